@@ -1,0 +1,84 @@
+# Terret. `make` alone lists what can be made.
+#
+# The product is built without cgo. Tests run with the race detector, which needs
+# a C compiler (gcc or clang); `make test` says so if there is none.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+export CGO_ENABLED := 0
+GO    ?= go
+BIN   := bin
+TOOLS := $(abspath $(BIN))/tools
+FLAGS := -trimpath -ldflags='-s -w'
+
+.PHONY: help
+help: ## list what can be made
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build bin/terret
+	$(GO) build $(FLAGS) -o $(BIN)/terret ./cmd/terret
+
+.PHONY: run
+run: build ## try it: nothing but Go is needed
+	$(BIN)/terret version
+
+.PHONY: test
+test: race ## everything that must pass
+
+.PHONY: unit
+unit: ## tests without the race detector: no network, no agent, no C compiler
+	$(GO) test ./...
+
+.PHONY: race
+race: ## tests with the race detector and goroutine-leak checks
+	@command -v $${CC:-gcc} >/dev/null || command -v clang >/dev/null || \
+		{ echo "the race detector needs a C compiler: install gcc or clang, or run 'make unit'" >&2; exit 1; }
+	CGO_ENABLED=1 $(GO) test -race -timeout 20m ./...
+
+.PHONY: bench
+bench: ## measure, and write docs/BENCHMARKS.md
+	$(GO) run ./internal/bench -write docs/BENCHMARKS.md
+
+.PHONY: fuzz
+fuzz: ## run every fuzz test for FUZZTIME (default 20s)
+	@for p in $$($(GO) list ./...); do for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
+		echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $${FUZZTIME:-20s} $$p || exit 1; done; done
+
+.PHONY: fmt
+fmt: $(TOOLS)/golangci-lint ## format the code
+	$(TOOLS)/golangci-lint fmt ./...
+
+.PHONY: lint
+lint: $(TOOLS)/golangci-lint ## lint the code
+	$(TOOLS)/golangci-lint run ./...
+
+.PHONY: vuln
+vuln: ## look for known vulnerabilities (needs the network)
+	cd tools && $(GO) tool govulncheck -C .. ./...
+
+.PHONY: gen
+gen: ## make all generated files anew
+	$(GO) generate ./...
+
+# Paths that `check` compares; a change to any of them by generating or tidying fails it.
+.PHONY: check
+check: ## generated files, formatting, lint, go.mod and cross-builds
+	@before=$$(git status --porcelain; git diff) ; $(MAKE) --no-print-directory gen && $(GO) mod tidy && \
+		after=$$(git status --porcelain; git diff); if [ "$$before" != "$$after" ]; then \
+		echo "generated files or go.mod were not up to date:" >&2; git status --short >&2; git --no-pager diff --stat >&2; exit 1; fi
+	@$(MAKE) --no-print-directory lint cross
+
+.PHONY: cross
+cross: ## build for every platform (Windows builds, but running there is not supported yet)
+	@for p in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64; do \
+		echo "build $$p"; GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -o /dev/null ./... || exit 1; done
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf $(BIN)
+
+# Tools are pinned in tools/go.mod, apart from the product's dependencies.
+$(TOOLS)/golangci-lint: tools/go.mod
+	@mkdir -p $(TOOLS)
+	cd tools && $(GO) build -o $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint

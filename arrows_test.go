@@ -1,0 +1,154 @@
+package terret_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/terret-dev/terret"
+
+// arrows says which packages of this module each package may import. A name that
+// ends with a slash stands for everything below; the longest match counts.
+// Packages that are not listed may import nothing of the module.
+var arrows = map[string][]string{
+	".":                 {},
+	"policy":            {"."},
+	"store":             {"."},
+	"store/sqlite":      {".", "store", "internal/"},
+	"store/postgres":    {".", "store", "internal/"},
+	"store/storetest":   {"."},
+	"engine":            {".", "policy", "internal/"},
+	"driver/":           {".", "internal/"},
+	"driver/native":     {".", "internal/", "sim"},
+	"driver/all":        {".", "driver/"},
+	"driver/drivertest": {".", "internal/", "sim", "engine", "store/sqlite"},
+	"sim":               {"internal/"},
+	"view":              {"."},
+	"persona":           {".", "internal/"},
+	"project":           {".", "internal/"},
+	"team":              {".", "engine", "persona", "internal/"},
+	"review":            {".", "engine", "persona", "internal/"},
+	"sdk":               {".", "engine", "view", "persona", "driver/all", "store/sqlite", "internal/"},
+	"client":            {".", "internal/sse"},
+	"httpapi":           {".", "engine", "view", "persona", "team", "review", "internal/"},
+	"tui":               {".", "engine", "view", "persona", "internal/"},
+	"web":               {},
+	"internal/":         {"internal/"},
+	"internal/bench":    {"./"},
+	"cmd/terret":        {"./"},
+}
+
+type pkg struct {
+	ImportPath string
+	Imports    []string
+	Deps       []string
+}
+
+func listPackages(t *testing.T) []pkg {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports,Deps", "./...")
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, stderr.String())
+	}
+	var pkgs []pkg
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p pkg
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return pkgs
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		pkgs = append(pkgs, p)
+	}
+}
+
+// inModule is the path within the module, "." for the root.
+func inModule(path string) (string, bool) {
+	if path == module {
+		return ".", true
+	}
+	return strings.CutPrefix(path, module+"/")
+}
+
+// mayImport lists what the package may import.
+func mayImport(name string) []string {
+	best, allowed := "", []string(nil)
+	for k, v := range arrows {
+		if (k == name || strings.HasSuffix(k, "/") && strings.HasPrefix(name, k)) && len(k) > len(best) {
+			best, allowed = k, v
+		}
+	}
+	return allowed
+}
+
+func permits(allowed []string, name string) bool {
+	return slices.ContainsFunc(allowed, func(a string) bool {
+		return a == "./" || a == name || strings.HasSuffix(a, "/") && strings.HasPrefix(name, a)
+	})
+}
+
+func TestArrows(t *testing.T) {
+	t.Parallel()
+	for _, p := range listPackages(t) {
+		name, ok := inModule(p.ImportPath)
+		if !ok {
+			t.Errorf("%s is not in the module", p.ImportPath)
+			continue
+		}
+		for _, imported := range p.Imports {
+			if to, ok := inModule(imported); ok && !permits(mayImport(name), to) {
+				t.Errorf("%s may not import %s: see docs/ARCHITECTURE.md for the arrows", name, to)
+			}
+		}
+	}
+}
+
+func TestArrowsCanFail(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		from, to string
+		want     bool
+	}{
+		{".", "store", false},
+		{"engine", "driver/claude", false},
+		{"driver/claude", "driver/codex", false},
+		{"driver/claude", "internal/proc", true},
+		{"store/sqlite", "store", true},
+		{"cmd/terret", "driver/all", true},
+		{"internal/proc", ".", false},
+		{"unheard/of", ".", false},
+	} {
+		if got := permits(mayImport(c.from), c.to); got != c.want {
+			t.Errorf("%s imports %s: allowed %v, want %v", c.from, c.to, got, c.want)
+		}
+	}
+}
+
+// TestLinkSets holds what packages link, directly or not.
+func TestLinkSets(t *testing.T) {
+	t.Parallel()
+	for _, p := range listPackages(t) {
+		name, _ := inModule(p.ImportPath)
+		for _, dep := range p.Deps {
+			_, ours := inModule(dep)
+			first, _, _ := strings.Cut(dep, "/")
+			third := !ours && strings.Contains(first, ".")
+			switch {
+			case name == "." && (third || ours):
+				t.Errorf("the root package links %s; it may use the standard library only", dep)
+			case name == "client" && strings.Contains(dep, "sqlite"):
+				t.Errorf("client links %s", dep)
+			case name == "internal/guard" && third && !strings.HasPrefix(dep, "golang.org/x/sys"):
+				t.Errorf("internal/guard links %s; it runs in front of every agent and must stay lean", dep)
+			}
+		}
+	}
+}

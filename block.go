@@ -1,0 +1,57 @@
+package terret
+
+// BlockType says what a [Block] holds.
+type BlockType string
+
+// The types of a block.
+const (
+	BlockText       BlockType = "text"
+	BlockThinking   BlockType = "thinking"
+	BlockToolUse    BlockType = "tool_use"
+	BlockToolResult BlockType = "tool_result"
+	BlockImage      BlockType = "image"
+	BlockDocument   BlockType = "document"
+)
+
+// Block is a piece of a message. Which fields are set depends on its type:
+//
+//	text, thinking   Text
+//	tool_use         ToolID, Name, Input
+//	tool_result      ToolID, Content, IsError
+//	image, document  MediaType with Bytes or URL; Name where there is a file name
+type Block struct {
+	Type      BlockType `json:"type"`
+	Text      string    `json:"text,omitempty"`
+	ToolID    string    `json:"tool_id,omitempty"`
+	Name      string    `json:"name,omitempty"`
+	Input     JSON      `json:"input,omitempty"`
+	Content   []Block   `json:"content,omitempty"`
+	IsError   bool      `json:"is_error,omitempty"`
+	MediaType string    `json:"media_type,omitempty"`
+	Bytes     []byte    `json:"bytes,omitempty"` // base64 in JSON
+	URL       string    `json:"url,omitempty"`
+}
+
+// Text makes a text block.
+func Text(s string) Block { return Block{Type: BlockText, Text: s} }
+
+// TextOf joins the text blocks, ignoring all others.
+func TextOf(blocks []Block) string {
+	var out string
+	for _, b := range blocks {
+		if b.Type == BlockText {
+			out += b.Text
+		}
+	}
+	return out
+}
+
+// Role says whose words a message holds.
+type Role string
+
+// The roles of a message.
+const (
+	RoleUser      Role = "user"
+	RoleAssistant Role = "assistant"
+	RoleTool      Role = "tool"
+)

@@ -1,0 +1,265 @@
+package terret
+
+// MCPServer is an MCP server as the agent reports it.
+type MCPServer struct {
+	Name   string `json:"name"`
+	Status string `json:"status,omitempty"`
+	Error  string `json:"error,omitempty"`
+}
+
+// Command is something that can be typed as /name.
+type Command struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	Hint        string `json:"hint,omitempty"` // of its arguments
+}
+
+// SessionStart says that an agent process is ready to work. It comes once for
+// each process.
+type SessionStart struct {
+	Source         string      `json:"source"` // new, resume, fork, clear, compact
+	Agent          string      `json:"agent"`
+	AgentVersion   string      `json:"agent_version,omitempty"`
+	NativeID       string      `json:"native_id,omitempty"`
+	Model          string      `json:"model,omitempty"`
+	Tools          []string    `json:"tools,omitempty"`
+	Commands       []Command   `json:"commands,omitempty"`
+	Cwd            string      `json:"cwd"`
+	PermissionMode string      `json:"permission_mode,omitempty"`
+	MCPServers     []MCPServer `json:"mcp_servers,omitempty"`
+}
+
+// SessionNativeID says that the agent's own id of the session is now another.
+type SessionNativeID struct {
+	Old    NullString `json:"old"`
+	New    string     `json:"new"`
+	Reason string     `json:"reason"` // start, resume, fork, clear, stale
+	Error  string     `json:"error,omitempty"`
+}
+
+// SessionResumed is the first event of a new owner.
+type SessionResumed struct {
+	Epoch int64 `json:"epoch"`
+}
+
+// SessionStateChange says that the session is now in another state. Only the
+// engine makes it.
+type SessionStateChange struct {
+	State  SessionState `json:"state"`
+	Detail string       `json:"detail,omitempty"`
+}
+
+// SessionUpdated holds the fields that changed; the others are absent.
+type SessionUpdated struct {
+	Title          *string `json:"title,omitempty"`
+	Model          *string `json:"model,omitempty"`
+	Policy         *Policy `json:"policy,omitempty"`
+	PermissionMode *string `json:"permission_mode,omitempty"`
+	Mode           *Mode   `json:"mode,omitempty"`
+	Persona        *string `json:"persona,omitempty"`
+}
+
+// SessionCommands lists the commands that the agent offers now.
+type SessionCommands struct {
+	Commands []Command `json:"commands"`
+}
+
+// SessionAuth tells how signing in goes.
+type SessionAuth struct {
+	Status  string   `json:"status"`
+	Method  string   `json:"method,omitempty"`
+	Message string   `json:"message,omitempty"`
+	Output  []string `json:"output,omitempty"`
+}
+
+// SessionEnd says that the agent process is gone, or the session is.
+type SessionEnd struct {
+	Reason       string `json:"reason"` // closed, deleted, agent_exit, idle_reaped
+	NativeReason string `json:"native_reason,omitempty"`
+}
+
+// ProcessSpawn says that a process was started for the session. Secrets in Argv
+// are redacted.
+type ProcessSpawn struct {
+	Argv []string `json:"argv"`
+	PID  int      `json:"pid"`
+}
+
+// ProcessExit says that it ended. Exactly one of Code and Signal is set where
+// either is known.
+type ProcessExit struct {
+	Code       *int       `json:"code"`
+	Signal     NullString `json:"signal"`
+	DurationMS int64      `json:"duration_ms"`
+}
+
+// UsageUpdate holds the session's running totals.
+type UsageUpdate struct {
+	Usage
+	CostUSD     Cost  `json:"cost_usd"`
+	ContextUsed int64 `json:"context_used,omitempty"`
+	ContextMax  int64 `json:"context_max,omitempty"`
+}
+
+// RateLimit says that a limit of the provider was reached or came near.
+type RateLimit struct {
+	ResetsAt *Time  `json:"resets_at,omitempty"`
+	Kind     string `json:"kind,omitempty"`
+}
+
+// Retry says that a call to the model failed and will be tried again.
+type Retry struct {
+	Attempt    int    `json:"attempt"`
+	Max        int    `json:"max,omitempty"`
+	DelayMS    int64  `json:"delay_ms"`
+	HTTPStatus int    `json:"http_status,omitempty"`
+	Error      string `json:"error,omitempty"`
+}
+
+// ModelFallback says that another model answers than was asked for.
+type ModelFallback struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+	Why  string `json:"why,omitempty"`
+}
+
+// CheckpointCreated says that the folder's state was recorded.
+type CheckpointCreated struct {
+	CheckpointID string `json:"checkpoint_id"`
+	MessageID    string `json:"message_id,omitempty"`
+	// OfTurn is the turn around which it was taken, and Phase says whether before
+	// or after it. Changed says that the turn changed the folder.
+	OfTurn  string `json:"of_turn,omitempty"`
+	Phase   string `json:"phase,omitempty"` // before, after
+	Changed bool   `json:"changed,omitempty"`
+	// Snapshot names the recorded state of the folder.
+	Snapshot string `json:"snapshot,omitempty"`
+}
+
+// CheckpointRewound says that the folder went back to, or forward from, a
+// recorded state.
+type CheckpointRewound struct {
+	CheckpointID string   `json:"checkpoint_id"`
+	MessageID    string   `json:"message_id,omitempty"`
+	Files        []string `json:"files"`
+	Insertions   int      `json:"insertions"`
+	Deletions    int      `json:"deletions"`
+	Direction    string   `json:"direction"` // undo, redo
+	Turns        []string `json:"turns,omitempty"`
+}
+
+// FileChanged says that a file in the session's folder changed.
+type FileChanged struct {
+	Path   string `json:"path"`
+	Change string `json:"change"` // created, modified, deleted
+	ToolID string `json:"tool_id,omitempty"`
+}
+
+// CompactPre says that the agent is about to compress its context.
+type CompactPre struct {
+	Trigger      string `json:"trigger"` // manual, auto
+	Instructions string `json:"instructions,omitempty"`
+}
+
+// CompactPost says that it did.
+type CompactPost struct {
+	TokensBefore int64  `json:"tokens_before,omitempty"`
+	TokensAfter  int64  `json:"tokens_after,omitempty"`
+	Summary      string `json:"summary,omitempty"`
+}
+
+// HookEvent is a hook of the agent that has no kind of its own.
+type HookEvent struct {
+	Hook string `json:"hook"`
+	Data JSON   `json:"data,omitempty"`
+}
+
+// HookResponse is what a hook answered.
+type HookResponse struct {
+	Hook    string `json:"hook"`
+	Outcome string `json:"outcome"`
+}
+
+// Notification is something the agent tells a person.
+type Notification struct {
+	Text  string `json:"text"`
+	Level string `json:"level"` // info, warning, error
+	Type  string `json:"type,omitempty"`
+	Title string `json:"title,omitempty"`
+}
+
+// BusMessage is a message between named agents.
+type BusMessage struct {
+	MessageID string            `json:"message_id"`
+	From      string            `json:"from"`
+	To        []string          `json:"to"`
+	Type      string            `json:"type"` // chat, system, command
+	Text      string            `json:"text"`
+	InReplyTo string            `json:"in_reply_to,omitempty"`
+	Metadata  map[string]string `json:"metadata,omitempty"`
+}
+
+// BusReceipt says what became of a message.
+type BusReceipt struct {
+	MessageID string `json:"message_id"`
+	By        string `json:"by"`
+	Status    string `json:"status"`
+}
+
+// AgentStateChange says that a named agent is now in another state.
+type AgentStateChange struct {
+	Name   string     `json:"name"`
+	State  AgentState `json:"state"`
+	Detail string     `json:"detail,omitempty"`
+}
+
+// DiagStderr is a line that the agent wrote to its standard error.
+type DiagStderr struct {
+	Text string `json:"text"`
+}
+
+// DiagParseError is a line of the agent's output that could not be read.
+type DiagParseError struct {
+	Text string `json:"text"`
+}
+
+// DiagWarning is something that the operator should know.
+type DiagWarning struct {
+	Text string `json:"text"`
+}
+
+// Unknown is a message of the agent that the driver does not know. The event's
+// raw message holds it.
+type Unknown struct {
+	NativeType string `json:"native_type"`
+}
+
+func (SessionStart) kind() Kind       { return "session.start" }
+func (SessionNativeID) kind() Kind    { return "session.native_id" }
+func (SessionResumed) kind() Kind     { return "session.resumed" }
+func (SessionStateChange) kind() Kind { return "session.state" }
+func (SessionUpdated) kind() Kind     { return "session.updated" }
+func (SessionCommands) kind() Kind    { return "session.commands" }
+func (SessionAuth) kind() Kind        { return "session.auth" }
+func (SessionEnd) kind() Kind         { return "session.end" }
+func (ProcessSpawn) kind() Kind       { return "process.spawn" }
+func (ProcessExit) kind() Kind        { return "process.exit" }
+func (UsageUpdate) kind() Kind        { return "usage.update" }
+func (RateLimit) kind() Kind          { return "rate_limit" }
+func (Retry) kind() Kind              { return "retry" }
+func (ModelFallback) kind() Kind      { return "model.fallback" }
+func (CheckpointCreated) kind() Kind  { return "checkpoint.created" }
+func (CheckpointRewound) kind() Kind  { return "checkpoint.rewound" }
+func (FileChanged) kind() Kind        { return "file.changed" }
+func (CompactPre) kind() Kind         { return "compact.pre" }
+func (CompactPost) kind() Kind        { return "compact.post" }
+func (HookEvent) kind() Kind          { return "hook.event" }
+func (HookResponse) kind() Kind       { return "hook.response" }
+func (Notification) kind() Kind       { return "notification" }
+func (BusMessage) kind() Kind         { return "bus.message" }
+func (BusReceipt) kind() Kind         { return "bus.receipt" }
+func (AgentStateChange) kind() Kind   { return "agent.state" }
+func (DiagStderr) kind() Kind         { return "diag.stderr" }
+func (DiagParseError) kind() Kind     { return "diag.parse_error" }
+func (DiagWarning) kind() Kind        { return "diag.warning" }
+func (Unknown) kind() Kind            { return "unknown" }

@@ -1,0 +1,233 @@
+package terret
+
+// Origin says where a turn came from.
+type Origin string
+
+// The origins of a turn.
+const (
+	OriginUser       Origin = "user"
+	OriginQueue      Origin = "queue"
+	OriginSteer      Origin = "steer"
+	OriginBus        Origin = "bus"
+	OriginBackground Origin = "background" // the agent began by itself
+)
+
+// TurnStart is the first event of a turn.
+type TurnStart struct {
+	Prompt    []Block      `json:"prompt"`
+	MessageID string       `json:"message_id,omitempty"`
+	ParentID  string       `json:"parent_id,omitempty"`
+	Origin    Origin       `json:"origin"`
+	Options   *TurnOptions `json:"options,omitempty"`
+}
+
+// TurnComplete ends a turn that went well. Usage and cost are this turn's.
+type TurnComplete struct {
+	Text       string   `json:"text"`
+	StopReason string   `json:"stop_reason,omitempty"`
+	Usage      Usage    `json:"usage"`
+	CostUSD    Cost     `json:"cost_usd"`
+	DurationMS int64    `json:"duration_ms"`
+	APIMS      int64    `json:"api_ms,omitempty"`
+	NumSteps   int      `json:"num_steps,omitempty"`
+	Denials    []Denial `json:"denials,omitempty"`
+	Structured JSON     `json:"structured,omitempty"`
+}
+
+// Denial is a tool use that was not allowed in a turn.
+type Denial struct {
+	ToolID string `json:"tool_id"`
+	Tool   string `json:"tool"`
+	Input  JSON   `json:"input,omitempty"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// TurnError ends a turn that did not go well: it failed, or was interrupted or
+// killed. Text is what the agent had said by then.
+type TurnError struct {
+	Error      Error    `json:"error"`
+	Errors     []string `json:"errors,omitempty"`
+	Text       string   `json:"text,omitempty"`
+	Usage      Usage    `json:"usage"`
+	CostUSD    Cost     `json:"cost_usd"`
+	DurationMS int64    `json:"duration_ms"`
+	Denials    []Denial `json:"denials,omitempty"`
+}
+
+// UserPrompt is a person's message as the agent took it in.
+type UserPrompt struct {
+	MessageID string  `json:"message_id,omitempty"`
+	ParentID  string  `json:"parent_id,omitempty"`
+	Blocks    []Block `json:"blocks"`
+}
+
+// MessageDelta is a piece of the text of a message.
+type MessageDelta struct {
+	MessageID string `json:"message_id"`
+	Index     int    `json:"index"`
+	Text      string `json:"text"`
+}
+
+// ReasoningDelta is a piece of what the model thinks.
+type ReasoningDelta struct {
+	MessageID string `json:"message_id"`
+	Index     int    `json:"index"`
+	Text      string `json:"text"`
+}
+
+// MessageComplete is a whole message: one event for each message.
+type MessageComplete struct {
+	MessageID string  `json:"message_id"`
+	ParentID  string  `json:"parent_id,omitempty"`
+	Role      Role    `json:"role"`
+	Blocks    []Block `json:"blocks"`
+}
+
+// ToolClass groups tools by what they do.
+type ToolClass string
+
+// The classes of tools.
+const (
+	ClassExecute ToolClass = "execute"
+	ClassRead    ToolClass = "read"
+	ClassEdit    ToolClass = "edit"
+	ClassSearch  ToolClass = "search"
+	ClassFetch   ToolClass = "fetch"
+	ClassAgent   ToolClass = "agent"
+	ClassMCP     ToolClass = "mcp"
+	ClassThink   ToolClass = "think"
+	ClassOther   ToolClass = "other"
+)
+
+// ToolStart says that the model begins a tool call. Its input is not known yet.
+type ToolStart struct {
+	ToolID    string    `json:"tool_id"`
+	Name      string    `json:"name"`
+	Class     ToolClass `json:"class"`
+	MessageID string    `json:"message_id,omitempty"`
+	Index     int       `json:"index"`
+}
+
+// ToolDelta is a piece of a tool call's input.
+type ToolDelta struct {
+	ToolID       string `json:"tool_id"`
+	MessageID    string `json:"message_id,omitempty"`
+	Index        int    `json:"index"`
+	PartialInput string `json:"partial_input"`
+}
+
+// ToolPre is a tool call with its whole input, before it runs. Diff is unified.
+type ToolPre struct {
+	ToolID string    `json:"tool_id"`
+	Name   string    `json:"name"`
+	Class  ToolClass `json:"class"`
+	Input  JSON      `json:"input"`
+	Title  string    `json:"title,omitempty"`
+	Paths  []string  `json:"paths,omitempty"`
+	Diff   string    `json:"diff,omitempty"`
+}
+
+// ToolProgress is what a running tool has to tell.
+type ToolProgress struct {
+	ToolID    string `json:"tool_id"`
+	Text      string `json:"text,omitempty"`
+	ElapsedMS int64  `json:"elapsed_ms,omitempty"`
+}
+
+// ToolPost is the result of a tool call that went well.
+type ToolPost struct {
+	ToolID     string  `json:"tool_id"`
+	Name       string  `json:"name"`
+	Content    []Block `json:"content"`
+	Structured JSON    `json:"structured,omitempty"`
+	DurationMS int64   `json:"duration_ms"`
+	Diff       string  `json:"diff,omitempty"`
+	MessageID  string  `json:"message_id,omitempty"`
+	ParentID   string  `json:"parent_id,omitempty"`
+}
+
+// ToolFailure is the result of a tool call that failed, was interrupted, or was
+// denied; Error then holds the reason.
+type ToolFailure struct {
+	ToolID      string  `json:"tool_id"`
+	Name        string  `json:"name"`
+	Content     []Block `json:"content,omitempty"`
+	Structured  JSON    `json:"structured,omitempty"`
+	DurationMS  int64   `json:"duration_ms"`
+	Diff        string  `json:"diff,omitempty"`
+	MessageID   string  `json:"message_id,omitempty"`
+	ParentID    string  `json:"parent_id,omitempty"`
+	Error       string  `json:"error"`
+	Interrupted bool    `json:"interrupted,omitempty"`
+	Denied      bool    `json:"denied,omitempty"`
+}
+
+// PlanUpdate is the agent's list of things to do, whole.
+type PlanUpdate struct {
+	Entries []PlanEntry `json:"entries"`
+}
+
+// PlanEntry is one thing to do.
+type PlanEntry struct {
+	Text   string `json:"text"`
+	Status string `json:"status"` // pending, in_progress, completed
+}
+
+// SubagentStart says that the agent started another one to help it.
+type SubagentStart struct {
+	ID          string `json:"id"`
+	Type        string `json:"type,omitempty"`
+	Description string `json:"description,omitempty"`
+	Prompt      string `json:"prompt,omitempty"`
+}
+
+// SubagentStop says that the helper is done.
+type SubagentStop struct {
+	ID     string `json:"id"`
+	Type   string `json:"type,omitempty"`
+	Result string `json:"result,omitempty"`
+	Usage  *Usage `json:"usage,omitempty"`
+}
+
+// TaskStart says that work goes on in the background.
+type TaskStart struct {
+	ID          string `json:"id"`
+	ToolID      string `json:"tool_id,omitempty"`
+	Type        string `json:"type,omitempty"`
+	Description string `json:"description,omitempty"`
+}
+
+// TaskUpdate tells how background work goes.
+type TaskUpdate struct {
+	ID     string `json:"id"`
+	Status string `json:"status"`
+	Text   string `json:"text,omitempty"`
+}
+
+// TaskEnd says that background work ended.
+type TaskEnd struct {
+	ID         string `json:"id"`
+	Status     string `json:"status"`
+	OutputFile string `json:"output_file,omitempty"`
+	Summary    string `json:"summary,omitempty"`
+}
+
+func (TurnStart) kind() Kind       { return "turn.start" }
+func (TurnComplete) kind() Kind    { return "turn.complete" }
+func (TurnError) kind() Kind       { return "turn.error" }
+func (UserPrompt) kind() Kind      { return "user.prompt" }
+func (MessageDelta) kind() Kind    { return "message.delta" }
+func (ReasoningDelta) kind() Kind  { return "reasoning.delta" }
+func (MessageComplete) kind() Kind { return "message.complete" }
+func (ToolStart) kind() Kind       { return "tool.start" }
+func (ToolDelta) kind() Kind       { return "tool.delta" }
+func (ToolPre) kind() Kind         { return "tool.pre" }
+func (ToolProgress) kind() Kind    { return "tool.progress" }
+func (ToolPost) kind() Kind        { return "tool.post" }
+func (ToolFailure) kind() Kind     { return "tool.failure" }
+func (PlanUpdate) kind() Kind      { return "plan.update" }
+func (SubagentStart) kind() Kind   { return "subagent.start" }
+func (SubagentStop) kind() Kind    { return "subagent.stop" }
+func (TaskStart) kind() Kind       { return "task.start" }
+func (TaskUpdate) kind() Kind      { return "task.update" }
+func (TaskEnd) kind() Kind         { return "task.end" }

@@ -1,0 +1,164 @@
+package terret
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// Behavior is what was decided.
+type Behavior string
+
+// The behaviors.
+const (
+	BehaviorAllow       Behavior = "allow"
+	BehaviorDeny        Behavior = "deny"
+	BehaviorAnswer      Behavior = "answer" // questions
+	BehaviorReject      Behavior = "reject" // questions: no answer
+	BehaviorApprove     Behavior = "approve"
+	BehaviorRevise      Behavior = "revise"      // plans: think again
+	BehaviorBlock       Behavior = "block"       // hooks: not like this
+	BehaviorAsk         Behavior = "ask"         // hand on to the next decider
+	BehaviorPassthrough Behavior = "passthrough" // no opinion
+)
+
+// DecisionSource says who decided.
+type DecisionSource string
+
+// The sources of a decision.
+const (
+	ByRule      DecisionSource = "rule"
+	ByPolicy    DecisionSource = "policy"
+	ByUser      DecisionSource = "user"
+	ByTimeout   DecisionSource = "timeout"
+	ByChannel   DecisionSource = "channel"
+	ByAgentExit DecisionSource = "agent_exit"
+	ByInterrupt DecisionSource = "interrupt"
+)
+
+// Scope says how far a decision reaches.
+type Scope string
+
+// The scopes.
+const (
+	ScopeOnce    Scope = "once"
+	ScopeSession Scope = "session"
+	ScopeAlways  Scope = "always"
+)
+
+// Decision is the answer to a request.
+type Decision struct {
+	RequestID string         `json:"request_id"`
+	Gate      Gate           `json:"gate"`
+	Behavior  Behavior       `json:"behavior"`
+	Scope     Scope          `json:"scope,omitempty"`
+	Source    DecisionSource `json:"source"`
+	By        string         `json:"by,omitempty"`
+	Reason    string         `json:"reason,omitempty"`
+	Rule      string         `json:"rule,omitempty"`
+	// InputHash is that of the request, as the decider saw it.
+	InputHash string `json:"input_hash,omitempty"`
+	// UpdatedInput replaces the tool's input; it is checked against the deny
+	// rules again.
+	UpdatedInput JSON `json:"updated_input,omitempty"`
+	// Answers holds, for each question's id, what was chosen or written.
+	Answers  map[string]Choice `json:"answers,omitempty"`
+	NextMode string            `json:"next_mode,omitempty"` // plans: the permission mode to go on in
+	// Interrupt stops the turn as well.
+	Interrupt bool `json:"interrupt,omitempty"`
+}
+
+// Data is the event that records the decision.
+func (d Decision) Data() Data {
+	switch d.Gate {
+	case GatePermission:
+		return PermissionDecision{d}
+	case GateQuestion:
+		return QuestionDecision{d}
+	case GatePlan:
+		return PlanDecision{d}
+	case GateStop:
+		return StopDecision{d}
+	case GatePreTool, GatePrompt, GateSubagentStop, GateCompact, GateTrust:
+		return HookDecision{d}
+	}
+	return HookDecision{d}
+}
+
+// gateBehaviors lists what may be decided at each gate.
+var gateBehaviors = map[Gate][]Behavior{
+	GatePermission:   {BehaviorAllow, BehaviorDeny},
+	GateTrust:        {BehaviorAllow, BehaviorDeny},
+	GateQuestion:     {BehaviorAnswer, BehaviorReject},
+	GatePlan:         {BehaviorApprove, BehaviorRevise},
+	GatePreTool:      {BehaviorAllow, BehaviorDeny, BehaviorAsk, BehaviorPassthrough, BehaviorBlock},
+	GatePrompt:       {BehaviorAllow, BehaviorPassthrough, BehaviorBlock},
+	GateStop:         {BehaviorAllow, BehaviorPassthrough, BehaviorBlock},
+	GateSubagentStop: {BehaviorAllow, BehaviorPassthrough, BehaviorBlock},
+	GateCompact:      {BehaviorAllow, BehaviorPassthrough, BehaviorBlock},
+}
+
+// Validate says whether the decision makes sense at its gate. The error names
+// the field.
+func (d Decision) Validate() error {
+	allowed, ok := gateBehaviors[d.Gate]
+	if !ok {
+		return Invalid("gate", "there is no gate %q", d.Gate)
+	}
+	found := false
+	for _, b := range allowed {
+		found = found || b == d.Behavior
+	}
+	if !found {
+		return Invalid("behavior", "%q is not an answer at the %s gate; use one of %v", d.Behavior, d.Gate, allowed)
+	}
+	switch d.Scope {
+	case "", ScopeOnce, ScopeSession, ScopeAlways:
+	default:
+		return Invalid("scope", "%q is not a scope; use once, session or always", d.Scope)
+	}
+	if len(d.UpdatedInput) > 0 {
+		if d.Behavior != BehaviorAllow || d.Gate != GatePermission && d.Gate != GatePreTool {
+			return Invalid("updated_input", "only an allowed tool can be given another input")
+		}
+		if !json.Valid(d.UpdatedInput) {
+			return Invalid("updated_input", "it is not valid JSON")
+		}
+	}
+	if d.Behavior == BehaviorAnswer && len(d.Answers) == 0 {
+		return Invalid("answers", "an answer needs at least one")
+	}
+	return nil
+}
+
+// Choice is the answer to one question: one or several labels, or free text. In
+// JSON a single one is a string, several are a list.
+type Choice []string
+
+// MarshalJSON implements json.Marshaler.
+func (c Choice) MarshalJSON() ([]byte, error) {
+	if len(c) == 1 {
+		return jsonString(c[0]), nil
+	}
+	if c == nil {
+		return []byte("[]"), nil
+	}
+	return json.Marshal([]string(c))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *Choice) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		return nil
+	}
+	var one string
+	if json.Unmarshal(b, &one) == nil {
+		*c = Choice{one}
+		return nil
+	}
+	var many []string
+	if err := json.Unmarshal(b, &many); err != nil {
+		return fmt.Errorf("an answer is a string or a list of strings")
+	}
+	*c = many
+	return nil
+}

@@ -1,0 +1,50 @@
+package terret_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// dependencies are all modules that the product or its tests import directly, and
+// why. Add one only when it is well kept and what it does is not small.
+var dependencies = map[string]string{
+	"github.com/aymanbagabas/go-udiff":       "diffs of edits",
+	"github.com/bmatcuk/doublestar/v4":       "** in path patterns",
+	"github.com/gofrs/flock":                 "file locks on every platform",
+	"github.com/google/go-cmp":               "differences in tests",
+	"github.com/google/jsonschema-go":        "the schema of the configuration",
+	"github.com/tailscale/hujson":            "comments in the configuration",
+	"go.uber.org/goleak":                     "goroutine leaks in tests",
+	"golang.org/x/sys":                       "pidfd, prctl",
+	"golang.org/x/text":                      "Unicode variants of paths in rules",
+	"github.com/spf13/cobra":                 "the command line",
+	"golang.org/x/term":                      "terminals",
+	"github.com/rogpeppe/go-internal":        "script tests of the command line",
+	"github.com/anthropics/anthropic-sdk-go": "the Anthropic API",
+	"modernc.org/sqlite":                     "the database, without cgo",
+	"mvdan.cc/sh/v3":                         "shell commands as the shell reads them",
+}
+
+func TestDirectDependencies(t *testing.T) {
+	t.Parallel()
+	mod, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	inside := false
+	for line := range strings.Lines(string(mod)) {
+		line = strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(line, "require ("):
+			inside = true
+		case line == ")":
+			inside = false
+		case inside && !strings.Contains(line, "// indirect"):
+			name := strings.Fields(line)[0]
+			if dependencies[name] == "" {
+				t.Errorf("go.mod requires %s; say in dependencies_test.go what it is for", name)
+			}
+		}
+	}
+}

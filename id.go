@@ -1,0 +1,98 @@
+package terret
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Prefixes of the ids that are not sessions. A session id is a bare UUID, so
+// that agents which want to be given one accept it.
+const (
+	PrefixTurn       = "trn_"
+	PrefixRequest    = "req_"
+	PrefixCheckpoint = "chk_"
+	PrefixAgent      = "agt_"
+	PrefixMessage    = "msg_"
+	PrefixRule       = "rul_"
+	PrefixWorker     = "wrk_"
+	PrefixControl    = "ctl_"
+)
+
+// NewID returns a new id: the prefix, then a UUID of version 7. Ids made by one
+// process sort in the order in which they were made. It is safe for concurrent
+// use.
+func NewID(prefix string) string {
+	u := ids.next(time.Now())
+	return prefix + format(u)
+}
+
+// NewSessionID returns a new session id, a bare UUID of version 7.
+func NewSessionID() string { return NewID("") }
+
+// ValidID reports whether s is the prefix and a UUID in lower case. It refuses
+// every string that could be read as a flag, a path or a pattern.
+func ValidID(prefix, s string) bool {
+	s, ok := strings.CutPrefix(s, prefix)
+	if !ok || len(s) != 36 {
+		return false
+	}
+	for i, c := range []byte(s) {
+		switch i {
+		case 8, 13, 18, 23:
+			if c != '-' {
+				return false
+			}
+		default:
+			if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// generator makes UUIDs of version 7 whose 48 bits of time and 12 bits of counter
+// never go back, also when the clock does.
+type generator struct {
+	mu      sync.Mutex
+	ms      int64
+	counter uint16
+}
+
+var ids generator
+
+func (g *generator) next(now time.Time) [16]byte {
+	var u [16]byte
+	rand.Read(u[:]) // never fails: crypto/rand.Read crashes the program instead
+
+	g.mu.Lock()
+	if ms := now.UnixMilli(); ms > g.ms {
+		g.ms, g.counter = ms, uint16(u[6]&0x07)<<8|uint16(u[7])
+	} else if g.counter++; g.counter > 0x0fff {
+		g.ms, g.counter = g.ms+1, 0
+	}
+	ms, counter := g.ms, g.counter
+	g.mu.Unlock()
+
+	for i := range 6 {
+		u[i] = byte(ms >> (40 - 8*i))
+	}
+	u[6] = 0x70 | byte(counter>>8)
+	u[7] = byte(counter)
+	u[8] = 0x80 | u[8]&0x3f
+	return u
+}
+
+func format(u [16]byte) string {
+	var b [36]byte
+	hex.Encode(b[0:8], u[0:4])
+	hex.Encode(b[9:13], u[4:6])
+	hex.Encode(b[14:18], u[6:8])
+	hex.Encode(b[19:23], u[8:10])
+	hex.Encode(b[24:36], u[10:16])
+	b[8], b[13], b[18], b[23] = '-', '-', '-', '-'
+	return string(b[:])
+}

@@ -1,0 +1,5 @@
+package checkpoint
+
+import "errors"
+
+func fullRestore([]string) error { return errors.ErrUnsupported }

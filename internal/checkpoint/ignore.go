@@ -1,0 +1,193 @@
+package checkpoint
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// stagePrefix begins the names of the temporary files of a restore.
+const stagePrefix = ".terret-restore-"
+
+// rules returns the ignore patterns that are not in a .gitignore of the folder,
+// for info/exclude of the shadow repository: those of the repository around the
+// folder, of the folder's own repository and of the nested ones. The user's
+// global excludes file is not read. Later patterns win, and each .gitignore in
+// the folder wins over all of them.
+func (r *Repo) rules(nested []string) []byte {
+	var b bytes.Buffer
+	add := func(file string, translate func(pattern string) string) {
+		for line := range strings.Lines(string(readRegular(file))) {
+			pattern := strings.TrimRight(line, "\r\n")
+			if cut := strings.TrimRight(pattern, " "); !strings.HasSuffix(cut, `\`) {
+				pattern = cut
+			}
+			if pattern == "" || strings.HasPrefix(pattern, "#") {
+				continue
+			}
+			if pattern = translate(pattern); pattern != "" {
+				b.WriteString(pattern + "\n")
+			}
+		}
+	}
+	if top := enclosing(r.dir); top != "" {
+		rel, _ := filepath.Rel(top, r.dir) // top is a parent of dir
+		below := strings.Split(filepath.ToSlash(rel), "/")
+		add(gitDir(top).exclude, func(p string) string { return inherited(p, below) })
+		for i, dir := 0, top; i < len(below); i++ {
+			add(filepath.Join(dir, ".gitignore"), func(p string) string { return inherited(p, below[i:]) })
+			dir = filepath.Join(dir, below[i])
+		}
+	}
+	add(gitDir(r.dir).exclude, func(p string) string { return p })
+	for _, sub := range nested {
+		file := gitDir(filepath.Join(r.dir, filepath.FromSlash(sub))).exclude
+		add(file, func(p string) string { return below(p, sub) })
+	}
+	b.WriteString(stagePrefix + "*\n")
+	return b.Bytes()
+}
+
+// enclosing returns the nearest parent of dir that is a git work tree, when dir
+// is none itself.
+func enclosing(dir string) string {
+	if gitDir(dir).found() {
+		return ""
+	}
+	for dir != filepath.Dir(dir) {
+		dir = filepath.Dir(dir)
+		if gitDir(dir).found() {
+			return dir
+		}
+	}
+	return ""
+}
+
+// userGit names the two files that are read of a user's repository. Only their
+// content counts: nothing in that repository is run and none of its
+// configuration is read.
+type userGit struct {
+	index   string
+	exclude string
+}
+
+func (u userGit) found() bool { return u.index != "" }
+
+// gitDir finds the git directory of the work tree at dir: a folder .git, or the
+// one that a file .git names for submodules and worktrees.
+func gitDir(dir string) userGit {
+	at := filepath.Join(dir, ".git")
+	info, err := os.Stat(at)
+	if err != nil {
+		return userGit{}
+	}
+	if !info.IsDir() {
+		target, ok := strings.CutPrefix(strings.TrimRight(string(readRegular(at)), "\r\n"), "gitdir: ")
+		if !ok {
+			return userGit{}
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(dir, target)
+		}
+		at = target
+	}
+	common := at
+	if to := strings.TrimRight(string(readRegular(filepath.Join(at, "commondir"))), "\r\n"); to != "" {
+		common = to
+		if !filepath.IsAbs(to) {
+			common = filepath.Join(at, to)
+		}
+	}
+	return userGit{index: filepath.Join(at, "index"), exclude: filepath.Join(common, "info", "exclude")}
+}
+
+// readRegular returns up to 1 MiB of a regular file, and nothing for anything
+// else: a missing file is normal, and a pipe must not block.
+func readRegular(file string) []byte {
+	if info, err := os.Lstat(file); err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	content, _ := io.ReadAll(io.LimitReader(f, 1<<20)) // a part is as good as none
+	return content
+}
+
+// splitPattern takes a gitignore pattern apart: the "!", the pattern without
+// slashes at its ends, the "/" at its end, and whether it is bound to the folder
+// it stands in.
+func splitPattern(pattern string) (not, body, dir string, bound bool) {
+	if strings.HasPrefix(pattern, "!") {
+		not, pattern = "!", pattern[1:]
+	}
+	if strings.HasSuffix(pattern, "/") {
+		dir, pattern = "/", strings.TrimSuffix(pattern, "/")
+	}
+	bound = strings.Contains(pattern, "/")
+	return not, strings.TrimPrefix(pattern, "/"), dir, bound
+}
+
+// below translates a pattern of the repository in the folder sub for a file
+// that stands above it.
+func below(pattern, sub string) string {
+	not, body, dir, bound := splitPattern(pattern)
+	if body == "" {
+		return ""
+	}
+	if !bound {
+		body = "**/" + body
+	}
+	return not + "/" + escapePattern(sub) + "/" + body + dir
+}
+
+// inherited translates a pattern that stands above the folder for a file in it;
+// sub are the folders between the two. It returns "" when the pattern says
+// nothing about what is in the folder.
+func inherited(pattern string, sub []string) string {
+	not, body, dir, bound := splitPattern(pattern)
+	if body == "" {
+		return ""
+	}
+	if !bound {
+		return not + body + dir
+	}
+	parts := strings.Split(body, "/")
+	for i, name := range sub {
+		if i == len(parts) {
+			return "" // the folder itself is ignored, and yet the user works in it
+		}
+		if parts[i] == "**" {
+			return not + "/" + strings.Join(parts[i:], "/") + dir
+		}
+		if ok, err := path.Match(parts[i], name); err != nil || !ok {
+			return ""
+		}
+	}
+	if len(parts) == len(sub) {
+		return ""
+	}
+	return not + "/" + strings.Join(parts[len(sub):], "/") + dir
+}
+
+var patternEscaper = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, ` `, `\ `, `!`, `\!`, `#`, `\#`)
+
+// escapePattern makes a gitignore pattern that matches p literally. A line
+// break cannot be escaped; any one character stands for it.
+func escapePattern(p string) string {
+	return strings.ReplaceAll(patternEscaper.Replace(p), "\n", "?")
+}
+
+// escapeGlob makes a filepath.Glob pattern that matches p literally. Windows
+// paths cannot hold what would need it.
+func escapeGlob(p string) string {
+	if filepath.Separator != '/' {
+		return p
+	}
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(p)
+}

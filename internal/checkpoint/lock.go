@@ -1,0 +1,127 @@
+package checkpoint
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// locked runs f while this call, and no other of any process, holds the shadow
+// repository. The lock is the kernel's: it goes when its holder dies. On Unix
+// the git commands inherit it, so it also outlives a killed Terret for as long
+// as its git still writes.
+//
+// The wait is bounded by ctx and by Limits.Timeout, then the error is ErrBusy.
+func (r *Repo) locked(ctx context.Context, f func(g git) error) error {
+	file, err := r.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if err := r.prepare(ctx, r.git(file)); err != nil {
+		return err
+	}
+	return f(r.git(file))
+}
+
+// lock takes the lock file. Closing it frees it.
+func (r *Repo) lock(ctx context.Context) (*os.File, error) {
+	if err := os.MkdirAll(r.shadow, 0o700); err != nil {
+		return nil, fmt.Errorf("open shadow repository: %w", err)
+	}
+	late := time.NewTimer(r.lim.Timeout)
+	defer late.Stop()
+	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
+		file, err := tryLock(filepath.Join(r.shadow, "lock"))
+		if err != nil {
+			return nil, fmt.Errorf("lock shadow repository: %w", err)
+		}
+		if file != nil {
+			return file, nil
+		}
+		again := time.NewTimer(wait)
+		select {
+		case <-again.C:
+		case <-late.C:
+			again.Stop()
+			return nil, ErrBusy
+		case <-ctx.Done():
+			again.Stop()
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// attributes beat every .gitattributes of the tree: bytes go in and come out
+// unchanged, and no attribute can name a driver. "!" leaves an attribute
+// unspecified, which is what keeps text diffs for files marked binary.
+const attributes = "* -text -ident -filter !eol !crlf !working-tree-encoding !diff !merge !whitespace\n"
+
+// prepare makes the shadow repository if it is not there, and clears what a
+// killed holder of the lock left behind.
+func (r *Repo) prepare(ctx context.Context, g git) error {
+	if !exists(filepath.Join(r.shadow, "HEAD")) {
+		if _, err := g.output(ctx, nil, nil, "init", "--quiet", "--template=", "--object-format=sha1", "--initial-branch=none"); err != nil {
+			return fmt.Errorf("make shadow repository: %w", err)
+		}
+		r.forget()
+	}
+	if err := writeIfChanged(filepath.Join(r.shadow, "info", "attributes"), []byte(attributes)); err != nil {
+		return fmt.Errorf("make shadow repository: %w", err)
+	}
+	// For people who wonder which folder this is.
+	if err := writeIfChanged(filepath.Join(r.shadow, "folder"), []byte(r.dir+"\n")); err != nil {
+		return fmt.Errorf("make shadow repository: %w", err)
+	}
+	r.sweep()
+	return r.sweepStaged()
+}
+
+// forget drops what is known of the last snapshot.
+func (r *Repo) forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.known = known{}
+}
+
+// sweep removes the temporary files of a snapshot that was killed. Their
+// removal is best effort: only the index lock stands in the way of the next
+// command, and then that command says so.
+func (r *Repo) sweep() {
+	locked, unfinished := filepath.Join(r.shadow, "index.lock"), filepath.Join(r.shadow, unfinishedName)
+	if !exists(locked) && !exists(unfinished) {
+		return
+	}
+	for _, pattern := range []string{"spool-*", "objects/pack/tmp_*", "objects/??/tmp_obj_*", "objects/tmp_objdir-*", "objects/tmp_obj_*"} {
+		left, _ := filepath.Glob(filepath.Join(escapeGlob(r.shadow), pattern)) // the patterns are well-formed
+		for _, path := range left {
+			os.RemoveAll(path)
+		}
+	}
+	os.Remove(locked)
+	os.Remove(unfinished)
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// writeIfChanged makes path hold content, atomically, and leaves a file alone
+// that already does.
+func writeIfChanged(path string, content []byte) error {
+	if old, err := os.ReadFile(path); err == nil && string(old) == string(content) {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	tmp := path + ".new" // the lock makes the name ours
+	if err := os.WriteFile(tmp, content, 0o600); err != nil {
+		os.Remove(tmp)
+		return err
+	}
+	return os.Rename(tmp, path)
+}

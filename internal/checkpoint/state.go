@@ -1,0 +1,128 @@
+package checkpoint
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// state is what the shadow repository remembers between snapshots beside its
+// index. It is read and written under the lock.
+type state struct {
+	nested  []string               // nested repositories whose files are in the index
+	forced  []string               // files in the index that the ignore rules would leave out
+	private map[string]fs.FileMode // permission bits of files that others may not read
+}
+
+// stateFile is state as JSON. Paths are bytes: they need not be UTF-8.
+type stateFile struct {
+	Nested  [][]byte      `json:"nested,omitempty"`
+	Forced  [][]byte      `json:"forced,omitempty"`
+	Private []privateFile `json:"private,omitempty"`
+}
+
+type privateFile struct {
+	Path []byte      `json:"path"`
+	Perm fs.FileMode `json:"perm"`
+}
+
+func (r *Repo) statePath() string { return filepath.Join(r.shadow, "state.json") }
+
+// loadState reads the state. A state that is missing or damaged starts anew,
+// with a new index: it says what the index holds.
+func (r *Repo) loadState() (*state, error) {
+	st := &state{private: map[string]fs.FileMode{}}
+	raw, err := os.ReadFile(r.statePath())
+	if errors.Is(err, fs.ErrNotExist) {
+		return st, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read shadow repository: %w", err)
+	}
+	var f stateFile
+	if err := json.Unmarshal(raw, &f); err != nil {
+		return st, r.resetIndex()
+	}
+	st.forced = toStrings(f.Forced)
+	for _, sub := range toStrings(f.Nested) {
+		if exists(filepath.Join(r.dir, filepath.FromSlash(sub))) {
+			st.nested = append(st.nested, sub)
+		}
+	}
+	for _, p := range f.Private {
+		st.private[string(p.Path)] = p.Perm
+	}
+	return st, nil
+}
+
+// saveState writes the state if it changed.
+func (r *Repo) saveState(st *state) error {
+	f := stateFile{Nested: toBytes(st.nested), Forced: toBytes(st.forced)}
+	for _, p := range sortedKeys(st.private) {
+		f.Private = append(f.Private, privateFile{[]byte(p), st.private[p]})
+	}
+	raw, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	if err := writeIfChanged(r.statePath(), raw); err != nil {
+		return fmt.Errorf("write shadow repository: %w", err)
+	}
+	return nil
+}
+
+// resetIndex forgets the index and what goes with it. The next scan finds every
+// file new; their contents are stored already.
+func (r *Repo) resetIndex() error {
+	r.forget()
+	for _, name := range []string{"index", "index.lock", "state.json"} {
+		if err := os.Remove(filepath.Join(r.shadow, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("reset shadow index: %w", err)
+		}
+	}
+	return nil
+}
+
+// record takes over what a snapshot stored. usual are the permission bits of a
+// new file.
+func (st *state) record(s *scan, usual fs.FileMode) {
+	added := map[string]bool{}
+	for _, f := range s.add {
+		added[f.path] = true
+		perm := f.info.Mode().Perm()
+		if f.info.Mode().IsRegular() && usual&0o044&^perm != 0 {
+			st.private[f.path] = perm
+		} else {
+			delete(st.private, f.path)
+		}
+	}
+	var forced []string
+	for _, p := range without(st.forced, s.remove) {
+		added[p] = true
+	}
+	for _, p := range s.forced {
+		if added[p] {
+			forced = append(forced, p)
+		}
+	}
+	st.forced = forced
+}
+
+func toStrings(list [][]byte) []string {
+	var out []string
+	for _, b := range list {
+		out = append(out, string(b))
+	}
+	return out
+}
+
+func toBytes(list []string) [][]byte {
+	var out [][]byte
+	for _, s := range list {
+		out = append(out, []byte(s))
+	}
+	return out
+}

@@ -1,0 +1,225 @@
+package policy
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// handlers read the programs that need more than a table.
+var handlers map[string]func(*reader, *call)
+
+func handlersTable() map[string]func(*reader, *call) {
+	m := map[string]func(*reader, *call){
+		"git": gitCommand, "find": findCommand, "sed": sedCommand, "gsed": sedCommand,
+		"awk": awkCommand, "gawk": awkCommand, "mawk": awkCommand, "nawk": awkCommand,
+		"eval": evalBuiltin, "trap": trapBuiltin, "source": sourceBuiltin, ".": sourceBuiltin,
+		"set": setBuiltin, "unset": namesBuiltin, "read": namesBuiltin, "mapfile": namesBuiltin, "readarray": namesBuiltin,
+		"test": testBuiltin, "[": testBuiltin, "cd": cdBuiltin, "pushd": dirsBuiltin, "popd": dirsBuiltin,
+		"echo": printBuiltin, "printf": printBuiltin,
+	}
+	for _, shell := range []string{"sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "pdksh", "yash", "posh"} {
+		m[shell] = shellCommand
+	}
+	for _, harmless := range []string{"true", "false", ":", "pwd", "exit", "return", "break", "continue", "wait", "sleep", "shift"} {
+		m[harmless] = func(_ *reader, c *call) { c.vouched = true }
+	}
+	return m
+}
+
+// shellCommand looks inside sh -c.
+func shellCommand(r *reader, c *call) {
+	inline, i := false, 1
+options:
+	for ; i < len(c.words); i++ {
+		w := c.words[i]
+		switch {
+		case !w.literal() && w.mayBeFlag():
+			c.opaque("what the shell runs is computed")
+			return
+		case w.text == "--" || w.text == "-":
+			i++
+			break options
+		case w.text == "--login" || w.text == "--norc" || w.text == "--noprofile" || w.text == "--posix":
+		case strings.HasPrefix(w.text, "--") || !strings.HasPrefix(w.text, "-") && !strings.HasPrefix(w.text, "+"):
+			if strings.HasPrefix(w.text, "--") {
+				c.opaque("the shell has an option that may load a file")
+				return
+			}
+			break options
+		case strings.Trim(w.text[1:], "abcefhilmnoOpuvxBCEHPT") != "" || strings.HasPrefix(w.text, "+") && len(w.text) == 1:
+			c.opaque("the shell has an unknown option")
+			return
+		default:
+			inline = inline || w.text[0] == '-' && strings.Contains(w.text, "c")
+			if strings.ContainsAny(w.text, "oO") {
+				i++ // the option's name
+			}
+		}
+	}
+	switch {
+	case i >= len(c.words):
+		c.opaque("the shell runs what it reads from its standard input")
+	case !inline:
+		c.doubt, c.pin = "the shell runs a file", i+1
+	case !c.words[i].literal():
+		c.opaque("what the shell runs is computed")
+	default:
+		c.vouched, c.pin = true, len(c.words)
+		r.nested(c.words[i].text)
+	}
+}
+
+func evalBuiltin(r *reader, c *call) {
+	words, ok := plain(c.words[1:])
+	if !ok {
+		c.opaque("what eval runs is computed")
+		return
+	}
+	c.vouched, c.pin = true, len(c.words)
+	r.nested(strings.Join(words, " "))
+}
+
+func trapBuiltin(r *reader, c *call) {
+	words, ok := plain(c.words[1:])
+	if !ok {
+		c.opaque("what trap runs is computed")
+		return
+	}
+	c.vouched, c.pin = true, len(c.words)
+	if len(words) > 1 && words[0] != "-" && words[0] != "--" {
+		r.nested(words[0])
+	} else if len(words) > 0 && words[0] == "--" {
+		c.opaque("trap has an option")
+	}
+}
+
+func sourceBuiltin(_ *reader, c *call) {
+	c.doubt, c.pin = "a file is read as commands", min(2, len(c.words))
+	if len(c.words) > 1 && !c.words[1].literal() {
+		c.pin = len(c.words)
+	}
+}
+
+func setBuiltin(_ *reader, c *call) {
+	words, ok := plain(c.words[1:])
+	for i, w := range words {
+		option := len(w) > 1 && strings.Trim(w[1:], "euxovfC") == "" && (w[0] == '-' || w[0] == '+')
+		named := i > 0 && strings.HasSuffix(words[i-1], "o") && (w == "pipefail" || w == "errexit" || w == "nounset" || w == "xtrace")
+		ok = ok && (option || named)
+	}
+	if !ok || len(words) == 0 {
+		c.opaque("set changes how the shell works")
+		return
+	}
+	c.vouched = true
+}
+
+// namesBuiltin reads builtins that set or unset the variables in their arguments.
+func namesBuiltin(_ *reader, c *call) {
+	for _, w := range c.words[1:] {
+		flag := w.text == "-r" || w.text == "-t" || w.text == "-a" || w.text == "-s" || w.text == "-ra"
+		own := localName.MatchString(w.text) && !specialNames[w.text]
+		if !w.literal() || !flag && !own {
+			c.opaque(c.words[0].text + " sets a variable that may change what commands do")
+			return
+		}
+	}
+	c.vouched = true
+}
+
+// cdBuiltin follows cd. It is harmless inside the roots.
+func cdBuiltin(r *reader, c *call) {
+	dir := word{text: r.subject.Home}
+	switch len(c.words) {
+	case 1:
+	case 2:
+		dir = c.words[1]
+	default:
+		r.chdir(unknown, false)
+		return
+	}
+	r.chdir(dir, dir.text != "" && !strings.HasPrefix(dir.text, "-") && !strings.HasPrefix(dir.text, "+"))
+	c.vouched = len(r.cwds) > 0
+	for _, cwd := range r.cwds {
+		c.vouched = c.vouched && slices.ContainsFunc(r.subject.Roots, func(root string) bool {
+			return inside(cwd, path.Clean(root))
+		})
+	}
+}
+
+func dirsBuiltin(r *reader, _ *call) { r.chdir(unknown, false) }
+
+// printBuiltin vouches for echo and printf when all of what they print can be read.
+func printBuiltin(_ *reader, c *call) {
+	words, ok := plain(c.words[1:])
+	if program(c.words[0].text) == "printf" && len(c.words) > 1 && (!c.words[1].literal() || strings.HasPrefix(c.words[1].text, "-")) {
+		c.opaque("printf may set a variable")
+		return
+	}
+	c.vouched = ok && len(words) > 0 || len(c.words) == 1
+}
+
+var (
+	unaryTests  = set("-n -z -f -d -e -r -w -x -s -L -h !")
+	stringTests = set("= == !=")
+	numberTests = set("-eq -ne -lt -le -gt -ge")
+)
+
+// testBuiltin accepts tests whose operators are plain to see. Some evaluate
+// their operands.
+func testBuiltin(_ *reader, c *call) {
+	for i, w := range c.words[1:] {
+		before := c.words[i].text
+		after := ""
+		if i+2 < len(c.words) {
+			after = c.words[i+2].text
+		}
+		operand := i > 0 && (unaryTests[before] || stringTests[before]) || stringTests[after]
+		number := numberTests[before] && i > 0 || numberTests[after]
+		switch {
+		case w.text == "-v" || w.text == "-R":
+			c.opaque("-v evaluates the index of a variable")
+		case number && (!w.literal() || strings.Trim(w.text, "-0123456789") != ""):
+			c.opaque("a comparison of numbers may evaluate its operands")
+		case !w.literal() && (w.splits || !operand):
+			c.opaque("a computed word may be an operator of the test")
+		default:
+			continue
+		}
+		return
+	}
+	c.vouched = true
+}
+
+// findCommand looks inside -exec and its like.
+func findCommand(r *reader, c *call) {
+	for i := 1; i < len(c.words); i++ {
+		w := c.words[i]
+		switch {
+		case w.text == "-delete":
+			c.opaque("find deletes what it finds")
+		case slices.Contains([]string{"-exec", "-execdir", "-ok", "-okdir"}, w.text):
+			end := i + 1
+			for end < len(c.words) && c.words[end].text != ";" && c.words[end].text != "+" {
+				end++
+			}
+			words := slices.Clone(c.words[i+1 : end])
+			for k, arg := range words {
+				words[k].text = strings.ReplaceAll(arg.text, "{}", anyText)
+			}
+			if len(words) > 0 {
+				r.command(words)
+			}
+			i = end
+		case slices.Contains([]string{"-fprint", "-fprintf", "-fprint0", "-fls"}, w.text):
+			file := unknown
+			if i+1 < len(c.words) {
+				file = c.words[i+1]
+			}
+			r.out.files = append(r.out.files, fileUse{path: file, cwds: slices.Clone(r.cwds), write: true, by: "find"})
+		case !w.literal() && w.mayBeFlag() && (w.splits || i == 1 || !strings.HasPrefix(c.words[i-1].text, "-")):
+			c.opaque("a computed argument may be an action of find")
+		}
+	}
+}

@@ -1,0 +1,53 @@
+// Package policy says what rules and a named policy make of a tool use.
+//
+// [Judge] takes a [Subject], the rules in force and the session's policy, and
+// gives a [Verdict]: allow, deny or ask, with the rule or the policy that
+// decided and one sentence for people. Deny rules come first, then allow rules,
+// then the policy. [Denied] looks at deny rules alone, for an input that was
+// edited after it was judged. [Suggest] names narrow rules that would allow a
+// tool use, and [Explain] lists what a tool use was taken for.
+//
+// Rules are in the agents' own language:
+//
+//	Bash                     every command
+//	Bash(git status)         that command
+//	Bash(git log *)          git log with any further words
+//	Bash(npm run test:*)     the same, as it used to be written
+//	Read(src/**)             files below src in the working directory
+//	Edit(/docs/*.md)         files of the project; also Write, MultiEdit, > and >>
+//	Edit(//var/log/x)        an absolute path
+//	Read(~/notes/**)         below the home directory
+//	WebFetch(domain:go.dev)  a host; *.go.dev is the hosts below it
+//	mcp__github              every tool of a server; also mcp__github__get_*
+//	Agent                    any other tool, by its name
+//
+// # Guarantee
+//
+// Allow never widens; when in doubt, ask. A shell command is parsed as the shell
+// will parse it, and an allow rule helps only if every command in it, wherever
+// it hides, is allowed by a rule, and every file that it redirects to as well.
+// What cannot be seen through (a command word that is computed, eval, a shell
+// that reads its standard input, an interpreter with code on its command line,
+// an option that makes a program run another one) is never allowed by a rule
+// with a star, and where a deny rule for the shell exists it is asked about even
+// under auto-approve. A rule for the whole tool, and one that is the command
+// word for word, say what they mean and need no proof.
+//
+// Deny rules match in every reading of a path that is known here: as given, after
+// symlinks, in Unicode's composed form and with case folded. Allow rules match
+// only what the path resolves to.
+//
+// # Limits
+//
+// The verdict is about what the words say, not about what programs do: a
+// makefile, a script or a binary may do anything, and a rule that allows it
+// allows that. Deny rules compare words as they are written: Bash(rm -rf *) does
+// not know that "rm -r -f" is the same, Bash(rm *) does not need to. Rules about
+// files reach into shell commands through redirections and through the operands
+// of well-known programs only. Hard links, mounts, and whatever changes between
+// the judgment and the use are out of sight, as are aliases and functions that the agent's shell
+// loads at its start. This is a guard for agents that err, not a sandbox.
+//
+// The package keeps no state and starts no goroutines. Its only I/O is reading
+// symbolic links, through [Subject.Readlink].
+package policy

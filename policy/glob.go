@@ -1,0 +1,79 @@
+package policy
+
+import "strings"
+
+// Texts that are matched are strings in which two control characters, which no
+// judged input may hold, have a meaning of their own.
+const (
+	anyText = "\x00" // stands for any text, also none
+	wordSep = "\x01" // stands between two words of a command
+	anyByte = '\x00'
+)
+
+// covers reports whether the pattern matches the text whatever the unknown parts
+// of the text turn out to be: those are matched by unknown parts of the pattern
+// only.
+func covers(pattern, text string) bool { return overlap(pattern, text, false) }
+
+// mayMatch reports whether some text that is an instance of both exists.
+func mayMatch(pattern, text string) bool { return overlap(pattern, text, true) }
+
+// overlap decides both questions in time proportional to the product of the
+// lengths, and with memory for one row.
+func overlap(pattern, text string, either bool) bool {
+	// row[i] says whether pattern[:i] matches the text read so far.
+	row := make([]bool, len(pattern)+1)
+	row[0] = true
+	for i := 0; i < len(pattern) && pattern[i] == anyByte; i++ {
+		row[i+1] = true
+	}
+	for j := range len(text) {
+		unknown := text[j] == anyByte
+		diagonal := row[0]
+		row[0] = row[0] && unknown && either
+		alive := row[0]
+		for i := range len(pattern) {
+			above := row[i+1]
+			switch {
+			case pattern[i] == anyByte:
+				row[i+1] = row[i] || above || diagonal
+			case unknown && either:
+				row[i+1] = above || row[i] // the unknown text takes in pattern[i], or ends
+			case unknown:
+				row[i+1] = false
+			default:
+				row[i+1] = diagonal && pattern[i] == text[j]
+			}
+			alive = alive || row[i+1]
+			diagonal = above
+		}
+		if !alive {
+			return false
+		}
+	}
+	return row[len(pattern)]
+}
+
+// coarse turns a file glob into a pattern for mayMatch that matches at least
+// what the glob matches.
+func coarse(glob string) string {
+	var b strings.Builder
+	for i := 0; i < len(glob); i++ {
+		switch c := glob[i]; c {
+		case '*', '?':
+			b.WriteByte(anyByte)
+		case '[', '{':
+			// Classes and alternatives are rare: what follows may be anything.
+			b.WriteByte(anyByte)
+			return b.String()
+		case '\\':
+			i++
+			if i < len(glob) {
+				b.WriteByte(glob[i])
+			}
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return strings.ReplaceAll(b.String(), "/"+anyText+anyText+"/", anyText)
+}

@@ -1,0 +1,291 @@
+package policy
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/bmatcuk/doublestar/v4"
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+)
+
+// maxLinks bounds how many symbolic links one path may go through, as the kernel
+// does.
+const maxLinks = 40
+
+var errLinks = errors.New("too many symbolic links")
+
+// join makes p absolute below dir. It does not clean, since what .. means
+// depends on symbolic links.
+func join(dir, p string) string {
+	if path.IsAbs(p) {
+		return p
+	}
+	return strings.TrimSuffix(dir, "/") + "/" + p
+}
+
+// resolve follows the symbolic links of every part of an absolute path that
+// exists, as the kernel would.
+func (s Subject) resolve(p string) (string, error) {
+	readlink := s.Readlink
+	if readlink == nil {
+		readlink = os.Readlink
+	}
+	done, rest, links := "/", p, 0
+	for rest != "" {
+		var part string
+		part, rest, _ = strings.Cut(rest, "/")
+		switch part {
+		case "", ".":
+			continue
+		case "..":
+			done = path.Dir(done)
+			continue
+		}
+		next := path.Join(done, part)
+		target, err := readlink(next)
+		switch {
+		case err == nil:
+			if links++; links > maxLinks {
+				return "", errLinks
+			}
+			if path.IsAbs(target) {
+				done = "/"
+			}
+			rest = target + "/" + rest
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.EINVAL), errors.Is(err, syscall.ENOTDIR):
+			done = next // no link, or not there yet
+		default:
+			return "", err
+		}
+	}
+	return done, nil
+}
+
+// forms are the readings of one path.
+type forms struct {
+	given    string   // absolute and cleaned
+	resolved []string // what it resolves to, before and after cleaning
+}
+
+// forms lists the readings of an absolute path. The error says that its links
+// cannot be followed.
+func (s Subject) forms(p string) (forms, error) {
+	f := forms{given: path.Clean(p)}
+	for _, q := range []string{p, f.given} {
+		r, err := s.resolve(q)
+		if err != nil {
+			return f, err
+		}
+		if !slices.Contains(f.resolved, r) {
+			f.resolved = append(f.resolved, r)
+		}
+	}
+	return f, nil
+}
+
+// inside reports whether p is dir or lies below it. Both are clean.
+func inside(p, dir string) bool {
+	return p == dir || dir == "/" || strings.HasPrefix(p, dir+"/")
+}
+
+// fold is the form in which two names are compared that some file system may
+// take for the same.
+func fold(s string) string { return norm.NFC.String(cases.Fold().String(norm.NFD.String(s))) }
+
+func validGlob(glob string) bool { return doublestar.ValidatePattern(glob) }
+
+// staticPrefix cuts a glob before the first part that holds a star or the like.
+func staticPrefix(glob string) (fixed, rest string) {
+	i := strings.IndexAny(glob, `*?[{\`)
+	if i < 0 {
+		return glob, ""
+	}
+	i = strings.LastIndexByte(glob[:i], '/') + 1
+	return glob[:i], glob[i:]
+}
+
+var globMeta = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `{`, `\{`, `]`, `\]`, `}`, `\}`)
+
+// base returns the folder that a path pattern starts from, and the rest of it.
+func (s Subject) base(glob string) (dir, rest string) {
+	switch {
+	case strings.HasPrefix(glob, "//"):
+		return "/", glob[2:]
+	case strings.HasPrefix(glob, "/"):
+		if len(s.Roots) > 0 {
+			return s.Roots[0], glob[1:]
+		}
+		return s.Cwd, glob[1:]
+	case glob == "~":
+		return s.Home, ""
+	case strings.HasPrefix(glob, "~/"):
+		return s.Home, glob[2:]
+	}
+	return s.Cwd, glob
+}
+
+// clean joins a folder and a glob to an absolute glob. The part of it before the
+// first star may go up.
+func clean(dir, glob string) string {
+	fixed, rest := staticPrefix(glob)
+	dir = path.Join(dir, fixed)
+	joined := strings.TrimSuffix(globMeta.Replace(dir), "/") + "/" + rest
+	return path.Clean(joined)
+}
+
+// allowsPath reports whether an allow rule with this path pattern covers the
+// path in every reading of where it leads. Links inside the pattern's own part
+// are not followed: otherwise who can replace a folder by a link could move
+// the rule elsewhere.
+func (s Subject) allowsPath(p Pattern, f forms) bool {
+	dir, rest := s.base(p.glob)
+	if dir == "" {
+		return false
+	}
+	if dir == "/" {
+		// What the root holds belongs to the system: /tmp may be /private/tmp.
+		first, below, _ := strings.Cut(rest, "/")
+		if !strings.ContainsAny(first, `*?[{\`) && first != ".." {
+			dir, rest = "/"+first, below
+		}
+	}
+	dir, err := s.resolve(dir)
+	if err != nil || len(f.resolved) == 0 {
+		return false
+	}
+	glob := clean(dir, rest)
+	for _, r := range f.resolved {
+		if ok, err := doublestar.Match(glob, r); err != nil || !ok {
+			return false
+		}
+		if name := guardedPart(r); name != "" && !strings.Contains(p.glob, name) && !inside(dir, upTo(r, name)) {
+			return false
+		}
+	}
+	return true
+}
+
+// upTo cuts a path behind its first part of that name.
+func upTo(p, name string) string {
+	i := strings.Index(p+"/", "/"+name+"/")
+	if i < 0 {
+		return p
+	}
+	return p[:i+1+len(name)]
+}
+
+// denyGlobs lists the absolute globs that a deny rule stands for: from the
+// folder as it is named and as it resolves, and in any folder when the pattern
+// is a mere name.
+func (s Subject) denyGlobs(p Pattern) []string {
+	dir, rest := s.base(p.glob)
+	if dir == "" {
+		return nil
+	}
+	globs := []string{clean(dir, rest)}
+	if r, err := s.resolve(dir); err == nil {
+		globs = append(globs, clean(r, rest))
+	}
+	fixed, tail := staticPrefix(rest)
+	if r, err := s.resolve(join(dir, fixed)); err == nil {
+		globs = append(globs, clean(r, tail))
+	}
+	if !strings.Contains(p.glob, "/") && p.glob != "~" {
+		for _, root := range append([]string{s.Cwd}, s.Roots...) {
+			globs = append(globs, clean(root, "**/"+p.glob))
+			if r, err := s.resolve(root); err == nil {
+				globs = append(globs, clean(r, "**/"+p.glob))
+			}
+		}
+	}
+	slices.Sort(globs)
+	return slices.Compact(globs)
+}
+
+// match is how sure it is that a deny rule matches.
+type match int
+
+const (
+	no match = iota
+	maybe
+	yes
+)
+
+// deniesPath says whether a deny rule with this path pattern matches the path or
+// a folder above it, in any reading. A search also meets what is below the path.
+func (s Subject) deniesPath(p Pattern, f forms, search bool) match {
+	found := no
+	for _, glob := range s.denyGlobs(p) {
+		for _, reading := range append([]string{f.given}, f.resolved...) {
+			if matchesUp(glob, reading) || matchesUp(fold(glob), fold(reading)) {
+				return yes
+			}
+			below := strings.TrimSuffix(fold(reading), "/") + "/" + anyText
+			if search && mayMatch(coarse(fold(glob)), below) {
+				found = maybe
+			}
+		}
+	}
+	return found
+}
+
+// matchesUp reports whether the glob matches the path or a folder above it.
+func matchesUp(glob, p string) bool {
+	for p != "/" && p != "." {
+		if ok, err := doublestar.Match(glob, p); ok || err != nil {
+			return true
+		}
+		p = path.Dir(p)
+	}
+	ok, _ := doublestar.Match(glob, p)
+	return ok
+}
+
+// guarded are files and folders that programs take orders from: what is written
+// there is run later, by git, by an editor or by an agent. They need a rule that
+// names them.
+var guarded = map[string]bool{
+	".git": true, ".terret": true, ".claude": true, ".codex": true, ".opencode": true, ".agents": true,
+	".gemini": true, ".cursor": true, ".husky": true, ".vscode": true, ".idea": true, ".ssh": true,
+	".mcp.json": true, "opencode.json": true, "opencode.jsonc": true, ".envrc": true,
+	".gitconfig": true, ".gitmodules": true, ".gitattributes": true,
+	".bashrc": true, ".bash_profile": true, ".profile": true, ".zshrc": true, ".zshenv": true, ".zprofile": true,
+}
+
+// guardedPart returns the first part of a path that is guarded, or nothing.
+func guardedPart(p string) string {
+	for part := range strings.SplitSeq(p, "/") {
+		if guarded[fold(part)] {
+			return part
+		}
+	}
+	return ""
+}
+
+// protectedBy returns the protected folder that the path lies in, or that lies
+// below the path when the path is written or searched as a whole.
+func (s Subject) protectedBy(f forms, whole bool) string {
+	for _, folder := range s.Protected {
+		if folder == "" {
+			continue
+		}
+		readings := []string{fold(path.Clean(folder))}
+		if r, err := s.resolve(folder); err == nil {
+			readings = append(readings, fold(r))
+		}
+		for _, p := range append([]string{f.given}, f.resolved...) {
+			for _, r := range readings {
+				if inside(fold(p), r) || whole && inside(r, fold(p)) {
+					return folder
+				}
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,94 @@
+package policy
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// What is handed to the shell parser is bounded, since the parser is recursive
+// and a stack that overflows ends the process.
+const (
+	maxSource  = 64 << 10 // bytes
+	maxNesting = 200
+)
+
+// unreadable says what in a text a person would not see as the shell or the
+// file system does; it is empty for ordinary text.
+func unreadable(s string) string {
+	if !utf8.ValidString(s) {
+		return "bytes that are not UTF-8"
+	}
+	for _, r := range s {
+		switch {
+		case r == '\n' || r == '\t' || r == ' ':
+		case r == 0:
+			return "a NUL"
+		case unicode.IsControl(r):
+			return "a control character"
+		case unicode.In(r, unicode.Cf, unicode.Zs, unicode.Zl, unicode.Zp, unicode.Noncharacter_Code_Point),
+			unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r):
+			return "an invisible character"
+		}
+	}
+	return ""
+}
+
+// scan says why a command must not be parsed; it is empty for ordinary ones.
+func scan(source string) string {
+	if len(source) > maxSource {
+		return "it is longer than 64 KB"
+	}
+	if reason := unreadable(source); reason != "" {
+		return "it holds " + reason
+	}
+	if nesting(source) > maxNesting {
+		return "it is nested too deeply"
+	}
+	return ""
+}
+
+var (
+	openers = map[string]bool{"if": true, "while": true, "until": true, "for": true, "case": true, "select": true}
+	closers = map[string]bool{"fi": true, "done": true, "esac": true}
+)
+
+// nesting bounds from above, roughly, how deeply a command nests. It knows no
+// quotes: text that looks nested counts.
+func nesting(source string) int {
+	depth, deepest, run, longest, backquotes := 0, 0, 0, 0, 0
+	word := 0 // start of the current word
+	for i := 0; i <= len(source); i++ {
+		c := byte(' ')
+		if i < len(source) {
+			c = source[i]
+		}
+		if c >= 'a' && c <= 'z' {
+			run = 0
+			continue
+		}
+		switch w := source[min(word, i):i]; {
+		case openers[w]:
+			depth++
+		case closers[w]:
+			depth--
+		}
+		word = i + 1
+		switch c {
+		case '(', '{', '[':
+			depth++
+		case ')', '}', ']':
+			depth = max(depth-1, 0)
+		case '`':
+			backquotes++
+		case '!', '-', '+', '~':
+			run++ // operators that stand before others
+		case ' ', '\t', '\n', '\\':
+		default:
+			run = 0
+		}
+		deepest, longest = max(deepest, depth), max(longest, run)
+	}
+	prefixes := max(strings.Count(source, "time "), strings.Count(source, "coproc "))
+	return max(deepest, longest, prefixes, strings.Count(source, `\`+"`"), backquotes/4, strings.Count(source, "<<")/2)
+}

@@ -1,0 +1,278 @@
+package policy
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// script is what a shell command comes to: every command that it may run and
+// every file that it redirects to, wherever in it they are.
+type script struct {
+	calls []call
+	files []fileUse
+	// doubts say why it may run more than its calls.
+	doubts []string
+	// refused says why it was not parsed at all.
+	refused string
+	// dynamic says that some of it is known to the running shell only.
+	dynamic bool
+}
+
+// call is one simple command.
+type call struct {
+	words []word
+	cwds  []string // it runs in one of these; none means unknown
+	// vouched says that it needs no allow rule of its own: it is harmless, or
+	// what it starts is judged.
+	vouched bool
+	// denyOnly says that a rule for the call that starts it allows it too.
+	denyOnly bool
+	// doubt says why it may run commands that are not seen here.
+	doubt string
+	// pin is how many of its words an allow rule must name without a star.
+	pin int
+	// loose says that nothing is known of the program.
+	loose bool
+}
+
+const (
+	maxCalls = 1000
+	maxDepth = 5  // of shells within shells
+	maxDirs  = 16 // of working directories that it may be in
+)
+
+// reader collects a script.
+type reader struct {
+	out    *script
+	source string
+	home   string
+	cwds   []string
+	depth  int
+	loops  bool
+}
+
+// readScript takes a shell command apart.
+func readScript(source, home, cwd string) *script {
+	r := &reader{out: &script{}, home: home, cwds: []string{cwd}}
+	r.parse(source)
+	return r.out
+}
+
+// readArgv takes a command apart that is run without a shell.
+func readArgv(argv []string, home, cwd string) *script {
+	r := &reader{out: &script{}, home: home, cwds: []string{cwd}}
+	for _, arg := range argv {
+		if reason := unreadable(arg); reason != "" || len(arg) > maxSource {
+			r.out.refused = "it is too long or holds " + reason
+			return r.out
+		}
+	}
+	r.command(literals(argv...))
+	return r.out
+}
+
+// merge adds what another script does.
+func (s *script) merge(t *script) {
+	s.calls = append(s.calls, t.calls...)
+	s.files = append(s.files, t.files...)
+	s.doubts = append(s.doubts, t.doubts...)
+	s.dynamic = s.dynamic || t.dynamic
+	if s.refused == "" {
+		s.refused = t.refused
+	}
+}
+
+func (r *reader) doubt(why string) {
+	if why != "" && !slices.Contains(r.out.doubts, why) {
+		r.out.doubts = append(r.out.doubts, why)
+	}
+}
+
+// parse reads a source and collects what it does.
+func (r *reader) parse(source string) {
+	if reason := scan(source); reason != "" {
+		r.out.refused = reason
+		return
+	}
+	if r.depth > maxDepth {
+		r.doubt("it starts shells within shells within shells")
+		return
+	}
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(source), "")
+	if err != nil {
+		r.out.refused = "the shell's grammar does not fit it"
+		return
+	}
+	outer := r.source
+	r.source = source
+	for node := range syntax.Preorder(file) {
+		switch node.(type) {
+		case *syntax.ForClause, *syntax.WhileClause, *syntax.FuncDecl:
+			r.loops = true
+		}
+	}
+	syntax.Walk(file, r.visit)
+	r.source = outer
+}
+
+// nested parses a source that a command of this script hands to a shell.
+func (r *reader) nested(source string) {
+	r.depth++
+	r.parse(source)
+	r.depth--
+}
+
+// visit looks at one node. The walk comes by every node of the tree, so that no
+// substitution is missed, however deep it is.
+func (r *reader) visit(node syntax.Node) bool {
+	if len(r.out.calls) > maxCalls {
+		r.doubt("it is a list of more than a thousand commands")
+		return false
+	}
+	switch n := node.(type) {
+	case *syntax.CallExpr:
+		r.call(n)
+	case *syntax.Stmt:
+		if n.Coprocess || n.Disown {
+			r.doubt("it starts a process that other shells know by other signs")
+		}
+		for _, redirect := range n.Redirs {
+			r.redirect(redirect)
+		}
+	case *syntax.Word:
+		w, doubt := readWord(n, r.home)
+		r.out.dynamic = r.out.dynamic || !w.literal()
+		r.doubt(doubt)
+	case *syntax.CmdSubst:
+		if n.TempFile || n.ReplyVar {
+			r.doubt("${ …; } is a substitution in some shells only")
+		}
+		if n.Backquotes && strings.Contains(r.slice(n), `\`) {
+			r.doubt("backquotes hold a backslash, which shells read differently")
+		}
+	case *syntax.ProcSubst:
+		if n.Op == syntax.CmdInTemp {
+			r.doubt("=(…) is a substitution in some shells only")
+		}
+	default:
+		r.visitRare(node)
+	}
+	return true
+}
+
+// visitRare looks at the constructs that set variables, evaluate or define.
+func (r *reader) visitRare(node syntax.Node) {
+	switch n := node.(type) {
+	case *syntax.ParamExp:
+		r.expansion(n)
+	case *syntax.DeclClause:
+		r.declaration(n)
+	case *syntax.ForClause:
+		if iter, ok := n.Loop.(*syntax.WordIter); ok {
+			r.assigned(iter.Name.Value, false)
+		}
+		if n.Select {
+			r.doubt("select reads what to do when it runs")
+		}
+	case *syntax.ArithmExp:
+		r.arithmetic(n.X)
+	case *syntax.ArithmCmd:
+		r.arithmetic(n.X)
+	case *syntax.CStyleLoop:
+		for _, x := range []syntax.ArithmExpr{n.Init, n.Cond, n.Post} {
+			r.arithmetic(x)
+		}
+	case *syntax.LetClause:
+		r.doubt("let evaluates its words")
+	case *syntax.FuncDecl:
+		r.doubt("a function may take the name of a command")
+	case *syntax.CoprocClause:
+		r.doubt("coproc starts a process in the background")
+	case *syntax.TestDecl:
+		r.doubt("it defines a test")
+	case *syntax.BinaryTest:
+		r.comparison(n)
+	case *syntax.UnaryTest:
+		if n.Op == syntax.TsVarSet || n.Op == syntax.TsRefVar {
+			r.doubt("-v evaluates the index of a variable")
+		}
+	}
+}
+
+func (r *reader) slice(n syntax.Node) string {
+	from, to := int(n.Pos().Offset()), int(n.End().Offset())
+	if from > to || to > len(r.source) {
+		return `\`
+	}
+	return r.source[from:to]
+}
+
+func (r *reader) word(w *syntax.Word) word {
+	out, doubt := readWord(w, r.home)
+	r.doubt(doubt)
+	return out
+}
+
+// call reads a simple command: assignments, then words.
+func (r *reader) call(n *syntax.CallExpr) {
+	for _, a := range n.Assigns {
+		r.assignment(a, len(n.Args) > 0)
+	}
+	if len(n.Args) == 0 {
+		return
+	}
+	words := make([]word, len(n.Args))
+	for i, arg := range n.Args {
+		words[i] = r.word(arg)
+	}
+	r.command(words)
+}
+
+// devices are files that may be read and written freely.
+var devices = map[string]bool{
+	"/dev/null": true, "/dev/stdin": true, "/dev/stdout": true, "/dev/stderr": true, "/dev/zero": true,
+}
+
+// redirect notes the file that a redirection opens.
+func (r *reader) redirect(n *syntax.Redirect) {
+	if n.N != nil && strings.HasPrefix(n.N.Value, "{") {
+		r.doubt("a redirection sets a variable")
+	}
+	write := true
+	switch n.Op {
+	case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
+		return
+	case syntax.RdrIn:
+		write = false
+	case syntax.DplIn, syntax.DplOut:
+		if fd := strings.TrimSuffix(n.Word.Lit(), "-"); n.Word.Lit() != "" && strings.Trim(fd, "0123456789") == "" {
+			return
+		}
+		write = n.Op == syntax.DplOut
+	}
+	w := r.word(n.Word)
+	if devices[w.text] {
+		return
+	}
+	if strings.HasPrefix(w.text, "/dev/tcp/") || strings.HasPrefix(w.text, "/dev/udp/") {
+		r.doubt("a redirection opens a network connection")
+	}
+	r.out.files = append(r.out.files, fileUse{path: w, cwds: slices.Clone(r.cwds), write: write, by: "a redirection"})
+}
+
+// chdir notes that the rest may run in another directory. Whether it does is not
+// known, so that both count.
+func (r *reader) chdir(dir word, certain bool) {
+	if !dir.literal() || !certain || r.loops || len(r.cwds) == 0 || 2*len(r.cwds) > maxDirs {
+		r.cwds = nil
+		return
+	}
+	for _, cwd := range slices.Clone(r.cwds) {
+		if next := path.Clean(join(cwd, dir.text)); !slices.Contains(r.cwds, next) {
+			r.cwds = append(r.cwds, next)
+		}
+	}
+}

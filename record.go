@@ -1,0 +1,218 @@
+package terret
+
+// Session is a conversation with one agent in one folder.
+type Session struct {
+	ID             string         `json:"id"`
+	Agent          string         `json:"agent"` // never changes
+	NativeID       NullString     `json:"native_id"`
+	Title          string         `json:"title"`
+	Cwd            string         `json:"cwd"`
+	Persona        NullString     `json:"persona"`
+	Mode           Mode           `json:"mode"`
+	Model          string         `json:"model"`
+	Policy         Policy         `json:"policy"`
+	PermissionMode string         `json:"permission_mode"`
+	OneShot        bool           `json:"one_shot"`
+	State          SessionState   `json:"state"`
+	Turn           string         `json:"turn,omitempty"` // that runs now
+	CreatedAt      Time           `json:"created_at"`
+	UpdatedAt      Time           `json:"updated_at"`
+	LastSeq        int64          `json:"last_seq"`
+	Usage          Usage          `json:"usage"`
+	CostUSD        Cost           `json:"cost_usd"`
+	OpenRequests   int            `json:"open_requests"`
+	Revert         *Revert        `json:"revert"`
+	ForkedFrom     string         `json:"forked_from,omitempty"`
+	HandedTo       string         `json:"handed_to,omitempty"`
+	Options        SessionOptions `json:"options"`
+	// Epoch and Owner say who may append. Owner is a worker's id, or empty.
+	Epoch int64  `json:"epoch"`
+	Owner string `json:"owner,omitempty"`
+}
+
+// Revert says where undo and redo would go.
+type Revert struct {
+	CheckpointID string `json:"checkpoint_id"`
+	CanUndo      bool   `json:"can_undo"`
+	CanRedo      bool   `json:"can_redo"`
+}
+
+// SessionOptions is what was asked for when the session was created, and is
+// needed to open its agent again. The zero value asks for nothing special. In
+// lists of tools and sources, nil means the default and an empty list means none.
+type SessionOptions struct {
+	Tools            []string `json:"tools,omitzero"`              // that exist for the agent; nil means all
+	DisallowedTools  []string `json:"disallowed_tools,omitzero"`   // that are taken away
+	AutoApproveTools []string `json:"auto_approve_tools,omitzero"` // that run without being asked for
+	Allow            []string `json:"allow,omitempty"`             // rules
+	Deny             []string `json:"deny,omitempty"`              // rules
+	SettingSources   []string `json:"setting_sources,omitzero"`
+	AddDirs          []string `json:"add_dirs,omitempty"`
+	Agents           JSON     `json:"agents,omitempty"`
+	MCP              JSON     `json:"mcp,omitempty"`
+	Effort           string   `json:"effort,omitempty"`
+	FallbackModel    string   `json:"fallback_model,omitempty"`
+	OutputSchema     JSON     `json:"output_schema,omitempty"`
+	MaxTurns         int      `json:"max_turns,omitempty"`
+	MaxCostUSD       Cost     `json:"max_cost_usd,omitempty"`
+	SystemAppend     string   `json:"system_append,omitempty"`
+	Worktree         bool     `json:"worktree,omitempty"`
+	KeepRaw          bool     `json:"keep_raw,omitempty"`
+	OnStale          OnStale  `json:"on_stale,omitempty"`
+}
+
+// OnStale says what to do when the agent has lost a session.
+type OnStale string
+
+// What to do then. The empty value means OnStaleNew.
+const (
+	OnStaleNew   OnStale = "new" // go on in a fresh one, and say so
+	OnStaleError OnStale = "error"
+)
+
+// TurnOptions is what may differ in a single turn. The zero value changes
+// nothing: a nil list leaves things as they are, an empty one means none.
+type TurnOptions struct {
+	PermissionMode           string   `json:"permission_mode,omitempty"`
+	Tools                    []string `json:"tools,omitzero"`
+	DisallowedTools          []string `json:"disallowed_tools,omitzero"`
+	AutoApproveTools         []string `json:"auto_approve_tools,omitzero"`
+	ToolsOverride            []string `json:"tools_override,omitzero"`
+	DisallowedToolsOverride  []string `json:"disallowed_tools_override,omitzero"`
+	AutoApproveToolsOverride []string `json:"auto_approve_tools_override,omitzero"`
+	MaxTurns                 int      `json:"max_turns,omitempty"`
+	SystemAppend             string   `json:"system_append,omitempty"`
+	Partial                  *bool    `json:"partial,omitempty"` // stream deltas; nil means yes
+	Model                    string   `json:"model,omitempty"`
+	Effort                   string   `json:"effort,omitempty"`
+}
+
+// Prompt is what a person or a program says to an agent.
+type Prompt struct {
+	Blocks    []Block     `json:"blocks"`
+	MessageID string      `json:"message_id,omitempty"`
+	ParentID  string      `json:"parent_id,omitempty"`
+	Options   TurnOptions `json:"options,omitzero"`
+}
+
+// Turn is one prompt and all that came of it.
+type Turn struct {
+	ID        string    `json:"id"`
+	Session   string    `json:"session"`
+	State     TurnState `json:"state"`
+	Origin    Origin    `json:"origin"`
+	Prompt    []Block   `json:"prompt"`
+	StartedAt Time      `json:"started_at,omitzero"`
+	EndedAt   *Time     `json:"ended_at,omitempty"`
+	Usage     Usage     `json:"usage"`
+	CostUSD   Cost      `json:"cost_usd"`
+	Error     *Error    `json:"error,omitempty"`
+	// Before and After name the states of the folder around the turn, where undo is
+	// on. Changed says that they differ, Undone that the turn's changes are undone.
+	Before  string `json:"before,omitempty"`
+	After   string `json:"after,omitempty"`
+	Changed bool   `json:"changed,omitempty"`
+	Undone  bool   `json:"undone,omitempty"`
+}
+
+// Message is a message of the conversation.
+type Message struct {
+	MessageID string     `json:"message_id"`
+	ParentID  NullString `json:"parent_id"`
+	Role      Role       `json:"role"`
+	Blocks    []Block    `json:"blocks"`
+	Time      Time       `json:"time"`
+	Turn      string     `json:"turn"`
+}
+
+// RequestState says whether a request still waits.
+type RequestState string
+
+// The states of a request.
+const (
+	RequestOpen    RequestState = "open"
+	RequestDecided RequestState = "decided"
+)
+
+// Request is something that waits, or waited, for a decision.
+type Request struct {
+	RequestID string       `json:"request_id"`
+	Session   string       `json:"session"`
+	Turn      string       `json:"turn,omitempty"`
+	Seq       int64        `json:"seq"` // of its event
+	Gate      Gate         `json:"gate"`
+	Data      JSON         `json:"data"` // as in its event
+	State     RequestState `json:"state"`
+	CreatedAt Time         `json:"created_at"`
+	ExpiresAt *Time        `json:"expires_at,omitempty"`
+	Decision  *Decision    `json:"decision,omitempty"`
+	// Delivered says that the agent has been told.
+	Delivered bool `json:"delivered"`
+}
+
+// Effect is what a rule does.
+type Effect string
+
+// The effects of a rule.
+const (
+	EffectAllow Effect = "allow"
+	EffectDeny  Effect = "deny"
+)
+
+// Rule decides requests that its pattern matches.
+type Rule struct {
+	ID      string `json:"id"`
+	Effect  Effect `json:"effect"`
+	Pattern string `json:"pattern"`
+	Scope   Scope  `json:"scope"`             // session or always
+	Session string `json:"session,omitempty"` // with scope session
+	MadeBy  string `json:"made_by"`
+	MadeAt  Time   `json:"made_at"`
+	Hits    int64  `json:"hits"`
+}
+
+// Persona is a role that an agent is given.
+type Persona struct {
+	ID               string   `json:"id"`
+	SourceFile       string   `json:"source_file"`
+	Description      string   `json:"description,omitempty"`
+	Tools            []string `json:"tools,omitzero"`
+	DisallowedTools  []string `json:"disallowed_tools,omitzero"`
+	AutoApproveTools []string `json:"auto_approve_tools,omitzero"`
+	MaxTurns         int      `json:"max_turns,omitempty"`
+	Model            string   `json:"model,omitempty"`
+	Agent            string   `json:"agent,omitempty"`
+	Policy           Policy   `json:"policy,omitempty"`
+	Trusted          bool     `json:"trusted"`
+}
+
+// Model is a model that an agent can use.
+type Model struct {
+	ID        string   `json:"id"`
+	Name      string   `json:"name"`
+	Context   int64    `json:"context,omitempty"`
+	MaxOutput int64    `json:"max_output,omitempty"`
+	Efforts   []string `json:"efforts,omitempty"`
+}
+
+// Tested says how an agent's version stands to the ones we tested.
+type Tested string
+
+// How a version stands to the tested ones.
+const (
+	TestedYes   Tested = "yes"
+	TestedNewer Tested = "newer"
+	TestedOlder Tested = "older"
+)
+
+// Probe is what is known of an agent on this machine.
+type Probe struct {
+	Agent        string       `json:"agent"`
+	Found        bool         `json:"found"`
+	Path         string       `json:"path,omitempty"`
+	Version      string       `json:"version,omitempty"`
+	Tested       Tested       `json:"tested,omitempty"`
+	Auth         string       `json:"auth,omitempty"` // ok, missing, unknown
+	Fix          string       `json:"fix,omitempty"`  // what to do, as one sentence
+	Capabilities Capabilities `json:"capabilities"`
+}

@@ -1,0 +1,86 @@
+package terret
+
+// SessionState says what a session is doing.
+type SessionState string
+
+// The states of a session.
+const (
+	SessionPending      SessionState = "pending" // the agent has given no id yet
+	SessionStarting     SessionState = "starting"
+	SessionIdle         SessionState = "idle"
+	SessionBusy         SessionState = "busy"
+	SessionWaiting      SessionState = "waiting" // a decision is open
+	SessionCompacting   SessionState = "compacting"
+	SessionRetrying     SessionState = "retrying"
+	SessionInterrupting SessionState = "interrupting"
+	SessionFailed       SessionState = "failed" // the last turn failed; still usable
+	SessionStale        SessionState = "stale"  // the agent lost it
+	SessionClosed       SessionState = "closed"
+)
+
+// Working reports whether a turn runs in that state.
+func (s SessionState) Working() bool {
+	switch s {
+	case SessionBusy, SessionWaiting, SessionCompacting, SessionRetrying, SessionInterrupting:
+		return true
+	case SessionPending, SessionStarting, SessionIdle, SessionFailed, SessionStale, SessionClosed:
+		return false
+	}
+	return false
+}
+
+// TurnState says how far a turn has come.
+type TurnState string
+
+// The states of a turn.
+const (
+	TurnQueued      TurnState = "queued"
+	TurnRunning     TurnState = "running"
+	TurnCompleted   TurnState = "completed"
+	TurnFailed      TurnState = "failed"
+	TurnInterrupted TurnState = "interrupted"
+	TurnKilled      TurnState = "killed"
+)
+
+// Ended reports whether nothing more will happen in the turn.
+func (s TurnState) Ended() bool { return s != TurnQueued && s != TurnRunning }
+
+// AgentState says what a named agent of a team is doing.
+type AgentState string
+
+// The states of a named agent.
+const (
+	AgentIdle       AgentState = "idle"
+	AgentProcessing AgentState = "processing"
+	AgentFailed     AgentState = "failed" // until the next success
+	AgentRestarting AgentState = "restarting"
+	AgentTerminated AgentState = "terminated"
+)
+
+// Mode says how a person works with the session.
+type Mode string
+
+// The modes.
+const (
+	ModeWorkbench Mode = "workbench"
+	ModePipeline  Mode = "pipeline"
+	ModeDirect    Mode = "direct"
+)
+
+// Policy is the name of what happens to requests that no rule decides.
+type Policy string
+
+// The policies.
+const (
+	PolicyAsk               Policy = "ask"
+	PolicyAcceptEdits       Policy = "accept-edits"
+	PolicyDenyUnlessAllowed Policy = "deny-unless-allowed"
+	PolicyPlan              Policy = "plan"
+	PolicyRules             Policy = "rules"
+	PolicyAutoApprove       Policy = "auto-approve"
+)
+
+// Policies lists them in the order in which people should be shown them.
+func Policies() []Policy {
+	return []Policy{PolicyAsk, PolicyAcceptEdits, PolicyRules, PolicyPlan, PolicyDenyUnlessAllowed, PolicyAutoApprove}
+}

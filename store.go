@@ -1,0 +1,238 @@
+package terret
+
+import (
+	"context"
+	"time"
+)
+
+// Store keeps sessions and their log, for any number of processes at once. Each
+// open store is a worker; a session belongs to at most one worker at a time. All
+// methods are safe for concurrent use, and none changes anything when it returns
+// an error, except where it says so.
+type Store interface {
+	Log
+	Ownership
+	Sessions
+	Requests
+	Inbox
+	Rules
+	// Close gives back all sessions that this worker owns and waits for running
+	// calls.
+	Close() error
+}
+
+// Log is the append-only log of all sessions.
+type Log interface {
+	// Commit appends batches in one transaction, at most one batch for a session,
+	// and returns when they would survive a power cut. Each batch succeeds or fails
+	// on its own: its Result says so, and a failed one leaves the others alone. The
+	// error is about the transaction as a whole: then nothing was written, unless
+	// the outcome is unknown, in which case Commit finds out before it returns.
+	//
+	// Tables that lists and filters read (sessions, turns, requests, usage) are
+	// brought up to date from the events, in the same transaction.
+	Commit(ctx context.Context, batches []Batch) ([]Result, error)
+	// Read returns events of one session in order.
+	Read(ctx context.Context, q ReadQuery) ([]Entry, error)
+	// ReadAll returns events of several or all sessions in the order in which they
+	// were committed.
+	ReadAll(ctx context.Context, q ReadAllQuery) ([]Entry, error)
+	// Wait blocks until something was committed, here or in another process, since
+	// the version that an earlier call returned; version 0 returns at once. It may
+	// return without cause.
+	Wait(ctx context.Context, since int64) (version int64, err error)
+}
+
+// Batch is what happens to one session in one commit.
+type Batch struct {
+	Session string
+	// Epoch is what Claim returned.
+	Epoch int64
+	// After is the last sequence number that the owner knows of.
+	After int64
+	// Events get the numbers from After+1 on. Pieces of text that follow each other
+	// are merged first, so there may be fewer.
+	Events []Event
+	// Cursor is the driver's, nil to leave it as it was.
+	Cursor []byte
+	// Taken names rows of the inbox that are dealt with by this commit.
+	Taken []string
+	// Delivered names requests whose decision the agent has been told.
+	Delivered []string
+	// Hits counts how often rules decided.
+	Hits map[string]int64
+}
+
+// Result is what became of a batch.
+type Result struct {
+	// Entries are the events as they are stored.
+	Entries []Entry
+	LastSeq int64
+	// Err is nil, ErrFenced, an AlreadyDecided error if the batch decides a request
+	// that is decided already, or another *Error about this session.
+	Err error
+}
+
+// ReadQuery selects events of one session.
+type ReadQuery struct {
+	Session string
+	After   int64 // only events with a greater number
+	Limit   int   // at most; 0 means a sensible page
+	Raw     bool  // with the agent's own messages
+	Kinds   []Kind
+}
+
+// ReadAllQuery selects events across sessions.
+type ReadAllQuery struct {
+	After    int64    // only entries with a greater Pos
+	Sessions []string // nil means all
+	Limit    int
+	Kinds    []Kind
+}
+
+// Ownership says which worker may append to a session.
+type Ownership interface {
+	// Worker is this worker's id.
+	Worker() string
+	// Claim makes this worker the owner and raises the epoch, also if it is the
+	// owner already. It fails with a conflict that names the owner while another
+	// living worker owns the session.
+	Claim(ctx context.Context, session string) (Claim, error)
+	// Release gives the session back, if this worker still owns it in that epoch.
+	Release(ctx context.Context, session string, epoch int64) error
+	// Orphans lists sessions whose owner has died.
+	Orphans(ctx context.Context) ([]Session, error)
+}
+
+// Claim is what a new owner needs to know.
+type Claim struct {
+	Session Session
+	Cursor  []byte
+}
+
+// Sessions is the list of sessions.
+type Sessions interface {
+	// Create adds a session that nobody owns. Its ID, Agent and Cwd must be set.
+	Create(ctx context.Context, s Session) (Session, error)
+	Session(ctx context.Context, id string) (Session, error)
+	ListSessions(ctx context.Context, f SessionFilter) (Page[Session], error)
+	// Delete removes the session and all that belongs to it. It fails with a
+	// conflict while another worker owns it. If it is interrupted, the session is
+	// gone from all lists and the rest is removed later.
+	Delete(ctx context.Context, id string) error
+	// Turns lists the turns of a session, oldest first.
+	Turns(ctx context.Context, session string) ([]Turn, error)
+	// UsageBy sums up usage, grouped by day, agent, model or cwd.
+	UsageBy(ctx context.Context, group string, since, until Time) ([]UsageRow, error)
+}
+
+// Page is a part of a list. Items is never nil, and Next is empty on the last
+// page.
+type Page[T any] struct {
+	Items []T    `json:"items"`
+	Next  string `json:"next,omitempty"`
+}
+
+// SessionFilter selects sessions. The zero value selects all, the most recently
+// updated first.
+type SessionFilter struct {
+	IDPrefix string
+	Agent    string
+	Cwd      string
+	NativeID string
+	States   []SessionState
+	Query    string // words that all occur in title, folder, model or agent
+	Sort     string // updated (default), created, title, cost
+	Limit    int
+	Cursor   string // Next of the page before
+}
+
+// UsageRow is a line of a usage report.
+type UsageRow struct {
+	Key     string `json:"key"`
+	Turns   int64  `json:"turns"`
+	Usage   Usage  `json:"usage"`
+	CostUSD Cost   `json:"cost_usd"`
+}
+
+// Requests is the list of what waits for a decision.
+type Requests interface {
+	Request(ctx context.Context, id string) (Request, error)
+	ListRequests(ctx context.Context, f RequestFilter) (Page[Request], error)
+	// Answer decides an open request on behalf of somebody who does not own its
+	// session: of any number of answers exactly one succeeds, the others fail with
+	// already_decided and name who did. The owner then commits the decision's event
+	// and tells the agent.
+	Answer(ctx context.Context, d Decision) error
+	// Answered lists requests of this worker's sessions that were decided by Answer
+	// and whose event is not committed yet.
+	Answered(ctx context.Context) ([]Request, error)
+}
+
+// RequestFilter selects requests, oldest first.
+type RequestFilter struct {
+	Session string
+	State   RequestState // empty means all
+	Limit   int
+	Cursor  string
+}
+
+// Inbox is how processes that do not own a session reach the one that does, and
+// the queue of prompts that wait their turn.
+type Inbox interface {
+	// Send puts an item in. ID, Session and Kind must be set. An item with an id
+	// that is there already is not added again.
+	Send(ctx context.Context, item InboxItem) error
+	// Pending lists items of a session (or, with an empty id, of all sessions that
+	// this worker owns) that are not dealt with, in the order in which they are to be.
+	Pending(ctx context.Context, session string) ([]InboxItem, error)
+	// Edit changes the body of a pending item, or its place: before the item with
+	// that id, or last if "end". Empty values leave things as they are.
+	Edit(ctx context.Context, id string, body JSON, before string) error
+	// Drop removes a pending item.
+	Drop(ctx context.Context, id string) error
+}
+
+// InboxKind says what an item asks for.
+type InboxKind string
+
+// The kinds of items. A prompt's id is that of its turn, and its body a Prompt.
+const (
+	InboxPrompt    InboxKind = "prompt"
+	InboxInterrupt InboxKind = "interrupt"
+	InboxKill      InboxKind = "kill"
+	InboxClose     InboxKind = "close"
+	InboxUpdate    InboxKind = "update" // body is a SessionUpdated
+)
+
+// InboxItem is something that the owner of a session is to do.
+type InboxItem struct {
+	ID      string    `json:"id"`
+	Session string    `json:"session"`
+	Kind    InboxKind `json:"kind"`
+	Body    JSON      `json:"body,omitempty"`
+	By      string    `json:"by,omitempty"`
+	At      Time      `json:"at"`
+}
+
+// Rules is the list of rules.
+type Rules interface {
+	// ListRules lists the rules that hold always, and with a session's id also
+	// those of that session, oldest first.
+	ListRules(ctx context.Context, session string) ([]Rule, error)
+	// PutRule adds a rule, or replaces the one with its id.
+	PutRule(ctx context.Context, r Rule) error
+	DeleteRule(ctx context.Context, id string) error
+}
+
+// Maintainer is what a store offers to those who look after it.
+type Maintainer interface {
+	// Compact drops the pieces of text older than the cut-off whose whole is in the
+	// log, and what interrupted deletions left behind. It returns how many events
+	// it dropped.
+	Compact(ctx context.Context, before time.Time) (dropped int64, err error)
+	// Backup writes a consistent copy to a new file.
+	Backup(ctx context.Context, path string) error
+	// Check reads everything and reports what is wrong, one finding a line.
+	Check(ctx context.Context) (findings []string, err error)
+}

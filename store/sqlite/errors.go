@@ -1,0 +1,48 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+
+	"github.com/terret-dev/terret"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// code is the primary result code of SQLite in err, or 0.
+func code(err error) int {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+		return e.Code() & 0xff
+	}
+	return 0
+}
+
+func isBusy(err error) bool {
+	c := code(err)
+	return c == sqlite3.SQLITE_BUSY || c == sqlite3.SQLITE_LOCKED
+}
+
+// describe turns an error of SQLite into one that a person can act on. Errors
+// that are such already, and those of the context, pass.
+func describe(what, path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, ok := errors.AsType[*terret.Error](err); ok || errors.Is(err, terret.ErrFenced) ||
+		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	switch code(err) {
+	case sqlite3.SQLITE_FULL:
+		return terret.Errorf(terret.KindInternal, "%s: the disk that holds %s is full; free some space and try again, nothing stored is lost (%w)", what, path, err)
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+		return terret.Errorf(terret.KindStartupRefused, "%s: %s is damaged; put a backup in its place, or move it away to start afresh (%w)", what, path, err)
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		return terret.Errorf(terret.KindConflict, "%s: another program has held %s locked for too long; close it and try again (%w)", what, path, err)
+	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM:
+		return terret.Errorf(terret.KindStartupRefused, "%s: %s or its folder cannot be written; check the permissions or choose another data folder (%w)", what, path, err)
+	case sqlite3.SQLITE_IOERR:
+		return terret.Errorf(terret.KindInternal, "%s: the disk that holds %s failed (%w)", what, path, err)
+	}
+	return terret.Errorf(terret.KindInternal, "%s: %s: %w", what, path, err)
+}

@@ -1,0 +1,224 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/gofrs/flock"
+	"github.com/terret-dev/terret"
+)
+
+// worker is this store's identity among the processes that share the file. It is
+// registered at the first claim, so that commands which only read leave no trace.
+type worker struct {
+	id  string
+	dir string // of the lock files; empty in memory
+
+	mu   sync.Mutex
+	lock *flock.Flock // nil until registered
+	up   bool
+}
+
+func (w *worker) init(path string) {
+	w.id = terret.NewID(terret.PrefixWorker)
+	if path != Memory {
+		w.dir = path + ".workers"
+	}
+}
+
+func (w *worker) lockFile(id string) string { return filepath.Join(w.dir, id+".lock") }
+
+// Worker implements terret.Ownership.
+func (s *Store) Worker() string { return s.worker.id }
+
+// register takes the lock first and writes the row after, so that a row without
+// a held lock always means a dead worker.
+func (s *Store) register(ctx context.Context) error {
+	w := &s.worker
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.up {
+		return nil
+	}
+	if w.dir != "" && w.lock == nil {
+		if err := os.MkdirAll(w.dir, 0o700); err != nil {
+			return terret.Errorf(terret.KindStartupRefused, "cannot make the folder of lock files: %w", err)
+		}
+		lock := flock.New(w.lockFile(w.id), flock.SetPermissions(0o600))
+		if ok, err := lock.TryLock(); err != nil || !ok {
+			return terret.Errorf(terret.KindStartupRefused, "cannot lock %s: %w", lock.Path(), errors.Join(err, errors.New("taken")))
+		}
+		w.lock = lock
+	}
+	host, _ := os.Hostname() // only shown to people
+	err := s.write(ctx, "register worker", func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `INSERT INTO workers (id, pid, host, started_at) VALUES (?, ?, ?, ?)`,
+			w.id, os.Getpid(), host, terret.Now().UnixMicro())
+		return err
+	})
+	w.up = err == nil
+	return err
+}
+
+// retire gives back all that this worker owns and removes its traces.
+func (s *Store) retire() error {
+	w := &s.worker
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var err error
+	if w.up {
+		err = s.write(context.Background(), "retire worker", func(ctx context.Context, tx *sql.Tx) error {
+			if _, err := tx.ExecContext(ctx, `UPDATE sessions SET owner = '' WHERE owner = ?`, w.id); err != nil {
+				return err
+			}
+			_, err := tx.ExecContext(ctx, `DELETE FROM workers WHERE id = ?`, w.id)
+			return err
+		})
+		w.up = false
+	}
+	if w.lock != nil {
+		// The file goes first: whoever finds it missing takes us for dead, and we
+		// own nothing any more.
+		err = errors.Join(err, os.Remove(w.lock.Path()), w.lock.Close())
+		w.lock = nil
+	}
+	return err
+}
+
+// alive reports whether the worker with that id holds its lock.
+func (w *worker) alive(id string) bool {
+	if id == w.id {
+		return true
+	}
+	if w.dir == "" || !terret.ValidID(terret.PrefixWorker, id) {
+		return false
+	}
+	if _, err := os.Stat(w.lockFile(id)); errors.Is(err, os.ErrNotExist) {
+		return false
+	}
+	probe := flock.New(w.lockFile(id), flock.SetPermissions(0o600))
+	free, err := probe.TryRLock()
+	if err != nil {
+		return true // cannot tell: never take a session from a worker that may live
+	}
+	if free {
+		probe.Close() //nolint:errcheck // it was only a probe
+	}
+	return !free
+}
+
+// Claim implements terret.Ownership.
+func (s *Store) Claim(ctx context.Context, session string) (terret.Claim, error) {
+	if err := s.register(ctx); err != nil {
+		return terret.Claim{}, err
+	}
+	var c terret.Claim
+	err := s.write(ctx, "claim session", func(ctx context.Context, tx *sql.Tx) error {
+		owner, err := s.ownerOf(ctx, tx, session)
+		if err != nil {
+			return err
+		}
+		if owner != "" && s.worker.alive(owner) && owner != s.worker.id {
+			return owned(ctx, tx, session, owner)
+		}
+		if _, err := tx.ExecContext(ctx, `UPDATE sessions SET owner = ?, epoch = epoch + 1 WHERE id = ?`, s.worker.id, session); err != nil {
+			return err
+		}
+		if err := tx.QueryRowContext(ctx, `SELECT cursor FROM sessions WHERE id = ?`, session).Scan(&c.Cursor); err != nil {
+			return err
+		}
+		c.Session, err = s.session(ctx, tx, session)
+		return err
+	})
+	return c, err
+}
+
+func (s *Store) ownerOf(ctx context.Context, tx *sql.Tx, session string) (string, error) {
+	var owner string
+	err := tx.QueryRowContext(ctx, `SELECT owner FROM sessions WHERE id = ? AND deleted = 0`, session).Scan(&owner)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", notFound(session)
+	}
+	return owner, err
+}
+
+func owned(ctx context.Context, tx *sql.Tx, session, owner string) error {
+	var pid int
+	var host string
+	if err := tx.QueryRowContext(ctx, `SELECT pid, host FROM workers WHERE id = ?`, owner).Scan(&pid, &host); err != nil {
+		return terret.Errorf(terret.KindConflict, "session %s is in use by worker %s", session, owner)
+	}
+	return terret.Errorf(terret.KindConflict, "session %s is in use by process %d on %s", session, pid, host)
+}
+
+// Release implements terret.Ownership.
+func (s *Store) Release(ctx context.Context, session string, epoch int64) error {
+	return s.write(ctx, "release session", func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `UPDATE sessions SET owner = '' WHERE id = ? AND owner = ? AND epoch = ?`, session, s.worker.id, epoch)
+		return err
+	})
+}
+
+// Orphans implements terret.Ownership. It also forgets dead workers that own
+// nothing.
+func (s *Store) Orphans(ctx context.Context) ([]terret.Session, error) {
+	owners, err := s.strings(ctx, `SELECT DISTINCT owner FROM sessions WHERE owner <> '' AND deleted = 0`)
+	if err != nil {
+		return nil, err
+	}
+	var out []terret.Session
+	for _, owner := range owners {
+		if s.worker.alive(owner) {
+			continue
+		}
+		some, err := s.sessions(ctx, s.readers, `owner = ? AND deleted = 0`, []any{owner}, "id", 0)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, some...)
+	}
+	return out, s.forgetWorkers(ctx)
+}
+
+func (s *Store) forgetWorkers(ctx context.Context) error {
+	idle, err := s.strings(ctx, `SELECT id FROM workers WHERE id NOT IN (SELECT owner FROM sessions)`)
+	if err != nil {
+		return err
+	}
+	for _, id := range idle {
+		if s.worker.alive(id) {
+			continue
+		}
+		err := s.write(ctx, "forget worker", func(ctx context.Context, tx *sql.Tx) error {
+			_, err := tx.ExecContext(ctx, `DELETE FROM workers WHERE id = ? AND id NOT IN (SELECT owner FROM sessions)`, id)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		os.Remove(s.worker.lockFile(id)) //nolint:errcheck // it may be gone already
+	}
+	return nil
+}
+
+// strings reads a column.
+func (s *Store) strings(ctx context.Context, query string, args ...any) ([]string, error) {
+	rows, err := s.readers.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, describe("read", s.path, err)
+	}
+	defer rows.Close()
+	var out []string
+	for rows.Next() {
+		var v string
+		if err := rows.Scan(&v); err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	return out, describe("read", s.path, rows.Err())
+}

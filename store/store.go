@@ -1,0 +1,200 @@
+// Package store holds what all stores share: how a batch of events becomes rows.
+// Its functions are pure; the stores in the folders below do the rest.
+package store
+
+import (
+	"github.com/terret-dev/terret"
+)
+
+// Row is an event as it is written.
+type Row struct {
+	Kind terret.Kind
+	Time terret.Time
+	Body []byte
+	Raw  []byte
+}
+
+// Rows merges pieces of text that follow each other and encodes what is left, in
+// order. The returned projection says what else changes.
+func Rows(b terret.Batch) ([]Row, Projection, error) {
+	rows := make([]Row, 0, len(b.Events))
+	var p Projection
+	for i := 0; i < len(b.Events); {
+		e := b.Events[i]
+		run := mergeRun(b.Events[i:])
+		if run > 1 {
+			e = merge(b.Events[i : i+run])
+		}
+		i += run
+		if e.Session == "" {
+			e.Session = b.Session
+		}
+		body, err := e.Encode()
+		if err != nil {
+			return nil, Projection{}, err
+		}
+		rows = append(rows, Row{Kind: e.Kind(), Time: e.Time, Body: body, Raw: e.Raw})
+		p.add(e, b.After+int64(len(rows)))
+	}
+	return rows, p, nil
+}
+
+// mergeRun is how many events at the start of the list are one stream of text.
+func mergeRun(events []terret.Event) int {
+	n := 1
+	for n < len(events) {
+		if _, ok := terret.Merge(events[n-1], events[n]); !ok {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// merge joins a run pairwise, so that the cost of joining text is n log n and not
+// the square of its length.
+func merge(run []terret.Event) terret.Event {
+	if len(run) == 1 {
+		return run[0]
+	}
+	e, _ := terret.Merge(merge(run[:len(run)/2]), merge(run[len(run)/2:]))
+	return e
+}
+
+// Projection is what events change in the tables that lists and filters read.
+type Projection struct {
+	Session  SessionChange
+	Started  []TurnStarted
+	Ended    []TurnEnded
+	Opened   []Opened
+	Decided  []terret.Decision
+	Snapshot []terret.CheckpointCreated
+	Rewound  []terret.CheckpointRewound
+	// Touched says that there is more than pieces of text: the session counts as
+	// updated.
+	Touched bool
+}
+
+// Empty reports whether nothing changes but the log.
+func (p Projection) Empty() bool {
+	return !p.Session.set && len(p.Started)+len(p.Ended)+len(p.Opened)+len(p.Decided)+len(p.Snapshot)+len(p.Rewound) == 0
+}
+
+// SessionChange holds the columns of a session that change; nil ones do not.
+type SessionChange struct {
+	set            bool
+	NativeID       *string
+	Title          *string
+	Model          *string
+	Policy         *string
+	PermissionMode *string
+	Mode           *string
+	Persona        *string
+	State          *string
+	Turn           *string
+}
+
+// TurnStarted is a turn that began with the event of that number.
+type TurnStarted struct {
+	ID     string
+	Seq    int64
+	At     terret.Time
+	Origin terret.Origin
+}
+
+// TurnEnded is a turn that ended with the event of that number.
+type TurnEnded struct {
+	ID    string
+	Seq   int64
+	At    terret.Time
+	State terret.TurnState
+	Usage terret.Usage
+	Cost  terret.Cost
+}
+
+// Opened is a request that the event of that number makes.
+type Opened struct {
+	terret.Expects
+	Seq  int64
+	Turn string
+	At   terret.Time
+}
+
+func (p *Projection) add(e terret.Event, seq int64) {
+	p.Touched = p.Touched || !e.Kind().Delta()
+	if e.Expects != nil {
+		p.Opened = append(p.Opened, Opened{Expects: *e.Expects, Seq: seq, Turn: e.Turn, At: e.Time})
+	}
+	switch d := e.Data.(type) {
+	case terret.SessionStart:
+		p.Session.put(&p.Session.NativeID, d.NativeID)
+		p.Session.put(&p.Session.Model, d.Model)
+		p.Session.put(&p.Session.PermissionMode, d.PermissionMode)
+	case terret.SessionNativeID:
+		p.Session.put(&p.Session.NativeID, d.New)
+	case terret.SessionStateChange:
+		p.Session.put(&p.Session.State, string(d.State))
+	case terret.SessionUpdated:
+		p.Session.update(d)
+	case terret.TurnStart:
+		p.Started = append(p.Started, TurnStarted{ID: e.Turn, Seq: seq, At: e.Time, Origin: d.Origin})
+		p.Session.put(&p.Session.Turn, e.Turn)
+	case terret.TurnComplete:
+		p.end(e, seq, terret.TurnCompleted, d.Usage, d.CostUSD)
+	case terret.TurnError:
+		p.end(e, seq, endState(d.Error.Kind), d.Usage, d.CostUSD)
+	case terret.PermissionDecision:
+		p.Decided = append(p.Decided, d.Decision)
+	case terret.QuestionDecision:
+		p.Decided = append(p.Decided, d.Decision)
+	case terret.PlanDecision:
+		p.Decided = append(p.Decided, d.Decision)
+	case terret.StopDecision:
+		p.Decided = append(p.Decided, d.Decision)
+	case terret.HookDecision:
+		p.Decided = append(p.Decided, d.Decision)
+	case terret.CheckpointCreated:
+		p.Snapshot = append(p.Snapshot, d)
+	case terret.CheckpointRewound:
+		p.Rewound = append(p.Rewound, d)
+	}
+}
+
+func (p *Projection) end(e terret.Event, seq int64, state terret.TurnState, u terret.Usage, c terret.Cost) {
+	p.Ended = append(p.Ended, TurnEnded{ID: e.Turn, Seq: seq, At: e.Time, State: state, Usage: u, Cost: c})
+	none := ""
+	p.Session.set, p.Session.Turn = true, &none
+}
+
+func endState(k terret.ErrorKind) terret.TurnState {
+	switch k {
+	case terret.KindInterrupted:
+		return terret.TurnInterrupted
+	case terret.KindKilled:
+		return terret.TurnKilled
+	default:
+		return terret.TurnFailed
+	}
+}
+
+// put sets a column, unless the agent left it open.
+func (c *SessionChange) put(column **string, value string) {
+	if value != "" {
+		c.set, *column = true, &value
+	}
+}
+
+func (c *SessionChange) update(u terret.SessionUpdated) {
+	c.set = true
+	keep := func(column **string, v *string) {
+		if v != nil {
+			*column = v
+		}
+	}
+	keep(&c.Title, u.Title)
+	keep(&c.Model, u.Model)
+	keep(&c.Policy, (*string)(u.Policy))
+	keep(&c.PermissionMode, u.PermissionMode)
+	keep(&c.Mode, (*string)(u.Mode))
+	keep(&c.Persona, u.Persona)
+}

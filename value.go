@@ -1,0 +1,172 @@
+package terret
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Time is a moment. In JSON it is RFC 3339 in UTC with microseconds; reading
+// takes any RFC 3339 time.
+type Time struct{ time.Time }
+
+const timeLayout = "2006-01-02T15:04:05.000000Z"
+
+// Now is the present moment, to the microsecond, without a monotonic part, so
+// that it equals itself after a round trip.
+func Now() Time { return TimeOf(time.Now()) }
+
+// TimeOf makes a Time of t, as Now does.
+func TimeOf(t time.Time) Time { return Time{t.UTC().Round(0).Truncate(time.Microsecond)} }
+
+// MarshalJSON implements json.Marshaler.
+func (t Time) MarshalJSON() ([]byte, error) {
+	return t.UTC().AppendFormat(nil, `"`+timeLayout+`"`), nil
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *Time) UnmarshalJSON(b []byte) error {
+	var in time.Time
+	if err := in.UnmarshalJSON(b); err != nil {
+		return err
+	}
+	if in = in.UTC(); in.Year() < 0 || in.Year() > 9999 {
+		return fmt.Errorf("time %s is out of range", b)
+	}
+	*t = TimeOf(in)
+	return nil
+}
+
+// jsonString encodes a string without escaping HTML, as the log does.
+func jsonString(s string) []byte {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(s); err != nil {
+		panic(err) // a string always encodes
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
+}
+
+// JSON is a JSON value of any shape, kept as it came. It is written as it is,
+// except that nothing becomes null and what is not JSON becomes a string, so that
+// an agent's bad output never makes an event unwritable.
+type JSON []byte
+
+// MarshalJSON implements json.Marshaler.
+func (j JSON) MarshalJSON() ([]byte, error) {
+	if len(bytes.TrimSpace(j)) == 0 {
+		return []byte("null"), nil
+	}
+	return rawJSON(j), nil
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (j *JSON) UnmarshalJSON(b []byte) error {
+	*j = append((*j)[:0], b...)
+	return nil
+}
+
+// NullString is a string that is null in JSON when it is empty.
+type NullString string
+
+// MarshalJSON implements json.Marshaler.
+func (s NullString) MarshalJSON() ([]byte, error) {
+	if s == "" {
+		return []byte("null"), nil
+	}
+	return jsonString(string(s)), nil
+}
+
+// Cost is an amount of money in billionths of a US dollar, so that sums are
+// exact. In JSON it is a decimal number of dollars.
+type Cost int64
+
+// USD is one dollar.
+const USD Cost = 1_000_000_000
+
+// Dollars converts for display and for agents that count in floating point.
+func (c Cost) Dollars() float64 { return float64(c) / float64(USD) }
+
+// maxDollars bounds what a Cost takes in, far from where it would overflow.
+const maxDollars = 9e9
+
+// CostOf rounds an amount in dollars to the nearest billionth. What is not a
+// number is nothing, and what is out of range is the end of the range.
+func CostOf(dollars float64) Cost {
+	if math.IsNaN(dollars) {
+		return 0
+	}
+	return Cost(math.Round(min(max(dollars, -maxDollars), maxDollars) * float64(USD)))
+}
+
+// String is the amount in dollars, exact, without a currency sign.
+func (c Cost) String() string {
+	sign, n := "", uint64(c)
+	if c < 0 {
+		sign, n = "-", -n
+	}
+	whole, part := n/uint64(USD), n%uint64(USD)
+	if part == 0 {
+		return sign + strconv.FormatUint(whole, 10)
+	}
+	return sign + strconv.FormatUint(whole, 10) + "." + strings.TrimRight(fmt.Sprintf("%09d", part), "0")
+}
+
+// MarshalJSON implements json.Marshaler.
+func (c Cost) MarshalJSON() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalJSON implements json.Unmarshaler. It takes any JSON number that is in
+// range and rounds it to the nearest billionth.
+func (c *Cost) UnmarshalJSON(b []byte) error {
+	s := string(b)
+	if s == "null" {
+		return nil
+	}
+	// The length and the float guard keep "1e999999999" from making big.Rat
+	// allocate gigabytes.
+	if f, err := strconv.ParseFloat(s, 64); len(s) > 64 || err != nil || math.Abs(f) > maxDollars {
+		return fmt.Errorf("cost %.64s is not an amount in dollars", s)
+	} else if f > -1e-10 && f < 1e-10 {
+		*c = 0
+		return nil
+	}
+	r, ok := new(big.Rat).SetString(s)
+	if !ok {
+		return fmt.Errorf("cost %.64s is not an amount in dollars", s)
+	}
+	n, err := strconv.ParseInt(r.Mul(r, big.NewRat(int64(USD), 1)).FloatString(0), 10, 64)
+	*c = Cost(n)
+	return err
+}
+
+// Usage counts tokens. Input does not include what was read from or written to
+// the prompt cache; Output includes Reasoning.
+type Usage struct {
+	Input      int64 `json:"input"`
+	Output     int64 `json:"output"`
+	CacheRead  int64 `json:"cache_read"`
+	CacheWrite int64 `json:"cache_write"`
+	Reasoning  int64 `json:"reasoning"`
+}
+
+// Add returns the sum of both.
+func (u Usage) Add(v Usage) Usage {
+	return Usage{
+		Input:      u.Input + v.Input,
+		Output:     u.Output + v.Output,
+		CacheRead:  u.CacheRead + v.CacheRead,
+		CacheWrite: u.CacheWrite + v.CacheWrite,
+		Reasoning:  u.Reasoning + v.Reasoning,
+	}
+}
+
+// Sub returns u less v, for agents that report running totals.
+func (u Usage) Sub(v Usage) Usage {
+	return u.Add(Usage{-v.Input, -v.Output, -v.CacheRead, -v.CacheWrite, -v.Reasoning})
+}
