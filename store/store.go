@@ -69,7 +69,7 @@ type Projection struct {
 	Opened   []Opened
 	Decided  []terret.Decision
 	Snapshot []terret.CheckpointCreated
-	Rewound  []terret.CheckpointRewound
+	Rewound  []Rewound
 	// Touched says that there is more than pieces of text: the session counts as
 	// updated.
 	Touched bool
@@ -110,6 +110,15 @@ type TurnEnded struct {
 	State terret.TurnState
 	Usage terret.Usage
 	Cost  terret.Cost
+	// Model is set if the batch changes the session's model before the turn ends.
+	Model *string
+}
+
+// Rewound says that turns were undone or redone. If it is final, a turn that began
+// after it in the same batch took away the way back.
+type Rewound struct {
+	terret.CheckpointRewound
+	Final bool
 }
 
 // Opened is a request that the event of that number makes.
@@ -138,6 +147,9 @@ func (p *Projection) add(e terret.Event, seq int64) {
 		p.Session.update(d)
 	case terret.TurnStart:
 		p.Started = append(p.Started, TurnStarted{ID: e.Turn, Seq: seq, At: e.Time, Origin: d.Origin})
+		for i := range p.Rewound {
+			p.Rewound[i].Final = true
+		}
 		p.Session.put(&p.Session.Turn, e.Turn)
 	case terret.TurnComplete:
 		p.end(e, seq, terret.TurnCompleted, d.Usage, d.CostUSD)
@@ -156,12 +168,12 @@ func (p *Projection) add(e terret.Event, seq int64) {
 	case terret.CheckpointCreated:
 		p.Snapshot = append(p.Snapshot, d)
 	case terret.CheckpointRewound:
-		p.Rewound = append(p.Rewound, d)
+		p.Rewound = append(p.Rewound, Rewound{CheckpointRewound: d})
 	}
 }
 
 func (p *Projection) end(e terret.Event, seq int64, state terret.TurnState, u terret.Usage, c terret.Cost) {
-	p.Ended = append(p.Ended, TurnEnded{ID: e.Turn, Seq: seq, At: e.Time, State: state, Usage: u, Cost: c})
+	p.Ended = append(p.Ended, TurnEnded{ID: e.Turn, Seq: seq, At: e.Time, State: state, Usage: u, Cost: c, Model: p.Session.Model})
 	none := ""
 	p.Session.set, p.Session.Turn = true, &none
 }

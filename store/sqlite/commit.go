@@ -12,6 +12,7 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/store"
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // inlineLimit is the size from which on a body is kept in the table of blobs, so
@@ -85,8 +86,8 @@ func prepareGroup(batches []terret.Batch, results []terret.Result) ([]prepared, 
 	return group, nil
 }
 
-// settle finds out whether a commit of unknown outcome took place: the sessions'
-// last numbers tell, since nobody else can have written under their epochs.
+// settle finds out whether a commit of unknown outcome took place. Any batch that
+// was not refused tells, since the transaction holds all of them or none.
 func (s *Store) settle(ctx context.Context, group []prepared, results []terret.Result, cause error) error {
 	var ce *commitError
 	if !errors.As(cause, &ce) {
@@ -94,17 +95,36 @@ func (s *Store) settle(ctx context.Context, group []prepared, results []terret.R
 	}
 	ctx = context.WithoutCancel(ctx)
 	for _, p := range group {
-		if results[p.index].Err != nil || len(p.rows) == 0 {
-			continue // says nothing about the outcome
+		if results[p.index].Err != nil {
+			continue
 		}
-		var epoch, last int64
-		err := s.db.QueryRowContext(ctx, `SELECT epoch, last_seq FROM sessions WHERE id = ?`, p.batch.Session).Scan(&epoch, &last)
-		if err != nil || epoch != p.batch.Epoch || last != p.batch.After+int64(len(p.rows)) {
+		if wrote, known := s.trace(ctx, p); wrote {
+			return nil
+		} else if known {
 			return cause
 		}
-		return nil
 	}
 	return cause
+}
+
+// trace looks for what a batch leaves behind: the session's last number, since
+// nobody else can have written under its epoch; without events, what else it did.
+func (s *Store) trace(ctx context.Context, p prepared) (wrote, known bool) {
+	var row *sql.Row
+	switch b := p.batch; {
+	case len(p.rows) > 0:
+		row = s.db.QueryRowContext(ctx, `SELECT epoch = ? AND last_seq = ? FROM sessions WHERE id = ?`, b.Epoch, b.After+int64(len(p.rows)), b.Session)
+	case len(b.Taken) > 0:
+		row = s.db.QueryRowContext(ctx, `SELECT state = 'taken' FROM inbox WHERE id = ?`, b.Taken[0])
+	case len(b.Delivered) > 0:
+		row = s.db.QueryRowContext(ctx, `SELECT delivered FROM requests WHERE id = ?`, b.Delivered[0])
+	case b.Cursor != nil:
+		row = s.db.QueryRowContext(ctx, `SELECT epoch = ? AND cursor IS ? FROM sessions WHERE id = ?`, b.Epoch, b.Cursor, b.Session)
+	default:
+		return false, false
+	}
+	err := row.Scan(&wrote)
+	return wrote && err == nil, true
 }
 
 // writeBatch writes one batch. The error is about the whole transaction; what
@@ -123,6 +143,9 @@ func (s *Store) writeBatch(ctx context.Context, tx *sql.Tx, p prepared) (terret.
 		return terret.Result{}, err
 	}
 	r, err := s.writeProjected(ctx, tx, p)
+	if code(err) == sqlite3.SQLITE_CONSTRAINT {
+		err = terret.Errorf(terret.KindConflict, "session %s: a turn or a request of the batch is there already (%w)", p.batch.Session, err)
+	}
 	if e, ok := errors.AsType[*terret.Error](err); ok {
 		r, err = terret.Result{Err: e}, nil
 	}
@@ -347,11 +370,11 @@ func (w *projector) endTurn(t store.TurnEnded) {
 	w.exec(`UPDATE sessions SET input = input + ?, output = output + ?, cache_read = cache_read + ?, cache_write = cache_write + ?, reasoning = reasoning + ?, cost = cost + ? WHERE key = ?`,
 		t.Usage.Input, t.Usage.Output, t.Usage.CacheRead, t.Usage.CacheWrite, t.Usage.Reasoning, int64(t.Cost), w.key)
 	w.exec(`INSERT INTO usage_days (day, agent, model, cwd, turns, input, output, cache_read, cache_write, reasoning, cost)
-		SELECT ?, agent, model, cwd, 1, ?, ?, ?, ?, ?, ? FROM sessions WHERE key = ?
+		SELECT ?, agent, coalesce(?, model), cwd, 1, ?, ?, ?, ?, ?, ? FROM sessions WHERE key = ?
 		ON CONFLICT DO UPDATE SET turns = turns + 1, input = input + excluded.input, output = output + excluded.output,
 			cache_read = cache_read + excluded.cache_read, cache_write = cache_write + excluded.cache_write,
 			reasoning = reasoning + excluded.reasoning, cost = cost + excluded.cost`,
-		t.At.UTC().Format("2006-01-02"), t.Usage.Input, t.Usage.Output, t.Usage.CacheRead, t.Usage.CacheWrite, t.Usage.Reasoning, int64(t.Cost), w.key)
+		t.At.UTC().Format("2006-01-02"), t.Model, t.Usage.Input, t.Usage.Output, t.Usage.CacheRead, t.Usage.CacheWrite, t.Usage.Reasoning, int64(t.Cost), w.key)
 }
 
 func (w *projector) snapshot(c terret.CheckpointCreated) {
@@ -363,9 +386,12 @@ func (w *projector) snapshot(c terret.CheckpointCreated) {
 	w.exec(`UPDATE turns SET `+column+` = ?, changed = max(changed, ?) WHERE id = ? AND session = ?`, c.Snapshot, c.Changed, c.OfTurn, w.key)
 }
 
-func (w *projector) rewound(c terret.CheckpointRewound) {
+func (w *projector) rewound(c store.Rewound) {
 	undone := 0
-	if c.Direction == "undo" {
+	switch {
+	case c.Direction == "undo" && c.Final:
+		undone = 2
+	case c.Direction == "undo":
 		undone = 1
 	}
 	w.exec(`UPDATE sessions SET checkpoint_id = ? WHERE key = ?`, c.CheckpointID, w.key)

@@ -129,8 +129,16 @@ func (s *Store) sweep(ctx context.Context) error {
 
 // piece is a delta that might be dropped.
 type piece struct {
-	pos, session, seq int64
-	id                string // of the message or the tool call whose piece it is
+	pos, seq int64
+	part     part
+}
+
+// part is what pieces are pieces of: the text or the thoughts of a message, or the
+// input of a tool call.
+type part struct {
+	session  int64
+	turn, id string
+	what     terret.BlockType
 }
 
 func (s *Store) compactChunk(ctx context.Context, before time.Time) (dropped int64, more bool, err error) {
@@ -179,7 +187,8 @@ func (s *Store) oldPieces(ctx context.Context, from int64, before time.Time) (pi
 		var kind string
 		var body sql.RawBytes
 		var running bool
-		if err := rows.Scan(&p.pos, &p.session, &p.seq, &at, &kind, &body, &running); err != nil {
+		var session int64
+		if err := rows.Scan(&p.pos, &session, &p.seq, &at, &kind, &body, &running); err != nil {
 			return nil, from, err
 		}
 		delta := terret.Kind(kind).Delta()
@@ -187,58 +196,78 @@ func (s *Store) oldPieces(ctx context.Context, from int64, before time.Time) (pi
 			break
 		}
 		to = p.pos
-		if delta && len(body) > 0 { // a large one is in a blob: leave it
-			p.id = wholeID(body)
+		if !delta || len(body) == 0 { // a large one is in a blob: leave it
+			continue
+		}
+		for _, p.part = range partsOf(session, terret.Kind(kind), body) {
 			pieces = append(pieces, p)
 		}
 	}
 	return pieces, to, rows.Err()
 }
 
-// wholeID is the id of the message, or else of the tool call, that an event is
-// about.
-func wholeID(body []byte) string {
+// partsOf lists what an event is a piece of, or holds whole. Events that do not
+// say to which message they belong have none.
+func partsOf(session int64, kind terret.Kind, body []byte) []part {
 	var e struct {
+		Turn string
 		Data struct {
 			MessageID string `json:"message_id"`
 			ToolID    string `json:"tool_id"`
+			Blocks    []struct{ Type terret.BlockType }
 		}
 	}
 	if json.Unmarshal(body, &e) != nil {
-		return ""
+		return nil
 	}
-	if e.Data.ToolID != "" {
-		return e.Data.ToolID
+	p := part{session: session, turn: e.Turn, id: e.Data.MessageID}
+	switch kind {
+	case "message.delta":
+		p.what = terret.BlockText
+	case "reasoning.delta":
+		p.what = terret.BlockThinking
+	case "tool.delta", "tool.pre":
+		p.id, p.what = e.Data.ToolID, terret.BlockToolUse
+	case "message.complete":
+		var parts []part
+		for _, b := range e.Data.Blocks {
+			p.what = b.Type
+			parts = append(parts, p)
+		}
+		return parts
 	}
-	return e.Data.MessageID
+	if p.id == "" || p.what == "" {
+		return nil
+	}
+	return []part{p}
 }
 
-// completed returns the pieces whose whole is in the log: nothing else may be
-// dropped, since the pieces of an interrupted message are all there is of it.
+// completed returns the pieces whose whole is in the log after them: nothing else
+// may be dropped, since the pieces of an interrupted message are all there is of
+// it.
 func (s *Store) completed(ctx context.Context, pieces []piece) ([]piece, error) {
 	first := map[int64]int64{} // session to its first piece
 	for _, p := range pieces {
-		if _, ok := first[p.session]; !ok {
-			first[p.session] = p.seq
+		if _, ok := first[p.part.session]; !ok {
+			first[p.part.session] = p.seq
 		}
 	}
-	type whole struct {
-		session int64
-		id      string
-	}
-	have := map[whole]bool{}
+	whole := map[part]int64{} // to the number of the event that holds it
 	for session, seq := range first {
-		rows, err := s.readers.QueryContext(ctx, `SELECT coalesce(body, (SELECT body FROM blobs WHERE hash = blob)) FROM events
-			WHERE session = ? AND seq > ? AND kind IN ('message.complete', 'tool.pre')`, session, seq)
+		rows, err := s.readers.QueryContext(ctx, `SELECT seq, kind, coalesce(body, (SELECT body FROM blobs WHERE hash = blob)) FROM events
+			WHERE session = ? AND seq > ? AND kind IN ('message.complete', 'tool.pre') ORDER BY seq`, session, seq)
 		if err != nil {
 			return nil, err
 		}
 		for rows.Next() {
+			var kind string
 			var body sql.RawBytes
-			if err := rows.Scan(&body); err != nil {
+			if err := rows.Scan(&seq, &kind, &body); err != nil {
 				return nil, errors.Join(err, rows.Close())
 			}
-			have[whole{session, wholeID(body)}] = true
+			for _, p := range partsOf(session, terret.Kind(kind), body) {
+				whole[p] = seq
+			}
 		}
 		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
 			return nil, err
@@ -246,7 +275,7 @@ func (s *Store) completed(ctx context.Context, pieces []piece) ([]piece, error) 
 	}
 	drop := pieces[:0]
 	for _, p := range pieces {
-		if p.id != "" && have[whole{p.session, p.id}] {
+		if whole[p.part] > p.seq {
 			drop = append(drop, p)
 		}
 	}
@@ -255,19 +284,30 @@ func (s *Store) completed(ctx context.Context, pieces []piece) ([]piece, error) 
 
 // Backup implements terret.Maintainer.
 func (s *Store) Backup(ctx context.Context, path string) error {
-	if _, err := os.Lstat(path); err == nil {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600) // as private as what it copies
+	if errors.Is(err, os.ErrExist) {
 		return terret.Errorf(terret.KindConflict, "%s exists already; a backup never overwrites a file", path)
 	}
+	if err != nil {
+		return terret.Errorf(terret.KindInvalidRequest, "cannot write the backup: %w", err)
+	}
+	if err := s.backup(ctx, path); err != nil {
+		return errors.Join(describe("back up to "+path, s.path, err), f.Close(), os.Remove(path))
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+func (s *Store) backup(ctx context.Context, path string) error {
 	from := s.db
 	if s.path != Memory { // on a connection of its own, so that nobody waits
 		var err error
-		if from, err = sql.Open("sqlite", dsn(s.path, "")); err != nil {
-			return describe("back up", s.path, err)
+		if from, err = sql.Open("sqlite", dsn(s.path, waitBusy)); err != nil {
+			return err
 		}
 		defer from.Close()
 	}
 	_, err := from.ExecContext(ctx, `VACUUM INTO ?`, path)
-	return describe("back up to "+path, s.path, err)
+	return err
 }
 
 // Check implements terret.Maintainer.

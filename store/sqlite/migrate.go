@@ -37,28 +37,34 @@ func migrations() ([]string, error) {
 	return out, nil
 }
 
-// migrate brings the schema up to date, in one transaction, and returns its
-// version. It refuses files that are not ours or that a newer version has
-// written.
-func migrate(ctx context.Context, tx *sql.Tx, path string) (int, error) {
-	steps, err := migrations()
-	if err != nil {
-		return 0, err
+// schema returns the version of the schema and all migrations. It refuses files
+// that are not ours or that a newer version has written.
+func schema(ctx context.Context, tx *sql.Tx, path string) (version int, steps []string, err error) {
+	if steps, err = migrations(); err != nil {
+		return 0, nil, err
 	}
-	var app, version, tables int
+	var app, tables int
 	err = tx.QueryRowContext(ctx, `SELECT (SELECT application_id FROM pragma_application_id),
 		(SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_schema)`).Scan(&app, &version, &tables)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	switch {
 	case app != applicationID && tables > 0:
-		return 0, terret.Errorf(terret.KindStartupRefused,
+		return 0, nil, terret.Errorf(terret.KindStartupRefused,
 			"%s is an SQLite database of another program; choose another data folder", path)
 	case version > len(steps):
-		return 0, newerSchema(path, version, len(steps))
-	case version == len(steps):
-		return version, nil
+		return 0, nil, newerSchema(path, version, len(steps))
+	}
+	return version, steps, nil
+}
+
+// migrate brings the schema up to date, in one transaction, and returns its
+// version.
+func migrate(ctx context.Context, tx *sql.Tx, path string) (int, error) {
+	version, steps, err := schema(ctx, tx, path)
+	if err != nil || version == len(steps) {
+		return version, err
 	}
 	for i, step := range steps[version:] {
 		if _, err := tx.ExecContext(ctx, step); err != nil {

@@ -76,7 +76,8 @@ func kindFilter(kinds []terret.Kind) (where string, args []any) {
 }
 
 // read fills a page. Blobs are fetched after the rows, on the same connection, so
-// that the rows need no join.
+// that the rows need no join. Their size is known only then: the page ends before
+// the one that would come after too many bytes.
 func (s *Store) read(ctx context.Context, page *pageReader, query string, args []any) error {
 	conn, err := s.readers.Conn(ctx)
 	if err != nil {
@@ -86,10 +87,16 @@ func (s *Store) read(ctx context.Context, page *pageReader, query string, args [
 	if err := page.read(ctx, conn, query, args); err != nil {
 		return err
 	}
+	size := 0
 	for _, i := range page.spilled {
+		if size >= pageBytes {
+			page.out = page.out[:i]
+			break
+		}
 		if err := page.fetch(ctx, conn, &page.out[i]); err != nil {
 			return err
 		}
+		size += len(page.out[i].Body) + len(page.out[i].Raw)
 	}
 	return nil
 }

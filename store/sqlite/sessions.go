@@ -232,9 +232,9 @@ func cursorOf(n terret.Session, column string) string {
 	case "cost":
 		key = int64(n.CostUSD)
 	default:
-		key = n.Title
+		key = []byte(n.Title) // base64: a title need not be UTF-8
 	}
-	b, _ := json.Marshal([]any{key, n.ID}) // a number or a string, and a string
+	b, _ := json.Marshal([]any{key, n.ID}) // a number or bytes, and a string
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
@@ -249,12 +249,12 @@ func parseCursor(c string) (key any, id string, err error) {
 		return nil, "", bad
 	}
 	var n int64
-	var text string
+	var text []byte
 	switch {
 	case json.Unmarshal(parts[0], &n) == nil:
 		return n, id, nil
 	case json.Unmarshal(parts[0], &text) == nil:
-		return text, id, nil
+		return string(text), id, nil
 	}
 	return nil, "", bad
 }

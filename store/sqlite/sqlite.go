@@ -26,7 +26,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/url"
 	"os"
@@ -105,11 +104,26 @@ func (s *Store) open(ctx context.Context) error {
 		}
 	}
 	var err error
-	if s.db, err = sql.Open("sqlite", dsn(s.path, "_txlock=immediate")); err != nil {
+	if s.db, err = sql.Open("sqlite", dsn(s.path, "_pragma=busy_timeout(0)&_txlock=immediate")); err != nil {
 		return err
 	}
 	s.db.SetMaxOpenConns(1)
 	s.db.SetConnMaxIdleTime(0)
+	// Nothing is changed before it is known that the file is ours.
+	err = s.begin(ctx, func(tx *sql.Tx) error {
+		_, _, err := schema(ctx, tx, s.path)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	err = s.whileBusy(ctx, func() error {
+		_, err := s.db.ExecContext(ctx, "PRAGMA journal_mode = WAL")
+		return err
+	})
+	if err != nil {
+		return err
+	}
 	err = s.begin(ctx, func(tx *sql.Tx) error {
 		s.version, err = migrate(ctx, tx, s.path)
 		return err
@@ -119,7 +133,7 @@ func (s *Store) open(ctx context.Context) error {
 	}
 	s.readers = s.db
 	if s.path != Memory {
-		if s.readers, err = sql.Open("sqlite", dsn(s.path, "_pragma=query_only(1)")); err != nil {
+		if s.readers, err = sql.Open("sqlite", dsn(s.path, waitBusy+"&_pragma=query_only(1)")); err != nil {
 			return err
 		}
 		s.readers.SetMaxOpenConns(maxReaders)
@@ -128,27 +142,35 @@ func (s *Store) open(ctx context.Context) error {
 	return s.stmts.prepare(ctx, s.db)
 }
 
-// prepareFile makes the folder, private to the user, and checks that path is a
-// file that can be written: SQLite's own words for these are hard to act on.
+// creating is held while a store of this process makes its file, so that no other
+// has it open yet. See prepareFile.
+var creating sync.Mutex
+
+// prepareFile makes the folder and the file, private to the user. A file that is
+// there already is left to SQLite: its locks belong to the process, and closing
+// any other descriptor of the file would give up those of all stores in it.
 func prepareFile(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return terret.Errorf(terret.KindStartupRefused, "cannot make the data folder: %w", err)
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return terret.Errorf(terret.KindStartupRefused, "cannot write the database: %w; check the folder's permissions or choose another data folder", err)
+	creating.Lock()
+	defer creating.Unlock()
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	switch {
+	case err == nil:
+		return f.Close()
+	case errors.Is(err, os.ErrExist):
+		return nil
 	}
-	defer f.Close()
-	head := make([]byte, 16)
-	if n, err := io.ReadFull(f, head); n > 0 && (err != nil || string(head) != "SQLite format 3\x00") {
-		return terret.Errorf(terret.KindStartupRefused,
-			"%s is not a database or its beginning is damaged; move it away to start afresh, or put a backup in its place", path)
-	}
-	return nil
+	return terret.Errorf(terret.KindStartupRefused, "cannot write the database: %w; check the folder's permissions or choose another data folder", err)
 }
 
+// waitBusy is for connections that read: they meet a lock only for the moment in
+// which another process opens the file first, after a crash, or closes it last.
+const waitBusy = "_pragma=busy_timeout(5000)"
+
 func dsn(path, extra string) string {
-	const pragmas = "_pragma=busy_timeout(0)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=fullfsync(1)" +
+	const pragmas = "_pragma=synchronous(FULL)&_pragma=fullfsync(1)" +
 		"&_pragma=journal_size_limit(67108864)&_pragma=cache_size(-8000)&_pragma=temp_store(MEMORY)&"
 	if path == Memory {
 		return path + "?" + extra
@@ -203,7 +225,7 @@ func (s *Store) begin(ctx context.Context, fn func(*sql.Tx) error) error {
 	select {
 	case <-s.turn:
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return s.tooLate(ctx)
 	}
 	defer func() { s.turn <- struct{}{} }()
 
@@ -250,25 +272,39 @@ func (s *Store) beginImmediate(ctx context.Context) (*sql.Tx, error) {
 		s.contests--
 		pause(ctx, yieldFor)
 	}
+	var tx *sql.Tx
+	err := s.whileBusy(ctx, func() (err error) {
+		tx, err = s.db.BeginTx(context.WithoutCancel(ctx), nil)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.noteRivals(tx)
+	return tx, nil
+}
+
+// whileBusy tries until another process gives the file free.
+func (s *Store) whileBusy(ctx context.Context, try func() error) error {
 	wait := 200 * time.Microsecond
 	for deadline := time.Now().Add(busyLimit); ; {
-		tx, err := s.db.BeginTx(context.WithoutCancel(ctx), nil)
-		if err == nil {
-			s.noteRivals(tx)
-			return tx, nil
-		}
-		if !isBusy(err) {
-			return nil, err
+		err := try()
+		if err == nil || !isBusy(err) {
+			return err
 		}
 		s.contests = contestedFor
 		if time.Now().After(deadline) {
-			return nil, err
+			return err
 		}
 		if !pause(ctx, wait) {
-			return nil, context.Cause(ctx)
+			return s.tooLate(ctx)
 		}
 		wait = min(wait*2, 2*time.Millisecond)
 	}
+}
+
+func (s *Store) tooLate(ctx context.Context) error {
+	return fmt.Errorf("wait for others to be done with %s: %w", s.path, context.Cause(ctx))
 }
 
 const (

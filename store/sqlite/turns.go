@@ -16,7 +16,7 @@ func (s *Store) Turns(ctx context.Context, session string) ([]terret.Turn, error
 		return nil, err
 	}
 	rows, err := s.readers.QueryContext(ctx, `SELECT t.id, t.state, t.origin, t.started_at, t.ended_at,
-			t.input, t.output, t.cache_read, t.cache_write, t.reasoning, t.cost, t.before, t.after, t.changed, t.undone = 1,
+			t.input, t.output, t.cache_read, t.cache_write, t.reasoning, t.cost, t.before, t.after, t.changed AND t.undone <> 2, t.undone <> 0,
 			coalesce(b.body, (SELECT body FROM blobs WHERE hash = b.blob)),
 			CASE WHEN t.state = 'completed' THEN NULL ELSE coalesce(e.body, (SELECT body FROM blobs WHERE hash = e.blob)) END
 		FROM turns t

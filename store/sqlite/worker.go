@@ -21,6 +21,7 @@ type worker struct {
 	mu   sync.Mutex
 	lock *flock.Flock // nil until registered
 	up   bool
+	gone bool // the store is closed
 }
 
 func (w *worker) init(path string) {
@@ -41,6 +42,9 @@ func (s *Store) register(ctx context.Context) error {
 	w := &s.worker
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.gone {
+		return terret.Errorf(terret.KindInternal, "%w", errStoreClosed)
+	}
 	if w.up {
 		return nil
 	}
@@ -69,6 +73,7 @@ func (s *Store) retire() error {
 	w := &s.worker
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.gone = true
 	var err error
 	if w.up {
 		err = s.write(context.Background(), "retire worker", func(ctx context.Context, tx *sql.Tx) error {

@@ -157,7 +157,7 @@ type child struct {
 // the test if it is still there.
 func (s *suite) spawn(t *testing.T, dir string) *child {
 	t.Helper()
-	c := &child{t: t, cmd: exec.Command(os.Args[0])} //nolint:noctx // killed by cleanup, which waits too
+	c := &child{t: t, cmd: exec.CommandContext(within(t), os.Args[0])}
 	c.cmd.Env = append(slices.Clone(os.Environ()), childEnv+"="+dir)
 	c.cmd.Stderr = &c.stderr
 	in, err := c.cmd.StdinPipe()

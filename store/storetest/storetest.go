@@ -68,6 +68,7 @@ var tests = []test{
 	{name: "requests", run: testRequests},
 	{name: "takeover after death", run: testTakeover, shared: true},
 	{name: "claim and release", run: testClaim, shared: true},
+	{name: "close in the middle of work", run: testClose, shared: true},
 	{name: "turns", run: testTurns},
 	{name: "session columns follow the log", run: testSessionColumns},
 	{name: "usage", run: testUsage},
@@ -143,7 +144,7 @@ func (s *suite) fresh(t *testing.T) terret.Store {
 // within bounds what would hang if the store were wrong.
 func within(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
