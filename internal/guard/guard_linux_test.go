@@ -226,10 +226,7 @@ func TestHarnessKilled(t *testing.T) {
 	_ = harness.Process.Kill()
 	_ = harness.Wait()
 	guardtest.AwaitNone(t, marker)
-	guardtest.Eventually(t, "end of the guard", func() bool {
-		_, err := inspect(guard)
-		return missing(err)
-	})
+	awaitMissing(t, "the guard", guard)
 }
 
 func TestKeepDescendants(t *testing.T) {
