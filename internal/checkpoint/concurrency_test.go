@@ -37,6 +37,7 @@ var children = map[string]func(args []string) error{
 		return nil
 	},
 	"fullrestore": fullRestore,
+	"unreadable":  unreadable,
 	// lock holds the lock of a folder until it is killed: home, dir.
 	"lock": func(args []string) error {
 		r, err := Open(context.Background(), args[0], args[1], Limits{})

@@ -30,7 +30,7 @@ func fullRestore(args []string) error {
 	}
 	res, err := r.Restore(context.Background(), ID(args[2]), ID(args[3]), RestoreOptions{})
 	if !errors.Is(err, syscall.EFBIG) {
-		return fmt.Errorf("got %v, want EFBIG", err)
+		return fmt.Errorf("want EFBIG, got %w", err)
 	}
 	if len(res.Restored) > 0 || len(res.NotRestored) != 3 {
 		return fmt.Errorf("result %+v", res)

@@ -41,6 +41,7 @@
 // Limits.MaxFileBytes and files that cannot be read (named in
 // Snapshot.LeftOut). Empty folders. Owners, times, extended attributes and
 // permission bits other than the executable one, except that a file that was
-// private is private again. Edits that another writer makes between the two
-// snapshots of a turn look like the turn's own.
+// private is private again. An edit that keeps the size of a file and puts its
+// time back within the second in which the snapshot saw it. Edits that another
+// writer makes between the two snapshots of a turn look like the turn's own.
 package checkpoint

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -35,11 +36,24 @@ func (r *Repo) rules(nested []string) []byte {
 	}
 	if top := enclosing(r.dir); top != "" {
 		rel, _ := filepath.Rel(top, r.dir) // top is a parent of dir
-		below := strings.Split(filepath.ToSlash(rel), "/")
-		add(gitDir(top).exclude, func(p string) string { return inherited(p, below) })
-		for i, dir := 0, top; i < len(below); i++ {
-			add(filepath.Join(dir, ".gitignore"), func(p string) string { return inherited(p, below[i:]) })
-			dir = filepath.Join(dir, below[i])
+		sub := strings.Split(filepath.ToSlash(rel), "/")
+		ignored := false
+		inherit := func(file string, sub []string) {
+			add(file, func(p string) string {
+				translated, hit := inherited(p, sub)
+				if hit {
+					ignored = !strings.HasPrefix(p, "!")
+				}
+				return translated
+			})
+		}
+		inherit(gitDir(top).exclude, sub)
+		for i, dir := 0, top; i < len(sub); i++ {
+			inherit(filepath.Join(dir, ".gitignore"), sub[i:])
+			dir = filepath.Join(dir, sub[i])
+		}
+		if ignored { // a project that the repository around it does not want to know
+			b.Reset()
 		}
 	}
 	add(gitDir(r.dir).exclude, func(p string) string { return p })
@@ -126,8 +140,8 @@ func splitPattern(pattern string) (not, body, dir string, bound bool) {
 	if strings.HasPrefix(pattern, "!") {
 		not, pattern = "!", pattern[1:]
 	}
-	if strings.HasSuffix(pattern, "/") {
-		dir, pattern = "/", strings.TrimSuffix(pattern, "/")
+	if cut, ok := strings.CutSuffix(pattern, "/"); ok {
+		dir, pattern = "/", cut
 	}
 	bound = strings.Contains(pattern, "/")
 	return not, strings.TrimPrefix(pattern, "/"), dir, bound
@@ -147,32 +161,41 @@ func below(pattern, sub string) string {
 }
 
 // inherited translates a pattern that stands above the folder for a file in it;
-// sub are the folders between the two. It returns "" when the pattern says
-// nothing about what is in the folder.
-func inherited(pattern string, sub []string) string {
+// sub are the folders from there down to the folder. It returns "" when the
+// pattern says nothing about what is in the folder. hit reports a pattern that
+// covers the folder itself, or one around it.
+func inherited(pattern string, sub []string) (translated string, hit bool) {
 	not, body, dir, bound := splitPattern(pattern)
 	if body == "" {
-		return ""
+		return "", false
+	}
+	if name, ok := strings.CutPrefix(body, "**/"); ok && !strings.Contains(name, "/") {
+		body, bound = name, false
 	}
 	if !bound {
-		return not + body + dir
+		return not + body + dir, slices.ContainsFunc(sub, func(name string) bool { return matches(body, name) })
 	}
 	parts := strings.Split(body, "/")
 	for i, name := range sub {
-		if i == len(parts) {
-			return "" // the folder itself is ignored, and yet the user works in it
-		}
-		if parts[i] == "**" {
-			return not + "/" + strings.Join(parts[i:], "/") + dir
-		}
-		if ok, err := path.Match(parts[i], name); err != nil || !ok {
-			return ""
+		switch {
+		case i == len(parts):
+			return "", true
+		case parts[i] == "**":
+			return not + "/" + strings.Join(parts[i:], "/") + dir, false
+		case !matches(parts[i], name):
+			return "", false
 		}
 	}
 	if len(parts) == len(sub) {
-		return ""
+		return "", true
 	}
-	return not + "/" + strings.Join(parts[len(sub):], "/") + dir
+	return not + "/" + strings.Join(parts[len(sub):], "/") + dir, false
+}
+
+// matches reports whether one part of a pattern matches one name.
+func matches(part, name string) bool {
+	ok, err := path.Match(part, name)
+	return err == nil && ok
 }
 
 var patternEscaper = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, ` `, `\ `, `!`, `\!`, `#`, `\#`)

@@ -97,11 +97,11 @@ func (r *Repo) sweep() {
 	for _, pattern := range []string{"spool-*", "objects/pack/tmp_*", "objects/??/tmp_obj_*", "objects/tmp_objdir-*", "objects/tmp_obj_*"} {
 		left, _ := filepath.Glob(filepath.Join(escapeGlob(r.shadow), pattern)) // the patterns are well-formed
 		for _, path := range left {
-			os.RemoveAll(path)
+			_ = os.RemoveAll(path)
 		}
 	}
-	os.Remove(locked)
-	os.Remove(unfinished)
+	_ = os.Remove(locked)
+	_ = os.Remove(unfinished)
 }
 
 func exists(path string) bool {
@@ -120,7 +120,7 @@ func writeIfChanged(path string, content []byte) error {
 	}
 	tmp := path + ".new" // the lock makes the name ours
 	if err := os.WriteFile(tmp, content, 0o600); err != nil {
-		os.Remove(tmp)
+		_ = os.Remove(tmp)
 		return err
 	}
 	return os.Rename(tmp, path)

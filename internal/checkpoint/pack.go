@@ -121,7 +121,7 @@ func (s *spool) open(dir string, seen *sync.Map) error {
 func (s *spool) remove() {
 	if s.f != nil {
 		s.f.Close()
-		os.Remove(s.f.Name())
+		_ = os.Remove(s.f.Name())
 	}
 }
 
@@ -208,7 +208,7 @@ type sourceReader struct{ r io.Reader }
 
 func (s sourceReader) Read(p []byte) (int, error) {
 	n, err := s.r.Read(p)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		err = fmt.Errorf("%w: %w", errSource, err)
 	}
 	return n, err

@@ -57,7 +57,7 @@ func (r *Repo) Restore(ctx context.Context, from, to ID, opt RestoreOptions) (Re
 		if err != nil {
 			return err
 		}
-		defer root.Close()
+		defer func() { _ = root.Close() }()
 		job := restore{repo: r, git: g, tree: worktree{root}, force: opt.Force}
 		if err := job.plan(ctx, a, b, to); err != nil {
 			return err
@@ -216,7 +216,7 @@ func (j *restore) ignored(ctx context.Context, tree string, rules []byte, paths 
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	if err := j.layOut(ctx, tree, dir, paths); err != nil {
 		return nil, err
 	}
@@ -264,7 +264,7 @@ func (j *restore) layOut(ctx context.Context, tree, dir string, paths []string) 
 	if err != nil {
 		return err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	return j.git.blobs(ctx, ids, func(i int, b blob) error {
 		if err := root.MkdirAll(local(path.Dir(files[i])), 0o700); err != nil {
 			return err

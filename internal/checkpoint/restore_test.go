@@ -186,6 +186,16 @@ var turns = []struct {
 		changes: []string{"deleted f1", "modified f2"},
 	},
 	{
+		name: "indexes that only their own repository can read",
+		before: func(f *folder) {
+			f.sh(`git init -q .; echo 1 > a; git add .; git update-index --split-index; echo garbage > b
+				git init -q --object-format=sha256 sha256; (cd sha256; echo 1 > c; git add c)
+				git init -q broken; echo 1 > broken/d; echo junk > broken/.git/index`)
+		},
+		turn:    func(f *folder) { f.sh(`echo 2 > a; echo 2 > sha256/c; echo 2 > broken/d`) },
+		changes: []string{"modified a", "modified broken/d", "modified sha256/c"},
+	},
+	{
 		name: "tracked in spite of ignore rules",
 		before: func(f *folder) {
 			f.sh(`git init -q .; echo dist > .gitignore; mkdir dist; echo 1 > dist/a; echo 1 > dist/loose; git add -f dist/a`)

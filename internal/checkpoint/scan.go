@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -166,8 +167,8 @@ func (r *Repo) expandNested(ctx context.Context, g git, list []string, s *scan) 
 		return files, nil
 	}
 	g.index = filepath.Join(r.shadow, "nested.index")
-	os.Remove(g.index)
-	defer os.Remove(g.index)
+	_ = os.Remove(g.index)
+	defer func() { _ = os.Remove(g.index) }()
 	for len(found) > 0 {
 		s.nested = merge(s.nested, found)
 		s.rules = r.rules(s.nested)
@@ -215,7 +216,7 @@ func splitNested(list []string) (files, nested []string) {
 func merge(list, more []string) []string {
 	seen := map[string]bool{}
 	var out []string
-	for _, p := range append(list[:len(list):len(list)], more...) {
+	for _, p := range slices.Concat(list, more) {
 		if !seen[p] {
 			seen[p] = true
 			out = append(out, p)

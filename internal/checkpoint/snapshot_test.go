@@ -189,30 +189,49 @@ func TestSnapshotContext(t *testing.T) {
 func TestPatterns(t *testing.T) {
 	t.Parallel()
 	sub := []string{"pkg", "a"}
-	tests := []struct{ pattern, below, inherited string }{
-		{"foo", "/s/**/foo", "foo"},
-		{"foo/", "/s/**/foo/", "foo/"},
-		{"!foo", "!/s/**/foo", "!foo"},
-		{"/foo", "/s/foo", ""},
-		{"a/b", "/s/a/b", ""},
-		{"/pkg/a/x", "/s/pkg/a/x", "/x"},
-		{"!/pkg/a/x/", "!/s/pkg/a/x/", "!/x/"},
-		{"pkg/*/x/y", "/s/pkg/*/x/y", "/x/y"},
-		{"pkg", "/s/**/pkg", "pkg"},
-		{"/pkg", "/s/pkg", ""},
-		{"/pkg/a", "/s/pkg/a", ""},
-		{"/pkg/a/", "/s/pkg/a/", ""},
-		{"pkg/**/x", "/s/pkg/**/x", "/**/x"},
-		{"**/x", "/s/**/x", "/**/x"},
-		{"/", "", ""},
+	tests := []struct {
+		pattern, below, inherited string
+		hit                       bool
+	}{
+		{"foo", "/s/**/foo", "foo", false},
+		{"foo/", "/s/**/foo/", "foo/", false},
+		{"!foo", "!/s/**/foo", "!foo", false},
+		{"/foo", "/s/foo", "", false},
+		{"a/b", "/s/a/b", "", false},
+		{"/pkg/a/x", "/s/pkg/a/x", "/x", false},
+		{"!/pkg/a/x/", "!/s/pkg/a/x/", "!/x/", false},
+		{"pkg/*/x/y", "/s/pkg/*/x/y", "/x/y", false},
+		{"pkg", "/s/**/pkg", "pkg", true},
+		{"*", "/s/**/*", "*", true},
+		{"/pkg", "/s/pkg", "", true},
+		{"/pkg/a", "/s/pkg/a", "", true},
+		{"/pkg/a/", "/s/pkg/a/", "", true},
+		{"pkg/**/x", "/s/pkg/**/x", "/**/x", false},
+		{"**/x", "/s/**/x", "x", false},
+		{"**/a", "/s/**/a", "a", true},
+		{"**/x/y", "/s/**/x/y", "/**/x/y", false},
+		{"/", "", "", false},
 	}
 	for _, tt := range tests {
 		if got := below(tt.pattern, "s"); got != tt.below {
 			t.Errorf("below(%q) = %q, want %q", tt.pattern, got, tt.below)
 		}
-		if got := inherited(tt.pattern, sub); got != tt.inherited {
-			t.Errorf("inherited(%q) = %q, want %q", tt.pattern, got, tt.inherited)
+		if got, hit := inherited(tt.pattern, sub); got != tt.inherited || hit != tt.hit {
+			t.Errorf("inherited(%q) = %q, %v, want %q, %v", tt.pattern, got, hit, tt.inherited, tt.hit)
 		}
+	}
+}
+
+// A project below a repository that ignores everything is not ignored.
+func TestFolderIgnoredFromAbove(t *testing.T) {
+	t.Parallel()
+	top := newFolder(t)
+	top.sh(`git init -q .; echo '*' > .gitignore; mkdir -p src/project`)
+	f := openFolder(t, t.TempDir(), top.path("src/project"), Limits{})
+	before := f.snapshot()
+	f.write("a", "1")
+	if d := cmp.Diff([]string{"created a"}, f.changes(before, f.snapshot())); d != "" {
+		t.Errorf("changes (-want +got):\n%s", d)
 	}
 }
 

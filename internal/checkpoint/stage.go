@@ -98,14 +98,12 @@ func (j *restore) stage(ctx context.Context) error {
 // stageFile writes a temporary file. It keeps the permission bits of the file it
 // replaces, and of one that was private, and gives others those of a new file.
 func (j *restore) stageFile(s *step, b blob) error {
-	create, perm := fs.FileMode(0o666), fs.FileMode(0)
+	create, perm := fs.FileMode(0o666), j.private[s.path]
 	if s.new.mode == modeExec {
 		create = 0o777
 	}
 	if s.now.info != nil && s.now.info.Mode().IsRegular() {
 		perm = s.now.info.Mode().Perm()
-	} else {
-		perm = j.private[s.path]
 	}
 	if perm != 0 {
 		create = 0o600
@@ -204,10 +202,10 @@ func (j *restore) place(s *step) error {
 func (j *restore) unstage() {
 	for _, s := range j.steps {
 		if s.temp != "" {
-			j.tree.root.Remove(local(s.temp)) // best effort: snapshots ignore the name
+			_ = j.tree.root.Remove(local(s.temp)) // best effort: snapshots ignore the name
 		}
 	}
-	os.Remove(j.repo.journal())
+	_ = os.Remove(j.repo.journal())
 }
 
 // sweepStaged removes the temporary files of a restore that was killed.
@@ -223,14 +221,14 @@ func (r *Repo) sweepStaged() error {
 	if err != nil {
 		return fmt.Errorf("clear up after a restore: %w", err)
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	for p := range strings.SplitSeq(string(raw), "\x00") {
 		if !safePath(p) || !strings.HasPrefix(path.Base(p), stagePrefix) {
 			continue // a journal that was cut off
 		}
 		dir, err := (worktree{root}).nearest(p)
 		if err == nil && dir == path.Dir(p) {
-			root.Remove(local(p))
+			_ = root.Remove(local(p))
 		}
 	}
 	return os.Remove(r.journal())

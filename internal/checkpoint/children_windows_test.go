@@ -3,3 +3,5 @@ package checkpoint
 import "errors"
 
 func fullRestore([]string) error { return errors.ErrUnsupported }
+
+func unreadable([]string) error { return errors.ErrUnsupported }
