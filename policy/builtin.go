@@ -1,30 +1,47 @@
 package policy
 
 import (
-	"path"
 	"slices"
 	"strings"
 )
 
-// handlers read the programs that need more than a table.
-var handlers map[string]func(*reader, *call)
-
-func handlersTable() map[string]func(*reader, *call) {
-	m := map[string]func(*reader, *call){
-		"git": gitCommand, "find": findCommand, "sed": sedCommand, "gsed": sedCommand,
-		"awk": awkCommand, "gawk": awkCommand, "mawk": awkCommand, "nawk": awkCommand,
-		"eval": evalBuiltin, "trap": trapBuiltin, "source": sourceBuiltin, ".": sourceBuiltin,
-		"set": setBuiltin, "unset": namesBuiltin, "read": namesBuiltin, "mapfile": namesBuiltin, "readarray": namesBuiltin,
-		"test": testBuiltin, "[": testBuiltin, "cd": cdBuiltin, "pushd": dirsBuiltin, "popd": dirsBuiltin,
-		"echo": printBuiltin, "printf": printBuiltin,
+// handler returns what reads a program that needs more than a table, or nil.
+func handler(name string) func(*reader, *call) {
+	switch name {
+	case "git":
+		return gitCommand
+	case "find":
+		return findCommand
+	case "sed", "gsed":
+		return sedCommand
+	case "awk", "gawk", "mawk", "nawk":
+		return awkCommand
+	case "sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "pdksh", "yash", "posh":
+		return shellCommand
+	case "eval":
+		return evalBuiltin
+	case "trap":
+		return trapBuiltin
+	case "source", ".":
+		return sourceBuiltin
+	case "set":
+		return setBuiltin
+	case "unset", "read", "mapfile", "readarray":
+		return namesBuiltin
+	case "test", "[":
+		return testBuiltin
+	case "cd":
+		return cdBuiltin
+	case "pushd", "popd":
+		return dirsBuiltin
+	case "echo", "printf":
+		return printBuiltin
+	case "true", "false", ":", "pwd":
+		return func(_ *reader, c *call) { c.vouched = true }
+	case "exit", "return", "break", "continue", "wait", "sleep", "shift":
+		return numberBuiltin
 	}
-	for _, shell := range []string{"sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "pdksh", "yash", "posh"} {
-		m[shell] = shellCommand
-	}
-	for _, harmless := range []string{"true", "false", ":", "pwd", "exit", "return", "break", "continue", "wait", "sleep", "shift"} {
-		m[harmless] = func(_ *reader, c *call) { c.vouched = true }
-	}
-	return m
+	return nil
 }
 
 // shellCommand looks inside sh -c.
@@ -59,7 +76,7 @@ options:
 	}
 	switch {
 	case i >= len(c.words):
-		c.opaque("the shell runs what it reads from its standard input")
+		c.readsInput()
 	case !inline:
 		c.doubt, c.pin = "the shell runs a file", i+1
 	case !c.words[i].literal():
@@ -128,6 +145,18 @@ func namesBuiltin(_ *reader, c *call) {
 	c.vouched = true
 }
 
+// numberBuiltin vouches for commands that take a number. Some shells evaluate
+// what is none.
+func numberBuiltin(_ *reader, c *call) {
+	for _, w := range c.words[1:] {
+		if strings.Trim(w.text, "0123456789.smh") != "" {
+			c.opaque(c.words[0].text + " may evaluate its argument")
+			return
+		}
+	}
+	c.vouched = true
+}
+
 // cdBuiltin follows cd. It is harmless inside the roots.
 func cdBuiltin(r *reader, c *call) {
 	dir := word{text: r.subject.Home}
@@ -140,12 +169,7 @@ func cdBuiltin(r *reader, c *call) {
 		return
 	}
 	r.chdir(dir, dir.text != "" && !strings.HasPrefix(dir.text, "-") && !strings.HasPrefix(dir.text, "+"))
-	c.vouched = len(r.cwds) > 0
-	for _, cwd := range r.cwds {
-		c.vouched = c.vouched && slices.ContainsFunc(r.subject.Roots, func(root string) bool {
-			return inside(cwd, path.Clean(root))
-		})
-	}
+	c.vouched = r.insideRoots(word{text: "."})
 }
 
 func dirsBuiltin(r *reader, _ *call) { r.chdir(unknown, false) }
@@ -157,7 +181,13 @@ func printBuiltin(_ *reader, c *call) {
 		c.opaque("printf may set a variable")
 		return
 	}
-	c.vouched = ok && len(words) > 0 || len(c.words) == 1
+	for _, w := range words {
+		if program(c.words[0].text) == "printf" && strings.ContainsAny(w, "`$") {
+			c.opaque("some shells evaluate what printf takes for a number")
+			return
+		}
+	}
+	c.vouched = ok
 }
 
 var (
@@ -206,10 +236,19 @@ func findCommand(r *reader, c *call) {
 			}
 			words := slices.Clone(c.words[i+1 : end])
 			for k, arg := range words {
+				if !arg.literal() { // it may be the end of -exec, and the start of another
+					c.opaque("a computed argument may be an action of find")
+				}
 				words[k].text = strings.ReplaceAll(arg.text, "{}", anyText)
 			}
+			if r.inners == maxInner {
+				c.opaque("it wraps commands in too many others")
+				return
+			}
 			if len(words) > 0 {
+				r.inners++
 				r.command(words)
+				r.inners--
 			}
 			i = end
 		case slices.Contains([]string{"-fprint", "-fprintf", "-fprint0", "-fls"}, w.text):

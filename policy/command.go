@@ -6,22 +6,43 @@ import (
 	"strings"
 )
 
+// nameLetters are what the names of commands are made of.
+const nameLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./+@:%,-"
+
 // command notes a simple command, and what it starts in turn. It returns the
 // call that it noted.
 func (r *reader) command(words []word) call {
 	c := call{words: words, cwds: slices.Clone(r.cwds)}
 	name := words[0].text
 	switch {
+	case len(words) > maxWords:
+		c.opaque("a command has more than two thousand words")
 	case !words[0].literal():
 		c.opaque("the name of a command is computed")
-	case !isASCII(name):
+	case name != "[" && strings.Trim(name, nameLetters) != "":
 		c.opaque("the name of a command is not in plain letters")
 	default:
 		r.known(program(name), &c)
+		if strings.Contains(name, "/") {
+			r.elsewhere(name, &c)
+		}
 	}
 	r.out.calls = append(r.out.calls, c)
 	r.operands(c)
 	return c
+}
+
+// elsewhere corrects what was taken for known of a program that is named by its
+// path: it may be any program, and a relative path in a rule means the one in
+// the session's own folder.
+func (r *reader) elsewhere(name string, c *call) {
+	if !slices.Contains(systemDirs, path.Dir(name)) {
+		c.vouched = false
+	}
+	home := len(r.cwds) == 1 && path.Clean(r.cwds[0]) == path.Clean(r.subject.Cwd)
+	if !path.IsAbs(name) && !home {
+		c.pin = len(c.words) + 1
+	}
 }
 
 // known applies what is known of the program.
@@ -38,7 +59,7 @@ func (r *reader) known(name string, c *call) {
 		r.wrapper(c, w, 1)
 		return
 	}
-	if handle, ok := handlers[name]; ok {
+	if handle := handler(name); handle != nil {
 		handle(r, c)
 		return
 	}
@@ -59,7 +80,14 @@ func (r *reader) known(name string, c *call) {
 
 // opaque says that the call may run what is not seen: a rule must name all of it.
 func (c *call) opaque(why string) {
-	c.doubt, c.pin = why, len(c.words)
+	c.doubt, c.pin, c.exact = why, len(c.words), true
+}
+
+// readsInput says that the call runs what it reads from its standard input,
+// which no rule can name.
+func (c *call) readsInput() {
+	c.opaque(c.words[0].text + " runs what it reads from its standard input")
+	c.pin++
 }
 
 func isASCII(s string) bool {
@@ -86,7 +114,7 @@ func isKnown(name string) bool {
 	if _, ok := wrappers[name]; ok {
 		return true
 	}
-	if _, ok := handlers[name]; ok {
+	if handler(name) != nil {
 		return true
 	}
 	if _, ok := interpreters[name]; ok {
@@ -136,9 +164,15 @@ func plainName(words []word) []word {
 // is transparent, the inner command is judged in its place; otherwise a rule for
 // the call must name the inner command.
 func (r *reader) inner(c *call, i int, words []word, transparent bool) {
+	if r.inners == maxInner {
+		c.opaque("it wraps commands in too many others")
+		return
+	}
 	first := len(r.out.calls)
+	r.inners++
 	started := r.command(words)
-	c.pin = i + max(1, started.pin)
+	r.inners--
+	c.pin, c.exact = i+max(1, started.pin), started.exact
 	if transparent {
 		c.vouched = true
 		return
@@ -150,6 +184,9 @@ func (r *reader) inner(c *call, i int, words []word, transparent bool) {
 
 // operands notes the files that a call names, for rules about files.
 func (r *reader) operands(c call) {
+	if len(c.words) > maxWords {
+		return
+	}
 	name := program(c.words[0].text)
 	access, ok := fileAccess[name]
 	add := func(w word) {

@@ -44,9 +44,12 @@
 // allows that. Deny rules compare words as they are written: Bash(rm -rf *) does
 // not know that "rm -r -f" is the same, Bash(rm *) does not need to. Rules about
 // files reach into shell commands through redirections and through the operands
-// of well-known programs only. Hard links, mounts, and whatever changes between
-// the judgment and the use are out of sight, as are aliases and functions that the agent's shell
-// loads at its start. This is a guard for agents that err, not a sandbox.
+// of well-known programs only. Hard links, mounts, links behind a glob, redirects
+// of a web server, and whatever changes between the judgment and the use are out
+// of sight, as are aliases and functions that the agent's shell loads at its
+// start, and settings in git's own configuration. Commands are read as bash -c
+// and zsh -c read them, not as a shell at a terminal does. This is a guard for
+// agents that err, not a sandbox.
 //
 // The package keeps no state and starts no goroutines. Its only I/O is reading
 // symbolic links, through [Subject.Readlink].

@@ -35,8 +35,12 @@ var gitShort = map[string]string{
 	"add": "ie", "commit": "pe", "checkout": "", "bisect": "", "tag": "su", "config": "ef", "init": "", "log": "", "diff": "", "show": "",
 }
 
-// gitText are options whose value is the next word, whatever it looks like.
-var gitText = set("-m --message --author --date --grep --format --pretty -n --max-count --since --until --after --before -S -G -L -b -B --trailer -F --file")
+// gitText are options whose value is the next word, whatever it looks like, and
+// gitMessage is that of the commands that take a message.
+var (
+	gitText    = set("--message --author --date --grep --trailer --since --until --after --before")
+	gitMessage = set("commit merge tag stash notes")
+)
 
 // afterGitOptions returns the words from git's command on.
 func afterGitOptions(words []word) []word {
@@ -106,16 +110,22 @@ func gitSubcommand(c *call, i int) {
 	}
 	operandsOnly := false
 	for k, w := range words {
-		value := k > 0 && gitText[words[k-1].text]
-		short := !value && strings.HasPrefix(w.text, "-") && !strings.HasPrefix(w.text, "--")
+		value := k > 0 && (gitText[words[k-1].text] || gitMessage[command] && gitM(words[k-1].text))
+		letters := ""
+		if strings.HasPrefix(w.text, "-") && !strings.HasPrefix(w.text, "--") {
+			letters = w.text
+			if gitMessage[command] {
+				letters, _, _ = strings.Cut(letters, "m")
+			}
+		}
 		switch {
-		case operandsOnly || value && !w.splits:
+		case operandsOnly || value && !w.literal() && !w.splits:
 		case w.text == "--":
 			operandsOnly = true
 		case !w.literal() && w.mayBeFlag():
 			c.opaque("a computed argument may be an option that makes git run something")
 			return
-		case isLongOf(w.text, gitRisky) && strings.HasPrefix(w.text, "--"), short && gitShort[command] != "" && strings.ContainsAny(w.text, gitShort[command]):
+		case isLongOf(w.text, gitRisky) && strings.HasPrefix(w.text, "--"), strings.ContainsAny(letters, gitShort[command]):
 			c.opaque("with " + show([]word{w}) + ", git may run something else, or write a file")
 			return
 		case strings.Contains(w.text, "ext::"), strings.HasPrefix(w.text, "fd::"):
@@ -123,4 +133,9 @@ func gitSubcommand(c *call, i int) {
 			return
 		}
 	}
+}
+
+// gitM reports whether a word is a cluster of short options that ends in -m.
+func gitM(w string) bool {
+	return strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "--") && strings.Index(w, "m") == len(w)-1
 }

@@ -23,7 +23,7 @@ var errLinks = errors.New("too many symbolic links")
 // join makes p absolute below dir. It does not clean, since what .. means
 // depends on symbolic links.
 func join(dir, p string) string {
-	if path.IsAbs(p) {
+	if path.IsAbs(p) || dir == "" {
 		return p
 	}
 	return strings.TrimSuffix(dir, "/") + "/" + p
@@ -32,10 +32,6 @@ func join(dir, p string) string {
 // resolve follows the symbolic links of every part of an absolute path that
 // exists, as the kernel would.
 func (s Subject) resolve(p string) (string, error) {
-	readlink := s.Readlink
-	if readlink == nil {
-		readlink = os.Readlink
-	}
 	done, rest, links := "/", p, 0
 	for rest != "" {
 		var part string
@@ -48,7 +44,7 @@ func (s Subject) resolve(p string) (string, error) {
 			continue
 		}
 		next := path.Join(done, part)
-		target, err := readlink(next)
+		target, err := s.readlink(next)
 		switch {
 		case err == nil:
 			if links++; links > maxLinks {
@@ -164,20 +160,11 @@ func (s Subject) allowsPath(p Pattern, f forms) bool {
 		if ok, err := doublestar.Match(glob, r); err != nil || !ok {
 			return false
 		}
-		if name := guardedPart(r); name != "" && !strings.Contains(p.glob, name) && !inside(dir, upTo(r, name)) {
+		if name := guardedPart(s.relative(r)); name != "" && !strings.Contains(p.glob, name) {
 			return false
 		}
 	}
 	return true
-}
-
-// upTo cuts a path behind its first part of that name.
-func upTo(p, name string) string {
-	i := strings.Index(p+"/", "/"+name+"/")
-	if i < 0 {
-		return p
-	}
-	return p[:i+1+len(name)]
 }
 
 // denyGlobs lists the absolute globs that a deny rule stands for: from the
@@ -217,11 +204,11 @@ const (
 	yes
 )
 
-// deniesPath says whether a deny rule with this path pattern matches the path or
-// a folder above it, in any reading. A search also meets what is below the path.
-func (s Subject) deniesPath(p Pattern, f forms, search bool) match {
+// deniesPath says whether one of a deny rule's globs matches the path or a folder
+// above it, in any reading. A search also meets what is below the path.
+func deniesPath(globs []string, f forms, search bool) match {
 	found := no
-	for _, glob := range s.denyGlobs(p) {
+	for _, glob := range globs {
 		for _, reading := range append([]string{f.given}, f.resolved...) {
 			if matchesUp(glob, reading) || matchesUp(fold(glob), fold(reading)) {
 				return yes
@@ -288,4 +275,47 @@ func (s Subject) protectedBy(f forms, whole bool) string {
 		}
 	}
 	return ""
+}
+
+// resolvedRoots lists the roots after symbolic links.
+func (s Subject) resolvedRoots() []string {
+	var all []string
+	for _, root := range s.Roots {
+		if r, err := s.resolve(root); err == nil && root != "" {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+func (s Subject) inRoots(p string) bool {
+	return slices.ContainsFunc(s.resolvedRoots(), func(root string) bool { return inside(p, root) })
+}
+
+// relative cuts the root off a path, so that what lies above the project does
+// not count as a part of it.
+func (s Subject) relative(p string) string {
+	for _, root := range append(s.resolvedRoots(), s.Roots...) {
+		if inside(p, root) && root != "/" {
+			return strings.TrimPrefix(p, root)
+		}
+	}
+	return p
+}
+
+// isFile reports whether the path is known to be no folder.
+func (s Subject) isFile(f forms) bool {
+	for _, p := range f.resolved {
+		if _, err := s.readlink(p + "/."); !errors.Is(err, syscall.ENOTDIR) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s Subject) readlink(p string) (string, error) {
+	if s.Readlink != nil {
+		return s.Readlink(p)
+	}
+	return os.Readlink(p)
 }

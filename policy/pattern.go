@@ -212,12 +212,15 @@ func (p Pattern) denyText() (text, shorter string) {
 // allows reports whether an allow rule with this pattern covers the words, and
 // names the first pin of them without a star. A lone star stands for any number
 // of words, any other star for a part of one word, and none for a part of the
-// command's name beyond a slash.
-func (p Pattern) allows(words []word, pin int) bool {
-	if len(p.words) == 0 || len(words) == 0 || !words[0].literal() || p.words[0].star {
+// command's name beyond a slash. With exact, no words may follow.
+func (p Pattern) allows(words []word, pin int, exact bool) bool {
+	if len(p.words) == 0 || len(words) == 0 || !words[0].literal() || p.words[0].star || pin > len(words) {
 		return false
 	}
-	for i := range min(pin, len(words)) {
+	if exact && (p.prefixMatch || len(p.words) != len(words)) {
+		return false
+	}
+	for i := range pin {
 		if i >= len(p.words) || !words[i].literal() || p.words[i].text != words[i].text {
 			return false
 		}

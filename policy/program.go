@@ -93,7 +93,10 @@ func (in interpreter) read(c *call) {
 			return
 		case w.text == "--version" || w.text == "--help" || w.text == "-V" || len(c.words) == 2 && (w.text == "-v" || w.text == "-h"):
 			return
-		case w.text == "-" || w.text == "eval" || isLongOf(w.text, in.long):
+		case w.text == "-":
+			c.readsInput()
+			return
+		case w.text == "eval" || isLongOf(w.text, in.long):
 			c.opaque(name + " runs code that it is given")
 			return
 		case strings.HasPrefix(w.text, "--"):
@@ -108,7 +111,7 @@ func (in interpreter) read(c *call) {
 			return
 		}
 	}
-	c.opaque(name + " runs what it reads from its standard input")
+	c.readsInput()
 }
 
 // cluster reads short options. It reports whether the call is decided.
@@ -179,20 +182,21 @@ var riskyFlags = map[string]risk{
 	"cargo": {long: "--config", words: "-Z install"},
 	"gcc":   {long: "-wrapper -fplugin -specs"}, "g++": {long: "-wrapper -fplugin -specs"}, "cc": {long: "-wrapper -fplugin -specs"},
 	"clang": {long: "-fplugin -load -fpass-plugin"},
-	"man":   {short: "PH", long: "--pager --html"}, "hg": {long: "--config"},
+	"less":  {short: "k", long: "--lesskey-file --lesskey-src", parts: "!"}, "more": {parts: "!"},
+	"man": {short: "PH", long: "--pager --html"}, "hg": {long: "--config"},
 	"svn":    {long: "--config-option --editor-cmd --diff-cmd --diff3-cmd --config-dir"},
 	"docker": {words: "run exec create compose buildx plugin context cp"}, "podman": {words: "run exec create compose cp"},
 	"kubectl": {words: "run exec debug cp plugin attach"}, "oc": {words: "run exec debug rsh"},
 	"gh": {words: "alias extension config api"}, "openssl": {words: "engine -engine -provider"},
 	"gpg":    {long: "--exec-path --photo-viewer --agent-program --options --homedir"},
 	"ffmpeg": {parts: "concat: subfile: pipe:"}, "rustc": {short: "C", long: "-Clinker"}, "mount": {short: "t", long: "--types"},
-	"journalctl": {}, "aws": {words: "configure"}, "poetry": {words: "config"}, "uv": {long: "--config-file --index-url"},
-	"terraform": {long: "-chdir"}, "ln": {}, "cmake": {short: "EP"}, "mvn": {parts: "exec:"}, "gradle": {short: "I", long: "--init-script"},
+	"aws": {words: "configure"}, "poetry": {words: "config"}, "uv": {long: "--config-file --index-url"},
+	"terraform": {long: "-chdir"}, "cmake": {words: "-E -P"}, "mvn": {parts: "exec:"}, "gradle": {words: "-I", long: "--init-script"},
 }
 
 // check finds options that run something, and words that may turn out to be one.
 func (risky risk) check(c *call) {
-	name := c.words[0].text
+	name := program(c.words[0].text)
 	words := set(risky.words)
 	for i, w := range c.words[1:] {
 		if !w.literal() && w.mayBeFlag() {

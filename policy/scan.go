@@ -24,6 +24,8 @@ func unreadable(s string) string {
 		case r == '\n' || r == '\t' || r == ' ':
 		case r == 0:
 			return "a NUL"
+		case r == utf8.RuneError:
+			return "a character that was not readable"
 		case unicode.IsControl(r):
 			return "a control character"
 		case unicode.In(r, unicode.Cf, unicode.Zs, unicode.Zl, unicode.Zp, unicode.Noncharacter_Code_Point),
@@ -56,7 +58,8 @@ var (
 // nesting bounds from above, roughly, how deeply a command nests. It knows no
 // quotes: text that looks nested counts.
 func nesting(source string) int {
-	depth, deepest, run, longest, backquotes := 0, 0, 0, 0, 0
+	brackets, keywords, deepest := 0, 0, 0
+	run, longest, backquotes := 0, 0, 0
 	word := 0 // start of the current word
 	for i := 0; i <= len(source); i++ {
 		c := byte(' ')
@@ -69,16 +72,16 @@ func nesting(source string) int {
 		}
 		switch w := source[min(word, i):i]; {
 		case openers[w]:
-			depth++
+			keywords++
 		case closers[w]:
-			depth--
+			keywords = max(keywords-1, 0)
 		}
 		word = i + 1
 		switch c {
 		case '(', '{', '[':
-			depth++
+			brackets++
 		case ')', '}', ']':
-			depth = max(depth-1, 0)
+			brackets = max(brackets-1, 0)
 		case '`':
 			backquotes++
 		case '!', '-', '+', '~':
@@ -87,7 +90,7 @@ func nesting(source string) int {
 		default:
 			run = 0
 		}
-		deepest, longest = max(deepest, depth), max(longest, run)
+		deepest, longest = max(deepest, brackets+keywords), max(longest, run)
 	}
 	prefixes := max(strings.Count(source, "time "), strings.Count(source, "coproc "))
 	return max(deepest, longest, prefixes, strings.Count(source, `\`+"`"), backquotes/4, strings.Count(source, "<<")/2)

@@ -13,6 +13,8 @@ import (
 type script struct {
 	calls []call
 	files []fileUse
+	// operands are files that its commands name in their arguments.
+	operands []fileUse
 	// doubts say why it may run more than its calls.
 	doubts []string
 	// refused says why it was not parsed at all.
@@ -32,38 +34,44 @@ type call struct {
 	denyOnly bool
 	// doubt says why it may run commands that are not seen here.
 	doubt string
-	// pin is how many of its words an allow rule must name without a star.
-	pin int
+	// pin is how many of its words an allow rule must name without a star; more
+	// than it has means that no rule will do. With exact, the rule must have no
+	// further words.
+	pin   int
+	exact bool
 	// loose says that nothing is known of the program.
 	loose bool
 }
 
 const (
 	maxCalls = 1000
-	maxDepth = 5  // of shells within shells
-	maxDirs  = 16 // of working directories that it may be in
+	maxWords = 2000 // of one call
+	maxDepth = 5    // of shells within shells
+	maxInner = 8    // of wrappers around wrappers
+	maxDirs  = 16   // of working directories that it may be in
 )
 
 // reader collects a script.
 type reader struct {
-	out    *script
-	source string
-	home   string
-	cwds   []string
-	depth  int
-	loops  bool
+	subject Subject
+	out     *script
+	source  string
+	cwds    []string
+	depth   int // of shells
+	inners  int // of wrappers
+	loops   bool
 }
 
 // readScript takes a shell command apart.
-func readScript(source, home, cwd string) *script {
-	r := &reader{out: &script{}, home: home, cwds: []string{cwd}}
+func readScript(source string, s Subject, cwd string) *script {
+	r := &reader{subject: s, out: &script{}, cwds: []string{cwd}}
 	r.parse(source)
 	return r.out
 }
 
 // readArgv takes a command apart that is run without a shell.
-func readArgv(argv []string, home, cwd string) *script {
-	r := &reader{out: &script{}, home: home, cwds: []string{cwd}}
+func readArgv(argv []string, s Subject, cwd string) *script {
+	r := &reader{subject: s, out: &script{}, cwds: []string{cwd}}
 	for _, arg := range argv {
 		if reason := unreadable(arg); reason != "" || len(arg) > maxSource {
 			r.out.refused = "it is too long or holds " + reason
@@ -78,6 +86,7 @@ func readArgv(argv []string, home, cwd string) *script {
 func (s *script) merge(t *script) {
 	s.calls = append(s.calls, t.calls...)
 	s.files = append(s.files, t.files...)
+	s.operands = append(s.operands, t.operands...)
 	s.doubts = append(s.doubts, t.doubts...)
 	s.dynamic = s.dynamic || t.dynamic
 	if s.refused == "" {
@@ -143,10 +152,11 @@ func (r *reader) visit(node syntax.Node) bool {
 			r.redirect(redirect)
 		}
 	case *syntax.Word:
-		w, doubt := readWord(n, r.home)
+		w, doubt := readWord(n, r.subject)
 		r.out.dynamic = r.out.dynamic || !w.literal()
 		r.doubt(doubt)
 	case *syntax.CmdSubst:
+		r.out.dynamic = true
 		if n.TempFile || n.ReplyVar {
 			r.doubt("${ …; } is a substitution in some shells only")
 		}
@@ -154,6 +164,7 @@ func (r *reader) visit(node syntax.Node) bool {
 			r.doubt("backquotes hold a backslash, which shells read differently")
 		}
 	case *syntax.ProcSubst:
+		r.out.dynamic = true
 		if n.Op == syntax.CmdInTemp {
 			r.doubt("=(…) is a substitution in some shells only")
 		}
@@ -211,7 +222,7 @@ func (r *reader) slice(n syntax.Node) string {
 }
 
 func (r *reader) word(w *syntax.Word) word {
-	out, doubt := readWord(w, r.home)
+	out, doubt := readWord(w, r.subject)
 	r.doubt(doubt)
 	return out
 }
@@ -257,6 +268,9 @@ func (r *reader) redirect(n *syntax.Redirect) {
 	if devices[w.text] {
 		return
 	}
+	if strings.HasPrefix(w.text, "!") {
+		r.doubt(">! redirects to the next word in some shells")
+	}
 	if strings.HasPrefix(w.text, "/dev/tcp/") || strings.HasPrefix(w.text, "/dev/udp/") {
 		r.doubt("a redirection opens a network connection")
 	}
@@ -275,4 +289,19 @@ func (r *reader) chdir(dir word, certain bool) {
 			r.cwds = append(r.cwds, next)
 		}
 	}
+}
+
+// insideRoots reports whether a folder that a command names lies inside the
+// roots, wherever the command runs.
+func (r *reader) insideRoots(dir word) bool {
+	if !dir.literal() || len(r.cwds) == 0 {
+		return false
+	}
+	for _, cwd := range r.cwds {
+		full := path.Clean(join(cwd, dir.text))
+		if !slices.ContainsFunc(r.subject.Roots, func(root string) bool { return inside(full, path.Clean(root)) }) {
+			return false
+		}
+	}
+	return true
 }

@@ -22,6 +22,9 @@ type Subject struct {
 	// folder first, then those that were added. None means Cwd alone.
 	Roots []string
 	Home  string // for ~ in rules and commands
+	// Vars are environment variables whose values are known, such as the one that
+	// names a protected folder. HOME need not be among them.
+	Vars map[string]string
 	// Protected are folders that no tool may touch, whatever the rules say.
 	Protected []string
 	// Readlink reads one symbolic link; nil means os.Readlink. It is called in
@@ -86,6 +89,7 @@ type use struct {
 
 	script   *script // class execute
 	command  string  // its source, when there is one
+	exact    bool    // the source is all of it, and runs in Cwd
 	files    []fileUse
 	urls     []string
 	argument string // Agent and Skill: which one
@@ -203,25 +207,33 @@ func (u *use) takeSearch(fields map[string]json.RawMessage) {
 
 func (u *use) takeCommand(fields map[string]json.RawMessage, cwd string) {
 	u.script = &script{}
+	u.exact = path.Clean(cwd) == path.Clean(u.Cwd)
 	found := false
 	for _, key := range []string{"command", "cmd", "script"} {
 		raw := fields[key]
 		if len(raw) == 0 {
 			continue
 		}
+		u.exact = u.exact && !found
 		found = true
 		var argv []string
 		if source := text(raw); source != "" {
 			u.command = source
-			u.script.merge(readScript(source, u.Home, cwd))
+			u.script.merge(readScript(source, u.Subject, cwd))
 		} else if json.Unmarshal(raw, &argv) == nil && len(argv) > 0 {
-			u.script.merge(readArgv(argv, u.Home, cwd))
+			u.script.merge(readArgv(argv, u.Subject, cwd))
 		} else {
-			found = false
+			u.doubt = "its command is not readable"
 		}
 	}
-	if !found {
+	name := strings.ToLower(u.Tool)
+	switch {
+	case !found:
 		u.doubt = "it does not say which command it runs"
+	case len(texts(fields["args"])) > 0 || len(texts(fields["arguments"])) > 0:
+		u.doubt = "it has arguments apart from its command"
+	case strings.Contains(name, "powershell") || strings.Contains(name, "pwsh"):
+		u.doubt = "its commands are not in the language of the shell"
 	}
 	u.files = nil // what a shell tool calls a path is not what it touches
 	u.files = append(u.files, u.script.files...)

@@ -12,6 +12,7 @@ import (
 type word struct {
 	text   string
 	splits bool // may turn out to be no word, or several
+	glob   bool // what is not known of it are names of files
 }
 
 func (w word) literal() bool { return !strings.Contains(w.text, anyText) }
@@ -72,20 +73,22 @@ func show(words []word) string {
 // wordReader turns one syntax word into a word.
 type wordReader struct {
 	home   string
+	vars   map[string]string
 	b      strings.Builder
 	splits bool
+	other  bool // it has an unknown part that is no glob
 	rest   bool // what follows is covered by an unknown part already
 	doubt  string
 }
 
 // readWord expands a word. The doubt says why the word may do more than
 // evaluate to a text; substitutions inside it are judged apart.
-func readWord(w *syntax.Word, home string) (word, string) {
-	r := wordReader{home: home}
+func readWord(w *syntax.Word, s Subject) (word, string) {
+	r := wordReader{home: s.Home, vars: s.Vars}
 	for i, part := range w.Parts {
 		r.part(part, w.Parts[i+1:], i == 0)
 	}
-	return word{text: r.b.String(), splits: r.splits}, r.doubt
+	return word{text: r.b.String(), splits: r.splits, glob: !r.other}, r.doubt
 }
 
 func (r *wordReader) write(s string) {
@@ -98,6 +101,13 @@ func (r *wordReader) write(s string) {
 func (r *wordReader) unknown(splits bool) {
 	r.write(anyText)
 	r.splits = r.splits || splits
+	r.other = true
+}
+
+// files adds a part that is completed with names of files.
+func (r *wordReader) files() {
+	r.write(anyText)
+	r.splits = true
 }
 
 func (r *wordReader) part(part syntax.WordPart, later []syntax.WordPart, first bool) {
@@ -114,11 +124,13 @@ func (r *wordReader) part(part syntax.WordPart, later []syntax.WordPart, first b
 			r.quoted(inner)
 		}
 	case *syntax.ParamExp:
-		if r.isHome(p) {
-			r.write(r.home)
+		if value, ok := r.variable(p); ok {
+			r.write(value)
 			return
 		}
 		r.unknown(true)
+	case *syntax.ProcSubst:
+		r.write("/dev/fd/63")
 	case *syntax.ExtGlob:
 		r.doubt = "an extended glob means different things to different shells"
 		r.unknown(true)
@@ -142,8 +154,8 @@ func (r *wordReader) quoted(part syntax.WordPart) {
 			r.write(string([]byte{c}))
 		}
 	case *syntax.ParamExp:
-		if r.isHome(p) {
-			r.write(r.home)
+		if value, ok := r.variable(p); ok {
+			r.write(value)
 			return
 		}
 		all := p.Param != nil && (p.Param.Value == "@" || p.Param.Value == "*") || p.Index != nil || p.Excl
@@ -153,11 +165,19 @@ func (r *wordReader) quoted(part syntax.WordPart) {
 	}
 }
 
-// isHome reports whether the expansion is the plain variable HOME, which no
-// judged command may set.
-func (r *wordReader) isHome(p *syntax.ParamExp) bool {
-	return r.home != "" && !strings.ContainsAny(r.home, " \t\n*?[") && p.Param != nil && p.Param.Value == "HOME" &&
-		!p.Excl && !p.Length && p.Index == nil && p.Slice == nil && p.Repl == nil && p.Exp == nil && p.NestedParam == nil
+// variable is the value of a plain expansion of a variable that is known, and
+// that no judged command may set: the name is in capitals and none of harmlessEnv.
+func (r *wordReader) variable(p *syntax.ParamExp) (string, bool) {
+	if p.Param == nil || p.Excl || p.Length || p.Index != nil || p.Slice != nil || p.Repl != nil || p.Exp != nil || p.NestedParam != nil {
+		return "", false
+	}
+	name := p.Param.Value
+	value := r.vars[name]
+	if name == "HOME" {
+		value = r.home
+	}
+	ok := value != "" && !strings.ContainsAny(value, " \t\n*?[") && !localName.MatchString(name) && !harmlessEnv[name]
+	return value, ok
 }
 
 func (r *wordReader) single(p *syntax.SglQuoted) {
@@ -193,13 +213,13 @@ func (r *wordReader) unquoted(s string, later []syntax.WordPart, first bool) {
 				r.write(s[i : i+1])
 			}
 		case '*', '?':
-			r.unknown(true)
+			r.files()
 		case '[':
 			if first && len(later) == 0 && strings.Trim(s, "[") == "" {
 				r.write("[")
 				continue
 			}
-			r.unknown(true)
+			r.files()
 			r.rest = true
 		case '{':
 			if !expandsBraces(s[i:], later) {

@@ -1,0 +1,235 @@
+package policy
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/terret-dev/terret"
+)
+
+// allowRule is an allow rule and its pattern.
+type allowRule struct {
+	rule    *terret.Rule
+	pattern Pattern
+}
+
+// allowedBy returns a rule to name for a tool use that the rules cover, or nil.
+func (u *use) allowedBy(rules []allowRule) *terret.Rule {
+	if u.script != nil && u.script.refused != "" {
+		return nil
+	}
+	for _, r := range rules {
+		if u.allowsWhole(r.pattern) {
+			return r.rule
+		}
+	}
+	switch {
+	case u.doubt != "":
+		return nil
+	case u.script != nil:
+		return u.allowedScript(rules)
+	case u.class == terret.ClassMCP:
+		return nil
+	case len(u.urls) > 0 && u.called("WebFetch"):
+		return u.allowedHosts(rules)
+	case len(u.files) > 0:
+		return u.allowedFiles(rules, u.files)
+	}
+	for _, r := range rules {
+		if r.pattern.arg != "" && r.pattern.arg == u.argument && u.called(r.pattern.tool) {
+			return r.rule
+		}
+	}
+	return nil
+}
+
+// allowsWhole reports whether the pattern is for every use of the tool. A rule
+// for reading is none for searching.
+func (u *use) allowsWhole(p Pattern) bool {
+	switch {
+	case !p.whole:
+		return false
+	case p.prefix:
+		return strings.HasPrefix(u.Tool, p.tool)
+	case u.class == terret.ClassEdit && u.guardedFile():
+		return false
+	case u.class == terret.ClassSearch && p.tool == "Read":
+		return false
+	}
+	return u.called(p.tool)
+}
+
+// guardedFile reports whether an edit is of a file that a rule must name.
+func (u *use) guardedFile() bool {
+	for _, file := range u.files {
+		readings, why := u.readings(file)
+		if why != "" {
+			return true
+		}
+		for _, f := range readings {
+			for _, p := range append([]string{f.given}, f.resolved...) {
+				if guardedPart(u.relative(p)) != "" {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// allowedScript needs a rule for every command and every redirection. The rule
+// it returns is that of the first command.
+func (u *use) allowedScript(rules []allowRule) *terret.Rule {
+	if !u.script.dynamic && u.command != "" && u.exact {
+		for _, r := range rules {
+			if r.pattern.tool == "Bash" && r.pattern.isText(u.command) {
+				return r.rule // word for word what was approved
+			}
+		}
+	}
+	if len(u.script.doubts) > 0 {
+		return nil
+	}
+	var first *terret.Rule
+	for _, c := range u.script.calls {
+		if c.vouched || c.denyOnly {
+			continue
+		}
+		rule := allowsCall(rules, c)
+		if rule == nil {
+			return nil
+		}
+		if first == nil {
+			first = rule
+		}
+	}
+	for _, c := range u.script.calls {
+		if first == nil {
+			first = allowsCall(rules, c) // harmless commands only: a rule to name
+		}
+	}
+	if len(u.script.files) > 0 {
+		rule := u.allowedFiles(rules, u.script.files)
+		if rule == nil {
+			return nil
+		}
+		if first == nil {
+			first = rule
+		}
+	}
+	return first
+}
+
+func allowsCall(rules []allowRule, c call) *terret.Rule {
+	for _, r := range rules {
+		if r.pattern.allows(c.words, c.pin, c.exact) || r.pattern.allows(plainName(c.words), c.pin, c.exact) {
+			return r.rule
+		}
+	}
+	return nil
+}
+
+// isText reports whether the pattern is, without any star, the command itself.
+func (p Pattern) isText(command string) bool {
+	return !strings.Contains(p.source, "*") && p.source == "Bash("+strings.TrimSpace(command)+")"
+}
+
+// allowedFiles needs a rule for each of the files.
+func (u *use) allowedFiles(rules []allowRule, files []fileUse) *terret.Rule {
+	var first *terret.Rule
+	for _, file := range files {
+		rule := u.allowsFile(rules, file)
+		if rule == nil {
+			return nil
+		}
+		if first == nil {
+			first = rule
+		}
+	}
+	return first
+}
+
+func (u *use) allowsFile(rules []allowRule, file fileUse) *terret.Rule {
+	readings, why := u.readings(file)
+	if why != "" {
+		return nil
+	}
+	for _, r := range rules {
+		if !u.namesFile(r.pattern, file) {
+			continue
+		}
+		ok := true
+		for _, f := range readings {
+			ok = ok && (r.pattern.whole && !u.guardedForms(f) || r.pattern.glob != "" && u.allowsPath(r.pattern, f))
+		}
+		if ok {
+			return r.rule
+		}
+	}
+	return nil
+}
+
+func (u *use) guardedForms(f forms) bool {
+	for _, p := range f.resolved {
+		if guardedPart(u.relative(p)) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// namesFile reports whether a rule is about that use of a file.
+func (u *use) namesFile(p Pattern, file fileUse) bool {
+	if u.script != nil {
+		return file.write && p.tool == "Edit" || !file.write && p.tool == "Read"
+	}
+	return u.called(p.tool) && (u.class != terret.ClassSearch || p.tool != "Read")
+}
+
+func (u *use) allowedHosts(rules []allowRule) *terret.Rule {
+	var first *terret.Rule
+	for _, address := range u.urls {
+		host, ok := hostOf(address)
+		if !ok {
+			return nil
+		}
+		var rule *terret.Rule
+		for _, r := range rules {
+			if rule == nil && r.pattern.domain != "" && domainMatches(r.pattern.domain, host) {
+				rule = r.rule
+			}
+		}
+		if rule == nil {
+			return nil
+		}
+		if first == nil {
+			first = rule
+		}
+	}
+	return first
+}
+
+// readings lists the readings of a path, one for each folder it may be relative
+// to. Where there is none, it says why.
+func (u *use) readings(file fileUse) ([]forms, string) {
+	switch reason := unreadable(file.path.text); {
+	case !file.path.literal() || len(file.cwds) == 0:
+		return nil, "which file it uses is not known before it runs"
+	case reason != "":
+		return nil, "the path holds " + reason
+	}
+	var all []forms
+	for _, cwd := range file.cwds {
+		p := join(cwd, file.path.text)
+		if !path.IsAbs(p) {
+			return nil, "the path is relative to no known folder"
+		}
+		f, err := u.forms(p)
+		if err != nil {
+			return nil, fmt.Sprintf("the links of %s cannot be followed", file.path.text)
+		}
+		all = append(all, f)
+	}
+	return all, ""
+}

@@ -1,0 +1,177 @@
+package policy
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/terret-dev/terret"
+)
+
+// Verdict is what was made of a tool use.
+type Verdict struct {
+	Behavior terret.Behavior // allow, deny or ask
+	// Rule is the rule that decided, or that could not be ruled out. It is nil
+	// when the policy decided alone, or a protected folder.
+	Rule   *terret.Rule
+	Policy terret.Policy // that was in force, when no rule decided
+	Reason string        // one sentence for people
+}
+
+// Judge says what to make of a tool use: deny rules first, then allow rules, then
+// the policy. All rules given are in force; which those are is up to the caller.
+func Judge(s Subject, rules []terret.Rule, p terret.Policy) Verdict {
+	u := newUse(s)
+	verdict, sure := u.denied(rules)
+	if sure == yes {
+		return verdict
+	}
+	if sure == no {
+		if v, ok := u.allowed(rules); ok {
+			return v
+		}
+	}
+	named := u.named(p)
+	if sure == maybe && named.Behavior != terret.BehaviorDeny {
+		return verdict
+	}
+	return named
+}
+
+// Denied reports whether deny rules or a protected folder speak against a tool
+// use, surely or possibly: the verdict is then deny or ask. It is for an input
+// that a person edited when they allowed it.
+func Denied(s Subject, rules []terret.Rule) (Verdict, bool) {
+	v, sure := newUse(s).denied(rules)
+	return v, sure != no
+}
+
+// denied applies deny rules and the protected folders.
+func (u *use) denied(rules []terret.Rule) (Verdict, match) {
+	doubt, found := Verdict{}, no
+	note := func(v Verdict, m match) {
+		if m > found {
+			doubt, found = v, m
+		}
+	}
+	note(u.protectedFiles())
+	if u.script != nil && u.script.refused != "" {
+		note(Verdict{Behavior: terret.BehaviorAsk, Reason: sentence("The command must be read by a person: %s", u.script.refused)}, maybe)
+	}
+	for i := range rules {
+		r := rules[i]
+		if found == yes {
+			break
+		}
+		if r.Effect == terret.EffectAllow {
+			continue
+		}
+		p, err := Parse(r.Pattern)
+		if err != nil {
+			note(Verdict{Behavior: terret.BehaviorAsk, Rule: &r, Reason: sentence("The deny rule %s cannot be read", r.Pattern)}, maybe)
+			continue
+		}
+		switch why, m := u.matches(p); m {
+		case yes:
+			note(Verdict{Behavior: terret.BehaviorDeny, Rule: &r, Reason: sentence("Rule %s denies %s", r.Pattern, why)}, yes)
+		case maybe:
+			note(Verdict{Behavior: terret.BehaviorAsk, Rule: &r, Reason: sentence("Rule %s may deny it: %s", r.Pattern, why)}, maybe)
+		}
+	}
+	return doubt, found
+}
+
+// sentence is fmt.Sprintf with an end.
+func sentence(format string, args ...any) string {
+	return strings.TrimSuffix(fmt.Sprintf(format, args...), ".") + "."
+}
+
+// allowed applies the allow rules. Together they must cover all that the tool
+// use does.
+func (u *use) allowed(rules []terret.Rule) (Verdict, bool) {
+	var allow []allowRule
+	for i := range rules {
+		if rules[i].Effect != terret.EffectAllow {
+			continue
+		}
+		if p, err := Parse(rules[i].Pattern); err == nil {
+			allow = append(allow, allowRule{&rules[i], p})
+		}
+	}
+	rule := u.allowedBy(allow)
+	if rule == nil {
+		return Verdict{}, false
+	}
+	r := *rule
+	return Verdict{Behavior: terret.BehaviorAllow, Rule: &r, Reason: sentence("Rule %s allows it", r.Pattern)}, true
+}
+
+// named applies a policy by its name. An unknown one asks.
+func (u *use) named(p terret.Policy) Verdict {
+	v := Verdict{Behavior: terret.BehaviorAsk, Policy: p}
+	switch p {
+	case terret.PolicyAutoApprove:
+		v.Behavior, v.Reason = terret.BehaviorAllow, "The policy auto-approve allows whatever no rule denies."
+	case terret.PolicyDenyUnlessAllowed:
+		v.Behavior, v.Reason = terret.BehaviorDeny, u.howToAllow()
+	case terret.PolicyAcceptEdits:
+		v.Reason = "The policy accept-edits asks about everything but edits in the folder."
+		if u.class == terret.ClassEdit {
+			if why := u.outside(); why != "" {
+				v.Reason = sentence("The policy accept-edits asks about this edit: %s", why)
+			} else {
+				v.Behavior, v.Reason = terret.BehaviorAllow, "The policy accept-edits allows edits in the folder."
+			}
+		}
+	case terret.PolicyPlan:
+		switch u.class {
+		case terret.ClassRead, terret.ClassSearch, terret.ClassThink:
+			v.Behavior, v.Reason = terret.BehaviorAllow, "The policy plan allows looking."
+		case terret.ClassFetch, terret.ClassAgent, terret.ClassOther:
+			v.Reason = "The policy plan asks about what may change something."
+		default:
+			v.Behavior, v.Reason = terret.BehaviorDeny, "The policy plan denies what changes something."
+		}
+	case terret.PolicyRules:
+		v.Reason = "No rule decides it, and the policy rules then asks."
+	default:
+		v.Reason = sentence("The policy %s asks a person", p)
+	}
+	return v
+}
+
+// howToAllow is the reason that deny-unless-allowed gives.
+func (u *use) howToAllow() string {
+	why := sentence("No rule allows %s, and the policy deny-unless-allowed then denies it", u.Tool)
+	if rules := suggest(u); len(rules) > 0 {
+		return why + " To allow it, add the rule " + strings.Join(rules, " and ") + "."
+	}
+	return why + " To allow it, add a rule that names it, or choose the policy ask."
+}
+
+// outside says why an edit does not count as inside the folder; it is empty if
+// it does.
+func (u *use) outside() string {
+	if u.doubt != "" {
+		return u.doubt
+	}
+	if len(u.files) == 0 {
+		return "it does not say which file it changes"
+	}
+	for _, file := range u.files {
+		readings, why := u.readings(file)
+		if why != "" {
+			return why
+		}
+		for _, f := range readings {
+			for _, p := range f.resolved {
+				if name := guardedPart(u.relative(p)); name != "" {
+					return fmt.Sprintf("%s is where programs take orders from", name)
+				}
+				if !u.inRoots(p) {
+					return fmt.Sprintf("%s is outside the folder", p)
+				}
+			}
+		}
+	}
+	return ""
+}

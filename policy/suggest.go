@@ -1,0 +1,181 @@
+package policy
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/terret-dev/terret"
+)
+
+// Suggest lists narrow rules that together would allow this tool use and others
+// of its kind, or nothing if no rule should. None of them stands for a wrapper,
+// an interpreter or a command that destroys: those are named in full.
+func Suggest(s Subject) []string { return suggest(newUse(s)) }
+
+func suggest(u *use) []string {
+	var rules []string
+	switch {
+	case u.class == terret.ClassMCP:
+		rules = []string{u.Tool}
+	case u.doubt != "":
+		return nil
+	case u.script != nil:
+		rules = u.suggestCommands()
+	case len(u.urls) > 0 && u.called("WebFetch"):
+		for _, address := range u.urls {
+			host, _ := hostOf(address)
+			rules = append(rules, "WebFetch(domain:"+host+")")
+		}
+	case len(u.files) > 0 && u.class != terret.ClassSearch:
+		rules = u.suggestFiles(u.files)
+	case u.class == terret.ClassSearch, tools[u.Tool].rule != "":
+		rules = []string{tools[u.Tool].rule}
+	}
+	slices.Sort(rules)
+	rules = slices.Compact(rules)
+	if !u.coveredBy(rules) {
+		return nil
+	}
+	return rules
+}
+
+// coveredBy makes sure of the promise: the rules, as they will be read, allow it.
+func (u *use) coveredBy(patterns []string) bool {
+	rules := make([]terret.Rule, len(patterns))
+	for i, p := range patterns {
+		rules[i] = terret.Rule{Effect: terret.EffectAllow, Pattern: p}
+	}
+	_, ok := u.allowed(rules)
+	return ok && len(patterns) > 0
+}
+
+// starred are commands whose further words change little: a rule for them may
+// end in a star. Those with a second word are named with it.
+var starred = set("ls wc head tail grep egrep fgrep rg cut stat du df basename dirname realpath which jq diff cmp " +
+	"staticcheck eslint tsc pytest mypy flake8 jest vitest rspec shellcheck")
+
+var starredPairs = map[string]map[string]bool{
+	"git":    set("status diff log show blame ls-files rev-parse describe shortlog grep"),
+	"go":     set("build test vet list doc version"),
+	"cargo":  set("build test check clippy doc tree"),
+	"npm":    set("test ls view outdated"),
+	"docker": set("ps images logs inspect"),
+}
+
+func (u *use) suggestCommands() []string {
+	if u.script.refused != "" || len(u.script.doubts) > 0 {
+		return nil
+	}
+	var rules []string
+	for _, c := range u.script.calls {
+		if c.doubt != "" {
+			return nil
+		}
+		if !c.vouched && !c.denyOnly {
+			rules = append(rules, suggestCall(c))
+		}
+	}
+	return append(rules, u.suggestFiles(u.script.files)...)
+}
+
+// suggestCall is a rule for one command: with a star where that is harmless, and
+// else word for word.
+func suggestCall(c call) string {
+	words := plainName(c.words)
+	name := words[0].text
+	if c.pin == 0 && len(words) > 1 && starredPairs[name][words[1].text] {
+		return "Bash(" + name + " " + words[1].text + " *)"
+	}
+	if c.pin == 0 && len(words) > 0 && starred[name] {
+		return "Bash(" + name + " *)"
+	}
+	texts, ok := plain(words)
+	if !ok {
+		return ""
+	}
+	for i, t := range texts {
+		texts[i] = quotePattern(t)
+	}
+	return "Bash(" + strings.Join(texts, " ") + ")"
+}
+
+// quotePattern writes a word so that Parse reads it back.
+func quotePattern(w string) string {
+	if w != "" && !strings.ContainsAny(w, " \t\n*'\"\\") && !strings.HasSuffix(w, ":") {
+		return w
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(w) + `"`
+}
+
+func (u *use) suggestFiles(files []fileUse) []string {
+	var rules []string
+	for _, file := range files {
+		readings, why := u.readings(file)
+		if why != "" || len(readings) == 0 || len(readings[0].resolved) == 0 {
+			return []string{""}
+		}
+		tool := "Read"
+		if file.write {
+			tool = "Edit"
+		}
+		rules = append(rules, tool+"("+u.suggestPath(readings[0].resolved[0])+")")
+	}
+	return rules
+}
+
+// suggestPath names a file from the working directory if it lies inside.
+func (u *use) suggestPath(p string) string {
+	if cwd, err := u.resolve(u.Cwd); err == nil && inside(p, cwd) && p != cwd {
+		rel := strings.TrimPrefix(strings.TrimPrefix(p, cwd), "/")
+		if strings.HasPrefix(rel, "~") {
+			rel = "./" + rel
+		}
+		return globMeta.Replace(rel)
+	}
+	return "/" + globMeta.Replace(path.Clean(p))
+}
+
+// Part is one thing that a tool use was taken for.
+type Part struct {
+	Tool  string // what rules call it: Bash, Edit, Read, WebFetch …
+	Text  string // the command, path or address; … stands for what is not known
+	Doubt string // why it may do more than the text says
+}
+
+// Explain lists what a tool use was taken for: each command that it runs, each
+// file that it names, each address. It is what rules are compared with.
+func Explain(s Subject) []Part {
+	u := newUse(s)
+	var parts []Part
+	if u.script != nil {
+		if u.script.refused != "" {
+			return []Part{{Tool: "Bash", Text: u.command, Doubt: u.script.refused}}
+		}
+		for _, c := range u.script.calls {
+			parts = append(parts, Part{Tool: "Bash", Text: show(c.words), Doubt: c.doubt})
+		}
+		for _, why := range u.script.doubts {
+			parts = append(parts, Part{Tool: "Bash", Doubt: why})
+		}
+	}
+	for _, f := range u.files {
+		tool := "Read"
+		if f.write {
+			tool = "Edit"
+		}
+		parts = append(parts, Part{Tool: tool, Text: show([]word{f.path})})
+	}
+	for _, address := range u.urls {
+		host, ok := hostOf(address)
+		part := Part{Tool: "WebFetch", Text: host}
+		if !ok {
+			part.Doubt = "the address is not plain to read"
+		}
+		parts = append(parts, part)
+	}
+	if len(parts) == 0 {
+		parts = append(parts, Part{Tool: u.Tool, Doubt: u.doubt})
+	}
+	return parts
+}

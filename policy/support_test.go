@@ -1,0 +1,28 @@
+package policy
+
+import (
+	"encoding/json"
+	"io/fs"
+	"syscall"
+)
+
+// errNoLink is what reading something that is no link gives.
+var errNoLink error = &fs.PathError{Op: "readlink", Err: syscall.EINVAL}
+
+// object makes a JSON object of keys and values. It does not use
+// encoding/json for strings that are no UTF-8, which that would replace.
+func object(pairs ...any) json.RawMessage {
+	b := []byte("{")
+	for i := 0; i < len(pairs); i += 2 {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		key, _ := json.Marshal(pairs[i])
+		value, err := json.Marshal(pairs[i+1])
+		if err != nil {
+			panic(err)
+		}
+		b = append(append(append(b, key...), ':'), value...)
+	}
+	return append(b, '}')
+}
