@@ -1,0 +1,339 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/terret-dev/terret"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// write puts a file in a new folder and returns the folder.
+func write(t *testing.T, name, text string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	path := filepath.Join(dir, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func user(t *testing.T, text string) string {
+	t.Helper()
+	return filepath.Join(write(t, "config.jsonc", text), "config.jsonc")
+}
+
+const everything = `// Comments are fine.
+{
+	"$schema": "https://example.com/config.schema.json",
+	"agent": "claude",
+	"model": "opus",
+	"policy": "accept-edits",
+	"data": "/srv/terret",
+	"idle_after": "1h30m",
+	"interrupt_grace": "5s",
+	"timeouts": {"permission": "10m", "question": "never"},
+	"unattended": true,
+	"undo": {"off": false, "max_files": 10, "max_bytes": 20},
+	"log_level": "debug",
+	"keep_deltas": "never",
+	"rules": {"allow": ["Bash(git status)"], "deny": ["Bash(rm *)"]},
+	"agents": {"claude": {"path": "bin/claude", "env": ["ANTHROPIC_API_KEY", "AWS_*"], "args": ["--x", ""]}},
+	"roots": ["/a", "~/b", "c"],
+	"addr": "[::1]:0", // and so are trailing commas
+}
+`
+
+func TestEveryKey(t *testing.T) {
+	t.Parallel()
+	file := user(t, everything)
+	dir := filepath.Dir(file)
+	got, err := Load(Sources{User: file, Environ: []string{"HOME=/home/me"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Loaded{Files: []string{file}, Config: Config{
+		Agent: "claude", Model: "opus", Policy: "accept-edits", Data: "/srv/terret",
+		IdleAfter: Duration(90 * time.Minute), InterruptGrace: Duration(5 * time.Second),
+		Timeouts:   map[string]Duration{"permission": Duration(10 * time.Minute), "question": Never},
+		Unattended: true, Undo: Undo{MaxFiles: 10, MaxBytes: 20}, LogLevel: "debug", KeepDeltas: Never,
+		Rules: Rules{Allow: []string{"Bash(git status)"}, Deny: []string{"Bash(rm *)"}},
+		Agents: map[string]Agent{"claude": {
+			Path: filepath.Join(dir, "bin/claude"), Env: []string{"ANTHROPIC_API_KEY", "AWS_*"}, Args: []string{"--x", ""},
+		}},
+		Roots: []string{"/a", "/home/me/b", filepath.Join(dir, "c")}, Addr: "[::1]:0",
+	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for i := range reflect.TypeFor[Config]().NumField() {
+		if f := reflect.TypeFor[Config]().Field(i); reflect.ValueOf(got.Config).Field(i).IsZero() {
+			t.Errorf("this test does not set %s", f.Name)
+		}
+	}
+}
+
+func TestLayers(t *testing.T) {
+	t.Parallel()
+	file := user(t, `{"agent": "claude", "model": "a", "policy": "ask", "rules": {"deny": ["A", "B"], "allow": ["X"]},
+		"agents": {"claude": {"path": "/old", "args": ["1"]}, "codex": {"path": "codex"}}, "timeouts": {"plan": "1m"}, "roots": ["/a"]}`)
+	project := write(t, ProjectFile, `{"model": "b", "policy": "plan", "rules": {"deny": ["B", "C"], "allow": ["Y"]},
+		"agents": {"claude": {"path": "./new"}}, "timeouts": {"stop": "1s"}, "roots": ["."]}`)
+	got, err := Load(Sources{
+		User: file, Project: project, Trusted: true,
+		Environ: []string{"TERRET_POLICY=rules", "TERRET_POLICY=ask", "TERRET_HOME=/h", "TERRET_OWNER=x", "TERRET_MODEL="},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Default()
+	want.Agent, want.Model, want.Policy, want.Data = "claude", "b", "ask", "/h"
+	want.Rules = Rules{Allow: []string{"X", "Y"}, Deny: []string{"A", "B", "C"}}
+	want.Agents = map[string]Agent{
+		"claude": {Path: filepath.Join(project, "new"), Args: []string{"1"}}, "codex": {Path: "codex"},
+	}
+	want.Timeouts = map[string]Duration{"plan": Duration(time.Minute), "stop": Duration(time.Second)}
+	want.Roots = []string{project}
+	if diff := cmp.Diff(want, got.Config); diff != "" {
+		t.Error(diff)
+	}
+	if len(got.Ignored) > 0 || len(got.Files) != 2 {
+		t.Errorf("ignored %q, files %q", got.Ignored, got.Files)
+	}
+}
+
+// The repository is data: of a project that is not trusted only denials act.
+func TestUntrustedProject(t *testing.T) {
+	t.Parallel()
+	project := write(t, ProjectFile, everything)
+	got, err := Load(Sources{User: user(t, `{"rules": {"deny": ["A"]}}`), Project: project, Environ: []string{"HOME=/home/me"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Default()
+	want.Data = DataDir([]string{"HOME=/home/me"})
+	want.Rules.Deny = []string{"A", "Bash(rm *)"}
+	if diff := cmp.Diff(want, got.Config); diff != "" {
+		t.Error(diff)
+	}
+	wantIgnored := strings.Fields(`agent model policy data idle_after interrupt_grace timeouts.permission timeouts.question
+		unattended undo.off undo.max_files undo.max_bytes log_level keep_deltas rules.allow
+		agents.claude.path agents.claude.env agents.claude.args roots addr`)
+	if diff := cmp.Diff(wantIgnored, got.Ignored); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := Load(Sources{Project: write(t, ProjectFile, `{"addr": 1}`)}); err == nil {
+		t.Error("what is ignored is not checked")
+	}
+}
+
+func TestEveryFieldStatesItsClass(t *testing.T) {
+	t.Parallel()
+	var restricts []string
+	var visit func(reflect.Type)
+	visit = func(typ reflect.Type) {
+		for f := range typ.Fields() {
+			inner := f.Type
+			if inner.Kind() == reflect.Map {
+				inner = inner.Elem()
+			}
+			class := f.Tag.Get("class")
+			switch {
+			case inner.Kind() == reflect.Struct:
+				if class != "inside" {
+					t.Errorf("%s.%s holds fields, its class is %q", typ.Name(), f.Name, class)
+				}
+				visit(inner)
+			case class == "restricts":
+				restricts = append(restricts, f.Name)
+			case class != "grants":
+				t.Errorf("%s.%s has class %q", typ.Name(), f.Name, class)
+			}
+			if !strings.HasSuffix(f.Tag.Get("json"), ",omitzero") || f.Tag.Get("jsonschema") == "" {
+				t.Errorf("%s.%s lacks a tag", typ.Name(), f.Name)
+			}
+			if inner.Kind() == reflect.String && f.Tag.Get("check") == "" {
+				t.Errorf("%s.%s takes any text", typ.Name(), f.Name)
+			}
+		}
+	}
+	visit(reflect.TypeFor[Config]())
+	// Whoever adds to this list says that a stranger may set it.
+	if want := []string{"Deny"}; !slices.Equal(restricts, want) {
+		t.Errorf("fields that act without trust: %q, want %q", restricts, want)
+	}
+}
+
+func TestWordsAreThoseOfTheVocabulary(t *testing.T) {
+	t.Parallel()
+	var policies []string
+	for _, p := range terret.Policies() {
+		policies = append(policies, string(p))
+	}
+	if diff := cmp.Diff(policies, Words("policy")); diff != "" {
+		t.Error(diff)
+	}
+	gates := []terret.Gate{
+		terret.GatePermission, terret.GatePreTool, terret.GatePrompt, terret.GateQuestion, terret.GatePlan,
+		terret.GateStop, terret.GateSubagentStop, terret.GateCompact, terret.GateTrust,
+	}
+	var names []string
+	for _, g := range gates {
+		names = append(names, string(g))
+	}
+	if diff := cmp.Diff(names, Words("gate")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestErrorsNameTheLine(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ text, want string }{
+		"unknown key":       {"{\n  \"modell\": 1}", `2:3: unknown key "modell"; did you mean "model"?`},
+		"after é":           {"{/* é */ \"polcy\": 1}", `1:10: unknown key "polcy"; did you mean "policy"?`},
+		"nothing like it":   {`{"colour": 1}`, `1:2: unknown key "colour"; the keys here are agent, model, `},
+		"inner unknown key": {"{\"undo\": {\n\n\"max_file\": 1}}", `3:1: unknown key "undo.max_file"; did you mean "max_files"?`},
+		"key of an agent":   {`{"agents": {"x": {"paht": 1}}}`, `1:19: unknown key "agents.x.paht"; did you mean "path"?`},
+		"unknown gate":      {`{"timeouts": {"permision": "1s"}}`, `1:15: unknown key "timeouts.permision"; did you mean "permission"?`},
+		"wrong type":        {"{\"model\": 7}", `1:11: model must be a string, not 7`},
+		"null":              {`{"model": null}`, `1:11: model must be a string, not null`},
+		"a list":            {`{"undo": []}`, `1:10: undo must be an object, not a list`},
+		"in a list":         {"{\"roots\": [\n\"/a\",\n1]}", `3:1: roots[1] must be a string, not 1`},
+		"fraction":          {`{"undo": {"max_files": 1.5}}`, `1:24: undo.max_files must be a whole number, zero or more, not 1.5`},
+		"negative":          {`{"undo": {"max_files": -1}}`, `not -1`},
+		"huge":              {`{"undo": {"max_bytes": 99999999999999999999}}`, `not 99999999999999999999`},
+		"not a bool":        {`{"unattended": "yes"}`, `1:16: unattended must be true or false, not a string`},
+		"twice":             {"{\"model\": \"a\",\n\"agent\": \"x\",\n\"model\": \"b\"}", `3:1: "model" is set twice; the first time is in line 1`},
+		"bad duration":      {`{"idle_after": "10 minutes"}`, `1:16: idle_after: "10 minutes" is not a duration; write it like "90s", "30m", "1h30m" or "never"`},
+		"negative duration": {`{"idle_after": "-1s"}`, `is not a duration`},
+		"no duration":       {`{"idle_after": 10}`, `1:16: idle_after must be a string such as "30m", not 10`},
+		"never is too long": {`{"interrupt_grace": "never"}`, `1:21: interrupt_grace: "never" is not possible here`},
+		"bad policy":        {`{"policy": "accept-edit"}`, `1:12: policy: there is no "accept-edit"; did you mean "accept-edits"?`},
+		"bad level":         {`{"log_level": "chatty!"}`, `1:15: log_level: there is no "chatty!"; use one of debug, info, warn, error`},
+		"bad address":       {`{"addr": "7433"}`, `1:10: addr: "7433" is not an address`},
+		"bad variable":      {`{"agents": {"x": {"env": ["A=B"]}}}`, `1:27: agents.x.env[0]: "A=B" is not the name of a variable`},
+		"flag as a name":    {`{"agents": {"-x": {}}}`, `1:13: agents.-x: "-x" is not a name`},
+		"empty":             {`{"data": ""}`, `1:10: data: must not be empty`},
+		"control character": {`{"model": "a\u001bb"}`, `holds control characters`},
+		"no home":           {`{"data": "~/x"}`, `the home folder is not known`},
+		"garbage after":     {"{}\n{}", `2:1: invalid character '{' after top-level value`},
+		"cut off":           {"{\n\"model\": \"a", `the file ends too early`},
+		"open comment":      {"{} /*", `the file ends too early`},
+		"not an object":     {`[]`, `1:1: the file must be an object, not a list`},
+		"no JSON":           {`model = "a"`, `1:1: `},
+		"not UTF-8":         {"{\n\"model\": \"\xff\"}", `2:11: the file is not UTF-8`},
+	} {
+		file := user(t, c.text)
+		_, err := Load(Sources{User: file})
+		if err == nil || !strings.HasPrefix(err.Error(), file+":") || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q", name, err, c.want)
+		}
+		if _, ok := errors.AsType[*Error](err); !ok {
+			t.Errorf("%s: error of type %T", name, err)
+		}
+	}
+}
+
+func TestEmptyFiles(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", " \n", "\uFEFF", "\uFEFF{}", "{}", "{ /* nothing */ }"} {
+		got, err := Load(Sources{User: user(t, text)})
+		if err != nil || !cmp.Equal(got.Config, Default()) {
+			t.Errorf("%q: %+v, error %v", text, got, err)
+		}
+	}
+	got, err := Load(Sources{User: filepath.Join(t.TempDir(), "none"), Project: filepath.Join(t.TempDir(), "none")})
+	if err != nil || got.Files != nil {
+		t.Errorf("files %q, error %v", got.Files, err)
+	}
+}
+
+func TestVariables(t *testing.T) {
+	t.Parallel()
+	list := strings.Join([]string{"/a", "/b"}, string(filepath.ListSeparator))
+	got, err := Load(Sources{Environ: []string{
+		"HOME=/home/me", "TERRET_AGENT=codex", "TERRET_MODEL=m", "TERRET_POLICY=plan", "TERRET_HOME=~/t", "TERRET_IDLE_AFTER=never",
+		"TERRET_INTERRUPT_GRACE=1s", "TERRET_UNATTENDED=1", "TERRET_UNDO_OFF=true", "TERRET_LOG_LEVEL=warn",
+		"TERRET_KEEP_DELTAS=48h", "TERRET_ROOTS=" + list, "TERRET_ADDR=localhost:1", "TERRET_UNHEARD_OF=1", "TERRET_OWNER=1",
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Config{
+		Agent: "codex", Model: "m", Policy: "plan", Data: "/home/me/t", IdleAfter: Never, InterruptGrace: Duration(time.Second),
+		Unattended: true, Undo: Undo{Off: true}, LogLevel: "warn", KeepDeltas: Duration(48 * time.Hour),
+		Roots: []string{"/a", "/b"}, Addr: "localhost:1",
+	}
+	if diff := cmp.Diff(want, got.Config); diff != "" {
+		t.Error(diff)
+	}
+	for entry, want := range map[string]string{
+		"TERRET_IDLE_AFTER=soon":   `TERRET_IDLE_AFTER: "soon" is not a duration`,
+		"TERRET_POLICY=yolo":       `TERRET_POLICY: there is no "yolo"`,
+		"TERRET_UNATTENDED=maybe":  `TERRET_UNATTENDED: "maybe" is neither true nor false`,
+		"TERRET_AGENT=--x":         `TERRET_AGENT: "--x" is not a name`,
+		"TERRET_INTERRUPT_GRACE=0": `TERRET_INTERRUPT_GRACE: "0" is not a duration`,
+	} {
+		if _, err := Load(Sources{Environ: []string{entry}}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", entry, err, want)
+		}
+	}
+}
+
+func TestFolders(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ goos, environ, data, file string }{
+		{"linux", "HOME=/h", "/h/.local/share/terret", "/h/.config/terret/config.jsonc"},
+		{"linux", "HOME=/h XDG_DATA_HOME=/d XDG_CONFIG_HOME=/c", "/d/terret", "/c/terret/config.jsonc"},
+		{"linux", "HOME=/h XDG_DATA_HOME=d XDG_CONFIG_HOME=c", "/h/.local/share/terret", "/h/.config/terret/config.jsonc"},
+		{"darwin", "HOME=/h XDG_DATA_HOME=/d", "/h/Library/Application Support/terret", "/h/Library/Application Support/terret/config.jsonc"},
+		{"linux", "HOME=/h TERRET_HOME=/t XDG_DATA_HOME=/d", "/t", "/t/config.jsonc"},
+		{"darwin", "TERRET_HOME=/t/", "/t", "/t/config.jsonc"},
+		{"windows", "LocalAppData=/l AppData=/r", "/l/terret", "/r/terret/config.jsonc"},
+		{"linux", "", "", ""},
+		{"windows", "", "", ""},
+	} {
+		environ := strings.Fields(c.environ)
+		if got := dataDir(c.goos, environ); got != c.data {
+			t.Errorf("%s %q: data in %q, want %q", c.goos, c.environ, got, c.data)
+		}
+		if got := userFile(c.goos, environ); got != c.file {
+			t.Errorf("%s %q: file %q, want %q", c.goos, c.environ, got, c.file)
+		}
+	}
+	wd, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := DataDir([]string{"TERRET_HOME=rel"}), filepath.Join(wd, "rel"); got != want {
+		t.Errorf("relative: %q, want %q", got, want)
+	}
+}
+
+func TestDurationText(t *testing.T) {
+	t.Parallel()
+	for _, d := range []Duration{Never, Duration(time.Second), Duration(90 * time.Minute)} {
+		text, err := d.MarshalText()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back Duration
+		if err := back.UnmarshalText(text); err != nil || back != d {
+			t.Errorf("%s became %v, error %v", text, back, err)
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestProjectFileStaysInTheProject(t *testing.T) {
+	t.Parallel()
+	outside := write(t, "config.jsonc", `{"rules": {"deny": ["X"]}}`)
+	for name, make := range map[string]func(dir string) error{
+		"file": func(dir string) error {
+			if err := os.Mkdir(filepath.Join(dir, ".terret"), 0o700); err != nil {
+				return err
+			}
+			return os.Symlink(filepath.Join(outside, "config.jsonc"), filepath.Join(dir, ProjectFile))
+		},
+		"folder": func(dir string) error { return os.Symlink(outside, filepath.Join(dir, ".terret")) },
+	} {
+		dir := t.TempDir()
+		if err := make(dir); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Load(Sources{Project: dir, Trusted: true}); err == nil || len(got.Rules.Deny) > 0 {
+			t.Errorf("%s: %+v, error %v", name, got, err)
+		}
+	}
+}
+
+func TestOddProjectFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, ProjectFile), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(Sources{Project: dir}); err == nil || !strings.Contains(err.Error(), "not a file") {
+		t.Errorf("a folder: error %v", err)
+	}
+	if _, err := Load(Sources{Project: write(t, ".terret", "a file")}); err != nil {
+		t.Errorf("no folder: error %v", err)
+	}
+	large := write(t, ProjectFile, strings.Repeat(" ", maxFile+1))
+	if _, err := Load(Sources{Project: large}); err == nil || !strings.Contains(err.Error(), "larger than 256 KB") {
+		t.Errorf("large: error %v", err)
+	}
+	for _, text := range []string{
+		strings.Repeat("[", maxFile),
+		`{"model":` + strings.Repeat("[", maxFile/2-20) + strings.Repeat("]", maxFile/2-20) + "}",
+	} {
+		_, err := Load(Sources{Project: write(t, ProjectFile, text)})
+		if err == nil || !strings.Contains(err.Error(), "more than 32 deep") {
+			t.Errorf("deep: error %.200v", err)
+		}
+	}
+	quoted := strings.Repeat("[", 50)
+	text := `{/* ` + quoted + ` */ "model": "\"` + quoted + `" // ` + quoted + "\n}"
+	if got, err := Load(Sources{Project: write(t, ProjectFile, text), Trusted: true}); err != nil || got.Model != `"`+quoted {
+		t.Errorf("brackets that are none: %q, error %v", got.Model, err)
+	}
+}

@@ -1,0 +1,25 @@
+//go:build unix
+
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// A pipe must not make Terret wait.
+func TestPipeAsProjectFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, ".terret"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(filepath.Join(dir, ProjectFile), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(Sources{Project: dir}); err == nil {
+		t.Error("no error")
+	}
+}

@@ -1,0 +1,134 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// ProjectFile is where a project's file is, within its folder.
+const ProjectFile = ".terret/config.jsonc"
+
+// maxFile bounds a file's size.
+const maxFile = 256 << 10
+
+// Sources says where the layers come from. All may be empty.
+type Sources struct {
+	// User is the path of the user's file, see [UserFile]. It need not exist.
+	User string
+	// Project is the project's folder. Its file need not exist.
+	Project string
+	// Trusted says that the user trusts the project.
+	Trusted bool
+	// Environ is the environment, as os.Environ gives it.
+	Environ []string
+}
+
+// Loaded is a configuration and how it came about.
+type Loaded struct {
+	Config
+	// Files are the files that were read.
+	Files []string
+	// Ignored are the keys of the project's file, such as "rules.allow", that do
+	// not act because the project is not trusted.
+	Ignored []string
+}
+
+// Load reads all layers. Its errors are for people; those about files are of type
+// *Error.
+func Load(src Sources) (Loaded, error) {
+	home := homeDir(src.Environ)
+	out := Loaded{Config: Default()}
+	out.Data = DataDir(src.Environ)
+	if src.User != "" {
+		text, err := readUser(src.User)
+		if err != nil {
+			return Loaded{}, err
+		}
+		d := decoder{file: src.User, text: text, place: place{filepath.Dir(src.User), home}}
+		if err := out.take(&d); err != nil {
+			return Loaded{}, err
+		}
+	}
+	if src.Project != "" {
+		name := filepath.Join(src.Project, filepath.FromSlash(ProjectFile))
+		text, err := readProject(src.Project)
+		if err != nil {
+			return Loaded{}, err
+		}
+		d := decoder{file: name, text: text, place: place{src.Project, home}, restricted: !src.Trusted}
+		if err := out.take(&d); err != nil {
+			return Loaded{}, err
+		}
+	}
+	if err := applyEnv(&out.Config, src.Environ, place{workingDir(), home}); err != nil {
+		return Loaded{}, err
+	}
+	return out, nil
+}
+
+func (l *Loaded) take(d *decoder) error {
+	if d.text == nil {
+		return nil
+	}
+	if err := d.decode(&l.Config); err != nil {
+		return err
+	}
+	l.Files = append(l.Files, d.file)
+	l.Ignored = append(l.Ignored, d.ignored...)
+	return nil
+}
+
+func readUser(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|nonBlocking, 0)
+	return read(path, f, err)
+}
+
+// readProject reads the project's file without leaving the project's folder.
+func readProject(dir string) ([]byte, error) {
+	path := filepath.Join(dir, filepath.FromSlash(ProjectFile))
+	root, err := os.OpenRoot(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	defer func() { _ = root.Close() }()
+	f, err := root.OpenFile(filepath.FromSlash(ProjectFile), os.O_RDONLY|nonBlocking, 0)
+	return read(path, f, err)
+}
+
+// read returns the content of f and closes it, or nil if there is no such file.
+// It takes the error of opening it.
+func read(path string, f *os.File, err error) ([]byte, error) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the configuration: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("read the configuration: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &Error{path, 1, 1, "this is not a file"}
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("read the configuration: %w", err)
+	}
+	if len(text) > maxFile {
+		return nil, &Error{path, 1, 1, fmt.Sprintf("the file is larger than %d KB", maxFile>>10)}
+	}
+	if text == nil {
+		text = []byte{}
+	}
+	return text, nil
+}

@@ -1,0 +1,144 @@
+// Command termpic turns the screen of a terminal, as `tmux capture-pane -e -p`
+// prints it, into an SVG picture.
+package main
+
+import (
+	"bufio"
+	"flag"
+	"fmt"
+	"html"
+	"io"
+	"os"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	cellWidth  = 8.4
+	lineHeight = 19
+	margin     = 16
+	barHeight  = 30
+)
+
+// palette maps the colours that our programs use, on a dark ground.
+var palette = map[string]string{
+	"30": "#5c6370", "31": "#e06c75", "32": "#98c379", "33": "#e5c07b",
+	"34": "#61afef", "35": "#c678dd", "36": "#56b6c2", "37": "#d7dae0", "39": "#d7dae0",
+}
+
+func main() {
+	title := flag.String("title", "terret", "title of the window")
+	flag.Parse()
+	if err := draw(os.Stdin, os.Stdout, *title); err != nil {
+		fmt.Fprintln(os.Stderr, "termpic:", err)
+		os.Exit(1)
+	}
+}
+
+// style is how text looks.
+type style struct {
+	colour    string
+	bold, dim bool
+}
+
+// span is a run of text that looks the same.
+type span struct {
+	style
+	column int
+	text   string
+}
+
+func draw(in io.Reader, out io.Writer, title string) error {
+	var lines [][]span
+	columns := 0
+	var st style
+	s := bufio.NewScanner(in)
+	s.Buffer(nil, 1<<20)
+	for s.Scan() {
+		spans, width := parse(s.Text(), &st)
+		lines = append(lines, spans)
+		columns = max(columns, width)
+	}
+	if err := s.Err(); err != nil {
+		return err
+	}
+	for len(lines) > 0 && len(lines[len(lines)-1]) == 0 {
+		lines = lines[:len(lines)-1]
+	}
+	w := bufio.NewWriter(out)
+	width, height := float64(max(columns, 60))*cellWidth+2*margin, len(lines)*lineHeight+barHeight+2*margin
+	fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%d" viewBox="0 0 %.0f %d" role="img" aria-label="%s in a terminal">`+"\n",
+		width, height, width, height, html.EscapeString(title))
+	fmt.Fprintf(w, `<rect width="100%%" height="100%%" rx="10" fill="#1e2127"/>`+"\n")
+	for i, c := range []string{"#e06c75", "#e5c07b", "#98c379"} {
+		fmt.Fprintf(w, `<circle cx="%d" cy="%d" r="6" fill="%s"/>`+"\n", margin+6+i*20, barHeight/2+4, c)
+	}
+	fmt.Fprintf(w, `<g font-family="ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace" font-size="14" xml:space="preserve">`+"\n")
+	for i, spans := range lines {
+		for _, sp := range spans {
+			writeSpan(w, sp, float64(barHeight+margin+i*lineHeight+lineHeight-5))
+		}
+	}
+	fmt.Fprint(w, "</g>\n</svg>\n")
+	return w.Flush()
+}
+
+func writeSpan(w io.Writer, sp span, y float64) {
+	attrs := ""
+	if sp.bold {
+		attrs += ` font-weight="bold"`
+	}
+	if sp.dim {
+		attrs += ` opacity="0.6"`
+	}
+	colour := sp.colour
+	if colour == "" {
+		colour = palette["39"]
+	}
+	fmt.Fprintf(w, `<text x="%.1f" y="%.0f" fill="%s"%s textLength="%.1f">%s</text>`+"\n",
+		margin+float64(sp.column)*cellWidth, y, colour, attrs, float64(utf8.RuneCountInString(sp.text))*cellWidth, html.EscapeString(sp.text))
+}
+
+// parse splits a line at its escape sequences and spaces at its ends; st is the
+// style as it goes on from line to line.
+func parse(line string, st *style) (spans []span, width int) {
+	column := 0
+	for line != "" {
+		text, rest, found := strings.Cut(line, "\x1b[")
+		if trimmed := strings.TrimRight(text, " "); trimmed != "" {
+			lead := len(trimmed) - len(strings.TrimLeft(trimmed, " "))
+			spans = append(spans, span{*st, column + lead, trimmed[lead:]})
+			width = column + utf8.RuneCountInString(trimmed)
+		}
+		column += utf8.RuneCountInString(text)
+		if !found {
+			break
+		}
+		codes, after, ok := strings.Cut(rest, "m")
+		if !ok {
+			break
+		}
+		for code := range strings.SplitSeq(codes, ";") {
+			st.apply(code)
+		}
+		line = after
+	}
+	return spans, width
+}
+
+func (s *style) apply(code string) {
+	switch code {
+	case "", "0":
+		*s = style{}
+	case "1":
+		s.bold = true
+	case "2":
+		s.dim = true
+	case "22":
+		s.bold, s.dim = false, false
+	default:
+		if c, ok := palette[code]; ok {
+			s.colour = c
+		}
+	}
+}

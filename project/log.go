@@ -1,0 +1,111 @@
+package project
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"time"
+)
+
+const (
+	logName  = "harness.log"
+	oldName  = "harness.log.1"
+	lockName = "harness.log.lock"
+)
+
+// lockWait bounds the wait for other processes that log to the same folder. One
+// that holds the lock for longer is stuck.
+const lockWait = 2 * time.Second
+
+// appendLines appends lines to the log, each with one write. Before the log would
+// grow over its limit it becomes the old one, of which one is kept. Where the lock
+// cannot be had in time, lines are appended all the same, which is safe, but the
+// log grows on.
+func (f *Files) appendLines(dir *os.Root, lines [][]byte) (err error) {
+	if len(lines) == 0 {
+		return nil
+	}
+	logs, err := subfolder(dir, logsName, 0o700)
+	if err != nil {
+		return err
+	}
+	defer done(logs)
+	lock, locked, err := f.lockLogs(logs)
+	if err != nil {
+		return err
+	}
+	defer lock.Close() // which unlocks it
+	log, size, err := openLog(logs)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	for _, line := range lines {
+		if locked && size > 0 && size+int64(len(line)) > f.maxLog {
+			if log, size, err = rotate(logs, log); err != nil {
+				return err
+			}
+		}
+		n, err := log.Write(line)
+		if err != nil {
+			if locked {
+				_ = log.Truncate(size) // no half lines, if that can be had
+			}
+			return err
+		}
+		size += int64(n)
+	}
+	return nil
+}
+
+func openLog(logs *os.Root) (*os.File, int64, error) {
+	file, info, err := openFile(logs, logName, os.O_WRONLY|os.O_APPEND|os.O_CREATE)
+	if err != nil {
+		return nil, 0, err
+	}
+	return file, info.Size(), nil
+}
+
+// rotate closes the log, makes it the old one and opens a new one. The returned
+// file is never nil.
+func rotate(logs *os.Root, log *os.File) (*os.File, int64, error) {
+	if err := log.Close(); err != nil {
+		return log, 0, err
+	}
+	if err := logs.Rename(logName, oldName); err != nil {
+		return log, 0, err
+	}
+	file, size, err := openLog(logs)
+	if err != nil {
+		return log, 0, err
+	}
+	return file, size, nil
+}
+
+// lockLogs keeps other processes from writing to the log, until the returned file
+// is closed or this process dies, if it can in time.
+func (f *Files) lockLogs(logs *os.Root) (file *os.File, locked bool, err error) {
+	file, _, err = openFile(logs, lockName, os.O_RDWR|os.O_CREATE)
+	if err != nil {
+		return nil, false, err
+	}
+	late := time.NewTimer(f.lockWait)
+	defer late.Stop()
+	for wait := time.Millisecond; ; wait = min(2*wait, 20*time.Millisecond) {
+		locked, err := tryLock(file)
+		if err != nil {
+			file.Close()
+			return nil, false, &fs.PathError{Op: "lock", Path: file.Name(), Err: err}
+		}
+		if locked {
+			return file, true, nil
+		}
+		again := time.NewTimer(wait)
+		select {
+		case <-again.C:
+		case <-late.C:
+			again.Stop()
+			return file, false, nil
+		}
+	}
+}

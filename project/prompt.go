@@ -1,0 +1,74 @@
+package project
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/terret-dev/terret"
+)
+
+func promptName(s terret.Session) string { return s.ID + "-system.txt" }
+
+// SavePrompt writes down the system prompt of the session's turn that is about to
+// begin, in place of the one before, and returns the file's path. Unlike the other
+// methods it returns its error: a prompt that an agent is to read from the file
+// has to be there. The path is empty when files are turned off.
+func (f *Files) SavePrompt(s terret.Session, prompt string) (path string, err error) {
+	if f.off {
+		return "", nil
+	}
+	if err := checkID(s); err != nil {
+		return "", err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	err = inFolder(s.Cwd, func(dir *os.Root) error {
+		prompts, err := subfolder(dir, promptsName, 0o700)
+		if err != nil {
+			return err
+		}
+		defer done(prompts)
+		return replaceFile(prompts, promptName(s), []byte(f.redact.String(prompt)))
+	})
+	if err != nil {
+		return "", terret.Errorf(terret.KindInternal, "save the system prompt of session %s: %w", s.ID, err)
+	}
+	return filepath.Join(s.Cwd, folderName, promptsName, promptName(s)), nil
+}
+
+// Replay is a shell command, to be run in the session's folder, that gives a
+// message and the saved system prompt to Claude Code without Terret in between:
+// it shows whose fault something is. It is empty for other agents.
+func Replay(s terret.Session, message string) string {
+	if s.Agent != "claude" {
+		return ""
+	}
+	argv := []string{
+		"claude", "-p", message, "--output-format=stream-json", "--verbose",
+		"--append-system-prompt-file=" + folderName + "/" + promptsName + "/" + promptName(s),
+	}
+	if s.NativeID != "" {
+		argv = append(argv, "--resume="+string(s.NativeID))
+	}
+	return command(argv)
+}
+
+// command writes a command as a shell reads it.
+func command(argv []string) string {
+	quoted := make([]string, len(argv))
+	for i, arg := range argv {
+		quoted[i] = quote(arg)
+	}
+	return strings.Join(quoted, " ")
+}
+
+func quote(s string) string {
+	plain := func(c rune) bool {
+		return c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || strings.ContainsRune("-_=./:,@%+[]", c)
+	}
+	if s != "" && strings.IndexFunc(s, func(c rune) bool { return !plain(c) }) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

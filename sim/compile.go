@@ -1,0 +1,248 @@
+package sim
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+)
+
+const (
+	forever      = -1
+	maxAnswer    = 64 << 20 // bytes of one answer's text
+	sharedSteps  = "shared"
+	byFirstText  = "first_text"
+	byID         = "id"
+	dropBefore   = "before"
+	dropMid      = "mid"
+	defaultSide  = "Scripted."
+	defaultModel = "sim"
+)
+
+// step is a checked step. Its texts are still templates.
+type step struct {
+	label    string // for people: where it is, and its name
+	match    matchFile
+	side     bool
+	anywhere bool
+	repeat   int // forever, or how many requests it answers
+	answer   answer
+}
+
+// answer is what a step says.
+type answer struct {
+	answerFile
+	delay, wait, retryAfter time.Duration
+}
+
+// compile checks the file's content. Errors begin with their place.
+func compile(src source, f scenarioFile) (*Scenario, error) {
+	s := &Scenario{
+		name: src.name, conversations: f.Conversations, sideAnswer: f.SideAnswer,
+		key: f.RequireKey, models: f.Models, sideSteps: f.SideCalls == "steps",
+	}
+	switch f.Conversations {
+	case "":
+		s.conversations = sharedSteps
+	case sharedSteps, byFirstText, byID:
+	default:
+		return nil, src.errorf("$.conversations", "%q is not a way to tell conversations apart; there are %s, %s and %s", f.Conversations, sharedSteps, byFirstText, byID)
+	}
+	switch f.SideCalls {
+	case "", "answer", "steps":
+	default:
+		return nil, src.errorf("$.side_calls", "%q is not a way to treat side calls; there are answer and steps", f.SideCalls)
+	}
+	if s.sideAnswer == "" {
+		s.sideAnswer = defaultSide
+	}
+	if len(f.Steps) == 0 {
+		return nil, src.errorf("$.steps", "a scenario needs steps")
+	}
+	for i, sf := range f.Steps {
+		st, err := compileStep(src, i, sf)
+		if err != nil {
+			return nil, err
+		}
+		if st.side && s.sideSteps {
+			return nil, src.errorf(stepPath(i)+".side", "with side_calls: steps there are no side calls; leave side away")
+		}
+		s.steps = append(s.steps, st)
+	}
+	return s, s.reachable(src)
+}
+
+// reachable refuses steps that can never have their turn.
+func (s *Scenario) reachable(src source) error {
+	for _, side := range []bool{false, true} {
+		blocked := ""
+		for i, st := range s.steps {
+			if st.side != side || st.anywhere {
+				continue
+			}
+			if blocked != "" {
+				return src.errorf(stepPath(i), "this step is never reached: %s repeats forever; make that one anywhere, or put it last", blocked)
+			}
+			if st.repeat == forever {
+				blocked = st.label
+			}
+		}
+	}
+	return nil
+}
+
+func stepPath(i int) string { return fmt.Sprintf("$.steps[%d]", i) }
+
+func compileStep(src source, i int, f stepFile) (step, error) {
+	path := stepPath(i)
+	st := step{label: fmt.Sprintf("step %d (%s)", i+1, src.where(path)), match: f.Match, side: f.Side, anywhere: f.Anywhere, repeat: 1}
+	if f.Name != "" {
+		st.label = fmt.Sprintf("step %d %q (%s)", i+1, f.Name, src.where(path))
+	}
+	switch f.Repeat {
+	case "":
+	case "forever":
+		st.repeat = forever
+	default:
+		n, err := strconv.Atoi(f.Repeat)
+		if err != nil || n < 1 {
+			return step{}, src.errorf(path+".repeat", "%q is neither a number from 1 on nor forever", f.Repeat)
+		}
+		st.repeat = n
+	}
+	groups, err := compileMatch(src, path+".match", f.Match)
+	if err != nil {
+		return step{}, err
+	}
+	st.answer, err = compileAnswer(src, path+".answer", f.Answer)
+	if err != nil {
+		return step{}, err
+	}
+	for _, name := range groups {
+		if name == nameLast || name == nameOpen {
+			return step{}, src.errorf(path+".match", "the group (?P<%s>) hides {{%s}}; name it otherwise", name, name)
+		}
+	}
+	return st, nil
+}
+
+// compileMatch gives the names of the groups.
+func compileMatch(src source, path string, m matchFile) ([]string, error) {
+	fields := []struct{ name, text string }{
+		{"user", m.User}, {"tool_result", m.ToolResult}, {"first", m.First}, {"system", m.System}, {"model", m.Model},
+	}
+	stand := map[string]string{} // the values come with the player
+	for _, field := range fields {
+		if field.text != "" && m.Any {
+			return nil, src.errorf(path+".any", "any and %s contradict each other", field.name)
+		}
+		for _, name := range names(field.text) {
+			if name == nameLast {
+				return nil, src.errorf(path+"."+field.name, "{{last}} is what is looked at here; it can only be used in answers")
+			}
+			stand[name] = name
+		}
+		if _, err := newPattern(field.text, stand); err != nil {
+			return nil, src.errorf(path+"."+field.name, "%w", err)
+		}
+	}
+	c, err := newCondition(m, stand)
+	if err != nil {
+		return nil, src.errorf(path, "%w", err)
+	}
+	return c.groups(), nil
+}
+
+func compileAnswer(src source, path string, f answerFile) (answer, error) {
+	a := answer{answerFile: f}
+	if err := checkAnswer(src, path, f); err != nil {
+		return answer{}, err
+	}
+	var err error
+	if a.delay, err = src.duration(path+".delay", f.Delay); err != nil {
+		return answer{}, err
+	}
+	if a.wait, err = src.duration(path+".wait", f.Wait); err != nil {
+		return answer{}, err
+	}
+	if f.Error != nil {
+		if f.Error.Status < 400 || f.Error.Status > 599 {
+			return answer{}, src.errorf(path+".error.status", "an error needs a status from 400 to 599, not %d", f.Error.Status)
+		}
+		if a.retryAfter, err = src.duration(path+".error.retry_after", f.Error.RetryAfter); err != nil {
+			return answer{}, err
+		}
+	}
+	for i, t := range f.Tools {
+		at := fmt.Sprintf("%s.tools[%d]", path, i)
+		if t.Name == "" {
+			return answer{}, src.errorf(at, "a tool call needs a name")
+		}
+		if _, err := json.Marshal(t.Input); err != nil {
+			return answer{}, src.errorf(at+".input", "the input cannot be written as JSON: %w", err)
+		}
+	}
+	return a, nil
+}
+
+// checkAnswer refuses contradictions.
+func checkAnswer(src source, path string, f answerFile) error {
+	said := f.says()
+	switch {
+	case !said && f.Error == nil && f.Drop == "" && f.Garbage == "" && f.StopReason == "":
+		return src.errorf(path, "an answer needs one of text, pieces, thinking, tools, refuse, error, drop, garbage, stop_reason")
+	case len(f.Pieces) > 0 && (f.Text != "" || f.Chunk != 0 || f.Times != 0):
+		return src.errorf(path+".pieces", "pieces are the whole text; leave text, times and chunk away")
+	case f.Refuse != "" && (f.Text != "" || len(f.Pieces) > 0 || len(f.Tools) > 0 || f.StopReason != ""):
+		return src.errorf(path+".refuse", "a refusal has no other text, tools and stop_reason")
+	case f.Signature != "" && f.Thinking == "":
+		return src.errorf(path+".signature", "there is no thinking to sign")
+	case f.Chunk < 0, f.Times < 0:
+		return src.errorf(path, "chunk and times may not be negative")
+	case f.Times > 0 && len(f.Text) > maxAnswer/f.Times:
+		return src.errorf(path+".times", "the text would be longer than %d bytes", maxAnswer)
+	case f.Usage.negative():
+		return src.errorf(path+".usage", "usage may not be negative")
+	case f.Drop != "" && f.Drop != dropBefore && f.Drop != dropMid:
+		return src.errorf(path+".drop", "%q is not a place to drop the connection; there are %s and %s", f.Drop, dropBefore, dropMid)
+	case f.Drop != "" && (f.Error != nil || f.Garbage != ""):
+		return src.errorf(path+".drop", "drop, error and garbage contradict each other")
+	case f.Drop == dropBefore && said:
+		return src.errorf(path+".drop", "nothing is said when the connection is dropped before the answer; use mid")
+	case f.Error != nil && f.Garbage != "" && said:
+		return src.errorf(path+".garbage", "garbage is the body of an error only if nothing else is said")
+	}
+	return nil
+}
+
+// says tells whether there are blocks.
+func (f answerFile) says() bool {
+	return f.Text != "" || len(f.Pieces) > 0 || f.Thinking != "" || len(f.Tools) > 0 || f.Refuse != ""
+}
+
+func (u usageFile) negative() bool {
+	return u.CacheRead < 0 || u.CacheWrite < 0 || u.Input != nil && *u.Input < 0 || u.Output != nil && *u.Output < 0
+}
+
+// checkTemplates complains about names in the answer that have no value.
+func (a answer) checkTemplates(values map[string]string) error {
+	texts := slices.Concat([]string{a.Text, a.Thinking, a.Refuse, a.Garbage}, a.Pieces)
+	if a.Error != nil {
+		texts = append(texts, a.Error.Message)
+		texts = slices.AppendSeq(texts, maps.Values(a.Error.Headers))
+	}
+	for _, t := range a.Tools {
+		eachString(t.Input, func(s string) string {
+			texts = append(texts, s)
+			return s
+		})
+	}
+	for _, text := range texts {
+		if err := checkNames(text, values); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,46 @@
+// Package sim is a model that follows a script. A scenario says what it answers to
+// which request: text in pieces, thinking, tool calls, errors, refusals, garbage and
+// dropped connections. Agents are tested against it, the native one in-process and
+// the others over HTTP on loopback, without a network and without a key.
+//
+// A scenario is a YAML file:
+//
+//	steps:
+//	  - match: {user: make a file}         # a part of the user's text, or /a regexp/
+//	    answer:
+//	      text: I will write it.
+//	      tools:
+//	        - {name: Write, input: {file_path: "{{dir}}/a.txt", content: hello}}
+//	  - match: {tool_result: /created|written/}
+//	    answer: {text: Done., delay: 20ms}
+//
+// testdata/reference.yaml explains every field. In-process:
+//
+//	s, err := sim.Load("testdata/tools.yaml")
+//	p, err := sim.NewPlayer(s, map[string]string{"dir": dir})
+//	reply, err := p.Answer(ctx, sim.Request{...})
+//	for ev, err := range reply.Events(ctx) { ... }
+//
+// Over HTTP, where one address serves every dialect:
+//
+//	srv, err := sim.NewServer(s, sim.Options{Vars: vars, Record: sim.RecordTo(file)})
+//	running, err := srv.Start(ctx, "127.0.0.1:0")
+//	defer running.Close()
+//	// ANTHROPIC_BASE_URL=running.URL()
+//	...
+//	if left := srv.Player().Unmatched(); len(left) > 0 { t.Error(left) }
+//
+// The layers: [Player] knows steps and nothing of HTTP. [Server] reads, records and
+// writes, and knows no API. A [Dialect] translates between the two; Anthropic's
+// Messages is the first, others need only the four methods.
+//
+// What real agents do, and what is done about it:
+//   - They make side calls without tools (titles, quota checks, suggestions). Those
+//     get a short answer and use up no step, unless a step says side.
+//   - They put context after the user's text. Steps look at all that came after the
+//     model's last message, and do not see <system-reminder> blocks.
+//   - They try again after errors. Each attempt is a request and uses up a step;
+//     repeat is for that.
+//
+// All types are safe for concurrent use unless they say otherwise.
+package sim
