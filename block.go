@@ -1,5 +1,7 @@
 package terret
 
+import "strings"
+
 // BlockType says what a [Block] holds.
 type BlockType string
 
@@ -37,13 +39,13 @@ func Text(s string) Block { return Block{Type: BlockText, Text: s} }
 
 // TextOf joins the text blocks, ignoring all others.
 func TextOf(blocks []Block) string {
-	var out string
+	var out strings.Builder
 	for _, b := range blocks {
 		if b.Type == BlockText {
-			out += b.Text
+			out.WriteString(b.Text)
 		}
 	}
-	return out
+	return out.String()
 }
 
 // Role says whose words a message holds.

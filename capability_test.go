@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -66,9 +67,7 @@ func TestCapabilitiesJSON(t *testing.T) {
 			for _, name := range terret.AllCapabilities() {
 				want.Abilities[name] = terret.Ability{}
 			}
-			for name, ability := range c.Abilities {
-				want.Abilities[name] = ability
-			}
+			maps.Copy(want.Abilities, c.Abilities)
 			if diff := cmp.Diff(want, again); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}

@@ -215,7 +215,8 @@ type Entry struct {
 	Session string
 	Seq     int64
 	// Pos orders the events of all sessions. It is opaque: only compare it, and
-	// hand it back to the store that gave it.
+	// hand it back to the store that gave it. Reading a single session leaves it
+	// zero.
 	Pos  int64
 	Kind Kind
 	// Body is the event's JSON as Encode first wrote it, less seq and raw: an object

@@ -32,7 +32,7 @@ func TestKinds(t *testing.T) {
 		visibility := map[string]terret.Visibility{
 			"shown": terret.VisibleUI, "internal": terret.VisibleInternal, "log": terret.VisibleLog,
 		}[group]
-		for _, name := range strings.Fields(names) {
+		for name := range strings.FieldsSeq(names) {
 			kind := terret.Kind(name)
 			want = append(want, kind)
 			if !kind.Known() {

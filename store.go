@@ -8,7 +8,8 @@ import (
 // Store keeps sessions and their log, for any number of processes at once. Each
 // open store is a worker; a session belongs to at most one worker at a time. All
 // methods are safe for concurrent use, and none changes anything when it returns
-// an error, except where it says so.
+// an error, except where it says so, and except that a disk that fails in the
+// moment of a commit may have done it: all calls can be made again.
 type Store interface {
 	Log
 	Ownership

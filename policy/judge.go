@@ -75,6 +75,7 @@ func (u *use) denied(rules []terret.Rule) (Verdict, match) {
 			note(Verdict{Behavior: terret.BehaviorDeny, Rule: &r, Reason: sentence("Rule %s denies %s", r.Pattern, why)}, yes)
 		case maybe:
 			note(Verdict{Behavior: terret.BehaviorAsk, Rule: &r, Reason: sentence("Rule %s may deny it: %s", r.Pattern, why)}, maybe)
+		case no:
 		}
 	}
 	return doubt, found

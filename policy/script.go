@@ -263,6 +263,7 @@ func (r *reader) redirect(n *syntax.Redirect) {
 			return
 		}
 		write = n.Op == syntax.DplOut
+	default: // all others open a file to write
 	}
 	w := r.word(n.Word)
 	if devices[w.text] {

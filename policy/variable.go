@@ -123,6 +123,7 @@ func (r *reader) expansion(n *syntax.ParamExp) {
 		if n.Param != nil {
 			r.assigned(n.Param.Value, false)
 		}
+	default: // the others only read
 	}
 }
 
@@ -135,5 +136,6 @@ func (r *reader) comparison(n *syntax.BinaryTest) {
 				r.doubt("a comparison of numbers evaluates what its variables hold")
 			}
 		}
+	default: // the others compare text
 	}
 }

@@ -35,8 +35,10 @@ var wrappers = map[string]wrapper{
 	"caffeinate": {flags: "dimsu", values: "tw"},
 	"unbuffer":   {flags: "p"},
 	"noglob":     {}, "nocorrect": {}, "-": {},
-	"xargs": {flags: "0rtxo", values: "InPLdEsaRJS",
-		long: "null no-run-if-empty verbose exit max-args= max-procs= max-lines= delimiter= arg-file= max-chars=", more: true},
+	"xargs": {
+		flags: "0rtxo", values: "InPLdEsaRJS",
+		long: "null no-run-if-empty verbose exit max-args= max-procs= max-lines= delimiter= arg-file= max-chars=", more: true,
+	},
 
 	"sudo": {flags: "AbEHKknPS", values: "ughpCrtTUDR", long: "user= group= non-interactive preserve-env", assigns: true, opaque: true},
 	"doas": {flags: "nL", values: "uC", opaque: true},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/terret-dev/terret"
 )
 
@@ -105,8 +106,6 @@ func TestRowsOfLongRun(t *testing.T) {
 	}
 }
 
-func ptr[T any](v T) *T { return &v }
-
 // TestProjection checks what each kind of event changes.
 func TestProjection(t *testing.T) {
 	t.Parallel()
@@ -119,7 +118,7 @@ func TestProjection(t *testing.T) {
 		return event("t", terret.TurnError{Error: terret.Error{Kind: k}, Usage: usage, CostUSD: 2})
 	}
 	ended := func(s terret.TurnState) Projection {
-		return Projection{Touched: true, Session: SessionChange{Turn: ptr("")}, Ended: []TurnEnded{{ID: "t", Seq: 11, At: noon, State: s, Usage: usage, Cost: 2}}}
+		return Projection{Touched: true, Session: SessionChange{Turn: new("")}, Ended: []TurnEnded{{ID: "t", Seq: 11, At: noon, State: s, Usage: usage, Cost: 2}}}
 	}
 	started := []TurnStarted{{ID: "t", Seq: 11, At: noon, Origin: terret.OriginUser}}
 	start := event("t", terret.TurnStart{Origin: terret.OriginUser})
@@ -130,20 +129,21 @@ func TestProjection(t *testing.T) {
 	}{
 		{"a piece of text", []terret.Event{text("a")}, Projection{}},
 		{"a note", []terret.Event{event("", terret.Notification{})}, Projection{Touched: true}},
-		{"start", []terret.Event{event("", terret.SessionStart{NativeID: "n", Model: "m"})}, Projection{Touched: true, Session: SessionChange{NativeID: ptr("n"), Model: ptr("m")}}},
+		{"start", []terret.Event{event("", terret.SessionStart{NativeID: "n", Model: "m"})}, Projection{Touched: true, Session: SessionChange{NativeID: new("n"), Model: new("m")}}},
 		{"start that says nothing", []terret.Event{event("", terret.SessionStart{})}, Projection{Touched: true}},
-		{"native id", []terret.Event{event("", terret.SessionNativeID{New: "n"})}, Projection{Touched: true, Session: SessionChange{NativeID: ptr("n")}}},
-		{"state", []terret.Event{event("", terret.SessionStateChange{State: "idle"})}, Projection{Touched: true, Session: SessionChange{State: ptr("idle")}}},
-		{"update", []terret.Event{event("", terret.SessionUpdated{Title: ptr(""), Policy: ptr(terret.PolicyAsk)})}, Projection{Touched: true, Session: SessionChange{Title: ptr(""), Policy: ptr("ask")}}},
-		{"the last update counts", []terret.Event{event("", terret.SessionUpdated{Title: ptr("a")}), event("", terret.SessionUpdated{Title: ptr("b")})}, Projection{Touched: true, Session: SessionChange{Title: ptr("b")}}},
-		{"turn", []terret.Event{start}, Projection{Touched: true, Session: SessionChange{Turn: ptr("t")}, Started: started}},
+		{"native id", []terret.Event{event("", terret.SessionNativeID{New: "n"})}, Projection{Touched: true, Session: SessionChange{NativeID: new("n")}}},
+		{"state", []terret.Event{event("", terret.SessionStateChange{State: "idle"})}, Projection{Touched: true, Session: SessionChange{State: new("idle")}}},
+		{"update", []terret.Event{event("", terret.SessionUpdated{Title: new(""), Policy: new(terret.PolicyAsk)})}, Projection{Touched: true, Session: SessionChange{Title: new(""), Policy: new("ask")}}},
+		{"the last update counts", []terret.Event{event("", terret.SessionUpdated{Title: new("a")}), event("", terret.SessionUpdated{Title: new("b")})}, Projection{Touched: true, Session: SessionChange{Title: new("b")}}},
+		{"turn", []terret.Event{start}, Projection{Touched: true, Session: SessionChange{Turn: new("t")}, Started: started}},
 		{"turn that is complete", []terret.Event{event("t", terret.TurnComplete{Usage: usage, CostUSD: 2})}, ended(terret.TurnCompleted)},
 		{"turn that failed", []terret.Event{fail(terret.KindModelError)}, ended(terret.TurnFailed)},
 		{"turn that was interrupted", []terret.Event{fail(terret.KindInterrupted)}, ended(terret.TurnInterrupted)},
 		{"turn that was killed", []terret.Event{fail(terret.KindKilled)}, ended(terret.TurnKilled)},
 		{"request", []terret.Event{asked}, Projection{Touched: true, Opened: []Opened{{Expects: *asked.Expects, Seq: 11, Turn: "t", At: noon}}}},
 		{
-			"decisions", []terret.Event{
+			"decisions",
+			[]terret.Event{
 				event("", terret.PermissionDecision{Decision: d}), event("", terret.QuestionDecision{Decision: d}), event("", terret.PlanDecision{Decision: d}),
 				event("", terret.StopDecision{Decision: d}), event("", terret.HookDecision{Decision: d}),
 			},
@@ -152,24 +152,26 @@ func TestProjection(t *testing.T) {
 		{"checkpoint", []terret.Event{event("", created)}, Projection{Touched: true, Snapshot: []terret.CheckpointCreated{created}}},
 		{"undo", []terret.Event{event("", rewound)}, Projection{Touched: true, Rewound: []Rewound{{CheckpointRewound: rewound}}}},
 		{
-			"undo and a turn", []terret.Event{start, event("", rewound), event("u", terret.TurnStart{Origin: terret.OriginUser}), event("", rewound)},
+			"undo and a turn",
+			[]terret.Event{start, event("", rewound), event("u", terret.TurnStart{Origin: terret.OriginUser}), event("", rewound)},
 			Projection{
-				Touched: true, Session: SessionChange{Turn: ptr("u")},
+				Touched: true, Session: SessionChange{Turn: new("u")},
 				Started: append(started, TurnStarted{ID: "u", Seq: 13, At: noon, Origin: terret.OriginUser}),
 				Rewound: []Rewound{{CheckpointRewound: rewound, Final: true}, {CheckpointRewound: rewound}},
 			},
 		},
 		{
-			"the model at the end of a turn", []terret.Event{
-				event("", terret.SessionUpdated{Model: ptr("a")}), event("t", terret.TurnComplete{}), event("", terret.SessionUpdated{Model: ptr("b")}),
+			"the model at the end of a turn",
+			[]terret.Event{
+				event("", terret.SessionUpdated{Model: new("a")}), event("t", terret.TurnComplete{}), event("", terret.SessionUpdated{Model: new("b")}),
 			},
 			Projection{
-				Touched: true, Session: SessionChange{Turn: ptr(""), Model: ptr("b")},
-				Ended: []TurnEnded{{ID: "t", Seq: 12, At: noon, State: terret.TurnCompleted, Model: ptr("a")}},
+				Touched: true, Session: SessionChange{Turn: new(""), Model: new("b")},
+				Ended: []TurnEnded{{ID: "t", Seq: 12, At: noon, State: terret.TurnCompleted, Model: new("a")}},
 			},
 		},
 		{"numbers count merged rows", []terret.Event{text("a"), text("b"), event("", terret.Notification{}), start}, Projection{
-			Touched: true, Session: SessionChange{Turn: ptr("t")}, Started: []TurnStarted{{ID: "t", Seq: 13, At: noon, Origin: terret.OriginUser}},
+			Touched: true, Session: SessionChange{Turn: new("t")}, Started: []TurnStarted{{ID: "t", Seq: 13, At: noon, Origin: terret.OriginUser}},
 		}},
 		{"another version's event", []terret.Event{event("t", terret.Opaque{Name: "turn.start", JSON: []byte(`{"prompt":7}`)})}, Projection{Touched: true}},
 	} {

@@ -33,7 +33,7 @@ func benchStore(ctx context.Context, dir string) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer s.Close()
+	defer func() { _ = s.Close() }() // again, if it was closed below
 	logs, err := openLogs(ctx, s, benchSessions)
 	if err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func benchStore(ctx context.Context, dir string) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer s.Close()
+	defer func() { _ = s.Close() }()
 	return append(rows, row{"open that file", took.Round(100 * time.Microsecond).String(), "50 ms for 1 GB"}), nil
 }
 

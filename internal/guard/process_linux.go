@@ -180,7 +180,7 @@ func (tb *table) children(pid int) []int {
 		if errors.Is(err, unix.ENOENT) && pid == os.Getpid() {
 			return tb.scanParents(pid) // a kernel without CONFIG_PROC_CHILDREN
 		}
-		for _, field := range strings.Fields(string(buf)) {
+		for field := range strings.FieldsSeq(string(buf)) {
 			if child, err := strconv.Atoi(field); err == nil {
 				list = append(list, child)
 			}

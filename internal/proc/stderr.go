@@ -3,6 +3,7 @@ package proc
 import (
 	"bytes"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -75,7 +76,7 @@ func (t *tail) String() string {
 	defer t.mu.Unlock()
 	lines := t.lines
 	if len(t.part) > 0 {
-		lines = append(lines[:len(lines):len(lines)], cut(t.part))
+		lines = append(slices.Clip(lines), cut(t.part))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -59,7 +59,7 @@ func (e *notRegular) Error() string { return e.shown + " is " + e.what }
 
 // regular fails for what is not a regular file.
 func regular(p place, info fs.FileInfo) error {
-	what := ""
+	var what string
 	switch t := info.Mode().Type(); {
 	case t == 0:
 		return nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -54,13 +55,11 @@ func parse(tool string, input json.RawMessage, known ...string) *args {
 }
 
 func (a *args) take(name string, value json.RawMessage) {
-	for _, k := range a.known {
-		if k == name {
-			if string(value) != "null" {
-				a.fields[name] = value
-			}
-			return
+	if slices.Contains(a.known, name) {
+		if string(value) != "null" {
+			a.fields[name] = value
 		}
+		return
 	}
 	a.fail("there is no field %q", name)
 }

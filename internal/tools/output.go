@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math/bits"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -76,7 +77,7 @@ func (o *output) text() (text string, cut bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.cut == 0 {
-		return cutMiddle(clean(append(o.head[:len(o.head):len(o.head)], o.tail...)), "", 0)
+		return cutMiddle(clean(append(slices.Clip(o.head), o.tail...)), "", 0)
 	}
 	return cutMiddle(clean(o.head), clean(o.tail), o.cut)
 }
@@ -84,7 +85,7 @@ func (o *output) text() (text string, cut bool) {
 // cutMiddle keeps outputLimit characters of head, missing characters, and tail.
 func cutMiddle(head, tail string, missing int64) (text string, cut bool) {
 	if missing == 0 {
-		head, tail = head+tail, ""
+		head += tail
 		if utf8.RuneCountInString(head) <= outputLimit {
 			return head, false
 		}

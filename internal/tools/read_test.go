@@ -3,6 +3,7 @@ package tools
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 	"testing"
@@ -30,9 +31,7 @@ func TestRead(t *testing.T) {
 	} {
 		b.write(c.name, c.content)
 		in := input{"file_path": c.name}
-		for k, v := range c.in {
-			in[k] = v
-		}
+		maps.Copy(in, c.in)
 		res := b.works("Read", in)
 		wantText(t, c.want, res.Text)
 		if res.Truncated != c.truncated {

@@ -23,7 +23,8 @@ func cleanPart(b []byte, last bool) (text string, used int) {
 	out.Grow(len(b))
 	i := 0
 	for i < len(b) {
-		n, whole := len(b)-i, true
+		var n int
+		whole := true
 		switch c := b[i]; {
 		case c == 0x1b:
 			n, whole = sequence(b[i:])

@@ -124,7 +124,7 @@ func TestCancelledInMemory(t *testing.T) {
 			t.Errorf("read: %v", err)
 		}
 		wg.Wait()
-		h.append(ctx, "maybe") //nolint:errcheck // either way
+		h.append(ctx, "maybe")
 	}
 	wantEvents(t, s, h.id, h.seq)
 	wantClean(t, s)

@@ -10,9 +10,10 @@ import (
 	"slices"
 	"strings"
 
+	sqlite3 "modernc.org/sqlite/lib"
+
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/store"
-	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // inlineLimit is the size from which on a body is kept in the table of blobs, so
@@ -89,8 +90,7 @@ func prepareGroup(batches []terret.Batch, results []terret.Result) ([]prepared, 
 // settle finds out whether a commit of unknown outcome took place. Any batch that
 // was not refused tells, since the transaction holds all of them or none.
 func (s *Store) settle(ctx context.Context, group []prepared, results []terret.Result, cause error) error {
-	var ce *commitError
-	if !errors.As(cause, &ce) {
+	if _, ok := errors.AsType[*commitError](cause); !ok {
 		return cause
 	}
 	ctx = context.WithoutCancel(ctx)

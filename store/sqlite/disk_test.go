@@ -85,7 +85,7 @@ func TestReadOnly(t *testing.T) {
 			if err := os.Chmod(dir, c.dir); err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(func() { os.Chmod(dir, 0o700) }) //nolint:errcheck // so that it can be removed
+			t.Cleanup(func() { os.Chmod(dir, 0o700) })
 			said, ok := runChild(t, "unprivileged", path)
 			if ok || !strings.HasPrefix(said, string(terret.KindStartupRefused)) || !strings.Contains(said, path) || !strings.Contains(said, "permissions") {
 				t.Errorf("it says %q", said)

@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 
-	"github.com/terret-dev/terret"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/terret-dev/terret"
 )
 
 // code is the primary result code of SQLite in err, or 0.

@@ -38,7 +38,7 @@ func connect(t *testing.T, path string) *sql.DB {
 		t.Fatal(err)
 	}
 	db.SetMaxOpenConns(1)
-	t.Cleanup(func() { db.Close() }) //nolint:errcheck // a test's
+	t.Cleanup(func() { db.Close() })
 	return db
 }
 

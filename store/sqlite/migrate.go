@@ -39,12 +39,12 @@ func migrations() ([]string, error) {
 
 // schema returns the version of the schema and all migrations. It refuses files
 // that are not ours or that a newer version has written.
-func schema(ctx context.Context, tx *sql.Tx, path string) (version int, steps []string, err error) {
+func schema(ctx context.Context, q queryer, path string) (version int, steps []string, err error) {
 	if steps, err = migrations(); err != nil {
 		return 0, nil, err
 	}
 	var app, tables int
-	err = tx.QueryRowContext(ctx, `SELECT (SELECT application_id FROM pragma_application_id),
+	err = q.QueryRowContext(ctx, `SELECT (SELECT application_id FROM pragma_application_id),
 		(SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_schema)`).Scan(&app, &version, &tables)
 	if err != nil {
 		return 0, nil, err

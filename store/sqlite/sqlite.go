@@ -33,8 +33,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/terret-dev/terret"
 	_ "modernc.org/sqlite" // the driver named "sqlite"
+
+	"github.com/terret-dev/terret"
 )
 
 // Memory is a path that means a store in memory, gone when it is closed.
@@ -110,14 +111,10 @@ func (s *Store) open(ctx context.Context) error {
 	s.db.SetMaxOpenConns(1)
 	s.db.SetConnMaxIdleTime(0)
 	// Nothing is changed before it is known that the file is ours.
-	err = s.begin(ctx, func(tx *sql.Tx) error {
-		_, _, err := schema(ctx, tx, s.path)
-		return err
-	})
-	if err != nil {
-		return err
-	}
 	err = s.whileBusy(ctx, func() error {
+		if _, _, err := schema(ctx, s.db, s.path); err != nil {
+			return err
+		}
 		_, err := s.db.ExecContext(ctx, "PRAGMA journal_mode = WAL")
 		return err
 	})
@@ -156,10 +153,13 @@ func prepareFile(path string) error {
 	creating.Lock()
 	defer creating.Unlock()
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	switch {
-	case err == nil:
+	if err == nil {
 		return f.Close()
-	case errors.Is(err, os.ErrExist):
+	}
+	if errors.Is(err, os.ErrExist) {
+		err = writable(path)
+	}
+	if err == nil {
 		return nil
 	}
 	return terret.Errorf(terret.KindStartupRefused, "cannot write the database: %w; check the folder's permissions or choose another data folder", err)

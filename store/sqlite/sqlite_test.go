@@ -5,9 +5,10 @@ import (
 	"path/filepath"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/store/storetest"
-	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {

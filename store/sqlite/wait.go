@@ -49,7 +49,7 @@ func (n *news) close() {
 	n.closed = true
 	n.bump()
 	if n.conn != nil {
-		n.conn.Close() //nolint:errcheck // it only ever read
+		n.conn.Close()
 		n.conn = nil
 	}
 }

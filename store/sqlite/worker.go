@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/gofrs/flock"
+
 	"github.com/terret-dev/terret"
 )
 
@@ -211,8 +212,8 @@ func (s *Store) forgetWorkers(ctx context.Context) error {
 }
 
 // strings reads a column.
-func (s *Store) strings(ctx context.Context, query string, args ...any) ([]string, error) {
-	rows, err := s.readers.QueryContext(ctx, query, args...)
+func (s *Store) strings(ctx context.Context, query string) ([]string, error) {
+	rows, err := s.readers.QueryContext(ctx, query)
 	if err != nil {
 		return nil, describe("read", s.path, err)
 	}

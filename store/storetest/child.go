@@ -235,7 +235,7 @@ func (c *child) kill() {
 	c.ended = true
 	c.cmd.Process.Kill() //nolint:errcheck // it may be gone already
 	c.cmd.Wait()         //nolint:errcheck // it was killed
-	c.in.Close()         //nolint:errcheck // nobody reads any more
+	c.in.Close()
 }
 
 // close lets the child close its store and end by itself.

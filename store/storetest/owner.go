@@ -196,8 +196,12 @@ func testClose(t *testing.T, s *suite) {
 			}
 		})
 		wg.Go(func() {
-			for {
-				if _, err := st.Read(ctx, terret.ReadQuery{Session: w.session}); err != nil {
+			for version := int64(0); ; {
+				var err error
+				if version, err = st.Wait(ctx, version); err != nil {
+					return
+				}
+				if _, err = st.Read(ctx, terret.ReadQuery{Session: w.session}); err != nil {
 					return
 				}
 			}

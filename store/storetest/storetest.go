@@ -144,7 +144,7 @@ func (s *suite) fresh(t *testing.T) terret.Store {
 // within bounds what would hang if the store were wrong.
 func within(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
