@@ -2,27 +2,15 @@
 package main
 
 import (
-	"fmt"
-	"io"
+	"context"
 	"os"
-	"runtime/debug"
+	"os/signal"
+	"syscall"
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
-
-func run(args []string, stdout, stderr io.Writer) int {
-	if len(args) == 1 && args[0] == "version" {
-		fmt.Fprintln(stdout, version())
-		return 0
-	}
-	fmt.Fprintln(stderr, "usage: terret version")
-	return 2
-}
-
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
-		return "terret (unknown build)"
-	}
-	return "terret " + info.Main.Version
+func main() {
+	// A broken pipe is an error of the write, so that a turn still ends in order.
+	// Caught, not ignored: what we start would inherit the ignoring.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	os.Exit(run(context.Background(), newApp(os.Stdin, os.Stdout, os.Stderr, os.Environ()), os.Args[1:]))
 }

@@ -26,7 +26,7 @@ type section struct {
 }
 
 func sections() []section {
-	return []section{footprintSection(), storeSection()}
+	return []section{footprintSection(), storeSection(), engineSection()}
 }
 
 func main() {

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/native"
+	"github.com/terret-dev/terret/internal/guard"
+)
+
+func newAgents(a *app) *cobra.Command {
+	var asJSON bool
+	list := func(cmd *cobra.Command, _ []string) error { return runAgents(cmd.Context(), a, asJSON, false) }
+	cmd := &cobra.Command{Use: "agents", Short: "List agents, and what is missing to use them", Args: exactArgs(), RunE: list}
+	ls := &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List agents", Args: exactArgs(), RunE: list}
+	doctor := &cobra.Command{Use: "doctor", Short: "Say what is installed, signed in, and how to fix what is not", Args: exactArgs(), RunE: func(cmd *cobra.Command, _ []string) error {
+		return runAgents(cmd.Context(), a, asJSON, true)
+	}}
+	for _, c := range []*cobra.Command{cmd, ls, doctor} {
+		c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	}
+	cmd.AddCommand(ls, doctor)
+	return cmd
+}
+
+// probes asks every driver that can be asked.
+func (a *app) probes(ctx context.Context) ([]terret.Probe, error) {
+	if err := a.prepare(); err != nil {
+		return nil, err
+	}
+	out := []terret.Probe{}
+	for _, d := range a.drivers {
+		p, ok := d.(terret.Prober)
+		if !ok {
+			continue
+		}
+		probe, err := p.Probe(ctx)
+		if err != nil {
+			probe = terret.Probe{Agent: d.Name(), Fix: err.Error()}
+		}
+		out = append(out, probe)
+	}
+	return out, nil
+}
+
+func runAgents(ctx context.Context, a *app, asJSON, doctor bool) error {
+	probes, err := a.probes(ctx)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return a.printJSON(terret.Page[terret.Probe]{Items: probes})
+	}
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "AGENT\tINSTALLED\tVERSION\tTESTED\tSIGNED IN")
+	for _, p := range probes {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", p.Agent, yes(p.Found), nonEmpty(printable(p.Version), "-"), nonEmpty(string(p.Tested), "-"), nonEmpty(p.Auth, "-"))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, p := range probes {
+		if p.Fix != "" {
+			fmt.Fprintf(a.out, "\n%s: %s\n", p.Agent, printable(p.Fix))
+		}
+		if doctor {
+			fmt.Fprintf(a.out, "\n%s can:\n", p.Agent)
+			for _, name := range terret.AllCapabilities() {
+				ability := p.Capabilities.Abilities[name]
+				switch {
+				case ability.OK:
+					fmt.Fprintf(a.out, "  yes  %s (by the %s)\n", name, ability.By)
+				case ability.Reason != "":
+					fmt.Fprintf(a.out, "  no   %s: %s\n", name, ability.Reason)
+				default:
+					fmt.Fprintf(a.out, "  no   %s\n", name)
+				}
+			}
+		}
+	}
+	if doctor && !guard.Guaranteed() {
+		fmt.Fprintln(a.out, "\non this system, ending all processes of an agent is best effort: one that detaches itself may be missed")
+	}
+	return nil
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+func newModels(a *app) *cobra.Command {
+	var agent string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "models", Short: "List the models of an agent", Args: exactArgs(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return runModels(cmd.Context(), a, agent, asJSON) },
+	}
+	cmd.Flags().StringVar(&agent, "agent", native.Name, "agent")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func runModels(ctx context.Context, a *app, agent string, asJSON bool) error {
+	if err := a.prepare(); err != nil {
+		return err
+	}
+	for _, d := range a.drivers {
+		if d.Name() != agent {
+			continue
+		}
+		lister, ok := d.(terret.ModelLister)
+		if !ok {
+			return terret.Errorf(terret.KindUnsupported, "%s does not list its models", agent)
+		}
+		models, err := lister.Models(ctx)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return a.printJSON(terret.Page[terret.Model]{Items: models})
+		}
+		w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+		for _, m := range models {
+			fmt.Fprintf(w, "%s\t%s\n", m.ID, m.Name)
+		}
+		return w.Flush()
+	}
+	return terret.Errorf(terret.KindAgentNotFound, "there is no agent %q; `terret agents` lists those there are", agent)
+}

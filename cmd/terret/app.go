@@ -1,0 +1,251 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/all"
+	"github.com/terret-dev/terret/engine"
+	"github.com/terret-dev/terret/internal/config"
+	"github.com/terret-dev/terret/internal/guard"
+	"github.com/terret-dev/terret/store/sqlite"
+)
+
+// app is what commands share: the terminal, the environment, and, opened at first
+// use, the store and the engine.
+type app struct {
+	in      io.Reader
+	out     *output
+	err     io.Writer
+	environ []string
+
+	data string // flag --data
+
+	prepareOnce, openOnce sync.Once
+	prepared, opened      error
+	cfg                   config.Config
+	drivers               []terret.Driver
+	store                 *sqlite.Store
+}
+
+func newApp(in io.Reader, out, err io.Writer, environ []string) *app {
+	return &app{in: in, out: &output{w: out}, err: err, environ: environ}
+}
+
+func (a *app) getenv(name string) string {
+	for i := len(a.environ) - 1; i >= 0; i-- {
+		if k, v, _ := strings.Cut(a.environ[i], "="); k == name {
+			return v
+		}
+	}
+	return ""
+}
+
+// isTerminal reports whether the stream is one that a person sits at.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// interactive reports whether a person can be asked here.
+func (a *app) interactive() bool {
+	return isTerminal(a.in) && isTerminal(a.err) && a.getenv("CI") == ""
+}
+
+// colour reports whether the stream takes colours and movements.
+func (a *app) colour(stream any) bool {
+	return isTerminal(stream) && a.getenv("NO_COLOR") == "" && a.getenv("CI") == "" && a.getenv("TERM") != "dumb"
+}
+
+// home is Terret's folder: the flag, the settings, or the platform's place for it.
+func (a *app) home() string {
+	if a.data != "" {
+		return a.data
+	}
+	if a.cfg.Data != "" {
+		return a.cfg.Data
+	}
+	return config.DataDir(a.environ)
+}
+
+// user names who acts here, in the log.
+func (a *app) user() string {
+	for _, name := range []string{"USER", "LOGNAME"} {
+		if v := a.getenv(name); v != "" {
+			return v
+		}
+	}
+	return "user"
+}
+
+// prepare reads the settings and makes the drivers: all that can be had without
+// the database.
+func (a *app) prepare() error {
+	a.prepareOnce.Do(func() { a.prepared = a.readSettings() })
+	return a.prepared
+}
+
+func (a *app) readSettings() error {
+	if runtime.GOOS == "windows" {
+		return terret.Errorf(terret.KindStartupRefused, "terret does not run on Windows yet; use WSL")
+	}
+	if err := a.loadConfig(); err != nil {
+		return err
+	}
+	home := a.home()
+	if home == "" {
+		return terret.Errorf(terret.KindStartupRefused, "there is no home folder to keep sessions in; set TERRET_HOME, or say --data FOLDER")
+	}
+	var err error
+	if a.data, err = filepath.Abs(home); err != nil {
+		return err
+	}
+	a.drivers, err = all.Drivers(all.Config{Getenv: a.getenv, MockScript: a.getenv("TERRET_MOCK_SCRIPT")})
+	return err
+}
+
+// open opens the store. Agents that an earlier terret left behind are ended first.
+func (a *app) open(ctx context.Context) error {
+	a.openOnce.Do(func() { a.opened = a.openStore(ctx) })
+	return a.opened
+}
+
+func (a *app) openStore(ctx context.Context) error {
+	if err := a.prepare(); err != nil {
+		return err
+	}
+	if n, err := guard.Sweep(ctx); n > 0 {
+		fmt.Fprintf(a.err, "ended %d processes that an earlier terret had left behind\n", n)
+	} else if err != nil {
+		fmt.Fprintf(a.err, "warning: cannot look for processes left behind: %v\n", err)
+	}
+	var err error
+	a.store, err = sqlite.Open(ctx, filepath.Join(a.data, "terret.db"), sqlite.Options{Log: a.log()})
+	return err
+}
+
+// log is the operator's: warnings and worse on standard error.
+func (a *app) log() *slog.Logger {
+	level := slog.LevelError
+	if a.getenv("TERRET_DEBUG") != "" {
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: level}))
+}
+
+// start opens the store and makes an engine on it. The returned function must be
+// called: it closes both.
+func (a *app) start(ctx context.Context, unattended bool) (*engine.Engine, func(), error) {
+	if err := a.open(ctx); err != nil {
+		return nil, nil, err
+	}
+	cfg := a.engineConfig()
+	cfg.Unattended = unattended || a.cfg.Unattended
+	e, err := engine.New(ctx, cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	return e, func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer cancel()
+		if err := e.Close(ctx); err != nil {
+			fmt.Fprintln(a.err, "warning:", err)
+		}
+	}, nil
+}
+
+func (a *app) close() error {
+	if a.store == nil {
+		return nil
+	}
+	return a.store.Close()
+}
+
+// resolve finds a session by its id or a unique beginning of it.
+func (a *app) resolve(ctx context.Context, id string) (terret.Session, error) {
+	if id == "" || strings.Trim(id, "0123456789abcdef-") != "" || strings.HasPrefix(id, "-") {
+		return terret.Session{}, terret.Invalid("session", "%q is not a session id; `terret sessions ls` lists them", id)
+	}
+	page, err := a.store.ListSessions(ctx, terret.SessionFilter{IDPrefix: id, Limit: 2})
+	if err != nil {
+		return terret.Session{}, err
+	}
+	switch len(page.Items) {
+	case 0:
+		return terret.Session{}, terret.Errorf(terret.KindSessionNotFound, "there is no session %s; `terret sessions ls` lists them", id)
+	case 1:
+		return page.Items[0], nil
+	}
+	return terret.Session{}, terret.Invalid("session", "several sessions begin with %s; give more of the id", id)
+}
+
+// latest is the session of this folder that was used last.
+func (a *app) latest(ctx context.Context, dir string) (terret.Session, error) {
+	page, err := a.store.ListSessions(ctx, terret.SessionFilter{Cwd: dir, Limit: 1})
+	if err != nil {
+		return terret.Session{}, err
+	}
+	if len(page.Items) == 0 {
+		return terret.Session{}, terret.Errorf(terret.KindSessionNotFound, "there is no session in %s yet; `terret run` makes one", dir)
+	}
+	return page.Items[0], nil
+}
+
+// interrupts calls the first function at the first Ctrl-C and the second at the
+// next. The returned function stops that.
+func interrupts(first, second func()) (stop func()) {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	done := make(chan struct{})
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		for n := 0; ; n++ {
+			select {
+			case <-signals:
+				if n == 0 {
+					wait.Go(first) // beside us, so that the next is not missed
+				} else {
+					second()
+				}
+			case <-done:
+				return
+			}
+		}
+	})
+	return func() {
+		signal.Stop(signals)
+		close(done)
+		wait.Wait()
+	}
+}
+
+// exitCode says how the program ends, and prints the error unless it has been
+// shown.
+func (a *app) exitCode(err error) int {
+	if err == nil {
+		return 0
+	}
+	if errors.Is(err, syscall.EPIPE) {
+		return exitPipe // whoever read our output has seen enough
+	}
+	fmt.Fprintln(a.err, "terret:", printable(err.Error()))
+	e := terret.AsError(err)
+	if code := e.Kind.Class().Exit; code != 0 {
+		return code
+	}
+	return 1
+}

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/engine"
+)
+
+func newChat(a *app) *cobra.Command {
+	var f sessionFlags
+	cmd := &cobra.Command{
+		Use:   "chat [flags] [SESSION]",
+		Short: "Hold a conversation in the terminal",
+		Args:  maxArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				f.resume = args[0]
+			}
+			return runChat(cmd.Context(), a, f)
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+const chatHelp = `  /help             this
+  /undo, /redo      take back or bring back what the last turn changed
+  /model NAME       use another model
+  /policy NAME      what to do when no rule decides
+  /title TEXT       rename the session
+  /status           what the session is and has used
+  /quit             leave (Ctrl-D too)
+  Ctrl-C stops a turn; twice kills it. End a line with \ to go on in the next.`
+
+func runChat(ctx context.Context, a *app, f sessionFlags) error {
+	e, closeEngine, err := a.start(ctx, !a.interactive())
+	if err != nil {
+		return err
+	}
+	defer closeEngine()
+	s, err := f.session(ctx, a, e, true)
+	if err != nil {
+		return err
+	}
+	c := &conversation{app: a, engine: e, session: s, after: s.LastSeq, raw: f.raw, timeout: f.timeout}
+	sc := &screen{words: a.out, talk: a.err, colour: a.colour(a.err)}
+	c.render = newRenderer(sc)
+	keys := newKeyboard(a.in)
+	c.asker = &asker{screen: sc, keys: keys, by: a.user()}
+	sc.line("%s  %s · %s · policy %s · %s", sc.paint(bold, "terret"), s.Agent, nonEmpty(s.Model, "its own model"), s.Policy, s.Cwd)
+	sc.line("%s", sc.paint(dim, "/help lists the commands, Ctrl-D leaves"))
+	for {
+		text, err := readMessage(ctx, sc, keys)
+		if err != nil {
+			sc.line("")
+			a.note("session %s; `terret chat %s` goes on with it", s.ID[:13], s.ID[:13])
+			if errors.Is(err, errNoInput) {
+				err = nil // Ctrl-D is how to leave
+			}
+			return err
+		}
+		if text == "" {
+			continue
+		}
+		if strings.HasPrefix(text, "/") {
+			if quit := c.command(ctx, text); quit {
+				return nil
+			}
+			continue
+		}
+		done, err := c.turn(ctx, terret.Prompt{Blocks: []terret.Block{terret.Text(text)}})
+		sc.idle()
+		switch {
+		case errors.Is(err, errSecondInterrupt):
+			return err
+		case err != nil:
+			sc.line("%s %s", sc.paint(red, "✗"), oneLine(err.Error()))
+		default:
+			a.footer(done, s, nil)
+		}
+	}
+}
+
+func nonEmpty(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
+
+var errLeft = terret.Errorf(terret.KindInterrupted, "left by Ctrl-C")
+
+// readMessage reads what the person says; a line that ends with a backslash goes on.
+func readMessage(ctx context.Context, sc *screen, keys *keyboard) (string, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	leave := func() { cancel(errLeft) }
+	defer interrupts(leave, leave)()
+	sc.prompt("\n" + sc.paint(cyan, "› "))
+	var lines []string
+	for {
+		line, err := keys.read(ctx, time.Time{})
+		if err != nil {
+			return "", err
+		}
+		more := strings.HasSuffix(line, `\`)
+		lines = append(lines, strings.TrimSuffix(line, `\`))
+		if !more {
+			return strings.TrimSpace(strings.Join(lines, "\n")), nil
+		}
+		sc.prompt(sc.paint(dim, "… "))
+	}
+}
+
+// command carries out a line that begins with a slash, and reports whether to leave.
+func (c *conversation) command(ctx context.Context, line string) (quit bool) {
+	sc := c.render.screen
+	name, arg, _ := strings.Cut(strings.TrimPrefix(line, "/"), " ")
+	arg = strings.TrimSpace(arg)
+	var err error
+	switch name {
+	case "help", "?":
+		sc.line("%s", chatHelp)
+	case "quit", "exit", "q":
+		return true
+	case "undo":
+		err = c.rewind(ctx, c.engine.Undo, "undone")
+	case "redo":
+		err = c.rewind(ctx, c.engine.Redo, "brought back")
+	case "model":
+		err = c.update(ctx, arg, func(u *terret.SessionUpdated) { u.Model = &arg })
+	case "title":
+		err = c.update(ctx, arg, func(u *terret.SessionUpdated) { u.Title = &arg })
+	case "policy":
+		p := terret.Policy(arg)
+		err = c.update(ctx, arg, func(u *terret.SessionUpdated) { u.Policy = &p })
+	case "status":
+		err = c.status(ctx)
+	default:
+		err = terret.Invalid("command", "there is no /%s; /help lists the commands", printable(name))
+	}
+	if err != nil {
+		sc.line("%s %s", sc.paint(red, "✗"), oneLine(err.Error()))
+	}
+	return false
+}
+
+func (c *conversation) update(ctx context.Context, arg string, set func(*terret.SessionUpdated)) error {
+	if arg == "" {
+		return terret.Invalid("command", "say what to change it to")
+	}
+	var u terret.SessionUpdated
+	set(&u)
+	return c.engine.Update(ctx, c.session.ID, u, c.app.user())
+}
+
+func (c *conversation) rewind(ctx context.Context, how func(context.Context, string, string, bool) (engine.Rewound, error), what string) error {
+	r, err := how(ctx, c.session.ID, c.app.user(), false)
+	if err != nil {
+		return err
+	}
+	c.render.screen.line("%s", rewoundText(r, what))
+	return nil
+}
+
+func rewoundText(r engine.Rewound, what string) string {
+	text := fmt.Sprintf("%s: %s", what, strings.Join(mapped(r.Files, printable), ", "))
+	if len(r.Files) == 0 {
+		text = what + ": nothing had to change"
+	}
+	if len(r.Kept) > 0 {
+		text += "; left as they are: " + strings.Join(mapped(r.Kept, printable), ", ")
+	}
+	return text
+}
+
+func mapped(in []string, f func(string) string) []string {
+	out := make([]string, len(in))
+	for i, s := range in {
+		out[i] = f(s)
+	}
+	return out
+}
+
+func (c *conversation) status(ctx context.Context) error {
+	s, err := c.app.store.Session(ctx, c.session.ID)
+	if err != nil {
+		return err
+	}
+	c.render.screen.line("session %s · %s · %s · %s · policy %s", s.ID, s.Agent, nonEmpty(s.Model, "-"), s.State, s.Policy)
+	c.render.screen.line("%d events · %d tokens in, %d out · cost %s", s.LastSeq, s.Usage.Input+s.Usage.CacheRead+s.Usage.CacheWrite, s.Usage.Output, dollars(s.CostUSD))
+	return nil
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/terret-dev/terret"
+)
+
+func newDB(a *app) *cobra.Command {
+	cmd := &cobra.Command{Use: "db", Short: "Look after the database", Args: exactArgs(), RunE: func(cmd *cobra.Command, _ []string) error {
+		return cmd.Help()
+	}}
+	var keep time.Duration
+	compact := &cobra.Command{Use: "compact", Short: "Drop the pieces of old streamed text whose whole is kept", Args: exactArgs(), RunE: func(cmd *cobra.Command, _ []string) error {
+		if err := a.open(cmd.Context()); err != nil {
+			return err
+		}
+		n, err := a.store.Compact(cmd.Context(), time.Now().Add(-keep))
+		if err == nil {
+			a.note("dropped %d pieces", n)
+		}
+		return err
+	}}
+	compact.Flags().DurationVar(&keep, "keep", 24*time.Hour, "how long pieces are kept")
+	cmd.AddCommand(
+		&cobra.Command{Use: "check", Short: "Read everything and report what is wrong", Args: exactArgs(), RunE: func(cmd *cobra.Command, _ []string) error {
+			return runDBCheck(cmd.Context(), a)
+		}},
+		&cobra.Command{Use: "backup FILE", Short: "Write a consistent copy to a new file", Args: exactArgs("FILE"), RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.open(cmd.Context()); err != nil {
+				return err
+			}
+			return a.store.Backup(cmd.Context(), args[0])
+		}},
+		compact,
+	)
+	return cmd
+}
+
+func runDBCheck(ctx context.Context, a *app) error {
+	if err := a.open(ctx); err != nil {
+		return err
+	}
+	found, err := a.store.Check(ctx)
+	if err != nil {
+		return err
+	}
+	for _, f := range found {
+		fmt.Fprintln(a.out, f)
+	}
+	if len(found) > 0 {
+		return terret.Errorf(terret.KindInternal, "the database has %d faults; put a backup in its place", len(found))
+	}
+	a.note("the database is sound")
+	return nil
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/mock"
+)
+
+// inProcess runs a command line in this process, in a home of its own.
+func inProcess(t *testing.T, stdin string, environ []string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	home := t.TempDir()
+	environ = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TERRET_HOME=" + filepath.Join(home, "terret"), "TERRET_MODEL=demo"}, environ...)
+	var out, err bytes.Buffer
+	code = run(t.Context(), newApp(strings.NewReader(stdin), &out, &err, environ), args)
+	return code, out.String(), err.String()
+}
+
+// Each kind of error ends the program with the code of its class, whether the agent
+// fails in a turn or cannot be opened.
+func TestExitCodes(t *testing.T) {
+	t.Parallel()
+	for kind, code := range map[terret.ErrorKind]int{
+		terret.KindInvalidRequest: 2, terret.KindUnauthorized: 4, terret.KindForbidden: 4, terret.KindSessionNotFound: 3, terret.KindNotFound: 3,
+		terret.KindSessionBusy: 3, terret.KindConflict: 3, terret.KindSessionClosed: 3, terret.KindUnsupported: 3,
+		terret.KindAgentNotFound: 5, terret.KindNotAuthenticated: 5, terret.KindConnectionFailed: 6, terret.KindProcessFailed: 6,
+		terret.KindMalformedOutput: 6, terret.KindExecutionError: 6, terret.KindModelError: 6, terret.KindRateLimited: 6,
+		terret.KindOverloaded: 6, terret.KindBilling: 6, terret.KindModelNotFound: 6, terret.KindMaxTurns: 7, terret.KindMaxBudget: 7,
+		terret.KindInterrupted: 130, terret.KindKilled: 137, terret.KindTimeout: 124, terret.KindStartupRefused: 1, terret.KindInternal: 1,
+	} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			fault := &terret.Error{Kind: kind, Message: "it went wrong like this"}
+			for name, script := range map[string]mock.Script{
+				"turn": {Turns: [][]mock.Step{{{Text: "words"}, {Fail: fault}}}},
+				"open": {OpenError: fault},
+			} {
+				text, err := json.Marshal(script)
+				if err != nil {
+					t.Fatal(err)
+				}
+				file := filepath.Join(t.TempDir(), "script.json")
+				if err := os.WriteFile(file, text, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				got, stdout, stderr := inProcess(t, "", []string{"TERRET_MOCK_SCRIPT=" + file}, "run", "--agent", "mock", "--cwd", t.TempDir(), "go")
+				if got != code || !strings.Contains(stderr, "terret: it went wrong like this\n") {
+					t.Errorf("%s: exit code %d, want %d: %s", name, got, code, stderr)
+				}
+				if want := (name == "turn"); strings.Contains(stdout, "words") != want {
+					t.Errorf("%s: standard output %q", name, stdout)
+				}
+			}
+		})
+	}
+}
+
+// What no shell can pass on is refused all the same.
+func TestNUL(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, c := range map[string]struct {
+		args  []string
+		code  int
+		shows string
+	}{
+		"folder":  {[]string{"run", "--cwd", "a\x00b", "hello"}, 2, "cwd: "},
+		"session": {[]string{"sessions", "show", "0\x00"}, 2, "is not a session id"},
+		"command": {[]string{"a\x00b"}, 2, "there is no command"},
+		"agent":   {[]string{"run", "--cwd", dir, "--agent", "a\x00b", "hello"}, 5, "there is no agent"},
+		"data":    {[]string{"--data", dir + "/a\x00b", "sessions"}, 1, "data folder"},
+		"backup":  {[]string{"--data", dir + "/data", "db", "backup", dir + "/a\x00b"}, 2, "cannot write the backup"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, stdout, stderr := inProcess(t, "", nil, c.args...)
+			if code != c.code || !strings.Contains(stderr, c.shows) || strings.ContainsAny(stderr+stdout, "\x00") {
+				t.Errorf("exit code %d, want %d: %q", code, c.code, stderr)
+			}
+		})
+	}
+}
+
+// Text of an agent cannot move the cursor, recolour or hide anything.
+func TestPrintable(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"plain\n\ttext": "plain\n\ttext",
+		"\x1b[31mred":   "␛[31mred",
+		"a\rb\x00\x7f":  "a␍b␀␡",
+		"x\u202egpj":    "x\ufffdgpj",
+		"\x9b31m":       "\ufffd31m",
+		"\u009b31m":     "\ufffd31m",
+	} {
+		if got := printable(in); got != want {
+			t.Errorf("printable(%q) = %q, want %q", in, got, want)
+		}
+	}
+	if got := cut(oneLine("  many\nwords\there  "), 8); got != "many wo…" {
+		t.Errorf("cut: %q", got)
+	}
+}

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/native"
+	"github.com/terret-dev/terret/engine"
+	"github.com/terret-dev/terret/policy"
+)
+
+// sessionFlags are those that run, chat and session creation share.
+type sessionFlags struct {
+	agent, model, cwd, persona, mode, policy, permissionMode string
+	effort, systemAppend, mcp, resume                        string
+	allow, deny, tools, disallowed, autoApprove              []string
+	sources, addDirs                                         []string
+	maxTurns                                                 int
+	maxCost                                                  float64
+	timeout                                                  time.Duration
+	continued, oneShot, raw                                  bool
+	set                                                      func(string) bool
+}
+
+func (f *sessionFlags) add(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringVar(&f.agent, "agent", "", "agent to use; 'terret agents' lists them")
+	fl.StringVar(&f.model, "model", "", "model, as the agent names it")
+	fl.StringVar(&f.cwd, "cwd", "", "folder to work in (default: this one)")
+	fl.StringVar(&f.persona, "persona", "", "persona, from agents/AGENT_*.md")
+	fl.StringVar(&f.mode, "mode", "", "workbench, pipeline or direct")
+	fl.StringVar(&f.policy, "policy", "", "what to do when no rule decides: ask, accept-edits, rules, plan, deny-unless-allowed, auto-approve")
+	fl.StringVar(&f.permissionMode, "permission-mode", "", "the agent's own permission mode")
+	fl.StringArrayVar(&f.allow, "allow", nil, "rule that allows, such as 'Bash(git *)' (repeatable)")
+	fl.StringArrayVar(&f.deny, "deny", nil, "rule that denies (repeatable)")
+	fl.StringSliceVar(&f.tools, "tools", nil, "tools the agent has (default: all)")
+	fl.StringSliceVar(&f.disallowed, "disallowed-tools", nil, "tools the agent does not have")
+	fl.StringSliceVar(&f.autoApprove, "auto-approve-tools", nil, "tools that run without being asked for")
+	fl.StringSliceVar(&f.sources, "setting-sources", nil, "which of its own settings the agent reads")
+	fl.StringArrayVar(&f.addDirs, "add-dir", nil, "further folder the agent may work in (repeatable)")
+	fl.StringVar(&f.effort, "effort", "", "how much the model thinks")
+	fl.IntVar(&f.maxTurns, "max-turns", 0, "most steps of the agent in a turn")
+	fl.Float64Var(&f.maxCost, "max-cost", 0, "most dollars that the session may cost")
+	fl.DurationVar(&f.timeout, "timeout", 0, "most time that a turn may take")
+	fl.StringVar(&f.resume, "resume", "", "go on with this session")
+	fl.BoolVar(&f.continued, "continue", false, "go on with the last session of this folder")
+	fl.BoolVar(&f.oneShot, "one-shot", false, "a new agent process for each turn")
+	fl.StringVar(&f.systemAppend, "system-append", "", "text to add to the system prompt")
+	fl.StringVar(&f.mcp, "mcp", "", "file that configures MCP servers")
+	fl.BoolVar(&f.raw, "raw", false, "keep the agent's own messages in the log")
+	f.set = func(name string) bool { return cmd.Flags().Changed(name) }
+}
+
+// folder is the folder to work in.
+func (f *sessionFlags) folder() (string, error) {
+	if f.cwd != "" {
+		return filepath.Abs(f.cwd)
+	}
+	return os.Getwd()
+}
+
+// check refuses what no session can be made with.
+func (f *sessionFlags) check() error {
+	for flag, rules := range map[string][]string{"allow": f.allow, "deny": f.deny} {
+		for _, r := range rules {
+			if _, err := policy.Parse(r); err != nil {
+				return terret.Invalid(flag, "%w", err)
+			}
+		}
+	}
+	switch terret.Mode(f.mode) {
+	case "", terret.ModeWorkbench, terret.ModePipeline, terret.ModeDirect:
+	default:
+		return terret.Invalid("mode", "there is no mode %q; use workbench, pipeline or direct", f.mode)
+	}
+	switch {
+	case f.maxTurns < 0:
+		return terret.Invalid("max-turns", "%d is less than nothing; leave it out for no limit of your own", f.maxTurns)
+	case f.maxCost < 0 || math.IsNaN(f.maxCost) || math.IsInf(f.maxCost, 0):
+		return terret.Invalid("max-cost", "%v is not an amount of dollars; leave it out for no limit", f.maxCost)
+	case f.timeout < 0:
+		return terret.Invalid("timeout", "%s is less than nothing; leave it out for no limit", f.timeout)
+	}
+	return nil
+}
+
+// goOn takes up a session again, with what the flags change about it.
+func (f *sessionFlags) goOn(ctx context.Context, a *app, e *engine.Engine, s terret.Session) (terret.Session, error) {
+	for _, flag := range []string{
+		"agent", "persona", "mode", "allow", "deny", "tools", "disallowed-tools", "auto-approve-tools", "setting-sources",
+		"add-dir", "effort", "max-turns", "max-cost", "one-shot", "system-append", "mcp",
+	} {
+		if f.set(flag) {
+			return terret.Session{}, terret.Invalid(flag, "session %s keeps what it was made with; leave --%s out, or begin a new session", s.ID[:13], flag)
+		}
+	}
+	var u terret.SessionUpdated
+	if f.set("model") {
+		u.Model, s.Model = &f.model, f.model
+	}
+	if f.set("policy") {
+		s.Policy = terret.Policy(f.policy)
+		u.Policy = &s.Policy
+	}
+	if f.set("permission-mode") {
+		u.PermissionMode, s.PermissionMode = &f.permissionMode, f.permissionMode
+	}
+	if u == (terret.SessionUpdated{}) {
+		return s, nil
+	}
+	return s, e.Update(ctx, s.ID, u, a.user())
+}
+
+// session finds the session to go on with, or makes a new one.
+func (f *sessionFlags) session(ctx context.Context, a *app, e *engine.Engine, interactive bool) (terret.Session, error) {
+	dir, err := f.folder()
+	if err != nil {
+		return terret.Session{}, terret.Invalid("cwd", "%w", err)
+	}
+	if err := f.check(); err != nil {
+		return terret.Session{}, err
+	}
+	switch {
+	case f.resume != "" && f.continued:
+		return terret.Session{}, terret.Invalid("resume", "give --resume or --continue, not both")
+	case f.resume != "":
+		s, err := a.resolve(ctx, f.resume)
+		if err != nil {
+			return terret.Session{}, err
+		}
+		return f.goOn(ctx, a, e, s)
+	case f.continued:
+		s, err := a.latest(ctx, dir)
+		if err != nil {
+			return terret.Session{}, err
+		}
+		return f.goOn(ctx, a, e, s)
+	}
+	s := terret.Session{
+		Agent: f.agent, Model: f.model, Cwd: dir, Persona: terret.NullString(f.persona), Mode: terret.Mode(f.mode),
+		Policy: terret.Policy(f.policy), PermissionMode: f.permissionMode, OneShot: f.oneShot,
+		Options: terret.SessionOptions{
+			Allow: f.allow, Deny: f.deny, AddDirs: f.addDirs, Effort: f.effort, MaxTurns: f.maxTurns,
+			MaxCostUSD: terret.CostOf(f.maxCost), SystemAppend: f.systemAppend, KeepRaw: f.raw,
+		},
+	}
+	for flag, list := range map[string]struct {
+		from []string
+		to   *[]string
+	}{
+		"tools": {f.tools, &s.Options.Tools}, "disallowed-tools": {f.disallowed, &s.Options.DisallowedTools},
+		"auto-approve-tools": {f.autoApprove, &s.Options.AutoApproveTools}, "setting-sources": {f.sources, &s.Options.SettingSources},
+	} {
+		if f.set(flag) {
+			*list.to = append([]string{}, list.from...)
+		}
+	}
+	if f.mcp != "" {
+		if s.Options.MCP, err = readJSON(f.mcp); err != nil {
+			return terret.Session{}, err
+		}
+	}
+	a.defaults(&s, interactive)
+	return e.Create(ctx, s)
+}
+
+// defaults fills in what neither flags nor config say.
+func (a *app) defaults(s *terret.Session, interactive bool) {
+	if s.Agent == "" {
+		s.Agent = a.cfg.Agent
+	}
+	if s.Agent == "" {
+		s.Agent = native.Name
+	}
+	if s.Model == "" {
+		s.Model = a.cfg.Model
+	}
+	if s.Model == "" && s.Agent == native.Name {
+		s.Model = native.New(native.Config{Getenv: a.getenv}).DefaultModel()
+		if s.Model == native.DemoModel {
+			a.note("no agent is installed and no key is set: using the built-in demo model (`terret agents doctor` says more)")
+		}
+	}
+	if s.Policy == "" {
+		s.Policy = terret.Policy(a.cfg.Policy)
+	}
+	if s.Policy == "" {
+		s.Policy = terret.PolicyDenyUnlessAllowed
+		if interactive {
+			s.Policy = terret.PolicyAsk
+		}
+	}
+	s.Options.Allow = append(s.Options.Allow, a.cfg.Rules.Allow...)
+	s.Options.Deny = append(s.Options.Deny, a.cfg.Rules.Deny...)
+}
+
+func readJSON(path string) (terret.JSON, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, terret.Invalid("mcp", "%w", err)
+	}
+	if !json.Valid(b) {
+		return nil, terret.Invalid("mcp", "%s is not JSON", path)
+	}
+	return b, nil
+}

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/terret-dev/terret"
+)
+
+func newPending(a *app) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "pending", Short: "List what waits for a decision, in all sessions", Args: exactArgs(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return runPending(cmd.Context(), a, asJSON) },
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func runPending(ctx context.Context, a *app, asJSON bool) error {
+	_, done, err := a.start(ctx, true)
+	if err != nil {
+		return err
+	}
+	defer done()
+	page, err := a.store.ListRequests(ctx, terret.RequestFilter{State: terret.RequestOpen, Limit: 1000})
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return a.printJSON(page)
+	}
+	if len(page.Items) == 0 {
+		a.note("nothing waits for a decision")
+	}
+	for _, r := range page.Items {
+		what, how := describeRequest(r)
+		fmt.Fprintf(a.out, "%s  session %s  %s\n  %s\n  %s\n", r.RequestID, r.Session[:13], ago(r.CreatedAt), what, how)
+	}
+	return nil
+}
+
+// describeRequest says in a line what a request is about, and how to answer it.
+func describeRequest(r terret.Request) (what, how string) {
+	decide := "terret decide " + r.RequestID
+	switch r.Gate {
+	case terret.GatePermission:
+		var p terret.PermissionRequest
+		if json.Unmarshal(r.Data, &p) == nil {
+			return cut(oneLine(p.Title+": "+detail(p)), 160), decide + " allow|deny"
+		}
+	case terret.GateQuestion:
+		var q terret.QuestionRequest
+		if json.Unmarshal(r.Data, &q) == nil {
+			var parts []string
+			for _, one := range q.Questions {
+				labels := make([]string, len(one.Options))
+				for i, o := range one.Options {
+					labels[i] = o.Label
+				}
+				parts = append(parts, oneLine(one.Text)+" ["+oneLine(strings.Join(labels, ", "))+"]")
+			}
+			return strings.Join(parts, "; "), decide + " answer ANSWER"
+		}
+	case terret.GatePlan:
+		var p terret.PlanRequest
+		if json.Unmarshal(r.Data, &p) == nil {
+			return "plan: " + cut(oneLine(p.Plan), 150), decide + " approve|revise"
+		}
+	}
+	return string(r.Gate), decide + " allow|deny"
+}
+
+// decideOptions are those of `terret decide`.
+type decideOptions struct {
+	request, behavior          string
+	answers                    []string
+	scope, reason, input, next string
+	rule                       string
+	interrupt                  bool
+}
+
+func newDecide(a *app) *cobra.Command {
+	var o decideOptions
+	cmd := &cobra.Command{
+		Use:   "decide REQUEST allow|deny|answer|reject|approve|revise [ANSWER]...",
+		Short: "Answer a request, in whichever process it waits",
+		Example: "  terret decide req_0190… allow --scope session\n" +
+			"  terret decide req_0190… deny --reason \"not in this folder\"\n" +
+			"  terret decide req_0190… answer blue",
+		Args: minArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.request, o.behavior, o.answers = args[0], args[1], args[2:]
+			return runDecide(cmd.Context(), a, o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.scope, "scope", "", "once, session or always")
+	f.StringVar(&o.rule, "rule", "", "rule to make with scope session or always (default: the first suggested)")
+	f.StringVar(&o.reason, "reason", "", "why; the agent is told")
+	f.StringVar(&o.input, "input", "", "JSON that replaces the tool's input")
+	f.StringVar(&o.next, "next-mode", "", "with approve: the permission mode to go on in")
+	f.BoolVar(&o.interrupt, "interrupt", false, "stop the turn as well")
+	return cmd
+}
+
+func runDecide(ctx context.Context, a *app, o decideOptions) error {
+	e, done, err := a.start(ctx, true)
+	if err != nil {
+		return err
+	}
+	defer done()
+	id, err := a.resolveRequest(ctx, o.request)
+	if err != nil {
+		return err
+	}
+	d := terret.Decision{
+		RequestID: id, Behavior: terret.Behavior(o.behavior), Scope: terret.Scope(o.scope), Reason: o.reason, Rule: o.rule,
+		NextMode: o.next, Interrupt: o.interrupt, Source: terret.ByUser, By: a.user(),
+	}
+	if o.input != "" {
+		d.UpdatedInput = terret.JSON(o.input)
+	}
+	if len(o.answers) > 0 {
+		if d.Answers, err = a.answers(ctx, id, o.answers); err != nil {
+			return err
+		}
+	}
+	return e.Decide(ctx, d)
+}
+
+// resolveRequest finds an open request by its id or a unique beginning of it.
+func (a *app) resolveRequest(ctx context.Context, id string) (string, error) {
+	if terret.ValidID(terret.PrefixRequest, id) {
+		return id, nil
+	}
+	page, err := a.store.ListRequests(ctx, terret.RequestFilter{State: terret.RequestOpen, Limit: 1000})
+	if err != nil {
+		return "", err
+	}
+	var found []string
+	for _, r := range page.Items {
+		if strings.HasPrefix(r.RequestID, id) || strings.HasPrefix(strings.TrimPrefix(r.RequestID, terret.PrefixRequest), id) {
+			found = append(found, r.RequestID)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", terret.Errorf(terret.KindNotFound, "there is no open request %q; `terret pending` lists them", id)
+	case 1:
+		return found[0], nil
+	}
+	return "", terret.Invalid("request", "several requests begin with %s; give more of the id", id)
+}
+
+// answers maps what was typed to the questions, in their order. An answer to a
+// single question may be several words or options.
+func (a *app) answers(ctx context.Context, id string, given []string) (map[string]terret.Choice, error) {
+	r, err := a.store.Request(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	var q terret.QuestionRequest
+	if r.Gate != terret.GateQuestion || json.Unmarshal(r.Data, &q) != nil || len(q.Questions) == 0 {
+		return nil, terret.Invalid("answer", "request %s is not a question", id)
+	}
+	out := map[string]terret.Choice{}
+	if len(q.Questions) == 1 {
+		one := q.Questions[0]
+		if one.Multi {
+			out[one.ID] = given
+		} else {
+			out[one.ID] = terret.Choice{strings.Join(given, " ")}
+		}
+		return out, nil
+	}
+	if len(given) != len(q.Questions) {
+		return nil, terret.Invalid("answer", "there are %d questions, so give %d answers, in quotes where they have spaces", len(q.Questions), len(q.Questions))
+	}
+	for i, one := range q.Questions {
+		out[one.ID] = terret.Choice{given[i]}
+	}
+	return out, nil
+}

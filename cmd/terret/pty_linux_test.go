@@ -1,0 +1,193 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// place is where a terminal test happens: a folder to work in, and a home.
+type place struct {
+	t       *testing.T
+	dir     string
+	environ []string
+}
+
+func newPlace(t *testing.T, extra ...string) *place {
+	t.Helper()
+	home, dir := t.TempDir(), filepath.Join(t.TempDir(), "work")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return &place{t: t, dir: dir, environ: append([]string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TERRET_HOME=" + filepath.Join(home, "terret"), "USER=ann",
+		"TERRET_MODEL=demo", "TERM=xterm-256color", "PWD=" + dir,
+	}, extra...)}
+}
+
+// file writes a file in the folder and returns its path.
+func (p *place) file(name, text string) string {
+	p.t.Helper()
+	path := filepath.Join(p.dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+		p.t.Fatal(err)
+	}
+	return path
+}
+
+// terret runs the program without a terminal, which must succeed, and returns its
+// standard output.
+func (p *place) terret(args ...string) string {
+	p.t.Helper()
+	cmd := exec.CommandContext(p.t.Context(), "terret", args...)
+	cmd.Dir, cmd.Env = p.dir, p.environ
+	out, err := cmd.Output()
+	if err != nil {
+		p.t.Fatalf("terret %q: %v", args, err)
+	}
+	return string(out)
+}
+
+// terminal is the program at work in a terminal.
+type terminal struct {
+	t    *testing.T
+	cmd  *exec.Cmd
+	ours *os.File
+
+	mu     sync.Mutex
+	seen   []byte
+	read   int // how much of it expect has passed
+	more   chan struct{}
+	output sync.WaitGroup
+}
+
+// start runs the program in a terminal. Standard output goes to the file if there is
+// one.
+func (p *place) start(stdout *os.File, args ...string) *terminal {
+	t := p.t
+	t.Helper()
+	ours, theirs, err := openTerminal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer theirs.Close()
+	cmd := exec.CommandContext(t.Context(), "terret", args...)
+	cmd.Dir, cmd.Env = p.dir, p.environ
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs, theirs, theirs
+	if stdout != nil {
+		cmd.Stdout = stdout
+	}
+	cmd.SysProcAttr = &unix.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	x := &terminal{t: t, cmd: cmd, ours: ours, more: make(chan struct{}, 1)}
+	x.output.Go(x.watch)
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // unless it has ended, as it should
+		_ = cmd.Wait()
+		_ = ours.Close()
+		x.output.Wait()
+	})
+	return x
+}
+
+func openTerminal() (ours, theirs *os.File, err error) {
+	ours, err = os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	n, err := unix.IoctlGetInt(int(ours.Fd()), unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(int(ours.Fd()), unix.TIOCSPTLCK, 0)
+	}
+	if err == nil {
+		theirs, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	}
+	return ours, theirs, errors.Join(err)
+}
+
+func (x *terminal) watch() {
+	buf := make([]byte, 4096)
+	for {
+		n, err := x.ours.Read(buf)
+		x.mu.Lock()
+		x.seen = append(x.seen, buf[:n]...)
+		x.mu.Unlock()
+		select {
+		case x.more <- struct{}{}:
+		default:
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// all is everything that the terminal has shown.
+func (x *terminal) all() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return string(x.seen)
+}
+
+// expect waits until the terminal shows the text, after what was expected before.
+func (x *terminal) expect(text string) {
+	x.t.Helper()
+	timeout := time.NewTimer(patience)
+	defer timeout.Stop()
+	for {
+		x.mu.Lock()
+		i := bytes.Index(x.seen[x.read:], []byte(text))
+		if i >= 0 {
+			x.read += i + len(text)
+		}
+		x.mu.Unlock()
+		if i >= 0 {
+			return
+		}
+		select {
+		case <-x.more:
+		case <-timeout.C:
+			x.t.Fatalf("the terminal does not show %q:\n%s", text, x.all())
+		}
+	}
+}
+
+// send types text.
+func (x *terminal) send(text string) {
+	x.t.Helper()
+	if _, err := x.ours.WriteString(text); err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+// end waits for the program, which must end with that code, and returns all that the
+// terminal has shown.
+func (x *terminal) end(code int) string {
+	x.t.Helper()
+	done := make(chan error, 1)
+	go func() { done <- x.cmd.Wait() }()
+	select {
+	case err := <-done:
+		if _, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok {
+			x.t.Fatal(err)
+		}
+	case <-time.After(patience):
+		x.t.Fatalf("it does not end:\n%s", x.all())
+	}
+	x.output.Wait() // the other side is closed now
+	if got := x.cmd.ProcessState.ExitCode(); got != code {
+		x.t.Errorf("exit code %d, want %d:\n%s", got, code, x.all())
+	}
+	return strings.ReplaceAll(x.all(), "\r\n", "\n")
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/terret-dev/terret"
+)
+
+// run runs one command line and returns the exit code.
+func run(ctx context.Context, a *app, args []string) int {
+	root := newRoot(a)
+	root.SetArgs(args)
+	root.SetIn(a.in)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	err := root.ExecuteContext(ctx)
+	if closeErr := a.close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = a.out.lost()
+	}
+	return a.exitCode(err)
+}
+
+func newRoot(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "terret",
+		Short: "One harness for every coding agent",
+		Long: "Terret drives coding agents behind one set of events and decisions,\n" +
+			"and keeps every session in a log that nothing can lose.\n\n" +
+			"Exit codes: 0 well, 1 internal, 2 bad input, 3 not found, busy or unsupported,\n" +
+			"4 not allowed, 5 agent missing or not signed in, 6 the agent or its model failed,\n" +
+			"7 limit of turns or money, 124 time over, 130 interrupted, 137 killed.",
+		Version:       version(),
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		// Without a command there is nothing to do but to say what there is.
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return terret.Invalid("command", "there is no command %q; `terret help` lists them", args[0])
+			}
+			return cmd.Help()
+		},
+		Args: cobra.ArbitraryArgs,
+	}
+	root.PersistentFlags().StringVar(&a.data, "data", "", "folder of the database (default $TERRET_HOME, or the platform's data folder)")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return terret.Errorf(terret.KindInvalidRequest, "%w; see `%s --help`", err, cmd.CommandPath())
+	})
+	root.AddCommand(
+		newRun(a), newChat(a), newSessions(a), newEvents(a), newPending(a), newDecide(a),
+		newRules(a), newAgents(a), newModels(a), newSim(a), newDB(a), newVersion(a),
+	)
+	root.InitDefaultHelpCmd()
+	return root
+}
+
+// exactArgs is cobra's, with an error that says what is wrong.
+func exactArgs(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) == len(names):
+			return nil
+		case len(names) == 0 && cmd.HasSubCommands():
+			return terret.Invalid("command", "there is no command %q; `%s --help` lists them", args[0], cmd.CommandPath())
+		}
+		return wrongArgs(cmd)
+	}
+}
+
+func maxArgs(n int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > n {
+			return wrongArgs(cmd)
+		}
+		return nil
+	}
+}
+
+func minArgs(n int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < n {
+			return wrongArgs(cmd)
+		}
+		return nil
+	}
+}
+
+func wrongArgs(cmd *cobra.Command) error {
+	return terret.Invalid("arguments", "the usage is `%s`; see `%s --help`", cmd.UseLine(), cmd.CommandPath())
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/policy"
+)
+
+func newRules(a *app) *cobra.Command {
+	cmd := &cobra.Command{Use: "rules", Short: "List, add, remove and try rules", Args: exactArgs(), RunE: func(cmd *cobra.Command, _ []string) error {
+		return runRulesLs(cmd.Context(), a, false)
+	}}
+	var asJSON bool
+	ls := &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List rules", Args: exactArgs(), RunE: func(cmd *cobra.Command, _ []string) error {
+		return runRulesLs(cmd.Context(), a, asJSON)
+	}}
+	ls.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	rm := &cobra.Command{Use: "rm RULE", Short: "Remove a rule, by its id or pattern", Args: exactArgs("RULE"), RunE: func(cmd *cobra.Command, args []string) error {
+		return runRulesRm(cmd.Context(), a, args[0])
+	}}
+	cmd.AddCommand(ls, newRulesAdd(a), rm, newRulesTest(a))
+	return cmd
+}
+
+func runRulesLs(ctx context.Context, a *app, asJSON bool) error {
+	if err := a.open(ctx); err != nil {
+		return err
+	}
+	rules, err := a.store.ListRules(ctx, "")
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return a.printJSON(terret.Page[terret.Rule]{Items: rules})
+	}
+	if len(rules) == 0 {
+		a.note("no rules yet; `terret rules add allow 'Bash(git status *)'` makes one")
+		return nil
+	}
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "ID\tEFFECT\tRULE\tHITS\tMADE BY\tMADE")
+	for _, r := range rules {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", r.ID, r.Effect, printable(r.Pattern), r.Hits, printable(r.MadeBy), ago(r.MadeAt))
+	}
+	return w.Flush()
+}
+
+func newRulesAdd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "add allow|deny PATTERN", Short: "Add a rule that holds always", Args: exactArgs("EFFECT", "PATTERN"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, err := policy.Parse(args[1]); err != nil {
+				return err
+			}
+			ctx := cmd.Context()
+			if err := a.open(ctx); err != nil {
+				return err
+			}
+			r := terret.Rule{ID: terret.NewID(terret.PrefixRule), Effect: terret.Effect(args[0]), Pattern: args[1], Scope: terret.ScopeAlways, MadeBy: a.user()}
+			if err := a.store.PutRule(ctx, r); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintln(a.out, r.ID)
+			return err
+		},
+	}
+}
+
+func runRulesRm(ctx context.Context, a *app, which string) error {
+	if err := a.open(ctx); err != nil {
+		return err
+	}
+	rules, err := a.store.ListRules(ctx, "")
+	if err != nil {
+		return err
+	}
+	for _, r := range rules {
+		if r.ID == which || r.Pattern == which {
+			return a.store.DeleteRule(ctx, r.ID)
+		}
+	}
+	return terret.Errorf(terret.KindNotFound, "there is no rule %q; `terret rules ls` lists them", which)
+}
+
+func newRulesTest(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "test allow|deny PATTERN", Short: "Show which past requests a rule would have decided", Args: exactArgs("EFFECT", "PATTERN"),
+		RunE: func(cmd *cobra.Command, args []string) error { return runRulesTest(cmd.Context(), a, args[0], args[1]) },
+	}
+}
+
+func runRulesTest(ctx context.Context, a *app, effect, pattern string) error {
+	if _, err := policy.Parse(pattern); err != nil {
+		return err
+	}
+	if effect != string(terret.EffectAllow) && effect != string(terret.EffectDeny) {
+		return terret.Invalid("effect", "%q is not what a rule can do; use allow or deny", effect)
+	}
+	if err := a.open(ctx); err != nil {
+		return err
+	}
+	rule := terret.Rule{Effect: terret.Effect(effect), Pattern: pattern}
+	folders := map[string]string{}
+	matched, total := 0, 0
+	for cursor := ""; ; {
+		page, err := a.store.ListRequests(ctx, terret.RequestFilter{Limit: 500, Cursor: cursor})
+		if err != nil {
+			return err
+		}
+		for _, r := range page.Items {
+			var p terret.PermissionRequest
+			if r.Gate != terret.GatePermission || json.Unmarshal(r.Data, &p) != nil {
+				continue
+			}
+			total++
+			dir, ok := folders[r.Session]
+			if !ok {
+				s, err := a.store.Session(ctx, r.Session)
+				if err != nil {
+					return err
+				}
+				dir = s.Cwd
+				folders[r.Session] = dir
+			}
+			v := policy.Judge(policy.Subject{Tool: p.Tool, Class: p.Class, Input: []byte(p.Input), Cwd: dir}, []terret.Rule{rule}, terret.PolicyRules)
+			if v.Rule == nil || v.Behavior == terret.BehaviorAsk {
+				continue
+			}
+			matched++
+			was := "open"
+			if r.Decision != nil {
+				was = string(r.Decision.Behavior)
+			}
+			fmt.Fprintf(a.out, "%s  was %s  %s\n", v.Behavior, was, cut(oneLine(p.Tool+" "+inputSummary(p.Input)), 120))
+		}
+		if cursor = page.Next; cursor == "" {
+			break
+		}
+	}
+	a.note("%d of %d past requests", matched, total)
+	return nil
+}

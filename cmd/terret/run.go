@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/terret-dev/terret"
+)
+
+// runOptions are those of `terret run`.
+type runOptions struct {
+	sessionFlags
+	json        bool
+	lastMessage string
+	prompt      string
+}
+
+func newRun(a *app) *cobra.Command {
+	var o runOptions
+	cmd := &cobra.Command{
+		Use:   "run [flags] [PROMPT]",
+		Short: "Run one turn, then exit",
+		Long:  "Run one turn, then exit. The prompt is the argument, or standard input.\nText goes to standard output as it comes, activity to standard error.",
+		Example: "  terret run \"list files\"\n" +
+			"  terret run --policy auto-approve \"create hello.txt containing hi, then run: cat hello.txt\"\n" +
+			"  git diff | terret run --json",
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.prompt = strings.Join(args, " ")
+			return runRun(cmd.Context(), a, o)
+		},
+	}
+	o.add(cmd)
+	cmd.Flags().BoolVar(&o.json, "json", false, "print events as JSON, one a line")
+	cmd.Flags().StringVar(&o.lastMessage, "output-last-message", "", "write the agent's last message to this file")
+	return cmd
+}
+
+// maxPrompt bounds what is read from standard input.
+const maxPrompt = 32 << 20
+
+// readPrompt takes the prompt from standard input, if it is not an argument. With
+// both, the input comes behind the argument.
+func readPrompt(a *app, arg string) (string, error) {
+	text := arg
+	if !isTerminal(a.in) && !isDevNull(a.in) {
+		if arg != "" { // somebody may have left a pipe open without meaning to
+			note := time.AfterFunc(time.Second, func() { a.note("reading standard input as well, until it ends; </dev/null keeps it out") })
+			defer note.Stop()
+		}
+		b, err := io.ReadAll(io.LimitReader(a.in, maxPrompt+1))
+		if err != nil {
+			return "", terret.Invalid("prompt", "cannot read standard input: %w", err)
+		}
+		if len(b) > maxPrompt {
+			return "", terret.Invalid("prompt", "it is larger than %d MB", maxPrompt>>20)
+		}
+		if in := strings.TrimRight(string(b), "\n"); in != "" {
+			if text != "" {
+				text += "\n\n"
+			}
+			text += in
+		}
+	}
+	if strings.TrimSpace(text) == "" {
+		return "", terret.Invalid("prompt", "it is empty; say what the agent is to do, as an argument or on standard input")
+	}
+	return strings.ToValidUTF8(text, "\uFFFD"), nil
+}
+
+func isDevNull(r io.Reader) bool {
+	f, ok := r.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err != nil || info.Mode()&os.ModeCharDevice != 0
+}
+
+func runRun(ctx context.Context, a *app, o runOptions) error {
+	text, err := readPrompt(a, o.prompt)
+	if err != nil {
+		return err
+	}
+	interactive := a.interactive() && !o.json
+	// A person elsewhere may answer, but only if somebody asked for that.
+	unattended := !interactive && o.policy != string(terret.PolicyAsk)
+	e, closeEngine, err := a.start(ctx, unattended)
+	if err != nil {
+		return err
+	}
+	defer closeEngine()
+	s, err := o.session(ctx, a, e, interactive)
+	if err != nil {
+		return err
+	}
+	c := &conversation{app: a, engine: e, session: s, after: s.LastSeq, json: o.json, raw: o.raw, timeout: o.timeout}
+	c.render = newRenderer(&screen{words: a.out, talk: a.err, colour: a.colour(a.err) && !o.json})
+	if interactive {
+		c.asker = &asker{screen: c.render.screen, keys: newKeyboard(a.in), by: a.user()}
+	}
+	done, err := c.turn(ctx, terret.Prompt{Blocks: []terret.Block{terret.Text(text)}})
+	c.render.screen.idle()
+	if o.lastMessage != "" {
+		if wErr := os.WriteFile(o.lastMessage, []byte(done.Text), 0o644); wErr != nil {
+			err = errors.Join(err, terret.Invalid("output-last-message", "%w", wErr))
+		}
+	}
+	if !o.json {
+		a.footer(done, s, err)
+	}
+	return err
+}
+
+// footer tells what the turn cost, and how to go on.
+func (a *app) footer(d terret.TurnComplete, s terret.Session, err error) {
+	parts := []string{"session " + s.ID[:13]}
+	if n := d.Usage.Input + d.Usage.Output + d.Usage.CacheRead + d.Usage.CacheWrite; n > 0 {
+		parts = append(parts, fmt.Sprintf("%d tokens", n))
+	}
+	if d.CostUSD > 0 {
+		parts = append(parts, fmt.Sprintf("$%.4f", d.CostUSD.Dollars()))
+	}
+	if len(d.Denials) > 0 {
+		parts = append(parts, fmt.Sprintf("%d denied", len(d.Denials)))
+	}
+	if err == nil {
+		parts = append(parts, elapsedMS(d.DurationMS))
+	}
+	a.note("%s", strings.Join(parts, " · "))
+	for _, x := range d.Denials {
+		a.note("  denied: %s %s: %s", printable(x.Tool), cut(oneLine(inputSummary(x.Input)), 60), oneLine(x.Reason))
+	}
+}
+
+func elapsedMS(ms int64) string {
+	if ms < 1000 {
+		return fmt.Sprintf("%dms", ms)
+	}
+	return fmt.Sprintf("%.1fs", float64(ms)/1000)
+}

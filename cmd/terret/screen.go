@@ -1,0 +1,204 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// screen writes a conversation to a terminal or a pipe: words to one stream,
+// activity to the other. It is safe for concurrent use.
+type screen struct {
+	words, talk io.Writer
+	colour      bool // talk takes colours and movements
+
+	mu      sync.Mutex
+	midLine bool // words are in the middle of a line
+	status  string
+	since   time.Time
+	frame   int
+	drawn   bool
+	stop    chan struct{}
+	ticker  sync.WaitGroup
+}
+
+const (
+	dim   = "\x1b[2m"
+	bold  = "\x1b[1m"
+	red   = "\x1b[31m"
+	green = "\x1b[32m"
+	amber = "\x1b[33m"
+	cyan  = "\x1b[36m"
+	reset = "\x1b[0m"
+)
+
+// paint colours text that is ours.
+func (s *screen) paint(colour, text string) string {
+	if !s.colour {
+		return text
+	}
+	return colour + text + reset
+}
+
+// say writes words of the agent as they come.
+func (s *screen) say(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clear()
+	text = printable(text)
+	io.WriteString(s.words, text)
+	if text != "" {
+		s.midLine = !strings.HasSuffix(text, "\n")
+	}
+}
+
+// endWords ends the line that words are in the middle of.
+func (s *screen) endWords() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.breakLine()
+}
+
+func (s *screen) breakLine() {
+	if s.midLine {
+		s.clear()
+		io.WriteString(s.words, "\n")
+		s.midLine = false
+	}
+}
+
+// line writes a line of activity.
+func (s *screen) line(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clear()
+	s.breakLine()
+	fmt.Fprintf(s.talk, format+"\n", args...)
+}
+
+// prompt writes a question without ending the line.
+func (s *screen) prompt(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clear()
+	s.breakLine()
+	io.WriteString(s.talk, text)
+}
+
+// busy shows what is going on, with the time it takes, until idle.
+func (s *screen) busy(status string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.status, s.since = status, time.Now()
+	if !s.colour || s.stop != nil {
+		return
+	}
+	s.stop = make(chan struct{})
+	stop := s.stop
+	s.ticker.Go(func() {
+		t := time.NewTicker(100 * time.Millisecond)
+		defer t.Stop()
+		for {
+			select {
+			case <-t.C:
+				s.draw()
+			case <-stop:
+				return
+			}
+		}
+	})
+}
+
+// idle takes the status away and waits for its ticker.
+func (s *screen) idle() {
+	s.mu.Lock()
+	s.clear()
+	s.status = ""
+	stop := s.stop
+	s.stop = nil
+	s.mu.Unlock()
+	if stop != nil {
+		close(stop)
+		s.ticker.Wait()
+	}
+}
+
+var frames = []string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"}
+
+func (s *screen) draw() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.status == "" || s.midLine {
+		return
+	}
+	s.frame++
+	fmt.Fprintf(s.talk, "\r\x1b[K%s%s %s %s%s", dim, frames[s.frame%len(frames)], cut(oneLine(s.status), 60), elapsed(time.Since(s.since)), reset)
+	s.drawn = true
+}
+
+// clear takes the status line away; s.mu must be held.
+func (s *screen) clear() {
+	if s.drawn {
+		io.WriteString(s.talk, "\r\x1b[K")
+		s.drawn = false
+	}
+}
+
+func elapsed(d time.Duration) string {
+	if d < time.Minute {
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	}
+	return d.Round(time.Second).String()
+}
+
+// printable makes text of an agent safe to show: control characters that could
+// move the cursor, recolour or retitle the terminal are shown as what they are.
+func printable(text string) string {
+	if strings.IndexFunc(text, unsafeRune) < 0 && utf8.ValidString(text) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		switch {
+		case !unsafeRune(r):
+			b.WriteRune(r)
+		case r < 0x20:
+			b.WriteRune('␀' + r)
+		case r == 0x7f:
+			b.WriteRune('␡')
+		default:
+			b.WriteRune(utf8.RuneError)
+		}
+	}
+	return b.String()
+}
+
+// unsafeRune reports control characters, and those that change the direction of
+// text and so hide what a command does.
+func unsafeRune(r rune) bool {
+	return r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r))
+}
+
+// oneLine puts text on one line.
+func oneLine(text string) string { return strings.Join(strings.Fields(printable(text)), " ") }
+
+// cut shortens text to n characters.
+func cut(text string, n int) string {
+	if utf8.RuneCountInString(text) <= n {
+		return text
+	}
+	return strings.TrimSpace(string([]rune(text)[:n-1])) + "…"
+}
+
+// note tells something about what terret itself does.
+func (a *app) note(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if a.colour(a.err) {
+		text = dim + text + reset
+	}
+	fmt.Fprintln(a.err, text)
+}

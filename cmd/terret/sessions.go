@@ -1,0 +1,284 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/engine"
+)
+
+func newSessions(a *app) *cobra.Command {
+	cmd := &cobra.Command{Use: "sessions", Aliases: []string{"session"}, Short: "List, show and change sessions", Args: exactArgs(), RunE: func(cmd *cobra.Command, _ []string) error {
+		return runSessionsLs(cmd.Context(), a, listOptions{})
+	}}
+	cmd.AddCommand(newSessionsLs(a), newSessionsShow(a), newSessionsRename(a), newSessionsRm(a),
+		newRewind(a, "undo"), newRewind(a, "redo"), newSessionsFork(a), newSessionsExport(a))
+	return cmd
+}
+
+type listOptions struct {
+	json                     bool
+	agent, cwd, state, query string
+	limit                    int
+}
+
+func newSessionsLs(a *app) *cobra.Command {
+	var o listOptions
+	cmd := &cobra.Command{
+		Use: "ls", Aliases: []string{"list"}, Short: "List sessions, the last used first", Args: exactArgs(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return runSessionsLs(cmd.Context(), a, o) },
+	}
+	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
+	cmd.Flags().StringVar(&o.agent, "agent", "", "only of this agent")
+	cmd.Flags().StringVar(&o.cwd, "cwd", "", "only in this folder")
+	cmd.Flags().StringVar(&o.state, "state", "", "only in this state")
+	cmd.Flags().StringVarP(&o.query, "query", "q", "", "only with these words in title, folder, model or agent")
+	cmd.Flags().IntVar(&o.limit, "limit", 50, "how many at most")
+	return cmd
+}
+
+func runSessionsLs(ctx context.Context, a *app, o listOptions) error {
+	_, done, err := a.start(ctx, true)
+	if err != nil {
+		return err
+	}
+	defer done()
+	f := terret.SessionFilter{Agent: o.agent, Cwd: o.cwd, Query: o.query, Limit: o.limit}
+	if o.state != "" {
+		f.States = []terret.SessionState{terret.SessionState(o.state)}
+	}
+	page, err := a.store.ListSessions(ctx, f)
+	if err != nil {
+		return err
+	}
+	if o.json {
+		return a.printJSON(page)
+	}
+	if len(page.Items) == 0 && (o.agent != "" || o.cwd != "" || o.state != "" || o.query != "") {
+		a.note("no session is like that")
+		return nil
+	}
+	if len(page.Items) == 0 {
+		a.note("no sessions yet; `terret run` or `terret chat` makes one")
+		return nil
+	}
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "ID\tSTATE\tAGENT\tUSED\tCOST\tTITLE")
+	for _, s := range page.Items {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", s.ID[:13], state(s), s.Agent, ago(s.UpdatedAt), dollars(s.CostUSD), cut(oneLine(nonEmpty(s.Title, "(no title)")), 60))
+	}
+	return w.Flush()
+}
+
+func state(s terret.Session) string {
+	if s.OpenRequests > 0 {
+		return "needs you"
+	}
+	return string(s.State)
+}
+
+func dollars(c terret.Cost) string {
+	if c == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("$%.4f", c.Dollars())
+}
+
+func ago(t terret.Time) string {
+	d := time.Since(t.Time)
+	switch {
+	case d < time.Minute:
+		return "now"
+	case d < time.Hour:
+		return fmt.Sprintf("%dm ago", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh ago", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd ago", int(d.Hours()/24))
+}
+
+func (a *app) printJSON(v any) error {
+	enc := json.NewEncoder(a.out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// withSession runs fn on the session that an argument names, with an engine.
+func withSession(a *app, arg string, fn func(ctx context.Context, e *engine.Engine, s terret.Session) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		e, done, err := a.start(ctx, true)
+		if err != nil {
+			return err
+		}
+		defer done()
+		var s terret.Session
+		if arg == "" {
+			dir, err := os.Getwd()
+			if err != nil {
+				return err
+			}
+			s, err = a.latest(ctx, dir)
+			if err != nil {
+				return err
+			}
+		} else if s, err = a.resolve(ctx, arg); err != nil {
+			return err
+		}
+		return fn(ctx, e, s)
+	}
+}
+
+func newSessionsShow(a *app) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "show [SESSION]", Short: "Show a session and its turns", Args: maxArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withSession(a, first(args), func(ctx context.Context, _ *engine.Engine, s terret.Session) error {
+				return a.showSession(ctx, s, asJSON)
+			})(cmd.Context())
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func first(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[0]
+}
+
+func (a *app) showSession(ctx context.Context, s terret.Session, asJSON bool) error {
+	turns, err := a.store.Turns(ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return a.printJSON(struct {
+			terret.Session
+			Turns []terret.Turn `json:"turns"`
+		}{s, turns})
+	}
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	for _, line := range [][2]string{
+		{"session", s.ID},
+		{"title", oneLine(s.Title)},
+		{"state", state(s)},
+		{"agent", strings.TrimSpace(s.Agent + " " + s.Model)},
+		{"folder", printable(s.Cwd)},
+		{"policy", string(s.Policy)},
+		{"events", fmt.Sprint(s.LastSeq)},
+		{"tokens", fmt.Sprintf("%d in, %d out", s.Usage.Input+s.Usage.CacheRead+s.Usage.CacheWrite, s.Usage.Output)},
+		{"cost", dollars(s.CostUSD)},
+		{"created", s.CreatedAt.Local().Format(time.DateTime)},
+	} {
+		fmt.Fprintf(w, "%s\t%s\n", line[0], line[1])
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for i, t := range turns {
+		fmt.Fprintf(a.out, "\nturn %d  %s", i+1, t.State)
+		if t.Undone {
+			fmt.Fprint(a.out, ", undone")
+		}
+		fmt.Fprintf(a.out, "  %s\n  › %s\n", t.StartedAt.Local().Format(time.TimeOnly), cut(oneLine(terret.TextOf(t.Prompt)), 100))
+		if t.Error != nil {
+			fmt.Fprintf(a.out, "  %s: %s\n", t.Error.Kind, oneLine(t.Error.Message))
+		}
+	}
+	return nil
+}
+
+func newSessionsRename(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "rename SESSION TITLE", Short: "Give a session another title", Args: exactArgs("SESSION", "TITLE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withSession(a, args[0], func(ctx context.Context, e *engine.Engine, s terret.Session) error {
+				return e.Update(ctx, s.ID, terret.SessionUpdated{Title: &args[1]}, a.user())
+			})(cmd.Context())
+		},
+	}
+}
+
+func newSessionsRm(a *app) *cobra.Command {
+	var force bool
+	cmd := &cobra.Command{
+		Use: "rm SESSION", Short: "Delete a session and its log", Args: exactArgs("SESSION"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withSession(a, args[0], func(ctx context.Context, e *engine.Engine, s terret.Session) error {
+				return e.Delete(ctx, s.ID, force)
+			})(cmd.Context())
+		},
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "also while a turn runs, which is killed")
+	return cmd
+}
+
+func newRewind(a *app, direction string) *cobra.Command {
+	var force bool
+	cmd := &cobra.Command{
+		Use: direction + " [SESSION]", Args: maxArgs(1),
+		Short: map[string]string{"undo": "Take back what the last turn changed", "redo": "Bring back what undo took"}[direction],
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withSession(a, first(args), func(ctx context.Context, e *engine.Engine, s terret.Session) error {
+				how, what := e.Undo, "undone"
+				if direction == "redo" {
+					how, what = e.Redo, "brought back"
+				}
+				r, err := how(ctx, s.ID, a.user(), force)
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintln(a.out, rewoundText(r, what))
+				return err
+			})(cmd.Context())
+		},
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "overwrite files that were changed since")
+	return cmd
+}
+
+func newSessionsFork(a *app) *cobra.Command {
+	var at string
+	cmd := &cobra.Command{
+		Use: "fork SESSION", Short: "Make a session that begins as a copy of another", Args: exactArgs("SESSION"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withSession(a, args[0], func(ctx context.Context, e *engine.Engine, s terret.Session) error {
+				n, err := e.Fork(ctx, s.ID, at)
+				if err == nil {
+					_, err = fmt.Fprintln(a.out, n.ID)
+				}
+				return err
+			})(cmd.Context())
+		},
+	}
+	cmd.Flags().StringVar(&at, "at", "", "up to and including this message")
+	return cmd
+}
+
+func newSessionsExport(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "export SESSION", Short: "Print a session and its events as JSON, one a line", Args: exactArgs("SESSION"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withSession(a, args[0], func(ctx context.Context, e *engine.Engine, s terret.Session) error {
+				line, err := json.Marshal(s)
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(a.out, "{\"session\":%s}\n", line)
+				return a.printEvents(ctx, e, engine.EventQuery{Session: s.ID, Raw: true})
+			})(cmd.Context())
+		},
+	}
+}

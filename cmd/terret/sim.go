@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/sim"
+)
+
+type simOptions struct {
+	listen, scenario, record string
+	vars                     []string
+}
+
+func newSim(a *app) *cobra.Command {
+	var o simOptions
+	cmd := &cobra.Command{
+		Use: "sim [flags] SCENARIO", Short: "Serve a scripted model on this machine", Args: exactArgs("SCENARIO"),
+		Long: "Serve a scripted model on this machine, in the Anthropic Messages dialect.\n" +
+			"It prints its address; point an agent at it with ANTHROPIC_BASE_URL.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.scenario = args[0]
+			return runSim(cmd.Context(), a, o)
+		},
+	}
+	cmd.Flags().StringVar(&o.listen, "listen", "127.0.0.1:0", "loopback address")
+	cmd.Flags().StringVar(&o.record, "record", "", "file to append requests to, as JSON, one a line")
+	cmd.Flags().StringArrayVar(&o.vars, "var", nil, "NAME=VALUE for {{NAME}} in the scenario (repeatable)")
+	return cmd
+}
+
+func runSim(ctx context.Context, a *app, o simOptions) error {
+	scenario, err := sim.Load(o.scenario)
+	if err != nil {
+		return terret.Errorf(terret.KindInvalidRequest, "%w", err)
+	}
+	opts := sim.Options{Vars: map[string]string{}}
+	for _, v := range o.vars {
+		name, value, ok := strings.Cut(v, "=")
+		if !ok {
+			return terret.Invalid("var", "%q is not NAME=VALUE", v)
+		}
+		opts.Vars[name] = value
+	}
+	if o.record != "" {
+		f, err := os.OpenFile(o.record, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return terret.Invalid("record", "%w", err)
+		}
+		defer f.Close()
+		opts.Record = sim.RecordTo(f)
+	}
+	srv, err := sim.NewServer(scenario, opts)
+	if err != nil {
+		return terret.Errorf(terret.KindInvalidRequest, "%w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer interrupts(cancel, cancel)()
+	running, err := srv.Start(ctx, o.listen)
+	if err != nil {
+		return terret.Errorf(terret.KindInvalidRequest, "%w", err)
+	}
+	fmt.Fprintf(a.out, "listening on %s\n", running.URL())
+	<-running.Done()
+	for _, u := range srv.Player().Unmatched() {
+		a.note("no step answered: %s", oneLine(u))
+	}
+	return running.Close()
+}

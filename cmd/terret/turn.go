@@ -1,0 +1,214 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/engine"
+)
+
+// conversation runs turns of one session and shows them.
+type conversation struct {
+	app     *app
+	engine  *engine.Engine
+	session terret.Session
+	after   int64 // last event shown
+
+	json    bool // canonical events instead of a picture
+	raw     bool
+	render  *renderer
+	asker   *asker // nil: nobody to ask here
+	timeout time.Duration
+}
+
+// turn sends a prompt and shows the turn to its end. What went wrong in the turn is
+// the error.
+func (c *conversation) turn(ctx context.Context, p terret.Prompt) (terret.TurnComplete, error) {
+	// The turn outlives Ctrl-C: it ends in order, and that is shown.
+	life, abort := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer abort(nil)
+	ctx, unsent := context.WithCancelCause(ctx)
+	defer unsent(nil)
+	var twice, late atomic.Bool
+	stop := interrupts(
+		func() {
+			c.render.screen.line("stopping the turn; Ctrl-C again kills it")
+			unsent(terret.ErrInterrupted)
+			c.stop(life, c.engine.Interrupt)
+		},
+		func() { twice.Store(true); c.stop(life, c.engine.Kill); abort(errSecondInterrupt) },
+	)
+	defer stop()
+	t, err := c.engine.Prompt(ctx, engine.PromptRequest{Session: c.session.ID, Prompt: p, By: c.app.user(), When: engine.WhenReject})
+	if err != nil {
+		return terret.TurnComplete{}, err
+	}
+	if c.timeout > 0 {
+		timer := time.AfterFunc(c.timeout, func() { late.Store(true); c.stop(life, c.engine.Interrupt) })
+		defer timer.Stop()
+	}
+	done, err := c.follow(life, t.ID)
+	switch {
+	case twice.Load():
+		err = errSecondInterrupt
+	case late.Load() && errors.Is(err, terret.ErrInterrupted):
+		err = terret.Errorf(terret.KindTimeout, "the turn took longer than %s and was stopped", c.timeout)
+	}
+	return done, err
+}
+
+var errSecondInterrupt = terret.Errorf(terret.KindInterrupted, "the turn was stopped at once")
+
+func (c *conversation) stop(ctx context.Context, how func(context.Context, string, string) error) {
+	if err := how(ctx, c.session.ID, c.app.user()); err != nil && !errors.Is(err, terret.ErrConflict) {
+		c.render.screen.line("cannot stop the turn: %v", err)
+	}
+}
+
+// follow shows events until the turn ends.
+func (c *conversation) follow(ctx context.Context, turn string) (terret.TurnComplete, error) {
+	desk := newDesk(ctx, c)
+	defer desk.close()
+	for entry, err := range c.engine.Events(ctx, engine.EventQuery{Session: c.session.ID, After: c.after, Follow: true, Raw: c.raw}) {
+		if err != nil {
+			return terret.TurnComplete{}, err
+		}
+		c.after = entry.Seq
+		ev, err := entry.Decode()
+		if err != nil {
+			return terret.TurnComplete{}, err
+		}
+		if c.json {
+			_, _ = c.app.out.Write(append(entry.AppendJSON(nil), '\n')) // it remembers
+		} else {
+			c.render.show(ev)
+		}
+		if err := c.app.out.lost(); err != nil {
+			return terret.TurnComplete{}, err
+		}
+		desk.note(ev)
+		if ev.Turn != turn {
+			continue
+		}
+		switch d := ev.Data.(type) {
+		case terret.TurnComplete:
+			return d, nil
+		case terret.TurnError:
+			return terret.TurnComplete{Text: d.Text, Usage: d.Usage, CostUSD: d.CostUSD, DurationMS: d.DurationMS}, &d.Error
+		}
+	}
+	return terret.TurnComplete{}, terret.Errorf(terret.KindInternal, "the stream of events ended before the turn did")
+}
+
+// desk asks the person at the terminal, one request at a time, beside the stream
+// of events: what is decided elsewhere is no longer asked.
+type desk struct {
+	c       *conversation
+	waiting []terret.Event
+	asking  string      // request id
+	given   atomic.Bool // the person has answered it
+	cancel  context.CancelFunc
+	done    chan struct{}
+	ctx     context.Context
+}
+
+func newDesk(ctx context.Context, c *conversation) *desk { return &desk{c: c, ctx: ctx} }
+
+// note takes in requests and decisions. It is called by one goroutine.
+func (d *desk) note(ev terret.Event) {
+	if d.c.asker == nil {
+		return
+	}
+	if ev.Expects != nil {
+		switch ev.Expects.Gate {
+		case terret.GatePermission, terret.GateQuestion, terret.GatePlan:
+			if d.open(ev.Expects.RequestID) {
+				d.waiting = append(d.waiting, ev)
+			}
+		}
+	}
+	if by := decision(ev); by != nil {
+		if by.RequestID == d.asking {
+			d.withdraw(by)
+		}
+		d.waiting = slices.DeleteFunc(d.waiting, func(w terret.Event) bool { return w.Expects.RequestID == by.RequestID })
+	}
+	if d.asking == "" && len(d.waiting) > 0 {
+		d.ask(d.waiting[0])
+		d.waiting = d.waiting[1:]
+	}
+}
+
+// open reports whether a request waits for somebody. What a rule or the policy has
+// decided comes with its decision, and nobody is to be asked.
+func (d *desk) open(id string) bool {
+	r, err := d.c.app.store.Request(d.ctx, id)
+	return err == nil && r.State == terret.RequestOpen
+}
+
+// decision is the decision that an event is, or nil.
+func decision(ev terret.Event) *terret.Decision {
+	switch x := ev.Data.(type) {
+	case terret.PermissionDecision:
+		return &x.Decision
+	case terret.QuestionDecision:
+		return &x.Decision
+	case terret.PlanDecision:
+		return &x.Decision
+	}
+	return nil
+}
+
+func (d *desk) ask(ev terret.Event) {
+	ctx, cancel := context.WithCancel(d.ctx)
+	d.asking, d.cancel, d.done = ev.Expects.RequestID, cancel, make(chan struct{})
+	d.given.Store(false)
+	done := d.done
+	go func() {
+		defer close(done)
+		for d.askOnce(ctx, ev) {
+		}
+	}()
+}
+
+// askOnce asks, and reports whether to ask again because the answer was none.
+func (d *desk) askOnce(ctx context.Context, ev terret.Event) (again bool) {
+	answer, err := d.c.asker.ask(ctx, ev)
+	switch {
+	case errors.Is(err, errNoInput):
+		answer = d.c.asker.refuse(ev)
+	case err != nil:
+		return false // decided elsewhere
+	}
+	d.given.Store(true)
+	err = d.c.engine.Decide(d.ctx, answer)
+	if err != nil && !errors.Is(err, terret.ErrAlreadyDecided) {
+		d.c.render.screen.line("  %v", err)
+	}
+	return errors.Is(err, terret.ErrInvalid) && ctx.Err() == nil
+}
+
+// withdraw ends the question that is being asked and waits for it. If somebody else
+// has decided, that is said.
+func (d *desk) withdraw(by *terret.Decision) {
+	if d.asking == "" {
+		return
+	}
+	answered := d.given.Load()
+	d.cancel()
+	<-d.done
+	d.asking = ""
+	switch {
+	case answered || by == nil:
+	case by.Source == terret.ByUser || by.Source == terret.ByChannel:
+		d.c.render.screen.line("\n  decided elsewhere: %s, by %s", by.Behavior, oneLine(nonEmpty(by.By, string(by.Source))))
+	default:
+		d.c.render.screen.line("\n  decided without you: %s", nonEmpty(oneLine(by.Reason), string(by.Behavior)))
+	}
+}
+
+func (d *desk) close() { d.withdraw(nil) }

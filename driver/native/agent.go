@@ -1,0 +1,153 @@
+package native
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/terret-dev/terret"
+)
+
+// modePlan is the permission mode in which nothing is changed before a plan is
+// approved, modeDefault the one that follows.
+const (
+	modePlan    = "plan"
+	modeDefault = "default"
+)
+
+// agent is one native agent at work.
+type agent struct {
+	driver  *Driver
+	req     terret.OpenRequest
+	host    terret.Host
+	environ []string // that commands may see
+	life    context.Context
+	end     context.CancelCauseFunc
+	work    sync.WaitGroup
+
+	mu    sync.Mutex
+	model model
+	mode  string // permission mode
+	past  past   // the conversation so far
+	ids   map[string]bool
+	turn  string
+	stop  context.CancelCauseFunc // of the turn
+}
+
+// interrupted is why a turn ends that was told to.
+func interrupted() *terret.Error {
+	return terret.Errorf(terret.KindInterrupted, "the turn was interrupted")
+}
+
+// Prompt implements terret.Agent.
+func (a *agent) Prompt(_ context.Context, turn string, p terret.Prompt) error {
+	var own model // of the turn
+	if name := p.Options.Model; name != "" {
+		var err error
+		if own, err = a.driver.sessionModel(name, a.req.Session.Options); err != nil {
+			return err
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.life.Err() != nil {
+		return terret.Errorf(terret.KindSessionClosed, "the agent is closed")
+	}
+	if a.turn != "" {
+		return terret.Errorf(terret.KindSessionBusy, "the agent is busy with turn %s", a.turn)
+	}
+	ctx, stop := context.WithCancelCause(a.life)
+	a.turn, a.stop = turn, stop
+	a.work.Go(func() {
+		defer stop(nil)
+		a.run(ctx, turn, p, own)
+	})
+	return nil
+}
+
+// Interrupt implements terret.Agent.
+func (a *agent) Interrupt(_ context.Context, turn string) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.turn == turn && a.stop != nil {
+		a.stop(interrupted())
+	}
+	return nil
+}
+
+// Close implements terret.Agent. It is never polite, and waits for as long as it
+// takes to end what a command has started.
+func (a *agent) Close(context.Context) error {
+	a.mu.Lock() // or a turn could begin while we wait
+	a.end(interrupted())
+	a.mu.Unlock()
+	a.work.Wait()
+	return nil
+}
+
+// Capabilities implements terret.Agent.
+func (a *agent) Capabilities() terret.Capabilities { return capabilities() }
+
+// SetModel implements terret.ModelSetter. It counts from the next call on.
+func (a *agent) SetModel(_ context.Context, name string) error {
+	m, err := a.driver.sessionModel(name, a.req.Session.Options)
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.model = m
+	return nil
+}
+
+// Models implements terret.ModelLister.
+func (a *agent) Models(ctx context.Context) ([]terret.Model, error) { return a.driver.Models(ctx) }
+
+// SetPermissionMode implements terret.ModeSetter. It counts from the next use of a
+// tool on.
+func (a *agent) SetPermissionMode(_ context.Context, mode string) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.mode = mode
+	return nil
+}
+
+// begin adds a prompt to the conversation. A turn that was under way when the log
+// was read is in it already.
+func (a *agent) begin(turn string, blocks []terret.Block) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	said := slices.DeleteFunc(slices.Clone(a.past.messages), func(m message) bool { return m.turn != "" && m.turn == turn })
+	said = append(said, message{role: terret.RoleUser, blocks: blocks, turn: turn})
+	a.past.messages = repaired(said, a.past.results)
+}
+
+// add appends to the conversation.
+func (a *agent) add(m message) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(m.blocks) > 0 {
+		a.past.messages = append(slices.Clip(a.past.messages), m)
+	}
+}
+
+// remember notes the ids of all calls there have been.
+func (a *agent) remember() {
+	for _, m := range a.past.messages {
+		for _, c := range callsIn(m.blocks) {
+			a.ids[c.ToolID] = true
+		}
+	}
+}
+
+// callID is the id of a new call: the model's own, unless there has been one of
+// that name.
+func (a *agent) callID(id string) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if id == "" || a.ids[id] {
+		id = terret.NewID("call_")
+	}
+	a.ids[id] = true
+	return id
+}

@@ -1,0 +1,161 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/terret-dev/terret"
+)
+
+// maxAttempts bounds how often a call is tried.
+const maxAttempts = 6
+
+// call asks the model once, tells what it says, and tries again when the provider
+// says that this may help. It returns the id of the message.
+func (t *turnRun) call(ctx context.Context) (id string, r reply, err error) {
+	a := t.a
+	a.mu.Lock()
+	m, messages := a.model, a.past.messages
+	a.mu.Unlock()
+	if t.own != nil {
+		m = t.own
+	}
+	q := query{system: t.system(), messages: messages}
+	for _, x := range t.tools {
+		q.tools = append(q.tools, x.spec())
+	}
+	for attempt := 1; ; attempt++ {
+		s := &speech{t: t, id: terret.NewID(terret.PrefixMessage)}
+		began := time.Now()
+		r, err := m.generate(ctx, q, func(p piece) error { return s.tell(ctx, p) })
+		t.api += time.Since(began)
+		t.usage = t.usage.Add(r.usage)
+		if err == nil {
+			err = s.whole(ctx, &r)
+			return s.id, r, err
+		}
+		s.breakOff(ctx)
+		if ctx.Err() != nil {
+			return "", reply{}, context.Cause(ctx)
+		}
+		if err := t.pause(ctx, attempt, err); err != nil {
+			return "", reply{}, err
+		}
+	}
+}
+
+// pause waits before the next attempt, and tells so. It returns the error if there
+// is no use in trying again.
+func (t *turnRun) pause(ctx context.Context, attempt int, err error) error {
+	e, ok := errors.AsType[*terret.Error](err)
+	if !ok || !e.Retryable || attempt == maxAttempts {
+		return err
+	}
+	var after time.Duration
+	if f, ok := errors.AsType[*failure](err); ok {
+		after = f.after
+	}
+	wait := t.a.driver.cfg.Backoff(attempt, after)
+	if err := t.emit(ctx, terret.Retry{Attempt: attempt, Max: maxAttempts, DelayMS: wait.Milliseconds(), HTTPStatus: e.HTTPStatus, Error: e.Message}); err != nil {
+		return err
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// backoff is the default of Config.Backoff.
+func backoff(attempt int, after time.Duration) time.Duration {
+	if after > 0 {
+		return min(after, time.Minute)
+	}
+	return min(500*time.Millisecond<<min(attempt-1, 10), 16*time.Second)
+}
+
+// speech is one attempt at an answer. Each has a message id of its own, so that
+// what was said of an answer that broke off is never taken for a part of the next.
+type speech struct {
+	t     *turnRun
+	id    string // of the message
+	calls []begun
+}
+
+// begun is a call that was announced.
+type begun struct {
+	index    int
+	id, name string
+}
+
+// tell passes on a piece of the answer.
+func (s *speech) tell(ctx context.Context, p piece) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	var data terret.Data
+	switch {
+	case p.toolName != "":
+		c := begun{index: p.index, id: s.t.a.callID(p.toolID), name: p.toolName}
+		s.calls = append(s.calls, c)
+		return s.t.emit(ctx, terret.ToolStart{ToolID: c.id, Name: c.name, Class: classOf(c.name), MessageID: s.id, Index: c.index})
+	case p.input != "":
+		data = terret.ToolDelta{ToolID: s.callAt(p.index), MessageID: s.id, Index: p.index, PartialInput: p.input}
+	case p.thinking != "":
+		data = terret.ReasoningDelta{MessageID: s.id, Index: p.index, Text: p.thinking}
+	case p.text != "":
+		data = terret.MessageDelta{MessageID: s.id, Index: p.index, Text: p.text}
+	}
+	if partial := s.t.options.Partial; data == nil || partial != nil && !*partial {
+		return nil
+	}
+	return s.t.emit(ctx, data)
+}
+
+func (s *speech) callAt(index int) string {
+	for _, c := range s.calls {
+		if c.index == index {
+			return c.id
+		}
+	}
+	return ""
+}
+
+// whole takes in and tells the answer, whose calls have the ids that were announced.
+func (s *speech) whole(ctx context.Context, r *reply) error {
+	t, n := s.t, 0
+	blocks := make([]terret.Block, len(r.blocks))
+	for i, b := range r.blocks {
+		if b.Type == terret.BlockToolUse {
+			if n < len(s.calls) {
+				b.ToolID = s.calls[n].id
+			} else {
+				b.ToolID = t.a.callID(b.ToolID)
+			}
+			n++
+		}
+		blocks[i] = b
+	}
+	r.blocks = blocks
+	if text := terret.TextOf(blocks); text != "" {
+		t.text = text
+	}
+	t.a.add(message{role: terret.RoleAssistant, blocks: blocks, turn: t.id})
+	return t.emit(ctx,
+		terret.MessageComplete{MessageID: s.id, Role: terret.RoleAssistant, Blocks: blocks},
+		terret.UsageUpdate{Usage: t.usage, ContextUsed: r.context},
+	)
+}
+
+// breakOff ends the calls that were announced in an answer that did not get whole.
+func (s *speech) breakOff(ctx context.Context) {
+	for _, c := range s.calls {
+		_ = s.t.emit(context.WithoutCancel(ctx), terret.ToolFailure{ // if it fails, so does what follows
+			ToolID: c.id, Name: c.name, Interrupted: true, Error: "the answer broke off before the call was whole",
+		})
+	}
+}

@@ -1,0 +1,140 @@
+package native_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/native"
+	"github.com/terret-dev/terret/engine"
+)
+
+// proofs names the test that shows that a declared capability is true. One that is
+// declared and not here fails, and so does one that is here and not declared.
+var proofs = map[terret.Capability]func(*testing.T){
+	terret.CanPermissions:  TestPersonDecides,
+	terret.CanQuestions:    TestQuestion,
+	terret.CanStream:       TestOrderOfEvents,
+	terret.CanMultiTurn:    TestSecondTurnRemembers,
+	terret.CanReconnect:    TestResume,
+	terret.CanInterrupt:    TestInterruptInText,
+	terret.CanEditInput:    TestEditedInputRuns,
+	terret.CanSystemPrompt: TestWhatTheModelIsSent,
+	terret.CanPlan:         TestPlanMode,
+	terret.CanSelectModel:  TestModelOfOneTurn,
+	terret.CanAttachments:  TestAttachments,
+	terret.CanQueue:        TestQueuedPromptsRunInOrder,
+	terret.CanUndo:         TestUndoAndRedo,
+	terret.CanRedo:         TestUndoAndRedo,
+}
+
+func TestCapabilitiesAreTrue(t *testing.T) {
+	t.Parallel()
+	a, err := bare(t, newHost(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := terret.CapabilitiesOf(a)
+	for _, name := range terret.AllCapabilities() {
+		if _, proven := proofs[name]; proven != c.Has(name) {
+			t.Errorf("%s is declared: %v, proven: %v", name, c.Has(name), proven)
+		}
+	}
+	if c.Oversight != terret.OversightAll { // TestOrderOfEvents, TestOnlyAllowAllows
+		t.Errorf("oversight %s", c.Oversight)
+	}
+	for _, name := range []terret.Capability{terret.CanCost, terret.CanBudget, terret.CanMCP, terret.CanReasoning} {
+		if ability := c.Abilities[name]; ability.OK || ability.Reason == "" {
+			t.Errorf("%s: %+v", name, ability)
+		}
+	}
+	probe, err := native.New(native.Config{}).Probe(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(a.Capabilities(), probe.Capabilities); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestUndoAndRedo(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, setup{config: func(c *engine.Config) { c.Home = t.TempDir() }})
+	id := f.session()
+	f.run(id, "create a.txt containing x")
+	if _, err := f.Undo(t.Context(), id, "tester", false); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.file("a.txt"); got != "(no file)" {
+		t.Errorf("after undo a.txt holds %q", got)
+	}
+	if _, err := f.Redo(t.Context(), id, "tester", false); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.file("a.txt"); got != "x\n" {
+		t.Errorf("after redo a.txt holds %q", got)
+	}
+}
+
+// TestAskedForWhatIsMissing has sessions that ask for what the agent cannot do: that
+// is said, not passed over.
+func TestAskedForWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	key := map[string]string{"ANTHROPIC_API_KEY": canary}
+	for name, o := range map[string]terret.SessionOptions{
+		"mcp":               {MCP: terret.JSON(`{"x":{}}`)},
+		"subagents":         {Agents: terret.JSON(`{"x":{}}`)},
+		"structured_output": {OutputSchema: terret.JSON(`{"type":"object"}`)},
+		"budget":            {MaxCostUSD: terret.USD},
+	} {
+		_, err := bare(t, newHost(), key, claude, withOptions(o))
+		wantKind(t, err, terret.KindUnsupported)
+		if err != nil {
+			wantWords(t, err.Error(), name)
+		}
+	}
+	// The demo model costs nothing, so that a budget is kept.
+	a, err := bare(t, newHost(), key, withOptions(terret.SessionOptions{MaxCostUSD: terret.USD}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantKind(t, a.(terret.ModelSetter).SetModel(t.Context(), "anthropic/x"), terret.KindUnsupported)
+}
+
+func TestProbeAndModels(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		env      map[string]string
+		auth     string
+		fallback string
+		models   int
+	}{
+		{nil, "missing", "demo", 1},
+		{map[string]string{"ANTHROPIC_API_KEY": " \n"}, "missing", "demo", 1},
+		{map[string]string{"ANTHROPIC_API_KEY": canary}, "ok", "anthropic/claude-sonnet-4-5", 4},
+		{map[string]string{"ANTHROPIC_AUTH_TOKEN": canary}, "ok", "anthropic/claude-sonnet-4-5", 4},
+	} {
+		d := native.New(native.Config{Getenv: func(name string) string { return c.env[name] }})
+		p, err := d.Probe(t.Context())
+		if err != nil || p.Agent != "native" || !p.Found || p.Auth != c.auth || (p.Fix == "") != (c.auth == "ok") {
+			t.Errorf("%v: %+v, %v", c.env, p, err)
+		}
+		models, err := d.Models(t.Context())
+		if err != nil || len(models) != c.models || d.DefaultModel() != c.fallback {
+			t.Errorf("%v: %+v, %v, %s", c.env, models, err, d.DefaultModel())
+		}
+	}
+	h := newHost()
+	a, err := bare(t, h, nil, func(s *terret.Session) { s.Model = "" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if start := last[terret.SessionStart](t, h.list()); start.Model != "demo" || start.Source != "new" || !filepath.IsAbs(start.Cwd) {
+		t.Errorf("%+v", start)
+	}
+	if models, err := a.(terret.ModelLister).Models(t.Context()); err != nil || len(models) != 1 {
+		t.Errorf("%v, %v", models, err)
+	}
+}

@@ -1,0 +1,195 @@
+package native
+
+import (
+	"context"
+	"iter"
+	"slices"
+
+	"github.com/terret-dev/terret"
+)
+
+// past is what a log tells of a conversation.
+type past struct {
+	messages []message
+	// results are those of tools that ended, also when the turn did not live to
+	// put them into a message.
+	results map[string]terret.Block
+}
+
+// rebuild reads the conversation from the log, as it is there.
+func rebuild(ctx context.Context, history func(context.Context) iter.Seq2[terret.Entry, error]) (past, error) {
+	p := past{results: map[string]terret.Block{}}
+	if history == nil {
+		return p, nil
+	}
+	for entry, err := range history(ctx) {
+		if err != nil {
+			return past{}, terret.Errorf(terret.KindResumeFailed, "the session's log cannot be read: %w", err)
+		}
+		switch entry.Kind {
+		case "turn.start", "user.prompt", "message.complete", "tool.post", "tool.failure":
+		default:
+			continue
+		}
+		ev, err := entry.Decode()
+		if err != nil {
+			return past{}, terret.Errorf(terret.KindResumeFailed, "the session's log cannot be read: %w", err)
+		}
+		if ev.Actor == "" || ev.Actor == terret.ActorRoot {
+			p.take(ev)
+		}
+	}
+	return p, nil
+}
+
+func (p *past) take(ev terret.Event) {
+	switch d := ev.Data.(type) {
+	case terret.TurnStart:
+		p.messages = append(p.messages, message{role: terret.RoleUser, blocks: d.Prompt, turn: ev.Turn})
+	case terret.UserPrompt:
+		p.messages = append(p.messages, message{role: terret.RoleUser, blocks: d.Blocks, turn: ev.Turn})
+	case terret.MessageComplete:
+		role := d.Role
+		if role != terret.RoleAssistant {
+			role = terret.RoleUser
+		}
+		p.messages = append(p.messages, message{role: role, blocks: d.Blocks, turn: ev.Turn})
+	case terret.ToolPost:
+		p.results[d.ToolID] = terret.Block{Type: terret.BlockToolResult, ToolID: d.ToolID, Content: d.Content}
+	case terret.ToolFailure:
+		if len(d.Content) > 0 {
+			p.results[d.ToolID] = terret.Block{Type: terret.BlockToolResult, ToolID: d.ToolID, Content: d.Content, IsError: true}
+		}
+	}
+}
+
+// What stands in for what is missing.
+const (
+	brokenOff = "The turn was interrupted before this tool had run to its end."
+	noAnswer  = "[There is no answer: the turn ended before it.]"
+	noPrompt  = "[The beginning of the conversation is missing.]"
+)
+
+// repaired makes a conversation one that models accept: it begins with the user,
+// the two take turns, no message is empty, and each call of a tool has exactly one
+// result, at the beginning of the message that follows. A turn that broke off
+// leaves calls without a result and prompts without an answer. Results that are
+// missing are taken from known, which may be nil. in is not changed.
+func repaired(in []message, known map[string]terret.Block) []message {
+	r := repair{known: known, seen: map[string]bool{}}
+	for _, m := range in {
+		if m.role == terret.RoleAssistant {
+			r.assistant(m)
+		} else {
+			r.user(m)
+		}
+	}
+	r.answer(message{})
+	return r.out
+}
+
+type repair struct {
+	known   map[string]terret.Block
+	out     []message
+	waiting []terret.Block  // calls of the last message, which is the assistant's
+	seen    map[string]bool // ids of calls
+}
+
+func (r *repair) last() *message {
+	if len(r.out) == 0 {
+		return nil
+	}
+	return &r.out[len(r.out)-1]
+}
+
+func (r *repair) assistant(m message) {
+	var blocks []terret.Block
+	for _, b := range m.blocks {
+		switch b.Type {
+		case terret.BlockToolResult:
+			continue
+		case terret.BlockToolUse:
+			if b.ToolID == "" || r.seen[b.ToolID] {
+				continue
+			}
+			r.seen[b.ToolID] = true
+		default:
+		}
+		blocks = append(blocks, b)
+	}
+	if len(blocks) == 0 {
+		return
+	}
+	r.answer(message{turn: m.turn})
+	switch last := r.last(); {
+	case last == nil:
+		r.out = append(r.out, message{role: terret.RoleUser, blocks: []terret.Block{terret.Text(noPrompt)}, turn: m.turn})
+	case last.role == terret.RoleAssistant:
+		last.blocks = slices.Concat(last.blocks, blocks)
+		r.waiting = callsIn(blocks)
+		return
+	}
+	r.out = append(r.out, message{role: terret.RoleAssistant, blocks: blocks, turn: m.turn})
+	r.waiting = callsIn(blocks)
+}
+
+func (r *repair) user(m message) {
+	if len(r.waiting) > 0 && len(m.blocks) > 0 {
+		r.answer(m)
+		return
+	}
+	blocks := words(m.blocks)
+	if len(blocks) == 0 {
+		return
+	}
+	if last := r.last(); last != nil && last.role == terret.RoleUser {
+		if last.blocks[len(last.blocks)-1].Type == terret.BlockToolResult {
+			last.blocks = slices.Concat(last.blocks, blocks)
+			return
+		}
+		r.out = append(r.out, message{role: terret.RoleAssistant, blocks: []terret.Block{terret.Text(noAnswer)}, turn: last.turn})
+	}
+	r.out = append(r.out, message{role: terret.RoleUser, blocks: blocks, turn: m.turn})
+}
+
+// answer gives every waiting call its result: the one in m, or one that is known,
+// or a made one. What else is in m follows.
+func (r *repair) answer(m message) {
+	if len(r.waiting) == 0 {
+		return
+	}
+	var blocks []terret.Block
+	for _, c := range r.waiting {
+		blocks = append(blocks, r.result(c, m))
+	}
+	r.waiting = nil
+	r.out = append(r.out, message{role: terret.RoleUser, blocks: append(blocks, words(m.blocks)...), turn: m.turn})
+}
+
+func (r *repair) result(c terret.Block, m message) terret.Block {
+	for _, b := range m.blocks {
+		if b.Type == terret.BlockToolResult && b.ToolID == c.ToolID {
+			return b
+		}
+	}
+	if b, ok := r.known[c.ToolID]; ok {
+		return b
+	}
+	return resultOf(c, brokenOff, true)
+}
+
+// resultOf makes the result of a call.
+func resultOf(c terret.Block, text string, failed bool) terret.Block {
+	return terret.Block{Type: terret.BlockToolResult, ToolID: c.ToolID, IsError: failed, Content: []terret.Block{terret.Text(text)}}
+}
+
+// words are the blocks that are neither calls of tools nor their results.
+func words(blocks []terret.Block) []terret.Block {
+	var out []terret.Block
+	for _, b := range blocks {
+		if b.Type != terret.BlockToolResult && b.Type != terret.BlockToolUse {
+			out = append(out, b)
+		}
+	}
+	return out
+}

@@ -1,0 +1,145 @@
+package native
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/terret-dev/terret"
+)
+
+// defaultSteps bounds how often the model is called in one turn.
+const defaultSteps = 100
+
+// run works on one prompt until the model has nothing more to do, and says how it
+// ended.
+func (a *agent) run(ctx context.Context, turn string, p terret.Prompt, own model) {
+	t := &turnRun{
+		a: a, id: turn, limit: defaultSteps, options: p.Options, own: own, mode: p.Options.PermissionMode,
+		tools: available(a.req.Session.Options, p.Options),
+	}
+	if n := a.req.Session.Options.MaxTurns; n > 0 {
+		t.limit = n
+	}
+	if p.Options.MaxTurns > 0 {
+		t.limit = p.Options.MaxTurns
+	}
+	began := time.Now()
+	a.begin(turn, p.Blocks)
+	err := t.loop(ctx)
+
+	a.mu.Lock() // before the end is told: then the next prompt may come
+	a.turn, a.stop = "", nil
+	a.mu.Unlock()
+	took := time.Since(began).Milliseconds()
+	var end terret.Data = terret.TurnComplete{
+		Text: t.text, StopReason: t.stopReason, Usage: t.usage, NumSteps: t.steps,
+		DurationMS: took, APIMS: t.api.Milliseconds(), Denials: t.denials,
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		end = terret.TurnError{Error: *terret.AsError(err), Text: t.text, Usage: t.usage, DurationMS: took, Denials: t.denials}
+	}
+	// The context of the turn may be over, its end must be told all the same.
+	if err := a.host.Emit(context.WithoutCancel(ctx), []terret.Event{{Turn: turn, Data: end}}, nil); err != nil {
+		a.req.Log.Debug("the end of a turn could not be told", "error", err)
+	}
+}
+
+// turnRun is the work on one prompt.
+type turnRun struct {
+	a          *agent
+	id         string
+	limit      int
+	options    terret.TurnOptions
+	own        model  // that answers in this turn, if not the session's
+	mode       string // permission mode of this turn, if not the session's; guarded by a.mu
+	tools      []tool
+	steps      int
+	api        time.Duration
+	text       string
+	stopReason string
+	usage      terret.Usage
+	denials    []terret.Denial
+}
+
+func (t *turnRun) loop(ctx context.Context) error {
+	for {
+		if t.steps >= t.limit {
+			return terret.Errorf(terret.KindMaxTurns, "the agent has taken %d steps, its limit; prompt it to go on, or raise max_turns", t.limit)
+		}
+		t.steps++
+		id, r, err := t.call(ctx)
+		if err != nil {
+			return err
+		}
+		calls := callsIn(r.blocks)
+		if len(calls) == 0 {
+			t.stopReason = r.stopReason
+			return nil
+		}
+		results, stop, err := t.use(ctx, id, calls)
+		// Also when the turn is over: what was done must be known.
+		t.a.add(message{role: terret.RoleUser, blocks: results, turn: t.id})
+		told := t.emit(context.WithoutCancel(ctx), terret.MessageComplete{MessageID: terret.NewID(terret.PrefixMessage), Role: terret.RoleTool, Blocks: results})
+		switch {
+		case err != nil:
+			return err
+		case told != nil:
+			return told
+		case stop:
+			return interrupted()
+		}
+	}
+}
+
+func (t *turnRun) emit(ctx context.Context, data ...terret.Data) error {
+	events := make([]terret.Event, len(data))
+	for i, d := range data {
+		events[i] = terret.Event{Data: d}
+	}
+	return t.a.host.Emit(ctx, events, nil)
+}
+
+// planning reports whether nothing may be changed for now.
+func (t *turnRun) planning() bool {
+	t.a.mu.Lock()
+	defer t.a.mu.Unlock()
+	if t.mode != "" {
+		return t.mode == modePlan
+	}
+	return t.a.mode == modePlan
+}
+
+// approved ends planning, and reports whether the session's mode is another now.
+func (t *turnRun) approved(next string) (changed bool) {
+	t.a.mu.Lock()
+	defer t.a.mu.Unlock()
+	if t.mode == modePlan {
+		t.mode = next
+	}
+	if changed = t.a.mode == modePlan && next != modePlan; changed {
+		t.a.mode = next
+	}
+	return changed
+}
+
+const planPrompt = "\n\nYou are to plan: look at what there is, change nothing, and present a plan with the tool " + planTool +
+	". Only when it is approved, carry it out."
+
+// system is the system prompt.
+func (t *turnRun) system() string {
+	s := t.a.req.Session
+	text := fmt.Sprintf("You are operating within %s.\nProject root: %s\nMode: %s\n\n", t.a.driver.cfg.ProductName, s.Cwd, s.Mode) +
+		"You are a coding agent. Use the tools to look at and change files in the project, and say briefly what you did. " +
+		"A tool use may be denied: then do not try to get around it; say what you would have needed."
+	if t.planning() || s.Policy == terret.PolicyPlan {
+		text += planPrompt
+	}
+	parts := []string{text, s.Options.SystemAppend, t.options.SystemAppend}
+	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), "\n\n")
+}

@@ -1,0 +1,213 @@
+package native
+
+import (
+	"context"
+	"os"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/proc"
+)
+
+// Name is the agent's name.
+const Name = "native"
+
+// DemoModel is the model that needs nothing.
+const DemoModel = "demo"
+
+// Config says how native agents work. The zero value reads the environment that
+// the engine hands on.
+type Config struct {
+	// ProductName replaces "Terret" in the base prompt.
+	ProductName string
+	// Getenv looks up keys and base URLs; nil means the process's environment.
+	Getenv func(string) string
+	// Backoff says how long to wait after a failed attempt, counted from 1, before
+	// the next. after is how long the provider asked to wait, zero if it did not.
+	// Nil means what the provider asks, but at most a minute, and else half a
+	// second, doubled with each attempt, but at most 16 seconds.
+	Backoff func(attempt int, after time.Duration) time.Duration
+}
+
+// Driver opens native agents. They share its connections, which Shutdown closes.
+type Driver struct {
+	cfg Config
+	net *transport
+}
+
+var (
+	_ terret.Driver      = (*Driver)(nil)
+	_ terret.Prober      = (*Driver)(nil)
+	_ terret.Shutdowner  = (*Driver)(nil)
+	_ terret.Agent       = (*agent)(nil)
+	_ terret.ModelLister = (*agent)(nil)
+	_ terret.ModelSetter = (*agent)(nil)
+	_ terret.ModeSetter  = (*agent)(nil)
+)
+
+// New makes a driver.
+func New(c Config) *Driver {
+	if c.Getenv == nil {
+		c.Getenv = os.Getenv
+	}
+	if c.ProductName == "" {
+		c.ProductName = "Terret"
+	}
+	if c.Backoff == nil {
+		c.Backoff = backoff
+	}
+	return &Driver{cfg: c, net: newTransport()}
+}
+
+// Name implements terret.Driver.
+func (d *Driver) Name() string { return Name }
+
+// Shutdown implements terret.Shutdowner.
+func (d *Driver) Shutdown(context.Context) error {
+	d.net.CloseIdleConnections()
+	return nil
+}
+
+// Probe implements terret.Prober.
+func (d *Driver) Probe(context.Context) (terret.Probe, error) {
+	p := terret.Probe{Agent: Name, Found: true, Path: "built in", Version: version(), Tested: terret.TestedYes, Auth: "ok", Capabilities: capabilities()}
+	if !d.hasKey() {
+		p.Auth = "missing"
+		p.Fix = "set " + anthropicKey + " to use Anthropic's models; the demo model needs nothing"
+	}
+	return p, nil
+}
+
+func (d *Driver) hasKey() bool {
+	return d.setting(anthropicKey) != "" || d.setting(anthropicToken) != ""
+}
+
+// setting looks up a variable. White space around a value is never meant.
+func (d *Driver) setting(name string) string { return strings.TrimSpace(d.cfg.Getenv(name)) }
+
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "unknown"
+}
+
+// Models lists the models that can be used with the keys there are.
+func (d *Driver) Models(context.Context) ([]terret.Model, error) {
+	models := []terret.Model{{ID: DemoModel, Name: "Demo: follows plain requests, no key needed"}}
+	if d.hasKey() {
+		models = append(models, anthropicModels()...)
+	}
+	return models, nil
+}
+
+// DefaultModel is the model of a session that names none.
+func (d *Driver) DefaultModel() string {
+	if d.hasKey() {
+		return anthropicDefault
+	}
+	return DemoModel
+}
+
+// Open implements terret.Driver.
+func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, error) {
+	name := r.Session.Model
+	if name == "" {
+		name = d.DefaultModel()
+	}
+	m, err := d.sessionModel(name, r.Session.Options)
+	if err != nil {
+		return nil, err
+	}
+	if err := missing(r.Session.Options); err != nil {
+		return nil, err
+	}
+	a := &agent{
+		driver: d, req: r, host: r.Host, model: m, mode: r.Session.PermissionMode,
+		environ: proc.FilterEnv(r.Env), ids: map[string]bool{},
+	}
+	source := "new"
+	if r.Session.NativeID != "" {
+		source = "resume"
+		if a.past, err = rebuild(ctx, r.History); err != nil {
+			return nil, err
+		}
+	}
+	a.remember()
+	available := available(r.Session.Options, terret.TurnOptions{})
+	names := make([]string, len(available))
+	for i, t := range available {
+		names[i] = t.name
+	}
+	if err := r.Host.Emit(ctx, []terret.Event{{Data: terret.SessionStart{
+		Source: source, Agent: Name, AgentVersion: version(), NativeID: r.Session.ID, Model: name, Tools: names,
+		Cwd: r.Session.Cwd, PermissionMode: r.Session.PermissionMode,
+	}}}, nil); err != nil {
+		return nil, err
+	}
+	a.life, a.end = context.WithCancelCause(context.Background())
+	return a, nil
+}
+
+// missing refuses a session that asks for what the agent cannot do, rather than
+// to leave it out in silence.
+func missing(o terret.SessionOptions) error {
+	for name, asked := range map[terret.Capability]bool{
+		terret.CanMCP:              len(o.MCP) > 0,
+		terret.CanSubagents:        len(o.Agents) > 0,
+		terret.CanStructuredOutput: len(o.OutputSchema) > 0,
+	} {
+		if asked {
+			return capabilities().Need(name)
+		}
+	}
+	return nil
+}
+
+// sessionModel is model, for a session that may have a budget.
+func (d *Driver) sessionModel(name string, o terret.SessionOptions) (model, error) {
+	m, err := d.model(name)
+	if err == nil && o.MaxCostUSD > 0 && name != DemoModel {
+		return nil, capabilities().Need(terret.CanBudget)
+	}
+	return m, err
+}
+
+// model makes the model of that name.
+func (d *Driver) model(name string) (model, error) {
+	provider, rest, _ := strings.Cut(name, "/")
+	switch {
+	case name == DemoModel:
+		return demo{}, nil
+	case provider == "anthropic" && rest != "":
+		return d.newAnthropic(rest)
+	}
+	return nil, terret.Errorf(terret.KindModelNotFound, "there is no model %q; use demo, or anthropic/MODEL with %s set", name, anthropicKey)
+}
+
+func capabilities() terret.Capabilities {
+	c := terret.Capabilities{Oversight: terret.OversightAll, Abilities: map[terret.Capability]terret.Ability{}}
+	for _, name := range []terret.Capability{
+		terret.CanPermissions, terret.CanQuestions, terret.CanStream, terret.CanMultiTurn, terret.CanReconnect, terret.CanInterrupt,
+		terret.CanEditInput, terret.CanSystemPrompt, terret.CanPlan, terret.CanSelectModel, terret.CanAttachments,
+	} {
+		c.Abilities[name] = terret.Ability{OK: true, By: terret.ByAgent}
+	}
+	for _, name := range []terret.Capability{terret.CanUndo, terret.CanRedo, terret.CanQueue} {
+		c.Abilities[name] = terret.Ability{OK: true, By: terret.ByHarness}
+	}
+	for name, why := range map[terret.Capability]string{
+		terret.CanCost:             "providers do not report what a call cost, and price tables go stale",
+		terret.CanBudget:           "what a call costs is not known, so a budget could not be kept; use max_turns",
+		terret.CanMCP:              "not yet",
+		terret.CanSubagents:        "not yet",
+		terret.CanStructuredOutput: "not yet",
+		terret.CanCompact:          "not yet",
+		terret.CanReasoning:        "models are not asked to think aloud yet",
+	} {
+		c.Abilities[name] = terret.Ability{Reason: why}
+	}
+	return c
+}

@@ -1,0 +1,301 @@
+package native
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/tools"
+)
+
+// tool is something that the model can call: one of the tools that work on files
+// and processes, or asking a person.
+type tool struct {
+	name string
+	impl tools.Tool // unless it is askTool or planTool
+	own  *toolSpec
+}
+
+func (t tool) spec() toolSpec {
+	if t.own != nil {
+		return *t.own
+	}
+	return toolSpec{name: t.impl.Name, description: t.impl.Description, schema: t.impl.Schema}
+}
+
+// allTools stands for all tools in a list of those that are to exist.
+const allTools = "default"
+
+// available lists the tools that exist in a turn. What the turn's options name
+// narrows the session's down, unless it is an override.
+func available(s terret.SessionOptions, t terret.TurnOptions) []tool {
+	var all []tool
+	for _, impl := range tools.All() {
+		all = append(all, tool{name: impl.Name, impl: impl})
+	}
+	for i := range ownTools {
+		all = append(all, tool{name: ownTools[i].name, own: &ownTools[i]})
+	}
+	some, gone := s.Tools, s.DisallowedTools
+	if t.ToolsOverride != nil {
+		some = t.ToolsOverride
+	}
+	if t.DisallowedToolsOverride != nil {
+		gone = t.DisallowedToolsOverride
+	}
+	exists := func(list []string, name string) bool {
+		return list == nil || slices.Contains(list, name) || slices.Contains(list, allTools)
+	}
+	return slices.DeleteFunc(all, func(x tool) bool {
+		return !exists(some, x.name) || !exists(t.Tools, x.name) || slices.Contains(gone, x.name) || slices.Contains(t.DisallowedTools, x.name)
+	})
+}
+
+func classOf(name string) terret.ToolClass {
+	if t, ok := tools.Find(name); ok {
+		return terret.ToolClass(t.Class)
+	}
+	return terret.ClassOther
+}
+
+// use runs the calls of a message, and returns a result for each of them, in order,
+// also when it fails. stop says that a person, when denying, said to stop.
+func (t *turnRun) use(ctx context.Context, message string, calls []terret.Block) (results []terret.Block, stop bool, err error) {
+	outcomes := make([]outcome, len(calls))
+	var group sync.WaitGroup
+	var before chan struct{} // closed when the edit before is done
+	for i, c := range calls {
+		u := &use{turnRun: t, call: c, key: message + "/" + strconv.Itoa(i)}
+		if classOf(c.Name) == terret.ClassEdit {
+			u.before, before = before, make(chan struct{})
+			u.after = before
+		}
+		group.Go(func() { outcomes[i] = u.run(ctx) })
+	}
+	group.Wait()
+	for i, o := range outcomes {
+		if err == nil {
+			err = o.err
+		}
+		stop = stop || o.stop
+		if o.denied {
+			t.denials = append(t.denials, terret.Denial{ToolID: calls[i].ToolID, Tool: calls[i].Name, Input: calls[i].Input, Reason: o.text})
+		}
+		results = append(results, resultOf(calls[i], o.text, o.failed))
+	}
+	return results, stop, err
+}
+
+// use is one call on its way.
+type use struct {
+	*turnRun
+	call          terret.Block
+	key           string // unlike that of any other call, whatever ids a model makes up
+	before, after chan struct{}
+}
+
+// outcome is what became of a call.
+type outcome struct {
+	text   string // for the model
+	failed bool
+	denied bool
+	stop   bool
+	err    error // ends the turn
+}
+
+func (u *use) run(ctx context.Context) outcome {
+	if u.after != nil {
+		defer close(u.after)
+	}
+	if u.before != nil {
+		select {
+		case <-u.before:
+		case <-ctx.Done():
+		}
+	}
+	if ctx.Err() != nil {
+		return u.interrupted(ctx, context.Cause(ctx), tools.Result{}, 0)
+	}
+	i := slices.IndexFunc(u.tools, func(x tool) bool { return x.name == u.call.Name })
+	switch {
+	case i < 0:
+		return u.refuse(ctx, fmt.Sprintf("there is no tool %s", u.call.Name))
+	case !json.Valid(u.call.Input):
+		return u.refuse(ctx, u.call.Name+": the input is not valid JSON; if the answer was cut off at its limit, make the call smaller")
+	}
+	switch u.call.Name {
+	case askTool:
+		return u.ask(ctx)
+	case planTool:
+		return u.plan(ctx)
+	}
+	return u.work(ctx, u.tools[i].impl)
+}
+
+// pre is the call as it is told before it runs.
+func (u *use) pre() terret.ToolPre {
+	return terret.ToolPre{ToolID: u.call.ToolID, Name: u.call.Name, Class: classOf(u.call.Name), Input: u.call.Input}
+}
+
+// refuse answers a call that cannot be carried out.
+func (u *use) refuse(ctx context.Context, why string) outcome {
+	if err := u.emit(ctx, u.pre()); err != nil {
+		return outcome{text: why, failed: true, err: err}
+	}
+	return u.failed(ctx, tools.Result{Text: why}, 0)
+}
+
+// work runs a tool on files or processes, once it is allowed.
+func (u *use) work(ctx context.Context, impl tools.Tool) outcome {
+	env := tools.Env{Dir: u.a.req.Session.Cwd, Roots: u.a.req.Session.Options.AddDirs, Environ: u.a.environ, Owner: u.a.req.Owner}
+	ready, err := impl.Prepare(ctx, env, json.RawMessage(u.call.Input))
+	switch {
+	case ctx.Err() != nil:
+		return u.interrupted(ctx, context.Cause(ctx), tools.Result{}, 0)
+	case err != nil:
+		return u.refuse(ctx, err.Error())
+	}
+	looks := classOf(impl.Name) == terret.ClassRead || classOf(impl.Name) == terret.ClassSearch
+	if !looks && u.planning() {
+		return u.planFirst(ctx, ready)
+	}
+	d, allowed, err := u.permit(ctx, ready, looks && ready.Inside)
+	switch {
+	case err != nil:
+		return u.interrupted(ctx, err, tools.Result{}, 0)
+	case !allowed:
+		return u.denied(ctx, d)
+	}
+	edited := ""
+	if len(d.UpdatedInput) > 0 {
+		if ready, err = impl.Prepare(ctx, env, json.RawMessage(d.UpdatedInput)); err != nil {
+			return u.failed(ctx, tools.Result{Text: err.Error()}, 0)
+		}
+		edited = fmt.Sprintf("[The input was changed before the tool ran, to %s]\n", d.UpdatedInput)
+	}
+	began := time.Now()
+	r, err := ready.Run(ctx, func(text string) {
+		// A lost line of progress is no loss: the result has it all.
+		_ = u.emit(ctx, terret.ToolProgress{ToolID: u.call.ToolID, Text: text, ElapsedMS: time.Since(began).Milliseconds()})
+	})
+	r.Text = edited + r.Text
+	switch took := time.Since(began); {
+	case err != nil:
+		return u.interrupted(ctx, err, r, took)
+	case r.IsError:
+		return u.failed(ctx, r, took)
+	default:
+		return u.done(ctx, r, took)
+	}
+}
+
+// permit tells of the call and asks whether it may run. A look inside the session's
+// folder passes a gate at which nobody is asked; only where a rule leaves open
+// whether it denies does it pass the other one too.
+func (u *use) permit(ctx context.Context, ready *tools.Use, look bool) (d terret.Decision, allowed bool, err error) {
+	pre := u.pre()
+	pre.Title, pre.Paths, pre.Diff = ready.Title, ready.Paths, ready.Diff
+	if look {
+		d, err = u.decide(ctx, terret.Ask{Key: u.key + "/pre", Gate: terret.GatePreTool, Event: terret.Event{Data: pre}})
+		if err != nil {
+			return d, false, err
+		}
+		switch {
+		case d.Behavior == terret.BehaviorAllow, d.Behavior == terret.BehaviorPassthrough:
+			return d, true, nil
+		case d.Behavior == terret.BehaviorAsk && d.Source != terret.ByRule:
+			return d, true, nil // no more than the policy, which would ask about everything
+		case d.Behavior != terret.BehaviorAsk:
+			return d, false, nil
+		}
+	} else if err := u.emit(ctx, pre); err != nil {
+		return d, false, err
+	}
+	d, err = u.decide(ctx, terret.Ask{Key: u.key, Gate: terret.GatePermission, Event: terret.Event{Data: terret.PermissionRequest{
+		ToolID: pre.ToolID, Tool: pre.Name, Class: pre.Class, Input: pre.Input, Title: pre.Title, Diff: pre.Diff,
+	}}})
+	return d, d.Behavior == terret.BehaviorAllow, err
+}
+
+// decide waits for a decision. That nobody waits for it any more is an error.
+func (u *use) decide(ctx context.Context, q terret.Ask) (terret.Decision, error) {
+	d, err := u.a.host.Ask(ctx, q)
+	if err == nil {
+		err = u.a.host.Delivered(ctx, d.RequestID)
+	}
+	switch {
+	case err != nil:
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
+	case d.Source == terret.ByInterrupt || d.Source == terret.ByAgentExit:
+		err = interrupted() // we hear of it before we are interrupted
+	}
+	return d, err
+}
+
+// planFirst denies what changes something before a plan is approved.
+func (u *use) planFirst(ctx context.Context, ready *tools.Use) outcome {
+	const why = "the permission mode is plan: present a plan with " + planTool + " before you change anything"
+	pre := u.pre()
+	pre.Title, pre.Paths, pre.Diff = ready.Title, ready.Paths, ready.Diff
+	if err := u.emit(ctx, pre, terret.PermissionDenied{ToolID: pre.ToolID, Tool: pre.Name, Reason: why}); err != nil {
+		return outcome{text: why, failed: true, err: err}
+	}
+	return u.denied(ctx, terret.Decision{Reason: why})
+}
+
+func (u *use) denied(ctx context.Context, d terret.Decision) outcome {
+	why := "denied"
+	if d.Reason != "" {
+		why += ": " + d.Reason
+	}
+	err := u.emit(ctx, terret.ToolFailure{ToolID: u.call.ToolID, Name: u.call.Name, Error: why, Denied: true, Content: []terret.Block{terret.Text(why)}})
+	return outcome{text: why, failed: true, denied: true, stop: d.Interrupt, err: err}
+}
+
+// interrupted ends a call that did not come to its end. The result holds what there
+// is of one.
+func (u *use) interrupted(ctx context.Context, err error, r tools.Result, took time.Duration) outcome {
+	text := brokenOff
+	if r.Text != "" {
+		text += "\n" + r.Text
+	}
+	_ = u.emit(context.WithoutCancel(ctx), terret.ToolFailure{ // err ends the turn anyway
+		ToolID: u.call.ToolID, Name: u.call.Name, Error: "interrupted", Interrupted: true, Content: []terret.Block{terret.Text(text)},
+		DurationMS: took.Milliseconds(), Structured: terret.JSON(r.Structured),
+	})
+	return outcome{text: text, failed: true, err: err}
+}
+
+func (u *use) failed(ctx context.Context, r tools.Result, took time.Duration) outcome {
+	err := u.emit(ctx, terret.ToolFailure{
+		ToolID: u.call.ToolID, Name: u.call.Name, Error: firstLine(r.Text), Content: []terret.Block{terret.Text(r.Text)},
+		DurationMS: took.Milliseconds(), Structured: terret.JSON(r.Structured),
+	})
+	return outcome{text: r.Text, failed: true, err: err}
+}
+
+func (u *use) done(ctx context.Context, r tools.Result, took time.Duration) outcome {
+	data := []terret.Data{terret.ToolPost{
+		ToolID: u.call.ToolID, Name: u.call.Name, Content: []terret.Block{terret.Text(r.Text)}, Diff: r.Diff,
+		DurationMS: took.Milliseconds(), Structured: terret.JSON(r.Structured),
+	}}
+	for _, ch := range r.Changed {
+		data = append(data, terret.FileChanged{Path: ch.Path, Change: string(ch.Kind), ToolID: u.call.ToolID})
+	}
+	return outcome{text: r.Text, err: u.emit(ctx, data...)}
+}
+
+func firstLine(s string) string {
+	for i, r := range s {
+		if r == '\n' || i > 200 {
+			return s[:i]
+		}
+	}
+	return s
+}

@@ -1,0 +1,259 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/terret-dev/terret"
+)
+
+// request is a request of the agent that waits for its decision.
+type request struct {
+	l     *live
+	host  *host
+	id    string
+	ask   terret.Ask
+	print string // of what was asked
+	turn  string
+	filed *appending // its own event
+
+	// Guarded by l.mu until decided is closed.
+	settled  bool // its decision is on its way into the log
+	decision terret.Decision
+	err      error
+	decided  chan struct{}
+}
+
+// Ask implements terret.Host.
+func (h *host) Ask(ctx context.Context, q terret.Ask) (terret.Decision, error) {
+	l := h.l
+	print := fingerprint(q)
+	if err := h.enter(ctx); err != nil {
+		return terret.Decision{}, err
+	}
+	if r := h.asked[q.Key]; r != nil && r.print == print {
+		l.mu.Unlock()
+		return r.wait(ctx)
+	}
+	r := &request{l: l, host: h, id: terret.NewID(terret.PrefixRequest), ask: q, print: print, decided: make(chan struct{})}
+	h.asked[q.Key] = r
+	session := l.session
+	var options terret.TurnOptions
+	if l.turn != nil {
+		options = l.turn.prompt.Options
+	}
+	l.mu.Unlock()
+
+	r.ask.Event.Data = l.e.suggest(session, q.Event.Data)
+	opinion, hits := l.e.opine(ctx, session, options, q)
+	filed, err := r.file(ctx, opinion, hits)
+	if err != nil {
+		return terret.Decision{}, err
+	}
+	if filed {
+		return r.wait(ctx)
+	}
+	return r.await(ctx)
+}
+
+// fingerprint tells requests apart that an agent gives the same key.
+func fingerprint(q terret.Ask) string {
+	data, err := json.Marshal(q.Event.Data)
+	if err != nil {
+		return ""
+	}
+	return string(q.Gate) + terret.InputHash(data)
+}
+
+// enter locks l.mu once the agent may ask: not while the end of a turn is on its way
+// into the log, since the request would come too late to be decided before it.
+func (h *host) enter(ctx context.Context) error {
+	l := h.l
+	for {
+		l.mu.Lock()
+		err := h.usable()
+		if err == nil && (h.leaving || l.leaving && l.turn == nil) {
+			err = errClosed
+		}
+		if err == nil {
+			err = context.Cause(ctx)
+		}
+		if err != nil {
+			l.mu.Unlock()
+			return err
+		}
+		if !l.settling {
+			return nil
+		}
+		t := l.turn
+		l.mu.Unlock()
+		select {
+		case <-t.done:
+		case <-ctx.Done():
+		case <-h.life.Done():
+		}
+	}
+}
+
+// file writes the request into the log, with its decision if there is one already:
+// both in one transaction. It reports whether there is.
+func (r *request) file(ctx context.Context, opinion *terret.Decision, hits map[string]int64) (decided bool, err error) {
+	l, h := r.l, r.host
+	if err := h.enter(ctx); err != nil {
+		l.mu.Lock()
+		r.fail(err)
+		l.mu.Unlock()
+		return false, err
+	}
+	if l.turn != nil && l.turn.stop != nil && opinion == nil {
+		d := refusal(r.ask.Gate, terret.ByInterrupt, "the turn was stopped")
+		opinion = &d
+	}
+	ev := r.ask.Event
+	ev.Data = withRequestID(ev.Data, r.id)
+	ev.Expects = &terret.Expects{RequestID: r.id, Gate: r.ask.Gate, Fallback: fallback(r.ask)}
+	if limit := l.e.timeout(r.ask); limit > 0 && opinion == nil {
+		at := terret.TimeOf(time.Now().Add(limit))
+		ev.Expects.ExpiresAt = &at
+	}
+	var out []terret.Event
+	if l.turn == nil && ev.Kind().InTurn() {
+		out = l.openBackground(out, h)
+	}
+	out = l.stamp(out, ev)
+	if l.turn != nil {
+		r.turn = l.turn.id
+	}
+	if opinion != nil {
+		out = l.settleRequest(out, r, *opinion)
+	} else {
+		l.open[r.id] = r
+		out = l.setState(out, l.restState(), "")
+	}
+	r.ask.Event.Data = nil // it is in the log
+	r.filed = l.enqueue(&appending{events: out, hits: hits})
+	l.mu.Unlock()
+	err = r.filed.wait()
+	switch {
+	case err != nil:
+		l.mu.Lock()
+		r.settled = r.settled && opinion == nil // only we know of that decision
+		r.fail(err)
+		l.mu.Unlock()
+	case opinion != nil:
+		close(r.decided)
+	}
+	return opinion != nil, err
+}
+
+// settleRequest appends the decision of a request. l.mu must be held; whoever calls
+// must close r.decided once that is committed.
+func (l *live) settleRequest(out []terret.Event, r *request, d terret.Decision) []terret.Event {
+	d.RequestID, d.Gate = r.id, r.ask.Gate
+	r.settled, r.decision = true, d
+	delete(l.open, r.id)
+	out = l.stamp(out, terret.Event{By: d.By, Actor: r.ask.Event.Actor, ParentTool: r.ask.Event.ParentTool, Data: d.Data()})
+	if l.turn != nil && l.session.State == terret.SessionWaiting {
+		out = l.setState(out, l.restState(), "")
+	}
+	return out
+}
+
+// wait blocks until the request is decided.
+func (r *request) wait(ctx context.Context) (terret.Decision, error) {
+	select {
+	case <-r.decided:
+		return r.decision, r.err
+	case <-ctx.Done():
+		return terret.Decision{}, context.Cause(ctx)
+	}
+}
+
+// await waits for somebody to decide, and decides itself when the time is over or
+// the agent no longer waits.
+func (r *request) await(ctx context.Context) (terret.Decision, error) {
+	var expired <-chan time.Time
+	if limit := r.l.e.timeout(r.ask); limit > 0 {
+		t := time.NewTimer(limit)
+		defer t.Stop()
+		expired = t.C
+	}
+	select {
+	case <-r.decided:
+	case <-expired:
+		r.l.e.giveUp(r, terret.ByTimeout)
+	case <-ctx.Done():
+		r.l.e.giveUp(r, terret.ByAgentExit)
+	}
+	<-r.decided // giveUp has seen to that
+	return r.decision, r.err
+}
+
+// giveUp decides a request that nobody has decided: what is safe at its gate. If
+// somebody was faster, that decision stands. It returns when either is committed.
+func (e *Engine) giveUp(r *request, source terret.DecisionSource) {
+	if r.filed.wait() != nil {
+		return // it is not in the log
+	}
+	reason := map[terret.DecisionSource]string{
+		terret.ByTimeout:   "nobody answered in time",
+		terret.ByAgentExit: "the agent no longer waits for an answer",
+		terret.ByInterrupt: "the turn was stopped",
+	}[source]
+	d := refusal(r.ask.Gate, source, reason)
+	if source == terret.ByTimeout && r.ask.Gate != terret.GatePermission {
+		d.Behavior = fallback(r.ask)
+	}
+	d.RequestID = r.id
+	if err := e.store.Answer(context.Background(), d); err != nil {
+		stored, rErr := e.store.Request(context.Background(), r.id)
+		if rErr == nil && stored.Decision != nil {
+			d = *stored.Decision
+		}
+		// Otherwise its time is over, so that nobody else can answer it, or the
+		// store fails, which the commit will show.
+	}
+	r.l.decided(r.id, d)
+	<-r.decided
+}
+
+// fail ends the wait for a decision that cannot be written. l.mu must be held.
+func (r *request) fail(err error) {
+	if r.host.asked[r.ask.Key] == r {
+		delete(r.host.asked, r.ask.Key)
+	}
+	if !r.settled {
+		r.settled, r.err = true, err
+		delete(r.l.open, r.id)
+		close(r.decided)
+	}
+}
+
+// decided writes the decision of an open request into the log and lets the agent
+// have it. It does nothing if that has been done, and returns when it is done.
+func (l *live) decided(id string, d terret.Decision) {
+	l.mu.Lock()
+	r := l.open[id]
+	if r == nil {
+		l.mu.Unlock()
+		return
+	}
+	a := l.enqueue(&appending{events: l.settleRequest(nil, r, d)})
+	l.mu.Unlock()
+	if err := a.wait(); err != nil {
+		r.err = err
+	}
+	close(r.decided)
+}
+
+// openOf lists open requests. l.mu must be held.
+func (l *live) openOf(which func(*request) bool) []*request {
+	var out []*request
+	for _, r := range l.open {
+		if which(r) {
+			out = append(out, r)
+		}
+	}
+	return out
+}

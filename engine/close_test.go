@@ -1,0 +1,187 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/mock"
+	"github.com/terret-dev/terret/engine"
+	"github.com/terret-dev/terret/store/sqlite"
+)
+
+// everyCall are all ways into the engine.
+func everyCall(f *fixture, id, request string) []func() error {
+	ctx := context.Background()
+	title := "t"
+	return []func() error{
+		func() error { _, err := f.Create(ctx, terret.Session{Agent: "mock", Cwd: f.dir}); return err },
+		func() error {
+			_, err := f.Prompt(ctx, engine.PromptRequest{Session: id, Prompt: text("x")})
+			return err
+		},
+		func() error {
+			_, err := f.Prompt(ctx, engine.PromptRequest{Session: id, Prompt: text("x"), When: engine.WhenQueue})
+			return err
+		},
+		func() error {
+			_, err := f.Prompt(ctx, engine.PromptRequest{Session: id, Prompt: text("x"), When: engine.WhenSteer})
+			return err
+		},
+		func() error { return f.Interrupt(ctx, id, "") },
+		func() error { return f.Kill(ctx, id, "") },
+		func() error { return f.CloseSession(ctx, id, "") },
+		func() error { return f.Update(ctx, id, terret.SessionUpdated{Title: &title}, "") },
+		func() error {
+			return f.Decide(ctx, terret.Decision{RequestID: request, Behavior: terret.BehaviorAllow})
+		},
+		func() error { _, err := f.Undo(ctx, id, "", false); return err },
+		func() error { _, err := f.Fork(ctx, id, ""); return err },
+		func() error { return f.Drain(ctx) },
+		func() error {
+			for _, err := range f.Events(ctx, engine.EventQuery{Session: id, Follow: true}) {
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		func() error {
+			for _, err := range f.AllEvents(ctx, 0, nil, true) {
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// Close during everything: nobody hangs, nothing leaks, and the log is in order.
+func TestCloseDuringEverything(t *testing.T) {
+	t.Parallel()
+	script := mock.Script{Turns: [][]mock.Step{{{Text: "a"}, ask("make"), {Text: "b"}, {Background: []mock.Step{{Text: "c"}, ask("ls")}}}, {{Text: "d"}, {Hang: true}}}}
+	for range 4 {
+		f := newFixture(t, script)
+		ids := []string{f.session(), f.session(), f.session()}
+		for _, id := range ids {
+			f.prompt(id, "go")
+		}
+		request := f.request(ids[0], 1).RequestID
+		var group sync.WaitGroup
+		for _, id := range ids {
+			for _, call := range everyCall(f, id, request) {
+				group.Go(func() {
+					if err := call(); errors.Is(err, context.DeadlineExceeded) {
+						t.Error(err)
+					}
+				})
+			}
+		}
+		for range 3 {
+			group.Go(f.close)
+		}
+		waited := make(chan struct{})
+		go func() { group.Wait(); close(waited) }()
+		receive(t, waited)
+		for _, id := range ids {
+			checkLog(t, f.store, id)
+		}
+	}
+}
+
+func TestClosedEngine(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, mock.Script{})
+	id := f.session()
+	f.run(id, "1")
+	f.close()
+	f.close()
+	_, err := f.Prompt(t.Context(), engine.PromptRequest{Session: id, Prompt: text("x")})
+	if !engine.IsClosed(err) {
+		t.Errorf("prompt: %v", err)
+	}
+	wantKind(t, err, terret.KindStartupRefused)
+	title := "t"
+	if err := f.Update(t.Context(), id, terret.SessionUpdated{Title: &title}, ""); !engine.IsClosed(err) {
+		t.Errorf("update: %v", err)
+	}
+	checkLog(t, f.store, id)
+}
+
+// A queued prompt survives the end of its engine and runs when somebody opens the
+// session.
+func TestQueueSurvivesClose(t *testing.T) {
+	t.Parallel()
+	g := newGate()
+	script := mock.New(mock.Script{Turns: [][]mock.Step{{g.step()}, {{Text: "two"}}}})
+	f := fileFixture(t, "", script)
+	id := f.session()
+	f.prompt(id, "1")
+	g.wait(t)
+	queued := f.promptWhen(id, "2", engine.WhenQueue).ID
+	f.close()
+	if got := f.queue(id); len(got) != 1 {
+		t.Fatalf("queue %v", got)
+	}
+	h := fileFixture(t, f.path, script)
+	h.run(id, "3")
+	h.ended(id, queued)
+	h.close()
+	checkLog(t, f.store, id)
+}
+
+// The context bounds how long Close stays polite.
+func TestCloseIsBounded(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, mock.Script{Turns: [][]mock.Step{{{Text: "x"}, {Deaf: true}}}}, func(c *engine.Config) { c.InterruptGrace = time.Hour })
+	id := f.session()
+	turn := f.prompt(id, "go").ID
+	f.until(id, 0, isKind("message.complete"))
+	polite := make(chan error, 1)
+	go func() { polite <- f.Close(context.Background()) }() // which alone would wait for an hour
+	f.until(id, 0, isState(terret.SessionInterrupting))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := f.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := receive(t, polite); err != nil {
+		t.Fatal(err)
+	}
+	turns, err := f.store.Turns(t.Context(), id)
+	if err != nil || turns[0].ID != turn || turns[0].State != terret.TurnInterrupted {
+		t.Errorf("turns %+v, %v", turns, err)
+	}
+	checkLog(t, f.store, id)
+}
+
+type shutdowner struct {
+	terret.Driver
+	err   error
+	calls int
+}
+
+func (s *shutdowner) Shutdown(context.Context) error { s.calls++; return s.err }
+
+func TestShutdown(t *testing.T) {
+	t.Parallel()
+	store, err := sqlite.Open(t.Context(), sqlite.Memory, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	d := &shutdowner{Driver: mock.New(mock.Script{}), err: errors.New("server is stuck")}
+	e, err := engine.New(t.Context(), engine.Config{Store: store, Drivers: []terret.Driver{d}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantKind(t, e.Close(t.Context()), terret.KindProcessFailed)
+	wantKind(t, e.Close(t.Context()), terret.KindProcessFailed)
+	if d.calls != 1 {
+		t.Errorf("shut down %d times", d.calls)
+	}
+}

@@ -1,0 +1,210 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/terret-dev/terret"
+)
+
+// Limits of one batch, so that a session with much to say does not hold up the
+// others.
+const (
+	batchEvents   = 512
+	backlogEvents = 256 // from here on a driver waits for the store
+)
+
+// appending is something that waits to be committed.
+type appending struct {
+	events    []terret.Event
+	cursor    []byte
+	taken     []string
+	delivered []string
+	hits      map[string]int64
+	done      chan struct{} // closed when it is committed, or never will be
+	err       error         // valid after done
+}
+
+// wait blocks until a is committed. It does not take a context: a commit cannot be
+// taken back.
+func (a *appending) wait() error {
+	<-a.done
+	return a.err
+}
+
+// committer gathers the sessions that have something to commit.
+type committer struct {
+	mu     sync.Mutex
+	dirty  []*live
+	closed bool // nothing is committed any more
+	wake   chan struct{}
+}
+
+// add reports whether l will be committed.
+func (c *committer) add(l *live) bool {
+	c.mu.Lock()
+	ok := !c.closed
+	if ok {
+		c.dirty = append(c.dirty, l)
+	}
+	c.mu.Unlock()
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+	return ok
+}
+
+// take returns what waits. If it is to be the last time and nothing waits, nothing
+// can be added after it.
+func (c *committer) take(last bool) []*live {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := c.dirty
+	c.dirty = nil
+	c.closed = last && len(out) == 0
+	return out
+}
+
+// commitLoop commits whatever waits, in one transaction at a time, until the
+// engine's life ends and nothing waits any more.
+func (e *Engine) commitLoop() {
+	for {
+		group := e.commits.take(false)
+		if len(group) == 0 {
+			select {
+			case <-e.commits.wake:
+			case <-e.life.Done():
+				if group = e.commits.take(true); len(group) == 0 {
+					return
+				}
+			}
+		}
+		e.commitGroup(group)
+	}
+}
+
+// commitGroup commits the sessions' batches and publishes what was committed, in
+// the order of its numbers.
+func (e *Engine) commitGroup(group []*live) {
+	batches := make([]terret.Batch, 0, len(group))
+	parts := make([][]*appending, 0, len(group))
+	owners := make([]*live, 0, len(group))
+	for _, l := range group {
+		if b, part := l.batch(); len(part) > 0 {
+			batches, parts, owners = append(batches, b), append(parts, part), append(owners, l)
+		}
+	}
+	if len(batches) == 0 {
+		return
+	}
+	results, err := e.store.Commit(context.WithoutCancel(e.life), batches)
+	for i, l := range owners {
+		switch {
+		case err != nil:
+			l.fail(parts[i], err)
+		case results[i].Err != nil:
+			l.fail(parts[i], results[i].Err)
+		default:
+			s := l.committed(results[i])
+			e.hub.publish(l.id, results[i].Entries)
+			if len(results[i].Entries) > 0 {
+				e.records.add(s, results[i].Entries)
+			}
+			for _, a := range parts[i] {
+				close(a.done)
+			}
+		}
+	}
+}
+
+// enqueue hands events to the committer. l.mu must be held; the events keep the
+// order of the calls.
+func (l *live) enqueue(a *appending) *appending {
+	a.done = make(chan struct{})
+	if l.broken != nil {
+		a.err = l.broken
+		close(a.done)
+		return a
+	}
+	if !l.dirty && !l.e.commits.add(l) {
+		a.err = errClosed
+		close(a.done)
+		return a
+	}
+	l.dirty = true
+	l.pending = append(l.pending, a)
+	l.backlog += len(a.events)
+	return a
+}
+
+// batch takes what is to be committed next.
+func (l *live) batch() (terret.Batch, []*appending) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := terret.Batch{Session: l.id, Epoch: l.session.Epoch, After: l.last}
+	n := 0
+	for _, a := range l.pending {
+		if n > 0 && len(b.Events)+len(a.events) > batchEvents {
+			break
+		}
+		n++
+		b.Events = append(b.Events, a.events...)
+		if a.cursor != nil {
+			b.Cursor = a.cursor
+		}
+		b.Taken = append(b.Taken, a.taken...)
+		b.Delivered = append(b.Delivered, a.delivered...)
+		for id, hits := range a.hits {
+			if b.Hits == nil {
+				b.Hits = map[string]int64{}
+			}
+			b.Hits[id] += hits
+		}
+	}
+	part := l.pending[:n:n]
+	l.pending = l.pending[n:]
+	l.backlog -= len(b.Events)
+	if l.dirty = len(l.pending) > 0; l.dirty {
+		l.e.commits.add(l)
+	} else {
+		l.pending = nil // or it would keep what it held
+	}
+	return b, part
+}
+
+// committed notes how far the log is, and returns the session as it is now.
+func (l *live) committed(r terret.Result) terret.Session {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.last = r.LastSeq
+	l.session.LastSeq = r.LastSeq
+	return l.session
+}
+
+// fail gives up on the session: nothing more is written, whoever waits is told,
+// and the agent is stopped. What is in the log stays as it is; the next one to
+// claim the session puts it in order.
+func (l *live) fail(part []*appending, err error) {
+	l.mu.Lock()
+	if l.broken == nil {
+		l.broken = err
+	}
+	part = append(part, l.pending...)
+	l.pending = nil
+	for _, a := range part {
+		a.err = l.broken
+		close(a.done)
+	}
+	l.mu.Unlock()
+	if errors.Is(err, terret.ErrFenced) {
+		l.log.Warn("session was taken over by another process")
+	} else {
+		l.log.Error("session failed", "error", err)
+	}
+	l.e.hub.publish(l.id, nil)
+	if !l.e.goBackground(func() { l.e.abandon(l) }) {
+		l.e.abandon(l)
+	}
+}

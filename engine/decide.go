@@ -1,0 +1,156 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/policy"
+)
+
+// Decide answers an open request on behalf of a person or a program, in whichever
+// process its session is. Of several answers exactly one succeeds; the others fail
+// with already_decided. It returns when the answer can no longer be lost.
+func (e *Engine) Decide(ctx context.Context, d terret.Decision) error {
+	r, err := e.store.Request(ctx, d.RequestID)
+	if err != nil {
+		return err
+	}
+	if d, err = e.checkDecision(ctx, r, d); err != nil {
+		return err
+	}
+	rule, err := e.ruleFor(r, d)
+	if err != nil {
+		return err
+	}
+	if rule != nil {
+		d.Rule = rule.Pattern
+	}
+	// Our own watcher must not let the agent go on before the rule is stored.
+	e.setDeciding(d.RequestID, 1)
+	defer e.setDeciding(d.RequestID, -1)
+	if err := e.store.Answer(ctx, d); err != nil {
+		return err
+	}
+	if rule != nil {
+		if err := e.store.PutRule(context.WithoutCancel(ctx), *rule); err != nil {
+			e.log.Error("the rule of a decision could not be stored", "rule", rule.Pattern, "error", err)
+		}
+	}
+	if l := e.mine(r.Session); l != nil {
+		l.decided(d.RequestID, d)
+		l.mu.Lock()
+		t := l.turn
+		l.mu.Unlock()
+		if d.Interrupt && t != nil && t.id == r.Turn {
+			e.stopLocal(ctx, l, t, terret.InboxInterrupt, d.By)
+		}
+		return nil
+	}
+	if d.Interrupt {
+		return e.send(ctx, r.Session, terret.InboxInterrupt, d.By, wish{Turn: r.Turn})
+	}
+	return nil
+}
+
+func (e *Engine) setDeciding(request string, n int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.deciding[request] += n; e.deciding[request] == 0 {
+		delete(e.deciding, request)
+	}
+}
+
+func (e *Engine) isDeciding(request string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.deciding[request] > 0
+}
+
+// checkDecision completes a decision and says whether it can be made.
+func (e *Engine) checkDecision(ctx context.Context, r terret.Request, d terret.Decision) (terret.Decision, error) {
+	d.Gate = r.Gate
+	if d.Source == "" {
+		d.Source = terret.ByUser
+	}
+	if d.Scope == "" {
+		d.Scope = terret.ScopeOnce
+	}
+	if d.Scope == terret.ScopeOnce {
+		d.Rule = "" // there is none
+	}
+	if err := d.Validate(); err != nil {
+		return d, err
+	}
+	if r.Gate != terret.GatePermission {
+		return d, nil
+	}
+	var p terret.PermissionRequest
+	if err := unmarshal(r.Data, &p); err != nil {
+		return d, terret.Errorf(terret.KindInternal, "request %s cannot be read: %w", r.RequestID, err)
+	}
+	if d.InputHash != "" && d.InputHash != p.InputHash {
+		return d, terret.Errorf(terret.KindConflict, "request %s is for another input than the one that was decided on", r.RequestID)
+	}
+	d.InputHash = p.InputHash
+	if len(d.UpdatedInput) == 0 {
+		return d, nil
+	}
+	s, err := e.store.Session(ctx, r.Session)
+	if err != nil {
+		return d, err
+	}
+	rules, err := e.rules(ctx, s, e.turnOptions(r))
+	if err != nil {
+		return d, err
+	}
+	p.Input = d.UpdatedInput
+	subject, _ := e.subject(s, p)
+	if v, denied := policy.Denied(subject, rules); denied {
+		return d, terret.Invalid("updated_input", "the edited input is denied: %s", v.Reason)
+	}
+	return d, nil
+}
+
+// turnOptions are those of the turn of a request, if this process runs it.
+func (e *Engine) turnOptions(r terret.Request) terret.TurnOptions {
+	l := e.mine(r.Session)
+	if l == nil {
+		return terret.TurnOptions{}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.turn == nil || l.turn.id != r.Turn {
+		return terret.TurnOptions{}
+	}
+	return l.turn.prompt.Options
+}
+
+// ruleFor is the rule that a decision for more than once makes, if any.
+func (e *Engine) ruleFor(r terret.Request, d terret.Decision) (*terret.Rule, error) {
+	if d.Scope == terret.ScopeOnce || r.Gate != terret.GatePermission {
+		return nil, nil
+	}
+	var p terret.PermissionRequest
+	if err := unmarshal(r.Data, &p); err != nil {
+		return nil, terret.Errorf(terret.KindInternal, "request %s cannot be read: %w", r.RequestID, err)
+	}
+	rule := terret.Rule{ID: terret.NewID(terret.PrefixRule), Effect: terret.EffectAllow, Scope: d.Scope, MadeBy: d.By, MadeAt: terret.Now()}
+	if d.Behavior == terret.BehaviorDeny {
+		rule.Effect = terret.EffectDeny
+	}
+	if d.Scope == terret.ScopeSession {
+		rule.Session = r.Session
+	}
+	switch {
+	case d.Rule != "":
+		if _, err := policy.Parse(d.Rule); err != nil {
+			return nil, terret.Invalid("rule", "%w", err)
+		}
+		rule.Pattern = d.Rule
+	case len(p.Suggestions) > 0:
+		rule.Pattern = p.Suggestions[0]
+	default:
+		return nil, terret.Invalid("scope", "there is no safe rule for this; allow it once, or write a rule yourself")
+	}
+	return &rule, nil
+}

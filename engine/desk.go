@@ -1,0 +1,193 @@
+package engine
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/policy"
+)
+
+// DefaultTimeouts says how long requests wait for a decision, by gate; a gate that
+// is not listed waits without bound. Hooks are short: an agent goes on without an
+// answer after a while, so we must be faster.
+var DefaultTimeouts = map[terret.Gate]time.Duration{
+	terret.GatePermission:   5 * time.Minute,
+	terret.GatePreTool:      4 * time.Second,
+	terret.GatePrompt:       4 * time.Second,
+	terret.GateStop:         4 * time.Second,
+	terret.GateSubagentStop: 4 * time.Second,
+	terret.GateCompact:      4 * time.Second,
+}
+
+func (e *Engine) timeout(q terret.Ask) time.Duration {
+	if q.Timeout > 0 {
+		return q.Timeout
+	}
+	if d, ok := e.cfg.Timeouts[q.Gate]; ok {
+		return d
+	}
+	return DefaultTimeouts[q.Gate]
+}
+
+// fallback is what is decided when nobody does.
+func fallback(q terret.Ask) terret.Behavior {
+	if q.Fallback != "" {
+		return q.Fallback
+	}
+	return refusal(q.Gate, "", "").Behavior
+}
+
+// refusal is the safe decision at a gate.
+func refusal(gate terret.Gate, source terret.DecisionSource, reason string) terret.Decision {
+	d := terret.Decision{Gate: gate, Source: source, Reason: reason}
+	switch gate {
+	case terret.GatePermission, terret.GateTrust:
+		d.Behavior = terret.BehaviorDeny
+	case terret.GateQuestion:
+		d.Behavior = terret.BehaviorReject
+	case terret.GatePlan:
+		d.Behavior = terret.BehaviorRevise
+	case terret.GatePreTool:
+		d.Behavior = terret.BehaviorAsk
+	case terret.GatePrompt, terret.GateStop, terret.GateSubagentStop, terret.GateCompact:
+		d.Behavior = terret.BehaviorPassthrough
+	default:
+		d.Behavior = terret.BehaviorDeny
+	}
+	return d
+}
+
+// withRequestID puts the id into data that has a place for it.
+func withRequestID(data terret.Data, id string) terret.Data {
+	switch d := data.(type) {
+	case terret.PermissionRequest:
+		d.RequestID, d.InputHash = id, terret.InputHash(d.Input)
+		return d
+	case terret.QuestionRequest:
+		d.RequestID = id
+		return d
+	case terret.PlanRequest:
+		d.RequestID = id
+		return d
+	case terret.StopRequest:
+		d.RequestID = id
+		return d
+	}
+	return data
+}
+
+// opine asks the deciders that need no person: rules, then the policy. A nil
+// decision means that a person is to be asked.
+func (e *Engine) opine(ctx context.Context, s terret.Session, o terret.TurnOptions, q terret.Ask) (*terret.Decision, map[string]int64) {
+	switch q.Gate {
+	case terret.GatePermission, terret.GatePreTool:
+		return e.judge(ctx, s, o, q)
+	case terret.GatePlan:
+		if s.Policy == terret.PolicyAutoApprove {
+			return &terret.Decision{Behavior: terret.BehaviorApprove, Source: terret.ByPolicy, Reason: "policy auto-approve"}, nil
+		}
+	case terret.GatePrompt, terret.GateStop, terret.GateSubagentStop, terret.GateCompact:
+		d := refusal(q.Gate, terret.ByPolicy, "")
+		return &d, nil
+	case terret.GateQuestion, terret.GateTrust:
+	}
+	return e.nobody(q), nil
+}
+
+// nobody refuses at once where nobody can be asked.
+func (e *Engine) nobody(q terret.Ask) *terret.Decision {
+	if !e.cfg.Unattended {
+		return nil
+	}
+	d := refusal(q.Gate, terret.ByPolicy, "nobody to ask")
+	return &d
+}
+
+func (e *Engine) judge(ctx context.Context, s terret.Session, o terret.TurnOptions, q terret.Ask) (*terret.Decision, map[string]int64) {
+	rules, err := e.rules(ctx, s, o)
+	if err != nil {
+		// A rule that cannot be read might deny.
+		return &terret.Decision{Behavior: terret.BehaviorDeny, Source: terret.ByPolicy, Reason: "the rules cannot be read: " + err.Error()}, nil
+	}
+	subject, ok := e.subject(s, q.Event.Data)
+	if !ok {
+		return e.nobody(q), nil
+	}
+	v := policy.Judge(subject, rules, s.Policy)
+	d := terret.Decision{Behavior: v.Behavior, Source: terret.ByPolicy, Reason: v.Reason}
+	var hits map[string]int64
+	if v.Rule != nil {
+		d.Source, d.Rule = terret.ByRule, v.Rule.Pattern
+		if v.Rule.ID != "" {
+			hits = map[string]int64{v.Rule.ID: 1}
+		}
+	}
+	if v.Behavior != terret.BehaviorAsk {
+		return &d, hits
+	}
+	if q.Gate == terret.GatePreTool {
+		return &d, nil // the permission gate asks the person
+	}
+	return e.nobody(q), nil
+}
+
+// suggest adds rules that would allow a tool use to a request that names none.
+func (e *Engine) suggest(s terret.Session, data terret.Data) terret.Data {
+	p, ok := data.(terret.PermissionRequest)
+	if !ok || len(p.Suggestions) > 0 {
+		return data
+	}
+	subject, _ := e.subject(s, p)
+	p.Suggestions = policy.Suggest(subject)
+	return p
+}
+
+// rules are those in force for a session: stored ones, and those of its options and
+// of the turn's.
+func (e *Engine) rules(ctx context.Context, s terret.Session, o terret.TurnOptions) ([]terret.Rule, error) {
+	rules, err := e.store.ListRules(ctx, s.ID)
+	if err != nil {
+		return nil, err
+	}
+	add := func(effect terret.Effect, patterns []string) {
+		for _, p := range patterns {
+			rules = append(rules, terret.Rule{Effect: effect, Pattern: p, Scope: terret.ScopeSession, Session: s.ID})
+		}
+	}
+	add(terret.EffectDeny, s.Options.Deny)
+	add(terret.EffectDeny, orElse(o.DisallowedToolsOverride, s.Options.DisallowedTools))
+	add(terret.EffectDeny, o.DisallowedTools)
+	add(terret.EffectAllow, s.Options.Allow)
+	add(terret.EffectAllow, orElse(o.AutoApproveToolsOverride, s.Options.AutoApproveTools))
+	add(terret.EffectAllow, o.AutoApproveTools)
+	return rules, nil
+}
+
+// orElse is the list that beats the other, if there is one.
+func orElse(list, other []string) []string {
+	if list != nil {
+		return list
+	}
+	return other
+}
+
+// subject is the tool use that a request is about.
+func (e *Engine) subject(s terret.Session, data terret.Data) (policy.Subject, bool) {
+	home, _ := os.UserHomeDir() // without one, ~ stays what it is
+	out := policy.Subject{Cwd: s.Cwd, Roots: append([]string{s.Cwd}, s.Options.AddDirs...), Home: home}
+	if e.cfg.Home != "" {
+		out.Protected = []string{e.cfg.Home}
+		out.Vars = map[string]string{"TERRET_HOME": e.cfg.Home}
+	}
+	switch d := data.(type) {
+	case terret.PermissionRequest:
+		out.Tool, out.Class, out.Input = d.Tool, d.Class, []byte(d.Input)
+	case terret.ToolPre:
+		out.Tool, out.Class, out.Input = d.Name, d.Class, []byte(d.Input)
+	default:
+		return out, false
+	}
+	return out, true
+}

@@ -1,0 +1,250 @@
+// Package engine holds the verbs over the vocabulary: sessions that run turns,
+// requests that are decided exactly once, and the streams of what happens.
+//
+// # One way in, one way out
+//
+// Whoever wants something calls a method of [Engine]. Whatever comes of it is
+// committed to the log first and published after, so what [Engine.Events] yields
+// can never be taken back by a crash.
+//
+// # Goroutines
+//
+// One goroutine commits for all sessions of the process: everything that waits
+// goes into one transaction. One watches for what other processes wrote. Each
+// running turn has one while it is prepared and one while it settles. Drivers
+// call in on their own. [Engine.Close] waits for all of them.
+//
+// A session that this process owns is a value guarded by one mutex, which is
+// never held over input or output.
+//
+// # Several processes
+//
+// Any number of engines may share a database, each through a store of its own. A
+// session belongs to one of them at a time; prompts, interrupts and decisions for a
+// session that another one owns reach it through the store.
+package engine
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/terret-dev/terret"
+)
+
+// Defaults of Config.
+const (
+	DefaultIdleAfter      = 30 * time.Minute
+	DefaultInterruptGrace = 10 * time.Second
+	DefaultCloseGrace     = 5 * time.Second
+)
+
+// Config says what an engine works with. Store and Drivers are needed.
+type Config struct {
+	Store   terret.Store
+	Drivers []terret.Driver
+	// Log is for the operator; nil means nobody.
+	Log *slog.Logger
+	// Home is Terret's own folder, which agents may not touch and in which the
+	// states of folders are kept for undo. Empty means no undo.
+	Home string
+	// Env is the environment from which drivers pick what an agent may see.
+	Env []string
+	// Unattended says that nobody can be asked: what would be asked is refused at
+	// once.
+	Unattended bool
+	// Limits on time; zero means the default. A negative IdleAfter means never.
+	IdleAfter      time.Duration // until an idle agent is closed
+	InterruptGrace time.Duration // until an interrupted turn is killed
+	CloseGrace     time.Duration // how long agents may take to close
+	// Timeouts bounds how long requests wait, by gate; what is missing has its
+	// default, zero means without bound.
+	Timeouts map[terret.Gate]time.Duration
+	// Recorder, if set, is told of what was committed.
+	Recorder Recorder
+}
+
+// Recorder keeps records beside the log, such as files in the project's folder.
+// It is called by one goroutine, in the order of commits, and may take its time.
+type Recorder interface {
+	Record(s terret.Session, entries []terret.Entry)
+}
+
+// Engine runs sessions. It is safe for concurrent use.
+type Engine struct {
+	cfg     Config
+	store   terret.Store
+	log     *slog.Logger
+	drivers map[string]terret.Driver
+
+	life context.Context // ends when Close has done its work
+	end  context.CancelCauseFunc
+	work sync.WaitGroup // everything that Close waits for
+
+	claims sync.Mutex // held while a session is claimed
+
+	mu       sync.Mutex
+	live     map[string]*live // sessions that this process owns
+	deciding map[string]int   // requests that Decide is busy with
+	closed   bool
+
+	shutdown sync.Once // of the drivers
+	downErr  error
+
+	commits committer
+	hub     hub
+	watch   watcher
+	records recorder
+	undo    undoer
+}
+
+var errClosed = errors.New("the engine is closed")
+
+func refused() error { return terret.Errorf(terret.KindStartupRefused, "%w", errClosed) }
+
+func (e *Engine) isClosed() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.closed
+}
+
+// New makes an engine and starts it. It takes over what dead processes left
+// behind: their turns end with an error, their requests are decided, and their
+// sessions can be resumed. The context bounds that. The caller must Close it.
+func New(ctx context.Context, cfg Config) (*Engine, error) {
+	e := &Engine{
+		cfg: cfg, store: cfg.Store, log: cfg.Log,
+		drivers: map[string]terret.Driver{}, live: map[string]*live{}, deciding: map[string]int{},
+	}
+	if e.log == nil {
+		e.log = slog.New(slog.DiscardHandler)
+	}
+	setDefault(&e.cfg.IdleAfter, DefaultIdleAfter)
+	setDefault(&e.cfg.InterruptGrace, DefaultInterruptGrace)
+	setDefault(&e.cfg.CloseGrace, DefaultCloseGrace)
+	for _, d := range cfg.Drivers {
+		e.drivers[d.Name()] = d
+	}
+	e.life, e.end = context.WithCancelCause(context.Background())
+	e.undo.home = cfg.Home
+	e.commits.wake = make(chan struct{}, 1)
+	e.hub.init(e)
+	e.watch.nudge = make(chan struct{}, 1)
+	e.records.init(cfg.Recorder)
+
+	e.work.Go(func() {
+		e.commitLoop()
+		e.records.close() // nothing is committed after this
+	})
+	e.work.Go(e.watchLoop)
+	e.work.Go(e.records.loop)
+	if err := e.recover(ctx); err != nil {
+		return nil, errors.Join(err, e.Close(context.WithoutCancel(ctx)))
+	}
+	return e, nil
+}
+
+func setDefault(d *time.Duration, v time.Duration) {
+	if *d == 0 {
+		*d = v
+	}
+}
+
+// Close interrupts what runs, closes all agents, gives back all sessions and
+// waits until nothing is left. The context bounds how long it stays polite. It is
+// idempotent. The store is the caller's.
+func (e *Engine) Close(ctx context.Context) error {
+	e.mu.Lock()
+	e.closed = true
+	var all []*live
+	for _, l := range e.live {
+		all = append(all, l)
+	}
+	e.mu.Unlock()
+
+	var group sync.WaitGroup
+	for _, l := range all {
+		group.Go(func() { e.shut(ctx, l, "closed") })
+	}
+	group.Wait()
+	e.shutdown.Do(func() { e.downErr = e.shutDrivers(ctx) })
+	e.mu.Lock() // nobody starts background work after this
+	e.end(errClosed)
+	e.mu.Unlock()
+	e.work.Wait()
+	e.hub.close() // nothing is published after this
+	return e.downErr
+}
+
+func (e *Engine) shutDrivers(ctx context.Context) error {
+	var err error
+	for name, d := range e.drivers {
+		if s, ok := d.(terret.Shutdowner); ok {
+			if sErr := s.Shutdown(ctx); sErr != nil {
+				err = errors.Join(err, terret.Errorf(terret.KindProcessFailed, "shut down %s: %w", name, sErr))
+			}
+		}
+	}
+	return err
+}
+
+// Drain waits until no turn runs, or the context ends.
+func (e *Engine) Drain(ctx context.Context) error {
+	for {
+		t := e.running()
+		if t == nil {
+			return nil
+		}
+		select {
+		case <-t.done:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// running is some turn that runs.
+func (e *Engine) running() *turn {
+	for _, l := range e.lives() {
+		l.mu.Lock()
+		t := l.turn
+		l.mu.Unlock()
+		if t != nil {
+			return t
+		}
+	}
+	return nil
+}
+
+func (e *Engine) lives() []*live {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	out := make([]*live, 0, len(e.live))
+	for _, l := range e.live {
+		out = append(out, l)
+	}
+	return out
+}
+
+// driver finds a driver by the agent's name.
+func (e *Engine) driver(name string) (terret.Driver, error) {
+	d, ok := e.drivers[name]
+	if !ok {
+		return nil, terret.Errorf(terret.KindAgentNotFound, "there is no agent %q here; `terret agents` lists those there are", name)
+	}
+	return d, nil
+}
+
+// goBackground runs fn and lets Close wait for it. It refuses once the engine's
+// life is over.
+func (e *Engine) goBackground(fn func()) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.life.Err() != nil {
+		return false
+	}
+	e.work.Go(fn)
+	return true
+}

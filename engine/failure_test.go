@@ -1,0 +1,191 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/mock"
+	"github.com/terret-dev/terret/engine"
+)
+
+var errDisk = terret.Errorf(terret.KindInternal, "no space left on device")
+
+// A session whose log takes nothing more fails: its agent is stopped, whoever waits
+// is told, nothing is skipped, and other sessions go on. The next to claim it puts
+// it in order. The same holds when another owner has taken it.
+func TestFailedCommit(t *testing.T) {
+	t.Parallel()
+	for name, broken := range map[string]error{"disk full": errDisk, "fenced": terret.ErrFenced} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPuppet()
+			f, faults := faultyFixture(t, p)
+			good, other, goodTurn := chatty(t, f, p)
+			bad, a, badTurn := chatty(t, f, p)
+			answer := make(chan error, 1)
+			go func() {
+				_, err := a.ask("1", "make")
+				answer <- err
+			}()
+			f.request(bad, 1)
+			before := len(f.log(bad))
+			faults.failBatches(func(b terret.Batch) error {
+				if b.Session == bad {
+					return broken
+				}
+				return nil
+			})
+			a.say(t, terret.Notification{Text: "lost"})
+			if err := receive(t, answer); err == nil {
+				t.Error("the agent was answered by a session that had failed")
+			}
+			receive(t, a.closed)
+			if err := a.emit(note(1)); !errors.Is(err, broken) {
+				t.Errorf("emit: %v", err)
+			}
+			if n := len(f.log(bad)); n != before {
+				t.Errorf("%d events after the failure", n-before)
+			}
+			other.say(t, terret.Notification{Text: "still fine"})
+			other.complete(t, goodTurn)
+			f.ended(good, goodTurn)
+
+			faults.failBatches(nil)
+			turn := f.prompt(bad, "again").ID
+			b := p.agent(t)
+			b.prompted(t)
+			b.complete(t, turn)
+			f.ended(bad, turn)
+			if e := last[terret.TurnError](t, f.ended(bad, badTurn)); e.Error.Kind != terret.KindProcessFailed {
+				t.Errorf("the turn that failed: %+v", e)
+			}
+			f.close()
+			checkLog(t, f.store, good)
+			checkLog(t, f.store, bad)
+		})
+	}
+}
+
+// A transaction that fails as a whole fails the sessions in it, and Prompt says so.
+func TestFailedTransaction(t *testing.T) {
+	t.Parallel()
+	f, faults := faultyFixture(t, mock.New(mock.Script{}))
+	id := f.session()
+	f.run(id, "1")
+	faults.set(func() { faults.commit = func([]terret.Batch) error { return errDisk } })
+	_, err := f.Prompt(t.Context(), engine.PromptRequest{Session: id, Prompt: text("2")})
+	wantKind(t, err, terret.KindInternal)
+	_, err = f.Prompt(t.Context(), engine.PromptRequest{Session: id, Prompt: text("3")})
+	wantKind(t, err, terret.KindInternal)
+	faults.set(func() { faults.commit = nil })
+	f.run(id, "4")
+	f.close()
+	if n := len(all[terret.TurnStart](f.log(id))); n != 2 {
+		t.Errorf("%d turns, want 2", n)
+	}
+	checkLog(t, f.store, id)
+}
+
+// Wherever in its life a session fails, nobody hangs.
+func TestFailsAnywhere(t *testing.T) {
+	t.Parallel()
+	script := mock.Script{Turns: [][]mock.Step{{{Text: "a"}, ask("make"), {Text: "b"}}, {{Text: "c"}, {Background: []mock.Step{{Text: "d"}}}}}}
+	for n := range 14 {
+		f, faults := faultyFixture(t, mock.New(script))
+		id := f.session(withPolicy(terret.PolicyAutoApprove))
+		count := 0
+		faults.failBatches(func(terret.Batch) error {
+			if count++; count > n {
+				return errDisk
+			}
+			return nil
+		})
+		for _, words := range []string{"1", "2"} {
+			if _, err := f.Prompt(t.Context(), engine.PromptRequest{Session: id, Prompt: text(words)}); err != nil {
+				break
+			}
+			if err := f.Drain(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		f.close()
+		faults.failBatches(nil)
+		title := "in order again"
+		g, err := engine.New(t.Context(), engine.Config{Store: f.store, Drivers: []terret.Driver{mock.New(script)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := g.Update(t.Context(), id, terret.SessionUpdated{Title: &title}, ""); err != nil {
+			t.Error(err)
+		}
+		if err := g.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+		checkLog(t, f.store, id)
+	}
+}
+
+// The engine's own decision may fail too: the store answers late or not at all.
+func TestAnswerFails(t *testing.T) {
+	t.Parallel()
+	f, faults := faultyFixture(t, mock.New(mock.Script{Turns: [][]mock.Step{{ask("make"), {Text: "x"}}}}))
+	id := f.session()
+	turn := f.prompt(id, "go").ID
+	f.request(id, 1)
+	faults.set(func() { faults.answer = func(terret.Decision) error { return errDisk } })
+	if err := f.Interrupt(t.Context(), id, ""); err != nil {
+		t.Fatal(err)
+	}
+	if d := last[terret.PermissionDecision](t, f.ended(id, turn)); d.Source != terret.ByInterrupt {
+		t.Errorf("decision %+v", d)
+	}
+	f.close()
+	checkLog(t, f.store, id)
+}
+
+// An interrupt that meets a request on its way into the log still decides it.
+func TestInterruptMeetsRequest(t *testing.T) {
+	t.Parallel()
+	p := newPuppet()
+	f, faults := faultyFixture(t, p)
+	id, a, turn := chatty(t, f, p)
+	hold, reached := make(chan struct{}), make(chan struct{}, 1)
+	faults.failBatches(func(b terret.Batch) error {
+		for _, ev := range b.Events {
+			if ev.Expects != nil {
+				reached <- struct{}{}
+				<-hold
+			}
+		}
+		return nil
+	})
+	answer := make(chan terret.Decision, 1)
+	go func() {
+		d, err := a.ask("1", "make")
+		if err != nil {
+			t.Error(err)
+		}
+		answer <- d
+	}()
+	receive(t, reached)
+	stopped := make(chan error, 1)
+	go func() { stopped <- f.Interrupt(context.Background(), id, "") }()
+	f.waitStopping(id)
+	close(hold)
+	if err := receive(t, stopped); err != nil {
+		t.Fatal(err)
+	}
+	if d := receive(t, answer); d.Source != terret.ByInterrupt {
+		t.Errorf("decision %+v", d)
+	}
+	// What it asks from now on is refused at once.
+	if d, err := a.ask("2", "make"); err != nil || d.Source != terret.ByInterrupt {
+		t.Errorf("decision %+v, %v", d, err)
+	}
+	a.complete(t, turn)
+	f.ended(id, turn)
+	f.close()
+	checkLog(t, f.store, id)
+}

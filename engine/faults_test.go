@@ -1,0 +1,108 @@
+package engine_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/engine"
+	"github.com/terret-dev/terret/store/sqlite"
+)
+
+// faults is a store that fails as it is told to.
+type faults struct {
+	*sqlite.Store
+	mu     sync.Mutex
+	rules  error
+	commit func([]terret.Batch) error    // about the transaction
+	batch  func(terret.Batch) error      // about one session
+	before func(ctx context.Context)     // each commit
+	answer func(d terret.Decision) error // instead of Answer
+	put    func(rule terret.Rule)        // before PutRule
+}
+
+func faultyFixture(t *testing.T, d terret.Driver, change ...func(*engine.Config)) (*fixture, *faults) {
+	t.Helper()
+	s := &faults{}
+	f := openFixture(t, sqlite.Memory, d, append(change, func(c *engine.Config) {
+		s.Store = c.Store.(*sqlite.Store)
+		c.Store = s
+	})...)
+	return f, s
+}
+
+func (s *faults) set(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+}
+
+func (s *faults) setRules(err error) { s.set(func() { s.rules = err }) }
+
+func (s *faults) failBatches(fail func(terret.Batch) error) { s.set(func() { s.batch = fail }) }
+
+func (s *faults) ListRules(ctx context.Context, session string) ([]terret.Rule, error) {
+	s.mu.Lock()
+	err := s.rules
+	s.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	return s.Store.ListRules(ctx, session)
+}
+
+func (s *faults) PutRule(ctx context.Context, r terret.Rule) error {
+	s.mu.Lock()
+	put := s.put
+	s.mu.Unlock()
+	if put != nil {
+		put(r)
+	}
+	return s.Store.PutRule(ctx, r)
+}
+
+func (s *faults) Answer(ctx context.Context, d terret.Decision) error {
+	s.mu.Lock()
+	answer := s.answer
+	s.mu.Unlock()
+	if answer != nil {
+		if err := answer(d); err != nil {
+			return err
+		}
+	}
+	return s.Store.Answer(ctx, d)
+}
+
+func (s *faults) Commit(ctx context.Context, batches []terret.Batch) ([]terret.Result, error) {
+	s.mu.Lock()
+	commit, batch, before := s.commit, s.batch, s.before
+	s.mu.Unlock()
+	if before != nil {
+		before(ctx)
+	}
+	if commit != nil {
+		if err := commit(batches); err != nil {
+			return nil, err
+		}
+	}
+	if batch == nil {
+		return s.Store.Commit(ctx, batches)
+	}
+	results := make([]terret.Result, len(batches))
+	var good []terret.Batch
+	var at []int
+	for i, b := range batches {
+		if results[i].Err = batch(b); results[i].Err == nil {
+			good, at = append(good, b), append(at, i)
+		}
+	}
+	done, err := s.Store.Commit(ctx, good)
+	if err != nil {
+		return nil, err
+	}
+	for i, r := range done {
+		results[at[i]] = r
+	}
+	return results, nil
+}

@@ -1,0 +1,235 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/terret-dev/terret"
+)
+
+// checkEvery bounds how often the store is asked for what others want of us.
+const checkEvery = 20 * time.Millisecond
+
+// watcher notices what other processes write: prompts, interrupts and answers for
+// our sessions, and events of theirs that somebody here watches.
+type watcher struct {
+	nudge chan struct{}
+}
+
+// poke makes the watcher look, and go on looking while there is reason to.
+func (w *watcher) poke() {
+	select {
+	case w.nudge <- struct{}{}:
+	default:
+	}
+}
+
+func (e *Engine) watchLoop() {
+	var version int64
+	for {
+		if len(e.lives()) == 0 && !e.hub.watching() {
+			select {
+			case <-e.watch.nudge:
+			case <-e.life.Done():
+				return
+			}
+		}
+		v, err := e.store.Wait(e.life, version)
+		if e.life.Err() != nil {
+			return
+		}
+		every := checkEvery
+		if err != nil {
+			e.log.Error("cannot watch the store", "error", err)
+			v, every = version, time.Second
+		}
+		version = v
+		e.hub.wakeForeign(func(session string) bool { return e.mine(session) != nil })
+		if err := e.serveInbox(e.life); err != nil && e.life.Err() == nil {
+			e.log.Warn("cannot read what other processes want", "error", err)
+		}
+		pause := time.NewTimer(every)
+		select {
+		case <-pause.C:
+		case <-e.life.Done():
+			pause.Stop()
+			return
+		}
+	}
+}
+
+// serveInbox does what other processes ask of our sessions.
+func (e *Engine) serveInbox(ctx context.Context) error {
+	if len(e.lives()) == 0 {
+		return nil
+	}
+	answered, err := e.store.Answered(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range answered {
+		if l := e.mine(r.Session); l != nil && !e.isDeciding(r.RequestID) {
+			l.decided(r.RequestID, *r.Decision)
+		}
+	}
+	items, err := e.store.Pending(ctx, "")
+	if err != nil {
+		return err
+	}
+	for _, item := range items {
+		if l := e.mine(item.Session); l != nil {
+			e.serve(ctx, l, item)
+		}
+	}
+	return nil
+}
+
+func (e *Engine) serve(ctx context.Context, l *live, item terret.InboxItem) {
+	if item.Kind == terret.InboxPrompt {
+		l.mu.Lock()
+		idle := l.turn == nil && l.rewinding == nil && !l.leaving
+		l.mu.Unlock()
+		if idle {
+			e.goBackground(func() { e.next(l) })
+		}
+		return
+	}
+	l.mu.Lock()
+	a := l.enqueue(&appending{taken: []string{item.ID}})
+	l.mu.Unlock()
+	if a.wait() != nil {
+		return
+	}
+	e.goBackground(func() {
+		var w wish
+		var err error
+		switch item.Kind {
+		case terret.InboxInterrupt, terret.InboxKill, terret.InboxClose:
+			if err = unmarshal(item.Body, &w); err == nil {
+				e.grant(ctx, l, item, w)
+			}
+		case terret.InboxUpdate:
+			var u terret.SessionUpdated
+			if err = unmarshal(item.Body, &u); err == nil {
+				err = e.Update(ctx, l.id, u, item.By)
+			}
+		case terret.InboxPrompt: // above
+		default:
+			err = terret.Errorf(terret.KindUnsupported, "unknown item %q", item.Kind)
+		}
+		if err != nil {
+			l.log.Warn("what another process asked for failed", "kind", item.Kind, "error", err)
+		}
+	})
+}
+
+// wish says what an item is about, so that one that comes late does no harm: it was
+// meant for the turn that ran, or the agent that was open, when it was made.
+type wish struct {
+	Turn  string `json:"turn,omitempty"`
+	Epoch int64  `json:"epoch,omitempty"`
+}
+
+// grant does what an item asks for, if it is still about what it was about.
+func (e *Engine) grant(ctx context.Context, l *live, item terret.InboxItem, w wish) {
+	l.mu.Lock()
+	t, epoch := l.turn, l.session.Epoch
+	l.mu.Unlock()
+	switch {
+	case item.Kind == terret.InboxClose && w.Epoch == epoch:
+		e.shut(ctx, l, "closed")
+	case item.Kind != terret.InboxClose && t != nil && t.id == w.Turn:
+		e.stopLocal(ctx, l, t, item.Kind, item.By)
+	}
+}
+
+// promptForeign sends a prompt to the process that owns the session.
+func (e *Engine) promptForeign(ctx context.Context, r PromptRequest) (terret.Turn, error) {
+	s, err := e.store.Session(ctx, r.Session)
+	if err != nil {
+		return terret.Turn{}, err
+	}
+	if s.Turn != "" && r.When != WhenQueue {
+		return terret.Turn{}, terret.Errorf(terret.KindSessionBusy, "session %s is busy with a turn in another process; queue the prompt, or wait", s.ID)
+	}
+	return e.enqueuePrompt(ctx, r)
+}
+
+// enqueuePrompt puts a prompt into the session's queue. If its owner gives the
+// session back in this moment, it becomes ours.
+func (e *Engine) enqueuePrompt(ctx context.Context, r PromptRequest) (terret.Turn, error) {
+	body, err := json.Marshal(r.Prompt)
+	if err != nil {
+		return terret.Turn{}, terret.Invalid("prompt", "%w", err)
+	}
+	if err := e.store.Send(ctx, terret.InboxItem{ID: r.Turn, Session: r.Session, Kind: terret.InboxPrompt, Body: body, By: r.By}); err != nil {
+		return terret.Turn{}, err
+	}
+	if l, err := e.own(ctx, r.Session); err == nil {
+		e.goBackground(func() { e.next(l) })
+	} else if !errors.Is(err, terret.ErrConflict) {
+		return terret.Turn{}, err
+	}
+	return terret.Turn{ID: r.Turn, Session: r.Session, State: terret.TurnQueued, Origin: terret.OriginQueue, Prompt: r.Prompt.Blocks}, nil
+}
+
+func (e *Engine) stopForeign(ctx context.Context, session string, how terret.InboxKind, by string) error {
+	s, err := e.store.Session(ctx, session)
+	if err != nil {
+		return err
+	}
+	if s.Owner == "" || s.Turn == "" {
+		return notRunning(session)
+	}
+	return e.send(ctx, session, how, by, wish{Turn: s.Turn})
+}
+
+// send asks the owner of a session for something.
+func (e *Engine) send(ctx context.Context, session string, kind terret.InboxKind, by string, what any) error {
+	body, err := json.Marshal(what)
+	if err != nil {
+		return err
+	}
+	return e.store.Send(ctx, terret.InboxItem{ID: terret.NewID(terret.PrefixControl), Session: session, Kind: kind, By: by, Body: body})
+}
+
+// Queue lists the prompts that wait, in their order.
+func (e *Engine) Queue(ctx context.Context, session string) ([]terret.Turn, error) {
+	items, err := e.store.Pending(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	out := []terret.Turn{}
+	for _, item := range items {
+		if item.Kind != terret.InboxPrompt {
+			continue
+		}
+		var p terret.Prompt
+		if err := unmarshal(item.Body, &p); err != nil {
+			e.log.Warn("a queued prompt cannot be read", "turn", item.ID, "error", err) // it can be dropped
+		}
+		out = append(out, terret.Turn{ID: item.ID, Session: session, State: terret.TurnQueued, Origin: terret.OriginQueue, Prompt: p.Blocks})
+	}
+	return out, nil
+}
+
+// EditQueued changes a prompt that waits, or its place: before the turn with that
+// id, or last if "end". A nil prompt and an empty place leave things as they are.
+func (e *Engine) EditQueued(ctx context.Context, turn string, p *terret.Prompt, before string) error {
+	var body terret.JSON
+	if p != nil {
+		if err := checkPrompt(PromptRequest{Prompt: *p}); err != nil {
+			return err
+		}
+		var err error
+		if body, err = json.Marshal(p); err != nil {
+			return terret.Invalid("prompt", "%w", err)
+		}
+	}
+	return e.store.Edit(ctx, turn, body, before)
+}
+
+// DropQueued removes a prompt that waits.
+func (e *Engine) DropQueued(ctx context.Context, turn string) error { return e.store.Drop(ctx, turn) }

@@ -1,0 +1,152 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/terret-dev/terret"
+)
+
+// host is what one agent sees of the engine. It stops working when the agent is
+// replaced or its session is no longer ours.
+type host struct {
+	l    *live
+	life context.Context // ends when the agent is closed
+	end  context.CancelCauseFunc
+
+	// Guarded by l.mu.
+	leaving bool                // the agent is being closed, or has ended
+	asked   map[string]*request // by the agent's own key
+}
+
+func (l *live) newHost() *host {
+	h := &host{l: l, asked: map[string]*request{}}
+	h.life, h.end = context.WithCancelCause(context.Background())
+	return h
+}
+
+// usable says whether the agent may still speak. l.mu must be held. An agent that
+// is being closed may finish its sentence.
+func (h *host) usable() error {
+	if h.l.broken != nil {
+		return h.l.broken
+	}
+	return context.Cause(h.life)
+}
+
+// Emit implements terret.Host.
+func (h *host) Emit(_ context.Context, events []terret.Event, cursor []byte) error {
+	l := h.l
+	l.mu.Lock()
+	a, err := h.emit(events, cursor)
+	full := l.backlog > backlogEvents
+	l.mu.Unlock()
+	if err == nil && a != nil && full {
+		err = a.wait()
+	}
+	return err
+}
+
+// emit prepares events for the log, up to the end of a turn: that waits until the
+// turn has settled, and so does everything behind it. l.mu must be held.
+func (h *host) emit(events []terret.Event, cursor []byte) (*appending, error) {
+	l := h.l
+	if err := h.usable(); err != nil {
+		return nil, err
+	}
+	if l.settling {
+		l.held = append(l.held, held{host: h, events: events, cursor: cursor})
+		return nil, nil
+	}
+	var out []terret.Event
+	for i, ev := range events {
+		if !ends(ev) {
+			out = h.take(out, ev)
+			continue
+		}
+		t := l.turn
+		if t == nil || t.host != h || ev.Turn != "" && ev.Turn != t.id {
+			l.log.Debug("the end of a turn that has ended already", "turn", ev.Turn)
+			continue
+		}
+		l.settling = true
+		if rest := events[i+1:]; len(rest) > 0 {
+			l.held = append(l.held, held{host: h, events: rest, cursor: cursor})
+		} else {
+			t.cursor = cursor
+		}
+		a := l.enqueueSome(out, nil)
+		if !l.e.goBackground(func() { l.e.settle(l, t, ev) }) {
+			return nil, errClosed
+		}
+		return a, nil
+	}
+	return l.enqueueSome(out, cursor), nil
+}
+
+// enqueueSome is enqueue where there may be nothing to commit.
+func (l *live) enqueueSome(out []terret.Event, cursor []byte) *appending {
+	if len(out) == 0 && cursor == nil {
+		return nil
+	}
+	if cursor != nil {
+		l.cursor = cursor
+	}
+	return l.enqueue(&appending{events: out, cursor: cursor})
+}
+
+// take prepares one event of the agent. l.mu must be held.
+func (h *host) take(out []terret.Event, ev terret.Event) []terret.Event {
+	l := h.l
+	ev.Expects = nil // only Ask makes requests
+	if ev.Data == nil {
+		ev.Data = terret.Unknown{NativeType: ev.Source}
+	}
+	if engineOnly(ev.Data) {
+		ev.Data = terret.DiagWarning{Text: "the driver sent " + string(ev.Kind()) + ", which only the engine may say"}
+	}
+	if l.turn != nil && l.turn.host != h && h.leaving {
+		return append(out, l.envelope(ev)) // of a turn that is over
+	}
+	if l.turn == nil && ev.Kind().InTurn() {
+		if h.leaving || l.leaving {
+			return append(out, l.envelope(ev)) // it is too late to begin a turn
+		}
+		out = l.openBackground(out, h)
+	}
+	out = l.stamp(out, ev)
+	if d, ok := ev.Data.(terret.SessionEnd); ok && d.Reason == "agent_exit" {
+		l.dropAgent(h)
+	}
+	return out
+}
+
+// ends reports whether the event is the last of a turn.
+func ends(ev terret.Event) bool {
+	switch ev.Data.(type) {
+	case terret.TurnComplete, terret.TurnError:
+		return true
+	}
+	return false
+}
+
+// engineOnly reports whether drivers may not say that: the store acts on it.
+func engineOnly(data terret.Data) bool {
+	switch data.(type) {
+	case terret.TurnStart, terret.SessionResumed, terret.SessionStateChange, terret.CheckpointRewound,
+		terret.PermissionDecision, terret.QuestionDecision, terret.PlanDecision, terret.StopDecision, terret.HookDecision:
+		return true
+	}
+	return false
+}
+
+// Delivered implements terret.Host.
+func (h *host) Delivered(_ context.Context, requestID string) error {
+	l := h.l
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := h.usable(); err != nil {
+		return err
+	}
+	l.enqueue(&appending{delivered: []string{requestID}})
+	return nil
+}

@@ -1,0 +1,156 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"github.com/terret-dev/terret"
+)
+
+// Reasons to shut a session.
+const (
+	idleReaped = "idle_reaped"
+	deleted    = "deleted"
+)
+
+// shut ends the session's agent and gives the session back. The reason, if there
+// is one, goes into the log when there was an agent. It returns when the session is
+// no longer ours. The context bounds how long it stays polite.
+func (e *Engine) shut(ctx context.Context, l *live, reason string) {
+	l.mu.Lock()
+	busy := l.turn != nil || l.rewinding != nil || l.leaving
+	if l.gone || reason == idleReaped && busy {
+		l.mu.Unlock()
+		return
+	}
+	first := !l.leaving
+	l.leaving = true
+	l.mu.Unlock()
+	e.stopAll(ctx, l, reason)
+	if first {
+		e.retire(l, reason)
+		return
+	}
+	<-l.left
+}
+
+// stopAll ends what goes on in a session in which nothing new may begin.
+func (e *Engine) stopAll(ctx context.Context, l *live, reason string) {
+	for {
+		l.mu.Lock()
+		t, rewinding := l.turn, l.rewinding
+		l.mu.Unlock()
+		switch {
+		case rewinding != nil: // it cannot be stopped half-way
+			<-rewinding
+		case t == nil:
+			return
+		case reason == deleted:
+			e.killTurn(ctx, l, t, because(terret.KindKilled, "killed because its session is deleted", ""))
+		default:
+			e.stopLocal(ctx, l, t, terret.InboxInterrupt, "")
+			select {
+			case <-t.done:
+			case <-ctx.Done():
+				e.killTurn(context.WithoutCancel(ctx), l, t, because(terret.KindInterrupted, "interrupted because terret was shut down", ""))
+			}
+		}
+	}
+}
+
+// retire closes the agent of a session in which nothing goes on and nothing may
+// begin, notes it, and gives the session back.
+func (e *Engine) retire(l *live, reason string) {
+	l.mu.Lock()
+	l.stopIdleTimer()
+	agent, h := l.forgetAgent()
+	l.mu.Unlock()
+	if agent != nil {
+		e.closeAgent(l, agent, h)
+	}
+	l.mu.Lock()
+	var out []terret.Event
+	if reason != "" && agent != nil {
+		out = l.stamp(out, terret.Event{Data: terret.SessionEnd{Reason: reason}})
+	}
+	if l.session.State.Working() {
+		out = l.setState(out, terret.SessionIdle, "")
+	}
+	a := l.enqueue(&appending{events: out})
+	epoch := l.session.Epoch
+	l.mu.Unlock()
+	if err := a.wait(); err != nil {
+		l.log.Warn("the session's end could not be noted", "error", err)
+	}
+	if err := e.store.Release(context.Background(), l.id, epoch); err != nil {
+		l.log.Warn("the session could not be given back", "error", err)
+	}
+	e.forget(l)
+	if reason != deleted {
+		e.reclaim(l.id)
+	}
+}
+
+// reclaim takes a session back that was given back in the moment in which somebody
+// put a prompt into its queue.
+func (e *Engine) reclaim(id string) {
+	queue, err := e.Queue(context.Background(), id)
+	if err != nil || len(queue) == 0 {
+		return
+	}
+	if e.isClosed() {
+		return // they stay in the queue until somebody opens the session
+	}
+	e.goBackground(func() {
+		if l, err := e.own(e.life, id); err == nil {
+			e.next(l)
+		}
+	})
+}
+
+func (e *Engine) forget(l *live) {
+	e.mu.Lock()
+	if e.live[l.id] == l {
+		delete(e.live, l.id)
+	}
+	e.mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stopIdleTimer()
+	if !l.gone {
+		l.gone = true
+		close(l.left)
+	}
+}
+
+// abandon stops the agent of a session whose log takes nothing more, and gives the
+// session back, so that the next one to claim it can put it in order.
+func (e *Engine) abandon(l *live) {
+	l.mu.Lock()
+	why, epoch := l.broken, l.session.Epoch
+	agent, h := l.forgetAgent()
+	t := l.turn
+	mine := t != nil && !l.settling
+	if mine {
+		l.turn = nil
+	}
+	for _, r := range l.open {
+		r.fail(why)
+	}
+	l.mu.Unlock()
+	if t != nil {
+		t.cancel(why)
+	}
+	if agent != nil {
+		e.killAgent(context.Background(), l, agent, h)
+	}
+	if mine {
+		close(t.done)
+	}
+	if !errors.Is(why, terret.ErrFenced) {
+		if err := e.store.Release(context.Background(), l.id, epoch); err != nil {
+			l.log.Warn("the session could not be given back", "error", err)
+		}
+	}
+	e.forget(l)
+}

@@ -1,0 +1,273 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/mock"
+	"github.com/terret-dev/terret/engine"
+)
+
+func (f *fixture) queue(session string) []string {
+	f.t.Helper()
+	turns, err := f.Queue(f.t.Context(), session)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	out := []string{}
+	for _, turn := range turns {
+		if turn.State != terret.TurnQueued || turn.Origin != terret.OriginQueue {
+			f.t.Errorf("queued turn %+v", turn)
+		}
+		out = append(out, terret.TextOf(turn.Prompt))
+	}
+	return out
+}
+
+func TestQueue(t *testing.T) {
+	t.Parallel()
+	g := newGate()
+	f := newFixture(t, mock.Script{Turns: [][]mock.Step{{g.step()}, {{Text: "ok"}}}})
+	id := f.session()
+	f.prompt(id, "first")
+	g.wait(t)
+	a := f.promptWhen(id, "a", engine.WhenQueue)
+	b := f.promptWhen(id, "b", engine.WhenQueue)
+	c := f.promptWhen(id, "c", engine.WhenQueue)
+	d := f.promptWhen(id, "d", engine.WhenQueue)
+	if diff := cmp.Diff([]string{"a", "b", "c", "d"}, f.queue(id)); diff != "" {
+		t.Errorf("queue (-want +got):\n%s", diff)
+	}
+	edited := text("B")
+	for _, err := range []error{
+		f.EditQueued(t.Context(), b.ID, &edited, ""),
+		f.EditQueued(t.Context(), d.ID, nil, a.ID),
+		f.DropQueued(t.Context(), c.ID),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff([]string{"d", "a", "B"}, f.queue(id)); diff != "" {
+		t.Errorf("queue (-want +got):\n%s", diff)
+	}
+	wantKind(t, f.DropQueued(t.Context(), c.ID), terret.KindConflict)
+	wantKind(t, f.EditQueued(t.Context(), b.ID, &terret.Prompt{}, ""), terret.KindInvalidRequest)
+	close(g.open)
+	f.ended(id, b.ID)
+	f.close()
+	var ran []string
+	for _, s := range all[terret.TurnStart](f.log(id))[1:] {
+		if s.Origin != terret.OriginQueue {
+			t.Errorf("origin %s", s.Origin)
+		}
+		ran = append(ran, terret.TextOf(s.Prompt))
+	}
+	if diff := cmp.Diff([]string{"d", "a", "B"}, ran); diff != "" {
+		t.Errorf("ran (-want +got):\n%s", diff)
+	}
+	if left := f.queue(id); len(left) != 0 {
+		t.Errorf("left in the queue: %v", left)
+	}
+	checkLog(t, f.store, id)
+}
+
+// A queue goes on after a turn that failed, was interrupted or killed its agent.
+func TestQueueGoesOnAfterFailure(t *testing.T) {
+	t.Parallel()
+	g := newGate()
+	f := newFixture(t, mock.Script{Turns: [][]mock.Step{{g.step()}, {{Fail: terret.Errorf(terret.KindModelError, "no")}}, {{Crash: true}}, {{Text: "ok"}}}})
+	id := f.session()
+	f.prompt(id, "interrupted")
+	g.wait(t)
+	f.promptWhen(id, "fails", engine.WhenQueue)
+	f.promptWhen(id, "crashes", engine.WhenQueue)
+	done := f.promptWhen(id, "works", engine.WhenQueue)
+	if err := f.Interrupt(t.Context(), id, ""); err != nil {
+		t.Fatal(err)
+	}
+	events := f.ended(id, done.ID)
+	if got := last[terret.TurnComplete](t, events).Text; got != "ok" {
+		t.Errorf("text %q", got)
+	}
+	f.close()
+	checkLog(t, f.store, id)
+}
+
+func TestBusy(t *testing.T) {
+	t.Parallel()
+	g := newGate()
+	f := newFixture(t, mock.Script{Turns: [][]mock.Step{{g.step()}}})
+	id := f.session()
+	f.prompt(id, "first")
+	g.wait(t)
+	for _, when := range []engine.When{"", engine.WhenReject} {
+		_, err := f.Prompt(t.Context(), engine.PromptRequest{Session: id, Prompt: text("x"), When: when})
+		wantKind(t, err, terret.KindSessionBusy)
+	}
+	_, err := f.Undo(t.Context(), id, "", false)
+	wantKind(t, err, terret.KindSessionBusy)
+}
+
+func TestSteer(t *testing.T) {
+	t.Parallel()
+	g := newGate()
+	f := newFixture(t, mock.Script{Turns: [][]mock.Step{{g.step()}}})
+	id := f.session()
+	turn := f.prompt(id, "first")
+	g.wait(t)
+	joined := f.promptWhen(id, "and that", engine.WhenSteer)
+	if joined.ID != turn.ID || joined.Origin != terret.OriginSteer {
+		t.Errorf("steered turn %+v", joined)
+	}
+	close(g.open)
+	events := f.ended(id, turn.ID)
+	said := all[terret.UserPrompt](events)
+	if len(said) != 1 || terret.TextOf(said[0].Blocks) != "and that" || said[0].MessageID == "" {
+		t.Errorf("user prompts %+v", said)
+	}
+	if got := last[terret.TurnComplete](t, events).Text; got != "You added: and that" {
+		t.Errorf("text %q", got)
+	}
+}
+
+func TestSteerUnsupported(t *testing.T) {
+	t.Parallel()
+	g := newGate()
+	f := newFixture(t, mock.Script{Turns: [][]mock.Step{{g.step()}}, Without: []terret.Capability{terret.CanSteer}})
+	id := f.session()
+	f.prompt(id, "first")
+	g.wait(t)
+	_, err := f.Prompt(t.Context(), engine.PromptRequest{Session: id, Prompt: text("x"), When: engine.WhenSteer})
+	wantKind(t, err, terret.KindUnsupported)
+	if n := len(all[terret.UserPrompt](f.log(id))); n != 0 {
+		t.Error("the log says that the agent was told")
+	}
+}
+
+// A prompt that names its turn starts it once, whatever the turn's state.
+func TestPromptIsIdempotent(t *testing.T) {
+	t.Parallel()
+	g := newGate()
+	f := newFixture(t, mock.Script{Turns: [][]mock.Step{{g.step()}, {{Text: "ok"}}}})
+	id := f.session()
+	again := func(turn string, when engine.When) terret.Turn {
+		t.Helper()
+		got, err := f.Prompt(t.Context(), engine.PromptRequest{Session: id, Prompt: text("same"), Turn: turn, When: when})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.ID != turn {
+			t.Errorf("turn %s, want %s", got.ID, turn)
+		}
+		return got
+	}
+	first, second := terret.NewID(terret.PrefixTurn), terret.NewID(terret.PrefixTurn)
+	again(first, "")
+	g.wait(t)
+	if s := again(first, "").State; s != terret.TurnRunning {
+		t.Errorf("a running turn is %s", s)
+	}
+	again(second, engine.WhenQueue)
+	if s := again(second, engine.WhenQueue).State; s != terret.TurnQueued {
+		t.Errorf("a queued turn is %s", s)
+	}
+	if n := len(f.queue(id)); n != 1 {
+		t.Errorf("%d in the queue", n)
+	}
+	close(g.open)
+	f.ended(id, second)
+	if s := again(first, "").State; s != terret.TurnCompleted {
+		t.Errorf("an ended turn is %s", s)
+	}
+	again(second, engine.WhenQueue)
+	f.run(id, "something else")
+	f.close()
+	if n := len(all[terret.TurnStart](f.log(id))); n != 3 {
+		t.Errorf("%d turns, want 3", n)
+	}
+	checkLog(t, f.store, id)
+}
+
+// The same, when it is asked for many times at once and the turn is over quickly.
+func TestPromptIsIdempotentUnderConcurrency(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, mock.Script{})
+	id := f.session()
+	for range 10 {
+		turn := terret.NewID(terret.PrefixTurn)
+		var group sync.WaitGroup
+		for range 8 {
+			group.Go(func() {
+				got, err := f.Prompt(context.Background(), engine.PromptRequest{Session: id, Prompt: text("x"), Turn: turn})
+				if err != nil || got.ID != turn {
+					t.Errorf("turn %q, %v", got.ID, err)
+				}
+			})
+		}
+		group.Wait()
+		f.ended(id, turn)
+	}
+	f.close()
+	if n := len(all[terret.TurnStart](f.log(id))); n != 10 {
+		t.Errorf("%d turns, want 10", n)
+	}
+	checkLog(t, f.store, id)
+}
+
+// A queued prompt whose turn has begun elsewhere is not begun again.
+func TestQueuedTwice(t *testing.T) {
+	t.Parallel()
+	g := newGate()
+	f := newFixture(t, mock.Script{Turns: [][]mock.Step{{g.step()}, {{Text: "ok"}}}})
+	id := f.session()
+	turn := f.prompt(id, "once")
+	g.wait(t)
+	if err := f.store.Send(t.Context(), terret.InboxItem{ID: turn.ID, Session: id, Kind: terret.InboxPrompt, Body: terret.JSON(`{"blocks":[{"type":"text","text":"x"}]}`)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.store.Send(t.Context(), terret.InboxItem{ID: terret.NewID(terret.PrefixTurn), Session: id, Kind: terret.InboxPrompt, Body: terret.JSON(`[]`)}); err != nil {
+		t.Fatal(err)
+	}
+	next := f.promptWhen(id, "next", engine.WhenQueue)
+	close(g.open)
+	f.ended(id, next.ID)
+	f.close()
+	if starts := all[terret.TurnStart](f.log(id)); len(starts) != 2 {
+		t.Errorf("%d turns, want 2", len(starts))
+	}
+	if !slices.Equal(f.queue(id), []string{}) {
+		t.Error("they are still in the queue")
+	}
+	checkLog(t, f.store, id)
+}
+
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	g := newGate()
+	f := newFixture(t, mock.Script{Turns: [][]mock.Step{{g.step()}}})
+	if err := f.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	id := f.session()
+	turn := f.prompt(id, "go")
+	g.wait(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := f.Drain(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("drain: %v", err)
+	}
+	close(g.open)
+	if err := f.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if turns, err := f.store.Turns(t.Context(), id); err != nil || turns[0].ID != turn.ID || !turns[0].State.Ended() {
+		t.Errorf("after drain: %+v, %v", turns, err)
+	}
+}

@@ -1,0 +1,208 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/terret-dev/terret"
+)
+
+// Create makes a session. Agent and Cwd must be set; the agent is not started
+// before the first prompt.
+func (e *Engine) Create(ctx context.Context, s terret.Session) (terret.Session, error) {
+	if s.ID == "" {
+		s.ID = terret.NewSessionID()
+	}
+	if _, err := e.driver(s.Agent); err != nil {
+		return terret.Session{}, err
+	}
+	dir, err := checkFolder(s.Cwd)
+	if err != nil {
+		return terret.Session{}, err
+	}
+	s.Cwd = dir
+	if s.Policy == "" {
+		s.Policy = terret.PolicyAsk
+	}
+	if !slices.Contains(terret.Policies(), s.Policy) {
+		return terret.Session{}, terret.Invalid("policy", "there is no policy %q; use one of %v", s.Policy, terret.Policies())
+	}
+	if s.Mode == "" {
+		s.Mode = terret.ModeDirect
+	}
+	s.State = terret.SessionPending
+	return e.store.Create(ctx, s)
+}
+
+// checkFolder returns the folder's absolute path.
+func checkFolder(dir string) (string, error) {
+	if dir == "" {
+		return "", terret.Invalid("cwd", "say which folder the agent is to work in")
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", terret.Invalid("cwd", "%w", err)
+	}
+	info, err := os.Stat(abs)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return "", terret.Invalid("cwd", "there is no folder %s", abs)
+	case err != nil:
+		return "", terret.Invalid("cwd", "%w", err)
+	case !info.IsDir():
+		return "", terret.Invalid("cwd", "%s is a file, not a folder", abs)
+	}
+	return abs, nil
+}
+
+// CloseSession ends the session's agent. The session can be prompted again.
+func (e *Engine) CloseSession(ctx context.Context, id, by string) error {
+	l := e.mine(id)
+	if l == nil {
+		s, err := e.store.Session(ctx, id)
+		if err != nil || s.Owner == "" {
+			return err // no agent is open
+		}
+		return e.send(ctx, id, terret.InboxClose, by, wish{Epoch: s.Epoch})
+	}
+	e.shut(ctx, l, "closed")
+	return nil
+}
+
+// Update changes the session's title, model, policy or permission mode, and tells
+// the agent where it must know.
+func (e *Engine) Update(ctx context.Context, id string, u terret.SessionUpdated, by string) error {
+	if u.Policy != nil && !slices.Contains(terret.Policies(), *u.Policy) {
+		return terret.Invalid("policy", "there is no policy %q; use one of %v", *u.Policy, terret.Policies())
+	}
+	err := e.on(ctx, id, func(l *live) error {
+		l.mu.Lock()
+		agent, err := l.agent, l.unusable()
+		l.mu.Unlock()
+		if err == nil && agent != nil {
+			err = tellAgent(ctx, agent, u)
+		}
+		if err != nil {
+			return err
+		}
+		l.mu.Lock()
+		a := l.enqueue(&appending{events: l.stamp(nil, terret.Event{By: by, Data: u})})
+		l.mu.Unlock()
+		return a.wait()
+	})
+	if isForeign(err) {
+		return e.send(ctx, id, terret.InboxUpdate, by, u)
+	}
+	return err
+}
+
+// tellAgent changes nothing unless the agent can change all of it.
+func tellAgent(ctx context.Context, a terret.Agent, u terret.SessionUpdated) error {
+	model, canModel := a.(terret.ModelSetter)
+	mode, canMode := a.(terret.ModeSetter)
+	if u.Model != nil {
+		if err := terret.CapabilitiesOf(a).Need(terret.CanSelectModel); err != nil {
+			return err
+		}
+	}
+	if u.PermissionMode != nil && !canMode {
+		return terret.Errorf(terret.KindUnsupported, "this agent cannot change its permission mode in a session")
+	}
+	if u.Model != nil && canModel {
+		if err := model.SetModel(ctx, *u.Model); err != nil {
+			return err
+		}
+	}
+	if u.PermissionMode != nil {
+		if err := mode.SetPermissionMode(ctx, *u.PermissionMode); err != nil {
+			return err
+		}
+	}
+	if r, ok := a.(terret.Renamer); ok && u.Title != nil {
+		return r.Rename(ctx, *u.Title)
+	}
+	return nil
+}
+
+// Delete removes a session with all that belongs to it. A session in which a turn
+// runs is only deleted by force, which kills the turn.
+func (e *Engine) Delete(ctx context.Context, id string, force bool) error {
+	s, err := e.store.Session(ctx, id)
+	if err != nil {
+		return err
+	}
+	l := e.mine(id)
+	if l != nil {
+		l.mu.Lock()
+		busy := l.turn != nil || l.rewinding != nil
+		l.mu.Unlock()
+		if busy && !force {
+			return busyToDelete(id)
+		}
+		e.shut(ctx, l, deleted)
+	} else if s.Turn != "" && !force {
+		return busyToDelete(id)
+	}
+	err = e.store.Delete(ctx, id)
+	e.hub.publish(id, nil) // whoever watches it finds that it is gone
+	return err
+}
+
+func busyToDelete(id string) error {
+	return terret.Errorf(terret.KindSessionBusy, "a turn is running in session %s; stop it first, or delete it by force", id)
+}
+
+// Fork makes a new session that begins as a copy of another, up to and including a
+// message, or with all of it if that is empty. The agent must be able to.
+func (e *Engine) Fork(ctx context.Context, id, messageID string) (terret.Session, error) {
+	var s terret.Session
+	var native string
+	err := e.on(ctx, id, func(l *live) error {
+		agent, _, err := e.openAgent(ctx, l)
+		if err != nil {
+			return err
+		}
+		l.mu.Lock()
+		s = l.session
+		if l.turn == nil {
+			l.startIdleTimer()
+		}
+		l.mu.Unlock()
+		if err := terret.CapabilitiesOf(agent).Need(terret.CanFork); err != nil {
+			return err
+		}
+		f, ok := agent.(terret.Forker)
+		if !ok {
+			return terret.Errorf(terret.KindUnsupported, "this agent cannot fork a session")
+		}
+		native, err = f.Fork(ctx, messageID)
+		return err
+	})
+	if err != nil {
+		return terret.Session{}, err
+	}
+	return e.store.Create(ctx, terret.Session{
+		ID: terret.NewSessionID(), Agent: s.Agent, NativeID: terret.NullString(native), Title: strings.TrimSpace(s.Title + " (fork)"),
+		Cwd: s.Cwd, Persona: s.Persona, Mode: s.Mode, Model: s.Model, Policy: s.Policy, PermissionMode: s.PermissionMode,
+		OneShot: s.OneShot, ForkedFrom: s.ID, Options: s.Options,
+	})
+}
+
+// titleOf is the first line of a prompt, cut to what fits into a list.
+func titleOf(blocks []terret.Block) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(terret.TextOf(blocks)), "\n")
+	if r := []rune(line); len(r) > 80 {
+		line = strings.TrimSpace(string(r[:79])) + "…"
+	}
+	return line
+}
+
+func isZero[T any](v T) bool { return reflect.ValueOf(v).IsZero() }
+
+func unmarshal(body terret.JSON, into any) error { return json.Unmarshal(body, into) }

@@ -1,0 +1,223 @@
+package engine_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/mock"
+	"github.com/terret-dev/terret/engine"
+)
+
+func TestCloseSession(t *testing.T) {
+	t.Parallel()
+	g := newGate()
+	f := newFixture(t, mock.Script{Turns: [][]mock.Step{{g.step()}, {{Text: "two"}}, {{Text: "three"}}}})
+	id := f.session()
+	if err := f.CloseSession(t.Context(), id, ""); err != nil {
+		t.Fatal(err) // nothing to close
+	}
+	wantKind(t, f.CloseSession(t.Context(), terret.NewSessionID(), ""), terret.KindSessionNotFound)
+	turn := f.prompt(id, "1").ID
+	g.wait(t)
+	queued := f.promptWhen(id, "2", engine.WhenQueue).ID
+	var group sync.WaitGroup
+	for range 5 { // at once: they all return when it is done
+		group.Go(func() {
+			if err := f.CloseSession(context.Background(), id, ""); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if e := last[terret.TurnError](t, f.ended(id, turn)); e.Error.Kind != terret.KindInterrupted {
+		t.Errorf("end %+v", e)
+	}
+	if end := last[terret.SessionEnd](t, f.log(id)); end.Reason != "closed" {
+		t.Errorf("end %+v", end)
+	}
+	// What is queued is neither lost nor interrupted: it opens the session again.
+	if c := last[terret.TurnComplete](t, f.ended(id, queued)); c.Text != "two" {
+		t.Errorf("text %q", c.Text)
+	}
+	if c := last[terret.TurnComplete](t, f.run(id, "3")); c.Text != "three" {
+		t.Errorf("text %q", c.Text)
+	}
+	f.close()
+	checkLog(t, f.store, id)
+}
+
+// Prompts that meet a session which is being given back wait and open it again.
+func TestPromptWhileClosing(t *testing.T) {
+	t.Parallel()
+	p := newPuppet()
+	closing, goOn := make(chan struct{}, 1), make(chan struct{})
+	var once sync.Once
+	p.onClose = func(*puppetAgent) {
+		once.Do(func() {
+			closing <- struct{}{}
+			<-goOn
+		})
+	}
+	f := openFixture(t, ":memory:", p)
+	id, a, turn := chatty(t, f, p)
+	a.complete(t, turn)
+	f.ended(id, turn)
+	var group sync.WaitGroup
+	group.Go(func() {
+		if err := f.CloseSession(context.Background(), id, ""); err != nil {
+			t.Error(err)
+		}
+	})
+	receive(t, closing)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := f.Prompt(ctx, engine.PromptRequest{Session: id, Prompt: text("x")}); err == nil {
+		t.Error("a prompt whose context had ended got through")
+	}
+	turns := make(chan string, 1)
+	group.Go(func() {
+		turn, err := f.Prompt(context.Background(), engine.PromptRequest{Session: id, Prompt: text("again")})
+		if err != nil {
+			t.Error(err)
+		}
+		turns <- turn.ID
+	})
+	close(goOn)
+	b := p.agent(t)
+	b.prompted(t)
+	second := receive(t, turns)
+	b.complete(t, second)
+	f.ended(id, second)
+	group.Wait()
+	f.close()
+	checkLog(t, f.store, id)
+}
+
+type settable struct {
+	*puppetAgent
+	mu    sync.Mutex
+	calls []string
+}
+
+func (s *settable) note(call string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls = append(s.calls, call)
+	return nil
+}
+
+func (s *settable) SetModel(_ context.Context, m string) error { return s.note("model " + m) }
+
+func (s *settable) SetPermissionMode(_ context.Context, m string) error { return s.note("mode " + m) }
+
+func (s *settable) Rename(_ context.Context, m string) error { return s.note("title " + m) }
+
+type settablePuppet struct {
+	*puppet
+	agents chan *settable
+}
+
+func (p settablePuppet) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, error) {
+	a, err := p.puppet.Open(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	s := &settable{puppetAgent: a.(*puppetAgent)}
+	p.agents <- s
+	return s, nil
+}
+
+func TestUpdate(t *testing.T) {
+	t.Parallel()
+	p := settablePuppet{newPuppet(), make(chan *settable, 10)}
+	p.caps.Abilities = map[terret.Capability]terret.Ability{terret.CanSelectModel: {OK: true, By: terret.ByAgent}}
+	f := openFixture(t, ":memory:", p)
+	id := f.session()
+	str := func(s string) *string { return &s }
+	// No agent yet: it is told when it is opened.
+	if err := f.Update(t.Context(), id, terret.SessionUpdated{Title: str("t1"), Model: str("m1"), PermissionMode: str("p1")}, "ann"); err != nil {
+		t.Fatal(err)
+	}
+	turn := f.prompt(id, "go").ID
+	a := receive(t, p.agents)
+	if s := a.req.Session; s.Model != "m1" || s.PermissionMode != "p1" || s.Title != "t1" {
+		t.Errorf("opened with %+v", s)
+	}
+	a.prompted(t)
+	policy := terret.PolicyAutoApprove
+	if err := f.Update(t.Context(), id, terret.SessionUpdated{Title: str("t2"), Model: str("m2"), PermissionMode: str("p2"), Policy: &policy}, "ann"); err != nil {
+		t.Fatal(err)
+	}
+	if len(a.calls) != 3 {
+		t.Errorf("the agent was told %v", a.calls)
+	}
+	if s := f.stored(id); s.Title != "t2" || s.Model != "m2" || s.Policy != policy {
+		t.Errorf("stored %+v", s)
+	}
+	if d, err := a.ask("1", "make"); err != nil || d.Behavior != terret.BehaviorAllow {
+		t.Errorf("under the new policy: %+v, %v", d, err)
+	}
+	bad := terret.Policy("yolo")
+	wantKind(t, f.Update(t.Context(), id, terret.SessionUpdated{Policy: &bad}, ""), terret.KindInvalidRequest)
+	a.complete(t, turn)
+	f.ended(id, turn)
+	if by := f.log(id)[0].By; by != "ann" {
+		t.Errorf("by %q", by)
+	}
+	f.close()
+	checkLog(t, f.store, id)
+}
+
+func TestUpdateUnsupported(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, mock.Script{})
+	id := f.session()
+	f.run(id, "go")
+	x := "x"
+	n := len(f.log(id))
+	wantKind(t, f.Update(t.Context(), id, terret.SessionUpdated{Model: &x}, ""), terret.KindUnsupported)
+	wantKind(t, f.Update(t.Context(), id, terret.SessionUpdated{PermissionMode: &x}, ""), terret.KindUnsupported)
+	if len(f.log(id)) != n || f.stored(id).Model != "" {
+		t.Error("it was noted all the same")
+	}
+	_, err := f.Fork(t.Context(), id, "")
+	wantKind(t, err, terret.KindUnsupported)
+}
+
+func TestDelete(t *testing.T) {
+	t.Parallel()
+	g := newGate()
+	f := newFixture(t, mock.Script{Turns: [][]mock.Step{{g.step()}}})
+	idle, busy := f.session(), f.session()
+	if err := f.Delete(t.Context(), idle, false); err != nil {
+		t.Fatal(err)
+	}
+	wantKind(t, f.Delete(t.Context(), idle, false), terret.KindSessionNotFound)
+	f.prompt(busy, "go")
+	g.wait(t)
+	f.promptWhen(busy, "queued", engine.WhenQueue)
+	wantKind(t, f.Delete(t.Context(), busy, false), terret.KindSessionBusy)
+	ends := make(chan []terret.Kind, 1)
+	go func() {
+		var kinds []terret.Kind
+		for entry, err := range f.Events(context.Background(), engine.EventQuery{Session: busy, Follow: true}) {
+			if err != nil {
+				break
+			}
+			kinds = append(kinds, entry.Kind)
+		}
+		ends <- kinds
+	}()
+	if err := f.Delete(t.Context(), busy, true); err != nil {
+		t.Fatal(err)
+	}
+	receive(t, ends)
+	if _, err := f.store.Session(t.Context(), busy); err == nil {
+		t.Error("it is still there")
+	}
+	if n := len(g.reached); n != 0 {
+		t.Errorf("the queue went on in a deleted session: %d", n)
+	}
+}

@@ -1,0 +1,198 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/terret-dev/terret"
+)
+
+// Interrupt stops the running turn and keeps the agent. What is open is decided
+// first. A turn that does not end in time is killed. It returns when the agent has
+// been told. If no turn runs, that is a conflict.
+func (e *Engine) Interrupt(ctx context.Context, session, by string) error {
+	return e.stop(ctx, session, terret.InboxInterrupt, by)
+}
+
+// Kill ends the running turn and the agent's processes by force, and returns when
+// they are gone.
+func (e *Engine) Kill(ctx context.Context, session, by string) error {
+	return e.stop(ctx, session, terret.InboxKill, by)
+}
+
+func (e *Engine) stop(ctx context.Context, session string, how terret.InboxKind, by string) error {
+	l := e.mine(session)
+	if l == nil {
+		return e.stopForeign(ctx, session, how, by)
+	}
+	l.mu.Lock()
+	t := l.turn
+	l.mu.Unlock()
+	if t == nil {
+		return notRunning(session)
+	}
+	e.stopLocal(ctx, l, t, how, by)
+	return nil
+}
+
+func (e *Engine) stopLocal(ctx context.Context, l *live, t *turn, how terret.InboxKind, by string) {
+	if how == terret.InboxKill {
+		e.killTurn(ctx, l, t, because(terret.KindKilled, "killed", by))
+		return
+	}
+	l.mu.Lock()
+	first := l.turn == t && t.stop == nil
+	if first {
+		t.stop = because(terret.KindInterrupted, "interrupted", by)
+		l.enqueue(&appending{events: l.setState(nil, terret.SessionInterrupting, "")})
+	}
+	l.mu.Unlock()
+	if first {
+		e.stopTurn(l, t)
+	}
+}
+
+func notRunning(session string) error {
+	return terret.Errorf(terret.KindConflict, "no turn is running in session %s", session)
+}
+
+func because(kind terret.ErrorKind, how, by string) *terret.Error {
+	if by != "" {
+		how += " by " + by
+	}
+	return &terret.Error{Kind: kind, Message: "the turn was " + how}
+}
+
+// stopTurn tells the agent to stop the turn, and sees to it that it is killed if
+// that takes too long. t.stop is set.
+func (e *Engine) stopTurn(l *live, t *turn) {
+	e.goBackground(func() { e.killLate(l, t) })
+	t.cancel(terret.ErrInterrupted)
+	l.mu.Lock()
+	open := l.openOf(func(r *request) bool { return r.turn == t.id })
+	l.mu.Unlock()
+	for _, r := range open {
+		e.giveUp(r, terret.ByInterrupt)
+	}
+	e.interruptAgent(l, t)
+}
+
+// interruptAgent passes the wish on, if the agent has the turn.
+func (e *Engine) interruptAgent(l *live, t *turn) {
+	l.mu.Lock()
+	agent := l.agent
+	if l.turn != t || t.host == nil || t.host != l.host {
+		agent = nil
+	}
+	l.mu.Unlock()
+	if agent == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(e.life, e.cfg.InterruptGrace)
+	defer cancel()
+	if err := agent.Interrupt(ctx, t.id); err != nil {
+		l.log.Warn("the agent could not be interrupted", "error", err)
+	}
+}
+
+// killLate kills a turn that does not end although it was stopped.
+func (e *Engine) killLate(l *live, t *turn) {
+	wait := time.NewTimer(e.cfg.InterruptGrace)
+	defer wait.Stop()
+	select {
+	case <-t.done:
+	case <-wait.C:
+		l.mu.Lock()
+		why := t.stop
+		l.mu.Unlock()
+		l.log.Warn("the agent did not stop in time and is killed", "turn", t.id)
+		e.killTurn(context.Background(), l, t, why)
+	}
+}
+
+// killTurn ends the agent by force, then the turn, if the agent has not done so.
+func (e *Engine) killTurn(ctx context.Context, l *live, t *turn, why *terret.Error) {
+	l.mu.Lock()
+	if l.turn != t {
+		l.mu.Unlock()
+		return // it has ended
+	}
+	t.stop = why
+	agent, h := l.forgetAgent()
+	open := l.openOf(func(r *request) bool { return r.turn == t.id || r.host == h })
+	l.mu.Unlock()
+	t.cancel(terret.ErrKilled)
+	for _, r := range open {
+		e.giveUp(r, terret.ByInterrupt)
+	}
+	if agent != nil {
+		e.killAgent(ctx, l, agent, h)
+	} else if t.prepared != nil { // it is being opened: that stops now
+		wait := time.NewTimer(e.cfg.CloseGrace)
+		defer wait.Stop()
+		select {
+		case <-t.prepared:
+		case <-wait.C:
+		case <-ctx.Done():
+		}
+	}
+	e.endTurn(l, t, why)
+}
+
+func (e *Engine) killAgent(ctx context.Context, l *live, a terret.Agent, h *host) {
+	l.opening.Lock()
+	defer l.opening.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, e.cfg.CloseGrace)
+	defer cancel()
+	var err error
+	if k, ok := a.(terret.Killer); ok {
+		err = k.Kill(ctx)
+	}
+	err = errors.Join(err, a.Close(ctx))
+	h.end(errClosed)
+	if err != nil {
+		l.log.Warn("the agent was killed", "error", err)
+	}
+}
+
+// closeAgent ends an agent politely. What it has asked is decided first, so that it
+// does not wait for that.
+func (e *Engine) closeAgent(l *live, a terret.Agent, h *host) {
+	l.opening.Lock()
+	defer l.opening.Unlock()
+	e.endAgent(l, a, h)
+}
+
+// endAgent is closeAgent while l.opening is held.
+func (e *Engine) endAgent(l *live, a terret.Agent, h *host) {
+	l.mu.Lock()
+	open := l.openOf(func(r *request) bool { return r.host == h })
+	l.mu.Unlock()
+	for _, r := range open {
+		e.giveUp(r, terret.ByAgentExit)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), e.cfg.CloseGrace)
+	defer cancel()
+	if err := a.Close(ctx); err != nil {
+		l.log.Warn("the agent did not close cleanly", "error", err)
+	}
+	h.end(errClosed)
+}
+
+// startIdleTimer closes the agent after a time without a turn. l.mu must be held.
+func (l *live) startIdleTimer() {
+	l.stopIdleTimer()
+	if after := l.e.cfg.IdleAfter; after > 0 && !l.leaving && !l.gone {
+		l.idle = time.AfterFunc(after, func() {
+			l.e.goBackground(func() { l.e.shut(context.Background(), l, idleReaped) })
+		})
+	}
+}
+
+func (l *live) stopIdleTimer() {
+	if l.idle != nil {
+		l.idle.Stop()
+		l.idle = nil
+	}
+}

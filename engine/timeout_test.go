@@ -1,0 +1,142 @@
+package engine_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/mock"
+	"github.com/terret-dev/terret/engine"
+)
+
+// At the limit a permission is denied, anything else takes its fallback, and the
+// log says so. Time is that of the bubble.
+func TestTimeouts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPuppet()
+		f := openFixture(t, ":memory:", p, func(c *engine.Config) {
+			c.Timeouts = map[terret.Gate]time.Duration{terret.GatePlan: time.Hour}
+		})
+		f.limit = 24 * time.Hour
+		id := f.session()
+		turn := f.prompt(id, "go")
+		a := <-p.opened
+		<-a.prompts
+		for _, c := range []struct {
+			ask   terret.Ask
+			after time.Duration
+			want  terret.Behavior
+		}{
+			{askFor("1", "make"), 5 * time.Minute, terret.BehaviorDeny},
+			{terret.Ask{Key: "2", Gate: terret.GatePlan, Event: terret.Event{Data: terret.PlanRequest{Plan: "p"}}}, time.Hour, terret.BehaviorRevise},
+			{terret.Ask{Key: "3", Gate: terret.GateQuestion, Timeout: time.Second, Event: terret.Event{Data: terret.QuestionRequest{}}}, time.Second, terret.BehaviorReject},
+			{terret.Ask{Key: "4", Gate: terret.GateTrust, Timeout: time.Minute, Fallback: terret.BehaviorAllow, Event: terret.Event{Data: terret.HookEvent{Hook: "trust"}}}, time.Minute, terret.BehaviorAllow},
+		} {
+			began := time.Now()
+			d, err := a.req.Host.Ask(t.Context(), c.ask)
+			if err != nil || d.Behavior != c.want || d.Source != terret.ByTimeout {
+				t.Errorf("%s: %+v, %v", c.ask.Gate, d, err)
+			}
+			if took := time.Since(began); took != c.after {
+				t.Errorf("%s: decided after %v, want %v", c.ask.Gate, took, c.after)
+			}
+			wantKind(t, f.Decide(t.Context(), terret.Decision{RequestID: d.RequestID, Behavior: c.want}), terret.KindAlreadyDecided)
+		}
+		a.complete(t, turn.ID)
+		f.ended(id, turn.ID)
+		f.close()
+		checkLog(t, f.store, id)
+	})
+}
+
+// A question waits for as long as it takes.
+func TestNoTimeout(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := mock.Step{Question: &terret.Question{ID: "q", Text: "which?"}}
+		f := newFixture(t, mock.Script{Turns: [][]mock.Step{{q}}}, func(c *engine.Config) { c.IdleAfter = -1 })
+		f.limit = 24 * time.Hour
+		id := f.session()
+		turn := f.prompt(id, "go")
+		r := f.request(id, 1)
+		time.Sleep(2 * time.Hour)
+		f.decide(terret.Decision{RequestID: r.RequestID, Behavior: terret.BehaviorReject, Reason: "no"})
+		f.ended(id, turn.ID)
+	})
+}
+
+// An agent that does not react to an interrupt is killed after the grace period.
+func TestInterruptGrace(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, mock.Script{Turns: [][]mock.Step{{{Text: "x"}, {Deaf: true}}, {{Text: "ok"}}}}, func(c *engine.Config) { c.InterruptGrace = time.Minute })
+		f.limit = 24 * time.Hour
+		id := f.session()
+		turn := f.prompt(id, "go")
+		f.until(id, 0, isKind("message.complete"))
+		began := time.Now()
+		if err := f.Interrupt(t.Context(), id, "me"); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took != 0 {
+			t.Errorf("interrupting took %v", took)
+		}
+		e := last[terret.TurnError](t, f.ended(id, turn.ID)).Error
+		if took := time.Since(began); took != time.Minute || e.Kind != terret.KindInterrupted {
+			t.Errorf("ended after %v with %+v", took, e)
+		}
+		f.run(id, "again")
+		f.close()
+		checkLog(t, f.store, id)
+	})
+}
+
+// Agents that are idle are closed, their sessions given back, and opened again when
+// somebody prompts.
+func TestIdle(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, mock.Script{Turns: [][]mock.Step{{{Text: "one"}}, {{Delay: mock.Duration(time.Hour)}, {Text: "two"}}}},
+			func(c *engine.Config) { c.IdleAfter = 10 * time.Minute })
+		f.limit = 24 * time.Hour
+		id := f.session()
+		f.run(id, "1")
+		if f.stored(id).Owner == "" {
+			t.Error("the session is not ours")
+		}
+		time.Sleep(10*time.Minute + time.Second)
+		synctest.Wait()
+		if end := last[terret.SessionEnd](t, f.log(id)); end.Reason != "idle_reaped" {
+			t.Errorf("end %+v", end)
+		}
+		if owner := f.stored(id).Owner; owner != "" {
+			t.Errorf("owner %q", owner)
+		}
+		events := f.run(id, "2") // which takes longer than that, but is not idle
+		if got := last[terret.TurnComplete](t, events).Text; got != "two" {
+			t.Errorf("the script did not go on: %q", got)
+		}
+		if s := last[terret.SessionStart](t, events); s.Source != "resume" {
+			t.Errorf("start %+v", s)
+		}
+		title := "t"
+		if err := f.Update(t.Context(), f.session(), terret.SessionUpdated{Title: &title}, ""); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(11 * time.Minute)
+		synctest.Wait()
+		page, err := f.store.ListSessions(t.Context(), terret.SessionFilter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range page.Items {
+			if s.Owner != "" {
+				t.Errorf("session %s is still held", s.ID)
+			}
+		}
+		f.close()
+		checkLog(t, f.store, id)
+	})
+}

@@ -1,0 +1,338 @@
+package engine
+
+import (
+	"context"
+	"iter"
+
+	"github.com/terret-dev/terret"
+)
+
+// When says what to do with a prompt while a turn runs.
+type When string
+
+// What to do then. The empty value means WhenReject.
+const (
+	WhenReject When = "reject"
+	WhenQueue  When = "queue"
+	WhenSteer  When = "steer"
+)
+
+// PromptRequest is a prompt to a session.
+type PromptRequest struct {
+	Session string
+	Prompt  terret.Prompt
+	When    When
+	By      string
+	// Turn, if set, is the id that the turn is to have. A turn of that id that is
+	// there already is not started again.
+	Turn string
+}
+
+// Prompt starts a turn, or queues it, or adds it to the running one. It returns
+// when that is in the log; how it goes on is told by Events. The context bounds
+// the call, not the turn.
+func (e *Engine) Prompt(ctx context.Context, r PromptRequest) (terret.Turn, error) {
+	if err := checkPrompt(r); err != nil {
+		return terret.Turn{}, err
+	}
+	if r.Prompt.MessageID == "" {
+		r.Prompt.MessageID = terret.NewID(terret.PrefixMessage)
+	}
+	if r.Turn == "" {
+		r.Turn = terret.NewID(terret.PrefixTurn)
+	} else if t, err := e.findTurn(ctx, r.Session, r.Turn); t != nil || err != nil {
+		return deref(t), err
+	}
+	var t terret.Turn
+	err := e.on(ctx, r.Session, func(l *live) (err error) {
+		t, err = e.promptLive(ctx, l, r)
+		return err
+	})
+	if isForeign(err) {
+		return e.promptForeign(ctx, r)
+	}
+	return t, err
+}
+
+// findTurn returns the turn with that id, whether it has begun or waits, or nil.
+func (e *Engine) findTurn(ctx context.Context, session, id string) (*terret.Turn, error) {
+	// The queue first: a turn leaves it in the transaction in which it begins.
+	queue, err := e.Queue(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	turns, err := e.store.Turns(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range append(turns, queue...) {
+		if t.ID == id {
+			return &t, nil
+		}
+	}
+	return nil, nil
+}
+
+func deref(t *terret.Turn) terret.Turn {
+	if t == nil {
+		return terret.Turn{}
+	}
+	return *t
+}
+
+func checkPrompt(r PromptRequest) error {
+	if len(r.Prompt.Blocks) == 0 {
+		return terret.Invalid("prompt", "it is empty; say what the agent is to do")
+	}
+	if r.Turn != "" && !terret.ValidID(terret.PrefixTurn, r.Turn) {
+		return terret.Invalid("turn", "%q is not the id of a turn; leave it out, or use %s and a UUID", r.Turn, terret.PrefixTurn)
+	}
+	switch r.When {
+	case "", WhenReject, WhenQueue, WhenSteer:
+		return nil
+	}
+	return terret.Invalid("when", "%q is not a way to prompt a busy session; use reject, queue or steer", r.When)
+}
+
+func (e *Engine) promptLive(ctx context.Context, l *live, r PromptRequest) (terret.Turn, error) {
+	if err := e.loadTurns(ctx, l); err != nil {
+		return terret.Turn{}, err
+	}
+	l.mu.Lock()
+	if err := l.unusable(); err != nil {
+		l.mu.Unlock()
+		return terret.Turn{}, err
+	}
+	t := l.turn
+	switch {
+	case t != nil && t.id == r.Turn:
+		l.mu.Unlock()
+		return l.record(t), nil
+	case l.begun[r.Turn]: // since we looked
+		l.mu.Unlock()
+		found, err := e.findTurn(ctx, l.id, r.Turn)
+		return deref(found), err
+	case t != nil && r.When == WhenSteer:
+		l.mu.Unlock()
+		return e.steer(ctx, l, t, r)
+	case (t != nil || l.rewinding != nil) && r.When == WhenQueue:
+		l.mu.Unlock()
+		return e.enqueuePrompt(ctx, r)
+	case t != nil || l.rewinding != nil:
+		l.mu.Unlock()
+		return terret.Turn{}, terret.Errorf(terret.KindSessionBusy, "session %s is busy with another turn; queue the prompt, steer the turn, or wait", l.id)
+	}
+	t, a := l.begin(r, terret.OriginUser, nil)
+	l.mu.Unlock()
+	if err := a.wait(); err != nil {
+		return terret.Turn{}, err
+	}
+	e.startTurn(l, t)
+	return l.record(t), nil
+}
+
+// record is the turn as callers see it.
+func (l *live) record(t *turn) terret.Turn {
+	return terret.Turn{
+		ID: t.id, Session: l.id, State: terret.TurnRunning, Origin: t.origin, Prompt: t.prompt.Blocks, StartedAt: terret.TimeOf(t.started),
+	}
+}
+
+// loadTurns finds out which turns the session has had before it became ours, so
+// that none is begun twice.
+func (e *Engine) loadTurns(ctx context.Context, l *live) error {
+	l.mu.Lock()
+	known := l.begun != nil
+	l.mu.Unlock()
+	if known {
+		return nil
+	}
+	turns, err := e.store.Turns(ctx, l.id)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.begun == nil {
+		l.begun = map[string]bool{}
+	}
+	for _, t := range turns {
+		l.begun[t.ID] = true
+	}
+	if l.turn != nil {
+		l.begun[l.turn.id] = true
+	}
+	return nil
+}
+
+// begin makes the turn the running one and writes its first event. l.mu must be
+// held, and no turn may run.
+func (l *live) begin(r PromptRequest, origin terret.Origin, taken []string) (*turn, *appending) {
+	l.stopIdleTimer()
+	t := l.newTurn(r.Turn, origin, r.Prompt)
+	t.prepared = make(chan struct{})
+	l.turn = t
+	start := terret.TurnStart{Prompt: r.Prompt.Blocks, MessageID: r.Prompt.MessageID, ParentID: r.Prompt.ParentID, Origin: origin}
+	if !isZero(r.Prompt.Options) {
+		start.Options = &r.Prompt.Options
+	}
+	out := l.stamp(nil, terret.Event{By: r.By, Data: start})
+	if title := titleOf(r.Prompt.Blocks); l.session.Title == "" && title != "" {
+		out = l.stamp(out, terret.Event{Data: terret.SessionUpdated{Title: &title}})
+	}
+	state := terret.SessionBusy
+	if l.agent == nil {
+		state = terret.SessionStarting
+	}
+	out = l.setState(out, state, "")
+	return t, l.enqueue(&appending{events: out, taken: taken})
+}
+
+// startTurn runs a turn that has begun.
+func (e *Engine) startTurn(l *live, t *turn) {
+	if !e.goBackground(func() { e.runTurn(l, t) }) {
+		close(t.prepared)
+	}
+}
+
+// runTurn prepares the folder and the agent, and hands the prompt over.
+func (e *Engine) runTurn(l *live, t *turn) {
+	err := e.prepareTurn(l, t)
+	close(t.prepared)
+	if err == nil {
+		return
+	}
+	why := terret.AsError(err)
+	l.mu.Lock()
+	if t.stop != nil {
+		why = t.stop
+	}
+	l.mu.Unlock()
+	e.endTurn(l, t, why)
+}
+
+func (e *Engine) prepareTurn(l *live, t *turn) error {
+	l.mu.Lock()
+	budget, spent := l.session.Options.MaxCostUSD, l.session.CostUSD
+	dir := l.session.Cwd
+	l.mu.Unlock()
+	if budget > 0 && spent >= budget {
+		return terret.Errorf(terret.KindMaxBudget, "the session has used $%s of its budget of $%s; raise max_cost to let it go on", spent, budget)
+	}
+	e.snapshotBefore(l, t, dir)
+	agent, h, err := e.openAgent(t.ctx, l)
+	if err != nil {
+		return err
+	}
+	if err := l.hand(t, h); err != nil {
+		return err
+	}
+	if err := agent.Prompt(t.ctx, t.id, t.prompt); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	stopped := t.stop != nil
+	l.mu.Unlock()
+	if stopped { // it may not have known the turn yet when it was told
+		e.interruptAgent(l, t)
+	}
+	return nil
+}
+
+// hand makes the turn the agent's, if it is still wanted.
+func (l *live) hand(t *turn, h *host) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.broken != nil:
+		return l.broken
+	case t.stop != nil:
+		return t.stop
+	case l.turn != t || l.settling:
+		return terret.ErrInterrupted // it has ended already
+	case h.leaving:
+		return terret.Errorf(terret.KindProcessFailed, "the agent ended before it took the prompt; prompt the session to try again")
+	}
+	t.host = h
+	if l.session.State == terret.SessionStarting {
+		l.enqueue(&appending{events: l.setState(nil, terret.SessionBusy, "")})
+	}
+	return nil
+}
+
+// openAgent returns the session's agent, opening it if there is none.
+func (e *Engine) openAgent(ctx context.Context, l *live) (terret.Agent, *host, error) {
+	l.opening.Lock()
+	defer l.opening.Unlock()
+	l.mu.Lock()
+	agent, h, session, cursor := l.agent, l.host, l.session, l.cursor
+	l.mu.Unlock()
+	if agent != nil {
+		return agent, h, nil
+	}
+	d, err := e.driver(session.Agent)
+	if err != nil {
+		return nil, nil, err
+	}
+	h = l.newHost()
+	agent, err = d.Open(ctx, terret.OpenRequest{
+		Session: session, Cursor: cursor, Host: h, Env: e.cfg.Env, Owner: e.store.Worker(), Log: l.log,
+		History: func(ctx context.Context) iter.Seq2[terret.Entry, error] {
+			return e.Events(ctx, EventQuery{Session: l.id})
+		},
+	})
+	if err != nil {
+		h.end(errClosed)
+		return nil, nil, err
+	}
+	l.mu.Lock()
+	switch {
+	case l.broken != nil:
+		err = l.broken
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
+	case l.leaving && l.turn == nil:
+		err = errGone
+	default:
+		l.agent, l.host = agent, h
+	}
+	h.leaving = err != nil
+	l.mu.Unlock()
+	if err != nil { // nobody wants it any more
+		e.endAgent(l, agent, h)
+		return nil, nil, err
+	}
+	return agent, h, nil
+}
+
+func (e *Engine) steer(ctx context.Context, l *live, t *turn, r PromptRequest) (terret.Turn, error) {
+	l.mu.Lock()
+	agent, ready := l.agent, t.host != nil && t.host == l.host
+	l.mu.Unlock()
+	if !ready {
+		return terret.Turn{}, terret.Errorf(terret.KindConflict, "the agent has not begun with the turn, or has just ended; send the prompt again, or queue it")
+	}
+	s, ok := agent.(terret.Steerer)
+	if !ok {
+		return terret.Turn{}, terret.Errorf(terret.KindUnsupported, "this agent cannot be steered while it works; queue the prompt instead")
+	}
+	if err := terret.CapabilitiesOf(agent).Need(terret.CanSteer); err != nil {
+		return terret.Turn{}, err
+	}
+	l.mu.Lock()
+	if l.turn != t || l.settling {
+		l.mu.Unlock()
+		return terret.Turn{}, terret.Errorf(terret.KindConflict, "the turn has just ended; send the prompt again")
+	}
+	a := l.enqueue(&appending{events: l.stamp(nil, terret.Event{By: r.By, Data: terret.UserPrompt{
+		MessageID: r.Prompt.MessageID, ParentID: r.Prompt.ParentID, Blocks: r.Prompt.Blocks,
+	}})})
+	l.mu.Unlock()
+	if err := a.wait(); err != nil {
+		return terret.Turn{}, err
+	}
+	if err := s.Steer(ctx, t.id, r.Prompt); err != nil {
+		return terret.Turn{}, err
+	}
+	return terret.Turn{ID: t.id, Session: l.id, State: terret.TurnRunning, Origin: terret.OriginSteer, Prompt: r.Prompt.Blocks, StartedAt: terret.TimeOf(t.started)}, nil
+}

@@ -1,0 +1,98 @@
+package sdk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/terret-dev/terret"
+)
+
+// decide lets OnRequest decide what is asked from now on.
+func (s *Session) decide(o Options) {
+	if o.OnRequest == nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s.desk = cancel
+	after := s.received // nobody else is here yet
+	s.deciding.Go(func() {
+		asked := map[string]context.CancelFunc{}
+		for ev, err := range s.follow(ctx, after) {
+			if err != nil {
+				break
+			}
+			if id := decided(ev.Data); asked[id] != nil {
+				asked[id]()
+				delete(asked, id)
+			}
+			if ev.Expects == nil || !asks(ev.Expects.Gate) {
+				continue
+			}
+			id := ev.Expects.RequestID
+			open, stop := context.WithCancel(ctx)
+			asked[id] = stop
+			s.deciding.Go(func() { s.decideOne(open, o, id) })
+		}
+		for _, stop := range asked {
+			stop()
+		}
+	})
+}
+
+// decided is the request that an event decides, if it does.
+func decided(d terret.Data) string {
+	switch d := d.(type) {
+	case terret.PermissionDecision:
+		return d.RequestID
+	case terret.QuestionDecision:
+		return d.RequestID
+	case terret.PlanDecision:
+		return d.RequestID
+	case terret.HookDecision:
+		return d.RequestID
+	}
+	return ""
+}
+
+// asks reports whether a program is asked at that gate.
+func asks(g terret.Gate) bool {
+	return g == terret.GatePermission || g == terret.GateQuestion || g == terret.GatePlan || g == terret.GateTrust
+}
+
+func (s *Session) decideOne(ctx context.Context, o Options, id string) {
+	r, err := s.store.Request(ctx, id)
+	if err != nil || r.State != terret.RequestOpen {
+		return
+	}
+	d, err := o.OnRequest(ctx, r)
+	if err != nil {
+		d = refusal(r.Gate, err)
+	}
+	err = s.answer(ctx, id, d)
+	if err == nil || ctx.Err() != nil {
+		return
+	}
+	if o.Log != nil {
+		o.Log.Warn("a decision was not taken", "request", id, "error", err)
+	}
+	if errors.Is(err, terret.ErrInvalid) { // it was none, and nobody else will decide: then it is no
+		_ = s.answer(ctx, id, refusal(r.Gate, err))
+	}
+}
+
+// answer gives a decision to the engine. The context ends in the middle of that,
+// since the request is decided then, so it does not count here.
+func (s *Session) answer(ctx context.Context, id string, d terret.Decision) error {
+	d.RequestID, d.Source = id, terret.ByChannel
+	return s.engine.Decide(context.WithoutCancel(ctx), d)
+}
+
+// refusal is the decision of a program that could not decide.
+func refusal(gate terret.Gate, why error) terret.Decision {
+	behavior := map[terret.Gate]terret.Behavior{
+		terret.GatePermission: terret.BehaviorDeny, terret.GateTrust: terret.BehaviorDeny,
+		terret.GateQuestion: terret.BehaviorReject, terret.GatePlan: terret.BehaviorRevise,
+	}[gate]
+	return terret.Decision{Behavior: behavior, Reason: fmt.Sprintf("the program could not decide: %v", why)}
+}

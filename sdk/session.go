@@ -1,0 +1,198 @@
+package sdk
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/engine"
+	"github.com/terret-dev/terret/store/sqlite"
+)
+
+// closeTimeout bounds how long Close stays polite.
+const closeTimeout = 10 * time.Second
+
+// Session is a conversation. Its methods may be called concurrently, but only one
+// Receive and one Events loop should run at a time.
+type Session struct {
+	id     string
+	engine *engine.Engine
+	store  *sqlite.Store
+
+	mu       sync.Mutex
+	received int64     // number of the last event that Receive has dealt with
+	thread   converter // as of that event
+	sent     []string  // turns that Receive has yielded no result for, in order
+
+	desk     context.CancelFunc
+	deciding sync.WaitGroup
+	closing  sync.Once
+	ended    chan struct{} // closed when Close begins
+	closed   error
+}
+
+// ID is the session's id.
+func (s *Session) ID() string { return s.id }
+
+// Send sends a message. If the agent is busy, it waits its turn.
+func (s *Session) Send(ctx context.Context, text string) error {
+	return s.SendMessage(ctx, UserMessage{Message: Text(text)})
+}
+
+// SendMessage sends a message with images or a place in the thread. Its UUID and
+// ParentUUID are kept; without them they are made up.
+func (s *Session) SendMessage(ctx context.Context, m UserMessage) error {
+	if m.SessionID != "" && m.SessionID != s.id {
+		return terret.Invalid("SessionID", "the message is for session %s, not %s", m.SessionID, s.id)
+	}
+	blocks, err := m.blocks()
+	if err != nil {
+		return err
+	}
+	if s.isClosed() {
+		return errClosed
+	}
+	p := terret.Prompt{Blocks: blocks, MessageID: m.UUID}
+	turn := terret.NewID(terret.PrefixTurn)
+	s.mu.Lock()
+	if m.ParentUUID != nil {
+		p.ParentID = *m.ParentUUID
+	} else if len(s.sent) == 0 { // otherwise it follows what has yet to come
+		p.ParentID = s.thread.last
+	}
+	s.sent = append(s.sent, turn)
+	s.mu.Unlock()
+	_, err = s.engine.Prompt(ctx, engine.PromptRequest{Session: s.id, Prompt: p, Turn: turn, When: engine.WhenQueue, By: "sdk"})
+	if err != nil {
+		s.mu.Lock()
+		s.sent = slices.DeleteFunc(s.sent, func(t string) bool { return t == turn })
+		s.mu.Unlock()
+	}
+	return err
+}
+
+var errClosed = terret.Errorf(terret.KindSessionClosed, "the session is closed")
+
+func (s *Session) isClosed() bool {
+	select {
+	case <-s.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// Receive yields complete messages of the next turn that has been sent, and ends
+// after its result. The loop may be broken off; what was not received comes with
+// the next Receive. Without anything sent it fails at once, rather than wait for
+// ever. When the session is closed, it fails with an error of kind session_closed.
+func (s *Session) Receive(ctx context.Context) iter.Seq2[Message, error] {
+	return func(yield func(Message, error) bool) {
+		s.mu.Lock()
+		after, waiting := s.received, len(s.sent)
+		s.mu.Unlock()
+		if waiting == 0 {
+			yield(nil, terret.Errorf(terret.KindConflict, "nothing was sent, so there is nothing to receive"))
+			return
+		}
+		for ev, err := range s.follow(ctx, after) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			msg := s.take(ev)
+			if msg == nil {
+				continue
+			}
+			_, last := msg.(*ResultMessage)
+			if !yield(msg, nil) || last {
+				return
+			}
+		}
+	}
+}
+
+// take notes how far Receive is, and returns the message that the event is. What
+// others do in the session is part of the thread, but is nobody's answer here.
+func (s *Session) take(ev terret.Event) Message {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.received = ev.Seq
+	msg := s.thread.convert(s.id, ev)
+	mine := slices.Contains(s.sent, ev.Turn)
+	switch msg.(type) {
+	case *SystemMessage:
+		return msg
+	case *ResultMessage:
+		s.sent = slices.DeleteFunc(s.sent, func(t string) bool { return t == ev.Turn })
+	}
+	if !mine {
+		return nil
+	}
+	return msg
+}
+
+// catchUp passes over what happened before.
+func (s *Session) catchUp(ctx context.Context) error {
+	for entry, err := range s.engine.Events(ctx, engine.EventQuery{Session: s.id}) {
+		if err != nil {
+			return err
+		}
+		ev, err := entry.Decode()
+		if err != nil {
+			return err
+		}
+		s.take(ev)
+	}
+	return nil
+}
+
+// Events yields the session's events from the beginning, then live, deltas
+// included, until the context or the session ends or the loop is broken off. The
+// error comes last and once.
+func (s *Session) Events(ctx context.Context) iter.Seq2[terret.Event, error] { return s.follow(ctx, 0) }
+
+func (s *Session) follow(ctx context.Context, after int64) iter.Seq2[terret.Event, error] {
+	return func(yield func(terret.Event, error) bool) {
+		for entry, err := range s.engine.Events(ctx, engine.EventQuery{Session: s.id, After: after, Follow: true}) {
+			var ev terret.Event
+			switch {
+			case err == nil:
+				ev, err = entry.Decode()
+			case ctx.Err() != nil:
+				err = context.Cause(ctx)
+			case s.isClosed():
+				err = errClosed
+			}
+			if !yield(ev, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Interrupt stops the running turn.
+func (s *Session) Interrupt(ctx context.Context) error {
+	return s.engine.Interrupt(ctx, s.id, "sdk")
+}
+
+// Close ends the agent and waits until nothing of the session is left running. It
+// is idempotent.
+func (s *Session) Close() error {
+	s.closing.Do(func() {
+		close(s.ended)
+		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+		defer cancel()
+		err := s.engine.Close(ctx)
+		if s.desk != nil {
+			s.desk()
+		}
+		s.deciding.Wait()
+		s.closed = errors.Join(err, s.store.Close())
+	})
+	return s.closed
+}

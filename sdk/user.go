@@ -1,0 +1,86 @@
+package sdk
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/terret-dev/terret"
+)
+
+// UserMessage is a message to the agent. In JSON its type is user, and a message of
+// text may be a string.
+type UserMessage struct {
+	Message []Part `json:"message"`
+	// ParentUUID is the message that this one follows; nil means the last one.
+	ParentUUID *string `json:"parentUuid"`
+	// UUID is the message's own id; empty means a new one.
+	UUID string `json:"uuid"`
+	// SessionID, if set, must be that of the session.
+	SessionID string `json:"sessionId"`
+}
+
+// Part is a piece of a message: text, or an image with its bytes.
+type Part struct {
+	Type     string `json:"type"` // text, image
+	Text     string `json:"text,omitempty"`
+	MIMEType string `json:"mimeType,omitempty"`
+	Data     []byte `json:"data,omitempty"`
+}
+
+// Text makes a message of text.
+func Text(s string) []Part { return []Part{{Type: "text", Text: s}} }
+
+// MarshalJSON adds the type.
+func (m UserMessage) MarshalJSON() ([]byte, error) {
+	type plain UserMessage
+	return json.Marshal(struct {
+		Type string `json:"type"`
+		plain
+	}{"user", plain(m)})
+}
+
+// UnmarshalJSON takes a message whose type is user.
+func (m *UserMessage) UnmarshalJSON(b []byte) error {
+	type plain UserMessage
+	var in struct {
+		Type    string          `json:"type"`
+		Message json.RawMessage `json:"message"`
+		plain
+	}
+	if err := json.Unmarshal(b, &in); err != nil {
+		return err
+	}
+	if in.Type != "user" {
+		return terret.Invalid("type", "a message to the agent is of type user, not %q", in.Type)
+	}
+	*m = UserMessage(in.plain)
+	if text := bytes.TrimSpace(in.Message); len(text) > 0 && text[0] == '"' {
+		var s string
+		if err := json.Unmarshal(text, &s); err != nil {
+			return err
+		}
+		m.Message = Text(s)
+		return nil
+	}
+	return json.Unmarshal(in.Message, &m.Message)
+}
+
+func (m UserMessage) blocks() ([]terret.Block, error) {
+	var out []terret.Block
+	for _, p := range m.Message {
+		switch p.Type {
+		case "text":
+			if p.Text != "" {
+				out = append(out, terret.Text(p.Text))
+			}
+		case "image":
+			out = append(out, terret.Block{Type: terret.BlockImage, MediaType: p.MIMEType, Bytes: p.Data})
+		default:
+			return nil, terret.Invalid("Message", "a part is text or image, not %q", p.Type)
+		}
+	}
+	if len(out) == 0 {
+		return nil, terret.Invalid("Message", "it is empty")
+	}
+	return out, nil
+}
