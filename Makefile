@@ -20,8 +20,8 @@ build: ## build bin/terret
 	$(GO) build $(FLAGS) -o $(BIN)/terret ./cmd/terret
 
 .PHONY: run
-run: build ## try it: nothing but Go is needed
-	$(BIN)/terret version
+run: build ## hold a conversation: nothing but Go is needed
+	$(BIN)/terret chat
 
 .PHONY: test
 test: race ## everything that must pass
@@ -56,6 +56,10 @@ lint: $(TOOLS)/golangci-lint ## lint the code
 .PHONY: vuln
 vuln: ## look for known vulnerabilities (needs the network)
 	cd tools && $(GO) tool govulncheck -C .. ./...
+
+.PHONY: picture
+picture: ## make the picture in the README anew (needs tmux)
+	docs/pictures/make.sh
 
 .PHONY: gen
 gen: ## make all generated files anew

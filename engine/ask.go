@@ -154,10 +154,22 @@ func (l *live) settleRequest(out []terret.Event, r *request, d terret.Decision) 
 	r.settled, r.decision = true, d
 	delete(l.open, r.id)
 	out = l.stamp(out, terret.Event{By: d.By, Actor: r.ask.Event.Actor, ParentTool: r.ask.Event.ParentTool, Data: d.Data()})
+	if d.Gate == terret.GatePlan && d.Behavior == terret.BehaviorApprove && l.session.Policy == terret.PolicyPlan {
+		next := policyAfterPlan(d.NextMode)
+		out = l.stamp(out, terret.Event{By: d.By, Data: terret.SessionUpdated{Policy: &next}})
+	}
 	if l.turn != nil && l.session.State == terret.SessionWaiting {
 		out = l.setState(out, l.restState(), "")
 	}
 	return out
+}
+
+// policyAfterPlan is the policy in which an approved plan is carried out.
+func policyAfterPlan(mode string) terret.Policy {
+	if mode == "acceptEdits" {
+		return terret.PolicyAcceptEdits
+	}
+	return terret.PolicyAsk
 }
 
 // wait blocks until the request is decided.

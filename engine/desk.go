@@ -115,7 +115,11 @@ func (e *Engine) judge(ctx context.Context, s terret.Session, o terret.TurnOptio
 	if !ok {
 		return e.nobody(q), nil
 	}
-	v := policy.Judge(subject, rules, s.Policy)
+	named := s.Policy
+	if q.Gate == terret.GatePreTool {
+		named = terret.PolicyRules // the policy has its say where the agent asks
+	}
+	v := policy.Judge(subject, rules, named)
 	d := terret.Decision{Behavior: v.Behavior, Source: terret.ByPolicy, Reason: v.Reason}
 	var hits map[string]int64
 	if v.Rule != nil {
@@ -128,7 +132,10 @@ func (e *Engine) judge(ctx context.Context, s terret.Session, o terret.TurnOptio
 		return &d, hits
 	}
 	if q.Gate == terret.GatePreTool {
-		return &d, nil // the permission gate asks the person
+		if v.Rule == nil && v.Policy != "" {
+			d.Behavior, d.Reason = terret.BehaviorPassthrough, "no rule is about it"
+		}
+		return &d, nil // where a person is needed, the permission gate asks them
 	}
 	return e.nobody(q), nil
 }

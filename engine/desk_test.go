@@ -210,7 +210,8 @@ func TestNobodyToAsk(t *testing.T) {
 }
 
 // Hook gates answer at once: rules decide before a tool, the permission gate asks
-// the person, and the other hooks let pass.
+// the person, and the other hooks let pass. What no rule is about is left to the
+// agent: it asks if it wants to, and then the policy has its say.
 func TestHookGates(t *testing.T) {
 	t.Parallel()
 	p := newPuppet()
@@ -225,7 +226,8 @@ func TestHookGates(t *testing.T) {
 		data terret.Data
 		want terret.Behavior
 	}{
-		{terret.GatePreTool, terret.ToolPre{ToolID: "1", Name: "Bash", Class: terret.ClassExecute, Input: terret.JSON(`{"command":"ls -l"}`)}, terret.BehaviorAsk},
+		{terret.GatePreTool, terret.ToolPre{ToolID: "1", Name: "Bash", Class: terret.ClassExecute, Input: terret.JSON(`{"command":"ls -l"}`)}, terret.BehaviorPassthrough},
+		{terret.GatePreTool, terret.ToolPre{ToolID: "3", Name: "Bash", Class: terret.ClassExecute, Input: terret.JSON(`{"command":"eval $x"}`)}, terret.BehaviorAsk},
 		{terret.GatePreTool, terret.ToolPre{ToolID: "2", Name: "Bash", Class: terret.ClassExecute, Input: terret.JSON(`{"command":"rm x"}`)}, terret.BehaviorDeny},
 		{terret.GatePrompt, terret.HookEvent{Hook: "UserPromptSubmit"}, terret.BehaviorPassthrough},
 		{terret.GateStop, terret.StopRequest{LastMessage: "bye"}, terret.BehaviorPassthrough},
@@ -333,4 +335,37 @@ func TestAgentStopsWaiting(t *testing.T) {
 	f.ended(id, turn.ID)
 	f.close()
 	checkLog(t, f.store, id)
+}
+
+// An approved plan is carried out under another policy than the one that forbids
+// every change.
+func TestApprovedPlanLeavesPlanPolicy(t *testing.T) {
+	t.Parallel()
+	for mode, want := range map[string]terret.Policy{"": terret.PolicyAsk, "default": terret.PolicyAsk, "acceptEdits": terret.PolicyAcceptEdits} {
+		p := newPuppet()
+		f := openFixture(t, ":memory:", p)
+		id := f.session(func(s *terret.Session) { s.Policy = terret.PolicyPlan })
+		turn := f.prompt(id, "go")
+		a := p.agent(t)
+		a.prompted(t)
+		answer := make(chan error, 1)
+		go func() {
+			_, err := a.req.Host.Ask(t.Context(), terret.Ask{Key: "plan", Gate: terret.GatePlan, Event: terret.Event{Data: terret.PlanRequest{Plan: "do it"}}})
+			answer <- err
+		}()
+		request := f.until(id, 0, isKind("plan.request"))
+		d := terret.Decision{RequestID: request[len(request)-1].Expects.RequestID, Behavior: terret.BehaviorApprove, NextMode: mode}
+		if err := f.Decide(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-answer; err != nil {
+			t.Fatal(err)
+		}
+		a.complete(t, turn.ID)
+		f.ended(id, turn.ID)
+		if s, err := f.store.Session(t.Context(), id); err != nil || s.Policy != want {
+			t.Errorf("next mode %q: policy %s, %v, want %s", mode, s.Policy, err, want)
+		}
+		f.close()
+	}
 }

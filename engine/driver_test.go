@@ -404,3 +404,5 @@ func (r *recorder) Record(s terret.Session, entries []terret.Entry) {
 	}
 	r.titles += s.Title
 }
+
+func (r *recorder) Remove(s terret.Session) { r.seen[s.ID] = nil }

@@ -32,6 +32,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/checkpoint"
 )
 
 // Defaults of Config.
@@ -62,14 +63,27 @@ type Config struct {
 	// Timeouts bounds how long requests wait, by gate; what is missing has its
 	// default, zero means without bound.
 	Timeouts map[terret.Gate]time.Duration
+	// Undo bounds what undo may cost.
+	Undo UndoLimits
 	// Recorder, if set, is told of what was committed.
 	Recorder Recorder
+}
+
+// UndoLimits bounds what the snapshots around turns may cost; zero means the
+// default.
+type UndoLimits struct {
+	Off      bool
+	MaxFiles int
+	MaxBytes int64
 }
 
 // Recorder keeps records beside the log, such as files in the project's folder.
 // It is called by one goroutine, in the order of commits, and may take its time.
 type Recorder interface {
+	// Record is also called without entries, when a session was created.
 	Record(s terret.Session, entries []terret.Entry)
+	// Remove is called when a session was deleted.
+	Remove(s terret.Session)
 }
 
 // Engine runs sessions. It is safe for concurrent use.
@@ -128,7 +142,10 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 		e.drivers[d.Name()] = d
 	}
 	e.life, e.end = context.WithCancelCause(context.Background())
-	e.undo.home = cfg.Home
+	if !cfg.Undo.Off {
+		e.undo.home = cfg.Home
+	}
+	e.undo.limits = checkpoint.Limits{MaxFiles: cfg.Undo.MaxFiles, MaxBytes: cfg.Undo.MaxBytes}
 	e.commits.wake = make(chan struct{}, 1)
 	e.hub.init(e)
 	e.watch.nudge = make(chan struct{}, 1)

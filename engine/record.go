@@ -20,6 +20,7 @@ type recorder struct {
 type recording struct {
 	session terret.Session
 	entries []terret.Entry
+	deleted bool
 }
 
 func (r *recorder) init(to Recorder) {
@@ -28,11 +29,15 @@ func (r *recorder) init(to Recorder) {
 }
 
 func (r *recorder) add(s terret.Session, entries []terret.Entry) {
+	r.put(recording{session: s, entries: entries})
+}
+
+func (r *recorder) put(rec recording) {
 	if r.to == nil {
 		return
 	}
 	r.mu.Lock()
-	r.queue = append(r.queue, recording{s, entries})
+	r.queue = append(r.queue, rec)
 	r.mu.Unlock()
 	r.signal()
 }
@@ -59,7 +64,11 @@ func (r *recorder) loop() {
 		r.queue = nil
 		r.mu.Unlock()
 		for _, rec := range queue {
-			r.to.Record(rec.session, rec.entries)
+			if rec.deleted {
+				r.to.Remove(rec.session)
+			} else {
+				r.to.Record(rec.session, rec.entries)
+			}
 		}
 		if len(queue) == 0 {
 			if closed {

@@ -37,7 +37,15 @@ func (e *Engine) Create(ctx context.Context, s terret.Session) (terret.Session, 
 		s.Mode = terret.ModeDirect
 	}
 	s.State = terret.SessionPending
-	return e.store.Create(ctx, s)
+	return e.create(ctx, s)
+}
+
+func (e *Engine) create(ctx context.Context, s terret.Session) (terret.Session, error) {
+	made, err := e.store.Create(ctx, s)
+	if err == nil {
+		e.records.add(made, nil)
+	}
+	return made, err
 }
 
 // checkFolder returns the folder's absolute path.
@@ -150,6 +158,9 @@ func (e *Engine) Delete(ctx context.Context, id string, force bool) error {
 		return busyToDelete(id)
 	}
 	err = e.store.Delete(ctx, id)
+	if err == nil {
+		e.records.put(recording{session: s, deleted: true})
+	}
 	e.hub.publish(id, nil) // whoever watches it finds that it is gone
 	return err
 }
@@ -187,7 +198,7 @@ func (e *Engine) Fork(ctx context.Context, id, messageID string) (terret.Session
 	if err != nil {
 		return terret.Session{}, err
 	}
-	return e.store.Create(ctx, terret.Session{
+	return e.create(ctx, terret.Session{
 		ID: terret.NewSessionID(), Agent: s.Agent, NativeID: terret.NullString(native), Title: strings.TrimSpace(s.Title + " (fork)"),
 		Cwd: s.Cwd, Persona: s.Persona, Mode: s.Mode, Model: s.Model, Policy: s.Policy, PermissionMode: s.PermissionMode,
 		OneShot: s.OneShot, ForkedFrom: s.ID, Options: s.Options,

@@ -11,7 +11,8 @@ import (
 
 // undoer keeps the shadow repositories of folders.
 type undoer struct {
-	home string
+	home   string // empty: undo is off
+	limits checkpoint.Limits
 
 	mu  sync.Mutex
 	off map[string]string // folder to why undo is off
@@ -20,9 +21,9 @@ type undoer struct {
 // repo opens the shadow repository of a folder, or says why undo is off.
 func (u *undoer) repo(ctx context.Context, dir string) (*checkpoint.Repo, error) {
 	if u.home == "" {
-		return nil, &checkpoint.DisabledError{Dir: dir, Reason: "there is no data folder"}
+		return nil, &checkpoint.DisabledError{Dir: dir, Reason: "it is switched off, or there is no data folder"}
 	}
-	return checkpoint.Open(ctx, u.home, dir, checkpoint.Limits{})
+	return checkpoint.Open(ctx, u.home, dir, u.limits)
 }
 
 // tellOnce reports whether the reason is news for that folder.

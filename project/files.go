@@ -66,7 +66,7 @@ func New(o Options) *Files {
 // when the session is new here, its agent starts or ends, or a turn ends. It is
 // what an engine calls.
 func (f *Files) Record(s terret.Session, entries []terret.Entry) {
-	if f.off || len(entries) == 0 {
+	if f.off {
 		return
 	}
 	f.mu.Lock()
@@ -112,6 +112,9 @@ func (f *Files) Record(s terret.Session, entries []terret.Entry) {
 
 // withTime brings a session's time up to that of its last event.
 func withTime(s terret.Session, entries []terret.Entry) terret.Session {
+	if len(entries) == 0 {
+		return s
+	}
 	if ev, err := entries[len(entries)-1].Decode(); err == nil && ev.Time.After(s.UpdatedAt.Time) {
 		s.UpdatedAt = ev.Time
 	}

@@ -30,6 +30,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/terret-dev/terret"
@@ -109,12 +110,12 @@ func Resume(ctx context.Context, id string, o Options) (*Session, error) {
 
 // Prompt makes a session, sends one message, and returns its result. An error
 // result is a result, not an error.
-func Prompt(ctx context.Context, text string, o Options) (*ResultMessage, error) {
+func Prompt(ctx context.Context, text string, o Options) (result *ResultMessage, err error) {
 	s, err := NewSession(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	defer s.Close()
+	defer func() { err = errors.Join(err, s.Close()) }()
 	if err := s.Send(ctx, text); err != nil {
 		return nil, err
 	}
@@ -173,8 +174,8 @@ func open(ctx context.Context, o *Options) (*Session, error) {
 
 func lookup(environ []string) func(string) string {
 	return func(name string) string {
-		for i := len(environ) - 1; i >= 0; i-- {
-			if v, ok := strings.CutPrefix(environ[i], name+"="); ok {
+		for _, entry := range slices.Backward(environ) {
+			if v, ok := strings.CutPrefix(entry, name+"="); ok {
 				return v
 			}
 		}

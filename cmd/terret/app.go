@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -47,8 +48,8 @@ func newApp(in io.Reader, out, err io.Writer, environ []string) *app {
 }
 
 func (a *app) getenv(name string) string {
-	for i := len(a.environ) - 1; i >= 0; i-- {
-		if k, v, _ := strings.Cut(a.environ[i], "="); k == name {
+	for _, entry := range slices.Backward(a.environ) {
+		if k, v, _ := strings.Cut(entry, "="); k == name {
 			return v
 		}
 	}

@@ -158,7 +158,7 @@ func editInput(ctx context.Context, input terret.JSON) (terret.JSON, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.Remove(f.Name())
+	defer func() { _ = os.Remove(f.Name()) }()
 	pretty, err := json.MarshalIndent(json.RawMessage(input), "", "  ")
 	if err != nil {
 		pretty = input

@@ -18,7 +18,7 @@ func newChat(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "chat [flags] [SESSION]",
 		Short: "Hold a conversation in the terminal",
-		Args:  maxArgs(1),
+		Args:  maxOneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				f.resume = args[0]

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"time"
 
@@ -31,16 +32,14 @@ func (a *app) loadConfig() error {
 
 // engineConfig is what the settings say about the engine.
 func (a *app) engineConfig() engine.Config {
-	timeouts := map[terret.Gate]time.Duration{}
-	for gate, d := range engine.DefaultTimeouts {
-		timeouts[gate] = d
-	}
+	timeouts := maps.Clone(engine.DefaultTimeouts)
 	for gate, d := range a.cfg.Timeouts {
 		timeouts[terret.Gate(gate)] = max(time.Duration(d), 0)
 	}
 	return engine.Config{
 		Store: a.store, Drivers: a.drivers, Log: a.log(), Home: a.data, Env: a.environ,
 		IdleAfter: time.Duration(a.cfg.IdleAfter), InterruptGrace: time.Duration(a.cfg.InterruptGrace), Timeouts: timeouts,
+		Undo:     engine.UndoLimits{Off: a.cfg.Undo.Off, MaxFiles: a.cfg.Undo.MaxFiles, MaxBytes: a.cfg.Undo.MaxBytes},
 		Recorder: project.New(project.Options{Redactor: redact.New(redact.FromEnv(a.environ)), Log: a.log()}),
 	}
 }

@@ -12,7 +12,7 @@ import (
 func newEvents(a *app) *cobra.Command {
 	q := engine.EventQuery{}
 	cmd := &cobra.Command{
-		Use: "events [SESSION]", Short: "Print a session's events as JSON, one a line", Args: maxArgs(1),
+		Use: "events [SESSION]", Short: "Print a session's events as JSON, one a line", Args: maxOneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withSession(a, first(args), func(ctx context.Context, e *engine.Engine, s terret.Session) error {
 				q.Session = s.ID

@@ -71,6 +71,7 @@ func describeRequest(r terret.Request) (what, how string) {
 		if json.Unmarshal(r.Data, &p) == nil {
 			return "plan: " + cut(oneLine(p.Plan), 150), decide + " approve|revise"
 		}
+	default: // the others are answered by rules, or allowed and denied
 	}
 	return string(r.Gate), decide + " allow|deny"
 }

@@ -30,7 +30,7 @@ func newPlace(t *testing.T, extra ...string) *place {
 	}
 	return &place{t: t, dir: dir, environ: append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TERRET_HOME=" + filepath.Join(home, "terret"), "USER=ann",
-		"TERRET_MODEL=demo", "TERM=xterm-256color", "PWD=" + dir,
+		"TERRET_MODEL=demo", "TERM=xterm-256color", "PWD=" + dir, "GORACE=" + noRaceSleep,
 	}, extra...)}
 }
 

@@ -71,13 +71,12 @@ func exactArgs(names ...string) cobra.PositionalArgs {
 	}
 }
 
-func maxArgs(n int) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) > n {
-			return wrongArgs(cmd)
-		}
-		return nil
+// maxOneArg takes one argument or none.
+func maxOneArg(cmd *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return wrongArgs(cmd)
 	}
+	return nil
 }
 
 func minArgs(n int) cobra.PositionalArgs {

@@ -50,7 +50,7 @@ func (s *screen) say(text string) {
 	defer s.mu.Unlock()
 	s.clear()
 	text = printable(text)
-	io.WriteString(s.words, text)
+	fmt.Fprint(s.words, text)
 	if text != "" {
 		s.midLine = !strings.HasSuffix(text, "\n")
 	}
@@ -66,7 +66,7 @@ func (s *screen) endWords() {
 func (s *screen) breakLine() {
 	if s.midLine {
 		s.clear()
-		io.WriteString(s.words, "\n")
+		fmt.Fprint(s.words, "\n")
 		s.midLine = false
 	}
 }
@@ -86,7 +86,7 @@ func (s *screen) prompt(text string) {
 	defer s.mu.Unlock()
 	s.clear()
 	s.breakLine()
-	io.WriteString(s.talk, text)
+	fmt.Fprint(s.talk, text)
 }
 
 // busy shows what is going on, with the time it takes, until idle.
@@ -143,7 +143,7 @@ func (s *screen) draw() {
 // clear takes the status line away; s.mu must be held.
 func (s *screen) clear() {
 	if s.drawn {
-		io.WriteString(s.talk, "\r\x1b[K")
+		fmt.Fprint(s.talk, "\r\x1b[K")
 		s.drawn = false
 	}
 }

@@ -25,6 +25,10 @@ func TestMain(m *testing.M) {
 // patience bounds every wait in these tests. Nothing measures how long things take.
 const patience = 30 * time.Second
 
+// noRaceSleep is for GORACE: a program with the race detector would otherwise sleep
+// for a second before it ends.
+const noRaceSleep = "atexit_sleep_ms=0"
+
 // TestScripts runs the scripts. Each has a home and a data folder of its own, and
 // sees no key of whoever runs the tests.
 func TestScripts(t *testing.T) {
@@ -33,15 +37,12 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(e *testscript.Env) error {
-			home, err := os.MkdirTemp("", "terret-home") // not around the folder worked in, where undo is off
-			if err != nil {
-				return err
-			}
-			e.Defer(func() { _ = os.RemoveAll(home) })
+			home := t.TempDir() // not around the folder worked in, where undo would be off
 			e.Setenv("HOME", home)
 			e.Setenv("TERRET_HOME", filepath.Join(home, "terret"))
 			e.Setenv("USER", "ann")
 			e.Setenv("TERRET_MODEL", "demo")
+			e.Setenv("GORACE", noRaceSleep)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

@@ -140,7 +140,7 @@ func withSession(a *app, arg string, fn func(ctx context.Context, e *engine.Engi
 func newSessionsShow(a *app) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "show [SESSION]", Short: "Show a session and its turns", Args: maxArgs(1),
+		Use: "show [SESSION]", Short: "Show a session and its turns", Args: maxOneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withSession(a, first(args), func(ctx context.Context, _ *engine.Engine, s terret.Session) error {
 				return a.showSession(ctx, s, asJSON)
@@ -228,7 +228,7 @@ func newSessionsRm(a *app) *cobra.Command {
 func newRewind(a *app, direction string) *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
-		Use: direction + " [SESSION]", Args: maxArgs(1),
+		Use: direction + " [SESSION]", Args: maxOneArg,
 		Short: map[string]string{"undo": "Take back what the last turn changed", "redo": "Bring back what undo took"}[direction],
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withSession(a, first(args), func(ctx context.Context, e *engine.Engine, s terret.Session) error {

@@ -129,6 +129,7 @@ func (d *desk) note(ev terret.Event) {
 			if d.open(ev.Expects.RequestID) {
 				d.waiting = append(d.waiting, ev)
 			}
+		default: // no person is asked there
 		}
 	}
 	if by := decision(ev); by != nil {

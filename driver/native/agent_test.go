@@ -291,3 +291,27 @@ func listen(t *testing.T, h http.HandlerFunc) string {
 	t.Cleanup(srv.Close)
 	return srv.URL
 }
+
+// TestStoppedRequestIsNoDenial has an engine that decides what is open before it
+// tells the agent to stop: the model must not be called in between.
+func TestStoppedRequestIsNoDenial(t *testing.T) {
+	t.Parallel()
+	for _, source := range []terret.DecisionSource{terret.ByInterrupt, terret.ByAgentExit} {
+		h := newHost()
+		h.decide = func(context.Context, terret.Ask) (terret.Decision, error) {
+			return terret.Decision{Behavior: terret.BehaviorDeny, Source: source}, nil
+		}
+		a, err := bare(t, h, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := a.Prompt(t.Context(), "trn_1", text("run: date, then list files")); err != nil {
+			t.Fatal(err)
+		}
+		events := h.until(t, isKind("turn.error"))
+		e, fail := last[terret.TurnError](t, events), last[terret.ToolFailure](t, events)
+		if e.Error.Kind != terret.KindInterrupted || len(e.Denials) > 0 || fail.Denied || !fail.Interrupted || len(all[terret.ToolStart](events)) != 1 {
+			t.Errorf("%s: %+v, %+v", source, e, fail)
+		}
+	}
+}

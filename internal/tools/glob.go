@@ -21,7 +21,7 @@ func globTool() Tool {
 	return Tool{
 		Name: "Glob", Class: Search,
 		Description: `Finds files by a pattern of their paths, such as "**/*.go" or "src/**/*.{ts,tsx}"; "*" does not cross a "/", "**/" does. ` +
-			"Returns at most 1,000 paths, the most recently changed first. Skips .git and node_modules unless the pattern names them, and does not follow symbolic links.",
+			"Returns at most 1,000 paths, the most recently changed first. Skips .git, .terret and node_modules unless the pattern names them, and does not follow symbolic links.",
 		Schema: json.RawMessage(`{"type":"object","properties":{` +
 			`"pattern":{"type":"string","description":"The pattern"},` +
 			`"path":{"type":"string","description":"The folder to search; the session's folder if not given"}},` +

@@ -34,7 +34,7 @@ func grepTool() Tool {
 	return Tool{
 		Name: "Grep", Class: Search,
 		Description: "Searches files line by line for a regular expression (RE2: no lookaround, no backreferences). " +
-			"Skips binary files, .git, node_modules (unless path or glob name it) and symbolic links. Returns at most 500 matches and 30,000 characters.",
+			"Skips binary files, .git, .terret, node_modules (unless path or glob name it) and symbolic links. Returns at most 500 matches and 30,000 characters.",
 		Schema: json.RawMessage(`{"type":"object","properties":{` +
 			`"pattern":{"type":"string","description":"The regular expression"},` +
 			`"path":{"type":"string","description":"The file or folder to search; the session's folder if not given"},` +

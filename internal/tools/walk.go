@@ -97,13 +97,14 @@ func (w *walk) isKernel(rel string) bool {
 	return w.base == "/" && (rel == "proc" || rel == "sys" || rel == "dev")
 }
 
-// unlessNamed returns a test for the names .git and node_modules, which does not
+// unlessNamed returns a test for the names .git, .terret and node_modules, which does not
 // hold for one that the pattern names, nor for node_modules if the folder that is
 // searched is in one. That folder itself is never put to the test.
 func unlessNamed(folder, pattern string) func(name string) bool {
 	git := hasGit(pattern)
-	modules := slices.Contains(strings.FieldsFunc(folder+"/"+pattern, isSeparator), "node_modules")
+	named := strings.FieldsFunc(folder+"/"+pattern, isSeparator)
+	modules, own := slices.Contains(named, "node_modules"), slices.Contains(named, ".terret")
 	return func(name string) bool {
-		return isGit(name) && !git || name == "node_modules" && !modules
+		return isGit(name) && !git || name == "node_modules" && !modules || name == ".terret" && !own
 	}
 }
