@@ -1,0 +1,94 @@
+package claude
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+
+	"github.com/terret-dev/terret"
+)
+
+// permissionAnswer is the answer to can_use_tool.
+type permissionAnswer struct {
+	Behavior           string             `json:"behavior"` // allow, deny
+	UpdatedInput       terret.JSON        `json:"updatedInput,omitempty"`
+	UpdatedPermissions []permissionUpdate `json:"updatedPermissions,omitempty"`
+	Message            string             `json:"message,omitempty"`
+	Interrupt          bool               `json:"interrupt,omitempty"`
+}
+
+// deny refuses. The words are what the model is told.
+func deny(d terret.Decision, words string) permissionAnswer {
+	return permissionAnswer{Behavior: "deny", Message: words, Interrupt: d.Interrupt}
+}
+
+// reasonOf is why it was decided so, or other if nobody said.
+func reasonOf(d terret.Decision, other string) string { return cmp.Or(d.Reason, other) }
+
+// answerPermission answers whether a tool may run. The input is always sent back:
+// an older agent takes an answer without it for a refusal. A decision for more than
+// once adds the agent's own suggestions of rules, for the session only and only
+// those that allow: Terret keeps the rules that stay.
+func answerPermission(r canUseTool, d terret.Decision) permissionAnswer {
+	if d.Behavior != terret.BehaviorAllow {
+		return deny(d, reasonOf(d, "denied"))
+	}
+	out := permissionAnswer{Behavior: "allow", UpdatedInput: echo(r.Input)}
+	if len(d.UpdatedInput) > 0 {
+		out.UpdatedInput = d.UpdatedInput
+		return out // the rules are about another input
+	}
+	if d.Scope == terret.ScopeSession || d.Scope == terret.ScopeAlways {
+		for _, u := range allowRules(r.Suggestions) {
+			u.Destination = "session"
+			out.UpdatedPermissions = append(out.UpdatedPermissions, u)
+		}
+	}
+	return out
+}
+
+// answerQuestions answers what people were asked.
+func answerQuestions(r canUseTool, d terret.Decision) permissionAnswer {
+	if d.Behavior != terret.BehaviorAnswer {
+		return deny(d, reasonOf(d, "The questions were not answered."))
+	}
+	return permissionAnswer{Behavior: "allow", UpdatedInput: with(r.Input, "answers", answersByText(r.Input, d.Answers))}
+}
+
+// permissionModes are those that the agent knows. It takes any other word as well,
+// so it must not be given one.
+var permissionModes = []string{"default", "acceptEdits", "plan", "dontAsk", "auto", "bypassPermissions"}
+
+func validMode(mode string) bool { return slices.Contains(permissionModes, mode) }
+
+// answerPlan answers whether a plan is good.
+func answerPlan(r canUseTool, d terret.Decision) permissionAnswer {
+	if d.Behavior != terret.BehaviorApprove {
+		return deny(d, reasonOf(d, "The plan is not approved. Revise it."))
+	}
+	out := permissionAnswer{Behavior: "allow", UpdatedInput: echo(r.Input)}
+	if validMode(d.NextMode) {
+		out.UpdatedPermissions = []permissionUpdate{{Type: "setMode", Mode: d.NextMode, Destination: "session"}}
+	}
+	return out
+}
+
+// echo is an input as it is sent back: always an object.
+func echo(input json.RawMessage) terret.JSON {
+	var object map[string]json.RawMessage
+	if !decode(input, &object) || object == nil {
+		return terret.JSON("{}")
+	}
+	return terret.JSON(input)
+}
+
+// with is an input with one more field.
+func with(input json.RawMessage, field string, value any) terret.JSON {
+	object := map[string]json.RawMessage{}
+	decode(input, &object)
+	if object == nil {
+		object = map[string]json.RawMessage{}
+	}
+	object[field] = encode(value)
+	return terret.JSON(encode(object))
+}

@@ -1,0 +1,202 @@
+package claude
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/terret-dev/terret"
+)
+
+// control is what the agent says that is not an event.
+type control interface{ isControl() }
+
+type (
+	// asking is a request that a decision answers: put its ask to the host, and
+	// write the answer.
+	asking struct {
+		id string
+		// ask is what to put to the host. Its key is the id of the request.
+		ask terret.Ask
+		// answer is the body of the answer.
+		answer func(terret.Decision) any
+		// tool is the call that it is about, if it is about one.
+		tool string
+	}
+	// reply is a line that answers the agent at once.
+	reply struct{ line []byte }
+	// mcpCall is a message to an MCP server in our process.
+	mcpCall struct {
+		id, server string
+		message    json.RawMessage
+	}
+	// withdrawn says that the agent no longer wants an answer to a request.
+	withdrawn struct{ id string }
+	// answered is the answer to a request of ours.
+	answered struct {
+		id   string
+		body json.RawMessage
+		err  string // empty if it went well
+	}
+	// stateChange says what the agent does now: running, requires_action, idle.
+	stateChange struct{ state string }
+)
+
+func (asking) isControl()      {}
+func (reply) isControl()       {}
+func (mcpCall) isControl()     {}
+func (withdrawn) isControl()   {}
+func (answered) isControl()    {}
+func (stateChange) isControl() {}
+
+// line is the answer to the request that the decision stands for.
+func (a asking) line(d terret.Decision) []byte { return successLine(a.id, a.answer(d)) }
+
+// decided says that a request was answered, and how.
+func (t *translator) decided(id string, d terret.Decision) {
+	tool, ok := t.asked[id]
+	delete(t.asked, id)
+	if c := t.tools[tool]; ok && c != nil {
+		switch d.Behavior {
+		case terret.BehaviorDeny, terret.BehaviorReject, terret.BehaviorRevise, terret.BehaviorBlock:
+			c.denied = true
+		default: // it runs, or somebody else decides
+		}
+	}
+}
+
+// response takes in the answer to a request of ours.
+func (t *translator) response() {
+	var m controlResponse
+	decode(t.line, &m)
+	r := m.Response
+	out := answered{id: r.RequestID, body: r.Response}
+	if r.Subtype != "success" {
+		out.err = r.Error
+		if out.err == "" {
+			out.err = "the agent refused and did not say why"
+		}
+	}
+	t.others = append(t.others, out)
+}
+
+// withdraw takes in that a request needs no answer any more.
+func (t *translator) withdraw() {
+	delete(t.asked, t.head.RequestID)
+	t.others = append(t.others, withdrawn{id: t.head.RequestID})
+}
+
+// request takes in a request of the agent.
+func (t *translator) request() {
+	var m controlRequest
+	decode(t.line, &m)
+	var sub struct {
+		Subtype string `json:"subtype"`
+	}
+	decode(m.Request, &sub)
+	t.head.Subtype = sub.Subtype
+	switch sub.Subtype {
+	case "can_use_tool":
+		t.canUseTool(m)
+	case "hook_callback":
+		t.hookCallback(m)
+	case "elicitation":
+		t.elicitation(m)
+	case "mcp_message":
+		var c mcpMessage
+		decode(m.Request, &c)
+		t.others = append(t.others, mcpCall{id: m.RequestID, server: c.ServerName, message: c.Message})
+	case "request_user_dialog":
+		t.unknown()
+		t.others = append(t.others, reply{successLine(m.RequestID, map[string]string{"behavior": "cancelled"})})
+	default:
+		t.unknown()
+		t.others = append(t.others, reply{errorLine(m.RequestID, "unsupported control request: "+sub.Subtype)})
+	}
+}
+
+// put hands out a request for a decision.
+func (t *translator) put(a asking, actor, parent, source string) {
+	a.ask.Key = a.id
+	a.ask.Event.Actor, a.ask.Event.ParentTool, a.ask.Event.Source = actor, parent, source
+	if t.opts.keepRaw {
+		a.ask.Event.Raw = slices.Clone(t.line)
+	}
+	if c := t.tools[a.tool]; c != nil {
+		t.asked[a.id], c.asked = a.tool, true
+	}
+	if a.ask.Event.Kind().InTurn() {
+		t.turn.open = true
+		t.turn.root = t.turn.root || actor == ""
+	}
+	t.others = append(t.others, a)
+}
+
+func (t *translator) canUseTool(m controlRequest) {
+	var r canUseTool
+	decode(m.Request, &r)
+	actor, parent := t.actorOf("", r.AgentID)
+	if r.ToolUseID != "" && !t.finished[r.ToolUseID] { // which may come before the message that holds the call
+		c := t.call(r.ToolUseID, r.ToolName, actor, parent)
+		if len(c.input) == 0 {
+			c.input = whole(r.Input, nil)
+		}
+		t.tell(c)
+	}
+	a := asking{id: m.RequestID, tool: r.ToolUseID}
+	switch r.ToolName {
+	case "AskUserQuestion":
+		a.ask.Gate = terret.GateQuestion
+		a.ask.Event.Data = questionRequest(r.Input)
+		a.answer = func(d terret.Decision) any { return answerQuestions(r, d) }
+	case "ExitPlanMode":
+		f := decodeInput(terret.JSON(r.Input))
+		a.ask.Gate = terret.GatePlan
+		a.ask.Event.Data = terret.PlanRequest{Plan: f.Plan, File: f.PlanFilePath}
+		a.answer = func(d terret.Decision) any { return answerPlan(r, d) }
+	default:
+		a.ask.Gate = terret.GatePermission
+		a.ask.Event.Data = t.permissionRequest(r)
+		a.answer = func(d terret.Decision) any { return answerPermission(r, d) }
+	}
+	t.put(a, actor, parent, t.head.name())
+}
+
+// permissionRequest is the request as it is put to people.
+func (t *translator) permissionRequest(r canUseTool) terret.PermissionRequest {
+	input := whole(r.Input, nil)
+	f := decodeInput(input)
+	title := brief(r.Title)
+	if title == "" {
+		title = f.title(r.ToolName, t.session.cwd)
+	}
+	return terret.PermissionRequest{
+		ToolID: r.ToolUseID, Tool: r.ToolName, Class: classOf(r.ToolName), Input: input, InputHash: terret.InputHash(input),
+		Title: title, Reason: r.DecisionReason, Suggestions: ruleNames(r.Suggestions), Diff: f.diff(r.ToolName, t.session.cwd, t.opts.read),
+	}
+}
+
+// ruleNames lists the rules that an agent suggests to add, as people write them.
+func ruleNames(updates []permissionUpdate) []string {
+	var out []string
+	for _, u := range allowRules(updates) {
+		for _, r := range u.Rules {
+			name := r.ToolName
+			if r.RuleContent != "" {
+				name += "(" + r.RuleContent + ")"
+			}
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// allowRules keeps the updates that do no more than allow by rule.
+func allowRules(updates []permissionUpdate) []permissionUpdate {
+	var out []permissionUpdate
+	for _, u := range updates {
+		if u.Type == "addRules" && u.Behavior == "allow" && len(u.Rules) > 0 {
+			out = append(out, u)
+		}
+	}
+	return out
+}

@@ -1,0 +1,103 @@
+package claude
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/terret-dev/terret"
+)
+
+// notSignedIn tells people what to do.
+const notSignedIn = "Claude Code not authenticated. Run `claude auth login` in your terminal."
+
+// failureOf is the error that a result tells, or nil. Its subtype does not count:
+// an error of the model's API is called a success.
+func (t *translator) failureOf(r resultMessage) *terret.Error {
+	said := cmp.Or(r.Result, strings.Join(r.Errors, "; "))
+	switch r.TerminalReason {
+	case "aborted_streaming", "aborted_tools":
+		return terret.Errorf(terret.KindInterrupted, "the turn was interrupted")
+	case "max_turns":
+		return terret.Errorf(terret.KindMaxTurns, "%s", cmp.Or(said, "the agent took as many steps as it may; raise max_turns to let it go on"))
+	}
+	if !r.IsError {
+		return nil
+	}
+	switch {
+	case t.head.Subtype == "error_max_turns":
+		return terret.Errorf(terret.KindMaxTurns, "%s", said)
+	case t.head.Subtype == "error_max_budget_usd":
+		return terret.Errorf(terret.KindMaxBudget, "%s", said)
+	case !t.session.started && r.NumTurns == 0 && isResumeError(r.Errors):
+		return terret.Errorf(terret.KindResumeFailed, "%s", said)
+	}
+	kind, retryable := errorKind(t.turn.failure, r, said)
+	message := cmp.Or(said, "the agent failed and did not say why; prompt the session to try again")
+	switch {
+	case kind == terret.KindNotAuthenticated:
+		message = notSignedIn
+	case r.StopReason == "refusal" && t.turn.refusal != "":
+		message = t.turn.refusal
+	}
+	return &terret.Error{Kind: kind, Message: message, Retryable: retryable, HTTPStatus: r.APIErrorStatus}
+}
+
+// errorKind says what went wrong, by the word that the agent has for it, the status
+// of the model's API, and the reason for which it stopped.
+func errorKind(word string, r resultMessage, said string) (kind terret.ErrorKind, retryable bool) {
+	if r.StopReason == "refusal" {
+		return terret.KindModelError, false
+	}
+	switch word {
+	case "authentication_failed", "oauth_org_not_allowed":
+		return terret.KindNotAuthenticated, false
+	case "billing_error":
+		return terret.KindBilling, false
+	case "rate_limit":
+		return terret.KindRateLimited, true
+	case "overloaded":
+		return terret.KindOverloaded, true
+	case "model_not_found":
+		return terret.KindModelNotFound, false
+	case "server_error":
+		if r.APIErrorStatus == 0 {
+			return terret.KindConnectionFailed, true
+		}
+	}
+	switch status := r.APIErrorStatus; {
+	case status == 401:
+		return terret.KindNotAuthenticated, false
+	case status == 402:
+		return terret.KindBilling, false
+	case status == 429:
+		return terret.KindRateLimited, true
+	case status == 529:
+		return terret.KindOverloaded, true
+	case status >= 500:
+		return terret.KindModelError, true
+	case status >= 400 || word != "":
+		return terret.KindModelError, false
+	}
+	switch r.TerminalReason {
+	case "blocking_limit":
+		return terret.KindRateLimited, true
+	case "prompt_too_long", "image_error", "model_error", "api_error":
+		return terret.KindModelError, false
+	}
+	if strings.HasPrefix(said, "API Error") {
+		return terret.KindModelError, false
+	}
+	return terret.KindExecutionError, false
+}
+
+// isResumeError reports whether the agent says that there is nothing to go on with.
+func isResumeError(errs []string) bool {
+	for _, e := range errs {
+		for _, words := range []string{"No conversation found", "--resume requires", "No message found with message.uuid"} {
+			if strings.Contains(e, words) {
+				return true
+			}
+		}
+	}
+	return false
+}

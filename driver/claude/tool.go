@@ -1,0 +1,205 @@
+package claude
+
+import (
+	"cmp"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/terret-dev/terret"
+)
+
+// toolCall is a call of a tool on its way.
+type toolCall struct {
+	id, name   string
+	actor      string
+	parentTool string
+	input      terret.JSON
+	partial    []byte    // of its input, as it was streamed
+	told       bool      // tool.pre was emitted, or asked
+	began      time.Time // when it was
+	asked      bool      // somebody was asked about it
+	denied     bool
+	refused    bool // permission.denied was emitted
+}
+
+// startTool takes in that the model begins a call.
+func (t *translator) startTool(actor string, s *speaker, id, name string, index int) {
+	c := t.call(id, name, actor, s.parentTool)
+	if s.streamed == nil {
+		s.streamed = map[int]*toolCall{}
+	}
+	s.streamed[index] = c
+	t.emit(terret.ToolStart{ToolID: id, Name: name, Class: classOf(name), MessageID: s.message, Index: index})
+}
+
+// call returns the call with that id, which is new unless it is known.
+func (t *translator) call(id, name, actor, parentTool string) *toolCall {
+	c := t.tools[id]
+	if c == nil {
+		c = &toolCall{id: id, name: name, actor: actor, parentTool: parentTool, began: t.now}
+		t.tools[id] = c
+	}
+	return c
+}
+
+// use takes in a whole call and returns its input.
+func (t *translator) use(actor string, s *speaker, b contentBlock) terret.JSON {
+	if b.ID == "" {
+		return whole(b.Input, nil)
+	}
+	c := t.call(b.ID, b.Name, actor, s.parentTool)
+	c.input = whole(b.Input, c.partial)
+	if !t.opts.preToolHook {
+		t.tell(c)
+	}
+	return c.input
+}
+
+// tell emits the call, unless that was done.
+func (t *translator) tell(c *toolCall) {
+	if c.told {
+		return
+	}
+	c.told, c.began = true, t.now
+	t.emitBy(c.actor, c.parentTool, "", t.toolPre(c.id, c.name, c.input))
+}
+
+// toolPre is a call as it is told before it runs.
+func (t *translator) toolPre(id, name string, input terret.JSON) terret.ToolPre {
+	f := decodeInput(input)
+	return terret.ToolPre{
+		ToolID: id, Name: name, Class: classOf(name), Input: input,
+		Title: f.title(name, t.session.cwd), Paths: f.paths(), Diff: f.diff(name, t.session.cwd, t.opts.read),
+	}
+}
+
+// toolResults takes in what came of calls.
+func (t *translator) toolResults(actor string, m userMessage, results []contentBlock) {
+	var told []terret.Block
+	for _, b := range results {
+		told = append(told, b.block())
+		structured := m.ToolUseResult
+		if len(results) > 1 {
+			structured = nil // it is not known of which
+		}
+		t.toolResult(actor, m, b, structured)
+	}
+	t.emit(terret.MessageComplete{MessageID: t.head.UUID, Role: terret.RoleTool, Blocks: told})
+}
+
+func (t *translator) toolResult(actor string, m userMessage, b contentBlock, structured json.RawMessage) {
+	id := b.ToolUseID
+	if t.finished[id] {
+		return // a tool has one result; the message holds what there is
+	}
+	_, parent := t.actor()
+	c := t.tools[id]
+	if c == nil {
+		c = &toolCall{id: id, actor: actor, parentTool: parent, began: t.now, told: true}
+	}
+	if !c.told {
+		t.tell(c)
+	}
+	delete(t.tools, id)
+	t.finished[id] = true
+	var extra toolOutcome
+	decode(structured, &extra)
+	if isString(structured) {
+		structured = nil
+	}
+	t.noteTask(c, extra)
+	t.stopAgentOf(c, cmp.Or(extra.Content.blocks.text(), terret.TextOf(b.content())))
+	took := t.now.Sub(c.began).Milliseconds()
+	if b.IsError {
+		t.failTool(c, m, b, structured, extra, took)
+	} else {
+		t.emitBy(c.actor, c.parentTool, "", terret.ToolPost{
+			ToolID: id, Name: c.name, Content: b.content(), Structured: terret.JSON(structured), DurationMS: took,
+			Diff: extra.diff(t.session.cwd), MessageID: t.head.UUID,
+		})
+		t.changed(c, extra)
+		t.planned(c, extra)
+	}
+}
+
+func (t *translator) failTool(c *toolCall, m userMessage, b contentBlock, structured json.RawMessage, extra toolOutcome, took int64) {
+	text := terret.TextOf(b.content())
+	denied := c.denied || m.rejected(c.id) || saysDenied(text)
+	if denied || t.turn.reasons[c.id] == "" {
+		t.turn.reasons[c.id] = text
+	}
+	if denied && !c.asked && !c.refused {
+		t.emitBy(c.actor, c.parentTool, "", terret.PermissionDenied{ToolID: c.id, Tool: c.name, Reason: cut(text, diagLimit)})
+	}
+	t.emitBy(c.actor, c.parentTool, "", terret.ToolFailure{
+		ToolID: c.id, Name: c.name, Content: b.content(), Structured: terret.JSON(structured), DurationMS: took,
+		Diff: extra.diff(t.session.cwd), MessageID: t.head.UUID,
+		Error: cut(text, diagLimit), Denied: denied, Interrupted: !denied && (extra.Interrupted || strings.HasPrefix(text, rejectedText)),
+	})
+}
+
+// changed tells of the file that a tool has changed.
+func (t *translator) changed(c *toolCall, extra toolOutcome) {
+	if extra.FilePath == "" || classOf(c.name) != terret.ClassEdit {
+		return
+	}
+	change := "modified"
+	if extra.Type == "create" {
+		change = "created"
+	}
+	t.emitBy(c.actor, c.parentTool, "", terret.FileChanged{Path: extra.FilePath, Change: change, ToolID: c.id})
+}
+
+// breakOff ends the calls that the end of the turn has left open: all but those of
+// subagents that go on by themselves.
+func (t *translator) breakOff(why string) {
+	for _, c := range sortedCalls(t.tools) {
+		if t.inBackground(c.actor) {
+			continue
+		}
+		if len(c.input) == 0 {
+			c.input, c.told = whole(nil, c.partial), true // it never got so far as to be made
+		}
+		t.tell(c)
+		delete(t.tools, c.id)
+		t.finished[c.id] = true
+		t.emitBy(c.actor, c.parentTool, "", terret.ToolFailure{
+			ToolID: c.id, Name: c.name, DurationMS: t.now.Sub(c.began).Milliseconds(), Error: why, Interrupted: true,
+		})
+		t.stopAgentOf(c, "")
+	}
+}
+
+// rejectedText begins the result of a call that ended because the turn did, or
+// because somebody denied it and wanted the turn to end.
+const rejectedText = "The user doesn't want to proceed with this tool use"
+
+// saysDenied reports whether the agent's own words mean that a tool was not
+// allowed. Where a person denies it, their words are all there is.
+func saysDenied(text string) bool {
+	for _, start := range []string{
+		"Permission to use ", "Claude requested permissions to ", "Tool permission request failed:",
+		"The user doesn't want to take this action right now", "PreToolUse:",
+	} {
+		if strings.HasPrefix(text, start) {
+			return true
+		}
+	}
+	if strings.HasPrefix(text, "Exit code ") { // the words of a command
+		return false
+	}
+	return strings.Contains(text, " was blocked. For security,") || strings.HasSuffix(text, "while in plan mode.")
+}
+
+func isString(b json.RawMessage) bool { return len(b) > 0 && b[0] == '"' || string(b) == "null" }
+
+func (t *translator) toolProgress() {
+	var m toolProgressMessage
+	decode(t.line, &m)
+	if t.tools[m.ToolUseID] == nil {
+		t.unknown() // it would open a turn
+		return
+	}
+	t.emit(terret.ToolProgress{ToolID: m.ToolUseID, ElapsedMS: int64(m.ElapsedSeconds * 1000)})
+}

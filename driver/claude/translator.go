@@ -1,0 +1,243 @@
+package claude
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/terret-dev/terret"
+)
+
+// agentName is what Terret calls Claude Code.
+const agentName = "claude"
+
+// diagLimit is how many characters of a line that cannot be read are kept.
+const diagLimit = 500
+
+// options is what a translator is told about the process before its first line.
+type options struct {
+	// source says how the session began: new, resume or fork.
+	source string
+	// nativeID is the agent's own id of the session, as it was known before.
+	nativeID string
+	// keepRaw keeps each line with the first event that it gives.
+	keepRaw bool
+	// replay says that the agent repeats prompts when it takes them up.
+	replay bool
+	// preToolHook says that a PreToolUse hook is registered over the stream. Then
+	// the request at that hook tells of a tool call, and not the message that
+	// holds it.
+	preToolHook bool
+	// read, if set, gives the content of a file, for the diffs of edits that have
+	// not been made yet.
+	read func(path string) (content string, ok bool)
+}
+
+// translator translates the output of one process. It does no I/O and starts no
+// goroutines. It is not safe for concurrent use.
+type translator struct {
+	opts options
+
+	// Of the line at hand.
+	now    time.Time
+	head   header
+	line   []byte
+	events []terret.Event
+	others []control
+
+	session  session
+	turn     turn
+	speakers map[string]*speaker  // by actor
+	tools    map[string]*toolCall // by id, while they run
+	finished map[string]bool      // tools that ran in this turn
+	tasks    map[string]*task     // by id, until they end
+	agents   map[string]string    // tool calls by the id of the subagent they started
+	starters map[string]string    // the reverse
+	asked    map[string]string    // tool calls by the id of the open request about them
+	plan     []planItem
+	compact  compaction
+	spent    spending
+}
+
+// session is what the agent said of the session last.
+type session struct {
+	started     bool
+	nativeID    string
+	cwd         string
+	model, mode string
+	commands    []string
+}
+
+func newTranslator(o options) *translator {
+	if o.source == "" {
+		o.source = "new"
+	}
+	return &translator{
+		opts: o, speakers: map[string]*speaker{}, tools: map[string]*toolCall{}, finished: map[string]bool{},
+		tasks: map[string]*task{}, agents: map[string]string{}, starters: map[string]string{}, asked: map[string]string{},
+		session: session{nativeID: o.nativeID}, turn: newTurn(),
+	}
+}
+
+// translate takes in one line of output. What it returns is the caller's; the line
+// is not kept.
+func (t *translator) translate(line []byte, now time.Time) ([]terret.Event, []control) {
+	line = bytes.TrimSpace(line)
+	t.begin(line, now)
+	if len(line) == 0 {
+		return nil, nil
+	}
+	head, ok := decodeHeader(line)
+	if !ok {
+		t.turn.malformed++
+		t.emit(terret.DiagParseError{Text: cut(string(line), diagLimit)})
+		return t.take()
+	}
+	t.head = head
+	t.noteSession()
+	t.noteSummary()
+	t.dispatch()
+	return t.take()
+}
+
+func (t *translator) begin(line []byte, now time.Time) {
+	t.now, t.line, t.head, t.events, t.others = now, line, header{}, nil, nil
+}
+
+// take hands out what came of the line.
+func (t *translator) take() ([]terret.Event, []control) {
+	events, others := t.events, t.others
+	for i := range events {
+		if _, unknown := events[i].Data.(terret.Unknown); unknown || t.opts.keepRaw && i == 0 {
+			events[i].Raw = slices.Clone(t.line)
+		}
+	}
+	t.line, t.events, t.others = nil, nil, nil
+	return events, others
+}
+
+func (t *translator) dispatch() {
+	switch t.head.Type {
+	case "system":
+		t.system()
+	case "assistant":
+		t.assistant()
+	case "user":
+		t.user()
+	case "stream_event":
+		t.stream()
+	case "result":
+		t.result()
+	case "control_request":
+		t.request()
+	case "control_response":
+		t.response()
+	case "control_cancel_request":
+		t.withdraw()
+	default:
+		t.aside()
+	}
+}
+
+// aside takes in the lines that are not part of the conversation.
+func (t *translator) aside() {
+	switch t.head.Type {
+	case "rate_limit_event":
+		t.rateLimit()
+	case "tool_progress":
+		t.toolProgress()
+	case "auth_status":
+		t.authStatus()
+	case "command_lifecycle":
+		var m lifecycleMessage
+		decode(t.line, &m)
+		if m.State == "started" {
+			t.turn.takeUp(m.CommandUUID)
+		}
+	case "prompt_suggestion":
+		var m suggestionMessage
+		decode(t.line, &m)
+		t.emitAs(terret.VisibleInternal, terret.Notification{Text: m.Suggestion, Level: "info", Type: t.head.Type})
+	case "tool_use_summary":
+		var m summaryMessage
+		decode(t.line, &m)
+		t.emitAs(terret.VisibleInternal, terret.Notification{Text: m.Summary, Level: "info", Type: t.head.Type})
+	case "keep_alive", "transcript_mirror":
+		// The one says nothing, the other what we know already.
+	case "":
+		if t.head.HookEventName != "" { // the input of a command hook, forwarded
+			t.emit(terret.HookEvent{Hook: t.head.HookEventName, Data: terret.JSON(slices.Clone(t.line))})
+			return
+		}
+		t.unknown()
+	default:
+		t.unknown()
+	}
+}
+
+// unknown keeps a line that is not understood.
+func (t *translator) unknown() { t.emit(terret.Unknown{NativeType: t.head.name()}) }
+
+// actor says whose line it is: the actor of its events, and the tool call that
+// started it.
+func (t *translator) actor() (actor, parentTool string) {
+	tool := t.head.ParentToolUseID
+	if t.head.Type == "control_request" {
+		tool = ""
+	}
+	return t.actorOf(tool, t.head.AgentID)
+}
+
+// actorOf is the actor with that id, or which that tool call started.
+func (t *translator) actorOf(tool, agent string) (actor, parentTool string) {
+	switch {
+	case tool == "" && agent == "":
+		return "", ""
+	case agent == "":
+		if agent = t.starters[tool]; agent == "" {
+			agent = tool // the task was not announced
+		}
+	case tool == "":
+		tool = t.agents[agent]
+	}
+	if tool != "" && t.starters[tool] == "" {
+		t.starters[tool], t.agents[agent] = agent, tool
+	}
+	return terret.SubActor(agent), tool
+}
+
+// emit adds an event of whoever speaks in the line at hand.
+func (t *translator) emit(data terret.Data) { t.emitAs("", data) }
+
+func (t *translator) emitAs(v terret.Visibility, data terret.Data) {
+	actor, parent := t.actor()
+	t.emitBy(actor, parent, v, data)
+}
+
+// emitBy adds an event.
+func (t *translator) emitBy(actor, parent string, v terret.Visibility, data terret.Data) {
+	ev := terret.Event{Actor: actor, ParentTool: parent, Visibility: v, Source: t.head.name(), Data: data}
+	if ev.Kind().InTurn() {
+		t.turn.open = true
+		t.turn.root = t.turn.root || actor == ""
+	}
+	t.events = append(t.events, ev)
+}
+
+// cut keeps the first characters of s.
+func cut(s string, limit int) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if utf8.RuneCountInString(s) <= limit {
+		return s
+	}
+	n := 0
+	for i := range s {
+		if n == limit {
+			return s[:i]
+		}
+		n++
+	}
+	return s
+}

@@ -1,0 +1,308 @@
+package claude
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/terret-dev/terret"
+)
+
+// turn is what has happened since the last turn ended.
+type turn struct {
+	prompts   []prompt // written and not answered yet
+	known     map[string]bool
+	open      bool // something was said that belongs to a turn
+	root      bool // by the agent itself
+	malformed int  // lines that could not be read
+
+	failure string // what kind of error the agent says it met
+	refusal string // why the model refused
+	reasons map[string]string
+
+	// Of results that did not end the turn.
+	usage    terret.Usage
+	cost     terret.Cost
+	apiMS    int64
+	duration int64
+	steps    int
+	denials  []terret.Denial
+	held     terret.Data // the end that is held back
+
+	estimate terret.Usage // of the messages since the last result
+}
+
+// prompt is a message of ours on its way.
+type prompt struct {
+	uuid, text string
+	taken      bool // the agent works on it
+	late       bool // the turn that it was for is over
+}
+
+func newTurn() turn { return turn{known: map[string]bool{}, reasons: map[string]string{}} }
+
+// spending is what the process had used by its last result, and the state of the
+// model's context.
+type spending struct {
+	cost       terret.Cost
+	usage      terret.Usage
+	apiMS      int64
+	context    int64
+	contextMax int64
+}
+
+// prompted says that a message was written to the agent, with the uuid it was
+// given and its text.
+func (t *translator) prompted(uuid, text string) {
+	t.turn.prompts = append(t.turn.prompts, prompt{uuid: uuid, text: text})
+	if uuid != "" {
+		t.turn.known[uuid] = true
+	}
+}
+
+// takeUp notes that the agent works on a prompt.
+func (u *turn) takeUp(uuid string) bool {
+	for i := range u.prompts {
+		if p := &u.prompts[i]; p.uuid == uuid && uuid != "" {
+			p.taken = true
+			return true
+		}
+	}
+	return false
+}
+
+// replayed notes that the agent has repeated a prompt, and reports whether it is
+// one of ours.
+func (u *turn) replayed(uuid string) bool {
+	if u.takeUp(uuid) || u.known[uuid] {
+		return true
+	}
+	for i := range u.prompts {
+		if p := &u.prompts[i]; p.uuid == "" && !p.taken {
+			p.taken = true
+			return true
+		}
+	}
+	return false
+}
+
+// text is what the running turn was asked.
+func (u *turn) text() string {
+	for _, p := range u.prompts {
+		if !p.late {
+			return p.text
+		}
+	}
+	return ""
+}
+
+// asked reports whether a prompt waits for its answer.
+func (u *turn) asked() bool {
+	return slices.ContainsFunc(u.prompts, func(p prompt) bool { return !p.late })
+}
+
+// answers removes the prompts that a result answers, and reports whether the turn
+// is over with it.
+func (u *turn) answers(r resultMessage, replay bool) (over bool) {
+	for _, uuid := range r.UserMessageUUIDs {
+		u.takeUp(uuid)
+	}
+	waiting := func(p prompt) bool { return !p.late }
+	background := r.Origin.Kind != "" && r.Origin.Kind != "human"
+	sure := replay || len(r.UserMessageUUIDs) > 0
+	taken := func(p prompt) bool { return p.taken || !background && (!sure || p.uuid == "") }
+	mine := func(p prompt) bool { return waiting(p) && taken(p) }
+	if slices.ContainsFunc(u.prompts, waiting) && !slices.ContainsFunc(u.prompts, mine) {
+		if background || slices.ContainsFunc(u.prompts, taken) {
+			u.prompts = slices.DeleteFunc(u.prompts, taken)
+			return false // nobody asked for it now, and ours comes yet
+		}
+		u.prompts = nil // it did not say so, but what else could it be
+	}
+	u.prompts = slices.DeleteFunc(u.prompts, taken)
+	return r.IsError || !slices.ContainsFunc(u.prompts, waiting)
+}
+
+// usageSoFar is what the turn has used by now.
+func (t *translator) usageSoFar() terret.UsageUpdate {
+	return terret.UsageUpdate{
+		Usage: t.turn.usage.Add(t.turn.estimate), CostUSD: t.turn.cost,
+		ContextUsed: t.spent.context, ContextMax: t.spent.contextMax,
+	}
+}
+
+// result takes in the end of a turn of the agent.
+func (t *translator) result() {
+	var r resultMessage
+	decode(t.line, &r)
+	if s := t.speakers[""]; s != nil {
+		t.completeMessage("", s)
+	}
+	r.Errors = slices.DeleteFunc(r.Errors, func(e string) bool {
+		ours := !strings.HasPrefix(e, "[ede_diagnostic]")
+		if !ours { // it is for the agent's makers
+			t.emit(terret.DiagWarning{Text: cut(e, diagLimit)})
+		}
+		return !ours
+	})
+	t.spend(r)
+	over := t.turn.answers(r, t.opts.replay)
+	t.emit(t.usageSoFar())
+	u := &t.turn
+	u.duration += r.DurationMS
+	u.steps += r.NumTurns
+	for _, d := range r.PermissionDenials {
+		u.denials = append(u.denials, terret.Denial{
+			ToolID: d.ToolUseID, Tool: d.ToolName, Input: terret.JSON(d.ToolInput), Reason: cut(u.reasons[d.ToolUseID], diagLimit),
+		})
+	}
+	end := t.endOf(r)
+	if !over {
+		u.held, u.failure, u.refusal = end, "", ""
+		return
+	}
+	t.endTurn(end)
+}
+
+// spend takes what a result says of the process's costs so far into account of the
+// turn.
+func (t *translator) spend(r resultMessage) {
+	s, u := &t.spent, &t.turn
+	total := terret.CostOf(max(r.TotalCostUSD, 0))
+	if total < s.cost {
+		s.cost = 0 // it began to count anew
+	}
+	u.cost += total - s.cost
+	s.cost = total
+	if r.DurationAPIMS < s.apiMS {
+		s.apiMS = 0
+	}
+	u.apiMS += r.DurationAPIMS - s.apiMS
+	s.apiMS = r.DurationAPIMS
+
+	used := t.tokens(r)
+	if r.TerminalReason == "aborted_streaming" { // it does not count what broke off
+		e := u.estimate
+		used = terret.Usage{
+			Input: max(used.Input, e.Input), Output: max(used.Output, e.Output), CacheRead: max(used.CacheRead, e.CacheRead),
+			CacheWrite: max(used.CacheWrite, e.CacheWrite), Reasoning: max(used.Reasoning, e.Reasoning),
+		}
+	}
+	u.usage, u.estimate = u.usage.Add(used), terret.Usage{}
+}
+
+// tokens is what was used since the last result, subagents included.
+func (t *translator) tokens(r resultMessage) terret.Usage {
+	if len(r.ModelUsage) == 0 {
+		return r.Usage.usage()
+	}
+	s := &t.spent
+	var sum terret.Usage
+	for _, m := range r.ModelUsage {
+		sum = sum.Add(terret.Usage{
+			Input: m.InputTokens, Output: m.OutputTokens, CacheRead: m.CacheReadInputTokens,
+			CacheWrite: m.CacheCreationInputTokens, Reasoning: m.ThinkingTokens,
+		})
+	}
+	if m := r.ModelUsage[t.session.model]; m.ContextWindow > 0 {
+		s.contextMax = m.ContextWindow
+	}
+	used := sum.Sub(s.usage)
+	if used.Input < 0 || used.Output < 0 || used.CacheRead < 0 || used.CacheWrite < 0 || used.Reasoning < 0 {
+		used = sum
+	}
+	s.usage = sum
+	return used
+}
+
+// endOf is the end of the turn that a result tells.
+func (t *translator) endOf(r resultMessage) terret.Data {
+	u := &t.turn
+	if err := t.failureOf(r); err != nil {
+		errs := r.Errors
+		if r.Result != "" && r.Result != err.Message {
+			errs = append(errs, r.Result)
+		}
+		return terret.TurnError{
+			Error: *err, Errors: errs, Text: t.said(), Usage: u.usage, CostUSD: u.cost, DurationMS: u.duration, Denials: u.denials,
+		}
+	}
+	stop := r.StopReason
+	if r.TerminalReason != "" && r.TerminalReason != "completed" {
+		stop = r.TerminalReason
+	}
+	structured := terret.JSON(r.StructuredOutput)
+	if string(structured) == "null" {
+		structured = nil
+	}
+	return terret.TurnComplete{
+		Text: r.Result, StopReason: stop, Usage: u.usage, CostUSD: u.cost, DurationMS: u.duration, APIMS: u.apiMS,
+		NumSteps: u.steps, Denials: u.denials, Structured: structured,
+	}
+}
+
+// said is what the agent has said last in this turn.
+func (t *translator) said() string {
+	if s := t.speakers[""]; s != nil {
+		return s.said
+	}
+	return ""
+}
+
+// endTurn tells the end of the turn, and before it the ends of all that ends with
+// it.
+func (t *translator) endTurn(end terret.Data) {
+	why := "the turn ended before the tool did"
+	if d, ok := end.(terret.TurnComplete); ok && d.StopReason == "tool_deferred" {
+		why = "deferred"
+	}
+	t.breakOff(why)
+	t.endCompaction("")
+	t.emitBy("", "", "", end)
+	known, prompts := t.turn.known, t.turn.prompts
+	for i := range prompts {
+		prompts[i].late = true // it must not hold back the end of another turn
+	}
+	t.turn = newTurn()
+	t.turn.known, t.turn.prompts = known, prompts
+	clear(t.finished)
+	if s := t.speakers[""]; s != nil {
+		clear(s.complete)
+		s.said = ""
+	}
+}
+
+// release ends a turn whose end was held back, if there is one: the agent says that
+// it has nothing more to do.
+func (t *translator) release() {
+	if t.turn.held != nil {
+		t.endTurn(t.turn.held)
+	}
+}
+
+// abandon tells the end of all that the process leaves behind when it is gone. The
+// error is that of the turn, if one is running.
+func (t *translator) abandon(why terret.Error, now time.Time) []terret.Event {
+	t.begin(nil, now)
+	for _, actor := range sortedKeys(t.speakers) {
+		t.completeMessage(actor, t.speakers[actor])
+	}
+	for _, id := range sortedKeys(t.tasks) {
+		t.endTask(t.tasks[id], taskMessage{Status: "lost"})
+	}
+	running := t.turn.open || t.turn.asked()
+	t.turn.prompts = nil
+	clear(t.asked)
+	if running {
+		end := terret.Data(terret.TurnError{
+			Error: why, Text: t.said(), Usage: t.turn.usage.Add(t.turn.estimate), CostUSD: t.turn.cost,
+			DurationMS: t.turn.duration, Denials: t.turn.denials,
+		})
+		if t.turn.held != nil {
+			end = t.turn.held
+		}
+		t.endTurn(end)
+	}
+	events, _ := t.take()
+	return events
+}

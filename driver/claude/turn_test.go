@@ -1,0 +1,236 @@
+package claude
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/terret-dev/terret"
+)
+
+func replayLine(uuid string) string {
+	return fmt.Sprintf(`{"type":"user","uuid":%q,"isReplay":true,"session_id":"s1","message":{"role":"user","content":"words"}}`, uuid)
+}
+
+func backgroundResult(cost float64) string {
+	return fmt.Sprintf(`{"type":"result","subtype":"success","is_error":false,"session_id":"s1","result":"by myself","total_cost_usd":%g,"terminal_reason":"completed","origin":{"kind":"task-notification"}}`, cost)
+}
+
+func replaying() *translator {
+	t := newTranslator(options{replay: true})
+	feed(t, initLine)
+	return t
+}
+
+// A message that is added to a turn and taken up in it changes nothing; one that is
+// taken up after it holds the end back.
+func TestSteering(t *testing.T) {
+	t.Parallel()
+	tr := replaying()
+	tr.prompted("p1", "go")
+	wantKinds(t, feed(tr, replayLine("p1"), toolLine("m1", "t1", "Bash", `{}`)), "tool.pre")
+	tr.prompted("s1", "also")
+	wantKinds(t, feed(tr, resultOf("t1", "x", `null`), replayLine("s1"), textLine("m2", "both"), result(0.001)),
+		"message.complete tool.post message.complete message.complete turn.complete")
+
+	tr.prompted("p2", "go")
+	feed(tr, replayLine("p2"), textLine("m3", "first"))
+	tr.prompted("s2", "too late for that")
+	wantKinds(t, feed(tr, result(0.003)), "message.complete")
+	events := feed(tr, initLine, replayLine("s2"), textLine("m4", "second"), result(0.004))
+	wantKinds(t, events, "message.complete turn.complete")
+	if d := events[len(events)-1].Data.(terret.TurnComplete); d.CostUSD != terret.CostOf(0.003) || d.NumSteps != 2 {
+		t.Errorf("%+v", d)
+	}
+}
+
+// An end that is held back for nothing comes when the agent says that it is idle,
+// or is gone.
+func TestHeldEndIsReleased(t *testing.T) {
+	t.Parallel()
+	for _, gone := range []bool{false, true} {
+		tr := replaying()
+		tr.prompted("p1", "go")
+		feed(tr, replayLine("p1"))
+		tr.prompted("s1", "lost")
+		wantKinds(t, feed(tr, textLine("m1", "x"), result(0.001)), "message.complete")
+		var events []terret.Event
+		if gone {
+			events = tr.abandon(terret.Error{Kind: terret.KindProcessFailed}, start)
+		} else {
+			events = feed(tr, `{"type":"system","subtype":"session_state_changed","state":"idle"}`)
+		}
+		wantKinds(t, events, "turn.complete")
+		// What was lost must not hold back another end.
+		tr.prompted("p2", "next")
+		wantKinds(t, feed(tr, replayLine("p2"), textLine("m2", "y"), result(0.002)), "message.complete turn.complete")
+	}
+}
+
+// Work that nobody asked for does not end the turn of a prompt that waits, and its
+// cost is not lost.
+func TestBackgroundResultBeforeOurs(t *testing.T) {
+	t.Parallel()
+	tr := replaying()
+	wantKinds(t, feed(tr, textLine("m1", "done in the background"), backgroundResult(0.001)), "message.complete turn.complete")
+	tr.prompted("p1", "go")
+	wantKinds(t, feed(tr, textLine("m2", "another one"), backgroundResult(0.002)), "message.complete")
+	events := feed(tr, replayLine("p1"), textLine("m3", "yours"), result(0.005))
+	wantKinds(t, events, "message.complete turn.complete")
+	if d := events[len(events)-1].Data.(terret.TurnComplete); d.CostUSD != terret.CostOf(0.004) || d.Text != "ok" {
+		t.Errorf("%+v", d)
+	}
+	// A prompt that was taken into the background turn is answered by it.
+	tr.prompted("p2", "go")
+	wantKinds(t, feed(tr, toolLine("m4", "t1", "Bash", `{}`), resultOf("t1", "x", `null`), replayLine("p2"), textLine("m5", "both"), backgroundResult(0.006)),
+		"tool.pre message.complete tool.post message.complete message.complete turn.complete")
+}
+
+// An interrupted turn ends at once, and what was added to it is work of its own.
+func TestInterruptedWhileSteered(t *testing.T) {
+	t.Parallel()
+	tr := replaying()
+	tr.prompted("p1", "go")
+	feed(tr, replayLine("p1"))
+	tr.prompted("s1", "also")
+	wantKinds(t, feed(tr, `{"type":"result","subtype":"error_during_execution","is_error":true,"terminal_reason":"aborted_streaming"}`), "turn.error")
+	tr.prompted("p2", "next")
+	wantKinds(t, feed(tr, replayLine("s1"), textLine("m1", "late"), result(0.001)), "message.complete")
+	wantKinds(t, feed(tr, replayLine("p2"), textLine("m2", "next"), result(0.002)), "message.complete turn.complete")
+}
+
+// A prompt that somebody else wrote is told.
+func TestForeignPrompt(t *testing.T) {
+	t.Parallel()
+	tr := replaying()
+	tr.prompted("p1", "go")
+	wantKinds(t, feed(tr, replayLine("p1"), replayLine("wakeup")), "user.prompt")
+}
+
+// The costs of a process that counts anew are not negative.
+func TestCostsStartAnew(t *testing.T) {
+	t.Parallel()
+	tr := newTranslator(options{})
+	var got []terret.Cost
+	for _, total := range []float64{0.5, 0.7, 0.1, 0.1} {
+		tr.prompted("", "go")
+		for _, ev := range feed(tr, result(total)) {
+			if d, ok := ev.Data.(terret.TurnComplete); ok {
+				got = append(got, d.CostUSD)
+			}
+		}
+	}
+	want := []terret.Cost{terret.CostOf(0.5), terret.CostOf(0.2), terret.CostOf(0.1), 0}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func taskLine(sub, fields string) string {
+	return `{"type":"system","subtype":"task_` + sub + `","task_id":"a1","tool_use_id":"t1",` + fields + `}`
+}
+
+// A subagent that is stopped in the background leaves no turn open behind it.
+func TestStoppedInBackground(t *testing.T) {
+	t.Parallel()
+	tr := newTranslator(options{})
+	tr.prompted("", "go")
+	launch := []string{
+		initLine, toolLine("m1", "t1", "Agent", `{"description":"look","run_in_background":true}`),
+		taskLine("started", `"task_type":"local_agent","description":"look","subagent_type":"Explore"`),
+		resultOf("t1", "launched", `{"isAsync":true,"agentId":"a1"}`), result(0.001),
+	}
+	wantKinds(t, feed(tr, launch...),
+		"session.start session.native_id tool.pre subagent.start task.start message.complete tool.post message.complete turn.complete")
+	sub := func(line string) string { return line[:len(line)-1] + `,"parent_tool_use_id":"t1"}` }
+	events := feed(tr, sub(toolLine("m2", "t2", "Read", `{"file_path":"/x"}`)))
+	wantKinds(t, events, "tool.pre")
+	if events[0].Actor != "sub:a1" || events[0].ParentTool != "t1" {
+		t.Errorf("%+v", events[0])
+	}
+	wantKinds(t, feed(tr, taskLine("updated", `"patch":{"status":"killed"}`), taskLine("notification", `"status":"stopped","summary":"look"`)),
+		"message.complete subagent.stop task.end tool.failure turn.complete")
+	if len(tr.tools)+len(tr.tasks) != 0 {
+		t.Errorf("left behind: %v %v", tr.tools, tr.tasks)
+	}
+}
+
+// What a process leaves behind when it is gone ends.
+func TestAbandon(t *testing.T) {
+	t.Parallel()
+	tr := newTranslator(options{})
+	tr.prompted("", "go")
+	feed(tr, initLine, toolLine("m1", "t1", "Agent", `{"description":"look"}`),
+		taskLine("started", `"task_type":"local_agent","description":"look"`),
+		taskLine("progress", `"description":"reading"`), taskLine("updated", `"patch":{"is_backgrounded":true}`), taskLine("updated", `"patch":{"status":"paused"}`))
+	events := tr.abandon(terret.Error{Kind: terret.KindKilled, Message: "killed"}, start)
+	wantKinds(t, events, "message.complete subagent.stop task.end tool.failure turn.error")
+	if again := tr.abandon(terret.Error{Kind: terret.KindKilled}, start); len(again) != 0 {
+		t.Errorf("again: %v", kindsOf(again))
+	}
+	if idle := newTranslator(options{}).abandon(terret.Error{}, start); len(idle) != 0 {
+		t.Errorf("of nothing: %v", kindsOf(idle))
+	}
+}
+
+func TestErrorKinds(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		word, fields string
+		want         terret.ErrorKind
+		retryable    bool
+	}{
+		{"authentication_failed", `"api_error_status":401`, terret.KindNotAuthenticated, false},
+		{"oauth_org_not_allowed", ``, terret.KindNotAuthenticated, false},
+		{"billing_error", `"api_error_status":400`, terret.KindBilling, false},
+		{"rate_limit", `"api_error_status":429`, terret.KindRateLimited, true},
+		{"overloaded", `"api_error_status":529`, terret.KindOverloaded, true},
+		{"server_error", `"api_error_status":529`, terret.KindOverloaded, true},
+		{"server_error", `"api_error_status":500`, terret.KindModelError, true},
+		{"server_error", ``, terret.KindConnectionFailed, true},
+		{"model_not_found", `"api_error_status":404`, terret.KindModelNotFound, false},
+		{"invalid_request", `"stop_reason":"refusal"`, terret.KindModelError, false},
+		{"max_output_tokens", ``, terret.KindModelError, false},
+		{"unknown", `"api_error_status":400`, terret.KindModelError, false},
+		{"", `"api_error_status":402`, terret.KindBilling, false},
+		{"", `"terminal_reason":"blocking_limit"`, terret.KindRateLimited, true},
+		{"", `"terminal_reason":"prompt_too_long"`, terret.KindModelError, false},
+		{"", `"terminal_reason":"max_turns","is_error":false`, terret.KindMaxTurns, false},
+		{"", `"terminal_reason":"aborted_tools","is_error":false`, terret.KindInterrupted, false},
+		{"", `"subtype":"error_max_turns"`, terret.KindMaxTurns, false},
+		{"", `"subtype":"error_max_budget_usd"`, terret.KindMaxBudget, false},
+		{"", `"subtype":"error_max_structured_output_retries"`, terret.KindExecutionError, false},
+		{"", `"result":"API Error: odd"`, terret.KindModelError, false},
+		{"", ``, terret.KindExecutionError, false},
+	} {
+		tr := newTranslator(options{})
+		tr.prompted("", "go")
+		feed(tr, initLine)
+		if c.word != "" {
+			feed(tr, fmt.Sprintf(`{"type":"assistant","error":%q,"message":{"id":"m","stop_reason":"stop_sequence","content":[{"type":"text","text":"oh"}]}}`, c.word))
+		}
+		line := `{"type":"result","is_error":true`
+		if c.fields != "" {
+			line += "," + c.fields
+		}
+		events := feed(tr, line+"}")
+		end, ok := events[len(events)-1].Data.(terret.TurnError)
+		if !ok || end.Error.Kind != c.want || end.Error.Retryable != c.retryable || end.Error.Message == "" && c.want != terret.KindMaxTurns && c.want != terret.KindMaxBudget {
+			t.Errorf("%s %s: %+v", c.word, c.fields, end.Error)
+		}
+		if end.Text != "" {
+			t.Errorf("%s: the agent said %q", c.word, end.Text)
+		}
+	}
+}
+
+// A success that is not one and a failure that is none are told by is_error.
+func TestSubtypeDoesNotCount(t *testing.T) {
+	t.Parallel()
+	tr := newTranslator(options{})
+	tr.prompted("", "go")
+	wantKinds(t, feed(tr, `{"type":"result","subtype":"success","is_error":true,"result":"API Error: 400"}`), "turn.error")
+	tr.prompted("", "go")
+	wantKinds(t, feed(tr, `{"type":"result","subtype":"error_during_execution","is_error":false,"terminal_reason":"hook_stopped"}`), "turn.complete")
+}
