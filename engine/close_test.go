@@ -134,6 +134,36 @@ func TestQueueSurvivesClose(t *testing.T) {
 	checkLog(t, f.store, id)
 }
 
+// What an earlier owner left in the queue does not run because somebody looks at
+// the session or renames it.
+func TestQueueWaitsForAPrompt(t *testing.T) {
+	t.Parallel()
+	g := newGate()
+	script := mock.New(mock.Script{Turns: [][]mock.Step{{g.step()}, {{Text: "two"}}}})
+	f := fileFixture(t, "", script)
+	id := f.session()
+	f.prompt(id, "1")
+	g.wait(t)
+	f.promptWhen(id, "2", engine.WhenQueue)
+	f.close()
+	h := fileFixture(t, f.path, script)
+	title := "renamed"
+	if err := h.Update(t.Context(), id, terret.SessionUpdated{Title: &title}, ""); err != nil {
+		t.Fatal(err)
+	}
+	h.until(id, 0, isKind("session.updated"))
+	if err := h.CloseSession(t.Context(), id, ""); err != nil {
+		t.Fatal(err)
+	}
+	h.close()
+	if got := f.queue(id); len(got) != 1 {
+		t.Errorf("queue %v", got)
+	}
+	if turns, err := f.store.Turns(t.Context(), id); err != nil || len(turns) != 1 {
+		t.Errorf("%d turns, %v", len(turns), err)
+	}
+}
+
 // The context bounds how long Close stays polite.
 func TestCloseIsBounded(t *testing.T) {
 	t.Parallel()

@@ -202,8 +202,8 @@ func (l *live) fail(part []*appending, err error) {
 		l.log.Warn("session was taken over by another process")
 	} else {
 		l.log.Error("session failed", "error", err)
+		l.e.hub.fail(l.id, err)
 	}
-	l.e.hub.publish(l.id, nil)
 	if !l.e.goBackground(func() { l.e.abandon(l) }) {
 		l.e.abandon(l)
 	}

@@ -53,8 +53,13 @@ func TestScopes(t *testing.T) {
 	p := mock.Script{Turns: [][]mock.Step{{ask("go vet ./..."), ask("go vet ./...")}}}
 	for _, scope := range []terret.Scope{terret.ScopeSession, terret.ScopeAlways} {
 		f, faults := faultyFixture(t, mock.New(p))
-		slow := make(chan struct{})
-		faults.set(func() { faults.put = func(terret.Rule) { <-slow } })
+		slow, answered, looked := make(chan struct{}), make(chan struct{}, 1), make(chan struct{})
+		faults.set(func() {
+			faults.put = func(terret.Rule) {
+				answered <- struct{}{}
+				<-slow
+			}
+		})
 		id, other := f.session(), f.session()
 		turn := f.prompt(id, "go")
 		r := f.request(id, 1)
@@ -62,8 +67,13 @@ func TestScopes(t *testing.T) {
 		go func() {
 			decided <- f.Decide(context.Background(), terret.Decision{RequestID: r.RequestID, Behavior: terret.BehaviorAllow, Scope: scope, By: "ann"})
 		}()
-		// Meanwhile the watcher sees the answer in the store, many times over.
-		f.run(f.session(withPolicy(terret.PolicyAutoApprove)), "something else")
+		receive(t, answered)
+		faults.set(func() { faults.looked = looked })
+		for range 2 { // meanwhile the watcher sees the answer in the store
+			f.session()
+			receive(t, looked)
+		}
+		faults.set(func() { faults.looked = nil })
 		close(slow)
 		if err := <-decided; err != nil {
 			t.Fatal(err)

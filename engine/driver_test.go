@@ -129,7 +129,7 @@ func TestCursor(t *testing.T) {
 	f, faults := faultyFixture(t, p)
 	id, a, turn := chatty(t, f, p)
 	var mu sync.Mutex
-	var early []string
+	early := false
 	faults.failBatches(func(b terret.Batch) error {
 		ended := false
 		for _, ev := range b.Events {
@@ -137,15 +137,35 @@ func TestCursor(t *testing.T) {
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		if string(b.Cursor) == "after the end" && !ended {
-			early = append(early, "cursor without the end")
-		}
+		early = early || string(b.Cursor) == "after the end" && !ended
 		return nil
 	})
+	settling, settle := make(chan struct{}, 1), make(chan struct{})
+	faults.set(func() {
+		faults.answer = func(terret.Decision) error {
+			settling <- struct{}{}
+			<-settle
+			return nil
+		}
+	})
+	asked := make(chan error, 1)
+	go func() {
+		_, err := a.ask("1", "make")
+		asked <- err
+	}()
+	f.request(id, 1)
 	if err := a.req.Host.Emit(t.Context(), []terret.Event{{Turn: turn, Data: terret.TurnComplete{}}}, []byte("after the end")); err != nil {
 		t.Fatal(err)
 	}
+	receive(t, settling)
+	other, c, turn2 := chatty(t, f, p) // whatever waited is committed by now
+	c.complete(t, turn2)
+	f.ended(other, turn2)
+	close(settle)
 	f.ended(id, turn)
+	if err := receive(t, asked); err != nil {
+		t.Error(err)
+	}
 	if err := f.CloseSession(t.Context(), id, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -159,8 +179,8 @@ func TestCursor(t *testing.T) {
 	f.ended(id, turn)
 	mu.Lock()
 	defer mu.Unlock()
-	if len(early) > 0 {
-		t.Error(early)
+	if early {
+		t.Error("the cursor was committed before the end")
 	}
 }
 
@@ -197,11 +217,14 @@ func TestEmitAfterClose(t *testing.T) {
 func TestAgentExit(t *testing.T) {
 	t.Parallel()
 	p := newPuppet()
+	answered := make(chan struct{})
+	p.onClose = func(*puppetAgent) { <-answered } // it waits for its own goroutines
 	f := openFixture(t, ":memory:", p)
 	id, a, turn := chatty(t, f, p)
 	answer := make(chan terret.Decision, 1)
 	go func() {
 		d, _ := a.ask("1", "make")
+		close(answered)
 		answer <- d
 	}()
 	f.request(id, 1)

@@ -20,6 +20,8 @@ type faults struct {
 	before func(ctx context.Context)     // each commit
 	answer func(d terret.Decision) error // instead of Answer
 	put    func(rule terret.Rule)        // before PutRule
+	turns  func()                        // after Turns has read
+	looked chan struct{}                 // each time somebody asks for answers
 }
 
 func faultyFixture(t *testing.T, d terret.Driver, change ...func(*engine.Config)) (*fixture, *faults) {
@@ -60,6 +62,30 @@ func (s *faults) PutRule(ctx context.Context, r terret.Rule) error {
 		put(r)
 	}
 	return s.Store.PutRule(ctx, r)
+}
+
+func (s *faults) Turns(ctx context.Context, session string) ([]terret.Turn, error) {
+	out, err := s.Store.Turns(ctx, session)
+	s.mu.Lock()
+	turns := s.turns
+	s.mu.Unlock()
+	if turns != nil {
+		turns()
+	}
+	return out, err
+}
+
+func (s *faults) Answered(ctx context.Context) ([]terret.Request, error) {
+	s.mu.Lock()
+	looked := s.looked
+	s.mu.Unlock()
+	if looked != nil {
+		select {
+		case looked <- struct{}{}:
+		default:
+		}
+	}
+	return s.Store.Answered(ctx)
 }
 
 func (s *faults) Answer(ctx context.Context, d terret.Decision) error {

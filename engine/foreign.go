@@ -89,7 +89,7 @@ func (e *Engine) serveInbox(ctx context.Context) error {
 func (e *Engine) serve(ctx context.Context, l *live, item terret.InboxItem) {
 	if item.Kind == terret.InboxPrompt {
 		l.mu.Lock()
-		idle := l.turn == nil && l.rewinding == nil && !l.leaving
+		idle := l.turn == nil && l.rewinding == nil && !l.leaving && !l.leftover[item.ID]
 		l.mu.Unlock()
 		if idle {
 			e.goBackground(func() { e.next(l) })
@@ -167,8 +167,8 @@ func (e *Engine) enqueuePrompt(ctx context.Context, r PromptRequest) (terret.Tur
 	if err := e.store.Send(ctx, terret.InboxItem{ID: r.Turn, Session: r.Session, Kind: terret.InboxPrompt, Body: body, By: r.By}); err != nil {
 		return terret.Turn{}, err
 	}
-	if l, err := e.own(ctx, r.Session); err == nil {
-		e.goBackground(func() { e.next(l) })
+	if _, err := e.own(ctx, r.Session); err == nil {
+		e.goBackground(func() { e.runQueue(r.Session) })
 	} else if !errors.Is(err, terret.ErrConflict) {
 		return terret.Turn{}, err
 	}

@@ -29,7 +29,8 @@ type hub struct {
 type subscriber struct {
 	mu   sync.Mutex
 	ring []terret.Entry
-	lost bool // the ring overflowed: read from the store
+	lost bool  // the ring overflowed: read from the store
+	end  error // why there is nothing more to come
 	wake chan struct{}
 }
 
@@ -122,10 +123,33 @@ func (h *hub) isClosed() bool {
 	return h.closed
 }
 
-// await blocks until the subscriber is woken.
-func (h *hub) await(ctx context.Context, s *subscriber, closed bool) error {
-	if closed {
+// fail ends the streams of a session whose log takes nothing more.
+func (h *hub) fail(session string, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for s := range h.subs[session] {
+		s.mu.Lock()
+		s.end = err
+		s.mu.Unlock()
+		s.push(nil)
+	}
+}
+
+// ended says why nothing more will come, if that is so. It is asked before the
+// store is: what was committed before is still yielded.
+func (h *hub) ended(s *subscriber) error {
+	if h.isClosed() {
 		return errClosed
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.end
+}
+
+// await blocks until the subscriber is woken.
+func (h *hub) await(ctx context.Context, s *subscriber, ended error) error {
+	if ended != nil {
+		return ended
 	}
 	select {
 	case <-s.wake:
@@ -193,7 +217,7 @@ func (e *Engine) Events(ctx context.Context, q EventQuery) iter.Seq2[terret.Entr
 		after := q.After
 		read := true
 		for {
-			closed := e.hub.isClosed() // asked first: what was committed before is still yielded
+			ended := e.hub.ended(sub)
 			entries, more, err := e.nextEntries(ctx, q, sub, after, read)
 			if err != nil {
 				yield(terret.Entry{}, err)
@@ -211,7 +235,7 @@ func (e *Engine) Events(ctx context.Context, q EventQuery) iter.Seq2[terret.Entr
 			if !q.Follow {
 				return
 			}
-			if err := e.hub.await(ctx, sub, closed); err != nil {
+			if err := e.hub.await(ctx, sub, ended); err != nil {
 				yield(terret.Entry{}, err)
 				return
 			}
@@ -231,7 +255,15 @@ func (e *Engine) nextEntries(ctx context.Context, q EventQuery, sub *subscriber,
 		}
 	}
 	entries, err = e.store.Read(ctx, terret.ReadQuery{Session: q.Session, After: after, Raw: q.Raw})
-	return entries, len(entries) > 0, err
+	return entries, len(entries) > 0, orCause(ctx, err)
+}
+
+// orCause is why the context ended, where that is what the error is about.
+func orCause(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
 }
 
 func withoutRaw(entries []terret.Entry) []terret.Entry {
@@ -256,10 +288,10 @@ func (e *Engine) AllEvents(ctx context.Context, after int64, sessions []string, 
 		defer e.hub.unsubscribe("", sub)
 		e.watch.poke()
 		for {
-			closed := e.hub.isClosed()
+			ended := e.hub.ended(sub)
 			entries, err := e.store.ReadAll(ctx, terret.ReadAllQuery{After: after, Sessions: sessions})
 			if err != nil {
-				yield(terret.Entry{}, err)
+				yield(terret.Entry{}, orCause(ctx, err))
 				return
 			}
 			for _, entry := range entries {
@@ -274,7 +306,7 @@ func (e *Engine) AllEvents(ctx context.Context, after int64, sessions []string, 
 			if !follow {
 				return
 			}
-			if err := e.hub.await(ctx, sub, closed); err != nil {
+			if err := e.hub.await(ctx, sub, ended); err != nil {
 				yield(terret.Entry{}, err)
 				return
 			}

@@ -68,6 +68,7 @@ func (e *Engine) retire(l *live, reason string) {
 	if agent != nil {
 		e.closeAgent(l, agent, h)
 	}
+	l.parting.Wait() // the next owner must not meet an agent of ours
 	l.mu.Lock()
 	var out []terret.Event
 	if reason != "" && agent != nil {
@@ -87,25 +88,35 @@ func (e *Engine) retire(l *live, reason string) {
 	}
 	e.forget(l)
 	if reason != deleted {
-		e.reclaim(l.id)
+		e.reclaim(l)
 	}
 }
 
 // reclaim takes a session back that was given back in the moment in which somebody
 // put a prompt into its queue.
-func (e *Engine) reclaim(id string) {
-	queue, err := e.Queue(context.Background(), id)
-	if err != nil || len(queue) == 0 {
+func (e *Engine) reclaim(l *live) {
+	queue, err := e.queued(context.Background(), l.id)
+	l.mu.Lock()
+	for id := range l.leftover {
+		delete(queue, id)
+	}
+	l.mu.Unlock()
+	if err != nil || len(queue) == 0 || e.isClosed() {
+		return // what is in the queue stays there until somebody prompts the session
+	}
+	e.goBackground(func() { e.runQueue(l.id) })
+}
+
+// runQueue makes the session ours and runs its queue, whoever filled it.
+func (e *Engine) runQueue(id string) {
+	l, err := e.own(e.life, id)
+	if err != nil {
 		return
 	}
-	if e.isClosed() {
-		return // they stay in the queue until somebody opens the session
-	}
-	e.goBackground(func() {
-		if l, err := e.own(e.life, id); err == nil {
-			e.next(l)
-		}
-	})
+	l.mu.Lock()
+	l.leftover = nil
+	l.mu.Unlock()
+	e.next(l)
 }
 
 func (e *Engine) forget(l *live) {

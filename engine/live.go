@@ -19,6 +19,7 @@ type live struct {
 	// opening is held while the agent is opened or closed, so that there is never
 	// more than one.
 	opening sync.Mutex
+	parting sync.WaitGroup // agents that ended by themselves and are being closed
 
 	left chan struct{} // closed when the session is no longer ours
 
@@ -35,8 +36,9 @@ type live struct {
 	held      []held        // what the agent said since
 	rewinding chan struct{} // not nil while the folder goes back or forward; closed after
 	idle      *time.Timer
-	leaving   bool // about to be given back: no turn begins any more
-	gone      bool // no longer ours: do not use
+	leftover  map[string]bool // prompts that an earlier owner left in the queue, until somebody prompts
+	leaving   bool            // about to be given back: no turn begins any more
+	gone      bool            // no longer ours: do not use
 
 	// For the committer.
 	pending []*appending
@@ -251,12 +253,17 @@ func (l *live) dropAgent(h *host) {
 	}
 	a, t := l.agent, l.turn
 	l.forgetAgent()
-	l.e.goBackground(func() {
+	l.parting.Add(1)
+	run := func() {
 		l.e.closeAgent(l, a, h)
+		l.parting.Done()
 		if t != nil && t.host == h {
 			l.e.endTurn(l, t, terret.Errorf(terret.KindProcessFailed, "the agent ended in the middle of the turn; prompt the session to go on"))
 		}
-	})
+	}
+	if !l.e.goBackground(run) {
+		l.parting.Done()
+	}
 }
 
 // forgetAgent takes the agent from the session, so that somebody can close it.

@@ -92,6 +92,9 @@ func (e *Engine) claim(ctx context.Context, id string) (*live, error) {
 		session: c.Session, cursor: c.Cursor, last: c.Session.LastSeq,
 		open: map[string]*request{}, left: make(chan struct{}),
 	}
+	if l.leftover, err = e.queued(ctx, id); err != nil {
+		return nil, err
+	}
 	release := func() error { return e.store.Release(context.WithoutCancel(ctx), id, c.Session.Epoch) }
 	if err := e.adopt(ctx, l); err != nil {
 		e.forget(l)
@@ -231,4 +234,17 @@ func (e *Engine) recover(ctx context.Context) error {
 		e.shut(ctx, l, "")
 	}
 	return nil
+}
+
+// queued lists the ids of the prompts in a session's queue.
+func (e *Engine) queued(ctx context.Context, id string) (map[string]bool, error) {
+	queue, err := e.Queue(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	ids := make(map[string]bool, len(queue))
+	for _, t := range queue {
+		ids[t.ID] = true
+	}
+	return ids, nil
 }

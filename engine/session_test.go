@@ -97,11 +97,15 @@ func TestPromptWhileClosing(t *testing.T) {
 
 type settable struct {
 	*puppetAgent
-	mu    sync.Mutex
-	calls []string
+	onCall func()
+	mu     sync.Mutex
+	calls  []string
 }
 
 func (s *settable) note(call string) error {
+	if s.onCall != nil {
+		s.onCall()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls = append(s.calls, call)

@@ -146,6 +146,10 @@ func (e *Engine) next(l *live) {
 			l.log.Error("a queued prompt cannot be read and is dropped", "turn", item.ID, "error", err)
 		}
 		l.mu.Lock()
+		if l.leftover[item.ID] {
+			l.mu.Unlock()
+			continue
+		}
 		if l.leaving || l.gone || l.turn != nil || l.rewinding != nil || l.broken != nil {
 			l.mu.Unlock()
 			return

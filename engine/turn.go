@@ -169,6 +169,7 @@ func (e *Engine) loadTurns(ctx context.Context, l *live) error {
 // held, and no turn may run.
 func (l *live) begin(r PromptRequest, origin terret.Origin, taken []string) (*turn, *appending) {
 	l.stopIdleTimer()
+	l.leftover = nil
 	t := l.newTurn(r.Turn, origin, r.Prompt)
 	t.prepared = make(chan struct{})
 	l.turn = t

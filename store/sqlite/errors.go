@@ -43,7 +43,7 @@ func describe(what, path string, err error) error {
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM:
 		return terret.Errorf(terret.KindStartupRefused, "%s: %s or its folder cannot be written; check the permissions or choose another data folder (%w)", what, path, err)
 	case sqlite3.SQLITE_IOERR:
-		return terret.Errorf(terret.KindInternal, "%s: the disk that holds %s failed (%w)", what, path, err)
+		return terret.Errorf(terret.KindInternal, "%s: the disk that holds %s is full or has failed; free some space and try again, nothing stored is lost (%w)", what, path, err)
 	}
 	return terret.Errorf(terret.KindInternal, "%s: %s: %w", what, path, err)
 }
