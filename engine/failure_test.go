@@ -189,3 +189,37 @@ func TestInterruptMeetsRequest(t *testing.T) {
 	f.close()
 	checkLog(t, f.store, id)
 }
+
+// Whoever watches a session whose log takes nothing more is told so, after all that
+// was committed.
+func TestStreamEndsWithTheLog(t *testing.T) {
+	t.Parallel()
+	p := newPuppet()
+	f, faults := faultyFixture(t, p)
+	id, a, _ := chatty(t, f, p)
+	committed := len(f.log(id))
+	ended := make(chan error, 1)
+	seen := make(chan int, 1)
+	go func() {
+		n := 0
+		for _, err := range f.Events(t.Context(), engine.EventQuery{Session: id, Follow: true}) {
+			if err != nil {
+				ended <- err
+				break
+			}
+			n++
+			if n == committed {
+				seen <- n
+			}
+		}
+	}()
+	receive(t, seen)
+	faults.failBatches(func(terret.Batch) error { return errDisk })
+	a.say(t, terret.Notification{Text: "lost"})
+	if err := receive(t, ended); !errors.Is(err, errDisk) {
+		t.Errorf("the stream ended with %v", err)
+	}
+	receive(t, a.closed)
+	faults.failBatches(nil)
+	f.close()
+}

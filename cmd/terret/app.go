@@ -139,13 +139,12 @@ func (a *app) openStore(ctx context.Context) error {
 	return err
 }
 
-// log is the operator's: warnings and worse on standard error.
+// log is the operator's: on standard error, if TERRET_DEBUG is set.
 func (a *app) log() *slog.Logger {
-	level := slog.LevelError
-	if a.getenv("TERRET_DEBUG") != "" {
-		level = slog.LevelDebug
+	if a.getenv("TERRET_DEBUG") == "" {
+		return slog.New(slog.DiscardHandler) // what the user must know, commands say
 	}
-	return slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: level}))
+	return slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
 // start opens the store and makes an engine on it. The returned function must be

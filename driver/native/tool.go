@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -84,7 +85,7 @@ func (t *turnRun) use(ctx context.Context, message string, calls []terret.Block)
 		}
 		stop = stop || o.stop
 		if o.denied {
-			t.denials = append(t.denials, terret.Denial{ToolID: calls[i].ToolID, Tool: calls[i].Name, Input: calls[i].Input, Reason: o.text})
+			t.denials = append(t.denials, terret.Denial{ToolID: calls[i].ToolID, Tool: calls[i].Name, Input: calls[i].Input, Reason: strings.TrimPrefix(o.text, "denied: ")})
 		}
 		results = append(results, resultOf(calls[i], o.text, o.failed))
 	}
