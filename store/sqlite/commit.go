@@ -4,9 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"database/sql"
-	"encoding/json"
 	"errors"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -21,14 +19,15 @@ import (
 const inlineLimit = 64 << 10
 
 // sqlFence lets a batch in only if its epoch and its last number are still the
-// session's. The numbers of the batch are given under the same lock.
-const sqlFence = `UPDATE sessions SET
-	last_seq = last_seq + ?3,
-	updated_at = max(updated_at, ?4),
-	cursor = coalesce(?5, cursor)
- WHERE id = ?1 AND epoch = ?2 AND last_seq = ?6 AND deleted = 0 RETURNING key`
+// session's. The numbers of the batch are given under the same lock. The key finds
+// the row fast; the id makes sure that it is still that session's.
+const sqlFence = `UPDATE sessions SET last_seq = last_seq + ?, updated_at = max(updated_at, ?)
+ WHERE key = ? AND id = ? AND epoch = ? AND last_seq = ? AND deleted = 0`
 
-const sqlInsertEvent = `INSERT INTO events (session, seq, at, kind, body, blob, raw, raw_blob) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
+const (
+	sqlInsertEvent      = `INSERT INTO events (session, seq, at, kind, body) VALUES (?, ?, ?, ?, ?)`
+	sqlInsertWholeEvent = `INSERT INTO events (session, seq, at, kind, body, blob, raw, raw_blob) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
+)
 
 const sqlInsertBlob = `INSERT INTO blobs (hash, body) VALUES (?, ?) ON CONFLICT DO NOTHING`
 
@@ -48,8 +47,9 @@ func (s *Store) Commit(ctx context.Context, batches []terret.Batch) ([]terret.Re
 		return nil, err
 	}
 	err = s.write(ctx, "commit", func(ctx context.Context, tx *sql.Tx) error {
+		w := s.writer(ctx, tx)
 		for _, p := range group {
-			r, err := s.writeBatch(ctx, tx, p)
+			r, err := w.writeBatch(ctx, p)
 			if err != nil {
 				return err
 			}
@@ -130,19 +130,19 @@ func (s *Store) trace(ctx context.Context, p prepared) (wrote, known bool) {
 // writeBatch writes one batch. The error is about the whole transaction; what
 // concerns only this session is in the result, and leaves no trace in the
 // transaction.
-func (s *Store) writeBatch(ctx context.Context, tx *sql.Tx, p prepared) (terret.Result, error) {
+func (w *writer) writeBatch(ctx context.Context, p prepared) (terret.Result, error) {
 	plain := p.proj.Empty() && len(p.batch.Taken)+len(p.batch.Delivered)+len(p.batch.Hits) == 0
 	if plain {
-		key, refused, err := s.fence(ctx, tx, p)
+		key, refused, err := w.take(ctx, p)
 		if err != nil || refused != nil {
 			return terret.Result{Err: refused}, err
 		}
-		return s.insert(ctx, tx, key, p)
+		return w.append(ctx, key, p)
 	}
-	if _, err := tx.ExecContext(ctx, "SAVEPOINT batch"); err != nil {
+	if _, err := w.tx.ExecContext(ctx, "SAVEPOINT batch"); err != nil {
 		return terret.Result{}, err
 	}
-	r, err := s.writeProjected(ctx, tx, p)
+	r, err := w.writeProjected(ctx, p)
 	if code(err) == sqlite3.SQLITE_CONSTRAINT {
 		err = terret.Errorf(terret.KindConflict, "session %s: a turn or a request of the batch is there already (%w)", p.batch.Session, err)
 	}
@@ -156,41 +156,76 @@ func (s *Store) writeBatch(ctx context.Context, tx *sql.Tx, p prepared) (terret.
 	if r.Err != nil {
 		end = "ROLLBACK TO batch; RELEASE batch"
 	}
-	_, err = tx.ExecContext(ctx, end)
+	_, err = w.tx.ExecContext(ctx, end)
 	return r, err
 }
 
-func (s *Store) writeProjected(ctx context.Context, tx *sql.Tx, p prepared) (terret.Result, error) {
-	key, refused, err := s.fence(ctx, tx, p)
+func (w *writer) writeProjected(ctx context.Context, p prepared) (terret.Result, error) {
+	key, refused, err := w.take(ctx, p)
 	if err != nil || refused != nil {
 		return terret.Result{Err: refused}, err
 	}
-	r, err := s.insert(ctx, tx, key, p)
+	r, err := w.append(ctx, key, p)
 	if err != nil {
 		return terret.Result{}, err
 	}
-	w := projector{ctx: ctx, tx: tx, key: key}
-	w.project(p)
-	return r, w.err
+	j := projector{ctx: ctx, tx: w.tx, key: key}
+	j.project(p)
+	return r, j.err
 }
 
 // fence takes the numbers for the batch. The second result says why it may not
 // have them.
-func (s *Store) fence(ctx context.Context, tx *sql.Tx, p prepared) (key int64, refused, err error) {
+func (w *writer) take(ctx context.Context, p prepared) (key int64, refused, err error) {
 	var touched int64
 	if p.proj.Touched {
 		touched = p.rows[len(p.rows)-1].Time.UnixMicro()
 	}
-	var cursor any
-	if p.batch.Cursor != nil {
-		cursor = p.batch.Cursor
+	key, ok, err := w.pass(ctx, p, touched)
+	if e, is := errors.AsType[*terret.Error](err); is {
+		return 0, e, nil
 	}
-	err = tx.StmtContext(ctx, s.stmts.fence).QueryRowContext(ctx,
-		p.batch.Session, p.batch.Epoch, len(p.rows), touched, cursor, p.batch.After).Scan(&key)
-	if errors.Is(err, sql.ErrNoRows) {
-		refused, err = whyRefused(ctx, tx, p.batch)
+	if err != nil {
+		return 0, nil, err
+	}
+	if !ok {
+		refused, err = whyRefused(ctx, w.tx, p.batch)
+		return 0, refused, err
+	}
+	if p.batch.Cursor != nil {
+		_, err = w.tx.ExecContext(ctx, `UPDATE sessions SET cursor = ? WHERE key = ?`, p.batch.Cursor, key)
 	}
 	return key, refused, err
+}
+
+// pass goes through the fence with the key that is remembered, and if that fails
+// with the session's own: an id that was deleted and made again has another.
+func (w *writer) pass(ctx context.Context, p prepared, touched int64) (key int64, ok bool, err error) {
+	remembered, known := w.store.keys.Load(p.batch.Session)
+	for {
+		if known {
+			key = remembered.(int64)
+		} else if key, err = w.store.sessionKey(ctx, w.tx, p.batch.Session); err != nil {
+			return 0, false, err
+		}
+		res, err := w.fence.ExecContext(ctx, len(p.rows), touched, key, p.batch.Session, p.batch.Epoch, p.batch.After)
+		if err != nil {
+			return 0, false, err
+		}
+		n, err := res.RowsAffected()
+		if err != nil {
+			return 0, false, err
+		}
+		if n == 1 {
+			w.store.keys.Store(p.batch.Session, key)
+			return key, true, nil
+		}
+		w.store.keys.Delete(p.batch.Session)
+		if !known {
+			return 0, false, nil
+		}
+		known = false
+	}
 }
 
 func whyRefused(ctx context.Context, tx *sql.Tx, b terret.Batch) (refused, err error) {
@@ -207,20 +242,24 @@ func whyRefused(ctx context.Context, tx *sql.Tx, b terret.Batch) (refused, err e
 	return terret.Errorf(terret.KindConflict, "session %s is at event %d, not %d", b.Session, last, b.After), nil
 }
 
-func (s *Store) insert(ctx context.Context, tx *sql.Tx, key int64, p prepared) (terret.Result, error) {
+func (w *writer) append(ctx context.Context, key int64, p prepared) (terret.Result, error) {
 	r := terret.Result{LastSeq: p.batch.After, Entries: make([]terret.Entry, 0, len(p.rows))}
-	insert := tx.StmtContext(ctx, s.stmts.insert)
 	for _, row := range p.rows {
-		body, blob, err := s.spill(ctx, tx, row.Body)
+		body, blob, err := w.spill(ctx, row.Body)
 		if err != nil {
 			return r, err
 		}
-		raw, rawBlob, err := s.spill(ctx, tx, row.Raw)
+		raw, rawBlob, err := w.spill(ctx, row.Raw)
 		if err != nil {
 			return r, err
 		}
 		r.LastSeq++
-		res, err := insert.ExecContext(ctx, key, r.LastSeq, row.Time.UnixMicro(), string(row.Kind), body, blob, raw, rawBlob)
+		var res sql.Result
+		if blob == nil && raw == nil && rawBlob == nil { // almost always
+			res, err = w.insert.ExecContext(ctx, key, r.LastSeq, row.Time.UnixMicro(), string(row.Kind), row.Body)
+		} else {
+			res, err = w.tx.StmtContext(ctx, w.store.stmts.insertAll).ExecContext(ctx, key, r.LastSeq, row.Time.UnixMicro(), string(row.Kind), body, blob, raw, rawBlob)
+		}
 		if err != nil {
 			return r, err
 		}
@@ -237,7 +276,7 @@ func (s *Store) insert(ctx context.Context, tx *sql.Tx, key int64, p prepared) (
 
 // spill returns what to put into the two columns of a body: itself, or the hash
 // of the blob that now holds it.
-func (s *Store) spill(ctx context.Context, tx *sql.Tx, body []byte) (inline, hash any, err error) {
+func (w *writer) spill(ctx context.Context, body []byte) (inline, hash any, err error) {
 	switch {
 	case len(body) == 0:
 		return nil, nil, nil
@@ -245,174 +284,6 @@ func (s *Store) spill(ctx context.Context, tx *sql.Tx, body []byte) (inline, has
 		return body, nil, nil
 	}
 	sum := sha256.Sum256(body)
-	_, err = tx.StmtContext(ctx, s.stmts.insertBlob).ExecContext(ctx, sum[:], body)
+	_, err = w.tx.StmtContext(ctx, w.store.stmts.insertBlob).ExecContext(ctx, sum[:], body)
 	return nil, sum[:], err
-}
-
-// projector brings the tables beside the log up to date. After the first error it
-// does nothing more.
-type projector struct {
-	ctx context.Context
-	tx  *sql.Tx
-	key int64 // of the session
-	err error
-}
-
-func (w *projector) exec(query string, args ...any) (changed int64) {
-	if w.err != nil {
-		return 0
-	}
-	res, err := w.tx.ExecContext(w.ctx, query, args...)
-	if err != nil {
-		w.err = err
-		return 0
-	}
-	changed, w.err = res.RowsAffected()
-	return changed
-}
-
-func (w *projector) project(p prepared) {
-	for _, t := range p.proj.Started {
-		w.exec(`UPDATE turns SET undone = 2 WHERE session = ? AND undone = 1`, w.key)
-		w.exec(`INSERT INTO turns (id, session, state, origin, start_seq, started_at) VALUES (?, ?, ?, ?, ?, ?)`,
-			t.ID, w.key, string(terret.TurnRunning), string(t.Origin), t.Seq, t.At.UnixMicro())
-	}
-	for _, o := range p.proj.Opened {
-		var expires any
-		if o.ExpiresAt != nil {
-			expires = o.ExpiresAt.UnixMicro()
-		}
-		w.exec(`INSERT INTO requests (id, session, turn, seq, epoch, gate, state, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, 'open', ?, ?)`,
-			o.RequestID, w.key, o.Turn, o.Seq, p.batch.Epoch, string(o.Gate), o.At.UnixMicro(), expires)
-	}
-	for _, d := range p.proj.Decided {
-		w.decide(d)
-	}
-	for _, t := range p.proj.Ended {
-		w.endTurn(t)
-	}
-	for _, c := range p.proj.Snapshot {
-		w.snapshot(c)
-	}
-	for _, c := range p.proj.Rewound {
-		w.rewound(c)
-	}
-	if len(p.proj.Started)+len(p.proj.Snapshot)+len(p.proj.Rewound) > 0 {
-		w.revert()
-	}
-	w.session(p.proj.Session)
-	for _, id := range p.batch.Taken {
-		w.exec(`UPDATE inbox SET state = 'taken' WHERE id = ? AND session = ?`, id, w.key)
-	}
-	for _, id := range p.batch.Delivered {
-		w.exec(`UPDATE requests SET delivered = 1 WHERE id = ? AND session = ? AND state = 'decided'`, id, w.key)
-	}
-	for id, n := range p.batch.Hits {
-		w.exec(`UPDATE rules SET hits = hits + ? WHERE id = ?`, n, id)
-	}
-}
-
-// decide writes the one decision of a request. If another process has answered it
-// already, only that answer is taken.
-func (w *projector) decide(d terret.Decision) {
-	if w.err != nil {
-		return
-	}
-	var state string
-	var have sql.NullString
-	err := w.tx.QueryRowContext(w.ctx, `SELECT state, decision FROM requests WHERE id = ? AND session = ?`, d.RequestID, w.key).Scan(&state, &have)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		w.err = terret.Errorf(terret.KindNotFound, "there is no request %s in this session", d.RequestID)
-		return
-	case err != nil:
-		w.err = err
-		return
-	case state != "open" && (state != "answered" || !sameDecision(have.String, d)):
-		w.err = alreadyDecided(d.RequestID, have.String)
-		return
-	}
-	text, err := json.Marshal(d)
-	if err != nil {
-		w.err = err
-		return
-	}
-	w.exec(`UPDATE requests SET state = 'decided', decision = ? WHERE id = ?`, string(text), d.RequestID)
-}
-
-func sameDecision(stored string, d terret.Decision) bool {
-	var have, want terret.Decision
-	text, err := json.Marshal(d)
-	return err == nil && json.Unmarshal(text, &want) == nil &&
-		json.Unmarshal([]byte(stored), &have) == nil && reflect.DeepEqual(have, want)
-}
-
-func alreadyDecided(id, stored string) error {
-	var d terret.Decision
-	if json.Unmarshal([]byte(stored), &d) != nil || d.Behavior == "" {
-		return terret.Errorf(terret.KindAlreadyDecided, "request %s is already decided", id)
-	}
-	who := d.By
-	if who == "" {
-		who = string(d.Source)
-	}
-	return terret.Errorf(terret.KindAlreadyDecided, "request %s is already decided: %s, by %s", id, d.Behavior, who)
-}
-
-func (w *projector) endTurn(t store.TurnEnded) {
-	n := w.exec(`UPDATE turns SET state = ?, end_seq = ?, ended_at = ?, input = ?, output = ?, cache_read = ?, cache_write = ?, reasoning = ?, cost = ?
-		WHERE id = ? AND session = ? AND state = 'running'`,
-		string(t.State), t.Seq, t.At.UnixMicro(), t.Usage.Input, t.Usage.Output, t.Usage.CacheRead, t.Usage.CacheWrite, t.Usage.Reasoning, int64(t.Cost),
-		t.ID, w.key)
-	if n == 0 && w.err == nil {
-		w.err = terret.Errorf(terret.KindConflict, "turn %q is not running, so it cannot end", t.ID)
-	}
-	w.exec(`UPDATE sessions SET input = input + ?, output = output + ?, cache_read = cache_read + ?, cache_write = cache_write + ?, reasoning = reasoning + ?, cost = cost + ? WHERE key = ?`,
-		t.Usage.Input, t.Usage.Output, t.Usage.CacheRead, t.Usage.CacheWrite, t.Usage.Reasoning, int64(t.Cost), w.key)
-	w.exec(`INSERT INTO usage_days (day, agent, model, cwd, turns, input, output, cache_read, cache_write, reasoning, cost)
-		SELECT ?, agent, coalesce(?, model), cwd, 1, ?, ?, ?, ?, ?, ? FROM sessions WHERE key = ?
-		ON CONFLICT DO UPDATE SET turns = turns + 1, input = input + excluded.input, output = output + excluded.output,
-			cache_read = cache_read + excluded.cache_read, cache_write = cache_write + excluded.cache_write,
-			reasoning = reasoning + excluded.reasoning, cost = cost + excluded.cost`,
-		t.At.UTC().Format("2006-01-02"), t.Model, t.Usage.Input, t.Usage.Output, t.Usage.CacheRead, t.Usage.CacheWrite, t.Usage.Reasoning, int64(t.Cost), w.key)
-}
-
-func (w *projector) snapshot(c terret.CheckpointCreated) {
-	w.exec(`UPDATE sessions SET checkpoint_id = ? WHERE key = ?`, c.CheckpointID, w.key)
-	column := "before"
-	if c.Phase == "after" {
-		column = "after"
-	}
-	w.exec(`UPDATE turns SET `+column+` = ?, changed = max(changed, ?) WHERE id = ? AND session = ?`, c.Snapshot, c.Changed, c.OfTurn, w.key)
-}
-
-func (w *projector) rewound(c store.Rewound) {
-	undone := 0
-	switch {
-	case c.Direction == "undo" && c.Final:
-		undone = 2
-	case c.Direction == "undo":
-		undone = 1
-	}
-	w.exec(`UPDATE sessions SET checkpoint_id = ? WHERE key = ?`, c.CheckpointID, w.key)
-	for _, id := range c.Turns {
-		w.exec(`UPDATE turns SET undone = ? WHERE id = ? AND session = ?`, undone, id, w.key)
-	}
-}
-
-func (w *projector) revert() {
-	w.exec(`UPDATE sessions SET
-		can_undo = EXISTS (SELECT 1 FROM turns WHERE session = ?1 AND changed = 1 AND undone = 0),
-		can_redo = EXISTS (SELECT 1 FROM turns WHERE session = ?1 AND changed = 1 AND undone = 1)
-		WHERE key = ?1`, w.key)
-}
-
-func (w *projector) session(c store.SessionChange) {
-	if c == (store.SessionChange{}) {
-		return
-	}
-	w.exec(`UPDATE sessions SET native_id = coalesce(?, native_id), title = coalesce(?, title), model = coalesce(?, model),
-		policy = coalesce(?, policy), permission_mode = coalesce(?, permission_mode), mode = coalesce(?, mode),
-		persona = coalesce(?, persona), state = coalesce(?, state), turn = coalesce(?, turn) WHERE key = ?`,
-		c.NativeID, c.Title, c.Model, c.Policy, c.PermissionMode, c.Mode, c.Persona, c.State, c.Turn, w.key)
 }
