@@ -36,6 +36,11 @@ race: ## tests with the race detector and goroutine-leak checks
 		{ echo "the race detector needs a C compiler: install gcc or clang, or run 'make unit'" >&2; exit 1; }
 	CGO_ENABLED=1 $(GO) test -race -timeout 20m ./...
 
+.PHONY: conformance
+conformance: ## the suites that stores and drivers pass, on the real parts, with more kills than in `make test`
+	$(GO) test -count=1 ./store/sqlite -args -storetest.kills=200
+	$(GO) test -count=1 ./driver/...
+
 .PHONY: bench
 bench: ## measure, and write docs/BENCHMARKS.md
 	$(GO) run ./internal/bench -write docs/BENCHMARKS.md

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,12 +40,98 @@ func footprint(ctx context.Context, dir string) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
+	first, err := firstText(ctx, bin, dir)
+	if err != nil {
+		return nil, err
+	}
+	idle, err := idleMemory(ctx, bin, dir)
+	if err != nil {
+		return nil, err
+	}
 	return []row{
 		{"direct dependencies", fmt.Sprintf("%d: %s", len(deps), strings.Join(deps, ", ")), ""},
 		{"size of the binary", fmt.Sprintf("%.1f MB", float64(info.Size())/1e6), ""},
 		{"`terret version`, median of 50", start.Round(100 * time.Microsecond).String(), "20 ms"},
 		{"`terret version`, peak memory", fmt.Sprintf("%.1f MB", float64(memory)/1e3), ""},
+		{"`terret run` with the demo model to its first text, median of 20", first.Round(100 * time.Microsecond).String(), "60 ms"},
+		{"`terret chat`, memory when idle", idle, "20 MB"},
 	}, nil
+}
+
+// clean is the environment of a machine on which nothing is set up.
+func clean(dir string) []string {
+	return []string{"HOME=" + dir, "TERRET_HOME=" + filepath.Join(dir, "data"), "PATH=" + os.Getenv("PATH"), "USER=bench"}
+}
+
+// firstText runs a turn in a small folder and takes the time to its first words.
+func firstText(ctx context.Context, bin, dir string) (time.Duration, error) {
+	work := filepath.Join(dir, "work")
+	if err := os.MkdirAll(work, 0o755); err != nil {
+		return 0, err
+	}
+	var took []time.Duration
+	for range 20 {
+		cmd := exec.CommandContext(ctx, bin, "run", "--model", "demo", "hello")
+		cmd.Dir, cmd.Env = work, clean(dir)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			return 0, err
+		}
+		began := time.Now()
+		if err := cmd.Start(); err != nil {
+			return 0, err
+		}
+		if _, err := out.Read(make([]byte, 1)); err != nil {
+			return 0, err
+		}
+		took = append(took, time.Since(began))
+		if _, err := io.Copy(io.Discard, out); err != nil {
+			return 0, err
+		}
+		if err := cmd.Wait(); err != nil {
+			return 0, err
+		}
+	}
+	slices.Sort(took)
+	return took[len(took)/2], nil
+}
+
+// idleMemory is the resident size of a conversation that waits for its person.
+func idleMemory(ctx context.Context, bin, dir string) (string, error) {
+	cmd := exec.CommandContext(ctx, bin, "chat", "--model", "demo")
+	cmd.Dir, cmd.Env = filepath.Join(dir, "work"), clean(dir)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return "", err
+	}
+	talk, err := cmd.StderrPipe()
+	if err != nil {
+		return "", err
+	}
+	if err := cmd.Start(); err != nil {
+		return "", err
+	}
+	for s := bufio.NewScanner(talk); s.Scan(); {
+		if strings.Contains(s.Text(), "/help") {
+			break
+		}
+	}
+	size := "not known on this system"
+	if status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid)); err == nil {
+		for line := range strings.Lines(string(status)) {
+			var kb float64
+			if n, _ := fmt.Sscanf(line, "VmRSS: %f kB", &kb); n == 1 {
+				size = fmt.Sprintf("%.1f MB", kb/1e3)
+			}
+		}
+	}
+	if err := in.Close(); err != nil {
+		return "", err
+	}
+	if _, err := io.Copy(io.Discard, talk); err != nil {
+		return "", err
+	}
+	return size, cmd.Wait()
 }
 
 // startOf runs the binary 50 times and returns the median time and the peak
