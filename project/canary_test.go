@@ -42,7 +42,7 @@ func TestSecretsStayOut(t *testing.T) {
 	f := project.New(project.Options{Redactor: redact.New(redact.FromEnv([]string{"MY_API_KEY=" + canary}))})
 	escaped := `{"command":"echo cAnAry\"0123456789\\\u003czZyYxXwW\u003e ` + shaped + `"}`
 	spread := strings.Repeat("x", 190) // so that the cut is within the secret
-	f.Save(s)
+	f.Record(s, nil)
 	f.Record(s, entries(
 		t, s,
 		terret.TurnStart{Prompt: []terret.Block{terret.Text(spread + canary + shaped)}},

@@ -64,7 +64,7 @@ func New(o Options) *Files {
 
 // Record writes down what was committed: lines of the log, and the session's file
 // when the session is new here, its agent starts or ends, or a turn ends. It is
-// what an engine calls.
+// what an engine calls, without entries when it has just created the session.
 func (f *Files) Record(s terret.Session, entries []terret.Entry) {
 	if f.off {
 		return
@@ -119,19 +119,6 @@ func withTime(s terret.Session, entries []terret.Entry) terret.Session {
 		s.UpdatedAt = ev.Time
 	}
 	return s
-}
-
-// Save writes the session's file. Whoever creates a session calls it, since
-// nothing is committed then.
-func (f *Files) Save(s terret.Session) {
-	if f.off {
-		return
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !f.removed[s.ID] {
-		f.within(s, func(dir *os.Root) error { return f.saveSession(dir, s) })
-	}
 }
 
 // Remove removes the session's file and prompt, for good: what is recorded of it

@@ -29,7 +29,7 @@ func TestSessionFile(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
 	f := project.New(project.Options{})
-	f.Save(s)
+	f.Record(s, nil)
 	want := map[string]any{
 		"id": s.ID, "createdAt": "2026-02-07T10:00:00.123Z", "updatedAt": "2026-02-07T10:00:00.123Z",
 		"projectRoot": s.Cwd, "persona": nil, "mode": "workbench", "claudeSessionId": nil,
@@ -81,14 +81,15 @@ func TestSessionFileIsAlwaysWhole(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
 	f := project.New(project.Options{})
-	f.Save(s)
+	f.Record(s, nil)
+	ended := entries(t, s, terret.ProcessExit{})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for i := range 200 {
 			s := s
-			s.Persona = terret.NullString(strings.Repeat("P", i))
-			f.Save(s)
+			s.Persona = terret.NullString(strings.Repeat("P", i+1))
+			f.Record(s, ended)
 		}
 	}()
 	for running := true; running; {
@@ -100,6 +101,9 @@ func TestSessionFileIsAlwaysWhole(t *testing.T) {
 		if got := sessionFile(t, s); len(got) != 7 {
 			t.Fatalf("read %v", got)
 		}
+	}
+	if got := sessionFile(t, s)["persona"]; got != strings.Repeat("P", 200) {
+		t.Errorf("the last of 200 writes is not there: %v", got)
 	}
 }
 
@@ -113,8 +117,8 @@ func TestRemove(t *testing.T) {
 		t.Error("removing made a folder")
 	}
 	f = project.New(project.Options{})
-	f.Save(s)
-	f.Save(other)
+	f.Record(s, nil)
+	f.Record(other, nil)
 	for _, x := range []terret.Session{s, other} {
 		if _, err := f.SavePrompt(x, "p"); err != nil {
 			t.Fatal(err)
@@ -126,7 +130,7 @@ func TestRemove(t *testing.T) {
 	f.Remove(s)
 	// What the engine still had in its queue does not bring it back.
 	f.Record(s, entries(t, s, terret.TurnError{}, terret.ProcessExit{}))
-	f.Save(s)
+	f.Record(s, nil)
 	left, err := filepath.Glob(path(s, "*", "*"+s.ID+"*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("left %q, error %v", left, err)
@@ -172,7 +176,7 @@ func TestPromptAndReplay(t *testing.T) {
 func TestGitignore(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
-	project.New(project.Options{}).Save(s)
+	project.New(project.Options{}).Record(s, nil)
 	got := read(t, path(s, ".gitignore"))
 	for _, folder := range []string{"/logs/\n", "/prompts/\n", "/sessions/\n"} {
 		if !strings.Contains(got, folder) {
@@ -182,7 +186,7 @@ func TestGitignore(t *testing.T) {
 	if err := os.WriteFile(path(s, ".gitignore"), []byte("mine\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	project.New(project.Options{}).Save(s)
+	project.New(project.Options{}).Record(s, nil)
 	if got := read(t, path(s, ".gitignore")); got != "mine\n" {
 		t.Errorf("overwritten: %q", got)
 	}
@@ -219,7 +223,7 @@ func TestOff(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
 	f := project.New(project.Options{Off: true})
-	f.Save(s)
+	f.Record(s, nil)
 	f.Record(s, entries(t, s, terret.TurnStart{}))
 	f.Remove(s)
 	if got, err := f.SavePrompt(s, "p"); got != "" || err != nil {
@@ -262,7 +266,7 @@ func TestUnusableFolders(t *testing.T) {
 			f := project.New(project.Options{Log: slog.New(slog.NewTextHandler(&operator, nil))})
 			for range 3 {
 				f.Record(s, entries(t, s, terret.TurnStart{}, terret.TurnComplete{}))
-				f.Save(s)
+				f.Record(s, nil)
 			}
 			if n := strings.Count(operator.String(), "level="); n != 1 && name != "log is a folder" {
 				t.Errorf("the operator was told %d times:\n%s", n, &operator)

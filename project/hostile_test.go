@@ -81,7 +81,7 @@ func TestSymbolicLinks(t *testing.T) {
 
 			f := project.New(project.Options{})
 			f.Limit(100, 0) // so that it rotates
-			f.Save(s)
+			f.Record(s, nil)
 			for range 3 {
 				f.Record(s, entries(t, s, terret.TurnStart{}, terret.TurnComplete{}))
 			}
