@@ -33,7 +33,7 @@ type SessionStart struct {
 type SessionNativeID struct {
 	Old    NullString `json:"old"`
 	New    string     `json:"new"`
-	Reason string     `json:"reason"` // start, resume, fork, clear, stale
+	Reason string     `json:"reason"` // start, resume, fork, clear, stale, rewind, forward
 	Error  string     `json:"error,omitempty"`
 }
 

@@ -32,6 +32,12 @@ type OpenRequest struct {
 	History func(ctx context.Context) iter.Seq2[Entry, error]
 	// Host takes what the agent says. It may be used until Close returns.
 	Host Host
+	// Trusted says that a person trusts the folder, so that what it holds (settings,
+	// hooks, servers) may act.
+	Trusted bool
+	// Warm, if set, is an agent of the same key that was started before. Open takes
+	// it over, or closes it and starts another: the caller need not know.
+	Warm Warm
 	// Env is the environment that the agent's process may see at most.
 	Env []string
 	// Owner marks the processes that are started, so that none outlives us.
@@ -104,12 +110,29 @@ type (
 	Shutdowner interface {
 		Shutdown(ctx context.Context) error
 	}
-	// Prewarmer starts a process that the next Open with the same options takes
-	// over.
+	// Prewarmer starts agents before they are needed. Who keeps them, and how
+	// many, is not the driver's to say.
 	Prewarmer interface {
-		Prewarm(ctx context.Context, r OpenRequest) error
+		// WarmKey says what is fixed when the agent is started for such a session:
+		// sessions with the same key can take over the same warm agent. It is empty
+		// for a session that needs a start of its own.
+		WarmKey(r OpenRequest) string
+		// Prewarm starts an agent for sessions such as the request's, and returns
+		// when it is ready. The context bounds the start. The request's host is nil.
+		Prewarm(ctx context.Context, r OpenRequest) (Warm, error)
 	}
 )
+
+// Warm is an agent that was started before it was needed. Whoever has it gives it
+// to Open, which then owns it, or closes it.
+type Warm interface {
+	// Alive reports whether it can still be taken over.
+	Alive() bool
+	// Memory is how many bytes its processes hold, or zero if that is not known.
+	Memory() int64
+	// Close ends it and waits until its processes are gone, like Agent.Close.
+	Close(ctx context.Context) error
+}
 
 // Optional interfaces of an Agent. Those that a capability names count only while
 // the agent declares it; the others are there or not.
@@ -151,9 +174,16 @@ type (
 	Compacter interface {
 		Compact(ctx context.Context, turn, instructions string) error
 	}
-	// Rewinder takes the agent's conversation back to before a message.
+	// Rewinder takes the agent's conversation back, and forward again.
 	Rewinder interface {
+		// Rewind goes back to before the prompt with that message id.
 		Rewind(ctx context.Context, messageID string) error
+		// Forward takes back the last Rewind. After another prompt there is none.
+		Forward(ctx context.Context) error
+	}
+	// ContextReader says what fills the agent's context.
+	ContextReader interface {
+		Context(ctx context.Context) (ContextUsage, error)
 	}
 	// Renamer tells the agent the session's title.
 	Renamer interface {

@@ -195,6 +195,19 @@ type Model struct {
 	Efforts   []string `json:"efforts,omitempty"`
 }
 
+// ContextUsage says how full an agent's context is, and with what.
+type ContextUsage struct {
+	Used  int64         `json:"used"`
+	Max   int64         `json:"max,omitempty"`
+	Parts []ContextPart `json:"parts,omitempty"`
+}
+
+// ContextPart is one of the things that fill a context.
+type ContextPart struct {
+	Name   string `json:"name"`
+	Tokens int64  `json:"tokens"`
+}
+
 // Tested says how an agent's version stands to the ones we tested.
 type Tested string
 
