@@ -20,6 +20,7 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/driver/all"
+	"github.com/terret-dev/terret/driver/claude"
 	"github.com/terret-dev/terret/engine"
 	"github.com/terret-dev/terret/internal/config"
 	"github.com/terret-dev/terret/internal/guard"
@@ -115,7 +116,11 @@ func (a *app) readSettings() error {
 	if a.data, err = filepath.Abs(home); err != nil {
 		return err
 	}
-	a.drivers, err = all.Drivers(all.Config{Getenv: a.getenv, MockScript: a.getenv("TERRET_MOCK_SCRIPT")})
+	agent := a.cfg.Agents[claude.Name]
+	a.drivers, err = all.Drivers(all.Config{
+		Getenv: a.getenv, MockScript: a.getenv("TERRET_MOCK_SCRIPT"),
+		Claude: claude.Config{Path: agent.Path, Args: agent.Args, Env: agent.Env, Environ: a.environ},
+	})
 	return err
 }
 

@@ -3,6 +3,7 @@ package all
 
 import (
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/claude"
 	"github.com/terret-dev/terret/driver/mock"
 	"github.com/terret-dev/terret/driver/native"
 )
@@ -13,6 +14,8 @@ type Config struct {
 	Getenv func(string) string
 	// ProductName replaces "Terret" in the native agent's base prompt.
 	ProductName string
+	// Claude says how Claude Code is started.
+	Claude claude.Config
 	// MockScript, if set, is the file of the script that the agent "mock" follows.
 	MockScript string
 }
@@ -20,7 +23,7 @@ type Config struct {
 // Drivers makes all drivers, in the order in which an agent is chosen when none is
 // named.
 func Drivers(c Config) ([]terret.Driver, error) {
-	drivers := []terret.Driver{native.New(native.Config{ProductName: c.ProductName, Getenv: c.Getenv})}
+	drivers := []terret.Driver{claude.New(c.Claude), native.New(native.Config{ProductName: c.ProductName, Getenv: c.Getenv})}
 	if c.MockScript != "" {
 		script, err := mock.Load(c.MockScript)
 		if err != nil {

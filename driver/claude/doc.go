@@ -1,11 +1,22 @@
 // Package claude drives Claude Code, the command line agent, through its stream of
 // JSON lines.
 //
-// What is here so far is the translation, which does no I/O. A [translator] holds
-// what must be remembered of one process, takes its output line by line, and gives
-// the events of each line in the words of the vocabulary, and beside them what is
-// not an event: requests that wait for an answer, answers to our own requests, and
-// requests that are withdrawn. Decisions become answers by pure functions.
+// # Processes
+//
+// An agent is one process for many turns, or in one-shot mode one for each turn. A
+// process is greeted with the hooks that we want to hear of; one goroutine writes its
+// lines and one reads them, and what waits for a decision waits in its own. The
+// process is replaced when a turn needs what is fixed at the start, and when the
+// conversation goes back: then the next prompt goes to a copy of the session that
+// ends at an earlier message.
+//
+// # Translation
+//
+// Translation does no I/O. A [translator] holds what must be remembered of one
+// process, takes its output line by line, and gives the events of each line in the
+// words of the vocabulary, and beside them what is not an event: requests that wait
+// for an answer, answers to our own requests, and requests that are withdrawn.
+// Decisions become answers by pure functions.
 //
 // # How lines become events
 //

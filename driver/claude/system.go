@@ -2,6 +2,7 @@ package claude
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -117,12 +118,15 @@ func (t *translator) firstInit(m initMessage) {
 		Source: t.opts.source, Agent: agentName, AgentVersion: m.Version, NativeID: s.nativeID, Model: m.Model, Tools: m.Tools,
 		Commands: commandsNamed(m.SlashCommands), Cwd: m.Cwd, PermissionMode: m.PermissionMode, MCPServers: servers,
 	})
+	if want := t.opts.expect; want != "" && want != s.nativeID {
+		t.emit(terret.DiagWarning{Text: fmt.Sprintf("the agent was told to use the session id %s and uses %s", want, s.nativeID)})
+	}
 	if s.nativeID != old {
-		reason := t.opts.source
+		reason := cmp.Or(t.opts.reason, t.opts.source)
 		if reason == "new" {
 			reason = "start"
 		}
-		t.emit(terret.SessionNativeID{Old: terret.NullString(old), New: s.nativeID, Reason: reason})
+		t.emit(terret.SessionNativeID{Old: terret.NullString(old), New: s.nativeID, Reason: reason, Error: t.opts.failed})
 	}
 }
 

@@ -22,6 +22,11 @@ type options struct {
 	source string
 	// nativeID is the agent's own id of the session, as it was known before.
 	nativeID string
+	// expect, if set, is the id that the agent was told to use.
+	expect string
+	// reason, if set, is why the session has another id now, and failed what went
+	// wrong with the old one.
+	reason, failed string
 	// keepRaw keeps each line with the first event that it gives.
 	keepRaw bool
 	// replay says that the agent repeats prompts when it takes them up.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -50,6 +51,14 @@ type Exit struct {
 	Code     int           // exit code; -1 when a signal ended it or it is unknown
 	Signal   string        // name of the signal that ended it, as in "SIGTERM"
 	Duration time.Duration // from the agent's start to its end
+}
+
+// String says how it ended, for people.
+func (e Exit) String() string {
+	if e.Signal != "" {
+		return "ended by " + e.Signal
+	}
+	return "exit code " + strconv.Itoa(e.Code)
 }
 
 func (c *Config) validate() error {

@@ -44,6 +44,20 @@ type Process struct {
 // PID is the agent's process id.
 func (p *Process) PID() int { return p.guard.PID() }
 
+// Memory is how many bytes of memory the agent itself holds, or zero where that
+// cannot be found out.
+func (p *Process) Memory() int64 {
+	statm, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.PID()))
+	if err != nil {
+		return 0
+	}
+	var size, resident int64
+	if _, err := fmt.Sscan(string(statm), &size, &resident); err != nil {
+		return 0
+	}
+	return resident * int64(os.Getpagesize())
+}
+
 // Stdin is the agent's standard input. Closing it twice is not an error.
 func (p *Process) Stdin() io.WriteCloser { return stdin{p.stdin} }
 

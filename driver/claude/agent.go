@@ -1,0 +1,372 @@
+package claude
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/proc"
+)
+
+// authAttempts is how often the agent may try with a key that is refused. It would
+// go on for minutes.
+const authAttempts = 2
+
+// agent is Claude Code at work on a session, in one process for many turns. The
+// process is replaced when a turn needs another start, and when the conversation
+// goes back.
+type agent struct {
+	d    *Driver
+	req  terret.OpenRequest
+	work sync.WaitGroup // readers of processes
+
+	// switching is held while a process is started, stopped or set up for a turn.
+	switching sync.Mutex
+
+	mu      sync.Mutex
+	p       *process
+	fixed   string // key of its launch
+	retired *process
+	closed  bool
+	native  string // the agent's own session, as in package native
+	model   string // of the process now
+	mode    string // permission mode of the process now
+	session struct{ model, mode string }
+	refused bool // the key, in this turn
+	undone  []string
+}
+
+// cursor is what must be known to open the agent again.
+type cursor struct {
+	// Undone are the sessions that going forward leads back to, the last one first.
+	Undone []string `json:"undone,omitempty"`
+}
+
+func newAgent(d *Driver, r terret.OpenRequest) *agent {
+	a := &agent{d: d, req: r, native: string(r.Session.NativeID)}
+	a.session.model, a.session.mode = r.Session.Model, r.Session.PermissionMode
+	var c cursor
+	decode(r.Cursor, &c)
+	a.undone = c.Undone
+	return a
+}
+
+func (a *agent) encodeCursor() []byte { return encode(cursor{Undone: a.undone}) }
+
+// ready returns a process that can take a turn with those options. a.switching must
+// be held, except in Open.
+func (a *agent) ready(ctx context.Context, o terret.TurnOptions) (*process, error) {
+	l := a.d.launchOf(a.req, o)
+	a.mu.Lock()
+	p, fixed, closed := a.p, a.fixed, a.closed
+	a.mu.Unlock()
+	if closed {
+		return nil, terret.Errorf(terret.KindSessionClosed, "the agent is closed")
+	}
+	if p != nil && fixed == l.key() {
+		return p, nil
+	}
+	if p != nil {
+		a.retire(ctx, p)
+	}
+	return a.launch(ctx, l)
+}
+
+// launch starts a process that goes on with the session. If the agent has lost it, it
+// begins a new one and says so, unless the session is not to.
+func (a *agent) launch(ctx context.Context, l launch) (*process, error) {
+	a.mu.Lock()
+	current, model, mode := a.native, a.session.model, a.session.mode
+	a.mu.Unlock()
+	n, err := nativeOf(current)
+	if err != nil {
+		return nil, err
+	}
+	start := func(args []string, o options) (*process, error) {
+		o.keepRaw = a.req.Session.Options.KeepRaw
+		return a.d.start(ctx, l, append(args, modelArgs(model, mode, a.budget())...), o, a.req.Owner, a.req.Log)
+	}
+	p, err := start(n.args())
+	if failed, ok := errors.AsType[*terret.Error](err); ok && failed.Kind == terret.KindResumeFailed {
+		if a.req.Session.Options.OnStale == terret.OnStaleError {
+			return nil, lost(n, failed)
+		}
+		p, err = start(n.anew(failed.Message))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := a.take(ctx, p, l, model, mode); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func lost(n native, why *terret.Error) error {
+	return terret.Errorf(terret.KindResumeFailed, "Claude Code has lost session %s: %s", n.id, why.Message)
+}
+
+func nativeOf(s string) (native, error) {
+	if s == "" {
+		return native{}, nil
+	}
+	return parseNative(s)
+}
+
+// modelArgs are the arguments that may change while the process runs.
+func modelArgs(model, mode string, budget terret.Cost) []string {
+	var args []string
+	if model != "" {
+		args = append(args, "--model="+model)
+	}
+	if mode != "" {
+		args = append(args, "--permission-mode="+mode)
+	}
+	if budget > 0 {
+		args = append(args, "--max-budget-usd="+budget.String())
+	}
+	return args
+}
+
+// budget is what the session may still cost, or zero if it has no bound. The agent
+// counts from the start of its process.
+func (a *agent) budget() terret.Cost {
+	limit := a.req.Session.Options.MaxCostUSD
+	if limit == 0 {
+		return 0
+	}
+	return max(limit-a.req.Session.CostUSD, 1)
+}
+
+// take makes a process the session's, and reads it from now on.
+func (a *agent) take(ctx context.Context, p *process, l launch, model, mode string) error {
+	events := []terret.Event{{Data: terret.ProcessSpawn{Argv: p.argv, PID: p.proc.PID()}}}
+	if len(l.dropped) > 0 {
+		events = append(events, terret.Event{Data: terret.DiagWarning{
+			Text: fmt.Sprintf("the folder is not trusted, so these settings of it are not read: %s; run `terret trust` to read them", strings.Join(l.dropped, ", ")),
+		}})
+	}
+	if err := a.req.Host.Emit(ctx, events, nil); err != nil {
+		p.stop(ctx)
+		return err
+	}
+	a.mu.Lock()
+	a.p, a.fixed, a.model, a.mode = p, l.key(), model, mode
+	a.mu.Unlock()
+	a.work.Go(func() { p.serve(a) })
+	return nil
+}
+
+// retire ends a process that is to be replaced.
+func (a *agent) retire(ctx context.Context, p *process) {
+	a.mu.Lock()
+	a.retired = p
+	if a.p == p {
+		a.p = nil
+	}
+	a.mu.Unlock()
+	_, _ = p.proc.Stop(ctx)
+	<-p.life.Done()
+}
+
+// emit passes on what the agent says.
+func (a *agent) emit(p *process, events []terret.Event) error {
+	if len(events) == 0 {
+		return nil
+	}
+	a.mu.Lock()
+	for i := range events {
+		a.note(p, &events[i])
+	}
+	a.mu.Unlock()
+	return a.req.Host.Emit(context.Background(), events, nil)
+}
+
+// note takes from an event what must be known later. a.mu is held.
+func (a *agent) note(p *process, ev *terret.Event) {
+	switch d := ev.Data.(type) {
+	case terret.SessionStart:
+		a.mode = cmp.Or(d.PermissionMode, a.mode)
+		a.native = cmp.Or(d.NativeID, a.native)
+	case terret.SessionNativeID:
+		a.native = d.New
+	case terret.SessionUpdated:
+		if d.PermissionMode != nil {
+			if a.mode == a.session.mode || a.session.mode == "" {
+				a.session.mode = *d.PermissionMode // a plan was approved, say
+			}
+			a.mode = *d.PermissionMode
+		}
+	case terret.Retry:
+		if d.HTTPStatus == 401 && d.Attempt >= authAttempts && !a.refused {
+			a.refused = true
+			p.send(requestLine(terret.NewID(terret.PrefixControl), map[string]string{"subtype": "interrupt"}))
+		}
+	case terret.TurnError:
+		if a.refused && d.Error.Kind == terret.KindInterrupted {
+			d.Error = terret.Error{Kind: terret.KindNotAuthenticated, Message: notSignedIn, HTTPStatus: 401}
+			ev.Data = d
+		}
+		a.refused = false
+	case terret.TurnComplete:
+		a.refused = false
+	}
+}
+
+// ended tells what a process leaves behind.
+func (a *agent) ended(p *process, exit proc.Exit) {
+	a.mu.Lock()
+	retired := a.retired == p
+	if a.p == p {
+		a.p = nil
+	}
+	closed := a.closed
+	a.mu.Unlock()
+	why := terret.Error{
+		Kind: terret.KindProcessFailed, Retryable: true,
+		Message: fmt.Sprintf("Claude Code ended in the middle of the turn (%s)%s; prompt the session to go on", exit, p.lastWords()),
+	}
+	p.mu.Lock()
+	events := p.t.abandon(why, time.Now())
+	p.mu.Unlock()
+	events = append(events, terret.Event{Data: exitEvent(exit, p.began)})
+	if !retired && !closed {
+		events = append(events, terret.Event{Data: terret.SessionEnd{Reason: "agent_exit", NativeReason: exit.String()}})
+	}
+	if err := a.req.Host.Emit(context.Background(), events, nil); err != nil {
+		a.req.Log.Warn("the end of the agent could not be logged", "error", err)
+	}
+}
+
+func exitEvent(exit proc.Exit, began time.Time) terret.ProcessExit {
+	out := terret.ProcessExit{DurationMS: time.Since(began).Milliseconds()}
+	if exit.Signal != "" {
+		out.Signal = terret.NullString(exit.Signal)
+	} else {
+		out.Code = &exit.Code
+	}
+	return out
+}
+
+// Prompt implements terret.Agent.
+func (a *agent) Prompt(ctx context.Context, _ string, prompt terret.Prompt) error {
+	a.switching.Lock()
+	defer a.switching.Unlock()
+	p, err := a.ready(ctx, prompt.Options)
+	if err != nil {
+		return err
+	}
+	if err := a.setUp(ctx, p, prompt.Options); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	forget := len(a.undone) > 0
+	a.undone = nil
+	a.mu.Unlock()
+	if forget { // from here on there is no way forward
+		if err := a.req.Host.Emit(ctx, nil, encode(cursor{})); err != nil {
+			return err
+		}
+	}
+	return p.prompt(ctx, prompt.MessageID, prompt.Blocks)
+}
+
+// setUp gives the process the model and the permission mode of the turn.
+func (a *agent) setUp(ctx context.Context, p *process, o terret.TurnOptions) error {
+	a.mu.Lock()
+	model, mode := cmp.Or(o.Model, a.session.model), cmp.Or(o.PermissionMode, a.session.mode)
+	setModel, setMode := model != a.model, mode != "" && mode != a.mode
+	a.mu.Unlock()
+	if setModel {
+		if err := a.tellModel(ctx, p, model); err != nil {
+			return err
+		}
+	}
+	if setMode {
+		return a.tellMode(ctx, p, mode)
+	}
+	return nil
+}
+
+// Steer implements terret.Steerer. The agent takes the message up when it has run
+// the tools that it is about to run.
+func (a *agent) Steer(ctx context.Context, _ string, prompt terret.Prompt) error {
+	p, err := a.process()
+	if err != nil {
+		return err
+	}
+	return p.prompt(ctx, prompt.MessageID, prompt.Blocks)
+}
+
+// process is the one that runs.
+func (a *agent) process() (*process, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.p == nil {
+		return nil, terret.Errorf(terret.KindConflict, "the agent has no process at the moment; prompt the session to start one")
+	}
+	return a.p, nil
+}
+
+// Interrupt implements terret.Agent.
+func (a *agent) Interrupt(ctx context.Context, _ string) error {
+	p, err := a.process()
+	if err != nil {
+		return nil // then no turn runs
+	}
+	return p.call(ctx, map[string]string{"subtype": "interrupt"}, nil)
+}
+
+// Close implements terret.Agent.
+func (a *agent) Close(ctx context.Context) error {
+	return a.shut(func(p *process) error {
+		_, err := p.proc.Stop(ctx)
+		return err
+	})
+}
+
+// Kill implements terret.Killer.
+func (a *agent) Kill(context.Context) error {
+	return a.shut(func(p *process) error {
+		_, err := p.proc.Kill()
+		return err
+	})
+}
+
+func (a *agent) shut(end func(*process) error) error {
+	a.mu.Lock()
+	a.closed = true
+	p := a.p
+	a.mu.Unlock()
+	var err error
+	if p != nil {
+		err = end(p)
+	}
+	a.switching.Lock() // a process that was being started has been taken, or given up
+	a.mu.Lock()
+	late := a.p
+	a.mu.Unlock()
+	if late != nil && late != p {
+		err = errors.Join(err, end(late))
+	}
+	a.switching.Unlock()
+	a.work.Wait()
+	return err
+}
+
+// Capabilities implements terret.Agent.
+func (a *agent) Capabilities() terret.Capabilities { return capabilities() }
+
+// startError says why a process could not be started, and what to do.
+func startError(err error, program string) error {
+	if errors.Is(err, exec.ErrNotFound) {
+		return terret.Errorf(terret.KindAgentNotFound, "Claude Code is not installed: %s was not found; run `npm install -g @anthropic-ai/claude-code`, or set agents.claude.path", program)
+	}
+	return terret.Errorf(terret.KindStartupRefused, "%w", err)
+}

@@ -1,0 +1,202 @@
+package claude
+
+import (
+	"context"
+	"slices"
+
+	"github.com/terret-dev/terret"
+)
+
+// Models implements terret.ModelLister.
+func (a *agent) Models(ctx context.Context) ([]terret.Model, error) {
+	about, err := a.about(ctx)
+	return about.models(), err
+}
+
+// Commands implements terret.CommandLister.
+func (a *agent) Commands(ctx context.Context) ([]terret.Command, error) {
+	about, err := a.about(ctx)
+	return about.commands(), err
+}
+
+// about is what the agent said of itself.
+func (a *agent) about(ctx context.Context) (initializeAnswer, error) {
+	a.switching.Lock()
+	defer a.switching.Unlock()
+	p, err := a.running(ctx)
+	if err != nil {
+		return initializeAnswer{}, err
+	}
+	return p.about, nil
+}
+
+// running is the process, started if there is none. a.switching must be held.
+func (a *agent) running(ctx context.Context) (*process, error) {
+	if p, err := a.process(); err == nil {
+		return p, nil
+	}
+	return a.ready(ctx, terret.TurnOptions{})
+}
+
+// SetModel implements terret.ModelSetter.
+func (a *agent) SetModel(ctx context.Context, model string) error {
+	if err := checkWord("model", model); err != nil {
+		return err
+	}
+	a.switching.Lock()
+	defer a.switching.Unlock()
+	if p, err := a.process(); err == nil {
+		if err := a.tellModel(ctx, p, model); err != nil {
+			return err
+		}
+	}
+	a.mu.Lock()
+	a.session.model = model
+	a.mu.Unlock()
+	return nil
+}
+
+func (a *agent) tellModel(ctx context.Context, p *process, model string) error {
+	if err := checkWord("model", model); err != nil {
+		return err
+	}
+	request := map[string]string{"subtype": "set_model"}
+	if model != "" {
+		request["model"] = model
+	}
+	if err := p.call(ctx, request, nil); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	a.model = model
+	a.mu.Unlock()
+	return nil
+}
+
+// SetPermissionMode implements terret.ModeSetter.
+func (a *agent) SetPermissionMode(ctx context.Context, mode string) error {
+	if err := a.checkMode(mode); err != nil {
+		return err
+	}
+	a.switching.Lock()
+	defer a.switching.Unlock()
+	if p, err := a.process(); err == nil {
+		if err := a.tellMode(ctx, p, mode); err != nil {
+			return err
+		}
+	}
+	a.mu.Lock()
+	a.session.mode = mode
+	a.mu.Unlock()
+	return nil
+}
+
+// checkMode refuses a mode that the agent does not know, which it would accept, and
+// the one without questions, which must be chosen when the session begins.
+func (a *agent) checkMode(mode string) error {
+	switch {
+	case !validMode(mode):
+		return terret.Invalid("permission_mode", "Claude Code has no permission mode %q; use one of %v", mode, permissionModes)
+	case mode == bypass && a.req.Session.PermissionMode != bypass:
+		return terret.Invalid("permission_mode", "a session goes without questions only if it was begun so; begin one with --permission-mode %s", bypass)
+	}
+	return nil
+}
+
+func (a *agent) tellMode(ctx context.Context, p *process, mode string) error {
+	if err := a.checkMode(mode); err != nil {
+		return err
+	}
+	if err := p.call(ctx, map[string]string{"subtype": "set_permission_mode", "mode": mode}, nil); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	a.mode = mode
+	a.mu.Unlock()
+	return nil
+}
+
+// Command implements terret.Commander.
+func (a *agent) Command(ctx context.Context, turn, name, args string) error {
+	if name == "" || slices.ContainsFunc([]rune(name), func(r rune) bool { return r <= ' ' }) {
+		return terret.Invalid("name", "%q is not the name of a command", name)
+	}
+	text := "/" + name
+	if args != "" {
+		text += " " + args
+	}
+	return a.Prompt(ctx, turn, terret.Prompt{
+		Blocks: []terret.Block{{Type: terret.BlockText, Text: text}}, MessageID: terret.NewID(terret.PrefixMessage),
+	})
+}
+
+// Compact implements terret.Compacter.
+func (a *agent) Compact(ctx context.Context, turn, instructions string) error {
+	return a.Command(ctx, turn, "compact", instructions)
+}
+
+// Rename implements terret.Renamer. Without a process the title is ours alone.
+func (a *agent) Rename(ctx context.Context, title string) error {
+	p, err := a.process()
+	if err != nil || title == "" {
+		return nil
+	}
+	return p.call(ctx, map[string]string{"subtype": "rename_session", "title": title}, nil)
+}
+
+// Context implements terret.ContextReader.
+func (a *agent) Context(ctx context.Context) (terret.ContextUsage, error) {
+	a.switching.Lock()
+	p, err := a.running(ctx)
+	a.switching.Unlock()
+	if err != nil {
+		return terret.ContextUsage{}, err
+	}
+	var answer struct {
+		Categories []struct {
+			Name   string `json:"name"`
+			Tokens int64  `json:"tokens"`
+		} `json:"categories"`
+		Total int64 `json:"totalTokens"`
+		Max   int64 `json:"maxTokens"`
+	}
+	if err := p.call(ctx, map[string]string{"subtype": "get_context_usage"}, &answer); err != nil {
+		return terret.ContextUsage{}, err
+	}
+	out := terret.ContextUsage{Used: answer.Total, Max: answer.Max}
+	for _, c := range answer.Categories {
+		out.Parts = append(out.Parts, terret.ContextPart(c))
+	}
+	return out, nil
+}
+
+// RewindFiles takes back what the agent's own edit tools did since a prompt, and
+// lists the files; a dry run only lists them. It misses what commands changed, which
+// is why Terret's own undo does not use it.
+func (a *agent) RewindFiles(ctx context.Context, messageID string, dry bool) ([]string, error) {
+	p, err := a.process()
+	if err != nil {
+		return nil, err
+	}
+	var answer struct {
+		Can   bool     `json:"canRewind"`
+		Error string   `json:"error"`
+		Files []string `json:"filesChanged"`
+	}
+	request := map[string]any{"subtype": "rewind_files", "user_message_id": lineID(messageID)}
+	ask := func(dry bool) error {
+		request["dry_run"] = dry
+		if err := p.call(ctx, request, &answer); err != nil {
+			return err
+		}
+		if !answer.Can {
+			return terret.Errorf(terret.KindConflict, "Claude Code cannot take its edits back: %s", answer.Error)
+		}
+		return nil
+	}
+	if err := ask(true); err != nil || dry { // only this names the files
+		return answer.Files, err
+	}
+	files := answer.Files
+	return files, ask(false)
+}

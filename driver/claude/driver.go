@@ -1,0 +1,122 @@
+package claude
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+
+	"github.com/terret-dev/terret"
+)
+
+// Name is the agent's name.
+const Name = agentName
+
+// Config says how Claude Code is started. The zero value takes it from PATH.
+type Config struct {
+	// Path is the program: a name to be looked up in PATH, or a path. Empty means
+	// "claude".
+	Path string
+	// Args are added to the arguments of every process.
+	Args []string
+	// Env lists variables that the agent may see though their names look secret.
+	// NAME* stands for all that begin so.
+	Env []string
+	// Environ is the environment in which the program is probed; nil means the
+	// process's own.
+	Environ []string
+	// Servers are MCP servers in this process, by name. They are offered to every
+	// session.
+	Servers map[string]MCPServer
+}
+
+// MCPServer answers the JSON-RPC messages of an agent. It is called concurrently.
+type MCPServer interface {
+	// Serve returns the response to a request, and nil for a notification.
+	Serve(ctx context.Context, message json.RawMessage) (json.RawMessage, error)
+}
+
+// Driver starts Claude Code.
+type Driver struct{ cfg Config }
+
+var (
+	_ terret.Driver        = (*Driver)(nil)
+	_ terret.Prober        = (*Driver)(nil)
+	_ terret.Prewarmer     = (*Driver)(nil)
+	_ terret.Agent         = (*agent)(nil)
+	_ terret.Killer        = (*agent)(nil)
+	_ terret.Steerer       = (*agent)(nil)
+	_ terret.ModelLister   = (*agent)(nil)
+	_ terret.ModelSetter   = (*agent)(nil)
+	_ terret.ModeSetter    = (*agent)(nil)
+	_ terret.CommandLister = (*agent)(nil)
+	_ terret.Commander     = (*agent)(nil)
+	_ terret.Forker        = (*agent)(nil)
+	_ terret.Compacter     = (*agent)(nil)
+	_ terret.Rewinder      = (*agent)(nil)
+	_ terret.Renamer       = (*agent)(nil)
+	_ terret.ContextReader = (*agent)(nil)
+)
+
+// New makes a driver.
+func New(c Config) *Driver {
+	if c.Path == "" {
+		c.Path = "claude"
+	}
+	if c.Environ == nil {
+		c.Environ = os.Environ()
+	}
+	return &Driver{cfg: c}
+}
+
+// Name implements terret.Driver.
+func (d *Driver) Name() string { return Name }
+
+// Open implements terret.Driver. The process is up when it returns, unless the
+// session is one-shot: then each turn has its own.
+func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, error) {
+	warm, _ := r.Warm.(*warm)
+	if r.Warm != nil && warm == nil {
+		_ = r.Warm.Close(ctx) // not one of ours
+	}
+	if err := checkSession(r.Session); err != nil {
+		warm.discard(ctx)
+		return nil, err
+	}
+	if r.Session.OneShot {
+		warm.discard(ctx)
+		return newOneShot(d, r), nil
+	}
+	a := newAgent(d, r)
+	if a.adopt(ctx, warm) {
+		return a, nil
+	}
+	if _, err := a.ready(ctx, terret.TurnOptions{}); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+func capabilities() terret.Capabilities {
+	c := terret.Capabilities{Oversight: terret.OversightAll, Abilities: map[terret.Capability]terret.Ability{}}
+	for _, name := range terret.AllCapabilities() {
+		c.Abilities[name] = terret.Ability{OK: true, By: terret.ByAgent}
+	}
+	c.Abilities[terret.CanQueue] = terret.Ability{OK: true, By: terret.ByHarness}
+	return c
+}
+
+// oneShotCapabilities is what is left when nobody can talk to the process.
+func oneShotCapabilities() terret.Capabilities {
+	c := capabilities()
+	c.Oversight = terret.OversightNone
+	for _, name := range []terret.Capability{
+		terret.CanPermissions, terret.CanQuestions, terret.CanPlan, terret.CanSteer, terret.CanEditInput, terret.CanHooks, terret.CanPrewarm,
+		terret.CanCommands, terret.CanCompact, terret.CanFork,
+	} {
+		c.Abilities[name] = terret.Ability{Reason: "the session is one-shot: its process takes a prompt and nothing else"}
+	}
+	for _, name := range []terret.Capability{terret.CanUndo, terret.CanRedo} {
+		c.Abilities[name] = terret.Ability{OK: true, By: terret.ByHarness}
+	}
+	return c
+}

@@ -1,0 +1,196 @@
+package claude
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/ndjson"
+)
+
+// record is a line of the agent's own file of a session.
+type record struct {
+	Type    string `json:"type"`
+	UUID    string `json:"uuid"`
+	Parent  string `json:"parentUuid"`
+	Message struct {
+		ID string `json:"id"`
+	} `json:"message"`
+}
+
+// Fork implements terret.Forker. The copy is made with its first prompt.
+func (a *agent) Fork(_ context.Context, messageID string) (string, error) {
+	n, err := a.past()
+	if err != nil {
+		return "", err
+	}
+	if messageID == "" {
+		n.copy = true
+		return n.String(), nil
+	}
+	records, err := a.records(n.id)
+	if err != nil {
+		return "", err
+	}
+	at := ""
+	for _, r := range records {
+		if r.UUID != "" && (r.UUID == lineID(messageID) || r.Message.ID == messageID) {
+			at = r.UUID // the last line of the message
+		}
+	}
+	if at == "" {
+		return "", unknownMessage(messageID)
+	}
+	return native{id: n.id, copy: true, at: at}.String(), nil
+}
+
+// Rewind implements terret.Rewinder. The session is not changed: the next prompt goes
+// to a copy that ends before the message.
+func (a *agent) Rewind(ctx context.Context, messageID string) error {
+	a.switching.Lock()
+	defer a.switching.Unlock()
+	n, err := a.past()
+	if err != nil {
+		return err
+	}
+	records, err := a.records(n.id)
+	if err != nil {
+		return err
+	}
+	at, ok := before(records, lineID(messageID))
+	if !ok {
+		return unknownMessage(messageID)
+	}
+	a.mu.Lock()
+	undone := append([]string{a.native}, a.undone...)
+	a.mu.Unlock()
+	return a.moveTo(ctx, native{id: n.id, copy: true, at: at}.String(), "rewind", undone)
+}
+
+// Forward implements terret.Rewinder.
+func (a *agent) Forward(ctx context.Context) error {
+	a.switching.Lock()
+	defer a.switching.Unlock()
+	a.mu.Lock()
+	undone := a.undone
+	a.mu.Unlock()
+	if len(undone) == 0 {
+		return terret.Errorf(terret.KindConflict, "the conversation was not taken back, or has gone on since")
+	}
+	return a.moveTo(ctx, undone[0], "forward", undone[1:])
+}
+
+// moveTo goes on with another session from the next prompt on. a.switching must be
+// held.
+func (a *agent) moveTo(ctx context.Context, to, reason string, undone []string) error {
+	a.mu.Lock()
+	p, old := a.p, a.native
+	a.mu.Unlock()
+	if p != nil {
+		a.retire(ctx, p)
+	}
+	a.mu.Lock()
+	a.native, a.undone = to, undone
+	c := a.encodeCursor()
+	a.mu.Unlock()
+	return a.req.Host.Emit(ctx, []terret.Event{{Data: terret.SessionNativeID{Old: terret.NullString(old), New: to, Reason: reason}}}, c)
+}
+
+func unknownMessage(id string) error {
+	return terret.Errorf(terret.KindConflict, "Claude Code does not know the message %s in this session", id)
+}
+
+// past is the session that the agent goes on with.
+func (a *agent) past() (native, error) {
+	a.mu.Lock()
+	current := a.native
+	a.mu.Unlock()
+	if current == "" {
+		return native{}, terret.Errorf(terret.KindConflict, "the conversation has not begun; prompt the session first")
+	}
+	return parseNative(current)
+}
+
+// before is the agent's last message before a prompt, or fromNothing.
+func before(records []record, prompt string) (string, bool) {
+	lines := make(map[string]record, len(records))
+	for _, r := range records {
+		lines[r.UUID] = r
+	}
+	at, ok := lines[prompt]
+	if !ok || prompt == "" {
+		return "", false
+	}
+	for range records { // a circle must not hold us
+		parent, ok := lines[at.Parent]
+		if !ok || at.Parent == "" {
+			return fromNothing, true
+		}
+		if parent.Type == "assistant" {
+			return parent.UUID, true
+		}
+		at = parent
+	}
+	return "", false
+}
+
+// records reads the agent's own file of a session.
+func (a *agent) records(id string) ([]record, error) {
+	path, err := a.file(id)
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, terret.Errorf(terret.KindConflict, "read Claude Code's record of the session: %w", err)
+	}
+	defer f.Close()
+	var out []record
+	lines := ndjson.NewReader(f, 0)
+	for {
+		line, err := lines.Next()
+		if _, tooLong := errors.AsType[*ndjson.LineTooLongError](err); tooLong {
+			continue
+		}
+		if err != nil {
+			return out, nil //nolint:nilerr // what can be read is read
+		}
+		var r record
+		if json.Unmarshal(line, &r) == nil {
+			out = append(out, r)
+		}
+	}
+}
+
+// file finds the agent's own file of a session. Folders in it are named after where
+// the agent worked, in a way that changes; ids are unique.
+func (a *agent) file(id string) (string, error) {
+	config := lookup(a.req.Env, "CLAUDE_CONFIG_DIR")
+	if config == "" {
+		config = filepath.Join(lookup(a.req.Env, "HOME"), ".claude")
+	}
+	found, err := filepath.Glob(filepath.Join(escapeGlob(config), "projects", "*", id+".jsonl"))
+	if err != nil || len(found) == 0 {
+		return "", terret.Errorf(terret.KindConflict, "Claude Code has no record of session %s", id)
+	}
+	return found[0], nil
+}
+
+func escapeGlob(path string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
+}
+
+// lookup is the value of a variable.
+func lookup(env []string, name string) string {
+	value := ""
+	for _, e := range env {
+		if v, ok := strings.CutPrefix(e, name+"="); ok {
+			value = v // the last one counts
+		}
+	}
+	return value
+}

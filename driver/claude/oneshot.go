@@ -1,0 +1,369 @@
+package claude
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/ndjson"
+	"github.com/terret-dev/terret/internal/proc"
+	"github.com/terret-dev/terret/internal/redact"
+)
+
+// argLimit is how long a prompt may be to go by the arguments. The system takes 128
+// KB in one.
+const argLimit = 64 << 10
+
+// oneShot is Claude Code with a process for each turn, which takes a prompt and
+// nothing else. What it may not do, it is not asked: it is denied.
+type oneShot struct {
+	d      *Driver
+	req    terret.OpenRequest
+	redact *redact.Redactor
+	work   sync.WaitGroup
+
+	mu     sync.Mutex
+	native string
+	model  string
+	mode   string
+	p      *proc.Process // of the turn
+	idle   chan struct{} // closed when the process of the last turn is gone
+	closed bool
+}
+
+var (
+	_ terret.Agent       = (*oneShot)(nil)
+	_ terret.Killer      = (*oneShot)(nil)
+	_ terret.ModelSetter = (*oneShot)(nil)
+	_ terret.ModeSetter  = (*oneShot)(nil)
+)
+
+func newOneShot(d *Driver, r terret.OpenRequest) *oneShot {
+	idle := make(chan struct{})
+	close(idle)
+	return &oneShot{
+		d: d, req: r, redact: redact.New(redact.FromEnv(d.environ(r.Env, r.Session.Cwd))), idle: idle,
+		native: string(r.Session.NativeID), model: r.Session.Model, mode: r.Session.PermissionMode,
+	}
+}
+
+// shot is one process and its prompt.
+type shot struct {
+	l      launch
+	prompt terret.Prompt
+	files  []string // to be removed after it
+	began  time.Time
+}
+
+// Prompt implements terret.Agent. The process of the last turn is waited for.
+func (a *oneShot) Prompt(ctx context.Context, _ string, prompt terret.Prompt) error {
+	for field, v := range map[string]string{"model": prompt.Options.Model, "effort": prompt.Options.Effort} {
+		if err := checkWord(field, v); err != nil {
+			return err
+		}
+	}
+	if mode := prompt.Options.PermissionMode; mode != "" && !validMode(mode) {
+		return terret.Invalid("permission_mode", "Claude Code has no permission mode %q; use one of %v", mode, permissionModes)
+	}
+	a.mu.Lock()
+	idle := a.idle
+	a.mu.Unlock()
+	select {
+	case <-idle:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	a.mu.Lock()
+	current := a.native
+	a.mu.Unlock()
+	n, err := nativeOf(current)
+	if err != nil {
+		return err
+	}
+	s := &shot{l: a.d.launchOf(a.req, prompt.Options), prompt: prompt, began: time.Now()}
+	args, o := n.args()
+	p, err := a.start(ctx, s, args)
+	if err != nil {
+		return err
+	}
+	done := make(chan struct{})
+	a.mu.Lock()
+	a.idle = done
+	a.mu.Unlock()
+	a.work.Go(func() {
+		defer close(done)
+		a.run(s, p, n, o)
+	})
+	return nil
+}
+
+// start starts the process of a turn and gives it the prompt.
+func (a *oneShot) start(ctx context.Context, s *shot, session []string) (p *proc.Process, err error) {
+	defer func() {
+		if err != nil {
+			s.cleanUp()
+		}
+	}()
+	argv, input, err := a.argv(s, session)
+	if err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	closed := a.closed
+	a.mu.Unlock()
+	if closed {
+		return nil, terret.Errorf(terret.KindSessionClosed, "the agent is closed")
+	}
+	p, err = proc.Start(ctx, proc.Spec{
+		Argv: argv, Dir: s.l.dir, Env: s.l.env, Owner: a.req.Owner,
+		OnStderr: func(line string) { a.req.Log.Warn("the agent complains", "line", a.redact.String(line)) },
+	})
+	if err != nil {
+		return nil, startError(err, argv[0])
+	}
+	spawn := terret.ProcessSpawn{Argv: a.redact.Args(argv), PID: p.PID()}
+	if err := a.req.Host.Emit(ctx, []terret.Event{{Data: spawn}}, nil); err != nil {
+		_, _ = p.Kill()
+		return nil, err
+	}
+	a.mu.Lock()
+	a.p = p
+	a.mu.Unlock()
+	a.work.Go(func() { // it reads as it likes
+		_, _ = p.Stdin().Write(input)
+		_ = p.Stdin().Close()
+	})
+	return p, nil
+}
+
+// argv is the command line of a turn, and what goes to the process's input.
+func (a *oneShot) argv(s *shot, session []string) (argv []string, input []byte, err error) {
+	a.mu.Lock()
+	model, mode := cmp.Or(s.prompt.Options.Model, a.model), cmp.Or(s.prompt.Options.PermissionMode, a.mode)
+	a.mu.Unlock()
+	argv = []string{a.d.cfg.Path, "-p", "--output-format", "stream-json", "--verbose"}
+	if p := s.prompt.Options.Partial; p == nil || *p {
+		argv = append(argv, "--include-partial-messages")
+	}
+	argv = append(argv, s.l.args...)
+	argv = append(argv, session...)
+	argv = append(argv, modelArgs(model, mode, a.budget())...)
+	if s.l.append != "" {
+		name, err := s.file("terret-prompt-*.txt", []byte(s.l.append))
+		if err != nil {
+			return nil, nil, err
+		}
+		argv = append(argv, "--append-system-prompt-file="+name)
+	}
+	if len(s.l.agents) > 0 {
+		argv = append(argv, "--agents="+string(s.l.agents))
+	}
+	if servers := mcpConfig(s.l.servers); len(servers) > 0 {
+		name, err := s.file("terret-mcp-*.json", encode(map[string]any{"mcpServers": servers}))
+		if err != nil {
+			return nil, nil, err
+		}
+		argv = append(argv, "--mcp-config="+name)
+	}
+	text := terret.TextOf(s.prompt.Blocks)
+	for _, b := range s.prompt.Blocks {
+		if b.Type != terret.BlockText {
+			argv = append(argv, "--input-format", "stream-json")
+			return argv, append(promptLine(lineID(s.prompt.MessageID), s.prompt.Blocks), '\n'), nil
+		}
+	}
+	if len(text) > argLimit {
+		return argv, []byte(text), nil
+	}
+	return append(argv, "--", text), nil, nil
+}
+
+func (a *oneShot) budget() terret.Cost {
+	if limit := a.req.Session.Options.MaxCostUSD; limit > 0 {
+		return max(limit-a.req.Session.CostUSD, 1)
+	}
+	return 0
+}
+
+// file writes a file that lives as long as the process.
+func (s *shot) file(pattern string, content []byte) (string, error) {
+	f, err := os.CreateTemp("", pattern) // readable by us alone
+	if err != nil {
+		return "", terret.Errorf(terret.KindInternal, "write a file for the agent: %w", err)
+	}
+	s.files = append(s.files, f.Name())
+	_, err = f.Write(content)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return "", terret.Errorf(terret.KindInternal, "write a file for the agent: %w", err)
+	}
+	return f.Name(), nil
+}
+
+func (s *shot) cleanUp() {
+	for _, name := range s.files {
+		_ = os.Remove(name)
+	}
+	s.files = nil
+}
+
+// run reads the process of a turn to its end. A session that the agent has lost is
+// begun anew with the same prompt, once, unless it is not to.
+func (a *oneShot) run(s *shot, p *proc.Process, n native, o options) {
+	stale := a.read(s, p, o, o.source == "resume" && a.req.Session.Options.OnStale != terret.OnStaleError)
+	if stale == nil {
+		return
+	}
+	args, o := n.anew(stale.Message)
+	p, err := a.start(context.Background(), s, args)
+	if err != nil {
+		_ = a.req.Host.Emit(context.Background(), []terret.Event{{Data: terret.TurnError{Error: *terret.AsError(err)}}}, nil)
+		return
+	}
+	_ = a.read(s, p, o, false)
+}
+
+// read passes on what a process says, and how it ends. If the session is lost and
+// that is not final, it says so to its caller alone.
+func (a *oneShot) read(s *shot, p *proc.Process, o options, again bool) (stale *terret.Error) {
+	o.keepRaw = a.req.Session.Options.KeepRaw
+	t := newTranslator(o)
+	t.prompted("", terret.TextOf(s.prompt.Blocks))
+	lines := ndjson.NewReader(p.Stdout(), 0)
+	var err error
+	for err == nil {
+		line, readErr := lines.Next()
+		if tooLong, ok := errors.AsType[*ndjson.LineTooLongError](readErr); ok {
+			err = a.emit([]terret.Event{{Data: terret.DiagWarning{Text: tooLong.Error()}}})
+			continue
+		}
+		if readErr != nil {
+			break
+		}
+		events, _ := t.translate(line, time.Now())
+		if again {
+			if stale = lostSession(events); stale != nil {
+				break
+			}
+		}
+		err = a.emit(events)
+	}
+	if err != nil {
+		a.req.Log.Warn("the agent is stopped", "error", err)
+		_, _ = p.Kill()
+	}
+	_, _ = io.Copy(io.Discard, p.Stdout())
+	exit, waitErr := p.Wait()
+	if waitErr != nil {
+		a.req.Log.Error("the agent's processes", "error", waitErr)
+	}
+	a.mu.Lock()
+	a.p = nil
+	a.mu.Unlock()
+	var last []terret.Event
+	if stale == nil {
+		s.cleanUp()
+		last = t.abandon(terret.Error{
+			Kind: terret.KindProcessFailed, Retryable: true,
+			Message: "Claude Code ended without a result (" + exit.String() + ")" + lastWords(a.redact, p) + "; prompt the session to try again",
+		}, time.Now())
+	}
+	_ = a.emit(append(last, terret.Event{Data: exitEvent(exit, s.began)}))
+	return stale
+}
+
+// lostSession is the error of a resume that failed.
+func lostSession(events []terret.Event) *terret.Error {
+	for _, ev := range events {
+		if end, ok := ev.Data.(terret.TurnError); ok && end.Error.Kind == terret.KindResumeFailed {
+			return &end.Error
+		}
+	}
+	return nil
+}
+
+func (a *oneShot) emit(events []terret.Event) error {
+	if len(events) == 0 {
+		return nil
+	}
+	a.mu.Lock()
+	for _, ev := range events {
+		if d, ok := ev.Data.(terret.SessionNativeID); ok {
+			a.native = d.New
+		}
+	}
+	a.mu.Unlock()
+	return a.req.Host.Emit(context.Background(), events, nil)
+}
+
+// Interrupt implements terret.Agent: the process stops the turn and ends.
+func (a *oneShot) Interrupt(context.Context, string) error {
+	a.mu.Lock()
+	p := a.p
+	a.mu.Unlock()
+	if p == nil {
+		return nil
+	}
+	if err := p.Interrupt(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return terret.Errorf(terret.KindProcessFailed, "%w", err)
+	}
+	return nil
+}
+
+// Kill implements terret.Killer.
+func (a *oneShot) Kill(context.Context) error {
+	return a.shut(func(p *proc.Process) error {
+		_, err := p.Kill()
+		return err
+	})
+}
+
+// Close implements terret.Agent.
+func (a *oneShot) Close(ctx context.Context) error {
+	return a.shut(func(p *proc.Process) error {
+		_, err := p.Stop(ctx)
+		return err
+	})
+}
+
+func (a *oneShot) shut(end func(*proc.Process) error) error {
+	a.mu.Lock()
+	a.closed = true
+	p := a.p
+	a.mu.Unlock()
+	var err error
+	if p != nil {
+		err = end(p)
+	}
+	a.work.Wait()
+	return err
+}
+
+// Capabilities implements terret.Agent.
+func (a *oneShot) Capabilities() terret.Capabilities { return oneShotCapabilities() }
+
+// SetModel implements terret.ModelSetter. It counts from the next turn on.
+func (a *oneShot) SetModel(_ context.Context, model string) error {
+	if err := checkWord("model", model); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.model = model
+	return nil
+}
+
+// SetPermissionMode implements terret.ModeSetter. It counts from the next turn on.
+func (a *oneShot) SetPermissionMode(_ context.Context, mode string) error {
+	if !validMode(mode) || mode == bypass && a.req.Session.PermissionMode != bypass {
+		return terret.Invalid("permission_mode", "the session cannot go over to permission mode %q; use one of %v", mode, permissionModes)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.mode = mode
+	return nil
+}

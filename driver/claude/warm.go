@@ -1,0 +1,84 @@
+package claude
+
+import (
+	"context"
+
+	"github.com/terret-dev/terret"
+)
+
+// warm is a process that was greeted and waits for its first prompt. Nobody reads it:
+// an agent that was not prompted says nothing.
+type warm struct {
+	p           *process
+	l           launch
+	model, mode string
+	key         string
+}
+
+// WarmKey implements terret.Prewarmer.
+func (d *Driver) WarmKey(r terret.OpenRequest) string {
+	s := r.Session
+	if s.OneShot || s.NativeID != "" || s.Options.MaxCostUSD > 0 || checkSession(s) != nil {
+		return ""
+	}
+	key := d.launchOf(r, terret.TurnOptions{}).key() + " " + s.Model + " " + s.PermissionMode
+	if s.Options.KeepRaw {
+		key += " raw"
+	}
+	return key
+}
+
+// Prewarm implements terret.Prewarmer.
+func (d *Driver) Prewarm(ctx context.Context, r terret.OpenRequest) (terret.Warm, error) {
+	key := d.WarmKey(r)
+	if key == "" {
+		return nil, terret.Errorf(terret.KindUnsupported, "such a session needs a start of its own")
+	}
+	w := &warm{l: d.launchOf(r, terret.TurnOptions{}), model: r.Session.Model, mode: r.Session.PermissionMode, key: key}
+	args, o := native{}.args()
+	o.keepRaw = r.Session.Options.KeepRaw
+	p, err := d.start(ctx, w.l, append(args, modelArgs(w.model, w.mode, 0)...), o, r.Owner, r.Log)
+	if err != nil {
+		return nil, err
+	}
+	w.p = p
+	return w, nil
+}
+
+// Alive implements terret.Warm.
+func (w *warm) Alive() bool {
+	select {
+	case <-w.p.proc.Done():
+		return false
+	default:
+		return true
+	}
+}
+
+// Memory implements terret.Warm.
+func (w *warm) Memory() int64 { return w.p.proc.Memory() }
+
+// Close implements terret.Warm.
+func (w *warm) Close(ctx context.Context) error {
+	w.p.stop(ctx)
+	return nil
+}
+
+// discard closes it, if it is there.
+func (w *warm) discard(ctx context.Context) {
+	if w != nil {
+		_ = w.Close(ctx)
+	}
+}
+
+// adopt makes a warm process the agent's, if it fits.
+func (a *agent) adopt(ctx context.Context, w *warm) bool {
+	if w == nil {
+		return false
+	}
+	if !w.Alive() || w.key != a.d.WarmKey(a.req) {
+		w.discard(ctx)
+		return false
+	}
+	return a.take(ctx, w.p, w.l, w.model, w.mode) == nil
+}
