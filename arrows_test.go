@@ -29,18 +29,23 @@ var arrows = map[string][]string{
 	"driver/drivertest": {".", "internal/", "sim", "engine", "store/sqlite"},
 	"sim":               {"internal/"},
 	"view":              {"."},
-	"persona":           {".", "internal/"},
+	"persona":           {".", "policy", "internal/"},
 	"project":           {".", "internal/"},
 	"team":              {".", "engine", "persona", "internal/"},
 	"review":            {".", "engine", "persona", "internal/"},
 	"sdk":               {".", "engine", "view", "persona", "driver/all", "store/sqlite", "internal/"},
 	"client":            {".", "internal/sse"},
-	"httpapi":           {".", "engine", "view", "persona", "team", "review", "internal/"},
+	"httpapi":           {".", "engine", "policy", "archive", "view", "persona", "team", "review", "internal/"},
+	"httpapi/gen":       {"httpapi"},
+	"archive":           {"."},
 	"tui":               {".", "engine", "view", "persona", "internal/"},
 	"web":               {},
 	"internal/":         {"internal/"},
 	"internal/bench":    {"./"},
 	"cmd/terret":        {"./"},
+
+	"internal/access":    {".", "internal/"}, // their errors are the root's
+	"internal/workfiles": {".", "internal/"},
 }
 
 type pkg struct {

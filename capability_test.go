@@ -130,6 +130,7 @@ func (ableAgent) Command(context.Context, string, string, string) error     { re
 func (ableAgent) Fork(context.Context, string) (nativeID string, err error) { return "", nil }
 func (ableAgent) Compact(context.Context, string, string) error             { return nil }
 func (ableAgent) Rewind(context.Context, string) error                      { return nil }
+func (ableAgent) Forward(context.Context) error                             { return nil }
 
 // needsMethod are the capabilities that a driver cannot have by declaring them.
 var needsMethod = []terret.Capability{

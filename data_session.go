@@ -137,7 +137,7 @@ type CheckpointCreated struct {
 }
 
 // CheckpointRewound says that the folder went back to, or forward from, a
-// recorded state.
+// recorded state, and whether the agent's conversation went with it.
 type CheckpointRewound struct {
 	CheckpointID string   `json:"checkpoint_id"`
 	MessageID    string   `json:"message_id,omitempty"`
@@ -146,6 +146,10 @@ type CheckpointRewound struct {
 	Deletions    int      `json:"deletions"`
 	Direction    string   `json:"direction"` // undo, redo
 	Turns        []string `json:"turns,omitempty"`
+	// Conversation says that the agent's conversation went back to before the message,
+	// or forward again. Note says what was kept as it was, and why.
+	Conversation bool   `json:"conversation,omitempty"`
+	Note         string `json:"note,omitempty"`
 }
 
 // FileChanged says that a file in the session's folder changed.

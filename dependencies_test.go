@@ -9,6 +9,7 @@ import (
 // dependencies are all modules that the product or its tests import directly, and
 // why. Add one only when it is well kept and what it does is not small.
 var dependencies = map[string]string{
+	"github.com/danielgtaylor/huma/v2":       "routes that describe themselves",
 	"github.com/aymanbagabas/go-udiff":       "diffs of edits",
 	"github.com/bmatcuk/doublestar/v4":       "** in path patterns",
 	"github.com/goccy/go-yaml":               "scenario files and frontmatter",

@@ -115,7 +115,8 @@ type (
 	Prewarmer interface {
 		// WarmKey says what is fixed when the agent is started for such a session:
 		// sessions with the same key can take over the same warm agent. It is empty
-		// for a session that needs a start of its own.
+		// for a session that needs a start of its own. Whether the folder is trusted
+		// is part of it.
 		WarmKey(r OpenRequest) string
 		// Prewarm starts an agent for sessions such as the request's, and returns
 		// when it is ready. The context bounds the start. The request's host is nil.
@@ -124,7 +125,7 @@ type (
 )
 
 // Warm is an agent that was started before it was needed. Whoever has it gives it
-// to Open, which then owns it, or closes it.
+// to Open, which then owns it, or closes it. Its methods may be called concurrently.
 type Warm interface {
 	// Alive reports whether it can still be taken over.
 	Alive() bool
@@ -176,7 +177,8 @@ type (
 	}
 	// Rewinder takes the agent's conversation back, and forward again.
 	Rewinder interface {
-		// Rewind goes back to before the prompt with that message id.
+		// Rewind goes back to before the prompt with that message id. If the agent
+		// does not know it, the error is of kind not_found.
 		Rewind(ctx context.Context, messageID string) error
 		// Forward takes back the last Rewind. After another prompt there is none.
 		Forward(ctx context.Context) error

@@ -101,6 +101,7 @@ type Turn struct {
 	Session   string    `json:"session"`
 	State     TurnState `json:"state"`
 	Origin    Origin    `json:"origin"`
+	MessageID string    `json:"message_id,omitempty"` // of the prompt
 	Prompt    []Block   `json:"prompt"`
 	StartedAt Time      `json:"started_at,omitzero"`
 	EndedAt   *Time     `json:"ended_at,omitempty"`
@@ -108,7 +109,7 @@ type Turn struct {
 	CostUSD   Cost      `json:"cost_usd"`
 	Error     *Error    `json:"error,omitempty"`
 	// Before and After name the states of the folder around the turn, where undo is
-	// on. Changed says that they differ, Undone that the turn's changes are undone.
+	// on. Changed says that they differ, Undone that the turn is undone.
 	Before  string `json:"before,omitempty"`
 	After   string `json:"after,omitempty"`
 	Changed bool   `json:"changed,omitempty"`

@@ -51,10 +51,23 @@ func (h *host) Ask(ctx context.Context, q terret.Ask) (terret.Decision, error) {
 	if err != nil {
 		return terret.Decision{}, err
 	}
+	if q.Gate == terret.GatePreTool || q.Gate == terret.GatePermission {
+		l.recordBefore(r.turn) // the agent may change something once it has its answer
+	}
 	if filed {
 		return r.wait(ctx)
 	}
 	return r.await(ctx)
+}
+
+// recordBefore records the folder before that turn changes it, if it runs.
+func (l *live) recordBefore(turn string) {
+	l.mu.Lock()
+	t := l.turn
+	l.mu.Unlock()
+	if t != nil && t.id == turn {
+		l.e.recordBefore(l, t)
+	}
 }
 
 // fingerprint tells requests apart that an agent gives the same key.

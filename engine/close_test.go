@@ -40,6 +40,16 @@ func everyCall(f *fixture, id, request string) []func() error {
 		},
 		func() error { _, err := f.Undo(ctx, id, "", false); return err },
 		func() error { _, err := f.Fork(ctx, id, ""); return err },
+		func() error { _, err := f.Redo(ctx, id, "", false); return err },
+		func() error { _, err := f.Models(ctx, id); return err },
+		func() error { _, err := f.Commands(ctx, id); return err },
+		func() error { _, err := f.Context(ctx, id); return err },
+		func() error {
+			_, err := f.RunCommand(ctx, engine.CommandRequest{Session: id, Name: "x", When: engine.WhenQueue})
+			return err
+		},
+		func() error { _, err := f.Compact(ctx, engine.CompactRequest{Session: id}); return err },
+		func() error { return f.Prewarm(ctx, terret.Session{Agent: "mock", Cwd: f.dir}) },
 		func() error { return f.Drain(ctx) },
 		func() error {
 			for _, err := range f.Events(ctx, engine.EventQuery{Session: id, Follow: true}) {
@@ -64,8 +74,9 @@ func everyCall(f *fixture, id, request string) []func() error {
 func TestCloseDuringEverything(t *testing.T) {
 	t.Parallel()
 	script := mock.Script{Turns: [][]mock.Step{{{Text: "a"}, ask("make"), {Text: "b"}, {Background: []mock.Step{{Text: "c"}, ask("ls")}}}, {{Text: "d"}, {Hang: true}}}}
+	script.Rewinds, script.Compacts, script.Commands, script.Prewarm = true, true, []terret.Command{{Name: "x"}}, &mock.Prewarm{}
 	for range 4 {
-		f := newFixture(t, script)
+		f := newFixture(t, script, func(c *engine.Config) { c.Pool.Size = 1 })
 		ids := []string{f.session(), f.session(), f.session()}
 		for _, id := range ids {
 			f.prompt(id, "go")

@@ -17,13 +17,12 @@ const (
 
 // appending is something that waits to be committed.
 type appending struct {
-	events    []terret.Event
-	cursor    []byte
-	taken     []string
-	delivered []string
-	hits      map[string]int64
-	done      chan struct{} // closed when it is committed, or never will be
-	err       error         // valid after done
+	events []terret.Event
+	cursor []byte
+	taken  []string
+	hits   map[string]int64
+	done   chan struct{} // closed when it is committed, or never will be
+	err    error         // valid after done
 }
 
 // wait blocks until a is committed. It does not take a context: a commit cannot be
@@ -139,6 +138,18 @@ func (l *live) enqueue(a *appending) *appending {
 	return a
 }
 
+// flush waits until what was said so far is in the log.
+func (l *live) flush() error {
+	l.mu.Lock()
+	if err := l.unusable(); err != nil {
+		l.mu.Unlock()
+		return err
+	}
+	a := l.enqueue(&appending{})
+	l.mu.Unlock()
+	return a.wait()
+}
+
 // batch takes what is to be committed next.
 func (l *live) batch() (terret.Batch, []*appending) {
 	l.mu.Lock()
@@ -155,7 +166,6 @@ func (l *live) batch() (terret.Batch, []*appending) {
 			b.Cursor = a.cursor
 		}
 		b.Taken = append(b.Taken, a.taken...)
-		b.Delivered = append(b.Delivered, a.delivered...)
 		for id, hits := range a.hits {
 			if b.Hits == nil {
 				b.Hits = map[string]int64{}
@@ -163,6 +173,7 @@ func (l *live) batch() (terret.Batch, []*appending) {
 			b.Hits[id] += hits
 		}
 	}
+	b.Delivered, l.delivered = l.delivered, nil
 	part := l.pending[:n:n]
 	l.pending = l.pending[n:]
 	l.backlog -= len(b.Events)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"strings"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/policy"
@@ -18,21 +19,21 @@ func (e *Engine) Decide(ctx context.Context, d terret.Decision) error {
 	if d, err = e.checkDecision(ctx, r, d); err != nil {
 		return err
 	}
-	rule, err := e.ruleFor(r, d)
+	rules, err := rulesFor(r, d)
 	if err != nil {
 		return err
 	}
-	if rule != nil {
-		d.Rule = rule.Pattern
+	if len(rules) > 0 {
+		d.Rule = strings.Join(patternsOf(rules), ", ")
 	}
-	// Our own watcher must not let the agent go on before the rule is stored.
+	// Our own watcher must not let the agent go on before the rules are stored.
 	e.setDeciding(d.RequestID, 1)
 	defer e.setDeciding(d.RequestID, -1)
 	if err := e.store.Answer(ctx, d); err != nil {
 		return err
 	}
-	if rule != nil {
-		if err := e.store.PutRule(context.WithoutCancel(ctx), *rule); err != nil {
+	for _, rule := range rules {
+		if err := e.store.PutRule(context.WithoutCancel(ctx), rule); err != nil {
 			e.log.Error("the rule of a decision could not be stored", "rule", rule.Pattern, "error", err)
 		}
 	}
@@ -125,8 +126,9 @@ func (e *Engine) turnOptions(r terret.Request) terret.TurnOptions {
 	return l.turn.prompt.Options
 }
 
-// ruleFor is the rule that a decision for more than once makes, if any.
-func (e *Engine) ruleFor(r terret.Request, d terret.Decision) (*terret.Rule, error) {
+// rulesFor are the rules that a decision for more than once makes: the one that it
+// names, or those that were suggested, which only together allow the same again.
+func rulesFor(r terret.Request, d terret.Decision) ([]terret.Rule, error) {
 	if d.Scope == terret.ScopeOnce || r.Gate != terret.GatePermission {
 		return nil, nil
 	}
@@ -134,23 +136,40 @@ func (e *Engine) ruleFor(r terret.Request, d terret.Decision) (*terret.Rule, err
 	if err := unmarshal(r.Data, &p); err != nil {
 		return nil, terret.Errorf(terret.KindInternal, "request %s cannot be read: %w", r.RequestID, err)
 	}
-	rule := terret.Rule{ID: terret.NewID(terret.PrefixRule), Effect: terret.EffectAllow, Scope: d.Scope, MadeBy: d.By, MadeAt: terret.Now()}
-	if d.Behavior == terret.BehaviorDeny {
-		rule.Effect = terret.EffectDeny
+	patterns := p.Suggestions
+	if d.Rule != "" {
+		patterns = []string{d.Rule}
 	}
-	if d.Scope == terret.ScopeSession {
-		rule.Session = r.Session
-	}
+	deny := d.Behavior == terret.BehaviorDeny
 	switch {
-	case d.Rule != "":
-		if _, err := policy.Parse(d.Rule); err != nil {
+	case len(patterns) == 0:
+		return nil, terret.Invalid("scope", "there is no safe rule for this; allow it once, or write a rule yourself")
+	case deny && len(patterns) > 1: // each of them would deny more than this
+		return nil, terret.Invalid("rule", "say which of these is to be denied: %s", strings.Join(patterns, ", "))
+	}
+	var out []terret.Rule
+	for _, pattern := range patterns {
+		if _, err := policy.Parse(pattern); err != nil {
 			return nil, terret.Invalid("rule", "%w", err)
 		}
-		rule.Pattern = d.Rule
-	case len(p.Suggestions) > 0:
-		rule.Pattern = p.Suggestions[0]
-	default:
-		return nil, terret.Invalid("scope", "there is no safe rule for this; allow it once, or write a rule yourself")
+		rule := terret.Rule{
+			ID: terret.NewID(terret.PrefixRule), Effect: terret.EffectAllow, Pattern: pattern, Scope: d.Scope, MadeBy: d.By, MadeAt: terret.Now(),
+		}
+		if deny {
+			rule.Effect = terret.EffectDeny
+		}
+		if d.Scope == terret.ScopeSession {
+			rule.Session = r.Session
+		}
+		out = append(out, rule)
 	}
-	return &rule, nil
+	return out, nil
+}
+
+func patternsOf(rules []terret.Rule) []string {
+	out := make([]string, len(rules))
+	for i, r := range rules {
+		out[i] = r.Pattern
+	}
+	return out
 }

@@ -117,6 +117,48 @@ func TestScopeNeedsARule(t *testing.T) {
 	}
 }
 
+// Rules that were suggested allow the same again only together.
+func TestSeveralSuggestions(t *testing.T) {
+	t.Parallel()
+	both := mock.Step{Tool: &mock.Tool{Name: "Bash", Input: terret.JSON(`{"command":"go vet ./... && npm test"}`), Ask: true}}
+	f := newFixture(t, mock.Script{Turns: [][]mock.Step{{both, both}}})
+	id := f.session()
+	turn := f.prompt(id, "go").ID
+	r := f.request(id, 1)
+	d := terret.Decision{RequestID: r.RequestID, Behavior: terret.BehaviorDeny, Scope: terret.ScopeSession}
+	err := f.Decide(t.Context(), d)
+	wantKind(t, err, terret.KindInvalidRequest) // which of them?
+	if err == nil || !strings.Contains(err.Error(), "Bash(go vet") || !strings.Contains(err.Error(), "Bash(npm test") {
+		t.Errorf("error %v", err)
+	}
+	d.Behavior = terret.BehaviorAllow
+	f.decide(d)
+	ds := all[terret.PermissionDecision](f.ended(id, turn))
+	if len(ds) != 2 || ds[1].Source != terret.ByRule {
+		t.Errorf("decisions %+v", ds)
+	}
+	rules, err := f.store.ListRules(t.Context(), id)
+	if err != nil || len(rules) != 2 || ds[0].Rule != rules[0].Pattern+", "+rules[1].Pattern {
+		t.Errorf("rules %+v, %v of %q", rules, err, ds[0].Rule)
+	}
+}
+
+// A suggestion of an agent that is no rule makes none.
+func TestBadSuggestion(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, mock.Script{Turns: [][]mock.Step{{
+		{Tool: &mock.Tool{Name: "Bash", Input: terret.JSON(`{"command":"eval $x"}`), Ask: true, Suggest: []string{"Bash(x)", "Bash(("}}},
+	}}})
+	id := f.session()
+	f.prompt(id, "go")
+	r := f.request(id, 1)
+	d := terret.Decision{RequestID: r.RequestID, Behavior: terret.BehaviorAllow, Scope: terret.ScopeAlways}
+	wantKind(t, f.Decide(t.Context(), d), terret.KindInvalidRequest)
+	if rules, err := f.store.ListRules(t.Context(), id); err != nil || len(rules) > 0 {
+		t.Errorf("rules %+v, %v", rules, err)
+	}
+}
+
 func TestInputIsBound(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, mock.Script{Turns: [][]mock.Step{{ask("make all")}}})

@@ -105,6 +105,18 @@ func (e *Engine) nobody(q terret.Ask) *terret.Decision {
 	return &d
 }
 
+// availableTools are those that exist for the agent: what overrides beats the
+// session's own, which beats the turn's.
+func availableTools(s terret.SessionOptions, o terret.TurnOptions) []string {
+	switch {
+	case o.ToolsOverride != nil:
+		return o.ToolsOverride
+	case s.Tools != nil:
+		return s.Tools
+	}
+	return o.Tools
+}
+
 func (e *Engine) judge(ctx context.Context, s terret.Session, o terret.TurnOptions, q terret.Ask) (*terret.Decision, map[string]int64) {
 	rules, err := e.rules(ctx, s, o)
 	if err != nil {
@@ -114,6 +126,9 @@ func (e *Engine) judge(ctx context.Context, s terret.Session, o terret.TurnOptio
 	subject, ok := e.subject(s, q.Event.Data)
 	if !ok {
 		return e.nobody(q), nil
+	}
+	if v, missing := policy.Missing(subject, availableTools(s.Options, o)); missing {
+		return &terret.Decision{Behavior: v.Behavior, Source: terret.ByPolicy, Reason: v.Reason}, nil
 	}
 	named := s.Policy
 	if q.Gate == terret.GatePreTool {
@@ -140,14 +155,18 @@ func (e *Engine) judge(ctx context.Context, s terret.Session, o terret.TurnOptio
 	return e.nobody(q), nil
 }
 
-// suggest adds rules that would allow a tool use to a request that names none.
+// suggest puts the rules that would allow a tool use into a request for it. The
+// agent's own are kept only where we have none: what they cover is for the agent to
+// say, and it may be less than they seem to.
 func (e *Engine) suggest(s terret.Session, data terret.Data) terret.Data {
 	p, ok := data.(terret.PermissionRequest)
-	if !ok || len(p.Suggestions) > 0 {
+	if !ok {
 		return data
 	}
 	subject, _ := e.subject(s, p)
-	p.Suggestions = policy.Suggest(subject)
+	if own := policy.Suggest(subject); len(own) > 0 {
+		p.Suggestions = own
+	}
 	return p
 }
 

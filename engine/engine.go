@@ -10,8 +10,8 @@
 // # Goroutines
 //
 // One goroutine commits for all sessions of the process: everything that waits
-// goes into one transaction. One watches for what other processes wrote. Each
-// running turn has one while it is prepared and one while it settles. Drivers
+// goes into one transaction. One watches for what other processes wrote, and one
+// starts agents before they are needed, if there is a pool. Each running turn has one while it is prepared and one while it settles. Drivers
 // call in on their own. [Engine.Close] waits for all of them.
 //
 // A session that this process owns is a value guarded by one mutex, which is
@@ -33,6 +33,7 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/checkpoint"
+	"github.com/terret-dev/terret/internal/redact"
 )
 
 // Defaults of Config.
@@ -53,6 +54,12 @@ type Config struct {
 	Home string
 	// Env is the environment from which drivers pick what an agent may see.
 	Env []string
+	// Trust reports whether a person trusts a folder; nil means that none is. What an
+	// untrusted folder holds (settings, hooks, servers) must not act.
+	Trust func(cwd string) bool
+	// Secrets, if set, finds those that agents are given; they are kept out of the
+	// log.
+	Secrets *redact.Redactor
 	// Unattended says that nobody can be asked: what would be asked is refused at
 	// once.
 	Unattended bool
@@ -65,6 +72,8 @@ type Config struct {
 	Timeouts map[terret.Gate]time.Duration
 	// Undo bounds what undo may cost.
 	Undo UndoLimits
+	// Pool says how many agents are started before they are needed.
+	Pool Pool
 	// Recorder, if set, is told of what was committed.
 	Recorder Recorder
 }
@@ -97,11 +106,10 @@ type Engine struct {
 	end  context.CancelCauseFunc
 	work sync.WaitGroup // everything that Close waits for
 
-	claims sync.Mutex // held while a session is claimed
-
 	mu       sync.Mutex
-	live     map[string]*live // sessions that this process owns
-	deciding map[string]int   // requests that Decide is busy with
+	live     map[string]*live         // sessions that this process owns
+	claiming map[string]chan struct{} // sessions that are being claimed; closed after
+	deciding map[string]int           // requests that Decide is busy with
 	closed   bool
 
 	shutdown sync.Once // of the drivers
@@ -112,6 +120,7 @@ type Engine struct {
 	watch   watcher
 	records recorder
 	undo    undoer
+	pool    pool
 }
 
 var errClosed = errors.New("the engine is closed")
@@ -130,7 +139,7 @@ func (e *Engine) isClosed() bool {
 func New(ctx context.Context, cfg Config) (*Engine, error) {
 	e := &Engine{
 		cfg: cfg, store: cfg.Store, log: cfg.Log,
-		drivers: map[string]terret.Driver{}, live: map[string]*live{}, deciding: map[string]int{},
+		drivers: map[string]terret.Driver{}, live: map[string]*live{}, claiming: map[string]chan struct{}{}, deciding: map[string]int{},
 	}
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
@@ -150,6 +159,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	e.hub.init(e)
 	e.watch.nudge = make(chan struct{}, 1)
 	e.records.init(cfg.Recorder)
+	e.pool.init(e)
 
 	e.work.Go(func() {
 		e.commitLoop()
@@ -157,6 +167,9 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	})
 	e.work.Go(e.watchLoop)
 	e.work.Go(e.records.loop)
+	if !e.pool.off() {
+		e.work.Go(e.pool.loop)
+	}
 	if err := e.recover(ctx); err != nil {
 		return nil, errors.Join(err, e.Close(context.WithoutCancel(ctx)))
 	}
@@ -185,6 +198,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	for _, l := range all {
 		group.Go(func() { e.shut(ctx, l, "closed") })
 	}
+	group.Go(func() { e.pool.close(ctx) })
 	group.Wait()
 	e.shutdown.Do(func() { e.downErr = e.shutDrivers(ctx) })
 	e.mu.Lock() // nobody starts background work after this
@@ -253,6 +267,8 @@ func (e *Engine) driver(name string) (terret.Driver, error) {
 	}
 	return d, nil
 }
+
+func (e *Engine) trusts(cwd string) bool { return e.cfg.Trust != nil && e.cfg.Trust(cwd) }
 
 // goBackground runs fn and lets Close wait for it. It refuses once the engine's
 // life is over.

@@ -160,7 +160,7 @@ func (e *Engine) promptForeign(ctx context.Context, r PromptRequest) (terret.Tur
 // enqueuePrompt puts a prompt into the session's queue. If its owner gives the
 // session back in this moment, it becomes ours.
 func (e *Engine) enqueuePrompt(ctx context.Context, r PromptRequest) (terret.Turn, error) {
-	body, err := json.Marshal(r.Prompt)
+	body, err := json.Marshal(queued{Prompt: r.Prompt, Command: r.command})
 	if err != nil {
 		return terret.Turn{}, terret.Invalid("prompt", "%w", err)
 	}
@@ -172,7 +172,7 @@ func (e *Engine) enqueuePrompt(ctx context.Context, r PromptRequest) (terret.Tur
 	} else if !errors.Is(err, terret.ErrConflict) {
 		return terret.Turn{}, err
 	}
-	return terret.Turn{ID: r.Turn, Session: r.Session, State: terret.TurnQueued, Origin: terret.OriginQueue, Prompt: r.Prompt.Blocks}, nil
+	return terret.Turn{ID: r.Turn, Session: r.Session, State: terret.TurnQueued, Origin: terret.OriginQueue, MessageID: r.Prompt.MessageID, Prompt: r.Prompt.Blocks}, nil
 }
 
 func (e *Engine) stopForeign(ctx context.Context, session string, how terret.InboxKind, by string) error {
@@ -210,13 +210,14 @@ func (e *Engine) Queue(ctx context.Context, session string) ([]terret.Turn, erro
 		if err := unmarshal(item.Body, &p); err != nil {
 			e.log.Warn("a queued prompt cannot be read", "turn", item.ID, "error", err) // it can be dropped
 		}
-		out = append(out, terret.Turn{ID: item.ID, Session: session, State: terret.TurnQueued, Origin: terret.OriginQueue, Prompt: p.Blocks})
+		out = append(out, terret.Turn{ID: item.ID, Session: session, State: terret.TurnQueued, Origin: terret.OriginQueue, MessageID: p.MessageID, Prompt: p.Blocks})
 	}
 	return out, nil
 }
 
 // EditQueued changes a prompt that waits, or its place: before the turn with that
-// id, or last if "end". A nil prompt and an empty place leave things as they are.
+// id, or last if "end". A nil prompt and an empty place leave things as they are. A
+// command that waits becomes the prompt.
 func (e *Engine) EditQueued(ctx context.Context, turn string, p *terret.Prompt, before string) error {
 	var body terret.JSON
 	if p != nil {

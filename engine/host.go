@@ -16,10 +16,11 @@ type host struct {
 	// Guarded by l.mu.
 	leaving bool                // the agent is being closed, or has ended
 	asked   map[string]*request // by the agent's own key
+	tasks   map[string]bool     // that go on in the background
 }
 
 func (l *live) newHost() *host {
-	h := &host{l: l, asked: map[string]*request{}}
+	h := &host{l: l, asked: map[string]*request{}, tasks: map[string]bool{}}
 	h.life, h.end = context.WithCancelCause(context.Background())
 	return h
 }
@@ -114,8 +115,18 @@ func (h *host) take(out []terret.Event, ev terret.Event) []terret.Event {
 		out = l.openBackground(out, h)
 	}
 	out = l.stamp(out, ev)
-	if d, ok := ev.Data.(terret.SessionEnd); ok && d.Reason == "agent_exit" {
-		l.dropAgent(h)
+	switch d := ev.Data.(type) {
+	case terret.SessionEnd:
+		if d.Reason == "agent_exit" {
+			l.dropAgent(h)
+		}
+	case terret.TaskStart:
+		h.tasks[d.ID] = true
+	case terret.TaskEnd:
+		delete(h.tasks, d.ID)
+		if l.host == h && l.turn == nil && len(h.tasks) == 0 {
+			l.startIdleTimer()
+		}
 	}
 	return out
 }
@@ -147,6 +158,6 @@ func (h *host) Delivered(_ context.Context, requestID string) error {
 	if err := h.usable(); err != nil {
 		return err
 	}
-	l.enqueue(&appending{delivered: []string{requestID}})
+	l.delivered = append(l.delivered, requestID) // worth no commit of its own: the agent goes on now
 	return nil
 }

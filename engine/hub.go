@@ -258,6 +258,28 @@ func (e *Engine) nextEntries(ctx context.Context, q EventQuery, sub *subscriber,
 	return entries, len(entries) > 0, orCause(ctx, err)
 }
 
+// entries yields the events of some kinds that are in the session's log now.
+func (e *Engine) entries(ctx context.Context, session string, kinds ...terret.Kind) iter.Seq2[terret.Entry, error] {
+	return func(yield func(terret.Entry, error) bool) {
+		for after := int64(0); ; {
+			page, err := e.store.Read(ctx, terret.ReadQuery{Session: session, After: after, Kinds: kinds})
+			if err != nil {
+				yield(terret.Entry{}, err)
+				return
+			}
+			for _, entry := range page {
+				if !yield(entry, nil) {
+					return
+				}
+				after = entry.Seq
+			}
+			if len(page) == 0 {
+				return
+			}
+		}
+	}
+}
+
 // orCause is why the context ended, where that is what the error is about.
 func orCause(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {

@@ -18,7 +18,7 @@ const (
 // no longer ours. The context bounds how long it stays polite.
 func (e *Engine) shut(ctx context.Context, l *live, reason string) {
 	l.mu.Lock()
-	busy := l.turn != nil || l.rewinding != nil || l.leaving
+	busy := l.turn != nil || l.rewinding != nil || l.leaving || l.host != nil && len(l.host.tasks) > 0
 	if l.gone || reason == idleReaped && busy {
 		l.mu.Unlock()
 		return

@@ -37,14 +37,16 @@ type live struct {
 	rewinding chan struct{} // not nil while the folder goes back or forward; closed after
 	idle      *time.Timer
 	leftover  map[string]bool // prompts that an earlier owner left in the queue, until somebody prompts
+	secrets   secrets
 	leaving   bool            // about to be given back: no turn begins any more
 	gone      bool            // no longer ours: do not use
 
 	// For the committer.
-	pending []*appending
-	backlog int // events in pending
-	dirty   bool
-	broken  error
+	pending   []*appending
+	delivered []string // requests of whose decision the agent was told; goes with the next batch
+	backlog   int      // events in pending
+	dirty     bool
+	broken    error
 }
 
 // held is what an agent said while its last turn settled.
@@ -60,6 +62,7 @@ type turn struct {
 	origin   terret.Origin
 	started  time.Time
 	prompt   terret.Prompt
+	command  *command        // that it runs instead of handing over the prompt
 	ctx      context.Context // of what prepares it
 	cancel   context.CancelCauseFunc
 	done     chan struct{} // closed when its end is committed
@@ -67,7 +70,8 @@ type turn struct {
 	host     *host         // of the agent that has it; nil before it is prompted
 	cursor   []byte        // that goes into the log with its end
 	stop     *terret.Error // why it is to end, once somebody said so
-	before   string        // state of the folder
+	record   sync.Once     // of the folder's state before it
+	before   string        // that state
 	text     string        // of the last message
 	partial  partial
 	steps    int
@@ -103,7 +107,7 @@ func (l *live) envelope(ev terret.Event) terret.Event {
 			ev.Raw = nil
 		}
 	}
-	return ev
+	return l.secrets.hide(ev)
 }
 
 // note takes from an event what the engine needs to know, and returns its data,

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"github.com/terret-dev/terret"
 )
@@ -20,8 +21,7 @@ func (e *Engine) own(ctx context.Context, id string) (*live, error) {
 	if l := e.mine(id); l != nil {
 		return l, nil
 	}
-	e.claims.Lock() // one at a time: each claim of ours would fence the one before
-	defer e.claims.Unlock()
+	defer e.lockClaim(id)()
 	if l := e.mine(id); l != nil {
 		return l, nil
 	}
@@ -36,6 +36,30 @@ func (e *Engine) own(ctx context.Context, id string) (*live, error) {
 		l, err = e.claim(ctx, id)
 	}
 	return l, err
+}
+
+// lockClaim waits until nobody claims the session, and keeps others from it until the
+// returned function is called: each claim of ours would fence the one before.
+func (e *Engine) lockClaim(id string) (unlock func()) {
+	mine := make(chan struct{})
+	for {
+		e.mu.Lock()
+		other := e.claiming[id]
+		if other == nil {
+			e.claiming[id] = mine
+		}
+		e.mu.Unlock()
+		if other == nil {
+			break
+		}
+		<-other
+	}
+	return func() {
+		e.mu.Lock()
+		delete(e.claiming, id)
+		e.mu.Unlock()
+		close(mine)
+	}
 }
 
 // on runs fn with a session that it makes ours first, and again if the session is
@@ -81,7 +105,7 @@ func (l *live) unusable() error {
 	return nil
 }
 
-// claim is own, with e.claims held.
+// claim is own, while nobody else here claims the session.
 func (e *Engine) claim(ctx context.Context, id string) (*live, error) {
 	c, err := e.store.Claim(ctx, id)
 	if err != nil {
@@ -90,7 +114,7 @@ func (e *Engine) claim(ctx context.Context, id string) (*live, error) {
 	l := &live{
 		e: e, id: id, log: e.log.With("session", id, "agent", c.Session.Agent),
 		session: c.Session, cursor: c.Cursor, last: c.Session.LastSeq,
-		open: map[string]*request{}, left: make(chan struct{}),
+		open: map[string]*request{}, left: make(chan struct{}), secrets: secrets{known: e.cfg.Secrets},
 	}
 	if l.leftover, err = e.queued(ctx, id); err != nil {
 		return nil, err
@@ -171,19 +195,16 @@ func (e *Engine) spent(ctx context.Context, l *live, turn string) (terret.UsageU
 	total := l.session
 	l.mu.Unlock()
 	var out terret.UsageUpdate
-	for after := int64(0); ; {
-		page, err := e.store.Read(ctx, terret.ReadQuery{Session: l.id, After: after, Kinds: []terret.Kind{"usage.update"}})
-		if err != nil || len(page) == 0 {
+	for entry, err := range e.entries(ctx, l.id, "usage.update") {
+		if err != nil {
 			return out, err
 		}
-		for _, entry := range page {
-			after = entry.Seq
-			ev, err := entry.Decode()
-			if d, ok := ev.Data.(terret.UsageUpdate); ok && err == nil && ev.Turn == turn {
-				out.Usage, out.CostUSD = d.Sub(total.Usage), d.CostUSD-total.CostUSD
-			}
+		ev, err := entry.Decode()
+		if d, ok := ev.Data.(terret.UsageUpdate); ok && err == nil && ev.Turn == turn {
+			out.Usage, out.CostUSD = d.Sub(total.Usage), d.CostUSD-total.CostUSD
 		}
 	}
+	return out, nil
 }
 
 // undecided returns the requests of a session whose decision is not in the log,
@@ -213,27 +234,42 @@ func (e *Engine) undecided(ctx context.Context, session string) ([]terret.Reques
 	return mine, nil
 }
 
+// recoverAtOnce bounds how many sessions are taken over at the same time.
+const recoverAtOnce = 8
+
 // recover takes over what dead processes left behind.
 func (e *Engine) recover(ctx context.Context) error {
 	orphans, err := e.store.Orphans(ctx)
 	if err != nil {
 		return err
 	}
+	var group sync.WaitGroup
+	room := make(chan struct{}, recoverAtOnce)
 	for _, s := range orphans {
-		l, err := e.own(ctx, s.ID)
-		if errors.Is(err, terret.ErrConflict) || errors.Is(err, terret.ErrSessionNotFound) {
-			continue // another process was faster
-		}
+		room <- struct{}{}
 		if ctx.Err() != nil {
-			return context.Cause(ctx)
+			break
 		}
-		if err != nil { // one bad session must not keep us from working on the others
-			e.log.Error("a session of a dead process could not be put in order", "session", s.ID, "error", err)
-			continue
+		group.Go(func() {
+			defer func() { <-room }()
+			e.recoverOne(ctx, s.ID)
+		})
+	}
+	group.Wait()
+	return context.Cause(ctx)
+}
+
+func (e *Engine) recoverOne(ctx context.Context, id string) {
+	l, err := e.own(ctx, id)
+	switch {
+	case errors.Is(err, terret.ErrConflict) || errors.Is(err, terret.ErrSessionNotFound): // another process was faster
+	case err != nil: // one bad session must not keep us from working on the others
+		if ctx.Err() == nil {
+			e.log.Error("a session of a dead process could not be put in order", "session", id, "error", err)
 		}
+	default:
 		e.shut(ctx, l, "")
 	}
-	return nil
 }
 
 // queued lists the ids of the prompts in a session's queue.

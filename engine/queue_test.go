@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -149,6 +150,42 @@ func TestSteerUnsupported(t *testing.T) {
 	if n := len(all[terret.UserPrompt](f.log(id))); n != 0 {
 		t.Error("the log says that the agent was told")
 	}
+}
+
+// unsteerable is an agent that says it can be steered, and refuses.
+type unsteerable struct{ *puppet }
+
+func (u unsteerable) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, error) {
+	a, err := u.puppet.Open(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return stubborn{a}, nil
+}
+
+type stubborn struct{ terret.Agent }
+
+func (stubborn) Steer(context.Context, string, terret.Prompt) error {
+	return terret.Errorf(terret.KindConflict, "no more")
+}
+
+// What the agent did not take is not left in the log as if it had.
+func TestSteerRefused(t *testing.T) {
+	t.Parallel()
+	p := newPuppet()
+	p.caps = terret.Capabilities{Abilities: map[terret.Capability]terret.Ability{terret.CanSteer: {OK: true, By: terret.ByAgent}}}
+	f := openFixture(t, ":memory:", unsteerable{p})
+	id, a, turn := chatty(t, f, p)
+	_, err := f.Prompt(t.Context(), engine.PromptRequest{Session: id, Prompt: text("x"), When: engine.WhenSteer})
+	wantKind(t, err, terret.KindConflict)
+	a.complete(t, turn)
+	events := f.ended(id, turn)
+	said, note := last[terret.UserPrompt](t, events), last[terret.Notification](t, events)
+	if note.Type != "steer_refused" || note.Level != "warning" || !strings.Contains(note.Text, said.MessageID) || !strings.Contains(note.Text, "no more") {
+		t.Errorf("note %+v of %+v", note, said)
+	}
+	f.close()
+	checkLog(t, f.store, id)
 }
 
 // A prompt that names its turn starts it once, whatever the turn's state.

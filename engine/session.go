@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/terret-dev/terret"
@@ -16,9 +15,20 @@ import (
 // Create makes a session. Agent and Cwd must be set; the agent is not started
 // before the first prompt.
 func (e *Engine) Create(ctx context.Context, s terret.Session) (terret.Session, error) {
+	s, err := e.complete(s)
+	if err != nil {
+		return terret.Session{}, err
+	}
 	if s.ID == "" {
 		s.ID = terret.NewSessionID()
 	}
+	s.State = terret.SessionPending
+	return e.create(ctx, s)
+}
+
+// complete fills in what was left out of a session that is to be created, and says
+// what is wrong with it.
+func (e *Engine) complete(s terret.Session) (terret.Session, error) {
 	if _, err := e.driver(s.Agent); err != nil {
 		return terret.Session{}, err
 	}
@@ -30,14 +40,10 @@ func (e *Engine) Create(ctx context.Context, s terret.Session) (terret.Session, 
 	if s.Policy == "" {
 		s.Policy = terret.PolicyAsk
 	}
-	if !slices.Contains(terret.Policies(), s.Policy) {
-		return terret.Session{}, terret.Invalid("policy", "there is no policy %q; use one of %v", s.Policy, terret.Policies())
-	}
 	if s.Mode == "" {
 		s.Mode = terret.ModeDirect
 	}
-	s.State = terret.SessionPending
-	return e.create(ctx, s)
+	return s, checkSession(s)
 }
 
 func (e *Engine) create(ctx context.Context, s terret.Session) (terret.Session, error) {
@@ -86,8 +92,8 @@ func (e *Engine) CloseSession(ctx context.Context, id, by string) error {
 // Update changes the session's title, model, policy or permission mode, and tells
 // the agent where it must know.
 func (e *Engine) Update(ctx context.Context, id string, u terret.SessionUpdated, by string) error {
-	if u.Policy != nil && !slices.Contains(terret.Policies(), *u.Policy) {
-		return terret.Invalid("policy", "there is no policy %q; use one of %v", *u.Policy, terret.Policies())
+	if err := checkUpdate(u); err != nil {
+		return err
 	}
 	err := e.on(ctx, id, func(l *live) error {
 		l.mu.Lock()
@@ -175,15 +181,12 @@ func (e *Engine) Fork(ctx context.Context, id, messageID string) (terret.Session
 	var s terret.Session
 	var native string
 	err := e.on(ctx, id, func(l *live) error {
-		agent, _, err := e.openAgent(ctx, l)
+		agent, err := e.wake(ctx, l)
 		if err != nil {
 			return err
 		}
 		l.mu.Lock()
 		s = l.session
-		if l.turn == nil {
-			l.startIdleTimer()
-		}
 		l.mu.Unlock()
 		if err := terret.CapabilitiesOf(agent).Need(terret.CanFork); err != nil {
 			return err
@@ -196,7 +199,7 @@ func (e *Engine) Fork(ctx context.Context, id, messageID string) (terret.Session
 		return err
 	})
 	if err != nil {
-		return terret.Session{}, err
+		return terret.Session{}, elsewhere(err)
 	}
 	return e.create(ctx, terret.Session{
 		ID: terret.NewSessionID(), Agent: s.Agent, NativeID: terret.NullString(native), Title: strings.TrimSpace(s.Title + " (fork)"),

@@ -4,10 +4,12 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/driver/mock"
 	"github.com/terret-dev/terret/engine"
+	"github.com/terret-dev/terret/store/sqlite"
 )
 
 func TestCloseSession(t *testing.T) {
@@ -223,5 +225,78 @@ func TestDelete(t *testing.T) {
 	}
 	if n := len(g.reached); n != 0 {
 		t.Errorf("the queue went on in a deleted session: %d", n)
+	}
+}
+
+// crowded is a store in which many sessions have lost their owner. It lets nobody
+// claim one before enough have come.
+type crowded struct {
+	*sqlite.Store
+	lost   []terret.Session
+	enough int
+	full   chan struct{}
+
+	mu        sync.Mutex
+	now, most int
+}
+
+func (c *crowded) Orphans(context.Context) ([]terret.Session, error) { return c.lost, nil }
+
+func (c *crowded) Claim(ctx context.Context, id string) (terret.Claim, error) {
+	c.mu.Lock()
+	c.now++
+	if c.most = max(c.most, c.now); c.most == c.enough && c.now == c.enough {
+		select {
+		case <-c.full:
+		default:
+			close(c.full)
+		}
+	}
+	c.mu.Unlock()
+	select {
+	case <-c.full:
+	case <-time.After(patience):
+	}
+	defer func() {
+		c.mu.Lock()
+		c.now--
+		c.mu.Unlock()
+	}()
+	return c.Store.Claim(ctx, id)
+}
+
+// What dead processes left behind is put in order several at a time, but not all at
+// once.
+func TestRecoveryIsBounded(t *testing.T) {
+	t.Parallel()
+	store, err := sqlite.Open(t.Context(), sqlite.Memory, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &crowded{Store: store, enough: 8, full: make(chan struct{})}
+	for range 30 {
+		s, err := store.Create(t.Context(), terret.Session{ID: terret.NewSessionID(), Agent: "mock", Cwd: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.lost = append(c.lost, s)
+	}
+	e, err := engine.New(t.Context(), engine.Config{Store: c, Drivers: []terret.Driver{mock.New(mock.Script{})}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.most != 8 {
+		t.Errorf("%d at once", c.most)
+	}
+	for _, s := range c.lost {
+		if got, err := store.Session(t.Context(), s.ID); err != nil || got.Epoch == 0 || got.Owner != "" {
+			t.Errorf("session %+v, %v", got, err)
+		}
+	}
+	if err := e.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Error(err)
 	}
 }

@@ -47,6 +47,7 @@ func (e *Engine) settle(l *live, t *turn, end terret.Event) {
 	failed, isError := end.Data.(terret.TurnError)
 	out = l.stamp(out, end)
 	l.turn, l.settling = nil, false
+	l.secrets.forget()
 	state := terret.SessionIdle
 	if isError && failed.Error.Kind != terret.KindInterrupted && failed.Error.Kind != terret.KindKilled {
 		state = terret.SessionFailed
@@ -140,8 +141,8 @@ func (e *Engine) next(l *live) {
 		if item.Kind != terret.InboxPrompt {
 			continue
 		}
-		var p terret.Prompt
-		err := unmarshal(item.Body, &p)
+		var q queued
+		err := unmarshal(item.Body, &q)
 		if err != nil {
 			l.log.Error("a queued prompt cannot be read and is dropped", "turn", item.ID, "error", err)
 		}
@@ -159,7 +160,7 @@ func (e *Engine) next(l *live) {
 			l.mu.Unlock()
 			continue
 		}
-		t, a := l.begin(PromptRequest{Session: l.id, Prompt: p, By: item.By, Turn: item.ID}, terret.OriginQueue, []string{item.ID})
+		t, a := l.begin(PromptRequest{Session: l.id, Prompt: q.Prompt, By: item.By, Turn: item.ID, command: q.Command}, terret.OriginQueue, []string{item.ID})
 		l.mu.Unlock()
 		if a.wait() == nil {
 			e.startTurn(l, t)

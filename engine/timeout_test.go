@@ -140,3 +140,41 @@ func TestIdle(t *testing.T) {
 		checkLog(t, f.store, id)
 	})
 }
+
+// An agent whose work goes on in the background is not idle.
+func TestIdleWithTasks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPuppet()
+		f := openFixture(t, ":memory:", p, func(c *engine.Config) { c.IdleAfter = 10 * time.Minute })
+		f.limit = 24 * time.Hour
+		id := f.session()
+		turn := f.prompt(id, "1").ID
+		a := p.agent(t)
+		a.prompted(t)
+		a.say(t, terret.TaskStart{ID: "server"}, terret.TaskStart{ID: "build"})
+		a.complete(t, turn)
+		f.ended(id, turn)
+		time.Sleep(time.Hour)
+		a.say(t, terret.TaskUpdate{ID: "build", Status: "running"}, terret.TaskEnd{ID: "build"}, terret.TaskEnd{ID: "unknown"})
+		time.Sleep(time.Hour)
+		select {
+		case <-a.closed:
+			t.Fatal("the agent was closed in the middle of its work")
+		default:
+		}
+		a.say(t, terret.TaskEnd{ID: "server"})
+		time.Sleep(9 * time.Minute)
+		if f.stored(id).Owner == "" {
+			t.Error("the agent was closed too early")
+		}
+		time.Sleep(2 * time.Minute)
+		<-a.closed
+		synctest.Wait()
+		if end := last[terret.SessionEnd](t, f.log(id)); end.Reason != "idle_reaped" {
+			t.Errorf("end %+v", end)
+		}
+		f.close()
+		checkLog(t, f.store, id)
+	})
+}

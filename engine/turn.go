@@ -26,6 +26,8 @@ type PromptRequest struct {
 	// Turn, if set, is the id that the turn is to have. A turn of that id that is
 	// there already is not started again.
 	Turn string
+
+	command *command // to be run instead
 }
 
 // Prompt starts a turn, or queues it, or adds it to the running one. It returns
@@ -87,6 +89,15 @@ func checkPrompt(r PromptRequest) error {
 	if r.Turn != "" && !terret.ValidID(terret.PrefixTurn, r.Turn) {
 		return terret.Invalid("turn", "%q is not the id of a turn; leave it out, or use %s and a UUID", r.Turn, terret.PrefixTurn)
 	}
+	for _, w := range []struct{ field, value string }{
+		{"options.permission_mode", r.Prompt.Options.PermissionMode},
+		{"options.model", r.Prompt.Options.Model},
+		{"options.effort", r.Prompt.Options.Effort},
+	} {
+		if err := checkWord(w.field, w.value); err != nil {
+			return err
+		}
+	}
 	switch r.When {
 	case "", WhenReject, WhenQueue, WhenSteer:
 		return nil
@@ -96,6 +107,9 @@ func checkPrompt(r PromptRequest) error {
 
 func (e *Engine) promptLive(ctx context.Context, l *live, r PromptRequest) (terret.Turn, error) {
 	if err := e.loadTurns(ctx, l); err != nil {
+		return terret.Turn{}, err
+	}
+	if err := e.knows(ctx, l, r.command); err != nil {
 		return terret.Turn{}, err
 	}
 	l.mu.Lock()
@@ -134,7 +148,7 @@ func (e *Engine) promptLive(ctx context.Context, l *live, r PromptRequest) (terr
 // record is the turn as callers see it.
 func (l *live) record(t *turn) terret.Turn {
 	return terret.Turn{
-		ID: t.id, Session: l.id, State: terret.TurnRunning, Origin: t.origin, Prompt: t.prompt.Blocks, StartedAt: terret.TimeOf(t.started),
+		ID: t.id, Session: l.id, State: terret.TurnRunning, Origin: t.origin, MessageID: t.prompt.MessageID, Prompt: t.prompt.Blocks, StartedAt: terret.TimeOf(t.started),
 	}
 }
 
@@ -171,6 +185,7 @@ func (l *live) begin(r PromptRequest, origin terret.Origin, taken []string) (*tu
 	l.stopIdleTimer()
 	l.leftover = nil
 	t := l.newTurn(r.Turn, origin, r.Prompt)
+	t.command = r.command
 	t.prepared = make(chan struct{})
 	l.turn = t
 	start := terret.TurnStart{Prompt: r.Prompt.Blocks, MessageID: r.Prompt.MessageID, ParentID: r.Prompt.ParentID, Origin: origin}
@@ -178,7 +193,7 @@ func (l *live) begin(r PromptRequest, origin terret.Origin, taken []string) (*tu
 		start.Options = &r.Prompt.Options
 	}
 	out := l.stamp(nil, terret.Event{By: r.By, Data: start})
-	if title := titleOf(r.Prompt.Blocks); l.session.Title == "" && title != "" {
+	if title := titleOf(r.Prompt.Blocks); l.session.Title == "" && title != "" && r.command == nil {
 		out = l.stamp(out, terret.Event{Data: terret.SessionUpdated{Title: &title}})
 	}
 	state := terret.SessionBusy
@@ -215,20 +230,21 @@ func (e *Engine) runTurn(l *live, t *turn) {
 func (e *Engine) prepareTurn(l *live, t *turn) error {
 	l.mu.Lock()
 	budget, spent := l.session.Options.MaxCostUSD, l.session.CostUSD
-	dir := l.session.Cwd
 	l.mu.Unlock()
 	if budget > 0 && spent >= budget {
 		return terret.Errorf(terret.KindMaxBudget, "the session has used $%s of its budget of $%s; raise max_cost to let it go on", spent, budget)
 	}
-	e.snapshotBefore(l, t, dir)
 	agent, h, err := e.openAgent(t.ctx, l)
 	if err != nil {
 		return err
 	}
+	if !recordsLate(agent, t.prompt) {
+		e.recordBefore(l, t)
+	}
 	if err := l.hand(t, h); err != nil {
 		return err
 	}
-	if err := agent.Prompt(t.ctx, t.id, t.prompt); err != nil {
+	if err := t.handTo(agent); err != nil {
 		return err
 	}
 	l.mu.Lock()
@@ -276,12 +292,13 @@ func (e *Engine) openAgent(ctx context.Context, l *live) (terret.Agent, *host, e
 		return nil, nil, err
 	}
 	h = l.newHost()
-	agent, err = d.Open(ctx, terret.OpenRequest{
-		Session: session, Cursor: cursor, Host: h, Env: e.cfg.Env, Owner: e.store.Worker(), Log: l.log,
-		History: func(ctx context.Context) iter.Seq2[terret.Entry, error] {
-			return e.Events(ctx, EventQuery{Session: l.id})
-		},
-	})
+	r := e.openRequest(session, l.log)
+	r.Warm = e.pool.claim(d, r)
+	r.Cursor, r.Host = cursor, h
+	r.History = func(ctx context.Context) iter.Seq2[terret.Entry, error] {
+		return e.Events(ctx, EventQuery{Session: l.id})
+	}
+	agent, err = d.Open(ctx, r)
 	if err != nil {
 		h.end(errClosed)
 		return nil, nil, err
@@ -333,7 +350,21 @@ func (e *Engine) steer(ctx context.Context, l *live, t *turn, r PromptRequest) (
 		return terret.Turn{}, err
 	}
 	if err := s.Steer(ctx, t.id, r.Prompt); err != nil {
+		l.notHeard(t, r.Prompt.MessageID, err)
 		return terret.Turn{}, err
 	}
-	return terret.Turn{ID: t.id, Session: l.id, State: terret.TurnRunning, Origin: terret.OriginSteer, Prompt: r.Prompt.Blocks, StartedAt: terret.TimeOf(t.started)}, nil
+	return terret.Turn{ID: t.id, Session: l.id, State: terret.TurnRunning, Origin: terret.OriginSteer, MessageID: r.Prompt.MessageID, Prompt: r.Prompt.Blocks, StartedAt: terret.TimeOf(t.started)}, nil
+}
+
+// notHeard notes that the agent did not take a message of which the log says that it
+// was said.
+func (l *live) notHeard(t *turn, message string, why error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.turn != t && l.unusable() != nil {
+		return // the session is no longer ours
+	}
+	l.enqueue(&appending{events: l.stamp(nil, terret.Event{Data: terret.Notification{
+		Text: "the agent did not take the message " + message + ": " + why.Error(), Level: "warning", Type: "steer_refused",
+	}})})
 }

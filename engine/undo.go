@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 
 	"github.com/terret-dev/terret"
@@ -14,8 +15,9 @@ type undoer struct {
 	home   string // empty: undo is off
 	limits checkpoint.Limits
 
-	mu  sync.Mutex
-	off map[string]string // folder to why undo is off
+	mu    sync.Mutex
+	off   map[string]string           // folder to why undo is off
+	repos map[string]*checkpoint.Repo // by folder; they know what they saw last
 }
 
 // repo opens the shadow repository of a folder, or says why undo is off.
@@ -23,7 +25,26 @@ func (u *undoer) repo(ctx context.Context, dir string) (*checkpoint.Repo, error)
 	if u.home == "" {
 		return nil, &checkpoint.DisabledError{Dir: dir, Reason: "it is switched off, or there is no data folder"}
 	}
-	return checkpoint.Open(ctx, u.home, dir, u.limits)
+	u.mu.Lock()
+	known := u.repos[dir]
+	u.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+	r, err := checkpoint.Open(ctx, u.home, dir, u.limits)
+	if err != nil {
+		return nil, err
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if known = u.repos[dir]; known != nil {
+		return known, nil
+	}
+	if u.repos == nil {
+		u.repos = map[string]*checkpoint.Repo{}
+	}
+	u.repos[dir] = r
+	return r, nil
 }
 
 // tellOnce reports whether the reason is news for that folder.
@@ -40,12 +61,25 @@ func (u *undoer) tellOnce(dir, reason string) bool {
 	return true
 }
 
+// recordsLate reports whether the folder need not be recorded before the agent asks to
+// use a tool: until then it changes nothing. Commands may, before they reach the
+// model.
+func recordsLate(a terret.Agent, p terret.Prompt) bool {
+	return terret.CapabilitiesOf(a).Oversight == terret.OversightAll && !strings.HasPrefix(strings.TrimSpace(terret.TextOf(p.Blocks)), "/")
+}
+
+// recordBefore records the folder before the turn changes it, once.
+func (e *Engine) recordBefore(l *live, t *turn) { t.record.Do(func() { e.snapshotBefore(l, t) }) }
+
 // snapshotBefore records the folder before a turn. Without a snapshot the turn
 // runs all the same, but cannot be undone, and the log says why.
-func (e *Engine) snapshotBefore(l *live, t *turn, dir string) {
+func (e *Engine) snapshotBefore(l *live, t *turn) {
 	if e.undo.home == "" {
 		return
 	}
+	l.mu.Lock()
+	dir := l.session.Cwd
+	l.mu.Unlock()
 	id, err := e.snapshot(t.ctx, dir)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,123 +131,4 @@ func (e *Engine) snapshot(ctx context.Context, dir string) (string, error) {
 	}
 	s, err := repo.Snapshot(ctx)
 	return string(s.ID), err
-}
-
-// Rewound is what undo or redo did.
-type Rewound struct {
-	Turn  string   `json:"turn"`
-	Files []string `json:"files"`
-	// Kept are files that are not as they were, because they were ignored or too
-	// large to be recorded.
-	Kept []string `json:"kept,omitempty"`
-}
-
-// Undo takes back what the last turn that is not undone changed in the folder, and
-// the conversation too where the agent can do that. Files that somebody changed
-// since are a conflict that names them, and nothing is changed then, unless forced.
-func (e *Engine) Undo(ctx context.Context, session, by string, force bool) (Rewound, error) {
-	return e.rewind(ctx, session, by, force, "undo")
-}
-
-// Redo brings back what the last Undo took.
-func (e *Engine) Redo(ctx context.Context, session, by string, force bool) (Rewound, error) {
-	return e.rewind(ctx, session, by, force, "redo")
-}
-
-func (e *Engine) rewind(ctx context.Context, session, by string, force bool, direction string) (Rewound, error) {
-	var out Rewound
-	err := e.on(ctx, session, func(l *live) error {
-		done := make(chan struct{})
-		l.mu.Lock()
-		if err := l.unusable(); err != nil {
-			l.mu.Unlock()
-			return err
-		}
-		if l.turn != nil || l.rewinding != nil {
-			l.mu.Unlock()
-			return terret.Errorf(terret.KindSessionBusy, "a turn is running in session %s; stop it before you %s", session, direction)
-		}
-		l.rewinding = done
-		l.mu.Unlock()
-		defer func() {
-			l.mu.Lock()
-			l.rewinding = nil
-			close(done)
-			l.mu.Unlock()
-			e.goBackground(func() { e.next(l) })
-		}()
-		var err error
-		out, err = e.restore(ctx, l, by, force, direction)
-		return err
-	})
-	return out, err
-}
-
-// restore is rewind while nothing else goes on in the session.
-func (e *Engine) restore(ctx context.Context, l *live, by string, force bool, direction string) (Rewound, error) {
-	l.mu.Lock()
-	dir := l.session.Cwd
-	l.mu.Unlock()
-	repo, err := e.undo.repo(ctx, dir)
-	if err != nil {
-		return Rewound{}, terret.Errorf(terret.KindUnsupported, "%w", err)
-	}
-	t, err := e.rewindable(ctx, l.id, direction)
-	if err != nil {
-		return Rewound{}, err
-	}
-	from, to := checkpoint.ID(t.After), checkpoint.ID(t.Before)
-	if direction == "redo" {
-		from, to = to, from
-	}
-	changes, err := repo.Changes(ctx, from, to)
-	if err != nil {
-		return Rewound{}, terret.Errorf(terret.KindInternal, "compare the states of %s: %w", dir, err)
-	}
-	result, err := repo.Restore(ctx, from, to, checkpoint.RestoreOptions{Force: force})
-	if conflict, ok := errors.AsType[*checkpoint.ConflictError](err); ok {
-		return Rewound{}, terret.Errorf(terret.KindConflict, "these files were changed since, so nothing was touched: %v; use force to overwrite them", conflict.Paths)
-	}
-	if err != nil {
-		return Rewound{}, terret.Errorf(terret.KindInternal, "%s in %s: %w", direction, dir, err)
-	}
-	return e.noteRewound(l, t, by, direction, changes, result)
-}
-
-// rewindable finds the turn that undo or redo is about.
-func (e *Engine) rewindable(ctx context.Context, session, direction string) (terret.Turn, error) {
-	turns, err := e.store.Turns(ctx, session)
-	if err != nil {
-		return terret.Turn{}, err
-	}
-	var found *terret.Turn
-	for i := range turns {
-		t := &turns[i]
-		if !t.Changed || t.Before == "" || t.After == "" || t.Undone != (direction == "redo") {
-			continue
-		}
-		if found == nil || direction == "undo" { // the last to undo, the first to redo
-			found = t
-		}
-	}
-	if found == nil {
-		return terret.Turn{}, terret.Errorf(terret.KindConflict, "there is nothing to %s in session %s", direction, session)
-	}
-	return *found, nil
-}
-
-func (e *Engine) noteRewound(l *live, t terret.Turn, by, direction string, changes []checkpoint.Change, result checkpoint.Result) (Rewound, error) {
-	out := Rewound{Turn: t.ID, Files: append([]string{}, result.Restored...)}
-	for _, k := range result.Kept {
-		out.Kept = append(out.Kept, k.Path)
-	}
-	data := terret.CheckpointRewound{CheckpointID: terret.NewID(terret.PrefixCheckpoint), Files: out.Files, Direction: direction, Turns: []string{t.ID}}
-	for _, c := range changes {
-		data.Insertions += c.Insertions
-		data.Deletions += c.Deletions
-	}
-	l.mu.Lock()
-	a := l.enqueue(&appending{events: l.stamp(nil, terret.Event{By: by, Data: data})})
-	l.mu.Unlock()
-	return out, a.wait()
 }

@@ -216,3 +216,37 @@ func TestUndoIsOffForAFolder(t *testing.T) {
 	_, err := f.Undo(t.Context(), id, "", false)
 	wantKind(t, err, terret.KindUnsupported)
 }
+
+// TestRecordsLate proves that an agent which asks before it changes anything costs no
+// snapshot until it asks, and that the snapshot is taken before it has its answer.
+func TestRecordsLate(t *testing.T) {
+	t.Parallel()
+	ask := mock.Step{Tool: &mock.Tool{Name: "Edit", Class: terret.ClassEdit, Input: terret.JSON(`{"file_path":"a"}`), Ask: true, Result: "ok"}}
+	f := newFixture(t, mock.Script{Overseen: true, Turns: [][]mock.Step{
+		{{Text: "only words"}}, {ask, write("a", "a1")}, {{Text: "a command"}, write("a", "a2")},
+	}}, func(c *engine.Config) { c.Home = t.TempDir() })
+	f.put("a", "a0")
+	id := f.session()
+	if err := f.Update(t.Context(), id, terret.SessionUpdated{Policy: new(terret.PolicyAutoApprove)}, "ann"); err != nil {
+		t.Fatal(err)
+	}
+	phases := func(turn string) (out []string) {
+		for _, ev := range f.ended(id, turn) {
+			if d, ok := ev.Data.(terret.CheckpointCreated); ok && d.OfTurn == turn {
+				out = append(out, d.Phase)
+			}
+		}
+		return out
+	}
+	if got := phases(f.prompt(id, "talk").ID); got != nil {
+		t.Errorf("snapshots %v of a turn without tools", got)
+	}
+	if diff := cmp.Diff([]string{"before", "after"}, phases(f.prompt(id, "edit").ID)); diff != "" {
+		t.Errorf("snapshots of a turn with tools (-want +got):\n%s", diff)
+	}
+	f.undo(id, "a")
+	f.wantFiles("a=a0")
+	if diff := cmp.Diff([]string{"before", "after"}, phases(f.prompt(id, "/command").ID)); diff != "" {
+		t.Errorf("snapshots of a command, which may act before the model does (-want +got):\n%s", diff)
+	}
+}

@@ -35,8 +35,24 @@ type Script struct {
 	Turns [][]Step `json:"turns"`
 	// Without lists capabilities that the agent does not have.
 	Without []terret.Capability `json:"without,omitempty"`
+	// Overseen says that the agent does nothing that it has not asked for.
+	Overseen bool `json:"overseen,omitempty"`
 	// OpenError, if set, is what Open fails with.
 	OpenError *terret.Error `json:"open_error,omitempty"`
+	// Models, Commands and Context are what the agent lists, if they are set. A
+	// command takes the next turn of the script, like a prompt.
+	Models   []terret.Model       `json:"models,omitempty"`
+	Commands []terret.Command     `json:"commands,omitempty"`
+	Context  *terret.ContextUsage `json:"context,omitempty"`
+	// Compacts says that the agent can compress its context.
+	Compacts bool `json:"compacts,omitempty"`
+	// Rewinds says that the agent can take its conversation back: the turns of the
+	// script that were taken then can be taken again. RewindError is what it fails
+	// with.
+	Rewinds     bool          `json:"rewinds,omitempty"`
+	RewindError *terret.Error `json:"rewind_error,omitempty"`
+	// Prewarm, if set, says that the agent can be started before it is needed.
+	Prewarm *Prewarm `json:"prewarm,omitempty"`
 }
 
 // Step is one thing that the agent does. Exactly one field is set.
@@ -143,10 +159,11 @@ type Driver struct {
 }
 
 var (
-	_ terret.Driver  = (*Driver)(nil)
-	_ terret.Prober  = (*Driver)(nil)
-	_ terret.Agent   = (*agent)(nil)
-	_ terret.Steerer = (*agent)(nil)
+	_ terret.Driver    = (*Driver)(nil)
+	_ terret.Prober    = (*Driver)(nil)
+	_ terret.Prewarmer = (*Driver)(nil)
+	_ terret.Agent     = (*agent)(nil)
+	_ terret.Steerer   = (*agent)(nil)
 )
 
 // New makes a driver named "mock" whose agents all follow the script.
@@ -162,32 +179,35 @@ func (d *Driver) Name() string { return d.name }
 
 // Probe implements terret.Prober.
 func (d *Driver) Probe(context.Context) (terret.Probe, error) {
-	return terret.Probe{Agent: d.name, Found: true, Version: "1", Tested: terret.TestedYes, Auth: "ok", Capabilities: capabilities(nil)}, nil
+	return terret.Probe{Agent: d.name, Found: true, Version: "1", Tested: terret.TestedYes, Auth: "ok", Capabilities: capabilities(Script{})}, nil
 }
 
-// Open implements terret.Driver. The cursor counts the prompts so far, so that an
+// Open implements terret.Driver. The cursor tells of the prompts so far, so that an
 // agent that is opened again goes on with the script.
 func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, error) {
 	s := d.script(r.Session)
+	warm := takeOver(ctx, r.Warm)
 	if s.OpenError != nil {
 		return nil, s.OpenError
 	}
 	a := &agent{name: d.name, script: s, req: r}
-	if len(r.Cursor) > 0 {
-		if err := json.Unmarshal(r.Cursor, &a.prompts); err != nil {
-			return nil, terret.Errorf(terret.KindResumeFailed, "mock: the cursor is not a number: %w", err)
-		}
+	if err := a.past.load(r.Cursor); err != nil {
+		return nil, terret.Errorf(terret.KindResumeFailed, "mock: the cursor cannot be read: %w", err)
 	}
 	source := "new"
 	native := string(r.Session.NativeID)
-	if native != "" {
+	switch {
+	case native != "":
 		source = "resume"
-	} else {
+	case warm != "":
+		native = warm
+	default:
 		native = "mock-" + r.Session.ID
 	}
 	a.life, a.end = context.WithCancel(context.Background())
 	err := r.Host.Emit(ctx, []terret.Event{{Source: "init", Data: terret.SessionStart{
 		Source: source, Agent: d.name, AgentVersion: "1", NativeID: native, Model: r.Session.Model, Cwd: r.Session.Cwd, Tools: []string{"Bash", "Edit", "Read"},
+		Commands: s.Commands,
 	}}}, nil)
 	if err != nil {
 		a.end()
@@ -196,8 +216,8 @@ func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, 
 	return a, nil
 }
 
-func capabilities(without []terret.Capability) terret.Capabilities {
-	c := terret.Capabilities{Oversight: terret.OversightAll, Abilities: map[terret.Capability]terret.Ability{}}
+func capabilities(s Script) terret.Capabilities {
+	c := terret.Capabilities{Oversight: terret.OversightAsked, Abilities: map[terret.Capability]terret.Ability{}}
 	for _, name := range []terret.Capability{
 		terret.CanPermissions, terret.CanQuestions, terret.CanStream, terret.CanSteer, terret.CanMultiTurn,
 		terret.CanPlan, terret.CanInterrupt, terret.CanCost, terret.CanReasoning, terret.CanEditInput, terret.CanReconnect,
@@ -207,7 +227,18 @@ func capabilities(without []terret.Capability) terret.Capabilities {
 	for _, name := range []terret.Capability{terret.CanUndo, terret.CanRedo, terret.CanQueue, terret.CanBudget} {
 		c.Abilities[name] = terret.Ability{OK: true, By: terret.ByHarness}
 	}
-	for _, name := range without {
+	for name, scripted := range map[terret.Capability]bool{
+		terret.CanCommands: s.Commands != nil, terret.CanCompact: s.Compacts, terret.CanPrewarm: s.Prewarm != nil,
+		terret.CanUndo: s.Rewinds, terret.CanRedo: s.Rewinds,
+	} {
+		if scripted {
+			c.Abilities[name] = terret.Ability{OK: true, By: terret.ByAgent}
+		}
+	}
+	if s.Overseen {
+		c.Oversight = terret.OversightAll
+	}
+	for _, name := range s.Without {
 		c.Abilities[name] = terret.Ability{Reason: "the script says so"}
 	}
 	return c
@@ -224,7 +255,7 @@ type agent struct {
 	floor  sync.Mutex // held by whatever speaks: a turn, or work in the background
 
 	mu      sync.Mutex
-	prompts int
+	past    past
 	turn    string
 	stop    context.CancelCauseFunc // of the turn, or of the work in the background
 	steered []string
@@ -233,6 +264,11 @@ type agent struct {
 
 // Prompt implements terret.Agent.
 func (a *agent) Prompt(ctx context.Context, turn string, p terret.Prompt) error {
+	return a.start(ctx, turn, p.MessageID, a.scripted(terret.TextOf(p.Blocks)))
+}
+
+// start begins a turn with the steps that are chosen then.
+func (a *agent) start(ctx context.Context, turn, message string, choose func() []Step) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
@@ -243,21 +279,24 @@ func (a *agent) Prompt(ctx context.Context, turn string, p terret.Prompt) error 
 	case a.turn != "":
 		return terret.Errorf(terret.KindInternal, "mock: prompted while busy")
 	}
-	steps := a.steps(p)
-	a.prompts++
-	count := a.prompts
+	steps := choose()
+	a.past.add(message)
+	cursor := a.cursor()
 	a.turn = turn
 	life, stop := context.WithCancelCause(a.life)
 	a.stop = stop
-	a.work.Go(func() { a.run(life, turn, count, steps) })
+	a.work.Go(func() { a.run(life, turn, cursor, steps) })
 	return nil
 }
 
-func (a *agent) steps(p terret.Prompt) []Step {
-	if len(a.script.Turns) == 0 {
-		return []Step{{Text: "You said: " + terret.TextOf(p.Blocks)}}
+// scripted chooses the next turn of the script.
+func (a *agent) scripted(said string) func() []Step {
+	return func() []Step {
+		if len(a.script.Turns) == 0 {
+			return []Step{{Text: "You said: " + said}}
+		}
+		return a.script.Turns[min(len(a.past.Said), len(a.script.Turns)-1)]
 	}
-	return a.script.Turns[min(a.prompts, len(a.script.Turns)-1)]
 }
 
 // Interrupt implements terret.Agent. The agent does not know the id of a turn that it
@@ -290,7 +329,7 @@ func (a *agent) Close(context.Context) error {
 }
 
 // Capabilities implements terret.Agent.
-func (a *agent) Capabilities() terret.Capabilities { return capabilities(a.script.Without) }
+func (a *agent) Capabilities() terret.Capabilities { return capabilities(a.script) }
 
 func (a *agent) emit(data ...terret.Data) error {
 	events := make([]terret.Event, len(data))
@@ -301,10 +340,9 @@ func (a *agent) emit(data ...terret.Data) error {
 }
 
 // run plays one turn and says how it ended.
-func (a *agent) run(ctx context.Context, turn string, count int, steps []Step) {
+func (a *agent) run(ctx context.Context, turn string, cursor []byte, steps []Step) {
 	a.floor.Lock()
 	defer a.floor.Unlock()
-	cursor, _ := json.Marshal(count) // a number
 	if a.req.Host.Emit(a.life, nil, cursor) != nil {
 		return
 	}

@@ -29,7 +29,6 @@ type agent struct {
 	model model
 	mode  string // permission mode
 	past  past   // the conversation so far
-	ids   map[string]bool
 	turn  string
 	stop  context.CancelCauseFunc // of the turn
 }
@@ -112,15 +111,52 @@ func (a *agent) SetPermissionMode(_ context.Context, mode string) error {
 	return nil
 }
 
+// Rewind implements terret.Rewinder.
+func (a *agent) Rewind(_ context.Context, messageID string) error {
+	return a.travel(func() error {
+		if !a.past.rewind(messageID) {
+			return terret.Errorf(terret.KindNotFound, "there is no prompt %q in the conversation", messageID)
+		}
+		return nil
+	})
+}
+
+// Forward implements terret.Rewinder.
+func (a *agent) Forward(context.Context) error {
+	return a.travel(func() error {
+		if !a.past.forward() {
+			return terret.Errorf(terret.KindConflict, "nothing was taken from the conversation that could be brought back")
+		}
+		return nil
+	})
+}
+
+// travel changes the conversation between turns. What it did is in the log when the
+// engine has written it there; until then a new agent begins as if it had not been.
+func (a *agent) travel(move func() error) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.life.Err() != nil {
+		return terret.Errorf(terret.KindSessionClosed, "the agent is closed")
+	}
+	if a.turn != "" {
+		return terret.Errorf(terret.KindSessionBusy, "the agent is busy with turn %s", a.turn)
+	}
+	return move()
+}
+
 // begin adds a prompt to the conversation. A turn that was under way when the log
 // was read is in it already.
-func (a *agent) begin(turn string, blocks []terret.Block) {
+func (a *agent) begin(turn string, p terret.Prompt) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	said := slices.DeleteFunc(slices.Clone(a.past.messages), func(m message) bool { return m.turn != "" && m.turn == turn })
-	said = append(said, message{role: terret.RoleUser, blocks: blocks, turn: turn})
-	a.past.messages = repaired(said, a.past.results)
+	a.past.messages = append(said, message{role: terret.RoleUser, blocks: p.Blocks, turn: turn, id: p.MessageID})
+	a.past.undone = nil
 }
+
+// conversation is what a model is told.
+func (a *agent) conversation() []message { return repaired(a.past.messages, a.past.results) }
 
 // add appends to the conversation.
 func (a *agent) add(m message) {
@@ -131,23 +167,14 @@ func (a *agent) add(m message) {
 	}
 }
 
-// remember notes the ids of all calls there have been.
-func (a *agent) remember() {
-	for _, m := range a.past.messages {
-		for _, c := range callsIn(m.blocks) {
-			a.ids[c.ToolID] = true
-		}
-	}
-}
-
 // callID is the id of a new call: the model's own, unless there has been one of
 // that name.
 func (a *agent) callID(id string) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if id == "" || a.ids[id] {
+	if id == "" || a.past.calls[id] {
 		id = terret.NewID("call_")
 	}
-	a.ids[id] = true
+	a.past.calls[id] = true
 	return id
 }

@@ -16,7 +16,7 @@ const maxAttempts = 6
 func (t *turnRun) call(ctx context.Context) (id string, r reply, err error) {
 	a := t.a
 	a.mu.Lock()
-	m, messages := a.model, a.past.messages
+	m, messages := a.model, a.conversation()
 	a.mu.Unlock()
 	if t.own != nil {
 		m = t.own

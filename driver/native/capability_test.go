@@ -1,6 +1,7 @@
 package native_test
 
 import (
+	"context"
 	"path/filepath"
 	"testing"
 
@@ -26,8 +27,8 @@ var proofs = map[terret.Capability]func(*testing.T){
 	terret.CanSelectModel:  TestModelOfOneTurn,
 	terret.CanAttachments:  TestAttachments,
 	terret.CanQueue:        TestQueuedPromptsRunInOrder,
-	terret.CanUndo:         TestUndoAndRedo,
-	terret.CanRedo:         TestUndoAndRedo,
+	terret.CanUndo:         TestUndoConversation,
+	terret.CanRedo:         TestUndoConversation,
 }
 
 func TestCapabilitiesAreTrue(t *testing.T) {
@@ -76,6 +77,77 @@ func TestUndoAndRedo(t *testing.T) {
 	if got := f.file("a.txt"); got != "x\n" {
 		t.Errorf("after redo a.txt holds %q", got)
 	}
+}
+
+// TestUndoConversation goes back and forward: what was undone is not sent to the
+// model any more, also by an agent that is opened anew, and what was redone is.
+func TestUndoConversation(t *testing.T) {
+	t.Parallel()
+	f, got := simulated(t, `
+steps:
+  - {match: {user: one}, answer: {text: first}}
+  - {match: {user: two}, answer: {text: second}}
+  - {match: {user: three}, answer: {text: third}}
+  - {match: {user: four}, answer: {text: fourth}}
+  - {match: {user: five}, answer: {text: fifth}}
+`)
+	id, ctx := f.session(claude), t.Context()
+	sent := func(n int, want ...string) {
+		t.Helper()
+		if diff := cmp.Diff(want, spoken(got.nth(t, n))); diff != "" {
+			t.Errorf("request %d (-want +got):\n%s", n, diff)
+		}
+	}
+	travel := func(how func(context.Context, string, string, bool) (engine.Rewound, error)) {
+		t.Helper()
+		if r, err := how(ctx, id, "tester", false); err != nil || !r.Conversation {
+			t.Fatalf("%+v, %v", r, err)
+		}
+	}
+	restart := func() {
+		t.Helper()
+		if err := f.CloseSession(ctx, id, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.says(id, "one")
+	f.says(id, "two")
+	travel(f.Undo)
+	f.says(id, "three")
+	sent(2, "user one", "assistant first", "user three")
+	travel(f.Undo)
+	restart()
+	f.says(id, "four")
+	sent(3, "user one", "assistant first", "user four")
+	travel(f.Undo)
+	travel(f.Undo)
+	restart()
+	travel(f.Redo)
+	restart()
+	travel(f.Redo)
+	if _, err := f.Redo(ctx, id, "tester", false); err == nil {
+		t.Error("there is always something to redo")
+	}
+	f.says(id, "five")
+	sent(4, "user one", "assistant first", "user four", "assistant fourth", "user five")
+}
+
+// TestRewindRefuses has what cannot be taken back.
+func TestRewindRefuses(t *testing.T) {
+	t.Parallel()
+	a, err := bare(t, newHost(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := a.(terret.Rewinder)
+	wantKind(t, r.Rewind(t.Context(), "msg_x"), terret.KindNotFound)
+	wantKind(t, r.Rewind(t.Context(), ""), terret.KindNotFound)
+	wantKind(t, r.Forward(t.Context()), terret.KindConflict)
+	if err := a.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantKind(t, r.Rewind(t.Context(), "msg_x"), terret.KindSessionClosed)
+	wantKind(t, r.Forward(t.Context()), terret.KindSessionClosed)
 }
 
 // TestAskedForWhatIsMissing has sessions that ask for what the agent cannot do: that

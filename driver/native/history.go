@@ -10,7 +10,10 @@ import (
 
 // past is what a log tells of a conversation.
 type past struct {
-	messages []message
+	messages []message // as they were said: see repaired
+	// undone is what each Rewind took from the end of messages, the last one last.
+	undone [][]message
+	calls  map[string]bool // ids of all calls there have been
 	// results are those of tools that ended, also when the turn did not live to
 	// put them into a message.
 	results map[string]terret.Block
@@ -18,7 +21,7 @@ type past struct {
 
 // rebuild reads the conversation from the log, as it is there.
 func rebuild(ctx context.Context, history func(context.Context) iter.Seq2[terret.Entry, error]) (past, error) {
-	p := past{results: map[string]terret.Block{}}
+	p := past{calls: map[string]bool{}, results: map[string]terret.Block{}}
 	if history == nil {
 		return p, nil
 	}
@@ -27,7 +30,7 @@ func rebuild(ctx context.Context, history func(context.Context) iter.Seq2[terret
 			return past{}, terret.Errorf(terret.KindResumeFailed, "the session's log cannot be read: %w", err)
 		}
 		switch entry.Kind {
-		case "turn.start", "user.prompt", "message.complete", "tool.post", "tool.failure":
+		case "turn.start", "user.prompt", "message.complete", "tool.post", "tool.failure", "checkpoint.rewound":
 		default:
 			continue
 		}
@@ -45,7 +48,8 @@ func rebuild(ctx context.Context, history func(context.Context) iter.Seq2[terret
 func (p *past) take(ev terret.Event) {
 	switch d := ev.Data.(type) {
 	case terret.TurnStart:
-		p.messages = append(p.messages, message{role: terret.RoleUser, blocks: d.Prompt, turn: ev.Turn})
+		p.messages = append(p.messages, message{role: terret.RoleUser, blocks: d.Prompt, turn: ev.Turn, id: d.MessageID})
+		p.undone = nil
 	case terret.UserPrompt:
 		p.messages = append(p.messages, message{role: terret.RoleUser, blocks: d.Blocks, turn: ev.Turn})
 	case terret.MessageComplete:
@@ -54,13 +58,47 @@ func (p *past) take(ev terret.Event) {
 			role = terret.RoleUser
 		}
 		p.messages = append(p.messages, message{role: role, blocks: d.Blocks, turn: ev.Turn})
+		for _, c := range callsIn(d.Blocks) {
+			p.calls[c.ToolID] = true
+		}
 	case terret.ToolPost:
 		p.results[d.ToolID] = terret.Block{Type: terret.BlockToolResult, ToolID: d.ToolID, Content: d.Content}
 	case terret.ToolFailure:
 		if len(d.Content) > 0 {
 			p.results[d.ToolID] = terret.Block{Type: terret.BlockToolResult, ToolID: d.ToolID, Content: d.Content, IsError: true}
 		}
+	case terret.CheckpointRewound:
+		switch {
+		case !d.Conversation:
+		case d.Direction == "undo":
+			p.rewind(d.MessageID)
+		default:
+			p.forward()
+		}
 	}
+}
+
+// rewind goes back to before the prompt with that id, and reports whether there is
+// one.
+func (p *past) rewind(id string) bool {
+	at := slices.IndexFunc(p.messages, func(m message) bool { return m.id == id && id != "" })
+	if at < 0 {
+		return false
+	}
+	p.undone = append(p.undone, p.messages[at:])
+	p.messages = p.messages[:at:at]
+	return true
+}
+
+// forward takes back the last rewind, and reports whether there is one.
+func (p *past) forward() bool {
+	last := len(p.undone) - 1
+	if last < 0 {
+		return false
+	}
+	p.messages = append(p.messages, p.undone[last]...)
+	p.undone = p.undone[:last]
+	return true
 }
 
 // What stands in for what is missing.

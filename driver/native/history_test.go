@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -238,12 +239,60 @@ func TestRebuild(t *testing.T) {
 	}
 	// The turn that is prompted is in the log already.
 	a := &agent{past: p}
-	a.begin("3", prompts("three").blocks)
+	a.begin("3", terret.Prompt{Blocks: prompts("three").blocks})
 	want = []string{
 		"u: one", "a: call c call d", "u: result c writ result d The  two", "a: " + noAnswer, "u: and more", "a: call e", "u: result e done three",
 	}
-	if diff := cmp.Diff(want, shape(a.past.messages)); diff != "" {
+	if diff := cmp.Diff(want, shape(a.conversation())); diff != "" {
 		t.Error(diff)
+	}
+	if diff := cmp.Diff(map[string]bool{"c": true, "d": true, "e": true}, p.calls); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What was undone is not in the conversation, what was redone is, and after another
+// prompt there is no way forward.
+func TestRebuildRewound(t *testing.T) {
+	t.Parallel()
+	turn := func(n string) []terret.Event {
+		return []terret.Event{
+			{Session: "s", Turn: n, Data: terret.TurnStart{Prompt: prompts(n).blocks, MessageID: "m" + n}},
+			{Session: "s", Turn: n, Data: terret.MessageComplete{Role: terret.RoleAssistant, Blocks: answers("to " + n).blocks}},
+		}
+	}
+	rewound := func(direction, message string, conversation bool) []terret.Event {
+		return []terret.Event{{Session: "s", Data: terret.CheckpointRewound{Direction: direction, MessageID: message, Conversation: conversation}}}
+	}
+	undo, redo := rewound("undo", "m2", true), rewound("redo", "m2", true)
+	for name, c := range map[string]struct {
+		log  [][]terret.Event
+		want string
+	}{
+		"nothing":               {nil, "1 2 3"},
+		"undo":                  {[][]terret.Event{rewound("undo", "m3", true)}, "1 2"},
+		"undo twice":            {[][]terret.Event{rewound("undo", "m3", true), undo}, "1"},
+		"undo over a kept turn": {[][]terret.Event{rewound("undo", "m3", false), undo}, "1"},
+		"redo":                  {[][]terret.Event{rewound("undo", "m3", true), undo, redo}, "1 2"},
+		"redo twice":            {[][]terret.Event{rewound("undo", "m3", true), undo, redo, rewound("redo", "m3", true)}, "1 2 3"},
+		"redo of files":         {[][]terret.Event{undo, rewound("redo", "m2", false)}, "1"},
+		"too many redos":        {[][]terret.Event{undo, redo, redo, redo}, "1 2 3"},
+		"unknown message":       {[][]terret.Event{rewound("undo", "m9", true), rewound("undo", "", true)}, "1 2 3"},
+		"a new turn":            {[][]terret.Event{undo, turn("4"), redo}, "1 4"},
+		"undo of a new turn":    {[][]terret.Event{undo, turn("4"), rewound("undo", "m4", true), undo}, "1"},
+	} {
+		log := slices.Concat(turn("1"), turn("2"), turn("3"), slices.Concat(c.log...))
+		p, err := rebuild(t.Context(), history(t, log...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []string
+		for n := range strings.FieldsSeq(c.want) {
+			want = append(want, "u: "+n, "a: to "+n)
+		}
+		if diff := cmp.Diff(want, shape(p.messages)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
 	}
 }
 
@@ -269,11 +318,11 @@ func TestRebuildFails(t *testing.T) {
 func TestBeginLeavesWhatOthersRead(t *testing.T) {
 	t.Parallel()
 	a := &agent{}
-	a.begin("1", prompts("a").blocks)
+	a.begin("1", terret.Prompt{Blocks: prompts("a").blocks})
 	read := a.past.messages
 	kept := slices.Clone(read)
 	a.add(answers("b"))
-	a.begin("2", prompts("c").blocks)
+	a.begin("2", terret.Prompt{Blocks: prompts("c").blocks})
 	a.add(said(terret.RoleAssistant))
 	if diff := cmp.Diff(shape(kept), shape(read)); diff != "" {
 		t.Error(diff)

@@ -27,7 +27,7 @@ func (a *agent) run(ctx context.Context, turn string, p terret.Prompt, own model
 		t.limit = p.Options.MaxTurns
 	}
 	began := time.Now()
-	a.begin(turn, p.Blocks)
+	a.begin(turn, p)
 	err := t.loop(ctx)
 
 	a.mu.Lock() // before the end is told: then the next prompt may come

@@ -39,6 +39,7 @@ type message struct {
 	role   terret.Role
 	blocks []terret.Block
 	turn   string // that it was said in, where that is known
+	id     string // of a prompt
 }
 
 // toolSpec is what a model is told of a tool.

@@ -45,6 +45,7 @@ var (
 	_ terret.ModelLister = (*agent)(nil)
 	_ terret.ModelSetter = (*agent)(nil)
 	_ terret.ModeSetter  = (*agent)(nil)
+	_ terret.Rewinder    = (*agent)(nil)
 )
 
 // New makes a driver.
@@ -103,6 +104,9 @@ func (d *Driver) Models(context.Context) ([]terret.Model, error) {
 	return models, nil
 }
 
+// Has reports whether a model is one that native agents alone have.
+func Has(model string) bool { return model == DemoModel || strings.HasPrefix(model, "anthropic/") }
+
 // DefaultModel is the model of a session that names none.
 func (d *Driver) DefaultModel() string {
 	if d.hasKey() {
@@ -126,7 +130,7 @@ func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, 
 	}
 	a := &agent{
 		driver: d, req: r, host: r.Host, model: m, mode: r.Session.PermissionMode,
-		environ: proc.FilterEnv(r.Env), ids: map[string]bool{},
+		environ: proc.FilterEnv(r.Env), past: past{calls: map[string]bool{}},
 	}
 	source := "new"
 	if r.Session.NativeID != "" {
@@ -135,7 +139,6 @@ func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, 
 			return nil, err
 		}
 	}
-	a.remember()
 	available := available(r.Session.Options, terret.TurnOptions{})
 	names := make([]string, len(available))
 	for i, t := range available {
@@ -192,12 +195,11 @@ func capabilities() terret.Capabilities {
 	for _, name := range []terret.Capability{
 		terret.CanPermissions, terret.CanQuestions, terret.CanStream, terret.CanMultiTurn, terret.CanReconnect, terret.CanInterrupt,
 		terret.CanEditInput, terret.CanSystemPrompt, terret.CanPlan, terret.CanSelectModel, terret.CanAttachments,
+		terret.CanUndo, terret.CanRedo,
 	} {
 		c.Abilities[name] = terret.Ability{OK: true, By: terret.ByAgent}
 	}
-	for _, name := range []terret.Capability{terret.CanUndo, terret.CanRedo, terret.CanQueue} {
-		c.Abilities[name] = terret.Ability{OK: true, By: terret.ByHarness}
-	}
+	c.Abilities[terret.CanQueue] = terret.Ability{OK: true, By: terret.ByHarness}
 	for name, why := range map[terret.Capability]string{
 		terret.CanCost:             "providers do not report what a call cost, and price tables go stale",
 		terret.CanBudget:           "what a call costs is not known, so a budget could not be kept; use max_turns",

@@ -20,6 +20,7 @@ type Config struct {
 	Timeouts       map[string]Duration `json:"timeouts,omitzero" check:"gate" class:"grants" jsonschema:"How long requests wait for a decision, by gate, or never. Default 5m for permission, 4s for hooks, never for questions and plans."`
 	Unattended     bool                `json:"unattended,omitzero" env:"TERRET_UNATTENDED" class:"grants" jsonschema:"Nobody is there to be asked: refuse at once what would be asked."`
 	Undo           Undo                `json:"undo,omitzero" class:"inside" jsonschema:"Limits of undo."`
+	Pool           Pool                `json:"pool,omitzero" class:"inside" jsonschema:"Agents that are started before they are needed."`
 	LogLevel       string              `json:"log_level,omitzero" env:"TERRET_LOG_LEVEL" check:"level" class:"grants" jsonschema:"The least severe messages that Terret's own log takes. Default info."`
 	KeepDeltas     Duration            `json:"keep_deltas,omitzero" env:"TERRET_KEEP_DELTAS" class:"grants" jsonschema:"How long after their turn the pieces of streamed text are kept, or never to drop none. Whole messages are always kept. Default 24h."`
 	Rules          Rules               `json:"rules,omitzero" class:"inside" jsonschema:"Rules for tool uses, such as Bash(git status). Those of all layers hold; deny beats allow."`
@@ -33,6 +34,14 @@ type Undo struct {
 	Off      bool  `json:"off,omitzero" env:"TERRET_UNDO_OFF" class:"grants" jsonschema:"Take no snapshots, so that nothing can be undone."`
 	MaxFiles int   `json:"max_files,omitzero" class:"grants" jsonschema:"No undo in folders with more files. Default 200000."`
 	MaxBytes int64 `json:"max_bytes,omitzero" class:"grants" jsonschema:"No undo when a snapshot has to read more bytes. Default 1 GiB."`
+}
+
+// Pool says how many agents are started before they are needed. Zero means none, or
+// the default.
+type Pool struct {
+	Size      int   `json:"size,omitzero" class:"grants" jsonschema:"How many agents wait for a new session, for each kind of session that was used lately. Each holds as much memory as one at work. Default 0: none."`
+	Keys      int   `json:"keys,omitzero" class:"grants" jsonschema:"For how many kinds of sessions agents wait; a kind is an agent in a folder with a model and options. Default 4."`
+	MaxMemory int64 `json:"max_memory,omitzero" class:"grants" jsonschema:"How many bytes all agents that wait may hold together. Default 1 GiB."`
 }
 
 // Rules are rules in the form that people type.

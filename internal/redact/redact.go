@@ -34,7 +34,21 @@ type pattern struct {
 
 // New makes a Redactor of secrets by name. Values shorter than MinLength are
 // ignored. Well-known shapes of keys are found also without any secrets.
-func New(secrets map[string]string) *Redactor {
+func New(secrets map[string]string) *Redactor { return build(secrets, shapes) }
+
+// Known makes a Redactor that finds these secrets and nothing else, or nil if none is
+// long enough. It is for texts in which keys of well-known shapes may well be
+// examples.
+func Known(secrets map[string]string) *Redactor {
+	for _, value := range secrets {
+		if len(strings.TrimSpace(value)) >= MinLength {
+			return build(secrets, nil)
+		}
+	}
+	return nil
+}
+
+func build(secrets map[string]string, shapes []shape) *Redactor {
 	r := &Redactor{patterns: map[uint32][]pattern{}}
 	seen := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(secrets)) {

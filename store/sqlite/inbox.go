@@ -34,7 +34,7 @@ func (s *Store) Pending(ctx context.Context, session string) ([]terret.InboxItem
 	w.add(`i.state = 'pending' AND s.deleted = 0`)
 	w.addIf(session != "", `s.id = ?`, session)
 	w.addIf(session == "", `s.owner = ?`, s.worker.id)
-	rows, err := s.readers.QueryContext(ctx, `SELECT i.id, s.id, i.kind, i.body, i.sender, i.at FROM inbox i
+	rows, err := s.query(ctx, `SELECT i.id, s.id, i.kind, i.body, i.sender, i.at FROM inbox i
 		JOIN sessions s ON s.key = i.session WHERE `+w.String()+` ORDER BY i.session, i.place`, w.args...)
 	if err != nil {
 		return nil, describe("read inbox", s.path, err)

@@ -165,7 +165,7 @@ func (w *projector) rewound(c store.Rewound) {
 func (w *projector) revert() {
 	w.exec(`UPDATE sessions SET
 		can_undo = EXISTS (SELECT 1 FROM turns WHERE session = ?1 AND changed = 1 AND undone = 0),
-		can_redo = EXISTS (SELECT 1 FROM turns WHERE session = ?1 AND changed = 1 AND undone = 1)
+		can_redo = EXISTS (SELECT 1 FROM turns WHERE session = ?1 AND undone = 1)
 		WHERE key = ?1`, w.key)
 }
 

@@ -56,7 +56,7 @@ func (s *Store) Answered(ctx context.Context) ([]terret.Request, error) {
 }
 
 func (s *Store) requests(ctx context.Context, where string, args ...any) ([]terret.Request, error) {
-	rows, err := s.readers.QueryContext(ctx, requestQuery+where, args...)
+	rows, err := s.query(ctx, requestQuery+where, args...)
 	if err != nil {
 		return nil, describe("read requests", s.path, err)
 	}

@@ -9,7 +9,7 @@ import (
 
 // ListRules implements terret.Rules.
 func (s *Store) ListRules(ctx context.Context, session string) ([]terret.Rule, error) {
-	rows, err := s.readers.QueryContext(ctx, `SELECT id, effect, pattern, scope, session, made_by, made_at, hits FROM rules
+	rows, err := s.query(ctx, `SELECT id, effect, pattern, scope, session, made_by, made_at, hits FROM rules
 		WHERE session = '' OR session = ? ORDER BY made_at, id`, session)
 	if err != nil {
 		return nil, describe("read rules", s.path, err)

@@ -65,6 +65,8 @@ type Store struct {
 	stmts   statements
 	version int // of the schema
 
+	reads preparedReads
+
 	turn     chan struct{} // holds one token: whose turn it is to write
 	rival    int64         // data_version at the last write; changed by other processes only
 	contests int           // how many more writes to pause after
@@ -196,9 +198,9 @@ func (s *Store) Close() error {
 }
 
 func (s *Store) closeDatabases() error {
-	var err error
+	err := s.reads.close()
 	if s.readers != nil && s.readers != s.db {
-		err = s.readers.Close()
+		err = errors.Join(err, s.readers.Close())
 	}
 	if s.db != nil {
 		err = errors.Join(err, s.stmts.close(), s.db.Close())

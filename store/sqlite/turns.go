@@ -15,7 +15,7 @@ func (s *Store) Turns(ctx context.Context, session string) ([]terret.Turn, error
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.readers.QueryContext(ctx, `SELECT t.id, t.state, t.origin, t.started_at, t.ended_at,
+	rows, err := s.query(ctx, `SELECT t.id, t.state, t.origin, t.started_at, t.ended_at,
 			t.input, t.output, t.cache_read, t.cache_write, t.reasoning, t.cost, t.before, t.after, t.changed AND t.undone <> 2, t.undone <> 0,
 			coalesce(b.body, (SELECT body FROM blobs WHERE hash = b.blob)),
 			CASE WHEN t.state = 'completed' THEN NULL ELSE coalesce(e.body, (SELECT body FROM blobs WHERE hash = e.blob)) END
@@ -59,7 +59,7 @@ func scanTurn(rows *sql.Rows) (terret.Turn, error) {
 	if err := json.Unmarshal(start, &first); err != nil {
 		return t, terret.Errorf(terret.KindInternal, "turn %s: its first event: %w", t.ID, err)
 	}
-	t.Prompt = first.Data.Prompt
+	t.Prompt, t.MessageID = first.Data.Prompt, first.Data.MessageID
 	if len(end) > 0 {
 		var last struct{ Data terret.TurnError }
 		if err := json.Unmarshal(end, &last); err != nil {

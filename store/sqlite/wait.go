@@ -20,6 +20,7 @@ type news struct {
 	closed  bool
 
 	conn     *sql.Conn // data versions can be compared on one connection only
+	ask      *sql.Stmt // for the data version
 	seen     int64
 	lastPoll time.Time
 }
@@ -48,6 +49,10 @@ func (n *news) close() {
 	defer n.mu.Unlock()
 	n.closed = true
 	n.bump()
+	if n.ask != nil {
+		_ = n.ask.Close()
+		n.ask = nil
+	}
 	if n.conn != nil {
 		n.conn.Close()
 		n.conn = nil
@@ -92,8 +97,13 @@ func (s *Store) poll(ctx context.Context) (version int64, changed <-chan struct{
 			return 0, nil, err
 		}
 	}
+	if n.ask == nil {
+		if n.ask, err = n.conn.PrepareContext(ctx, "PRAGMA data_version"); err != nil {
+			return 0, nil, err
+		}
+	}
 	var v int64
-	if err := n.conn.QueryRowContext(context.WithoutCancel(ctx), "PRAGMA data_version").Scan(&v); err != nil {
+	if err := n.ask.QueryRowContext(context.WithoutCancel(ctx)).Scan(&v); err != nil {
 		return 0, nil, err
 	}
 	n.lastPoll = time.Now()

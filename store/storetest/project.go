@@ -30,7 +30,7 @@ func testTurns(t *testing.T, s *suite) {
 	}
 	for i, end := range ends {
 		id := terret.NewID(terret.PrefixTurn)
-		first := event(id, terret.TurnStart{Prompt: []terret.Block{terret.Text("do it")}, Origin: terret.OriginQueue})
+		first := event(id, terret.TurnStart{Prompt: []terret.Block{terret.Text("do it")}, MessageID: "msg_" + id, Origin: terret.OriginQueue})
 		first.Time = at(1, i)
 		w.must(t, first)
 		if n := wantSession(t, st, w.session); n.Turn != id {
@@ -38,7 +38,7 @@ func testTurns(t *testing.T, s *suite) {
 		}
 		want := terret.Turn{
 			ID: id, Session: w.session, State: terret.TurnRunning, Origin: terret.OriginQueue,
-			Prompt: []terret.Block{terret.Text("do it")}, StartedAt: first.Time,
+			Prompt: []terret.Block{terret.Text("do it")}, MessageID: "msg_" + id, StartedAt: first.Time,
 		}
 		diff(t, "running turn", lastTurn(t, st, w.session), want)
 		last := event(id, end.data)
@@ -244,4 +244,12 @@ func testUndo(t *testing.T, s *suite) {
 	want("undo and a new turn in one commit", "c5", false, false)
 	w.must(t, event(four, terret.TurnComplete{}), checkpoint(four, "c7", "after", true), rewound("c7", "undo", four))
 	want("a turn that ends and is undone in one commit", "c7", false, true)
+
+	// A turn that changed no file can be undone too, where the agent goes back.
+	five := terret.NewID(terret.PrefixTurn)
+	w.must(t, start(five))
+	w.must(t, event(five, terret.TurnComplete{}), rewound("c8", "undo", five))
+	want("undo of a conversation", "c8", false, true)
+	w.must(t, rewound("c9", "redo", five))
+	want("redo of a conversation", "c9", false, false)
 }

@@ -1,0 +1,80 @@
+package engine
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/policy"
+)
+
+// checkSession says what is wrong with a session that is to be created.
+func checkSession(s terret.Session) error {
+	if !slices.Contains(terret.Policies(), s.Policy) {
+		return terret.Invalid("policy", "there is no policy %q; use one of %v", s.Policy, terret.Policies())
+	}
+	if err := checkMode(s.Mode); err != nil {
+		return err
+	}
+	for _, w := range []struct{ field, value string }{
+		{"permission_mode", s.PermissionMode},
+		{"model", s.Model},
+		{"options.effort", s.Options.Effort},
+		{"options.fallback_model", s.Options.FallbackModel},
+	} {
+		if err := checkWord(w.field, w.value); err != nil {
+			return err
+		}
+	}
+	if err := checkRules("options.allow", s.Options.Allow); err != nil {
+		return err
+	}
+	return checkRules("options.deny", s.Options.Deny)
+}
+
+func checkMode(m terret.Mode) error {
+	switch m {
+	case terret.ModeWorkbench, terret.ModePipeline, terret.ModeDirect:
+		return nil
+	}
+	return terret.Invalid("mode", "there is no mode %q; use workbench, pipeline or direct", m)
+}
+
+// checkWord refuses what an agent could take for something else than a value.
+func checkWord(field, value string) error {
+	if strings.ContainsFunc(value, unicode.IsControl) || strings.HasPrefix(value, "-") {
+		return terret.Invalid(field, "%q holds control characters, or begins with -", value)
+	}
+	return nil
+}
+
+func checkRules(field string, patterns []string) error {
+	for _, p := range patterns {
+		if _, err := policy.Parse(p); err != nil {
+			return terret.Invalid(field, "%w", err)
+		}
+	}
+	return nil
+}
+
+// checkUpdate says what is wrong with a change of a session.
+func checkUpdate(u terret.SessionUpdated) error {
+	if u.Policy != nil && !slices.Contains(terret.Policies(), *u.Policy) {
+		return terret.Invalid("policy", "there is no policy %q; use one of %v", *u.Policy, terret.Policies())
+	}
+	if u.Mode != nil {
+		if err := checkMode(*u.Mode); err != nil {
+			return err
+		}
+	}
+	if u.PermissionMode != nil {
+		if err := checkWord("permission_mode", *u.PermissionMode); err != nil {
+			return err
+		}
+	}
+	if u.Model != nil {
+		return checkWord("model", *u.Model)
+	}
+	return nil
+}

@@ -1,0 +1,309 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/checkpoint"
+)
+
+// The directions in which a session can go.
+const (
+	undo = "undo"
+	redo = "redo"
+)
+
+// travelTime bounds how long an agent may take to change its conversation once the
+// files are changed: whoever asked for it may be gone by then.
+const travelTime = 30 * time.Second
+
+// Rewound is what undo or redo did.
+type Rewound struct {
+	Turn  string   `json:"turn"`
+	Files []string `json:"files"`
+	// Kept are files that are not as they were, because they were ignored or too
+	// large to be recorded.
+	Kept []string `json:"kept,omitempty"`
+	// Conversation says that the agent's conversation went back, or forward, as well.
+	// Note says what was left as it is, and why.
+	Conversation bool   `json:"conversation"`
+	Note         string `json:"note,omitempty"`
+}
+
+// Undo takes back the last turn that is not undone: what it changed in the folder,
+// and the conversation too where the agent can do that. Where it cannot, that is the
+// last turn that changed something, and the result says that the agent still knows
+// of it. Files that somebody changed since are a conflict that names them, and
+// nothing is changed then, unless forced.
+func (e *Engine) Undo(ctx context.Context, session, by string, force bool) (Rewound, error) {
+	return e.rewind(ctx, session, trip{direction: undo, by: by, force: force})
+}
+
+// Redo brings back what the last Undo took.
+func (e *Engine) Redo(ctx context.Context, session, by string, force bool) (Rewound, error) {
+	return e.rewind(ctx, session, trip{direction: redo, by: by, force: force})
+}
+
+// trip is one way back or forward.
+type trip struct {
+	direction string
+	by        string
+	force     bool
+
+	turn   terret.Turn // that it is about
+	also   []string    // turns that go with it in the conversation
+	agent  terret.Rewinder
+	unable string // why the agent takes no part, if it does not
+	talk   bool   // the conversation is to go as well
+	notes  []string
+}
+
+func (e *Engine) rewind(ctx context.Context, session string, way trip) (Rewound, error) {
+	var out Rewound
+	err := e.on(ctx, session, func(l *live) error {
+		done := make(chan struct{})
+		l.mu.Lock()
+		if err := l.unusable(); err != nil {
+			l.mu.Unlock()
+			return err
+		}
+		if l.turn != nil || l.rewinding != nil {
+			l.mu.Unlock()
+			return terret.Errorf(terret.KindSessionBusy, "a turn is running in session %s; stop it before you %s", session, way.direction)
+		}
+		l.rewinding = done
+		l.mu.Unlock()
+		defer func() {
+			l.mu.Lock()
+			l.rewinding = nil
+			close(done)
+			if l.turn == nil {
+				l.startIdleTimer() // it did nothing if it fired meanwhile
+			}
+			l.mu.Unlock()
+			e.goBackground(func() { e.next(l) })
+		}()
+		var err error
+		out, err = e.travel(ctx, l, way)
+		return err
+	})
+	return out, elsewhere(err)
+}
+
+// travel is rewind while nothing else goes on in the session. The files go first:
+// they may be refused without harm.
+func (e *Engine) travel(ctx context.Context, l *live, way trip) (Rewound, error) {
+	if err := l.flush(); err != nil {
+		return Rewound{}, err
+	}
+	turns, err := e.store.Turns(ctx, l.id)
+	if err != nil {
+		return Rewound{}, err
+	}
+	if len(turns) == 0 {
+		return Rewound{}, nothingTo(way.direction, l.id)
+	}
+	if err := e.enlist(ctx, l, &way); err != nil {
+		return Rewound{}, err
+	}
+	l.mu.Lock()
+	dir := l.session.Cwd
+	l.mu.Unlock()
+	repo, off := e.undo.repo(ctx, dir)
+	if off != nil && way.agent == nil {
+		return Rewound{}, terret.Errorf(terret.KindUnsupported, "%w", off)
+	}
+	if err := e.choose(ctx, l, &way, turns); err != nil {
+		return Rewound{}, err
+	}
+	out := Rewound{Turn: way.turn.ID, Files: []string{}}
+	data := terret.CheckpointRewound{CheckpointID: terret.NewID(terret.PrefixCheckpoint), MessageID: way.turn.MessageID, Direction: way.direction}
+	switch {
+	case recorded(way.turn) && off != nil:
+		return Rewound{}, terret.Errorf(terret.KindUnsupported, "%w", off)
+	case recorded(way.turn):
+		if err := way.files(ctx, repo, dir, &out, &data); err != nil {
+			return Rewound{}, err
+		}
+	case off != nil:
+		way.note("files were left as they are: " + off.Error())
+	case way.turn.Before != "" && way.turn.After == "":
+		way.note("files were left as they are: the folder was not recorded after this turn")
+	}
+	if out.Conversation, err = way.conversation(ctx); err != nil {
+		return Rewound{}, err
+	}
+	out.Note = strings.Join(way.notes, "; ")
+	data.Files, data.Turns = out.Files, []string{way.turn.ID}
+	data.Conversation, data.Note = out.Conversation, out.Note
+	if out.Conversation {
+		data.Turns = append(data.Turns, way.also...)
+	}
+	l.mu.Lock()
+	a := l.enqueue(&appending{events: l.stamp(nil, terret.Event{By: way.by, Data: data})})
+	l.mu.Unlock()
+	return out, a.wait()
+}
+
+func nothingTo(direction, session string) error {
+	return terret.Errorf(terret.KindConflict, "there is nothing to %s in session %s", direction, session)
+}
+
+// recorded reports whether the turn changed files, and how they were is known.
+func recorded(t terret.Turn) bool { return t.Changed && t.Before != "" && t.After != "" }
+
+func (w *trip) note(text string) { w.notes = append(w.notes, text) }
+
+// enlist opens the agent and finds out whether it takes part.
+func (e *Engine) enlist(ctx context.Context, l *live, way *trip) error {
+	agent, err := e.wake(ctx, l)
+	switch {
+	case errors.Is(err, errGone):
+		return err
+	case err != nil && ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		way.unable = "the agent could not be opened: " + err.Error()
+		return nil
+	}
+	name := terret.CanUndo
+	if way.direction == redo {
+		name = terret.CanRedo
+	}
+	ability := terret.CapabilitiesOf(agent).Abilities[name]
+	r, ok := agent.(terret.Rewinder)
+	switch {
+	case ok && ability.OK && ability.By == terret.ByAgent:
+		way.agent = r
+	case ability.Reason != "":
+		way.unable = "this agent cannot change its conversation: " + ability.Reason
+	default:
+		way.unable = "this agent cannot change its conversation"
+	}
+	return nil
+}
+
+// choose finds the turn that undo or redo is about.
+func (e *Engine) choose(ctx context.Context, l *live, way *trip, turns []terret.Turn) error {
+	if way.direction == redo {
+		return e.chooseUndone(ctx, l, way, turns)
+	}
+	for _, t := range slices.Backward(turns) {
+		switch {
+		case t.Undone:
+		case recorded(t), way.agent != nil && t.MessageID != "":
+			way.turn, way.talk = t, true
+			return nil
+		case way.agent != nil: // the agent began it by itself: it goes with the prompt before
+			way.also = append(way.also, t.ID)
+		}
+	}
+	return nothingTo(way.direction, l.id)
+}
+
+// chooseUndone finds the turn that was undone last. The log knows in which order they
+// were, and that a new turn took the way forward.
+func (e *Engine) chooseUndone(ctx context.Context, l *live, way *trip, turns []terret.Turn) error {
+	var stack []terret.CheckpointRewound
+	for entry, err := range e.entries(ctx, l.id, "turn.start", "checkpoint.rewound") {
+		if err != nil {
+			return err
+		}
+		if entry.Kind == "turn.start" {
+			stack = nil
+			continue
+		}
+		ev, err := entry.Decode()
+		if err != nil {
+			return err
+		}
+		d, ok := ev.Data.(terret.CheckpointRewound)
+		switch {
+		case !ok || len(d.Turns) == 0:
+		case d.Direction == undo:
+			stack = append(stack, d)
+		case len(stack) > 0:
+			stack = stack[:len(stack)-1]
+		}
+	}
+	if len(stack) == 0 {
+		return nothingTo(way.direction, l.id)
+	}
+	last := stack[len(stack)-1]
+	way.also, way.talk = last.Turns[1:], last.Conversation
+	for _, t := range turns {
+		if t.ID == last.Turns[0] {
+			way.turn = t
+			return nil
+		}
+	}
+	return nothingTo(way.direction, l.id)
+}
+
+// files takes the folder to the other side of the turn.
+func (w *trip) files(ctx context.Context, repo *checkpoint.Repo, dir string, out *Rewound, data *terret.CheckpointRewound) error {
+	from, to := checkpoint.ID(w.turn.After), checkpoint.ID(w.turn.Before)
+	if w.direction == redo {
+		from, to = to, from
+	}
+	changes, err := repo.Changes(ctx, from, to)
+	if err != nil {
+		return terret.Errorf(terret.KindInternal, "compare the states of %s: %w", dir, err)
+	}
+	result, err := repo.Restore(ctx, from, to, checkpoint.RestoreOptions{Force: w.force})
+	if conflict, ok := errors.AsType[*checkpoint.ConflictError](err); ok {
+		return terret.Errorf(terret.KindConflict, "these files were changed since, so nothing was touched: %v; use force to overwrite them", conflict.Paths)
+	}
+	if err != nil {
+		return terret.Errorf(terret.KindInternal, "%s in %s: %w", w.direction, dir, err)
+	}
+	out.Files = append(out.Files, result.Restored...)
+	for _, k := range result.Kept {
+		out.Kept = append(out.Kept, k.Path)
+	}
+	for _, c := range changes {
+		data.Insertions += c.Insertions
+		data.Deletions += c.Deletions
+	}
+	return nil
+}
+
+// conversation takes the agent along, and reports whether it went. An error means
+// that nothing was changed at all; where files were, the notes say why it stayed.
+func (w *trip) conversation(ctx context.Context) (went bool, err error) {
+	const stayed = "the conversation was left as it is: "
+	switch {
+	case !w.talk:
+		return false, nil // it was not taken back either
+	case w.agent == nil && recorded(w.turn):
+		w.note(stayed + w.unable)
+		return false, nil
+	case w.agent == nil:
+		return false, terret.Errorf(terret.KindUnsupported, "cannot %s turn %s, which is about the conversation only: %s", w.direction, w.turn.ID, w.unable)
+	case w.turn.MessageID == "":
+		w.note(stayed + "the agent began this turn by itself, so it goes with the prompt before")
+		return false, nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), travelTime)
+	defer cancel()
+	if w.direction == undo {
+		err = w.agent.Rewind(ctx, w.turn.MessageID)
+	} else {
+		err = w.agent.Forward(ctx)
+	}
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, terret.ErrNotFound) && w.direction == undo:
+		w.note(stayed + "the agent does not know this prompt")
+	case recorded(w.turn):
+		w.note(stayed + err.Error())
+	default:
+		return false, err
+	}
+	return false, nil
+}
