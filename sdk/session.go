@@ -11,6 +11,7 @@ import (
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/engine"
 	"github.com/terret-dev/terret/store/sqlite"
+	"github.com/terret-dev/terret/view"
 )
 
 // closeTimeout bounds how long Close stays polite.
@@ -24,9 +25,9 @@ type Session struct {
 	store  *sqlite.Store
 
 	mu       sync.Mutex
-	received int64     // number of the last event that Receive has dealt with
-	thread   converter // as of that event
-	sent     []string  // turns that Receive has yielded no result for, in order
+	received int64        // number of the last event that Receive has dealt with
+	thread   view.Neovate // as of that event
+	sent     []string     // turns that Receive has yielded no result for, in order
 
 	desk     context.CancelFunc
 	deciding sync.WaitGroup
@@ -62,7 +63,7 @@ func (s *Session) SendMessage(ctx context.Context, m UserMessage) error {
 	if m.ParentUUID != nil {
 		p.ParentID = *m.ParentUUID
 	} else if len(s.sent) == 0 { // otherwise it follows what has yet to come
-		p.ParentID = s.thread.last
+		p.ParentID = s.thread.Last()
 	}
 	s.sent = append(s.sent, turn)
 	s.mu.Unlock()
@@ -122,7 +123,7 @@ func (s *Session) take(ev terret.Event) Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.received = ev.Seq
-	msg := s.thread.convert(s.id, ev)
+	msg := s.thread.Message(ev)
 	mine := slices.Contains(s.sent, ev.Turn)
 	switch msg.(type) {
 	case *SystemMessage:

@@ -1,0 +1,133 @@
+package view
+
+import (
+	"encoding/json"
+
+	"github.com/terret-dev/terret"
+)
+
+// HiveCapabilities says what an agent can do by itself, as Hive asks it.
+type HiveCapabilities struct {
+	SupportsUndo               bool `json:"supportsUndo"`
+	SupportsRedo               bool `json:"supportsRedo"`
+	SupportsCommands           bool `json:"supportsCommands"`
+	SupportsPermissionRequests bool `json:"supportsPermissionRequests"`
+	SupportsQuestionPrompts    bool `json:"supportsQuestionPrompts"`
+	SupportsModelSelection     bool `json:"supportsModelSelection"`
+	SupportsReconnect          bool `json:"supportsReconnect"`
+	SupportsPartialStreaming   bool `json:"supportsPartialStreaming"`
+}
+
+// What Hive's document says of its two agents.
+var (
+	OpenCodeCapabilities = HiveCapabilities{
+		SupportsUndo: true, SupportsRedo: true, SupportsCommands: true, SupportsPermissionRequests: true,
+		SupportsQuestionPrompts: true, SupportsModelSelection: true, SupportsReconnect: true, SupportsPartialStreaming: true,
+	}
+	ClaudeCodeCapabilities = HiveCapabilities{
+		SupportsUndo: true, SupportsRedo: false, SupportsCommands: true, SupportsPermissionRequests: true,
+		SupportsQuestionPrompts: true, SupportsModelSelection: true, SupportsReconnect: true, SupportsPartialStreaming: true,
+	}
+)
+
+// HiveCapabilitiesOf is what an agent can do by itself. What the harness does for
+// it does not count.
+func HiveCapabilitiesOf(c terret.Capabilities) HiveCapabilities {
+	own := func(name terret.Capability) bool { a := c.Abilities[name]; return a.OK && a.By != terret.ByHarness }
+	return HiveCapabilities{
+		SupportsUndo: own(terret.CanUndo), SupportsRedo: own(terret.CanRedo), SupportsCommands: own(terret.CanCommands),
+		SupportsPermissionRequests: own(terret.CanPermissions), SupportsQuestionPrompts: own(terret.CanQuestions),
+		SupportsModelSelection: own(terret.CanSelectModel), SupportsReconnect: own(terret.CanReconnect),
+		SupportsPartialStreaming: own(terret.CanStream),
+	}
+}
+
+// hiveReply is the word for what was decided about a permission.
+func hiveReply(d terret.Decision) string {
+	switch {
+	case d.Behavior != terret.BehaviorAllow:
+		return "reject"
+	case d.Scope == terret.ScopeAlways || d.Scope == terret.ScopeSession:
+		return "always"
+	}
+	return "once"
+}
+
+// FromHive reads the decision of a request from one of Hive's replies:
+//
+//	permission   {"reply": "once"|"always"|"reject", "message"?}
+//	question     {"answers": [["label", ...], ...]} in the order of the questions, or {"rejected": true}
+//	plan         {"approved": true|false, "feedback"?}
+func FromHive(q terret.Request, body []byte) (terret.Decision, error) {
+	var in struct {
+		Reply    string          `json:"reply"`
+		Message  string          `json:"message"`
+		Answers  []terret.Choice `json:"answers"`
+		Rejected bool            `json:"rejected"`
+		Approved *bool           `json:"approved"`
+		Feedback string          `json:"feedback"`
+	}
+	if err := json.Unmarshal(body, &in); err != nil {
+		return terret.Decision{}, terret.Invalid("reply", "it is not a reply to a request: %v", err)
+	}
+	out := terret.Decision{RequestID: q.RequestID, Gate: q.Gate, Source: terret.ByUser}
+	var err error
+	switch q.Gate {
+	case terret.GatePermission, terret.GateTrust:
+		out.Reason = in.Message
+		out.Behavior, out.Scope, err = permitted(in.Reply)
+	case terret.GateQuestion:
+		out.Behavior, out.Reason = terret.BehaviorReject, in.Message
+		if !in.Rejected {
+			out.Behavior = terret.BehaviorAnswer
+			out.Answers, err = answersInOrder(q, in.Answers)
+		}
+	case terret.GatePlan:
+		out.Reason = in.Feedback
+		switch {
+		case in.Approved == nil:
+			err = terret.Invalid("approved", "a plan is approved or not; say true or false")
+		case *in.Approved:
+			out.Behavior = terret.BehaviorApprove
+		default:
+			out.Behavior = terret.BehaviorRevise
+		}
+	default:
+		err = terret.Invalid("gate", "Hive has no reply at the %s gate", q.Gate)
+	}
+	if err == nil {
+		err = out.Validate()
+	}
+	if err != nil {
+		return terret.Decision{}, err
+	}
+	return out, nil
+}
+
+func permitted(reply string) (terret.Behavior, terret.Scope, error) {
+	switch reply {
+	case "once":
+		return terret.BehaviorAllow, terret.ScopeOnce, nil
+	case "always":
+		return terret.BehaviorAllow, terret.ScopeAlways, nil
+	case "reject":
+		return terret.BehaviorDeny, terret.ScopeOnce, nil
+	}
+	return "", "", terret.Invalid("reply", "%q is not a reply; use once, always or reject", reply)
+}
+
+// answersInOrder gives each question the answer at its place. A question without
+// one stays unanswered.
+func answersInOrder(q terret.Request, answers []terret.Choice) (map[string]terret.Choice, error) {
+	asked := questionsOf(q)
+	if len(answers) > len(asked) {
+		return nil, terret.Invalid("answers", "there are %d answers to %d questions", len(answers), len(asked))
+	}
+	out := map[string]terret.Choice{}
+	for i, choice := range answers {
+		if len(choice) > 0 {
+			out[asked[i].ID] = choice
+		}
+	}
+	return out, nil
+}

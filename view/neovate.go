@@ -1,0 +1,132 @@
+package view
+
+import "github.com/terret-dev/terret"
+
+// SDKMessage is a message of the neovate view: a *NormalizedMessage, a
+// *SystemMessage or a *ResultMessage. In JSON the field type tells them apart.
+type SDKMessage interface{ messageType() string }
+
+// NormalizedMessage is a complete message of the conversation.
+type NormalizedMessage struct {
+	Role       terret.Role    `json:"role"`
+	Content    []terret.Block `json:"content"`
+	Timestamp  terret.Time    `json:"timestamp"`
+	UUID       string         `json:"uuid"`
+	ParentUUID *string        `json:"parentUuid"`
+}
+
+// Text is the text of the message.
+func (m *NormalizedMessage) Text() string { return terret.TextOf(m.Content) }
+
+// SystemMessage comes when the agent is ready.
+type SystemMessage struct {
+	Subtype   string   `json:"subtype"` // init
+	SessionID string   `json:"sessionId"`
+	Model     string   `json:"model"`
+	Cwd       string   `json:"cwd"`
+	Tools     []string `json:"tools"`
+}
+
+// ResultMessage is the last message of a turn.
+type ResultMessage struct {
+	Subtype string       `json:"subtype"` // success, error
+	IsError bool         `json:"isError"`
+	Content string       `json:"content"`
+	Usage   terret.Usage `json:"usage"`
+	// CostUSD is what the turn cost, where the agent tells.
+	CostUSD terret.Cost `json:"costUsd"`
+	// Error says what went wrong.
+	Error *terret.Error `json:"error,omitempty"`
+}
+
+func (*NormalizedMessage) messageType() string { return "message" }
+func (*SystemMessage) messageType() string     { return "system" }
+func (*ResultMessage) messageType() string     { return "result" }
+
+// MarshalJSON adds the type.
+func (m *NormalizedMessage) MarshalJSON() ([]byte, error) {
+	type plain NormalizedMessage
+	return encode(struct {
+		Type string `json:"type"`
+		*plain
+	}{m.messageType(), (*plain)(m)}), nil
+}
+
+// MarshalJSON adds the type.
+func (m *SystemMessage) MarshalJSON() ([]byte, error) {
+	type plain SystemMessage
+	return encode(struct {
+		Type string `json:"type"`
+		*plain
+	}{m.messageType(), (*plain)(m)}), nil
+}
+
+// MarshalJSON adds the type.
+func (m *ResultMessage) MarshalJSON() ([]byte, error) {
+	type plain ResultMessage
+	return encode(struct {
+		Type string `json:"type"`
+		*plain
+	}{m.messageType(), (*plain)(m)}), nil
+}
+
+// Neovate is the view of that name: complete messages only, each with the one
+// that it follows. The zero value is ready for the first event.
+type Neovate struct{ session, last string }
+
+// Last is the id of the last message of the thread.
+func (n *Neovate) Last() string { return n.last }
+
+// Event implements View.
+func (n *Neovate) Event(e terret.Event) []Message {
+	m := n.Message(e)
+	if m == nil {
+		return nil
+	}
+	return []Message{say(m.messageType(), m)}
+}
+
+// Message returns the message that an event is, or nil.
+func (n *Neovate) Message(e terret.Event) SDKMessage {
+	if e.Session != "" {
+		n.session = e.Session
+	}
+	if subagent(e) != "" || hidden(e) {
+		return nil
+	}
+	switch d := e.Data.(type) {
+	case terret.SessionStart:
+		return &SystemMessage{Subtype: "init", SessionID: n.session, Model: d.Model, Cwd: d.Cwd, Tools: append([]string{}, d.Tools...)}
+	case terret.TurnStart:
+		if d.Origin == terret.OriginBackground {
+			return nil
+		}
+		return n.message(e, d.MessageID, d.ParentID, terret.RoleUser, d.Prompt)
+	case terret.UserPrompt:
+		return n.message(e, d.MessageID, d.ParentID, terret.RoleUser, d.Blocks)
+	case terret.MessageComplete:
+		return n.message(e, d.MessageID, d.ParentID, d.Role, d.Blocks)
+	case terret.TurnComplete:
+		return &ResultMessage{Subtype: "success", Content: d.Text, Usage: d.Usage, CostUSD: d.CostUSD}
+	case terret.TurnError:
+		return &ResultMessage{Subtype: "error", IsError: true, Content: d.Error.Error(), Usage: d.Usage, CostUSD: d.CostUSD, Error: &d.Error}
+	}
+	return nil
+}
+
+// message is a message of the thread. Without a parent of its own it follows the
+// last one. The same message told again is told once.
+func (n *Neovate) message(e terret.Event, id, parent string, role terret.Role, blocks []terret.Block) SDKMessage {
+	if id != "" && id == n.last {
+		return nil
+	}
+	m := &NormalizedMessage{Role: role, Content: append([]terret.Block{}, blocks...), Timestamp: e.Time, UUID: id}
+	if parent == "" {
+		parent = n.last
+	}
+	if parent != "" {
+		m.ParentUUID = &parent
+	}
+	n.last = id
+	return m
+}
