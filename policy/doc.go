@@ -4,8 +4,9 @@
 // gives a [Verdict]: allow, deny or ask, with the rule or the policy that
 // decided and one sentence for people. Deny rules come first, then allow rules,
 // then the policy. [Denied] looks at deny rules alone, for an input that was
-// edited after it was judged. [Suggest] names narrow rules that would allow a
-// tool use, and [Explain] lists what a tool use was taken for.
+// edited after it was judged. [Missing] finds tools that an agent is not to have.
+// [Suggest] names narrow rules that would allow a tool use, and [Explain] lists
+// what a tool use was taken for.
 //
 // Rules are in the agents' own language:
 //

@@ -1,0 +1,202 @@
+package trust
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+	"unicode/utf8"
+
+	"github.com/gofrs/flock"
+)
+
+// Decision is what a person has said about a folder as it is now.
+type Decision string
+
+// The decisions.
+const (
+	Trusted Decision = "trusted"
+	Refused Decision = "refused"
+	Unknown Decision = "unknown" // nobody was asked, or something has changed since
+	Nothing Decision = "nothing" // there is nothing to decide about
+)
+
+// fileName is the name of the file with the decisions.
+const fileName = "trust.json"
+
+// Bounds on what is kept.
+const (
+	maxStore = 8 << 20
+	maxKept  = 16 // decisions about one folder
+)
+
+// Store is the decisions of one person, in a file that any number of processes
+// share. It is safe for concurrent use.
+type Store struct{ home string }
+
+// Open names the folder that the decisions are kept in. It need not exist.
+func Open(home string) *Store { return &Store{home: home} }
+
+// record is one decision.
+type record struct {
+	Hash    string    `json:"hash"`
+	Trusted bool      `json:"trusted"`
+	By      string    `json:"by"`
+	At      time.Time `json:"at"`
+}
+
+// content is the file.
+type content struct {
+	Version int                 `json:"version"`
+	Folders map[string][]record `json:"folders"` // the latest decision last
+}
+
+const version = 1
+
+// Check looks at a folder and finds what was decided about it. With an error,
+// nothing is trusted.
+func (s *Store) Check(dir string) (Decision, State, error) {
+	state, err := Inspect(dir)
+	if err != nil {
+		return Unknown, State{}, err
+	}
+	if state.Empty() {
+		return Nothing, state, nil
+	}
+	known, err := s.read()
+	if err != nil {
+		return Unknown, state, err
+	}
+	for _, r := range known.Folders[state.Folder] {
+		if r.Hash != state.Hash || state.Problem != "" {
+			continue
+		}
+		if r.Trusted {
+			return Trusted, state, nil
+		}
+		return Refused, state, nil
+	}
+	return Unknown, state, nil
+}
+
+// Decide records what a person says about a folder whose state had that hash. It
+// fails if the folder has changed since, or cannot be trusted.
+func (s *Store) Decide(dir, hash string, trusted bool, by string) error {
+	state, err := Inspect(dir)
+	switch {
+	case err != nil:
+		return err
+	case state.Problem != "":
+		return fmt.Errorf("%s cannot be trusted: %s", state.Folder, state.Problem)
+	case hash == "" || state.Hash != hash:
+		return fmt.Errorf("%s has changed since it was looked at; look again", state.Folder)
+	case !utf8.ValidString(state.Folder):
+		return fmt.Errorf("%q cannot be trusted: its name is not UTF-8", state.Folder)
+	}
+	if err := os.MkdirAll(s.home, 0o700); err != nil {
+		return err
+	}
+	lock := flock.New(filepath.Join(s.home, fileName+".lock"), flock.SetPermissions(0o600))
+	if err := lock.Lock(); err != nil {
+		return fmt.Errorf("lock the decisions about trust: %w", err)
+	}
+	defer func() { _ = lock.Close() }()
+	known, err := s.read()
+	if err != nil {
+		return err
+	}
+	kept := []record{}
+	for _, r := range known.Folders[state.Folder] {
+		if r.Hash != hash {
+			kept = append(kept, r)
+		}
+	}
+	kept = append(kept[max(0, len(kept)-maxKept+1):], record{Hash: hash, Trusted: trusted, By: by, At: time.Now().UTC().Round(0)})
+	known.Folders[state.Folder] = kept
+	return s.write(known)
+}
+
+func (s *Store) path() string { return filepath.Join(s.home, fileName) }
+
+// read returns what is in the file, or nothing if there is none.
+func (s *Store) read() (content, error) {
+	none := content{Version: version, Folders: map[string][]record{}}
+	f, err := os.OpenFile(s.path(), os.O_RDONLY|nonBlocking, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return none, nil
+	}
+	if err != nil {
+		return none, fmt.Errorf("read the decisions about trust: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return none, fmt.Errorf("read the decisions about trust: %w", err)
+	}
+	switch {
+	case !info.Mode().IsRegular():
+		return none, s.bad("is not a file")
+	case runtime.GOOS != "windows" && info.Mode().Perm()&0o022 != 0:
+		return none, fmt.Errorf("others may write %s, so nothing in it counts; `chmod 600` it if you know what is in it", s.path())
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxStore+1))
+	if err != nil {
+		return none, fmt.Errorf("read the decisions about trust: %w", err)
+	}
+	if len(text) > maxStore {
+		return none, s.bad("is too large")
+	}
+	var out content
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&out); err != nil {
+		return none, s.bad("cannot be read: " + err.Error())
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return none, s.bad("holds more than it should")
+	}
+	if out.Version != version {
+		return none, fmt.Errorf("%s is of version %d, which this terret does not know; use the newer terret that wrote it", s.path(), out.Version)
+	}
+	if out.Folders == nil {
+		out.Folders = none.Folders
+	}
+	return out, nil
+}
+
+func (s *Store) bad(what string) error {
+	return fmt.Errorf("%s %s, so no folder is trusted; remove it to begin anew", s.path(), what)
+}
+
+// write replaces the file.
+func (s *Store) write(c content) (err error) {
+	text, err := json.MarshalIndent(c, "", "  ")
+	if err != nil {
+		return err
+	}
+	temporary := s.path() + "." + rand.Text()[:8] + ".tmp"
+	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(temporary) // the first error counts
+		}
+	}()
+	_, err = f.Write(append(text, '\n'))
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(temporary, s.path())
+}

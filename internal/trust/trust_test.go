@@ -1,0 +1,353 @@
+package trust
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// write puts files into a folder.
+func write(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func inspect(t *testing.T, dir string) State {
+	t.Helper()
+	s, err := Inspect(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func paths(s State) (out []string) {
+	for _, f := range s.Files {
+		out = append(out, f.Path)
+	}
+	return out
+}
+
+func TestWhatActs(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, map[string]string{
+		"README.md": "x", "AGENTS.md": "x", "CLAUDE.md": "x", "main.go": "x", ".terret/logs/harness.log": "x", ".claude/worktrees/a": "x",
+		"agents/notes.md": "x", "agents/AGENT_PLAIN.md": "Text", "agents/AGENT_LESS.md": "---\ntools: Read\ndisallowed_tools: Bash\nmax_turns: 3\nid: X\ndescription: y\n---\n",
+		"agents/AGENT_BROKEN.md": "---\nauto_approve_tools: Bash\n", ".opencode/node_modules/a/index.js": "x",
+	})
+	if s := inspect(t, dir); !s.Empty() || s.Hash != "" {
+		t.Fatalf("nothing acts, but: %+v", s)
+	}
+	acting := map[string]string{
+		".terret/config.jsonc": "{}", "agents/AGENT_MORE.md": "---\nauto_approve_tools: Bash\nmodel: m\n---\n", ".mcp.json": "{}", ".env": "A=1",
+		".claude/settings.json": "{}", ".claude/settings.local.json": "{}", ".claude/hooks/deep/down.sh": "x", ".claude/skills/s/SKILL.md": "x",
+		".claude/agents/a.md": "x", ".claude/commands/c.md": "x", ".claude/output-styles/o.md": "x", ".claude/plugins/p.json": "x", ".claude/workflows/w.js": "x",
+		"opencode.json": "{}", "opencode.jsonc": "{}", ".opencode/plugin/p.js": "x", ".codex/config.toml": "x", ".gemini/settings.json": "{}", ".agents/skills/s.md": "x",
+	}
+	write(t, dir, acting)
+	s := inspect(t, dir)
+	if s.Problem != "" || len(s.Files) != len(acting) {
+		t.Fatalf("problem %q, files %q", s.Problem, paths(s))
+	}
+	for _, f := range s.Files {
+		if _, ok := acting[f.Path]; !ok || f.Why == "" {
+			t.Errorf("%+v acts", f)
+		}
+		if f.Path == "agents/AGENT_MORE.md" && f.Why != "a persona with auto_approve_tools, model" {
+			t.Errorf("why: %q", f.Why)
+		}
+	}
+	if again := inspect(t, dir); again.Hash != s.Hash {
+		t.Error("the hash of the same files differs")
+	}
+	// A change of any of them changes the hash; a change of any other does not.
+	for name := range acting {
+		write(t, dir, map[string]string{name: acting[name] + "\n"})
+		if inspect(t, dir).Hash == s.Hash {
+			t.Errorf("%s has changed, the hash has not", name)
+		}
+		write(t, dir, map[string]string{name: acting[name]})
+	}
+	write(t, dir, map[string]string{"README.md": "y", "agents/AGENT_PLAIN.md": "y", ".terret/logs/harness.log": "y"})
+	if inspect(t, dir).Hash != s.Hash {
+		t.Error("what does not act has changed the hash")
+	}
+	if err := os.Rename(filepath.Join(dir, ".claude/hooks/deep/down.sh"), filepath.Join(dir, ".claude/hooks/deep/up.sh")); err != nil {
+		t.Fatal(err)
+	}
+	if inspect(t, dir).Hash == s.Hash {
+		t.Error("a file has another name, the hash has not changed")
+	}
+}
+
+func TestFoldersAbove(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, map[string]string{".mcp.json": "outside", "repo/.git/HEAD": "x", "repo/.mcp.json": "{}", "repo/.terret/config.jsonc": "{}", "repo/agents/AGENT_X.md": "---\nmodel: m\n---\n", "repo/a/.env": "A=1", "repo/a/b/c.go": "x", "plain/a/x": "x", "plain/.mcp.json": "x"})
+	for _, c := range []struct {
+		in   string
+		want []string
+	}{
+		{"repo", []string{".terret/config.jsonc", "agents/AGENT_X.md", ".mcp.json"}},
+		{"repo/a", []string{".env", "../.mcp.json"}},
+		{"repo/a/b", []string{"../.env", "../../.mcp.json"}},
+		{"plain/a", nil},
+		{"plain", []string{".mcp.json"}},
+	} {
+		if diff := cmp.Diff(c.want, paths(inspect(t, filepath.Join(dir, c.in)))); diff != "" {
+			t.Errorf("%s: %s", c.in, diff)
+		}
+	}
+	home := filepath.Join(dir, "repo")
+	if got := reach(home, home); got != nil {
+		t.Errorf("the home folder itself: %q", got)
+	}
+	if got, want := reach(filepath.Join(home, "a/b"), home), []string{filepath.Join(home, "a/b")}; !cmp.Equal(got, want) {
+		t.Errorf("below a home folder with a repository: %q", got)
+	}
+}
+
+func TestProblems(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		make func(t *testing.T, dir, outside string)
+		want string
+	}{
+		"a link out":               {func(t *testing.T, dir, outside string) { link(t, outside, dir, ".mcp.json") }, ".mcp.json leads out of the folder"},
+		"a folder out":             {func(t *testing.T, dir, outside string) { link(t, filepath.Dir(outside), dir, ".claude") }, "leads out of the folder"},
+		"inside a folder":          {func(t *testing.T, dir, outside string) { link(t, outside, dir, ".claude/hooks/x") }, ".claude/hooks/x leads out of the folder"},
+		"personas out":             {func(t *testing.T, dir, outside string) { link(t, filepath.Dir(outside), dir, "agents") }, "agents leads out of the folder"},
+		"a persona out":            {func(t *testing.T, dir, outside string) { link(t, outside, dir, "agents/AGENT_X.md") }, "agents/AGENT_X.md leads out"},
+		"a link to nowhere":        {func(t *testing.T, dir, _ string) { link(t, "later", dir, ".mcp.json") }, ".mcp.json is a link that leads nowhere"},
+		"a loop":                   {func(t *testing.T, dir, _ string) { link(t, "../skills", dir, ".claude/skills/again") }, "a link to itself"},
+		"a folder for a file":      {func(t *testing.T, dir, _ string) { write(t, dir, map[string]string{".mcp.json/x": "x"}) }, ".mcp.json is not a file"},
+		"a large file":             {func(t *testing.T, dir, _ string) { large(t, dir, ".mcp.json", maxFile+1) }, "too large"},
+		"large together":           {func(t *testing.T, dir, _ string) { several(t, dir, maxTotal/maxFile+1, maxFile) }, "too large"},
+		"too many":                 {func(t *testing.T, dir, _ string) { several(t, dir, maxFiles+1, 1) }, "more than 2000 files"},
+		"a persona, a folder":      {func(t *testing.T, dir, _ string) { write(t, dir, map[string]string{"agents/AGENT_X.md/y": ""}) }, "AGENT_X.md is not a file"},
+		"a link within is no harm": {func(t *testing.T, dir, _ string) { inside(t, dir) }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, outside := t.TempDir(), filepath.Join(t.TempDir(), "secret")
+			write(t, filepath.Dir(outside), map[string]string{"secret": "x", "settings.json": "{}"})
+			c.make(t, dir, outside)
+			s := inspect(t, dir)
+			if c.want == "" {
+				if s.Problem != "" || s.Hash == "" {
+					t.Errorf("%+v", s)
+				}
+				return
+			}
+			if !strings.Contains(s.Problem, c.want) || s.Hash != "" || s.Empty() {
+				t.Errorf("problem %q, want %q; hash %q", s.Problem, c.want, s.Hash)
+			}
+			store := Open(t.TempDir())
+			if d, _, err := store.Check(dir); d != Unknown || err != nil {
+				t.Errorf("decision %s, error %v", d, err)
+			}
+			if err := store.Decide(dir, s.Hash, true, "ann"); err == nil || !strings.Contains(err.Error(), "cannot be trusted") {
+				t.Errorf("it can be trusted: %v", err)
+			}
+		})
+	}
+}
+
+func link(t *testing.T, target, dir, name string) {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(target, path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func large(t *testing.T, dir, name string, size int64) {
+	t.Helper()
+	write(t, dir, map[string]string{name: ""})
+	if err := os.Truncate(filepath.Join(dir, name), size); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func several(t *testing.T, dir string, n int, size int64) {
+	t.Helper()
+	for i := range n {
+		large(t, dir, fmt.Sprintf(".codex/%d", i), size)
+	}
+}
+
+// inside makes links that stay in the folder; what they lead to counts.
+func inside(t *testing.T, dir string) {
+	t.Helper()
+	write(t, dir, map[string]string{"shared/skills/SKILL.md": "one", "shared/mcp.json": "{}"})
+	link(t, "../../shared/skills", dir, ".claude/skills/mine")
+	link(t, "shared/mcp.json", dir, ".mcp.json")
+	before := inspect(t, dir)
+	if diff := cmp.Diff([]string{".mcp.json", ".claude/skills/mine/SKILL.md"}, paths(before)); diff != "" {
+		t.Error(diff)
+	}
+	write(t, dir, map[string]string{"shared/skills/SKILL.md": "two"})
+	if inspect(t, dir).Hash == before.Hash {
+		t.Error("what a link leads to has changed, the hash has not")
+	}
+}
+
+func TestDecisions(t *testing.T) {
+	t.Parallel()
+	dir, home := t.TempDir(), filepath.Join(t.TempDir(), "new", "home")
+	store := Open(home)
+	expect := func(want Decision) State {
+		t.Helper()
+		got, s, err := store.Check(dir)
+		if got != want || err != nil {
+			t.Fatalf("decision %s, want %s; error %v", got, want, err)
+		}
+		return s
+	}
+	expect(Nothing)
+	write(t, dir, map[string]string{".mcp.json": "1"})
+	one := expect(Unknown)
+	if _, err := os.Stat(home); err == nil {
+		t.Error("looking has made a folder")
+	}
+	if err := store.Decide(dir, one.Hash, true, "ann"); err != nil {
+		t.Fatal(err)
+	}
+	expect(Trusted)
+	if info, err := os.Stat(filepath.Join(home, fileName)); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, error %v", info.Mode(), err)
+	}
+	write(t, dir, map[string]string{".mcp.json": "2"})
+	two := expect(Unknown)
+	if err := store.Decide(dir, one.Hash, true, "ann"); err == nil || !strings.Contains(err.Error(), "has changed since") {
+		t.Errorf("a folder that has changed was decided about: %v", err)
+	}
+	if err := store.Decide(dir, two.Hash, false, "ann"); err != nil {
+		t.Fatal(err)
+	}
+	expect(Refused)
+	write(t, dir, map[string]string{".mcp.json": "1"})
+	expect(Trusted) // it is what it was
+	if err := store.Decide(dir, one.Hash, false, "ann"); err != nil {
+		t.Fatal(err)
+	}
+	expect(Refused) // a later decision about the same counts
+	// The same through a link, but not in another folder.
+	link(t, dir, filepath.Dir(home), "link")
+	if d, _, err := store.Check(filepath.Join(filepath.Dir(home), "link")); d != Refused || err != nil {
+		t.Errorf("through a link: %s, error %v", d, err)
+	}
+	other := t.TempDir()
+	write(t, other, map[string]string{".mcp.json": "1"})
+	if d, _, err := store.Check(other); d != Unknown || err != nil {
+		t.Errorf("another folder: %s, error %v", d, err)
+	}
+	for i := range 2 * maxKept {
+		write(t, dir, map[string]string{".mcp.json": fmt.Sprint("many", i)})
+		if err := store.Decide(dir, inspect(t, dir).Hash, true, "ann"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	known, err := store.read()
+	if err != nil || len(known.Folders[one.Folder]) != maxKept {
+		t.Errorf("%d decisions are kept, error %v", len(known.Folders[one.Folder]), err)
+	}
+	expect(Trusted)
+	if _, _, err := store.Check(filepath.Join(dir, "gone")); err == nil {
+		t.Error("a folder that is not there was looked at")
+	}
+}
+
+func TestCorruptStore(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, map[string]string{".mcp.json": "1"})
+	hash := inspect(t, dir).Hash
+	for name, c := range map[string]struct {
+		change func(good string) string
+		mode   os.FileMode
+		want   string
+	}{
+		"cut off":         {func(good string) string { return good[:len(good)/2] }, 0o600, "cannot be read"},
+		"empty":           {func(string) string { return "" }, 0o600, "cannot be read"},
+		"garbage behind":  {func(good string) string { return good + "{}" }, 0o600, "more than it should"},
+		"unknown field":   {func(good string) string { return strings.Replace(good, `"hash"`, `"hush"`, 1) }, 0o600, "unknown field"},
+		"newer":           {func(good string) string { return strings.Replace(good, `"version": 1`, `"version": 2`, 1) }, 0o600, "newer terret"},
+		"others may":      {func(good string) string { return good }, 0o666, "others may write"},
+		"larger than all": {func(good string) string { return good + strings.Repeat(" ", maxStore) }, 0o600, "too large"},
+	} {
+		store := Open(t.TempDir())
+		if err := store.Decide(dir, hash, true, "ann"); err != nil {
+			t.Fatal(err)
+		}
+		good, err := os.ReadFile(store.path())
+		if err != nil {
+			t.Fatal(err)
+		}
+		bad := c.change(string(good))
+		if err := os.WriteFile(store.path(), []byte(bad), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(store.path(), c.mode); err != nil {
+			t.Fatal(err)
+		}
+		if d, _, err := store.Check(dir); d != Unknown || err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %s, error %v", name, d, err)
+		}
+		if err := store.Decide(dir, hash, true, "ann"); err == nil {
+			t.Errorf("%s: it was written over", name)
+		}
+		if after, _ := os.ReadFile(store.path()); string(after) != bad {
+			t.Errorf("%s: it has changed", name)
+		}
+	}
+	store := Open(t.TempDir())
+	if err := os.Mkdir(store.path(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := store.Check(dir); err == nil || !strings.Contains(err.Error(), "is not a file") {
+		t.Errorf("a folder: %v", err)
+	}
+}
+
+func TestManyWriters(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	var group sync.WaitGroup
+	dirs := make([]string, 20)
+	for i := range dirs {
+		dirs[i] = t.TempDir()
+		write(t, dirs[i], map[string]string{".mcp.json": fmt.Sprint(i)})
+		group.Go(func() {
+			if err := Open(home).Decide(dirs[i], inspect(t, dirs[i]).Hash, true, "ann"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	for _, dir := range dirs {
+		if d, _, err := Open(home).Check(dir); d != Trusted || err != nil {
+			t.Errorf("%s: %s, error %v", dir, d, err)
+		}
+	}
+}

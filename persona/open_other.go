@@ -1,0 +1,5 @@
+//go:build !unix
+
+package persona
+
+const nonBlocking = 0

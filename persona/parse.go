@@ -1,0 +1,226 @@
+package persona
+
+import (
+	"errors"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/frontmatter"
+	"github.com/terret-dev/terret/policy"
+)
+
+// keys are the settings of a persona, in the order in which people should be shown
+// them.
+var keys = []string{
+	"id", "description", "tools", "disallowed_tools", "auto_approve_tools", "max_turns", "model", "agent", "policy",
+}
+
+// Bounds of settings.
+const (
+	maxTurnsLimit  = 10_000
+	maxDescription = 500
+	maxList        = 200
+)
+
+var validID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
+
+// fail makes an error about a line of a persona's file.
+func fail(file string, line int, format string, args ...any) *terret.Error {
+	e := terret.Errorf(terret.KindInvalidRequest, "%s:%d: "+format, append([]any{file, line}, args...)...)
+	e.Field = "persona"
+	return e
+}
+
+// parse reads a persona's file.
+func parse(file, id string, content []byte) (terret.Persona, frontmatter.Document, error) {
+	p := terret.Persona{ID: id, SourceFile: file}
+	doc, err := frontmatter.Parse(content)
+	if e, ok := errors.AsType[*frontmatter.Error](err); ok {
+		return p, doc, fail(file, e.Line, "%s", e.Message)
+	}
+	if err != nil {
+		return p, doc, err
+	}
+	if doc.Fields == nil {
+		return p, doc, bare(file, doc.Text)
+	}
+	for _, f := range doc.Fields {
+		if err := set(&p, f); err != nil {
+			return p, doc, fail(file, f.Line, "%w", err)
+		}
+	}
+	return p, doc, nil
+}
+
+// bare refuses a file that begins with settings without saying so.
+func bare(file, text string) error {
+	line := 0
+	for row := range strings.Lines(text) {
+		line++
+		row = strings.TrimSpace(row)
+		if row == "" {
+			continue
+		}
+		if key, _, ok := strings.Cut(row, ":"); ok && slices.Contains(keys, strings.TrimSpace(key)) {
+			return fail(file, line, "settings stand between two lines of ---, the first of them at the top of the file")
+		}
+		break
+	}
+	return nil
+}
+
+// set takes one setting over.
+func set(p *terret.Persona, f frontmatter.Field) (err error) {
+	switch f.Key {
+	case "tools":
+		p.Tools, err = tools(f)
+		return err
+	case "disallowed_tools":
+		p.DisallowedTools, err = rules(f)
+		return err
+	case "auto_approve_tools":
+		p.AutoApproveTools, err = rules(f)
+		return err
+	}
+	if !slices.Contains(keys, f.Key) {
+		return unknownKey(f.Key)
+	}
+	text := strings.TrimSpace(f.Text)
+	switch {
+	case f.List != nil:
+		return terret.Errorf(terret.KindInvalidRequest, "%s is one value, not a list", f.Key)
+	case text == "":
+		return terret.Errorf(terret.KindInvalidRequest, "%s has no value; leave it out", f.Key)
+	case strings.ContainsFunc(text, unicode.IsControl):
+		return terret.Errorf(terret.KindInvalidRequest, "%s holds control characters, or several lines", f.Key)
+	}
+	switch f.Key {
+	case "id":
+		p.ID, err = text, checkID(text)
+	case "description":
+		if p.Description = text; len(text) > maxDescription {
+			err = terret.Errorf(terret.KindInvalidRequest, "description is longer than %d bytes", maxDescription)
+		}
+	case "max_turns":
+		p.MaxTurns, err = turns(text)
+	case "model":
+		if p.Model = text; strings.HasPrefix(text, "-") {
+			err = terret.Errorf(terret.KindInvalidRequest, "%q is not the name of a model", text)
+		}
+	case "agent":
+		p.Agent, err = text, checkID(text)
+	case "policy":
+		if p.Policy = terret.Policy(text); !slices.Contains(terret.Policies(), p.Policy) {
+			err = terret.Errorf(terret.KindInvalidRequest, "there is no policy %q; use one of %v", text, terret.Policies())
+		}
+	}
+	return err
+}
+
+func unknownKey(key string) error {
+	plain := strings.ToLower(strings.NewReplacer("-", "_", " ", "_").Replace(key))
+	for _, k := range keys {
+		if plain == k || plain == strings.ReplaceAll(k, "_", "") || plain+"s" == k || plain == k+"s" {
+			return terret.Errorf(terret.KindInvalidRequest, "unknown key %q; did you mean %q?", key, k)
+		}
+	}
+	return terret.Errorf(terret.KindInvalidRequest, "unknown key %q; the keys are %s", key, strings.Join(keys, ", "))
+}
+
+func checkID(id string) error {
+	if !validID.MatchString(id) {
+		return terret.Errorf(terret.KindInvalidRequest, "%q is not a name; use letters, digits, - and _, at most 64", id)
+	}
+	return nil
+}
+
+func turns(text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > maxTurnsLimit {
+		return 0, terret.Errorf(terret.KindInvalidRequest, "max_turns is a number from 1 to %d, not %q", maxTurnsLimit, text)
+	}
+	return n, nil
+}
+
+// list reads a list, or a text with commas. It is never nil.
+func list(f frontmatter.Field) ([]string, error) {
+	items := f.List
+	if items == nil {
+		items = splitList(f.Text)
+	}
+	out := []string{}
+	for _, item := range items {
+		item = strings.TrimSpace(item)
+		if item == "" {
+			return nil, terret.Errorf(terret.KindInvalidRequest, "%s has an empty entry", f.Key)
+		}
+		if !slices.Contains(out, item) {
+			out = append(out, item)
+		}
+	}
+	if len(out) > maxList {
+		return nil, terret.Errorf(terret.KindInvalidRequest, "%s has more than %d entries", f.Key, maxList)
+	}
+	return out, nil
+}
+
+// splitList splits at commas that are not in parentheses.
+func splitList(text string) []string {
+	if strings.TrimSpace(text) == "" {
+		return nil
+	}
+	var out []string
+	depth, start := 0, 0
+	for i, c := range text {
+		switch {
+		case c == '(':
+			depth++
+		case c == ')':
+			depth--
+		case c == ',' && depth <= 0:
+			out = append(out, text[start:i])
+			start = i + 1
+		}
+	}
+	return append(out, text[start:])
+}
+
+// rules reads a list of rules.
+func rules(f frontmatter.Field) ([]string, error) {
+	out, err := list(f)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range out {
+		if _, err := policy.Parse(r); err != nil {
+			return nil, terret.Errorf(terret.KindInvalidRequest, "%s: %w", f.Key, err)
+		}
+	}
+	return out, nil
+}
+
+// tools reads a list of tools that are to exist. All of them is nil, as if nothing
+// were said.
+func tools(f frontmatter.Field) ([]string, error) {
+	out, err := rules(f)
+	if err != nil {
+		return nil, err
+	}
+	if slices.Contains(out, policy.AllTools) {
+		if len(out) > 1 {
+			return nil, terret.Errorf(terret.KindInvalidRequest, "tools: %s is all tools; name them, or write %s alone", policy.AllTools, policy.AllTools)
+		}
+		return nil, nil
+	}
+	for _, name := range out {
+		if whole, _, ok := strings.Cut(name, "("); ok {
+			return nil, terret.Errorf(terret.KindInvalidRequest,
+				"tools names whole tools; write %s here, and %s in auto_approve_tools or what is not to be in disallowed_tools", whole, name)
+		}
+	}
+	return out, nil
+}
