@@ -1,0 +1,37 @@
+package access
+
+import (
+	"net"
+	"net/netip"
+	"strings"
+
+	"github.com/terret-dev/terret"
+)
+
+// CheckBind says whether a server may listen on an address. There must be tokens,
+// on loopback too; anything but loopback needs TLS as well. Loopback is an address
+// of 127.0.0.0/8, ::1, or the name localhost: every other name, an empty host and
+// the wildcards 0.0.0.0 and :: are not.
+func CheckBind(addr string, tls bool, tokens *Tokens) error {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return terret.Invalid("addr", "%q is not HOST:PORT (%w); use 127.0.0.1:7433", addr, err)
+	}
+	if tokens == nil {
+		return terret.Errorf(terret.KindStartupRefused, "there are no tokens, so anybody could use the server on %s", addr)
+	}
+	if isLoopback(host) || tls {
+		return nil
+	}
+	return terret.Errorf(terret.KindStartupRefused, "%s can be reached from other machines, and tokens would cross the network in the clear; listen on 127.0.0.1, or give --tls-cert and --tls-key", addr)
+}
+
+// isLoopback reports whether a host, without a port, is this machine as seen by
+// itself only.
+func isLoopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}

@@ -1,0 +1,53 @@
+package access
+
+import (
+	"testing"
+
+	"github.com/terret-dev/terret"
+)
+
+func TestCheckBind(t *testing.T) {
+	t.Parallel()
+	tokens := newTokens(t)
+	for _, c := range []struct {
+		addr     string
+		loopback bool
+	}{
+		{"127.0.0.1:7433", true},
+		{"127.0.0.1:0", true},
+		{"127.8.8.8:1", true},
+		{"[::1]:7433", true},
+		{"[::ffff:127.0.0.1]:7433", true},
+		{"localhost:7433", true},
+		{"LOCALHOST:7433", true},
+		{"0.0.0.0:7433", false},
+		{":7433", false},
+		{"[::]:7433", false},
+		{"[::ffff:0.0.0.0]:7433", false},
+		{"*:7433", false},
+		{"0:7433", false},
+		{"192.168.1.5:7433", false},
+		{"10.0.0.1:7433", false},
+		{"[fe80::1%eth0]:7433", false},
+		{"terret.example:7433", false},
+		{"localhost.evil.example:7433", false},
+		{"127.0.0.1.evil.example:7433", false},
+		{"127.1:7433", false},
+		{"0x7f000001:7433", false},
+		{"2130706433:7433", false},
+		{"localhost.:7433", false},
+		{"ip6-localhost:7433", false},
+		{" localhost:7433", false},
+	} {
+		want := terret.KindStartupRefused
+		if c.loopback {
+			want = ""
+		}
+		wantKind(t, c.addr, CheckBind(c.addr, false, tokens), want)
+		wantKind(t, c.addr+" with TLS", CheckBind(c.addr, true, tokens), "")
+		wantKind(t, c.addr+" without tokens", CheckBind(c.addr, true, nil), terret.KindStartupRefused)
+	}
+	for _, addr := range []string{"", "7433", "localhost", "::1", "::1:7433"} {
+		wantKind(t, addr, CheckBind(addr, false, tokens), terret.KindInvalidRequest)
+	}
+}

@@ -1,0 +1,164 @@
+package access
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/terret-dev/terret/internal/guard"
+)
+
+// peerInside finds the processes that hold the other end of a connection, and
+// reports whether one of them, or an ancestor, carries the mark of a guarded
+// tree that this process does not carry itself. A server that an agent starts is
+// no more outside than its callers.
+func peerInside(remote, local netip.AddrPort) bool {
+	inode := socketOf(remote, local)
+	if inode == "" {
+		return false // on another machine, or gone
+	}
+	own := treeOf(os.Getpid())
+	for _, pid := range holders(inode) {
+		if pid == os.Getpid() {
+			continue
+		}
+		for depth := 0; pid > 1 && depth < 256 && pid != os.Getpid(); depth++ {
+			if tree := treeOf(pid); tree != "" && tree != own {
+				return true
+			}
+			pid = parentOf(pid)
+		}
+	}
+	return false
+}
+
+// socketOf returns the inode of the socket that is bound to remote and connected
+// to local: the caller's own end. It is empty if this machine has none.
+func socketOf(remote, local netip.AddrPort) string {
+	for _, table := range []string{"/proc/self/net/tcp", "/proc/self/net/tcp6"} {
+		f, err := os.Open(table)
+		if err != nil {
+			continue
+		}
+		inode := findSocket(bufio.NewScanner(f), remote, local)
+		f.Close()
+		if inode != "" {
+			return inode
+		}
+	}
+	return ""
+}
+
+// findSocket looks through a table as proc_pid_net(5) describes it: "sl
+// local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode ...".
+func findSocket(table *bufio.Scanner, from, to netip.AddrPort) string {
+	from, to = unmap(from), unmap(to)
+	for table.Scan() {
+		f := strings.Fields(table.Text())
+		if len(f) < 10 || f[9] == "0" {
+			continue
+		}
+		a, ok := parseEndpoint(f[1])
+		if !ok || a != from {
+			continue
+		}
+		if b, ok := parseEndpoint(f[2]); ok && b == to {
+			return f[9]
+		}
+	}
+	return ""
+}
+
+func unmap(a netip.AddrPort) netip.AddrPort {
+	return netip.AddrPortFrom(a.Addr().Unmap().WithZone(""), a.Port())
+}
+
+// parseEndpoint reads "0100007F:1D09": words of the address in the machine's
+// byte order, then the port.
+func parseEndpoint(s string) (netip.AddrPort, bool) {
+	addr, port, ok := strings.Cut(s, ":")
+	b, err := hex.DecodeString(addr)
+	p, portErr := strconv.ParseUint(port, 16, 16)
+	if !ok || err != nil || portErr != nil || len(b)%4 != 0 {
+		return netip.AddrPort{}, false
+	}
+	for i := 0; i < len(b); i += 4 {
+		binary.NativeEndian.PutUint32(b[i:], binary.BigEndian.Uint32(b[i:]))
+	}
+	ip, ok := netip.AddrFromSlice(b)
+	return netip.AddrPortFrom(ip.Unmap(), uint16(p)), ok
+}
+
+// holders returns the processes that have the socket open, of those that may be
+// looked into.
+func holders(inode string) []int {
+	want := "socket:[" + inode + "]"
+	var list []int
+	for _, name := range names("/proc") {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		dir := "/proc/" + name + "/fd"
+		for _, fd := range names(dir) {
+			if to, err := os.Readlink(dir + "/" + fd); err == nil && to == want {
+				list = append(list, pid)
+				break
+			}
+		}
+	}
+	return list
+}
+
+func names(dir string) []string {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	list, _ := f.Readdirnames(-1) // what could be read
+	return list
+}
+
+// treeOf returns the mark of the guarded tree that a process was started in, or
+// nothing.
+func treeOf(pid int) string {
+	environ, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	if err != nil {
+		return ""
+	}
+	owner, tree := "", ""
+	for entry := range bytes.SplitSeq(environ, []byte{0}) {
+		name, value, _ := strings.Cut(string(entry), "=")
+		switch name {
+		case guard.OwnerEnv:
+			owner = value
+		case guard.TreeEnv:
+			tree = value
+		}
+	}
+	if owner == "" && tree == "" {
+		return ""
+	}
+	return owner + " " + tree
+}
+
+// parentOf returns the parent of a process, or 0. The name, in parentheses, may
+// hold anything: count from its end.
+func parentOf(pid int) int {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return 0
+	}
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 2 {
+		return 0
+	}
+	parent, _ := strconv.Atoi(string(fields[1])) // 0 if it is none
+	return parent
+}

@@ -1,0 +1,150 @@
+package access
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/guard"
+)
+
+// children are what the test binary can run as, see childEnv.
+var children = map[string]func(args []string) int{"call": callChild, "shell": shellChild}
+
+// callChild asks a server and prints the status: URL, token.
+func callChild(args []string) int {
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, args[0], http.NoBody)
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	req.Header.Set("Authorization", "Bearer "+args[1])
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	resp.Body.Close()
+	fmt.Print(resp.StatusCode)
+	return 0
+}
+
+// shellChild runs callChild as a child of its own, without its environment.
+func shellChild(args []string) int {
+	cmd := exec.CommandContext(context.Background(), "/proc/self/exe", args...)
+	cmd.Env = []string{childEnv + "=call"}
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return 1
+	}
+	return 0
+}
+
+// decideServer answers 200 to whoever may decide.
+func decideServer(t *testing.T) (url, token string) {
+	t.Helper()
+	tokens := newTokens(t)
+	gate, err := NewGate(Options{Tokens: tokens})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(gate.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		scope, err := ParseScope(strings.TrimPrefix(r.URL.Path, "/"))
+		if err == nil {
+			err = From(r.Context()).May(scope, "")
+		}
+		if err != nil {
+			w.WriteHeader(terret.AsError(err).Kind.Class().HTTP)
+		}
+	})))
+	t.Cleanup(server.Close)
+	return server.URL, adminToken(t, tokens)
+}
+
+func TestAgentCannotAnswerItself(t *testing.T) {
+	t.Parallel()
+	url, token := decideServer(t)
+	marks := []string{guard.OwnerEnv + "=wrk_1:1:1", guard.TreeEnv + "=abc.1"}
+	for _, c := range []struct {
+		name, as, scope string
+		env             []string
+		want            string
+	}{
+		{"a person's program may decide", "call", "decide", nil, "200"},
+		{"an agent may not decide", "call", "decide", marks, "403"},
+		{"nor administer", "call", "admin", marks, "403"},
+		{"with one mark only", "call", "decide", marks[:1], "403"},
+		{"with the other mark only", "call", "decide", marks[1:], "403"},
+		{"nor what it starts without its environment", "shell", "decide", marks, "403"},
+		{"a person's shell may", "shell", "decide", nil, "200"},
+		{"an agent may prompt and look", "call", "prompt", marks, "200"},
+		{"a variable of nearly that name is none", "call", "decide", []string{"X" + guard.OwnerEnv + "=1", "A=" + guard.OwnerEnv + "=1"}, "200"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.CommandContext(t.Context(), os.Args[0], url+"/"+c.scope, token)
+			cmd.Env = append([]string{childEnv + "=" + c.as}, c.env...)
+			out, err := cmd.Output()
+			if err != nil || string(out) != c.want {
+				t.Errorf("%q (%v), want %s", out, err, c.want)
+			}
+		})
+	}
+}
+
+// A program that serves and asks itself is not refused, whatever it runs in.
+func TestOwnProcessMayDecide(t *testing.T) {
+	t.Parallel()
+	url, token := decideServer(t)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/decide", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Error(resp.Status)
+	}
+}
+
+func TestFindSocket(t *testing.T) {
+	t.Parallel()
+	const table = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0100007F:1D09 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 11 1 0 100 0 0 10 0
+   1: 0100007F:C350 0100007F:1D09 01 00000000:00000000 00:00000000 00000000  1000        0 22 1 0 20 4 30 10 -1
+   2: 0100007F:1D09 0100007F:C350 01 00000000:00000000 00:00000000 00000000  1000        0 33 1 0 20 4 30 10 -1
+   3: 0100007F:C351 0100007F:1D09 06 00000000:00000000 03:00000000 00000000     0        0 0 3 0
+   4: 0000000000000000FFFF00000100007F:C352 0000000000000000FFFF00000100007F:1D09 01 00000000:00000000 00:00000000 00000000  1000        0 44 1 0
+   5: 00000000000000000000000001000000:C353 00000000000000000000000001000000:1D09 01 00000000:00000000 00:00000000 00000000  1000        0 55 1 0
+   6: garbage
+   7: ZZ:1 0100007F:1D09 01 a b c d e f 66
+`
+	for _, c := range []struct{ from, to, want string }{
+		{"127.0.0.1:50000", "127.0.0.1:7433", "22"},
+		{"127.0.0.1:7433", "127.0.0.1:50000", "33"},
+		{"127.0.0.1:50001", "127.0.0.1:7433", ""}, // closed: it has no inode
+		{"[::ffff:127.0.0.1]:50000", "127.0.0.1:7433", "22"},
+		{"127.0.0.1:50002", "127.0.0.1:7433", "44"},
+		{"[::1]:50003", "[::1]:7433", "55"},
+		{"127.0.0.1:50004", "127.0.0.1:7433", ""},
+		{"10.0.0.1:50000", "127.0.0.1:7433", ""},
+	} {
+		got := findSocket(bufio.NewScanner(strings.NewReader(table)), netip.MustParseAddrPort(c.from), netip.MustParseAddrPort(c.to))
+		if got != c.want {
+			t.Errorf("%s to %s: %q, want %q", c.from, c.to, got, c.want)
+		}
+	}
+}

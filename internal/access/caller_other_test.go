@@ -1,0 +1,5 @@
+//go:build !linux
+
+package access
+
+var children map[string]func(args []string) int

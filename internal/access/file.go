@@ -1,0 +1,281 @@
+package access
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/terret-dev/terret"
+)
+
+// Names in the home.
+const (
+	adminFile = "token"
+	listFile  = "tokens.json"
+	lockFile  = "tokens.lock"
+)
+
+const (
+	maxFile      = 4 << 20          // bytes of tokens.json
+	lockPatience = 10 * time.Second // wait for other processes
+	lockPause    = 10 * time.Millisecond
+	fileVersion  = 1
+)
+
+// stored is a token in tokens.json.
+type stored struct {
+	Token
+	Hash hash `json:"sha256"`
+}
+
+// document is tokens.json.
+type document struct {
+	Version int      `json:"version"`
+	Tokens  []stored `json:"tokens"`
+}
+
+// cached is tokens.json as it was last read.
+type cached struct {
+	raw  []byte
+	list []stored
+	err  error // of its content
+}
+
+func makeHome(home string) error {
+	if !filepath.IsAbs(home) {
+		return terret.Errorf(terret.KindStartupRefused, "the folder for tokens, %q, is not an absolute path", home)
+	}
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return terret.Errorf(terret.KindStartupRefused, "cannot make the folder for tokens: %w", err)
+	}
+	return nil
+}
+
+// load returns the tokens. t.mu is held. The list must not be changed. What it
+// cannot read counts as no tokens.
+func (t *Tokens) load() ([]stored, error) {
+	path := filepath.Join(t.dir, listFile)
+	raw, err := readPrivate(path, maxFile)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		t.file = cached{}
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case t.file.raw == nil || !bytes.Equal(raw, t.file.raw):
+		t.file = cached{raw: raw}
+		t.file.list, t.file.err = parse(path, raw)
+	}
+	return t.file.list, t.file.err
+}
+
+func parse(path string, raw []byte) ([]stored, error) {
+	var doc document
+	if err := json.Unmarshal(raw, &doc); err != nil {
+		return nil, terret.Errorf(terret.KindStartupRefused, "%s is damaged (%w); repair it, or remove it and make its tokens again", path, err)
+	}
+	if doc.Version != fileVersion {
+		return nil, terret.Errorf(terret.KindStartupRefused, "%s has version %d, and this terret knows %d; use the terret that wrote it", path, doc.Version, fileVersion)
+	}
+	return doc.Tokens, nil
+}
+
+// change replaces the tokens by what fn makes of them, with no other process in
+// between. Those that have expired are dropped.
+func (t *Tokens) change(ctx context.Context, fn func([]stored) ([]stored, error)) error {
+	unlock, err := t.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.rewrite(fn)
+}
+
+// rewrite is change with the locks held.
+func (t *Tokens) rewrite(fn func([]stored) ([]stored, error)) error {
+	list, err := t.load()
+	if err != nil {
+		return err
+	}
+	list = slices.DeleteFunc(slices.Clone(list), func(s stored) bool { return s.expired(time.Now()) })
+	if list, err = fn(list); err != nil {
+		return err
+	}
+	raw, err := json.MarshalIndent(document{Version: fileVersion, Tokens: slices.Clip(append([]stored{}, list...))}, "", "\t")
+	if err != nil {
+		return err
+	}
+	if err := replace(filepath.Join(t.dir, listFile), append(raw, '\n')); err != nil {
+		return terret.Errorf(terret.KindInternal, "cannot keep the tokens: %w", err)
+	}
+	return nil
+}
+
+// noteUse keeps the time at which a token was used, roughly. It never waits for
+// another process and never fails: the use counts more than the note. t.mu is
+// held.
+func (t *Tokens) noteUse(used Token) {
+	if time.Since(used.LastUsedAt.Time) < usedEvery {
+		return
+	}
+	lock := t.newLock()
+	if ok, err := lock.TryLock(); !ok || err != nil {
+		_ = lock.Close()
+		return
+	}
+	defer func() { _ = lock.Close() }()
+	_ = t.rewrite(func(list []stored) ([]stored, error) {
+		for i := range list {
+			if list[i].Name == used.Name && list[i].CreatedAt == used.CreatedAt {
+				list[i].LastUsedAt = terret.Now()
+			}
+		}
+		return list, nil
+	})
+}
+
+func (t *Tokens) newLock() *flock.Flock {
+	return flock.New(filepath.Join(t.dir, lockFile), flock.SetPermissions(0o600))
+}
+
+// lock keeps other processes, and other goroutines of this one, from changing the
+// files.
+func (t *Tokens) lock(ctx context.Context) (unlock func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, lockPatience)
+	defer cancel()
+	lock := t.newLock()
+	if ok, err := lock.TryLockContext(ctx, lockPause); !ok || err != nil {
+		_ = lock.Close()
+		return nil, terret.Errorf(terret.KindConflict, "cannot lock the tokens in %s: %w; another terret may be changing them: try again", t.dir, err)
+	}
+	return func() { _ = lock.Close() }, nil
+}
+
+// adminSecret reads the admin token, or makes it.
+func (t *Tokens) adminSecret() (string, error) {
+	path := t.AdminPath()
+	secret, err := readAdmin(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return secret, err
+	}
+	unlock, err := t.lock(context.Background())
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if secret, err = readAdmin(path); !errors.Is(err, fs.ErrNotExist) {
+		return secret, err // another process was faster
+	}
+	secret = newSecret(32)
+	if err := replace(path, []byte(secret+"\n")); err != nil {
+		return "", terret.Errorf(terret.KindStartupRefused, "cannot keep the admin token: %w", err)
+	}
+	return secret, nil
+}
+
+func readAdmin(path string) (string, error) {
+	raw, err := readPrivate(path, maxSecret+2)
+	if err != nil {
+		return "", err
+	}
+	secret := strings.TrimSpace(string(raw))
+	if len(secret) < minSecret || len(secret) > maxSecret || !isToken68(secret) {
+		return "", terret.Errorf(terret.KindStartupRefused, "%s does not hold a token of %d or more letters, digits, - and _; remove it, and the next start makes a new one", path, minSecret)
+	}
+	return secret, nil
+}
+
+// isToken68 reports whether s can be sent as a bearer token.
+func isToken68(s string) bool {
+	body := strings.TrimRight(s, "=")
+	return body != "" && strings.Trim(body, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~+/") == ""
+}
+
+// readPrivate reads a file that must be a regular one, of this user, and for
+// nobody else.
+func readPrivate(path string, limit int64) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|plainFlags, 0)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		return nil, terret.Errorf(terret.KindStartupRefused, "cannot read %s (it must be a plain file of yours): %w", path, err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case !info.Mode().IsRegular():
+		return nil, terret.Errorf(terret.KindStartupRefused, "%s is not a plain file; remove it, and the next start makes a new one", path)
+	case private && info.Mode().Perm()&0o077 != 0:
+		return nil, terret.Errorf(terret.KindStartupRefused, "%s can be read or changed by others (mode %04o); if nobody has, `chmod 600 %s` mends it; else remove it", path, info.Mode().Perm(), quote(path))
+	case !ours(info):
+		return nil, terret.Errorf(terret.KindStartupRefused, "%s belongs to another user; remove it, and the next start makes a new one", path)
+	}
+	raw, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(raw)) > limit {
+		err = fmt.Errorf("it is larger than %d bytes", limit)
+	}
+	if err != nil {
+		return nil, terret.Errorf(terret.KindStartupRefused, "cannot read %s: %w", path, err)
+	}
+	return raw, nil
+}
+
+// quote makes a path one word of a shell.
+func quote(path string) string {
+	if strings.Trim(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+") == "" {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}
+
+// replace makes a private file hold content: at any moment, also when the power
+// goes, it holds all of the old content or all of the new.
+func replace(path string, content []byte) (err error) {
+	temporary := path + "." + newSecret(9) + ".tmp"
+	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(temporary) // the first error counts
+		}
+	}()
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(temporary, path); err != nil {
+		return err
+	}
+	syncFolder(filepath.Dir(path))
+	return nil
+}
+
+// syncFolder makes a rename last, where the system can.
+func syncFolder(dir string) {
+	if f, err := os.Open(dir); err == nil {
+		_ = f.Sync()
+		f.Close()
+	}
+}

@@ -1,0 +1,77 @@
+package workfiles
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
+)
+
+// change compares what was at a path with what is. It is not changed if they
+// differ only in line endings that git converts. lines is how many may still be
+// compared, and becomes less.
+func change(rel string, old, now present, lines *int) (c Change, changed bool) {
+	c = Change{Path: valid(rel), Kind: Modified}
+	switch {
+	case old.mode == "" && now.mode == "":
+		return c, false // it came and went
+	case old.mode == "":
+		c.Kind = Created
+	case now.mode == "":
+		c.Kind, now.whole = Deleted, true
+	case old.mode != now.mode:
+		c.OldMode, c.NewMode = modeName(old.fileMode()), modeName(now.fileMode())
+	}
+	if isBinary(old.content) || isBinary(now.content) {
+		c.Binary = true
+		return c, true
+	}
+	if !old.whole || !now.whole {
+		c.TooLarge = true
+		return c, true
+	}
+	from, to := string(old.content), string(now.content)
+	if !strings.Contains(from, "\r\n") && bytes.Count(now.content, []byte("\n")) == strings.Count(to, "\r\n") {
+		to = strings.ReplaceAll(to, "\r\n", "\n")
+	}
+	if from == to && c.Kind == Modified && c.OldMode == "" {
+		return c, false
+	}
+	both := strings.Count(from, "\n") + strings.Count(to, "\n")
+	if both > maxDiffLines || both > *lines {
+		c.TooLarge = true
+		return c, true
+	}
+	*lines -= both
+	c.Diff, c.Insertions, c.Deletions = unified(c, from, to)
+	c.TooLarge = len(c.Diff) > maxDiff
+	return c, true
+}
+
+// unified makes the diff of a text as git writes it, and counts its lines.
+func unified(c Change, from, to string) (diff string, insertions, deletions int) {
+	a, b := "a/"+c.Path, "b/"+c.Path
+	switch c.Kind {
+	case Created:
+		a = "/dev/null"
+	case Deleted:
+		b = "/dev/null"
+	case Modified:
+	}
+	u, err := udiff.ToUnifiedDiff(a, b, from, udiff.Lines(from, to), udiff.DefaultContextLines)
+	if err != nil {
+		return "", 0, 0 // edits of its own always apply
+	}
+	for _, h := range u.Hunks {
+		for _, l := range h.Lines {
+			switch l.Kind {
+			case udiff.Insert:
+				insertions++
+			case udiff.Delete:
+				deletions++
+			case udiff.Equal:
+			}
+		}
+	}
+	return valid(u.String()), insertions, deletions
+}

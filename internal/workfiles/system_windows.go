@@ -1,0 +1,7 @@
+package workfiles
+
+import "os"
+
+const openFlags = 0
+
+func terminate(p *os.Process) error { return p.Kill() }
