@@ -25,6 +25,7 @@ run: build ## hold a conversation: nothing but Go is needed
 
 .PHONY: test
 test: race ## everything that must pass
+	@$(MAKE) --no-print-directory conformance
 
 .PHONY: unit
 unit: ## tests without the race detector: no network, no agent, no C compiler
@@ -37,9 +38,25 @@ race: ## tests with the race detector and goroutine-leak checks
 	CGO_ENABLED=1 $(GO) test -race -timeout 20m ./...
 
 .PHONY: conformance
-conformance: ## the suites that stores and drivers pass, on the real parts, with more kills than in `make test`
+conformance: agents/node_modules/.stamp ## the suites of stores and drivers, with the real agents, and docs/CONFORMANCE.md
 	$(GO) test -count=1 ./store/sqlite -args -storetest.kills=200
-	$(GO) test -count=1 ./driver/...
+	@table=$$(mktemp); trap 'rm -f "$$table"' EXIT; \
+	echo "the suite of the drivers, on the real agents: some minutes"; \
+	TERRET_CONFORMANCE=1 TERRET_CONFORMANCE_TABLE="$$table" \
+		$(GO) test -count=1 -parallel 4 -timeout 15m ./driver/drivertest || exit 1; \
+	if [ "$$(uname)" != Linux ] || cmp -s "$$table" docs/CONFORMANCE.md; then exit 0; fi; \
+	[ -e docs/CONFORMANCE.md ] && diff -U1 docs/CONFORMANCE.md "$$table"; \
+	if [ -n "$$CI" ]; then \
+		echo "docs/CONFORMANCE.md is not what the suite found: run 'make conformance' and commit it" >&2; exit 1; fi; \
+	cat "$$table" >docs/CONFORMANCE.md; echo "docs/CONFORMANCE.md is made anew: commit it"
+
+.PHONY: drift
+drift: ## the suite of the drivers on the newest agents, and what they do differently (needs the network)
+	GO="$(GO)" agents/drift.sh
+
+# The agents are installed anew when the lock is newer.
+agents/node_modules/.stamp: agents/package-lock.json agents/install.sh
+	agents/install.sh
 
 .PHONY: bench
 bench: ## measure, and write docs/BENCHMARKS.md

@@ -131,7 +131,7 @@ func compileStep(src source, i int, f stepFile) (step, error) {
 // compileMatch gives the names of the groups.
 func compileMatch(src source, path string, m matchFile) ([]string, error) {
 	fields := []struct{ name, text string }{
-		{"user", m.User}, {"tool_result", m.ToolResult}, {"first", m.First}, {"system", m.System}, {"model", m.Model},
+		{"user", m.User}, {"tool_result", m.ToolResult}, {"first", m.First}, {"system", m.System}, {"model", m.Model}, {"reminder", m.Reminder},
 	}
 	stand := map[string]string{} // the values come with the player
 	for _, field := range fields {
@@ -199,6 +199,8 @@ func checkAnswer(src source, path string, f answerFile) error {
 		return src.errorf(path+".refuse", "a refusal has no other text, tools and stop_reason")
 	case f.Signature != "" && f.Thinking == "":
 		return src.errorf(path+".signature", "there is no thinking to sign")
+	case f.Hold != "" && !said:
+		return src.errorf(path+".hold", "there is nothing to hold back; say something")
 	case f.Chunk < 0, f.Times < 0:
 		return src.errorf(path, "chunk and times may not be negative")
 	case f.Times > 0 && len(f.Text) > maxAnswer/f.Times:

@@ -76,14 +76,14 @@ func (p pattern) find(values map[string]string, texts ...string) bool {
 }
 
 // condition is when a step answers: all patterns that are set must be found.
-type condition struct{ user, result, first, system, model pattern }
+type condition struct{ user, result, first, system, model, reminder pattern }
 
 func newCondition(m matchFile, values map[string]string) (condition, error) {
 	var c condition
 	for _, field := range []struct {
 		to      *pattern
 		written string
-	}{{&c.user, m.User}, {&c.result, m.ToolResult}, {&c.first, m.First}, {&c.system, m.System}, {&c.model, m.Model}} {
+	}{{&c.user, m.User}, {&c.result, m.ToolResult}, {&c.first, m.First}, {&c.system, m.System}, {&c.model, m.Model}, {&c.reminder, m.Reminder}} {
 		p, err := newPattern(field.written, values)
 		if err != nil {
 			return condition{}, err
@@ -100,11 +100,12 @@ func (c condition) holds(r Request, h heard, values map[string]string) bool {
 		(!c.result.set() || c.result.find(values, h.results...)) &&
 		(!c.first.set() || c.first.find(values, r.first())) &&
 		(!c.system.set() || c.system.find(values, r.System)) &&
-		(!c.model.set() || c.model.find(values, r.Model))
+		(!c.model.set() || c.model.find(values, r.Model)) &&
+		(!c.reminder.set() || c.reminder.find(values, r.reminders()...))
 }
 
 func (c condition) groups() []string {
-	return slices.Concat(c.user.groups(), c.result.groups(), c.first.groups(), c.system.groups(), c.model.groups())
+	return slices.Concat(c.user.groups(), c.result.groups(), c.first.groups(), c.system.groups(), c.model.groups(), c.reminder.groups())
 }
 
 func (c condition) String() string {
@@ -112,7 +113,7 @@ func (c condition) String() string {
 	for _, field := range []struct {
 		name string
 		p    pattern
-	}{{"the user's text", c.user}, {"a tool result", c.result}, {"the first text", c.first}, {"the system prompt", c.system}, {"the model", c.model}} {
+	}{{"the user's text", c.user}, {"a tool result", c.result}, {"the first text", c.first}, {"the system prompt", c.system}, {"the model", c.model}, {"a reminder", c.reminder}} {
 		if field.p.set() {
 			parts = append(parts, field.name+" "+field.p.String())
 		}

@@ -24,6 +24,7 @@ type Player struct {
 	requests  int
 	tracks    map[string]*track // by conversation
 	unmatched []string
+	holds     map[string]chan struct{} // by name; closed when released
 }
 
 // readyStep is a step whose condition has the variables put in.
@@ -43,7 +44,7 @@ func NewPlayer(s *Scenario, vars map[string]string) (*Player, error) {
 			return nil, fmt.Errorf("%s: %q cannot be the name of a variable", s.name, name)
 		}
 	}
-	p := &Player{scenario: s, values: merge(vars, nil), tracks: map[string]*track{}}
+	p := &Player{scenario: s, values: merge(vars, nil), tracks: map[string]*track{}, holds: map[string]chan struct{}{}}
 	if p.values == nil {
 		p.values = map[string]string{}
 	}
@@ -60,7 +61,7 @@ func NewPlayer(s *Scenario, vars map[string]string) (*Player, error) {
 
 func (p *Player) ready(st step) (readyStep, error) {
 	m := st.match
-	for _, text := range []string{m.User, m.ToolResult, m.First, m.System, m.Model} {
+	for _, text := range []string{m.User, m.ToolResult, m.First, m.System, m.Model, m.Reminder} {
 		if err := checkNames(text, p.values); err != nil {
 			return readyStep{}, err
 		}
@@ -120,6 +121,9 @@ func (p *Player) choose(r Request) choice {
 		if st.when.holds(r, h, values) {
 			t.used[i]++
 			reply, err := st.answer.say(r, id, values)
+			if name := st.answer.Hold; name != "" {
+				reply.hold = p.hold(name)
+			}
 			return choice{step: st.label, wait: st.answer.wait, reply: reply, err: err}
 		}
 		expected = append(expected, st.label+": "+st.when.String())
@@ -130,6 +134,26 @@ func (p *Player) choose(r Request) choice {
 		return choice{step: "side call", reply: reply, err: err}
 	}
 	return p.noStep(r, h, expected)
+}
+
+// Release lets all answers go on that are held under that name, now and later. It
+// may be called many times.
+func (p *Player) Release(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-p.hold(name):
+	default:
+		close(p.holds[name])
+	}
+}
+
+// hold is closed when the name is released. p.mu must be held.
+func (p *Player) hold(name string) <-chan struct{} {
+	if p.holds[name] == nil {
+		p.holds[name] = make(chan struct{})
+	}
+	return p.holds[name]
 }
 
 func (s step) usedUp(used int) bool { return s.repeat != forever && used >= s.repeat }

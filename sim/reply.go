@@ -48,9 +48,10 @@ type Reply struct {
 	// Garbage, if set, is the whole answer and there are no blocks.
 	Garbage string
 
-	delay time.Duration // before each piece
-	noise string        // said after the last piece
-	fail  error         // what the reply ends with after its last piece: *Error or ErrDropped
+	delay time.Duration   // before each piece
+	hold  <-chan struct{} // closed when the last piece may be said; nil: at once
+	noise string          // said after the last piece
+	fail  error           // what the reply ends with after its last piece: *Error or ErrDropped
 }
 
 // ReplyBlock is a part of a reply: text, thinking or tool_use.
@@ -85,16 +86,21 @@ type Event struct {
 
 // Events plays the reply with its delays: each block is started, said in pieces and
 // ended. Scripted trouble comes after the last piece, before that block ends: noise
-// as an event, *Error and ErrDropped as the error, which is the last thing. When ctx
-// is done, its cause is the error. Events may be played many times.
+// as an event, *Error and ErrDropped as the error, which is the last thing. An answer
+// that is held waits before its last piece for Player.Release. When ctx is done, its
+// cause is the error. Events may be played many times.
 func (r Reply) Events(ctx context.Context) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		for i, b := range r.Blocks {
 			if !yield(Event{Kind: BlockStart, Index: i, Block: b}, nil) {
 				return
 			}
-			for _, piece := range b.Pieces {
-				if err := sleep(ctx, r.delay); err != nil {
+			for n, piece := range b.Pieces {
+				err := sleep(ctx, r.delay)
+				if err == nil && i == len(r.Blocks)-1 && n == len(b.Pieces)-1 {
+					err = r.held(ctx)
+				}
+				if err != nil {
 					yield(Event{}, err)
 					return
 				}
@@ -112,6 +118,19 @@ func (r Reply) Events(ctx context.Context) iter.Seq2[Event, error] {
 		if len(r.Blocks) == 0 {
 			r.trouble(0, yield)
 		}
+	}
+}
+
+// held waits until the last piece may be said.
+func (r Reply) held(ctx context.Context) error {
+	if r.hold == nil {
+		return nil
+	}
+	select {
+	case <-r.hold:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 

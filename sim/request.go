@@ -128,3 +128,22 @@ func withoutReminders(s string) string {
 		s = after
 	}
 }
+
+// reminders are what the agent tells the model on the side, in all of the
+// conversation.
+func (r Request) reminders() []string {
+	var out []string
+	for _, m := range r.Messages {
+		for _, b := range m.Blocks {
+			for rest := b.Text; m.Role == "user"; {
+				_, after, found := strings.Cut(rest, reminderOpen)
+				text, next, closed := strings.Cut(after, reminderClose)
+				if !found || !closed {
+					break
+				}
+				out, rest = append(out, text), next
+			}
+		}
+	}
+	return out
+}

@@ -56,6 +56,7 @@ type matchFile struct {
 	First      string `yaml:"first"`
 	System     string `yaml:"system"`
 	Model      string `yaml:"model"`
+	Reminder   string `yaml:"reminder"`
 	Any        bool   `yaml:"any"`
 }
 
@@ -66,6 +67,7 @@ type answerFile struct {
 	Chunk      int        `yaml:"chunk"`
 	Delay      string     `yaml:"delay"`
 	Wait       string     `yaml:"wait"`
+	Hold       string     `yaml:"hold"`
 	Thinking   string     `yaml:"thinking"`
 	Signature  string     `yaml:"signature"`
 	Tools      []toolFile `yaml:"tools"`

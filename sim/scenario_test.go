@@ -51,6 +51,7 @@ func TestParseErrors(t *testing.T) {
 		{"steps:\n  - answer: {text: hi, pieces: [a]}\n", "pieces are the whole text"},
 		{"steps:\n  - answer: {refuse: no, text: yes}\n", "a refusal has no other text"},
 		{"steps:\n  - answer: {text: a, signature: b}\n", "no thinking to sign"},
+		{"steps:\n  - answer: {drop: before, hold: x}\n", "nothing to hold back"},
 		{"steps:\n  - answer: {text: a, chunk: -1}\n", "may not be negative"},
 		{"steps:\n  - answer: {text: a, usage: {output: -1}}\n", "usage may not be negative"},
 		{"steps:\n  - answer: {text: aaaaaaaa, times: 1000000000}\n", "longer than"},

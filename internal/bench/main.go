@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"runtime/pprof"
 	"strings"
 	"time"
 )
@@ -26,13 +27,27 @@ type section struct {
 }
 
 func sections() []section {
-	return []section{footprintSection(), storeSection(), engineSection()}
+	return []section{footprintSection(), storeSection(), engineSection(), claudeSection()}
 }
 
 func main() {
 	write := flag.String("write", "", "file to write the report to, beside printing it")
 	only := flag.String("only", "", "run only the sections whose name contains this")
+	profile := flag.String("cpuprofile", "", "file to write a profile to, for go tool pprof")
 	flag.Parse()
+	if *profile != "" {
+		f, err := os.Create(*profile)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		defer f.Close()
+		if err := pprof.StartCPUProfile(f); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1) //nolint:gocritic // there is nothing in the file
+		}
+		defer pprof.StopCPUProfile()
+	}
 	if err := report(context.Background(), *write, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)

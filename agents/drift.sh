@@ -1,0 +1,26 @@
+#!/bin/sh
+# Runs the suite of the drivers on the newest versions of the agents, and shows what
+# is different from docs/CONFORMANCE.md. It needs the network.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(dirname "$here")
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+printf '{"private": true}\n' >"$dir/package.json"
+"$here/install.sh" "$dir" latest
+
+status=0
+(cd "$root" && TERRET_CONFORMANCE=1 TERRET_CONFORMANCE_TABLE="$dir/table.md" \
+	TERRET_CONFORMANCE_CLAUDE="$dir/node_modules/.bin/claude" \
+	"${GO:-go}" test -count=1 -parallel 4 -timeout 15m ./driver/drivertest) >"$dir/log.txt" 2>&1 || status=$?
+if [ $status != 0 ]; then
+	cat "$dir/log.txt"
+fi
+if [ ! -s "$dir/table.md" ]; then
+	echo "the suite did not come to its end" >&2
+	exit 1
+fi
+if diff -U1 "$root/docs/CONFORMANCE.md" "$dir/table.md"; then
+	echo "the newest agents behave as docs/CONFORMANCE.md says"
+fi
+exit $status

@@ -1,0 +1,32 @@
+#!/bin/sh
+# Installs agents into a folder with a package.json, by default this one: exactly what
+# its lock says or, with "latest" as the second argument, the newest versions.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+dir=${1:-$here}
+which=${2:-locked}
+
+if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
+	if [ -n "${CI:-}" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+		apt-get update -q && apt-get install -q -y --no-install-recommends nodejs npm
+	else
+		echo "the real agents are installed with npm, which is missing: install Node.js 20 or newer with npm" >&2
+		echo "(Debian, Ubuntu: apt-get install nodejs npm; macOS: brew install node)" >&2
+		exit 1
+	fi
+fi
+
+cd "$dir"
+# No script of a package runs but the one below. The agents are native programs; what
+# they say of Node's version is about their installer.
+if [ "$which" = latest ]; then
+	npm install --ignore-scripts --no-audit --no-fund --loglevel=error @anthropic-ai/claude-code@latest
+else
+	npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+fi
+node node_modules/@anthropic-ai/claude-code/install.cjs # puts the program for this machine in place
+
+home=$(mktemp -d)
+trap 'rm -rf "$home"' EXIT
+HOME=$home node_modules/.bin/claude --version
+touch node_modules/.stamp

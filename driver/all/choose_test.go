@@ -1,0 +1,106 @@
+package all
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/native"
+)
+
+// prober is a driver of which only its probe matters.
+type prober struct {
+	name  string
+	probe terret.Probe
+	err   error
+	asked int
+}
+
+func (p *prober) Name() string { return p.name }
+
+func (p *prober) Open(context.Context, terret.OpenRequest) (terret.Agent, error) {
+	return nil, errors.New("not here")
+}
+
+func (p *prober) Probe(context.Context) (terret.Probe, error) {
+	p.asked++
+	p.probe.Agent = p.name
+	return p.probe, p.err
+}
+
+func TestChoose(t *testing.T) {
+	t.Parallel()
+	program := filepath.Join(t.TempDir(), "agent")
+	if err := os.WriteFile(program, nil, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	ready := terret.Probe{Found: true, Auth: "ok", Path: program}
+	tests := map[string]struct {
+		drivers []terret.Driver
+		want    string
+	}{
+		"none":              {nil, native.Name},
+		"not installed":     {[]terret.Driver{&prober{name: "a"}}, native.Name},
+		"not signed in":     {[]terret.Driver{&prober{name: "a", probe: terret.Probe{Found: true, Auth: "missing"}}}, native.Name},
+		"sign-in not known": {[]terret.Driver{&prober{name: "a", probe: terret.Probe{Found: true, Auth: "unknown"}}}, native.Name},
+		"broken":            {[]terret.Driver{&prober{name: "a", probe: ready, err: errors.New("broken")}, &prober{name: "b", probe: ready}}, "b"},
+		"the first":         {[]terret.Driver{&prober{name: "a"}, &prober{name: "b", probe: ready}, &prober{name: "c", probe: ready}}, "b"},
+		"never the mock":    {[]terret.Driver{&prober{name: "mock", probe: ready}}, native.Name},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			data := filepath.Join(t.TempDir(), "data")
+			for range 2 { // as found out, and as remembered
+				if got := Choose(t.Context(), tt.drivers, data, nil); got != tt.want {
+					t.Errorf("%s, want %s", got, tt.want)
+				}
+			}
+		})
+	}
+}
+
+func TestChooseRemembers(t *testing.T) {
+	t.Parallel()
+	program := filepath.Join(t.TempDir(), "agent")
+	if err := os.WriteFile(program, nil, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p := &prober{name: "a", probe: terret.Probe{Found: true, Auth: "ok", Path: program}}
+	drivers, data := []terret.Driver{p}, t.TempDir()
+	choose := func(environ ...string) string { return Choose(t.Context(), drivers, data, environ) }
+	expect := func(asked int) {
+		t.Helper()
+		if p.asked != asked {
+			t.Errorf("asked %d times, want %d", p.asked, asked)
+		}
+	}
+	choose()
+	choose()
+	expect(1)
+	if err := os.Chtimes(program, time.Time{}, time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	choose() // another version
+	expect(2)
+	choose("HOME=/elsewhere") // somebody else
+	expect(3)
+	if err := os.WriteFile(filepath.Join(data, "agents.json"), []byte("garbage"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	choose()
+	expect(4)
+	Remember([]terret.Probe{{Agent: "a", Found: true, Auth: "missing"}}, data, nil)
+	if got := choose(); got != native.Name {
+		t.Errorf("%s after signing out", got)
+	}
+	expect(4)
+	Remember([]terret.Probe{{Agent: "a", Found: true, Auth: "ok", Path: program}}, data, nil)
+	if got := choose(); got != "a" {
+		t.Errorf("%s after signing in", got)
+	}
+}

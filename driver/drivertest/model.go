@@ -1,0 +1,210 @@
+package drivertest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/terret-dev/terret/sim"
+)
+
+// step is what the model answers to which request. The fields of a request that are
+// empty match everything.
+type step struct {
+	// The request: a part of what the user said, of a tool's result, and of the text
+	// that the conversation began with.
+	User, Result, First string
+	// Reminder is a part of what the agent tells the model on the side.
+	Reminder string
+	// The answer. A held one waits before its last piece until it is released.
+	Text     string
+	Pieces   []string
+	Times    int
+	Chunk    int // characters in a piece
+	Thinking string
+	Calls    []Call
+	Hold     string
+	Status   int // an error of the API
+	Input    int // tokens
+	// Repeat says that it answers any number of requests, Anywhere that it does so out
+	// of order.
+	Repeat, Anywhere bool
+}
+
+// object leaves out what is zero.
+type object map[string]any
+
+func (o object) set(name string, value any, is bool) {
+	if is {
+		o[name] = value
+	}
+}
+
+func (s step) object() object {
+	match, answer := object{}, object{}
+	match.set("user", s.User, s.User != "")
+	match.set("tool_result", s.Result, s.Result != "")
+	match.set("first", s.First, s.First != "")
+	match.set("reminder", s.Reminder, s.Reminder != "")
+	answer.set("text", s.Text, s.Text != "")
+	answer.set("pieces", s.Pieces, s.Pieces != nil)
+	answer.set("times", s.Times, s.Times != 0)
+	answer.set("chunk", s.Chunk, s.Chunk != 0)
+	answer.set("thinking", s.Thinking, s.Thinking != "")
+	answer.set("hold", s.Hold, s.Hold != "")
+	answer.set("error", object{"status": s.Status}, s.Status != 0)
+	answer.set("usage", object{"input": s.Input}, s.Input != 0)
+	var calls []object
+	for _, c := range s.Calls {
+		calls = append(calls, object{"name": c.Name, "input": c.Input})
+	}
+	answer.set("tools", calls, calls != nil)
+	out := object{"match": match, "answer": answer}
+	out.set("repeat", "forever", s.Repeat)
+	out.set("anywhere", true, s.Anywhere)
+	return out
+}
+
+// scenarioOf makes a script of the steps. JSON is YAML, too.
+func scenarioOf(name string, steps []step) (*sim.Scenario, error) {
+	var all []object
+	for _, s := range steps {
+		all = append(all, s.object())
+	}
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", " ")
+	if err := enc.Encode(object{"steps": all}); err != nil {
+		return nil, err
+	}
+	return sim.Parse(name, out.Bytes())
+}
+
+// model is the scripted model behind the agent.
+type model struct {
+	server  *sim.Server
+	running *sim.Running
+
+	mu  sync.Mutex
+	all []sim.Recorded
+}
+
+func startModel(ctx context.Context, name string, steps []step) (*model, error) {
+	script, err := scenarioOf(name, steps)
+	if err != nil {
+		return nil, err
+	}
+	m := &model{}
+	if m.server, err = sim.NewServer(script, sim.Options{Record: m.record}); err != nil {
+		return nil, err
+	}
+	m.running, err = m.server.Start(context.WithoutCancel(ctx), "127.0.0.1:0")
+	return m, err
+}
+
+func (m *model) record(r sim.Recorded) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.all = append(m.all, r)
+	return nil
+}
+
+// heard is what the model was sent in one request.
+type heard struct {
+	Model    string
+	System   string
+	Tools    []string
+	User     string   // all that the user said, and what tools returned
+	Said     string   // all that the model said before
+	Images   []string // base64
+	Thinking bool     // it was asked to think aloud
+}
+
+// requests are those that steps answered, or should have. Side calls, such as those
+// for a title, are not among them.
+func (m *model) requests() []heard {
+	m.mu.Lock()
+	recorded := slices.Clone(m.all)
+	m.mu.Unlock()
+	var out []heard
+	for _, r := range recorded {
+		if strings.HasPrefix(r.Step, "step ") || r.Step == "no step" {
+			out = append(out, decodeHeard(r.Body))
+		}
+	}
+	return out
+}
+
+// last is the last request. Without any it is empty.
+func (m *model) last() heard {
+	all := m.requests()
+	if len(all) == 0 {
+		return heard{}
+	}
+	return all[len(all)-1]
+}
+
+func decodeHeard(body []byte) heard {
+	var w struct {
+		Model    string
+		System   json.RawMessage
+		Tools    []struct{ Name string }
+		Messages []struct {
+			Role    string
+			Content json.RawMessage
+		}
+		Thinking struct{ Type string }
+	}
+	if json.Unmarshal(body, &w) != nil {
+		return heard{}
+	}
+	out := heard{Model: w.Model, Thinking: w.Thinking.Type != "" && w.Thinking.Type != "disabled"}
+	for _, t := range w.Tools {
+		out.Tools = append(out.Tools, t.Name)
+	}
+	var ignored []string
+	out.System = textIn(w.System, &ignored)
+	for _, msg := range w.Messages {
+		text := textIn(msg.Content, &out.Images) + "\n"
+		if msg.Role == "assistant" {
+			out.Said += text
+		} else {
+			out.User += text
+		}
+	}
+	return out
+}
+
+// textIn is the text of content, which is a string or a list of blocks, those of
+// tool results included.
+func textIn(content json.RawMessage, images *[]string) string {
+	var text string
+	if json.Unmarshal(content, &text) == nil {
+		return text
+	}
+	var blocks []struct {
+		Type    string
+		Text    string
+		Content json.RawMessage
+		Source  struct{ Data string }
+	}
+	if json.Unmarshal(content, &blocks) != nil {
+		return ""
+	}
+	var out []string
+	for _, b := range blocks {
+		switch b.Type {
+		case "text":
+			out = append(out, b.Text)
+		case "tool_result":
+			out = append(out, textIn(b.Content, images))
+		case "image":
+			*images = append(*images, b.Source.Data)
+		}
+	}
+	return strings.Join(out, "\n")
+}

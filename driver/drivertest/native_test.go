@@ -1,0 +1,57 @@
+package drivertest_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/drivertest"
+	nativedriver "github.com/terret-dev/terret/driver/native"
+)
+
+// native is Terret's own agent, on the scripted model.
+func native() drivertest.Target {
+	return drivertest.Target{
+		Name: nativedriver.Name, Version: "built in", Model: "anthropic/claude-test", Other: "anthropic/claude-other",
+		Wire: func(name string) string { return strings.TrimPrefix(name, "anthropic/") },
+		Driver: func(p drivertest.Place) terret.Driver {
+			env := map[string]string{"ANTHROPIC_API_KEY": p.Key, "ANTHROPIC_BASE_URL": p.URL}
+			return nativedriver.New(nativedriver.Config{
+				Getenv:  func(name string) string { return env[name] },
+				Backoff: func(int, time.Duration) time.Duration { return 0 },
+			})
+		},
+		Env:      func(p drivertest.Place) []string { return []string{"ANTHROPIC_API_KEY=" + p.Key} },
+		PlanMode: "plan",
+		Tools: drivertest.Tools{
+			Shell: func(command string) drivertest.Call {
+				return drivertest.Call{Name: "Bash", Input: map[string]any{"command": command}}
+			},
+			Write: func(path, content string) drivertest.Call {
+				return drivertest.Call{Name: "Write", Input: map[string]any{"file_path": path, "content": content}}
+			},
+			Edit: func(path, old, replacement string) drivertest.Call {
+				return drivertest.Call{Name: "Edit", Input: map[string]any{"file_path": path, "old_string": old, "new_string": replacement}}
+			},
+			Read: func(path string) drivertest.Call {
+				return drivertest.Call{Name: "Read", Input: map[string]any{"file_path": path}}
+			},
+			Ask: func(question string, options ...string) drivertest.Call {
+				var labels []map[string]any
+				for _, o := range options {
+					labels = append(labels, map[string]any{"label": o})
+				}
+				return drivertest.Call{Name: "Ask", Input: map[string]any{"question": question, "options": labels}}
+			},
+			Plan: func(plan string) drivertest.Call {
+				return drivertest.Call{Name: "Plan", Input: map[string]any{"plan": plan}}
+			},
+		},
+	}
+}
+
+func TestNative(t *testing.T) {
+	t.Parallel()
+	results.native = drivertest.Run(t, native())
+}

@@ -1,0 +1,87 @@
+package drivertest
+
+import (
+	"github.com/terret-dev/terret"
+)
+
+// Target is an agent that the suite is run on.
+type Target struct {
+	Name    string // of the agent
+	Title   string // in the table, if it is not the name
+	Version string // as it is shown in the table
+	// Driver makes the driver, for one engine at that place.
+	Driver func(Place) terret.Driver
+	// Env is the environment that the agent's process may see at that place. The
+	// path and the home folder are added.
+	Env func(Place) []string
+	// Model is what sessions use, and Other is a second one. Wire is what the model's
+	// API is sent for a name; nil means the same.
+	Model, Other string
+	Wire         func(name string) string
+	Tools        Tools
+	// Session changes each session before it is made; nil leaves it as it is.
+	Session func(*terret.Session)
+	// Program is the agent's executable; empty if it works in this process.
+	Program string
+	// PerTurn says that each turn has a process of its own.
+	PerTurn bool
+	// Forget makes the agent lose all its sessions; nil if it has none of its own.
+	Forget func(Place) error
+	// Command puts a command of that name into the agent's own settings, whose text
+	// is sent to the model when somebody types it; nil if there is no such thing.
+	Command func(p Place, name, text string) error
+	// Poison puts settings into a project's folder that make the agent run a command
+	// by itself; nil if it reads none there.
+	Poison func(dir, command string) error
+	// PlanMode is the agent's own permission mode in which it only plans. Plans that
+	// are kept in a file are written before they are presented: PlanFile is the
+	// regular expression, between slashes and with a group plan_file, that finds its
+	// path in the reminders that the agent sends.
+	PlanMode, PlanFile string
+}
+
+// Place is where a scenario happens.
+type Place struct {
+	Home string // of the agent, for this scenario alone
+	URL  string // of the scripted model
+	Key  string // for the model's API; empty if there is none
+	// Program is what to start in place of the target's.
+	Program string
+}
+
+// Call is a tool call, as the model makes it.
+type Call struct {
+	Name  string
+	Input map[string]any
+}
+
+// Tools are the agent's tools, by what they do. A nil function says that there is
+// no such tool.
+type Tools struct {
+	Shell      func(command string) Call
+	Background func(command string) Call // a command that the agent does not wait for
+	Write      func(path, content string) Call
+	Edit       func(path, old, replacement string) Call
+	Read       func(path string) Call
+	Ask        func(question string, options ...string) Call
+	Plan       func(plan string) Call
+	Subagent   func(prompt string) Call
+	Structured func(value map[string]any) Call
+	MCP        func(server, tool string, input map[string]any) Call
+}
+
+// title is how the target is called in the table.
+func (t Target) title() string {
+	if t.Title == "" {
+		return t.Name
+	}
+	return t.Title
+}
+
+// wire is what the model's API is sent for a name.
+func (t Target) wire(name string) string {
+	if t.Wire == nil {
+		return name
+	}
+	return t.Wire(name)
+}
