@@ -197,7 +197,8 @@ type Inbox interface {
 // InboxKind says what an item asks for.
 type InboxKind string
 
-// The kinds of items. A prompt's id is that of its turn, and its body a Prompt.
+// The kinds of items. A prompt's id is that of its turn, and its body a Prompt, with
+// the command beside that it stands for, if it does.
 const (
 	InboxPrompt    InboxKind = "prompt"
 	InboxInterrupt InboxKind = "interrupt"

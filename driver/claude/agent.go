@@ -4,9 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"os/exec"
-	"strings"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,6 +25,9 @@ type agent struct {
 	req  terret.OpenRequest
 	work sync.WaitGroup // readers of processes
 
+	life context.Context // ends when the agent is closed
+	end  context.CancelCauseFunc
+
 	// switching is held while a process is started, stopped or set up for a turn.
 	switching sync.Mutex
 
@@ -33,14 +35,21 @@ type agent struct {
 	p       *process
 	fixed   string // key of its launch
 	retired *process
+	quiet   bool // the end of the retired one is not that of the turn
 	closed  bool
-	native  string // the agent's own session, as in package native
-	model   string // of the process now
-	mode    string // permission mode of the process now
-	session struct{ model, mode string }
-	refused bool // the key, in this turn
+	native  string             // the agent's own session, see type native
+	model   string             // of the process now
+	mode    string             // permission mode of the process now, or soon
+	session choice             // of the session
+	turn    terret.TurnOptions // of the turn
+	refused bool               // the key, in this turn
 	undone  []string
 }
+
+// choice is what may change while a process runs.
+type choice struct{ model, mode string }
+
+var errClosed = terret.Errorf(terret.KindSessionClosed, "the agent is closed")
 
 // cursor is what must be known to open the agent again.
 type cursor struct {
@@ -49,8 +58,8 @@ type cursor struct {
 }
 
 func newAgent(d *Driver, r terret.OpenRequest) *agent {
-	a := &agent{d: d, req: r, native: string(r.Session.NativeID)}
-	a.session.model, a.session.mode = r.Session.Model, r.Session.PermissionMode
+	a := &agent{d: d, req: r, native: string(r.Session.NativeID), session: choice{r.Session.Model, r.Session.PermissionMode}}
+	a.life, a.end = context.WithCancelCause(context.Background())
 	var c cursor
 	decode(r.Cursor, &c)
 	a.undone = c.Undone
@@ -67,13 +76,13 @@ func (a *agent) ready(ctx context.Context, o terret.TurnOptions) (*process, erro
 	p, fixed, closed := a.p, a.fixed, a.closed
 	a.mu.Unlock()
 	if closed {
-		return nil, terret.Errorf(terret.KindSessionClosed, "the agent is closed")
+		return nil, errClosed
 	}
 	if p != nil && fixed == l.key() {
 		return p, nil
 	}
 	if p != nil {
-		a.retire(ctx, p)
+		a.retire(ctx, p, true)
 	}
 	return a.launch(ctx, l)
 }
@@ -81,6 +90,9 @@ func (a *agent) ready(ctx context.Context, o terret.TurnOptions) (*process, erro
 // launch starts a process that goes on with the session. If the agent has lost it, it
 // begins a new one and says so, unless the session is not to.
 func (a *agent) launch(ctx context.Context, l launch) (*process, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(a.life, func() { cancel(errClosed) })()
 	a.mu.Lock()
 	current, model, mode := a.native, a.session.model, a.session.mode
 	a.mu.Unlock()
@@ -90,7 +102,7 @@ func (a *agent) launch(ctx context.Context, l launch) (*process, error) {
 	}
 	start := func(args []string, o options) (*process, error) {
 		o.keepRaw = a.req.Session.Options.KeepRaw
-		return a.d.start(ctx, l, append(args, modelArgs(model, mode, a.budget())...), o, a.req.Owner, a.req.Log)
+		return a.d.start(ctx, l, append(args, modelArgs(model, mode, budget(a.req.Session, o.source))...), o, a.req.Owner, a.req.Log)
 	}
 	p, err := start(n.args())
 	if failed, ok := errors.AsType[*terret.Error](err); ok && failed.Kind == terret.KindResumeFailed {
@@ -134,79 +146,85 @@ func modelArgs(model, mode string, budget terret.Cost) []string {
 	return args
 }
 
-// budget is what the session may still cost, or zero if it has no bound. The agent
-// counts from the start of its process.
-func (a *agent) budget() terret.Cost {
-	limit := a.req.Session.Options.MaxCostUSD
-	if limit == 0 {
+// budget is what the agent may let a session cost, or zero if it is to set no bound.
+// Newer versions count what a session that they go on with has cost before, and what
+// the original of a copy has: there only the engine watches the budget.
+func budget(s terret.Session, source string) terret.Cost {
+	limit := s.Options.MaxCostUSD
+	switch {
+	case limit == 0 || source == "fork":
 		return 0
+	case source == "resume":
+		return limit
 	}
-	return max(limit-a.req.Session.CostUSD, 1)
+	return max(limit-s.CostUSD, 1)
 }
 
 // take makes a process the session's, and reads it from now on.
 func (a *agent) take(ctx context.Context, p *process, l launch, model, mode string) error {
-	events := []terret.Event{{Data: terret.ProcessSpawn{Argv: p.argv, PID: p.proc.PID()}}}
-	if len(l.dropped) > 0 {
-		events = append(events, terret.Event{Data: terret.DiagWarning{
-			Text: fmt.Sprintf("the folder is not trusted, so these settings of it are not read: %s; run `terret trust` to read them", strings.Join(l.dropped, ", ")),
-		}})
-	}
-	if err := a.req.Host.Emit(ctx, events, nil); err != nil {
+	spawn := []terret.Event{{Data: terret.ProcessSpawn{Argv: p.argv, PID: p.proc.PID()}}}
+	if err := a.req.Host.Emit(ctx, append(spawn, droppedSettings(l)...), nil); err != nil {
 		p.stop(ctx)
 		return err
 	}
 	a.mu.Lock()
-	a.p, a.fixed, a.model, a.mode = p, l.key(), model, mode
+	a.p, a.fixed, a.model, a.mode = p, l.key(), model, cmp.Or(mode, p.about.PermissionMode)
+	a.session.mode = cmp.Or(a.session.mode, a.mode)
 	a.mu.Unlock()
 	a.work.Go(func() { p.serve(a) })
 	return nil
 }
 
-// retire ends a process that is to be replaced.
-func (a *agent) retire(ctx context.Context, p *process) {
+// retire ends a process that is to be replaced, and waits until that is told. If that
+// happens in a turn, the turn goes on with the next one.
+func (a *agent) retire(ctx context.Context, p *process, inTurn bool) {
 	a.mu.Lock()
-	a.retired = p
+	a.retired, a.quiet = p, inTurn
 	if a.p == p {
 		a.p = nil
 	}
 	a.mu.Unlock()
 	_, _ = p.proc.Stop(ctx)
-	<-p.life.Done()
+	<-p.told
 }
 
 // emit passes on what the agent says.
 func (a *agent) emit(p *process, events []terret.Event) error {
-	if len(events) == 0 {
-		return nil
-	}
 	a.mu.Lock()
-	for i := range events {
-		a.note(p, &events[i])
+	var out []terret.Event
+	for _, ev := range events {
+		out = a.note(out, p, ev)
 	}
 	a.mu.Unlock()
-	return a.req.Host.Emit(context.Background(), events, nil)
+	if len(out) == 0 {
+		return nil
+	}
+	return a.req.Host.Emit(context.Background(), out, nil)
 }
 
-// note takes from an event what must be known later. a.mu is held.
-func (a *agent) note(p *process, ev *terret.Event) {
+// note takes from an event what must be known later, and adds it to what is passed
+// on. a.mu is held.
+func (a *agent) note(out []terret.Event, p *process, ev terret.Event) []terret.Event {
 	switch d := ev.Data.(type) {
 	case terret.SessionStart:
 		a.mode = cmp.Or(d.PermissionMode, a.mode)
 		a.native = cmp.Or(d.NativeID, a.native)
+		if a.turn.Model != "" || a.turn.PermissionMode != "" { // which are not the session's
+			own := a.session
+			return append(out, ev, terret.Event{Data: terret.SessionUpdated{Model: &own.model, PermissionMode: &own.mode}})
+		}
+		a.session.mode = cmp.Or(a.session.mode, a.mode)
 	case terret.SessionNativeID:
 		a.native = d.New
 	case terret.SessionUpdated:
-		if d.PermissionMode != nil {
-			if a.mode == a.session.mode || a.session.mode == "" {
-				a.session.mode = *d.PermissionMode // a plan was approved, say
-			}
-			a.mode = *d.PermissionMode
+		if d = a.changed(d); d == (terret.SessionUpdated{}) {
+			return out
 		}
+		ev.Data = d
 	case terret.Retry:
 		if d.HTTPStatus == 401 && d.Attempt >= authAttempts && !a.refused {
 			a.refused = true
-			p.send(requestLine(terret.NewID(terret.PrefixControl), map[string]string{"subtype": "interrupt"}))
+			p.send(requestLine(terret.NewID(terret.PrefixControl), interruptRequest))
 		}
 	case terret.TurnError:
 		if a.refused && d.Error.Kind == terret.KindInterrupted {
@@ -217,24 +235,48 @@ func (a *agent) note(p *process, ev *terret.Event) {
 	case terret.TurnComplete:
 		a.refused = false
 	}
+	if partial := a.turn.Partial; partial != nil && !*partial && ev.Kind().Delta() {
+		return out
+	}
+	return append(out, ev)
+}
+
+// changed is what of a change of the process is one of the session. What was chosen
+// for a turn is not, and what we have told the agent ourselves is known already.
+// a.mu is held.
+func (a *agent) changed(d terret.SessionUpdated) terret.SessionUpdated {
+	if a.turn.Model != "" {
+		d.Model = nil
+	}
+	if mode := d.PermissionMode; mode != nil {
+		own := *mode == a.mode
+		a.mode = *mode
+		if own || a.turn.PermissionMode != "" {
+			d.PermissionMode = nil
+		} else {
+			a.session.mode = *mode // a plan was approved, say
+		}
+	}
+	return d
 }
 
 // ended tells what a process leaves behind.
 func (a *agent) ended(p *process, exit proc.Exit) {
 	a.mu.Lock()
 	retired := a.retired == p
+	quiet := retired && a.quiet
 	if a.p == p {
 		a.p = nil
 	}
 	closed := a.closed
 	a.mu.Unlock()
-	why := terret.Error{
-		Kind: terret.KindProcessFailed, Retryable: true,
-		Message: fmt.Sprintf("Claude Code ended in the middle of the turn (%s)%s; prompt the session to go on", exit, p.lastWords()),
-	}
+	why := exitError(p.redact, p.proc, exit, "Claude Code ended in the middle of the turn", "prompt the session to go on")
 	p.mu.Lock()
 	events := p.t.abandon(why, time.Now())
 	p.mu.Unlock()
+	if quiet {
+		events = slices.DeleteFunc(events, isEnd)
+	}
 	events = append(events, terret.Event{Data: exitEvent(exit, p.began)})
 	if !retired && !closed {
 		events = append(events, terret.Event{Data: terret.SessionEnd{Reason: "agent_exit", NativeReason: exit.String()}})
@@ -242,6 +284,14 @@ func (a *agent) ended(p *process, exit proc.Exit) {
 	if err := a.req.Host.Emit(context.Background(), events, nil); err != nil {
 		a.req.Log.Warn("the end of the agent could not be logged", "error", err)
 	}
+}
+
+func isEnd(ev terret.Event) bool {
+	switch ev.Data.(type) {
+	case terret.TurnComplete, terret.TurnError:
+		return true
+	}
+	return false
 }
 
 func exitEvent(exit proc.Exit, began time.Time) terret.ProcessExit {
@@ -256,33 +306,40 @@ func exitEvent(exit proc.Exit, began time.Time) terret.ProcessExit {
 
 // Prompt implements terret.Agent.
 func (a *agent) Prompt(ctx context.Context, _ string, prompt terret.Prompt) error {
+	if err := checkTurn(prompt.Options, a.req.Session); err != nil {
+		return err
+	}
 	a.switching.Lock()
 	defer a.switching.Unlock()
 	p, err := a.ready(ctx, prompt.Options)
 	if err != nil {
 		return err
 	}
+	id := p.announce(prompt.MessageID, prompt.Blocks)
 	if err := a.setUp(ctx, p, prompt.Options); err != nil {
+		p.retract(id)
 		return err
 	}
+	return p.prompt(ctx, id, prompt.Blocks)
+}
+
+// setUp gives the process the model and the permission mode of the turn. From here on
+// there is no way forward to what was undone.
+func (a *agent) setUp(ctx context.Context, p *process, o terret.TurnOptions) error {
 	a.mu.Lock()
+	model, mode := cmp.Or(o.Model, a.session.model), cmp.Or(o.PermissionMode, a.session.mode)
+	if mode == "" && a.turn.PermissionMode != "" {
+		mode = "default" // an older agent does not say what it was before
+	}
+	setModel, setMode := model != a.model, mode != "" && mode != a.mode
 	forget := len(a.undone) > 0
-	a.undone = nil
+	a.turn, a.undone, a.refused = o, nil, false
 	a.mu.Unlock()
-	if forget { // from here on there is no way forward
+	if forget {
 		if err := a.req.Host.Emit(ctx, nil, encode(cursor{})); err != nil {
 			return err
 		}
 	}
-	return p.prompt(ctx, prompt.MessageID, prompt.Blocks)
-}
-
-// setUp gives the process the model and the permission mode of the turn.
-func (a *agent) setUp(ctx context.Context, p *process, o terret.TurnOptions) error {
-	a.mu.Lock()
-	model, mode := cmp.Or(o.Model, a.session.model), cmp.Or(o.PermissionMode, a.session.mode)
-	setModel, setMode := model != a.model, mode != "" && mode != a.mode
-	a.mu.Unlock()
 	if setModel {
 		if err := a.tellModel(ctx, p, model); err != nil {
 			return err
@@ -301,7 +358,7 @@ func (a *agent) Steer(ctx context.Context, _ string, prompt terret.Prompt) error
 	if err != nil {
 		return err
 	}
-	return p.prompt(ctx, prompt.MessageID, prompt.Blocks)
+	return p.prompt(ctx, p.announce(prompt.MessageID, prompt.Blocks), prompt.Blocks)
 }
 
 // process is the one that runs.
@@ -320,7 +377,7 @@ func (a *agent) Interrupt(ctx context.Context, _ string) error {
 	if err != nil {
 		return nil // then no turn runs
 	}
-	return p.call(ctx, map[string]string{"subtype": "interrupt"}, nil)
+	return p.interrupt(ctx)
 }
 
 // Close implements terret.Agent.
@@ -344,6 +401,7 @@ func (a *agent) shut(end func(*process) error) error {
 	a.closed = true
 	p := a.p
 	a.mu.Unlock()
+	a.end(errClosed) // of what is being started
 	var err error
 	if p != nil {
 		err = end(p)

@@ -51,15 +51,12 @@ func (a *agent) SetModel(ctx context.Context, model string) error {
 		}
 	}
 	a.mu.Lock()
-	a.session.model = model
+	a.session.model, a.turn.Model = model, ""
 	a.mu.Unlock()
 	return nil
 }
 
 func (a *agent) tellModel(ctx context.Context, p *process, model string) error {
-	if err := checkWord("model", model); err != nil {
-		return err
-	}
 	request := map[string]string{"subtype": "set_model"}
 	if model != "" {
 		request["model"] = model
@@ -75,7 +72,7 @@ func (a *agent) tellModel(ctx context.Context, p *process, model string) error {
 
 // SetPermissionMode implements terret.ModeSetter.
 func (a *agent) SetPermissionMode(ctx context.Context, mode string) error {
-	if err := a.checkMode(mode); err != nil {
+	if err := checkMode(mode, a.req.Session); err != nil {
 		return err
 	}
 	a.switching.Lock()
@@ -86,34 +83,23 @@ func (a *agent) SetPermissionMode(ctx context.Context, mode string) error {
 		}
 	}
 	a.mu.Lock()
-	a.session.mode = mode
+	a.session.mode, a.turn.PermissionMode = mode, ""
 	a.mu.Unlock()
-	return nil
-}
-
-// checkMode refuses a mode that the agent does not know, which it would accept, and
-// the one without questions, which must be chosen when the session begins.
-func (a *agent) checkMode(mode string) error {
-	switch {
-	case !validMode(mode):
-		return terret.Invalid("permission_mode", "Claude Code has no permission mode %q; use one of %v", mode, permissionModes)
-	case mode == bypass && a.req.Session.PermissionMode != bypass:
-		return terret.Invalid("permission_mode", "a session goes without questions only if it was begun so; begin one with --permission-mode %s", bypass)
-	}
 	return nil
 }
 
 func (a *agent) tellMode(ctx context.Context, p *process, mode string) error {
-	if err := a.checkMode(mode); err != nil {
-		return err
-	}
-	if err := p.call(ctx, map[string]string{"subtype": "set_permission_mode", "mode": mode}, nil); err != nil {
-		return err
-	}
 	a.mu.Lock()
-	a.mode = mode
+	old := a.mode
+	a.mode = mode // before the agent says so
 	a.mu.Unlock()
-	return nil
+	err := p.call(ctx, map[string]string{"subtype": "set_permission_mode", "mode": mode}, nil)
+	if err != nil {
+		a.mu.Lock()
+		a.mode = old
+		a.mu.Unlock()
+	}
+	return err
 }
 
 // Command implements terret.Commander.

@@ -3,6 +3,8 @@ package claude
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -133,6 +135,27 @@ func (f toolInput) diff(name, cwd string, read func(string) (string, bool)) stri
 		out.WriteString(piece)
 	}
 	return limitDiff(out.String())
+}
+
+// fileReader reads files that are to be changed, from a folder. It reads no more than a
+// diff takes, and nothing that is not a plain file.
+func fileReader(dir string) func(path string) (string, bool) {
+	return func(path string) (string, bool) {
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(dir, path)
+		}
+		info, err := os.Stat(path)
+		if err != nil || !info.Mode().IsRegular() {
+			return "", false
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return "", false
+		}
+		defer f.Close()
+		b, err := io.ReadAll(io.LimitReader(f, diffInput+1))
+		return string(b), err == nil
+	}
 }
 
 // apply makes the edits, and reports whether all of them fit.

@@ -1,7 +1,10 @@
 package claude
 
 import (
+	"bytes"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -83,5 +86,21 @@ func TestDiffsAreBounded(t *testing.T) {
 	}
 	if from, _ := labels("/x/a\nb", ""); strings.Contains(from, "\n") {
 		t.Errorf("%q", from)
+	}
+}
+
+func TestFileReader(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, size := range map[string]int{"a.txt": 3, "large": diffInput + 100} {
+		if err := os.WriteFile(filepath.Join(dir, name), bytes.Repeat([]byte("x"), size), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := fileReader(dir)
+	for path, want := range map[string]int{"a.txt": 3, filepath.Join(dir, "a.txt"): 3, "large": diffInput + 1, "none": -1, dir: -1, "/dev/zero": -1} {
+		if got, ok := read(path); ok != (want >= 0) || ok && len(got) != want {
+			t.Errorf("%s: %d bytes, %v", path, len(got), ok)
+		}
 	}
 }

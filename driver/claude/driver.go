@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"time"
 
 	"github.com/terret-dev/terret"
 )
@@ -36,7 +37,10 @@ type MCPServer interface {
 }
 
 // Driver starts Claude Code.
-type Driver struct{ cfg Config }
+type Driver struct {
+	cfg      Config
+	patience time.Duration // with a process that starts
+}
 
 var (
 	_ terret.Driver        = (*Driver)(nil)
@@ -65,7 +69,7 @@ func New(c Config) *Driver {
 	if c.Environ == nil {
 		c.Environ = os.Environ()
 	}
-	return &Driver{cfg: c}
+	return &Driver{cfg: c, patience: startPatience}
 }
 
 // Name implements terret.Driver.

@@ -14,14 +14,15 @@ const hookPatience = 24 * 60 * 60
 
 // hooks are the events of the agent that are delivered over the stream.
 //
-// PermissionRequest is not among them: it would ask beside can_use_tool, and the
-// first answer would win. MessageDisplay repeats every piece of text. SessionStart
-// and SessionEnd do not arrive over the stream; the start and the end of the
-// process tell the same.
+// WorktreeCreate and WorktreeRemove are not among them: whoever takes them must make
+// the worktrees. PermissionRequest is not either: it would ask beside can_use_tool,
+// and the first answer would win. MessageDisplay repeats every piece of text.
+// SessionStart and SessionEnd do not arrive over the stream; the start and the end of
+// the process tell the same.
 var hooks = []string{
 	"PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "Stop", "StopFailure", "SubagentStart", "SubagentStop",
 	"PreCompact", "PostCompact", "Notification", "PermissionDenied", "TaskCreated", "TaskCompleted", "TeammateIdle", "ConfigChange",
-	"CwdChanged", "FileChanged", "InstructionsLoaded", "UserPromptExpansion", "Elicitation", "ElicitationResult", "WorktreeCreate", "WorktreeRemove",
+	"CwdChanged", "FileChanged", "InstructionsLoaded", "UserPromptExpansion", "Elicitation", "ElicitationResult",
 }
 
 type hookMatcher struct {

@@ -36,16 +36,11 @@ func (a *agent) Fork(_ context.Context, messageID string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	at := ""
-	for _, r := range records {
-		if r.UUID != "" && (r.UUID == lineID(messageID) || r.Message.ID == messageID) {
-			at = r.UUID // the last line of the message
-		}
-	}
-	if at == "" {
+	at, ok := find(records, messageID)
+	if !ok {
 		return "", unknownMessage(messageID)
 	}
-	return native{id: n.id, copy: true, at: at}.String(), nil
+	return native{id: n.id, copy: true, at: at.UUID}.String(), nil
 }
 
 // Rewind implements terret.Rewinder. The session is not changed: the next prompt goes
@@ -61,10 +56,11 @@ func (a *agent) Rewind(ctx context.Context, messageID string) error {
 	if err != nil {
 		return err
 	}
-	at, ok := before(records, lineID(messageID))
+	prompt, ok := find(records, messageID)
 	if !ok {
 		return unknownMessage(messageID)
 	}
+	at := before(records, prompt)
 	a.mu.Lock()
 	undone := append([]string{a.native}, a.undone...)
 	a.mu.Unlock()
@@ -91,7 +87,7 @@ func (a *agent) moveTo(ctx context.Context, to, reason string, undone []string) 
 	p, old := a.p, a.native
 	a.mu.Unlock()
 	if p != nil {
-		a.retire(ctx, p)
+		a.retire(ctx, p, false)
 	}
 	a.mu.Lock()
 	a.native, a.undone = to, undone
@@ -101,7 +97,7 @@ func (a *agent) moveTo(ctx context.Context, to, reason string, undone []string) 
 }
 
 func unknownMessage(id string) error {
-	return terret.Errorf(terret.KindConflict, "Claude Code does not know the message %s in this session", id)
+	return terret.Errorf(terret.KindNotFound, "Claude Code does not know the message %s in this session", id)
 }
 
 // past is the session that the agent goes on with.
@@ -110,32 +106,40 @@ func (a *agent) past() (native, error) {
 	current := a.native
 	a.mu.Unlock()
 	if current == "" {
-		return native{}, terret.Errorf(terret.KindConflict, "the conversation has not begun; prompt the session first")
+		return native{}, terret.Errorf(terret.KindNotFound, "the conversation has not begun; prompt the session first")
 	}
 	return parseNative(current)
 }
 
-// before is the agent's last message before a prompt, or fromNothing.
-func before(records []record, prompt string) (string, bool) {
+// find is the last line of a message.
+func find(records []record, messageID string) (out record, ok bool) {
+	whole, _, _ := strings.Cut(messageID, "#") // see completeMessage
+	for _, r := range records {
+		if r.UUID != "" && (r.UUID == lineID(messageID) || r.UUID == messageID || r.Message.ID != "" && r.Message.ID == whole) {
+			out, ok = r, true
+		}
+	}
+	return out, ok
+}
+
+// before is the last thing that was said before a prompt, or fromNothing.
+func before(records []record, prompt record) string {
 	lines := make(map[string]record, len(records))
 	for _, r := range records {
 		lines[r.UUID] = r
 	}
-	at, ok := lines[prompt]
-	if !ok || prompt == "" {
-		return "", false
-	}
+	at := prompt
 	for range records { // a circle must not hold us
 		parent, ok := lines[at.Parent]
 		if !ok || at.Parent == "" {
-			return fromNothing, true
+			break
 		}
-		if parent.Type == "assistant" {
-			return parent.UUID, true
+		if parent.Type == "assistant" || parent.Type == "user" {
+			return parent.UUID
 		}
 		at = parent
 	}
-	return "", false
+	return fromNothing
 }
 
 // records reads the agent's own file of a session.
@@ -175,7 +179,7 @@ func (a *agent) file(id string) (string, error) {
 	}
 	found, err := filepath.Glob(filepath.Join(escapeGlob(config), "projects", "*", id+".jsonl"))
 	if err != nil || len(found) == 0 {
-		return "", terret.Errorf(terret.KindConflict, "Claude Code has no record of session %s", id)
+		return "", terret.Errorf(terret.KindNotFound, "Claude Code has no record of session %s", id)
 	}
 	return found[0], nil
 }

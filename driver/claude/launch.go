@@ -58,10 +58,6 @@ func (d *Driver) launchOf(r terret.OpenRequest, o terret.TurnOptions) launch {
 	}
 	tools, disallowed, approved := effectiveTools(s.Options, o)
 	l.args = append(l.args, "--setting-sources="+strings.Join(sources, ","))
-	if !r.Trusted {
-		// What a folder's own files say about servers acts only when it is trusted.
-		l.args = append(l.args, "--strict-mcp-config")
-	}
 	flag("--fallback-model", s.Options.FallbackModel)
 	flag("--effort", cmp.Or(o.Effort, s.Options.Effort))
 	list("--tools", tools)
@@ -78,8 +74,12 @@ func (d *Driver) launchOf(r terret.OpenRequest, o terret.TurnOptions) launch {
 	if s.PermissionMode == bypass { // and only then
 		l.args = append(l.args, "--allow-dangerously-skip-permissions")
 	}
+	limit := cmp.Or(o.MaxTurns, s.Options.MaxTurns)
 	if s.OneShot {
-		flag("--max-turns", strconv.Itoa(cmp.Or(o.MaxTurns, s.Options.MaxTurns, oneShotTurns)))
+		limit = cmp.Or(limit, oneShotTurns)
+	}
+	if limit > 0 {
+		flag("--max-turns", strconv.Itoa(limit))
 	}
 	l.args = append(l.args, d.cfg.Args...)
 	return l
@@ -105,8 +105,10 @@ func effectiveTools(s terret.SessionOptions, o terret.TurnOptions) (tools, disal
 		pick(o.AutoApproveToolsOverride, s.AutoApproveTools, o.AutoApproveTools)
 }
 
-// settingSources says which settings the agent reads. Those of a folder hold hooks,
-// which run programs, so they count only when the folder is trusted.
+// settingSources says which settings the agent reads. Those of a folder hold hooks
+// and servers, which run programs, so they count only when the folder is trusted.
+// The same flag keeps the agent from the folder's .mcp.json, memory, commands, skills
+// and subagents.
 func settingSources(asked []string, trusted bool) (use, dropped []string) {
 	if asked == nil {
 		asked = []string{"user"}
@@ -122,6 +124,16 @@ func settingSources(asked []string, trusted bool) (use, dropped []string) {
 		}
 	}
 	return use, dropped
+}
+
+// droppedSettings warns of settings that were asked for and are not used.
+func droppedSettings(l launch) []terret.Event {
+	if len(l.dropped) == 0 {
+		return nil
+	}
+	return []terret.Event{{Data: terret.DiagWarning{
+		Text: fmt.Sprintf("the folder is not trusted, so these settings of it are not read: %s; run `terret trust` to read them", strings.Join(l.dropped, ", ")),
+	}}}
 }
 
 // environ is what the process sees: what it needs to reach its model, nothing that
@@ -158,8 +170,10 @@ func checkSession(s terret.Session) error {
 			return err
 		}
 	}
-	if s.PermissionMode != "" && !validMode(s.PermissionMode) {
-		return terret.Invalid("permission_mode", "Claude Code has no permission mode %q; use one of %v", s.PermissionMode, permissionModes)
+	if s.PermissionMode != "" {
+		if err := checkMode(s.PermissionMode, s); err != nil {
+			return err
+		}
 	}
 	o := s.Options
 	for _, source := range o.SettingSources {
@@ -167,21 +181,54 @@ func checkSession(s terret.Session) error {
 			return terret.Invalid("setting_sources", "there is no source %q; use user, project or local", source)
 		}
 	}
-	fields := map[string][]string{
+	err := checkWords(map[string][]string{
 		"model": {s.Model}, "fallback_model": {o.FallbackModel}, "effort": {o.Effort}, "tools": o.Tools,
 		"disallowed_tools": o.DisallowedTools, "auto_approve_tools": o.AutoApproveTools, "add_dirs": o.AddDirs,
-	}
-	for field, values := range fields {
-		for _, v := range values {
-			if err := checkWord(field, v); err != nil {
-				return err
-			}
-		}
+	})
+	if err != nil {
+		return err
 	}
 	for field, v := range map[string]terret.JSON{"mcp": o.MCP, "agents": o.Agents, "output_schema": o.OutputSchema} {
 		var object map[string]json.RawMessage
 		if len(v) > 0 && (json.Unmarshal(v, &object) != nil || object == nil) {
 			return terret.Invalid(field, "it is not a JSON object")
+		}
+	}
+	return nil
+}
+
+// checkTurn refuses options of a turn that the agent would misread.
+func checkTurn(o terret.TurnOptions, s terret.Session) error {
+	if o.PermissionMode != "" {
+		if err := checkMode(o.PermissionMode, s); err != nil {
+			return err
+		}
+	}
+	return checkWords(map[string][]string{
+		"model": {o.Model}, "effort": {o.Effort}, "tools": slices.Concat(o.Tools, o.ToolsOverride),
+		"disallowed_tools":   slices.Concat(o.DisallowedTools, o.DisallowedToolsOverride),
+		"auto_approve_tools": slices.Concat(o.AutoApproveTools, o.AutoApproveToolsOverride),
+	})
+}
+
+// checkMode refuses a mode that the agent does not know, which it would accept, and
+// the one without questions, which must be chosen when the session begins.
+func checkMode(mode string, s terret.Session) error {
+	switch {
+	case !validMode(mode):
+		return terret.Invalid("permission_mode", "Claude Code has no permission mode %q; use one of %v", mode, permissionModes)
+	case mode == bypass && s.PermissionMode != bypass:
+		return terret.Invalid("permission_mode", "a session goes without questions only if it was begun so; begin one with --permission-mode %s", bypass)
+	}
+	return nil
+}
+
+func checkWords(fields map[string][]string) error {
+	for field, values := range fields {
+		for _, v := range values {
+			if err := checkWord(field, v); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

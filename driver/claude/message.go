@@ -111,17 +111,20 @@ func (m userMessage) rejected(tool string) bool {
 
 // resultMessage ends a turn of the agent.
 type resultMessage struct {
-	IsError           bool                  `json:"is_error"`
-	APIErrorStatus    int                   `json:"api_error_status"`
-	DurationMS        int64                 `json:"duration_ms"`
-	DurationAPIMS     int64                 `json:"duration_api_ms"` // of the process so far
-	NumTurns          int                   `json:"num_turns"`
-	Result            string                `json:"result"`
-	StopReason        string                `json:"stop_reason"`
-	TerminalReason    string                `json:"terminal_reason"`
-	TotalCostUSD      float64               `json:"total_cost_usd"` // of the process so far
-	Usage             apiUsage              `json:"usage"`
-	ModelUsage        map[string]modelUsage `json:"modelUsage"` // of the process so far
+	IsError        bool                  `json:"is_error"`
+	APIErrorStatus int                   `json:"api_error_status"`
+	DurationMS     int64                 `json:"duration_ms"`
+	DurationAPIMS  int64                 `json:"duration_api_ms"` // of the process so far
+	NumTurns       int                   `json:"num_turns"`
+	Result         string                `json:"result"`
+	StopReason     string                `json:"stop_reason"`
+	TerminalReason string                `json:"terminal_reason"`
+	TotalCostUSD   float64               `json:"total_cost_usd"` // of the process so far
+	Usage          apiUsage              `json:"usage"`
+	ModelUsage     map[string]modelUsage `json:"modelUsage"` // of the process so far
+	// SinceLast is what was used since the last result. Newer versions give it, and
+	// their totals go on from those of the process that had the session before.
+	SinceLast         map[string]modelUsage `json:"model_usage_since_last_result"`
 	PermissionDenials []struct {
 		ToolName  string          `json:"tool_name"`
 		ToolUseID string          `json:"tool_use_id"`
@@ -148,12 +151,13 @@ type apiUsage struct {
 
 // modelUsage is what one model was used for by the process so far.
 type modelUsage struct {
-	InputTokens              int64 `json:"inputTokens"`
-	OutputTokens             int64 `json:"outputTokens"`
-	CacheReadInputTokens     int64 `json:"cacheReadInputTokens"`
-	CacheCreationInputTokens int64 `json:"cacheCreationInputTokens"`
-	ThinkingTokens           int64 `json:"thinkingTokens"`
-	ContextWindow            int64 `json:"contextWindow"`
+	InputTokens              int64   `json:"inputTokens"`
+	OutputTokens             int64   `json:"outputTokens"`
+	CacheReadInputTokens     int64   `json:"cacheReadInputTokens"`
+	CacheCreationInputTokens int64   `json:"cacheCreationInputTokens"`
+	ThinkingTokens           int64   `json:"thinkingTokens"`
+	ContextWindow            int64   `json:"contextWindow"`
+	CostUSD                  float64 `json:"costUSD"`
 }
 
 // streamMessage is a piece of a message that is still being written.

@@ -92,7 +92,8 @@ type initializeAnswer struct {
 		APIKeySource string `json:"apiKeySource"`
 		APIProvider  string `json:"apiProvider"`
 	} `json:"account"`
-	PID int `json:"pid"`
+	PID            int    `json:"pid"`
+	PermissionMode string `json:"current_permission_mode"` // newer versions only
 }
 
 type commandInfo struct {

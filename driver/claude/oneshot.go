@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -62,13 +63,8 @@ type shot struct {
 
 // Prompt implements terret.Agent. The process of the last turn is waited for.
 func (a *oneShot) Prompt(ctx context.Context, _ string, prompt terret.Prompt) error {
-	for field, v := range map[string]string{"model": prompt.Options.Model, "effort": prompt.Options.Effort} {
-		if err := checkWord(field, v); err != nil {
-			return err
-		}
-	}
-	if mode := prompt.Options.PermissionMode; mode != "" && !validMode(mode) {
-		return terret.Invalid("permission_mode", "Claude Code has no permission mode %q; use one of %v", mode, permissionModes)
+	if err := checkTurn(prompt.Options, a.req.Session); err != nil {
+		return err
 	}
 	a.mu.Lock()
 	idle := a.idle
@@ -79,15 +75,22 @@ func (a *oneShot) Prompt(ctx context.Context, _ string, prompt terret.Prompt) er
 		return context.Cause(ctx)
 	}
 	a.mu.Lock()
-	current := a.native
+	current, closed := a.native, a.closed
+	if !closed {
+		a.work.Add(1) // whoever closes the agent waits for what is started here
+	}
 	a.mu.Unlock()
+	if closed {
+		return errClosed
+	}
+	defer a.work.Done()
 	n, err := nativeOf(current)
 	if err != nil {
 		return err
 	}
 	s := &shot{l: a.d.launchOf(a.req, prompt.Options), prompt: prompt, began: time.Now()}
 	args, o := n.args()
-	p, err := a.start(ctx, s, args)
+	p, err := a.start(ctx, s, args, o.source)
 	if err != nil {
 		return err
 	}
@@ -103,21 +106,15 @@ func (a *oneShot) Prompt(ctx context.Context, _ string, prompt terret.Prompt) er
 }
 
 // start starts the process of a turn and gives it the prompt.
-func (a *oneShot) start(ctx context.Context, s *shot, session []string) (p *proc.Process, err error) {
+func (a *oneShot) start(ctx context.Context, s *shot, session []string, source string) (p *proc.Process, err error) {
 	defer func() {
 		if err != nil {
 			s.cleanUp()
 		}
 	}()
-	argv, input, err := a.argv(s, session)
+	argv, input, err := a.argv(s, session, source)
 	if err != nil {
 		return nil, err
-	}
-	a.mu.Lock()
-	closed := a.closed
-	a.mu.Unlock()
-	if closed {
-		return nil, terret.Errorf(terret.KindSessionClosed, "the agent is closed")
 	}
 	p, err = proc.Start(ctx, proc.Spec{
 		Argv: argv, Dir: s.l.dir, Env: s.l.env, Owner: a.req.Owner,
@@ -126,14 +123,21 @@ func (a *oneShot) start(ctx context.Context, s *shot, session []string) (p *proc
 	if err != nil {
 		return nil, startError(err, argv[0])
 	}
-	spawn := terret.ProcessSpawn{Argv: a.redact.Args(argv), PID: p.PID()}
-	if err := a.req.Host.Emit(ctx, []terret.Event{{Data: spawn}}, nil); err != nil {
-		_, _ = p.Kill()
-		return nil, err
-	}
 	a.mu.Lock()
 	a.p = p
+	closed := a.closed
 	a.mu.Unlock()
+	if closed {
+		err = errClosed
+	} else {
+		spawn := []terret.Event{{Data: terret.ProcessSpawn{Argv: a.redact.Args(argv), PID: p.PID()}}}
+		err = a.req.Host.Emit(ctx, append(spawn, droppedSettings(s.l)...), nil)
+	}
+	if err != nil {
+		_, _ = p.Kill()
+		_ = p.Stdout().Close()
+		return nil, err
+	}
 	a.work.Go(func() { // it reads as it likes
 		_, _ = p.Stdin().Write(input)
 		_ = p.Stdin().Close()
@@ -142,7 +146,7 @@ func (a *oneShot) start(ctx context.Context, s *shot, session []string) (p *proc
 }
 
 // argv is the command line of a turn, and what goes to the process's input.
-func (a *oneShot) argv(s *shot, session []string) (argv []string, input []byte, err error) {
+func (a *oneShot) argv(s *shot, session []string, source string) (argv []string, input []byte, err error) {
 	a.mu.Lock()
 	model, mode := cmp.Or(s.prompt.Options.Model, a.model), cmp.Or(s.prompt.Options.PermissionMode, a.mode)
 	a.mu.Unlock()
@@ -152,7 +156,7 @@ func (a *oneShot) argv(s *shot, session []string) (argv []string, input []byte, 
 	}
 	argv = append(argv, s.l.args...)
 	argv = append(argv, session...)
-	argv = append(argv, modelArgs(model, mode, a.budget())...)
+	argv = append(argv, modelArgs(model, mode, budget(a.req.Session, source))...)
 	if s.l.append != "" {
 		name, err := s.file("terret-prompt-*.txt", []byte(s.l.append))
 		if err != nil {
@@ -160,8 +164,11 @@ func (a *oneShot) argv(s *shot, session []string) (argv []string, input []byte, 
 		}
 		argv = append(argv, "--append-system-prompt-file="+name)
 	}
-	if len(s.l.agents) > 0 {
-		argv = append(argv, "--agents="+string(s.l.agents))
+	if agents := string(s.l.agents); agents != "" {
+		if a.redact.String(agents) != agents { // there is no other way to hand them over
+			return nil, nil, terret.Invalid("agents", "they hold a secret, which others could see in the arguments; leave it out, or do without one-shot")
+		}
+		argv = append(argv, "--agents="+agents)
 	}
 	if servers := mcpConfig(s.l.servers); len(servers) > 0 {
 		name, err := s.file("terret-mcp-*.json", encode(map[string]any{"mcpServers": servers}))
@@ -177,17 +184,10 @@ func (a *oneShot) argv(s *shot, session []string) (argv []string, input []byte, 
 			return argv, append(promptLine(lineID(s.prompt.MessageID), s.prompt.Blocks), '\n'), nil
 		}
 	}
-	if len(text) > argLimit {
-		return argv, []byte(text), nil
+	if len(text) > argLimit || strings.ContainsRune(text, 0) || a.redact.String(text) != text {
+		return argv, []byte(text), nil // others can see the arguments
 	}
 	return append(argv, "--", text), nil, nil
-}
-
-func (a *oneShot) budget() terret.Cost {
-	if limit := a.req.Session.Options.MaxCostUSD; limit > 0 {
-		return max(limit-a.req.Session.CostUSD, 1)
-	}
-	return 0
 }
 
 // file writes a file that lives as long as the process.
@@ -214,12 +214,12 @@ func (s *shot) cleanUp() {
 // run reads the process of a turn to its end. A session that the agent has lost is
 // begun anew with the same prompt, once, unless it is not to.
 func (a *oneShot) run(s *shot, p *proc.Process, n native, o options) {
-	stale := a.read(s, p, o, o.source == "resume" && a.req.Session.Options.OnStale != terret.OnStaleError)
+	stale := a.read(s, p, o, o.source != "new" && a.req.Session.Options.OnStale != terret.OnStaleError)
 	if stale == nil {
 		return
 	}
 	args, o := n.anew(stale.Message)
-	p, err := a.start(context.Background(), s, args)
+	p, err := a.start(context.Background(), s, args, o.source)
 	if err != nil {
 		_ = a.req.Host.Emit(context.Background(), []terret.Event{{Data: terret.TurnError{Error: *terret.AsError(err)}}}, nil)
 		return
@@ -230,7 +230,7 @@ func (a *oneShot) run(s *shot, p *proc.Process, n native, o options) {
 // read passes on what a process says, and how it ends. If the session is lost and
 // that is not final, it says so to its caller alone.
 func (a *oneShot) read(s *shot, p *proc.Process, o options, again bool) (stale *terret.Error) {
-	o.keepRaw = a.req.Session.Options.KeepRaw
+	o.keepRaw, o.read = a.req.Session.Options.KeepRaw, fileReader(s.l.dir)
 	t := newTranslator(o)
 	t.prompted("", terret.TextOf(s.prompt.Blocks))
 	lines := ndjson.NewReader(p.Stdout(), 0)
@@ -257,9 +257,9 @@ func (a *oneShot) read(s *shot, p *proc.Process, o options, again bool) (stale *
 		_, _ = p.Kill()
 	}
 	_, _ = io.Copy(io.Discard, p.Stdout())
-	exit, waitErr := p.Wait()
-	if waitErr != nil {
-		a.req.Log.Error("the agent's processes", "error", waitErr)
+	exit, stopErr := p.Stop(context.Background()) // it may live on with its output closed
+	if stopErr != nil {
+		a.req.Log.Error("the agent's processes", "error", stopErr)
 	}
 	a.mu.Lock()
 	a.p = nil
@@ -267,10 +267,7 @@ func (a *oneShot) read(s *shot, p *proc.Process, o options, again bool) (stale *
 	var last []terret.Event
 	if stale == nil {
 		s.cleanUp()
-		last = t.abandon(terret.Error{
-			Kind: terret.KindProcessFailed, Retryable: true,
-			Message: "Claude Code ended without a result (" + exit.String() + ")" + lastWords(a.redact, p) + "; prompt the session to try again",
-		}, time.Now())
+		last = t.abandon(exitError(a.redact, p, exit, "Claude Code ended without a result", "prompt the session to try again"), time.Now())
 	}
 	_ = a.emit(append(last, terret.Event{Data: exitEvent(exit, s.began)}))
 	return stale
@@ -359,8 +356,8 @@ func (a *oneShot) SetModel(_ context.Context, model string) error {
 
 // SetPermissionMode implements terret.ModeSetter. It counts from the next turn on.
 func (a *oneShot) SetPermissionMode(_ context.Context, mode string) error {
-	if !validMode(mode) || mode == bypass && a.req.Session.PermissionMode != bypass {
-		return terret.Invalid("permission_mode", "the session cannot go over to permission mode %q; use one of %v", mode, permissionModes)
+	if err := checkMode(mode, a.req.Session); err != nil {
+		return err
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

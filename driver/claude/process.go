@@ -1,14 +1,11 @@
 package claude
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -35,29 +32,29 @@ type process struct {
 
 	life context.Context // ends with the process
 	end  context.CancelCauseFunc
-	work sync.WaitGroup // writer, reader, and what waits for decisions
+	work sync.WaitGroup // writer, and what waits for decisions
+	told chan struct{}  // closed when serve has told all there is to tell
 
 	outMu sync.Mutex
 	out   []outgoing
 	wake  chan struct{}
 
-	mu    sync.Mutex
-	t     *translator
-	calls map[string]chan<- answered
-	asks  map[string]context.CancelCauseFunc // requests of the agent that wait
-	used  map[string]bool                    // ids of prompts
-}
-
-// outgoing is a line to be written. done, if there is one, has room for the error.
-type outgoing struct {
-	line []byte
-	done chan<- error
+	mu       sync.Mutex
+	t        *translator
+	calls    map[string]chan<- answered
+	asks     map[string]context.CancelCauseFunc // requests of the agent that wait
+	used     map[string]bool                    // ids of prompts
+	stopping bool                               // the turn is to end as soon as it has begun
 }
 
 var (
 	errWithdrawn = errors.New("the agent no longer waits for an answer")
 	errEnded     = errors.New("the agent's process has ended")
 )
+
+// startPatience is how long a process may take to answer the greeting. It may start
+// servers before.
+const startPatience = 2 * time.Minute
 
 // start starts a process and greets it. When it returns, the agent has answered and
 // nobody reads: serve does.
@@ -67,9 +64,10 @@ func (d *Driver) start(ctx context.Context, l launch, extra []string, o options,
 		"--permission-prompt-tool", "stdio", "--replay-user-messages",
 	}, l.args...)
 	argv = append(argv, extra...)
-	o.replay, o.preToolHook = true, true
+	o.replay, o.preToolHook, o.read = true, true, fileReader(l.dir)
 	p := &process{
-		log: log, redact: redact.New(redact.FromEnv(l.env)), servers: d.cfg.Servers, began: time.Now(), wake: make(chan struct{}, 1),
+		log: log, redact: redact.New(redact.FromEnv(l.env)), servers: d.cfg.Servers, began: time.Now(),
+		wake: make(chan struct{}, 1), told: make(chan struct{}),
 		t: newTranslator(o), calls: map[string]chan<- answered{}, asks: map[string]context.CancelCauseFunc{}, used: map[string]bool{},
 	}
 	config, err := d.serverConfig(l.servers)
@@ -83,10 +81,11 @@ func (d *Driver) start(ctx context.Context, l launch, extra []string, o options,
 		p.removeConfig()
 		return nil, err
 	}
-	if err := p.greet(ctx, l); err != nil {
+	if err := p.greet(ctx, l, d.patience); err != nil {
 		p.stop(ctx)
 		return nil, err
 	}
+	p.removeConfig() // it has been read
 	return p, nil
 }
 
@@ -104,7 +103,10 @@ func (p *process) spawn(ctx context.Context, s proc.Spec) (err error) {
 
 // greet introduces us and waits for the answer. The agent may ask and tell things
 // meanwhile.
-func (p *process) greet(ctx context.Context, l launch) error {
+func (p *process) greet(ctx context.Context, l launch, patience time.Duration) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, terret.Errorf(terret.KindTimeout,
+		"Claude Code did not answer within %s of its start; run `claude` in the folder to see what keeps it", patience))
+	defer cancel()
 	stop := context.AfterFunc(ctx, func() { _, _ = p.proc.Stop(ctx) })
 	defer stop()
 	answer := make(chan answered, 1)
@@ -135,7 +137,7 @@ func (p *process) greet(ctx context.Context, l launch) error {
 
 // neverReady says why a process ended before it was ready.
 func (p *process) neverReady(ctx context.Context) error {
-	exit, _ := p.proc.Wait()
+	exit, _ := p.proc.Stop(ctx) // it may live on with its output closed
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
@@ -144,33 +146,53 @@ func (p *process) neverReady(ctx context.Context) error {
 			return &end.Error
 		}
 	}
-	return terret.Errorf(terret.KindStartupRefused, "Claude Code did not start (%s)%s", exit, p.lastWords())
+	why := exitError(p.redact, p.proc, exit, "Claude Code did not start", "run `claude` in the folder to see what it lacks")
+	why.Retryable = false
+	return &why
 }
 
-func (p *process) lastWords() string { return lastWords(p.redact, p.proc) }
+// lastWords is how many lines of its standard error a process that failed is
+// remembered by.
+const lastWords = 10
 
-// lastWords is the end of what a process wrote to its standard error.
-func lastWords(r *redact.Redactor, p *proc.Process) string {
-	said := strings.TrimSpace(r.String(p.StderrTail()))
-	if said == "" {
-		return ""
+// exitError says that a process ended when it should not have, and what to do.
+func exitError(r *redact.Redactor, p *proc.Process, exit proc.Exit, what, next string) terret.Error {
+	out := terret.Error{Kind: terret.KindProcessFailed, Retryable: true, Signal: exit.Signal, Message: what + " (" + exit.String() + ")"}
+	if exit.Signal == "" {
+		out.ExitCode = &exit.Code
 	}
-	if len(said) > 2000 {
-		said = "…" + strings.ToValidUTF8(said[len(said)-2000:], "")
+	for line := range strings.Lines(r.String(p.StderrTail())) {
+		if line = strings.TrimSpace(line); line != "" {
+			out.Stderr = append(out.Stderr, line)
+		}
 	}
-	return ": " + said
+	if n := len(out.Stderr); n > 0 {
+		out.Stderr = out.Stderr[max(0, n-lastWords):]
+		out.Message += ": " + out.Stderr[len(out.Stderr)-1]
+	}
+	out.Message += "; " + next
+	return out
 }
 
 // translate is the translator's, for one goroutine at a time.
 func (p *process) translate(line []byte) ([]terret.Event, []control) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.t.translate(line, time.Now())
+	events, controls := p.t.translate(line, time.Now())
+	switch {
+	case !p.stopping:
+	case !p.t.busy():
+		p.stopping = false
+	case p.t.head.name() == "system/init": // now it has begun
+		p.send(requestLine(terret.NewID(terret.PrefixControl), interruptRequest))
+	}
+	return events, controls
 }
 
 // serve reads until the process ends. It hands out what the agent says, and then
 // what the process leaves behind.
 func (p *process) serve(a *agent) {
+	defer close(p.told)
 	err := a.emit(p, p.early)
 	for err == nil {
 		line, readErr := p.lines.Next()
@@ -192,13 +214,12 @@ func (p *process) serve(a *agent) {
 		_, _ = p.proc.Kill()
 	}
 	_, _ = io.Copy(io.Discard, p.proc.Stdout())
-	exit, waitErr := p.proc.Wait()
-	if waitErr != nil {
-		p.log.Error("the agent's processes", "error", waitErr)
+	exit, stopErr := p.proc.Stop(context.Background()) // it may live on with its output closed
+	if stopErr != nil {
+		p.log.Error("the agent's processes", "error", stopErr)
 	}
 	p.end(errEnded)
 	p.work.Wait() // requests are decided before the turn ends
-	p.removeConfig()
 	a.ended(p, exit)
 }
 
@@ -236,7 +257,7 @@ func (p *process) handle(a *agent, controls []control) {
 // be decided is refused: an error would let the tool through.
 func (p *process) ask(a *agent, q asking) {
 	if a == nil {
-		p.send(q.line(terret.Decision{Behavior: terret.BehaviorDeny, Reason: "the session has not begun"}))
+		p.send(q.line(refusal(q.ask.Gate, "the session has not begun")))
 		return
 	}
 	ctx, cancel := context.WithCancelCause(p.life)
@@ -258,7 +279,7 @@ func (p *process) ask(a *agent, q asking) {
 			return // nobody waits for the answer
 		case err != nil:
 			p.log.Warn("a request of the agent is refused", "error", err)
-			p.send(q.line(terret.Decision{Behavior: terret.BehaviorDeny, Reason: "it could not be decided"}))
+			p.send(q.line(refusal(q.ask.Gate, "it could not be decided")))
 			return
 		}
 		done := make(chan error, 1)
@@ -267,6 +288,14 @@ func (p *process) ask(a *agent, q asking) {
 			_ = a.req.Host.Delivered(ctx, d.RequestID) // for the record only
 		}
 	})
+}
+
+// refusal is what is answered when nobody can decide.
+func refusal(g terret.Gate, why string) terret.Decision {
+	if g == terret.GatePrompt {
+		return terret.Decision{Behavior: terret.BehaviorBlock, Reason: why}
+	}
+	return terret.Decision{Behavior: terret.BehaviorDeny, Reason: why}
 }
 
 func wrote(ctx context.Context, done <-chan error) error {
@@ -312,69 +341,6 @@ func (p *process) request(body any, answer chan<- answered) string {
 	return id
 }
 
-// prompt writes a message, and returns when that is done.
-func (p *process) prompt(ctx context.Context, messageID string, blocks []terret.Block) error {
-	p.mu.Lock()
-	id := lineID(messageID)
-	if p.used[id] { // it would be dropped without a word
-		id = terret.NewSessionID()
-	}
-	p.used[id] = true
-	p.t.prompted(id, terret.TextOf(blocks))
-	p.mu.Unlock()
-	done := make(chan error, 1)
-	p.put(outgoing{line: promptLine(id, blocks), done: done})
-	select {
-	case err := <-done:
-		if err != nil {
-			return terret.Errorf(terret.KindProcessFailed, "write the prompt: %w", err)
-		}
-		return nil
-	case <-p.life.Done():
-		return terret.Errorf(terret.KindProcessFailed, "%w", errEnded)
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// send writes a line some time.
-func (p *process) send(line []byte) { p.put(outgoing{line: line}) }
-
-func (p *process) put(o outgoing) {
-	p.outMu.Lock()
-	p.out = append(p.out, o)
-	p.outMu.Unlock()
-	select {
-	case p.wake <- struct{}{}:
-	default:
-	}
-}
-
-// write writes what is put, until the process ends.
-func (p *process) write() {
-	w := ndjson.NewWriter(p.proc.Stdin())
-	for {
-		select {
-		case <-p.wake:
-		case <-p.proc.Done():
-			return
-		}
-		p.outMu.Lock()
-		out := p.out
-		p.out = nil
-		p.outMu.Unlock()
-		for _, o := range out {
-			err := w.WriteRaw(o.line)
-			if err != nil && !errors.Is(err, os.ErrClosed) {
-				p.log.Warn("a line could not be written to the agent", "error", err)
-			}
-			if o.done != nil {
-				o.done <- err
-			}
-		}
-	}
-}
-
 // stop ends a process that nobody serves, and waits until nothing of it is left.
 func (p *process) stop(ctx context.Context) {
 	_, err := p.proc.Stop(ctx)
@@ -385,61 +351,4 @@ func (p *process) stop(ctx context.Context) {
 	p.work.Wait()
 	_ = p.proc.Stdout().Close()
 	p.removeConfig()
-}
-
-// serverConfig writes the file of MCP servers, which may hold secrets and so must
-// not be in the arguments.
-func (d *Driver) serverConfig(servers terret.JSON) (string, error) {
-	if len(servers) == 0 && len(d.cfg.Servers) == 0 {
-		return "", nil
-	}
-	config := mcpConfig(servers)
-	for name := range d.cfg.Servers {
-		config[name] = encode(map[string]string{"type": "sdk", "name": name})
-	}
-	f, err := os.CreateTemp("", "terret-mcp-*.json") // readable by us alone
-	if err != nil {
-		return "", terret.Errorf(terret.KindInternal, "write the list of MCP servers: %w", err)
-	}
-	_, err = f.Write(encode(map[string]any{"mcpServers": config}))
-	if err = errors.Join(err, f.Close()); err != nil {
-		_ = os.Remove(f.Name())
-		return "", terret.Errorf(terret.KindInternal, "write the list of MCP servers: %w", err)
-	}
-	return f.Name(), nil
-}
-
-// mcpConfig lists servers by name. The list may be wrapped, as in a file.
-func mcpConfig(servers terret.JSON) map[string]json.RawMessage {
-	var file struct {
-		Servers map[string]json.RawMessage `json:"mcpServers"`
-	}
-	if decode(servers, &file) && file.Servers != nil {
-		return file.Servers
-	}
-	bare := map[string]json.RawMessage{}
-	decode(servers, &bare)
-	return bare
-}
-
-func (p *process) removeConfig() {
-	if p.config != "" {
-		_ = os.Remove(p.config)
-	}
-}
-
-// serveMCP answers a message to a server in our process.
-func (p *process) serveMCP(c mcpCall) []byte {
-	server := p.servers[c.server]
-	if server == nil {
-		return errorLine(c.id, fmt.Sprintf("there is no server %q here", c.server))
-	}
-	response, err := server.Serve(p.life, c.message)
-	if err != nil {
-		return errorLine(c.id, p.redact.String(err.Error()))
-	}
-	if len(bytes.TrimSpace(response)) == 0 { // a notification wants an answer too
-		response = json.RawMessage(`{"jsonrpc":"2.0","result":{}}`)
-	}
-	return successLine(c.id, map[string]json.RawMessage{"mcp_response": response})
 }

@@ -202,6 +202,8 @@ func (t *translator) user() {
 // words takes in what stands in a message of the user.
 func (t *translator) words(actor string, m userMessage, words rawContent) {
 	switch {
+	case m.IsReplay && isCommandOutput(words.text()) && !t.busy(): // a message would begin a turn, which nothing ends
+		t.emitAs(terret.VisibleInternal, terret.Notification{Text: words.text(), Level: "info", Type: "local_command"})
 	case m.IsReplay && isCommandOutput(words.text()):
 		t.emitAs(terret.VisibleInternal, terret.MessageComplete{MessageID: t.head.UUID, Role: terret.RoleUser, Blocks: words.blocks()})
 	case m.IsReplay:

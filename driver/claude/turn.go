@@ -28,6 +28,7 @@ type turn struct {
 	steps    int
 	denials  []terret.Denial
 	held     terret.Data // the end that is held back
+	answered bool        // one of them answered a prompt
 
 	estimate terret.Usage // of the messages since the last result
 }
@@ -58,6 +59,31 @@ func (t *translator) prompted(uuid, text string) {
 	if uuid != "" {
 		t.turn.known[uuid] = true
 	}
+}
+
+// retracted says that a message which was announced was not written.
+func (t *translator) retracted(uuid string) {
+	t.turn.prompts = slices.DeleteFunc(t.turn.prompts, func(p prompt) bool { return p.uuid == uuid })
+}
+
+// busy reports whether the agent works, or is about to.
+func (t *translator) busy() bool { return t.turn.open || t.turn.asked() }
+
+// queued lists the messages that the agent has not taken up, except the one that the
+// turn began with.
+func (u *turn) queued() []string {
+	var out []string
+	first := true
+	for _, p := range u.prompts {
+		if p.late {
+			continue
+		}
+		if !first && !p.taken && p.uuid != "" {
+			out = append(out, p.uuid)
+		}
+		first = false
+	}
+	return out
 }
 
 // takeUp notes that the agent works on a prompt.
@@ -112,6 +138,7 @@ func (u *turn) answers(r resultMessage, replay bool) (over bool) {
 	sure := replay || len(r.UserMessageUUIDs) > 0
 	taken := func(p prompt) bool { return p.taken || !background && (!sure || p.uuid == "") }
 	mine := func(p prompt) bool { return waiting(p) && taken(p) }
+	u.answered = u.answered || slices.ContainsFunc(u.prompts, mine)
 	if slices.ContainsFunc(u.prompts, waiting) && !slices.ContainsFunc(u.prompts, mine) {
 		if background || slices.ContainsFunc(u.prompts, taken) {
 			u.prompts = slices.DeleteFunc(u.prompts, taken)
@@ -172,12 +199,23 @@ func (t *translator) spend(r resultMessage) {
 	if total < s.cost {
 		s.cost = 0 // it began to count anew
 	}
-	u.cost += total - s.cost
+	cost := total - s.cost
+	if r.SinceLast != nil {
+		cost = 0
+		for _, m := range r.SinceLast {
+			cost += terret.CostOf(max(m.CostUSD, 0))
+		}
+	}
+	u.cost += cost
 	s.cost = total
 	if r.DurationAPIMS < s.apiMS {
 		s.apiMS = 0
 	}
-	u.apiMS += r.DurationAPIMS - s.apiMS
+	took := r.DurationAPIMS - s.apiMS
+	if r.SinceLast != nil && cost < total && s.apiMS == 0 { // some of it is of another process
+		took = min(took, r.DurationMS)
+	}
+	u.apiMS += took
 	s.apiMS = r.DurationAPIMS
 
 	used := t.tokens(r)
@@ -197,22 +235,29 @@ func (t *translator) tokens(r resultMessage) terret.Usage {
 		return r.Usage.usage()
 	}
 	s := &t.spent
-	var sum terret.Usage
-	for _, m := range r.ModelUsage {
-		sum = sum.Add(terret.Usage{
-			Input: m.InputTokens, Output: m.OutputTokens, CacheRead: m.CacheReadInputTokens,
-			CacheWrite: m.CacheCreationInputTokens, Reasoning: m.ThinkingTokens,
-		})
-	}
+	sum := tokensOf(r.ModelUsage)
 	if m := r.ModelUsage[t.session.model]; m.ContextWindow > 0 {
 		s.contextMax = m.ContextWindow
 	}
 	used := sum.Sub(s.usage)
+	if r.SinceLast != nil {
+		used = tokensOf(r.SinceLast)
+	}
 	if used.Input < 0 || used.Output < 0 || used.CacheRead < 0 || used.CacheWrite < 0 || used.Reasoning < 0 {
 		used = sum
 	}
 	s.usage = sum
 	return used
+}
+
+func tokensOf(models map[string]modelUsage) (sum terret.Usage) {
+	for _, m := range models {
+		sum = sum.Add(terret.Usage{
+			Input: m.InputTokens, Output: m.OutputTokens, CacheRead: m.CacheReadInputTokens,
+			CacheWrite: m.CacheCreationInputTokens, Reasoning: m.ThinkingTokens,
+		})
+	}
+	return sum
 }
 
 // endOf is the end of the turn that a result tells.
@@ -273,9 +318,10 @@ func (t *translator) endTurn(end terret.Data) {
 }
 
 // release ends a turn whose end was held back, if there is one: the agent says that
-// it has nothing more to do.
+// it has nothing more to do. That is not so while it has not read the prompt, and has
+// only ended what nobody asked for.
 func (t *translator) release() {
-	if t.turn.held != nil {
+	if t.turn.held != nil && (t.turn.answered || !t.turn.asked()) {
 		t.endTurn(t.turn.held)
 	}
 }
@@ -290,7 +336,7 @@ func (t *translator) abandon(why terret.Error, now time.Time) []terret.Event {
 	for _, id := range sortedKeys(t.tasks) {
 		t.endTask(t.tasks[id], taskMessage{Status: "lost"})
 	}
-	running := t.turn.open || t.turn.asked()
+	running := t.busy()
 	t.turn.prompts = nil
 	clear(t.asked)
 	if running {

@@ -234,3 +234,37 @@ func TestSubtypeDoesNotCount(t *testing.T) {
 	tr.prompted("", "go")
 	wantKinds(t, feed(tr, `{"type":"result","subtype":"error_during_execution","is_error":false,"terminal_reason":"hook_stopped"}`), "turn.complete")
 }
+
+// TestCostGoesOn is that the total of a process that goes on with a session, which
+// newer versions begin with what the session has cost before, is not counted again.
+func TestCostGoesOn(t *testing.T) {
+	t.Parallel()
+	line := func(total, since float64, input int) string {
+		return fmt.Sprintf(`{"type":"result","subtype":"success","total_cost_usd":%v,"duration_ms":50,"duration_api_ms":%d,"modelUsage":{"m":{"inputTokens":%d,"costUSD":%v}},`+
+			`"model_usage_since_last_result":{"m":{"inputTokens":100,"costUSD":%v}}}`, total, input*10, input, total, since)
+	}
+	tr := newTranslator(options{source: "resume"})
+	for i, l := range []string{line(1.25, 0.25, 1100), line(1.75, 0.5, 1200)} {
+		tr.prompted("", "x")
+		events := feed(tr, l)
+		d, ok := events[len(events)-1].Data.(terret.TurnComplete)
+		want := []terret.Cost{terret.USD / 4, terret.USD / 2}[i]
+		if !ok || d.CostUSD != want || d.Usage.Input != 100 || i == 0 && d.APIMS != 50 || i == 1 && d.APIMS != 1000 {
+			t.Errorf("%+v", d)
+		}
+	}
+}
+
+// TestWordsOutsideTurns is that what a control prints while nothing runs begins no
+// turn.
+func TestWordsOutsideTurns(t *testing.T) {
+	t.Parallel()
+	line := `{"type":"user","uuid":"u1","isReplay":true,"message":{"role":"user","content":"<local-command-stdout>Set model to x</local-command-stdout>"}}`
+	tr := replaying()
+	wantKinds(t, feed(tr, line), "notification")
+	if tr.busy() {
+		t.Error("a turn has begun")
+	}
+	tr.prompted("p1", "/compact")
+	wantKinds(t, feed(tr, replayLine("p1"), line, result(0.001)), "message.complete turn.complete")
+}

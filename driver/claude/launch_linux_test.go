@@ -1,0 +1,323 @@
+package claude
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/terret-dev/terret"
+)
+
+// TestArguments holds the whole command line.
+func TestArguments(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "talk")
+	a := s.open()
+	s.says(a, "x", "You said x ")
+	want := []string{
+		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose", "--include-partial-messages",
+		"--permission-prompt-tool", "stdio", "--replay-user-messages", "--setting-sources=user", "--session-id=" + s.newest(),
+	}
+	st := s.starts()[0]
+	if diff := cmp.Diff(want, st.Args); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if st.Dir != s.req.Session.Cwd {
+		t.Errorf("it works in %s", st.Dir)
+	}
+	if spawn := all[terret.ProcessSpawn](s.host.said()); len(spawn) != 1 || !slices.Equal(spawn[0].Argv[1:], st.Args) || spawn[0].PID == 0 {
+		t.Errorf("%+v", spawn)
+	}
+}
+
+func TestSettingSources(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		asked   []string
+		trusted bool
+		want    string
+		warned  bool
+	}{
+		"untrusted":         {nil, false, "user", false},
+		"trusted":           {nil, true, "user,project,local", false},
+		"none":              {[]string{}, true, "", false},
+		"asked, untrusted":  {[]string{"project", "user"}, false, "user", true},
+		"asked, trusted":    {[]string{"local"}, true, "local", false},
+		"nothing remains":   {[]string{"project", "local"}, false, "", true},
+		"none in untrusted": {[]string{}, false, "", false},
+	}
+	for name, tt := range tests {
+		for _, oneShot := range []bool{false, true} {
+			s := newSetup(t, "talk", but(func(s *terret.Session) { s.Options.SettingSources, s.OneShot = tt.asked, oneShot }))
+			s.req.Trusted = tt.trusted
+			if oneShot {
+				s.says(s.openOneShot(), "x", "You said x")
+				s.exited(1)
+			} else {
+				s.open()
+			}
+			if st := s.starts()[0]; !slices.Contains(st.Args, "--setting-sources="+tt.want) {
+				t.Errorf("%s: %q", name, st.Args)
+			}
+			if warned := count[terret.DiagWarning](s.host.said()) > 0; warned != tt.warned {
+				t.Errorf("%s: warned %v", name, warned)
+			}
+		}
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "talk", func(s *setup) {
+		s.d.cfg.Env = []string{"MY_*"}
+		s.req.Env = append(
+			s.req.Env, "GITHUB_TOKEN=x", "DATABASE_URL=x", "TERRET_HOME=x", "AWS_SECRET_ACCESS_KEY=x", "MY_TOKEN=mine", "CLAUDE_CODE_OAUTH_TOKEN=oauth",
+			"CLAUDE_CODE_ENTRYPOINT=cli", "PWD=/elsewhere", "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=0", "LANG=C",
+		)
+	})
+	s.open()
+	st := s.starts()[0]
+	for _, want := range []string{
+		"ANTHROPIC_API_KEY=" + canary, "MY_TOKEN=mine", "CLAUDE_CODE_OAUTH_TOKEN=oauth", "PWD=" + s.req.Session.Cwd, "LANG=C",
+		"CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1", "CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING=true", "DISABLE_AUTOUPDATER=1",
+	} {
+		if !slices.Contains(st.Env, want) {
+			t.Errorf("%s is missing", want)
+		}
+	}
+	for _, name := range []string{"TEST_SECRET_PASSWORD", "GITHUB_TOKEN", "DATABASE_URL", "TERRET_HOME", "AWS_SECRET_ACCESS_KEY", "CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT"} {
+		if slices.ContainsFunc(st.Env, func(e string) bool { return strings.HasPrefix(e, name+"=") }) {
+			t.Errorf("it sees %s", name)
+		}
+	}
+	for provider, name := range map[string]string{"BEDROCK": "AWS_SECRET_ACCESS_KEY", "VERTEX": "GOOGLE_TOKEN", "FOUNDRY": "AZURE_API_KEY"} {
+		got := s.d.environ([]string{"CLAUDE_CODE_USE_" + provider + "=1", name + "=x", "OTHER_TOKEN=y"}, "/")
+		if !slices.Contains(got, name+"=x") || slices.Contains(got, "OTHER_TOKEN=y") {
+			t.Errorf("%s: %q", provider, got)
+		}
+	}
+}
+
+func TestRefusedSessions(t *testing.T) {
+	t.Parallel()
+	for field, change := range map[string]func(*terret.Session){
+		"native_id":          func(s *terret.Session) { s.NativeID = "--dangerously-skip-permissions" },
+		"native_id ":         func(s *terret.Session) { s.NativeID = "0197a9d0-0000-7000-8000-000000000001@--x" },
+		"permission_mode":    func(s *terret.Session) { s.PermissionMode = "bogus" },
+		"setting_sources":    func(s *terret.Session) { s.Options.SettingSources = []string{"flag"} },
+		"model":              func(s *terret.Session) { s.Model = "--help" },
+		"fallback_model":     func(s *terret.Session) { s.Options.FallbackModel = "-x" },
+		"effort":             func(s *terret.Session) { s.Options.Effort = "a\x00b" },
+		"tools":              func(s *terret.Session) { s.Options.Tools = []string{"Bash", "--x"} },
+		"disallowed_tools":   func(s *terret.Session) { s.Options.DisallowedTools = []string{"-"} },
+		"auto_approve_tools": func(s *terret.Session) { s.Options.AutoApproveTools = []string{"\n"} },
+		"add_dirs":           func(s *terret.Session) { s.Options.AddDirs = []string{"-d"} },
+		"mcp":                func(s *terret.Session) { s.Options.MCP = terret.JSON(`[]`) },
+		"agents":             func(s *terret.Session) { s.Options.Agents = terret.JSON(`{`) },
+		"output_schema":      func(s *terret.Session) { s.Options.OutputSchema = terret.JSON(`null`) },
+	} {
+		s := newSetup(t, "talk", but(change))
+		_, err := s.d.Open(t.Context(), s.req)
+		if e := terret.AsError(err); err == nil || e.Kind != terret.KindInvalidRequest || e.Field != strings.TrimSpace(field) {
+			t.Errorf("%s: %v", field, err)
+		}
+		if len(s.starts()) != 0 {
+			t.Errorf("%s: a process was started", field)
+		}
+		if s.d.WarmKey(s.req) != "" {
+			t.Errorf("%s: it can be warm", field)
+		}
+	}
+}
+
+func TestBypass(t *testing.T) {
+	t.Parallel()
+	const flag = "--allow-dangerously-skip-permissions"
+	s := newSetup(t, "talk", but(func(s *terret.Session) { s.PermissionMode = bypass }))
+	a := s.open()
+	if st := s.starts()[0]; !slices.Contains(st.Args, flag) || !slices.Contains(st.Args, "--permission-mode="+bypass) {
+		t.Errorf("%q", st.Args)
+	}
+	if err := a.SetPermissionMode(t.Context(), "default"); err != nil {
+		t.Error(err)
+	}
+	if err := a.SetPermissionMode(t.Context(), bypass); err != nil { // it was begun so
+		t.Error(err)
+	}
+}
+
+func TestWarm(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "garbled", but(func(s *terret.Session) { s.Model = "opus" }))
+	host := s.req.Host
+	s.req.Host = nil
+	w, err := s.d.Prewarm(t.Context(), s.req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !w.Alive() || w.Memory() <= 0 {
+		t.Errorf("alive %v, %d bytes", w.Alive(), w.Memory())
+	}
+	s.req.Host, s.req.Warm = host, w
+	a := s.open()
+	s.says(a, "who", "opus default")
+	if n := len(s.starts()); n != 1 {
+		t.Errorf("%d processes", n)
+	}
+	events := s.host.said()
+	if n := count[terret.DiagParseError](events); n != 2 || count[terret.ProcessSpawn](events) != 1 {
+		t.Errorf("what it said before is lost:\n%s", dump(events))
+	}
+	s.req.Warm = nil
+	s.says(s.reopen(a), "who", "opus default")
+}
+
+// TestWarmUnused is that a warm process which does not fit is replaced, and gone.
+func TestWarmUnused(t *testing.T) {
+	t.Parallel()
+	tests := map[string]func(*setup, terret.Warm){
+		"dead": func(s *setup, w terret.Warm) {
+			if err := w.Close(s.t.Context()); err != nil || w.Alive() {
+				s.t.Errorf("%v", err)
+			}
+		},
+		"model":    func(s *setup, _ terret.Warm) { s.req.Session.Model = "haiku" },
+		"trust":    func(s *setup, _ terret.Warm) { s.req.Trusted = true },
+		"resume":   func(s *setup, _ terret.Warm) { s.req.Session.NativeID = "0197a9d0-0000-7000-8000-000000000001" },
+		"one-shot": func(s *setup, _ terret.Warm) { s.req.Session.OneShot = true },
+	}
+	for name, change := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSetup(t, "talk")
+			w, err := s.d.Prewarm(t.Context(), s.req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.req.Warm = w
+			change(s, w)
+			if name == "one-shot" {
+				s.openOneShot()
+			} else {
+				s.says(s.open(), "x", "You said x ")
+			}
+			if w.Alive() {
+				t.Error("it is still there")
+			}
+		})
+	}
+	s := newSetup(t, "talk", but(func(s *terret.Session) { s.Model = "--x" }))
+	if _, err := s.d.Prewarm(t.Context(), s.req); kindOf(err) != terret.KindUnsupported {
+		t.Errorf("%v", err)
+	}
+	s = newSetup(t, "dead")
+	if _, err := s.d.Prewarm(t.Context(), s.req); kindOf(err) != terret.KindProcessFailed {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestWarmKey(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "talk")
+	keys := map[string]string{}
+	for name, change := range map[string]func(*terret.OpenRequest){
+		"plain": func(*terret.OpenRequest) {}, "model": func(r *terret.OpenRequest) { r.Session.Model = "opus" },
+		"mode": func(r *terret.OpenRequest) { r.Session.PermissionMode = "plan" }, "trust": func(r *terret.OpenRequest) { r.Trusted = true },
+		"dir": func(r *terret.OpenRequest) { r.Session.Cwd = "/" }, "env": func(r *terret.OpenRequest) { r.Env = append(slices.Clone(r.Env), "X=1") },
+		"append": func(r *terret.OpenRequest) { r.Session.Options.SystemAppend = "x" }, "mcp": func(r *terret.OpenRequest) { r.Session.Options.MCP = terret.JSON(`{"x":{}}`) },
+		"agents": func(r *terret.OpenRequest) { r.Session.Options.Agents = terret.JSON(`{"x":{}}`) }, "raw": func(r *terret.OpenRequest) { r.Session.Options.KeepRaw = true },
+		"turns": func(r *terret.OpenRequest) { r.Session.Options.MaxTurns = 2 }, "tools": func(r *terret.OpenRequest) { r.Session.Options.Tools = []string{} },
+	} {
+		r := s.req
+		change(&r)
+		key := s.d.WarmKey(r)
+		if other, ok := keys[key]; ok || key == "" {
+			t.Errorf("%s and %s have the key %q", name, other, key)
+		}
+		keys[key] = name
+	}
+	r := s.req
+	r.Session.ID, r.Session.Title, r.Session.State = "other", "other", terret.SessionBusy
+	if keys[s.d.WarmKey(r)] != "plain" {
+		t.Error("the key holds what does not matter")
+	}
+	r.Session.Options.MaxCostUSD = terret.USD
+	if s.d.WarmKey(r) != "" {
+		t.Error("a budget counts from the start")
+	}
+}
+
+func TestProbe(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		want terret.Probe
+		fix  string
+	}{
+		"version 2.1.325": {terret.Probe{Found: true, Version: "2.1.325", Tested: terret.TestedYes, Auth: "ok"}, ""},
+		"version 2.1.100": {terret.Probe{Found: true, Version: "2.1.100", Tested: terret.TestedOlder, Auth: "ok"}, "npm install"},
+		"version 3.0.0":   {terret.Probe{Found: true, Version: "3.0.0", Tested: terret.TestedNewer, Auth: "ok"}, "newer"},
+		"version 9.0.0":   {terret.Probe{Found: true, Version: "9.0.0", Tested: terret.TestedNewer, Auth: "missing"}, "claude auth login"},
+		"garbage":         {terret.Probe{}, "does not answer like Claude Code"},
+		"missing":         {terret.Probe{}, "was not found"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSetup(t, name)
+			if name == "missing" {
+				s.d.cfg.Path = "/there/is/none"
+			}
+			got, err := s.d.Probe(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (got.Fix == "") != (tt.fix == "") || !strings.Contains(got.Fix, tt.fix) {
+				t.Errorf("fix: %q", got.Fix)
+			}
+			if got.Agent != Name || !got.Capabilities.Has(terret.CanPermissions) || (got.Path == "") != (name == "missing") {
+				t.Errorf("%+v", got)
+			}
+			got.Agent, got.Path, got.Fix, got.Capabilities = "", "", "", terret.Capabilities{}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+	t.Run("canceled", func(t *testing.T) {
+		t.Parallel()
+		s := newSetup(t, "silent")
+		done := make(chan struct{})
+		ctx, cancel := contextUntil(t, func() bool { return len(s.starts()) == 2 })
+		defer cancel()
+		go func() {
+			defer close(done)
+			if _, err := s.d.Probe(ctx); err == nil {
+				t.Error("it waited for an answer")
+			}
+		}()
+		select {
+		case <-done:
+		case <-time.After(time.Minute):
+			t.Error("it still waits")
+		}
+	})
+}
+
+func TestListing(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "talk")
+	models, err := s.d.Models(t.Context())
+	if err != nil || len(models) != 1 {
+		t.Errorf("%+v, %v", models, err)
+	}
+	commands, err := s.d.Commands(t.Context())
+	if err != nil || len(commands) != 1 {
+		t.Errorf("%+v, %v", commands, err)
+	}
+	if st := s.starts()[0]; !slices.Contains(st.Args, "--no-session-persistence") || !slices.Contains(st.Args, "--setting-sources=user") {
+		t.Errorf("%q", st.Args)
+	}
+}

@@ -1,0 +1,68 @@
+package claude
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/terret-dev/terret"
+)
+
+// serverConfig writes the file of MCP servers, which may hold secrets and so must
+// not be in the arguments.
+func (d *Driver) serverConfig(servers terret.JSON) (string, error) {
+	if len(servers) == 0 && len(d.cfg.Servers) == 0 {
+		return "", nil
+	}
+	config := mcpConfig(servers)
+	for name := range d.cfg.Servers {
+		config[name] = encode(map[string]string{"type": "sdk", "name": name})
+	}
+	f, err := os.CreateTemp("", "terret-mcp-*.json") // readable by us alone
+	if err != nil {
+		return "", terret.Errorf(terret.KindInternal, "write the list of MCP servers: %w", err)
+	}
+	_, err = f.Write(encode(map[string]any{"mcpServers": config}))
+	if err = errors.Join(err, f.Close()); err != nil {
+		_ = os.Remove(f.Name())
+		return "", terret.Errorf(terret.KindInternal, "write the list of MCP servers: %w", err)
+	}
+	return f.Name(), nil
+}
+
+// mcpConfig lists servers by name. The list may be wrapped, as in a file.
+func mcpConfig(servers terret.JSON) map[string]json.RawMessage {
+	var file struct {
+		Servers map[string]json.RawMessage `json:"mcpServers"`
+	}
+	if decode(servers, &file) && file.Servers != nil {
+		return file.Servers
+	}
+	bare := map[string]json.RawMessage{}
+	decode(servers, &bare)
+	return bare
+}
+
+func (p *process) removeConfig() {
+	if p.config != "" {
+		_ = os.Remove(p.config)
+	}
+}
+
+// serveMCP answers a message to a server in our process.
+func (p *process) serveMCP(c mcpCall) []byte {
+	server := p.servers[c.server]
+	if server == nil {
+		return errorLine(c.id, fmt.Sprintf("there is no server %q here", c.server))
+	}
+	response, err := server.Serve(p.life, c.message)
+	if err != nil {
+		return errorLine(c.id, p.redact.String(err.Error()))
+	}
+	if len(bytes.TrimSpace(response)) == 0 { // a notification wants an answer too
+		response = json.RawMessage(`{"jsonrpc":"2.0","result":{}}`)
+	}
+	return successLine(c.id, map[string]json.RawMessage{"mcp_response": response})
+}
