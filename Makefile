@@ -44,6 +44,7 @@ conformance: agents/node_modules/.stamp ## the suites of stores and drivers, wit
 	echo "the suite of the drivers, on the real agents: some minutes"; \
 	TERRET_CONFORMANCE=1 TERRET_CONFORMANCE_TABLE="$$table" \
 		$(GO) test -count=1 -parallel 4 -timeout 15m ./driver/drivertest || exit 1; \
+	TERRET_CONFORMANCE=1 $(GO) test -count=1 -parallel 4 -run TestClaudeScripts ./cmd/terret || exit 1; \
 	if [ "$$(uname)" != Linux ] || cmp -s "$$table" docs/CONFORMANCE.md; then exit 0; fi; \
 	[ -e docs/CONFORMANCE.md ] && diff -U1 docs/CONFORMANCE.md "$$table"; \
 	if [ -n "$$CI" ]; then \
@@ -82,6 +83,19 @@ vuln: ## look for known vulnerabilities (needs the network)
 .PHONY: picture
 picture: ## make the picture in the README anew (needs tmux)
 	docs/pictures/make.sh
+
+.PHONY: web
+web: ## build the web UI anew into web/dist (needs Node)
+	cd web && npm ci --no-audit --no-fund && npm run typecheck && npm test && npm run build
+
+# Needs Node, and Chromium; another one than Debian's by CHROMIUM=path.
+.PHONY: web-test
+web-test: build ## test the web UI in a real browser (needs Node and Chromium)
+	cd web && npm ci --no-audit --no-fund && npm run typecheck && npm test && TERRET_BIN=$(abspath $(BIN))/terret npm run e2e
+
+.PHONY: screenshots
+screenshots: build ## make docs/screenshots anew (needs Node and Chromium)
+	cd web && npm ci --no-audit --no-fund && TERRET_BIN=$(abspath $(BIN))/terret npm run screenshots
 
 .PHONY: gen
 gen: ## make all generated files anew

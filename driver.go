@@ -32,6 +32,9 @@ type OpenRequest struct {
 	History func(ctx context.Context) iter.Seq2[Entry, error]
 	// Host takes what the agent says. It may be used until Close returns.
 	Host Host
+	// Turn is what is special in the turn that the agent is opened for, so that it
+	// need not be started twice. Prompt is told again.
+	Turn TurnOptions
 	// Trusted says that a person trusts the folder, so that what it holds (settings,
 	// hooks, servers) may act.
 	Trusted bool

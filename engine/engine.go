@@ -225,7 +225,10 @@ func (e *Engine) shutDrivers(ctx context.Context) error {
 func (e *Engine) Drain(ctx context.Context) error {
 	for {
 		t := e.running()
-		if t == nil {
+		if t == nil { // which does not mean that its end is in the log
+			for _, l := range e.lives() {
+				_ = l.flush() // one that cannot write has no turn to wait for
+			}
 			return nil
 		}
 		select {

@@ -38,8 +38,8 @@ type live struct {
 	idle      *time.Timer
 	leftover  map[string]bool // prompts that an earlier owner left in the queue, until somebody prompts
 	secrets   secrets
-	leaving   bool            // about to be given back: no turn begins any more
-	gone      bool            // no longer ours: do not use
+	leaving   bool // about to be given back: no turn begins any more
+	gone      bool // no longer ours: do not use
 
 	// For the committer.
 	pending   []*appending

@@ -283,6 +283,10 @@ func (e *Engine) openAgent(ctx context.Context, l *live) (terret.Agent, *host, e
 	defer l.opening.Unlock()
 	l.mu.Lock()
 	agent, h, session, cursor := l.agent, l.host, l.session, l.cursor
+	var options terret.TurnOptions
+	if l.turn != nil {
+		options = l.turn.prompt.Options
+	}
 	l.mu.Unlock()
 	if agent != nil {
 		return agent, h, nil
@@ -293,6 +297,7 @@ func (e *Engine) openAgent(ctx context.Context, l *live) (terret.Agent, *host, e
 	}
 	h = l.newHost()
 	r := e.openRequest(session, l.log)
+	r.Turn = options
 	r.Warm = e.pool.claim(d, r)
 	r.Cursor, r.Host = cursor, h
 	r.History = func(ctx context.Context) iter.Seq2[terret.Entry, error] {

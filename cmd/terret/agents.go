@@ -3,12 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/driver/native"
+	"github.com/terret-dev/terret/driver/all"
 	"github.com/terret-dev/terret/internal/guard"
 )
 
@@ -44,6 +45,7 @@ func (a *app) probes(ctx context.Context) ([]terret.Probe, error) {
 		}
 		out = append(out, probe)
 	}
+	all.Remember(out, a.data, a.environ)
 	return out, nil
 }
 
@@ -96,41 +98,62 @@ func yes(b bool) string {
 }
 
 func newModels(a *app) *cobra.Command {
-	var agent string
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use: "models", Short: "List the models of an agent", Args: exactArgs(),
-		RunE: func(cmd *cobra.Command, _ []string) error { return runModels(cmd.Context(), a, agent, asJSON) },
-	}
-	cmd.Flags().StringVar(&agent, "agent", native.Name, "agent")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
-}
-
-func runModels(ctx context.Context, a *app, agent string, asJSON bool) error {
-	if err := a.prepare(); err != nil {
-		return err
-	}
-	for _, d := range a.drivers {
-		if d.Name() != agent {
-			continue
-		}
+	return newListing(a, "models", "List the models of an agent", func(ctx context.Context, d terret.Driver) ([]terret.Model, bool, error) {
 		lister, ok := d.(terret.ModelLister)
 		if !ok {
-			return terret.Errorf(terret.KindUnsupported, "%s does not list its models", agent)
+			return nil, false, nil
 		}
 		models, err := lister.Models(ctx)
-		if err != nil {
+		return models, true, err
+	}, func(m terret.Model) (string, string) { return m.ID, m.Name })
+}
+
+func newCommands(a *app) *cobra.Command {
+	return newListing(a, "commands", "List what can be typed as /name to an agent", func(ctx context.Context, d terret.Driver) ([]terret.Command, bool, error) {
+		lister, ok := d.(terret.CommandLister)
+		if !ok {
+			return nil, false, nil
+		}
+		commands, err := lister.Commands(ctx)
+		return commands, true, err
+	}, func(c terret.Command) (string, string) { return "/" + c.Name, c.Description })
+}
+
+// newListing makes a command that lists what an agent has.
+func newListing[T any](
+	a *app, what, short string, list func(context.Context, terret.Driver) ([]T, bool, error), columns func(T) (name, about string),
+) *cobra.Command {
+	var agent string
+	var asJSON bool
+	cmd := &cobra.Command{Use: what, Short: short, Args: exactArgs(), RunE: func(cmd *cobra.Command, _ []string) error {
+		ctx := cmd.Context()
+		if err := a.prepare(); err != nil {
 			return err
 		}
-		if asJSON {
-			return a.printJSON(terret.Page[terret.Model]{Items: models})
+		if agent == "" {
+			agent = all.Choose(ctx, a.drivers, a.data, a.environ)
+		}
+		i := slices.IndexFunc(a.drivers, func(d terret.Driver) bool { return d.Name() == agent })
+		if i < 0 {
+			return terret.Errorf(terret.KindAgentNotFound, "there is no agent %q; `terret agents` lists those there are", agent)
+		}
+		items, ok, err := list(ctx, a.drivers[i])
+		switch {
+		case err != nil:
+			return err
+		case !ok:
+			return terret.Errorf(terret.KindUnsupported, "%s does not list its %s", agent, what)
+		case asJSON:
+			return a.printJSON(terret.Page[T]{Items: items})
 		}
 		w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-		for _, m := range models {
-			fmt.Fprintf(w, "%s\t%s\n", m.ID, m.Name)
+		for _, item := range items {
+			name, about := columns(item)
+			fmt.Fprintf(w, "%s\t%s\n", printable(name), cut(printable(about), 100))
 		}
 		return w.Flush()
-	}
-	return terret.Errorf(terret.KindAgentNotFound, "there is no agent %q; `terret agents` lists those there are", agent)
+	}}
+	cmd.Flags().StringVar(&agent, "agent", "", "agent (default: the first one that is installed and signed in)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
 }

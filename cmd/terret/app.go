@@ -24,6 +24,9 @@ import (
 	"github.com/terret-dev/terret/engine"
 	"github.com/terret-dev/terret/internal/config"
 	"github.com/terret-dev/terret/internal/guard"
+	"github.com/terret-dev/terret/internal/trust"
+	"github.com/terret-dev/terret/persona"
+	"github.com/terret-dev/terret/project"
 	"github.com/terret-dev/terret/store/sqlite"
 )
 
@@ -37,15 +40,26 @@ type app struct {
 
 	data string // flag --data
 
+	// What the command is about, to be set before prepare.
+	dir   string // the project's folder; empty means the working directory
+	works bool   // it lets an agent work there
+	asks  bool   // a person can be asked whether to trust it
+	quiet bool   // it says itself what is trusted
+
+	keysOnce              sync.Once
+	keys                  *keyboard
 	prepareOnce, openOnce sync.Once
 	prepared, opened      error
 	cfg                   config.Config
 	drivers               []terret.Driver
 	store                 *sqlite.Store
+	trust                 *trust.Store
+	files                 *project.Files
+	personas              *persona.Library
 }
 
 func newApp(in io.Reader, out, err io.Writer, environ []string) *app {
-	return &app{in: in, out: &output{w: out}, err: err, environ: environ}
+	return &app{in: in, out: &output{w: out}, err: err, environ: environ, personas: persona.New()}
 }
 
 func (a *app) getenv(name string) string {
@@ -66,6 +80,12 @@ func isTerminal(stream any) bool {
 // interactive reports whether a person can be asked here.
 func (a *app) interactive() bool {
 	return isTerminal(a.in) && isTerminal(a.err) && a.getenv("CI") == ""
+}
+
+// keyboard is that of the person here. All that read from it share it.
+func (a *app) keyboard() *keyboard {
+	a.keysOnce.Do(func() { a.keys = newKeyboard(a.in) })
+	return a.keys
 }
 
 // colour reports whether the stream takes colours and movements.

@@ -64,9 +64,9 @@ func (a *asker) permission(ctx context.Context, q terret.PermissionRequest, d *t
 	rule := ""
 	choices := "[y]es  [n]o  [e]dit  [q] no, and stop"
 	if len(q.Suggestions) > 0 {
-		rule = q.Suggestions[0]
+		rule = strings.Join(mapped(q.Suggestions, printable), ", ")
 		choices = "[y]es  [s]ession  [a]lways  [n]o  [e]dit  [q] no, and stop"
-		s.line("  %s", s.paint(dim, "session and always make the rule "+rule))
+		s.line("  %s", s.paint(dim, "session and always allow "+rule))
 	}
 	d.InputHash = q.InputHash
 	for {

@@ -40,6 +40,9 @@ const chatHelp = `  /help             this
   Ctrl-C stops a turn; twice kills it. End a line with \ to go on in the next.`
 
 func runChat(ctx context.Context, a *app, f sessionFlags) error {
+	if err := f.into(a, a.interactive()); err != nil {
+		return err
+	}
 	e, closeEngine, err := a.start(ctx, !a.interactive())
 	if err != nil {
 		return err
@@ -52,7 +55,7 @@ func runChat(ctx context.Context, a *app, f sessionFlags) error {
 	c := &conversation{app: a, engine: e, session: s, after: s.LastSeq, raw: f.raw, timeout: f.timeout}
 	sc := &screen{words: a.out, talk: a.err, colour: a.colour(a.err)}
 	c.render = newRenderer(sc)
-	keys := newKeyboard(a.in)
+	keys := a.keyboard()
 	c.asker = &asker{screen: sc, keys: keys, by: a.user()}
 	sc.line("%s  %s · %s · policy %s · %s", sc.paint(bold, "terret"), s.Agent, nonEmpty(s.Model, "its own model"), s.Policy, s.Cwd)
 	sc.line("%s", sc.paint(dim, "/help lists the commands, Ctrl-D leaves"))
@@ -75,7 +78,11 @@ func runChat(ctx context.Context, a *app, f sessionFlags) error {
 			}
 			continue
 		}
-		done, err := c.turn(ctx, terret.Prompt{Blocks: []terret.Block{terret.Text(text)}})
+		var done terret.TurnComplete
+		prompt, err := f.next(a, s, text)
+		if err == nil {
+			done, err = c.turn(ctx, prompt)
+		}
 		sc.idle()
 		switch {
 		case errors.Is(err, errSecondInterrupt):
@@ -172,11 +179,19 @@ func (c *conversation) rewind(ctx context.Context, how func(context.Context, str
 
 func rewoundText(r engine.Rewound, what string) string {
 	text := fmt.Sprintf("%s: %s", what, strings.Join(mapped(r.Files, printable), ", "))
-	if len(r.Files) == 0 {
+	switch {
+	case len(r.Files) == 0 && r.Conversation:
+		text = what + ": the conversation; no file had to change"
+	case len(r.Files) == 0:
 		text = what + ": nothing had to change"
+	case r.Conversation:
+		text += ", and the conversation"
 	}
 	if len(r.Kept) > 0 {
 		text += "; left as they are: " + strings.Join(mapped(r.Kept, printable), ", ")
+	}
+	if r.Note != "" {
+		text += " (" + printable(r.Note) + ")"
 	}
 	return text
 }

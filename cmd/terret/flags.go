@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/all"
 	"github.com/terret-dev/terret/driver/native"
 	"github.com/terret-dev/terret/engine"
 	"github.com/terret-dev/terret/policy"
@@ -25,7 +26,7 @@ type sessionFlags struct {
 	maxTurns                                                 int
 	maxCost                                                  float64
 	timeout                                                  time.Duration
-	continued, oneShot, raw                                  bool
+	continued, oneShot, raw, unenforced                      bool
 	set                                                      func(string) bool
 }
 
@@ -55,6 +56,7 @@ func (f *sessionFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.systemAppend, "system-append", "", "text to add to the system prompt")
 	fl.StringVar(&f.mcp, "mcp", "", "file that configures MCP servers")
 	fl.BoolVar(&f.raw, "raw", false, "keep the agent's own messages in the log")
+	fl.BoolVar(&f.unenforced, "unenforced", false, "start also if the agent can get around tools that it should not have")
 	f.set = func(name string) bool { return cmd.Flags().Changed(name) }
 }
 
@@ -64,6 +66,19 @@ func (f *sessionFlags) folder() (string, error) {
 		return filepath.Abs(f.cwd)
 	}
 	return os.Getwd()
+}
+
+// into makes the folder to work in the one whose settings count. A person who can be
+// asked is asked whether to trust it.
+func (f *sessionFlags) into(a *app, interactive bool) error {
+	dir, err := f.folder()
+	if err != nil {
+		return terret.Invalid("cwd", "%w", err)
+	}
+	if info, err := os.Stat(dir); err == nil && info.IsDir() { // else whoever makes the session says so
+		a.dir, a.works, a.asks = dir, true, interactive
+	}
+	return nil
 }
 
 // check refuses what no session can be made with.
@@ -167,20 +182,29 @@ func (f *sessionFlags) session(ctx context.Context, a *app, e *engine.Engine, in
 			return terret.Session{}, err
 		}
 	}
-	a.defaults(&s, interactive)
+	if s, err = f.role(a, s); err != nil {
+		return terret.Session{}, err
+	}
+	a.defaults(ctx, &s, interactive)
+	if err := f.overseen(ctx, a, s); err != nil {
+		return terret.Session{}, err
+	}
 	return e.Create(ctx, s)
 }
 
 // defaults fills in what neither flags nor config say.
-func (a *app) defaults(s *terret.Session, interactive bool) {
+func (a *app) defaults(ctx context.Context, s *terret.Session, interactive bool) {
 	if s.Agent == "" {
 		s.Agent = a.cfg.Agent
 	}
-	if s.Agent == "" {
+	if s.Model == "" && (s.Agent == "" || native.Has(a.cfg.Model) == (s.Agent == native.Name)) {
+		s.Model = a.cfg.Model // which is not another agent's
+	}
+	if s.Agent == "" && native.Has(s.Model) {
 		s.Agent = native.Name
 	}
-	if s.Model == "" {
-		s.Model = a.cfg.Model
+	if s.Agent == "" {
+		s.Agent = all.Choose(ctx, a.drivers, a.data, a.environ)
 	}
 	if s.Model == "" && s.Agent == native.Name {
 		s.Model = native.New(native.Config{Getenv: a.getenv}).DefaultModel()

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/access"
 )
 
 func newPending(a *app) *cobra.Command {
@@ -110,6 +111,9 @@ func newDecide(a *app) *cobra.Command {
 }
 
 func runDecide(ctx context.Context, a *app, o decideOptions) error {
+	if access.Inside(a.environ) {
+		return access.ErrInside("requests are decided by people")
+	}
 	e, done, err := a.start(ctx, true)
 	if err != nil {
 		return err

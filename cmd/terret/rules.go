@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/access"
 	"github.com/terret-dev/terret/policy"
 )
 
@@ -55,6 +56,9 @@ func newRulesAdd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "add allow|deny PATTERN", Short: "Add a rule that holds always", Args: exactArgs("EFFECT", "PATTERN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if access.Inside(a.environ) {
+				return access.ErrInside("rules are made by people")
+			}
 			if _, err := policy.Parse(args[1]); err != nil {
 				return err
 			}
@@ -73,6 +77,9 @@ func newRulesAdd(a *app) *cobra.Command {
 }
 
 func runRulesRm(ctx context.Context, a *app, which string) error {
+	if access.Inside(a.environ) {
+		return access.ErrInside("rules are unmade by people")
+	}
 	if err := a.open(ctx); err != nil {
 		return err
 	}

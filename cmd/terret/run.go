@@ -12,12 +12,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/view"
 )
 
 // runOptions are those of `terret run`.
 type runOptions struct {
 	sessionFlags
 	json        bool
+	view        string
 	lastMessage string
 	prompt      string
 }
@@ -39,6 +41,7 @@ func newRun(a *app) *cobra.Command {
 	}
 	o.add(cmd)
 	cmd.Flags().BoolVar(&o.json, "json", false, "print events as JSON, one a line")
+	cmd.Flags().StringVar(&o.view, "view", "", "print what happens in another dialect, one JSON value a line: "+strings.Join(view.Names(), ", "))
 	cmd.Flags().StringVar(&o.lastMessage, "output-last-message", "", "write the agent's last message to this file")
 	return cmd
 }
@@ -89,7 +92,16 @@ func runRun(ctx context.Context, a *app, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	interactive := a.interactive() && !o.json
+	if o.view != "" {
+		if _, err := view.New(o.view, view.Options{}); err != nil {
+			return err
+		}
+	}
+	quiet := o.json || o.view != "" // standard output is for programs
+	interactive := a.interactive() && !quiet
+	if err := o.into(a, interactive); err != nil {
+		return err
+	}
 	// A person elsewhere may answer, but only if somebody asked for that.
 	unattended := !interactive && o.policy != string(terret.PolicyAsk)
 	e, closeEngine, err := a.start(ctx, unattended)
@@ -102,18 +114,27 @@ func runRun(ctx context.Context, a *app, o runOptions) error {
 		return err
 	}
 	c := &conversation{app: a, engine: e, session: s, after: s.LastSeq, json: o.json, raw: o.raw, timeout: o.timeout}
-	c.render = newRenderer(&screen{words: a.out, talk: a.err, colour: a.colour(a.err) && !o.json})
-	if interactive {
-		c.asker = &asker{screen: c.render.screen, keys: newKeyboard(a.in), by: a.user()}
+	c.render = newRenderer(&screen{words: a.out, talk: a.err, colour: a.colour(a.err) && !quiet})
+	if o.view != "" {
+		if c.view, err = view.New(o.view, view.Options{Session: s}); err != nil {
+			return err
+		}
 	}
-	done, err := c.turn(ctx, terret.Prompt{Blocks: []terret.Block{terret.Text(text)}})
+	if interactive {
+		c.asker = &asker{screen: c.render.screen, keys: a.keyboard(), by: a.user()}
+	}
+	prompt, err := o.next(a, s, text)
+	if err != nil {
+		return err
+	}
+	done, err := c.turn(ctx, prompt)
 	c.render.screen.idle()
 	if o.lastMessage != "" {
 		if wErr := os.WriteFile(o.lastMessage, []byte(done.Text), 0o644); wErr != nil {
 			err = errors.Join(err, terret.Invalid("output-last-message", "%w", wErr))
 		}
 	}
-	if !o.json {
+	if !quiet {
 		a.footer(done, s, err)
 	}
 	return err

@@ -29,11 +29,15 @@ const patience = 30 * time.Second
 // for a second before it ends.
 const noRaceSleep = "atexit_sleep_ms=0"
 
-// TestScripts runs the scripts. Each has a home and a data folder of its own, and
+// TestScripts runs the scripts.
+func TestScripts(t *testing.T) { testscript.Run(t, scripts(t, "testdata/script")) }
+
+// scripts are those of a folder. Each has a home and a data folder of its own, and
 // sees no key of whoever runs the tests.
-func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+func scripts(t *testing.T, dir string) testscript.Params {
+	t.Helper()
+	return testscript.Params{
+		Dir:                 dir,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(e *testscript.Env) error {
@@ -47,9 +51,9 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code": scriptCode, "eventually": scriptEventually, "capture": scriptCapture,
-			"events": scriptEvents, "left": scriptLeft, "patch": scriptPatch, "fill": scriptFill,
+			"events": scriptEvents, "left": scriptLeft, "http": scriptHTTP, "patch": scriptPatch, "fill": scriptFill,
 		},
-	})
+	}
 }
 
 // scriptCode runs a program that must end with that code: code 2 terret run.

@@ -20,7 +20,7 @@ func newSessions(a *app) *cobra.Command {
 		return runSessionsLs(cmd.Context(), a, listOptions{})
 	}}
 	cmd.AddCommand(newSessionsLs(a), newSessionsShow(a), newSessionsRename(a), newSessionsRm(a),
-		newRewind(a, "undo"), newRewind(a, "redo"), newSessionsFork(a), newSessionsExport(a))
+		newRewind(a, "undo"), newRewind(a, "redo"), newSessionsFork(a), newSessionsExport(a), newSessionsImport(a))
 	return cmd
 }
 
@@ -265,20 +265,4 @@ func newSessionsFork(a *app) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&at, "at", "", "up to and including this message")
 	return cmd
-}
-
-func newSessionsExport(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use: "export SESSION", Short: "Print a session and its events as JSON, one a line", Args: exactArgs("SESSION"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return withSession(a, args[0], func(ctx context.Context, e *engine.Engine, s terret.Session) error {
-				line, err := json.Marshal(s)
-				if err != nil {
-					return err
-				}
-				fmt.Fprintf(a.out, "{\"session\":%s}\n", line)
-				return a.printEvents(ctx, e, engine.EventQuery{Session: s.ID, Raw: true})
-			})(cmd.Context())
-		},
-	}
 }

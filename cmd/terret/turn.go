@@ -9,6 +9,7 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/engine"
+	"github.com/terret-dev/terret/view"
 )
 
 // conversation runs turns of one session and shows them.
@@ -18,7 +19,8 @@ type conversation struct {
 	session terret.Session
 	after   int64 // last event shown
 
-	json    bool // canonical events instead of a picture
+	json    bool      // canonical events instead of a picture
+	view    view.View // another dialect instead of a picture; may be nil
 	raw     bool
 	render  *renderer
 	asker   *asker // nil: nobody to ask here
@@ -73,6 +75,9 @@ func (c *conversation) stop(ctx context.Context, how func(context.Context, strin
 func (c *conversation) follow(ctx context.Context, turn string) (terret.TurnComplete, error) {
 	desk := newDesk(ctx, c)
 	defer desk.close()
+	var done terret.TurnComplete
+	var failed error
+	ended, spawned := false, false
 	for entry, err := range c.engine.Events(ctx, engine.EventQuery{Session: c.session.ID, After: c.after, Follow: true, Raw: c.raw}) {
 		if err != nil {
 			return terret.TurnComplete{}, err
@@ -82,26 +87,46 @@ func (c *conversation) follow(ctx context.Context, turn string) (terret.TurnComp
 		if err != nil {
 			return terret.TurnComplete{}, err
 		}
-		if c.json {
-			_, _ = c.app.out.Write(append(entry.AppendJSON(nil), '\n')) // it remembers
-		} else {
-			c.render.show(ev)
-		}
+		c.show(entry, ev)
 		if err := c.app.out.lost(); err != nil {
 			return terret.TurnComplete{}, err
 		}
 		desk.note(ev)
+		if _, ok := ev.Data.(terret.ProcessSpawn); ok && c.session.OneShot {
+			spawned = true // a one-shot process ends after its turn, and dialects tell that
+		}
+		if _, gone := ev.Data.(terret.ProcessExit); gone && ended {
+			return done, failed
+		}
 		if ev.Turn != turn {
 			continue
 		}
 		switch d := ev.Data.(type) {
 		case terret.TurnComplete:
-			return d, nil
+			done, ended = d, true
 		case terret.TurnError:
-			return terret.TurnComplete{Text: d.Text, Usage: d.Usage, CostUSD: d.CostUSD, DurationMS: d.DurationMS}, &d.Error
+			done, failed, ended = terret.TurnComplete{Text: d.Text, Usage: d.Usage, CostUSD: d.CostUSD, DurationMS: d.DurationMS}, &d.Error, true
+		}
+		if ended && (c.view == nil || !spawned) {
+			return done, failed
 		}
 	}
 	return terret.TurnComplete{}, terret.Errorf(terret.KindInternal, "the stream of events ended before the turn did")
+}
+
+// show writes an event in the form that was asked for. The output remembers what goes
+// wrong with it.
+func (c *conversation) show(entry terret.Entry, ev terret.Event) {
+	switch {
+	case c.json:
+		_, _ = c.app.out.Write(append(entry.AppendJSON(nil), '\n'))
+	case c.view != nil:
+		for _, m := range c.view.Event(ev) {
+			_, _ = c.app.out.Write(append(m.Data, '\n'))
+		}
+	default:
+		c.render.show(ev)
+	}
 }
 
 // desk asks the person at the terminal, one request at a time, beside the stream

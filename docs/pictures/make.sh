@@ -19,7 +19,7 @@ sees '/help lists'
 say 'create main.go containing package main, then run: cat main.go'
 sees 'no, and stop >'
 say y
-sees 'make the rule Bash'
+sees 'always allow Bash'
 say s
 sees 'tokens'
 say '/undo'

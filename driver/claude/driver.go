@@ -94,7 +94,7 @@ func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, 
 	if a.adopt(ctx, warm) {
 		return a, nil
 	}
-	if _, err := a.ready(ctx, terret.TurnOptions{}); err != nil {
+	if _, err := a.ready(ctx, r.Turn); err != nil {
 		return nil, err
 	}
 	return a, nil

@@ -21,7 +21,7 @@ func (d *Driver) WarmKey(r terret.OpenRequest) string {
 	if s.OneShot || s.NativeID != "" || s.Options.MaxCostUSD > 0 || checkSession(s) != nil {
 		return ""
 	}
-	key := d.launchOf(r, terret.TurnOptions{}).key() + " " + s.Model + " " + s.PermissionMode
+	key := d.launchOf(r, r.Turn).key() + " " + s.Model + " " + s.PermissionMode
 	if s.Options.KeepRaw {
 		key += " raw"
 	}
@@ -34,7 +34,7 @@ func (d *Driver) Prewarm(ctx context.Context, r terret.OpenRequest) (terret.Warm
 	if key == "" {
 		return nil, terret.Errorf(terret.KindUnsupported, "such a session needs a start of its own")
 	}
-	w := &warm{l: d.launchOf(r, terret.TurnOptions{}), model: r.Session.Model, mode: r.Session.PermissionMode, key: key}
+	w := &warm{l: d.launchOf(r, r.Turn), model: r.Session.Model, mode: r.Session.PermissionMode, key: key}
 	args, o := native{}.args()
 	o.keepRaw = r.Session.Options.KeepRaw
 	p, err := d.start(ctx, w.l, append(args, modelArgs(w.model, w.mode, 0)...), o, r.Owner, r.Log)

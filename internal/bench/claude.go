@@ -184,6 +184,7 @@ func (b claudeBench) cold(ctx context.Context, e *engine.Engine) ([]row, error) 
 		if err := e.Prewarm(ctx, s); err != nil {
 			return nil, err
 		}
+		time.Sleep(3 * time.Second) // it starts in the background
 		took, err := b.turn(ctx, e, s.ID, new(int64), "message.delta")
 		if err != nil {
 			return nil, err

@@ -39,7 +39,7 @@ type Undo struct {
 // Pool says how many agents are started before they are needed. Zero means none, or
 // the default.
 type Pool struct {
-	Size      int   `json:"size,omitzero" class:"grants" jsonschema:"How many agents wait for a new session, for each kind of session that was used lately. Each holds as much memory as one at work. Default 0: none."`
+	Size      int   `json:"size,omitzero" class:"grants" jsonschema:"How many agents wait for a new session, for each kind of session that was used lately. Each holds as much memory as one at work. Default: one for the server, none elsewhere; a negative number means none."`
 	Keys      int   `json:"keys,omitzero" class:"grants" jsonschema:"For how many kinds of sessions agents wait; a kind is an agent in a folder with a model and options. Default 4."`
 	MaxMemory int64 `json:"max_memory,omitzero" class:"grants" jsonschema:"How many bytes all agents that wait may hold together. Default 1 GiB."`
 }

@@ -1,0 +1,332 @@
+// Package archive writes a session down as one file and makes a session out of such
+// a file: NDJSON, whose first line holds the session and each further line an event.
+//
+// What was written is all there is, byte for byte as the log has it. What is read
+// becomes a new session with ids of its own, so that it can live beside the one it
+// was made of. It is a record of what happened, and grants nothing: the policy is
+// ask, rules, servers and permission modes are gone, and so are the agent's own id of
+// the session and the recorded states of the folder, which belong to the machine
+// where it ran. It can be read, searched and, by agents that remember by the log,
+// gone on with.
+package archive
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"iter"
+	"regexp"
+	"strings"
+
+	"github.com/terret-dev/terret"
+)
+
+// Write writes a session and its events.
+func Write(w io.Writer, s terret.Session, events iter.Seq2[terret.Entry, error]) error {
+	head, err := json.Marshal(header{&s})
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(append(head, '\n')); err != nil {
+		return err
+	}
+	var buf []byte
+	for e, err := range events {
+		if err != nil {
+			return err
+		}
+		buf = e.AppendJSON(buf[:0])
+		if bytes.IndexByte(buf, '\n') >= 0 { // in an agent's own message
+			var line bytes.Buffer
+			if err := json.Compact(&line, buf); err != nil {
+				return err
+			}
+			buf = append(buf[:0], line.Bytes()...)
+		}
+		if _, err := w.Write(append(buf, '\n')); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// header is the first line.
+type header struct {
+	Session *terret.Session `json:"session"`
+}
+
+// Store is what reading needs of a store.
+type Store interface {
+	Create(ctx context.Context, s terret.Session) (terret.Session, error)
+	Session(ctx context.Context, id string) (terret.Session, error)
+	Delete(ctx context.Context, id string) error
+	Claim(ctx context.Context, session string) (terret.Claim, error)
+	Release(ctx context.Context, session string, epoch int64) error
+	Commit(ctx context.Context, batches []terret.Batch) ([]terret.Result, error)
+}
+
+// MaxLine bounds a line of what is read.
+const MaxLine = 64 << 20
+
+// batchEvents is how many events are written at once.
+const batchEvents = 500
+
+// Read makes a session of what Write wrote. check sees it before it is made and may
+// change it: it must see to its folder. If anything is wrong, there is no session.
+func Read(ctx context.Context, store Store, r io.Reader, check func(*terret.Session) error) (terret.Session, error) {
+	lines := bufio.NewReaderSize(r, 64<<10)
+	first, err := readLine(lines)
+	if err != nil {
+		return terret.Session{}, invalid(1, "%w", noEOF(err))
+	}
+	var h header
+	if err := json.Unmarshal(first, &h); err != nil || h.Session == nil {
+		return terret.Session{}, invalid(1, "it does not hold a session; only what an export wrote can be read")
+	}
+	s, err := renewed(*h.Session)
+	if err != nil {
+		return terret.Session{}, err
+	}
+	if err := check(&s); err != nil {
+		return terret.Session{}, err
+	}
+	if s, err = store.Create(ctx, s); err != nil {
+		return terret.Session{}, err
+	}
+	in := &reader{store: store, id: s.ID, title: s.Title, ids: map[string]string{h.Session.ID: s.ID}, open: map[string]terret.Expects{}}
+	if err := in.run(ctx, lines); err != nil {
+		return terret.Session{}, errors.Join(err, store.Delete(context.WithoutCancel(ctx), s.ID))
+	}
+	return store.Session(ctx, s.ID)
+}
+
+// renewed is the session as it may be made anew.
+func renewed(old terret.Session) (terret.Session, error) {
+	if !terret.ValidID("", old.ID) || old.Agent == "" {
+		return terret.Session{}, invalid(1, "the session has no id or no agent")
+	}
+	switch old.Mode {
+	case terret.ModeWorkbench, terret.ModePipeline, terret.ModeDirect:
+	default:
+		old.Mode = terret.ModeDirect
+	}
+	return terret.Session{
+		ID: terret.NewSessionID(), Agent: old.Agent, Title: strings.TrimSpace(old.Title + " (imported)"), Cwd: old.Cwd,
+		Persona: old.Persona, Mode: old.Mode, Model: old.Model, Policy: terret.PolicyAsk, State: terret.SessionPending,
+	}, nil
+}
+
+// reader writes events into a session that nobody else knows yet.
+type reader struct {
+	store Store
+	id    string
+	title string
+	epoch int64
+	after int64
+	ids   map[string]string         // old to new
+	open  map[string]terret.Expects // requests without a decision, by their new id
+	turn  string                    // that has not ended
+	batch []terret.Event
+}
+
+func (in *reader) run(ctx context.Context, lines *bufio.Reader) error {
+	claim, err := in.store.Claim(ctx, in.id)
+	if err != nil {
+		return err
+	}
+	in.epoch, in.after = claim.Session.Epoch, claim.Session.LastSeq
+	defer func() { _ = in.store.Release(context.WithoutCancel(ctx), in.id, in.epoch) }() // else it is a dead owner's
+	for n := 2; ; n++ {
+		line, err := readLine(lines)
+		if errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return invalid(n, "%w", err)
+		}
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		if err := in.add(ctx, n, line); err != nil {
+			return err
+		}
+	}
+	in.finish()
+	return in.flush(ctx)
+}
+
+// add takes in one event.
+func (in *reader) add(ctx context.Context, n int, line []byte) error {
+	var ev terret.Event
+	if err := json.Unmarshal(in.renamed(line), &ev); err != nil {
+		return invalid(n, "%w", err)
+	}
+	if ev.Session != in.id {
+		return invalid(n, "the event is of another session")
+	}
+	ev.Seq = 0
+	if ev.Data = harmless(ev.Data); ev.Data == nil {
+		return nil
+	}
+	if err := in.follow(n, ev); err != nil {
+		return err
+	}
+	in.batch = append(in.batch, ev)
+	if len(in.batch) >= batchEvents {
+		return in.flush(ctx)
+	}
+	return nil
+}
+
+// follow keeps account of what is open, and refuses what no log can hold.
+func (in *reader) follow(n int, ev terret.Event) error {
+	if ev.Expects != nil {
+		if _, twice := in.open[ev.Expects.RequestID]; twice || !terret.ValidID(terret.PrefixRequest, ev.Expects.RequestID) {
+			return invalid(n, "%.64q is not the id of a new request", ev.Expects.RequestID)
+		}
+		in.open[ev.Expects.RequestID] = *ev.Expects
+	}
+	if d, ok := decisionOf(ev.Data); ok {
+		if _, ok := in.open[d.RequestID]; !ok {
+			return invalid(n, "it decides a request that is not open")
+		}
+		delete(in.open, d.RequestID)
+	}
+	switch ev.Data.(type) {
+	case terret.TurnStart:
+		if in.turn != "" || !terret.ValidID(terret.PrefixTurn, ev.Turn) {
+			return invalid(n, "a turn begins before the one before it has ended, or has no id")
+		}
+		in.turn = ev.Turn
+	case terret.TurnComplete, terret.TurnError:
+		if in.turn == "" || in.turn != ev.Turn {
+			return invalid(n, "a turn ends that has not begun")
+		}
+		in.turn = ""
+	}
+	return nil
+}
+
+func decisionOf(d terret.Data) (terret.Decision, bool) {
+	switch d := d.(type) {
+	case terret.PermissionDecision:
+		return d.Decision, true
+	case terret.QuestionDecision:
+		return d.Decision, true
+	case terret.PlanDecision:
+		return d.Decision, true
+	case terret.StopDecision:
+		return d.Decision, true
+	case terret.HookDecision:
+		return d.Decision, true
+	}
+	return terret.Decision{}, false
+}
+
+// finish decides and ends what the file leaves open.
+func (in *reader) finish() {
+	stamp := func(d terret.Data) {
+		in.batch = append(in.batch, terret.Event{Session: in.id, Turn: in.turn, Time: terret.Now(), Data: d})
+	}
+	for id, e := range in.open {
+		stamp(terret.Decision{
+			RequestID: id, Gate: e.Gate, Behavior: e.Fallback, Scope: terret.ScopeOnce, Source: terret.ByAgentExit,
+			Reason: "the session was exported while this was open",
+		}.Data())
+	}
+	if in.turn != "" {
+		stamp(terret.TurnError{Error: terret.Error{Kind: terret.KindInterrupted, Message: "the session was exported while the turn ran"}})
+		in.turn = ""
+	}
+	stamp(terret.SessionUpdated{Title: &in.title})
+	stamp(terret.SessionStateChange{State: terret.SessionIdle, Detail: "imported"})
+}
+
+func (in *reader) flush(ctx context.Context) error {
+	if len(in.batch) == 0 {
+		return nil
+	}
+	results, err := in.store.Commit(ctx, []terret.Batch{{Session: in.id, Epoch: in.epoch, After: in.after, Events: in.batch}})
+	if err == nil {
+		err = results[0].Err
+	}
+	if err != nil {
+		return err
+	}
+	in.after, in.batch = results[0].LastSeq, in.batch[:0]
+	return nil
+}
+
+// harmless is the data less what would act or is about another machine, or nil if
+// nothing is left.
+func harmless(d terret.Data) terret.Data {
+	switch d := d.(type) {
+	case terret.SessionStart:
+		d.NativeID, d.PermissionMode = "", ""
+		return d
+	case terret.SessionUpdated:
+		d.Policy, d.PermissionMode = nil, nil
+		if d == (terret.SessionUpdated{}) {
+			return nil
+		}
+		return d
+	case terret.SessionNativeID, terret.SessionResumed, terret.SessionStateChange, terret.CheckpointCreated, terret.CheckpointRewound:
+		return nil
+	}
+	return d
+}
+
+var idPattern = regexp.MustCompile(`(?:trn_|req_|\b)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+
+// renamed gives the session, its turns and its requests new ids, wherever they are
+// named. Other ids stay as they are.
+func (in *reader) renamed(line []byte) []byte {
+	return idPattern.ReplaceAllFunc(line, func(old []byte) []byte {
+		id := string(old)
+		if in.ids[id] == "" {
+			switch {
+			case strings.HasPrefix(id, terret.PrefixTurn):
+				in.ids[id] = terret.NewID(terret.PrefixTurn)
+			case strings.HasPrefix(id, terret.PrefixRequest):
+				in.ids[id] = terret.NewID(terret.PrefixRequest)
+			default:
+				return old
+			}
+		}
+		return []byte(in.ids[id])
+	})
+}
+
+// readLine returns a line without its end; the last one needs none.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		line = append(line, part...)
+		switch {
+		case len(line) > MaxLine:
+			return nil, errors.New("it is too long")
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case errors.Is(err, io.EOF) && len(line) > 0:
+			return line, nil
+		case err != nil:
+			return nil, err
+		}
+		return bytes.TrimRight(line, "\r\n"), nil
+	}
+}
+
+func noEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return errors.New("there is nothing")
+	}
+	return err
+}
+
+func invalid(line int, format string, args ...any) error {
+	e := terret.Errorf(terret.KindInvalidRequest, format, args...)
+	return terret.Invalid("body", "line %d: %w", line, e)
+}

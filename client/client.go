@@ -1,0 +1,195 @@
+// Package client speaks the HTTP API of a Terret server.
+//
+//	c, err := client.New("http://127.0.0.1:7433", client.Options{Token: token})
+//	s, err := c.CreateSession(ctx, client.NewSession{Cwd: dir})
+//	t, err := c.Prompt(ctx, s.ID, client.NewTurn{Prompt: "What is in this folder?"})
+//	for entry, err := range c.Events(ctx, client.EventQuery{Session: s.ID, Follow: true}) { ... }
+//
+// Errors are those of the server: an *terret.Error whose kind can be branched on.
+// What went wrong on the way is of kind connection_failed.
+//
+// Streams go on by themselves where they were when a connection breaks, and yield
+// every event exactly once. They are only given up when the context ends, when the
+// server says so, or when it cannot be reached for some time.
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/terret-dev/terret"
+)
+
+// Options say how to reach a server.
+type Options struct {
+	// Token is sent with every request.
+	Token string
+	// HTTP is the client to use; nil means one of our own. It must not follow
+	// redirects to other hosts.
+	HTTP *http.Client
+	// GiveUp is for how long a stream tries to reach a server that is gone; zero
+	// means a minute, less than zero for as long as the context lets it.
+	GiveUp time.Duration
+}
+
+// Client is a connection to a server. It is safe for concurrent use.
+type Client struct {
+	base  *url.URL
+	token string
+	http  *http.Client
+	quit  time.Duration
+}
+
+// New makes a client for the server at that URL.
+func New(base string, o Options) (*Client, error) {
+	u, err := url.Parse(base)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+		return nil, terret.Invalid("url", "%q is not the URL of a server, such as http://127.0.0.1:7433", base)
+	}
+	c := &Client{base: u, token: o.Token, http: o.HTTP, quit: o.GiveUp}
+	if c.http == nil {
+		c.http = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	}
+	if c.quit == 0 {
+		c.quit = time.Minute
+	}
+	return c, nil
+}
+
+// call is one request.
+type call struct {
+	method, path string
+	query        url.Values
+	body         any
+	reader       io.Reader // a body that is no JSON
+	key          string    // Idempotency-Key
+	accept       string
+	last         string // Last-Event-ID
+}
+
+// send sends a request. The caller closes the body of the response, whose status is
+// one of success.
+func (c *Client) send(ctx context.Context, r call) (*http.Response, error) {
+	u := c.base.JoinPath(r.path)
+	u.RawQuery = r.query.Encode()
+	body, contentType := r.reader, "application/x-ndjson"
+	if r.body != nil {
+		b, err := json.Marshal(r.body)
+		if err != nil {
+			return nil, terret.Invalid("body", "%w", err)
+		}
+		body, contentType = bytes.NewReader(b), "application/json"
+	}
+	req, err := http.NewRequestWithContext(ctx, r.method, u.String(), body)
+	if err != nil {
+		return nil, terret.Invalid("path", "%w", err)
+	}
+	for name, v := range map[string]string{"Idempotency-Key": r.key, "Accept": r.accept, "Last-Event-ID": r.last} {
+		if v != "" {
+			req.Header.Set(name, v)
+		}
+	}
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", contentType)
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, unreachable(c.base, err)
+	}
+	if res.StatusCode < 200 || res.StatusCode > 299 {
+		defer res.Body.Close()
+		return nil, problem(res)
+	}
+	return res, nil
+}
+
+func unreachable(base *url.URL, err error) error {
+	// The URL of a *url.Error may hold what should not be shown.
+	if inner := errors.Unwrap(err); inner != nil {
+		err = inner
+	}
+	e := terret.Errorf(terret.KindConnectionFailed, "cannot reach the server at %s: %w; is `terret serve` running?", base.Redacted(), err)
+	e.Retryable = true
+	return e
+}
+
+// maxProblem bounds what is read of an answer that is no success.
+const maxProblem = 1 << 20
+
+// problem is the error that a server answered with.
+func problem(res *http.Response) error {
+	raw, err := io.ReadAll(io.LimitReader(res.Body, maxProblem))
+	var p struct {
+		Kind      terret.ErrorKind `json:"kind"`
+		Detail    string           `json:"detail"`
+		Field     string           `json:"field"`
+		Retryable bool             `json:"retryable"`
+		ExitCode  *int             `json:"exit_code"`
+		Signal    string           `json:"signal"`
+		Stderr    []string         `json:"stderr"`
+	}
+	if err != nil || json.Unmarshal(raw, &p) != nil || p.Kind == "" {
+		return terret.Errorf(terret.KindConnectionFailed, "the server answered %s, and not as Terret does; is it one?", res.Status)
+	}
+	return &terret.Error{
+		Kind: p.Kind, Message: p.Detail, Field: p.Field, Retryable: p.Retryable, ExitCode: p.ExitCode, Signal: p.Signal, Stderr: p.Stderr,
+	}
+}
+
+// do sends a request and decodes the answer.
+func do[T any](ctx context.Context, c *Client, r call) (T, error) {
+	var out T
+	res, err := c.send(ctx, r)
+	if err != nil {
+		return out, err
+	}
+	defer res.Body.Close()
+	if err := json.NewDecoder(res.Body).Decode(&out); err != nil {
+		if ctx.Err() != nil {
+			return out, context.Cause(ctx)
+		}
+		return out, terret.Errorf(terret.KindConnectionFailed, "%s %s: the answer cannot be read: %w", r.method, r.path, err)
+	}
+	return out, nil
+}
+
+// done sends a request whose answer says nothing.
+func (c *Client) done(ctx context.Context, r call) error {
+	res, err := c.send(ctx, r)
+	if err == nil {
+		err = res.Body.Close()
+	}
+	return err
+}
+
+// at is a path with ids in it, which may hold anything.
+func at(parts ...string) string {
+	for i, p := range parts {
+		parts[i] = url.PathEscape(p)
+	}
+	return "/v1/" + strings.Join(parts, "/")
+}
+
+// values makes a query of pairs, leaving out empty ones.
+func values(pairs ...string) url.Values {
+	v := url.Values{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			v.Set(pairs[i], pairs[i+1])
+		}
+	}
+	return v
+}

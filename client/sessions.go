@@ -1,0 +1,185 @@
+package client
+
+import (
+	"context"
+	"io"
+	"iter"
+	"strconv"
+	"strings"
+
+	"github.com/terret-dev/terret"
+)
+
+// NewSession is what a session is made of. Cwd is needed.
+type NewSession struct {
+	Agent            string         `json:"agent,omitempty"`
+	Model            string         `json:"model,omitempty"`
+	Cwd              string         `json:"cwd"`
+	Persona          string         `json:"persona,omitempty"`
+	Mode             terret.Mode    `json:"mode,omitempty"`
+	Policy           terret.Policy  `json:"policy,omitempty"`
+	PermissionMode   string         `json:"permission_mode,omitempty"`
+	Title            string         `json:"title,omitempty"`
+	Tools            []string       `json:"tools,omitzero"`
+	DisallowedTools  []string       `json:"disallowed_tools,omitzero"`
+	AutoApproveTools []string       `json:"auto_approve_tools,omitzero"`
+	Allow            []string       `json:"allow,omitempty"`
+	Deny             []string       `json:"deny,omitempty"`
+	SettingSources   []string       `json:"setting_sources,omitzero"`
+	AddDirs          []string       `json:"add_dirs,omitempty"`
+	Agents           terret.JSON    `json:"agents,omitempty"`
+	MCP              terret.JSON    `json:"mcp,omitempty"`
+	Effort           string         `json:"effort,omitempty"`
+	FallbackModel    string         `json:"fallback_model,omitempty"`
+	OutputSchema     terret.JSON    `json:"output_schema,omitempty"`
+	MaxTurns         int            `json:"max_turns,omitempty"`
+	MaxCostUSD       terret.Cost    `json:"max_cost_usd,omitempty"`
+	SystemAppend     string         `json:"system_append,omitempty"`
+	OneShot          bool           `json:"one_shot,omitempty"`
+	NativeID         string         `json:"native_id,omitempty"`
+	Worktree         bool           `json:"worktree,omitempty"`
+	KeepRaw          bool           `json:"keep_raw,omitempty"`
+	OnStale          terret.OnStale `json:"on_stale,omitempty"`
+}
+
+// CreateSession makes a session.
+func (c *Client) CreateSession(ctx context.Context, n NewSession) (terret.Session, error) {
+	return do[terret.Session](ctx, c, call{method: "POST", path: at("sessions"), body: n})
+}
+
+// Session returns a session.
+func (c *Client) Session(ctx context.Context, id string) (terret.Session, error) {
+	return do[terret.Session](ctx, c, call{method: "GET", path: at("sessions", id)})
+}
+
+// Sessions returns a page of sessions. IDPrefix and NativeID of the filter do not
+// count.
+func (c *Client) Sessions(ctx context.Context, f terret.SessionFilter) (terret.Page[terret.Session], error) {
+	states := make([]string, len(f.States))
+	for i, s := range f.States {
+		states[i] = string(s)
+	}
+	q := values("cwd", f.Cwd, "agent", f.Agent, "state", strings.Join(states, ","), "q", f.Query, "sort", f.Sort, "limit", positive(f.Limit), "cursor", f.Cursor)
+	return do[terret.Page[terret.Session]](ctx, c, call{method: "GET", path: at("sessions"), query: q})
+}
+
+func positive(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+// AllSessions yields sessions page by page.
+func (c *Client) AllSessions(ctx context.Context, f terret.SessionFilter) iter.Seq2[terret.Session, error] {
+	return pages(func(cursor string) (terret.Page[terret.Session], error) {
+		f.Cursor = cursor
+		return c.Sessions(ctx, f)
+	})
+}
+
+// pages yields what is on all pages. The error comes last and once.
+func pages[T any](next func(cursor string) (terret.Page[T], error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for cursor := ""; ; {
+			p, err := next(cursor)
+			if err != nil {
+				var zero T
+				yield(zero, err)
+				return
+			}
+			for _, v := range p.Items {
+				if !yield(v, nil) {
+					return
+				}
+			}
+			if cursor = p.Next; cursor == "" {
+				return
+			}
+		}
+	}
+}
+
+// UpdateSession changes the title, model, policy or permission mode of a session.
+func (c *Client) UpdateSession(ctx context.Context, id string, u terret.SessionUpdated) (terret.Session, error) {
+	return do[terret.Session](ctx, c, call{method: "PATCH", path: at("sessions", id), body: u})
+}
+
+// DeleteSession removes a session. One in which a turn runs is only removed by
+// force, which kills the turn.
+func (c *Client) DeleteSession(ctx context.Context, id string, force bool) error {
+	q := values()
+	if force {
+		q.Set("force", "true")
+	}
+	return c.done(ctx, call{method: "DELETE", path: at("sessions", id), query: q})
+}
+
+// Interrupt stops the running turn of a session.
+func (c *Client) Interrupt(ctx context.Context, id string) error {
+	return c.done(ctx, call{method: "POST", path: at("sessions", id, "interrupt")})
+}
+
+// Kill ends the running turn of a session and its agent by force.
+func (c *Client) Kill(ctx context.Context, id string) error {
+	return c.done(ctx, call{method: "POST", path: at("sessions", id, "kill")})
+}
+
+// CloseSession ends the agent of a session, which can be prompted again.
+func (c *Client) CloseSession(ctx context.Context, id string) error {
+	return c.done(ctx, call{method: "POST", path: at("sessions", id, "close")})
+}
+
+// Rewound is what undo or redo did.
+type Rewound struct {
+	Turn  string   `json:"turn"`
+	Files []string `json:"files"`
+	Kept  []string `json:"kept,omitempty"` // that are not as they were
+}
+
+// Undo takes back what the last turn changed. Files that were changed since are a
+// conflict, unless forced.
+func (c *Client) Undo(ctx context.Context, id string, force bool) (Rewound, error) {
+	return do[Rewound](ctx, c, call{method: "POST", path: at("sessions", id, "undo"), body: map[string]bool{"force": force}})
+}
+
+// Redo brings back what undo took.
+func (c *Client) Redo(ctx context.Context, id string, force bool) (Rewound, error) {
+	return do[Rewound](ctx, c, call{method: "POST", path: at("sessions", id, "redo"), body: map[string]bool{"force": force}})
+}
+
+// Fork makes a session that begins as a copy of another, up to and including a
+// message, or with all of it.
+func (c *Client) Fork(ctx context.Context, id, messageID string) (terret.Session, error) {
+	body := map[string]string{}
+	if messageID != "" {
+		body["message_id"] = messageID
+	}
+	return do[terret.Session](ctx, c, call{method: "POST", path: at("sessions", id, "fork"), body: body})
+}
+
+// Messages yields the conversation, oldest first.
+func (c *Client) Messages(ctx context.Context, id string) iter.Seq2[terret.Message, error] {
+	return pages(func(cursor string) (terret.Page[terret.Message], error) {
+		return do[terret.Page[terret.Message]](ctx, c, call{method: "GET", path: at("sessions", id, "messages"), query: values("cursor", cursor)})
+	})
+}
+
+// Export writes a session down as NDJSON.
+func (c *Client) Export(ctx context.Context, id string, w io.Writer) error {
+	res, err := c.send(ctx, call{method: "GET", path: at("sessions", id, "export")})
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if _, err := io.Copy(w, res.Body); err != nil {
+		return terret.Errorf(terret.KindConnectionFailed, "export session %s: %w", id, err)
+	}
+	return nil
+}
+
+// Import makes a session of an export, in the folder cwd or, if that is empty, in
+// the one that it was in.
+func (c *Client) Import(ctx context.Context, r io.Reader, cwd string) (terret.Session, error) {
+	return do[terret.Session](ctx, c, call{method: "POST", path: at("sessions", "import"), reader: r, query: values("cwd", cwd)})
+}

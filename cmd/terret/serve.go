@@ -1,0 +1,198 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"html"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/engine"
+	"github.com/terret-dev/terret/httpapi"
+	"github.com/terret-dev/terret/internal/access"
+	"github.com/terret-dev/terret/web"
+)
+
+type serveOptions struct {
+	addr, cert, key string
+	roots           []string
+	hosts, origins  []string
+	open            bool
+	drain           time.Duration
+}
+
+func newServe(a *app) *cobra.Command {
+	var o serveOptions
+	cmd := &cobra.Command{
+		Use: "serve", Short: "Serve the API and the web UI", Args: exactArgs(),
+		Long: "Serves the API and the web UI.\n\n" +
+			"It prints where it listens when it is ready, and on standard error a URL that\n" +
+			"signs one browser in, once, within ten minutes. Programs send the token that is\n" +
+			"in the file \"token\" of the data folder. The first Ctrl-C lets turns end, the\n" +
+			"second interrupts them.",
+		RunE: func(cmd *cobra.Command, _ []string) error { return runServe(cmd.Context(), a, o) },
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&o.addr, "addr", "", "address to listen on; port 0 picks a free one (default 127.0.0.1:7433)")
+	fl.StringArrayVar(&o.roots, "root", nil, "folder in which sessions may work (repeatable; default: this one)")
+	fl.BoolVar(&o.open, "open", false, "open the web UI in a browser")
+	fl.StringVar(&o.cert, "tls-cert", "", "certificate, which an address that other machines reach needs")
+	fl.StringVar(&o.key, "tls-key", "", "key of the certificate")
+	fl.StringArrayVar(&o.hosts, "host", nil, "further name under which the server is reached (repeatable)")
+	fl.StringArrayVar(&o.origins, "origin", nil, "further origin whose pages may use the server (repeatable)")
+	fl.DurationVar(&o.drain, "drain", 20*time.Second, "how long turns may take to end when the server stops")
+	return cmd
+}
+
+func runServe(ctx context.Context, a *app, o serveOptions) error {
+	if err := a.prepare(); err != nil {
+		return err
+	}
+	if a.cfg.Pool.Size == 0 {
+		a.cfg.Pool.Size = 1 // people come back
+	}
+	e, done, err := a.start(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer done()
+	tokens, err := access.Open(a.data)
+	if err != nil {
+		return err
+	}
+	s, err := a.newServer(e, tokens, o)
+	if err != nil {
+		return err
+	}
+	l, url, err := a.listen(ctx, tokens, o)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer interrupts(cancel, func() { _ = e.Close(ctx) })() // the second time, what runs is interrupted
+
+	// Connections wait until Serve takes them, so who reads this can come at once.
+	if _, err := fmt.Fprintf(a.out, "listening on %s\n", url); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	signIn := url + "/#code=" + tokens.NewCode()
+	fmt.Fprintf(a.err, "sign in with %s\n", signIn)
+	if o.open {
+		defer a.browse(ctx, signIn)()
+	}
+	return s.Serve(ctx, l)
+}
+
+func (a *app) newServer(e *engine.Engine, tokens *access.Tokens, o serveOptions) (*httpapi.Server, error) {
+	roots := o.roots
+	if len(roots) == 0 {
+		roots = a.cfg.Roots
+	}
+	if len(roots) == 0 {
+		dir, err := os.Getwd()
+		if err != nil {
+			return nil, terret.Invalid("root", "%w", err)
+		}
+		roots = []string{dir}
+	}
+	return httpapi.New(httpapi.Config{
+		Engine: e, Store: a.store, Drivers: a.drivers, Tokens: tokens, Hosts: o.hosts, Origins: o.origins,
+		Roots: roots, Home: a.data, Trust: a.trust, Web: web.Handler(), Version: version(), Log: a.log(), Limits: httpapi.Limits{Drain: max(o.drain, time.Millisecond)},
+		SavePrompt: func(s terret.Session, prompt string) error {
+			_, err := a.files.SavePrompt(s, prompt)
+			return err
+		},
+		Defaults: func(ctx context.Context, s *terret.Session) error {
+			a.defaults(ctx, s, true)
+			return nil
+		},
+	})
+}
+
+// listen opens the address, if it may be listened on, and says its URL.
+func (a *app) listen(ctx context.Context, tokens *access.Tokens, o serveOptions) (net.Listener, string, error) {
+	addr := nonEmpty(o.addr, nonEmpty(a.cfg.Addr, "127.0.0.1:7433"))
+	if (o.cert == "") != (o.key == "") {
+		return nil, "", terret.Invalid("tls-cert", "--tls-cert and --tls-key belong together")
+	}
+	if err := access.CheckBind(addr, o.cert != "", tokens); err != nil {
+		return nil, "", err
+	}
+	var config *tls.Config
+	if o.cert != "" {
+		pair, err := tls.LoadX509KeyPair(o.cert, o.key)
+		if err != nil {
+			return nil, "", terret.Invalid("tls-cert", "%w", err)
+		}
+		config = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}
+	}
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", addr)
+	if err != nil {
+		return nil, "", terret.Errorf(terret.KindStartupRefused, "cannot listen on %s: %w; choose another with --addr", addr, err)
+	}
+	url := "http://" + reachable(l.Addr())
+	if config != nil {
+		l, url = tls.NewListener(l, config), "https://"+reachable(l.Addr())
+	}
+	return l, url, nil
+}
+
+// reachable is the address as somebody on this machine reaches it.
+func reachable(addr net.Addr) string {
+	at, err := netip.ParseAddrPort(addr.String())
+	if err != nil {
+		return addr.String()
+	}
+	ip := at.Addr().Unmap()
+	if ip.IsUnspecified() {
+		ip = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	}
+	return netip.AddrPortFrom(ip, at.Port()).String()
+}
+
+// browse opens a URL in the user's browser. The URL holds a code, which must not be
+// seen in a list of processes, so the browser is given a file that leads to it. The
+// returned function removes the file.
+func (a *app) browse(ctx context.Context, url string) (stop func()) {
+	failed := func(err error) func() {
+		a.note("cannot open a browser (%v); open the URL above", err)
+		return func() {}
+	}
+	dir, err := os.MkdirTemp(a.data, "open-")
+	if err != nil {
+		return failed(err)
+	}
+	file := filepath.Join(dir, "terret.html")
+	page := "<!doctype html><meta charset=utf-8><meta http-equiv=refresh content=\"0;url=" + html.EscapeString(url) + "\"><title>Terret</title>"
+	if err := os.WriteFile(file, []byte(page), 0o600); err != nil {
+		_ = os.RemoveAll(dir)
+		return failed(err)
+	}
+	program := "xdg-open"
+	if runtime.GOOS == "darwin" {
+		program = "open"
+	}
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		if err := exec.CommandContext(ctx, program, file).Run(); err != nil && ctx.Err() == nil {
+			failed(err)
+		}
+	})
+	return func() {
+		wait.Wait()
+		_ = os.RemoveAll(dir)
+	}
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/access"
+)
+
+func newToken(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "token", Aliases: []string{"tokens"}, Short: "List, make and revoke tokens of the server", Args: exactArgs(),
+		Long: "Lists, makes and revokes the tokens with which programs and devices use the server.\n\n" +
+			"A token has a scope: view (see everything), prompt (also give work), decide (also\n" +
+			"answer requests) or admin (also rules, trust and tokens), each with all before it.",
+		RunE: func(*cobra.Command, []string) error { return runTokenLs(a, false) },
+	}
+	var asJSON bool
+	ls := &cobra.Command{
+		Use: "ls", Aliases: []string{"list"}, Short: "List tokens", Args: exactArgs(),
+		RunE: func(*cobra.Command, []string) error { return runTokenLs(a, asJSON) },
+	}
+	ls.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	rm := &cobra.Command{
+		Use: "rm NAME", Aliases: []string{"revoke"}, Short: "Revoke a token, at once and everywhere", Args: exactArgs("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error { return runTokenRm(cmd.Context(), a, args[0]) },
+	}
+	cmd.AddCommand(ls, newTokenNew(a), rm, newTokenShow(a))
+	return cmd
+}
+
+// tokens opens the tokens. An agent may not use them: it could answer its own
+// requests then.
+func (a *app) tokens(sensitive bool) (*access.Tokens, error) {
+	if sensitive && access.Inside(a.environ) {
+		return nil, access.ErrInside("tokens are for people")
+	}
+	if err := a.prepare(); err != nil {
+		return nil, err
+	}
+	return access.Open(a.data)
+}
+
+func runTokenLs(a *app, asJSON bool) error {
+	tokens, err := a.tokens(false)
+	if err != nil {
+		return err
+	}
+	list, err := tokens.List()
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return a.printJSON(terret.Page[access.Token]{Items: list})
+	}
+	if len(list) == 0 {
+		a.note("no tokens but that of %s; `terret token new NAME --scope view` makes one", tokens.AdminPath())
+		return nil
+	}
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "NAME\tSCOPE\tSESSION\tKIND\tMADE\tLAST USED\tEXPIRES")
+	for _, t := range list {
+		session, kind, used, expires := "all", "token", "never", "never"
+		if t.Session != "" {
+			session = t.Session
+		}
+		if t.Device {
+			kind = "device"
+		}
+		if !t.LastUsedAt.IsZero() {
+			used = ago(t.LastUsedAt)
+		}
+		if !t.ExpiresAt.IsZero() {
+			expires = t.ExpiresAt.Local().Format(time.DateTime)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", printable(t.Name), t.Scope, session, kind, ago(t.CreatedAt), used, expires)
+	}
+	return w.Flush()
+}
+
+type tokenOptions struct {
+	name, scope, session string
+	life                 time.Duration
+}
+
+func newTokenNew(a *app) *cobra.Command {
+	var o tokenOptions
+	cmd := &cobra.Command{
+		Use: "new NAME --scope SCOPE", Aliases: []string{"add"}, Short: "Make a token and print it, this once", Args: exactArgs("NAME"),
+		Example: "  terret token new ci --scope prompt\n  terret token new for-ann --scope view --session 0190… --for 24h",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.name = args[0]
+			return runTokenNew(cmd.Context(), a, o)
+		},
+	}
+	cmd.Flags().StringVar(&o.scope, "scope", "", "view, prompt, decide or admin")
+	cmd.Flags().StringVar(&o.session, "session", "", "the only session that it is for (default: all)")
+	cmd.Flags().DurationVar(&o.life, "for", 0, "how long it lasts, such as 24h (default: until it is revoked)")
+	return cmd
+}
+
+func runTokenNew(ctx context.Context, a *app, o tokenOptions) error {
+	scope, err := access.ParseScope(o.scope)
+	if err != nil {
+		return err
+	}
+	tokens, err := a.tokens(true)
+	if err != nil {
+		return err
+	}
+	if o.session != "" {
+		if err := a.open(ctx); err != nil {
+			return err
+		}
+		s, err := a.resolve(ctx, o.session)
+		if err != nil {
+			return err
+		}
+		o.session = s.ID
+	}
+	secret, _, err := tokens.Create(ctx, access.Spec{Name: o.name, Scope: scope, Session: o.session, Life: o.life})
+	if err != nil {
+		return err
+	}
+	a.note("this is the only time that it is shown; `terret token rm` revokes it")
+	_, err = fmt.Fprintln(a.out, secret)
+	return err
+}
+
+func runTokenRm(ctx context.Context, a *app, name string) error {
+	tokens, err := a.tokens(true)
+	if err != nil {
+		return err
+	}
+	return tokens.Revoke(ctx, name)
+}
+
+func newTokenShow(a *app) *cobra.Command {
+	var show bool
+	cmd := &cobra.Command{
+		Use: "show", Short: "Say where the admin token is", Args: exactArgs(),
+		RunE: func(*cobra.Command, []string) error { return runTokenShow(a, show) },
+	}
+	cmd.Flags().BoolVar(&show, "print", false, "print the token itself")
+	return cmd
+}
+
+func runTokenShow(a *app, show bool) error {
+	tokens, err := a.tokens(show)
+	if err != nil {
+		return err
+	}
+	text := tokens.AdminPath()
+	if show {
+		if text, err = tokens.AdminToken(); err != nil {
+			return err
+		}
+	}
+	_, err = fmt.Fprintln(a.out, text)
+	return err
+}

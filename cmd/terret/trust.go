@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/trust"
+)
+
+type trustOptions struct {
+	yes, no, json bool
+	dir           string
+}
+
+func newTrust(a *app) *cobra.Command {
+	var o trustOptions
+	cmd := &cobra.Command{
+		Use: "trust [DIR]", Short: "Show what would act in a folder, and say whether it may", Args: maxOneArg,
+		Long: "Some files of a project do more than be read: they run programs, start servers,\n" +
+			"allow tools or set variables. None of them acts before you trust the folder.\n\n" +
+			"This shows them, and asks. The answer holds until one of them changes.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.dir = "."; len(args) > 0 {
+				o.dir = args[0]
+			}
+			return runTrust(cmd.Context(), a, o)
+		},
+	}
+	cmd.Flags().BoolVar(&o.yes, "yes", false, "trust the folder as it is now, without being asked")
+	cmd.Flags().BoolVar(&o.no, "no", false, "do not trust it, and do not ask again")
+	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
+	return cmd
+}
+
+// trustReport is what `terret trust --json` prints.
+type trustReport struct {
+	trust.State
+	Decision trust.Decision `json:"decision"`
+}
+
+func runTrust(ctx context.Context, a *app, o trustOptions) error {
+	if o.yes && o.no {
+		return terret.Invalid("yes", "give --yes or --no, not both")
+	}
+	a.quiet = true
+	if err := a.prepare(); err != nil {
+		return err
+	}
+	decision, state, err := a.trust.Check(o.dir)
+	if err != nil {
+		return terret.Errorf(terret.KindInvalidRequest, "%w", err)
+	}
+	switch {
+	case decision == trust.Nothing:
+	case o.yes || o.no:
+		if err := a.decideTrust(o.dir, state, o.yes); err != nil {
+			return err
+		}
+		if decision = trust.Refused; o.yes {
+			decision = trust.Trusted
+		}
+	case a.interactive() && !o.json && state.Problem == "":
+		a.showActing(state, len(state.Files))
+		yes, err := a.askTrust(ctx, o.dir, state)
+		if err != nil {
+			return err
+		}
+		if decision = trust.Refused; yes {
+			decision = trust.Trusted
+		}
+	}
+	if o.json {
+		return a.printJSON(trustReport{State: state, Decision: decision})
+	}
+	return a.printTrust(decision, state)
+}
+
+// printTrust says how things are.
+func (a *app) printTrust(decision trust.Decision, state trust.State) error {
+	fmt.Fprintf(a.out, "%s: %s\n", decision, oneLine(state.Folder))
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	for _, f := range state.Files {
+		fmt.Fprintf(w, "  %s\t%s\n", oneLine(f.Path), oneLine(f.Why))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	switch {
+	case state.Problem != "":
+		a.note("it cannot be trusted: %s", oneLine(state.Problem))
+	case decision == trust.Nothing:
+		a.note("nothing here would act, so there is nothing to trust")
+	case decision == trust.Unknown:
+		a.note("none of it acts; `terret trust --yes` lets it, `terret trust --no` says that it never shall")
+	}
+	return nil
+}
+
+// decideTrust records what the person says. An agent is none.
+func (a *app) decideTrust(dir string, state trust.State, trusted bool) error {
+	if a.getenv("TERRET_OWNER") != "" && trusted {
+		return terret.Errorf(terret.KindForbidden, "an agent cannot trust a folder; do it in a terminal of your own")
+	}
+	if err := a.trust.Decide(dir, state.Hash, trusted, a.user()); err != nil {
+		return terret.Errorf(terret.KindForbidden, "%w", err)
+	}
+	return nil
+}
+
+// showActing lists at most so many of the files that would act.
+func (a *app) showActing(state trust.State, most int) {
+	fmt.Fprintf(a.err, "In %s, these would act if you trust them:\n", oneLine(state.Folder))
+	w := tabwriter.NewWriter(a.err, 0, 0, 2, ' ', 0)
+	for i, f := range state.Files {
+		if i == most {
+			break
+		}
+		fmt.Fprintf(w, "  %s\t%s\n", oneLine(f.Path), oneLine(f.Why))
+	}
+	_ = w.Flush() // what cannot be shown is not answered either
+	if n := len(state.Files) - most; n > 0 {
+		fmt.Fprintf(a.err, "  and %d more, which `terret trust` lists\n", n)
+	}
+}
+
+// askTrust asks the person at the terminal and records the answer. No answer is none.
+func (a *app) askTrust(ctx context.Context, dir string, state trust.State) (bool, error) {
+	ask := &asker{screen: &screen{words: a.out, talk: a.err, colour: a.colour(a.err)}, keys: a.keyboard()}
+	line, err := ask.read(ctx, "Trust them, until one changes? [y/N] > ")
+	if err != nil {
+		return false, err
+	}
+	word := strings.ToLower(strings.TrimSpace(line))
+	yes := word == "y" || word == "yes"
+	return yes, a.decideTrust(dir, state, yes)
+}
+
+// maxShown is how many files are shown in passing.
+const maxShown = 10
+
+// consider finds out whether the folder is trusted. Where the command works in it
+// and nobody has decided, the person is asked, or told what does not act; ignored are
+// settings for which that has been found out already.
+func (a *app) consider(dir string, ignored []string) bool {
+	if len(ignored) == 0 && !a.works {
+		return false // it makes no difference
+	}
+	decision, state, err := a.trust.Check(dir)
+	switch {
+	case a.quiet:
+	case err != nil:
+		if _, gone := os.Stat(dir); gone == nil {
+			a.note("warning: nothing in this folder is trusted: %s", oneLine(err.Error()))
+		}
+		return false
+	case decision != trust.Unknown:
+	case a.asks && state.Problem == "":
+		a.showActing(state, maxShown)
+		yes, err := a.askTrust(context.Background(), dir, state)
+		if err == nil && yes {
+			return true
+		}
+		if err == nil {
+			a.note("they do not act; `terret trust` changes that")
+			return false
+		}
+		a.note("they do not act: %s", oneLine(err.Error()))
+	case len(ignored) > 0:
+		a.note("settings of this project that are not trusted are ignored: %v; %s", ignored, howToTrust(state))
+	case a.works:
+		a.note("%s of this folder %s not act; %s", fileCount(state), map[bool]string{true: "does", false: "do"}[len(state.Files) == 1], howToTrust(state))
+	}
+	return err == nil && decision == trust.Trusted
+}
+
+func howToTrust(state trust.State) string {
+	if state.Problem != "" {
+		return "it cannot be trusted: " + oneLine(state.Problem)
+	}
+	return "`terret trust` shows what is not trusted, and changes that"
+}
+
+// fileCount names the files, if they are few.
+func fileCount(state trust.State) string {
+	switch n := len(state.Files); {
+	case n == 0:
+		return "what would act"
+	case n <= 3:
+		var names []string
+		for _, f := range state.Files {
+			names = append(names, oneLine(f.Path))
+		}
+		return strings.Join(names, ", ")
+	default:
+		return fmt.Sprintf("%s and %d more files", oneLine(state.Files[0].Path), n-1)
+	}
+}
+
+// trusts reports whether the person trusts the folder as it is now.
+func (a *app) trusts(dir string) bool {
+	decision, _, err := a.trust.Check(dir)
+	return err == nil && decision == trust.Trusted
+}

@@ -1,0 +1,126 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/base64"
+	"iter"
+	"strconv"
+	"strings"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/access"
+	"github.com/terret-dev/terret/internal/sse"
+)
+
+// cursorNow asks for a stream that begins with the next event.
+const cursorNow = "now"
+
+type allEventsInput struct {
+	EventFilter
+	Sessions []string `query:"sessions" maxItems:"500" doc:"Only these sessions, separated by commas. Default: all."`
+	Cursor   string   `query:"cursor" doc:"The id of the last event that was seen, or now."`
+	Last     string   `header:"Last-Event-ID" doc:"The same, as browsers send it. It beats cursor."`
+}
+
+// place is where a stream of all sessions begins. Its text is opaque to readers.
+func place(pos int64) string {
+	return base64.RawURLEncoding.EncodeToString([]byte("pos:" + strconv.FormatInt(pos, 10)))
+}
+
+func parsePlace(field, cursor string) (int64, error) {
+	if b, err := base64.RawURLEncoding.DecodeString(cursor); err == nil {
+		if text, ok := strings.CutPrefix(string(b), "pos:"); ok {
+			if pos, err := strconv.ParseInt(text, 10, 64); err == nil && pos >= 0 {
+				return pos, nil
+			}
+		}
+	}
+	return 0, terret.Invalid(field, "%.64q is not a cursor that a stream gave; leave it out to begin with the oldest event, or say now", cursor)
+}
+
+func (s *Server) allEvents(ctx context.Context, in *allEventsInput) (*streamAnswer, error) {
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	sessions := in.Sessions
+	if own := access.From(ctx).Session; own != "" && len(sessions) == 0 {
+		sessions = []string{own}
+	}
+	for _, id := range sessions {
+		if _, err := s.session(ctx, id); err != nil {
+			return nil, err
+		}
+	}
+	cursor, field := in.Cursor, "cursor"
+	if in.Last != "" {
+		cursor, field = in.Last, "Last-Event-ID"
+	}
+	w := &eventWriter{
+		filter: in.EventFilter, lines: wants(in.Accept, ndjsonType),
+		id: func(e terret.Entry) string { return place(e.Pos) },
+	}
+	pos, err := s.startOf(ctx, field, cursor)
+	if err != nil {
+		return nil, err
+	}
+	if !w.lines {
+		w.begin = func(b []byte) []byte {
+			return sse.Append(b, place(pos), "stream.start", []byte(`{"cursor":"`+place(pos)+`"}`))
+		}
+	}
+	return s.stream(access.From(ctx), w, func(ctx context.Context) iter.Seq2[terret.Entry, error] {
+		return s.engine.AllEvents(ctx, pos, sessions, !w.lines)
+	}), nil
+}
+
+// startOf is the position after which a stream begins.
+func (s *Server) startOf(ctx context.Context, field, cursor string) (int64, error) {
+	if cursor == "" {
+		return 0, nil
+	}
+	last, err := s.lastPos(ctx)
+	if err != nil || cursor == cursorNow {
+		return last, err
+	}
+	pos, err := parsePlace(field, cursor)
+	if err == nil && pos > last {
+		err = terret.Invalid(field, "%.64q is a cursor of another server; leave it out, or say now", cursor)
+	}
+	return pos, err
+}
+
+// lastPos is the position of the newest event. The store only reads forward, so it
+// is found by halving: a few dozen reads of one row each.
+func (s *Server) lastPos(ctx context.Context) (int64, error) {
+	after := func(pos int64) (int64, error) {
+		found, err := s.store.ReadAll(ctx, terret.ReadAllQuery{After: pos, Limit: 1})
+		if err != nil || len(found) == 0 {
+			return 0, err
+		}
+		return found[0].Pos, nil
+	}
+	low, high := int64(0), int64(1) // nothing is after high, once it is found
+	for {
+		pos, err := after(high)
+		if err != nil {
+			return 0, err
+		}
+		if pos == 0 {
+			break
+		}
+		low, high = pos, max(high, pos)*2
+	}
+	for low < high {
+		mid := low + (high-low)/2
+		pos, err := after(mid)
+		if err != nil {
+			return 0, err
+		}
+		if pos == 0 {
+			high = mid
+		} else {
+			low = pos
+		}
+	}
+	return low, nil
+}

@@ -1,0 +1,141 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/engine"
+	"github.com/terret-dev/terret/internal/access"
+)
+
+func (s *Server) commandRoutes() {
+	const tag = "control"
+	handle(s, route{
+		method: "GET", path: "/v1/sessions/{id}/commands", id: "list-commands", tag: tag, scope: access.View, summary: "List what can be typed as /name",
+		long: "The agent is opened if it is not. For that, a token that may only view is not enough: it gets what the log knows.",
+	}, s.listCommands)
+	handle(s, route{method: "POST", path: "/v1/sessions/{id}/commands", id: "run-command", tag: tag, scope: access.Prompt, status: http.StatusAccepted, summary: "Run a command of the agent as a turn"}, s.runCommand)
+	handle(s, route{method: "POST", path: "/v1/sessions/{id}/compact", id: "compact", tag: tag, scope: access.Prompt, status: http.StatusAccepted, summary: "Compress the agent's context, as a turn"}, s.compact)
+	handle(s, route{method: "GET", path: "/v1/sessions/{id}/models", id: "session-models", tag: tag, scope: access.Prompt, summary: "List the models that the session's agent can use"}, s.sessionModels)
+	handle(s, route{method: "GET", path: "/v1/sessions/{id}/context", id: "context", tag: tag, scope: access.Prompt, summary: "What fills the agent's context"}, s.contextUsage)
+}
+
+func (s *Server) listCommands(ctx context.Context, in *SessionPath) (*body[terret.Page[terret.Command]], error) {
+	if _, err := s.session(ctx, in.ID); err != nil {
+		return nil, err
+	}
+	if need(ctx, access.Prompt) == nil {
+		return page(s.engine.Commands(ctx, in.ID))
+	}
+	return page(s.knownCommands(ctx, in.ID))
+}
+
+// knownCommands are those that the agent last told of.
+func (s *Server) knownCommands(ctx context.Context, session string) ([]terret.Command, error) {
+	var known []terret.Command
+	for after := int64(0); ; {
+		entries, err := s.store.Read(ctx, terret.ReadQuery{Session: session, After: after, Kinds: []terret.Kind{"session.start", "session.commands"}})
+		if err != nil || len(entries) == 0 {
+			return known, err
+		}
+		for _, e := range entries {
+			after = e.Seq
+			ev, err := e.Decode()
+			if err != nil {
+				return nil, err
+			}
+			switch d := ev.Data.(type) {
+			case terret.SessionStart:
+				if d.Commands != nil {
+					known = d.Commands
+				}
+			case terret.SessionCommands:
+				known = d.Commands
+			}
+		}
+	}
+}
+
+type newCommand struct {
+	Name string      `json:"name" doc:"Without the slash."`
+	Args string      `json:"args,omitempty"`
+	When engine.When `json:"when,omitempty" enum:"reject,queue"`
+}
+
+func (s *Server) runCommand(ctx context.Context, in *struct {
+	SessionPath
+	Key  string `header:"Idempotency-Key" maxLength:"255"`
+	Body newCommand
+},
+) (*body[terret.Turn], error) {
+	if err := checkName("name", in.Body.Name); err != nil {
+		return nil, err
+	}
+	if len(in.Body.Args) > s.limits.Prompt {
+		return nil, tooLarge("args", "it has %d bytes; at most %d are taken", len(in.Body.Args), s.limits.Prompt)
+	}
+	return s.turnByKey(ctx, in.ID, in.Key, in.Body, func(turn string) (terret.Turn, error) {
+		return s.engine.RunCommand(ctx, engine.CommandRequest{
+			Session: in.ID, Name: in.Body.Name, Args: in.Body.Args, When: in.Body.When, By: caller(ctx), Turn: turn,
+		})
+	})
+}
+
+type newCompaction struct {
+	Instructions string      `json:"instructions,omitempty" maxLength:"20000" doc:"What to keep."`
+	When         engine.When `json:"when,omitempty" enum:"reject,queue"`
+}
+
+func (s *Server) compact(ctx context.Context, in *struct {
+	SessionPath
+	Key  string `header:"Idempotency-Key" maxLength:"255"`
+	Body *newCompaction
+},
+) (*body[terret.Turn], error) {
+	r := engine.CompactRequest{Session: in.ID, By: caller(ctx)}
+	if in.Body != nil {
+		r.Instructions, r.When = in.Body.Instructions, in.Body.When
+	}
+	return s.turnByKey(ctx, in.ID, in.Key, in.Body, func(turn string) (terret.Turn, error) {
+		r.Turn = turn
+		return s.engine.Compact(ctx, r)
+	})
+}
+
+// turnByKey starts a turn that is no prompt.
+func (s *Server) turnByKey(ctx context.Context, session, key string, what any, start func(turn string) (terret.Turn, error)) (*body[terret.Turn], error) {
+	record, err := s.session(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.stopping(); err != nil {
+		return nil, err
+	}
+	if err := s.mayWork(ctx, record); err != nil {
+		return nil, err
+	}
+	by := caller(ctx)
+	t, err := s.keys.do(ctx, key, []any{by, "turn", session}, what, func() (any, error) {
+		if key == "" {
+			return start("")
+		}
+		return start(turnOfKey(by, session, key))
+	}, nil)
+	turn, _ := t.(terret.Turn)
+	return reply(turn, err)
+}
+
+func (s *Server) sessionModels(ctx context.Context, in *SessionPath) (*body[terret.Page[terret.Model]], error) {
+	if _, err := s.session(ctx, in.ID); err != nil {
+		return nil, err
+	}
+	return page(s.engine.Models(ctx, in.ID))
+}
+
+func (s *Server) contextUsage(ctx context.Context, in *SessionPath) (*body[terret.ContextUsage], error) {
+	if _, err := s.session(ctx, in.ID); err != nil {
+		return nil, err
+	}
+	return reply(s.engine.Context(ctx, in.ID))
+}

@@ -1,0 +1,106 @@
+package httpapi
+
+import (
+	"context"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/access"
+)
+
+func (s *Server) decisionRoutes() {
+	const tag = "decisions"
+	handle(s, route{method: "GET", path: "/v1/decisions", id: "list-requests", tag: tag, scope: access.View, summary: "List what waits, or waited, for a decision, oldest first"}, s.listRequests)
+	handle(s, route{method: "GET", path: "/v1/decisions/{request}", id: "get-request", tag: tag, scope: access.View, summary: "Get a request"}, s.getRequest)
+	handle(s, route{
+		method: "POST", path: "/v1/decisions/{request}", id: "decide", tag: tag, scope: access.Decide, summary: "Decide a request",
+		long: "Of several answers exactly one is taken; the others get 409 already_decided. Who decided is the name of the token.",
+	}, s.decide)
+}
+
+func (s *Server) listRequests(ctx context.Context, in *struct {
+	Session string `query:"session"`
+	State   string `query:"state" enum:"open,all" doc:"Default open."`
+	Limit   int    `query:"limit" minimum:"1" maximum:"1000" doc:"How many at most. Default 100."`
+	Cursor  string `query:"cursor" doc:"The next of the page before."`
+},
+) (*body[terret.Page[terret.Request]], error) {
+	f := terret.RequestFilter{Session: in.Session, State: terret.RequestOpen, Limit: in.Limit, Cursor: in.Cursor}
+	if in.State == "all" {
+		f.State = ""
+	}
+	if f.Session == "" {
+		f.Session = access.From(ctx).Session
+	}
+	if f.Session != "" {
+		if _, err := s.session(ctx, f.Session); err != nil {
+			return nil, err
+		}
+	}
+	return reply(s.store.ListRequests(ctx, f))
+}
+
+// RequestPath names a request in the path.
+type RequestPath struct {
+	Request string `path:"request" doc:"The request's id."`
+}
+
+// request returns a request, if the caller may see its session.
+func (s *Server) request(ctx context.Context, id string) (terret.Request, error) {
+	missing := terret.Errorf(terret.KindNotFound, "there is no request %.64q; GET /v1/decisions lists them", id)
+	if !terret.ValidID(terret.PrefixRequest, id) {
+		return terret.Request{}, missing
+	}
+	r, err := s.store.Request(ctx, id)
+	if err == nil && mayTouch(ctx, r.Session) != nil {
+		err = missing
+	}
+	return r, err
+}
+
+func (s *Server) getRequest(ctx context.Context, in *RequestPath) (*body[terret.Request], error) {
+	return reply(s.request(ctx, in.Request))
+}
+
+type newDecision struct {
+	Behavior     terret.Behavior          `json:"behavior" enum:"allow,deny,answer,reject,approve,revise,block,ask,passthrough"`
+	Scope        terret.Scope             `json:"scope,omitempty" enum:"once,session,always" doc:"Default once. A longer one makes a rule."`
+	Reason       string                   `json:"reason,omitempty" maxLength:"20000" doc:"The agent is told."`
+	Rule         string                   `json:"rule,omitempty" maxLength:"2000" doc:"The rule that a longer scope makes. Default: the first that the request suggests."`
+	InputHash    string                   `json:"input_hash,omitempty" doc:"That of the request, as it was seen; a request with another is not decided."`
+	UpdatedInput terret.JSON              `json:"updated_input,omitempty" doc:"What the tool is to be given instead."`
+	Answers      map[string]terret.Choice `json:"answers,omitempty" doc:"For each question's id what was chosen or written."`
+	NextMode     string                   `json:"next_mode,omitempty" doc:"The permission mode to go on in when a plan is approved."`
+	Interrupt    bool                     `json:"interrupt,omitempty" doc:"Stop the turn as well."`
+}
+
+func (s *Server) decide(ctx context.Context, in *struct {
+	RequestPath
+	Key  string `header:"Idempotency-Key" maxLength:"255" doc:"The same answer with the same key is not a second one."`
+	Body newDecision
+},
+) (*body[terret.Request], error) {
+	r, err := s.request(ctx, in.Request)
+	if err != nil {
+		return nil, err
+	}
+	b := in.Body
+	if err := checkName("next_mode", b.NextMode); err != nil {
+		return nil, err
+	}
+	if b.Scope == terret.ScopeAlways {
+		if err := everywhere(ctx); err != nil {
+			return nil, err
+		}
+	}
+	by := caller(ctx)
+	_, err = s.keys.do(ctx, in.Key, []any{by, "decide", r.RequestID}, b, func() (any, error) {
+		return nil, s.engine.Decide(ctx, terret.Decision{
+			RequestID: r.RequestID, Behavior: b.Behavior, Scope: b.Scope, Source: terret.ByUser, By: by, Reason: b.Reason, Rule: b.Rule,
+			InputHash: b.InputHash, UpdatedInput: b.UpdatedInput, Answers: b.Answers, NextMode: b.NextMode, Interrupt: b.Interrupt,
+		})
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return reply(s.store.Request(ctx, r.RequestID))
+}

@@ -1,0 +1,246 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/engine"
+	"github.com/terret-dev/terret/internal/access"
+	"github.com/terret-dev/terret/internal/sse"
+	"github.com/terret-dev/terret/view"
+)
+
+const ndjsonType = "application/x-ndjson"
+
+func (s *Server) eventRoutes() {
+	const tag = "events"
+	const long = "As text/event-stream: history after a number, then what happens, without gap or duplicate; `id` is the number, `event` the kind, and a comment breaks silences of 15 seconds. As application/x-ndjson: history, then the end. Last-Event-ID beats after."
+	handleStream(s, route{method: "GET", path: "/v1/sessions/{id}/events", id: "session-events", tag: tag, scope: access.View, summary: "The events of a session", long: long}, s.sessionEvents, sse.ContentType, ndjsonType)
+	handleStream(s, route{
+		method: "GET", path: "/v1/events", id: "all-events", tag: tag, scope: access.View, summary: "The events of several or all sessions in one stream",
+		long: "As the events of a session, in the order in which they were committed. `id` is an opaque cursor. Without a cursor the stream begins with the oldest event; with cursor=now it begins with the next one, after an event stream.start that holds the cursor.",
+	}, s.allEvents, sse.ContentType, ndjsonType)
+}
+
+// streamAnswer is a response that the handler writes itself.
+type streamAnswer = turnAnswer
+
+// handleStream registers a route whose answer is a stream of one of these types.
+func handleStream[I any](s *Server, r route, fn func(context.Context, *I) (*streamAnswer, error), types ...string) {
+	handle(s, r, fn)
+	s.describe(r, "200", "A stream", &huma.Schema{Type: huma.TypeString}, types...)
+}
+
+// describe says what an answer looks like that the handler writes itself.
+func (s *Server) describe(r route, status, what string, schema *huma.Schema, types ...string) {
+	item := s.api.OpenAPI().Paths[r.path]
+	op := item.Get
+	if r.method == http.MethodPost {
+		op = item.Post
+	}
+	content := map[string]*huma.MediaType{}
+	for _, t := range types {
+		content[t] = &huma.MediaType{Schema: schema}
+	}
+	op.Responses[status] = &huma.Response{Description: what, Content: content}
+}
+
+// EventFilter says which events a reader wants.
+type EventFilter struct {
+	Kinds  []terret.Kind `query:"kinds" doc:"Only these kinds, separated by commas."`
+	Deltas string        `query:"deltas" enum:"0,1" doc:"0 leaves out pieces of text that a later event holds whole."`
+	Accept string        `header:"Accept" hidden:"true"`
+}
+
+func (f EventFilter) check() error {
+	for _, k := range f.Kinds {
+		if !k.Known() {
+			return terret.Invalid("kinds", "there is no kind %.64q", k)
+		}
+	}
+	return nil
+}
+
+// takes reports whether the reader wants an event.
+func (f EventFilter) takes(e terret.Entry) bool {
+	return (len(f.Kinds) == 0 || slices.Contains(f.Kinds, e.Kind)) && (f.Deltas != "0" || !e.Kind.Delta())
+}
+
+type sessionEventsInput struct {
+	SessionPath
+	EventFilter
+	After int64  `query:"after" minimum:"0" doc:"Only events with a greater number."`
+	Last  string `header:"Last-Event-ID" doc:"The same, as browsers send it. It beats after."`
+	View  string `query:"view" doc:"Another dialect: athena, hive, orchestration, neovate or chirality."`
+	Raw   string `query:"raw" enum:"0,1" doc:"1 adds the agent's own messages, where they were kept."`
+}
+
+func (in sessionEventsInput) after(s terret.Session) (int64, error) {
+	after, field := in.After, "after"
+	if in.Last != "" {
+		field = "Last-Event-ID"
+		n, err := strconv.ParseInt(in.Last, 10, 64)
+		if err != nil || n < 0 {
+			return 0, terret.Invalid(field, "%.64q is not the number of an event", in.Last)
+		}
+		after = n
+	}
+	if after > s.LastSeq {
+		return 0, terret.Invalid(field, "session %s has no event %d; its last one is %d", s.ID, after, s.LastSeq)
+	}
+	return after, nil
+}
+
+func (s *Server) sessionEvents(ctx context.Context, in *sessionEventsInput) (*streamAnswer, error) {
+	session, err := s.session(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	after, err := in.after(session)
+	if err != nil {
+		return nil, err
+	}
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	follow := !wants(in.Accept, ndjsonType)
+	w := &eventWriter{filter: in.EventFilter, after: after, lines: !follow}
+	q := engine.EventQuery{Session: session.ID, After: after, Raw: in.Raw == "1", Follow: follow}
+	if in.View != "" {
+		if w.view, err = view.New(in.View, view.Options{Session: session}); err != nil {
+			return nil, err
+		}
+		q.After = 0 // what a view says depends on what it has seen
+	}
+	return s.stream(access.From(ctx), w, func(ctx context.Context) iter.Seq2[terret.Entry, error] { return s.engine.Events(ctx, q) }), nil
+}
+
+// stream answers with events as they come.
+func (s *Server) stream(id access.Identity, ew *eventWriter, events func(context.Context) iter.Seq2[terret.Entry, error]) *streamAnswer {
+	return &streamAnswer{Body: func(c huma.Context) {
+		r, w := humago.Unwrap(c)
+		release, err := s.slot()
+		if err != nil {
+			writeProblem(w, err)
+			return
+		}
+		defer release()
+		contentType := sse.ContentType
+		if ew.lines {
+			contentType = ndjsonType
+		}
+		s.streaming(w, r, contentType, s.stillAllowed(id), func(ctx context.Context, st *stream) error {
+			return s.sendEvents(ctx, st, ew, events(ctx))
+		})
+	}}
+}
+
+// errEnough ends a stream that has sent all it should.
+var errEnough = errors.New("that is all")
+
+func (s *Server) sendEvents(ctx context.Context, st *stream, ew *eventWriter, events iter.Seq2[terret.Entry, error]) error {
+	if ew.begin != nil {
+		if err := st.send(ew.begin); err != nil {
+			return err
+		}
+	}
+	for entry, err := range events {
+		if err == nil {
+			err = ew.write(st, entry)
+			s.metrics.events.Add(1)
+		}
+		switch {
+		case err == nil:
+			continue
+		case errors.Is(err, errEnough):
+			return nil
+		case ctx.Err() == nil && !engine.IsClosed(err) && !ew.lines:
+			// The reader shall know that this is no broken connection.
+			if body, encErr := jsonLine(problemOf(err)); encErr == nil {
+				_ = st.send(func(b []byte) []byte { return sse.Append(b, "", "stream.end", body) })
+			}
+		}
+		return err
+	}
+	return nil
+}
+
+// eventWriter writes events as a reader wants them.
+type eventWriter struct {
+	filter EventFilter
+	after  int64 // what is not greater is only shown to the view
+	lines  bool  // as NDJSON
+	view   view.View
+	// begin, if set, is written first; id says what the id of an event is, and last
+	// whether it ends the stream.
+	begin func(b []byte) []byte
+	id    func(terret.Entry) string
+	last  func(terret.Entry) bool
+	skip  func(terret.Entry) bool
+
+	scratch []byte
+}
+
+func (w *eventWriter) idOf(e terret.Entry) string {
+	if w.id != nil {
+		return w.id(e)
+	}
+	return strconv.FormatInt(e.Seq, 10)
+}
+
+// write sends one event, if the reader wants it.
+func (w *eventWriter) write(st *stream, e terret.Entry) error {
+	var err error
+	switch {
+	case w.skip != nil && w.skip(e):
+	case w.view != nil:
+		err = w.translate(st, e)
+	case w.filter.takes(e):
+		w.scratch = e.AppendJSON(w.scratch[:0])
+		err = st.send(func(b []byte) []byte {
+			if w.lines {
+				return append(append(b, oneLine(w.scratch)...), '\n')
+			}
+			return sse.Append(b, w.idOf(e), string(e.Kind), w.scratch)
+		})
+	}
+	if err == nil && w.last != nil && w.last(e) {
+		return errEnough
+	}
+	return err
+}
+
+// translate sends what an event is in another dialect. Of several messages only the
+// last has the id: nobody can go on in the middle of an event.
+func (w *eventWriter) translate(st *stream, e terret.Entry) error {
+	ev, err := e.Decode()
+	if err != nil {
+		return err
+	}
+	messages := w.view.Event(ev)
+	if e.Seq <= w.after || !w.filter.takes(e) {
+		return nil
+	}
+	return st.send(func(b []byte) []byte {
+		for i, m := range messages {
+			if w.lines {
+				b = append(append(b, oneLine(m.Data)...), '\n')
+				continue
+			}
+			id := ""
+			if i == len(messages)-1 {
+				id = w.idOf(e)
+			}
+			b = sse.Append(b, id, m.Name, m.Data)
+		}
+		return b
+	})
+}

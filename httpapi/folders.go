@@ -1,0 +1,148 @@
+package httpapi
+
+import (
+	"context"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/access"
+	"github.com/terret-dev/terret/internal/workfiles"
+)
+
+func (s *Server) folderRoutes() {
+	const tag = "files"
+	handle(s, route{method: "GET", path: "/v1/roots", id: "list-roots", tag: tag, scope: access.View, summary: "List the folders in which sessions may work"}, s.listRoots)
+	handle(s, route{method: "GET", path: "/v1/dirs", id: "list-dirs", tag: tag, scope: access.View, summary: "List the folders in a folder, to choose one to work in"}, s.listDirs)
+	handle(s, route{method: "GET", path: "/v1/files", id: "list-files", tag: tag, scope: access.View, summary: "List a folder of a session's folder"}, s.listFiles)
+	handle(s, route{method: "GET", path: "/v1/files/content", id: "read-file", tag: tag, scope: access.View, summary: "Read a file of a session's folder"}, s.readFile)
+	handle(s, route{method: "GET", path: "/v1/files/find", id: "find-files", tag: tag, scope: access.View, summary: "Find files of a session's folder by letters of their path"}, s.findFiles)
+	handle(s, route{method: "GET", path: "/v1/sessions/{id}/changes", id: "changes", tag: tag, scope: access.View, summary: "What has changed in a session's folder, or in a turn"}, s.changes)
+}
+
+// inRoots returns the folder's real path, if it is inside one of the roots.
+func (s *Server) inRoots(field, dir string) (string, error) {
+	if dir == "" {
+		return "", terret.Invalid(field, "say which folder the agent is to work in")
+	}
+	real, err := s.roots.Resolve(dir)
+	if err != nil {
+		e := *terret.AsError(err)
+		if e.Kind == terret.KindNotFound {
+			e.Kind = terret.KindInvalidRequest
+		}
+		e.Field = field
+		return "", &e
+	}
+	return real, nil
+}
+
+func (s *Server) listRoots(ctx context.Context, _ *struct{}) (*body[terret.Page[workfiles.Root]], error) {
+	if err := everywhere(ctx); err != nil {
+		return nil, err
+	}
+	return page(s.roots.List(), nil)
+}
+
+func (s *Server) listDirs(ctx context.Context, in *struct {
+	Path string `query:"path" required:"true" doc:"An absolute path inside one of the roots."`
+},
+) (*body[workfiles.Subfolders], error) {
+	if err := everywhere(ctx); err != nil {
+		return nil, err
+	}
+	return reply(s.roots.Dirs(ctx, in.Path))
+}
+
+// inFolder runs fn on the folder of a session that the caller may see.
+func inFolder[T any](ctx context.Context, s *Server, session string, fn func(terret.Session, *workfiles.Folder) (T, error)) (*body[T], error) {
+	record, err := s.session(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.inRoots("cwd", record.Cwd); err != nil {
+		return nil, err // of a session that another program made elsewhere
+	}
+	dir, err := workfiles.Open(record.Cwd, s.cfg.Home)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = dir.Close() }()
+	return reply(fn(record, dir))
+}
+
+func (s *Server) listFiles(ctx context.Context, in *struct {
+	Session string `query:"session" required:"true"`
+	Path    string `query:"path" doc:"From the session's folder. Default: the folder itself."`
+	Changes bool   `query:"changes" doc:"Mark what has changed."`
+},
+) (*body[workfiles.Listing], error) {
+	return inFolder(ctx, s, in.Session, func(record terret.Session, dir *workfiles.Folder) (workfiles.Listing, error) {
+		var marks []workfiles.Change
+		if in.Changes {
+			if found, err := s.working(ctx, record, dir, false); err == nil { // else there is nothing to mark
+				marks = found.Items
+			}
+		}
+		return dir.List(ctx, in.Path, marks)
+	})
+}
+
+func (s *Server) readFile(ctx context.Context, in *struct {
+	Session string `query:"session" required:"true"`
+	Path    string `query:"path" required:"true" doc:"From the session's folder."`
+},
+) (*body[workfiles.Content], error) {
+	return inFolder(ctx, s, in.Session, func(_ terret.Session, dir *workfiles.Folder) (workfiles.Content, error) {
+		return dir.Read(ctx, in.Path)
+	})
+}
+
+func (s *Server) findFiles(ctx context.Context, in *struct {
+	Session string `query:"session" required:"true"`
+	Q       string `query:"q"`
+	Limit   int    `query:"limit" minimum:"1" maximum:"200"`
+},
+) (*body[workfiles.Matches], error) {
+	return inFolder(ctx, s, in.Session, func(_ terret.Session, dir *workfiles.Folder) (workfiles.Matches, error) {
+		return dir.Find(ctx, in.Q, in.Limit)
+	})
+}
+
+func (s *Server) changes(ctx context.Context, in *struct {
+	SessionPath
+	Turn string `query:"turn" doc:"Only what this turn changed."`
+	Diff string `query:"diff" enum:"0,1" doc:"0 leaves the diffs out."`
+},
+) (*body[workfiles.Changes], error) {
+	return inFolder(ctx, s, in.ID, func(record terret.Session, dir *workfiles.Folder) (workfiles.Changes, error) {
+		diffs := in.Diff != "0"
+		if in.Turn == "" {
+			return s.working(ctx, record, dir, diffs)
+		}
+		turns, err := s.store.Turns(ctx, record.ID)
+		if err != nil {
+			return workfiles.Changes{}, err
+		}
+		for _, t := range turns {
+			if t.ID == in.Turn {
+				return dir.Turn(ctx, t.Before, t.After, diffs)
+			}
+		}
+		return workfiles.Changes{}, terret.Errorf(terret.KindNotFound, "session %s has no turn %.64q", record.ID, in.Turn)
+	})
+}
+
+// working is what has changed in the folder of a session so far.
+func (s *Server) working(ctx context.Context, record terret.Session, dir *workfiles.Folder, diffs bool) (workfiles.Changes, error) {
+	turns, err := s.store.Turns(ctx, record.ID)
+	if err != nil {
+		return workfiles.Changes{}, err
+	}
+	first := ""
+	for _, t := range turns {
+		if t.Before != "" {
+			first = t.Before
+			break
+		}
+	}
+	return dir.Working(ctx, first, diffs)
+}

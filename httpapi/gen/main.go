@@ -1,0 +1,25 @@
+// Command gen writes the OpenAPI description of the HTTP API into the file that is
+// named.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/terret-dev/terret/httpapi"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: gen FILE")
+		os.Exit(2)
+	}
+	spec, err := httpapi.Describe()
+	if err == nil {
+		err = os.WriteFile(os.Args[1], spec, 0o644)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "gen:", err)
+		os.Exit(1)
+	}
+}

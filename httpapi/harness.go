@@ -1,0 +1,209 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/access"
+)
+
+// The routes under /api/harness are those of an older program, with its names and
+// its shapes: a session is one of Claude Code that runs a process for each turn and
+// never waits for a person.
+
+const harnessAgent = "claude"
+
+func (s *Server) harnessRoutes() {
+	for pattern, r := range map[string]struct {
+		scope access.Scope
+		fn    func(http.ResponseWriter, *http.Request) error
+	}{
+		"POST /api/harness/session/create": {access.Prompt, s.harnessCreate},
+		"GET /api/harness/session/list":    {access.View, s.harnessList},
+		"GET /api/harness/session/{id}":    {access.View, s.harnessGet},
+		"DELETE /api/harness/session/{id}": {access.Prompt, s.harnessDelete},
+		"POST /api/harness/turn":           {access.Prompt, s.harnessTurn},
+		"POST /api/harness/interrupt":      {access.Prompt, s.harnessInterrupt},
+	} {
+		s.mux.HandleFunc(pattern, func(w http.ResponseWriter, req *http.Request) {
+			err := need(req.Context(), r.scope)
+			if err == nil {
+				err = r.fn(w, req)
+			}
+			if err != nil {
+				writeProblem(w, harnessError(err))
+			}
+		})
+	}
+}
+
+// harnessError answers bad input with 400, as these routes always did.
+func harnessError(err error) error {
+	p := *problemOf(err)
+	if p.Status == http.StatusUnprocessableEntity {
+		p.Status, p.Title = http.StatusBadRequest, http.StatusText(http.StatusBadRequest)
+	}
+	return &p
+}
+
+// readBody reads one JSON value without fields that we do not know.
+func readBody(r *http.Request, into any) error {
+	raw, err := io.ReadAll(r.Body)
+	if err != nil {
+		return terret.Invalid("body", "%w", err)
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			return terret.Invalid(e.Field, "it must not be a %s", e.Value)
+		}
+		if name, ok := strings.CutPrefix(err.Error(), `json: unknown field "`); ok {
+			return terret.Invalid(strings.TrimSuffix(name, `"`), "there is no such field")
+		}
+		return terret.Invalid("body", "it is not JSON: %w", err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return terret.Invalid("body", "there is something after its end")
+	}
+	return nil
+}
+
+// harnessSession is a session as these routes show it.
+type harnessSession struct {
+	harnessSummary
+	ClaudeSessionID terret.NullString `json:"claudeSessionId"`
+}
+
+type harnessSummary struct {
+	ID          string            `json:"id"`
+	CreatedAt   terret.Time       `json:"createdAt"`
+	UpdatedAt   terret.Time       `json:"updatedAt"`
+	ProjectRoot string            `json:"projectRoot"`
+	Persona     terret.NullString `json:"persona"`
+	Mode        terret.Mode       `json:"mode"`
+}
+
+func summaryOf(s terret.Session) harnessSummary {
+	return harnessSummary{ID: s.ID, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt, ProjectRoot: s.Cwd, Persona: s.Persona, Mode: s.Mode}
+}
+
+func writeHarness(w http.ResponseWriter, status int, s terret.Session) {
+	writeJSON(w, status, map[string]any{"session": harnessSession{summaryOf(s), s.NativeID}})
+}
+
+func (s *Server) harnessCreate(w http.ResponseWriter, r *http.Request) error {
+	ctx := r.Context()
+	var in struct {
+		ProjectRoot string  `json:"projectRoot"`
+		Persona     *string `json:"persona"`
+		Mode        string  `json:"mode"`
+	}
+	if err := readBody(r, &in); err != nil {
+		return err
+	}
+	if err := errors.Join(s.stopping(), everywhere(ctx)); err != nil {
+		return err
+	}
+	n := terret.Session{
+		Agent: harnessAgent, Cwd: in.ProjectRoot, Mode: terret.Mode(in.Mode), OneShot: true, Policy: terret.PolicyDenyUnlessAllowed,
+	}
+	switch n.Mode {
+	case terret.ModeWorkbench, terret.ModePipeline, terret.ModeDirect:
+	default:
+		return terret.Invalid("mode", "there is no mode %q; use workbench, pipeline or direct", in.Mode)
+	}
+	if in.Persona != nil {
+		if err := checkName("persona", *in.Persona); err != nil {
+			return err
+		}
+		n.Persona = terret.NullString(*in.Persona)
+	}
+	made, err := s.makeSession(ctx, n)
+	if err != nil {
+		if e := terret.AsError(err); e.Field == "cwd" {
+			named := *e
+			named.Field, err = "projectRoot", &named
+		}
+		return err
+	}
+	writeHarness(w, http.StatusCreated, made)
+	return nil
+}
+
+func (s *Server) harnessList(w http.ResponseWriter, r *http.Request) error {
+	ctx := r.Context()
+	f := terret.SessionFilter{Agent: harnessAgent, Limit: 1000, IDPrefix: access.From(ctx).Session}
+	if root := r.URL.Query().Get("projectRoot"); root != "" {
+		dir, err := s.inRoots("projectRoot", root)
+		if err != nil {
+			return err
+		}
+		f.Cwd = dir
+	}
+	list := []harnessSummary{}
+	for {
+		p, err := s.store.ListSessions(ctx, f)
+		if err != nil {
+			return err
+		}
+		for _, one := range p.Items {
+			list = append(list, summaryOf(one))
+		}
+		if f.Cursor = p.Next; f.Cursor == "" {
+			break
+		}
+	}
+	// The pages are sorted; a session that was updated meanwhile may not be.
+	slices.SortStableFunc(list, func(a, b harnessSummary) int { return b.UpdatedAt.Compare(a.UpdatedAt.Time) })
+	writeJSON(w, http.StatusOK, list)
+	return nil
+}
+
+func (s *Server) harnessGet(w http.ResponseWriter, r *http.Request) error {
+	found, err := s.session(r.Context(), r.PathValue("id"))
+	if err == nil {
+		writeHarness(w, http.StatusOK, found)
+	}
+	return err
+}
+
+func (s *Server) harnessDelete(w http.ResponseWriter, r *http.Request) error {
+	found, err := s.session(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if err := s.engine.Delete(r.Context(), found.ID, true); err != nil {
+		return err
+	}
+	s.sessions.remove()
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (s *Server) harnessInterrupt(w http.ResponseWriter, r *http.Request) error {
+	var in struct {
+		SessionID string `json:"sessionId"`
+	}
+	if err := readBody(r, &in); err != nil {
+		return err
+	}
+	ctx := r.Context()
+	found, err := s.session(ctx, in.SessionID)
+	if err != nil {
+		return err
+	}
+	if err := s.engine.Interrupt(ctx, found.ID, caller(ctx)); errors.Is(err, terret.ErrConflict) {
+		return terret.Errorf(terret.KindNotFound, "no turn is running in session %s", found.ID)
+	} else if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, map[string]bool{"ok": true})
+	return nil
+}

@@ -1,0 +1,322 @@
+package httpapi_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/mock"
+	"github.com/terret-dev/terret/engine"
+	"github.com/terret-dev/terret/httpapi"
+	"github.com/terret-dev/terret/internal/sse"
+)
+
+// claude makes the agent that these routes want follow a script. It ends its
+// process with each turn, as one that is started for each does.
+func claude(all ...[]mock.Step) option {
+	return func(_ *httpapi.Config, e *engine.Config) {
+		e.Drivers = []terret.Driver{mock.NewFunc("claude", func(terret.Session) mock.Script { return mock.Script{Turns: all} })}
+	}
+}
+
+// exits is a process that ends by itself after the turn.
+func exits(code string) mock.Step {
+	return mock.Step{Background: []mock.Step{{Event: &mock.RawEvent{Kind: "process.exit", Data: terret.JSON(`{"code":` + code + `,"signal":null}`)}}}}
+}
+
+type harnessSession struct {
+	Session struct {
+		ID, CreatedAt, UpdatedAt, ProjectRoot, Mode string
+		Persona, ClaudeSessionID                    *string
+	}
+}
+
+func (f *fixture) harnessSession(persona any) harnessSession {
+	f.t.Helper()
+	var s harnessSession
+	f.do("POST", "/api/harness/session/create", map[string]any{"projectRoot": f.dir, "persona": persona, "mode": "workbench"}).want(201, &s)
+	return s
+}
+
+type uiEvent struct {
+	Type, SessionID, Text, Error, Name, Content, Model string
+	Code                                               *int
+	IsError                                            bool
+}
+
+// turn holds a turn and returns its messages.
+func (f *fixture) harnessTurn(id string, more ...func(map[string]any)) []uiEvent {
+	f.t.Helper()
+	body := map[string]any{"sessionId": id, "message": "What is 2+2?"}
+	for _, m := range more {
+		m(body)
+	}
+	res, err := f.client.Do(f.request(f.t.Context(), "POST", "/api/harness/turn", body))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/event-stream" {
+		f.t.Fatalf("status %d", res.StatusCode)
+	}
+	var out []uiEvent
+	for ev, err := range sse.Read(res.Body, 1<<20) {
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		if ev.ID != "" || ev.Name != "" {
+			f.t.Errorf("more than data: %+v", ev)
+		}
+		var u uiEvent
+		if err := json.Unmarshal(ev.Data, &u); err != nil {
+			f.t.Fatal(err)
+		}
+		if u.SessionID != id {
+			f.t.Errorf("of session %q", u.SessionID)
+		}
+		out = append(out, u)
+	}
+	return out
+}
+
+func types(events []uiEvent) []string {
+	var out []string
+	for _, u := range events {
+		if len(out) == 0 || out[len(out)-1] != u.Type {
+			out = append(out, u.Type)
+		}
+	}
+	return out
+}
+
+func TestHarness(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, claude(
+		[]mock.Step{{Text: "It is four."}, {Tool: &mock.Tool{Name: "Read", Input: terret.JSON(`{"file_path":"a"}`), Result: "x"}}, {Text: "Four."}, exits("0")},
+		[]mock.Step{{Fail: &terret.Error{Kind: terret.KindMaxTurns, Message: "too many turns"}}, exits("1")},
+		[]mock.Step{{Text: "hm"}, {Crash: true}},
+	))
+	s := f.harnessSession(nil).Session
+	if s.ProjectRoot != f.dir || s.Persona != nil || s.Mode != "workbench" || s.ClaudeSessionID != nil || !terret.ValidID("", s.ID) {
+		t.Errorf("session %+v", s)
+	}
+	record, err := f.store.Session(t.Context(), s.ID)
+	if err != nil || record.Agent != "claude" || !record.OneShot || record.Policy != terret.PolicyDenyUnlessAllowed {
+		t.Errorf("session %+v %v", record, err)
+	}
+	events := f.harnessTurn(s.ID)
+	want := []string{"session:init", "chat:delta", "tool:start", "tool:result", "chat:delta", "chat:complete", "session:complete", "process:exit"}
+	if diff := cmp.Diff(want, types(events)); diff != "" {
+		t.Error(diff)
+	}
+	if last := events[len(events)-1]; last.Code == nil || *last.Code != 0 {
+		t.Errorf("the last is %+v", last)
+	}
+	var got harnessSession
+	f.do("GET", "/api/harness/session/"+s.ID, nil).want(200, &got)
+	if got.Session.ClaudeSessionID == nil || *got.Session.ClaudeSessionID != "mock-"+s.ID {
+		t.Errorf("session %+v", got.Session)
+	}
+	// Without a result there is an error before the exit.
+	events = f.harnessTurn(s.ID)
+	if diff := cmp.Diff([]string{"session:init", "session:error", "process:exit"}, types(events)); diff != "" {
+		t.Error(diff)
+	}
+	events = f.harnessTurn(s.ID)
+	if diff := cmp.Diff([]string{"session:init", "chat:delta", "session:error", "process:exit"}, types(events)); diff != "" {
+		t.Error(diff)
+	}
+	if e := events[len(events)-2]; !strings.Contains(e.Error, "1") {
+		t.Errorf("the error does not name the exit code: %+v", e)
+	}
+	other := f.harnessSession(nil).Session
+	var list []struct{ ID, ProjectRoot, UpdatedAt string }
+	f.do("GET", "/api/harness/session/list?projectRoot="+f.dir, nil).want(200, &list)
+	if len(list) != 2 || list[0].ID != other.ID || list[1].ID != s.ID || list[0].UpdatedAt < list[1].UpdatedAt {
+		t.Errorf("list %+v", list)
+	}
+	f.do("DELETE", "/api/harness/session/"+s.ID, nil).want(204, nil)
+	f.do("GET", "/api/harness/session/"+s.ID, nil).problem(404, terret.KindSessionNotFound, "")
+	f.do("DELETE", "/api/harness/session/"+s.ID, nil).problem(404, terret.KindSessionNotFound, "")
+}
+
+func TestHarnessStops(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, claude([]mock.Step{{Text: "hm"}, {Hang: true}}), limits(httpapi.Limits{Exit: time.Millisecond}))
+	s := f.harnessSession(nil).Session
+	interrupt := map[string]any{"sessionId": s.ID}
+	f.do("POST", "/api/harness/interrupt", interrupt).problem(404, terret.KindNotFound, "")
+	f.do("POST", "/api/harness/interrupt", map[string]any{"sessionId": terret.NewSessionID()}).problem(404, terret.KindSessionNotFound, "")
+	done := make(chan []uiEvent, 1)
+	ctx, leave := context.WithCancel(t.Context())
+	res, err := f.client.Do(f.request(ctx, "POST", "/api/harness/turn", map[string]any{"sessionId": s.ID, "message": "hang"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.wait(s.ID, "message.complete")
+	f.do("POST", "/api/harness/turn", map[string]any{"sessionId": s.ID, "message": "again"}).problem(409, terret.KindSessionBusy, "")
+	go func() {
+		var out []uiEvent
+		for ev := range sse.Read(res.Body, 1<<20) {
+			var u uiEvent
+			_ = json.Unmarshal(ev.Data, &u)
+			out = append(out, u)
+		}
+		done <- out
+	}()
+	f.do("POST", "/api/harness/interrupt", interrupt).want(200, nil)
+	got := types(<-done)
+	leave()
+	res.Body.Close()
+	if len(got) < 3 || got[len(got)-2] != "session:error" || got[len(got)-1] != "process:exit" {
+		t.Errorf("messages %v", got)
+	}
+	// Deleting kills what runs.
+	res, err = f.client.Do(f.request(t.Context(), "POST", "/api/harness/turn", map[string]any{"sessionId": s.ID, "message": "hang"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	f.do("DELETE", "/api/harness/session/"+s.ID, nil).want(204, nil)
+	f.do("GET", "/api/harness/session/"+s.ID, nil).problem(404, terret.KindSessionNotFound, "")
+}
+
+// TestHarnessAsksNobody holds that whatever is asked is refused at once, also when
+// nobody watches.
+func TestHarnessAsksNobody(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, claude([]mock.Step{
+		{Question: &terret.Question{ID: "q", Text: "Which?"}},
+		{Plan: "1. Do it."},
+		{Tool: &mock.Tool{Name: "Bash", Input: terret.JSON(`{"command":"rm -rf x"}`), Ask: true}},
+		{Text: "fine"},
+	}))
+	s := f.harnessSession(nil).Session
+	ctx, leave := context.WithCancel(t.Context())
+	res, err := f.client.Do(f.request(ctx, "POST", "/api/harness/turn", map[string]any{"sessionId": s.ID, "message": "ask"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	leave()
+	res.Body.Close()
+	if end, ok := f.wait(s.ID, "turn.complete").Data.(terret.TurnComplete); !ok || end.Text != "fine" {
+		t.Errorf("end %+v", end)
+	}
+	var p terret.Page[terret.Request]
+	f.do("GET", "/v1/decisions?state=all&session="+s.ID, nil).want(200, &p)
+	var got []string
+	for _, r := range p.Items {
+		got = append(got, string(r.Gate)+" "+string(r.Decision.Behavior)+" "+string(r.Decision.Source))
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff([]string{"permission deny policy", "plan revise policy", "question reject policy"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestHarnessPersona holds that a persona's restrictions and text reach the turn.
+func TestHarnessPersona(t *testing.T) {
+	t.Parallel()
+	var saved string
+	f := newFixture(t, claude([]mock.Step{{Text: "ok"}, exits("0")}), func(c *httpapi.Config, _ *engine.Config) {
+		c.SavePrompt = func(_ terret.Session, prompt string) error {
+			saved = prompt
+			return nil
+		}
+	})
+	write := func(name, text string) {
+		t.Helper()
+		path := filepath.Join(f.dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("README.md", "about the project")
+	write("agents/AGENT_DECOMP.md", "---\ntools: [Read, Grep]\nmax_turns: 10\nauto_approve_tools: [Bash]\n---\nYou take things apart.\n")
+	s := f.harnessSession("DECOMP").Session
+	if s.Persona == nil || *s.Persona != "DECOMP" {
+		t.Errorf("session %+v", s)
+	}
+	f.harnessTurn(s.ID, func(b map[string]any) {
+		b["opts"] = map[string]any{
+			"systemPromptAppend": "be brief", "tools": "default", "disallowedTools": []string{"Write"}, "maxTurns": 5, "verbose": true, "includePartialMessages": true,
+		}
+	})
+	start, ok := f.wait(s.ID, "turn.start").Data.(terret.TurnStart)
+	if !ok || start.Options == nil {
+		t.Fatalf("start %+v", start)
+	}
+	o := *start.Options
+	if !cmp.Equal(o.ToolsOverride, []string{"Read", "Grep"}) || !cmp.Equal(o.DisallowedToolsOverride, []string{"Write"}) || o.MaxTurns != 10 && o.MaxTurns != 5 {
+		t.Errorf("options %+v", o)
+	}
+	if len(o.AutoApproveToolsOverride) != 0 {
+		t.Errorf("a folder that nobody trusts grants %v", o.AutoApproveToolsOverride)
+	}
+	for _, want := range []string{"about the project", "You take things apart.", "Interactive workbench mode", "be brief", f.dir} {
+		if !strings.Contains(o.SystemAppend, want) {
+			t.Errorf("no %q in the prompt", want)
+		}
+	}
+	if saved != o.SystemAppend {
+		t.Errorf("saved %q", saved)
+	}
+	write("README.md", "changed")
+	later := time.Now().Add(time.Hour)
+	if err := os.Chtimes(filepath.Join(f.dir, "README.md"), later, later); err != nil {
+		t.Fatal(err)
+	}
+	f.harnessTurn(s.ID)
+	if !strings.Contains(saved, "changed") || strings.Contains(saved, "be brief") {
+		t.Errorf("saved %q", saved)
+	}
+}
+
+func TestBadHarness(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, claude())
+	s := f.harnessSession(nil).Session
+	for _, c := range []struct {
+		name, path string
+		body       any
+		status     int
+		kind       terret.ErrorKind
+		field      string
+	}{
+		{"mode", "session/create", map[string]any{"projectRoot": f.dir, "persona": nil, "mode": "yolo"}, 400, terret.KindInvalidRequest, "mode"},
+		{"no mode", "session/create", map[string]any{"projectRoot": f.dir}, 400, terret.KindInvalidRequest, "mode"},
+		{"persona", "session/create", map[string]any{"projectRoot": f.dir, "persona": "NOBODY", "mode": "direct"}, 400, terret.KindInvalidRequest, "persona"},
+		{"no folder", "session/create", map[string]any{"mode": "direct"}, 400, terret.KindInvalidRequest, "projectRoot"},
+		{"missing folder", "session/create", map[string]any{"projectRoot": f.dir + "/none", "mode": "direct"}, 400, terret.KindInvalidRequest, "projectRoot"},
+		{"outside", "session/create", map[string]any{"projectRoot": "/", "mode": "direct"}, 403, terret.KindForbidden, "projectRoot"},
+		{"field", "session/create", map[string]any{"projectRoot": f.dir, "mode": "direct", "policy": "auto-approve"}, 400, terret.KindInvalidRequest, "policy"},
+		{"type", "session/create", map[string]any{"projectRoot": 7, "mode": "direct"}, 400, terret.KindInvalidRequest, "projectRoot"},
+		{"not JSON", "session/create", "{", 400, terret.KindInvalidRequest, "body"},
+		{"two values", "session/create", `{"mode":"direct"} {}`, 400, terret.KindInvalidRequest, "body"},
+		{"no session", "turn", map[string]any{"message": "x"}, 404, terret.KindSessionNotFound, ""},
+		{"unknown session", "turn", map[string]any{"sessionId": terret.NewSessionID(), "message": "x"}, 404, terret.KindSessionNotFound, ""},
+		{"no message", "turn", map[string]any{"sessionId": s.ID}, 400, terret.KindInvalidRequest, "message"},
+		{"bypass", "turn", map[string]any{"sessionId": s.ID, "message": "x", "opts": map[string]any{"permissionMode": "bypassPermissions"}}, 400, terret.KindInvalidRequest, "opts.permissionMode"},
+		{"option", "turn", map[string]any{"sessionId": s.ID, "message": "x", "opts": map[string]any{"yolo": true}}, 400, terret.KindInvalidRequest, "yolo"},
+		{"flag", "turn", map[string]any{"sessionId": s.ID, "message": "x", "opts": map[string]any{"tools": "--x"}}, 400, terret.KindInvalidRequest, "options.tools"},
+		{"list", "session/list?projectRoot=/", nil, 405, terret.KindInvalidRequest, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a := f.do("POST", "/api/harness/"+c.path, c.body)
+			a.t = t
+			a.problem(c.status, c.kind, c.field)
+		})
+	}
+	f.do("GET", "/api/harness/session/list?projectRoot=/", nil).problem(403, terret.KindForbidden, "projectRoot")
+}

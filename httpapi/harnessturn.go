@@ -1,0 +1,208 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/engine"
+	"github.com/terret-dev/terret/internal/access"
+	"github.com/terret-dev/terret/internal/sse"
+	"github.com/terret-dev/terret/policy"
+	"github.com/terret-dev/terret/view"
+)
+
+// names is a list of tools: as a list, or as one text with commas in which
+// "default" stands for all.
+type names []string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (n *names) UnmarshalJSON(b []byte) error {
+	var one string
+	if json.Unmarshal(b, &one) == nil {
+		*n = names{}
+		if one == "default" {
+			*n = names{policy.AllTools}
+			return nil
+		}
+		for part := range strings.SplitSeq(one, ",") {
+			if part = strings.TrimSpace(part); part != "" {
+				*n = append(*n, part)
+			}
+		}
+		return nil
+	}
+	return json.Unmarshal(b, (*[]string)(n))
+}
+
+// harnessOptions are the options of a turn, by their older names.
+type harnessOptions struct {
+	PermissionMode           string `json:"permissionMode"`
+	Tools                    names  `json:"tools"`
+	DisallowedTools          names  `json:"disallowedTools"`
+	AutoApproveTools         names  `json:"autoApproveTools"`
+	ToolsOverride            names  `json:"toolsOverride"`
+	DisallowedToolsOverride  names  `json:"disallowedToolsOverride"`
+	AutoApproveToolsOverride names  `json:"autoApproveToolsOverride"`
+	MaxTurns                 int    `json:"maxTurns"`
+	SystemPromptAppend       string `json:"systemPromptAppend"`
+	Verbose                  *bool  `json:"verbose"` // what we need of it is always there
+	IncludePartialMessages   *bool  `json:"includePartialMessages"`
+}
+
+func (o harnessOptions) options() (terret.TurnOptions, error) {
+	if o.PermissionMode != "" && !slices.Contains([]string{"default", "acceptEdits", "dontAsk", "plan"}, o.PermissionMode) {
+		return terret.TurnOptions{}, terret.Invalid("opts.permissionMode", "%q is none; use default, acceptEdits, dontAsk or plan", o.PermissionMode)
+	}
+	return terret.TurnOptions{
+		PermissionMode: o.PermissionMode, Tools: o.Tools, DisallowedTools: o.DisallowedTools, AutoApproveTools: o.AutoApproveTools,
+		ToolsOverride: o.ToolsOverride, DisallowedToolsOverride: o.DisallowedToolsOverride, AutoApproveToolsOverride: o.AutoApproveToolsOverride,
+		MaxTurns: o.MaxTurns, SystemAppend: o.SystemPromptAppend, Partial: o.IncludePartialMessages,
+	}, nil
+}
+
+func (s *Server) harnessTurn(w http.ResponseWriter, r *http.Request) error {
+	ctx := r.Context()
+	var in struct {
+		SessionID string         `json:"sessionId"`
+		Message   string         `json:"message"`
+		Opts      harnessOptions `json:"opts"`
+	}
+	if err := readBody(r, &in); err != nil {
+		return err
+	}
+	session, err := s.session(ctx, in.SessionID)
+	if err != nil {
+		return err
+	}
+	if err := s.stopping(); err != nil {
+		return err
+	}
+	n := newTurn{Prompt: in.Message}
+	if n.Options, err = in.Opts.options(); err != nil {
+		return err
+	}
+	if err := s.checkTurn(ctx, n); err != nil {
+		e := *terret.AsError(err)
+		if e.Field == "prompt" {
+			e.Field = "message"
+		}
+		return &e
+	}
+	if err := s.mayWork(ctx, session); err != nil {
+		return err
+	}
+	p := n.prompt()
+	if p.Options, err = s.turnOptions(session, p.Options, true); err != nil {
+		return err
+	}
+	release, err := s.slot()
+	if err != nil {
+		return err
+	}
+	defer release()
+	turn, err := s.engine.Prompt(ctx, engine.PromptRequest{Session: session.ID, Prompt: p, By: caller(ctx)})
+	if err != nil {
+		return err
+	}
+	s.background.Go(func() { s.refuseAll(session.ID, turn.ID, session.LastSeq) })
+	v, err := view.New("chirality", view.Options{Session: session})
+	if err != nil {
+		return err
+	}
+	s.streaming(w, r, sse.ContentType, s.stillAllowed(access.From(ctx)), func(ctx context.Context, st *stream) error {
+		return s.sendHarnessTurn(ctx, st, v, session, turn.ID)
+	})
+	return nil
+}
+
+// errNoExit ends the wait for a process after its turn.
+var errNoExit = errors.New("the process has not ended")
+
+// sendHarnessTurn sends a turn in the older dialect: one line of data for each
+// message, and process:exit is the last.
+func (s *Server) sendHarnessTurn(ctx context.Context, st *stream, v view.View, session terret.Session, turn string) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	over := false
+	for e, err := range s.events(ctx, session.ID, 0) {
+		if errors.Is(err, errNoExit) { // an agent that is no process, or one that hangs
+			return st.send(func(b []byte) []byte {
+				return sse.Append(b, "", "", []byte(`{"type":"process:exit","sessionId":"`+session.ID+`","code":null,"signal":null}`))
+			})
+		}
+		if err != nil {
+			return err
+		}
+		ev, err := e.Decode()
+		if err != nil {
+			return err
+		}
+		messages := v.Event(ev)
+		if e.Seq <= session.LastSeq || e.Kind == "turn.start" && ev.Turn == turn {
+			continue // of turns before
+		}
+		if endsTurn(e.Kind) && ev.Turn == turn {
+			over = true
+			timer := time.AfterFunc(s.limits.Exit, func() { stop(errNoExit) })
+			defer timer.Stop()
+		}
+		done := false
+		err = st.send(func(b []byte) []byte {
+			for _, m := range messages {
+				b = sse.Append(b, "", "", m.Data)
+				if done = over && m.Name == "process:exit"; done {
+					break
+				}
+			}
+			return b
+		})
+		if err != nil || done {
+			return err
+		}
+	}
+	return nil
+}
+
+// refuseAll answers whatever is asked in a turn with no, at once, whether or not
+// anybody watches: there is nobody to ask on these routes.
+func (s *Server) refuseAll(session, turn string, after int64) {
+	for e, err := range s.events(s.life, session, after) {
+		if err != nil || endsTurn(e.Kind) && turnOf(e) == turn {
+			return
+		}
+		if !strings.HasSuffix(string(e.Kind), ".request") && e.Kind != "hook.event" {
+			continue
+		}
+		ev, err := e.Decode()
+		if err != nil || ev.Expects == nil {
+			continue
+		}
+		err = s.engine.Decide(s.life, terret.Decision{
+			RequestID: ev.Expects.RequestID, Behavior: no(ev.Expects.Gate), Source: terret.ByPolicy, By: "harness", Reason: "nobody to ask",
+		})
+		if err != nil && !errors.Is(err, terret.ErrAlreadyDecided) && s.life.Err() == nil {
+			s.log.Warn("a request could not be refused", "request", ev.Expects.RequestID, "error", err)
+		}
+	}
+}
+
+// no is how a request is refused at a gate.
+func no(g terret.Gate) terret.Behavior {
+	switch g {
+	case terret.GateQuestion:
+		return terret.BehaviorReject
+	case terret.GatePlan:
+		return terret.BehaviorRevise
+	case terret.GatePrompt, terret.GateStop, terret.GateSubagentStop, terret.GateCompact:
+		return terret.BehaviorPassthrough // these would only hold the agent up
+	case terret.GatePermission, terret.GatePreTool, terret.GateTrust:
+		return terret.BehaviorDeny
+	}
+	return terret.BehaviorDeny
+}

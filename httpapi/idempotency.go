@@ -1,0 +1,112 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"sync"
+
+	"github.com/terret-dev/terret"
+)
+
+// maxKeys bounds how many idempotency keys are remembered.
+const maxKeys = 10_000
+
+// keys remembers what became of requests with an Idempotency-Key, so that one that
+// is sent again is answered and not done again. It forgets the oldest, and
+// everything at a restart; where that would do harm, the request is recognised by
+// what it did.
+type keys struct {
+	mu    sync.Mutex
+	known map[[32]byte]*keyed
+	order [][32]byte
+}
+
+type keyed struct {
+	body [32]byte
+	done chan struct{}
+	v    any
+	err  error
+}
+
+func (k *keys) init() { k.known = map[[32]byte]*keyed{} }
+
+// do calls fn once for a key in its context. Who asks meanwhile waits; who asks
+// later gets the same answer, and replayed says so. A request that failed may be
+// tried again. A key that comes with another body is refused.
+func (k *keys) do(ctx context.Context, key string, where []any, body any, fn func() (any, error), replayed *bool) (any, error) {
+	if key == "" {
+		return fn()
+	}
+	id, err := digest(append(where, key))
+	if err != nil {
+		return nil, err
+	}
+	sum, err := digest(body)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		k.mu.Lock()
+		first := k.known[id]
+		if first == nil {
+			first = &keyed{body: sum, done: make(chan struct{})}
+			k.put(id, first)
+			k.mu.Unlock()
+			k.run(id, first, fn)
+			return first.v, first.err
+		}
+		k.mu.Unlock()
+		if first.body != sum {
+			return nil, otherRequest()
+		}
+		select {
+		case <-first.done:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		if first.err == nil {
+			if replayed != nil {
+				*replayed = true
+			}
+			return first.v, nil
+		}
+		// It failed and is forgotten: now it is our turn.
+	}
+}
+
+func (k *keys) run(id [32]byte, e *keyed, fn func() (any, error)) {
+	ended := false
+	defer func() {
+		if !ended || e.err != nil {
+			if !ended {
+				e.err = terret.Errorf(terret.KindInternal, "the request panicked")
+			}
+			k.mu.Lock()
+			delete(k.known, id)
+			k.mu.Unlock()
+		}
+		close(e.done)
+	}()
+	e.v, e.err = fn()
+	ended = true
+}
+
+// put remembers a key and forgets the oldest that is over. k.mu must be held.
+func (k *keys) put(id [32]byte, e *keyed) {
+	k.known[id] = e
+	k.order = append(k.order, id)
+	for len(k.order) > maxKeys {
+		delete(k.known, k.order[0])
+		k.order = k.order[1:]
+	}
+}
+
+func otherRequest() error {
+	return terret.Invalid("Idempotency-Key", "it was used for another request; take a new one")
+}
+
+func digest(v any) ([32]byte, error) {
+	b, err := json.Marshal(v)
+	return sha256.Sum256(b), err
+}

@@ -1,0 +1,173 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/access"
+)
+
+// controllerKey is where handlers find the response's controller.
+type controllerKey struct{}
+
+// outer is what every request goes through, from the outside in: noting it, panics,
+// the door, the token, the route.
+func (s *Server) outer(next http.Handler) http.Handler {
+	return s.noted(s.gate.Guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !ours(r.URL.Path) {
+			s.web(w, r)
+			return
+		}
+		if r.Body != nil {
+			r.Body = http.MaxBytesReader(w, r.Body, s.limits.Body)
+		}
+		ctx := context.WithValue(r.Context(), controllerKey{}, http.NewResponseController(w))
+		if !public(r) {
+			id, err := s.gate.Authenticate(r)
+			if err != nil {
+				writeProblem(w, err)
+				return
+			}
+			noteCaller(w, id.Name)
+			ctx = access.With(ctx, id)
+		}
+		w.Header().Set("Cache-Control", "no-store")
+		r = r.WithContext(ctx)
+		if _, pattern := s.mux.Handler(r); pattern == "" {
+			s.noRoute(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})))
+}
+
+// ours reports whether a path belongs to the API. All others are the web UI's.
+func ours(path string) bool {
+	for _, p := range []string{"/v1", "/api", "/healthz", "/readyz", "/metrics", "/openapi.json"} {
+		if path == p || strings.HasPrefix(path, p+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Server) web(w http.ResponseWriter, r *http.Request) {
+	if s.cfg.Web == nil {
+		writeProblem(w, terret.Errorf(terret.KindNotFound, "there is nothing at %s; the API is at /v1, its description at /openapi.json", r.URL.Path))
+		return
+	}
+	s.cfg.Web.ServeHTTP(w, r)
+}
+
+// noRoute says that there is no such route, or that it takes another method.
+func (s *Server) noRoute(w http.ResponseWriter, r *http.Request) {
+	var allowed []string
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+		other := r.Clone(r.Context())
+		other.Method = method
+		if _, pattern := s.mux.Handler(other); pattern != "" {
+			allowed = append(allowed, method)
+		}
+	}
+	if len(allowed) > 0 {
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		writeProblem(w, plainProblem(http.StatusMethodNotAllowed, fmt.Sprintf("%s takes %s, not %s", r.URL.Path, strings.Join(allowed, " or "), r.Method)))
+		return
+	}
+	writeProblem(w, terret.Errorf(terret.KindNotFound, "there is no route %s; /openapi.json lists those there are", r.URL.Path))
+}
+
+// noting is a response that remembers what was answered.
+type noting struct {
+	http.ResponseWriter
+	status int
+	bytes  int64
+	caller string
+}
+
+// Unwrap is for http.ResponseController.
+func (n *noting) Unwrap() http.ResponseWriter { return n.ResponseWriter }
+
+// WriteHeader implements http.ResponseWriter.
+func (n *noting) WriteHeader(status int) {
+	if n.status == 0 {
+		n.status = status
+	}
+	n.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (n *noting) Write(b []byte) (int, error) {
+	if n.status == 0 {
+		n.status = http.StatusOK
+	}
+	written, err := n.ResponseWriter.Write(b)
+	n.bytes += int64(written)
+	return written, err
+}
+
+func noteCaller(w http.ResponseWriter, name string) {
+	for {
+		switch v := w.(type) {
+		case *noting:
+			v.caller = name
+			return
+		case interface{ Unwrap() http.ResponseWriter }:
+			w = v.Unwrap()
+		default:
+			return
+		}
+	}
+}
+
+// noted logs and counts requests, and turns a panic into an answer. Neither query
+// nor headers are logged: they may hold what nobody else should read.
+func (s *Server) noted(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began := time.Now()
+		n := &noting{ResponseWriter: w}
+		defer func() {
+			if p := recover(); p != nil {
+				if p == http.ErrAbortHandler { //nolint:errorlint // it is panicked with as it is
+					panic(p)
+				}
+				s.log.ErrorContext(r.Context(), "a request panicked", "method", r.Method, "path", r.URL.Path, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+				if n.status != 0 {
+					panic(http.ErrAbortHandler) // too late for an answer
+				}
+				writeProblem(n, terret.Errorf(terret.KindInternal, "the server made a mistake; its log says more"))
+			}
+			took := time.Since(began)
+			_, pattern := s.mux.Handler(r)
+			s.metrics.request(r.Method, pattern, n.status, took)
+			s.log.DebugContext(r.Context(), "request", "method", r.Method, "path", r.URL.Path, "status", n.status, "bytes", n.bytes, "took", took, "caller", n.caller)
+		}()
+		next.ServeHTTP(n, r)
+	})
+}
+
+// health says that the server runs.
+func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	fmt.Fprintf(w, "{\"status\":\"ok\",\"version\":%q}\n", nonEmpty(s.cfg.Version, "dev"))
+}
+
+// ready says whether the server takes work: it does not when it is stopping, or
+// cannot read its store.
+func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
+	err := s.stopping()
+	if err == nil {
+		_, err = s.store.ListSessions(r.Context(), terret.SessionFilter{Limit: 1})
+	}
+	if err != nil {
+		writeProblem(w, terret.Errorf(terret.KindStartupRefused, "not ready: %w", err))
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	fmt.Fprintln(w, `{"status":"ready"}`)
+}

@@ -1,0 +1,6 @@
+//go:build !race
+
+package httpapi_test
+
+// raceEnabled says that everything is slower.
+const raceEnabled = false

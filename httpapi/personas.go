@@ -1,0 +1,211 @@
+package httpapi
+
+import (
+	"context"
+	"strings"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/access"
+	"github.com/terret-dev/terret/internal/trust"
+	"github.com/terret-dev/terret/persona"
+)
+
+func (s *Server) personaRoutes() {
+	const tag = "personas"
+	handle(s, route{method: "GET", path: "/v1/personas", id: "list-personas", tag: tag, scope: access.View, summary: "List the personas of a folder"}, s.listPersonas)
+	handle(s, route{method: "GET", path: "/v1/personas/{id}/prompt", id: "persona-prompt", tag: tag, scope: access.View, summary: "The system prompt that a persona gives"}, s.personaPrompt)
+	handle(s, route{method: "GET", path: "/v1/trust", id: "get-trust", tag: tag, scope: access.View, summary: "What would act in a folder, and whether it is trusted"}, s.getTrust)
+	handle(s, route{
+		method: "POST", path: "/v1/trust", id: "set-trust", tag: tag, scope: access.Admin, summary: "Trust a folder as it is now, or refuse to",
+		long: "The hash is the one that GET gave: if the folder has changed since, it is a conflict.",
+	}, s.setTrust)
+}
+
+// Personas are those of a folder. Broken says which files are none, and why.
+type Personas struct {
+	Items  []terret.Persona `json:"items"`
+	Broken []string         `json:"broken,omitempty"`
+}
+
+func (s *Server) listPersonas(ctx context.Context, in *struct {
+	Cwd string `query:"cwd" required:"true" doc:"The project's folder."`
+},
+) (*body[Personas], error) {
+	dir, err := s.folderOf(ctx, in.Cwd)
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.personas.List(dir)
+	if err != nil {
+		return nil, err
+	}
+	out := Personas{Items: found.Personas}
+	trusted := s.trusts(dir)
+	for i := range out.Items {
+		out.Items[i].Trusted = trusted
+	}
+	for _, b := range found.Broken {
+		out.Broken = append(out.Broken, b.Error())
+	}
+	return reply(out, nil)
+}
+
+// folderOf is a folder that somebody who may not see everything may not ask about.
+func (s *Server) folderOf(ctx context.Context, dir string) (string, error) {
+	if err := everywhere(ctx); err != nil {
+		return "", err
+	}
+	return s.inRoots("cwd", dir)
+}
+
+// SystemPrompt is a system prompt that a persona gives.
+type SystemPrompt struct {
+	Text   string   `json:"text"`
+	Tokens int      `json:"tokens" doc:"At a guess."`
+	Notes  []string `json:"notes,omitempty" doc:"What was left out or cut, and why."`
+}
+
+func (s *Server) personaPrompt(ctx context.Context, in *struct {
+	ID   string      `path:"id"`
+	Cwd  string      `query:"cwd" required:"true"`
+	Mode terret.Mode `query:"mode" enum:"workbench,pipeline,direct"`
+},
+) (*body[SystemPrompt], error) {
+	dir, err := s.folderOf(ctx, in.Cwd)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.persona(dir, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	made, err := s.personas.Prompt(persona.PromptRequest{Dir: dir, Persona: p, Mode: in.Mode})
+	return reply(SystemPrompt(made), err)
+}
+
+// persona loads a persona and says whether it is trusted; an empty id is none.
+func (s *Server) persona(dir, id string) (*terret.Persona, error) {
+	if id == "" {
+		return nil, nil
+	}
+	p, err := s.personas.Load(dir, id)
+	if err != nil {
+		return nil, err
+	}
+	p.Trusted = s.trusts(dir)
+	return &p, nil
+}
+
+// withPersona makes a new session what its persona says.
+func (s *Server) withPersona(n terret.Session) (terret.Session, error) {
+	p, err := s.persona(n.Cwd, string(n.Persona))
+	if err != nil {
+		e := *terret.AsError(err)
+		e.Kind, e.Field = terret.KindInvalidRequest, "persona"
+		return n, &e
+	}
+	if p == nil {
+		return n, nil
+	}
+	n.Persona = terret.NullString(p.ID)
+	return persona.Apply(*p, n), nil
+}
+
+// overseen refuses a session whose agent could get around what the session forbids.
+func (s *Server) overseen(ctx context.Context, n terret.Session) error {
+	if persona.CheckOversight(terret.Capabilities{}, n.Options) == nil {
+		return nil // nothing is forbidden
+	}
+	for _, p := range s.probes.get(ctx, s.cfg.Drivers) {
+		if p.Agent != n.Agent || !p.Found {
+			continue // whoever starts it says what is missing
+		}
+		if err := persona.CheckOversight(p.Capabilities, n.Options); err != nil {
+			return terret.Errorf(terret.KindUnsupported, "%s: %w", n.Agent, err)
+		}
+	}
+	return nil
+}
+
+// turnOptions are those of a turn in a session that has a persona or a mode that
+// somebody asked for, or that always gets a prompt of ours: the files are read anew
+// for each turn.
+func (s *Server) turnOptions(session terret.Session, o terret.TurnOptions, always bool) (terret.TurnOptions, error) {
+	p, err := s.persona(session.Cwd, string(session.Persona))
+	asked := session.Mode == terret.ModeWorkbench || session.Mode == terret.ModePipeline
+	if err != nil || p == nil && !always && !asked {
+		return o, err
+	}
+	made, err := s.personas.Prompt(persona.PromptRequest{Dir: session.Cwd, Persona: p, Mode: session.Mode, Append: o.SystemAppend})
+	if err != nil {
+		return o, err
+	}
+	if s.cfg.SavePrompt != nil {
+		whole := strings.TrimPrefix(session.Options.SystemAppend+"\n\n"+made.Text, "\n\n")
+		if err := s.cfg.SavePrompt(session, whole); err != nil {
+			s.log.Warn("the system prompt could not be saved", "session", session.ID, "error", err)
+		}
+	}
+	if p != nil || always {
+		o = persona.Turn(persona.Resolve(p, session.Options, o), o)
+	}
+	o.SystemAppend = made.Text
+	return o, nil
+}
+
+// trusts reports whether a person trusts what acts in the folder.
+func (s *Server) trusts(dir string) bool {
+	if s.cfg.Trust == nil {
+		return false
+	}
+	d, _, err := s.cfg.Trust.Check(dir)
+	return err == nil && d == trust.Trusted
+}
+
+// FolderTrust is what would act in a folder, and what was decided about it.
+type FolderTrust struct {
+	trust.State
+	Decision trust.Decision `json:"decision"`
+}
+
+func (s *Server) getTrust(ctx context.Context, in *struct {
+	Cwd string `query:"cwd" required:"true"`
+},
+) (*body[FolderTrust], error) {
+	dir, err := s.folderOf(ctx, in.Cwd)
+	if err != nil {
+		return nil, err
+	}
+	return reply(s.checkTrust(dir))
+}
+
+func (s *Server) checkTrust(dir string) (FolderTrust, error) {
+	if s.cfg.Trust == nil {
+		return FolderTrust{}, terret.Errorf(terret.KindUnsupported, "this server keeps no decisions about trust")
+	}
+	d, state, err := s.cfg.Trust.Check(dir)
+	if state.Files == nil {
+		state.Files = []trust.File{}
+	}
+	return FolderTrust{State: state, Decision: d}, err
+}
+
+type newTrust struct {
+	Cwd     string `json:"cwd"`
+	Hash    string `json:"hash" doc:"The one that was looked at."`
+	Trusted bool   `json:"trusted"`
+}
+
+func (s *Server) setTrust(ctx context.Context, in *struct{ Body newTrust }) (*body[FolderTrust], error) {
+	dir, err := s.folderOf(ctx, in.Body.Cwd)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.checkTrust(dir); err != nil {
+		return nil, err
+	}
+	if err := s.cfg.Trust.Decide(dir, in.Body.Hash, in.Body.Trusted, caller(ctx)); err != nil {
+		return nil, terret.Errorf(terret.KindConflict, "%w", err)
+	}
+	return reply(s.checkTrust(dir))
+}

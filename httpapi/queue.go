@@ -1,0 +1,125 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/access"
+)
+
+func (s *Server) queueRoutes() {
+	const tag = "turns"
+	handle(s, route{method: "GET", path: "/v1/sessions/{id}/queue", id: "list-queue", tag: tag, scope: access.View, summary: "List the prompts that wait, in their order"}, s.listQueue)
+	handle(s, route{method: "GET", path: "/v1/sessions/{id}/queue/{turn}", id: "get-queued", tag: tag, scope: access.View, summary: "Get a prompt that waits"}, s.getQueued)
+	handle(s, route{method: "PATCH", path: "/v1/sessions/{id}/queue/{turn}", id: "edit-queued", tag: tag, scope: access.Prompt, summary: "Change a prompt that waits, or its place"}, s.editQueued)
+	handle(s, route{method: "DELETE", path: "/v1/sessions/{id}/queue/{turn}", id: "drop-queued", tag: tag, scope: access.Prompt, status: http.StatusNoContent, summary: "Drop a prompt that waits"}, s.dropQueued)
+	handle(s, route{method: "DELETE", path: "/v1/sessions/{id}/queue", id: "clear-queue", tag: tag, scope: access.Prompt, status: http.StatusNoContent, summary: "Drop all prompts that wait"}, s.clearQueue)
+}
+
+// QueuedPath names a prompt that waits, in the path.
+type QueuedPath struct {
+	SessionPath
+	Turn string `path:"turn" doc:"The turn's id."`
+}
+
+func (s *Server) listQueue(ctx context.Context, in *SessionPath) (*body[terret.Page[terret.Turn]], error) {
+	if _, err := s.session(ctx, in.ID); err != nil {
+		return nil, err
+	}
+	return page(s.engine.Queue(ctx, in.ID))
+}
+
+// queued finds a prompt in the queue of a session: a turn of another one is none.
+func (s *Server) queued(ctx context.Context, in QueuedPath) (terret.Turn, error) {
+	if _, err := s.session(ctx, in.ID); err != nil {
+		return terret.Turn{}, err
+	}
+	queue, err := s.engine.Queue(ctx, in.ID)
+	if err != nil {
+		return terret.Turn{}, err
+	}
+	for _, t := range queue {
+		if t.ID == in.Turn {
+			return t, nil
+		}
+	}
+	return terret.Turn{}, terret.Errorf(terret.KindNotFound, "no turn %.64q waits in session %s; it may have begun", in.Turn, in.ID)
+}
+
+func (s *Server) getQueued(ctx context.Context, in *QueuedPath) (*body[terret.Turn], error) {
+	return reply(s.queued(ctx, *in))
+}
+
+// queuedChange is what of a prompt that waits can be changed.
+type queuedChange struct {
+	Prompt  string             `json:"prompt,omitempty"`
+	Blocks  []terret.Block     `json:"blocks,omitempty"`
+	Options terret.TurnOptions `json:"options,omitzero"`
+	Before  string             `json:"before,omitempty" doc:"The turn that it is to come before, or \"end\"."`
+}
+
+func (s *Server) editQueued(ctx context.Context, in *struct {
+	QueuedPath
+	Body queuedChange
+},
+) (*body[terret.Turn], error) {
+	session, err := s.session(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.inRoots("cwd", session.Cwd); err != nil {
+		return nil, err
+	}
+	if _, err := s.queued(ctx, in.QueuedPath); err != nil {
+		return nil, err
+	}
+	var p *terret.Prompt
+	if in.Body.Prompt != "" || len(in.Body.Blocks) > 0 {
+		n := newTurn{Prompt: in.Body.Prompt, Blocks: in.Body.Blocks, Options: in.Body.Options}
+		if err := s.checkTurn(ctx, n); err != nil {
+			return nil, err
+		}
+		changed := n.prompt()
+		if changed.Options, err = s.turnOptions(session, changed.Options, false); err != nil {
+			return nil, err
+		}
+		changed.MessageID = terret.NewID(terret.PrefixMessage)
+		p = &changed
+	}
+	switch before := in.Body.Before; {
+	case p == nil && before == "":
+		return nil, terret.Invalid("body", "say what to change: prompt, blocks or before")
+	case before != "" && before != "end":
+		if _, err := s.queued(ctx, QueuedPath{in.SessionPath, before}); err != nil {
+			return nil, terret.Invalid("before", "no turn %.64q waits in this session", before)
+		}
+	}
+	if err := s.engine.EditQueued(ctx, in.Turn, p, in.Body.Before); err != nil {
+		return nil, err
+	}
+	return reply(s.queued(ctx, in.QueuedPath))
+}
+
+func (s *Server) dropQueued(ctx context.Context, in *QueuedPath) (*nothing, error) {
+	if _, err := s.queued(ctx, *in); err != nil {
+		return nil, err
+	}
+	return nil, s.engine.DropQueued(ctx, in.Turn)
+}
+
+func (s *Server) clearQueue(ctx context.Context, in *SessionPath) (*nothing, error) {
+	if _, err := s.session(ctx, in.ID); err != nil {
+		return nil, err
+	}
+	queue, err := s.engine.Queue(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range queue {
+		if err := s.engine.DropQueued(ctx, t.ID); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}

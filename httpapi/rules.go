@@ -1,0 +1,164 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/access"
+	"github.com/terret-dev/terret/policy"
+)
+
+func (s *Server) ruleRoutes() {
+	const tag = "rules"
+	handle(s, route{method: "GET", path: "/v1/rules", id: "list-rules", tag: tag, scope: access.View, summary: "List the rules that hold always, and those of a session"}, s.listRules)
+	handle(s, route{
+		method: "PUT", path: "/v1/rules", id: "put-rules", tag: tag, scope: access.Admin, summary: "Replace the rules that hold always",
+		long: "Rules that are in the list with their id stay as they are; those without are made; those that are not in the list are removed.",
+	}, s.putRules)
+	handle(s, route{method: "POST", path: "/v1/rules/dry-run", id: "dry-run-rule", tag: tag, scope: access.View, summary: "Show which past requests a rule would have decided"}, s.dryRun)
+}
+
+func (s *Server) listRules(ctx context.Context, in *struct {
+	Session string `query:"session"`
+},
+) (*body[terret.Page[terret.Rule]], error) {
+	if in.Session != "" {
+		if _, err := s.session(ctx, in.Session); err != nil {
+			return nil, err
+		}
+	}
+	return page(s.store.ListRules(ctx, in.Session))
+}
+
+type newRule struct {
+	ID      string        `json:"id,omitempty" doc:"Of a rule that is there."`
+	Effect  terret.Effect `json:"effect" enum:"allow,deny"`
+	Pattern string        `json:"pattern" maxLength:"2000" doc:"Such as Bash(git status *)."`
+}
+
+func (r newRule) check(field string) error {
+	if _, err := policy.Parse(r.Pattern); err != nil {
+		return terret.Invalid(field, "%w", err)
+	}
+	return nil
+}
+
+type newRules struct {
+	Items []newRule `json:"items" maxItems:"10000"`
+}
+
+func (s *Server) putRules(ctx context.Context, in *struct{ Body newRules }) (*body[terret.Page[terret.Rule]], error) {
+	if err := everywhere(ctx); err != nil {
+		return nil, err
+	}
+	now, err := s.store.ListRules(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]terret.Rule{}
+	for _, r := range now {
+		known[r.ID] = r
+	}
+	keep := map[string]terret.Rule{}
+	var made []terret.Rule
+	for _, r := range in.Body.Items {
+		if err := r.check("items"); err != nil {
+			return nil, err
+		}
+		old, ok := known[r.ID]
+		switch {
+		case r.ID == "":
+			made = append(made, terret.Rule{ID: terret.NewID(terret.PrefixRule), Effect: r.Effect, Pattern: r.Pattern, Scope: terret.ScopeAlways, MadeBy: caller(ctx), MadeAt: terret.Now()})
+		case !ok:
+			return nil, terret.Invalid("items", "there is no rule %.64q; leave the id out to make one", r.ID)
+		case old.Effect != r.Effect || old.Pattern != r.Pattern:
+			changed := terret.Rule{ID: old.ID, Effect: r.Effect, Pattern: r.Pattern, Scope: terret.ScopeAlways, MadeBy: caller(ctx), MadeAt: terret.Now()}
+			keep[r.ID], made = changed, append(made, changed)
+		default:
+			keep[r.ID] = old
+		}
+	}
+	// New rules first: what is denied must not be allowed for a moment.
+	for _, r := range made {
+		if err := s.store.PutRule(ctx, r); err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range now {
+		if _, ok := keep[r.ID]; !ok {
+			if err := s.store.DeleteRule(ctx, r.ID); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return page(s.store.ListRules(ctx, ""))
+}
+
+// DryRun is a past request that a rule would have decided.
+type DryRun struct {
+	Request  terret.Request  `json:"request"`
+	Behavior terret.Behavior `json:"behavior" doc:"What the rule says."`
+	Reason   string          `json:"reason,omitempty"`
+}
+
+// DryRuns are all of them.
+type DryRuns struct {
+	Items []DryRun `json:"items"`
+	Total int      `json:"total" doc:"How many requests were looked at."`
+}
+
+func (s *Server) dryRun(ctx context.Context, in *struct {
+	Body newRule
+},
+) (*body[DryRuns], error) {
+	if err := everywhere(ctx); err != nil {
+		return nil, err
+	}
+	if err := in.Body.check("pattern"); err != nil {
+		return nil, err
+	}
+	out := DryRuns{Items: []DryRun{}}
+	rules := []terret.Rule{{Effect: in.Body.Effect, Pattern: in.Body.Pattern}}
+	folders := map[string]string{}
+	for cursor := ""; ; {
+		p, err := s.store.ListRequests(ctx, terret.RequestFilter{Limit: 500, Cursor: cursor})
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range p.Items {
+			v, ok, err := s.judge(ctx, r, rules, folders)
+			if err != nil {
+				return nil, err
+			}
+			if ok {
+				out.Total++
+			}
+			if ok && v.Rule != nil && v.Behavior != terret.BehaviorAsk {
+				out.Items = append(out.Items, DryRun{Request: r, Behavior: v.Behavior, Reason: v.Reason})
+			}
+		}
+		if cursor = p.Next; cursor == "" {
+			return reply(out, nil)
+		}
+	}
+}
+
+// judge says what rules make of a past request, if it is one about a tool.
+func (s *Server) judge(ctx context.Context, r terret.Request, rules []terret.Rule, folders map[string]string) (policy.Verdict, bool, error) {
+	var p terret.PermissionRequest
+	if r.Gate != terret.GatePermission || json.Unmarshal(r.Data, &p) != nil {
+		return policy.Verdict{}, false, nil
+	}
+	dir, ok := folders[r.Session]
+	if !ok {
+		session, err := s.store.Session(ctx, r.Session)
+		if err != nil {
+			return policy.Verdict{}, false, err
+		}
+		dir = session.Cwd
+		folders[r.Session] = dir
+	}
+	subject := policy.Subject{Tool: p.Tool, Class: p.Class, Input: []byte(p.Input), Cwd: dir}
+	return policy.Judge(subject, rules, terret.PolicyRules), true, nil
+}

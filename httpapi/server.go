@@ -1,0 +1,227 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/engine"
+	"github.com/terret-dev/terret/internal/access"
+	"github.com/terret-dev/terret/internal/trust"
+	"github.com/terret-dev/terret/internal/workfiles"
+	"github.com/terret-dev/terret/persona"
+)
+
+// Config says what a server works with. Engine, Store and Tokens are needed.
+type Config struct {
+	Engine *engine.Engine
+	// Store is the one that the engine works on. It is only read, except for rules.
+	Store terret.Store
+	// Drivers are asked which agents there are.
+	Drivers []terret.Driver
+	// Tokens say who may come in. Hosts and Origins are names of the server besides
+	// its address, and pages besides its own that may use it.
+	Tokens         *access.Tokens
+	Hosts, Origins []string
+	// Roots are the folders in which sessions may work and files are shown.
+	Roots []string
+	// Home is Terret's own folder, from which changes of past turns are read.
+	Home string
+	// Trust knows which folders a person trusts; nil means none.
+	Trust *trust.Store
+	// SavePrompt, if set, keeps the system prompt of a turn that is about to begin.
+	SavePrompt func(s terret.Session, prompt string) error
+	// Defaults fills in what a new session does not say: agent, model and so on.
+	Defaults func(ctx context.Context, s *terret.Session) error
+	// Version is the program's, for /healthz.
+	Version string
+	// Web serves everything that is no route of ours; nil means nothing does.
+	Web http.Handler
+	// Log is for the operator; nil means nobody.
+	Log    *slog.Logger
+	Limits Limits
+}
+
+// Limits bounds what callers may ask for; zero means the default.
+type Limits struct {
+	Body       int64         // bytes of a request; 32 MB
+	Prompt     int           // bytes of text in a prompt; 4 MB
+	Attachment int           // bytes of an image or document; 20 MB
+	Sessions   int           // that exist; 100,000
+	Working    int           // sessions in which a turn runs; 100
+	Streams    int           // open at once; 1,000
+	Write      time.Duration // until a reader that does not read is cut; 30 s
+	Drain      time.Duration // that turns have to end when the server stops; 20 s
+	Exit       time.Duration // that /api/harness waits for a process to end after its turn; 10 s
+}
+
+func (l Limits) withDefaults() Limits {
+	setDefault(&l.Body, 32<<20)
+	setDefault(&l.Prompt, 4<<20)
+	setDefault(&l.Attachment, 20<<20)
+	setDefault(&l.Sessions, 100_000)
+	setDefault(&l.Working, 100)
+	setDefault(&l.Streams, 1000)
+	setDefault(&l.Write, 30*time.Second)
+	setDefault(&l.Drain, 20*time.Second)
+	setDefault(&l.Exit, 10*time.Second)
+	return l
+}
+
+func setDefault[T comparable](v *T, to T) {
+	var zero T
+	if *v == zero {
+		*v = to
+	}
+}
+
+// Server is the HTTP side of an engine. It is safe for concurrent use.
+type Server struct {
+	cfg    Config
+	engine *engine.Engine
+	store  terret.Store
+	log    *slog.Logger
+	limits Limits
+
+	gate     *access.Gate
+	roots    *workfiles.Roots
+	personas *persona.Library
+
+	mux     *http.ServeMux
+	api     huma.API
+	spec    []byte
+	handler http.Handler
+
+	metrics  metrics
+	keys     keys
+	probes   probeCache
+	sessions sessionCount
+	streams  atomic.Int64
+	draining atomic.Bool
+
+	life       context.Context // of what goes on when a request is over
+	end        context.CancelFunc
+	background sync.WaitGroup
+}
+
+// New makes a server, to be used by [Server.Serve] or [Server.Handler]. The caller
+// must Close it.
+func New(cfg Config) (*Server, error) {
+	if cfg.Engine == nil || cfg.Store == nil || cfg.Tokens == nil {
+		return nil, terret.Errorf(terret.KindInternal, "httpapi: an engine, its store and tokens are needed")
+	}
+	s := &Server{
+		cfg: cfg, engine: cfg.Engine, store: cfg.Store, log: cfg.Log,
+		limits: cfg.Limits.withDefaults(), mux: http.NewServeMux(), personas: persona.New(),
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	var err error
+	if s.roots, err = workfiles.NewRoots(cfg.Roots, cfg.Home); err != nil {
+		return nil, err
+	}
+	if s.gate, err = s.newGate(); err != nil {
+		return nil, err
+	}
+	s.life, s.end = context.WithCancel(context.Background())
+	s.keys.init()
+	s.metrics.init()
+	if err := s.routes(); err != nil {
+		return nil, err
+	}
+	s.handler = s.outer(s.mux)
+	return s, nil
+}
+
+// Close ends what the server does besides answering requests, and waits for it. It
+// is idempotent. Requests must have been answered, or have no way to come in.
+func (s *Server) Close() {
+	s.end()
+	s.background.Wait()
+}
+
+// Handler serves all routes.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+// OpenAPI is the description of all routes, as /openapi.json serves it.
+func (s *Server) OpenAPI() []byte { return s.spec }
+
+// Times that a connection may take.
+const (
+	headerTimeout = 10 * time.Second
+	bodyTimeout   = 2 * time.Minute
+	plainTimeout  = 10 * time.Minute // of a call that is no stream
+	idleTimeout   = 2 * time.Minute
+	closeTimeout  = 5 * time.Second
+)
+
+// Serve answers requests on the listener until the context ends. Then no new turn
+// begins, those that run have Limits.Drain to end and are interrupted after, the
+// engine is closed, and Serve returns when the last answer is out. It closes the
+// listener.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	hs := &http.Server{
+		Handler:           s.handler,
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       bodyTimeout,
+		WriteTimeout:      plainTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+	var wait sync.WaitGroup
+	defer wait.Wait()
+	ended := make(chan struct{})
+	wait.Go(func() {
+		select {
+		case <-ctx.Done():
+		case <-ended:
+			return
+		}
+		s.stop(context.WithoutCancel(ctx))
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+		defer cancel()
+		if err := hs.Shutdown(grace); err != nil {
+			_ = hs.Close() // whoever is still there has had time enough
+		}
+	})
+	defer s.Close()
+	err := hs.Serve(l)
+	close(ended)
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return terret.Errorf(terret.KindInternal, "the server stopped: %w", err)
+}
+
+// stop lets turns end, and then ends them.
+func (s *Server) stop(ctx context.Context) {
+	s.draining.Store(true)
+	drain, cancel := context.WithTimeout(ctx, s.limits.Drain)
+	defer cancel()
+	if err := s.engine.Drain(drain); err != nil {
+		s.log.Info("turns that still run are interrupted", "after", s.limits.Drain)
+	}
+	closing, cancelClosing := context.WithTimeout(ctx, closeTimeout)
+	defer cancelClosing()
+	if err := s.engine.Close(closing); err != nil {
+		s.log.Warn("the engine did not close cleanly", "error", err)
+	}
+}
+
+// Stopping reports whether the server takes no more work.
+func (s *Server) stopping() error {
+	if s.draining.Load() {
+		return terret.Errorf(terret.KindStartupRefused, "the server is stopping and takes no new work; try again when it runs again")
+	}
+	return nil
+}

@@ -1,0 +1,323 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"sync"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/access"
+	"github.com/terret-dev/terret/policy"
+)
+
+func (s *Server) sessionRoutes() {
+	const tag = "sessions"
+	handle(s, route{
+		method: "POST", path: "/v1/sessions", id: "create-session", tag: tag, scope: access.Prompt, status: http.StatusCreated, summary: "Make a session",
+		long: "The agent is not started before the first prompt. What makes the session less careful (an allowing policy, allow rules, tools that are not asked for, servers to start) needs a token that may decide.",
+	}, s.createSession)
+	handle(s, route{method: "GET", path: "/v1/sessions", id: "list-sessions", tag: tag, scope: access.View, summary: "List sessions, the most recently updated first"}, s.listSessions)
+	handle(s, route{method: "GET", path: "/v1/sessions/{id}", id: "get-session", tag: tag, scope: access.View, summary: "Get a session"}, s.getSession)
+	handle(s, route{method: "PATCH", path: "/v1/sessions/{id}", id: "update-session", tag: tag, scope: access.Prompt, summary: "Change a session's title, model, policy or permission mode"}, s.updateSession)
+	handle(s, route{
+		method: "DELETE", path: "/v1/sessions/{id}", id: "delete-session", tag: tag, scope: access.Prompt, status: http.StatusNoContent, summary: "Delete a session and its log",
+		long: "A session in which a turn runs is only deleted with force=true, which kills the turn.",
+	}, s.deleteSession)
+}
+
+// SessionPath names a session in the path.
+type SessionPath struct {
+	ID string `path:"id" doc:"The session's id."`
+}
+
+// session returns the session of a path, if the caller may see it.
+func (s *Server) session(ctx context.Context, id string) (terret.Session, error) {
+	if err := checkID(id); err != nil {
+		return terret.Session{}, err
+	}
+	if err := mayTouch(ctx, id); err != nil {
+		return terret.Session{}, err
+	}
+	return s.store.Session(ctx, id)
+}
+
+// shown is a session as somebody may see it. How servers and subagents are started
+// may hold secrets: it is for those who could start them.
+func shown(id access.Identity, s terret.Session) terret.Session {
+	if !id.Scope.Includes(access.Decide) {
+		s.Options.MCP, s.Options.Agents = nil, nil
+	}
+	return s
+}
+
+// replySession answers with a session.
+func (s *Server) replySession(ctx context.Context) func(terret.Session, error) (*body[terret.Session], error) {
+	return func(found terret.Session, err error) (*body[terret.Session], error) {
+		return reply(shown(access.From(ctx), found), err)
+	}
+}
+
+type newSession struct {
+	Agent            string        `json:"agent,omitempty" doc:"The agent to use. Default: the configured one, else one that is installed."`
+	Model            string        `json:"model,omitempty"`
+	Cwd              string        `json:"cwd" doc:"The folder to work in; it must be inside one of the roots."`
+	Persona          string        `json:"persona,omitempty"`
+	Mode             terret.Mode   `json:"mode,omitempty" enum:"workbench,pipeline,direct"`
+	Policy           terret.Policy `json:"policy,omitempty" enum:"ask,accept-edits,rules,plan,deny-unless-allowed,auto-approve"`
+	PermissionMode   string        `json:"permission_mode,omitempty" doc:"The agent's own permission mode."`
+	Title            string        `json:"title,omitempty" maxLength:"500"`
+	Tools            []string      `json:"tools,omitempty" doc:"The tools that exist for the agent. Default: all; an empty list means none."`
+	DisallowedTools  []string      `json:"disallowed_tools,omitempty" doc:"Tools that are taken away."`
+	AutoApproveTools []string      `json:"auto_approve_tools,omitempty" doc:"Tools that run without being asked for."`
+	Allow            []string      `json:"allow,omitempty" doc:"Rules that allow, such as Bash(git *)."`
+	Deny             []string      `json:"deny,omitempty" doc:"Rules that deny."`
+	SettingSources   []string      `json:"setting_sources,omitempty" doc:"Which of its own settings the agent reads."`
+	AddDirs          []string      `json:"add_dirs,omitempty" doc:"Further folders the agent may work in."`
+	Agents           terret.JSON   `json:"agents,omitempty" doc:"Subagents, as the agent takes them."`
+	MCP              terret.JSON   `json:"mcp,omitempty" doc:"MCP servers, as the agent takes them."`
+	Effort           string        `json:"effort,omitempty"`
+	FallbackModel    string        `json:"fallback_model,omitempty"`
+	OutputSchema     terret.JSON   `json:"output_schema,omitempty" doc:"A JSON schema that the answer must follow."`
+	MaxTurns         int           `json:"max_turns,omitempty" minimum:"0" doc:"Most steps of the agent in a turn."`
+	MaxCostUSD       terret.Cost   `json:"max_cost_usd,omitempty" minimum:"0"`
+	SystemAppend     string        `json:"system_append,omitempty" doc:"Text to add to the system prompt."`
+	OneShot          bool          `json:"one_shot,omitempty" doc:"A new agent process for each turn."`
+	NativeID         string        `json:"native_id,omitempty" doc:"A session of the agent's own to go on with."`
+	Worktree         bool          `json:"worktree,omitempty"`
+	KeepRaw          bool          `json:"keep_raw,omitempty" doc:"Keep the agent's own messages in the log."`
+	OnStale          string        `json:"on_stale,omitempty" enum:"new,error" doc:"What to do when the agent has lost the session."`
+}
+
+func (n newSession) record() terret.Session {
+	return terret.Session{
+		Agent: n.Agent, Model: n.Model, Cwd: n.Cwd, Persona: terret.NullString(n.Persona), Mode: n.Mode, Policy: n.Policy,
+		PermissionMode: n.PermissionMode, Title: n.Title, OneShot: n.OneShot, NativeID: terret.NullString(n.NativeID),
+		Options: terret.SessionOptions{
+			Tools: n.Tools, DisallowedTools: n.DisallowedTools, AutoApproveTools: n.AutoApproveTools, Allow: n.Allow, Deny: n.Deny,
+			SettingSources: n.SettingSources, AddDirs: n.AddDirs, Agents: n.Agents, MCP: n.MCP, Effort: n.Effort,
+			FallbackModel: n.FallbackModel, OutputSchema: n.OutputSchema, MaxTurns: n.MaxTurns, MaxCostUSD: n.MaxCostUSD,
+			SystemAppend: n.SystemAppend, Worktree: n.Worktree, KeepRaw: n.KeepRaw, OnStale: terret.OnStale(n.OnStale),
+		},
+	}
+}
+
+// check refuses names that are none, and rules that cannot be read.
+func (n newSession) check() error {
+	for field, v := range map[string]string{
+		"agent": n.Agent, "model": n.Model, "persona": n.Persona, "permission_mode": n.PermissionMode, "effort": n.Effort,
+		"fallback_model": n.FallbackModel, "native_id": n.NativeID,
+	} {
+		if err := checkName(field, v); err != nil {
+			return err
+		}
+	}
+	for field, list := range map[string][]string{
+		"tools": n.Tools, "disallowed_tools": n.DisallowedTools, "auto_approve_tools": n.AutoApproveTools, "setting_sources": n.SettingSources,
+	} {
+		if err := checkNames(field, list); err != nil {
+			return err
+		}
+	}
+	return checkRules(map[string][]string{"allow": n.Allow, "deny": n.Deny})
+}
+
+func checkRules(rules map[string][]string) error {
+	for field, list := range rules {
+		for _, r := range list {
+			if _, err := policy.Parse(r); err != nil {
+				return terret.Invalid(field, "%w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// careful reports whether the session asks for nothing that a person would else be
+// asked about. Whoever may only prompt must not be able to decide this way.
+func (n newSession) careful() bool {
+	return carefulPolicy(n.Policy) && carefulMode(n.PermissionMode) &&
+		len(n.AutoApproveTools) == 0 && len(n.Allow) == 0 && len(n.MCP) == 0 && len(n.Agents) == 0
+}
+
+func carefulPolicy(p terret.Policy) bool {
+	return !slices.Contains([]terret.Policy{terret.PolicyAcceptEdits, terret.PolicyAutoApprove}, p)
+}
+
+func carefulMode(mode string) bool {
+	return slices.Contains([]string{"", "default", "plan", "dontAsk"}, mode)
+}
+
+func (s *Server) createSession(ctx context.Context, in *struct{ Body newSession }) (*body[terret.Session], error) {
+	n := in.Body
+	if err := s.stopping(); err != nil {
+		return nil, err
+	}
+	if err := everywhere(ctx); err != nil {
+		return nil, err
+	}
+	if err := n.check(); err != nil {
+		return nil, err
+	}
+	if !n.careful() {
+		if err := need(ctx, access.Decide); err != nil {
+			return nil, err
+		}
+	}
+	return s.replySession(ctx)(s.makeSession(ctx, n.record()))
+}
+
+// makeSession makes a session whose fields have been checked.
+func (s *Server) makeSession(ctx context.Context, n terret.Session) (terret.Session, error) {
+	var err error
+	if n.Cwd, err = s.inRoots("cwd", n.Cwd); err != nil {
+		return terret.Session{}, err
+	}
+	for i, dir := range n.Options.AddDirs {
+		if n.Options.AddDirs[i], err = s.inRoots("add_dirs", dir); err != nil {
+			return terret.Session{}, err
+		}
+	}
+	if n, err = s.withPersona(n); err != nil {
+		return terret.Session{}, err
+	}
+	if s.cfg.Defaults != nil {
+		if err := s.cfg.Defaults(ctx, &n); err != nil {
+			return terret.Session{}, err
+		}
+	}
+	if err := s.overseen(ctx, n); err != nil {
+		return terret.Session{}, err
+	}
+	if err := s.sessions.add(ctx, s); err != nil {
+		return terret.Session{}, err
+	}
+	made, err := s.engine.Create(ctx, n)
+	if err != nil {
+		s.sessions.remove()
+	}
+	return made, err
+}
+
+// sessionCount knows about how many sessions there are. Other processes make some
+// too, so it counts again before it refuses.
+type sessionCount struct {
+	mu    sync.Mutex
+	known bool
+	n     int
+}
+
+func (c *sessionCount) add(ctx context.Context, s *Server) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.known || c.n >= s.limits.Sessions {
+		n, err := s.countSessions(ctx)
+		if err != nil {
+			return err
+		}
+		c.n, c.known = n, true
+	}
+	if c.n >= s.limits.Sessions {
+		return tooMany("there are %d sessions, which is the most there may be; delete some", c.n)
+	}
+	c.n++
+	return nil
+}
+
+func (c *sessionCount) remove() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.n = max(c.n-1, 0)
+}
+
+func (s *Server) countSessions(ctx context.Context) (int, error) {
+	n, cursor := 0, ""
+	for {
+		p, err := s.store.ListSessions(ctx, terret.SessionFilter{Limit: 1000, Cursor: cursor, Sort: "created"})
+		if err != nil {
+			return 0, err
+		}
+		n += len(p.Items)
+		if cursor = p.Next; cursor == "" {
+			return n, nil
+		}
+	}
+}
+
+type sessionQuery struct {
+	Cwd    string                `query:"cwd" doc:"Only in this folder."`
+	Agent  string                `query:"agent"`
+	State  []terret.SessionState `query:"state" doc:"One or several, separated by commas."`
+	Q      string                `query:"q" doc:"Words that all occur in title, folder, model or agent."`
+	Sort   string                `query:"sort" enum:"updated,created,title,cost"`
+	Limit  int                   `query:"limit" minimum:"1" maximum:"1000" doc:"How many at most. Default 100."`
+	Cursor string                `query:"cursor" doc:"The next of the page before."`
+}
+
+func (s *Server) listSessions(ctx context.Context, in *sessionQuery) (*body[terret.Page[terret.Session]], error) {
+	f := terret.SessionFilter{
+		Cwd: in.Cwd, Agent: in.Agent, States: in.State, Query: in.Q, Sort: in.Sort, Limit: in.Limit, Cursor: in.Cursor,
+		IDPrefix: access.From(ctx).Session,
+	}
+	found, err := s.store.ListSessions(ctx, f)
+	for i := range found.Items {
+		found.Items[i] = shown(access.From(ctx), found.Items[i])
+	}
+	return reply(found, err)
+}
+
+func (s *Server) getSession(ctx context.Context, in *SessionPath) (*body[terret.Session], error) {
+	return s.replySession(ctx)(s.session(ctx, in.ID))
+}
+
+type sessionChange struct {
+	Title          *string        `json:"title,omitempty" maxLength:"500"`
+	Model          *string        `json:"model,omitempty"`
+	Policy         *terret.Policy `json:"policy,omitempty" enum:"ask,accept-edits,rules,plan,deny-unless-allowed,auto-approve"`
+	PermissionMode *string        `json:"permission_mode,omitempty"`
+}
+
+func (s *Server) updateSession(ctx context.Context, in *struct {
+	SessionPath
+	Body sessionChange
+},
+) (*body[terret.Session], error) {
+	if _, err := s.session(ctx, in.ID); err != nil {
+		return nil, err
+	}
+	u := terret.SessionUpdated{Title: in.Body.Title, Model: in.Body.Model, Policy: in.Body.Policy, PermissionMode: in.Body.PermissionMode}
+	if u == (terret.SessionUpdated{}) {
+		return nil, terret.Invalid("body", "say what to change: title, model, policy or permission_mode")
+	}
+	for field, v := range map[string]*string{"model": u.Model, "permission_mode": u.PermissionMode} {
+		if v != nil {
+			if err := checkName(field, *v); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if u.Policy != nil || u.PermissionMode != nil {
+		if err := need(ctx, access.Decide); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.engine.Update(ctx, in.ID, u, caller(ctx)); err != nil {
+		return nil, err
+	}
+	return s.replySession(ctx)(s.store.Session(ctx, in.ID))
+}
+
+func (s *Server) deleteSession(ctx context.Context, in *struct {
+	SessionPath
+	Force bool `query:"force" doc:"Also while a turn runs, which is killed."`
+},
+) (*nothing, error) {
+	if _, err := s.session(ctx, in.ID); err != nil {
+		return nil, err
+	}
+	if err := s.engine.Delete(ctx, in.ID, in.Force); err != nil {
+		return nil, err
+	}
+	s.sessions.remove()
+	return nil, nil
+}

@@ -1,0 +1,232 @@
+package httpapi_test
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/mock"
+	"github.com/terret-dev/terret/httpapi"
+)
+
+func TestSessions(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	s := f.session(func(b map[string]any) {
+		b["title"], b["mode"], b["model"], b["policy"] = "first", "workbench", "m1", "rules"
+		b["tools"], b["max_cost_usd"], b["deny"], b["mcp"] = []string{}, 1.5, []string{"Bash(rm *)"}, map[string]any{"x": 1}
+		b["on_stale"], b["keep_raw"], b["one_shot"] = "error", true, true
+	})
+	want := terret.SessionOptions{
+		Tools: []string{}, Deny: []string{"Bash(rm *)"}, MCP: terret.JSON(`{"x":1}`), MaxCostUSD: terret.CostOf(1.5), KeepRaw: true, OnStale: terret.OnStaleError,
+	}
+	if diff := cmp.Diff(want, s.Options); diff != "" {
+		t.Error(diff)
+	}
+	if s.Title != "first" || s.Agent != "mock" || s.Cwd != f.dir || s.Policy != terret.PolicyRules || !s.OneShot || s.State != terret.SessionPending {
+		t.Errorf("session %+v", s)
+	}
+	var got terret.Session
+	f.do("GET", "/v1/sessions/"+s.ID, nil).want(200, &got)
+	if diff := cmp.Diff(s, got); diff != "" {
+		t.Error(diff)
+	}
+	f.do("PATCH", "/v1/sessions/"+s.ID, map[string]any{"title": "second", "policy": "ask"}).want(200, &got)
+	if got.Title != "second" || got.Policy != terret.PolicyAsk {
+		t.Errorf("after the change: %+v", got)
+	}
+	f.do("DELETE", "/v1/sessions/"+s.ID, nil).want(204, nil)
+	f.do("GET", "/v1/sessions/"+s.ID, nil).problem(404, terret.KindSessionNotFound, "")
+	f.do("DELETE", "/v1/sessions/"+s.ID, nil).problem(404, terret.KindSessionNotFound, "")
+}
+
+// TestOversight holds that what an agent cannot be held to is not promised.
+func TestOversight(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	drivers := []terret.Driver{mock.New(mock.Script{})} // which asks when it likes to
+	loose, err := httpapi.New(httpapi.Config{Engine: f.engine, Store: f.store, Tokens: f.tokens, Roots: []string{f.root}, Drivers: drivers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer loose.Close()
+	f.serve(loose)
+	f.do("POST", "/v1/sessions", map[string]any{"cwd": f.dir, "agent": "mock", "disallowed_tools": []string{"Bash"}}).problem(501, terret.KindUnsupported, "")
+	f.do("POST", "/v1/sessions", map[string]any{"cwd": f.dir, "agent": "mock"}).want(201, nil)
+}
+
+func TestListSessions(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	sub := filepath.Join(f.root, "sub")
+	if err := os.Mkdir(sub, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for i := range 5 {
+		s := f.session(func(b map[string]any) {
+			b["title"] = fmt.Sprintf("zebra%d", i)
+			if i == 3 {
+				b["cwd"] = sub
+			}
+		})
+		all = append([]string{s.ID}, all...)
+	}
+	list := func(query string) ([]string, string) {
+		var p terret.Page[terret.Session]
+		f.do("GET", "/v1/sessions"+query, nil).want(200, &p)
+		ids := []string{}
+		for _, s := range p.Items {
+			ids = append(ids, s.ID)
+		}
+		return ids, p.Next
+	}
+	var paged []string
+	for cursor := ""; ; {
+		ids, next := list("?limit=2&cursor=" + url.QueryEscape(cursor))
+		if len(ids) > 2 {
+			t.Fatalf("%d sessions on a page of 2", len(ids))
+		}
+		paged = append(paged, ids...)
+		if cursor = next; cursor == "" {
+			break
+		}
+	}
+	if diff := cmp.Diff(all, paged); diff != "" {
+		t.Errorf("newest first, by pages: %s", diff)
+	}
+	for query, want := range map[string][]string{
+		"?cwd=" + url.QueryEscape(sub): {all[1]},
+		"?q=ZEBRA2":                    {all[2]},
+		"?agent=mock&state=pending":    all,
+		"?state=busy,waiting":          {},
+		"?agent=claude":                {},
+		"?sort=title":                  {all[4], all[3], all[2], all[1], all[0]},
+	} {
+		if got, _ := list(query); !cmp.Equal(want, got) {
+			t.Errorf("%s: %s", query, cmp.Diff(want, got))
+		}
+	}
+}
+
+func TestDeleteBusy(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, script(mock.Step{Text: "hm"}, mock.Step{Hang: true}))
+	s := f.session()
+	f.prompt(s.ID, "hang")
+	f.wait(s.ID, "message.complete")
+	f.do("DELETE", "/v1/sessions/"+s.ID, nil).problem(409, terret.KindSessionBusy, "")
+	f.do("DELETE", "/v1/sessions/"+s.ID+"?force=false", nil).problem(409, terret.KindSessionBusy, "")
+	f.do("DELETE", "/v1/sessions/"+s.ID+"?force=true", nil).want(204, nil)
+	f.do("GET", "/v1/sessions/"+s.ID, nil).problem(404, terret.KindSessionNotFound, "")
+}
+
+// TestBadSessions holds that bad input is refused with the name of what is wrong.
+func TestBadSessions(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	file := filepath.Join(f.root, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/", filepath.Join(f.root, "out")); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name   string
+		body   any
+		status int
+		kind   terret.ErrorKind
+		field  string
+	}{
+		{"no cwd", map[string]any{}, 422, terret.KindInvalidRequest, "cwd"},
+		{"empty cwd", map[string]any{"cwd": ""}, 422, terret.KindInvalidRequest, "cwd"},
+		{"relative", map[string]any{"cwd": "sub"}, 422, terret.KindInvalidRequest, "cwd"},
+		{"missing folder", map[string]any{"cwd": f.root + "/nothing"}, 422, terret.KindInvalidRequest, "cwd"},
+		{"a file", map[string]any{"cwd": file}, 422, terret.KindInvalidRequest, "cwd"},
+		{"outside", map[string]any{"cwd": "/"}, 403, terret.KindForbidden, "cwd"},
+		{"outside by dots", map[string]any{"cwd": f.root + "/.."}, 403, terret.KindForbidden, "cwd"},
+		{"outside by a link", map[string]any{"cwd": f.root + "/out"}, 403, terret.KindForbidden, "cwd"},
+		{"beside the root", map[string]any{"cwd": f.root + "2"}, 403, terret.KindForbidden, "cwd"},
+		{"terret's own", map[string]any{"cwd": f.home}, 403, terret.KindForbidden, "cwd"},
+		{"add_dirs outside", map[string]any{"cwd": f.root, "add_dirs": []string{"/etc"}}, 403, terret.KindForbidden, "add_dirs"},
+		{"unknown field", map[string]any{"cwd": f.root, "source": "user"}, 422, terret.KindInvalidRequest, "source"},
+		{"policy", map[string]any{"cwd": f.root, "policy": "yolo"}, 422, terret.KindInvalidRequest, "policy"},
+		{"mode", map[string]any{"cwd": f.root, "mode": "x"}, 422, terret.KindInvalidRequest, "mode"},
+		{"model is a flag", map[string]any{"cwd": f.root, "model": "--dangerous"}, 422, terret.KindInvalidRequest, "model"},
+		{"native id is a flag", map[string]any{"cwd": f.root, "native_id": "-r"}, 422, terret.KindInvalidRequest, "native_id"},
+		{"newline in effort", map[string]any{"cwd": f.root, "effort": "a\nb"}, 422, terret.KindInvalidRequest, "effort"},
+		{"tool is a flag", map[string]any{"cwd": f.root, "tools": []string{"Read", "--x"}}, 422, terret.KindInvalidRequest, "tools"},
+		{"tools is text", map[string]any{"cwd": f.root, "tools": "Read"}, 422, terret.KindInvalidRequest, "tools"},
+		{"rule", map[string]any{"cwd": f.root, "allow": []string{"Bash("}}, 422, terret.KindInvalidRequest, "allow"},
+		{"less than no turns", map[string]any{"cwd": f.root, "max_turns": -1}, 422, terret.KindInvalidRequest, "max_turns"},
+		{"turns as text", map[string]any{"cwd": f.root, "max_turns": "3"}, 422, terret.KindInvalidRequest, "max_turns"},
+		{"agent", map[string]any{"cwd": f.root, "agent": "nobody"}, 503, terret.KindAgentNotFound, ""},
+		{"persona", map[string]any{"cwd": f.root, "persona": "NOBODY"}, 422, terret.KindInvalidRequest, "persona"},
+		{"persona elsewhere", map[string]any{"cwd": f.root, "persona": "../../etc/passwd"}, 422, terret.KindInvalidRequest, "persona"},
+		{"not JSON", "{", 400, terret.KindInvalidRequest, ""},
+		{"a list", "[]", 422, terret.KindInvalidRequest, ""},
+		{"nothing", "", 400, terret.KindInvalidRequest, ""},
+		{"null", "null", 422, terret.KindInvalidRequest, ""},
+		{"too long a name", map[string]any{"cwd": f.root, "model": strings.Repeat("x", 10_000)}, 413, terret.KindInvalidRequest, "model"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a := f.do("POST", "/v1/sessions", c.body)
+			a.t = t
+			a.problem(c.status, c.kind, c.field)
+		})
+	}
+	var p terret.Page[terret.Session]
+	if f.do("GET", "/v1/sessions", nil).want(200, &p); len(p.Items) != 0 {
+		t.Errorf("sessions were made: %+v", p.Items)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, limits(httpapi.Limits{Body: 4096, Prompt: 100, Attachment: 50, Sessions: 3, Working: 1, Streams: 2}),
+		script(mock.Step{Text: "hm"}, mock.Step{Hang: true}))
+	s, other := f.session(), f.session()
+	turns := "/v1/sessions/" + s.ID + "/turns"
+	f.do("POST", turns, map[string]any{"prompt": strings.Repeat("x", 5000)}).problem(413, terret.KindInvalidRequest, "")
+	f.do("POST", turns, map[string]any{"prompt": strings.Repeat("x", 101)}).problem(413, terret.KindInvalidRequest, "prompt")
+	image := map[string]any{"type": "image", "media_type": "image/png", "bytes": make([]byte, 51)}
+	f.do("POST", turns, map[string]any{"blocks": []any{image}}).problem(413, terret.KindInvalidRequest, "blocks")
+
+	f.session()
+	if p := f.do("POST", "/v1/sessions", map[string]any{"cwd": f.dir}).problem(429, terret.KindRateLimited, ""); !p.Retryable {
+		t.Error("it does not say that it can be tried again")
+	}
+	f.prompt(s.ID, "hang")
+	f.do("POST", "/v1/sessions/"+other.ID+"/turns", map[string]any{"prompt": "hang"}).problem(429, terret.KindRateLimited, "")
+
+	open := 0
+	for range f.events("/v1/sessions/" + s.ID + "/events") {
+		open++
+		for range f.events("/v1/events") {
+			open++
+			f.do("GET", "/v1/events", nil).problem(429, terret.KindRateLimited, "")
+			break
+		}
+		break
+	}
+	if open != 2 {
+		t.Errorf("%d streams were open", open)
+	}
+	// A turn that could not be watched is not started.
+	none := newFixture(t, limits(httpapi.Limits{Streams: -1}), claude())
+	s = none.session(func(b map[string]any) { b["agent"] = "claude" })
+	none.do("POST", "/v1/sessions/"+s.ID+"/turns", map[string]any{"prompt": "x"}, "Accept", "text/event-stream").problem(429, terret.KindRateLimited, "")
+	none.do("POST", "/api/harness/turn", map[string]any{"sessionId": s.ID, "message": "x"}).problem(429, terret.KindRateLimited, "")
+	none.do("GET", "/v1/sessions/"+s.ID+"/export", nil).problem(429, terret.KindRateLimited, "")
+	var p terret.Page[terret.Turn]
+	if none.do("GET", "/v1/sessions/"+s.ID+"/turns", nil).want(200, &p); len(p.Items) != 0 {
+		t.Errorf("turns %+v", p.Items)
+	}
+}

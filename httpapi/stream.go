@@ -1,0 +1,198 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/access"
+	"github.com/terret-dev/terret/internal/sse"
+)
+
+const (
+	// heartbeat is how long a stream of server-sent events stays silent at most.
+	heartbeat = 15 * time.Second
+	// pending is how many bytes may wait to be written before whoever sends waits.
+	pending = 256 << 10
+)
+
+// stream is a response that grows. Whoever sends appends to a buffer, and one
+// goroutine writes it out: what comes while it writes goes out together after. So
+// a single event leaves at once, and thousands leave in few writes.
+//
+// A reader that takes nothing for a time is cut. It holds up nobody but its own
+// sender.
+type stream struct {
+	w     http.ResponseWriter
+	rc    *http.ResponseController
+	limit time.Duration // for one write
+
+	mu    sync.Mutex
+	room  sync.Cond
+	buf   []byte
+	spare []byte
+	err   error // why nothing more can be sent
+	ended bool  // the sender is done
+
+	wake chan struct{}
+	done chan struct{}
+	stop context.CancelCauseFunc
+}
+
+// slot reserves room for a stream, which the returned function gives back. Whoever
+// does something before it streams reserves first, so that it is not done in vain.
+func (s *Server) slot() (release func(), err error) {
+	if n := s.streams.Add(1); n > int64(s.limits.Streams) {
+		s.streams.Add(-1)
+		return nil, tooMany("%d streams are open, which is the most there may be; close some", n-1)
+	}
+	return sync.OnceFunc(func() { s.streams.Add(-1) }), nil
+}
+
+// streaming serves a stream in a slot: send is called with a context that ends when the
+// reader has gone, and when it returns, what it sent is written out. For
+// server-sent events a silence is broken by a comment, and live is asked then
+// whether to go on.
+func (s *Server) streaming(w http.ResponseWriter, r *http.Request, contentType string, live func() error, send func(ctx context.Context, st *stream) error) {
+	ctx, stop := context.WithCancelCause(r.Context())
+	defer stop(nil)
+	st := &stream{
+		w: w, rc: http.NewResponseController(w), limit: s.limits.Write,
+		wake: make(chan struct{}, 1), done: make(chan struct{}), stop: stop,
+	}
+	st.room.L = &st.mu
+	h := w.Header()
+	h.Set("Content-Type", contentType)
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no")
+	// The times that bound other requests do not bound streams.
+	_ = st.rc.SetReadDeadline(time.Time{})
+	_ = st.rc.SetWriteDeadline(time.Now().Add(st.limit))
+	w.WriteHeader(http.StatusOK)
+	_ = st.rc.Flush() // the reader shall know that it is connected
+	if r.Method == http.MethodHead {
+		return // and wants to know no more
+	}
+
+	var wait sync.WaitGroup
+	wait.Go(func() { st.write(contentType == sse.ContentType, live) })
+	err := send(ctx, st)
+	st.end()
+	wait.Wait()
+	s.metrics.streamed(st.cut())
+	if st.cut() {
+		s.log.InfoContext(r.Context(), "a reader that does not read was cut", "path", r.URL.Path)
+	} else if err != nil && r.Context().Err() == nil {
+		s.log.DebugContext(r.Context(), "a stream ended", "path", r.URL.Path, "error", err)
+	}
+}
+
+// send lets fn append to what is written. It waits while too much waits, and fails
+// when nothing can be written any more.
+func (st *stream) send(fn func(b []byte) []byte) error {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	for st.err == nil && len(st.buf) >= pending {
+		st.room.Wait()
+	}
+	if st.err != nil {
+		return st.err
+	}
+	st.buf = fn(st.buf)
+	st.signal()
+	return nil
+}
+
+func (st *stream) signal() {
+	select {
+	case st.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (st *stream) end() {
+	st.mu.Lock()
+	st.ended = true
+	st.mu.Unlock()
+	st.signal()
+}
+
+// cut reports whether the reader was too slow.
+func (st *stream) cut() bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return terret.AsError(st.err) != nil && terret.AsError(st.err).Kind == terret.KindTimeout
+}
+
+// write writes out what is sent, until that ends or cannot be written.
+func (st *stream) write(comments bool, live func() error) {
+	silence := time.NewTicker(heartbeat)
+	defer silence.Stop()
+	for {
+		var beat bool
+		select {
+		case <-st.wake:
+		case <-silence.C:
+			beat = true
+		}
+		if beat && live != nil {
+			if err := live(); err != nil {
+				st.fail(err)
+				return
+			}
+		}
+		st.mu.Lock()
+		out, ended := st.buf, st.ended
+		st.buf, st.spare = st.spare[:0], nil
+		st.room.Broadcast()
+		st.mu.Unlock()
+		if beat && comments && len(out) == 0 {
+			out = sse.AppendComment(out, "still here")
+		}
+		if len(out) > 0 {
+			silence.Reset(heartbeat)
+			if err := st.flush(out); err != nil {
+				st.fail(err)
+				return
+			}
+		}
+		st.mu.Lock()
+		if cap(out) <= 4*pending {
+			st.spare = out
+		}
+		over := ended && len(st.buf) == 0
+		st.mu.Unlock()
+		if over {
+			return
+		}
+	}
+}
+
+func (st *stream) flush(b []byte) error {
+	_ = st.rc.SetWriteDeadline(time.Now().Add(st.limit))
+	if _, err := st.w.Write(b); err != nil {
+		return err
+	}
+	return st.rc.Flush()
+}
+
+// fail ends the stream: the sender is told, and its context ends.
+func (st *stream) fail(err error) {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = terret.Errorf(terret.KindTimeout, "the reader took nothing for %s: %w", st.limit, err)
+	}
+	st.mu.Lock()
+	st.err = err
+	st.room.Broadcast()
+	st.mu.Unlock()
+	st.stop(err)
+}
+
+// stillAllowed asks, while a stream runs, whether its token still counts.
+func (s *Server) stillAllowed(id access.Identity) func() error {
+	return func() error { return s.cfg.Tokens.Valid(id) }
+}

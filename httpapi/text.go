@@ -1,0 +1,98 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/terret-dev/terret"
+)
+
+func nonEmpty(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a
+}
+
+func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
+
+// indented is JSON for people, without escaping HTML.
+func indented(v any) ([]byte, error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	// Through a value, so that the keys are sorted: the file is compared.
+	var whole any
+	if err := json.Unmarshal(b, &whole); err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	err = enc.Encode(whole)
+	return out.Bytes(), err
+}
+
+// maxName bounds names and ids that callers give.
+const maxName = 512
+
+// checkName refuses what could be taken for a flag, or would break a line. Empty is
+// fine: it means nothing was said.
+func checkName(field, v string) error {
+	switch {
+	case len(v) > maxName:
+		return tooLarge(field, "it is longer than %d bytes", maxName)
+	case strings.HasPrefix(v, "-"):
+		return terret.Invalid(field, "%q begins with a dash; that could be taken for a flag", v)
+	case !utf8.ValidString(v) || strings.ContainsFunc(v, unicode.IsControl):
+		return terret.Invalid(field, "%q holds a control character", v)
+	}
+	return nil
+}
+
+func checkNames(field string, list []string) error {
+	for _, v := range list {
+		if v == "" {
+			return terret.Invalid(field, "a name in it is empty")
+		}
+		if err := checkName(field, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkID refuses what cannot be the id of a session.
+func checkID(id string) error {
+	if !terret.ValidID("", id) {
+		return terret.Errorf(terret.KindSessionNotFound, "there is no session %.64q", id)
+	}
+	return nil
+}
+
+// oneLine is JSON without line ends. Only an agent's own message can have some.
+func oneLine(b []byte) []byte {
+	if bytes.IndexByte(b, '\n') < 0 {
+		return b
+	}
+	var out bytes.Buffer
+	if json.Compact(&out, b) != nil {
+		return bytes.ReplaceAll(b, []byte("\n"), []byte(" "))
+	}
+	return out.Bytes()
+}
+
+// jsonLine is JSON on one line, without escaping HTML.
+func jsonLine(v any) ([]byte, error) {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
+}

@@ -1,0 +1,82 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/access"
+)
+
+func (s *Server) tokenRoutes() {
+	const tag = "access"
+	handle(s, route{
+		method: "POST", path: signInPath, id: "sign-in", tag: tag, status: http.StatusCreated, summary: "Get a token for a one-use code",
+		long: "The code is in the fragment of the URL that `terret serve` prints. It needs no token.",
+	}, s.signIn)
+	handle(s, route{method: "GET", path: "/v1/me", id: "who-am-i", tag: tag, scope: access.View, summary: "Whose token this is"}, s.me)
+	handle(s, route{method: "GET", path: "/v1/tokens", id: "list-tokens", tag: tag, scope: access.Admin, summary: "List tokens, without their secrets"}, s.listTokens)
+	handle(s, route{
+		method: "POST", path: "/v1/tokens", id: "make-token", tag: tag, scope: access.Admin, status: http.StatusCreated, summary: "Make a token",
+		long: "The answer is the only place where the token is shown.",
+	}, s.makeToken)
+	handle(s, route{method: "DELETE", path: "/v1/tokens", id: "revoke-token-by-query", tag: tag, scope: access.Admin, status: http.StatusNoContent, summary: "Revoke a token"}, s.revokeNamed)
+	handle(s, route{method: "DELETE", path: "/v1/tokens/{name}", id: "revoke-token", tag: tag, scope: access.Admin, status: http.StatusNoContent, summary: "Revoke a token"}, s.revokeToken)
+}
+
+// MadeToken is a token that was just made, with its secret.
+type MadeToken struct {
+	access.Token
+	Secret string `json:"token" doc:"Send it as Authorization: Bearer."`
+}
+
+type newSignIn struct {
+	Code   string `json:"code" maxLength:"512"`
+	Device string `json:"device,omitempty" maxLength:"64" doc:"What the log calls it. Default: browser."`
+}
+
+func (s *Server) signIn(ctx context.Context, in *struct{ Body newSignIn }) (*body[MadeToken], error) {
+	secret, t, err := s.gate.SignIn(ctx, in.Body.Code, nonEmpty(in.Body.Device, "browser"))
+	return reply(MadeToken{t, secret}, err)
+}
+
+func (s *Server) me(ctx context.Context, _ *struct{}) (*body[access.Identity], error) {
+	return reply(access.From(ctx), nil)
+}
+
+func (s *Server) listTokens(context.Context, *struct{}) (*body[terret.Page[access.Token]], error) {
+	return page(s.cfg.Tokens.List())
+}
+
+type newToken struct {
+	Name    string       `json:"name" maxLength:"64"`
+	Scope   access.Scope `json:"scope" enum:"view,prompt,decide,admin"`
+	Session string       `json:"session,omitempty" doc:"The only session that it is for."`
+	Seconds int64        `json:"seconds,omitempty" minimum:"0" maximum:"315360000" doc:"How long it lasts. Default: until it is revoked."`
+}
+
+func (s *Server) makeToken(ctx context.Context, in *struct{ Body newToken }) (*body[MadeToken], error) {
+	b := in.Body
+	if b.Session != "" {
+		if _, err := s.session(ctx, b.Session); err != nil {
+			return nil, err
+		}
+	}
+	secret, t, err := s.cfg.Tokens.Create(ctx, access.Spec{Name: b.Name, Scope: b.Scope, Session: b.Session, Life: time.Duration(b.Seconds) * time.Second})
+	return reply(MadeToken{t, secret}, err)
+}
+
+func (s *Server) revokeToken(ctx context.Context, in *struct {
+	Name string `path:"name"`
+},
+) (*nothing, error) {
+	return nil, s.cfg.Tokens.Revoke(ctx, in.Name)
+}
+
+func (s *Server) revokeNamed(ctx context.Context, in *struct {
+	Name string `query:"name" required:"true"`
+},
+) (*nothing, error) {
+	return nil, s.cfg.Tokens.Revoke(ctx, in.Name)
+}

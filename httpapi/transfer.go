@@ -1,0 +1,90 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/archive"
+	"github.com/terret-dev/terret/engine"
+	"github.com/terret-dev/terret/internal/access"
+)
+
+func (s *Server) transferRoutes() {
+	const tag = "sessions"
+	handleStream(s, route{method: "GET", path: "/v1/sessions/{id}/export", id: "export-session", tag: tag, scope: access.View, summary: "A session and its events as NDJSON"}, s.exportSession, ndjsonType)
+	handle(s, route{
+		method: "POST", path: importPath, id: "import-session", tag: tag, scope: access.Admin, status: http.StatusCreated, summary: "Make a session of an export",
+		long: "It gets ids of its own and keeps what was said and done; what it was allowed to do, and the agent's own id of it, are not taken over.",
+	}, s.importSession)
+	s.api.OpenAPI().Paths[importPath].Post.RequestBody = &huma.RequestBody{
+		Required: true, Content: map[string]*huma.MediaType{ndjsonType: {Schema: &huma.Schema{Type: huma.TypeString}}},
+	}
+}
+
+func (s *Server) exportSession(ctx context.Context, in *SessionPath) (*streamAnswer, error) {
+	session, err := s.session(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	id := access.From(ctx)
+	return &streamAnswer{Body: func(c huma.Context) {
+		r, w := humago.Unwrap(c)
+		release, err := s.slot()
+		if err != nil {
+			writeProblem(w, err)
+			return
+		}
+		defer release()
+		w.Header().Set("Content-Disposition", `attachment; filename="`+session.ID+`.ndjson"`)
+		s.streaming(w, r, ndjsonType, s.stillAllowed(id), func(ctx context.Context, st *stream) error {
+			return archive.Write(streamWriter{st}, shown(id, session), s.engine.Events(ctx, engine.EventQuery{Session: session.ID, Raw: true}))
+		})
+	}}, nil
+}
+
+// streamWriter writes to a stream.
+type streamWriter struct{ st *stream }
+
+// Write implements io.Writer.
+func (w streamWriter) Write(p []byte) (int, error) {
+	err := w.st.send(func(b []byte) []byte { return append(b, p...) })
+	return len(p), err
+}
+
+type importInput struct {
+	Cwd  string `query:"cwd" doc:"The folder that the session is to be in. Default: the one it was in."`
+	body *http.Request
+}
+
+// Resolve implements huma.Resolver: the body is read line by line, as it comes.
+func (in *importInput) Resolve(c huma.Context) []error {
+	in.body, _ = humago.Unwrap(c)
+	return nil
+}
+
+func (s *Server) importSession(ctx context.Context, in *importInput) (*body[terret.Session], error) {
+	if err := s.stopping(); err != nil {
+		return nil, err
+	}
+	if err := everywhere(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.sessions.add(ctx, s); err != nil {
+		return nil, err
+	}
+	made, err := archive.Read(ctx, s.store, in.body.Body, func(n *terret.Session) (err error) {
+		if in.Cwd != "" {
+			n.Cwd = in.Cwd
+		}
+		n.Cwd, err = s.inRoots("cwd", n.Cwd)
+		return err
+	})
+	if err != nil {
+		s.sessions.remove()
+	}
+	return reply(made, err)
+}

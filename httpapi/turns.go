@@ -1,0 +1,274 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/engine"
+	"github.com/terret-dev/terret/internal/access"
+	"github.com/terret-dev/terret/internal/sse"
+)
+
+func (s *Server) turnRoutes() {
+	const tag = "turns"
+	prompt := route{
+		method: "POST", path: "/v1/sessions/{id}/turns", id: "prompt", tag: tag, scope: access.Prompt, status: http.StatusAccepted, summary: "Start a turn",
+		long: "Answers with the turn as soon as it is in the log. With Accept: text/event-stream the answer is the turn's own events, ending with the turn; whoever leaves that stream does not stop the turn. While a turn runs, `when` says what happens: reject (409, the default), queue or steer. The same Idempotency-Key never starts a second turn.",
+	}
+	handle(s, prompt, s.prompt)
+	s.describe(prompt, "202", "The turn", s.api.OpenAPI().Components.Schemas.Schema(typeOf[terret.Turn](), true, "Turn"), "application/json")
+	s.describe(prompt, "200", "The turn's events", &huma.Schema{Type: huma.TypeString}, sse.ContentType)
+	handle(s, route{method: "GET", path: "/v1/sessions/{id}/turns", id: "list-turns", tag: tag, scope: access.View, summary: "List the turns of a session, oldest first"}, s.listTurns)
+	handle(s, route{method: "GET", path: "/v1/sessions/{id}/messages", id: "list-messages", tag: tag, scope: access.View, summary: "List the messages of a session, oldest first"}, s.listMessages)
+}
+
+type newTurn struct {
+	Prompt    string             `json:"prompt,omitempty" doc:"What the agent is to do. Either this or blocks."`
+	Blocks    []terret.Block     `json:"blocks,omitempty" doc:"The same as text, images and documents."`
+	MessageID string             `json:"message_id,omitempty"`
+	ParentID  string             `json:"parent_id,omitempty"`
+	When      engine.When        `json:"when,omitempty" enum:"reject,queue,steer"`
+	Options   terret.TurnOptions `json:"options,omitzero"`
+}
+
+// prompt is what the agent is told.
+func (n newTurn) prompt() terret.Prompt {
+	p := terret.Prompt{Blocks: n.Blocks, MessageID: n.MessageID, ParentID: n.ParentID, Options: n.Options}
+	if n.Prompt != "" {
+		p.Blocks = []terret.Block{terret.Text(n.Prompt)}
+	}
+	return p
+}
+
+func (s *Server) checkTurn(ctx context.Context, n newTurn) error {
+	switch {
+	case n.Prompt != "" && len(n.Blocks) > 0:
+		return terret.Invalid("blocks", "give either prompt or blocks")
+	case strings.TrimSpace(n.Prompt) == "" && len(n.Blocks) == 0:
+		return terret.Invalid("prompt", "it is empty; say what the agent is to do")
+	}
+	for field, v := range map[string]string{
+		"message_id": n.MessageID, "parent_id": n.ParentID, "options.permission_mode": n.Options.PermissionMode,
+		"options.model": n.Options.Model, "options.effort": n.Options.Effort,
+	} {
+		if err := checkName(field, v); err != nil {
+			return err
+		}
+	}
+	for field, list := range map[string][]string{
+		"options.tools": n.Options.Tools, "options.disallowed_tools": n.Options.DisallowedTools, "options.auto_approve_tools": n.Options.AutoApproveTools,
+		"options.tools_override": n.Options.ToolsOverride, "options.disallowed_tools_override": n.Options.DisallowedToolsOverride,
+		"options.auto_approve_tools_override": n.Options.AutoApproveToolsOverride,
+	} {
+		if err := checkNames(field, list); err != nil {
+			return err
+		}
+	}
+	if n.Options.MaxTurns < 0 {
+		return terret.Invalid("options.max_turns", "%d is less than nothing", n.Options.MaxTurns)
+	}
+	widens := len(n.Options.AutoApproveTools)+len(n.Options.AutoApproveToolsOverride) > 0 ||
+		n.Options.ToolsOverride != nil || n.Options.DisallowedToolsOverride != nil
+	if widens || !carefulMode(n.Options.PermissionMode) {
+		if err := need(ctx, access.Decide); err != nil {
+			return err
+		}
+	}
+	return s.checkBlocks(n.prompt().Blocks)
+}
+
+// checkBlocks lets through what a person can say: text, images and documents.
+func (s *Server) checkBlocks(blocks []terret.Block) error {
+	text := 0
+	for _, b := range blocks {
+		text += len(b.Text)
+		switch b.Type {
+		case terret.BlockText:
+			continue
+		case terret.BlockImage, terret.BlockDocument:
+		case terret.BlockThinking, terret.BlockToolUse, terret.BlockToolResult:
+			return terret.Invalid("blocks", "a prompt holds text, images and documents, not %s", b.Type)
+		default:
+			return terret.Invalid("blocks", "there is no block of type %q", b.Type)
+		}
+		switch {
+		case len(b.Bytes) > s.limits.Attachment:
+			return tooLarge("blocks", "an attachment has %d bytes; at most %d are taken", len(b.Bytes), s.limits.Attachment)
+		case (len(b.Bytes) == 0) == (b.URL == ""):
+			return terret.Invalid("blocks", "an attachment has either bytes or a url")
+		case b.MediaType == "" && len(b.Bytes) > 0:
+			return terret.Invalid("blocks", "an attachment needs its media_type")
+		}
+		if b.URL != "" {
+			if u, err := url.Parse(b.URL); err != nil || u.Scheme != "https" || u.Host == "" {
+				return terret.Invalid("blocks", "the url of an attachment must begin with https://")
+			}
+		}
+		if err := checkName("blocks", b.Name); err != nil {
+			return err
+		}
+	}
+	if text > s.limits.Prompt {
+		return tooLarge("prompt", "it has %d bytes of text; at most %d are taken", text, s.limits.Prompt)
+	}
+	return nil
+}
+
+type promptInput struct {
+	SessionPath
+	Key    string `header:"Idempotency-Key" maxLength:"255" doc:"Requests with the same key start one turn."`
+	Accept string `header:"Accept" hidden:"true"`
+	Body   newTurn
+}
+
+// turnAnswer is a turn, or the stream of its events.
+type turnAnswer struct{ Body func(huma.Context) }
+
+func (s *Server) prompt(ctx context.Context, in *promptInput) (*turnAnswer, error) {
+	session, err := s.session(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.stopping(); err != nil {
+		return nil, err
+	}
+	if err := s.checkTurn(ctx, in.Body); err != nil {
+		return nil, err
+	}
+	if err := s.mayWork(ctx, session); err != nil {
+		return nil, err
+	}
+	release := func() {}
+	if wants(in.Accept, sse.ContentType) {
+		if release, err = s.slot(); err != nil {
+			return nil, err
+		}
+	}
+	turn, replayed, err := s.startTurn(ctx, session, in)
+	if err != nil || !wants(in.Accept, sse.ContentType) {
+		release()
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case wants(in.Accept, sse.ContentType) && replayed:
+		return s.turnStream(ctx, session.ID, turn.ID, 0, release), nil
+	case wants(in.Accept, sse.ContentType):
+		return s.turnStream(ctx, session.ID, turn.ID, session.LastSeq, release), nil
+	}
+	return &turnAnswer{Body: func(c huma.Context) {
+		_, w := humago.Unwrap(c)
+		writeJSON(w, http.StatusAccepted, turn)
+	}}, nil
+}
+
+// startTurn starts, queues or steers a turn, or finds the one that the same request
+// has started before.
+func (s *Server) startTurn(ctx context.Context, session terret.Session, in *promptInput) (turn terret.Turn, replayed bool, err error) {
+	r := engine.PromptRequest{Session: session.ID, Prompt: in.Body.prompt(), When: in.Body.When, By: caller(ctx)}
+	if r.Prompt.Options, err = s.turnOptions(session, r.Prompt.Options, false); err != nil {
+		return turn, false, err
+	}
+	v, err := s.keys.do(ctx, in.Key, []any{r.By, "prompt", session.ID}, in.Body, func() (any, error) {
+		if in.Key != "" {
+			r.Turn = turnOfKey(r.By, session.ID, in.Key)
+			old, err := s.findTurn(ctx, session.ID, r.Turn)
+			if err != nil {
+				return nil, err
+			}
+			if replayed = old != nil; replayed && terret.TextOf(old.Prompt) != terret.TextOf(r.Prompt.Blocks) {
+				return nil, otherRequest()
+			}
+		}
+		return s.engine.Prompt(ctx, r)
+	}, &replayed)
+	turn, _ = v.(terret.Turn)
+	return turn, replayed, err
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(v) // whoever asked has gone
+}
+
+// wants reports whether an Accept header names the media type.
+func wants(accept, mediaType string) bool {
+	for part := range strings.SplitSeq(accept, ",") {
+		name, _, _ := strings.Cut(part, ";")
+		if strings.EqualFold(strings.TrimSpace(name), mediaType) {
+			return true
+		}
+	}
+	return false
+}
+
+// turnOfKey is the id of the turn that a key starts. Being made of the key, it is
+// the same after a restart.
+func turnOfKey(by, session, key string) string {
+	sum := sha256.Sum256([]byte(by + "\x00" + session + "\x00" + key))
+	sum[6] = 0x80 | sum[6]&0x0f // a UUID of version 8: of our own making
+	sum[8] = 0x80 | sum[8]&0x3f
+	h := hex.EncodeToString(sum[:16])
+	return terret.PrefixTurn + h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+}
+
+// findTurn returns a turn of a session, whether it has begun or waits, or nil.
+func (s *Server) findTurn(ctx context.Context, session, id string) (*terret.Turn, error) {
+	// The queue first: a turn leaves it in the moment in which it begins.
+	queue, err := s.engine.Queue(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	turns, err := s.store.Turns(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range append(turns, queue...) {
+		if t.ID == id {
+			return &t, nil
+		}
+	}
+	return nil, nil
+}
+
+// mayWork refuses turns in folders that this server may not work in, such as those
+// of sessions that another program made, and more turns at once than we may run.
+func (s *Server) mayWork(ctx context.Context, session terret.Session) error {
+	if _, err := s.inRoots("cwd", session.Cwd); err != nil {
+		return err
+	}
+	if session.Turn != "" {
+		return nil
+	}
+	busy, err := s.store.ListSessions(ctx, terret.SessionFilter{Limit: min(s.limits.Working, 1000), States: workingStates})
+	if err != nil {
+		return err
+	}
+	if len(busy.Items) >= s.limits.Working {
+		return tooMany("%d sessions are at work, which is the most there may be; wait until one is done", len(busy.Items))
+	}
+	return nil
+}
+
+var workingStates = []terret.SessionState{
+	terret.SessionStarting, terret.SessionBusy, terret.SessionWaiting, terret.SessionCompacting, terret.SessionRetrying, terret.SessionInterrupting,
+}
+
+func (s *Server) listTurns(ctx context.Context, in *SessionPath) (*body[terret.Page[terret.Turn]], error) {
+	if _, err := s.session(ctx, in.ID); err != nil {
+		return nil, err
+	}
+	return page(s.store.Turns(ctx, in.ID))
+}

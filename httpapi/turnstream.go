@@ -1,0 +1,67 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"iter"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/engine"
+	"github.com/terret-dev/terret/internal/access"
+	"github.com/terret-dev/terret/internal/sse"
+)
+
+// turnStream answers with the events of one turn, from its beginning to its end. A
+// turn that waits in the queue and is dropped from it ends the stream too.
+func (s *Server) turnStream(ctx context.Context, session, turn string, after int64, release func()) *turnAnswer {
+	allowed := s.stillAllowed(access.From(ctx))
+	return &turnAnswer{Body: func(c huma.Context) {
+		defer release()
+		r, w := humago.Unwrap(c)
+		ew := &eventWriter{
+			skip: func(e terret.Entry) bool { return turnOf(e) != turn },
+			last: func(e terret.Entry) bool { return endsTurn(e.Kind) && turnOf(e) == turn },
+		}
+		live := func() error {
+			if err := allowed(); err != nil {
+				return err
+			}
+			if t, err := s.findTurn(r.Context(), session, turn); err != nil || t != nil {
+				return err
+			}
+			return terret.Errorf(terret.KindNotFound, "turn %s was dropped from the queue", turn)
+		}
+		s.streaming(w, r, sse.ContentType, live, func(ctx context.Context, st *stream) error {
+			return s.sendEvents(ctx, st, ew, s.events(ctx, session, after))
+		})
+	}}
+}
+
+func (s *Server) events(ctx context.Context, session string, after int64) iter.Seq2[terret.Entry, error] {
+	return s.engine.Events(ctx, engine.EventQuery{Session: session, After: after, Follow: true})
+}
+
+func endsTurn(k terret.Kind) bool { return k == "turn.complete" || k == "turn.error" }
+
+// turnOf is the turn that an event is part of. It looks where the event's encoding
+// has it, and only reads the whole if that is not how it begins.
+func turnOf(e terret.Entry) string {
+	_, rest, ok := bytes.Cut(e.Body, []byte(`"session":"`+e.Session+`",`))
+	if ok && len(e.Body)-len(rest) < 80 {
+		if rest, ok = bytes.CutPrefix(rest, []byte(`"turn":"`)); !ok {
+			return ""
+		}
+		if i := bytes.IndexByte(rest, '"'); i >= 0 {
+			return string(rest[:i])
+		}
+	}
+	var ev struct {
+		Turn string `json:"turn"`
+	}
+	_ = json.Unmarshal(e.Body, &ev) // what cannot be read is part of no turn
+	return ev.Turn
+}
