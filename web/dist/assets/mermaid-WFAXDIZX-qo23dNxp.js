@@ -1,0 +1,1 @@
+export{l as Mermaid}from"./index-D3x4Ek2g.js";

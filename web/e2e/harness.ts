@@ -1,0 +1,139 @@
+// A server of its own for each test file, and a browser.
+//
+// TERRET_BIN names the program (`make web-test` builds it), CHROMIUM the browser.
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { expect } from "vitest";
+
+const binary = process.env.TERRET_BIN ?? "../bin/terret";
+const browserPath = process.env.CHROMIUM ?? "/usr/bin/chromium";
+
+export interface Options {
+  /** A script for the mock agent. */
+  script?: unknown;
+}
+
+/** A terret serve that can be killed and started again at the same address. */
+export class Server {
+  private process: ChildProcess | undefined;
+  private readonly dir = mkdtempSync(join(tmpdir(), "terret-e2e-"));
+  readonly home = join(this.dir, "home");
+  readonly project = join(this.dir, "work", "api-server");
+  url = "";
+  private code = "";
+
+  constructor(private readonly options: Options = {}) {
+    mkdirSync(this.home, { mode: 0o700 });
+    mkdirSync(this.project, { recursive: true });
+    if (options.script) writeFileSync(join(this.dir, "script.json"), JSON.stringify(options.script));
+  }
+
+  async start(): Promise<void> {
+    const addr = this.url ? new URL(this.url).host : "127.0.0.1:0";
+    const env: NodeJS.ProcessEnv = { PATH: process.env.PATH, HOME: this.dir, TERRET_HOME: this.home, TERRET_MODEL: "demo", LANG: "C.UTF-8" };
+    if (this.options.script) env.TERRET_MOCK_SCRIPT = join(this.dir, "script.json");
+    const child = spawn(binary, ["serve", "--addr", addr, "--root", join(this.dir, "work")], { env, cwd: this.project });
+    this.process = child;
+    let out = "";
+    let err = "";
+    child.stderr.on("data", (d) => (err += d));
+    await new Promise<void>((resolve, reject) => {
+      const look = () => {
+        const listening = /listening on (\S+)/.exec(out);
+        const link = /#code=(\S+)/.exec(err);
+        if (!listening || !link) return;
+        this.url = listening[1]!;
+        this.code = link[1]!;
+        resolve();
+      };
+      child.stdout.on("data", (d) => { out += d; look(); });
+      child.stderr.on("data", look);
+      child.on("error", reject);
+      child.on("exit", (code) => reject(new Error(`terret serve ended with ${code}: ${err}`)));
+    });
+  }
+
+  /** Ends the server, by default as a crash would. */
+  async stop(signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
+    const child = this.process;
+    this.process = undefined;
+    if (!child || child.exitCode !== null) return;
+    const gone = new Promise((resolve) => child.once("exit", resolve));
+    child.kill(signal);
+    await gone;
+  }
+
+  async remove(): Promise<void> {
+    await this.stop();
+    rmSync(this.dir, { recursive: true, force: true });
+  }
+
+  get signIn(): string {
+    return `${this.url}/#code=${this.code}`;
+  }
+
+  token(): string {
+    return readFileSync(join(this.home, "token"), "utf8").trim();
+  }
+
+  async api<T>(method: string, path: string, body?: unknown): Promise<{ status: number; body: T }> {
+    const response = await fetch(this.url + path, {
+      method,
+      headers: { Authorization: `Bearer ${this.token()}`, "Content-Type": "application/json" },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    return { status: response.status, body: (text ? JSON.parse(text) : undefined) as T };
+  }
+
+  /** Makes a session, and prompts it if there is something to say. */
+  async session(options: Record<string, unknown>, prompt?: string): Promise<string> {
+    const { body, status } = await this.api<{ id: string; detail?: string }>("POST", "/v1/sessions", { cwd: this.project, ...options });
+    expect(status, body.detail).toBe(201);
+    if (prompt) expect((await this.api("POST", `/v1/sessions/${body.id}/turns`, { prompt })).status).toBe(202);
+    return body.id;
+  }
+}
+
+export const launch = (): Promise<Browser> => chromium.launch({ executablePath: browserPath, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+
+/** Things that must not happen on any page: errors, broken policy, foreign hosts. */
+export class Watch {
+  readonly problems: string[] = [];
+  streams = 0;
+
+  constructor(context: BrowserContext, private readonly origin: () => string) {
+    context.on("request", (r) => {
+      const url = new URL(r.url());
+      if (url.protocol.startsWith("http") && url.origin !== this.origin()) this.problems.push(`asked ${r.url()}`);
+      if (url.pathname === "/v1/events") this.streams++;
+    });
+    context.on("page", (page) => this.page(page));
+  }
+
+  private page(page: Page): void {
+    page.on("pageerror", (e) => this.problems.push(`error: ${e.message}`));
+    page.on("dialog", (d) => { this.problems.push(`dialog: ${d.message()}`); void d.dismiss(); });
+    page.on("console", (m) => {
+      if (m.type() === "error" && !/Failed to load resource|net::ERR_/.test(m.text())) this.problems.push(`console: ${m.text()}`);
+    });
+  }
+}
+
+export async function signedIn(browser: Browser, server: Server, options: BrowserContextOptions = {}): Promise<{ context: BrowserContext; page: Page; watch: Watch }> {
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
+  const watch = new Watch(context, () => server.url);
+  const page = await context.newPage();
+  // Each code works once: further browsers get the token that programs have.
+  await page.goto(server.url);
+  await page.evaluate((token) => localStorage.setItem("terret.token", token), server.token());
+  await page.reload();
+  await page.getByRole("navigation").first().waitFor();
+  return { context, page, watch };
+}
+
+export const live = (page: Page) => page.getByRole("status").filter({ hasText: "live" }).waitFor();

@@ -1,0 +1,87 @@
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { launch, live, Server, signedIn } from "./harness";
+
+let browser: Browser;
+const server = new Server();
+
+beforeAll(async () => {
+  await server.start();
+  browser = await launch();
+});
+afterAll(async () => {
+  await browser?.close();
+  await server.remove();
+});
+
+it("a whole day's work without a mouse", async () => {
+  const { context, page, watch } = await signedIn(browser, server);
+  const keys = page.keyboard;
+  await live(page);
+  await page.getByRole("heading", { name: "Start a session" }).waitFor();
+
+  await keys.press("?");
+  await page.getByRole("dialog", { name: "Keyboard" }).waitFor();
+  await keys.press("Escape");
+
+  await keys.press("n");
+  await page.getByRole("dialog", { name: "New session" }).waitFor();
+  await keys.type("create a.txt containing one, then run: sleep 20");
+  await keys.press("Enter");
+  await page.locator("[data-request]").waitFor();
+
+  // A letter in the message field is a letter; outside it answers.
+  await keys.type("s");
+  expect(await page.getByRole("combobox", { name: "Message" }).inputValue()).toBe("s");
+  await keys.press("Backspace");
+  await keys.press("Escape");
+  await keys.press("Enter");
+  await page.getByText("wants to run").waitFor();
+
+  await keys.press("e");
+  await page.getByLabel("The command that will run instead").waitFor();
+  await keys.press("Escape");
+  await keys.press("d");
+  await keys.type("too slow");
+  await keys.press("Enter");
+  await page.locator(".turn-end").waitFor();
+  await page.getByText("“too slow”").waitFor();
+
+  await keys.press("u");
+  await page.locator(".turn-end").getByText("undone").waitFor();
+
+  await keys.press("m");
+  await keys.type("run: sleep 30");
+  await keys.press("Enter");
+  await page.locator("[data-request]").waitFor();
+  await keys.press("Escape");
+  await keys.press("s"); // nothing safe is suggested for it, so the rule is shown first
+  await page.getByLabel("This rule will be made and holds in this session").waitFor();
+  await keys.press("Enter");
+  await page.locator(".tool .dot.busy").first().waitFor();
+  await keys.press("Escape");
+  await page.getByText("You stopped it").waitFor();
+
+  await keys.press("Control+k");
+  await page.getByRole("dialog", { name: "Commands" }).waitFor();
+  await keys.type("usage");
+  await keys.press("Enter");
+  await page.getByRole("heading", { name: "Usage", exact: true }).waitFor();
+  await keys.press("j");
+  await page.getByRole("combobox", { name: "Message" }).waitFor();
+  await keys.press("Escape");
+  await keys.press("Control+f");
+  await keys.type("too slow");
+  await page.getByText(/1 of \d/).waitFor();
+  await keys.press("Escape");
+  await keys.press("]");
+  await page.getByRole("tablist").waitFor({ state: "detached" });
+  await keys.press("]");
+  await page.getByRole("tablist").waitFor();
+
+  await keys.press("m");
+  await keys.press("ArrowUp");
+  expect(await page.getByRole("combobox", { name: "Message" }).inputValue()).toBe("run: sleep 30");
+  expect(watch.problems).toEqual([]);
+  await context.close();
+});

@@ -1,0 +1,43 @@
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { launch, Server, signedIn } from "./harness";
+
+let browser: Browser;
+const server = new Server();
+
+beforeAll(async () => {
+  await server.start();
+  browser = await launch();
+});
+afterAll(async () => {
+  await browser?.close();
+  await server.remove();
+});
+
+it("everything can be answered with a thumb", async () => {
+  const { context, page, watch } = await signedIn(browser, server, { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
+  await server.session({}, `run: echo ${"a-very-long-word-".repeat(12)}`);
+  const bar = page.getByRole("navigation", { name: "Panes" });
+  await bar.locator(".badge").getByText("1").waitFor();
+  await bar.getByRole("button", { name: /Needs you/ }).tap();
+  const request = page.locator("[data-request]");
+  await request.waitFor();
+  for (const button of await request.locator(".answers button").all()) {
+    const box = await button.boundingBox();
+    expect(box!.height).toBeGreaterThanOrEqual(44);
+  }
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
+  await request.getByRole("button", { name: "Allow once" }).tap();
+  await page.getByText("Nothing needs you").waitFor();
+
+  await bar.getByRole("button", { name: "Sessions" }).tap();
+  await page.locator("[data-session]").first().tap();
+  await page.locator(".turn-end").waitFor();
+  await bar.getByRole("button", { name: "Activity" }).tap();
+  await page.getByRole("tabpanel", { name: "Activity" }).getByText("a-very-long").first().waitFor();
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
+  await bar.getByRole("button", { name: "Chat" }).tap();
+  await page.getByRole("combobox", { name: "Message" }).waitFor();
+  expect(watch.problems).toEqual([]);
+  await context.close();
+});

@@ -1,0 +1,100 @@
+// Makes docs/screenshots: the main states, desktop and phone, light and dark. Run by
+// `make screenshots`; look at what it made before you commit it.
+
+import { mkdirSync } from "node:fs";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, it } from "vitest";
+import { launch, live, Server, signedIn } from "./harness";
+import { script } from "./screenshots.script";
+
+const out = new URL("../../docs/screenshots/", import.meta.url).pathname;
+const server = new Server({ script });
+let browser: Browser;
+const ids: Record<string, string> = {};
+
+beforeAll(async () => {
+  mkdirSync(out, { recursive: true });
+  await server.start();
+  browser = await launch();
+  await server.api("PUT", "/v1/rules", {
+    items: [{ effect: "allow", pattern: "Bash(git status *)" }, { effect: "allow", pattern: "Bash(go test *)" }, { effect: "deny", pattern: "Read(.env)" }],
+  });
+  ids.done = await server.session({ title: "greeting in Go", policy: "auto-approve" },
+    "create greet.go containing package main, then replace main with greet in greet.go, then run: ls -la, then list files");
+  ids.failed = await server.session({ title: "upgrade vite" }, "fail");
+  ids.question = await server.session({ title: "choose a colour" }, "ask me");
+  ids.flaky = await server.session({ agent: "mock", title: "fix flaky login test" }, "The login test is flaky. Find out why.");
+});
+afterAll(async () => {
+  await browser?.close();
+  await server.remove();
+});
+
+const settle = (page: Page) => page.waitForTimeout(600); // lazy parts and fonts
+
+describe.each(["light", "dark"] as const)("%s", (theme) => {
+  it("desktop", async () => {
+    const { page, context } = await signedIn(browser, server, { viewport: { width: 1440, height: 900 }, colorScheme: theme, reducedMotion: "reduce" });
+    const shoot = async (name: string) => {
+      await settle(page);
+      await page.screenshot({ path: `${out}desktop-${theme}-${name}.png` });
+    };
+    const open = async (path: string) => {
+      await page.goto(server.url + path);
+      await live(page);
+    };
+    await open(`/s/${ids.flaky}`);
+    await page.locator("[data-request]").waitFor();
+    await shoot("permission");
+    await open(`/s/${ids.done}`);
+    await page.locator(".turn-end").waitFor();
+    await page.getByRole("tab", { name: "Changes" }).click();
+    await shoot("changes");
+    await open(`/s/${ids.question}`);
+    await page.locator("[data-request]").waitFor();
+    await page.getByRole("tab", { name: "Files" }).click();
+    await shoot("question");
+    await open(`/s/${ids.failed}`);
+    await page.locator(".turn-error").waitFor();
+    await page.getByRole("tab", { name: "Details" }).click();
+    await shoot("error");
+    for (const name of ["usage", "agents", "rules", "personas"]) {
+      await open(`/${name}`);
+      await shoot(name);
+    }
+    await open("/");
+    await shoot("home");
+    await page.keyboard.press("n");
+    await page.getByRole("dialog").waitFor();
+    await shoot("new-session");
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Control+k");
+    await page.getByRole("dialog").waitFor();
+    await shoot("palette");
+    await context.close();
+  });
+
+  it("phone", async () => {
+    const { page, context } = await signedIn(browser, server, {
+      viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, hasTouch: true, isMobile: true, colorScheme: theme, reducedMotion: "reduce",
+    });
+    const shoot = async (name: string) => {
+      await settle(page);
+      await page.screenshot({ path: `${out}phone-${theme}-${name}.png` });
+    };
+    const bar = page.getByRole("navigation", { name: "Panes" });
+    await page.goto(`${server.url}/s/${ids.flaky}`);
+    await page.locator("[data-request]").waitFor();
+    await shoot("permission");
+    await bar.getByRole("button", { name: /Needs you/ }).tap();
+    await shoot("needs-you");
+    await bar.getByRole("button", { name: "Sessions" }).tap();
+    await shoot("sessions");
+    await page.goto(`${server.url}/s/${ids.done}`);
+    await page.locator(".turn-end").waitFor();
+    await shoot("conversation");
+    await bar.getByRole("button", { name: "Activity" }).tap();
+    await shoot("activity");
+    await context.close();
+  });
+});

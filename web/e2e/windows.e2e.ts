@@ -1,0 +1,49 @@
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { launch, live, Server, signedIn } from "./harness";
+
+let browser: Browser;
+const server = new Server();
+
+beforeAll(async () => {
+  await server.start();
+  browser = await launch();
+});
+afterAll(async () => {
+  await browser?.close();
+  await server.remove();
+});
+
+it("two windows share one stream, and a request has one answer", async () => {
+  const { context, page: one, watch } = await signedIn(browser, server);
+  await live(one);
+  const before = watch.streams;
+  const two = await context.newPage();
+  const id = await server.session({}, "run: echo twice");
+  await Promise.all([one.goto(`${server.url}/s/${id}`), two.goto(`${server.url}/s/${id}`)]);
+  await Promise.all([live(one), live(two)]);
+  // The page that was reloaded hands the stream to another or takes it again.
+  expect(watch.streams - before).toBeLessThanOrEqual(2);
+
+  const a = one.locator("[data-request]");
+  const b = two.locator("[data-request]");
+  await Promise.all([a.waitFor(), b.waitFor()]);
+  const request = await a.getAttribute("data-request");
+  await Promise.all([
+    // The slower one may find its button gone.
+    a.getByRole("button", { name: /Allow once/ }).click({ timeout: 10_000 }).catch(() => {}),
+    b.getByRole("button", { name: /Deny and stop/ }).click({ timeout: 10_000 }).catch(() => {}),
+  ]);
+  await Promise.all([a.waitFor({ state: "detached" }), b.waitFor({ state: "detached" })]);
+  const words = async (page: typeof one) => (await page.locator(".decided").first().textContent()) ?? "";
+  expect(await words(one)).toBe(await words(two));
+  expect((await server.api("POST", `/v1/decisions/${request}`, { behavior: "allow" })).status).toBe(409);
+
+  // When the window that reads the stream closes, the other goes on.
+  await one.close();
+  await two.locator(".turn-end").first().waitFor();
+  await server.api("POST", `/v1/sessions/${id}/turns`, { prompt: "list files" });
+  await two.locator(".turn-end").nth(1).waitFor();
+  expect(watch.problems).toEqual([]);
+  await context.close();
+});

@@ -1,0 +1,66 @@
+// What a person does: one function for each verb.
+
+import { call, send } from "./http";
+import type { Answer, Block, List, Request, Rule, Session, Turn } from "./types";
+
+const at = (session: string, rest = "") => `/v1/sessions/${encodeURIComponent(session)}${rest}`;
+const post = <T>(path: string, body: unknown = {}) => call<T>(path, { method: "POST", body });
+
+export interface NewSession {
+  cwd: string;
+  agent?: string;
+  model?: string;
+  persona?: string;
+  mode?: string;
+  policy?: string;
+  title?: string;
+}
+
+export const createSession = (body: NewSession) => post<Session>("/v1/sessions", body);
+
+export function prompt(session: string, blocks: Block[], when: "reject" | "queue" | "steer"): Promise<Turn> {
+  return call<Turn>(at(session, "/turns"), {
+    method: "POST", body: { blocks, when }, headers: { "Idempotency-Key": crypto.randomUUID() },
+  });
+}
+
+export const runCommand = (session: string, name: string, args: string) =>
+  call<Turn>(at(session, "/commands"), {
+    method: "POST", body: { name, args }, headers: { "Idempotency-Key": crypto.randomUUID() },
+  });
+
+export const updateSession = (session: string, change: { title?: string; model?: string; policy?: string; permission_mode?: string }) =>
+  call<Session>(at(session), { method: "PATCH", body: change });
+
+export const deleteSession = (session: string, force: boolean) =>
+  call<void>(at(session, force ? "?force=true" : ""), { method: "DELETE" });
+
+export const interrupt = (session: string) => post<void>(at(session, "/interrupt"));
+export const kill = (session: string) => post<void>(at(session, "/kill"));
+export const closeSession = (session: string) => post<void>(at(session, "/close"));
+export const undo = (session: string, force = false) => post<void>(at(session, "/undo"), { force });
+export const redo = (session: string, force = false) => post<void>(at(session, "/redo"), { force });
+export const fork = (session: string, messageId?: string) =>
+  post<Session>(at(session, "/fork"), messageId ? { message_id: messageId } : {});
+
+export const editQueued = (session: string, turn: string, text: string) =>
+  call<Turn>(at(session, `/queue/${encodeURIComponent(turn)}`), { method: "PATCH", body: { prompt: text } });
+export const moveQueued = (session: string, turn: string, before: string) =>
+  call<Turn>(at(session, `/queue/${encodeURIComponent(turn)}`), { method: "PATCH", body: { before } });
+export const dropQueued = (session: string, turn: string) =>
+  call<void>(at(session, `/queue/${encodeURIComponent(turn)}`), { method: "DELETE" });
+
+export const decide = (request: Request, answer: Answer) =>
+  post<void>(`/v1/decisions/${encodeURIComponent(request.request_id)}`, {
+    ...answer, ...(request.data.input_hash ? { input_hash: request.data.input_hash } : {}),
+  });
+
+export const putRules = (rules: (Pick<Rule, "effect" | "pattern"> & { id?: string })[]) =>
+  call<List<Rule>>("/v1/rules", { method: "PUT", body: { items: rules } });
+
+export const dryRun = (rule: Pick<Rule, "effect" | "pattern">) =>
+  post<{ items: unknown[]; total: number }>("/v1/rules/dry-run", rule);
+
+export async function exportSession(session: string): Promise<Blob> {
+  return (await send(at(session, "/export"), { headers: { Accept: "*/*" } })).blob();
+}

@@ -1,0 +1,68 @@
+// Signing in: a one-use code in the address becomes a device token, which is kept
+// in localStorage and sent as a Bearer token. There are no cookies.
+
+const key = "terret.token";
+const listeners = new Set<() => void>();
+let memory: string | null = null; // where storage is blocked
+
+export function getToken(): string | null {
+  try {
+    return localStorage.getItem(key) ?? memory;
+  } catch {
+    return memory;
+  }
+}
+
+export function setToken(token: string | null): void {
+  memory = token;
+  try {
+    if (token) localStorage.setItem(key, token);
+    else localStorage.removeItem(key);
+  } catch {
+    // Storage is blocked: the token lives as long as the page.
+  }
+  for (const listener of listeners) listener();
+}
+
+/** The server no longer takes our token. */
+export function signedOut(): void {
+  if (getToken()) setToken(null);
+}
+
+export function onTokenChange(listener: () => void): () => void {
+  const fromOtherTab = (e: StorageEvent) => {
+    if (e.key === key) listener();
+  };
+  listeners.add(listener);
+  window.addEventListener("storage", fromOtherTab);
+  return () => {
+    listeners.delete(listener);
+    window.removeEventListener("storage", fromOtherTab);
+  };
+}
+
+/** The one-use code in the address. It is taken out of the address at once. */
+export function takeCode(): string | null {
+  const code = new URLSearchParams(location.hash.slice(1)).get("code");
+  if (code) history.replaceState(history.state, "", location.pathname + location.search);
+  return code;
+}
+
+export async function exchange(code: string): Promise<void> {
+  const response = await fetch("/v1/signin", {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    credentials: "omit",
+    body: JSON.stringify({ code, device: "browser" }),
+  });
+  if (!response.ok) {
+    throw new Error(
+      response.status < 500
+        ? "This sign-in link was used before or is too old. Run terret token to get a new one."
+        : `The server answered ${response.status}.`,
+    );
+  }
+  const body = (await response.json()) as { token?: string };
+  if (!body.token) throw new Error("The server gave no token.");
+  setToken(body.token);
+}

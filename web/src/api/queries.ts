@@ -1,0 +1,109 @@
+// What is read from the server. The stream keeps the lists in step; see live.ts.
+
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
+import { call, query } from "./http";
+import { keys } from "./keys";
+import type { Command, List, Model, Persona, Probe, Request, Rule, Session, Turn } from "./types";
+
+const id = encodeURIComponent;
+
+export const useSessions = () =>
+  useQuery({ queryKey: keys.sessions, queryFn: ({ signal }) => call<List<Session>>("/v1/sessions?limit=500", { signal }) });
+
+export const useSession = (session: string | null): Session | undefined =>
+  useSessions().data?.items.find((s) => s.id === session);
+
+export const useRequests = () =>
+  useQuery({ queryKey: keys.requests, queryFn: ({ signal }) => call<List<Request>>("/v1/decisions?state=open&limit=500", { signal }) });
+
+export const useAgents = () =>
+  useQuery({ queryKey: keys.agents, queryFn: ({ signal }) => call<List<Probe>>("/v1/agents", { signal }), staleTime: 60_000 });
+
+export const useModels = (agent: string) =>
+  useQuery({
+    queryKey: keys.models(agent), enabled: agent !== "", staleTime: 60_000, retry: false,
+    queryFn: ({ signal }) => call<List<Model>>(`/v1/agents/${id(agent)}/models`, { signal }),
+  });
+
+export const useRules = () =>
+  useQuery({ queryKey: keys.rules, queryFn: ({ signal }) => call<List<Rule>>("/v1/rules", { signal }) });
+
+export const usePersonas = (cwd: string) =>
+  useQuery({
+    queryKey: keys.personas(cwd), enabled: cwd !== "", retry: false,
+    queryFn: ({ signal }) => call<List<Persona> & { broken?: string[] }>(`/v1/personas${query({ cwd })}`, { signal }),
+  });
+
+export const usePersonaPrompt = (persona: string, cwd: string, mode: string) =>
+  useQuery({
+    queryKey: keys.personaPrompt(persona, cwd, mode), enabled: persona !== "" && cwd !== "", retry: false,
+    queryFn: ({ signal }) => call<{ text: string; tokens: number; notes?: string[] }>(`/v1/personas/${id(persona)}/prompt${query({ cwd, mode })}`, { signal }),
+  });
+
+export const useRoots = () =>
+  useQuery({ queryKey: keys.roots, queryFn: ({ signal }) => call<List<{ path: string }>>("/v1/roots", { signal }), staleTime: 60_000 });
+
+export interface Dirs { path: string; parent?: string; items: { name: string; path: string; hidden?: boolean; git?: boolean }[] }
+
+export const useDirs = (path: string) =>
+  useQuery({
+    queryKey: keys.dirs(path), enabled: path !== "", retry: false, placeholderData: keepPreviousData,
+    queryFn: ({ signal }) => call<Dirs>(`/v1/dirs${query({ path })}`, { signal }),
+  });
+
+export interface FileEntry { name: string; path: string; type: "file" | "dir" | "other"; size?: number; ignored?: boolean; change?: string }
+
+export const useFiles = (session: string, path: string, enabled = true) =>
+  useQuery({
+    queryKey: [...keys.files(session), path], enabled, retry: false,
+    queryFn: ({ signal }) => call<List<FileEntry> & { truncated?: boolean }>(`/v1/files${query({ session, path, changes: "true" })}`, { signal }),
+  });
+
+export interface FileContent { path: string; size: number; text: string; binary?: boolean; media?: string; data?: string; truncated?: boolean }
+
+export const useFile = (session: string, path: string) =>
+  useQuery({
+    queryKey: [...keys.files(session), "content", path], enabled: path !== "", retry: false,
+    queryFn: ({ signal }) => call<FileContent>(`/v1/files/content${query({ session, path })}`, { signal }),
+  });
+
+/** Files whose path has these letters in order; null asks for nothing. */
+export const useFileNames = (session: string, letters: string | null): string[] => {
+  const found = useQuery({
+    queryKey: [...keys.files(session), "find", letters], enabled: letters !== null, retry: false, placeholderData: keepPreviousData,
+    queryFn: ({ signal }) => call<List<{ path: string }>>(`/v1/files/find${query({ session, q: letters ?? "", limit: 50 })}`, { signal }),
+  });
+  return useMemo(() => (letters === null ? [] : (found.data?.items ?? []).map((f) => f.path)), [letters, found.data]);
+};
+
+export interface Change { path: string; change: "created" | "modified" | "deleted"; insertions: number; deletions: number; binary?: boolean; diff?: string; too_large?: boolean }
+export interface Changes { since: "head" | "start" | "turn"; items: Change[]; insertions: number; deletions: number; truncated?: boolean }
+
+export const useChanges = (session: string, turn: string) =>
+  useQuery({
+    queryKey: [...keys.changes(session), turn], retry: false, placeholderData: keepPreviousData,
+    queryFn: ({ signal }) => call<Changes>(`/v1/sessions/${id(session)}/changes${query({ turn })}`, { signal }),
+  });
+
+/** Commands that can be typed. The agent is opened to tell them, so only on demand. */
+export const useCommands = (session: string, enabled: boolean) =>
+  useQuery({
+    queryKey: keys.commands(session), enabled, retry: false, staleTime: 60_000,
+    queryFn: ({ signal }) => call<List<Command>>(`/v1/sessions/${id(session)}/commands`, { signal }),
+  });
+
+export const useQueue = (session: string) =>
+  useQuery({
+    queryKey: keys.queue(session), retry: false,
+    queryFn: ({ signal }) => call<List<Turn>>(`/v1/sessions/${id(session)}/queue`, { signal }),
+  });
+
+export interface UsageRow { key: string; usage: Session["usage"]; cost_usd: number; turns: number }
+
+export const useUsage = (group: string) =>
+  useQuery({ queryKey: keys.usage(group), queryFn: ({ signal }) => call<List<UsageRow>>(`/v1/usage${query({ group })}`, { signal }) });
+
+/** The name that the log gives this browser. */
+export const useMe = (): string =>
+  useQuery({ queryKey: keys.me, queryFn: ({ signal }) => call<{ name: string }>("/v1/me", { signal }), staleTime: Infinity }).data?.name ?? "";

@@ -1,0 +1,270 @@
+// The records and events of the API: the words of docs/ARCHITECTURE.md in
+// TypeScript. Fields that a newer server adds are ignored; kinds that are not
+// listed here are shown only among the raw events.
+
+export type SessionState =
+  | "pending" | "starting" | "idle" | "busy" | "waiting" | "compacting"
+  | "retrying" | "interrupting" | "failed" | "stale" | "closed";
+
+export type ToolClass = "execute" | "read" | "edit" | "search" | "fetch" | "agent" | "mcp" | "think" | "other";
+export type Gate =
+  | "permission" | "pre_tool" | "prompt" | "question" | "plan" | "stop" | "subagent_stop" | "compact" | "trust";
+export type Behavior = "allow" | "deny" | "answer" | "reject" | "approve" | "revise" | "block" | "ask" | "passthrough";
+export type Scope = "once" | "session" | "always";
+export type Json = unknown;
+
+export interface Usage {
+  input: number;
+  output: number;
+  cache_read: number;
+  cache_write: number;
+  reasoning: number;
+}
+
+export interface Block {
+  type: "text" | "thinking" | "tool_use" | "tool_result" | "image" | "document";
+  text?: string;
+  tool_id?: string;
+  name?: string;
+  input?: Json;
+  content?: Block[];
+  is_error?: boolean;
+  media_type?: string;
+  bytes?: string;
+  url?: string;
+}
+
+export interface Session {
+  id: string;
+  agent: string;
+  native_id: string | null;
+  title: string;
+  cwd: string;
+  persona: string | null;
+  mode: string;
+  model: string;
+  policy: string;
+  permission_mode: string;
+  state: SessionState;
+  created_at: string;
+  updated_at: string;
+  last_seq: number;
+  usage: Usage;
+  cost_usd: number;
+  open_requests: number;
+  revert: { checkpoint_id: string; can_undo: boolean; can_redo: boolean } | null;
+  forked_from?: string;
+  handed_to?: string;
+}
+
+export interface Turn {
+  id: string;
+  session: string;
+  state: "queued" | "running" | "completed" | "failed" | "interrupted" | "killed";
+  origin: string;
+  prompt: Block[];
+  changed?: boolean;
+  undone?: boolean;
+}
+
+export interface Command { name: string; description?: string; hint?: string }
+export interface McpServer { name: string; status?: string; error?: string }
+
+export interface Question {
+  id: string;
+  header?: string;
+  text: string;
+  options?: { label: string; description?: string }[];
+  multi?: boolean;
+}
+
+export interface RequestData {
+  request_id: string;
+  tool_id?: string;
+  tool?: string;
+  class?: ToolClass;
+  input?: Json;
+  input_hash?: string;
+  title?: string;
+  reason?: string;
+  suggestions?: string[];
+  diff?: string;
+  questions?: Question[];
+  url?: string;
+  plan?: string;
+  file?: string;
+  last_message?: string;
+}
+
+export interface Decision {
+  request_id: string;
+  gate: Gate;
+  behavior: Behavior;
+  scope?: Scope;
+  source: "rule" | "policy" | "user" | "timeout" | "channel" | "agent_exit" | "interrupt";
+  by?: string;
+  reason?: string;
+  rule?: string;
+  answers?: Record<string, string | string[]>;
+  next_mode?: string;
+  interrupt?: boolean;
+}
+
+export interface Request {
+  request_id: string;
+  session: string;
+  turn?: string;
+  gate: Gate;
+  data: RequestData;
+  state: "open" | "decided";
+  created_at?: string;
+  expires_at?: string;
+  decision?: Decision;
+}
+
+/** What a person answers. */
+export interface Answer {
+  behavior: Behavior;
+  scope?: Scope;
+  reason?: string;
+  rule?: string;
+  updated_input?: Json;
+  answers?: Record<string, string | string[]>;
+  next_mode?: string;
+  interrupt?: boolean;
+}
+
+export interface Rule {
+  id: string;
+  effect: "allow" | "deny";
+  pattern: string;
+  scope: Scope;
+  session?: string;
+  made_by: string;
+  made_at: string;
+  hits: number;
+}
+
+export interface Persona {
+  id: string;
+  source_file: string;
+  description?: string;
+  tools?: string[];
+  disallowed_tools?: string[];
+  auto_approve_tools?: string[];
+  max_turns?: number;
+  model?: string;
+  agent?: string;
+  policy?: string;
+  trusted: boolean;
+}
+
+export interface Model { id: string; name: string; context?: number; max_output?: number; efforts?: string[] }
+export interface Ability { ok: boolean; by?: "agent" | "harness"; reason?: string }
+export type Capabilities = Record<string, Ability | string>;
+
+export interface Probe {
+  agent: string;
+  found: boolean;
+  path?: string;
+  version?: string;
+  tested?: "yes" | "newer" | "older";
+  auth?: string;
+  fix?: string;
+  capabilities: Capabilities;
+}
+
+export interface List<T> { items: T[]; next?: string | null }
+
+export interface PlanEntry { text: string; status: string }
+export interface AgentError { kind: string; message: string; retryable?: boolean; exit_code?: number; signal?: string; http_status?: number }
+
+interface ToolResult {
+  tool_id: string;
+  name: string;
+  content?: Block[];
+  structured?: Json;
+  duration_ms?: number;
+  diff?: string;
+}
+
+export interface UsageUpdate extends Usage { cost_usd: number; context_used?: number; context_max?: number }
+
+/** The data of each kind that the UI understands. */
+export interface EventData {
+  "session.start": {
+    source: string; agent: string; agent_version?: string; model?: string; tools?: string[];
+    commands?: Command[]; cwd: string; permission_mode?: string; mcp_servers?: McpServer[];
+  };
+  "session.native_id": { old: string | null; new: string; reason: string; error?: string };
+  "session.state": { state: SessionState; detail?: string };
+  "session.updated": Partial<Pick<Session, "title" | "model" | "policy" | "permission_mode" | "mode" | "persona">>;
+  "session.commands": { commands: Command[] };
+  "session.auth": { status: string; method?: string; message?: string; output?: string[] };
+  "session.end": { reason: string; native_reason?: string };
+  "turn.start": { prompt: Block[]; message_id?: string; origin: string };
+  "turn.complete": { text: string; stop_reason?: string; usage: Usage; cost_usd: number; duration_ms: number; num_steps?: number };
+  "turn.error": { error: AgentError; errors?: string[]; text?: string; usage: Usage; cost_usd: number; duration_ms: number };
+  "process.exit": { code: number | null; signal: string | null; duration_ms: number };
+  "user.prompt": { message_id?: string; blocks: Block[] };
+  "message.delta": { message_id: string; index: number; text: string };
+  "reasoning.delta": { message_id: string; index: number; text: string };
+  "message.complete": { message_id: string; role: "user" | "assistant" | "tool"; blocks: Block[] };
+  "tool.start": { tool_id: string; name: string; class: ToolClass; message_id?: string; index: number };
+  "tool.delta": { tool_id: string; partial_input: string };
+  "tool.pre": { tool_id: string; name: string; class: ToolClass; input: Json; title?: string; paths?: string[]; diff?: string };
+  "tool.progress": { tool_id: string; text?: string; elapsed_ms?: number };
+  "tool.post": ToolResult;
+  "tool.failure": ToolResult & { error: string; interrupted?: boolean; denied?: boolean };
+  "permission.request": RequestData;
+  "permission.denied": { tool_id?: string; tool: string; reason?: string };
+  "question.request": RequestData;
+  "plan.request": RequestData;
+  "stop.request": RequestData;
+  "permission.decision": Decision;
+  "question.decision": Decision;
+  "plan.decision": Decision;
+  "stop.decision": Decision;
+  "hook.decision": Decision;
+  "plan.update": { entries: PlanEntry[] };
+  "subagent.start": { id: string; type?: string; description?: string; prompt?: string };
+  "subagent.stop": { id: string; type?: string; result?: string; usage?: Usage };
+  "task.start": { id: string; tool_id?: string; type?: string; description?: string };
+  "task.update": { id: string; status: string; text?: string };
+  "task.end": { id: string; status: string; summary?: string };
+  "compact.pre": { trigger: string };
+  "compact.post": { tokens_before?: number; tokens_after?: number; summary?: string };
+  "notification": { text: string; level: string; title?: string };
+  "usage.update": UsageUpdate;
+  "rate_limit": { resets_at?: string; kind?: string };
+  "retry": { attempt: number; max?: number; delay_ms: number; http_status?: number; error?: string };
+  "model.fallback": { from: string; to: string; why?: string };
+  "checkpoint.created": { checkpoint_id: string; message_id?: string; of_turn?: string; phase?: string; changed?: boolean };
+  "checkpoint.rewound": {
+    checkpoint_id: string; files: string[] | null; insertions: number; deletions: number;
+    direction: "undo" | "redo"; turns?: string[];
+  };
+  "file.changed": { path: string; change: "created" | "modified" | "deleted"; tool_id?: string };
+}
+
+export type Kind = keyof EventData;
+
+interface Envelope {
+  seq: number;
+  v?: number;
+  session: string;
+  turn?: string;
+  by?: string;
+  time: string;
+  actor?: string;
+  parent_tool?: string;
+  expects?: { request_id: string; gate: Gate; fallback: Behavior; expires_at?: string };
+  visibility?: "ui" | "internal" | "log";
+  source?: string;
+}
+
+export type EventOf<K extends Kind> = Envelope & { kind: K; data: EventData[K] };
+export type KnownEvent = { [K in Kind]: EventOf<K> }[Kind];
+
+/** An event as it comes from the server; its kind may be unknown to us. */
+export type Event = Envelope & { kind: string; data: unknown };

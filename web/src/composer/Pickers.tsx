@@ -1,0 +1,28 @@
+import { useModels } from "../api/queries";
+import { useShown } from "../conversation/context";
+import { policies } from "../lib/words";
+import { useSessionActions } from "../shell/sessionActions";
+
+/** What the next turn runs with. What the agent cannot change is shown as text. */
+export function Pickers() {
+  const { session, conversation } = useShown();
+  const actions = useSessionActions(session);
+  const models = useModels(session.agent).data?.items ?? [];
+  const model = session.model || conversation.info.model;
+  return (
+    <div className="pickers">
+      {models.length > 1 ? (
+        <select className="pick" aria-label="Model" value={model} onChange={(e) => actions.update({ model: e.target.value })}>
+          {!models.some((m) => m.id === model) && <option value={model}>{model || "default model"}</option>}
+          {models.map((m) => <option key={m.id} value={m.id}>{m.name || m.id}</option>)}
+        </select>
+      ) : (
+        model && <span className="tag">{model}</span>
+      )}
+      <select className="pick" aria-label="Policy" value={session.policy} onChange={(e) => actions.update({ policy: e.target.value })}>
+        {policies.map((p) => <option key={p.id} value={p.id}>{p.name}</option>)}
+      </select>
+      {session.persona && <span className="tag persona-tag">{session.persona}</span>}
+    </div>
+  );
+}

@@ -1,0 +1,113 @@
+// The conversation: only what is in view is drawn. It sticks to the end while a
+// person is at the end, and otherwise leaves what they read where it is.
+
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { ArrowDown } from "lucide-react";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { useView } from "../lib/state";
+import { findRows, rowsOf } from "../model/rows";
+import { root } from "../model/types";
+import { Button } from "../ui/Button";
+import { useShown } from "./context";
+import { Find } from "./Find";
+import { NewText } from "./NewText";
+import { RowView } from "./RowView";
+
+const nearEnd = 48; // pixels
+
+export function ConversationView() {
+  const { session, conversation } = useShown();
+  const box = useRef<HTMLDivElement>(null);
+  const rows = useMemo(() => rowsOf(conversation.threads.get(root) ?? []), [conversation.threads]);
+  const [atEnd, setAtEnd] = useState(true);
+  const [seen, setSeen] = useState(rows.length);
+  const finding = useView((s) => s.finding);
+  const [words, setWords] = useState("");
+  const hits = useMemo(() => (finding ? findRows(rows, words) : []), [finding, rows, words]);
+  const [hit, setHit] = useState(0);
+
+  const list = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => box.current,
+    estimateSize: () => 64,
+    getItemKey: (i) => rows[i]!.key,
+    overscan: 6,
+    paddingStart: 24,
+    paddingEnd: 24,
+  });
+
+  // A session opens at its end and stays there until a person scrolls up.
+  const stick = useRef(true);
+  const lastTop = useRef(0);
+  const size = list.getTotalSize();
+  useLayoutEffect(() => {
+    const el = box.current;
+    if (el && stick.current) el.scrollTop = el.scrollHeight;
+  }, [size, session.id]);
+  const onScroll = () => {
+    const el = box.current;
+    if (!el) return;
+    const end = el.scrollHeight - el.scrollTop - el.clientHeight <= nearEnd;
+    if (end) stick.current = true;
+    else if (el.scrollTop < lastTop.current) stick.current = false;
+    lastTop.current = el.scrollTop;
+    setAtEnd(end || stick.current);
+  };
+  const toEnd = () => {
+    stick.current = true;
+    setAtEnd(true);
+    list.scrollToIndex(rows.length - 1, { align: "end" });
+  };
+
+  useEffect(() => {
+    if (atEnd) setSeen(rows.length);
+  }, [atEnd, rows.length]);
+
+  useEffect(() => {
+    const to = hits[hit];
+    if (to === undefined) return;
+    stick.current = false;
+    list.scrollToIndex(to, { align: "center" });
+  }, [hits, hit, list]);
+
+  const unseen = rows.length - seen;
+  return (
+    <div className="conversation">
+      {finding && <Find words={words} onWords={(w) => { setWords(w); setHit(0); }} count={hits.length} hit={hit} onHit={setHit} />}
+      <div
+        ref={box}
+        className="scroll"
+        tabIndex={0}
+        role="region"
+        aria-label="Conversation"
+        onScroll={onScroll}
+      >
+        <div className="rows" style={{ height: size }}>
+          {list.getVirtualItems().map((v) => {
+            const row = rows[v.index]!;
+            const undone = row.type === "item" && row.item.type !== "turn-end" && conversation.undone.has(row.item.turn);
+            return (
+              <div
+                key={v.key}
+                data-index={v.index}
+                ref={list.measureElement}
+                className={`virtual-row${undone ? " undone" : ""}${hits[hit] === v.index ? " hit" : ""}`}
+                style={{ transform: `translateY(${v.start}px)` }}
+              >
+                <div className="measure">
+                  <RowView row={row} />
+                </div>
+              </div>
+            );
+          })}
+        </div>
+      </div>
+      {!atEnd && rows.length > 0 && (
+        <Button className="latest" onClick={toEnd}>
+          <ArrowDown size={14} /> {unseen > 0 ? `${unseen} new` : "Latest"}
+        </Button>
+      )}
+      <NewText items={conversation.threads.get(root) ?? []} />
+    </div>
+  );
+}

@@ -1,0 +1,178 @@
+// One item of the conversation each.
+
+import { ChevronRight, CircleAlert, GitFork, Info, MoreHorizontal, RotateCcw, TriangleAlert, Undo2 } from "lucide-react";
+import { memo, useState } from "react";
+import { useMe } from "../api/queries";
+import { clock, dollars, duration, plural, tokens, totalTokens } from "../lib/format";
+import { safeText } from "../lib/safe";
+import { useSettings, useView } from "../lib/state";
+import { agentName } from "../lib/words";
+import { rowsOf } from "../model/rows";
+import type { NoticeItem, SubagentItem, TaskItem, TextItem, ThinkingItem, TurnEndItem, UserItem } from "../model/types";
+import { useSessionActions } from "../shell/sessionActions";
+import { Button } from "../ui/Button";
+import { CopyButton } from "../ui/CopyButton";
+import { Menu } from "../ui/Menu";
+import { useShown } from "./context";
+import { Markdown } from "./Markdown";
+import { Media } from "./Media";
+import { RowView } from "./RowView";
+
+export const User = memo(function User({ item }: { item: UserItem }) {
+  const { session } = useShown();
+  const actions = useSessionActions(session);
+  const me = useMe();
+  const text = item.blocks.map((b) => b.text ?? "").join("");
+  const media = item.blocks.filter((b) => b.type === "image" || b.type === "document");
+  const origin = { queue: "from the queue", steer: "while it worked", bus: "from a team-mate", background: "by itself" }[item.origin];
+  return (
+    <article className="user" aria-label="Message">
+      <div className="who">
+        <strong>{item.origin === "background" ? agentName(session.agent) : !item.by || !me || item.by === me ? "You" : safeText(item.by)}</strong>
+        {origin && <span className="faint">{origin}</span>}
+        <time className="faint" dateTime={item.time}>{clock(item.time)}</time>
+        <span className="grow" />
+        <span className="on-hover row">
+          <CopyButton text={text} label="Copy message" />
+          <Menu
+            trigger={<Button look="quiet" tiny label="Message actions"><MoreHorizontal size={14} /></Button>}
+            entries={[{ label: "Fork from here", icon: <GitFork size={14} />, onSelect: () => actions.fork(item.key) }]}
+          />
+        </span>
+      </div>
+      {text && <div className="user-text">{safeText(text)}</div>}
+      {media.length > 0 && <div className="row wrap">{media.map((b, i) => <Media key={i} block={b} />)}</div>}
+    </article>
+  );
+});
+
+export const Said = memo(function Said({ item }: { item: TextItem }) {
+  return (
+    <div className="said">
+      <Markdown text={item.text} streaming={item.streaming} />
+      {!item.streaming && <span className="on-hover said-copy"><CopyButton text={item.text} label="Copy text" /></span>}
+    </div>
+  );
+});
+
+export const Thinking = memo(function Thinking({ item }: { item: ThinkingItem }) {
+  const [open, setOpen] = useState(false);
+  const first = item.text.trim().split("\n", 1)[0] ?? "";
+  return (
+    <div className="tool">
+      <button type="button" className="fold tool-line" aria-expanded={open} onClick={() => setOpen(!open)}>
+        <ChevronRight size={14} aria-hidden="true" />
+        <span className="faint">{item.streaming ? "Thinking" : "Thought"}</span>
+        {!open && <span className="faint cut grow">{safeText(first)}</span>}
+      </button>
+      {open && <div className="thought"><Markdown text={item.text} streaming={item.streaming} /></div>}
+    </div>
+  );
+});
+
+const noticeIcon = { info: Info, warning: TriangleAlert, error: CircleAlert };
+
+export const Notice = memo(function Notice({ item }: { item: NoticeItem }) {
+  const Icon = noticeIcon[item.level];
+  return (
+    <div className={`notice ${item.level}`}>
+      <Icon size={14} aria-hidden="true" />
+      {item.detail ? (
+        <details>
+          <summary>{safeText(item.text)}</summary>
+          <pre>{safeText(item.detail)}</pre>
+        </details>
+      ) : (
+        <span>{safeText(item.text)}</span>
+      )}
+    </div>
+  );
+});
+
+export const Task = memo(function Task({ item }: { item: TaskItem }) {
+  return (
+    <div className="notice">
+      <span className={`dot ${item.running ? "busy" : item.status === "failed" ? "failed" : ""}`} aria-hidden="true" />
+      <span>
+        {safeText(item.description)} <span className="faint">{safeText(item.text ?? item.status)}</span>
+      </span>
+    </div>
+  );
+});
+
+/** A subagent: a thread of its own that can be unfolded. */
+export const Subagent = memo(function Subagent({ item }: { item: SubagentItem }) {
+  const { conversation } = useShown();
+  const [open, setOpen] = useState(false);
+  const items = conversation.threads.get(item.actor) ?? [];
+  return (
+    <section className="subagent" aria-label={`Subagent ${item.name}`}>
+      <button type="button" className="fold tool-line" aria-expanded={open} onClick={() => setOpen(!open)}>
+        <ChevronRight size={14} aria-hidden="true" />
+        <span className={`dot ${item.running ? "busy" : ""}`} aria-hidden="true" />
+        <span className="tool-name">{safeText(item.name)}</span>
+        <span className="grow cut dim">{safeText(item.description)}</span>
+        <span className="faint tool-time">{item.running ? "working" : plural(items.length, "step")}</span>
+      </button>
+      {open && (
+        <div className="subagent-body">
+          {rowsOf(items).map((row) => <RowView key={row.key} row={row} />)}
+          {item.result && items.length === 0 && <Markdown text={item.result} />}
+        </div>
+      )}
+    </section>
+  );
+});
+
+const advice: Record<string, string> = {
+  not_authenticated: "Sign the agent in, then send the message again.",
+  agent_not_found: "Install the agent; the Agents page says how.",
+  rate_limited: "Wait until the limit resets, or choose another model.",
+  overloaded: "The provider is busy. Try again in a moment.",
+  billing: "The provider refuses to bill. Look at your account there.",
+  model_not_found: "Choose another model below.",
+  max_turns: "The turn reached its limit of steps. Send “go on” to continue.",
+  max_budget: "The turn reached its budget. Raise it, or go on in a new session.",
+  interrupted: "You stopped it. Send a message to go on.",
+  killed: "It was ended by force. Send a message to go on.",
+  timeout: "It took longer than allowed. Send a message to go on.",
+};
+
+export const TurnEnd = memo(function TurnEnd({ item }: { item: TurnEndItem }) {
+  const { session, conversation } = useShown();
+  const actions = useSessionActions(session);
+  const changed = conversation.changed.has(item.turn);
+  const undone = conversation.undone.has(item.turn);
+  const quietEnd = item.error?.kind === "interrupted" || item.error?.kind === "killed";
+  const showChanges = () => {
+    useView.setState({ changesOf: item.turn, phone: "activity" });
+    useSettings.setState({ tab: "changes", right: true });
+  };
+  return (
+    <footer className="turn-end">
+      {item.error && (
+        <div className={`turn-error${quietEnd ? " quiet" : ""}`} role={quietEnd ? undefined : "alert"}>
+          <strong>{quietEnd ? "Stopped" : safeText(item.error.message)}</strong>
+          <span>{advice[item.error.kind] ?? (item.error.retryable ? "Try again." : "Say something else to go on.")}</span>
+          {!quietEnd && item.error.kind && <span className="tag">{item.error.kind}</span>}
+          {(item.errors?.length ?? 0) > 0 && <details><summary>Detail</summary><pre>{safeText(item.errors!.join("\n"))}</pre></details>}
+          {!quietEnd && <Button tiny onClick={() => actions.retry(item.turn)}><RotateCcw size={12} /> Retry</Button>}
+        </div>
+      )}
+      <div className="turn-facts">
+        <span>{duration(item.durationMs)}</span>
+        <span>{tokens(totalTokens(item.usage))} tokens</span>
+        {item.costUsd > 0 && <span>{dollars(item.costUsd)}</span>}
+        {undone && <span className="tag">undone</span>}
+        {changed && (
+          <>
+            <Button look="quiet" tiny onClick={showChanges}>Changes</Button>
+            {!undone && session.revert?.can_undo && (
+              <Button look="quiet" tiny onClick={actions.undo}><Undo2 size={12} /> Undo</Button>
+            )}
+          </>
+        )}
+      </div>
+    </footer>
+  );
+});

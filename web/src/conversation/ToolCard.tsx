@@ -1,0 +1,134 @@
+import {
+  Bot, Brain, ChevronRight, FilePen, FileText, Globe, type LucideIcon, Plug, Search, SquareTerminal, Wrench,
+} from "lucide-react";
+import { lazy, memo, type ReactNode, useState } from "react";
+import type { ToolClass } from "../api/types";
+import { duration } from "../lib/format";
+import { safeName, safeText } from "../lib/safe";
+import { argument, groupTitle, outcome } from "../model/summary";
+import type { ToolItem } from "../model/types";
+import { CopyButton } from "../ui/CopyButton";
+import { Lazy } from "../ui/Lazy";
+import { useShown } from "./context";
+import { Media } from "./Media";
+import { Output } from "./Output";
+
+const Diff = lazy(() => import("./Diff"));
+
+const icons: Record<ToolClass, LucideIcon> = {
+  execute: SquareTerminal, read: FileText, edit: FilePen, search: Search, fetch: Globe, agent: Bot, mcp: Plug, think: Brain, other: Wrench,
+};
+
+export const ToolIcon = ({ of }: { of: ToolClass }) => {
+  const Icon = icons[of] ?? Wrench;
+  return <Icon size={14} aria-hidden="true" />;
+};
+
+const bad = (t: ToolItem) => t.state === "failed" || t.state === "denied";
+
+function Head({ tool, cwd, asked }: { tool: ToolItem; cwd: string; asked: boolean }) {
+  const result = outcome(tool, asked);
+  const ms = tool.durationMs ?? tool.elapsedMs;
+  return (
+    <>
+      <ToolIcon of={tool.class} />
+      <span className="tool-name">{safeName(tool.name)}</span>
+      <span className="mono cut grow tool-argument">{argument(tool.input, cwd)}</span>
+      {tool.state === "running" && !asked && <span className="dot busy" aria-hidden="true" />}
+      {result && <span className={bad(tool) ? "tool-bad" : "tool-result"}>{result}</span>}
+      {ms !== undefined && ms >= 50 && <span className="faint tool-time">{duration(ms)}</span>}
+    </>
+  );
+}
+
+/** A tool call: one line until a person asks for more. Edits show their diff. */
+export const ToolCard = memo(function ToolCard({ tool }: { tool: ToolItem }) {
+  const { session, conversation } = useShown();
+  const asked = !!tool.requestId && conversation.open.has(tool.requestId);
+  const [chosen, setOpen] = useState<boolean | null>(null);
+  // While it is asked for, the request shows the diff.
+  const open = chosen ?? (tool.class === "edit" && !!tool.diff && tool.state === "done");
+  return (
+    <div className={`tool${bad(tool) ? " bad" : ""}`}>
+      <button type="button" className="fold tool-line" aria-expanded={open} onClick={() => setOpen(!open)}>
+        <ChevronRight size={14} aria-hidden="true" />
+        <Head tool={tool} cwd={session.cwd} asked={asked} />
+      </button>
+      {open && <ToolBody tool={tool} cwd={session.cwd} />}
+    </div>
+  );
+});
+
+function ToolBody({ tool, cwd }: { tool: ToolItem; cwd: string }) {
+  const input = inputText(tool);
+  return (
+    <div className="tool-body">
+      {!tool.diff && input && (
+        <Part title="Input" copy={input}>
+          <pre className="output" tabIndex={0} role="region" aria-label="Input">
+            {safeText(input)}
+          </pre>
+        </Part>
+      )}
+      {tool.diff && (
+        <Lazy>
+          <Diff text={tool.diff} cwd={cwd} />
+        </Lazy>
+      )}
+      {tool.error && tool.error !== tool.output && <p className="tool-error">{safeText(tool.error)}</p>}
+      {tool.output && !(tool.diff && tool.state === "done") && (
+        <Part title={tool.state === "running" ? "Output so far" : "Output"} copy={tool.output}>
+          <Output text={tool.output} live={tool.state === "running"} />
+        </Part>
+      )}
+      {tool.media.map((block, i) => (
+        <Media key={i} block={block} />
+      ))}
+      {!tool.output && !tool.error && !tool.diff && tool.state === "done" && tool.media.length === 0 && (
+        <p className="small faint">It printed nothing.</p>
+      )}
+    </div>
+  );
+}
+
+function Part({ title, copy, children }: { title: string; copy: string; children: ReactNode }) {
+  return (
+    <div className="tool-part">
+      <div className="row">
+        <span className="grow faint part-title">{title}</span>
+        <CopyButton text={copy} label={`Copy ${title.toLowerCase()}`} />
+      </div>
+      {children}
+    </div>
+  );
+}
+
+function inputText(tool: ToolItem): string {
+  if (tool.input === undefined) return tool.partialInput ?? "";
+  const fields = tool.input as Record<string, unknown> | null;
+  if (fields && typeof fields === "object" && typeof fields.command === "string" && Object.keys(fields).length <= 2) return fields.command;
+  return typeof tool.input === "string" ? tool.input : JSON.stringify(tool.input, null, 2);
+}
+
+/** Several calls that only look at things, in one line. */
+export const ToolGroup = memo(function ToolGroup({ tools }: { tools: readonly ToolItem[] }) {
+  const [open, setOpen] = useState(false);
+  const total = tools.reduce((sum, t) => sum + (t.durationMs ?? 0), 0);
+  return (
+    <div className="tool">
+      <button type="button" className="fold tool-line" aria-expanded={open} onClick={() => setOpen(!open)}>
+        <ChevronRight size={14} aria-hidden="true" />
+        <ToolIcon of={tools[0]?.class ?? "read"} />
+        <span className="grow cut">{safeName(groupTitle(tools))}</span>
+        {total >= 50 && <span className="faint tool-time">{duration(total)}</span>}
+      </button>
+      {open && (
+        <div className="tool-group">
+          {tools.map((t) => (
+            <ToolCard key={t.key} tool={t} />
+          ))}
+        </div>
+      )}
+    </div>
+  );
+});

@@ -1,0 +1,51 @@
+// Numbers, times and names as people read them.
+
+export function duration(ms: number): string {
+  if (ms < 950) return `${(ms / 1000).toFixed(1)} s`;
+  const s = Math.round(ms / 1000);
+  if (s < 60) return `${s} s`;
+  const m = Math.floor(s / 60);
+  return m < 60 ? `${m} min ${s % 60} s` : `${Math.floor(m / 60)} h ${m % 60} min`;
+}
+
+export function tokens(n: number): string {
+  if (n < 1000) return String(n);
+  if (n < 1_000_000) return `${(n / 1000).toFixed(n < 10_000 ? 1 : 0)} k`;
+  return `${(n / 1_000_000).toFixed(1)} M`;
+}
+
+export function dollars(n: number): string {
+  if (n === 0) return "$0";
+  return n < 0.01 ? "<$0.01" : `$${n.toFixed(2)}`;
+}
+
+export const totalTokens = (u: { input: number; output: number; cache_read: number; cache_write: number }) =>
+  u.input + u.output + u.cache_read + u.cache_write;
+
+/** Minutes and seconds that are left. */
+export function countdown(ms: number): string {
+  const s = Math.max(0, Math.ceil(ms / 1000));
+  return `${Math.floor(s / 60)}:${String(s % 60).padStart(2, "0")}`;
+}
+
+export const clock = (time: string) =>
+  new Date(time).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+
+export function ago(time: string, now = Date.now()): string {
+  const s = Math.max(0, (now - Date.parse(time)) / 1000);
+  if (s < 60) return "now";
+  if (s < 3600) return `${Math.floor(s / 60)} min`;
+  if (s < 86_400) return `${Math.floor(s / 3600)} h`;
+  return `${Math.floor(s / 86_400)} d`;
+}
+
+/** The last part of a path, for either kind of slash. */
+export const baseName = (path: string) => path.split(/[/\\]/).filter(Boolean).at(-1) ?? path;
+
+/** A path as seen from a folder. */
+export function relative(path: string, cwd: string): string {
+  const base = cwd.endsWith("/") ? cwd : `${cwd}/`;
+  return cwd && path.startsWith(base) ? path.slice(base.length) : path;
+}
+
+export const plural = (n: number, one: string, many = `${one}s`) => `${n} ${n === 1 ? one : many}`;

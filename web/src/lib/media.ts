@@ -1,0 +1,15 @@
+import { useSyncExternalStore } from "react";
+
+/** Whether a media query matches now. */
+export function useMedia(query: string): boolean {
+  return useSyncExternalStore(
+    (listener) => {
+      const media = matchMedia(query);
+      media.addEventListener("change", listener);
+      return () => media.removeEventListener("change", listener);
+    },
+    () => matchMedia(query).matches,
+  );
+}
+
+export const usePhone = () => useMedia("(max-width: 699px)");

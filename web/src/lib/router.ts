@@ -1,0 +1,35 @@
+// Addresses: /s/ID is a session, /usage and the like are pages.
+
+import { useSyncExternalStore } from "react";
+
+export type Page = "usage" | "agents" | "rules" | "personas";
+export type Route = { page: "session"; session: string } | { page: "home" } | { page: Page };
+
+export function parse(path: string): Route {
+  const session = /^\/s\/([^/]+)$/.exec(path)?.[1];
+  if (session) return { page: "session", session: decodeURIComponent(session) };
+  const page = path.slice(1);
+  if (page === "usage" || page === "agents" || page === "rules" || page === "personas") return { page };
+  return { page: "home" };
+}
+
+export const sessionPath = (session: string) => `/s/${encodeURIComponent(session)}`;
+
+const moved = "terret:moved";
+
+export function go(path: string): void {
+  if (path === location.pathname) return;
+  history.pushState(null, "", path);
+  window.dispatchEvent(new Event(moved));
+}
+
+function subscribe(listener: () => void): () => void {
+  window.addEventListener("popstate", listener);
+  window.addEventListener(moved, listener);
+  return () => {
+    window.removeEventListener("popstate", listener);
+    window.removeEventListener(moved, listener);
+  };
+}
+
+export const useRoute = (): Route => parse(useSyncExternalStore(subscribe, () => location.pathname));

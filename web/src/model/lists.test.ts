@@ -1,0 +1,40 @@
+import { expect, it } from "vitest";
+import type { Session } from "../api/types";
+import { dotOf, groupByFolder, patchRequests, patchSessions } from "./lists";
+import { noUsage, Script } from "./testing";
+
+const session = (id: string, more: Partial<Session> = {}): Session => ({
+  id, agent: "native", native_id: null, title: id, cwd: "/p", persona: null, mode: "workbench", model: "", policy: "ask",
+  permission_mode: "", state: "idle", created_at: "2025-01-01T00:00:00Z", updated_at: "2025-01-01T00:00:00Z", last_seq: 0,
+  usage: noUsage, cost_usd: 0, open_requests: 0, revert: null, ...more,
+});
+
+it("keeps the list in step, newest first", () => {
+  const s = new Script()
+    .add("session.state", { state: "busy" }, { session: "b" })
+    .add("session.updated", { title: "named" }, { session: "b" })
+    .add("permission.request", { request_id: "r" }, { session: "b" });
+  const { list, fresh } = patchSessions([session("a"), session("b")], s.events);
+  expect(list.map((x) => x.id)).toEqual(["b", "a"]);
+  expect(list[0]).toMatchObject({ state: "busy", title: "named", open_requests: 1, last_seq: 3 });
+  expect(fresh).toBe(false);
+  expect(patchSessions(list, s.events).list[0]).toMatchObject({ open_requests: 1 });
+  expect(patchSessions([session("a")], s.events).fresh).toBe(true);
+});
+
+it("keeps open requests until they are decided", () => {
+  const s = new Script().add("question.request", { request_id: "q", questions: [] }).add("permission.request", { request_id: "p" });
+  const open = patchRequests([], s.events);
+  expect(open.map((r) => [r.request_id, r.gate])).toEqual([["q", "question"], ["p", "permission"]]);
+  expect(patchRequests(open, s.events)).toBe(open);
+  s.add("question.decision", { request_id: "q", gate: "question", behavior: "reject", source: "user" });
+  expect(patchRequests(open, s.events).map((r) => r.request_id)).toEqual(["p"]);
+});
+
+it("groups by folder, and amber means that a person is needed", () => {
+  expect(groupByFolder([session("a"), session("b", { cwd: "/q" }), session("c")]).map((g) => [g.cwd, g.sessions.length])).toEqual([["/p", 2], ["/q", 1]]);
+  expect(dotOf(session("a", { state: "busy", open_requests: 1 }))).toBe("needs");
+  expect(dotOf(session("a", { state: "retrying" }))).toBe("busy");
+  expect(dotOf(session("a", { state: "failed" }))).toBe("failed");
+  expect(dotOf(session("a", { state: "closed" }))).toBe("idle");
+});

@@ -1,0 +1,95 @@
+// What events change in the lists of sessions and of open requests.
+
+import type { Event, KnownEvent, Request, Session } from "../api/types";
+import { isDecision, isRequest, requestOf } from "./requests";
+
+/** The session after the event. */
+export function patchSession(s: Session, event: Event): Session {
+  if (event.seq <= s.last_seq) return s;
+  const e = event as KnownEvent;
+  const next: Session = { ...s, last_seq: e.seq };
+  // Pieces of text come many times a second and say nothing new about the session.
+  if (e.kind === "message.delta" || e.kind === "reasoning.delta" || e.kind === "tool.delta" || e.kind === "tool.progress") return next;
+  next.updated_at = e.time;
+  switch (e.kind) {
+    case "session.state":
+      next.state = e.data.state;
+      break;
+    case "session.updated":
+      Object.assign(next, e.data);
+      break;
+    case "session.start":
+      if (e.data.model) next.model = e.data.model;
+      break;
+    case "usage.update":
+      next.cost_usd = e.data.cost_usd;
+      break;
+    default:
+      if (isRequest(e)) next.open_requests = s.open_requests + 1;
+      else if (isDecision(e)) next.open_requests = Math.max(0, s.open_requests - 1);
+  }
+  return next;
+}
+
+/** The list after the events, newest first; fresh says that it must be fetched again. */
+export function patchSessions(list: readonly Session[], events: readonly Event[]): { list: Session[]; fresh: boolean } {
+  const byId = new Map(list.map((s) => [s.id, s]));
+  let fresh = false;
+  for (const e of events) {
+    const s = byId.get(e.session);
+    if (!s) fresh = true;
+    else byId.set(s.id, patchSession(s, e));
+    // Some things are known to the server alone: what undo would do, sums, ends.
+    if (e.kind === "turn.complete" || e.kind === "turn.error" || e.kind === "checkpoint.rewound" || e.kind === "session.end") fresh = true;
+  }
+  const out = [...byId.values()].sort((a, b) => (a.updated_at < b.updated_at ? 1 : a.updated_at > b.updated_at ? -1 : 0));
+  return { list: out, fresh };
+}
+
+/** The open requests after the events, oldest first. */
+export function patchRequests(open: readonly Request[], events: readonly Event[]): readonly Request[] {
+  let out = open;
+  for (const e of events) {
+    if (isRequest(e)) {
+      const request = requestOf(e);
+      if (!out.some((r) => r.request_id === request.request_id)) out = [...out, request];
+    } else if (isDecision(e)) {
+      const id = e.data.request_id;
+      if (out.some((r) => r.request_id === id)) out = out.filter((r) => r.request_id !== id);
+    }
+  }
+  return out;
+}
+
+/** Sessions by folder, each newest first, the folders by their newest session. */
+export function groupByFolder(list: readonly Session[]): { cwd: string; sessions: Session[] }[] {
+  const groups = new Map<string, Session[]>();
+  for (const s of list) {
+    const group = groups.get(s.cwd);
+    if (group) group.push(s);
+    else groups.set(s.cwd, [s]);
+  }
+  return [...groups].map(([cwd, sessions]) => ({ cwd, sessions }));
+}
+
+export type Dot = "busy" | "needs" | "failed" | "idle";
+
+export function dotOf(s: Pick<Session, "state" | "open_requests">): Dot {
+  if (s.open_requests > 0 || s.state === "waiting") return "needs";
+  switch (s.state) {
+    case "starting":
+    case "busy":
+    case "compacting":
+    case "retrying":
+    case "interrupting":
+      return "busy";
+    case "failed":
+    case "stale":
+      return "failed";
+    default:
+      return "idle";
+  }
+}
+
+export const isWorking = (state: Session["state"]) =>
+  state === "starting" || state === "busy" || state === "waiting" || state === "compacting" || state === "retrying" || state === "interrupting";

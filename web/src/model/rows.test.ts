@@ -1,0 +1,44 @@
+import { expect, it } from "vitest";
+import { findRows, rowsOf } from "./rows";
+import { argument, diffSize, groupTitle } from "./summary";
+import { Script, text } from "./testing";
+
+const read = (s: Script, id: string, file: string) =>
+  s.add("tool.pre", { tool_id: id, name: "Read", class: "read", input: { file_path: file } })
+    .add("tool.post", { tool_id: id, name: "Read", content: [text("body")], duration_ms: 1 });
+
+it("collapses runs of reads, and only runs", () => {
+  const s = new Script();
+  read(s, "a", "/p/a");
+  read(s, "b", "/p/b");
+  s.add("message.complete", { message_id: "m", role: "assistant", blocks: [text("Now the third.")] });
+  read(s, "c", "/p/c");
+  const rows = rowsOf(s.items());
+  expect(rows.map((r) => [r.type, r.key])).toEqual([["group", "g-a"], ["item", "root/m/0"], ["item", "c"]]);
+  expect(rows[0]!.type === "group" && groupTitle(rows[0]!.tools)).toBe("Read 2 files");
+  expect(findRows(rows, "THIRD")).toEqual([1]);
+  expect(findRows(rows, "/p/b")).toEqual([0]);
+  expect(findRows(rows, " ")).toEqual([]);
+});
+
+it("hides requests that a rule allowed, and shows those that were denied", () => {
+  const s = new Script();
+  for (const [id, behavior] of [["r1", "allow"], ["r2", "deny"]] as const) {
+    s.add("permission.request", { request_id: id, tool: "Bash", class: "execute", input: {} })
+      .add("permission.decision", { request_id: id, gate: "permission", behavior, source: "rule", rule: "Bash(*)" });
+  }
+  expect(rowsOf(s.items()).map((r) => r.key)).toEqual(["r2"]);
+});
+
+it("finds the argument that matters", () => {
+  expect(argument({ command: "ls\n-l" }, "")).toBe("ls ⏎ -l");
+  expect(argument({ file_path: "/p/src/a.go", content: "x" }, "/p")).toBe("src/a.go");
+  expect(argument({ file_path: "/pp/a.go" }, "/p")).toBe("/pp/a.go");
+  expect(argument({ cmd: ["go", "test"] }, "")).toBe("go test");
+  expect(argument({ command: "\u001b[31mrm\u001b[0m \u202eevil" }, "")).toBe("rm \\u202eevil");
+  expect(argument(null, "")).toBe("");
+});
+
+it("counts the lines of a diff", () => {
+  expect(diffSize("--- a/x\n+++ b/x\n@@ -1 +1,2 @@\n-a\n+b\n+c\n")).toEqual({ added: 2, removed: 1 });
+});

@@ -1,0 +1,74 @@
+// The rows that the conversation shows: its items, with runs of reads and searches
+// collapsed, and requests in the place of what they are about.
+
+import type { Item, ToolItem } from "./types";
+
+export type Row =
+  | { key: string; type: "item"; item: Item }
+  | { key: string; type: "group"; tools: ToolItem[] };
+
+const looks = (item: Item): item is ToolItem =>
+  item.type === "tool" && (item.class === "read" || item.class === "search") && item.state === "done" && !item.requestId;
+
+/** A request that nobody had to be asked about says nothing new: its tool shows what was decided. */
+const silent = (item: Item) =>
+  item.type === "request" && item.request.gate === "permission" && item.request.state === "decided" &&
+  (item.request.decision?.source === "policy" || item.request.decision?.source === "rule") && item.request.decision.behavior === "allow";
+
+export function rowsOf(items: readonly Item[]): Row[] {
+  const rows: Row[] = [];
+  let run: ToolItem[] = [];
+  const flush = () => {
+    if (run.length > 1) rows.push({ key: `g-${run[0]!.key}`, type: "group", tools: run });
+    else for (const item of run) rows.push({ key: item.key, type: "item", item });
+    run = [];
+  };
+  for (const item of items) {
+    if (silent(item)) continue;
+    if (looks(item)) {
+      run.push(item);
+      continue;
+    }
+    flush();
+    rows.push({ key: item.key, type: "item", item });
+  }
+  flush();
+  return rows;
+}
+
+/** The words of an item, for finding. */
+export function wordsOf(item: Item): string {
+  switch (item.type) {
+    case "user":
+      return item.blocks.map((b) => b.text ?? "").join(" ");
+    case "text":
+    case "thinking":
+      return item.text;
+    case "tool":
+      return `${item.name} ${item.title ?? ""} ${JSON.stringify(item.input ?? "")} ${item.output} ${item.error ?? ""}`;
+    case "request":
+      return `${item.request.data.title ?? ""} ${item.request.data.plan ?? ""} ${(item.request.data.questions ?? []).map((q) => q.text).join(" ")}`;
+    case "subagent":
+      return `${item.name} ${item.description} ${item.result ?? ""}`;
+    case "task":
+      return `${item.description} ${item.text ?? ""}`;
+    case "notice":
+      return `${item.text} ${item.detail ?? ""}`;
+    case "turn-end":
+      return item.error?.message ?? "";
+    case "media":
+      return item.block.name ?? "";
+  }
+}
+
+/** The rows in which the words occur, without regard to case. */
+export function findRows(rows: readonly Row[], words: string): number[] {
+  const needle = words.trim().toLowerCase();
+  if (!needle) return [];
+  const hits: number[] = [];
+  rows.forEach((row, i) => {
+    const items: readonly Item[] = row.type === "group" ? row.tools : [row.item];
+    if (items.some((item) => wordsOf(item).toLowerCase().includes(needle))) hits.push(i);
+  });
+  return hits;
+}

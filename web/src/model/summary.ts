@@ -1,0 +1,74 @@
+// A tool call in one line: the tool and the one argument that matters.
+
+import { baseName, relative } from "../lib/format";
+import { safeName, withoutAnsi } from "../lib/safe";
+import type { ToolItem } from "./types";
+
+const telling = [
+  "command", "cmd", "file_path", "path", "filePath", "notebook_path", "pattern", "query", "url", "description", "question", "prompt", "name",
+];
+
+/** The argument that tells most, in one line. */
+export function argument(input: unknown, cwd: string): string {
+  if (typeof input === "string") return line(input);
+  if (!input || typeof input !== "object") return "";
+  const fields = input as Record<string, unknown>;
+  for (const name of telling) {
+    const value = fields[name];
+    if (typeof value === "string" && value) return line(/path/i.test(name) ? relative(value, cwd) : value);
+    if (Array.isArray(value) && value.every((v) => typeof v === "string")) return line(value.join(" "));
+  }
+  const first = Object.values(fields).find((v) => typeof v === "string" && v);
+  return typeof first === "string" ? line(first) : "";
+}
+
+function line(s: string): string {
+  const flat = withoutAnsi(s).replace(/\s*\n\s*/g, " ⏎ ").trim();
+  return safeName(flat.length > 300 ? `${flat.slice(0, 299)}…` : flat);
+}
+
+/** What became of the call, in a word; asked says that it waits for a person. */
+export function outcome(tool: ToolItem, asked: boolean): string {
+  switch (tool.state) {
+    case "writing":
+      return "";
+    case "running":
+      return asked ? "waits for you" : "running";
+    case "denied":
+      return "denied";
+    case "interrupted":
+      return "stopped";
+    case "failed":
+      return "failed";
+    case "done": {
+      if (tool.diff) {
+        const { added, removed } = diffSize(tool.diff);
+        return `+${added} −${removed}`;
+      }
+      return "";
+    }
+  }
+}
+
+export function diffSize(diff: string): { added: number; removed: number } {
+  let added = 0;
+  let removed = 0;
+  for (const l of diff.split("\n")) {
+    if (l.startsWith("+") && !l.startsWith("+++ ")) added++;
+    else if (l.startsWith("-") && !l.startsWith("--- ")) removed++;
+  }
+  return { added, removed };
+}
+
+/** The words for several calls that only look at things. */
+export function groupTitle(tools: readonly ToolItem[]): string {
+  const reads = tools.filter((t) => t.class === "read");
+  const searches = tools.length - reads.length;
+  const parts: string[] = [];
+  if (reads.length > 0) {
+    const files = new Set(reads.map((t) => argument(t.input, "")));
+    parts.push(files.size === 1 ? `Read ${baseName([...files][0]!)}` : `Read ${files.size} files`);
+  }
+  if (searches > 0) parts.push(`${parts.length ? "searched" : "Searched"} ${searches === 1 ? "once" : `${searches} times`}`);
+  return parts.join(", ");
+}

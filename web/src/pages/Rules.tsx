@@ -1,0 +1,76 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { Trash2 } from "lucide-react";
+import { useState } from "react";
+import { dryRun, putRules } from "../api/actions";
+import { keys } from "../api/keys";
+import { useRules } from "../api/queries";
+import type { Rule } from "../api/types";
+import { ago, plural } from "../lib/format";
+import { safeName } from "../lib/safe";
+import { attempt } from "../lib/toast";
+import { Button } from "../ui/Button";
+import { Skeleton } from "../ui/Lazy";
+
+export default function Rules() {
+  const client = useQueryClient();
+  const { data, error, isPending } = useRules();
+  const rules = data?.items ?? [];
+  const save = async (next: (Pick<Rule, "effect" | "pattern"> & { id?: string })[]) => {
+    const done = await attempt("The rules were not changed", () => putRules(next.map(({ id, effect, pattern }) => ({ effect, pattern, ...(id ? { id } : {}) }))));
+    await client.invalidateQueries({ queryKey: keys.rules });
+    return !!done;
+  };
+  return (
+    <div className="page-inner">
+      <div className="column">
+        <h1>Rules</h1>
+        <p className="dim">Rules decide before anybody is asked. Deny beats allow; both beat the session's policy.</p>
+      </div>
+      <AddRule onAdd={(rule) => save([...rules, rule])} />
+      {isPending && <Skeleton lines={4} />}
+      {error && <p role="alert">{error.message}</p>}
+      {data && rules.length === 0 && (
+        <div className="empty"><strong>No rules yet</strong><span>Choose “Always…” when an agent asks, or write one above. <span className="mono">Bash(git status *)</span> allows a command, <span className="mono">Edit(docs/**)</span> edits in a folder.</span></div>
+      )}
+      {rules.length > 0 && (
+        <div className="table-scroll" tabIndex={0} role="region" aria-label="Rules">
+          <table className="table">
+            <thead><tr><th>Effect</th><th>Pattern</th><th className="number">Decided</th><th>Made</th><th><span className="visually-hidden">Remove</span></th></tr></thead>
+            <tbody>
+              {rules.map((r) => (
+                <tr key={r.id}>
+                  <td><span className={`tag ${r.effect === "allow" ? "good" : "bad"}`}>{r.effect}</span></td>
+                  <td className="mono">{safeName(r.pattern)}</td>
+                  <td className="number">{plural(r.hits, "time")}</td>
+                  <td className="dim">{safeName(r.made_by)}, {ago(r.made_at)}</td>
+                  <td className="number"><Button look="quiet" tiny label={`Remove ${r.pattern}`} onClick={() => save(rules.filter((x) => x.id !== r.id))}><Trash2 size={14} /></Button></td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </div>
+  );
+}
+
+function AddRule({ onAdd }: { onAdd: (rule: Pick<Rule, "effect" | "pattern">) => Promise<boolean> }) {
+  const [effect, setEffect] = useState<Rule["effect"]>("allow");
+  const [pattern, setPattern] = useState("");
+  const [tried, setTried] = useState("");
+  const test = async () => {
+    const result = await attempt("The rule could not be tried", () => dryRun({ effect, pattern: pattern.trim() }));
+    if (result) setTried(`It would have decided ${result.items.length} of ${plural(result.total, "past request")}.`);
+  };
+  return (
+    <form className="card column form" onSubmit={async (e) => { e.preventDefault(); if (await onAdd({ effect, pattern: pattern.trim() })) { setPattern(""); setTried(""); } }}>
+      <div className="row wrap">
+        <select className="input narrow" aria-label="Effect" value={effect} onChange={(e) => setEffect(e.target.value as Rule["effect"])}><option value="allow">Allow</option><option value="deny">Deny</option></select>
+        <input className="input mono grow" aria-label="Pattern" placeholder="Bash(git status *)" value={pattern} onChange={(e) => { setPattern(e.target.value); setTried(""); }} required />
+        <Button disabled={!pattern.trim()} onClick={test}>Try on the past</Button>
+        <button type="submit" className="button primary" disabled={!pattern.trim()}>Add rule</button>
+      </div>
+      <span className="small dim" aria-live="polite">{tried}</span>
+    </form>
+  );
+}

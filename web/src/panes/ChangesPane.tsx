@@ -1,0 +1,61 @@
+import { Redo2, Undo2 } from "lucide-react";
+import { lazy, useMemo } from "react";
+import { useChanges } from "../api/queries";
+import { useShown } from "../conversation/context";
+import { clock, plural } from "../lib/format";
+import { safeName } from "../lib/safe";
+import { useView } from "../lib/state";
+import { root } from "../model/types";
+import { useSessionActions } from "../shell/sessionActions";
+import { Button } from "../ui/Button";
+import { Lazy, Skeleton } from "../ui/Lazy";
+
+const Diff = lazy(() => import("../conversation/Diff"));
+
+/** What changed in the folder: whole, or in one turn; with undo and redo. */
+export function ChangesPane() {
+  const { session, conversation } = useShown();
+  const actions = useSessionActions(session);
+  const turns = useMemo(
+    () => (conversation.threads.get(root) ?? []).filter((i) => i.type === "user" && conversation.changed.has(i.turn)),
+    [conversation.threads, conversation.changed],
+  );
+  const wanted = useView((s) => s.changesOf);
+  const turn = turns.some((t) => t.turn === wanted) ? wanted : "";
+  const { data, error, isPending } = useChanges(session.id, turn);
+  return (
+    <div className="changes">
+      <div className="row wrap changes-head">
+        <select className="input grow" aria-label="Which changes" value={turn} onChange={(e) => useView.setState({ changesOf: e.target.value })}>
+          <option value="">Everything</option>
+          {turns.map((t) => t.type === "user" && (
+            <option key={t.turn} value={t.turn}>{clock(t.time)} {t.blocks.map((b) => b.text ?? "").join(" ").slice(0, 50)}</option>
+          ))}
+        </select>
+        <Button look="quiet" disabled={!session.revert?.can_undo} onClick={actions.undo} title="Undo the last turn (u)"><Undo2 size={14} /> Undo</Button>
+        <Button look="quiet" disabled={!session.revert?.can_redo} onClick={actions.redo}><Redo2 size={14} /> Redo</Button>
+      </div>
+      {isPending && <Skeleton lines={5} />}
+      {error && <div className="empty" role="alert">{error.message}</div>}
+      {data && data.items.length === 0 && (
+        <div className="empty"><strong>Nothing changed yet</strong><span>When the agent edits files, the differences are shown here, and Undo takes them back.</span></div>
+      )}
+      {data && data.items.length > 0 && (
+        <>
+          <p className="small dim">
+            {plural(data.items.length, "file")} <span className="added">+{data.insertions}</span> <span className="removed">−{data.deletions}</span>{" "}
+            {{ head: "since the last commit", start: "since the session began", turn: "in this turn" }[data.since]}
+          </p>
+          <Lazy lines={6}>
+            {data.items.map((c) =>
+              c.diff ? <Diff key={c.path} text={c.diff} cwd={session.cwd} folded={data.items.length > 12} /> : (
+                <p key={c.path} className="small"><span className={`mark ${c.change}`}>{c.change}</span> <span className="mono">{safeName(c.path)}</span>{" "}
+                  <span className="faint">{c.too_large ? "too large to show" : c.binary ? "binary" : ""}</span></p>
+              ))}
+          </Lazy>
+          {data.truncated && <p className="small faint">More has changed than is shown.</p>}
+        </>
+      )}
+    </div>
+  );
+}

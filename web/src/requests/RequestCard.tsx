@@ -1,0 +1,61 @@
+import { Check, CircleHelp, ClipboardList, ShieldQuestion, X } from "lucide-react";
+import { memo } from "react";
+import { useMe, useSession } from "../api/queries";
+import type { Request } from "../api/types";
+import { safeText } from "../lib/safe";
+import { agentName } from "../lib/words";
+import { Countdown } from "./Countdown";
+import { HookCard } from "./HookCard";
+import { PermissionCard } from "./PermissionCard";
+import { PlanCard } from "./PlanCard";
+import { QuestionCard } from "./QuestionCard";
+import { answersOf, gist, heading, verdict } from "./words";
+
+/** A request: the card that answers it while it is open, one line afterwards. */
+export const RequestCard = memo(function RequestCard({ request }: { request: Request }) {
+  const session = useSession(request.session);
+  if (request.state === "decided") return <Decided request={request} />;
+  const agent = agentName(session?.agent);
+  const Icon = request.gate === "question" ? CircleHelp : request.gate === "plan" ? ClipboardList : ShieldQuestion;
+  return (
+    <section className="request" data-request={request.request_id} aria-label={heading(request, agent)}>
+      <div className="request-head">
+        <Icon size={16} aria-hidden="true" />
+        <h3 className="grow">{heading(request, agent)}</h3>
+        {request.expires_at && <Countdown to={request.expires_at} />}
+      </div>
+      <Body request={request} cwd={session?.cwd ?? ""} />
+    </section>
+  );
+});
+
+function Body({ request, cwd }: { request: Request; cwd: string }) {
+  switch (request.gate) {
+    case "question":
+      return <QuestionCard request={request} />;
+    case "plan":
+      return <PlanCard request={request} />;
+    case "permission":
+    case "trust":
+      return <PermissionCard request={request} cwd={cwd} />;
+    default:
+      return <HookCard request={request} />;
+  }
+}
+
+function Decided({ request }: { request: Request }) {
+  const d = request.decision;
+  const me = useMe();
+  if (!d) return null;
+  const yes = d.behavior === "allow" || d.behavior === "approve" || d.behavior === "answer";
+  const said = answersOf(d);
+  return (
+    <div className={`decided${yes ? "" : " no"}`}>
+      {yes ? <Check size={14} aria-hidden="true" /> : <X size={14} aria-hidden="true" />}
+      <span className="decided-what">{verdict(d, me)}</span>
+      <span className="mono cut faint">{said ? safeText(said) : gist(request)}</span>
+      {d.reason && d.source !== "user" && <span className="faint cut grow">{safeText(d.reason)}</span>}
+      {d.reason && d.source === "user" && <span className="grow cut">“{safeText(d.reason)}”</span>}
+    </div>
+  );
+}

@@ -1,0 +1,28 @@
+import { Activity, BellDot, List, MessageSquare } from "lucide-react";
+import { useRequests } from "../api/queries";
+import { type PhonePane, useView } from "../lib/state";
+import { useConnection } from "../stream/live";
+
+const panes: { id: PhonePane; name: string; Icon: typeof List }[] = [
+  { id: "sessions", name: "Sessions", Icon: List },
+  { id: "chat", name: "Chat", Icon: MessageSquare },
+  { id: "needs", name: "Needs you", Icon: BellDot },
+  { id: "activity", name: "Activity", Icon: Activity },
+];
+
+export function BottomBar() {
+  const phone = useView((s) => s.phone);
+  const open = useRequests().data?.items.length ?? 0;
+  const away = useConnection((s) => s.state === "reconnecting");
+  return (
+    <nav className="bottom-bar" aria-label="Panes">
+      {panes.map(({ id, name, Icon }) => (
+        <button key={id} type="button" aria-current={phone === id} onClick={() => useView.setState({ phone: id })}>
+          <Icon size={20} aria-hidden="true" />
+          {id === "chat" && away ? "Reconnecting" : name}
+          {id === "needs" && open > 0 && <span className="badge">{open}</span>}
+        </button>
+      ))}
+    </nav>
+  );
+}

@@ -1,0 +1,129 @@
+import { ArrowUp, Folder, FolderGit2 } from "lucide-react";
+import { useEffect, useState } from "react";
+import { useAgents, useDirs, useModels, usePersonas, useRoots } from "../api/queries";
+import type { Probe } from "../api/types";
+import { safeName } from "../lib/safe";
+import { useSettings } from "../lib/state";
+import { modes, policies } from "../lib/words";
+import { Button } from "../ui/Button";
+import { Hint } from "../ui/Hint";
+import { Dialog } from "../ui/Dialog";
+import { startSession } from "./startSession";
+
+/** A new session: where, who, with what. Only the folder must be chosen. */
+export default function NewSessionDialog({ onClose }: { onClose: () => void }) {
+  const roots = useRoots();
+  const agents = (useAgents().data?.items ?? []).filter((a) => a.found);
+  const [cwd, setCwd] = useState("");
+  const [agent, setAgent] = useState("");
+  const [model, setModel] = useState("");
+  const [persona, setPersona] = useState("");
+  const [mode, setMode] = useState("workbench");
+  const [policy, setPolicy] = useState("ask");
+  const [first, setFirst] = useState("");
+  const [busy, setBusy] = useState(false);
+  const models = useModels(agent).data?.items ?? [];
+  const personas = usePersonas(cwd).data?.items ?? [];
+
+  const list = roots.data?.items;
+  useEffect(() => {
+    if (cwd || !list?.[0]) return;
+    const last = useSettings.getState().lastFolder;
+    setCwd(list.some((r) => last === r.path || last.startsWith(`${r.path}/`)) ? last : list[0].path);
+  }, [cwd, list]);
+
+  const start = async () => {
+    setBusy(true);
+    const made = await startSession({
+      cwd, mode, policy, ...(agent ? { agent } : {}), ...(model ? { model } : {}), ...(persona ? { persona } : {}),
+    }, first.trim());
+    setBusy(false);
+    if (made) onClose();
+  };
+  return (
+    <Dialog title="New session" description="Choose the folder and the agent" onClose={onClose} foot={
+      <>
+        <span className="grow small faint">{policies.find((p) => p.id === policy)?.what}</span>
+        <Button look="quiet" onClick={onClose}>Cancel</Button>
+        <button type="submit" form="new-session" className="button primary" disabled={!cwd || busy}>Start</button>
+      </>
+    }>
+      <form id="new-session" className="column form" onSubmit={(e) => { e.preventDefault(); void start(); }}>
+        <label className="field"><span>First message</span>
+          <textarea className="input" rows={2} autoFocus placeholder="What should the agent do? (can wait)" value={first} onChange={(e) => setFirst(e.target.value)}
+            onKeyDown={(e) => { if (e.key === "Enter" && !e.shiftKey && !e.nativeEvent.isComposing) { e.preventDefault(); if (cwd && !busy) void start(); } }} />
+        </label>
+        <FolderPicker cwd={cwd} onCwd={setCwd} />
+        <div className="form-grid">
+          <label className="field"><span>Agent</span>
+            <select className="input" value={agent} onChange={(e) => { setAgent(e.target.value); setModel(""); }}>
+              <option value="">First that is ready</option>
+              {agents.map((a) => <option key={a.agent} value={a.agent}>{a.agent}{a.version ? ` ${a.version}` : ""}{a.auth === "missing" ? " (not signed in)" : ""}</option>)}
+            </select>
+          </label>
+          <label className="field"><span>Model</span>
+            <select className="input" value={model} disabled={models.length === 0} onChange={(e) => setModel(e.target.value)}>
+              <option value="">{models.length === 0 ? "The agent's own choice" : "Default"}</option>
+              {models.map((m) => <option key={m.id} value={m.id}>{m.name || m.id}</option>)}
+            </select>
+          </label>
+          <label className="field"><span>Policy</span>
+            <select className="input" value={policy} onChange={(e) => setPolicy(e.target.value)}>{policies.map((p) => <option key={p.id} value={p.id}>{p.name}</option>)}</select>
+          </label>
+          <label className="field"><span>Mode</span>
+            <select className="input" value={mode} onChange={(e) => setMode(e.target.value)}>{modes.map((m) => <option key={m.id} value={m.id}>{m.name}</option>)}</select>
+          </label>
+          <label className="field"><span>Persona</span>
+            <select className="input" value={persona} disabled={personas.length === 0} onChange={(e) => setPersona(e.target.value)}>
+              <option value="">{personas.length === 0 ? "None in this folder" : "None"}</option>
+              {personas.map((p) => <option key={p.id} value={p.id}>{safeName(p.id)}</option>)}
+            </select>
+          </label>
+        </div>
+        <Abilities probe={agents.find((a) => a.agent === agent)} />
+      </form>
+    </Dialog>
+  );
+}
+
+/** What the chosen agent can do, where people ask for it. */
+function Abilities({ probe }: { probe: Probe | undefined }) {
+  if (!probe) return null;
+  const lacks = ["undo", "steer", "permission_requests", "question_prompts", "attachments", "plan_mode"].filter((c) => {
+    const a = probe.capabilities[c];
+    return typeof a === "object" && !a.ok;
+  });
+  return (
+    <p className="small dim">
+      {probe.fix && <><Hint text={probe.fix} /> </>}
+      {lacks.length > 0 && <>{probe.agent} has no {lacks.map((l) => l.replaceAll("_", " ")).join(", ")}. </>}
+      {typeof probe.capabilities.oversight === "string" && <>Oversight: {probe.capabilities.oversight}.</>}
+    </p>
+  );
+}
+
+function FolderPicker({ cwd, onCwd }: { cwd: string; onCwd: (cwd: string) => void }) {
+  const roots = useRoots().data?.items ?? [];
+  const [open, setOpen] = useState(false);
+  const dirs = useDirs(open ? cwd : "");
+  return (
+    <div className="field">
+      <label htmlFor="cwd">Folder</label>
+      <div className="row">
+        <input id="cwd" className="input mono" value={cwd} onChange={(e) => onCwd(e.target.value)} spellCheck={false} required />
+        <Button aria-expanded={open} onClick={() => setOpen(!open)}><Folder size={14} /> Browse</Button>
+      </div>
+      {open && (
+        <ul className="dirs" aria-label="Folders">
+          {roots.length > 1 && roots.map((r) => <li key={r.path}><button type="button" onClick={() => onCwd(r.path)}><Folder size={14} /> <span className="mono cut">{safeName(r.path)}</span></button></li>)}
+          {dirs.data?.parent && <li><button type="button" onClick={() => onCwd(dirs.data!.parent!)}><ArrowUp size={14} /> Up</button></li>}
+          {dirs.data?.items.filter((d) => !d.hidden).map((d) => (
+            <li key={d.path}><button type="button" onClick={() => onCwd(d.path)}>{d.git ? <FolderGit2 size={14} /> : <Folder size={14} />} <span className="cut">{safeName(d.name)}</span></button></li>
+          ))}
+          {dirs.error && <li className="small form-error">{dirs.error.message}</li>}
+          {dirs.data && dirs.data.items.length === 0 && <li className="small faint">No folders in here.</li>}
+        </ul>
+      )}
+    </div>
+  );
+}

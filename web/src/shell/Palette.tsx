@@ -1,0 +1,101 @@
+import { Command } from "cmdk";
+import { Dialog } from "radix-ui";
+import { useRequests, useSessions } from "../api/queries";
+import type { Session } from "../api/types";
+import { baseName } from "../lib/format";
+import { go, sessionPath } from "../lib/router";
+import { safeName } from "../lib/safe";
+import { applyTheme, type RightTab, useSettings, useView } from "../lib/state";
+import { isWorking } from "../model/lists";
+import { gist } from "../requests/words";
+import { turnOnNotifications } from "./notifications";
+import { useSessionActions } from "./sessionActions";
+
+interface Action { name: string; keys?: string; run: () => unknown }
+
+/** Every action and every session, by a few letters. */
+export default function Palette({ session, onClose }: { session: Session | undefined; onClose: () => void }) {
+  const sessions = useSessions().data?.items ?? [];
+  const requests = useRequests().data?.items ?? [];
+  const run = (action: () => unknown) => () => {
+    onClose();
+    void action();
+  };
+  return (
+    <Dialog.Root open onOpenChange={(open) => !open && onClose()}>
+      <Dialog.Portal>
+        <Dialog.Overlay className="veil" />
+        <Dialog.Content className="dialog palette" aria-describedby={undefined}>
+          <Dialog.Title className="visually-hidden">Commands</Dialog.Title>
+          <Command label="Commands" loop>
+            <Command.Input className="palette-input" placeholder="Type a command or a session" />
+            <Command.List className="palette-list">
+              <Command.Empty className="empty">Nothing has these letters.</Command.Empty>
+              {requests.length > 0 && (
+                <Command.Group heading="Needs you">
+                  {requests.map((r) => <Command.Item key={r.request_id} value={`needs ${r.request_id} ${gist(r)}`} onSelect={run(() => go(sessionPath(r.session)))}><span className="dot needs" /> <span className="cut">{gist(r)}</span></Command.Item>)}
+                </Command.Group>
+              )}
+              {session && <SessionActions session={session} run={run} />}
+              <Command.Group heading="Go">
+                {general.map((a) => <Command.Item key={a.name} onSelect={run(a.run)}><span className="grow">{a.name}</span>{a.keys && <kbd className="key">{a.keys}</kbd>}</Command.Item>)}
+              </Command.Group>
+              <Command.Group heading="Sessions">
+                {sessions.slice(0, 100).map((s) => (
+                  <Command.Item key={s.id} value={`${s.title} ${s.cwd} ${s.agent} ${s.id}`} onSelect={run(() => go(sessionPath(s.id)))}>
+                    <span className="cut grow">{safeName(s.title) || "New session"}</span> <span className="faint small">{baseName(s.cwd)}</span>
+                  </Command.Item>
+                ))}
+              </Command.Group>
+            </Command.List>
+          </Command>
+        </Dialog.Content>
+      </Dialog.Portal>
+    </Dialog.Root>
+  );
+}
+
+const show = (tab: RightTab) => () => {
+  useSettings.setState({ tab, right: true });
+  useView.setState({ phone: "activity" });
+};
+
+const general: Action[] = [
+  { name: "New session", keys: "n", run: () => useView.setState({ overlay: "new-session" }) },
+  { name: "Usage", run: () => go("/usage") },
+  { name: "Agents", run: () => go("/agents") },
+  { name: "Rules", run: () => go("/rules") },
+  { name: "Personas", run: () => go("/personas") },
+  { name: "Keyboard shortcuts", keys: "?", run: () => useView.setState({ overlay: "shortcuts" }) },
+  { name: "Notify me when something needs me", run: turnOnNotifications },
+  { name: "Theme: as the system", run: () => applyTheme("system") },
+  { name: "Theme: light", run: () => applyTheme("light") },
+  { name: "Theme: dark", run: () => applyTheme("dark") },
+  { name: "Theme: high contrast", run: () => applyTheme("contrast") },
+];
+
+function SessionActions({ session, run }: { session: Session; run: (action: () => unknown) => () => void }) {
+  const a = useSessionActions(session);
+  const list: (Action | false | undefined)[] = [
+    isWorking(session.state) && { name: "Stop the turn", keys: "Esc", run: a.interrupt },
+    isWorking(session.state) && { name: "Kill the agent", run: a.kill },
+    session.revert?.can_undo && { name: "Undo the last turn", keys: "u", run: a.undo },
+    session.revert?.can_redo && { name: "Redo", run: a.redo },
+    { name: "Find in the conversation", keys: "Ctrl F", run: () => useView.setState({ finding: true }) },
+    { name: "Show activity", run: show("activity") },
+    { name: "Show files", run: show("files") },
+    { name: "Show changes", run: show("changes") },
+    { name: "Show plan", run: show("plan") },
+    { name: "Show details", run: show("details") },
+    { name: "Rename session", run: () => useView.setState({ overlay: "rename" }) },
+    { name: "Fork session", run: () => a.fork() },
+    { name: "Export session", run: a.export },
+    { name: "Close the agent", run: a.close },
+    { name: "Delete session", run: () => useView.setState({ overlay: "delete" }) },
+  ];
+  return (
+    <Command.Group heading="This session">
+      {list.map((x) => x && <Command.Item key={x.name} onSelect={run(x.run)}><span className="grow">{x.name}</span>{x.keys && <kbd className="key">{x.keys}</kbd>}</Command.Item>)}
+    </Command.Group>
+  );
+}

@@ -1,0 +1,70 @@
+import { Download, GitFork, MoreHorizontal, PanelRight, Pencil, Power, Redo2, Trash2, Undo2 } from "lucide-react";
+import { Composer } from "../composer/Composer";
+import { useShown } from "../conversation/context";
+import { ConversationView } from "../conversation/ConversationView";
+import { baseName } from "../lib/format";
+import { usePhone } from "../lib/media";
+import { safeName } from "../lib/safe";
+import { useSettings, useView } from "../lib/state";
+import { dotOf } from "../model/lists";
+import { PlanList } from "../panes/PlanPane";
+import { Button } from "../ui/Button";
+import { Menu } from "../ui/Menu";
+import { Starters } from "./Starters";
+import { useSessionActions } from "./sessionActions";
+
+export function SessionView() {
+  const { session, conversation } = useShown();
+  const items = conversation.threads.get("root")?.length ?? 0;
+  return (
+    <main className="pane" aria-label={`Session ${session.title || "new"}`}>
+      <Header />
+      <PlanStrip />
+      {items === 0 ? <Starters agent={session.agent} model={session.model || conversation.info.model} session={session.id} /> : <ConversationView />}
+      <Composer key={session.id} />
+    </main>
+  );
+}
+
+function Header() {
+  const { session, conversation } = useShown();
+  const actions = useSessionActions(session);
+  const right = useSettings((s) => s.right);
+  const phone = usePhone();
+  return (
+    <header className="bar">
+      <span className={`dot ${dotOf({ ...session, state: conversation.state === "pending" ? session.state : conversation.state })}`} aria-hidden="true" />
+      <h1 className="title cut grow" title={safeName(session.title)}>{safeName(session.title) || "New session"}</h1>
+      {!phone && <span className="faint small cut shrink">{baseName(session.cwd)} · {session.agent}</span>}
+      <Menu
+        trigger={<Button look="quiet" label="Session actions"><MoreHorizontal size={16} /></Button>}
+        entries={[
+          { label: "Rename…", icon: <Pencil size={14} />, onSelect: () => useView.setState({ overlay: "rename" }) },
+          { label: "Undo last turn", icon: <Undo2 size={14} />, keys: "u", disabled: !session.revert?.can_undo, onSelect: actions.undo },
+          { label: "Redo", icon: <Redo2 size={14} />, disabled: !session.revert?.can_redo, onSelect: actions.redo },
+          { label: "Fork", icon: <GitFork size={14} />, onSelect: () => actions.fork() },
+          { label: "Export", icon: <Download size={14} />, onSelect: actions.export },
+          { label: "Close the agent", icon: <Power size={14} />, onSelect: actions.close },
+          null,
+          { label: "Delete…", icon: <Trash2 size={14} />, danger: true, onSelect: () => useView.setState({ overlay: "delete" }) },
+        ]}
+      />
+      {!phone && !right && <Button look="quiet" label="Show the right pane (])" onClick={() => useSettings.setState({ right: true })}><PanelRight size={16} /></Button>}
+    </header>
+  );
+}
+
+/** The plan stays in sight while it is carried out. */
+function PlanStrip() {
+  const { conversation } = useShown();
+  const { plan, runningTurn } = conversation;
+  const done = plan.filter((e) => e.status === "completed").length;
+  const now = plan.find((e) => e.status === "in_progress");
+  if (!runningTurn || plan.length === 0 || done === plan.length) return null;
+  return (
+    <details className="plan-strip">
+      <summary><span className="tag">{done} of {plan.length}</span> <span className="cut">{now ? safeName(now.text) : "Plan"}</span></summary>
+      <PlanList entries={plan} />
+    </details>
+  );
+}

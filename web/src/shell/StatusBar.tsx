@@ -1,0 +1,50 @@
+import { useContext } from "react";
+import { ShownContext } from "../conversation/context";
+import { clock, dollars, tokens, totalTokens } from "../lib/format";
+import { applyTheme, type Theme, useSettings } from "../lib/state";
+import { useConnection } from "../stream/live";
+
+const words = { connecting: "connecting", live: "live", reconnecting: "reconnecting", "signed-out": "signed out" };
+
+export function StatusBar() {
+  const connection = useConnection();
+  const shown = useContext(ShownContext);
+  const theme = useSettings((s) => s.theme);
+  const away = connection.state === "reconnecting";
+  return (
+    <footer className="status">
+      <span className="row" role="status">
+        <span className={`dot ${connection.state === "live" ? "live" : away ? "needs" : ""}`} aria-hidden="true" />
+        {words[connection.state]}
+        {away && ` since ${clock(new Date(connection.since).toISOString())}`}
+      </span>
+      {shown && <Facts />}
+      <span className="grow" />
+      <label className="row">
+        Theme
+        <select className="pick" value={theme} onChange={(e) => applyTheme(e.target.value as Theme)}>
+          <option value="system">system</option>
+          <option value="light">light</option>
+          <option value="dark">dark</option>
+          <option value="contrast">high contrast</option>
+        </select>
+      </label>
+    </footer>
+  );
+}
+
+function Facts() {
+  const { session, conversation: c } = useContext(ShownContext)!;
+  const usage = c.usage;
+  const full = usage?.context_used && usage.context_max ? Math.round((100 * usage.context_used) / usage.context_max) : null;
+  return (
+    <>
+      <span>{session.agent} {c.info.version}</span>
+      <span>{session.model || c.info.model}</span>
+      <span>{session.mode}</span>
+      {full !== null ? <span>{full} % context</span> : usage?.context_used ? <span>{tokens(usage.context_used)} in context</span> : null}
+      <span>{tokens(totalTokens(usage ?? session.usage))} tokens</span>
+      <span>{dollars(usage?.cost_usd ?? session.cost_usd)}</span>
+    </>
+  );
+}

@@ -1,0 +1,99 @@
+import { lazy, useEffect } from "react";
+import { Group, Panel, Separator, useDefaultLayout } from "react-resizable-panels";
+import { useRequests } from "../api/queries";
+import { usePhone } from "../lib/media";
+import { useRoute } from "../lib/router";
+import { useSettings, useView } from "../lib/state";
+import { Lazy } from "../ui/Lazy";
+import { BottomBar } from "./BottomBar";
+import { Home } from "./Home";
+import { NeedsPage } from "./NeedsPage";
+import { useNotifications } from "./notifications";
+import { Overlays } from "./Overlays";
+import { SessionProvider } from "./SessionProvider";
+import { SessionView } from "./SessionView";
+import { RightPane } from "../panes/RightPane";
+import { Sidebar } from "./Sidebar";
+import { StatusBar } from "./StatusBar";
+import { useKeys } from "./keys";
+
+const pages = {
+  usage: lazy(() => import("../pages/Usage")),
+  agents: lazy(() => import("../pages/Agents")),
+  rules: lazy(() => import("../pages/Rules")),
+  personas: lazy(() => import("../pages/Personas")),
+};
+
+export function Workspace() {
+  const route = useRoute();
+  const phone = usePhone();
+  const open = useRequests().data?.items.length ?? 0;
+  useKeys();
+  useNotifications();
+  useEffect(() => {
+    document.title = open > 0 ? `(${open}) Terret` : "Terret";
+  }, [open]);
+  const body = phone ? <PhonePanes /> : <DesktopPanes />;
+  return (
+    <div className="app">
+      {route.page === "session" ? <SessionProvider key={route.session} id={route.session}>{body}</SessionProvider> : body}
+      <Overlays />
+    </div>
+  );
+}
+
+function Centre() {
+  const route = useRoute();
+  if (route.page === "session") return <SessionView />;
+  if (route.page === "home") return <Home />;
+  const Page = pages[route.page];
+  return <main className="page"><Lazy lines={6}><Page /></Lazy></main>;
+}
+
+function DesktopPanes() {
+  const route = useRoute();
+  const left = useSettings((s) => s.left);
+  const right = useSettings((s) => s.right) && route.page === "session";
+  const { defaultLayout, onLayoutChanged } = useDefaultLayout({
+    id: "terret.panes", storage: localStorage, panelIds: [left && "left", "centre", right && "right"].filter((p) => p !== false),
+  });
+  return (
+    <>
+      <Group className="panes" defaultLayout={defaultLayout} onLayoutChanged={onLayoutChanged}>
+        {left && (
+          <>
+            <Panel id="left" defaultSize="260px" minSize="200px" maxSize="420px"><Sidebar /></Panel>
+            <Separator className="divider" aria-label="Width of the session list" />
+          </>
+        )}
+        <Panel id="centre" minSize="360px"><div className="pane"><Centre /></div></Panel>
+        {right && (
+          <>
+            <Separator className="divider" aria-label="Width of the right pane" />
+            <Panel id="right" defaultSize="400px" minSize="260px" maxSize="60%"><RightPane /></Panel>
+          </>
+        )}
+      </Group>
+      <StatusBar />
+    </>
+  );
+}
+
+function PhonePanes() {
+  const route = useRoute();
+  const phone = useView((s) => s.phone);
+  useEffect(() => {
+    useView.setState({ phone: "chat" });
+  }, [route.page, route.page === "session" ? route.session : ""]);
+  const pane =
+    phone === "sessions" ? <Sidebar />
+    : phone === "needs" ? <NeedsPage />
+    : phone === "activity" && route.page === "session" ? <RightPane />
+    : <Centre />;
+  return (
+    <>
+      <div className="pane">{pane}</div>
+      <BottomBar />
+    </>
+  );
+}

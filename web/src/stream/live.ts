@@ -1,0 +1,76 @@
+// Joins the hub with what is shown: lists in the query cache, conversations, the
+// connection's mark.
+
+import type { QueryClient } from "@tanstack/react-query";
+import { create } from "zustand";
+import { keys } from "../api/keys";
+import type { Event, List, Request, Session } from "../api/types";
+import { patchRequests, patchSessions } from "../model/lists";
+import { Conversations } from "./conversations";
+import { Hub, type Status } from "./hub";
+
+export const conversations = new Conversations();
+
+export const useConnection = create<Status>(() => ({ state: "connecting", since: Date.now() }));
+
+/** Starts the stream; the result stops it. */
+export function goLive(client: QueryClient): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const refreshSoon = () => {
+    timer ??= setTimeout(() => {
+      timer = undefined;
+      void client.invalidateQueries({ queryKey: keys.sessions });
+      void client.invalidateQueries({ queryKey: ["usage"] });
+    }, 150);
+  };
+  const hub = new Hub({
+    onStatus: (status) => useConnection.setState(status, true),
+    onOpen: (exact) => {
+      if (exact) return;
+      void client.invalidateQueries();
+      conversations.catchUp();
+    },
+    onEntries: (entries) => {
+      const events = entries.map((e) => e.event);
+      conversations.push(events);
+      if (patchLists(client, events)) refreshSoon();
+      refreshFiles(client, events);
+    },
+  });
+  hub.start();
+  return () => {
+    clearTimeout(timer);
+    hub.close();
+  };
+}
+
+function patchLists(client: QueryClient, events: readonly Event[]): boolean {
+  let fresh = false;
+  client.setQueryData<List<Session>>(keys.sessions, (old) => {
+    if (!old) return old;
+    const patched = patchSessions(old.items, events);
+    fresh = patched.fresh;
+    return { ...old, items: patched.list };
+  });
+  client.setQueryData<List<Request>>(keys.requests, (old) => {
+    if (!old) return old;
+    const items = patchRequests(old.items, events);
+    return items === old.items ? old : { ...old, items: [...items] };
+  });
+  return fresh;
+}
+
+/** Files and changes are fetched anew when something happened to them. */
+function refreshFiles(client: QueryClient, events: readonly Event[]): void {
+  const changed = new Set<string>();
+  const queued = new Set<string>();
+  for (const e of events) {
+    if (e.kind === "file.changed" || e.kind === "checkpoint.rewound" || e.kind === "turn.complete" || e.kind === "turn.error") changed.add(e.session);
+    if (e.kind === "turn.start" || e.kind === "turn.complete" || e.kind === "turn.error") queued.add(e.session);
+  }
+  for (const id of changed) {
+    void client.invalidateQueries({ queryKey: keys.changes(id) });
+    void client.invalidateQueries({ queryKey: keys.files(id) });
+  }
+  for (const id of queued) void client.invalidateQueries({ queryKey: keys.queue(id) });
+}

@@ -1,0 +1,88 @@
+// Reads text/event-stream by fetch: EventSource can neither send a Bearer token
+// nor hand over kinds that it was not told of.
+
+import { createParser } from "eventsource-parser";
+import { send } from "../api/http";
+import type { Event } from "../api/types";
+
+export interface Entry {
+  cursor: string;
+  event: Event;
+}
+
+/** How long a stream may be silent. The server sends a heartbeat every 15 s. */
+export const silenceLimit = 40_000;
+
+/**
+ * Reads one stream until it ends, fails, or is silent for too long. Entries are
+ * handed over in batches, one for each piece that came from the network.
+ */
+export async function readStream(
+  path: string,
+  options: {
+    signal: AbortSignal;
+    onOpen: () => void;
+    onEntries: (entries: Entry[]) => void;
+    /** A place in the stream that came without an event: where it begins. */
+    onCursor: (cursor: string) => void;
+  },
+): Promise<void> {
+  const silent = new AbortController();
+  let timer = setTimeout(() => silent.abort(), silenceLimit);
+  try {
+    const signal = AbortSignal.any([options.signal, silent.signal]);
+    const response = await send(path, { headers: { Accept: "text/event-stream" }, signal });
+    if (!response.body) return;
+    options.onOpen();
+
+    let batch: Entry[] = [];
+    let lastId = "";
+    const parser = createParser({
+      onEvent: ({ id, data }) => {
+        if (id) lastId = id;
+        const event = decode(data);
+        if (event) batch.push({ cursor: lastId, event });
+        else if (id && batch.length === 0) options.onCursor(id);
+      },
+    });
+    const text = new TextDecoder();
+    const reader = response.body.getReader();
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      clearTimeout(timer);
+      timer = setTimeout(() => silent.abort(), silenceLimit);
+      parser.feed(text.decode(value, { stream: true }));
+      if (batch.length > 0) {
+        options.onEntries(batch);
+        batch = [];
+      }
+    }
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Decodes an event; what is not one is skipped, never an error. */
+export function decode(data: string): Event | null {
+  try {
+    const event = JSON.parse(data) as Event;
+    return typeof event?.kind === "string" && typeof event.session === "string" ? event : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Fetches the events of a session after a number, as NDJSON. */
+export async function fetchEvents(session: string, after: number, signal?: AbortSignal): Promise<Event[]> {
+  const response = await send(`/v1/sessions/${encodeURIComponent(session)}/events?after=${after}&deltas=0`, {
+    headers: { Accept: "application/x-ndjson" },
+    ...(signal ? { signal } : {}),
+  });
+  const events: Event[] = [];
+  for (const line of (await response.text()).split("\n")) {
+    const event = line ? decode(line) : null;
+    if (event) events.push(event);
+  }
+  return events;
+}

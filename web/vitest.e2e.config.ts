@@ -1,0 +1,12 @@
+import { defineConfig } from "vitest/config";
+
+// A real browser against a real server: see e2e/harness.ts for what is needed.
+export default defineConfig({
+  test: {
+    environment: "node",
+    include: ["e2e/**/*.e2e.ts"],
+    fileParallelism: false,
+    testTimeout: 90_000,
+    hookTimeout: 90_000,
+  },
+});
