@@ -71,8 +71,11 @@ type Store interface {
 // MaxLine bounds a line of what is read.
 const MaxLine = 64 << 20
 
-// batchEvents is how many events are written at once.
-const batchEvents = 500
+// How many events are written at once, and how many bytes of them.
+const (
+	batchEvents = 500
+	batchBytes  = 8 << 20
+)
 
 // Read makes a session of what Write wrote. check sees it before it is made and may
 // change it: it must see to its folder. If anything is wrong, there is no session.
@@ -96,12 +99,15 @@ func Read(ctx context.Context, store Store, r io.Reader, check func(*terret.Sess
 	if s, err = store.Create(ctx, s); err != nil {
 		return terret.Session{}, err
 	}
-	in := &reader{store: store, id: s.ID, title: s.Title, ids: map[string]string{h.Session.ID: s.ID}, open: map[string]terret.Expects{}}
+	in := &reader{store: store, session: s, id: s.ID, ids: map[string]string{h.Session.ID: s.ID}, open: map[string]terret.Expects{}}
 	if err := in.run(ctx, lines); err != nil {
 		return terret.Session{}, errors.Join(err, store.Delete(context.WithoutCancel(ctx), s.ID))
 	}
 	return store.Session(ctx, s.ID)
 }
+
+// imported is what the title of a session says that was read.
+const imported = " (imported)"
 
 // renewed is the session as it may be made anew.
 func renewed(old terret.Session) (terret.Session, error) {
@@ -113,23 +119,27 @@ func renewed(old terret.Session) (terret.Session, error) {
 	default:
 		old.Mode = terret.ModeDirect
 	}
+	if err := checkNames(old); err != nil {
+		return terret.Session{}, err
+	}
 	return terret.Session{
-		ID: terret.NewSessionID(), Agent: old.Agent, Title: strings.TrimSpace(old.Title + " (imported)"), Cwd: old.Cwd,
+		ID: terret.NewSessionID(), Agent: Agent(old.Agent), Title: strings.TrimSpace(strings.TrimSuffix(old.Title, imported) + imported), Cwd: old.Cwd,
 		Persona: old.Persona, Mode: old.Mode, Model: old.Model, Policy: terret.PolicyAsk, State: terret.SessionPending,
 	}, nil
 }
 
 // reader writes events into a session that nobody else knows yet.
 type reader struct {
-	store Store
-	id    string
-	title string
-	epoch int64
-	after int64
-	ids   map[string]string         // old to new
-	open  map[string]terret.Expects // requests without a decision, by their new id
-	turn  string                    // that has not ended
-	batch []terret.Event
+	store   Store
+	session terret.Session // as it was checked
+	id      string
+	epoch   int64
+	after   int64
+	ids     map[string]string         // old to new
+	open    map[string]terret.Expects // requests without a decision, by their new id
+	turn    string                    // that has not ended
+	batch   []terret.Event
+	size    int // of the batch
 }
 
 func (in *reader) run(ctx context.Context, lines *bufio.Reader) error {
@@ -174,7 +184,7 @@ func (in *reader) add(ctx context.Context, n int, line []byte) error {
 		return err
 	}
 	in.batch = append(in.batch, ev)
-	if len(in.batch) >= batchEvents {
+	if in.size += len(line); len(in.batch) >= batchEvents || in.size >= batchBytes {
 		return in.flush(ctx)
 	}
 	return nil
@@ -225,7 +235,8 @@ func decisionOf(d terret.Data) (terret.Decision, bool) {
 	return terret.Decision{}, false
 }
 
-// finish decides and ends what the file leaves open.
+// finish decides and ends what the file leaves open. Whatever the events said, the
+// session is the one that was checked.
 func (in *reader) finish() {
 	stamp := func(d terret.Data) {
 		in.batch = append(in.batch, terret.Event{Session: in.id, Turn: in.turn, Time: terret.Now(), Data: d})
@@ -240,7 +251,8 @@ func (in *reader) finish() {
 		stamp(terret.TurnError{Error: terret.Error{Kind: terret.KindInterrupted, Message: "the session was exported while the turn ran"}})
 		in.turn = ""
 	}
-	stamp(terret.SessionUpdated{Title: &in.title})
+	s := in.session
+	stamp(terret.SessionUpdated{Title: &s.Title, Model: &s.Model, Mode: &s.Mode, Persona: (*string)(&s.Persona)})
 	stamp(terret.SessionStateChange{State: terret.SessionIdle, Detail: "imported"})
 }
 
@@ -255,7 +267,7 @@ func (in *reader) flush(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	in.after, in.batch = results[0].LastSeq, in.batch[:0]
+	in.after, in.batch, in.size = results[0].LastSeq, in.batch[:0], 0
 	return nil
 }
 

@@ -186,6 +186,9 @@ func TestBadFiles(t *testing.T) {
 		"a decision first":      head + event(start) + event(decided),
 		"two decisions":         head + event(start) + event(ask) + event(decided) + event(decided),
 		"an id that is a path":  strings.ReplaceAll(head, old.ID, "../../x"),
+		"a model like a flag":   strings.Replace(head, `"model":""`, `"model":"--dangerously"`, 1),
+		"an agent like a flag":  strings.Replace(head, `"agent":"mock"`, `"agent":"-x"`, 1),
+		"a persona with a line": strings.Replace(head, `"persona":null`, `"persona":"a\nb"`, 1),
 	} {
 		if _, err := archive.Read(t.Context(), store, strings.NewReader(in), keep); !errors.Is(err, terret.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
@@ -201,6 +204,37 @@ func TestBadFiles(t *testing.T) {
 	page, err := store.ListSessions(t.Context(), terret.SessionFilter{})
 	if err != nil || len(page.Items) != 1 {
 		t.Errorf("what failed left something behind: %+v %v", page.Items, err)
+	}
+}
+
+// TestEventsChangeNothing holds that the session is the one that was checked,
+// whatever the events say that it became.
+func TestEventsChangeNothing(t *testing.T) {
+	t.Parallel()
+	store := open(t)
+	old, file := export(t, store, t.TempDir())
+	head, _, _ := bytes.Cut(file, []byte("\n"))
+	event := func(kind, data string) string {
+		return "\n" + `{"v":1,"session":"` + old.ID + `","kind":"` + kind + `","data":` + data + "}"
+	}
+	in := strings.Replace(string(head), `"agent":"mock"`, `"agent":"claude-code"`, 1) +
+		event("session.updated", `{"title":"other","model":"--x","mode":"yolo","persona":"--y","policy":"auto-approve","permission_mode":"bypassPermissions"}`) +
+		event("session.start", `{"source":"new","agent":"-x","model":"--z","native_id":"n","permission_mode":"bypassPermissions","cwd":"/"}`)
+	made, err := archive.Read(t.Context(), store, strings.NewReader(in), keep)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if made.Agent != "claude" || made.Title != "talk (imported)" || made.Model != old.Model || made.Mode != old.Mode || made.Persona != old.Persona ||
+		made.Policy != terret.PolicyAsk || made.PermissionMode != "" || made.NativeID != "" || made.Cwd != old.Cwd {
+		t.Errorf("session %+v", made)
+	}
+	// Read once more, it is called the same.
+	var again bytes.Buffer
+	if err := archive.Write(&again, made, func(func(terret.Entry, error) bool) {}); err != nil {
+		t.Fatal(err)
+	}
+	if twice, err := archive.Read(t.Context(), store, &again, keep); err != nil || twice.Title != made.Title {
+		t.Errorf("%q %v", twice.Title, err)
 	}
 }
 

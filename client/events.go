@@ -224,7 +224,7 @@ func (s *stream) connect(ctx context.Context, fn func(sse.Event) (bool, error)) 
 		if ev.Name == "stream.end" {
 			return false, ended(ev.Data)
 		}
-		s.got = true
+		s.got = s.got || ev.Name != "stream.start" // which says nothing yet
 		again, err := fn(ev)
 		if err != nil || !again {
 			return false, err

@@ -17,13 +17,21 @@ const importPath = "/v1/sessions/import"
 // newGate makes the door of the server.
 func (s *Server) newGate() (*access.Gate, error) {
 	return access.NewGate(access.Options{
-		Tokens: s.cfg.Tokens, Hosts: s.cfg.Hosts, Origins: s.cfg.Origins, Log: s.log, MaxBody: s.limits.Body,
+		Tokens: s.cfg.Tokens, Hosts: s.cfg.Hosts, Origins: s.cfg.Origins, Log: s.log, BodyLimit: s.bodyLimit,
 		Public:    public,
 		OtherBody: func(r *http.Request) bool { return r.URL.Path == importPath },
 		Problem: func(w http.ResponseWriter, _ *http.Request, status int, err *terret.Error) {
 			writeProblem(w, &limitError{err, status})
 		},
 	})
+}
+
+// bodyLimit is how many bytes a request may have.
+func (s *Server) bodyLimit(r *http.Request) int64 {
+	if r.URL.Path == importPath {
+		return s.limits.Import
+	}
+	return s.limits.Body
 }
 
 // public reports whether a request needs no token: health, signing in, and the web

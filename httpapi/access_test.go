@@ -130,10 +130,10 @@ func TestElsewhere(t *testing.T) {
 		{"PATCH", at + "/queue/trn_x", map[string]any{"before": "end"}},
 		{"GET", at + "/changes", nil},
 		{"GET", "/v1/files?session=" + s.ID, nil},
-		{"POST", "/api/harness/turn", map[string]any{"sessionId": s.ID, "message": "x"}},
 	} {
 		f.do(c.method, c.path, c.body).problem(403, terret.KindForbidden, "cwd")
 	}
+	f.do("POST", "/api/harness/turn", map[string]any{"sessionId": s.ID, "message": "x"}).problem(403, terret.KindForbidden, "projectRoot")
 	f.do("DELETE", at, nil).want(204, nil)
 }
 

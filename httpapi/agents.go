@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/archive"
 	"github.com/terret-dev/terret/internal/access"
 )
 
@@ -65,7 +66,7 @@ func (s *Server) listModels(ctx context.Context, in *struct {
 },
 ) (*body[terret.Page[terret.Model]], error) {
 	for _, d := range s.cfg.Drivers {
-		if d.Name() != in.Agent {
+		if d.Name() != archive.Agent(in.Agent) {
 			continue
 		}
 		l, ok := d.(terret.ModelLister)

@@ -75,7 +75,7 @@ func (s *Server) runCommand(ctx context.Context, in *struct {
 	if len(in.Body.Args) > s.limits.Prompt {
 		return nil, tooLarge("args", "it has %d bytes; at most %d are taken", len(in.Body.Args), s.limits.Prompt)
 	}
-	return s.turnByKey(ctx, in.ID, in.Key, in.Body, func(turn string) (terret.Turn, error) {
+	return s.turnByKey(ctx, in.ID, "command", in.Key, in.Body, func(turn string) (terret.Turn, error) {
 		return s.engine.RunCommand(ctx, engine.CommandRequest{
 			Session: in.ID, Name: in.Body.Name, Args: in.Body.Args, When: in.Body.When, By: caller(ctx), Turn: turn,
 		})
@@ -97,14 +97,14 @@ func (s *Server) compact(ctx context.Context, in *struct {
 	if in.Body != nil {
 		r.Instructions, r.When = in.Body.Instructions, in.Body.When
 	}
-	return s.turnByKey(ctx, in.ID, in.Key, in.Body, func(turn string) (terret.Turn, error) {
+	return s.turnByKey(ctx, in.ID, "compact", in.Key, in.Body, func(turn string) (terret.Turn, error) {
 		r.Turn = turn
 		return s.engine.Compact(ctx, r)
 	})
 }
 
 // turnByKey starts a turn that is no prompt.
-func (s *Server) turnByKey(ctx context.Context, session, key string, what any, start func(turn string) (terret.Turn, error)) (*body[terret.Turn], error) {
+func (s *Server) turnByKey(ctx context.Context, session, what, key string, request any, start func(turn string) (terret.Turn, error)) (*body[terret.Turn], error) {
 	record, err := s.session(ctx, session)
 	if err != nil {
 		return nil, err
@@ -116,11 +116,11 @@ func (s *Server) turnByKey(ctx context.Context, session, key string, what any, s
 		return nil, err
 	}
 	by := caller(ctx)
-	t, err := s.keys.do(ctx, key, []any{by, "turn", session}, what, func() (any, error) {
+	t, err := s.keys.do(ctx, key, []any{by, what, session}, request, func() (any, error) {
 		if key == "" {
 			return start("")
 		}
-		return start(turnOfKey(by, session, key))
+		return start(turnOfKey(by, session, what, key))
 	}, nil)
 	turn, _ := t.(terret.Turn)
 	return reply(turn, err)

@@ -2,6 +2,9 @@ package httpapi
 
 import (
 	"context"
+	"encoding/json"
+	"slices"
+	"strings"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/access"
@@ -73,6 +76,26 @@ type newDecision struct {
 	Interrupt    bool                     `json:"interrupt,omitempty" doc:"Stop the turn as well."`
 }
 
+// checkAnswers refuses answers to what was not asked: the question would stay
+// unanswered, and nobody would see that. Agents also take a question's text or header
+// for its id.
+func checkAnswers(r terret.Request, answers map[string]terret.Choice) error {
+	var q terret.QuestionRequest
+	if len(answers) == 0 || r.Gate != terret.GateQuestion || json.Unmarshal(r.Data, &q) != nil || len(q.Questions) == 0 || len(q.Schema) > 0 {
+		return nil
+	}
+	var ids []string
+	for _, one := range q.Questions {
+		ids = append(ids, one.ID)
+	}
+	for id := range answers {
+		if !slices.ContainsFunc(q.Questions, func(one terret.Question) bool { return id == one.ID || id == one.Text || id == one.Header }) {
+			return terret.Invalid("answers", "there is no question %.64q in this request; there are %s", id, strings.Join(ids, ", "))
+		}
+	}
+	return nil
+}
+
 func (s *Server) decide(ctx context.Context, in *struct {
 	RequestPath
 	Key  string `header:"Idempotency-Key" maxLength:"255" doc:"The same answer with the same key is not a second one."`
@@ -85,6 +108,9 @@ func (s *Server) decide(ctx context.Context, in *struct {
 	}
 	b := in.Body
 	if err := checkName("next_mode", b.NextMode); err != nil {
+		return nil, err
+	}
+	if err := checkAnswers(r, b.Answers); err != nil {
 		return nil, err
 	}
 	if b.Scope == terret.ScopeAlways {

@@ -9,7 +9,6 @@ import (
 	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/engine"
@@ -125,22 +124,15 @@ func (s *Server) sessionEvents(ctx context.Context, in *sessionEventsInput) (*st
 
 // stream answers with events as they come.
 func (s *Server) stream(id access.Identity, ew *eventWriter, events func(context.Context) iter.Seq2[terret.Entry, error]) *streamAnswer {
-	return &streamAnswer{Body: func(c huma.Context) {
-		r, w := humago.Unwrap(c)
-		release, err := s.slot()
-		if err != nil {
-			writeProblem(w, err)
-			return
-		}
-		defer release()
-		contentType := sse.ContentType
-		if ew.lines {
-			contentType = ndjsonType
-		}
-		s.streaming(w, r, contentType, s.stillAllowed(id), func(ctx context.Context, st *stream) error {
+	contentType, end := sse.ContentType, appendEnd
+	if ew.lines {
+		contentType, end = ndjsonType, nil
+	}
+	return s.inSlot(func(w http.ResponseWriter, r *http.Request) {
+		s.streaming(w, r, contentType, s.stillAllowed(id, end), func(ctx context.Context, st *stream) error {
 			return s.sendEvents(ctx, st, ew, events(ctx))
 		})
-	}}
+	})
 }
 
 // errEnough ends a stream that has sent all it should.
@@ -163,10 +155,7 @@ func (s *Server) sendEvents(ctx context.Context, st *stream, ew *eventWriter, ev
 		case errors.Is(err, errEnough):
 			return nil
 		case ctx.Err() == nil && !engine.IsClosed(err) && !ew.lines:
-			// The reader shall know that this is no broken connection.
-			if body, encErr := jsonLine(problemOf(err)); encErr == nil {
-				_ = st.send(func(b []byte) []byte { return sse.Append(b, "", "stream.end", body) })
-			}
+			_ = st.send(func(b []byte) []byte { return appendEnd(b, err) }) // else the reader has gone
 		}
 		return err
 	}

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"strings"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/access"
@@ -29,6 +30,7 @@ func (s *Server) inRoots(field, dir string) (string, error) {
 		if e.Kind == terret.KindNotFound {
 			e.Kind = terret.KindInvalidRequest
 		}
+		e.Message = field + ": " + strings.TrimPrefix(e.Message, e.Field+": ")
 		e.Field = field
 		return "", &e
 	}

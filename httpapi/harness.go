@@ -17,7 +17,10 @@ import (
 // its shapes: a session is one of Claude Code that runs a process for each turn and
 // never waits for a person.
 
-const harnessAgent = "claude"
+const (
+	harnessAgent = "claude"
+	harnessMode  = "dontAsk" // unless a turn says otherwise
+)
 
 func (s *Server) harnessRoutes() {
 	for pattern, r := range map[string]struct {
@@ -43,11 +46,24 @@ func (s *Server) harnessRoutes() {
 	}
 }
 
-// harnessError answers bad input with 400, as these routes always did.
+// harnessNames are what these routes call the fields of the others.
+var harnessNames = map[string]string{
+	"cwd": "projectRoot", "prompt": "message",
+	"options.tools": "opts.tools", "options.disallowed_tools": "opts.disallowedTools", "options.auto_approve_tools": "opts.autoApproveTools",
+	"options.tools_override": "opts.toolsOverride", "options.disallowed_tools_override": "opts.disallowedToolsOverride",
+	"options.auto_approve_tools_override": "opts.autoApproveToolsOverride", "options.max_turns": "opts.maxTurns",
+}
+
+// harnessError answers bad input with 400, as these routes always did, and names the
+// field by its name here.
 func harnessError(err error) error {
 	p := *problemOf(err)
 	if p.Status == http.StatusUnprocessableEntity {
 		p.Status, p.Title = http.StatusBadRequest, http.StatusText(http.StatusBadRequest)
+	}
+	if name, ok := harnessNames[p.Field]; ok {
+		p.Detail = name + ": " + strings.TrimPrefix(p.Detail, p.Field+": ")
+		p.Field = name
 	}
 	return &p
 }
@@ -113,6 +129,7 @@ func (s *Server) harnessCreate(w http.ResponseWriter, r *http.Request) error {
 	}
 	n := terret.Session{
 		Agent: harnessAgent, Cwd: in.ProjectRoot, Mode: terret.Mode(in.Mode), OneShot: true, Policy: terret.PolicyDenyUnlessAllowed,
+		PermissionMode: harnessMode,
 	}
 	switch n.Mode {
 	case terret.ModeWorkbench, terret.ModePipeline, terret.ModeDirect:
@@ -126,15 +143,10 @@ func (s *Server) harnessCreate(w http.ResponseWriter, r *http.Request) error {
 		n.Persona = terret.NullString(*in.Persona)
 	}
 	made, err := s.makeSession(ctx, n)
-	if err != nil {
-		if e := terret.AsError(err); e.Field == "cwd" {
-			named := *e
-			named.Field, err = "projectRoot", &named
-		}
-		return err
+	if err == nil {
+		writeHarness(w, http.StatusCreated, made)
 	}
-	writeHarness(w, http.StatusCreated, made)
-	return nil
+	return err
 }
 
 func (s *Server) harnessList(w http.ResponseWriter, r *http.Request) error {

@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -156,14 +157,7 @@ func TestHarnessStops(t *testing.T) {
 	f.do("POST", "/api/harness/interrupt", interrupt).problem(404, terret.KindNotFound, "")
 	f.do("POST", "/api/harness/interrupt", map[string]any{"sessionId": terret.NewSessionID()}).problem(404, terret.KindSessionNotFound, "")
 	done := make(chan []uiEvent, 1)
-	ctx, leave := context.WithCancel(t.Context())
-	res, err := f.client.Do(f.request(ctx, "POST", "/api/harness/turn", map[string]any{"sessionId": s.ID, "message": "hang"}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.wait(s.ID, "message.complete")
-	f.do("POST", "/api/harness/turn", map[string]any{"sessionId": s.ID, "message": "again"}).problem(409, terret.KindSessionBusy, "")
-	go func() {
+	read := func(res *http.Response) {
 		var out []uiEvent
 		for ev := range sse.Read(res.Body, 1<<20) {
 			var u uiEvent
@@ -171,7 +165,15 @@ func TestHarnessStops(t *testing.T) {
 			out = append(out, u)
 		}
 		done <- out
-	}()
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	res, err := f.client.Do(f.request(ctx, "POST", "/api/harness/turn", map[string]any{"sessionId": s.ID, "message": "hang"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.wait(s.ID, "message.complete")
+	f.do("POST", "/api/harness/turn", map[string]any{"sessionId": s.ID, "message": "again"}).problem(409, terret.KindSessionBusy, "")
+	go read(res)
 	f.do("POST", "/api/harness/interrupt", interrupt).want(200, nil)
 	got := types(<-done)
 	leave()
@@ -185,7 +187,11 @@ func TestHarnessStops(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
+	go read(res)
 	f.do("DELETE", "/api/harness/session/"+s.ID, nil).want(204, nil)
+	if got = types(<-done); len(got) < 2 || got[len(got)-2] != "session:error" || got[len(got)-1] != "process:exit" {
+		t.Errorf("messages of a turn that was deleted: %v", got)
+	}
 	f.do("GET", "/api/harness/session/"+s.ID, nil).problem(404, terret.KindSessionNotFound, "")
 }
 
@@ -248,6 +254,11 @@ func TestHarnessPersona(t *testing.T) {
 	if s.Persona == nil || *s.Persona != "DECOMP" {
 		t.Errorf("session %+v", s)
 	}
+	var record terret.Session
+	f.do("GET", "/v1/sessions/"+s.ID, nil).want(200, &record)
+	if record.PermissionMode != "dontAsk" || record.Policy != terret.PolicyDenyUnlessAllowed || !record.OneShot || record.Agent != "claude" {
+		t.Errorf("session %+v", record)
+	}
 	f.harnessTurn(s.ID, func(b map[string]any) {
 		b["opts"] = map[string]any{
 			"systemPromptAppend": "be brief", "tools": "default", "disallowedTools": []string{"Write"}, "maxTurns": 5, "verbose": true, "includePartialMessages": true,
@@ -309,7 +320,7 @@ func TestBadHarness(t *testing.T) {
 		{"no message", "turn", map[string]any{"sessionId": s.ID}, 400, terret.KindInvalidRequest, "message"},
 		{"bypass", "turn", map[string]any{"sessionId": s.ID, "message": "x", "opts": map[string]any{"permissionMode": "bypassPermissions"}}, 400, terret.KindInvalidRequest, "opts.permissionMode"},
 		{"option", "turn", map[string]any{"sessionId": s.ID, "message": "x", "opts": map[string]any{"yolo": true}}, 400, terret.KindInvalidRequest, "yolo"},
-		{"flag", "turn", map[string]any{"sessionId": s.ID, "message": "x", "opts": map[string]any{"tools": "--x"}}, 400, terret.KindInvalidRequest, "options.tools"},
+		{"flag", "turn", map[string]any{"sessionId": s.ID, "message": "x", "opts": map[string]any{"tools": "--x"}}, 400, terret.KindInvalidRequest, "opts.tools"},
 		{"list", "session/list?projectRoot=/", nil, 405, terret.KindInvalidRequest, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

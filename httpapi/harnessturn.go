@@ -88,11 +88,7 @@ func (s *Server) harnessTurn(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if err := s.checkTurn(ctx, n); err != nil {
-		e := *terret.AsError(err)
-		if e.Field == "prompt" {
-			e.Field = "message"
-		}
-		return &e
+		return err
 	}
 	if err := s.mayWork(ctx, session); err != nil {
 		return err
@@ -115,7 +111,8 @@ func (s *Server) harnessTurn(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.streaming(w, r, sse.ContentType, s.stillAllowed(access.From(ctx)), func(ctx context.Context, st *stream) error {
+	end := func(b []byte, why error) []byte { return appendHarnessEnd(b, session.ID, false, why) }
+	s.streaming(w, r, sse.ContentType, s.stillAllowed(access.From(ctx), end), func(ctx context.Context, st *stream) error {
 		return s.sendHarnessTurn(ctx, st, v, session, turn.ID)
 	})
 	return nil
@@ -125,16 +122,16 @@ func (s *Server) harnessTurn(w http.ResponseWriter, r *http.Request) error {
 var errNoExit = errors.New("the process has not ended")
 
 // sendHarnessTurn sends a turn in the older dialect: one line of data for each
-// message, and process:exit is the last.
-func (s *Server) sendHarnessTurn(ctx context.Context, st *stream, v view.View, session terret.Session, turn string) error {
-	ctx, stop := context.WithCancelCause(ctx)
+// message, and process:exit is the last, also when nobody tells of it any more.
+func (s *Server) sendHarnessTurn(reader context.Context, st *stream, v view.View, session terret.Session, turn string) error {
+	ctx, stop := context.WithCancelCause(reader)
 	defer stop(nil)
 	over := false
 	for e, err := range s.events(ctx, session.ID, 0) {
-		if errors.Is(err, errNoExit) { // an agent that is no process, or one that hangs
-			return st.send(func(b []byte) []byte {
-				return sse.Append(b, "", "", []byte(`{"type":"process:exit","sessionId":"`+session.ID+`","code":null,"signal":null}`))
-			})
+		if err != nil && reader.Err() == nil {
+			// An agent that is no process or one that hangs, a session that was
+			// deleted, or the server's end.
+			return st.send(func(b []byte) []byte { return appendHarnessEnd(b, session.ID, over, err) })
 		}
 		if err != nil {
 			return err
@@ -167,6 +164,22 @@ func (s *Server) sendHarnessTurn(ctx context.Context, st *stream, v view.View, s
 		}
 	}
 	return nil
+}
+
+// appendHarnessEnd says how a turn ended of which nothing more is heard. If it is not
+// over, it had no result.
+func appendHarnessEnd(b []byte, session string, over bool, why error) []byte {
+	say := func(message map[string]any) {
+		message["sessionId"] = session
+		if line, err := jsonLine(message); err == nil {
+			b = sse.Append(b, "", "", line)
+		}
+	}
+	if !over {
+		say(map[string]any{"type": "session:error", "error": problemOf(why).Detail})
+	}
+	say(map[string]any{"type": "process:exit", "code": nil, "signal": nil})
+	return b
 }
 
 // refuseAll answers whatever is asked in a turn with no, at once, whether or not

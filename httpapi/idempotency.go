@@ -19,7 +19,7 @@ const maxKeys = 10_000
 type keys struct {
 	mu    sync.Mutex
 	known map[[32]byte]*keyed
-	order [][32]byte
+	order [][32]byte // of those that succeeded
 }
 
 type keyed struct {
@@ -51,7 +51,7 @@ func (k *keys) do(ctx context.Context, key string, where []any, body any, fn fun
 		first := k.known[id]
 		if first == nil {
 			first = &keyed{body: sum, done: make(chan struct{})}
-			k.put(id, first)
+			k.known[id] = first
 			k.mu.Unlock()
 			k.run(id, first, fn)
 			return first.v, first.err
@@ -76,27 +76,24 @@ func (k *keys) do(ctx context.Context, key string, where []any, body any, fn fun
 }
 
 func (k *keys) run(id [32]byte, e *keyed, fn func() (any, error)) {
-	ended := false
+	e.err = terret.Errorf(terret.KindInternal, "the request panicked")
 	defer func() {
-		if !ended || e.err != nil {
-			if !ended {
-				e.err = terret.Errorf(terret.KindInternal, "the request panicked")
-			}
-			k.mu.Lock()
-			delete(k.known, id)
-			k.mu.Unlock()
-		}
+		k.settle(id, e.err == nil)
 		close(e.done)
 	}()
 	e.v, e.err = fn()
-	ended = true
 }
 
-// put remembers a key and forgets the oldest that is over. k.mu must be held.
-func (k *keys) put(id [32]byte, e *keyed) {
-	k.known[id] = e
-	k.order = append(k.order, id)
-	for len(k.order) > maxKeys {
+// settle remembers a request that succeeded, in the place of the oldest if there are
+// too many, and forgets one that did not.
+func (k *keys) settle(id [32]byte, ok bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !ok {
+		delete(k.known, id)
+		return
+	}
+	if k.order = append(k.order, id); len(k.order) > maxKeys {
 		delete(k.known, k.order[0])
 		k.order = k.order[1:]
 	}

@@ -24,7 +24,7 @@ func (s *Server) outer(next http.Handler) http.Handler {
 			return
 		}
 		if r.Body != nil {
-			r.Body = http.MaxBytesReader(w, r.Body, s.limits.Body)
+			r.Body = http.MaxBytesReader(w, r.Body, s.bodyLimit(r))
 		}
 		ctx := context.WithValue(r.Context(), controllerKey{}, http.NewResponseController(w))
 		if !public(r) {
@@ -132,15 +132,16 @@ func (s *Server) noted(next http.Handler) http.Handler {
 		began := time.Now()
 		n := &noting{ResponseWriter: w}
 		defer func() {
-			if p := recover(); p != nil {
-				if p == http.ErrAbortHandler { //nolint:errorlint // it is panicked with as it is
-					panic(p)
-				}
+			p := recover()
+			if p != nil && p != http.ErrAbortHandler { //nolint:errorlint // it is panicked with as it is
 				s.log.ErrorContext(r.Context(), "a request panicked", "method", r.Method, "path", r.URL.Path, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-				if n.status != 0 {
-					panic(http.ErrAbortHandler) // too late for an answer
+				if n.status == 0 { // else it is too late for an answer
+					writeProblem(n, terret.Errorf(terret.KindInternal, "the server made a mistake; its log says more"))
+					p = nil
 				}
-				writeProblem(n, terret.Errorf(terret.KindInternal, "the server made a mistake; its log says more"))
+			}
+			if p != nil {
+				defer panic(http.ErrAbortHandler)
 			}
 			took := time.Since(began)
 			_, pattern := s.mux.Handler(r)

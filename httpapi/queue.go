@@ -2,7 +2,9 @@ package httpapi
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
+	"reflect"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/access"
@@ -74,22 +76,13 @@ func (s *Server) editQueued(ctx context.Context, in *struct {
 	if _, err := s.queued(ctx, in.QueuedPath); err != nil {
 		return nil, err
 	}
-	var p *terret.Prompt
-	if in.Body.Prompt != "" || len(in.Body.Blocks) > 0 {
-		n := newTurn{Prompt: in.Body.Prompt, Blocks: in.Body.Blocks, Options: in.Body.Options}
-		if err := s.checkTurn(ctx, n); err != nil {
-			return nil, err
-		}
-		changed := n.prompt()
-		if changed.Options, err = s.turnOptions(session, changed.Options, false); err != nil {
-			return nil, err
-		}
-		changed.MessageID = terret.NewID(terret.PrefixMessage)
-		p = &changed
+	p, err := s.changed(ctx, session, in.Turn, in.Body)
+	if err != nil {
+		return nil, err
 	}
 	switch before := in.Body.Before; {
 	case p == nil && before == "":
-		return nil, terret.Invalid("body", "say what to change: prompt, blocks or before")
+		return nil, terret.Invalid("body", "say what to change: prompt, blocks, options or before")
 	case before != "" && before != "end":
 		if _, err := s.queued(ctx, QueuedPath{in.SessionPath, before}); err != nil {
 			return nil, terret.Invalid("before", "no turn %.64q waits in this session", before)
@@ -99,6 +92,51 @@ func (s *Server) editQueued(ctx context.Context, in *struct {
 		return nil, err
 	}
 	return reply(s.queued(ctx, in.QueuedPath))
+}
+
+// changed is a prompt that waits, with what is to be changed, or nil if that is
+// nothing. Options that are not said stay; whoever may only prompt cannot put new
+// words behind what somebody else has allowed.
+func (s *Server) changed(ctx context.Context, session terret.Session, turn string, c queuedChange) (*terret.Prompt, error) {
+	words, options := c.Prompt != "" || len(c.Blocks) > 0, !reflect.ValueOf(c.Options).IsZero()
+	if !words && !options {
+		return nil, nil
+	}
+	p, err := s.waiting(ctx, session.ID, turn)
+	if err != nil {
+		return nil, err
+	}
+	n := newTurn{Blocks: p.Blocks, Options: c.Options}
+	if words {
+		n.Prompt, n.Blocks = c.Prompt, c.Blocks
+	}
+	made, err := s.turnOptions(session, c.Options, false)
+	if err != nil {
+		return nil, err
+	}
+	if !options && !reflect.DeepEqual(made, p.Options) { // somebody asked for something
+		n.Options, made = p.Options, p.Options
+	}
+	if err := s.checkTurn(ctx, n); err != nil {
+		return nil, err
+	}
+	return &terret.Prompt{Blocks: n.prompt().Blocks, MessageID: terret.NewID(terret.PrefixMessage), ParentID: p.ParentID, Options: made}, nil
+}
+
+// waiting is a prompt as it waits in the queue.
+func (s *Server) waiting(ctx context.Context, session, turn string) (terret.Prompt, error) {
+	items, err := s.store.Pending(ctx, session)
+	if err != nil {
+		return terret.Prompt{}, err
+	}
+	for _, item := range items {
+		if item.ID == turn {
+			var p terret.Prompt
+			err := json.Unmarshal(item.Body, &p)
+			return p, err
+		}
+	}
+	return terret.Prompt{}, terret.Errorf(terret.KindNotFound, "turn %s has begun", turn)
 }
 
 func (s *Server) dropQueued(ctx context.Context, in *QueuedPath) (*nothing, error) {

@@ -256,6 +256,6 @@ func TestTransfer(t *testing.T) {
 	f.do("POST", "/v1/sessions/import", string(elsewhere)).problem(403, terret.KindForbidden, "cwd")
 	f.do("POST", "/v1/sessions/import?cwd="+url.QueryEscape(f.dir), string(elsewhere)).want(201, nil)
 	f.do("POST", "/v1/sessions/import", "{}").problem(422, terret.KindInvalidRequest, "body")
-	small := newFixture(t, limits(httpapi.Limits{Body: 1000}))
+	small := newFixture(t, limits(httpapi.Limits{Import: 1000}))
 	small.do("POST", "/v1/sessions/import?cwd="+url.QueryEscape(small.dir), string(a.body)).problem(413, terret.KindInvalidRequest, "")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -14,7 +15,7 @@ import (
 )
 
 // routes registers everything.
-func (s *Server) routes() error {
+func (s *Server) routes() {
 	s.api = humago.New(s.mux, huma.Config{
 		OpenAPI: &huma.OpenAPI{
 			OpenAPI: "3.1.0",
@@ -47,27 +48,29 @@ func (s *Server) routes() error {
 	s.transferRoutes()
 	s.tokenRoutes()
 
-	spec, err := tidied(s.api.OpenAPI())
-	if err != nil {
-		return terret.Errorf(terret.KindInternal, "describe the routes: %w", err)
-	}
-	s.spec = spec
+	tidy(s.api.OpenAPI())
+	// Few ask for it, and it takes longer than all the rest of a start.
+	s.spec = sync.OnceValues(func() ([]byte, error) { return indented(s.api.OpenAPI()) })
 	s.plainRoutes()
-	return nil
 }
 
 // Describe is the description of all routes, as every server serves it.
 func Describe() ([]byte, error) {
 	s := &Server{limits: Limits{}.withDefaults(), mux: http.NewServeMux()}
-	err := s.routes()
-	return s.spec, err
+	s.routes()
+	return s.spec()
 }
 
 // plainRoutes are those that OpenAPI does not describe.
 func (s *Server) plainRoutes() {
 	s.mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {
+		spec, err := s.spec()
+		if err != nil {
+			writeProblem(w, terret.Errorf(terret.KindInternal, "describe the routes: %w", err))
+			return
+		}
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(s.spec)
+		_, _ = w.Write(spec)
 	})
 	s.mux.HandleFunc("GET /healthz", s.health)
 	s.mux.HandleFunc("GET /readyz", s.ready)

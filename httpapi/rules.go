@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/access"
@@ -19,16 +20,23 @@ func (s *Server) ruleRoutes() {
 	handle(s, route{method: "POST", path: "/v1/rules/dry-run", id: "dry-run-rule", tag: tag, scope: access.View, summary: "Show which past requests a rule would have decided"}, s.dryRun)
 }
 
+// listRules lists rules. A token that is for one session sees that session's own only.
 func (s *Server) listRules(ctx context.Context, in *struct {
 	Session string `query:"session"`
 },
 ) (*body[terret.Page[terret.Rule]], error) {
-	if in.Session != "" {
-		if _, err := s.session(ctx, in.Session); err != nil {
+	own := access.From(ctx).Session
+	session := nonEmpty(in.Session, own)
+	if session != "" {
+		if _, err := s.session(ctx, session); err != nil {
 			return nil, err
 		}
 	}
-	return page(s.store.ListRules(ctx, in.Session))
+	rules, err := s.store.ListRules(ctx, session)
+	if own != "" {
+		rules = slices.DeleteFunc(rules, func(r terret.Rule) bool { return r.Session != own })
+	}
+	return page(rules, err)
 }
 
 type newRule struct {
@@ -38,10 +46,11 @@ type newRule struct {
 }
 
 func (r newRule) check(field string) error {
-	if _, err := policy.Parse(r.Pattern); err != nil {
-		return terret.Invalid(field, "%w", err)
+	_, err := policy.Parse(r.Pattern)
+	if err != nil && terret.AsError(err).Field != field {
+		err = terret.Invalid(field, "%w", err)
 	}
-	return nil
+	return err
 }
 
 type newRules struct {

@@ -59,9 +59,9 @@ func newRegistry() huma.Registry {
 	return r
 }
 
-// tidied is the description as JSON. Lists are never null in it: ours are empty
-// then. What only huma knows is left out.
-func tidied(o *huma.OpenAPI) ([]byte, error) {
+// tidy makes the description ours. Lists are never null in it: ours are empty then.
+// What only huma knows is left out.
+func tidy(o *huma.OpenAPI) {
 	schemas := o.Components.Schemas.Map()
 	delete(schemas, "ErrorModel")
 	delete(schemas, "ErrorDetail")
@@ -81,7 +81,6 @@ func tidied(o *huma.OpenAPI) ([]byte, error) {
 			s.AdditionalProperties = nil // records only ever get more fields
 		}
 	}
-	return indented(o)
 }
 
 // reach collects the schemas that callers send, by their names.

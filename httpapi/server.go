@@ -53,6 +53,7 @@ type Config struct {
 // Limits bounds what callers may ask for; zero means the default.
 type Limits struct {
 	Body       int64         // bytes of a request; 32 MB
+	Import     int64         // bytes of a session that is imported; 1 GB
 	Prompt     int           // bytes of text in a prompt; 4 MB
 	Attachment int           // bytes of an image or document; 20 MB
 	Sessions   int           // that exist; 100,000
@@ -65,6 +66,7 @@ type Limits struct {
 
 func (l Limits) withDefaults() Limits {
 	setDefault(&l.Body, 32<<20)
+	setDefault(&l.Import, 1<<30)
 	setDefault(&l.Prompt, 4<<20)
 	setDefault(&l.Attachment, 20<<20)
 	setDefault(&l.Sessions, 100_000)
@@ -97,7 +99,7 @@ type Server struct {
 
 	mux     *http.ServeMux
 	api     huma.API
-	spec    []byte
+	spec    func() ([]byte, error)
 	handler http.Handler
 
 	metrics  metrics
@@ -135,9 +137,7 @@ func New(cfg Config) (*Server, error) {
 	s.life, s.end = context.WithCancel(context.Background())
 	s.keys.init()
 	s.metrics.init()
-	if err := s.routes(); err != nil {
-		return nil, err
-	}
+	s.routes()
 	s.handler = s.outer(s.mux)
 	return s, nil
 }
@@ -153,7 +153,10 @@ func (s *Server) Close() {
 func (s *Server) Handler() http.Handler { return s.handler }
 
 // OpenAPI is the description of all routes, as /openapi.json serves it.
-func (s *Server) OpenAPI() []byte { return s.spec }
+func (s *Server) OpenAPI() []byte {
+	spec, _ := s.spec() // a test sees to it that it can be made
+	return spec
+}
 
 // Times that a connection may take.
 const (
@@ -176,7 +179,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		WriteTimeout:      plainTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		// OPTIONS * goes through the gate like everything else.
+		DisableGeneralOptionsHandler: true,
+		ErrorLog:                     slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	var wait sync.WaitGroup
 	defer wait.Wait()
@@ -218,7 +223,7 @@ func (s *Server) stop(ctx context.Context) {
 	}
 }
 
-// Stopping reports whether the server takes no more work.
+// stopping is an error if the server takes no more work.
 func (s *Server) stopping() error {
 	if s.draining.Load() {
 		return terret.Errorf(terret.KindStartupRefused, "the server is stopping and takes no new work; try again when it runs again")

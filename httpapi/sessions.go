@@ -3,10 +3,12 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"sync"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/archive"
 	"github.com/terret-dev/terret/internal/access"
 	"github.com/terret-dev/terret/policy"
 )
@@ -91,7 +93,7 @@ type newSession struct {
 
 func (n newSession) record() terret.Session {
 	return terret.Session{
-		Agent: n.Agent, Model: n.Model, Cwd: n.Cwd, Persona: terret.NullString(n.Persona), Mode: n.Mode, Policy: n.Policy,
+		Agent: archive.Agent(n.Agent), Model: n.Model, Cwd: n.Cwd, Persona: terret.NullString(n.Persona), Mode: n.Mode, Policy: n.Policy,
 		PermissionMode: n.PermissionMode, Title: n.Title, OneShot: n.OneShot, NativeID: terret.NullString(n.NativeID),
 		Options: terret.SessionOptions{
 			Tools: n.Tools, DisallowedTools: n.DisallowedTools, AutoApproveTools: n.AutoApproveTools, Allow: n.Allow, Deny: n.Deny,
@@ -254,9 +256,24 @@ type sessionQuery struct {
 	Cursor string                `query:"cursor" doc:"The next of the page before."`
 }
 
+var sessionStates = append([]terret.SessionState{
+	terret.SessionPending, terret.SessionIdle, terret.SessionFailed, terret.SessionStale, terret.SessionClosed,
+}, workingStates...)
+
 func (s *Server) listSessions(ctx context.Context, in *sessionQuery) (*body[terret.Page[terret.Session]], error) {
+	for _, state := range in.State {
+		if !slices.Contains(sessionStates, state) {
+			return nil, terret.Invalid("state", "there is no state %.64q", state)
+		}
+	}
+	if in.Cwd != "" {
+		in.Cwd = filepath.Clean(in.Cwd)
+		if real, err := s.roots.Resolve(in.Cwd); err == nil { // else it may be gone, and its sessions are not
+			in.Cwd = real
+		}
+	}
 	f := terret.SessionFilter{
-		Cwd: in.Cwd, Agent: in.Agent, States: in.State, Query: in.Q, Sort: in.Sort, Limit: in.Limit, Cursor: in.Cursor,
+		Cwd: in.Cwd, Agent: archive.Agent(in.Agent), States: in.State, Query: in.Q, Sort: in.Sort, Limit: in.Limit, Cursor: in.Cursor,
 		IDPrefix: access.From(ctx).Session,
 	}
 	found, err := s.store.ListSessions(ctx, f)

@@ -8,13 +8,17 @@ import (
 	"sync"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/access"
 	"github.com/terret-dev/terret/internal/sse"
 )
 
 const (
-	// heartbeat is how long a stream of server-sent events stays silent at most.
+	// heartbeat is how long a stream of server-sent events stays silent at most, and
+	// how long one goes on that is no longer allowed.
 	heartbeat = 15 * time.Second
 	// pending is how many bytes may wait to be written before whoever sends waits.
 	pending = 256 << 10
@@ -54,9 +58,11 @@ func (s *Server) slot() (release func(), err error) {
 }
 
 // streaming serves a stream in a slot: send is called with a context that ends when the
-// reader has gone, and when it returns, what it sent is written out. For
-// server-sent events a silence is broken by a comment, and live is asked then
-// whether to go on.
+// reader has gone, and when it returns, what it sent is written out. At each
+// heartbeat, server-sent events get a comment, and live is asked whether to go on.
+//
+// Lines that end too early look like all there are, so the connection is broken off
+// then.
 func (s *Server) streaming(w http.ResponseWriter, r *http.Request, contentType string, live func() error, send func(ctx context.Context, st *stream) error) {
 	ctx, stop := context.WithCancelCause(r.Context())
 	defer stop(nil)
@@ -84,10 +90,16 @@ func (s *Server) streaming(w http.ResponseWriter, r *http.Request, contentType s
 	st.end()
 	wait.Wait()
 	s.metrics.streamed(st.cut())
+	if err == nil {
+		err = st.err // nobody writes any more
+	}
 	if st.cut() {
 		s.log.InfoContext(r.Context(), "a reader that does not read was cut", "path", r.URL.Path)
 	} else if err != nil && r.Context().Err() == nil {
 		s.log.DebugContext(r.Context(), "a stream ended", "path", r.URL.Path, "error", err)
+	}
+	if err != nil && contentType != sse.ContentType {
+		panic(http.ErrAbortHandler)
 	}
 }
 
@@ -129,18 +141,21 @@ func (st *stream) cut() bool {
 }
 
 // write writes out what is sent, until that ends or cannot be written.
-func (st *stream) write(comments bool, live func() error) {
-	silence := time.NewTicker(heartbeat)
-	defer silence.Stop()
+func (st *stream) write(events bool, live func() error) {
+	beats := time.NewTicker(heartbeat)
+	defer beats.Stop()
 	for {
 		var beat bool
 		select {
 		case <-st.wake:
-		case <-silence.C:
+		case <-beats.C:
 			beat = true
 		}
 		if beat && live != nil {
 			if err := live(); err != nil {
+				if p, ok := errors.AsType[*parting](err); ok {
+					_ = st.flush(p.words) // else the reader learns it when it comes back
+				}
 				st.fail(err)
 				return
 			}
@@ -150,11 +165,10 @@ func (st *stream) write(comments bool, live func() error) {
 		st.buf, st.spare = st.spare[:0], nil
 		st.room.Broadcast()
 		st.mu.Unlock()
-		if beat && comments && len(out) == 0 {
+		if beat && events && len(out) == 0 {
 			out = sse.AppendComment(out, "still here")
 		}
 		if len(out) > 0 {
-			silence.Reset(heartbeat)
 			if err := st.flush(out); err != nil {
 				st.fail(err)
 				return
@@ -192,7 +206,47 @@ func (st *stream) fail(err error) {
 	st.stop(err)
 }
 
-// stillAllowed asks, while a stream runs, whether its token still counts.
-func (s *Server) stillAllowed(id access.Identity) func() error {
-	return func() error { return s.cfg.Tokens.Valid(id) }
+// parting is why a stream ends, with what the reader is told of it.
+type parting struct {
+	error
+	words []byte
+}
+
+// Unwrap is for the errors package.
+func (p *parting) Unwrap() error { return p.error }
+
+// appendEnd tells a reader why its stream ends, so that it does not take it for a
+// broken connection.
+func appendEnd(b []byte, why error) []byte {
+	body, err := jsonLine(problemOf(why))
+	if err != nil {
+		return b
+	}
+	return sse.Append(b, "", "stream.end", body)
+}
+
+// stillAllowed asks, while a stream runs, whether its token still counts. If it does
+// not, end appends what the reader is told; nil means nothing.
+func (s *Server) stillAllowed(id access.Identity, end func(b []byte, why error) []byte) func() error {
+	return func() error {
+		err := s.cfg.Tokens.Valid(id)
+		if err != nil && end != nil {
+			err = &parting{err, end(nil, err)}
+		}
+		return err
+	}
+}
+
+// inSlot is an answer that is a stream, if there is room for one.
+func (s *Server) inSlot(serve func(w http.ResponseWriter, r *http.Request)) *streamAnswer {
+	return &streamAnswer{Body: func(c huma.Context) {
+		r, w := humago.Unwrap(c)
+		release, err := s.slot()
+		if err != nil {
+			writeProblem(w, err)
+			return
+		}
+		defer release()
+		serve(w, r)
+	}}
 }

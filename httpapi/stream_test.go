@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/sse"
 )
 
@@ -163,6 +164,68 @@ func TestRevoked(t *testing.T) {
 	})
 }
 
+// TestRevokedWhileBusy holds the same for a stream that is never silent, and that the
+// reader is told why.
+func TestRevokedWhileBusy(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := &reading{header: http.Header{}}
+		began := time.Now()
+		bare().streaming(w, bareRequest(t), sse.ContentType, func() error {
+			err := terret.Errorf(terret.KindUnauthorized, "revoked")
+			return &parting{err, appendEnd(nil, err)}
+		}, func(_ context.Context, st *stream) error {
+			for range 1000 {
+				time.Sleep(time.Second)
+				if err := st.send(func(b []byte) []byte { return sse.Append(b, "1", "a", []byte("x")) }); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if took := time.Since(began); took > heartbeat+time.Second {
+			t.Errorf("it went on for %s", took)
+		}
+		if got := w.text(); strings.Count(got, "event: stream.end\n") != 1 || !strings.Contains(got[strings.Index(got, "stream.end"):], `"kind":"unauthorized"`) {
+			t.Errorf("the reader was told %q", got)
+		}
+	})
+}
+
+// TestBrokenLines holds that lines that end too early do not look like all there are.
+func TestBrokenLines(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		contentType string
+		live, send  error
+		breaks      bool
+	}{
+		"lines":           {ndjsonType, nil, nil, false},
+		"lines that fail": {ndjsonType, nil, errors.New("no disk"), true},
+		"lines, revoked":  {ndjsonType, errors.New("revoked"), nil, true},
+		"events":          {sse.ContentType, nil, errors.New("no disk"), false}, // they have stream.end
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				defer func() {
+					if got := recover(); (got == http.ErrAbortHandler) != c.breaks { //nolint:errorlint // it is panicked with as it is
+						t.Errorf("it ended with %v", got)
+					}
+				}()
+				w := &reading{header: http.Header{}}
+				bare().streaming(w, bareRequest(t), c.contentType, func() error { return c.live }, func(_ context.Context, st *stream) error {
+					time.Sleep(heartbeat + time.Second)
+					if err := st.send(func(b []byte) []byte { return append(b, "x\n"...) }); err != nil {
+						return err
+					}
+					return c.send
+				})
+			})
+		})
+	}
+}
+
 // TestBatches holds that what comes while the last write is under way leaves
 // together, in order and whole.
 func TestBatches(t *testing.T) {
@@ -209,6 +272,13 @@ func TestKeys(t *testing.T) {
 	}
 	if v, err := k.do(t.Context(), "k", []any{"elsewhere"}, 2, func() (any, error) { return 3, nil }, nil); err != nil || v != 3 {
 		t.Errorf("%v %v", v, err)
+	}
+	// What fails takes nobody's place.
+	for range maxKeys + 10 {
+		_, _ = k.do(t.Context(), "fails", nil, 1, func() (any, error) { return nil, fails }, nil)
+	}
+	if v, err := k.do(t.Context(), "k", nil, 1, func() (any, error) { return 7, nil }, nil); err != nil || v != 0 {
+		t.Errorf("%v %v: it was forgotten", v, err)
 	}
 	for i := range maxKeys + 10 {
 		if _, err := k.do(t.Context(), fmt.Sprint(i), nil, 1, func() (any, error) { return nil, nil }, nil); err != nil {

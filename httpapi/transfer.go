@@ -31,19 +31,12 @@ func (s *Server) exportSession(ctx context.Context, in *SessionPath) (*streamAns
 		return nil, err
 	}
 	id := access.From(ctx)
-	return &streamAnswer{Body: func(c huma.Context) {
-		r, w := humago.Unwrap(c)
-		release, err := s.slot()
-		if err != nil {
-			writeProblem(w, err)
-			return
-		}
-		defer release()
+	return s.inSlot(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Disposition", `attachment; filename="`+session.ID+`.ndjson"`)
-		s.streaming(w, r, ndjsonType, s.stillAllowed(id), func(ctx context.Context, st *stream) error {
+		s.streaming(w, r, ndjsonType, s.stillAllowed(id, nil), func(ctx context.Context, st *stream) error {
 			return archive.Write(streamWriter{st}, shown(id, session), s.engine.Events(ctx, engine.EventQuery{Session: session.ID, Raw: true}))
 		})
-	}}, nil
+	}), nil
 }
 
 // streamWriter writes to a stream.

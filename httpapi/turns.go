@@ -180,7 +180,7 @@ func (s *Server) startTurn(ctx context.Context, session terret.Session, in *prom
 	}
 	v, err := s.keys.do(ctx, in.Key, []any{r.By, "prompt", session.ID}, in.Body, func() (any, error) {
 		if in.Key != "" {
-			r.Turn = turnOfKey(r.By, session.ID, in.Key)
+			r.Turn = turnOfKey(r.By, session.ID, "prompt", in.Key)
 			old, err := s.findTurn(ctx, session.ID, r.Turn)
 			if err != nil {
 				return nil, err
@@ -215,9 +215,10 @@ func wants(accept, mediaType string) bool {
 }
 
 // turnOfKey is the id of the turn that a key starts. Being made of the key, it is
-// the same after a restart.
-func turnOfKey(by, session, key string) string {
-	sum := sha256.Sum256([]byte(by + "\x00" + session + "\x00" + key))
+// the same after a restart. What the turn is for is part of it: a key that was used
+// to prompt does not compact.
+func turnOfKey(by, session, what, key string) string {
+	sum := sha256.Sum256([]byte(by + "\x00" + session + "\x00" + what + "\x00" + key))
 	sum[6] = 0x80 | sum[6]&0x0f // a UUID of version 8: of our own making
 	sum[8] = 0x80 | sum[8]&0x3f
 	h := hex.EncodeToString(sum[:16])

@@ -18,7 +18,7 @@ import (
 // turnStream answers with the events of one turn, from its beginning to its end. A
 // turn that waits in the queue and is dropped from it ends the stream too.
 func (s *Server) turnStream(ctx context.Context, session, turn string, after int64, release func()) *turnAnswer {
-	allowed := s.stillAllowed(access.From(ctx))
+	allowed := s.stillAllowed(access.From(ctx), appendEnd)
 	return &turnAnswer{Body: func(c huma.Context) {
 		defer release()
 		r, w := humago.Unwrap(c)
@@ -33,7 +33,8 @@ func (s *Server) turnStream(ctx context.Context, session, turn string, after int
 			if t, err := s.findTurn(r.Context(), session, turn); err != nil || t != nil {
 				return err
 			}
-			return terret.Errorf(terret.KindNotFound, "turn %s was dropped from the queue", turn)
+			err := terret.Errorf(terret.KindNotFound, "turn %s was dropped from the queue", turn)
+			return &parting{err, appendEnd(nil, err)}
 		}
 		s.streaming(w, r, sse.ContentType, live, func(ctx context.Context, st *stream) error {
 			return s.sendEvents(ctx, st, ew, s.events(ctx, session, after))

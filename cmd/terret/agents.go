@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/archive"
 	"github.com/terret-dev/terret/driver/all"
 	"github.com/terret-dev/terret/internal/guard"
 )
@@ -133,7 +134,7 @@ func newListing[T any](
 		if agent == "" {
 			agent = all.Choose(ctx, a.drivers, a.data, a.environ)
 		}
-		i := slices.IndexFunc(a.drivers, func(d terret.Driver) bool { return d.Name() == agent })
+		i := slices.IndexFunc(a.drivers, func(d terret.Driver) bool { return d.Name() == archive.Agent(agent) })
 		if i < 0 {
 			return terret.Errorf(terret.KindAgentNotFound, "there is no agent %q; `terret agents` lists those there are", agent)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/archive"
 	"github.com/terret-dev/terret/driver/all"
 	"github.com/terret-dev/terret/driver/native"
 	"github.com/terret-dev/terret/engine"
@@ -194,9 +195,7 @@ func (f *sessionFlags) session(ctx context.Context, a *app, e *engine.Engine, in
 
 // defaults fills in what neither flags nor config say.
 func (a *app) defaults(ctx context.Context, s *terret.Session, interactive bool) {
-	if s.Agent == "" {
-		s.Agent = a.cfg.Agent
-	}
+	s.Agent = archive.Agent(nonEmpty(s.Agent, a.cfg.Agent))
 	if s.Model == "" && (s.Agent == "" || native.Has(a.cfg.Model) == (s.Agent == native.Name)) {
 		s.Model = a.cfg.Model // which is not another agent's
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
@@ -11,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/httpapi"
 	"github.com/terret-dev/terret/persona"
 )
 
@@ -44,21 +44,19 @@ func newPersonas(a *app) *cobra.Command {
 	return cmd
 }
 
-// folder is the project's, absolute.
-func (o personaOptions) folder() (string, error) {
-	if o.cwd == "" {
-		return os.Getwd()
+// project is the absolute path of the project's folder. Settings are read then.
+func (o personaOptions) project(a *app) (string, error) {
+	dir, err := filepath.Abs(nonEmpty(o.cwd, "."))
+	if err != nil {
+		return "", terret.Invalid("cwd", "%w", err)
 	}
-	return filepath.Abs(o.cwd)
+	a.quiet = true
+	return dir, a.prepare()
 }
 
 func runPersonasLs(a *app, o personaOptions) error {
-	dir, err := o.folder()
+	dir, err := o.project(a)
 	if err != nil {
-		return terret.Invalid("cwd", "%w", err)
-	}
-	a.quiet = true
-	if err := a.prepare(); err != nil {
 		return err
 	}
 	found, err := a.personas.List(dir)
@@ -69,13 +67,17 @@ func runPersonasLs(a *app, o personaOptions) error {
 	for i := range found.Personas {
 		found.Personas[i].Trusted = trusted
 	}
+	list := httpapi.Personas{Items: found.Personas}
+	for _, broken := range found.Broken {
+		list.Broken = append(list.Broken, broken.Error())
+	}
 	defer func() {
-		for _, broken := range found.Broken {
-			a.note("cannot be used: %s", oneLine(broken.Error()))
+		for _, broken := range list.Broken {
+			a.note("cannot be used: %s", oneLine(broken))
 		}
 	}()
 	if o.json {
-		return a.printJSON(terret.Page[terret.Persona]{Items: found.Personas})
+		return a.printJSON(list)
 	}
 	if len(found.Personas) == 0 && len(found.Broken) == 0 {
 		a.note("no personas here; they are files named agents/AGENT_*.md")
@@ -111,12 +113,8 @@ func (a *app) persona(dir, id string) (terret.Persona, error) {
 }
 
 func runPersonasShow(a *app, o personaOptions) error {
-	dir, err := o.folder()
+	dir, err := o.project(a)
 	if err != nil {
-		return terret.Invalid("cwd", "%w", err)
-	}
-	a.quiet = true
-	if err := a.prepare(); err != nil {
 		return err
 	}
 	p, err := a.persona(dir, o.id)
@@ -161,12 +159,8 @@ func (a *app) notTrusted(p terret.Persona) {
 }
 
 func runPersonasPrompt(a *app, o personaOptions) error {
-	dir, err := o.folder()
+	dir, err := o.project(a)
 	if err != nil {
-		return terret.Invalid("cwd", "%w", err)
-	}
-	a.quiet = true
-	if err := a.prepare(); err != nil {
 		return err
 	}
 	r := persona.PromptRequest{Dir: dir, Mode: terret.Mode(o.mode)}

@@ -41,7 +41,7 @@ func newRun(a *app) *cobra.Command {
 	}
 	o.add(cmd)
 	cmd.Flags().BoolVar(&o.json, "json", false, "print events as JSON, one a line")
-	cmd.Flags().StringVar(&o.view, "view", "", "print what happens in another dialect, one JSON value a line: "+strings.Join(view.Names(), ", "))
+	cmd.Flags().StringVar(&o.view, "view", "", "print what happens in another dialect instead, one JSON value a line: "+strings.Join(view.Names(), ", "))
 	cmd.Flags().StringVar(&o.lastMessage, "output-last-message", "", "write the agent's last message to this file")
 	return cmd
 }
@@ -113,7 +113,7 @@ func runRun(ctx context.Context, a *app, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	c := &conversation{app: a, engine: e, session: s, after: s.LastSeq, json: o.json, raw: o.raw, timeout: o.timeout}
+	c := &conversation{app: a, engine: e, session: s, after: s.LastSeq, json: o.json && o.view == "", raw: o.raw, timeout: o.timeout}
 	c.render = newRenderer(&screen{words: a.out, talk: a.err, colour: a.colour(a.err) && !quiet})
 	if o.view != "" {
 		if c.view, err = view.New(o.view, view.Options{Session: s}); err != nil {

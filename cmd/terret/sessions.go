@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/archive"
 	"github.com/terret-dev/terret/engine"
 )
 
@@ -51,7 +52,7 @@ func runSessionsLs(ctx context.Context, a *app, o listOptions) error {
 		return err
 	}
 	defer done()
-	f := terret.SessionFilter{Agent: o.agent, Cwd: o.cwd, Query: o.query, Limit: o.limit}
+	f := terret.SessionFilter{Agent: archive.Agent(o.agent), Cwd: o.cwd, Query: o.query, Limit: o.limit}
 	if o.state != "" {
 		f.States = []terret.SessionState{terret.SessionState(o.state)}
 	}

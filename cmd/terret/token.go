@@ -13,19 +13,19 @@ import (
 )
 
 func newToken(a *app) *cobra.Command {
+	var asJSON bool
+	list := func(*cobra.Command, []string) error { return runTokenLs(a, asJSON) }
 	cmd := &cobra.Command{
 		Use: "token", Aliases: []string{"tokens"}, Short: "List, make and revoke tokens of the server", Args: exactArgs(),
 		Long: "Lists, makes and revokes the tokens with which programs and devices use the server.\n\n" +
 			"A token has a scope: view (see everything), prompt (also give work), decide (also\n" +
 			"answer requests) or admin (also rules, trust and tokens), each with all before it.",
-		RunE: func(*cobra.Command, []string) error { return runTokenLs(a, false) },
+		RunE: list,
 	}
-	var asJSON bool
-	ls := &cobra.Command{
-		Use: "ls", Aliases: []string{"list"}, Short: "List tokens", Args: exactArgs(),
-		RunE: func(*cobra.Command, []string) error { return runTokenLs(a, asJSON) },
+	ls := &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List tokens", Args: exactArgs(), RunE: list}
+	for _, c := range []*cobra.Command{cmd, ls} {
+		c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	}
-	ls.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	rm := &cobra.Command{
 		Use: "rm NAME", Aliases: []string{"revoke"}, Short: "Revoke a token, at once and everywhere", Args: exactArgs("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error { return runTokenRm(cmd.Context(), a, args[0]) },
@@ -108,6 +108,9 @@ func runTokenNew(ctx context.Context, a *app, o tokenOptions) error {
 	scope, err := access.ParseScope(o.scope)
 	if err != nil {
 		return err
+	}
+	if o.life < 0 {
+		return terret.Invalid("for", "%s is less than nothing; leave it out for a token that lasts", o.life)
 	}
 	tokens, err := a.tokens(true)
 	if err != nil {

@@ -48,6 +48,11 @@ func runTrust(ctx context.Context, a *app, o trustOptions) error {
 	if o.yes && o.no {
 		return terret.Invalid("yes", "give --yes or --no, not both")
 	}
+	if info, err := os.Stat(o.dir); err != nil {
+		return terret.Invalid("dir", "%w", err)
+	} else if !info.IsDir() {
+		return terret.Invalid("dir", "%s is no folder", o.dir)
+	}
 	a.quiet = true
 	if err := a.prepare(); err != nil {
 		return err
