@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"iter"
+	"slices"
 
 	"github.com/terret-dev/terret"
 )
@@ -112,6 +113,13 @@ func (e *Engine) promptLive(ctx context.Context, l *live, r PromptRequest) (terr
 	if err := e.knows(ctx, l, r.command); err != nil {
 		return terret.Turn{}, err
 	}
+	behind := false // others wait already
+	if r.When == WhenQueue {
+		var err error
+		if behind, err = e.hasQueue(ctx, l); err != nil {
+			return terret.Turn{}, err
+		}
+	}
 	l.mu.Lock()
 	if err := l.unusable(); err != nil {
 		l.mu.Unlock()
@@ -129,7 +137,7 @@ func (e *Engine) promptLive(ctx context.Context, l *live, r PromptRequest) (terr
 	case t != nil && r.When == WhenSteer:
 		l.mu.Unlock()
 		return e.steer(ctx, l, t, r)
-	case (t != nil || l.rewinding != nil) && r.When == WhenQueue:
+	case (t != nil || l.rewinding != nil || behind) && r.When == WhenQueue:
 		l.mu.Unlock()
 		return e.enqueuePrompt(ctx, r)
 	case t != nil || l.rewinding != nil:
@@ -143,6 +151,20 @@ func (e *Engine) promptLive(ctx context.Context, l *live, r PromptRequest) (terr
 	}
 	e.startTurn(l, t)
 	return l.record(t), nil
+}
+
+// hasQueue reports whether prompts wait that will run by themselves: between two
+// turns there may be some while nothing runs.
+func (e *Engine) hasQueue(ctx context.Context, l *live) (bool, error) {
+	items, err := e.store.Pending(ctx, l.id)
+	if err != nil {
+		return false, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.ContainsFunc(items, func(i terret.InboxItem) bool {
+		return i.Kind == terret.InboxPrompt && !l.leftover[i.ID] && !l.begun[i.ID]
+	}), nil
 }
 
 // record is the turn as callers see it.
