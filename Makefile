@@ -86,7 +86,7 @@ picture: ## make the picture in the README anew (needs tmux)
 
 .PHONY: web
 web: ## build the web UI anew into web/dist (needs Node)
-	cd web && npm ci --no-audit --no-fund && npm run typecheck && npm test && npm run build
+	cd web && npm ci --no-audit --no-fund && npm run types && npm run typecheck && npm test && npm run build
 
 # Needs Node, and Chromium; another one than Debian's by CHROMIUM=path.
 .PHONY: web-test

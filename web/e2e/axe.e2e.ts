@@ -5,7 +5,6 @@ import { launch, live, Server, signedIn } from "./harness";
 
 let browser: Browser;
 const server = new Server();
-let waiting = "";
 let done = "";
 
 beforeAll(async () => {
@@ -13,8 +12,7 @@ beforeAll(async () => {
   browser = await launch();
   done = await server.session({ policy: "auto-approve" }, "create a.go containing package main, then run: ls, then list files");
   await server.session({}, "ask me");
-  waiting = await server.session({}, "run: rm -rf .cache");
-  await server.api("PUT", "/v1/rules", { items: [{ effect: "allow", pattern: "Bash(git status *)" }, { effect: "deny", pattern: "Read(.env)" }] });
+  await server.api("PUT", "/v1/rules", { items: [{ effect: "allow", pattern: "Bash(git status *)" }, { effect: "deny", pattern: "Bash(curl *)" }] });
 });
 afterAll(async () => {
   await browser?.close();
@@ -31,6 +29,7 @@ async function check(page: Page, what: string): Promise<void> {
 
 describe.each([["light"], ["dark"], ["contrast"]])("axe finds nothing, %s", (theme) => {
   it.each([["desktop", 1440, 900], ["phone", 390, 844]])("%s", async (size, width, height) => {
+    const waiting = await server.session({}, "run: rm -rf .cache"); // its own, since requests run out
     const { context, page } = await signedIn(browser, server, { viewport: { width, height }, reducedMotion: "reduce" });
     await page.evaluate((t) => localStorage.setItem("terret.theme", t), theme);
     const visit = async (path: string, ready: () => Promise<unknown>) => {

@@ -37,7 +37,7 @@ it("everything can be answered with a thumb", async () => {
   await page.getByRole("tabpanel", { name: "Activity" }).getByText("a-very-long").first().waitFor();
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
   await bar.getByRole("button", { name: "Chat" }).tap();
-  await page.getByRole("combobox", { name: "Message" }).waitFor();
+  await page.getByRole("textbox", { name: "Message" }).waitFor();
   expect(watch.problems).toEqual([]);
   await context.close();
 });

@@ -24,7 +24,7 @@ it("survives a crash of the server in mid-turn without a reload, gap or duplicat
 
   await server.stop();
   await page.getByRole("status").filter({ hasText: "reconnecting since" }).waitFor();
-  const message = page.getByRole("combobox", { name: "Message" });
+  const message = page.getByRole("textbox", { name: "Message" });
   await message.fill("written while it was away");
   await message.press("Enter");
   await page.getByText("The message was not sent").first().waitFor();

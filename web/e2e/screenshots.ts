@@ -17,7 +17,7 @@ beforeAll(async () => {
   await server.start();
   browser = await launch();
   await server.api("PUT", "/v1/rules", {
-    items: [{ effect: "allow", pattern: "Bash(git status *)" }, { effect: "allow", pattern: "Bash(go test *)" }, { effect: "deny", pattern: "Read(.env)" }],
+    items: [{ effect: "allow", pattern: "Bash(git status *)" }, { effect: "allow", pattern: "Bash(go test *)" }, { effect: "deny", pattern: "Bash(curl *)" }],
   });
   ids.done = await server.session({ title: "greeting in Go", policy: "auto-approve" },
     "create greet.go containing package main, then replace main with greet in greet.go, then run: ls -la, then list files");

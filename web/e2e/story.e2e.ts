@@ -80,7 +80,7 @@ it("questions and plans are answered in place", async () => {
   await page.goto(`${server.url}/s/${id}`);
   await page.getByRole("radio", { name: /blue/ }).click();
   await page.getByText("answered").waitFor();
-  const message = page.getByRole("combobox", { name: "Message" });
+  const message = page.getByRole("textbox", { name: "Message" });
   await message.fill("make a plan");
   await message.press("Enter");
   await page.getByText("Change what must change").first().waitFor();
@@ -98,7 +98,7 @@ it("keeps the draft, and shows why a turn failed", async () => {
   const id = await server.session({}, "fail");
   await page.goto(`${server.url}/s/${id}`);
   await page.getByRole("alert").getByText("the demo model fails").waitFor();
-  const message = page.getByRole("combobox", { name: "Message" });
+  const message = page.getByRole("textbox", { name: "Message" });
   await message.fill("half a thought");
   await page.reload();
   await live(page);

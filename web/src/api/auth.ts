@@ -58,7 +58,7 @@ export async function exchange(code: string): Promise<void> {
   if (!response.ok) {
     throw new Error(
       response.status < 500
-        ? "This sign-in link was used before or is too old. Run terret token to get a new one."
+        ? "This sign-in link was used before or is too old. Start the server again to get a new one, or use a token."
         : `The server answered ${response.status}.`,
     );
   }

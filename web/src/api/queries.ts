@@ -4,7 +4,9 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { call, query } from "./http";
 import { keys } from "./keys";
-import type { Command, List, Model, Persona, Probe, Request, Rule, Session, Turn } from "./types";
+import type {
+  Changes, Command, Dirs, FileContent, FileEntry, List, Model, Persona, Probe, Request, Rule, Session, Turn, UsageRow,
+} from "./types";
 
 const id = encodeURIComponent;
 
@@ -20,11 +22,14 @@ export const useRequests = () =>
 export const useAgents = () =>
   useQuery({ queryKey: keys.agents, queryFn: ({ signal }) => call<List<Probe>>("/v1/agents", { signal }), staleTime: 60_000 });
 
-export const useModels = (agent: string) =>
-  useQuery({
-    queryKey: keys.models(agent), enabled: agent !== "", staleTime: 60_000, retry: false,
+/** The models of an agent that lets one choose. */
+export const useModels = (agent: string) => {
+  const ability = useAgents().data?.items.find((a) => a.agent === agent)?.capabilities.model_selection;
+  return useQuery({
+    queryKey: keys.models(agent), enabled: typeof ability === "object" && ability.ok, staleTime: 60_000, retry: false,
     queryFn: ({ signal }) => call<List<Model>>(`/v1/agents/${id(agent)}/models`, { signal }),
   });
+};
 
 export const useRules = () =>
   useQuery({ queryKey: keys.rules, queryFn: ({ signal }) => call<List<Rule>>("/v1/rules", { signal }) });
@@ -44,23 +49,17 @@ export const usePersonaPrompt = (persona: string, cwd: string, mode: string) =>
 export const useRoots = () =>
   useQuery({ queryKey: keys.roots, queryFn: ({ signal }) => call<List<{ path: string }>>("/v1/roots", { signal }), staleTime: 60_000 });
 
-export interface Dirs { path: string; parent?: string; items: { name: string; path: string; hidden?: boolean; git?: boolean }[] }
-
 export const useDirs = (path: string) =>
   useQuery({
     queryKey: keys.dirs(path), enabled: path !== "", retry: false, placeholderData: keepPreviousData,
     queryFn: ({ signal }) => call<Dirs>(`/v1/dirs${query({ path })}`, { signal }),
   });
 
-export interface FileEntry { name: string; path: string; type: "file" | "dir" | "other"; size?: number; ignored?: boolean; change?: string }
-
 export const useFiles = (session: string, path: string, enabled = true) =>
   useQuery({
     queryKey: [...keys.files(session), path], enabled, retry: false,
     queryFn: ({ signal }) => call<List<FileEntry> & { truncated?: boolean }>(`/v1/files${query({ session, path, changes: "true" })}`, { signal }),
   });
-
-export interface FileContent { path: string; size: number; text: string; binary?: boolean; media?: string; data?: string; truncated?: boolean }
 
 export const useFile = (session: string, path: string) =>
   useQuery({
@@ -76,9 +75,6 @@ export const useFileNames = (session: string, letters: string | null): string[] 
   });
   return useMemo(() => (letters === null ? [] : (found.data?.items ?? []).map((f) => f.path)), [letters, found.data]);
 };
-
-export interface Change { path: string; change: "created" | "modified" | "deleted"; insertions: number; deletions: number; binary?: boolean; diff?: string; too_large?: boolean }
-export interface Changes { since: "head" | "start" | "turn"; items: Change[]; insertions: number; deletions: number; truncated?: boolean }
 
 export const useChanges = (session: string, turn: string) =>
   useQuery({
@@ -98,8 +94,6 @@ export const useQueue = (session: string) =>
     queryKey: keys.queue(session), retry: false,
     queryFn: ({ signal }) => call<List<Turn>>(`/v1/sessions/${id(session)}/queue`, { signal }),
   });
-
-export interface UsageRow { key: string; usage: Session["usage"]; cost_usd: number; turns: number }
 
 export const useUsage = (group: string) =>
   useQuery({ queryKey: keys.usage(group), queryFn: ({ signal }) => call<List<UsageRow>>(`/v1/usage${query({ group })}`, { signal }) });

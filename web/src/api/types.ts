@@ -1,6 +1,14 @@
-// The records and events of the API: the words of docs/ARCHITECTURE.md in
-// TypeScript. Fields that a newer server adds are ignored; kinds that are not
-// listed here are shown only among the raw events.
+// The records of the API, from docs/openapi.json (`npm run types`), with the words
+// that fields may hold; and the events, which OpenAPI does not describe. Fields that
+// a newer server adds are ignored; kinds that are not listed here are shown only
+// among the raw events.
+
+import type { components } from "./schema";
+
+type Schemas = components["schemas"];
+
+/** A record some of whose fields are known more exactly. */
+type Narrow<T, N> = Omit<T, keyof N> & N;
 
 export type SessionState =
   | "pending" | "starting" | "idle" | "busy" | "waiting" | "compacting"
@@ -13,61 +21,21 @@ export type Behavior = "allow" | "deny" | "answer" | "reject" | "approve" | "rev
 export type Scope = "once" | "session" | "always";
 export type Json = unknown;
 
-export interface Usage {
-  input: number;
-  output: number;
-  cache_read: number;
-  cache_write: number;
-  reasoning: number;
-}
+export type Usage = Schemas["Usage"];
 
-export interface Block {
+export type Block = Narrow<Schemas["Block"], {
   type: "text" | "thinking" | "tool_use" | "tool_result" | "image" | "document";
-  text?: string;
-  tool_id?: string;
-  name?: string;
-  input?: Json;
   content?: Block[];
-  is_error?: boolean;
-  media_type?: string;
-  bytes?: string;
-  url?: string;
-}
+}>;
 
-export interface Session {
-  id: string;
-  agent: string;
-  native_id: string | null;
-  title: string;
-  cwd: string;
-  persona: string | null;
-  mode: string;
-  model: string;
-  policy: string;
-  permission_mode: string;
-  state: SessionState;
-  created_at: string;
-  updated_at: string;
-  last_seq: number;
-  usage: Usage;
-  cost_usd: number;
-  open_requests: number;
-  revert: { checkpoint_id: string; can_undo: boolean; can_redo: boolean } | null;
-  forked_from?: string;
-  handed_to?: string;
-}
+export type Session = Narrow<Schemas["Session"], { state: SessionState }>;
 
-export interface Turn {
-  id: string;
-  session: string;
+export type Turn = Narrow<Schemas["Turn"], {
   state: "queued" | "running" | "completed" | "failed" | "interrupted" | "killed";
-  origin: string;
   prompt: Block[];
-  changed?: boolean;
-  undone?: boolean;
-}
+}>;
 
-export interface Command { name: string; description?: string; hint?: string }
+export type Command = Schemas["Command"];
 export interface McpServer { name: string; status?: string; error?: string }
 
 export interface Question {
@@ -96,83 +64,36 @@ export interface RequestData {
   last_message?: string;
 }
 
-export interface Decision {
-  request_id: string;
+export type Decision = Narrow<Schemas["Decision"], {
   gate: Gate;
   behavior: Behavior;
   scope?: Scope;
   source: "rule" | "policy" | "user" | "timeout" | "channel" | "agent_exit" | "interrupt";
-  by?: string;
-  reason?: string;
-  rule?: string;
-  answers?: Record<string, string | string[]>;
-  next_mode?: string;
-  interrupt?: boolean;
-}
+}>;
 
-export interface Request {
-  request_id: string;
-  session: string;
-  turn?: string;
+export type Request = Narrow<Schemas["Request"], {
   gate: Gate;
   data: RequestData;
   state: "open" | "decided";
-  created_at?: string;
-  expires_at?: string;
   decision?: Decision;
-}
+}>;
 
 /** What a person answers. */
-export interface Answer {
-  behavior: Behavior;
-  scope?: Scope;
-  reason?: string;
-  rule?: string;
-  updated_input?: Json;
-  answers?: Record<string, string | string[]>;
-  next_mode?: string;
-  interrupt?: boolean;
-}
+export type Answer = Omit<Schemas["NewDecision"], "$schema" | "input_hash">;
 
-export interface Rule {
-  id: string;
-  effect: "allow" | "deny";
-  pattern: string;
-  scope: Scope;
-  session?: string;
-  made_by: string;
-  made_at: string;
-  hits: number;
-}
+export type Rule = Narrow<Schemas["Rule"], { effect: "allow" | "deny"; scope: Scope }>;
 
-export interface Persona {
-  id: string;
-  source_file: string;
-  description?: string;
-  tools?: string[];
-  disallowed_tools?: string[];
-  auto_approve_tools?: string[];
-  max_turns?: number;
-  model?: string;
-  agent?: string;
-  policy?: string;
-  trusted: boolean;
-}
-
-export interface Model { id: string; name: string; context?: number; max_output?: number; efforts?: string[] }
-export interface Ability { ok: boolean; by?: "agent" | "harness"; reason?: string }
+export type Persona = Schemas["Persona"];
+export type Model = Schemas["Model"];
+export type Ability = Schemas["Ability"];
 export type Capabilities = Record<string, Ability | string>;
 
-export interface Probe {
-  agent: string;
-  found: boolean;
-  path?: string;
-  version?: string;
-  tested?: "yes" | "newer" | "older";
-  auth?: string;
-  fix?: string;
-  capabilities: Capabilities;
-}
+export type Probe = Narrow<Schemas["Probe"], { tested?: "yes" | "newer" | "older"; capabilities: Capabilities }>;
+export type UsageRow = Schemas["UsageRow"];
+export type Dirs = Schemas["Subfolders"];
+export type FileEntry = Narrow<Schemas["Entry"], { type: "file" | "dir" | "other" }>;
+export type FileContent = Schemas["Content"];
+export type Changes = Narrow<Schemas["Changes"], { since: "head" | "start" | "turn" }>;
 
 export interface List<T> { items: T[]; next?: string | null }
 

@@ -8,7 +8,7 @@ import { useAgents } from "../api/queries";
 import type { Block } from "../api/types";
 import { useShown } from "../conversation/context";
 import { safeName } from "../lib/safe";
-import { remember, setDraft, useSettings } from "../lib/state";
+import { getDraft, remember, setDraft, useSettings } from "../lib/state";
 import { attempt, fail } from "../lib/toast";
 import { isWorking } from "../model/lists";
 import { Button } from "../ui/Button";
@@ -22,7 +22,7 @@ type When = "reject" | "queue" | "steer";
 
 export function Composer() {
   const { session, conversation } = useShown();
-  const [text, setText] = useState(() => useSettings.getState().drafts[session.id] ?? "");
+  const [text, setText] = useState(() => getDraft(session.id));
   const [files, setFiles] = useState<Block[]>([]);
   const [past, setPast] = useState(-1);
   const [sending, setSending] = useState(false);
@@ -133,10 +133,8 @@ export function Composer() {
             rows={1}
             value={text}
             aria-label="Message"
-            aria-expanded={completion.open}
             aria-autocomplete="list"
-            role="combobox"
-            aria-controls="completion"
+            aria-controls={completion.open ? "completion" : undefined}
             aria-activedescendant={completion.open ? `completion-${completion.chosen}` : undefined}
             placeholder={busy ? "Add to the queue while it works" : "Message   / commands   @ files"}
             onChange={(e) => { change(e.target.value); setPast(-1); }}

@@ -29,7 +29,7 @@ export const CodeBlock = memo(function CodeBlock({ code, language }: { code: str
         <span className="grow cut">{language || "text"}</span>
         <CopyButton text={code} label="Copy code" />
       </div>
-      <pre tabIndex={0} role="region" aria-label={`Code${language ? ` in ${language}` : ""}`}>
+      <pre tabIndex={0} role="group" aria-label={`Code${language ? ` in ${language}` : ""}`}>
         <code>
           {tokens
             ? tokens.map((line, i) => (

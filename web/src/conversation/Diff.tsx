@@ -61,7 +61,7 @@ function FileDiff({ file, cwd, folded }: { file: FileData; cwd: string; folded: 
 
   const absolute = path.startsWith("/") ? path : `${cwd}/${path}`;
   return (
-    <section className="diff-file" aria-label={`Changes in ${safeName(path)}`}>
+    <div className="diff-file" role="group" aria-label={`Changes in ${safeName(path)}`}>
       <div className="diff-head">
         <button type="button" className="fold grow" aria-expanded={open} onClick={() => setOpen(!open)}>
           <ChevronRight size={14} />
@@ -76,7 +76,7 @@ function FileDiff({ file, cwd, folded }: { file: FileData; cwd: string; folded: 
         </a>
       </div>
       {open && (
-        <div className="diff-body" tabIndex={0} role="region" aria-label={`Diff of ${safeName(path)}`}>
+        <div className="diff-body" tabIndex={0} role="group" aria-label={`Diff of ${safeName(path)}`}>
           {file.isBinary ? (
             <p className="small dim">A binary file changed.</p>
           ) : (
@@ -86,7 +86,7 @@ function FileDiff({ file, cwd, folded }: { file: FileData; cwd: string; folded: 
           )}
         </div>
       )}
-    </section>
+    </div>
   );
 }
 

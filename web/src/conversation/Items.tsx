@@ -3,7 +3,7 @@
 import { ChevronRight, CircleAlert, GitFork, Info, MoreHorizontal, RotateCcw, TriangleAlert, Undo2 } from "lucide-react";
 import { memo, useState } from "react";
 import { useMe } from "../api/queries";
-import { clock, dollars, duration, plural, tokens, totalTokens } from "../lib/format";
+import { clock, dollars, duration, plural, sentence, tokens, totalTokens } from "../lib/format";
 import { safeText } from "../lib/safe";
 import { useSettings, useView } from "../lib/state";
 import { agentName } from "../lib/words";
@@ -152,8 +152,8 @@ export const TurnEnd = memo(function TurnEnd({ item }: { item: TurnEndItem }) {
     <footer className="turn-end">
       {item.error && (
         <div className={`turn-error${quietEnd ? " quiet" : ""}`} role={quietEnd ? undefined : "alert"}>
-          <strong>{quietEnd ? "Stopped" : safeText(item.error.message)}</strong>
-          <span>{advice[item.error.kind] ?? (item.error.retryable ? "Try again." : "Say something else to go on.")}</span>
+          <strong>{quietEnd ? "Stopped" : sentence(safeText(item.error.message))}</strong>
+          <span>{advice[item.error.kind] ?? (item.error.retryable ? "Try again." : "")}</span>
           {!quietEnd && item.error.kind && <span className="tag">{item.error.kind}</span>}
           {(item.errors?.length ?? 0) > 0 && <details><summary>Detail</summary><pre>{safeText(item.errors!.join("\n"))}</pre></details>}
           {!quietEnd && <Button tiny onClick={() => actions.retry(item.turn)}><RotateCcw size={12} /> Retry</Button>}

@@ -53,7 +53,7 @@ const components: NonNullable<Props["components"]> = {
   ),
   inlineCode: ({ children }) => <code className="inline">{children}</code>,
   table: ({ children }) => (
-    <div className="table-scroll" tabIndex={0} role="region" aria-label="Table">
+    <div className="table-scroll" tabIndex={0} role="group" aria-label="Table">
       <table>{children}</table>
     </div>
   ),

@@ -34,7 +34,7 @@ export const Output = memo(function Output({ text, live = false }: { text: strin
           Show all {Math.round(text.length / 1024)} KB
         </button>
       )}
-      <pre ref={box} className="output" tabIndex={0} role="region" aria-label="Output">
+      <pre ref={box} className="output" tabIndex={0} role="group" aria-label="Output">
         {styled && lines?.of === part
           ? lines.lines.map((line, i) => (
               <span key={i}>

@@ -65,7 +65,7 @@ function ToolBody({ tool, cwd }: { tool: ToolItem; cwd: string }) {
     <div className="tool-body">
       {!tool.diff && input && (
         <Part title="Input" copy={input}>
-          <pre className="output" tabIndex={0} role="region" aria-label="Input">
+          <pre className="output" tabIndex={0} role="group" aria-label="Input">
             {safeText(input)}
           </pre>
         </Part>

@@ -49,3 +49,5 @@ export function relative(path: string, cwd: string): string {
 }
 
 export const plural = (n: number, one: string, many = `${one}s`) => `${n} ${n === 1 ? one : many}`;
+
+export const sentence = (s: string) => s.charAt(0).toUpperCase() + s.slice(1);

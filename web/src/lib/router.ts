@@ -6,8 +6,9 @@ export type Page = "usage" | "agents" | "rules" | "personas";
 export type Route = { page: "session"; session: string } | { page: "home" } | { page: Page };
 
 export function parse(path: string): Route {
-  const session = /^\/s\/([^/]+)$/.exec(path)?.[1];
-  if (session) return { page: "session", session: decodeURIComponent(session) };
+  // Ids hold letters, digits and dashes only; anything else is no address of ours.
+  const session = /^\/s\/([\w-]+)$/.exec(path)?.[1];
+  if (session) return { page: "session", session };
   const page = path.slice(1);
   if (page === "usage" || page === "agents" || page === "rules" || page === "personas") return { page };
   return { page: "home" };

@@ -15,27 +15,40 @@ interface Settings {
   notify: boolean;
   /** The newest prompts, for the composer's history. */
   history: string[];
-  drafts: Record<string, string>;
   lastFolder: string;
+  /** The address that opens a file in an editor. */
   editor: string;
-  set: (change: Partial<Omit<Settings, "set">>) => void;
 }
 
 /** Kept in the browser. */
 export const useSettings = create<Settings>()(
   persist(
-    (set) => ({
+    (): Settings => ({
       theme: "system", tab: "activity", left: true, right: true, notify: false,
-      history: [], drafts: {}, lastFolder: "", editor: "vscode://file{path}",
-      set: (change) => set(change),
+      history: [], lastFolder: "", editor: "vscode://file{path}",
     }),
     { name: "terret.settings", version: 1 },
   ),
 );
 
+const draftKey = (session: string) => `terret.draft.${session}`;
+
+/** Drafts have an entry of their own each, so that tabs do not overwrite each other's. */
+export function getDraft(session: string): string {
+  try {
+    return localStorage.getItem(draftKey(session)) ?? "";
+  } catch {
+    return "";
+  }
+}
+
 export function setDraft(session: string, text: string): void {
-  const { [session]: _, ...others } = useSettings.getState().drafts;
-  useSettings.setState({ drafts: text ? { ...others, [session]: text } : others });
+  try {
+    if (text) localStorage.setItem(draftKey(session), text);
+    else localStorage.removeItem(draftKey(session));
+  } catch {
+    // Storage is blocked or full: the draft lives as long as the field.
+  }
 }
 
 export function remember(prompt: string): void {
@@ -62,9 +75,6 @@ interface View {
   finding: boolean;
   /** The turn whose changes are shown; empty means all. */
   changesOf: string;
-  set: (change: Partial<Omit<View, "set">>) => void;
 }
 
-export const useView = create<View>()((set) => ({
-  overlay: null, phone: "chat", finding: false, changesOf: "", set: (change) => set(change),
-}));
+export const useView = create<View>()(() => ({ overlay: null, phone: "chat", finding: false, changesOf: "" }));

@@ -18,7 +18,7 @@ export const isDecision = (e: { kind: string }): e is DecisionEvent =>
 export function requestOf(e: RequestEvent): Request {
   const gate = e.expects?.gate ?? (e.kind.slice(0, e.kind.indexOf(".")) as Gate);
   return {
-    request_id: e.data.request_id, session: e.session, gate, data: e.data, state: "open", created_at: e.time,
+    request_id: e.data.request_id, session: e.session, gate, data: e.data, state: "open", created_at: e.time, seq: e.seq, delivered: false,
     ...(e.turn ? { turn: e.turn } : {}),
     ...(e.expects?.expires_at ? { expires_at: e.expects.expires_at } : {}),
   };

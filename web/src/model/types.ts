@@ -59,8 +59,6 @@ export interface AgentInfo {
   mcpServers: McpServer[];
 }
 
-export interface Rewind { direction: "undo" | "redo"; files: string[]; insertions: number; deletions: number }
-
 export const root = "root";
 
 export interface Conversation {

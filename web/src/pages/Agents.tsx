@@ -23,12 +23,13 @@ export default function Agents() {
 }
 
 function Card({ probe: p }: { probe: Probe }) {
-  const ready = p.found && p.auth !== "missing";
+  const demo = p.agent === "native" && p.auth === "missing"; // works without a key
+  const ready = p.found && (demo || p.auth !== "missing");
   return (
     <section className="card column" aria-label={p.agent}>
       <div className="row wrap">
         <h2 className="grow">{p.agent} <span className="dim">{safeName(p.version ?? "")}</span></h2>
-        <span className={`tag ${ready ? "good" : p.found ? "bad" : ""}`}>{!p.found ? "not installed" : ready ? "ready" : "not signed in"}</span>
+        <span className={`tag ${ready ? "good" : p.found ? "bad" : ""}`}>{!p.found ? "not installed" : demo ? "ready, demo only" : ready ? "ready" : "not signed in"}</span>
       </div>
       {p.found && p.tested && <span className="small dim">{tested[p.tested]}</span>}
       {p.path && <span className="mono small cut dim" title={safeName(p.path)}>{safeName(p.path)}</span>}
@@ -41,7 +42,7 @@ function Capabilities({ agents }: { agents: Probe[] }) {
   return (
     <section className="column">
       <h2>What each can do</h2>
-      <div className="table-scroll" tabIndex={0} role="region" aria-label="Capabilities">
+      <div className="table-scroll" tabIndex={0} role="group" aria-label="Capabilities">
         <table className="table">
           <thead><tr><th scope="col">Capability</th>{agents.map((a) => <th key={a.agent} scope="col">{a.agent}</th>)}</tr></thead>
           <tbody>

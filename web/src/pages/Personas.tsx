@@ -64,7 +64,7 @@ function Prompt({ id, cwd }: { id: string; cwd: string }) {
       {isPending && <Skeleton lines={5} />}
       {error && <p role="alert">{error.message}</p>}
       {data?.notes?.map((n) => <p key={n} className="small dim">{safeText(n)}</p>)}
-      {data && <pre className="output tall" tabIndex={0} role="region" aria-label="Assembled prompt">{safeText(data.text)}</pre>}
+      {data && <pre className="output tall" tabIndex={0} role="group" aria-label="Assembled prompt">{safeText(data.text)}</pre>}
     </div>
   );
 }

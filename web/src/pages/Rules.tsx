@@ -33,7 +33,7 @@ export default function Rules() {
         <div className="empty"><strong>No rules yet</strong><span>Choose “Always…” when an agent asks, or write one above. <span className="mono">Bash(git status *)</span> allows a command, <span className="mono">Edit(docs/**)</span> edits in a folder.</span></div>
       )}
       {rules.length > 0 && (
-        <div className="table-scroll" tabIndex={0} role="region" aria-label="Rules">
+        <div className="table-scroll" tabIndex={0} role="group" aria-label="Rules">
           <table className="table">
             <thead><tr><th>Effect</th><th>Pattern</th><th className="number">Decided</th><th>Made</th><th><span className="visually-hidden">Remove</span></th></tr></thead>
             <tbody>

@@ -1,5 +1,6 @@
 import { lazy, useState } from "react";
-import { type UsageRow, useUsage } from "../api/queries";
+import { useUsage } from "../api/queries";
+import type { UsageRow } from "../api/types";
 import { dollars, plural, tokens, totalTokens } from "../lib/format";
 import { safeName } from "../lib/safe";
 import { Lazy, Skeleton } from "../ui/Lazy";
@@ -59,7 +60,7 @@ function Table({ group }: { group: string }) {
   const rows = group === "day" ? [...data.items].sort((a, b) => (a.key < b.key ? 1 : -1)) : [...data.items].sort((a, b) => b.cost_usd - a.cost_usd || totalTokens(b.usage) - totalTokens(a.usage));
   const most = Math.max(1, ...rows.map((r) => totalTokens(r.usage)));
   return (
-    <div className="table-scroll" tabIndex={0} role="region" aria-label="Usage table">
+    <div className="table-scroll" tabIndex={0} role="group" aria-label="Usage table">
       <table className="table">
         <thead><tr><th>{groups.find((g) => g.id === group)!.name}</th><th>Share</th><th className="number">Tokens</th><th className="number">Cost</th><th className="number">Turns</th></tr></thead>
         <tbody>

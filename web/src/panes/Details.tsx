@@ -41,7 +41,7 @@ function Fact({ name, children }: { name: string; children: ReactNode }) {
 }
 
 function Section({ title, children }: { title: string; children: ReactNode }) {
-  return <section className="column"><h3>{title}</h3>{children}</section>;
+  return <section className="column"><h2>{title}</h2>{children}</section>;
 }
 
 const step = 100;

@@ -1,6 +1,7 @@
 import { ArrowLeft, ChevronRight, File, Folder } from "lucide-react";
 import { useState } from "react";
-import { type FileEntry, useFile, useFiles } from "../api/queries";
+import { useFile, useFiles } from "../api/queries";
+import type { FileEntry } from "../api/types";
 import { CodeBlock } from "../conversation/CodeBlock";
 import { useShown } from "../conversation/context";
 import { pictureSource, safeName, safeText } from "../lib/safe";

@@ -20,7 +20,7 @@ export function PlanCard({ request }: { request: Request }) {
   const id = useId();
   return (
     <>
-      <div className="plan-text" tabIndex={0} role="region" aria-label="Plan"><Markdown text={request.data.plan ?? ""} /></div>
+      <div className="plan-text" tabIndex={0} role="group" aria-label="Plan"><Markdown text={request.data.plan ?? ""} /></div>
       {back ? (
         <form className="answer-form" onSubmit={(e) => { e.preventDefault(); void answer({ behavior: "revise", reason: comment.trim() }); }}>
           <label htmlFor={id}>What should be different?</label>

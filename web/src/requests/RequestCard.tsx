@@ -18,14 +18,14 @@ export const RequestCard = memo(function RequestCard({ request }: { request: Req
   const agent = agentName(session?.agent);
   const Icon = request.gate === "question" ? CircleHelp : request.gate === "plan" ? ClipboardList : ShieldQuestion;
   return (
-    <section className="request" data-request={request.request_id} aria-label={heading(request, agent)}>
+    <div className="request" role="group" data-request={request.request_id} aria-label={heading(request, agent)}>
       <div className="request-head">
         <Icon size={16} aria-hidden="true" />
-        <h3 className="grow">{heading(request, agent)}</h3>
+        <h2 className="grow">{heading(request, agent)}</h2>
         {request.expires_at && <Countdown to={request.expires_at} />}
       </div>
       <Body request={request} cwd={session?.cwd ?? ""} />
-    </section>
+    </div>
   );
 });
 

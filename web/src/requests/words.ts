@@ -50,3 +50,9 @@ export function verdict(d: Decision, me: string): string {
 export function answersOf(d: Decision): string {
   return Object.values(d.answers ?? {}).map((a) => (Array.isArray(a) ? a.join(", ") : a)).join(" · ");
 }
+
+/** What is asked, in a word. */
+export function shortly(request: Request): string {
+  if (request.gate !== "permission") return { question: "which?", plan: "plan?", stop: "stop?", trust: "trust?" }[request.gate as string] ?? `${request.gate}?`;
+  return { execute: "run?", edit: "edit?", read: "read?", search: "search?", fetch: "fetch?" }[request.data.class as string] ?? "use?";
+}

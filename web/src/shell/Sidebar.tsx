@@ -7,7 +7,7 @@ import { sessionPath, useRoute } from "../lib/router";
 import { safeName } from "../lib/safe";
 import { useView } from "../lib/state";
 import { dotOf, groupByFolder } from "../model/lists";
-import { gist } from "../requests/words";
+import { gist, shortly } from "../requests/words";
 import { Button } from "../ui/Button";
 import { Skeleton } from "../ui/Lazy";
 import { Link } from "../ui/Link";
@@ -64,7 +64,7 @@ function NeedsYou() {
               <Link to={sessionPath(r.session)} className="session" onClick={() => useView.setState({ phone: "chat" })}>
                 <span className="dot needs" aria-hidden="true" />
                 <span className="cut">{safeName(s?.title ?? "") || "New session"}</span>
-                <span className="faint small">{r.gate === "permission" ? "may I" : r.gate}</span>
+                <span className="faint small">{shortly(r)}</span>
                 <span className="under cut mono">{gist(r, s?.cwd)}</span>
               </Link>
             </li>

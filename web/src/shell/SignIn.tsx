@@ -1,6 +1,5 @@
 import { useEffect, useState } from "react";
-import { exchange, takeCode } from "../api/auth";
-import { CopyButton } from "../ui/CopyButton";
+import { exchange, setToken, takeCode } from "../api/auth";
 import { Brand } from "./Brand";
 
 // The code works once, so it is taken once, also when React mounts twice.
@@ -33,12 +32,30 @@ export function SignIn() {
         {error && <p className="form-error" role="alert">{error}</p>}
         {!busy && (
           <>
-            <p className="dim">This browser has no key for this server yet. Open the link that <code>terret serve</code> printed, or make a new one:</p>
-            <p className="code-line"><code>terret token --url</code> <CopyButton text="terret token --url" /></p>
-            <p className="dim small">A link works once and for ten minutes. The key it gives stays in this browser and is never sent elsewhere.</p>
+            <p className="dim">This browser has no token for this server yet. Open the link that <code>terret serve</code> printed: it works once and for ten minutes. Starting the server again prints a new one.</p>
+            <WithToken onError={setError} />
+            <p className="dim small">The token stays in this browser and is sent to this server only.</p>
           </>
         )}
       </main>
     </div>
+  );
+}
+
+/** For those who have made a token in the terminal. */
+function WithToken({ onError }: { onError: (error: string) => void }) {
+  const [token, setText] = useState("");
+  const use = async () => {
+    const answer = await fetch("/v1/me", { headers: { Authorization: `Bearer ${token.trim()}` }, credentials: "omit" }).catch(() => null);
+    if (answer?.ok) setToken(token.trim());
+    else onError(answer ? "The server does not know this token." : "The server cannot be reached.");
+  };
+  return (
+    <form className="column sign-in-form" onSubmit={(e) => { e.preventDefault(); void use(); }}>
+      <label className="field"><span>Or paste a token, such as one that terret token new made</span>
+        <input className="input mono" type="password" autoComplete="off" value={token} onChange={(e) => setText(e.target.value)} required />
+      </label>
+      <span><button type="submit" className="button primary" disabled={!/^[\x21-\x7e]+$/.test(token.trim())}>Sign in</button></span>
+    </form>
   );
 }

@@ -40,7 +40,7 @@ function Facts() {
   return (
     <>
       <span>{session.agent} {c.info.version}</span>
-      <span>{session.model || c.info.model}</span>
+      {(session.model || c.info.model) && <span>{session.model || c.info.model}</span>}
       <span>{session.mode}</span>
       {full !== null ? <span>{full} % context</span> : usage?.context_used ? <span>{tokens(usage.context_used)} in context</span> : null}
       <span>{tokens(totalTokens(usage ?? session.usage))} tokens</span>

@@ -1,4 +1,4 @@
-import { lazy, useEffect } from "react";
+import { lazy, type ReactNode, useEffect } from "react";
 import { Group, Panel, Separator, useDefaultLayout } from "react-resizable-panels";
 import { useRequests } from "../api/queries";
 import { usePhone } from "../lib/media";
@@ -86,14 +86,24 @@ function PhonePanes() {
     useView.setState({ phone: "chat" });
   }, [route.page, route.page === "session" ? route.session : ""]);
   const pane =
-    phone === "sessions" ? <Sidebar />
+    phone === "sessions" ? <PhoneMain title="Sessions"><Sidebar /></PhoneMain>
     : phone === "needs" ? <NeedsPage />
-    : phone === "activity" && route.page === "session" ? <RightPane />
+    : phone === "activity" && route.page === "session" ? <PhoneMain title="Activity"><RightPane /></PhoneMain>
     : <Centre />;
   return (
     <>
       <div className="pane">{pane}</div>
       <BottomBar />
     </>
+  );
+}
+
+/** A side pane that has the whole screen to itself. */
+function PhoneMain({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <main className="pane">
+      <h1 className="visually-hidden">{title}</h1>
+      {children}
+    </main>
   );
 }

@@ -29,7 +29,7 @@ export function pressRequestKey(key: string): boolean {
   return true;
 }
 
-export function focusMessage(): void {
+function focusMessage(): void {
   document.querySelector<HTMLTextAreaElement>(".composer textarea")?.focus();
 }
 

@@ -7,6 +7,7 @@ import { ApiError } from "../api/http";
 import { keys } from "../api/keys";
 import type { Session } from "../api/types";
 import { go, sessionPath } from "../lib/router";
+import { setDraft } from "../lib/state";
 import { attempt, say } from "../lib/toast";
 import { root } from "../model/types";
 import { conversations } from "../stream/live";
@@ -58,7 +59,10 @@ export function useSessionActions(session: Session) {
           await api.deleteSession(session.id, force);
           return true;
         });
-        if (done) go("/");
+        if (done) {
+          setDraft(session.id, "");
+          go("/");
+        }
         await refresh();
       },
       export: () =>

@@ -1,1 +1,0 @@
-export{l as Mermaid}from"./index-D3x4Ek2g.js";

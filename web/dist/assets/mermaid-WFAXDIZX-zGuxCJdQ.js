@@ -1,0 +1,1 @@
+export{l as Mermaid}from"./index-DCQ7ZPuh.js";
