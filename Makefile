@@ -26,6 +26,7 @@ run: build ## hold a conversation: nothing but Go is needed
 .PHONY: test
 test: race ## everything that must pass
 	@$(MAKE) --no-print-directory conformance
+	@$(MAKE) --no-print-directory web-test
 
 .PHONY: unit
 unit: ## tests without the race detector: no network, no agent, no C compiler
@@ -91,6 +92,7 @@ web: ## build the web UI anew into web/dist (needs Node)
 # Needs Node, and Chromium; another one than Debian's by CHROMIUM=path.
 .PHONY: web-test
 web-test: build ## test the web UI in a real browser (needs Node and Chromium)
+	web/scripts/need.sh
 	cd web && npm ci --no-audit --no-fund && npm run typecheck && npm test && TERRET_BIN=$(abspath $(BIN))/terret npm run e2e
 
 .PHONY: screenshots

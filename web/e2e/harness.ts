@@ -5,7 +5,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { delimiter, dirname, join, resolve } from "node:path";
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { expect } from "vitest";
 
@@ -15,11 +15,17 @@ const browserPath = process.env.CHROMIUM ?? "/usr/bin/chromium";
 export interface Options {
   /** A script for the mock agent. */
   script?: unknown;
+  /** A scenario for the model behind the real Claude Code; {{dir}} is the project. */
+  model?: string;
 }
+
+/** The real Claude Code, as `make conformance` installs it. */
+export const claude = resolve("../agents/node_modules/.bin/claude");
 
 /** A terret serve that can be killed and started again at the same address. */
 export class Server {
   private process: ChildProcess | undefined;
+  private sim: ChildProcess | undefined;
   private readonly dir = mkdtempSync(join(tmpdir(), "terret-e2e-"));
   readonly home = join(this.dir, "home");
   readonly project = join(this.dir, "work", "api-server");
@@ -36,6 +42,13 @@ export class Server {
     const addr = this.url ? new URL(this.url).host : "127.0.0.1:0";
     const env: NodeJS.ProcessEnv = { PATH: process.env.PATH, HOME: this.dir, TERRET_HOME: this.home, TERRET_MODEL: "demo", LANG: "C.UTF-8" };
     if (this.options.script) env.TERRET_MOCK_SCRIPT = join(this.dir, "script.json");
+    if (this.options.model) {
+      env.PATH = dirname(claude) + delimiter + env.PATH;
+      env.TERRET_MODEL = "";
+      env.ANTHROPIC_BASE_URL = await this.serveModel(this.options.model);
+      env.ANTHROPIC_API_KEY = "not-a-key";
+      env.CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC = "1";
+    }
     const child = spawn(binary, ["serve", "--addr", addr, "--root", join(this.dir, "work")], { env, cwd: this.project });
     this.process = child;
     let out = "";
@@ -57,6 +70,23 @@ export class Server {
     });
   }
 
+  /** Serves the scripted model, and returns its address. */
+  private async serveModel(scenario: string): Promise<string> {
+    const file = join(this.dir, "model.yaml");
+    writeFileSync(file, scenario);
+    const child = spawn(binary, ["sim", "--var", `dir=${this.project}`, file], { env: { PATH: process.env.PATH, HOME: this.dir, TERRET_HOME: this.home } });
+    this.sim = child;
+    return new Promise((done, failed) => {
+      let out = "";
+      child.stdout.on("data", (d) => {
+        const at = /listening on (\S+)/.exec((out += d));
+        if (at) done(at[1]!);
+      });
+      child.on("error", failed);
+      child.on("exit", (code) => failed(new Error(`terret sim ended with ${code}`)));
+    });
+  }
+
   /** Ends the server, by default as a crash would. */
   async stop(signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
     const child = this.process;
@@ -69,7 +99,8 @@ export class Server {
 
   async remove(): Promise<void> {
     await this.stop();
-    rmSync(this.dir, { recursive: true, force: true });
+    this.sim?.kill();
+    rmSync(this.dir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }); // agents end just after their server
   }
 
   get signIn(): string {

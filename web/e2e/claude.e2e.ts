@@ -1,0 +1,68 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { claude, launch, Server, signedIn } from "./harness";
+
+// The real Claude Code with a scripted model: text, a question, an edit that is asked
+// for, and everything taken back.
+const installed = existsSync(claude);
+if (!installed && process.env.CI) throw new Error("Claude Code is not installed: run `make conformance` first");
+
+let browser: Browser;
+const server = new Server({
+  model: `
+steps:
+  - match: {user: greet me}
+    answer:
+      text: I will ask first.
+      tools:
+        - name: AskUserQuestion
+          input:
+            questions:
+              - question: In which language?
+                header: Language
+                multiSelect: false
+                options: [{label: English, description: Hello}, {label: Italian, description: Ciao}]
+  - match: {tool_result: Italian}
+    answer: {tools: [{name: Write, input: {file_path: "{{dir}}/greeting.txt", content: Ciao}}]}
+  - match: {tool_result: greeting.txt}
+    answer: {text: "The greeting is **written**."}
+`,
+});
+
+beforeAll(async () => {
+  if (!installed) return;
+  await server.start();
+  browser = await launch();
+});
+afterAll(async () => {
+  await browser?.close();
+  await server.remove();
+});
+
+it.skipIf(!installed)("the real Claude Code asks, edits, and is undone", async () => {
+  const { page, watch, context } = await signedIn(browser, server);
+  const id = await server.session({ agent: "claude", policy: "ask" }, "greet me");
+  await page.goto(`${server.url}/s/${id}`);
+  await page.locator("p", { hasText: "I will ask first." }).waitFor();
+
+  const request = page.locator("[data-request]");
+  await request.locator("legend", { hasText: "In which language?" }).waitFor();
+  await request.getByRole("radio", { name: /Italian/ }).click();
+
+  await request.getByText("wants to change").waitFor();
+  await request.getByText("Ciao").first().waitFor();
+  const file = join(server.project, "greeting.txt");
+  expect(existsSync(file)).toBe(false);
+  await request.getByRole("button", { name: /Allow once/ }).click();
+
+  await page.locator("strong", { hasText: "written" }).waitFor();
+  await page.locator(".turn-end").getByText("tokens").waitFor();
+  expect(readFileSync(file, "utf8")).toBe("Ciao");
+  await page.locator(".turn-end").getByRole("button", { name: "Undo" }).click();
+  await page.locator(".turn-end").getByText("undone").waitFor();
+  expect(existsSync(file)).toBe(false);
+  expect(watch.problems).toEqual([]);
+  await context.close();
+});
