@@ -70,7 +70,10 @@ func TestScopes(t *testing.T) {
 		receive(t, answered)
 		faults.set(func() { faults.looked = looked })
 		for range 2 { // meanwhile the watcher sees the answer in the store
-			f.session()
+			late := terret.InboxItem{ID: terret.NewID(terret.PrefixControl), Session: other, Kind: terret.InboxClose, Body: terret.JSON(`{}`)}
+			if err := faults.Send(t.Context(), late); err != nil {
+				t.Fatal(err)
+			}
 			receive(t, looked)
 		}
 		faults.set(func() { faults.looked = nil })

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/terret-dev/terret"
@@ -16,9 +17,22 @@ const checkEvery = 20 * time.Millisecond
 // our sessions, and events of theirs that somebody here watches.
 type watcher struct {
 	nudge chan struct{}
+
+	mu   sync.Mutex
+	look bool               // there may be something, whoever wrote it
+	stop context.CancelFunc // of the wait for news; nil while nobody waits
 }
 
-// poke makes the watcher look, and go on looking while there is reason to.
+// foreigner is a store that can tell what may concern the watcher from what this process
+// has merely committed.
+type foreigner interface {
+	// Foreign returns a number that changes when other processes have committed
+	// something, or a session was sent something or a request answered here. It changes
+	// before Wait returns because of that.
+	Foreign() int64
+}
+
+// poke makes the watcher go on watching while there is reason to.
 func (w *watcher) poke() {
 	select {
 	case w.nudge <- struct{}{}:
@@ -26,8 +40,39 @@ func (w *watcher) poke() {
 	}
 }
 
+// lookAgain makes the watcher look for what is there already.
+func (w *watcher) lookAgain() {
+	w.mu.Lock()
+	w.look = true
+	if w.stop != nil {
+		w.stop()
+	}
+	w.mu.Unlock()
+	w.poke()
+}
+
+// wait waits for news, and reports whether somebody wants to look all the same.
+func (w *watcher) wait(ctx context.Context, s terret.Store, since int64) (version int64, look bool, err error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	w.mu.Lock()
+	if w.stop = stop; w.look {
+		stop()
+	}
+	w.mu.Unlock()
+	version, err = s.Wait(ctx, since)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	look, w.look, w.stop = w.look, false, nil
+	if look && err != nil { // it was called off
+		version, err = since, nil
+	}
+	return version, look, err
+}
+
 func (e *Engine) watchLoop() {
-	var version int64
+	var version, seen int64
+	who, tells := e.store.(foreigner)
 	for {
 		if len(e.lives()) == 0 && !e.hub.watching() {
 			select {
@@ -36,7 +81,7 @@ func (e *Engine) watchLoop() {
 				return
 			}
 		}
-		v, err := e.store.Wait(e.life, version)
+		v, look, err := e.watch.wait(e.life, e.store, version)
 		if e.life.Err() != nil {
 			return
 		}
@@ -45,10 +90,13 @@ func (e *Engine) watchLoop() {
 			e.log.Error("cannot watch the store", "error", err)
 			v, every = version, time.Second
 		}
-		version = v
-		e.hub.wakeForeign(func(session string) bool { return e.mine(session) != nil })
-		if err := e.serveInbox(e.life); err != nil && e.life.Err() == nil {
-			e.log.Warn("cannot read what other processes want", "error", err)
+		look = look || !tells || err != nil
+		if version = v; tells {
+			n := who.Foreign()
+			look, seen = look || n != seen, n
+		}
+		if look {
+			e.lookAround()
 		}
 		pause := time.NewTimer(every)
 		select {
@@ -57,6 +105,14 @@ func (e *Engine) watchLoop() {
 			pause.Stop()
 			return
 		}
+	}
+}
+
+// lookAround deals with what other processes may have written.
+func (e *Engine) lookAround() {
+	e.hub.wakeForeign(func(session string) bool { return e.mine(session) != nil })
+	if err := e.serveInbox(e.life); err != nil && e.life.Err() == nil {
+		e.log.Warn("cannot read what other processes want", "error", err)
 	}
 }
 

@@ -137,7 +137,7 @@ func (e *Engine) claim(ctx context.Context, id string) (*live, error) {
 		e.forget(l)
 		return nil, errors.Join(refused(), release())
 	}
-	e.watch.poke()
+	e.watch.lookAgain()
 	return l, nil
 }
 

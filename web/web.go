@@ -10,18 +10,23 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 )
 
 //go:embed dist
 var dist embed.FS
 
-// Handler serves the UI. Addresses that are no file are pages of it.
+// Handler serves the UI. Addresses that are no file are pages of it. The files are
+// read when somebody asks for the first one: a server without a browser needs none.
 func Handler() http.Handler {
-	assets, err := load()
-	if err != nil {
-		panic(err) // the files are part of the program
-	}
-	return serve(assets)
+	ui := sync.OnceValue(func() http.Handler {
+		assets, err := load()
+		if err != nil {
+			panic(err) // the files are part of the program
+		}
+		return serve(assets)
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { ui().ServeHTTP(w, r) })
 }
 
 // load reads all files of a known type.

@@ -116,15 +116,7 @@ func idleMemory(ctx context.Context, bin, dir string) (string, error) {
 			break
 		}
 	}
-	size := "not known on this system"
-	if status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid)); err == nil {
-		for line := range strings.Lines(string(status)) {
-			var kb float64
-			if n, _ := fmt.Sscanf(line, "VmRSS: %f kB", &kb); n == 1 {
-				size = fmt.Sprintf("%.1f MB", kb/1e3)
-			}
-		}
-	}
+	size := residentSize(cmd.Process.Pid)
 	if err := in.Close(); err != nil {
 		return "", err
 	}
@@ -132,6 +124,21 @@ func idleMemory(ctx context.Context, bin, dir string) (string, error) {
 		return "", err
 	}
 	return size, cmd.Wait()
+}
+
+// residentSize is the memory of a process that runs: all of it, and what is not the
+// program itself, which processes share.
+func residentSize(pid int) string {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return "not known on this system"
+	}
+	var all, own float64
+	for line := range strings.Lines(string(status)) {
+		_, _ = fmt.Sscanf(line, "VmRSS: %f kB", &all)
+		_, _ = fmt.Sscanf(line, "RssAnon: %f kB", &own)
+	}
+	return fmt.Sprintf("%.1f MB, %.1f MB without the pages of the program itself", all/1e3, own/1e3)
 }
 
 // startOf runs the binary 50 times and returns the median time and the peak

@@ -46,8 +46,11 @@ func (s *Store) Commit(ctx context.Context, batches []terret.Batch) ([]terret.Re
 	if err != nil {
 		return nil, err
 	}
-	err = s.write(ctx, "commit", func(ctx context.Context, tx *sql.Tx) error {
-		w := s.writer(ctx, tx)
+	err = s.write(ctx, "commit", func(ctx context.Context, tx *txn) error {
+		w := &writer{store: s, tx: tx}
+		if len(group) == 1 { // the transaction is all there is to take back
+			return w.writeAlone(ctx, group[0], results)
+		}
 		for _, p := range group {
 			r, err := w.writeBatch(ctx, p)
 			if err != nil {
@@ -57,6 +60,9 @@ func (s *Store) Commit(ctx context.Context, batches []terret.Batch) ([]terret.Re
 		}
 		return nil
 	})
+	if errors.Is(err, errRefused) {
+		return results, nil
+	}
 	if err != nil {
 		if err = s.settle(ctx, group, results, err); err != nil {
 			return nil, err
@@ -127,8 +133,30 @@ func (s *Store) trace(ctx context.Context, p prepared) (wrote, known bool) {
 	return wrote && err == nil, true
 }
 
-// writeBatch writes one batch. The error is about the whole transaction; what
-// concerns only this session is in the result, and leaves no trace in the
+// writer writes batches in a transaction.
+type writer struct {
+	store *Store
+	tx    *txn
+}
+
+// errRefused rolls a transaction back whose only batch is refused.
+var errRefused = errors.New("the batch is refused")
+
+// writeAlone writes the only batch of a transaction.
+func (w *writer) writeAlone(ctx context.Context, p prepared, results []terret.Result) error {
+	r, err := w.writeProjected(ctx, p)
+	if err != nil {
+		return err
+	}
+	results[p.index] = r
+	if r.Err != nil {
+		return errRefused
+	}
+	return nil
+}
+
+// writeBatch writes one batch of several. The error is about the whole transaction;
+// what concerns only this session is in the result, and leaves no trace in the
 // transaction.
 func (w *writer) writeBatch(ctx context.Context, p prepared) (terret.Result, error) {
 	plain := p.proj.Empty() && len(p.batch.Taken)+len(p.batch.Delivered)+len(p.batch.Hits) == 0
@@ -143,24 +171,32 @@ func (w *writer) writeBatch(ctx context.Context, p prepared) (terret.Result, err
 		return terret.Result{}, err
 	}
 	r, err := w.writeProjected(ctx, p)
+	if err != nil {
+		return terret.Result{}, err
+	}
+	if r.Err != nil {
+		if _, err := w.tx.ExecContext(ctx, "ROLLBACK TO batch"); err != nil {
+			return terret.Result{}, err
+		}
+	}
+	_, err = w.tx.ExecContext(ctx, "RELEASE batch")
+	return r, err
+}
+
+// writeProjected writes a batch and what follows from it. If the result says that it is
+// refused, some of it may be written already.
+func (w *writer) writeProjected(ctx context.Context, p prepared) (terret.Result, error) {
+	r, err := w.project(ctx, p)
 	if code(err) == sqlite3.SQLITE_CONSTRAINT {
 		err = terret.Errorf(terret.KindConflict, "session %s: a turn or a request of the batch is there already (%w)", p.batch.Session, err)
 	}
 	if e, ok := errors.AsType[*terret.Error](err); ok {
-		r, err = terret.Result{Err: e}, nil
+		return terret.Result{Err: e}, nil
 	}
-	if err != nil {
-		return terret.Result{}, err
-	}
-	end := "RELEASE batch"
-	if r.Err != nil {
-		end = "ROLLBACK TO batch; RELEASE batch"
-	}
-	_, err = w.tx.ExecContext(ctx, end)
 	return r, err
 }
 
-func (w *writer) writeProjected(ctx context.Context, p prepared) (terret.Result, error) {
+func (w *writer) project(ctx context.Context, p prepared) (terret.Result, error) {
 	key, refused, err := w.take(ctx, p)
 	if err != nil || refused != nil {
 		return terret.Result{Err: refused}, err
@@ -208,7 +244,7 @@ func (w *writer) pass(ctx context.Context, p prepared, touched int64) (key int64
 		} else if key, err = w.store.sessionKey(ctx, w.tx, p.batch.Session); err != nil {
 			return 0, false, err
 		}
-		res, err := w.fence.ExecContext(ctx, len(p.rows), touched, key, p.batch.Session, p.batch.Epoch, p.batch.After)
+		res, err := w.tx.ExecContext(ctx, sqlFence, len(p.rows), touched, key, p.batch.Session, p.batch.Epoch, p.batch.After)
 		if err != nil {
 			return 0, false, err
 		}
@@ -228,7 +264,7 @@ func (w *writer) pass(ctx context.Context, p prepared, touched int64) (key int64
 	}
 }
 
-func whyRefused(ctx context.Context, tx *sql.Tx, b terret.Batch) (refused, err error) {
+func whyRefused(ctx context.Context, tx *txn, b terret.Batch) (refused, err error) {
 	var epoch, last int64
 	err = tx.QueryRowContext(ctx, `SELECT epoch, last_seq FROM sessions WHERE id = ? AND deleted = 0`, b.Session).Scan(&epoch, &last)
 	switch {
@@ -244,6 +280,10 @@ func whyRefused(ctx context.Context, tx *sql.Tx, b terret.Batch) (refused, err e
 
 func (w *writer) append(ctx context.Context, key int64, p prepared) (terret.Result, error) {
 	r := terret.Result{LastSeq: p.batch.After, Entries: make([]terret.Entry, 0, len(p.rows))}
+	insert, err := w.tx.stmt(ctx, sqlInsertEvent)
+	if err != nil {
+		return r, err
+	}
 	for _, row := range p.rows {
 		body, blob, err := w.spill(ctx, row.Body)
 		if err != nil {
@@ -256,9 +296,9 @@ func (w *writer) append(ctx context.Context, key int64, p prepared) (terret.Resu
 		r.LastSeq++
 		var res sql.Result
 		if blob == nil && raw == nil && rawBlob == nil { // almost always
-			res, err = w.insert.ExecContext(ctx, key, r.LastSeq, row.Time.UnixMicro(), string(row.Kind), row.Body)
+			res, err = insert.ExecContext(ctx, key, r.LastSeq, row.Time.UnixMicro(), string(row.Kind), row.Body)
 		} else {
-			res, err = w.tx.StmtContext(ctx, w.store.stmts.insertAll).ExecContext(ctx, key, r.LastSeq, row.Time.UnixMicro(), string(row.Kind), body, blob, raw, rawBlob)
+			res, err = w.tx.ExecContext(ctx, sqlInsertWholeEvent, key, r.LastSeq, row.Time.UnixMicro(), string(row.Kind), body, blob, raw, rawBlob)
 		}
 		if err != nil {
 			return r, err
@@ -284,6 +324,6 @@ func (w *writer) spill(ctx context.Context, body []byte) (inline, hash any, err 
 		return body, nil, nil
 	}
 	sum := sha256.Sum256(body)
-	_, err = w.tx.StmtContext(ctx, w.store.stmts.insertBlob).ExecContext(ctx, sum[:], body)
+	_, err = w.tx.ExecContext(ctx, sqlInsertBlob, sum[:], body)
 	return nil, sum[:], err
 }

@@ -16,7 +16,7 @@ func (s *Store) Send(ctx context.Context, item terret.InboxItem) error {
 	if item.At.IsZero() {
 		item.At = terret.Now()
 	}
-	return s.write(ctx, "send to session", func(ctx context.Context, tx *sql.Tx) error {
+	return s.ask(ctx, "send to session", func(ctx context.Context, tx *txn) error {
 		key, err := s.sessionKey(ctx, tx, item.Session)
 		if err != nil {
 			return err
@@ -56,7 +56,7 @@ func (s *Store) Pending(ctx context.Context, session string) ([]terret.InboxItem
 
 // Edit implements terret.Inbox.
 func (s *Store) Edit(ctx context.Context, id string, body terret.JSON, before string) error {
-	return s.write(ctx, "edit queue", func(ctx context.Context, tx *sql.Tx) error {
+	return s.write(ctx, "edit queue", func(ctx context.Context, tx *txn) error {
 		session, err := pendingItem(ctx, tx, id)
 		if err != nil {
 			return err
@@ -94,7 +94,7 @@ func (s *Store) Edit(ctx context.Context, id string, body terret.JSON, before st
 
 // Drop implements terret.Inbox.
 func (s *Store) Drop(ctx context.Context, id string) error {
-	return s.write(ctx, "drop from queue", func(ctx context.Context, tx *sql.Tx) error {
+	return s.write(ctx, "drop from queue", func(ctx context.Context, tx *txn) error {
 		if _, err := pendingItem(ctx, tx, id); err != nil {
 			return err
 		}
@@ -104,7 +104,7 @@ func (s *Store) Drop(ctx context.Context, id string) error {
 }
 
 // pendingItem returns the session's key of an item that is not dealt with yet.
-func pendingItem(ctx context.Context, tx *sql.Tx, id string) (session int64, err error) {
+func pendingItem(ctx context.Context, tx *txn, id string) (session int64, err error) {
 	var state string
 	err = tx.QueryRowContext(ctx, `SELECT session, state FROM inbox WHERE id = ?`, id).Scan(&session, &state)
 	switch {

@@ -19,7 +19,7 @@ const chunk = 1000
 // Delete implements terret.Sessions.
 func (s *Store) Delete(ctx context.Context, id string) error {
 	var key int64
-	err := s.write(ctx, "delete session", func(ctx context.Context, tx *sql.Tx) error {
+	err := s.write(ctx, "delete session", func(ctx context.Context, tx *txn) error {
 		owner, err := s.ownerOf(ctx, tx, id)
 		if err != nil {
 			return err
@@ -46,7 +46,7 @@ func (s *Store) purge(ctx context.Context, key int64, id string) error {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
-		err := s.write(ctx, "delete session", func(ctx context.Context, tx *sql.Tx) error {
+		err := s.write(ctx, "delete session", func(ctx context.Context, tx *txn) error {
 			res, err := tx.ExecContext(ctx, `DELETE FROM events WHERE pos IN (SELECT pos FROM events WHERE session = ? LIMIT ?)`, key, chunk)
 			if err != nil {
 				return err
@@ -116,7 +116,7 @@ func (s *Store) sweep(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.write(ctx, "sweep", func(ctx context.Context, tx *sql.Tx) error {
+	return s.write(ctx, "sweep", func(ctx context.Context, tx *txn) error {
 		if _, err := tx.ExecContext(ctx, `DELETE FROM inbox WHERE state <> 'pending' AND at < ?`,
 			time.Now().Add(-24*time.Hour).UnixMicro()); err != nil {
 			return err
@@ -155,7 +155,7 @@ func (s *Store) compactChunk(ctx context.Context, before time.Time) (dropped int
 	if err != nil {
 		return 0, false, describe("compact", s.path, err)
 	}
-	err = s.write(ctx, "compact", func(ctx context.Context, tx *sql.Tx) error {
+	err = s.write(ctx, "compact", func(ctx context.Context, tx *txn) error {
 		for _, p := range drop {
 			if _, err := tx.ExecContext(ctx, `DELETE FROM events WHERE pos = ?`, p.pos); err != nil {
 				return err

@@ -15,7 +15,7 @@ import (
 // does nothing more.
 type projector struct {
 	ctx context.Context
-	tx  *sql.Tx
+	tx  *txn
 	key int64 // of the session
 	err error
 }
@@ -35,7 +35,9 @@ func (w *projector) exec(query string, args ...any) (changed int64) {
 
 func (w *projector) project(p prepared) {
 	for _, t := range p.proj.Started {
-		w.exec(`UPDATE turns SET undone = 2 WHERE session = ? AND undone = 1`, w.key)
+		if w.exec(`UPDATE sessions SET can_redo = 0 WHERE key = ? AND can_redo = 1`, w.key) > 0 {
+			w.exec(`UPDATE turns SET undone = 2 WHERE session = ? AND undone = 1`, w.key)
+		}
 		w.exec(`INSERT INTO turns (id, session, state, origin, start_seq, started_at) VALUES (?, ?, ?, ?, ?, ?)`,
 			t.ID, w.key, string(terret.TurnRunning), string(t.Origin), t.Seq, t.At.UnixMicro())
 	}
@@ -53,13 +55,15 @@ func (w *projector) project(p prepared) {
 	for _, t := range p.proj.Ended {
 		w.endTurn(t)
 	}
+	revert := len(p.proj.Rewound) > 0
 	for _, c := range p.proj.Snapshot {
 		w.snapshot(c)
+		revert = revert || c.Changed
 	}
 	for _, c := range p.proj.Rewound {
 		w.rewound(c)
 	}
-	if len(p.proj.Started)+len(p.proj.Snapshot)+len(p.proj.Rewound) > 0 {
+	if revert {
 		w.revert()
 	}
 	w.session(p.proj.Session)
@@ -162,6 +166,8 @@ func (w *projector) rewound(c store.Rewound) {
 	}
 }
 
+// revert says anew whether there is something to undo or redo, which takes a look at
+// all turns of the session.
 func (w *projector) revert() {
 	w.exec(`UPDATE sessions SET
 		can_undo = EXISTS (SELECT 1 FROM turns WHERE session = ?1 AND changed = 1 AND undone = 0),

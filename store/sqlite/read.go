@@ -31,7 +31,7 @@ func (s *Store) Read(ctx context.Context, q terret.ReadQuery) ([]terret.Entry, e
 		return nil, describe("read session "+q.Session, s.path, err)
 	}
 	if len(page.out) == 0 {
-		if _, err := s.sessionKey(ctx, s.readers, q.Session); err != nil {
+		if _, err := s.sessionKey(ctx, reading{s}, q.Session); err != nil {
 			return nil, err
 		}
 	}

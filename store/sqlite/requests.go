@@ -107,7 +107,7 @@ func (s *Store) Answer(ctx context.Context, d terret.Decision) error {
 	if err != nil {
 		return terret.Invalid("decision", "%w", err)
 	}
-	return s.write(ctx, "answer request", func(ctx context.Context, tx *sql.Tx) error {
+	return s.ask(ctx, "answer request", func(ctx context.Context, tx *txn) error {
 		var state, have string
 		var expires sql.NullInt64
 		err := tx.QueryRowContext(ctx, `SELECT r.state, coalesce(r.decision, ''), r.expires_at FROM requests r

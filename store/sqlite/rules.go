@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 
 	"github.com/terret-dev/terret"
 )
@@ -43,7 +42,7 @@ func (s *Store) PutRule(ctx context.Context, r terret.Rule) error {
 	if r.MadeAt.IsZero() {
 		r.MadeAt = terret.Now()
 	}
-	return s.write(ctx, "store rule", func(ctx context.Context, tx *sql.Tx) error {
+	return s.write(ctx, "store rule", func(ctx context.Context, tx *txn) error {
 		_, err := tx.ExecContext(ctx, `INSERT INTO rules (id, effect, pattern, scope, session, made_by, made_at) VALUES (?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT DO UPDATE SET effect = excluded.effect, pattern = excluded.pattern, scope = excluded.scope,
 				session = excluded.session, made_by = excluded.made_by, made_at = excluded.made_at`,
@@ -54,7 +53,7 @@ func (s *Store) PutRule(ctx context.Context, r terret.Rule) error {
 
 // DeleteRule implements terret.Rules.
 func (s *Store) DeleteRule(ctx context.Context, id string) error {
-	return s.write(ctx, "remove rule", func(ctx context.Context, tx *sql.Tx) error {
+	return s.write(ctx, "remove rule", func(ctx context.Context, tx *txn) error {
 		res, err := tx.ExecContext(ctx, `DELETE FROM rules WHERE id = ?`, id)
 		if err != nil {
 			return err

@@ -52,7 +52,7 @@ func (s *Store) Create(ctx context.Context, n terret.Session) (terret.Session, e
 		return terret.Session{}, terret.Invalid("options", "%w", err)
 	}
 	var out terret.Session
-	err = s.write(ctx, "create session", func(ctx context.Context, tx *sql.Tx) error {
+	err = s.write(ctx, "create session", func(ctx context.Context, tx *txn) error {
 		res, err := tx.ExecContext(ctx, `INSERT INTO sessions (id, agent, native_id, title, cwd, persona, mode, model, policy, permission_mode,
 				one_shot, state, created_at, updated_at, forked_from, handed_to, options)
 			VALUES (?, ?, nullif(?, ''), ?, ?, nullif(?, ''), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
@@ -72,7 +72,7 @@ func (s *Store) Create(ctx context.Context, n terret.Session) (terret.Session, e
 
 // Session implements terret.Sessions.
 func (s *Store) Session(ctx context.Context, id string) (terret.Session, error) {
-	return s.session(ctx, s.readers, id)
+	return s.session(ctx, reading{s}, id)
 }
 
 func (s *Store) session(ctx context.Context, q queryer, id string) (terret.Session, error) {

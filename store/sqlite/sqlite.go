@@ -25,7 +25,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/url"
 	"os"
@@ -62,14 +61,16 @@ type Store struct {
 	log     *slog.Logger
 	db      *sql.DB // one connection, writes
 	readers *sql.DB
-	stmts   statements
 	version int // of the schema
 
 	reads preparedReads
 
-	turn     chan struct{} // holds one token: whose turn it is to write
-	rival    int64         // data_version at the last write; changed by other processes only
-	contests int           // how many more writes to pause after
+	// turn holds one token: whose turn it is to use db. Who has it guards what follows.
+	turn     chan struct{}
+	writes   preparedWrites
+	rival    int64 // data_version when last asked; changed by other processes only
+	suspect  bool  // others have written, and may have changed the schema
+	contests int   // how many more writes to pause after
 
 	worker worker
 	news   news
@@ -127,22 +128,23 @@ func (s *Store) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = s.begin(ctx, func(tx *sql.Tx) error {
-		s.version, err = migrate(ctx, tx, s.path)
+	err = s.begin(ctx, func(tx *txn) error {
+		s.version, err = migrate(ctx, tx.Tx, s.path)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	s.readers = s.db
-	if s.path != Memory {
-		if s.readers, err = sql.Open("sqlite", dsn(s.path, waitBusy+"&"+mapped+"&_pragma=query_only(1)")); err != nil {
-			return err
-		}
-		s.readers.SetMaxOpenConns(maxReaders)
-		s.readers.SetMaxIdleConns(maxReaders)
+	if s.path == Memory {
+		return nil
 	}
-	return s.stmts.prepare(ctx, s.db)
+	if s.readers, err = sql.Open("sqlite", dsn(s.path, waitBusy+"&"+mapped+"&_pragma=query_only(1)")); err != nil {
+		return err
+	}
+	s.readers.SetMaxOpenConns(maxReaders)
+	s.readers.SetMaxIdleConns(maxReaders)
+	return nil
 }
 
 // creating is held while a store of this process makes its file, so that no other
@@ -203,196 +205,9 @@ func (s *Store) closeDatabases() error {
 		err = errors.Join(err, s.readers.Close())
 	}
 	if s.db != nil {
-		err = errors.Join(err, s.stmts.close(), s.db.Close())
-	}
-	return err
-}
-
-// write runs fn in a transaction that is alone in writing, and says so to those
-// who Wait. The context bounds the wait for the turn; once begun, the
-// transaction runs to its end.
-func (s *Store) write(ctx context.Context, what string, fn func(ctx context.Context, tx *sql.Tx) error) error {
-	err := s.begin(ctx, func(tx *sql.Tx) error {
-		if err := s.checkSchema(tx); err != nil {
-			return err
-		}
-		return fn(context.WithoutCancel(ctx), tx)
-	})
-	if err != nil {
-		return describe(what, s.path, err)
-	}
-	s.news.publish()
-	return nil
-}
-
-// begin waits for this process's turn, then for the file, and runs fn in a
-// transaction.
-func (s *Store) begin(ctx context.Context, fn func(*sql.Tx) error) error {
-	select {
-	case <-s.turn:
-	case <-ctx.Done():
-		return s.tooLate(ctx)
-	}
-	defer func() { s.turn <- struct{}{} }()
-
-	tx, err := s.beginImmediate(ctx)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback() //nolint:errcheck // after a commit it does nothing
-	if err := fn(tx); err != nil {
-		return err
-	}
-	return s.commit(tx)
-}
-
-func (s *Store) commit(tx *sql.Tx) error {
-	if s.fault != nil {
-		if err := s.fault("before"); err != nil {
-			return &commitError{err}
-		}
-	}
-	if err := tx.Commit(); err != nil {
-		return &commitError{err}
-	}
-	if s.fault != nil {
-		if err := s.fault("after"); err != nil {
-			return &commitError{err}
-		}
-	}
-	return nil
-}
-
-// commitError says that the outcome of a transaction is unknown.
-type commitError struct{ err error }
-
-func (e *commitError) Error() string { return "commit: " + e.err.Error() }
-func (e *commitError) Unwrap() error { return e.err }
-
-// beginImmediate takes the file's write lock, trying again while another process
-// has it. SQLite's own waiting sleeps for up to 100 ms at a time, which starves
-// whoever comes late; trying often, and pausing after each transaction while
-// there are rivals, does not.
-func (s *Store) beginImmediate(ctx context.Context) (*sql.Tx, error) {
-	if s.contests > 0 {
-		s.contests--
-		pause(ctx, yieldFor)
-	}
-	var tx *sql.Tx
-	err := s.whileBusy(ctx, func() (err error) {
-		tx, err = s.db.BeginTx(context.WithoutCancel(ctx), nil)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	s.noteRivals(tx)
-	return tx, nil
-}
-
-// whileBusy tries until another process gives the file free.
-func (s *Store) whileBusy(ctx context.Context, try func() error) error {
-	wait := 200 * time.Microsecond
-	for deadline := time.Now().Add(busyLimit); ; {
-		err := try()
-		if err == nil || !isBusy(err) {
-			return err
-		}
-		s.contests = contestedFor
-		if time.Now().After(deadline) {
-			return err
-		}
-		if !pause(ctx, wait) {
-			return s.tooLate(ctx)
-		}
-		wait = min(wait*2, 2*time.Millisecond)
-	}
-}
-
-func (s *Store) tooLate(ctx context.Context) error {
-	return fmt.Errorf("wait for others to be done with %s: %w", s.path, context.Cause(ctx))
-}
-
-const (
-	busyLimit    = 30 * time.Second
-	contestedFor = 100 // writes
-)
-
-// noteRivals finds out whether other processes have written since the last time.
-func (s *Store) noteRivals(tx *sql.Tx) {
-	var v int64
-	if tx.QueryRow("PRAGMA data_version").Scan(&v) == nil && v != s.rival { //nolint:noctx // local and instant
-		if s.rival != 0 {
-			s.contests = contestedFor
-		}
-		s.rival = v
-	}
-}
-
-// checkSchema stops an old process when a newer one has migrated the file.
-func (s *Store) checkSchema(tx *sql.Tx) error {
-	var v int
-	if err := tx.QueryRow("PRAGMA user_version").Scan(&v); err != nil { //nolint:noctx // local and instant
-		return err
-	}
-	if v != s.version {
-		return newerSchema(s.path, v, s.version)
-	}
-	return nil
-}
-
-// pause sleeps and reports whether the context is still good.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// statements are those of every commit, prepared once on the write connection.
-type statements struct {
-	fence, insert, insertAll, insertBlob *sql.Stmt
-}
-
-// writer writes batches in a transaction.
-type writer struct {
-	store         *Store
-	tx            *sql.Tx
-	fence, insert *sql.Stmt
-}
-
-func (s *Store) writer(ctx context.Context, tx *sql.Tx) *writer {
-	return &writer{store: s, tx: tx, fence: tx.StmtContext(ctx, s.stmts.fence), insert: tx.StmtContext(ctx, s.stmts.insert)}
-}
-
-func (st *statements) prepare(ctx context.Context, db *sql.DB) error {
-	for _, p := range []struct {
-		into **sql.Stmt
-		sql  string
-	}{
-		{&st.fence, sqlFence},
-		{&st.insert, sqlInsertEvent},
-		{&st.insertAll, sqlInsertWholeEvent},
-		{&st.insertBlob, sqlInsertBlob},
-	} {
-		var err error
-		if *p.into, err = db.PrepareContext(ctx, p.sql); err != nil {
-			return fmt.Errorf("prepare %q: %w", p.sql, err)
-		}
-	}
-	return nil
-}
-
-func (st *statements) close() error {
-	var err error
-	for _, s := range []*sql.Stmt{st.fence, st.insert, st.insertAll, st.insertBlob} {
-		if s != nil {
-			err = errors.Join(err, s.Close())
-		}
+		<-s.turn // somebody may still look for rivals
+		err = errors.Join(err, s.writes.close(), s.db.Close())
+		s.turn <- struct{}{}
 	}
 	return err
 }

@@ -11,7 +11,7 @@ import (
 // Turns implements terret.Sessions. Prompts and errors are read from the events
 // that hold them.
 func (s *Store) Turns(ctx context.Context, session string) ([]terret.Turn, error) {
-	key, err := s.sessionKey(ctx, s.readers, session)
+	key, err := s.sessionKey(ctx, reading{s}, session)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"sync"
 	"time"
@@ -14,14 +13,11 @@ import (
 // told at once; those of others are seen by asking SQLite for its data version,
 // which costs microseconds. There is no goroutine: whoever waits, asks.
 type news struct {
-	mu      sync.Mutex
-	version int64
-	changed chan struct{} // closed at each change
-	closed  bool
-
-	conn     *sql.Conn // data versions can be compared on one connection only
-	ask      *sql.Stmt // for the data version
-	seen     int64
+	mu       sync.Mutex
+	version  int64
+	foreign  int64         // see Foreign
+	changed  chan struct{} // closed at each change
+	closed   bool
 	lastPoll time.Time
 }
 
@@ -38,6 +34,14 @@ func (n *news) publish() {
 	n.bump()
 }
 
+// others says that there may be something for the owners of sessions.
+func (n *news) others() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.foreign++
+	n.bump()
+}
+
 func (n *news) bump() {
 	n.version++
 	close(n.changed)
@@ -49,14 +53,15 @@ func (n *news) close() {
 	defer n.mu.Unlock()
 	n.closed = true
 	n.bump()
-	if n.ask != nil {
-		_ = n.ask.Close()
-		n.ask = nil
-	}
-	if n.conn != nil {
-		n.conn.Close()
-		n.conn = nil
-	}
+}
+
+// Foreign returns a number that changes when there may be something for the owners of
+// sessions: other processes have committed something, or a session was sent something or
+// a request answered here. It changes before Wait returns because of that.
+func (s *Store) Foreign() int64 {
+	s.news.mu.Lock()
+	defer s.news.mu.Unlock()
+	return s.news.foreign
 }
 
 // Wait implements terret.Log.
@@ -86,30 +91,34 @@ func (s *Store) poll(ctx context.Context) (version int64, changed <-chan struct{
 	n := &s.news
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if s.path != Memory && !n.closed && time.Since(n.lastPoll) >= pollEvery/2 {
+		n.lastPoll = time.Now()
+		n.mu.Unlock()
+		err = s.lookForRivals(ctx)
+		n.mu.Lock()
+	}
 	if n.closed {
 		return 0, nil, terret.Errorf(terret.KindInternal, "%w", errStoreClosed)
 	}
-	if s.path == Memory || time.Since(n.lastPoll) < pollEvery/2 {
-		return n.version, n.changed, nil
+	return n.version, n.changed, err
+}
+
+// lookForRivals asks whether others have written. It does not wait for its turn: the
+// transaction that has it asks too.
+func (s *Store) lookForRivals(ctx context.Context) error {
+	select {
+	case <-s.turn:
+	default:
+		return nil
 	}
-	if n.conn == nil {
-		if n.conn, err = s.readers.Conn(ctx); err != nil {
-			return 0, nil, err
-		}
+	defer func() { s.turn <- struct{}{} }()
+	ctx = context.WithoutCancel(ctx)
+	ask, err := s.writes.prepare(ctx, s.db, sqlDataVersion)
+	if err == nil {
+		err = s.noteRivals(ask.QueryRowContext(ctx))
 	}
-	if n.ask == nil {
-		if n.ask, err = n.conn.PrepareContext(ctx, "PRAGMA data_version"); err != nil {
-			return 0, nil, err
-		}
+	if isBusy(err) { // another process opens the file first, or closes it last: the next look will tell
+		return nil
 	}
-	var v int64
-	if err := n.ask.QueryRowContext(context.WithoutCancel(ctx)).Scan(&v); err != nil {
-		return 0, nil, err
-	}
-	n.lastPoll = time.Now()
-	if v != n.seen {
-		n.seen = v
-		n.bump()
-	}
-	return n.version, n.changed, nil
+	return err
 }

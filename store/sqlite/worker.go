@@ -60,7 +60,7 @@ func (s *Store) register(ctx context.Context) error {
 		w.lock = lock
 	}
 	host, _ := os.Hostname() // only shown to people
-	err := s.write(ctx, "register worker", func(ctx context.Context, tx *sql.Tx) error {
+	err := s.write(ctx, "register worker", func(ctx context.Context, tx *txn) error {
 		_, err := tx.ExecContext(ctx, `INSERT INTO workers (id, pid, host, started_at) VALUES (?, ?, ?, ?)`,
 			w.id, os.Getpid(), host, terret.Now().UnixMicro())
 		return err
@@ -77,7 +77,7 @@ func (s *Store) retire() error {
 	w.gone = true
 	var err error
 	if w.up {
-		err = s.write(context.Background(), "retire worker", func(ctx context.Context, tx *sql.Tx) error {
+		err = s.write(context.Background(), "retire worker", func(ctx context.Context, tx *txn) error {
 			if _, err := tx.ExecContext(ctx, `UPDATE sessions SET owner = '' WHERE owner = ?`, w.id); err != nil {
 				return err
 			}
@@ -123,7 +123,7 @@ func (s *Store) Claim(ctx context.Context, session string) (terret.Claim, error)
 		return terret.Claim{}, err
 	}
 	var c terret.Claim
-	err := s.write(ctx, "claim session", func(ctx context.Context, tx *sql.Tx) error {
+	err := s.write(ctx, "claim session", func(ctx context.Context, tx *txn) error {
 		owner, err := s.ownerOf(ctx, tx, session)
 		if err != nil {
 			return err
@@ -143,7 +143,7 @@ func (s *Store) Claim(ctx context.Context, session string) (terret.Claim, error)
 	return c, err
 }
 
-func (s *Store) ownerOf(ctx context.Context, tx *sql.Tx, session string) (string, error) {
+func (s *Store) ownerOf(ctx context.Context, tx *txn, session string) (string, error) {
 	var owner string
 	err := tx.QueryRowContext(ctx, `SELECT owner FROM sessions WHERE id = ? AND deleted = 0`, session).Scan(&owner)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -152,7 +152,7 @@ func (s *Store) ownerOf(ctx context.Context, tx *sql.Tx, session string) (string
 	return owner, err
 }
 
-func owned(ctx context.Context, tx *sql.Tx, session, owner string) error {
+func owned(ctx context.Context, tx *txn, session, owner string) error {
 	var pid int
 	var host string
 	if err := tx.QueryRowContext(ctx, `SELECT pid, host FROM workers WHERE id = ?`, owner).Scan(&pid, &host); err != nil {
@@ -163,7 +163,7 @@ func owned(ctx context.Context, tx *sql.Tx, session, owner string) error {
 
 // Release implements terret.Ownership.
 func (s *Store) Release(ctx context.Context, session string, epoch int64) error {
-	return s.write(ctx, "release session", func(ctx context.Context, tx *sql.Tx) error {
+	return s.write(ctx, "release session", func(ctx context.Context, tx *txn) error {
 		_, err := tx.ExecContext(ctx, `UPDATE sessions SET owner = '' WHERE id = ? AND owner = ? AND epoch = ?`, session, s.worker.id, epoch)
 		return err
 	})
@@ -199,7 +199,7 @@ func (s *Store) forgetWorkers(ctx context.Context) error {
 		if s.worker.alive(id) {
 			continue
 		}
-		err := s.write(ctx, "forget worker", func(ctx context.Context, tx *sql.Tx) error {
+		err := s.write(ctx, "forget worker", func(ctx context.Context, tx *txn) error {
 			_, err := tx.ExecContext(ctx, `DELETE FROM workers WHERE id = ? AND id NOT IN (SELECT owner FROM sessions)`, id)
 			return err
 		})

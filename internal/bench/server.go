@@ -1,0 +1,271 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/mock"
+)
+
+const (
+	serverStarts   = 20
+	serverTurns    = 60
+	serverDeadline = 2 * time.Minute
+)
+
+func serverSection() section {
+	return section{
+		name:  "Server",
+		intro: "`terret serve` in a process of its own, with the mock agent, over HTTP on loopback. Readers share the machine with it.",
+		run:   benchServer,
+	}
+}
+
+func benchServer(ctx context.Context, dir string) ([]row, error) {
+	ctx, cancel := context.WithTimeout(ctx, serverDeadline)
+	defer cancel()
+	bin := filepath.Join(dir, "terret")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", bin, "./cmd/terret")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("build: %w\n%s", err, out)
+	}
+	var rows []row
+	for _, step := range []func(context.Context, string, string) ([]row, error){benchServe, benchFirstEvent, benchViewers, benchReplayHTTP} {
+		home, err := os.MkdirTemp(dir, "home-")
+		if err != nil {
+			return nil, err
+		}
+		more, err := step(ctx, bin, home)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, more...)
+	}
+	return rows, nil
+}
+
+// server is a `terret serve` that answers.
+type server struct {
+	cmd   *exec.Cmd
+	out   io.Reader
+	url   string
+	token string
+	work  string
+	http  *http.Client
+}
+
+// serve starts a server whose data and sessions are in a folder, and returns once it
+// has answered a request.
+func serve(ctx context.Context, bin, home string, script mock.Script) (s *server, err error) {
+	work, path := filepath.Join(home, "work"), filepath.Join(home, "script.json")
+	text, err := json.Marshal(script)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(os.MkdirAll(work, 0o755), os.WriteFile(path, text, 0o600)); err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, bin, "serve", "--addr", "127.0.0.1:0")
+	cmd.Dir, cmd.Env = work, append(clean(home), "TERRET_MOCK_SCRIPT="+path)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	s = &server{cmd: cmd, out: out, work: work, http: &http.Client{Transport: &http.Transport{}}}
+	if err := s.greet(ctx, home); err != nil {
+		return nil, errors.Join(err, s.stop())
+	}
+	return s, nil
+}
+
+func (s *server) greet(ctx context.Context, home string) error {
+	lines := bufio.NewReader(s.out)
+	s.out = lines
+	line, err := lines.ReadString('\n')
+	if err != nil {
+		return fmt.Errorf("the server said %q: %w", line, err)
+	}
+	s.url = strings.TrimSpace(line[strings.Index(line, "http"):])
+	if err := s.do(ctx, http.MethodGet, "/healthz", nil, nil); err != nil {
+		return err
+	}
+	token, err := os.ReadFile(filepath.Join(home, "data", "token"))
+	s.token = strings.TrimSpace(string(token))
+	return err
+}
+
+// stop ends the server as Ctrl-C does; what it used is known after.
+func (s *server) stop() error {
+	s.http.CloseIdleConnections()
+	_ = s.cmd.Process.Signal(os.Interrupt)
+	_, err := io.Copy(io.Discard, s.out)
+	return errors.Join(err, s.cmd.Wait())
+}
+
+func (s *server) request(ctx context.Context, method, path string, body any) (*http.Request, error) {
+	var text io.Reader
+	if body != nil {
+		b, err := json.Marshal(body)
+		if err != nil {
+			return nil, err
+		}
+		text = bytes.NewReader(b)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, s.url+path, text)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Authorization", "Bearer "+s.token)
+	r.Header.Set("Content-Type", "application/json")
+	return r, nil
+}
+
+// do makes a request and decodes its answer.
+func (s *server) do(ctx context.Context, method, path string, body, into any) error {
+	r, err := s.request(ctx, method, path, body)
+	if err != nil {
+		return err
+	}
+	a, err := s.http.Do(r)
+	if err != nil {
+		return err
+	}
+	text, err := io.ReadAll(a.Body)
+	err = errors.Join(err, a.Body.Close())
+	switch {
+	case err != nil:
+		return err
+	case a.StatusCode >= 300:
+		return fmt.Errorf("%s %s: %s: %s", method, path, a.Status, text)
+	case into != nil:
+		return json.Unmarshal(text, into)
+	}
+	return nil
+}
+
+func (s *server) session(ctx context.Context) (id string, err error) {
+	var made terret.Session
+	err = s.do(ctx, http.MethodPost, "/v1/sessions", map[string]any{"agent": "mock", "cwd": s.work}, &made)
+	return made.ID, err
+}
+
+// events opens a stream of server-sent events. The caller must close it.
+func (s *server) events(r *http.Request) (io.ReadCloser, error) {
+	r.Header.Set("Accept", "text/event-stream")
+	a, err := s.http.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	if a.StatusCode != http.StatusOK {
+		return nil, errors.Join(fmt.Errorf("%s: %s", r.URL.Path, a.Status), a.Body.Close())
+	}
+	return a.Body, nil
+}
+
+// benchServe starts the server again and again, as an empty program is started.
+func benchServe(ctx context.Context, bin, home string) ([]row, error) {
+	var took, bare []time.Duration
+	var idle string
+	for i := range serverStarts {
+		began := time.Now()
+		if err := exec.CommandContext(ctx, bin, "version").Run(); err != nil {
+			return nil, err
+		}
+		bare = append(bare, time.Since(began))
+		began = time.Now()
+		s, err := serve(ctx, bin, home, mock.Script{})
+		if err != nil {
+			return nil, err
+		}
+		took = append(took, time.Since(began))
+		if i == serverStarts-1 {
+			time.Sleep(time.Second) // until nothing is left to be done
+			idle = residentSize(s.cmd.Process.Pid)
+		}
+		if err := s.stop(); err != nil {
+			return nil, err
+		}
+	}
+	return []row{
+		{
+			fmt.Sprintf("`terret serve`, start to the first answer, median of %d", serverStarts),
+			fmt.Sprintf("%.1f ms; `terret version` %.1f ms", ms(medianTime(took)), ms(medianTime(bare))), "30 ms",
+		},
+		{"`terret serve`, memory when idle", idle, "25 MB"},
+	}, nil
+}
+
+// benchFirstEvent takes the time from a prompt to the first event on the turn's own
+// stream.
+func benchFirstEvent(ctx context.Context, bin, home string) (rows []row, err error) {
+	s, err := serve(ctx, bin, home, mock.Script{Turns: [][]mock.Step{{{Text: "Hello."}}}})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.stop()) }()
+	id, err := s.session(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var took []time.Duration
+	for i := range serverTurns + 5 {
+		r, err := s.request(ctx, http.MethodPost, "/v1/sessions/"+id+"/turns", map[string]string{"prompt": "hello"})
+		if err != nil {
+			return nil, err
+		}
+		began := time.Now()
+		stream, err := s.events(r)
+		if err != nil {
+			return nil, err
+		}
+		lines := bufio.NewReader(stream)
+		_, err = nextNumber(lines)
+		if i >= 5 { // the first ones are slower
+			took = append(took, time.Since(began))
+		}
+		if err == nil {
+			_, err = io.Copy(io.Discard, lines)
+		}
+		if err = errors.Join(err, stream.Close()); err != nil {
+			return nil, err
+		}
+	}
+	return []row{{
+		fmt.Sprintf("POST of a turn to its first event on the turn's stream, median of %d", serverTurns),
+		fmt.Sprintf("%.1f ms", ms(medianTime(took))), "5 ms",
+	}}, nil
+}
+
+// nextNumber skips to the next event of a stream and returns its number.
+func nextNumber(lines *bufio.Reader) (int64, error) {
+	for {
+		line, err := lines.ReadSlice('\n')
+		for errors.Is(err, bufio.ErrBufferFull) { // the rest of a long one
+			_, err = lines.ReadSlice('\n')
+			line = nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		if number, ok := bytes.CutPrefix(line, []byte("id: ")); ok {
+			return strconv.ParseInt(string(bytes.TrimSpace(number)), 10, 64)
+		}
+	}
+}
