@@ -20,7 +20,11 @@ build: ## build bin/terret
 	$(GO) build $(FLAGS) -o $(BIN)/terret ./cmd/terret
 
 .PHONY: run
-run: build ## hold a conversation: nothing but Go is needed
+run: build ## serve the web UI and open it: nothing but Go is needed
+	$(BIN)/terret serve --open
+
+.PHONY: chat
+chat: build ## hold a conversation in the terminal
 	$(BIN)/terret chat
 
 .PHONY: test
