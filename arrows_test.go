@@ -22,30 +22,33 @@ var arrows = map[string][]string{
 	"store/sqlite":      {".", "store", "internal/"},
 	"store/postgres":    {".", "store", "internal/"},
 	"store/storetest":   {"."},
-	"engine":            {".", "policy", "internal/"},
+	"engine":            {".", "policy", "internal/", "engine/internal/"},
 	"driver/":           {".", "internal/"},
 	"driver/native":     {".", "internal/", "sim"},
 	"driver/all":        {".", "driver/"},
 	"driver/drivertest": {".", "internal/", "sim", "engine", "store/sqlite"},
 	"sim":               {"internal/"},
 	"view":              {"."},
-	"persona":           {".", "policy", "internal/"},
-	"project":           {".", "internal/"},
-	"team":              {".", "engine", "persona", "internal/"},
-	"review":            {".", "engine", "persona", "internal/"},
-	"sdk":               {".", "engine", "view", "persona", "driver/all", "store/sqlite", "internal/"},
+	"team":              {".", "engine", "internal/"},
+	"review":            {".", "engine", "internal/"},
+	"sdk":               {".", "engine", "view", "driver/all", "store/sqlite", "internal/"},
 	"client":            {".", "internal/sse"},
-	"httpapi":           {".", "engine", "policy", "archive", "view", "persona", "team", "review", "internal/"},
+	"httpapi":           {".", "engine", "policy", "view", "team", "review", "internal/"},
 	"httpapi/gen":       {"httpapi"},
-	"archive":           {"."},
-	"tui":               {".", "engine", "view", "persona", "internal/"},
+	"tui":               {".", "engine", "view", "internal/"},
 	"web":               {},
 	"internal/":         {"internal/"},
 	"internal/bench":    {"./"},
 	"cmd/terret":        {"./"},
 
-	"internal/access":    {".", "internal/"}, // their errors are the root's
+	// These speak the vocabulary; the other internal packages know nothing of it.
+	"internal/access":    {".", "internal/"},
 	"internal/workfiles": {".", "internal/"},
+	"internal/archive":   {"."},
+	"internal/persona":   {".", "policy", "internal/"},
+	"internal/project":   {".", "internal/"},
+	"internal/assemble":  {"./"}, // wires everything, for the program and the library
+	"engine/internal/":   {".", "internal/"},
 }
 
 type pkg struct {

@@ -96,9 +96,9 @@ func (c Capabilities) Need(name Capability) error {
 		return nil
 	}
 	if a.Reason == "" {
-		return Errorf(KindUnsupported, "this agent has no %s", name)
+		return Errorf(CodeUnsupported, "this agent has no %s", name)
 	}
-	return Errorf(KindUnsupported, "this agent has no %s: %s", name, a.Reason)
+	return Errorf(CodeUnsupported, "this agent has no %s: %s", name, a.Reason)
 }
 
 // MarshalJSON implements json.Marshaler. Every capability is listed.

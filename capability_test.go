@@ -104,7 +104,7 @@ func TestCapabilitiesNeed(t *testing.T) {
 		if err == nil || err.Error() != want || c.Has(name) {
 			t.Errorf("%s: %v, want %s", name, err, want)
 		}
-		if !errors.Is(err, terret.ErrUnsupported) || terret.AsError(err).Kind.Class().HTTP != 501 {
+		if !errors.Is(err, terret.ErrUnsupported) || terret.AsError(err).Code.Class().HTTP != 501 {
 			t.Errorf("%s: %v is not unsupported (501)", name, err)
 		}
 	}

@@ -82,16 +82,16 @@ type StopDecision struct{ Decision }
 // HookDecision answers at a gate that has no request kind of its own.
 type HookDecision struct{ Decision }
 
-func (PermissionRequest) kind() Kind  { return "permission.request" }
-func (PermissionDenied) kind() Kind   { return "permission.denied" }
-func (QuestionRequest) kind() Kind    { return "question.request" }
-func (PlanRequest) kind() Kind        { return "plan.request" }
-func (StopRequest) kind() Kind        { return "stop.request" }
-func (PermissionDecision) kind() Kind { return "permission.decision" }
-func (QuestionDecision) kind() Kind   { return "question.decision" }
-func (PlanDecision) kind() Kind       { return "plan.decision" }
-func (StopDecision) kind() Kind       { return "stop.decision" }
-func (HookDecision) kind() Kind       { return "hook.decision" }
+func (PermissionRequest) kind() Kind  { return KindPermissionRequest }
+func (PermissionDenied) kind() Kind   { return KindPermissionDenied }
+func (QuestionRequest) kind() Kind    { return KindQuestionRequest }
+func (PlanRequest) kind() Kind        { return KindPlanRequest }
+func (StopRequest) kind() Kind        { return KindStopRequest }
+func (PermissionDecision) kind() Kind { return KindPermissionDecision }
+func (QuestionDecision) kind() Kind   { return KindQuestionDecision }
+func (PlanDecision) kind() Kind       { return KindPlanDecision }
+func (StopDecision) kind() Kind       { return KindStopDecision }
+func (HookDecision) kind() Kind       { return KindHookDecision }
 
 // InputHash is the hash that binds a decision to the exact input it was made
 // for. It is taken of the form that the log keeps, without white space between

@@ -84,6 +84,41 @@ func (d Decision) Data() Data {
 	return HookDecision{d}
 }
 
+// DecisionOf is the decision that an event records, if it records one.
+func DecisionOf(data Data) (d Decision, ok bool) {
+	switch data := data.(type) {
+	case PermissionDecision:
+		return data.Decision, true
+	case QuestionDecision:
+		return data.Decision, true
+	case PlanDecision:
+		return data.Decision, true
+	case StopDecision:
+		return data.Decision, true
+	case HookDecision:
+		return data.Decision, true
+	}
+	return Decision{}, false
+}
+
+// Refusal is the safe answer at a gate: what is decided where nobody can be asked,
+// nobody answers in time, or the agent no longer waits.
+func (g Gate) Refusal() Behavior {
+	switch g {
+	case GatePermission, GateTrust:
+		return BehaviorDeny
+	case GateQuestion:
+		return BehaviorReject
+	case GatePlan:
+		return BehaviorRevise
+	case GatePreTool:
+		return BehaviorAsk
+	case GatePrompt, GateStop, GateSubagentStop, GateCompact:
+		return BehaviorPassthrough
+	}
+	return BehaviorDeny
+}
+
 // gateBehaviors lists what may be decided at each gate.
 var gateBehaviors = map[Gate][]Behavior{
 	GatePermission:   {BehaviorAllow, BehaviorDeny},

@@ -20,7 +20,7 @@
 // [Turn] at a time; prompts that arrive meanwhile are queued, steer the running
 // turn, or are refused, as the sender wishes.
 //
-// Whatever goes wrong is an [*Error] with an [ErrorKind]: the program branches
+// Whatever goes wrong is an [*Error] with an [ErrorCode]: the program branches
 // on the kind, the person reads the message, and one table maps the kind to
 // HTTP status, exit code and JSON-RPC code.
 //

@@ -7,40 +7,40 @@ import (
 	"net/http"
 )
 
-// ErrorKind is what a program branches on.
-type ErrorKind string
+// ErrorCode is what a program branches on.
+type ErrorCode string
 
 // The kinds of errors.
 const (
-	KindInvalidRequest   ErrorKind = "invalid_request"
-	KindUnauthorized     ErrorKind = "unauthorized"
-	KindForbidden        ErrorKind = "forbidden"
-	KindSessionNotFound  ErrorKind = "session_not_found"
-	KindNotFound         ErrorKind = "not_found"
-	KindSessionBusy      ErrorKind = "session_busy"
-	KindAlreadyDecided   ErrorKind = "already_decided"
-	KindConflict         ErrorKind = "conflict"
-	KindSessionClosed    ErrorKind = "session_closed"
-	KindUnsupported      ErrorKind = "unsupported"
-	KindAgentNotFound    ErrorKind = "agent_not_found"
-	KindNotAuthenticated ErrorKind = "not_authenticated"
-	KindConnectionFailed ErrorKind = "connection_failed"
-	KindProcessFailed    ErrorKind = "process_failed"
-	KindMalformedOutput  ErrorKind = "malformed_output"
-	KindExecutionError   ErrorKind = "execution_error"
-	KindModelError       ErrorKind = "model_error"
-	KindRateLimited      ErrorKind = "rate_limited"
-	KindOverloaded       ErrorKind = "overloaded"
-	KindBilling          ErrorKind = "billing"
-	KindModelNotFound    ErrorKind = "model_not_found"
-	KindMaxTurns         ErrorKind = "max_turns"
-	KindMaxBudget        ErrorKind = "max_budget"
-	KindResumeFailed     ErrorKind = "resume_failed"
-	KindInterrupted      ErrorKind = "interrupted"
-	KindKilled           ErrorKind = "killed"
-	KindTimeout          ErrorKind = "timeout"
-	KindStartupRefused   ErrorKind = "startup_refused"
-	KindInternal         ErrorKind = "internal"
+	CodeInvalidRequest   ErrorCode = "invalid_request"
+	CodeUnauthorized     ErrorCode = "unauthorized"
+	CodeForbidden        ErrorCode = "forbidden"
+	CodeSessionNotFound  ErrorCode = "session_not_found"
+	CodeNotFound         ErrorCode = "not_found"
+	CodeSessionBusy      ErrorCode = "session_busy"
+	CodeAlreadyDecided   ErrorCode = "already_decided"
+	CodeConflict         ErrorCode = "conflict"
+	CodeSessionClosed    ErrorCode = "session_closed"
+	CodeUnsupported      ErrorCode = "unsupported"
+	CodeAgentNotFound    ErrorCode = "agent_not_found"
+	CodeNotAuthenticated ErrorCode = "not_authenticated"
+	CodeConnectionFailed ErrorCode = "connection_failed"
+	CodeProcessFailed    ErrorCode = "process_failed"
+	CodeMalformedOutput  ErrorCode = "malformed_output"
+	CodeExecutionError   ErrorCode = "execution_error"
+	CodeModelError       ErrorCode = "model_error"
+	CodeRateLimited      ErrorCode = "rate_limited"
+	CodeOverloaded       ErrorCode = "overloaded"
+	CodeBilling          ErrorCode = "billing"
+	CodeModelNotFound    ErrorCode = "model_not_found"
+	CodeMaxTurns         ErrorCode = "max_turns"
+	CodeMaxBudget        ErrorCode = "max_budget"
+	CodeResumeFailed     ErrorCode = "resume_failed"
+	CodeInterrupted      ErrorCode = "interrupted"
+	CodeKilled           ErrorCode = "killed"
+	CodeTimeout          ErrorCode = "timeout"
+	CodeStartupRefused   ErrorCode = "startup_refused"
+	CodeInternal         ErrorCode = "internal"
 )
 
 // ErrorClass is what an error kind means to each kind of caller.
@@ -51,52 +51,52 @@ type ErrorClass struct {
 }
 
 // errorClasses is the one table of error kinds.
-var errorClasses = map[ErrorKind]ErrorClass{
-	KindInvalidRequest:   {http.StatusUnprocessableEntity, 2, -32602},
-	KindUnauthorized:     {http.StatusUnauthorized, 4, -32001},
-	KindForbidden:        {http.StatusForbidden, 4, -32003},
-	KindSessionNotFound:  {http.StatusNotFound, 3, -32004},
-	KindNotFound:         {http.StatusNotFound, 3, -32005},
-	KindSessionBusy:      {http.StatusConflict, 3, -32009},
-	KindAlreadyDecided:   {http.StatusConflict, 3, -32010},
-	KindConflict:         {http.StatusConflict, 3, -32011},
-	KindSessionClosed:    {http.StatusGone, 3, -32012},
-	KindUnsupported:      {http.StatusNotImplemented, 3, -32601},
-	KindAgentNotFound:    {http.StatusServiceUnavailable, 5, -32020},
-	KindNotAuthenticated: {http.StatusFailedDependency, 5, -32000}, // what editors take for "sign in first"
-	KindConnectionFailed: {http.StatusBadGateway, 6, -32021},
-	KindProcessFailed:    {http.StatusBadGateway, 6, -32022},
-	KindMalformedOutput:  {http.StatusBadGateway, 6, -32023},
-	KindExecutionError:   {http.StatusBadGateway, 6, -32024},
-	KindModelError:       {http.StatusBadGateway, 6, -32025},
-	KindRateLimited:      {http.StatusTooManyRequests, 6, -32026},
-	KindOverloaded:       {http.StatusServiceUnavailable, 6, -32027},
-	KindBilling:          {http.StatusPaymentRequired, 6, -32028},
-	KindModelNotFound:    {http.StatusNotFound, 6, -32029},
-	KindMaxTurns:         {0, 7, -32030},
-	KindMaxBudget:        {0, 7, -32031},
-	KindResumeFailed:     {0, 0, -32032},
-	KindInterrupted:      {0, 130, -32800},
-	KindKilled:           {0, 137, -32033},
-	KindTimeout:          {0, 124, -32034},
-	KindStartupRefused:   {http.StatusServiceUnavailable, 1, -32040},
-	KindInternal:         {http.StatusInternalServerError, 1, -32603},
+var errorClasses = map[ErrorCode]ErrorClass{
+	CodeInvalidRequest:   {http.StatusUnprocessableEntity, 2, -32602},
+	CodeUnauthorized:     {http.StatusUnauthorized, 4, -32001},
+	CodeForbidden:        {http.StatusForbidden, 4, -32003},
+	CodeSessionNotFound:  {http.StatusNotFound, 3, -32004},
+	CodeNotFound:         {http.StatusNotFound, 3, -32005},
+	CodeSessionBusy:      {http.StatusConflict, 3, -32009},
+	CodeAlreadyDecided:   {http.StatusConflict, 3, -32010},
+	CodeConflict:         {http.StatusConflict, 3, -32011},
+	CodeSessionClosed:    {http.StatusGone, 3, -32012},
+	CodeUnsupported:      {http.StatusNotImplemented, 3, -32601},
+	CodeAgentNotFound:    {http.StatusServiceUnavailable, 5, -32020},
+	CodeNotAuthenticated: {http.StatusFailedDependency, 5, -32000}, // what editors take for "sign in first"
+	CodeConnectionFailed: {http.StatusBadGateway, 6, -32021},
+	CodeProcessFailed:    {http.StatusBadGateway, 6, -32022},
+	CodeMalformedOutput:  {http.StatusBadGateway, 6, -32023},
+	CodeExecutionError:   {http.StatusBadGateway, 6, -32024},
+	CodeModelError:       {http.StatusBadGateway, 6, -32025},
+	CodeRateLimited:      {http.StatusTooManyRequests, 6, -32026},
+	CodeOverloaded:       {http.StatusServiceUnavailable, 6, -32027},
+	CodeBilling:          {http.StatusPaymentRequired, 6, -32028},
+	CodeModelNotFound:    {http.StatusNotFound, 6, -32029},
+	CodeMaxTurns:         {0, 7, -32030},
+	CodeMaxBudget:        {0, 7, -32031},
+	CodeResumeFailed:     {0, 0, -32032},
+	CodeInterrupted:      {0, 130, -32800},
+	CodeKilled:           {0, 137, -32033},
+	CodeTimeout:          {0, 124, -32034},
+	CodeStartupRefused:   {http.StatusServiceUnavailable, 1, -32040},
+	CodeInternal:         {http.StatusInternalServerError, 1, -32603},
 }
 
 // Class is what the kind means to callers. An unknown kind is classed as
 // internal.
-func (k ErrorKind) Class() ErrorClass {
+func (k ErrorCode) Class() ErrorClass {
 	if c, ok := errorClasses[k]; ok {
 		return c
 	}
-	return errorClasses[KindInternal]
+	return errorClasses[CodeInternal]
 }
 
 // Error is an error for three readers: Kind for the program, Message for the
 // person, and the wrapped error for the operator. Its JSON form, which leaves
 // the wrapped error out, is what turn.error carries.
 type Error struct {
-	Kind ErrorKind `json:"kind"`
+	Code ErrorCode `json:"kind"`
 	// Message says what happened, to what, and what to do next.
 	Message   string `json:"message"`
 	Field     string `json:"field,omitempty"` // of the input that is at fault
@@ -115,7 +115,7 @@ type Error struct {
 // of the wrapped error.
 func (e *Error) Error() string {
 	if e.Message == "" {
-		return string(e.Kind)
+		return string(e.Code)
 	}
 	return e.Message
 }
@@ -127,21 +127,21 @@ func (e *Error) Unwrap() error { return e.err }
 // else, as the sentinels below are.
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
-	return ok && t.Kind == e.Kind && t.Message == ""
+	return ok && t.Code == e.Code && t.Message == ""
 }
 
 // Sentinels for errors.Is.
 var (
-	ErrInvalid         error = &Error{Kind: KindInvalidRequest}
-	ErrSessionNotFound error = &Error{Kind: KindSessionNotFound}
-	ErrNotFound        error = &Error{Kind: KindNotFound}
-	ErrBusy            error = &Error{Kind: KindSessionBusy}
-	ErrAlreadyDecided  error = &Error{Kind: KindAlreadyDecided}
-	ErrConflict        error = &Error{Kind: KindConflict}
-	ErrClosed          error = &Error{Kind: KindSessionClosed}
-	ErrUnsupported     error = &Error{Kind: KindUnsupported}
-	ErrInterrupted     error = &Error{Kind: KindInterrupted}
-	ErrKilled          error = &Error{Kind: KindKilled}
+	ErrInvalid         error = &Error{Code: CodeInvalidRequest}
+	ErrSessionNotFound error = &Error{Code: CodeSessionNotFound}
+	ErrNotFound        error = &Error{Code: CodeNotFound}
+	ErrBusy            error = &Error{Code: CodeSessionBusy}
+	ErrAlreadyDecided  error = &Error{Code: CodeAlreadyDecided}
+	ErrConflict        error = &Error{Code: CodeConflict}
+	ErrClosed          error = &Error{Code: CodeSessionClosed}
+	ErrUnsupported     error = &Error{Code: CodeUnsupported}
+	ErrInterrupted     error = &Error{Code: CodeInterrupted}
+	ErrKilled          error = &Error{Code: CodeKilled}
 )
 
 // ErrFenced says that the session belongs to another owner by now: nothing was
@@ -149,9 +149,9 @@ var (
 var ErrFenced = errors.New("the session has another owner")
 
 // Errorf makes an Error of that kind. As with fmt.Errorf, %w wraps.
-func Errorf(kind ErrorKind, format string, args ...any) *Error {
+func Errorf(kind ErrorCode, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
-	e := &Error{Kind: kind, Message: err.Error()}
+	e := &Error{Code: kind, Message: err.Error()}
 	switch err.(type) { //nolint:errorlint // what fmt made, not what it wraps
 	case interface{ Unwrap() error }, interface{ Unwrap() []error }:
 		e.err = err
@@ -161,7 +161,7 @@ func Errorf(kind ErrorKind, format string, args ...any) *Error {
 
 // Invalid makes an invalid_request error about one field of the input.
 func Invalid(field, format string, args ...any) *Error {
-	e := Errorf(KindInvalidRequest, format, args...)
+	e := Errorf(CodeInvalidRequest, format, args...)
 	e.Field, e.Message = field, field+": "+e.Message
 	return e
 }
@@ -175,14 +175,14 @@ func AsError(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
-	kind := KindInternal
+	kind := CodeInternal
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		kind = KindTimeout
+		kind = CodeTimeout
 	case errors.Is(err, context.Canceled):
-		kind = KindInterrupted
+		kind = CodeInterrupted
 	case errors.Is(err, ErrFenced):
-		kind = KindConflict
+		kind = CodeConflict
 	}
-	return &Error{Kind: kind, Message: err.Error(), err: err}
+	return &Error{Code: kind, Message: err.Error(), err: err}
 }

@@ -54,13 +54,13 @@ func TestErrorClasses(t *testing.T) {
 			table[kind] = class
 		}
 	}
-	declared := declaredConstants(t, "ErrorKind")
+	declared := declaredConstants(t, "ErrorCode")
 	if len(declared) != len(table) {
 		t.Errorf("%d kinds are declared, %d in the vocabulary", len(declared), len(table))
 	}
 	codes := map[int]string{}
 	for name, kind := range declared {
-		got := terret.ErrorKind(kind).Class()
+		got := terret.ErrorCode(kind).Class()
 		want, ok := table[kind]
 		if !ok {
 			t.Errorf("%s %q is not in the vocabulary", name, kind)
@@ -78,37 +78,37 @@ func TestErrorClasses(t *testing.T) {
 		}
 		codes[got.JSONRPC] = kind
 	}
-	if got, want := terret.ErrorKind("from_the_future").Class(), terret.KindInternal.Class(); got != want {
+	if got, want := terret.ErrorCode("from_the_future").Class(), terret.CodeInternal.Class(); got != want {
 		t.Errorf("an unknown kind has class %+v", got)
 	}
 }
 
 func TestErrorSentinels(t *testing.T) {
-	sentinels := map[terret.ErrorKind]error{
-		terret.KindInvalidRequest:  terret.ErrInvalid,
-		terret.KindSessionNotFound: terret.ErrSessionNotFound,
-		terret.KindNotFound:        terret.ErrNotFound,
-		terret.KindSessionBusy:     terret.ErrBusy,
-		terret.KindAlreadyDecided:  terret.ErrAlreadyDecided,
-		terret.KindConflict:        terret.ErrConflict,
-		terret.KindSessionClosed:   terret.ErrClosed,
-		terret.KindUnsupported:     terret.ErrUnsupported,
-		terret.KindInterrupted:     terret.ErrInterrupted,
-		terret.KindKilled:          terret.ErrKilled,
+	sentinels := map[terret.ErrorCode]error{
+		terret.CodeInvalidRequest:  terret.ErrInvalid,
+		terret.CodeSessionNotFound: terret.ErrSessionNotFound,
+		terret.CodeNotFound:        terret.ErrNotFound,
+		terret.CodeSessionBusy:     terret.ErrBusy,
+		terret.CodeAlreadyDecided:  terret.ErrAlreadyDecided,
+		terret.CodeConflict:        terret.ErrConflict,
+		terret.CodeSessionClosed:   terret.ErrClosed,
+		terret.CodeUnsupported:     terret.ErrUnsupported,
+		terret.CodeInterrupted:     terret.ErrInterrupted,
+		terret.CodeKilled:          terret.ErrKilled,
 	}
-	for _, kind := range declaredConstants(t, "ErrorKind") {
-		err := terret.Errorf(terret.ErrorKind(kind), "session %d", 7)
+	for _, kind := range declaredConstants(t, "ErrorCode") {
+		err := terret.Errorf(terret.ErrorCode(kind), "session %d", 7)
 		for _, wrapped := range []error{
-			err, fmt.Errorf("open: %w", err), errors.Join(io.EOF, err), terret.Errorf(terret.KindInternal, "open: %w", err),
+			err, fmt.Errorf("open: %w", err), errors.Join(io.EOF, err), terret.Errorf(terret.CodeInternal, "open: %w", err),
 		} {
 			for of, sentinel := range sentinels {
-				if got, want := errors.Is(wrapped, sentinel), of == terret.ErrorKind(kind); got != want {
+				if got, want := errors.Is(wrapped, sentinel), of == terret.ErrorCode(kind); got != want {
 					t.Errorf("errors.Is(%q of kind %s, sentinel of kind %s) is %t", wrapped, kind, of, got)
 				}
 			}
 		}
 	}
-	one, other := terret.Errorf(terret.KindConflict, "one"), terret.Errorf(terret.KindConflict, "other")
+	one, other := terret.Errorf(terret.CodeConflict, "one"), terret.Errorf(terret.CodeConflict, "other")
 	if errors.Is(one, other) || !errors.Is(one, one) {
 		t.Error("an error that says something is more than its kind")
 	}
@@ -118,25 +118,25 @@ func TestErrorSentinels(t *testing.T) {
 }
 
 func TestErrorf(t *testing.T) {
-	err := terret.Errorf(terret.KindConnectionFailed, "dial %s: %w", "agent", io.ErrUnexpectedEOF)
-	if err.Kind != terret.KindConnectionFailed || err.Error() != "dial agent: unexpected EOF" {
-		t.Errorf("%s: %s", err.Kind, err)
+	err := terret.Errorf(terret.CodeConnectionFailed, "dial %s: %w", "agent", io.ErrUnexpectedEOF)
+	if err.Code != terret.CodeConnectionFailed || err.Error() != "dial agent: unexpected EOF" {
+		t.Errorf("%s: %s", err.Code, err)
 	}
 	if !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Error("the w verb does not wrap")
 	}
-	if errors.Unwrap(terret.Errorf(terret.KindInternal, "dial: %v", io.EOF)) != nil {
+	if errors.Unwrap(terret.Errorf(terret.CodeInternal, "dial: %v", io.EOF)) != nil {
 		t.Error("the v verb wraps")
 	}
-	if got := (&terret.Error{Kind: terret.KindBilling}).Error(); got != "billing" {
+	if got := (&terret.Error{Code: terret.CodeBilling}).Error(); got != "billing" {
 		t.Errorf("an error without a message says %q", got)
 	}
 }
 
 func TestInvalidNamesTheField(t *testing.T) {
 	err := terret.Invalid("options.max_turns", "%d is negative: %w", -1, io.EOF)
-	if err.Kind != terret.KindInvalidRequest || err.Field != "options.max_turns" || err.Error() != "options.max_turns: -1 is negative: EOF" {
-		t.Errorf("%s, field %s: %s", err.Kind, err.Field, err)
+	if err.Code != terret.CodeInvalidRequest || err.Field != "options.max_turns" || err.Error() != "options.max_turns: -1 is negative: EOF" {
+		t.Errorf("%s, field %s: %s", err.Code, err.Field, err)
 	}
 	if !errors.Is(err, terret.ErrInvalid) || !errors.Is(err, io.EOF) {
 		t.Error("it is not ErrInvalid, or does not wrap")
@@ -147,7 +147,7 @@ func TestAsError(t *testing.T) {
 	if got := terret.AsError(nil); got != nil {
 		t.Errorf("of nil: %v", got)
 	}
-	ours := terret.Errorf(terret.KindSessionBusy, "it is busy")
+	ours := terret.Errorf(terret.CodeSessionBusy, "it is busy")
 	deadline, stop := context.WithTimeout(t.Context(), 0)
 	defer stop()
 	<-deadline.Done()
@@ -155,24 +155,24 @@ func TestAsError(t *testing.T) {
 	cancel()
 	for name, test := range map[string]struct {
 		err  error
-		kind terret.ErrorKind
+		kind terret.ErrorCode
 	}{
-		"ours":                {ours, terret.KindSessionBusy},
-		"ours, wrapped":       {fmt.Errorf("prompt: %w", ours), terret.KindSessionBusy},
-		"ours, joined":        {errors.Join(io.EOF, ours), terret.KindSessionBusy},
-		"ours about a cancel": {terret.Errorf(terret.KindProcessFailed, "x: %w", context.Canceled), terret.KindProcessFailed},
-		"sentinel":            {terret.ErrKilled, terret.KindKilled},
-		"deadline":            {deadline.Err(), terret.KindTimeout},
-		"deadline, wrapped":   {fmt.Errorf("open: %w", deadline.Err()), terret.KindTimeout},
-		"canceled":            {canceled.Err(), terret.KindInterrupted},
-		"canceled, wrapped":   {fmt.Errorf("open: %w", canceled.Err()), terret.KindInterrupted},
-		"fenced":              {fmt.Errorf("commit: %w", terret.ErrFenced), terret.KindConflict},
-		"another":             {io.EOF, terret.KindInternal},
+		"ours":                {ours, terret.CodeSessionBusy},
+		"ours, wrapped":       {fmt.Errorf("prompt: %w", ours), terret.CodeSessionBusy},
+		"ours, joined":        {errors.Join(io.EOF, ours), terret.CodeSessionBusy},
+		"ours about a cancel": {terret.Errorf(terret.CodeProcessFailed, "x: %w", context.Canceled), terret.CodeProcessFailed},
+		"sentinel":            {terret.ErrKilled, terret.CodeKilled},
+		"deadline":            {deadline.Err(), terret.CodeTimeout},
+		"deadline, wrapped":   {fmt.Errorf("open: %w", deadline.Err()), terret.CodeTimeout},
+		"canceled":            {canceled.Err(), terret.CodeInterrupted},
+		"canceled, wrapped":   {fmt.Errorf("open: %w", canceled.Err()), terret.CodeInterrupted},
+		"fenced":              {fmt.Errorf("commit: %w", terret.ErrFenced), terret.CodeConflict},
+		"another":             {io.EOF, terret.CodeInternal},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := terret.AsError(test.err)
-			if got.Kind != test.kind {
-				t.Errorf("kind %s, want %s", got.Kind, test.kind)
+			if got.Code != test.kind {
+				t.Errorf("kind %s, want %s", got.Code, test.kind)
 			}
 			if got != ours && got.Error() != test.err.Error() {
 				t.Errorf("it says %q, want %q", got, test.err)
@@ -189,7 +189,7 @@ func TestAsError(t *testing.T) {
 
 // TestErrorJSON shows that the operator's part stays with the operator.
 func TestErrorJSON(t *testing.T) {
-	err := terret.Errorf(terret.KindProcessFailed, "claude ended with code 1. See the log.")
+	err := terret.Errorf(terret.CodeProcessFailed, "claude ended with code 1. See the log.")
 	err.ExitCode = new(1)
 	b, jsonErr := json.Marshal(err)
 	want := `{"kind":"process_failed","message":"claude ended with code 1. See the log.","retryable":false,"exit_code":1}`

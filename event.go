@@ -130,7 +130,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 // number and raw message, always an object and always valid UTF-8.
 func (e Event) Encode() ([]byte, error) {
 	if e.Data == nil {
-		return nil, Errorf(KindInternal, "event without data in session %s", e.Session)
+		return nil, Errorf(CodeInternal, "event without data in session %s", e.Session)
 	}
 	w := envelope{
 		V: e.V, Session: e.Session, Turn: e.Turn, By: e.By, Time: e.Time,
@@ -148,7 +148,7 @@ func (e Event) Encode() ([]byte, error) {
 	}
 	if o, ok := e.Data.(Opaque); ok {
 		if o.Name == "" {
-			return nil, Errorf(KindInternal, "event without a kind in session %s", e.Session)
+			return nil, Errorf(CodeInternal, "event without a kind in session %s", e.Session)
 		}
 		w.Data = o.JSON
 	}

@@ -61,7 +61,7 @@ func TestEncodeFillsDefaults(t *testing.T) {
 
 func TestEncodeRefusesEventWithoutData(t *testing.T) {
 	_, err := terret.Event{Session: "s"}.Encode()
-	if terret.AsError(err).Kind != terret.KindInternal {
+	if terret.AsError(err).Code != terret.CodeInternal {
 		t.Errorf("Encode: %v, want an internal error", err)
 	}
 	if _, err := json.Marshal(terret.Event{Session: "s"}); err == nil {

@@ -86,13 +86,13 @@ func ExampleEntry_Decode() {
 // says what the kind means to each kind of caller.
 func ExampleError() {
 	prompt := func() error {
-		return fmt.Errorf("prompt: %w", terret.Errorf(terret.KindSessionBusy, "A turn is running. Wait for it, or queue the prompt."))
+		return fmt.Errorf("prompt: %w", terret.Errorf(terret.CodeSessionBusy, "A turn is running. Wait for it, or queue the prompt."))
 	}
 	err := prompt()
 	if errors.Is(err, terret.ErrBusy) {
 		e := terret.AsError(err)
 		fmt.Println(e.Message)
-		fmt.Println(e.Kind, e.Kind.Class().HTTP, e.Kind.Class().Exit)
+		fmt.Println(e.Code, e.Code.Class().HTTP, e.Code.Class().Exit)
 	}
 	// Output:
 	// A turn is running. Wait for it, or queue the prompt.

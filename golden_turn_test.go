@@ -33,7 +33,7 @@ func turnExamples() []example {
 		}, source("result/success")),
 		inTurn(terret.TurnError{
 			Error: terret.Error{
-				Kind: terret.KindProcessFailed, Message: "claude ended with code 143 before it gave a result.",
+				Code: terret.CodeProcessFailed, Message: "claude ended with code 143 before it gave a result.",
 				ExitCode: new(143), Signal: "SIGTERM", Stderr: []string{"FATAL: out of memory"},
 			},
 			Errors: []string{"out of memory"}, Text: "The loop ends", Usage: turnUsage, CostUSD: 1_000_000,
@@ -41,14 +41,14 @@ func turnExamples() []example {
 		}),
 		inTurn(terret.TurnError{
 			Error: terret.Error{
-				Kind: terret.KindRateLimited, Message: "The provider's limit is reached; try again at 20:00.",
+				Code: terret.CodeRateLimited, Message: "The provider's limit is reached; try again at 20:00.",
 				Retryable: true, HTTPStatus: 429,
 			},
 			DurationMS: 900,
 		}, variant("retryable"), source("result/error_during_execution")),
 		inTurn(terret.TurnError{
 			Error: terret.Error{
-				Kind: terret.KindInvalidRequest, Field: "model", Message: `model: there is no model "opus-9"; see terret models.`,
+				Code: terret.CodeInvalidRequest, Field: "model", Message: `model: there is no model "opus-9"; see terret models.`,
 			},
 			DurationMS: 2,
 		}, variant("field")),

@@ -8,6 +8,68 @@ import (
 // Kind names what an event tells. Readers ignore kinds they do not know.
 type Kind string
 
+// The kinds of events, each with a struct of that name for its data.
+const (
+	KindSessionStart       Kind = "session.start"
+	KindSessionNativeID    Kind = "session.native_id"
+	KindSessionResumed     Kind = "session.resumed"
+	KindSessionStateChange Kind = "session.state"
+	KindSessionUpdated     Kind = "session.updated"
+	KindSessionCommands    Kind = "session.commands"
+	KindSessionAuth        Kind = "session.auth"
+	KindSessionEnd         Kind = "session.end"
+	KindTurnStart          Kind = "turn.start"
+	KindTurnComplete       Kind = "turn.complete"
+	KindTurnError          Kind = "turn.error"
+	KindProcessSpawn       Kind = "process.spawn"
+	KindProcessExit        Kind = "process.exit"
+	KindUserPrompt         Kind = "user.prompt"
+	KindMessageDelta       Kind = "message.delta"
+	KindReasoningDelta     Kind = "reasoning.delta"
+	KindMessageComplete    Kind = "message.complete"
+	KindToolStart          Kind = "tool.start"
+	KindToolDelta          Kind = "tool.delta"
+	KindToolPre            Kind = "tool.pre"
+	KindToolProgress       Kind = "tool.progress"
+	KindToolPost           Kind = "tool.post"
+	KindToolFailure        Kind = "tool.failure"
+	KindPermissionRequest  Kind = "permission.request"
+	KindPermissionDenied   Kind = "permission.denied"
+	KindQuestionRequest    Kind = "question.request"
+	KindPlanRequest        Kind = "plan.request"
+	KindStopRequest        Kind = "stop.request"
+	KindPermissionDecision Kind = "permission.decision"
+	KindQuestionDecision   Kind = "question.decision"
+	KindPlanDecision       Kind = "plan.decision"
+	KindStopDecision       Kind = "stop.decision"
+	KindHookDecision       Kind = "hook.decision"
+	KindPlanUpdate         Kind = "plan.update"
+	KindSubagentStart      Kind = "subagent.start"
+	KindSubagentStop       Kind = "subagent.stop"
+	KindTaskStart          Kind = "task.start"
+	KindTaskUpdate         Kind = "task.update"
+	KindTaskEnd            Kind = "task.end"
+	KindCompactPre         Kind = "compact.pre"
+	KindCompactPost        Kind = "compact.post"
+	KindHookEvent          Kind = "hook.event"
+	KindHookResponse       Kind = "hook.response"
+	KindNotification       Kind = "notification"
+	KindUsageUpdate        Kind = "usage.update"
+	KindRateLimit          Kind = "rate_limit"
+	KindRetry              Kind = "retry"
+	KindModelFallback      Kind = "model.fallback"
+	KindCheckpointCreated  Kind = "checkpoint.created"
+	KindCheckpointRewound  Kind = "checkpoint.rewound"
+	KindFileChanged        Kind = "file.changed"
+	KindBusMessage         Kind = "bus.message"
+	KindBusReceipt         Kind = "bus.receipt"
+	KindAgentStateChange   Kind = "agent.state"
+	KindDiagStderr         Kind = "diag.stderr"
+	KindDiagParseError     Kind = "diag.parse_error"
+	KindDiagWarning        Kind = "diag.warning"
+	KindUnknown            Kind = "unknown"
+)
+
 // Data is the content of an event: one struct for each kind, and [Opaque] for
 // kinds from other versions. The set is sealed. Data is held by value: switch on
 // the struct type, not on a pointer to it.
@@ -48,6 +110,9 @@ func (k Kind) InTurn() bool { d, ok := kinds[k]; return ok && !d.outside }
 // Delta reports whether events of that kind are pieces of something that a later
 // event holds whole, so that old ones may be dropped.
 func (k Kind) Delta() bool { return kinds[k].delta }
+
+// EndsTurn reports whether an event of that kind is the last of its turn.
+func (k Kind) EndsTurn() bool { return k == KindTurnComplete || k == KindTurnError }
 
 // Kinds lists all kinds that this version knows, sorted.
 func Kinds() []Kind {

@@ -74,10 +74,32 @@ func unquote(t *testing.T, e ast.Expr) string {
 	return s
 }
 
+// kindConstants are the constants of type Kind, by name.
+func kindConstants(t *testing.T) map[string]terret.Kind {
+	t.Helper()
+	out := map[string]terret.Kind{}
+	for _, file := range sourceFiles(t) {
+		for _, decl := range file.Decls {
+			constants, ok := decl.(*ast.GenDecl)
+			if !ok || constants.Tok != token.CONST {
+				continue
+			}
+			for _, spec := range constants.Specs {
+				v := spec.(*ast.ValueSpec)
+				if of, ok := v.Type.(*ast.Ident); ok && of.Name == "Kind" {
+					out[v.Names[0].Name] = terret.Kind(unquote(t, v.Values[0]))
+				}
+			}
+		}
+	}
+	return out
+}
+
 // TestEveryDataTypeIsCatalogued fails for a struct that has a kind of its own and
 // is missing in Kinds, so that it would be read as Opaque.
 func TestEveryDataTypeIsCatalogued(t *testing.T) {
 	declared := map[terret.Kind]string{}
+	constants := kindConstants(t)
 	for _, file := range sourceFiles(t) {
 		for _, decl := range file.Decls {
 			method, ok := decl.(*ast.FuncDecl)
@@ -88,7 +110,14 @@ func TestEveryDataTypeIsCatalogued(t *testing.T) {
 			if receiver == "Opaque" {
 				continue
 			}
-			kind := terret.Kind(unquote(t, method.Body.List[0].(*ast.ReturnStmt).Results[0]))
+			name := method.Body.List[0].(*ast.ReturnStmt).Results[0].(*ast.Ident).Name
+			if name != "Kind"+receiver {
+				t.Errorf("%s is of kind %s, want Kind%s", receiver, name, receiver)
+			}
+			kind, ok := constants[name]
+			if !ok {
+				t.Errorf("there is no constant %s", name)
+			}
 			if other := declared[kind]; other != "" {
 				t.Errorf("%s and %s are both of kind %s", receiver, other, kind)
 			}

@@ -67,6 +67,15 @@ const (
 	ModeDirect    Mode = "direct"
 )
 
+// Validate says whether there is such a mode.
+func (m Mode) Validate() error {
+	switch m {
+	case ModeWorkbench, ModePipeline, ModeDirect:
+		return nil
+	}
+	return Invalid("mode", "unknown mode %q; use workbench, pipeline or direct", m)
+}
+
 // Policy is the name of what happens to requests that no rule decides.
 type Policy string
 

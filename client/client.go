@@ -121,7 +121,7 @@ func unreachable(base *url.URL, err error) error {
 	if inner := errors.Unwrap(err); inner != nil {
 		err = inner
 	}
-	e := terret.Errorf(terret.KindConnectionFailed, "cannot reach the server at %s: %w; is `terret serve` running?", base.Redacted(), err)
+	e := terret.Errorf(terret.CodeConnectionFailed, "cannot reach the server at %s: %w; is `terret serve` running?", base.Redacted(), err)
 	e.Retryable = true
 	return e
 }
@@ -133,7 +133,7 @@ const maxProblem = 1 << 20
 func problem(res *http.Response) error {
 	raw, err := io.ReadAll(io.LimitReader(res.Body, maxProblem))
 	var p struct {
-		Kind      terret.ErrorKind `json:"kind"`
+		Kind      terret.ErrorCode `json:"kind"`
 		Detail    string           `json:"detail"`
 		Field     string           `json:"field"`
 		Retryable bool             `json:"retryable"`
@@ -142,10 +142,10 @@ func problem(res *http.Response) error {
 		Stderr    []string         `json:"stderr"`
 	}
 	if err != nil || json.Unmarshal(raw, &p) != nil || p.Kind == "" {
-		return terret.Errorf(terret.KindConnectionFailed, "the server answered %s, and not as Terret does; is it one?", res.Status)
+		return terret.Errorf(terret.CodeConnectionFailed, "the server answered %s, and not as Terret does; is it one?", res.Status)
 	}
 	return &terret.Error{
-		Kind: p.Kind, Message: p.Detail, Field: p.Field, Retryable: p.Retryable, ExitCode: p.ExitCode, Signal: p.Signal, Stderr: p.Stderr,
+		Code: p.Kind, Message: p.Detail, Field: p.Field, Retryable: p.Retryable, ExitCode: p.ExitCode, Signal: p.Signal, Stderr: p.Stderr,
 	}
 }
 
@@ -161,7 +161,7 @@ func do[T any](ctx context.Context, c *Client, r call) (T, error) {
 		if ctx.Err() != nil {
 			return out, context.Cause(ctx)
 		}
-		return out, terret.Errorf(terret.KindConnectionFailed, "%s %s: the answer cannot be read: %w", r.method, r.path, err)
+		return out, terret.Errorf(terret.CodeConnectionFailed, "%s %s: the answer cannot be read: %w", r.method, r.path, err)
 	}
 	return out, nil
 }

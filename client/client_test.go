@@ -381,14 +381,14 @@ func TestBadServers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := c.Session(t.Context(), "x"); terret.AsError(err).Kind != terret.KindConnectionFailed && name != "hostile event" {
+			if _, err := c.Session(t.Context(), "x"); terret.AsError(err).Code != terret.CodeConnectionFailed && name != "hostile event" {
 				t.Errorf("%v", err)
 			}
 			var last error
 			for _, err := range c.Events(t.Context(), client.EventQuery{Session: "x", Follow: true}) {
 				last = err
 			}
-			if last == nil || terret.AsError(last).Kind != terret.KindConnectionFailed {
+			if last == nil || terret.AsError(last).Code != terret.CodeConnectionFailed {
 				t.Errorf("%v", last)
 			}
 		})
@@ -397,7 +397,7 @@ func TestBadServers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Session(t.Context(), "x"); terret.AsError(err).Kind != terret.KindConnectionFailed || !terret.AsError(err).Retryable {
+	if _, err := c.Session(t.Context(), "x"); terret.AsError(err).Code != terret.CodeConnectionFailed || !terret.AsError(err).Retryable {
 		t.Error(err)
 	}
 	ctx, stop := context.WithCancelCause(t.Context())

@@ -131,7 +131,7 @@ func entryOf(ev sse.Event) (terret.Entry, error) {
 		Session string          `json:"session"`
 		Raw     json.RawMessage `json:"raw"`
 	}
-	bad := terret.Errorf(terret.KindConnectionFailed, "the server sent an event that cannot be read: %.200s", ev.Data)
+	bad := terret.Errorf(terret.CodeConnectionFailed, "the server sent an event that cannot be read: %.200s", ev.Data)
 	if err := json.Unmarshal(ev.Data, &head); err != nil {
 		return terret.Entry{}, bad
 	}
@@ -216,7 +216,7 @@ func (s *stream) connect(ctx context.Context, fn func(sse.Event) (bool, error)) 
 	body := &noisy{r: res.Body, heard: func() { quiet.Reset(silence) }}
 	for ev, err := range read(body, maxEvent) {
 		if errors.Is(err, sse.ErrTooLong) {
-			return false, terret.Errorf(terret.KindConnectionFailed, "%w", err)
+			return false, terret.Errorf(terret.CodeConnectionFailed, "%w", err)
 		}
 		if err != nil {
 			return true, unreachable(s.c.base, errBroken)
@@ -291,8 +291,8 @@ func readLines(r io.Reader, limit int) iter.Seq2[sse.Event, error] {
 // worthAnother reports whether a connection that was refused may be had later.
 func worthAnother(err error) bool {
 	e := terret.AsError(err)
-	switch e.Kind {
-	case terret.KindConnectionFailed, terret.KindStartupRefused, terret.KindRateLimited, terret.KindOverloaded:
+	switch e.Code {
+	case terret.CodeConnectionFailed, terret.CodeStartupRefused, terret.CodeRateLimited, terret.CodeOverloaded:
 		return true
 	default:
 		return false
@@ -302,11 +302,11 @@ func worthAnother(err error) bool {
 // ended is why the server ended a stream.
 func ended(data []byte) error {
 	var p struct {
-		Kind   terret.ErrorKind `json:"kind"`
+		Kind   terret.ErrorCode `json:"kind"`
 		Detail string           `json:"detail"`
 	}
 	if json.Unmarshal(data, &p) != nil || p.Kind == "" {
-		return terret.Errorf(terret.KindConnectionFailed, "the server ended the stream")
+		return terret.Errorf(terret.CodeConnectionFailed, "the server ended the stream")
 	}
-	return &terret.Error{Kind: p.Kind, Message: p.Detail}
+	return &terret.Error{Code: p.Kind, Message: p.Detail}
 }

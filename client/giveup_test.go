@@ -31,7 +31,7 @@ func TestServerThatOnlyGreets(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	for e, err := range c.AllEvents(ctx, client.AllQuery{Cursor: client.Now}) {
-		if err == nil || terret.AsError(err).Kind != terret.KindConnectionFailed {
+		if err == nil || terret.AsError(err).Code != terret.CodeConnectionFailed {
 			t.Errorf("%+v %v", e, err)
 		}
 	}

@@ -173,7 +173,7 @@ func (c *Client) Export(ctx context.Context, id string, w io.Writer) error {
 	}
 	defer res.Body.Close()
 	if _, err := io.Copy(w, res.Body); err != nil {
-		return terret.Errorf(terret.KindConnectionFailed, "export session %s: %w", id, err)
+		return terret.Errorf(terret.CodeConnectionFailed, "export session %s: %w", id, err)
 	}
 	return nil
 }

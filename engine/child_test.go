@@ -152,7 +152,7 @@ func TestRecovery(t *testing.T) {
 		t.Errorf("decision %+v", d)
 	}
 	e := last[terret.TurnError](t, events).Error
-	if e.Kind != terret.KindProcessFailed || !e.Retryable {
+	if e.Code != terret.CodeProcessFailed || !e.Retryable {
 		t.Errorf("end %+v", e)
 	}
 	if c := last[terret.TurnError](t, events).CostUSD; c != terret.USD {

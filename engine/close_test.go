@@ -115,7 +115,7 @@ func TestClosedEngine(t *testing.T) {
 	if !engine.IsClosed(err) {
 		t.Errorf("prompt: %v", err)
 	}
-	wantKind(t, err, terret.KindStartupRefused)
+	wantKind(t, err, terret.CodeStartupRefused)
 	title := "t"
 	if err := f.Update(t.Context(), id, terret.SessionUpdated{Title: &title}, ""); !engine.IsClosed(err) {
 		t.Errorf("update: %v", err)
@@ -220,8 +220,8 @@ func TestShutdown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantKind(t, e.Close(t.Context()), terret.KindProcessFailed)
-	wantKind(t, e.Close(t.Context()), terret.KindProcessFailed)
+	wantKind(t, e.Close(t.Context()), terret.CodeProcessFailed)
+	wantKind(t, e.Close(t.Context()), terret.CodeProcessFailed)
 	if d.calls != 1 {
 		t.Errorf("shut down %d times", d.calls)
 	}

@@ -87,10 +87,10 @@ func (e *Engine) checkDecision(ctx context.Context, r terret.Request, d terret.D
 	}
 	var p terret.PermissionRequest
 	if err := unmarshal(r.Data, &p); err != nil {
-		return d, terret.Errorf(terret.KindInternal, "request %s cannot be read: %w", r.RequestID, err)
+		return d, terret.Errorf(terret.CodeInternal, "request %s cannot be read: %w", r.RequestID, err)
 	}
 	if d.InputHash != "" && d.InputHash != p.InputHash {
-		return d, terret.Errorf(terret.KindConflict, "request %s is for another input than the one that was decided on", r.RequestID)
+		return d, terret.Errorf(terret.CodeConflict, "request %s is for another input than the one that was decided on", r.RequestID)
 	}
 	d.InputHash = p.InputHash
 	if len(d.UpdatedInput) == 0 {
@@ -134,7 +134,7 @@ func rulesFor(r terret.Request, d terret.Decision) ([]terret.Rule, error) {
 	}
 	var p terret.PermissionRequest
 	if err := unmarshal(r.Data, &p); err != nil {
-		return nil, terret.Errorf(terret.KindInternal, "request %s cannot be read: %w", r.RequestID, err)
+		return nil, terret.Errorf(terret.CodeInternal, "request %s cannot be read: %w", r.RequestID, err)
 	}
 	patterns := p.Suggestions
 	if d.Rule != "" {

@@ -22,8 +22,8 @@ func TestPersonDecides(t *testing.T) {
 	if r.State != terret.RequestOpen || r.Gate != terret.GatePermission || r.ExpiresAt == nil || r.Turn != turn.ID {
 		t.Errorf("request %+v", r)
 	}
-	wantKind(t, f.Decide(t.Context(), terret.Decision{RequestID: r.RequestID, Behavior: terret.BehaviorAnswer}), terret.KindInvalidRequest)
-	wantKind(t, f.Decide(t.Context(), terret.Decision{RequestID: "req_none", Behavior: terret.BehaviorAllow}), terret.KindNotFound)
+	wantKind(t, f.Decide(t.Context(), terret.Decision{RequestID: r.RequestID, Behavior: terret.BehaviorAnswer}), terret.CodeInvalidRequest)
+	wantKind(t, f.Decide(t.Context(), terret.Decision{RequestID: "req_none", Behavior: terret.BehaviorAllow}), terret.CodeNotFound)
 	f.decide(terret.Decision{RequestID: r.RequestID, Behavior: terret.BehaviorDeny, By: "ann", Reason: "not now", Rule: "Bash"})
 	events := f.ended(id, turn.ID)
 	d := last[terret.PermissionDecision](t, events)
@@ -34,7 +34,7 @@ func TestPersonDecides(t *testing.T) {
 		t.Errorf("denials %+v", end.Denials)
 	}
 	err := f.Decide(t.Context(), terret.Decision{RequestID: r.RequestID, Behavior: terret.BehaviorAllow})
-	wantKind(t, err, terret.KindAlreadyDecided)
+	wantKind(t, err, terret.CodeAlreadyDecided)
 	if !strings.Contains(err.Error(), "ann") {
 		t.Errorf("%q does not say who", err)
 	}
@@ -107,9 +107,9 @@ func TestScopeNeedsARule(t *testing.T) {
 	f.prompt(id, "go")
 	r := f.request(id, 1)
 	d := terret.Decision{RequestID: r.RequestID, Behavior: terret.BehaviorAllow, Scope: terret.ScopeAlways}
-	wantKind(t, f.Decide(t.Context(), d), terret.KindInvalidRequest)
+	wantKind(t, f.Decide(t.Context(), d), terret.CodeInvalidRequest)
 	d.Rule = "Bash(("
-	wantKind(t, f.Decide(t.Context(), d), terret.KindInvalidRequest)
+	wantKind(t, f.Decide(t.Context(), d), terret.CodeInvalidRequest)
 	if rules, err := f.store.ListRules(t.Context(), id); err != nil || len(rules) > 0 {
 		t.Errorf("rules %+v, %v", rules, err)
 	}
@@ -130,7 +130,7 @@ func TestSeveralSuggestions(t *testing.T) {
 	r := f.request(id, 1)
 	d := terret.Decision{RequestID: r.RequestID, Behavior: terret.BehaviorDeny, Scope: terret.ScopeSession}
 	err := f.Decide(t.Context(), d)
-	wantKind(t, err, terret.KindInvalidRequest) // which of them?
+	wantKind(t, err, terret.CodeInvalidRequest) // which of them?
 	if err == nil || !strings.Contains(err.Error(), "Bash(go vet") || !strings.Contains(err.Error(), "Bash(npm test") {
 		t.Errorf("error %v", err)
 	}
@@ -156,7 +156,7 @@ func TestBadSuggestion(t *testing.T) {
 	f.prompt(id, "go")
 	r := f.request(id, 1)
 	d := terret.Decision{RequestID: r.RequestID, Behavior: terret.BehaviorAllow, Scope: terret.ScopeAlways}
-	wantKind(t, f.Decide(t.Context(), d), terret.KindInvalidRequest)
+	wantKind(t, f.Decide(t.Context(), d), terret.CodeInvalidRequest)
 	if rules, err := f.store.ListRules(t.Context(), id); err != nil || len(rules) > 0 {
 		t.Errorf("rules %+v, %v", rules, err)
 	}
@@ -172,9 +172,9 @@ func TestInputIsBound(t *testing.T) {
 	hash := terret.InputHash(terret.JSON(`{"command":"make all"}`))
 	wrong := terret.InputHash(terret.JSON(`{"command":"make none"}`))
 	d := terret.Decision{RequestID: r.RequestID, Behavior: terret.BehaviorAllow, InputHash: wrong}
-	wantKind(t, f.Decide(t.Context(), d), terret.KindConflict)
+	wantKind(t, f.Decide(t.Context(), d), terret.CodeConflict)
 	d.InputHash, d.UpdatedInput = hash, terret.JSON(`{"command":"rm -rf /"}`)
-	wantKind(t, f.Decide(t.Context(), d), terret.KindInvalidRequest)
+	wantKind(t, f.Decide(t.Context(), d), terret.CodeInvalidRequest)
 	d.UpdatedInput = terret.JSON(`{"command": "make one"}`)
 	f.decide(d)
 	events := f.ended(id, turn.ID)
@@ -227,7 +227,7 @@ func TestDecideAndInterrupt(t *testing.T) {
 	turn := f.prompt(id, "go")
 	f.decide(terret.Decision{RequestID: f.request(id, 1).RequestID, Behavior: terret.BehaviorDeny, Interrupt: true, By: "ann"})
 	e := last[terret.TurnError](t, f.ended(id, turn.ID)).Error
-	if e.Kind != terret.KindInterrupted || !strings.Contains(e.Message, "ann") {
+	if e.Code != terret.CodeInterrupted || !strings.Contains(e.Message, "ann") {
 		t.Errorf("end %+v", e)
 	}
 }
@@ -251,9 +251,9 @@ func TestOtherEngine(t *testing.T) {
 	}
 	b.until(id, 0, func(ev terret.Event) bool { return ev.Turn == foreign.ID && ev.Kind() == "message.complete" })
 	_, err := b.Prompt(t.Context(), engine.PromptRequest{Session: id, Prompt: text("x")})
-	wantKind(t, err, terret.KindSessionBusy)
-	wantKind(t, b.Delete(t.Context(), id, false), terret.KindSessionBusy)
-	wantKind(t, b.Delete(t.Context(), id, true), terret.KindConflict)
+	wantKind(t, err, terret.CodeSessionBusy)
+	wantKind(t, b.Delete(t.Context(), id, false), terret.CodeSessionBusy)
+	wantKind(t, b.Delete(t.Context(), id, true), terret.CodeConflict)
 	title := "from b"
 	if err := b.Update(t.Context(), id, terret.SessionUpdated{Title: &title}, "bob"); err != nil {
 		t.Fatal(err)
@@ -266,7 +266,7 @@ func TestOtherEngine(t *testing.T) {
 		t.Errorf("end %+v", e)
 	}
 	_, err = b.Undo(t.Context(), id, "", false)
-	wantKind(t, err, terret.KindConflict)
+	wantKind(t, err, terret.CodeConflict)
 	if err := b.CloseSession(t.Context(), id, "bob"); err != nil {
 		t.Fatal(err)
 	}

@@ -176,7 +176,7 @@ func TestQuestionsAndPlans(t *testing.T) {
 	if r.ExpiresAt != nil {
 		t.Error("questions have no time limit")
 	}
-	wantKind(t, f.Decide(t.Context(), terret.Decision{RequestID: r.RequestID, Behavior: terret.BehaviorAllow}), terret.KindInvalidRequest)
+	wantKind(t, f.Decide(t.Context(), terret.Decision{RequestID: r.RequestID, Behavior: terret.BehaviorAllow}), terret.CodeInvalidRequest)
 	f.decide(terret.Decision{RequestID: r.RequestID, Behavior: terret.BehaviorAnswer, Answers: map[string]terret.Choice{"q": {"red", "blue"}}})
 	if got := last[terret.TurnComplete](t, f.ended(id, turn.ID)).Text; got != "You answered: [red blue]" {
 		t.Errorf("text %q", got)

@@ -26,12 +26,12 @@ func TestOpenFails(t *testing.T) {
 	})
 	f := openFixture(t, ":memory:", d)
 	id := f.session()
-	for _, kind := range []terret.ErrorKind{terret.KindAgentNotFound, terret.KindNotAuthenticated} {
+	for _, kind := range []terret.ErrorCode{terret.CodeAgentNotFound, terret.CodeNotAuthenticated} {
 		mu.Lock()
 		fail = terret.Errorf(kind, "do this: x")
 		mu.Unlock()
 		e := last[terret.TurnError](t, f.run(id, "go")).Error
-		if e.Kind != kind || e.Message != "do this: x" {
+		if e.Code != kind || e.Message != "do this: x" {
 			t.Errorf("end %+v", e)
 		}
 		f.until(id, 0, isState(terret.SessionFailed))
@@ -51,7 +51,7 @@ func TestDriverGone(t *testing.T) {
 	a := fileFixture(t, "", mock.New(mock.Script{}))
 	id := a.session()
 	b := fileFixture(t, a.path, mock.NewFunc("other", nil))
-	if e := last[terret.TurnError](t, b.run(id, "go")).Error; e.Kind != terret.KindAgentNotFound {
+	if e := last[terret.TurnError](t, b.run(id, "go")).Error; e.Code != terret.CodeAgentNotFound {
 		t.Errorf("end %+v", e)
 	}
 }
@@ -65,7 +65,7 @@ func TestPromptFails(t *testing.T) {
 	}
 	f := openFixture(t, ":memory:", p)
 	id := f.session()
-	if e := last[terret.TurnError](t, f.run(id, "go")).Error; e.Kind != terret.KindInternal || e.Message != "broken pipe" {
+	if e := last[terret.TurnError](t, f.run(id, "go")).Error; e.Code != terret.CodeInternal || e.Message != "broken pipe" {
 		t.Errorf("end %+v", e)
 	}
 	f.close()
@@ -232,7 +232,7 @@ func TestAgentExit(t *testing.T) {
 	if d := receive(t, answer); d.Source != terret.ByAgentExit {
 		t.Errorf("decision %+v", d)
 	}
-	if e := last[terret.TurnError](t, f.ended(id, turn)).Error; e.Kind != terret.KindProcessFailed {
+	if e := last[terret.TurnError](t, f.ended(id, turn)).Error; e.Code != terret.CodeProcessFailed {
 		t.Errorf("end %+v", e)
 	}
 	receive(t, a.closed)
@@ -345,14 +345,14 @@ func TestInterruptWhileStarting(t *testing.T) {
 		id := f.session()
 		turn := f.prompt(id, "go").ID
 		receive(t, opening)
-		want, stop := terret.KindInterrupted, f.Interrupt
+		want, stop := terret.CodeInterrupted, f.Interrupt
 		if kill {
-			want, stop = terret.KindKilled, f.Kill
+			want, stop = terret.CodeKilled, f.Kill
 		}
 		if err := stop(t.Context(), id, ""); err != nil {
 			t.Fatal(err)
 		}
-		if e := last[terret.TurnError](t, f.ended(id, turn)).Error; e.Kind != want {
+		if e := last[terret.TurnError](t, f.ended(id, turn)).Error; e.Code != want {
 			t.Errorf("end %+v", e)
 		}
 		f.close()
@@ -385,10 +385,10 @@ func TestInterruptWhilePrompting(t *testing.T) {
 	if got := receive(t, a.interrupts); got != turn {
 		t.Errorf("interrupted %q", got)
 	}
-	if err := a.emit(terret.Event{Turn: turn, Data: terret.TurnError{Error: terret.Error{Kind: terret.KindExecutionError}}}); err != nil {
+	if err := a.emit(terret.Event{Turn: turn, Data: terret.TurnError{Error: terret.Error{Code: terret.CodeExecutionError}}}); err != nil {
 		t.Fatal(err)
 	}
-	if e := last[terret.TurnError](t, f.ended(id, turn)).Error; e.Kind != terret.KindInterrupted {
+	if e := last[terret.TurnError](t, f.ended(id, turn)).Error; e.Code != terret.CodeInterrupted {
 		t.Errorf("end %+v", e)
 	}
 }

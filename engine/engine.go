@@ -125,7 +125,7 @@ type Engine struct {
 
 var errClosed = errors.New("the engine is closed")
 
-func refused() error { return terret.Errorf(terret.KindStartupRefused, "%w", errClosed) }
+func refused() error { return terret.Errorf(terret.CodeStartupRefused, "%w", errClosed) }
 
 func (e *Engine) isClosed() bool {
 	e.mu.Lock()
@@ -214,7 +214,7 @@ func (e *Engine) shutDrivers(ctx context.Context) error {
 	for name, d := range e.drivers {
 		if s, ok := d.(terret.Shutdowner); ok {
 			if sErr := s.Shutdown(ctx); sErr != nil {
-				err = errors.Join(err, terret.Errorf(terret.KindProcessFailed, "shut down %s: %w", name, sErr))
+				err = errors.Join(err, terret.Errorf(terret.CodeProcessFailed, "shut down %s: %w", name, sErr))
 			}
 		}
 	}
@@ -266,7 +266,7 @@ func (e *Engine) lives() []*live {
 func (e *Engine) driver(name string) (terret.Driver, error) {
 	d, ok := e.drivers[name]
 	if !ok {
-		return nil, terret.Errorf(terret.KindAgentNotFound, "there is no agent %q here; `terret agents` lists those there are", name)
+		return nil, terret.Errorf(terret.CodeAgentNotFound, "there is no agent %q here; `terret agents` lists those there are", name)
 	}
 	return d, nil
 }

@@ -23,5 +23,5 @@ func Killer(e *Engine, session string) func() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t := l.turn
-	return func() { e.killTurn(context.Background(), l, t, because(terret.KindKilled, "killed late", "")) }
+	return func() { e.killTurn(context.Background(), l, t, because(terret.CodeKilled, "killed late", "")) }
 }

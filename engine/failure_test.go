@@ -10,7 +10,7 @@ import (
 	"github.com/terret-dev/terret/engine"
 )
 
-var errDisk = terret.Errorf(terret.KindInternal, "no space left on device")
+var errDisk = terret.Errorf(terret.CodeInternal, "no space left on device")
 
 // A session whose log takes nothing more fails: its agent is stopped, whoever waits
 // is told, nothing is skipped, and other sessions go on. The next to claim it puts
@@ -58,7 +58,7 @@ func TestFailedCommit(t *testing.T) {
 			b.prompted(t)
 			b.complete(t, turn)
 			f.ended(bad, turn)
-			if e := last[terret.TurnError](t, f.ended(bad, badTurn)); e.Error.Kind != terret.KindProcessFailed {
+			if e := last[terret.TurnError](t, f.ended(bad, badTurn)); e.Error.Code != terret.CodeProcessFailed {
 				t.Errorf("the turn that failed: %+v", e)
 			}
 			f.close()
@@ -76,9 +76,9 @@ func TestFailedTransaction(t *testing.T) {
 	f.run(id, "1")
 	faults.set(func() { faults.commit = func([]terret.Batch) error { return errDisk } })
 	_, err := f.Prompt(t.Context(), engine.PromptRequest{Session: id, Prompt: text("2")})
-	wantKind(t, err, terret.KindInternal)
+	wantKind(t, err, terret.CodeInternal)
 	_, err = f.Prompt(t.Context(), engine.PromptRequest{Session: id, Prompt: text("3")})
-	wantKind(t, err, terret.KindInternal)
+	wantKind(t, err, terret.CodeInternal)
 	faults.set(func() { faults.commit = nil })
 	f.run(id, "4")
 	f.close()

@@ -173,7 +173,7 @@ func (e *Engine) serve(ctx context.Context, l *live, item terret.InboxItem) {
 			}
 		case terret.InboxPrompt: // above
 		default:
-			err = terret.Errorf(terret.KindUnsupported, "unknown item %q", item.Kind)
+			err = terret.Errorf(terret.CodeUnsupported, "unknown item %q", item.Kind)
 		}
 		if err != nil {
 			l.log.Warn("what another process asked for failed", "kind", item.Kind, "error", err)
@@ -208,7 +208,7 @@ func (e *Engine) promptForeign(ctx context.Context, r PromptRequest) (terret.Tur
 		return terret.Turn{}, err
 	}
 	if s.Turn != "" && r.When != WhenQueue {
-		return terret.Turn{}, terret.Errorf(terret.KindSessionBusy, "session %s is busy with a turn in another process; queue the prompt, or wait", s.ID)
+		return terret.Turn{}, terret.Errorf(terret.CodeSessionBusy, "session %s is busy with a turn in another process; queue the prompt, or wait", s.ID)
 	}
 	return e.enqueuePrompt(ctx, r)
 }

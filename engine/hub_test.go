@@ -152,7 +152,7 @@ func TestStreamsEnd(t *testing.T) {
 	f.close()
 	group.Wait()
 	for _, err := range f.Events(t.Context(), engine.EventQuery{Session: gone}) {
-		wantKind(t, err, terret.KindSessionNotFound)
+		wantKind(t, err, terret.CodeSessionNotFound)
 	}
 }
 

@@ -46,13 +46,13 @@ func (e *Engine) stopAll(ctx context.Context, l *live, reason string) {
 		case t == nil:
 			return
 		case reason == deleted:
-			e.killTurn(ctx, l, t, because(terret.KindKilled, "killed because its session is deleted", ""))
+			e.killTurn(ctx, l, t, because(terret.CodeKilled, "killed because its session is deleted", ""))
 		default:
 			e.stopLocal(ctx, l, t, terret.InboxInterrupt, "")
 			select {
 			case <-t.done:
 			case <-ctx.Done():
-				e.killTurn(context.WithoutCancel(ctx), l, t, because(terret.KindInterrupted, "interrupted because terret was shut down", ""))
+				e.killTurn(context.WithoutCancel(ctx), l, t, because(terret.CodeInterrupted, "interrupted because terret was shut down", ""))
 			}
 		}
 	}

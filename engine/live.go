@@ -179,11 +179,11 @@ func (l *live) follow(out []terret.Event, ev terret.Event) []terret.Event {
 			out = l.setState(out, l.restState(), "")
 		}
 		if limit := l.maxTurns(); l.turn != nil && limit > 0 && l.turn.steps > limit {
-			out = l.stopLater(out, terret.Errorf(terret.KindMaxTurns, "the agent took more than %d steps; raise max_turns to let it go on", limit))
+			out = l.stopLater(out, terret.Errorf(terret.CodeMaxTurns, "the agent took more than %d steps; raise max_turns to let it go on", limit))
 		}
 	case terret.UsageUpdate:
 		if limit := l.session.Options.MaxCostUSD; limit > 0 && d.CostUSD >= limit && l.turn != nil {
-			out = l.stopLater(out, terret.Errorf(terret.KindMaxBudget, "the session has used $%s of its budget of $%s; raise max_cost to let it go on", d.CostUSD, limit))
+			out = l.stopLater(out, terret.Errorf(terret.CodeMaxBudget, "the session has used $%s of its budget of $%s; raise max_cost to let it go on", d.CostUSD, limit))
 		}
 	}
 	return out
@@ -262,7 +262,7 @@ func (l *live) dropAgent(h *host) {
 		l.e.closeAgent(l, a, h)
 		l.parting.Done()
 		if t != nil && t.host == h {
-			l.e.endTurn(l, t, terret.Errorf(terret.KindProcessFailed, "the agent ended in the middle of the turn; prompt the session to go on"))
+			l.e.endTurn(l, t, terret.Errorf(terret.CodeProcessFailed, "the agent ended in the middle of the turn; prompt the session to go on"))
 		}
 	}
 	if !l.e.goBackground(run) {

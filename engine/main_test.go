@@ -261,11 +261,11 @@ func all[T terret.Data](events []terret.Event) []T {
 	return out
 }
 
-func wantKind(t *testing.T, err error, kind terret.ErrorKind) {
+func wantKind(t *testing.T, err error, kind terret.ErrorCode) {
 	t.Helper()
 	if err == nil {
 		t.Errorf("no error, want %s", kind)
-	} else if got := terret.AsError(err).Kind; got != kind {
+	} else if got := terret.AsError(err).Code; got != kind {
 		t.Errorf("error %s, want %s: %v", got, kind, err)
 	}
 }

@@ -99,7 +99,7 @@ func TestStates(t *testing.T) {
 	f := newFixture(t, mock.Script{Turns: [][]mock.Step{
 		{say("retry", `{"attempt":1,"delay_ms":5,"error":"529"}`), say("retry", `{"attempt":2,"delay_ms":5}`), {Text: "a"}},
 		{say("compact.pre", `{"trigger":"auto"}`), say("compact.post", `{}`), {Text: "b"}},
-		{{Fail: terret.Errorf(terret.KindModelError, "no")}},
+		{{Fail: terret.Errorf(terret.CodeModelError, "no")}},
 		{{Hang: true}},
 	}})
 	id := f.session()
@@ -125,7 +125,7 @@ func TestStates(t *testing.T) {
 		t.Errorf("retrying because of %q", d)
 	}
 	e := last[terret.TurnError](t, f.log(id)).Error
-	if e.Kind != terret.KindInterrupted || !strings.Contains(e.Message, "by me") {
+	if e.Code != terret.CodeInterrupted || !strings.Contains(e.Message, "by me") {
 		t.Errorf("interrupted turn: %+v", e)
 	}
 	checkLog(t, f.store, id)
@@ -169,9 +169,9 @@ func TestInterruptKeepsText(t *testing.T) {
 	if got := last[terret.TurnError](t, f.ended(id, turn.ID)).Text; got != "half a sen" {
 		t.Errorf("text %q", got)
 	}
-	wantKind(t, f.Interrupt(t.Context(), id, ""), terret.KindConflict)
-	wantKind(t, f.Kill(t.Context(), id, ""), terret.KindConflict)
-	wantKind(t, f.Interrupt(t.Context(), terret.NewSessionID(), ""), terret.KindSessionNotFound)
+	wantKind(t, f.Interrupt(t.Context(), id, ""), terret.CodeConflict)
+	wantKind(t, f.Kill(t.Context(), id, ""), terret.CodeConflict)
+	wantKind(t, f.Interrupt(t.Context(), terret.NewSessionID(), ""), terret.CodeSessionNotFound)
 }
 
 func TestCreateAndPromptRefuse(t *testing.T) {
@@ -183,10 +183,10 @@ func TestCreateAndPromptRefuse(t *testing.T) {
 		_, err := f.Create(t.Context(), s)
 		return err
 	}
-	wantKind(t, create(func(s *terret.Session) { s.Agent = "nobody" }), terret.KindAgentNotFound)
-	wantKind(t, create(func(s *terret.Session) { s.Cwd = "" }), terret.KindInvalidRequest)
-	wantKind(t, create(func(s *terret.Session) { s.Cwd += "/missing" }), terret.KindInvalidRequest)
-	wantKind(t, create(func(s *terret.Session) { s.Policy = "yolo" }), terret.KindInvalidRequest)
+	wantKind(t, create(func(s *terret.Session) { s.Agent = "nobody" }), terret.CodeAgentNotFound)
+	wantKind(t, create(func(s *terret.Session) { s.Cwd = "" }), terret.CodeInvalidRequest)
+	wantKind(t, create(func(s *terret.Session) { s.Cwd += "/missing" }), terret.CodeInvalidRequest)
+	wantKind(t, create(func(s *terret.Session) { s.Policy = "yolo" }), terret.CodeInvalidRequest)
 	id := f.session()
 	for _, r := range []engine.PromptRequest{
 		{Session: id},
@@ -194,10 +194,10 @@ func TestCreateAndPromptRefuse(t *testing.T) {
 		{Session: id, Prompt: text("x"), Turn: "../../etc"},
 	} {
 		_, err := f.Prompt(t.Context(), r)
-		wantKind(t, err, terret.KindInvalidRequest)
+		wantKind(t, err, terret.CodeInvalidRequest)
 	}
 	_, err := f.Prompt(t.Context(), engine.PromptRequest{Session: terret.NewSessionID(), Prompt: text("x")})
-	wantKind(t, err, terret.KindSessionNotFound)
+	wantKind(t, err, terret.CodeSessionNotFound)
 	if n := len(f.log(id)); n != 0 {
 		t.Errorf("%d events of prompts that were refused", n)
 	}

@@ -170,7 +170,7 @@ func (e *Engine) adopt(ctx context.Context, l *live) error {
 	}
 	if running != "" {
 		out = l.stamp(out, terret.Event{Data: terret.TurnError{Usage: spent.Usage, CostUSD: spent.CostUSD, Error: terret.Error{
-			Kind: terret.KindProcessFailed, Retryable: true,
+			Code: terret.CodeProcessFailed, Retryable: true,
 			Message: "the process that ran this turn ended before the turn did; prompt the session to go on",
 		}}})
 		l.session.Usage, l.session.CostUSD = l.session.Usage.Add(spent.Usage), l.session.CostUSD+spent.CostUSD
@@ -195,7 +195,7 @@ func (e *Engine) spent(ctx context.Context, l *live, turn string) (terret.UsageU
 	total := l.session
 	l.mu.Unlock()
 	var out terret.UsageUpdate
-	for entry, err := range e.entries(ctx, l.id, "usage.update") {
+	for entry, err := range e.entries(ctx, l.id, terret.KindUsageUpdate) {
 		if err != nil {
 			return out, err
 		}

@@ -109,16 +109,16 @@ func (e *Engine) Prewarm(_ context.Context, s terret.Session) error {
 	}
 	w, ok := d.(terret.Prewarmer)
 	if !ok {
-		return terret.Errorf(terret.KindUnsupported, "%s cannot be started before it is needed", s.Agent)
+		return terret.Errorf(terret.CodeUnsupported, "%s cannot be started before it is needed", s.Agent)
 	}
 	if e.pool.off() {
-		return terret.Errorf(terret.KindUnsupported, "agents are not started before they are needed; set pool.size to change that")
+		return terret.Errorf(terret.CodeUnsupported, "agents are not started before they are needed; set pool.size to change that")
 	}
 	if e.isClosed() {
 		return refused()
 	}
 	if e.pool.touch(w, e.openRequest(s, e.log)) == nil {
-		return terret.Errorf(terret.KindUnsupported, "%s needs a start of its own for such a session", s.Agent)
+		return terret.Errorf(terret.CodeUnsupported, "%s needs a start of its own for such a session", s.Agent)
 	}
 	return nil
 }

@@ -185,7 +185,7 @@ func TestPoolIsOff(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f, g := poolFixture(t, engine.Pool{}, mock.Prewarm{})
 		f.begin(f.dir)
-		wantKind(t, f.Prewarm(t.Context(), terret.Session{Agent: "mock", Cwd: f.dir}), terret.KindUnsupported)
+		wantKind(t, f.Prewarm(t.Context(), terret.Session{Agent: "mock", Cwd: f.dir}), terret.CodeUnsupported)
 		synctest.Wait()
 		if g.started() > 0 {
 			t.Error("agents were started all the same")
@@ -197,8 +197,8 @@ func TestPrewarm(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f, g := poolFixture(t, engine.Pool{Size: 1}, mock.Prewarm{})
 		ctx := t.Context()
-		wantKind(t, f.Prewarm(ctx, terret.Session{Agent: "nobody", Cwd: f.dir}), terret.KindAgentNotFound)
-		wantKind(t, f.Prewarm(ctx, terret.Session{Agent: "mock", Cwd: f.dir + "/missing"}), terret.KindInvalidRequest)
+		wantKind(t, f.Prewarm(ctx, terret.Session{Agent: "nobody", Cwd: f.dir}), terret.CodeAgentNotFound)
+		wantKind(t, f.Prewarm(ctx, terret.Session{Agent: "mock", Cwd: f.dir + "/missing"}), terret.CodeInvalidRequest)
 		if err := f.Prewarm(ctx, terret.Session{Agent: "mock", Cwd: f.dir, NativeID: "n"}); err != nil {
 			t.Error(err)
 		}
@@ -224,9 +224,9 @@ func TestPrewarmUnsupported(t *testing.T) {
 	t.Parallel()
 	on := func(c *engine.Config) { c.Pool.Size = 1 }
 	f := openFixture(t, ":memory:", newPuppet(), on)
-	wantKind(t, f.Prewarm(t.Context(), terret.Session{Agent: "mock", Cwd: f.dir}), terret.KindUnsupported)
+	wantKind(t, f.Prewarm(t.Context(), terret.Session{Agent: "mock", Cwd: f.dir}), terret.CodeUnsupported)
 	g := newFixture(t, mock.Script{}, on) // of no kind
-	wantKind(t, g.Prewarm(t.Context(), terret.Session{Agent: "mock", Cwd: g.dir}), terret.KindUnsupported)
+	wantKind(t, g.Prewarm(t.Context(), terret.Session{Agent: "mock", Cwd: g.dir}), terret.CodeUnsupported)
 	g.begin(g.dir)
 }
 
@@ -255,7 +255,7 @@ func TestPoolDeadAgent(t *testing.T) {
 // A start that fails is tried again, later each time, and never fails a turn.
 func TestPoolStartFails(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		f, g := poolFixture(t, engine.Pool{Size: 1}, mock.Prewarm{Error: terret.Errorf(terret.KindNotAuthenticated, "sign in")},
+		f, g := poolFixture(t, engine.Pool{Size: 1}, mock.Prewarm{Error: terret.Errorf(terret.CodeNotAuthenticated, "sign in")},
 			func(c *engine.Config) { c.IdleAfter = -1 })
 		began := time.Now()
 		f.begin(f.dir)
@@ -444,7 +444,7 @@ func TestPoolAnySchedule(t *testing.T) {
 		g := &greenhouse{Driver: mock.NewFunc("mock", func(s terret.Session) mock.Script {
 			w := &mock.Prewarm{Memory: 10}
 			if strings.HasSuffix(s.Model, "2") {
-				w.Error = terret.Errorf(terret.KindProcessFailed, "no luck")
+				w.Error = terret.Errorf(terret.CodeProcessFailed, "no luck")
 			}
 			return mock.Script{Prewarm: w}
 		})}

@@ -116,7 +116,7 @@ func (c *chaos) steps(n int) []mock.Step {
 			{Question: &terret.Question{ID: "q", Text: "?"}},
 			{Plan: "p"},
 			{Think: "hm"},
-			{Fail: terret.Errorf(terret.KindModelError, "no")},
+			{Fail: terret.Errorf(terret.CodeModelError, "no")},
 			{Crash: true},
 			{Hang: true},
 			{Deaf: true},

@@ -58,8 +58,8 @@ func TestQueue(t *testing.T) {
 	if diff := cmp.Diff([]string{"d", "a", "B"}, f.queue(id)); diff != "" {
 		t.Errorf("queue (-want +got):\n%s", diff)
 	}
-	wantKind(t, f.DropQueued(t.Context(), c.ID), terret.KindConflict)
-	wantKind(t, f.EditQueued(t.Context(), b.ID, &terret.Prompt{}, ""), terret.KindInvalidRequest)
+	wantKind(t, f.DropQueued(t.Context(), c.ID), terret.CodeConflict)
+	wantKind(t, f.EditQueued(t.Context(), b.ID, &terret.Prompt{}, ""), terret.CodeInvalidRequest)
 	close(g.open)
 	f.ended(id, b.ID)
 	f.close()
@@ -83,7 +83,7 @@ func TestQueue(t *testing.T) {
 func TestQueueGoesOnAfterFailure(t *testing.T) {
 	t.Parallel()
 	g := newGate()
-	f := newFixture(t, mock.Script{Turns: [][]mock.Step{{g.step()}, {{Fail: terret.Errorf(terret.KindModelError, "no")}}, {{Crash: true}}, {{Text: "ok"}}}})
+	f := newFixture(t, mock.Script{Turns: [][]mock.Step{{g.step()}, {{Fail: terret.Errorf(terret.CodeModelError, "no")}}, {{Crash: true}}, {{Text: "ok"}}}})
 	id := f.session()
 	f.prompt(id, "interrupted")
 	g.wait(t)
@@ -110,10 +110,10 @@ func TestBusy(t *testing.T) {
 	g.wait(t)
 	for _, when := range []engine.When{"", engine.WhenReject} {
 		_, err := f.Prompt(t.Context(), engine.PromptRequest{Session: id, Prompt: text("x"), When: when})
-		wantKind(t, err, terret.KindSessionBusy)
+		wantKind(t, err, terret.CodeSessionBusy)
 	}
 	_, err := f.Undo(t.Context(), id, "", false)
-	wantKind(t, err, terret.KindSessionBusy)
+	wantKind(t, err, terret.CodeSessionBusy)
 }
 
 func TestSteer(t *testing.T) {
@@ -146,7 +146,7 @@ func TestSteerUnsupported(t *testing.T) {
 	f.prompt(id, "first")
 	g.wait(t)
 	_, err := f.Prompt(t.Context(), engine.PromptRequest{Session: id, Prompt: text("x"), When: engine.WhenSteer})
-	wantKind(t, err, terret.KindUnsupported)
+	wantKind(t, err, terret.CodeUnsupported)
 	if n := len(all[terret.UserPrompt](f.log(id))); n != 0 {
 		t.Error("the log says that the agent was told")
 	}
@@ -166,7 +166,7 @@ func (u unsteerable) Open(ctx context.Context, r terret.OpenRequest) (terret.Age
 type stubborn struct{ terret.Agent }
 
 func (stubborn) Steer(context.Context, string, terret.Prompt) error {
-	return terret.Errorf(terret.KindConflict, "no more")
+	return terret.Errorf(terret.CodeConflict, "no more")
 }
 
 // What the agent did not take is not left in the log as if it had.
@@ -177,7 +177,7 @@ func TestSteerRefused(t *testing.T) {
 	f := openFixture(t, ":memory:", unsteerable{p})
 	id, a, turn := chatty(t, f, p)
 	_, err := f.Prompt(t.Context(), engine.PromptRequest{Session: id, Prompt: text("x"), When: engine.WhenSteer})
-	wantKind(t, err, terret.KindConflict)
+	wantKind(t, err, terret.CodeConflict)
 	a.complete(t, turn)
 	events := f.ended(id, turn)
 	said, note := last[terret.UserPrompt](t, events), last[terret.Notification](t, events)

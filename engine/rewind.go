@@ -73,7 +73,7 @@ func (e *Engine) rewind(ctx context.Context, session string, way trip) (Rewound,
 		}
 		if l.turn != nil || l.rewinding != nil {
 			l.mu.Unlock()
-			return terret.Errorf(terret.KindSessionBusy, "a turn is running in session %s; stop it before you %s", session, way.direction)
+			return terret.Errorf(terret.CodeSessionBusy, "a turn is running in session %s; stop it before you %s", session, way.direction)
 		}
 		l.rewinding = done
 		l.mu.Unlock()
@@ -115,7 +115,7 @@ func (e *Engine) travel(ctx context.Context, l *live, way trip) (Rewound, error)
 	l.mu.Unlock()
 	repo, off := e.undo.repo(ctx, dir)
 	if off != nil && way.agent == nil {
-		return Rewound{}, terret.Errorf(terret.KindUnsupported, "%w", off)
+		return Rewound{}, terret.Errorf(terret.CodeUnsupported, "%w", off)
 	}
 	if err := e.choose(ctx, l, &way, turns); err != nil {
 		return Rewound{}, err
@@ -124,7 +124,7 @@ func (e *Engine) travel(ctx context.Context, l *live, way trip) (Rewound, error)
 	data := terret.CheckpointRewound{CheckpointID: terret.NewID(terret.PrefixCheckpoint), MessageID: way.turn.MessageID, Direction: way.direction}
 	switch {
 	case recorded(way.turn) && off != nil:
-		return Rewound{}, terret.Errorf(terret.KindUnsupported, "%w", off)
+		return Rewound{}, terret.Errorf(terret.CodeUnsupported, "%w", off)
 	case recorded(way.turn):
 		if err := way.files(ctx, repo, dir, &out, &data); err != nil {
 			return Rewound{}, err
@@ -150,7 +150,7 @@ func (e *Engine) travel(ctx context.Context, l *live, way trip) (Rewound, error)
 }
 
 func nothingTo(direction, session string) error {
-	return terret.Errorf(terret.KindConflict, "there is nothing to %s in session %s", direction, session)
+	return terret.Errorf(terret.CodeConflict, "there is nothing to %s in session %s", direction, session)
 }
 
 // recorded reports whether the turn changed files, and how they were is known.
@@ -209,11 +209,11 @@ func (e *Engine) choose(ctx context.Context, l *live, way *trip, turns []terret.
 // were, and that a new turn took the way forward.
 func (e *Engine) chooseUndone(ctx context.Context, l *live, way *trip, turns []terret.Turn) error {
 	var stack []terret.CheckpointRewound
-	for entry, err := range e.entries(ctx, l.id, "turn.start", "checkpoint.rewound") {
+	for entry, err := range e.entries(ctx, l.id, terret.KindTurnStart, terret.KindCheckpointRewound) {
 		if err != nil {
 			return err
 		}
-		if entry.Kind == "turn.start" {
+		if entry.Kind == terret.KindTurnStart {
 			stack = nil
 			continue
 		}
@@ -252,14 +252,14 @@ func (w *trip) files(ctx context.Context, repo *checkpoint.Repo, dir string, out
 	}
 	changes, err := repo.Changes(ctx, from, to)
 	if err != nil {
-		return terret.Errorf(terret.KindInternal, "compare the states of %s: %w", dir, err)
+		return terret.Errorf(terret.CodeInternal, "compare the states of %s: %w", dir, err)
 	}
 	result, err := repo.Restore(ctx, from, to, checkpoint.RestoreOptions{Force: w.force})
 	if conflict, ok := errors.AsType[*checkpoint.ConflictError](err); ok {
-		return terret.Errorf(terret.KindConflict, "these files were changed since, so nothing was touched: %v; use force to overwrite them", conflict.Paths)
+		return terret.Errorf(terret.CodeConflict, "these files were changed since, so nothing was touched: %v; use force to overwrite them", conflict.Paths)
 	}
 	if err != nil {
-		return terret.Errorf(terret.KindInternal, "%s in %s: %w", w.direction, dir, err)
+		return terret.Errorf(terret.CodeInternal, "%s in %s: %w", w.direction, dir, err)
 	}
 	out.Files = append(out.Files, result.Restored...)
 	for _, k := range result.Kept {
@@ -283,7 +283,7 @@ func (w *trip) conversation(ctx context.Context) (went bool, err error) {
 		w.note(stayed + w.unable)
 		return false, nil
 	case w.agent == nil:
-		return false, terret.Errorf(terret.KindUnsupported, "cannot %s turn %s, which is about the conversation only: %s", w.direction, w.turn.ID, w.unable)
+		return false, terret.Errorf(terret.CodeUnsupported, "cannot %s turn %s, which is about the conversation only: %s", w.direction, w.turn.ID, w.unable)
 	case w.turn.MessageID == "":
 		w.note(stayed + "the agent began this turn by itself, so it goes with the prompt before")
 		return false, nil

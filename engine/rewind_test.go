@@ -63,7 +63,7 @@ func TestUndoConversation(t *testing.T) {
 	wantEqual(t, "undo of 2", went(t)(f.Undo(ctx, id, "ann", false)), "+talk")
 	wantEqual(t, "undo of 1", went(t)(f.Undo(ctx, id, "ann", false)), "a+talk")
 	f.wantFiles("a=a0 b=b0")
-	wantKind(t, second(f.Undo(ctx, id, "ann", false)), terret.KindConflict)
+	wantKind(t, second(f.Undo(ctx, id, "ann", false)), terret.CodeConflict)
 	wantEqual(t, "redo of 1", went(t)(f.Redo(ctx, id, "ann", false)), "a+talk")
 	if err := f.CloseSession(ctx, id, ""); err != nil { // the agent and the log remember
 		t.Fatal(err)
@@ -73,14 +73,14 @@ func TestUndoConversation(t *testing.T) {
 		t.Errorf("revert %+v", r)
 	}
 	wantEqual(t, "redo of 3", went(t)(f.Redo(ctx, id, "ann", false)), "a+talk")
-	wantKind(t, second(f.Redo(ctx, id, "ann", false)), terret.KindConflict)
+	wantKind(t, second(f.Redo(ctx, id, "ann", false)), terret.CodeConflict)
 	f.wantFiles("a=a3 b=b0")
 	wantEqual(t, "undo again", went(t)(f.Undo(ctx, id, "ann", false)), "a+talk")
 	wantEqual(t, "undo of 2 again", went(t)(f.Undo(ctx, id, "ann", false)), "+talk")
 	if got := last[terret.TurnComplete](t, f.run(id, "2, in other words")).Text; got != "two" {
 		t.Errorf("the agent said %q, as if it had said it before", got)
 	}
-	wantKind(t, second(f.Redo(ctx, id, "ann", false)), terret.KindConflict)
+	wantKind(t, second(f.Redo(ctx, id, "ann", false)), terret.CodeConflict)
 	wantEqual(t, "undo of the new turn", went(t)(f.Undo(ctx, id, "ann", false)), "+talk")
 	wantEqual(t, "undo of 1 again", went(t)(f.Undo(ctx, id, "ann", false)), "a+talk")
 	f.wantFiles("a=a0 b=b0")
@@ -121,15 +121,15 @@ func TestUndoIsRefused(t *testing.T) {
 	f.run(id, "1")
 	f.run(id, "2")
 	f.run(id, "3")
-	refusal := terret.Errorf(terret.KindUnsupported, "not today")
+	refusal := terret.Errorf(terret.CodeUnsupported, "not today")
 	reopen(refusal)
 	wantEqual(t, "undo of 3", went(t)(f.Undo(ctx, id, "", false)), "a (the conversation was left as it is: not today)")
 	f.wantFiles("a=a1")
-	wantKind(t, second(f.Undo(ctx, id, "", false)), terret.KindUnsupported) // of 2, which is only words
+	wantKind(t, second(f.Undo(ctx, id, "", false)), terret.CodeUnsupported) // of 2, which is only words
 	reopen(nil)
 	wantEqual(t, "undo of 2", went(t)(f.Undo(ctx, id, "", false)), "+talk") // and of what was said in 3
 	reopen(refusal)
-	wantKind(t, second(f.Redo(ctx, id, "", false)), terret.KindUnsupported)
+	wantKind(t, second(f.Redo(ctx, id, "", false)), terret.CodeUnsupported)
 	reopen(nil)
 	wantEqual(t, "redo of 2", went(t)(f.Redo(ctx, id, "", false)), "+talk")
 	wantEqual(t, "redo of 3", went(t)(f.Redo(ctx, id, "", false)), "a") // its words were never gone
@@ -149,7 +149,7 @@ func TestUndoConflictKeepsConversation(t *testing.T) {
 	f, id := rewinding(t, mock.Script{Turns: [][]mock.Step{{write("a", "a1"), {Text: "one"}}, {{Text: "two"}}}})
 	f.run(id, "1")
 	f.put("a", "mine")
-	wantKind(t, second(f.Undo(t.Context(), id, "", false)), terret.KindConflict)
+	wantKind(t, second(f.Undo(t.Context(), id, "", false)), terret.CodeConflict)
 	if got := last[terret.TurnComplete](t, f.run(id, "2")).Text; got != "two" {
 		t.Errorf("the agent went back: %q", got)
 	}
@@ -160,7 +160,7 @@ func TestUndoConversationOnly(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, mock.Script{Rewinds: true, Turns: [][]mock.Step{{write("a", "a1")}, {{Text: "two"}}}})
 	id, ctx := f.session(), t.Context()
-	wantKind(t, second(f.Undo(ctx, id, "", false)), terret.KindConflict)
+	wantKind(t, second(f.Undo(ctx, id, "", false)), terret.CodeConflict)
 	f.run(id, "1")
 	for _, rewind := range []func(context.Context, string, string, bool) (engine.Rewound, error){f.Undo, f.Redo} {
 		got := went(t)(rewind(ctx, id, "", false))
@@ -201,7 +201,7 @@ func TestUndoOfBackgroundTurns(t *testing.T) {
 	}
 	wantEqual(t, "undo of 2", went(t)(f.Undo(ctx, id, "", false)), "+talk")
 	wantEqual(t, "undo of 1", went(t)(f.Undo(ctx, id, "", false)), "+talk")
-	wantKind(t, second(f.Undo(ctx, id, "", false)), terret.KindConflict)
+	wantKind(t, second(f.Undo(ctx, id, "", false)), terret.CodeConflict)
 	wantEqual(t, "redo of 1", went(t)(f.Redo(ctx, id, "", false)), "+talk")
 	f.close()
 	r := all[terret.CheckpointRewound](f.log(id))
@@ -218,7 +218,7 @@ func TestUndoWithoutTheAgent(t *testing.T) {
 	d := mock.NewFunc("mock", func(terret.Session) mock.Script {
 		s := mock.Script{Rewinds: true, Turns: [][]mock.Step{{write("a", "a1")}, {{Text: "two"}}}}
 		if broken.Load() {
-			s.OpenError = terret.Errorf(terret.KindNotAuthenticated, "sign in")
+			s.OpenError = terret.Errorf(terret.CodeNotAuthenticated, "sign in")
 		}
 		return s
 	})
@@ -251,7 +251,7 @@ func TestUndoElsewhere(t *testing.T) {
 	f.run(id, "1")
 	g := fileFixture(t, f.path, script)
 	err := second(g.Undo(t.Context(), id, "", false))
-	wantKind(t, err, terret.KindConflict)
+	wantKind(t, err, terret.CodeConflict)
 	if err == nil || !strings.Contains(err.Error(), "close it there") {
 		t.Errorf("error %v", err)
 	}

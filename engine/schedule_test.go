@@ -328,10 +328,10 @@ func TestNothingMeetsUndo(t *testing.T) {
 	}()
 	receive(t, inside)
 	_, err := f.Undo(t.Context(), id, "", false)
-	wantKind(t, err, terret.KindSessionBusy)
+	wantKind(t, err, terret.CodeSessionBusy)
 	_, err = f.Prompt(t.Context(), engine.PromptRequest{Session: id, Prompt: text("x")})
-	wantKind(t, err, terret.KindSessionBusy)
-	wantKind(t, f.Delete(t.Context(), id, false), terret.KindSessionBusy)
+	wantKind(t, err, terret.CodeSessionBusy)
+	wantKind(t, f.Delete(t.Context(), id, false), terret.CodeSessionBusy)
 	queued := f.promptWhen(id, "2", engine.WhenQueue).ID
 	close(goOn)
 	if err := receive(t, undone); err != nil {

@@ -126,7 +126,7 @@ func tellAgent(ctx context.Context, a terret.Agent, u terret.SessionUpdated) err
 		}
 	}
 	if u.PermissionMode != nil && !canMode {
-		return terret.Errorf(terret.KindUnsupported, "this agent cannot change its permission mode in a session")
+		return terret.Errorf(terret.CodeUnsupported, "this agent cannot change its permission mode in a session")
 	}
 	if u.Model != nil && canModel {
 		if err := model.SetModel(ctx, *u.Model); err != nil {
@@ -172,7 +172,7 @@ func (e *Engine) Delete(ctx context.Context, id string, force bool) error {
 }
 
 func busyToDelete(id string) error {
-	return terret.Errorf(terret.KindSessionBusy, "a turn is running in session %s; stop it first, or delete it by force", id)
+	return terret.Errorf(terret.CodeSessionBusy, "a turn is running in session %s; stop it first, or delete it by force", id)
 }
 
 // Fork makes a new session that begins as a copy of another, up to and including a
@@ -193,7 +193,7 @@ func (e *Engine) Fork(ctx context.Context, id, messageID string) (terret.Session
 		}
 		f, ok := agent.(terret.Forker)
 		if !ok {
-			return terret.Errorf(terret.KindUnsupported, "this agent cannot fork a session")
+			return terret.Errorf(terret.CodeUnsupported, "this agent cannot fork a session")
 		}
 		native, err = f.Fork(ctx, messageID)
 		return err

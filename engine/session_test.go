@@ -20,7 +20,7 @@ func TestCloseSession(t *testing.T) {
 	if err := f.CloseSession(t.Context(), id, ""); err != nil {
 		t.Fatal(err) // nothing to close
 	}
-	wantKind(t, f.CloseSession(t.Context(), terret.NewSessionID(), ""), terret.KindSessionNotFound)
+	wantKind(t, f.CloseSession(t.Context(), terret.NewSessionID(), ""), terret.CodeSessionNotFound)
 	turn := f.prompt(id, "1").ID
 	g.wait(t)
 	queued := f.promptWhen(id, "2", engine.WhenQueue).ID
@@ -33,7 +33,7 @@ func TestCloseSession(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if e := last[terret.TurnError](t, f.ended(id, turn)); e.Error.Kind != terret.KindInterrupted {
+	if e := last[terret.TurnError](t, f.ended(id, turn)); e.Error.Code != terret.CodeInterrupted {
 		t.Errorf("end %+v", e)
 	}
 	if end := last[terret.SessionEnd](t, f.log(id)); end.Reason != "closed" {
@@ -166,7 +166,7 @@ func TestUpdate(t *testing.T) {
 		t.Errorf("under the new policy: %+v, %v", d, err)
 	}
 	bad := terret.Policy("yolo")
-	wantKind(t, f.Update(t.Context(), id, terret.SessionUpdated{Policy: &bad}, ""), terret.KindInvalidRequest)
+	wantKind(t, f.Update(t.Context(), id, terret.SessionUpdated{Policy: &bad}, ""), terret.CodeInvalidRequest)
 	a.complete(t, turn)
 	f.ended(id, turn)
 	if by := f.log(id)[0].By; by != "ann" {
@@ -183,13 +183,13 @@ func TestUpdateUnsupported(t *testing.T) {
 	f.run(id, "go")
 	x := "x"
 	n := len(f.log(id))
-	wantKind(t, f.Update(t.Context(), id, terret.SessionUpdated{Model: &x}, ""), terret.KindUnsupported)
-	wantKind(t, f.Update(t.Context(), id, terret.SessionUpdated{PermissionMode: &x}, ""), terret.KindUnsupported)
+	wantKind(t, f.Update(t.Context(), id, terret.SessionUpdated{Model: &x}, ""), terret.CodeUnsupported)
+	wantKind(t, f.Update(t.Context(), id, terret.SessionUpdated{PermissionMode: &x}, ""), terret.CodeUnsupported)
 	if len(f.log(id)) != n || f.stored(id).Model != "" {
 		t.Error("it was noted all the same")
 	}
 	_, err := f.Fork(t.Context(), id, "")
-	wantKind(t, err, terret.KindUnsupported)
+	wantKind(t, err, terret.CodeUnsupported)
 }
 
 func TestDelete(t *testing.T) {
@@ -200,11 +200,11 @@ func TestDelete(t *testing.T) {
 	if err := f.Delete(t.Context(), idle, false); err != nil {
 		t.Fatal(err)
 	}
-	wantKind(t, f.Delete(t.Context(), idle, false), terret.KindSessionNotFound)
+	wantKind(t, f.Delete(t.Context(), idle, false), terret.CodeSessionNotFound)
 	f.prompt(busy, "go")
 	g.wait(t)
 	f.promptWhen(busy, "queued", engine.WhenQueue)
-	wantKind(t, f.Delete(t.Context(), busy, false), terret.KindSessionBusy)
+	wantKind(t, f.Delete(t.Context(), busy, false), terret.CodeSessionBusy)
 	ends := make(chan []terret.Kind, 1)
 	go func() {
 		var kinds []terret.Kind

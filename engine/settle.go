@@ -49,7 +49,7 @@ func (e *Engine) settle(l *live, t *turn, end terret.Event) {
 	l.turn, l.settling = nil, false
 	l.secrets.forget()
 	state := terret.SessionIdle
-	if isError && failed.Error.Kind != terret.KindInterrupted && failed.Error.Kind != terret.KindKilled {
+	if isError && failed.Error.Code != terret.CodeInterrupted && failed.Error.Code != terret.CodeKilled {
 		state = terret.SessionFailed
 	}
 	out = l.setState(out, state, "")
@@ -85,7 +85,7 @@ func (l *live) finish(t *turn, data terret.Data) terret.Data {
 			d.Text = t.text
 		}
 		data = d
-		if t.stop != nil && t.stop.Kind != terret.KindInterrupted && t.stop.Kind != terret.KindKilled {
+		if t.stop != nil && t.stop.Code != terret.CodeInterrupted && t.stop.Code != terret.CodeKilled {
 			data = terret.TurnError{Error: *t.stop, Text: d.Text, Usage: d.Usage, CostUSD: d.CostUSD, DurationMS: d.DurationMS, Denials: d.Denials}
 		}
 	case terret.TurnError:

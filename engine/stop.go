@@ -38,13 +38,13 @@ func (e *Engine) stop(ctx context.Context, session string, how terret.InboxKind,
 
 func (e *Engine) stopLocal(ctx context.Context, l *live, t *turn, how terret.InboxKind, by string) {
 	if how == terret.InboxKill {
-		e.killTurn(ctx, l, t, because(terret.KindKilled, "killed", by))
+		e.killTurn(ctx, l, t, because(terret.CodeKilled, "killed", by))
 		return
 	}
 	l.mu.Lock()
 	first := l.turn == t && t.stop == nil
 	if first {
-		t.stop = because(terret.KindInterrupted, "interrupted", by)
+		t.stop = because(terret.CodeInterrupted, "interrupted", by)
 		l.enqueue(&appending{events: l.setState(nil, terret.SessionInterrupting, "")})
 	}
 	l.mu.Unlock()
@@ -54,14 +54,14 @@ func (e *Engine) stopLocal(ctx context.Context, l *live, t *turn, how terret.Inb
 }
 
 func notRunning(session string) error {
-	return terret.Errorf(terret.KindConflict, "no turn is running in session %s", session)
+	return terret.Errorf(terret.CodeConflict, "no turn is running in session %s", session)
 }
 
-func because(kind terret.ErrorKind, how, by string) *terret.Error {
+func because(kind terret.ErrorCode, how, by string) *terret.Error {
 	if by != "" {
 		how += " by " + by
 	}
-	return &terret.Error{Kind: kind, Message: "the turn was " + how}
+	return &terret.Error{Code: kind, Message: "the turn was " + how}
 }
 
 // stopTurn tells the agent to stop the turn, and sees to it that it is killed if

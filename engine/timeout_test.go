@@ -42,7 +42,7 @@ func TestTimeouts(t *testing.T) {
 			if took := time.Since(began); took != c.after {
 				t.Errorf("%s: decided after %v, want %v", c.ask.Gate, took, c.after)
 			}
-			wantKind(t, f.Decide(t.Context(), terret.Decision{RequestID: d.RequestID, Behavior: c.want}), terret.KindAlreadyDecided)
+			wantKind(t, f.Decide(t.Context(), terret.Decision{RequestID: d.RequestID, Behavior: c.want}), terret.CodeAlreadyDecided)
 		}
 		a.complete(t, turn.ID)
 		f.ended(id, turn.ID)
@@ -84,7 +84,7 @@ func TestInterruptGrace(t *testing.T) {
 			t.Errorf("interrupting took %v", took)
 		}
 		e := last[terret.TurnError](t, f.ended(id, turn.ID)).Error
-		if took := time.Since(began); took != time.Minute || e.Kind != terret.KindInterrupted {
+		if took := time.Since(began); took != time.Minute || e.Code != terret.CodeInterrupted {
 			t.Errorf("ended after %v with %+v", took, e)
 		}
 		f.run(id, "again")

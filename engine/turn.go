@@ -142,7 +142,7 @@ func (e *Engine) promptLive(ctx context.Context, l *live, r PromptRequest) (terr
 		return e.enqueuePrompt(ctx, r)
 	case t != nil || l.rewinding != nil:
 		l.mu.Unlock()
-		return terret.Turn{}, terret.Errorf(terret.KindSessionBusy, "session %s is busy with another turn; queue the prompt, steer the turn, or wait", l.id)
+		return terret.Turn{}, terret.Errorf(terret.CodeSessionBusy, "session %s is busy with another turn; queue the prompt, steer the turn, or wait", l.id)
 	}
 	t, a := l.begin(r, terret.OriginUser, nil)
 	l.mu.Unlock()
@@ -254,7 +254,7 @@ func (e *Engine) prepareTurn(l *live, t *turn) error {
 	budget, spent := l.session.Options.MaxCostUSD, l.session.CostUSD
 	l.mu.Unlock()
 	if budget > 0 && spent >= budget {
-		return terret.Errorf(terret.KindMaxBudget, "the session has used $%s of its budget of $%s; raise max_cost to let it go on", spent, budget)
+		return terret.Errorf(terret.CodeMaxBudget, "the session has used $%s of its budget of $%s; raise max_cost to let it go on", spent, budget)
 	}
 	agent, h, err := e.openAgent(t.ctx, l)
 	if err != nil {
@@ -290,7 +290,7 @@ func (l *live) hand(t *turn, h *host) error {
 	case l.turn != t || l.settling:
 		return terret.ErrInterrupted // it has ended already
 	case h.leaving:
-		return terret.Errorf(terret.KindProcessFailed, "the agent ended before it took the prompt; prompt the session to try again")
+		return terret.Errorf(terret.CodeProcessFailed, "the agent ended before it took the prompt; prompt the session to try again")
 	}
 	t.host = h
 	if l.session.State == terret.SessionStarting {
@@ -355,11 +355,11 @@ func (e *Engine) steer(ctx context.Context, l *live, t *turn, r PromptRequest) (
 	agent, ready := l.agent, t.host != nil && t.host == l.host
 	l.mu.Unlock()
 	if !ready {
-		return terret.Turn{}, terret.Errorf(terret.KindConflict, "the agent has not begun with the turn, or has just ended; send the prompt again, or queue it")
+		return terret.Turn{}, terret.Errorf(terret.CodeConflict, "the agent has not begun with the turn, or has just ended; send the prompt again, or queue it")
 	}
 	s, ok := agent.(terret.Steerer)
 	if !ok {
-		return terret.Turn{}, terret.Errorf(terret.KindUnsupported, "this agent cannot be steered while it works; queue the prompt instead")
+		return terret.Turn{}, terret.Errorf(terret.CodeUnsupported, "this agent cannot be steered while it works; queue the prompt instead")
 	}
 	if err := terret.CapabilitiesOf(agent).Need(terret.CanSteer); err != nil {
 		return terret.Turn{}, err
@@ -367,7 +367,7 @@ func (e *Engine) steer(ctx context.Context, l *live, t *turn, r PromptRequest) (
 	l.mu.Lock()
 	if l.turn != t || l.settling {
 		l.mu.Unlock()
-		return terret.Turn{}, terret.Errorf(terret.KindConflict, "the turn has just ended; send the prompt again")
+		return terret.Turn{}, terret.Errorf(terret.CodeConflict, "the turn has just ended; send the prompt again")
 	}
 	a := l.enqueue(&appending{events: l.stamp(nil, terret.Event{By: r.By, Data: terret.UserPrompt{
 		MessageID: r.Prompt.MessageID, ParentID: r.Prompt.ParentID, Blocks: r.Prompt.Blocks,

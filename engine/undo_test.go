@@ -91,7 +91,7 @@ func TestUndoRedo(t *testing.T) {
 	t.Parallel()
 	f, id := undoFixture(t, []mock.Step{write("a", "a1"), write("c", "c1")}, []mock.Step{{Text: "nothing"}}, []mock.Step{write("a", "a2"), remove("b")})
 	_, err := f.Undo(t.Context(), id, "", false)
-	wantKind(t, err, terret.KindConflict)
+	wantKind(t, err, terret.CodeConflict)
 	f.run(id, "1")
 	f.run(id, "2")
 	third := f.prompt(id, "3").ID
@@ -105,7 +105,7 @@ func TestUndoRedo(t *testing.T) {
 	f.undo(id, "a", "c") // the turn between changed nothing
 	f.wantFiles("a=a0 b=b0")
 	_, err = f.Undo(t.Context(), id, "", false)
-	wantKind(t, err, terret.KindConflict)
+	wantKind(t, err, terret.CodeConflict)
 	f.redo(id, "a", "c")
 	f.redo(id, "a", "b")
 	f.wantFiles("a=a2 c=c1")
@@ -115,7 +115,7 @@ func TestUndoRedo(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = f.Redo(t.Context(), id, "", false)
-	wantKind(t, err, terret.KindConflict)
+	wantKind(t, err, terret.CodeConflict)
 	f.close()
 	events := f.log(id)
 	r := all[terret.CheckpointRewound](events)
@@ -137,7 +137,7 @@ func TestUndoConflict(t *testing.T) {
 	f.put("a", "mine")
 	f.put("b", "also mine, but the turn left it alone")
 	_, err := f.Undo(t.Context(), id, "", false)
-	wantKind(t, err, terret.KindConflict)
+	wantKind(t, err, terret.CodeConflict)
 	if !strings.Contains(err.Error(), "a") || strings.Contains(err.Error(), "[a b") {
 		t.Errorf("error %q", err)
 	}
@@ -159,7 +159,7 @@ func TestRedoIsLost(t *testing.T) {
 	f.undo(id, "a")
 	f.run(id, "2")
 	_, err := f.Redo(t.Context(), id, "", false)
-	wantKind(t, err, terret.KindConflict)
+	wantKind(t, err, terret.CodeConflict)
 	f.wantFiles("a=a2 b=b0")
 	f.undo(id, "a")
 	f.wantFiles("a=a0 b=b0")
@@ -196,7 +196,7 @@ func TestUndoIsOff(t *testing.T) {
 	}
 	for _, rewind := range []func(context.Context, string, string, bool) (engine.Rewound, error){f.Undo, f.Redo} {
 		_, err := rewind(t.Context(), id, "", false)
-		wantKind(t, err, terret.KindUnsupported)
+		wantKind(t, err, terret.CodeUnsupported)
 		if !strings.Contains(err.Error(), "undo is off") || !strings.Contains(err.Error(), "no data folder") {
 			t.Errorf("error %q", err)
 		}
@@ -214,7 +214,7 @@ func TestUndoIsOffForAFolder(t *testing.T) {
 		t.Errorf("warnings %+v", warnings)
 	}
 	_, err := f.Undo(t.Context(), id, "", false)
-	wantKind(t, err, terret.KindUnsupported)
+	wantKind(t, err, terret.CodeUnsupported)
 }
 
 // TestRecordsLate proves that an agent which asks before it changes anything costs no

@@ -20,7 +20,7 @@ func TestUsage(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, mock.Script{Turns: [][]mock.Step{
 		{used(1, 2, terret.USD), used(10, 20, 2*terret.USD), {Text: "a"}},
-		{used(5, 5, terret.USD/4), {Fail: terret.Errorf(terret.KindModelError, "no")}},
+		{used(5, 5, terret.USD/4), {Fail: terret.Errorf(terret.CodeModelError, "no")}},
 	}})
 	id := f.session()
 	f.run(id, "1")
@@ -70,14 +70,14 @@ func TestMaxCost(t *testing.T) {
 	id := f.session(func(s *terret.Session) { s.Options.MaxCostUSD = terret.USD })
 	f.run(id, "1")
 	during := last[terret.TurnError](t, f.run(id, "2"))
-	if during.Error.Kind != terret.KindMaxBudget || during.CostUSD != terret.USD/2 {
+	if during.Error.Code != terret.CodeMaxBudget || during.CostUSD != terret.USD/2 {
 		t.Errorf("over the budget in mid-turn: %+v", during)
 	}
 	if len(all[terret.SessionStateChange](f.log(id))) == 0 || f.stored(id).CostUSD != terret.USD {
 		t.Errorf("cost %s", f.stored(id).CostUSD)
 	}
 	before := f.run(id, "3")
-	if e := last[terret.TurnError](t, before); e.Error.Kind != terret.KindMaxBudget {
+	if e := last[terret.TurnError](t, before); e.Error.Code != terret.CodeMaxBudget {
 		t.Errorf("over the budget before the turn: %+v", e)
 	}
 	if n := len(all[terret.MessageComplete](before)); n != 0 {
@@ -93,7 +93,7 @@ func TestMaxTurns(t *testing.T) {
 	f := newFixture(t, mock.Script{Turns: [][]mock.Step{steps}})
 	id := f.session(func(s *terret.Session) { s.Options.MaxTurns = 2 })
 	events := f.run(id, "go")
-	if e := last[terret.TurnError](t, events); e.Error.Kind != terret.KindMaxTurns {
+	if e := last[terret.TurnError](t, events); e.Error.Code != terret.CodeMaxTurns {
 		t.Errorf("end %+v", e)
 	}
 	f.until(id, 0, isState(terret.SessionInterrupting))

@@ -20,7 +20,7 @@ func (e *Engine) Models(ctx context.Context, session string) ([]terret.Model, er
 	err := e.withAgent(ctx, session, func(a terret.Agent) (err error) {
 		m, ok := a.(terret.ModelLister)
 		if !ok {
-			return terret.Errorf(terret.KindUnsupported, "this agent does not list its models")
+			return terret.Errorf(terret.CodeUnsupported, "this agent does not list its models")
 		}
 		out, err = m.Models(ctx)
 		return err
@@ -45,9 +45,9 @@ func (e *Engine) Commands(ctx context.Context, session string) ([]terret.Command
 	if err == nil && listed || err != nil && !isForeign(err) {
 		return slices.Concat([]terret.Command{}, out), err
 	}
-	said, found, err := lastOf(ctx, e, session, commandsOf, "session.start", "session.commands")
+	said, found, err := lastOf(ctx, e, session, commandsOf, terret.KindSessionStart, terret.KindSessionCommands)
 	if err == nil && !found {
-		err = terret.Errorf(terret.KindUnsupported, "the agent of session %s has not said what commands it has", session)
+		err = terret.Errorf(terret.CodeUnsupported, "the agent of session %s has not said what commands it has", session)
 	}
 	return said, err
 }
@@ -80,9 +80,9 @@ func (e *Engine) Context(ctx context.Context, session string) (terret.ContextUsa
 	if err == nil && can || err != nil && !isForeign(err) {
 		return out, err
 	}
-	said, found, err := lastOf(ctx, e, session, contextOf, "usage.update")
+	said, found, err := lastOf(ctx, e, session, contextOf, terret.KindUsageUpdate)
 	if err == nil && !found {
-		err = terret.Errorf(terret.KindUnsupported, "the agent of session %s has not said how full its context is", session)
+		err = terret.Errorf(terret.CodeUnsupported, "the agent of session %s has not said how full its context is", session)
 	}
 	return said, err
 }
@@ -143,7 +143,7 @@ func (e *Engine) wake(ctx context.Context, l *live) (terret.Agent, error) {
 // elsewhere says what to do about a session that another process owns.
 func elsewhere(err error) error {
 	if isForeign(err) {
-		return terret.Errorf(terret.KindConflict, "%w; ask there, or close it there first", err)
+		return terret.Errorf(terret.CodeConflict, "%w; ask there, or close it there first", err)
 	}
 	return err
 }
@@ -238,7 +238,7 @@ func (t *turn) handTo(a terret.Agent) error {
 	} else if x, ok := a.(terret.Commander); ok {
 		return x.Command(t.ctx, t.id, c.Name, c.Args)
 	}
-	return terret.Errorf(terret.KindUnsupported, "this agent cannot do %s itself", c.text())
+	return terret.Errorf(terret.CodeUnsupported, "this agent cannot do %s itself", c.text())
 }
 
 // knows opens the agent of a session that is free, to find out before the turn

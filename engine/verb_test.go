@@ -46,7 +46,7 @@ func TestAskingTheAgent(t *testing.T) {
 	for _, err := range []error{
 		second(f.Models(t.Context(), "nobody")), second(f.Commands(t.Context(), "nobody")), second(f.Context(t.Context(), "nobody")),
 	} {
-		wantKind(t, err, terret.KindSessionNotFound)
+		wantKind(t, err, terret.CodeSessionNotFound)
 	}
 }
 
@@ -58,14 +58,14 @@ func TestAskingAnAgentThatCannot(t *testing.T) {
 	f := newFixture(t, mock.Script{Commands: []terret.Command{{Name: "x"}}})
 	id := f.session()
 	_, err := f.Compact(t.Context(), engine.CompactRequest{Session: id})
-	wantKind(t, err, terret.KindUnsupported)
+	wantKind(t, err, terret.CodeUnsupported)
 	g := newFixture(t, mock.Script{Compacts: true})
 	other := g.session()
 	for _, err := range []error{
 		second(f.Models(t.Context(), id)), second(f.Context(t.Context(), id)), second(g.Commands(t.Context(), other)),
 		second(g.RunCommand(t.Context(), engine.CommandRequest{Session: other, Name: "x"})),
 	} {
-		wantKind(t, err, terret.KindUnsupported)
+		wantKind(t, err, terret.CodeUnsupported)
 	}
 	if n := len(all[terret.TurnStart](append(f.log(id), g.log(other)...))); n != 0 {
 		t.Errorf("%d turns", n)
@@ -125,7 +125,7 @@ func TestCommandsAreTurns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := last[terret.TurnError](t, f.ended(id, turn.ID)).Error.Kind; got != terret.KindNotFound {
+	if got := last[terret.TurnError](t, f.ended(id, turn.ID)).Error.Code; got != terret.CodeNotFound {
 		t.Errorf("end %s", got)
 	}
 	f.close()
@@ -139,7 +139,7 @@ func TestCommandWhileBusy(t *testing.T) {
 	id := f.session()
 	f.prompt(id, "1")
 	g.wait(t)
-	for when, kind := range map[engine.When]terret.ErrorKind{"": terret.KindSessionBusy, engine.WhenReject: terret.KindSessionBusy, engine.WhenSteer: terret.KindInvalidRequest, "now": terret.KindInvalidRequest} {
+	for when, kind := range map[engine.When]terret.ErrorCode{"": terret.CodeSessionBusy, engine.WhenReject: terret.CodeSessionBusy, engine.WhenSteer: terret.CodeInvalidRequest, "now": terret.CodeInvalidRequest} {
 		_, err := f.RunCommand(t.Context(), engine.CommandRequest{Session: id, Name: "review", When: when})
 		wantKind(t, err, kind)
 		_, err = f.Compact(t.Context(), engine.CompactRequest{Session: id, When: when})
@@ -147,7 +147,7 @@ func TestCommandWhileBusy(t *testing.T) {
 	}
 	for _, name := range []string{"", "/", "a b", "a\nb", "\x00"} {
 		_, err := f.RunCommand(t.Context(), engine.CommandRequest{Session: id, Name: name, When: engine.WhenQueue})
-		wantKind(t, err, terret.KindInvalidRequest)
+		wantKind(t, err, terret.CodeInvalidRequest)
 	}
 	command, err := f.RunCommand(t.Context(), engine.CommandRequest{Session: id, Name: "review", When: engine.WhenQueue})
 	if err != nil {
@@ -188,7 +188,7 @@ func TestAskingAnotherEngine(t *testing.T) {
 		t.Errorf("answer %q", got)
 	}
 	_, err = g.Models(t.Context(), id)
-	wantKind(t, err, terret.KindConflict)
+	wantKind(t, err, terret.CodeConflict)
 	if err == nil || !strings.Contains(err.Error(), "close it there") {
 		t.Errorf("error %v", err)
 	}
@@ -262,7 +262,7 @@ func TestCheckedFields(t *testing.T) {
 
 func wantField(t *testing.T, err error, field string) {
 	t.Helper()
-	wantKind(t, err, terret.KindInvalidRequest)
+	wantKind(t, err, terret.CodeInvalidRequest)
 	if e, ok := errors.AsType[*terret.Error](err); !ok || e.Field != field {
 		t.Errorf("error %v, want one that names %s", err, field)
 	}

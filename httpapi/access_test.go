@@ -32,7 +32,7 @@ func TestScopes(t *testing.T) {
 	f := newFixture(t, script(mock.Step{Tool: &mock.Tool{Name: "Bash", Input: terret.JSON(`{"command":"ls"}`), Ask: true}}))
 	view, prompt, decide := f.holding("view", access.View, ""), f.holding("prompt", access.Prompt, ""), f.holding("decide", access.Decide, "")
 	plain := map[string]any{"cwd": f.dir}
-	view.do("POST", "/v1/sessions", plain).problem(403, terret.KindForbidden, "")
+	view.do("POST", "/v1/sessions", plain).problem(403, terret.CodeForbidden, "")
 	var s terret.Session
 	prompt.do("POST", "/v1/sessions", plain).want(201, &s)
 
@@ -41,15 +41,15 @@ func TestScopes(t *testing.T) {
 		"policy": "auto-approve", "permission_mode": "bypassPermissions", "auto_approve_tools": []string{"Bash"}, "allow": []string{"Bash"},
 		"mcp": map[string]any{"x": map[string]any{"command": "evil"}}, "agents": map[string]any{"x": 1},
 	} {
-		prompt.do("POST", "/v1/sessions", map[string]any{"cwd": f.dir, name: v}).problem(403, terret.KindForbidden, "")
+		prompt.do("POST", "/v1/sessions", map[string]any{"cwd": f.dir, name: v}).problem(403, terret.CodeForbidden, "")
 		decide.do("POST", "/v1/sessions", map[string]any{"cwd": f.dir, name: v}).want(201, nil)
 	}
 	at := "/v1/sessions/" + s.ID
 	for _, options := range []map[string]any{{"auto_approve_tools": []string{"Bash"}}, {"auto_approve_tools_override": []string{"Bash"}}, {"permission_mode": "acceptEdits"}, {"tools_override": []string{"default"}}, {"disallowed_tools_override": []string{}}} {
-		prompt.do("POST", at+"/turns", map[string]any{"prompt": "x", "options": options}).problem(403, terret.KindForbidden, "")
+		prompt.do("POST", at+"/turns", map[string]any{"prompt": "x", "options": options}).problem(403, terret.CodeForbidden, "")
 	}
-	prompt.do("PATCH", at, map[string]any{"policy": "auto-approve"}).problem(403, terret.KindForbidden, "")
-	prompt.do("PATCH", at, map[string]any{"permission_mode": "bypassPermissions"}).problem(403, terret.KindForbidden, "")
+	prompt.do("PATCH", at, map[string]any{"policy": "auto-approve"}).problem(403, terret.CodeForbidden, "")
+	prompt.do("PATCH", at, map[string]any{"permission_mode": "bypassPermissions"}).problem(403, terret.CodeForbidden, "")
 	prompt.do("PATCH", at, map[string]any{"title": "mine"}).want(200, nil)
 
 	prompt.prompt(s.ID, "go")
@@ -59,18 +59,18 @@ func TestScopes(t *testing.T) {
 	}
 	r := view.wait(s.ID, "permission.request").Expects.RequestID
 	allow := map[string]any{"behavior": "allow"}
-	view.do("POST", "/v1/decisions/"+r, allow).problem(403, terret.KindForbidden, "")
-	prompt.do("POST", "/v1/decisions/"+r, allow).problem(403, terret.KindForbidden, "")
+	view.do("POST", "/v1/decisions/"+r, allow).problem(403, terret.CodeForbidden, "")
+	prompt.do("POST", "/v1/decisions/"+r, allow).problem(403, terret.CodeForbidden, "")
 	var got terret.Request
 	decide.do("POST", "/v1/decisions/"+r, allow).want(200, &got)
 	if got.Decision.By != "decide" {
 		t.Errorf("decided by %q", got.Decision.By)
 	}
 	for _, c := range [][2]string{{"GET", "/v1/tokens"}, {"DELETE", "/v1/tokens/view"}, {"DELETE", "/v1/tokens?name=view"}} {
-		decide.do(c[0], c[1], nil).problem(403, terret.KindForbidden, "")
+		decide.do(c[0], c[1], nil).problem(403, terret.CodeForbidden, "")
 	}
-	decide.do("PUT", "/v1/rules", map[string]any{"items": []any{}}).problem(403, terret.KindForbidden, "")
-	decide.do("POST", "/v1/tokens", map[string]any{"name": "x", "scope": "admin"}).problem(403, terret.KindForbidden, "")
+	decide.do("PUT", "/v1/rules", map[string]any{"items": []any{}}).problem(403, terret.CodeForbidden, "")
+	decide.do("POST", "/v1/tokens", map[string]any{"name": "x", "scope": "admin"}).problem(403, terret.CodeForbidden, "")
 }
 
 // TestOneSession holds that a token for one session sees nothing of others.
@@ -97,12 +97,12 @@ func TestOneSession(t *testing.T) {
 		"/v1/files?session=" + theirs.ID, "/v1/decisions?session=" + theirs.ID, "/v1/roots", "/v1/usage", "/metrics", "/v1/personas?cwd=" + f.dir, "/v1/trust?cwd=" + f.dir,
 		"/v1/dirs?path=" + f.dir, "/api/harness/session/" + theirs.ID,
 	} {
-		g.do("GET", path, nil).problem(403, terret.KindForbidden, "")
+		g.do("GET", path, nil).problem(403, terret.CodeForbidden, "")
 	}
-	g.do("POST", "/v1/sessions", map[string]any{"cwd": f.dir}).problem(403, terret.KindForbidden, "")
-	g.do("POST", "/api/harness/session/create", map[string]any{"projectRoot": f.dir, "mode": "direct"}).problem(403, terret.KindForbidden, "")
-	g.do("POST", "/v1/sessions/"+theirs.ID+"/turns", map[string]any{"prompt": "x"}).problem(403, terret.KindForbidden, "")
-	g.do("POST", "/api/harness/turn", map[string]any{"sessionId": theirs.ID, "message": "x"}).problem(403, terret.KindForbidden, "")
+	g.do("POST", "/v1/sessions", map[string]any{"cwd": f.dir}).problem(403, terret.CodeForbidden, "")
+	g.do("POST", "/api/harness/session/create", map[string]any{"projectRoot": f.dir, "mode": "direct"}).problem(403, terret.CodeForbidden, "")
+	g.do("POST", "/v1/sessions/"+theirs.ID+"/turns", map[string]any{"prompt": "x"}).problem(403, terret.CodeForbidden, "")
+	g.do("POST", "/api/harness/turn", map[string]any{"sessionId": theirs.ID, "message": "x"}).problem(403, terret.CodeForbidden, "")
 	g.prompt(mine.ID, "fine")
 }
 
@@ -131,9 +131,9 @@ func TestElsewhere(t *testing.T) {
 		{"GET", at + "/changes", nil},
 		{"GET", "/v1/files?session=" + s.ID, nil},
 	} {
-		f.do(c.method, c.path, c.body).problem(403, terret.KindForbidden, "cwd")
+		f.do(c.method, c.path, c.body).problem(403, terret.CodeForbidden, "cwd")
 	}
-	f.do("POST", "/api/harness/turn", map[string]any{"sessionId": s.ID, "message": "x"}).problem(403, terret.KindForbidden, "projectRoot")
+	f.do("POST", "/api/harness/turn", map[string]any{"sessionId": s.ID, "message": "x"}).problem(403, terret.CodeForbidden, "projectRoot")
 	f.do("DELETE", at, nil).want(204, nil)
 }
 
@@ -167,7 +167,7 @@ func TestSignIn(t *testing.T) {
 	if made.Name != "phone" || made.Scope != "admin" || !made.Device || made.Token == "" {
 		t.Errorf("made %+v", made)
 	}
-	f.do("POST", "/v1/signin", map[string]any{"code": code}, "Authorization", "").problem(401, terret.KindUnauthorized, "")
+	f.do("POST", "/v1/signin", map[string]any{"code": code}, "Authorization", "").problem(401, terret.CodeUnauthorized, "")
 	phone := *f
 	phone.token = made.Token
 	var me access.Identity
@@ -182,13 +182,13 @@ func TestSignIn(t *testing.T) {
 	}
 	var guest struct{ Token string }
 	f.do("POST", "/v1/tokens", map[string]any{"name": "guest", "scope": "view", "seconds": 60}).want(201, &guest)
-	f.do("POST", "/v1/tokens", map[string]any{"name": "guest", "scope": "view"}).problem(409, terret.KindConflict, "")
-	f.do("POST", "/v1/tokens", map[string]any{"name": "x", "scope": "root"}).problem(422, terret.KindInvalidRequest, "scope")
-	f.do("POST", "/v1/tokens", map[string]any{"name": "admin", "scope": "view"}).problem(422, terret.KindInvalidRequest, "name")
+	f.do("POST", "/v1/tokens", map[string]any{"name": "guest", "scope": "view"}).problem(409, terret.CodeConflict, "")
+	f.do("POST", "/v1/tokens", map[string]any{"name": "x", "scope": "root"}).problem(422, terret.CodeInvalidRequest, "scope")
+	f.do("POST", "/v1/tokens", map[string]any{"name": "admin", "scope": "view"}).problem(422, terret.CodeInvalidRequest, "name")
 	f.do("DELETE", "/v1/tokens/guest", nil).want(204, nil)
-	f.do("DELETE", "/v1/tokens?name=guest", nil).problem(404, terret.KindNotFound, "")
+	f.do("DELETE", "/v1/tokens?name=guest", nil).problem(404, terret.CodeNotFound, "")
 	phone.token = guest.Token
-	phone.do("GET", "/v1/me", nil).problem(401, terret.KindUnauthorized, "")
+	phone.do("GET", "/v1/me", nil).problem(401, terret.CodeUnauthorized, "")
 	for range 20 {
 		if a := f.do("GET", "/v1/me", nil, "Authorization", "Bearer wrong"); a.status == 429 {
 			if a.header.Get("Retry-After") == "" {
@@ -211,23 +211,23 @@ func TestPlainRoutes(t *testing.T) {
 	f := newFixture(t, func(c *httpapi.Config, _ *engine.Config) { c.Web = web })
 	for _, path := range []string{"/healthz", "/readyz"} {
 		f.do("GET", path, nil, "Authorization", "").want(200, nil)
-		f.do("GET", path, nil, "Host", "evil.example").problem(403, terret.KindForbidden, "")
-		f.do("POST", path, nil, "Authorization", "").problem(405, terret.KindInvalidRequest, "")
+		f.do("GET", path, nil, "Host", "evil.example").problem(403, terret.CodeForbidden, "")
+		f.do("POST", path, nil, "Authorization", "").problem(405, terret.CodeInvalidRequest, "")
 	}
 	if got := f.do("GET", "/some/page", nil, "Authorization", "").want(200, nil); string(got.body) != "page /some/page" {
 		t.Errorf("web %s", got.body)
 	}
-	f.do("GET", "/panic", nil, "Authorization", "").problem(500, terret.KindInternal, "")
+	f.do("GET", "/panic", nil, "Authorization", "").problem(500, terret.CodeInternal, "")
 	for _, path := range []string{"/v1", "/v1/", "/v1/nothing", "/v1/sessions/x/y/z", "/api", "/api/harness/nothing"} {
-		f.do("GET", path, nil, "Authorization", "").problem(401, terret.KindUnauthorized, "")
-		f.do("GET", path, nil).problem(404, terret.KindNotFound, "")
+		f.do("GET", path, nil, "Authorization", "").problem(401, terret.CodeUnauthorized, "")
+		f.do("GET", path, nil).problem(404, terret.CodeNotFound, "")
 	}
 	a := f.do("PUT", "/v1/sessions", nil)
-	a.problem(405, terret.KindInvalidRequest, "")
+	a.problem(405, terret.CodeInvalidRequest, "")
 	if got := a.header.Get("Allow"); got != "GET, POST" {
 		t.Errorf("allow %q", got)
 	}
-	f.do("GET", "/metrics", nil, "Authorization", "").problem(401, terret.KindUnauthorized, "")
+	f.do("GET", "/metrics", nil, "Authorization", "").problem(401, terret.CodeUnauthorized, "")
 	metrics := string(f.do("GET", "/metrics", nil).want(200, nil).body)
 	for _, want := range []string{
 		`terret_http_requests_total{method="GET",route="/healthz",code="200"} 1`, "# TYPE terret_streams gauge", "terret_open_requests 0",
@@ -286,18 +286,18 @@ func TestStop(t *testing.T) {
 			if err := json.Unmarshal(ev.Data, &e); err != nil {
 				t.Fatal(err)
 			}
-			end = string(e.Data.(terret.TurnError).Error.Kind)
+			end = string(e.Data.(terret.TurnError).Error.Code)
 		}
 	}
-	if end != string(terret.KindInterrupted) {
+	if end != string(terret.CodeInterrupted) {
 		t.Errorf("the reader saw the turn end with %q", end)
 	}
 	if err := <-served; err != nil {
 		t.Error(err)
 	}
 	// The handler of the other server, which shares the engine.
-	f.do("GET", "/readyz", nil).problem(503, terret.KindStartupRefused, "")
-	f.do("POST", "/v1/sessions", map[string]any{"cwd": f.dir}).problem(503, terret.KindStartupRefused, "")
-	f.do("POST", "/v1/sessions/"+s.ID+"/turns", map[string]any{"prompt": "x"}).problem(503, terret.KindStartupRefused, "")
+	f.do("GET", "/readyz", nil).problem(503, terret.CodeStartupRefused, "")
+	f.do("POST", "/v1/sessions", map[string]any{"cwd": f.dir}).problem(503, terret.CodeStartupRefused, "")
+	f.do("POST", "/v1/sessions/"+s.ID+"/turns", map[string]any{"prompt": "x"}).problem(503, terret.CodeStartupRefused, "")
 	f.do("GET", "/healthz", nil).want(200, nil)
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/archive"
 	"github.com/terret-dev/terret/internal/access"
+	"github.com/terret-dev/terret/internal/archive"
 )
 
 func (s *Server) agentRoutes() {
@@ -71,9 +71,9 @@ func (s *Server) listModels(ctx context.Context, in *struct {
 		}
 		l, ok := d.(terret.ModelLister)
 		if !ok {
-			return nil, terret.Errorf(terret.KindUnsupported, "%s lists its models only in a session", in.Agent)
+			return nil, terret.Errorf(terret.CodeUnsupported, "%s lists its models only in a session", in.Agent)
 		}
 		return page(l.Models(ctx))
 	}
-	return nil, terret.Errorf(terret.KindNotFound, "there is no agent %.64q; GET /v1/agents lists those there are", in.Agent)
+	return nil, terret.Errorf(terret.CodeNotFound, "there is no agent %.64q; GET /v1/agents lists those there are", in.Agent)
 }

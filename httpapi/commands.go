@@ -35,7 +35,7 @@ func (s *Server) listCommands(ctx context.Context, in *SessionPath) (*body[terre
 func (s *Server) knownCommands(ctx context.Context, session string) ([]terret.Command, error) {
 	var known []terret.Command
 	for after := int64(0); ; {
-		entries, err := s.store.Read(ctx, terret.ReadQuery{Session: session, After: after, Kinds: []terret.Kind{"session.start", "session.commands"}})
+		entries, err := s.store.Read(ctx, terret.ReadQuery{Session: session, After: after, Kinds: []terret.Kind{terret.KindSessionStart, terret.KindSessionCommands}})
 		if err != nil || len(entries) == 0 {
 			return known, err
 		}

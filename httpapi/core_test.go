@@ -30,6 +30,6 @@ func TestStory(t *testing.T) {
 	if r.Decision == nil || r.Decision.By != "admin" || r.Decision.Source != terret.ByUser {
 		t.Errorf("decision %+v", r.Decision)
 	}
-	f.do("POST", "/v1/decisions/"+open.Items[0].RequestID, map[string]any{"behavior": "deny"}).problem(409, terret.KindAlreadyDecided, "")
+	f.do("POST", "/v1/decisions/"+open.Items[0].RequestID, map[string]any{"behavior": "deny"}).problem(409, terret.CodeAlreadyDecided, "")
 	f.wait(s.ID, "turn.complete")
 }

@@ -49,7 +49,7 @@ type RequestPath struct {
 
 // request returns a request, if the caller may see its session.
 func (s *Server) request(ctx context.Context, id string) (terret.Request, error) {
-	missing := terret.Errorf(terret.KindNotFound, "there is no request %.64q; GET /v1/decisions lists them", id)
+	missing := terret.Errorf(terret.CodeNotFound, "there is no request %.64q; GET /v1/decisions lists them", id)
 	if !terret.ValidID(terret.PrefixRequest, id) {
 		return terret.Request{}, missing
 	}

@@ -126,9 +126,9 @@ func TestEditedOptions(t *testing.T) {
 	free := queue(map[string]any{"auto_approve_tools": []string{"Bash"}})
 	header, value := f.as("prompter", access.Prompt, "")
 	f.do("PATCH", plan, map[string]any{"prompt": "new"}, header, value).want(200, nil)
-	f.do("PATCH", free, map[string]any{"prompt": "new"}, header, value).problem(403, terret.KindForbidden, "")
+	f.do("PATCH", free, map[string]any{"prompt": "new"}, header, value).problem(403, terret.CodeForbidden, "")
 	f.do("PATCH", free, map[string]any{"options": map[string]any{"model": "m"}}, header, value).want(200, nil)
-	f.do("PATCH", free, map[string]any{"options": map[string]any{"auto_approve_tools": []string{"Bash"}}}, header, value).problem(403, terret.KindForbidden, "")
+	f.do("PATCH", free, map[string]any{"options": map[string]any{"auto_approve_tools": []string{"Bash"}}}, header, value).problem(403, terret.CodeForbidden, "")
 	items, err := f.store.Pending(t.Context(), s.ID)
 	if err != nil || len(items) != 2 {
 		t.Fatalf("%+v %v", items, err)
@@ -169,7 +169,7 @@ func TestHarnessNames(t *testing.T) {
 		{turn("x", map[string]any{"disallowedToolsOverride": []string{""}}), 400, "opts.disallowedToolsOverride"},
 		{f.do("POST", "/api/harness/session/create", map[string]any{"projectRoot": "here", "mode": "direct"}), 400, "projectRoot"},
 	} {
-		if p := c.got.problem(c.status, terret.KindInvalidRequest, c.field); !strings.HasPrefix(p.Detail, c.field+": ") || strings.Count(p.Detail, ": ") != 1 {
+		if p := c.got.problem(c.status, terret.CodeInvalidRequest, c.field); !strings.HasPrefix(p.Detail, c.field+": ") || strings.Count(p.Detail, ": ") != 1 {
 			t.Errorf("detail %q", p.Detail)
 		}
 	}
@@ -183,7 +183,7 @@ func TestAnswersToNothing(t *testing.T) {
 	f.prompt(s.ID, "ask")
 	at := "/v1/decisions/" + f.wait(s.ID, "question.request").Expects.RequestID
 	for _, answers := range []map[string]any{{"other": "A"}, {"q": "A", "other": "B"}} {
-		f.do("POST", at, map[string]any{"behavior": "answer", "answers": answers}).problem(422, terret.KindInvalidRequest, "answers")
+		f.do("POST", at, map[string]any{"behavior": "answer", "answers": answers}).problem(422, terret.CodeInvalidRequest, "answers")
 	}
 	f.do("POST", at, map[string]any{"behavior": "answer", "answers": map[string]any{"q": "A"}}).want(200, nil)
 }
@@ -202,8 +202,8 @@ func TestFilters(t *testing.T) {
 			t.Errorf("%s: %d sessions", query, len(p.Items))
 		}
 	}
-	f.do("GET", "/v1/sessions?state=idle,lazy", nil).problem(422, terret.KindInvalidRequest, "state")
-	p := f.do("POST", "/v1/rules/dry-run", map[string]any{"effect": "deny", "pattern": "("}).problem(422, terret.KindInvalidRequest, "pattern")
+	f.do("GET", "/v1/sessions?state=idle,lazy", nil).problem(422, terret.CodeInvalidRequest, "state")
+	p := f.do("POST", "/v1/rules/dry-run", map[string]any{"effect": "deny", "pattern": "("}).problem(422, terret.CodeInvalidRequest, "pattern")
 	if strings.Count(p.Detail, "pattern:") != 1 {
 		t.Errorf("detail %q", p.Detail)
 	}

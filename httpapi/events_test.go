@@ -199,7 +199,7 @@ func TestViews(t *testing.T) {
 	if diff := cmp.Diff(names[i+1:], rest); diff != "" {
 		t.Error(diff)
 	}
-	f.do("GET", "/v1/sessions/"+s.ID+"/events?view=latin", nil).problem(422, terret.KindInvalidRequest, "view")
+	f.do("GET", "/v1/sessions/"+s.ID+"/events?view=latin", nil).problem(422, terret.CodeInvalidRequest, "view")
 }
 
 func TestBadEvents(t *testing.T) {
@@ -211,18 +211,18 @@ func TestBadEvents(t *testing.T) {
 		"?after=-1": "after", "?after=x": "after", "?after=999999": "after", "?kinds=turn.start,nonsense": "kinds",
 		"?deltas=2": "deltas", "?raw=yes": "raw", "?follow=1": "follow", "?after=99999999999999999999": "after",
 	} {
-		f.do("GET", at+query, nil).problem(422, terret.KindInvalidRequest, field)
+		f.do("GET", at+query, nil).problem(422, terret.CodeInvalidRequest, field)
 	}
 	for _, last := range []string{"x", "-1", "999999", "1.5"} {
-		f.do("GET", at, nil, "Last-Event-ID", last).problem(422, terret.KindInvalidRequest, "Last-Event-ID")
+		f.do("GET", at, nil, "Last-Event-ID", last).problem(422, terret.CodeInvalidRequest, "Last-Event-ID")
 	}
-	f.do("GET", "/v1/sessions/"+terret.NewSessionID()+"/events", nil).problem(404, terret.KindSessionNotFound, "")
+	f.do("GET", "/v1/sessions/"+terret.NewSessionID()+"/events", nil).problem(404, terret.CodeSessionNotFound, "")
 	for query, field := range map[string]string{"?cursor=x": "cursor", "?cursor=7": "cursor", "?raw=1": "raw"} {
-		f.do("GET", "/v1/events"+query, nil).problem(422, terret.KindInvalidRequest, field)
+		f.do("GET", "/v1/events"+query, nil).problem(422, terret.CodeInvalidRequest, field)
 	}
-	f.do("GET", "/v1/events?sessions="+s.ID+","+terret.NewSessionID(), nil).problem(404, terret.KindSessionNotFound, "")
+	f.do("GET", "/v1/events?sessions="+s.ID+","+terret.NewSessionID(), nil).problem(404, terret.CodeSessionNotFound, "")
 	// A cursor of a server that has seen more.
-	f.do("GET", "/v1/events", nil, "Last-Event-ID", "cG9zOjk5OTk5OTk5").problem(422, terret.KindInvalidRequest, "Last-Event-ID")
+	f.do("GET", "/v1/events", nil, "Last-Event-ID", "cG9zOjk5OTk5OTk5").problem(422, terret.CodeInvalidRequest, "Last-Event-ID")
 }
 
 // TestDeletedSession holds that a reader is told why its stream ends.
@@ -240,7 +240,7 @@ func TestDeletedSession(t *testing.T) {
 		}
 		if ev.Name == "stream.end" {
 			var p httpapi.Problem
-			if err := json.Unmarshal(ev.Data, &p); err != nil || p.Kind != terret.KindSessionNotFound {
+			if err := json.Unmarshal(ev.Data, &p); err != nil || p.Kind != terret.CodeSessionNotFound {
 				t.Errorf("end %s", ev.Data)
 			}
 			return

@@ -27,8 +27,8 @@ func (s *Server) inRoots(field, dir string) (string, error) {
 	real, err := s.roots.Resolve(dir)
 	if err != nil {
 		e := *terret.AsError(err)
-		if e.Kind == terret.KindNotFound {
-			e.Kind = terret.KindInvalidRequest
+		if e.Code == terret.CodeNotFound {
+			e.Code = terret.CodeInvalidRequest
 		}
 		e.Message = field + ": " + strings.TrimPrefix(e.Message, e.Field+": ")
 		e.Field = field
@@ -129,7 +129,7 @@ func (s *Server) changes(ctx context.Context, in *struct {
 				return dir.Turn(ctx, t.Before, t.After, diffs)
 			}
 		}
-		return workfiles.Changes{}, terret.Errorf(terret.KindNotFound, "session %s has no turn %.64q", record.ID, in.Turn)
+		return workfiles.Changes{}, terret.Errorf(terret.CodeNotFound, "session %s has no turn %.64q", record.ID, in.Turn)
 	})
 }
 

@@ -212,7 +212,7 @@ func (s *Server) harnessInterrupt(w http.ResponseWriter, r *http.Request) error 
 		return err
 	}
 	if err := s.engine.Interrupt(ctx, found.ID, caller(ctx)); errors.Is(err, terret.ErrConflict) {
-		return terret.Errorf(terret.KindNotFound, "no turn is running in session %s", found.ID)
+		return terret.Errorf(terret.CodeNotFound, "no turn is running in session %s", found.ID)
 	} else if err != nil {
 		return err
 	}

@@ -102,7 +102,7 @@ func TestHarness(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, claude(
 		[]mock.Step{{Text: "It is four."}, {Tool: &mock.Tool{Name: "Read", Input: terret.JSON(`{"file_path":"a"}`), Result: "x"}}, {Text: "Four."}, exits("0")},
-		[]mock.Step{{Fail: &terret.Error{Kind: terret.KindMaxTurns, Message: "too many turns"}}, exits("1")},
+		[]mock.Step{{Fail: &terret.Error{Code: terret.CodeMaxTurns, Message: "too many turns"}}, exits("1")},
 		[]mock.Step{{Text: "hm"}, {Crash: true}},
 	))
 	s := f.harnessSession(nil).Session
@@ -145,8 +145,8 @@ func TestHarness(t *testing.T) {
 		t.Errorf("list %+v", list)
 	}
 	f.do("DELETE", "/api/harness/session/"+s.ID, nil).want(204, nil)
-	f.do("GET", "/api/harness/session/"+s.ID, nil).problem(404, terret.KindSessionNotFound, "")
-	f.do("DELETE", "/api/harness/session/"+s.ID, nil).problem(404, terret.KindSessionNotFound, "")
+	f.do("GET", "/api/harness/session/"+s.ID, nil).problem(404, terret.CodeSessionNotFound, "")
+	f.do("DELETE", "/api/harness/session/"+s.ID, nil).problem(404, terret.CodeSessionNotFound, "")
 }
 
 func TestHarnessStops(t *testing.T) {
@@ -154,8 +154,8 @@ func TestHarnessStops(t *testing.T) {
 	f := newFixture(t, claude([]mock.Step{{Text: "hm"}, {Hang: true}}), limits(httpapi.Limits{Exit: time.Millisecond}))
 	s := f.harnessSession(nil).Session
 	interrupt := map[string]any{"sessionId": s.ID}
-	f.do("POST", "/api/harness/interrupt", interrupt).problem(404, terret.KindNotFound, "")
-	f.do("POST", "/api/harness/interrupt", map[string]any{"sessionId": terret.NewSessionID()}).problem(404, terret.KindSessionNotFound, "")
+	f.do("POST", "/api/harness/interrupt", interrupt).problem(404, terret.CodeNotFound, "")
+	f.do("POST", "/api/harness/interrupt", map[string]any{"sessionId": terret.NewSessionID()}).problem(404, terret.CodeSessionNotFound, "")
 	done := make(chan []uiEvent, 1)
 	read := func(res *http.Response) {
 		var out []uiEvent
@@ -172,7 +172,7 @@ func TestHarnessStops(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.wait(s.ID, "message.complete")
-	f.do("POST", "/api/harness/turn", map[string]any{"sessionId": s.ID, "message": "again"}).problem(409, terret.KindSessionBusy, "")
+	f.do("POST", "/api/harness/turn", map[string]any{"sessionId": s.ID, "message": "again"}).problem(409, terret.CodeSessionBusy, "")
 	go read(res)
 	f.do("POST", "/api/harness/interrupt", interrupt).want(200, nil)
 	got := types(<-done)
@@ -192,7 +192,7 @@ func TestHarnessStops(t *testing.T) {
 	if got = types(<-done); len(got) < 2 || got[len(got)-2] != "session:error" || got[len(got)-1] != "process:exit" {
 		t.Errorf("messages of a turn that was deleted: %v", got)
 	}
-	f.do("GET", "/api/harness/session/"+s.ID, nil).problem(404, terret.KindSessionNotFound, "")
+	f.do("GET", "/api/harness/session/"+s.ID, nil).problem(404, terret.CodeSessionNotFound, "")
 }
 
 // TestHarnessAsksNobody holds that whatever is asked is refused at once, also when
@@ -302,26 +302,26 @@ func TestBadHarness(t *testing.T) {
 		name, path string
 		body       any
 		status     int
-		kind       terret.ErrorKind
+		kind       terret.ErrorCode
 		field      string
 	}{
-		{"mode", "session/create", map[string]any{"projectRoot": f.dir, "persona": nil, "mode": "yolo"}, 400, terret.KindInvalidRequest, "mode"},
-		{"no mode", "session/create", map[string]any{"projectRoot": f.dir}, 400, terret.KindInvalidRequest, "mode"},
-		{"persona", "session/create", map[string]any{"projectRoot": f.dir, "persona": "NOBODY", "mode": "direct"}, 400, terret.KindInvalidRequest, "persona"},
-		{"no folder", "session/create", map[string]any{"mode": "direct"}, 400, terret.KindInvalidRequest, "projectRoot"},
-		{"missing folder", "session/create", map[string]any{"projectRoot": f.dir + "/none", "mode": "direct"}, 400, terret.KindInvalidRequest, "projectRoot"},
-		{"outside", "session/create", map[string]any{"projectRoot": "/", "mode": "direct"}, 403, terret.KindForbidden, "projectRoot"},
-		{"field", "session/create", map[string]any{"projectRoot": f.dir, "mode": "direct", "policy": "auto-approve"}, 400, terret.KindInvalidRequest, "policy"},
-		{"type", "session/create", map[string]any{"projectRoot": 7, "mode": "direct"}, 400, terret.KindInvalidRequest, "projectRoot"},
-		{"not JSON", "session/create", "{", 400, terret.KindInvalidRequest, "body"},
-		{"two values", "session/create", `{"mode":"direct"} {}`, 400, terret.KindInvalidRequest, "body"},
-		{"no session", "turn", map[string]any{"message": "x"}, 404, terret.KindSessionNotFound, ""},
-		{"unknown session", "turn", map[string]any{"sessionId": terret.NewSessionID(), "message": "x"}, 404, terret.KindSessionNotFound, ""},
-		{"no message", "turn", map[string]any{"sessionId": s.ID}, 400, terret.KindInvalidRequest, "message"},
-		{"bypass", "turn", map[string]any{"sessionId": s.ID, "message": "x", "opts": map[string]any{"permissionMode": "bypassPermissions"}}, 400, terret.KindInvalidRequest, "opts.permissionMode"},
-		{"option", "turn", map[string]any{"sessionId": s.ID, "message": "x", "opts": map[string]any{"yolo": true}}, 400, terret.KindInvalidRequest, "yolo"},
-		{"flag", "turn", map[string]any{"sessionId": s.ID, "message": "x", "opts": map[string]any{"tools": "--x"}}, 400, terret.KindInvalidRequest, "opts.tools"},
-		{"list", "session/list?projectRoot=/", nil, 405, terret.KindInvalidRequest, ""},
+		{"mode", "session/create", map[string]any{"projectRoot": f.dir, "persona": nil, "mode": "yolo"}, 400, terret.CodeInvalidRequest, "mode"},
+		{"no mode", "session/create", map[string]any{"projectRoot": f.dir}, 400, terret.CodeInvalidRequest, "mode"},
+		{"persona", "session/create", map[string]any{"projectRoot": f.dir, "persona": "NOBODY", "mode": "direct"}, 400, terret.CodeInvalidRequest, "persona"},
+		{"no folder", "session/create", map[string]any{"mode": "direct"}, 400, terret.CodeInvalidRequest, "projectRoot"},
+		{"missing folder", "session/create", map[string]any{"projectRoot": f.dir + "/none", "mode": "direct"}, 400, terret.CodeInvalidRequest, "projectRoot"},
+		{"outside", "session/create", map[string]any{"projectRoot": "/", "mode": "direct"}, 403, terret.CodeForbidden, "projectRoot"},
+		{"field", "session/create", map[string]any{"projectRoot": f.dir, "mode": "direct", "policy": "auto-approve"}, 400, terret.CodeInvalidRequest, "policy"},
+		{"type", "session/create", map[string]any{"projectRoot": 7, "mode": "direct"}, 400, terret.CodeInvalidRequest, "projectRoot"},
+		{"not JSON", "session/create", "{", 400, terret.CodeInvalidRequest, "body"},
+		{"two values", "session/create", `{"mode":"direct"} {}`, 400, terret.CodeInvalidRequest, "body"},
+		{"no session", "turn", map[string]any{"message": "x"}, 404, terret.CodeSessionNotFound, ""},
+		{"unknown session", "turn", map[string]any{"sessionId": terret.NewSessionID(), "message": "x"}, 404, terret.CodeSessionNotFound, ""},
+		{"no message", "turn", map[string]any{"sessionId": s.ID}, 400, terret.CodeInvalidRequest, "message"},
+		{"bypass", "turn", map[string]any{"sessionId": s.ID, "message": "x", "opts": map[string]any{"permissionMode": "bypassPermissions"}}, 400, terret.CodeInvalidRequest, "opts.permissionMode"},
+		{"option", "turn", map[string]any{"sessionId": s.ID, "message": "x", "opts": map[string]any{"yolo": true}}, 400, terret.CodeInvalidRequest, "yolo"},
+		{"flag", "turn", map[string]any{"sessionId": s.ID, "message": "x", "opts": map[string]any{"tools": "--x"}}, 400, terret.CodeInvalidRequest, "opts.tools"},
+		{"list", "session/list?projectRoot=/", nil, 405, terret.CodeInvalidRequest, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := f.do("POST", "/api/harness/"+c.path, c.body)
@@ -329,5 +329,5 @@ func TestBadHarness(t *testing.T) {
 			a.problem(c.status, c.kind, c.field)
 		})
 	}
-	f.do("GET", "/api/harness/session/list?projectRoot=/", nil).problem(403, terret.KindForbidden, "projectRoot")
+	f.do("GET", "/api/harness/session/list?projectRoot=/", nil).problem(403, terret.CodeForbidden, "projectRoot")
 }

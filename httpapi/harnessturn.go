@@ -141,7 +141,7 @@ func (s *Server) sendHarnessTurn(reader context.Context, st *stream, v view.View
 			return err
 		}
 		messages := v.Event(ev)
-		if e.Seq <= session.LastSeq || e.Kind == "turn.start" && ev.Turn == turn {
+		if e.Seq <= session.LastSeq || e.Kind == terret.KindTurnStart && ev.Turn == turn {
 			continue // of turns before
 		}
 		if endsTurn(e.Kind) && ev.Turn == turn {
@@ -189,7 +189,7 @@ func (s *Server) refuseAll(session, turn string, after int64) {
 		if err != nil || endsTurn(e.Kind) && turnOf(e) == turn {
 			return
 		}
-		if !strings.HasSuffix(string(e.Kind), ".request") && e.Kind != "hook.event" {
+		if !strings.HasSuffix(string(e.Kind), ".request") && e.Kind != terret.KindHookEvent {
 			continue
 		}
 		ev, err := e.Decode()

@@ -76,7 +76,7 @@ func (k *keys) do(ctx context.Context, key string, where []any, body any, fn fun
 }
 
 func (k *keys) run(id [32]byte, e *keyed, fn func() (any, error)) {
-	e.err = terret.Errorf(terret.KindInternal, "the request panicked")
+	e.err = terret.Errorf(terret.CodeInternal, "the request panicked")
 	defer func() {
 		k.settle(id, e.err == nil)
 		close(e.done)

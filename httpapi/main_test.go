@@ -216,7 +216,7 @@ func (a answer) want(status int, v any) answer {
 }
 
 // problem checks that the answer is one.
-func (a answer) problem(status int, kind terret.ErrorKind, field string) httpapi.Problem {
+func (a answer) problem(status int, kind terret.ErrorCode, field string) httpapi.Problem {
 	a.t.Helper()
 	var p httpapi.Problem
 	a.want(status, &p)

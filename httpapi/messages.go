@@ -8,7 +8,7 @@ import (
 )
 
 // messageKinds are the kinds of events that hold messages.
-var messageKinds = []terret.Kind{"turn.start", "user.prompt", "message.complete"}
+var messageKinds = []terret.Kind{terret.KindTurnStart, terret.KindUserPrompt, terret.KindMessageComplete}
 
 func (s *Server) listMessages(ctx context.Context, in *struct {
 	SessionPath

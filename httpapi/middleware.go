@@ -58,7 +58,7 @@ func ours(path string) bool {
 
 func (s *Server) web(w http.ResponseWriter, r *http.Request) {
 	if s.cfg.Web == nil {
-		writeProblem(w, terret.Errorf(terret.KindNotFound, "there is nothing at %s; the API is at /v1, its description at /openapi.json", r.URL.Path))
+		writeProblem(w, terret.Errorf(terret.CodeNotFound, "there is nothing at %s; the API is at /v1, its description at /openapi.json", r.URL.Path))
 		return
 	}
 	s.cfg.Web.ServeHTTP(w, r)
@@ -79,7 +79,7 @@ func (s *Server) noRoute(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, plainProblem(http.StatusMethodNotAllowed, fmt.Sprintf("%s takes %s, not %s", r.URL.Path, strings.Join(allowed, " or "), r.Method)))
 		return
 	}
-	writeProblem(w, terret.Errorf(terret.KindNotFound, "there is no route %s; /openapi.json lists those there are", r.URL.Path))
+	writeProblem(w, terret.Errorf(terret.CodeNotFound, "there is no route %s; /openapi.json lists those there are", r.URL.Path))
 }
 
 // noting is a response that remembers what was answered.
@@ -136,7 +136,7 @@ func (s *Server) noted(next http.Handler) http.Handler {
 			if p != nil && p != http.ErrAbortHandler { //nolint:errorlint // it is panicked with as it is
 				s.log.ErrorContext(r.Context(), "a request panicked", "method", r.Method, "path", r.URL.Path, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 				if n.status == 0 { // else it is too late for an answer
-					writeProblem(n, terret.Errorf(terret.KindInternal, "the server made a mistake; its log says more"))
+					writeProblem(n, terret.Errorf(terret.CodeInternal, "the server made a mistake; its log says more"))
 					p = nil
 				}
 			}
@@ -166,7 +166,7 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 		_, err = s.store.ListSessions(r.Context(), terret.SessionFilter{Limit: 1})
 	}
 	if err != nil {
-		writeProblem(w, terret.Errorf(terret.KindStartupRefused, "not ready: %w", err))
+		writeProblem(w, terret.Errorf(terret.CodeStartupRefused, "not ready: %w", err))
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")

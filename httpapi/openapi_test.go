@@ -48,7 +48,7 @@ func TestDescription(t *testing.T) {
 	if s.OpenAPI != "3.1.0" || len(s.Paths) < 35 {
 		t.Errorf("version %s, %d paths", s.OpenAPI, len(s.Paths))
 	}
-	f.do("GET", "/openapi.json", nil, "Authorization", "").problem(401, terret.KindUnauthorized, "")
+	f.do("GET", "/openapi.json", nil, "Authorization", "").problem(401, terret.CodeUnauthorized, "")
 }
 
 // fill puts ids into a path.
@@ -89,18 +89,18 @@ func TestEveryRoute(t *testing.T) {
 					t.Error("it does not say how it fails")
 				}
 				if op.OperationID == "sign-in" {
-					do(map[string]any{"code": "x"}, "Authorization", "").problem(401, terret.KindUnauthorized, "")
+					do(map[string]any{"code": "x"}, "Authorization", "").problem(401, terret.CodeUnauthorized, "")
 					return
 				}
-				do(nil, "Authorization", "").problem(401, terret.KindUnauthorized, "")
-				do(nil, "Host", "evil.example").problem(403, terret.KindForbidden, "")
-				do(nil, "Origin", "http://evil.example").problem(403, terret.KindForbidden, "")
+				do(nil, "Authorization", "").problem(401, terret.CodeUnauthorized, "")
+				do(nil, "Host", "evil.example").problem(403, terret.CodeForbidden, "")
+				do(nil, "Origin", "http://evil.example").problem(403, terret.CodeForbidden, "")
 				if op.Scope != "view" {
-					do(nil, "Authorization", "Bearer "+viewer).problem(403, terret.KindForbidden, "")
+					do(nil, "Authorization", "Bearer "+viewer).problem(403, terret.CodeForbidden, "")
 				}
 				if strings.Contains(path, "/sessions/{id}") && op.RequestBody == nil {
-					do(nil).problem(404, terret.KindSessionNotFound, "")
-					do(nil, "Authorization", "Bearer "+lone).problem(403, terret.KindForbidden, "")
+					do(nil).problem(404, terret.CodeSessionNotFound, "")
+					do(nil, "Authorization", "Bearer "+lone).problem(403, terret.CodeForbidden, "")
 				}
 				if p := do(nil, "Accept", "application/x-ndjson"); p.status >= 500 && p.status != 501 {
 					t.Errorf("status %d: %s", p.status, p.body)
@@ -116,8 +116,8 @@ func TestEveryRoute(t *testing.T) {
 							t.Errorf("body %.20q: %d %s", body, a.status, a.body)
 						}
 					}
-					do("x", "Content-Type", "text/plain").problem(415, terret.KindInvalidRequest, "")
-					do("x=1", "Content-Type", "application/x-www-form-urlencoded").problem(415, terret.KindInvalidRequest, "")
+					do("x", "Content-Type", "text/plain").problem(415, terret.CodeInvalidRequest, "")
+					do("x=1", "Content-Type", "application/x-www-form-urlencoded").problem(415, terret.CodeInvalidRequest, "")
 				}
 			})
 		}

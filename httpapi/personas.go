@@ -6,8 +6,8 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/access"
+	"github.com/terret-dev/terret/internal/persona"
 	"github.com/terret-dev/terret/internal/trust"
-	"github.com/terret-dev/terret/persona"
 )
 
 func (s *Server) personaRoutes() {
@@ -101,7 +101,7 @@ func (s *Server) withPersona(n terret.Session) (terret.Session, error) {
 	p, err := s.persona(n.Cwd, string(n.Persona))
 	if err != nil {
 		e := *terret.AsError(err)
-		e.Kind, e.Field = terret.KindInvalidRequest, "persona"
+		e.Code, e.Field = terret.CodeInvalidRequest, "persona"
 		return n, &e
 	}
 	if p == nil {
@@ -121,7 +121,7 @@ func (s *Server) overseen(ctx context.Context, n terret.Session) error {
 			continue // whoever starts it says what is missing
 		}
 		if err := persona.CheckOversight(p.Capabilities, n.Options); err != nil {
-			return terret.Errorf(terret.KindUnsupported, "%s: %w", n.Agent, err)
+			return terret.Errorf(terret.CodeUnsupported, "%s: %w", n.Agent, err)
 		}
 	}
 	return nil
@@ -181,7 +181,7 @@ func (s *Server) getTrust(ctx context.Context, in *struct {
 
 func (s *Server) checkTrust(dir string) (FolderTrust, error) {
 	if s.cfg.Trust == nil {
-		return FolderTrust{}, terret.Errorf(terret.KindUnsupported, "this server keeps no decisions about trust")
+		return FolderTrust{}, terret.Errorf(terret.CodeUnsupported, "this server keeps no decisions about trust")
 	}
 	d, state, err := s.cfg.Trust.Check(dir)
 	if state.Files == nil {
@@ -205,7 +205,7 @@ func (s *Server) setTrust(ctx context.Context, in *struct{ Body newTrust }) (*bo
 		return nil, err
 	}
 	if err := s.cfg.Trust.Decide(dir, in.Body.Hash, in.Body.Trusted, caller(ctx)); err != nil {
-		return nil, terret.Errorf(terret.KindConflict, "%w", err)
+		return nil, terret.Errorf(terret.CodeConflict, "%w", err)
 	}
 	return reply(s.checkTrust(dir))
 }

@@ -21,7 +21,7 @@ type Problem struct {
 	Title  string           `json:"title" doc:"The status in words."`
 	Status int              `json:"status"`
 	Detail string           `json:"detail" doc:"What happened, to what, and what to do next."`
-	Kind   terret.ErrorKind `json:"kind" doc:"The same as type."`
+	Kind   terret.ErrorCode `json:"kind" doc:"The same as type."`
 	Field  string           `json:"field,omitempty" doc:"The field or parameter that is at fault."`
 	// Errors are all that is wrong with the input, where that is more than one thing.
 	Errors    []ProblemDetail `json:"errors,omitempty" doc:"All that is wrong with the input, if that is more than one thing."`
@@ -64,7 +64,7 @@ func tooLarge(field, format string, args ...any) error {
 
 // tooMany says that there is no room for more at the moment.
 func tooMany(format string, args ...any) error {
-	e := terret.Errorf(terret.KindRateLimited, format, args...)
+	e := terret.Errorf(terret.CodeRateLimited, format, args...)
 	e.Retryable = true
 	return e
 }
@@ -75,7 +75,7 @@ func problemOf(err error) *Problem {
 		return p
 	}
 	e := terret.AsError(err)
-	status := e.Kind.Class().HTTP
+	status := e.Code.Class().HTTP
 	if l, ok := errors.AsType[*limitError](err); ok {
 		status = l.status
 	}
@@ -90,29 +90,29 @@ func problemOf(err error) *Problem {
 		status = http.StatusBadGateway
 	}
 	return &Problem{
-		Type: string(e.Kind), Title: http.StatusText(status), Status: status, Detail: detail, Kind: e.Kind, Field: e.Field,
+		Type: string(e.Code), Title: http.StatusText(status), Status: status, Detail: detail, Kind: e.Code, Field: e.Field,
 		Retryable: e.Retryable, ExitCode: e.ExitCode, Signal: e.Signal, Stderr: e.Stderr,
 	}
 }
 
 // kindOfStatus is what the parts that know nothing of our kinds mean.
-func kindOfStatus(status int) terret.ErrorKind {
+func kindOfStatus(status int) terret.ErrorCode {
 	switch status {
 	case http.StatusUnauthorized:
-		return terret.KindUnauthorized
+		return terret.CodeUnauthorized
 	case http.StatusForbidden:
-		return terret.KindForbidden
+		return terret.CodeForbidden
 	case http.StatusNotFound:
-		return terret.KindNotFound
+		return terret.CodeNotFound
 	case http.StatusConflict:
-		return terret.KindConflict
+		return terret.CodeConflict
 	case http.StatusTooManyRequests:
-		return terret.KindRateLimited
+		return terret.CodeRateLimited
 	}
 	if status >= 500 {
-		return terret.KindInternal
+		return terret.CodeInternal
 	}
-	return terret.KindInvalidRequest
+	return terret.CodeInvalidRequest
 }
 
 // plainProblem is a problem that has no error of ours behind it.

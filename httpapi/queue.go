@@ -46,7 +46,7 @@ func (s *Server) queued(ctx context.Context, in QueuedPath) (terret.Turn, error)
 			return t, nil
 		}
 	}
-	return terret.Turn{}, terret.Errorf(terret.KindNotFound, "no turn %.64q waits in session %s; it may have begun", in.Turn, in.ID)
+	return terret.Turn{}, terret.Errorf(terret.CodeNotFound, "no turn %.64q waits in session %s; it may have begun", in.Turn, in.ID)
 }
 
 func (s *Server) getQueued(ctx context.Context, in *QueuedPath) (*body[terret.Turn], error) {
@@ -136,7 +136,7 @@ func (s *Server) waiting(ctx context.Context, session, turn string) (terret.Prom
 			return p, err
 		}
 	}
-	return terret.Prompt{}, terret.Errorf(terret.KindNotFound, "turn %s has begun", turn)
+	return terret.Prompt{}, terret.Errorf(terret.CodeNotFound, "turn %s has begun", turn)
 }
 
 func (s *Server) dropQueued(ctx context.Context, in *QueuedPath) (*nothing, error) {

@@ -40,9 +40,9 @@ func TestRules(t *testing.T) {
 	if diff := cmp.Diff(rules[1:], kept); diff != "" {
 		t.Error(diff)
 	}
-	f.do("PUT", "/v1/rules", map[string]any{"items": []any{map[string]any{"effect": "deny", "pattern": "Bash("}}}).problem(422, terret.KindInvalidRequest, "items")
-	f.do("PUT", "/v1/rules", map[string]any{"items": []any{map[string]any{"id": "rul_x", "effect": "deny", "pattern": "Bash"}}}).problem(422, terret.KindInvalidRequest, "items")
-	f.do("PUT", "/v1/rules", map[string]any{"items": []any{map[string]any{"effect": "maybe", "pattern": "Bash"}}}).problem(422, terret.KindInvalidRequest, "items[0].effect")
+	f.do("PUT", "/v1/rules", map[string]any{"items": []any{map[string]any{"effect": "deny", "pattern": "Bash("}}}).problem(422, terret.CodeInvalidRequest, "items")
+	f.do("PUT", "/v1/rules", map[string]any{"items": []any{map[string]any{"id": "rul_x", "effect": "deny", "pattern": "Bash"}}}).problem(422, terret.CodeInvalidRequest, "items")
+	f.do("PUT", "/v1/rules", map[string]any{"items": []any{map[string]any{"effect": "maybe", "pattern": "Bash"}}}).problem(422, terret.CodeInvalidRequest, "items[0].effect")
 	if now := put(map[string]any{"id": rules[1].ID, "effect": "deny", "pattern": "Bash(rm *)"}); len(now) != 1 {
 		t.Errorf("what was refused changed something: %+v", now)
 	}
@@ -66,7 +66,7 @@ func TestAgents(t *testing.T) {
 	if len(p.Items) != 1 || p.Items[0].Agent != "mock" || !p.Items[0].Found || !p.Items[0].Capabilities.Has(terret.CanSteer) {
 		t.Errorf("agents %+v", p.Items)
 	}
-	f.do("GET", "/v1/agents/nobody/models", nil).problem(404, terret.KindNotFound, "")
+	f.do("GET", "/v1/agents/nobody/models", nil).problem(404, terret.CodeNotFound, "")
 }
 
 func TestUsage(t *testing.T) {
@@ -87,8 +87,8 @@ func TestUsage(t *testing.T) {
 	if len(p.Items) != 0 {
 		t.Errorf("long ago: %+v", p.Items)
 	}
-	f.do("GET", "/v1/usage?group=person", nil).problem(422, terret.KindInvalidRequest, "group")
-	f.do("GET", "/v1/usage?since=yesterday", nil).problem(422, terret.KindInvalidRequest, "since")
+	f.do("GET", "/v1/usage?group=person", nil).problem(422, terret.CodeInvalidRequest, "group")
+	f.do("GET", "/v1/usage?since=yesterday", nil).problem(422, terret.CodeInvalidRequest, "since")
 }
 
 func TestFiles(t *testing.T) {
@@ -133,15 +133,15 @@ func TestFiles(t *testing.T) {
 	}
 	var dirs workfiles.Subfolders
 	f.do("GET", "/v1/dirs?path="+url.QueryEscape(f.root), nil).want(200, &dirs)
-	f.do("GET", "/v1/dirs?path=/", nil).problem(403, terret.KindForbidden, "")
-	f.do("GET", "/v1/dirs", nil).problem(422, terret.KindInvalidRequest, "path")
+	f.do("GET", "/v1/dirs?path=/", nil).problem(403, terret.CodeForbidden, "")
+	f.do("GET", "/v1/dirs", nil).problem(422, terret.CodeInvalidRequest, "path")
 	var roots terret.Page[workfiles.Root]
 	f.do("GET", "/v1/roots", nil).want(200, &roots)
 	if len(roots.Items) != 1 || roots.Items[0].Path != f.root {
 		t.Errorf("roots %+v", roots)
 	}
-	f.do("GET", "/v1/sessions/"+s.ID+"/changes", nil).problem(501, terret.KindUnsupported, "")
-	f.do("GET", "/v1/sessions/"+s.ID+"/changes?turn=x", nil).problem(404, terret.KindNotFound, "")
+	f.do("GET", "/v1/sessions/"+s.ID+"/changes", nil).problem(501, terret.CodeUnsupported, "")
+	f.do("GET", "/v1/sessions/"+s.ID+"/changes?turn=x", nil).problem(404, terret.CodeNotFound, "")
 }
 
 // TestUndoAndChanges takes back over HTTP what a turn changed.
@@ -196,9 +196,9 @@ func TestPersonasAndTrust(t *testing.T) {
 	if !strings.Contains(prompt.Text, "Look.") || !strings.Contains(prompt.Text, "Pipeline execution mode") || prompt.Tokens == 0 {
 		t.Errorf("prompt %+v", prompt)
 	}
-	f.do("GET", "/v1/personas/NOBODY/prompt"+cwd, nil).problem(404, terret.KindNotFound, "persona")
-	f.do("GET", "/v1/personas?cwd=/", nil).problem(403, terret.KindForbidden, "cwd")
-	f.do("GET", "/v1/personas", nil).problem(422, terret.KindInvalidRequest, "cwd")
+	f.do("GET", "/v1/personas/NOBODY/prompt"+cwd, nil).problem(404, terret.CodeNotFound, "persona")
+	f.do("GET", "/v1/personas?cwd=/", nil).problem(403, terret.CodeForbidden, "cwd")
+	f.do("GET", "/v1/personas", nil).problem(422, terret.CodeInvalidRequest, "cwd")
 
 	made := f.session(func(b map[string]any) { b["persona"] = "REVIEW" })
 	if len(made.Options.AutoApproveTools) != 0 || !cmp.Equal(made.Options.Tools, []string{"Read"}) {
@@ -216,7 +216,7 @@ func TestPersonasAndTrust(t *testing.T) {
 	if state.Decision != trust.Unknown || len(state.Files) != 1 || state.Hash == "" {
 		t.Errorf("trust %+v", state)
 	}
-	f.do("POST", "/v1/trust", map[string]any{"cwd": f.dir, "hash": "x", "trusted": true}).problem(409, terret.KindConflict, "")
+	f.do("POST", "/v1/trust", map[string]any{"cwd": f.dir, "hash": "x", "trusted": true}).problem(409, terret.CodeConflict, "")
 	f.do("POST", "/v1/trust", map[string]any{"cwd": f.dir, "hash": state.Hash, "trusted": true}).want(200, &state)
 	if state.Decision != trust.Trusted {
 		t.Errorf("trust %+v", state)
@@ -253,9 +253,9 @@ func TestTransfer(t *testing.T) {
 	f.wait(made.ID, "turn.complete")
 
 	elsewhere := bytes.ReplaceAll(a.body, []byte(f.dir), []byte("/nowhere"))
-	f.do("POST", "/v1/sessions/import", string(elsewhere)).problem(403, terret.KindForbidden, "cwd")
+	f.do("POST", "/v1/sessions/import", string(elsewhere)).problem(403, terret.CodeForbidden, "cwd")
 	f.do("POST", "/v1/sessions/import?cwd="+url.QueryEscape(f.dir), string(elsewhere)).want(201, nil)
-	f.do("POST", "/v1/sessions/import", "{}").problem(422, terret.KindInvalidRequest, "body")
+	f.do("POST", "/v1/sessions/import", "{}").problem(422, terret.CodeInvalidRequest, "body")
 	small := newFixture(t, limits(httpapi.Limits{Import: 1000}))
-	small.do("POST", "/v1/sessions/import?cwd="+url.QueryEscape(small.dir), string(a.body)).problem(413, terret.KindInvalidRequest, "")
+	small.do("POST", "/v1/sessions/import?cwd="+url.QueryEscape(small.dir), string(a.body)).problem(413, terret.CodeInvalidRequest, "")
 }

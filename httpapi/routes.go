@@ -66,7 +66,7 @@ func (s *Server) plainRoutes() {
 	s.mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {
 		spec, err := s.spec()
 		if err != nil {
-			writeProblem(w, terret.Errorf(terret.KindInternal, "describe the routes: %w", err))
+			writeProblem(w, terret.Errorf(terret.CodeInternal, "describe the routes: %w", err))
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")

@@ -478,7 +478,7 @@ func TestSecurityRevocation(t *testing.T) {
 	if err := elsewhere.Revoke(t.Context(), "x"); err != nil {
 		t.Fatal(err)
 	}
-	f.do("GET", "/v1/sessions", nil, header...).problem(http.StatusUnauthorized, terret.KindUnauthorized, "")
+	f.do("GET", "/v1/sessions", nil, header...).problem(http.StatusUnauthorized, terret.CodeUnauthorized, "")
 }
 
 func TestSecuritySignIn(t *testing.T) {
@@ -489,12 +489,12 @@ func TestSecuritySignIn(t *testing.T) {
 	var made struct{ Token string }
 	f.do("POST", "/v1/signin", body, "Authorization", "").want(http.StatusCreated, &made)
 	f.do("GET", "/v1/sessions", nil, "Authorization", "Bearer "+made.Token).want(http.StatusOK, nil)
-	f.do("POST", "/v1/signin", body, "Authorization", "").problem(http.StatusUnauthorized, terret.KindUnauthorized, "")
+	f.do("POST", "/v1/signin", body, "Authorization", "").problem(http.StatusUnauthorized, terret.CodeUnauthorized, "")
 	last := answer{}
 	for range 20 {
 		last = f.do("POST", "/v1/signin", body, "Authorization", "")
 	}
-	last.problem(http.StatusTooManyRequests, terret.KindRateLimited, "")
+	last.problem(http.StatusTooManyRequests, terret.CodeRateLimited, "")
 	if last.header.Get("Retry-After") == "" {
 		t.Error("429 without Retry-After")
 	}
@@ -531,7 +531,7 @@ func TestSecurityBodyLimit(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, limits(httpapi.Limits{Body: 2000}))
 	id := f.session().ID
-	f.do("POST", "/v1/sessions/"+id+"/turns", map[string]any{"prompt": strings.Repeat("x", 3000)}).problem(http.StatusRequestEntityTooLarge, terret.KindInvalidRequest, "")
+	f.do("POST", "/v1/sessions/"+id+"/turns", map[string]any{"prompt": strings.Repeat("x", 3000)}).problem(http.StatusRequestEntityTooLarge, terret.CodeInvalidRequest, "")
 	// The same when nobody says how long it is.
 	req := f.request(t.Context(), "POST", "/v1/sessions/"+id+"/turns", nil, "Content-Type", "application/json")
 	req.Body = io.NopCloser(strings.NewReader(`{"prompt":"` + strings.Repeat("x", 3000) + `"}`))

@@ -15,9 +15,9 @@ import (
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/engine"
 	"github.com/terret-dev/terret/internal/access"
+	"github.com/terret-dev/terret/internal/persona"
 	"github.com/terret-dev/terret/internal/trust"
 	"github.com/terret-dev/terret/internal/workfiles"
-	"github.com/terret-dev/terret/persona"
 )
 
 // Config says what a server works with. Engine, Store and Tokens are needed.
@@ -118,7 +118,7 @@ type Server struct {
 // must Close it.
 func New(cfg Config) (*Server, error) {
 	if cfg.Engine == nil || cfg.Store == nil || cfg.Tokens == nil {
-		return nil, terret.Errorf(terret.KindInternal, "httpapi: an engine, its store and tokens are needed")
+		return nil, terret.Errorf(terret.CodeInternal, "httpapi: an engine, its store and tokens are needed")
 	}
 	s := &Server{
 		cfg: cfg, engine: cfg.Engine, store: cfg.Store, log: cfg.Log,
@@ -205,7 +205,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
-	return terret.Errorf(terret.KindInternal, "the server stopped: %w", err)
+	return terret.Errorf(terret.CodeInternal, "the server stopped: %w", err)
 }
 
 // stop lets turns end, and then ends them.
@@ -226,7 +226,7 @@ func (s *Server) stop(ctx context.Context) {
 // stopping is an error if the server takes no more work.
 func (s *Server) stopping() error {
 	if s.draining.Load() {
-		return terret.Errorf(terret.KindStartupRefused, "the server is stopping and takes no new work; try again when it runs again")
+		return terret.Errorf(terret.CodeStartupRefused, "the server is stopping and takes no new work; try again when it runs again")
 	}
 	return nil
 }

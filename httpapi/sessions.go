@@ -8,8 +8,8 @@ import (
 	"sync"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/archive"
 	"github.com/terret-dev/terret/internal/access"
+	"github.com/terret-dev/terret/internal/archive"
 	"github.com/terret-dev/terret/policy"
 )
 

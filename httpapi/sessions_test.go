@@ -42,8 +42,8 @@ func TestSessions(t *testing.T) {
 		t.Errorf("after the change: %+v", got)
 	}
 	f.do("DELETE", "/v1/sessions/"+s.ID, nil).want(204, nil)
-	f.do("GET", "/v1/sessions/"+s.ID, nil).problem(404, terret.KindSessionNotFound, "")
-	f.do("DELETE", "/v1/sessions/"+s.ID, nil).problem(404, terret.KindSessionNotFound, "")
+	f.do("GET", "/v1/sessions/"+s.ID, nil).problem(404, terret.CodeSessionNotFound, "")
+	f.do("DELETE", "/v1/sessions/"+s.ID, nil).problem(404, terret.CodeSessionNotFound, "")
 }
 
 // TestOversight holds that what an agent cannot be held to is not promised.
@@ -57,7 +57,7 @@ func TestOversight(t *testing.T) {
 	}
 	defer loose.Close()
 	f.serve(loose)
-	f.do("POST", "/v1/sessions", map[string]any{"cwd": f.dir, "agent": "mock", "disallowed_tools": []string{"Bash"}}).problem(501, terret.KindUnsupported, "")
+	f.do("POST", "/v1/sessions", map[string]any{"cwd": f.dir, "agent": "mock", "disallowed_tools": []string{"Bash"}}).problem(501, terret.CodeUnsupported, "")
 	f.do("POST", "/v1/sessions", map[string]any{"cwd": f.dir, "agent": "mock"}).want(201, nil)
 }
 
@@ -121,10 +121,10 @@ func TestDeleteBusy(t *testing.T) {
 	s := f.session()
 	f.prompt(s.ID, "hang")
 	f.wait(s.ID, "message.complete")
-	f.do("DELETE", "/v1/sessions/"+s.ID, nil).problem(409, terret.KindSessionBusy, "")
-	f.do("DELETE", "/v1/sessions/"+s.ID+"?force=false", nil).problem(409, terret.KindSessionBusy, "")
+	f.do("DELETE", "/v1/sessions/"+s.ID, nil).problem(409, terret.CodeSessionBusy, "")
+	f.do("DELETE", "/v1/sessions/"+s.ID+"?force=false", nil).problem(409, terret.CodeSessionBusy, "")
 	f.do("DELETE", "/v1/sessions/"+s.ID+"?force=true", nil).want(204, nil)
-	f.do("GET", "/v1/sessions/"+s.ID, nil).problem(404, terret.KindSessionNotFound, "")
+	f.do("GET", "/v1/sessions/"+s.ID, nil).problem(404, terret.CodeSessionNotFound, "")
 }
 
 // TestBadSessions holds that bad input is refused with the name of what is wrong.
@@ -142,39 +142,39 @@ func TestBadSessions(t *testing.T) {
 		name   string
 		body   any
 		status int
-		kind   terret.ErrorKind
+		kind   terret.ErrorCode
 		field  string
 	}{
-		{"no cwd", map[string]any{}, 422, terret.KindInvalidRequest, "cwd"},
-		{"empty cwd", map[string]any{"cwd": ""}, 422, terret.KindInvalidRequest, "cwd"},
-		{"relative", map[string]any{"cwd": "sub"}, 422, terret.KindInvalidRequest, "cwd"},
-		{"missing folder", map[string]any{"cwd": f.root + "/nothing"}, 422, terret.KindInvalidRequest, "cwd"},
-		{"a file", map[string]any{"cwd": file}, 422, terret.KindInvalidRequest, "cwd"},
-		{"outside", map[string]any{"cwd": "/"}, 403, terret.KindForbidden, "cwd"},
-		{"outside by dots", map[string]any{"cwd": f.root + "/.."}, 403, terret.KindForbidden, "cwd"},
-		{"outside by a link", map[string]any{"cwd": f.root + "/out"}, 403, terret.KindForbidden, "cwd"},
-		{"beside the root", map[string]any{"cwd": f.root + "2"}, 403, terret.KindForbidden, "cwd"},
-		{"terret's own", map[string]any{"cwd": f.home}, 403, terret.KindForbidden, "cwd"},
-		{"add_dirs outside", map[string]any{"cwd": f.root, "add_dirs": []string{"/etc"}}, 403, terret.KindForbidden, "add_dirs"},
-		{"unknown field", map[string]any{"cwd": f.root, "source": "user"}, 422, terret.KindInvalidRequest, "source"},
-		{"policy", map[string]any{"cwd": f.root, "policy": "yolo"}, 422, terret.KindInvalidRequest, "policy"},
-		{"mode", map[string]any{"cwd": f.root, "mode": "x"}, 422, terret.KindInvalidRequest, "mode"},
-		{"model is a flag", map[string]any{"cwd": f.root, "model": "--dangerous"}, 422, terret.KindInvalidRequest, "model"},
-		{"native id is a flag", map[string]any{"cwd": f.root, "native_id": "-r"}, 422, terret.KindInvalidRequest, "native_id"},
-		{"newline in effort", map[string]any{"cwd": f.root, "effort": "a\nb"}, 422, terret.KindInvalidRequest, "effort"},
-		{"tool is a flag", map[string]any{"cwd": f.root, "tools": []string{"Read", "--x"}}, 422, terret.KindInvalidRequest, "tools"},
-		{"tools is text", map[string]any{"cwd": f.root, "tools": "Read"}, 422, terret.KindInvalidRequest, "tools"},
-		{"rule", map[string]any{"cwd": f.root, "allow": []string{"Bash("}}, 422, terret.KindInvalidRequest, "allow"},
-		{"less than no turns", map[string]any{"cwd": f.root, "max_turns": -1}, 422, terret.KindInvalidRequest, "max_turns"},
-		{"turns as text", map[string]any{"cwd": f.root, "max_turns": "3"}, 422, terret.KindInvalidRequest, "max_turns"},
-		{"agent", map[string]any{"cwd": f.root, "agent": "nobody"}, 503, terret.KindAgentNotFound, ""},
-		{"persona", map[string]any{"cwd": f.root, "persona": "NOBODY"}, 422, terret.KindInvalidRequest, "persona"},
-		{"persona elsewhere", map[string]any{"cwd": f.root, "persona": "../../etc/passwd"}, 422, terret.KindInvalidRequest, "persona"},
-		{"not JSON", "{", 400, terret.KindInvalidRequest, ""},
-		{"a list", "[]", 422, terret.KindInvalidRequest, ""},
-		{"nothing", "", 400, terret.KindInvalidRequest, ""},
-		{"null", "null", 422, terret.KindInvalidRequest, ""},
-		{"too long a name", map[string]any{"cwd": f.root, "model": strings.Repeat("x", 10_000)}, 413, terret.KindInvalidRequest, "model"},
+		{"no cwd", map[string]any{}, 422, terret.CodeInvalidRequest, "cwd"},
+		{"empty cwd", map[string]any{"cwd": ""}, 422, terret.CodeInvalidRequest, "cwd"},
+		{"relative", map[string]any{"cwd": "sub"}, 422, terret.CodeInvalidRequest, "cwd"},
+		{"missing folder", map[string]any{"cwd": f.root + "/nothing"}, 422, terret.CodeInvalidRequest, "cwd"},
+		{"a file", map[string]any{"cwd": file}, 422, terret.CodeInvalidRequest, "cwd"},
+		{"outside", map[string]any{"cwd": "/"}, 403, terret.CodeForbidden, "cwd"},
+		{"outside by dots", map[string]any{"cwd": f.root + "/.."}, 403, terret.CodeForbidden, "cwd"},
+		{"outside by a link", map[string]any{"cwd": f.root + "/out"}, 403, terret.CodeForbidden, "cwd"},
+		{"beside the root", map[string]any{"cwd": f.root + "2"}, 403, terret.CodeForbidden, "cwd"},
+		{"terret's own", map[string]any{"cwd": f.home}, 403, terret.CodeForbidden, "cwd"},
+		{"add_dirs outside", map[string]any{"cwd": f.root, "add_dirs": []string{"/etc"}}, 403, terret.CodeForbidden, "add_dirs"},
+		{"unknown field", map[string]any{"cwd": f.root, "source": "user"}, 422, terret.CodeInvalidRequest, "source"},
+		{"policy", map[string]any{"cwd": f.root, "policy": "yolo"}, 422, terret.CodeInvalidRequest, "policy"},
+		{"mode", map[string]any{"cwd": f.root, "mode": "x"}, 422, terret.CodeInvalidRequest, "mode"},
+		{"model is a flag", map[string]any{"cwd": f.root, "model": "--dangerous"}, 422, terret.CodeInvalidRequest, "model"},
+		{"native id is a flag", map[string]any{"cwd": f.root, "native_id": "-r"}, 422, terret.CodeInvalidRequest, "native_id"},
+		{"newline in effort", map[string]any{"cwd": f.root, "effort": "a\nb"}, 422, terret.CodeInvalidRequest, "effort"},
+		{"tool is a flag", map[string]any{"cwd": f.root, "tools": []string{"Read", "--x"}}, 422, terret.CodeInvalidRequest, "tools"},
+		{"tools is text", map[string]any{"cwd": f.root, "tools": "Read"}, 422, terret.CodeInvalidRequest, "tools"},
+		{"rule", map[string]any{"cwd": f.root, "allow": []string{"Bash("}}, 422, terret.CodeInvalidRequest, "allow"},
+		{"less than no turns", map[string]any{"cwd": f.root, "max_turns": -1}, 422, terret.CodeInvalidRequest, "max_turns"},
+		{"turns as text", map[string]any{"cwd": f.root, "max_turns": "3"}, 422, terret.CodeInvalidRequest, "max_turns"},
+		{"agent", map[string]any{"cwd": f.root, "agent": "nobody"}, 503, terret.CodeAgentNotFound, ""},
+		{"persona", map[string]any{"cwd": f.root, "persona": "NOBODY"}, 422, terret.CodeInvalidRequest, "persona"},
+		{"persona elsewhere", map[string]any{"cwd": f.root, "persona": "../../etc/passwd"}, 422, terret.CodeInvalidRequest, "persona"},
+		{"not JSON", "{", 400, terret.CodeInvalidRequest, ""},
+		{"a list", "[]", 422, terret.CodeInvalidRequest, ""},
+		{"nothing", "", 400, terret.CodeInvalidRequest, ""},
+		{"null", "null", 422, terret.CodeInvalidRequest, ""},
+		{"too long a name", map[string]any{"cwd": f.root, "model": strings.Repeat("x", 10_000)}, 413, terret.CodeInvalidRequest, "model"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := f.do("POST", "/v1/sessions", c.body)
@@ -194,24 +194,24 @@ func TestLimits(t *testing.T) {
 		script(mock.Step{Text: "hm"}, mock.Step{Hang: true}))
 	s, other := f.session(), f.session()
 	turns := "/v1/sessions/" + s.ID + "/turns"
-	f.do("POST", turns, map[string]any{"prompt": strings.Repeat("x", 5000)}).problem(413, terret.KindInvalidRequest, "")
-	f.do("POST", turns, map[string]any{"prompt": strings.Repeat("x", 101)}).problem(413, terret.KindInvalidRequest, "prompt")
+	f.do("POST", turns, map[string]any{"prompt": strings.Repeat("x", 5000)}).problem(413, terret.CodeInvalidRequest, "")
+	f.do("POST", turns, map[string]any{"prompt": strings.Repeat("x", 101)}).problem(413, terret.CodeInvalidRequest, "prompt")
 	image := map[string]any{"type": "image", "media_type": "image/png", "bytes": make([]byte, 51)}
-	f.do("POST", turns, map[string]any{"blocks": []any{image}}).problem(413, terret.KindInvalidRequest, "blocks")
+	f.do("POST", turns, map[string]any{"blocks": []any{image}}).problem(413, terret.CodeInvalidRequest, "blocks")
 
 	f.session()
-	if p := f.do("POST", "/v1/sessions", map[string]any{"cwd": f.dir}).problem(429, terret.KindRateLimited, ""); !p.Retryable {
+	if p := f.do("POST", "/v1/sessions", map[string]any{"cwd": f.dir}).problem(429, terret.CodeRateLimited, ""); !p.Retryable {
 		t.Error("it does not say that it can be tried again")
 	}
 	f.prompt(s.ID, "hang")
-	f.do("POST", "/v1/sessions/"+other.ID+"/turns", map[string]any{"prompt": "hang"}).problem(429, terret.KindRateLimited, "")
+	f.do("POST", "/v1/sessions/"+other.ID+"/turns", map[string]any{"prompt": "hang"}).problem(429, terret.CodeRateLimited, "")
 
 	open := 0
 	for range f.events("/v1/sessions/" + s.ID + "/events") {
 		open++
 		for range f.events("/v1/events") {
 			open++
-			f.do("GET", "/v1/events", nil).problem(429, terret.KindRateLimited, "")
+			f.do("GET", "/v1/events", nil).problem(429, terret.CodeRateLimited, "")
 			break
 		}
 		break
@@ -222,9 +222,9 @@ func TestLimits(t *testing.T) {
 	// A turn that could not be watched is not started.
 	none := newFixture(t, limits(httpapi.Limits{Streams: -1}), claude())
 	s = none.session(func(b map[string]any) { b["agent"] = "claude" })
-	none.do("POST", "/v1/sessions/"+s.ID+"/turns", map[string]any{"prompt": "x"}, "Accept", "text/event-stream").problem(429, terret.KindRateLimited, "")
-	none.do("POST", "/api/harness/turn", map[string]any{"sessionId": s.ID, "message": "x"}).problem(429, terret.KindRateLimited, "")
-	none.do("GET", "/v1/sessions/"+s.ID+"/export", nil).problem(429, terret.KindRateLimited, "")
+	none.do("POST", "/v1/sessions/"+s.ID+"/turns", map[string]any{"prompt": "x"}, "Accept", "text/event-stream").problem(429, terret.CodeRateLimited, "")
+	none.do("POST", "/api/harness/turn", map[string]any{"sessionId": s.ID, "message": "x"}).problem(429, terret.CodeRateLimited, "")
+	none.do("GET", "/v1/sessions/"+s.ID+"/export", nil).problem(429, terret.CodeRateLimited, "")
 	var p terret.Page[terret.Turn]
 	if none.do("GET", "/v1/sessions/"+s.ID+"/turns", nil).want(200, &p); len(p.Items) != 0 {
 		t.Errorf("turns %+v", p.Items)

@@ -137,7 +137,7 @@ func (st *stream) end() {
 func (st *stream) cut() bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	return terret.AsError(st.err) != nil && terret.AsError(st.err).Kind == terret.KindTimeout
+	return terret.AsError(st.err) != nil && terret.AsError(st.err).Code == terret.CodeTimeout
 }
 
 // write writes out what is sent, until that ends or cannot be written.
@@ -197,7 +197,7 @@ func (st *stream) flush(b []byte) error {
 // fail ends the stream: the sender is told, and its context ends.
 func (st *stream) fail(err error) {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		err = terret.Errorf(terret.KindTimeout, "the reader took nothing for %s: %w", st.limit, err)
+		err = terret.Errorf(terret.CodeTimeout, "the reader took nothing for %s: %w", st.limit, err)
 	}
 	st.mu.Lock()
 	st.err = err

@@ -172,7 +172,7 @@ func TestRevokedWhileBusy(t *testing.T) {
 		w := &reading{header: http.Header{}}
 		began := time.Now()
 		bare().streaming(w, bareRequest(t), sse.ContentType, func() error {
-			err := terret.Errorf(terret.KindUnauthorized, "revoked")
+			err := terret.Errorf(terret.CodeUnauthorized, "revoked")
 			return &parting{err, appendEnd(nil, err)}
 		}, func(_ context.Context, st *stream) error {
 			for range 1000 {

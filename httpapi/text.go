@@ -71,7 +71,7 @@ func checkNames(field string, list []string) error {
 // checkID refuses what cannot be the id of a session.
 func checkID(id string) error {
 	if !terret.ValidID("", id) {
-		return terret.Errorf(terret.KindSessionNotFound, "there is no session %.64q", id)
+		return terret.Errorf(terret.CodeSessionNotFound, "there is no session %.64q", id)
 	}
 	return nil
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/archive"
 	"github.com/terret-dev/terret/engine"
 	"github.com/terret-dev/terret/internal/access"
+	"github.com/terret-dev/terret/internal/archive"
 )
 
 func (s *Server) transferRoutes() {

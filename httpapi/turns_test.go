@@ -40,7 +40,7 @@ func TestBusy(t *testing.T) {
 	turns, queue := "/v1/sessions/"+s.ID+"/turns", "/v1/sessions/"+s.ID+"/queue"
 	f.prompt(s.ID, "one")
 	f.wait(s.ID, "message.complete")
-	f.do("POST", turns, map[string]any{"prompt": "two"}).problem(409, terret.KindSessionBusy, "")
+	f.do("POST", turns, map[string]any{"prompt": "two"}).problem(409, terret.CodeSessionBusy, "")
 	var queued [3]terret.Turn
 	for i, text := range []string{"a", "b", "c"} {
 		f.do("POST", turns, map[string]any{"prompt": text, "when": "queue"}).want(202, &queued[i])
@@ -71,14 +71,14 @@ func TestBusy(t *testing.T) {
 	if terret.TextOf(one.Prompt) != "B" {
 		t.Errorf("queued %+v", one)
 	}
-	f.do("PATCH", queue+"/"+queued[1].ID, map[string]any{}).problem(422, terret.KindInvalidRequest, "body")
-	f.do("PATCH", queue+"/"+queued[1].ID, map[string]any{"before": "trn_x"}).problem(422, terret.KindInvalidRequest, "before")
-	f.do("PATCH", queue+"/trn_x", map[string]any{"before": "end"}).problem(404, terret.KindNotFound, "")
-	f.do("DELETE", queue+"/trn_x", nil).problem(404, terret.KindNotFound, "")
+	f.do("PATCH", queue+"/"+queued[1].ID, map[string]any{}).problem(422, terret.CodeInvalidRequest, "body")
+	f.do("PATCH", queue+"/"+queued[1].ID, map[string]any{"before": "trn_x"}).problem(422, terret.CodeInvalidRequest, "before")
+	f.do("PATCH", queue+"/trn_x", map[string]any{"before": "end"}).problem(404, terret.CodeNotFound, "")
+	f.do("DELETE", queue+"/trn_x", nil).problem(404, terret.CodeNotFound, "")
 	other := f.session()
-	f.do("DELETE", "/v1/sessions/"+other.ID+"/queue/"+queued[0].ID, nil).problem(404, terret.KindNotFound, "")
+	f.do("DELETE", "/v1/sessions/"+other.ID+"/queue/"+queued[0].ID, nil).problem(404, terret.CodeNotFound, "")
 	f.do("DELETE", queue+"/"+queued[0].ID, nil).want(204, nil)
-	f.do("DELETE", queue+"/"+queued[0].ID, nil).problem(404, terret.KindNotFound, "")
+	f.do("DELETE", queue+"/"+queued[0].ID, nil).problem(404, terret.CodeNotFound, "")
 	if got := order(); got != "c B" {
 		t.Errorf("queue %q", got)
 	}
@@ -126,8 +126,8 @@ func TestControls(t *testing.T) {
 	f := newFixture(t, script(mock.Step{Text: "hm"}, mock.Step{Hang: true}))
 	s := f.session()
 	at := "/v1/sessions/" + s.ID
-	f.do("POST", at+"/interrupt", nil).problem(409, terret.KindConflict, "")
-	f.do("POST", at+"/kill", nil).problem(409, terret.KindConflict, "")
+	f.do("POST", at+"/interrupt", nil).problem(409, terret.CodeConflict, "")
+	f.do("POST", at+"/kill", nil).problem(409, terret.CodeConflict, "")
 	for _, verb := range []string{"interrupt", "kill"} {
 		turn := f.prompt(s.ID, "hang")
 		until := func(kind string) {
@@ -151,10 +151,10 @@ func TestControls(t *testing.T) {
 		}
 	}
 	f.do("POST", at+"/close", nil).want(200, nil)
-	f.do("POST", at+"/undo", nil).problem(501, terret.KindUnsupported, "")
-	f.do("POST", at+"/redo", map[string]any{"force": true}).problem(501, terret.KindUnsupported, "")
-	f.do("POST", at+"/undo", map[string]any{"sure": true}).problem(422, terret.KindInvalidRequest, "sure")
-	f.do("POST", at+"/fork", nil).problem(501, terret.KindUnsupported, "")
+	f.do("POST", at+"/undo", nil).problem(501, terret.CodeUnsupported, "")
+	f.do("POST", at+"/redo", map[string]any{"force": true}).problem(501, terret.CodeUnsupported, "")
+	f.do("POST", at+"/undo", map[string]any{"sure": true}).problem(422, terret.CodeInvalidRequest, "sure")
+	f.do("POST", at+"/fork", nil).problem(501, terret.CodeUnsupported, "")
 }
 
 func TestTurnStream(t *testing.T) {
@@ -252,8 +252,8 @@ func TestIdempotency(t *testing.T) {
 			t.Errorf("turns %v", ids)
 		}
 	}
-	f.do("POST", turns, map[string]any{"prompt": "else"}, "Idempotency-Key", "k1").problem(422, terret.KindInvalidRequest, "Idempotency-Key")
-	f.do("POST", turns, map[string]any{"prompt": "once"}, "Idempotency-Key", strings.Repeat("x", 300)).problem(422, terret.KindInvalidRequest, "Idempotency-Key")
+	f.do("POST", turns, map[string]any{"prompt": "else"}, "Idempotency-Key", "k1").problem(422, terret.CodeInvalidRequest, "Idempotency-Key")
+	f.do("POST", turns, map[string]any{"prompt": "once"}, "Idempotency-Key", strings.Repeat("x", 300)).problem(422, terret.CodeInvalidRequest, "Idempotency-Key")
 
 	// A server that was started anew knows the turn by its id, and streams it whole.
 	again, err := httpapi.New(httpapi.Config{Engine: f.engine, Store: f.store, Tokens: f.tokens, Roots: []string{f.root}, Home: f.home})
@@ -275,7 +275,7 @@ func TestIdempotency(t *testing.T) {
 	defer third.Close()
 	f3 := *f
 	f3.serve(third)
-	f3.do("POST", turns, map[string]any{"prompt": "else"}, "Idempotency-Key", "k1").problem(422, terret.KindInvalidRequest, "Idempotency-Key")
+	f3.do("POST", turns, map[string]any{"prompt": "else"}, "Idempotency-Key", "k1").problem(422, terret.CodeInvalidRequest, "Idempotency-Key")
 	a := f2.do("POST", turns, map[string]any{"prompt": "once"}, "Idempotency-Key", "k1", "Accept", "text/event-stream").want(200, nil)
 	if got := string(a.body); !strings.Contains(got, "event: turn.start") || !strings.Contains(got, "event: turn.complete") {
 		t.Errorf("stream %s", got)
@@ -294,8 +294,8 @@ func TestDecisionIdempotency(t *testing.T) {
 	f.prompt(s.ID, "ask")
 	r := f.wait(s.ID, "question.request").Expects.RequestID
 	at := "/v1/decisions/" + r
-	f.do("POST", at, map[string]any{"behavior": "allow"}, "Idempotency-Key", "d").problem(422, terret.KindInvalidRequest, "behavior")
-	f.do("POST", at, map[string]any{"behavior": "answer"}, "Idempotency-Key", "d").problem(422, terret.KindInvalidRequest, "answers")
+	f.do("POST", at, map[string]any{"behavior": "allow"}, "Idempotency-Key", "d").problem(422, terret.CodeInvalidRequest, "behavior")
+	f.do("POST", at, map[string]any{"behavior": "answer"}, "Idempotency-Key", "d").problem(422, terret.CodeInvalidRequest, "answers")
 	answer := map[string]any{"behavior": "answer", "answers": map[string]any{"q": []string{"a", "b"}}}
 	for range 2 {
 		var got terret.Request
@@ -304,8 +304,8 @@ func TestDecisionIdempotency(t *testing.T) {
 			t.Errorf("decision %+v", got.Decision)
 		}
 	}
-	f.do("POST", at, answer, "Idempotency-Key", "f").problem(409, terret.KindAlreadyDecided, "")
-	f.do("POST", at, answer).problem(409, terret.KindAlreadyDecided, "")
+	f.do("POST", at, answer, "Idempotency-Key", "f").problem(409, terret.CodeAlreadyDecided, "")
+	f.do("POST", at, answer).problem(409, terret.CodeAlreadyDecided, "")
 	var p terret.Page[terret.Request]
 	f.do("GET", "/v1/decisions", nil).want(200, &p)
 	if len(p.Items) != 0 {
@@ -317,8 +317,8 @@ func TestDecisionIdempotency(t *testing.T) {
 	}
 	var one terret.Request
 	f.do("GET", at, nil).want(200, &one)
-	f.do("GET", "/v1/decisions/req_x", nil).problem(404, terret.KindNotFound, "")
-	f.do("GET", "/v1/decisions?session=x", nil).problem(404, terret.KindSessionNotFound, "")
+	f.do("GET", "/v1/decisions/req_x", nil).problem(404, terret.CodeNotFound, "")
+	f.do("GET", "/v1/decisions?session=x", nil).problem(404, terret.CodeSessionNotFound, "")
 }
 
 // TestBadDecisions holds that nobody can say who decided, or how it came about.
@@ -330,14 +330,14 @@ func TestBadDecisions(t *testing.T) {
 	r := f.wait(s.ID, "permission.request").Expects.RequestID
 	at := "/v1/decisions/" + r
 	for field, v := range map[string]any{"source": "rule", "by": "root", "gate": "plan", "request_id": "x", "delivered": true} {
-		f.do("POST", at, map[string]any{"behavior": "allow", field: v}).problem(422, terret.KindInvalidRequest, field)
+		f.do("POST", at, map[string]any{"behavior": "allow", field: v}).problem(422, terret.CodeInvalidRequest, field)
 	}
-	f.do("POST", at, map[string]any{}).problem(422, terret.KindInvalidRequest, "behavior")
-	f.do("POST", at, map[string]any{"behavior": "maybe"}).problem(422, terret.KindInvalidRequest, "behavior")
-	f.do("POST", at, map[string]any{"behavior": "allow", "scope": "forever"}).problem(422, terret.KindInvalidRequest, "scope")
-	f.do("POST", at, map[string]any{"behavior": "deny", "updated_input": map[string]any{}}).problem(422, terret.KindInvalidRequest, "updated_input")
-	f.do("POST", at, map[string]any{"behavior": "allow", "input_hash": "sha256:0"}).problem(409, terret.KindConflict, "")
-	f.do("POST", at, map[string]any{"behavior": "allow", "scope": "session", "rule": "Bash("}).problem(422, terret.KindInvalidRequest, "rule")
+	f.do("POST", at, map[string]any{}).problem(422, terret.CodeInvalidRequest, "behavior")
+	f.do("POST", at, map[string]any{"behavior": "maybe"}).problem(422, terret.CodeInvalidRequest, "behavior")
+	f.do("POST", at, map[string]any{"behavior": "allow", "scope": "forever"}).problem(422, terret.CodeInvalidRequest, "scope")
+	f.do("POST", at, map[string]any{"behavior": "deny", "updated_input": map[string]any{}}).problem(422, terret.CodeInvalidRequest, "updated_input")
+	f.do("POST", at, map[string]any{"behavior": "allow", "input_hash": "sha256:0"}).problem(409, terret.CodeConflict, "")
+	f.do("POST", at, map[string]any{"behavior": "allow", "scope": "session", "rule": "Bash("}).problem(422, terret.CodeInvalidRequest, "rule")
 	f.do("POST", at, map[string]any{"behavior": "allow", "scope": "session"}).want(200, nil)
 	var rules terret.Page[terret.Rule]
 	f.do("GET", "/v1/rules?session="+s.ID, nil).want(200, &rules)
@@ -378,11 +378,11 @@ func TestBadTurns(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			a := f.do("POST", turns, c.body)
 			a.t = t
-			a.problem(422, terret.KindInvalidRequest, c.field)
+			a.problem(422, terret.CodeInvalidRequest, c.field)
 		})
 	}
-	f.do("POST", "/v1/sessions/"+terret.NewSessionID()+"/turns", map[string]any{"prompt": "x"}).problem(404, terret.KindSessionNotFound, "")
-	f.do("POST", "/v1/sessions/-x/turns", map[string]any{"prompt": "x"}).problem(404, terret.KindSessionNotFound, "")
+	f.do("POST", "/v1/sessions/"+terret.NewSessionID()+"/turns", map[string]any{"prompt": "x"}).problem(404, terret.CodeSessionNotFound, "")
+	f.do("POST", "/v1/sessions/-x/turns", map[string]any{"prompt": "x"}).problem(404, terret.CodeSessionNotFound, "")
 }
 
 // writeFile is what a turn does to its folder.

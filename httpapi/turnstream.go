@@ -33,7 +33,7 @@ func (s *Server) turnStream(ctx context.Context, session, turn string, after int
 			if t, err := s.findTurn(r.Context(), session, turn); err != nil || t != nil {
 				return err
 			}
-			err := terret.Errorf(terret.KindNotFound, "turn %s was dropped from the queue", turn)
+			err := terret.Errorf(terret.CodeNotFound, "turn %s was dropped from the queue", turn)
 			return &parting{err, appendEnd(nil, err)}
 		}
 		s.streaming(w, r, sse.ContentType, live, func(ctx context.Context, st *stream) error {
@@ -46,7 +46,7 @@ func (s *Server) events(ctx context.Context, session string, after int64) iter.S
 	return s.engine.Events(ctx, engine.EventQuery{Session: session, After: after, Follow: true})
 }
 
-func endsTurn(k terret.Kind) bool { return k == "turn.complete" || k == "turn.error" }
+func endsTurn(k terret.Kind) bool { return k == terret.KindTurnComplete || k == terret.KindTurnError }
 
 // turnOf is the turn that an event is part of. It looks where the event's encoding
 // has it, and only reads the whole if that is not how it begins.

@@ -95,9 +95,9 @@ func exists(t *testing.T, dir, name string) bool {
 	return err == nil
 }
 
-func kindOf(err error) terret.ErrorKind {
+func kindOf(err error) terret.ErrorCode {
 	if err == nil {
 		return ""
 	}
-	return terret.AsError(err).Kind
+	return terret.AsError(err).Code
 }

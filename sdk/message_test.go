@@ -26,7 +26,7 @@ func TestMessageJSON(t *testing.T) {
 			Subtype: "success", Content: "done", Usage: terret.Usage{Input: 1, Output: 2}, CostUSD: terret.USD / 2,
 		},
 		`{"type":"result","subtype":"error","isError":true,"content":"no","usage":{"input":0,"output":0,"cache_read":0,"cache_write":0,"reasoning":0},"costUsd":0,"error":{"kind":"model_error","message":"no","retryable":false}}`: &sdk.ResultMessage{
-			Subtype: "error", IsError: true, Content: "no", Error: &terret.Error{Kind: terret.KindModelError, Message: "no"},
+			Subtype: "error", IsError: true, Content: "no", Error: &terret.Error{Code: terret.CodeModelError, Message: "no"},
 		},
 		`{"type":"user","message":[{"type":"text","text":"hi"},{"type":"image","mimeType":"image/png","data":"AQI="}],"parentUuid":null,"uuid":"u","sessionId":"s"}`: sdk.UserMessage{
 			Message: []sdk.Part{{Type: "text", Text: "hi"}, {Type: "image", MIMEType: "image/png", Data: []byte{1, 2}}}, UUID: "u", SessionID: "s",

@@ -127,7 +127,7 @@ func Prompt(ctx context.Context, text string, o Options) (result *ResultMessage,
 			return r, nil
 		}
 	}
-	return nil, terret.Errorf(terret.KindInternal, "the session ended without a result")
+	return nil, terret.Errorf(terret.CodeInternal, "the session ended without a result")
 }
 
 // open opens the store and the engine.

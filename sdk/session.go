@@ -76,7 +76,7 @@ func (s *Session) SendMessage(ctx context.Context, m UserMessage) error {
 	return err
 }
 
-var errClosed = terret.Errorf(terret.KindSessionClosed, "the session is closed")
+var errClosed = terret.Errorf(terret.CodeSessionClosed, "the session is closed")
 
 func (s *Session) isClosed() bool {
 	select {
@@ -97,7 +97,7 @@ func (s *Session) Receive(ctx context.Context) iter.Seq2[Message, error] {
 		after, waiting := s.received, len(s.sent)
 		s.mu.Unlock()
 		if waiting == 0 {
-			yield(nil, terret.Errorf(terret.KindConflict, "nothing was sent, so there is nothing to receive"))
+			yield(nil, terret.Errorf(terret.CodeConflict, "nothing was sent, so there is nothing to receive"))
 			return
 		}
 		for ev, err := range s.follow(ctx, after) {

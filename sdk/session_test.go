@@ -123,13 +123,13 @@ func TestSendMessage(t *testing.T) {
 		"empty text":      {Message: sdk.Text("")},
 		"unknown part":    {Message: []sdk.Part{{Type: "sound"}}},
 	} {
-		if err := s.SendMessage(deadline(t), m); kindOf(err) != terret.KindInvalidRequest {
+		if err := s.SendMessage(deadline(t), m); kindOf(err) != terret.CodeInvalidRequest {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	// None of them was sent.
 	for _, err := range s.Receive(deadline(t)) {
-		if kindOf(err) != terret.KindConflict {
+		if kindOf(err) != terret.CodeConflict {
 			t.Errorf("receive without a message: %v", err)
 		}
 	}
@@ -158,7 +158,7 @@ func TestPromptOnce(t *testing.T) {
 	}
 	// An error result is a result.
 	result, err = sdk.Prompt(deadline(t), "fail", demo(t))
-	if err != nil || !result.IsError || result.Subtype != "error" || result.Error.Kind != terret.KindModelError || result.Content != result.Error.Message {
+	if err != nil || !result.IsError || result.Subtype != "error" || result.Error.Code != terret.CodeModelError || result.Content != result.Error.Message {
 		t.Errorf("%+v, %v", result, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -172,11 +172,11 @@ func TestBadOptions(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(*sdk.Options)
-		want   terret.ErrorKind
+		want   terret.ErrorCode
 	}{
-		"agent":  {func(o *sdk.Options) { o.Agent = "nobody" }, terret.KindAgentNotFound},
-		"folder": {func(o *sdk.Options) { o.Cwd = filepath.Join(o.Cwd, "nowhere") }, terret.KindInvalidRequest},
-		"policy": {func(o *sdk.Options) { o.Policy = "whatever" }, terret.KindInvalidRequest},
+		"agent":  {func(o *sdk.Options) { o.Agent = "nobody" }, terret.CodeAgentNotFound},
+		"folder": {func(o *sdk.Options) { o.Cwd = filepath.Join(o.Cwd, "nowhere") }, terret.CodeInvalidRequest},
+		"policy": {func(o *sdk.Options) { o.Policy = "whatever" }, terret.CodeInvalidRequest},
 	} {
 		o := demo(t)
 		c.change(&o)
@@ -184,17 +184,17 @@ func TestBadOptions(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := sdk.Resume(deadline(t), terret.NewSessionID(), demo(t)); kindOf(err) != terret.KindInvalidRequest {
+	if _, err := sdk.Resume(deadline(t), terret.NewSessionID(), demo(t)); kindOf(err) != terret.CodeInvalidRequest {
 		t.Errorf("resume from memory: %v", err)
 	}
 	o := demo(t)
 	o.DataDir = t.TempDir()
-	if _, err := sdk.Resume(deadline(t), terret.NewSessionID(), o); kindOf(err) != terret.KindSessionNotFound {
+	if _, err := sdk.Resume(deadline(t), terret.NewSessionID(), o); kindOf(err) != terret.CodeSessionNotFound {
 		t.Errorf("resume what is not there: %v", err)
 	}
 	o = demo(t)
 	o.Model = "nothing"
-	if result, err := sdk.Prompt(deadline(t), "hello", o); err != nil || result.Error == nil || result.Error.Kind != terret.KindModelNotFound {
+	if result, err := sdk.Prompt(deadline(t), "hello", o); err != nil || result.Error == nil || result.Error.Code != terret.CodeModelNotFound {
 		t.Errorf("unknown model: %+v, %v", result, err)
 	}
 }
@@ -218,7 +218,7 @@ func TestResume(t *testing.T) {
 	}
 	defer s.Close()
 	for _, err := range s.Receive(deadline(t)) {
-		if kindOf(err) != terret.KindConflict {
+		if kindOf(err) != terret.CodeConflict {
 			t.Errorf("what was received before comes again: %v", err)
 		}
 	}

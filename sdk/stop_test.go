@@ -47,7 +47,7 @@ func TestReceiveWithoutSend(t *testing.T) {
 	n := 0
 	for msg, err := range s.Receive(deadline(t)) {
 		n++
-		if msg != nil || kindOf(err) != terret.KindConflict {
+		if msg != nil || kindOf(err) != terret.CodeConflict {
 			t.Errorf("%v, %v", msg, err)
 		}
 	}
@@ -78,10 +78,10 @@ func TestReceiveEndsWithContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, result := receive(t, s)
-	if !result.IsError || result.Error.Kind != terret.KindInterrupted {
+	if !result.IsError || result.Error.Code != terret.CodeInterrupted {
 		t.Errorf("%+v", result)
 	}
-	if err := s.Interrupt(deadline(t)); kindOf(err) != terret.KindConflict {
+	if err := s.Interrupt(deadline(t)); kindOf(err) != terret.CodeConflict {
 		t.Errorf("interrupt without a turn: %v", err)
 	}
 	send(t, s, "go on")
@@ -149,14 +149,14 @@ func TestCloseDuringTurn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if kind := kindOf(<-ended); kind != terret.KindInterrupted && kind != terret.KindSessionClosed {
+	if kind := kindOf(<-ended); kind != terret.CodeInterrupted && kind != terret.CodeSessionClosed {
 		t.Errorf("receive ended with %s", kind)
 	}
-	if err := s.Send(deadline(t), "more"); kindOf(err) != terret.KindSessionClosed {
+	if err := s.Send(deadline(t), "more"); kindOf(err) != terret.CodeSessionClosed {
 		t.Errorf("send after close: %v", err)
 	}
 	for _, err := range s.Events(deadline(t)) {
-		if err != nil && kindOf(err) != terret.KindSessionClosed {
+		if err != nil && kindOf(err) != terret.CodeSessionClosed {
 			t.Errorf("events after close: %v", err)
 		}
 	}
@@ -167,7 +167,7 @@ func TestCrash(t *testing.T) {
 	t.Parallel()
 	s := newSession(t, scripted(t, []mock.Step{{Text: "working"}, {Crash: true}}, []mock.Step{{Text: "back"}}))
 	send(t, s, "go")
-	if _, result := receive(t, s); !result.IsError || result.Error.Kind != terret.KindProcessFailed {
+	if _, result := receive(t, s); !result.IsError || result.Error.Code != terret.CodeProcessFailed {
 		t.Errorf("%+v", result)
 	}
 	send(t, s, "again")

@@ -154,7 +154,7 @@ func (p *Projection) add(e terret.Event, seq int64) {
 	case terret.TurnComplete:
 		p.end(e, seq, terret.TurnCompleted, d.Usage, d.CostUSD)
 	case terret.TurnError:
-		p.end(e, seq, endState(d.Error.Kind), d.Usage, d.CostUSD)
+		p.end(e, seq, endState(d.Error.Code), d.Usage, d.CostUSD)
 	case terret.PermissionDecision:
 		p.Decided = append(p.Decided, d.Decision)
 	case terret.QuestionDecision:
@@ -178,11 +178,11 @@ func (p *Projection) end(e terret.Event, seq int64, state terret.TurnState, u te
 	p.Session.set, p.Session.Turn = true, &none
 }
 
-func endState(k terret.ErrorKind) terret.TurnState {
+func endState(k terret.ErrorCode) terret.TurnState {
 	switch k {
-	case terret.KindInterrupted:
+	case terret.CodeInterrupted:
 		return terret.TurnInterrupted
-	case terret.KindKilled:
+	case terret.CodeKilled:
 		return terret.TurnKilled
 	default:
 		return terret.TurnFailed

@@ -114,8 +114,8 @@ func TestProjection(t *testing.T) {
 	created, rewound := terret.CheckpointCreated{CheckpointID: "c"}, terret.CheckpointRewound{CheckpointID: "c", Direction: "undo"}
 	asked := event("t", terret.Unknown{})
 	asked.Expects = &terret.Expects{RequestID: "r", Gate: terret.GateStop}
-	fail := func(k terret.ErrorKind) terret.Event {
-		return event("t", terret.TurnError{Error: terret.Error{Kind: k}, Usage: usage, CostUSD: 2})
+	fail := func(k terret.ErrorCode) terret.Event {
+		return event("t", terret.TurnError{Error: terret.Error{Code: k}, Usage: usage, CostUSD: 2})
 	}
 	ended := func(s terret.TurnState) Projection {
 		return Projection{Touched: true, Session: SessionChange{Turn: new("")}, Ended: []TurnEnded{{ID: "t", Seq: 11, At: noon, State: s, Usage: usage, Cost: 2}}}
@@ -137,9 +137,9 @@ func TestProjection(t *testing.T) {
 		{"the last update counts", []terret.Event{event("", terret.SessionUpdated{Title: new("a")}), event("", terret.SessionUpdated{Title: new("b")})}, Projection{Touched: true, Session: SessionChange{Title: new("b")}}},
 		{"turn", []terret.Event{start}, Projection{Touched: true, Session: SessionChange{Turn: new("t")}, Started: started}},
 		{"turn that is complete", []terret.Event{event("t", terret.TurnComplete{Usage: usage, CostUSD: 2})}, ended(terret.TurnCompleted)},
-		{"turn that failed", []terret.Event{fail(terret.KindModelError)}, ended(terret.TurnFailed)},
-		{"turn that was interrupted", []terret.Event{fail(terret.KindInterrupted)}, ended(terret.TurnInterrupted)},
-		{"turn that was killed", []terret.Event{fail(terret.KindKilled)}, ended(terret.TurnKilled)},
+		{"turn that failed", []terret.Event{fail(terret.CodeModelError)}, ended(terret.TurnFailed)},
+		{"turn that was interrupted", []terret.Event{fail(terret.CodeInterrupted)}, ended(terret.TurnInterrupted)},
+		{"turn that was killed", []terret.Event{fail(terret.CodeKilled)}, ended(terret.TurnKilled)},
 		{"request", []terret.Event{asked}, Projection{Touched: true, Opened: []Opened{{Expects: *asked.Expects, Seq: 11, Turn: "t", At: noon}}}},
 		{
 			"decisions",

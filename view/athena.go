@@ -112,12 +112,12 @@ func (a *athena) Event(e terret.Event) []Message {
 		return a.end(e, object{"turn_id": e.Turn, "status": "completed", "last_assistant_message": d.Text}, d.Usage, "completed")
 	case terret.TurnError:
 		status := "failed"
-		if d.Error.Kind == terret.KindInterrupted || d.Error.Kind == terret.KindKilled {
+		if d.Error.Code == terret.CodeInterrupted || d.Error.Code == terret.CodeKilled {
 			status = "interrupted"
 		}
 		return a.end(e, object{
-			"turn_id": e.Turn, "status": status, "last_assistant_message": d.Text, "error": why(d), "error_kind": d.Error.Kind,
-		}, d.Usage, string(d.Error.Kind))
+			"turn_id": e.Turn, "status": status, "last_assistant_message": d.Text, "error": why(d), "error_kind": d.Error.Code,
+		}, d.Usage, string(d.Error.Code))
 	case terret.UsageUpdate:
 		a.usage, a.counted = d.Usage, true
 		return a.one(e, "usage.update", object{"turn_id": e.Turn, "usage": tokens(d.Usage, d.ContextUsed)})

@@ -308,7 +308,7 @@ func TestAthenaBadDecisions(t *testing.T) {
 	} {
 		d, err := view.FromAthena(terret.Request{RequestID: "req_1", Gate: c.gate}, []byte(c.json))
 		var e *terret.Error
-		if !errors.As(err, &e) || e.Kind != terret.KindInvalidRequest || e.Field != c.field || d.Behavior != "" {
+		if !errors.As(err, &e) || e.Code != terret.CodeInvalidRequest || e.Field != c.field || d.Behavior != "" {
 			t.Errorf("%s at %s: %v, field %v, want %s", c.json, c.gate, err, e, c.field)
 		}
 	}

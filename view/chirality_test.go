@@ -68,12 +68,12 @@ func TestChiralityEvents(t *testing.T) {
 		},
 		{
 			"C28 C95 error", begin,
-			[]terret.Event{in(terret.TurnError{Error: terret.Error{Kind: terret.KindExecutionError, Message: "It broke."}, Errors: []string{"broke", "badly"}})},
+			[]terret.Event{in(terret.TurnError{Error: terret.Error{Code: terret.CodeExecutionError, Message: "It broke."}, Errors: []string{"broke", "badly"}})},
 			`[{"type":"session:error",` + head + `,"error":"It broke.\nbadly"},` + exitNull + `]`,
 		},
 		{
 			"C96 max_turns", begin,
-			[]terret.Event{in(terret.TurnError{Error: terret.Error{Kind: terret.KindMaxTurns}})},
+			[]terret.Event{in(terret.TurnError{Error: terret.Error{Code: terret.CodeMaxTurns}})},
 			`[{"type":"session:error",` + head + `,"error":"max_turns"},` + exitNull + `]`,
 		},
 		{"C98 unknown", begin, []terret.Event{in(terret.Unknown{NativeType: "x"}), in(terret.Opaque{Name: "new"})}, `[]`},
@@ -90,7 +90,7 @@ func TestChiralityExit(t *testing.T) {
 	begin := []terret.Event{in(terret.TurnStart{}), started()}
 	next := in(terret.TurnStart{})
 	next.Turn = "t2"
-	lost := in(terret.TurnError{Error: terret.Error{Kind: terret.KindProcessFailed, Message: "It is gone.", ExitCode: new(3)}})
+	lost := in(terret.TurnError{Error: terret.Error{Code: terret.CodeProcessFailed, Message: "It is gone.", ExitCode: new(3)}})
 	code := func(n int) terret.ProcessExit { return terret.ProcessExit{Code: &n} }
 	gone3 := `{"type":"session:error",` + head + `,"error":"It is gone. (exit code 3)"},{"type":"process:exit",` + head + `,"code":3,"signal":null}`
 	noResult := `{"type":"session:error",` + head + `,"error":"the turn ended without a result`
@@ -125,7 +125,7 @@ func TestChiralityExit(t *testing.T) {
 		{row{"idle exits are nobody's", append(complete, out(terret.SessionEnd{})), []terret.Event{out(code(0))}, `[]`}, false},
 		{row{
 			"could not start", nil,
-			[]terret.Event{in(terret.TurnStart{}), in(terret.TurnError{Error: terret.Error{Kind: terret.KindAgentNotFound, Message: "no claude"}})},
+			[]terret.Event{in(terret.TurnStart{}), in(terret.TurnError{Error: terret.Error{Code: terret.CodeAgentNotFound, Message: "no claude"}})},
 			`[{"type":"session:init",` + head + `,"claudeSessionId":null,"model":"","tools":[]},{"type":"session:error",` + head + `,"error":"no claude"},` + exitNull + `]`,
 		}, false},
 	} {

@@ -102,7 +102,7 @@ func (h *hive) session(e terret.Event) *streamEvent {
 	case terret.TurnError:
 		h.busy = false
 		return &streamEvent{Type: "session.error", Status: h.status(), Data: object{
-			"error": why(d), "errors": append([]string{}, d.Errors...), "kind": d.Error.Kind,
+			"error": why(d), "errors": append([]string{}, d.Errors...), "kind": d.Error.Code,
 			"cost": d.CostUSD, "usage": hiveUsage(d.Usage),
 		}}
 	}

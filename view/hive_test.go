@@ -91,7 +91,7 @@ func TestHiveEvents(t *testing.T) {
 		{
 			"H30 error_*",
 			[]terret.Event{in(start)},
-			[]terret.Event{in(terret.TurnError{Error: terret.Error{Kind: terret.KindMaxBudget, Message: "No money."}, Errors: []string{"over budget"}, Usage: usage})},
+			[]terret.Event{in(terret.TurnError{Error: terret.Error{Code: terret.CodeMaxBudget, Message: "No money."}, Errors: []string{"over budget"}, Usage: usage})},
 			`[` + ev("session.error", `{"error":"No money.\nover budget","errors":["over budget"],"kind":"max_budget","cost":0,`+hiveUsage+`}`, idle) + `]`,
 		},
 		{"H31 status", nil, []terret.Event{in(terret.CompactPre{Trigger: "auto"})}, `[` + ev("session.status", `{"status":{"type":"busy"},"state":"compacting"}`, busy) + `]`},

@@ -44,7 +44,7 @@ func TestNeovateMessages(t *testing.T) {
 		},
 		{
 			"N26 error", nil,
-			[]terret.Event{in(terret.TurnError{Error: terret.Error{Kind: terret.KindModelError, Message: "no"}, Usage: terret.Usage{Input: 1}})},
+			[]terret.Event{in(terret.TurnError{Error: terret.Error{Code: terret.CodeModelError, Message: "no"}, Usage: terret.Usage{Input: 1}})},
 			`[{"type":"result","subtype":"error","isError":true,"content":"no",` + usage + `,"costUsd":0,"error":{"kind":"model_error","message":"no","retryable":false}}]`,
 		},
 		{

@@ -75,10 +75,10 @@ func TestOrchestrationMessages(t *testing.T) {
 		},
 		{
 			"O37 error",
-			[]terret.Event{in(terret.TurnError{Error: terret.Error{Kind: terret.KindMaxTurns, Message: "Too long."}, Errors: []string{"2 turns", "Too long"}})},
+			[]terret.Event{in(terret.TurnError{Error: terret.Error{Code: terret.CodeMaxTurns, Message: "Too long."}, Errors: []string{"2 turns", "Too long"}})},
 			[]teamMessage{{Content: "Too long.\n2 turns", Type: "system", Metadata: failed}},
 		},
-		{"O37 nothing said", []terret.Event{in(terret.TurnError{Error: terret.Error{Kind: terret.KindKilled}})}, []teamMessage{{Content: "killed", Type: "system", Metadata: failed}}},
+		{"O37 nothing said", []terret.Event{in(terret.TurnError{Error: terret.Error{Code: terret.CodeKilled}})}, []teamMessage{{Content: "killed", Type: "system", Metadata: failed}}},
 		{"O38 others", []terret.Event{
 			in(terret.TurnStart{}), started(), in(terret.MessageDelta{Text: "h"}), in(terret.Unknown{}), said(terret.RoleUser, terret.Text("go")),
 			said(terret.RoleAssistant, terret.Block{Type: terret.BlockThinking, Text: "hm"}), of("a", "u", said(terret.RoleAssistant, terret.Text("hi"))),

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/archive"
 	"github.com/terret-dev/terret/driver/all"
+	"github.com/terret-dev/terret/internal/archive"
 	"github.com/terret-dev/terret/internal/guard"
 )
 
@@ -136,14 +136,14 @@ func newListing[T any](
 		}
 		i := slices.IndexFunc(a.drivers, func(d terret.Driver) bool { return d.Name() == archive.Agent(agent) })
 		if i < 0 {
-			return terret.Errorf(terret.KindAgentNotFound, "there is no agent %q; `terret agents` lists those there are", agent)
+			return terret.Errorf(terret.CodeAgentNotFound, "there is no agent %q; `terret agents` lists those there are", agent)
 		}
 		items, ok, err := list(ctx, a.drivers[i])
 		switch {
 		case err != nil:
 			return err
 		case !ok:
-			return terret.Errorf(terret.KindUnsupported, "%s does not list its %s", agent, what)
+			return terret.Errorf(terret.CodeUnsupported, "%s does not list its %s", agent, what)
 		case asJSON:
 			return a.printJSON(terret.Page[T]{Items: items})
 		}

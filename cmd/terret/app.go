@@ -24,9 +24,9 @@ import (
 	"github.com/terret-dev/terret/engine"
 	"github.com/terret-dev/terret/internal/config"
 	"github.com/terret-dev/terret/internal/guard"
+	"github.com/terret-dev/terret/internal/persona"
+	"github.com/terret-dev/terret/internal/project"
 	"github.com/terret-dev/terret/internal/trust"
-	"github.com/terret-dev/terret/persona"
-	"github.com/terret-dev/terret/project"
 	"github.com/terret-dev/terret/store/sqlite"
 )
 
@@ -123,14 +123,14 @@ func (a *app) prepare() error {
 
 func (a *app) readSettings() error {
 	if runtime.GOOS == "windows" {
-		return terret.Errorf(terret.KindStartupRefused, "terret does not run on Windows yet; use WSL")
+		return terret.Errorf(terret.CodeStartupRefused, "terret does not run on Windows yet; use WSL")
 	}
 	if err := a.loadConfig(); err != nil {
 		return err
 	}
 	home := a.home()
 	if home == "" {
-		return terret.Errorf(terret.KindStartupRefused, "there is no home folder to keep sessions in; set TERRET_HOME, or say --data FOLDER")
+		return terret.Errorf(terret.CodeStartupRefused, "there is no home folder to keep sessions in; set TERRET_HOME, or say --data FOLDER")
 	}
 	var err error
 	if a.data, err = filepath.Abs(home); err != nil {
@@ -211,7 +211,7 @@ func (a *app) resolve(ctx context.Context, id string) (terret.Session, error) {
 	}
 	switch len(page.Items) {
 	case 0:
-		return terret.Session{}, terret.Errorf(terret.KindSessionNotFound, "there is no session %s; `terret sessions ls` lists them", id)
+		return terret.Session{}, terret.Errorf(terret.CodeSessionNotFound, "there is no session %s; `terret sessions ls` lists them", id)
 	case 1:
 		return page.Items[0], nil
 	}
@@ -225,7 +225,7 @@ func (a *app) latest(ctx context.Context, dir string) (terret.Session, error) {
 		return terret.Session{}, err
 	}
 	if len(page.Items) == 0 {
-		return terret.Session{}, terret.Errorf(terret.KindSessionNotFound, "there is no session in %s yet; `terret run` makes one", dir)
+		return terret.Session{}, terret.Errorf(terret.CodeSessionNotFound, "there is no session in %s yet; `terret run` makes one", dir)
 	}
 	return page.Items[0], nil
 }
@@ -269,7 +269,7 @@ func (a *app) exitCode(err error) int {
 	}
 	fmt.Fprintln(a.err, "terret:", printable(err.Error()))
 	e := terret.AsError(err)
-	if code := e.Kind.Class().Exit; code != 0 {
+	if code := e.Code.Class().Exit; code != 0 {
 		return code
 	}
 	return 1

@@ -41,7 +41,7 @@ func (a *asker) ask(ctx context.Context, ev terret.Event) (terret.Decision, erro
 	case terret.PlanRequest:
 		err = a.plan(ctx, q, &d)
 	default:
-		return d, terret.Errorf(terret.KindUnsupported, "a request of this kind cannot be answered here")
+		return d, terret.Errorf(terret.CodeUnsupported, "a request of this kind cannot be answered here")
 	}
 	return d, err
 }

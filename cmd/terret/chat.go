@@ -102,7 +102,7 @@ func nonEmpty(s, otherwise string) string {
 	return s
 }
 
-var errLeft = terret.Errorf(terret.KindInterrupted, "left by Ctrl-C")
+var errLeft = terret.Errorf(terret.CodeInterrupted, "left by Ctrl-C")
 
 // readMessage reads what the person says; a line that ends with a backslash goes on.
 func readMessage(ctx context.Context, sc *screen, keys *keyboard) (string, error) {

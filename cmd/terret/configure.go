@@ -8,9 +8,9 @@ import (
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/engine"
 	"github.com/terret-dev/terret/internal/config"
+	"github.com/terret-dev/terret/internal/project"
 	"github.com/terret-dev/terret/internal/redact"
 	"github.com/terret-dev/terret/internal/trust"
-	"github.com/terret-dev/terret/project"
 )
 
 // loadConfig reads the user's and the project's settings. Nothing in a project
@@ -26,7 +26,7 @@ func (a *app) loadConfig() error {
 	src := config.Sources{User: config.UserFile(a.environ), Project: dir, Environ: a.environ}
 	loaded, err := config.Load(src)
 	if err != nil {
-		return terret.Errorf(terret.KindInvalidRequest, "%w", err)
+		return terret.Errorf(terret.CodeInvalidRequest, "%w", err)
 	}
 	a.cfg = loaded.Config
 	if a.trust = trust.Open(a.home()); dir == "" || a.home() == "" || !a.consider(dir, loaded.Ignored) {
@@ -34,7 +34,7 @@ func (a *app) loadConfig() error {
 	}
 	src.Trusted = true
 	if loaded, err = config.Load(src); err != nil {
-		return terret.Errorf(terret.KindInvalidRequest, "%w", err)
+		return terret.Errorf(terret.CodeInvalidRequest, "%w", err)
 	}
 	if !a.trusts(dir) {
 		return nil // it has changed just now

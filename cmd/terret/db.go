@@ -53,7 +53,7 @@ func runDBCheck(ctx context.Context, a *app) error {
 		fmt.Fprintln(a.out, f)
 	}
 	if len(found) > 0 {
-		return terret.Errorf(terret.KindInternal, "the database has %d faults; put a backup in its place", len(found))
+		return terret.Errorf(terret.CodeInternal, "the database has %d faults; put a backup in its place", len(found))
 	}
 	a.note("the database is sound")
 	return nil

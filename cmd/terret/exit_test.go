@@ -26,17 +26,17 @@ func inProcess(t *testing.T, stdin string, environ []string, args ...string) (co
 // fails in a turn or cannot be opened.
 func TestExitCodes(t *testing.T) {
 	t.Parallel()
-	for kind, code := range map[terret.ErrorKind]int{
-		terret.KindInvalidRequest: 2, terret.KindUnauthorized: 4, terret.KindForbidden: 4, terret.KindSessionNotFound: 3, terret.KindNotFound: 3,
-		terret.KindSessionBusy: 3, terret.KindConflict: 3, terret.KindSessionClosed: 3, terret.KindUnsupported: 3,
-		terret.KindAgentNotFound: 5, terret.KindNotAuthenticated: 5, terret.KindConnectionFailed: 6, terret.KindProcessFailed: 6,
-		terret.KindMalformedOutput: 6, terret.KindExecutionError: 6, terret.KindModelError: 6, terret.KindRateLimited: 6,
-		terret.KindOverloaded: 6, terret.KindBilling: 6, terret.KindModelNotFound: 6, terret.KindMaxTurns: 7, terret.KindMaxBudget: 7,
-		terret.KindInterrupted: 130, terret.KindKilled: 137, terret.KindTimeout: 124, terret.KindStartupRefused: 1, terret.KindInternal: 1,
+	for kind, code := range map[terret.ErrorCode]int{
+		terret.CodeInvalidRequest: 2, terret.CodeUnauthorized: 4, terret.CodeForbidden: 4, terret.CodeSessionNotFound: 3, terret.CodeNotFound: 3,
+		terret.CodeSessionBusy: 3, terret.CodeConflict: 3, terret.CodeSessionClosed: 3, terret.CodeUnsupported: 3,
+		terret.CodeAgentNotFound: 5, terret.CodeNotAuthenticated: 5, terret.CodeConnectionFailed: 6, terret.CodeProcessFailed: 6,
+		terret.CodeMalformedOutput: 6, terret.CodeExecutionError: 6, terret.CodeModelError: 6, terret.CodeRateLimited: 6,
+		terret.CodeOverloaded: 6, terret.CodeBilling: 6, terret.CodeModelNotFound: 6, terret.CodeMaxTurns: 7, terret.CodeMaxBudget: 7,
+		terret.CodeInterrupted: 130, terret.CodeKilled: 137, terret.CodeTimeout: 124, terret.CodeStartupRefused: 1, terret.CodeInternal: 1,
 	} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
-			fault := &terret.Error{Kind: kind, Message: "it went wrong like this"}
+			fault := &terret.Error{Code: kind, Message: "it went wrong like this"}
 			for name, script := range map[string]mock.Script{
 				"turn": {Turns: [][]mock.Step{{{Text: "words"}, {Fail: fault}}}},
 				"open": {OpenError: fault},

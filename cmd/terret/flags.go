@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/archive"
 	"github.com/terret-dev/terret/driver/all"
 	"github.com/terret-dev/terret/driver/native"
 	"github.com/terret-dev/terret/engine"
+	"github.com/terret-dev/terret/internal/archive"
 	"github.com/terret-dev/terret/policy"
 )
 

@@ -43,7 +43,7 @@ func newKeyboard(in io.Reader) *keyboard {
 	return k
 }
 
-var errNoInput = terret.Errorf(terret.KindInterrupted, "the input has ended")
+var errNoInput = terret.Errorf(terret.CodeInterrupted, "the input has ended")
 
 // fresh begins a question: at a terminal, what was typed before is not taken for
 // its answer.

@@ -29,7 +29,7 @@ func (o *output) Write(p []byte) (int, error) {
 	}
 	n, err := o.w.Write(p)
 	if err != nil {
-		o.err = terret.Errorf(terret.KindInternal, "cannot write the output: %w", err)
+		o.err = terret.Errorf(terret.CodeInternal, "cannot write the output: %w", err)
 	}
 	return n, err
 }

@@ -155,7 +155,7 @@ func (a *app) resolveRequest(ctx context.Context, id string) (string, error) {
 	}
 	switch len(found) {
 	case 0:
-		return "", terret.Errorf(terret.KindNotFound, "there is no open request %q; `terret pending` lists them", id)
+		return "", terret.Errorf(terret.CodeNotFound, "there is no open request %q; `terret pending` lists them", id)
 	case 1:
 		return found[0], nil
 	}

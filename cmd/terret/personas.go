@@ -11,7 +11,7 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/httpapi"
-	"github.com/terret-dev/terret/persona"
+	"github.com/terret-dev/terret/internal/persona"
 )
 
 type personaOptions struct {
@@ -273,5 +273,5 @@ func (f *sessionFlags) overseen(ctx context.Context, a *app, s terret.Session) e
 		a.note("%s: %v", s.Agent, err)
 		return nil
 	}
-	return terret.Errorf(terret.KindUnsupported, "%s: %w; --unenforced starts it nevertheless", s.Agent, err)
+	return terret.Errorf(terret.CodeUnsupported, "%s: %w; --unenforced starts it nevertheless", s.Agent, err)
 }

@@ -48,7 +48,7 @@ func newRoot(a *app) *cobra.Command {
 	}
 	root.PersistentFlags().StringVar(&a.data, "data", "", "folder of the database (default $TERRET_HOME, or the platform's data folder)")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return terret.Errorf(terret.KindInvalidRequest, "%w; see `%s --help`", err, cmd.CommandPath())
+		return terret.Errorf(terret.CodeInvalidRequest, "%w; see `%s --help`", err, cmd.CommandPath())
 	})
 	root.AddCommand(
 		newRun(a), newChat(a), newSessions(a), newEvents(a), newPending(a), newDecide(a),

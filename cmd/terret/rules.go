@@ -92,7 +92,7 @@ func runRulesRm(ctx context.Context, a *app, which string) error {
 			return a.store.DeleteRule(ctx, r.ID)
 		}
 	}
-	return terret.Errorf(terret.KindNotFound, "there is no rule %q; `terret rules ls` lists them", which)
+	return terret.Errorf(terret.CodeNotFound, "there is no rule %q; `terret rules ls` lists them", which)
 }
 
 func newRulesTest(a *app) *cobra.Command {

@@ -141,7 +141,7 @@ func (a *app) listen(ctx context.Context, tokens *access.Tokens, o serveOptions)
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", addr)
 	if err != nil {
-		return nil, "", terret.Errorf(terret.KindStartupRefused, "cannot listen on %s: %w; choose another with --addr", addr, err)
+		return nil, "", terret.Errorf(terret.CodeStartupRefused, "cannot listen on %s: %w; choose another with --addr", addr, err)
 	}
 	url := "http://" + reachable(l.Addr())
 	if config != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/archive"
 	"github.com/terret-dev/terret/engine"
+	"github.com/terret-dev/terret/internal/archive"
 )
 
 func newSessions(a *app) *cobra.Command {
@@ -195,7 +195,7 @@ func (a *app) showSession(ctx context.Context, s terret.Session, asJSON bool) er
 		}
 		fmt.Fprintf(a.out, "  %s\n  › %s\n", t.StartedAt.Local().Format(time.TimeOnly), cut(oneLine(terret.TextOf(t.Prompt)), 100))
 		if t.Error != nil {
-			fmt.Fprintf(a.out, "  %s: %s\n", t.Error.Kind, oneLine(t.Error.Message))
+			fmt.Fprintf(a.out, "  %s: %s\n", t.Error.Code, oneLine(t.Error.Message))
 		}
 	}
 	return nil

@@ -37,7 +37,7 @@ func newSim(a *app) *cobra.Command {
 func runSim(ctx context.Context, a *app, o simOptions) error {
 	scenario, err := sim.Load(o.scenario)
 	if err != nil {
-		return terret.Errorf(terret.KindInvalidRequest, "%w", err)
+		return terret.Errorf(terret.CodeInvalidRequest, "%w", err)
 	}
 	opts := sim.Options{Vars: map[string]string{}}
 	for _, v := range o.vars {
@@ -57,14 +57,14 @@ func runSim(ctx context.Context, a *app, o simOptions) error {
 	}
 	srv, err := sim.NewServer(scenario, opts)
 	if err != nil {
-		return terret.Errorf(terret.KindInvalidRequest, "%w", err)
+		return terret.Errorf(terret.CodeInvalidRequest, "%w", err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer interrupts(cancel, cancel)()
 	running, err := srv.Start(ctx, o.listen)
 	if err != nil {
-		return terret.Errorf(terret.KindInvalidRequest, "%w", err)
+		return terret.Errorf(terret.CodeInvalidRequest, "%w", err)
 	}
 	fmt.Fprintf(a.out, "listening on %s\n", running.URL())
 	<-running.Done()

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/archive"
 	"github.com/terret-dev/terret/engine"
+	"github.com/terret-dev/terret/internal/archive"
 )
 
 func newSessionsExport(a *app) *cobra.Command {

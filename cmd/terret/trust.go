@@ -59,7 +59,7 @@ func runTrust(ctx context.Context, a *app, o trustOptions) error {
 	}
 	decision, state, err := a.trust.Check(o.dir)
 	if err != nil {
-		return terret.Errorf(terret.KindInvalidRequest, "%w", err)
+		return terret.Errorf(terret.CodeInvalidRequest, "%w", err)
 	}
 	switch {
 	case decision == trust.Nothing:
@@ -110,10 +110,10 @@ func (a *app) printTrust(decision trust.Decision, state trust.State) error {
 // decideTrust records what the person says. An agent is none.
 func (a *app) decideTrust(dir string, state trust.State, trusted bool) error {
 	if a.getenv("TERRET_OWNER") != "" && trusted {
-		return terret.Errorf(terret.KindForbidden, "an agent cannot trust a folder; do it in a terminal of your own")
+		return terret.Errorf(terret.CodeForbidden, "an agent cannot trust a folder; do it in a terminal of your own")
 	}
 	if err := a.trust.Decide(dir, state.Hash, trusted, a.user()); err != nil {
-		return terret.Errorf(terret.KindForbidden, "%w", err)
+		return terret.Errorf(terret.CodeForbidden, "%w", err)
 	}
 	return nil
 }

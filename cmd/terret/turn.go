@@ -58,12 +58,12 @@ func (c *conversation) turn(ctx context.Context, p terret.Prompt) (terret.TurnCo
 	case twice.Load():
 		err = errSecondInterrupt
 	case late.Load() && errors.Is(err, terret.ErrInterrupted):
-		err = terret.Errorf(terret.KindTimeout, "the turn took longer than %s and was stopped", c.timeout)
+		err = terret.Errorf(terret.CodeTimeout, "the turn took longer than %s and was stopped", c.timeout)
 	}
 	return done, err
 }
 
-var errSecondInterrupt = terret.Errorf(terret.KindInterrupted, "the turn was stopped at once")
+var errSecondInterrupt = terret.Errorf(terret.CodeInterrupted, "the turn was stopped at once")
 
 func (c *conversation) stop(ctx context.Context, how func(context.Context, string, string) error) {
 	if err := how(ctx, c.session.ID, c.app.user()); err != nil && !errors.Is(err, terret.ErrConflict) {
@@ -111,7 +111,7 @@ func (c *conversation) follow(ctx context.Context, turn string) (terret.TurnComp
 			return done, failed
 		}
 	}
-	return terret.TurnComplete{}, terret.Errorf(terret.KindInternal, "the stream of events ended before the turn did")
+	return terret.TurnComplete{}, terret.Errorf(terret.CodeInternal, "the stream of events ended before the turn did")
 }
 
 // show writes an event in the form that was asked for. The output remembers what goes

@@ -27,7 +27,7 @@ func Drivers(c Config) ([]terret.Driver, error) {
 	if c.MockScript != "" {
 		script, err := mock.Load(c.MockScript)
 		if err != nil {
-			return nil, terret.Errorf(terret.KindInvalidRequest, "%w", err)
+			return nil, terret.Errorf(terret.CodeInvalidRequest, "%w", err)
 		}
 		drivers = append(drivers, mock.New(script))
 	}

@@ -49,7 +49,7 @@ type agent struct {
 // choice is what may change while a process runs.
 type choice struct{ model, mode string }
 
-var errClosed = terret.Errorf(terret.KindSessionClosed, "the agent is closed")
+var errClosed = terret.Errorf(terret.CodeSessionClosed, "the agent is closed")
 
 // cursor is what must be known to open the agent again.
 type cursor struct {
@@ -105,7 +105,7 @@ func (a *agent) launch(ctx context.Context, l launch) (*process, error) {
 		return a.d.start(ctx, l, append(args, modelArgs(model, mode, budget(a.req.Session, o.source))...), o, a.req.Owner, a.req.Log)
 	}
 	p, err := start(n.args())
-	if failed, ok := errors.AsType[*terret.Error](err); ok && failed.Kind == terret.KindResumeFailed {
+	if failed, ok := errors.AsType[*terret.Error](err); ok && failed.Code == terret.CodeResumeFailed {
 		if a.req.Session.Options.OnStale == terret.OnStaleError {
 			return nil, lost(n, failed)
 		}
@@ -121,7 +121,7 @@ func (a *agent) launch(ctx context.Context, l launch) (*process, error) {
 }
 
 func lost(n native, why *terret.Error) error {
-	return terret.Errorf(terret.KindResumeFailed, "Claude Code has lost session %s: %s", n.id, why.Message)
+	return terret.Errorf(terret.CodeResumeFailed, "Claude Code has lost session %s: %s", n.id, why.Message)
 }
 
 func nativeOf(s string) (native, error) {
@@ -227,8 +227,8 @@ func (a *agent) note(out []terret.Event, p *process, ev terret.Event) []terret.E
 			p.send(requestLine(terret.NewID(terret.PrefixControl), interruptRequest))
 		}
 	case terret.TurnError:
-		if a.refused && d.Error.Kind == terret.KindInterrupted {
-			d.Error = terret.Error{Kind: terret.KindNotAuthenticated, Message: notSignedIn, HTTPStatus: 401}
+		if a.refused && d.Error.Code == terret.CodeInterrupted {
+			d.Error = terret.Error{Code: terret.CodeNotAuthenticated, Message: notSignedIn, HTTPStatus: 401}
 			ev.Data = d
 		}
 		a.refused = false
@@ -366,7 +366,7 @@ func (a *agent) process() (*process, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.p == nil {
-		return nil, terret.Errorf(terret.KindConflict, "the agent has no process at the moment; prompt the session to start one")
+		return nil, terret.Errorf(terret.CodeConflict, "the agent has no process at the moment; prompt the session to start one")
 	}
 	return a.p, nil
 }
@@ -424,7 +424,7 @@ func (a *agent) Capabilities() terret.Capabilities { return capabilities() }
 // startError says why a process could not be started, and what to do.
 func startError(err error, program string) error {
 	if errors.Is(err, exec.ErrNotFound) {
-		return terret.Errorf(terret.KindAgentNotFound, "Claude Code is not installed: %s was not found; run `npm install -g @anthropic-ai/claude-code`, or set agents.claude.path", program)
+		return terret.Errorf(terret.CodeAgentNotFound, "Claude Code is not installed: %s was not found; run `npm install -g @anthropic-ai/claude-code`, or set agents.claude.path", program)
 	}
-	return terret.Errorf(terret.KindStartupRefused, "%w", err)
+	return terret.Errorf(terret.CodeStartupRefused, "%w", err)
 }

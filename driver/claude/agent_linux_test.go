@@ -43,7 +43,7 @@ func TestTurns(t *testing.T) {
 	if n := count[terret.SessionEnd](events); n != 0 {
 		t.Errorf("whoever closes the agent knows that it has ended")
 	}
-	if err := a.Prompt(t.Context(), "t", words("late")); kindOf(err) != terret.KindSessionClosed {
+	if err := a.Prompt(t.Context(), "t", words("late")); kindOf(err) != terret.CodeSessionClosed {
 		t.Errorf("a prompt after the end: %v", err)
 	}
 }
@@ -53,16 +53,16 @@ func TestOpenFails(t *testing.T) {
 	tests := map[string]struct {
 		fake  string
 		path  string
-		want  terret.ErrorKind
+		want  terret.ErrorCode
 		words string
 	}{
-		"program missing":     {path: "/there/is/none", want: terret.KindAgentNotFound, words: "/there/is/none"},
-		"name not in PATH":    {path: "there-is-no-such-claude", want: terret.KindAgentNotFound, words: "npm install"},
-		"ends at once":        {fake: "dead", want: terret.KindProcessFailed, words: "I do not feel well"},
-		"refuses":             {fake: "refuses", want: terret.KindStartupRefused, words: "not today"},
-		"answers never":       {fake: "mute", want: terret.KindTimeout, words: "did not answer"},
-		"closes its output":   {fake: "closed", want: terret.KindProcessFailed, words: "did not start"},
-		"folder that is none": {fake: "talk", want: terret.KindStartupRefused, words: "folder"},
+		"program missing":     {path: "/there/is/none", want: terret.CodeAgentNotFound, words: "/there/is/none"},
+		"name not in PATH":    {path: "there-is-no-such-claude", want: terret.CodeAgentNotFound, words: "npm install"},
+		"ends at once":        {fake: "dead", want: terret.CodeProcessFailed, words: "I do not feel well"},
+		"refuses":             {fake: "refuses", want: terret.CodeStartupRefused, words: "not today"},
+		"answers never":       {fake: "mute", want: terret.CodeTimeout, words: "did not answer"},
+		"closes its output":   {fake: "closed", want: terret.CodeProcessFailed, words: "did not start"},
+		"folder that is none": {fake: "talk", want: terret.CodeStartupRefused, words: "folder"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestStaleResume(t *testing.T) {
 		s.says(s.reopen(a), "session", ids[0].New)
 	}
 	s := newSetup(t, "talk", but(func(s *terret.Session) { s.NativeID, s.Options.OnStale = terret.NullString(lost), terret.OnStaleError }))
-	if _, err := s.d.Open(t.Context(), s.req); kindOf(err) != terret.KindResumeFailed || !strings.Contains(err.Error(), lost) {
+	if _, err := s.d.Open(t.Context(), s.req); kindOf(err) != terret.CodeResumeFailed || !strings.Contains(err.Error(), lost) {
 		t.Errorf("%v", err)
 	}
 }
@@ -202,17 +202,17 @@ func TestModelAndMode(t *testing.T) {
 		"model as a flag": a.SetModel(t.Context(), "--dangerously"), "unknown mode": a.SetPermissionMode(t.Context(), "bogus"),
 		"no questions": a.SetPermissionMode(t.Context(), bypass),
 	} {
-		if kindOf(err) != terret.KindInvalidRequest {
+		if kindOf(err) != terret.CodeInvalidRequest {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := a.SetModel(t.Context(), "forbidden"); kindOf(err) != terret.KindConflict || !strings.Contains(err.Error(), "no such model") {
+	if err := a.SetModel(t.Context(), "forbidden"); kindOf(err) != terret.CodeConflict || !strings.Contains(err.Error(), "no such model") {
 		t.Errorf("%v", err)
 	}
 	for _, o := range []terret.TurnOptions{{PermissionMode: bypass}, {PermissionMode: "bogus"}, {Model: "-x"}, {Effort: "a\nb"}, {ToolsOverride: []string{"--x"}}} {
 		p := words("who")
 		p.Options = o
-		if err := a.Prompt(t.Context(), "t", p); kindOf(err) != terret.KindInvalidRequest {
+		if err := a.Prompt(t.Context(), "t", p); kindOf(err) != terret.CodeInvalidRequest {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}
@@ -378,7 +378,7 @@ func TestInterrupt(t *testing.T) {
 			if err := a.Interrupt(t.Context(), "t"); err != nil {
 				t.Fatal(err)
 			}
-			s.failed(s.end(0), terret.KindInterrupted)
+			s.failed(s.end(0), terret.CodeInterrupted)
 			s.says(a, "go on", "You said go on")
 			if n := len(s.starts()); n != 1 {
 				t.Errorf("%d processes", n)
@@ -403,7 +403,7 @@ func TestInterruptTakesBack(t *testing.T) {
 	if err := a.Interrupt(t.Context(), "t"); err != nil {
 		t.Fatal(err)
 	}
-	d := s.failed(s.end(0), terret.KindInterrupted)
+	d := s.failed(s.end(0), terret.CodeInterrupted)
 	if d.Text != "" && d.Text != "I begin" {
 		t.Errorf("%+v", d)
 	}
@@ -424,7 +424,7 @@ func TestAgentDies(t *testing.T) {
 			t.Parallel()
 			s := newSetup(t, "talk")
 			a := s.open()
-			d := s.failed(s.turn(a, words(prompt)), terret.KindProcessFailed)
+			d := s.failed(s.turn(a, words(prompt)), terret.CodeProcessFailed)
 			if d.Error.Signal != tt.signal || tt.signal == "" && (d.Error.ExitCode == nil || *d.Error.ExitCode != tt.code) || !d.Error.Retryable {
 				t.Errorf("%+v", d.Error)
 			}
@@ -509,10 +509,10 @@ func TestStuckPrompt(t *testing.T) {
 			if err := stop(a); err != nil {
 				t.Error(err)
 			}
-			if err := <-prompted; kindOf(err) != terret.KindProcessFailed {
+			if err := <-prompted; kindOf(err) != terret.CodeProcessFailed {
 				t.Errorf("%v", err)
 			}
-			s.failed(s.end(1), terret.KindProcessFailed)
+			s.failed(s.end(1), terret.CodeProcessFailed)
 		})
 	}
 }
@@ -538,7 +538,7 @@ func TestClosedInput(t *testing.T) {
 	s := newSetup(t, "talk")
 	a := s.open()
 	s.says(a, "close-input", "closed")
-	if err := a.Prompt(t.Context(), "t", words("hello")); kindOf(err) != terret.KindProcessFailed {
+	if err := a.Prompt(t.Context(), "t", words("hello")); kindOf(err) != terret.CodeProcessFailed {
 		t.Errorf("%v", err)
 	}
 	s.await("end of the agent", func(h *host) bool { return count[terret.SessionEnd](h.events) > 0 })
@@ -562,7 +562,7 @@ func TestKeyRefused(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, "talk")
 	a := s.open()
-	d := s.failed(s.turn(a, words("key")), terret.KindNotAuthenticated)
+	d := s.failed(s.turn(a, words("key")), terret.CodeNotAuthenticated)
 	if d.Error.HTTPStatus != 401 || d.Error.Message != notSignedIn || d.Error.Retryable {
 		t.Errorf("%+v", d.Error)
 	}
@@ -575,7 +575,7 @@ func TestKeyRefused(t *testing.T) {
 	if err := a.Interrupt(t.Context(), "t"); err != nil {
 		t.Fatal(err)
 	}
-	s.failed(s.end(1), terret.KindInterrupted)
+	s.failed(s.end(1), terret.CodeInterrupted)
 }
 
 // TestBackground is that the end of what the agent does by itself is not taken for
@@ -623,7 +623,7 @@ func TestControls(t *testing.T) {
 	if err := a.Rename(t.Context(), "A title"); err != nil {
 		t.Error(err)
 	}
-	if err := a.Rename(t.Context(), "refuse"); kindOf(err) != terret.KindConflict || strings.Contains(err.Error(), canary) {
+	if err := a.Rename(t.Context(), "refuse"); kindOf(err) != terret.CodeConflict || strings.Contains(err.Error(), canary) {
 		t.Errorf("%v", err)
 	}
 	id := terret.NewID(terret.PrefixMessage)
@@ -635,7 +635,7 @@ func TestControls(t *testing.T) {
 		t.Error(err)
 	}
 	s.complete(s.end(0), "You said /compact the colours")
-	if err := a.Command(t.Context(), "t", "no such name", ""); kindOf(err) != terret.KindInvalidRequest {
+	if err := a.Command(t.Context(), "t", "no such name", ""); kindOf(err) != terret.CodeInvalidRequest {
 		t.Errorf("%v", err)
 	}
 	s.says(a, "clear", "cleared")
@@ -676,7 +676,7 @@ func TestHistory(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, "talk")
 	a := s.open()
-	if _, err := a.Fork(t.Context(), ""); kindOf(err) != terret.KindNotFound {
+	if _, err := a.Fork(t.Context(), ""); kindOf(err) != terret.CodeNotFound {
 		t.Errorf("fork of nothing: %v", err)
 	}
 	prompts := []terret.Prompt{words("one"), words("two"), words("three")}
@@ -694,10 +694,10 @@ func TestHistory(t *testing.T) {
 			t.Errorf("fork at %q is %q, not %q: %v", message, got, want, err)
 		}
 	}
-	if _, err := a.Fork(t.Context(), "msg_unknown"); kindOf(err) != terret.KindNotFound {
+	if _, err := a.Fork(t.Context(), "msg_unknown"); kindOf(err) != terret.CodeNotFound {
 		t.Errorf("%v", err)
 	}
-	if err := a.Forward(t.Context()); kindOf(err) != terret.KindConflict {
+	if err := a.Forward(t.Context()); kindOf(err) != terret.CodeConflict {
 		t.Errorf("forward from the end: %v", err)
 	}
 	// Back over two turns, forward over one, over a restart.
@@ -723,7 +723,7 @@ func TestHistory(t *testing.T) {
 	if got := s.uuids(trunk); len(got) != 6 {
 		t.Errorf("the trunk was changed: %q", got)
 	}
-	if err := a.Forward(t.Context()); kindOf(err) != terret.KindConflict {
+	if err := a.Forward(t.Context()); kindOf(err) != terret.CodeConflict {
 		t.Errorf("forward after a prompt: %v", err)
 	}
 	// A prompt of the trunk, in the copy; and all of it.
@@ -740,7 +740,7 @@ func TestHistory(t *testing.T) {
 	if got := s.uuids(s.newest()); len(got) != 2 {
 		t.Errorf("it does not begin anew: %q", got)
 	}
-	if err := a.Rewind(t.Context(), "msg_unknown"); kindOf(err) != terret.KindNotFound {
+	if err := a.Rewind(t.Context(), "msg_unknown"); kindOf(err) != terret.CodeNotFound {
 		t.Errorf("%v", err)
 	}
 }

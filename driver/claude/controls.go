@@ -176,7 +176,7 @@ func (a *agent) RewindFiles(ctx context.Context, messageID string, dry bool) ([]
 			return err
 		}
 		if !answer.Can {
-			return terret.Errorf(terret.KindConflict, "Claude Code cannot take its edits back: %s", answer.Error)
+			return terret.Errorf(terret.CodeConflict, "Claude Code cannot take its edits back: %s", answer.Error)
 		}
 		return nil
 	}

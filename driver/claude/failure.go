@@ -16,78 +16,78 @@ func (t *translator) failureOf(r resultMessage) *terret.Error {
 	said := cmp.Or(r.Result, strings.Join(r.Errors, "; "))
 	switch r.TerminalReason {
 	case "aborted_streaming", "aborted_tools":
-		return terret.Errorf(terret.KindInterrupted, "the turn was interrupted")
+		return terret.Errorf(terret.CodeInterrupted, "the turn was interrupted")
 	case "max_turns":
-		return terret.Errorf(terret.KindMaxTurns, "%s", cmp.Or(said, "the agent took as many steps as it may; raise max_turns to let it go on"))
+		return terret.Errorf(terret.CodeMaxTurns, "%s", cmp.Or(said, "the agent took as many steps as it may; raise max_turns to let it go on"))
 	}
 	if !r.IsError {
 		return nil
 	}
 	switch {
 	case t.head.Subtype == "error_max_turns":
-		return terret.Errorf(terret.KindMaxTurns, "%s", said)
+		return terret.Errorf(terret.CodeMaxTurns, "%s", said)
 	case t.head.Subtype == "error_max_budget_usd":
-		return terret.Errorf(terret.KindMaxBudget, "%s", said)
+		return terret.Errorf(terret.CodeMaxBudget, "%s", said)
 	case !t.session.started && r.NumTurns == 0 && isResumeError(r.Errors):
-		return terret.Errorf(terret.KindResumeFailed, "%s", said)
+		return terret.Errorf(terret.CodeResumeFailed, "%s", said)
 	}
 	kind, retryable := errorKind(t.turn.failure, r, said)
 	message := cmp.Or(said, "the agent failed and did not say why; prompt the session to try again")
 	switch {
-	case kind == terret.KindNotAuthenticated:
+	case kind == terret.CodeNotAuthenticated:
 		message = notSignedIn
 	case r.StopReason == "refusal" && t.turn.refusal != "":
 		message = t.turn.refusal
 	}
-	return &terret.Error{Kind: kind, Message: message, Retryable: retryable, HTTPStatus: r.APIErrorStatus}
+	return &terret.Error{Code: kind, Message: message, Retryable: retryable, HTTPStatus: r.APIErrorStatus}
 }
 
 // errorKind says what went wrong, by the word that the agent has for it, the status
 // of the model's API, and the reason for which it stopped.
-func errorKind(word string, r resultMessage, said string) (kind terret.ErrorKind, retryable bool) {
+func errorKind(word string, r resultMessage, said string) (kind terret.ErrorCode, retryable bool) {
 	if r.StopReason == "refusal" {
-		return terret.KindModelError, false
+		return terret.CodeModelError, false
 	}
 	switch word {
 	case "authentication_failed", "oauth_org_not_allowed":
-		return terret.KindNotAuthenticated, false
+		return terret.CodeNotAuthenticated, false
 	case "billing_error":
-		return terret.KindBilling, false
+		return terret.CodeBilling, false
 	case "rate_limit":
-		return terret.KindRateLimited, true
+		return terret.CodeRateLimited, true
 	case "overloaded":
-		return terret.KindOverloaded, true
+		return terret.CodeOverloaded, true
 	case "model_not_found":
-		return terret.KindModelNotFound, false
+		return terret.CodeModelNotFound, false
 	case "server_error":
 		if r.APIErrorStatus == 0 {
-			return terret.KindConnectionFailed, true
+			return terret.CodeConnectionFailed, true
 		}
 	}
 	switch status := r.APIErrorStatus; {
 	case status == 401:
-		return terret.KindNotAuthenticated, false
+		return terret.CodeNotAuthenticated, false
 	case status == 402:
-		return terret.KindBilling, false
+		return terret.CodeBilling, false
 	case status == 429:
-		return terret.KindRateLimited, true
+		return terret.CodeRateLimited, true
 	case status == 529:
-		return terret.KindOverloaded, true
+		return terret.CodeOverloaded, true
 	case status >= 500:
-		return terret.KindModelError, true
+		return terret.CodeModelError, true
 	case status >= 400 || word != "":
-		return terret.KindModelError, false
+		return terret.CodeModelError, false
 	}
 	switch r.TerminalReason {
 	case "blocking_limit":
-		return terret.KindRateLimited, true
+		return terret.CodeRateLimited, true
 	case "prompt_too_long", "image_error", "model_error", "api_error":
-		return terret.KindModelError, false
+		return terret.CodeModelError, false
 	}
 	if strings.HasPrefix(said, "API Error") {
-		return terret.KindModelError, false
+		return terret.CodeModelError, false
 	}
-	return terret.KindExecutionError, false
+	return terret.CodeExecutionError, false
 }
 
 // isResumeError reports whether the agent says that there is nothing to go on with.

@@ -85,7 +85,7 @@ func endure(t *testing.T, lines [][]byte, setting uint8) {
 			}
 		}
 	}
-	check(tr.abandon(terret.Error{Kind: terret.KindProcessFailed}, now))
+	check(tr.abandon(terret.Error{Code: terret.CodeProcessFailed}, now))
 	if turn || len(tools) > 0 {
 		t.Fatalf("never ended: turn %v, tools %v", turn, tools)
 	}

@@ -75,7 +75,7 @@ func (a *agent) Forward(ctx context.Context) error {
 	undone := a.undone
 	a.mu.Unlock()
 	if len(undone) == 0 {
-		return terret.Errorf(terret.KindConflict, "the conversation was not taken back, or has gone on since")
+		return terret.Errorf(terret.CodeConflict, "the conversation was not taken back, or has gone on since")
 	}
 	return a.moveTo(ctx, undone[0], "forward", undone[1:])
 }
@@ -97,7 +97,7 @@ func (a *agent) moveTo(ctx context.Context, to, reason string, undone []string) 
 }
 
 func unknownMessage(id string) error {
-	return terret.Errorf(terret.KindNotFound, "Claude Code does not know the message %s in this session", id)
+	return terret.Errorf(terret.CodeNotFound, "Claude Code does not know the message %s in this session", id)
 }
 
 // past is the session that the agent goes on with.
@@ -106,7 +106,7 @@ func (a *agent) past() (native, error) {
 	current := a.native
 	a.mu.Unlock()
 	if current == "" {
-		return native{}, terret.Errorf(terret.KindNotFound, "the conversation has not begun; prompt the session first")
+		return native{}, terret.Errorf(terret.CodeNotFound, "the conversation has not begun; prompt the session first")
 	}
 	return parseNative(current)
 }
@@ -150,7 +150,7 @@ func (a *agent) records(id string) ([]record, error) {
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, terret.Errorf(terret.KindConflict, "read Claude Code's record of the session: %w", err)
+		return nil, terret.Errorf(terret.CodeConflict, "read Claude Code's record of the session: %w", err)
 	}
 	defer f.Close()
 	var out []record
@@ -179,7 +179,7 @@ func (a *agent) file(id string) (string, error) {
 	}
 	found, err := filepath.Glob(filepath.Join(escapeGlob(config), "projects", "*", id+".jsonl"))
 	if err != nil || len(found) == 0 {
-		return "", terret.Errorf(terret.KindNotFound, "Claude Code has no record of session %s", id)
+		return "", terret.Errorf(terret.CodeNotFound, "Claude Code has no record of session %s", id)
 	}
 	return found[0], nil
 }

@@ -272,18 +272,18 @@ func (s *setup) complete(end terret.Event, want string) {
 	}
 }
 
-func (s *setup) failed(end terret.Event, want terret.ErrorKind) terret.TurnError {
+func (s *setup) failed(end terret.Event, want terret.ErrorCode) terret.TurnError {
 	s.t.Helper()
 	d, ok := end.Data.(terret.TurnError)
-	if !ok || d.Error.Kind != want {
+	if !ok || d.Error.Code != want {
 		s.t.Errorf("the turn ended with %+v, not with %s", end.Data, want)
 	}
 	return d
 }
 
-func kindOf(err error) terret.ErrorKind {
+func kindOf(err error) terret.ErrorCode {
 	if err == nil {
 		return ""
 	}
-	return terret.AsError(err).Kind
+	return terret.AsError(err).Code
 }

@@ -30,7 +30,7 @@ func TestEveryTurnEndsOnce(t *testing.T) {
 				switch ev.Data.(type) {
 				case terret.TurnComplete, terret.TurnError:
 					failed, _ := ev.Data.(terret.TurnError)
-					if !open && failed.Error.Kind != terret.KindResumeFailed {
+					if !open && failed.Error.Code != terret.CodeResumeFailed {
 						t.Errorf("line %d: the end of no turn", s.n)
 					}
 					open = false

@@ -121,7 +121,7 @@ func TestRefusedSessions(t *testing.T) {
 	} {
 		s := newSetup(t, "talk", but(change))
 		_, err := s.d.Open(t.Context(), s.req)
-		if e := terret.AsError(err); err == nil || e.Kind != terret.KindInvalidRequest || e.Field != strings.TrimSpace(field) {
+		if e := terret.AsError(err); err == nil || e.Code != terret.CodeInvalidRequest || e.Field != strings.TrimSpace(field) {
 			t.Errorf("%s: %v", field, err)
 		}
 		if len(s.starts()) != 0 {
@@ -210,11 +210,11 @@ func TestWarmUnused(t *testing.T) {
 		})
 	}
 	s := newSetup(t, "talk", but(func(s *terret.Session) { s.Model = "--x" }))
-	if _, err := s.d.Prewarm(t.Context(), s.req); kindOf(err) != terret.KindUnsupported {
+	if _, err := s.d.Prewarm(t.Context(), s.req); kindOf(err) != terret.CodeUnsupported {
 		t.Errorf("%v", err)
 	}
 	s = newSetup(t, "dead")
-	if _, err := s.d.Prewarm(t.Context(), s.req); kindOf(err) != terret.KindProcessFailed {
+	if _, err := s.d.Prewarm(t.Context(), s.req); kindOf(err) != terret.CodeProcessFailed {
 		t.Errorf("%v", err)
 	}
 }

@@ -32,7 +32,7 @@ func (d *Driver) introduce(ctx context.Context) (initializeAnswer, error) {
 	defer cancel()
 	dir, err := os.Getwd()
 	if err != nil {
-		return initializeAnswer{}, terret.Errorf(terret.KindInvalidRequest, "find the working folder: %w", err)
+		return initializeAnswer{}, terret.Errorf(terret.CodeInvalidRequest, "find the working folder: %w", err)
 	}
 	r := terret.OpenRequest{Session: terret.Session{Cwd: dir}, Env: d.cfg.Environ}
 	args, o := native{}.args()

@@ -194,12 +194,12 @@ func (a *oneShot) argv(s *shot, session []string, source string) (argv []string,
 func (s *shot) file(pattern string, content []byte) (string, error) {
 	f, err := os.CreateTemp("", pattern) // readable by us alone
 	if err != nil {
-		return "", terret.Errorf(terret.KindInternal, "write a file for the agent: %w", err)
+		return "", terret.Errorf(terret.CodeInternal, "write a file for the agent: %w", err)
 	}
 	s.files = append(s.files, f.Name())
 	_, err = f.Write(content)
 	if err = errors.Join(err, f.Close()); err != nil {
-		return "", terret.Errorf(terret.KindInternal, "write a file for the agent: %w", err)
+		return "", terret.Errorf(terret.CodeInternal, "write a file for the agent: %w", err)
 	}
 	return f.Name(), nil
 }
@@ -276,7 +276,7 @@ func (a *oneShot) read(s *shot, p *proc.Process, o options, again bool) (stale *
 // lostSession is the error of a resume that failed.
 func lostSession(events []terret.Event) *terret.Error {
 	for _, ev := range events {
-		if end, ok := ev.Data.(terret.TurnError); ok && end.Error.Kind == terret.KindResumeFailed {
+		if end, ok := ev.Data.(terret.TurnError); ok && end.Error.Code == terret.CodeResumeFailed {
 			return &end.Error
 		}
 	}
@@ -306,7 +306,7 @@ func (a *oneShot) Interrupt(context.Context, string) error {
 		return nil
 	}
 	if err := p.Interrupt(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return terret.Errorf(terret.KindProcessFailed, "%w", err)
+		return terret.Errorf(terret.CodeProcessFailed, "%w", err)
 	}
 	return nil
 }

@@ -117,7 +117,7 @@ func TestOneShotInput(t *testing.T) {
 		t.Errorf("%q", st.Args)
 	}
 	s.req.Session.Options.Agents = terret.JSON(`{"x":{"prompt":"` + canary + `"}}`)
-	if err := s.openOneShot().Prompt(t.Context(), "t", words("x")); kindOf(err) != terret.KindInvalidRequest {
+	if err := s.openOneShot().Prompt(t.Context(), "t", words("x")); kindOf(err) != terret.CodeInvalidRequest {
 		t.Errorf("a secret in the arguments: %v", err)
 	}
 }
@@ -126,13 +126,13 @@ func TestOneShotEnds(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		stop   func(*oneShot) error
-		want   terret.ErrorKind
+		want   terret.ErrorCode
 		code   int
 		signal terret.NullString
 	}{
-		"early":  {nil, terret.KindProcessFailed, 7, ""},
-		"sigint": {func(a *oneShot) error { return a.Interrupt(context.Background(), "t") }, terret.KindInterrupted, 0, ""},
-		"sleep":  {func(a *oneShot) error { return a.Kill(context.Background()) }, terret.KindProcessFailed, 0, "SIGTERM"},
+		"early":  {nil, terret.CodeProcessFailed, 7, ""},
+		"sigint": {func(a *oneShot) error { return a.Interrupt(context.Background(), "t") }, terret.CodeInterrupted, 0, ""},
+		"sleep":  {func(a *oneShot) error { return a.Kill(context.Background()) }, terret.CodeProcessFailed, 0, "SIGTERM"},
 	}
 	for prompt, tt := range tests {
 		t.Run(prompt, func(t *testing.T) {
@@ -175,7 +175,7 @@ func TestOneShotStale(t *testing.T) {
 		t.Errorf("%+v\n%s", ids, dump(events))
 	}
 	s = newSetup(t, "talk", but(func(s *terret.Session) { s.NativeID, s.Options.OnStale = lost, terret.OnStaleError }))
-	s.failed(s.turn(s.openOneShot(), words("hello")), terret.KindResumeFailed)
+	s.failed(s.turn(s.openOneShot(), words("hello")), terret.CodeResumeFailed)
 	s.exited(1)
 }
 
@@ -204,7 +204,7 @@ func TestOneShotRefuses(t *testing.T) {
 	for name, err := range map[string]error{
 		"bypass of a turn": a.Prompt(t.Context(), "t", p), "bypass": a.SetPermissionMode(t.Context(), bypass), "flag": a.SetModel(t.Context(), "-x"),
 	} {
-		if kindOf(err) != terret.KindInvalidRequest {
+		if kindOf(err) != terret.CodeInvalidRequest {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -217,11 +217,11 @@ func TestOneShotRefuses(t *testing.T) {
 	}
 	s.host.note(func() { s.host.full = false })
 	s.d.cfg.Path = "/there/is/none"
-	if err := a.Prompt(t.Context(), "t", words("x")); kindOf(err) != terret.KindAgentNotFound {
+	if err := a.Prompt(t.Context(), "t", words("x")); kindOf(err) != terret.CodeAgentNotFound {
 		t.Errorf("%v", err)
 	}
 	s.close(a)
-	if err := a.Prompt(t.Context(), "t", words("x")); kindOf(err) != terret.KindSessionClosed {
+	if err := a.Prompt(t.Context(), "t", words("x")); kindOf(err) != terret.CodeSessionClosed {
 		t.Errorf("%v", err)
 	}
 	if c := a.Capabilities(); c.Has(terret.CanPermissions) || c.Has(terret.CanSteer) || !c.Has(terret.CanOneShot) {

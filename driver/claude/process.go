@@ -104,7 +104,7 @@ func (p *process) spawn(ctx context.Context, s proc.Spec) (err error) {
 // greet introduces us and waits for the answer. The agent may ask and tell things
 // meanwhile.
 func (p *process) greet(ctx context.Context, l launch, patience time.Duration) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, terret.Errorf(terret.KindTimeout,
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, terret.Errorf(terret.CodeTimeout,
 		"Claude Code did not answer within %s of its start; run `claude` in the folder to see what keeps it", patience))
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { _, _ = p.proc.Stop(ctx) })
@@ -126,7 +126,7 @@ func (p *process) greet(ctx context.Context, l launch, patience time.Duration) e
 		select {
 		case a := <-answer:
 			if a.err != "" {
-				return terret.Errorf(terret.KindStartupRefused, "Claude Code refused to start: %s", p.redact.String(a.err))
+				return terret.Errorf(terret.CodeStartupRefused, "Claude Code refused to start: %s", p.redact.String(a.err))
 			}
 			decode(a.body, &p.about)
 			return nil
@@ -157,7 +157,7 @@ const lastWords = 10
 
 // exitError says that a process ended when it should not have, and what to do.
 func exitError(r *redact.Redactor, p *proc.Process, exit proc.Exit, what, next string) terret.Error {
-	out := terret.Error{Kind: terret.KindProcessFailed, Retryable: true, Signal: exit.Signal, Message: what + " (" + exit.String() + ")"}
+	out := terret.Error{Code: terret.CodeProcessFailed, Retryable: true, Signal: exit.Signal, Message: what + " (" + exit.String() + ")"}
 	if exit.Signal == "" {
 		out.ExitCode = &exit.Code
 	}
@@ -319,14 +319,14 @@ func (p *process) call(ctx context.Context, body any, into any) error {
 	select {
 	case a := <-answer:
 		if a.err != "" {
-			return terret.Errorf(terret.KindConflict, "Claude Code refused: %s", p.redact.String(a.err))
+			return terret.Errorf(terret.CodeConflict, "Claude Code refused: %s", p.redact.String(a.err))
 		}
 		if into != nil && len(a.body) > 0 && json.Unmarshal(a.body, into) != nil {
-			return terret.Errorf(terret.KindExecutionError, "Claude Code gave an answer that cannot be read")
+			return terret.Errorf(terret.CodeExecutionError, "Claude Code gave an answer that cannot be read")
 		}
 		return nil
 	case <-p.life.Done():
-		return terret.Errorf(terret.KindProcessFailed, "%w", errEnded)
+		return terret.Errorf(terret.CodeProcessFailed, "%w", errEnded)
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

@@ -147,7 +147,7 @@ func TestRealDecisions(t *testing.T) {
 		t.Error("the input was not edited")
 	}
 	answers[terret.GatePermission] = terret.Decision{Behavior: terret.BehaviorDeny, Reason: "stop", Interrupt: true}
-	r.failed(r.turn(a, words("run touch no.txt")), terret.KindInterrupted)
+	r.failed(r.turn(a, words("run touch no.txt")), terret.CodeInterrupted)
 	if r.file("no.txt") {
 		t.Error("it ran")
 	}
@@ -172,7 +172,7 @@ func TestRealInterrupt(t *testing.T) {
 		if err := a.Interrupt(t.Context(), "t"); err != nil {
 			t.Fatal(err)
 		}
-		r.failed(r.end(i), terret.KindInterrupted)
+		r.failed(r.end(i), terret.CodeInterrupted)
 	}
 	if err := a.Prompt(t.Context(), "t", words("slow")); err != nil {
 		t.Fatal(err)
@@ -185,7 +185,7 @@ func TestRealInterrupt(t *testing.T) {
 	if err := a.Interrupt(t.Context(), "t"); err != nil {
 		t.Fatal(err)
 	}
-	r.failed(r.end(6), terret.KindInterrupted)
+	r.failed(r.end(6), terret.CodeInterrupted)
 	if end, ok := r.turn(a, words("go on")).Data.(terret.TurnComplete); !ok || !strings.HasSuffix(end.Text, "go on") {
 		t.Errorf("%+v", end)
 	}
@@ -266,13 +266,13 @@ func TestRealTasks(t *testing.T) {
 }
 
 func TestRealTrouble(t *testing.T) {
-	for prompt, want := range map[string]terret.ErrorKind{"refuse me": terret.KindNotAuthenticated, "no such model": terret.KindModelNotFound} {
+	for prompt, want := range map[string]terret.ErrorCode{"refuse me": terret.CodeNotAuthenticated, "no such model": terret.CodeModelNotFound} {
 		r := newReal(t)
 		a := r.open()
 		began := time.Now()
 		r.failed(r.turn(a, words(prompt)), want)
 		t.Logf("%s: %s", want, time.Since(began))
-		if n := count[terret.Retry](r.host.said()); n == 0 && want == terret.KindNotAuthenticated {
+		if n := count[terret.Retry](r.host.said()); n == 0 && want == terret.CodeNotAuthenticated {
 			t.Error("no retry was shown")
 		}
 		r.close(a)
@@ -284,7 +284,7 @@ func TestRealTrouble(t *testing.T) {
 	}
 	_ = ln.Close() // nobody listens there now
 	r.req.Env = append(r.req.Env, "ANTHROPIC_BASE_URL=http://"+ln.Addr().String(), "CLAUDE_CODE_MAX_RETRIES=1")
-	r.failed(r.turn(r.open(), words("hello")), terret.KindConnectionFailed)
+	r.failed(r.turn(r.open(), words("hello")), terret.CodeConnectionFailed)
 }
 
 func TestRealKilled(t *testing.T) {
@@ -302,7 +302,7 @@ func TestRealKilled(t *testing.T) {
 	if err := syscall.Kill(p.proc.PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	if d := r.failed(r.end(1), terret.KindProcessFailed); d.Error.Signal != "SIGKILL" {
+	if d := r.failed(r.end(1), terret.CodeProcessFailed); d.Error.Signal != "SIGKILL" {
 		t.Errorf("%+v", d.Error)
 	}
 	r.await("end of the agent", func(h *host) bool { return count[terret.SessionEnd](h.events) == 1 })
@@ -404,5 +404,5 @@ func TestRealOneShotAndWarm(t *testing.T) {
 	if err := one.Interrupt(t.Context(), "t"); err != nil {
 		t.Error(err)
 	}
-	r.failed(r.end(3), terret.KindInterrupted)
+	r.failed(r.end(3), terret.CodeInterrupted)
 }

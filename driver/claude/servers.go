@@ -22,12 +22,12 @@ func (d *Driver) serverConfig(servers terret.JSON) (string, error) {
 	}
 	f, err := os.CreateTemp("", "terret-mcp-*.json") // readable by us alone
 	if err != nil {
-		return "", terret.Errorf(terret.KindInternal, "write the list of MCP servers: %w", err)
+		return "", terret.Errorf(terret.CodeInternal, "write the list of MCP servers: %w", err)
 	}
 	_, err = f.Write(encode(map[string]any{"mcpServers": config}))
 	if err = errors.Join(err, f.Close()); err != nil {
 		_ = os.Remove(f.Name())
-		return "", terret.Errorf(terret.KindInternal, "write the list of MCP servers: %w", err)
+		return "", terret.Errorf(terret.CodeInternal, "write the list of MCP servers: %w", err)
 	}
 	return f.Name(), nil
 }

@@ -158,7 +158,7 @@ func (r recording) play(change ...func(*options)) []step {
 			out = append(out, step{n: i + 1, line: w.text(), events: events, others: others})
 		}
 	}
-	end := t.abandon(terret.Error{Kind: terret.KindProcessFailed, Message: "the agent is gone"}, now)
+	end := t.abandon(terret.Error{Code: terret.CodeProcessFailed, Message: "the agent is gone"}, now)
 	return append(out, step{events: end})
 }
 

@@ -57,7 +57,7 @@ func TestHeldEndIsReleased(t *testing.T) {
 		wantKinds(t, feed(tr, textLine("m1", "x"), result(0.001)), "message.complete")
 		var events []terret.Event
 		if gone {
-			events = tr.abandon(terret.Error{Kind: terret.KindProcessFailed}, start)
+			events = tr.abandon(terret.Error{Code: terret.CodeProcessFailed}, start)
 		} else {
 			events = feed(tr, `{"type":"system","subtype":"session_state_changed","state":"idle"}`)
 		}
@@ -164,9 +164,9 @@ func TestAbandon(t *testing.T) {
 	feed(tr, initLine, toolLine("m1", "t1", "Agent", `{"description":"look"}`),
 		taskLine("started", `"task_type":"local_agent","description":"look"`),
 		taskLine("progress", `"description":"reading"`), taskLine("updated", `"patch":{"is_backgrounded":true}`), taskLine("updated", `"patch":{"status":"paused"}`))
-	events := tr.abandon(terret.Error{Kind: terret.KindKilled, Message: "killed"}, start)
+	events := tr.abandon(terret.Error{Code: terret.CodeKilled, Message: "killed"}, start)
 	wantKinds(t, events, "message.complete subagent.stop task.end tool.failure turn.error")
-	if again := tr.abandon(terret.Error{Kind: terret.KindKilled}, start); len(again) != 0 {
+	if again := tr.abandon(terret.Error{Code: terret.CodeKilled}, start); len(again) != 0 {
 		t.Errorf("again: %v", kindsOf(again))
 	}
 	if idle := newTranslator(options{}).abandon(terret.Error{}, start); len(idle) != 0 {
@@ -178,31 +178,31 @@ func TestErrorKinds(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		word, fields string
-		want         terret.ErrorKind
+		want         terret.ErrorCode
 		retryable    bool
 	}{
-		{"authentication_failed", `"api_error_status":401`, terret.KindNotAuthenticated, false},
-		{"oauth_org_not_allowed", ``, terret.KindNotAuthenticated, false},
-		{"billing_error", `"api_error_status":400`, terret.KindBilling, false},
-		{"rate_limit", `"api_error_status":429`, terret.KindRateLimited, true},
-		{"overloaded", `"api_error_status":529`, terret.KindOverloaded, true},
-		{"server_error", `"api_error_status":529`, terret.KindOverloaded, true},
-		{"server_error", `"api_error_status":500`, terret.KindModelError, true},
-		{"server_error", ``, terret.KindConnectionFailed, true},
-		{"model_not_found", `"api_error_status":404`, terret.KindModelNotFound, false},
-		{"invalid_request", `"stop_reason":"refusal"`, terret.KindModelError, false},
-		{"max_output_tokens", ``, terret.KindModelError, false},
-		{"unknown", `"api_error_status":400`, terret.KindModelError, false},
-		{"", `"api_error_status":402`, terret.KindBilling, false},
-		{"", `"terminal_reason":"blocking_limit"`, terret.KindRateLimited, true},
-		{"", `"terminal_reason":"prompt_too_long"`, terret.KindModelError, false},
-		{"", `"terminal_reason":"max_turns","is_error":false`, terret.KindMaxTurns, false},
-		{"", `"terminal_reason":"aborted_tools","is_error":false`, terret.KindInterrupted, false},
-		{"", `"subtype":"error_max_turns"`, terret.KindMaxTurns, false},
-		{"", `"subtype":"error_max_budget_usd"`, terret.KindMaxBudget, false},
-		{"", `"subtype":"error_max_structured_output_retries"`, terret.KindExecutionError, false},
-		{"", `"result":"API Error: odd"`, terret.KindModelError, false},
-		{"", ``, terret.KindExecutionError, false},
+		{"authentication_failed", `"api_error_status":401`, terret.CodeNotAuthenticated, false},
+		{"oauth_org_not_allowed", ``, terret.CodeNotAuthenticated, false},
+		{"billing_error", `"api_error_status":400`, terret.CodeBilling, false},
+		{"rate_limit", `"api_error_status":429`, terret.CodeRateLimited, true},
+		{"overloaded", `"api_error_status":529`, terret.CodeOverloaded, true},
+		{"server_error", `"api_error_status":529`, terret.CodeOverloaded, true},
+		{"server_error", `"api_error_status":500`, terret.CodeModelError, true},
+		{"server_error", ``, terret.CodeConnectionFailed, true},
+		{"model_not_found", `"api_error_status":404`, terret.CodeModelNotFound, false},
+		{"invalid_request", `"stop_reason":"refusal"`, terret.CodeModelError, false},
+		{"max_output_tokens", ``, terret.CodeModelError, false},
+		{"unknown", `"api_error_status":400`, terret.CodeModelError, false},
+		{"", `"api_error_status":402`, terret.CodeBilling, false},
+		{"", `"terminal_reason":"blocking_limit"`, terret.CodeRateLimited, true},
+		{"", `"terminal_reason":"prompt_too_long"`, terret.CodeModelError, false},
+		{"", `"terminal_reason":"max_turns","is_error":false`, terret.CodeMaxTurns, false},
+		{"", `"terminal_reason":"aborted_tools","is_error":false`, terret.CodeInterrupted, false},
+		{"", `"subtype":"error_max_turns"`, terret.CodeMaxTurns, false},
+		{"", `"subtype":"error_max_budget_usd"`, terret.CodeMaxBudget, false},
+		{"", `"subtype":"error_max_structured_output_retries"`, terret.CodeExecutionError, false},
+		{"", `"result":"API Error: odd"`, terret.CodeModelError, false},
+		{"", ``, terret.CodeExecutionError, false},
 	} {
 		tr := newTranslator(options{})
 		tr.prompted("", "go")
@@ -216,7 +216,7 @@ func TestErrorKinds(t *testing.T) {
 		}
 		events := feed(tr, line+"}")
 		end, ok := events[len(events)-1].Data.(terret.TurnError)
-		if !ok || end.Error.Kind != c.want || end.Error.Retryable != c.retryable || end.Error.Message == "" && c.want != terret.KindMaxTurns && c.want != terret.KindMaxBudget {
+		if !ok || end.Error.Code != c.want || end.Error.Retryable != c.retryable || end.Error.Message == "" && c.want != terret.CodeMaxTurns && c.want != terret.CodeMaxBudget {
 			t.Errorf("%s %s: %+v", c.word, c.fields, end.Error)
 		}
 		if end.Text != "" {

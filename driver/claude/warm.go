@@ -32,7 +32,7 @@ func (d *Driver) WarmKey(r terret.OpenRequest) string {
 func (d *Driver) Prewarm(ctx context.Context, r terret.OpenRequest) (terret.Warm, error) {
 	key := d.WarmKey(r)
 	if key == "" {
-		return nil, terret.Errorf(terret.KindUnsupported, "such a session needs a start of its own")
+		return nil, terret.Errorf(terret.CodeUnsupported, "such a session needs a start of its own")
 	}
 	w := &warm{l: d.launchOf(r, r.Turn), model: r.Session.Model, mode: r.Session.PermissionMode, key: key}
 	args, o := native{}.args()

@@ -50,11 +50,11 @@ func (p *process) prompt(ctx context.Context, id string, blocks []terret.Block) 
 		select {
 		case err := <-done:
 			if err != nil {
-				return terret.Errorf(terret.KindProcessFailed, "write the prompt: %w", err)
+				return terret.Errorf(terret.CodeProcessFailed, "write the prompt: %w", err)
 			}
 			return nil
 		case <-p.life.Done():
-			return terret.Errorf(terret.KindProcessFailed, "%w", errEnded)
+			return terret.Errorf(terret.CodeProcessFailed, "%w", errEnded)
 		case <-canceled:
 			if p.takeBack(done) {
 				p.retract(id)

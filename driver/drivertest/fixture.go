@@ -239,11 +239,11 @@ func (f *fixture) completed(events []terret.Event, want string) terret.TurnCompl
 }
 
 // failed holds that a turn ended with an error of that kind.
-func (f *fixture) failed(events []terret.Event, want terret.ErrorKind) terret.TurnError {
+func (f *fixture) failed(events []terret.Event, want terret.ErrorCode) terret.TurnError {
 	f.Helper()
 	end := last[terret.TurnError](f, events)
-	if end.Error.Kind != want {
-		f.Fatalf("the turn ended with %s (%s), not %s", end.Error.Kind, end.Error.Message, want)
+	if end.Error.Code != want {
+		f.Fatalf("the turn ended with %s (%s), not %s", end.Error.Code, end.Error.Message, want)
 	}
 	if end.Error.Message == "" {
 		f.Errorf("the error of kind %s says nothing", want)

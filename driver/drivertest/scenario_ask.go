@@ -136,7 +136,7 @@ func deniedAndStopped(f *fixture) {
 	d := deny(ev, "stop it")
 	d.Interrupt = true
 	f.decide(ev, d)
-	f.failed(f.end(id, turn), terret.KindInterrupted)
+	f.failed(f.end(id, turn), terret.CodeInterrupted)
 	f.holds("made.txt", "(no file)")
 	f.says(id, "go on", "Gone on.")
 }

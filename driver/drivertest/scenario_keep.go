@@ -103,7 +103,7 @@ func staleError(f *fixture) {
 	f.play(step{User: "first", Text: "One."})
 	id := f.session(withOptions(terret.SessionOptions{OnStale: terret.OnStaleError}))
 	f.lose(id)
-	f.failed(f.run(id, "the second thing"), terret.KindResumeFailed)
+	f.failed(f.run(id, "the second thing"), terret.CodeResumeFailed)
 	if n := len(f.model.requests()); n != 1 {
 		f.Errorf("the model was asked %d times", n)
 	}

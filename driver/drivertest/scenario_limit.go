@@ -17,7 +17,7 @@ func maxTurns(f *fixture) {
 		step{Calls: []Call{f.target.Tools.Shell("echo step")}, Repeat: true},
 	)
 	id := f.session(withOptions(terret.SessionOptions{MaxTurns: 2}))
-	f.failed(f.run(id, "work"), terret.KindMaxTurns)
+	f.failed(f.run(id, "work"), terret.CodeMaxTurns)
 	if n := len(f.model.requests()); n > 4 { // some agents are stopped when they take one more, which takes a moment
 		f.Errorf("the model was asked %d times", n)
 	}
@@ -33,7 +33,7 @@ func maxTurnsOnce(f *fixture) {
 	id := f.session()
 	p := words("work")
 	p.Options.MaxTurns = 1
-	f.failed(f.end(id, f.promptWith(id, p, "")), terret.KindMaxTurns)
+	f.failed(f.end(id, f.promptWith(id, p, "")), terret.CodeMaxTurns)
 	f.says(id, "more", "Done.")
 }
 
@@ -41,9 +41,9 @@ func maxTurnsOnce(f *fixture) {
 func budget(f *fixture) {
 	f.play(step{User: "work", Calls: []Call{f.target.Tools.Shell("echo step")}, Input: 1_000_000}, step{Text: "x", Input: 1_000_000, Repeat: true})
 	id := f.session(withOptions(terret.SessionOptions{MaxCostUSD: terret.USD / 100}))
-	f.failed(f.run(id, "work"), terret.KindMaxBudget)
+	f.failed(f.run(id, "work"), terret.CodeMaxBudget)
 	asked := len(f.model.requests())
-	f.failed(f.run(id, "more"), terret.KindMaxBudget)
+	f.failed(f.run(id, "more"), terret.CodeMaxBudget)
 	if n := len(f.model.requests()); n != asked {
 		f.Errorf("the model was asked %d times over the budget", n-asked)
 	}

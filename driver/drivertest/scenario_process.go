@@ -60,7 +60,7 @@ func crash(f *fixture) {
 		f.Fatalf("%v", err)
 	}
 	events = f.end(id, turn)
-	if end := f.failed(events, terret.KindProcessFailed); end.Error.Signal != "SIGKILL" {
+	if end := f.failed(events, terret.CodeProcessFailed); end.Error.Signal != "SIGKILL" {
 		f.Errorf("%+v", end.Error)
 	}
 	f.gone()
@@ -117,7 +117,7 @@ func programMissing(f *fixture) {
 	f.place.Program = filepath.Join(f.place.Home, "there-is-none")
 	f.play(step{Text: "x", Repeat: true})
 	id := f.session()
-	if end := f.failed(f.run(id, "hello"), terret.KindAgentNotFound); !strings.Contains(end.Error.Message, "there-is-none") {
+	if end := f.failed(f.run(id, "hello"), terret.CodeAgentNotFound); !strings.Contains(end.Error.Message, "there-is-none") {
 		f.Errorf("%+v", end.Error)
 	}
 }
@@ -126,7 +126,7 @@ func programEnds(f *fixture) {
 	f.wrap("echo 'I do not feel well' >&2\nexit 3")
 	f.play(step{Text: "x", Repeat: true})
 	id := f.session()
-	end := f.failed(f.run(id, "hello"), terret.KindProcessFailed)
+	end := f.failed(f.run(id, "hello"), terret.CodeProcessFailed)
 	if end.Error.ExitCode == nil || *end.Error.ExitCode != 3 || !strings.Contains(strings.Join(end.Error.Stderr, "\n")+end.Error.Message, "I do not feel well") {
 		f.Errorf("%+v", end.Error)
 	}
@@ -153,7 +153,7 @@ func harnessKilled(f *fixture) {
 	if err != nil || len(turns) != 1 {
 		f.Fatalf("%d turns, %v", len(turns), err)
 	}
-	f.failed(f.end(id, turns[0].ID), terret.KindProcessFailed)
+	f.failed(f.end(id, turns[0].ID), terret.CodeProcessFailed)
 	f.says(id, "go on", "Gone on.")
 	if f.has(terret.CanReconnect) {
 		f.heard("work")

@@ -56,7 +56,7 @@ func interruptText(f *fixture) {
 		f.await("the model was asked", func() bool { return len(f.model.requests()) > 0 })
 	}
 	f.interrupt(id)
-	end := f.failed(f.end(id, turn), terret.KindInterrupted)
+	end := f.failed(f.end(id, turn), terret.CodeInterrupted)
 	if f.has(terret.CanStream) && !strings.Contains(end.Text, "I begin") {
 		f.Errorf("what was said is not kept: %q", end.Text)
 	}
@@ -73,7 +73,7 @@ func interruptTool(f *fixture) {
 	f.await("the tool runs", func() bool { return f.file("begun") == "" })
 	f.interrupt(id)
 	events := f.end(id, turn)
-	f.failed(events, terret.KindInterrupted)
+	f.failed(events, terret.CodeInterrupted)
 	if failure := last[terret.ToolFailure](f, events); !failure.Interrupted || failure.Denied {
 		f.Errorf("%+v", failure)
 	}
@@ -98,7 +98,7 @@ func interruptRequest(f *fixture) {
 	ev, _ := f.permission(id, turn)
 	f.interrupt(id)
 	events := f.end(id, turn)
-	f.failed(events, terret.KindInterrupted)
+	f.failed(events, terret.CodeInterrupted)
 	if d := decisionFor(f, events, ev.Expects.RequestID); d.Source != terret.ByInterrupt || d.Behavior != terret.BehaviorDeny {
 		f.Errorf("decided: %+v", d)
 	}
@@ -116,7 +116,7 @@ func interruptAtOnce(f *fixture) {
 	id := f.session()
 	turn := f.prompt(id, "talk")
 	f.interrupt(id)
-	f.failed(f.end(id, turn), terret.KindInterrupted)
+	f.failed(f.end(id, turn), terret.CodeInterrupted)
 	f.says(id, "go on", "Gone on.")
 }
 
@@ -135,7 +135,7 @@ func killTool(f *fixture) {
 	if left := alive(f.t, f.place.Home); len(left) > 0 {
 		f.Errorf("processes are left: %s", strings.Join(left, "\n"))
 	}
-	f.failed(f.end(id, turn), terret.KindKilled)
+	f.failed(f.end(id, turn), terret.CodeKilled)
 	f.says(id, "go on", "Gone on.")
 }
 

@@ -10,13 +10,13 @@ import (
 // troubles are what the model's API does to agents.
 var troubles = []scenario{
 	{name: "auth missing", run: authMissing},
-	{name: "401", run: apiError(401, terret.KindNotAuthenticated)},
-	{name: "403", run: apiError(403, terret.KindNotAuthenticated)},
-	{name: "404 of the model", run: apiError(404, terret.KindModelNotFound)},
-	{name: "400", run: apiError(400, terret.KindModelError)},
-	{name: "429", run: apiError(429, terret.KindRateLimited)},
-	{name: "500", run: apiError(500, terret.KindModelError)},
-	{name: "529", run: apiError(529, terret.KindOverloaded)},
+	{name: "401", run: apiError(401, terret.CodeNotAuthenticated)},
+	{name: "403", run: apiError(403, terret.CodeNotAuthenticated)},
+	{name: "404 of the model", run: apiError(404, terret.CodeModelNotFound)},
+	{name: "400", run: apiError(400, terret.CodeModelError)},
+	{name: "429", run: apiError(429, terret.CodeRateLimited)},
+	{name: "500", run: apiError(500, terret.CodeModelError)},
+	{name: "529", run: apiError(529, terret.CodeOverloaded)},
 	{name: "trouble that passes", run: passingTrouble},
 	{name: "connection refused", run: connectionRefused},
 }
@@ -25,7 +25,7 @@ func authMissing(f *fixture) {
 	f.place.Key = ""
 	f.play(step{Text: "You should not hear me.", Repeat: true})
 	id := f.session()
-	f.failed(f.run(id, "hello"), terret.KindNotAuthenticated)
+	f.failed(f.run(id, "hello"), terret.CodeNotAuthenticated)
 	if n := len(f.model.requests()); n != 0 {
 		f.Errorf("the model was asked %d times without a key", n)
 	}
@@ -33,7 +33,7 @@ func authMissing(f *fixture) {
 
 // apiError is that the turn ends with that kind, and that the session goes on when
 // the trouble is over.
-func apiError(status int, want terret.ErrorKind) func(*fixture) {
+func apiError(status int, want terret.ErrorCode) func(*fixture) {
 	return func(f *fixture) {
 		f.play(
 			step{User: "go on", Anywhere: true, Text: "Gone on."},
@@ -73,7 +73,7 @@ func connectionRefused(f *fixture) {
 	}
 	f.play(step{Text: "x", Repeat: true})
 	id := f.session()
-	if end := f.failed(f.run(id, "try"), terret.KindConnectionFailed); !end.Error.Retryable {
+	if end := f.failed(f.run(id, "try"), terret.CodeConnectionFailed); !end.Error.Retryable {
 		f.Errorf("%+v", end.Error)
 	}
 }

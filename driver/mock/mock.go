@@ -192,7 +192,7 @@ func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, 
 	}
 	a := &agent{name: d.name, script: s, req: r}
 	if err := a.past.load(r.Cursor); err != nil {
-		return nil, terret.Errorf(terret.KindResumeFailed, "mock: the cursor cannot be read: %w", err)
+		return nil, terret.Errorf(terret.CodeResumeFailed, "mock: the cursor cannot be read: %w", err)
 	}
 	source := "new"
 	native := string(r.Session.NativeID)
@@ -275,9 +275,9 @@ func (a *agent) start(ctx context.Context, turn, message string, choose func() [
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case a.life.Err() != nil || a.crashed:
-		return terret.Errorf(terret.KindProcessFailed, "mock: the agent is gone")
+		return terret.Errorf(terret.CodeProcessFailed, "mock: the agent is gone")
 	case a.turn != "":
-		return terret.Errorf(terret.KindInternal, "mock: prompted while busy")
+		return terret.Errorf(terret.CodeInternal, "mock: prompted while busy")
 	}
 	steps := choose()
 	a.past.add(message)
@@ -315,7 +315,7 @@ func (a *agent) Steer(_ context.Context, turn string, p terret.Prompt) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.turn != turn {
-		return terret.Errorf(terret.KindConflict, "mock: that turn is over")
+		return terret.Errorf(terret.CodeConflict, "mock: that turn is over")
 	}
 	a.steered = append(a.steered, terret.TextOf(p.Blocks))
 	return nil
@@ -378,7 +378,7 @@ func (a *agent) finish(p player, err error) bool {
 		a.crashed = true
 		a.mu.Unlock()
 		code := 1
-		_ = a.emit(terret.TurnError{Error: terret.Error{Kind: terret.KindProcessFailed, Message: "the agent exited with code 1", ExitCode: &code}},
+		_ = a.emit(terret.TurnError{Error: terret.Error{Code: terret.CodeProcessFailed, Message: "the agent exited with code 1", ExitCode: &code}},
 			terret.ProcessExit{Code: &code}, terret.SessionEnd{Reason: "agent_exit"})
 		return false
 	}

@@ -157,7 +157,7 @@ func TestSteps(t *testing.T) {
 		"event":      {[]mock.Step{{Event: &mock.RawEvent{Kind: "notification", Data: terret.JSON(`{"text":"x"}`)}}}, nil, "notification turn.complete", ""},
 		"bad event":  {[]mock.Step{{Event: &mock.RawEvent{Kind: "nonsense"}}}, nil, "turn.error", ""},
 		"delay":      {[]mock.Step{{Delay: mock.Duration(time.Microsecond)}}, nil, "turn.complete", ""},
-		"fail":       {[]mock.Step{{Fail: terret.Errorf(terret.KindModelError, "x")}, {Text: "never"}}, nil, "turn.error", ""},
+		"fail":       {[]mock.Step{{Fail: terret.Errorf(terret.CodeModelError, "x")}, {Text: "never"}}, nil, "turn.error", ""},
 		"crash":      {[]mock.Step{{Crash: true}, {Text: "never"}}, nil, "turn.error process.exit session.end", ""},
 		"do":         {[]mock.Step{{Do: func(_ context.Context, dir string) error { return os.WriteFile(dir+"/x", nil, 0o600) }}}, nil, "turn.complete", ""},
 		"do fails":   {[]mock.Step{{Do: func(context.Context, string) error { return errors.New("x") }}}, nil, "turn.error", ""},
@@ -228,7 +228,7 @@ func TestInterrupt(t *testing.T) {
 			}
 			events := h.until("turn.error", 1)
 			end := events[len(events)-1].Data.(terret.TurnError)
-			if end.Error.Kind != terret.KindInterrupted {
+			if end.Error.Code != terret.CodeInterrupted {
 				t.Errorf("end %+v", end.Error)
 			}
 		})
@@ -243,7 +243,7 @@ func TestResume(t *testing.T) {
 	a := open(t, d, h)
 	prompt(t, a, "trn_1", "x")
 	h.until("session.end", 1)
-	if err := a.Prompt(t.Context(), "trn_2", terret.Prompt{}); terret.AsError(err).Kind != terret.KindProcessFailed {
+	if err := a.Prompt(t.Context(), "trn_2", terret.Prompt{}); terret.AsError(err).Code != terret.CodeProcessFailed {
 		t.Errorf("prompted a dead agent: %v", err)
 	}
 	b := open(t, d, h, func(r *terret.OpenRequest) { r.Cursor, r.Session.NativeID = []byte(h.cursor), "mock-s" })
@@ -264,7 +264,7 @@ func TestResume(t *testing.T) {
 		}
 	}
 	_, err := d.Open(t.Context(), terret.OpenRequest{Cursor: []byte("x"), Host: h})
-	if terret.AsError(err).Kind != terret.KindResumeFailed {
+	if terret.AsError(err).Code != terret.CodeResumeFailed {
 		t.Errorf("bad cursor: %v", err)
 	}
 }
@@ -299,8 +299,8 @@ func TestSteerAndBusy(t *testing.T) {
 
 func TestOpenErrorAndProbe(t *testing.T) {
 	t.Parallel()
-	d := mock.New(mock.Script{OpenError: terret.Errorf(terret.KindNotAuthenticated, "sign in"), Without: []terret.Capability{terret.CanSteer}})
-	if _, err := d.Open(t.Context(), terret.OpenRequest{Host: newHost(t)}); terret.AsError(err).Kind != terret.KindNotAuthenticated {
+	d := mock.New(mock.Script{OpenError: terret.Errorf(terret.CodeNotAuthenticated, "sign in"), Without: []terret.Capability{terret.CanSteer}})
+	if _, err := d.Open(t.Context(), terret.OpenRequest{Host: newHost(t)}); terret.AsError(err).Code != terret.CodeNotAuthenticated {
 		t.Errorf("open: %v", err)
 	}
 	p, err := d.Probe(t.Context())
@@ -327,7 +327,7 @@ func TestLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Turns[0]) != 4 || s.Turns[0][1].Delay != mock.Duration(150*time.Millisecond) || s.OpenError.Kind != terret.KindBilling || !s.Turns[0][3].Background[0].Crash {
+	if len(s.Turns[0]) != 4 || s.Turns[0][1].Delay != mock.Duration(150*time.Millisecond) || s.OpenError.Code != terret.CodeBilling || !s.Turns[0][3].Background[0].Crash {
 		t.Errorf("script %+v", s)
 	}
 	for script, want := range map[string]string{

@@ -19,7 +19,7 @@ var (
 )
 
 func unscripted(what string) error {
-	return terret.Errorf(terret.KindUnsupported, "mock: the script has no %s", what)
+	return terret.Errorf(terret.CodeUnsupported, "mock: the script has no %s", what)
 }
 
 // Models implements terret.ModelLister.
@@ -49,7 +49,7 @@ func (a *agent) Context(context.Context) (terret.ContextUsage, error) {
 // Command implements terret.Commander.
 func (a *agent) Command(ctx context.Context, turn, name, args string) error {
 	if !slices.ContainsFunc(a.script.Commands, func(c terret.Command) bool { return c.Name == name }) {
-		return terret.Errorf(terret.KindNotFound, "mock: there is no command %q", name)
+		return terret.Errorf(terret.CodeNotFound, "mock: there is no command %q", name)
 	}
 	return a.start(ctx, turn, "", a.scripted(strings.TrimSpace("/"+name+" "+args)))
 }
@@ -62,8 +62,8 @@ func (a *agent) Compact(ctx context.Context, turn, instructions string) error {
 	}
 	return a.start(ctx, turn, "", func() []Step {
 		return []Step{
-			{Event: &RawEvent{Kind: "compact.pre", Data: pre}},
-			{Event: &RawEvent{Kind: "compact.post", Data: terret.JSON(`{"summary":"We talked."}`)}},
+			{Event: &RawEvent{Kind: terret.KindCompactPre, Data: pre}},
+			{Event: &RawEvent{Kind: terret.KindCompactPost, Data: terret.JSON(`{"summary":"We talked."}`)}},
 		}
 	})
 }
@@ -109,7 +109,7 @@ func (a *agent) Rewind(ctx context.Context, messageID string) error {
 	return a.travel(ctx, func(p *past) error {
 		at := slices.Index(p.Said, messageID)
 		if at < 0 || messageID == "" {
-			return terret.Errorf(terret.KindNotFound, "mock: there is no prompt %q", messageID)
+			return terret.Errorf(terret.CodeNotFound, "mock: there is no prompt %q", messageID)
 		}
 		p.Undone = append(p.Undone, p.Said[at:])
 		p.Said = p.Said[:at:at]
@@ -122,7 +122,7 @@ func (a *agent) Forward(ctx context.Context) error {
 	return a.travel(ctx, func(p *past) error {
 		last := len(p.Undone) - 1
 		if last < 0 {
-			return terret.Errorf(terret.KindConflict, "mock: nothing was taken back")
+			return terret.Errorf(terret.CodeConflict, "mock: nothing was taken back")
 		}
 		p.Said = append(p.Said, p.Undone[last]...)
 		p.Undone = p.Undone[:last]
@@ -139,9 +139,9 @@ func (a *agent) travel(ctx context.Context, move func(*past) error) error {
 	case a.script.RewindError != nil:
 		err = a.script.RewindError
 	case a.turn != "":
-		err = terret.Errorf(terret.KindInternal, "mock: rewound while busy")
+		err = terret.Errorf(terret.CodeInternal, "mock: rewound while busy")
 	case a.life.Err() != nil || a.crashed:
-		err = terret.Errorf(terret.KindProcessFailed, "mock: the agent is gone")
+		err = terret.Errorf(terret.CodeProcessFailed, "mock: the agent is gone")
 	default:
 		err = move(&a.past)
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/terret-dev/terret/driver/mock"
 )
 
-func wantKind(t *testing.T, err error, kind terret.ErrorKind) {
+func wantKind(t *testing.T, err error, kind terret.ErrorCode) {
 	t.Helper()
-	if err == nil || terret.AsError(err).Kind != kind {
+	if err == nil || terret.AsError(err).Code != kind {
 		t.Errorf("error %v, want %s", err, kind)
 	}
 }
@@ -41,14 +41,14 @@ func TestUnscripted(t *testing.T) {
 		second(a.(terret.ModelLister).Models(ctx)), second(a.(terret.CommandLister).Commands(ctx)), second(a.(terret.ContextReader).Context(ctx)),
 		a.(terret.Rewinder).Rewind(ctx, "m"), a.(terret.Rewinder).Forward(ctx),
 	} {
-		wantKind(t, err, terret.KindUnsupported)
+		wantKind(t, err, terret.CodeUnsupported)
 	}
-	wantKind(t, a.(terret.Commander).Command(ctx, "trn_1", "x", ""), terret.KindNotFound)
+	wantKind(t, a.(terret.Commander).Command(ctx, "trn_1", "x", ""), terret.CodeNotFound)
 	d := mock.New(mock.Script{})
 	if key := d.WarmKey(terret.OpenRequest{}); key != "" {
 		t.Errorf("key %q", key)
 	}
-	wantKind(t, second(d.Prewarm(ctx, terret.OpenRequest{})), terret.KindUnsupported)
+	wantKind(t, second(d.Prewarm(ctx, terret.OpenRequest{})), terret.CodeUnsupported)
 }
 
 func TestCommands(t *testing.T) {
@@ -130,31 +130,31 @@ func TestRewind(t *testing.T) {
 	say("c", "3")
 	must(back("c"))
 	must(back("b"))
-	wantKind(t, back("b"), terret.KindNotFound)
-	wantKind(t, back(""), terret.KindNotFound)
+	wantKind(t, back("b"), terret.CodeNotFound)
+	wantKind(t, back(""), terret.CodeNotFound)
 	reopen()
 	must(forward())
 	say("d", "3")
-	wantKind(t, forward(), terret.KindConflict)
+	wantKind(t, forward(), terret.CodeConflict)
 	must(back("a")) // all of it
 	must(forward())
 	reopen()
 	say("e", "4")
 	must(a.Close(ctx))
-	wantKind(t, back("a"), terret.KindProcessFailed)
+	wantKind(t, back("a"), terret.CodeProcessFailed)
 }
 
 func TestRewindFails(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
-	a := open(t, mock.New(mock.Script{Rewinds: true, RewindError: terret.Errorf(terret.KindUnsupported, "no"), Turns: [][]mock.Step{{{Hang: true}}}}), h)
-	wantKind(t, a.(terret.Rewinder).Rewind(t.Context(), "m"), terret.KindUnsupported)
+	a := open(t, mock.New(mock.Script{Rewinds: true, RewindError: terret.Errorf(terret.CodeUnsupported, "no"), Turns: [][]mock.Step{{{Hang: true}}}}), h)
+	wantKind(t, a.(terret.Rewinder).Rewind(t.Context(), "m"), terret.CodeUnsupported)
 	b := open(t, mock.New(mock.Script{Rewinds: true, Turns: [][]mock.Step{{{Hang: true}}}}), h)
 	prompt(t, b, "trn_1", "x")
-	wantKind(t, b.(terret.Rewinder).Forward(t.Context()), terret.KindInternal)
+	wantKind(t, b.(terret.Rewinder).Forward(t.Context()), terret.CodeInternal)
 	for _, cursor := range []string{"-1", "{", `{"said":1}`, "70000", "[]", " {}"} {
 		_, err := mock.New(mock.Script{Rewinds: true}).Open(t.Context(), terret.OpenRequest{Cursor: []byte(cursor), Host: h})
-		wantKind(t, err, terret.KindResumeFailed)
+		wantKind(t, err, terret.CodeResumeFailed)
 	}
 }
 
@@ -200,8 +200,8 @@ func TestPrewarm(t *testing.T) {
 	if _, err := slow.Prewarm(ended, r); err == nil {
 		t.Error("the context does not bound the start")
 	}
-	bad := mock.New(mock.Script{Prewarm: &mock.Prewarm{Error: terret.Errorf(terret.KindNotAuthenticated, "sign in")}})
-	wantKind(t, second(bad.Prewarm(ctx, r)), terret.KindNotAuthenticated)
+	bad := mock.New(mock.Script{Prewarm: &mock.Prewarm{Error: terret.Errorf(terret.CodeNotAuthenticated, "sign in")}})
+	wantKind(t, second(bad.Prewarm(ctx, r)), terret.CodeNotAuthenticated)
 }
 
 // A script in a file can say all of it.

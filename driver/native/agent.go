@@ -35,7 +35,7 @@ type agent struct {
 
 // interrupted is why a turn ends that was told to.
 func interrupted() *terret.Error {
-	return terret.Errorf(terret.KindInterrupted, "the turn was interrupted")
+	return terret.Errorf(terret.CodeInterrupted, "the turn was interrupted")
 }
 
 // Prompt implements terret.Agent.
@@ -50,10 +50,10 @@ func (a *agent) Prompt(_ context.Context, turn string, p terret.Prompt) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.life.Err() != nil {
-		return terret.Errorf(terret.KindSessionClosed, "the agent is closed")
+		return terret.Errorf(terret.CodeSessionClosed, "the agent is closed")
 	}
 	if a.turn != "" {
-		return terret.Errorf(terret.KindSessionBusy, "the agent is busy with turn %s", a.turn)
+		return terret.Errorf(terret.CodeSessionBusy, "the agent is busy with turn %s", a.turn)
 	}
 	ctx, stop := context.WithCancelCause(a.life)
 	a.turn, a.stop = turn, stop
@@ -115,7 +115,7 @@ func (a *agent) SetPermissionMode(_ context.Context, mode string) error {
 func (a *agent) Rewind(_ context.Context, messageID string) error {
 	return a.travel(func() error {
 		if !a.past.rewind(messageID) {
-			return terret.Errorf(terret.KindNotFound, "there is no prompt %q in the conversation", messageID)
+			return terret.Errorf(terret.CodeNotFound, "there is no prompt %q in the conversation", messageID)
 		}
 		return nil
 	})
@@ -125,7 +125,7 @@ func (a *agent) Rewind(_ context.Context, messageID string) error {
 func (a *agent) Forward(context.Context) error {
 	return a.travel(func() error {
 		if !a.past.forward() {
-			return terret.Errorf(terret.KindConflict, "nothing was taken from the conversation that could be brought back")
+			return terret.Errorf(terret.CodeConflict, "nothing was taken from the conversation that could be brought back")
 		}
 		return nil
 	})
@@ -137,10 +137,10 @@ func (a *agent) travel(move func() error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.life.Err() != nil {
-		return terret.Errorf(terret.KindSessionClosed, "the agent is closed")
+		return terret.Errorf(terret.CodeSessionClosed, "the agent is closed")
 	}
 	if a.turn != "" {
-		return terret.Errorf(terret.KindSessionBusy, "the agent is busy with turn %s", a.turn)
+		return terret.Errorf(terret.CodeSessionBusy, "the agent is busy with turn %s", a.turn)
 	}
 	return move()
 }

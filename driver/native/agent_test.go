@@ -156,11 +156,11 @@ func TestCloseDuringEverything(t *testing.T) {
 			group.Wait()
 			events := h.list()
 			if c.words != "" {
-				if e, ok := events[len(events)-1].Data.(terret.TurnError); !ok || e.Error.Kind != terret.KindInterrupted {
+				if e, ok := events[len(events)-1].Data.(terret.TurnError); !ok || e.Error.Code != terret.CodeInterrupted {
 					t.Errorf("ends with %+v", events[len(events)-1])
 				}
 			}
-			wantKind(t, a.Prompt(t.Context(), "trn_2", text("hello")), terret.KindSessionClosed)
+			wantKind(t, a.Prompt(t.Context(), "trn_2", text("hello")), terret.CodeSessionClosed)
 			if n := len(h.list()); n != len(events) {
 				t.Error("it speaks after Close")
 			}
@@ -215,7 +215,7 @@ func TestBusy(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.until(t, isKind("question.request"))
-	wantKind(t, a.Prompt(t.Context(), "trn_2", text("hello")), terret.KindSessionBusy)
+	wantKind(t, a.Prompt(t.Context(), "trn_2", text("hello")), terret.CodeSessionBusy)
 	if err := a.Interrupt(t.Context(), "trn_2"); err != nil { // of another turn: nothing happens
 		t.Fatal(err)
 	}
@@ -310,7 +310,7 @@ func TestStoppedRequestIsNoDenial(t *testing.T) {
 		}
 		events := h.until(t, isKind("turn.error"))
 		e, fail := last[terret.TurnError](t, events), last[terret.ToolFailure](t, events)
-		if e.Error.Kind != terret.KindInterrupted || len(e.Denials) > 0 || fail.Denied || !fail.Interrupted || len(all[terret.ToolStart](events)) != 1 {
+		if e.Error.Code != terret.CodeInterrupted || len(e.Denials) > 0 || fail.Denied || !fail.Interrupted || len(all[terret.ToolStart](events)) != 1 {
 			t.Errorf("%s: %+v, %+v", source, e, fail)
 		}
 	}

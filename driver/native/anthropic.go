@@ -45,13 +45,13 @@ func (d *Driver) newAnthropic(name string) (model, error) {
 	case token != "":
 		opts = append(opts, option.WithAuthToken(token))
 	default:
-		return nil, terret.Errorf(terret.KindNotAuthenticated, "there is no key for Anthropic's models; set %s, or use the demo model with --model demo", anthropicKey)
+		return nil, terret.Errorf(terret.CodeNotAuthenticated, "there is no key for Anthropic's models; set %s, or use the demo model with --model demo", anthropicKey)
 	}
 	secrets := map[string]string{anthropicKey: key, anthropicToken: token}
 	if base := d.setting(anthropicBase); base != "" {
 		u, err := url.Parse(base)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			return nil, terret.Errorf(terret.KindInvalidRequest, "%s is not the address of an API; it must look like https://api.anthropic.com", anthropicBase)
+			return nil, terret.Errorf(terret.CodeInvalidRequest, "%s is not the address of an API; it must look like https://api.anthropic.com", anthropicBase)
 		}
 		if password, ok := u.User.Password(); ok {
 			secrets[anthropicBase] = password
@@ -90,7 +90,7 @@ func (c *claude) generate(ctx context.Context, q query, s sink) (reply, error) {
 	case whole.ID == "":
 		return spent(), c.garbage(false, "it is not an answer of a model")
 	case whole.StopReason == "":
-		return spent(), &terret.Error{Kind: terret.KindConnectionFailed, Retryable: true, Message: "the API closed the connection in the middle of an answer"}
+		return spent(), &terret.Error{Code: terret.CodeConnectionFailed, Retryable: true, Message: "the API closed the connection in the middle of an answer"}
 	}
 	return replyOf(whole, inputs), nil
 }

@@ -16,7 +16,7 @@ import (
 // garbage is the error for what is not an answer of the API. Within one it may be
 // an accident; where none has begun, something else answers at the address.
 func (c *claude) garbage(within bool, what string) error {
-	e := &terret.Error{Kind: terret.KindMalformedOutput, Retryable: within, Message: "the API sent something that cannot be read: " + c.clean(what)}
+	e := &terret.Error{Code: terret.CodeMalformedOutput, Retryable: within, Message: "the API sent something that cannot be read: " + c.clean(what)}
 	if !within {
 		e.Message += "; check " + anthropicBase
 	}
@@ -34,7 +34,7 @@ func (c *claude) apiError(err error, within bool) error {
 			return c.garbage(within, err.Error())
 		}
 		return &terret.Error{
-			Kind: terret.KindConnectionFailed, Retryable: !errors.Is(err, errElsewhere),
+			Code: terret.CodeConnectionFailed, Retryable: !errors.Is(err, errElsewhere),
 			Message: "the API cannot be reached or broke off: " + c.clean(err.Error()) + "; check the network, or " + anthropicBase,
 		}
 	}
@@ -61,21 +61,21 @@ func (c *claude) judge(api *anthropic.Error) *terret.Error {
 	e := &terret.Error{}
 	switch {
 	case name == "authentication_error" || name == "" && status == http.StatusUnauthorized:
-		e.Kind, e.Message = terret.KindNotAuthenticated, "the API does not accept the key in "+anthropicKey+": "+detail
+		e.Code, e.Message = terret.CodeNotAuthenticated, "the API does not accept the key in "+anthropicKey+": "+detail
 	case name == "billing_error" || status == http.StatusPaymentRequired || strings.Contains(detail, "credit balance is too low"):
-		e.Kind, e.Message = terret.KindBilling, "the account cannot pay: "+detail
+		e.Code, e.Message = terret.CodeBilling, "the account cannot pay: "+detail
 	case name == "permission_error" || name == "" && status == http.StatusForbidden:
-		e.Kind, e.Message = terret.KindNotAuthenticated, "the key in "+anthropicKey+" may not do this: "+detail
+		e.Code, e.Message = terret.CodeNotAuthenticated, "the key in "+anthropicKey+" may not do this: "+detail
 	case name == "not_found_error" || status == http.StatusNotFound && ours:
-		e.Kind, e.Message = terret.KindModelNotFound, "the API does not know the model "+c.name+": "+detail
+		e.Code, e.Message = terret.CodeModelNotFound, "the API does not know the model "+c.name+": "+detail
 	case status == http.StatusNotFound:
-		e.Kind, e.Message = terret.KindConnectionFailed, "there is no API of models at this address: "+detail+"; check "+anthropicBase
+		e.Code, e.Message = terret.CodeConnectionFailed, "there is no API of models at this address: "+detail+"; check "+anthropicBase
 	case name == "rate_limit_error" || status == http.StatusTooManyRequests:
-		e.Kind, e.Retryable, e.Message = terret.KindRateLimited, true, "the API's rate limit is reached: "+detail
+		e.Code, e.Retryable, e.Message = terret.CodeRateLimited, true, "the API's rate limit is reached: "+detail
 	case name == "overloaded_error" || status == 529 || status == http.StatusServiceUnavailable:
-		e.Kind, e.Retryable, e.Message = terret.KindOverloaded, true, "the API is overloaded: "+detail
+		e.Code, e.Retryable, e.Message = terret.CodeOverloaded, true, "the API is overloaded: "+detail
 	default:
-		e.Kind, e.Message = terret.KindModelError, "the API failed: "+detail
+		e.Code, e.Message = terret.CodeModelError, "the API failed: "+detail
 		e.Retryable = status >= http.StatusInternalServerError || status == http.StatusRequestTimeout || status == http.StatusConflict ||
 			name == "api_error" || name == "timeout_error"
 	}

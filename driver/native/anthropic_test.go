@@ -241,9 +241,9 @@ func TestModelOfOneTurn(t *testing.T) {
 		t.Error(diff)
 	}
 	model = "nonsense"
-	wantKind(t, f.Update(t.Context(), id, terret.SessionUpdated{Model: &model}, "tester"), terret.KindModelNotFound)
+	wantKind(t, f.Update(t.Context(), id, terret.SessionUpdated{Model: &model}, "tester"), terret.CodeModelNotFound)
 	p.Options.Model = model
-	if e := last[terret.TurnError](t, f.end(id, f.promptWith(id, p).ID)); e.Error.Kind != terret.KindModelNotFound {
+	if e := last[terret.TurnError](t, f.end(id, f.promptWith(id, p).ID)); e.Error.Code != terret.CodeModelNotFound {
 		t.Errorf("%+v", e)
 	}
 	// From a model of the API to the demo in the middle of the session.

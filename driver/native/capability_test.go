@@ -140,14 +140,14 @@ func TestRewindRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := a.(terret.Rewinder)
-	wantKind(t, r.Rewind(t.Context(), "msg_x"), terret.KindNotFound)
-	wantKind(t, r.Rewind(t.Context(), ""), terret.KindNotFound)
-	wantKind(t, r.Forward(t.Context()), terret.KindConflict)
+	wantKind(t, r.Rewind(t.Context(), "msg_x"), terret.CodeNotFound)
+	wantKind(t, r.Rewind(t.Context(), ""), terret.CodeNotFound)
+	wantKind(t, r.Forward(t.Context()), terret.CodeConflict)
 	if err := a.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	wantKind(t, r.Rewind(t.Context(), "msg_x"), terret.KindSessionClosed)
-	wantKind(t, r.Forward(t.Context()), terret.KindSessionClosed)
+	wantKind(t, r.Rewind(t.Context(), "msg_x"), terret.CodeSessionClosed)
+	wantKind(t, r.Forward(t.Context()), terret.CodeSessionClosed)
 }
 
 // TestAskedForWhatIsMissing has sessions that ask for what the agent cannot do: that
@@ -162,7 +162,7 @@ func TestAskedForWhatIsMissing(t *testing.T) {
 		"budget":            {MaxCostUSD: terret.USD},
 	} {
 		_, err := bare(t, newHost(), key, claude, withOptions(o))
-		wantKind(t, err, terret.KindUnsupported)
+		wantKind(t, err, terret.CodeUnsupported)
 		if err != nil {
 			wantWords(t, err.Error(), name)
 		}
@@ -172,7 +172,7 @@ func TestAskedForWhatIsMissing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantKind(t, a.(terret.ModelSetter).SetModel(t.Context(), "anthropic/x"), terret.KindUnsupported)
+	wantKind(t, a.(terret.ModelSetter).SetModel(t.Context(), "anthropic/x"), terret.CodeUnsupported)
 }
 
 func TestProbeAndModels(t *testing.T) {

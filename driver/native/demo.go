@@ -142,7 +142,7 @@ func (demo) generate(ctx context.Context, q query, s sink) (reply, error) {
 			if d.err != nil {
 				return reply{}, d.err
 			}
-			return reply{}, terret.Errorf(terret.KindModelError, "the demo model fails, as you asked; say something else to go on")
+			return reply{}, terret.Errorf(terret.CodeModelError, "the demo model fails, as you asked; say something else to go on")
 		case r.say != "":
 			d.say(r.say)
 		default:

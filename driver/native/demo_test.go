@@ -163,7 +163,7 @@ func TestDemoIsDeterministicAndSaysAll(t *testing.T) {
 func TestDemoFailsWhereItIsAskedTo(t *testing.T) {
 	t.Parallel()
 	got, err := play(t, "list files, then fail, then read a")
-	if e := terret.AsError(err); e == nil || e.Kind != terret.KindModelError || e.Retryable {
+	if e := terret.AsError(err); e == nil || e.Code != terret.CodeModelError || e.Retryable {
 		t.Errorf("error %+v", err)
 	}
 	if len(got) != 3 {
@@ -181,7 +181,7 @@ func TestDemoStopsWhenTold(t *testing.T) {
 		}
 		return nil
 	})
-	if said != 3 || terret.AsError(err).Kind != terret.KindInterrupted {
+	if said != 3 || terret.AsError(err).Code != terret.CodeInterrupted {
 		t.Errorf("%d pieces, %v", said, err)
 	}
 }

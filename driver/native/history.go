@@ -27,16 +27,16 @@ func rebuild(ctx context.Context, history func(context.Context) iter.Seq2[terret
 	}
 	for entry, err := range history(ctx) {
 		if err != nil {
-			return past{}, terret.Errorf(terret.KindResumeFailed, "the session's log cannot be read: %w", err)
+			return past{}, terret.Errorf(terret.CodeResumeFailed, "the session's log cannot be read: %w", err)
 		}
 		switch entry.Kind {
-		case "turn.start", "user.prompt", "message.complete", "tool.post", "tool.failure", "checkpoint.rewound":
+		case terret.KindTurnStart, terret.KindUserPrompt, terret.KindMessageComplete, terret.KindToolPost, terret.KindToolFailure, terret.KindCheckpointRewound:
 		default:
 			continue
 		}
 		ev, err := entry.Decode()
 		if err != nil {
-			return past{}, terret.Errorf(terret.KindResumeFailed, "the session's log cannot be read: %w", err)
+			return past{}, terret.Errorf(terret.CodeResumeFailed, "the session's log cannot be read: %w", err)
 		}
 		if ev.Actor == "" || ev.Actor == terret.ActorRoot {
 			p.take(ev)

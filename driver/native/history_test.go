@@ -215,7 +215,7 @@ func TestRebuild(t *testing.T) {
 		event("1", terret.MessageComplete{MessageID: "m", Role: terret.RoleAssistant, Blocks: calling("c", "d").blocks}),
 		event("1", terret.ToolPost{ToolID: "c", Content: []terret.Block{terret.Text("written")}}),
 		event("1", terret.ToolFailure{ToolID: "d", Error: "the answer broke off"}),
-		event("1", terret.TurnError{Error: terret.Error{Kind: terret.KindProcessFailed}}),
+		event("1", terret.TurnError{Error: terret.Error{Code: terret.CodeProcessFailed}}),
 		terret.Event{Session: "s", Turn: "2", Actor: terret.SubActor("x"), Data: terret.MessageComplete{Role: terret.RoleAssistant, Blocks: answers("not mine").blocks}},
 		event("2", terret.TurnStart{Prompt: prompts("two").blocks}),
 		event("2", terret.UserPrompt{Blocks: prompts("and more").blocks}),
@@ -306,7 +306,7 @@ func TestRebuildFails(t *testing.T) {
 		},
 	} {
 		_, err := rebuild(t.Context(), func(context.Context) iter.Seq2[terret.Entry, error] { return entries })
-		if e := terret.AsError(err); e == nil || e.Kind != terret.KindResumeFailed {
+		if e := terret.AsError(err); e == nil || e.Code != terret.CodeResumeFailed {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

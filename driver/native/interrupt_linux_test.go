@@ -32,7 +32,7 @@ func (f *fixture) waiting(marker string) (command string, started func()) {
 func wantInterrupted(t *testing.T, events []terret.Event) {
 	t.Helper()
 	e := last[terret.TurnError](t, events)
-	if e.Error.Kind != terret.KindInterrupted || e.Error.Message == "" || len(e.Denials) > 0 {
+	if e.Error.Code != terret.CodeInterrupted || e.Error.Message == "" || len(e.Denials) > 0 {
 		t.Errorf("%+v", e)
 	}
 }
@@ -75,7 +75,7 @@ func TestKillInBash(t *testing.T) {
 		t.Fatal(err)
 	}
 	guardtest.NoneAlive(t, marker)
-	if e := last[terret.TurnError](t, f.end(id, turn.ID)); e.Error.Kind != terret.KindKilled {
+	if e := last[terret.TurnError](t, f.end(id, turn.ID)); e.Error.Code != terret.CodeKilled {
 		t.Errorf("%+v", e)
 	}
 	wantWords(t, f.says(id, "run: echo again"), "again")

@@ -31,7 +31,7 @@ steps:
 	f.interrupt(id)
 	events := f.end(id, turn.ID)
 	e := last[terret.TurnError](t, events)
-	if e.Error.Kind != terret.KindInterrupted || !strings.HasPrefix(e.Text, "and ") {
+	if e.Error.Code != terret.CodeInterrupted || !strings.HasPrefix(e.Text, "and ") {
 		t.Errorf("%+v", e.Error)
 	}
 	if e.Usage.Input == 0 { // what is billed is told, also of what broke off
@@ -57,7 +57,7 @@ func TestInterruptInDemoText(t *testing.T) {
 	turn := f.prompt(id, "hello"+strings.Repeat(", then hello", 200))
 	f.until(id, isKind("message.delta"))
 	f.interrupt(id)
-	if e := last[terret.TurnError](t, f.end(id, turn.ID)); e.Error.Kind != terret.KindInterrupted || !strings.HasPrefix(e.Text, "Hello") {
+	if e := last[terret.TurnError](t, f.end(id, turn.ID)); e.Error.Code != terret.CodeInterrupted || !strings.HasPrefix(e.Text, "Hello") {
 		t.Errorf("%+v", e)
 	}
 }
@@ -74,7 +74,7 @@ func TestInterruptInRequest(t *testing.T) {
 		f.interrupt(id)
 		events := f.end(id, turn.ID)
 		e := last[terret.TurnError](t, events)
-		if e.Error.Kind != terret.KindInterrupted || len(e.Denials) > 0 {
+		if e.Error.Code != terret.CodeInterrupted || len(e.Denials) > 0 {
 			t.Errorf("%s: %+v", words, e)
 		}
 		if fail := last[terret.ToolFailure](t, events); fail.Denied || !fail.Interrupted {
@@ -123,7 +123,7 @@ func TestInterruptWhileRetrying(t *testing.T) {
 	turn := f.prompt(id, "go")
 	f.until(id, isKind("retry"))
 	f.interrupt(id)
-	if e := last[terret.TurnError](t, f.end(id, turn.ID)); e.Error.Kind != terret.KindInterrupted {
+	if e := last[terret.TurnError](t, f.end(id, turn.ID)); e.Error.Code != terret.CodeInterrupted {
 		t.Errorf("%+v", e)
 	}
 	if n := len(got.list()); n != 1 {

@@ -70,7 +70,7 @@ type turnRun struct {
 func (t *turnRun) loop(ctx context.Context) error {
 	for {
 		if t.steps >= t.limit {
-			return terret.Errorf(terret.KindMaxTurns, "the agent has reached its limit of steps, which is %d; prompt it to go on, or raise max_turns", t.limit)
+			return terret.Errorf(terret.CodeMaxTurns, "the agent has reached its limit of steps, which is %d; prompt it to go on, or raise max_turns", t.limit)
 		}
 		t.steps++
 		id, r, err := t.call(ctx)

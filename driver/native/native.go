@@ -187,7 +187,7 @@ func (d *Driver) model(name string) (model, error) {
 	case provider == "anthropic" && rest != "":
 		return d.newAnthropic(rest)
 	}
-	return nil, terret.Errorf(terret.KindModelNotFound, "there is no model %q; use demo, or anthropic/MODEL with %s set", name, anthropicKey)
+	return nil, terret.Errorf(terret.CodeModelNotFound, "there is no model %q; use demo, or anthropic/MODEL with %s set", name, anthropicKey)
 }
 
 func capabilities() terret.Capabilities {

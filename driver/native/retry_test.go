@@ -72,33 +72,33 @@ func TestErrors(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		answer string
-		kind   terret.ErrorKind
+		kind   terret.ErrorCode
 		status int
 		tries  int
 		words  []string
 	}{
-		"401":              {"{error: {status: 401, message: invalid x-api-key}}", terret.KindNotAuthenticated, 401, 1, []string{"ANTHROPIC_API_KEY", "invalid x-api-key"}},
-		"403":              {"{error: {status: 403, message: not yours}}", terret.KindNotAuthenticated, 403, 1, []string{"ANTHROPIC_API_KEY", "not yours"}},
-		"402":              {"{error: {status: 402, message: no money}}", terret.KindBilling, 402, 1, []string{"no money"}},
-		"billing as 400":   {"{error: {status: 400, type: billing_error, message: no money}}", terret.KindBilling, 400, 1, []string{"no money"}},
-		"credit":           {"{error: {status: 400, message: Your credit balance is too low to go on.}}", terret.KindBilling, 400, 1, nil},
-		"400":              {"{error: {status: 400, message: 'messages: no'}}", terret.KindModelError, 400, 1, []string{"messages: no"}},
-		"404":              {"{error: {status: 404, message: 'model: claude-test'}}", terret.KindModelNotFound, 404, 1, []string{"claude-test"}},
-		"404 of a proxy":   {"{error: {status: 404}, garbage: <html>nothing here</html>}", terret.KindConnectionFailed, 404, 1, []string{"nothing here", "ANTHROPIC_BASE_URL"}},
-		"413":              {"{error: {status: 413, message: too large}}", terret.KindModelError, 413, 1, []string{"too large"}},
-		"429":              {"{error: {status: 429, message: slow down}}", terret.KindRateLimited, 429, 6, []string{"slow down"}},
-		"429 and no use":   {"{error: {status: 429, message: slow down, headers: {x-should-retry: 'false'}}}", terret.KindRateLimited, 429, 1, nil},
-		"400 and some use": {"{error: {status: 400, message: odd, headers: {x-should-retry: 'true'}}}", terret.KindModelError, 400, 6, nil},
-		"500":              {"{error: {status: 500, message: oops}}", terret.KindModelError, 500, 6, []string{"oops"}},
-		"502 of a proxy":   {"{error: {status: 502}, garbage: '<html>Bad Gateway</html>'}", terret.KindModelError, 502, 6, []string{"Bad Gateway"}},
-		"529":              {"{error: {status: 529, message: busy}}", terret.KindOverloaded, 529, 6, []string{"busy"}},
-		"529 in an answer": {"{text: I was, error: {status: 529, message: busy}}", terret.KindOverloaded, 0, 6, []string{"busy"}},
-		"400 in an answer": {"{text: I was, error: {status: 400, message: bad}}", terret.KindModelError, 0, 1, []string{"bad"}},
-		"HTML":             {"{garbage: <html>sign in</html>}", terret.KindMalformedOutput, 0, 1, []string{"ANTHROPIC_BASE_URL"}},
-		"a broken event":   {"{text: Hi, garbage: \"event: content_block_delta\\ndata: {\\\"type\\\": \\\"content_block\"}", terret.KindMalformedOutput, 0, 6, nil},
-		"an odd event":     {"{text: Hi, garbage: \"event: content_block_start\\ndata: {\\\"type\\\":\\\"content_block_start\\\",\\\"index\\\":7}\"}", terret.KindMalformedOutput, 0, 6, nil},
-		"no answer":        {"{drop: before}", terret.KindConnectionFailed, 0, 6, []string{"ANTHROPIC_BASE_URL"}},
-		"half an answer":   {"{text: I was about to, drop: mid}", terret.KindConnectionFailed, 0, 6, nil},
+		"401":              {"{error: {status: 401, message: invalid x-api-key}}", terret.CodeNotAuthenticated, 401, 1, []string{"ANTHROPIC_API_KEY", "invalid x-api-key"}},
+		"403":              {"{error: {status: 403, message: not yours}}", terret.CodeNotAuthenticated, 403, 1, []string{"ANTHROPIC_API_KEY", "not yours"}},
+		"402":              {"{error: {status: 402, message: no money}}", terret.CodeBilling, 402, 1, []string{"no money"}},
+		"billing as 400":   {"{error: {status: 400, type: billing_error, message: no money}}", terret.CodeBilling, 400, 1, []string{"no money"}},
+		"credit":           {"{error: {status: 400, message: Your credit balance is too low to go on.}}", terret.CodeBilling, 400, 1, nil},
+		"400":              {"{error: {status: 400, message: 'messages: no'}}", terret.CodeModelError, 400, 1, []string{"messages: no"}},
+		"404":              {"{error: {status: 404, message: 'model: claude-test'}}", terret.CodeModelNotFound, 404, 1, []string{"claude-test"}},
+		"404 of a proxy":   {"{error: {status: 404}, garbage: <html>nothing here</html>}", terret.CodeConnectionFailed, 404, 1, []string{"nothing here", "ANTHROPIC_BASE_URL"}},
+		"413":              {"{error: {status: 413, message: too large}}", terret.CodeModelError, 413, 1, []string{"too large"}},
+		"429":              {"{error: {status: 429, message: slow down}}", terret.CodeRateLimited, 429, 6, []string{"slow down"}},
+		"429 and no use":   {"{error: {status: 429, message: slow down, headers: {x-should-retry: 'false'}}}", terret.CodeRateLimited, 429, 1, nil},
+		"400 and some use": {"{error: {status: 400, message: odd, headers: {x-should-retry: 'true'}}}", terret.CodeModelError, 400, 6, nil},
+		"500":              {"{error: {status: 500, message: oops}}", terret.CodeModelError, 500, 6, []string{"oops"}},
+		"502 of a proxy":   {"{error: {status: 502}, garbage: '<html>Bad Gateway</html>'}", terret.CodeModelError, 502, 6, []string{"Bad Gateway"}},
+		"529":              {"{error: {status: 529, message: busy}}", terret.CodeOverloaded, 529, 6, []string{"busy"}},
+		"529 in an answer": {"{text: I was, error: {status: 529, message: busy}}", terret.CodeOverloaded, 0, 6, []string{"busy"}},
+		"400 in an answer": {"{text: I was, error: {status: 400, message: bad}}", terret.CodeModelError, 0, 1, []string{"bad"}},
+		"HTML":             {"{garbage: <html>sign in</html>}", terret.CodeMalformedOutput, 0, 1, []string{"ANTHROPIC_BASE_URL"}},
+		"a broken event":   {"{text: Hi, garbage: \"event: content_block_delta\\ndata: {\\\"type\\\": \\\"content_block\"}", terret.CodeMalformedOutput, 0, 6, nil},
+		"an odd event":     {"{text: Hi, garbage: \"event: content_block_start\\ndata: {\\\"type\\\":\\\"content_block_start\\\",\\\"index\\\":7}\"}", terret.CodeMalformedOutput, 0, 6, nil},
+		"no answer":        {"{drop: before}", terret.CodeConnectionFailed, 0, 6, []string{"ANTHROPIC_BASE_URL"}},
+		"half an answer":   {"{text: I was about to, drop: mid}", terret.CodeConnectionFailed, 0, 6, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -106,7 +106,7 @@ func TestErrors(t *testing.T) {
 			id := f.session(claude)
 			events := f.run(id, "go")
 			e := last[terret.TurnError](t, events)
-			if e.Error.Kind != c.kind || e.Error.HTTPStatus != c.status {
+			if e.Error.Code != c.kind || e.Error.HTTPStatus != c.status {
 				t.Errorf("%+v", e.Error)
 			}
 			wantWords(t, e.Error.Message, c.words...)
@@ -130,7 +130,7 @@ func TestConnectionRefused(t *testing.T) {
 	f := newFixture(t, setup{env: map[string]string{"ANTHROPIC_API_KEY": canary, "ANTHROPIC_BASE_URL": "http://" + address}})
 	events := f.run(f.session(claude), "go")
 	e := last[terret.TurnError](t, events).Error
-	if e.Kind != terret.KindConnectionFailed || len(all[terret.Retry](events)) != 5 {
+	if e.Code != terret.CodeConnectionFailed || len(all[terret.Retry](events)) != 5 {
 		t.Errorf("%+v", e)
 	}
 	wantWords(t, e.Message, address, "connection refused", "ANTHROPIC_BASE_URL")
@@ -197,13 +197,13 @@ func TestNoKey(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, setup{})
 	e := last[terret.TurnError](t, f.run(f.session(claude), "go")).Error
-	if e.Kind != terret.KindNotAuthenticated || e.Retryable {
+	if e.Code != terret.CodeNotAuthenticated || e.Retryable {
 		t.Errorf("%+v", e)
 	}
 	wantWords(t, e.Message, "ANTHROPIC_API_KEY", "--model demo")
 	for _, model := range []string{"gpt-7", "anthropic/", "openai/x", "demo/x"} {
 		e := last[terret.TurnError](t, f.run(f.session(func(s *terret.Session) { s.Model = model }), "go")).Error
-		if e.Kind != terret.KindModelNotFound || !strings.Contains(e.Message, "demo") {
+		if e.Code != terret.CodeModelNotFound || !strings.Contains(e.Message, "demo") {
 			t.Errorf("%s: %+v", model, e)
 		}
 	}
@@ -225,7 +225,7 @@ func TestBadAddress(t *testing.T) {
 	for _, base := range []string{"localhost:8080", "ftp://example.org", "http://", "::", "/v1"} {
 		f := newFixture(t, setup{env: map[string]string{"ANTHROPIC_API_KEY": canary, "ANTHROPIC_BASE_URL": base}})
 		events := f.run(f.session(claude), "go")
-		if e := last[terret.TurnError](t, events).Error; e.Kind != terret.KindInvalidRequest || !strings.Contains(e.Message, "ANTHROPIC_BASE_URL") || len(all[terret.Retry](events)) > 0 {
+		if e := last[terret.TurnError](t, events).Error; e.Code != terret.CodeInvalidRequest || !strings.Contains(e.Message, "ANTHROPIC_BASE_URL") || len(all[terret.Retry](events)) > 0 {
 			t.Errorf("%s: %+v", base, e)
 		}
 	}

@@ -66,7 +66,7 @@ func TestKeyIsNeverSeen(t *testing.T) {
 	}, func(s *setup) { s.path = path })
 	events := f.run(f.session(claude), "go")
 	e := last[terret.TurnError](t, events).Error
-	if e.Kind != terret.KindNotAuthenticated || len(all[terret.Retry](events)) != 4 {
+	if e.Code != terret.CodeNotAuthenticated || len(all[terret.Retry](events)) != 4 {
 		t.Errorf("%+v, %v", e, kindsOf(events))
 	}
 	wantWords(t, e.Message, "invalid key [redacted")
@@ -108,7 +108,7 @@ func TestKeyStaysWithItsHost(t *testing.T) {
 		http.Redirect(w, r, elsewhere.URL+r.URL.Path, http.StatusTemporaryRedirect)
 	})
 	events := f.run(f.session(claude), "go")
-	if e := last[terret.TurnError](t, events).Error; e.Kind != terret.KindConnectionFailed || len(all[terret.Retry](events)) > 0 || there.Load() > 0 {
+	if e := last[terret.TurnError](t, events).Error; e.Code != terret.CodeConnectionFailed || len(all[terret.Retry](events)) > 0 || there.Load() > 0 {
 		t.Errorf("%+v, %d requests elsewhere", e, there.Load())
 	}
 }

@@ -155,7 +155,7 @@ func TestDenyAndStop(t *testing.T) {
 	turn := f.prompt(id, "run: echo x > a.txt, then list files")
 	f.decide(f.asked(id, turn.ID), terret.Decision{Behavior: terret.BehaviorDeny, Interrupt: true})
 	events := f.end(id, turn.ID)
-	if e := last[terret.TurnError](t, events).Error; e.Kind != terret.KindInterrupted || e.Message == "" {
+	if e := last[terret.TurnError](t, events).Error; e.Code != terret.CodeInterrupted || e.Message == "" {
 		t.Errorf("%+v", e)
 	}
 	if f.file("a.txt") != "(no file)" || len(all[terret.ToolPre](events)) != 1 {
@@ -269,7 +269,7 @@ func TestFail(t *testing.T) {
 	f := newFixture(t, setup{})
 	id := f.session()
 	events := f.run(id, "fail")
-	if e := last[terret.TurnError](t, events).Error; e.Kind != terret.KindModelError || e.Retryable {
+	if e := last[terret.TurnError](t, events).Error; e.Code != terret.CodeModelError || e.Retryable {
 		t.Errorf("%+v", e)
 	}
 	if len(all[terret.Retry](events)) > 0 {
@@ -284,7 +284,7 @@ func TestMaxTurns(t *testing.T) {
 	id := f.session(withOptions(terret.SessionOptions{MaxTurns: 2}))
 	const three = "list files, then list files, then list files"
 	e := last[terret.TurnError](t, f.run(id, three))
-	if e.Error.Kind != terret.KindMaxTurns {
+	if e.Error.Code != terret.CodeMaxTurns {
 		t.Errorf("%+v", e)
 	}
 	p := text(three)

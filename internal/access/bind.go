@@ -18,12 +18,12 @@ func CheckBind(addr string, tls bool, tokens *Tokens) error {
 		return terret.Invalid("addr", "%q is not HOST:PORT (%w); use 127.0.0.1:7433", addr, err)
 	}
 	if tokens == nil {
-		return terret.Errorf(terret.KindStartupRefused, "there are no tokens, so anybody could use the server on %s", addr)
+		return terret.Errorf(terret.CodeStartupRefused, "there are no tokens, so anybody could use the server on %s", addr)
 	}
 	if isLoopback(host) || tls {
 		return nil
 	}
-	return terret.Errorf(terret.KindStartupRefused, "%s can be reached from other machines, and tokens would cross the network in the clear; listen on 127.0.0.1, or give --tls-cert and --tls-key", addr)
+	return terret.Errorf(terret.CodeStartupRefused, "%s can be reached from other machines, and tokens would cross the network in the clear; listen on 127.0.0.1, or give --tls-cert and --tls-key", addr)
 }
 
 // isLoopback reports whether a host, without a port, is this machine as seen by

@@ -39,15 +39,15 @@ func TestCheckBind(t *testing.T) {
 		{"ip6-localhost:7433", false},
 		{" localhost:7433", false},
 	} {
-		want := terret.KindStartupRefused
+		want := terret.CodeStartupRefused
 		if c.loopback {
 			want = ""
 		}
 		wantKind(t, c.addr, CheckBind(c.addr, false, tokens), want)
 		wantKind(t, c.addr+" with TLS", CheckBind(c.addr, true, tokens), "")
-		wantKind(t, c.addr+" without tokens", CheckBind(c.addr, true, nil), terret.KindStartupRefused)
+		wantKind(t, c.addr+" without tokens", CheckBind(c.addr, true, nil), terret.CodeStartupRefused)
 	}
 	for _, addr := range []string{"", "7433", "localhost", "::1", "::1:7433"} {
-		wantKind(t, addr, CheckBind(addr, false, tokens), terret.KindInvalidRequest)
+		wantKind(t, addr, CheckBind(addr, false, tokens), terret.CodeInvalidRequest)
 	}
 }

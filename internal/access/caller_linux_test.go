@@ -62,7 +62,7 @@ func decideServer(t *testing.T) (url, token string) {
 			err = From(r.Context()).May(scope, "")
 		}
 		if err != nil {
-			w.WriteHeader(terret.AsError(err).Kind.Class().HTTP)
+			w.WriteHeader(terret.AsError(err).Code.Class().HTTP)
 		}
 	})))
 	t.Cleanup(server.Close)

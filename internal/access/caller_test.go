@@ -22,5 +22,5 @@ func TestInside(t *testing.T) {
 			t.Errorf("%q: %v", c.environ, got)
 		}
 	}
-	wantKind(t, "the error", ErrInside("x"), terret.KindForbidden)
+	wantKind(t, "the error", ErrInside("x"), terret.CodeForbidden)
 }

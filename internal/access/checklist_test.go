@@ -138,8 +138,8 @@ func TestChecklistNonLoopbackBind(t *testing.T) {
 	t.Parallel()
 	tokens := newTokens(t)
 	for _, addr := range []string{"0.0.0.0:1", "[::]:1", ":1", "*:1", "192.0.2.1:1", "example.com:1"} {
-		wantKind(t, addr, CheckBind(addr, false, tokens), terret.KindStartupRefused)
-		wantKind(t, addr, CheckBind(addr, true, nil), terret.KindStartupRefused)
+		wantKind(t, addr, CheckBind(addr, false, tokens), terret.CodeStartupRefused)
+		wantKind(t, addr, CheckBind(addr, true, nil), terret.CodeStartupRefused)
 	}
 }
 
@@ -287,7 +287,7 @@ func TestChecklistCodesExpire(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		_, _, err := tokens.Exchange(context.Background(), late, "x")
-		wantKind(t, "too late", err, terret.KindUnauthorized)
+		wantKind(t, "too late", err, terret.CodeUnauthorized)
 	})
 }
 

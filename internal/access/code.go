@@ -47,7 +47,7 @@ func (t *Tokens) Exchange(ctx context.Context, code, device string) (secret stri
 		return "", Token{}, err
 	}
 	if !t.spend(code) {
-		return "", Token{}, terret.Errorf(terret.KindUnauthorized, "the sign-in code is wrong, was used before, or is older than ten minutes; start `terret serve` again for a new one, or sign in with the token that `terret token show --print` prints")
+		return "", Token{}, terret.Errorf(terret.CodeUnauthorized, "the sign-in code is wrong, was used before, or is older than ten minutes; start `terret serve` again for a new one, or sign in with the token that `terret token show --print` prints")
 	}
 	return t.create(ctx, s, true)
 }

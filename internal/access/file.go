@@ -54,10 +54,10 @@ type cached struct {
 
 func makeHome(home string) error {
 	if !filepath.IsAbs(home) {
-		return terret.Errorf(terret.KindStartupRefused, "the folder for tokens, %q, is not an absolute path", home)
+		return terret.Errorf(terret.CodeStartupRefused, "the folder for tokens, %q, is not an absolute path", home)
 	}
 	if err := os.MkdirAll(home, 0o700); err != nil {
-		return terret.Errorf(terret.KindStartupRefused, "cannot make the folder for tokens: %w", err)
+		return terret.Errorf(terret.CodeStartupRefused, "cannot make the folder for tokens: %w", err)
 	}
 	return nil
 }
@@ -83,10 +83,10 @@ func (t *Tokens) load() ([]stored, error) {
 func parse(path string, raw []byte) ([]stored, error) {
 	var doc document
 	if err := json.Unmarshal(raw, &doc); err != nil {
-		return nil, terret.Errorf(terret.KindStartupRefused, "%s is damaged (%w); repair it, or remove it and make its tokens again", path, err)
+		return nil, terret.Errorf(terret.CodeStartupRefused, "%s is damaged (%w); repair it, or remove it and make its tokens again", path, err)
 	}
 	if doc.Version != fileVersion {
-		return nil, terret.Errorf(terret.KindStartupRefused, "%s has version %d, and this terret knows %d; use the terret that wrote it", path, doc.Version, fileVersion)
+		return nil, terret.Errorf(terret.CodeStartupRefused, "%s has version %d, and this terret knows %d; use the terret that wrote it", path, doc.Version, fileVersion)
 	}
 	return doc.Tokens, nil
 }
@@ -119,7 +119,7 @@ func (t *Tokens) rewrite(fn func([]stored) ([]stored, error)) error {
 		return err
 	}
 	if err := replace(filepath.Join(t.dir, listFile), append(raw, '\n')); err != nil {
-		return terret.Errorf(terret.KindInternal, "cannot keep the tokens: %w", err)
+		return terret.Errorf(terret.CodeInternal, "cannot keep the tokens: %w", err)
 	}
 	return nil
 }
@@ -159,7 +159,7 @@ func (t *Tokens) lock(ctx context.Context) (unlock func(), err error) {
 	lock := t.newLock()
 	if ok, err := lock.TryLockContext(ctx, lockPause); !ok || err != nil {
 		_ = lock.Close()
-		return nil, terret.Errorf(terret.KindConflict, "cannot lock the tokens in %s: %w; another terret may be changing them: try again", t.dir, err)
+		return nil, terret.Errorf(terret.CodeConflict, "cannot lock the tokens in %s: %w; another terret may be changing them: try again", t.dir, err)
 	}
 	return func() { _ = lock.Close() }, nil
 }
@@ -181,7 +181,7 @@ func (t *Tokens) adminSecret() (string, error) {
 	}
 	secret = newSecret(32)
 	if err := replace(path, []byte(secret+"\n")); err != nil {
-		return "", terret.Errorf(terret.KindStartupRefused, "cannot keep the admin token: %w", err)
+		return "", terret.Errorf(terret.CodeStartupRefused, "cannot keep the admin token: %w", err)
 	}
 	return secret, nil
 }
@@ -193,7 +193,7 @@ func readAdmin(path string) (string, error) {
 	}
 	secret := strings.TrimSpace(string(raw))
 	if len(secret) < minSecret || len(secret) > maxSecret || !isToken68(secret) {
-		return "", terret.Errorf(terret.KindStartupRefused, "%s does not hold a token of %d or more letters, digits, - and _; remove it, and the next start makes a new one", path, minSecret)
+		return "", terret.Errorf(terret.CodeStartupRefused, "%s does not hold a token of %d or more letters, digits, - and _; remove it, and the next start makes a new one", path, minSecret)
 	}
 	return secret, nil
 }
@@ -212,7 +212,7 @@ func readPrivate(path string, limit int64) ([]byte, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
-		return nil, terret.Errorf(terret.KindStartupRefused, "cannot read %s (it must be a plain file of yours): %w", path, err)
+		return nil, terret.Errorf(terret.CodeStartupRefused, "cannot read %s (it must be a plain file of yours): %w", path, err)
 	}
 	defer f.Close()
 	info, err := f.Stat()
@@ -221,18 +221,18 @@ func readPrivate(path string, limit int64) ([]byte, error) {
 	}
 	switch {
 	case !info.Mode().IsRegular():
-		return nil, terret.Errorf(terret.KindStartupRefused, "%s is not a plain file; remove it, and the next start makes a new one", path)
+		return nil, terret.Errorf(terret.CodeStartupRefused, "%s is not a plain file; remove it, and the next start makes a new one", path)
 	case private && info.Mode().Perm()&0o077 != 0:
-		return nil, terret.Errorf(terret.KindStartupRefused, "%s can be read or changed by others (mode %04o); if nobody has, `chmod 600 %s` mends it; else remove it", path, info.Mode().Perm(), quote(path))
+		return nil, terret.Errorf(terret.CodeStartupRefused, "%s can be read or changed by others (mode %04o); if nobody has, `chmod 600 %s` mends it; else remove it", path, info.Mode().Perm(), quote(path))
 	case !ours(info):
-		return nil, terret.Errorf(terret.KindStartupRefused, "%s belongs to another user; remove it, and the next start makes a new one", path)
+		return nil, terret.Errorf(terret.CodeStartupRefused, "%s belongs to another user; remove it, and the next start makes a new one", path)
 	}
 	raw, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err == nil && int64(len(raw)) > limit {
 		err = fmt.Errorf("it is larger than %d bytes", limit)
 	}
 	if err != nil {
-		return nil, terret.Errorf(terret.KindStartupRefused, "cannot read %s: %w", path, err)
+		return nil, terret.Errorf(terret.CodeStartupRefused, "cannot read %s: %w", path, err)
 	}
 	return raw, nil
 }

@@ -80,7 +80,7 @@ type Gate struct {
 // or anything.
 func NewGate(o Options) (*Gate, error) {
 	if o.Tokens == nil {
-		return nil, terret.Errorf(terret.KindStartupRefused, "a server needs tokens")
+		return nil, terret.Errorf(terret.CodeStartupRefused, "a server needs tokens")
 	}
 	g := &Gate{opt: o, hosts: map[string]bool{}, origins: map[string]bool{}, limit: newLimiter()}
 	for _, h := range o.Hosts {
@@ -129,7 +129,7 @@ func (r *refusal) Error() string { return r.err.Error() }
 func (r *refusal) Unwrap() error { return r.err }
 
 func refuse(status int, format string, args ...any) error {
-	return &refusal{status, terret.Errorf(terret.KindInvalidRequest, format, args...)}
+	return &refusal{status, terret.Errorf(terret.CodeInvalidRequest, format, args...)}
 }
 
 // Handler checks every request before next sees it: Guard, and then, unless the
@@ -235,7 +235,7 @@ func (g *Gate) Authenticate(r *http.Request) (Identity, error) {
 		id.caller = newCaller(remoteOf(r), localOf(r))
 		return id, nil
 	}
-	if kindIs(err, terret.KindUnauthorized) {
+	if kindIs(err, terret.CodeUnauthorized) {
 		err = g.failed(remoteOf(r).Addr(), err)
 	}
 	return Identity{}, err
@@ -268,7 +268,7 @@ func (g *Gate) SignIn(ctx context.Context, code, device string) (secret string, 
 	who, _ := ctx.Value(senderKey{}).(sender)
 	if wait := g.limit.blocked(who.from); wait > 0 {
 		err = tooMany(wait)
-	} else if secret, made, err = g.opt.Tokens.Exchange(ctx, code, device); kindIs(err, terret.KindUnauthorized) {
+	} else if secret, made, err = g.opt.Tokens.Exchange(ctx, code, device); kindIs(err, terret.CodeUnauthorized) {
 		err = g.failed(who.from, err)
 	}
 	if seconds, ok := RetryAfter(err); ok && who.answer != nil {
@@ -277,8 +277,8 @@ func (g *Gate) SignIn(ctx context.Context, code, device string) (secret string, 
 	return secret, made, err
 }
 
-func kindIs(err error, kind terret.ErrorKind) bool {
-	return err != nil && terret.AsError(err).Kind == kind
+func kindIs(err error, kind terret.ErrorCode) bool {
+	return err != nil && terret.AsError(err).Code == kind
 }
 
 // limited is the wrapped part of a rate limit's error.
@@ -287,7 +287,7 @@ type limited struct{ wait time.Duration }
 func (l *limited) Error() string { return "try again in " + l.wait.Round(time.Second).String() }
 
 func tooMany(wait time.Duration) *terret.Error {
-	e := terret.Errorf(terret.KindRateLimited, "too many sign-ins failed; %w", &limited{max(wait, time.Second)})
+	e := terret.Errorf(terret.CodeRateLimited, "too many sign-ins failed; %w", &limited{max(wait, time.Second)})
 	e.Retryable = true
 	return e
 }
@@ -304,7 +304,7 @@ func RetryAfter(err error) (seconds int, ok bool) {
 
 func (g *Gate) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	e := terret.AsError(err)
-	status := e.Kind.Class().HTTP
+	status := e.Code.Class().HTTP
 	if own, ok := errors.AsType[*refusal](err); ok {
 		status = own.status
 	}
@@ -322,7 +322,7 @@ func writeProblem(w http.ResponseWriter, _ *http.Request, status int, err *terre
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(status)
 	body, _ := json.Marshal(map[string]any{ // strings and numbers always encode
-		"type": err.Kind, "title": http.StatusText(status), "status": status, "detail": err.Message,
+		"type": err.Code, "title": http.StatusText(status), "status": status, "detail": err.Message,
 	})
 	_, _ = io.WriteString(w, string(body)+"\n") // the client may be gone
 }

@@ -52,7 +52,7 @@ func (d *door) serve(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/signin" {
 		secret, made, err := d.gate.SignIn(r.Context(), r.Header.Get("X-Code"), "phone")
 		if err != nil {
-			w.WriteHeader(terret.AsError(err).Kind.Class().HTTP)
+			w.WriteHeader(terret.AsError(err).Code.Class().HTTP)
 			return
 		}
 		fmt.Fprintf(w, "%s %s", secret, made.Name)
@@ -515,7 +515,7 @@ func TestRefusalsAreWrittenAsAsked(t *testing.T) {
 	d := newDoor(t, func(o *Options) {
 		o.Problem = func(w http.ResponseWriter, _ *http.Request, status int, err *terret.Error) {
 			got = append(got, status)
-			http.Error(w, string(err.Kind), status)
+			http.Error(w, string(err.Code), status)
 		}
 	})
 	d.want(http.StatusUnsupportedMediaType, d.request("POST", "/v1/x", "x", d.auth()))
@@ -554,7 +554,7 @@ func TestRetryAfter(t *testing.T) {
 	if _, ok := RetryAfter(errors.New("x")); ok {
 		t.Error("any error is about too many failures")
 	}
-	if e := tooMany(time.Nanosecond); !e.Retryable || e.Kind != terret.KindRateLimited {
+	if e := tooMany(time.Nanosecond); !e.Retryable || e.Code != terret.CodeRateLimited {
 		t.Errorf("%+v", e)
 	}
 }

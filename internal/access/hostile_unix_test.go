@@ -27,14 +27,14 @@ func TestLooseModes(t *testing.T) {
 					t.Fatal(err)
 				}
 				_, err := Open(tokens.dir)
-				wantKind(t, "open", err, terret.KindStartupRefused)
+				wantKind(t, "open", err, terret.CodeStartupRefused)
 				fix := "chmod 600 '" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 				if err != nil && !strings.Contains(err.Error(), fix) {
 					t.Errorf("%v does not say %s", err, fix)
 				}
 				if name == listFile {
 					_, err := tokens.Authenticate(secret)
-					wantKind(t, "while running", err, terret.KindInternal)
+					wantKind(t, "while running", err, terret.CodeInternal)
 				}
 				if err := os.Chmod(path, 0o600); err != nil {
 					t.Fatal(err)
@@ -72,7 +72,7 @@ func TestNotPlainFiles(t *testing.T) {
 					t.Fatal(err)
 				}
 				_, err := Open(home)
-				wantKind(t, "open", err, terret.KindStartupRefused)
+				wantKind(t, "open", err, terret.CodeStartupRefused)
 				if _, err := os.Lstat(filepath.Join(home, "token.gone")); err == nil {
 					t.Error("it wrote through a link")
 				}

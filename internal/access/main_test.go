@@ -55,14 +55,14 @@ func adminToken(t *testing.T, tokens *Tokens) string {
 	return secret
 }
 
-func kindOf(err error) terret.ErrorKind {
+func kindOf(err error) terret.ErrorCode {
 	if err == nil {
 		return ""
 	}
-	return terret.AsError(err).Kind
+	return terret.AsError(err).Code
 }
 
-func wantKind(t *testing.T, what string, err error, want terret.ErrorKind) {
+func wantKind(t *testing.T, what string, err error, want terret.ErrorCode) {
 	t.Helper()
 	if got := kindOf(err); got != want {
 		t.Errorf("%s: kind %q, want %q (%v)", what, got, want, err)

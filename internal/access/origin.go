@@ -42,7 +42,7 @@ func (g *Gate) checkHost(r *http.Request) error {
 			return nil
 		}
 	}
-	return terret.Errorf(terret.KindForbidden, "the Host %q is not a name of this server; use localhost, or start the server with that name", r.Host)
+	return terret.Errorf(terret.CodeForbidden, "the Host %q is not a name of this server; use localhost, or start the server with that name", r.Host)
 }
 
 // checkOrigin refuses what a page of another origin sends. Programs send neither
@@ -53,7 +53,7 @@ func (g *Gate) checkOrigin(r *http.Request) error {
 		if len(list) == 1 && (list[0] == ownOrigin(r) || g.origins[list[0]]) {
 			return nil
 		}
-		return terret.Errorf(terret.KindForbidden, "requests of pages from %q are not taken; open Terret's own page", strings.Join(list, ", "))
+		return terret.Errorf(terret.CodeForbidden, "requests of pages from %q are not taken; open Terret's own page", strings.Join(list, ", "))
 	}
 	switch site := strings.Join(r.Header["Sec-Fetch-Site"], ","); site {
 	case "", "same-origin", "none":
@@ -63,7 +63,7 @@ func (g *Gate) checkOrigin(r *http.Request) error {
 		if link && g.public(r) && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
 			return nil
 		}
-		return terret.Errorf(terret.KindForbidden, "requests of other pages (%s) are not taken; open Terret's own page", site)
+		return terret.Errorf(terret.CodeForbidden, "requests of other pages (%s) are not taken; open Terret's own page", site)
 	}
 }
 

@@ -83,10 +83,10 @@ func (id Identity) May(scope Scope, session string) error {
 	case id.Anonymous():
 		return errUnauthorized()
 	case !id.Scope.Includes(scope):
-		return terret.Errorf(terret.KindForbidden, "token %q has scope %s, and this needs %s; use a token that has it, or make one with `terret token new NAME --scope %s`",
+		return terret.Errorf(terret.CodeForbidden, "token %q has scope %s, and this needs %s; use a token that has it, or make one with `terret token new NAME --scope %s`",
 			id.Name, id.Scope, scope, scope)
 	case !id.Sees(session):
-		return terret.Errorf(terret.KindForbidden, "token %q is for one session only, and this is not about it; use a token for all sessions", id.Name)
+		return terret.Errorf(terret.CodeForbidden, "token %q is for one session only, and this is not about it; use a token for all sessions", id.Name)
 	case scope.Includes(Decide) && id.caller.insideTree():
 		return ErrInside("this needs scope " + string(scope))
 	}
@@ -95,11 +95,11 @@ func (id Identity) May(scope Scope, session string) error {
 
 // ErrInside is the error for a caller that runs inside an agent's guarded tree.
 func ErrInside(what string) *terret.Error {
-	return terret.Errorf(terret.KindForbidden, "%s, and the caller runs inside an agent that Terret started: agents do not answer for themselves; ask a person to do it", what)
+	return terret.Errorf(terret.CodeForbidden, "%s, and the caller runs inside an agent that Terret started: agents do not answer for themselves; ask a person to do it", what)
 }
 
 func errUnauthorized() *terret.Error {
-	return terret.Errorf(terret.KindUnauthorized, "there is no valid token; send one as `Authorization: Bearer TOKEN` (`terret token show --print` prints the admin token)")
+	return terret.Errorf(terret.CodeUnauthorized, "there is no valid token; send one as `Authorization: Bearer TOKEN` (`terret token show --print` prints the admin token)")
 }
 
 type identityKey struct{}

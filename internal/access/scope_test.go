@@ -16,9 +16,9 @@ func TestMay(t *testing.T) {
 			for _, bound := range []string{"", someSession} {
 				for _, session := range []string{"", someSession, other} {
 					id := Identity{Name: "x", Scope: of, Session: bound}
-					want := terret.ErrorKind("")
+					want := terret.ErrorCode("")
 					if has < needs || bound != "" && bound != session {
-						want = terret.KindForbidden
+						want = terret.CodeForbidden
 					}
 					wantKind(t, fmt.Sprintf("%s of %q: %s of %q", of, bound, scope, session), id.May(scope, session), want)
 				}
@@ -31,8 +31,8 @@ func TestNobodyMayNothing(t *testing.T) {
 	t.Parallel()
 	for _, id := range []Identity{{}, {Name: "admin"}, {Session: someSession}, From(t.Context())} {
 		for _, s := range []Scope{"", View, Prompt, Decide, Admin} {
-			wantKind(t, fmt.Sprintf("%+v: %s", id, s), id.May(s, ""), terret.KindUnauthorized)
-			wantKind(t, fmt.Sprintf("%+v: %s", id, s), id.May(s, someSession), terret.KindUnauthorized)
+			wantKind(t, fmt.Sprintf("%+v: %s", id, s), id.May(s, ""), terret.CodeUnauthorized)
+			wantKind(t, fmt.Sprintf("%+v: %s", id, s), id.May(s, someSession), terret.CodeUnauthorized)
 		}
 		if id.Sees("") || id.Sees(someSession) || !id.Anonymous() {
 			t.Errorf("%+v sees something", id)
@@ -45,8 +45,8 @@ func TestUnknownScope(t *testing.T) {
 	t.Parallel()
 	id := Identity{Name: "x", Scope: Admin}
 	for _, s := range []Scope{"", "read", "ADMIN"} {
-		wantKind(t, string(s), id.May(s, ""), terret.KindForbidden)
-		if _, err := ParseScope(string(s)); kindOf(err) != terret.KindInvalidRequest {
+		wantKind(t, string(s), id.May(s, ""), terret.CodeForbidden)
+		if _, err := ParseScope(string(s)); kindOf(err) != terret.CodeInvalidRequest {
 			t.Errorf("parse %q: %v", s, err)
 		}
 	}

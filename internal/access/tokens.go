@@ -159,9 +159,9 @@ func (t *Tokens) create(ctx context.Context, s Spec, device bool) (string, Token
 		}
 		switch {
 		case taken(made.Name):
-			return nil, terret.Errorf(terret.KindConflict, "there is a token %q already; choose another name, or remove it with `terret token rm`", made.Name)
+			return nil, terret.Errorf(terret.CodeConflict, "there is a token %q already; choose another name, or remove it with `terret token rm`", made.Name)
 		case len(list) >= maxTokens:
-			return nil, terret.Errorf(terret.KindConflict, "there are %d tokens, and no more are kept; remove some with `terret token rm`", len(list))
+			return nil, terret.Errorf(terret.CodeConflict, "there are %d tokens, and no more are kept; remove some with `terret token rm`", len(list))
 		}
 		return append(list, stored{Token: made, Hash: sha256.Sum256([]byte(secret))}), nil
 	})
@@ -209,7 +209,7 @@ func (t *Tokens) Revoke(ctx context.Context, name string) error {
 	return t.change(ctx, func(list []stored) ([]stored, error) {
 		left := slices.DeleteFunc(slices.Clone(list), func(s stored) bool { return s.Name == name })
 		if len(left) == len(list) {
-			return nil, terret.Errorf(terret.KindNotFound, "there is no token %q; `terret token ls` lists them", name)
+			return nil, terret.Errorf(terret.CodeNotFound, "there is no token %q; `terret token ls` lists them", name)
 		}
 		return left, nil
 	})
@@ -249,7 +249,7 @@ func (t *Tokens) find(h hash) (Identity, error) {
 	case subtle.ConstantTimeCompare(t.admin[:], h[:]) == 1:
 		return Identity{Name: AdminName, Scope: Admin, hash: h}, nil
 	case err != nil:
-		return Identity{}, terret.Errorf(terret.KindInternal, "the list of tokens cannot be read; `terret token ls` on the server's machine says why")
+		return Identity{}, terret.Errorf(terret.CodeInternal, "the list of tokens cannot be read; `terret token ls` on the server's machine says why")
 	case found < 0 || list[found].expired(time.Now()):
 		return Identity{}, errUnauthorized()
 	}

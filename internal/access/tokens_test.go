@@ -87,7 +87,7 @@ func TestBadAdminToken(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err := Open(home)
-			wantKind(t, "open", err, terret.KindStartupRefused)
+			wantKind(t, "open", err, terret.CodeStartupRefused)
 			if err != nil && content != "" && strings.Contains(err.Error(), strings.TrimSpace(content)) {
 				t.Errorf("the error holds the token: %v", err)
 			}
@@ -122,21 +122,21 @@ func TestCreateListRevoke(t *testing.T) {
 		t.Errorf("list: %+v, %v", list, err)
 	}
 	_, _, err = tokens.Create(t.Context(), Spec{Name: "ci", Scope: View})
-	wantKind(t, "same name", err, terret.KindConflict)
-	wantKind(t, "unknown name", tokens.Revoke(t.Context(), "nobody"), terret.KindNotFound)
-	wantKind(t, "admin", tokens.Revoke(t.Context(), AdminName), terret.KindInvalidRequest)
+	wantKind(t, "same name", err, terret.CodeConflict)
+	wantKind(t, "unknown name", tokens.Revoke(t.Context(), "nobody"), terret.CodeNotFound)
+	wantKind(t, "admin", tokens.Revoke(t.Context(), AdminName), terret.CodeInvalidRequest)
 	if err := tokens.Revoke(t.Context(), "ci"); err != nil {
 		t.Fatal(err)
 	}
 	_, err = tokens.Authenticate(ci)
-	wantKind(t, "revoked", err, terret.KindUnauthorized)
+	wantKind(t, "revoked", err, terret.CodeUnauthorized)
 	if err := tokens.Valid(id); err != nil {
 		t.Errorf("the other token: %v", err)
 	}
 	// A new token of the old name is another one.
 	again := create(t, tokens, Spec{Name: "ci", Scope: Prompt})
 	_, err = tokens.Authenticate(ci)
-	wantKind(t, "revoked, name used again", err, terret.KindUnauthorized)
+	wantKind(t, "revoked, name used again", err, terret.CodeUnauthorized)
 	if _, err := tokens.Authenticate(again); err != nil {
 		t.Error(err)
 	}
@@ -165,7 +165,7 @@ func TestSpecs(t *testing.T) {
 		{Name: "x", Scope: View, Life: -1},
 	} {
 		_, _, err := tokens.Create(t.Context(), s)
-		wantKind(t, fmt.Sprintf("%+v", s), err, terret.KindInvalidRequest)
+		wantKind(t, fmt.Sprintf("%+v", s), err, terret.CodeInvalidRequest)
 	}
 	if list, err := tokens.List(); err != nil || len(list) != 0 {
 		t.Errorf("list: %v, %v", list, err)
@@ -179,7 +179,7 @@ func TestAuthenticateRefuses(t *testing.T) {
 	secret := create(t, tokens, Spec{Name: "x", Scope: View})
 	for _, s := range []string{"", " ", secret + " ", secret[1:], strings.ToUpper(secret), secret + secret, "admin", strings.Repeat("x", 1<<20), "\x00"} {
 		id, err := tokens.Authenticate(s)
-		wantKind(t, fmt.Sprintf("%.40q", s), err, terret.KindUnauthorized)
+		wantKind(t, fmt.Sprintf("%.40q", s), err, terret.CodeUnauthorized)
 		if !id.Anonymous() {
 			t.Errorf("%.40q is %+v", s, id)
 		}
@@ -193,7 +193,7 @@ func TestAuthenticateRefuses(t *testing.T) {
 		t.Fatalf("%v: %s", err, list)
 	}
 	_, err = tokens.Authenticate(doc.Tokens[0].SHA256)
-	wantKind(t, "the hash", err, terret.KindUnauthorized)
+	wantKind(t, "the hash", err, terret.CodeUnauthorized)
 }
 
 // What one process changes, the others see at once.
@@ -210,8 +210,8 @@ func TestSeveralProcesses(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = b.Authenticate(secret)
-	wantKind(t, "revoked elsewhere", err, terret.KindUnauthorized)
-	wantKind(t, "stream of a revoked token", b.Valid(id), terret.KindUnauthorized)
+	wantKind(t, "revoked elsewhere", err, terret.CodeUnauthorized)
+	wantKind(t, "stream of a revoked token", b.Valid(id), terret.CodeUnauthorized)
 }
 
 // Nothing that several make at once is lost.
@@ -260,7 +260,7 @@ func TestTooManyTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, err = tokens.Create(t.Context(), Spec{Name: "one more", Scope: View})
-	wantKind(t, "one more", err, terret.KindConflict)
+	wantKind(t, "one more", err, terret.CodeConflict)
 }
 
 // A list that cannot be read lets nobody in, except with the admin token.
@@ -280,7 +280,7 @@ func TestDamagedList(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err := tokens.Authenticate(secret)
-			wantKind(t, "named token", err, terret.KindInternal)
+			wantKind(t, "named token", err, terret.CodeInternal)
 			if err != nil && strings.Contains(err.Error(), tokens.dir) {
 				t.Errorf("the error tells strangers a path: %v", err)
 			}
@@ -288,11 +288,11 @@ func TestDamagedList(t *testing.T) {
 				t.Errorf("admin token: %v", err)
 			}
 			_, err = tokens.List()
-			wantKind(t, "list", err, terret.KindStartupRefused)
+			wantKind(t, "list", err, terret.CodeStartupRefused)
 			_, err = Open(tokens.dir)
-			wantKind(t, "open", err, terret.KindStartupRefused)
+			wantKind(t, "open", err, terret.CodeStartupRefused)
 			_, _, err = tokens.Create(t.Context(), Spec{Name: "y", Scope: View})
-			wantKind(t, "create", err, terret.KindStartupRefused)
+			wantKind(t, "create", err, terret.CodeStartupRefused)
 			if now, err := os.ReadFile(path); err != nil || string(now) != content {
 				t.Error("the damaged list was overwritten")
 			}
@@ -316,7 +316,7 @@ func TestUnknownScopeInList(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range []Scope{View, Prompt, Decide, Admin, "", "superuser"} {
-		wantKind(t, string(s), id.May(s, ""), terret.KindForbidden)
+		wantKind(t, string(s), id.May(s, ""), terret.CodeForbidden)
 	}
 }
 
@@ -371,8 +371,8 @@ func TestExpiry(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		_, err = tokens.Authenticate(secret)
-		wantKind(t, "at its end", err, terret.KindUnauthorized)
-		wantKind(t, "stream at its end", tokens.Valid(id), terret.KindUnauthorized)
+		wantKind(t, "at its end", err, terret.CodeUnauthorized)
+		wantKind(t, "stream at its end", tokens.Valid(id), terret.CodeUnauthorized)
 		if list, err := tokens.List(); err != nil || len(list) != 0 {
 			t.Errorf("list: %v, %v", list, err)
 		}
@@ -396,7 +396,7 @@ func TestLockedByAnother(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("enough"))
 	_, _, err = a.Create(ctx, Spec{Name: "y", Scope: View})
-	wantKind(t, "create", err, terret.KindConflict)
+	wantKind(t, "create", err, terret.CodeConflict)
 }
 
 func TestExchange(t *testing.T) {
@@ -405,14 +405,14 @@ func TestExchange(t *testing.T) {
 	code := tokens.NewCode()
 	for _, bad := range []string{"", "x", code + "x", code[1:]} {
 		_, _, err := tokens.Exchange(t.Context(), bad, "phone")
-		wantKind(t, bad, err, terret.KindUnauthorized)
+		wantKind(t, bad, err, terret.CodeUnauthorized)
 		if err != nil && len(bad) > 5 && strings.Contains(err.Error(), bad) {
 			t.Errorf("the error holds the code: %v", err)
 		}
 	}
 	for _, name := range []string{"", "admin", "-x", "a\x00b", strings.Repeat("x", 65)} {
 		_, _, err := tokens.Exchange(t.Context(), code, name)
-		wantKind(t, "device "+name, err, terret.KindInvalidRequest)
+		wantKind(t, "device "+name, err, terret.CodeInvalidRequest)
 	}
 	secret, made, err := tokens.Exchange(t.Context(), code, "Firefox on Linux")
 	if err != nil || made.Name != "Firefox on Linux" || made.Scope != Admin || !made.Device || made.ExpiresAt.IsZero() {
@@ -422,14 +422,14 @@ func TestExchange(t *testing.T) {
 		t.Errorf("%+v, %v", id, err)
 	}
 	_, _, err = tokens.Exchange(t.Context(), code, "again")
-	wantKind(t, "second use", err, terret.KindUnauthorized)
+	wantKind(t, "second use", err, terret.CodeUnauthorized)
 	_, second, err := tokens.Exchange(t.Context(), tokens.NewCode(), "Firefox on Linux")
 	if err != nil || second.Name != "Firefox on Linux 2" {
 		t.Errorf("%+v, %v", second, err)
 	}
 	// A code is of the process that made it.
 	_, _, err = openTokens(t, tokens.dir).Exchange(t.Context(), tokens.NewCode(), "x")
-	wantKind(t, "another process", err, terret.KindUnauthorized)
+	wantKind(t, "another process", err, terret.CodeUnauthorized)
 }
 
 func TestFreeName(t *testing.T) {

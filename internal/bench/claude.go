@@ -152,7 +152,7 @@ func (b claudeBench) warm(ctx context.Context, e *engine.Engine) ([]row, error) 
 	var cpu time.Duration
 	for i := range warmTurns + 5 {
 		before := cpuTime()
-		mine, err := b.turn(ctx, e, s.ID, &after, "turn.complete")
+		mine, err := b.turn(ctx, e, s.ID, &after, terret.KindTurnComplete)
 		if err != nil {
 			return nil, err
 		}
@@ -185,7 +185,7 @@ func (b claudeBench) cold(ctx context.Context, e *engine.Engine) ([]row, error) 
 			return nil, err
 		}
 		time.Sleep(3 * time.Second) // it starts in the background
-		took, err := b.turn(ctx, e, s.ID, new(int64), "message.delta")
+		took, err := b.turn(ctx, e, s.ID, new(int64), terret.KindMessageDelta)
 		if err != nil {
 			return nil, err
 		}

@@ -116,9 +116,9 @@ func turn(ctx context.Context, e *engine.Engine, session string, after int64) (l
 		}
 		last = entry.Seq
 		switch entry.Kind {
-		case "turn.complete":
+		case terret.KindTurnComplete:
 			return last, nil
-		case "turn.error":
+		case terret.KindTurnError:
 			return 0, fmt.Errorf("turn %s failed: %s", t.ID, entry.Body)
 		}
 	}
@@ -152,7 +152,7 @@ func benchStream(ctx context.Context, dir string) ([]row, error) {
 func benchCrowd(ctx context.Context, dir string) ([]row, error) {
 	steps := make([]mock.Step, crowdEvents)
 	for i := range steps {
-		steps[i] = mock.Step{Event: &mock.RawEvent{Kind: "tool.progress", Data: terret.JSON(`{"tool_id":"t","elapsed_ms":` + strconv.Itoa(i+1) + `}`)}}
+		steps[i] = mock.Step{Event: &mock.RawEvent{Kind: terret.KindToolProgress, Data: terret.JSON(`{"tool_id":"t","elapsed_ms":` + strconv.Itoa(i+1) + `}`)}}
 	}
 	var rows []row
 	err := withEngine(ctx, filepath.Join(dir, "crowd.db"), mock.New(mock.Script{Turns: [][]mock.Step{steps}}), func(e *engine.Engine) error {

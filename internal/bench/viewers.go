@@ -29,7 +29,7 @@ const (
 func benchViewers(ctx context.Context, bin, home string) ([]row, error) {
 	steps := make([]mock.Step, viewedEvents)
 	for i := range steps {
-		steps[i] = mock.Step{Event: &mock.RawEvent{Kind: "tool.progress", Data: terret.JSON(`{"tool_id":"t","elapsed_ms":` + strconv.Itoa(i+1) + `}`)}}
+		steps[i] = mock.Step{Event: &mock.RawEvent{Kind: terret.KindToolProgress, Data: terret.JSON(`{"tool_id":"t","elapsed_ms":` + strconv.Itoa(i+1) + `}`)}}
 	}
 	s, err := serve(ctx, bin, home, mock.Script{Turns: [][]mock.Step{steps}})
 	if err != nil {

@@ -72,7 +72,7 @@ func (f *Folder) Working(ctx context.Context, first string, diffs bool) (Changes
 		}
 	}
 	if first == "" {
-		return Changes{}, terret.Errorf(terret.KindUnsupported, "the folder is in no git repository and no turn has been recorded here, so there is nothing to compare it with")
+		return Changes{}, terret.Errorf(terret.CodeUnsupported, "the folder is in no git repository and no turn has been recorded here, so there is nothing to compare it with")
 	}
 	shadow, err := f.shadow(ctx)
 	if err != nil {
@@ -91,7 +91,7 @@ func (f *Folder) Working(ctx context.Context, first string, diffs bool) (Changes
 // It does not look at the folder as it is now.
 func (f *Folder) Turn(ctx context.Context, before, after string, diffs bool) (Changes, error) {
 	if before == "" || after == "" {
-		return Changes{}, terret.Errorf(terret.KindUnsupported, "the folder was not recorded around this turn, so its changes are not known")
+		return Changes{}, terret.Errorf(terret.CodeUnsupported, "the folder was not recorded around this turn, so its changes are not known")
 	}
 	shadow, err := f.shadow(ctx)
 	if err != nil {
@@ -102,7 +102,7 @@ func (f *Folder) Turn(ctx context.Context, before, after string, diffs bool) (Ch
 
 func (f *Folder) shadow(ctx context.Context) (*checkpoint.Repo, error) {
 	if f.home.path == "" {
-		return nil, terret.Errorf(terret.KindUnsupported, "there is no data folder, so nothing was recorded")
+		return nil, terret.Errorf(terret.CodeUnsupported, "there is no data folder, so nothing was recorded")
 	}
 	repo, err := checkpoint.Open(ctx, f.home.path, f.dir, checkpoint.Limits{})
 	return repo, shadowError(err)
@@ -111,13 +111,13 @@ func (f *Folder) shadow(ctx context.Context) (*checkpoint.Repo, error) {
 // shadowError gives errors of package checkpoint their kinds.
 func shadowError(err error) error {
 	if off, ok := errors.AsType[*checkpoint.DisabledError](err); ok {
-		return terret.Errorf(terret.KindUnsupported, "changes are not recorded here: %w", off)
+		return terret.Errorf(terret.CodeUnsupported, "changes are not recorded here: %w", off)
 	}
 	switch {
 	case errors.Is(err, checkpoint.ErrUnknownSnapshot):
-		return terret.Errorf(terret.KindNotFound, "what was recorded of the folder is no longer there: %w", err)
+		return terret.Errorf(terret.CodeNotFound, "what was recorded of the folder is no longer there: %w", err)
 	case errors.Is(err, checkpoint.ErrBusy):
-		return terret.Errorf(terret.KindConflict, "%w; try again", err)
+		return terret.Errorf(terret.CodeConflict, "%w; try again", err)
 	}
 	return err
 }

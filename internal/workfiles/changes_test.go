@@ -133,7 +133,7 @@ func TestBrokenRepositories(t *testing.T) {
 			f.sh("git init -q . && git add . && git commit -qm 1; " + script)
 			f.write("a", "2\n")
 			_, err := f.Working(t.Context(), "", true)
-			wantKind(t, "changes", err, terret.KindUnsupported)
+			wantKind(t, "changes", err, terret.CodeUnsupported)
 			if found, err := f.Find(t.Context(), "a", 0); err != nil || paths(found) != "a" {
 				t.Errorf("find: %v, %v", found, err)
 			}
@@ -153,7 +153,7 @@ func TestIgnoredFolder(t *testing.T) {
 	top.sh("git init -q . && git add -f .gitignore && git commit -qm 1")
 	f := openFolder(t, top.path("project"), top.home)
 	_, err := f.Working(t.Context(), "", true)
-	wantKind(t, "changes", err, terret.KindUnsupported)
+	wantKind(t, "changes", err, terret.CodeUnsupported)
 	if found, err := f.Find(t.Context(), "a", 0); err != nil || paths(found) != "a" {
 		t.Errorf("%v, %v", found, err)
 	}
@@ -262,9 +262,9 @@ func TestTurnAndStart(t *testing.T) {
 	same(t, "since the start", 8, len(c.Items))
 
 	_, err = f.Turn(t.Context(), first, "", true)
-	wantKind(t, "no snapshot", err, terret.KindUnsupported)
+	wantKind(t, "no snapshot", err, terret.CodeUnsupported)
 	_, err = f.Working(t.Context(), "", true)
-	wantKind(t, "nothing to compare with", err, terret.KindUnsupported)
+	wantKind(t, "nothing to compare with", err, terret.CodeUnsupported)
 	for _, bad := range []string{"x", "--output=x", strings.Repeat("0", len(first)), first + "x", "HEAD", strings.Replace(first, first[:4], "dead", 1)} {
 		if c, err := f.Turn(t.Context(), bad, second, true); err == nil {
 			t.Errorf("%q: %v", bad, describe(c))
@@ -272,7 +272,7 @@ func TestTurnAndStart(t *testing.T) {
 	}
 	none := openFolder(t, t.TempDir(), "")
 	_, err = none.Turn(t.Context(), first, second, true)
-	wantKind(t, "without a home", err, terret.KindUnsupported)
+	wantKind(t, "without a home", err, terret.CodeUnsupported)
 }
 
 // plant makes the folder a repository that runs a program at every chance that

@@ -41,7 +41,7 @@ func Open(dir, terretHome string) (*Folder, error) {
 		return nil, err
 	}
 	if h.holds(real) {
-		return nil, terret.Errorf(terret.KindForbidden, "%s is where Terret keeps its own data, and is not shown", dir)
+		return nil, terret.Errorf(terret.CodeForbidden, "%s is where Terret keeps its own data, and is not shown", dir)
 	}
 	root, err := os.OpenRoot(real)
 	if err != nil {
@@ -116,7 +116,7 @@ func local(p string) (string, error) {
 		return ".", nil
 	}
 	if strings.ContainsRune(p, 0) || !filepath.IsLocal(filepath.FromSlash(p)) {
-		return "", terret.Errorf(terret.KindForbidden, "%q is not a path inside the folder", p)
+		return "", terret.Errorf(terret.CodeForbidden, "%q is not a path inside the folder", p)
 	}
 	return path.Clean(filepath.ToSlash(p)), nil
 }
@@ -153,7 +153,7 @@ func (f *Folder) secret(rel string) bool {
 }
 
 func notShown(rel string) error {
-	return terret.Errorf(terret.KindForbidden, "%s is not shown: it is of git's or Terret's own files", rel)
+	return terret.Errorf(terret.CodeForbidden, "%s is not shown: it is of git's or Terret's own files", rel)
 }
 
 // open opens a file or folder for reading. rel is clean. Symbolic links are
@@ -190,7 +190,7 @@ func (f *Folder) permitted(rel string, file *os.File, info fs.FileInfo) error {
 		return err
 	}
 	if madeUp(file) {
-		return terret.Errorf(terret.KindForbidden, "%s is made up by the system, and is not shown", rel)
+		return terret.Errorf(terret.CodeForbidden, "%s is made up by the system, and is not shown", rel)
 	}
 	real, err := filepath.EvalSymlinks(filepath.Join(f.dir, filepath.FromSlash(rel)))
 	if err != nil {
@@ -203,7 +203,7 @@ func (f *Folder) permitted(rel string, file *os.File, info fs.FileInfo) error {
 	in, err := filepath.Rel(f.dir, real)
 	switch {
 	case err != nil || !filepath.IsLocal(in) || !os.SameFile(at, info):
-		return terret.Errorf(terret.KindConflict, "%s changed while it was looked at; try again", rel)
+		return terret.Errorf(terret.CodeConflict, "%s changed while it was looked at; try again", rel)
 	case hidden(in) || f.home.holds(real):
 		return notShown(rel)
 	}
@@ -239,11 +239,11 @@ func problem(rel string, err error) error {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
-		return terret.Errorf(terret.KindNotFound, "there is no %s", rel)
+		return terret.Errorf(terret.CodeNotFound, "there is no %s", rel)
 	case errors.Is(err, fs.ErrPermission):
-		return terret.Errorf(terret.KindForbidden, "%s: permission denied", rel)
+		return terret.Errorf(terret.CodeForbidden, "%s: permission denied", rel)
 	case strings.Contains(reason.Error(), "escapes"): // of os.Root, which exports no error for it
-		return terret.Errorf(terret.KindForbidden, "%s leads out of the folder", rel)
+		return terret.Errorf(terret.CodeForbidden, "%s leads out of the folder", rel)
 	}
 	return terret.Invalid("path", "%s: %w", rel, reason)
 }

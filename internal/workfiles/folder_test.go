@@ -45,9 +45,9 @@ func TestList(t *testing.T) {
 	}
 	same(t, ".terret", []string{"file .terret/config.jsonc"}, names(list))
 	_, err = f.List(t.Context(), "b.go", nil)
-	wantKind(t, "a file", err, terret.KindInvalidRequest)
+	wantKind(t, "a file", err, terret.CodeInvalidRequest)
 	_, err = f.List(t.Context(), "nope", nil)
-	wantKind(t, "nothing", err, terret.KindNotFound)
+	wantKind(t, "nothing", err, terret.CodeNotFound)
 }
 
 func TestListMarks(t *testing.T) {
@@ -136,7 +136,7 @@ func TestNoWayOut(t *testing.T) {
 		if c, err := f.Read(t.Context(), p); err == nil || c.Text != "" || c.Data != nil {
 			t.Errorf("read %.60q: %+v, %v", p, c, err)
 		} else {
-			wantKind(t, "read "+p[:min(len(p), 60)], err, terret.KindForbidden, terret.KindNotFound, terret.KindInvalidRequest)
+			wantKind(t, "read "+p[:min(len(p), 60)], err, terret.CodeForbidden, terret.CodeNotFound, terret.CodeInvalidRequest)
 			if strings.Contains(err.Error(), outside) && !strings.Contains(p, outside) {
 				t.Errorf("read %q tells where it leads: %v", p, err)
 			}
@@ -174,9 +174,9 @@ func TestHomeIsNotShown(t *testing.T) {
 	f.symlink("data/terret/token", "token")
 	for _, p := range []string{"data/terret/token", "data/terret", "alias/token", "alias", "token", "data/../data/terret/token", "data/terret/checkpoints/x/HEAD", "data/terret/worktrees"} {
 		_, err := f.Read(t.Context(), p)
-		wantKind(t, "read "+p, err, terret.KindForbidden)
+		wantKind(t, "read "+p, err, terret.CodeForbidden)
 		_, err = f.List(t.Context(), p, nil)
-		wantKind(t, "list "+p, err, terret.KindForbidden)
+		wantKind(t, "list "+p, err, terret.CodeForbidden)
 	}
 	list, err := f.List(t.Context(), "data", nil)
 	if err != nil || len(list.Items) != 0 {
@@ -198,7 +198,7 @@ func TestHomeIsNotShown(t *testing.T) {
 	}
 	for _, bad := range []string{home, filepath.Join(home, "checkpoints"), filepath.Join(home, "worktrees"), filepath.Join(dir, "alias")} {
 		_, err := Open(bad, home)
-		wantKind(t, bad, err, terret.KindForbidden)
+		wantKind(t, bad, err, terret.CodeForbidden)
 	}
 	worktree := openFolder(t, filepath.Join(home, "worktrees", "w"), home)
 	if c, err := worktree.Read(t.Context(), "file"); err != nil || c.Text != "fine" {
@@ -210,9 +210,9 @@ func TestOpenRefuses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "file"), "")
-	for p, kind := range map[string]terret.ErrorKind{
-		"": terret.KindInvalidRequest, ".": terret.KindInvalidRequest, "relative": terret.KindInvalidRequest,
-		filepath.Join(dir, "file"): terret.KindInvalidRequest, filepath.Join(dir, "gone"): terret.KindNotFound, dir + "\x00": terret.KindInvalidRequest,
+	for p, kind := range map[string]terret.ErrorCode{
+		"": terret.CodeInvalidRequest, ".": terret.CodeInvalidRequest, "relative": terret.CodeInvalidRequest,
+		filepath.Join(dir, "file"): terret.CodeInvalidRequest, filepath.Join(dir, "gone"): terret.CodeNotFound, dir + "\x00": terret.CodeInvalidRequest,
 	} {
 		_, err := Open(p, "")
 		wantKind(t, p, err, kind)
@@ -253,7 +253,7 @@ func TestRead(t *testing.T) {
 		same(t, name, c.want, got)
 	}
 	_, err := f.Read(t.Context(), "")
-	wantKind(t, "the folder", err, terret.KindInvalidRequest)
+	wantKind(t, "the folder", err, terret.CodeInvalidRequest)
 }
 
 func TestReadIsBounded(t *testing.T) {
@@ -375,5 +375,5 @@ func TestFindWithoutGit(t *testing.T) {
 	}
 	f.write(".git/HEAD", "ref: refs/heads/main\n")
 	_, err = f.Working(t.Context(), "", true)
-	wantKind(t, "changes", err, terret.KindUnsupported)
+	wantKind(t, "changes", err, terret.CodeUnsupported)
 }

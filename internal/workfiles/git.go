@@ -171,7 +171,7 @@ var config = []string{
 func (f *Folder) openGit(repo repository, objectID string) (g *git, done func(), err error) {
 	bin, err := exec.LookPath("git")
 	if err != nil {
-		return nil, nil, terret.Errorf(terret.KindUnsupported, "git is not installed; install it to see changes")
+		return nil, nil, terret.Errorf(terret.CodeUnsupported, "git is not installed; install it to see changes")
 	}
 	if bin, err = filepath.Abs(bin); err != nil {
 		return nil, nil, err
@@ -225,7 +225,7 @@ func (g *git) layOut(repo repository, objectID string) error {
 		}
 	}
 	if info, err := os.Stat(g.index); err == nil && !info.Mode().IsRegular() {
-		return terret.Errorf(terret.KindUnsupported, "the index of the repository is not a regular file; repair the repository to see changes")
+		return terret.Errorf(terret.CodeUnsupported, "the index of the repository is not a regular file; repair the repository to see changes")
 	}
 	return nil
 }
@@ -265,7 +265,7 @@ func (g *git) environ(command string) []string {
 // run runs a command with in as its input, and gives its output to read. When
 // read ends early, so does the command.
 func (g *git) run(ctx context.Context, in []byte, args []string, read func(*bufio.Reader) error) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, gitTimeout, terret.Errorf(terret.KindUnsupported, "git took longer than %s; look at a smaller folder", gitTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, gitTimeout, terret.Errorf(terret.CodeUnsupported, "git took longer than %s; look at a smaller folder", gitTimeout))
 	defer cancel()
 	var argv []string
 	for _, kv := range config {

@@ -68,7 +68,7 @@ type present struct {
 func (f *Folder) sinceHead(ctx context.Context, repo repository, diffs bool) (Changes, error) {
 	head, err := repo.head()
 	if err != nil {
-		return Changes{}, terret.Errorf(terret.KindUnsupported, "the git repository cannot be read: %w", err)
+		return Changes{}, terret.Errorf(terret.CodeUnsupported, "the git repository cannot be read: %w", err)
 	}
 	if head == "" {
 		head = emptyTree
@@ -110,7 +110,7 @@ func repoError(ctx context.Context, err error) error {
 	if _, ok := errors.AsType[*terret.Error](err); ok || ctx.Err() != nil {
 		return err
 	}
-	return terret.Errorf(terret.KindUnsupported, "git cannot tell what has changed: %w", err)
+	return terret.Errorf(terret.CodeUnsupported, "git cannot tell what has changed: %w", err)
 }
 
 // ignores reports whether git ignores a path of the folder.

@@ -112,11 +112,11 @@ func same[T any](t *testing.T, what string, want, got T) {
 	}
 }
 
-func wantKind(t *testing.T, what string, err error, want ...terret.ErrorKind) {
+func wantKind(t *testing.T, what string, err error, want ...terret.ErrorCode) {
 	t.Helper()
-	got := terret.ErrorKind("")
+	got := terret.ErrorCode("")
 	if err != nil {
-		got = terret.AsError(err).Kind
+		got = terret.AsError(err).Code
 	}
 	if !slices.Contains(want, got) {
 		t.Errorf("%s: kind %q, want %q (%v)", what, got, want, err)

@@ -60,7 +60,7 @@ func (r *Roots) Resolve(path string) (string, error) {
 }
 
 func (r *Roots) resolve(path string) (real, root string, err error) {
-	outside := terret.Errorf(terret.KindForbidden, "%q is not in a folder that sessions may be opened in; choose one of %s, or start the server with --root", path, strings.Join(r.list, ", "))
+	outside := terret.Errorf(terret.CodeForbidden, "%q is not in a folder that sessions may be opened in; choose one of %s, or start the server with --root", path, strings.Join(r.list, ", "))
 	if !filepath.IsAbs(path) || strings.ContainsRune(path, 0) {
 		return "", "", terret.Invalid("path", "%q is not an absolute path", path)
 	}
@@ -82,7 +82,7 @@ func (r *Roots) resolve(path string) (real, root string, err error) {
 		return "", "", err
 	}
 	if h.holds(real) {
-		return "", "", terret.Errorf(terret.KindForbidden, "%s is where Terret keeps its own data; choose another folder", path)
+		return "", "", terret.Errorf(terret.CodeForbidden, "%s is where Terret keeps its own data; choose another folder", path)
 	}
 	return real, root, nil
 }

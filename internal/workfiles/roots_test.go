@@ -52,14 +52,14 @@ func TestRoots(t *testing.T) {
 	}
 	same(t, "through links", Subfolders{Path: at("root/a"), Parent: at("root"), Items: []Subfolder{{Name: "deep", Path: at("root/a/deep")}}}, dirs)
 
-	for path, kind := range map[string]terret.ErrorKind{
+	for path, kind := range map[string]terret.ErrorCode{
 		at("root"): "", at("root/a/../a/deep"): "", at("other"): "", at("alias/a"): "", at("root/home/worktrees/w"): "",
-		at("outside"): terret.KindForbidden, at("root/out"): terret.KindForbidden, at("root/up"): terret.KindForbidden, at("root/up/outside"): terret.KindForbidden,
-		at("root-evil/x"): terret.KindForbidden, at("root-evil"): terret.KindForbidden, at("root/../outside"): terret.KindForbidden, base: terret.KindForbidden, "/": terret.KindForbidden, "/etc": terret.KindForbidden,
-		at("nowhere"): terret.KindForbidden, "/proc/self/root" + at("outside"): terret.KindForbidden,
-		at("root/nowhere"): terret.KindNotFound, at("root/file"): terret.KindInvalidRequest,
-		"": terret.KindInvalidRequest, ".": terret.KindInvalidRequest, "root": terret.KindInvalidRequest, at("root") + "\x00": terret.KindInvalidRequest, "~": terret.KindInvalidRequest,
-		at("root/home"): terret.KindForbidden, at("root/home/checkpoints"): terret.KindForbidden, at("root/alias"): terret.KindForbidden, at("root/alias/checkpoints"): terret.KindForbidden,
+		at("outside"): terret.CodeForbidden, at("root/out"): terret.CodeForbidden, at("root/up"): terret.CodeForbidden, at("root/up/outside"): terret.CodeForbidden,
+		at("root-evil/x"): terret.CodeForbidden, at("root-evil"): terret.CodeForbidden, at("root/../outside"): terret.CodeForbidden, base: terret.CodeForbidden, "/": terret.CodeForbidden, "/etc": terret.CodeForbidden,
+		at("nowhere"): terret.CodeForbidden, "/proc/self/root" + at("outside"): terret.CodeForbidden,
+		at("root/nowhere"): terret.CodeNotFound, at("root/file"): terret.CodeInvalidRequest,
+		"": terret.CodeInvalidRequest, ".": terret.CodeInvalidRequest, "root": terret.CodeInvalidRequest, at("root") + "\x00": terret.CodeInvalidRequest, "~": terret.CodeInvalidRequest,
+		at("root/home"): terret.CodeForbidden, at("root/home/checkpoints"): terret.CodeForbidden, at("root/alias"): terret.CodeForbidden, at("root/alias/checkpoints"): terret.CodeForbidden,
 	} {
 		real, err := r.Resolve(path)
 		wantKind(t, "resolve "+path, err, kind)
@@ -70,7 +70,7 @@ func TestRoots(t *testing.T) {
 		wantKind(t, "dirs "+path, err, kind)
 	}
 	_, err = r.Dirs(t.Context(), at("root/repo/.git"))
-	wantKind(t, "dirs of .git", err, terret.KindForbidden)
+	wantKind(t, "dirs of .git", err, terret.CodeForbidden)
 
 	for _, bad := range []string{"", "relative", at("nowhere"), at("root/file")} {
 		if _, err := NewRoots([]string{bad}, ""); err == nil {
@@ -82,5 +82,5 @@ func TestRoots(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = none.Resolve(base)
-	wantKind(t, "no roots", err, terret.KindForbidden)
+	wantKind(t, "no roots", err, terret.CodeForbidden)
 }

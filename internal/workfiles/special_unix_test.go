@@ -34,7 +34,7 @@ func TestSpecialFiles(t *testing.T) {
 	f.symlink("/dev/zero", "zero")
 	for _, p := range []string{"pipe", "socket", "link", "zero", "tracked"} {
 		_, err := f.Read(t.Context(), p)
-		wantKind(t, p, err, terret.KindInvalidRequest, terret.KindForbidden)
+		wantKind(t, p, err, terret.CodeInvalidRequest, terret.CodeForbidden)
 	}
 	same(t, "changes", []string{"created link +1 -0", "deleted tracked +0 -1", "created zero +1 -0"}, f.working(""))
 	list, err := f.List(t.Context(), "", nil)
@@ -58,10 +58,10 @@ func TestMadeUpFiles(t *testing.T) {
 		}
 	}
 	_, err := root.List(t.Context(), "proc", nil)
-	wantKind(t, "list /proc", err, terret.KindForbidden)
+	wantKind(t, "list /proc", err, terret.CodeForbidden)
 	self := openFolder(t, "/proc/self", "")
 	_, err = self.Read(t.Context(), "environ")
-	wantKind(t, "a session in /proc", err, terret.KindForbidden, terret.KindConflict)
+	wantKind(t, "a session in /proc", err, terret.CodeForbidden, terret.CodeConflict)
 }
 
 // Names that JSON cannot carry are listed, but cannot be asked for.

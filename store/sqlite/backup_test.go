@@ -58,12 +58,12 @@ func TestBackupRefuses(t *testing.T) {
 		if err := os.WriteFile(taken, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		wantSays(t, s.Backup(t.Context(), taken), terret.KindConflict, taken, "never overwrites")
+		wantSays(t, s.Backup(t.Context(), taken), terret.CodeConflict, taken, "never overwrites")
 		if got, err := os.ReadFile(taken); err != nil || string(got) != content {
 			t.Errorf("the file now holds %q, %v", got, err)
 		}
 	}
-	wantSays(t, s.Backup(t.Context(), filepath.Join(t.TempDir(), "no", "such", "folder")), terret.KindInvalidRequest, "no such file")
+	wantSays(t, s.Backup(t.Context(), filepath.Join(t.TempDir(), "no", "such", "folder")), terret.CodeInvalidRequest, "no such file")
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

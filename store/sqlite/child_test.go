@@ -26,7 +26,7 @@ func childMain() {
 		return
 	}
 	if err := childRole(context.Background(), role, os.Getenv(childPath)); err != nil {
-		fmt.Printf("%s: %v\n", terret.AsError(err).Kind, err)
+		fmt.Printf("%s: %v\n", terret.AsError(err).Code, err)
 		os.Exit(1)
 	}
 	os.Exit(0)

@@ -87,7 +87,7 @@ func prepareGroup(batches []terret.Batch, results []terret.Result) ([]prepared, 
 	slices.SortFunc(group, func(a, b prepared) int { return strings.Compare(a.batch.Session, b.batch.Session) })
 	for i := 1; i < len(group); i++ {
 		if group[i].batch.Session == group[i-1].batch.Session {
-			return nil, terret.Errorf(terret.KindInternal, "two batches for session %s in one commit", group[i].batch.Session)
+			return nil, terret.Errorf(terret.CodeInternal, "two batches for session %s in one commit", group[i].batch.Session)
 		}
 	}
 	return group, nil
@@ -188,7 +188,7 @@ func (w *writer) writeBatch(ctx context.Context, p prepared) (terret.Result, err
 func (w *writer) writeProjected(ctx context.Context, p prepared) (terret.Result, error) {
 	r, err := w.project(ctx, p)
 	if code(err) == sqlite3.SQLITE_CONSTRAINT {
-		err = terret.Errorf(terret.KindConflict, "session %s: a turn or a request of the batch is there already (%w)", p.batch.Session, err)
+		err = terret.Errorf(terret.CodeConflict, "session %s: a turn or a request of the batch is there already (%w)", p.batch.Session, err)
 	}
 	if e, ok := errors.AsType[*terret.Error](err); ok {
 		return terret.Result{Err: e}, nil
@@ -275,7 +275,7 @@ func whyRefused(ctx context.Context, tx *txn, b terret.Batch) (refused, err erro
 	case epoch != b.Epoch:
 		return terret.ErrFenced, nil
 	}
-	return terret.Errorf(terret.KindConflict, "session %s is at event %d, not %d", b.Session, last, b.After), nil
+	return terret.Errorf(terret.CodeConflict, "session %s is at event %d, not %d", b.Session, last, b.After), nil
 }
 
 func (w *writer) append(ctx context.Context, key int64, p prepared) (terret.Result, error) {

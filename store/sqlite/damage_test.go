@@ -72,7 +72,7 @@ func TestNotOurs(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err := Open(t.Context(), path, Options{})
-			wantSays(t, err, terret.KindStartupRefused, c.says, path)
+			wantSays(t, err, terret.CodeStartupRefused, c.says, path)
 			after, err := os.ReadFile(path)
 			if err != nil || !bytes.Equal(after, c.content) {
 				t.Errorf("the file was changed: %d bytes, were %d, %v", len(after), len(c.content), err)
@@ -82,7 +82,7 @@ func TestNotOurs(t *testing.T) {
 	t.Run("a folder", func(t *testing.T) {
 		dir := t.TempDir()
 		_, err := Open(t.Context(), dir, Options{})
-		wantSays(t, err, terret.KindStartupRefused, dir)
+		wantSays(t, err, terret.CodeStartupRefused, dir)
 	})
 	t.Run("an empty file", func(t *testing.T) {
 		path := tempPath(t)
@@ -126,16 +126,16 @@ func noticesDamage(t *testing.T, path, session string) bool {
 	t.Helper()
 	s, err := Open(t.Context(), path, Options{})
 	if err != nil {
-		wantSays(t, err, terret.KindStartupRefused, "damaged", path)
+		wantSays(t, err, terret.CodeStartupRefused, "damaged", path)
 		return true
 	}
 	defer s.Close()
 	if _, err := s.Read(t.Context(), terret.ReadQuery{Session: session}); err != nil {
-		wantSays(t, err, terret.KindStartupRefused, "damaged", path)
+		wantSays(t, err, terret.CodeStartupRefused, "damaged", path)
 	}
 	findings, err := s.Check(t.Context())
 	if err != nil {
-		wantSays(t, err, terret.KindStartupRefused, "damaged", path)
+		wantSays(t, err, terret.CodeStartupRefused, "damaged", path)
 	}
 	return err != nil || len(findings) > 0
 }
@@ -160,7 +160,7 @@ func TestCheckFinds(t *testing.T) {
 			}
 			if what == "lost blob" {
 				_, err := s.Read(t.Context(), terret.ReadQuery{Session: h.id})
-				wantSays(t, err, terret.KindInternal, "event 1", "damaged")
+				wantSays(t, err, terret.CodeInternal, "event 1", "damaged")
 			}
 		})
 	}

@@ -34,7 +34,7 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := newHolder(t, s)
-	wantSays(t, fillUp(t, h), terret.KindInternal, "full", path, "nothing stored is lost")
+	wantSays(t, fillUp(t, h), terret.CodeInternal, "full", path, "nothing stored is lost")
 	stored := h.seq
 	if stored == 0 {
 		t.Fatal("full before the first event")
@@ -42,7 +42,7 @@ func TestFullDisk(t *testing.T) {
 	wantEvents(t, s, h.id, stored)
 	for range 3 {
 		if err := h.append(t.Context(), "still full"); err != nil { // a small one may fit
-			wantSays(t, err, terret.KindInternal, "full")
+			wantSays(t, err, terret.CodeInternal, "full")
 		}
 	}
 	stored = h.seq
@@ -75,5 +75,5 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal("the disk is larger than it says")
 	}
 	_, err = Open(t.Context(), path, Options{})
-	wantSays(t, err, terret.KindInternal, path)
+	wantSays(t, err, terret.CodeInternal, path)
 }

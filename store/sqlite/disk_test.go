@@ -34,9 +34,9 @@ func TestFullDatabase(t *testing.T) {
 		if err := s.db.QueryRowContext(t.Context(), `PRAGMA max_page_count = 200`).Scan(&limit); err != nil || limit != 200 {
 			t.Fatal(limit, err)
 		}
-		wantSays(t, fillUp(t, h), terret.KindInternal, "full", path, "nothing stored is lost")
+		wantSays(t, fillUp(t, h), terret.CodeInternal, "full", path, "nothing stored is lost")
 		stored := h.seq
-		wantSays(t, h.append(t.Context(), strings.Repeat("x", 200_000)), terret.KindInternal, "full")
+		wantSays(t, h.append(t.Context(), strings.Repeat("x", 200_000)), terret.CodeInternal, "full")
 		wantEvents(t, s, h.id, stored)
 		wantClean(t, s)
 		if err := s.db.QueryRowContext(t.Context(), `PRAGMA max_page_count = 100000`).Scan(&limit); err != nil {
@@ -87,7 +87,7 @@ func TestReadOnly(t *testing.T) {
 			}
 			t.Cleanup(func() { os.Chmod(dir, 0o700) })
 			said, ok := runChild(t, "unprivileged", path)
-			if ok || !strings.HasPrefix(said, string(terret.KindStartupRefused)) || !strings.Contains(said, path) || !strings.Contains(said, "permissions") {
+			if ok || !strings.HasPrefix(said, string(terret.CodeStartupRefused)) || !strings.Contains(said, path) || !strings.Contains(said, "permissions") {
 				t.Errorf("it says %q", said)
 			}
 			if err := os.Chmod(dir, 0o700); err != nil {

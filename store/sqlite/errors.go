@@ -35,15 +35,15 @@ func describe(what, path string, err error) error {
 	}
 	switch code(err) {
 	case sqlite3.SQLITE_FULL:
-		return terret.Errorf(terret.KindInternal, "%s: the disk that holds %s is full; free some space and try again, nothing stored is lost (%w)", what, path, err)
+		return terret.Errorf(terret.CodeInternal, "%s: the disk that holds %s is full; free some space and try again, nothing stored is lost (%w)", what, path, err)
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
-		return terret.Errorf(terret.KindStartupRefused, "%s: %s is damaged; put a backup in its place, or move it away to start afresh (%w)", what, path, err)
+		return terret.Errorf(terret.CodeStartupRefused, "%s: %s is damaged; put a backup in its place, or move it away to start afresh (%w)", what, path, err)
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
-		return terret.Errorf(terret.KindConflict, "%s: another program has held %s locked for too long; close it and try again (%w)", what, path, err)
+		return terret.Errorf(terret.CodeConflict, "%s: another program has held %s locked for too long; close it and try again (%w)", what, path, err)
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM:
-		return terret.Errorf(terret.KindStartupRefused, "%s: %s or its folder cannot be written; check the permissions or choose another data folder (%w)", what, path, err)
+		return terret.Errorf(terret.CodeStartupRefused, "%s: %s or its folder cannot be written; check the permissions or choose another data folder (%w)", what, path, err)
 	case sqlite3.SQLITE_IOERR:
-		return terret.Errorf(terret.KindInternal, "%s: the disk that holds %s is full or has failed; free some space and try again, nothing stored is lost (%w)", what, path, err)
+		return terret.Errorf(terret.CodeInternal, "%s: the disk that holds %s is full or has failed; free some space and try again, nothing stored is lost (%w)", what, path, err)
 	}
-	return terret.Errorf(terret.KindInternal, "%s: %s: %w", what, path, err)
+	return terret.Errorf(terret.CodeInternal, "%s: %s: %w", what, path, err)
 }

@@ -122,13 +122,13 @@ func wantClean(t *testing.T, s *Store) {
 
 // wantSays fails unless the error is of that kind and a person finds the words in
 // it.
-func wantSays(t *testing.T, err error, kind terret.ErrorKind, words ...string) {
+func wantSays(t *testing.T, err error, kind terret.ErrorCode, words ...string) {
 	t.Helper()
 	if err == nil {
 		t.Errorf("no error, want one of kind %s", kind)
 		return
 	}
-	if got := terret.AsError(err).Kind; got != kind {
+	if got := terret.AsError(err).Code; got != kind {
 		t.Errorf("kind %s, want %s: %v", got, kind, err)
 	}
 	for _, w := range words {

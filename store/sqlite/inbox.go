@@ -11,7 +11,7 @@ import (
 // Send implements terret.Inbox.
 func (s *Store) Send(ctx context.Context, item terret.InboxItem) error {
 	if item.ID == "" || item.Kind == "" {
-		return terret.Errorf(terret.KindInternal, "an inbox item needs an id and a kind")
+		return terret.Errorf(terret.CodeInternal, "an inbox item needs an id and a kind")
 	}
 	if item.At.IsZero() {
 		item.At = terret.Now()
@@ -109,11 +109,11 @@ func pendingItem(ctx context.Context, tx *txn, id string) (session int64, err er
 	err = tx.QueryRowContext(ctx, `SELECT session, state FROM inbox WHERE id = ?`, id).Scan(&session, &state)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return 0, terret.Errorf(terret.KindNotFound, "%q is not in a queue", id)
+		return 0, terret.Errorf(terret.CodeNotFound, "%q is not in a queue", id)
 	case err != nil:
 		return 0, err
 	case state != "pending":
-		return 0, terret.Errorf(terret.KindConflict, "%s is not in the queue any more: it was %s", id, state)
+		return 0, terret.Errorf(terret.CodeConflict, "%s is not in the queue any more: it was %s", id, state)
 	}
 	return session, nil
 }

@@ -222,13 +222,13 @@ func partsOf(session int64, kind terret.Kind, body []byte) []part {
 	}
 	p := part{session: session, turn: e.Turn, id: e.Data.MessageID}
 	switch kind {
-	case "message.delta":
+	case terret.KindMessageDelta:
 		p.what = terret.BlockText
-	case "reasoning.delta":
+	case terret.KindReasoningDelta:
 		p.what = terret.BlockThinking
-	case "tool.delta", "tool.pre":
+	case terret.KindToolDelta, terret.KindToolPre:
 		p.id, p.what = e.Data.ToolID, terret.BlockToolUse
-	case "message.complete":
+	case terret.KindMessageComplete:
 		var parts []part
 		for _, b := range e.Data.Blocks {
 			p.what = b.Type
@@ -286,10 +286,10 @@ func (s *Store) completed(ctx context.Context, pieces []piece) ([]piece, error) 
 func (s *Store) Backup(ctx context.Context, path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600) // as private as what it copies
 	if errors.Is(err, os.ErrExist) {
-		return terret.Errorf(terret.KindConflict, "%s exists already; a backup never overwrites a file", path)
+		return terret.Errorf(terret.CodeConflict, "%s exists already; a backup never overwrites a file", path)
 	}
 	if err != nil {
-		return terret.Errorf(terret.KindInvalidRequest, "cannot write the backup: %w", err)
+		return terret.Errorf(terret.CodeInvalidRequest, "cannot write the backup: %w", err)
 	}
 	if err := s.backup(ctx, path); err != nil {
 		return errors.Join(describe("back up to "+path, s.path, err), f.Close(), os.Remove(path))

@@ -51,7 +51,7 @@ func schema(ctx context.Context, q queryer, path string) (version int, steps []s
 	}
 	switch {
 	case app != applicationID && tables > 0:
-		return 0, nil, terret.Errorf(terret.KindStartupRefused,
+		return 0, nil, terret.Errorf(terret.CodeStartupRefused,
 			"%s is an SQLite database of another program; choose another data folder", path)
 	case version > len(steps):
 		return 0, nil, newerSchema(path, version, len(steps))
@@ -76,6 +76,6 @@ func migrate(ctx context.Context, tx *sql.Tx, path string) (int, error) {
 }
 
 func newerSchema(path string, have, know int) error {
-	return terret.Errorf(terret.KindStartupRefused,
+	return terret.Errorf(terret.CodeStartupRefused,
 		"%s was written by a newer terret (schema %d, this one knows %d); update terret, or start it again if it was just updated", path, have, know)
 }

@@ -89,7 +89,7 @@ func (w *projector) decide(d terret.Decision) {
 	err := w.tx.QueryRowContext(w.ctx, `SELECT state, decision FROM requests WHERE id = ? AND session = ?`, d.RequestID, w.key).Scan(&state, &have)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		w.err = terret.Errorf(terret.KindNotFound, "there is no request %s in this session", d.RequestID)
+		w.err = terret.Errorf(terret.CodeNotFound, "there is no request %s in this session", d.RequestID)
 		return
 	case err != nil:
 		w.err = err
@@ -116,13 +116,13 @@ func sameDecision(stored string, d terret.Decision) bool {
 func alreadyDecided(id, stored string) error {
 	var d terret.Decision
 	if json.Unmarshal([]byte(stored), &d) != nil || d.Behavior == "" {
-		return terret.Errorf(terret.KindAlreadyDecided, "request %s is already decided", id)
+		return terret.Errorf(terret.CodeAlreadyDecided, "request %s is already decided", id)
 	}
 	who := d.By
 	if who == "" {
 		who = string(d.Source)
 	}
-	return terret.Errorf(terret.KindAlreadyDecided, "request %s is already decided: %s, by %s", id, d.Behavior, who)
+	return terret.Errorf(terret.CodeAlreadyDecided, "request %s is already decided: %s, by %s", id, d.Behavior, who)
 }
 
 func (w *projector) endTurn(t store.TurnEnded) {
@@ -131,7 +131,7 @@ func (w *projector) endTurn(t store.TurnEnded) {
 		string(t.State), t.Seq, t.At.UnixMicro(), t.Usage.Input, t.Usage.Output, t.Usage.CacheRead, t.Usage.CacheWrite, t.Usage.Reasoning, int64(t.Cost),
 		t.ID, w.key)
 	if n == 0 && w.err == nil {
-		w.err = terret.Errorf(terret.KindConflict, "turn %q is not running, so it cannot end", t.ID)
+		w.err = terret.Errorf(terret.CodeConflict, "turn %q is not running, so it cannot end", t.ID)
 	}
 	w.exec(`UPDATE sessions SET input = input + ?, output = output + ?, cache_read = cache_read + ?, cache_write = cache_write + ?, reasoning = reasoning + ?, cost = cost + ? WHERE key = ?`,
 		t.Usage.Input, t.Usage.Output, t.Usage.CacheRead, t.Usage.CacheWrite, t.Usage.Reasoning, int64(t.Cost), w.key)

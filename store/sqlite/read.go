@@ -192,7 +192,7 @@ func (p *pageReader) fetch(ctx context.Context, conn *sql.Conn, e *terret.Entry)
 		e.Body = body
 	}
 	if len(e.Body) == 0 {
-		return terret.Errorf(terret.KindInternal, "event %d of session %s is lost: the database is damaged; put a backup in its place", e.Seq, e.Session)
+		return terret.Errorf(terret.CodeInternal, "event %d of session %s is lost: the database is damaged; put a backup in its place", e.Seq, e.Session)
 	}
 	if p.raw && len(e.Raw) == 0 {
 		e.Raw = raw

@@ -25,7 +25,7 @@ func (s *Store) Request(ctx context.Context, id string) (terret.Request, error) 
 		return terret.Request{}, err
 	}
 	if len(found) == 0 {
-		return terret.Request{}, terret.Errorf(terret.KindNotFound, "there is no request %q", id)
+		return terret.Request{}, terret.Errorf(terret.CodeNotFound, "there is no request %q", id)
 	}
 	return found[0], nil
 }
@@ -90,12 +90,12 @@ func scanRequest(rows *sql.Rows) (terret.Request, error) {
 		r.State = terret.RequestDecided
 		r.Decision = new(terret.Decision)
 		if err := json.Unmarshal([]byte(decision), r.Decision); err != nil {
-			return r, terret.Errorf(terret.KindInternal, "request %s: its decision: %w", r.RequestID, err)
+			return r, terret.Errorf(terret.CodeInternal, "request %s: its decision: %w", r.RequestID, err)
 		}
 	}
 	var event struct{ Data terret.JSON }
 	if err := json.Unmarshal(body, &event); err != nil {
-		return r, terret.Errorf(terret.KindInternal, "request %s: its event: %w", r.RequestID, err)
+		return r, terret.Errorf(terret.CodeInternal, "request %s: its event: %w", r.RequestID, err)
 	}
 	r.Data = event.Data
 	return r, nil
@@ -114,13 +114,13 @@ func (s *Store) Answer(ctx context.Context, d terret.Decision) error {
 			JOIN sessions s ON s.key = r.session WHERE r.id = ? AND s.deleted = 0`, d.RequestID).Scan(&state, &have, &expires)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
-			return terret.Errorf(terret.KindNotFound, "there is no request %q", d.RequestID)
+			return terret.Errorf(terret.CodeNotFound, "there is no request %q", d.RequestID)
 		case err != nil:
 			return err
 		case state != "open":
 			return alreadyDecided(d.RequestID, have)
 		case expires.Valid && expires.Int64 <= terret.Now().UnixMicro():
-			return terret.Errorf(terret.KindAlreadyDecided, "the time to answer request %s is over", d.RequestID)
+			return terret.Errorf(terret.CodeAlreadyDecided, "the time to answer request %s is over", d.RequestID)
 		}
 		_, err = tx.ExecContext(ctx, `UPDATE requests SET state = 'answered', decision = ? WHERE id = ?`, string(text), d.RequestID)
 		return err

@@ -61,6 +61,6 @@ func (s *Store) DeleteRule(ctx context.Context, id string) error {
 		if n, err := res.RowsAffected(); err != nil || n > 0 {
 			return err
 		}
-		return terret.Errorf(terret.KindNotFound, "there is no rule %q", id)
+		return terret.Errorf(terret.CodeNotFound, "there is no rule %q", id)
 	})
 }

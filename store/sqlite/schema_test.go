@@ -181,13 +181,13 @@ func TestNewerSchema(t *testing.T) {
 	newer := connect(t, path)
 	mustExec(t, newer, `PRAGMA user_version = 99`)
 
-	wantSays(t, h.append(t.Context(), "too old"), terret.KindStartupRefused, "newer terret", "99", path)
+	wantSays(t, h.append(t.Context(), "too old"), terret.CodeStartupRefused, "newer terret", "99", path)
 	_, err = s.Create(t.Context(), terret.Session{ID: terret.NewSessionID(), Agent: "mock", Cwd: "/"})
-	wantSays(t, err, terret.KindStartupRefused, "newer terret")
+	wantSays(t, err, terret.CodeStartupRefused, "newer terret")
 	wantEvents(t, s, h.id, 1) // what is there can still be read
-	wantSays(t, s.Close(), terret.KindStartupRefused, "newer terret")
+	wantSays(t, s.Close(), terret.CodeStartupRefused, "newer terret")
 	_, err = Open(context.WithoutCancel(t.Context()), path, Options{})
-	wantSays(t, err, terret.KindStartupRefused, "newer terret", "99", path)
+	wantSays(t, err, terret.CodeStartupRefused, "newer terret", "99", path)
 
 	mustExec(t, newer, fmt.Sprintf(`PRAGMA user_version = %d`, s.version))
 	again := openFile(t, path)

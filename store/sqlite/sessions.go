@@ -19,7 +19,7 @@ type queryer interface {
 }
 
 func notFound(session string) error {
-	return terret.Errorf(terret.KindSessionNotFound, "there is no session %q", session)
+	return terret.Errorf(terret.CodeSessionNotFound, "there is no session %q", session)
 }
 
 func (s *Store) sessionKey(ctx context.Context, q queryer, id string) (int64, error) {
@@ -62,7 +62,7 @@ func (s *Store) Create(ctx context.Context, n terret.Session) (terret.Session, e
 			return err
 		}
 		if added, err := res.RowsAffected(); err != nil || added == 0 {
-			return errors.Join(err, terret.Errorf(terret.KindConflict, "there is a session %s already", n.ID))
+			return errors.Join(err, terret.Errorf(terret.CodeConflict, "there is a session %s already", n.ID))
 		}
 		out, err = s.session(ctx, tx, n.ID)
 		return err
@@ -129,7 +129,7 @@ func scanSession(rows *sql.Rows) (terret.Session, error) {
 		n.Revert = &revert
 	}
 	if err := json.Unmarshal([]byte(options), &n.Options); err != nil {
-		return n, terret.Errorf(terret.KindInternal, "session %s: its options: %w", n.ID, err)
+		return n, terret.Errorf(terret.CodeInternal, "session %s: its options: %w", n.ID, err)
 	}
 	return n, nil
 }

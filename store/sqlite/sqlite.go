@@ -156,7 +156,7 @@ var creating sync.Mutex
 // any other descriptor of the file would give up those of all stores in it.
 func prepareFile(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return terret.Errorf(terret.KindStartupRefused, "cannot make the data folder: %w", err)
+		return terret.Errorf(terret.CodeStartupRefused, "cannot make the data folder: %w", err)
 	}
 	creating.Lock()
 	defer creating.Unlock()
@@ -170,7 +170,7 @@ func prepareFile(path string) error {
 	if err == nil {
 		return nil
 	}
-	return terret.Errorf(terret.KindStartupRefused, "cannot write the database: %w; check the folder's permissions or choose another data folder", err)
+	return terret.Errorf(terret.CodeStartupRefused, "cannot write the database: %w; check the folder's permissions or choose another data folder", err)
 }
 
 // waitBusy is for connections that read: they meet a lock only for the moment in

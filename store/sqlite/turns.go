@@ -57,13 +57,13 @@ func scanTurn(rows *sql.Rows) (terret.Turn, error) {
 	}
 	var first struct{ Data terret.TurnStart }
 	if err := json.Unmarshal(start, &first); err != nil {
-		return t, terret.Errorf(terret.KindInternal, "turn %s: its first event: %w", t.ID, err)
+		return t, terret.Errorf(terret.CodeInternal, "turn %s: its first event: %w", t.ID, err)
 	}
 	t.Prompt, t.MessageID = first.Data.Prompt, first.Data.MessageID
 	if len(end) > 0 {
 		var last struct{ Data terret.TurnError }
 		if err := json.Unmarshal(end, &last); err != nil {
-			return t, terret.Errorf(terret.KindInternal, "turn %s: its last event: %w", t.ID, err)
+			return t, terret.Errorf(terret.CodeInternal, "turn %s: its last event: %w", t.ID, err)
 		}
 		t.Error = &last.Data.Error
 	}

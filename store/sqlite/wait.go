@@ -98,7 +98,7 @@ func (s *Store) poll(ctx context.Context) (version int64, changed <-chan struct{
 		n.mu.Lock()
 	}
 	if n.closed {
-		return 0, nil, terret.Errorf(terret.KindInternal, "%w", errStoreClosed)
+		return 0, nil, terret.Errorf(terret.CodeInternal, "%w", errStoreClosed)
 	}
 	return n.version, n.changed, err
 }

@@ -44,18 +44,18 @@ func (s *Store) register(ctx context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.gone {
-		return terret.Errorf(terret.KindInternal, "%w", errStoreClosed)
+		return terret.Errorf(terret.CodeInternal, "%w", errStoreClosed)
 	}
 	if w.up {
 		return nil
 	}
 	if w.dir != "" && w.lock == nil {
 		if err := os.MkdirAll(w.dir, 0o700); err != nil {
-			return terret.Errorf(terret.KindStartupRefused, "cannot make the folder of lock files: %w", err)
+			return terret.Errorf(terret.CodeStartupRefused, "cannot make the folder of lock files: %w", err)
 		}
 		lock := flock.New(w.lockFile(w.id), flock.SetPermissions(0o600))
 		if ok, err := lock.TryLock(); err != nil || !ok {
-			return terret.Errorf(terret.KindStartupRefused, "cannot lock %s: %w", lock.Path(), errors.Join(err, errors.New("taken")))
+			return terret.Errorf(terret.CodeStartupRefused, "cannot lock %s: %w", lock.Path(), errors.Join(err, errors.New("taken")))
 		}
 		w.lock = lock
 	}
@@ -156,9 +156,9 @@ func owned(ctx context.Context, tx *txn, session, owner string) error {
 	var pid int
 	var host string
 	if err := tx.QueryRowContext(ctx, `SELECT pid, host FROM workers WHERE id = ?`, owner).Scan(&pid, &host); err != nil {
-		return terret.Errorf(terret.KindConflict, "session %s is in use by worker %s", session, owner)
+		return terret.Errorf(terret.CodeConflict, "session %s is in use by worker %s", session, owner)
 	}
-	return terret.Errorf(terret.KindConflict, "session %s is in use by process %d on %s", session, pid, host)
+	return terret.Errorf(terret.CodeConflict, "session %s is in use by process %d on %s", session, pid, host)
 }
 
 // Release implements terret.Ownership.

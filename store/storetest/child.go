@@ -29,7 +29,7 @@ type job struct {
 
 // report is what it answers: one line, or one for each commit.
 type report struct {
-	Kind  terret.ErrorKind `json:",omitempty"`
+	Kind  terret.ErrorCode `json:",omitempty"`
 	Error string           `json:",omitempty"`
 	Acks  []ack            `json:",omitempty"`
 	// Of a saturated writer: how many commits it made, the most that others made
@@ -89,7 +89,7 @@ func serve(c Config, dir string) error {
 		r, err := w.do(ctx, j)
 		if err != nil {
 			e := terret.AsError(err)
-			r.Kind, r.Error = e.Kind, e.Error()
+			r.Kind, r.Error = e.Code, e.Error()
 		}
 		if err := w.out.Encode(r); err != nil {
 			return err

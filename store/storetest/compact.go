@@ -89,7 +89,7 @@ func testCompactKeeps(t *testing.T, s *suite) {
 	thinking := func(turn, message string) terret.Event {
 		return event(turn, terret.ReasoningDelta{MessageID: message, Text: "hm"})
 	}
-	interrupted := event("trn_1", terret.TurnError{Error: terret.Error{Kind: terret.KindInterrupted}})
+	interrupted := event("trn_1", terret.TurnError{Error: terret.Error{Code: terret.CodeInterrupted}})
 	done := func(turn string) terret.Event { return event(turn, terret.TurnComplete{}) }
 	thought := whole("trn_1", "m", "text")
 	thought.Data = terret.MessageComplete{MessageID: "m", Role: terret.RoleAssistant, Blocks: []terret.Block{{Type: terret.BlockThinking, Text: "hm"}, terret.Text("text")}}

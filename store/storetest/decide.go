@@ -42,12 +42,12 @@ func testAnswerRace(t *testing.T, s *suite) {
 	won := ""
 	if r := process.answer("answer"); r.Error == "" {
 		won = "process"
-	} else if r.Kind != terret.KindAlreadyDecided {
+	} else if r.Kind != terret.CodeAlreadyDecided {
 		t.Errorf("the other process: %s: %s", r.Kind, r.Error)
 	}
 	for i, err := range errs {
 		if err != nil {
-			wantError(t, "answer", err, terret.KindAlreadyDecided)
+			wantError(t, "answer", err, terret.CodeAlreadyDecided)
 			continue
 		}
 		if won != "" {
@@ -83,7 +83,7 @@ func afterAnswer(t *testing.T, owner terret.Store, w, other *writer, id, won str
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, "owner's own decision", results[0].Err, terret.KindAlreadyDecided)
+	wantError(t, "owner's own decision", results[0].Err, terret.CodeAlreadyDecided)
 	if results[1].Err != nil {
 		t.Errorf("the rest of the group: %v", results[1].Err)
 	}
@@ -92,8 +92,8 @@ func afterAnswer(t *testing.T, owner terret.Store, w, other *writer, id, won str
 	}
 	w.must(t, event("", answered[0].Decision.Data()))
 	_, err = w.append(ctx, event("", answered[0].Decision.Data()))
-	wantError(t, "the same decision again", err, terret.KindAlreadyDecided)
-	wantError(t, "answer after all", owner.Answer(ctx, decision(id, terret.BehaviorAllow, "late")), terret.KindAlreadyDecided)
+	wantError(t, "the same decision again", err, terret.CodeAlreadyDecided)
+	wantError(t, "answer after all", owner.Answer(ctx, decision(id, terret.BehaviorAllow, "late")), terret.CodeAlreadyDecided)
 	if answered, err := owner.Answered(ctx); err != nil || len(answered) != 0 {
 		t.Errorf("still answered: %v, %v", answered, err)
 	}
@@ -134,14 +134,14 @@ func testOwnerRace(t *testing.T, s *suite) {
 		winner := "owner"
 		if answer == nil {
 			winner = "person"
-			wantError(t, "owner", commit, terret.KindAlreadyDecided)
+			wantError(t, "owner", commit, terret.CodeAlreadyDecided)
 			answered, err := st.Answered(ctx)
 			if err != nil || len(answered) != 1 {
 				t.Fatalf("answered: %v, %v", answered, err)
 			}
 			w.must(t, event("", answered[0].Decision.Data()))
 		} else {
-			wantError(t, "person", answer, terret.KindAlreadyDecided)
+			wantError(t, "person", answer, terret.CodeAlreadyDecided)
 		}
 		wins[winner]++
 		r, err := st.Request(ctx, id)
@@ -188,8 +188,8 @@ func testRequests(t *testing.T, s *suite) {
 		CreatedAt: question.Time, ExpiresAt: &soon, Data: []byte(`{"request_id":"req_0","questions":[{"id":"q","text":"why?"}]}`),
 	})
 	_, err = st.Request(ctx, "req_none")
-	wantError(t, "unknown request", err, terret.KindNotFound)
-	wantError(t, "answer to an unknown request", st.Answer(ctx, decision("req_none", terret.BehaviorAllow, "")), terret.KindNotFound)
+	wantError(t, "unknown request", err, terret.CodeNotFound)
+	wantError(t, "answer to an unknown request", st.Answer(ctx, decision("req_none", terret.BehaviorAllow, "")), terret.CodeNotFound)
 
 	// A decision survives the round trip whole, and so does a request whose event
 	// is large. An event of any kind can wait for a decision.
@@ -216,7 +216,7 @@ func testRequests(t *testing.T, s *suite) {
 	over := terret.TimeOf(time.Now().Add(-time.Minute))
 	late.Expects.ExpiresAt = &over
 	other.must(t, late)
-	wantError(t, "answer after the time", st.Answer(ctx, decision("req_2", terret.BehaviorAllow, "")), terret.KindAlreadyDecided)
+	wantError(t, "answer after the time", st.Answer(ctx, decision("req_2", terret.BehaviorAllow, "")), terret.CodeAlreadyDecided)
 	for i := 3; i < 8; i++ {
 		e := ask("")
 		e.Expects.RequestID = fmt.Sprint("req_", i)

@@ -71,25 +71,25 @@ func testInbox(t *testing.T, s *suite) {
 		}
 		diff(t, "after an edit", pending(t, st, w.session), c.want)
 	}
-	wantError(t, "before another session's", edit("i1", `"lost"`, "o1"), terret.KindInvalidRequest)
-	wantError(t, "before nothing", edit("i1", `"lost"`, "none"), terret.KindNotFound)
-	wantError(t, "edit of nothing", edit("none", `"x"`, ""), terret.KindNotFound)
+	wantError(t, "before another session's", edit("i1", `"lost"`, "o1"), terret.CodeInvalidRequest)
+	wantError(t, "before nothing", edit("i1", `"lost"`, "none"), terret.CodeNotFound)
+	wantError(t, "edit of nothing", edit("none", `"x"`, ""), terret.CodeNotFound)
 	diff(t, "after edits that failed", pending(t, st, w.session), []string{`"3"`, `"one"`, `"2"`})
 	send("i4", w.session, `"4"`)
 	if err := st.Drop(ctx, "i1"); err != nil {
 		t.Error(err)
 	}
 	diff(t, "after a drop", pending(t, st, w.session), []string{`"3"`, `"2"`, `"4"`})
-	wantError(t, "drop again", st.Drop(ctx, "i1"), terret.KindConflict)
-	wantError(t, "edit of a dropped one", edit("i1", "1", ""), terret.KindConflict)
-	wantError(t, "drop of nothing", st.Drop(ctx, "none"), terret.KindNotFound)
+	wantError(t, "drop again", st.Drop(ctx, "i1"), terret.CodeConflict)
+	wantError(t, "edit of a dropped one", edit("i1", "1", ""), terret.CodeConflict)
+	wantError(t, "drop of nothing", st.Drop(ctx, "none"), terret.CodeNotFound)
 	send("i1", w.session, `"back"`) // its id is used up
 	diff(t, "after sending a dropped one again", pending(t, st, w.session), []string{`"3"`, `"2"`, `"4"`})
 
 	if err := st.Send(ctx, terret.InboxItem{Session: w.session, Kind: terret.InboxClose}); err == nil {
 		t.Error("an item without an id")
 	}
-	wantError(t, "no session", st.Send(ctx, terret.InboxItem{ID: "x", Session: terret.NewSessionID(), Kind: terret.InboxClose}), terret.KindSessionNotFound)
+	wantError(t, "no session", st.Send(ctx, terret.InboxItem{ID: "x", Session: terret.NewSessionID(), Kind: terret.InboxClose}), terret.CodeSessionNotFound)
 	if got, err := st.Pending(ctx, other.ID); err != nil || len(got) != 1 || got[0].At.IsZero() || got[0].Session != other.ID {
 		t.Errorf("other session: %+v, %v", got, err)
 	}
@@ -126,8 +126,8 @@ func testInboxTaken(t *testing.T, s *suite) {
 		t.Fatal(err)
 	}
 	diff(t, "after the commit", pending(t, st, w.session), []string{`"next"`})
-	wantError(t, "drop of a taken one", st.Drop(ctx, turn), terret.KindConflict)
-	wantError(t, "edit of a taken one", st.Edit(ctx, turn, []byte(`1`), ""), terret.KindConflict)
+	wantError(t, "drop of a taken one", st.Drop(ctx, turn), terret.CodeConflict)
+	wantError(t, "edit of a taken one", st.Edit(ctx, turn, []byte(`1`), ""), terret.CodeConflict)
 	alone := w.batch()
 	alone.Taken = []string{"next"}
 	if _, err := w.commit(ctx, alone); err != nil {
@@ -193,7 +193,7 @@ func testRules(t *testing.T, s *suite) {
 	if err := st.DeleteRule(ctx, a.ID); err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, "delete again", st.DeleteRule(ctx, a.ID), terret.KindNotFound)
+	wantError(t, "delete again", st.DeleteRule(ctx, a.ID), terret.CodeNotFound)
 	diff(t, "deleted", list(""), []terret.Rule{b})
 
 	for field, r := range map[string]terret.Rule{
@@ -203,7 +203,7 @@ func testRules(t *testing.T, s *suite) {
 		"scope":   {ID: "x", Effect: terret.EffectAllow, Pattern: "x", Scope: terret.ScopeSession},
 	} {
 		err := st.PutRule(ctx, r)
-		wantError(t, field, err, terret.KindInvalidRequest)
+		wantError(t, field, err, terret.CodeInvalidRequest)
 		if err != nil && terret.AsError(err).Field != field {
 			t.Errorf("the error names field %q, not %q", terret.AsError(err).Field, field)
 		}

@@ -110,13 +110,13 @@ func testGroup(t *testing.T, s *suite) {
 	if !errors.Is(results[1].Err, terret.ErrFenced) {
 		t.Errorf("old epoch: %v", results[1].Err)
 	}
-	wantError(t, "wrong number", results[2].Err, terret.KindConflict)
-	wantError(t, "no such session", results[3].Err, terret.KindSessionNotFound)
-	wantError(t, "no such request", results[4].Err, terret.KindNotFound)
-	wantError(t, "no such turn", results[5].Err, terret.KindConflict)
-	wantError(t, "turn started twice", results[6].Err, terret.KindConflict)
-	wantError(t, "request made twice", results[7].Err, terret.KindConflict)
-	wantError(t, "event without data", results[8].Err, terret.KindInternal)
+	wantError(t, "wrong number", results[2].Err, terret.CodeConflict)
+	wantError(t, "no such session", results[3].Err, terret.CodeSessionNotFound)
+	wantError(t, "no such request", results[4].Err, terret.CodeNotFound)
+	wantError(t, "no such turn", results[5].Err, terret.CodeConflict)
+	wantError(t, "turn started twice", results[6].Err, terret.CodeConflict)
+	wantError(t, "request made twice", results[7].Err, terret.CodeConflict)
+	wantError(t, "event without data", results[8].Err, terret.CodeInternal)
 	for i, b := range batches[1 : len(batches)-1] {
 		if results[i+1].Entries != nil {
 			t.Errorf("batch %d failed and has entries", i+1)
@@ -250,7 +250,7 @@ func testFence(t *testing.T, s *suite) {
 	}
 	taken.epoch = again.Session.Epoch
 	_, err = taken.append(ctx, note("x"))
-	wantError(t, "wrong number", err, terret.KindConflict)
+	wantError(t, "wrong number", err, terret.CodeConflict)
 }
 
 // testUnknownOutcome loses the answer of a commit, before and after it took place.

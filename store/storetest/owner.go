@@ -45,11 +45,11 @@ func testTakeover(t *testing.T, s *suite) {
 	epochs := map[string]int64{}
 	for _, id := range ids {
 		_, err := st.Claim(ctx, id)
-		wantError(t, "claim of a living owner's session", err, terret.KindConflict)
+		wantError(t, "claim of a living owner's session", err, terret.CodeConflict)
 		if err != nil && !strings.Contains(err.Error(), strconv.Itoa(owner.cmd.Process.Pid)) {
 			t.Errorf("%q does not name process %d", err, owner.cmd.Process.Pid)
 		}
-		wantError(t, "delete of a living owner's session", st.Delete(ctx, id), terret.KindConflict)
+		wantError(t, "delete of a living owner's session", st.Delete(ctx, id), terret.CodeConflict)
 		epochs[id] = wantSession(t, st, id).Epoch
 	}
 
@@ -114,9 +114,9 @@ func testClaim(t *testing.T, s *suite) {
 		t.Errorf("owner %q in epoch %d, want %q in %d", n.Owner, n.Epoch, a.Worker(), w.epoch)
 	}
 	_, err := b.Claim(ctx, w.session)
-	wantError(t, "claim of another's session", err, terret.KindConflict)
+	wantError(t, "claim of another's session", err, terret.CodeConflict)
 	_, err = b.Claim(ctx, terret.NewSessionID())
-	wantError(t, "claim of no session", err, terret.KindSessionNotFound)
+	wantError(t, "claim of no session", err, terret.CodeSessionNotFound)
 
 	batch := w.batch(note("x"))
 	batch.Cursor = []byte("cursor\x00\xff")

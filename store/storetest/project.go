@@ -20,13 +20,13 @@ func testTurns(t *testing.T, s *suite) {
 	ends := []struct {
 		data  terret.Data
 		state terret.TurnState
-		kind  terret.ErrorKind
+		kind  terret.ErrorCode
 	}{
 		{terret.TurnComplete{Text: "done", Usage: usage, CostUSD: 7}, terret.TurnCompleted, ""},
-		{terret.TurnError{Error: terret.Error{Kind: terret.KindModelError, Message: "no"}, Usage: usage, CostUSD: 7}, terret.TurnFailed, terret.KindModelError},
-		{terret.TurnError{Error: terret.Error{Kind: terret.KindInterrupted}, Usage: usage, CostUSD: 7}, terret.TurnInterrupted, terret.KindInterrupted},
-		{terret.TurnError{Error: terret.Error{Kind: terret.KindKilled}, Usage: usage, CostUSD: 7}, terret.TurnKilled, terret.KindKilled},
-		{terret.TurnError{Error: terret.Error{Kind: "from.later"}, Usage: usage, CostUSD: 7}, terret.TurnFailed, "from.later"},
+		{terret.TurnError{Error: terret.Error{Code: terret.CodeModelError, Message: "no"}, Usage: usage, CostUSD: 7}, terret.TurnFailed, terret.CodeModelError},
+		{terret.TurnError{Error: terret.Error{Code: terret.CodeInterrupted}, Usage: usage, CostUSD: 7}, terret.TurnInterrupted, terret.CodeInterrupted},
+		{terret.TurnError{Error: terret.Error{Code: terret.CodeKilled}, Usage: usage, CostUSD: 7}, terret.TurnKilled, terret.CodeKilled},
+		{terret.TurnError{Error: terret.Error{Code: "from.later"}, Usage: usage, CostUSD: 7}, terret.TurnFailed, "from.later"},
 	}
 	for i, end := range ends {
 		id := terret.NewID(terret.PrefixTurn)
@@ -50,7 +50,7 @@ func testTurns(t *testing.T, s *suite) {
 		want.State, want.EndedAt, want.Usage, want.CostUSD = end.state, &last.Time, usage, 7
 		got := lastTurn(t, st, w.session)
 		if end.kind != "" {
-			if got.Error == nil || got.Error.Kind != end.kind {
+			if got.Error == nil || got.Error.Code != end.kind {
 				t.Errorf("error %+v, want kind %s", got.Error, end.kind)
 			}
 			got.Error = nil
@@ -58,7 +58,7 @@ func testTurns(t *testing.T, s *suite) {
 		diff(t, "ended turn", got, want)
 
 		_, err := w.append(ctx, event(id, terret.TurnComplete{}))
-		wantError(t, "end of an ended turn", err, terret.KindConflict)
+		wantError(t, "end of an ended turn", err, terret.CodeConflict)
 	}
 	if turns, err := st.Turns(ctx, w.session); err != nil || len(turns) != len(ends) || turns[0].StartedAt != at(1, 0) {
 		t.Errorf("%d turns, oldest first: %v", len(turns), err)
@@ -72,7 +72,7 @@ func testTurns(t *testing.T, s *suite) {
 		t.Errorf("running turn %q, want %q", n.Turn, b)
 	}
 	_, err := st.Turns(ctx, terret.NewSessionID())
-	wantError(t, "turns of no session", err, terret.KindSessionNotFound)
+	wantError(t, "turns of no session", err, terret.CodeSessionNotFound)
 }
 
 func lastTurn(t *testing.T, st terret.Store, session string) terret.Turn {
@@ -120,7 +120,7 @@ func testSessionColumns(t *testing.T, s *suite) {
 	apply(func(n *terret.Session) { n.Title, n.UpdatedAt = "", at(1, 7) }, terret.SessionUpdated{Title: str("")}, at(1, 7))
 	apply(func(*terret.Session) {}, terret.MessageDelta{MessageID: "m", Text: "a piece of text"}, at(1, 8)) // does not count as an update
 	apply(func(*terret.Session) {}, terret.Notification{Text: "from an earlier time"}, at(1, 2))            // nor does it go back
-	apply(func(n *terret.Session) { n.UpdatedAt = at(1, 9) }, terret.Opaque{Name: "session.updated", JSON: []byte(`{"title":7}`)}, at(1, 9))
+	apply(func(n *terret.Session) { n.UpdatedAt = at(1, 9) }, terret.Opaque{Name: terret.KindSessionUpdated, JSON: []byte(`{"title":7}`)}, at(1, 9))
 }
 
 // testUsage sums up over turns, sessions and days.
@@ -146,7 +146,7 @@ func testUsage(t *testing.T, s *suite) {
 	turn(a, at(1, 23), 10)
 	turn(a, at(2, 0), 1)
 	turn(b, at(2, 5), 1000)
-	failed := event("trn_failed", terret.TurnError{Error: terret.Error{Kind: terret.KindBilling}, Usage: terret.Usage{Input: 5}, CostUSD: 50})
+	failed := event("trn_failed", terret.TurnError{Error: terret.Error{Code: terret.CodeBilling}, Usage: terret.Usage{Input: 5}, CostUSD: 50})
 	failed.Time = at(3, 5)
 	b.must(t, start("trn_failed"), failed)
 
@@ -172,7 +172,7 @@ func testUsage(t *testing.T, s *suite) {
 	diff(t, "by cwd, since", by("cwd", at(2, 0), ever), []terret.UsageRow{row("/a", 1, 1, 1), row("/b", 2, 1005, 1)})
 	diff(t, "by day, until", by("day", ever, at(2, 0)), []terret.UsageRow{row("2026-03-01", 2, 110, 2)})
 	_, err := st.UsageBy(ctx, "moon", ever, ever)
-	wantError(t, "group", err, terret.KindInvalidRequest)
+	wantError(t, "group", err, terret.CodeInvalidRequest)
 
 	// The model is the one at the end of the turn, also if one commit holds a
 	// change before or after it.

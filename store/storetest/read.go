@@ -38,17 +38,17 @@ func testReadPages(t *testing.T, s *suite) {
 	same(t, read(terret.ReadQuery{After: -1, Limit: 1}), all[:1])
 	var warnings []terret.Entry
 	for _, e := range all {
-		if e.Kind == "diag.warning" {
+		if e.Kind == terret.KindDiagWarning {
 			warnings = append(warnings, e)
 		}
 	}
-	same(t, read(terret.ReadQuery{Kinds: []terret.Kind{"diag.warning"}}), warnings)
-	same(t, read(terret.ReadQuery{Kinds: []terret.Kind{"diag.warning"}, After: 10, Limit: 3}), warnings[5:8])
-	same(t, read(terret.ReadQuery{Kinds: []terret.Kind{"diag.warning", "notification"}, Limit: 4}), all[:4])
+	same(t, read(terret.ReadQuery{Kinds: []terret.Kind{terret.KindDiagWarning}}), warnings)
+	same(t, read(terret.ReadQuery{Kinds: []terret.Kind{terret.KindDiagWarning}, After: 10, Limit: 3}), warnings[5:8])
+	same(t, read(terret.ReadQuery{Kinds: []terret.Kind{terret.KindDiagWarning, "notification"}, Limit: 4}), all[:4])
 	same(t, read(terret.ReadQuery{Kinds: []terret.Kind{"no.such.kind"}}), nil)
 
 	_, err := st.Read(ctx, terret.ReadQuery{Session: terret.NewSessionID()})
-	wantError(t, "unknown session", err, terret.KindSessionNotFound)
+	wantError(t, "unknown session", err, terret.CodeSessionNotFound)
 	if got, err := st.Read(ctx, terret.ReadQuery{Session: newWriter(t, st).session}); err != nil || len(got) != 0 {
 		t.Errorf("session without events: %v, %v", got, err)
 	}
@@ -113,8 +113,8 @@ func testReadAll(t *testing.T, s *suite) {
 	same(t, read(terret.ReadAllQuery{After: all[len(all)-1].Pos}), nil)
 	same(t, read(terret.ReadAllQuery{Sessions: []string{a.session, c.session}}),
 		pick(func(e terret.Entry) bool { return e.Session != b.session }))
-	same(t, read(terret.ReadAllQuery{Sessions: []string{b.session}, Kinds: []terret.Kind{"diag.warning"}}),
-		pick(func(e terret.Entry) bool { return e.Kind == "diag.warning" }))
+	same(t, read(terret.ReadAllQuery{Sessions: []string{b.session}, Kinds: []terret.Kind{terret.KindDiagWarning}}),
+		pick(func(e terret.Entry) bool { return e.Kind == terret.KindDiagWarning }))
 	same(t, read(terret.ReadAllQuery{Sessions: []string{}}), nil)
 	same(t, read(terret.ReadAllQuery{Sessions: []string{terret.NewSessionID()}}), nil)
 }

@@ -29,7 +29,7 @@ func testCreate(t *testing.T, s *suite) {
 	diff(t, "created", got, want)
 	diff(t, "read", wantSession(t, st, want.ID), want)
 	_, err = st.Create(ctx, want)
-	wantError(t, "same id again", err, terret.KindConflict)
+	wantError(t, "same id again", err, terret.CodeConflict)
 
 	got = create(t, st, terret.Session{})
 	if got.State != terret.SessionPending || got.CreatedAt.IsZero() || got.UpdatedAt != got.CreatedAt || got.Owner != "" || got.Revert != nil {
@@ -41,13 +41,13 @@ func testCreate(t *testing.T, s *suite) {
 		"cwd":   {ID: terret.NewSessionID(), Agent: "x"},
 	} {
 		_, err := st.Create(ctx, n)
-		wantError(t, field, err, terret.KindInvalidRequest)
+		wantError(t, field, err, terret.CodeInvalidRequest)
 		if err != nil && terret.AsError(err).Field != field {
 			t.Errorf("the error names field %q, not %q", terret.AsError(err).Field, field)
 		}
 	}
 	_, err = st.Session(ctx, terret.NewSessionID())
-	wantError(t, "unknown session", err, terret.KindSessionNotFound)
+	wantError(t, "unknown session", err, terret.CodeSessionNotFound)
 }
 
 // titles lists all pages.
@@ -113,10 +113,10 @@ func testList(t *testing.T, s *suite) {
 		diff(t, c.what, titles(t, st, c.filter), c.want)
 	}
 	_, err := st.ListSessions(t.Context(), terret.SessionFilter{Sort: "color"})
-	wantError(t, "sort", err, terret.KindInvalidRequest)
+	wantError(t, "sort", err, terret.CodeInvalidRequest)
 	for _, cursor := range []string{"nonsense", "bm9uc2Vuc2U", "W10", "WzEsMl0"} {
 		_, err = st.ListSessions(t.Context(), terret.SessionFilter{Cursor: cursor})
-		wantError(t, "cursor", err, terret.KindInvalidRequest)
+		wantError(t, "cursor", err, terret.CodeInvalidRequest)
 	}
 
 	// A rename goes through the log.
@@ -197,18 +197,18 @@ func (f full) wantGone(t *testing.T) {
 	t.Helper()
 	ctx := t.Context()
 	_, err := f.st.Session(ctx, f.session)
-	wantError(t, "session", err, terret.KindSessionNotFound)
+	wantError(t, "session", err, terret.CodeSessionNotFound)
 	_, err = f.st.Read(ctx, terret.ReadQuery{Session: f.session})
-	wantError(t, "read", err, terret.KindSessionNotFound)
+	wantError(t, "read", err, terret.CodeSessionNotFound)
 	_, err = f.st.Turns(ctx, f.session)
-	wantError(t, "turns", err, terret.KindSessionNotFound)
+	wantError(t, "turns", err, terret.CodeSessionNotFound)
 	_, err = f.st.Request(ctx, f.request)
-	wantError(t, "request", err, terret.KindNotFound)
-	wantError(t, "answer", f.st.Answer(ctx, decision(f.request, terret.BehaviorAllow, "")), terret.KindNotFound)
-	wantError(t, "send", f.st.Send(ctx, terret.InboxItem{ID: "x", Session: f.session, Kind: terret.InboxClose}), terret.KindSessionNotFound)
+	wantError(t, "request", err, terret.CodeNotFound)
+	wantError(t, "answer", f.st.Answer(ctx, decision(f.request, terret.BehaviorAllow, "")), terret.CodeNotFound)
+	wantError(t, "send", f.st.Send(ctx, terret.InboxItem{ID: "x", Session: f.session, Kind: terret.InboxClose}), terret.CodeSessionNotFound)
 	_, err = f.st.Claim(ctx, f.session)
-	wantError(t, "claim", err, terret.KindSessionNotFound)
-	wantError(t, "delete", f.st.Delete(ctx, f.session), terret.KindSessionNotFound)
+	wantError(t, "claim", err, terret.CodeSessionNotFound)
+	wantError(t, "delete", f.st.Delete(ctx, f.session), terret.CodeSessionNotFound)
 	for _, query := range []terret.ReadAllQuery{{}, {Sessions: []string{f.session}}} {
 		entries, err := f.st.ReadAll(ctx, query)
 		if err != nil || slices.ContainsFunc(entries, func(e terret.Entry) bool { return e.Session == f.session }) {

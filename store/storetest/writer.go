@@ -210,10 +210,10 @@ func hash(e terret.Entry) string {
 }
 
 // wantError fails unless err is of that kind and says what it is about.
-func wantError(t *testing.T, what string, err error, kind terret.ErrorKind) {
+func wantError(t *testing.T, what string, err error, kind terret.ErrorCode) {
 	t.Helper()
 	e, ok := errors.AsType[*terret.Error](err)
-	if !ok || e.Kind != kind || e.Message == "" {
+	if !ok || e.Code != kind || e.Message == "" {
 		t.Errorf("%s: got %v (%T), want an error of kind %s", what, err, err, kind)
 	}
 }

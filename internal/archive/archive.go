@@ -248,7 +248,7 @@ func (in *reader) finish() {
 		}.Data())
 	}
 	if in.turn != "" {
-		stamp(terret.TurnError{Error: terret.Error{Kind: terret.KindInterrupted, Message: "the session was exported while the turn ran"}})
+		stamp(terret.TurnError{Error: terret.Error{Code: terret.CodeInterrupted, Message: "the session was exported while the turn ran"}})
 		in.turn = ""
 	}
 	s := in.session
@@ -339,6 +339,6 @@ func noEOF(err error) error {
 }
 
 func invalid(line int, format string, args ...any) error {
-	e := terret.Errorf(terret.KindInvalidRequest, format, args...)
+	e := terret.Errorf(terret.CodeInvalidRequest, format, args...)
 	return terret.Invalid("body", "line %d: %w", line, e)
 }

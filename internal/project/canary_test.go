@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/project"
 	"github.com/terret-dev/terret/internal/redact"
-	"github.com/terret-dev/terret/project"
 )
 
 // Canaries. None of them is, or ever was, a key.

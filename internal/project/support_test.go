@@ -11,7 +11,7 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/engine"
-	"github.com/terret-dev/terret/project"
+	"github.com/terret-dev/terret/internal/project"
 )
 
 var _ engine.Recorder = (*project.Files)(nil)

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/project"
+	"github.com/terret-dev/terret/internal/project"
 )
 
 // A pipe in the place of a file must not make Terret wait.

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/project"
+	"github.com/terret-dev/terret/internal/project"
 )
 
 // state is all that is in a folder, links as what they are.

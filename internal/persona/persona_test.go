@@ -157,7 +157,7 @@ func TestBadSettings(t *testing.T) {
 		dir := project(t, agent("X", c.text))
 		got, err := New().Load(dir, "X")
 		e, ok := errors.AsType[*terret.Error](err)
-		if !ok || e.Kind != terret.KindInvalidRequest || e.Field != "persona" || !strings.HasPrefix(e.Message, "agents/AGENT_X.md") || !strings.Contains(e.Message, c.want) {
+		if !ok || e.Code != terret.CodeInvalidRequest || e.Field != "persona" || !strings.HasPrefix(e.Message, "agents/AGENT_X.md") || !strings.Contains(e.Message, c.want) {
 			t.Errorf("%s: %+v, error %v, want %q", name, got, err, c.want)
 		}
 		listing, err := New().List(dir)
@@ -213,7 +213,7 @@ func TestFinding(t *testing.T) {
 			t.Errorf("%q: error %v, want %q", c.id, err, c.want)
 		}
 		if strings.HasPrefix(c.want, "there is no") && !errors.Is(err, terret.ErrNotFound) {
-			t.Errorf("%q: kind %s", c.id, terret.AsError(err).Kind)
+			t.Errorf("%q: kind %s", c.id, terret.AsError(err).Code)
 		}
 	}
 	listing, err := l.List(dir)

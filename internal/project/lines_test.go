@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/project"
+	"github.com/terret-dev/terret/internal/project"
 )
 
 // record records events of a new session with default options and returns the
@@ -83,7 +83,7 @@ func TestLogLines(t *testing.T) {
 		"stderr":      {terret.DiagStderr{Text: "warning: x"}, "warn", "stderr", m{"line": "warning: x"}},
 		"warning":     {terret.DiagWarning{Text: "careful"}, "warn", "warning", m{"message": "careful"}},
 		"error": {
-			terret.TurnError{Error: terret.Error{Kind: terret.KindProcessFailed, Message: "it broke", Stderr: []string{"one", "two"}}, DurationMS: 4},
+			terret.TurnError{Error: terret.Error{Code: terret.CodeProcessFailed, Message: "it broke", Stderr: []string{"one", "two"}}, DurationMS: 4},
 			"error", "error",
 			m{
 				"message": "it broke", "stack": "one\ntwo", "kind": "process_failed",
@@ -91,7 +91,7 @@ func TestLogLines(t *testing.T) {
 			},
 		},
 		"interrupted": {
-			terret.TurnError{Error: terret.Error{Kind: terret.KindInterrupted, Message: "stopped"}},
+			terret.TurnError{Error: terret.Error{Code: terret.CodeInterrupted, Message: "stopped"}},
 			"warn", "error",
 			m{
 				"message": "stopped", "stack": nil, "kind": "interrupted",

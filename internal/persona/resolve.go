@@ -189,7 +189,7 @@ func CheckOversight(c terret.Capabilities, o terret.SessionOptions) error {
 	if c.Oversight == terret.OversightAsked {
 		seen = "it uses tools without asking Terret"
 	}
-	return terret.Errorf(terret.KindUnsupported, "this agent cannot be held to %s: %s", strings.Join(loose, " and "), seen)
+	return terret.Errorf(terret.CodeUnsupported, "this agent cannot be held to %s: %s", strings.Join(loose, " and "), seen)
 }
 
 // Config is a persona as the first frontend that had them calls things.

@@ -32,7 +32,7 @@ func (f *Files) SavePrompt(s terret.Session, prompt string) (path string, err er
 		return replaceFile(prompts, promptName(s), []byte(f.redact.String(prompt)))
 	})
 	if err != nil {
-		return "", terret.Errorf(terret.KindInternal, "save the system prompt of session %s: %w", s.ID, err)
+		return "", terret.Errorf(terret.CodeInternal, "save the system prompt of session %s: %w", s.ID, err)
 	}
 	return filepath.Join(s.Cwd, folderName, promptsName, promptName(s)), nil
 }

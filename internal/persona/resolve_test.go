@@ -182,7 +182,7 @@ func TestCheckOversight(t *testing.T) {
 			switch {
 			case want == "" && err != nil:
 				t.Errorf("%s with %q: %v", name, oversight, err)
-			case want != "" && (err == nil || !strings.Contains(err.Error(), want) || terret.AsError(err).Kind != terret.KindUnsupported):
+			case want != "" && (err == nil || !strings.Contains(err.Error(), want) || terret.AsError(err).Code != terret.CodeUnsupported):
 				t.Errorf("%s with %q: error %v, want %q", name, oversight, err, want)
 			}
 		}

@@ -15,9 +15,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/archive"
 	"github.com/terret-dev/terret/driver/mock"
 	"github.com/terret-dev/terret/engine"
+	"github.com/terret-dev/terret/internal/archive"
 	"github.com/terret-dev/terret/store/sqlite"
 )
 

@@ -17,11 +17,11 @@ const (
 
 // recorded lists the kinds of events that are looked at.
 var recorded = map[terret.Kind]bool{
-	"turn.start": true, "turn.complete": true, "turn.error": true,
-	"process.spawn": true, "process.exit": true,
-	"session.start": true, "session.native_id": true, "session.updated": true, "session.end": true,
-	"tool.pre": true, "tool.post": true, "tool.failure": true,
-	"diag.parse_error": true, "diag.stderr": true, "diag.warning": true,
+	terret.KindTurnStart: true, terret.KindTurnComplete: true, terret.KindTurnError: true,
+	terret.KindProcessSpawn: true, terret.KindProcessExit: true,
+	terret.KindSessionStart: true, terret.KindSessionNativeID: true, terret.KindSessionUpdated: true, terret.KindSessionEnd: true,
+	terret.KindToolPre: true, terret.KindToolPost: true, terret.KindToolFailure: true,
+	terret.KindDiagParseError: true, terret.KindDiagStderr: true, terret.KindDiagWarning: true,
 }
 
 // line is a line of the log.
@@ -86,7 +86,7 @@ type (
 	failed struct {
 		Message string            `json:"message"`
 		Stack   terret.NullString `json:"stack"`
-		Kind    terret.ErrorKind  `json:"kind"`
+		Kind    terret.ErrorCode  `json:"kind"`
 		turnCompleted
 	}
 )
@@ -159,7 +159,7 @@ func (f *Files) resumed(ev terret.Event, d terret.SessionNativeID) [][]byte {
 
 func (f *Files) failed(ev terret.Event, d terret.TurnError) [][]byte {
 	level := "error"
-	if d.Error.Kind == terret.KindInterrupted || d.Error.Kind == terret.KindKilled {
+	if d.Error.Code == terret.CodeInterrupted || d.Error.Code == terret.CodeKilled {
 		level = "warn" // somebody wanted it
 	}
 	pieces := f.redact.Pieces()
@@ -168,7 +168,7 @@ func (f *Files) failed(ev terret.Event, d terret.TurnError) [][]byte {
 		stack = append(stack, cut(pieces.Next(said), lineCut))
 	}
 	return f.one(ev, level, "error", failed{
-		f.text(d.Error.Message, lineCut), terret.NullString(strings.Join(stack, "\n")), d.Error.Kind,
+		f.text(d.Error.Message, lineCut), terret.NullString(strings.Join(stack, "\n")), d.Error.Code,
 		turnCompleted{d.CostUSD, d.Usage.Input, d.Usage.Output, d.DurationMS},
 	})
 }

@@ -30,7 +30,7 @@ var validID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 
 // fail makes an error about a line of a persona's file.
 func fail(file string, line int, format string, args ...any) *terret.Error {
-	e := terret.Errorf(terret.KindInvalidRequest, "%s:%d: "+format, append([]any{file, line}, args...)...)
+	e := terret.Errorf(terret.CodeInvalidRequest, "%s:%d: "+format, append([]any{file, line}, args...)...)
 	e.Field = "persona"
 	return e
 }
@@ -92,30 +92,30 @@ func set(p *terret.Persona, f frontmatter.Field) (err error) {
 	text := strings.TrimSpace(f.Text)
 	switch {
 	case f.List != nil:
-		return terret.Errorf(terret.KindInvalidRequest, "%s is one value, not a list", f.Key)
+		return terret.Errorf(terret.CodeInvalidRequest, "%s is one value, not a list", f.Key)
 	case text == "":
-		return terret.Errorf(terret.KindInvalidRequest, "%s has no value; leave it out", f.Key)
+		return terret.Errorf(terret.CodeInvalidRequest, "%s has no value; leave it out", f.Key)
 	case strings.ContainsFunc(text, unicode.IsControl):
-		return terret.Errorf(terret.KindInvalidRequest, "%s holds control characters, or several lines", f.Key)
+		return terret.Errorf(terret.CodeInvalidRequest, "%s holds control characters, or several lines", f.Key)
 	}
 	switch f.Key {
 	case "id":
 		p.ID, err = text, checkID(text)
 	case "description":
 		if p.Description = text; len(text) > maxDescription {
-			err = terret.Errorf(terret.KindInvalidRequest, "description is longer than %d bytes", maxDescription)
+			err = terret.Errorf(terret.CodeInvalidRequest, "description is longer than %d bytes", maxDescription)
 		}
 	case "max_turns":
 		p.MaxTurns, err = turns(text)
 	case "model":
 		if p.Model = text; strings.HasPrefix(text, "-") {
-			err = terret.Errorf(terret.KindInvalidRequest, "%q is not the name of a model", text)
+			err = terret.Errorf(terret.CodeInvalidRequest, "%q is not the name of a model", text)
 		}
 	case "agent":
 		p.Agent, err = text, checkID(text)
 	case "policy":
 		if p.Policy = terret.Policy(text); !slices.Contains(terret.Policies(), p.Policy) {
-			err = terret.Errorf(terret.KindInvalidRequest, "there is no policy %q; use one of %v", text, terret.Policies())
+			err = terret.Errorf(terret.CodeInvalidRequest, "there is no policy %q; use one of %v", text, terret.Policies())
 		}
 	}
 	return err
@@ -125,15 +125,15 @@ func unknownKey(key string) error {
 	plain := strings.ToLower(strings.NewReplacer("-", "_", " ", "_").Replace(key))
 	for _, k := range keys {
 		if plain == k || plain == strings.ReplaceAll(k, "_", "") || plain+"s" == k || plain == k+"s" {
-			return terret.Errorf(terret.KindInvalidRequest, "unknown key %q; did you mean %q?", key, k)
+			return terret.Errorf(terret.CodeInvalidRequest, "unknown key %q; did you mean %q?", key, k)
 		}
 	}
-	return terret.Errorf(terret.KindInvalidRequest, "unknown key %q; the keys are %s", key, strings.Join(keys, ", "))
+	return terret.Errorf(terret.CodeInvalidRequest, "unknown key %q; the keys are %s", key, strings.Join(keys, ", "))
 }
 
 func checkID(id string) error {
 	if !validID.MatchString(id) {
-		return terret.Errorf(terret.KindInvalidRequest, "%q is not a name; use letters, digits, - and _, at most 64", id)
+		return terret.Errorf(terret.CodeInvalidRequest, "%q is not a name; use letters, digits, - and _, at most 64", id)
 	}
 	return nil
 }
@@ -141,7 +141,7 @@ func checkID(id string) error {
 func turns(text string) (int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > maxTurnsLimit {
-		return 0, terret.Errorf(terret.KindInvalidRequest, "max_turns is a number from 1 to %d, not %q", maxTurnsLimit, text)
+		return 0, terret.Errorf(terret.CodeInvalidRequest, "max_turns is a number from 1 to %d, not %q", maxTurnsLimit, text)
 	}
 	return n, nil
 }
@@ -156,14 +156,14 @@ func list(f frontmatter.Field) ([]string, error) {
 	for _, item := range items {
 		item = strings.TrimSpace(item)
 		if item == "" {
-			return nil, terret.Errorf(terret.KindInvalidRequest, "%s has an empty entry", f.Key)
+			return nil, terret.Errorf(terret.CodeInvalidRequest, "%s has an empty entry", f.Key)
 		}
 		if !slices.Contains(out, item) {
 			out = append(out, item)
 		}
 	}
 	if len(out) > maxList {
-		return nil, terret.Errorf(terret.KindInvalidRequest, "%s has more than %d entries", f.Key, maxList)
+		return nil, terret.Errorf(terret.CodeInvalidRequest, "%s has more than %d entries", f.Key, maxList)
 	}
 	return out, nil
 }
@@ -197,7 +197,7 @@ func rules(f frontmatter.Field) ([]string, error) {
 	}
 	for _, r := range out {
 		if _, err := policy.Parse(r); err != nil {
-			return nil, terret.Errorf(terret.KindInvalidRequest, "%s: %w", f.Key, err)
+			return nil, terret.Errorf(terret.CodeInvalidRequest, "%s: %w", f.Key, err)
 		}
 	}
 	return out, nil
@@ -212,13 +212,13 @@ func tools(f frontmatter.Field) ([]string, error) {
 	}
 	if slices.Contains(out, policy.AllTools) {
 		if len(out) > 1 {
-			return nil, terret.Errorf(terret.KindInvalidRequest, "tools: %s is all tools; name them, or write %s alone", policy.AllTools, policy.AllTools)
+			return nil, terret.Errorf(terret.CodeInvalidRequest, "tools: %s is all tools; name them, or write %s alone", policy.AllTools, policy.AllTools)
 		}
 		return nil, nil
 	}
 	for _, name := range out {
 		if whole, _, ok := strings.Cut(name, "("); ok {
-			return nil, terret.Errorf(terret.KindInvalidRequest,
+			return nil, terret.Errorf(terret.CodeInvalidRequest,
 				"tools names whole tools; write %s here, and %s in auto_approve_tools or what is not to be in disallowed_tools", whole, name)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/project"
+	"github.com/terret-dev/terret/internal/project"
 )
 
 func TestRotation(t *testing.T) {

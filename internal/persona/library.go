@@ -105,7 +105,7 @@ func (l *Library) all(root *os.Root) ([]entry, error) {
 }
 
 func invalid(format string, args ...any) *terret.Error {
-	e := terret.Errorf(terret.KindInvalidRequest, format, args...)
+	e := terret.Errorf(terret.CodeInvalidRequest, format, args...)
 	e.Field = "persona"
 	return e
 }
@@ -226,7 +226,7 @@ func notFound(id string, found []entry) error {
 	if n := len(found) - len(good); n > 0 {
 		there += "; `terret personas ls` says what is wrong with the others"
 	}
-	e := terret.Errorf(terret.KindNotFound, "there is no persona %q; %s", id, there)
+	e := terret.Errorf(terret.CodeNotFound, "there is no persona %q; %s", id, there)
 	e.Field = "persona"
 	return e
 }
