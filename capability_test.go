@@ -117,7 +117,7 @@ func TestCapabilitiesNeed(t *testing.T) {
 // capability.
 type plainAgent struct{ declared terret.Capabilities }
 
-func (plainAgent) Prompt(context.Context, string, terret.Prompt) error { return nil }
+func (plainAgent) Prompt(context.Context, string, terret.Prompt, terret.Settings) error { return nil }
 func (plainAgent) Interrupt(context.Context, string) error             { return nil }
 func (plainAgent) Close(context.Context) error                         { return nil }
 func (a plainAgent) Capabilities() terret.Capabilities                 { return a.declared }

@@ -23,8 +23,12 @@ type Driver interface {
 // OpenRequest is all a driver is told.
 type OpenRequest struct {
 	// Session says which folder, model, permission mode and so on. NativeID, if
-	// set, is the agent's own session to go on with.
+	// set, is the agent's own session to go on with. Its Options are empty: Settings
+	// says what holds.
 	Session Session
+	// Settings is in force for the turn that the agent is opened for, so that it
+	// need not be started twice. Prompt is told again.
+	Settings Settings
 	// Cursor is what the driver last handed to Emit, nil for a new session.
 	Cursor []byte
 	// History reads the session's log from its beginning, for agents that have no
@@ -32,9 +36,6 @@ type OpenRequest struct {
 	History func(ctx context.Context) iter.Seq2[Entry, error]
 	// Host takes what the agent says. It may be used until Close returns.
 	Host Host
-	// Turn is what is special in the turn that the agent is opened for, so that it
-	// need not be started twice. Prompt is told again.
-	Turn TurnOptions
 	// Trusted says that a person trusts the folder, so that what it holds (settings,
 	// hooks, servers) may act.
 	Trusted bool
@@ -88,8 +89,9 @@ type Ask struct {
 type Agent interface {
 	// Prompt starts a turn and returns when the agent has accepted it. What comes
 	// of it is told to the host, and ends with TurnComplete or TurnError. The
-	// engine never prompts a busy agent.
-	Prompt(ctx context.Context, turn string, p Prompt) error
+	// engine never prompts a busy agent. The prompt's own options are empty: s says
+	// what holds in this turn.
+	Prompt(ctx context.Context, turn string, p Prompt, s Settings) error
 	// Interrupt asks the agent to stop the turn and returns at once. The end of
 	// the turn is told to the host. Interrupting a turn that is over does nothing.
 	Interrupt(ctx context.Context, turn string) error
@@ -167,7 +169,7 @@ type (
 	}
 	// Commander runs such a command as a turn.
 	Commander interface {
-		Command(ctx context.Context, turn, name, args string) error
+		Command(ctx context.Context, turn, name, args string, s Settings) error
 	}
 	// Forker makes a copy of the agent's session, up to and including a message
 	// (empty: all), and returns the copy's own id.
@@ -176,7 +178,7 @@ type (
 	}
 	// Compacter compresses the agent's context, as a turn.
 	Compacter interface {
-		Compact(ctx context.Context, turn, instructions string) error
+		Compact(ctx context.Context, turn, instructions string, s Settings) error
 	}
 	// Rewinder takes the agent's conversation back, and forward again.
 	Rewinder interface {

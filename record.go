@@ -56,6 +56,14 @@ type SessionOptions struct {
 	MaxTurns         int      `json:"max_turns,omitempty"`
 	MaxCostUSD       Cost     `json:"max_cost_usd,omitempty"`
 	SystemAppend     string   `json:"system_append,omitempty"`
+	// BasePrompt appends Terret's own prompt also where neither a persona nor a mode
+	// asks for it.
+	BasePrompt bool `json:"base_prompt,omitempty"`
+	// Gates lists where the agent waits for a decision, beyond asking for permission.
+	Gates []Gate `json:"gates,omitempty"`
+	// Timeouts bounds, in seconds, how long requests wait at a gate. Zero means
+	// without bound; a gate that is not listed has the engine's limit.
+	Timeouts map[Gate]int `json:"timeouts,omitempty"`
 	Worktree         bool     `json:"worktree,omitempty"`
 	KeepRaw          bool     `json:"keep_raw,omitempty"`
 	OnStale          OnStale  `json:"on_stale,omitempty"`
@@ -158,6 +166,7 @@ type Effect string
 const (
 	EffectAllow Effect = "allow"
 	EffectDeny  Effect = "deny"
+	EffectAsk   Effect = "ask" // a person is asked, whatever the policy says
 )
 
 // Rule decides requests that its pattern matches.
@@ -181,6 +190,7 @@ type Persona struct {
 	DisallowedTools  []string `json:"disallowed_tools,omitzero"`
 	AutoApproveTools []string `json:"auto_approve_tools,omitzero"`
 	MaxTurns         int      `json:"max_turns,omitempty"`
+	Gates            []Gate   `json:"gates,omitempty"` // where the agent waits for a decision
 	Model            string   `json:"model,omitempty"`
 	Agent            string   `json:"agent,omitempty"`
 	Policy           Policy   `json:"policy,omitempty"`

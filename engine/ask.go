@@ -39,14 +39,14 @@ func (h *host) Ask(ctx context.Context, q terret.Ask) (terret.Decision, error) {
 	r := &request{l: l, host: h, id: terret.NewID(terret.PrefixRequest), ask: q, print: print, decided: make(chan struct{})}
 	h.asked[q.Key] = r
 	session := l.session
-	var options terret.TurnOptions
+	in := h.in
 	if l.turn != nil {
-		options = l.turn.prompt.Options
+		in = l.turn.in
 	}
 	l.mu.Unlock()
 
 	r.ask.Event.Data = l.e.suggest(session, q.Event.Data)
-	opinion, hits := l.e.opine(ctx, session, options, q)
+	opinion, hits := l.e.opine(ctx, session, in, q)
 	filed, err := r.file(ctx, opinion, hits)
 	if err != nil {
 		return terret.Decision{}, err

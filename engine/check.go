@@ -14,7 +14,7 @@ func checkSession(s terret.Session) error {
 	if !slices.Contains(terret.Policies(), s.Policy) {
 		return terret.Invalid("policy", "there is no policy %q; use one of %v", s.Policy, terret.Policies())
 	}
-	if err := checkMode(s.Mode); err != nil {
+	if err := s.Mode.Validate(); err != nil {
 		return err
 	}
 	for _, w := range []struct{ field, value string }{
@@ -31,14 +31,6 @@ func checkSession(s terret.Session) error {
 		return err
 	}
 	return checkRules("options.deny", s.Options.Deny)
-}
-
-func checkMode(m terret.Mode) error {
-	switch m {
-	case terret.ModeWorkbench, terret.ModePipeline, terret.ModeDirect:
-		return nil
-	}
-	return terret.Invalid("mode", "there is no mode %q; use workbench, pipeline or direct", m)
 }
 
 // checkWord refuses what an agent could take for something else than a value.
@@ -64,7 +56,7 @@ func checkUpdate(u terret.SessionUpdated) error {
 		return terret.Invalid("policy", "there is no policy %q; use one of %v", *u.Policy, terret.Policies())
 	}
 	if u.Mode != nil {
-		if err := checkMode(*u.Mode); err != nil {
+		if err := u.Mode.Validate(); err != nil {
 			return err
 		}
 	}

@@ -100,7 +100,11 @@ func (e *Engine) checkDecision(ctx context.Context, r terret.Request, d terret.D
 	if err != nil {
 		return d, err
 	}
-	rules, err := e.rules(ctx, s, e.turnOptions(r))
+	in, err := e.settingsOf(ctx, s, r)
+	if err != nil {
+		return d, err
+	}
+	rules, err := e.rules(ctx, s.ID, in)
 	if err != nil {
 		return d, err
 	}
@@ -112,18 +116,16 @@ func (e *Engine) checkDecision(ctx context.Context, r terret.Request, d terret.D
 	return d, nil
 }
 
-// turnOptions are those of the turn of a request, if this process runs it.
-func (e *Engine) turnOptions(r terret.Request) terret.TurnOptions {
-	l := e.mine(r.Session)
-	if l == nil {
-		return terret.TurnOptions{}
+// settingsOf are those in force for the turn of a request.
+func (e *Engine) settingsOf(ctx context.Context, s terret.Session, r terret.Request) (inForce, error) {
+	if l := e.mine(r.Session); l != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.turn != nil && l.turn.id == r.Turn {
+			return l.turn.in, nil
+		}
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.turn == nil || l.turn.id != r.Turn {
-		return terret.TurnOptions{}
-	}
-	return l.turn.prompt.Options
+	return e.settingsFor(ctx, s, terret.TurnOptions{})
 }
 
 // rulesFor are the rules that a decision for more than once makes: the one that it

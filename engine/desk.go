@@ -36,27 +36,12 @@ func fallback(q terret.Ask) terret.Behavior {
 	if q.Fallback != "" {
 		return q.Fallback
 	}
-	return refusal(q.Gate, "", "").Behavior
+	return q.Gate.Refusal()
 }
 
 // refusal is the safe decision at a gate.
 func refusal(gate terret.Gate, source terret.DecisionSource, reason string) terret.Decision {
-	d := terret.Decision{Gate: gate, Source: source, Reason: reason}
-	switch gate {
-	case terret.GatePermission, terret.GateTrust:
-		d.Behavior = terret.BehaviorDeny
-	case terret.GateQuestion:
-		d.Behavior = terret.BehaviorReject
-	case terret.GatePlan:
-		d.Behavior = terret.BehaviorRevise
-	case terret.GatePreTool:
-		d.Behavior = terret.BehaviorAsk
-	case terret.GatePrompt, terret.GateStop, terret.GateSubagentStop, terret.GateCompact:
-		d.Behavior = terret.BehaviorPassthrough
-	default:
-		d.Behavior = terret.BehaviorDeny
-	}
-	return d
+	return terret.Decision{Gate: gate, Behavior: gate.Refusal(), Source: source, Reason: reason}
 }
 
 // withRequestID puts the id into data that has a place for it.
@@ -80,10 +65,10 @@ func withRequestID(data terret.Data, id string) terret.Data {
 
 // opine asks the deciders that need no person: rules, then the policy. A nil
 // decision means that a person is to be asked.
-func (e *Engine) opine(ctx context.Context, s terret.Session, o terret.TurnOptions, q terret.Ask) (*terret.Decision, map[string]int64) {
+func (e *Engine) opine(ctx context.Context, s terret.Session, in inForce, q terret.Ask) (*terret.Decision, map[string]int64) {
 	switch q.Gate {
 	case terret.GatePermission, terret.GatePreTool:
-		return e.judge(ctx, s, o, q)
+		return e.judge(ctx, s, in, q)
 	case terret.GatePlan:
 		if s.Policy == terret.PolicyAutoApprove {
 			return &terret.Decision{Behavior: terret.BehaviorApprove, Source: terret.ByPolicy, Reason: "policy auto-approve"}, nil
@@ -105,20 +90,8 @@ func (e *Engine) nobody(q terret.Ask) *terret.Decision {
 	return &d
 }
 
-// availableTools are those that exist for the agent: what overrides beats the
-// session's own, which beats the turn's.
-func availableTools(s terret.SessionOptions, o terret.TurnOptions) []string {
-	switch {
-	case o.ToolsOverride != nil:
-		return o.ToolsOverride
-	case s.Tools != nil:
-		return s.Tools
-	}
-	return o.Tools
-}
-
-func (e *Engine) judge(ctx context.Context, s terret.Session, o terret.TurnOptions, q terret.Ask) (*terret.Decision, map[string]int64) {
-	rules, err := e.rules(ctx, s, o)
+func (e *Engine) judge(ctx context.Context, s terret.Session, in inForce, q terret.Ask) (*terret.Decision, map[string]int64) {
+	rules, err := e.rules(ctx, s.ID, in)
 	if err != nil {
 		// A rule that cannot be read might deny.
 		return &terret.Decision{Behavior: terret.BehaviorDeny, Source: terret.ByPolicy, Reason: "the rules cannot be read: " + err.Error()}, nil
@@ -127,7 +100,7 @@ func (e *Engine) judge(ctx context.Context, s terret.Session, o terret.TurnOptio
 	if !ok {
 		return e.nobody(q), nil
 	}
-	if v, missing := policy.Missing(subject, availableTools(s.Options, o)); missing {
+	if v, missing := policy.Missing(subject, in.Tools); missing {
 		return &terret.Decision{Behavior: v.Behavior, Source: terret.ByPolicy, Reason: v.Reason}, nil
 	}
 	named := s.Policy
@@ -170,33 +143,10 @@ func (e *Engine) suggest(s terret.Session, data terret.Data) terret.Data {
 	return p
 }
 
-// rules are those in force for a session: stored ones, and those of its options and
-// of the turn's.
-func (e *Engine) rules(ctx context.Context, s terret.Session, o terret.TurnOptions) ([]terret.Rule, error) {
-	rules, err := e.store.ListRules(ctx, s.ID)
-	if err != nil {
-		return nil, err
-	}
-	add := func(effect terret.Effect, patterns []string) {
-		for _, p := range patterns {
-			rules = append(rules, terret.Rule{Effect: effect, Pattern: p, Scope: terret.ScopeSession, Session: s.ID})
-		}
-	}
-	add(terret.EffectDeny, s.Options.Deny)
-	add(terret.EffectDeny, orElse(o.DisallowedToolsOverride, s.Options.DisallowedTools))
-	add(terret.EffectDeny, o.DisallowedTools)
-	add(terret.EffectAllow, s.Options.Allow)
-	add(terret.EffectAllow, orElse(o.AutoApproveToolsOverride, s.Options.AutoApproveTools))
-	add(terret.EffectAllow, o.AutoApproveTools)
-	return rules, nil
-}
-
-// orElse is the list that beats the other, if there is one.
-func orElse(list, other []string) []string {
-	if list != nil {
-		return list
-	}
-	return other
+// rules are those in force: stored ones, and those of the options.
+func (e *Engine) rules(ctx context.Context, session string, in inForce) ([]terret.Rule, error) {
+	rules, err := e.store.ListRules(ctx, session)
+	return append(rules, in.rules...), err
 }
 
 // subject is the tool use that a request is about.

@@ -57,6 +57,9 @@ type Config struct {
 	// Trust reports whether a person trusts a folder; nil means that none is. What an
 	// untrusted folder holds (settings, hooks, servers) must not act.
 	Trust func(cwd string) bool
+	// Roles, if set, says what a session's persona and mode mean for a turn. It is
+	// asked anew for each turn.
+	Roles func(ctx context.Context, s terret.Session, o terret.TurnOptions) (Role, error)
 	// Secrets, if set, finds those that agents are given; they are kept out of the
 	// log.
 	Secrets *redact.Redactor
@@ -121,6 +124,7 @@ type Engine struct {
 	records recorder
 	undo    undoer
 	pool    pool
+	wanted  wanted
 }
 
 var errClosed = errors.New("the engine is closed")

@@ -14,6 +14,7 @@ type host struct {
 	end  context.CancelCauseFunc
 
 	// Guarded by l.mu.
+	in      inForce             // what held when the agent was last given a turn
 	leaving bool                // the agent is being closed, or has ended
 	asked   map[string]*request // by the agent's own key
 	tasks   map[string]bool     // that go on in the background

@@ -62,6 +62,7 @@ type turn struct {
 	origin   terret.Origin
 	started  time.Time
 	prompt   terret.Prompt
+	in       inForce         // what holds in it
 	command  *command        // that it runs instead of handing over the prompt
 	ctx      context.Context // of what prepares it
 	cancel   context.CancelCauseFunc
@@ -190,10 +191,10 @@ func (l *live) follow(out []terret.Event, ev terret.Event) []terret.Event {
 }
 
 func (l *live) maxTurns() int {
-	if l.turn != nil && l.turn.prompt.Options.MaxTurns > 0 {
-		return l.turn.prompt.Options.MaxTurns
+	if l.turn == nil {
+		return 0
 	}
-	return l.session.Options.MaxTurns
+	return l.turn.in.MaxTurns
 }
 
 // restState is the state of the session when nothing special goes on.
@@ -222,7 +223,7 @@ func (l *live) setState(out []terret.Event, state terret.SessionState, detail st
 // openBackground begins a turn that the agent started by itself.
 func (l *live) openBackground(out []terret.Event, h *host) []terret.Event {
 	l.turn = l.newTurn(terret.NewID(terret.PrefixTurn), terret.OriginBackground, terret.Prompt{})
-	l.turn.host = h
+	l.turn.host, l.turn.in = h, h.in
 	l.stopIdleTimer()
 	out = l.stamp(out, terret.Event{Data: terret.TurnStart{Prompt: []terret.Block{}, Origin: terret.OriginBackground}})
 	return l.setState(out, terret.SessionBusy, "")

@@ -98,7 +98,7 @@ func (p *pool) poke() {
 
 // Prewarm starts an agent for a session such as s, which may not exist yet, in the
 // background. It returns at once. A session that has begun needs none.
-func (e *Engine) Prewarm(_ context.Context, s terret.Session) error {
+func (e *Engine) Prewarm(ctx context.Context, s terret.Session) error {
 	s, err := e.complete(s)
 	if err != nil || s.NativeID != "" {
 		return err
@@ -117,8 +117,12 @@ func (e *Engine) Prewarm(_ context.Context, s terret.Session) error {
 	if e.isClosed() {
 		return refused()
 	}
-	if e.pool.touch(w, e.openRequest(s, e.log)) == nil {
-		return terret.Errorf(terret.CodeUnsupported, "%s needs a start of its own for such a session", s.Agent)
+	in, err := e.settingsFor(ctx, s, terret.TurnOptions{})
+	if err != nil {
+		return err
+	}
+	if e.pool.touch(w, e.openRequest(s, in.Settings, e.log)) == nil {
+		return terret.Errorf(terret.CodeUnsupported, "%s cannot be prewarmed with these options", s.Agent)
 	}
 	return nil
 }
@@ -385,6 +389,7 @@ func (p *pool) close(ctx context.Context) {
 
 // openRequest is what a driver is told of a session, without what only the session's
 // own agent needs.
-func (e *Engine) openRequest(s terret.Session, log *slog.Logger) terret.OpenRequest {
-	return terret.OpenRequest{Session: s, Trusted: e.trusts(s.Cwd), Env: e.cfg.Env, Owner: e.store.Worker(), Log: log}
+func (e *Engine) openRequest(s terret.Session, in terret.Settings, log *slog.Logger) terret.OpenRequest {
+	s.Options = terret.SessionOptions{}
+	return terret.OpenRequest{Session: s, Settings: in, Trusted: e.trusts(s.Cwd), Env: e.cfg.Env, Owner: e.store.Worker(), Log: log}
 }

@@ -65,7 +65,7 @@ func (a *puppetAgent) prompted(t *testing.T) string {
 	return receive(t, a.prompts)
 }
 
-func (a *puppetAgent) Prompt(ctx context.Context, turn string, _ terret.Prompt) error {
+func (a *puppetAgent) Prompt(ctx context.Context, turn string, _ terret.Prompt, _ terret.Settings) error {
 	a.prompts <- turn
 	if a.onPrompt != nil {
 		return a.onPrompt(ctx, turn)

@@ -160,9 +160,18 @@ func (e *Engine) next(l *live) {
 			l.mu.Unlock()
 			continue
 		}
-		t, a := l.begin(PromptRequest{Session: l.id, Prompt: q.Prompt, By: item.By, Turn: item.ID, command: q.Command}, terret.OriginQueue, []string{item.ID})
+		session := l.session
 		l.mu.Unlock()
-		if a.wait() == nil {
+		in, err := e.settingsFor(e.life, session, q.Options)
+		l.mu.Lock()
+		t, a := l.begin(PromptRequest{Session: l.id, Prompt: q.Prompt, By: item.By, Turn: item.ID, command: q.Command}, terret.OriginQueue, []string{item.ID}, in)
+		l.mu.Unlock()
+		switch {
+		case a.wait() != nil:
+		case err != nil:
+			close(t.prepared)
+			e.endTurn(l, t, terret.AsError(err))
+		default:
 			e.startTurn(l, t)
 		}
 		return

@@ -144,7 +144,14 @@ func (e *Engine) promptLive(ctx context.Context, l *live, r PromptRequest) (terr
 		l.mu.Unlock()
 		return terret.Turn{}, terret.Errorf(terret.CodeSessionBusy, "session %s is busy with another turn; queue the prompt, steer the turn, or wait", l.id)
 	}
-	t, a := l.begin(r, terret.OriginUser, nil)
+	session := l.session
+	l.mu.Unlock()
+	in, err := e.settingsFor(ctx, session, r.Prompt.Options)
+	if err != nil {
+		return terret.Turn{}, err
+	}
+	l.mu.Lock()
+	t, a := l.begin(r, terret.OriginUser, nil, in)
 	l.mu.Unlock()
 	if err := a.wait(); err != nil {
 		return terret.Turn{}, err
@@ -203,11 +210,11 @@ func (e *Engine) loadTurns(ctx context.Context, l *live) error {
 
 // begin makes the turn the running one and writes its first event. l.mu must be
 // held, and no turn may run.
-func (l *live) begin(r PromptRequest, origin terret.Origin, taken []string) (*turn, *appending) {
+func (l *live) begin(r PromptRequest, origin terret.Origin, taken []string, in inForce) (*turn, *appending) {
 	l.stopIdleTimer()
 	l.leftover = nil
 	t := l.newTurn(r.Turn, origin, r.Prompt)
-	t.command = r.command
+	t.command, t.in = r.command, in
 	t.prepared = make(chan struct{})
 	l.turn = t
 	start := terret.TurnStart{Prompt: r.Prompt.Blocks, MessageID: r.Prompt.MessageID, ParentID: r.Prompt.ParentID, Origin: origin}
@@ -292,7 +299,7 @@ func (l *live) hand(t *turn, h *host) error {
 	case h.leaving:
 		return terret.Errorf(terret.CodeProcessFailed, "the agent ended before it took the prompt; prompt the session to try again")
 	}
-	t.host = h
+	t.host, h.in = h, t.in
 	if l.session.State == terret.SessionStarting {
 		l.enqueue(&appending{events: l.setState(nil, terret.SessionBusy, "")})
 	}
@@ -305,10 +312,7 @@ func (e *Engine) openAgent(ctx context.Context, l *live) (terret.Agent, *host, e
 	defer l.opening.Unlock()
 	l.mu.Lock()
 	agent, h, session, cursor := l.agent, l.host, l.session, l.cursor
-	var options terret.TurnOptions
-	if l.turn != nil {
-		options = l.turn.prompt.Options
-	}
+	turn := l.turn
 	l.mu.Unlock()
 	if agent != nil {
 		return agent, h, nil
@@ -318,8 +322,12 @@ func (e *Engine) openAgent(ctx context.Context, l *live) (terret.Agent, *host, e
 		return nil, nil, err
 	}
 	h = l.newHost()
-	r := e.openRequest(session, l.log)
-	r.Turn = options
+	if turn != nil {
+		h.in = turn.in
+	} else if h.in, err = e.settingsFor(ctx, session, terret.TurnOptions{}); err != nil {
+		return nil, nil, err
+	}
+	r := e.openRequest(session, h.in.Settings, l.log)
 	r.Warm = e.pool.claim(d, r)
 	r.Cursor, r.Host = cursor, h
 	r.History = func(ctx context.Context) iter.Seq2[terret.Entry, error] {

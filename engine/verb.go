@@ -222,21 +222,28 @@ func (c command) need(a terret.Agent) error {
 	return terret.CapabilitiesOf(a).Need(terret.CanCommands)
 }
 
+// plainPrompt is the prompt as an agent gets it: what its options mean is settled.
+func (t *turn) plainPrompt() terret.Prompt {
+	p := t.prompt
+	p.Options = terret.TurnOptions{}
+	return p
+}
+
 // handTo hands the turn to the agent.
 func (t *turn) handTo(a terret.Agent) error {
 	c := t.command
 	if c == nil {
-		return a.Prompt(t.ctx, t.id, t.prompt)
+		return a.Prompt(t.ctx, t.id, t.plainPrompt(), t.in.Settings)
 	}
 	if err := c.need(a); err != nil {
 		return err
 	}
 	if c.Compact {
 		if x, ok := a.(terret.Compacter); ok {
-			return x.Compact(t.ctx, t.id, c.Args)
+			return x.Compact(t.ctx, t.id, c.Args, t.in.Settings)
 		}
 	} else if x, ok := a.(terret.Commander); ok {
-		return x.Command(t.ctx, t.id, c.Name, c.Args)
+		return x.Command(t.ctx, t.id, c.Name, c.Args, t.in.Settings)
 	}
 	return terret.Errorf(terret.CodeUnsupported, "this agent cannot do %s itself", c.text())
 }

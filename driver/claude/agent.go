@@ -41,7 +41,7 @@ type agent struct {
 	model   string             // of the process now
 	mode    string             // permission mode of the process now, or soon
 	session choice             // of the session
-	turn    terret.TurnOptions // of the turn
+	turn    terret.Settings    // of the turn
 	refused bool               // the key, in this turn
 	undone  []string
 }
@@ -58,7 +58,7 @@ type cursor struct {
 }
 
 func newAgent(d *Driver, r terret.OpenRequest) *agent {
-	a := &agent{d: d, req: r, native: string(r.Session.NativeID), session: choice{r.Session.Model, r.Session.PermissionMode}}
+	a := &agent{d: d, req: r, native: string(r.Session.NativeID), session: choice{r.Session.Model, r.Session.PermissionMode}, turn: r.Settings}
 	a.life, a.end = context.WithCancelCause(context.Background())
 	var c cursor
 	decode(r.Cursor, &c)
@@ -68,10 +68,10 @@ func newAgent(d *Driver, r terret.OpenRequest) *agent {
 
 func (a *agent) encodeCursor() []byte { return encode(cursor{Undone: a.undone}) }
 
-// ready returns a process that can take a turn with those options. a.switching must
+// ready returns a process that can take a turn with those settings. a.switching must
 // be held, except in Open.
-func (a *agent) ready(ctx context.Context, o terret.TurnOptions) (*process, error) {
-	l := a.d.launchOf(a.req, o)
+func (a *agent) ready(ctx context.Context, in terret.Settings) (*process, error) {
+	l := a.d.launchOf(a.req, in)
 	a.mu.Lock()
 	p, fixed, closed := a.p, a.fixed, a.closed
 	a.mu.Unlock()
@@ -101,12 +101,12 @@ func (a *agent) launch(ctx context.Context, l launch) (*process, error) {
 		return nil, err
 	}
 	start := func(args []string, o options) (*process, error) {
-		o.keepRaw = a.req.Session.Options.KeepRaw
-		return a.d.start(ctx, l, append(args, modelArgs(model, mode, budget(a.req.Session, o.source))...), o, a.req.Owner, a.req.Log)
+		o.keepRaw = a.req.Settings.KeepRaw
+		return a.d.start(ctx, l, append(args, modelArgs(model, mode, budget(a.req, o.source))...), o, a.req.Owner, a.req.Log)
 	}
 	p, err := start(n.args())
 	if failed, ok := errors.AsType[*terret.Error](err); ok && failed.Code == terret.CodeResumeFailed {
-		if a.req.Session.Options.OnStale == terret.OnStaleError {
+		if a.req.Settings.OnStale == terret.OnStaleError {
 			return nil, lost(n, failed)
 		}
 		p, err = start(n.anew(failed.Message))
@@ -149,15 +149,15 @@ func modelArgs(model, mode string, budget terret.Cost) []string {
 // budget is what the agent may let a session cost, or zero if it is to set no bound.
 // Newer versions count what a session that they go on with has cost before, and what
 // the original of a copy has: there only the engine watches the budget.
-func budget(s terret.Session, source string) terret.Cost {
-	limit := s.Options.MaxCostUSD
+func budget(r terret.OpenRequest, source string) terret.Cost {
+	limit := r.Settings.MaxCostUSD
 	switch {
 	case limit == 0 || source == "fork":
 		return 0
 	case source == "resume":
 		return limit
 	}
-	return max(limit-s.CostUSD, 1)
+	return max(limit-r.Session.CostUSD, 1)
 }
 
 // take makes a process the session's, and reads it from now on.
@@ -235,7 +235,7 @@ func (a *agent) note(out []terret.Event, p *process, ev terret.Event) []terret.E
 	case terret.TurnComplete:
 		a.refused = false
 	}
-	if partial := a.turn.Partial; partial != nil && !*partial && ev.Kind().Delta() {
+	if a.turn.WholeMessages && ev.Kind().Delta() {
 		return out
 	}
 	return append(out, ev)
@@ -305,35 +305,42 @@ func exitEvent(exit proc.Exit, began time.Time) terret.ProcessExit {
 }
 
 // Prompt implements terret.Agent.
-func (a *agent) Prompt(ctx context.Context, _ string, prompt terret.Prompt) error {
-	if err := checkTurn(prompt.Options, a.req.Session); err != nil {
+func (a *agent) Prompt(ctx context.Context, _ string, prompt terret.Prompt, in terret.Settings) error {
+	if err := checkSettings(in, a.req.Session); err != nil {
 		return err
 	}
 	a.switching.Lock()
 	defer a.switching.Unlock()
-	p, err := a.ready(ctx, prompt.Options)
+	p, err := a.ready(ctx, in)
 	if err != nil {
 		return err
 	}
 	id := p.announce(prompt.MessageID, prompt.Blocks)
-	if err := a.setUp(ctx, p, prompt.Options); err != nil {
+	if err := a.setUp(ctx, p, in); err != nil {
 		p.retract(id)
 		return err
 	}
 	return p.prompt(ctx, id, prompt.Blocks)
 }
 
+// lastSettings are those of the last turn, or those that the agent was opened with.
+func (a *agent) lastSettings() terret.Settings {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.turn
+}
+
 // setUp gives the process the model and the permission mode of the turn. From here on
 // there is no way forward to what was undone.
-func (a *agent) setUp(ctx context.Context, p *process, o terret.TurnOptions) error {
+func (a *agent) setUp(ctx context.Context, p *process, in terret.Settings) error {
 	a.mu.Lock()
-	model, mode := cmp.Or(o.Model, a.session.model), cmp.Or(o.PermissionMode, a.session.mode)
+	model, mode := cmp.Or(in.Model, a.session.model), cmp.Or(in.PermissionMode, a.session.mode)
 	if mode == "" && a.turn.PermissionMode != "" {
 		mode = "default" // an older agent does not say what it was before
 	}
 	setModel, setMode := model != a.model, mode != "" && mode != a.mode
 	forget := len(a.undone) > 0
-	a.turn, a.undone, a.refused = o, nil, false
+	a.turn, a.undone, a.refused = in, nil, false
 	a.mu.Unlock()
 	if forget {
 		if err := a.req.Host.Emit(ctx, nil, encode(cursor{})); err != nil {

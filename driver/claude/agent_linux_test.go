@@ -43,7 +43,7 @@ func TestTurns(t *testing.T) {
 	if n := count[terret.SessionEnd](events); n != 0 {
 		t.Errorf("whoever closes the agent knows that it has ended")
 	}
-	if err := a.Prompt(t.Context(), "t", words("late")); kindOf(err) != terret.CodeSessionClosed {
+	if err := a.Prompt(t.Context(), "t", words("late"), terret.Settings{}); kindOf(err) != terret.CodeSessionClosed {
 		t.Errorf("a prompt after the end: %v", err)
 	}
 }
@@ -212,7 +212,7 @@ func TestModelAndMode(t *testing.T) {
 	for _, o := range []terret.TurnOptions{{PermissionMode: bypass}, {PermissionMode: "bogus"}, {Model: "-x"}, {Effort: "a\nb"}, {ToolsOverride: []string{"--x"}}} {
 		p := words("who")
 		p.Options = o
-		if err := a.Prompt(t.Context(), "t", p); kindOf(err) != terret.CodeInvalidRequest {
+		if err := a.Prompt(t.Context(), "t", p, terret.Settings{}); kindOf(err) != terret.CodeInvalidRequest {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}
@@ -372,7 +372,7 @@ func TestInterrupt(t *testing.T) {
 			if err := a.Interrupt(t.Context(), "t"); err != nil { // nothing runs
 				t.Error(err)
 			}
-			if err := a.Prompt(t.Context(), "t", words(prompt)); err != nil {
+			if err := a.Prompt(t.Context(), "t", words(prompt), terret.Settings{}); err != nil {
 				t.Fatal(err)
 			}
 			if err := a.Interrupt(t.Context(), "t"); err != nil {
@@ -393,7 +393,7 @@ func TestInterruptTakesBack(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, "talk")
 	a := s.open()
-	if err := a.Prompt(t.Context(), "t", words("hang")); err != nil {
+	if err := a.Prompt(t.Context(), "t", words("hang"), terret.Settings{}); err != nil {
 		t.Fatal(err)
 	}
 	s.await("beginning", func(h *host) bool { return count[terret.MessageDelta](h.events) > 0 })
@@ -456,7 +456,7 @@ func TestLogFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.host.note(func() { s.host.full = true })
-	if err := a.Prompt(t.Context(), "t", words("hang")); err != nil {
+	if err := a.Prompt(t.Context(), "t", words("hang"), terret.Settings{}); err != nil {
 		t.Fatal(err)
 	}
 	<-p.told // it was stopped
@@ -494,7 +494,7 @@ func TestStuckPrompt(t *testing.T) {
 			a := s.open()
 			s.says(a, "deaf", "what?")
 			prompted := make(chan error)
-			go func() { prompted <- a.Prompt(t.Context(), "t", words(strings.Repeat("x", 3<<20))) }()
+			go func() { prompted <- a.Prompt(t.Context(), "t", words(strings.Repeat("x", 3<<20)), terret.Settings{}) }()
 			p, err := a.process()
 			if err != nil {
 				t.Fatal(err)
@@ -538,7 +538,7 @@ func TestClosedInput(t *testing.T) {
 	s := newSetup(t, "talk")
 	a := s.open()
 	s.says(a, "close-input", "closed")
-	if err := a.Prompt(t.Context(), "t", words("hello")); kindOf(err) != terret.CodeProcessFailed {
+	if err := a.Prompt(t.Context(), "t", words("hello"), terret.Settings{}); kindOf(err) != terret.CodeProcessFailed {
 		t.Errorf("%v", err)
 	}
 	s.await("end of the agent", func(h *host) bool { return count[terret.SessionEnd](h.events) > 0 })
@@ -569,7 +569,7 @@ func TestKeyRefused(t *testing.T) {
 	if n := count[terret.Retry](s.host.said()); n != 2 {
 		t.Errorf("%d retries were shown", n)
 	}
-	if err := a.Prompt(t.Context(), "t", words("hang")); err != nil {
+	if err := a.Prompt(t.Context(), "t", words("hang"), terret.Settings{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := a.Interrupt(t.Context(), "t"); err != nil {
@@ -631,11 +631,11 @@ func TestControls(t *testing.T) {
 	if want := []string{strings.TrimPrefix(id, terret.PrefixMessage)}; err != nil || !slices.Equal(files, want) {
 		t.Errorf("%q, %v", files, err)
 	}
-	if err := a.Compact(t.Context(), "t", "the colours"); err != nil {
+	if err := a.Compact(t.Context(), "t", "the colours", terret.Settings{}); err != nil {
 		t.Error(err)
 	}
 	s.complete(s.end(0), "You said /compact the colours")
-	if err := a.Command(t.Context(), "t", "no such name", ""); kindOf(err) != terret.CodeInvalidRequest {
+	if err := a.Command(t.Context(), "t", "no such name", "", terret.Settings{}); kindOf(err) != terret.CodeInvalidRequest {
 		t.Errorf("%v", err)
 	}
 	s.says(a, "clear", "cleared")

@@ -69,7 +69,7 @@ func chaos(t *testing.T, r *rand.Rand) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		before := ends(s.host.said())
-		if a.Prompt(ctx, "t", p) != nil {
+		if a.Prompt(ctx, "t", p, terret.Settings{}) != nil {
 			return
 		}
 		for range 200 {

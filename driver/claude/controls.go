@@ -35,7 +35,7 @@ func (a *agent) running(ctx context.Context) (*process, error) {
 	if p, err := a.process(); err == nil {
 		return p, nil
 	}
-	return a.ready(ctx, terret.TurnOptions{})
+	return a.ready(ctx, a.lastSettings())
 }
 
 // SetModel implements terret.ModelSetter.
@@ -103,7 +103,7 @@ func (a *agent) tellMode(ctx context.Context, p *process, mode string) error {
 }
 
 // Command implements terret.Commander.
-func (a *agent) Command(ctx context.Context, turn, name, args string) error {
+func (a *agent) Command(ctx context.Context, turn, name, args string, in terret.Settings) error {
 	if name == "" || slices.ContainsFunc([]rune(name), func(r rune) bool { return r <= ' ' }) {
 		return terret.Invalid("name", "%q is not the name of a command", name)
 	}
@@ -113,12 +113,12 @@ func (a *agent) Command(ctx context.Context, turn, name, args string) error {
 	}
 	return a.Prompt(ctx, turn, terret.Prompt{
 		Blocks: []terret.Block{{Type: terret.BlockText, Text: text}}, MessageID: terret.NewID(terret.PrefixMessage),
-	})
+	}, in)
 }
 
 // Compact implements terret.Compacter.
-func (a *agent) Compact(ctx context.Context, turn, instructions string) error {
-	return a.Command(ctx, turn, "compact", instructions)
+func (a *agent) Compact(ctx context.Context, turn, instructions string, in terret.Settings) error {
+	return a.Command(ctx, turn, "compact", instructions, in)
 }
 
 // Rename implements terret.Renamer. Without a process the title is ours alone.

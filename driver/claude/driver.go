@@ -82,7 +82,11 @@ func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, 
 	if r.Warm != nil && warm == nil {
 		_ = r.Warm.Close(ctx) // not one of ours
 	}
-	if err := checkSession(r.Session); err != nil {
+	err := checkSession(r.Session)
+	if err == nil {
+		err = checkSettings(r.Settings, r.Session)
+	}
+	if err != nil {
 		warm.discard(ctx)
 		return nil, err
 	}
@@ -94,7 +98,7 @@ func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, 
 	if a.adopt(ctx, warm) {
 		return a, nil
 	}
-	if _, err := a.ready(ctx, r.Turn); err != nil {
+	if _, err := a.ready(ctx, r.Settings); err != nil {
 		return nil, err
 	}
 	return a, nil

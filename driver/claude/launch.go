@@ -1,7 +1,6 @@
 package claude
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -14,9 +13,6 @@ import (
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/proc"
 )
-
-// oneShotTurns is how many steps a one-shot turn may take if nobody says.
-const oneShotTurns = 25
 
 // launch is all that is fixed when a process is started. The session that it goes on
 // with, the model and the permission mode are not.
@@ -38,13 +34,13 @@ func (l launch) key() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// launchOf is the launch for turns with those options.
-func (d *Driver) launchOf(r terret.OpenRequest, o terret.TurnOptions) launch {
+// launchOf is the launch for turns with those settings.
+func (d *Driver) launchOf(r terret.OpenRequest, in terret.Settings) launch {
 	s := r.Session
-	sources, dropped := settingSources(s.Options.SettingSources, r.Trusted)
+	sources, dropped := settingSources(in.SettingSources, r.Trusted)
 	l := launch{
 		env: d.environ(r.Env, s.Cwd), dir: s.Cwd, dropped: dropped,
-		append: join(s.Options.SystemAppend, o.SystemAppend), servers: s.Options.MCP, agents: s.Options.Agents,
+		append: in.SystemAppend, servers: in.MCP, agents: in.Agents,
 	}
 	flag := func(name, value string) {
 		if value != "" {
@@ -52,34 +48,29 @@ func (d *Driver) launchOf(r terret.OpenRequest, o terret.TurnOptions) launch {
 		}
 	}
 	list := func(name string, values []string) {
-		if values != nil {
-			l.args = append(l.args, name+"="+strings.Join(values, ","))
-		}
+		l.args = append(l.args, name+"="+strings.Join(values, ","))
 	}
-	tools, disallowed, approved := effectiveTools(s.Options, o)
-	l.args = append(l.args, "--setting-sources="+strings.Join(sources, ","))
-	flag("--fallback-model", s.Options.FallbackModel)
-	flag("--effort", cmp.Or(o.Effort, s.Options.Effort))
-	list("--tools", tools)
-	if len(disallowed) > 0 {
-		list("--disallowedTools", disallowed)
+	list("--setting-sources", sources)
+	flag("--fallback-model", in.FallbackModel)
+	flag("--effort", in.Effort)
+	if in.Tools != nil {
+		list("--tools", in.Tools)
 	}
-	if len(approved) > 0 {
-		list("--allowedTools", approved)
+	if len(in.RemovedTools) > 0 {
+		list("--disallowedTools", in.RemovedTools)
 	}
-	for _, dir := range s.Options.AddDirs {
+	if len(in.ApprovedTools) > 0 {
+		list("--allowedTools", in.ApprovedTools)
+	}
+	for _, dir := range in.AddDirs {
 		flag("--add-dir", dir)
 	}
-	flag("--json-schema", string(s.Options.OutputSchema))
+	flag("--json-schema", string(in.OutputSchema))
 	if s.PermissionMode == bypass { // and only then
 		l.args = append(l.args, "--allow-dangerously-skip-permissions")
 	}
-	limit := cmp.Or(o.MaxTurns, s.Options.MaxTurns)
-	if s.OneShot {
-		limit = cmp.Or(limit, oneShotTurns)
-	}
-	if limit > 0 {
-		flag("--max-turns", strconv.Itoa(limit))
+	if in.MaxTurns > 0 {
+		flag("--max-turns", strconv.Itoa(in.MaxTurns))
 	}
 	l.args = append(l.args, d.cfg.Args...)
 	return l
@@ -87,23 +78,6 @@ func (d *Driver) launchOf(r terret.OpenRequest, o terret.TurnOptions) launch {
 
 // bypass is the mode in which nothing is asked.
 const bypass = "bypassPermissions"
-
-// effectiveTools says which tools exist, which are taken away and which run without
-// being asked for. What overrides beats the session's own, which beats the turn's.
-func effectiveTools(s terret.SessionOptions, o terret.TurnOptions) (tools, disallowed, approved []string) {
-	pick := func(override, own, turn []string) []string {
-		switch {
-		case override != nil:
-			return override
-		case own != nil:
-			return own
-		}
-		return turn
-	}
-	return pick(o.ToolsOverride, s.Tools, o.Tools),
-		pick(o.DisallowedToolsOverride, s.DisallowedTools, o.DisallowedTools),
-		pick(o.AutoApproveToolsOverride, s.AutoApproveTools, o.AutoApproveTools)
-}
 
 // settingSources says which settings the agent reads. Those of a folder hold hooks
 // and servers, which run programs, so they count only when the folder is trusted.
@@ -175,40 +149,35 @@ func checkSession(s terret.Session) error {
 			return err
 		}
 	}
-	o := s.Options
-	for _, source := range o.SettingSources {
+	return checkWord("model", s.Model)
+}
+
+// checkSettings refuses what the agent would misread.
+func checkSettings(in terret.Settings, s terret.Session) error {
+	if in.PermissionMode != "" {
+		if err := checkMode(in.PermissionMode, s); err != nil {
+			return err
+		}
+	}
+	for _, source := range in.SettingSources {
 		if !slices.Contains([]string{"user", "project", "local"}, source) {
 			return terret.Invalid("setting_sources", "there is no source %q; use user, project or local", source)
 		}
 	}
 	err := checkWords(map[string][]string{
-		"model": {s.Model}, "fallback_model": {o.FallbackModel}, "effort": {o.Effort}, "tools": o.Tools,
-		"disallowed_tools": o.DisallowedTools, "auto_approve_tools": o.AutoApproveTools, "add_dirs": o.AddDirs,
+		"model": {in.Model}, "fallback_model": {in.FallbackModel}, "effort": {in.Effort}, "tools": in.Tools,
+		"disallowed_tools": in.RemovedTools, "auto_approve_tools": in.ApprovedTools, "add_dirs": in.AddDirs,
 	})
 	if err != nil {
 		return err
 	}
-	for field, v := range map[string]terret.JSON{"mcp": o.MCP, "agents": o.Agents, "output_schema": o.OutputSchema} {
+	for field, v := range map[string]terret.JSON{"mcp": in.MCP, "agents": in.Agents, "output_schema": in.OutputSchema} {
 		var object map[string]json.RawMessage
 		if len(v) > 0 && (json.Unmarshal(v, &object) != nil || object == nil) {
 			return terret.Invalid(field, "it is not a JSON object")
 		}
 	}
 	return nil
-}
-
-// checkTurn refuses options of a turn that the agent would misread.
-func checkTurn(o terret.TurnOptions, s terret.Session) error {
-	if o.PermissionMode != "" {
-		if err := checkMode(o.PermissionMode, s); err != nil {
-			return err
-		}
-	}
-	return checkWords(map[string][]string{
-		"model": {o.Model}, "effort": {o.Effort}, "tools": slices.Concat(o.Tools, o.ToolsOverride),
-		"disallowed_tools":   slices.Concat(o.DisallowedTools, o.DisallowedToolsOverride),
-		"auto_approve_tools": slices.Concat(o.AutoApproveTools, o.AutoApproveToolsOverride),
-	})
 }
 
 // checkMode refuses a mode that the agent does not know, which it would accept, and
@@ -296,13 +265,6 @@ func (n native) anew(why string) ([]string, options) {
 	args, o := native{}.args()
 	o.nativeID, o.reason, o.failed = n.String(), "stale", why
 	return args, o
-}
-
-func join(a, b string) string {
-	if a == "" || b == "" {
-		return a + b
-	}
-	return a + "\n\n" + b
 }
 
 // lineID is the id that a prompt has in the agent's own record: that of the message

@@ -55,15 +55,16 @@ func newOneShot(d *Driver, r terret.OpenRequest) *oneShot {
 
 // shot is one process and its prompt.
 type shot struct {
-	l      launch
-	prompt terret.Prompt
-	files  []string // to be removed after it
-	began  time.Time
+	l        launch
+	prompt   terret.Prompt
+	settings terret.Settings
+	files    []string // to be removed after it
+	began    time.Time
 }
 
 // Prompt implements terret.Agent. The process of the last turn is waited for.
-func (a *oneShot) Prompt(ctx context.Context, _ string, prompt terret.Prompt) error {
-	if err := checkTurn(prompt.Options, a.req.Session); err != nil {
+func (a *oneShot) Prompt(ctx context.Context, _ string, prompt terret.Prompt, in terret.Settings) error {
+	if err := checkSettings(in, a.req.Session); err != nil {
 		return err
 	}
 	a.mu.Lock()
@@ -88,7 +89,7 @@ func (a *oneShot) Prompt(ctx context.Context, _ string, prompt terret.Prompt) er
 	if err != nil {
 		return err
 	}
-	s := &shot{l: a.d.launchOf(a.req, prompt.Options), prompt: prompt, began: time.Now()}
+	s := &shot{l: a.d.launchOf(a.req, in), prompt: prompt, settings: in, began: time.Now()}
 	args, o := n.args()
 	p, err := a.start(ctx, s, args, o.source)
 	if err != nil {
@@ -148,15 +149,15 @@ func (a *oneShot) start(ctx context.Context, s *shot, session []string, source s
 // argv is the command line of a turn, and what goes to the process's input.
 func (a *oneShot) argv(s *shot, session []string, source string) (argv []string, input []byte, err error) {
 	a.mu.Lock()
-	model, mode := cmp.Or(s.prompt.Options.Model, a.model), cmp.Or(s.prompt.Options.PermissionMode, a.mode)
+	model, mode := cmp.Or(s.settings.Model, a.model), cmp.Or(s.settings.PermissionMode, a.mode)
 	a.mu.Unlock()
 	argv = []string{a.d.cfg.Path, "-p", "--output-format", "stream-json", "--verbose"}
-	if p := s.prompt.Options.Partial; p == nil || *p {
+	if !s.settings.WholeMessages {
 		argv = append(argv, "--include-partial-messages")
 	}
 	argv = append(argv, s.l.args...)
 	argv = append(argv, session...)
-	argv = append(argv, modelArgs(model, mode, budget(a.req.Session, source))...)
+	argv = append(argv, modelArgs(model, mode, budget(a.req, source))...)
 	if s.l.append != "" {
 		name, err := s.file("terret-prompt-*.txt", []byte(s.l.append))
 		if err != nil {
@@ -214,7 +215,7 @@ func (s *shot) cleanUp() {
 // run reads the process of a turn to its end. A session that the agent has lost is
 // begun anew with the same prompt, once, unless it is not to.
 func (a *oneShot) run(s *shot, p *proc.Process, n native, o options) {
-	stale := a.read(s, p, o, o.source != "new" && a.req.Session.Options.OnStale != terret.OnStaleError)
+	stale := a.read(s, p, o, o.source != "new" && a.req.Settings.OnStale != terret.OnStaleError)
 	if stale == nil {
 		return
 	}
@@ -230,7 +231,7 @@ func (a *oneShot) run(s *shot, p *proc.Process, n native, o options) {
 // read passes on what a process says, and how it ends. If the session is lost and
 // that is not final, it says so to its caller alone.
 func (a *oneShot) read(s *shot, p *proc.Process, o options, again bool) (stale *terret.Error) {
-	o.keepRaw, o.read = a.req.Session.Options.KeepRaw, fileReader(s.l.dir)
+	o.keepRaw, o.read = a.req.Settings.KeepRaw, fileReader(s.l.dir)
 	t := newTranslator(o)
 	t.prompted("", terret.TextOf(s.prompt.Blocks))
 	lines := ndjson.NewReader(p.Stdout(), 0)

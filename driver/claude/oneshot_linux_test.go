@@ -95,7 +95,7 @@ func TestOneShotInput(t *testing.T) {
 	s.says(a, "NUL \x00 byte", "You said NUL \x00 byte")
 	s.exited(2)
 	secret := words("the key is " + canary)
-	if err := a.Prompt(t.Context(), "t", secret); err != nil {
+	if err := a.Prompt(t.Context(), "t", secret, terret.Settings{}); err != nil {
 		t.Fatal(err)
 	}
 	s.exited(3)
@@ -117,7 +117,7 @@ func TestOneShotInput(t *testing.T) {
 		t.Errorf("%q", st.Args)
 	}
 	s.req.Session.Options.Agents = terret.JSON(`{"x":{"prompt":"` + canary + `"}}`)
-	if err := s.openOneShot().Prompt(t.Context(), "t", words("x")); kindOf(err) != terret.CodeInvalidRequest {
+	if err := s.openOneShot().Prompt(t.Context(), "t", words("x"), terret.Settings{}); kindOf(err) != terret.CodeInvalidRequest {
 		t.Errorf("a secret in the arguments: %v", err)
 	}
 }
@@ -142,7 +142,7 @@ func TestOneShotEnds(t *testing.T) {
 			if err := a.Interrupt(t.Context(), "t"); err != nil {
 				t.Error(err)
 			}
-			if err := a.Prompt(t.Context(), "t", words(prompt)); err != nil {
+			if err := a.Prompt(t.Context(), "t", words(prompt), terret.Settings{}); err != nil {
 				t.Fatal(err)
 			}
 			if tt.stop != nil {
@@ -202,7 +202,7 @@ func TestOneShotRefuses(t *testing.T) {
 	p := words("x")
 	p.Options.PermissionMode = bypass
 	for name, err := range map[string]error{
-		"bypass of a turn": a.Prompt(t.Context(), "t", p), "bypass": a.SetPermissionMode(t.Context(), bypass), "flag": a.SetModel(t.Context(), "-x"),
+		"bypass of a turn": a.Prompt(t.Context(), "t", p, terret.Settings{}), "bypass": a.SetPermissionMode(t.Context(), bypass), "flag": a.SetModel(t.Context(), "-x"),
 	} {
 		if kindOf(err) != terret.CodeInvalidRequest {
 			t.Errorf("%s: %v", name, err)
@@ -212,16 +212,16 @@ func TestOneShotRefuses(t *testing.T) {
 		t.Error(err)
 	}
 	s.host.note(func() { s.host.full = true })
-	if err := a.Prompt(t.Context(), "t", words("sleep")); kindOf(err) == "" {
+	if err := a.Prompt(t.Context(), "t", words("sleep"), terret.Settings{}); kindOf(err) == "" {
 		t.Error("a turn began that cannot be logged")
 	}
 	s.host.note(func() { s.host.full = false })
 	s.d.cfg.Path = "/there/is/none"
-	if err := a.Prompt(t.Context(), "t", words("x")); kindOf(err) != terret.CodeAgentNotFound {
+	if err := a.Prompt(t.Context(), "t", words("x"), terret.Settings{}); kindOf(err) != terret.CodeAgentNotFound {
 		t.Errorf("%v", err)
 	}
 	s.close(a)
-	if err := a.Prompt(t.Context(), "t", words("x")); kindOf(err) != terret.CodeSessionClosed {
+	if err := a.Prompt(t.Context(), "t", words("x"), terret.Settings{}); kindOf(err) != terret.CodeSessionClosed {
 		t.Errorf("%v", err)
 	}
 	if c := a.Capabilities(); c.Has(terret.CanPermissions) || c.Has(terret.CanSteer) || !c.Has(terret.CanOneShot) {

@@ -165,7 +165,7 @@ func TestRealInterrupt(t *testing.T) {
 	r := newReal(t)
 	a := r.open()
 	for i := range 6 {
-		if err := a.Prompt(t.Context(), "t", words("slow")); err != nil {
+		if err := a.Prompt(t.Context(), "t", words("slow"), terret.Settings{}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Duration(i) * 5 * time.Millisecond)
@@ -174,7 +174,7 @@ func TestRealInterrupt(t *testing.T) {
 		}
 		r.failed(r.end(i), terret.CodeInterrupted)
 	}
-	if err := a.Prompt(t.Context(), "t", words("slow")); err != nil {
+	if err := a.Prompt(t.Context(), "t", words("slow"), terret.Settings{}); err != nil {
 		t.Fatal(err)
 	}
 	n := count[terret.MessageDelta](r.host.said())
@@ -295,7 +295,7 @@ func TestRealKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := a.Prompt(t.Context(), "t", words("run touch begun; tail -f /dev/null")); err != nil {
+	if err := a.Prompt(t.Context(), "t", words("run touch begun; tail -f /dev/null"), terret.Settings{}); err != nil {
 		t.Fatal(err)
 	}
 	guardtest.Eventually(t, "tool", func() bool { return r.file("begun") })
@@ -396,7 +396,7 @@ func TestRealOneShotAndWarm(t *testing.T) {
 	r.exited(1)
 	r.says(one, "second "+strings.Repeat("x", 100<<10), "Said second "+strings.Repeat("x", 100<<10))
 	r.hears([]string{"PIRATE", "--first"})
-	if err := one.Prompt(t.Context(), "t", words("slow")); err != nil {
+	if err := one.Prompt(t.Context(), "t", words("slow"), terret.Settings{}); err != nil {
 		t.Fatal(err)
 	}
 	n := count[terret.MessageDelta](r.host.said())

@@ -18,11 +18,11 @@ type warm struct {
 // WarmKey implements terret.Prewarmer.
 func (d *Driver) WarmKey(r terret.OpenRequest) string {
 	s := r.Session
-	if s.OneShot || s.NativeID != "" || s.Options.MaxCostUSD > 0 || checkSession(s) != nil {
+	if s.OneShot || s.NativeID != "" || r.Settings.MaxCostUSD > 0 || checkSession(s) != nil || checkSettings(r.Settings, s) != nil {
 		return ""
 	}
-	key := d.launchOf(r, r.Turn).key() + " " + s.Model + " " + s.PermissionMode
-	if s.Options.KeepRaw {
+	key := d.launchOf(r, r.Settings).key() + " " + s.Model + " " + s.PermissionMode
+	if r.Settings.KeepRaw {
 		key += " raw"
 	}
 	return key
@@ -32,11 +32,11 @@ func (d *Driver) WarmKey(r terret.OpenRequest) string {
 func (d *Driver) Prewarm(ctx context.Context, r terret.OpenRequest) (terret.Warm, error) {
 	key := d.WarmKey(r)
 	if key == "" {
-		return nil, terret.Errorf(terret.CodeUnsupported, "such a session needs a start of its own")
+		return nil, terret.Errorf(terret.CodeUnsupported, "Claude Code cannot be prewarmed with these options")
 	}
-	w := &warm{l: d.launchOf(r, r.Turn), model: r.Session.Model, mode: r.Session.PermissionMode, key: key}
+	w := &warm{l: d.launchOf(r, r.Settings), model: r.Session.Model, mode: r.Session.PermissionMode, key: key}
 	args, o := native{}.args()
-	o.keepRaw = r.Session.Options.KeepRaw
+	o.keepRaw = r.Settings.KeepRaw
 	p, err := d.start(ctx, w.l, append(args, modelArgs(w.model, w.mode, 0)...), o, r.Owner, r.Log)
 	if err != nil {
 		return nil, err

@@ -263,7 +263,7 @@ type agent struct {
 }
 
 // Prompt implements terret.Agent.
-func (a *agent) Prompt(ctx context.Context, turn string, p terret.Prompt) error {
+func (a *agent) Prompt(ctx context.Context, turn string, p terret.Prompt, _ terret.Settings) error {
 	return a.start(ctx, turn, p.MessageID, a.scripted(terret.TextOf(p.Blocks)))
 }
 

@@ -119,7 +119,7 @@ func open(t *testing.T, d *mock.Driver, h *host, change ...func(*terret.OpenRequ
 
 func prompt(t *testing.T, a terret.Agent, turn, words string) {
 	t.Helper()
-	if err := a.Prompt(t.Context(), turn, terret.Prompt{Blocks: []terret.Block{terret.Text(words)}}); err != nil {
+	if err := a.Prompt(t.Context(), turn, terret.Prompt{Blocks: []terret.Block{terret.Text(words)}}, terret.Settings{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -243,7 +243,7 @@ func TestResume(t *testing.T) {
 	a := open(t, d, h)
 	prompt(t, a, "trn_1", "x")
 	h.until("session.end", 1)
-	if err := a.Prompt(t.Context(), "trn_2", terret.Prompt{}); terret.AsError(err).Code != terret.CodeProcessFailed {
+	if err := a.Prompt(t.Context(), "trn_2", terret.Prompt{}, terret.Settings{}); terret.AsError(err).Code != terret.CodeProcessFailed {
 		t.Errorf("prompted a dead agent: %v", err)
 	}
 	b := open(t, d, h, func(r *terret.OpenRequest) { r.Cursor, r.Session.NativeID = []byte(h.cursor), "mock-s" })
@@ -280,7 +280,7 @@ func TestSteerAndBusy(t *testing.T) {
 	}}}}}), h)
 	prompt(t, a, "trn_1", "x")
 	<-reached
-	if err := a.Prompt(t.Context(), "trn_2", terret.Prompt{}); err == nil {
+	if err := a.Prompt(t.Context(), "trn_2", terret.Prompt{}, terret.Settings{}); err == nil {
 		t.Error("a busy agent took a prompt")
 	}
 	s := a.(terret.Steerer)

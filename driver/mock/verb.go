@@ -47,7 +47,7 @@ func (a *agent) Context(context.Context) (terret.ContextUsage, error) {
 }
 
 // Command implements terret.Commander.
-func (a *agent) Command(ctx context.Context, turn, name, args string) error {
+func (a *agent) Command(ctx context.Context, turn, name, args string, _ terret.Settings) error {
 	if !slices.ContainsFunc(a.script.Commands, func(c terret.Command) bool { return c.Name == name }) {
 		return terret.Errorf(terret.CodeNotFound, "mock: there is no command %q", name)
 	}
@@ -55,7 +55,7 @@ func (a *agent) Command(ctx context.Context, turn, name, args string) error {
 }
 
 // Compact implements terret.Compacter.
-func (a *agent) Compact(ctx context.Context, turn, instructions string) error {
+func (a *agent) Compact(ctx context.Context, turn, instructions string, _ terret.Settings) error {
 	pre, err := json.Marshal(terret.CompactPre{Trigger: "manual", Instructions: instructions})
 	if err != nil {
 		return err

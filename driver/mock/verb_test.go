@@ -43,7 +43,7 @@ func TestUnscripted(t *testing.T) {
 	} {
 		wantKind(t, err, terret.CodeUnsupported)
 	}
-	wantKind(t, a.(terret.Commander).Command(ctx, "trn_1", "x", ""), terret.CodeNotFound)
+	wantKind(t, a.(terret.Commander).Command(ctx, "trn_1", "x", "", terret.Settings{}), terret.CodeNotFound)
 	d := mock.New(mock.Script{})
 	if key := d.WarmKey(terret.OpenRequest{}); key != "" {
 		t.Errorf("key %q", key)
@@ -73,14 +73,14 @@ func TestCommands(t *testing.T) {
 	if used, err := a.(terret.ContextReader).Context(ctx); used.Used != 1 || err != nil {
 		t.Error(used, err)
 	}
-	if err := a.(terret.Commander).Command(ctx, "trn_1", "review", "all"); err != nil {
+	if err := a.(terret.Commander).Command(ctx, "trn_1", "review", "all", terret.Settings{}); err != nil {
 		t.Fatal(err)
 	}
 	events := h.until("turn.complete", 1)
 	if got := events[len(events)-1].Data.(terret.TurnComplete).Text; got != "You said: /review all" {
 		t.Errorf("%q", got)
 	}
-	if err := a.(terret.Compacter).Compact(ctx, "trn_2", "names"); err != nil {
+	if err := a.(terret.Compacter).Compact(ctx, "trn_2", "names", terret.Settings{}); err != nil {
 		t.Fatal(err)
 	}
 	events = h.until("turn.complete", 2)
@@ -98,7 +98,7 @@ func TestRewind(t *testing.T) {
 	a := open(t, d, h)
 	say := func(message, want string) {
 		t.Helper()
-		if err := a.Prompt(ctx, "trn_"+message, terret.Prompt{MessageID: message}); err != nil {
+		if err := a.Prompt(ctx, "trn_"+message, terret.Prompt{MessageID: message}, terret.Settings{}); err != nil {
 			t.Fatal(err)
 		}
 		n++

@@ -39,11 +39,11 @@ func interrupted() *terret.Error {
 }
 
 // Prompt implements terret.Agent.
-func (a *agent) Prompt(_ context.Context, turn string, p terret.Prompt) error {
+func (a *agent) Prompt(_ context.Context, turn string, p terret.Prompt, in terret.Settings) error {
 	var own model // of the turn
-	if name := p.Options.Model; name != "" {
+	if name := in.Model; name != "" {
 		var err error
-		if own, err = a.driver.sessionModel(name, a.req.Session.Options); err != nil {
+		if own, err = a.driver.sessionModel(name, in); err != nil {
 			return err
 		}
 	}
@@ -59,7 +59,7 @@ func (a *agent) Prompt(_ context.Context, turn string, p terret.Prompt) error {
 	a.turn, a.stop = turn, stop
 	a.work.Go(func() {
 		defer stop(nil)
-		a.run(ctx, turn, p, own)
+		a.run(ctx, turn, p, in, own)
 	})
 	return nil
 }
@@ -89,7 +89,7 @@ func (a *agent) Capabilities() terret.Capabilities { return capabilities() }
 
 // SetModel implements terret.ModelSetter. It counts from the next call on.
 func (a *agent) SetModel(_ context.Context, name string) error {
-	m, err := a.driver.sessionModel(name, a.req.Session.Options)
+	m, err := a.driver.sessionModel(name, a.req.Settings)
 	if err != nil {
 		return err
 	}

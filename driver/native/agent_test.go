@@ -140,7 +140,7 @@ func TestCloseDuringEverything(t *testing.T) {
 				t.Fatal(err)
 			}
 			if c.words != "" {
-				if err := a.Prompt(t.Context(), "trn_1", text(c.words)); err != nil {
+				if err := a.Prompt(t.Context(), "trn_1", text(c.words), terret.Settings{}); err != nil {
 					t.Fatal(err)
 				}
 				h.until(t, isKind(c.until))
@@ -160,7 +160,7 @@ func TestCloseDuringEverything(t *testing.T) {
 					t.Errorf("ends with %+v", events[len(events)-1])
 				}
 			}
-			wantKind(t, a.Prompt(t.Context(), "trn_2", text("hello")), terret.CodeSessionClosed)
+			wantKind(t, a.Prompt(t.Context(), "trn_2", text("hello"), terret.Settings{}), terret.CodeSessionClosed)
 			if n := len(h.list()); n != len(events) {
 				t.Error("it speaks after Close")
 			}
@@ -192,7 +192,7 @@ func TestCloseRaces(t *testing.T) {
 		}
 		var group sync.WaitGroup
 		var prompted error
-		group.Go(func() { prompted = a.Prompt(t.Context(), "trn_1", text("list files")) })
+		group.Go(func() { prompted = a.Prompt(t.Context(), "trn_1", text("list files"), terret.Settings{}) })
 		group.Go(func() { _ = a.Close(t.Context()) })
 		group.Go(func() { _ = a.Interrupt(t.Context(), "trn_1") })
 		group.Wait()
@@ -211,11 +211,11 @@ func TestBusy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := a.Prompt(t.Context(), "trn_1", text("ask me")); err != nil {
+	if err := a.Prompt(t.Context(), "trn_1", text("ask me"), terret.Settings{}); err != nil {
 		t.Fatal(err)
 	}
 	h.until(t, isKind("question.request"))
-	wantKind(t, a.Prompt(t.Context(), "trn_2", text("hello")), terret.CodeSessionBusy)
+	wantKind(t, a.Prompt(t.Context(), "trn_2", text("hello"), terret.Settings{}), terret.CodeSessionBusy)
 	if err := a.Interrupt(t.Context(), "trn_2"); err != nil { // of another turn: nothing happens
 		t.Fatal(err)
 	}
@@ -226,7 +226,7 @@ func TestBusy(t *testing.T) {
 	if end := events[len(events)-1]; end.Turn != "trn_1" {
 		t.Errorf("%+v", end)
 	}
-	if err := a.Prompt(t.Context(), "trn_2", text("hello")); err != nil { // as soon as the end is told
+	if err := a.Prompt(t.Context(), "trn_2", text("hello"), terret.Settings{}); err != nil { // as soon as the end is told
 		t.Fatal(err)
 	}
 	h.until(t, isKind("turn.complete"))
@@ -245,7 +245,7 @@ func TestHostThatTakesNothingMore(t *testing.T) {
 		h.refuse = terret.ErrFenced
 		return terret.Decision{}, terret.ErrFenced
 	}
-	if err := a.Prompt(t.Context(), "trn_1", text("run: echo x > a.txt")); err != nil {
+	if err := a.Prompt(t.Context(), "trn_1", text("run: echo x > a.txt"), terret.Settings{}); err != nil {
 		t.Fatal(err)
 	}
 	h.until(t, isKind("permission.request"))
@@ -271,7 +271,7 @@ func TestOnlyAllowAllows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := a.Prompt(t.Context(), "trn_1", text("run: date")); err != nil {
+		if err := a.Prompt(t.Context(), "trn_1", text("run: date"), terret.Settings{}); err != nil {
 			t.Fatal(err)
 		}
 		events := h.until(t, isKind("turn.complete"))
@@ -305,7 +305,7 @@ func TestStoppedRequestIsNoDenial(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := a.Prompt(t.Context(), "trn_1", text("run: date, then list files")); err != nil {
+		if err := a.Prompt(t.Context(), "trn_1", text("run: date, then list files"), terret.Settings{}); err != nil {
 			t.Fatal(err)
 		}
 		events := h.until(t, isKind("turn.error"))

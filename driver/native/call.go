@@ -110,7 +110,7 @@ func (s *speech) tell(ctx context.Context, p piece) error {
 	case p.text != "":
 		data = terret.MessageDelta{MessageID: s.id, Index: p.index, Text: p.text}
 	}
-	if partial := s.t.options.Partial; data == nil || partial != nil && !*partial {
+	if data == nil || s.t.settings.WholeMessages {
 		return nil
 	}
 	return s.t.emit(ctx, data)

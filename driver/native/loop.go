@@ -3,8 +3,6 @@ package native
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/terret-dev/terret"
@@ -15,16 +13,13 @@ const defaultSteps = 100
 
 // run works on one prompt until the model has nothing more to do, and says how it
 // ended.
-func (a *agent) run(ctx context.Context, turn string, p terret.Prompt, own model) {
+func (a *agent) run(ctx context.Context, turn string, p terret.Prompt, in terret.Settings, own model) {
 	t := &turnRun{
-		a: a, id: turn, limit: defaultSteps, options: p.Options, own: own, mode: p.Options.PermissionMode,
-		tools: available(a.req.Session.Options, p.Options),
+		a: a, id: turn, limit: defaultSteps, settings: in, own: own, mode: in.PermissionMode,
+		tools: available(in),
 	}
-	if n := a.req.Session.Options.MaxTurns; n > 0 {
-		t.limit = n
-	}
-	if p.Options.MaxTurns > 0 {
-		t.limit = p.Options.MaxTurns
+	if in.MaxTurns > 0 {
+		t.limit = in.MaxTurns
 	}
 	began := time.Now()
 	a.begin(turn, p)
@@ -55,7 +50,7 @@ type turnRun struct {
 	a          *agent
 	id         string
 	limit      int
-	options    terret.TurnOptions
+	settings   terret.Settings
 	own        model  // that answers in this turn, if not the session's
 	mode       string // permission mode of this turn, if not the session's; guarded by a.mu
 	tools      []tool
@@ -140,6 +135,8 @@ func (t *turnRun) system() string {
 	if t.planning() || s.Policy == terret.PolicyPlan {
 		text += planPrompt
 	}
-	parts := []string{text, s.Options.SystemAppend, t.options.SystemAppend}
-	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), "\n\n")
+	if t.settings.SystemAppend != "" {
+		text += "\n\n" + t.settings.SystemAppend
+	}
+	return text
 }

@@ -121,11 +121,11 @@ func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, 
 	if name == "" {
 		name = d.DefaultModel()
 	}
-	m, err := d.sessionModel(name, r.Session.Options)
+	m, err := d.sessionModel(name, r.Settings)
 	if err != nil {
 		return nil, err
 	}
-	if err := missing(r.Session.Options); err != nil {
+	if err := missing(r.Settings); err != nil {
 		return nil, err
 	}
 	a := &agent{
@@ -139,7 +139,7 @@ func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, 
 			return nil, err
 		}
 	}
-	available := available(r.Session.Options, terret.TurnOptions{})
+	available := available(r.Settings)
 	names := make([]string, len(available))
 	for i, t := range available {
 		names[i] = t.name
@@ -156,11 +156,11 @@ func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, 
 
 // missing refuses a session that asks for what the agent cannot do, rather than
 // to leave it out in silence.
-func missing(o terret.SessionOptions) error {
+func missing(in terret.Settings) error {
 	for name, asked := range map[terret.Capability]bool{
-		terret.CanMCP:              len(o.MCP) > 0,
-		terret.CanSubagents:        len(o.Agents) > 0,
-		terret.CanStructuredOutput: len(o.OutputSchema) > 0,
+		terret.CanMCP:              len(in.MCP) > 0,
+		terret.CanSubagents:        len(in.Agents) > 0,
+		terret.CanStructuredOutput: len(in.OutputSchema) > 0,
 	} {
 		if asked {
 			return capabilities().Need(name)
@@ -170,9 +170,9 @@ func missing(o terret.SessionOptions) error {
 }
 
 // sessionModel is model, for a session that may have a budget.
-func (d *Driver) sessionModel(name string, o terret.SessionOptions) (model, error) {
+func (d *Driver) sessionModel(name string, in terret.Settings) (model, error) {
 	m, err := d.model(name)
-	if err == nil && o.MaxCostUSD > 0 && name != DemoModel {
+	if err == nil && in.MaxCostUSD > 0 && name != DemoModel {
 		return nil, capabilities().Need(terret.CanBudget)
 	}
 	return m, err

@@ -32,9 +32,8 @@ func (t tool) spec() toolSpec {
 // allTools stands for all tools in a list of those that are to exist.
 const allTools = "default"
 
-// available lists the tools that exist in a turn. What the turn's options name
-// narrows the session's down, unless it is an override.
-func available(s terret.SessionOptions, t terret.TurnOptions) []tool {
+// available lists the tools that exist in a turn.
+func available(in terret.Settings) []tool {
 	var all []tool
 	for _, impl := range tools.All() {
 		all = append(all, tool{name: impl.Name, impl: impl})
@@ -42,18 +41,9 @@ func available(s terret.SessionOptions, t terret.TurnOptions) []tool {
 	for i := range ownTools {
 		all = append(all, tool{name: ownTools[i].name, own: &ownTools[i]})
 	}
-	some, gone := s.Tools, s.DisallowedTools
-	if t.ToolsOverride != nil {
-		some = t.ToolsOverride
-	}
-	if t.DisallowedToolsOverride != nil {
-		gone = t.DisallowedToolsOverride
-	}
-	exists := func(list []string, name string) bool {
-		return list == nil || slices.Contains(list, name) || slices.Contains(list, allTools)
-	}
 	return slices.DeleteFunc(all, func(x tool) bool {
-		return !exists(some, x.name) || !exists(t.Tools, x.name) || slices.Contains(gone, x.name) || slices.Contains(t.DisallowedTools, x.name)
+		exists := in.Tools == nil || slices.Contains(in.Tools, x.name) || slices.Contains(in.Tools, allTools)
+		return !exists || slices.Contains(in.RemovedTools, x.name)
 	})
 }
 
@@ -153,7 +143,7 @@ func (u *use) refuse(ctx context.Context, why string) outcome {
 
 // work runs a tool on files or processes, once it is allowed.
 func (u *use) work(ctx context.Context, impl tools.Tool) outcome {
-	env := tools.Env{Dir: u.a.req.Session.Cwd, Roots: u.a.req.Session.Options.AddDirs, Environ: u.a.environ, Owner: u.a.req.Owner}
+	env := tools.Env{Dir: u.a.req.Session.Cwd, Roots: u.settings.AddDirs, Environ: u.a.environ, Owner: u.a.req.Owner}
 	ready, err := impl.Prepare(ctx, env, json.RawMessage(u.call.Input))
 	switch {
 	case ctx.Err() != nil:

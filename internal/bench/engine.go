@@ -78,7 +78,7 @@ type speech struct {
 	work sync.WaitGroup
 }
 
-func (a *speech) Prompt(_ context.Context, turn string, _ terret.Prompt) error {
+func (a *speech) Prompt(_ context.Context, turn string, _ terret.Prompt, _ terret.Settings) error {
 	a.work.Go(func() {
 		ctx := context.Background()
 		for n := 0; n < a.events; n += a.batch {

@@ -1,0 +1,180 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/policy"
+)
+
+// DefaultMaxTurns is the most steps of a turn in a session that has a persona, gets
+// Terret's own prompt or is one-shot, if nobody says another number.
+const DefaultMaxTurns = 25
+
+// Role is what a session's persona and mode say about a turn.
+type Role struct {
+	Persona *terret.Persona // nil if the session has none
+	// Prompt is appended to the agent's system prompt. The turn's own addition is
+	// part of it.
+	Prompt string
+}
+
+// inForce is what holds in a turn, resolved once when the turn begins.
+type inForce struct {
+	terret.Settings
+	policy terret.Policy
+	rules  []terret.Rule // of the options; those in the store come in front of them
+	limits map[terret.Gate]int
+}
+
+// settingsFor resolves what holds in a turn of the session with those options.
+func (e *Engine) settingsFor(ctx context.Context, s terret.Session, o terret.TurnOptions) (inForce, error) {
+	var role Role
+	if e.cfg.Roles != nil {
+		var err error
+		if role, err = e.cfg.Roles(ctx, s, o); err != nil {
+			return inForce{}, err
+		}
+	}
+	in := resolve(s, role, o)
+	in.Gates = union(in.Gates, e.wanted.gates(s.ID))
+	return in, nil
+}
+
+// resolve is the one place that says what a session, its persona and a turn mean
+// together.
+//
+// A tool exists if the session and the persona both have it; what either takes away
+// is gone; what either approves is approved; the lower number of steps counts. The
+// turn's lists count where the persona has none, and narrow what the session has;
+// what a turn takes away is always gone. A turn's *_override beats all three. What a
+// persona grants counts only if it is trusted, what it takes away always.
+func resolve(s terret.Session, role Role, o terret.TurnOptions) inForce {
+	so, p := s.Options, role.Persona
+	if p == nil {
+		p = &terret.Persona{}
+	}
+	var approves []string
+	if p.Trusted {
+		approves = p.AutoApproveTools
+	}
+	in := inForce{
+		Settings: terret.Settings{
+			Model: o.Model, PermissionMode: o.PermissionMode,
+			Effort: cmp.Or(o.Effort, so.Effort), FallbackModel: so.FallbackModel,
+			Tools:          toolsThatExist(so, p, o),
+			RemovedTools:   union(orElse(o.DisallowedToolsOverride, union(so.DisallowedTools, p.DisallowedTools)), o.DisallowedTools),
+			ApprovedTools:  so.AutoApproveTools,
+			SettingSources: so.SettingSources, AddDirs: so.AddDirs,
+			Agents: so.Agents, MCP: so.MCP, OutputSchema: so.OutputSchema,
+			SystemAppend: paragraphs(so.SystemAppend, cmp.Or(role.Prompt, o.SystemAppend)),
+			MaxTurns:     steps(s, role, o), MaxCostUSD: so.MaxCostUSD,
+			WholeMessages: o.Partial != nil && !*o.Partial,
+			Gates:         union(so.Gates, p.Gates),
+			KeepRaw:       so.KeepRaw, OnStale: so.OnStale,
+		},
+		policy: s.Policy, limits: so.Timeouts,
+	}
+	in.ApprovedTools = union(in.ApprovedTools, approves)
+	if approves == nil {
+		in.ApprovedTools = union(in.ApprovedTools, o.AutoApproveTools)
+	}
+	in.ApprovedTools = orElse(o.AutoApproveToolsOverride, in.ApprovedTools)
+
+	add := func(effect terret.Effect, patterns []string) {
+		for _, pattern := range patterns {
+			in.rules = append(in.rules, terret.Rule{Effect: effect, Pattern: pattern, Scope: terret.ScopeSession, Session: s.ID})
+		}
+	}
+	add(terret.EffectDeny, so.Deny)
+	add(terret.EffectDeny, in.RemovedTools)
+	add(terret.EffectAllow, so.Allow)
+	add(terret.EffectAllow, in.ApprovedTools)
+	return in
+}
+
+func toolsThatExist(s terret.SessionOptions, p *terret.Persona, o terret.TurnOptions) []string {
+	if o.ToolsOverride != nil {
+		return o.ToolsOverride
+	}
+	tools := intersection(s.Tools, p.Tools)
+	if p.Tools == nil {
+		tools = intersection(tools, o.Tools)
+	}
+	return tools
+}
+
+// steps is how many steps a turn may have; zero leaves that to the agent.
+func steps(s terret.Session, role Role, o terret.TurnOptions) int {
+	asked, persona, trusted := s.Options.MaxTurns, 0, false
+	if role.Persona != nil {
+		persona, trusted = role.Persona.MaxTurns, role.Persona.Trusted
+	}
+	if o.MaxTurns > 0 && (persona == 0 || !trusted) {
+		asked = o.MaxTurns
+	}
+	bounded := role.Persona != nil || s.Options.BasePrompt || s.OneShot
+	switch {
+	case persona > 0 && asked > 0:
+		return min(persona, asked)
+	case persona > 0 && trusted:
+		return persona
+	case persona > 0:
+		return min(persona, DefaultMaxTurns)
+	case asked == 0 && bounded:
+		return DefaultMaxTurns
+	}
+	return asked
+}
+
+// intersection lists the tools that exist in both lists, of which nil means all.
+func intersection(a, b []string) []string {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	out := []string{}
+	within := func(some, others []string) {
+		for _, name := range some {
+			if _, missing := policy.Missing(policy.Subject{Tool: name}, others); !missing && !slices.Contains(out, name) {
+				out = append(out, name)
+			}
+		}
+	}
+	within(a, b)
+	within(b, a)
+	return out
+}
+
+// union lists what is in either list. It is nil if both are.
+func union[T comparable](a, b []T) []T {
+	if b == nil {
+		return a
+	}
+	out := append([]T{}, a...)
+	for _, v := range b {
+		if !slices.Contains(out, v) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// orElse is the first list, or the second if there is none.
+func orElse(list, other []string) []string {
+	if list != nil {
+		return list
+	}
+	return other
+}
+
+func paragraphs(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "\n\n" + b
+}

@@ -1,0 +1,52 @@
+package engine
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/terret-dev/terret"
+)
+
+// wanted knows which gates somebody who is connected wants to decide at.
+type wanted struct {
+	mu       sync.Mutex
+	deciders map[*decider]struct{}
+}
+
+type decider struct {
+	session string // empty: all
+	gates   []terret.Gate
+}
+
+// Want makes the agents of a session, or of all sessions if that is empty, wait for a
+// decision at those gates, until release is called. An agent that does not ask at a
+// gate yet does so from its next turn on.
+func (e *Engine) Want(session string, gates ...terret.Gate) (release func()) {
+	d := &decider{session: session, gates: slices.Clone(gates)}
+	w := &e.wanted
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.deciders == nil {
+		w.deciders = map[*decider]struct{}{}
+	}
+	w.deciders[d] = struct{}{}
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.deciders, d)
+	}
+}
+
+// gates lists those that are wanted now, sorted.
+func (w *wanted) gates(session string) []terret.Gate {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []terret.Gate
+	for d := range w.deciders {
+		if d.session == "" || d.session == session {
+			out = union(out, d.gates)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
