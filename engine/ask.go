@@ -14,7 +14,8 @@ type request struct {
 	host  *host
 	id    string
 	ask   terret.Ask
-	print string // of what was asked
+	print string        // of what was asked
+	limit time.Duration // of the wait; zero means none
 	turn  string
 	filed *appending // its own event
 
@@ -45,6 +46,7 @@ func (h *host) Ask(ctx context.Context, q terret.Ask) (terret.Decision, error) {
 	}
 	l.mu.Unlock()
 
+	r.limit = l.e.timeout(in, q)
 	r.ask.Event.Data = l.e.suggest(session, q.Event.Data)
 	opinion, hits := l.e.opine(ctx, session, in, q)
 	filed, err := r.file(ctx, opinion, hits)
@@ -62,10 +64,7 @@ func (h *host) Ask(ctx context.Context, q terret.Ask) (terret.Decision, error) {
 
 // recordBefore records the folder before that turn changes it, if it runs.
 func (l *live) recordBefore(turn string) {
-	l.mu.Lock()
-	t := l.turn
-	l.mu.Unlock()
-	if t != nil && t.id == turn {
+	if t := l.current(); t != nil && t.id == turn {
 		l.e.recordBefore(l, t)
 	}
 }
@@ -86,7 +85,7 @@ func (h *host) enter(ctx context.Context) error {
 	for {
 		l.mu.Lock()
 		err := h.usable()
-		if err == nil && (h.leaving || l.leaving && l.turn == nil) {
+		if err == nil && (h.leaving || l.turn == nil && l.unusable() != nil) {
 			err = errClosed
 		}
 		if err == nil {
@@ -96,7 +95,7 @@ func (h *host) enter(ctx context.Context) error {
 			l.mu.Unlock()
 			return err
 		}
-		if !l.settling {
+		if l.phase != settling {
 			return nil
 		}
 		t := l.turn
@@ -126,27 +125,31 @@ func (r *request) file(ctx context.Context, opinion *terret.Decision, hits map[s
 	ev := r.ask.Event
 	ev.Data = withRequestID(ev.Data, r.id)
 	ev.Expects = &terret.Expects{RequestID: r.id, Gate: r.ask.Gate, Fallback: fallback(r.ask)}
-	if limit := l.e.timeout(r.ask); limit > 0 && opinion == nil {
-		at := terret.TimeOf(time.Now().Add(limit))
+	if r.limit > 0 && opinion == nil {
+		at := terret.TimeOf(time.Now().Add(r.limit))
 		ev.Expects.ExpiresAt = &at
 	}
 	var out []terret.Event
 	if l.turn == nil && ev.Kind().InTurn() {
-		out = l.openBackground(out, h)
+		out = l.beginBackground(out, h)
 	}
-	out = l.stamp(out, ev)
 	if l.turn != nil {
 		r.turn = l.turn.id
 	}
+	if opinion == nil {
+		l.open[r.id] = r
+	}
+	out = l.put(out, ev)
 	if opinion != nil {
 		out = l.settleRequest(out, r, *opinion)
-	} else {
-		l.open[r.id] = r
-		out = l.setState(out, l.restState(), "")
 	}
 	r.ask.Event.Data = nil // it is in the log
 	r.filed = l.enqueue(&appending{events: out, hits: hits})
 	l.mu.Unlock()
+	if opinion != nil && noOpinion(*opinion) {
+		close(r.decided)
+		return true, nil // the agent need not wait for the disk to hear nothing
+	}
 	err = r.filed.wait()
 	switch {
 	case err != nil:
@@ -166,13 +169,10 @@ func (l *live) settleRequest(out []terret.Event, r *request, d terret.Decision) 
 	d.RequestID, d.Gate = r.id, r.ask.Gate
 	r.settled, r.decision = true, d
 	delete(l.open, r.id)
-	out = l.stamp(out, terret.Event{By: d.By, Actor: r.ask.Event.Actor, ParentTool: r.ask.Event.ParentTool, Data: d.Data()})
+	out = l.put(out, terret.Event{By: d.By, Actor: r.ask.Event.Actor, ParentTool: r.ask.Event.ParentTool, Data: d.Data()})
 	if d.Gate == terret.GatePlan && d.Behavior == terret.BehaviorApprove && l.session.Policy == terret.PolicyPlan {
 		next := policyAfterPlan(d.NextMode)
-		out = l.stamp(out, terret.Event{By: d.By, Data: terret.SessionUpdated{Policy: &next}})
-	}
-	if l.turn != nil && l.session.State == terret.SessionWaiting {
-		out = l.setState(out, l.restState(), "")
+		out = l.put(out, terret.Event{By: d.By, Data: terret.SessionUpdated{Policy: &next}})
 	}
 	return out
 }
@@ -199,8 +199,8 @@ func (r *request) wait(ctx context.Context) (terret.Decision, error) {
 // the agent no longer waits.
 func (r *request) await(ctx context.Context) (terret.Decision, error) {
 	var expired <-chan time.Time
-	if limit := r.l.e.timeout(r.ask); limit > 0 {
-		t := time.NewTimer(limit)
+	if r.limit > 0 {
+		t := time.NewTimer(r.limit)
 		defer t.Stop()
 		expired = t.C
 	}
@@ -225,9 +225,10 @@ func (e *Engine) giveUp(r *request, source terret.DecisionSource) {
 		terret.ByTimeout:   "nobody answered in time",
 		terret.ByAgentExit: "the agent no longer waits for an answer",
 		terret.ByInterrupt: "the turn was stopped",
+		terret.ByChannel:   "whoever wanted to decide has left",
 	}[source]
 	d := refusal(r.ask.Gate, source, reason)
-	if source == terret.ByTimeout && r.ask.Gate != terret.GatePermission {
+	if (source == terret.ByTimeout || source == terret.ByChannel) && r.ask.Gate != terret.GatePermission {
 		d.Behavior = fallback(r.ask)
 	}
 	d.RequestID = r.id
@@ -272,8 +273,10 @@ func (l *live) decided(id string, d terret.Decision) {
 	close(r.decided)
 }
 
-// openOf lists open requests. l.mu must be held.
+// openOf lists open requests.
 func (l *live) openOf(which func(*request) bool) []*request {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	var out []*request
 	for _, r := range l.open {
 		if which(r) {

@@ -122,8 +122,8 @@ func (e *Engine) commitGroup(group []*live) {
 // order of the calls.
 func (l *live) enqueue(a *appending) *appending {
 	a.done = make(chan struct{})
-	if l.broken != nil {
-		a.err = l.broken
+	if l.why != nil {
+		a.err = l.why
 		close(a.done)
 		return a
 	}
@@ -136,6 +136,18 @@ func (l *live) enqueue(a *appending) *appending {
 	l.pending = append(l.pending, a)
 	l.backlog += len(a.events)
 	return a
+}
+
+// write hands events and the driver's cursor to the committer, if there are any. l.mu
+// must be held.
+func (l *live) write(out []terret.Event, cursor []byte) *appending {
+	if len(out) == 0 && cursor == nil {
+		return nil
+	}
+	if cursor != nil {
+		l.cursor = cursor
+	}
+	return l.enqueue(&appending{events: out, cursor: cursor})
 }
 
 // flush waits until what was said so far is in the log.
@@ -199,16 +211,11 @@ func (l *live) committed(r terret.Result) terret.Session {
 // claim the session puts it in order.
 func (l *live) fail(part []*appending, err error) {
 	l.mu.Lock()
-	if l.broken == nil {
-		l.broken = err
-	}
-	part = append(part, l.pending...)
-	l.pending = nil
-	for _, a := range part {
-		a.err = l.broken
-		close(a.done)
-	}
+	first := l.breakOff(part, err)
 	l.mu.Unlock()
+	if !first {
+		return
+	}
 	if errors.Is(err, terret.ErrFenced) {
 		l.log.Warn("session was taken over by another process")
 	} else {
@@ -218,4 +225,21 @@ func (l *live) fail(part []*appending, err error) {
 	if !l.e.goBackground(func() { l.e.abandon(l) }) {
 		l.e.abandon(l)
 	}
+}
+
+// breakOff takes nothing more into the log, and reports whether it did before. l.mu
+// must be held; the caller must abandon the session if it reports true.
+func (l *live) breakOff(part []*appending, err error) bool {
+	first := l.why == nil && l.phase != gone
+	if first {
+		l.why = err
+		l.to(broken, nil)
+	}
+	part = append(part, l.pending...)
+	l.pending = nil
+	for _, a := range part {
+		a.err = err
+		close(a.done)
+	}
+	return first
 }

@@ -39,10 +39,7 @@ func (e *Engine) Decide(ctx context.Context, d terret.Decision) error {
 	}
 	if l := e.mine(r.Session); l != nil {
 		l.decided(d.RequestID, d)
-		l.mu.Lock()
-		t := l.turn
-		l.mu.Unlock()
-		if d.Interrupt && t != nil && t.id == r.Turn {
+		if t := l.current(); d.Interrupt && t != nil && t.id == r.Turn {
 			e.stopLocal(ctx, l, t, terret.InboxInterrupt, d.By)
 		}
 		return nil

@@ -19,7 +19,7 @@ func TestPersonDecides(t *testing.T) {
 	id := f.session()
 	turn := f.prompt(id, "go")
 	r := f.request(id, 1)
-	if r.State != terret.RequestOpen || r.Gate != terret.GatePermission || r.ExpiresAt == nil || r.Turn != turn.ID {
+	if r.State != terret.RequestOpen || r.Gate != terret.GatePermission || r.ExpiresAt != nil || r.Turn != turn.ID {
 		t.Errorf("request %+v", r)
 	}
 	wantKind(t, f.Decide(t.Context(), terret.Decision{RequestID: r.RequestID, Behavior: terret.BehaviorAnswer}), terret.CodeInvalidRequest)

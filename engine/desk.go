@@ -9,26 +9,43 @@ import (
 	"github.com/terret-dev/terret/policy"
 )
 
-// DefaultTimeouts says how long requests wait for a decision, by gate; a gate that
-// is not listed waits without bound. Hooks are short: an agent goes on without an
-// answer after a while, so we must be faster.
-var DefaultTimeouts = map[terret.Gate]time.Duration{
-	terret.GatePermission:   5 * time.Minute,
-	terret.GatePreTool:      4 * time.Second,
-	terret.GatePrompt:       4 * time.Second,
-	terret.GateStop:         4 * time.Second,
-	terret.GateSubagentStop: 4 * time.Second,
-	terret.GateCompact:      4 * time.Second,
-}
+// hookPatience is how long a hook of an agent waits for a decision that somebody
+// wants to make, if nobody says another limit.
+const hookPatience = 10 * time.Minute
 
-func (e *Engine) timeout(q terret.Ask) time.Duration {
+// timeout is how long a request may wait: as the agent says, or the session, or the
+// engine's configuration. Without any of them permissions, questions and plans wait
+// for ever, hooks for [hookPatience].
+func (e *Engine) timeout(in inForce, q terret.Ask) time.Duration {
 	if q.Timeout > 0 {
 		return q.Timeout
+	}
+	if seconds, ok := in.limits[q.Gate]; ok {
+		return time.Duration(seconds) * time.Second
 	}
 	if d, ok := e.cfg.Timeouts[q.Gate]; ok {
 		return d
 	}
-	return DefaultTimeouts[q.Gate]
+	if isHook(q.Gate) {
+		return hookPatience
+	}
+	return 0
+}
+
+// isHook reports whether agents pass the gate by themselves: they wait there only if
+// somebody wants to decide.
+func isHook(g terret.Gate) bool {
+	switch g {
+	case terret.GatePreTool, terret.GatePrompt, terret.GateStop, terret.GateSubagentStop, terret.GateCompact:
+		return true
+	case terret.GatePermission, terret.GateQuestion, terret.GatePlan, terret.GateTrust:
+	}
+	return false
+}
+
+// noOpinion reports whether a decision tells the agent nothing.
+func noOpinion(d terret.Decision) bool {
+	return d.Behavior == terret.BehaviorPassthrough || d.Behavior == terret.BehaviorAsk && d.Rule == ""
 }
 
 // fallback is what is decided when nobody does.
@@ -74,8 +91,9 @@ func (e *Engine) opine(ctx context.Context, s terret.Session, in inForce, q terr
 			return &terret.Decision{Behavior: terret.BehaviorApprove, Source: terret.ByPolicy, Reason: "policy auto-approve"}, nil
 		}
 	case terret.GatePrompt, terret.GateStop, terret.GateSubagentStop, terret.GateCompact:
-		d := refusal(q.Gate, terret.ByPolicy, "")
-		return &d, nil
+		if !e.wants(s.ID, in, q.Gate) {
+			return &terret.Decision{Behavior: q.Gate.Refusal(), Source: terret.ByPolicy}, nil
+		}
 	case terret.GateQuestion, terret.GateTrust:
 	}
 	return e.nobody(q), nil
@@ -119,7 +137,7 @@ func (e *Engine) judge(ctx context.Context, s terret.Session, in inForce, q terr
 	if v.Behavior != terret.BehaviorAsk {
 		return &d, hits
 	}
-	if q.Gate == terret.GatePreTool {
+	if q.Gate == terret.GatePreTool && !e.wants(s.ID, in, q.Gate) {
 		if v.Rule == nil && v.Policy != "" {
 			d.Behavior, d.Reason = terret.BehaviorPassthrough, "no rule is about it"
 		}

@@ -115,6 +115,8 @@ type Engine struct {
 	deciding map[string]int           // requests that Decide is busy with
 	closed   bool
 
+	trace func(from, to phase) // is told of transitions, in tests
+
 	shutdown sync.Once // of the drivers
 	downErr  error
 
@@ -246,10 +248,7 @@ func (e *Engine) Drain(ctx context.Context) error {
 // running is some turn that runs.
 func (e *Engine) running() *turn {
 	for _, l := range e.lives() {
-		l.mu.Lock()
-		t := l.turn
-		l.mu.Unlock()
-		if t != nil {
+		if t := l.current(); t != nil {
 			return t
 		}
 	}

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"log/slog"
+	"slices"
 
 	"github.com/terret-dev/terret"
 )
@@ -25,3 +27,39 @@ func Killer(e *Engine, session string) func() {
 	t := l.turn
 	return func() { e.killTurn(context.Background(), l, t, because(terret.CodeKilled, "killed late", "")) }
 }
+
+// Trace tells of the transitions of all sessions, as "from → to". It must be called
+// before the first session is used.
+func Trace(e *Engine, tell func(edge string)) {
+	e.trace = func(from, to phase) { tell(edge(from, to)) }
+}
+
+func edge(from, to phase) string { return from.String() + " → " + to.String() }
+
+// Edges lists all transitions that there are.
+func Edges() []string {
+	var out []string
+	for from, next := range edges {
+		for _, to := range next {
+			out = append(out, edge(from, to))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// TryEdge makes the transition on a session that is in that phase, and reports
+// whether it panics. The phases are given by their numbers.
+func TryEdge(from, to int) (name string, panics bool) {
+	e := &Engine{log: slog.New(slog.DiscardHandler)}
+	e.life, e.end = context.WithCancelCause(context.Background())
+	defer e.end(nil)
+	l := &live{e: e, log: e.log, phase: phase(from), left: make(chan struct{}), turn: &turn{}}
+	defer func() { panics = recover() != nil }()
+	name = edge(phase(from), phase(to))
+	l.to(phase(to), nil)
+	return name, false
+}
+
+// Phases is how many there are.
+const Phases = int(gone) + 1

@@ -145,9 +145,9 @@ func (e *Engine) serveInbox(ctx context.Context) error {
 func (e *Engine) serve(ctx context.Context, l *live, item terret.InboxItem) {
 	if item.Kind == terret.InboxPrompt {
 		l.mu.Lock()
-		idle := l.turn == nil && l.rewinding == nil && !l.leaving && !l.leftover[item.ID]
+		free := l.phase == idle && l.unusable() == nil && !l.leftover[item.ID]
 		l.mu.Unlock()
-		if idle {
+		if free {
 			e.goBackground(func() { e.next(l) })
 		}
 		return
@@ -190,9 +190,7 @@ type wish struct {
 
 // grant does what an item asks for, if it is still about what it was about.
 func (e *Engine) grant(ctx context.Context, l *live, item terret.InboxItem, w wish) {
-	l.mu.Lock()
-	t, epoch := l.turn, l.session.Epoch
-	l.mu.Unlock()
+	t, epoch := l.current(), l.snapshot().Epoch
 	switch {
 	case item.Kind == terret.InboxClose && w.Epoch == epoch:
 		e.shut(ctx, l, "closed")

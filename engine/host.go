@@ -7,21 +7,22 @@ import (
 )
 
 // host is what one agent sees of the engine. It stops working when the agent is
-// replaced or its session is no longer ours.
+// closed or its session is no longer ours.
 type host struct {
 	l    *live
 	life context.Context // ends when the agent is closed
 	end  context.CancelCauseFunc
 
 	// Guarded by l.mu.
-	in      inForce             // what held when the agent was last given a turn
+	agent   terret.Agent        // nil until it is open
+	in      inForce             // what holds in its present turn, or held in the last one
 	leaving bool                // the agent is being closed, or has ended
 	asked   map[string]*request // by the agent's own key
 	tasks   map[string]bool     // that go on in the background
 }
 
-func (l *live) newHost() *host {
-	h := &host{l: l, asked: map[string]*request{}, tasks: map[string]bool{}}
+func (l *live) newHost(in inForce) *host {
+	h := &host{l: l, in: in, asked: map[string]*request{}, tasks: map[string]bool{}}
 	h.life, h.end = context.WithCancelCause(context.Background())
 	return h
 }
@@ -29,8 +30,8 @@ func (l *live) newHost() *host {
 // usable says whether the agent may still speak. l.mu must be held. An agent that
 // is being closed may finish its sentence.
 func (h *host) usable() error {
-	if h.l.broken != nil {
-		return h.l.broken
+	if h.l.why != nil {
+		return h.l.why
 	}
 	return context.Cause(h.life)
 }
@@ -48,20 +49,20 @@ func (h *host) Emit(_ context.Context, events []terret.Event, cursor []byte) err
 	return err
 }
 
-// emit prepares events for the log, up to the end of a turn: that waits until the
-// turn has settled, and so does everything behind it. l.mu must be held.
+// emit writes events of the agent, up to the end of a turn: that waits until the turn
+// has settled, and so does everything behind it. l.mu must be held.
 func (h *host) emit(events []terret.Event, cursor []byte) (*appending, error) {
 	l := h.l
 	if err := h.usable(); err != nil {
 		return nil, err
 	}
-	if l.settling {
+	if l.phase == settling {
 		l.held = append(l.held, held{host: h, events: events, cursor: cursor})
 		return nil, nil
 	}
 	var out []terret.Event
 	for i, ev := range events {
-		if !ends(ev) {
+		if !ev.Kind().EndsTurn() {
 			out = h.take(out, ev)
 			continue
 		}
@@ -70,30 +71,21 @@ func (h *host) emit(events []terret.Event, cursor []byte) (*appending, error) {
 			l.log.Debug("the end of a turn that has ended already", "turn", ev.Turn)
 			continue
 		}
-		l.settling = true
 		if rest := events[i+1:]; len(rest) > 0 {
 			l.held = append(l.held, held{host: h, events: rest, cursor: cursor})
 		} else {
 			t.cursor = cursor
 		}
-		a := l.enqueueSome(out, nil)
+		a := l.write(l.to(settling, out), nil)
 		if !l.e.goBackground(func() { l.e.settle(l, t, ev) }) {
 			return nil, errClosed
 		}
 		return a, nil
 	}
-	return l.enqueueSome(out, cursor), nil
-}
-
-// enqueueSome is enqueue where there may be nothing to commit.
-func (l *live) enqueueSome(out []terret.Event, cursor []byte) *appending {
-	if len(out) == 0 && cursor == nil {
-		return nil
+	if why := l.overLimit(); why != nil {
+		out = l.stopFor(why, out)
 	}
-	if cursor != nil {
-		l.cursor = cursor
-	}
-	return l.enqueue(&appending{events: out, cursor: cursor})
+	return l.write(out, cursor), nil
 }
 
 // take prepares one event of the agent. l.mu must be held.
@@ -106,16 +98,16 @@ func (h *host) take(out []terret.Event, ev terret.Event) []terret.Event {
 	if engineOnly(ev.Data) {
 		ev.Data = terret.DiagWarning{Text: "the driver sent " + string(ev.Kind()) + ", which only the engine may say"}
 	}
-	if l.turn != nil && l.turn.host != h && h.leaving {
-		return append(out, l.envelope(ev)) // of a turn that is over
-	}
-	if l.turn == nil && ev.Kind().InTurn() {
-		if h.leaving || l.leaving {
-			return append(out, l.envelope(ev)) // it is too late to begin a turn
+	switch {
+	case l.turn != nil && l.turn.host != h && h.leaving: // of a turn that is over
+		return append(out, l.envelopeOf("", ev))
+	case l.turn == nil && ev.Kind().InTurn():
+		if h.leaving || l.unusable() != nil { // it is too late to begin a turn
+			return append(out, l.envelopeOf("", ev))
 		}
-		out = l.openBackground(out, h)
+		out = l.beginBackground(out, h)
 	}
-	out = l.stamp(out, ev)
+	out = l.put(out, ev)
 	switch d := ev.Data.(type) {
 	case terret.SessionEnd:
 		if d.Reason == "agent_exit" {
@@ -125,20 +117,11 @@ func (h *host) take(out []terret.Event, ev terret.Event) []terret.Event {
 		h.tasks[d.ID] = true
 	case terret.TaskEnd:
 		delete(h.tasks, d.ID)
-		if l.host == h && l.turn == nil && len(h.tasks) == 0 {
+		if l.host == h && l.phase == idle && len(h.tasks) == 0 {
 			l.startIdleTimer()
 		}
 	}
 	return out
-}
-
-// ends reports whether the event is the last of a turn.
-func ends(ev terret.Event) bool {
-	switch ev.Data.(type) {
-	case terret.TurnComplete, terret.TurnError:
-		return true
-	}
-	return false
 }
 
 // engineOnly reports whether drivers may not say that: the store acts on it.
@@ -161,4 +144,36 @@ func (h *host) Delivered(_ context.Context, requestID string) error {
 	}
 	l.delivered = append(l.delivered, requestID) // worth no commit of its own: the agent goes on now
 	return nil
+}
+
+// dropAgent forgets the agent, which has ended by itself, and closes it in the
+// background. A turn that it leaves behind ends too. l.mu must be held.
+func (l *live) dropAgent(h *host) {
+	if l.host != h {
+		return // it is being closed already
+	}
+	t := l.turn
+	l.detach()
+	l.parting.Add(1)
+	run := func() {
+		l.e.closeAgent(l, h)
+		l.parting.Done()
+		if t != nil && t.host == h {
+			l.e.endTurn(l, t, terret.Errorf(terret.CodeProcessFailed, "the agent ended in the middle of the turn; prompt the session to go on"))
+		}
+	}
+	if !l.e.goBackground(run) {
+		l.parting.Done()
+	}
+}
+
+// detach takes the agent from the session, so that somebody can close it; nil if there
+// is none. l.mu must be held.
+func (l *live) detach() *host {
+	h := l.host
+	if h != nil {
+		h.leaving = true
+	}
+	l.host = nil
+	return h
 }

@@ -18,32 +18,32 @@ const (
 // no longer ours. The context bounds how long it stays polite.
 func (e *Engine) shut(ctx context.Context, l *live, reason string) {
 	l.mu.Lock()
-	busy := l.turn != nil || l.rewinding != nil || l.leaving || l.host != nil && len(l.host.tasks) > 0
-	if l.gone || reason == idleReaped && busy {
+	busy := l.phase != idle || l.closing || l.host != nil && len(l.host.tasks) > 0
+	if reason == idleReaped && busy {
 		l.mu.Unlock()
 		return
 	}
-	first := !l.leaving
-	l.leaving = true
+	first := !l.closing
+	l.closing = true
 	l.mu.Unlock()
 	e.stopAll(ctx, l, reason)
 	if first {
 		e.retire(l, reason)
-		return
 	}
 	<-l.left
 }
 
-// stopAll ends what goes on in a session in which nothing new may begin.
+// stopAll ends what goes on in a session that is being closed, so that nothing new
+// begins in it.
 func (e *Engine) stopAll(ctx context.Context, l *live, reason string) {
 	for {
 		l.mu.Lock()
-		t, rewinding := l.turn, l.rewinding
+		now, t, rewound := l.phase, l.turn, l.rewound
 		l.mu.Unlock()
 		switch {
-		case rewinding != nil: // it cannot be stopped half-way
-			<-rewinding
-		case t == nil:
+		case now == rewinding: // it cannot be stopped half-way
+			<-rewound
+		case !now.inTurn():
 			return
 		case reason == deleted:
 			e.killTurn(ctx, l, t, because(terret.CodeKilled, "killed because its session is deleted", ""))
@@ -62,26 +62,30 @@ func (e *Engine) stopAll(ctx context.Context, l *live, reason string) {
 // begin, notes it, and gives the session back.
 func (e *Engine) retire(l *live, reason string) {
 	l.mu.Lock()
-	l.stopIdleTimer()
-	agent, h := l.forgetAgent()
+	if l.phase != idle {
+		l.mu.Unlock()
+		return // its log broke: it is being given up already
+	}
+	l.write(l.to(leaving, nil), nil)
+	h := l.detach()
 	l.mu.Unlock()
-	if agent != nil {
-		e.closeAgent(l, agent, h)
+	if h != nil {
+		e.closeAgent(l, h)
 	}
 	l.parting.Wait() // the next owner must not meet an agent of ours
 	l.mu.Lock()
 	var out []terret.Event
-	if reason != "" && agent != nil {
-		out = l.stamp(out, terret.Event{Data: terret.SessionEnd{Reason: reason}})
-	}
-	if l.session.State.Working() {
-		out = l.setState(out, terret.SessionIdle, "")
+	if reason != "" && h != nil {
+		out = l.put(out, terret.Event{Data: terret.SessionEnd{Reason: reason}})
 	}
 	a := l.enqueue(&appending{events: out})
 	epoch := l.session.Epoch
 	l.mu.Unlock()
 	if err := a.wait(); err != nil {
 		l.log.Warn("the session's end could not be noted", "error", err)
+		if l.isBroken() {
+			return // it is being given up already
+		}
 	}
 	if err := e.store.Release(context.Background(), l.id, epoch); err != nil {
 		l.log.Warn("the session could not be given back", "error", err)
@@ -119,6 +123,7 @@ func (e *Engine) runQueue(id string) {
 	e.next(l)
 }
 
+// forget ends the life of a session that was given back.
 func (e *Engine) forget(l *live) {
 	e.mu.Lock()
 	if e.live[l.id] == l {
@@ -127,24 +132,15 @@ func (e *Engine) forget(l *live) {
 	e.mu.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.stopIdleTimer()
-	if !l.gone {
-		l.gone = true
-		close(l.left)
-	}
+	l.to(gone, nil)
 }
 
 // abandon stops the agent of a session whose log takes nothing more, and gives the
 // session back, so that the next one to claim it can put it in order.
 func (e *Engine) abandon(l *live) {
 	l.mu.Lock()
-	why, epoch := l.broken, l.session.Epoch
-	agent, h := l.forgetAgent()
-	t := l.turn
-	mine := t != nil && !l.settling
-	if mine {
-		l.turn = nil
-	}
+	why, epoch, t := l.why, l.session.Epoch, l.turn
+	h := l.detach()
 	for _, r := range l.open {
 		r.fail(why)
 	}
@@ -152,11 +148,14 @@ func (e *Engine) abandon(l *live) {
 	if t != nil {
 		t.cancel(why)
 	}
-	if agent != nil {
-		e.killAgent(context.Background(), l, agent, h)
+	if h != nil {
+		e.killAgent(context.Background(), l, h)
 	}
-	if mine {
-		close(t.done)
+	if t != nil {
+		l.mu.Lock()
+		l.turn = nil
+		l.mu.Unlock()
+		t.over()
 	}
 	if !errors.Is(why, terret.ErrFenced) {
 		if err := e.store.Release(context.Background(), l.id, epoch); err != nil {

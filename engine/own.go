@@ -97,14 +97,6 @@ func isForeign(err error) bool {
 	return ok
 }
 
-// unusable says why nothing can be begun in the session. l.mu must be held.
-func (l *live) unusable() error {
-	if l.leaving || l.gone || l.broken != nil {
-		return errGone
-	}
-	return nil
-}
-
 // claim is own, while nobody else here claims the session.
 func (e *Engine) claim(ctx context.Context, id string) (*live, error) {
 	c, err := e.store.Claim(ctx, id)
@@ -113,7 +105,7 @@ func (e *Engine) claim(ctx context.Context, id string) (*live, error) {
 	}
 	l := &live{
 		e: e, id: id, log: e.log.With("session", id, "agent", c.Session.Agent),
-		session: c.Session, cursor: c.Cursor, last: c.Session.LastSeq,
+		session: c.Session, rest: restingState(c.Session.State), cursor: c.Cursor, last: c.Session.LastSeq,
 		open: map[string]*request{}, left: make(chan struct{}), secrets: secrets{known: e.cfg.Secrets},
 	}
 	if l.leftover, err = e.queued(ctx, id); err != nil {
@@ -121,12 +113,8 @@ func (e *Engine) claim(ctx context.Context, id string) (*live, error) {
 	}
 	release := func() error { return e.store.Release(context.WithoutCancel(ctx), id, c.Session.Epoch) }
 	if err := e.adopt(ctx, l); err != nil {
-		e.forget(l)
 		return nil, errors.Join(err, release())
 	}
-	l.mu.Lock()
-	l.startIdleTimer()
-	l.mu.Unlock()
 	e.mu.Lock()
 	closed := e.closed
 	if !closed {
@@ -134,20 +122,30 @@ func (e *Engine) claim(ctx context.Context, id string) (*live, error) {
 	}
 	e.mu.Unlock()
 	if closed {
-		e.forget(l)
 		return nil, errors.Join(refused(), release())
 	}
+	l.mu.Lock()
+	l.startIdleTimer()
+	l.mu.Unlock()
 	e.watch.lookAgain()
 	return l, nil
 }
 
-// adopt puts a session in order whose last owner is gone: a turn that was running
-// ends with an error, and open requests are decided.
+// restingState is the state that a session shows without a turn, given the one it was
+// left in.
+func restingState(s terret.SessionState) terret.SessionState {
+	if s.Working() || s == terret.SessionStarting {
+		return terret.SessionIdle
+	}
+	return s
+}
+
+// adopt puts a session in order whose last owner is gone: a turn that was under way
+// ends with an error, and open requests are decided. Nobody else knows the session
+// yet.
 func (e *Engine) adopt(ctx context.Context, l *live) error {
-	l.mu.Lock()
-	fresh, running, state := l.last == 0, l.session.Turn, l.session.State
-	l.mu.Unlock()
-	if fresh {
+	s := l.snapshot()
+	if s.LastSeq == 0 {
 		return nil
 	}
 	open, err := e.undecided(ctx, l.id)
@@ -155,53 +153,41 @@ func (e *Engine) adopt(ctx context.Context, l *live) error {
 		return err
 	}
 	var spent terret.UsageUpdate
-	if running != "" {
-		if spent, err = e.spent(ctx, l, running); err != nil {
+	if s.Turn != "" {
+		if spent, err = e.spent(ctx, s); err != nil {
 			return err
 		}
 	}
 	l.mu.Lock()
-	out := l.stamp(nil, terret.Event{Data: terret.SessionResumed{Epoch: l.session.Epoch}})
-	if running != "" {
-		l.turn = l.newTurn(running, "", terret.Prompt{})
-	}
+	out := []terret.Event{l.envelopeOf("", terret.Event{Data: terret.SessionResumed{Epoch: s.Epoch}})}
 	for _, r := range open {
-		out = l.stamp(out, terret.Event{By: r.Decision.By, Data: r.Decision.Data()})
+		out = append(out, l.envelopeOf(s.Turn, terret.Event{By: r.Decision.By, Data: r.Decision.Data()}))
 	}
-	if running != "" {
-		out = l.stamp(out, terret.Event{Data: terret.TurnError{Usage: spent.Usage, CostUSD: spent.CostUSD, Error: terret.Error{
+	if s.Turn != "" {
+		out = append(out, l.envelopeOf(s.Turn, terret.Event{Data: terret.TurnError{Usage: spent.Usage, CostUSD: spent.CostUSD, Error: terret.Error{
 			Code: terret.CodeProcessFailed, Retryable: true,
 			Message: "the process that ran this turn ended before the turn did; prompt the session to go on",
-		}}})
-		l.session.Usage, l.session.CostUSD = l.session.Usage.Add(spent.Usage), l.session.CostUSD+spent.CostUSD
-		l.turn.cancel(nil)
-		l.turn = nil
+		}}}))
+		l.session.Usage, l.session.CostUSD = s.Usage.Add(spent.Usage), s.CostUSD+spent.CostUSD
+		l.rest = terret.SessionFailed
 	}
 	l.session.Turn = ""
-	switch {
-	case running != "":
-		out = l.setState(out, terret.SessionFailed, "")
-	case state.Working() || state == terret.SessionStarting:
-		out = l.setState(out, terret.SessionIdle, "")
-	}
-	a := l.enqueue(&appending{events: out})
+	a := l.enqueue(&appending{events: l.show(out)})
 	l.mu.Unlock()
 	return a.wait()
 }
 
-// spent is what the log knows of the cost of a turn that did not come to its end.
-func (e *Engine) spent(ctx context.Context, l *live, turn string) (terret.UsageUpdate, error) {
-	l.mu.Lock()
-	total := l.session
-	l.mu.Unlock()
+// spent is what the log knows of the cost of the session's turn, which did not come to
+// its end.
+func (e *Engine) spent(ctx context.Context, s terret.Session) (terret.UsageUpdate, error) {
 	var out terret.UsageUpdate
-	for entry, err := range e.entries(ctx, l.id, terret.KindUsageUpdate) {
+	for entry, err := range e.entries(ctx, s.ID, terret.KindUsageUpdate) {
 		if err != nil {
 			return out, err
 		}
 		ev, err := entry.Decode()
-		if d, ok := ev.Data.(terret.UsageUpdate); ok && err == nil && ev.Turn == turn {
-			out.Usage, out.CostUSD = d.Sub(total.Usage), d.CostUSD-total.CostUSD
+		if d, ok := ev.Data.(terret.UsageUpdate); ok && err == nil && ev.Turn == s.Turn {
+			out.Usage, out.CostUSD = d.Sub(s.Usage), d.CostUSD-s.CostUSD
 		}
 	}
 	return out, nil

@@ -65,26 +65,11 @@ type trip struct {
 func (e *Engine) rewind(ctx context.Context, session string, way trip) (Rewound, error) {
 	var out Rewound
 	err := e.on(ctx, session, func(l *live) error {
-		done := make(chan struct{})
-		l.mu.Lock()
-		if err := l.unusable(); err != nil {
-			l.mu.Unlock()
+		if err := l.beginRewind(way.direction); err != nil {
 			return err
 		}
-		if l.turn != nil || l.rewinding != nil {
-			l.mu.Unlock()
-			return terret.Errorf(terret.CodeSessionBusy, "a turn is running in session %s; stop it before you %s", session, way.direction)
-		}
-		l.rewinding = done
-		l.mu.Unlock()
 		defer func() {
-			l.mu.Lock()
-			l.rewinding = nil
-			close(done)
-			if l.turn == nil {
-				l.startIdleTimer() // it did nothing if it fired meanwhile
-			}
-			l.mu.Unlock()
+			l.endRewind()
 			e.goBackground(func() { e.next(l) })
 		}()
 		var err error
@@ -92,6 +77,29 @@ func (e *Engine) rewind(ctx context.Context, session string, way trip) (Rewound,
 		return err
 	})
 	return out, elsewhere(err)
+}
+
+func (l *live) beginRewind(direction string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.unusable(); err != nil {
+		return err
+	}
+	if l.phase != idle {
+		return terret.Errorf(terret.CodeSessionBusy, "a turn is running in session %s; stop it before you %s", l.id, direction)
+	}
+	l.rewound = make(chan struct{})
+	l.write(l.to(rewinding, nil), nil)
+	return nil
+}
+
+func (l *live) endRewind() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.phase == rewinding { // or else the log broke
+		l.write(l.to(idle, nil), nil)
+	}
+	close(l.rewound)
 }
 
 // travel is rewind while nothing else goes on in the session. The files go first:
@@ -110,9 +118,7 @@ func (e *Engine) travel(ctx context.Context, l *live, way trip) (Rewound, error)
 	if err := e.enlist(ctx, l, &way); err != nil {
 		return Rewound{}, err
 	}
-	l.mu.Lock()
-	dir := l.session.Cwd
-	l.mu.Unlock()
+	dir := l.snapshot().Cwd
 	repo, off := e.undo.repo(ctx, dir)
 	if off != nil && way.agent == nil {
 		return Rewound{}, terret.Errorf(terret.CodeUnsupported, "%w", off)
@@ -144,7 +150,7 @@ func (e *Engine) travel(ctx context.Context, l *live, way trip) (Rewound, error)
 		data.Turns = append(data.Turns, way.also...)
 	}
 	l.mu.Lock()
-	a := l.enqueue(&appending{events: l.stamp(nil, terret.Event{By: way.by, Data: data})})
+	a := l.write(l.put(nil, terret.Event{By: way.by, Data: data}), nil)
 	l.mu.Unlock()
 	return out, a.wait()
 }

@@ -97,16 +97,16 @@ func (e *Engine) Update(ctx context.Context, id string, u terret.SessionUpdated,
 	}
 	err := e.on(ctx, id, func(l *live) error {
 		l.mu.Lock()
-		agent, err := l.agent, l.unusable()
+		h, err := l.host, l.unusable()
 		l.mu.Unlock()
-		if err == nil && agent != nil {
-			err = tellAgent(ctx, agent, u)
+		if err == nil && h != nil {
+			err = tellAgent(ctx, h.agent, u)
 		}
 		if err != nil {
 			return err
 		}
 		l.mu.Lock()
-		a := l.enqueue(&appending{events: l.stamp(nil, terret.Event{By: by, Data: u})})
+		a := l.write(l.put(nil, terret.Event{By: by, Data: u}), nil)
 		l.mu.Unlock()
 		return a.wait()
 	})
@@ -154,7 +154,7 @@ func (e *Engine) Delete(ctx context.Context, id string, force bool) error {
 	l := e.mine(id)
 	if l != nil {
 		l.mu.Lock()
-		busy := l.turn != nil || l.rewinding != nil
+		busy := l.phase.inTurn() || l.phase == rewinding
 		l.mu.Unlock()
 		if busy && !force {
 			return busyToDelete(id)
@@ -185,9 +185,7 @@ func (e *Engine) Fork(ctx context.Context, id, messageID string) (terret.Session
 		if err != nil {
 			return err
 		}
-		l.mu.Lock()
-		s = l.session
-		l.mu.Unlock()
+		s = l.snapshot()
 		if err := terret.CapabilitiesOf(agent).Need(terret.CanFork); err != nil {
 			return err
 		}

@@ -24,9 +24,9 @@ type Role struct {
 // inForce is what holds in a turn, resolved once when the turn begins.
 type inForce struct {
 	terret.Settings
-	policy terret.Policy
-	rules  []terret.Rule // of the options; those in the store come in front of them
-	limits map[terret.Gate]int
+	rules  []terret.Rule       // of the options; those in the store come in front of them
+	gates  []terret.Gate       // that the session or its persona want
+	limits map[terret.Gate]int // seconds
 }
 
 // settingsFor resolves what holds in a turn of the session with those options.
@@ -39,7 +39,7 @@ func (e *Engine) settingsFor(ctx context.Context, s terret.Session, o terret.Tur
 		}
 	}
 	in := resolve(s, role, o)
-	in.Gates = union(in.Gates, e.wanted.gates(s.ID))
+	in.Gates = union(in.gates, e.wanted.gates(s.ID))
 	return in, nil
 }
 
@@ -72,10 +72,9 @@ func resolve(s terret.Session, role Role, o terret.TurnOptions) inForce {
 			SystemAppend: paragraphs(so.SystemAppend, cmp.Or(role.Prompt, o.SystemAppend)),
 			MaxTurns:     steps(s, role, o), MaxCostUSD: so.MaxCostUSD,
 			WholeMessages: o.Partial != nil && !*o.Partial,
-			Gates:         union(so.Gates, p.Gates),
 			KeepRaw:       so.KeepRaw, OnStale: so.OnStale,
 		},
-		policy: s.Policy, limits: so.Timeouts,
+		gates: union(so.Gates, p.Gates), limits: so.Timeouts,
 	}
 	in.ApprovedTools = union(in.ApprovedTools, approves)
 	if approves == nil {

@@ -10,12 +10,12 @@ import (
 // it, and waits until that is in the log.
 func (e *Engine) endTurn(l *live, t *turn, why *terret.Error) {
 	l.mu.Lock()
-	mine := l.turn == t && !l.settling
-	if mine {
-		l.settling = true
+	ours := l.turn == t && (l.phase == starting || l.phase == running || l.phase == stopping)
+	if ours {
+		l.write(l.to(settling, nil), nil)
 	}
 	l.mu.Unlock()
-	if mine {
+	if ours {
 		e.settle(l, t, terret.Event{Data: terret.TurnError{Error: *why}})
 	}
 	<-t.done
@@ -31,44 +31,55 @@ func (e *Engine) settle(l *live, t *turn, end terret.Event) {
 	if t.stop != nil {
 		source = terret.ByInterrupt
 	}
-	open := l.openOf(func(r *request) bool { return r.turn == t.id })
 	l.mu.Unlock()
-	for _, r := range open {
+	for _, r := range l.openOf(func(r *request) bool { return r.turn == t.id }) {
 		e.giveUp(r, source)
 	}
 	after := e.snapshotAfter(l, t)
+	if a := l.writeEnd(t, end, after); a == nil || a.wait() != nil {
+		t.over()
+		return
+	}
+	t.over()
+	e.next(l)
+}
 
+// writeEnd writes the last events of a turn, and lets in what the agent said while it
+// settled. It returns nil if nothing can be written.
+func (l *live) writeEnd(t *turn, end terret.Event, after *terret.CheckpointCreated) *appending {
 	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.phase != settling {
+		return nil // the log broke meanwhile
+	}
 	var out []terret.Event
 	if after != nil {
-		out = l.stamp(out, terret.Event{Data: *after})
+		out = l.put(out, terret.Event{Data: *after})
 	}
-	end.Data = l.finish(t, end.Data)
-	failed, isError := end.Data.(terret.TurnError)
-	out = l.stamp(out, end)
-	l.turn, l.settling = nil, false
+	end.Data = l.complete(t, end.Data)
+	out = l.put(out, end)
+	l.rest = terret.SessionIdle
+	if failed, ok := end.Data.(terret.TurnError); ok && failed.Error.Code != terret.CodeInterrupted && failed.Error.Code != terret.CodeKilled {
+		l.rest = terret.SessionFailed
+	}
 	l.secrets.forget()
-	state := terret.SessionIdle
-	if isError && failed.Error.Code != terret.CodeInterrupted && failed.Error.Code != terret.CodeKilled {
-		state = terret.SessionFailed
-	}
-	out = l.setState(out, state, "")
 	if t.cursor != nil {
 		l.cursor = t.cursor
 	}
-	a := l.enqueue(&appending{events: out, cursor: t.cursor})
-	l.release()
-	l.mu.Unlock()
-	err := a.wait()
-	close(t.done)
-	if err == nil {
-		e.next(l)
+	a := l.enqueue(&appending{events: l.to(idle, out), cursor: t.cursor})
+	waiting := l.held
+	l.held = nil
+	for _, h := range waiting {
+		if _, err := h.host.emit(h.events, h.cursor); err != nil {
+			l.log.Debug("late events of a closed agent", "error", err, "events", len(h.events))
+		}
 	}
+	return a
 }
 
-// finish completes the last event of a turn, and adds what it cost to the
+// complete completes the last event of a turn, and adds what it cost to the
 // session's totals. l.mu must be held.
-func (l *live) finish(t *turn, data terret.Data) terret.Data {
+func (l *live) complete(t *turn, data terret.Data) terret.Data {
 	took := time.Since(t.started).Milliseconds()
 	var usage terret.Usage
 	var cost terret.Cost
@@ -112,20 +123,6 @@ func (l *live) finish(t *turn, data terret.Data) terret.Data {
 	return data
 }
 
-// release lets in what the agent said while the turn settled. l.mu must be held.
-func (l *live) release() {
-	waiting := l.held
-	l.held = nil
-	for _, h := range waiting {
-		if _, err := h.host.emit(h.events, h.cursor); err != nil {
-			l.log.Debug("late events of a closed agent", "error", err, "events", len(h.events))
-		}
-	}
-	if l.turn == nil {
-		l.startIdleTimer()
-	}
-}
-
 // next starts the first prompt that waits in the queue.
 func (e *Engine) next(l *live) {
 	if err := e.loadTurns(e.life, l); err != nil {
@@ -146,12 +143,13 @@ func (e *Engine) next(l *live) {
 		if err != nil {
 			l.log.Error("a queued prompt cannot be read and is dropped", "turn", item.ID, "error", err)
 		}
+		in, unsettled := e.settingsFor(e.life, l.snapshot(), q.Options)
 		l.mu.Lock()
 		if l.leftover[item.ID] {
 			l.mu.Unlock()
 			continue
 		}
-		if l.leaving || l.gone || l.turn != nil || l.rewinding != nil || l.broken != nil {
+		if l.phase != idle || l.unusable() != nil {
 			l.mu.Unlock()
 			return
 		}
@@ -160,17 +158,13 @@ func (e *Engine) next(l *live) {
 			l.mu.Unlock()
 			continue
 		}
-		session := l.session
-		l.mu.Unlock()
-		in, err := e.settingsFor(e.life, session, q.Options)
-		l.mu.Lock()
 		t, a := l.begin(PromptRequest{Session: l.id, Prompt: q.Prompt, By: item.By, Turn: item.ID, command: q.Command}, terret.OriginQueue, []string{item.ID}, in)
 		l.mu.Unlock()
 		switch {
 		case a.wait() != nil:
-		case err != nil:
+		case unsettled != nil:
 			close(t.prepared)
-			e.endTurn(l, t, terret.AsError(err))
+			e.endTurn(l, t, terret.AsError(unsettled))
 		default:
 			e.startTurn(l, t)
 		}

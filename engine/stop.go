@@ -26,9 +26,7 @@ func (e *Engine) stop(ctx context.Context, session string, how terret.InboxKind,
 	if l == nil {
 		return e.stopForeign(ctx, session, how, by)
 	}
-	l.mu.Lock()
-	t := l.turn
-	l.mu.Unlock()
+	t := l.current()
 	if t == nil {
 		return notRunning(session)
 	}
@@ -44,8 +42,7 @@ func (e *Engine) stopLocal(ctx context.Context, l *live, t *turn, how terret.Inb
 	l.mu.Lock()
 	first := l.turn == t && t.stop == nil
 	if first {
-		t.stop = because(terret.CodeInterrupted, "interrupted", by)
-		l.enqueue(&appending{events: l.setState(nil, terret.SessionInterrupting, "")})
+		l.write(l.markStopped(t, because(terret.CodeInterrupted, "interrupted", by), nil), nil)
 	}
 	l.mu.Unlock()
 	if first {
@@ -57,11 +54,29 @@ func notRunning(session string) error {
 	return terret.Errorf(terret.CodeConflict, "no turn is running in session %s", session)
 }
 
-func because(kind terret.ErrorCode, how, by string) *terret.Error {
+func because(code terret.ErrorCode, how, by string) *terret.Error {
 	if by != "" {
 		how += " by " + by
 	}
-	return &terret.Error{Code: kind, Message: "the turn was " + how}
+	return &terret.Error{Code: code, Message: "the turn was " + how}
+}
+
+// markStopped notes why the turn is to end. A turn that settles already keeps its
+// phase. l.mu must be held.
+func (l *live) markStopped(t *turn, why *terret.Error, out []terret.Event) []terret.Event {
+	t.stop = why
+	if l.phase == starting || l.phase == running {
+		return l.to(stopping, out)
+	}
+	return out
+}
+
+// stopFor stops the running turn for a reason of the engine's own. l.mu must be held,
+// so the agent is told in the background.
+func (l *live) stopFor(why *terret.Error, out []terret.Event) []terret.Event {
+	t := l.turn
+	l.e.goBackground(func() { l.e.stopTurn(l, t) })
+	return l.markStopped(t, why, out)
 }
 
 // stopTurn tells the agent to stop the turn, and sees to it that it is killed if
@@ -69,10 +84,7 @@ func because(kind terret.ErrorCode, how, by string) *terret.Error {
 func (e *Engine) stopTurn(l *live, t *turn) {
 	e.goBackground(func() { e.killLate(l, t) })
 	t.cancel(terret.ErrInterrupted)
-	l.mu.Lock()
-	open := l.openOf(func(r *request) bool { return r.turn == t.id })
-	l.mu.Unlock()
-	for _, r := range open {
+	for _, r := range l.openOf(func(r *request) bool { return r.turn == t.id }) {
 		e.giveUp(r, terret.ByInterrupt)
 	}
 	e.interruptAgent(l, t)
@@ -81,17 +93,17 @@ func (e *Engine) stopTurn(l *live, t *turn) {
 // interruptAgent passes the wish on, if the agent has the turn.
 func (e *Engine) interruptAgent(l *live, t *turn) {
 	l.mu.Lock()
-	agent := l.agent
-	if l.turn != t || t.host == nil || t.host != l.host {
-		agent = nil
+	h := l.host
+	if l.turn != t || t.host == nil || t.host != h {
+		h = nil
 	}
 	l.mu.Unlock()
-	if agent == nil {
+	if h == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(e.life, e.cfg.InterruptGrace)
 	defer cancel()
-	if err := agent.Interrupt(ctx, t.id); err != nil {
+	if err := h.agent.Interrupt(ctx, t.id); err != nil {
 		l.log.Warn("the agent could not be interrupted", "error", err)
 	}
 }
@@ -118,16 +130,15 @@ func (e *Engine) killTurn(ctx context.Context, l *live, t *turn, why *terret.Err
 		l.mu.Unlock()
 		return // it has ended
 	}
-	t.stop = why
-	agent, h := l.forgetAgent()
-	open := l.openOf(func(r *request) bool { return r.turn == t.id || r.host == h })
+	l.write(l.markStopped(t, why, nil), nil)
+	h := l.detach()
 	l.mu.Unlock()
 	t.cancel(terret.ErrKilled)
-	for _, r := range open {
+	for _, r := range l.openOf(func(r *request) bool { return r.turn == t.id || r.host == h }) {
 		e.giveUp(r, terret.ByInterrupt)
 	}
-	if agent != nil {
-		e.killAgent(ctx, l, agent, h)
+	if h != nil {
+		e.killAgent(ctx, l, h)
 	} else if t.prepared != nil { // it is being opened: that stops now
 		wait := time.NewTimer(e.cfg.CloseGrace)
 		defer wait.Stop()
@@ -140,16 +151,16 @@ func (e *Engine) killTurn(ctx context.Context, l *live, t *turn, why *terret.Err
 	e.endTurn(l, t, why)
 }
 
-func (e *Engine) killAgent(ctx context.Context, l *live, a terret.Agent, h *host) {
+func (e *Engine) killAgent(ctx context.Context, l *live, h *host) {
 	l.opening.Lock()
 	defer l.opening.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, e.cfg.CloseGrace)
 	defer cancel()
 	var err error
-	if k, ok := a.(terret.Killer); ok {
+	if k, ok := h.agent.(terret.Killer); ok {
 		err = k.Kill(ctx)
 	}
-	err = errors.Join(err, a.Close(ctx))
+	err = errors.Join(err, h.agent.Close(ctx))
 	h.end(errClosed)
 	if err != nil {
 		l.log.Warn("the agent was killed", "error", err)
@@ -158,41 +169,21 @@ func (e *Engine) killAgent(ctx context.Context, l *live, a terret.Agent, h *host
 
 // closeAgent ends an agent politely. What it has asked is decided first, so that it
 // does not wait for that.
-func (e *Engine) closeAgent(l *live, a terret.Agent, h *host) {
+func (e *Engine) closeAgent(l *live, h *host) {
 	l.opening.Lock()
 	defer l.opening.Unlock()
-	e.endAgent(l, a, h)
+	e.endAgent(l, h)
 }
 
 // endAgent is closeAgent while l.opening is held.
-func (e *Engine) endAgent(l *live, a terret.Agent, h *host) {
-	l.mu.Lock()
-	open := l.openOf(func(r *request) bool { return r.host == h })
-	l.mu.Unlock()
-	for _, r := range open {
+func (e *Engine) endAgent(l *live, h *host) {
+	for _, r := range l.openOf(func(r *request) bool { return r.host == h }) {
 		e.giveUp(r, terret.ByAgentExit)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), e.cfg.CloseGrace)
 	defer cancel()
-	if err := a.Close(ctx); err != nil {
+	if err := h.agent.Close(ctx); err != nil {
 		l.log.Warn("the agent did not close cleanly", "error", err)
 	}
 	h.end(errClosed)
-}
-
-// startIdleTimer closes the agent after a time without a turn. l.mu must be held.
-func (l *live) startIdleTimer() {
-	l.stopIdleTimer()
-	if after := l.e.cfg.IdleAfter; after > 0 && !l.leaving && !l.gone {
-		l.idle = time.AfterFunc(after, func() {
-			l.e.goBackground(func() { l.e.shut(context.Background(), l, idleReaped) })
-		})
-	}
-}
-
-func (l *live) stopIdleTimer() {
-	if l.idle != nil {
-		l.idle.Stop()
-		l.idle = nil
-	}
 }

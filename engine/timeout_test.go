@@ -17,7 +17,7 @@ func TestTimeouts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPuppet()
 		f := openFixture(t, ":memory:", p, func(c *engine.Config) {
-			c.Timeouts = map[terret.Gate]time.Duration{terret.GatePlan: time.Hour}
+			c.Timeouts = map[terret.Gate]time.Duration{terret.GatePlan: time.Hour, terret.GatePermission: 5 * time.Minute}
 		})
 		f.limit = 24 * time.Hour
 		id := f.session()
@@ -51,19 +51,58 @@ func TestTimeouts(t *testing.T) {
 	})
 }
 
-// A question waits for as long as it takes.
+// What a person is asked waits for as long as it takes, unless somebody sets a limit.
 func TestNoTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q := mock.Step{Question: &terret.Question{ID: "q", Text: "which?"}}
-		f := newFixture(t, mock.Script{Turns: [][]mock.Step{{q}}}, func(c *engine.Config) { c.IdleAfter = -1 })
+		steps := []mock.Step{ask("make"), {Question: &terret.Question{ID: "q", Text: "which?"}}, {Plan: "p"}}
+		f := newFixture(t, mock.Script{Turns: [][]mock.Step{steps}}, func(c *engine.Config) { c.IdleAfter = -1 })
 		f.limit = 24 * time.Hour
 		id := f.session()
 		turn := f.prompt(id, "go")
-		r := f.request(id, 1)
-		time.Sleep(2 * time.Hour)
-		f.decide(terret.Decision{RequestID: r.RequestID, Behavior: terret.BehaviorReject, Reason: "no"})
+		for i, b := range []terret.Behavior{terret.BehaviorDeny, terret.BehaviorReject, terret.BehaviorApprove} {
+			r := f.request(id, i+1)
+			if r.ExpiresAt != nil {
+				t.Errorf("%s expires at %v", r.Gate, r.ExpiresAt)
+			}
+			time.Sleep(2 * time.Hour)
+			f.decide(terret.Decision{RequestID: r.RequestID, Behavior: b, Reason: "no"})
+		}
 		f.ended(id, turn.ID)
+	})
+}
+
+// A session's own limit beats the engine's; zero means that there is none.
+func TestSessionTimeouts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPuppet()
+		f := openFixture(t, ":memory:", p, func(c *engine.Config) {
+			c.Timeouts = map[terret.Gate]time.Duration{terret.GatePermission: time.Minute, terret.GateQuestion: time.Minute}
+		})
+		f.limit = 24 * time.Hour
+		id := f.session(func(s *terret.Session) {
+			s.Options.Timeouts = map[terret.Gate]int{terret.GatePermission: 7, terret.GateQuestion: 0}
+		})
+		turn := f.prompt(id, "go")
+		a := p.agent(t)
+		a.prompted(t)
+		began := time.Now()
+		d, err := a.req.Host.Ask(t.Context(), askFor("1", "make"))
+		if took := time.Since(began); err != nil || d.Source != terret.ByTimeout || took != 7*time.Second {
+			t.Errorf("%+v, %v after %v", d, err, took)
+		}
+		go func() {
+			time.Sleep(time.Hour)
+			f.decide(terret.Decision{RequestID: f.request(id, 2).RequestID, Behavior: terret.BehaviorReject})
+		}()
+		d, err = a.req.Host.Ask(t.Context(), terret.Ask{Key: "2", Gate: terret.GateQuestion, Event: terret.Event{Data: terret.QuestionRequest{}}})
+		if err != nil || d.Source != terret.ByUser {
+			t.Errorf("%+v, %v", d, err)
+		}
+		a.complete(t, turn.ID)
+		f.ended(id, turn.ID)
+		f.close()
 	})
 }
 

@@ -106,6 +106,8 @@ func checkPrompt(r PromptRequest) error {
 	return terret.Invalid("when", "%q is not a way to prompt a busy session; use reject, queue or steer", r.When)
 }
 
+// promptLive is Prompt for a session that is ours. What is in force for the turn is
+// settled before it begins, so that a turn that cannot be does not.
 func (e *Engine) promptLive(ctx context.Context, l *live, r PromptRequest) (terret.Turn, error) {
 	if err := e.loadTurns(ctx, l); err != nil {
 		return terret.Turn{}, err
@@ -113,9 +115,12 @@ func (e *Engine) promptLive(ctx context.Context, l *live, r PromptRequest) (terr
 	if err := e.knows(ctx, l, r.command); err != nil {
 		return terret.Turn{}, err
 	}
+	in, err := e.settingsFor(ctx, l.snapshot(), r.Prompt.Options)
+	if err != nil {
+		return terret.Turn{}, err
+	}
 	behind := false // others wait already
 	if r.When == WhenQueue {
-		var err error
 		if behind, err = e.hasQueue(ctx, l); err != nil {
 			return terret.Turn{}, err
 		}
@@ -125,7 +130,7 @@ func (e *Engine) promptLive(ctx context.Context, l *live, r PromptRequest) (terr
 		l.mu.Unlock()
 		return terret.Turn{}, err
 	}
-	t := l.turn
+	t, busy := l.turn, l.phase != idle
 	switch {
 	case t != nil && t.id == r.Turn:
 		l.mu.Unlock()
@@ -137,20 +142,13 @@ func (e *Engine) promptLive(ctx context.Context, l *live, r PromptRequest) (terr
 	case t != nil && r.When == WhenSteer:
 		l.mu.Unlock()
 		return e.steer(ctx, l, t, r)
-	case (t != nil || l.rewinding != nil || behind) && r.When == WhenQueue:
+	case (busy || behind) && r.When == WhenQueue:
 		l.mu.Unlock()
 		return e.enqueuePrompt(ctx, r)
-	case t != nil || l.rewinding != nil:
+	case busy:
 		l.mu.Unlock()
 		return terret.Turn{}, terret.Errorf(terret.CodeSessionBusy, "session %s is busy with another turn; queue the prompt, steer the turn, or wait", l.id)
 	}
-	session := l.session
-	l.mu.Unlock()
-	in, err := e.settingsFor(ctx, session, r.Prompt.Options)
-	if err != nil {
-		return terret.Turn{}, err
-	}
-	l.mu.Lock()
 	t, a := l.begin(r, terret.OriginUser, nil, in)
 	l.mu.Unlock()
 	if err := a.wait(); err != nil {
@@ -208,29 +206,32 @@ func (e *Engine) loadTurns(ctx context.Context, l *live) error {
 	return nil
 }
 
-// begin makes the turn the running one and writes its first event. l.mu must be
-// held, and no turn may run.
+// begin makes the turn the session's and writes its first event. l.mu must be held,
+// and the session idle.
 func (l *live) begin(r PromptRequest, origin terret.Origin, taken []string, in inForce) (*turn, *appending) {
-	l.stopIdleTimer()
 	l.leftover = nil
-	t := l.newTurn(r.Turn, origin, r.Prompt)
-	t.command, t.in = r.command, in
+	t := l.newTurn(r.Turn, origin, r.Prompt, in)
+	t.command = r.command
 	t.prepared = make(chan struct{})
 	l.turn = t
 	start := terret.TurnStart{Prompt: r.Prompt.Blocks, MessageID: r.Prompt.MessageID, ParentID: r.Prompt.ParentID, Origin: origin}
 	if !isZero(r.Prompt.Options) {
 		start.Options = &r.Prompt.Options
 	}
-	out := l.stamp(nil, terret.Event{By: r.By, Data: start})
+	out := l.put(nil, terret.Event{By: r.By, Data: start})
 	if title := titleOf(r.Prompt.Blocks); l.session.Title == "" && title != "" && r.command == nil {
-		out = l.stamp(out, terret.Event{Data: terret.SessionUpdated{Title: &title}})
+		out = l.put(out, terret.Event{Data: terret.SessionUpdated{Title: &title}})
 	}
-	state := terret.SessionBusy
-	if l.agent == nil {
-		state = terret.SessionStarting
-	}
-	out = l.setState(out, state, "")
-	return t, l.enqueue(&appending{events: out, taken: taken})
+	return t, l.enqueue(&appending{events: l.to(starting, out), taken: taken})
+}
+
+// beginBackground begins a turn that the agent started by itself. l.mu must be held,
+// and the session idle.
+func (l *live) beginBackground(out []terret.Event, h *host) []terret.Event {
+	l.turn = l.newTurn(terret.NewID(terret.PrefixTurn), terret.OriginBackground, terret.Prompt{}, h.in)
+	l.turn.host = h
+	out = l.put(out, terret.Event{Data: terret.TurnStart{Prompt: []terret.Block{}, Origin: terret.OriginBackground}})
+	return l.to(running, out)
 }
 
 // startTurn runs a turn that has begun.
@@ -244,36 +245,26 @@ func (e *Engine) startTurn(l *live, t *turn) {
 func (e *Engine) runTurn(l *live, t *turn) {
 	err := e.prepareTurn(l, t)
 	close(t.prepared)
-	if err == nil {
-		return
+	if err != nil {
+		e.endTurn(l, t, terret.AsError(err))
 	}
-	why := terret.AsError(err)
-	l.mu.Lock()
-	if t.stop != nil {
-		why = t.stop
-	}
-	l.mu.Unlock()
-	e.endTurn(l, t, why)
 }
 
 func (e *Engine) prepareTurn(l *live, t *turn) error {
-	l.mu.Lock()
-	budget, spent := l.session.Options.MaxCostUSD, l.session.CostUSD
-	l.mu.Unlock()
-	if budget > 0 && spent >= budget {
-		return terret.Errorf(terret.CodeMaxBudget, "the session has used $%s of its budget of $%s; raise max_cost to let it go on", spent, budget)
+	if limit, spent := t.in.MaxCostUSD, l.snapshot().CostUSD; limit > 0 && spent >= limit {
+		return overBudget(spent, limit)
 	}
-	agent, h, err := e.openAgent(t.ctx, l)
+	h, err := e.openAgent(t.ctx, l)
 	if err != nil {
 		return err
 	}
-	if !recordsLate(agent, t.prompt) {
+	if !recordsLate(h.agent, t.prompt) {
 		e.recordBefore(l, t)
 	}
 	if err := l.hand(t, h); err != nil {
 		return err
 	}
-	if err := t.handTo(agent); err != nil {
+	if err := t.handTo(h.agent); err != nil {
 		return err
 	}
 	l.mu.Lock()
@@ -290,96 +281,103 @@ func (l *live) hand(t *turn, h *host) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case l.broken != nil:
-		return l.broken
+	case l.why != nil:
+		return l.why
 	case t.stop != nil:
 		return t.stop
-	case l.turn != t || l.settling:
+	case l.turn != t || l.phase != starting:
 		return terret.ErrInterrupted // it has ended already
 	case h.leaving:
 		return terret.Errorf(terret.CodeProcessFailed, "the agent ended before it took the prompt; prompt the session to try again")
 	}
 	t.host, h.in = h, t.in
-	if l.session.State == terret.SessionStarting {
-		l.enqueue(&appending{events: l.setState(nil, terret.SessionBusy, "")})
-	}
+	l.write(l.to(running, nil), nil)
 	return nil
 }
 
 // openAgent returns the session's agent, opening it if there is none.
-func (e *Engine) openAgent(ctx context.Context, l *live) (terret.Agent, *host, error) {
+func (e *Engine) openAgent(ctx context.Context, l *live) (*host, error) {
 	l.opening.Lock()
 	defer l.opening.Unlock()
 	l.mu.Lock()
-	agent, h, session, cursor := l.agent, l.host, l.session, l.cursor
-	turn := l.turn
+	h, session, cursor, t := l.host, l.session, l.cursor, l.turn
 	l.mu.Unlock()
-	if agent != nil {
-		return agent, h, nil
+	if h != nil {
+		return h, nil
 	}
 	d, err := e.driver(session.Agent)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	h = l.newHost()
-	if turn != nil {
-		h.in = turn.in
-	} else if h.in, err = e.settingsFor(ctx, session, terret.TurnOptions{}); err != nil {
-		return nil, nil, err
+	var in inForce
+	if t != nil {
+		in = t.in
+	} else if in, err = e.settingsFor(ctx, session, terret.TurnOptions{}); err != nil {
+		return nil, err
 	}
-	r := e.openRequest(session, h.in.Settings, l.log)
+	h = l.newHost(in)
+	r := e.openRequest(session, in.Settings, l.log)
 	r.Warm = e.pool.claim(d, r)
 	r.Cursor, r.Host = cursor, h
 	r.History = func(ctx context.Context) iter.Seq2[terret.Entry, error] {
 		return e.Events(ctx, EventQuery{Session: l.id})
 	}
-	agent, err = d.Open(ctx, r)
+	agent, err := d.Open(ctx, r)
 	if err != nil {
 		h.end(errClosed)
-		return nil, nil, err
+		return nil, err
 	}
+	if err := l.attach(ctx, h, agent); err != nil { // nobody wants it any more
+		e.endAgent(l, h)
+		return nil, err
+	}
+	return h, nil
+}
+
+// attach makes an agent the session's, if the session still wants one.
+func (l *live) attach(ctx context.Context, h *host, agent terret.Agent) error {
 	l.mu.Lock()
+	defer l.mu.Unlock()
+	h.agent = agent
+	var err error
 	switch {
-	case l.broken != nil:
-		err = l.broken
+	case l.why != nil:
+		err = l.why
 	case ctx.Err() != nil:
 		err = context.Cause(ctx)
-	case l.leaving && l.turn == nil:
+	case l.turn == nil && l.unusable() != nil:
 		err = errGone
-	default:
-		l.agent, l.host = agent, h
 	}
 	h.leaving = err != nil
-	l.mu.Unlock()
-	if err != nil { // nobody wants it any more
-		e.endAgent(l, agent, h)
-		return nil, nil, err
+	if err == nil {
+		l.host = h
 	}
-	return agent, h, nil
+	return err
 }
 
 func (e *Engine) steer(ctx context.Context, l *live, t *turn, r PromptRequest) (terret.Turn, error) {
 	l.mu.Lock()
-	agent, ready := l.agent, t.host != nil && t.host == l.host
+	h := l.host
+	ready := h != nil && t.host == h
 	l.mu.Unlock()
 	if !ready {
 		return terret.Turn{}, terret.Errorf(terret.CodeConflict, "the agent has not begun with the turn, or has just ended; send the prompt again, or queue it")
 	}
-	s, ok := agent.(terret.Steerer)
+	s, ok := h.agent.(terret.Steerer)
 	if !ok {
 		return terret.Turn{}, terret.Errorf(terret.CodeUnsupported, "this agent cannot be steered while it works; queue the prompt instead")
 	}
-	if err := terret.CapabilitiesOf(agent).Need(terret.CanSteer); err != nil {
+	if err := terret.CapabilitiesOf(h.agent).Need(terret.CanSteer); err != nil {
 		return terret.Turn{}, err
 	}
 	l.mu.Lock()
-	if l.turn != t || l.settling {
+	if l.turn != t || l.phase == settling {
 		l.mu.Unlock()
 		return terret.Turn{}, terret.Errorf(terret.CodeConflict, "the turn has just ended; send the prompt again")
 	}
-	a := l.enqueue(&appending{events: l.stamp(nil, terret.Event{By: r.By, Data: terret.UserPrompt{
+	a := l.write(l.put(nil, terret.Event{By: r.By, Data: terret.UserPrompt{
 		MessageID: r.Prompt.MessageID, ParentID: r.Prompt.ParentID, Blocks: r.Prompt.Blocks,
-	}})})
+	}}), nil)
 	l.mu.Unlock()
 	if err := a.wait(); err != nil {
 		return terret.Turn{}, err
@@ -388,7 +386,9 @@ func (e *Engine) steer(ctx context.Context, l *live, t *turn, r PromptRequest) (
 		l.notHeard(t, r.Prompt.MessageID, err)
 		return terret.Turn{}, err
 	}
-	return terret.Turn{ID: t.id, Session: l.id, State: terret.TurnRunning, Origin: terret.OriginSteer, MessageID: r.Prompt.MessageID, Prompt: r.Prompt.Blocks, StartedAt: terret.TimeOf(t.started)}, nil
+	out := l.record(t)
+	out.Origin, out.MessageID, out.Prompt = terret.OriginSteer, r.Prompt.MessageID, r.Prompt.Blocks
+	return out, nil
 }
 
 // notHeard notes that the agent did not take a message of which the log says that it
@@ -399,7 +399,7 @@ func (l *live) notHeard(t *turn, message string, why error) {
 	if l.turn != t && l.unusable() != nil {
 		return // the session is no longer ours
 	}
-	l.enqueue(&appending{events: l.stamp(nil, terret.Event{Data: terret.Notification{
+	l.write(l.put(nil, terret.Event{Data: terret.Notification{
 		Text: "the agent did not take the message " + message + ": " + why.Error(), Level: "warning", Type: "steer_refused",
-	}})})
+	}}), nil)
 }

@@ -83,19 +83,19 @@ func (e *Engine) snapshotBefore(l *live, t *turn) {
 	id, err := e.snapshot(t.ctx, dir)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.turn != t || l.settling {
+	if l.turn != t || l.phase == settling {
 		return // it was killed meanwhile
 	}
 	if err != nil {
 		if t.ctx.Err() == nil && e.undo.tellOnce(dir, err.Error()) {
-			l.enqueue(&appending{events: l.stamp(nil, terret.Event{Data: terret.DiagWarning{Text: undoOff(err)}})})
+			l.write(l.put(nil, terret.Event{Data: terret.DiagWarning{Text: undoOff(err)}}), nil)
 		}
 		return
 	}
 	t.before = id
-	l.enqueue(&appending{events: l.stamp(nil, terret.Event{Data: terret.CheckpointCreated{
+	l.write(l.put(nil, terret.Event{Data: terret.CheckpointCreated{
 		CheckpointID: terret.NewID(terret.PrefixCheckpoint), MessageID: t.prompt.MessageID, OfTurn: t.id, Phase: "before", Snapshot: id,
-	}})})
+	}}), nil)
 }
 
 // snapshotAfter records the folder after a turn.

@@ -128,16 +128,16 @@ func (e *Engine) withAgent(ctx context.Context, session string, fn func(terret.A
 // wake returns the session's agent for something that is no turn, opening it if
 // there is none.
 func (e *Engine) wake(ctx context.Context, l *live) (terret.Agent, error) {
-	agent, _, err := e.openAgent(ctx, l)
+	h, err := e.openAgent(ctx, l)
 	if err != nil {
 		return nil, err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.turn == nil {
+	if l.phase == idle {
 		l.startIdleTimer()
 	}
-	return agent, nil
+	return h.agent, nil
 }
 
 // elsewhere says what to do about a session that another process owns.
@@ -255,16 +255,17 @@ func (e *Engine) knows(ctx context.Context, l *live, c *command) error {
 		return nil
 	}
 	l.mu.Lock()
-	agent, busy := l.agent, l.turn != nil || l.rewinding != nil
+	h, busy := l.host, l.phase != idle
 	l.mu.Unlock()
-	if agent == nil && busy {
+	switch {
+	case h != nil:
+		return c.need(h.agent)
+	case busy:
 		return nil // the turn will find out
 	}
-	if agent == nil {
-		var err error
-		if agent, err = e.wake(ctx, l); err != nil {
-			return err
-		}
+	agent, err := e.wake(ctx, l)
+	if err != nil {
+		return err
 	}
 	return c.need(agent)
 }

@@ -30,11 +30,31 @@ func (e *Engine) Want(session string, gates ...terret.Gate) (release func()) {
 		w.deciders = map[*decider]struct{}{}
 	}
 	w.deciders[d] = struct{}{}
-	return func() {
+	return sync.OnceFunc(func() {
 		w.mu.Lock()
-		defer w.mu.Unlock()
 		delete(w.deciders, d)
+		w.mu.Unlock()
+		e.unwanted(d)
+	})
+}
+
+// unwanted decides what waits for a decider that has left, where nobody else wants to.
+func (e *Engine) unwanted(d *decider) {
+	for _, l := range e.lives() {
+		if d.session != "" && d.session != l.id {
+			continue
+		}
+		for _, r := range l.openOf(func(r *request) bool {
+			return isHook(r.ask.Gate) && slices.Contains(d.gates, r.ask.Gate) && !e.wants(l.id, r.host.in, r.ask.Gate)
+		}) {
+			e.giveUp(r, terret.ByChannel)
+		}
 	}
+}
+
+// wants reports whether somebody wants to decide at the gate.
+func (e *Engine) wants(session string, in inForce, g terret.Gate) bool {
+	return slices.Contains(in.gates, g) || slices.Contains(e.wanted.gates(session), g)
 }
 
 // gates lists those that are wanted now, sorted.

@@ -1,0 +1,125 @@
+package engine
+
+import (
+	"flag"
+	"slices"
+
+	"github.com/terret-dev/terret"
+)
+
+// phase says where a session that this process owns stands. The package comment has
+// the table; [live.to] is the only function that changes it.
+type phase uint8
+
+const (
+	idle      phase = iota // no turn
+	starting               // turn.start is written; the agent is opened and prompted
+	running                // the agent has the turn
+	stopping               // the turn is to end; the agent was told, or is being killed
+	settling               // the agent is done; what is left of the turn is written
+	rewinding              // the folder and the conversation go back or forward
+	leaving                // the agent is closed and the session given back
+	broken                 // the log takes nothing more
+	gone                   // no longer ours
+)
+
+// edges lists which phases may follow each phase.
+var edges = map[phase][]phase{
+	idle:      {starting, running, rewinding, leaving, broken},
+	starting:  {running, stopping, settling, broken},
+	running:   {stopping, settling, broken},
+	stopping:  {settling, broken},
+	settling:  {idle, broken},
+	rewinding: {idle, broken},
+	leaving:   {gone, broken},
+	broken:    {gone},
+	gone:      {},
+}
+
+func (p phase) String() string {
+	return [...]string{"idle", "starting", "running", "stopping", "settling", "rewinding", "leaving", "broken", "gone"}[p]
+}
+
+// inTurn reports whether a turn is under way.
+func (p phase) inTurn() bool { return p == starting || p == running || p == stopping || p == settling }
+
+// to moves the session to another phase and appends the change of the session's state
+// to out, if there is one. l.mu must be held. What the phase is about (the turn, why
+// it stops, why the log is broken) must be set before.
+//
+// An edge that does not exist is a bug: it panics in tests, and otherwise fails the
+// session, which the next owner puts in order.
+func (l *live) to(next phase, out []terret.Event) []terret.Event {
+	if !slices.Contains(edges[l.phase], next) {
+		l.illegal(next)
+		return out
+	}
+	if l.e.trace != nil {
+		l.e.trace(l.phase, next)
+	}
+	l.phase = next
+	l.stopIdleTimer()
+	switch next {
+	case idle:
+		l.turn, l.doing = nil, ""
+		l.startIdleTimer()
+	case gone:
+		close(l.left)
+	case broken:
+		return out // nothing can be written
+	case starting, running, stopping, settling, rewinding, leaving:
+	}
+	return l.show(out)
+}
+
+func (l *live) illegal(next phase) {
+	err := terret.Errorf(terret.CodeInternal, "session %s cannot go from %s to %s", l.id, l.phase, next)
+	if flag.Lookup("test.v") != nil {
+		panic(err)
+	}
+	l.log.Error("bug: illegal transition", "error", err)
+	if l.breakOff(nil, err) {
+		l.e.goBackground(func() { l.e.abandon(l) })
+	}
+}
+
+// state is what the session shows to others.
+func (l *live) state() terret.SessionState {
+	switch l.phase {
+	case starting, running:
+		switch {
+		case len(l.open) > 0:
+			return terret.SessionWaiting
+		case l.doing != "":
+			return l.doing
+		case l.host == nil:
+			return terret.SessionStarting
+		}
+		return terret.SessionBusy
+	case stopping:
+		return terret.SessionInterrupting
+	case idle, rewinding:
+		if l.doing != "" {
+			return l.doing
+		}
+		return l.rest
+	case leaving:
+		return l.rest
+	case settling, broken, gone:
+	}
+	return l.session.State
+}
+
+// show appends the session's state to out, if it is another than before.
+func (l *live) show(out []terret.Event) []terret.Event {
+	now := l.state()
+	if now == l.session.State {
+		return out
+	}
+	l.session.State = now
+	change := terret.SessionStateChange{State: now}
+	if now == l.doing {
+		change.Detail = l.detail
+	}
+	return append(out, l.envelope(terret.Event{Data: change}))
+}
