@@ -1,27 +1,3 @@
-// Package engine holds the verbs over the vocabulary: sessions that run turns,
-// requests that are decided exactly once, and the streams of what happens.
-//
-// # One way in, one way out
-//
-// Whoever wants something calls a method of [Engine]. Whatever comes of it is
-// committed to the log first and published after, so what [Engine.Events] yields
-// can never be taken back by a crash.
-//
-// # Goroutines
-//
-// One goroutine commits for all sessions of the process: everything that waits
-// goes into one transaction. One watches for what other processes wrote, and one
-// starts agents before they are needed, if there is a pool. Each running turn has one while it is prepared and one while it settles. Drivers
-// call in on their own. [Engine.Close] waits for all of them.
-//
-// A session that this process owns is a value guarded by one mutex, which is
-// never held over input or output.
-//
-// # Several processes
-//
-// Any number of engines may share a database, each through a store of its own. A
-// session belongs to one of them at a time; prompts, interrupts and decisions for a
-// session that another one owns reach it through the store.
 package engine
 
 import (
