@@ -1,0 +1,131 @@
+package engine
+
+import (
+	"context"
+	"strings"
+	"unicode"
+
+	"github.com/terret-dev/terret"
+)
+
+// CommandRequest is a command to a session, such as can be typed as /name.
+type CommandRequest struct {
+	Session string
+	Name    string // without the slash
+	Args    string
+	When    When // while a turn runs: reject or queue
+	By      string
+	Turn    string // as in PromptRequest
+}
+
+// RunCommand runs a command of the agent as a turn. It is as Prompt otherwise.
+func (e *Engine) RunCommand(ctx context.Context, r CommandRequest) (terret.Turn, error) {
+	name := strings.TrimPrefix(r.Name, "/")
+	if odd := func(c rune) bool { return unicode.IsSpace(c) || unicode.IsControl(c) }; name == "" || strings.ContainsFunc(name, odd) {
+		return terret.Turn{}, terret.Invalid("name", "%q is not the name of a command", r.Name)
+	}
+	return e.runCommand(ctx, r, command{Name: name, Args: r.Args})
+}
+
+// CompactRequest asks the agent to compress its context.
+type CompactRequest struct {
+	Session      string
+	Instructions string // what to keep; may be empty
+	When         When   // while a turn runs: reject or queue
+	By           string
+	Turn         string // as in PromptRequest
+}
+
+// Compact lets the agent compress its context, as a turn. It is as Prompt otherwise.
+func (e *Engine) Compact(ctx context.Context, r CompactRequest) (terret.Turn, error) {
+	return e.runCommand(ctx, CommandRequest{Session: r.Session, When: r.When, By: r.By, Turn: r.Turn}, command{Args: r.Instructions, Compact: true})
+}
+
+func (e *Engine) runCommand(ctx context.Context, r CommandRequest, c command) (terret.Turn, error) {
+	if r.When == WhenSteer {
+		return terret.Turn{}, terret.Invalid("when", "a command cannot steer a turn; queue it, or wait")
+	}
+	return e.Prompt(ctx, PromptRequest{
+		Session: r.Session, Prompt: terret.Prompt{Blocks: []terret.Block{terret.Text(c.text())}},
+		When: r.When, By: r.By, Turn: r.Turn, command: &c,
+	})
+}
+
+// command is what a turn does instead of handing over its prompt.
+type command struct {
+	Name    string `json:"name,omitempty"`
+	Args    string `json:"args,omitempty"`    // of a compaction: its instructions
+	Compact bool   `json:"compact,omitempty"` // it is one
+}
+
+// queued is a prompt as it waits in the queue. A version that knows no commands
+// takes one for a prompt, which is what a person would have typed.
+type queued struct {
+	terret.Prompt
+	Command *command `json:"command,omitempty"`
+}
+
+// text is what a person would have typed.
+func (c command) text() string {
+	name := c.Name
+	if c.Compact {
+		name = "compact"
+	}
+	return strings.TrimSpace("/" + name + " " + c.Args)
+}
+
+// need says why the agent cannot do it, if that is so.
+func (c command) need(a terret.Agent) error {
+	if c.Compact {
+		return terret.CapabilitiesOf(a).Need(terret.CanCompact)
+	}
+	return terret.CapabilitiesOf(a).Need(terret.CanCommands)
+}
+
+// plainPrompt is the prompt as an agent gets it: what its options mean is settled.
+func (t *turn) plainPrompt() terret.Prompt {
+	p := t.prompt
+	p.Options = terret.TurnOptions{}
+	return p
+}
+
+// handTo hands the turn to the agent.
+func (t *turn) handTo(a terret.Agent) error {
+	c := t.command
+	if c == nil {
+		return a.Prompt(t.ctx, t.id, t.plainPrompt(), t.in.Settings)
+	}
+	if err := c.need(a); err != nil {
+		return err
+	}
+	if c.Compact {
+		if x, ok := a.(terret.Compacter); ok {
+			return x.Compact(t.ctx, t.id, c.Args, t.in.Settings)
+		}
+	} else if x, ok := a.(terret.Commander); ok {
+		return x.Command(t.ctx, t.id, c.Name, c.Args, t.in.Settings)
+	}
+	return terret.Errorf(terret.CodeUnsupported, "this agent cannot do %s itself", c.text())
+}
+
+// knows opens the agent of a session that is free, to find out before the turn
+// begins whether the agent can do it.
+func (e *Engine) knows(ctx context.Context, l *live, c *command) error {
+	if c == nil {
+		return nil
+	}
+	l.mu.Lock()
+	h, busy := l.host, l.phase != idle
+	l.mu.Unlock()
+	switch {
+	case h != nil:
+		return c.need(h.agent)
+	case busy:
+		return nil // the turn will find out
+	}
+	agent, err := e.wake(ctx, l)
+	if err != nil {
+		return err
+	}
+	return c.need(agent)
+}

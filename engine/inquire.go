@@ -1,0 +1,147 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/terret-dev/terret"
+)
+
+// This file asks agents things outside turns. The agent is opened if it is not; a
+// session that another process owns is a conflict that says so, unless the log knows
+// the answer.
+
+// Models lists the models that the session's agent can use.
+func (e *Engine) Models(ctx context.Context, session string) ([]terret.Model, error) {
+	var out []terret.Model
+	err := e.withAgent(ctx, session, func(a terret.Agent) (err error) {
+		m, ok := a.(terret.ModelLister)
+		if !ok {
+			return terret.Errorf(terret.CodeUnsupported, "this agent does not list its models")
+		}
+		out, err = m.Models(ctx)
+		return err
+	})
+	return slices.Concat([]terret.Model{}, out), elsewhere(err)
+}
+
+// Commands lists what can be run with [Engine.RunCommand].
+func (e *Engine) Commands(ctx context.Context, session string) ([]terret.Command, error) {
+	var out []terret.Command
+	listed := false
+	err := e.withAgent(ctx, session, func(a terret.Agent) (err error) {
+		if err := terret.CapabilitiesOf(a).Need(terret.CanCommands); err != nil {
+			return err
+		}
+		var l terret.CommandLister
+		if l, listed = a.(terret.CommandLister); listed {
+			out, err = l.Commands(ctx)
+		}
+		return err
+	})
+	if err == nil && listed || err != nil && !isForeign(err) {
+		return slices.Concat([]terret.Command{}, out), err
+	}
+	said, found, err := lastOf(ctx, e, session, commandsOf, terret.KindSessionStart, terret.KindSessionCommands)
+	if err == nil && !found {
+		err = terret.Errorf(terret.CodeUnsupported, "the agent of session %s has not said what commands it has", session)
+	}
+	return said, err
+}
+
+func commandsOf(d terret.Data) ([]terret.Command, bool) {
+	switch d := d.(type) {
+	case terret.SessionStart:
+		return d.Commands, d.Commands != nil
+	case terret.SessionCommands:
+		return d.Commands, true
+	}
+	return nil, false
+}
+
+// Context says what fills the agent's context, or at least how full it was when it
+// last said so.
+func (e *Engine) Context(ctx context.Context, session string) (terret.ContextUsage, error) {
+	var out terret.ContextUsage
+	can := false
+	err := e.withAgent(ctx, session, func(a terret.Agent) (err error) {
+		var r terret.ContextReader
+		if r, can = a.(terret.ContextReader); can {
+			out, err = r.Context(ctx)
+		}
+		if errors.Is(err, terret.ErrUnsupported) {
+			can, err = false, nil
+		}
+		return err
+	})
+	if err == nil && can || err != nil && !isForeign(err) {
+		return out, err
+	}
+	said, found, err := lastOf(ctx, e, session, contextOf, terret.KindUsageUpdate)
+	if err == nil && !found {
+		err = terret.Errorf(terret.CodeUnsupported, "the agent of session %s has not said how full its context is", session)
+	}
+	return said, err
+}
+
+func contextOf(d terret.Data) (terret.ContextUsage, bool) {
+	u, ok := d.(terret.UsageUpdate)
+	return terret.ContextUsage{Used: u.ContextUsed, Max: u.ContextMax}, ok && u.ContextUsed > 0
+}
+
+// lastOf returns the last value found in events of these kinds.
+func lastOf[T any](ctx context.Context, e *Engine, session string, of func(terret.Data) (T, bool), kinds ...terret.Kind) (out T, found bool, err error) {
+	if l := e.mine(session); l != nil {
+		if err := l.flush(); err != nil && !errors.Is(err, errGone) { // if it is, all is in the log
+			return out, false, err
+		}
+	}
+	for entry, err := range e.entries(ctx, session, kinds...) {
+		if err != nil {
+			return out, false, err
+		}
+		ev, err := entry.Decode()
+		if err != nil {
+			return out, false, err
+		}
+		if v, ok := of(ev.Data); ok {
+			out, found = v, true
+		}
+	}
+	return out, found, nil
+}
+
+// withAgent runs fn with the session's agent.
+func (e *Engine) withAgent(ctx context.Context, session string, fn func(terret.Agent) error) error {
+	return e.on(ctx, session, func(l *live) error {
+		agent, err := e.wake(ctx, l)
+		if err != nil {
+			return err
+		}
+		return fn(agent)
+	})
+}
+
+// wake returns the session's agent for something that is no turn, opening it if
+// there is none.
+func (e *Engine) wake(ctx context.Context, l *live) (terret.Agent, error) {
+	h, err := e.openAgent(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.phase == idle {
+		l.startIdleTimer()
+	}
+	return h.agent, nil
+}
+
+// elsewhere says what to do about a session that another process owns.
+func elsewhere(err error) error {
+	if isForeign(err) {
+		return terret.Errorf(terret.CodeConflict, "%w; ask there, or close it there first", err)
+	}
+	return err
+}
