@@ -1,0 +1,154 @@
+// Package recorder tells a [Sink], such as the files in a project's folder, what was
+// committed, without ever holding up those who commit.
+//
+// What is added waits in a queue for a moment, so that the sink gets what belongs
+// together in one call: files are opened once for a turn instead of once for each line,
+// and not while the turn needs the processor. The queue has no bound: a sink that hangs
+// costs memory, never an event.
+//
+// [New] starts one goroutine, which alone calls the sink. [Recorder.Close] ends it and
+// waits for it.
+package recorder
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/terret-dev/terret"
+)
+
+// gather is how long the first of several things waits for the others.
+const gather = 100 * time.Millisecond
+
+// Sink keeps records beside the log. It is called by one goroutine, for each session in
+// the order of its commits, and may take its time.
+type Sink interface {
+	// Record is told of entries and of the session as it was after the last of them. It
+	// is also called without entries, when a session was created.
+	Record(s terret.Session, entries []terret.Entry)
+	// Remove is called when a session was deleted.
+	Remove(s terret.Session)
+}
+
+// Recorder feeds a sink. It is safe for concurrent use.
+type Recorder struct {
+	to      Sink
+	wake    chan struct{} // has room for one
+	closing chan struct{}
+	done    chan struct{} // closed when the goroutine has ended
+
+	mu     sync.Mutex
+	queue  []record
+	closed bool
+}
+
+// record is something to tell the sink.
+type record struct {
+	session terret.Session
+	entries []terret.Entry
+	removed bool
+}
+
+// New makes a recorder and starts it. Without a sink it does nothing. The caller must
+// Close it.
+func New(to Sink) *Recorder {
+	r := &Recorder{to: to, wake: make(chan struct{}, 1), closing: make(chan struct{}), done: make(chan struct{})}
+	if to == nil {
+		close(r.done)
+		return r
+	}
+	go r.loop()
+	return r
+}
+
+// Add records entries that were committed, which nobody may change any more, and the
+// session as it is now; without entries, a session that was created. Entries of one
+// session must be added in order. It never blocks on the sink, and does nothing after
+// Close.
+func (r *Recorder) Add(s terret.Session, entries []terret.Entry) {
+	r.put(record{session: s, entries: entries})
+}
+
+// Remove records that the session was deleted. Otherwise it is like Add.
+func (r *Recorder) Remove(s terret.Session) { r.put(record{session: s, removed: true}) }
+
+func (r *Recorder) put(rec record) {
+	if r.to == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return
+	}
+	r.queue = append(r.queue, rec)
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Close waits until the sink was told everything. It is idempotent.
+func (r *Recorder) Close() {
+	r.mu.Lock()
+	if !r.closed {
+		r.closed = true
+		close(r.closing)
+	}
+	r.mu.Unlock()
+	<-r.done
+}
+
+func (r *Recorder) loop() {
+	defer close(r.done)
+	for open := true; open; {
+		open = r.wait()
+		for _, rec := range r.take() {
+			if rec.removed {
+				r.to.Remove(rec.session)
+			} else {
+				r.to.Record(rec.session, rec.entries)
+			}
+		}
+	}
+}
+
+// wait blocks until there is something to do, and reports whether the recorder is
+// open.
+func (r *Recorder) wait() bool {
+	select {
+	case <-r.wake:
+	case <-r.closing:
+		return false
+	}
+	more := time.NewTimer(gather)
+	defer more.Stop()
+	select {
+	case <-more.C:
+		return true
+	case <-r.closing:
+		return false
+	}
+}
+
+// take empties the queue and joins what belongs to the same session.
+func (r *Recorder) take() []record {
+	r.mu.Lock()
+	queue := r.queue
+	r.queue = nil
+	r.mu.Unlock()
+	var out []record
+	last := map[string]int{} // the index of each session's last record
+	for _, rec := range queue {
+		i, ok := last[rec.session.ID]
+		if ok && !rec.removed && !out[i].removed {
+			out[i].session = rec.session
+			out[i].entries = append(slices.Clip(out[i].entries), rec.entries...) // which others share
+			continue
+		}
+		last[rec.session.ID] = len(out)
+		out = append(out, rec)
+	}
+	return out
+}
