@@ -1,6 +1,7 @@
 package project
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -17,10 +18,14 @@ const (
 // that holds the lock for longer is stuck.
 const lockWait = 2 * time.Second
 
-// appendLines appends lines to the log, each with one write. Before the log would
+// appendLines appends lines to the log, with one write for all. Before the log would
 // grow over its limit it becomes the old one, of which one is kept. Where the lock
-// cannot be had in time, lines are appended all the same, which is safe, but the
-// log grows on.
+// cannot be had in time, lines are appended all the same, which is safe, but the log
+// grows on.
+//
+// The log is opened anew each time. Kept open, it would be in the way of whoever wants
+// to move, delete or unmount the folder, and whether it is still the log would have to
+// be checked all the same: other processes rotate it, and people remove it.
 func (f *Files) appendLines(dir *os.Root, lines [][]byte) (err error) {
 	if len(lines) == 0 {
 		return nil
@@ -40,22 +45,46 @@ func (f *Files) appendLines(dir *os.Root, lines [][]byte) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	for _, line := range lines {
-		if locked && size > 0 && size+int64(len(line)) > f.maxLog {
+	for len(lines) > 0 {
+		n := len(lines)
+		if locked {
+			n = fitting(lines, size, f.maxLog)
+		}
+		if n == 0 {
 			if log, size, err = rotate(logs, log); err != nil {
 				return err
 			}
+			n = max(1, fitting(lines, size, f.maxLog))
 		}
-		n, err := log.Write(line)
+		written, err := writeLines(log, lines[:n], size, locked)
 		if err != nil {
-			if locked {
-				_ = log.Truncate(size) // no half lines, if that can be had
-			}
 			return err
 		}
-		size += int64(n)
+		lines, size = lines[n:], size+written
 	}
 	return nil
+}
+
+// fitting is how many of the lines fit in a log of that size. One always fits in an
+// empty log.
+func fitting(lines [][]byte, size, limit int64) (n int) {
+	for n < len(lines) && (size == 0 || size+int64(len(lines[n])) <= limit) {
+		size += int64(len(lines[n]))
+		n++
+	}
+	return n
+}
+
+// writeLines appends lines to a log of that size and returns how long they are. Where
+// that fails in the middle, no half line is left, if that can be had.
+func writeLines(log *os.File, lines [][]byte, size int64, locked bool) (int64, error) {
+	text := bytes.Join(lines, nil)
+	n, err := log.Write(text)
+	if err != nil && locked {
+		whole := bytes.LastIndexByte(text[:n], '\n') + 1
+		_ = log.Truncate(size + int64(whole))
+	}
+	return int64(n), err
 }
 
 func openLog(logs *os.Root) (*os.File, int64, error) {

@@ -58,6 +58,39 @@ func TestOneOldLogIsKept(t *testing.T) {
 	}
 }
 
+// A batch of lines is cut where the log is full, and a line that is too large alone has
+// a log of its own.
+func TestRotationInABatch(t *testing.T) {
+	t.Parallel()
+	s := newSession(t)
+	f := project.New(project.Options{})
+	f.Limit(1000, time.Second)
+	var data []terret.Data
+	for i := range 10 { // of 140 bytes or so each
+		data = append(data, terret.DiagStderr{Text: strconv.Itoa(i)})
+	}
+	f.Record(s, entries(t, s, data...))
+	old, now := logged(t, logPath(s)+".1"), logged(t, logPath(s))
+	if len(old) < 5 || len(now) < 2 {
+		t.Errorf("%d lines, then %d", len(old), len(now))
+	}
+	for i, l := range append(old, now...) {
+		if l.Data["line"] != strconv.Itoa(i) {
+			t.Errorf("line %d is %v", i, l.Data["line"])
+		}
+	}
+	f.Limit(100, time.Second)
+	f.Record(s, entries(t, s, terret.DiagStderr{Text: "large"}, terret.DiagStderr{Text: "larger"}))
+	old, now = logged(t, logPath(s)+".1"), logged(t, logPath(s))
+	if len(old) != 1 || len(now) != 1 || old[0].Data["line"] != "large" || now[0].Data["line"] != "larger" {
+		t.Errorf("%v, then %v", old, now)
+	}
+	s = newSession(t)
+	if f.Record(s, entries(t, s, terret.DiagStderr{Text: "large"})); exists(logPath(s) + ".1") {
+		t.Error("an empty log was rotated")
+	}
+}
+
 // A process that holds the lock and is stuck stops nobody else.
 func TestStuckLock(t *testing.T) {
 	t.Parallel()
