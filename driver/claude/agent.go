@@ -37,12 +37,12 @@ type agent struct {
 	retired *process
 	quiet   bool // the end of the retired one is not that of the turn
 	closed  bool
-	native  string             // the agent's own session, see type native
-	model   string             // of the process now
-	mode    string             // permission mode of the process now, or soon
-	session choice             // of the session
-	turn    terret.Settings    // of the turn
-	refused bool               // the key, in this turn
+	native  string          // the agent's own session, see type native
+	model   string          // of the process now
+	mode    string          // permission mode of the process now, or soon
+	session choice          // of the session
+	turn    terret.Settings // of the turn
+	refused bool            // the key, in this turn
 	undone  []string
 }
 

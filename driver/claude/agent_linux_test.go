@@ -122,7 +122,7 @@ func TestStaleResume(t *testing.T) {
 		}
 		s.says(s.reopen(a), "session", ids[0].New)
 	}
-	s := newSetup(t, "talk", but(func(s *terret.Session) { s.NativeID, s.Options.OnStale = terret.NullString(lost), terret.OnStaleError }))
+	s := newSetup(t, "talk", but(func(s *terret.Session) { s.NativeID = terret.NullString(lost) }), inForce(func(in *terret.Settings) { in.OnStale = terret.OnStaleError }))
 	if _, err := s.d.Open(t.Context(), s.req); kindOf(err) != terret.CodeResumeFailed || !strings.Contains(err.Error(), lost) {
 		t.Errorf("%v", err)
 	}
@@ -137,12 +137,15 @@ func (s *setup) reopen(a terret.Agent) *agent {
 
 func TestRelaunch(t *testing.T) {
 	t.Parallel()
-	s := newSetup(t, "talk", but(func(s *terret.Session) { s.Options.MaxTurns = 9 }))
+	s := newSetup(t, "talk", inForce(func(in *terret.Settings) { in.MaxTurns = 9 }))
 	a := s.open()
 	s.says(a, "hello", "You said hello ")
-	p := words("now with less")
-	p.Options = terret.TurnOptions{Tools: []string{}, DisallowedTools: []string{"Bash"}, AutoApproveTools: []string{"Read", "Grep"}, Effort: "high", SystemAppend: "Be brief.", MaxTurns: 3}
-	s.complete(s.turn(a, p), "You said now with less")
+	less := func(in *terret.Settings) {
+		*in = terret.Settings{
+			Tools: []string{}, RemovedTools: []string{"Bash"}, ApprovedTools: []string{"Read", "Grep"}, Effort: "high", SystemAppend: "Be brief.", MaxTurns: 3,
+		}
+	}
+	s.complete(s.turn(a, words("now with less"), less), "You said now with less")
 	s.says(a, "size", "4")
 	events := s.host.said()
 	starts := s.starts()
@@ -184,9 +187,8 @@ func TestModelAndMode(t *testing.T) {
 		{"who", "", "dontAsk", "opus dontAsk"},
 		{"who", "", "", "opus acceptEdits"},
 	} {
-		p := words(step.prompt)
-		p.Options.Model, p.Options.PermissionMode = step.model, step.mode
-		s.complete(s.turn(a, p), step.want)
+		choose := func(in *terret.Settings) { in.Model, in.PermissionMode = step.model, step.mode }
+		s.complete(s.turn(a, words(step.prompt), choose), step.want)
 		if m, pm := sessionOf(s.host.said(), "opus", "acceptEdits"); m != "opus" && m != "resolved-opus" || pm != "acceptEdits" {
 			t.Errorf("after %+v the log says that the session has model %s and mode %s", step, m, pm)
 		}
@@ -209,11 +211,9 @@ func TestModelAndMode(t *testing.T) {
 	if err := a.SetModel(t.Context(), "forbidden"); kindOf(err) != terret.CodeConflict || !strings.Contains(err.Error(), "no such model") {
 		t.Errorf("%v", err)
 	}
-	for _, o := range []terret.TurnOptions{{PermissionMode: bypass}, {PermissionMode: "bogus"}, {Model: "-x"}, {Effort: "a\nb"}, {ToolsOverride: []string{"--x"}}} {
-		p := words("who")
-		p.Options = o
-		if err := a.Prompt(t.Context(), "t", p, terret.Settings{}); kindOf(err) != terret.CodeInvalidRequest {
-			t.Errorf("%+v: %v", o, err)
+	for _, in := range []terret.Settings{{PermissionMode: bypass}, {PermissionMode: "bogus"}, {Model: "-x"}, {Effort: "a\nb"}, {Tools: []string{"--x"}}} {
+		if err := a.Prompt(t.Context(), "t", words("who"), in); kindOf(err) != terret.CodeInvalidRequest {
+			t.Errorf("%+v: %v", in, err)
 		}
 	}
 	s.says(s.reopen(a), "who", "opus acceptEdits") // the request says so
@@ -260,16 +260,13 @@ func TestPlanApproved(t *testing.T) {
 		s := newSetup(t, "talk")
 		s.host.decide = approve("")
 		a := s.open()
-		p := words("plan it")
-		p.Options.PermissionMode = "plan"
-		s.turn(a, p)
+		plan := func(in *terret.Settings) { in.PermissionMode = "plan" }
+		s.turn(a, words("plan it"), plan)
 		if _, mode := sessionOf(s.host.said(), "", ""); mode != "default" {
 			t.Errorf("the log says %s", mode)
 		}
-		p = words("plan it")
-		p.Options.PermissionMode = "plan"
 		s.host.decide = approve("acceptEdits")
-		s.turn(a, p)
+		s.turn(a, words("plan it"), plan)
 		s.says(a, "who", " default")
 	})
 }
@@ -596,9 +593,7 @@ func TestWithoutPieces(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, "talk")
 	a := s.open()
-	p := words("die")
-	p.Options.Partial = new(bool)
-	s.turn(a, p)
+	s.turn(a, words("die"), func(in *terret.Settings) { in.WholeMessages = true })
 	if n := count[terret.MessageDelta](s.host.said()); n != 0 {
 		t.Errorf("%d pieces", n)
 	}
@@ -657,8 +652,8 @@ func (calculator) Serve(_ context.Context, message json.RawMessage) (json.RawMes
 
 func TestServers(t *testing.T) {
 	t.Parallel()
-	s := newSetup(t, "servers", but(func(s *terret.Session) {
-		s.Options.MCP = terret.JSON(`{"mcpServers":{"web":{"type":"http","url":"http://x","headers":{"Authorization":"` + canary + `"}}}}`)
+	s := newSetup(t, "servers", inForce(func(in *terret.Settings) {
+		in.MCP = terret.JSON(`{"mcpServers":{"web":{"type":"http","url":"http://x","headers":{"Authorization":"` + canary + `"}}}}`)
 	}))
 	s.d.cfg.Servers = map[string]MCPServer{"calc": calculator{}}
 	a := s.open()
@@ -794,12 +789,10 @@ func TestBefore(t *testing.T) {
 
 func TestGreeting(t *testing.T) {
 	t.Parallel()
-	s := newSetup(t, "talk", but(func(s *terret.Session) {
-		s.Options.SystemAppend, s.Options.Agents = "Talk like a pirate.", terret.JSON(`{"scout":{"description":"d","prompt":"p"}}`)
+	s := newSetup(t, "talk", inForce(func(in *terret.Settings) {
+		in.SystemAppend, in.Agents = "Talk like a pirate.", terret.JSON(`{"scout":{"description":"d","prompt":"p"}}`)
 	}))
-	p := words("greeting")
-	p.Options.SystemAppend = "Be brief."
-	end, ok := s.turn(s.open(), p).Data.(terret.TurnComplete)
+	end, ok := s.turn(s.open(), words("greeting")).Data.(terret.TurnComplete)
 	var said struct {
 		Hooks  map[string][]hookMatcher `json:"hooks"`
 		Agents map[string]object        `json:"agents"`
@@ -808,7 +801,7 @@ func TestGreeting(t *testing.T) {
 	if err := json.Unmarshal([]byte(end.Text), &said); err != nil || !ok {
 		t.Fatalf("%v: %+v", err, end)
 	}
-	if said.Append != "Talk like a pirate.\n\nBe brief." || said.Agents["scout"] == nil {
+	if said.Append != "Talk like a pirate." || said.Agents["scout"] == nil {
 		t.Errorf("%+v", said)
 	}
 	for _, name := range []string{"PreToolUse", "UserPromptSubmit", "Stop", "SubagentStop", "PreCompact"} {

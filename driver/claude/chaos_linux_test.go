@@ -65,11 +65,11 @@ func chaos(t *testing.T, r *rand.Rand) {
 	}
 	prompts := []string{"x", "ask ls", "hang", "die", "kill", "withdraw", "garbage", "leave", "deaf", "long", "clear", "sleep", "plan", "background"}
 	var work sync.WaitGroup
-	prompt := func(p terret.Prompt) { // one at a time, as the engine does
+	prompt := func(p terret.Prompt, in terret.Settings) { // one at a time, as the engine does
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		before := ends(s.host.said())
-		if a.Prompt(ctx, "t", p, terret.Settings{}) != nil {
+		if a.Prompt(ctx, "t", p, in) != nil {
 			return
 		}
 		for range 200 {
@@ -80,18 +80,19 @@ func chaos(t *testing.T, r *rand.Rand) {
 		}
 	}
 	plan := make([]terret.Prompt, 1+r.IntN(4))
+	settings := make([]terret.Settings, len(plan))
 	for i := range plan {
 		plan[i] = words(prompts[r.IntN(len(prompts))])
 		switch r.IntN(4) {
 		case 0:
-			plan[i].Options.MaxTurns = 1 + r.IntN(2)
+			settings[i].MaxTurns = 1 + r.IntN(2)
 		case 1:
-			plan[i].Options.PermissionMode = "plan"
+			settings[i].PermissionMode = "plan"
 		}
 	}
 	work.Go(func() {
-		for _, p := range plan {
-			prompt(p)
+		for i, p := range plan {
+			prompt(p, settings[i])
 		}
 	})
 	for range r.IntN(6) {

@@ -145,6 +145,11 @@ func but(change func(*terret.Session)) func(*setup) {
 	return func(s *setup) { change(&s.req.Session) }
 }
 
+// inForce changes what is in force in the session, and in every turn of it.
+func inForce(change func(*terret.Settings)) func(*setup) {
+	return func(s *setup) { change(&s.req.Settings) }
+}
+
 // open opens the agent, and closes it in the end.
 func (s *setup) open() *agent {
 	s.t.Helper()
@@ -241,11 +246,16 @@ func words(text string) terret.Prompt {
 	return terret.Prompt{Blocks: []terret.Block{terret.Text(text)}, MessageID: terret.NewID(terret.PrefixMessage)}
 }
 
-// turn prompts the agent and waits for the end of the turn.
-func (s *setup) turn(a terret.Agent, p terret.Prompt) terret.Event {
+// turn prompts the agent and waits for the end of the turn. What is in force is what
+// the session says, changed for this turn.
+func (s *setup) turn(a terret.Agent, p terret.Prompt, change ...func(*terret.Settings)) terret.Event {
 	s.t.Helper()
+	in := s.req.Settings
+	for _, c := range change {
+		c(&in)
+	}
 	before := ends(s.host.said())
-	if err := a.Prompt(s.t.Context(), "turn_1", p); err != nil {
+	if err := a.Prompt(s.t.Context(), "turn_1", p, in); err != nil {
 		s.t.Fatalf("prompt %q: %v\n%s", terret.TextOf(p.Blocks), err, s.log)
 	}
 	return s.end(before)

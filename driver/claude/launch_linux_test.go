@@ -51,7 +51,7 @@ func TestSettingSources(t *testing.T) {
 	}
 	for name, tt := range tests {
 		for _, oneShot := range []bool{false, true} {
-			s := newSetup(t, "talk", but(func(s *terret.Session) { s.Options.SettingSources, s.OneShot = tt.asked, oneShot }))
+			s := newSetup(t, "talk", but(func(s *terret.Session) { s.OneShot = oneShot }), inForce(func(in *terret.Settings) { in.SettingSources = tt.asked }))
 			s.req.Trusted = tt.trusted
 			if oneShot {
 				s.says(s.openOneShot(), "x", "You said x")
@@ -103,23 +103,23 @@ func TestEnvironment(t *testing.T) {
 
 func TestRefusedSessions(t *testing.T) {
 	t.Parallel()
-	for field, change := range map[string]func(*terret.Session){
-		"native_id":          func(s *terret.Session) { s.NativeID = "--dangerously-skip-permissions" },
-		"native_id ":         func(s *terret.Session) { s.NativeID = "0197a9d0-0000-7000-8000-000000000001@--x" },
-		"permission_mode":    func(s *terret.Session) { s.PermissionMode = "bogus" },
-		"setting_sources":    func(s *terret.Session) { s.Options.SettingSources = []string{"flag"} },
-		"model":              func(s *terret.Session) { s.Model = "--help" },
-		"fallback_model":     func(s *terret.Session) { s.Options.FallbackModel = "-x" },
-		"effort":             func(s *terret.Session) { s.Options.Effort = "a\x00b" },
-		"tools":              func(s *terret.Session) { s.Options.Tools = []string{"Bash", "--x"} },
-		"disallowed_tools":   func(s *terret.Session) { s.Options.DisallowedTools = []string{"-"} },
-		"auto_approve_tools": func(s *terret.Session) { s.Options.AutoApproveTools = []string{"\n"} },
-		"add_dirs":           func(s *terret.Session) { s.Options.AddDirs = []string{"-d"} },
-		"mcp":                func(s *terret.Session) { s.Options.MCP = terret.JSON(`[]`) },
-		"agents":             func(s *terret.Session) { s.Options.Agents = terret.JSON(`{`) },
-		"output_schema":      func(s *terret.Session) { s.Options.OutputSchema = terret.JSON(`null`) },
+	for field, change := range map[string]func(*setup){
+		"native_id":          but(func(s *terret.Session) { s.NativeID = "--dangerously-skip-permissions" }),
+		"native_id ":         but(func(s *terret.Session) { s.NativeID = "0197a9d0-0000-7000-8000-000000000001@--x" }),
+		"permission_mode":    but(func(s *terret.Session) { s.PermissionMode = "bogus" }),
+		"setting_sources":    inForce(func(in *terret.Settings) { in.SettingSources = []string{"flag"} }),
+		"model":              but(func(s *terret.Session) { s.Model = "--help" }),
+		"fallback_model":     inForce(func(in *terret.Settings) { in.FallbackModel = "-x" }),
+		"effort":             inForce(func(in *terret.Settings) { in.Effort = "a\x00b" }),
+		"tools":              inForce(func(in *terret.Settings) { in.Tools = []string{"Bash", "--x"} }),
+		"disallowed_tools":   inForce(func(in *terret.Settings) { in.RemovedTools = []string{"-"} }),
+		"auto_approve_tools": inForce(func(in *terret.Settings) { in.ApprovedTools = []string{"\n"} }),
+		"add_dirs":           inForce(func(in *terret.Settings) { in.AddDirs = []string{"-d"} }),
+		"mcp":                inForce(func(in *terret.Settings) { in.MCP = terret.JSON(`[]`) }),
+		"agents":             inForce(func(in *terret.Settings) { in.Agents = terret.JSON(`{`) }),
+		"output_schema":      inForce(func(in *terret.Settings) { in.OutputSchema = terret.JSON(`null`) }),
 	} {
-		s := newSetup(t, "talk", but(change))
+		s := newSetup(t, "talk", change)
 		_, err := s.d.Open(t.Context(), s.req)
 		if e := terret.AsError(err); err == nil || e.Code != terret.CodeInvalidRequest || e.Field != strings.TrimSpace(field) {
 			t.Errorf("%s: %v", field, err)
@@ -227,9 +227,9 @@ func TestWarmKey(t *testing.T) {
 		"plain": func(*terret.OpenRequest) {}, "model": func(r *terret.OpenRequest) { r.Session.Model = "opus" },
 		"mode": func(r *terret.OpenRequest) { r.Session.PermissionMode = "plan" }, "trust": func(r *terret.OpenRequest) { r.Trusted = true },
 		"dir": func(r *terret.OpenRequest) { r.Session.Cwd = "/" }, "env": func(r *terret.OpenRequest) { r.Env = append(slices.Clone(r.Env), "X=1") },
-		"append": func(r *terret.OpenRequest) { r.Session.Options.SystemAppend = "x" }, "mcp": func(r *terret.OpenRequest) { r.Session.Options.MCP = terret.JSON(`{"x":{}}`) },
-		"agents": func(r *terret.OpenRequest) { r.Session.Options.Agents = terret.JSON(`{"x":{}}`) }, "raw": func(r *terret.OpenRequest) { r.Session.Options.KeepRaw = true },
-		"turns": func(r *terret.OpenRequest) { r.Session.Options.MaxTurns = 2 }, "tools": func(r *terret.OpenRequest) { r.Session.Options.Tools = []string{} },
+		"append": func(r *terret.OpenRequest) { r.Settings.SystemAppend = "x" }, "mcp": func(r *terret.OpenRequest) { r.Settings.MCP = terret.JSON(`{"x":{}}`) },
+		"agents": func(r *terret.OpenRequest) { r.Settings.Agents = terret.JSON(`{"x":{}}`) }, "raw": func(r *terret.OpenRequest) { r.Settings.KeepRaw = true },
+		"turns": func(r *terret.OpenRequest) { r.Settings.MaxTurns = 2 }, "tools": func(r *terret.OpenRequest) { r.Settings.Tools = []string{} },
 	} {
 		r := s.req
 		change(&r)
@@ -244,7 +244,7 @@ func TestWarmKey(t *testing.T) {
 	if keys[s.d.WarmKey(r)] != "plain" {
 		t.Error("the key holds what does not matter")
 	}
-	r.Session.Options.MaxCostUSD = terret.USD
+	r.Settings.MaxCostUSD = terret.USD
 	if s.d.WarmKey(r) != "" {
 		t.Error("a budget counts from the start")
 	}

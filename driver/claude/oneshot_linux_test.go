@@ -36,10 +36,11 @@ func TestOneShot(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, "talk", but(func(s *terret.Session) {
 		s.Model, s.PermissionMode = "opus", "dontAsk"
-		s.Options = terret.SessionOptions{
+	}), inForce(func(in *terret.Settings) {
+		*in = terret.Settings{
 			SystemAppend: "Talk like a pirate.", Agents: terret.JSON(`{"scout":{}}`), MaxCostUSD: 2 * terret.USD, FallbackModel: "haiku",
 			MCP: terret.JSON(`{"web":{"type":"http","url":"http://x","headers":{"Authorization":"` + canary + `"}}}`), AddDirs: []string{"/a", "/b"},
-			Tools: []string{"Bash", "Read"}, DisallowedTools: []string{"Write"}, AutoApproveTools: []string{"Bash(ls *)"}, Effort: "low", OutputSchema: terret.JSON(`{"type":"object"}`),
+			Tools: []string{"Bash", "Read"}, RemovedTools: []string{"Write"}, ApprovedTools: []string{"Bash(ls *)"}, Effort: "low", OutputSchema: terret.JSON(`{"type":"object"}`), MaxTurns: 25,
 		}
 	}))
 	a := s.openOneShot()
@@ -107,8 +108,8 @@ func TestOneShotInput(t *testing.T) {
 	}
 	p := words("look")
 	p.Blocks = append(p.Blocks, terret.Block{Type: terret.BlockImage, MediaType: "image/png", Bytes: []byte("png")})
-	p.Options.Partial, p.Options.MaxTurns = new(bool), 3
-	if d, ok := s.turn(a, p).Data.(terret.TurnComplete); !ok || !strings.Contains(d.Text, "look") {
+	whole := func(in *terret.Settings) { in.WholeMessages, in.MaxTurns = true, 3 }
+	if d, ok := s.turn(a, p, whole).Data.(terret.TurnComplete); !ok || !strings.Contains(d.Text, "look") {
 		t.Errorf("%+v", d)
 	}
 	s.exited(1)
@@ -116,8 +117,8 @@ func TestOneShotInput(t *testing.T) {
 	if !slices.Contains(st.Args, "--input-format") || slices.Contains(st.Args, "--include-partial-messages") || !slices.Contains(st.Args, "--max-turns=3") {
 		t.Errorf("%q", st.Args)
 	}
-	s.req.Session.Options.Agents = terret.JSON(`{"x":{"prompt":"` + canary + `"}}`)
-	if err := s.openOneShot().Prompt(t.Context(), "t", words("x"), terret.Settings{}); kindOf(err) != terret.CodeInvalidRequest {
+	s.req.Settings.Agents = terret.JSON(`{"x":{"prompt":"` + canary + `"}}`)
+	if err := s.openOneShot().Prompt(t.Context(), "t", words("x"), s.req.Settings); kindOf(err) != terret.CodeInvalidRequest {
 		t.Errorf("a secret in the arguments: %v", err)
 	}
 }
@@ -174,7 +175,7 @@ func TestOneShotStale(t *testing.T) {
 	if len(ids) != 1 || ids[0].Old != lost || ids[0].Reason != "stale" || ends(events) != 1 {
 		t.Errorf("%+v\n%s", ids, dump(events))
 	}
-	s = newSetup(t, "talk", but(func(s *terret.Session) { s.NativeID, s.Options.OnStale = lost, terret.OnStaleError }))
+	s = newSetup(t, "talk", but(func(s *terret.Session) { s.NativeID = lost }), inForce(func(in *terret.Settings) { in.OnStale = terret.OnStaleError }))
 	s.failed(s.turn(s.openOneShot(), words("hello")), terret.CodeResumeFailed)
 	s.exited(1)
 }
@@ -199,10 +200,8 @@ func TestOneShotRefuses(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, "talk")
 	a := s.openOneShot()
-	p := words("x")
-	p.Options.PermissionMode = bypass
 	for name, err := range map[string]error{
-		"bypass of a turn": a.Prompt(t.Context(), "t", p, terret.Settings{}), "bypass": a.SetPermissionMode(t.Context(), bypass), "flag": a.SetModel(t.Context(), "-x"),
+		"bypass of a turn": a.Prompt(t.Context(), "t", words("x"), terret.Settings{PermissionMode: bypass}), "bypass": a.SetPermissionMode(t.Context(), bypass), "flag": a.SetModel(t.Context(), "-x"),
 	} {
 		if kindOf(err) != terret.CodeInvalidRequest {
 			t.Errorf("%s: %v", name, err)

@@ -151,9 +151,7 @@ func TestRealDecisions(t *testing.T) {
 	if r.file("no.txt") {
 		t.Error("it ran")
 	}
-	p := words("run touch planned.txt")
-	p.Options.PermissionMode = "plan"
-	r.turn(a, p)
+	r.turn(a, words("run touch planned.txt"), func(in *terret.Settings) { in.PermissionMode = "plan" })
 	answers[terret.GatePermission] = terret.Decision{Behavior: terret.BehaviorAllow}
 	r.turn(a, words("run touch after.txt"))
 	if !r.file("after.txt") {
@@ -375,7 +373,7 @@ func TestRealServersAndTrust(t *testing.T) {
 }
 
 func TestRealOneShotAndWarm(t *testing.T) {
-	r := newReal(t, but(func(s *terret.Session) { s.Options.Tools, s.Options.SystemAppend = []string{}, "PIRATE" }))
+	r := newReal(t, inForce(func(in *terret.Settings) { in.Tools, in.SystemAppend = []string{}, "PIRATE" }))
 	probe, err := r.d.Probe(t.Context())
 	if err != nil || !probe.Found || probe.Auth != "ok" {
 		t.Errorf("%+v, %v", probe, err)
@@ -390,13 +388,13 @@ func TestRealOneShotAndWarm(t *testing.T) {
 		t.Errorf("%q", d.Tools)
 	}
 	r.req.Warm = nil
-	r.req.Session.Options.Tools, r.req.Session.Options.AddDirs = []string{"Bash", "Read"}, []string{t.TempDir(), t.TempDir()}
+	r.req.Settings.Tools, r.req.Settings.AddDirs = []string{"Bash", "Read"}, []string{t.TempDir(), t.TempDir()}
 	one := r.openOneShot()
 	r.says(one, "--first", "Said --first")
 	r.exited(1)
 	r.says(one, "second "+strings.Repeat("x", 100<<10), "Said second "+strings.Repeat("x", 100<<10))
 	r.hears([]string{"PIRATE", "--first"})
-	if err := one.Prompt(t.Context(), "t", words("slow"), terret.Settings{}); err != nil {
+	if err := one.Prompt(t.Context(), "t", words("slow"), r.req.Settings); err != nil {
 		t.Fatal(err)
 	}
 	n := count[terret.MessageDelta](r.host.said())

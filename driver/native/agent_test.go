@@ -85,12 +85,18 @@ func waitForEver(ctx context.Context, _ terret.Ask) (terret.Decision, error) {
 // bare is an agent without an engine.
 func bare(t *testing.T, h *host, env map[string]string, change ...func(*terret.Session)) (terret.Agent, error) {
 	t.Helper()
+	return bareWith(t, h, env, terret.Settings{}, change...)
+}
+
+// bareWith is bare with those settings in force.
+func bareWith(t *testing.T, h *host, env map[string]string, in terret.Settings, change ...func(*terret.Session)) (terret.Agent, error) {
+	t.Helper()
 	d := native.New(native.Config{Getenv: func(name string) string { return env[name] }, Backoff: func(int, time.Duration) time.Duration { return time.Hour }})
 	s := terret.Session{ID: terret.NewSessionID(), Agent: native.Name, Cwd: t.TempDir(), Model: native.DemoModel}
 	for _, c := range change {
 		c(&s)
 	}
-	a, err := d.Open(t.Context(), terret.OpenRequest{Session: s, Host: h, Log: slog.New(slog.DiscardHandler)})
+	a, err := d.Open(t.Context(), terret.OpenRequest{Session: s, Settings: in, Host: h, Log: slog.New(slog.DiscardHandler)})
 	t.Cleanup(func() {
 		if a != nil {
 			_ = a.Close(context.Background())

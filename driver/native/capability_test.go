@@ -155,20 +155,20 @@ func TestRewindRefuses(t *testing.T) {
 func TestAskedForWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	key := map[string]string{"ANTHROPIC_API_KEY": canary}
-	for name, o := range map[string]terret.SessionOptions{
+	for name, in := range map[string]terret.Settings{
 		"mcp":               {MCP: terret.JSON(`{"x":{}}`)},
 		"subagents":         {Agents: terret.JSON(`{"x":{}}`)},
 		"structured_output": {OutputSchema: terret.JSON(`{"type":"object"}`)},
 		"budget":            {MaxCostUSD: terret.USD},
 	} {
-		_, err := bare(t, newHost(), key, claude, withOptions(o))
+		_, err := bareWith(t, newHost(), key, in, claude)
 		wantKind(t, err, terret.CodeUnsupported)
 		if err != nil {
 			wantWords(t, err.Error(), name)
 		}
 	}
 	// The demo model costs nothing, so that a budget is kept.
-	a, err := bare(t, newHost(), key, withOptions(terret.SessionOptions{MaxCostUSD: terret.USD}))
+	a, err := bareWith(t, newHost(), key, terret.Settings{MaxCostUSD: terret.USD})
 	if err != nil {
 		t.Fatal(err)
 	}
