@@ -33,7 +33,6 @@ type agent struct {
 
 	mu      sync.Mutex
 	p       *process
-	fixed   string // key of its launch
 	retired *process
 	quiet   bool // the end of the retired one is not that of the turn
 	closed  bool
@@ -73,12 +72,12 @@ func (a *agent) encodeCursor() []byte { return encode(cursor{Undone: a.undone}) 
 func (a *agent) ready(ctx context.Context, in terret.Settings) (*process, error) {
 	l := a.d.launchOf(a.req, in)
 	a.mu.Lock()
-	p, fixed, closed := a.p, a.fixed, a.closed
+	p, closed := a.p, a.closed
 	a.mu.Unlock()
 	if closed {
 		return nil, errClosed
 	}
-	if p != nil && fixed == l.key() {
+	if p != nil && p.launch.serves(l) {
 		return p, nil
 	}
 	if p != nil {
@@ -114,7 +113,7 @@ func (a *agent) launch(ctx context.Context, l launch) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := a.take(ctx, p, l, model, mode); err != nil {
+	if err := a.take(ctx, p, model, mode); err != nil {
 		return nil, err
 	}
 	return p, nil
@@ -161,14 +160,14 @@ func budget(r terret.OpenRequest, source string) terret.Cost {
 }
 
 // take makes a process the session's, and reads it from now on.
-func (a *agent) take(ctx context.Context, p *process, l launch, model, mode string) error {
+func (a *agent) take(ctx context.Context, p *process, model, mode string) error {
 	spawn := []terret.Event{{Data: terret.ProcessSpawn{Argv: p.argv, PID: p.proc.PID()}}}
-	if err := a.req.Host.Emit(ctx, append(spawn, droppedSettings(l)...), nil); err != nil {
+	if err := a.req.Host.Emit(ctx, append(spawn, droppedSettings(p.launch)...), nil); err != nil {
 		p.stop(ctx)
 		return err
 	}
 	a.mu.Lock()
-	a.p, a.fixed, a.model, a.mode = p, l.key(), model, cmp.Or(mode, p.about.PermissionMode)
+	a.p, a.model, a.mode = p, model, cmp.Or(mode, p.about.PermissionMode)
 	a.session.mode = cmp.Or(a.session.mode, a.mode)
 	a.mu.Unlock()
 	a.work.Go(func() { p.serve(a) })

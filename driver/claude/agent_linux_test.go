@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -288,8 +289,9 @@ func TestDecisions(t *testing.T) {
 		"edit":   {"ask ls", decide(terret.Decision{Behavior: terret.BehaviorAllow, UpdatedInput: terret.JSON(`{"command":"pwd"}`)}, nil), `{"behavior":"allow","updatedInput":{"command":"pwd"}}`},
 		"deny":   {"ask ls", decide(terret.Decision{Behavior: terret.BehaviorDeny, Reason: "no", Interrupt: true}, nil), `{"behavior":"deny","interrupt":true,"message":"no"}`},
 		"error":  {"ask ls", decide(terret.Decision{}, errors.New("broken")), `{"behavior":"deny","message":"it could not be decided"}`},
-		"hook":   {"hook PreToolUse", decide(terret.Decision{}, errors.New("broken")), `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"it could not be decided"}}`},
-		"prompt": {"hook UserPromptSubmit", decide(terret.Decision{}, errors.New("broken")), `{"decision":"block","reason":"it could not be decided"}`},
+		"hook":   {"hook PreToolUse", decide(terret.Decision{}, errors.New("broken")), `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"ask","permissionDecisionReason":"it could not be decided"}}`},
+		"prompt": {"hook UserPromptSubmit", decide(terret.Decision{}, errors.New("broken")), `{}`},
+		"block":  {"hook Stop", decide(terret.Decision{Behavior: terret.BehaviorBlock, Reason: "go on"}, nil), `{"decision":"block","reason":"go on"}`},
 		"stop":   {"hook Stop", decide(terret.Decision{}, errors.New("broken")), `{}`},
 		"note":   {"hook Notification", nil, `{}`},
 	}
@@ -300,8 +302,12 @@ func TestDecisions(t *testing.T) {
 			s.host.decide = tt.decide
 			s.says(s.open(), tt.prompt, tt.want)
 			var want []string
-			if !strings.Contains(tt.want, "could not") && strings.HasPrefix(tt.prompt, "ask") {
+			switch {
+			case strings.Contains(tt.want, "could not"):
+			case strings.HasPrefix(tt.prompt, "ask"):
 				want = []string{"req_r1"}
+			case name == "block":
+				want = []string{"req_h1"}
 			}
 			s.await("word that it was told", func(h *host) bool { return slices.Equal(h.delivered, want) })
 		})
@@ -804,14 +810,51 @@ func TestGreeting(t *testing.T) {
 	if said.Append != "Talk like a pirate." || said.Agents["scout"] == nil {
 		t.Errorf("%+v", said)
 	}
-	for _, name := range []string{"PreToolUse", "UserPromptSubmit", "Stop", "SubagentStop", "PreCompact"} {
-		if len(said.Hooks[name]) != 1 {
-			t.Errorf("%s is not asked for", name)
+	for name, m := range said.Hooks {
+		if len(m) != 1 || m[0].Timeout*1000 >= 1<<31 || m[0].Timeout < 7*24*60*60 {
+			t.Errorf("%s: %+v", name, m)
 		}
 	}
-	for _, name := range []string{"PermissionRequest", "WorktreeCreate", "WorktreeRemove"} {
-		if len(said.Hooks[name]) != 0 {
-			t.Errorf("%s is asked for, which takes it from the agent", name)
+}
+
+// TestHooksOnDemand is that a process reports only what somebody wants, and is
+// replaced only if it reports too little.
+func TestHooksOnDemand(t *testing.T) {
+	t.Parallel()
+	always := []string{
+		"PreToolUse", "Notification", "TaskCreated", "TaskCompleted", "TeammateIdle", "ConfigChange", "CwdChanged", "FileChanged",
+		"InstructionsLoaded", "UserPromptExpansion",
+	}
+	s := newSetup(t, "talk")
+	a := s.open()
+	for _, step := range []struct {
+		wanted    []terret.Gate
+		hooks     []string // beside those
+		processes int
+	}{
+		{nil, nil, 1},
+		{[]terret.Gate{terret.GatePreTool, terret.GatePermission}, nil, 1}, // which need none of their own
+		{[]terret.Gate{terret.GateStop}, []string{"Stop"}, 2},
+		{nil, []string{"Stop"}, 2},
+		{[]terret.Gate{terret.GateStop, terret.GatePrompt}, []string{"Stop", "UserPromptSubmit"}, 3},
+		{[]terret.Gate{terret.GatePrompt}, []string{"Stop", "UserPromptSubmit"}, 3},
+		{[]terret.Gate{terret.GateCompact, terret.GateSubagentStop}, []string{"PreCompact", "SubagentStop"}, 4},
+	} {
+		end, _ := s.turn(a, words("greeting"), func(in *terret.Settings) { in.Gates = step.wanted }).Data.(terret.TurnComplete)
+		var said struct {
+			Hooks map[string]any `json:"hooks"`
 		}
+		if err := json.Unmarshal([]byte(end.Text), &said); err != nil {
+			t.Fatalf("%v: %+v", err, end)
+		}
+		if diff := cmp.Diff(slices.Sorted(slices.Values(slices.Concat(always, step.hooks))), slices.Sorted(maps.Keys(said.Hooks))); diff != "" {
+			t.Errorf("%q: -want +got\n%s", step.wanted, diff)
+		}
+		if n := len(s.starts()); n != step.processes {
+			t.Errorf("%q: %d processes", step.wanted, n)
+		}
+	}
+	if n := count[terret.SessionNativeID](s.host.said()); n != 1 {
+		t.Errorf("%d sessions", n)
 	}
 }

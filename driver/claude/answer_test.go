@@ -160,6 +160,8 @@ func TestHookAnswers(t *testing.T) {
 		{"SubagentStop", terret.Decision{Behavior: terret.BehaviorBlock}, `{"decision":"block","reason":"blocked"}`},
 		{"Stop", terret.Decision{Behavior: terret.BehaviorAllow}, `{}`},
 		{"PreCompact", terret.Decision{Behavior: terret.BehaviorPassthrough}, `{}`},
+		{"PreCompact", terret.Decision{Behavior: terret.BehaviorBlock, Reason: "later"}, `{"decision":"block","reason":"later","systemMessage":"later"}`},
+		{"UserPromptSubmit", terret.Decision{Behavior: terret.BehaviorBlock, Reason: "no"}, `{"decision":"block","reason":"no"}`},
 	} {
 		t.Run(c.hook+" "+string(c.decision.Behavior), func(t *testing.T) {
 			sameJSON(t, []byte(c.want), encode(answerHook(c.hook, c.decision)))

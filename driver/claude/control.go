@@ -51,6 +51,11 @@ func (stateChange) isControl() {}
 // line is the answer to the request that the decision stands for.
 func (a asking) line(d terret.Decision) []byte { return successLine(a.id, a.answer(d)) }
 
+// refuse is the answer to a request that nobody can decide.
+func (a asking) refuse(why string) []byte {
+	return a.line(terret.Decision{Gate: a.ask.Gate, Behavior: a.ask.Gate.Refusal(), Reason: why})
+}
+
 // decided says that a request was answered, and how.
 func (t *translator) decided(id string, d terret.Decision) {
 	tool, ok := t.asked[id]

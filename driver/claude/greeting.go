@@ -8,21 +8,40 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// hookPatience is how many seconds the agent waits for our answer to a hook. It
-// must be longer than any decision takes: after it, the agent refuses the tool.
-const hookPatience = 24 * 60 * 60
+// hookPatience is how many seconds the agent waits for our answer to a hook: 24 days,
+// longer than anybody should have to decide. When it is over, the agent refuses a
+// tool and goes on everywhere else. A timer of the agent takes at most 2^31 ms, which
+// is a day more.
+const hookPatience = 24 * 24 * 60 * 60
 
-// hooks are the events of the agent that are delivered over the stream.
-//
-// WorktreeCreate and WorktreeRemove are not among them: whoever takes them must make
-// the worktrees. PermissionRequest is not either: it would ask beside can_use_tool,
-// and the first answer would win. MessageDisplay repeats every piece of text.
-// SessionStart and SessionEnd do not arrive over the stream; the start and the end of
-// the process tell the same.
+// hooks are the events of the agent that every process reports: tool uses, which
+// rules must see before they run, and what the stream does not tell. A hook costs a
+// round trip each time, and the agent waits for it, so those that repeat the stream
+// are left out. docs/decisions/012-hooks-on-demand.md goes through all of them.
 var hooks = []string{
-	"PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "Stop", "StopFailure", "SubagentStart", "SubagentStop",
-	"PreCompact", "PostCompact", "Notification", "PermissionDenied", "TaskCreated", "TaskCompleted", "TeammateIdle", "ConfigChange",
-	"CwdChanged", "FileChanged", "InstructionsLoaded", "UserPromptExpansion", "Elicitation", "ElicitationResult",
+	"PreToolUse", "Notification", "TaskCreated", "TaskCompleted", "TeammateIdle", "ConfigChange", "CwdChanged", "FileChanged",
+	"InstructionsLoaded", "UserPromptExpansion",
+}
+
+// gateHooks are the events that a process reports only if somebody wants to decide
+// there: the stream tells the rest of us.
+var gateHooks = map[terret.Gate]string{
+	terret.GatePrompt:       "UserPromptSubmit",
+	terret.GateStop:         "Stop",
+	terret.GateSubagentStop: "SubagentStop",
+	terret.GateCompact:      "PreCompact",
+}
+
+// hookedGates lists those of the gates that need a hook of their own, sorted.
+func hookedGates(wanted []terret.Gate) []terret.Gate {
+	var out []terret.Gate
+	for g := range gateHooks {
+		if slices.Contains(wanted, g) {
+			out = append(out, g)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 type hookMatcher struct {
@@ -45,8 +64,14 @@ func greeting(l launch, servers map[string]MCPServer) initialize {
 		Subtype: "initialize", Hooks: map[string][]hookMatcher{}, Agents: json.RawMessage(l.agents), AppendSystemPrompt: l.append,
 		Servers: slices.Sorted(maps.Keys(servers)), ForwardSubagentText: true,
 	}
-	for _, name := range hooks {
+	register := func(name string) {
 		g.Hooks[name] = []hookMatcher{{CallbackIDs: []string{name}, Timeout: hookPatience}}
+	}
+	for _, name := range hooks {
+		register(name)
+	}
+	for _, gate := range l.gates {
+		register(gateHooks[gate])
 	}
 	return g
 }

@@ -65,6 +65,8 @@ type hookOutput struct {
 	// Continue, if it is false, ends the turn.
 	Continue   *bool  `json:"continue,omitempty"`
 	StopReason string `json:"stopReason,omitempty"`
+	// SystemMessage is for people.
+	SystemMessage string `json:"systemMessage,omitempty"`
 }
 
 type hookSpecific struct {
@@ -114,8 +116,12 @@ func answerHook(name string, d terret.Decision) hookOutput {
 		}
 		return hookOutput{Specific: &hookSpecific{HookEventName: name, Decision: p}}
 	}
-	if d.Behavior == terret.BehaviorBlock {
-		return hookOutput{Decision: "block", Reason: reasonOf(d, "blocked")}
+	if d.Behavior != terret.BehaviorBlock {
+		return hookOutput{}
 	}
-	return hookOutput{}
+	out := hookOutput{Decision: "block", Reason: reasonOf(d, "blocked")}
+	if name == "PreCompact" {
+		out.SystemMessage = out.Reason // it does not show the other one
+	}
+	return out
 }

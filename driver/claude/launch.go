@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -23,6 +24,7 @@ type launch struct {
 	append  string      // to the system prompt
 	servers terret.JSON // MCP servers, in the form of a config file
 	agents  terret.JSON
+	gates   []terret.Gate // that have a hook of their own, see gateHooks
 	// dropped are sources of settings that were asked for and are not used.
 	dropped []string
 }
@@ -30,8 +32,16 @@ type launch struct {
 // key tells launches apart.
 func (l launch) key() string {
 	h := sha256.New()
-	_ = json.NewEncoder(h).Encode([]any{l.args, l.env, l.dir, l.append, l.servers, l.agents})
+	_ = json.NewEncoder(h).Encode([]any{l.args, l.env, l.dir, l.append, l.servers, l.agents, l.gates})
 	return hex.EncodeToString(h.Sum(nil))
+}
+
+// serves reports whether a process that was started so can do what one started as
+// other says would do. One that asks at more gates than anybody wants is good enough.
+func (l launch) serves(other launch) bool {
+	return slices.Equal(l.args, other.args) && slices.Equal(l.env, other.env) && l.dir == other.dir && l.append == other.append &&
+		bytes.Equal(l.servers, other.servers) && bytes.Equal(l.agents, other.agents) &&
+		!slices.ContainsFunc(other.gates, func(g terret.Gate) bool { return !slices.Contains(l.gates, g) })
 }
 
 // launchOf is the launch for turns with those settings.
@@ -40,7 +50,7 @@ func (d *Driver) launchOf(r terret.OpenRequest, in terret.Settings) launch {
 	sources, dropped := settingSources(in.SettingSources, r.Trusted)
 	l := launch{
 		env: d.environ(r.Env, s.Cwd), dir: s.Cwd, dropped: dropped,
-		append: in.SystemAppend, servers: in.MCP, agents: in.Agents,
+		append: in.SystemAppend, servers: in.MCP, agents: in.Agents, gates: hookedGates(in.Gates),
 	}
 	flag := func(name, value string) {
 		if value != "" {

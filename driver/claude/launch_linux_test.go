@@ -230,6 +230,7 @@ func TestWarmKey(t *testing.T) {
 		"append": func(r *terret.OpenRequest) { r.Settings.SystemAppend = "x" }, "mcp": func(r *terret.OpenRequest) { r.Settings.MCP = terret.JSON(`{"x":{}}`) },
 		"agents": func(r *terret.OpenRequest) { r.Settings.Agents = terret.JSON(`{"x":{}}`) }, "raw": func(r *terret.OpenRequest) { r.Settings.KeepRaw = true },
 		"turns": func(r *terret.OpenRequest) { r.Settings.MaxTurns = 2 }, "tools": func(r *terret.OpenRequest) { r.Settings.Tools = []string{} },
+		"gates": func(r *terret.OpenRequest) { r.Settings.Gates = []terret.Gate{terret.GateStop} },
 	} {
 		r := s.req
 		change(&r)

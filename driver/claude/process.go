@@ -24,6 +24,7 @@ type process struct {
 	log     *slog.Logger
 	redact  *redact.Redactor
 	servers map[string]MCPServer
+	launch  launch
 	argv    []string
 	began   time.Time
 	about   initializeAnswer
@@ -66,7 +67,7 @@ func (d *Driver) start(ctx context.Context, l launch, extra []string, o options,
 	argv = append(argv, extra...)
 	o.replay, o.preToolHook, o.read = true, true, fileReader(l.dir)
 	p := &process{
-		log: log, redact: redact.New(redact.FromEnv(l.env)), servers: d.cfg.Servers, began: time.Now(),
+		log: log, redact: redact.New(redact.FromEnv(l.env)), servers: d.cfg.Servers, launch: l, began: time.Now(),
 		wake: make(chan struct{}, 1), told: make(chan struct{}),
 		t: newTranslator(o), calls: map[string]chan<- answered{}, asks: map[string]context.CancelCauseFunc{}, used: map[string]bool{},
 	}
@@ -81,7 +82,7 @@ func (d *Driver) start(ctx context.Context, l launch, extra []string, o options,
 		p.removeConfig()
 		return nil, err
 	}
-	if err := p.greet(ctx, l, d.patience); err != nil {
+	if err := p.greet(ctx, d.patience); err != nil {
 		p.stop(ctx)
 		return nil, err
 	}
@@ -103,14 +104,14 @@ func (p *process) spawn(ctx context.Context, s proc.Spec) (err error) {
 
 // greet introduces us and waits for the answer. The agent may ask and tell things
 // meanwhile.
-func (p *process) greet(ctx context.Context, l launch, patience time.Duration) error {
+func (p *process) greet(ctx context.Context, patience time.Duration) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, terret.Errorf(terret.CodeTimeout,
 		"Claude Code did not answer within %s of its start; run `claude` in the folder to see what keeps it", patience))
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { _, _ = p.proc.Stop(ctx) })
 	defer stop()
 	answer := make(chan answered, 1)
-	p.request(greeting(l, p.servers), answer)
+	p.request(greeting(p.launch, p.servers), answer)
 	for {
 		line, err := p.lines.Next()
 		if tooLong, ok := errors.AsType[*ndjson.LineTooLongError](err); ok {
@@ -254,10 +255,10 @@ func (p *process) handle(a *agent, controls []control) {
 }
 
 // ask puts a request of the agent to the host, and answers it. A request that cannot
-// be decided is refused: an error would let the tool through.
+// be decided gets the safe answer of its gate: an error would let a tool through.
 func (p *process) ask(a *agent, q asking) {
 	if a == nil {
-		p.send(q.line(refusal(q.ask.Gate, "the session has not begun")))
+		p.send(q.refuse("the session has not begun"))
 		return
 	}
 	ctx, cancel := context.WithCancelCause(p.life)
@@ -279,7 +280,7 @@ func (p *process) ask(a *agent, q asking) {
 			return // nobody waits for the answer
 		case err != nil:
 			p.log.Warn("a request of the agent is refused", "error", err)
-			p.send(q.line(refusal(q.ask.Gate, "it could not be decided")))
+			p.send(q.refuse("it could not be decided"))
 			return
 		}
 		done := make(chan error, 1)
@@ -288,14 +289,6 @@ func (p *process) ask(a *agent, q asking) {
 			_ = a.req.Host.Delivered(ctx, d.RequestID) // for the record only
 		}
 	})
-}
-
-// refusal is what is answered when nobody can decide.
-func refusal(g terret.Gate, why string) terret.Decision {
-	if g == terret.GatePrompt {
-		return terret.Decision{Behavior: terret.BehaviorBlock, Reason: why}
-	}
-	return terret.Decision{Behavior: terret.BehaviorDeny, Reason: why}
 }
 
 func wrote(ctx context.Context, done <-chan error) error {

@@ -19,9 +19,12 @@ import (
 	"github.com/terret-dev/terret/sim"
 )
 
-// realEnv names a real Claude Code. Without it these tests are skipped: the
-// conformance suite is the proof, and they are about what it does not look at.
-const realEnv = "TERRET_CLAUDE"
+// These tests run the real Claude Code, as installed by `make conformance`, if
+// conformance is set. They are about what the suite of the drivers does not look at.
+const (
+	conformance = "TERRET_CONFORMANCE"
+	realProgram = "TERRET_CONFORMANCE_CLAUDE" // in place of the installed one
+)
 
 // script is a model that does what the prompt says.
 const script = `
@@ -48,9 +51,15 @@ type real struct {
 
 func newReal(t *testing.T, change ...func(*setup)) *real {
 	t.Helper()
-	program := os.Getenv(realEnv)
+	if os.Getenv(conformance) == "" {
+		t.Skipf("this runs the real Claude Code: install it with agents/install.sh and set %s=1", conformance)
+	}
+	program := os.Getenv(realProgram)
 	if program == "" {
-		t.Skip("set " + realEnv + " to a Claude Code to run this")
+		var err error
+		if program, err = filepath.Abs("../../agents/node_modules/.bin/claude"); err != nil {
+			t.Fatal(err)
+		}
 	}
 	r := &real{}
 	scenario, err := sim.Parse("script", []byte(script))

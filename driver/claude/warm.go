@@ -10,7 +10,6 @@ import (
 // an agent that was not prompted says nothing.
 type warm struct {
 	p           *process
-	l           launch
 	model, mode string
 	key         string
 }
@@ -34,10 +33,10 @@ func (d *Driver) Prewarm(ctx context.Context, r terret.OpenRequest) (terret.Warm
 	if key == "" {
 		return nil, terret.Errorf(terret.CodeUnsupported, "Claude Code cannot be prewarmed with these options")
 	}
-	w := &warm{l: d.launchOf(r, r.Settings), model: r.Session.Model, mode: r.Session.PermissionMode, key: key}
+	w := &warm{model: r.Session.Model, mode: r.Session.PermissionMode, key: key}
 	args, o := native{}.args()
 	o.keepRaw = r.Settings.KeepRaw
-	p, err := d.start(ctx, w.l, append(args, modelArgs(w.model, w.mode, 0)...), o, r.Owner, r.Log)
+	p, err := d.start(ctx, d.launchOf(r, r.Settings), append(args, modelArgs(w.model, w.mode, 0)...), o, r.Owner, r.Log)
 	if err != nil {
 		return nil, err
 	}
@@ -80,5 +79,5 @@ func (a *agent) adopt(ctx context.Context, w *warm) bool {
 		w.discard(ctx)
 		return false
 	}
-	return a.take(ctx, w.p, w.l, w.model, w.mode) == nil
+	return a.take(ctx, w.p, w.model, w.mode) == nil
 }

@@ -121,19 +121,18 @@ func deniedByRule(f *fixture) {
 	}
 }
 
-// hooks is that we hear of, and can decide about, more than tools.
+// hooks is that the agent asks where somebody wants to decide, and nowhere else.
 func hooks(f *fixture) {
-	f.play(step{User: "hi", Text: "Hello."})
-	id := f.session()
-	events := f.says(id, "hi", "Hello.")
-	if !slices.ContainsFunc(events, func(ev terret.Event) bool {
-		switch ev.Data.(type) {
-		case terret.StopRequest, terret.HookEvent:
-			return true
-		}
-		return false
-	}) {
-		f.Errorf("no hook was heard of")
+	f.play(step{User: "hi", Text: "Hello."}, step{User: "again", Text: "Hello again."})
+	asked := func(events []terret.Event) bool {
+		return slices.ContainsFunc(events, func(ev terret.Event) bool { return ev.Expects != nil && ev.Expects.Gate == terret.GateStop })
+	}
+	if asked(f.says(f.session(), "hi", "Hello.")) {
+		f.Errorf("it asks whether it may stop, and nobody wants to know")
+	}
+	id := f.session(withOptions(terret.SessionOptions{Gates: []terret.Gate{terret.GateStop}}))
+	if !asked(f.says(id, "again", "Hello again.")) {
+		f.Errorf("it does not ask whether it may stop")
 	}
 }
 
