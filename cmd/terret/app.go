@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"golang.org/x/term"
+	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/driver/all"
@@ -38,7 +39,8 @@ type app struct {
 	err     io.Writer
 	environ []string
 
-	data string // flag --data
+	data      string // flag --data, then the data folder
+	dataGiven bool   // the flag was given
 
 	// What the command is about, to be set before prepare.
 	dir   string // the project's folder; empty means the working directory
@@ -104,6 +106,16 @@ func (a *app) home() string {
 	return config.DataDir(a.environ)
 }
 
+// commandLine is a terret command to type in another terminal, with the same data folder.
+func (a *app) commandLine(args ...string) string {
+	words := []string{"terret"}
+	if a.dataGiven {
+		dir, _ := syntax.Quote(a.data, syntax.LangBash) // it fails for NUL only, which no folder has
+		words = append(words, "--data", dir)
+	}
+	return strings.Join(append(words, args...), " ")
+}
+
 // user names who acts here, in the log.
 func (a *app) user() string {
 	for _, name := range []string{"USER", "LOGNAME"} {
@@ -128,6 +140,7 @@ func (a *app) readSettings() error {
 	if err := a.loadConfig(); err != nil {
 		return err
 	}
+	a.dataGiven = a.data != ""
 	home := a.home()
 	if home == "" {
 		return terret.Errorf(terret.CodeStartupRefused, "there is no home folder to keep sessions in; set TERRET_HOME, or say --data FOLDER")

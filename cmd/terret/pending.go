@@ -39,20 +39,21 @@ func runPending(ctx context.Context, a *app, asJSON bool) error {
 		a.note("nothing waits for a decision")
 	}
 	for _, r := range page.Items {
-		what, how := describeRequest(r)
+		what, how := a.describeRequest(r)
 		fmt.Fprintf(a.out, "%s  session %s  %s\n  %s\n  %s\n", r.RequestID, r.Session[:13], ago(r.CreatedAt), what, how)
 	}
 	return nil
 }
 
-// describeRequest says in a line what a request is about, and how to answer it.
-func describeRequest(r terret.Request) (what, how string) {
-	decide := "terret decide " + r.RequestID
+// describeRequest says in a line what a request is about, and gives the command that
+// answers it.
+func (a *app) describeRequest(r terret.Request) (what, how string) {
+	decide := a.commandLine("decide", r.RequestID)
 	switch r.Gate {
 	case terret.GatePermission:
 		var p terret.PermissionRequest
 		if json.Unmarshal(r.Data, &p) == nil {
-			return cut(oneLine(p.Title+": "+detail(p)), 160), decide + " allow|deny"
+			return cut(oneLine(p.Title+": "+detail(p)), 160), decide + " allow  (or deny)"
 		}
 	case terret.GateQuestion:
 		var q terret.QuestionRequest
@@ -70,11 +71,11 @@ func describeRequest(r terret.Request) (what, how string) {
 	case terret.GatePlan:
 		var p terret.PlanRequest
 		if json.Unmarshal(r.Data, &p) == nil {
-			return "plan: " + cut(oneLine(p.Plan), 150), decide + " approve|revise"
+			return "plan: " + cut(oneLine(p.Plan), 150), decide + " approve  (or revise)"
 		}
 	default: // the others are answered by rules, or allowed and denied
 	}
-	return string(r.Gate), decide + " allow|deny"
+	return string(r.Gate), decide + " allow  (or deny)"
 }
 
 // decideOptions are those of `terret decide`.

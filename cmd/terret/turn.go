@@ -130,7 +130,8 @@ func (c *conversation) show(entry terret.Entry, ev terret.Event) {
 }
 
 // desk asks the person at the terminal, one request at a time, beside the stream
-// of events: what is decided elsewhere is no longer asked.
+// of events: what is decided elsewhere is no longer asked. Without a terminal it says
+// what the turn waits for, and how to answer from elsewhere.
 type desk struct {
 	c       *conversation
 	waiting []terret.Event
@@ -146,12 +147,13 @@ func newDesk(ctx context.Context, c *conversation) *desk { return &desk{c: c, ct
 // note takes in requests and decisions. It is called by one goroutine.
 func (d *desk) note(ev terret.Event) {
 	if d.c.asker == nil {
+		d.tell(ev)
 		return
 	}
 	if ev.Expects != nil {
 		switch ev.Expects.Gate {
 		case terret.GatePermission, terret.GateQuestion, terret.GatePlan:
-			if d.open(ev.Expects.RequestID) {
+			if _, open := d.open(ev.Expects.RequestID); open {
 				d.waiting = append(d.waiting, ev)
 			}
 		default: // no person is asked there
@@ -169,11 +171,22 @@ func (d *desk) note(ev terret.Event) {
 	}
 }
 
-// open reports whether a request waits for somebody. What a rule or the policy has
-// decided comes with its decision, and nobody is to be asked.
-func (d *desk) open(id string) bool {
+// tell says what the turn waits for, and which command answers it.
+func (d *desk) tell(ev terret.Event) {
+	if ev.Expects == nil {
+		return
+	}
+	if r, open := d.open(ev.Expects.RequestID); open {
+		what, how := d.c.app.describeRequest(r)
+		d.c.render.screen.line("waiting for a decision: %s\n  answer from another terminal: %s", what, how)
+	}
+}
+
+// open returns a request, and whether it waits for somebody. What a rule or the policy
+// has decided comes with its decision, and nobody is to be asked.
+func (d *desk) open(id string) (r terret.Request, waits bool) {
 	r, err := d.c.app.store.Request(d.ctx, id)
-	return err == nil && r.State == terret.RequestOpen
+	return r, err == nil && r.State == terret.RequestOpen
 }
 
 // decision is the decision that an event is, or nil.
