@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,10 +17,26 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"terret": main})
+	testscript.Main(leakless{m}, map[string]func(){"terret": main})
+}
+
+// leakless is tests that must leave no goroutine behind.
+type leakless struct{ *testing.M }
+
+// Run implements testscript.TestingM.
+func (m leakless) Run() int {
+	if code := m.M.Run(); code != 0 {
+		return code
+	}
+	if err := goleak.Find(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
 }
 
 // patience bounds every wait in these tests. Nothing measures how long things take.
