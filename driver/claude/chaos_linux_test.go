@@ -5,26 +5,16 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/guard/guardtest"
 )
 
 var seed = flag.Uint64("seed", 0, "of the random schedules; 0 chooses one")
-
-// contextUntil ends when something is so.
-func contextUntil(t *testing.T, ok func() bool) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() {
-		for !ok() && ctx.Err() == nil {
-			time.Sleep(time.Millisecond)
-		}
-		cancel()
-	}()
-	return ctx, cancel
-}
 
 // TestChaos does everything at once and closes the agent at any moment. It must come
 // to an end, with nothing left and no turn that ended twice.
@@ -33,7 +23,7 @@ func TestChaos(t *testing.T) {
 	first := *seed
 	runs := 1
 	if first == 0 {
-		first, runs = rand.Uint64(), 12
+		first, runs = rand.Uint64(), 20
 		if testing.Short() {
 			runs = 4
 		}
@@ -63,26 +53,10 @@ func chaos(t *testing.T, r *rand.Rand) {
 	} else {
 		a = s.open()
 	}
-	prompts := []string{"x", "ask ls", "hang", "die", "kill", "withdraw", "garbage", "leave", "deaf", "long", "clear", "sleep", "plan", "background"}
-	var work sync.WaitGroup
-	prompt := func(p terret.Prompt, in terret.Settings) { // one at a time, as the engine does
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		before := ends(s.host.said())
-		if a.Prompt(ctx, "t", p, in) != nil {
-			return
-		}
-		for range 200 {
-			if ends(s.host.said()) > before {
-				return
-			}
-			time.Sleep(time.Millisecond)
-		}
-	}
 	plan := make([]terret.Prompt, 1+r.IntN(4))
 	settings := make([]terret.Settings, len(plan))
 	for i := range plan {
-		plan[i] = words(prompts[r.IntN(len(prompts))])
+		plan[i] = words(chaosPrompts[r.IntN(len(chaosPrompts))])
 		switch r.IntN(4) {
 		case 0:
 			settings[i].MaxTurns = 1 + r.IntN(2)
@@ -90,21 +64,35 @@ func chaos(t *testing.T, r *rand.Rand) {
 			settings[i].PermissionMode = "plan"
 		}
 	}
+	var work sync.WaitGroup
+	c := chaosClock{t: t, h: s.host}
+	prompt := func(p terret.Prompt, in terret.Settings) { // one at a time, as the engine does
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		before := ends(s.host.said())
+		if a.Prompt(ctx, "t", p, in) != nil {
+			s.host.note(func() { c.refused++ })
+			return
+		}
+		c.wait(func() bool { return ends(s.host.events) > before })
+	}
 	work.Go(func() {
 		for i, p := range plan {
 			prompt(p, settings[i])
 		}
 	})
+	least := leastHappens(plan)
 	for range r.IntN(6) {
-		verb, wait := r.IntN(7), time.Duration(r.IntN(60))*time.Millisecond
+		verb, after := r.IntN(7), r.IntN(least+1)
 		work.Go(func() {
-			time.Sleep(wait)
+			c.until(after)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			disturb(ctx, a, verb)
 		})
 	}
-	time.Sleep(time.Duration(r.IntN(150)) * time.Millisecond)
+	c.until(r.IntN(least + 1))
+	s.host.note(func() { c.closing = true })
 	switch r.IntN(3) {
 	case 0:
 		s.close(a)
@@ -130,6 +118,53 @@ func chaos(t *testing.T, r *rand.Rand) {
 	}
 	if n, m := count[terret.ProcessSpawn](events), count[terret.ProcessExit](events); n != m {
 		t.Errorf("%d processes began and %d ended:\n%s", n, m, dump(events))
+	}
+}
+
+// chaosPrompts are what the fake is told, of which chaosHangs end no turn by themselves
+// or let the next one begin none.
+var (
+	chaosPrompts = []string{"x", "ask ls", "hang", "die", "kill", "withdraw", "garbage", "leave", "deaf", "long", "clear", "sleep", "plan", "background"}
+	chaosHangs   = []string{"ask ls", "hang", "deaf", "sleep"}
+)
+
+// leastHappens is how much happens at least: the first prompt begins, and each one up to
+// one that hangs says something and comes to an end, or is refused, which counts twice.
+func leastHappens(plan []terret.Prompt) int {
+	hangs := slices.IndexFunc(plan, func(p terret.Prompt) bool { return slices.Contains(chaosHangs, terret.TextOf(p.Blocks)) })
+	if hangs < 0 {
+		hangs = len(plan)
+	}
+	return 1 + 2*hangs
+}
+
+// chaosClock counts what happens instead of time. Its fields are guarded by h.mu.
+type chaosClock struct {
+	t       *testing.T
+	h       *host
+	refused int // prompts
+	closing bool
+}
+
+// until waits until so much has happened: events, and prompts that were refused.
+func (c *chaosClock) until(n int) { c.wait(func() bool { return len(c.h.events)+2*c.refused >= n }) }
+
+// wait waits until something is so, or the agent is being closed.
+func (c *chaosClock) wait(ok func() bool) {
+	timeout := time.After(guardtest.Patience)
+	for {
+		c.h.mu.Lock()
+		done, changed := c.closing || ok(), c.h.changed
+		c.h.mu.Unlock()
+		if done {
+			return
+		}
+		select {
+		case <-changed:
+		case <-timeout:
+			c.t.Errorf("nothing happens:\n%s", dump(c.h.said()))
+			return
+		}
 	}
 }
 

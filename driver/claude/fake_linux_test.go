@@ -463,8 +463,7 @@ func (f *fake) misbehave(verb, rest string) {
 		say("I begin")
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	case "die-asking":
-		f.permission("r1", "one")
-		time.Sleep(50 * time.Millisecond)
+		f.permission("r1", "one") // which is read to its end before the end is noticed
 		f.die(7, "gone")
 	case "shut":
 		_ = os.Stdout.Close()

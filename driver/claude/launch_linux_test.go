@@ -1,6 +1,9 @@
 package claude
 
 import (
+	"bytes"
+	"context"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/guard/guardtest"
 )
 
 // TestArguments holds the whole command line.
@@ -291,7 +295,7 @@ func TestProbe(t *testing.T) {
 		t.Parallel()
 		s := newSetup(t, "silent")
 		done := make(chan struct{})
-		ctx, cancel := contextUntil(t, func() bool { return len(s.starts()) == 2 })
+		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go func() {
 			defer close(done)
@@ -299,6 +303,11 @@ func TestProbe(t *testing.T) {
 				t.Error("it waited for an answer")
 			}
 		}()
+		guardtest.Eventually(t, "start that asks who is signed in", func() bool {
+			b, _ := os.ReadFile(s.record)
+			return bytes.Count(b, []byte("\n")) == 2
+		})
+		cancel()
 		select {
 		case <-done:
 		case <-time.After(time.Minute):

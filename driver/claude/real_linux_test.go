@@ -171,11 +171,12 @@ func TestRealDecisions(t *testing.T) {
 func TestRealInterrupt(t *testing.T) {
 	r := newReal(t)
 	a := r.open()
-	for i := range 6 {
+	for i := range 6 { // a little later each time
+		before := len(r.host.said())
 		if err := a.Prompt(t.Context(), "t", words("slow"), terret.Settings{}); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Duration(i) * 5 * time.Millisecond)
+		r.await("events", func(h *host) bool { return len(h.events) >= before+i })
 		if err := a.Interrupt(t.Context(), "t"); err != nil {
 			t.Fatal(err)
 		}
