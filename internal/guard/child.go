@@ -91,7 +91,8 @@ func guardMain() int {
 }
 
 // start runs the agent on the guard's own standard files and then lets go of
-// them, so that the harness sees the end of the pipes when the agent ends.
+// them, so that the harness sees the end of the pipes when the agent ends. That
+// comes before the report: from then on only the agent holds them.
 func (c *child) start() error {
 	if err := becomeReaper(); err != nil {
 		return err
@@ -110,13 +111,13 @@ func (c *child) start() error {
 	if err != nil {
 		return err
 	}
-	_ = writeFrame(c.status, frameStarted, numbers(int64(c.agent)))
 	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	for fd := range 3 {
 		if err != nil || duplicate(null, fd) != nil {
 			_ = unix.Close(fd)
 		}
 	}
+	_ = writeFrame(c.status, frameStarted, numbers(int64(c.agent)))
 	return nil
 }
 

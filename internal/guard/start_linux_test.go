@@ -204,3 +204,19 @@ func BenchmarkStart(b *testing.B) {
 		<-g.Gone()
 	}
 }
+
+// TestGuardLetsGoOfThePipes is that only the agent holds its standard files once it is
+// said to run: a harness that writes to an agent whose input is closed must notice.
+func TestGuardLetsGoOfThePipes(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		a := run(t, Config{}, "read line")
+		for fd := range 3 {
+			if held, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", a.GuardPID(), fd)); err != nil || held != os.DevNull {
+				t.Errorf("descriptor %d of the guard is %q, %v", fd, held, err)
+			}
+		}
+		_ = a.stdin.Close()
+		await(t, "the end", a.Gone())
+	}
+}
