@@ -39,6 +39,7 @@ type process struct {
 	outMu sync.Mutex
 	out   []outgoing
 	wake  chan struct{}
+	wrote chan struct{} // closed when nothing more will be written
 
 	mu       sync.Mutex
 	t        *translator
@@ -68,7 +69,7 @@ func (d *Driver) start(ctx context.Context, l launch, extra []string, o options,
 	o.replay, o.preToolHook, o.read = true, true, fileReader(l.dir)
 	p := &process{
 		log: log, redact: redact.New(redact.FromEnv(l.env)), servers: d.cfg.Servers, launch: l, began: time.Now(),
-		wake: make(chan struct{}, 1), told: make(chan struct{}),
+		wake: make(chan struct{}, 1), wrote: make(chan struct{}), told: make(chan struct{}),
 		t: newTranslator(o), calls: map[string]chan<- answered{}, asks: map[string]context.CancelCauseFunc{}, used: map[string]bool{},
 	}
 	config, err := d.serverConfig(l.servers)

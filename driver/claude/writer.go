@@ -41,7 +41,8 @@ func (p *process) retract(id string) {
 
 // prompt writes a message that was announced, and returns when that is done. An error
 // of the context means that nothing was written and nothing will be: a message that
-// is half written is waited for, since the agent will act on it.
+// is half written is waited for, since the agent will act on it. A message that was
+// written is no error, even if the agent has ended since: the end of the turn tells that.
 func (p *process) prompt(ctx context.Context, id string, blocks []terret.Block) error {
 	done := make(chan error, 1)
 	p.put(outgoing{line: promptLine(id, blocks), done: done})
@@ -54,6 +55,14 @@ func (p *process) prompt(ctx context.Context, id string, blocks []terret.Block) 
 			}
 			return nil
 		case <-p.life.Done():
+			<-p.wrote
+			select {
+			case err := <-done:
+				if err == nil {
+					return nil
+				}
+			default:
+			}
 			return terret.Errorf(terret.CodeProcessFailed, "%w", errEnded)
 		case <-canceled:
 			if p.takeBack(done) {
@@ -117,6 +126,7 @@ func (p *process) next() (o outgoing, ok bool) {
 // write writes what is put, until the process ends. A process that does not read
 // what it is told is of no use any more.
 func (p *process) write() {
+	defer close(p.wrote)
 	w := ndjson.NewWriter(p.proc.Stdin())
 	for {
 		select {
