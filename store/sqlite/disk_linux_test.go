@@ -1,8 +1,10 @@
 package sqlite
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -20,7 +22,10 @@ func TestFullDisk(t *testing.T) {
 		t.Skipf("this machine does not let root mount a small disk (%v); TestFullDatabase shows the same without", err)
 	}
 	t.Cleanup(func() {
-		if err := syscall.Unmount(disk, 0); err != nil {
+		wantNothingOpen(t, disk)
+		// Detached, since a child that another test has forked holds our files until it
+		// runs its own program.
+		if err := syscall.Unmount(disk, syscall.MNT_DETACH); err != nil {
 			t.Errorf("unmount: %v", err)
 		}
 	})
@@ -76,4 +81,22 @@ func TestFullDisk(t *testing.T) {
 	}
 	_, err = Open(t.Context(), path, Options{})
 	wantSays(t, err, terret.CodeInternal, path)
+}
+
+// wantNothingOpen holds that this process has let go of all files below the folder.
+func wantNothingOpen(t *testing.T, dir string) {
+	t.Helper()
+	links, err := filepath.Glob("/proc/self/fd/*")
+	if err != nil || len(links) == 0 {
+		t.Fatalf("cannot list open files: %v", err)
+	}
+	for _, link := range links {
+		if file, err := os.Readlink(link); err == nil && strings.HasPrefix(file, dir+"/") {
+			t.Errorf("%s is still open", file)
+		}
+	}
+	maps, err := os.ReadFile("/proc/self/maps")
+	if err != nil || bytes.Contains(maps, []byte(dir+"/")) {
+		t.Errorf("a file is still mapped, or nobody knows: %v", err)
+	}
 }
