@@ -1,7 +1,7 @@
 import { AxeBuilder } from "@axe-core/playwright";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { launch, live, Server, signedIn } from "./harness";
+import { launch, live, openTab, Server, signedIn } from "./harness";
 
 let browser: Browser;
 const server = new Server();
@@ -52,8 +52,7 @@ describe.each([["light"], ["dark"], ["contrast"]])("axe finds nothing, %s", (the
       }
     } else {
       for (const tab of ["Activity", "Files", "Changes", "Plan", "Details"]) {
-        await page.getByRole("tab", { name: tab }).click();
-        await page.waitForTimeout(300);
+        await openTab(page, tab);
         await check(page, `${theme} ${size} ${tab}`);
       }
       await page.locator(".title").click();

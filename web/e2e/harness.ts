@@ -167,4 +167,12 @@ export async function signedIn(browser: Browser, server: Server, options: Browse
   return { context, page, watch };
 }
 
+/** Opens a tab of the right pane, and waits until all of it is there. */
+export async function openTab(page: Page, name: string): Promise<void> {
+  await page.getByRole("tab", { name }).click();
+  const panel = page.getByRole("tabpanel", { name });
+  await panel.waitFor();
+  await panel.locator(".skeleton").first().waitFor({ state: "detached" });
+}
+
 export const live = (page: Page) => page.getByRole("status").filter({ hasText: "live" }).waitFor();

@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { launch, Server, signedIn } from "./harness";
+import { launch, openTab, Server, signedIn } from "./harness";
 
 const bad = `<script>window.owned=1</script><img src="https://evil.example/a.png" onerror="window.owned=1">
 <svg onload="window.owned=1"></svg>
@@ -54,10 +54,7 @@ it("nothing an agent says or names can act", async () => {
   await request.getByRole("button", { name: /Approve/ }).click();
   await page.locator(".turn-error").waitFor();
   for (const fold of await page.locator(".fold").all()) if ((await fold.getAttribute("aria-expanded")) === "false") await fold.click().catch(() => {});
-  for (const tab of ["Activity", "Files", "Changes", "Plan", "Details"]) {
-    await page.getByRole("tab", { name: tab }).click();
-    await page.waitForTimeout(150);
-  }
+  for (const tab of ["Activity", "Files", "Changes", "Plan", "Details"]) await openTab(page, tab);
   await page.getByRole("button", { name: "Show raw events" }).click();
   await page.getByRole("tab", { name: "Files" }).click();
   await page.getByRole("treeitem").filter({ hasText: "onerror" }).click();
@@ -79,9 +76,10 @@ it("the policy of the page forbids what slips through", async () => {
     document.body.append(s);
     const i = document.createElement("img");
     i.setAttribute("onerror", "window.inline = 1");
+    const refused = new Promise((r) => i.addEventListener("error", r)); // after its own handler
     i.src = "https://evil.example/x.png";
     document.body.append(i);
-    await new Promise((r) => setTimeout(r, 300));
+    await refused;
     return (window as { inline?: number }).inline;
   });
   expect(ran).toBeUndefined();
