@@ -81,6 +81,19 @@ fmt: $(TOOLS)/golangci-lint ## format the code
 lint: $(TOOLS)/golangci-lint ## lint the code
 	$(TOOLS)/golangci-lint run ./...
 
+# Both with the rules that they recommend, every warning an error. Nothing but the
+# installation needs the network.
+.PHONY: lint-api
+lint-api: tools/node_modules/.stamp ## lint docs/openapi.json (needs Node)
+	@REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true NO_UPDATE_NOTIFIER=1 \
+		tools/node_modules/.bin/redocly lint --extends=recommended-strict docs/openapi.json
+	@tools/node_modules/.bin/spectral lint --ruleset tools/spectral.yaml --fail-severity=hint docs/openapi.json
+
+tools/node_modules/.stamp: tools/package-lock.json
+	@command -v npm >/dev/null || { echo "the linters of the API's description need Node.js 20 or newer with npm (Debian, Ubuntu: apt-get install nodejs npm; macOS: brew install node)" >&2; exit 1; }
+	cd tools && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+
 .PHONY: vuln
 vuln: ## look for known vulnerabilities (needs the network)
 	cd tools && $(GO) tool govulncheck -C .. ./...
@@ -109,11 +122,11 @@ gen: ## make all generated files anew
 
 # Paths that `check` compares; a change to any of them by generating or tidying fails it.
 .PHONY: check
-check: ## generated files, formatting, lint, go.mod and cross-builds
+check: ## generated files, formatting, lint, the API's description, go.mod and cross-builds
 	@before=$$(git status --porcelain; git diff) ; $(MAKE) --no-print-directory gen && $(GO) mod tidy && \
 		after=$$(git status --porcelain; git diff); if [ "$$before" != "$$after" ]; then \
 		echo "generated files or go.mod were not up to date:" >&2; git status --short >&2; git --no-pager diff --stat >&2; exit 1; fi
-	@$(MAKE) --no-print-directory lint cross
+	@$(MAKE) --no-print-directory lint lint-api cross
 
 .PHONY: cross
 cross: ## build for every platform (Windows builds, but running there is not supported yet)

@@ -11,9 +11,17 @@ import (
 )
 
 func (s *Server) agentRoutes() {
-	const tag = "agents"
-	handle(s, route{method: "GET", path: "/v1/agents", id: "list-agents", tag: tag, scope: access.View, summary: "List agents: installed, signed in, and what they can do"}, s.listAgents)
-	handle(s, route{method: "GET", path: "/v1/agents/{agent}/models", id: "list-models", tag: tag, scope: access.View, summary: "List the models of an agent"}, s.listModels)
+	handle(s, route{
+		method: "GET", path: "/v1/agents", id: "list-agents", tag: tagAgents, scope: access.View,
+		summary: "List agents: whether each is installed and signed in, and what it can do",
+		long:    "Finding out starts the agents' programs, so the answer may be some seconds old.",
+	}, s.listAgents)
+	handle(s, route{
+		method: "GET", path: "/v1/agents/{agent}/models", id: "list-models", tag: tagAgents, scope: access.View,
+		summary: "List the models of an agent",
+		long:    "Some agents list their models only in a session.",
+		fails:   fromAgent,
+	}, s.listModels)
 }
 
 // probeFor is how long what is known of agents is taken for true: finding out

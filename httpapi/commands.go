@@ -10,15 +10,36 @@ import (
 )
 
 func (s *Server) commandRoutes() {
-	const tag = "control"
 	handle(s, route{
-		method: "GET", path: "/v1/sessions/{id}/commands", id: "list-commands", tag: tag, scope: access.View, summary: "List what can be typed as /name",
-		long: "The agent is opened if it is not. For that, a token that may only view is not enough: it gets what the log knows.",
+		method: "GET", path: "/v1/sessions/{id}/commands", id: "list-commands", tag: tagControl, scope: access.View,
+		summary: "List the agent's commands, typed as /name",
+		long:    "The agent is started if it does not run. A token that may only view gets what the log knows.",
+		fails:   inSession(fromAgent...),
 	}, s.listCommands)
-	handle(s, route{method: "POST", path: "/v1/sessions/{id}/commands", id: "run-command", tag: tag, scope: access.Prompt, status: http.StatusAccepted, summary: "Run a command of the agent as a turn"}, s.runCommand)
-	handle(s, route{method: "POST", path: "/v1/sessions/{id}/compact", id: "compact", tag: tag, scope: access.Prompt, status: http.StatusAccepted, summary: "Compress the agent's context, as a turn"}, s.compact)
-	handle(s, route{method: "GET", path: "/v1/sessions/{id}/models", id: "session-models", tag: tag, scope: access.Prompt, summary: "List the models that the session's agent can use"}, s.sessionModels)
-	handle(s, route{method: "GET", path: "/v1/sessions/{id}/context", id: "context", tag: tag, scope: access.Prompt, summary: "What fills the agent's context"}, s.contextUsage)
+	handle(s, route{
+		method: "POST", path: "/v1/sessions/{id}/commands", id: "run-command", tag: tagControl, scope: access.Prompt, status: http.StatusAccepted,
+		summary: "Run a command of the agent as a turn",
+		long:    "Answers with the turn, like a prompt. The agent is started if it does not run.",
+		fails:   inSession(fromAgent...),
+	}, s.runCommand)
+	handle(s, route{
+		method: "POST", path: "/v1/sessions/{id}/compact", id: "compact", tag: tagControl, scope: access.Prompt, status: http.StatusAccepted,
+		summary: "Compact the agent's context, as a turn",
+		long:    "Answers with the turn, like a prompt. The agent is started if it does not run.",
+		fails:   inSession(fromAgent...),
+	}, s.compact)
+	handle(s, route{
+		method: "GET", path: "/v1/sessions/{id}/models", id: "session-models", tag: tagControl, scope: access.Prompt,
+		summary: "List the models that the session's agent can use",
+		long:    "The agent is started if it does not run.",
+		fails:   inSession(fromAgent...),
+	}, s.sessionModels)
+	handle(s, route{
+		method: "GET", path: "/v1/sessions/{id}/context", id: "context", tag: tagControl, scope: access.Prompt,
+		summary: "Show what fills the agent's context",
+		long:    "The agent is started if it does not run. Some agents only say how full it is.",
+		fails:   inSession(fromAgent...),
+	}, s.contextUsage)
 }
 
 func (s *Server) listCommands(ctx context.Context, in *SessionPath) (*body[terret.Page[terret.Command]], error) {

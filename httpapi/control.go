@@ -10,46 +10,55 @@ import (
 )
 
 func (s *Server) controlRoutes() {
-	const tag = "control"
-	stop := func(verb, summary string, do func(context.Context, string, string) error) {
-		handle(s, route{method: "POST", path: "/v1/sessions/{id}/" + verb, id: verb, tag: tag, scope: access.Prompt, summary: summary},
-			func(ctx context.Context, in *SessionPath) (*body[terret.Session], error) {
-				if _, err := s.session(ctx, in.ID); err != nil {
-					return nil, err
-				}
-				if err := do(ctx, in.ID, caller(ctx)); err != nil {
-					return nil, err
-				}
-				return s.replySession(ctx)(s.store.Session(ctx, in.ID))
-			})
-	}
-	stop("interrupt", "Stop the running turn and keep the agent", s.engine.Interrupt)
-	stop("kill", "End the running turn and the agent's processes by force", s.engine.Kill)
-	stop("close", "End the session's agent; the session can be prompted again", s.engine.CloseSession)
+	s.stopRoute("interrupt", "Stop the running turn and keep the agent", "Open requests are decided first. A turn that does not stop in time is killed. It is a conflict if no turn runs.", s.engine.Interrupt)
+	s.stopRoute("kill", "Kill the running turn and the agent's processes", "Answers when the processes are gone. It is a conflict if no turn runs.", s.engine.Kill)
+	s.stopRoute("close", "Close the session's agent", "The next prompt starts it again.", s.engine.CloseSession)
+	s.rewindRoute("undo", "Undo the last turn", s.engine.Undo)
+	s.rewindRoute("redo", "Redo the turn that was undone", s.engine.Redo)
+	handle(s, route{
+		method: "POST", path: "/v1/sessions/{id}/fork", id: "fork", tag: tagControl, scope: access.Prompt, status: http.StatusCreated,
+		summary: "Fork a session",
+		long:    "Creates a session that begins as a copy of this one, up to and including a message. The agent must support it.",
+		fails:   inSession(fromAgent...),
+	}, s.fork)
+}
 
-	rewind := func(verb, summary string, do func(context.Context, string, string, bool) (engine.Rewound, error)) {
-		handle(s, route{
-			method: "POST", path: "/v1/sessions/{id}/" + verb, id: verb, tag: tag, scope: access.Prompt, summary: summary,
-			long: "Files that somebody changed since are a conflict that names them, and nothing is changed then, unless forced.",
-		},
-			func(ctx context.Context, in *rewindInput) (*body[engine.Rewound], error) {
-				record, err := s.session(ctx, in.ID)
-				if err != nil {
-					return nil, err
-				}
-				if _, err := s.inRoots("cwd", record.Cwd); err != nil {
-					return nil, err
-				}
-				done, err := do(ctx, in.ID, caller(ctx), in.force())
-				if done.Files == nil {
-					done.Files = []string{}
-				}
-				return reply(done, err)
-			})
-	}
-	rewind("undo", "Take back what the last turn changed", s.engine.Undo)
-	rewind("redo", "Bring back what undo took", s.engine.Redo)
-	handle(s, route{method: "POST", path: "/v1/sessions/{id}/fork", id: "fork", tag: tag, scope: access.Prompt, status: http.StatusCreated, summary: "Make a session that begins as a copy of this one"}, s.fork)
+// stopRoute adds a route that ends something in a session.
+func (s *Server) stopRoute(verb, summary, long string, do func(ctx context.Context, session, by string) error) {
+	handle(s, route{
+		method: "POST", path: "/v1/sessions/{id}/" + verb, id: verb, tag: tagControl, scope: access.Prompt,
+		summary: summary, long: long, fails: inSession(),
+	}, func(ctx context.Context, in *SessionPath) (*body[terret.Session], error) {
+		if _, err := s.session(ctx, in.ID); err != nil {
+			return nil, err
+		}
+		if err := do(ctx, in.ID, caller(ctx)); err != nil {
+			return nil, err
+		}
+		return s.replySession(ctx)(s.store.Session(ctx, in.ID))
+	})
+}
+
+// rewindRoute adds a route that takes a session back or forward.
+func (s *Server) rewindRoute(verb, summary string, do func(ctx context.Context, session, by string, force bool) (engine.Rewound, error)) {
+	handle(s, route{
+		method: "POST", path: "/v1/sessions/{id}/" + verb, id: verb, tag: tagControl, scope: access.Prompt, summary: summary,
+		long:  "Restores the files that the turn changed and, where the agent can, the conversation. Files that somebody changed since are a conflict that names them; nothing is touched then, unless forced.",
+		fails: inSession(fromAgent...),
+	}, func(ctx context.Context, in *rewindInput) (*body[engine.Rewound], error) {
+		record, err := s.session(ctx, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := s.inRoots("cwd", record.Cwd); err != nil {
+			return nil, err
+		}
+		done, err := do(ctx, in.ID, caller(ctx), in.force())
+		if done.Files == nil {
+			done.Files = []string{}
+		}
+		return reply(done, err)
+	})
 }
 
 type newRewind struct {

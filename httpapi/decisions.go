@@ -11,12 +11,23 @@ import (
 )
 
 func (s *Server) decisionRoutes() {
-	const tag = "decisions"
-	handle(s, route{method: "GET", path: "/v1/decisions", id: "list-requests", tag: tag, scope: access.View, summary: "List what waits, or waited, for a decision, oldest first"}, s.listRequests)
-	handle(s, route{method: "GET", path: "/v1/decisions/{request}", id: "get-request", tag: tag, scope: access.View, summary: "Get a request"}, s.getRequest)
 	handle(s, route{
-		method: "POST", path: "/v1/decisions/{request}", id: "decide", tag: tag, scope: access.Decide, summary: "Decide a request",
-		long: "Of several answers exactly one is taken; the others get 409 already_decided. Who decided is the name of the token.",
+		method: "GET", path: "/v1/decisions", id: "list-requests", tag: tagDecisions, scope: access.View,
+		summary: "List the requests that wait for a decision, oldest first",
+		long:    "With state=all, those that were decided too.",
+		fails:   inSession(),
+	}, s.listRequests)
+	handle(s, route{
+		method: "GET", path: "/v1/decisions/{request}", id: "get-request", tag: tagDecisions, scope: access.View,
+		summary: "Get a request",
+		long:    "With its decision, once there is one.",
+		fails:   stored(terret.CodeNotFound),
+	}, s.getRequest)
+	handle(s, route{
+		method: "POST", path: "/v1/decisions/{request}", id: "decide", tag: tagDecisions, scope: access.Decide,
+		summary: "Decide a request",
+		long:    "Of several answers exactly one is taken; the others get 409 already_decided. The log names the token as the one who decided.",
+		fails:   stored(terret.CodeNotFound, terret.CodeAlreadyDecided),
 	}, s.decide)
 }
 

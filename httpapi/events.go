@@ -20,36 +20,38 @@ import (
 const ndjsonType = "application/x-ndjson"
 
 func (s *Server) eventRoutes() {
-	const tag = "events"
-	const long = "As text/event-stream: history after a number, then what happens, without gap or duplicate; `id` is the number, `event` the kind, and a comment breaks silences of 15 seconds. As application/x-ndjson: history, then the end. Last-Event-ID beats after."
-	handleStream(s, route{method: "GET", path: "/v1/sessions/{id}/events", id: "session-events", tag: tag, scope: access.View, summary: "The events of a session", long: long}, s.sessionEvents, sse.ContentType, ndjsonType)
 	handleStream(s, route{
-		method: "GET", path: "/v1/events", id: "all-events", tag: tag, scope: access.View, summary: "The events of several or all sessions in one stream",
-		long: "As the events of a session, in the order in which they were committed. `id` is an opaque cursor. Without a cursor the stream begins with the oldest event; with cursor=now it begins with the next one, after an event stream.start that holds the cursor.",
+		method: "GET", path: "/v1/sessions/{id}/events", id: "session-events", tag: tagEvents, scope: access.View,
+		summary: "Read and follow the events of a session",
+		long:    "As text/event-stream: history after a number, then what happens, without gap or duplicate; `id` is the number, `event` the kind, and a comment breaks silences of 15 seconds. As application/x-ndjson: history, then the end. Last-Event-ID beats after.",
+		fails:   inSession(),
+	}, s.sessionEvents, sse.ContentType, ndjsonType)
+	handleStream(s, route{
+		method: "GET", path: "/v1/events", id: "all-events", tag: tagEvents, scope: access.View,
+		summary: "Read and follow the events of several or all sessions in one stream",
+		long:    "Like the events of a session, in the order in which they were committed. `id` is an opaque cursor. Without a cursor the stream begins with the oldest event; with cursor=now it begins with the next one, after an event stream.start that holds the cursor.",
+		fails:   inSession(),
 	}, s.allEvents, sse.ContentType, ndjsonType)
 }
 
 // streamAnswer is a response that the handler writes itself.
 type streamAnswer = turnAnswer
 
-// handleStream registers a route whose answer is a stream of one of these types.
+// handleStream adds a route whose answer is a stream of one of these types.
 func handleStream[I any](s *Server, r route, fn func(context.Context, *I) (*streamAnswer, error), types ...string) {
+	r.answers = func(huma.Registry) map[string]*huma.Response {
+		return map[string]*huma.Response{"200": written("A stream", &huma.Schema{Type: huma.TypeString}, types...)}
+	}
 	handle(s, r, fn)
-	s.describe(r, "200", "A stream", &huma.Schema{Type: huma.TypeString}, types...)
 }
 
-// describe says what an answer looks like that the handler writes itself.
-func (s *Server) describe(r route, status, what string, schema *huma.Schema, types ...string) {
-	item := s.api.OpenAPI().Paths[r.path]
-	op := item.Get
-	if r.method == http.MethodPost {
-		op = item.Post
-	}
+// written describes an answer that the handler writes itself.
+func written(what string, schema *huma.Schema, types ...string) *huma.Response {
 	content := map[string]*huma.MediaType{}
 	for _, t := range types {
 		content[t] = &huma.MediaType{Schema: schema}
 	}
-	op.Responses[status] = &huma.Response{Description: what, Content: content}
+	return &huma.Response{Description: what, Content: content}
 }
 
 // EventFilter says which events a reader wants.

@@ -10,13 +10,41 @@ import (
 )
 
 func (s *Server) folderRoutes() {
-	const tag = "files"
-	handle(s, route{method: "GET", path: "/v1/roots", id: "list-roots", tag: tag, scope: access.View, summary: "List the folders in which sessions may work"}, s.listRoots)
-	handle(s, route{method: "GET", path: "/v1/dirs", id: "list-dirs", tag: tag, scope: access.View, summary: "List the folders in a folder, to choose one to work in"}, s.listDirs)
-	handle(s, route{method: "GET", path: "/v1/files", id: "list-files", tag: tag, scope: access.View, summary: "List a folder of a session's folder"}, s.listFiles)
-	handle(s, route{method: "GET", path: "/v1/files/content", id: "read-file", tag: tag, scope: access.View, summary: "Read a file of a session's folder"}, s.readFile)
-	handle(s, route{method: "GET", path: "/v1/files/find", id: "find-files", tag: tag, scope: access.View, summary: "Find files of a session's folder by letters of their path"}, s.findFiles)
-	handle(s, route{method: "GET", path: "/v1/sessions/{id}/changes", id: "changes", tag: tag, scope: access.View, summary: "What has changed in a session's folder, or in a turn"}, s.changes)
+	handle(s, route{
+		method: "GET", path: "/v1/roots", id: "list-roots", tag: tagFiles, scope: access.View,
+		summary: "List the folders in which sessions may work",
+		long:    "Their subfolders are allowed too.",
+	}, s.listRoots)
+	handle(s, route{
+		method: "GET", path: "/v1/dirs", id: "list-dirs", tag: tagFiles, scope: access.View,
+		summary: "List the subfolders of a folder",
+		long:    "To choose one to work in. The folder must be inside one of the roots.",
+		fails:   []terret.ErrorCode{terret.CodeNotFound, terret.CodeConflict},
+	}, s.listDirs)
+	handle(s, route{
+		method: "GET", path: "/v1/files", id: "list-files", tag: tagFiles, scope: access.View,
+		summary: "List a folder of a session",
+		long:    "Links that lead out of the session's folder are not followed.",
+		fails:   inSession(terret.CodeNotFound),
+	}, s.listFiles)
+	handle(s, route{
+		method: "GET", path: "/v1/files/content", id: "read-file", tag: tagFiles, scope: access.View,
+		summary: "Read a file in a session's folder",
+		long:    "Large files are cut.",
+		fails:   inSession(terret.CodeNotFound),
+	}, s.readFile)
+	handle(s, route{
+		method: "GET", path: "/v1/files/find", id: "find-files", tag: tagFiles, scope: access.View,
+		summary: "Find files in a session's folder by letters of their path",
+		long:    "Best matches first. Ignored files are left out.",
+		fails:   inSession(),
+	}, s.findFiles)
+	handle(s, route{
+		method: "GET", path: "/v1/sessions/{id}/changes", id: "changes", tag: tagFiles, scope: access.View,
+		summary: "Show what has changed in a session's folder, or in one turn",
+		long:    "As unified diffs. Without a turn: against the last commit or, outside a repository, the state before the first turn.",
+		fails:   inSession(terret.CodeNotFound, terret.CodeUnsupported),
+	}, s.changes)
 }
 
 // inRoots returns the folder's real path, if it is inside one of the roots.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -187,9 +188,11 @@ func (f *fixture) request(ctx context.Context, method, path string, body any, he
 	return req
 }
 
+// do sends a request, and holds that the description lists what is answered.
 func (f *fixture) do(method, path string, body any, header ...string) answer {
 	f.t.Helper()
-	res, err := f.client.Do(f.request(f.t.Context(), method, path, body, header...))
+	req := f.request(f.t.Context(), method, path, body, header...)
+	res, err := f.client.Do(req)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -198,7 +201,11 @@ func (f *fixture) do(method, path string, body any, header ...string) answer {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	return answer{f.t, res.StatusCode, res.Header, got}
+	a := answer{f.t, res.StatusCode, res.Header, got}
+	if op := newDescription(f.t).of(req); op != nil && method != http.MethodHead {
+		op.check(f.t, a)
+	}
+	return a
 }
 
 // want checks the status, and decodes the body into v if it is not nil.
@@ -271,7 +278,13 @@ func (f *fixture) events(path string, header ...string) func(func(sse.Event, err
 // wait follows a session until an event of that kind, and returns it.
 func (f *fixture) wait(session string, kind terret.Kind) terret.Event {
 	f.t.Helper()
-	for ev, err := range f.events("/v1/sessions/" + session + "/events") {
+	return f.waitAfter(session, 0, kind)
+}
+
+// waitAfter is wait for an event after that number.
+func (f *fixture) waitAfter(session string, after int64, kind terret.Kind) terret.Event {
+	f.t.Helper()
+	for ev, err := range f.events("/v1/sessions/" + session + "/events?after=" + strconv.FormatInt(after, 10)) {
 		if err != nil {
 			f.t.Fatal(err)
 		}

@@ -11,13 +11,28 @@ import (
 )
 
 func (s *Server) personaRoutes() {
-	const tag = "personas"
-	handle(s, route{method: "GET", path: "/v1/personas", id: "list-personas", tag: tag, scope: access.View, summary: "List the personas of a folder"}, s.listPersonas)
-	handle(s, route{method: "GET", path: "/v1/personas/{id}/prompt", id: "persona-prompt", tag: tag, scope: access.View, summary: "The system prompt that a persona gives"}, s.personaPrompt)
-	handle(s, route{method: "GET", path: "/v1/trust", id: "get-trust", tag: tag, scope: access.View, summary: "What would act in a folder, and whether it is trusted"}, s.getTrust)
 	handle(s, route{
-		method: "POST", path: "/v1/trust", id: "set-trust", tag: tag, scope: access.Admin, summary: "Trust a folder as it is now, or refuse to",
-		long: "The hash is the one that GET gave: if the folder has changed since, it is a conflict.",
+		method: "GET", path: "/v1/personas", id: "list-personas", tag: tagPersonas, scope: access.View,
+		summary: "List the personas of a folder",
+		long:    "`broken` names the files that cannot be read, and why.",
+	}, s.listPersonas)
+	handle(s, route{
+		method: "GET", path: "/v1/personas/{id}/prompt", id: "persona-prompt", tag: tagPersonas, scope: access.View,
+		summary: "Show the system prompt that a persona gives",
+		long:    "As the next turn would get it: the files are read now.",
+		fails:   []terret.ErrorCode{terret.CodeNotFound},
+	}, s.personaPrompt)
+	handle(s, route{
+		method: "GET", path: "/v1/trust", id: "get-trust", tag: tagPersonas, scope: access.View,
+		summary: "Show what would act in a folder, and whether it is trusted",
+		long:    "The hash stands for exactly this content.",
+		fails:   []terret.ErrorCode{terret.CodeUnsupported},
+	}, s.getTrust)
+	handle(s, route{
+		method: "POST", path: "/v1/trust", id: "set-trust", tag: tagPersonas, scope: access.Admin,
+		summary: "Trust a folder as it is now, or refuse to",
+		long:    "Send the hash that GET returned: if the folder has changed since, it is a conflict.",
+		fails:   []terret.ErrorCode{terret.CodeConflict, terret.CodeUnsupported},
 	}, s.setTrust)
 }
 

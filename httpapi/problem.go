@@ -75,7 +75,7 @@ func problemOf(err error) *Problem {
 		return p
 	}
 	e := terret.AsError(err)
-	status := e.Code.Class().HTTP
+	status := statusOf(e.Code)
 	if l, ok := errors.AsType[*limitError](err); ok {
 		status = l.status
 	}
@@ -83,11 +83,8 @@ func problemOf(err error) *Problem {
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		status = http.StatusRequestEntityTooLarge
 	}
-	switch {
-	case engine.IsClosed(err):
+	if engine.IsClosed(err) {
 		status, detail = http.StatusServiceUnavailable, "the server is stopping"
-	case status == 0: // a kind that only ends turns
-		status = http.StatusBadGateway
 	}
 	return &Problem{
 		Type: string(e.Code), Title: http.StatusText(status), Status: status, Detail: detail, Kind: e.Code, Field: e.Field,

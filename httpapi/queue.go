@@ -11,12 +11,36 @@ import (
 )
 
 func (s *Server) queueRoutes() {
-	const tag = "turns"
-	handle(s, route{method: "GET", path: "/v1/sessions/{id}/queue", id: "list-queue", tag: tag, scope: access.View, summary: "List the prompts that wait, in their order"}, s.listQueue)
-	handle(s, route{method: "GET", path: "/v1/sessions/{id}/queue/{turn}", id: "get-queued", tag: tag, scope: access.View, summary: "Get a prompt that waits"}, s.getQueued)
-	handle(s, route{method: "PATCH", path: "/v1/sessions/{id}/queue/{turn}", id: "edit-queued", tag: tag, scope: access.Prompt, summary: "Change a prompt that waits, or its place"}, s.editQueued)
-	handle(s, route{method: "DELETE", path: "/v1/sessions/{id}/queue/{turn}", id: "drop-queued", tag: tag, scope: access.Prompt, status: http.StatusNoContent, summary: "Drop a prompt that waits"}, s.dropQueued)
-	handle(s, route{method: "DELETE", path: "/v1/sessions/{id}/queue", id: "clear-queue", tag: tag, scope: access.Prompt, status: http.StatusNoContent, summary: "Drop all prompts that wait"}, s.clearQueue)
+	handle(s, route{
+		method: "GET", path: "/v1/sessions/{id}/queue", id: "list-queue", tag: tagTurns, scope: access.View,
+		summary: "List the prompts that wait, in order",
+		long:    "Each is a turn that has not begun.",
+		fails:   inSession(),
+	}, s.listQueue)
+	handle(s, route{
+		method: "GET", path: "/v1/sessions/{id}/queue/{turn}", id: "get-queued", tag: tagTurns, scope: access.View,
+		summary: "Get a prompt that waits",
+		long:    "A turn that has begun is no longer here; find it among the session's turns.",
+		fails:   inSession(terret.CodeNotFound),
+	}, s.getQueued)
+	handle(s, route{
+		method: "PATCH", path: "/v1/sessions/{id}/queue/{turn}", id: "edit-queued", tag: tagTurns, scope: access.Prompt,
+		summary: "Change a prompt that waits, or move it",
+		long:    "Fields that are left out stay as they are.",
+		fails:   inSession(terret.CodeNotFound),
+	}, s.editQueued)
+	handle(s, route{
+		method: "DELETE", path: "/v1/sessions/{id}/queue/{turn}", id: "drop-queued", tag: tagTurns, scope: access.Prompt, status: http.StatusNoContent,
+		summary: "Drop a prompt that waits",
+		long:    "A turn that has begun is not found; interrupt the session instead.",
+		fails:   inSession(terret.CodeNotFound),
+	}, s.dropQueued)
+	handle(s, route{
+		method: "DELETE", path: "/v1/sessions/{id}/queue", id: "clear-queue", tag: tagTurns, scope: access.Prompt, status: http.StatusNoContent,
+		summary: "Drop all prompts that wait",
+		long:    "The running turn goes on.",
+		fails:   inSession(terret.CodeNotFound),
+	}, s.clearQueue)
 }
 
 // QueuedPath names a prompt that waits, in the path.

@@ -14,25 +14,8 @@ import (
 	"github.com/terret-dev/terret/internal/access"
 )
 
-// routes registers everything.
+// routes lists every route that OpenAPI describes, and mounts all there are.
 func (s *Server) routes() {
-	s.api = humago.New(s.mux, huma.Config{
-		OpenAPI: &huma.OpenAPI{
-			OpenAPI: "3.1.0",
-			Info: &huma.Info{
-				Title: "Terret", Version: "1",
-				Description: "One harness for every coding agent. Records and events are those of docs/ARCHITECTURE.md.",
-			},
-			Components: &huma.Components{
-				Schemas:         newRegistry(),
-				SecuritySchemes: map[string]*huma.SecurityScheme{"token": {Type: "http", Scheme: "bearer"}},
-			},
-		},
-		Formats:                      huma.DefaultFormats,
-		DefaultFormat:                "application/json",
-		RejectUnknownQueryParameters: true,
-		Transformers:                 []huma.Transformer{transformProblem},
-	})
 	s.sessionRoutes()
 	s.turnRoutes()
 	s.queueRoutes()
@@ -47,18 +30,10 @@ func (s *Server) routes() {
 	s.commandRoutes()
 	s.transferRoutes()
 	s.tokenRoutes()
-
-	tidy(s.api.OpenAPI())
-	// Few ask for it, and it takes longer than all the rest of a start.
-	s.spec = sync.OnceValues(func() ([]byte, error) { return indented(s.api.OpenAPI()) })
+	for _, op := range s.operations {
+		s.mux.Handle(op.method+" "+op.path, op.handler())
+	}
 	s.plainRoutes()
-}
-
-// Describe is the description of all routes, as every server serves it.
-func Describe() ([]byte, error) {
-	s := &Server{limits: Limits{}.withDefaults(), mux: http.NewServeMux()}
-	s.routes()
-	return s.spec()
 }
 
 // plainRoutes are those that OpenAPI does not describe.
@@ -82,58 +57,109 @@ func (s *Server) plainRoutes() {
 type route struct {
 	method, path string
 	id, summary  string
+	long         string // what else a caller must know
 	tag          string
 	scope        access.Scope
-	status       int    // of success; zero means 200, or 204 without a body
-	long         string // further description
+	status       int // of success; zero means 200, or 204 without a body
+	// fails are the errors that it can answer with besides those of every route.
+	fails []terret.ErrorCode
+	// answers and request describe what the handler writes and reads itself.
+	answers func(huma.Registry) map[string]*huma.Response
+	request *huma.RequestBody
 }
 
-// handle registers a route. Errors of fn become problems.
+// operation is a route that can be registered with huma.
+type operation struct {
+	route
+	register func(huma.API)
+}
+
+// handler registers the route at its first request: to look through the types of
+// all inputs and outputs would take longer than all the rest of a start.
+func (op operation) handler() http.Handler {
+	registered := sync.OnceValue(func() *endpoint {
+		var e endpoint
+		api := newAPI(&e)
+		op.register(api)
+		tidy(api.OpenAPI())
+		return &e
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { registered().ServeHTTP(w, r) })
+}
+
+// endpoint is the huma.Adapter of one route.
+type endpoint struct {
+	op    *huma.Operation
+	serve func(huma.Context)
+}
+
+// Handle implements huma.Adapter.
+func (e *endpoint) Handle(op *huma.Operation, serve func(huma.Context)) { e.op, e.serve = op, serve }
+
+// ServeHTTP implements http.Handler.
+func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	e.serve(humago.NewContext(e.op, r, w))
+}
+
+// handle adds a route. Errors of fn become problems.
 func handle[I, O any](s *Server, r route, fn func(context.Context, *I) (*O, error)) {
+	s.operations = append(s.operations, operation{r, func(api huma.API) {
+		op := r.operation(api)
+		op.MaxBodyBytes, op.BodyReadTimeout = s.limits.Body, bodyTimeout
+		huma.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
+			bodyRead(ctx)
+			out, err := fn(ctx, in)
+			return out, failed(err)
+		})
+	}})
+}
+
+// operation is the route in the words of huma.
+func (r route) operation(api huma.API) huma.Operation {
 	op := huma.Operation{
 		OperationID: r.id, Method: r.method, Path: r.path, Summary: r.summary, Description: r.long, Tags: []string{r.tag},
-		DefaultStatus: r.status, MaxBodyBytes: s.limits.Body, BodyReadTimeout: bodyTimeout,
-		Security:  []map[string][]string{{"token": {}}},
-		Responses: s.problemResponse(),
-		Extensions: map[string]any{
-			"x-scope": string(r.scope),
-		},
+		DefaultStatus: r.status, RequestBody: r.request,
+		Security:   []map[string][]string{{"token": {}}},
+		Responses:  map[string]*huma.Response{},
+		Extensions: map[string]any{"x-errors": r.errors()},
 	}
+	if r.answers != nil {
+		op.Responses = r.answers(api.OpenAPI().Components.Schemas)
+	}
+	op.Responses["default"] = &huma.Response{Ref: responseRef + "Problem"}
 	if r.scope == "" { // the one way in without a token
-		op.Security, op.Extensions = []map[string][]string{}, nil
-	} else { // before the body is read
-		op.Middlewares = huma.Middlewares{func(c huma.Context, next func(huma.Context)) {
-			if err := need(c.Context(), r.scope); err != nil {
-				_, w := humago.Unwrap(c)
-				writeProblem(w, err)
-				return
-			}
-			next(c)
-		}}
+		op.Security = []map[string][]string{}
+		return op
 	}
-	huma.Register(s.api, op, func(ctx context.Context, in *I) (*O, error) {
-		if rc, ok := ctx.Value(controllerKey{}).(*http.ResponseController); ok {
-			// The body is here. Without this, the time for reading it would end the
-			// request.
-			_ = rc.SetReadDeadline(time.Time{})
+	op.Extensions["x-scope"] = string(r.scope)
+	// Before the body is read.
+	op.Middlewares = huma.Middlewares{func(c huma.Context, next func(huma.Context)) {
+		if err := need(c.Context(), r.scope); err != nil {
+			_, w := humago.Unwrap(c)
+			writeProblem(w, err)
+			return
 		}
-		out, err := fn(ctx, in)
-		if err == nil {
-			return out, nil
-		}
-		if seconds, ok := access.RetryAfter(err); ok {
-			return nil, huma.ErrorWithHeaders(problemOf(err), http.Header{"Retry-After": {strconv.Itoa(seconds)}})
-		}
-		return nil, problemOf(err)
-	})
+		next(c)
+	}}
+	return op
 }
 
-func (s *Server) problemResponse() map[string]*huma.Response {
-	schema := s.api.OpenAPI().Components.Schemas.Schema(typeOf[Problem](), true, "Problem")
-	return map[string]*huma.Response{"default": {
-		Description: "What went wrong",
-		Content:     map[string]*huma.MediaType{problemType: {Schema: schema}},
-	}}
+// bodyRead ends the time for reading a request: it would end the answer as well.
+func bodyRead(ctx context.Context) {
+	if rc, ok := ctx.Value(controllerKey{}).(*http.ResponseController); ok {
+		_ = rc.SetReadDeadline(time.Time{})
+	}
+}
+
+// failed is an error as huma answers with it.
+func failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	if seconds, ok := access.RetryAfter(err); ok {
+		return huma.ErrorWithHeaders(problemOf(err), http.Header{"Retry-After": {strconv.Itoa(seconds)}})
+	}
+	return problemOf(err)
 }
 
 // body is an answer that is nothing but its body.

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 
 	"github.com/terret-dev/terret"
@@ -11,13 +12,24 @@ import (
 )
 
 func (s *Server) ruleRoutes() {
-	const tag = "rules"
-	handle(s, route{method: "GET", path: "/v1/rules", id: "list-rules", tag: tag, scope: access.View, summary: "List the rules that hold always, and those of a session"}, s.listRules)
 	handle(s, route{
-		method: "PUT", path: "/v1/rules", id: "put-rules", tag: tag, scope: access.Admin, summary: "Replace the rules that hold always",
-		long: "Rules that are in the list with their id stay as they are; those without are made; those that are not in the list are removed.",
+		method: "GET", path: "/v1/rules", id: "list-rules", tag: tagRules, scope: access.View,
+		summary: "List the permanent rules, and those of a session",
+		long:    "Without a session, only the permanent ones. A token for one session sees that session's own rules only.",
+		fails:   inSession(),
+	}, s.listRules)
+	handle(s, route{
+		method: "PUT", path: "/v1/rules", id: "put-rules", tag: tagRules, scope: access.Admin,
+		summary: "Replace the permanent rules",
+		long:    "Rules listed with their id stay or change; those without one are added; those that are not listed are removed.",
+		fails:   stored(),
 	}, s.putRules)
-	handle(s, route{method: "POST", path: "/v1/rules/dry-run", id: "dry-run-rule", tag: tag, scope: access.View, summary: "Show which past requests a rule would have decided"}, s.dryRun)
+	handle(s, route{
+		method: "POST", path: "/v1/rules/dry-run", id: "dry-run-rule", tag: tagRules, scope: access.View,
+		summary: "Show which past requests a rule would have decided",
+		long:    "Nothing is changed.",
+		fails:   stored(),
+	}, s.dryRun)
 }
 
 // listRules lists rules. A token that is for one session sees that session's own only.
@@ -96,7 +108,7 @@ func (s *Server) putRules(ctx context.Context, in *struct{ Body newRules }) (*bo
 	}
 	for _, r := range now {
 		if _, ok := keep[r.ID]; !ok {
-			if err := s.store.DeleteRule(ctx, r.ID); err != nil {
+			if err := s.store.DeleteRule(ctx, r.ID); err != nil && !errors.Is(err, terret.ErrNotFound) { // else it is gone already
 				return nil, err
 			}
 		}

@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/engine"
 	"github.com/terret-dev/terret/internal/access"
@@ -97,10 +95,10 @@ type Server struct {
 	roots    *workfiles.Roots
 	personas *persona.Library
 
-	mux     *http.ServeMux
-	api     huma.API
-	spec    func() ([]byte, error)
-	handler http.Handler
+	mux        *http.ServeMux
+	operations []operation
+	spec       func() ([]byte, error) // of all operations; made when it is first asked for
+	handler    http.Handler
 
 	metrics  metrics
 	keys     keys
@@ -122,7 +120,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, engine: cfg.Engine, store: cfg.Store, log: cfg.Log,
-		limits: cfg.Limits.withDefaults(), mux: http.NewServeMux(), personas: persona.New(),
+		limits: cfg.Limits.withDefaults(), mux: http.NewServeMux(), personas: persona.New(), spec: sync.OnceValues(Describe),
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

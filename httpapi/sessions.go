@@ -14,17 +14,35 @@ import (
 )
 
 func (s *Server) sessionRoutes() {
-	const tag = "sessions"
 	handle(s, route{
-		method: "POST", path: "/v1/sessions", id: "create-session", tag: tag, scope: access.Prompt, status: http.StatusCreated, summary: "Make a session",
-		long: "The agent is not started before the first prompt. What makes the session less careful (an allowing policy, allow rules, tools that are not asked for, servers to start) needs a token that may decide.",
+		method: "POST", path: "/v1/sessions", id: "create-session", tag: tagSessions, scope: access.Prompt, status: http.StatusCreated,
+		summary: "Create a session",
+		long:    "The agent starts at the first prompt. Anything that makes the session less careful (a policy that allows, allow rules, tools that run unasked, servers to start) needs a token that may decide.",
+		fails:   stored(terret.CodeAgentNotFound, terret.CodeUnsupported),
 	}, s.createSession)
-	handle(s, route{method: "GET", path: "/v1/sessions", id: "list-sessions", tag: tag, scope: access.View, summary: "List sessions, the most recently updated first"}, s.listSessions)
-	handle(s, route{method: "GET", path: "/v1/sessions/{id}", id: "get-session", tag: tag, scope: access.View, summary: "Get a session"}, s.getSession)
-	handle(s, route{method: "PATCH", path: "/v1/sessions/{id}", id: "update-session", tag: tag, scope: access.Prompt, summary: "Change a session's title, model, policy or permission mode"}, s.updateSession)
 	handle(s, route{
-		method: "DELETE", path: "/v1/sessions/{id}", id: "delete-session", tag: tag, scope: access.Prompt, status: http.StatusNoContent, summary: "Delete a session and its log",
-		long: "A session in which a turn runs is only deleted with force=true, which kills the turn.",
+		method: "GET", path: "/v1/sessions", id: "list-sessions", tag: tagSessions, scope: access.View,
+		summary: "List sessions, most recently updated first",
+		long:    "All filters must match. A token for one session lists that session only.",
+		fails:   stored(),
+	}, s.listSessions)
+	handle(s, route{
+		method: "GET", path: "/v1/sessions/{id}", id: "get-session", tag: tagSessions, scope: access.View,
+		summary: "Get a session",
+		long:    "How MCP servers and subagents are started is shown only to tokens that may decide: it may hold secrets.",
+		fails:   inSession(),
+	}, s.getSession)
+	handle(s, route{
+		method: "PATCH", path: "/v1/sessions/{id}", id: "update-session", tag: tagSessions, scope: access.Prompt,
+		summary: "Change a session's title, model, policy or permission mode",
+		long:    "Fields that are left out stay as they are. Policy and permission mode need a token that may decide. A running agent is told at once; if it cannot change, nothing does.",
+		fails:   inSession(fromAgent...),
+	}, s.updateSession)
+	handle(s, route{
+		method: "DELETE", path: "/v1/sessions/{id}", id: "delete-session", tag: tagSessions, scope: access.Prompt, status: http.StatusNoContent,
+		summary: "Delete a session and its log",
+		long:    "If a turn is running, this needs force=true, which kills the turn.",
+		fails:   inSession(terret.CodeSessionBusy),
 	}, s.deleteSession)
 }
 

@@ -10,19 +10,41 @@ import (
 )
 
 func (s *Server) tokenRoutes() {
-	const tag = "access"
 	handle(s, route{
-		method: "POST", path: signInPath, id: "sign-in", tag: tag, status: http.StatusCreated, summary: "Get a token for a one-use code",
-		long: "The code is in the fragment of the URL that `terret serve` prints. It needs no token.",
+		method: "POST", path: signInPath, id: "sign-in", tag: tagAccess, status: http.StatusCreated,
+		summary: "Exchange a one-use code for a token",
+		long:    "The code is in the fragment of the URL that `terret serve` prints. This needs no token.",
+		fails:   stored(),
 	}, s.signIn)
-	handle(s, route{method: "GET", path: "/v1/me", id: "who-am-i", tag: tag, scope: access.View, summary: "Whose token this is"}, s.me)
-	handle(s, route{method: "GET", path: "/v1/tokens", id: "list-tokens", tag: tag, scope: access.Admin, summary: "List tokens, without their secrets"}, s.listTokens)
 	handle(s, route{
-		method: "POST", path: "/v1/tokens", id: "make-token", tag: tag, scope: access.Admin, status: http.StatusCreated, summary: "Make a token",
-		long: "The answer is the only place where the token is shown.",
+		method: "GET", path: "/v1/me", id: "who-am-i", tag: tagAccess, scope: access.View,
+		summary: "Show whose token this is",
+		long:    "Its name, its scope and, if it is for one session only, that session.",
+	}, s.me)
+	handle(s, route{
+		method: "GET", path: "/v1/tokens", id: "list-tokens", tag: tagAccess, scope: access.Admin,
+		summary: "List tokens, without their secrets",
+		long:    "The admin token is not listed.",
+		fails:   []terret.ErrorCode{terret.CodeStartupRefused},
+	}, s.listTokens)
+	handle(s, route{
+		method: "POST", path: "/v1/tokens", id: "make-token", tag: tagAccess, scope: access.Admin, status: http.StatusCreated,
+		summary: "Create a token",
+		long:    "The answer is the only place where the secret is shown.",
+		fails:   inSession(terret.CodeConflict),
 	}, s.makeToken)
-	handle(s, route{method: "DELETE", path: "/v1/tokens", id: "revoke-token-by-query", tag: tag, scope: access.Admin, status: http.StatusNoContent, summary: "Revoke a token"}, s.revokeNamed)
-	handle(s, route{method: "DELETE", path: "/v1/tokens/{name}", id: "revoke-token", tag: tag, scope: access.Admin, status: http.StatusNoContent, summary: "Revoke a token"}, s.revokeToken)
+	handle(s, route{
+		method: "DELETE", path: "/v1/tokens", id: "revoke-token-by-query", tag: tagAccess, scope: access.Admin, status: http.StatusNoContent,
+		summary: "Revoke a token that is named in the query",
+		long:    "For names that do not fit into a path.",
+		fails:   stored(terret.CodeNotFound),
+	}, s.revokeNamed)
+	handle(s, route{
+		method: "DELETE", path: "/v1/tokens/{name}", id: "revoke-token", tag: tagAccess, scope: access.Admin, status: http.StatusNoContent,
+		summary: "Revoke a token",
+		long:    "Streams that it opened end within 15 seconds.",
+		fails:   stored(terret.CodeNotFound),
+	}, s.revokeToken)
 }
 
 // MadeToken is a token that was just made, with its secret.

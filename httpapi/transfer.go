@@ -14,15 +14,19 @@ import (
 )
 
 func (s *Server) transferRoutes() {
-	const tag = "sessions"
-	handleStream(s, route{method: "GET", path: "/v1/sessions/{id}/export", id: "export-session", tag: tag, scope: access.View, summary: "A session and its events as NDJSON"}, s.exportSession, ndjsonType)
+	handleStream(s, route{
+		method: "GET", path: "/v1/sessions/{id}/export", id: "export-session", tag: tagSessions, scope: access.View,
+		summary: "Export a session and its events as NDJSON",
+		long:    "The first line is the session, the others are its events. A connection that breaks off means that the export is not whole.",
+		fails:   inSession(),
+	}, s.exportSession, ndjsonType)
 	handle(s, route{
-		method: "POST", path: importPath, id: "import-session", tag: tag, scope: access.Admin, status: http.StatusCreated, summary: "Make a session of an export",
-		long: "It gets ids of its own and keeps what was said and done; what it was allowed to do, and the agent's own id of it, are not taken over.",
+		method: "POST", path: importPath, id: "import-session", tag: tagSessions, scope: access.Admin, status: http.StatusCreated,
+		summary: "Create a session from an export",
+		long:    "It gets new ids and keeps what was said and done. What it was allowed to do, and the agent's own id of it, are not taken over.",
+		fails:   stored(),
+		request: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{ndjsonType: {Schema: &huma.Schema{Type: huma.TypeString}}}},
 	}, s.importSession)
-	s.api.OpenAPI().Paths[importPath].Post.RequestBody = &huma.RequestBody{
-		Required: true, Content: map[string]*huma.MediaType{ndjsonType: {Schema: &huma.Schema{Type: huma.TypeString}}},
-	}
 }
 
 func (s *Server) exportSession(ctx context.Context, in *SessionPath) (*streamAnswer, error) {

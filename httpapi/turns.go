@@ -19,16 +19,30 @@ import (
 )
 
 func (s *Server) turnRoutes() {
-	const tag = "turns"
-	prompt := route{
-		method: "POST", path: "/v1/sessions/{id}/turns", id: "prompt", tag: tag, scope: access.Prompt, status: http.StatusAccepted, summary: "Start a turn",
-		long: "Answers with the turn as soon as it is in the log. With Accept: text/event-stream the answer is the turn's own events, ending with the turn; whoever leaves that stream does not stop the turn. While a turn runs, `when` says what happens: reject (409, the default), queue or steer. The same Idempotency-Key never starts a second turn.",
-	}
-	handle(s, prompt, s.prompt)
-	s.describe(prompt, "202", "The turn", s.api.OpenAPI().Components.Schemas.Schema(typeOf[terret.Turn](), true, "Turn"), "application/json")
-	s.describe(prompt, "200", "The turn's events", &huma.Schema{Type: huma.TypeString}, sse.ContentType)
-	handle(s, route{method: "GET", path: "/v1/sessions/{id}/turns", id: "list-turns", tag: tag, scope: access.View, summary: "List the turns of a session, oldest first"}, s.listTurns)
-	handle(s, route{method: "GET", path: "/v1/sessions/{id}/messages", id: "list-messages", tag: tag, scope: access.View, summary: "List the messages of a session, oldest first"}, s.listMessages)
+	handle(s, route{
+		method: "POST", path: "/v1/sessions/{id}/turns", id: "prompt", tag: tagTurns, scope: access.Prompt, status: http.StatusAccepted,
+		summary: "Start a turn",
+		long:    "Answers with the turn as soon as it is in the log. With Accept: text/event-stream the answer is the turn's own events, ending with the turn; leaving that stream does not stop the turn. While a turn runs, `when` says what happens: reject (409, the default), queue or steer. The same Idempotency-Key never starts a second turn.",
+		fails:   inSession(fromAgent...),
+		answers: func(r huma.Registry) map[string]*huma.Response {
+			return map[string]*huma.Response{
+				"202": written("The turn", r.Schema(typeOf[terret.Turn](), true, "Turn"), "application/json"),
+				"200": written("The turn's events", &huma.Schema{Type: huma.TypeString}, sse.ContentType),
+			}
+		},
+	}, s.prompt)
+	handle(s, route{
+		method: "GET", path: "/v1/sessions/{id}/turns", id: "list-turns", tag: tagTurns, scope: access.View,
+		summary: "List the turns of a session, oldest first",
+		long:    "Turns that have begun, with what they used and how they ended. Prompts that wait are in the queue.",
+		fails:   inSession(),
+	}, s.listTurns)
+	handle(s, route{
+		method: "GET", path: "/v1/sessions/{id}/messages", id: "list-messages", tag: tagTurns, scope: access.View,
+		summary: "List the messages of a session, oldest first",
+		long:    "The conversation: prompts and whole messages of the agent, each once.",
+		fails:   inSession(),
+	}, s.listMessages)
 }
 
 type newTurn struct {

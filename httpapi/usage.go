@@ -10,8 +10,10 @@ import (
 
 func (s *Server) usageRoutes() {
 	handle(s, route{
-		method: "GET", path: "/v1/usage", id: "usage", tag: "usage", scope: access.View, summary: "Turns, tokens and money, by day, agent, model or folder",
-		long: "Days are UTC. What sessions used stays counted when they are deleted.",
+		method: "GET", path: "/v1/usage", id: "usage", tag: tagUsage, scope: access.View,
+		summary: "Sum up turns, tokens and cost by day, agent, model or folder",
+		long:    "Days are UTC. Sessions that were deleted still count.",
+		fails:   stored(),
 	}, s.usage)
 }
 

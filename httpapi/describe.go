@@ -1,0 +1,201 @@
+package httpapi
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/terret-dev/terret"
+)
+
+// Describe returns the OpenAPI description of all routes, as every server serves it.
+func Describe() ([]byte, error) {
+	s := &Server{limits: Limits{}.withDefaults(), mux: http.NewServeMux()}
+	s.routes()
+	api := newAPI(&endpoint{})
+	for _, op := range s.operations {
+		op.register(api)
+	}
+	o := api.OpenAPI()
+	describeErrors(o)
+	tidy(o)
+	return indented(o)
+}
+
+// newAPI makes an API without routes.
+func newAPI(a huma.Adapter) huma.API {
+	return huma.NewAPI(huma.Config{
+		OpenAPI: &huma.OpenAPI{
+			OpenAPI: "3.1.0",
+			Info: &huma.Info{
+				Title: "Terret", Version: "1",
+				Description: "One harness for every coding agent. docs/ARCHITECTURE.md explains the records and events.",
+				Contact:     &huma.Contact{Name: "Terret", URL: "https://github.com/terret-dev/terret/issues"},
+				License:     &huma.License{Name: "Apache License 2.0", Identifier: "Apache-2.0"},
+			},
+			Servers: []*huma.Server{{
+				URL: "http://{address}", Description: "What `terret serve` listens on.",
+				Variables: map[string]*huma.ServerVariable{"address": {Default: "127.0.0.1:7433", Description: "Another one with `terret serve --addr`."}},
+			}},
+			Tags: tags(),
+			Components: &huma.Components{
+				Schemas:         newRegistry(),
+				SecuritySchemes: map[string]*huma.SecurityScheme{"token": {Type: "http", Scheme: "bearer", Description: "`terret token` makes and lists tokens."}},
+			},
+		},
+		Formats:                      huma.DefaultFormats,
+		DefaultFormat:                "application/json",
+		RejectUnknownQueryParameters: true,
+		Transformers:                 []huma.Transformer{transformProblem},
+	}, a)
+}
+
+// The groups of routes.
+const (
+	tagAccess    = "access"
+	tagAgents    = "agents"
+	tagControl   = "control"
+	tagDecisions = "decisions"
+	tagEvents    = "events"
+	tagFiles     = "files"
+	tagPersonas  = "personas"
+	tagRules     = "rules"
+	tagSessions  = "sessions"
+	tagTurns     = "turns"
+	tagUsage     = "usage"
+)
+
+func tags() []*huma.Tag {
+	return []*huma.Tag{
+		{Name: tagSessions, Description: "A session is one conversation with one agent in one folder. Its log is never rewritten."},
+		{Name: tagTurns, Description: "A turn is one prompt and all that the agent does about it. While one runs, further prompts can wait in the queue."},
+		{Name: tagEvents, Description: "Everything that happens is an event in a log. Read it from any point and follow it live."},
+		{Name: tagDecisions, Description: "What agents ask for: permissions, answers, approval of plans."},
+		{Name: tagControl, Description: "Stop, undo, fork or compact a session, and run the agent's own commands."},
+		{Name: tagRules, Description: "Rules decide without asking a person."},
+		{Name: tagAgents, Description: "The agents on this machine and their models."},
+		{Name: tagFiles, Description: "The folders in which sessions may work, and what has changed there. Read-only."},
+		{Name: tagPersonas, Description: "The roles that a project defines, and whether its folder is trusted."},
+		{Name: tagUsage, Description: "What was used and what it cost."},
+		{Name: tagAccess, Description: "Tokens, and who may do what with them."},
+	}
+}
+
+// anyRoute are the errors that every route can answer with.
+var anyRoute = []terret.ErrorCode{
+	terret.CodeUnauthorized, terret.CodeForbidden, terret.CodeInvalidRequest, terret.CodeRateLimited, terret.CodeInternal,
+}
+
+// fromAgent are the errors of routes that talk to an agent, which is started first if
+// it does not run.
+var fromAgent = []terret.ErrorCode{
+	terret.CodeConflict, terret.CodeUnsupported, terret.CodeSessionClosed, terret.CodeAgentNotFound, terret.CodeNotAuthenticated,
+	terret.CodeConnectionFailed, terret.CodeProcessFailed, terret.CodeMalformedOutput, terret.CodeExecutionError, terret.CodeModelError,
+	terret.CodeOverloaded, terret.CodeBilling, terret.CodeModelNotFound, terret.CodeMaxTurns, terret.CodeMaxBudget, terret.CodeResumeFailed,
+	terret.CodeInterrupted, terret.CodeKilled, terret.CodeTimeout, terret.CodeStartupRefused, terret.CodeNotFound, terret.CodeSessionBusy,
+}
+
+// stored are the errors of a route that uses the store or changes tokens, with more
+// of its own: the file may be damaged, or locked by another program.
+func stored(more ...terret.ErrorCode) []terret.ErrorCode {
+	return append([]terret.ErrorCode{terret.CodeStartupRefused, terret.CodeConflict}, more...)
+}
+
+// inSession are the errors of a route about one session, with more of its own.
+func inSession(more ...terret.ErrorCode) []terret.ErrorCode {
+	return append(stored(terret.CodeSessionNotFound), more...)
+}
+
+// errors are all that the route can answer with, sorted.
+func (r route) errors() []terret.ErrorCode {
+	all := slices.Concat(anyRoute, r.fails)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// statusOf is the status that an error is answered with. What ends a turn has none of
+// its own; where it ends a request, the agent is to blame.
+func statusOf(code terret.ErrorCode) int {
+	if status := code.Class().HTTP; status != 0 {
+		return status
+	}
+	return http.StatusBadGateway
+}
+
+const responseRef = "#/components/responses/"
+
+// failure describes one status that is no success.
+type failure struct {
+	name, text string
+	header     map[string]*huma.Param
+}
+
+// failures are all statuses that are no success, with the name of each in the
+// description.
+func failures() map[int]failure {
+	header := func(name, doc string) map[string]*huma.Param {
+		return map[string]*huma.Param{name: {Description: doc, Schema: &huma.Schema{Type: huma.TypeString}}}
+	}
+	return map[int]failure{
+		http.StatusBadRequest:            {"BadRequest", "The body is missing, or is not JSON.", nil},
+		http.StatusUnauthorized:          {"Unauthorized", "The token is missing, wrong, expired or revoked.", header("WWW-Authenticate", "The scheme to use: Bearer.")},
+		http.StatusPaymentRequired:       {"PaymentRequired", "The agent's account cannot pay.", nil},
+		http.StatusForbidden:             {"Forbidden", "The token may not do this, or the host, the origin or the folder is not allowed.", nil},
+		http.StatusNotFound:              {"NotFound", "What the request names does not exist.", nil},
+		http.StatusRequestTimeout:        {"RequestTimeout", "The body took too long to arrive.", nil},
+		http.StatusConflict:              {"Conflict", "The session is busy, the request was decided, or something else has changed meanwhile.", nil},
+		http.StatusGone:                  {"Gone", "The agent has been closed.", nil},
+		http.StatusRequestEntityTooLarge: {"TooLarge", "The body, or something in it, is too large.", nil},
+		http.StatusUnsupportedMediaType:  {"UnsupportedMediaType", "The body has another media type than this route takes.", nil},
+		http.StatusUnprocessableEntity:   {"Invalid", "The input is wrong; `field` names the field or parameter.", nil},
+		http.StatusFailedDependency:      {"NotSignedIn", "The agent is not signed in.", nil},
+		http.StatusTooManyRequests:       {"TooMany", "Too many wrong tokens, sessions, turns or streams, or the model's own limit.", header("Retry-After", "Seconds to wait, where that is known.")},
+		http.StatusInternalServerError:   {"Internal", "Terret failed; its log says more.", nil},
+		http.StatusNotImplemented:        {"Unsupported", "The agent, or this server, cannot do that.", nil},
+		http.StatusBadGateway:            {"AgentFailed", "The agent or its model failed.", nil},
+		http.StatusServiceUnavailable:    {"Unavailable", "The server is stopping, or the agent is not installed or overloaded.", nil},
+	}
+}
+
+// describeErrors says of every operation which statuses it can answer with besides
+// success. x-errors names the codes.
+func describeErrors(o *huma.OpenAPI) {
+	schema := o.Components.Schemas.Schema(typeOf[Problem](), true, "Problem")
+	content := map[string]*huma.MediaType{problemType: {Schema: schema}}
+	o.Components.Responses = map[string]*huma.Response{"Problem": {Description: "Any other error.", Content: content}}
+	known := failures()
+	for _, item := range o.Paths {
+		for _, op := range []*huma.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete} {
+			if op == nil {
+				continue
+			}
+			for _, status := range statusesOf(op) {
+				f := known[status]
+				op.Responses[strconv.Itoa(status)] = &huma.Response{Ref: responseRef + f.name}
+				o.Components.Responses[f.name] = &huma.Response{Description: f.text, Content: content, Headers: f.header}
+			}
+		}
+	}
+}
+
+// statusesOf are the statuses other than success that an operation can answer with.
+func statusesOf(op *huma.Operation) []int {
+	var all []int
+	codes, _ := op.Extensions["x-errors"].([]terret.ErrorCode)
+	for _, code := range codes {
+		all = append(all, statusOf(code))
+	}
+	// What is wrong with a body is invalid_request, whatever the status.
+	if op.Method != http.MethodGet {
+		all = append(all, http.StatusRequestEntityTooLarge)
+	}
+	if op.Method != http.MethodGet && (op.RequestBody == nil || op.RequestBody.Content["application/json"] != nil) {
+		all = append(all, http.StatusUnsupportedMediaType)
+	}
+	if op.RequestBody != nil && op.RequestBody.Content["application/json"] != nil {
+		all = append(all, http.StatusBadRequest, http.StatusRequestTimeout)
+	}
+	return all
+}
