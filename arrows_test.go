@@ -17,7 +17,7 @@ const module = "github.com/terret-dev/terret"
 // Packages that are not listed may import nothing of the module.
 var arrows = map[string][]string{
 	".":                 {},
-	"policy":            {"."},
+	"policy":            {".", "internal/shellread"},
 	"store":             {"."},
 	"store/sqlite":      {".", "store", "internal/"},
 	"store/postgres":    {".", "store", "internal/"},

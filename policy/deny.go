@@ -54,7 +54,7 @@ func (u *use) matchesCommand(p Pattern) (why string, m match) {
 			switch {
 			case covers(long, text) || covers(short, text):
 				return show(c.words), yes
-			case mayMatch(long, text) || mayMatch(short, text):
+			case mayMatch(long, possible(words)) || mayMatch(short, possible(words)):
 				why, m = show(c.words)+" is not known before it runs", maybe
 			}
 		}
@@ -118,7 +118,11 @@ func (u *use) matchesShellFiles(p Pattern) (why string, m match) {
 			files = append(files, f)
 		}
 	}
-	return u.matchesFiles(p, files)
+	why, m = u.matchesFiles(p, files)
+	if m == no && u.script.odd {
+		return "it is not in plain shell, and may use other files than were seen", maybe
+	}
+	return why, m
 }
 
 func (u *use) matchesFiles(p Pattern, files []fileUse) (why string, m match) {

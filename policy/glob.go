@@ -1,13 +1,20 @@
 package policy
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
-// Texts that are matched are strings in which two control characters, which no
+// Texts that are matched are strings in which some control characters, which no
 // judged input may hold, have a meaning of their own.
 const (
 	anyText = "\x00" // stands for any text, also none
 	wordSep = "\x01" // stands between two words of a command
 	anyByte = '\x00'
+
+	// maybeWords stands for no word at all, or for wordSep and any text. Only
+	// mayMatch knows it, and only in the text.
+	maybeWords = "\x02"
 )
 
 // covers reports whether the pattern matches the text whatever the unknown parts
@@ -28,30 +35,48 @@ func overlap(pattern, text string, either bool) bool {
 		row[i+1] = true
 	}
 	for j := range len(text) {
-		unknown := text[j] == anyByte
-		diagonal := row[0]
-		row[0] = row[0] && unknown && either
-		alive := row[0]
-		for i := range len(pattern) {
-			above := row[i+1]
-			switch {
-			case pattern[i] == anyByte:
-				row[i+1] = row[i] || above || diagonal
-			case unknown && either:
-				row[i+1] = above || row[i] // the unknown text takes in pattern[i], or ends
-			case unknown:
-				row[i+1] = false
-			default:
-				row[i+1] = diagonal && pattern[i] == text[j]
+		alive := false
+		if text[j] == maybeWords[0] {
+			none := slices.Clone(row)
+			step(row, pattern, wordSep[0], either)
+			step(row, pattern, anyByte, either)
+			for i := range row {
+				row[i] = row[i] || none[i]
+				alive = alive || row[i]
 			}
-			alive = alive || row[i+1]
-			diagonal = above
+		} else {
+			alive = step(row, pattern, text[j], either)
 		}
 		if !alive {
 			return false
 		}
 	}
 	return row[len(pattern)]
+}
+
+// step reads one more byte of the text. It reports whether any of the pattern
+// still matches.
+func step(row []bool, pattern string, c byte, either bool) (alive bool) {
+	unknown := c == anyByte
+	diagonal := row[0]
+	row[0] = row[0] && unknown && either
+	alive = row[0]
+	for i := range len(pattern) {
+		above := row[i+1]
+		switch {
+		case pattern[i] == anyByte:
+			row[i+1] = row[i] || above || diagonal
+		case unknown && either:
+			row[i+1] = above || row[i] // the unknown text takes in pattern[i], or ends
+		case unknown:
+			row[i+1] = false
+		default:
+			row[i+1] = diagonal && pattern[i] == c
+		}
+		alive = alive || row[i+1]
+		diagonal = above
+	}
+	return alive
 }
 
 // coarse turns a file glob into a pattern for mayMatch that matches at least

@@ -451,6 +451,17 @@ var hostile = []struct {
 	{"git status )", asked},
 	{"cat <<EOF\nno end", asked},
 	{"if true", asked},
+	// What shells and parsers read differently: none of it is in plain shell.
+	{"git status #\\\nrm -rf x", asked},
+	{"git status # it is here \\\nrm -rf x", asked},
+	{"ls;#\\\nrm x", denied},
+	{"ls #\\\n rm x\nls", asked},
+	{"bash -c 'git status #\\\nrm x'", asked},
+	{"eval 'ls #\\\nrm x'", asked},
+	{"ls &> out/x rm x", asked},
+	{"ls $x:h", asked},
+	{"echo $10", asked},
+	{"cat <<E\nx \\\nE\nrm x\nE", asked},
 }
 
 func TestHostileCommands(t *testing.T) {

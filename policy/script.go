@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/terret-dev/terret/internal/shellread"
 )
 
 // script is what a shell command comes to: every command that it may run and
@@ -21,6 +23,9 @@ type script struct {
 	refused string
 	// dynamic says that some of it is known to the running shell only.
 	dynamic bool
+	// odd says that it is not in the plain subset of package shellread: a shell
+	// may read it in another way than it was read here.
+	odd bool
 }
 
 // call is one simple command.
@@ -89,6 +94,7 @@ func (s *script) merge(t *script) {
 	s.operands = append(s.operands, t.operands...)
 	s.doubts = append(s.doubts, t.doubts...)
 	s.dynamic = s.dynamic || t.dynamic
+	s.odd = s.odd || t.odd
 	if s.refused == "" {
 		s.refused = t.refused
 	}
@@ -114,6 +120,10 @@ func (r *reader) parse(source string) {
 	if err != nil {
 		r.out.refused = "the shell's grammar does not fit it"
 		return
+	}
+	if !shellread.Agree(source, file) {
+		r.out.odd = true
+		r.doubt("it is not in plain shell, and shells may read it in different ways")
 	}
 	outer := r.source
 	r.source = source

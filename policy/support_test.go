@@ -4,7 +4,12 @@ import (
 	"encoding/json"
 	"io/fs"
 	"syscall"
+	"testing"
+
+	"go.uber.org/goleak"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // errNoLink is what reading something that is no link gives.
 var errNoLink error = &fs.PathError{Op: "readlink", Err: syscall.EINVAL}

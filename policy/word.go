@@ -57,6 +57,23 @@ func joined(words []word) string {
 	return b.String()
 }
 
+// possible is the words as one text for mayMatch, in which words that may vanish
+// are optional.
+func possible(words []word) string {
+	var b strings.Builder
+	for i, w := range words {
+		if i > 0 && w.splits && strings.Trim(w.text, anyText) == "" {
+			b.WriteString(maybeWords)
+			continue
+		}
+		if i > 0 {
+			b.WriteString(wordSep)
+		}
+		b.WriteString(w.text)
+	}
+	return b.String()
+}
+
 // show is the words as a person would read them.
 func show(words []word) string {
 	parts := make([]string, len(words))
@@ -205,6 +222,12 @@ func (r *wordReader) unquoted(s string, later []syntax.WordPart, first bool) {
 		}
 		r.write(r.home)
 		s = s[1:]
+	}
+	if !first && (strings.HasPrefix(s, "~") || strings.HasPrefix(s, "=")) && strings.Trim(r.b.String(), anyText) == "" {
+		// In zsh it begins the word if what stands before it turns out empty.
+		r.unknown(false)
+		r.rest = true
+		return
 	}
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; c {

@@ -81,6 +81,10 @@ func (r *reader) wrapper(c *call, w wrapper, skip int) {
 		r.assigned(variable, true)
 		i++
 	}
+	if i >= len(c.words) && w.more {
+		r.inner(c, i, []word{{text: "echo"}, unknown}, true) // what xargs runs by itself
+		return
+	}
 	if i >= len(c.words) {
 		c.vouched = name == "exec" // which then only redirects
 		return

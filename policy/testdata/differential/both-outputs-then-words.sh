@@ -1,0 +1,1 @@
+ls &> out/x pwn

@@ -1,0 +1,2 @@
+git status #\
+touch pwned

@@ -1,0 +1,1 @@
+ls x $nothing
