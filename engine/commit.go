@@ -107,9 +107,9 @@ func (e *Engine) commitGroup(group []*live) {
 			l.fail(parts[i], results[i].Err)
 		default:
 			s := l.committed(results[i])
-			e.hub.publish(l.id, results[i].Entries)
+			e.hub.Publish(l.id, results[i].Entries)
 			if len(results[i].Entries) > 0 {
-				e.records.add(s, results[i].Entries)
+				e.records.Add(s, results[i].Entries)
 			}
 			for _, a := range parts[i] {
 				close(a.done)
@@ -220,7 +220,7 @@ func (l *live) fail(part []*appending, err error) {
 		l.log.Warn("session was taken over by another process")
 	} else {
 		l.log.Error("session failed", "error", err)
-		l.e.hub.fail(l.id, err)
+		l.e.hub.Fail(l.id, err)
 	}
 	if !l.e.goBackground(func() { l.e.abandon(l) }) {
 		l.e.abandon(l)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/engine/internal/hub"
+	"github.com/terret-dev/terret/engine/internal/recorder"
 	"github.com/terret-dev/terret/internal/checkpoint"
 	"github.com/terret-dev/terret/internal/redact"
 )
@@ -65,10 +67,12 @@ type UndoLimits struct {
 	MaxBytes int64
 }
 
-// Recorder keeps records beside the log, such as files in the project's folder.
-// It is called by one goroutine, in the order of commits, and may take its time.
+// Recorder keeps records beside the log, such as files in the project's folder. It is
+// called by one goroutine, for each session in the order of its commits, and may take
+// its time.
 type Recorder interface {
-	// Record is also called without entries, when a session was created.
+	// Record is told of entries and of the session as it was after the last of them. It
+	// is also called without entries, when a session was created.
 	Record(s terret.Session, entries []terret.Entry)
 	// Remove is called when a session was deleted.
 	Remove(s terret.Session)
@@ -97,15 +101,15 @@ type Engine struct {
 	downErr  error
 
 	commits committer
-	hub     hub
+	hub     *hub.Hub
 	watch   watcher
-	records recorder
+	records *recorder.Recorder
 	undo    undoer
 	pool    pool
 	wanted  wanted
 }
 
-var errClosed = errors.New("the engine is closed")
+var errClosed = hub.ErrClosed
 
 func refused() error { return terret.Errorf(terret.CodeStartupRefused, "%w", errClosed) }
 
@@ -138,17 +142,13 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	}
 	e.undo.limits = checkpoint.Limits{MaxFiles: cfg.Undo.MaxFiles, MaxBytes: cfg.Undo.MaxBytes}
 	e.commits.wake = make(chan struct{}, 1)
-	e.hub.init(e)
+	e.hub = hub.New(cfg.Store, e.watch.poke)
 	e.watch.nudge = make(chan struct{}, 1)
-	e.records.init(cfg.Recorder)
+	e.records = recorder.New(cfg.Recorder)
 	e.pool.init(e)
 
-	e.work.Go(func() {
-		e.commitLoop()
-		e.records.close() // nothing is committed after this
-	})
+	e.work.Go(e.commitLoop)
 	e.work.Go(e.watchLoop)
-	e.work.Go(e.records.loop)
 	if !e.pool.off() {
 		e.work.Go(e.pool.loop)
 	}
@@ -187,7 +187,8 @@ func (e *Engine) Close(ctx context.Context) error {
 	e.end(errClosed)
 	e.mu.Unlock()
 	e.work.Wait()
-	e.hub.close() // nothing is published after this
+	e.hub.Close() // nothing is committed after this
+	e.records.Close()
 	return e.downErr
 }
 

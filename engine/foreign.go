@@ -74,7 +74,7 @@ func (e *Engine) watchLoop() {
 	var version, seen int64
 	who, tells := e.store.(foreigner)
 	for {
-		if len(e.lives()) == 0 && !e.hub.watching() {
+		if len(e.lives()) == 0 && !e.hub.Watching() {
 			select {
 			case <-e.watch.nudge:
 			case <-e.life.Done():
@@ -110,7 +110,7 @@ func (e *Engine) watchLoop() {
 
 // lookAround deals with what other processes may have written.
 func (e *Engine) lookAround() {
-	e.hub.wakeForeign(func(session string) bool { return e.mine(session) != nil })
+	e.hub.WakeOthers(func(session string) bool { return e.mine(session) != nil })
 	if err := e.serveInbox(e.life); err != nil && e.life.Err() == nil {
 		e.log.Warn("cannot read what other processes want", "error", err)
 	}

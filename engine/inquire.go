@@ -97,7 +97,7 @@ func lastOf[T any](ctx context.Context, e *Engine, session string, of func(terre
 			return out, false, err
 		}
 	}
-	for entry, err := range e.entries(ctx, session, kinds...) {
+	for entry, err := range e.hub.Entries(ctx, session, kinds...) {
 		if err != nil {
 			return out, false, err
 		}

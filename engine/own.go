@@ -181,7 +181,7 @@ func (e *Engine) adopt(ctx context.Context, l *live) error {
 // its end.
 func (e *Engine) spent(ctx context.Context, s terret.Session) (terret.UsageUpdate, error) {
 	var out terret.UsageUpdate
-	for entry, err := range e.entries(ctx, s.ID, terret.KindUsageUpdate) {
+	for entry, err := range e.hub.Entries(ctx, s.ID, terret.KindUsageUpdate) {
 		if err != nil {
 			return out, err
 		}

@@ -215,7 +215,7 @@ func (e *Engine) choose(ctx context.Context, l *live, way *trip, turns []terret.
 // were, and that a new turn took the way forward.
 func (e *Engine) chooseUndone(ctx context.Context, l *live, way *trip, turns []terret.Turn) error {
 	var stack []terret.CheckpointRewound
-	for entry, err := range e.entries(ctx, l.id, terret.KindTurnStart, terret.KindCheckpointRewound) {
+	for entry, err := range e.hub.Entries(ctx, l.id, terret.KindTurnStart, terret.KindCheckpointRewound) {
 		if err != nil {
 			return err
 		}

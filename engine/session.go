@@ -49,7 +49,7 @@ func (e *Engine) complete(s terret.Session) (terret.Session, error) {
 func (e *Engine) create(ctx context.Context, s terret.Session) (terret.Session, error) {
 	made, err := e.store.Create(ctx, s)
 	if err == nil {
-		e.records.add(made, nil)
+		e.records.Add(made, nil)
 	}
 	return made, err
 }
@@ -165,9 +165,9 @@ func (e *Engine) Delete(ctx context.Context, id string, force bool) error {
 	}
 	err = e.store.Delete(ctx, id)
 	if err == nil {
-		e.records.put(recording{session: s, deleted: true})
+		e.records.Remove(s)
 	}
-	e.hub.publish(id, nil) // whoever watches it finds that it is gone
+	e.hub.Wake(id) // whoever watches it finds that it is gone
 	return err
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"maps"
 	"os"
 	"time"
 
@@ -48,7 +47,7 @@ func (a *app) loadConfig() error {
 
 // engineConfig is what the settings say about the engine.
 func (a *app) engineConfig() engine.Config {
-	timeouts := maps.Clone(engine.DefaultTimeouts)
+	timeouts := map[terret.Gate]time.Duration{}
 	for gate, d := range a.cfg.Timeouts {
 		timeouts[terret.Gate(gate)] = max(time.Duration(d), 0)
 	}
