@@ -24,6 +24,7 @@ var dependencies = map[string]string{
 	"golang.org/x/term":                      "terminals",
 	"github.com/rogpeppe/go-internal":        "script tests of the command line",
 	"github.com/anthropics/anthropic-sdk-go": "the Anthropic API",
+	"modernc.org/libc":                       "what the database is translated to, at the version that it asks for",
 	"modernc.org/sqlite":                     "the database, without cgo",
 	"mvdan.cc/sh/v3":                         "shell commands as the shell reads them",
 }

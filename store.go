@@ -23,25 +23,50 @@ type Store interface {
 }
 
 // Log is the append-only log of all sessions.
+//
+// What Commit has acknowledged survives the death of any process. It survives a power
+// cut too, with one exception: pieces of text ([Kind.Delta]) that were the last events
+// of their session may be lost, as long as nothing but such pieces was committed after
+// them. So what a power cut leaves of a session is a beginning of its log that holds
+// everything but, at most, some pieces at its end.
+//
+// No Seq or Pos is ever given twice, whatever is lost. Numbers are dense, except where a
+// power cut, or Compact, has taken pieces away. So a reader that goes on after the last
+// number it has seen misses nothing and sees nothing twice, before and after a power
+// cut.
 type Log interface {
 	// Commit appends batches in one transaction, at most one batch for a session,
-	// and returns when they would survive a power cut. Each batch succeeds or fails
+	// and returns when they are safe, as said above. Each batch succeeds or fails
 	// on its own: its Result says so, and a failed one leaves the others alone. The
 	// error is about the transaction as a whole: then nothing was written, unless
 	// the outcome is unknown, in which case Commit finds out before it returns.
 	//
+	// A commit in which all batches hold nothing but pieces of text need not be on
+	// disk when it returns. The next commit that holds anything else, and any other
+	// change, puts all that came before on disk.
+	//
 	// Tables that lists and filters read (sessions, turns, requests, usage) are
 	// brought up to date from the events, in the same transaction.
 	Commit(ctx context.Context, batches []Batch) ([]Result, error)
-	// Read returns events of one session in order.
+	// Read returns a page of events of one session in order. It may hold fewer than
+	// asked for, but is empty only if there are no more.
 	Read(ctx context.Context, q ReadQuery) ([]Entry, error)
-	// ReadAll returns events of several or all sessions in the order in which they
-	// were committed.
+	// ReadAll returns a page of events of several or all sessions in the order in
+	// which they were committed.
 	ReadAll(ctx context.Context, q ReadAllQuery) ([]Entry, error)
+	// LastPos is the greatest Pos that was given so far, also if its event is gone,
+	// or 0.
+	LastPos(ctx context.Context) (int64, error)
 	// Wait blocks until something was committed, here or in another process, since
 	// the version that an earlier call returned; version 0 returns at once. It may
 	// return without cause.
 	Wait(ctx context.Context, since int64) (version int64, err error)
+	// ForeignVersion is a number that changes only when there may be something for
+	// the owners of sessions to do: another process has committed something, or
+	// somebody here has sent to a session or answered a request. It changes before
+	// Wait returns because of that, so an owner that finds it unchanged can go back
+	// to waiting.
+	ForeignVersion() int64
 }
 
 // Batch is what happens to one session in one commit.
@@ -78,9 +103,14 @@ type Result struct {
 type ReadQuery struct {
 	Session string
 	After   int64 // only events with a greater number
+	Before  int64 // only events with a smaller number; 0 means all
 	Limit   int   // at most; 0 means a sensible page
 	Raw     bool  // with the agent's own messages
 	Kinds   []Kind
+	// Backward reads from the newest to the oldest: the page after the one that
+	// ended with number n has Before n. Reading a few kinds in either direction does
+	// not look at pieces of text, however many there are.
+	Backward bool
 }
 
 // ReadAllQuery selects events across sessions.
@@ -117,12 +147,17 @@ type Sessions interface {
 	Create(ctx context.Context, s Session) (Session, error)
 	Session(ctx context.Context, id string) (Session, error)
 	ListSessions(ctx context.Context, f SessionFilter) (Page[Session], error)
+	// CountSessions counts sessions in any of these states, or all.
+	CountSessions(ctx context.Context, states ...SessionState) (int, error)
 	// Delete removes the session and all that belongs to it. It fails with a
 	// conflict while another worker owns it. If it is interrupted, the session is
 	// gone from all lists and the rest is removed later.
 	Delete(ctx context.Context, id string) error
 	// Turns lists the turns of a session, oldest first.
 	Turns(ctx context.Context, session string) ([]Turn, error)
+	// Turn returns one turn of a session. One that waits in the queue has not begun:
+	// it is not found here, but among the Pending items.
+	Turn(ctx context.Context, session, id string) (Turn, error)
 	// UsageBy sums up usage, grouped by day, agent, model or cwd.
 	UsageBy(ctx context.Context, group string, since, until Time) ([]UsageRow, error)
 }

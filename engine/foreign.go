@@ -23,15 +23,6 @@ type watcher struct {
 	stop context.CancelFunc // of the wait for news; nil while nobody waits
 }
 
-// foreigner is a store that can tell what may concern the watcher from what this process
-// has merely committed.
-type foreigner interface {
-	// Foreign returns a number that changes when other processes have committed
-	// something, or a session was sent something or a request answered here. It changes
-	// before Wait returns because of that.
-	Foreign() int64
-}
-
 // poke makes the watcher go on watching while there is reason to.
 func (w *watcher) poke() {
 	select {
@@ -72,7 +63,6 @@ func (w *watcher) wait(ctx context.Context, s terret.Store, since int64) (versio
 
 func (e *Engine) watchLoop() {
 	var version, seen int64
-	who, tells := e.store.(foreigner)
 	for {
 		if len(e.lives()) == 0 && !e.hub.Watching() {
 			select {
@@ -90,11 +80,9 @@ func (e *Engine) watchLoop() {
 			e.log.Error("cannot watch the store", "error", err)
 			v, every = version, time.Second
 		}
-		look = look || !tells || err != nil
-		if version = v; tells {
-			n := who.Foreign()
-			look, seen = look || n != seen, n
-		}
+		version = v
+		n := e.store.ForeignVersion()
+		look, seen = look || n != seen || err != nil, n
 		if look {
 			e.lookAround()
 		}

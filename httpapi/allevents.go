@@ -78,7 +78,7 @@ func (s *Server) startOf(ctx context.Context, field, cursor string) (int64, erro
 	if cursor == "" {
 		return 0, nil
 	}
-	last, err := s.lastPos(ctx)
+	last, err := s.store.LastPos(ctx)
 	if err != nil || cursor == cursorNow {
 		return last, err
 	}
@@ -87,40 +87,4 @@ func (s *Server) startOf(ctx context.Context, field, cursor string) (int64, erro
 		err = terret.Invalid(field, "%.64q is a cursor of another server; leave it out, or say now", cursor)
 	}
 	return pos, err
-}
-
-// lastPos is the position of the newest event. The store only reads forward, so it
-// is found by halving: a few dozen reads of one row each.
-func (s *Server) lastPos(ctx context.Context) (int64, error) {
-	after := func(pos int64) (int64, error) {
-		found, err := s.store.ReadAll(ctx, terret.ReadAllQuery{After: pos, Limit: 1})
-		if err != nil || len(found) == 0 {
-			return 0, err
-		}
-		return found[0].Pos, nil
-	}
-	low, high := int64(0), int64(1) // nothing is after high, once it is found
-	for {
-		pos, err := after(high)
-		if err != nil {
-			return 0, err
-		}
-		if pos == 0 {
-			break
-		}
-		low, high = pos, max(high, pos)*2
-	}
-	for low < high {
-		mid := low + (high-low)/2
-		pos, err := after(mid)
-		if err != nil {
-			return 0, err
-		}
-		if pos == 0 {
-			high = mid
-		} else {
-			low = pos
-		}
-	}
-	return low, nil
 }

@@ -54,14 +54,14 @@ func (s *Server) listCommands(ctx context.Context, in *SessionPath) (*body[terre
 
 // knownCommands are those that the agent last told of.
 func (s *Server) knownCommands(ctx context.Context, session string) ([]terret.Command, error) {
-	var known []terret.Command
-	for after := int64(0); ; {
-		entries, err := s.store.Read(ctx, terret.ReadQuery{Session: session, After: after, Kinds: []terret.Kind{terret.KindSessionStart, terret.KindSessionCommands}})
+	q := terret.ReadQuery{Session: session, Kinds: []terret.Kind{terret.KindSessionStart, terret.KindSessionCommands}, Backward: true, Limit: 10}
+	for {
+		entries, err := s.store.Read(ctx, q)
 		if err != nil || len(entries) == 0 {
-			return known, err
+			return nil, err
 		}
 		for _, e := range entries {
-			after = e.Seq
+			q.Before = e.Seq
 			ev, err := e.Decode()
 			if err != nil {
 				return nil, err
@@ -69,10 +69,10 @@ func (s *Server) knownCommands(ctx context.Context, session string) ([]terret.Co
 			switch d := ev.Data.(type) {
 			case terret.SessionStart:
 				if d.Commands != nil {
-					known = d.Commands
+					return d.Commands, nil
 				}
 			case terret.SessionCommands:
-				known = d.Commands
+				return d.Commands, nil
 			}
 		}
 	}

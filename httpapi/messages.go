@@ -2,6 +2,8 @@ package httpapi
 
 import (
 	"context"
+	"iter"
+	"slices"
 	"strconv"
 
 	"github.com/terret-dev/terret"
@@ -10,61 +12,147 @@ import (
 // messageKinds are the kinds of events that hold messages.
 var messageKinds = []terret.Kind{terret.KindTurnStart, terret.KindUserPrompt, terret.KindMessageComplete}
 
-func (s *Server) listMessages(ctx context.Context, in *struct {
+// repeatedWithin is how many messages may lie between one and its repetition.
+const repeatedWithin = 64
+
+type messagesInput struct {
 	SessionPath
 	Limit  int    `query:"limit" minimum:"1" maximum:"5000" doc:"How many at most. Default 1000."`
-	Cursor string `query:"cursor" doc:"The next of the page before."`
-},
-) (*body[terret.Page[terret.Message]], error) {
+	Order  string `query:"order" enum:"oldest,newest" doc:"Which come first. Default oldest."`
+	Cursor string `query:"cursor" doc:"The next of the page before, in the same order."`
+}
+
+func (s *Server) listMessages(ctx context.Context, in *messagesInput) (*body[terret.Page[terret.Message]], error) {
 	if _, err := s.session(ctx, in.ID); err != nil {
 		return nil, err
 	}
-	from := 0
+	q := terret.ReadQuery{Session: in.ID, Kinds: messageKinds, Backward: in.Order == "newest"}
 	if in.Cursor != "" {
-		n, err := strconv.Atoi(in.Cursor)
-		if err != nil || n < 0 {
+		n, err := strconv.ParseInt(in.Cursor, 10, 64)
+		if err != nil || n < 1 {
 			return nil, terret.Invalid("cursor", "it is not one that a list gave; leave it out to start from the beginning")
 		}
-		from = n
-	}
-	all, err := s.messages(ctx, in.ID)
-	if err != nil {
-		return nil, err
+		if q.Backward {
+			q.Before = n
+		} else {
+			q.After = n
+		}
 	}
 	setDefault(&in.Limit, 1000)
-	p := terret.Page[terret.Message]{Items: all[min(from, len(all)):]}
-	if len(p.Items) > in.Limit {
-		p.Items = p.Items[:in.Limit]
-		p.Next = strconv.Itoa(from + in.Limit)
-	}
-	return reply(p, nil)
+	return reply(s.messages(ctx, q, in.Limit))
 }
 
-// messages makes the conversation out of the log. A message that is told more than
-// once, such as a prompt that the agent repeats, is there once.
-func (s *Server) messages(ctx context.Context, session string) ([]terret.Message, error) {
-	all := []terret.Message{}
-	seen := map[string]bool{}
-	for after := int64(0); ; {
-		entries, err := s.store.Read(ctx, terret.ReadQuery{Session: session, After: after, Kinds: messageKinds})
+// messages makes a page of the conversation out of the log. It reads no more of the
+// log than it needs.
+func (s *Server) messages(ctx context.Context, q terret.ReadQuery, limit int) (terret.Page[terret.Message], error) {
+	q.Limit = limit + repeatedWithin
+	told := s.told(ctx, q)
+	if q.Backward {
+		told = onceBackward(told)
+	} else {
+		told = onceForward(told, s.told(ctx, terret.ReadQuery{Session: q.Session, Kinds: q.Kinds, Before: q.After + 1, Backward: true, Limit: repeatedWithin}))
+	}
+	page := terret.Page[terret.Message]{Items: []terret.Message{}}
+	last := int64(0)
+	for m, err := range told {
 		if err != nil {
-			return nil, err
+			return terret.Page[terret.Message]{}, err
 		}
-		if len(entries) == 0 {
-			return all, nil
+		if len(page.Items) == limit { // there is more than the page holds
+			page.Next = strconv.FormatInt(last, 10)
+			break
 		}
-		for _, e := range entries {
-			after = e.Seq
-			ev, err := e.Decode()
+		page.Items, last = append(page.Items, m.Message), m.seq
+	}
+	return page, nil
+}
+
+// toldMessage is a message, and the number of the event that tells it.
+type toldMessage struct {
+	terret.Message
+	seq int64
+}
+
+func (m toldMessage) same(o toldMessage) bool { return m.MessageID != "" && m.MessageID == o.MessageID }
+
+// told yields messages as the log tells them, some of them more than once.
+func (s *Server) told(ctx context.Context, q terret.ReadQuery) iter.Seq2[toldMessage, error] {
+	return func(yield func(toldMessage, error) bool) {
+		for {
+			entries, err := s.store.Read(ctx, q)
 			if err != nil {
-				return nil, err
+				yield(toldMessage{}, err)
+				return
 			}
-			m, ok := messageOf(ev)
-			if !ok || m.MessageID != "" && seen[m.MessageID] {
-				continue
+			for _, e := range entries {
+				ev, err := e.Decode()
+				if err != nil {
+					yield(toldMessage{}, err)
+					return
+				}
+				if m, ok := messageOf(ev); ok && !yield(toldMessage{m, e.Seq}, nil) {
+					return
+				}
 			}
-			seen[m.MessageID] = true
-			all = append(all, m)
+			switch n := len(entries); {
+			case n == 0:
+				return
+			case q.Backward:
+				q.Before = entries[n-1].Seq
+			default:
+				q.After = entries[n-1].Seq
+			}
+		}
+	}
+}
+
+// onceForward leaves out what was told shortly before, such as a prompt that the agent
+// repeats. Before is what came before the first, the newest first.
+func onceForward(told, before iter.Seq2[toldMessage, error]) iter.Seq2[toldMessage, error] {
+	return func(yield func(toldMessage, error) bool) {
+		var recent []toldMessage // the newest last
+		for m, err := range before {
+			if err != nil {
+				yield(m, err)
+				return
+			}
+			if recent = append(recent, m); len(recent) == repeatedWithin {
+				break
+			}
+		}
+		slices.Reverse(recent)
+		for m, err := range told {
+			again := err == nil && slices.ContainsFunc(recent, m.same)
+			if !again && !yield(m, err) {
+				return
+			}
+			if recent = append(recent, m); len(recent) > repeatedWithin {
+				recent = recent[1:]
+			}
+		}
+	}
+}
+
+// onceBackward is onceForward for what comes with the newest first: each waits until
+// those that were told shortly before it are known.
+func onceBackward(told iter.Seq2[toldMessage, error]) iter.Seq2[toldMessage, error] {
+	return func(yield func(toldMessage, error) bool) {
+		var waiting []toldMessage
+		next := func() bool {
+			m := waiting[0]
+			waiting = waiting[1:]
+			return slices.ContainsFunc(waiting, m.same) || yield(m, nil)
+		}
+		for m, err := range told {
+			if err != nil {
+				yield(m, err)
+				return
+			}
+			if waiting = append(waiting, m); len(waiting) > repeatedWithin && !next() {
+				return
+			}
+		}
+		for len(waiting) > 0 && next() {
 		}
 	}
 }

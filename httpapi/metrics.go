@@ -85,7 +85,7 @@ func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, err)
 		return
 	}
-	working, err := s.store.ListSessions(ctx, terret.SessionFilter{States: workingStates, Limit: 1000})
+	working, err := s.store.CountSessions(ctx, workingStates...)
 	if err != nil {
 		writeProblem(w, err)
 		return
@@ -94,7 +94,7 @@ func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	s.metrics.write(&e)
 	e.one("terret_streams", "gauge", "Streams of events that are open.", float64(s.streams.Load()))
 	e.one("terret_open_requests", "gauge", "Requests that wait for a decision, at most 1000.", float64(len(open.Items)))
-	e.one("terret_working_sessions", "gauge", "Sessions in which a turn runs, at most 1000.", float64(len(working.Items)))
+	e.one("terret_working_sessions", "gauge", "Sessions in which a turn runs.", float64(working))
 	e.one("go_goroutines", "gauge", "Goroutines.", float64(runtime.NumGoroutine()))
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	_, _ = w.Write(e.Bytes())

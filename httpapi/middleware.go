@@ -163,7 +163,7 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	err := s.stopping()
 	if err == nil {
-		_, err = s.store.ListSessions(r.Context(), terret.SessionFilter{Limit: 1})
+		_, err = s.store.LastPos(r.Context())
 	}
 	if err != nil {
 		writeProblem(w, terret.Errorf(terret.CodeStartupRefused, "not ready: %w", err))

@@ -246,16 +246,19 @@ func (s *Server) findTurn(ctx context.Context, session, id string) (*terret.Turn
 	if err != nil {
 		return nil, err
 	}
-	turns, err := s.store.Turns(ctx, session)
-	if err != nil {
-		return nil, err
-	}
-	for _, t := range append(turns, queue...) {
+	for _, t := range queue {
 		if t.ID == id {
 			return &t, nil
 		}
 	}
-	return nil, nil
+	t, err := s.store.Turn(ctx, session, id)
+	if e := terret.AsError(err); e != nil && e.Code == terret.CodeNotFound {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &t, nil
 }
 
 // mayWork refuses turns in folders that this server may not work in, such as those
@@ -267,14 +270,11 @@ func (s *Server) mayWork(ctx context.Context, session terret.Session) error {
 	if session.Turn != "" {
 		return nil
 	}
-	busy, err := s.store.ListSessions(ctx, terret.SessionFilter{Limit: min(s.limits.Working, 1000), States: workingStates})
-	if err != nil {
-		return err
+	busy, err := s.store.CountSessions(ctx, workingStates...)
+	if err == nil && busy >= s.limits.Working {
+		err = tooMany("%d sessions are at work, which is the most there may be; wait until one is done", busy)
 	}
-	if len(busy.Items) >= s.limits.Working {
-		return tooMany("%d sessions are at work, which is the most there may be; wait until one is done", len(busy.Items))
-	}
-	return nil
+	return err
 }
 
 var workingStates = []terret.SessionState{

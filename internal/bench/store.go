@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	_ "modernc.org/sqlite" // the driver that the plain transactions use
+
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/store/sqlite"
 )

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"crypto/sha256"
-	"database/sql"
 	"errors"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/lite"
 	"github.com/terret-dev/terret/store"
 )
 
@@ -46,13 +46,13 @@ func (s *Store) Commit(ctx context.Context, batches []terret.Batch) ([]terret.Re
 	if err != nil {
 		return nil, err
 	}
-	err = s.write(ctx, "commit", func(ctx context.Context, tx *txn) error {
+	err = s.writeAs(ctx, "commit", durabilityOf(group), func(tx *lite.Conn) error {
 		w := &writer{store: s, tx: tx}
 		if len(group) == 1 { // the transaction is all there is to take back
-			return w.writeAlone(ctx, group[0], results)
+			return w.writeAlone(group[0], results)
 		}
 		for _, p := range group {
-			r, err := w.writeBatch(ctx, p)
+			r, err := w.writeBatch(p)
 			if err != nil {
 				return err
 			}
@@ -70,6 +70,23 @@ func (s *Store) Commit(ctx context.Context, batches []terret.Batch) ([]terret.Re
 		s.news.publish()
 	}
 	return results, nil
+}
+
+// durabilityOf counts the pieces of text in a group that holds nothing else.
+func durabilityOf(group []prepared) durability {
+	n := 0
+	for _, p := range group {
+		if !p.plain() || p.proj.Touched || p.batch.Cursor != nil {
+			return synced
+		}
+		n += len(p.rows)
+	}
+	return durability(n)
+}
+
+// plain reports whether the batch changes nothing but the log and the session's cursor.
+func (p prepared) plain() bool {
+	return p.proj.Empty() && len(p.batch.Taken)+len(p.batch.Delivered)+len(p.batch.Hits) == 0
 }
 
 // prepareGroup encodes the batches before the write lock is taken, in the order of
@@ -99,52 +116,60 @@ func (s *Store) settle(ctx context.Context, group []prepared, results []terret.R
 	if _, ok := errors.AsType[*commitError](cause); !ok {
 		return cause
 	}
-	ctx = context.WithoutCancel(ctx)
-	for _, p := range group {
-		if results[p.index].Err != nil {
-			continue
+	unknown := cause
+	err := s.alone(context.WithoutCancel(ctx), func(c *lite.Conn) error {
+		for _, p := range group {
+			if results[p.index].Err != nil {
+				continue
+			}
+			wrote, known := trace(c, p)
+			if wrote {
+				unknown = nil
+			}
+			if wrote || known {
+				break
+			}
 		}
-		if wrote, known := s.trace(ctx, p); wrote {
-			return nil
-		} else if known {
-			return cause
-		}
+		return nil
+	})
+	if err != nil {
+		return cause
 	}
-	return cause
+	return unknown
 }
 
 // trace looks for what a batch leaves behind: the session's last number, since
 // nobody else can have written under its epoch; without events, what else it did.
-func (s *Store) trace(ctx context.Context, p prepared) (wrote, known bool) {
-	var row *sql.Row
+func trace(c *lite.Conn, p prepared) (wrote, known bool) {
+	scan := func(r *lite.Rows) { wrote = r.Bool(0) }
+	var err error
 	switch b := p.batch; {
 	case len(p.rows) > 0:
-		row = s.db.QueryRowContext(ctx, `SELECT epoch = ? AND last_seq = ? FROM sessions WHERE id = ?`, b.Epoch, b.After+int64(len(p.rows)), b.Session)
+		_, err = c.Row(scan, `SELECT epoch = ? AND last_seq = ? FROM sessions WHERE id = ?`, b.Epoch, b.After+int64(len(p.rows)), b.Session)
 	case len(b.Taken) > 0:
-		row = s.db.QueryRowContext(ctx, `SELECT state = 'taken' FROM inbox WHERE id = ?`, b.Taken[0])
+		_, err = c.Row(scan, `SELECT state = 'taken' FROM inbox WHERE id = ?`, b.Taken[0])
 	case len(b.Delivered) > 0:
-		row = s.db.QueryRowContext(ctx, `SELECT delivered FROM requests WHERE id = ?`, b.Delivered[0])
+		_, err = c.Row(scan, `SELECT delivered FROM requests WHERE id = ?`, b.Delivered[0])
 	case b.Cursor != nil:
-		row = s.db.QueryRowContext(ctx, `SELECT epoch = ? AND cursor IS ? FROM sessions WHERE id = ?`, b.Epoch, b.Cursor, b.Session)
+		_, err = c.Row(scan, `SELECT epoch = ? AND cursor IS ? FROM sessions WHERE id = ?`, b.Epoch, b.Cursor, b.Session)
 	default:
 		return false, false
 	}
-	err := row.Scan(&wrote)
 	return wrote && err == nil, true
 }
 
 // writer writes batches in a transaction.
 type writer struct {
 	store *Store
-	tx    *txn
+	tx    *lite.Conn
 }
 
 // errRefused rolls a transaction back whose only batch is refused.
 var errRefused = errors.New("the batch is refused")
 
 // writeAlone writes the only batch of a transaction.
-func (w *writer) writeAlone(ctx context.Context, p prepared, results []terret.Result) error {
-	r, err := w.writeProjected(ctx, p)
+func (w *writer) writeAlone(p prepared, results []terret.Result) error {
+	r, err := w.writeProjected(p)
 	if err != nil {
 		return err
 	}
@@ -158,35 +183,33 @@ func (w *writer) writeAlone(ctx context.Context, p prepared, results []terret.Re
 // writeBatch writes one batch of several. The error is about the whole transaction;
 // what concerns only this session is in the result, and leaves no trace in the
 // transaction.
-func (w *writer) writeBatch(ctx context.Context, p prepared) (terret.Result, error) {
-	plain := p.proj.Empty() && len(p.batch.Taken)+len(p.batch.Delivered)+len(p.batch.Hits) == 0
-	if plain {
-		key, refused, err := w.take(ctx, p)
+func (w *writer) writeBatch(p prepared) (terret.Result, error) {
+	if p.plain() {
+		key, refused, err := w.take(p)
 		if err != nil || refused != nil {
 			return terret.Result{Err: refused}, err
 		}
-		return w.append(ctx, key, p)
+		return w.append(key, p)
 	}
-	if _, err := w.tx.ExecContext(ctx, "SAVEPOINT batch"); err != nil {
+	if err := w.tx.Exec("SAVEPOINT batch"); err != nil {
 		return terret.Result{}, err
 	}
-	r, err := w.writeProjected(ctx, p)
+	r, err := w.writeProjected(p)
 	if err != nil {
 		return terret.Result{}, err
 	}
 	if r.Err != nil {
-		if _, err := w.tx.ExecContext(ctx, "ROLLBACK TO batch"); err != nil {
+		if err := w.tx.Exec("ROLLBACK TO batch"); err != nil {
 			return terret.Result{}, err
 		}
 	}
-	_, err = w.tx.ExecContext(ctx, "RELEASE batch")
-	return r, err
+	return r, w.tx.Exec("RELEASE batch")
 }
 
 // writeProjected writes a batch and what follows from it. If the result says that it is
 // refused, some of it may be written already.
-func (w *writer) writeProjected(ctx context.Context, p prepared) (terret.Result, error) {
-	r, err := w.project(ctx, p)
+func (w *writer) writeProjected(p prepared) (terret.Result, error) {
+	r, err := w.project(p)
 	if code(err) == sqlite3.SQLITE_CONSTRAINT {
 		err = terret.Errorf(terret.CodeConflict, "session %s: a turn or a request of the batch is there already (%w)", p.batch.Session, err)
 	}
@@ -196,28 +219,28 @@ func (w *writer) writeProjected(ctx context.Context, p prepared) (terret.Result,
 	return r, err
 }
 
-func (w *writer) project(ctx context.Context, p prepared) (terret.Result, error) {
-	key, refused, err := w.take(ctx, p)
+func (w *writer) project(p prepared) (terret.Result, error) {
+	key, refused, err := w.take(p)
 	if err != nil || refused != nil {
 		return terret.Result{Err: refused}, err
 	}
-	r, err := w.append(ctx, key, p)
+	r, err := w.append(key, p)
 	if err != nil {
 		return terret.Result{}, err
 	}
-	j := projector{ctx: ctx, tx: w.tx, key: key}
+	j := projector{tx: w.tx, key: key}
 	j.project(p)
 	return r, j.err
 }
 
-// fence takes the numbers for the batch. The second result says why it may not
+// take takes the numbers for the batch. The second result says why it may not
 // have them.
-func (w *writer) take(ctx context.Context, p prepared) (key int64, refused, err error) {
+func (w *writer) take(p prepared) (key int64, refused, err error) {
 	var touched int64
 	if p.proj.Touched {
 		touched = p.rows[len(p.rows)-1].Time.UnixMicro()
 	}
-	key, ok, err := w.pass(ctx, p, touched)
+	key, ok, err := w.pass(p, touched)
 	if e, is := errors.AsType[*terret.Error](err); is {
 		return 0, e, nil
 	}
@@ -225,30 +248,26 @@ func (w *writer) take(ctx context.Context, p prepared) (key int64, refused, err 
 		return 0, nil, err
 	}
 	if !ok {
-		refused, err = whyRefused(ctx, w.tx, p.batch)
+		refused, err = whyRefused(w.tx, p.batch)
 		return 0, refused, err
 	}
 	if p.batch.Cursor != nil {
-		_, err = w.tx.ExecContext(ctx, `UPDATE sessions SET cursor = ? WHERE key = ?`, p.batch.Cursor, key)
+		err = w.tx.Exec(`UPDATE sessions SET cursor = ? WHERE key = ?`, p.batch.Cursor, key)
 	}
 	return key, refused, err
 }
 
 // pass goes through the fence with the key that is remembered, and if that fails
 // with the session's own: an id that was deleted and made again has another.
-func (w *writer) pass(ctx context.Context, p prepared, touched int64) (key int64, ok bool, err error) {
+func (w *writer) pass(p prepared, touched int64) (key int64, ok bool, err error) {
 	remembered, known := w.store.keys.Load(p.batch.Session)
 	for {
 		if known {
 			key = remembered.(int64)
-		} else if key, err = w.store.sessionKey(ctx, w.tx, p.batch.Session); err != nil {
+		} else if key, err = sessionKey(w.tx, p.batch.Session); err != nil {
 			return 0, false, err
 		}
-		res, err := w.tx.ExecContext(ctx, sqlFence, len(p.rows), touched, key, p.batch.Session, p.batch.Epoch, p.batch.After)
-		if err != nil {
-			return 0, false, err
-		}
-		n, err := res.RowsAffected()
+		n, err := changed(w.tx, sqlFence, len(p.rows), touched, key, p.batch.Session, p.batch.Epoch, p.batch.After)
 		if err != nil {
 			return 0, false, err
 		}
@@ -264,59 +283,58 @@ func (w *writer) pass(ctx context.Context, p prepared, touched int64) (key int64
 	}
 }
 
-func whyRefused(ctx context.Context, tx *txn, b terret.Batch) (refused, err error) {
+func whyRefused(tx *lite.Conn, b terret.Batch) (refused, err error) {
 	var epoch, last int64
-	err = tx.QueryRowContext(ctx, `SELECT epoch, last_seq FROM sessions WHERE id = ? AND deleted = 0`, b.Session).Scan(&epoch, &last)
+	found, err := tx.Row(func(r *lite.Rows) { epoch, last = r.Int(0), r.Int(1) },
+		`SELECT epoch, last_seq FROM sessions WHERE id = ? AND deleted = 0`, b.Session)
 	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return notFound(b.Session), nil
 	case err != nil:
 		return nil, err
+	case !found:
+		return notFound(b.Session), nil
 	case epoch != b.Epoch:
 		return terret.ErrFenced, nil
 	}
 	return terret.Errorf(terret.CodeConflict, "session %s is at event %d, not %d", b.Session, last, b.After), nil
 }
 
-func (w *writer) append(ctx context.Context, key int64, p prepared) (terret.Result, error) {
+func (w *writer) append(key int64, p prepared) (terret.Result, error) {
 	r := terret.Result{LastSeq: p.batch.After, Entries: make([]terret.Entry, 0, len(p.rows))}
-	insert, err := w.tx.stmt(ctx, sqlInsertEvent)
-	if err != nil {
-		return r, err
-	}
 	for _, row := range p.rows {
-		body, blob, err := w.spill(ctx, row.Body)
-		if err != nil {
-			return r, err
-		}
-		raw, rawBlob, err := w.spill(ctx, row.Raw)
-		if err != nil {
-			return r, err
-		}
 		r.LastSeq++
-		var res sql.Result
-		if blob == nil && raw == nil && rawBlob == nil { // almost always
-			res, err = insert.ExecContext(ctx, key, r.LastSeq, row.Time.UnixMicro(), string(row.Kind), row.Body)
+		var err error
+		if len(row.Raw) == 0 && len(row.Body) <= inlineLimit { // almost always
+			err = w.tx.Exec(sqlInsertEvent, key, r.LastSeq, row.Time.UnixMicro(), string(row.Kind), row.Body)
 		} else {
-			res, err = w.tx.ExecContext(ctx, sqlInsertWholeEvent, key, r.LastSeq, row.Time.UnixMicro(), string(row.Kind), body, blob, raw, rawBlob)
+			err = w.appendLarge(key, r.LastSeq, row)
 		}
-		if err != nil {
-			return r, err
-		}
-		pos, err := res.LastInsertId()
 		if err != nil {
 			return r, err
 		}
 		r.Entries = append(r.Entries, terret.Entry{
-			Session: p.batch.Session, Seq: r.LastSeq, Pos: pos, Kind: row.Kind, Body: row.Body, Raw: row.Raw,
+			Session: p.batch.Session, Seq: r.LastSeq, Pos: w.tx.LastInsertID(), Kind: row.Kind, Body: row.Body, Raw: row.Raw,
 		})
 	}
 	return r, nil
 }
 
+// appendLarge writes an event with the agent's own message, or one of which something
+// is large.
+func (w *writer) appendLarge(key, seq int64, row store.Row) error {
+	body, blob, err := w.spill(row.Body)
+	if err != nil {
+		return err
+	}
+	raw, rawBlob, err := w.spill(row.Raw)
+	if err != nil {
+		return err
+	}
+	return w.tx.Exec(sqlInsertWholeEvent, key, seq, row.Time.UnixMicro(), string(row.Kind), body, blob, raw, rawBlob)
+}
+
 // spill returns what to put into the two columns of a body: itself, or the hash
 // of the blob that now holds it.
-func (w *writer) spill(ctx context.Context, body []byte) (inline, hash any, err error) {
+func (w *writer) spill(body []byte) (inline, hash []byte, err error) {
 	switch {
 	case len(body) == 0:
 		return nil, nil, nil
@@ -324,6 +342,5 @@ func (w *writer) spill(ctx context.Context, body []byte) (inline, hash any, err 
 		return body, nil, nil
 	}
 	sum := sha256.Sum256(body)
-	_, err = w.tx.ExecContext(ctx, sqlInsertBlob, sum[:], body)
-	return nil, sum[:], err
+	return nil, sum[:], w.tx.Exec(sqlInsertBlob, sum[:], body)
 }

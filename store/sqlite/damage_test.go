@@ -153,7 +153,7 @@ func TestCheckFinds(t *testing.T) {
 			h := newHolder(t, s)
 			h.must(t, strings.Repeat("large ", 20_000))
 			wantClean(t, s)
-			mustExec(t, s.db, c.spoil)
+			write(t, s, c.spoil)
 			findings, err := s.Check(t.Context())
 			if err != nil || len(findings) == 0 || !strings.Contains(findings[0], c.says) {
 				t.Errorf("findings %q, %v; want one that says %q", findings, err, c.says)

@@ -30,18 +30,15 @@ func TestFullDatabase(t *testing.T) {
 		s := openFile(t, path)
 		h := newHolder(t, s)
 		h.must(t, "before")
-		var limit int
-		if err := s.db.QueryRowContext(t.Context(), `PRAGMA max_page_count = 200`).Scan(&limit); err != nil || limit != 200 {
-			t.Fatal(limit, err)
+		if limit := number(t, s, `PRAGMA max_page_count = 200`); limit != 200 {
+			t.Fatal(limit)
 		}
 		wantSays(t, fillUp(t, h), terret.CodeInternal, "full", path, "nothing stored is lost")
 		stored := h.seq
 		wantSays(t, h.append(t.Context(), strings.Repeat("x", 200_000)), terret.CodeInternal, "full")
 		wantEvents(t, s, h.id, stored)
 		wantClean(t, s)
-		if err := s.db.QueryRowContext(t.Context(), `PRAGMA max_page_count = 100000`).Scan(&limit); err != nil {
-			t.Fatal(err)
-		}
+		number(t, s, `PRAGMA max_page_count = 100000`)
 		h.must(t, "after")
 		wantEvents(t, s, h.id, stored+1)
 		wantClean(t, s)

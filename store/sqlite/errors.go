@@ -4,16 +4,16 @@ import (
 	"context"
 	"errors"
 
-	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/lite"
 )
 
 // code is the primary result code of SQLite in err, or 0.
 func code(err error) int {
-	if e, ok := errors.AsType[*sqlite.Error](err); ok {
-		return e.Code() & 0xff
+	if e, ok := errors.AsType[*lite.Error](err); ok {
+		return e.Primary()
 	}
 	return 0
 }

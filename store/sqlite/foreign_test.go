@@ -1,15 +1,14 @@
 package sqlite
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/terret-dev/terret"
 )
 
-// TestForeign holds what the number of foreign changes counts: all that others commit,
+// TestForeignVersion holds what the number of foreign changes counts: all that others commit,
 // what is sent and answered here, and nothing else that is done here.
-func TestForeign(t *testing.T) {
+func TestForeignVersion(t *testing.T) {
 	t.Parallel()
 	path := tempPath(t)
 	a, b := openFile(t, path), openFile(t, path)
@@ -21,7 +20,7 @@ func TestForeign(t *testing.T) {
 		if _, err := a.Wait(t.Context(), 0); err != nil {
 			t.Fatal(err)
 		}
-		return a.Foreign()
+		return a.ForeignVersion()
 	}
 	for _, step := range []struct {
 		name    string
@@ -60,25 +59,5 @@ func TestForeign(t *testing.T) {
 		if got := look() != before; got != step.foreign {
 			t.Errorf("%s: noticed %v, want %v", step.name, got, step.foreign)
 		}
-	}
-}
-
-// TestWritesArePreparedOnce runs the same transactions again: nothing is parsed anew.
-func TestWritesArePreparedOnce(t *testing.T) {
-	t.Parallel()
-	s := openFile(t, tempPath(t))
-	x := newHolder(t, s)
-	for range 3 {
-		x.must(t, "again")
-	}
-	for _, text := range []string{sqlDataVersion, sqlFence, sqlInsertEvent} {
-		if s.writes.byText[text] == nil {
-			t.Errorf("%q is not prepared", text)
-		}
-	}
-	known := len(s.writes.byText)
-	x.must(t, "once more")
-	if len(s.writes.byText) != known || len(s.writes.wanted) != 0 {
-		t.Errorf("prepared %d, then %d; wanted %v", known, len(s.writes.byText), slices.Clone(s.writes.wanted))
 	}
 }

@@ -7,7 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	_ "modernc.org/sqlite" // the driver of another program
+
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/lite"
 )
 
 // openFile opens the store at path until the end of the test.
@@ -47,6 +50,27 @@ func mustExec(t *testing.T, db *sql.DB, query string, args ...any) {
 	if _, err := db.ExecContext(t.Context(), query, args...); err != nil {
 		t.Fatalf("%s: %v", query, err)
 	}
+}
+
+// write changes the database behind the store's back.
+func write(t *testing.T, s *Store, text string, args ...any) {
+	t.Helper()
+	if err := s.alone(t.Context(), func(c *lite.Conn) error { return c.Exec(text, args...) }); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+}
+
+// number asks the connection that writes for a number.
+func number(t *testing.T, s *Store, text string, args ...any) (n int64) {
+	t.Helper()
+	err := s.alone(t.Context(), func(c *lite.Conn) error {
+		_, err := c.Row(func(r *lite.Rows) { n = r.Int(0) }, text, args...)
+		return err
+	})
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return n
 }
 
 // holder has a session that this store has claimed.

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/lite"
 )
 
 // chunk is how many rows one transaction of upkeep handles, so that it never
@@ -19,20 +19,19 @@ const chunk = 1000
 // Delete implements terret.Sessions.
 func (s *Store) Delete(ctx context.Context, id string) error {
 	var key int64
-	err := s.write(ctx, "delete session", func(ctx context.Context, tx *txn) error {
-		owner, err := s.ownerOf(ctx, tx, id)
+	err := s.write(ctx, "delete session", func(tx *lite.Conn) error {
+		owner, err := ownerOf(tx, id)
 		if err != nil {
 			return err
 		}
 		if owner != "" && owner != s.worker.id && s.worker.alive(owner) {
-			return owned(ctx, tx, id, owner)
+			return owned(tx, id, owner)
 		}
-		if key, err = s.sessionKey(ctx, tx, id); err != nil {
+		if key, err = sessionKey(tx, id); err != nil {
 			return err
 		}
 		// The epoch goes up, so that nobody can append any more.
-		_, err = tx.ExecContext(ctx, `UPDATE sessions SET deleted = 1, owner = '', epoch = epoch + 1 WHERE key = ?`, key)
-		return err
+		return tx.Exec(`UPDATE sessions SET deleted = 1, owner = '', epoch = epoch + 1 WHERE key = ?`, key)
 	})
 	if err != nil {
 		return err
@@ -46,24 +45,23 @@ func (s *Store) purge(ctx context.Context, key int64, id string) error {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
-		err := s.write(ctx, "delete session", func(ctx context.Context, tx *txn) error {
-			res, err := tx.ExecContext(ctx, `DELETE FROM events WHERE pos IN (SELECT pos FROM events WHERE session = ? LIMIT ?)`, key, chunk)
-			if err != nil {
-				return err
-			}
-			n, err := res.RowsAffected()
+		err := s.write(ctx, "delete session", func(tx *lite.Conn) error {
+			n, err := changed(tx, `DELETE FROM events WHERE pos IN (SELECT pos FROM events WHERE session = ? LIMIT ?)`, key, chunk)
 			if err != nil || n > 0 {
 				return err
 			}
 			done = true
-			for _, q := range []string{
-				`DELETE FROM turns WHERE session = ?1`,
-				`DELETE FROM requests WHERE session = ?1`,
-				`DELETE FROM inbox WHERE session = ?1`,
-				`DELETE FROM rules WHERE session = ?2`,
-				`DELETE FROM sessions WHERE key = ?1`,
+			for _, q := range []struct {
+				text string
+				arg  any
+			}{
+				{`DELETE FROM turns WHERE session = ?`, key},
+				{`DELETE FROM requests WHERE session = ?`, key},
+				{`DELETE FROM inbox WHERE session = ?`, key},
+				{`DELETE FROM rules WHERE session = ?`, id},
+				{`DELETE FROM sessions WHERE key = ?`, key},
 			} {
-				if _, err := tx.ExecContext(ctx, q, key, id); err != nil {
+				if err := tx.Exec(q.text, q.arg); err != nil {
 					return err
 				}
 			}
@@ -95,35 +93,29 @@ func (s *Store) Compact(ctx context.Context, before time.Time) (int64, error) {
 // sweep finishes interrupted deletions and removes blobs that no event uses, and
 // items of the inbox that were dealt with a day ago.
 func (s *Store) sweep(ctx context.Context) error {
-	rows, err := s.readers.QueryContext(ctx, `SELECT key, id FROM sessions WHERE deleted = 1`)
-	if err != nil {
-		return describe("sweep", s.path, err)
-	}
 	gone := map[int64]string{}
-	for rows.Next() {
-		var key int64
-		var id string
-		if err := rows.Scan(&key, &id); err != nil {
-			return errors.Join(err, rows.Close())
+	err := s.read(ctx, "sweep", func(c *lite.Conn) error {
+		rows := c.Query(`SELECT key, id FROM sessions WHERE deleted = 1`)
+		for rows.Next() {
+			gone[rows.Int(0)] = rows.Text(1)
 		}
-		gone[key] = id
-	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-		return describe("sweep", s.path, err)
+		return rows.Close()
+	})
+	if err != nil {
+		return err
 	}
 	for key, id := range gone {
 		if err := s.purge(ctx, key, id); err != nil {
 			return err
 		}
 	}
-	return s.write(ctx, "sweep", func(ctx context.Context, tx *txn) error {
-		if _, err := tx.ExecContext(ctx, `DELETE FROM inbox WHERE state <> 'pending' AND at < ?`,
+	return s.write(ctx, "sweep", func(tx *lite.Conn) error {
+		if err := tx.Exec(`DELETE FROM inbox WHERE state <> 'pending' AND at < ?`,
 			time.Now().Add(-24*time.Hour).UnixMicro()); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, `DELETE FROM blobs WHERE hash IN (SELECT hash FROM blobs b
+		return tx.Exec(`DELETE FROM blobs WHERE hash IN (SELECT hash FROM blobs b
 			WHERE NOT EXISTS (SELECT 1 FROM events WHERE blob = b.hash) AND NOT EXISTS (SELECT 1 FROM events WHERE raw_blob = b.hash) LIMIT ?)`, chunk)
-		return err
 	})
 }
 
@@ -142,27 +134,29 @@ type part struct {
 }
 
 func (s *Store) compactChunk(ctx context.Context, before time.Time) (dropped int64, more bool, err error) {
-	var from int64
-	err = s.readers.QueryRowContext(ctx, `SELECT value FROM upkeep WHERE name = 'compacted'`).Scan(&from)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return 0, false, describe("compact", s.path, err)
-	}
-	pieces, to, err := s.oldPieces(ctx, from, before)
+	var from, to int64
+	var drop []piece
+	err = s.read(ctx, "compact", func(c *lite.Conn) error {
+		if _, err := c.Row(func(r *lite.Rows) { from = r.Int(0) }, `SELECT value FROM upkeep WHERE name = 'compacted'`); err != nil {
+			return err
+		}
+		var pieces []piece
+		if pieces, to, err = oldPieces(c, from, before); err != nil {
+			return err
+		}
+		drop, err = completed(c, pieces)
+		return err
+	})
 	if err != nil || to == from {
-		return 0, false, describe("compact", s.path, err)
+		return 0, false, err
 	}
-	drop, err := s.completed(ctx, pieces)
-	if err != nil {
-		return 0, false, describe("compact", s.path, err)
-	}
-	err = s.write(ctx, "compact", func(ctx context.Context, tx *txn) error {
+	err = s.write(ctx, "compact", func(tx *lite.Conn) error {
 		for _, p := range drop {
-			if _, err := tx.ExecContext(ctx, `DELETE FROM events WHERE pos = ?`, p.pos); err != nil {
+			if err := tx.Exec(`DELETE FROM events WHERE pos = ?`, p.pos); err != nil {
 				return err
 			}
 		}
-		_, err := tx.ExecContext(ctx, `INSERT INTO upkeep (name, value) VALUES ('compacted', ?) ON CONFLICT DO UPDATE SET value = excluded.value`, to)
-		return err
+		return tx.Exec(`INSERT INTO upkeep (name, value) VALUES ('compacted', ?) ON CONFLICT DO UPDATE SET value = excluded.value`, to)
 	})
 	if err != nil {
 		return 0, false, err
@@ -173,37 +167,25 @@ func (s *Store) compactChunk(ctx context.Context, before time.Time) (dropped int
 // oldPieces reads the next rows of the log and returns the deltas among them, and
 // how far it got. It stops at what is too young, and at sessions in which a turn
 // runs.
-func (s *Store) oldPieces(ctx context.Context, from int64, before time.Time) (pieces []piece, to int64, err error) {
-	rows, err := s.readers.QueryContext(ctx, `SELECT e.pos, e.session, e.seq, e.at, e.kind, e.body, coalesce(s.turn, '') <> ''
+func oldPieces(c *lite.Conn, from int64, before time.Time) (pieces []piece, to int64, err error) {
+	rows := c.Query(`SELECT e.pos, e.session, e.seq, e.at, e.kind, e.body, coalesce(s.turn, '') <> ''
 		FROM events e LEFT JOIN sessions s ON s.key = e.session WHERE e.pos > ? ORDER BY e.pos LIMIT ?`, from, chunk)
-	if err != nil {
-		return nil, from, err
-	}
-	defer rows.Close()
 	to = from
 	for rows.Next() {
-		var p piece
-		var at int64
-		var kind string
-		var body sql.RawBytes
-		var running bool
-		var session int64
-		if err := rows.Scan(&p.pos, &session, &p.seq, &at, &kind, &body, &running); err != nil {
-			return nil, from, err
-		}
-		delta := terret.Kind(kind).Delta()
-		if at >= before.UnixMicro() || delta && running {
+		p := piece{pos: rows.Int(0), seq: rows.Int(2)}
+		kind, body := intern(rows.Bytes(4)), rows.Bytes(5)
+		if rows.Int(3) >= before.UnixMicro() || kind.Delta() && rows.Bool(6) {
 			break
 		}
 		to = p.pos
-		if !delta || len(body) == 0 { // a large one is in a blob: leave it
+		if !kind.Delta() || len(body) == 0 { // a large one is in a blob: leave it
 			continue
 		}
-		for _, p.part = range partsOf(session, terret.Kind(kind), body) {
+		for _, p.part = range partsOf(rows.Int(1), kind, body) {
 			pieces = append(pieces, p)
 		}
 	}
-	return pieces, to, rows.Err()
+	return pieces, to, rows.Close()
 }
 
 // partsOf lists what an event is a piece of, or holds whole. Events that do not
@@ -245,7 +227,7 @@ func partsOf(session int64, kind terret.Kind, body []byte) []part {
 // completed returns the pieces whose whole is in the log after them: nothing else
 // may be dropped, since the pieces of an interrupted message are all there is of
 // it.
-func (s *Store) completed(ctx context.Context, pieces []piece) ([]piece, error) {
+func completed(c *lite.Conn, pieces []piece) ([]piece, error) {
 	first := map[int64]int64{} // session to its first piece
 	for _, p := range pieces {
 		if _, ok := first[p.part.session]; !ok {
@@ -254,22 +236,14 @@ func (s *Store) completed(ctx context.Context, pieces []piece) ([]piece, error) 
 	}
 	whole := map[part]int64{} // to the number of the event that holds it
 	for session, seq := range first {
-		rows, err := s.readers.QueryContext(ctx, `SELECT seq, kind, coalesce(body, (SELECT body FROM blobs WHERE hash = blob)) FROM events
-			WHERE session = ? AND seq > ? AND kind IN ('message.complete', 'tool.pre') ORDER BY seq`, session, seq)
-		if err != nil {
-			return nil, err
-		}
+		rows := c.Query(`SELECT e.seq, e.kind, coalesce(e.body, (SELECT body FROM blobs WHERE hash = e.blob)) FROM events e INDEXED BY events_whole
+			WHERE e.session = ? AND e.seq > ? AND e.kind IN ('message.complete', 'tool.pre') AND `+sqlWhole+` ORDER BY e.seq`, session, seq)
 		for rows.Next() {
-			var kind string
-			var body sql.RawBytes
-			if err := rows.Scan(&seq, &kind, &body); err != nil {
-				return nil, errors.Join(err, rows.Close())
-			}
-			for _, p := range partsOf(session, terret.Kind(kind), body) {
-				whole[p] = seq
+			for _, p := range partsOf(session, intern(rows.Bytes(1)), rows.Bytes(2)) {
+				whole[p] = rows.Int(0)
 			}
 		}
-		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		if err := rows.Close(); err != nil {
 			return nil, err
 		}
 	}
@@ -298,48 +272,47 @@ func (s *Store) Backup(ctx context.Context, path string) error {
 }
 
 func (s *Store) backup(ctx context.Context, path string) error {
-	from := s.db
-	if s.path != Memory { // on a connection of its own, so that nobody waits
-		var err error
-		if from, err = sql.Open("sqlite", dsn(s.path, waitBusy)); err != nil {
-			return err
-		}
-		defer from.Close()
+	copyInto := func(c *lite.Conn) error { return c.Exec(`VACUUM INTO ?`, path) }
+	if s.path == Memory {
+		return s.alone(ctx, copyInto)
 	}
-	_, err := from.ExecContext(ctx, `VACUUM INTO ?`, path)
-	return err
+	// On a connection of its own, so that nobody waits.
+	c, err := dial(s.path, setUpOneself)
+	if err != nil {
+		return err
+	}
+	err = interruptible(ctx, c, copyInto)
+	return errors.Join(err, c.Close())
 }
 
 // Check implements terret.Maintainer.
-func (s *Store) Check(ctx context.Context) ([]string, error) {
-	found, err := s.strings(ctx, `SELECT integrity_check FROM pragma_integrity_check`)
+func (s *Store) Check(ctx context.Context) (found []string, err error) {
+	err = s.read(ctx, "check", func(c *lite.Conn) error {
+		if found, err = texts(c, `SELECT integrity_check FROM pragma_integrity_check`); err != nil {
+			return err
+		}
+		if len(found) == 1 && found[0] == "ok" {
+			found = nil
+		}
+		for _, q := range []struct{ finding, query string }{
+			{"session %s: it counts %s events, its log ends elsewhere", `SELECT s.id, s.last_seq FROM sessions s
+				WHERE deleted = 0 AND last_seq < (SELECT max(seq) FROM events WHERE session = s.key)`},
+			{"session %s: event %s is lost, with what it held", `SELECT s.id, e.seq FROM events e JOIN sessions s ON s.key = e.session
+				WHERE e.body IS NULL AND NOT EXISTS (SELECT 1 FROM blobs WHERE hash = e.blob)`},
+			{"request %s is %s without a decision", `SELECT id, state FROM requests WHERE state <> 'open' AND decision IS NULL`},
+		} {
+			rows := c.Query(q.query)
+			for rows.Next() {
+				found = append(found, fmt.Sprintf(q.finding, rows.Text(0), rows.Text(1)))
+			}
+			if err := rows.Close(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, err
-	}
-	if len(found) == 1 && found[0] == "ok" {
-		found = nil
-	}
-	for _, q := range []struct{ finding, query string }{
-		{"session %s: it counts %s events, its log ends elsewhere", `SELECT s.id, s.last_seq FROM sessions s
-			WHERE deleted = 0 AND last_seq < (SELECT max(seq) FROM events WHERE session = s.key)`},
-		{"session %s: event %s is lost, with what it held", `SELECT s.id, e.seq FROM events e JOIN sessions s ON s.key = e.session
-			WHERE e.body IS NULL AND NOT EXISTS (SELECT 1 FROM blobs WHERE hash = e.blob)`},
-		{"request %s is %s without a decision", `SELECT id, state FROM requests WHERE state <> 'open' AND decision IS NULL`},
-	} {
-		rows, err := s.readers.QueryContext(ctx, q.query)
-		if err != nil {
-			return nil, describe("check", s.path, err)
-		}
-		for rows.Next() {
-			var a, b string
-			if err := rows.Scan(&a, &b); err != nil {
-				return nil, errors.Join(err, rows.Close())
-			}
-			found = append(found, fmt.Sprintf(q.finding, a, b))
-		}
-		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-			return nil, describe("check", s.path, err)
-		}
 	}
 	return found, nil
 }

@@ -1,14 +1,13 @@
 package sqlite
 
 import (
-	"context"
-	"database/sql"
 	"embed"
 	"fmt"
 	"io/fs"
 	"slices"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/lite"
 )
 
 //go:embed migrations/*.sql
@@ -37,42 +36,46 @@ func migrations() ([]string, error) {
 	return out, nil
 }
 
-// schema returns the version of the schema and all migrations. It refuses files
-// that are not ours or that a newer version has written.
-func schema(ctx context.Context, q queryer, path string) (version int, steps []string, err error) {
-	if steps, err = migrations(); err != nil {
-		return 0, nil, err
-	}
-	var app, tables int
-	err = q.QueryRowContext(ctx, `SELECT (SELECT application_id FROM pragma_application_id),
-		(SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_schema)`).Scan(&app, &version, &tables)
+// schemaVersion returns the version of the schema and the newest that this program
+// knows. It refuses files that are not ours or that a newer version has written.
+func schemaVersion(c *lite.Conn, path string) (version, known int, err error) {
+	steps, err := fs.Glob(migrationFiles, "migrations/*.sql")
 	if err != nil {
-		return 0, nil, err
+		return 0, 0, err
 	}
+	var app, tables int64
+	_, err = c.Row(func(r *lite.Rows) { app, version, tables = r.Int(0), int(r.Int(1)), r.Int(2) },
+		`SELECT (SELECT application_id FROM pragma_application_id),
+			(SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_schema)`)
 	switch {
+	case err != nil:
+		return 0, 0, err
 	case app != applicationID && tables > 0:
-		return 0, nil, terret.Errorf(terret.CodeStartupRefused,
+		return 0, 0, terret.Errorf(terret.CodeStartupRefused,
 			"%s is an SQLite database of another program; choose another data folder", path)
 	case version > len(steps):
-		return 0, nil, newerSchema(path, version, len(steps))
+		return 0, 0, newerSchema(path, version, len(steps))
 	}
-	return version, steps, nil
+	return version, len(steps), nil
 }
 
 // migrate brings the schema up to date, in one transaction, and returns its
 // version.
-func migrate(ctx context.Context, tx *sql.Tx, path string) (int, error) {
-	version, steps, err := schema(ctx, tx, path)
-	if err != nil || version == len(steps) {
-		return version, err
+func migrate(tx *lite.Conn, path string) (int, error) {
+	version, known, err := schemaVersion(tx, path)
+	if err != nil || version == known {
+		return version, err // another process was faster
+	}
+	steps, err := migrations()
+	if err != nil {
+		return 0, err
 	}
 	for i, step := range steps[version:] {
-		if _, err := tx.ExecContext(ctx, step); err != nil {
+		if err := tx.Script(step); err != nil {
 			return 0, fmt.Errorf("migration %d: %w", version+i+1, err)
 		}
 	}
-	_, err = tx.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, len(steps)))
-	return len(steps), err
+	return known, tx.Script(fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, known))
 }
 
 func newerSchema(path string, have, know int) error {

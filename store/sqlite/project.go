@@ -1,36 +1,27 @@
 package sqlite
 
 import (
-	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"reflect"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/lite"
 	"github.com/terret-dev/terret/store"
 )
 
 // projector brings the tables beside the log up to date. After the first error it
 // does nothing more.
 type projector struct {
-	ctx context.Context
-	tx  *txn
+	tx  *lite.Conn
 	key int64 // of the session
 	err error
 }
 
-func (w *projector) exec(query string, args ...any) (changed int64) {
-	if w.err != nil {
-		return 0
+func (w *projector) exec(query string, args ...any) (n int64) {
+	if w.err == nil {
+		n, w.err = changed(w.tx, query, args...)
 	}
-	res, err := w.tx.ExecContext(w.ctx, query, args...)
-	if err != nil {
-		w.err = err
-		return 0
-	}
-	changed, w.err = res.RowsAffected()
-	return changed
+	return n
 }
 
 func (w *projector) project(p prepared) {
@@ -84,18 +75,18 @@ func (w *projector) decide(d terret.Decision) {
 	if w.err != nil {
 		return
 	}
-	var state string
-	var have sql.NullString
-	err := w.tx.QueryRowContext(w.ctx, `SELECT state, decision FROM requests WHERE id = ? AND session = ?`, d.RequestID, w.key).Scan(&state, &have)
+	var state, have string
+	found, err := w.tx.Row(func(r *lite.Rows) { state, have = r.Text(0), r.Text(1) },
+		`SELECT state, decision FROM requests WHERE id = ? AND session = ?`, d.RequestID, w.key)
 	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		w.err = terret.Errorf(terret.CodeNotFound, "there is no request %s in this session", d.RequestID)
-		return
 	case err != nil:
 		w.err = err
 		return
-	case state != "open" && (state != "answered" || !sameDecision(have.String, d)):
-		w.err = alreadyDecided(d.RequestID, have.String)
+	case !found:
+		w.err = terret.Errorf(terret.CodeNotFound, "there is no request %s in this session", d.RequestID)
+		return
+	case state != "open" && (state != "answered" || !sameDecision(have, d)):
+		w.err = alreadyDecided(d.RequestID, have)
 		return
 	}
 	text, err := json.Marshal(d)

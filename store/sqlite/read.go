@@ -2,61 +2,87 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
-	"io"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/lite"
 )
 
+// A page ends at its limit, or when it has grown large: whoever reads on asks again
+// after its last event. Pages are small, so that a thousand readers who wait with one
+// in their hands do not fill the memory.
 const (
 	defaultPage = 1000
 	maxPage     = 10_000
-	pageBytes   = 8 << 20 // a page ends early when its bodies are larger than this
+	pageBytes   = 256 << 10
 )
 
 // Read implements terret.Log. A page ends early when it has grown large; the next
 // one goes on from its last number.
 func (s *Store) Read(ctx context.Context, q terret.ReadQuery) ([]terret.Entry, error) {
-	page := pageReader{session: q.Session, raw: q.Raw}
-	where, args := kindFilter(q.Kinds)
-	query := `SELECT ` + page.columns() + ` FROM events e
-		WHERE e.session = (SELECT key FROM sessions WHERE id = ? AND deleted = 0) AND e.seq > ?` + where + ` ORDER BY e.seq LIMIT ?`
-	args = append(append([]any{q.Session, q.After}, args...), pageSize(q.Limit))
-	if err := s.read(ctx, &page, query, args); err != nil {
-		return nil, describe("read session "+q.Session, s.path, err)
-	}
-	if len(page.out) == 0 {
-		if _, err := s.sessionKey(ctx, reading{s}, q.Session); err != nil {
-			return nil, err
+	page := pageReader{session: q.Session, raw: q.Raw, limit: pageSize(q.Limit)}
+	text, args := page.query(q)
+	err := s.read(ctx, "read session "+q.Session, func(c *lite.Conn) error {
+		key, err := sessionKey(c, q.Session)
+		if err != nil {
+			return err
 		}
+		args[0] = key
+		return page.read(c, text, args)
+	})
+	if err != nil {
+		return nil, err
 	}
 	return page.out, nil
 }
 
+// LastPos implements terret.Log.
+func (s *Store) LastPos(ctx context.Context) (pos int64, err error) {
+	err = s.read(ctx, "read the log", func(c *lite.Conn) error {
+		_, err := c.Row(func(r *lite.Rows) { pos = r.Int(0) }, `SELECT seq FROM sqlite_sequence WHERE name = 'events'`)
+		return err
+	})
+	return pos, err
+}
+
 // ReadAll implements terret.Log.
 func (s *Store) ReadAll(ctx context.Context, q terret.ReadAllQuery) ([]terret.Entry, error) {
-	var page pageReader
-	where, args := kindFilter(q.Kinds)
-	if q.Sessions != nil {
-		ids := make([]any, len(q.Sessions))
-		for i, id := range q.Sessions {
-			ids[i] = id
+	page := pageReader{limit: pageSize(q.Limit), ids: map[int64]string{}}
+	err := s.read(ctx, "read the log", func(c *lite.Conn) error {
+		where, args := kindFilter(q.Kinds)
+		if q.Sessions != nil {
+			keys, err := keysOf(c, q.Sessions)
+			if err != nil {
+				return err
+			}
+			where += ` AND e.session IN (` + placeholders(len(keys)) + `)`
+			args = append(args, keys...)
 		}
-		where += ` AND s.id IN (` + placeholders(len(ids)) + `)`
-		args = append(args, ids...)
-	}
-	query := `SELECT ` + page.columns() + ` FROM events e JOIN sessions s ON s.key = e.session
-		WHERE e.pos > ? AND s.deleted = 0` + where + ` ORDER BY e.pos LIMIT ?`
-	args = append(append([]any{q.After}, args...), pageSize(q.Limit))
-	if err := s.read(ctx, &page, query, args); err != nil {
-		return nil, describe("read the log", s.path, err)
+		return page.read(c, `SELECT `+page.columns()+` FROM events e NOT INDEXED WHERE e.pos > ?`+where+` ORDER BY e.pos`, append([]any{q.After}, args...))
+	})
+	if err != nil {
+		return nil, err
 	}
 	return page.out, nil
+}
+
+// keysOf returns the keys of those sessions that are there.
+func keysOf(c *lite.Conn, sessions []string) (keys []any, err error) {
+	for _, id := range sessions {
+		key, err := sessionKey(c, id)
+		if e := terret.AsError(err); e != nil && e.Code == terret.CodeSessionNotFound {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
 }
 
 func pageSize(limit int) int {
@@ -78,124 +104,133 @@ func kindFilter(kinds []terret.Kind) (where string, args []any) {
 	return ` AND e.kind IN (` + placeholders(len(kinds)) + `)`, args
 }
 
-// read fills a page. Blobs are fetched after the rows, on the same connection, so
-// that the rows need no join. Their size is known only then: the page ends before
-// the one that would come after too many bytes.
-func (s *Store) read(ctx context.Context, page *pageReader, query string, args []any) error {
-	conn, err := s.readers.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	if err := page.read(ctx, conn, query, args); err != nil {
-		return err
-	}
-	size := 0
-	for _, i := range page.spilled {
-		if size >= pageBytes {
-			page.out = page.out[:i]
-			break
-		}
-		if err := page.fetch(ctx, conn, &page.out[i]); err != nil {
-			return err
-		}
-		size += len(page.out[i].Body) + len(page.out[i].Raw)
-	}
-	return nil
-}
-
 // pageReader collects rows, of one session or, if session is empty, of all.
 type pageReader struct {
 	session string
 	raw     bool
-	out     []terret.Entry
-	spilled []int // entries whose body or raw message is in a blob
+	limit   int
+	ids     map[int64]string // of the sessions of all, by key; empty for those that are deleted
+
+	out  []terret.Entry
+	size int
+	room []byte // for bodies
 }
+
+// query selects events of one session. The first argument is to be its key.
+func (p *pageReader) query(q terret.ReadQuery) (text string, args []any) {
+	args = []any{nil, q.After}
+	where := ` WHERE e.session = ? AND e.seq > ?`
+	if q.Before > 0 {
+		where += ` AND e.seq < ?`
+		args = append(args, q.Before)
+	}
+	from := ` FROM events e`
+	if kinds, more := kindFilter(q.Kinds); len(more) > 0 {
+		if !slices.ContainsFunc(q.Kinds, terret.Kind.Delta) {
+			from += ` INDEXED BY events_whole`
+			where += ` AND ` + sqlWhole
+		}
+		where, args = where+kinds, append(args, more...)
+	}
+	order := ` ORDER BY e.seq`
+	if q.Backward {
+		order += ` DESC`
+	}
+	return `SELECT ` + p.columns() + from + where + order, args
+}
+
+// sqlWhole is the condition of the index events_whole.
+const sqlWhole = `e.kind NOT IN ('message.delta', 'reasoning.delta', 'tool.delta')`
 
 // columns are few, since each costs time on every row.
 func (p *pageReader) columns() string {
-	c := "e.seq, e.kind, e.body"
-	if p.session == "" {
-		c += ", e.pos, s.id"
+	switch {
+	case p.session == "":
+		return "e.seq, e.kind, e.body, e.pos, e.session"
+	case p.raw:
+		return "e.seq, e.kind, e.body, e.raw, e.raw_blob IS NOT NULL"
 	}
-	if p.raw {
-		c += ", e.raw, e.raw_blob IS NOT NULL"
-	}
-	return c
+	return "e.seq, e.kind, e.body"
 }
 
-// read collects rows straight from the driver: package sql would copy each value
-// once more, which is a third of the cost of a replay.
-func (p *pageReader) read(ctx context.Context, conn *sql.Conn, query string, args []any) error {
-	named := make([]driver.NamedValue, len(args))
-	for i, a := range args {
-		v, err := driver.DefaultParameterConverter.ConvertValue(a)
-		if err != nil {
-			return err
-		}
-		named[i] = driver.NamedValue{Ordinal: i + 1, Value: v}
-	}
-	return conn.Raw(func(c any) error {
-		rows, err := c.(driver.QueryerContext).QueryContext(ctx, query, named)
-		if err != nil {
-			return err
-		}
-		return errors.Join(p.collect(rows), rows.Close())
-	})
-}
-
-func (p *pageReader) collect(rows driver.Rows) error {
-	row := make([]driver.Value, len(rows.Columns()))
-	for size := 0; size < pageBytes; {
-		err := rows.Next(row)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
+func (p *pageReader) read(c *lite.Conn, text string, args []any) error {
+	rows := c.Query(text, args...)
+	for rows.Next() {
 		e := terret.Entry{Session: p.session}
-		e.Seq, _ = row[0].(int64)
-		kind, _ := row[1].(string)
-		e.Kind = intern(kind)
-		e.Body, _ = row[2].([]byte)
-		rest := row[3:]
 		if p.session == "" {
-			e.Pos, _ = rest[0].(int64)
-			e.Session, _ = rest[1].(string)
-			rest = rest[2:]
+			id, err := p.idOf(c, rows.Int(4))
+			if err != nil {
+				return errors.Join(err, rows.Close())
+			}
+			if id == "" {
+				continue
+			}
+			e.Session, e.Pos = id, rows.Int(3)
 		}
-		spilled := int64(0)
+		e.Seq, e.Kind, e.Body = rows.Int(0), intern(rows.Bytes(1)), p.keep(rows.Bytes(2))
+		spilled := e.Body == nil
 		if p.raw {
-			e.Raw, _ = rest[0].([]byte)
-			spilled, _ = rest[1].(int64)
+			e.Raw = p.keep(rows.Bytes(3))
+			spilled = spilled || rows.Bool(4)
 		}
-		size += len(e.Body) + len(e.Raw)
-		if len(e.Body) == 0 || spilled != 0 {
-			p.spilled = append(p.spilled, len(p.out))
-			size += inlineLimit // at least
+		if spilled {
+			if err := p.fetch(c, &e); err != nil {
+				return errors.Join(err, rows.Close())
+			}
 		}
 		p.out = append(p.out, e)
+		p.size += len(e.Body) + len(e.Raw)
+		if len(p.out) >= p.limit || p.size >= pageBytes {
+			break
+		}
 	}
-	return nil
+	return rows.Close()
 }
 
-func (p *pageReader) fetch(ctx context.Context, conn *sql.Conn, e *terret.Entry) error {
-	var body, raw []byte
-	err := conn.QueryRowContext(ctx, `SELECT b.body, r.body FROM events e
+// keep copies a body that SQLite is about to forget. Small ones share memory.
+func (p *pageReader) keep(b []byte) []byte {
+	if len(b) == 0 {
+		return nil
+	}
+	if len(b) > cap(p.room)-len(p.room) {
+		if len(b) > 16<<10 {
+			return append(make([]byte, 0, len(b)), b...)
+		}
+		p.room = make([]byte, 0, max(len(b), min(4*cap(p.room), 64<<10)))
+	}
+	at := len(p.room)
+	p.room = append(p.room, b...)
+	return p.room[at:len(p.room):len(p.room)]
+}
+
+// idOf returns the id of a session, which is empty if it is deleted.
+func (p *pageReader) idOf(c *lite.Conn, key int64) (string, error) {
+	if id, ok := p.ids[key]; ok {
+		return id, nil
+	}
+	id := ""
+	_, err := c.Row(func(r *lite.Rows) { id = r.Text(0) }, `SELECT id FROM sessions WHERE key = ? AND deleted = 0`, key)
+	p.ids[key] = id
+	return id, err
+}
+
+// fetch reads what is not in the row of the event because it is large.
+func (p *pageReader) fetch(c *lite.Conn, e *terret.Entry) error {
+	_, err := c.Row(func(r *lite.Rows) {
+		if e.Body == nil {
+			e.Body = p.keep(r.Bytes(0))
+		}
+		if p.raw && e.Raw == nil {
+			e.Raw = p.keep(r.Bytes(1))
+		}
+	}, `SELECT b.body, r.body FROM events e
 		LEFT JOIN blobs b ON b.hash = e.blob LEFT JOIN blobs r ON r.hash = e.raw_blob
-		WHERE e.session = (SELECT key FROM sessions WHERE id = ?) AND e.seq = ?`, e.Session, e.Seq).Scan(&body, &raw)
+		WHERE e.session = (SELECT key FROM sessions WHERE id = ?) AND e.seq = ?`, e.Session, e.Seq)
 	if err != nil {
 		return fmt.Errorf("event %d: %w", e.Seq, err)
 	}
-	if len(e.Body) == 0 {
-		e.Body = body
-	}
-	if len(e.Body) == 0 {
+	if e.Body == nil {
 		return terret.Errorf(terret.CodeInternal, "event %d of session %s is lost: the database is damaged; put a backup in its place", e.Seq, e.Session)
-	}
-	if p.raw && len(e.Raw) == 0 {
-		e.Raw = raw
 	}
 	return nil
 }
@@ -209,8 +244,8 @@ var interned = sync.OnceValue(func() map[string]terret.Kind {
 	return m
 })
 
-func intern(kind string) terret.Kind {
-	if k, ok := interned()[kind]; ok {
+func intern(kind []byte) terret.Kind {
+	if k, ok := interned()[string(kind)]; ok {
 		return k
 	}
 	return terret.Kind(kind)

@@ -2,11 +2,10 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/lite"
 )
 
 // requestQuery reads requests with their data, which is in the event that made
@@ -17,6 +16,10 @@ const requestQuery = `SELECT r.id, s.id, r.turn, r.seq, r.gate, r.state, r.creat
 	JOIN sessions s ON s.key = r.session
 	JOIN events e ON e.session = r.session AND e.seq = r.seq
 	WHERE s.deleted = 0 AND `
+
+// sqlOpen finds those that wait in the index requests_waiting, whose condition it
+// repeats.
+const sqlOpen = `r.state = 'open' AND r.state <> 'decided'`
 
 // Request implements terret.Requests.
 func (s *Store) Request(ctx context.Context, id string) (terret.Request, error) {
@@ -39,7 +42,7 @@ func (s *Store) ListRequests(ctx context.Context, f terret.RequestFilter) (terre
 	w := where{}
 	w.add(`r.id > ?`, f.Cursor) // ids are in the order of time
 	w.addIf(f.Session != "", `s.id = ?`, f.Session)
-	w.addIf(f.State == terret.RequestOpen, `r.state = 'open'`)
+	w.addIf(f.State == terret.RequestOpen, sqlOpen)
 	w.addIf(f.State == terret.RequestDecided, `r.state <> 'open'`)
 	items, err := s.requests(ctx, w.String()+` ORDER BY r.id LIMIT ?`, append(w.args, limit+1)...)
 	page := terret.Page[terret.Request]{Items: items}
@@ -52,49 +55,43 @@ func (s *Store) ListRequests(ctx context.Context, f terret.RequestFilter) (terre
 
 // Answered implements terret.Requests.
 func (s *Store) Answered(ctx context.Context) ([]terret.Request, error) {
-	return s.requests(ctx, `r.state = 'answered' AND s.owner = ? ORDER BY r.id`, s.worker.id)
+	return s.requests(ctx, `r.state = 'answered' AND r.state <> 'decided' AND s.owner = ? ORDER BY r.id`, s.worker.id)
 }
 
 func (s *Store) requests(ctx context.Context, where string, args ...any) ([]terret.Request, error) {
-	rows, err := s.query(ctx, requestQuery+where, args...)
-	if err != nil {
-		return nil, describe("read requests", s.path, err)
-	}
-	defer rows.Close()
 	out := []terret.Request{}
-	for rows.Next() {
-		r, err := scanRequest(rows)
-		if err != nil {
-			return nil, err
+	err := s.read(ctx, "read requests", func(c *lite.Conn) error {
+		rows := c.Query(requestQuery+where, args...)
+		defer rows.Close() //nolint:errcheck // again, below
+		for rows.Next() {
+			r, err := scanRequest(rows)
+			if err != nil {
+				return err
+			}
+			out = append(out, r)
 		}
-		out = append(out, r)
+		return rows.Close()
+	})
+	if err != nil {
+		return nil, err
 	}
-	return out, describe("read requests", s.path, rows.Err())
+	return out, nil
 }
 
-func scanRequest(rows *sql.Rows) (terret.Request, error) {
-	var r terret.Request
-	var created int64
-	var expires sql.NullInt64
-	var decision string
-	var body sql.RawBytes
-	if err := rows.Scan(&r.RequestID, &r.Session, &r.Turn, &r.Seq, &r.Gate, &r.State, &created, &expires, &decision, &r.Delivered, &body); err != nil {
-		return r, err
-	}
-	r.CreatedAt = micros(created)
-	if expires.Valid {
-		at := micros(expires.Int64)
-		r.ExpiresAt = &at
+func scanRequest(rows *lite.Rows) (terret.Request, error) {
+	r := terret.Request{
+		RequestID: rows.Text(0), Session: rows.Text(1), Turn: rows.Text(2), Seq: rows.Int(3), Gate: terret.Gate(rows.Text(4)),
+		State: terret.RequestState(rows.Text(5)), CreatedAt: micros(rows.Int(6)), ExpiresAt: maybeTime(rows, 7), Delivered: rows.Bool(9),
 	}
 	if r.State != terret.RequestOpen {
 		r.State = terret.RequestDecided
 		r.Decision = new(terret.Decision)
-		if err := json.Unmarshal([]byte(decision), r.Decision); err != nil {
+		if err := json.Unmarshal(rows.Bytes(8), r.Decision); err != nil {
 			return r, terret.Errorf(terret.CodeInternal, "request %s: its decision: %w", r.RequestID, err)
 		}
 	}
 	var event struct{ Data terret.JSON }
-	if err := json.Unmarshal(body, &event); err != nil {
+	if err := json.Unmarshal(rows.Bytes(10), &event); err != nil {
 		return r, terret.Errorf(terret.CodeInternal, "request %s: its event: %w", r.RequestID, err)
 	}
 	r.Data = event.Data
@@ -107,22 +104,22 @@ func (s *Store) Answer(ctx context.Context, d terret.Decision) error {
 	if err != nil {
 		return terret.Invalid("decision", "%w", err)
 	}
-	return s.ask(ctx, "answer request", func(ctx context.Context, tx *txn) error {
+	return s.ask(ctx, "answer request", func(tx *lite.Conn) error {
 		var state, have string
-		var expires sql.NullInt64
-		err := tx.QueryRowContext(ctx, `SELECT r.state, coalesce(r.decision, ''), r.expires_at FROM requests r
-			JOIN sessions s ON s.key = r.session WHERE r.id = ? AND s.deleted = 0`, d.RequestID).Scan(&state, &have, &expires)
+		var expires *terret.Time
+		found, err := tx.Row(func(r *lite.Rows) { state, have, expires = r.Text(0), r.Text(1), maybeTime(r, 2) },
+			`SELECT r.state, r.decision, r.expires_at FROM requests r
+			JOIN sessions s ON s.key = r.session WHERE r.id = ? AND s.deleted = 0`, d.RequestID)
 		switch {
-		case errors.Is(err, sql.ErrNoRows):
-			return terret.Errorf(terret.CodeNotFound, "there is no request %q", d.RequestID)
 		case err != nil:
 			return err
+		case !found:
+			return terret.Errorf(terret.CodeNotFound, "there is no request %q", d.RequestID)
 		case state != "open":
 			return alreadyDecided(d.RequestID, have)
-		case expires.Valid && expires.Int64 <= terret.Now().UnixMicro():
+		case expires != nil && !expires.After(terret.Now().Time):
 			return terret.Errorf(terret.CodeAlreadyDecided, "the time to answer request %s is over", d.RequestID)
 		}
-		_, err = tx.ExecContext(ctx, `UPDATE requests SET state = 'answered', decision = ? WHERE id = ?`, string(text), d.RequestID)
-		return err
+		return tx.Exec(`UPDATE requests SET state = 'answered', decision = ? WHERE id = ?`, string(text), d.RequestID)
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/lite"
 )
 
 // Sessions of the fixtures.
@@ -67,9 +68,8 @@ func TestMigrate(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := openFile(t, path)
-			var version int
-			if err := s.db.QueryRowContext(t.Context(), "PRAGMA user_version").Scan(&version); err != nil || version != len(steps) {
-				t.Errorf("version %d, want %d, %v", version, len(steps), err)
+			if version := number(t, s, "PRAGMA user_version"); version != int64(len(steps)) {
+				t.Errorf("version %d, want %d", version, len(steps))
 			}
 			readFixture(t, s)
 			wantClean(t, s)
@@ -208,14 +208,19 @@ func TestHiveView(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := s.strings(ctx, `SELECT name || ' ' || agent_sdk || ' ' || opencode_session_id || ' ' || status FROM hive_sessions ORDER BY name`)
+	var got []string
+	err := s.read(ctx, "read the view", func(c *lite.Conn) (err error) {
+		got, err = texts(c, `SELECT name || ' ' || agent_sdk || ' ' || opencode_session_id || ' ' || status FROM hive_sessions ORDER BY name`)
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff([]string{"t-claude claude-code n-claude pending", "t-codex codex n-codex pending"}, got); d != "" {
 		t.Error(d)
 	}
-	if _, err := s.db.ExecContext(ctx, `UPDATE sessions SET agent = 'other'`); err == nil || !strings.Contains(err.Error(), "never changes") {
+	err = s.alone(ctx, func(c *lite.Conn) error { return c.Exec(`UPDATE sessions SET agent = 'other'`) })
+	if err == nil || !strings.Contains(err.Error(), "never changes") {
 		t.Errorf("the agent of a session was changed: %v", err)
 	}
 }

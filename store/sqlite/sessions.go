@@ -2,33 +2,25 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"strings"
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/lite"
 )
-
-// queryer is a database, a connection or a transaction.
-type queryer interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}
 
 func notFound(session string) error {
 	return terret.Errorf(terret.CodeSessionNotFound, "there is no session %q", session)
 }
 
-func (s *Store) sessionKey(ctx context.Context, q queryer, id string) (int64, error) {
-	var key int64
-	err := q.QueryRowContext(ctx, `SELECT key FROM sessions WHERE id = ? AND deleted = 0`, id).Scan(&key)
-	if errors.Is(err, sql.ErrNoRows) {
-		return 0, notFound(id)
+func sessionKey(c *lite.Conn, id string) (key int64, err error) {
+	found, err := c.Row(func(r *lite.Rows) { key = r.Int(0) }, `SELECT key FROM sessions WHERE id = ? AND deleted = 0`, id)
+	if err == nil && !found {
+		err = notFound(id)
 	}
-	return key, describe("find session", s.path, err)
+	return key, err
 }
 
 // Create implements terret.Sessions.
@@ -52,8 +44,8 @@ func (s *Store) Create(ctx context.Context, n terret.Session) (terret.Session, e
 		return terret.Session{}, terret.Invalid("options", "%w", err)
 	}
 	var out terret.Session
-	err = s.write(ctx, "create session", func(ctx context.Context, tx *txn) error {
-		res, err := tx.ExecContext(ctx, `INSERT INTO sessions (id, agent, native_id, title, cwd, persona, mode, model, policy, permission_mode,
+	err = s.write(ctx, "create session", func(tx *lite.Conn) error {
+		added, err := changed(tx, `INSERT INTO sessions (id, agent, native_id, title, cwd, persona, mode, model, policy, permission_mode,
 				one_shot, state, created_at, updated_at, forked_from, handed_to, options)
 			VALUES (?, ?, nullif(?, ''), ?, ?, nullif(?, ''), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
 			n.ID, n.Agent, string(n.NativeID), n.Title, n.Cwd, string(n.Persona), string(n.Mode), n.Model, string(n.Policy), n.PermissionMode,
@@ -61,22 +53,26 @@ func (s *Store) Create(ctx context.Context, n terret.Session) (terret.Session, e
 		if err != nil {
 			return err
 		}
-		if added, err := res.RowsAffected(); err != nil || added == 0 {
-			return errors.Join(err, terret.Errorf(terret.CodeConflict, "there is a session %s already", n.ID))
+		if added == 0 {
+			return terret.Errorf(terret.CodeConflict, "there is a session %s already", n.ID)
 		}
-		out, err = s.session(ctx, tx, n.ID)
+		out, err = sessionOf(tx, n.ID)
 		return err
 	})
 	return out, err
 }
 
 // Session implements terret.Sessions.
-func (s *Store) Session(ctx context.Context, id string) (terret.Session, error) {
-	return s.session(ctx, reading{s}, id)
+func (s *Store) Session(ctx context.Context, id string) (out terret.Session, err error) {
+	err = s.read(ctx, "read session "+id, func(c *lite.Conn) error {
+		out, err = sessionOf(c, id)
+		return err
+	})
+	return out, err
 }
 
-func (s *Store) session(ctx context.Context, q queryer, id string) (terret.Session, error) {
-	found, err := s.sessions(ctx, q, `id = ? AND deleted = 0`, []any{id}, "id", 1)
+func sessionOf(c *lite.Conn, id string) (terret.Session, error) {
+	found, err := sessions(c, `id = ? AND deleted = 0`, []any{id}, "id", 1)
 	if err != nil {
 		return terret.Session{}, err
 	}
@@ -86,21 +82,18 @@ func (s *Store) session(ctx context.Context, q queryer, id string) (terret.Sessi
 	return found[0], nil
 }
 
-const sessionColumns = `id, agent, coalesce(native_id, ''), title, cwd, coalesce(persona, ''), mode, model, policy, permission_mode,
+const sessionColumns = `id, agent, native_id, title, cwd, persona, mode, model, policy, permission_mode,
 	one_shot, state, turn, created_at, updated_at, owner, epoch, last_seq, input, output, cache_read, cache_write, reasoning, cost,
-	coalesce(checkpoint_id, ''), can_undo, can_redo, forked_from, handed_to, options,
-	(SELECT count(*) FROM requests r WHERE r.session = sessions.key AND r.state = 'open')`
+	checkpoint_id, can_undo, can_redo, forked_from, handed_to, options,
+	(SELECT count(*) FROM requests r WHERE r.session = sessions.key AND ` + sqlOpen + `)`
 
 // sessions reads those that match; limit 0 means all.
-func (s *Store) sessions(ctx context.Context, q queryer, where string, args []any, order string, limit int) ([]terret.Session, error) {
+func sessions(c *lite.Conn, where string, args []any, order string, limit int) ([]terret.Session, error) {
 	if limit == 0 {
 		limit = -1
 	}
-	rows, err := q.QueryContext(ctx, `SELECT `+sessionColumns+` FROM sessions WHERE `+where+` ORDER BY `+order+` LIMIT ?`, append(args, limit)...)
-	if err != nil {
-		return nil, describe("read sessions", s.path, err)
-	}
-	defer rows.Close()
+	rows := c.Query(`SELECT `+sessionColumns+` FROM sessions WHERE `+where+` ORDER BY `+order+` LIMIT ?`, append(args, limit)...)
+	defer rows.Close() //nolint:errcheck // again, below
 	out := []terret.Session{}
 	for rows.Next() {
 		n, err := scanSession(rows)
@@ -109,29 +102,38 @@ func (s *Store) sessions(ctx context.Context, q queryer, where string, args []an
 		}
 		out = append(out, n)
 	}
-	return out, describe("read sessions", s.path, rows.Err())
+	return out, rows.Close()
 }
 
-func scanSession(rows *sql.Rows) (terret.Session, error) {
-	var n terret.Session
-	var created, updated, cost int64
-	var revert terret.Revert
-	var options string
-	err := rows.Scan(&n.ID, &n.Agent, &n.NativeID, &n.Title, &n.Cwd, &n.Persona, &n.Mode, &n.Model, &n.Policy, &n.PermissionMode,
-		&n.OneShot, &n.State, &n.Turn, &created, &updated, &n.Owner, &n.Epoch, &n.LastSeq,
-		&n.Usage.Input, &n.Usage.Output, &n.Usage.CacheRead, &n.Usage.CacheWrite, &n.Usage.Reasoning, &cost,
-		&revert.CheckpointID, &revert.CanUndo, &revert.CanRedo, &n.ForkedFrom, &n.HandedTo, &options, &n.OpenRequests)
-	if err != nil {
-		return n, err
+func scanSession(r *lite.Rows) (terret.Session, error) {
+	n := terret.Session{
+		ID: r.Text(0), Agent: r.Text(1), NativeID: terret.NullString(r.Text(2)), Title: r.Text(3), Cwd: r.Text(4),
+		Persona: terret.NullString(r.Text(5)), Mode: terret.Mode(r.Text(6)), Model: r.Text(7), Policy: terret.Policy(r.Text(8)), PermissionMode: r.Text(9),
+		OneShot: r.Bool(10), State: terret.SessionState(r.Text(11)), Turn: r.Text(12), CreatedAt: micros(r.Int(13)), UpdatedAt: micros(r.Int(14)),
+		Owner: r.Text(15), Epoch: r.Int(16), LastSeq: r.Int(17), Usage: usageAt(r, 18), CostUSD: terret.Cost(r.Int(23)),
+		ForkedFrom: r.Text(27), HandedTo: r.Text(28), OpenRequests: int(r.Int(30)),
 	}
-	n.CreatedAt, n.UpdatedAt, n.CostUSD = micros(created), micros(updated), terret.Cost(cost)
-	if revert.CheckpointID != "" {
-		n.Revert = &revert
+	if id := r.Text(24); id != "" {
+		n.Revert = &terret.Revert{CheckpointID: id, CanUndo: r.Bool(25), CanRedo: r.Bool(26)}
 	}
-	if err := json.Unmarshal([]byte(options), &n.Options); err != nil {
-		return n, terret.Errorf(terret.CodeInternal, "session %s: its options: %w", n.ID, err)
+	if options := r.Bytes(29); string(options) != "{}" {
+		if err := json.Unmarshal(options, &n.Options); err != nil {
+			return n, terret.Errorf(terret.CodeInternal, "session %s: its options: %w", n.ID, err)
+		}
 	}
 	return n, nil
+}
+
+// CountSessions implements terret.Sessions.
+func (s *Store) CountSessions(ctx context.Context, states ...terret.SessionState) (n int, err error) {
+	w := where{}
+	w.add(`deleted = 0`)
+	w.inStates(states)
+	err = s.read(ctx, "count sessions", func(c *lite.Conn) error {
+		_, err := c.Row(func(r *lite.Rows) { n = int(r.Int(0)) }, `SELECT count(*) FROM sessions WHERE `+w.String(), w.args...)
+		return err
+	})
+	return n, err
 }
 
 func micros(us int64) terret.Time { return terret.TimeOf(time.UnixMicro(us)) }
@@ -159,13 +161,7 @@ func (s *Store) ListSessions(ctx context.Context, f terret.SessionFilter) (terre
 	w.addIf(f.Agent != "", `agent = ?`, f.Agent)
 	w.addIf(f.Cwd != "", `cwd = ?`, f.Cwd)
 	w.addIf(f.NativeID != "", `native_id = ?`, f.NativeID)
-	if len(f.States) > 0 {
-		states := make([]any, len(f.States))
-		for i, v := range f.States {
-			states[i] = string(v)
-		}
-		w.add(`state IN (`+placeholders(len(states))+`)`, states...)
-	}
+	w.inStates(f.States)
 	for word := range strings.FieldsSeq(f.Query) {
 		like := "%" + escapeLike(word) + "%"
 		w.add(`(title LIKE ? ESCAPE '\' OR cwd LIKE ? ESCAPE '\' OR model LIKE ? ESCAPE '\' OR agent LIKE ? ESCAPE '\')`, like, like, like, like)
@@ -185,16 +181,15 @@ func (s *Store) ListSessions(ctx context.Context, f terret.SessionFilter) (terre
 	if limit <= 0 || limit > 1000 {
 		limit = 100
 	}
-	items, err := s.sessions(ctx, s.readers, w.String(), w.args, order.column+" "+order.direction+", id "+order.direction, limit+1)
-	if err != nil {
-		return page, err
+	err := s.read(ctx, "list sessions", func(c *lite.Conn) (err error) {
+		page.Items, err = sessions(c, w.String(), w.args, order.column+" "+order.direction+", id "+order.direction, limit+1)
+		return err
+	})
+	if err == nil && len(page.Items) > limit {
+		page.Items = page.Items[:limit]
+		page.Next = cursorOf(page.Items[limit-1], order.column)
 	}
-	page.Items = items
-	if len(items) > limit {
-		page.Items = items[:limit]
-		page.Next = cursorOf(items[limit-1], order.column)
-	}
-	return page, nil
+	return page, err
 }
 
 // where collects conditions.
@@ -212,6 +207,18 @@ func (w *where) addIf(ok bool, condition string, args ...any) {
 	if ok {
 		w.add(condition, args...)
 	}
+}
+
+// inStates selects sessions in one of these states; none means all.
+func (w *where) inStates(states []terret.SessionState) {
+	if len(states) == 0 {
+		return
+	}
+	args := make([]any, len(states))
+	for i, v := range states {
+		args[i] = string(v)
+	}
+	w.add(`state IN (`+placeholders(len(args))+`)`, args...)
 }
 
 func (w *where) String() string { return strings.Join(w.conditions, " AND ") }
@@ -271,19 +278,17 @@ func (s *Store) UsageBy(ctx context.Context, group string, since, until terret.T
 	w.add("1")
 	w.addIf(!since.IsZero(), `day >= ?`, since.UTC().Format(time.DateOnly))
 	w.addIf(!until.IsZero(), `day < ?`, until.UTC().Format(time.DateOnly))
-	rows, err := s.readers.QueryContext(ctx, `SELECT `+group+`, sum(turns), sum(input), sum(output), sum(cache_read), sum(cache_write), sum(reasoning), sum(cost)
-		FROM usage_days WHERE `+w.String()+` GROUP BY 1 ORDER BY 1`, w.args...)
-	if err != nil {
-		return nil, describe("read usage", s.path, err)
-	}
-	defer rows.Close()
 	out := []terret.UsageRow{}
-	for rows.Next() {
-		var r terret.UsageRow
-		if err := rows.Scan(&r.Key, &r.Turns, &r.Usage.Input, &r.Usage.Output, &r.Usage.CacheRead, &r.Usage.CacheWrite, &r.Usage.Reasoning, &r.CostUSD); err != nil {
-			return nil, err
+	err := s.read(ctx, "read usage", func(c *lite.Conn) error {
+		rows := c.Query(`SELECT `+group+`, sum(turns), sum(input), sum(output), sum(cache_read), sum(cache_write), sum(reasoning), sum(cost)
+			FROM usage_days WHERE `+w.String()+` GROUP BY 1 ORDER BY 1`, w.args...)
+		for rows.Next() {
+			out = append(out, terret.UsageRow{Key: rows.Text(0), Turns: rows.Int(1), Usage: usageAt(rows, 2), CostUSD: terret.Cost(rows.Int(7))})
 		}
-		out = append(out, r)
+		return rows.Close()
+	})
+	if err != nil {
+		return nil, err
 	}
-	return out, describe("read usage", s.path, rows.Err())
+	return out, nil
 }

@@ -102,6 +102,12 @@ func TestLockedFile(t *testing.T) {
 		t.Errorf("commit: %v, want the context's cause", err)
 	}
 	wantEvents(t, s, o.id, 1) // reading goes on
+	wantEvents(t, openFile(t, path), o.id, 1)
+	mustExec(t, other, `ROLLBACK`)
+
+	// A store that has to write before it is open does not get that far.
+	mustExec(t, other, `UPDATE upkeep SET value = value + 1 WHERE name = 'boot'`)
+	mustExec(t, other, `BEGIN EXCLUSIVE`)
 	ctx, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if _, err := Open(ctx, path, Options{}); !errors.Is(err, context.DeadlineExceeded) {
@@ -181,8 +187,8 @@ func TestWorkerFiles(t *testing.T) {
 	}
 	id := strings.TrimSuffix(filepath.Base(dead), ".lock")
 	again := openFile(t, path)
-	mustExec(t, again.db, `INSERT INTO workers (id, pid, host, started_at) VALUES (?, 1, 'h', 0)`, id)
-	mustExec(t, again.db, `UPDATE sessions SET owner = ? WHERE id = ?`, id, o.id)
+	write(t, again, `INSERT INTO workers (id, pid, host, started_at) VALUES (?, 1, 'h', 0)`, id)
+	write(t, again, `UPDATE sessions SET owner = ? WHERE id = ?`, id, o.id)
 	orphans, err := again.Orphans(t.Context())
 	if err != nil || len(orphans) != 1 || len(locks()) != 1 {
 		t.Errorf("orphans %v, locks %v, %v", orphans, locks(), err)

@@ -3,9 +3,9 @@
 //
 // # Durability
 //
-// The file is in WAL mode with synchronous=FULL: what Commit has acknowledged
-// survives kill -9 and power cuts. A transaction holds a whole group of batches,
-// so the price is one sync for a group.
+// The file is in WAL mode. What Commit has acknowledged survives kill -9, and power
+// cuts too, except for pieces of text that nothing else followed: see sync.go. A
+// transaction holds a whole group of batches, so the price is one sync for a group.
 //
 // # Concurrency
 //
@@ -23,30 +23,35 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"log/slog"
-	"net/url"
 	"os"
 	"path/filepath"
 	"sync"
 	"time"
 
-	_ "modernc.org/sqlite" // the driver named "sqlite"
-
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/lite"
 )
 
 // Memory is a path that means a store in memory, gone when it is closed.
 const Memory = ":memory:"
 
 const (
-	pollEvery  = 50 * time.Millisecond // how often Wait looks for what other processes wrote
-	yieldFor   = time.Millisecond      // pause between transactions while others write too
-	maxReaders = 8
-	// Readers map the file, which makes a replay half as fast again. It never
-	// shrinks while it is open: nothing here vacuums it in place.
-	mapped = "_pragma=mmap_size(1073741824)"
+	pollEvery = 50 * time.Millisecond // how often Wait looks for what other processes wrote
+	yieldFor  = time.Millisecond      // pause between transactions while others write too
+)
+
+// What connections are told at first. Those that write find out for themselves how long
+// to wait for others. Those that read meet a lock only for the moment in which another
+// process opens the file first, after a crash, or closes it last. They map the file,
+// which makes a replay half as fast again; it never shrinks while it is open, since
+// nothing here vacuums it in place.
+const (
+	setUp        = "PRAGMA synchronous = FULL; PRAGMA fullfsync = 1; PRAGMA cache_size = -8000; PRAGMA temp_store = MEMORY;"
+	setUpWriter  = setUp + "PRAGMA journal_size_limit = 67108864;"
+	setUpReader  = "PRAGMA busy_timeout = 5000;" + setUp + "PRAGMA mmap_size = 1073741824; PRAGMA query_only = 1;"
+	setUpOneself = "PRAGMA busy_timeout = 5000;" + setUp
 )
 
 // Options tune a store. The zero value is right for almost everybody.
@@ -59,15 +64,15 @@ type Options struct {
 type Store struct {
 	path    string
 	log     *slog.Logger
-	db      *sql.DB // one connection, writes
-	readers *sql.DB
-	version int // of the schema
+	version int   // of the schema
+	boot    int64 // of the machine
 
-	reads preparedReads
+	readers readers
 
 	// turn holds one token: whose turn it is to use db. Who has it guards what follows.
 	turn     chan struct{}
-	writes   preparedWrites
+	db       *lite.Conn // writes; nil before and after
+	sync     syncer
 	rival    int64 // data_version when last asked; changed by other processes only
 	suspect  bool  // others have written, and may have changed the schema
 	contests int   // how many more writes to pause after
@@ -106,45 +111,64 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 }
 
 func (s *Store) open(ctx context.Context) error {
-	if s.path != Memory {
-		if err := prepareFile(s.path); err != nil {
-			return err
-		}
-	}
-	var err error
-	if s.db, err = sql.Open("sqlite", dsn(s.path, "_pragma=busy_timeout(0)&_txlock=immediate")); err != nil {
-		return err
-	}
-	s.db.SetMaxOpenConns(1)
-	s.db.SetConnMaxIdleTime(0)
-	// Nothing is changed before it is known that the file is ours.
-	err = s.whileBusy(ctx, func() error {
-		if _, _, err := schema(ctx, s.db, s.path); err != nil {
-			return err
-		}
-		_, err := s.db.ExecContext(ctx, "PRAGMA journal_mode = WAL")
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	err = s.begin(ctx, func(tx *txn) error {
-		s.version, err = migrate(ctx, tx.Tx, s.path)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	s.readers = s.db
 	if s.path == Memory {
-		return nil
+		return s.openWriter(ctx, ":memory:")
 	}
-	if s.readers, err = sql.Open("sqlite", dsn(s.path, waitBusy+"&"+mapped+"&_pragma=query_only(1)")); err != nil {
+	if err := prepareFile(s.path); err != nil {
 		return err
 	}
-	s.readers.SetMaxOpenConns(maxReaders)
-	s.readers.SetMaxIdleConns(maxReaders)
-	return nil
+	path, err := filepath.Abs(s.path)
+	if err != nil {
+		return err
+	}
+	s.readers.init(func() (*lite.Conn, error) { return dial(path, setUpReader) })
+	if err := s.openWriter(ctx, path); err != nil {
+		return err
+	}
+	if s.boot = boot(); s.boot == 0 {
+		return nil // so everything is synced
+	}
+	last, err := lastBoot(s.db)
+	if err == nil && last != s.boot {
+		err = s.begin(ctx, synced, s.jump)
+	}
+	s.sync.lazy = err == nil
+	return err
+}
+
+// dial opens a connection and sets it up.
+func dial(path, pragmas string) (*lite.Conn, error) {
+	c, err := lite.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Script(pragmas); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// openWriter opens the connection that writes, and brings the schema up to date.
+// Nothing is changed before it is known that the file is ours.
+func (s *Store) openWriter(ctx context.Context, path string) error {
+	var err error
+	if s.db, err = lite.Open(path); err != nil {
+		return err
+	}
+	var known int
+	err = s.whileBusy(ctx, func() error {
+		if s.version, known, err = schemaVersion(s.db, s.path); err != nil {
+			return err
+		}
+		return s.db.Script("PRAGMA journal_mode = WAL;" + setUpWriter)
+	})
+	if err != nil || s.version == known {
+		return err
+	}
+	return s.begin(ctx, synced, func(tx *lite.Conn) error {
+		s.version, err = migrate(tx, s.path)
+		return err
+	})
 }
 
 // creating is held while a store of this process makes its file, so that no other
@@ -173,23 +197,6 @@ func prepareFile(path string) error {
 	return terret.Errorf(terret.CodeStartupRefused, "cannot write the database: %w; check the folder's permissions or choose another data folder", err)
 }
 
-// waitBusy is for connections that read: they meet a lock only for the moment in
-// which another process opens the file first, after a crash, or closes it last.
-const waitBusy = "_pragma=busy_timeout(5000)"
-
-func dsn(path, extra string) string {
-	const pragmas = "_pragma=synchronous(FULL)&_pragma=fullfsync(1)" +
-		"&_pragma=journal_size_limit(67108864)&_pragma=cache_size(-8000)&_pragma=temp_store(MEMORY)&"
-	if path == Memory {
-		return path + "?" + extra
-	}
-	if abs, err := filepath.Abs(path); err == nil {
-		path = abs
-	}
-	u := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: pragmas + extra}
-	return u.String()
-}
-
 // Close gives back the sessions that this worker owns and closes the file.
 func (s *Store) Close() error {
 	s.closing.Do(func() {
@@ -200,14 +207,12 @@ func (s *Store) Close() error {
 }
 
 func (s *Store) closeDatabases() error {
-	err := s.reads.close()
-	if s.readers != nil && s.readers != s.db {
-		err = errors.Join(err, s.readers.Close())
-	}
+	err := s.readers.close()
+	<-s.turn // somebody may still look for rivals
+	defer func() { s.turn <- struct{}{} }()
 	if s.db != nil {
-		<-s.turn // somebody may still look for rivals
-		err = errors.Join(err, s.writes.close(), s.db.Close())
-		s.turn <- struct{}{}
+		err = errors.Join(err, s.db.Close())
+		s.db = nil
 	}
 	return err
 }

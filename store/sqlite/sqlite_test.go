@@ -8,6 +8,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/lite"
 	"github.com/terret-dev/terret/store/storetest"
 )
 
@@ -61,6 +62,9 @@ func lose(st terret.Store, phase string, err error) {
 }
 
 func countBlobs(ctx context.Context, st terret.Store) (n int, err error) {
-	err = st.(*Store).readers.QueryRowContext(ctx, `SELECT count(*) FROM blobs`).Scan(&n)
+	err = st.(*Store).read(ctx, "count blobs", func(c *lite.Conn) error {
+		_, err := c.Row(func(r *lite.Rows) { n = int(r.Int(0)) }, `SELECT count(*) FROM blobs`)
+		return err
+	})
 	return n, err
 }

@@ -2,21 +2,26 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"time"
+
+	"github.com/terret-dev/terret/internal/lite"
 )
 
 // write runs fn in a transaction that is alone in writing, and says so to those
 // who Wait. The context bounds the wait for the turn; once begun, the
 // transaction runs to its end.
-func (s *Store) write(ctx context.Context, what string, fn func(ctx context.Context, tx *txn) error) error {
-	ctx, turn := context.WithoutCancel(ctx), ctx
-	err := s.begin(turn, func(tx *txn) error {
-		if err := s.checkSchema(ctx, tx); err != nil {
+func (s *Store) write(ctx context.Context, what string, fn func(tx *lite.Conn) error) error {
+	return s.writeAs(ctx, what, synced, fn)
+}
+
+// writeAs is write for a transaction of which it is known when it must be on disk.
+func (s *Store) writeAs(ctx context.Context, what string, d durability, fn func(tx *lite.Conn) error) error {
+	err := s.begin(ctx, d, func(tx *lite.Conn) error {
+		if err := s.checkSchema(tx); err != nil {
 			return err
 		}
-		return fn(ctx, tx)
+		return fn(tx)
 	})
 	if err != nil {
 		return describe(what, s.path, err)
@@ -26,7 +31,7 @@ func (s *Store) write(ctx context.Context, what string, fn func(ctx context.Cont
 }
 
 // ask is write for what the owner of a session is to notice.
-func (s *Store) ask(ctx context.Context, what string, fn func(ctx context.Context, tx *txn) error) error {
+func (s *Store) ask(ctx context.Context, what string, fn func(tx *lite.Conn) error) error {
 	err := s.write(ctx, what, fn)
 	if err == nil {
 		s.news.others()
@@ -36,33 +41,37 @@ func (s *Store) ask(ctx context.Context, what string, fn func(ctx context.Contex
 
 // begin waits for this process's turn, then for the file, and runs fn in a
 // transaction.
-func (s *Store) begin(ctx context.Context, fn func(*txn) error) error {
-	select {
-	case <-s.turn:
-	case <-ctx.Done():
-		return s.tooLate(ctx)
-	}
-	defer func() { s.turn <- struct{}{} }()
-
-	tx, err := s.beginImmediate(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.writes.learn(context.WithoutCancel(ctx), s.db) // after the transaction, which has the only connection
-	defer tx.Rollback()                                    //nolint:errcheck // after a commit it does nothing
-	if err := fn(tx); err != nil {
-		return err
-	}
-	return s.commit(tx.Tx)
+func (s *Store) begin(ctx context.Context, d durability, fn func(*lite.Conn) error) error {
+	return s.alone(ctx, func(c *lite.Conn) error {
+		if err := s.sync.prepare(c, d); err != nil {
+			return err
+		}
+		if err := s.beginImmediate(ctx); err != nil {
+			return err
+		}
+		defer func() {
+			if c.InTransaction() {
+				_ = c.Exec("ROLLBACK") // the caller learns what was before
+			}
+		}()
+		if err := fn(c); err != nil {
+			return err
+		}
+		if err := s.commit(c); err != nil {
+			return err
+		}
+		s.sync.done(c, d)
+		return nil
+	})
 }
 
-func (s *Store) commit(tx *sql.Tx) error {
+func (s *Store) commit(c *lite.Conn) error {
 	if s.fault != nil {
 		if err := s.fault("before"); err != nil {
 			return &commitError{err}
 		}
 	}
-	if err := tx.Commit(); err != nil {
+	if err := c.Exec("COMMIT"); err != nil {
 		return &commitError{err}
 	}
 	if s.fault != nil {
@@ -83,22 +92,16 @@ func (e *commitError) Unwrap() error { return e.err }
 // has it. SQLite's own waiting sleeps for up to 100 ms at a time, which starves
 // whoever comes late; trying often, and pausing after each transaction while
 // there are rivals, does not.
-func (s *Store) beginImmediate(ctx context.Context) (*txn, error) {
+func (s *Store) beginImmediate(ctx context.Context) error {
 	if s.contests > 0 {
 		s.contests--
 		pause(ctx, yieldFor)
 	}
-	tx := &txn{known: &s.writes}
-	begin := context.WithoutCancel(ctx)
-	err := s.whileBusy(ctx, func() (err error) {
-		tx.Tx, err = s.db.BeginTx(begin, nil)
+	if err := s.whileBusy(ctx, func() error { return s.db.Exec("BEGIN IMMEDIATE") }); err != nil {
 		return err
-	})
-	if err != nil {
-		return nil, err
 	}
-	_ = s.noteRivals(tx.QueryRowContext(begin, sqlDataVersion)) // if that failed, it is suspicious
-	return tx, nil
+	_ = s.noteRivals() // if that failed, it is suspicious
+	return nil
 }
 
 // whileBusy tries until another process gives the file free.
@@ -129,15 +132,12 @@ const (
 	contestedFor = 100 // writes
 )
 
-// sqlDataVersion asks for a number that changes when another connection than the one
-// that is asked has committed something.
-const sqlDataVersion = "PRAGMA data_version"
-
-// noteRivals notes whether others have written since the last time. The answer to
-// sqlDataVersion must come from db; the turn must be held.
-func (s *Store) noteRivals(answer *sql.Row) error {
+// noteRivals notes whether others have written since the last time. The turn must be
+// held.
+func (s *Store) noteRivals() error {
 	var v int64
-	if err := answer.Scan(&v); err != nil {
+	// This number changes when another connection has committed something.
+	if _, err := s.db.Row(func(r *lite.Rows) { v = r.Int(0) }, "PRAGMA data_version"); err != nil {
 		s.suspect = true
 		return err
 	}
@@ -153,12 +153,12 @@ func (s *Store) noteRivals(answer *sql.Row) error {
 }
 
 // checkSchema stops an old process when a newer one has migrated the file.
-func (s *Store) checkSchema(ctx context.Context, tx *txn) error {
+func (s *Store) checkSchema(tx *lite.Conn) error {
 	if !s.suspect {
 		return nil
 	}
 	var v int
-	if err := tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&v); err != nil {
+	if _, err := tx.Row(func(r *lite.Rows) { v = int(r.Int(0)) }, "PRAGMA user_version"); err != nil {
 		return err
 	}
 	if v != s.version {

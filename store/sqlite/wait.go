@@ -5,8 +5,6 @@ import (
 	"errors"
 	"sync"
 	"time"
-
-	"github.com/terret-dev/terret"
 )
 
 // news tells waiters that something was committed. Commits of this process are
@@ -15,7 +13,7 @@ import (
 type news struct {
 	mu       sync.Mutex
 	version  int64
-	foreign  int64         // see Foreign
+	foreign  int64         // see ForeignVersion
 	changed  chan struct{} // closed at each change
 	closed   bool
 	lastPoll time.Time
@@ -55,10 +53,8 @@ func (n *news) close() {
 	n.bump()
 }
 
-// Foreign returns a number that changes when there may be something for the owners of
-// sessions: other processes have committed something, or a session was sent something or
-// a request answered here. It changes before Wait returns because of that.
-func (s *Store) Foreign() int64 {
+// ForeignVersion implements terret.Log.
+func (s *Store) ForeignVersion() int64 {
 	s.news.mu.Lock()
 	defer s.news.mu.Unlock()
 	return s.news.foreign
@@ -69,7 +65,7 @@ func (s *Store) Wait(ctx context.Context, since int64) (int64, error) {
 	t := time.NewTimer(pollEvery)
 	defer t.Stop()
 	for {
-		version, changed, err := s.poll(ctx)
+		version, changed, err := s.poll()
 		if err != nil {
 			return 0, describe("wait for news", s.path, err)
 		}
@@ -87,36 +83,35 @@ func (s *Store) Wait(ctx context.Context, since int64) (int64, error) {
 }
 
 // poll looks for commits of other processes, unless somebody just did.
-func (s *Store) poll(ctx context.Context) (version int64, changed <-chan struct{}, err error) {
+func (s *Store) poll() (version int64, changed <-chan struct{}, err error) {
 	n := &s.news
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if s.path != Memory && !n.closed && time.Since(n.lastPoll) >= pollEvery/2 {
 		n.lastPoll = time.Now()
 		n.mu.Unlock()
-		err = s.lookForRivals(ctx)
+		err = s.lookForRivals()
 		n.mu.Lock()
 	}
 	if n.closed {
-		return 0, nil, terret.Errorf(terret.CodeInternal, "%w", errStoreClosed)
+		return 0, nil, errClosed()
 	}
 	return n.version, n.changed, err
 }
 
 // lookForRivals asks whether others have written. It does not wait for its turn: the
 // transaction that has it asks too.
-func (s *Store) lookForRivals(ctx context.Context) error {
+func (s *Store) lookForRivals() error {
 	select {
 	case <-s.turn:
 	default:
 		return nil
 	}
 	defer func() { s.turn <- struct{}{} }()
-	ctx = context.WithoutCancel(ctx)
-	ask, err := s.writes.prepare(ctx, s.db, sqlDataVersion)
-	if err == nil {
-		err = s.noteRivals(ask.QueryRowContext(ctx))
+	if s.db == nil {
+		return nil // whoever waits is told
 	}
+	err := s.noteRivals()
 	if isBusy(err) { // another process opens the file first, or closes it last: the next look will tell
 		return nil
 	}

@@ -1,8 +1,8 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
-	"database/sql"
 	"errors"
 	"os"
 	"path/filepath"
@@ -11,6 +11,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/lite"
 )
 
 // worker is this store's identity among the processes that share the file. It is
@@ -44,7 +45,7 @@ func (s *Store) register(ctx context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.gone {
-		return terret.Errorf(terret.CodeInternal, "%w", errStoreClosed)
+		return errClosed()
 	}
 	if w.up {
 		return nil
@@ -60,10 +61,9 @@ func (s *Store) register(ctx context.Context) error {
 		w.lock = lock
 	}
 	host, _ := os.Hostname() // only shown to people
-	err := s.write(ctx, "register worker", func(ctx context.Context, tx *txn) error {
-		_, err := tx.ExecContext(ctx, `INSERT INTO workers (id, pid, host, started_at) VALUES (?, ?, ?, ?)`,
+	err := s.write(ctx, "register worker", func(tx *lite.Conn) error {
+		return tx.Exec(`INSERT INTO workers (id, pid, host, started_at) VALUES (?, ?, ?, ?)`,
 			w.id, os.Getpid(), host, terret.Now().UnixMicro())
-		return err
 	})
 	w.up = err == nil
 	return err
@@ -77,12 +77,11 @@ func (s *Store) retire() error {
 	w.gone = true
 	var err error
 	if w.up {
-		err = s.write(context.Background(), "retire worker", func(ctx context.Context, tx *txn) error {
-			if _, err := tx.ExecContext(ctx, `UPDATE sessions SET owner = '' WHERE owner = ?`, w.id); err != nil {
+		err = s.write(context.Background(), "retire worker", func(tx *lite.Conn) error {
+			if err := tx.Exec(`UPDATE sessions SET owner = '' WHERE owner = ?`, w.id); err != nil {
 				return err
 			}
-			_, err := tx.ExecContext(ctx, `DELETE FROM workers WHERE id = ?`, w.id)
-			return err
+			return tx.Exec(`DELETE FROM workers WHERE id = ?`, w.id)
 		})
 		w.up = false
 	}
@@ -123,39 +122,39 @@ func (s *Store) Claim(ctx context.Context, session string) (terret.Claim, error)
 		return terret.Claim{}, err
 	}
 	var c terret.Claim
-	err := s.write(ctx, "claim session", func(ctx context.Context, tx *txn) error {
-		owner, err := s.ownerOf(ctx, tx, session)
+	err := s.write(ctx, "claim session", func(tx *lite.Conn) error {
+		owner, err := ownerOf(tx, session)
 		if err != nil {
 			return err
 		}
 		if owner != "" && s.worker.alive(owner) && owner != s.worker.id {
-			return owned(ctx, tx, session, owner)
+			return owned(tx, session, owner)
 		}
-		if _, err := tx.ExecContext(ctx, `UPDATE sessions SET owner = ?, epoch = epoch + 1 WHERE id = ?`, s.worker.id, session); err != nil {
+		if err := tx.Exec(`UPDATE sessions SET owner = ?, epoch = epoch + 1 WHERE id = ?`, s.worker.id, session); err != nil {
 			return err
 		}
-		if err := tx.QueryRowContext(ctx, `SELECT cursor FROM sessions WHERE id = ?`, session).Scan(&c.Cursor); err != nil {
+		if _, err := tx.Row(func(r *lite.Rows) { c.Cursor = bytes.Clone(r.Bytes(0)) }, `SELECT cursor FROM sessions WHERE id = ?`, session); err != nil {
 			return err
 		}
-		c.Session, err = s.session(ctx, tx, session)
+		c.Session, err = sessionOf(tx, session)
 		return err
 	})
 	return c, err
 }
 
-func (s *Store) ownerOf(ctx context.Context, tx *txn, session string) (string, error) {
-	var owner string
-	err := tx.QueryRowContext(ctx, `SELECT owner FROM sessions WHERE id = ? AND deleted = 0`, session).Scan(&owner)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", notFound(session)
+func ownerOf(tx *lite.Conn, session string) (owner string, err error) {
+	found, err := tx.Row(func(r *lite.Rows) { owner = r.Text(0) }, `SELECT owner FROM sessions WHERE id = ? AND deleted = 0`, session)
+	if err == nil && !found {
+		err = notFound(session)
 	}
 	return owner, err
 }
 
-func owned(ctx context.Context, tx *txn, session, owner string) error {
-	var pid int
+func owned(tx *lite.Conn, session, owner string) error {
+	var pid int64
 	var host string
-	if err := tx.QueryRowContext(ctx, `SELECT pid, host FROM workers WHERE id = ?`, owner).Scan(&pid, &host); err != nil {
+	found, err := tx.Row(func(r *lite.Rows) { pid, host = r.Int(0), r.Text(1) }, `SELECT pid, host FROM workers WHERE id = ?`, owner)
+	if err != nil || !found {
 		return terret.Errorf(terret.CodeConflict, "session %s is in use by worker %s", session, owner)
 	}
 	return terret.Errorf(terret.CodeConflict, "session %s is in use by process %d on %s", session, pid, host)
@@ -163,45 +162,49 @@ func owned(ctx context.Context, tx *txn, session, owner string) error {
 
 // Release implements terret.Ownership.
 func (s *Store) Release(ctx context.Context, session string, epoch int64) error {
-	return s.write(ctx, "release session", func(ctx context.Context, tx *txn) error {
-		_, err := tx.ExecContext(ctx, `UPDATE sessions SET owner = '' WHERE id = ? AND owner = ? AND epoch = ?`, session, s.worker.id, epoch)
-		return err
+	return s.write(ctx, "release session", func(tx *lite.Conn) error {
+		return tx.Exec(`UPDATE sessions SET owner = '' WHERE id = ? AND owner = ? AND epoch = ?`, session, s.worker.id, epoch)
 	})
 }
 
 // Orphans implements terret.Ownership. It also forgets dead workers that own
 // nothing.
 func (s *Store) Orphans(ctx context.Context) ([]terret.Session, error) {
-	owners, err := s.strings(ctx, `SELECT DISTINCT owner FROM sessions WHERE owner <> '' AND deleted = 0`)
+	var out []terret.Session
+	var idle []string // workers
+	err := s.read(ctx, "find orphans", func(c *lite.Conn) error {
+		owners, err := texts(c, sqlOwners)
+		if err != nil {
+			return err
+		}
+		for _, owner := range owners {
+			if s.worker.alive(owner) {
+				continue
+			}
+			some, err := sessions(c, `owner = ? AND owner <> '' AND deleted = 0`, []any{owner}, "id", 0)
+			if err != nil {
+				return err
+			}
+			out = append(out, some...)
+		}
+		idle, err = texts(c, `SELECT id FROM workers WHERE id NOT IN (`+sqlOwners+`)`)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	var out []terret.Session
-	for _, owner := range owners {
-		if s.worker.alive(owner) {
-			continue
-		}
-		some, err := s.sessions(ctx, s.readers, `owner = ? AND deleted = 0`, []any{owner}, "id", 0)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, some...)
-	}
-	return out, s.forgetWorkers(ctx)
+	return out, s.forgetWorkers(ctx, idle)
 }
 
-func (s *Store) forgetWorkers(ctx context.Context) error {
-	idle, err := s.strings(ctx, `SELECT id FROM workers WHERE id NOT IN (SELECT owner FROM sessions)`)
-	if err != nil {
-		return err
-	}
+const sqlOwners = `SELECT DISTINCT owner FROM sessions WHERE owner <> '' AND deleted = 0`
+
+func (s *Store) forgetWorkers(ctx context.Context, idle []string) error {
 	for _, id := range idle {
 		if s.worker.alive(id) {
 			continue
 		}
-		err := s.write(ctx, "forget worker", func(ctx context.Context, tx *txn) error {
-			_, err := tx.ExecContext(ctx, `DELETE FROM workers WHERE id = ? AND id NOT IN (SELECT owner FROM sessions)`, id)
-			return err
+		err := s.write(ctx, "forget worker", func(tx *lite.Conn) error {
+			return tx.Exec(`DELETE FROM workers WHERE id = ? AND id NOT IN (`+sqlOwners+`)`, id)
 		})
 		if err != nil {
 			return err
@@ -211,20 +214,11 @@ func (s *Store) forgetWorkers(ctx context.Context) error {
 	return nil
 }
 
-// strings reads a column.
-func (s *Store) strings(ctx context.Context, query string) ([]string, error) {
-	rows, err := s.readers.QueryContext(ctx, query)
-	if err != nil {
-		return nil, describe("read", s.path, err)
-	}
-	defer rows.Close()
-	var out []string
+// texts reads a column.
+func texts(c *lite.Conn, query string) (out []string, err error) {
+	rows := c.Query(query)
 	for rows.Next() {
-		var v string
-		if err := rows.Scan(&v); err != nil {
-			return nil, err
-		}
-		out = append(out, v)
+		out = append(out, rows.Text(0))
 	}
-	return out, describe("read", s.path, rows.Err())
+	return out, rows.Close()
 }

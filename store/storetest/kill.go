@@ -135,8 +135,12 @@ func (w *childWorker) writeUntilKilled(ctx context.Context, j job) error {
 	}
 	for n := 0; ; n++ {
 		var batches []terret.Batch
+		some := someEvents
+		if random.IntN(2) == 0 {
+			some = somePieces
+		}
 		for _, id := range j.Sessions[:1+random.IntN(len(j.Sessions))] {
-			batches = append(batches, w.writers[id].batch(someEvents(random, n)...))
+			batches = append(batches, w.writers[id].batch(some(random, n)...))
 		}
 		results, err := w.st.Commit(ctx, batches)
 		if err != nil {
@@ -154,6 +158,15 @@ func (w *childWorker) writeUntilKilled(ctx context.Context, j job) error {
 			return err
 		}
 	}
+}
+
+// somePieces is a batch that need not survive a power cut.
+func somePieces(random *rand.Rand, n int) []terret.Event {
+	var events []terret.Event
+	for i := range 1 + random.IntN(4) {
+		events = append(events, event("", terret.MessageDelta{MessageID: fmt.Sprint(n, i), Text: strings.Repeat("p", 1+random.IntN(50))}))
+	}
+	return events
 }
 
 // someEvents is a batch as agents make them: text, at times a large result, at

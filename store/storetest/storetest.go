@@ -88,6 +88,11 @@ var tests = []test{
 	{name: "large bodies are stored once", run: testBlobs},
 	{name: "read pages", run: testReadPages},
 	{name: "read across sessions", run: testReadAll},
+	{name: "read backward", run: testBackward},
+	{name: "the last position only grows", run: testLastPos},
+	{name: "count sessions", run: testCount},
+	{name: "one turn", run: testTurn},
+	{name: "owners are told of what others do", run: testForeignVersion},
 }
 
 // Run tests the store.

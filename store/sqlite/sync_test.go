@@ -1,0 +1,208 @@
+package sqlite
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/lite"
+)
+
+// pieceOf is a piece of text that does not merge with another.
+func pieceOf(i int) terret.Event {
+	return terret.Event{Time: terret.Now(), Data: terret.MessageDelta{MessageID: fmt.Sprint(i), Text: "piece"}}
+}
+
+func (o *holder) batch(events ...terret.Event) terret.Batch {
+	return terret.Batch{Session: o.id, Epoch: o.epoch, After: o.seq, Events: events}
+}
+
+func (o *holder) commit(t *testing.T, b terret.Batch) []terret.Entry {
+	t.Helper()
+	r, err := o.s.Commit(t.Context(), []terret.Batch{b})
+	if err != nil || r[0].Err != nil {
+		t.Fatal(r, err)
+	}
+	o.seq = r[0].LastSeq
+	return r[0].Entries
+}
+
+// TestPiecesAreNotSyncedAlone holds which transactions are synced: all but those of
+// nothing but pieces of text, and of these one in a while.
+func TestPiecesAreNotSyncedAlone(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, tempPath(t))
+	if !s.sync.lazy {
+		t.Skip("this system does not say when it was started, so everything is synced")
+	}
+	x, y := newHolder(t, s), newHolder(t, s)
+	var levels []int64
+	s.fault = func(phase string) error { // with the turn, before and after a commit
+		if phase == "before" {
+			_, err := s.db.Row(func(r *lite.Rows) { levels = append(levels, r.Int(0)) }, "PRAGMA synchronous")
+			return err
+		}
+		return nil
+	}
+	const normal, full = 1, 2
+	n := 0
+	piece := func() terret.Event { n++; return pieceOf(n) }
+	note := func() terret.Event {
+		return terret.Event{Time: terret.Now(), Data: terret.Notification{Text: "note"}}
+	}
+	step := func(what string, want int64, do func()) {
+		t.Helper()
+		s.sync.last = time.Now().Add(time.Hour) // no time passes
+		levels = nil
+		do()
+		if len(levels) != 1 || levels[0] != want {
+			t.Errorf("%s: committed at %v, want %d", what, levels, want)
+		}
+	}
+	alone := func(what string, want int64, change func(*terret.Batch)) {
+		t.Helper()
+		b := x.batch(piece())
+		change(&b)
+		step(what, want, func() { x.commit(t, b) })
+	}
+	same := func(*terret.Batch) {}
+
+	step("a note", full, func() { x.commit(t, x.batch(note())) })
+	alone("a piece", normal, same)
+	alone("another piece", normal, same)
+	alone("a piece and a note", full, func(b *terret.Batch) { b.Events = append(b.Events, note()) })
+	alone("a piece with the driver's cursor", full, func(b *terret.Batch) { b.Cursor = []byte("c") })
+	alone("a piece that takes from the inbox", full, func(b *terret.Batch) { b.Taken = []string{"i"} })
+	alone("a piece that delivers", full, func(b *terret.Batch) { b.Delivered = []string{"r"} })
+	alone("a piece and a rule's hit", full, func(b *terret.Batch) { b.Hits = map[string]int64{"r": 1} })
+	alone("a piece with the agent's message", normal, func(b *terret.Batch) { b.Events[0].Raw = []byte("raw") })
+	alone("a piece that is a request", full, func(b *terret.Batch) {
+		b.Events[0].Expects = &terret.Expects{RequestID: terret.NewID(terret.PrefixRequest), Gate: terret.GateStop}
+	})
+	group := func(events ...terret.Event) func() {
+		return func() {
+			r, err := s.Commit(t.Context(), []terret.Batch{x.batch(events[0]), y.batch(events[1])})
+			if err != nil || r[0].Err != nil || r[1].Err != nil {
+				t.Fatal(r, err)
+			}
+			x.seq, y.seq = r[0].LastSeq, r[1].LastSeq
+		}
+	}
+	step("pieces of two sessions", normal, group(piece(), piece()))
+	step("a piece and another's note", full, group(piece(), note()))
+	step("a release", full, func() {
+		if err := s.Release(t.Context(), y.id, y.epoch); err != nil {
+			t.Fatal(err)
+		}
+	})
+
+	// No more than a number of them, however they come.
+	many := x.batch()
+	for range unsyncedPieces - 1 {
+		many.Events = append(many.Events, piece())
+	}
+	step("many pieces", normal, func() { x.commit(t, many) })
+	alone("the last that fits", normal, same)
+	step("a transaction that changes nothing", full, func() {
+		if err := s.Release(t.Context(), y.id, y.epoch); err != nil {
+			t.Fatal(err)
+		}
+	})
+	alone("one too many", full, same)
+	alone("the first after that", normal, same)
+
+	// Nor for longer than a time.
+	s.sync.last = time.Now().Add(-2 * unsyncedFor)
+	levels = nil
+	x.commit(t, x.batch(piece()))
+	if len(levels) != 1 || levels[0] != full {
+		t.Errorf("a piece after a while: committed at %v, want %d", levels, full)
+	}
+
+	// Nor where it cannot be known whether the machine has died since.
+	s.sync.lazy = false
+	alone("a piece on a strange system", full, same)
+	wantEvents(t, s, x.id, x.seq)
+	wantClean(t, s)
+}
+
+// TestPowerCut takes away what was not synced, as a power cut may, and starts the
+// machine anew: no number that anybody has seen is given again.
+func TestPowerCut(t *testing.T) {
+	t.Parallel()
+	path := tempPath(t)
+	s := openFile(t, path)
+	x, idle := newHolder(t, s), newHolder(t, s)
+	x.must(t, "one")
+	idle.must(t, "one")
+	if err := s.Release(t.Context(), idle.id, idle.epoch); err != nil {
+		t.Fatal(err)
+	}
+	cut, crash := copyOf(t, path), copyOf(t, path)
+	var seen []terret.Entry
+	for i := range 5 {
+		seen = append(seen, x.commit(t, x.batch(pieceOf(i)))...)
+	}
+	last := seen[len(seen)-1]
+
+	other := connect(t, cut)
+	mustExec(t, other, `UPDATE upkeep SET value = value + 1 WHERE name = 'boot'`) // started anew
+	for range 2 {
+		again := openFile(t, cut)
+		if err := again.begin(t.Context(), synced, again.jump); err != nil { // as another process that opens it at the same time
+			t.Fatal(err)
+		}
+		n, err := again.Session(t.Context(), x.id)
+		if err != nil || n.LastSeq != 1+unsyncedPieces {
+			t.Errorf("the session goes on after %d, want %d, %v", n.LastSeq, 1+unsyncedPieces, err)
+		}
+		if n, err := again.Session(t.Context(), idle.id); err != nil || n.LastSeq != 1 {
+			t.Errorf("a session that nobody owned goes on after %d, %v", n.LastSeq, err)
+		}
+		if pos, err := again.LastPos(t.Context()); err != nil || pos < last.Pos {
+			t.Errorf("the last position is %d, but %d was seen, %v", pos, last.Pos, err)
+		}
+	}
+	again := openFile(t, cut)
+	c, err := again.Claim(t.Context(), x.id)
+	if err != nil || c.Session.Epoch != x.epoch+1 {
+		t.Fatalf("claim: %+v, %v", c, err)
+	}
+	y := &holder{s: again, id: x.id, epoch: c.Session.Epoch, seq: c.Session.LastSeq}
+	next := y.commit(t, y.batch(pieceOf(9)))
+	if next[0].Seq <= last.Seq || next[0].Pos <= last.Pos {
+		t.Errorf("number %d at %d is given, but %d at %d was seen", next[0].Seq, next[0].Pos, last.Seq, last.Pos)
+	}
+	for _, q := range []terret.ReadQuery{{After: last.Seq}, {After: 1}, {Backward: true, Limit: 1}} {
+		q.Session = x.id
+		if got, err := again.Read(t.Context(), q); err != nil || len(got) != 1 || got[0].Seq != next[0].Seq {
+			t.Errorf("%+v: %v, %v; want what came after the power cut", q, got, err)
+		}
+	}
+	wantClean(t, again)
+
+	// A process that dies takes nothing with it, and numbers go on where they were.
+	crashed := openFile(t, crash)
+	if n, err := crashed.Session(t.Context(), x.id); err != nil || n.LastSeq != 1 {
+		t.Errorf("the session goes on after %d, want 1, %v", n.LastSeq, err)
+	}
+}
+
+// copyOf copies a database as it is on disk while its owner is at work.
+func copyOf(t *testing.T, path string) string {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), filepath.Base(path))
+	for _, suffix := range []string{"", "-wal"} {
+		b, err := os.ReadFile(path + suffix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(to+suffix, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return to
+}
