@@ -70,9 +70,7 @@ func (t *translator) decided(id string, d terret.Decision) {
 }
 
 // response takes in the answer to a request of ours.
-func (t *translator) response() {
-	var m controlResponse
-	decode(t.line, &m)
+func (t *translator) response(m *controlResponse) {
 	r := m.Response
 	out := answered{id: r.RequestID, body: r.Response}
 	if r.Subtype != "success" {
@@ -91,31 +89,24 @@ func (t *translator) withdraw() {
 }
 
 // request takes in a request of the agent.
-func (t *translator) request() {
-	var m controlRequest
-	decode(t.line, &m)
-	var sub struct {
-		Subtype string `json:"subtype"`
-	}
-	decode(m.Request, &sub)
-	t.head.Subtype = sub.Subtype
-	switch sub.Subtype {
+func (t *translator) request(m *controlRequest) {
+	r := m.Request
+	t.head.Subtype = r.Subtype
+	switch r.Subtype {
 	case "can_use_tool":
-		t.canUseTool(m)
+		t.canUseTool(m.RequestID, r.canUseTool)
 	case "hook_callback":
 		t.hookCallback(m)
 	case "elicitation":
 		t.elicitation(m)
 	case "mcp_message":
-		var c mcpMessage
-		decode(m.Request, &c)
-		t.others = append(t.others, mcpCall{id: m.RequestID, server: c.ServerName, message: c.Message})
+		t.others = append(t.others, mcpCall{id: m.RequestID, server: r.ServerName, message: r.Message})
 	case "request_user_dialog":
 		t.unknown()
 		t.others = append(t.others, reply{successLine(m.RequestID, map[string]string{"behavior": "cancelled"})})
 	default:
 		t.unknown()
-		t.others = append(t.others, reply{errorLine(m.RequestID, "unsupported control request: "+sub.Subtype)})
+		t.others = append(t.others, reply{errorLine(m.RequestID, "unsupported control request: "+r.Subtype)})
 	}
 }
 
@@ -136,9 +127,7 @@ func (t *translator) put(a asking, actor, parent, source string) {
 	t.others = append(t.others, a)
 }
 
-func (t *translator) canUseTool(m controlRequest) {
-	var r canUseTool
-	decode(m.Request, &r)
+func (t *translator) canUseTool(id string, r canUseTool) {
 	actor, parent := t.actorOf("", r.AgentID)
 	if r.ToolUseID != "" && !t.finished[r.ToolUseID] { // which may come before the message that holds the call
 		c := t.call(r.ToolUseID, r.ToolName, actor, parent)
@@ -147,7 +136,7 @@ func (t *translator) canUseTool(m controlRequest) {
 		}
 		t.tell(c)
 	}
-	a := asking{id: m.RequestID, tool: r.ToolUseID}
+	a := asking{id: id, tool: r.ToolUseID}
 	switch r.ToolName {
 	case "AskUserQuestion":
 		a.ask.Gate = terret.GateQuestion

@@ -12,7 +12,7 @@ const notSignedIn = "Claude Code not authenticated. Run `claude auth login` in y
 
 // failureOf is the error that a result tells, or nil. Its subtype does not count:
 // an error of the model's API is called a success.
-func (t *translator) failureOf(r resultMessage) *terret.Error {
+func (t *translator) failureOf(r *resultMessage) *terret.Error {
 	said := cmp.Or(r.Result, strings.Join(r.Errors, "; "))
 	switch r.TerminalReason {
 	case "aborted_streaming", "aborted_tools":
@@ -44,7 +44,7 @@ func (t *translator) failureOf(r resultMessage) *terret.Error {
 
 // errorKind says what went wrong, by the word that the agent has for it, the status
 // of the model's API, and the reason for which it stopped.
-func errorKind(word string, r resultMessage, said string) (kind terret.ErrorCode, retryable bool) {
+func errorKind(word string, r *resultMessage, said string) (kind terret.ErrorCode, retryable bool) {
 	if r.StopReason == "refusal" {
 		return terret.CodeModelError, false
 	}

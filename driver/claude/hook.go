@@ -7,9 +7,8 @@ import (
 )
 
 // hookCallback takes in that a hook of ours is called.
-func (t *translator) hookCallback(m controlRequest) {
-	var r hookCallback
-	decode(m.Request, &r)
+func (t *translator) hookCallback(m *controlRequest) {
+	r := m.Request
 	var in hookInput
 	decode(r.Input, &in)
 	actor, parent := t.actorOf("", in.AgentID)

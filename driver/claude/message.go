@@ -18,7 +18,11 @@ func decode(b []byte, v any) bool {
 	return mistyped
 }
 
-// header is what all lines have in common.
+// message is a line of the agent, decoded into the type for its kind.
+type message interface{ head() header }
+
+// header is what all lines have in common. It is all we know of a line of no known
+// kind.
 type header struct {
 	Type            string `json:"type"`
 	Subtype         string `json:"subtype"`
@@ -30,14 +34,82 @@ type header struct {
 	HookEventName   string `json:"hook_event_name"` // of a hook's input, which has no type
 }
 
-// decodeHeader reads what all lines have in common. It reports whether the line is
-// a JSON object.
-func decodeHeader(line []byte) (header, bool) {
-	var h header
-	if line = bytes.TrimSpace(line); len(line) == 0 || line[0] != '{' {
-		return h, false
+func (h header) head() header { return h }
+
+// parse decodes a line. It reports whether the line is a JSON object.
+func parse(line []byte) (message, bool) {
+	if len(line) == 0 || line[0] != '{' {
+		return nil, false
 	}
-	return h, decode(line, &h)
+	typ, subtype := peek(line)
+	m := messageOf(typ, subtype)
+	if !decode(line, m) {
+		return nil, false
+	}
+	if h := m.head(); h.Type != typ || typ == "system" && h.Subtype != subtype {
+		m = messageOf(h.Type, h.Subtype)
+		decode(line, m)
+	}
+	return m, true
+}
+
+// peek guesses of what type a line is, and a system line of what subtype, so that it
+// need not be decoded twice. Agents write these first, except in results.
+func peek(line []byte) (typ, subtype string) {
+	typ, rest, ok := cutString(line, `{"type":"`)
+	if !ok {
+		if bytes.Contains(line, []byte(`"type":"result"`)) {
+			typ = "result"
+		}
+		return typ, ""
+	}
+	if typ == "system" {
+		subtype, _, _ = cutString(rest, `,"subtype":"`)
+	}
+	return typ, subtype
+}
+
+// cutString returns the string that stands after a prefix, and what follows it.
+func cutString(b []byte, prefix string) (value string, rest []byte, ok bool) {
+	b, ok = bytes.CutPrefix(b, []byte(prefix))
+	if !ok {
+		return "", nil, false
+	}
+	v, rest, ok := bytes.Cut(b, []byte(`"`))
+	return string(v), rest, ok
+}
+
+// messageOf returns an empty message of the type for a kind of line.
+func messageOf(typ, subtype string) message {
+	switch typ {
+	case "system":
+		return systemMessageOf(subtype)
+	case "assistant":
+		return &assistantMessage{}
+	case "user":
+		return &userMessage{}
+	case "stream_event":
+		return &streamMessage{}
+	case "result":
+		return &resultMessage{}
+	case "control_request":
+		return &controlRequest{}
+	case "control_response":
+		return &controlResponse{}
+	case "rate_limit_event":
+		return &rateLimitMessage{}
+	case "tool_progress":
+		return &toolProgressMessage{}
+	case "auth_status":
+		return &authMessage{}
+	case "command_lifecycle":
+		return &lifecycleMessage{}
+	case "prompt_suggestion":
+		return &suggestionMessage{}
+	case "tool_use_summary":
+		return &summaryMessage{}
+	}
+	return &header{}
 }
 
 // name is what the agent calls the line, for Event.Source.
@@ -53,6 +125,7 @@ func (h header) name() string {
 
 // initMessage opens every turn.
 type initMessage struct {
+	header
 	Cwd            string      `json:"cwd"`
 	Tools          []string    `json:"tools"`
 	MCPServers     []mcpServer `json:"mcp_servers"`
@@ -71,6 +144,7 @@ type mcpServer struct {
 // assistantMessage is one block of a message of the model, or a message that the
 // agent made up in its place.
 type assistantMessage struct {
+	header
 	Message struct {
 		ID         string     `json:"id"`
 		Model      string     `json:"model"`
@@ -85,6 +159,7 @@ type assistantMessage struct {
 // userMessage is a result of tools, a prompt as it was taken in, or words that the
 // agent put into the user's mouth.
 type userMessage struct {
+	header
 	Message struct {
 		Content rawContent `json:"content"`
 	} `json:"message"`
@@ -111,6 +186,7 @@ func (m userMessage) rejected(tool string) bool {
 
 // resultMessage ends a turn of the agent.
 type resultMessage struct {
+	header
 	IsError        bool                  `json:"is_error"`
 	APIErrorStatus int                   `json:"api_error_status"`
 	DurationMS     int64                 `json:"duration_ms"`
@@ -162,6 +238,7 @@ type modelUsage struct {
 
 // streamMessage is a piece of a message that is still being written.
 type streamMessage struct {
+	header
 	Event struct {
 		Type    string `json:"type"`
 		Index   int    `json:"index"`
@@ -187,6 +264,7 @@ type streamMessage struct {
 
 // rateLimitMessage says how near a limit of the subscription is.
 type rateLimitMessage struct {
+	header
 	Info struct {
 		Status        string  `json:"status"` // allowed, allowed_warning, rejected
 		ResetsAt      float64 `json:"resetsAt"`
@@ -195,11 +273,13 @@ type rateLimitMessage struct {
 }
 
 type toolProgressMessage struct {
+	header
 	ToolUseID      string  `json:"tool_use_id"`
 	ElapsedSeconds float64 `json:"elapsed_time_seconds"`
 }
 
 type authMessage struct {
+	header
 	IsAuthenticating bool     `json:"isAuthenticating"`
 	Output           []string `json:"output"`
 	Error            string   `json:"error"`
@@ -207,15 +287,18 @@ type authMessage struct {
 
 // lifecycleMessage says what became of a prompt.
 type lifecycleMessage struct {
+	header
 	CommandUUID string `json:"command_uuid"`
 	State       string `json:"state"` // queued, started, completed
 }
 
 // suggestionMessage and summaryMessage are remarks beside the conversation.
 type suggestionMessage struct {
+	header
 	Suggestion string `json:"suggestion"`
 }
 
 type summaryMessage struct {
+	header
 	Summary string `json:"summary"`
 }

@@ -2,14 +2,25 @@ package claude
 
 import "encoding/json"
 
-// controlRequest is a request, in either direction.
+// controlRequest is a request of the agent.
 type controlRequest struct {
-	RequestID string          `json:"request_id"`
-	Request   json.RawMessage `json:"request"`
+	header
+	Request request `json:"request"`
+}
+
+// request is what the agent asks for. Which fields are set depends on the subtype.
+type request struct {
+	Subtype    string `json:"subtype"`
+	canUseTool        // its input and tool_use_id are those of hook_callback, too
+	elicitation
+	CallbackID string          `json:"callback_id"` // hook_callback
+	ServerName string          `json:"server_name"` // mcp_message
+	Message    json.RawMessage `json:"message"`     // mcp_message: JSON-RPC; elicitation: a string
 }
 
 // controlResponse is the answer to one, in either direction.
 type controlResponse struct {
+	header
 	Response struct {
 		Subtype   string          `json:"subtype"` // success, error
 		RequestID string          `json:"request_id"`
@@ -47,13 +58,6 @@ type permissionRule struct {
 	RuleContent string `json:"ruleContent,omitempty"`
 }
 
-// hookCallback calls a hook that we registered.
-type hookCallback struct {
-	CallbackID string          `json:"callback_id"`
-	Input      json.RawMessage `json:"input"`
-	ToolUseID  string          `json:"tool_use_id"`
-}
-
 // hookInput is what a hook is told, over the stream or as a command.
 type hookInput struct {
 	HookEventName         string             `json:"hook_event_name"`
@@ -70,17 +74,10 @@ type hookInput struct {
 
 // elicitation is a question of an MCP server.
 type elicitation struct {
-	ServerName      string          `json:"mcp_server_name"`
-	Message         string          `json:"message"`
+	MCPServerName   string          `json:"mcp_server_name"`
 	Mode            string          `json:"mode"` // form, url
 	URL             string          `json:"url"`
 	RequestedSchema json.RawMessage `json:"requested_schema"`
-}
-
-// mcpMessage is a JSON-RPC message to an MCP server in our process.
-type mcpMessage struct {
-	ServerName string          `json:"server_name"`
-	Message    json.RawMessage `json:"message"`
 }
 
 // initializeAnswer is what the agent says of itself when it is greeted.

@@ -2,8 +2,39 @@ package claude
 
 import "encoding/json"
 
+// systemMessageOf returns an empty message of the type for a kind of line in which
+// the agent speaks of itself.
+func systemMessageOf(subtype string) message {
+	switch subtype {
+	case "init":
+		return &initMessage{}
+	case "status":
+		return &statusMessage{}
+	case "compact_boundary":
+		return &compactMessage{}
+	case "task_started", "task_progress", "task_updated", "task_notification":
+		return &taskMessage{}
+	case "api_retry":
+		return &retryMessage{}
+	case "model_fallback", "model_refusal_fallback", "model_refusal_no_fallback":
+		return &modelMessage{}
+	case "permission_denied":
+		return &deniedMessage{}
+	case "hook_started", "hook_progress", "hook_response":
+		return &hookMessage{}
+	case "informational", "notification", "local_command_output", "mirror_error":
+		return &noteMessage{}
+	case "commands_changed":
+		return &commandsMessage{}
+	case "session_state_changed":
+		return &stateMessage{}
+	}
+	return &header{}
+}
+
 // statusMessage tells what the agent is busy with, and changes of its mode.
 type statusMessage struct {
+	header
 	Status         string `json:"status"` // requesting, compacting
 	PermissionMode string `json:"permissionMode"`
 	CompactResult  string `json:"compact_result"` // success, failed
@@ -11,6 +42,7 @@ type statusMessage struct {
 }
 
 type compactMessage struct {
+	header
 	Metadata struct {
 		PreTokens  int64 `json:"pre_tokens"`
 		PostTokens int64 `json:"post_tokens"`
@@ -18,6 +50,7 @@ type compactMessage struct {
 }
 
 type retryMessage struct {
+	header
 	Attempt      int     `json:"attempt"`
 	MaxRetries   int     `json:"max_retries"`
 	RetryDelayMS float64 `json:"retry_delay_ms"`
@@ -27,6 +60,7 @@ type retryMessage struct {
 
 // modelMessage says that another model answers, or that the model refused.
 type modelMessage struct {
+	header
 	Trigger       string `json:"trigger"`
 	OriginalModel string `json:"original_model"`
 	FallbackModel string `json:"fallback_model"`
@@ -36,6 +70,7 @@ type modelMessage struct {
 }
 
 type deniedMessage struct {
+	header
 	ToolName  string `json:"tool_name"`
 	ToolUseID string `json:"tool_use_id"`
 	Message   string `json:"message"`
@@ -44,6 +79,7 @@ type deniedMessage struct {
 // taskMessage tells of a subagent, or of a command that takes long. Which fields
 // are set depends on the subtype.
 type taskMessage struct {
+	header
 	TaskID         string `json:"task_id"`
 	ToolUseID      string `json:"tool_use_id"`
 	TaskType       string `json:"task_type"` // local_agent, local_bash
@@ -66,6 +102,7 @@ type taskMessage struct {
 
 // hookMessage tells of a command hook.
 type hookMessage struct {
+	header
 	HookName string `json:"hook_name"`
 	Outcome  string `json:"outcome"`
 	ExitCode *int   `json:"exit_code"`
@@ -73,6 +110,7 @@ type hookMessage struct {
 
 // noteMessage is a word to the person at the terminal.
 type noteMessage struct {
+	header
 	Content  string `json:"content"`
 	Level    string `json:"level"`
 	Tag      string `json:"tag"`
@@ -83,9 +121,11 @@ type noteMessage struct {
 }
 
 type stateMessage struct {
+	header
 	State string `json:"state"` // running, requires_action, idle
 }
 
 type commandsMessage struct {
+	header
 	Commands []json.RawMessage `json:"commands"`
 }

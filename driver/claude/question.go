@@ -55,19 +55,20 @@ func answersByText(input json.RawMessage, answers map[string]terret.Choice) map[
 }
 
 // elicitation takes in a question of an MCP server.
-func (t *translator) elicitation(m controlRequest) {
-	var r elicitation
-	decode(m.Request, &r)
+func (t *translator) elicitation(m *controlRequest) {
+	r := m.Request
+	var text string
+	decode(r.Message, &text)
 	fields := schemaFields(r.RequestedSchema)
 	q := terret.QuestionRequest{URL: r.URL, Schema: terret.JSON(r.RequestedSchema)}
 	if string(q.Schema) == "null" {
 		q.Schema = nil
 	}
 	for _, name := range sortedKeys(fields) {
-		q.Questions = append(q.Questions, fields[name].question(name, r))
+		q.Questions = append(q.Questions, fields[name].question(name, text))
 	}
 	if len(q.Questions) == 0 {
-		q.Questions = []terret.Question{{ID: questionID(0), Header: r.ServerName, Text: r.Message}}
+		q.Questions = []terret.Question{{ID: questionID(0), Header: r.MCPServerName, Text: text}}
 	}
 	t.put(asking{
 		id:     m.RequestID,
@@ -101,8 +102,8 @@ func schemaFields(schema json.RawMessage) map[string]schemaField {
 	return out
 }
 
-func (f schemaField) question(name string, r elicitation) terret.Question {
-	out := terret.Question{ID: name, Header: name, Text: r.Message, Multi: f.Type == "array"}
+func (f schemaField) question(name, text string) terret.Question {
+	out := terret.Question{ID: name, Header: name, Text: text, Multi: f.Type == "array"}
 	if f.Title != "" {
 		out.Header = f.Title
 	}

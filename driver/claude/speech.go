@@ -34,9 +34,7 @@ func (t *translator) speaker() (actor string, s *speaker) {
 }
 
 // assistant takes in a block of a message.
-func (t *translator) assistant() {
-	var m assistantMessage
-	decode(t.line, &m)
+func (t *translator) assistant(m *assistantMessage) {
 	for _, uuid := range m.UserMessageUUIDs {
 		t.turn.takeUp(uuid)
 	}
@@ -107,11 +105,9 @@ func (s *speaker) reset() {
 }
 
 // stream takes in a piece of a message.
-func (t *translator) stream() {
-	var m streamMessage
-	decode(t.line, &m)
+func (t *translator) stream(m *streamMessage) {
 	actor, s := t.speaker()
-	switch e := m.Event; e.Type {
+	switch e := &m.Event; e.Type {
 	case "message_start":
 		t.completeMessage(actor, s)
 		s.message, s.usage, s.streaming, s.streamed = e.Message.ID, e.Message.Usage, true, map[int]*toolCall{}
@@ -136,8 +132,8 @@ func (t *translator) stream() {
 	}
 }
 
-func (t *translator) delta(s *speaker, m streamMessage) {
-	e := m.Event
+func (t *translator) delta(s *speaker, m *streamMessage) {
+	e := &m.Event
 	switch e.Delta.Type {
 	case "text_delta":
 		t.emit(terret.MessageDelta{MessageID: s.message, Index: e.Index, Text: e.Delta.Text})
@@ -175,9 +171,7 @@ func (s *speaker) addUsage(u apiUsage) {
 }
 
 // user takes in results of tools, prompts, and words that nobody said.
-func (t *translator) user() {
-	var m userMessage
-	decode(t.line, &m)
+func (t *translator) user(m *userMessage) {
 	actor, s := t.speaker()
 	var results, words []contentBlock
 	for _, b := range m.Message.Content {
@@ -200,7 +194,7 @@ func (t *translator) user() {
 }
 
 // words takes in what stands in a message of the user.
-func (t *translator) words(actor string, m userMessage, words rawContent) {
+func (t *translator) words(actor string, m *userMessage, words rawContent) {
 	switch {
 	case m.IsReplay && isCommandOutput(words.text()) && !t.busy(): // a message would begin a turn, which nothing ends
 		t.emitAs(terret.VisibleInternal, terret.Notification{Text: words.text(), Level: "info", Type: "local_command"})

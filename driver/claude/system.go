@@ -12,47 +12,43 @@ import (
 )
 
 // system takes in what the agent says of itself.
-func (t *translator) system() {
-	switch sub := t.head.Subtype; sub {
-	case "init":
-		t.init()
-	case "status":
-		t.status()
-	case "compact_boundary":
-		var m compactMessage
-		decode(t.line, &m)
+func (t *translator) system(m message) {
+	switch m := m.(type) {
+	case *initMessage:
+		t.init(m)
+	case *statusMessage:
+		t.status(m)
+	case *compactMessage:
 		t.compact.boundary = &terret.CompactPost{TokensBefore: m.Metadata.PreTokens, TokensAfter: m.Metadata.PostTokens}
 		t.spent.context = m.Metadata.PostTokens
-	case "task_started", "task_progress", "task_updated", "task_notification":
-		t.task(sub)
-	case "api_retry", "model_fallback", "model_refusal_fallback", "model_refusal_no_fallback":
-		t.modelTrouble(sub)
-	case "permission_denied":
-		t.permissionDenied()
-	case "hook_started", "hook_progress", "hook_response":
-		t.commandHook(sub)
-	case "informational", "notification", "local_command_output", "mirror_error":
-		t.note(sub)
-	case "commands_changed":
-		t.commandsChanged()
-	case "session_state_changed":
-		var m stateMessage
-		decode(t.line, &m)
+	case *taskMessage:
+		t.task(m)
+	case *retryMessage:
+		t.emit(terret.Retry{Attempt: m.Attempt, Max: m.MaxRetries, DelayMS: int64(math.Round(m.RetryDelayMS)), HTTPStatus: m.ErrorStatus, Error: m.Error})
+	case *modelMessage:
+		t.modelTrouble(m)
+	case *deniedMessage:
+		t.permissionDenied(m)
+	case *hookMessage:
+		t.commandHook(m)
+	case *noteMessage:
+		t.note(m)
+	case *commandsMessage:
+		t.commandsChanged(m)
+	case *stateMessage:
 		if m.State == "idle" {
 			t.release()
 		}
 		t.others = append(t.others, stateChange{state: m.State})
-	case "thinking_tokens", "background_tasks_changed":
-		// Other lines tell the same.
 	default:
-		t.unknown()
+		if s := t.head.Subtype; s != "thinking_tokens" && s != "background_tasks_changed" { // other lines tell the same
+			t.unknown()
+		}
 	}
 }
 
-func (t *translator) task(sub string) {
-	var m taskMessage
-	decode(t.line, &m)
-	switch {
+func (t *translator) task(m *taskMessage) {
+	switch sub := m.Subtype; {
 	case m.TaskID == "":
 		t.unknown()
 	case sub == "task_started":
@@ -80,9 +76,7 @@ func (t *translator) noteSession() {
 
 // init takes in the opening of a turn: the first one is the process's, others only
 // update.
-func (t *translator) init() {
-	var m initMessage
-	decode(t.line, &m)
+func (t *translator) init(m *initMessage) {
 	s := &t.session
 	s.cwd = cmp.Or(m.Cwd, s.cwd)
 	if !s.started {
@@ -105,7 +99,7 @@ func (t *translator) init() {
 	}
 }
 
-func (t *translator) firstInit(m initMessage) {
+func (t *translator) firstInit(m *initMessage) {
 	s := &t.session
 	old := s.nativeID
 	s.started, s.nativeID = true, cmp.Or(t.head.SessionID, old)
@@ -138,9 +132,7 @@ func commandsNamed(names []string) []terret.Command {
 	return out
 }
 
-func (t *translator) commandsChanged() {
-	var m commandsMessage
-	decode(t.line, &m)
+func (t *translator) commandsChanged(m *commandsMessage) {
 	commands, names := []terret.Command{}, []string(nil)
 	for _, raw := range m.Commands {
 		var c commandInfo
@@ -165,9 +157,7 @@ type compaction struct {
 	boundary *terret.CompactPost // it is done; the summary comes next
 }
 
-func (t *translator) status() {
-	var m statusMessage
-	decode(t.line, &m)
+func (t *translator) status(m *statusMessage) {
 	if m.Status == "compacting" && !t.compact.running {
 		t.compact.running = true
 		pre := terret.CompactPre{Trigger: "auto"}
@@ -187,16 +177,12 @@ func (t *translator) status() {
 
 // noteSummary tells that the context is compressed, with the summary if that is
 // what the line at hand holds.
-func (t *translator) noteSummary() {
+func (t *translator) noteSummary(m message) {
 	if t.compact.boundary == nil {
 		return
 	}
-	if t.head.Type == "user" {
-		var m userMessage
-		decode(t.line, &m)
-		if m.IsSynthetic {
-			t.compact.boundary.Summary = m.Message.Content.text()
-		}
+	if said, ok := m.(*userMessage); ok && said.IsSynthetic {
+		t.compact.boundary.Summary = said.Message.Content.text()
 	}
 	t.endCompaction("")
 }
@@ -216,19 +202,11 @@ func (t *translator) endCompaction(failure string) {
 	}
 }
 
-func (t *translator) modelTrouble(sub string) {
-	if sub == "api_retry" {
-		var m retryMessage
-		decode(t.line, &m)
-		t.emit(terret.Retry{Attempt: m.Attempt, Max: m.MaxRetries, DelayMS: int64(math.Round(m.RetryDelayMS)), HTTPStatus: m.ErrorStatus, Error: m.Error})
-		return
-	}
-	var m modelMessage
-	decode(t.line, &m)
+func (t *translator) modelTrouble(m *modelMessage) {
 	why := cmp.Or(m.Explanation, m.Content, m.Category)
-	if sub != "model_refusal_no_fallback" {
+	if m.Subtype != "model_refusal_no_fallback" {
 		trigger := m.Trigger
-		if sub == "model_refusal_fallback" {
+		if m.Subtype == "model_refusal_fallback" {
 			trigger = cmp.Or(trigger, "refusal")
 		}
 		t.emit(terret.ModelFallback{From: m.OriginalModel, To: m.FallbackModel, Why: cmp.Or(trigger, why)})
@@ -238,9 +216,7 @@ func (t *translator) modelTrouble(sub string) {
 	t.emit(terret.Notification{Text: cmp.Or(why, "the model refused to answer"), Level: "warning", Type: "refusal"})
 }
 
-func (t *translator) permissionDenied() {
-	var m deniedMessage
-	decode(t.line, &m)
+func (t *translator) permissionDenied(m *deniedMessage) {
 	if c := t.tools[m.ToolUseID]; c != nil {
 		c.denied, c.refused = true, true
 		t.tell(c)
@@ -249,22 +225,18 @@ func (t *translator) permissionDenied() {
 	t.emit(terret.PermissionDenied{ToolID: m.ToolUseID, Tool: m.ToolName, Reason: m.Message})
 }
 
-func (t *translator) commandHook(sub string) {
-	var m hookMessage
-	decode(t.line, &m)
-	if sub == "hook_response" {
+func (t *translator) commandHook(m *hookMessage) {
+	if m.Subtype == "hook_response" {
 		t.emit(terret.HookResponse{Hook: m.HookName, Outcome: m.Outcome})
 		return
 	}
 	t.emit(terret.HookEvent{Hook: m.HookName, Data: terret.JSON(slices.Clone(t.line))})
 }
 
-func (t *translator) note(sub string) {
-	var m noteMessage
-	decode(t.line, &m)
-	n := terret.Notification{Text: cmp.Or(m.Content, m.Text, m.Error), Level: m.Level, Type: cmp.Or(m.Tag, m.Key, sub)}
+func (t *translator) note(m *noteMessage) {
+	n := terret.Notification{Text: cmp.Or(m.Content, m.Text, m.Error), Level: m.Level, Type: cmp.Or(m.Tag, m.Key, m.Subtype)}
 	switch {
-	case sub == "mirror_error":
+	case m.Subtype == "mirror_error":
 		n.Level = "warning"
 	case n.Level != "warning" && n.Level != "error":
 		n.Level = "info"
@@ -276,9 +248,7 @@ func (t *translator) note(sub string) {
 	t.emit(n)
 }
 
-func (t *translator) rateLimit() {
-	var m rateLimitMessage
-	decode(t.line, &m)
+func (t *translator) rateLimit(m *rateLimitMessage) {
 	if m.Info.Status == "allowed" {
 		return // there is room
 	}
@@ -290,9 +260,7 @@ func (t *translator) rateLimit() {
 	t.emit(out)
 }
 
-func (t *translator) authStatus() {
-	var m authMessage
-	decode(t.line, &m)
+func (t *translator) authStatus(m *authMessage) {
 	out := terret.SessionAuth{Status: "ok", Message: m.Error, Output: m.Output}
 	switch {
 	case m.IsAuthenticating:

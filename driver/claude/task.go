@@ -20,7 +20,7 @@ type task struct {
 }
 
 // taskStarted takes in that a task began.
-func (t *translator) taskStarted(m taskMessage) {
+func (t *translator) taskStarted(m *taskMessage) {
 	k := &task{
 		id: m.TaskID, tool: m.ToolUseID, kind: m.TaskType, agentType: m.SubagentType, description: m.Description,
 		agent: m.TaskType == "local_agent" || m.SubagentType != "",
@@ -60,7 +60,7 @@ func (t *translator) emitTask(k *task, data terret.Data) {
 	t.emitBy(actor, parent, "", data)
 }
 
-func (t *translator) taskProgress(m taskMessage) {
+func (t *translator) taskProgress(m *taskMessage) {
 	k := t.tasks[m.TaskID]
 	if c := t.tools[m.ToolUseID]; c != nil && (k == nil || !k.told) {
 		t.emitBy(c.actor, c.parentTool, "", terret.ToolProgress{ToolID: c.id, Text: m.Description, ElapsedMS: m.Usage.DurationMS})
@@ -72,7 +72,7 @@ func (t *translator) taskProgress(m taskMessage) {
 	t.emitTask(k, terret.TaskUpdate{ID: k.id, Status: "running", Text: m.Description})
 }
 
-func (t *translator) taskUpdated(m taskMessage) {
+func (t *translator) taskUpdated(m *taskMessage) {
 	k := t.tasks[m.TaskID]
 	if k == nil {
 		return // it has ended
@@ -92,7 +92,7 @@ func (t *translator) taskUpdated(m taskMessage) {
 }
 
 // taskEnded takes in that a task is done.
-func (t *translator) taskEnded(m taskMessage) {
+func (t *translator) taskEnded(m *taskMessage) {
 	k := t.tasks[m.TaskID]
 	if k == nil {
 		k = &task{id: m.TaskID, tool: m.ToolUseID, told: true}
@@ -117,7 +117,7 @@ func (t *translator) taskEnded(m taskMessage) {
 }
 
 // endTask tells the end of a task, and forgets it.
-func (t *translator) endTask(k *task, m taskMessage) {
+func (t *translator) endTask(k *task, m *taskMessage) {
 	delete(t.tasks, k.id)
 	if k.agent {
 		t.stopAgent(k, "")

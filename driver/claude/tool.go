@@ -75,7 +75,7 @@ func (t *translator) toolPre(id, name string, input terret.JSON) terret.ToolPre 
 }
 
 // toolResults takes in what came of calls.
-func (t *translator) toolResults(actor string, m userMessage, results []contentBlock) {
+func (t *translator) toolResults(actor string, m *userMessage, results []contentBlock) {
 	var told []terret.Block
 	for _, b := range results {
 		told = append(told, b.block())
@@ -88,7 +88,7 @@ func (t *translator) toolResults(actor string, m userMessage, results []contentB
 	t.emit(terret.MessageComplete{MessageID: t.head.UUID, Role: terret.RoleTool, Blocks: told})
 }
 
-func (t *translator) toolResult(actor string, m userMessage, b contentBlock, structured json.RawMessage) {
+func (t *translator) toolResult(actor string, m *userMessage, b contentBlock, structured json.RawMessage) {
 	id := b.ToolUseID
 	if t.finished[id] {
 		return // a tool has one result; the message holds what there is
@@ -123,7 +123,7 @@ func (t *translator) toolResult(actor string, m userMessage, b contentBlock, str
 	}
 }
 
-func (t *translator) failTool(c *toolCall, m userMessage, b contentBlock, structured json.RawMessage, extra toolOutcome, took int64) {
+func (t *translator) failTool(c *toolCall, m *userMessage, b contentBlock, structured json.RawMessage, extra toolOutcome, took int64) {
 	text := terret.TextOf(b.content())
 	denied := c.denied || m.rejected(c.id) || saysDenied(text)
 	if denied || t.turn.reasons[c.id] == "" {
@@ -194,9 +194,7 @@ func saysDenied(text string) bool {
 
 func isString(b json.RawMessage) bool { return len(b) > 0 && b[0] == '"' || string(b) == "null" }
 
-func (t *translator) toolProgress() {
-	var m toolProgressMessage
-	decode(t.line, &m)
+func (t *translator) toolProgress(m *toolProgressMessage) {
 	if t.tools[m.ToolUseID] == nil {
 		t.unknown() // it would open a turn
 		return

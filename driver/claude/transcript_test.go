@@ -199,3 +199,13 @@ func eventsOf(steps []step) []terret.Event {
 	}
 	return out
 }
+
+// decodeHeader reads what all lines have in common. It reports whether the line is a
+// JSON object.
+func decodeHeader(line []byte) (header, bool) {
+	m, ok := parse(bytes.TrimSpace(line))
+	if !ok {
+		return header{}, false
+	}
+	return m.head(), true
+}

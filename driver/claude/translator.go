@@ -94,16 +94,16 @@ func (t *translator) translate(line []byte, now time.Time) ([]terret.Event, []co
 	if len(line) == 0 {
 		return nil, nil
 	}
-	head, ok := decodeHeader(line)
+	m, ok := parse(line)
 	if !ok {
 		t.turn.malformed++
 		t.emit(terret.DiagParseError{Text: cut(string(line), diagLimit)})
 		return t.take()
 	}
-	t.head = head
+	t.head = m.head()
 	t.noteSession()
-	t.noteSummary()
-	t.dispatch()
+	t.noteSummary(m)
+	t.dispatch(m)
 	return t.take()
 }
 
@@ -123,60 +123,60 @@ func (t *translator) take() ([]terret.Event, []control) {
 	return events, others
 }
 
-func (t *translator) dispatch() {
-	switch t.head.Type {
-	case "system":
-		t.system()
-	case "assistant":
-		t.assistant()
-	case "user":
-		t.user()
-	case "stream_event":
-		t.stream()
-	case "result":
-		t.result()
-	case "control_request":
-		t.request()
-	case "control_response":
-		t.response()
-	case "control_cancel_request":
-		t.withdraw()
+func (t *translator) dispatch(m message) {
+	switch m := m.(type) {
+	case *assistantMessage:
+		t.assistant(m)
+	case *userMessage:
+		t.user(m)
+	case *streamMessage:
+		t.stream(m)
+	case *resultMessage:
+		t.result(m)
+	case *controlRequest:
+		t.request(m)
+	case *controlResponse:
+		t.response(m)
 	default:
-		t.aside()
+		if t.head.Type == "system" {
+			t.system(m)
+		} else {
+			t.aside(m)
+		}
 	}
 }
 
 // aside takes in the lines that are not part of the conversation.
-func (t *translator) aside() {
-	switch t.head.Type {
-	case "rate_limit_event":
-		t.rateLimit()
-	case "tool_progress":
-		t.toolProgress()
-	case "auth_status":
-		t.authStatus()
-	case "command_lifecycle":
-		var m lifecycleMessage
-		decode(t.line, &m)
+func (t *translator) aside(m message) {
+	switch m := m.(type) {
+	case *rateLimitMessage:
+		t.rateLimit(m)
+	case *toolProgressMessage:
+		t.toolProgress(m)
+	case *authMessage:
+		t.authStatus(m)
+	case *lifecycleMessage:
 		if m.State == "started" {
 			t.turn.takeUp(m.CommandUUID)
 		}
-	case "prompt_suggestion":
-		var m suggestionMessage
-		decode(t.line, &m)
+	case *suggestionMessage:
 		t.emitAs(terret.VisibleInternal, terret.Notification{Text: m.Suggestion, Level: "info", Type: t.head.Type})
-	case "tool_use_summary":
-		var m summaryMessage
-		decode(t.line, &m)
+	case *summaryMessage:
 		t.emitAs(terret.VisibleInternal, terret.Notification{Text: m.Summary, Level: "info", Type: t.head.Type})
-	case "keep_alive", "transcript_mirror":
+	default:
+		t.other()
+	}
+}
+
+// other takes in lines that say all they have to say by their type.
+func (t *translator) other() {
+	switch {
+	case t.head.Type == "control_cancel_request":
+		t.withdraw()
+	case t.head.Type == "keep_alive" || t.head.Type == "transcript_mirror":
 		// The one says nothing, the other what we know already.
-	case "":
-		if t.head.HookEventName != "" { // the input of a command hook, forwarded
-			t.emit(terret.HookEvent{Hook: t.head.HookEventName, Data: terret.JSON(slices.Clone(t.line))})
-			return
-		}
-		t.unknown()
+	case t.head.Type == "" && t.head.HookEventName != "": // the input of a command hook, forwarded
+		t.emit(terret.HookEvent{Hook: t.head.HookEventName, Data: terret.JSON(slices.Clone(t.line))})
 	default:
 		t.unknown()
 	}

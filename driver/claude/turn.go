@@ -129,7 +129,7 @@ func (u *turn) asked() bool {
 
 // answers removes the prompts that a result answers, and reports whether the turn
 // is over with it.
-func (u *turn) answers(r resultMessage, replay bool) (over bool) {
+func (u *turn) answers(r *resultMessage, replay bool) (over bool) {
 	for _, uuid := range r.UserMessageUUIDs {
 		u.takeUp(uuid)
 	}
@@ -159,9 +159,7 @@ func (t *translator) usageSoFar() terret.UsageUpdate {
 }
 
 // result takes in the end of a turn of the agent.
-func (t *translator) result() {
-	var r resultMessage
-	decode(t.line, &r)
+func (t *translator) result(r *resultMessage) {
 	if s := t.speakers[""]; s != nil {
 		t.completeMessage("", s)
 	}
@@ -193,7 +191,7 @@ func (t *translator) result() {
 
 // spend takes what a result says of the process's costs so far into account of the
 // turn.
-func (t *translator) spend(r resultMessage) {
+func (t *translator) spend(r *resultMessage) {
 	s, u := &t.spent, &t.turn
 	total := terret.CostOf(max(r.TotalCostUSD, 0))
 	if total < s.cost {
@@ -230,7 +228,7 @@ func (t *translator) spend(r resultMessage) {
 }
 
 // tokens is what was used since the last result, subagents included.
-func (t *translator) tokens(r resultMessage) terret.Usage {
+func (t *translator) tokens(r *resultMessage) terret.Usage {
 	if len(r.ModelUsage) == 0 {
 		return r.Usage.usage()
 	}
@@ -261,7 +259,7 @@ func tokensOf(models map[string]modelUsage) (sum terret.Usage) {
 }
 
 // endOf is the end of the turn that a result tells.
-func (t *translator) endOf(r resultMessage) terret.Data {
+func (t *translator) endOf(r *resultMessage) terret.Data {
 	u := &t.turn
 	if err := t.failureOf(r); err != nil {
 		errs := r.Errors
@@ -334,7 +332,7 @@ func (t *translator) abandon(why terret.Error, now time.Time) []terret.Event {
 		t.completeMessage(actor, t.speakers[actor])
 	}
 	for _, id := range sortedKeys(t.tasks) {
-		t.endTask(t.tasks[id], taskMessage{Status: "lost"})
+		t.endTask(t.tasks[id], &taskMessage{Status: "lost"})
 	}
 	running := t.busy()
 	t.turn.prompts = nil
