@@ -16,31 +16,6 @@ func gated(t *testing.T, gate terret.Gate) *real {
 	return newReal(t, inForce(func(in *terret.Settings) { in.Gates = []terret.Gate{gate} }))
 }
 
-// blockFirst blocks the first request at the gate with that reason, and has no
-// opinion on others.
-func (r *real) blockFirst(gate terret.Gate, reason string) {
-	blocked := false
-	r.host.decide = func(_ context.Context, q terret.Ask) (terret.Decision, error) {
-		d := terret.Decision{RequestID: q.Key, Gate: q.Gate, Behavior: terret.BehaviorPassthrough}
-		if q.Gate == terret.GatePermission {
-			d.Behavior = terret.BehaviorAllow
-		}
-		r.host.mu.Lock()
-		defer r.host.mu.Unlock()
-		if q.Gate == gate && !blocked {
-			blocked, d.Behavior, d.Reason = true, terret.BehaviorBlock, reason
-		}
-		return d, nil
-	}
-}
-
-// asks are the requests at the gate so far.
-func (r *real) asks(gate terret.Gate) []terret.Ask {
-	r.host.mu.Lock()
-	defer r.host.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(r.host.asked), func(q terret.Ask) bool { return q.Gate != gate })
-}
-
 // TestRealNoGates is that nobody is asked where nobody wants to decide.
 func TestRealNoGates(t *testing.T) {
 	r := newReal(t)
@@ -60,82 +35,6 @@ func TestRealNoGates(t *testing.T) {
 	}
 	for _, h := range all[terret.HookEvent](events) {
 		t.Errorf("hook %s", h.Hook)
-	}
-}
-
-func TestRealStopBlocked(t *testing.T) {
-	r := gated(t, terret.GateStop)
-	r.blockFirst(terret.GateStop, "name the colour as well")
-	a := r.open()
-	end, ok := r.turn(a, words("hello")).Data.(terret.TurnComplete)
-	if !ok || !strings.Contains(end.Text, "name the colour as well") {
-		t.Errorf("it did not go on: %+v", end)
-	}
-	r.hears([]string{"hello", "name the colour as well"})
-	asks := r.asks(terret.GateStop)
-	if len(asks) != 2 {
-		t.Fatalf("asked %d times", len(asks))
-	}
-	first, _ := asks[0].Event.Data.(terret.StopRequest)
-	again, _ := asks[1].Event.Data.(terret.StopRequest)
-	if first.Again || first.LastMessage != "Said hello" || !again.Again {
-		t.Errorf("%+v, then %+v", first, again)
-	}
-	if n := ends(r.host.said()); n != 1 {
-		t.Errorf("%d ends", n)
-	}
-	r.says(a, "and now", "Said and now")
-}
-
-func TestRealPromptBlocked(t *testing.T) {
-	r := gated(t, terret.GatePrompt)
-	r.blockFirst(terret.GatePrompt, "not that word")
-	a := r.open()
-	end, ok := r.turn(a, words("hello")).Data.(terret.TurnComplete)
-	if !ok || !strings.Contains(end.Text, "not that word") {
-		t.Errorf("%+v", end)
-	}
-	if heard := r.heard(); heard != "" {
-		t.Errorf("the model was sent %s", heard)
-	}
-	r.says(a, "good day", "Said good day")
-	r.hears([]string{"good day"}, "hello", "not that word")
-	if n := len(r.asks(terret.GatePrompt)); n != 2 {
-		t.Errorf("asked %d times", n)
-	}
-}
-
-func TestRealSubagentStopBlocked(t *testing.T) {
-	r := gated(t, terret.GateSubagentStop)
-	r.blockFirst(terret.GateSubagentStop, "look once more")
-	a := r.open()
-	r.turn(a, words("delegate"))
-	events := r.await("end of the subagent", func(h *host) bool { return count[terret.SubagentStop](h.events) == 1 })
-	if stop := all[terret.SubagentStop](events)[0]; !strings.Contains(stop.Result, "look once more") {
-		t.Errorf("it did not go on: %+v", stop)
-	}
-	if n := len(r.asks(terret.GateSubagentStop)); n != 2 {
-		t.Errorf("asked %d times", n)
-	}
-}
-
-func TestRealCompactBlocked(t *testing.T) {
-	r := gated(t, terret.GateCompact)
-	r.blockFirst(terret.GateCompact, "keep it all")
-	a := r.open()
-	r.says(a, "the alpha word", "Said the alpha word")
-	end, ok := r.turn(a, words("/compact")).Data.(terret.TurnComplete)
-	if !ok || !strings.Contains(end.Text, "keep it all") {
-		t.Errorf("%+v", end)
-	}
-	r.turn(a, words("the beta word"))
-	const kept = "This session is being continued from a previous conversation"
-	r.hears([]string{"the alpha word", "the beta word"}, kept)
-	r.turn(a, words("/compact"))
-	r.turn(a, words("the gamma word"))
-	r.hears([]string{"the gamma word", kept})
-	if n := len(r.asks(terret.GateCompact)); n != 2 {
-		t.Errorf("asked %d times", n)
 	}
 }
 

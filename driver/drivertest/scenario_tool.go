@@ -17,7 +17,6 @@ var tooling = []scenario{
 	{name: "large tool result", run: largeResult},
 	{name: "two tools at once", run: twoTools},
 	{name: "denied by a rule", overseen: true, run: deniedByRule},
-	{name: "hooks", needs: terret.CanHooks, run: hooks},
 	{name: "tools taken away", run: fewerTools},
 	{name: "extra folders", also: []terret.Capability{terret.CanPermissions}, run: extraFolders},
 	{name: "secrets of others", run: otherSecrets},
@@ -118,21 +117,6 @@ func deniedByRule(f *fixture) {
 	}
 	if end := last[terret.TurnComplete](f, events); len(end.Denials) != 1 {
 		f.Errorf("the turn tells of %d denials", len(end.Denials))
-	}
-}
-
-// hooks is that the agent asks where somebody wants to decide, and nowhere else.
-func hooks(f *fixture) {
-	f.play(step{User: "hi", Text: "Hello."}, step{User: "again", Text: "Hello again."})
-	asked := func(events []terret.Event) bool {
-		return slices.ContainsFunc(events, func(ev terret.Event) bool { return ev.Expects != nil && ev.Expects.Gate == terret.GateStop })
-	}
-	if asked(f.says(f.session(), "hi", "Hello.")) {
-		f.Errorf("it asks whether it may stop, and nobody wants to know")
-	}
-	id := f.session(withOptions(terret.SessionOptions{Gates: []terret.Gate{terret.GateStop}}))
-	if !asked(f.says(id, "again", "Hello again.")) {
-		f.Errorf("it does not ask whether it may stop")
 	}
 }
 
