@@ -140,10 +140,7 @@ func (e *Engine) serve(ctx context.Context, l *live, item terret.InboxItem) {
 		}
 		return
 	}
-	l.mu.Lock()
-	a := l.enqueue(&appending{taken: []string{item.ID}})
-	l.mu.Unlock()
-	if a.wait() != nil {
+	if l.take(item.ID).wait() != nil {
 		return
 	}
 	e.goBackground(func() {

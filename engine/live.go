@@ -35,7 +35,7 @@ type live struct {
 	cursor  []byte              // the driver's, as of the last event that was enqueued
 	host    *host               // of the agent; nil while there is none
 	turn    *turn               // that is under way
-	begun   map[string]bool     // ids of all turns; nil until somebody needs to know
+	begun   map[string]bool     // ids of the turns that began here
 	open    map[string]*request
 	held    []held        // what the agent said while the turn settles
 	rewound chan struct{} // closed when the phase rewinding ends
@@ -102,9 +102,7 @@ func (p *partial) add(d terret.MessageDelta) {
 }
 
 func (l *live) newTurn(id string, origin terret.Origin, p terret.Prompt, in inForce) *turn {
-	if l.begun != nil {
-		l.begun[id] = true
-	}
+	l.begun[id] = true
 	t := &turn{id: id, origin: origin, started: time.Now(), prompt: p, in: in, done: make(chan struct{})}
 	t.ctx, t.cancel = context.WithCancelCause(l.e.life)
 	return t

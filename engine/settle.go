@@ -125,10 +125,6 @@ func (l *live) complete(t *turn, data terret.Data) terret.Data {
 
 // next starts the first prompt that waits in the queue.
 func (e *Engine) next(l *live) {
-	if err := e.loadTurns(e.life, l); err != nil {
-		l.log.Warn("cannot read the turns", "error", err)
-		return
-	}
 	items, err := e.store.Pending(e.life, l.id)
 	if err != nil {
 		l.log.Warn("cannot read the queue", "error", err)
@@ -143,6 +139,10 @@ func (e *Engine) next(l *live) {
 		if err != nil {
 			l.log.Error("a queued prompt cannot be read and is dropped", "turn", item.ID, "error", err)
 		}
+		if _, known := e.store.Turn(e.life, l.id, item.ID); known == nil {
+			l.take(item.ID) // it has begun before, by another way
+			continue
+		}
 		in, unsettled := e.settingsFor(e.life, l.snapshot(), q.Options)
 		l.mu.Lock()
 		if l.leftover[item.ID] {
@@ -154,8 +154,8 @@ func (e *Engine) next(l *live) {
 			return
 		}
 		if err != nil || l.begun[item.ID] {
-			l.enqueue(&appending{taken: []string{item.ID}})
 			l.mu.Unlock()
+			l.take(item.ID)
 			continue
 		}
 		t, a := l.begin(PromptRequest{Session: l.id, Prompt: q.Prompt, By: item.By, Turn: item.ID, command: q.Command}, terret.OriginQueue, []string{item.ID}, in)
@@ -170,4 +170,11 @@ func (e *Engine) next(l *live) {
 		}
 		return
 	}
+}
+
+// take notes that an item of the inbox is dealt with.
+func (l *live) take(item string) *appending {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.enqueue(&appending{taken: []string{item}})
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"slices"
 
@@ -41,18 +42,29 @@ func (e *Engine) Prompt(ctx context.Context, r PromptRequest) (terret.Turn, erro
 	if r.Prompt.MessageID == "" {
 		r.Prompt.MessageID = terret.NewID(terret.PrefixMessage)
 	}
-	if r.Turn == "" {
+	given := r.Turn != ""
+	if !given {
 		r.Turn = terret.NewID(terret.PrefixTurn)
-	} else if t, err := e.findTurn(ctx, r.Session, r.Turn); t != nil || err != nil {
-		return deref(t), err
 	}
+	// once runs begin unless there is a turn of that id already. It looks when the
+	// session is ours, or known to be another's: nobody else can begin one then.
 	var t terret.Turn
-	err := e.on(ctx, r.Session, func(l *live) (err error) {
-		t, err = e.promptLive(ctx, l, r)
+	once := func(begin func() (terret.Turn, error)) error {
+		if given {
+			if old, err := e.findTurn(ctx, r.Session, r.Turn); old != nil || err != nil {
+				t = deref(old)
+				return err
+			}
+		}
+		var err error
+		t, err = begin()
 		return err
+	}
+	err := e.on(ctx, r.Session, func(l *live) error {
+		return once(func() (terret.Turn, error) { return e.promptLive(ctx, l, r) })
 	})
 	if isForeign(err) {
-		return e.promptForeign(ctx, r)
+		err = once(func() (terret.Turn, error) { return e.promptForeign(ctx, r) })
 	}
 	return t, err
 }
@@ -64,16 +76,16 @@ func (e *Engine) findTurn(ctx context.Context, session, id string) (*terret.Turn
 	if err != nil {
 		return nil, err
 	}
-	turns, err := e.store.Turns(ctx, session)
-	if err != nil {
-		return nil, err
-	}
-	for _, t := range append(turns, queue...) {
+	for _, t := range queue {
 		if t.ID == id {
 			return &t, nil
 		}
 	}
-	return nil, nil
+	t, err := e.store.Turn(ctx, session, id)
+	if errors.Is(err, terret.ErrNotFound) {
+		return nil, nil
+	}
+	return &t, err
 }
 
 func deref(t *terret.Turn) terret.Turn {
@@ -109,9 +121,6 @@ func checkPrompt(r PromptRequest) error {
 // promptLive is Prompt for a session that is ours. What is in force for the turn is
 // settled before it begins, so that a turn that cannot be does not.
 func (e *Engine) promptLive(ctx context.Context, l *live, r PromptRequest) (terret.Turn, error) {
-	if err := e.loadTurns(ctx, l); err != nil {
-		return terret.Turn{}, err
-	}
 	if err := e.knows(ctx, l, r.command); err != nil {
 		return terret.Turn{}, err
 	}
@@ -177,33 +186,6 @@ func (l *live) record(t *turn) terret.Turn {
 	return terret.Turn{
 		ID: t.id, Session: l.id, State: terret.TurnRunning, Origin: t.origin, MessageID: t.prompt.MessageID, Prompt: t.prompt.Blocks, StartedAt: terret.TimeOf(t.started),
 	}
-}
-
-// loadTurns finds out which turns the session has had before it became ours, so
-// that none is begun twice.
-func (e *Engine) loadTurns(ctx context.Context, l *live) error {
-	l.mu.Lock()
-	known := l.begun != nil
-	l.mu.Unlock()
-	if known {
-		return nil
-	}
-	turns, err := e.store.Turns(ctx, l.id)
-	if err != nil {
-		return err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.begun == nil {
-		l.begun = map[string]bool{}
-	}
-	for _, t := range turns {
-		l.begun[t.ID] = true
-	}
-	if l.turn != nil {
-		l.begun[l.turn.id] = true
-	}
-	return nil
 }
 
 // begin makes the turn the session's and writes its first event. l.mu must be held,
