@@ -20,7 +20,7 @@ type faults struct {
 	before func(ctx context.Context)     // each commit
 	answer func(d terret.Decision) error // instead of Answer
 	put    func(rule terret.Rule)        // before PutRule
-	turns  func()                        // after Turn has read
+	turns  func()                        // after Turn or Turns has read
 	looked chan struct{}                 // each time somebody asks for answers
 }
 
@@ -64,15 +64,25 @@ func (s *faults) PutRule(ctx context.Context, r terret.Rule) error {
 	return s.Store.PutRule(ctx, r)
 }
 
+func (s *faults) Turns(ctx context.Context, session string) ([]terret.Turn, error) {
+	out, err := s.Store.Turns(ctx, session)
+	s.read()
+	return out, err
+}
+
 func (s *faults) Turn(ctx context.Context, session, id string) (terret.Turn, error) {
 	out, err := s.Store.Turn(ctx, session, id)
+	s.read()
+	return out, err
+}
+
+func (s *faults) read() {
 	s.mu.Lock()
 	turns := s.turns
 	s.mu.Unlock()
 	if turns != nil {
 		turns()
 	}
-	return out, err
 }
 
 func (s *faults) Answered(ctx context.Context) ([]terret.Request, error) {
