@@ -22,7 +22,7 @@ func TestArguments(t *testing.T) {
 	a := s.open()
 	s.says(a, "x", "You said x ")
 	want := []string{
-		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose", "--include-partial-messages",
+		"--input-format", "stream-json", "--output-format", "stream-json", "--verbose", "--include-partial-messages",
 		"--permission-prompt-tool", "stdio", "--replay-user-messages", "--setting-sources=user", "--session-id=" + s.newest(),
 	}
 	st := s.starts()[0]

@@ -61,8 +61,10 @@ const startPatience = 2 * time.Minute
 // start starts a process and greets it. When it returns, the agent has answered and
 // nobody reads: serve does.
 func (d *Driver) start(ctx context.Context, l launch, extra []string, o options, owner string, log *slog.Logger) (*process, error) {
+	// Without -p, as the agent's own SDK starts it: with pipes it is the same program,
+	// and older versions do less at the end of each turn.
 	argv := append([]string{
-		d.cfg.Path, "-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose", "--include-partial-messages",
+		d.cfg.Path, "--input-format", "stream-json", "--output-format", "stream-json", "--verbose", "--include-partial-messages",
 		"--permission-prompt-tool", "stdio", "--replay-user-messages",
 	}, l.args...)
 	argv = append(argv, extra...)
