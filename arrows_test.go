@@ -45,6 +45,7 @@ var arrows = map[string][]string{
 	"internal/access":    {".", "internal/"},
 	"internal/workfiles": {".", "internal/"},
 	"internal/archive":   {"."},
+	"internal/logcheck":  {"."},
 	"internal/persona":   {".", "policy", "internal/"},
 	"internal/project":   {".", "internal/"},
 	"internal/assemble":  {"./"}, // wires everything, for the program and the library

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Time is a moment. In JSON it is RFC 3339 in UTC with microseconds; reading
@@ -169,4 +171,17 @@ func (u Usage) Add(v Usage) Usage {
 // Sub returns u less v, for agents that report running totals.
 func (u Usage) Sub(v Usage) Usage {
 	return u.Add(Usage{-v.Input, -v.Output, -v.CacheRead, -v.CacheWrite, -v.Reasoning})
+}
+
+// CheckWord refuses a value that is handed to programs and could be read as something
+// else: as a flag, because it begins with a dash, or as several lines or an escape
+// sequence, because it holds control characters or is not UTF-8. Empty is fine.
+func CheckWord(field, value string) error {
+	switch {
+	case strings.HasPrefix(value, "-"):
+		return Invalid(field, "%q begins with a dash and could be read as a flag", value)
+	case !utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsControl):
+		return Invalid(field, "%q holds a control character", value)
+	}
+	return nil
 }

@@ -245,3 +245,16 @@ func TestUsageAddSub(t *testing.T) {
 		t.Errorf("less itself: %+v", got)
 	}
 }
+
+func TestCheckWord(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]string{
+		"": "", "opus": "", "anthropic/claude-5 (new)": "", "a-b": "", "größer": "",
+		"-p": "flag", "--model": "flag", "a\nb": "control", "\x1b[2J": "control", "\xff": "control",
+	} {
+		err := terret.CheckWord("model", value)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want) || terret.AsError(err).Field != "model") {
+			t.Errorf("%q: %v", value, err)
+		}
+	}
+}

@@ -51,7 +51,7 @@ func (e *Engine) Prompt(ctx context.Context, r PromptRequest) (terret.Turn, erro
 	var t terret.Turn
 	once := func(begin func() (terret.Turn, error)) error {
 		if given {
-			if old, err := e.findTurn(ctx, r.Session, r.Turn); old != nil || err != nil {
+			if old, err := e.FindTurn(ctx, r.Session, r.Turn); old != nil || err != nil {
 				t = deref(old)
 				return err
 			}
@@ -69,8 +69,9 @@ func (e *Engine) Prompt(ctx context.Context, r PromptRequest) (terret.Turn, erro
 	return t, err
 }
 
-// findTurn returns the turn with that id, whether it has begun or waits, or nil.
-func (e *Engine) findTurn(ctx context.Context, session, id string) (*terret.Turn, error) {
+// FindTurn returns the turn with that id, whether it has begun or waits in the queue,
+// or nil if there is none.
+func (e *Engine) FindTurn(ctx context.Context, session, id string) (*terret.Turn, error) {
 	// The queue first: a turn leaves it in the transaction in which it begins.
 	queue, err := e.Queue(ctx, session)
 	if err != nil {
@@ -146,7 +147,7 @@ func (e *Engine) promptLive(ctx context.Context, l *live, r PromptRequest) (terr
 		return l.record(t), nil
 	case l.begun[r.Turn]: // since we looked
 		l.mu.Unlock()
-		found, err := e.findTurn(ctx, l.id, r.Turn)
+		found, err := e.FindTurn(ctx, l.id, r.Turn)
 		return deref(found), err
 	case t != nil && r.When == WhenSteer:
 		l.mu.Unlock()

@@ -152,10 +152,8 @@ func (s *Server) changes(ctx context.Context, in *struct {
 		if err != nil {
 			return workfiles.Changes{}, err
 		}
-		for _, t := range turns {
-			if t.ID == in.Turn {
-				return dir.Turn(ctx, t.Before, t.After, diffs)
-			}
+		if t := turnIn(turns, in.Turn); t != nil {
+			return dir.Turn(ctx, t.Before, t.After, diffs)
 		}
 		return workfiles.Changes{}, terret.Errorf(terret.CodeNotFound, "session %s has no turn %.64q", record.ID, in.Turn)
 	})

@@ -131,10 +131,8 @@ func (s *Server) harnessCreate(w http.ResponseWriter, r *http.Request) error {
 		Agent: harnessAgent, Cwd: in.ProjectRoot, Mode: terret.Mode(in.Mode), OneShot: true, Policy: terret.PolicyDenyUnlessAllowed,
 		PermissionMode: harnessMode,
 	}
-	switch n.Mode {
-	case terret.ModeWorkbench, terret.ModePipeline, terret.ModeDirect:
-	default:
-		return terret.Invalid("mode", "there is no mode %q; use workbench, pipeline or direct", in.Mode)
+	if err := n.Mode.Validate(); err != nil {
+		return err
 	}
 	if in.Persona != nil {
 		if err := checkName("persona", *in.Persona); err != nil {

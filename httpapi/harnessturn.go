@@ -144,7 +144,7 @@ func (s *Server) sendHarnessTurn(reader context.Context, st *stream, v view.View
 		if e.Seq <= session.LastSeq || e.Kind == terret.KindTurnStart && ev.Turn == turn {
 			continue // of turns before
 		}
-		if endsTurn(e.Kind) && ev.Turn == turn {
+		if e.Kind.EndsTurn() && ev.Turn == turn {
 			over = true
 			timer := time.AfterFunc(s.limits.Exit, func() { stop(errNoExit) })
 			defer timer.Stop()
@@ -186,7 +186,7 @@ func appendHarnessEnd(b []byte, session string, over bool, why error) []byte {
 // anybody watches: there is nobody to ask on these routes.
 func (s *Server) refuseAll(session, turn string, after int64) {
 	for e, err := range s.events(s.life, session, after) {
-		if err != nil || endsTurn(e.Kind) && turnOf(e) == turn {
+		if err != nil || e.Kind.EndsTurn() && turnOf(e) == turn {
 			return
 		}
 		if !strings.HasSuffix(string(e.Kind), ".request") && e.Kind != terret.KindHookEvent {
@@ -197,25 +197,10 @@ func (s *Server) refuseAll(session, turn string, after int64) {
 			continue
 		}
 		err = s.engine.Decide(s.life, terret.Decision{
-			RequestID: ev.Expects.RequestID, Behavior: no(ev.Expects.Gate), Source: terret.ByPolicy, By: "harness", Reason: "nobody to ask",
+			RequestID: ev.Expects.RequestID, Behavior: ev.Expects.Gate.Refusal(), Source: terret.ByPolicy, By: "harness", Reason: "nobody to ask",
 		})
 		if err != nil && !errors.Is(err, terret.ErrAlreadyDecided) && s.life.Err() == nil {
 			s.log.Warn("a request could not be refused", "request", ev.Expects.RequestID, "error", err)
 		}
 	}
-}
-
-// no is how a request is refused at a gate.
-func no(g terret.Gate) terret.Behavior {
-	switch g {
-	case terret.GateQuestion:
-		return terret.BehaviorReject
-	case terret.GatePlan:
-		return terret.BehaviorRevise
-	case terret.GatePrompt, terret.GateStop, terret.GateSubagentStop, terret.GateCompact:
-		return terret.BehaviorPassthrough // these would only hold the agent up
-	case terret.GatePermission, terret.GatePreTool, terret.GateTrust:
-		return terret.BehaviorDeny
-	}
-	return terret.BehaviorDeny
 }

@@ -65,10 +65,8 @@ func (s *Server) queued(ctx context.Context, in QueuedPath) (terret.Turn, error)
 	if err != nil {
 		return terret.Turn{}, err
 	}
-	for _, t := range queue {
-		if t.ID == in.Turn {
-			return t, nil
-		}
+	if t := turnIn(queue, in.Turn); t != nil {
+		return *t, nil
 	}
 	return terret.Turn{}, terret.Errorf(terret.CodeNotFound, "no turn %.64q waits in session %s; it may have begun", in.Turn, in.ID)
 }

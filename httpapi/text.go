@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/terret-dev/terret"
 )
@@ -42,18 +39,13 @@ func indented(v any) ([]byte, error) {
 // maxName bounds names and ids that callers give.
 const maxName = 512
 
-// checkName refuses what could be taken for a flag, or would break a line. Empty is
-// fine: it means nothing was said.
+// checkName refuses what is too long for a name, or not a word. Empty is fine: it
+// means nothing was said.
 func checkName(field, v string) error {
-	switch {
-	case len(v) > maxName:
+	if len(v) > maxName {
 		return tooLarge(field, "it is longer than %d bytes", maxName)
-	case strings.HasPrefix(v, "-"):
-		return terret.Invalid(field, "%q begins with a dash; that could be taken for a flag", v)
-	case !utf8.ValidString(v) || strings.ContainsFunc(v, unicode.IsControl):
-		return terret.Invalid(field, "%q holds a control character", v)
 	}
-	return nil
+	return terret.CheckWord(field, v)
 }
 
 func checkNames(field string, list []string) error {

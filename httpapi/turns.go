@@ -195,7 +195,7 @@ func (s *Server) startTurn(ctx context.Context, session terret.Session, in *prom
 	v, err := s.keys.do(ctx, in.Key, []any{r.By, "prompt", session.ID}, in.Body, func() (any, error) {
 		if in.Key != "" {
 			r.Turn = turnOfKey(r.By, session.ID, "prompt", in.Key)
-			old, err := s.findTurn(ctx, session.ID, r.Turn)
+			old, err := s.engine.FindTurn(ctx, session.ID, r.Turn)
 			if err != nil {
 				return nil, err
 			}
@@ -239,26 +239,14 @@ func turnOfKey(by, session, what, key string) string {
 	return terret.PrefixTurn + h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
-// findTurn returns a turn of a session, whether it has begun or waits, or nil.
-func (s *Server) findTurn(ctx context.Context, session, id string) (*terret.Turn, error) {
-	// The queue first: a turn leaves it in the moment in which it begins.
-	queue, err := s.engine.Queue(ctx, session)
-	if err != nil {
-		return nil, err
-	}
-	for _, t := range queue {
-		if t.ID == id {
-			return &t, nil
+// turnIn is the turn of that id in a list, or nil.
+func turnIn(list []terret.Turn, id string) *terret.Turn {
+	for i := range list {
+		if list[i].ID == id {
+			return &list[i]
 		}
 	}
-	t, err := s.store.Turn(ctx, session, id)
-	if e := terret.AsError(err); e != nil && e.Code == terret.CodeNotFound {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return &t, nil
+	return nil
 }
 
 // mayWork refuses turns in folders that this server may not work in, such as those

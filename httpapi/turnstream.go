@@ -24,13 +24,13 @@ func (s *Server) turnStream(ctx context.Context, session, turn string, after int
 		r, w := humago.Unwrap(c)
 		ew := &eventWriter{
 			skip: func(e terret.Entry) bool { return turnOf(e) != turn },
-			last: func(e terret.Entry) bool { return endsTurn(e.Kind) && turnOf(e) == turn },
+			last: func(e terret.Entry) bool { return e.Kind.EndsTurn() && turnOf(e) == turn },
 		}
 		live := func() error {
 			if err := allowed(); err != nil {
 				return err
 			}
-			if t, err := s.findTurn(r.Context(), session, turn); err != nil || t != nil {
+			if t, err := s.engine.FindTurn(r.Context(), session, turn); err != nil || t != nil {
 				return err
 			}
 			err := terret.Errorf(terret.CodeNotFound, "turn %s was dropped from the queue", turn)
@@ -45,8 +45,6 @@ func (s *Server) turnStream(ctx context.Context, session, turn string, after int
 func (s *Server) events(ctx context.Context, session string, after int64) iter.Seq2[terret.Entry, error] {
 	return s.engine.Events(ctx, engine.EventQuery{Session: session, After: after, Follow: true})
 }
-
-func endsTurn(k terret.Kind) bool { return k == terret.KindTurnComplete || k == terret.KindTurnError }
 
 // turnOf is the turn that an event is part of. It looks where the event's encoding
 // has it, and only reads the whole if that is not how it begins.

@@ -22,9 +22,9 @@ func (s *Session) decide(o Options) {
 			if err != nil {
 				break
 			}
-			if id := decided(ev.Data); asked[id] != nil {
-				asked[id]()
-				delete(asked, id)
+			if d, ok := terret.DecisionOf(ev.Data); ok && asked[d.RequestID] != nil {
+				asked[d.RequestID]()
+				delete(asked, d.RequestID)
 			}
 			if ev.Expects == nil || !asks(ev.Expects.Gate) {
 				continue
@@ -38,21 +38,6 @@ func (s *Session) decide(o Options) {
 			stop()
 		}
 	})
-}
-
-// decided is the request that an event decides, if it does.
-func decided(d terret.Data) string {
-	switch d := d.(type) {
-	case terret.PermissionDecision:
-		return d.RequestID
-	case terret.QuestionDecision:
-		return d.RequestID
-	case terret.PlanDecision:
-		return d.RequestID
-	case terret.HookDecision:
-		return d.RequestID
-	}
-	return ""
 }
 
 // asks reports whether a program is asked at that gate.
@@ -90,9 +75,5 @@ func (s *Session) answer(ctx context.Context, id string, d terret.Decision) erro
 
 // refusal is the decision of a program that could not decide.
 func refusal(gate terret.Gate, why error) terret.Decision {
-	behavior := map[terret.Gate]terret.Behavior{
-		terret.GatePermission: terret.BehaviorDeny, terret.GateTrust: terret.BehaviorDeny,
-		terret.GateQuestion: terret.BehaviorReject, terret.GatePlan: terret.BehaviorRevise,
-	}[gate]
-	return terret.Decision{Behavior: behavior, Reason: fmt.Sprintf("the program could not decide: %v", why)}
+	return terret.Decision{Behavior: gate.Refusal(), Reason: fmt.Sprintf("the program could not decide: %v", why)}
 }

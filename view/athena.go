@@ -123,16 +123,9 @@ func (a *athena) Event(e terret.Event) []Message {
 		return a.one(e, "usage.update", object{"turn_id": e.Turn, "usage": tokens(d.Usage, d.ContextUsed)})
 	case terret.HookEvent:
 		return a.hook(e, d)
-	case terret.PermissionDecision:
-		return a.decided(d.Decision)
-	case terret.QuestionDecision:
-		return a.decided(d.Decision)
-	case terret.PlanDecision:
-		return a.decided(d.Decision)
-	case terret.StopDecision:
-		return a.decided(d.Decision)
-	case terret.HookDecision:
-		return a.decided(d.Decision)
+	}
+	if d, ok := terret.DecisionOf(e.Data); ok {
+		return a.decided(d)
 	}
 	if kind, data := a.session(e); kind != "" {
 		return a.one(e, kind, data)

@@ -107,10 +107,7 @@ func (a *asker) permission(ctx context.Context, q terret.PermissionRequest, d *t
 
 // refuse is the decision when there is nobody to ask any more.
 func (a *asker) refuse(ev terret.Event) terret.Decision {
-	behavior := map[terret.Gate]terret.Behavior{
-		terret.GatePermission: terret.BehaviorDeny, terret.GateQuestion: terret.BehaviorReject, terret.GatePlan: terret.BehaviorRevise,
-	}[ev.Expects.Gate]
-	return terret.Decision{RequestID: ev.Expects.RequestID, Source: terret.ByUser, By: a.by, Behavior: behavior, Reason: errNoInput.Message}
+	return terret.Decision{RequestID: ev.Expects.RequestID, Source: terret.ByUser, By: a.by, Behavior: ev.Expects.Gate.Refusal(), Reason: errNoInput.Message}
 }
 
 // detail is what a tool is about to do, in full.

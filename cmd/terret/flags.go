@@ -91,10 +91,10 @@ func (f *sessionFlags) check() error {
 			}
 		}
 	}
-	switch terret.Mode(f.mode) {
-	case "", terret.ModeWorkbench, terret.ModePipeline, terret.ModeDirect:
-	default:
-		return terret.Invalid("mode", "there is no mode %q; use workbench, pipeline or direct", f.mode)
+	if f.mode != "" {
+		if err := terret.Mode(f.mode).Validate(); err != nil {
+			return err
+		}
 	}
 	switch {
 	case f.maxTurns < 0:

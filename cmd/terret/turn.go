@@ -159,9 +159,9 @@ func (d *desk) note(ev terret.Event) {
 		default: // no person is asked there
 		}
 	}
-	if by := decision(ev); by != nil {
+	if by, ok := terret.DecisionOf(ev.Data); ok {
 		if by.RequestID == d.asking {
-			d.withdraw(by)
+			d.withdraw(&by)
 		}
 		d.waiting = slices.DeleteFunc(d.waiting, func(w terret.Event) bool { return w.Expects.RequestID == by.RequestID })
 	}
@@ -187,19 +187,6 @@ func (d *desk) tell(ev terret.Event) {
 func (d *desk) open(id string) (r terret.Request, waits bool) {
 	r, err := d.c.app.store.Request(d.ctx, id)
 	return r, err == nil && r.State == terret.RequestOpen
-}
-
-// decision is the decision that an event is, or nil.
-func decision(ev terret.Event) *terret.Decision {
-	switch x := ev.Data.(type) {
-	case terret.PermissionDecision:
-		return &x.Decision
-	case terret.QuestionDecision:
-		return &x.Decision
-	case terret.PlanDecision:
-		return &x.Decision
-	}
-	return nil
 }
 
 func (d *desk) ask(ev terret.Event) {

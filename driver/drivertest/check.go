@@ -9,16 +9,8 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/logcheck"
 )
-
-// ends reports whether the event is the last of a turn.
-func ends(ev terret.Event) bool {
-	switch ev.Data.(type) {
-	case terret.TurnComplete, terret.TurnError:
-		return true
-	}
-	return false
-}
 
 // all are the events' data of one kind.
 func all[T terret.Data](events []terret.Event) []T {
@@ -128,7 +120,7 @@ func (f *fixture) finish() {
 	for _, id := range f.sessions() {
 		events, rErr := f.read(id)
 		err = errors.Join(err, rErr)
-		if found := problems(events); len(found) > 0 || f.t.Failed() {
+		if found := logcheck.Problems(events); len(found) > 0 || f.t.Failed() {
 			f.t.Logf("the log of session %s:\n%s", id, dump(events))
 			for _, p := range found {
 				f.t.Errorf("session %s: %s", id, p)
@@ -164,101 +156,11 @@ func (f *fixture) finish() {
 	}
 }
 
-// problems says what is wrong with the log of a session at rest.
-func problems(events []terret.Event) []string {
-	c := checker{ended: map[string]bool{}, asked: map[string]string{}, decided: map[string]int{}}
-	for i, ev := range events {
-		if ev.Seq != int64(i+1) {
-			c.say("event %d where %d should be", ev.Seq, i+1)
-		}
-		c.event(ev)
-	}
-	if c.running != "" {
-		c.say("turn %s never ended", c.running)
-	}
-	for id := range c.asked {
-		if n := c.decided[id]; n != 1 {
-			c.say("request %s has %d decisions", id, n)
-		}
-	}
-	for id, n := range c.decided {
-		if _, ok := c.asked[id]; !ok {
-			c.say("%d decisions of %s, which was never asked", n, id)
-		}
-	}
-	if c.state.Working() || c.state == terret.SessionStarting {
-		c.say("at rest the session is %s", c.state)
-	}
-	return c.found
-}
-
-type checker struct {
-	running string
-	ended   map[string]bool
-	asked   map[string]string // requests, and their turns
-	decided map[string]int
-	state   terret.SessionState
-	found   []string
-}
-
-func (c *checker) say(format string, args ...any) {
-	c.found = append(c.found, fmt.Sprintf(format, args...))
-}
-
-func (c *checker) event(ev terret.Event) {
-	if _, ok := ev.Data.(terret.TurnStart); ok {
-		if c.running != "" || c.ended[ev.Turn] || ev.Turn == "" {
-			c.say("event %d starts turn %q while %q runs", ev.Seq, ev.Turn, c.running)
-		}
-		c.running = ev.Turn
-	}
-	if ev.Turn != "" && ev.Turn != c.running {
-		c.say("event %d (%s) is of turn %s, while %q runs", ev.Seq, ev.Kind(), ev.Turn, c.running)
-	}
-	if ev.Expects != nil {
-		c.asked[ev.Expects.RequestID] = ev.Turn
-	}
-	if d, ok := decisionOf(ev); ok {
-		c.decided[d.RequestID]++
-		if of := c.asked[d.RequestID]; of != "" && of != ev.Turn {
-			c.say("event %d decides a request of turn %s, in %q", ev.Seq, of, ev.Turn)
-		}
-	}
-	switch d := ev.Data.(type) {
-	case terret.SessionStateChange:
-		c.state = d.State
-	case terret.Opaque:
-		c.say("event %d is of a kind that is not known: %s", ev.Seq, d.Name)
-	}
-	if ends(ev) {
-		if ev.Turn == "" {
-			c.say("event %d ends no turn", ev.Seq)
-		}
-		c.ended[ev.Turn], c.running = true, ""
-	}
-}
-
-func decisionOf(ev terret.Event) (terret.Decision, bool) {
-	switch d := ev.Data.(type) {
-	case terret.PermissionDecision:
-		return d.Decision, true
-	case terret.QuestionDecision:
-		return d.Decision, true
-	case terret.PlanDecision:
-		return d.Decision, true
-	case terret.StopDecision:
-		return d.Decision, true
-	case terret.HookDecision:
-		return d.Decision, true
-	}
-	return terret.Decision{}, false
-}
-
 // decisionFor is what was decided about the request.
 func decisionFor(f *fixture, events []terret.Event, request string) terret.Decision {
 	f.Helper()
 	for _, ev := range events {
-		if d, ok := decisionOf(ev); ok && d.RequestID == request {
+		if d, ok := terret.DecisionOf(ev.Data); ok && d.RequestID == request {
 			return d
 		}
 	}

@@ -210,7 +210,7 @@ func (f *fixture) until(session, what string, found func(terret.Event) bool) []t
 // end waits for the end of the turn and returns its events.
 func (f *fixture) end(session, turn string) []terret.Event {
 	f.Helper()
-	events := f.until(session, "end of the turn", func(ev terret.Event) bool { return ev.Turn == turn && ends(ev) })
+	events := f.until(session, "end of the turn", func(ev terret.Event) bool { return ev.Turn == turn && ev.Kind().EndsTurn() })
 	return slices.DeleteFunc(events, func(ev terret.Event) bool { return ev.Turn != turn })
 }
 
@@ -256,10 +256,10 @@ func (f *fixture) asked(session, turn string, but ...terret.Event) terret.Event 
 	f.Helper()
 	events := f.until(session, "request", func(ev terret.Event) bool {
 		asks := needsPerson(ev) && !slices.ContainsFunc(but, func(b terret.Event) bool { return b.Seq == ev.Seq })
-		return ev.Turn == turn && (asks || ends(ev))
+		return ev.Turn == turn && (asks || ev.Kind().EndsTurn())
 	})
 	request := events[len(events)-1]
-	if ends(request) {
+	if request.Kind().EndsTurn() {
 		f.Fatalf("the turn ended and nobody was asked")
 	}
 	return request

@@ -26,10 +26,10 @@ func (f *fixture) waits(session, turn string, gate terret.Gate, but ...terret.Ev
 	f.Helper()
 	events := f.until(session, "request at the gate "+string(gate), func(ev terret.Event) bool {
 		asks := ev.Expects != nil && ev.Expects.Gate == gate && !slices.ContainsFunc(but, func(b terret.Event) bool { return b.Seq == ev.Seq })
-		return ev.Turn == turn && (asks || ends(ev))
+		return ev.Turn == turn && (asks || ev.Kind().EndsTurn())
 	})
 	request := events[len(events)-1]
-	if ends(request) {
+	if request.Kind().EndsTurn() {
 		f.Fatalf("the turn ended and nobody was asked at the gate %s", gate)
 	}
 	return request

@@ -34,7 +34,7 @@ func hello(f *fixture) {
 	f.play(step{User: "hello there", Text: "Hello yourself."})
 	id := f.session()
 	turn := f.prompt(id, "hello there")
-	events := f.until(id, "end of the turn", func(ev terret.Event) bool { return ev.Turn == turn && ends(ev) })
+	events := f.until(id, "end of the turn", func(ev terret.Event) bool { return ev.Turn == turn && ev.Kind().EndsTurn() })
 	end := f.completed(events, "Hello yourself.")
 	if end.Usage.Output == 0 {
 		f.Errorf("nothing was counted: %+v", end.Usage)

@@ -110,7 +110,7 @@ func deniedByRule(f *fixture) {
 		f.Errorf("%+v", failure)
 	}
 	if !slices.ContainsFunc(events, func(ev terret.Event) bool {
-		d, ok := decisionOf(ev)
+		d, ok := terret.DecisionOf(ev.Data)
 		return ok && d.Source == terret.ByRule && d.Behavior == terret.BehaviorDeny && strings.Contains(d.Rule+d.Reason, "echo")
 	}) {
 		f.Errorf("no rule decided")

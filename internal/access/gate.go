@@ -22,15 +22,15 @@ import (
 // DefaultMaxBody bounds request bodies, unless Options say otherwise.
 const DefaultMaxBody = 16 << 20
 
-// Policy is the Content-Security-Policy of every response, unless the handler
-// sets another: scripts, styles and data from this server only, no frame around
-// it, no form, no inline script.
-const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; " +
-	"connect-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+// policy is the Content-Security-Policy of every response, the web UI included:
+// scripts, styles and data from this server only, pictures also from what the page
+// itself holds, no frame around it, no form, no inline script.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; " +
+	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // headers are set on every response. Handlers may set others in their place.
 var headers = map[string]string{
-	"Content-Security-Policy":      Policy,
+	"Content-Security-Policy":      policy,
 	"X-Content-Type-Options":       "nosniff",
 	"X-Frame-Options":              "DENY",
 	"Referrer-Policy":              "no-referrer",

@@ -308,12 +308,12 @@ func TestHeaders(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"unsafe-inline", "unsafe-eval", "*", "http:", "https:"} {
-		if strings.Contains(Policy, bad) {
+		if strings.Contains(policy, bad) {
 			t.Errorf("the policy has %s", bad)
 		}
 	}
 	for _, must := range []string{"default-src 'none'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'none'", "script-src 'self';"} {
-		if !strings.Contains(Policy, must) {
+		if !strings.Contains(policy, must) {
 			t.Errorf("the policy has no %s", must)
 		}
 	}

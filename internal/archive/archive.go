@@ -114,9 +114,7 @@ func renewed(old terret.Session) (terret.Session, error) {
 	if !terret.ValidID("", old.ID) || old.Agent == "" {
 		return terret.Session{}, invalid(1, "the session has no id or no agent")
 	}
-	switch old.Mode {
-	case terret.ModeWorkbench, terret.ModePipeline, terret.ModeDirect:
-	default:
+	if old.Mode.Validate() != nil {
 		old.Mode = terret.ModeDirect
 	}
 	if err := checkNames(old); err != nil {
@@ -198,7 +196,7 @@ func (in *reader) follow(n int, ev terret.Event) error {
 		}
 		in.open[ev.Expects.RequestID] = *ev.Expects
 	}
-	if d, ok := decisionOf(ev.Data); ok {
+	if d, ok := terret.DecisionOf(ev.Data); ok {
 		if _, ok := in.open[d.RequestID]; !ok {
 			return invalid(n, "it decides a request that is not open")
 		}
@@ -217,22 +215,6 @@ func (in *reader) follow(n int, ev terret.Event) error {
 		in.turn = ""
 	}
 	return nil
-}
-
-func decisionOf(d terret.Data) (terret.Decision, bool) {
-	switch d := d.(type) {
-	case terret.PermissionDecision:
-		return d.Decision, true
-	case terret.QuestionDecision:
-		return d.Decision, true
-	case terret.PlanDecision:
-		return d.Decision, true
-	case terret.StopDecision:
-		return d.Decision, true
-	case terret.HookDecision:
-		return d.Decision, true
-	}
-	return terret.Decision{}, false
 }
 
 // finish decides and ends what the file leaves open. Whatever the events said, the

@@ -1,12 +1,6 @@
 package archive
 
-import (
-	"strings"
-	"unicode"
-	"unicode/utf8"
-
-	"github.com/terret-dev/terret"
-)
+import "github.com/terret-dev/terret"
 
 // Agent is our name of an agent that other systems call otherwise.
 func Agent(name string) string {
@@ -23,7 +17,7 @@ const maxName = 512
 // checkNames refuses names that an agent could take for a flag, or that are none.
 func checkNames(s terret.Session) error {
 	for _, v := range []string{s.Agent, s.Model, string(s.Persona)} {
-		if len(v) > maxName || strings.HasPrefix(v, "-") || !utf8.ValidString(v) || strings.ContainsFunc(v, unicode.IsControl) {
+		if len(v) > maxName || terret.CheckWord("", v) != nil {
 			return invalid(1, "%.64q is not the name of an agent, a model or a persona", v)
 		}
 	}

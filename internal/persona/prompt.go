@@ -58,8 +58,8 @@ func (l *Library) Prompt(r PromptRequest) (Prompt, error) {
 	if r.Mode == "" {
 		r.Mode = terret.ModeDirect
 	}
-	if modeTexts[r.Mode] == "" {
-		return Prompt{}, terret.Invalid("mode", "there is no mode %q; use workbench, pipeline or direct", r.Mode)
+	if err := r.Mode.Validate(); err != nil {
+		return Prompt{}, err
 	}
 	if r.Product == "" {
 		r.Product = product

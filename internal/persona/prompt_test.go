@@ -28,7 +28,7 @@ func TestModes(t *testing.T) {
 			t.Errorf("%q: error %v\n%s", mode, err, diff)
 		}
 	}
-	if _, err := New().Prompt(PromptRequest{Dir: dir, Mode: "loud"}); err == nil || !strings.Contains(err.Error(), `there is no mode "loud"; use workbench, pipeline or direct`) {
+	if _, err := New().Prompt(PromptRequest{Dir: dir, Mode: "loud"}); err == nil || !strings.Contains(err.Error(), `unknown mode "loud"; use workbench, pipeline or direct`) {
 		t.Errorf("error %v", err)
 	}
 }
