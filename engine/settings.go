@@ -29,6 +29,13 @@ type inForce struct {
 	limits map[terret.Gate]int // seconds
 }
 
+// Settings returns what would be in force in a turn of the session with those
+// options. The session need not exist yet.
+func (e *Engine) Settings(ctx context.Context, s terret.Session, o terret.TurnOptions) (terret.Settings, error) {
+	in, err := e.settingsFor(ctx, s, o)
+	return in.Settings, err
+}
+
 // settingsFor resolves what holds in a turn of the session with those options.
 func (e *Engine) settingsFor(ctx context.Context, s terret.Session, o terret.TurnOptions) (inForce, error) {
 	var role Role
