@@ -25,6 +25,7 @@ import (
 	"github.com/terret-dev/terret/engine"
 	"github.com/terret-dev/terret/httpapi"
 	"github.com/terret-dev/terret/internal/access"
+	"github.com/terret-dev/terret/internal/assemble"
 	"github.com/terret-dev/terret/store/sqlite"
 )
 
@@ -49,7 +50,10 @@ func setup(t *testing.T, script mock.Script) (*client.Client, *flaky, string) {
 	}
 	server, err := httpapi.New(httpapi.Config{
 		Engine: e, Store: store, Tokens: tokens, Roots: []string{dir}, Drivers: []terret.Driver{mock.New(script)},
-		Defaults: func(_ context.Context, s *terret.Session) error { s.Agent = "mock"; return nil },
+		Sessions: &assemble.Sessions{
+			Engine: e, Roles: &assemble.Roles{}, Agents: assemble.NewAgents([]terret.Driver{mock.New(script)}),
+			Defaults: func(_ context.Context, s *terret.Session) { s.Agent = "mock" },
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -428,6 +432,7 @@ func TestNewSession(t *testing.T) {
 			Agent: "x", Model: "x", Cwd: "x", Persona: "x", Mode: "x", Policy: "x", PermissionMode: "x", Title: "x", Tools: []string{}, DisallowedTools: []string{},
 			AutoApproveTools: []string{}, Allow: []string{""}, Deny: []string{""}, SettingSources: []string{}, AddDirs: []string{""}, Agents: terret.JSON("1"),
 			MCP: terret.JSON("1"), Effort: "x", FallbackModel: "x", OutputSchema: terret.JSON("1"), MaxTurns: 1, MaxCostUSD: 1, SystemAppend: "x", OneShot: true,
+			BasePrompt: true, Gates: []terret.Gate{"x"}, Timeouts: map[terret.Gate]int{"x": 1},
 			NativeID: "x", Worktree: true, KeepRaw: true, OnStale: "x",
 		},
 		"NewTurn": client.NewTurn{Prompt: "x", Blocks: []terret.Block{{}}, MessageID: "x", ParentID: "x", When: "x", Options: terret.TurnOptions{MaxTurns: 1}},

@@ -12,34 +12,38 @@ import (
 
 // NewSession is what a session is made of. Cwd is needed.
 type NewSession struct {
-	Agent            string         `json:"agent,omitempty"`
-	Model            string         `json:"model,omitempty"`
-	Cwd              string         `json:"cwd"`
-	Persona          string         `json:"persona,omitempty"`
-	Mode             terret.Mode    `json:"mode,omitempty"`
-	Policy           terret.Policy  `json:"policy,omitempty"`
-	PermissionMode   string         `json:"permission_mode,omitempty"`
-	Title            string         `json:"title,omitempty"`
-	Tools            []string       `json:"tools,omitzero"`
-	DisallowedTools  []string       `json:"disallowed_tools,omitzero"`
-	AutoApproveTools []string       `json:"auto_approve_tools,omitzero"`
-	Allow            []string       `json:"allow,omitempty"`
-	Deny             []string       `json:"deny,omitempty"`
-	SettingSources   []string       `json:"setting_sources,omitzero"`
-	AddDirs          []string       `json:"add_dirs,omitempty"`
-	Agents           terret.JSON    `json:"agents,omitempty"`
-	MCP              terret.JSON    `json:"mcp,omitempty"`
-	Effort           string         `json:"effort,omitempty"`
-	FallbackModel    string         `json:"fallback_model,omitempty"`
-	OutputSchema     terret.JSON    `json:"output_schema,omitempty"`
-	MaxTurns         int            `json:"max_turns,omitempty"`
-	MaxCostUSD       terret.Cost    `json:"max_cost_usd,omitempty"`
-	SystemAppend     string         `json:"system_append,omitempty"`
-	OneShot          bool           `json:"one_shot,omitempty"`
-	NativeID         string         `json:"native_id,omitempty"`
-	Worktree         bool           `json:"worktree,omitempty"`
-	KeepRaw          bool           `json:"keep_raw,omitempty"`
-	OnStale          terret.OnStale `json:"on_stale,omitempty"`
+	Agent            string        `json:"agent,omitempty"`
+	Model            string        `json:"model,omitempty"`
+	Cwd              string        `json:"cwd"`
+	Persona          string        `json:"persona,omitempty"`
+	Mode             terret.Mode   `json:"mode,omitempty"`
+	Policy           terret.Policy `json:"policy,omitempty"`
+	PermissionMode   string        `json:"permission_mode,omitempty"`
+	Title            string        `json:"title,omitempty"`
+	Tools            []string      `json:"tools,omitzero"`
+	DisallowedTools  []string      `json:"disallowed_tools,omitzero"`
+	AutoApproveTools []string      `json:"auto_approve_tools,omitzero"`
+	Allow            []string      `json:"allow,omitempty"`
+	Deny             []string      `json:"deny,omitempty"`
+	SettingSources   []string      `json:"setting_sources,omitzero"`
+	AddDirs          []string      `json:"add_dirs,omitempty"`
+	Agents           terret.JSON   `json:"agents,omitempty"`
+	MCP              terret.JSON   `json:"mcp,omitempty"`
+	Effort           string        `json:"effort,omitempty"`
+	FallbackModel    string        `json:"fallback_model,omitempty"`
+	OutputSchema     terret.JSON   `json:"output_schema,omitempty"`
+	MaxTurns         int           `json:"max_turns,omitempty"`
+	MaxCostUSD       terret.Cost   `json:"max_cost_usd,omitempty"`
+	SystemAppend     string        `json:"system_append,omitempty"`
+	BasePrompt       bool          `json:"base_prompt,omitempty"`
+	Gates            []terret.Gate `json:"gates,omitempty"`
+	// Timeouts bounds, in seconds, how long requests wait at a gate.
+	Timeouts map[terret.Gate]int `json:"timeouts,omitempty"`
+	OneShot  bool                `json:"one_shot,omitempty"`
+	NativeID string              `json:"native_id,omitempty"`
+	Worktree bool                `json:"worktree,omitempty"`
+	KeepRaw  bool                `json:"keep_raw,omitempty"`
+	OnStale  terret.OnStale      `json:"on_stale,omitempty"`
 }
 
 // CreateSession makes a session.

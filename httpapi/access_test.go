@@ -38,7 +38,7 @@ func TestScopes(t *testing.T) {
 
 	// Whoever may only prompt cannot decide by making the session less careful.
 	for name, v := range map[string]any{
-		"policy": "auto-approve", "permission_mode": "bypassPermissions", "auto_approve_tools": []string{"Bash"}, "allow": []string{"Bash"},
+		"policy": "auto-approve", "permission_mode": "bypassPermissions", "auto_approve_tools": []string{"Bash"}, "allow": []string{"Bash"}, "timeouts": map[string]int{"stop": 1},
 		"mcp": map[string]any{"x": map[string]any{"command": "evil"}}, "agents": map[string]any{"x": 1},
 	} {
 		prompt.do("POST", "/v1/sessions", map[string]any{"cwd": f.dir, name: v}).problem(403, terret.CodeForbidden, "")

@@ -2,8 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"sync"
-	"time"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/access"
@@ -24,49 +22,8 @@ func (s *Server) agentRoutes() {
 	}, s.listModels)
 }
 
-// probeFor is how long what is known of agents is taken for true: finding out
-// starts their programs.
-const probeFor = 15 * time.Second
-
-// probeCache keeps what was found out of agents.
-type probeCache struct {
-	mu    sync.Mutex
-	at    time.Time
-	items []terret.Probe
-}
-
-func (c *probeCache) get(ctx context.Context, drivers []terret.Driver) []terret.Probe {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.items != nil && time.Since(c.at) < probeFor {
-		return c.items
-	}
-	items := make([]terret.Probe, len(drivers))
-	var wait sync.WaitGroup
-	for i, d := range drivers {
-		wait.Go(func() { items[i] = probe(ctx, d) })
-	}
-	wait.Wait()
-	if ctx.Err() == nil {
-		c.items, c.at = items, time.Now()
-	}
-	return items
-}
-
-func probe(ctx context.Context, d terret.Driver) terret.Probe {
-	p, ok := d.(terret.Prober)
-	if !ok {
-		return terret.Probe{Agent: d.Name(), Found: true, Auth: "unknown"}
-	}
-	found, err := p.Probe(ctx)
-	if err != nil {
-		return terret.Probe{Agent: d.Name(), Fix: err.Error()}
-	}
-	return found
-}
-
 func (s *Server) listAgents(ctx context.Context, _ *struct{}) (*body[terret.Page[terret.Probe]], error) {
-	return page(s.probes.get(ctx, s.cfg.Drivers), nil)
+	return page(s.maker.Agents.Probe(ctx), nil)
 }
 
 func (s *Server) listModels(ctx context.Context, in *struct {

@@ -129,7 +129,7 @@ func (s *Server) harnessCreate(w http.ResponseWriter, r *http.Request) error {
 	}
 	n := terret.Session{
 		Agent: harnessAgent, Cwd: in.ProjectRoot, Mode: terret.Mode(in.Mode), OneShot: true, Policy: terret.PolicyDenyUnlessAllowed,
-		PermissionMode: harnessMode,
+		PermissionMode: harnessMode, Options: terret.SessionOptions{BasePrompt: true},
 	}
 	if err := n.Mode.Validate(); err != nil {
 		return err

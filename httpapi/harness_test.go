@@ -231,13 +231,8 @@ func TestHarnessAsksNobody(t *testing.T) {
 // TestHarnessPersona holds that a persona's restrictions and text reach the turn.
 func TestHarnessPersona(t *testing.T) {
 	t.Parallel()
-	var saved string
-	f := newFixture(t, claude([]mock.Step{{Text: "ok"}, exits("0")}), func(c *httpapi.Config, _ *engine.Config) {
-		c.SavePrompt = func(_ terret.Session, prompt string) error {
-			saved = prompt
-			return nil
-		}
-	})
+	var agent told
+	f := newFixture(t, claude([]mock.Step{{Text: "ok"}, exits("0")}), listen(&agent))
 	write := func(name, text string) {
 		t.Helper()
 		path := filepath.Join(f.dir, name)
@@ -264,24 +259,17 @@ func TestHarnessPersona(t *testing.T) {
 			"systemPromptAppend": "be brief", "tools": "default", "disallowedTools": []string{"Write"}, "maxTurns": 5, "verbose": true, "includePartialMessages": true,
 		}
 	})
-	start, ok := f.wait(s.ID, "turn.start").Data.(terret.TurnStart)
-	if !ok || start.Options == nil {
-		t.Fatalf("start %+v", start)
+	in := agent.last(t, s.ID)
+	if !cmp.Equal(in.Tools, []string{"Read", "Grep"}) || !cmp.Equal(in.RemovedTools, []string{"Write"}) || in.MaxTurns != 5 {
+		t.Errorf("settings %+v", in)
 	}
-	o := *start.Options
-	if !cmp.Equal(o.ToolsOverride, []string{"Read", "Grep"}) || !cmp.Equal(o.DisallowedToolsOverride, []string{"Write"}) || o.MaxTurns != 10 && o.MaxTurns != 5 {
-		t.Errorf("options %+v", o)
-	}
-	if len(o.AutoApproveToolsOverride) != 0 {
-		t.Errorf("a folder that nobody trusts grants %v", o.AutoApproveToolsOverride)
+	if len(in.ApprovedTools) != 0 {
+		t.Errorf("a folder that nobody trusts grants %v", in.ApprovedTools)
 	}
 	for _, want := range []string{"about the project", "You take things apart.", "Interactive workbench mode", "be brief", f.dir} {
-		if !strings.Contains(o.SystemAppend, want) {
+		if !strings.Contains(in.SystemAppend, want) {
 			t.Errorf("no %q in the prompt", want)
 		}
-	}
-	if saved != o.SystemAppend {
-		t.Errorf("saved %q", saved)
 	}
 	write("README.md", "changed")
 	later := time.Now().Add(time.Hour)
@@ -289,8 +277,23 @@ func TestHarnessPersona(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.harnessTurn(s.ID)
-	if !strings.Contains(saved, "changed") || strings.Contains(saved, "be brief") {
-		t.Errorf("saved %q", saved)
+	if got := agent.last(t, s.ID).SystemAppend; !strings.Contains(got, "changed") || strings.Contains(got, "be brief") {
+		t.Errorf("prompt %q", got)
+	}
+	// A session without a persona has the base prompt and the limit on steps, too.
+	plain := f.harnessSession(nil).Session
+	f.harnessTurn(plain.ID)
+	if in := agent.last(t, plain.ID); in.MaxTurns != 25 || !strings.Contains(in.SystemAppend, "changed") || in.Tools != nil {
+		t.Errorf("settings %+v", in)
+	}
+	// Without its persona the session goes no further.
+	if err := os.Remove(filepath.Join(f.dir, "agents", "AGENT_DECOMP.md")); err != nil {
+		t.Fatal(err)
+	}
+	f.do("POST", "/api/harness/turn", map[string]any{"sessionId": s.ID, "message": "x"}).problem(409, terret.CodeConflict, "persona")
+	f.do("POST", "/v1/sessions/"+s.ID+"/turns", map[string]any{"prompt": "x"}).problem(409, terret.CodeConflict, "persona")
+	if page := (terret.Page[terret.Turn]{}); f.do("GET", "/v1/sessions/"+s.ID+"/turns", nil).want(200, &page).status == 200 && len(page.Items) != 2 {
+		t.Errorf("%d turns have begun, want 2", len(page.Items))
 	}
 }
 

@@ -93,16 +93,12 @@ func (s *Server) harnessTurn(w http.ResponseWriter, r *http.Request) error {
 	if err := s.mayWork(ctx, session); err != nil {
 		return err
 	}
-	p := n.prompt()
-	if p.Options, err = s.turnOptions(session, p.Options, true); err != nil {
-		return err
-	}
 	release, err := s.slot()
 	if err != nil {
 		return err
 	}
 	defer release()
-	turn, err := s.engine.Prompt(ctx, engine.PromptRequest{Session: session.ID, Prompt: p, By: caller(ctx)})
+	turn, err := s.engine.Prompt(ctx, engine.PromptRequest{Session: session.ID, Prompt: n.prompt(), By: caller(ctx)})
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -20,7 +21,9 @@ import (
 	"github.com/terret-dev/terret/engine"
 	"github.com/terret-dev/terret/httpapi"
 	"github.com/terret-dev/terret/internal/access"
+	"github.com/terret-dev/terret/internal/assemble"
 	"github.com/terret-dev/terret/internal/sse"
+	"github.com/terret-dev/terret/internal/trust"
 	"github.com/terret-dev/terret/store/sqlite"
 )
 
@@ -84,6 +87,14 @@ func newFixture(t *testing.T, options ...option) *fixture {
 	}
 	ec := engine.Config{Store: store, Drivers: []terret.Driver{mock.New(mock.Script{})}, Home: home, Undo: engine.UndoLimits{Off: true}}
 	hc := httpapi.Config{Store: store, Tokens: tokens, Roots: []string{root}, Home: home, Version: "test"}
+	roles := &assemble.Roles{Trusts: func(dir string) bool {
+		if hc.Trust == nil {
+			return false
+		}
+		d, _, err := hc.Trust.Check(dir)
+		return err == nil && d == trust.Trusted
+	}}
+	ec.Roles = roles.For
 	for _, o := range options {
 		o(&hc, &ec)
 	}
@@ -95,14 +106,9 @@ func newFixture(t *testing.T, options ...option) *fixture {
 	for _, d := range ec.Drivers {
 		hc.Drivers = append(hc.Drivers, overseen{d})
 	}
-	if hc.Defaults == nil {
-		hc.Defaults = func(_ context.Context, s *terret.Session) error {
-			if s.Agent == "" {
-				s.Agent = "mock"
-			}
-			return nil
-		}
-	}
+	hc.Sessions = &assemble.Sessions{Engine: e, Roles: roles, Agents: assemble.NewAgents(hc.Drivers), Defaults: func(_ context.Context, s *terret.Session) {
+		s.Agent = cmp.Or(s.Agent, "mock")
+	}}
 	server, err := httpapi.New(hc)
 	if err != nil {
 		t.Fatal(err)

@@ -2,11 +2,9 @@ package httpapi
 
 import (
 	"context"
-	"strings"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/access"
-	"github.com/terret-dev/terret/internal/persona"
 	"github.com/terret-dev/terret/internal/trust"
 )
 
@@ -50,15 +48,11 @@ func (s *Server) listPersonas(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.personas.List(dir)
+	found, err := s.roles.List(dir)
 	if err != nil {
 		return nil, err
 	}
 	out := Personas{Items: found.Personas}
-	trusted := s.trusts(dir)
-	for i := range out.Items {
-		out.Items[i].Trusted = trusted
-	}
 	for _, b := range found.Broken {
 		out.Broken = append(out.Broken, b.Error())
 	}
@@ -90,91 +84,12 @@ func (s *Server) personaPrompt(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.persona(dir, in.ID)
+	p, err := s.roles.Persona(dir, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	made, err := s.personas.Prompt(persona.PromptRequest{Dir: dir, Persona: p, Mode: in.Mode})
+	made, err := s.roles.Prompt(dir, &p, in.Mode)
 	return reply(SystemPrompt(made), err)
-}
-
-// persona loads a persona and says whether it is trusted; an empty id is none.
-func (s *Server) persona(dir, id string) (*terret.Persona, error) {
-	if id == "" {
-		return nil, nil
-	}
-	p, err := s.personas.Load(dir, id)
-	if err != nil {
-		return nil, err
-	}
-	p.Trusted = s.trusts(dir)
-	return &p, nil
-}
-
-// withPersona makes a new session what its persona says.
-func (s *Server) withPersona(n terret.Session) (terret.Session, error) {
-	p, err := s.persona(n.Cwd, string(n.Persona))
-	if err != nil {
-		e := *terret.AsError(err)
-		e.Code, e.Field = terret.CodeInvalidRequest, "persona"
-		return n, &e
-	}
-	if p == nil {
-		return n, nil
-	}
-	n.Persona = terret.NullString(p.ID)
-	return persona.Apply(*p, n), nil
-}
-
-// overseen refuses a session whose agent could get around what the session forbids.
-func (s *Server) overseen(ctx context.Context, n terret.Session) error {
-	if persona.CheckOversight(terret.Capabilities{}, n.Options) == nil {
-		return nil // nothing is forbidden
-	}
-	for _, p := range s.probes.get(ctx, s.cfg.Drivers) {
-		if p.Agent != n.Agent || !p.Found {
-			continue // whoever starts it says what is missing
-		}
-		if err := persona.CheckOversight(p.Capabilities, n.Options); err != nil {
-			return terret.Errorf(terret.CodeUnsupported, "%s: %w", n.Agent, err)
-		}
-	}
-	return nil
-}
-
-// turnOptions are those of a turn in a session that has a persona or a mode that
-// somebody asked for, or that always gets a prompt of ours: the files are read anew
-// for each turn.
-func (s *Server) turnOptions(session terret.Session, o terret.TurnOptions, always bool) (terret.TurnOptions, error) {
-	p, err := s.persona(session.Cwd, string(session.Persona))
-	asked := session.Mode == terret.ModeWorkbench || session.Mode == terret.ModePipeline
-	if err != nil || p == nil && !always && !asked {
-		return o, err
-	}
-	made, err := s.personas.Prompt(persona.PromptRequest{Dir: session.Cwd, Persona: p, Mode: session.Mode, Append: o.SystemAppend})
-	if err != nil {
-		return o, err
-	}
-	if s.cfg.SavePrompt != nil {
-		whole := strings.TrimPrefix(session.Options.SystemAppend+"\n\n"+made.Text, "\n\n")
-		if err := s.cfg.SavePrompt(session, whole); err != nil {
-			s.log.Warn("the system prompt could not be saved", "session", session.ID, "error", err)
-		}
-	}
-	if p != nil || always {
-		o = persona.Turn(persona.Resolve(p, session.Options, o), o)
-	}
-	o.SystemAppend = made.Text
-	return o, nil
-}
-
-// trusts reports whether a person trusts what acts in the folder.
-func (s *Server) trusts(dir string) bool {
-	if s.cfg.Trust == nil {
-		return false
-	}
-	d, _, err := s.cfg.Trust.Check(dir)
-	return err == nil && d == trust.Trusted
 }
 
 // FolderTrust is what would act in a folder, and what was decided about it.

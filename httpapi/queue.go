@@ -128,21 +128,17 @@ func (s *Server) changed(ctx context.Context, session terret.Session, turn strin
 	if err != nil {
 		return nil, err
 	}
-	n := newTurn{Blocks: p.Blocks, Options: c.Options}
+	n := newTurn{Blocks: p.Blocks, Options: p.Options}
 	if words {
 		n.Prompt, n.Blocks = c.Prompt, c.Blocks
 	}
-	made, err := s.turnOptions(session, c.Options, false)
-	if err != nil {
-		return nil, err
-	}
-	if !options && !reflect.DeepEqual(made, p.Options) { // somebody asked for something
-		n.Options, made = p.Options, p.Options
+	if options {
+		n.Options = c.Options
 	}
 	if err := s.checkTurn(ctx, n); err != nil {
 		return nil, err
 	}
-	return &terret.Prompt{Blocks: n.prompt().Blocks, MessageID: terret.NewID(terret.PrefixMessage), ParentID: p.ParentID, Options: made}, nil
+	return &terret.Prompt{Blocks: n.prompt().Blocks, MessageID: terret.NewID(terret.PrefixMessage), ParentID: p.ParentID, Options: n.Options}, nil
 }
 
 // waiting is a prompt as it waits in the queue.

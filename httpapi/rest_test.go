@@ -177,7 +177,8 @@ func TestUndoAndChanges(t *testing.T) {
 
 func TestPersonasAndTrust(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, func(c *httpapi.Config, _ *engine.Config) { c.Trust = trust.Open(c.Home) })
+	var agent told
+	f := newFixture(t, listen(&agent), func(c *httpapi.Config, _ *engine.Config) { c.Trust = trust.Open(c.Home) })
 	path := filepath.Join(f.dir, "agents", "AGENT_REVIEW.md")
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
@@ -201,15 +202,27 @@ func TestPersonasAndTrust(t *testing.T) {
 	f.do("GET", "/v1/personas", nil).problem(422, terret.CodeInvalidRequest, "cwd")
 
 	made := f.session(func(b map[string]any) { b["persona"] = "REVIEW" })
-	if len(made.Options.AutoApproveTools) != 0 || !cmp.Equal(made.Options.Tools, []string{"Read"}) {
-		t.Errorf("options %+v", made.Options)
+	if diff := cmp.Diff(terret.SessionOptions{}, made.Options); diff != "" { // they are a person's
+		t.Error(diff)
+	}
+	f.prompt(made.ID, "look")
+	f.wait(made.ID, "turn.complete")
+	if in := agent.last(t, made.ID); len(in.ApprovedTools) != 0 || !cmp.Equal(in.Tools, []string{"Read"}) || in.MaxTurns != 25 {
+		t.Errorf("settings %+v", in)
 	}
 	// A mode that somebody asked for has its text, also without a persona.
 	bench := f.session(func(b map[string]any) { b["mode"] = "workbench" })
 	f.prompt(bench.ID, "hi")
-	began, ok := f.wait(bench.ID, "turn.start").Data.(terret.TurnStart)
-	if !ok || began.Options == nil || !strings.Contains(began.Options.SystemAppend, "Interactive workbench mode") || began.Options.ToolsOverride != nil {
-		t.Errorf("start %+v", began)
+	f.wait(bench.ID, "turn.complete")
+	if in := agent.last(t, bench.ID); !strings.Contains(in.SystemAppend, "Interactive workbench mode") || in.Tools != nil {
+		t.Errorf("settings %+v", in)
+	}
+	// And so has a session that asks for it in no other way.
+	base := f.session(func(b map[string]any) { b["base_prompt"] = true })
+	f.prompt(base.ID, "hi")
+	f.wait(base.ID, "turn.complete")
+	if in := agent.last(t, base.ID); !strings.Contains(in.SystemAppend, "Direct terminal mode") {
+		t.Errorf("settings %+v", in)
 	}
 	var state httpapi.FolderTrust
 	f.do("GET", "/v1/trust"+cwd, nil).want(200, &state)
@@ -222,10 +235,10 @@ func TestPersonasAndTrust(t *testing.T) {
 		t.Errorf("trust %+v", state)
 	}
 	// What it grants counts from turn to turn, for as long as it is trusted.
-	f.prompt(made.ID, "look")
-	start, ok := f.wait(made.ID, "turn.start").Data.(terret.TurnStart)
-	if !ok || start.Options == nil || !cmp.Equal(start.Options.AutoApproveToolsOverride, []string{"Read"}) || !strings.Contains(start.Options.SystemAppend, "Look.") {
-		t.Errorf("start %+v", start)
+	turn := f.prompt(made.ID, "look again")
+	f.ended(made.ID, turn.ID)
+	if in := agent.last(t, made.ID); !cmp.Equal(in.ApprovedTools, []string{"Read"}) || !strings.Contains(in.SystemAppend, "Look.") {
+		t.Errorf("settings %+v", in)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/engine"
 	"github.com/terret-dev/terret/internal/access"
-	"github.com/terret-dev/terret/internal/persona"
+	"github.com/terret-dev/terret/internal/assemble"
 	"github.com/terret-dev/terret/internal/trust"
 	"github.com/terret-dev/terret/internal/workfiles"
 )
@@ -35,10 +35,9 @@ type Config struct {
 	Home string
 	// Trust knows which folders a person trusts; nil means none.
 	Trust *trust.Store
-	// SavePrompt, if set, keeps the system prompt of a turn that is about to begin.
-	SavePrompt func(s terret.Session, prompt string) error
-	// Defaults fills in what a new session does not say: agent, model and so on.
-	Defaults func(ctx context.Context, s *terret.Session) error
+	// Sessions makes them, and knows personas. Nil means without defaults, and with
+	// personas that nobody trusts.
+	Sessions *assemble.Sessions
 	// Version is the program's, for /healthz.
 	Version string
 	// Web serves everything that is no route of ours; nil means nothing does.
@@ -91,9 +90,10 @@ type Server struct {
 	log    *slog.Logger
 	limits Limits
 
-	gate     *access.Gate
-	roots    *workfiles.Roots
-	personas *persona.Library
+	gate  *access.Gate
+	roots *workfiles.Roots
+	maker *assemble.Sessions
+	roles *assemble.Roles
 
 	mux        *http.ServeMux
 	operations []operation
@@ -102,7 +102,6 @@ type Server struct {
 
 	metrics  metrics
 	keys     keys
-	probes   probeCache
 	sessions sessionCount
 	streams  atomic.Int64
 	draining atomic.Bool
@@ -120,8 +119,12 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, engine: cfg.Engine, store: cfg.Store, log: cfg.Log,
-		limits: cfg.Limits.withDefaults(), mux: http.NewServeMux(), personas: persona.New(), spec: sync.OnceValues(Describe),
+		limits: cfg.Limits.withDefaults(), mux: http.NewServeMux(), maker: cfg.Sessions, spec: sync.OnceValues(Describe),
 	}
+	if s.maker == nil {
+		s.maker = &assemble.Sessions{Engine: cfg.Engine, Roles: &assemble.Roles{}, Agents: assemble.NewAgents(cfg.Drivers)}
+	}
+	s.roles = s.maker.Roles
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}

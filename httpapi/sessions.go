@@ -10,6 +10,7 @@ import (
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/access"
 	"github.com/terret-dev/terret/internal/archive"
+	"github.com/terret-dev/terret/internal/assemble"
 	"github.com/terret-dev/terret/policy"
 )
 
@@ -17,7 +18,7 @@ func (s *Server) sessionRoutes() {
 	handle(s, route{
 		method: "POST", path: "/v1/sessions", id: "create-session", tag: tagSessions, scope: access.Prompt, status: http.StatusCreated,
 		summary: "Create a session",
-		long:    "The agent starts at the first prompt. Anything that makes the session less careful (a policy that allows, allow rules, tools that run unasked, servers to start) needs a token that may decide.",
+		long:    "The agent starts at the first prompt. Anything that makes the session less careful (a policy that allows, allow rules, tools that run unasked, servers to start, time limits) needs a token that may decide.",
 		fails:   stored(terret.CodeAgentNotFound, terret.CodeUnsupported),
 	}, s.createSession)
 	handle(s, route{
@@ -79,45 +80,48 @@ func (s *Server) replySession(ctx context.Context) func(terret.Session, error) (
 }
 
 type newSession struct {
-	Agent            string        `json:"agent,omitempty" doc:"The agent to use. Default: the configured one, else one that is installed."`
-	Model            string        `json:"model,omitempty"`
-	Cwd              string        `json:"cwd" doc:"The folder to work in; it must be inside one of the roots."`
-	Persona          string        `json:"persona,omitempty"`
-	Mode             terret.Mode   `json:"mode,omitempty" enum:"workbench,pipeline,direct"`
-	Policy           terret.Policy `json:"policy,omitempty" enum:"ask,accept-edits,rules,plan,deny-unless-allowed,auto-approve"`
-	PermissionMode   string        `json:"permission_mode,omitempty" doc:"The agent's own permission mode."`
-	Title            string        `json:"title,omitempty" maxLength:"500"`
-	Tools            []string      `json:"tools,omitempty" doc:"The tools that exist for the agent. Default: all; an empty list means none."`
-	DisallowedTools  []string      `json:"disallowed_tools,omitempty" doc:"Tools that are taken away."`
-	AutoApproveTools []string      `json:"auto_approve_tools,omitempty" doc:"Tools that run without being asked for."`
-	Allow            []string      `json:"allow,omitempty" doc:"Rules that allow, such as Bash(git *)."`
-	Deny             []string      `json:"deny,omitempty" doc:"Rules that deny."`
-	SettingSources   []string      `json:"setting_sources,omitempty" doc:"Which of its own settings the agent reads."`
-	AddDirs          []string      `json:"add_dirs,omitempty" doc:"Further folders the agent may work in."`
-	Agents           terret.JSON   `json:"agents,omitempty" doc:"Subagents, as the agent takes them."`
-	MCP              terret.JSON   `json:"mcp,omitempty" doc:"MCP servers, as the agent takes them."`
-	Effort           string        `json:"effort,omitempty"`
-	FallbackModel    string        `json:"fallback_model,omitempty"`
-	OutputSchema     terret.JSON   `json:"output_schema,omitempty" doc:"A JSON schema that the answer must follow."`
-	MaxTurns         int           `json:"max_turns,omitempty" minimum:"0" doc:"Most steps of the agent in a turn."`
-	MaxCostUSD       terret.Cost   `json:"max_cost_usd,omitempty" minimum:"0"`
-	SystemAppend     string        `json:"system_append,omitempty" doc:"Text to add to the system prompt."`
-	OneShot          bool          `json:"one_shot,omitempty" doc:"A new agent process for each turn."`
-	NativeID         string        `json:"native_id,omitempty" doc:"A session of the agent's own to go on with."`
-	Worktree         bool          `json:"worktree,omitempty"`
-	KeepRaw          bool          `json:"keep_raw,omitempty" doc:"Keep the agent's own messages in the log."`
-	OnStale          string        `json:"on_stale,omitempty" enum:"new,error" doc:"What to do when the agent has lost the session."`
+	Agent            string              `json:"agent,omitempty" doc:"The agent to use. Default: the configured one, else one that is installed."`
+	Model            string              `json:"model,omitempty"`
+	Cwd              string              `json:"cwd" doc:"The folder to work in; it must be inside one of the roots."`
+	Persona          string              `json:"persona,omitempty"`
+	Mode             terret.Mode         `json:"mode,omitempty" enum:"workbench,pipeline,direct"`
+	Policy           terret.Policy       `json:"policy,omitempty" enum:"ask,accept-edits,rules,plan,deny-unless-allowed,auto-approve"`
+	PermissionMode   string              `json:"permission_mode,omitempty" doc:"The agent's own permission mode."`
+	Title            string              `json:"title,omitempty" maxLength:"500"`
+	Tools            []string            `json:"tools,omitempty" doc:"The tools that exist for the agent. Default: all; an empty list means none."`
+	DisallowedTools  []string            `json:"disallowed_tools,omitempty" doc:"Tools that are taken away."`
+	AutoApproveTools []string            `json:"auto_approve_tools,omitempty" doc:"Tools that run without being asked for."`
+	Allow            []string            `json:"allow,omitempty" doc:"Rules that allow, such as Bash(git *)."`
+	Deny             []string            `json:"deny,omitempty" doc:"Rules that deny."`
+	SettingSources   []string            `json:"setting_sources,omitempty" doc:"Which of its own settings the agent reads."`
+	AddDirs          []string            `json:"add_dirs,omitempty" doc:"Further folders the agent may work in."`
+	Agents           terret.JSON         `json:"agents,omitempty" doc:"Subagents, as the agent takes them."`
+	MCP              terret.JSON         `json:"mcp,omitempty" doc:"MCP servers, as the agent takes them."`
+	Effort           string              `json:"effort,omitempty"`
+	FallbackModel    string              `json:"fallback_model,omitempty"`
+	OutputSchema     terret.JSON         `json:"output_schema,omitempty" doc:"A JSON schema that the answer must follow."`
+	MaxTurns         int                 `json:"max_turns,omitempty" minimum:"0" doc:"Most steps of the agent in a turn."`
+	MaxCostUSD       terret.Cost         `json:"max_cost_usd,omitempty" minimum:"0"`
+	SystemAppend     string              `json:"system_append,omitempty" doc:"Text to add to the system prompt."`
+	OneShot          bool                `json:"one_shot,omitempty" doc:"A new agent process for each turn."`
+	NativeID         string              `json:"native_id,omitempty" doc:"A session of the agent's own to go on with."`
+	BasePrompt       bool                `json:"base_prompt,omitempty" doc:"Add Terret's own text to the system prompt, which a persona and the modes workbench and pipeline do anyway."`
+	Gates            []terret.Gate       `json:"gates,omitempty" doc:"Where the agent waits for a decision, beyond asking for permission: pre_tool, prompt, stop, subagent_stop or compact."`
+	Timeouts         map[terret.Gate]int `json:"timeouts,omitempty" doc:"How many seconds requests wait at a gate, by gate. Zero means without limit."`
+	Worktree         bool                `json:"worktree,omitempty"`
+	KeepRaw          bool                `json:"keep_raw,omitempty" doc:"Keep the agent's own messages in the log."`
+	OnStale          string              `json:"on_stale,omitempty" enum:"new,error" doc:"What to do when the agent has lost the session."`
 }
 
 func (n newSession) record() terret.Session {
 	return terret.Session{
-		Agent: archive.Agent(n.Agent), Model: n.Model, Cwd: n.Cwd, Persona: terret.NullString(n.Persona), Mode: n.Mode, Policy: n.Policy,
+		Agent: n.Agent, Model: n.Model, Cwd: n.Cwd, Persona: terret.NullString(n.Persona), Mode: n.Mode, Policy: n.Policy,
 		PermissionMode: n.PermissionMode, Title: n.Title, OneShot: n.OneShot, NativeID: terret.NullString(n.NativeID),
 		Options: terret.SessionOptions{
 			Tools: n.Tools, DisallowedTools: n.DisallowedTools, AutoApproveTools: n.AutoApproveTools, Allow: n.Allow, Deny: n.Deny,
 			SettingSources: n.SettingSources, AddDirs: n.AddDirs, Agents: n.Agents, MCP: n.MCP, Effort: n.Effort,
 			FallbackModel: n.FallbackModel, OutputSchema: n.OutputSchema, MaxTurns: n.MaxTurns, MaxCostUSD: n.MaxCostUSD,
-			SystemAppend: n.SystemAppend, Worktree: n.Worktree, KeepRaw: n.KeepRaw, OnStale: terret.OnStale(n.OnStale),
+			SystemAppend: n.SystemAppend, BasePrompt: n.BasePrompt, Gates: n.Gates, Timeouts: n.Timeouts, Worktree: n.Worktree, KeepRaw: n.KeepRaw, OnStale: terret.OnStale(n.OnStale),
 		},
 	}
 }
@@ -157,7 +161,8 @@ func checkRules(rules map[string][]string) error {
 // asked about. Whoever may only prompt must not be able to decide this way.
 func (n newSession) careful() bool {
 	return carefulPolicy(n.Policy) && carefulMode(n.PermissionMode) &&
-		len(n.AutoApproveTools) == 0 && len(n.Allow) == 0 && len(n.MCP) == 0 && len(n.Agents) == 0
+		len(n.AutoApproveTools) == 0 && len(n.Allow) == 0 && len(n.MCP) == 0 && len(n.Agents) == 0 &&
+		len(n.Timeouts) == 0 // when the time is over, the agent goes on
 }
 
 func carefulPolicy(p terret.Policy) bool {
@@ -198,23 +203,17 @@ func (s *Server) makeSession(ctx context.Context, n terret.Session) (terret.Sess
 			return terret.Session{}, err
 		}
 	}
-	if n, err = s.withPersona(n); err != nil {
-		return terret.Session{}, err
-	}
-	if s.cfg.Defaults != nil {
-		if err := s.cfg.Defaults(ctx, &n); err != nil {
-			return terret.Session{}, err
-		}
-	}
-	if err := s.overseen(ctx, n); err != nil {
-		return terret.Session{}, err
-	}
 	if err := s.sessions.add(ctx, s); err != nil {
 		return terret.Session{}, err
 	}
-	made, err := s.engine.Create(ctx, n)
+	made, err := s.maker.Create(ctx, n, assemble.CreateOptions{})
 	if err != nil {
 		s.sessions.remove()
+	}
+	if e := terret.AsError(err); err != nil && e.Code == terret.CodeNotFound {
+		wrong := *e // what is not found is named in the body, not in the path
+		wrong.Code = terret.CodeInvalidRequest
+		err = &wrong
 	}
 	return made, err
 }

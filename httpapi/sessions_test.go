@@ -22,9 +22,11 @@ func TestSessions(t *testing.T) {
 		b["title"], b["mode"], b["model"], b["policy"] = "first", "workbench", "m1", "rules"
 		b["tools"], b["max_cost_usd"], b["deny"], b["mcp"] = []string{}, 1.5, []string{"Bash(rm *)"}, map[string]any{"x": 1}
 		b["on_stale"], b["keep_raw"], b["one_shot"] = "error", true, true
+		b["gates"], b["timeouts"] = []string{"stop"}, map[string]int{"stop": 30, "permission": 0}
 	})
 	want := terret.SessionOptions{
 		Tools: []string{}, Deny: []string{"Bash(rm *)"}, MCP: terret.JSON(`{"x":1}`), MaxCostUSD: terret.CostOf(1.5), KeepRaw: true, OnStale: terret.OnStaleError,
+		Gates: []terret.Gate{terret.GateStop}, Timeouts: map[terret.Gate]int{terret.GateStop: 30, terret.GatePermission: 0},
 	}
 	if diff := cmp.Diff(want, s.Options); diff != "" {
 		t.Error(diff)
@@ -170,6 +172,10 @@ func TestBadSessions(t *testing.T) {
 		{"agent", map[string]any{"cwd": f.root, "agent": "nobody"}, 503, terret.CodeAgentNotFound, ""},
 		{"persona", map[string]any{"cwd": f.root, "persona": "NOBODY"}, 422, terret.CodeInvalidRequest, "persona"},
 		{"persona elsewhere", map[string]any{"cwd": f.root, "persona": "../../etc/passwd"}, 422, terret.CodeInvalidRequest, "persona"},
+		{"unknown gate", map[string]any{"cwd": f.root, "gates": []string{"stop", "stopp"}}, 422, terret.CodeInvalidRequest, "gates"},
+		{"a gate that always waits", map[string]any{"cwd": f.root, "gates": []string{"permission"}}, 422, terret.CodeInvalidRequest, "gates"},
+		{"time limit of an unknown gate", map[string]any{"cwd": f.root, "timeouts": map[string]int{"stopp": 1}}, 422, terret.CodeInvalidRequest, "timeouts"},
+		{"negative time limit", map[string]any{"cwd": f.root, "timeouts": map[string]int{"stop": -1}}, 422, terret.CodeInvalidRequest, "timeouts"},
 		{"not JSON", "{", 400, terret.CodeInvalidRequest, ""},
 		{"a list", "[]", 422, terret.CodeInvalidRequest, ""},
 		{"nothing", "", 400, terret.CodeInvalidRequest, ""},

@@ -189,9 +189,6 @@ func (s *Server) prompt(ctx context.Context, in *promptInput) (*turnAnswer, erro
 // has started before.
 func (s *Server) startTurn(ctx context.Context, session terret.Session, in *promptInput) (turn terret.Turn, replayed bool, err error) {
 	r := engine.PromptRequest{Session: session.ID, Prompt: in.Body.prompt(), When: in.Body.When, By: caller(ctx)}
-	if r.Prompt.Options, err = s.turnOptions(session, r.Prompt.Options, false); err != nil {
-		return turn, false, err
-	}
 	v, err := s.keys.do(ctx, in.Key, []any{r.By, "prompt", session.ID}, in.Body, func() (any, error) {
 		if in.Key != "" {
 			r.Turn = turnOfKey(r.By, session.ID, "prompt", in.Key)

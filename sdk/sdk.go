@@ -22,21 +22,21 @@
 // Unless Options.Policy says otherwise, everything that the agent wants to do is
 // allowed: that is what a program without a person wants. Say Policy: ask and give
 // OnRequest to decide yourself.
+//
+// Secrets in Options.Env are kept out of what a session says and stores.
 package sdk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/driver/all"
-	"github.com/terret-dev/terret/engine"
-	"github.com/terret-dev/terret/store/sqlite"
+	"github.com/terret-dev/terret/internal/assemble"
+	"github.com/terret-dev/terret/internal/config"
 )
 
 // Options say what session to make. The zero value is the native agent in the
@@ -45,6 +45,13 @@ type Options struct {
 	Agent string // default: native
 	Model string // as provider/model, or "demo"
 	Cwd   string // default: the current folder
+	// Persona names a role from agents/AGENT_*.md in Cwd. What it restricts always
+	// holds; what it grants holds if somebody has said `terret trust` for the folder,
+	// with the same data folder.
+	Persona string
+	// Mode, if set, adds a text of our own to the system prompt, which also tells the
+	// agent about the project. A persona does, too.
+	Mode terret.Mode
 	// ProductName replaces "Terret" in the agent's base prompt.
 	ProductName string
 	// DataDir keeps the session. Empty means in memory.
@@ -75,15 +82,22 @@ func NewSession(ctx context.Context, o Options) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	made, err := s.engine.Create(ctx, terret.Session{
-		Agent: o.Agent, Model: o.Model, Cwd: o.Cwd, Policy: o.Policy, Mode: terret.ModeDirect, Options: o.Session,
-	})
+	o.Session.BasePrompt = o.Session.BasePrompt || o.Mode != ""
+	made, err := s.harness.Sessions(defaults).Create(ctx, terret.Session{
+		Agent: o.Agent, Model: o.Model, Cwd: o.Cwd, Persona: terret.NullString(o.Persona), Mode: o.Mode, Policy: o.Policy, Options: o.Session,
+	}, assemble.CreateOptions{})
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	s.id = made.ID
 	s.decide(o)
 	return s, nil
+}
+
+// defaults fills in what neither the options nor the persona say.
+func defaults(_ context.Context, s *terret.Session) {
+	s.Agent = cmp.Or(s.Agent, "native")
+	s.Policy = cmp.Or(s.Policy, terret.PolicyAutoApprove)
 }
 
 // Resume goes on with a session that is kept in Options.DataDir. Only DataDir,
@@ -135,50 +149,25 @@ func open(ctx context.Context, o *Options) (*Session, error) {
 	if o.Env == nil {
 		o.Env = os.Environ()
 	}
-	if o.Agent == "" {
-		o.Agent = "native"
-	}
-	if o.Cwd == "" {
-		o.Cwd = "."
-	}
-	if o.Policy == "" {
-		o.Policy = terret.PolicyAutoApprove
-	}
-	path := sqlite.Memory
+	o.Cwd = cmp.Or(o.Cwd, ".")
 	if o.DataDir != "" {
 		var err error
 		if o.DataDir, err = filepath.Abs(o.DataDir); err != nil {
 			return nil, terret.Invalid("DataDir", "%w", err)
 		}
-		path = filepath.Join(o.DataDir, "terret.db")
 	}
-	drivers := o.Drivers
-	if drivers == nil {
-		var err error
-		if drivers, err = all.Drivers(all.Config{Getenv: lookup(o.Env), ProductName: o.ProductName}); err != nil {
-			return nil, err
-		}
-	}
-	store, err := sqlite.Open(ctx, path, sqlite.Options{Log: o.Log})
+	h, err := assemble.New(assemble.Options{
+		Home: o.DataDir, Env: o.Env, Drivers: o.Drivers, Product: o.ProductName, Log: o.Log,
+		Config: config.Config{IdleAfter: config.Never},
+	})
 	if err != nil {
 		return nil, err
 	}
-	e, err := engine.New(ctx, engine.Config{
-		Store: store, Drivers: drivers, Log: o.Log, Home: o.DataDir, Env: o.Env, Unattended: o.OnRequest == nil, IdleAfter: -1,
-	})
+	if err = h.Open(ctx); err == nil {
+		err = h.Start(ctx, o.OnRequest == nil)
+	}
 	if err != nil {
-		return nil, errors.Join(err, store.Close())
+		return nil, errors.Join(err, h.Close(context.WithoutCancel(ctx)))
 	}
-	return &Session{engine: e, store: store, ended: make(chan struct{})}, nil
-}
-
-func lookup(environ []string) func(string) string {
-	return func(name string) string {
-		for _, entry := range slices.Backward(environ) {
-			if v, ok := strings.CutPrefix(entry, name+"="); ok {
-				return v
-			}
-		}
-		return ""
-	}
+	return &Session{harness: h, engine: h.Engine, store: h.Store, ended: make(chan struct{})}, nil
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/engine"
-	"github.com/terret-dev/terret/store/sqlite"
+	"github.com/terret-dev/terret/internal/assemble"
 	"github.com/terret-dev/terret/view"
 )
 
@@ -20,9 +20,10 @@ const closeTimeout = 10 * time.Second
 // Session is a conversation. Its methods may be called concurrently, but only one
 // Receive and one Events loop should run at a time.
 type Session struct {
-	id     string
-	engine *engine.Engine
-	store  *sqlite.Store
+	id      string
+	harness *assemble.Harness
+	engine  *engine.Engine
+	store   terret.Store
 
 	mu       sync.Mutex
 	received int64        // number of the last event that Receive has dealt with
@@ -193,7 +194,7 @@ func (s *Session) Close() error {
 			s.desk()
 		}
 		s.deciding.Wait()
-		s.closed = errors.Join(err, s.store.Close())
+		s.closed = errors.Join(err, s.harness.Close(ctx))
 	})
 	return s.closed
 }

@@ -35,7 +35,7 @@ func (a *app) probes(ctx context.Context) ([]terret.Probe, error) {
 		return nil, err
 	}
 	out := []terret.Probe{}
-	for _, d := range a.drivers {
+	for _, d := range a.harness.Drivers {
 		p, ok := d.(terret.Prober)
 		if !ok {
 			continue
@@ -132,13 +132,13 @@ func newListing[T any](
 			return err
 		}
 		if agent == "" {
-			agent = all.Choose(ctx, a.drivers, a.data, a.environ)
+			agent = all.Choose(ctx, a.harness.Drivers, a.data, a.environ)
 		}
-		i := slices.IndexFunc(a.drivers, func(d terret.Driver) bool { return d.Name() == archive.Agent(agent) })
+		i := slices.IndexFunc(a.harness.Drivers, func(d terret.Driver) bool { return d.Name() == archive.Agent(agent) })
 		if i < 0 {
 			return terret.Errorf(terret.CodeAgentNotFound, "there is no agent %q; `terret agents` lists those there are", agent)
 		}
-		items, ok, err := list(ctx, a.drivers[i])
+		items, ok, err := list(ctx, a.harness.Drivers[i])
 		switch {
 		case err != nil:
 			return err

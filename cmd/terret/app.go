@@ -20,15 +20,11 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/driver/all"
-	"github.com/terret-dev/terret/driver/claude"
 	"github.com/terret-dev/terret/engine"
+	"github.com/terret-dev/terret/internal/assemble"
 	"github.com/terret-dev/terret/internal/config"
 	"github.com/terret-dev/terret/internal/guard"
-	"github.com/terret-dev/terret/internal/persona"
-	"github.com/terret-dev/terret/internal/project"
 	"github.com/terret-dev/terret/internal/trust"
-	"github.com/terret-dev/terret/store/sqlite"
 )
 
 // app is what commands share: the terminal, the environment, and, opened at first
@@ -43,25 +39,23 @@ type app struct {
 	dataGiven bool   // the flag was given
 
 	// What the command is about, to be set before prepare.
-	dir   string // the project's folder; empty means the working directory
-	works bool   // it lets an agent work there
-	asks  bool   // a person can be asked whether to trust it
-	quiet bool   // it says itself what is trusted
+	dir    string // the project's folder; empty means the working directory
+	works  bool   // it lets an agent work there
+	asks   bool   // a person can be asked whether to trust it
+	quiet  bool   // it says itself what is trusted
+	serves bool   // it is a server, to which people come back
 
 	keysOnce              sync.Once
 	keys                  *keyboard
 	prepareOnce, openOnce sync.Once
 	prepared, opened      error
 	cfg                   config.Config
-	drivers               []terret.Driver
-	store                 *sqlite.Store
 	trust                 *trust.Store
-	files                 *project.Files
-	personas              *persona.Library
+	harness               *assemble.Harness // since prepare; its store since open, its engine since start
 }
 
 func newApp(in io.Reader, out, err io.Writer, environ []string) *app {
-	return &app{in: in, out: &output{w: out}, err: err, environ: environ, personas: persona.New()}
+	return &app{in: in, out: &output{w: out}, err: err, environ: environ}
 }
 
 func (a *app) getenv(name string) string {
@@ -141,6 +135,9 @@ func (a *app) readSettings() error {
 		return err
 	}
 	a.dataGiven = a.data != ""
+	if a.serves && a.cfg.Pool.Size == 0 {
+		a.cfg.Pool.Size = 1
+	}
 	home := a.home()
 	if home == "" {
 		return terret.Errorf(terret.CodeStartupRefused, "there is no home folder to keep sessions in; set TERRET_HOME, or say --data FOLDER")
@@ -149,10 +146,8 @@ func (a *app) readSettings() error {
 	if a.data, err = filepath.Abs(home); err != nil {
 		return err
 	}
-	agent := a.cfg.Agents[claude.Name]
-	a.drivers, err = all.Drivers(all.Config{
-		Getenv: a.getenv, MockScript: a.getenv("TERRET_MOCK_SCRIPT"),
-		Claude: claude.Config{Path: agent.Path, Args: agent.Args, Env: agent.Env, Environ: a.environ},
+	a.harness, err = assemble.New(assemble.Options{
+		Home: a.data, Env: a.environ, Config: a.cfg, MockScript: a.getenv("TERRET_MOCK_SCRIPT"), Files: true, Log: a.log(),
 	})
 	return err
 }
@@ -172,9 +167,7 @@ func (a *app) openStore(ctx context.Context) error {
 	} else if err != nil {
 		fmt.Fprintf(a.err, "warning: cannot look for processes left behind: %v\n", err)
 	}
-	var err error
-	a.store, err = sqlite.Open(ctx, filepath.Join(a.data, "terret.db"), sqlite.Options{Log: a.log()})
-	return err
+	return a.harness.Open(ctx)
 }
 
 // log is the operator's: on standard error, if TERRET_DEBUG is set.
@@ -191,26 +184,23 @@ func (a *app) start(ctx context.Context, unattended bool) (*engine.Engine, func(
 	if err := a.open(ctx); err != nil {
 		return nil, nil, err
 	}
-	cfg := a.engineConfig()
-	cfg.Unattended = unattended || a.cfg.Unattended
-	e, err := engine.New(ctx, cfg)
-	if err != nil {
+	if err := a.harness.Start(ctx, unattended); err != nil {
 		return nil, nil, err
 	}
-	return e, func() {
+	return a.harness.Engine, func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
-		if err := e.Close(ctx); err != nil {
+		if err := a.harness.Engine.Close(ctx); err != nil {
 			fmt.Fprintln(a.err, "warning:", err)
 		}
 	}, nil
 }
 
 func (a *app) close() error {
-	if a.store == nil {
+	if a.harness == nil {
 		return nil
 	}
-	return a.store.Close()
+	return a.harness.Close(context.Background()) // its engine is closed already
 }
 
 // resolve finds a session by its id or a unique beginning of it.
@@ -218,7 +208,7 @@ func (a *app) resolve(ctx context.Context, id string) (terret.Session, error) {
 	if id == "" || strings.Trim(id, "0123456789abcdef-") != "" || strings.HasPrefix(id, "-") {
 		return terret.Session{}, terret.Invalid("session", "%q is not a session id; `terret sessions ls` lists them", id)
 	}
-	page, err := a.store.ListSessions(ctx, terret.SessionFilter{IDPrefix: id, Limit: 2})
+	page, err := a.harness.Store.ListSessions(ctx, terret.SessionFilter{IDPrefix: id, Limit: 2})
 	if err != nil {
 		return terret.Session{}, err
 	}
@@ -233,7 +223,7 @@ func (a *app) resolve(ctx context.Context, id string) (terret.Session, error) {
 
 // latest is the session of this folder that was used last.
 func (a *app) latest(ctx context.Context, dir string) (terret.Session, error) {
-	page, err := a.store.ListSessions(ctx, terret.SessionFilter{Cwd: dir, Limit: 1})
+	page, err := a.harness.Store.ListSessions(ctx, terret.SessionFilter{Cwd: dir, Limit: 1})
 	if err != nil {
 		return terret.Session{}, err
 	}

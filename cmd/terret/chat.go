@@ -78,11 +78,7 @@ func runChat(ctx context.Context, a *app, f sessionFlags) error {
 			}
 			continue
 		}
-		var done terret.TurnComplete
-		prompt, err := f.next(a, s, text)
-		if err == nil {
-			done, err = c.turn(ctx, prompt)
-		}
+		done, err := c.turn(ctx, text)
 		sc.idle()
 		switch {
 		case errors.Is(err, errSecondInterrupt):
@@ -205,7 +201,7 @@ func mapped(in []string, f func(string) string) []string {
 }
 
 func (c *conversation) status(ctx context.Context) error {
-	s, err := c.app.store.Session(ctx, c.session.ID)
+	s, err := c.app.harness.Store.Session(ctx, c.session.ID)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ func newDB(a *app) *cobra.Command {
 		if err := a.open(cmd.Context()); err != nil {
 			return err
 		}
-		n, err := a.store.Compact(cmd.Context(), time.Now().Add(-keep))
+		n, err := a.harness.Store.Compact(cmd.Context(), time.Now().Add(-keep))
 		if err == nil {
 			a.note("dropped %d pieces", n)
 		}
@@ -34,7 +34,7 @@ func newDB(a *app) *cobra.Command {
 			if err := a.open(cmd.Context()); err != nil {
 				return err
 			}
-			return a.store.Backup(cmd.Context(), args[0])
+			return a.harness.Store.Backup(cmd.Context(), args[0])
 		}},
 		compact,
 	)
@@ -45,7 +45,7 @@ func runDBCheck(ctx context.Context, a *app) error {
 	if err := a.open(ctx); err != nil {
 		return err
 	}
-	found, err := a.store.Check(ctx)
+	found, err := a.harness.Store.Check(ctx)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"github.com/terret-dev/terret/driver/native"
 	"github.com/terret-dev/terret/engine"
 	"github.com/terret-dev/terret/internal/archive"
+	"github.com/terret-dev/terret/internal/assemble"
 	"github.com/terret-dev/terret/policy"
 )
 
@@ -22,7 +24,7 @@ import (
 type sessionFlags struct {
 	agent, model, cwd, persona, mode, policy, permissionMode string
 	effort, systemAppend, mcp, resume                        string
-	allow, deny, tools, disallowed, autoApprove              []string
+	allow, deny, tools, disallowed, autoApprove, gates       []string
 	sources, addDirs                                         []string
 	maxTurns                                                 int
 	maxCost                                                  float64
@@ -45,6 +47,7 @@ func (f *sessionFlags) add(cmd *cobra.Command) {
 	fl.StringSliceVar(&f.tools, "tools", nil, "tools the agent has (default: all)")
 	fl.StringSliceVar(&f.disallowed, "disallowed-tools", nil, "tools the agent does not have")
 	fl.StringSliceVar(&f.autoApprove, "auto-approve-tools", nil, "tools that run without being asked for")
+	fl.StringSliceVar(&f.gates, "gate", nil, "where the agent waits for a decision: pre_tool, prompt, stop, subagent_stop or compact (repeatable)")
 	fl.StringSliceVar(&f.sources, "setting-sources", nil, "which of its own settings the agent reads")
 	fl.StringArrayVar(&f.addDirs, "add-dir", nil, "further folder the agent may work in (repeatable)")
 	fl.StringVar(&f.effort, "effort", "", "how much the model thinks")
@@ -57,7 +60,7 @@ func (f *sessionFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.systemAppend, "system-append", "", "text to add to the system prompt")
 	fl.StringVar(&f.mcp, "mcp", "", "file that configures MCP servers")
 	fl.BoolVar(&f.raw, "raw", false, "keep the agent's own messages in the log")
-	fl.BoolVar(&f.unenforced, "unenforced", false, "start also if the agent can get around tools that it should not have")
+	fl.BoolVar(&f.unenforced, "unenforced", false, "start even if tool limits cannot be enforced")
 	f.set = func(name string) bool { return cmd.Flags().Changed(name) }
 }
 
@@ -82,6 +85,14 @@ func (f *sessionFlags) into(a *app, interactive bool) error {
 	return nil
 }
 
+func (f *sessionFlags) wantedGates() []terret.Gate {
+	var out []terret.Gate
+	for _, g := range f.gates {
+		out = append(out, terret.Gate(g))
+	}
+	return out
+}
+
 // check refuses what no session can be made with.
 func (f *sessionFlags) check() error {
 	for flag, rules := range map[string][]string{"allow": f.allow, "deny": f.deny} {
@@ -91,6 +102,9 @@ func (f *sessionFlags) check() error {
 			}
 		}
 	}
+	if err := terret.CheckGates("gate", f.wantedGates()); err != nil {
+		return err
+	}
 	if f.mode != "" {
 		if err := terret.Mode(f.mode).Validate(); err != nil {
 			return err
@@ -98,11 +112,11 @@ func (f *sessionFlags) check() error {
 	}
 	switch {
 	case f.maxTurns < 0:
-		return terret.Invalid("max-turns", "%d is less than nothing; leave it out for no limit of your own", f.maxTurns)
+		return terret.Invalid("max-turns", "%d must not be negative; leave it out for no limit of your own", f.maxTurns)
 	case f.maxCost < 0 || math.IsNaN(f.maxCost) || math.IsInf(f.maxCost, 0):
 		return terret.Invalid("max-cost", "%v is not an amount of dollars; leave it out for no limit", f.maxCost)
 	case f.timeout < 0:
-		return terret.Invalid("timeout", "%s is less than nothing; leave it out for no limit", f.timeout)
+		return terret.Invalid("timeout", "%s must not be negative; leave it out for no limit", f.timeout)
 	}
 	return nil
 }
@@ -110,7 +124,7 @@ func (f *sessionFlags) check() error {
 // goOn takes up a session again, with what the flags change about it.
 func (f *sessionFlags) goOn(ctx context.Context, a *app, e *engine.Engine, s terret.Session) (terret.Session, error) {
 	for _, flag := range []string{
-		"agent", "persona", "mode", "allow", "deny", "tools", "disallowed-tools", "auto-approve-tools", "setting-sources",
+		"agent", "persona", "mode", "allow", "deny", "tools", "disallowed-tools", "auto-approve-tools", "gate", "setting-sources",
 		"add-dir", "effort", "max-turns", "max-cost", "one-shot", "system-append", "mcp",
 	} {
 		if f.set(flag) {
@@ -165,6 +179,7 @@ func (f *sessionFlags) session(ctx context.Context, a *app, e *engine.Engine, in
 		Options: terret.SessionOptions{
 			Allow: f.allow, Deny: f.deny, AddDirs: f.addDirs, Effort: f.effort, MaxTurns: f.maxTurns,
 			MaxCostUSD: terret.CostOf(f.maxCost), SystemAppend: f.systemAppend, KeepRaw: f.raw,
+			BasePrompt: f.mode != "", Gates: f.wantedGates(),
 		},
 	}
 	for flag, list := range map[string]struct {
@@ -183,19 +198,23 @@ func (f *sessionFlags) session(ctx context.Context, a *app, e *engine.Engine, in
 			return terret.Session{}, err
 		}
 	}
-	if s, err = f.role(a, s); err != nil {
-		return terret.Session{}, err
+	made, err := a.sessions(interactive).Create(ctx, s, assemble.CreateOptions{
+		Unenforced: f.unenforced, Tell: func(note string) { a.note("%s", oneLine(note)) },
+	})
+	if errors.Is(err, terret.ErrUnsupported) {
+		err = terret.Errorf(terret.CodeUnsupported, "%w; --unenforced starts it nevertheless", err)
 	}
-	a.defaults(ctx, &s, interactive)
-	if err := f.overseen(ctx, a, s); err != nil {
-		return terret.Session{}, err
-	}
-	return e.Create(ctx, s)
+	return made, err
+}
+
+// sessions makes them, with what the settings say.
+func (a *app) sessions(interactive bool) *assemble.Sessions {
+	return a.harness.Sessions(func(ctx context.Context, s *terret.Session) { a.defaults(ctx, s, interactive) })
 }
 
 // defaults fills in what neither flags nor config say.
 func (a *app) defaults(ctx context.Context, s *terret.Session, interactive bool) {
-	s.Agent = archive.Agent(nonEmpty(s.Agent, a.cfg.Agent))
+	s.Agent = nonEmpty(s.Agent, archive.Agent(a.cfg.Agent))
 	if s.Model == "" && (s.Agent == "" || native.Has(a.cfg.Model) == (s.Agent == native.Name)) {
 		s.Model = a.cfg.Model // which is not another agent's
 	}
@@ -203,7 +222,7 @@ func (a *app) defaults(ctx context.Context, s *terret.Session, interactive bool)
 		s.Agent = native.Name
 	}
 	if s.Agent == "" {
-		s.Agent = all.Choose(ctx, a.drivers, a.data, a.environ)
+		s.Agent = all.Choose(ctx, a.harness.Drivers, a.data, a.environ)
 	}
 	if s.Model == "" && s.Agent == native.Name {
 		s.Model = native.New(native.Config{Getenv: a.getenv}).DefaultModel()

@@ -28,7 +28,7 @@ func runPending(ctx context.Context, a *app, asJSON bool) error {
 		return err
 	}
 	defer done()
-	page, err := a.store.ListRequests(ctx, terret.RequestFilter{State: terret.RequestOpen, Limit: 1000})
+	page, err := a.harness.Store.ListRequests(ctx, terret.RequestFilter{State: terret.RequestOpen, Limit: 1000})
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (a *app) resolveRequest(ctx context.Context, id string) (string, error) {
 	if terret.ValidID(terret.PrefixRequest, id) {
 		return id, nil
 	}
-	page, err := a.store.ListRequests(ctx, terret.RequestFilter{State: terret.RequestOpen, Limit: 1000})
+	page, err := a.harness.Store.ListRequests(ctx, terret.RequestFilter{State: terret.RequestOpen, Limit: 1000})
 	if err != nil {
 		return "", err
 	}
@@ -166,7 +166,7 @@ func (a *app) resolveRequest(ctx context.Context, id string) (string, error) {
 // answers maps what was typed to the questions, in their order. An answer to a
 // single question may be several words or options.
 func (a *app) answers(ctx context.Context, id string, given []string) (map[string]terret.Choice, error) {
-	r, err := a.store.Request(ctx, id)
+	r, err := a.harness.Store.Request(ctx, id)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -11,7 +10,7 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/httpapi"
-	"github.com/terret-dev/terret/internal/persona"
+	"github.com/terret-dev/terret/internal/assemble"
 )
 
 type personaOptions struct {
@@ -59,13 +58,9 @@ func runPersonasLs(a *app, o personaOptions) error {
 	if err != nil {
 		return err
 	}
-	found, err := a.personas.List(dir)
+	found, err := a.harness.Roles.List(dir)
 	if err != nil {
 		return err
-	}
-	trusted := a.trusts(dir)
-	for i := range found.Personas {
-		found.Personas[i].Trusted = trusted
 	}
 	list := httpapi.Personas{Items: found.Personas}
 	for _, broken := range found.Broken {
@@ -102,22 +97,12 @@ func toolNames(list []string, otherwise string) string {
 	return printable(strings.Join(list, ", "))
 }
 
-// persona loads a persona and says whether the folder is trusted.
-func (a *app) persona(dir, id string) (terret.Persona, error) {
-	p, err := a.personas.Load(dir, id)
-	if err != nil {
-		return terret.Persona{}, err
-	}
-	p.Trusted = a.trusts(dir)
-	return p, nil
-}
-
 func runPersonasShow(a *app, o personaOptions) error {
 	dir, err := o.project(a)
 	if err != nil {
 		return err
 	}
-	p, err := a.persona(dir, o.id)
+	p, err := a.harness.Roles.Persona(dir, o.id)
 	if err != nil {
 		return err
 	}
@@ -137,6 +122,7 @@ func runPersonasShow(a *app, o personaOptions) error {
 		{"disallowed tools", toolNames(p.DisallowedTools, "-")},
 		{"auto-approve tools", toolNames(p.AutoApproveTools, "-")},
 		{"max turns", turns},
+		{"gates", gateNames(p.Gates)},
 		{"model", printable(p.Model)},
 		{"agent", p.Agent},
 		{"policy", string(p.Policy)},
@@ -147,15 +133,18 @@ func runPersonasShow(a *app, o personaOptions) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	a.notTrusted(p)
+	if ignored := assemble.IgnoredGrants(p); ignored != "" {
+		a.note("%s", ignored)
+	}
 	return nil
 }
 
-// notTrusted says which settings of a persona do not act.
-func (a *app) notTrusted(p terret.Persona) {
-	if grants := persona.Grants(p); !p.Trusted && len(grants) > 0 {
-		a.note("of persona %s, %s does not act: the folder is not trusted (see `terret trust`)", p.ID, strings.Join(grants, ", "))
+func gateNames(gates []terret.Gate) string {
+	var out []string
+	for _, g := range gates {
+		out = append(out, string(g))
 	}
+	return strings.Join(out, ", ")
 }
 
 func runPersonasPrompt(a *app, o personaOptions) error {
@@ -163,115 +152,21 @@ func runPersonasPrompt(a *app, o personaOptions) error {
 	if err != nil {
 		return err
 	}
-	r := persona.PromptRequest{Dir: dir, Mode: terret.Mode(o.mode)}
+	var role *terret.Persona
 	if o.id != "" {
-		p, err := a.persona(dir, o.id)
+		p, err := a.harness.Roles.Persona(dir, o.id)
 		if err != nil {
 			return err
 		}
-		r.Persona = &p
+		role = &p
 	}
-	prompt, err := a.personas.Prompt(r)
+	prompt, err := a.harness.Roles.Prompt(dir, role, terret.Mode(o.mode))
 	if err != nil {
 		return err
 	}
-	a.promptNotes(prompt)
-	_, err = fmt.Fprintln(a.out, printable(prompt.Text))
-	return err
-}
-
-func (a *app) promptNotes(p persona.Prompt) {
-	for _, n := range p.Notes {
+	for _, n := range prompt.Notes {
 		a.note("%s", oneLine(n))
 	}
-}
-
-// role gives a session that is to be made its persona, and makes sure that there is a
-// system prompt for it.
-func (f *sessionFlags) role(a *app, s terret.Session) (terret.Session, error) {
-	if !f.hasRole(s) {
-		return s, nil
-	}
-	var role *terret.Persona
-	if f.persona != "" {
-		p, err := a.persona(s.Cwd, f.persona)
-		if err != nil {
-			return s, err
-		}
-		a.notTrusted(p)
-		s = persona.Apply(p, s)
-		s.Persona, role = terret.NullString(p.ID), &p
-	}
-	prompt, err := a.personas.Prompt(persona.PromptRequest{Dir: s.Cwd, Persona: role, Mode: s.Mode})
-	if err != nil {
-		return s, err
-	}
-	a.promptNotes(prompt)
-	return s, nil
-}
-
-// hasRole reports whether the session gets a system prompt of ours: it has a persona,
-// or a mode that somebody has asked for.
-func (f *sessionFlags) hasRole(s terret.Session) bool {
-	return s.Persona != "" || f.mode != "" || s.Mode != "" && s.Mode != terret.ModeDirect
-}
-
-// next is the session's next prompt. What goes into the system prompt is read anew
-// for each turn, and written down where people can look it up.
-func (f *sessionFlags) next(a *app, s terret.Session, text string) (terret.Prompt, error) {
-	out := terret.Prompt{Blocks: []terret.Block{terret.Text(text)}}
-	if !f.hasRole(s) {
-		return out, nil
-	}
-	var role *terret.Persona
-	if s.Persona != "" {
-		p, err := a.persona(s.Cwd, string(s.Persona))
-		if err != nil {
-			return out, err
-		}
-		role = &p
-		out.Options = persona.Turn(persona.Resolve(role, s.Options, out.Options), out.Options)
-	}
-	prompt, err := a.personas.Prompt(persona.PromptRequest{Dir: s.Cwd, Persona: role, Mode: s.Mode})
-	if err != nil {
-		return out, err
-	}
-	out.Options.SystemAppend = prompt.Text
-	whole := strings.TrimPrefix(s.Options.SystemAppend+"\n\n"+prompt.Text, "\n\n")
-	if _, err := a.files.SavePrompt(s, whole); err != nil {
-		a.note("warning: %s", printable(err.Error()))
-	}
-	return out, nil
-}
-
-// overseen refuses a session whose agent could get around what the session forbids,
-// unless the person wants it nevertheless.
-func (f *sessionFlags) overseen(ctx context.Context, a *app, s terret.Session) error {
-	if persona.CheckOversight(terret.Capabilities{}, s.Options) == nil {
-		return nil // nothing is forbidden
-	}
-	var can terret.Capabilities
-	for _, d := range a.drivers {
-		prober, ok := d.(terret.Prober)
-		if d.Name() != s.Agent || !ok {
-			continue
-		}
-		probe, err := prober.Probe(ctx)
-		if err != nil {
-			return err
-		}
-		if !probe.Found {
-			return nil // whoever starts it says what is missing
-		}
-		can = probe.Capabilities
-	}
-	err := persona.CheckOversight(can, s.Options)
-	if err == nil {
-		return nil
-	}
-	if f.unenforced {
-		a.note("%s: %v", s.Agent, err)
-		return nil
-	}
-	return terret.Errorf(terret.CodeUnsupported, "%s: %w; --unenforced starts it nevertheless", s.Agent, err)
+	_, err = fmt.Fprintln(a.out, printable(prompt.Text))
+	return err
 }

@@ -33,7 +33,7 @@ func runRulesLs(ctx context.Context, a *app, asJSON bool) error {
 	if err := a.open(ctx); err != nil {
 		return err
 	}
-	rules, err := a.store.ListRules(ctx, "")
+	rules, err := a.harness.Store.ListRules(ctx, "")
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func newRulesAdd(a *app) *cobra.Command {
 				return err
 			}
 			r := terret.Rule{ID: terret.NewID(terret.PrefixRule), Effect: terret.Effect(args[0]), Pattern: args[1], Scope: terret.ScopeAlways, MadeBy: a.user()}
-			if err := a.store.PutRule(ctx, r); err != nil {
+			if err := a.harness.Store.PutRule(ctx, r); err != nil {
 				return err
 			}
 			_, err := fmt.Fprintln(a.out, r.ID)
@@ -83,13 +83,13 @@ func runRulesRm(ctx context.Context, a *app, which string) error {
 	if err := a.open(ctx); err != nil {
 		return err
 	}
-	rules, err := a.store.ListRules(ctx, "")
+	rules, err := a.harness.Store.ListRules(ctx, "")
 	if err != nil {
 		return err
 	}
 	for _, r := range rules {
 		if r.ID == which || r.Pattern == which {
-			return a.store.DeleteRule(ctx, r.ID)
+			return a.harness.Store.DeleteRule(ctx, r.ID)
 		}
 	}
 	return terret.Errorf(terret.CodeNotFound, "there is no rule %q; `terret rules ls` lists them", which)
@@ -116,7 +116,7 @@ func runRulesTest(ctx context.Context, a *app, effect, pattern string) error {
 	folders := map[string]string{}
 	matched, total := 0, 0
 	for cursor := ""; ; {
-		page, err := a.store.ListRequests(ctx, terret.RequestFilter{Limit: 500, Cursor: cursor})
+		page, err := a.harness.Store.ListRequests(ctx, terret.RequestFilter{Limit: 500, Cursor: cursor})
 		if err != nil {
 			return err
 		}
@@ -128,7 +128,7 @@ func runRulesTest(ctx context.Context, a *app, effect, pattern string) error {
 			total++
 			dir, ok := folders[r.Session]
 			if !ok {
-				s, err := a.store.Session(ctx, r.Session)
+				s, err := a.harness.Store.Session(ctx, r.Session)
 				if err != nil {
 					return err
 				}

@@ -123,11 +123,7 @@ func runRun(ctx context.Context, a *app, o runOptions) error {
 	if interactive {
 		c.asker = &asker{screen: c.render.screen, keys: a.keyboard(), by: a.user()}
 	}
-	prompt, err := o.next(a, s, text)
-	if err != nil {
-		return err
-	}
-	done, err := c.turn(ctx, prompt)
+	done, err := c.turn(ctx, text)
 	c.render.screen.idle()
 	if o.lastMessage != "" {
 		if wErr := os.WriteFile(o.lastMessage, []byte(done.Text), 0o644); wErr != nil {

@@ -56,12 +56,7 @@ func newServe(a *app) *cobra.Command {
 }
 
 func runServe(ctx context.Context, a *app, o serveOptions) error {
-	if err := a.prepare(); err != nil {
-		return err
-	}
-	if a.cfg.Pool.Size == 0 {
-		a.cfg.Pool.Size = 1 // people come back
-	}
+	a.serves = true
 	e, done, err := a.start(ctx, false)
 	if err != nil {
 		return err
@@ -108,16 +103,9 @@ func (a *app) newServer(e *engine.Engine, tokens *access.Tokens, o serveOptions)
 		roots = []string{dir}
 	}
 	return httpapi.New(httpapi.Config{
-		Engine: e, Store: a.store, Drivers: a.drivers, Tokens: tokens, Hosts: o.hosts, Origins: o.origins,
+		Engine: e, Store: a.harness.Store, Drivers: a.harness.Drivers, Tokens: tokens, Hosts: o.hosts, Origins: o.origins,
 		Roots: roots, Home: a.data, Trust: a.trust, Web: web.Handler(), Version: version(), Log: a.log(), Limits: httpapi.Limits{Drain: max(o.drain, time.Millisecond)},
-		SavePrompt: func(s terret.Session, prompt string) error {
-			_, err := a.files.SavePrompt(s, prompt)
-			return err
-		},
-		Defaults: func(ctx context.Context, s *terret.Session) error {
-			a.defaults(ctx, s, true)
-			return nil
-		},
+		Sessions: a.sessions(true),
 	})
 }
 

@@ -56,7 +56,7 @@ func runSessionsLs(ctx context.Context, a *app, o listOptions) error {
 	if o.state != "" {
 		f.States = []terret.SessionState{terret.SessionState(o.state)}
 	}
-	page, err := a.store.ListSessions(ctx, f)
+	page, err := a.harness.Store.ListSessions(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func first(args []string) string {
 }
 
 func (a *app) showSession(ctx context.Context, s terret.Session, asJSON bool) error {
-	turns, err := a.store.Turns(ctx, s.ID)
+	turns, err := a.harness.Store.Turns(ctx, s.ID)
 	if err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ func runImport(ctx context.Context, a *app, file, cwd string) error {
 	if err := a.open(ctx); err != nil {
 		return err
 	}
-	s, err := archive.Read(ctx, a.store, in, func(s *terret.Session) error {
+	s, err := archive.Read(ctx, a.harness.Store, in, func(s *terret.Session) error {
 		if cwd != "" {
 			s.Cwd = cwd
 		}

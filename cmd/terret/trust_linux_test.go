@@ -1,14 +1,10 @@
 package main
 
 import (
-	"context"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/terret-dev/terret"
 )
 
 const askTrust = "Trust them, until one changes? [y/N] > "
@@ -106,53 +102,5 @@ func TestTerminalTrustElsewhere(t *testing.T) {
 	x.expect("are ignored: [policy]; `terret trust` shows")
 	if shown := x.end(0); strings.Contains(shown, askTrust) {
 		t.Errorf("a program was asked:\n%s", shown)
-	}
-}
-
-// loose is an agent that lets us see little.
-type loose struct {
-	terret.Driver
-	oversight terret.Oversight
-	missing   bool
-}
-
-func (l loose) Name() string { return "loose" }
-
-func (l loose) Probe(context.Context) (terret.Probe, error) {
-	return terret.Probe{Agent: "loose", Found: !l.missing, Capabilities: terret.Capabilities{Oversight: l.oversight}}, nil
-}
-
-// deaf is an agent of which nothing is known.
-type deaf struct{ terret.Driver }
-
-func (deaf) Name() string { return "deaf" }
-
-func TestOverseen(t *testing.T) {
-	t.Parallel()
-	restricted := terret.SessionOptions{Tools: []string{"Read"}}
-	for name, c := range map[string]struct {
-		driver     terret.Driver
-		options    terret.SessionOptions
-		unenforced bool
-		want, note string
-	}{
-		"all":           {driver: loose{oversight: terret.OversightAll}, options: restricted},
-		"nothing":       {driver: loose{oversight: terret.OversightNone}},
-		"asked":         {driver: loose{oversight: terret.OversightAsked}, options: restricted, want: "loose: this agent cannot be held to tools: it uses tools without asking Terret; --unenforced starts it nevertheless"},
-		"asked anyway":  {driver: loose{oversight: terret.OversightAsked}, options: restricted, unenforced: true, note: "loose: this agent cannot be held to tools"},
-		"not installed": {driver: loose{missing: true}, options: restricted},
-		"not known":     {driver: deaf{}, options: restricted, want: "deaf: this agent cannot be held to tools"},
-	} {
-		var talk strings.Builder
-		a := newApp(strings.NewReader(""), io.Discard, &talk, nil)
-		a.drivers = []terret.Driver{c.driver}
-		f := &sessionFlags{unenforced: c.unenforced}
-		err := f.overseen(t.Context(), a, terret.Session{Agent: c.driver.Name(), Options: c.options})
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("%s: error %v, want %q", name, err, c.want)
-		}
-		if !strings.HasPrefix(talk.String(), c.note) || c.note == "" && talk.Len() > 0 {
-			t.Errorf("%s: says %q", name, talk.String())
-		}
 	}
 }

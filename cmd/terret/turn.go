@@ -29,7 +29,7 @@ type conversation struct {
 
 // turn sends a prompt and shows the turn to its end. What went wrong in the turn is
 // the error.
-func (c *conversation) turn(ctx context.Context, p terret.Prompt) (terret.TurnComplete, error) {
+func (c *conversation) turn(ctx context.Context, text string) (terret.TurnComplete, error) {
 	// The turn outlives Ctrl-C: it ends in order, and that is shown.
 	life, abort := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer abort(nil)
@@ -45,7 +45,7 @@ func (c *conversation) turn(ctx context.Context, p terret.Prompt) (terret.TurnCo
 		func() { twice.Store(true); c.stop(life, c.engine.Kill); abort(errSecondInterrupt) },
 	)
 	defer stop()
-	t, err := c.engine.Prompt(ctx, engine.PromptRequest{Session: c.session.ID, Prompt: p, By: c.app.user(), When: engine.WhenReject})
+	t, err := c.engine.Prompt(ctx, engine.PromptRequest{Session: c.session.ID, Prompt: terret.Prompt{Blocks: []terret.Block{terret.Text(text)}}, By: c.app.user(), When: engine.WhenReject})
 	if err != nil {
 		return terret.TurnComplete{}, err
 	}
@@ -185,7 +185,7 @@ func (d *desk) tell(ev terret.Event) {
 // open returns a request, and whether it waits for somebody. What a rule or the policy
 // has decided comes with its decision, and nobody is to be asked.
 func (d *desk) open(id string) (r terret.Request, waits bool) {
-	r, err := d.c.app.store.Request(d.ctx, id)
+	r, err := d.c.app.harness.Store.Request(d.ctx, id)
 	return r, err == nil && r.State == terret.RequestOpen
 }
 

@@ -44,7 +44,7 @@ func runUsage(ctx context.Context, a *app, o usageOptions) error {
 	if err := a.open(ctx); err != nil {
 		return err
 	}
-	rows, err := a.store.UsageBy(ctx, o.group, since, until)
+	rows, err := a.harness.Store.UsageBy(ctx, o.group, since, until)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,11 @@
 package all
 
 import (
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/driver/claude"
 	"github.com/terret-dev/terret/driver/mock"
@@ -10,20 +15,40 @@ import (
 
 // Config says how to make the drivers.
 type Config struct {
-	// Getenv looks up settings and keys; nil means the process's environment.
-	Getenv func(string) string
+	// Env is the environment in which agents are looked for, and that keys are taken
+	// from; nil means the process's own.
+	Env []string
 	// ProductName replaces "Terret" in the native agent's base prompt.
 	ProductName string
-	// Claude says how Claude Code is started.
-	Claude claude.Config
+	// Agents says how agents that are programs are started, by name.
+	Agents map[string]Agent
 	// MockScript, if set, is the file of the script that the agent "mock" follows.
 	MockScript string
+}
+
+// Agent says how an agent is started. The zero value takes it from PATH.
+type Agent struct {
+	Path string   // a name to be looked up in PATH, or a path
+	Env  []string // variables that it may see though their names look secret; NAME* stands for all that begin so
+	Args []string // added to those of every process
 }
 
 // Drivers makes all drivers, in the order in which an agent is chosen when none is
 // named.
 func Drivers(c Config) ([]terret.Driver, error) {
-	drivers := []terret.Driver{claude.New(c.Claude), native.New(native.Config{ProductName: c.ProductName, Getenv: c.Getenv})}
+	if c.Env == nil {
+		c.Env = os.Environ()
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Agents)) {
+		if name != claude.Name {
+			return nil, terret.Invalid("agents."+name, "there is no agent of that name that is a program; there is %s", claude.Name)
+		}
+	}
+	one := c.Agents[claude.Name]
+	drivers := []terret.Driver{
+		claude.New(claude.Config{Path: one.Path, Args: one.Args, Env: one.Env, Environ: c.Env}),
+		native.New(native.Config{ProductName: c.ProductName, Getenv: lookup(c.Env)}),
+	}
 	if c.MockScript != "" {
 		script, err := mock.Load(c.MockScript)
 		if err != nil {
@@ -32,4 +57,16 @@ func Drivers(c Config) ([]terret.Driver, error) {
 		drivers = append(drivers, mock.New(script))
 	}
 	return drivers, nil
+}
+
+// lookup finds variables; as in a shell, the last one of a name counts.
+func lookup(environ []string) func(string) string {
+	return func(name string) string {
+		for _, entry := range slices.Backward(environ) {
+			if v, ok := strings.CutPrefix(entry, name+"="); ok {
+				return v
+			}
+		}
+		return ""
+	}
 }

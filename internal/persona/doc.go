@@ -11,9 +11,9 @@
 //	You review changes...
 //
 // A [Library] finds and reads personas and puts the system prompt together; it keeps
-// what it has read for as long as the file does not change. [Apply] and [Resolve]
-// say what a session and a turn get when a person and a persona both want something.
-// [CheckOversight] says whether an agent can be held to it.
+// what it has read for as long as the file does not change. [Apply] says what a new
+// session gets from its persona; what a persona means for a turn is for the engine to
+// say. [CheckOversight] says whether an agent can be held to it.
 //
 // # Settings
 //
@@ -23,6 +23,7 @@
 //	disallowed_tools    rules for what is denied
 //	auto_approve_tools  rules for what runs without being asked for
 //	max_turns           most steps in a turn
+//	gates               where the agent waits for a decision, such as stop
 //	model, agent        what to use, unless a person says otherwise
 //	policy              what happens when no rule decides, unless a person says otherwise
 //
@@ -32,7 +33,7 @@
 //
 // # Trust
 //
-// Personas come with the repository. What restricts (tools, disallowed_tools, a lower
-// max_turns) acts always; all else waits until a person trusts the folder, which is
+// Personas come with the repository. What restricts (tools, disallowed_tools, gates, a
+// lower max_turns) acts always; all else waits until a person trusts the folder, which is
 // what terret.Persona.Trusted says. Whoever loads a persona sets it; files cannot.
 package persona

@@ -16,7 +16,7 @@ import (
 // keys are the settings of a persona, in the order in which people should be shown
 // them.
 var keys = []string{
-	"id", "description", "tools", "disallowed_tools", "auto_approve_tools", "max_turns", "model", "agent", "policy",
+	"id", "description", "tools", "disallowed_tools", "auto_approve_tools", "max_turns", "gates", "model", "agent", "policy",
 }
 
 // Bounds of settings.
@@ -84,6 +84,9 @@ func set(p *terret.Persona, f frontmatter.Field) (err error) {
 		return err
 	case "auto_approve_tools":
 		p.AutoApproveTools, err = rules(f)
+		return err
+	case "gates":
+		p.Gates, err = gates(f)
 		return err
 	}
 	if !slices.Contains(keys, f.Key) {
@@ -187,6 +190,19 @@ func splitList(text string) []string {
 		}
 	}
 	return append(out, text[start:])
+}
+
+// gates reads a list of gates that are wanted.
+func gates(f frontmatter.Field) ([]terret.Gate, error) {
+	names, err := list(f)
+	if err != nil {
+		return nil, err
+	}
+	var out []terret.Gate
+	for _, name := range names {
+		out = append(out, terret.Gate(name))
+	}
+	return out, terret.CheckGates(f.Key, out)
 }
 
 // rules reads a list of rules.

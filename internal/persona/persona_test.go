@@ -89,10 +89,10 @@ func TestSettings(t *testing.T) {
 		"all tool": {"---\ntools: default\n---\n", terret.Persona{}},
 		"everything": {
 			"---\nid: LEAD\ndescription: Leads\ntools: \"Read,Grep,Glob,Bash, mcp__github__*\"  # as in the first design\ndisallowed_tools: [\"Write\",\"Edit\", 'Bash(rm *)']\n" +
-				"auto_approve_tools: [\"Bash(git *)\",\"Read\"]\nmax_turns: 10\nmodel: opus\nagent: claude\npolicy: deny-unless-allowed\n---\n",
+				"auto_approve_tools: [\"Bash(git *)\",\"Read\"]\nmax_turns: 10\ngates: [stop, pre_tool]\nmodel: opus\nagent: claude\npolicy: deny-unless-allowed\n---\n",
 			terret.Persona{
 				ID: "LEAD", Description: "Leads", Tools: []string{"Read", "Grep", "Glob", "Bash", "mcp__github__*"}, DisallowedTools: []string{"Write", "Edit", "Bash(rm *)"},
-				AutoApproveTools: []string{"Bash(git *)", "Read"}, MaxTurns: 10, Model: "opus", Agent: "claude", Policy: terret.PolicyDenyUnlessAllowed,
+				AutoApproveTools: []string{"Bash(git *)", "Read"}, MaxTurns: 10, Gates: []terret.Gate{terret.GateStop, terret.GatePreTool}, Model: "opus", Agent: "claude", Policy: terret.PolicyDenyUnlessAllowed,
 			},
 		},
 		"CSV with commas inside": {"---\nauto_approve_tools: Bash(git log --format=a,b), Read\n---\n", terret.Persona{AutoApproveTools: []string{"Bash(git log --format=a,b)", "Read"}}},
@@ -130,6 +130,7 @@ func TestBadSettings(t *testing.T) {
 		"no value":          {"---\ntools:\n---\n", ":2: tools has no value"},
 		"nested":            {"---\ntools: {a: b}\n---\n", ":2: tools must be"},
 		"bad rule":          {"---\nx: 1\n---\n", `:2: unknown key "x"`},
+		"unknown gate":      {"---\ngates: stop, stopp\n---\n", `:2: gates: there is no gate "stopp"`},
 		"bad approval":      {"---\nauto_approve_tools: Bash(\n---\n", `:2: auto_approve_tools: `},
 		"bad denial":        {"---\ndisallowed_tools: [Read, 'Bash(']\n---\n", `:2: disallowed_tools: `},
 		"words for tools":   {"---\ntools: Read and Grep\n---\n", `:2: tools: `},

@@ -1,0 +1,160 @@
+// Package assemble puts a harness together: the store, the drivers, what is trusted,
+// personas, redaction, the files in project folders, and the engine above them. The
+// command line, the server and package sdk all get theirs here, so that a session
+// means the same wherever it was made.
+//
+// A [Harness] is made in steps, because many commands need only some of them: [New]
+// touches no file, [Harness.Open] opens the store, [Harness.Start] starts the engine.
+package assemble
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/all"
+	"github.com/terret-dev/terret/engine"
+	"github.com/terret-dev/terret/internal/config"
+	"github.com/terret-dev/terret/internal/project"
+	"github.com/terret-dev/terret/internal/redact"
+	"github.com/terret-dev/terret/internal/trust"
+	"github.com/terret-dev/terret/store/sqlite"
+)
+
+// Options says what to put together. The zero value keeps everything in memory and
+// trusts nothing.
+type Options struct {
+	// Home is Terret's own folder. Empty keeps sessions in memory, without undo.
+	Home string
+	// Env is the environment: keys are taken from it, agents see parts of it, and its
+	// secrets are kept out of everything that is written down.
+	Env []string
+	// Config is the configuration.
+	Config config.Config
+	// Drivers replaces the agents there are.
+	Drivers []terret.Driver
+	// MockScript, if set, is the file of the script that the agent "mock" follows.
+	MockScript string
+	// Product replaces "Terret" in system prompts.
+	Product string
+	// Files keeps Terret's files in the folders of projects.
+	Files bool
+	// Log is for the operator; nil means nobody.
+	Log *slog.Logger
+}
+
+// Harness is what a frontend works with.
+type Harness struct {
+	Home    string
+	Drivers []terret.Driver
+	Agents  *Agents
+	// Trust knows which folders a person trusts. It is nil without a home.
+	Trust *trust.Store
+	Roles *Roles
+
+	Store  *sqlite.Store  // since Open
+	Engine *engine.Engine // since Start
+
+	options Options
+	files   *project.Files // nil unless they are kept
+}
+
+// New makes a harness. It touches no file.
+func New(o Options) (*Harness, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	h := &Harness{Home: o.Home, Drivers: o.Drivers, options: o}
+	if h.Drivers == nil {
+		var err error
+		if h.Drivers, err = newDrivers(o); err != nil {
+			return nil, err
+		}
+	}
+	h.Agents = NewAgents(h.Drivers)
+	if o.Home != "" {
+		h.Trust = trust.Open(o.Home)
+	}
+	h.Roles = &Roles{Product: o.Product, Trusts: h.Trusts, Log: o.Log}
+	if o.Files {
+		h.files = project.New(project.Options{Redactor: redact.New(redact.FromEnv(o.Env)), Log: o.Log})
+		h.Roles.Save = h.files.SavePrompt
+	}
+	return h, nil
+}
+
+func newDrivers(o Options) ([]terret.Driver, error) {
+	agents := map[string]all.Agent{}
+	for name, a := range o.Config.Agents {
+		agents[name] = all.Agent(a)
+	}
+	return all.Drivers(all.Config{Env: o.Env, ProductName: o.Product, Agents: agents, MockScript: o.MockScript})
+}
+
+// Trusts reports whether a person trusts the folder as it is now.
+func (h *Harness) Trusts(dir string) bool {
+	if h.Trust == nil {
+		return false
+	}
+	decision, _, err := h.Trust.Check(dir)
+	return err == nil && decision == trust.Trusted
+}
+
+// Open opens the store. Whoever calls it must Close the harness.
+func (h *Harness) Open(ctx context.Context) (err error) {
+	path := sqlite.Memory
+	if h.Home != "" {
+		path = filepath.Join(h.Home, "terret.db")
+	}
+	h.Store, err = sqlite.Open(ctx, path, sqlite.Options{Log: h.options.Log})
+	return err
+}
+
+// Start starts the engine on the open store. Unattended says that nobody can be
+// asked.
+func (h *Harness) Start(ctx context.Context, unattended bool) (err error) {
+	cfg := h.engineConfig()
+	cfg.Unattended = cfg.Unattended || unattended
+	h.Engine, err = engine.New(ctx, cfg)
+	return err
+}
+
+func (h *Harness) engineConfig() engine.Config {
+	o, c := h.options, h.options.Config
+	timeouts := map[terret.Gate]time.Duration{}
+	for gate, d := range c.Timeouts {
+		timeouts[terret.Gate(gate)] = max(time.Duration(d), 0)
+	}
+	out := engine.Config{
+		Store: h.Store, Drivers: h.Drivers, Log: o.Log, Home: h.Home, Env: o.Env,
+		Trust: h.Trusts, Roles: h.Roles.For, Secrets: redact.Known(redact.FromEnv(o.Env)),
+		IdleAfter: time.Duration(c.IdleAfter), InterruptGrace: time.Duration(c.InterruptGrace), Timeouts: timeouts, Unattended: c.Unattended,
+		Undo: engine.UndoLimits{Off: c.Undo.Off, MaxFiles: c.Undo.MaxFiles, MaxBytes: c.Undo.MaxBytes},
+		Pool: engine.Pool{Size: c.Pool.Size, Keys: c.Pool.Keys, MaxMemory: c.Pool.MaxMemory},
+	}
+	if h.files != nil { // a nil *Files would not be a nil Recorder
+		out.Recorder = h.files
+	}
+	return out
+}
+
+// Sessions makes sessions on the running engine. Defaults fills in what neither a
+// person nor a persona says; nil means nothing does.
+func (h *Harness) Sessions(defaults func(context.Context, *terret.Session)) *Sessions {
+	return &Sessions{Engine: h.Engine, Roles: h.Roles, Agents: h.Agents, Defaults: defaults}
+}
+
+// Close ends the engine and closes the store, if they are there. The context bounds
+// how long that stays polite.
+func (h *Harness) Close(ctx context.Context) (err error) {
+	if h.Engine != nil {
+		err = h.Engine.Close(ctx)
+	}
+	if h.Store != nil {
+		err = errors.Join(err, h.Store.Close())
+	}
+	return err
+}

@@ -1,0 +1,138 @@
+package assemble
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/engine"
+	"github.com/terret-dev/terret/internal/archive"
+	"github.com/terret-dev/terret/internal/persona"
+)
+
+// Sessions makes sessions, the same way for every frontend.
+type Sessions struct {
+	Engine *engine.Engine
+	Roles  *Roles
+	Agents *Agents
+	// Defaults fills in what neither a person nor a persona says; nil means nothing
+	// does.
+	Defaults func(ctx context.Context, s *terret.Session)
+}
+
+// CreateOptions says how a session is made. The zero value is for programs.
+type CreateOptions struct {
+	// Unenforced makes the session even if its agent can get around limits on tools.
+	Unenforced bool
+	// Tell, if set, is told what a person should know.
+	Tell func(note string)
+}
+
+func (o CreateOptions) tell(note string) {
+	if o.Tell != nil {
+		o.Tell(note)
+	}
+}
+
+// Create makes a session of what a person asks for. What the person leaves empty is
+// filled in by its persona and then by the defaults. It refuses a session whose agent
+// could get around what the session forbids.
+func (m *Sessions) Create(ctx context.Context, s terret.Session, o CreateOptions) (terret.Session, error) {
+	s, err := m.checked(s)
+	if err == nil {
+		s, err = m.withRole(s, o)
+	}
+	if err != nil {
+		return terret.Session{}, err
+	}
+	if m.Defaults != nil {
+		m.Defaults(ctx, &s)
+	}
+	if err := m.overseen(ctx, s, o); err != nil {
+		return terret.Session{}, err
+	}
+	return m.Engine.Create(ctx, s)
+}
+
+// checked refuses what no session can be made with, before anything is read or made
+// for it.
+func (m *Sessions) checked(s terret.Session) (_ terret.Session, err error) {
+	if err := terret.CheckGates("gates", s.Options.Gates); err != nil {
+		return s, err
+	}
+	if err := terret.CheckTimeouts("timeouts", s.Options.Timeouts); err != nil {
+		return s, err
+	}
+	if s.Cwd != "" { // else the engine says so
+		if s.Cwd, err = filepath.Abs(s.Cwd); err != nil {
+			return s, terret.Invalid("cwd", "%w", err)
+		}
+	}
+	s.Agent = archive.Agent(s.Agent)
+	return s, nil
+}
+
+// withRole fills in what the session's persona says, and makes sure that there is a
+// system prompt for it.
+func (m *Sessions) withRole(s terret.Session, o CreateOptions) (terret.Session, error) {
+	if !hasRole(s) {
+		return s, nil
+	}
+	var role *terret.Persona
+	if s.Persona != "" {
+		p, err := m.Roles.Persona(s.Cwd, string(s.Persona))
+		if err != nil {
+			return s, err
+		}
+		if ignored := IgnoredGrants(p); ignored != "" {
+			o.tell(ignored)
+		}
+		s = persona.Apply(p, s)
+		s.Persona, role = terret.NullString(p.ID), &p
+	}
+	prompt, err := m.Roles.Prompt(s.Cwd, role, s.Mode)
+	for _, note := range prompt.Notes {
+		o.tell(note)
+	}
+	return s, err
+}
+
+// IgnoredGrants says which settings of a persona are ignored because its folder is not
+// trusted. It is empty if none is.
+func IgnoredGrants(p terret.Persona) string {
+	grants := persona.Grants(p)
+	if p.Trusted || len(grants) == 0 {
+		return ""
+	}
+	verb := "is"
+	if len(grants) > 1 {
+		verb = "are"
+	}
+	return "persona " + p.ID + ": " + strings.Join(grants, ", ") + " " + verb + " ignored until you trust this folder (see `terret trust`)"
+}
+
+// overseen refuses a session whose agent could get around what the session forbids.
+func (m *Sessions) overseen(ctx context.Context, s terret.Session, o CreateOptions) error {
+	s.ID = "" // it does not exist yet
+	in, err := m.Engine.Settings(ctx, s, terret.TurnOptions{})
+	if err != nil {
+		return err
+	}
+	if persona.CheckOversight(terret.Capabilities{}, in, s.Options.Deny) == nil {
+		return nil // nothing is forbidden
+	}
+	p, found := m.Agents.one(ctx, s.Agent)
+	if !found {
+		return nil // whoever starts it says what is missing
+	}
+	err = persona.CheckOversight(p.Capabilities, in, s.Options.Deny)
+	switch {
+	case err == nil:
+		return nil
+	case o.Unenforced:
+		o.tell(s.Agent + ": " + err.Error())
+		return nil
+	}
+	return terret.Errorf(terret.CodeUnsupported, "%s: %w", s.Agent, err)
+}
