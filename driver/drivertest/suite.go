@@ -28,7 +28,7 @@ type scenario struct {
 
 // scenarios are all of them, in the order of the table.
 func scenarios() []scenario {
-	return slices.Concat(talking, tooling, asking, gating, stopping, keeping, changing, troubles, limits, processes)
+	return slices.Concat(talking, tooling, lists, asking, gating, stopping, keeping, changing, troubles, limits, processes)
 }
 
 // mark is how a scenario went.
