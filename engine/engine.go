@@ -9,6 +9,7 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/engine/internal/hub"
+	"github.com/terret-dev/terret/engine/internal/pool"
 	"github.com/terret-dev/terret/engine/internal/recorder"
 	"github.com/terret-dev/terret/internal/checkpoint"
 	"github.com/terret-dev/terret/internal/redact"
@@ -105,7 +106,7 @@ type Engine struct {
 	watch   watcher
 	records *recorder.Recorder
 	undo    undoer
-	pool    pool
+	pool    *pool.Pool
 	wanted  wanted
 }
 
@@ -145,13 +146,10 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	e.hub = hub.New(cfg.Store, e.watch.poke)
 	e.watch.nudge = make(chan struct{}, 1)
 	e.records = recorder.New(cfg.Recorder)
-	e.pool.init(e)
+	e.pool = e.newPool()
 
 	e.work.Go(e.commitLoop)
 	e.work.Go(e.watchLoop)
-	if !e.pool.off() {
-		e.work.Go(e.pool.loop)
-	}
 	if err := e.recover(ctx); err != nil {
 		return nil, errors.Join(err, e.Close(context.WithoutCancel(ctx)))
 	}
@@ -180,7 +178,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	for _, l := range all {
 		group.Go(func() { e.shut(ctx, l, "closed") })
 	}
-	group.Go(func() { e.pool.close(ctx) })
+	group.Go(func() { e.pool.Close(ctx) })
 	group.Wait()
 	e.shutdown.Do(func() { e.downErr = e.shutDrivers(ctx) })
 	e.mu.Lock() // nobody starts background work after this

@@ -83,6 +83,7 @@ func resolve(s terret.Session, role Role, o terret.TurnOptions) inForce {
 		},
 		gates: union(so.Gates, p.Gates), limits: so.Timeouts,
 	}
+	in.Gates = in.gates
 	in.ApprovedTools = union(in.ApprovedTools, approves)
 	if approves == nil {
 		in.ApprovedTools = union(in.ApprovedTools, o.AutoApproveTools)

@@ -300,7 +300,7 @@ func (e *Engine) openAgent(ctx context.Context, l *live) (*host, error) {
 	}
 	h = l.newHost(in)
 	r := e.openRequest(session, in.Settings, l.log)
-	r.Warm = e.pool.claim(d, r)
+	r.Warm = e.pool.Claim(d, r)
 	r.Cursor, r.Host = cursor, h
 	r.History = func(ctx context.Context) iter.Seq2[terret.Entry, error] {
 		return e.Events(ctx, EventQuery{Session: l.id})

@@ -1,0 +1,73 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/engine/internal/pool"
+)
+
+// Defaults of Pool.
+const (
+	DefaultPoolKeys   = pool.DefaultKeys
+	DefaultPoolMemory = pool.DefaultMaxMemory
+)
+
+// Pool says how many agents are started before they are needed, for the kinds of
+// sessions that were used last. A kind is all that is fixed when an agent starts, as
+// its driver says. The zero value means none.
+type Pool struct {
+	Size int // warm agents of each kind
+	// Keys bounds the kinds, zero means the default; those used last stay.
+	Keys int
+	// MaxMemory bounds the bytes that all warm agents hold together, zero means the
+	// default, and a negative value that there is no bound.
+	MaxMemory int64
+}
+
+func (e *Engine) newPool() *pool.Pool {
+	p := e.cfg.Pool
+	return pool.New(pool.Config{
+		Size: p.Size, Keys: p.Keys, MaxMemory: p.MaxMemory,
+		IdleAfter: e.cfg.IdleAfter, CloseGrace: e.cfg.CloseGrace, Trusted: e.trusts, Log: e.log,
+	})
+}
+
+// Prewarm starts an agent for a session such as s, which may not exist yet, in the
+// background. It returns at once. A session that has begun needs none.
+func (e *Engine) Prewarm(ctx context.Context, s terret.Session) error {
+	s, err := e.complete(s)
+	if err != nil || s.NativeID != "" {
+		return err
+	}
+	d, err := e.driver(s.Agent)
+	if err != nil {
+		return err
+	}
+	w, ok := d.(terret.Prewarmer)
+	if !ok {
+		return terret.Errorf(terret.CodeUnsupported, "%s cannot be prewarmed", s.Agent)
+	}
+	if e.pool.Off() {
+		return terret.Errorf(terret.CodeUnsupported, "prewarming is off; set pool.size to turn it on")
+	}
+	if e.isClosed() {
+		return refused()
+	}
+	in, err := e.settingsFor(ctx, s, terret.TurnOptions{})
+	if err != nil {
+		return err
+	}
+	if !e.pool.Touch(w, e.openRequest(s, in.Settings, e.log)) {
+		return terret.Errorf(terret.CodeUnsupported, "%s cannot be prewarmed with these options", s.Agent)
+	}
+	return nil
+}
+
+// openRequest is what a driver is told of a session, without what only the session's
+// own agent needs.
+func (e *Engine) openRequest(s terret.Session, in terret.Settings, log *slog.Logger) terret.OpenRequest {
+	s.Options = terret.SessionOptions{}
+	return terret.OpenRequest{Session: s, Settings: in, Trusted: e.trusts(s.Cwd), Env: e.cfg.Env, Owner: e.store.Worker(), Log: log}
+}
