@@ -3,9 +3,11 @@ package hub_test
 import (
 	"context"
 	"errors"
+	"iter"
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"go.uber.org/goleak"
 
@@ -113,3 +115,53 @@ func (l *logbook) pick(from []terret.Entry, after int64, want func(*terret.Entry
 	}
 	return out
 }
+
+type stream = iter.Seq2[terret.Entry, error]
+
+// follower reads a stream in the background.
+type follower struct {
+	mu   sync.Mutex
+	seen []int64
+	errs []error
+}
+
+// follow starts to read; at says what to note of each entry.
+func follow(group *sync.WaitGroup, events stream, at func(terret.Entry) int64) *follower {
+	f := &follower{}
+	group.Go(func() {
+		for entry, err := range events {
+			f.mu.Lock()
+			if err != nil {
+				f.errs = append(f.errs, err)
+			} else {
+				f.seen = append(f.seen, at(entry))
+			}
+			f.mu.Unlock()
+		}
+	})
+	return f
+}
+
+// want waits until everybody has read what there is, and compares.
+func (f *follower) want(t *testing.T, what string, seen ...int64) {
+	t.Helper()
+	synctest.Wait()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !slices.Equal(f.seen, seen) {
+		t.Errorf("%s: saw %v, want %v", what, f.seen, seen)
+	}
+}
+
+func (f *follower) wantEnd(t *testing.T, what string, want error) {
+	t.Helper()
+	synctest.Wait()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.errs) != 1 || !errors.Is(f.errs[0], want) {
+		t.Errorf("%s: ended with %v, want %v", what, f.errs, want)
+	}
+}
+
+func seqOf(e terret.Entry) int64 { return e.Seq }
+func posOf(e terret.Entry) int64 { return e.Pos }

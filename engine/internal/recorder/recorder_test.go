@@ -182,7 +182,7 @@ func TestConcurrentUse(t *testing.T) {
 	next := map[string]int64{}
 	for _, call := range n.calls {
 		id, seqs, _ := strings.Cut(call, " x:")
-		for _, seq := range strings.Fields(seqs) {
+		for seq := range strings.FieldsSeq(seqs) {
 			if next[id]++; seq != fmt.Sprint(next[id]) {
 				t.Fatalf("session %s: %s after %d", id, seq, next[id]-1)
 			}
