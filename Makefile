@@ -1,14 +1,15 @@
 # Terret. `make` alone lists what can be made.
 #
-# The product is built without cgo. Tests run with the race detector, which needs
-# a C compiler (gcc or clang); `make test` says so if there is none.
+# Building and running needs Go and git. What the tests need besides, scripts/setup.sh
+# installs, or says how to.
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 export CGO_ENABLED := 0
-GO    ?= go
+export GO ?= go
 BIN   := bin
 TOOLS := $(abspath $(BIN))/tools
+export PATH := $(TOOLS):$(PATH)
 FLAGS := -trimpath -ldflags='-s -w'
 
 .PHONY: help
@@ -28,37 +29,30 @@ chat: build ## hold a conversation in the terminal
 	$(BIN)/terret chat
 
 .PHONY: test
-test: race ## everything that must pass
+test: ## everything that must pass; installs what is missing for it, or says how to
+	@scripts/setup.sh compiler curl node browser || [ $$? = 3 ]
+	@$(MAKE) --no-print-directory race
 	@$(MAKE) --no-print-directory conformance
 	@$(MAKE) --no-print-directory web-test
 
 .PHONY: unit
-unit: ## tests without the race detector: no network, no agent, no C compiler
+unit: ## tests that need only Go and git: no network, no agent, no C compiler
 	$(GO) test ./...
 
 .PHONY: race
-race: ## tests with the race detector and goroutine-leak checks
-	@command -v $${CC:-gcc} >/dev/null || command -v clang >/dev/null || \
-		{ echo "the race detector needs a C compiler: install gcc or clang, or run 'make unit'" >&2; exit 1; }
-	CGO_ENABLED=1 $(GO) test -race -timeout 20m ./...
+race: ## the same with the race detector, if there is a C compiler
+	@if scripts/setup.sh compiler; then echo "$(GO) test -race ./..."; CGO_ENABLED=1 $(GO) test -race -timeout 20m ./...; \
+	elif [ -n "$$CI" ]; then exit 1; \
+	else echo "no C compiler: testing without the race detector"; $(GO) test -timeout 20m ./...; fi
 
 .PHONY: conformance
 conformance: agents/node_modules/.stamp ## the suites of stores and drivers, with the real agents, and docs/CONFORMANCE.md
-	$(GO) test -count=1 ./store/sqlite -args -storetest.kills=200
-	@table=$$(mktemp); trap 'rm -f "$$table"' EXIT; \
-	echo "the suite of the drivers, on the real agents: some minutes"; \
-	TERRET_CONFORMANCE=1 TERRET_CONFORMANCE_TABLE="$$table" \
-		$(GO) test -count=1 -parallel 4 -timeout 15m ./driver/drivertest || exit 1; \
-	TERRET_CONFORMANCE=1 $(GO) test -count=1 -parallel 4 -run TestClaudeScripts ./cmd/terret || exit 1; \
-	if [ "$$(uname)" != Linux ] || cmp -s "$$table" docs/CONFORMANCE.md; then exit 0; fi; \
-	[ -e docs/CONFORMANCE.md ] && diff -U1 docs/CONFORMANCE.md "$$table"; \
-	if [ -n "$$CI" ]; then \
-		echo "docs/CONFORMANCE.md is not what the suite found: run 'make conformance' and commit it" >&2; exit 1; fi; \
-	cat "$$table" >docs/CONFORMANCE.md; echo "docs/CONFORMANCE.md is made anew: commit it"
+	@scripts/setup.sh curl
+	@scripts/conformance.sh
 
 .PHONY: drift
 drift: ## the suite of the drivers on the newest agents, and what they do differently (needs the network)
-	GO="$(GO)" agents/drift.sh
+	agents/drift.sh
 
 # The agents are installed anew when the lock is newer.
 agents/node_modules/.stamp: agents/package-lock.json agents/install.sh
@@ -103,18 +97,27 @@ picture: ## make the picture in the README anew (needs tmux)
 	docs/pictures/make.sh
 
 .PHONY: web
-web: ## build the web UI anew into web/dist (needs Node)
-	cd web && npm ci --no-audit --no-fund && npm run types && npm run typecheck && npm test && npm run build
+web: web/node_modules/.stamp ## build the web UI anew into web/dist (needs Node)
+	cd web && npm run types && npm run typecheck && npm test && npm run build
 
-# Needs Node, and Chromium; another one than Debian's by CHROMIUM=path.
+# Another browser than the chromium in the PATH: CHROMIUM=path.
 .PHONY: web-test
-web-test: build ## test the web UI in a real browser (needs Node and Chromium)
-	web/scripts/need.sh
-	cd web && npm ci --no-audit --no-fund && npm run typecheck && npm test && TERRET_BIN=$(abspath $(BIN))/terret npm run e2e
+web-test: build web/node_modules/.stamp agents/node_modules/.stamp ## test the web UI in a real browser (needs Node and Chromium)
+	@scripts/setup.sh browser
+	cd web && npm run typecheck -- --incremental --tsBuildInfoFile node_modules/.cache/typecheck.json && npm test && $(E2E) npm run e2e
 
 .PHONY: screenshots
-screenshots: build ## make docs/screenshots anew (needs Node and Chromium)
-	cd web && npm ci --no-audit --no-fund && TERRET_BIN=$(abspath $(BIN))/terret npm run screenshots
+screenshots: build web/node_modules/.stamp ## make docs/screenshots anew (needs Node and Chromium)
+	@scripts/setup.sh browser
+	cd web && $(E2E) npm run screenshots
+
+E2E = TERRET_BIN=$(abspath $(BIN))/terret CHROMIUM="$${CHROMIUM:-$$(command -v chromium)}"
+
+# The tools of the web UI are installed anew when the lock is newer.
+web/node_modules/.stamp: web/package-lock.json
+	@scripts/setup.sh node
+	cd web && npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
 
 .PHONY: gen
 gen: ## make all generated files anew

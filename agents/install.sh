@@ -6,16 +6,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 dir=${1:-$here}
 which=${2:-locked}
 
-if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
-	if [ -n "${CI:-}" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-		apt-get update -q && apt-get install -q -y --no-install-recommends nodejs npm
-	else
-		echo "the real agents are installed with npm, which is missing: install Node.js 20 or newer with npm" >&2
-		echo "(Debian, Ubuntu: apt-get install nodejs npm; macOS: brew install node)" >&2
-		exit 1
-	fi
-fi
-
+"$here/../scripts/setup.sh" node
 cd "$dir"
 # No script of a package runs but the one below. The agents are native programs; what
 # they say of Node's version is about their installer.

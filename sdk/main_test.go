@@ -18,7 +18,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience bounds every wait in these tests.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 func deadline(t *testing.T) context.Context {
 	t.Helper()

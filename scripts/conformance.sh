@@ -1,0 +1,39 @@
+#!/bin/sh
+# Runs every test that needs a real agent, and compares what the drivers can do with
+# docs/CONFORMANCE.md. A test that is skipped fails here: it runs nowhere else.
+set -eu
+cd "$(dirname "$0")/.."
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+
+# run WHAT ARGUMENTS: go test, of which only what went wrong is shown.
+run() {
+	echo "conformance: $1"
+	shift
+	if ! "${GO:-go}" test -v -count=1 "$@" >"$dir/log" 2>&1; then
+		grep -vE '^ *(=== |--- PASS)' "$dir/log" >&2
+		return 1
+	fi
+	if grep -E -- '--- SKIP|no tests to run' "$dir/log" >&2; then
+		echo "conformance: a test did not run" >&2
+		return 1
+	fi
+}
+
+export TERRET_CONFORMANCE=1 TERRET_CONFORMANCE_TABLE="$dir/table.md"
+export TERRET_CLAUDE="$PWD/agents/node_modules/.bin/claude"
+run "200 kills of a process that writes to the store" -run '^TestFile$/^nothing_acknowledged' ./store/sqlite -args -storetest.kills=200
+run "the suite of the drivers on the real agents (some minutes)" -parallel 4 -timeout 15m ./driver/drivertest
+run "what the suite does not look at" -run '^TestReal' ./driver/claude
+run "the command line with the real agents" -parallel 4 -run '^TestClaudeScripts$' ./cmd/terret
+
+if [ "$(uname)" != Linux ] || cmp -s "$dir/table.md" docs/CONFORMANCE.md; then
+	exit 0
+fi
+diff -U1 docs/CONFORMANCE.md "$dir/table.md" || true
+if [ -n "${CI:-}" ]; then
+	echo "docs/CONFORMANCE.md is not what the suite found: run 'make conformance' and commit it" >&2
+	exit 1
+fi
+cat "$dir/table.md" >docs/CONFORMANCE.md
+echo "docs/CONFORMANCE.md has changed: commit it"
