@@ -24,6 +24,8 @@ import (
 const (
 	fakeEnv   = "FAKE_CLAUDE"        // which one
 	recordEnv = "FAKE_CLAUDE_RECORD" // file to which each process adds how it was started
+	// versionEnv is the version that it says it is; older ones do not say.
+	versionEnv = "FAKE_CLAUDE_VERSION"
 )
 
 func TestMain(m *testing.M) {
@@ -57,6 +59,7 @@ type fake struct {
 	inited  bool
 	seen    []object // responses that came while something else was waited for
 	hello   object   // the greeting
+	primed  any      // how it was asked for its context
 }
 
 func playFake(name string) {
@@ -237,6 +240,7 @@ func (f *fake) next() object {
 			}
 			f.answer(id, nil)
 		case "get_context_usage":
+			f.primed = request["detail"]
 			f.answer(id, object{"categories": []object{{"name": "Messages", "tokens": 7}}, "totalTokens": 10, "maxTokens": 100})
 		case "rewind_files":
 			if request["dry_run"] == true {
@@ -283,7 +287,7 @@ func (f *fake) greeted(id any, request object) {
 	f.say(object{"type": "control_response", "response": object{"subtype": "success", "request_id": id, "response": object{
 		"commands": []object{{"name": "compact", "description": "Make it short", "argumentHint": "<what>"}},
 		"models":   []object{{"value": "opus", "displayName": "Opus", "supportedEffortLevels": []string{"low", "high"}}},
-		"pid":      os.Getpid(), "current_permission_mode": f.mode,
+		"pid":      os.Getpid(), "current_permission_mode": f.mode, "claude_code_version": os.Getenv(versionEnv),
 	}}})
 }
 
@@ -423,6 +427,8 @@ func (f *fake) prompted(text string) {
 		f.reply(string(encode(f.seen)))
 	case "greeting":
 		f.reply(string(encode(f.hello)))
+	case "primed":
+		f.reply(fmt.Sprint(f.primed))
 	case "size":
 		f.reply(fmt.Sprint(len(text)))
 	case "long":

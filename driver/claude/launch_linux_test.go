@@ -179,6 +179,26 @@ func TestWarm(t *testing.T) {
 	s.says(s.reopen(a), "who", "opus default")
 }
 
+// TestPrimed is that a warm process prepares its first turn, where it does so without
+// asking the model's API.
+func TestPrimed(t *testing.T) {
+	t.Parallel()
+	for version, want := range map[string]string{"": "<nil>", "2.1.324": "<nil>", primedSince: "summary", "3.0.0": "summary"} {
+		s := newSetup(t, "talk", func(s *setup) { s.req.Env = append(s.req.Env, versionEnv+"="+version) })
+		w, err := s.d.Prewarm(t.Context(), s.req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.req.Warm = w
+		a := s.open()
+		s.says(a, "primed", want)
+		s.says(a, "again", "You said again ")
+		if n := count[terret.Unknown](s.host.said()); n != 0 {
+			t.Errorf("%d unknown events", n)
+		}
+	}
+}
+
 // TestWarmUnused is that a warm process which does not fit is replaced, and gone.
 func TestWarmUnused(t *testing.T) {
 	t.Parallel()

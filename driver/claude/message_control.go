@@ -91,6 +91,7 @@ type initializeAnswer struct {
 	} `json:"account"`
 	PID            int    `json:"pid"`
 	PermissionMode string `json:"current_permission_mode"` // newer versions only
+	Version        string `json:"claude_code_version"`     // newer versions only
 }
 
 type commandInfo struct {

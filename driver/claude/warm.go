@@ -7,7 +7,7 @@ import (
 )
 
 // warm is a process that was greeted and waits for its first prompt. Nobody reads it:
-// an agent that was not prompted says nothing.
+// an agent that was not prompted says hardly anything.
 type warm struct {
 	p           *process
 	model, mode string
@@ -41,7 +41,22 @@ func (d *Driver) Prewarm(ctx context.Context, r terret.OpenRequest) (terret.Warm
 		return nil, err
 	}
 	w.p = p
+	p.prime()
 	return w, nil
+}
+
+// primedSince is the version from which on a process can be primed. Earlier ones
+// would ask the model's API.
+const primedSince = "2.1.325"
+
+// prime makes the process load what its first turn needs, by asking what fills its
+// context: it puts the prompt and the tools together, and calls nobody. It takes a
+// fifth off the first turn. The answer is of no interest; who reads the process next
+// drops it.
+func (p *process) prime() {
+	if compareVersions(p.about.Version, primedSince) >= 0 {
+		p.send(requestLine(terret.NewID(terret.PrefixControl), map[string]string{"subtype": "get_context_usage", "detail": "summary"}))
+	}
 }
 
 // Alive implements terret.Warm.
