@@ -23,6 +23,7 @@ const authAttempts = 2
 type agent struct {
 	d    *Driver
 	req  terret.OpenRequest
+	env  []string       // of its processes
 	work sync.WaitGroup // readers of processes
 
 	life context.Context // ends when the agent is closed
@@ -57,7 +58,7 @@ type cursor struct {
 }
 
 func newAgent(d *Driver, r terret.OpenRequest) *agent {
-	a := &agent{d: d, req: r, native: string(r.Session.NativeID), session: choice{r.Session.Model, r.Session.PermissionMode}, turn: r.Settings}
+	a := &agent{d: d, req: r, env: d.sessionEnv(r), native: string(r.Session.NativeID), session: choice{r.Session.Model, r.Session.PermissionMode}, turn: r.Settings}
 	a.life, a.end = context.WithCancelCause(context.Background())
 	var c cursor
 	decode(r.Cursor, &c)
@@ -70,7 +71,7 @@ func (a *agent) encodeCursor() []byte { return encode(cursor{Undone: a.undone}) 
 // ready returns a process that can take a turn with those settings. a.switching must
 // be held, except in Open.
 func (a *agent) ready(ctx context.Context, in terret.Settings) (*process, error) {
-	l := a.d.launchOf(a.req, in)
+	l := a.d.launchOf(a.req, a.env, in)
 	a.mu.Lock()
 	p, closed := a.p, a.closed
 	a.mu.Unlock()
@@ -189,8 +190,8 @@ func (a *agent) retire(ctx context.Context, p *process, inTurn bool) {
 
 // emit passes on what the agent says.
 func (a *agent) emit(p *process, events []terret.Event) error {
+	out := make([]terret.Event, 0, len(events)+1)
 	a.mu.Lock()
-	var out []terret.Event
 	for _, ev := range events {
 		out = a.note(out, p, ev)
 	}

@@ -44,12 +44,13 @@ func (l launch) serves(other launch) bool {
 		!slices.ContainsFunc(other.gates, func(g terret.Gate) bool { return !slices.Contains(l.gates, g) })
 }
 
-// launchOf is the launch for turns with those settings.
-func (d *Driver) launchOf(r terret.OpenRequest, in terret.Settings) launch {
+// launchOf is the launch for turns with those settings. The environment is the one
+// that environ says; it is the same for all turns of a session.
+func (d *Driver) launchOf(r terret.OpenRequest, env []string, in terret.Settings) launch {
 	s := r.Session
 	sources, dropped := settingSources(in.SettingSources, r.Trusted)
 	l := launch{
-		env: d.environ(r.Env, s.Cwd), dir: s.Cwd, dropped: dropped,
+		env: env, dir: s.Cwd, dropped: dropped,
 		append: in.SystemAppend, servers: in.MCP, agents: in.Agents, gates: hookedGates(in.Gates),
 	}
 	flag := func(name, value string) {
@@ -119,6 +120,9 @@ func droppedSettings(l launch) []terret.Event {
 		Text: fmt.Sprintf("the folder is not trusted, so these settings of it are not read: %s; run `terret trust` to read them", strings.Join(l.dropped, ", ")),
 	}}}
 }
+
+// sessionEnv is the environment of a session's processes.
+func (d *Driver) sessionEnv(r terret.OpenRequest) []string { return d.environ(r.Env, r.Session.Cwd) }
 
 // environ is what the process sees: what it needs to reach its model, nothing that
 // looks like another secret, and none of what an agent around us has set.

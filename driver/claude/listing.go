@@ -36,7 +36,7 @@ func (d *Driver) introduce(ctx context.Context) (initializeAnswer, error) {
 	}
 	r := terret.OpenRequest{Session: terret.Session{Cwd: dir}, Env: d.cfg.Environ}
 	args, o := native{}.args()
-	p, err := d.start(ctx, d.launchOf(r, r.Settings), append(args, "--no-session-persistence"), o, "", slog.New(slog.DiscardHandler))
+	p, err := d.start(ctx, d.launchOf(r, d.sessionEnv(r), r.Settings), append(args, "--no-session-persistence"), o, "", slog.New(slog.DiscardHandler))
 	if err != nil {
 		return initializeAnswer{}, err
 	}

@@ -25,6 +25,7 @@ const argLimit = 64 << 10
 type oneShot struct {
 	d      *Driver
 	req    terret.OpenRequest
+	env    []string // of its processes
 	redact *redact.Redactor
 	work   sync.WaitGroup
 
@@ -47,8 +48,9 @@ var (
 func newOneShot(d *Driver, r terret.OpenRequest) *oneShot {
 	idle := make(chan struct{})
 	close(idle)
+	env := d.sessionEnv(r)
 	return &oneShot{
-		d: d, req: r, redact: redact.New(redact.FromEnv(d.environ(r.Env, r.Session.Cwd))), idle: idle,
+		d: d, req: r, env: env, redact: redact.New(redact.FromEnv(env)), idle: idle,
 		native: string(r.Session.NativeID), model: r.Session.Model, mode: r.Session.PermissionMode,
 	}
 }
@@ -89,7 +91,7 @@ func (a *oneShot) Prompt(ctx context.Context, _ string, prompt terret.Prompt, in
 	if err != nil {
 		return err
 	}
-	s := &shot{l: a.d.launchOf(a.req, in), prompt: prompt, settings: in, began: time.Now()}
+	s := &shot{l: a.d.launchOf(a.req, a.env, in), prompt: prompt, settings: in, began: time.Now()}
 	args, o := n.args()
 	p, err := a.start(ctx, s, args, o.source)
 	if err != nil {

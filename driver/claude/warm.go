@@ -20,7 +20,7 @@ func (d *Driver) WarmKey(r terret.OpenRequest) string {
 	if s.OneShot || s.NativeID != "" || r.Settings.MaxCostUSD > 0 || checkSession(s) != nil || checkSettings(r.Settings, s) != nil {
 		return ""
 	}
-	key := d.launchOf(r, r.Settings).key() + " " + s.Model + " " + s.PermissionMode
+	key := d.launchOf(r, d.sessionEnv(r), r.Settings).key() + " " + s.Model + " " + s.PermissionMode
 	if r.Settings.KeepRaw {
 		key += " raw"
 	}
@@ -36,7 +36,7 @@ func (d *Driver) Prewarm(ctx context.Context, r terret.OpenRequest) (terret.Warm
 	w := &warm{model: r.Session.Model, mode: r.Session.PermissionMode, key: key}
 	args, o := native{}.args()
 	o.keepRaw = r.Settings.KeepRaw
-	p, err := d.start(ctx, d.launchOf(r, r.Settings), append(args, modelArgs(w.model, w.mode, 0)...), o, r.Owner, r.Log)
+	p, err := d.start(ctx, d.launchOf(r, d.sessionEnv(r), r.Settings), append(args, modelArgs(w.model, w.mode, 0)...), o, r.Owner, r.Log)
 	if err != nil {
 		return nil, err
 	}
