@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/terret-dev/terret"
@@ -96,7 +97,7 @@ func (u *use) allowedScript(rules []allowRule) *terret.Rule {
 		if c.vouched || c.denyOnly {
 			continue
 		}
-		rule := allowsCall(rules, c)
+		rule := u.allowsCall(rules, c)
 		if rule == nil {
 			return nil
 		}
@@ -106,7 +107,7 @@ func (u *use) allowedScript(rules []allowRule) *terret.Rule {
 	}
 	for _, c := range u.script.calls {
 		if first == nil {
-			first = allowsCall(rules, c) // harmless commands only: a rule to name
+			first = u.allowsCall(rules, c) // harmless commands only: a rule to name
 		}
 	}
 	if len(u.script.files) > 0 {
@@ -121,13 +122,49 @@ func (u *use) allowedScript(rules []allowRule) *terret.Rule {
 	return first
 }
 
-func allowsCall(rules []allowRule, c call) *terret.Rule {
+// allowsCall returns a rule that covers the call. What it writes must be covered
+// as well: by the rule, if that is word for word, or by one for the file.
+func (u *use) allowsCall(rules []allowRule, c call) *terret.Rule {
 	for _, r := range rules {
-		if r.pattern.allows(c.words, c.pin, c.exact) || r.pattern.allows(plainName(c.words), c.pin, c.exact) {
-			return r.rule
+		for _, words := range [][]word{c.words, plainName(c.words)} {
+			if r.pattern.allows(words, c.pin, c.exact) &&
+				(r.pattern.allows(words, len(words), true) || u.allowsNeeds(rules, c.needs)) {
+				return r.rule
+			}
 		}
 	}
 	return nil
+}
+
+// allowsNeeds reports whether files may be written by a command that a rule with
+// a star allows. Those in the project, and those that are there for a while, may;
+// but not where programs take orders from.
+func (u *use) allowsNeeds(rules []allowRule, needs []need) bool {
+	for _, n := range needs {
+		if (n.always || !u.ordinary(n.file)) && u.allowsFile(rules, n.file) == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// temporary are folders for files that nobody takes orders from.
+var temporary = []string{"/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp"}
+
+func (u *use) ordinary(file fileUse) bool {
+	readings, why := u.readings(file)
+	if why != "" {
+		return false
+	}
+	for _, f := range readings {
+		for _, p := range f.resolved {
+			inTemp := slices.ContainsFunc(temporary, func(dir string) bool { return inside(p, dir) })
+			if guardedPart(u.relative(p)) != "" || !u.inRoots(p) && !inTemp {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // isText reports whether the pattern is, without any star, the command itself.

@@ -1,29 +1,22 @@
 package policy
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
-// handler returns what reads a program that needs more than a table, or nil.
-func handler(name string) func(*reader, *call) {
+// builtin returns what reads a command that needs more than a table, or nil.
+func builtin(name string) func(*reader, *call) {
 	switch name {
-	case "git":
-		return gitCommand
-	case "find":
-		return findCommand
-	case "sed", "gsed":
-		return sedCommand
-	case "awk", "gawk", "mawk", "nawk":
-		return awkCommand
 	case "sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "pdksh", "yash", "posh":
 		return shellCommand
+	case "find":
+		return findCommand
 	case "eval":
 		return evalBuiltin
 	case "trap":
 		return trapBuiltin
 	case "source", ".":
 		return sourceBuiltin
+	case "command":
+		return commandBuiltin
 	case "set":
 		return setBuiltin
 	case "unset", "read", "mapfile", "readarray":
@@ -37,11 +30,20 @@ func handler(name string) func(*reader, *call) {
 	case "echo", "printf":
 		return printBuiltin
 	case "true", "false", ":", "pwd":
-		return func(_ *reader, c *call) { c.vouched = true }
+		return func(_ *reader, c *call) { c.vouched, c.read = true, true }
 	case "exit", "return", "break", "continue", "wait", "sleep", "shift":
 		return numberBuiltin
 	}
 	return nil
+}
+
+// commandBuiltin looks a command up, or runs it.
+func commandBuiltin(r *reader, c *call) {
+	if len(c.words) > 1 && (c.words[1].text == "-v" || c.words[1].text == "-V") {
+		c.vouched = true
+		return
+	}
+	r.program(c, table()["command"], 1)
 }
 
 // shellCommand looks inside sh -c.
@@ -111,7 +113,10 @@ func trapBuiltin(r *reader, c *call) {
 	}
 }
 
-func sourceBuiltin(_ *reader, c *call) {
+func sourceBuiltin(r *reader, c *call) {
+	if len(c.words) > 1 {
+		r.noteFile(fileUse{path: c.words[1], cwds: c.cwds, by: "source"})
+	}
 	c.doubt, c.pin = "a file is read as commands", min(2, len(c.words))
 	if len(c.words) > 1 && !c.words[1].literal() {
 		c.pin = len(c.words)
@@ -176,6 +181,7 @@ func dirsBuiltin(r *reader, _ *call) { r.chdir(unknown, false) }
 
 // printBuiltin vouches for echo and printf when all of what they print can be read.
 func printBuiltin(_ *reader, c *call) {
+	c.read = true
 	words, ok := plain(c.words[1:])
 	if program(c.words[0].text) == "printf" && len(c.words) > 1 && (!c.words[1].literal() || strings.HasPrefix(c.words[1].text, "-")) {
 		c.opaque("printf may set a variable")
@@ -220,45 +226,4 @@ func testBuiltin(_ *reader, c *call) {
 		return
 	}
 	c.vouched = true
-}
-
-// findCommand looks inside -exec and its like.
-func findCommand(r *reader, c *call) {
-	for i := 1; i < len(c.words); i++ {
-		w := c.words[i]
-		switch {
-		case w.text == "-delete":
-			c.opaque("find deletes what it finds")
-		case slices.Contains([]string{"-exec", "-execdir", "-ok", "-okdir"}, w.text):
-			end := i + 1
-			for end < len(c.words) && c.words[end].text != ";" && c.words[end].text != "+" {
-				end++
-			}
-			words := slices.Clone(c.words[i+1 : end])
-			for k, arg := range words {
-				if !arg.literal() { // it may be the end of -exec, and the start of another
-					c.opaque("a computed argument may be an action of find")
-				}
-				words[k].text = strings.ReplaceAll(arg.text, "{}", anyText)
-			}
-			if r.inners == maxInner {
-				c.opaque("it wraps commands in too many others")
-				return
-			}
-			if len(words) > 0 {
-				r.inners++
-				r.command(words)
-				r.inners--
-			}
-			i = end
-		case slices.Contains([]string{"-fprint", "-fprintf", "-fprint0", "-fls"}, w.text):
-			file := unknown
-			if i+1 < len(c.words) {
-				file = c.words[i+1]
-			}
-			r.out.files = append(r.out.files, fileUse{path: file, cwds: slices.Clone(r.cwds), write: true, by: "find"})
-		case !w.literal() && w.mayBeFlag() && (w.splits || i == 1 || !strings.HasPrefix(c.words[i-1].text, "-")):
-			c.opaque("a computed argument may be an action of find")
-		}
-	}
 }

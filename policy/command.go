@@ -47,35 +47,27 @@ func (r *reader) elsewhere(name string, c *call) {
 
 // known applies what is known of the program.
 func (r *reader) known(name string, c *call) {
-	sub := ""
-	if len(c.words) > 1 {
-		sub = name + " " + c.words[1].text
-	}
-	if w, ok := wrappers[sub]; ok {
-		r.wrapper(c, w, 2)
-		return
-	}
-	if w, ok := wrappers[name]; ok {
-		r.wrapper(c, w, 1)
-		return
-	}
-	if handle := handler(name); handle != nil {
+	if handle := builtin(name); handle != nil {
 		handle(r, c)
-		return
-	}
-	if in, ok := interpreters[name]; ok {
+	} else if in, ok := interpreters[name]; ok {
 		in.read(c)
-		return
+	} else if row, i := lookUp(name, c.words); row != nil {
+		r.program(c, row, i)
+	} else {
+		c.loose = true
 	}
-	if risky, ok := riskyFlags[name]; ok {
-		risky.check(c)
-		return
+}
+
+// lookUp finds the row of a program, and where its words begin. A command whose
+// program reads no options before it has a row of its own.
+func lookUp(name string, words []word) (*row, int) {
+	row := table()[name]
+	if len(words) > 1 && (row == nil || len(row.args) == 0 || row.args[0].kind != kindSub) {
+		if inner := table()[name+" "+words[1].text]; inner != nil {
+			return inner, 2
+		}
 	}
-	if why, ok := opaquePrograms[name]; ok {
-		c.opaque(why)
-		return
-	}
-	c.loose = !plainPrograms[name]
+	return row, 1
 }
 
 // opaque says that the call may run what is not seen: a rule must name all of it.
@@ -111,20 +103,8 @@ func program(name string) string {
 }
 
 func isKnown(name string) bool {
-	if _, ok := wrappers[name]; ok {
-		return true
-	}
-	if handler(name) != nil {
-		return true
-	}
-	if _, ok := interpreters[name]; ok {
-		return true
-	}
-	if _, ok := riskyFlags[name]; ok {
-		return true
-	}
-	_, ok := opaquePrograms[name]
-	return ok || plainPrograms[name]
+	_, interprets := interpreters[name]
+	return interprets || builtin(name) != nil || table()[name] != nil
 }
 
 // spellings are the ways in which a deny rule may name the command of a call.
@@ -143,8 +123,8 @@ func (c call) spellings(s Subject) [][]word {
 	for _, n := range slices.Compact(names) {
 		words := append([]word{{text: n}}, c.words[1:]...)
 		all = append(all, words)
-		if n == "git" {
-			all = append(all, append([]word{{text: n}}, afterGitOptions(c.words)...))
+		if c.sub > 1 {
+			all = append(all, append([]word{{text: n}}, c.words[c.sub:]...))
 		}
 	}
 	return all
@@ -174,45 +154,34 @@ func (r *reader) inner(c *call, i int, words []word, transparent bool) {
 	r.inners--
 	c.pin, c.exact = i+max(1, started.pin), started.exact
 	if transparent {
-		c.vouched = true
+		c.vouched = len(c.needs) == 0
 		return
 	}
+	c.needs = append(c.needs, started.needs...)
 	for k := range r.out.calls[first:] {
 		r.out.calls[first+k].denyOnly = true
 	}
 }
 
-// operands notes the files that a call names, for rules about files.
+// operands notes the words of a program of which little is known: each may be a
+// file that it reads or writes.
 func (r *reader) operands(c call) {
-	if len(c.words) > maxWords {
+	if len(c.words) > maxWords || c.read {
 		return
 	}
-	name := program(c.words[0].text)
-	access, ok := fileAccess[name]
-	add := func(w word) {
-		if w.text == "" || devices[w.text] || !ok && !w.literal() {
-			return
+	add := func(text string, w word) {
+		if c.guess || !strings.Contains(text, anyText) {
+			r.noteFile(fileUse{path: word{text: text, splits: w.splits, glob: w.glob}, cwds: c.cwds, doubtful: true, by: program(c.words[0].text)})
 		}
-		r.out.operands = append(r.out.operands, fileUse{
-			path: w, cwds: c.cwds, write: access == writes, search: ok, doubtful: !ok, by: name,
-		})
 	}
-	recursive := access == searches
 	for _, w := range c.words[1:] {
-		flag, value, isPair := strings.Cut(w.text, "=")
-		if strings.HasPrefix(w.text, "-") {
-			recursive = recursive || access == reads && !strings.HasPrefix(w.text, "--") && strings.ContainsAny(flag, "rR")
-			if isPair {
-				add(word{text: value, splits: w.splits})
-			}
-			continue
+		_, value, _ := strings.Cut(w.text, "=")
+		add(value, w)
+		switch {
+		case !strings.HasPrefix(w.text, "-"):
+			add(w.text, w)
+		case !strings.HasPrefix(w.text, "--") && len(w.text) > 2:
+			add(w.text[2:], w)
 		}
-		add(w)
-		if isPair {
-			add(word{text: value, splits: w.splits})
-		}
-	}
-	if recursive && (access == searches || name == "grep") {
-		add(word{text: "."})
 	}
 }

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"io/fs"
 	"testing"
 
 	"github.com/terret-dev/terret"
@@ -29,8 +30,8 @@ func rules(effect terret.Effect, patterns ...string) []terret.Rule {
 func allow(patterns ...string) []terret.Rule { return rules(terret.EffectAllow, patterns...) }
 func deny(patterns ...string) []terret.Rule  { return rules(terret.EffectDeny, patterns...) }
 
-// noLinks is a file system without symbolic links.
-func noLinks(string) (string, error) { return "", errNoLink }
+// noLinks is a file system without symbolic links, and without files.
+func noLinks(string) (string, error) { return "", fs.ErrNotExist }
 
 // bash is a use of the shell in a project.
 func bash(command string) Subject {
@@ -522,4 +523,6 @@ var notAboutRm = map[string]bool{
 	"./timeout 5 git status":             true,
 	"./bash -c 'git status'":             true,
 	"sudo ls":                            true,
+	"git diff --output=/etc/passwd":      true,
+	"git log --output=x":                 true,
 }

@@ -1,216 +1,285 @@
 package policy
 
-import "strings"
-
-// plainPrograms do not run what is in their arguments.
-var plainPrograms = set("echo printf cat ls head tail wc cut tr uniq nl rev tac basename dirname realpath readlink stat file " +
-	"du df date cal id whoami hostname uname uptime which type printenv pwd true false : test [ seq sleep md5sum sha1sum sha256sum " +
-	"sha512sum cksum b2sum diff cmp comm grep egrep fgrep jq tree ps pgrep kill touch mkdir rmdir rm mv cp ln chmod chown tee " +
-	"truncate dd join paste column fold fmt expand od xxd hexdump strings nproc free exit return break continue wait cd pushd popd " +
-	"shift umask ulimit gzip gunzip zcat bzip2 xz zstd unzip base64 less more unlink shred patch install mktemp mkfifo bat ag")
-
-// access is what a program does with the files in its arguments.
-type access int
-
-const (
-	reads access = iota + 1
-	searches
-	writes
+import (
+	"path"
+	"slices"
+	"strings"
 )
 
-// fileAccess are programs whose arguments are files.
-var fileAccess = func() map[string]access {
-	m := map[string]access{}
-	for kind, names := range map[access]string{
-		reads: "cat head tail less more nl tac rev wc cut sort uniq grep egrep fgrep diff cmp comm od xxd hexdump strings base64 " +
-			"md5sum sha1sum sha256sum sha512sum cksum b2sum jq sed awk gawk mawk paste join column fold fmt expand bat source . " +
-			"zcat gzip tar zip scp tr open vim vi nano view",
-		searches: "rg ag find fd fdfind",
-		writes:   "rm mv cp ln touch tee truncate dd install mkdir rmdir chmod chown shred unlink patch sponge rsync mkfifo",
-	} {
-		for name := range set(names) {
-			m[name] = kind
+// program applies what the table says of a program to a call, from its words at
+// i on.
+func (r *reader) program(c *call, row *row, i int) {
+	if row.opaque != "" {
+		c.opaque(row.name + " " + row.opaque)
+		return
+	}
+	if why := row.marked(c.words[i:]); why != "" {
+		c.opaque(why)
+		return
+	}
+	p := row.parse(c.words, i)
+	for _, g := range p.options {
+		if g.kind == kindRuns && p.doubt == "" {
+			p.doubt = "with " + show([]word{{text: g.name}}) + ", " + row.name + " may run something else"
 		}
 	}
-	return m
-}()
-
-// opaquePrograms run what their arguments, their input or a person at a terminal
-// say, in ways that are not followed here.
-var opaquePrograms = func() map[string]string {
-	m := map[string]string{}
-	for why, names := range map[string]string{
-		"%s runs commands that cannot be followed": "ssh mosh rsh su runuser script watch at batch crontab expect " +
-			"parallel entr screen tmux systemd-run chroot nsenter unshare flock strace ltrace gdb lldb valgrind perf start-stop-daemon " +
-			"socat nc ncat netcat telnet ftp wsl docker-compose vagrant nix nix-shell guix apply_patch osascript " +
-			"xdg-open open start launchctl systemctl at atq gnome-terminal xterm ansible ansible-playbook dtach daemonize fakeroot " +
-			"proot bwrap firejail sandbox-exec unsandbox wine qemu jshell bpftrace debugfs",
-		"%s reads another shell's language":           "fish csh tcsh nu xonsh elvish powershell pwsh cmd rc es ion osh ysh",
-		"%s is an editor that can run commands":       "vi vim nvim view ex ed emacs emacsclient nano pico joe micro hx kak red mcedit",
-		"%s changes what later commands mean":         "alias unalias enable hash bind complete compgen compopt shopt fc history getopts zmodload autoload zle emulate setopt unsetopt functions disable rehash sched vared zcompile zstyle bindkey logout suspend disown caller dirs",
-		"%s lets its arguments run through a shell":   "psql mysql sqlite3 sqlite m4 dc bc gnuplot octave make-kpkg ghci irb pry iex ipython jupyter pdb rdb lftp mutt mail mailx",
-		"%s installs or starts what others have made": "eval-file insmod modprobe ld.so ld-linux.so ld-linux-x86-64.so",
-	} {
-		for name := range set(names) {
-			m[name] = strings.Replace(why, "%s", name, 1)
-		}
+	if p.doubt != "" {
+		c.opaque(p.doubt)
+		c.guess = row.usesFiles()
+		return
 	}
-	return m
-}()
-
-// interpreter is a program that runs code.
-type interpreter struct {
-	inline string // short options that hold code, or load it
-	long   string // long ones
-	values string // short options with a value
-	module string // the short option that names a module
+	if len(row.with) > 0 && !p.has(row.with) && (len(p.operands) == 0 || table()[row.name+" "+p.operands[0].text] == nil) {
+		c.opaque(row.name + " changes what later commands do")
+		return
+	}
+	if len(row.args) > 0 && row.args[0].kind == kindSub && len(p.operands) > 0 && !p.has(row.with) {
+		r.subcommand(c, row, &p)
+		return
+	}
+	c.read, c.star = true, row.star && i <= 2
+	r.use(c, &p)
+	if c.doubt == "" {
+		readLanguage(c, &p)
+	}
 }
 
-var interpreters = map[string]interpreter{
-	"python": {inline: "ci", values: "WXQ", module: "m"}, "pypy": {inline: "ci", values: "WX", module: "m"},
-	"perl": {inline: "eEMmdsxS", values: "ICFl0D"}, "ruby": {inline: "erxS", values: "ICEKTW"},
-	"node":   {inline: "epri", long: "--eval --print --require --import --loader --experimental-loader --interactive"},
-	"nodejs": {inline: "epri", long: "--eval --print --require --import --loader --interactive"},
-	"deno":   {inline: "", long: "--eval"}, "bun": {inline: "epri", long: "--eval --print --preload --require --import"},
-	"ts-node": {inline: "epri", long: "--eval --print --require"}, "tsx": {inline: "ep", long: "--eval --print --require --import"},
-	"php": {inline: "rBREFda", values: "Ccz"}, "lua": {inline: "eli"}, "luajit": {inline: "elij"},
-	"rscript": {inline: "e"}, "r": {inline: "efq", long: "--file --no-save --slave"}, "julia": {inline: "eELiE", long: "--eval --print --load"},
-	"groovy": {inline: "ei"}, "elixir": {inline: "er", long: "--eval --rpc-eval --require"}, "erl": {inline: "ers", long: ""},
-	"tclsh": {}, "wish": {}, "guile": {inline: "cesl"}, "racket": {inline: "efmtlpr"}, "scala": {inline: "e"}, "swift": {inline: "e"},
-}
-
-// codeModules are modules that run code in their arguments.
-var codeModules = set("timeit cProfile profile pdb trace runpy code IPython")
-
-// read says how much of an interpreter's call a rule must name.
-func (in interpreter) read(c *call) {
-	name := c.words[0].text
-	for i := 1; i < len(c.words); i++ {
-		w := c.words[i]
-		switch {
-		case !w.literal() && w.mayBeFlag():
-			c.opaque("the arguments of " + name + " are computed")
-			return
-		case w.text == "--version" || w.text == "--help" || w.text == "-V" || len(c.words) == 2 && (w.text == "-v" || w.text == "-h"):
-			return
-		case w.text == "-":
-			c.readsInput()
-			return
-		case w.text == "eval" || isLongOf(w.text, in.long):
-			c.opaque(name + " runs code that it is given")
-			return
-		case strings.HasPrefix(w.text, "--"):
-		case strings.HasPrefix(w.text, "-"):
-			if done, next := in.cluster(c, i, w.text[1:]); done {
-				return
-			} else {
-				i = next
-			}
-		default:
-			c.pin = i + 1 // a file, as any program
-			return
-		}
-	}
-	c.readsInput()
-}
-
-// cluster reads short options. It reports whether the call is decided.
-func (in interpreter) cluster(c *call, i int, options string) (done bool, next int) {
-	for k := range len(options) {
-		rest := options[k+1:]
-		switch o := options[k : k+1]; {
-		case strings.Contains(in.inline, o):
-			c.opaque(c.words[0].text + " runs code that it is given")
-			return true, i
-		case in.module == o:
-			if rest == "" && i+1 < len(c.words) {
-				i, rest = i+1, c.words[i+1].text
-			}
-			c.pin = i + 1
-			if codeModules[rest] || strings.Contains(rest, anyText) || rest == "" {
-				c.opaque("the module runs code that it is given")
-			}
-			return true, i
-		case strings.Contains(in.values, o):
-			if rest == "" {
-				i++
-			}
-			return false, i
-		}
-	}
-	return false, i
-}
-
-// isLongOf reports whether a word is one of the long options, or an abbreviation
-// of one, with or without a value.
-func isLongOf(w, options string) bool {
-	name, _, _ := strings.Cut(w, "=")
-	if len(name) < 3 || !strings.HasPrefix(name, "-") {
-		return false
-	}
-	for option := range strings.FieldsSeq(options) {
-		if strings.HasPrefix(option, name) {
+// usesFiles reports whether the operands of a program other than git are files.
+func (r *row) usesFiles() bool {
+	return !strings.HasPrefix(r.name, "git ") && slices.ContainsFunc(r.args, func(o operand) bool {
+		switch o.kind {
+		case kindReads, kindSearches, kindWrites, kindInto, kindTouches:
 			return true
 		}
+		return false
+	})
+}
+
+// marked says which of the words makes the program run something, wherever it
+// stands.
+func (r *row) marked(words []word) string {
+	if len(r.words) == 0 && len(r.parts) == 0 {
+		return ""
 	}
-	return false
-}
-
-// risk is what makes an otherwise plain program run another one.
-type risk struct {
-	short string // letters of short options
-	long  string // long options, as they are written
-	words string // words anywhere
-	parts string // texts inside a word
-}
-
-var riskyFlags = map[string]risk{
-	"tar":   {short: "IF", long: "--to-command --checkpoint-action --use-compress-program --rsh-command --info-script --new-volume-script --one-top-level"},
-	"rsync": {short: "e", long: "--rsh --rsync-path --daemon --config"},
-	"sort":  {long: "--compress-program"},
-	"rg":    {long: "--pre --hostname-bin --pre-glob"},
-	"fd":    {short: "xX", long: "--exec --exec-batch"}, "fdfind": {short: "xX", long: "--exec --exec-batch"},
-	"scp": {short: "SoDF"}, "sftp": {short: "SoDFb"},
-	"curl": {short: "K", long: "--config"}, "wget": {short: "e", long: "--use-askpass --execute --config"},
-	"zip":  {short: "T", long: "--test --unzip-command"},
-	"make": {short: "E", long: "--eval", parts: "SHELL= MAKEFLAGS= .SHELLFLAGS="}, "gmake": {short: "E", long: "--eval", parts: "SHELL= MAKEFLAGS="},
-	"ninja": {short: "t"},
-	"go":    {long: "-exec -toolexec -vettool -overlay --exec --toolexec --vettool --overlay", parts: "extld= -extld", words: "-w"},
-	"npm":   {long: "--script-shell --node-options", words: "config set explore edit init create"}, "pnpm": {long: "--script-shell --node-options", words: "config set create"},
-	"yarn":  {long: "--script-shell --use-yarnrc --node-options", words: "config set node create"},
-	"pip":   {long: "--config-settings --global-option --build-option --install-option --python", words: "config"},
-	"cargo": {long: "--config", words: "-Z install"},
-	"gcc":   {long: "-wrapper -fplugin -specs"}, "g++": {long: "-wrapper -fplugin -specs"}, "cc": {long: "-wrapper -fplugin -specs"},
-	"clang": {long: "-fplugin -load -fpass-plugin"},
-	"less":  {short: "k", long: "--lesskey-file --lesskey-src", parts: "!"}, "more": {parts: "!"},
-	"man": {short: "PH", long: "--pager --html"}, "hg": {long: "--config"},
-	"svn":    {long: "--config-option --editor-cmd --diff-cmd --diff3-cmd --config-dir"},
-	"docker": {words: "run exec create compose buildx plugin context cp"}, "podman": {words: "run exec create compose cp"},
-	"kubectl": {words: "run exec debug cp plugin attach"}, "oc": {words: "run exec debug rsh"},
-	"gh": {words: "alias extension config api"}, "openssl": {words: "engine -engine -provider"},
-	"gpg":    {long: "--exec-path --photo-viewer --agent-program --options --homedir"},
-	"ffmpeg": {parts: "concat: subfile: pipe:"}, "rustc": {short: "C", long: "-Clinker"}, "mount": {short: "t", long: "--types"},
-	"aws": {words: "configure"}, "poetry": {words: "config"}, "uv": {long: "--config-file --index-url"},
-	"terraform": {long: "-chdir"}, "cmake": {words: "-E -P"}, "mvn": {parts: "exec:"}, "gradle": {words: "-I", long: "--init-script"},
-}
-
-// check finds options that run something, and words that may turn out to be one.
-func (risky risk) check(c *call) {
-	name := program(c.words[0].text)
-	words := set(risky.words)
-	for i, w := range c.words[1:] {
-		if !w.literal() && w.mayBeFlag() {
-			c.opaque("a computed argument may be an option that makes " + name + " run something")
-			return
-		}
-		cluster := strings.HasPrefix(w.text, "-") && !strings.HasPrefix(w.text, "--") || i == 0 && name == "tar"
-		bad := words[w.text] || isLongOf(w.text, risky.long) || cluster && strings.ContainsAny(w.text, risky.short)
-		for part := range strings.FieldsSeq(risky.parts) {
+	for _, w := range words {
+		bad := r.words[w.text]
+		for _, part := range r.parts {
 			bad = bad || strings.Contains(w.text, part)
 		}
 		if bad {
-			c.opaque("with " + show([]word{w}) + ", " + name + " may run something else")
+			return "with " + show([]word{w}) + ", " + r.name + " may run something else"
+		}
+	}
+	return ""
+}
+
+// subcommand goes on with the command of a program that the first operand names.
+func (r *reader) subcommand(c *call, outer *row, p *parsed) {
+	name, at := p.operands[0], p.at[0]
+	inner := table()[outer.name+" "+name.text]
+	if inner == nil && name.literal() {
+		inner = table()[outer.name+" *"]
+	}
+	c.sub = at
+	if inner == nil {
+		c.opaque(outer.name + " " + show([]word{name}) + " is not known here, or runs something else")
+		return
+	}
+	r.use(c, &parsed{row: outer, options: p.options})
+	if c.doubt != "" {
+		return
+	}
+	if outer.repository {
+		if why := r.foreignRepository(c.cwds); why != "" {
+			c.opaque(why)
+			c.pin++ // a rule names the command, not the folder
 			return
 		}
 	}
+	r.program(c, inner, at+1)
+}
+
+// use notes the files that a call uses and the command that it runs.
+func (r *reader) use(c *call, p *parsed) {
+	args, implied := p.effective()
+	for _, g := range p.options {
+		r.useOption(c, p.row, g)
+	}
+	if len(args) > 0 && args[len(args)-1].kind == kindCommand {
+		r.wrapped(c, p, args)
+		return
+	}
+	for i, every := range kindsOf(args, p.operands) {
+		for _, k := range every {
+			r.useWord(c, p.row, k, p.operands[i])
+		}
+	}
+	for _, u := range implied {
+		r.useWord(c, p.row, u.kind, word{text: u.path})
+	}
+}
+
+func (r *reader) useOption(c *call, row *row, g given) {
+	if !g.has {
+		return
+	}
+	switch g.kind {
+	case kindUnlisted: // of an open program
+		r.useWord(c, row, kindReads, g.value)
+	case kindSetting:
+		if !gitSetting(g.value) {
+			c.opaque("with " + g.name + " " + show([]word{g.value}) + ", " + row.name + " may run something else")
+		}
+	case kindInside:
+		if !r.insideRoots(g.value) || strings.HasPrefix(g.value.text, "-") || strings.HasPrefix(g.value.text, "/dev/") {
+			c.opaque(g.name + " names something outside the project")
+		}
+	case kindFolder:
+		if !r.insideRoots(g.value) {
+			c.opaque(row.name + " works in a folder outside the project")
+			return
+		}
+		for _, cwd := range slices.Clone(c.cwds) {
+			c.cwds = append(c.cwds, path.Clean(join(cwd, g.value.text)))
+		}
+	case kindFormat:
+		if strings.Contains(g.value.text, "%output{") || !g.value.literal() {
+			c.opaque(g.name + " may write a file")
+		}
+		r.useWord(c, row, kindAtFile, g.value)
+	default:
+		r.useWord(c, row, g.kind, g.value)
+	}
+}
+
+// useWord notes what a word of a call is used for.
+func (r *reader) useWord(c *call, row *row, k kind, w word) {
+	file := fileUse{path: w, cwds: c.cwds, by: row.name}
+	switch k {
+	case kindReads:
+		if _, below, ok := strings.Cut(w.text, ":"); ok && row.name != "git" && strings.HasPrefix(row.name, "git ") && below != "" {
+			r.noteFile(fileUse{path: word{text: below}, cwds: c.cwds, by: row.name}) // a file of a revision
+		}
+	case kindSearches:
+		file.search = true
+	case kindNames:
+		if !w.literal() {
+			return
+		}
+		file.doubtful = true
+	case kindTouches:
+		file.write, file.search = true, true
+	case kindWrites, kindInto:
+		file.write, file.search = true, k == kindInto
+		if w.text != "-" && !devices[w.text] {
+			c.needs = append(c.needs, need{file: file, always: row.looks})
+		}
+	case kindAtFile:
+		_, name, ok := strings.Cut(w.text, "@")
+		if !ok {
+			if _, name, ok = strings.Cut(w.text, "=<"); !ok {
+				return
+			}
+		}
+		name, _, _ = strings.Cut(name, ";")
+		file.path.text = name
+	case kindAddress, kindSaved:
+		r.useAddress(c, row, k, w)
+		return
+	case kindPairs:
+		key, value, _ := strings.Cut(w.text, "=")
+		if key == "if" {
+			r.useWord(c, row, kindReads, word{text: value, splits: w.splits})
+		} else if key == "of" || strings.Contains(key, anyText) {
+			r.useWord(c, row, kindWrites, word{text: value, splits: w.splits})
+		}
+		return
+	default:
+		return
+	}
+	r.noteFile(file)
+}
+
+// useAddress looks at an address: some schemes run a program, or read a file.
+func (r *reader) useAddress(c *call, row *row, k kind, w word) {
+	scheme, rest, ok := strings.Cut(w.text, "::")
+	if ok && !strings.ContainsAny(scheme, "/:@.") || strings.HasPrefix(w.text, anyText) && strings.HasPrefix(row.name, "git ") {
+		c.opaque("git may run a program for this address")
+		return
+	}
+	if ok && rest == "" {
+		return
+	}
+	if name, isFile := strings.CutPrefix(strings.ToLower(w.text), "file:"); isFile {
+		r.noteFile(fileUse{path: word{text: w.text[len(w.text)-len(name):]}, cwds: c.cwds, by: row.name, search: true})
+		r.noteFile(fileUse{path: word{text: "/" + strings.TrimLeft(w.text[len(w.text)-len(name):], "/")}, cwds: c.cwds, by: row.name, search: true})
+	}
+	if k == kindSaved {
+		name, _, _ := strings.Cut(w.text, "?")
+		r.useWord(c, row, kindWrites, word{text: path.Base(name), splits: w.splits})
+	}
+}
+
+func (r *reader) noteFile(f fileUse) {
+	if f.path.text == "" || f.path.text == "-" || devices[f.path.text] {
+		return
+	}
+	r.out.operands = append(r.out.operands, f)
+}
+
+// wrapped judges the command that a program runs with its last operands.
+func (r *reader) wrapped(c *call, p *parsed, args []operand) {
+	words, at := p.operands, p.at
+	for _, o := range args {
+		switch o.kind {
+		case kindAssigns:
+			for len(words) > 0 {
+				variable, _, isPair := strings.Cut(words[0].text, "=")
+				if !isPair || strings.Contains(variable, anyText) {
+					break
+				}
+				r.assigned(variable, true)
+				words, at = words[1:], at[1:]
+			}
+		case kindCommand:
+		default:
+			if len(words) > 0 && !words[0].literal() {
+				c.opaque("which command " + p.row.name + " runs is computed")
+				return
+			}
+			words, at = words[min(1, len(words)):], at[min(1, len(at)):]
+		}
+	}
+	if len(words) == 0 {
+		if p.row.adds {
+			words, at = literals("echo"), []int{len(c.words)} // what xargs runs by itself
+		} else {
+			c.vouched = p.row.name == "exec" // which then only redirects
+			return
+		}
+	}
+	r.inner(c, at[0], p.replaced(words), !p.row.named)
+}
+
+// replaced puts unknown text where the program adds or replaces words.
+func (p *parsed) replaced(words []word) []word {
+	words = slices.Clone(words)
+	mark := ""
+	for _, g := range p.options {
+		switch {
+		case g.kind == kindReplaces || g.kind == kindReplaced && g.has:
+			mark = g.value.text
+		case g.kind == kindReplaced:
+			mark = "{}"
+		}
+	}
+	if mark == "" {
+		if p.row.adds {
+			words = append(words, unknown)
+		}
+		return words
+	}
+	for k, arg := range words {
+		words[k].text = strings.ReplaceAll(arg.text, mark, anyText)
+	}
+	return words
 }

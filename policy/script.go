@@ -46,6 +46,24 @@ type call struct {
 	exact bool
 	// loose says that nothing is known of the program.
 	loose bool
+	// read says that its words were read as the table says: the files that it
+	// uses are known.
+	read bool
+	// guess says that its words are files, though it is not known which.
+	guess bool
+	// star says that a rule for it may end in a star.
+	star bool
+	// sub is where the command of the program stands, behind the program's own
+	// options; 0 if it has none.
+	sub int
+	// needs are files that it writes, for which a rule with a star may not do.
+	needs []need
+}
+
+// need is a file that a call writes.
+type need struct {
+	file   fileUse
+	always bool // it needs a rule for the file wherever the file is
 }
 
 const (

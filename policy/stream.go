@@ -2,47 +2,52 @@ package policy
 
 import "strings"
 
-// sedCommand accepts sed scripts that only print, delete and substitute: others
-// may write files or run commands.
-func sedCommand(_ *reader, c *call) {
-	scripts, given := 0, false
-	for i := 1; i < len(c.words); i++ {
-		w := c.words[i]
-		switch {
-		case !w.literal() && w.mayBeFlag():
-			c.opaque("a computed argument may be a script for sed")
-			return
-		case w.text == "-e" || w.text == "--expression":
-			given = true
-			if i++; i >= len(c.words) || !sedSafe(c.words[i]) {
-				c.opaque("the script may make sed write a file or run something")
-				return
-			}
-		case strings.HasPrefix(w.text, "-") && len(w.text) > 1:
-			if i == 0 || !sedOption(w.text) {
-				c.opaque("with " + show([]word{w}) + ", sed runs a script that is not seen")
-				return
-			}
-		case !given && scripts == 0 && w.text != "": // an empty word may belong to -i
-			scripts++
-			if !sedSafe(w) {
-				c.opaque("the script may make sed write a file or run something")
-				return
+// readLanguage looks at what a program is told in a language of its own.
+func readLanguage(c *call, p *parsed) {
+	switch p.row.name {
+	case "sed":
+		readSed(c, p)
+	case "awk", "gawk", "mawk", "nawk":
+		if len(p.operands) > 0 && !awkSafe(p.operands[0]) {
+			c.opaque("the program may make awk write a file or run something")
+		}
+	case "make", "gmake":
+		for _, w := range p.operands {
+			if !makeSafe(w) {
+				c.opaque("make hands " + show([]word{w}) + " to a shell")
 			}
 		}
 	}
 }
 
-// sedOption reports whether an option of sed takes no script.
-func sedOption(w string) bool {
-	switch w {
-	case "--quiet", "--silent", "--regexp-extended", "--debug", "--posix", "--sandbox", "--null-data", "--separate", "--in-place", "--help", "--version":
-		return true
+// readSed accepts scripts that only print, delete and substitute: others may
+// write files or run commands.
+func readSed(c *call, p *parsed) {
+	var scripts []word
+	inPlace := false
+	for _, g := range p.options {
+		switch g.name {
+		case "-e", "--expression":
+			scripts = append(scripts, g.value)
+		case "-i", "--in-place":
+			inPlace = inPlace || !g.has
+		}
 	}
-	if rest, ok := strings.CutPrefix(w, "-i"); ok {
-		return strings.Trim(rest, ".~abcdefghijklmnopqrstuvwxyz") == ""
+	if len(scripts) == 0 {
+		// The empty word after -i is its value for BSD's sed, and a script without
+		// a command for GNU's: the script is then the next word.
+		for _, w := range p.operands {
+			scripts = append(scripts, w)
+			if w.text != "" || !inPlace {
+				break
+			}
+		}
 	}
-	return !strings.HasPrefix(w, "--") && strings.Trim(w[1:], "nErsuz") == ""
+	for _, w := range scripts {
+		if !sedSafe(w) {
+			c.opaque("the script may make sed write a file or run something")
+		}
+	}
 }
 
 // sedSafe reads a sed script as far as it is made of addresses and of commands
@@ -104,40 +109,39 @@ func sedUntil(s string, delimiter byte) (rest string, ok bool) {
 	return s, false
 }
 
-// awkCommand accepts awk programs that only print.
-func awkCommand(_ *reader, c *call) {
-	for i := 1; i < len(c.words); i++ {
-		w := c.words[i]
-		switch {
-		case !w.literal():
-			c.opaque("what awk runs is computed")
-			return
-		case w.text == "-F" || w.text == "-v":
-			i++
-			if i < len(c.words) && !c.words[i].literal() {
-				c.opaque("an argument of awk is computed")
-				return
-			}
-		case strings.HasPrefix(w.text, "-F") || strings.HasPrefix(w.text, "-v"):
-		case w.text == "--":
-		case strings.HasPrefix(w.text, "-"):
-			c.opaque("with " + show([]word{w}) + ", awk runs a program that is not seen")
-			return
-		default:
-			if !awkSafe(w.text) {
-				c.opaque("the program may make awk write a file or run something")
-			}
-			return
-		}
+// awkSafe accepts programs that only print.
+func awkSafe(w word) bool {
+	program := strings.ReplaceAll(w.text, "||", "")
+	if !w.literal() {
+		return false
 	}
-}
-
-func awkSafe(program string) bool {
-	program = strings.ReplaceAll(program, "||", "")
 	for _, risky := range []string{"system", "getline", "|", ">", "@", "close", "fflush", "extension"} {
 		if strings.Contains(program, risky) {
 			return false
 		}
 	}
 	return true
+}
+
+// toolVariables are the names by which makefiles call programs.
+var toolVariables = set("SHELL MAKE MAKEFLAGS MFLAGS GNUMAKEFLAGS MAKEFILES CC CXX CPP LD AR AS NM RANLIB STRIP FC RM CP MV INSTALL LEX YACC GO GOFMT CARGO RUSTC " +
+	"PYTHON PIP NODE NPM NPX YARN PNPM RUBY PERL PHP JAVA JAVAC MVN GRADLE BASH SH ZSH SUDO DOCKER PODMAN KUBECTL GIT CURL WGET SED AWK GREP FIND XARGS TAR " +
+	"LINTER RUNNER LAUNCHER WRAPPER EXEC CMD COMMAND TOOL PAGER EDITOR")
+
+// makeSafe reports whether an operand of make's is a target, or sets a variable to
+// something that a recipe can only take for an argument.
+func makeSafe(w word) bool {
+	name, value, isPair := strings.Cut(w.text, "=")
+	if !isPair {
+		return true
+	}
+	name = strings.ToUpper(strings.TrimRight(name, "+?:!"))
+	for tool := range toolVariables {
+		if name == tool || strings.HasSuffix(name, "_"+tool) || strings.HasPrefix(name, ".") || strings.HasSuffix(name, "SHELLFLAGS") {
+			return false
+		}
+	}
+	return w.literal() && strings.IndexFunc(value, func(r rune) bool {
+		return !(r == ' ' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune("_./:@,+=%~^-", r))
+	}) < 0
 }

@@ -50,19 +50,6 @@ func (u *use) coveredBy(patterns []string) bool {
 	return ok && len(patterns) > 0
 }
 
-// starred are commands whose further words change little: a rule for them may
-// end in a star. Those with a second word are named with it.
-var starred = set("ls wc head tail grep egrep fgrep rg cut stat du df basename dirname realpath which jq diff cmp " +
-	"staticcheck eslint tsc pytest mypy flake8 jest vitest rspec shellcheck")
-
-var starredPairs = map[string]map[string]bool{
-	"git":    set("status diff log show blame ls-files rev-parse describe shortlog grep"),
-	"go":     set("build test vet list doc version"),
-	"cargo":  set("build test check clippy doc tree"),
-	"npm":    set("test ls view outdated"),
-	"docker": set("ps images logs inspect"),
-}
-
 func (u *use) suggestCommands() []string {
 	if u.script.refused != "" || len(u.script.doubts) > 0 {
 		return nil
@@ -83,12 +70,11 @@ func (u *use) suggestCommands() []string {
 // else word for word.
 func suggestCall(c call) string {
 	words := plainName(c.words)
-	name := words[0].text
-	if c.pin == 0 && len(words) > 1 && starredPairs[name][words[1].text] {
-		return "Bash(" + name + " " + words[1].text + " *)"
-	}
-	if c.pin == 0 && len(words) > 0 && starred[name] {
-		return "Bash(" + name + " *)"
+	if c.star && c.pin == 0 && len(c.needs) == 0 {
+		if c.sub > 0 {
+			return "Bash(" + words[0].text + " " + words[1].text + " *)"
+		}
+		return "Bash(" + words[0].text + " *)"
 	}
 	texts, ok := plain(words)
 	if !ok {

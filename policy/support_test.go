@@ -2,17 +2,12 @@ package policy
 
 import (
 	"encoding/json"
-	"io/fs"
-	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// errNoLink is what reading something that is no link gives.
-var errNoLink error = &fs.PathError{Op: "readlink", Err: syscall.EINVAL}
 
 // object makes a JSON object of keys and values. It does not use
 // encoding/json for strings that are no UTF-8, which that would replace.

@@ -19,7 +19,7 @@ func (w word) literal() bool { return !strings.Contains(w.text, anyText) }
 
 // mayBeFlag reports whether the word may turn out to be an option.
 func (w word) mayBeFlag() bool {
-	return strings.HasPrefix(w.text, "-") || strings.HasPrefix(w.text, anyText) || w.splits && !w.literal()
+	return strings.HasPrefix(w.text, "-") || strings.HasPrefix(w.text, anyText) || w.splits && !w.literal() && !w.glob
 }
 
 // unknown is a word of which nothing is known.

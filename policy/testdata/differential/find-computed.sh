@@ -1,0 +1,1 @@
+x=-exec; find . -print "$x" pwn ";"

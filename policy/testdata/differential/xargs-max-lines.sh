@@ -1,0 +1,1 @@
+ls | xargs --max-lines pwn ls
