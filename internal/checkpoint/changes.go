@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -87,7 +88,7 @@ func (r *Repo) Changes(ctx context.Context, before, after ID) ([]Change, error) 
 	if err != nil {
 		return nil, err
 	}
-	raw, err := r.git(nil).output(ctx, nil, diffConf, slices.Concat(diffArgs, []string{"-z", "--raw", "--no-abbrev", "--numstat", a, b, "--"})...)
+	raw, err := r.git(nil).With(diffConf...).Output(ctx, nil, slices.Concat(diffArgs, []string{"-z", "--raw", "--no-abbrev", "--numstat", a, b, "--"})...)
 	if err != nil {
 		return nil, fmt.Errorf("changes of %s: %w", r.dir, unknown(err))
 	}
@@ -168,7 +169,7 @@ func (g git) deltas(ctx context.Context, from, to string) ([]delta, error) {
 	var list []delta
 	meta := ""
 	args := slices.Concat(diffArgs, []string{"-z", "--raw", "--no-abbrev", from, to, "--"})
-	err := g.records(ctx, nil, args, func(rec string) error {
+	err := g.Records(ctx, nil, args, func(rec string) error {
 		if meta == "" {
 			meta = rec
 			return nil
@@ -202,7 +203,7 @@ func (r *Repo) Diff(ctx context.Context, before, after ID, paths ...string) ([]b
 	}
 	args := slices.Concat(diffArgs, []string{"--patch", "--src-prefix=a/", "--dst-prefix=b/", a, b, "--"}, paths)
 	var out bytes.Buffer
-	err = r.git(nil).stream(ctx, nil, diffConf, args, func(in io.Reader) error {
+	err = r.git(nil).With(diffConf...).Stream(ctx, nil, args, func(in *bufio.Reader) error {
 		n, err := out.ReadFrom(io.LimitReader(in, maxDiff+1))
 		if err == nil && n > maxDiff {
 			return ErrDiffTooLarge

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/terret-dev/terret/internal/gitcmd"
 )
 
 // children are what the test binary can run as, see childEnv.
@@ -66,7 +68,7 @@ func child(t *testing.T, name string, args ...string) *exec.Cmd {
 // fsck checks every object of the shadow repository.
 func (f *folder) fsck() {
 	f.t.Helper()
-	if out, err := f.git(nil).output(f.t.Context(), nil, nil, "fsck", "--full", "--strict"); err != nil {
+	if out, err := f.git(nil).Output(f.t.Context(), nil, "fsck", "--full", "--strict"); err != nil {
 		f.t.Errorf("fsck: %v\n%s", err, out)
 	}
 }
@@ -214,7 +216,7 @@ func TestKilledLockHolder(t *testing.T) {
 		}
 	}
 	f.write(stagePrefix+"x", "half")
-	if err := os.WriteFile(f.journal(), joinNUL([]string{stagePrefix + "x", "a", "../x"}), 0o600); err != nil {
+	if err := os.WriteFile(f.journal(), gitcmd.JoinNUL([]string{stagePrefix + "x", "a", "../x"}), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := holder.Process.Kill(); err != nil {

@@ -63,7 +63,7 @@ const attributes = "* -text -ident -filter !eol !crlf !working-tree-encoding !di
 // killed holder of the lock left behind.
 func (r *Repo) prepare(ctx context.Context, g git) error {
 	if !exists(filepath.Join(r.shadow, "HEAD")) {
-		if _, err := g.output(ctx, nil, nil, "init", "--quiet", "--template=", "--object-format=sha1", "--initial-branch=none"); err != nil {
+		if _, err := g.Output(ctx, nil, "init", "--quiet", "--template=", "--object-format=sha1", "--initial-branch=none"); err != nil {
 			return fmt.Errorf("make shadow repository: %w", err)
 		}
 		r.forget()

@@ -5,7 +5,6 @@ package checkpoint
 import (
 	"errors"
 	"os"
-	"os/exec"
 	"syscall"
 )
 
@@ -34,13 +33,3 @@ func tryLock(path string) (*os.File, error) {
 	}
 	return nil, err
 }
-
-// inherit makes cmd hold the lock too.
-func inherit(cmd *exec.Cmd, lock *os.File) {
-	if lock != nil {
-		cmd.ExtraFiles = append(cmd.ExtraFiles, lock)
-	}
-}
-
-// terminate asks a git to stop; it then removes its lock and temporary files.
-func terminate(p *os.Process) error { return p.Signal(syscall.SIGTERM) }

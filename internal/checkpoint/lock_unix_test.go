@@ -19,7 +19,7 @@ func TestGitHoldsTheLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := f.git(lock).command(t.Context(), nil, "cat-file", "--batch")
+	cmd := f.git(lock).Command(t.Context(), "cat-file", "--batch")
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

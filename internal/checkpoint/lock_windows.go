@@ -3,7 +3,6 @@ package checkpoint
 import (
 	"errors"
 	"os"
-	"os/exec"
 	"syscall"
 )
 
@@ -29,10 +28,3 @@ func tryLock(path string) (*os.File, error) {
 	}
 	return os.NewFile(uintptr(h), path), nil
 }
-
-// inherit does nothing: a git that outlives its Terret holds the index lock
-// open, and Windows does not let anyone remove an open file.
-func inherit(*exec.Cmd, *os.File) {}
-
-// terminate ends a git; Windows has no polite way.
-func terminate(p *os.Process) error { return p.Kill() }

@@ -74,7 +74,7 @@ func indexPack(ctx context.Context, g git, spools []spool) error {
 	sum := sha1.New()
 	body := io.TeeReader(io.MultiReader(parts...), sum)
 	in := io.MultiReader(body, &trailer{sum: sum})
-	return g.stream(ctx, in, nil, []string{"index-pack", "--stdin"}, func(out io.Reader) error {
+	return g.Stream(ctx, in, []string{"index-pack", "--stdin"}, func(out *bufio.Reader) error {
 		_, err := io.Copy(io.Discard, out)
 		return err
 	})

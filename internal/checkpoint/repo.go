@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 	"unicode"
+
+	"github.com/terret-dev/terret/internal/gitcmd"
 )
 
 // Limits bound what a snapshot may cost. A zero field means its default.
@@ -92,7 +94,7 @@ func Open(ctx context.Context, home, dir string, lim Limits) (*Repo, error) {
 	if reason := unsuitable(real); reason != "" {
 		return nil, &DisabledError{Dir: real, Reason: reason}
 	}
-	bin, reason, err := findGit(ctx)
+	bin, reason, err := gitcmd.Find(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("open checkpoints of %s: %w", dir, err)
 	}
@@ -197,7 +199,7 @@ func platformConfig(dir string) []string {
 	if runtime.GOOS == "darwin" && foldsCase(dir) {
 		conf = append(conf, "core.ignoreCase=true")
 	}
-	return conf
+	return append(conf, "core.precomposeUnicode=false") // names are bytes
 }
 
 // foldsCase reports whether the file system holds dir under another spelling

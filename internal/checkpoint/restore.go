@@ -9,6 +9,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/terret-dev/terret/internal/gitcmd"
 )
 
 // RestoreOptions change what Restore does.
@@ -224,16 +226,16 @@ func (j *restore) ignored(ctx context.Context, tree string, rules []byte, paths 
 		return nil, err
 	}
 	g := j.git
-	g.work, g.cwd = dir, dir
+	g.Work, g.Cwd = dir, dir
 	var asked, list []string
 	for _, p := range paths {
 		asked = append(asked, "./"+p) // so that no name begins with the magic ":"
 	}
-	err = g.records(ctx, joinNUL(asked), []string{"check-ignore", "-z", "--stdin", "--no-index"}, func(rec string) error {
+	err = g.Records(ctx, gitcmd.JoinNUL(asked), []string{"check-ignore", "-z", "--stdin", "--no-index"}, func(rec string) error {
 		list = append(list, strings.TrimPrefix(rec, "./"))
 		return nil
 	})
-	if err != nil && exitCode(err) != 1 { // 1: none is ignored
+	if err != nil && gitcmd.ExitCode(err) != 1 { // 1: none is ignored
 		return nil, err
 	}
 	return list, nil
@@ -249,7 +251,7 @@ func (j *restore) layOut(ctx context.Context, tree, dir string, paths []string) 
 		}
 	}
 	var files, ids []string
-	err := j.git.records(ctx, nil, []string{"ls-tree", "-r", "-z", "--full-tree", tree}, func(rec string) error {
+	err := j.git.Records(ctx, nil, []string{"ls-tree", "-r", "-z", "--full-tree", tree}, func(rec string) error {
 		meta, p, _ := strings.Cut(rec, "\t")
 		f := strings.Fields(meta)
 		if len(f) == 3 && f[0] != modeSymlink && path.Base(p) == ".gitignore" && parents[path.Dir(p)] {

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+
+	"github.com/terret-dev/terret/internal/gitcmd"
 )
 
 // file is a file of the folder that the index does not yet hold as it is.
@@ -92,7 +94,7 @@ func (r *Repo) untracked(ctx context.Context, g git, below ...string) ([]string,
 	}
 	args = append(append(args, "--"), below...)
 	var list []string
-	err := g.records(ctx, nil, args, func(rec string) error {
+	err := g.Records(ctx, nil, args, func(rec string) error {
 		if len(list) >= r.lim.MaxFiles {
 			return errTooMany
 		}
@@ -105,7 +107,7 @@ func (r *Repo) untracked(ctx context.Context, g git, below ...string) ([]string,
 // changed lists the files of the index that are changed or gone.
 func (g git) changed(ctx context.Context) (changed, removed []string, err error) {
 	meta := ""
-	err = g.records(ctx, nil, []string{"diff-files", "-z", "--raw", "--no-renames", "--no-ext-diff", "--ignore-submodules=all"},
+	err = g.Records(ctx, nil, []string{"diff-files", "-z", "--raw", "--no-renames", "--no-ext-diff", "--ignore-submodules=all"},
 		func(rec string) error {
 			switch {
 			case meta == "":
@@ -133,12 +135,12 @@ func (r *Repo) forced(ctx context.Context, g git, nested []string) []string {
 			return
 		}
 		g := g
-		g.work, g.cwd, g.index = top, cwd, user.index
+		g.Work, g.Cwd, g.Index = top, cwd, user.index
 		args := []string{"ls-files", "-z", "--cached", "--ignored", "--exclude-per-directory=.gitignore"}
 		if info, err := os.Lstat(user.exclude); err == nil && info.Mode().IsRegular() {
 			args = append(args, "--exclude-from="+user.exclude)
 		}
-		_ = g.records(ctx, nil, args, func(rec string) error {
+		_ = g.Records(ctx, nil, args, func(rec string) error {
 			if len(list) >= r.lim.MaxFiles {
 				return errTooMany
 			}
@@ -166,9 +168,9 @@ func (r *Repo) expandNested(ctx context.Context, g git, list []string, s *scan) 
 	if len(found) == 0 {
 		return files, nil
 	}
-	g.index = filepath.Join(r.shadow, "nested.index")
-	_ = os.Remove(g.index)
-	defer func() { _ = os.Remove(g.index) }()
+	g.Index = filepath.Join(r.shadow, "nested.index")
+	_ = os.Remove(g.Index)
+	defer func() { _ = os.Remove(g.Index) }()
 	for len(found) > 0 {
 		s.nested = merge(s.nested, found)
 		s.rules = r.rules(s.nested)
@@ -179,7 +181,7 @@ func (r *Repo) expandNested(ctx context.Context, g git, list []string, s *scan) 
 		for _, sub := range found {
 			info = append(info, fmt.Sprintf("100644 %s 0\t%s/.terret-nested", emptyBlob, sub))
 		}
-		if _, err := g.output(ctx, joinNUL(info), nil, "update-index", "-z", "--index-info"); err != nil {
+		if _, err := g.Output(ctx, gitcmd.JoinNUL(info), "update-index", "-z", "--index-info"); err != nil {
 			return nil, err
 		}
 		more, err := r.untracked(ctx, g, found...)
@@ -313,7 +315,7 @@ func isDotGit(name string) bool {
 
 // checkLimits turns undo off when the folder is too large.
 func (r *Repo) checkLimits(g git, s *scan) error {
-	entries, err := indexEntries(g.index)
+	entries, err := indexEntries(g.Index)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/terret-dev/terret/internal/gitcmd"
 )
 
 // ID names a snapshot in its shadow repository, for good: it may be stored and
@@ -96,7 +98,7 @@ func (r *Repo) Snapshot(ctx context.Context) (Snapshot, error) {
 func (r *Repo) snapshot(ctx context.Context, g git) (Snapshot, error) {
 	for try := 1; ; try++ {
 		snap, err := r.trySnapshot(ctx, g)
-		if _, ok := errors.AsType[*gitError](err); !ok || try == 3 || ctx.Err() != nil {
+		if _, ok := errors.AsType[*gitcmd.Error](err); !ok || try == 3 || ctx.Err() != nil {
 			return snap, err
 		}
 		r.sweep()
@@ -155,7 +157,7 @@ func (r *Repo) record(ctx context.Context, g git, s *scan) error {
 		return err
 	}
 	if len(s.remove) > 0 {
-		if _, err := g.output(ctx, joinNUL(s.remove), nil, "update-index", "-z", "--force-remove", "--stdin"); err != nil {
+		if _, err := g.Output(ctx, gitcmd.JoinNUL(s.remove), "update-index", "-z", "--force-remove", "--stdin"); err != nil {
 			return err
 		}
 	}
@@ -180,11 +182,11 @@ func (r *Repo) store(ctx context.Context, g git, s *scan) error {
 		for i, f := range s.add {
 			paths[i] = f.path
 		}
-		_, err := g.output(ctx, joinNUL(paths), nil, "update-index", "-z", "--add", "--remove", "--replace", "--stdin")
+		_, err := g.Output(ctx, gitcmd.JoinNUL(paths), "update-index", "-z", "--add", "--remove", "--replace", "--stdin")
 		return err
 	}
 	err := update()
-	if _, ok := errors.AsType[*gitError](err); !ok || !r.dropUnreadable(s) {
+	if _, ok := errors.AsType[*gitcmd.Error](err); !ok || !r.dropUnreadable(s) {
 		return err
 	}
 	return update()
@@ -225,15 +227,15 @@ func (r *Repo) tree(ctx context.Context, g git) (string, error) {
 	r.mu.Lock()
 	last := r.known
 	r.mu.Unlock()
-	if info, err := os.Stat(g.index); err == nil && last.index != nil && sameFile(info, last.index) {
+	if info, err := os.Stat(g.Index); err == nil && last.index != nil && sameFile(info, last.index) {
 		return last.tree, nil
 	}
-	out, err := g.output(ctx, nil, nil, "write-tree")
+	out, err := g.Output(ctx, nil, "write-tree")
 	if err != nil {
 		return "", err
 	}
 	tree := string(bytes.TrimSpace(out))
-	info, err := os.Stat(g.index)
+	info, err := os.Stat(g.Index)
 	if err != nil {
 		return tree, nil // an empty folder has no index
 	}
@@ -259,7 +261,7 @@ func (r *Repo) writeNotes(ctx context.Context, g git, s *scan) (string, error) {
 	if last.metaID != "" && bytes.Equal(last.meta, raw) {
 		return last.metaID, nil
 	}
-	out, err := g.output(ctx, raw, nil, "hash-object", "-w", "--stdin", "--no-filters")
+	out, err := g.Output(ctx, raw, "hash-object", "-w", "--stdin", "--no-filters")
 	if err != nil {
 		return "", err
 	}
@@ -273,7 +275,7 @@ func (r *Repo) writeNotes(ctx context.Context, g git, s *scan) (string, error) {
 // readNotes returns the notes of a snapshot.
 func (g git) readNotes(ctx context.Context, id string) (notes, error) {
 	var n notes
-	raw, err := g.output(ctx, nil, nil, "cat-file", "blob", id)
+	raw, err := g.Output(ctx, nil, "cat-file", "blob", id)
 	if err != nil {
 		return n, unknown(err)
 	}
@@ -285,7 +287,7 @@ func (g git) readNotes(ctx context.Context, id string) (notes, error) {
 
 // unknown marks the error of a git that was asked for an object it lacks.
 func unknown(err error) error {
-	if _, ok := errors.AsType[*gitError](err); ok {
+	if _, ok := errors.AsType[*gitcmd.Error](err); ok {
 		return fmt.Errorf("%w: %w", ErrUnknownSnapshot, err)
 	}
 	return err

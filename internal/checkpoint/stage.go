@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/terret-dev/terret/internal/gitcmd"
 )
 
 // run stages all new contents, then changes the paths.
@@ -80,7 +82,7 @@ func (j *restore) stage(ctx context.Context) error {
 	if len(writes) == 0 {
 		return context.Cause(ctx)
 	}
-	if err := os.WriteFile(j.repo.journal(), joinNUL(temps), 0o600); err != nil {
+	if err := os.WriteFile(j.repo.journal(), gitcmd.JoinNUL(temps), 0o600); err != nil {
 		return err
 	}
 	return j.git.blobs(ctx, ids, func(i int, b blob) error {
@@ -271,7 +273,7 @@ func (b blob) content() ([]byte, error) {
 // end; its error ends the reading.
 func (g git) blobs(ctx context.Context, ids []string, f func(i int, b blob) error) error {
 	in := strings.NewReader(strings.Join(ids, "\n") + "\n")
-	return g.stream(ctx, in, nil, []string{"cat-file", "--batch"}, func(out io.Reader) error {
+	return g.Stream(ctx, in, []string{"cat-file", "--batch"}, func(out *bufio.Reader) error {
 		r := bufio.NewReaderSize(out, 64<<10)
 		for i, id := range ids {
 			line, err := r.ReadString('\n')

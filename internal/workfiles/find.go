@@ -10,6 +10,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/terret-dev/terret/internal/gitcmd"
 )
 
 // Limits of a search.
@@ -134,7 +136,7 @@ func (f *Folder) files(ctx context.Context) (list []string, more bool, err error
 	if ok {
 		id, _ = repo.head() // only its length counts
 	}
-	g, done, err := f.openGit(repo, id)
+	g, done, err := f.openGit(ctx, repo, id)
 	if err != nil {
 		return f.walk(ctx)
 	}
@@ -147,7 +149,7 @@ func (f *Folder) files(ctx context.Context) (list []string, more bool, err error
 	err = g.records(soon, nil, []string{"ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate", "--"}, func(rec string) error {
 		if len(list) >= maxSearch {
 			more = true
-			return errEnough
+			return gitcmd.ErrEnough
 		}
 		if !strings.HasSuffix(rec, "/") {
 			list = append(list, rec)
@@ -200,7 +202,7 @@ func (f *Folder) markIgnored(ctx context.Context, items []Entry) {
 		return
 	}
 	id, _ := repo.head() // only its length counts
-	g, done, err := f.openGit(repo, id)
+	g, done, err := f.openGit(ctx, repo, id)
 	if err != nil {
 		return
 	}

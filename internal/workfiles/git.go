@@ -8,19 +8,18 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/gitcmd"
 )
 
 const (
 	gitTimeout = 20 * time.Second
-	killDelay  = 2 * time.Second // for a git that was told to stop
-	maxControl = 16 << 20        // bytes of a file of the repository that we read ourselves
+	maxControl = 16 << 20 // bytes of a file of the repository that we read ourselves
 )
 
 // repository is what is used of a user's repository: where things are. None of
@@ -146,44 +145,29 @@ func isRef(s string) bool {
 	return strings.HasPrefix(s, "refs/") && s != "refs/heads/.invalid" && filepath.IsLocal(filepath.FromSlash(s)) && !strings.ContainsRune(s, 0)
 }
 
-// git runs git commands about a folder on a git directory of our own.
-type git struct {
-	bin     string
-	private string // the git directory, temporary
-	work    string // the work tree
-	cwd     string // the folder, in the work tree
-	index   string
-	objects string
-}
-
-// config is given to every command. Our git directory has none that matters;
-// these hold all settings that name a program, to be sure.
-var config = []string{
-	"core.hooksPath=" + os.DevNull, "core.fsmonitor=false", "core.untrackedCache=false", "core.splitIndex=false",
-	"core.attributesFile=" + os.DevNull, "core.excludesFile=" + os.DevNull, "core.alternateRefsCommand=",
-	"core.quotePath=false", "core.pager=cat", "core.autocrlf=false", "core.safecrlf=false",
-	"diff.external=", "diff.renames=false", "diff.ignoreSubmodules=all", "diff.orderFile=", "submodule.recurse=false",
-	"protocol.allow=never", "credential.helper=", "gc.auto=0", "maintenance.auto=false", "color.ui=false",
-}
+// git runs commands about a folder on a git directory of our own, which is temporary.
+type git struct{ gitcmd.Git }
 
 // openGit prepares git for the folder. done removes what it needed. repo is zero
 // if the folder is in no repository; then all files count as untracked.
-func (f *Folder) openGit(repo repository, objectID string) (g *git, done func(), err error) {
-	bin, err := exec.LookPath("git")
+func (f *Folder) openGit(ctx context.Context, repo repository, objectID string) (g *git, done func(), err error) {
+	bin, reason, err := gitcmd.Find(ctx)
 	if err != nil {
-		return nil, nil, terret.Errorf(terret.CodeUnsupported, "git is not installed; install it to see changes")
-	}
-	if bin, err = filepath.Abs(bin); err != nil {
 		return nil, nil, err
+	}
+	if reason != "" {
+		return nil, nil, terret.Errorf(terret.CodeUnsupported, "changes cannot be shown: %s", reason)
 	}
 	private, err := os.MkdirTemp("", "terret-git-")
 	if err != nil {
 		return nil, nil, err
 	}
 	done = func() { _ = os.RemoveAll(private) }
-	g = &git{bin: bin, private: private, work: f.dir, cwd: f.dir, index: filepath.Join(private, "index"), objects: filepath.Join(private, "objects")}
+	g = &git{gitcmd.Git{
+		Bin: bin, Dir: private, Work: f.dir, Cwd: f.dir, Index: filepath.Join(private, "index"), Objects: filepath.Join(private, "objects"),
+	}}
 	if repo.top != "" {
-		g.work, g.index, g.objects = repo.top, filepath.Join(repo.dir, "index"), repo.objects
+		g.Work, g.Index, g.Objects = repo.top, filepath.Join(repo.dir, "index"), repo.objects
 	}
 	if err := g.layOut(repo, objectID); err != nil {
 		done()
@@ -206,12 +190,12 @@ func (g *git) layOut(repo repository, objectID string) error {
 		exclude += string(readRegular(filepath.Join(repo.common, "info", "exclude"), 1<<20))
 	}
 	for _, dir := range []string{"objects", "refs", "info"} {
-		if err := os.Mkdir(filepath.Join(g.private, dir), 0o700); err != nil {
+		if err := os.Mkdir(filepath.Join(g.Dir, dir), 0o700); err != nil {
 			return err
 		}
 	}
 	for name, content := range map[string]string{"HEAD": "ref: refs/heads/none\n", "config": conf, "info/exclude": exclude} {
-		if err := os.WriteFile(filepath.Join(g.private, filepath.FromSlash(name)), []byte(content), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(g.Dir, filepath.FromSlash(name)), []byte(content), 0o600); err != nil {
 			return err
 		}
 	}
@@ -220,11 +204,11 @@ func (g *git) layOut(repo repository, objectID string) error {
 	}
 	shared, _ := filepath.Glob(filepath.Join(escapeGlob(repo.dir), "sharedindex.*"))
 	for _, file := range shared { // the other part of an index that is split
-		if err := os.Symlink(file, filepath.Join(g.private, filepath.Base(file))); err != nil {
+		if err := os.Symlink(file, filepath.Join(g.Dir, filepath.Base(file))); err != nil {
 			return err
 		}
 	}
-	if info, err := os.Stat(g.index); err == nil && !info.Mode().IsRegular() {
+	if info, err := os.Stat(g.Index); err == nil && !info.Mode().IsRegular() {
 		return terret.Errorf(terret.CodeUnsupported, "the index of the repository is not a regular file; repair the repository to see changes")
 	}
 	return nil
@@ -237,105 +221,21 @@ func escapeGlob(p string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(p)
 }
 
-// environ is the environment of every git: nothing of the user's but what the
-// system needs to start a program.
-func (g *git) environ(command string) []string {
-	env := []string{
-		"LC_ALL=C", "LANGUAGE=", "HOME=" + g.private, "XDG_CONFIG_HOME=" + g.private,
-		"GIT_DIR=" + g.private, "GIT_WORK_TREE=" + g.work, "GIT_INDEX_FILE=" + g.index, "GIT_OBJECT_DIRECTORY=" + g.objects,
-		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_SYSTEM=" + os.DevNull, "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_ATTR_NOSYSTEM=1",
-		"GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_REPLACE_OBJECTS=1", "GIT_NO_LAZY_FETCH=1",
-		"GIT_ALLOW_PROTOCOL=none", "GIT_PAGER=cat", "GIT_EDITOR=false", "GIT_ASKPASS=",
-	}
-	if command != "check-ignore" { // which takes paths, and refuses to be told so
-		env = append(env, "GIT_LITERAL_PATHSPECS=1")
-	}
-	keep := []string{"PATH", "TMPDIR"}
-	if runtime.GOOS == "windows" {
-		keep = append(keep, "SYSTEMROOT", "COMSPEC", "PATHEXT", "TEMP", "TMP")
-	}
-	for _, k := range keep {
-		if v, ok := os.LookupEnv(k); ok {
-			env = append(env, k+"="+v)
-		}
-	}
-	return env
+// timeout bounds one command.
+func timeout(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, gitTimeout, terret.Errorf(terret.CodeUnsupported, "git took longer than %s; look at a smaller folder", gitTimeout))
 }
 
-// run runs a command with in as its input, and gives its output to read. When
-// read ends early, so does the command.
+// run runs a command with in as its input, and gives its output to read.
 func (g *git) run(ctx context.Context, in []byte, args []string, read func(*bufio.Reader) error) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, gitTimeout, terret.Errorf(terret.CodeUnsupported, "git took longer than %s; look at a smaller folder", gitTimeout))
+	ctx, cancel := timeout(ctx)
 	defer cancel()
-	var argv []string
-	for _, kv := range config {
-		argv = append(argv, "-c", kv)
-	}
-	stopped, stop := context.WithCancel(ctx)
-	defer stop()
-	cmd := exec.CommandContext(stopped, g.bin, append(argv, args...)...)
-	cmd.Dir, cmd.Env, cmd.Stdin = g.cwd, g.environ(args[0]), bytes.NewReader(in)
-	cmd.Cancel = func() error { return terminate(cmd.Process) }
-	cmd.WaitDelay = killDelay
-	stderr := &firstBytes{}
-	cmd.Stderr = stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("run git %s: %w", args[0], err)
-	}
-	readErr := read(bufio.NewReaderSize(out, 64<<10))
-	if readErr != nil {
-		stop()
-	}
-	waitErr := cmd.Wait()
-	switch {
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case errors.Is(readErr, errEnough):
-		return nil
-	case readErr != nil && !errors.Is(readErr, io.ErrUnexpectedEOF):
-		return readErr
-	case waitErr != nil || readErr != nil:
-		return fmt.Errorf("git %s: %s (%w)", args[0], strings.TrimSpace(stderr.String()), errors.Join(waitErr, readErr))
-	}
-	return nil
+	return g.Stream(ctx, bytes.NewReader(in), args, read)
 }
-
-// errEnough ends a reading before its end, without an error.
-var errEnough = errors.New("enough")
 
 // records runs a command and gives each NUL-terminated record to each.
 func (g *git) records(ctx context.Context, in []byte, args []string, each func(string) error) error {
-	return g.run(ctx, in, args, func(r *bufio.Reader) error {
-		for {
-			rec, err := r.ReadString(0)
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			if err := each(rec[:len(rec)-1]); err != nil {
-				return err
-			}
-		}
-	})
-}
-
-// firstBytes keeps the first 4 KiB that are written to it.
-type firstBytes struct{ bytes.Buffer }
-
-func (b *firstBytes) Write(p []byte) (int, error) {
-	if room := 4<<10 - b.Len(); room > 0 {
-		b.Buffer.Write(p[:min(room, len(p))])
-	}
-	return len(p), nil
-}
-
-// ReadFrom hides that of the buffer, which would keep everything.
-func (b *firstBytes) ReadFrom(r io.Reader) (int64, error) {
-	return io.Copy(struct{ io.Writer }{b}, r)
+	ctx, cancel := timeout(ctx)
+	defer cancel()
+	return g.Records(ctx, in, args, each)
 }

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/gitcmd"
 )
 
 // errIgnoredFolder says that the repository around the folder does not want to
@@ -73,7 +74,7 @@ func (f *Folder) sinceHead(ctx context.Context, repo repository, diffs bool) (Ch
 	if head == "" {
 		head = emptyTree
 	}
-	g, done, err := f.openGit(repo, head)
+	g, done, err := f.openGit(ctx, repo, head)
 	if err != nil {
 		return Changes{}, err
 	}
@@ -132,7 +133,7 @@ func (g *git) differing(ctx context.Context, head string) (list []candidate, mor
 		}
 		if len(list) >= maxCandidates {
 			more = true
-			return errEnough
+			return gitcmd.ErrEnough
 		}
 		at[c.path] = true
 		list = append(list, c)

@@ -1,0 +1,264 @@
+// Package gitcmd is the one way in which Terret runs git: on a git directory of its
+// own, without the user's configuration and environment, and with every setting off
+// that names a program, fetches something or changes content.
+package gitcmd
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The oldest git that ignores the user's configuration when it is told to
+// (GIT_CONFIG_GLOBAL) and never follows a symbolic .gitignore.
+const minMajor, minMinor = 2, 32
+
+// killDelay bounds the wait for a git that was told to stop.
+const killDelay = 2 * time.Second
+
+// Find returns the path of the git program, or the reason why there is none to use.
+func Find(ctx context.Context) (bin, reason string, err error) {
+	advice := fmt.Sprintf("install git %d.%d or later", minMajor, minMinor)
+	bin, err = exec.LookPath("git")
+	if err != nil {
+		return "", "git is not installed; " + advice, nil
+	}
+	if bin, err = filepath.Abs(bin); err != nil {
+		return "", "", err
+	}
+	cmd := exec.CommandContext(ctx, bin, "version")
+	cmd.Env = baseEnv()
+	cmd.WaitDelay = killDelay
+	out, err := cmd.Output()
+	if err != nil {
+		if ctx.Err() != nil {
+			return "", "", context.Cause(ctx)
+		}
+		return "", fmt.Sprintf("git does not run (%v); %s", err, advice), nil
+	}
+	major, minor, ok := parseVersion(string(out))
+	if !ok {
+		return "", fmt.Sprintf("%q is no git version; %s", bytes.TrimSpace(out), advice), nil
+	}
+	if major < minMajor || major == minMajor && minor < minMinor {
+		return "", fmt.Sprintf("git %d.%d is too old; %s", major, minor, advice), nil
+	}
+	return bin, "", nil
+}
+
+// parseVersion reads "git version 2.39.5 (Apple Git-154)".
+func parseVersion(out string) (major, minor int, ok bool) {
+	text, ok := strings.CutPrefix(out, "git version ")
+	parts := strings.SplitN(strings.TrimSpace(text), ".", 3)
+	if !ok || len(parts) < 2 {
+		return 0, 0, false
+	}
+	major, errMajor := strconv.Atoi(parts[0])
+	minor, errMinor := strconv.Atoi(parts[1])
+	return major, minor, errMajor == nil && errMinor == nil
+}
+
+// config is given to every command, on the command line, where it beats every file.
+var config = []string{
+	// Settings that name a program.
+	"core.hooksPath=" + os.DevNull, "core.fsmonitor=false", "core.pager=cat", "core.editor=false", "sequence.editor=false",
+	"core.askPass=", "core.sshCommand=false", "core.gitProxy=", "core.alternateRefsCommand=", "credential.helper=",
+	"diff.external=", "interactive.diffFilter=", "gpg.program=false", "log.showSignature=false",
+	// Settings that fetch, or look elsewhere.
+	"protocol.allow=never", "submodule.recurse=false", "safe.bareRepository=explicit",
+	// Settings that change content or what is listed.
+	"core.autocrlf=false", "core.safecrlf=false", "core.eol=lf", "core.checkRoundtripEncoding=",
+	"core.attributesFile=" + os.DevNull, "core.excludesFile=" + os.DevNull,
+	"core.quotePath=false", "core.trustctime=true", "core.sparseCheckout=false",
+	"diff.ignoreSubmodules=all", "diff.renames=false", "diff.noprefix=false", "diff.mnemonicPrefix=false",
+	"diff.algorithm=histogram", "diff.orderFile=" + os.DevNull, "color.ui=false", "advice.detachedHead=false",
+	// How the index and objects are written.
+	"core.untrackedCache=false", "core.splitIndex=false", "index.version=2", "index.sparse=false",
+	"core.looseCompression=1", "pack.compression=1", "gc.auto=0", "maintenance.auto=false",
+}
+
+// baseEnv is the environment of every git: nothing of the user's but what the
+// system needs to start a program.
+func baseEnv() []string {
+	env := []string{
+		"LC_ALL=C", "LANGUAGE=",
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_SYSTEM=" + os.DevNull, "GIT_CONFIG_GLOBAL=" + os.DevNull,
+		"GIT_ATTR_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0",
+		"GIT_NO_REPLACE_OBJECTS=1", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none",
+		"GIT_PAGER=cat", "GIT_EDITOR=false", "GIT_ASKPASS=",
+	}
+	keep := []string{"PATH", "TMPDIR"}
+	if runtime.GOOS == "windows" {
+		keep = append(keep, "SYSTEMROOT", "COMSPEC", "PATHEXT", "TEMP", "TMP")
+	}
+	for _, k := range keep {
+		if v, ok := os.LookupEnv(k); ok {
+			env = append(env, k+"="+v)
+		}
+	}
+	return env
+}
+
+// Git runs commands on a git directory that must be Terret's own: what is in its
+// config file and not switched off here would count.
+type Git struct {
+	Bin     string   // the program, from Find
+	Dir     string   // the git directory
+	Work    string   // the work tree
+	Cwd     string   // the folder that commands run in, in the work tree
+	Index   string   // the index file
+	Objects string   // the folder of objects; empty means that of Dir
+	Config  []string // further settings as key=value, which beat all others
+	Lock    *os.File // a lock that commands hold too while they run, on Unix; may be nil
+}
+
+// With returns a Git with more settings.
+func (g Git) With(config ...string) Git {
+	g.Config = append(g.Config[:len(g.Config):len(g.Config)], config...)
+	return g
+}
+
+// Command prepares a command. ctx bounds its life: it is asked to stop, and killed
+// if it does not.
+func (g Git) Command(ctx context.Context, args ...string) *exec.Cmd {
+	argv := make([]string, 0, 2*(len(config)+len(g.Config))+len(args))
+	for _, list := range [][]string{config, g.Config} {
+		for _, kv := range list {
+			argv = append(argv, "-c", kv)
+		}
+	}
+	cmd := exec.CommandContext(ctx, g.Bin, append(argv, args...)...)
+	cmd.Dir = g.Cwd
+	cmd.Env = append(baseEnv(), "HOME="+g.Dir, "XDG_CONFIG_HOME="+g.Dir, "GIT_DIR="+g.Dir, "GIT_WORK_TREE="+g.Work, "GIT_INDEX_FILE="+g.Index)
+	if g.Objects != "" {
+		cmd.Env = append(cmd.Env, "GIT_OBJECT_DIRECTORY="+g.Objects)
+	}
+	if args[0] != "check-ignore" { // which takes paths, and refuses to be told so
+		cmd.Env = append(cmd.Env, "GIT_LITERAL_PATHSPECS=1")
+	}
+	cmd.Cancel = func() error { return terminate(cmd.Process) }
+	cmd.WaitDelay = killDelay
+	inherit(cmd, g.Lock)
+	return cmd
+}
+
+// Output runs a command with in as its input and returns what it prints.
+func (g Git) Output(ctx context.Context, in []byte, args ...string) ([]byte, error) {
+	var out bytes.Buffer
+	err := g.Stream(ctx, bytes.NewReader(in), args, func(r *bufio.Reader) error {
+		_, err := out.ReadFrom(r)
+		return err
+	})
+	return out.Bytes(), err
+}
+
+// Records runs a command and gives each NUL-terminated record that it prints to
+// each, which may keep it. An error of each ends the command and is returned, unless
+// it is ErrEnough.
+func (g Git) Records(ctx context.Context, in []byte, args []string, each func(record string) error) error {
+	return g.Stream(ctx, bytes.NewReader(in), args, func(r *bufio.Reader) error {
+		for {
+			record, err := r.ReadString(0)
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			if err := each(record[:len(record)-1]); err != nil {
+				return err
+			}
+		}
+	})
+}
+
+// ErrEnough ends a reading before its end, without an error.
+var ErrEnough = errors.New("enough")
+
+// Stream runs a command and gives its output to read. When read ends early, so does
+// the command. The error is that of read, the cause of ctx, or an *Error.
+func (g Git) Stream(ctx context.Context, in io.Reader, args []string, read func(*bufio.Reader) error) error {
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	cmd := g.Command(running, args...)
+	cmd.Stdin = in
+	var stderr head
+	cmd.Stderr = &stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("run git %s: %w", args[0], err)
+	}
+	readErr := read(bufio.NewReaderSize(out, 64<<10))
+	if readErr != nil {
+		stop()
+	}
+	waitErr := cmd.Wait()
+	switch {
+	case readErr == nil && waitErr == nil, errors.Is(readErr, ErrEnough):
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case readErr != nil && !errors.Is(readErr, io.ErrUnexpectedEOF):
+		return readErr
+	}
+	return &Error{command: args[0], stderr: strings.TrimSpace(stderr.buf.String()), err: errors.Join(waitErr, readErr)}
+}
+
+// Error is a git command that failed by itself.
+type Error struct {
+	command string
+	stderr  string
+	err     error
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	if e.stderr == "" {
+		return fmt.Sprintf("git %s: %v", e.command, e.err)
+	}
+	return fmt.Sprintf("git %s: %s (%v)", e.command, e.stderr, e.err)
+}
+
+// Unwrap returns how the process ended.
+func (e *Error) Unwrap() error { return e.err }
+
+// ExitCode returns the exit code of a git command that failed, or -1.
+func ExitCode(err error) int {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return exit.ExitCode()
+	}
+	return -1
+}
+
+// head keeps the first 4 KiB that are written to it.
+type head struct{ buf bytes.Buffer }
+
+func (h *head) Write(p []byte) (int, error) {
+	if room := 4<<10 - h.buf.Len(); room > 0 {
+		h.buf.Write(p[:min(room, len(p))])
+	}
+	return len(p), nil
+}
+
+// JoinNUL makes the input of a command that takes NUL-terminated records.
+func JoinNUL(records []string) []byte {
+	var b bytes.Buffer
+	for _, r := range records {
+		b.WriteString(r)
+		b.WriteByte(0)
+	}
+	return b.Bytes()
+}

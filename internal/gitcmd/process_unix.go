@@ -1,0 +1,19 @@
+//go:build unix
+
+package gitcmd
+
+import (
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// inherit makes cmd hold the lock too.
+func inherit(cmd *exec.Cmd, lock *os.File) {
+	if lock != nil {
+		cmd.ExtraFiles = append(cmd.ExtraFiles, lock)
+	}
+}
+
+// terminate asks a git to stop; it then removes its lock and temporary files.
+func terminate(p *os.Process) error { return p.Signal(syscall.SIGTERM) }
