@@ -25,7 +25,7 @@ var arrows = map[string][]string{
 	"engine":            {".", "policy", "internal/", "engine/internal/"},
 	"driver/":           {".", "internal/"},
 	"driver/native":     {".", "internal/", "sim"},
-	"driver/all":        {".", "driver/"},
+	"driver/all":        {".", "driver/", "internal/"},
 	"driver/drivertest": {".", "internal/", "sim", "engine", "store/sqlite"},
 	"sim":               {"internal/"},
 	"view":              {"."},

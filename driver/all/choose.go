@@ -13,6 +13,7 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/driver/native"
+	"github.com/terret-dev/terret/internal/atomicfile"
 )
 
 // How long it is remembered that an agent can be used, and that it cannot.
@@ -134,13 +135,5 @@ func save(file string, m memory) {
 	if err != nil || os.MkdirAll(filepath.Dir(file), 0o700) != nil {
 		return
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(file), "agents-*.tmp")
-	if err != nil {
-		return
-	}
-	_, err = tmp.Write(b)
-	if cErr := tmp.Close(); err == nil && cErr == nil && os.Rename(tmp.Name(), file) == nil {
-		return
-	}
-	_ = os.Remove(tmp.Name())
+	_ = atomicfile.Swap(file, b)
 }

@@ -14,9 +14,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gofrs/flock"
-
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/atomicfile"
+	"github.com/terret-dev/terret/internal/lockfile"
 )
 
 // Names in the home.
@@ -29,7 +29,6 @@ const (
 const (
 	maxFile      = 4 << 20          // bytes of tokens.json
 	lockPatience = 10 * time.Second // wait for other processes
-	lockPause    = 10 * time.Millisecond
 	fileVersion  = 1
 )
 
@@ -94,11 +93,11 @@ func parse(path string, raw []byte) ([]stored, error) {
 // change replaces the tokens by what fn makes of them, with no other process in
 // between. Those that have expired are dropped.
 func (t *Tokens) change(ctx context.Context, fn func([]stored) ([]stored, error)) error {
-	unlock, err := t.lock(ctx)
+	lock, err := t.lock(ctx)
 	if err != nil {
 		return err
 	}
-	defer unlock()
+	defer lock.Close()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.rewrite(fn)
@@ -118,7 +117,7 @@ func (t *Tokens) rewrite(fn func([]stored) ([]stored, error)) error {
 	if err != nil {
 		return err
 	}
-	if err := replace(filepath.Join(t.dir, listFile), append(raw, '\n')); err != nil {
+	if err := atomicfile.Write(filepath.Join(t.dir, listFile), append(raw, '\n')); err != nil {
 		return terret.Errorf(terret.CodeInternal, "cannot keep the tokens: %w", err)
 	}
 	return nil
@@ -131,12 +130,11 @@ func (t *Tokens) noteUse(used Token) {
 	if time.Since(used.LastUsedAt.Time) < usedEvery {
 		return
 	}
-	lock := t.newLock()
-	if ok, err := lock.TryLock(); !ok || err != nil {
-		_ = lock.Close()
+	lock, err := lockfile.TryOpen(t.lockPath())
+	if lock == nil || err != nil {
 		return
 	}
-	defer func() { _ = lock.Close() }()
+	defer lock.Close()
 	_ = t.rewrite(func(list []stored) ([]stored, error) {
 		for i := range list {
 			if list[i].Name == used.Name && list[i].CreatedAt == used.CreatedAt {
@@ -147,21 +145,18 @@ func (t *Tokens) noteUse(used Token) {
 	})
 }
 
-func (t *Tokens) newLock() *flock.Flock {
-	return flock.New(filepath.Join(t.dir, lockFile), flock.SetPermissions(0o600))
-}
+func (t *Tokens) lockPath() string { return filepath.Join(t.dir, lockFile) }
 
 // lock keeps other processes, and other goroutines of this one, from changing the
-// files.
-func (t *Tokens) lock(ctx context.Context) (unlock func(), err error) {
+// files until the returned file is closed.
+func (t *Tokens) lock(ctx context.Context) (*os.File, error) {
 	ctx, cancel := context.WithTimeout(ctx, lockPatience)
 	defer cancel()
-	lock := t.newLock()
-	if ok, err := lock.TryLockContext(ctx, lockPause); !ok || err != nil {
-		_ = lock.Close()
+	lock, err := lockfile.Open(ctx, t.lockPath())
+	if err != nil {
 		return nil, terret.Errorf(terret.CodeConflict, "cannot lock the tokens in %s: %w; another terret may be changing them: try again", t.dir, err)
 	}
-	return func() { _ = lock.Close() }, nil
+	return lock, nil
 }
 
 // adminSecret reads the admin token, or makes it.
@@ -171,16 +166,16 @@ func (t *Tokens) adminSecret() (string, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return secret, err
 	}
-	unlock, err := t.lock(context.Background())
+	lock, err := t.lock(context.Background())
 	if err != nil {
 		return "", err
 	}
-	defer unlock()
+	defer lock.Close()
 	if secret, err = readAdmin(path); !errors.Is(err, fs.ErrNotExist) {
 		return secret, err // another process was faster
 	}
 	secret = newSecret(32)
-	if err := replace(path, []byte(secret+"\n")); err != nil {
+	if err := atomicfile.Write(path, []byte(secret+"\n")); err != nil {
 		return "", terret.Errorf(terret.CodeStartupRefused, "cannot keep the admin token: %w", err)
 	}
 	return secret, nil
@@ -243,39 +238,4 @@ func quote(path string) string {
 		return path
 	}
 	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
-}
-
-// replace makes a private file hold content: at any moment, also when the power
-// goes, it holds all of the old content or all of the new.
-func replace(path string, content []byte) (err error) {
-	temporary := path + "." + newSecret(9) + ".tmp"
-	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(temporary) // the first error counts
-		}
-	}()
-	_, err = f.Write(content)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(temporary, path); err != nil {
-		return err
-	}
-	syncFolder(filepath.Dir(path))
-	return nil
-}
-
-// syncFolder makes a rename last, where the system can.
-func syncFolder(dir string) {
-	if f, err := os.Open(dir); err == nil {
-		_ = f.Sync()
-		f.Close()
-	}
 }

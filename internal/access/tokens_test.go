@@ -384,11 +384,11 @@ func TestLockedByAnother(t *testing.T) {
 	t.Parallel()
 	a := newTokens(t)
 	secret := create(t, a, Spec{Name: "x", Scope: View})
-	unlock, err := openTokens(t, a.dir).lock(t.Context())
+	lock, err := openTokens(t, a.dir).lock(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer unlock()
+	defer lock.Close()
 	// Who asks does not wait; who changes does, until its context ends.
 	if _, err := a.Authenticate(secret); err != nil {
 		t.Error(err)

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
+
+	"github.com/terret-dev/terret/internal/atomicfile"
+	"github.com/terret-dev/terret/internal/lockfile"
 )
 
 // locked runs f while this call, and no other of any process, holds the shadow
@@ -31,28 +33,16 @@ func (r *Repo) lock(ctx context.Context) (*os.File, error) {
 	if err := os.MkdirAll(r.shadow, 0o700); err != nil {
 		return nil, fmt.Errorf("open shadow repository: %w", err)
 	}
-	late := time.NewTimer(r.lim.Timeout)
-	defer late.Stop()
-	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
-		file, err := tryLock(filepath.Join(r.shadow, "lock"))
-		if err != nil {
-			return nil, fmt.Errorf("lock shadow repository: %w", err)
-		}
-		if file != nil {
-			return file, nil
-		}
-		again := time.NewTimer(wait)
-		select {
-		case <-again.C:
-		case <-late.C:
-			again.Stop()
-			return nil, ErrBusy
-		case <-ctx.Done():
-			again.Stop()
-			return nil, context.Cause(ctx)
-		}
+	ctx, cancel := context.WithTimeoutCause(ctx, r.lim.Timeout, ErrBusy)
+	defer cancel()
+	file, err := lockfile.Open(ctx, r.lockPath())
+	if err != nil && ctx.Err() == nil {
+		err = fmt.Errorf("lock shadow repository: %w", err)
 	}
+	return file, err
 }
+
+func (r *Repo) lockPath() string { return filepath.Join(r.shadow, "lock") }
 
 // attributes beat every .gitattributes of the tree: bytes go in and come out
 // unchanged, and no attribute can name a driver. "!" leaves an attribute
@@ -118,10 +108,5 @@ func writeIfChanged(path string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	tmp := path + ".new" // the lock makes the name ours
-	if err := os.WriteFile(tmp, content, 0o600); err != nil {
-		_ = os.Remove(tmp)
-		return err
-	}
-	return os.Rename(tmp, path)
+	return atomicfile.Swap(path, content)
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/terret-dev/terret/internal/lockfile"
 )
 
 // The lock outlives its holder for as long as a git of the holder runs, or the
@@ -32,8 +34,8 @@ func TestGitHoldsTheLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	lock.Close() // as the kernel does when the holder is killed
-	path := filepath.Join(f.shadow, "lock")
-	if held, err := tryLock(path); held != nil || err != nil {
+	path := f.lockPath()
+	if held, err := lockfile.TryOpen(path); held != nil || err != nil {
 		t.Errorf("git runs and the lock is free: %v, %v", held, err)
 	}
 	in.Close()
@@ -43,7 +45,7 @@ func TestGitHoldsTheLock(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
 	}
-	free, err := tryLock(path)
+	free, err := lockfile.TryOpen(path)
 	if free == nil || err != nil {
 		t.Fatalf("git has ended and the lock is held: %v", err)
 	}

@@ -1,10 +1,11 @@
 package project
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/terret-dev/terret/internal/lockfile"
 )
 
 // Limit makes the log small and its lock impatient.
@@ -15,14 +16,11 @@ func (f *Files) Limit(maxLog int64, lockWait time.Duration) {
 // HoldLock locks the log of a project until the test ends.
 func HoldLock(t *testing.T, project string) {
 	t.Helper()
-	file, err := os.OpenFile(filepath.Join(project, folderName, logsName, lockName), os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
+	file, err := lockfile.TryOpen(filepath.Join(project, folderName, logsName, lockName))
+	if file == nil || err != nil {
+		t.Fatalf("locked %v, error %v", file != nil, err)
 	}
 	t.Cleanup(func() { file.Close() })
-	if locked, err := tryLock(file); !locked || err != nil {
-		t.Fatalf("locked %v, error %v", locked, err)
-	}
 }
 
 const MaxLog = maxLog

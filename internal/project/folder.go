@@ -1,7 +1,6 @@
 package project
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -114,27 +113,4 @@ func openFile(dir *os.Root, name string, flag int) (*os.File, fs.FileInfo, error
 
 func notPlain(dir *os.Root, name, what string) error {
 	return fmt.Errorf("%s%c%s is not a plain %s; remove it to get Terret's files here", dir.Name(), os.PathSeparator, name, what)
-}
-
-// replaceFile makes a file in dir hold content: at any moment it holds all of the
-// old content or all of the new.
-func replaceFile(dir *os.Root, name string, content []byte) (err error) {
-	temporary := name + "." + rand.Text()[:8] + ".tmp"
-	file, err := dir.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = dir.Remove(temporary) // the first error counts
-		}
-	}()
-	_, err = file.Write(content)
-	if err == nil {
-		err = file.Sync()
-	}
-	if err = errors.Join(err, file.Close()); err != nil {
-		return err
-	}
-	return dir.Rename(temporary, name)
 }

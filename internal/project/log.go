@@ -2,10 +2,12 @@ package project
 
 import (
 	"bytes"
+	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"time"
+
+	"github.com/terret-dev/terret/internal/lockfile"
 )
 
 const (
@@ -118,23 +120,15 @@ func (f *Files) lockLogs(logs *os.Root) (file *os.File, locked bool, err error) 
 	if err != nil {
 		return nil, false, err
 	}
-	late := time.NewTimer(f.lockWait)
-	defer late.Stop()
-	for wait := time.Millisecond; ; wait = min(2*wait, 20*time.Millisecond) {
-		locked, err := tryLock(file)
-		if err != nil {
-			file.Close()
-			return nil, false, &fs.PathError{Op: "lock", Path: file.Name(), Err: err}
-		}
-		if locked {
-			return file, true, nil
-		}
-		again := time.NewTimer(wait)
-		select {
-		case <-again.C:
-		case <-late.C:
-			again.Stop()
-			return file, false, nil
-		}
+	ctx, cancel := context.WithTimeoutCause(context.Background(), f.lockWait, errLate)
+	defer cancel()
+	err = lockfile.Lock(ctx, file)
+	if err != nil && !errors.Is(err, errLate) {
+		file.Close()
+		return nil, false, err
 	}
+	return file, err == nil, nil
 }
+
+// errLate says that another process has held the lock for too long.
+var errLate = errors.New("the lock of the log is held")

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/atomicfile"
 )
 
 func promptName(s terret.Session) string { return s.ID + "-system.txt" }
@@ -29,7 +30,7 @@ func (f *Files) SavePrompt(s terret.Session, prompt string) (path string, err er
 			return err
 		}
 		defer done(prompts)
-		return replaceFile(prompts, promptName(s), []byte(f.redact.String(prompt)))
+		return atomicfile.WriteIn(prompts, promptName(s), []byte(f.redact.String(prompt)))
 	})
 	if err != nil {
 		return "", terret.Errorf(terret.CodeInternal, "save the system prompt of session %s: %w", s.ID, err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/atomicfile"
 )
 
 // sessionFile is what a session's file holds: what the session is, and nothing of
@@ -48,7 +49,7 @@ func (f *Files) saveSession(dir *os.Root, s terret.Session) error {
 		return err
 	}
 	defer done(sessions)
-	return replaceFile(sessions, s.ID+".json", append(content, '\n'))
+	return atomicfile.WriteIn(sessions, s.ID+".json", append(content, '\n'))
 }
 
 // changesSession reports whether the session's file is due after an event.

@@ -4,11 +4,12 @@ package tools
 
 import (
 	"context"
-	"errors"
 	"io/fs"
 	"os"
 	"syscall"
 	"time"
+
+	"github.com/terret-dev/terret/internal/lockfile"
 )
 
 // openFlags make an open return at once, whatever the file has become.
@@ -16,10 +17,7 @@ const openFlags = syscall.O_NONBLOCK | syscall.O_NOCTTY
 
 // lockPatience is how long a writer waits for another one in the same folder.
 // Then it goes on: the check against the prepared state still holds.
-const (
-	lockPatience = 5 * time.Second
-	lockPause    = 2 * time.Millisecond
-)
+const lockPatience = 5 * time.Second
 
 // lockFolder excludes other writers of this package from the folder until unlock
 // is called. Where there are no locks it does nothing.
@@ -28,31 +26,9 @@ func lockFolder(ctx context.Context, root *os.Root, dir string) (unlock func()) 
 	if err != nil {
 		return func() {}
 	}
-	conn, err := f.SyscallConn()
-	if err != nil {
-		_ = f.Close()
-		return func() {}
-	}
-	patience := time.NewTimer(lockPatience)
-	defer patience.Stop()
-	again := time.NewTicker(lockPause)
-	defer again.Stop()
-	for waiting := true; waiting; {
-		var locked error
-		_ = conn.Control(func(fd uintptr) {
-			locked = syscall.Flock(int(fd), syscall.LOCK_EX|syscall.LOCK_NB) //nolint:gosec // a descriptor
-		})
-		if !errors.Is(locked, syscall.EWOULDBLOCK) && !errors.Is(locked, syscall.EINTR) {
-			break
-		}
-		select {
-		case <-again.C:
-		case <-patience.C:
-			waiting = false
-		case <-ctx.Done():
-			waiting = false
-		}
-	}
+	ctx, cancel := context.WithTimeout(ctx, lockPatience)
+	defer cancel()
+	_ = lockfile.Lock(ctx, f) // else without it: the file is looked at again all the same
 	return func() { _ = f.Close() }
 }
 

@@ -2,7 +2,7 @@ package trust
 
 import (
 	"bytes"
-	"crypto/rand"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,7 +14,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/gofrs/flock"
+	"github.com/terret-dev/terret/internal/atomicfile"
+	"github.com/terret-dev/terret/internal/lockfile"
 )
 
 // Decision is what a person has said about a folder as it is now.
@@ -103,11 +104,11 @@ func (s *Store) Decide(dir, hash string, trusted bool, by string) error {
 	if err := os.MkdirAll(s.home, 0o700); err != nil {
 		return err
 	}
-	lock := flock.New(filepath.Join(s.home, fileName+".lock"), flock.SetPermissions(0o600))
-	if err := lock.Lock(); err != nil {
+	lock, err := lockfile.Open(context.Background(), filepath.Join(s.home, fileName+".lock"))
+	if err != nil {
 		return fmt.Errorf("lock the decisions about trust: %w", err)
 	}
-	defer func() { _ = lock.Close() }()
+	defer lock.Close()
 	known, err := s.read()
 	if err != nil {
 		return err
@@ -176,27 +177,10 @@ func (s *Store) bad(what string) error {
 }
 
 // write replaces the file.
-func (s *Store) write(c content) (err error) {
+func (s *Store) write(c content) error {
 	text, err := json.MarshalIndent(c, "", "  ")
 	if err != nil {
 		return err
 	}
-	temporary := s.path() + "." + rand.Text()[:8] + ".tmp"
-	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(temporary) // the first error counts
-		}
-	}()
-	_, err = f.Write(append(text, '\n'))
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(temporary, s.path())
+	return atomicfile.Write(s.path(), append(text, '\n'))
 }

@@ -1,0 +1,68 @@
+// Package atomicfile is the one way in which Terret replaces files of its own: at any
+// moment a file holds all of the old content or all of the new. Files are for their
+// owner alone. What is in the place of a symbolic link is the new file.
+package atomicfile
+
+import (
+	"crypto/rand"
+	"errors"
+	"os"
+	"path/filepath"
+)
+
+// Write makes the file at path hold content, also if the power goes after it
+// returned.
+func Write(path string, content []byte) error { return at(path, content, true) }
+
+// Swap is Write without waiting for the disk: if the power goes soon after, the file
+// may be damaged. It is for what can be made anew.
+func Swap(path string, content []byte) error { return at(path, content, false) }
+
+// WriteIn is Write for a file in a folder that is open.
+func WriteIn(dir *os.Root, name string, content []byte) error {
+	return in(dir, name, content, true)
+}
+
+func at(path string, content []byte, durable bool) error {
+	dir, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	err = in(dir, filepath.Base(path), content, durable)
+	return errors.Join(err, dir.Close())
+}
+
+func in(dir *os.Root, name string, content []byte, durable bool) (err error) {
+	temporary := name + "." + rand.Text()[:8] + ".tmp"
+	f, err := dir.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = dir.Remove(temporary) // the first error counts
+		}
+	}()
+	_, err = f.Write(content)
+	if err == nil && durable {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := dir.Rename(temporary, name); err != nil {
+		return err
+	}
+	if durable {
+		syncFolder(dir)
+	}
+	return nil
+}
+
+// syncFolder makes a rename last, where the system can.
+func syncFolder(dir *os.Root) {
+	if f, err := dir.Open("."); err == nil {
+		_ = f.Sync()
+		f.Close()
+	}
+}

@@ -1,0 +1,134 @@
+package lockfile_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/terret-dev/terret/internal/lockfile"
+)
+
+// TestMain makes this program one that holds a lock until its input ends.
+func TestMain(m *testing.M) {
+	if path := os.Getenv("LOCKFILE_HOLD"); path != "" {
+		hold(path)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func hold(path string) {
+	f, err := lockfile.Open(context.Background(), path)
+	if err != nil {
+		panic(err)
+	}
+	os.Stdout.WriteString("held\n")
+	_, _ = os.Stdin.Read(make([]byte, 1))
+	runtime.KeepAlive(f)
+}
+
+func TestOneAtATime(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "lock")
+	var holders, most atomic.Int32
+	var wait sync.WaitGroup
+	for range 8 {
+		wait.Go(func() {
+			f, err := lockfile.Open(t.Context(), path)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if n := holders.Add(1); n > most.Load() {
+				most.Store(n)
+			}
+			runtime.Gosched()
+			holders.Add(-1)
+			f.Close()
+		})
+	}
+	wait.Wait()
+	if most.Load() != 1 {
+		t.Errorf("%d held it at once", most.Load())
+	}
+}
+
+func TestTry(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "lock")
+	first, err := lockfile.TryOpen(path)
+	if err != nil || first == nil {
+		t.Fatal(first, err)
+	}
+	if second, err := lockfile.TryOpen(path); err != nil || second != nil {
+		t.Errorf("held: %v, %v", second, err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		late := errors.New("late")
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, late)
+		defer cancel()
+		if f, err := lockfile.Open(ctx, path); f != nil || !errors.Is(err, late) {
+			t.Errorf("held: %v, %v", f, err)
+		}
+	})
+	first.Close()
+	again, err := lockfile.TryOpen(path)
+	if err != nil || again == nil {
+		t.Fatalf("free: %v, %v", again, err)
+	}
+	if ok, err := lockfile.TryLock(again); !ok || err != nil {
+		t.Errorf("held by ourselves: %v, %v", ok, err)
+	}
+	again.Close()
+	if _, err := lockfile.TryLock(again); err == nil {
+		t.Error("a closed file was locked")
+	}
+	if _, err := lockfile.TryOpen(filepath.Join(t.TempDir(), "no", "lock")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a folder that is not there: %v", err)
+	}
+}
+
+// TestDeadHolder holds that a lock goes with the process that has it.
+func TestDeadHolder(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "lock")
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), "LOCKFILE_HOLD="+path)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 5)); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := lockfile.TryOpen(path); f != nil || err != nil {
+		t.Errorf("another process holds it: %v, %v", f, err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed
+	f, err := lockfile.TryOpen(path)
+	if f == nil || err != nil {
+		t.Fatalf("its holder is dead: %v, %v", f, err)
+	}
+	f.Close()
+}

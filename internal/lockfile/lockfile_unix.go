@@ -1,0 +1,34 @@
+//go:build unix
+
+package lockfile
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+func tryLock(f *os.File) (bool, error) {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return false, err
+	}
+	var locked error
+	err = conn.Control(func(fd uintptr) {
+		for {
+			locked = syscall.Flock(int(fd), syscall.LOCK_EX|syscall.LOCK_NB) //nolint:gosec // a descriptor
+			if !errors.Is(locked, syscall.EINTR) {
+				return
+			}
+		}
+	})
+	switch {
+	case err != nil:
+		return false, err
+	case errors.Is(locked, syscall.EWOULDBLOCK):
+		return false, nil
+	case locked != nil:
+		return false, &os.PathError{Op: "lock", Path: f.Name(), Err: locked}
+	}
+	return true, nil
+}
