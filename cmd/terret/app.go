@@ -24,6 +24,8 @@ import (
 	"github.com/terret-dev/terret/internal/assemble"
 	"github.com/terret-dev/terret/internal/config"
 	"github.com/terret-dev/terret/internal/guard"
+	"github.com/terret-dev/terret/internal/logfile"
+	"github.com/terret-dev/terret/internal/redact"
 	"github.com/terret-dev/terret/internal/trust"
 )
 
@@ -51,6 +53,8 @@ type app struct {
 	prepared, opened      error
 	cfg                   config.Config
 	trust                 *trust.Store
+	logFile               *logfile.File     // since prepare
+	logger                *slog.Logger      // since prepare
 	harness               *assemble.Harness // since prepare; its store since open, its engine since start
 }
 
@@ -146,8 +150,11 @@ func (a *app) readSettings() error {
 	if a.data, err = filepath.Abs(home); err != nil {
 		return err
 	}
+	if err = a.openLog(); err != nil {
+		return err
+	}
 	a.harness, err = assemble.New(assemble.Options{
-		Home: a.data, Env: a.environ, Config: a.cfg, MockScript: a.getenv("TERRET_MOCK_SCRIPT"), Files: true, Log: a.log(),
+		Home: a.data, Env: a.environ, Config: a.cfg, MockScript: a.getenv("TERRET_MOCK_SCRIPT"), Files: true, Log: a.logger,
 	})
 	return err
 }
@@ -170,12 +177,22 @@ func (a *app) openStore(ctx context.Context) error {
 	return a.harness.Open(ctx)
 }
 
-// log is the operator's: on standard error, if TERRET_DEBUG is set.
-func (a *app) log() *slog.Logger {
-	if a.getenv("TERRET_DEBUG") == "" {
-		return slog.New(slog.DiscardHandler) // what the user must know, commands say
+// openLog makes the operator's log: a file in the data folder, which is made when there
+// is something to write. What users must know, commands say. With TERRET_DEBUG all of
+// it goes to standard error, too.
+func (a *app) openLog() error {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(a.cfg.LogLevel)); err != nil {
+		return terret.Invalid("log_level", "%w", err)
 	}
-	return slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	clean := sync.OnceValue(func() *redact.Redactor { return redact.New(redact.FromEnv(a.environ)) })
+	a.logFile = logfile.New(filepath.Join(a.data, "terret.log"), func(line []byte) []byte { return clean().Bytes(line) })
+	handler := slog.Handler(slog.NewTextHandler(a.logFile, &slog.HandlerOptions{Level: level}))
+	if a.getenv("TERRET_DEBUG") != "" {
+		handler = slog.NewMultiHandler(handler, slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	a.logger = slog.New(handler).With("pid", os.Getpid())
+	return nil
 }
 
 // start opens the store and makes an engine on it. The returned function must be
@@ -200,7 +217,7 @@ func (a *app) close() error {
 	if a.harness == nil {
 		return nil
 	}
-	return a.harness.Close(context.Background()) // its engine is closed already
+	return errors.Join(a.harness.Close(context.Background()), a.logFile.Close()) // the engine is closed already
 }
 
 // resolve finds a session by its id or a unique beginning of it.

@@ -19,13 +19,19 @@ func newDB(a *app) *cobra.Command {
 		if err := a.open(cmd.Context()); err != nil {
 			return err
 		}
+		if !cmd.Flags().Changed("keep") {
+			if keep = time.Duration(a.cfg.KeepDeltas); keep < 0 {
+				a.note("keep_deltas is never: no pieces are dropped; --keep drops them all the same")
+				return nil
+			}
+		}
 		n, err := a.harness.Store.Compact(cmd.Context(), time.Now().Add(-keep))
 		if err == nil {
 			a.note("dropped %d pieces", n)
 		}
 		return err
 	}}
-	compact.Flags().DurationVar(&keep, "keep", 24*time.Hour, "how long pieces are kept")
+	compact.Flags().DurationVar(&keep, "keep", 0, "how long pieces are kept (default: keep_deltas of the configuration)")
 	cmd.AddCommand(
 		&cobra.Command{Use: "check", Short: "Read everything and report what is wrong", Args: exactArgs(), RunE: func(cmd *cobra.Command, _ []string) error {
 			return runDBCheck(cmd.Context(), a)

@@ -75,7 +75,10 @@ func runServe(ctx context.Context, a *app, o serveOptions) error {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
+	var background sync.WaitGroup
+	defer background.Wait()
 	defer cancel()
+	background.Go(func() { a.harness.Maintain(ctx) })
 	defer interrupts(cancel, func() { _ = e.Close(ctx) })() // the second time, what runs is interrupted
 
 	// Connections wait until Serve takes them, so who reads this can come at once.
@@ -104,7 +107,7 @@ func (a *app) newServer(e *engine.Engine, tokens *access.Tokens, o serveOptions)
 	}
 	return httpapi.New(httpapi.Config{
 		Engine: e, Store: a.harness.Store, Drivers: a.harness.Drivers, Tokens: tokens, Hosts: o.hosts, Origins: o.origins,
-		Roots: roots, Home: a.data, Trust: a.trust, Web: web.Handler(), Version: version(), Log: a.log(), Limits: httpapi.Limits{Drain: max(o.drain, time.Millisecond)},
+		Roots: roots, Home: a.data, Trust: a.trust, Web: web.Handler(), Version: version(), Log: a.logger, Limits: httpapi.Limits{Drain: max(o.drain, time.Millisecond)},
 		Sessions: a.sessions(true),
 	})
 }

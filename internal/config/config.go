@@ -21,8 +21,8 @@ type Config struct {
 	Unattended     bool                `json:"unattended,omitzero" env:"TERRET_UNATTENDED" class:"grants" jsonschema:"Nobody is there to be asked: refuse at once what would be asked."`
 	Undo           Undo                `json:"undo,omitzero" class:"inside" jsonschema:"Limits of undo."`
 	Pool           Pool                `json:"pool,omitzero" class:"inside" jsonschema:"Agents that are started before they are needed."`
-	LogLevel       string              `json:"log_level,omitzero" env:"TERRET_LOG_LEVEL" check:"level" class:"grants" jsonschema:"The least severe messages that Terret's own log takes. Default info."`
-	KeepDeltas     Duration            `json:"keep_deltas,omitzero" env:"TERRET_KEEP_DELTAS" class:"grants" jsonschema:"How long after their turn the pieces of streamed text are kept, or never to drop none. Whole messages are always kept. Default 24h."`
+	LogLevel       string              `json:"log_level,omitzero" env:"TERRET_LOG_LEVEL" check:"level" class:"grants" jsonschema:"The least severe messages that Terret's own log takes, which is terret.log in the data folder. Default info."`
+	KeepDeltas     Duration            `json:"keep_deltas,omitzero" env:"TERRET_KEEP_DELTAS" class:"grants" jsonschema:"How long the pieces of streamed text are kept, or never to drop none. The server drops older ones in the background; whole messages are always kept. Default 24h."`
 	Rules          Rules               `json:"rules,omitzero" class:"inside" jsonschema:"Rules for tool uses, such as Bash(git status). Those of all layers hold; deny beats allow."`
 	Agents         map[string]Agent    `json:"agents,omitzero" check:"name" class:"inside" jsonschema:"How agents are started, by name."`
 	Roots          []string            `json:"roots,omitzero" env:"TERRET_ROOTS" check:"path" class:"grants" jsonschema:"The folders in which the server may open sessions and show files. Empty: the one it was started in."`
