@@ -157,6 +157,9 @@ func do[T any](ctx context.Context, c *Client, r call) (T, error) {
 		return out, err
 	}
 	defer res.Body.Close()
+	if res.StatusCode == http.StatusNoContent {
+		return out, nil
+	}
 	if err := json.NewDecoder(res.Body).Decode(&out); err != nil {
 		if ctx.Err() != nil {
 			return out, context.Cause(ctx)

@@ -51,7 +51,7 @@ func setup(t *testing.T, script mock.Script) (*client.Client, *flaky, string) {
 	server, err := httpapi.New(httpapi.Config{
 		Engine: e, Store: store, Tokens: tokens, Roots: []string{dir}, Drivers: []terret.Driver{mock.New(script)},
 		Sessions: &assemble.Sessions{
-			Engine: e, Roles: &assemble.Roles{}, Agents: assemble.NewAgents([]terret.Driver{mock.New(script)}),
+			Engine: e, Store: store, Home: home, Roles: &assemble.Roles{}, Agents: assemble.NewAgents([]terret.Driver{mock.New(script)}),
 			Defaults: func(_ context.Context, s *terret.Session) { s.Agent = "mock" },
 		},
 	})
@@ -208,7 +208,7 @@ func TestStory(t *testing.T) {
 	if n != 2 {
 		t.Errorf("%d sessions", n)
 	}
-	if err := c.DeleteSession(ctx, s.ID, true); err != nil {
+	if _, err := c.DeleteSession(ctx, s.ID, true); err != nil {
 		t.Error(err)
 	}
 	if _, err := c.Session(ctx, s.ID); !errors.Is(err, terret.ErrSessionNotFound) {
@@ -348,7 +348,7 @@ func TestQueries(t *testing.T) {
 	var last error
 	for e, err := range c.Events(ctx, client.EventQuery{Session: s.ID, Follow: true}) {
 		if last = err; err == nil && e.Kind == "turn.complete" {
-			if err := c.DeleteSession(ctx, s.ID, true); err != nil {
+			if _, err := c.DeleteSession(ctx, s.ID, true); err != nil {
 				t.Fatal(err)
 			}
 		}

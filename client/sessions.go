@@ -109,14 +109,21 @@ func (c *Client) UpdateSession(ctx context.Context, id string, u terret.SessionU
 	return do[terret.Session](ctx, c, call{method: "PATCH", path: at("sessions", id), body: u})
 }
 
+// Deleted says what is left of a session that was deleted.
+type Deleted struct {
+	// Worktree is the session's own worktree, if it is kept, and Kept says why.
+	Worktree string `json:"worktree,omitempty"`
+	Kept     string `json:"kept,omitempty"`
+}
+
 // DeleteSession removes a session. One in which a turn runs is only removed by
 // force, which kills the turn.
-func (c *Client) DeleteSession(ctx context.Context, id string, force bool) error {
+func (c *Client) DeleteSession(ctx context.Context, id string, force bool) (Deleted, error) {
 	q := values()
 	if force {
 		q.Set("force", "true")
 	}
-	return c.done(ctx, call{method: "DELETE", path: at("sessions", id), query: q})
+	return do[Deleted](ctx, c, call{method: "DELETE", path: at("sessions", id), query: q})
 }
 
 // Interrupt stops the running turn of a session.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/worktree"
 	"github.com/terret-dev/terret/policy"
 )
 
@@ -173,6 +174,9 @@ func (e *Engine) subject(s terret.Session, data terret.Data) (policy.Subject, bo
 	out := policy.Subject{Cwd: s.Cwd, Roots: append([]string{s.Cwd}, s.Options.AddDirs...), Home: home}
 	if e.cfg.Home != "" {
 		out.Protected = []string{e.cfg.Home}
+		if top, _, ok := worktree.Find(e.cfg.Home, s.Cwd); ok && s.Options.Worktree {
+			out.Except = []string{top}
+		}
 		out.Vars = map[string]string{"TERRET_HOME": e.cfg.Home}
 	}
 	switch d := data.(type) {

@@ -189,7 +189,7 @@ func (s *Server) harnessDelete(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.engine.Delete(r.Context(), found.ID, true); err != nil {
+	if _, err := s.maker.Delete(r.Context(), found.ID, true); err != nil {
 		return err
 	}
 	s.sessions.remove()

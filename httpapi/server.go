@@ -122,7 +122,7 @@ func New(cfg Config) (*Server, error) {
 		limits: cfg.Limits.withDefaults(), mux: http.NewServeMux(), maker: cfg.Sessions, spec: sync.OnceValues(Describe),
 	}
 	if s.maker == nil {
-		s.maker = &assemble.Sessions{Engine: cfg.Engine, Roles: &assemble.Roles{}, Agents: assemble.NewAgents(cfg.Drivers)}
+		s.maker = &assemble.Sessions{Engine: cfg.Engine, Store: cfg.Store, Home: cfg.Home, Roles: &assemble.Roles{}, Agents: assemble.NewAgents(cfg.Drivers)}
 	}
 	s.roles = s.maker.Roles
 	if s.log == nil {

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/access"
 	"github.com/terret-dev/terret/internal/archive"
@@ -42,8 +45,14 @@ func (s *Server) sessionRoutes() {
 	handle(s, route{
 		method: "DELETE", path: "/v1/sessions/{id}", id: "delete-session", tag: tagSessions, scope: access.Prompt, status: http.StatusNoContent,
 		summary: "Delete a session and its log",
-		long:    "If a turn is running, this needs force=true, which kills the turn.",
+		long:    "If a turn is running, this needs force=true, which kills the turn. A worktree of its own goes with it, unless that would lose changes or commits; then the answer is 200 and says so.",
 		fails:   inSession(terret.CodeSessionBusy),
+		answers: func(r huma.Registry) map[string]*huma.Response {
+			return map[string]*huma.Response{
+				"204": {Description: "It is deleted"},
+				"200": written("It is deleted, and its worktree is kept", r.Schema(typeOf[assemble.Deleted](), true, "Deleted"), "application/json"),
+			}
+		},
 	}, s.deleteSession)
 }
 
@@ -108,7 +117,7 @@ type newSession struct {
 	BasePrompt       bool                `json:"base_prompt,omitempty" doc:"Add Terret's own text to the system prompt, which a persona and the modes workbench and pipeline do anyway."`
 	Gates            []terret.Gate       `json:"gates,omitempty" doc:"Where the agent waits for a decision, beyond asking for permission: pre_tool, prompt, stop, subagent_stop or compact."`
 	Timeouts         map[terret.Gate]int `json:"timeouts,omitempty" doc:"How many seconds requests wait at a gate, by gate. Zero means without limit."`
-	Worktree         bool                `json:"worktree,omitempty"`
+	Worktree         bool                `json:"worktree,omitempty" doc:"Work in a git worktree of its own, on a branch of its own, instead of cwd."`
 	KeepRaw          bool                `json:"keep_raw,omitempty" doc:"Keep the agent's own messages in the log."`
 	OnStale          string              `json:"on_stale,omitempty" enum:"new,error" doc:"What to do when the agent has lost the session."`
 }
@@ -345,13 +354,21 @@ func (s *Server) deleteSession(ctx context.Context, in *struct {
 	SessionPath
 	Force bool `query:"force" doc:"Also while a turn runs, which is killed."`
 },
-) (*nothing, error) {
+) (*turnAnswer, error) {
 	if _, err := s.session(ctx, in.ID); err != nil {
 		return nil, err
 	}
-	if err := s.engine.Delete(ctx, in.ID, in.Force); err != nil {
+	done, err := s.maker.Delete(ctx, in.ID, in.Force)
+	if err != nil {
 		return nil, err
 	}
 	s.sessions.remove()
-	return nil, nil
+	return &turnAnswer{Body: func(c huma.Context) {
+		_, w := humago.Unwrap(c)
+		if done == (assemble.Deleted{}) {
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		writeJSON(w, http.StatusOK, done)
+	}}, nil
 }

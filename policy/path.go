@@ -268,13 +268,25 @@ func (s Subject) protectedBy(f forms, whole bool) string {
 		}
 		for _, p := range append([]string{f.given}, f.resolved...) {
 			for _, r := range readings {
-				if inside(fold(p), r) || whole && inside(r, fold(p)) {
+				if inside(fold(p), r) && !s.excepted(p) || whole && inside(r, fold(p)) {
 					return folder
 				}
 			}
 		}
 	}
 	return ""
+}
+
+// excepted reports whether a path lies in a folder that is not protected though it is
+// in one that is.
+func (s Subject) excepted(p string) bool {
+	return slices.ContainsFunc(s.Except, func(folder string) bool {
+		if inside(fold(p), fold(path.Clean(folder))) {
+			return true
+		}
+		r, err := s.resolve(folder)
+		return err == nil && inside(fold(p), fold(r))
+	})
 }
 
 // resolvedRoots lists the roots after symbolic links.

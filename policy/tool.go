@@ -25,8 +25,9 @@ type Subject struct {
 	// Vars are environment variables whose values are known, such as the one that
 	// names a protected folder. HOME need not be among them.
 	Vars map[string]string
-	// Protected are folders that no tool may touch, whatever the rules say.
-	Protected []string
+	// Protected are folders that no tool may touch, whatever the rules say, except for
+	// the folders in them that Except lists.
+	Protected, Except []string
 	// Readlink reads one symbolic link; nil means os.Readlink. It is called in
 	// the calling goroutine only.
 	Readlink func(path string) (string, error)

@@ -29,7 +29,7 @@ type sessionFlags struct {
 	maxTurns                                                 int
 	maxCost                                                  float64
 	timeout                                                  time.Duration
-	continued, oneShot, raw, unenforced                      bool
+	continued, oneShot, raw, unenforced, worktree            bool
 	set                                                      func(string) bool
 }
 
@@ -57,6 +57,7 @@ func (f *sessionFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.resume, "resume", "", "go on with this session")
 	fl.BoolVar(&f.continued, "continue", false, "go on with the last session of this folder")
 	fl.BoolVar(&f.oneShot, "one-shot", false, "a new agent process for each turn")
+	fl.BoolVar(&f.worktree, "worktree", false, "work in a new git worktree of the folder, on a branch of its own")
 	fl.StringVar(&f.systemAppend, "system-append", "", "text to add to the system prompt")
 	fl.StringVar(&f.mcp, "mcp", "", "file that configures MCP servers")
 	fl.BoolVar(&f.raw, "raw", false, "keep the agent's own messages in the log")
@@ -125,7 +126,7 @@ func (f *sessionFlags) check() error {
 func (f *sessionFlags) goOn(ctx context.Context, a *app, e *engine.Engine, s terret.Session) (terret.Session, error) {
 	for _, flag := range []string{
 		"agent", "persona", "mode", "allow", "deny", "tools", "disallowed-tools", "auto-approve-tools", "gate", "setting-sources",
-		"add-dir", "effort", "max-turns", "max-cost", "one-shot", "system-append", "mcp",
+		"add-dir", "effort", "max-turns", "max-cost", "one-shot", "worktree", "system-append", "mcp",
 	} {
 		if f.set(flag) {
 			return terret.Session{}, terret.Invalid(flag, "session %s keeps what it was made with; leave --%s out, or begin a new session", s.ID[:13], flag)
@@ -179,7 +180,7 @@ func (f *sessionFlags) session(ctx context.Context, a *app, e *engine.Engine, in
 		Options: terret.SessionOptions{
 			Allow: f.allow, Deny: f.deny, AddDirs: f.addDirs, Effort: f.effort, MaxTurns: f.maxTurns,
 			MaxCostUSD: terret.CostOf(f.maxCost), SystemAppend: f.systemAppend, KeepRaw: f.raw,
-			BasePrompt: f.mode != "", Gates: f.wantedGates(),
+			BasePrompt: f.mode != "", Gates: f.wantedGates(), Worktree: f.worktree,
 		},
 	}
 	for flag, list := range map[string]struct {

@@ -217,8 +217,12 @@ func newSessionsRm(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "rm SESSION", Short: "Delete a session and its log", Args: exactArgs("SESSION"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withSession(a, args[0], func(ctx context.Context, e *engine.Engine, s terret.Session) error {
-				return e.Delete(ctx, s.ID, force)
+			return withSession(a, args[0], func(ctx context.Context, _ *engine.Engine, s terret.Session) error {
+				done, err := a.sessions(false).Delete(ctx, s.ID, force)
+				if done.Worktree != "" {
+					a.note("its worktree %s is kept: %s", printable(done.Worktree), oneLine(done.Kept))
+				}
+				return err
 			})(cmd.Context())
 		},
 	}

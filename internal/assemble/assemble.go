@@ -21,6 +21,7 @@ import (
 	"github.com/terret-dev/terret/internal/project"
 	"github.com/terret-dev/terret/internal/redact"
 	"github.com/terret-dev/terret/internal/trust"
+	"github.com/terret-dev/terret/internal/worktree"
 	"github.com/terret-dev/terret/store/sqlite"
 )
 
@@ -94,12 +95,16 @@ func newDrivers(o Options) ([]terret.Driver, error) {
 	return all.Drivers(all.Config{Env: o.Env, ProductName: o.Product, Agents: agents, MockScript: o.MockScript})
 }
 
-// Trusts reports whether a person trusts the folder as it is now.
+// Trusts reports whether a person trusts the folder as it is now. A worktree of a
+// session is trusted if the folder that it was made for is, with the same content.
 func (h *Harness) Trusts(dir string) bool {
 	if h.Trust == nil {
 		return false
 	}
 	decision, _, err := h.Trust.Check(dir)
+	if origin, ok := worktree.Origin(h.Home, dir); ok && err == nil && decision == trust.Unknown {
+		decision, _, err = h.Trust.CheckCopy(dir, origin)
+	}
 	return err == nil && decision == trust.Trusted
 }
 
@@ -144,7 +149,7 @@ func (h *Harness) engineConfig() engine.Config {
 // Sessions makes sessions on the running engine. Defaults fills in what neither a
 // person nor a persona says; nil means nothing does.
 func (h *Harness) Sessions(defaults func(context.Context, *terret.Session)) *Sessions {
-	return &Sessions{Engine: h.Engine, Roles: h.Roles, Agents: h.Agents, Defaults: defaults}
+	return &Sessions{Engine: h.Engine, Store: h.Store, Roles: h.Roles, Agents: h.Agents, Home: h.Home, Defaults: defaults}
 }
 
 // Close ends the engine and closes the store, if they are there. The context bounds

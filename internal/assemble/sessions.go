@@ -2,6 +2,7 @@ package assemble
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"strings"
 
@@ -9,13 +10,18 @@ import (
 	"github.com/terret-dev/terret/engine"
 	"github.com/terret-dev/terret/internal/archive"
 	"github.com/terret-dev/terret/internal/persona"
+	"github.com/terret-dev/terret/internal/project"
+	"github.com/terret-dev/terret/internal/worktree"
 )
 
 // Sessions makes sessions, the same way for every frontend.
 type Sessions struct {
 	Engine *engine.Engine
+	Store  terret.Store // the one that the engine works on
 	Roles  *Roles
 	Agents *Agents
+	// Home is Terret's own folder, in which worktrees are made.
+	Home string
 	// Defaults fills in what neither a person nor a persona says; nil means nothing
 	// does.
 	Defaults func(ctx context.Context, s *terret.Session)
@@ -40,9 +46,26 @@ func (o CreateOptions) tell(note string) {
 // could get around what the session forbids.
 func (m *Sessions) Create(ctx context.Context, s terret.Session, o CreateOptions) (terret.Session, error) {
 	s, err := m.checked(s)
-	if err == nil {
-		s, err = m.withRole(s, o)
+	if err != nil {
+		return terret.Session{}, err
 	}
+	if !s.Options.Worktree {
+		return m.create(ctx, s, o)
+	}
+	if s, err = m.inWorktree(ctx, s); err != nil {
+		return terret.Session{}, err
+	}
+	made, err := m.create(ctx, s, o)
+	if err != nil {
+		_, removeErr := worktree.Remove(context.WithoutCancel(ctx), m.Home, s.Cwd, nil)
+		return terret.Session{}, errors.Join(err, removeErr)
+	}
+	return made, nil
+}
+
+// create makes a session in a folder that is ready for it.
+func (m *Sessions) create(ctx context.Context, s terret.Session, o CreateOptions) (terret.Session, error) {
+	s, err := m.withRole(s, o)
 	if err != nil {
 		return terret.Session{}, err
 	}
@@ -53,6 +76,64 @@ func (m *Sessions) Create(ctx context.Context, s terret.Session, o CreateOptions
 		return terret.Session{}, err
 	}
 	return m.Engine.Create(ctx, s)
+}
+
+// inWorktree gives the session a git worktree of its own to work in.
+func (m *Sessions) inWorktree(ctx context.Context, s terret.Session) (_ terret.Session, err error) {
+	if m.Home == "" {
+		return s, terret.Invalid("worktree", "it needs a data folder, and there is none")
+	}
+	s.ID = terret.NewSessionID()
+	if s.Cwd, err = worktree.Add(ctx, m.Home, s.ID, s.Cwd); err != nil {
+		if ctx.Err() != nil {
+			return s, err
+		}
+		return s, terret.Invalid("worktree", "%w", err)
+	}
+	return s, nil
+}
+
+// Deleted says what is left of a session that was deleted.
+type Deleted struct {
+	// Worktree is the session's own worktree, if it is kept, and Kept says why.
+	Worktree string `json:"worktree,omitempty"`
+	Kept     string `json:"kept,omitempty"`
+}
+
+// Delete deletes a session, and its worktree if it has one and nothing is lost with it.
+func (m *Sessions) Delete(ctx context.Context, id string, force bool) (Deleted, error) {
+	s, err := m.Store.Session(ctx, id)
+	if err != nil {
+		return Deleted{}, err
+	}
+	if err := m.Engine.Delete(ctx, id, force); err != nil {
+		return Deleted{}, err
+	}
+	top, _, ok := worktree.Find(m.Home, s.Cwd)
+	if !ok || !s.Options.Worktree {
+		return Deleted{}, nil
+	}
+	// The session is gone, so what goes wrong from here on is no reason to fail.
+	others, err := m.Store.ListSessions(ctx, terret.SessionFilter{Cwd: s.Cwd, Limit: 1})
+	if err == nil && len(others.Items) > 0 {
+		return Deleted{top, "session " + others.Items[0].ID + " works in it, too"}, nil
+	}
+	kept := ""
+	if err == nil {
+		kept, err = worktree.Remove(ctx, m.Home, s.Cwd, func(file string) bool { return m.ours(top, s.Cwd, file) })
+	}
+	if err != nil {
+		kept = err.Error()
+	}
+	if kept == "" {
+		return Deleted{}, nil
+	}
+	return Deleted{top, kept}, nil
+}
+
+// ours reports whether a file of a worktree was written by Terret itself.
+func (m *Sessions) ours(top, cwd, file string) bool {
+	return filepath.Join(top, filepath.FromSlash(file)) == filepath.Join(cwd, project.IgnoreFile)
 }
 
 // checked refuses what no session can be made with, before anything is read or made

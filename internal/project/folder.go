@@ -15,6 +15,10 @@ const (
 	sessionsName = "sessions"
 )
 
+// IgnoreFile is the file, from the project's folder, that keeps the others out of git.
+// Unlike them, git sees it.
+const IgnoreFile = folderName + "/.gitignore"
+
 const gitignore = `# Made by Terret: these change with every turn and are nobody else's business.
 /logs/
 /prompts/

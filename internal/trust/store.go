@@ -63,7 +63,11 @@ const version = 1
 
 // Check looks at a folder and finds what was decided about it. With an error,
 // nothing is trusted.
-func (s *Store) Check(dir string) (Decision, State, error) {
+func (s *Store) Check(dir string) (Decision, State, error) { return s.CheckCopy(dir, dir) }
+
+// CheckCopy looks at a folder that is a copy of another, and finds what was decided
+// about the other one when its content was exactly the same.
+func (s *Store) CheckCopy(dir, other string) (Decision, State, error) {
 	state, err := Inspect(dir)
 	if err != nil {
 		return Unknown, State{}, err
@@ -71,11 +75,15 @@ func (s *Store) Check(dir string) (Decision, State, error) {
 	if state.Empty() {
 		return Nothing, state, nil
 	}
-	known, err := s.read()
+	all, err := s.read()
 	if err != nil {
 		return Unknown, state, err
 	}
-	for _, r := range known.Folders[state.Folder] {
+	name, err := Resolve(other)
+	if err != nil {
+		return Unknown, state, err
+	}
+	for _, r := range all.Folders[name] {
 		if r.Hash != state.Hash || state.Problem != "" {
 			continue
 		}

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/worktree"
 )
 
 // Roots are the folders in which sessions may be opened. It is safe for
@@ -60,6 +61,9 @@ func (r *Roots) Resolve(path string) (string, error) {
 }
 
 func (r *Roots) resolve(path string) (real, root string, err error) {
+	if origin, ok := worktree.Origin(r.home, path); ok {
+		return r.resolveTree(path, origin)
+	}
 	outside := terret.Errorf(terret.CodeForbidden, "%q is not in a folder that sessions may be opened in; choose one of %s, or start the server with --root", path, strings.Join(r.list, ", "))
 	if !filepath.IsAbs(path) || strings.ContainsRune(path, 0) {
 		return "", "", terret.Invalid("path", "%q is not an absolute path", path)
@@ -83,6 +87,22 @@ func (r *Roots) resolve(path string) (real, root string, err error) {
 	}
 	if h.holds(real) {
 		return "", "", terret.Errorf(terret.CodeForbidden, "%s is where Terret keeps its own data; choose another folder", path)
+	}
+	return real, root, nil
+}
+
+// resolveTree resolves a folder in a worktree that Terret has made: it may be opened
+// where the folder may that it was made for.
+func (r *Roots) resolveTree(path, origin string) (real, root string, err error) {
+	if _, root, err = r.resolve(origin); err != nil {
+		return "", "", err
+	}
+	if real, err = realFolder(path); err != nil {
+		return "", "", err
+	}
+	_, before, _ := worktree.Find(r.home, path)
+	if _, after, ok := worktree.Find(r.home, real); !ok || after != before {
+		return "", "", terret.Errorf(terret.CodeForbidden, "%q leads out of its worktree", path)
 	}
 	return real, root, nil
 }

@@ -1,0 +1,134 @@
+package worktree
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// minMajor and minMinor are the oldest git that ignores the user's configuration when
+// it is told to (GIT_CONFIG_GLOBAL).
+const minMajor, minMinor = 2, 32
+
+var versionRE = regexp.MustCompile(`^git version (\d+)\.(\d+)`)
+
+// killDelay bounds the wait for a git that was told to stop.
+const killDelay = 2 * time.Second
+
+// settings are given to every command, where they beat those of the repository. They
+// hold all that names a program.
+var settings = []string{
+	"core.hooksPath=" + os.DevNull, "core.fsmonitor=false", "core.untrackedCache=false", "core.alternateRefsCommand=",
+	"core.attributesFile=" + os.DevNull, "core.excludesFile=" + os.DevNull, "core.quotePath=false", "core.pager=cat",
+	"core.sshCommand=false", "core.gitProxy=", "diff.external=", "protocol.allow=never", "credential.helper=",
+	"submodule.recurse=false", "gc.auto=0", "maintenance.auto=false", "advice.detachedHead=false", "color.ui=false",
+	"gpg.program=false", "checkout.workers=1",
+}
+
+// git runs git commands in a folder of the user's.
+type git struct {
+	bin, dir string
+	off      []string // variables that take filters away which the repository names
+}
+
+// open finds git, and what it must not run in that folder.
+func open(ctx context.Context, dir string) (*git, error) {
+	bin, err := exec.LookPath("git")
+	if err != nil {
+		return nil, fmt.Errorf("git is not installed; install git %d.%d or later", minMajor, minMinor)
+	}
+	if bin, err = filepath.Abs(bin); err != nil {
+		return nil, err
+	}
+	g := &git{bin: bin, dir: dir}
+	version, err := g.run(ctx, "version")
+	if err != nil {
+		return nil, err
+	}
+	m := versionRE.FindStringSubmatch(version)
+	if m == nil {
+		return nil, fmt.Errorf("%q is no git version", version)
+	}
+	major, _ := strconv.Atoi(m[1]) // digits
+	minor, _ := strconv.Atoi(m[2])
+	if major < minMajor || major == minMajor && minor < minMinor {
+		return nil, fmt.Errorf("git %d.%d is too old; install git %d.%d or later", major, minor, minMajor, minMinor)
+	}
+	return g, nil
+}
+
+// disarm finds the filters of files that the repository's configuration names, and
+// takes them away.
+func (g *git) disarm(ctx context.Context) error {
+	out, err := g.run(ctx, "config", "--includes", "--null", "--name-only", "--get-regexp", `^filter\.`)
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 1 {
+		return nil // there is none
+	}
+	if err != nil {
+		return err
+	}
+	for key := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
+		at := strings.LastIndex(key, ".")
+		for variable, value := range map[string]string{"smudge": "", "clean": "", "process": "", "required": "false"} {
+			n := len(g.off) / 2
+			g.off = append(g.off, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s.%s", n, key[:at], variable), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", n, value))
+		}
+	}
+	return nil
+}
+
+// run runs a command and returns what it prints, without the last line's end.
+func (g *git) run(ctx context.Context, args ...string) (string, error) {
+	var argv []string
+	for _, kv := range settings {
+		argv = append(argv, "-c", kv)
+	}
+	cmd := exec.CommandContext(ctx, g.bin, append(argv, args...)...)
+	cmd.Dir, cmd.Env = g.dir, append(environ(), fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(g.off)/2))
+	cmd.Env = append(cmd.Env, g.off...)
+	cmd.Cancel = func() error { return terminate(cmd.Process) }
+	cmd.WaitDelay = killDelay
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			return "", context.Cause(ctx)
+		}
+		why := strings.TrimSpace(said.String())
+		if len(why) > 2000 {
+			why = why[:2000]
+		}
+		return "", fmt.Errorf("git %s: %s (%w)", args[0], why, err)
+	}
+	return strings.TrimSuffix(out.String(), "\n"), nil
+}
+
+// environ is the environment of every git: nothing of the user's but what the system
+// needs to start a program.
+func environ() []string {
+	env := []string{
+		"LC_ALL=C", "LANGUAGE=", "HOME=" + os.DevNull, "XDG_CONFIG_HOME=" + os.DevNull,
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_SYSTEM=" + os.DevNull, "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_ATTR_NOSYSTEM=1",
+		"GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_REPLACE_OBJECTS=1", "GIT_NO_LAZY_FETCH=1",
+		"GIT_ALLOW_PROTOCOL=none", "GIT_PAGER=cat", "GIT_EDITOR=false", "GIT_ASKPASS=", "GIT_LITERAL_PATHSPECS=1",
+	}
+	keep := []string{"PATH", "TMPDIR"}
+	if runtime.GOOS == "windows" {
+		keep = append(keep, "SYSTEMROOT", "COMSPEC", "PATHEXT", "TEMP", "TMP")
+	}
+	for _, k := range keep {
+		if v, ok := os.LookupEnv(k); ok {
+			env = append(env, k+"="+v)
+		}
+	}
+	return env
+}

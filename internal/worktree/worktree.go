@@ -1,0 +1,227 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Names in Terret's home.
+const (
+	folder     = "worktrees"
+	originName = "origin"
+)
+
+// branchPrefix is what the names of our branches begin with.
+const branchPrefix = "terret/"
+
+// Branch is the branch of the worktree with that id.
+func Branch(id string) string { return branchPrefix + id }
+
+// Find returns the top of the worktree under home that holds the path, and the id of the
+// worktree. Both paths are absolute, and path is without symbolic links.
+func Find(home, path string) (top, id string, ok bool) {
+	if home == "" {
+		return "", "", false
+	}
+	if top, id, ok = find(home, path); ok {
+		return top, id, ok
+	}
+	if real, err := filepath.EvalSymlinks(home); err == nil && real != home {
+		return find(real, path)
+	}
+	return "", "", false
+}
+
+func find(home, path string) (top, id string, ok bool) {
+	rel, err := filepath.Rel(filepath.Join(home, folder), path)
+	if err != nil || !filepath.IsLocal(rel) {
+		return "", "", false
+	}
+	parts := strings.Split(filepath.ToSlash(rel), "/")
+	if len(parts) < 2 || parts[1] == originName {
+		return "", "", false
+	}
+	return filepath.Join(home, folder, parts[0], parts[1]), parts[0], true
+}
+
+// Origin is the folder that the worktree which holds the path was made for.
+func Origin(home, path string) (string, bool) {
+	top, _, ok := Find(home, path)
+	if !ok {
+		return "", false
+	}
+	b, err := os.ReadFile(filepath.Join(filepath.Dir(top), originName))
+	if err != nil {
+		return "", false
+	}
+	origin := strings.TrimSuffix(string(b), "\n")
+	return origin, filepath.IsAbs(origin)
+}
+
+// Add makes a worktree with that id, which must not be in use, of the repository that
+// dir is in. It returns the folder in it that corresponds to dir. Both home and dir are
+// absolute. Its errors are for people.
+func Add(ctx context.Context, home, id, dir string) (cwd string, err error) {
+	g, err := open(ctx, dir)
+	if err != nil {
+		return "", err
+	}
+	top, err := g.run(ctx, "rev-parse", "--show-toplevel")
+	if err != nil {
+		if ctx.Err() != nil {
+			return "", context.Cause(ctx)
+		}
+		return "", fmt.Errorf("%s is not in a git repository", dir)
+	}
+	if _, err := g.run(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"); err != nil {
+		return "", fmt.Errorf("the repository in %s has no commit yet; make one first", top)
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return "", err
+	}
+	below, err := filepath.Rel(filepath.FromSlash(top), real)
+	if err != nil || !filepath.IsLocal(below) {
+		return "", fmt.Errorf("%s is not in the repository in %s", dir, top)
+	}
+	if err := g.disarm(ctx); err != nil {
+		return "", err
+	}
+	own := filepath.Join(home, folder, id)
+	if err := os.MkdirAll(filepath.Dir(own), 0o700); err != nil {
+		return "", err
+	}
+	if err := os.Mkdir(own, 0o700); err != nil {
+		return "", err
+	}
+	tree := filepath.Join(own, filepath.Base(top))
+	if filepath.Base(top) == originName {
+		tree += "-tree"
+	}
+	defer func() {
+		if err != nil { // the first error counts
+			_, _ = g.run(context.WithoutCancel(ctx), "worktree", "remove", "--force", "--force", tree)
+			_, _ = g.run(context.WithoutCancel(ctx), "branch", "-D", Branch(id))
+			_ = os.RemoveAll(own)
+		}
+	}()
+	if err := os.WriteFile(filepath.Join(own, originName), []byte(real+"\n"), 0o600); err != nil {
+		return "", err
+	}
+	if _, err := g.run(ctx, "worktree", "add", "--quiet", "--no-track", "-b", Branch(id), tree, "HEAD"); err != nil {
+		return "", err
+	}
+	cwd = filepath.Join(tree, below)
+	if info, err := os.Stat(cwd); err != nil || !info.IsDir() {
+		return "", fmt.Errorf("%s is not in the commit that is checked out; commit it first", dir)
+	}
+	return filepath.EvalSymlinks(cwd)
+}
+
+// Remove removes the worktree that holds the path, and its branch, if nothing is lost.
+// Otherwise it leaves both and says why. A worktree that is gone is no error. own are
+// files, by their paths from the worktree's top, that may be lost.
+func Remove(ctx context.Context, home, path string, own func(file string) bool) (kept string, err error) {
+	tree, id, ok := Find(home, path)
+	if !ok {
+		return "", nil
+	}
+	base := filepath.Dir(tree)
+	if _, err := os.Stat(tree); errors.Is(err, fs.ErrNotExist) {
+		return "", os.RemoveAll(base)
+	}
+	g, err := open(ctx, tree)
+	if err == nil {
+		err = g.disarm(ctx)
+	}
+	if err != nil {
+		return "", err
+	}
+	if kept, err := g.unsaved(ctx, id, own); kept != "" || err != nil {
+		return kept, err
+	}
+	common, err := g.run(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
+	if err != nil {
+		return "", err
+	}
+	g.dir = common // the worktree is about to go
+	if err := removeAll(tree); err != nil {
+		return "", err
+	}
+	if _, err := g.run(ctx, "worktree", "remove", "--force", tree); err != nil {
+		return "", err
+	}
+	if _, err := g.run(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+Branch(id)); err == nil {
+		if _, err := g.run(ctx, "branch", "-D", "--", Branch(id)); err != nil {
+			return "", err
+		}
+	}
+	return "", os.RemoveAll(base)
+}
+
+// removeAll removes a folder in which somebody may still be writing something down.
+func removeAll(dir string) (err error) {
+	for range 3 {
+		if err = os.RemoveAll(dir); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// unsaved says what would be lost with the worktree, or nothing.
+func (g *git) unsaved(ctx context.Context, id string, own func(string) bool) (string, error) {
+	status, err := g.run(ctx, "status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=none")
+	if err != nil {
+		return "", err
+	}
+	for entry := range strings.SplitSeq(status, "\x00") {
+		if len(entry) < 4 || strings.HasPrefix(entry, "?? ") && own != nil && own(entry[3:]) {
+			continue
+		}
+		return "it has changes that are not committed", nil
+	}
+	others, err := g.others(ctx)
+	if err != nil {
+		return "", err
+	}
+	args := []string{"rev-list", "--max-count=1", "HEAD"}
+	if _, err := g.run(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+Branch(id)); err == nil {
+		args = append(args, "refs/heads/"+Branch(id))
+	}
+	args = append(args, "--not", "--exclude="+Branch(id), "--branches", "--tags", "--remotes")
+	lost, err := g.run(ctx, append(args, others...)...)
+	if err != nil || lost == "" {
+		return "", err
+	}
+	return "it has commits that are on no other branch", nil
+}
+
+// others are the commits that are checked out in other worktrees.
+func (g *git) others(ctx context.Context) ([]string, error) {
+	top, err := g.run(ctx, "rev-parse", "--show-toplevel")
+	if err != nil {
+		return nil, err
+	}
+	list, err := g.run(ctx, "worktree", "list", "--porcelain")
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	at := ""
+	for line := range strings.Lines(list) {
+		line = strings.TrimSuffix(line, "\n")
+		if path, ok := strings.CutPrefix(line, "worktree "); ok {
+			at = path
+		}
+		if commit, ok := strings.CutPrefix(line, "HEAD "); ok && at != top && strings.Trim(commit, "0") != "" {
+			out = append(out, commit)
+		}
+	}
+	return out, nil
+}
