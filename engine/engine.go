@@ -39,9 +39,9 @@ type Config struct {
 	// Roles, if set, says what a session's persona and mode mean for a turn. It is
 	// asked anew for each turn.
 	Roles func(ctx context.Context, s terret.Session, o terret.TurnOptions) (Role, error)
-	// Secrets, if set, finds those that agents are given; they are kept out of the
-	// log.
-	Secrets *redact.Redactor
+	// Secrets are those that agents are given, by name. They are kept out of the log,
+	// where "[redacted:NAME]" stands for them; those of fewer than eight bytes are not.
+	Secrets map[string]string
 	// Unattended says that nobody can be asked: what would be asked is refused at
 	// once.
 	Unattended bool
@@ -85,6 +85,7 @@ type Engine struct {
 	store   terret.Store
 	log     *slog.Logger
 	drivers map[string]terret.Driver
+	secrets *redact.Redactor // nil: there are none
 
 	life context.Context // ends when Close has done its work
 	end  context.CancelCauseFunc
@@ -125,7 +126,7 @@ func (e *Engine) isClosed() bool {
 // sessions can be resumed. The context bounds that. The caller must Close it.
 func New(ctx context.Context, cfg Config) (*Engine, error) {
 	e := &Engine{
-		cfg: cfg, store: cfg.Store, log: cfg.Log,
+		cfg: cfg, store: cfg.Store, log: cfg.Log, secrets: redact.Known(cfg.Secrets),
 		drivers: map[string]terret.Driver{}, live: map[string]*live{}, claiming: map[string]chan struct{}{}, deciding: map[string]int{},
 	}
 	if e.log == nil {

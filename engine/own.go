@@ -106,7 +106,7 @@ func (e *Engine) claim(ctx context.Context, id string) (*live, error) {
 	l := &live{
 		e: e, id: id, log: e.log.With("session", id, "agent", c.Session.Agent),
 		session: c.Session, rest: restingState(c.Session.State), cursor: c.Cursor, last: c.Session.LastSeq,
-		open: map[string]*request{}, begun: map[string]bool{}, left: make(chan struct{}), secrets: secrets{known: e.cfg.Secrets},
+		open: map[string]*request{}, begun: map[string]bool{}, left: make(chan struct{}), secrets: secrets{known: e.secrets},
 	}
 	if l.leftover, err = e.queued(ctx, id); err != nil {
 		return nil, err

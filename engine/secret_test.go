@@ -7,7 +7,6 @@ import (
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/driver/mock"
 	"github.com/terret-dev/terret/engine"
-	"github.com/terret-dev/terret/internal/redact"
 )
 
 // TestSecretsStayOut has an agent print a secret that it was given: in the output of a
@@ -23,7 +22,7 @@ func TestSecretsStayOut(t *testing.T) {
 		piece("it is " + canary[:12]), piece(canary[12:] + ", as you see"),
 		{Text: "the key is " + canary},
 	}}}, func(c *engine.Config) {
-		c.Secrets = redact.Known(map[string]string{"SOME_API_KEY": canary, "SHORT": "x"})
+		c.Secrets = map[string]string{"SOME_API_KEY": canary, "SHORT": "x"}
 	})
 	id := f.session()
 	if err := f.Update(t.Context(), id, terret.SessionUpdated{Policy: new(terret.PolicyAutoApprove)}, "ann"); err != nil {

@@ -1,0 +1,22 @@
+package all_test
+
+import (
+	"fmt"
+
+	"github.com/terret-dev/terret/driver/all"
+)
+
+// All agents that this version of Terret knows.
+func ExampleDrivers() {
+	drivers, err := all.Drivers(all.Config{Env: []string{"PATH=/usr/bin"}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, d := range drivers {
+		fmt.Println(d.Name())
+	}
+	// Output:
+	// claude
+	// native
+}
