@@ -68,8 +68,8 @@ func (s *Server) allEvents(ctx context.Context, in *allEventsInput) (*streamAnsw
 			return sse.Append(b, place(pos), "stream.start", []byte(`{"cursor":"`+place(pos)+`"}`))
 		}
 	}
-	return s.stream(access.From(ctx), w, func(ctx context.Context) iter.Seq2[terret.Entry, error] {
-		return s.engine.AllEvents(ctx, pos, sessions, !w.lines)
+	return s.stream(access.From(ctx), w, func(ctx context.Context, last terret.Entry) iter.Seq2[terret.Entry, error] {
+		return s.engine.AllEvents(ctx, max(pos, last.Pos), sessions, !w.lines)
 	}), nil
 }
 

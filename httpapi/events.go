@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"iter"
@@ -121,18 +122,25 @@ func (s *Server) sessionEvents(ctx context.Context, in *sessionEventsInput) (*st
 		}
 		q.After = 0 // what a view says depends on what it has seen
 	}
-	return s.stream(access.From(ctx), w, func(ctx context.Context) iter.Seq2[terret.Entry, error] { return s.engine.Events(ctx, q) }), nil
+	return s.stream(access.From(ctx), w, func(ctx context.Context, last terret.Entry) iter.Seq2[terret.Entry, error] {
+		q.After = max(q.After, last.Seq)
+		return s.engine.Events(ctx, q)
+	}), nil
 }
 
+// eventsAfter yields the events of a stream after one of them; the zero value is before
+// the first.
+type eventsAfter func(ctx context.Context, last terret.Entry) iter.Seq2[terret.Entry, error]
+
 // stream answers with events as they come.
-func (s *Server) stream(id access.Identity, ew *eventWriter, events func(context.Context) iter.Seq2[terret.Entry, error]) *streamAnswer {
+func (s *Server) stream(id access.Identity, ew *eventWriter, events eventsAfter) *streamAnswer {
 	contentType, end := sse.ContentType, appendEnd
 	if ew.lines {
 		contentType, end = ndjsonType, nil
 	}
 	return s.inSlot(func(w http.ResponseWriter, r *http.Request) {
 		s.streaming(w, r, contentType, s.stillAllowed(id, end), func(ctx context.Context, st *stream) error {
-			return s.sendEvents(ctx, st, ew, events(ctx))
+			return s.sendEvents(ctx, st, ew, events)
 		})
 	})
 }
@@ -140,23 +148,42 @@ func (s *Server) stream(id access.Identity, ew *eventWriter, events func(context
 // errEnough ends a stream that has sent all it should.
 var errEnough = errors.New("that is all")
 
-func (s *Server) sendEvents(ctx context.Context, st *stream, ew *eventWriter, events iter.Seq2[terret.Entry, error]) error {
+// sendEvents sends events until there are no more, or nobody reads them. While a reader
+// does not read, nothing is held for it but what waits to be written: a page of the log
+// is let go, and read again when it does.
+func (s *Server) sendEvents(ctx context.Context, st *stream, ew *eventWriter, events eventsAfter) error {
 	if ew.begin != nil {
 		if err := st.send(ew.begin); err != nil {
 			return err
 		}
 	}
-	for entry, err := range events {
+	var last terret.Entry
+	for {
+		err := s.sendUntilStalled(ctx, st, ew, events, &last)
+		if !errors.Is(err, errStalled) {
+			return err
+		}
+		if err := st.wait(nil); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *Server) sendUntilStalled(ctx context.Context, st *stream, ew *eventWriter, events eventsAfter, last *terret.Entry) error {
+	for entry, err := range events(ctx, *last) {
 		if err == nil {
-			err = ew.write(st, entry)
-			s.metrics.events.Add(1)
+			if err = st.waitBriefly(); err == nil {
+				err = ew.write(st, entry)
+				s.metrics.events.Add(1)
+			}
 		}
 		switch {
 		case err == nil:
+			*last = terret.Entry{Seq: entry.Seq, Pos: entry.Pos}
 			continue
 		case errors.Is(err, errEnough):
 			return nil
-		case ctx.Err() == nil && !engine.IsClosed(err) && !ew.lines:
+		case ctx.Err() == nil && !engine.IsClosed(err) && !ew.lines && !errors.Is(err, errStalled):
 			_ = st.send(func(b []byte) []byte { return appendEnd(b, err) }) // else the reader has gone
 		}
 		return err
@@ -176,8 +203,6 @@ type eventWriter struct {
 	id    func(terret.Entry) string
 	last  func(terret.Entry) bool
 	skip  func(terret.Entry) bool
-
-	scratch []byte
 }
 
 func (w *eventWriter) idOf(e terret.Entry) string {
@@ -187,7 +212,29 @@ func (w *eventWriter) idOf(e terret.Entry) string {
 	return strconv.FormatInt(e.Seq, 10)
 }
 
-// write sends one event, if the reader wants it.
+// appendEvent appends an event as it is.
+func (w *eventWriter) appendEvent(b []byte, e terret.Entry) []byte {
+	if w.lines {
+		at := len(b)
+		b = e.AppendJSON(b)
+		return append(append(b[:at], oneLine(b[at:])...), '\n')
+	}
+	start := len(b)
+	if w.id == nil {
+		b = append(strconv.AppendInt(append(b, "id: "...), e.Seq, 10), '\n')
+		b = sse.AppendHead(b, "", string(e.Kind))
+	} else {
+		b = sse.AppendHead(b, w.id(e), string(e.Kind))
+	}
+	at := len(b)
+	b = e.AppendJSON(b)
+	if sse.OneLine(b[at:]) { // almost always
+		return append(b, "\n\n"...)
+	}
+	return sse.Append(b[:start], w.idOf(e), string(e.Kind), bytes.Clone(b[at:]))
+}
+
+// write sends one event, if the reader wants it. There must be room for it.
 func (w *eventWriter) write(st *stream, e terret.Entry) error {
 	var err error
 	switch {
@@ -195,13 +242,7 @@ func (w *eventWriter) write(st *stream, e terret.Entry) error {
 	case w.view != nil:
 		err = w.translate(st, e)
 	case w.filter.takes(e):
-		w.scratch = e.AppendJSON(w.scratch[:0])
-		err = st.send(func(b []byte) []byte {
-			if w.lines {
-				return append(append(b, oneLine(w.scratch)...), '\n')
-			}
-			return sse.Append(b, w.idOf(e), string(e.Kind), w.scratch)
-		})
+		err = st.append(func(b []byte) []byte { return w.appendEvent(b, e) })
 	}
 	if err == nil && w.last != nil && w.last(e) {
 		return errEnough
@@ -220,7 +261,7 @@ func (w *eventWriter) translate(st *stream, e terret.Entry) error {
 	if e.Seq <= w.after || !w.filter.takes(e) {
 		return nil
 	}
-	return st.send(func(b []byte) []byte {
+	return st.append(func(b []byte) []byte {
 		for i, m := range messages {
 			if w.lines {
 				b = append(append(b, oneLine(m.Data)...), '\n')

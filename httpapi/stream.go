@@ -21,8 +21,14 @@ const (
 	// how long one goes on that is no longer allowed.
 	heartbeat = 15 * time.Second
 	// pending is how many bytes may wait to be written before whoever sends waits.
-	pending = 256 << 10
+	pending = 64 << 10
+	// stalled is how long a sender waits for a reader before it lets go of what it
+	// has in its hands.
+	stalled = time.Second
 )
+
+// errStalled says that the reader has not made room for some time.
+var errStalled = errors.New("the reader does not read")
 
 // stream is a response that grows. Whoever sends appends to a buffer, and one
 // goroutine writes it out: what comes while it writes goes out together after. So
@@ -36,14 +42,13 @@ type stream struct {
 	limit time.Duration // for one write
 
 	mu    sync.Mutex
-	room  sync.Cond
 	buf   []byte
 	spare []byte
 	err   error // why nothing more can be sent
 	ended bool  // the sender is done
 
-	wake chan struct{}
-	done chan struct{}
+	wake chan struct{} // for whoever writes
+	room chan struct{} // for whoever sends
 	stop context.CancelCauseFunc
 }
 
@@ -68,9 +73,8 @@ func (s *Server) streaming(w http.ResponseWriter, r *http.Request, contentType s
 	defer stop(nil)
 	st := &stream{
 		w: w, rc: http.NewResponseController(w), limit: s.limits.Write,
-		wake: make(chan struct{}, 1), done: make(chan struct{}), stop: stop,
+		wake: make(chan struct{}, 1), room: make(chan struct{}, 1), stop: stop,
 	}
-	st.room.L = &st.mu
 	h := w.Header()
 	h.Set("Content-Type", contentType)
 	h.Set("Cache-Control", "no-store")
@@ -104,24 +108,60 @@ func (s *Server) streaming(w http.ResponseWriter, r *http.Request, contentType s
 }
 
 // send lets fn append to what is written. It waits while too much waits, and fails
-// when nothing can be written any more.
+// when nothing can be written any more. Only one may send at a time.
 func (st *stream) send(fn func(b []byte) []byte) error {
+	if err := st.wait(nil); err != nil {
+		return err
+	}
+	return st.append(fn)
+}
+
+// append is send for those who have waited.
+func (st *stream) append(fn func(b []byte) []byte) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	for st.err == nil && len(st.buf) >= pending {
-		st.room.Wait()
-	}
 	if st.err != nil {
 		return st.err
 	}
 	st.buf = fn(st.buf)
-	st.signal()
+	signal(st.wake)
 	return nil
 }
 
-func (st *stream) signal() {
+// wait waits while too much waits to be written, and fails when nothing can be written
+// any more, or when enough is told.
+func (st *stream) wait(enough <-chan time.Time) error {
+	for {
+		st.mu.Lock()
+		full, err := len(st.buf) >= pending, st.err
+		st.mu.Unlock()
+		if err != nil || !full {
+			return err
+		}
+		select {
+		case <-st.room:
+		case <-enough:
+			return errStalled
+		}
+	}
+}
+
+// waitBriefly is wait for those who have something in their hands that they can let go.
+func (st *stream) waitBriefly() error {
+	st.mu.Lock()
+	full := len(st.buf) >= pending
+	st.mu.Unlock()
+	if !full {
+		return nil // almost always; whether it failed is seen when it is sent
+	}
+	t := time.NewTimer(stalled)
+	defer t.Stop()
+	return st.wait(t.C)
+}
+
+func signal(c chan<- struct{}) {
 	select {
-	case st.wake <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
@@ -130,7 +170,7 @@ func (st *stream) end() {
 	st.mu.Lock()
 	st.ended = true
 	st.mu.Unlock()
-	st.signal()
+	signal(st.wake)
 }
 
 // cut reports whether the reader was too slow.
@@ -163,8 +203,8 @@ func (st *stream) write(events bool, live func() error) {
 		st.mu.Lock()
 		out, ended := st.buf, st.ended
 		st.buf, st.spare = st.spare[:0], nil
-		st.room.Broadcast()
 		st.mu.Unlock()
+		signal(st.room)
 		if beat && events && len(out) == 0 {
 			out = sse.AppendComment(out, "still here")
 		}
@@ -201,8 +241,8 @@ func (st *stream) fail(err error) {
 	}
 	st.mu.Lock()
 	st.err = err
-	st.room.Broadcast()
 	st.mu.Unlock()
+	signal(st.room)
 	st.stop(err)
 }
 

@@ -37,7 +37,9 @@ func (s *Server) turnStream(ctx context.Context, session, turn string, after int
 			return &parting{err, appendEnd(nil, err)}
 		}
 		s.streaming(w, r, sse.ContentType, live, func(ctx context.Context, st *stream) error {
-			return s.sendEvents(ctx, st, ew, s.events(ctx, session, after))
+			return s.sendEvents(ctx, st, ew, func(ctx context.Context, last terret.Entry) iter.Seq2[terret.Entry, error] {
+				return s.events(ctx, session, max(after, last.Seq))
+			})
 		})
 	}}
 }

@@ -119,6 +119,9 @@ func interruptible(ctx context.Context, c *lite.Conn, fn func(c *lite.Conn) erro
 	if ctx.Done() == nil {
 		return fn(c)
 	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	interrupted := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(interrupted)

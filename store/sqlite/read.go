@@ -178,13 +178,27 @@ func (p *pageReader) read(c *lite.Conn, text string, args []any) error {
 				return errors.Join(err, rows.Close())
 			}
 		}
-		p.out = append(p.out, e)
-		p.size += len(e.Body) + len(e.Raw)
+		p.add(e)
 		if len(p.out) >= p.limit || p.size >= pageBytes {
 			break
 		}
 	}
 	return rows.Close()
+}
+
+// add adds an entry. Once a few are there, it makes room for as many as the page will
+// hold if the others are alike.
+func (p *pageReader) add(e terret.Entry) {
+	const few = 16
+	if n := len(p.out); n == cap(p.out) {
+		room := few
+		if n >= few {
+			room = min(p.limit, n+n*(pageBytes-p.size)/max(p.size, 1)*5/4)
+		}
+		p.out = slices.Grow(p.out, min(room, p.limit)-n)
+	}
+	p.out = append(p.out, e)
+	p.size += len(e.Body) + len(e.Raw)
 }
 
 // keep copies a body that SQLite is about to forget. Small ones share memory.

@@ -1,0 +1,118 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/sse"
+	"github.com/terret-dev/terret/view"
+)
+
+// pausing is a response whose reader takes nothing until it is let.
+type pausing struct {
+	reading
+	read chan struct{}
+}
+
+func (p *pausing) Write(b []byte) (int, error) {
+	<-p.read
+	return p.reading.Write(b)
+}
+
+// counting is a view that counts what it sees.
+type counting struct{ seen []int64 }
+
+func (c *counting) Event(e terret.Event) []view.Message {
+	c.seen = append(c.seen, e.Seq)
+	return []view.Message{{Name: "n", Data: []byte(strings.Repeat("x", 1000))}}
+}
+
+// TestStalledReader holds that nothing is kept for a reader that does not read but what
+// waits to be written, and that it misses nothing and gets nothing twice when it reads
+// again.
+func TestStalledReader(t *testing.T) {
+	t.Parallel()
+	const total = 500
+	for _, viewed := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			s := bare()
+			s.limits.Write = time.Hour
+			w := &pausing{reading: reading{header: http.Header{}}, read: make(chan struct{})}
+			running, starts := 0, 0
+			events := func(_ context.Context, last terret.Entry) iter.Seq2[terret.Entry, error] {
+				return func(yield func(terret.Entry, error) bool) {
+					starts++
+					running++
+					defer func() { running-- }()
+					for seq := last.Seq + 1; seq <= total; seq++ {
+						body := fmt.Sprintf(`{"kind":"notification","data":{"text":%q}}`, strings.Repeat("y", 1000))
+						if !yield(terret.Entry{Session: "s", Seq: seq, Kind: terret.KindNotification, Body: []byte(body)}, nil) {
+							return
+						}
+					}
+				}
+			}
+			ew := &eventWriter{}
+			seen := &counting{}
+			if viewed {
+				ew.view = seen
+			}
+			go func() {
+				time.Sleep(10 * stalled)
+				synctest.Wait()
+				if running != 0 || starts != 1 {
+					t.Errorf("%d of %d readings go on for a reader that does not read", running, starts)
+				}
+				close(w.read)
+			}()
+			s.streaming(w, bareRequest(t), sse.ContentType, nil, func(ctx context.Context, st *stream) error {
+				return s.sendEvents(ctx, st, ew, events)
+			})
+			if starts < 2 {
+				t.Error("nothing was read again")
+			}
+			want := int64(1)
+			for e, err := range sse.Read(strings.NewReader(w.text()), 1<<20) {
+				if err != nil || e.ID != fmt.Sprint(want) {
+					t.Fatalf("event %s where %d should be, %v", e.ID, want, err)
+				}
+				want++
+			}
+			if want != total+1 {
+				t.Errorf("%d events arrived, want %d", want-1, total)
+			}
+			for i, seq := range seen.seen {
+				if seq != int64(i+1) {
+					t.Fatalf("the view saw event %d where %d should be", seq, i+1)
+				}
+			}
+		})
+	}
+}
+
+// TestLineEnds holds that events whose JSON has line ends in it, as another program may
+// have written them, arrive whole.
+func TestLineEnds(t *testing.T) {
+	t.Parallel()
+	e := terret.Entry{Session: "s", Seq: 7, Kind: terret.KindNotification, Body: []byte("{\"a\":1,\n\"b\":2}")}
+	got := string((&eventWriter{}).appendEvent(nil, e))
+	if want := "id: 7\nevent: notification\ndata: {\"seq\":7,\"a\":1,\ndata: \"b\":2}\n\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	got = string((&eventWriter{lines: true}).appendEvent([]byte("x\n"), e))
+	if want := "x\n{\"seq\":7,\"a\":1,\"b\":2}\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	named := &eventWriter{id: func(terret.Entry) string { return "place" }}
+	got = string(named.appendEvent(nil, terret.Entry{Seq: 7, Kind: terret.KindNotification, Body: []byte(`{"a":1}`)}))
+	if want := "id: place\nevent: notification\ndata: {\"seq\":7,\"a\":1}\n\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
