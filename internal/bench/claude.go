@@ -3,10 +3,8 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,8 +26,9 @@ const (
 func claudeSection() section {
 	return section{
 		name: "Claude Code",
-		intro: "The real program, with a scripted model on loopback. \"Direct\" is the same program, driven by hand over its stream " +
-			"in the same run, turn by turn in alternation.",
+		intro: "The real program, with a scripted model on loopback. \"Direct\" is the same program, driven by hand over its stream, " +
+			"started as leanly as it can be with its permission requests; \"the driver alone\" has a host that keeps nothing. Turns that are " +
+			"compared were taken in alternation; times are medians.",
 		run: benchClaude,
 	}
 }
@@ -112,31 +111,80 @@ func (s *served) close() {
 type claudeBench struct {
 	program, work string
 	env           []string
+	warmed        chan struct{} // gets one for each agent that the pool has started
+}
+
+// took is how long a turn took, and the CPU time that this process used for it.
+type took struct{ text, end, cpu time.Duration }
+
+// prewarmed is the driver, which says when it has started an agent for the pool.
+type prewarmed struct {
+	*claude.Driver
+	done chan<- struct{}
+}
+
+func (p prewarmed) Prewarm(ctx context.Context, r terret.OpenRequest) (terret.Warm, error) {
+	w, err := p.Driver.Prewarm(ctx, r)
+	p.done <- struct{}{}
+	return w, err
 }
 
 func (b claudeBench) run(ctx context.Context, dir string) (rows []row, err error) {
+	driver, err := b.driverAlone(ctx)
+	if err != nil {
+		return nil, err
+	}
 	store, err := sqlite.Open(ctx, filepath.Join(dir, "terret.db"), sqlite.Options{})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	e, err := engine.New(ctx, engine.Config{
-		Store: store, Drivers: []terret.Driver{claude.New(claude.Config{Path: b.program})}, Env: b.env, Home: filepath.Join(dir, "home"),
-		Pool: engine.Pool{Size: 1},
-	})
+	b.warmed = make(chan struct{}, 100)
+	open := func(size int) (*engine.Engine, error) {
+		return engine.New(ctx, engine.Config{
+			Store: store, Drivers: []terret.Driver{prewarmed{claude.New(claude.Config{Path: b.program}), b.warmed}}, Env: b.env,
+			Home: filepath.Join(dir, "home"), Pool: engine.Pool{Size: size},
+		})
+	}
+	e, err := open(0) // nothing else is started while turns are measured
 	if err != nil {
+		return nil, err
+	}
+	warm, err := b.warm(ctx, e)
+	if err = errors.Join(err, e.Close(context.WithoutCancel(ctx))); err != nil {
+		return nil, err
+	}
+	if e, err = open(1); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, e.Close(context.WithoutCancel(ctx))) }()
-	warm, err := b.warm(ctx, e)
-	if err != nil {
-		return nil, err
-	}
-	cold, err := b.cold(ctx, e)
-	return append(warm, cold...), err
+	first, err := b.first(ctx, e)
+	return slices.Concat(warm, driver, first), err
 }
 
-// warm compares turns in processes that are up.
+// alternate takes turns in processes that are up, one of each after the other.
+func alternate(turns ...func() (took, error)) ([][]took, error) {
+	all := make([][]took, len(turns))
+	for i := range warmTurns + 5 {
+		for j, turn := range turns {
+			before := cpuTime()
+			t, err := turn()
+			if err != nil {
+				return nil, err
+			}
+			t.cpu = cpuTime() - before
+			if i >= 5 { // the first ones are slower
+				all[j] = append(all[j], t)
+			}
+		}
+	}
+	return all, nil
+}
+
+func textOf(t took) time.Duration { return t.text }
+func endOf(t took) time.Duration  { return t.end }
+
+// warm compares turns through the engine with direct ones.
 func (b claudeBench) warm(ctx context.Context, e *engine.Engine) ([]row, error) {
 	direct, err := b.startDirect(ctx)
 	if err != nil {
@@ -148,174 +196,161 @@ func (b claudeBench) warm(ctx context.Context, e *engine.Engine) ([]row, error) 
 		return nil, err
 	}
 	var after int64
-	var ours, theirs []time.Duration
-	var cpu time.Duration
-	for i := range warmTurns + 5 {
-		before := cpuTime()
-		mine, err := b.turn(ctx, e, s.ID, &after, terret.KindTurnComplete)
-		if err != nil {
-			return nil, err
-		}
-		used := cpuTime() - before
-		other, err := direct.turn()
-		if err != nil {
-			return nil, err
-		}
-		if i >= 5 { // the first ones are slower
-			ours, theirs, cpu = append(ours, mine), append(theirs, other), cpu+used
-		}
+	all, err := alternate(func() (took, error) { return b.turn(ctx, e, s.ID, &after) }, direct.turn)
+	if err != nil {
+		return nil, err
 	}
-	own, bare := medianTime(ours), medianTime(theirs)
+	text, bareText := medianOf(all[0], textOf), medianOf(all[1], textOf)
 	return []row{
-		{fmt.Sprintf("warm turn, prompt to end, median of %d", warmTurns), fmt.Sprintf("%.1f ms; direct %.1f ms: added %.1f ms", ms(own), ms(bare), ms(own-bare)), "added 5 ms"},
-		{"CPU of Terret in a warm turn, mean", fmt.Sprintf("%.2f ms", ms(cpu/warmTurns)), "1 ms"},
+		{fmt.Sprintf("warm turn, prompt to end, median of %d", warmTurns), ratioOf(medianOf(all[0], endOf), medianOf(all[1], endOf)), "ratio 1.15"},
+		{"first text in a warm turn", fmt.Sprintf("%.1f ms; direct %.1f ms: added %.1f ms", ms(text), ms(bareText), ms(text-bareText)), "added 2 ms"},
+		{"CPU of Terret in a warm turn, mean", fmt.Sprintf("%.2f ms", ms(meanCPU(all[0]))), "2.5 ms"},
 	}, nil
 }
 
-// cold compares the time to the first text of a new session with that of a new
-// process.
-func (b claudeBench) cold(ctx context.Context, e *engine.Engine) ([]row, error) {
-	var pooled, cold []time.Duration
-	for range coldStarts {
-		s, err := e.Create(ctx, terret.Session{Agent: claude.Name, Cwd: b.work})
-		if err != nil {
-			return nil, err
-		}
-		if err := e.Prewarm(ctx, s); err != nil {
-			return nil, err
-		}
-		time.Sleep(3 * time.Second) // it starts in the background
-		took, err := b.turn(ctx, e, s.ID, new(int64), terret.KindMessageDelta)
-		if err != nil {
-			return nil, err
-		}
-		pooled = append(pooled, took)
-		if err := e.CloseSession(ctx, s.ID, "bench"); err != nil {
-			return nil, err
-		}
-		if took, err = b.coldText(ctx); err != nil {
-			return nil, err
-		}
-		cold = append(cold, took)
+// driverAlone compares turns of the driver, without an engine and a store, with direct
+// ones; and the two ways to start the program directly.
+func (b claudeBench) driverAlone(ctx context.Context) (rows []row, err error) {
+	lean, err := b.startDirect(ctx)
+	if err != nil {
+		return nil, err
 	}
-	own, bare := medianTime(pooled), medianTime(cold)
+	defer lean.close()
+	printing, err := b.startDirect(ctx, "-p")
+	if err != nil {
+		return nil, err
+	}
+	defer printing.close()
+	driver, err := b.openDriver(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, driver.close(ctx)) }()
+	all, err := alternate(func() (took, error) { return driver.turn(ctx) }, lean.turn, printing.turn)
+	if err != nil {
+		return nil, err
+	}
+	return []row{
+		{"the same, the driver alone", ratioOf(medianOf(all[0], endOf), medianOf(all[1], endOf)), ""},
+		{"CPU of the driver alone in a warm turn, mean", fmt.Sprintf("%.2f ms", ms(meanCPU(all[0]))), ""},
+		{"direct warm turn, with `-p`", ratioOf(medianOf(all[2], endOf), medianOf(all[1], endOf)), ""},
+	}, nil
+}
+
+func ratioOf(own, direct time.Duration) string {
+	return fmt.Sprintf("%.1f ms; direct %.1f ms: ratio %.2f", ms(own), ms(direct), float64(own)/float64(direct))
+}
+
+// first compares the time to the first text of a new session with that of a process
+// that is up, and of one that is not.
+func (b claudeBench) first(ctx context.Context, e *engine.Engine) ([]row, error) {
+	var pooled, greeted, cold []took
+	for range coldStarts {
+		t, err := b.firstPooled(ctx, e)
+		if err != nil {
+			return nil, err
+		}
+		pooled = append(pooled, t)
+		if t, err = b.firstGreeted(ctx); err != nil {
+			return nil, err
+		}
+		greeted = append(greeted, t)
+		text, err := b.coldText(ctx)
+		if err != nil {
+			return nil, err
+		}
+		cold = append(cold, took{text: text})
+	}
+	own, up, bare := medianOf(pooled, textOf), medianOf(greeted, textOf), medianOf(cold, textOf)
 	return []row{{
 		fmt.Sprintf("first text of a new session, from the pool, median of %d", coldStarts),
-		fmt.Sprintf("%.0f ms; cold `claude -p` %.0f ms: %.1f times sooner", ms(own), ms(bare), float64(bare)/float64(own)), "10 times",
+		fmt.Sprintf("%.0f ms; a direct process that is up %.0f ms; cold `claude -p` %.0f ms: %.1f times sooner", ms(own), ms(up), ms(bare), float64(bare)/float64(own)), "200 ms",
 	}}, nil
 }
 
-// turn prompts a session and takes the time until the first event of a kind. It
-// returns when the turn is over.
-func (b claudeBench) turn(ctx context.Context, e *engine.Engine, session string, after *int64, until terret.Kind) (time.Duration, error) {
+// settled is how long a process is left alone after its start.
+const settled = 2 * time.Second
+
+// firstPooled is the first turn of a new session whose agent waits in the pool.
+func (b claudeBench) firstPooled(ctx context.Context, e *engine.Engine) (took, error) {
+	s, err := e.Create(ctx, terret.Session{Agent: claude.Name, Cwd: b.work})
+	if err != nil {
+		return took{}, err
+	}
+	if err := e.Prewarm(ctx, s); err != nil {
+		return took{}, err
+	}
+	select {
+	case <-b.warmed:
+	case <-time.After(time.Minute):
+		return took{}, errors.New("the pool is empty after a minute")
+	}
+	time.Sleep(settled)
+	t, err := b.turn(ctx, e, s.ID, new(int64))
+	if err != nil {
+		return took{}, err
+	}
+	return t, e.CloseSession(ctx, s.ID, "bench")
+}
+
+// turn prompts a session and returns when the turn is over.
+func (b claudeBench) turn(ctx context.Context, e *engine.Engine, session string, after *int64) (t took, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	began := time.Now()
-	t, err := e.Prompt(ctx, engine.PromptRequest{Session: session, Prompt: terret.Prompt{Blocks: []terret.Block{{Type: terret.BlockText, Text: "hello"}}}})
+	turn, err := e.Prompt(ctx, engine.PromptRequest{Session: session, Prompt: hello()})
 	if err != nil {
-		return 0, err
+		return took{}, err
 	}
-	var took time.Duration
 	for entry, err := range e.Events(ctx, engine.EventQuery{Session: session, After: *after, Follow: true}) {
 		if err != nil {
-			return 0, err
+			return took{}, err
 		}
 		ev, err := entry.Decode()
 		if err != nil {
-			return 0, err
+			return took{}, err
 		}
 		*after = entry.Seq
-		if ev.Turn != t.ID {
+		if ev.Turn != turn.ID {
 			continue
 		}
-		if took == 0 && ev.Kind() == until {
-			took = time.Since(began)
-		}
 		switch d := ev.Data.(type) {
+		case terret.MessageDelta:
+			if t.text == 0 {
+				t.text = time.Since(began)
+			}
 		case terret.TurnComplete:
-			return took, nil
+			t.end = time.Since(began)
+			return t, nil
 		case terret.TurnError:
-			return 0, &d.Error
+			return took{}, &d.Error
 		}
 	}
-	return 0, errors.New("the turn did not end")
+	return took{}, errors.New("the turn did not end")
 }
 
-// direct is the program, driven by hand.
-type direct struct {
-	cmd   *exec.Cmd
-	in    io.WriteCloser
-	lines *bufio.Reader
+func hello() terret.Prompt {
+	return terret.Prompt{Blocks: []terret.Block{terret.Text("hello")}, MessageID: terret.NewID(terret.PrefixMessage)}
 }
 
-func (b claudeBench) startDirect(ctx context.Context) (*direct, error) {
-	cmd := exec.CommandContext(ctx, b.program, "-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
-		"--include-partial-messages", "--permission-prompt-tool", "stdio", "--replay-user-messages", "--setting-sources=user")
-	cmd.Dir, cmd.Env = b.work, b.env
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, err
+func medianOf(all []took, of func(took) time.Duration) time.Duration {
+	var times []time.Duration
+	for _, t := range all {
+		times = append(times, of(t))
 	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	return &direct{cmd: cmd, in: in, lines: bufio.NewReaderSize(out, 1<<20)}, cmd.Start()
+	return medianTime(times)
 }
 
-func (d *direct) turn() (time.Duration, error) {
-	began := time.Now()
-	if _, err := io.WriteString(d.in, `{"type":"user","message":{"role":"user","content":"hello"}}`+"\n"); err != nil {
-		return 0, err
+func meanCPU(all []took) (sum time.Duration) {
+	for _, t := range all {
+		sum += t.cpu
 	}
-	for {
-		line, err := d.lines.ReadBytes('\n')
-		if err != nil {
-			return 0, err
-		}
-		var m struct {
-			Type string `json:"type"`
-		}
-		if json.Unmarshal(line, &m) == nil && m.Type == "result" {
-			return time.Since(began), nil
-		}
-	}
+	return sum / time.Duration(len(all))
 }
 
-func (d *direct) close() {
-	_ = d.in.Close()
-	_ = d.cmd.Wait()
-}
-
-// coldText is the time from the start of a new process to its first text.
-func (b claudeBench) coldText(ctx context.Context) (time.Duration, error) {
-	cmd := exec.CommandContext(ctx, b.program, "-p", "hello", "--output-format", "stream-json", "--verbose", "--include-partial-messages")
-	cmd.Dir, cmd.Env = b.work, b.env
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return 0, err
-	}
-	began := time.Now()
-	if err := cmd.Start(); err != nil {
-		return 0, err
-	}
-	var took time.Duration
-	lines := bufio.NewReaderSize(out, 1<<20)
-	for {
-		line, err := lines.ReadString('\n')
-		if took == 0 && strings.Contains(line, `"text_delta"`) {
-			took = time.Since(began)
-		}
-		if err != nil {
-			break
-		}
-	}
-	return took, cmd.Wait()
-}
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 func medianTime(d []time.Duration) time.Duration {
 	slices.Sort(d)
 	return d[len(d)/2]
 }
-
-func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
