@@ -72,7 +72,6 @@ func TestCostJSON(t *testing.T) {
 		}
 	}
 	for _, in := range costRefused {
-		start := time.Now()
 		c := terret.Cost(7)
 		if err := json.Unmarshal([]byte(in), &c); err == nil {
 			t.Errorf("%.40s became %s", in, c)
@@ -81,9 +80,6 @@ func TestCostJSON(t *testing.T) {
 		}
 		if c != 7 {
 			t.Errorf("%.40s: refused, and yet it became %s", in, c)
-		}
-		if took := time.Since(start); took > time.Second {
-			t.Errorf("%.40s took %s", in, took)
 		}
 	}
 }

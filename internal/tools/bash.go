@@ -139,7 +139,7 @@ func (c *command) run(ctx context.Context, progress func(string)) (Result, error
 		_ = r.Close()
 		<-read
 	}()
-	why := c.await(ctx, g, &out, progress)
+	why := c.await(ctx, g.Exited(), &out, progress)
 	left, stuck := endTree(g, why)
 	_ = r.SetReadDeadline(time.Now().Add(drain))
 	<-read
@@ -150,15 +150,16 @@ func (c *command) run(ctx context.Context, progress func(string)) (Result, error
 	return res, nil
 }
 
-// await waits until the command itself has ended, its time is up or ctx ends.
-func (c *command) await(ctx context.Context, g *guard.Guard, out *output, progress func(string)) outcome {
+// await waits until the command itself has ended, its time is up or ctx ends. From time
+// to time it tells what is new in the output.
+func (c *command) await(ctx context.Context, exited <-chan struct{}, out *output, progress func(string)) outcome {
 	timer := time.NewTimer(c.timeout)
 	defer timer.Stop()
 	ticker := time.NewTicker(progressEvery)
 	defer ticker.Stop()
 	for {
 		select {
-		case <-g.Exited():
+		case <-exited:
 			return ended
 		case <-ctx.Done():
 			return cancelled

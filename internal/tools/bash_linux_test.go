@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode/utf8"
 
@@ -166,8 +167,8 @@ func TestBashTimeout(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	marker := guardtest.Marker()
-	res := b.run("Bash", input{"command": "echo begun; setsid sleep " + marker + " & sleep " + marker, "timeout_ms": 700})
-	wantText(t, "begun\n[timed out after 700ms: the command and all it had started were ended]", res.Text)
+	res := b.run("Bash", input{"command": "echo begun; setsid sleep " + marker + " & sleep " + marker, "timeout_ms": 2000})
+	wantText(t, "begun\n[timed out after 2s: the command and all it had started were ended]", res.Text)
 	var facts bashFacts
 	if err := json.Unmarshal(res.Structured, &facts); err != nil || !facts.TimedOut || facts.ExitCode != -1 || !res.IsError {
 		t.Errorf("%+v, error %v", res, err)
@@ -224,25 +225,52 @@ func TestBashBackground(t *testing.T) {
 	}
 }
 
+// TestBashProgress is that output is told while the command runs: it goes on only when
+// it was.
 func TestBashProgress(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	use := b.prepare("Bash", input{"command": `for i in 1 2 3 4 5 6 7 8; do echo "step $i"; sleep 0.1; done`})
+	use := b.prepare("Bash", input{"command": "echo one; until [ -e told ]; do sleep 0.01; done; echo two; until [ -e again ]; do sleep 0.01; done; echo three"})
 	var told []string
-	var when []time.Time
 	res, err := use.Run(t.Context(), func(text string) {
 		told = append(told, text)
-		when = append(when, time.Now())
+		b.write([]string{"told", "again", "more"}[len(told)-1], "")
 	})
-	if err != nil || res.IsError {
+	if err != nil || res.IsError || res.Text != "one\ntwo\nthree\n" {
 		t.Fatalf("%+v, %v", res, err)
 	}
-	if len(told) < 2 || !strings.HasPrefix(res.Text, strings.Join(told, "")) {
+	if got := strings.Join(told, ""); got != "one\ntwo\n" && got != res.Text {
 		t.Errorf("progress %q, output %q", told, res.Text)
 	}
-	if len(told) > 1 && when[len(when)-1].Sub(when[0]) < time.Duration(len(told)-2)*progressEvery {
-		t.Errorf("%d calls in %v", len(told), when[len(when)-1].Sub(when[0]))
-	}
+}
+
+// TestBashProgressIsSlow is that much output in little time is told in few pieces.
+func TestBashProgressIsSlow(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var out output
+		exited := make(chan struct{})
+		go func() {
+			defer close(exited)
+			for range 1000 {
+				time.Sleep(time.Millisecond)
+				out.add([]byte("x"))
+			}
+			time.Sleep(time.Second) // in which there is nothing to tell
+		}()
+		var told []int
+		c := &command{timeout: time.Hour}
+		if why := c.await(t.Context(), exited, &out, func(text string) { told = append(told, len(text)) }); why != ended {
+			t.Errorf("it ended with %v", why)
+		}
+		all := 0
+		for _, n := range told {
+			all += n
+		}
+		if len(told) < 5 || len(told) > 6 || all != 1000 {
+			t.Errorf("told in pieces of %v", told)
+		}
+	})
 }
 
 // TestBashProgressPanics has nothing left when the caller's function fails.
