@@ -183,7 +183,8 @@ func TestStopIsPolite(t *testing.T) {
 
 func TestStopSendsTERM(t *testing.T) {
 	t.Parallel()
-	p := start(t, Spec{StopGrace: short}, `trap 'exit 4' TERM; echo ready; while :; do sleep 0.01; done`)
+	// Long enough for a shell on a busy machine to take notice.
+	p := start(t, Spec{StopGrace: time.Second}, `trap 'exit 4' TERM; echo ready; while :; do sleep 0.01; done`)
 	readLine(t, p)
 	if exit, err := p.Stop(t.Context()); err != nil || exit.Code != 4 {
 		t.Errorf("exit %+v, error %v, want code 4", exit, err)
