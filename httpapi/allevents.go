@@ -59,6 +59,10 @@ func (s *Server) allEvents(ctx context.Context, in *allEventsInput) (*streamAnsw
 		filter: in.EventFilter, lines: wants(in.Accept, ndjsonType),
 		id: func(e terret.Entry) string { return place(e.Pos) },
 	}
+	var err error
+	if w.want, err = s.decider(ctx, in.EventFilter, sessions...); err != nil {
+		return nil, err
+	}
 	pos, err := s.startOf(ctx, field, cursor)
 	if err != nil {
 		return nil, err

@@ -59,6 +59,7 @@ func written(what string, schema *huma.Schema, types ...string) *huma.Response {
 type EventFilter struct {
 	Kinds  []terret.Kind `query:"kinds" doc:"Only these kinds, separated by commas."`
 	Deltas string        `query:"deltas" enum:"0,1" doc:"0 leaves out pieces of text that a later event holds whole."`
+	Gates  []terret.Gate `query:"gates" doc:"Gates at which agents wait for a decision for as long as this stream is open: pre_tool, prompt, stop, subagent_stop, compact. Needs a token that may decide."`
 	Accept string        `header:"Accept" hidden:"true"`
 }
 
@@ -68,7 +69,35 @@ func (f EventFilter) check() error {
 			return terret.Invalid("kinds", "there is no kind %.64q", k)
 		}
 	}
-	return nil
+	return terret.CheckGates("gates", f.Gates)
+}
+
+// decider lets a reader decide at the gates it names, in these sessions or in all, for
+// as long as its stream is open.
+func (s *Server) decider(ctx context.Context, f EventFilter, sessions ...string) (want func() (release func()), err error) {
+	if len(f.Gates) == 0 {
+		return func() func() { return func() {} }, nil
+	}
+	if wants(f.Accept, ndjsonType) {
+		return nil, terret.Invalid("gates", "only a stream that follows can decide; ask for %s", sse.ContentType)
+	}
+	if err := need(ctx, access.Decide); err != nil {
+		return nil, err
+	}
+	if len(sessions) == 0 {
+		sessions = []string{""}
+	}
+	return func() func() {
+		var all []func()
+		for _, id := range sessions {
+			all = append(all, s.engine.Want(id, f.Gates...))
+		}
+		return func() {
+			for _, release := range all {
+				release()
+			}
+		}
+	}, nil
 }
 
 // takes reports whether the reader wants an event.
@@ -115,6 +144,9 @@ func (s *Server) sessionEvents(ctx context.Context, in *sessionEventsInput) (*st
 	}
 	follow := !wants(in.Accept, ndjsonType)
 	w := &eventWriter{filter: in.EventFilter, after: after, lines: !follow}
+	if w.want, err = s.decider(ctx, in.EventFilter, session.ID); err != nil {
+		return nil, err
+	}
 	q := engine.EventQuery{Session: session.ID, After: after, Raw: in.Raw == "1", Follow: follow}
 	if in.View != "" {
 		if w.view, err = view.New(in.View, view.Options{Session: session}); err != nil {
@@ -139,6 +171,9 @@ func (s *Server) stream(id access.Identity, ew *eventWriter, events eventsAfter)
 		contentType, end = ndjsonType, nil
 	}
 	return s.inSlot(func(w http.ResponseWriter, r *http.Request) {
+		if ew.want != nil {
+			defer ew.want()()
+		}
 		s.streaming(w, r, contentType, s.stillAllowed(id, end), func(ctx context.Context, st *stream) error {
 			return s.sendEvents(ctx, st, ew, events)
 		})
@@ -193,6 +228,7 @@ func (s *Server) sendUntilStalled(ctx context.Context, st *stream, ew *eventWrit
 
 // eventWriter writes events as a reader wants them.
 type eventWriter struct {
+	want   func() (release func()) // to decide at gates, while the stream is open
 	filter EventFilter
 	after  int64 // what is not greater is only shown to the view
 	lines  bool  // as NDJSON

@@ -62,6 +62,7 @@ type Step struct {
 	Tool       *Tool               `json:"tool,omitempty"`     // used, asked for if it says so
 	Question   *terret.Question    `json:"question,omitempty"` // asked
 	Plan       string              `json:"plan,omitempty"`     // presented
+	Gate       terret.Gate         `json:"gate,omitempty"`     // passed, as by a hook
 	Usage      *terret.UsageUpdate `json:"usage,omitempty"`    // of the turn so far
 	Event      *RawEvent           `json:"event,omitempty"`    // said as it is
 	Delay      Duration            `json:"delay,omitempty"`

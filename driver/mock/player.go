@@ -45,6 +45,8 @@ func (p *player) step(ctx context.Context, s Step) error {
 		return p.tool(ctx, *s.Tool)
 	case s.Question != nil:
 		return p.question(ctx, *s.Question)
+	case s.Gate != "":
+		return p.gate(ctx, s.Gate)
 	case s.Plan != "":
 		return p.plan(ctx, s.Plan)
 	case s.Usage != nil:
@@ -162,6 +164,20 @@ func (p *player) plan(ctx context.Context, plan string) error {
 		return err
 	}
 	return p.say("The plan: " + string(d.Behavior))
+}
+
+// gate passes a gate as a hook does, and tells what it was told if it was blocked.
+func (p *player) gate(ctx context.Context, g terret.Gate) error {
+	p.tools++
+	var data terret.Data = terret.HookEvent{Hook: string(g)}
+	if g == terret.GateStop {
+		data = terret.StopRequest{LastMessage: "done"}
+	}
+	d, err := p.ask(ctx, g, fmt.Sprintf("%s-gate-%d", p.name(), p.tools), data)
+	if err != nil || d.Behavior != terret.BehaviorBlock {
+		return err
+	}
+	return p.say("Blocked: " + d.Reason)
 }
 
 func (p *player) ask(ctx context.Context, gate terret.Gate, key string, data terret.Data) (terret.Decision, error) {
