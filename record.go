@@ -46,6 +46,7 @@ type SessionOptions struct {
 	AutoApproveTools []string `json:"auto_approve_tools,omitzero"` // that run without being asked for
 	Allow            []string `json:"allow,omitempty"`             // rules
 	Deny             []string `json:"deny,omitempty"`              // rules
+	Ask              []string `json:"ask,omitempty"`               // rules: a person is asked about these
 	SettingSources   []string `json:"setting_sources,omitzero"`
 	AddDirs          []string `json:"add_dirs,omitempty"`
 	Agents           JSON     `json:"agents,omitempty"`
@@ -64,9 +65,9 @@ type SessionOptions struct {
 	// Timeouts bounds, in seconds, how long requests wait at a gate. Zero means
 	// without bound; a gate that is not listed has the engine's limit.
 	Timeouts map[Gate]int `json:"timeouts,omitempty"`
-	Worktree         bool     `json:"worktree,omitempty"`
-	KeepRaw          bool     `json:"keep_raw,omitempty"`
-	OnStale          OnStale  `json:"on_stale,omitempty"`
+	Worktree bool         `json:"worktree,omitempty"`
+	KeepRaw  bool         `json:"keep_raw,omitempty"`
+	OnStale  OnStale      `json:"on_stale,omitempty"`
 }
 
 // OnStale says what to do when the agent has lost a session.
@@ -168,6 +169,15 @@ const (
 	EffectDeny  Effect = "deny"
 	EffectAsk   Effect = "ask" // a person is asked, whatever the policy says
 )
+
+// Validate says whether there is such an effect.
+func (e Effect) Validate() error {
+	switch e {
+	case EffectAllow, EffectDeny, EffectAsk:
+		return nil
+	}
+	return Invalid("effect", "unknown effect %q; use allow, deny or ask", e)
+}
 
 // Rule decides requests that its pattern matches.
 type Rule struct {

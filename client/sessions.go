@@ -25,6 +25,7 @@ type NewSession struct {
 	AutoApproveTools []string      `json:"auto_approve_tools,omitzero"`
 	Allow            []string      `json:"allow,omitempty"`
 	Deny             []string      `json:"deny,omitempty"`
+	Ask              []string      `json:"ask,omitempty"`
 	SettingSources   []string      `json:"setting_sources,omitzero"`
 	AddDirs          []string      `json:"add_dirs,omitempty"`
 	Agents           terret.JSON   `json:"agents,omitempty"`

@@ -30,7 +30,10 @@ func checkSession(s terret.Session) error {
 	if err := checkRules("options.allow", s.Options.Allow); err != nil {
 		return err
 	}
-	return checkRules("options.deny", s.Options.Deny)
+	if err := checkRules("options.deny", s.Options.Deny); err != nil {
+		return err
+	}
+	return checkRules("options.ask", s.Options.Ask)
 }
 
 // checkWord refuses what an agent could take for something else than a value.

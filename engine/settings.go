@@ -97,6 +97,7 @@ func resolve(s terret.Session, role Role, o terret.TurnOptions) inForce {
 	}
 	add(terret.EffectDeny, so.Deny)
 	add(terret.EffectDeny, in.RemovedTools)
+	add(terret.EffectAsk, so.Ask)
 	add(terret.EffectAllow, so.Allow)
 	add(terret.EffectAllow, in.ApprovedTools)
 	return in

@@ -53,7 +53,7 @@ func (s *Server) listRules(ctx context.Context, in *struct {
 
 type newRule struct {
 	ID      string        `json:"id,omitempty" doc:"Of a rule that is there."`
-	Effect  terret.Effect `json:"effect" enum:"allow,deny"`
+	Effect  terret.Effect `json:"effect" enum:"allow,deny,ask"`
 	Pattern string        `json:"pattern" maxLength:"2000" doc:"Such as Bash(git status *)."`
 }
 

@@ -102,6 +102,7 @@ type newSession struct {
 	AutoApproveTools []string            `json:"auto_approve_tools,omitempty" doc:"Tools that run without being asked for."`
 	Allow            []string            `json:"allow,omitempty" doc:"Rules that allow, such as Bash(git *)."`
 	Deny             []string            `json:"deny,omitempty" doc:"Rules that deny."`
+	Ask              []string            `json:"ask,omitempty" doc:"Rules about what a person is asked, whatever allows it."`
 	SettingSources   []string            `json:"setting_sources,omitempty" doc:"Which of its own settings the agent reads."`
 	AddDirs          []string            `json:"add_dirs,omitempty" doc:"Further folders the agent may work in."`
 	Agents           terret.JSON         `json:"agents,omitempty" doc:"Subagents, as the agent takes them."`
@@ -127,7 +128,7 @@ func (n newSession) record() terret.Session {
 		Agent: n.Agent, Model: n.Model, Cwd: n.Cwd, Persona: terret.NullString(n.Persona), Mode: n.Mode, Policy: n.Policy,
 		PermissionMode: n.PermissionMode, Title: n.Title, OneShot: n.OneShot, NativeID: terret.NullString(n.NativeID),
 		Options: terret.SessionOptions{
-			Tools: n.Tools, DisallowedTools: n.DisallowedTools, AutoApproveTools: n.AutoApproveTools, Allow: n.Allow, Deny: n.Deny,
+			Tools: n.Tools, DisallowedTools: n.DisallowedTools, AutoApproveTools: n.AutoApproveTools, Allow: n.Allow, Deny: n.Deny, Ask: n.Ask,
 			SettingSources: n.SettingSources, AddDirs: n.AddDirs, Agents: n.Agents, MCP: n.MCP, Effort: n.Effort,
 			FallbackModel: n.FallbackModel, OutputSchema: n.OutputSchema, MaxTurns: n.MaxTurns, MaxCostUSD: n.MaxCostUSD,
 			SystemAppend: n.SystemAppend, BasePrompt: n.BasePrompt, Gates: n.Gates, Timeouts: n.Timeouts, Worktree: n.Worktree, KeepRaw: n.KeepRaw, OnStale: terret.OnStale(n.OnStale),
@@ -152,7 +153,7 @@ func (n newSession) check() error {
 			return err
 		}
 	}
-	return checkRules(map[string][]string{"allow": n.Allow, "deny": n.Deny})
+	return checkRules(map[string][]string{"allow": n.Allow, "deny": n.Deny, "ask": n.Ask})
 }
 
 func checkRules(rules map[string][]string) error {

@@ -17,8 +17,9 @@ type Verdict struct {
 	Reason string        // one sentence for people
 }
 
-// Judge says what to make of a tool use: deny rules first, then allow rules, then
-// the policy. All rules given are in force; which those are is up to the caller.
+// Judge says what to make of a tool use: deny rules first, then ask rules, then allow
+// rules, then the policy. All rules given are in force; which those are is up to the
+// caller.
 func Judge(s Subject, rules []terret.Rule, p terret.Policy) Verdict {
 	u := newUse(s)
 	verdict, sure := u.denied(rules)
@@ -26,7 +27,9 @@ func Judge(s Subject, rules []terret.Rule, p terret.Policy) Verdict {
 		return verdict
 	}
 	if sure == no {
-		if v, ok := u.allowed(rules); ok {
+		if v, ok := u.asked(rules); ok {
+			verdict, sure = v, maybe
+		} else if v, ok := u.allowed(rules); ok {
 			return v
 		}
 	}
@@ -62,7 +65,7 @@ func (u *use) denied(rules []terret.Rule) (Verdict, match) {
 		if found == yes {
 			break
 		}
-		if r.Effect == terret.EffectAllow {
+		if r.Effect == terret.EffectAllow || r.Effect == terret.EffectAsk {
 			continue
 		}
 		p, err := Parse(r.Pattern)
@@ -84,6 +87,25 @@ func (u *use) denied(rules []terret.Rule) (Verdict, match) {
 // sentence is fmt.Sprintf with an end.
 func sentence(format string, args ...any) string {
 	return strings.TrimSuffix(fmt.Sprintf(format, args...), ".") + "."
+}
+
+// asked applies the ask rules: a person is asked about what may match one, unless the
+// policy denies it.
+func (u *use) asked(rules []terret.Rule) (Verdict, bool) {
+	for i := range rules {
+		r := rules[i]
+		if r.Effect != terret.EffectAsk {
+			continue
+		}
+		p, err := Parse(r.Pattern)
+		if err != nil {
+			return Verdict{Behavior: terret.BehaviorAsk, Rule: &r, Reason: sentence("The ask rule %s cannot be read", r.Pattern)}, true
+		}
+		if why, m := u.matches(p); m != no {
+			return Verdict{Behavior: terret.BehaviorAsk, Rule: &r, Reason: sentence("Rule %s asks about %s", r.Pattern, why)}, true
+		}
+	}
+	return Verdict{}, false
 }
 
 // allowed applies the allow rules. Together they must cover all that the tool

@@ -14,7 +14,11 @@ func (s *Session) decide(o Options) {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	s.desk = cancel
+	release := s.engine.Want(s.id, o.Gates...)
+	s.desk = func() {
+		release() // what waits for OnRequest goes on
+		cancel()
+	}
 	after := s.received // nobody else is here yet
 	s.deciding.Go(func() {
 		asked := map[string]context.CancelFunc{}
@@ -26,7 +30,7 @@ func (s *Session) decide(o Options) {
 				asked[d.RequestID]()
 				delete(asked, d.RequestID)
 			}
-			if ev.Expects == nil || !asks(ev.Expects.Gate) {
+			if ev.Expects == nil {
 				continue
 			}
 			id := ev.Expects.RequestID
@@ -38,11 +42,6 @@ func (s *Session) decide(o Options) {
 			stop()
 		}
 	})
-}
-
-// asks reports whether a program is asked at that gate.
-func asks(g terret.Gate) bool {
-	return g == terret.GatePermission || g == terret.GateQuestion || g == terret.GatePlan || g == terret.GateTrust
 }
 
 func (s *Session) decideOne(ctx context.Context, o Options, id string) {

@@ -64,6 +64,9 @@ type Options struct {
 	// and the function must return then: Close waits for it. Without it such
 	// requests are refused at once.
 	OnRequest func(ctx context.Context, r terret.Request) (terret.Decision, error)
+	// Gates lists where the agent waits for OnRequest as well: pre_tool, prompt, stop,
+	// subagent_stop, compact.
+	Gates []terret.Gate
 	// Session holds everything else that a session can be made with.
 	Session terret.SessionOptions
 	// Drivers replaces the agents there are.

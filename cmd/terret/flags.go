@@ -24,7 +24,7 @@ import (
 type sessionFlags struct {
 	agent, model, cwd, persona, mode, policy, permissionMode string
 	effort, systemAppend, mcp, resume                        string
-	allow, deny, tools, disallowed, autoApprove, gates       []string
+	allow, deny, ask, tools, disallowed, autoApprove, gates  []string
 	sources, addDirs                                         []string
 	maxTurns                                                 int
 	maxCost                                                  float64
@@ -44,6 +44,7 @@ func (f *sessionFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.permissionMode, "permission-mode", "", "the agent's own permission mode")
 	fl.StringArrayVar(&f.allow, "allow", nil, "rule that allows, such as 'Bash(git *)' (repeatable)")
 	fl.StringArrayVar(&f.deny, "deny", nil, "rule that denies (repeatable)")
+	fl.StringArrayVar(&f.ask, "ask", nil, "rule about what a person is asked, whatever allows it (repeatable)")
 	fl.StringSliceVar(&f.tools, "tools", nil, "tools the agent has (default: all)")
 	fl.StringSliceVar(&f.disallowed, "disallowed-tools", nil, "tools the agent does not have")
 	fl.StringSliceVar(&f.autoApprove, "auto-approve-tools", nil, "tools that run without being asked for")
@@ -96,7 +97,7 @@ func (f *sessionFlags) wantedGates() []terret.Gate {
 
 // check refuses what no session can be made with.
 func (f *sessionFlags) check() error {
-	for flag, rules := range map[string][]string{"allow": f.allow, "deny": f.deny} {
+	for flag, rules := range map[string][]string{"allow": f.allow, "deny": f.deny, "ask": f.ask} {
 		for _, r := range rules {
 			if _, err := policy.Parse(r); err != nil {
 				return terret.Invalid(flag, "%w", err)
@@ -125,7 +126,7 @@ func (f *sessionFlags) check() error {
 // goOn takes up a session again, with what the flags change about it.
 func (f *sessionFlags) goOn(ctx context.Context, a *app, e *engine.Engine, s terret.Session) (terret.Session, error) {
 	for _, flag := range []string{
-		"agent", "persona", "mode", "allow", "deny", "tools", "disallowed-tools", "auto-approve-tools", "gate", "setting-sources",
+		"agent", "persona", "mode", "allow", "deny", "ask", "tools", "disallowed-tools", "auto-approve-tools", "gate", "setting-sources",
 		"add-dir", "effort", "max-turns", "max-cost", "one-shot", "worktree", "system-append", "mcp",
 	} {
 		if f.set(flag) {
@@ -178,7 +179,7 @@ func (f *sessionFlags) session(ctx context.Context, a *app, e *engine.Engine, in
 		Agent: f.agent, Model: f.model, Cwd: dir, Persona: terret.NullString(f.persona), Mode: terret.Mode(f.mode),
 		Policy: terret.Policy(f.policy), PermissionMode: f.permissionMode, OneShot: f.oneShot,
 		Options: terret.SessionOptions{
-			Allow: f.allow, Deny: f.deny, AddDirs: f.addDirs, Effort: f.effort, MaxTurns: f.maxTurns,
+			Allow: f.allow, Deny: f.deny, Ask: f.ask, AddDirs: f.addDirs, Effort: f.effort, MaxTurns: f.maxTurns,
 			MaxCostUSD: terret.CostOf(f.maxCost), SystemAppend: f.systemAppend, KeepRaw: f.raw,
 			BasePrompt: f.mode != "", Gates: f.wantedGates(), Worktree: f.worktree,
 		},

@@ -54,10 +54,10 @@ func runRulesLs(ctx context.Context, a *app, asJSON bool) error {
 
 func newRulesAdd(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "add allow|deny PATTERN", Short: "Add a rule that holds always", Args: exactArgs("EFFECT", "PATTERN"),
+		Use: "add allow|deny|ask PATTERN", Short: "Add a rule that holds always", Args: exactArgs("EFFECT", "PATTERN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if access.Inside(a.environ) {
-				return access.ErrInside("rules are made by people")
+				return access.ErrInside("only a person can make rules")
 			}
 			if _, err := policy.Parse(args[1]); err != nil {
 				return err
@@ -78,7 +78,7 @@ func newRulesAdd(a *app) *cobra.Command {
 
 func runRulesRm(ctx context.Context, a *app, which string) error {
 	if access.Inside(a.environ) {
-		return access.ErrInside("rules are unmade by people")
+		return access.ErrInside("only a person can remove rules")
 	}
 	if err := a.open(ctx); err != nil {
 		return err
@@ -97,7 +97,7 @@ func runRulesRm(ctx context.Context, a *app, which string) error {
 
 func newRulesTest(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "test allow|deny PATTERN", Short: "Show which past requests a rule would have decided", Args: exactArgs("EFFECT", "PATTERN"),
+		Use: "test allow|deny|ask PATTERN", Short: "Show which past requests a rule would have decided", Args: exactArgs("EFFECT", "PATTERN"),
 		RunE: func(cmd *cobra.Command, args []string) error { return runRulesTest(cmd.Context(), a, args[0], args[1]) },
 	}
 }
@@ -106,8 +106,8 @@ func runRulesTest(ctx context.Context, a *app, effect, pattern string) error {
 	if _, err := policy.Parse(pattern); err != nil {
 		return err
 	}
-	if effect != string(terret.EffectAllow) && effect != string(terret.EffectDeny) {
-		return terret.Invalid("effect", "%q is not what a rule can do; use allow or deny", effect)
+	if err := terret.Effect(effect).Validate(); err != nil {
+		return err
 	}
 	if err := a.open(ctx); err != nil {
 		return err

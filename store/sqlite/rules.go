@@ -32,8 +32,8 @@ func (s *Store) PutRule(ctx context.Context, r terret.Rule) error {
 	switch {
 	case r.ID == "":
 		return terret.Invalid("id", "a rule needs an id")
-	case r.Effect != terret.EffectAllow && r.Effect != terret.EffectDeny:
-		return terret.Invalid("effect", "%q is not what a rule can do; use allow or deny", r.Effect)
+	case r.Effect.Validate() != nil:
+		return r.Effect.Validate()
 	case r.Pattern == "":
 		return terret.Invalid("pattern", "a rule needs a pattern")
 	case (r.Scope == terret.ScopeSession) != (r.Session != "") || r.Scope != terret.ScopeSession && r.Scope != terret.ScopeAlways:
