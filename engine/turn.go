@@ -288,6 +288,9 @@ func (e *Engine) openAgent(ctx context.Context, l *live) (*host, error) {
 	if h != nil {
 		return h, nil
 	}
+	if ctx.Err() != nil { // whoever wanted the agent was stopped while others had it
+		return nil, context.Cause(ctx)
+	}
 	d, err := e.driver(session.Agent)
 	if err != nil {
 		return nil, err
