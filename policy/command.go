@@ -83,7 +83,12 @@ func (c *call) readsInput() {
 }
 
 func isASCII(s string) bool {
-	return strings.IndexFunc(s, func(r rune) bool { return r > '~' }) < 0
+	for i := range len(s) {
+		if s[i] > '~' {
+			return false
+		}
+	}
+	return true
 }
 
 // systemDirs are where a path names the same program as its last part.

@@ -29,7 +29,7 @@ func findCommand(r *reader, c *call) {
 			if i = r.findExec(c, i); i < 0 {
 				return
 			}
-		case k == kindTouches:
+		case k == kindDeletes:
 			c.opaque("find deletes what it finds")
 			r.findRoots(c, row, roots, kindTouches)
 			return

@@ -92,7 +92,12 @@ func inside(p, dir string) bool {
 
 // fold is the form in which two names are compared that some file system may
 // take for the same.
-func fold(s string) string { return norm.NFC.String(cases.Fold().String(norm.NFD.String(s))) }
+func fold(s string) string {
+	if isASCII(s) {
+		return strings.ToLower(s)
+	}
+	return norm.NFC.String(cases.Fold().String(norm.NFD.String(s)))
+}
 
 func validGlob(glob string) bool { return doublestar.ValidatePattern(glob) }
 

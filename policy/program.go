@@ -39,7 +39,7 @@ func (r *reader) program(c *call, row *row, i int) {
 	c.read, c.star = true, row.star && i <= 2
 	r.use(c, &p)
 	if c.doubt == "" {
-		readLanguage(c, &p)
+		r.readLanguage(c, &p)
 	}
 }
 
@@ -47,7 +47,7 @@ func (r *reader) program(c *call, row *row, i int) {
 func (r *row) usesFiles() bool {
 	return !strings.HasPrefix(r.name, "git ") && slices.ContainsFunc(r.args, func(o operand) bool {
 		switch o.kind {
-		case kindReads, kindSearches, kindWrites, kindInto, kindTouches:
+		case kindReads, kindSearches, kindWrites, kindInto, kindTouches, kindPrefix:
 			return true
 		}
 		return false
@@ -133,6 +133,10 @@ func (r *reader) useOption(c *call, row *row, g given) {
 		if !r.insideRoots(g.value) || strings.HasPrefix(g.value.text, "-") || strings.HasPrefix(g.value.text, "/dev/") {
 			c.opaque(g.name + " names something outside the project")
 		}
+	case kindSuffix:
+		if !plainSuffix(g.value) {
+			c.opaque(g.name + " may lead to another folder")
+		}
 	case kindFolder:
 		if !r.insideRoots(g.value) {
 			c.opaque(row.name + " works in a folder outside the project")
@@ -151,6 +155,10 @@ func (r *reader) useOption(c *call, row *row, g given) {
 	}
 }
 
+// plainSuffix reports whether a suffix leaves a file where it is. GNU's sed puts
+// the name of the file for a star.
+func plainSuffix(w word) bool { return w.literal() && !strings.ContainsAny(w.text, "/*") }
+
 // useWord notes what a word of a call is used for.
 func (r *reader) useWord(c *call, row *row, k kind, w word) {
 	file := fileUse{path: w, cwds: c.cwds, by: row.name}
@@ -168,6 +176,13 @@ func (r *reader) useWord(c *call, row *row, k kind, w word) {
 		file.doubtful = true
 	case kindTouches:
 		file.write, file.search = true, true
+	case kindLists:
+		r.noteFile(file)
+		file.path = unknown
+	case kindPrefix:
+		file.write = true
+		c.needs = append(c.needs, need{file: file, always: row.looks})
+		file.path.text += anyText
 	case kindWrites, kindInto:
 		file.write, file.search = true, k == kindInto
 		if w.text != "-" && !devices[w.text] {

@@ -21,7 +21,7 @@ func unreadable(s string) string {
 	}
 	for _, r := range s {
 		switch {
-		case r == '\n' || r == '\t' || r == ' ':
+		case r >= ' ' && r <= '~' || r == '\n' || r == '\t':
 		case r == 0:
 			return "a NUL"
 		case r == utf8.RuneError:

@@ -3,10 +3,10 @@ package policy
 import "strings"
 
 // readLanguage looks at what a program is told in a language of its own.
-func readLanguage(c *call, p *parsed) {
+func (r *reader) readLanguage(c *call, p *parsed) {
 	switch p.row.name {
 	case "sed":
-		readSed(c, p)
+		r.readSed(c, p)
 	case "awk", "gawk", "mawk", "nawk":
 		if len(p.operands) > 0 && !awkSafe(p.operands[0]) {
 			c.opaque("the program may make awk write a file or run something")
@@ -22,7 +22,7 @@ func readLanguage(c *call, p *parsed) {
 
 // readSed accepts scripts that only print, delete and substitute: others may
 // write files or run commands.
-func readSed(c *call, p *parsed) {
+func (r *reader) readSed(c *call, p *parsed) {
 	var scripts []word
 	inPlace := false
 	for _, g := range p.options {
@@ -31,6 +31,14 @@ func readSed(c *call, p *parsed) {
 			scripts = append(scripts, g.value)
 		case "-i", "--in-place":
 			inPlace = inPlace || !g.has
+			if g.has && !plainSuffix(g.value) {
+				c.opaque("the suffix of -i may lead to another folder")
+			}
+			for _, w := range p.operands {
+				if g.has && c.doubt == "" {
+					r.useWord(c, p.row, kindWrites, word{text: w.text + g.value.text, splits: w.splits})
+				}
+			}
 		}
 	}
 	if len(scripts) == 0 {

@@ -22,6 +22,9 @@ import (
 //	writes    options whose value is a file that is written
 //	into      the same, or a folder that something is written to
 //	touches   options whose value is a file that is made, removed or emptied
+//	lists     options whose value is a file that holds the names of others to read
+//	prefix    options whose value is what the names of written files begin with
+//	suffix    options whose value is added to the names of written files
 //	inside    options whose value names code or settings; they must be in the project
 //	folder    options whose value is the folder to work in
 //	runs      options that run something else, or hide what is run
@@ -59,12 +62,16 @@ const (
 	kindInto
 	kindTouches
 	kindInside
+	kindLists
+	kindPrefix
+	kindSuffix
 	kindFolder
 	kindRuns
 	kindRest
 	kindReplaces // xargs -I: the value stands for what is read
 	kindReplaced // xargs -i: the same, with {} if no value is attached
 	kindCommands // find -exec
+	kindDeletes  // find -delete
 	kindSetting  // git -c
 	kindAtFile   // curl -d: after @ stands a file
 	kindFormat   // curl -w: may name a file
@@ -78,15 +85,15 @@ const (
 )
 
 var kinds = map[string]kind{
-	"flag": kindFlag, "text": kindText, "attached": kindAttached, "reads": kindReads, "searches": kindSearches, "writes": kindWrites, "into": kindInto, "touches": kindTouches, "inside": kindInside,
-	"folder": kindFolder, "runs": kindRuns, "rest": kindRest, "replaces": kindReplaces, "replaced": kindReplaced, "commands": kindCommands, "setting": kindSetting, "at": kindAtFile, "format": kindFormat,
+	"flag": kindFlag, "text": kindText, "attached": kindAttached, "reads": kindReads, "searches": kindSearches, "writes": kindWrites, "into": kindInto, "touches": kindTouches, "inside": kindInside, "lists": kindLists, "prefix": kindPrefix, "suffix": kindSuffix,
+	"folder": kindFolder, "runs": kindRuns, "rest": kindRest, "replaces": kindReplaces, "replaced": kindReplaced, "commands": kindCommands, "deletes": kindDeletes, "setting": kindSetting, "at": kindAtFile, "format": kindFormat,
 	"names": kindNames, "url": kindAddress, "saved": kindSaved, "pairs": kindPairs, "assigns": kindAssigns, "command": kindCommand, "sub": kindSub,
 }
 
 // takesWord reports whether an option of that kind takes the next word.
 func (k kind) takesWord() bool {
 	switch k {
-	case kindText, kindReads, kindSearches, kindWrites, kindInto, kindTouches, kindInside, kindFolder, kindReplaces, kindSetting, kindAtFile, kindFormat, kindAddress:
+	case kindText, kindReads, kindSearches, kindWrites, kindInto, kindTouches, kindInside, kindLists, kindPrefix, kindSuffix, kindFolder, kindReplaces, kindSetting, kindAtFile, kindFormat, kindAddress:
 		return true
 	}
 	return false

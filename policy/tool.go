@@ -277,6 +277,9 @@ func readFields(raw json.RawMessage) (map[string]json.RawMessage, error) {
 
 // text is the value as a string, empty if it is none.
 func text(raw json.RawMessage) string {
+	if len(raw) == 0 || raw[0] != '"' {
+		return ""
+	}
 	var s string
 	if json.Unmarshal(raw, &s) != nil {
 		return ""

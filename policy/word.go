@@ -101,6 +101,11 @@ type wordReader struct {
 // readWord expands a word. The doubt says why the word may do more than
 // evaluate to a text; substitutions inside it are judged apart.
 func readWord(w *syntax.Word, s Subject) (word, string) {
+	if len(w.Parts) == 1 {
+		if lit, ok := w.Parts[0].(*syntax.Lit); ok && !strings.ContainsAny(lit.Value, "\\*?[{~=") {
+			return word{text: lit.Value, glob: true}, ""
+		}
+	}
 	r := wordReader{home: s.Home, vars: s.Vars}
 	for i, part := range w.Parts {
 		r.part(part, w.Parts[i+1:], i == 0)

@@ -11,6 +11,9 @@ type Form struct {
 	last   byte   // mark of the text at the end of tokens, 0 if there is none
 }
 
+// newForm makes room for the form of a source of that length.
+func newForm(source int) *Form { return &Form{tokens: make([]byte, 0, 2*source+32)} }
+
 // Marks begin each token. They are control characters, which plain scripts do not
 // hold; newline and tab are not among them.
 const (

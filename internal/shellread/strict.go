@@ -9,7 +9,7 @@ import (
 // Strict reads a script that is in the plain subset. It reports false for any
 // other. The source holds no control characters but newline and tab.
 func Strict(source string) (*Form, bool) {
-	r := &strict{src: source, form: &Form{}}
+	r := &strict{src: source, form: newForm(len(source))}
 	end, ok := r.list()
 	if !ok || end != "" || r.pos < len(r.src) || r.pending != nil {
 		return r.form, false
