@@ -449,9 +449,10 @@ func (a moodyAgent) Capabilities() terret.Capabilities {
 
 func (a moodyAgent) fail() error { return failing(&a.d.ask) }
 
-func (a moodyAgent) SetModel(context.Context, string) error                   { return a.fail() }
-func (a moodyAgent) Steer(context.Context, string, terret.Prompt) error       { return a.fail() }
-func (a moodyAgent) Models(context.Context) ([]terret.Model, error)           { return nil, a.fail() }
+func (a moodyAgent) SetModel(context.Context, string) error             { return a.fail() }
+func (a moodyAgent) Steer(context.Context, string, terret.Prompt) error { return a.fail() }
+func (a moodyAgent) Models(context.Context) ([]terret.Model, error)     { return nil, a.fail() }
+
 func (a moodyAgent) Commands(context.Context) ([]terret.Command, error)       { return nil, a.fail() }
 func (a moodyAgent) Command(context.Context, string, string, string) error    { return a.fail() }
 func (a moodyAgent) Compact(context.Context, string, string) error            { return a.fail() }

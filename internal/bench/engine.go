@@ -115,11 +115,11 @@ func turn(ctx context.Context, e *engine.Engine, session string, after int64) (l
 			return 0, err
 		}
 		last = entry.Seq
-		switch entry.Kind {
-		case terret.KindTurnComplete:
-			return last, nil
-		case terret.KindTurnError:
+		if entry.Kind == terret.KindTurnError {
 			return 0, fmt.Errorf("turn %s failed: %s", t.ID, entry.Body)
+		}
+		if entry.Kind.EndsTurn() {
+			return last, nil
 		}
 	}
 	return last, nil

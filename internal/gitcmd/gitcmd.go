@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -124,7 +125,7 @@ type Git struct {
 
 // With returns a Git with more settings.
 func (g Git) With(config ...string) Git {
-	g.Config = append(g.Config[:len(g.Config):len(g.Config)], config...)
+	g.Config = append(slices.Clip(g.Config), config...)
 	return g
 }
 

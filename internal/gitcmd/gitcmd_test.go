@@ -100,10 +100,25 @@ func find(t *testing.T) string {
 // commands are of all kinds: those that look at the work tree, at the index, at
 // objects, that show differences, write, pack and fetch.
 var commands = [][]string{
-	{"status", "--porcelain"}, {"ls-files", "--others", "--exclude-standard"}, {"diff-files", "-p"}, {"diff-index", "-p", "HEAD"},
-	{"diff", "HEAD"}, {"add", "new"}, {"update-index", "--refresh"}, {"checkout-index", "-f", "-a"}, {"checkout", "HEAD", "--", "tracked"},
-	{"write-tree"}, {"log", "-p", "-1"}, {"for-each-ref"}, {"fsck"}, {"gc", "--auto"}, {"pack-objects", "--all", "--stdout"},
-	{"fetch", "evil"}, {"ls-remote", "ext::/bin/true"}, {"submodule", "status"}, {"update-ref", "refs/heads/x", "HEAD"},
+	{"status", "--porcelain"},
+	{"ls-files", "--others", "--exclude-standard"},
+	{"diff-files", "-p"},
+	{"diff-index", "-p", "HEAD"},
+	{"diff", "HEAD"},
+	{"add", "new"},
+	{"update-index", "--refresh"},
+	{"checkout-index", "-f", "-a"},
+	{"checkout", "HEAD", "--", "tracked"},
+	{"write-tree"},
+	{"log", "-p", "-1"},
+	{"for-each-ref"},
+	{"fsck"},
+	{"gc", "--auto"},
+	{"pack-objects", "--all", "--stdout"},
+	{"fetch", "evil"},
+	{"ls-remote", "ext::/bin/true"},
+	{"submodule", "status"},
+	{"update-ref", "refs/heads/x", "HEAD"},
 	{"-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "--allow-empty"},
 }
 
