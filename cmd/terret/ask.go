@@ -41,7 +41,10 @@ func (a *asker) ask(ctx context.Context, ev terret.Event) (terret.Decision, erro
 	case terret.PlanRequest:
 		err = a.plan(ctx, q, &d)
 	default:
-		return d, terret.Errorf(terret.CodeUnsupported, "a request of this kind cannot be answered here")
+		if !isHook(ev.Expects.Gate) {
+			return d, terret.Errorf(terret.CodeUnsupported, "a request of this kind cannot be answered here")
+		}
+		err = a.hook(ctx, ev, &d)
 	}
 	return d, err
 }

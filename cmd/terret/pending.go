@@ -15,7 +15,8 @@ import (
 func newPending(a *app) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "pending", Short: "List what waits for a decision, in all sessions", Args: exactArgs(),
+		Use: "pending", Short: "List requests that wait for a decision, in all sessions", Args: exactArgs(),
+		Long: "List requests that wait for a decision, in all sessions, with the command that\nanswers each of them.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return runPending(cmd.Context(), a, asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -73,7 +74,10 @@ func (a *app) describeRequest(r terret.Request) (what, how string) {
 		if json.Unmarshal(r.Data, &p) == nil {
 			return "plan: " + cut(oneLine(p.Plan), 150), decide + " approve  (or revise)"
 		}
-	default: // the others are answered by rules, or allowed and denied
+	default:
+		if isHook(r.Gate) {
+			return cut(hookText(r.Gate, r.Data), 160), decide + " allow  (or " + string(hookRefusal(r.Gate)) + ")"
+		}
 	}
 	return string(r.Gate), decide + " allow  (or deny)"
 }
@@ -90,8 +94,10 @@ type decideOptions struct {
 func newDecide(a *app) *cobra.Command {
 	var o decideOptions
 	cmd := &cobra.Command{
-		Use:   "decide REQUEST allow|deny|answer|reject|approve|revise [ANSWER]...",
-		Short: "Answer a request, in whichever process it waits",
+		Use:   "decide REQUEST allow|deny|answer|reject|approve|revise|block [ANSWER]...",
+		Short: "Answer a request, whichever process it waits in",
+		Long: "Answer a request, whichever process it waits in. `terret pending` lists requests\n" +
+			"and what can be answered; the beginning of an id is enough if it is unique.",
 		Example: "  terret decide req_0190… allow --scope session\n" +
 			"  terret decide req_0190… deny --reason \"not in this folder\"\n" +
 			"  terret decide req_0190… answer blue",
@@ -102,11 +108,11 @@ func newDecide(a *app) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.scope, "scope", "", "once, session or always")
-	f.StringVar(&o.rule, "rule", "", "rule to make with scope session or always (default: the first suggested)")
-	f.StringVar(&o.reason, "reason", "", "why; the agent is told")
-	f.StringVar(&o.input, "input", "", "JSON that replaces the tool's input")
-	f.StringVar(&o.next, "next-mode", "", "with approve: the permission mode to go on in")
+	f.StringVar(&o.scope, "scope", "", "how far it reaches: once, session or always (default once)")
+	f.StringVar(&o.rule, "rule", "", "rule to make with scope session or always (default: all that were suggested)")
+	f.StringVar(&o.reason, "reason", "", "reason, which the agent is told")
+	f.StringVar(&o.input, "input", "", "JSON to use instead of the tool's input")
+	f.StringVar(&o.next, "next-mode", "", "permission mode to continue in after approve")
 	f.BoolVar(&o.interrupt, "interrupt", false, "stop the turn as well")
 	return cmd
 }

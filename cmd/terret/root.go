@@ -31,9 +31,9 @@ func newRoot(a *app) *cobra.Command {
 		Short: "One harness for every coding agent",
 		Long: "Terret drives coding agents behind one set of events and decisions,\n" +
 			"and keeps every session in a log that nothing can lose.\n\n" +
-			"Exit codes: 0 well, 1 internal, 2 bad input, 3 not found, busy or unsupported,\n" +
+			"Exit codes: 0 success, 1 internal error, 2 bad input, 3 not found, busy or unsupported,\n" +
 			"4 not allowed, 5 agent missing or not signed in, 6 the agent or its model failed,\n" +
-			"7 limit of turns or money, 124 time over, 130 interrupted, 137 killed.",
+			"7 limit on steps or cost reached, 124 timeout, 130 interrupted, 137 killed.",
 		Version:       version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,

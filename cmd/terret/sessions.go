@@ -64,7 +64,7 @@ func runSessionsLs(ctx context.Context, a *app, o listOptions) error {
 		return a.printJSON(page)
 	}
 	if len(page.Items) == 0 && (o.agent != "" || o.cwd != "" || o.state != "" || o.query != "") {
-		a.note("no session is like that")
+		a.note("no sessions match")
 		return nil
 	}
 	if len(page.Items) == 0 {

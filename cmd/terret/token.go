@@ -110,7 +110,7 @@ func runTokenNew(ctx context.Context, a *app, o tokenOptions) error {
 		return err
 	}
 	if o.life < 0 {
-		return terret.Invalid("for", "%s is less than nothing; leave it out for a token that lasts", o.life)
+		return terret.Invalid("for", "%s must not be negative; leave it out for a token that lasts", o.life)
 	}
 	tokens, err := a.tokens(true)
 	if err != nil {

@@ -22,8 +22,8 @@ func newTrust(a *app) *cobra.Command {
 	var o trustOptions
 	cmd := &cobra.Command{
 		Use: "trust [DIR]", Short: "Show what would act in a folder, and say whether it may", Args: maxOneArg,
-		Long: "Some files of a project do more than be read: they run programs, start servers,\n" +
-			"allow tools or set variables. None of them acts before you trust the folder.\n\n" +
+		Long: "Some files of a project can run programs, start servers, allow tools or set\n" +
+			"variables. None of them has any effect before you trust the folder.\n\n" +
 			"This shows them, and asks. The answer holds until one of them changes.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.dir = "."; len(args) > 0 {

@@ -151,12 +151,8 @@ func (d *desk) note(ev terret.Event) {
 		return
 	}
 	if ev.Expects != nil {
-		switch ev.Expects.Gate {
-		case terret.GatePermission, terret.GateQuestion, terret.GatePlan:
-			if _, open := d.open(ev.Expects.RequestID); open {
-				d.waiting = append(d.waiting, ev)
-			}
-		default: // no person is asked there
+		if _, open := d.open(ev.Expects.RequestID); open && ev.Expects.Gate != terret.GateTrust {
+			d.waiting = append(d.waiting, ev)
 		}
 	}
 	if by, ok := terret.DecisionOf(ev.Data); ok {

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/terret-dev/terret"
+)
+
+// isHook reports whether agents pass the gate by themselves, unless somebody wants to
+// decide there.
+func isHook(g terret.Gate) bool { return slices.Contains(terret.HookGates(), g) }
+
+// hookText says in a line what waits at such a gate.
+func hookText(gate terret.Gate, data terret.JSON) string {
+	var d struct {
+		LastMessage  string         `json:"last_message"`
+		Result       string         `json:"result"`
+		Instructions string         `json:"instructions"`
+		Blocks       []terret.Block `json:"blocks"`
+		Name         string         `json:"name"`
+		Input        terret.JSON    `json:"input"`
+	}
+	_ = json.Unmarshal(data, &d) // what is not there is not shown
+	text, more := "", ""
+	switch gate {
+	case terret.GateStop:
+		text, more = "the agent is about to stop", d.LastMessage
+	case terret.GateSubagentStop:
+		text, more = "a subagent is about to stop", d.Result
+	case terret.GateCompact:
+		text, more = "the agent is about to compact its context", d.Instructions
+	case terret.GatePrompt:
+		text, more = "the agent is about to read a prompt", terret.TextOf(d.Blocks)
+	case terret.GatePreTool:
+		text, more = "the agent is about to use "+d.Name, detail(terret.PermissionRequest{Input: d.Input})
+	default:
+		text = string(gate)
+	}
+	if more = oneLine(more); more != "" {
+		text += ": " + more
+	}
+	return printable(text)
+}
+
+// hookRefusal is how to say no at such a gate.
+func hookRefusal(gate terret.Gate) terret.Behavior {
+	if gate == terret.GatePreTool {
+		return terret.BehaviorDeny
+	}
+	return terret.BehaviorBlock
+}
+
+// hook asks whether the agent may go on.
+func (a *asker) hook(ctx context.Context, ev terret.Event, d *terret.Decision) error {
+	gate := ev.Expects.Gate
+	data, err := json.Marshal(ev.Data)
+	if err != nil {
+		return err
+	}
+	s := a.screen
+	s.line("")
+	s.line("%s %s", s.paint(amber, "?"), s.paint(bold, cut(hookText(gate, data), 400)))
+	for {
+		line, err := a.read(ctx, "  [y]es, let it  [n]o, and say why > ")
+		if err != nil {
+			return err
+		}
+		word, reason, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch strings.ToLower(word) {
+		case "y", "yes":
+			d.Behavior = terret.BehaviorAllow
+			return nil
+		case "n", "no":
+			d.Behavior, d.Reason = hookRefusal(gate), strings.TrimSpace(reason)
+			return nil
+		}
+	}
+}
