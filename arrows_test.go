@@ -33,8 +33,6 @@ var arrows = map[string][]string{
 	"review":            {".", "engine", "internal/"},
 	"sdk":               {".", "engine", "view", "driver/all", "store/sqlite", "internal/"},
 	"client":            {".", "internal/sse"},
-	"httpapi":           {".", "engine", "policy", "view", "team", "review", "internal/"},
-	"httpapi/gen":       {"httpapi"},
 	"tui":               {".", "engine", "view", "internal/"},
 	"web":               {},
 	"internal/":         {"internal/"},
@@ -49,7 +47,10 @@ var arrows = map[string][]string{
 	"internal/persona":   {".", "policy", "internal/"},
 	"internal/project":   {".", "internal/"},
 	"internal/assemble":  {"./"}, // wires everything, for the program and the library
-	"engine/internal/":   {".", "internal/"},
+
+	"internal/httpapi":     {".", "engine", "policy", "view", "team", "review", "internal/"},
+	"internal/httpapi/gen": {"internal/httpapi"},
+	"engine/internal/":     {".", "internal/"},
 }
 
 type pkg struct {

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/httpapi"
+	"github.com/terret-dev/terret/internal/httpapi"
 	"github.com/terret-dev/terret/internal/assemble"
 )
 

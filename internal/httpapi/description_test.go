@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/httpapi"
+	"github.com/terret-dev/terret/internal/httpapi"
 	"github.com/terret-dev/terret/internal/access"
 )
 

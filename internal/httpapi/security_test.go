@@ -20,7 +20,7 @@ import (
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/driver/mock"
 	"github.com/terret-dev/terret/engine"
-	"github.com/terret-dev/terret/httpapi"
+	"github.com/terret-dev/terret/internal/httpapi"
 	"github.com/terret-dev/terret/internal/access"
 	"github.com/terret-dev/terret/internal/guard"
 )

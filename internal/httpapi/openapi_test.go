@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/httpapi"
+	"github.com/terret-dev/terret/internal/httpapi"
 )
 
 // TestDescription holds that the file in docs is what servers say, and that it says
@@ -21,7 +21,7 @@ func TestDescription(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, err := os.ReadFile("../docs/openapi.json")
+	file, err := os.ReadFile("../../docs/openapi.json")
 	if err != nil {
 		t.Fatal(err)
 	}

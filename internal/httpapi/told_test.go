@@ -8,7 +8,7 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/engine"
-	"github.com/terret-dev/terret/httpapi"
+	"github.com/terret-dev/terret/internal/httpapi"
 )
 
 // told is a driver that remembers what its agents were told for each turn.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/terret-dev/terret/httpapi"
+	"github.com/terret-dev/terret/internal/httpapi"
 )
 
 func main() {

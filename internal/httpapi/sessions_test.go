@@ -12,7 +12,7 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/driver/mock"
-	"github.com/terret-dev/terret/httpapi"
+	"github.com/terret-dev/terret/internal/httpapi"
 )
 
 func TestSessions(t *testing.T) {

@@ -23,5 +23,5 @@
 // watching, and nothing else. A reader that does not read is cut after a time and
 // can go on where it was; it never holds up anybody.
 //
-//go:generate go run ./gen ../docs/openapi.json
+//go:generate go run ./gen ../../docs/openapi.json
 package httpapi
