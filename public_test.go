@@ -78,19 +78,19 @@ func (e exposed) walk(t types.Type, whole bool) {
 		e.walk(t.Elem(), false)
 	case *types.Signature:
 		for _, tuple := range []*types.Tuple{t.Params(), t.Results()} {
-			for i := range tuple.Len() {
-				e.walk(tuple.At(i).Type(), false)
+			for v := range tuple.Variables() {
+				e.walk(v.Type(), false)
 			}
 		}
 	case *types.Struct:
-		for i := range t.NumFields() {
-			if f := t.Field(i); f.Exported() {
+		for f := range t.Fields() {
+			if f.Exported() {
 				e.at(f.Name()).walk(f.Type(), false)
 			}
 		}
 	case *types.Interface:
-		for i := range t.NumMethods() {
-			if m := t.Method(i); m.Exported() {
+		for m := range t.Methods() {
+			if m.Exported() {
 				e.at(m.Name()).walk(m.Type(), false)
 			}
 		}
@@ -104,16 +104,16 @@ func (e exposed) named(t *types.Named, whole bool) {
 			return
 		}
 	}
-	for i := range t.TypeArgs().Len() {
-		e.walk(t.TypeArgs().At(i), false)
+	for arg := range t.TypeArgs().Types() {
+		e.walk(arg, false)
 	}
 	if !whole || e.seen[t] {
 		return
 	}
 	e.seen[t] = true
 	e.walk(t.Underlying(), true)
-	for i := range t.NumMethods() {
-		if m := t.Method(i); m.Exported() {
+	for m := range t.Methods() {
+		if m.Exported() {
 			e.at(m.Name()).walk(m.Type(), false)
 		}
 	}

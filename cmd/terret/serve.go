@@ -19,8 +19,8 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/engine"
-	"github.com/terret-dev/terret/internal/httpapi"
 	"github.com/terret-dev/terret/internal/access"
+	"github.com/terret-dev/terret/internal/httpapi"
 	"github.com/terret-dev/terret/web"
 )
 

@@ -11,8 +11,8 @@ import (
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/driver/mock"
 	"github.com/terret-dev/terret/engine"
-	"github.com/terret-dev/terret/internal/httpapi"
 	"github.com/terret-dev/terret/internal/access"
+	"github.com/terret-dev/terret/internal/httpapi"
 )
 
 func (f *fixture) holding(name string, scope access.Scope, session string) *fixture {

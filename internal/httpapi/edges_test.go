@@ -14,8 +14,8 @@ import (
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/driver/mock"
 	"github.com/terret-dev/terret/engine"
-	"github.com/terret-dev/terret/internal/httpapi"
 	"github.com/terret-dev/terret/internal/access"
+	"github.com/terret-dev/terret/internal/httpapi"
 )
 
 // TestOptionsOfTheServer holds that OPTIONS * is checked as everything else is.

@@ -20,9 +20,9 @@ import (
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/driver/mock"
 	"github.com/terret-dev/terret/engine"
-	"github.com/terret-dev/terret/internal/httpapi"
 	"github.com/terret-dev/terret/internal/access"
 	"github.com/terret-dev/terret/internal/guard"
+	"github.com/terret-dev/terret/internal/httpapi"
 )
 
 // as returns the header of a new token.
