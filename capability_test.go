@@ -118,19 +118,28 @@ func TestCapabilitiesNeed(t *testing.T) {
 type plainAgent struct{ declared terret.Capabilities }
 
 func (plainAgent) Prompt(context.Context, string, terret.Prompt, terret.Settings) error { return nil }
-func (plainAgent) Interrupt(context.Context, string) error                              { return nil }
-func (plainAgent) Close(context.Context) error                                          { return nil }
-func (a plainAgent) Capabilities() terret.Capabilities                                  { return a.declared }
+
+func (plainAgent) Interrupt(context.Context, string) error { return nil }
+
+func (plainAgent) Close(context.Context) error { return nil }
+
+func (a plainAgent) Capabilities() terret.Capabilities { return a.declared }
 
 type ableAgent struct{ plainAgent }
 
-func (ableAgent) Steer(context.Context, string, terret.Prompt) error                     { return nil }
-func (ableAgent) SetModel(context.Context, string) error                                 { return nil }
+func (ableAgent) Steer(context.Context, string, terret.Prompt) error { return nil }
+
+func (ableAgent) SetModel(context.Context, string) error { return nil }
+
 func (ableAgent) Command(context.Context, string, string, string, terret.Settings) error { return nil }
-func (ableAgent) Fork(context.Context, string) (nativeID string, err error)              { return "", nil }
-func (ableAgent) Compact(context.Context, string, string, terret.Settings) error         { return nil }
-func (ableAgent) Rewind(context.Context, string) error                                   { return nil }
-func (ableAgent) Forward(context.Context) error                                          { return nil }
+
+func (ableAgent) Fork(context.Context, string) (nativeID string, err error) { return "", nil }
+
+func (ableAgent) Compact(context.Context, string, string, terret.Settings) error { return nil }
+
+func (ableAgent) Rewind(context.Context, string) error { return nil }
+
+func (ableAgent) Forward(context.Context) error { return nil }
 
 // needsMethod are the capabilities that a driver cannot have by declaring them.
 var needsMethod = []terret.Capability{

@@ -14,6 +14,7 @@ import (
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/engine"
 	"github.com/terret-dev/terret/internal/archive"
+	"github.com/terret-dev/terret/internal/project"
 )
 
 func newSessions(a *app) *cobra.Command {
@@ -196,6 +197,11 @@ func (a *app) showSession(ctx context.Context, s terret.Session, asJSON bool) er
 		fmt.Fprintf(a.out, "  %s\n  › %s\n", t.StartedAt.Local().Format(time.TimeOnly), cut(oneLine(terret.TextOf(t.Prompt)), 100))
 		if t.Error != nil {
 			fmt.Fprintf(a.out, "  %s: %s\n", t.Error.Code, oneLine(t.Error.Message))
+		}
+	}
+	if n := len(turns); n > 0 {
+		if command := project.Replay(s, terret.TextOf(turns[n-1].Prompt)); command != "" {
+			fmt.Fprintf(a.out, "\nthe last turn without Terret, to be run in that folder:\n  %s\n", printable(command))
 		}
 	}
 	return nil

@@ -56,7 +56,7 @@ func decideServer(t *testing.T) (url, token string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(gate.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(gate.handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		scope, err := ParseScope(strings.TrimPrefix(r.URL.Path, "/"))
 		if err == nil {
 			err = From(r.Context()).May(scope, "")

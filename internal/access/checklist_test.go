@@ -62,7 +62,7 @@ func newSite(t *testing.T) *site {
 		}
 		fmt.Fprint(w, secret)
 	})
-	server := httptest.NewServer(gate.Handler(mux))
+	server := httptest.NewServer(gate.handler(mux))
 	t.Cleanup(server.Close)
 	return &site{t, tokens, server.URL, &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
 }
@@ -282,11 +282,11 @@ func TestChecklistCodesExpire(t *testing.T) {
 		tokens := openTokens(t, home)
 		early, late := tokens.NewCode(), tokens.NewCode()
 		time.Sleep(codeLife - time.Second)
-		if _, _, err := tokens.Exchange(context.Background(), early, "x"); err != nil {
+		if _, _, err := tokens.exchange(context.Background(), early, "x"); err != nil {
 			t.Errorf("in time: %v", err)
 		}
 		time.Sleep(time.Second)
-		_, _, err := tokens.Exchange(context.Background(), late, "x")
+		_, _, err := tokens.exchange(context.Background(), late, "x")
 		wantKind(t, "too late", err, terret.CodeUnauthorized)
 	})
 }

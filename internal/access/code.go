@@ -37,11 +37,11 @@ func (t *Tokens) NewCode() string {
 	return code
 }
 
-// Exchange makes a token for a device out of a code, which is spent by it: of
+// exchange makes a token for a device out of a code, which is spent by it: of
 // several calls with one code, one at most succeeds. The token has scope admin
 // and lasts 90 days; a name that is taken gets a number. A device name that
 // cannot be used does not spend the code.
-func (t *Tokens) Exchange(ctx context.Context, code, device string) (secret string, made Token, err error) {
+func (t *Tokens) exchange(ctx context.Context, code, device string) (secret string, made Token, err error) {
 	s := Spec{Name: device, Scope: Admin, Life: deviceLife}
 	if err := s.check(); err != nil {
 		return "", Token{}, err

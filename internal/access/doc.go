@@ -7,10 +7,10 @@
 // when the server listens on loopback only, and nothing but removing the file
 // while no server runs replaces it. Further tokens have a name, a [Scope], and
 // maybe one session (a share link is a view token of one session); devices get
-// theirs for a one-use code ([Tokens.NewCode], [Tokens.Exchange]). Of these,
+// theirs for a one-use code ([Tokens.NewCode], [Gate.SignIn]). Of these,
 // tokens.json keeps SHA-256 hashes, not the tokens. Both files are for their
 // owner alone. Any number of processes share them: changes are made under a file
-// lock and put in place by a rename, and every [Tokens.Authenticate] looks at the
+// lock and put in place by a rename, and every [Gate.Authenticate] looks at the
 // file, so that a token revoked by one process is refused by all at once.
 //
 // A token is sent as "Authorization: Bearer" and in no other way. There is no

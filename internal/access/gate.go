@@ -19,8 +19,8 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// DefaultMaxBody bounds request bodies, unless Options say otherwise.
-const DefaultMaxBody = 16 << 20
+// defaultMaxBody bounds request bodies, unless Options say otherwise.
+const defaultMaxBody = 16 << 20
 
 // policy is the Content-Security-Policy of every response, the web UI included:
 // scripts, styles and data from this server only, pictures also from what the page
@@ -58,7 +58,7 @@ type Options struct {
 	// OtherBody reports whether a request may have a body that is not JSON. Nil:
 	// none may.
 	OtherBody func(*http.Request) bool
-	// MaxBody bounds a request body, in bytes; default DefaultMaxBody. BodyLimit,
+	// MaxBody bounds a request body, in bytes; default 16 MB. BodyLimit,
 	// if it is set and returns more than zero, says so for one request.
 	MaxBody   int64
 	BodyLimit func(*http.Request) int64
@@ -102,7 +102,7 @@ func NewGate(o Options) (*Gate, error) {
 		g.origins[origin] = true
 	}
 	if g.opt.MaxBody == 0 {
-		g.opt.MaxBody = DefaultMaxBody
+		g.opt.MaxBody = defaultMaxBody
 	}
 	if g.opt.Problem == nil {
 		g.opt.Problem = writeProblem
@@ -130,22 +130,6 @@ func (r *refusal) Unwrap() error { return r.err }
 
 func refuse(status int, format string, args ...any) error {
 	return &refusal{status, terret.Errorf(terret.CodeInvalidRequest, format, args...)}
-}
-
-// Handler checks every request before next sees it: Guard, and then, unless the
-// request is public, Authenticate. Next finds the sender by [From].
-func (g *Gate) Handler(next http.Handler) http.Handler {
-	return g.Guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !g.public(r) {
-			id, err := g.Authenticate(r)
-			if err != nil {
-				g.refuse(w, r, err)
-				return
-			}
-			r = r.WithContext(With(r.Context(), id))
-		}
-		next.ServeHTTP(w, r)
-	}))
 }
 
 // Guard checks everything but the token.
@@ -230,7 +214,7 @@ func (g *Gate) Authenticate(r *http.Request) (Identity, error) {
 	if !ok {
 		return Identity{}, errUnauthorized()
 	}
-	id, err := g.opt.Tokens.Authenticate(secret)
+	id, err := g.opt.Tokens.authenticate(secret)
 	if err == nil {
 		id.caller = newCaller(remoteOf(r), localOf(r))
 		return id, nil
@@ -261,14 +245,14 @@ func bearer(r *http.Request) (string, bool) {
 	return secret, ok && strings.EqualFold(scheme, "Bearer") && len(secret) <= maxSecret && isToken68(secret)
 }
 
-// SignIn is [Tokens.Exchange] for the request whose context ctx is, with a limit
-// on how often it may fail. Beyond it the code is not looked at, and the answer
+// SignIn makes a token for a device out of a one-use code, for the request whose
+// context ctx is, with a limit on how often it may fail. Beyond it the code is not looked at, and the answer
 // gets a Retry-After header.
 func (g *Gate) SignIn(ctx context.Context, code, device string) (secret string, made Token, err error) {
 	who, _ := ctx.Value(senderKey{}).(sender)
 	if wait := g.limit.blocked(who.from); wait > 0 {
 		err = tooMany(wait)
-	} else if secret, made, err = g.opt.Tokens.Exchange(ctx, code, device); kindIs(err, terret.CodeUnauthorized) {
+	} else if secret, made, err = g.opt.Tokens.exchange(ctx, code, device); kindIs(err, terret.CodeUnauthorized) {
 		err = g.failed(who.from, err)
 	}
 	if seconds, ok := RetryAfter(err); ok && who.answer != nil {

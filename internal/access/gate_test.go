@@ -44,7 +44,7 @@ func newDoor(t *testing.T, change func(*Options)) *door {
 		t.Fatal(err)
 	}
 	d := &door{t: t, tokens: tokens, gate: gate, admin: adminToken(t, tokens)}
-	d.handler = gate.Handler(http.HandlerFunc(d.serve))
+	d.handler = gate.handler(http.HandlerFunc(d.serve))
 	return d
 }
 
@@ -604,4 +604,20 @@ func TestRawRequests(t *testing.T) {
 			t.Errorf("%q: %d, want %d", raw, resp.StatusCode, want)
 		}
 	}
+}
+
+// handler checks every request as a server does: Guard, and then, unless the request
+// is public, Authenticate. Next finds the sender by From.
+func (g *Gate) handler(next http.Handler) http.Handler {
+	return g.Guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !g.public(r) {
+			id, err := g.Authenticate(r)
+			if err != nil {
+				g.refuse(w, r, err)
+				return
+			}
+			r = r.WithContext(With(r.Context(), id))
+		}
+		next.ServeHTTP(w, r)
+	}))
 }

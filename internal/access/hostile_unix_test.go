@@ -33,13 +33,13 @@ func TestLooseModes(t *testing.T) {
 					t.Errorf("%v does not say %s", err, fix)
 				}
 				if name == listFile {
-					_, err := tokens.Authenticate(secret)
+					_, err := tokens.authenticate(secret)
 					wantKind(t, "while running", err, terret.CodeInternal)
 				}
 				if err := os.Chmod(path, 0o600); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := openTokens(t, tokens.dir).Authenticate(secret); err != nil {
+				if _, err := openTokens(t, tokens.dir).authenticate(secret); err != nil {
 					t.Errorf("after chmod: %v", err)
 				}
 			})
@@ -85,7 +85,7 @@ func TestFilesArePrivate(t *testing.T) {
 	t.Parallel()
 	tokens := newTokens(t)
 	secret := create(t, tokens, Spec{Name: "x", Scope: View})
-	device, _, err := tokens.Exchange(t.Context(), tokens.NewCode(), "phone")
+	device, _, err := tokens.exchange(t.Context(), tokens.NewCode(), "phone")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,8 +44,8 @@ func (s Scope) Includes(other Scope) bool {
 	return ranks[other] > 0 && ranks[s] >= ranks[other]
 }
 
-// AdminName is the name of the token in $TERRET_HOME/token. No other has it.
-const AdminName = "admin"
+// adminName is the name of the token in $TERRET_HOME/token. No other has it.
+const adminName = "admin"
 
 // Identity is whoever sent a request. The zero Identity is nobody, and may do
 // nothing.
@@ -59,13 +59,13 @@ type Identity struct {
 	caller *caller // the connection, if it came over one
 }
 
-// Anonymous reports whether the request came without a token.
-func (id Identity) Anonymous() bool { return id.Scope == "" }
+// anonymous reports whether the request came without a token.
+func (id Identity) anonymous() bool { return id.Scope == "" }
 
-// Sees reports whether the identity is about that session, or about all. Lists
+// sees reports whether the identity is about that session, or about all. Lists
 // are filtered by it.
-func (id Identity) Sees(session string) bool {
-	return !id.Anonymous() && (id.Session == "" || id.Session == session)
+func (id Identity) sees(session string) bool {
+	return !id.anonymous() && (id.Session == "" || id.Session == session)
 }
 
 // May returns nil if the identity has the scope for the session, or, with
@@ -80,12 +80,12 @@ func (id Identity) Sees(session string) bool {
 // their environment and all of their ancestors; where it cannot tell, it permits.
 func (id Identity) May(scope Scope, session string) error {
 	switch {
-	case id.Anonymous():
+	case id.anonymous():
 		return errUnauthorized()
 	case !id.Scope.Includes(scope):
 		return terret.Errorf(terret.CodeForbidden, "token %q has scope %s, and this needs %s; use a token that has it, or make one with `terret token new NAME --scope %s`",
 			id.Name, id.Scope, scope, scope)
-	case !id.Sees(session):
+	case !id.sees(session):
 		return terret.Errorf(terret.CodeForbidden, "token %q is for one session only, and this is not about it; use a token for all sessions", id.Name)
 	case scope.Includes(Decide) && id.caller.insideTree():
 		return ErrInside("this needs scope " + string(scope))

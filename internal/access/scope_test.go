@@ -34,7 +34,7 @@ func TestNobodyMayNothing(t *testing.T) {
 			wantKind(t, fmt.Sprintf("%+v: %s", id, s), id.May(s, ""), terret.CodeUnauthorized)
 			wantKind(t, fmt.Sprintf("%+v: %s", id, s), id.May(s, someSession), terret.CodeUnauthorized)
 		}
-		if id.Sees("") || id.Sees(someSession) || !id.Anonymous() {
+		if id.sees("") || id.sees(someSession) || !id.anonymous() {
 			t.Errorf("%+v sees something", id)
 		}
 	}

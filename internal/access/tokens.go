@@ -129,7 +129,7 @@ func checkName(name string) error {
 		return terret.Invalid("name", "it is longer than %d characters", maxName)
 	case strings.HasPrefix(name, "-") || strings.TrimSpace(name) != name:
 		return terret.Invalid("name", "%q begins with a dash, or begins or ends with a space", name)
-	case strings.EqualFold(name, AdminName):
+	case strings.EqualFold(name, adminName):
 		return terret.Invalid("name", "%q is the name of the token in $TERRET_HOME/token; choose another", name)
 	}
 	return nil
@@ -203,7 +203,7 @@ func (t *Tokens) List() ([]Token, error) {
 // Revoke makes a token invalid, in all processes, from now on. Streams that it
 // opened end when their server asks [Tokens.Valid] the next time.
 func (t *Tokens) Revoke(ctx context.Context, name string) error {
-	if name == AdminName {
+	if name == adminName {
 		return terret.Invalid("name", "the admin token is not revoked but replaced: stop the server, remove %s, and start it again", t.AdminPath())
 	}
 	return t.change(ctx, func(list []stored) ([]stored, error) {
@@ -215,10 +215,10 @@ func (t *Tokens) Revoke(ctx context.Context, name string) error {
 	})
 }
 
-// Authenticate returns whose token that is. How long it takes does not depend on
+// authenticate returns whose token that is. How long it takes does not depend on
 // what the token is. The error is of kind unauthorized for a token that is none,
 // has expired or was revoked, and internal if the list cannot be read.
-func (t *Tokens) Authenticate(secret string) (Identity, error) {
+func (t *Tokens) authenticate(secret string) (Identity, error) {
 	if len(secret) > maxSecret {
 		return Identity{}, errUnauthorized()
 	}
@@ -247,7 +247,7 @@ func (t *Tokens) find(h hash) (Identity, error) {
 	}
 	switch {
 	case subtle.ConstantTimeCompare(t.admin[:], h[:]) == 1:
-		return Identity{Name: AdminName, Scope: Admin, hash: h}, nil
+		return Identity{Name: adminName, Scope: Admin, hash: h}, nil
 	case err != nil:
 		return Identity{}, terret.Errorf(terret.CodeInternal, "the list of tokens cannot be read; `terret token ls` on the server's machine says why")
 	case found < 0 || list[found].expired(time.Now()):

@@ -76,7 +76,7 @@ func (f *folder) fsck() {
 func TestTwoSessionsInOneFolder(t *testing.T) {
 	t.Parallel()
 	a := newFolder(t)
-	b := openFolder(t, a.home, a.Dir(), Limits{})
+	b := openFolder(t, a.home, a.dir, Limits{})
 	a.write("a", "1")
 	a.write("b", "1")
 	a.write("both", "1")
@@ -94,11 +94,11 @@ func TestTwoSessionsInOneFolder(t *testing.T) {
 
 	a.restore(afterA, beforeA)
 	if a.read("a") != "1" || a.read("both") != "1" || a.read("b") != "2" || a.read("b2") != "2" {
-		t.Errorf("undo of one session touched the other: %v", contents(t, a.Dir()))
+		t.Errorf("undo of one session touched the other: %v", contents(t, a.dir))
 	}
 	b.restore(afterB, beforeB)
 	if a.read("b") != "1" || exists(a.path("b2")) || a.read("a") != "1" {
-		t.Errorf("undo of the other session: %v", contents(t, a.Dir()))
+		t.Errorf("undo of the other session: %v", contents(t, a.dir))
 	}
 	a.restore(beforeA, afterA)
 	b.write("both", "3")
@@ -111,8 +111,8 @@ func TestConcurrentSnapshots(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t)
 	f.sh(`for i in $(seq 300); do echo $i > f$i; done`)
-	other := openFolder(t, f.home, f.Dir(), Limits{})
-	procs := []*exec.Cmd{child(t, "snapshots", f.home, f.Dir(), "5"), child(t, "snapshots", f.home, f.Dir(), "5")}
+	other := openFolder(t, f.home, f.dir, Limits{})
+	procs := []*exec.Cmd{child(t, "snapshots", f.home, f.dir, "5"), child(t, "snapshots", f.home, f.dir, "5")}
 	for _, p := range procs {
 		if err := p.Start(); err != nil {
 			t.Fatal(err)
@@ -148,7 +148,7 @@ func TestKilledSnapshot(t *testing.T) {
 	f := newFolder(t)
 	for i := range 12 {
 		f.sh(fmt.Sprintf(`mkdir d%d; for i in $(seq 300); do echo %d $i > d%d/f$i; done`, i, i, i))
-		cmd := child(t, "snapshots", f.home, f.Dir(), "1000")
+		cmd := child(t, "snapshots", f.home, f.dir, "1000")
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +180,7 @@ func TestKilledLockHolder(t *testing.T) {
 	f := newFolder(t)
 	f.write("a", "1")
 	f.snapshot()
-	holder := child(t, "lock", f.home, f.Dir())
+	holder := child(t, "lock", f.home, f.dir)
 	out, err := holder.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -196,11 +196,11 @@ func TestKilledLockHolder(t *testing.T) {
 	if _, err := out.Read(make([]byte, 16)); err != nil {
 		t.Fatal(err)
 	}
-	impatient := openFolder(t, f.home, f.Dir(), Limits{Timeout: 50 * time.Millisecond})
+	impatient := openFolder(t, f.home, f.dir, Limits{Timeout: 50 * time.Millisecond})
 	if _, err := impatient.Snapshot(t.Context()); !errors.Is(err, ErrBusy) {
 		t.Errorf("got %v, want ErrBusy", err)
 	}
-	if impatient.Disabled() != nil {
+	if impatient.disabled() != nil {
 		t.Error("waiting for another session turned undo off")
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())

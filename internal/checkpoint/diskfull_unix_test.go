@@ -61,11 +61,11 @@ func TestRestoreWriteRefused(t *testing.T) {
 	f.remove("big")
 	f.write("new", "2")
 	after := f.snapshot()
-	want := contents(t, f.Dir())
-	if err := child(t, "fullrestore", f.home, f.Dir(), string(after.ID), string(before.ID)).Run(); err != nil {
+	want := contents(t, f.dir)
+	if err := child(t, "fullrestore", f.home, f.dir, string(after.ID), string(before.ID)).Run(); err != nil {
 		t.Fatal(err)
 	}
-	wantState(t, "after the refusal", want, contents(t, f.Dir()))
+	wantState(t, "after the refusal", want, contents(t, f.dir))
 	f.restore(after, before)
 	if f.read("big") != noisy(200<<10) || f.read("a") != "1" {
 		t.Error("the second undo did not restore")
@@ -112,7 +112,7 @@ func TestDiskFullFolder(t *testing.T) {
 	f.write("new/new", "2")
 	after := f.snapshot()
 	f.write("person", noisy(600<<10))
-	want := contents(t, f.Dir())
+	want := contents(t, f.dir)
 
 	res, err := f.Restore(t.Context(), after.ID, before.ID, RestoreOptions{})
 	if _, ok := errors.AsType[*RestoreError](err); !ok || !errors.Is(err, syscall.ENOSPC) {
@@ -121,7 +121,7 @@ func TestDiskFullFolder(t *testing.T) {
 	if len(res.Restored) != 0 || len(res.NotRestored) != 4 {
 		t.Errorf("result: %+v", res)
 	}
-	wantState(t, "on a full disk", want, contents(t, f.Dir()))
+	wantState(t, "on a full disk", want, contents(t, f.dir))
 	f.remove("person")
 	f.restore(after, before)
 	if f.read("big") != noisy(500<<10) || f.read("a") != "1" || exists(f.path("new")) {

@@ -114,7 +114,7 @@ func TestHostileEnvironment(t *testing.T) {
 		"GIT_ALTERNATE_OBJECT_DIRECTORIES": wrong, "GIT_EXTERNAL_DIFF": evil, "GIT_PAGER": evil, "GIT_TRACE": wrong + "/trace",
 		"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.fsmonitor", "GIT_CONFIG_VALUE_0": evil,
 		"GIT_CONFIG_PARAMETERS": "'core.fsmonitor=" + evil + "'", "GIT_GLOB_PATHSPECS": "1", "GIT_DEFAULT_HASH": "sha256",
-		"GIT_TEMPLATE_DIR": wrong, "GIT_EXEC_PATH": wrong, "GIT_NAMESPACE": "x", "GIT_CEILING_DIRECTORIES": f.Dir(),
+		"GIT_TEMPLATE_DIR": wrong, "GIT_EXEC_PATH": wrong, "GIT_NAMESPACE": "x", "GIT_CEILING_DIRECTORIES": f.dir,
 	} {
 		t.Setenv(k, v)
 	}
@@ -199,7 +199,7 @@ func TestSymlinkEscape(t *testing.T) {
 				}
 				wantState(t, "outside", wantOutside, contents(t, outside))
 				if force && (f.read("d/changed") != "1" || f.read("d/gone") != "1" || f.read("lost/gone") != "1" || exists(f.path("d/new"))) {
-					t.Errorf("forced undo: %v", contents(t, f.Dir()))
+					t.Errorf("forced undo: %v", contents(t, f.dir))
 				}
 			})
 		}

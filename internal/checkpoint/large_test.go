@@ -38,7 +38,7 @@ func TestLargeFolder(t *testing.T) {
 		do()
 		t.Logf("%d files, %s: %v", folders*100, what, time.Since(start).Round(time.Millisecond))
 	}
-	timed("making them", func() { fillFolder(t, f.Dir(), folders) })
+	timed("making them", func() { fillFolder(t, f.dir, folders) })
 	var first, before, after Snapshot
 	timed("first snapshot", func() { first = f.snapshot() })
 	timed("second snapshot, unchanged", func() { before = f.snapshot() })

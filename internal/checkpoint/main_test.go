@@ -54,7 +54,7 @@ func openFolder(t *testing.T, home, dir string, lim Limits) *folder {
 	return &folder{Repo: r, t: t, home: home}
 }
 
-func (f *folder) path(p string) string { return filepath.Join(f.Dir(), filepath.FromSlash(p)) }
+func (f *folder) path(p string) string { return filepath.Join(f.dir, filepath.FromSlash(p)) }
 
 func (f *folder) write(p, content string) {
 	f.t.Helper()
@@ -93,7 +93,7 @@ func (f *folder) remove(p string) {
 func (f *folder) sh(script string) {
 	f.t.Helper()
 	cmd := exec.CommandContext(f.t.Context(), "sh", "-ec", script)
-	cmd.Dir = f.Dir()
+	cmd.Dir = f.dir
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
 		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com")
 	if out, err := cmd.CombinedOutput(); err != nil {

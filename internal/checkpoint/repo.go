@@ -121,13 +121,10 @@ func Open(ctx context.Context, home, dir string, lim Limits) (*Repo, error) {
 	return r, nil
 }
 
-// Dir returns the real path of the folder.
-func (r *Repo) Dir() string { return r.dir }
-
-// Disabled returns the reason why undo is off, or nil. A snapshot that hits a
+// disabled returns the reason why undo is off, or nil. A snapshot that hits a
 // limit turns undo off for the life of the Repo, so that a folder that is too
 // large does not cost its limit at every turn.
-func (r *Repo) Disabled() *DisabledError {
+func (r *Repo) disabled() *DisabledError {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.off

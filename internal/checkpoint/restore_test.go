@@ -226,11 +226,11 @@ func TestUndoRedo(t *testing.T) {
 			t.Parallel()
 			f := newFolder(t)
 			tt.before(f)
-			stateBefore := contents(t, f.Dir())
+			stateBefore := contents(t, f.dir)
 			before := f.snapshot()
-			wantState(t, "after the first snapshot", stateBefore, contents(t, f.Dir()))
+			wantState(t, "after the first snapshot", stateBefore, contents(t, f.dir))
 			tt.turn(f)
-			stateAfter := contents(t, f.Dir())
+			stateAfter := contents(t, f.dir)
 			after := f.snapshot()
 			if again := f.snapshot(); again.ID != after.ID {
 				t.Errorf("an unchanged folder has a new id: %s, then %s", after.ID, again.ID)
@@ -243,14 +243,14 @@ func TestUndoRedo(t *testing.T) {
 			keepGit(stateBefore, stateAfter)
 
 			f.restore(after, before)
-			wantState(t, "undo", stateBefore, contents(t, f.Dir()))
+			wantState(t, "undo", stateBefore, contents(t, f.dir))
 			if s := f.snapshot(); f.changes(before, s) != nil {
 				t.Errorf("after undo the snapshot differs: %v", f.changes(before, s))
 			}
 			f.restore(before, after)
-			wantState(t, "redo", stateAfter, contents(t, f.Dir()))
+			wantState(t, "redo", stateAfter, contents(t, f.dir))
 			f.restore(after, before)
-			wantState(t, "undo of undo of undo", stateBefore, contents(t, f.Dir()))
+			wantState(t, "undo of undo of undo", stateBefore, contents(t, f.dir))
 		})
 	}
 }
@@ -368,7 +368,7 @@ func TestConflict(t *testing.T) {
 			after := f.snapshot()
 			tt.person(f)
 
-			mine := contents(t, f.Dir())
+			mine := contents(t, f.dir)
 			_, err := f.Restore(t.Context(), after.ID, before.ID, RestoreOptions{})
 			if tt.conflict == nil {
 				if err != nil {
@@ -382,7 +382,7 @@ func TestConflict(t *testing.T) {
 				if d := cmp.Diff(tt.conflict, conflict.Paths); d != "" {
 					t.Errorf("conflicts (-want +got):\n%s", d)
 				}
-				wantState(t, "after the refusal", mine, contents(t, f.Dir()))
+				wantState(t, "after the refusal", mine, contents(t, f.dir))
 				res, err := f.Restore(t.Context(), after.ID, before.ID, RestoreOptions{Force: true})
 				if (err != nil) != (tt.stuck != nil) {
 					t.Fatal(err)
@@ -434,14 +434,14 @@ func TestKeepsWhatWasThere(t *testing.T) {
 			content := f.read(tt.kept)
 			res := f.restore(after, before)
 			if f.read(tt.kept) != content || f.read("a") != "1" || exists(f.path("b")) {
-				t.Errorf("undo did not keep what was there: %v", contents(t, f.Dir()))
+				t.Errorf("undo did not keep what was there: %v", contents(t, f.dir))
 			}
 			if len(res.Kept) != 1 || res.Kept[0].Path != tt.kept {
 				t.Errorf("kept: %v, want %s", res.Kept, tt.kept)
 			}
 			f.restore(before, after)
 			if f.read("a") != "2" || f.read("b") != "new" || f.read(tt.kept) != content {
-				t.Errorf("redo: %v", contents(t, f.Dir()))
+				t.Errorf("redo: %v", contents(t, f.dir))
 			}
 		})
 	}
@@ -471,7 +471,7 @@ func TestRestoreFailsHalfWay(t *testing.T) {
 	for _, p := range []string{"a", "b", "c", "d/gone"} {
 		f.write(p, "1")
 	}
-	stateBefore := contents(t, f.Dir())
+	stateBefore := contents(t, f.dir)
 	before := f.snapshot()
 	for _, p := range []string{"a", "b", "c", "new", "new2"} {
 		f.write(p, "2")
@@ -498,7 +498,7 @@ func TestRestoreFailsHalfWay(t *testing.T) {
 	if d := cmp.Diff(want.NotRestored, partial.NotRestored); d != "" {
 		t.Errorf("error (-want +got):\n%s", d)
 	}
-	entries, err := os.ReadDir(f.Dir())
+	entries, err := os.ReadDir(f.dir)
 	if err != nil || len(entries) != 4 {
 		t.Errorf("want a, b, c and new, got %v, %v", entries, err)
 	}
@@ -507,5 +507,5 @@ func TestRestoreFailsHalfWay(t *testing.T) {
 	if d := cmp.Diff(Result{Restored: want.NotRestored, Already: want.Restored}, res); d != "" {
 		t.Errorf("second result (-want +got):\n%s", d)
 	}
-	wantState(t, "second run", stateBefore, contents(t, f.Dir()))
+	wantState(t, "second run", stateBefore, contents(t, f.dir))
 }

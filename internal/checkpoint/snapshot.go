@@ -67,7 +67,7 @@ var errTimeLimit = errors.New("time limit")
 // The error is a *DisabledError when the folder is over its limits; undo is then
 // off for this Repo. ctx and Limits.Timeout bound the call.
 func (r *Repo) Snapshot(ctx context.Context) (Snapshot, error) {
-	if off := r.Disabled(); off != nil {
+	if off := r.disabled(); off != nil {
 		return Snapshot{}, off
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, r.lim.Timeout, errTimeLimit)

@@ -41,7 +41,7 @@ func (f *folder) wantOff(reason string) {
 	f.t.Helper()
 	_, err := f.Snapshot(f.t.Context())
 	off, ok := errors.AsType[*DisabledError](err)
-	if !ok || !strings.Contains(off.Reason, reason) || off.Dir != f.Dir() {
+	if !ok || !strings.Contains(off.Reason, reason) || off.Dir != f.dir {
 		f.t.Errorf("got %v, want a reason with %q", err, reason)
 	}
 }
@@ -75,7 +75,7 @@ func TestLimitOfFilesWithChanges(t *testing.T) {
 		f.snapshot()
 	}
 	f.write("one more", "x")
-	if _, err := f.Snapshot(t.Context()); err == nil || f.Disabled() == nil {
+	if _, err := f.Snapshot(t.Context()); err == nil || f.disabled() == nil {
 		t.Errorf("got %v, want undo off", err)
 	}
 }
@@ -101,7 +101,7 @@ func TestLeavesOutLargeFiles(t *testing.T) {
 	}
 	f.restore(after, before)
 	if f.read("small") != "1" || len(f.read("big")) != 102 || len(f.read("grows")) != 103 {
-		t.Errorf("undo: %v", contents(t, f.Dir()))
+		t.Errorf("undo: %v", contents(t, f.dir))
 	}
 }
 
@@ -177,7 +177,7 @@ func TestSnapshotContext(t *testing.T) {
 	if _, err := f.Snapshot(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want context.Canceled", err)
 	}
-	if f.Disabled() != nil {
+	if f.disabled() != nil {
 		t.Error("a cancelled snapshot turned undo off")
 	}
 	s := f.snapshot()

@@ -57,9 +57,9 @@ type Agent struct {
 	Args []string `json:"args,omitzero" class:"grants" jsonschema:"Arguments to be passed to it besides Terret's own."`
 }
 
-// Default is the configuration without files and variables, except for Data,
+// defaults is the configuration without files and variables, except for Data,
 // which depends on the environment: see [DataDir].
-func Default() Config {
+func defaults() Config {
 	return Config{
 		IdleAfter:      Duration(30 * time.Minute),
 		InterruptGrace: Duration(10 * time.Second),
@@ -69,17 +69,17 @@ func Default() Config {
 	}
 }
 
-// Duration is a length of time, or Never; zero means that none is set. In files it
+// Duration is a length of time, or never; zero means that none is set. In files it
 // is a string such as "30m" or "never".
 type Duration time.Duration
 
-// Never is a length of time that does not end.
-const Never Duration = -1
+// never is a length of time that does not end.
+const never Duration = -1
 
-// ParseDuration reads what String writes.
-func ParseDuration(s string) (Duration, error) {
+// parseDuration reads what String writes.
+func parseDuration(s string) (Duration, error) {
 	if s == "never" {
-		return Never, nil
+		return never, nil
 	}
 	d, err := time.ParseDuration(s)
 	if err != nil || d <= 0 {
@@ -100,6 +100,6 @@ func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (d *Duration) UnmarshalText(b []byte) (err error) {
-	*d, err = ParseDuration(string(b))
+	*d, err = parseDuration(string(b))
 	return err
 }

@@ -70,8 +70,8 @@ func TestEveryKey(t *testing.T) {
 	want := Loaded{Files: []string{file}, Config: Config{
 		Agent: "claude", Model: "opus", Policy: "accept-edits", Data: "/srv/terret",
 		IdleAfter: Duration(90 * time.Minute), InterruptGrace: Duration(5 * time.Second),
-		Timeouts:   map[string]Duration{"permission": Duration(10 * time.Minute), "question": Never},
-		Unattended: true, Undo: Undo{MaxFiles: 10, MaxBytes: 20}, Pool: Pool{Size: 2, Keys: 3, MaxMemory: 4}, LogLevel: "debug", KeepDeltas: Never,
+		Timeouts:   map[string]Duration{"permission": Duration(10 * time.Minute), "question": never},
+		Unattended: true, Undo: Undo{MaxFiles: 10, MaxBytes: 20}, Pool: Pool{Size: 2, Keys: 3, MaxMemory: 4}, LogLevel: "debug", KeepDeltas: never,
 		Rules: Rules{Allow: []string{"Bash(git status)"}, Deny: []string{"Bash(rm *)"}},
 		Agents: map[string]Agent{"claude": {
 			Path: filepath.Join(dir, "bin/claude"), Env: []string{"ANTHROPIC_API_KEY", "AWS_*"}, Args: []string{"--x", ""},
@@ -92,7 +92,7 @@ func TestLayers(t *testing.T) {
 	t.Parallel()
 	file := user(t, `{"agent": "claude", "model": "a", "policy": "ask", "rules": {"deny": ["A", "B"], "allow": ["X"]},
 		"agents": {"claude": {"path": "/old", "args": ["1"]}, "codex": {"path": "codex"}}, "timeouts": {"plan": "1m"}, "roots": ["/a"]}`)
-	project := write(t, ProjectFile, `{"model": "b", "policy": "plan", "rules": {"deny": ["B", "C"], "allow": ["Y"]},
+	project := write(t, projectFile, `{"model": "b", "policy": "plan", "rules": {"deny": ["B", "C"], "allow": ["Y"]},
 		"agents": {"claude": {"path": "./new"}}, "timeouts": {"stop": "1s"}, "roots": ["."]}`)
 	got, err := Load(Sources{
 		User: file, Project: project, Trusted: true,
@@ -101,7 +101,7 @@ func TestLayers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Default()
+	want := defaults()
 	want.Agent, want.Model, want.Policy, want.Data = "claude", "b", "ask", "/h"
 	want.Rules = Rules{Allow: []string{"X", "Y"}, Deny: []string{"A", "B", "C"}}
 	want.Agents = map[string]Agent{
@@ -120,12 +120,12 @@ func TestLayers(t *testing.T) {
 // The repository is data: of a project that is not trusted only denials act.
 func TestUntrustedProject(t *testing.T) {
 	t.Parallel()
-	project := write(t, ProjectFile, everything)
+	project := write(t, projectFile, everything)
 	got, err := Load(Sources{User: user(t, `{"rules": {"deny": ["A"]}}`), Project: project, Environ: []string{"HOME=/home/me"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Default()
+	want := defaults()
 	want.Data = DataDir([]string{"HOME=/home/me"})
 	want.Rules.Deny = []string{"A", "Bash(rm *)"}
 	if diff := cmp.Diff(want, got.Config); diff != "" {
@@ -137,7 +137,7 @@ func TestUntrustedProject(t *testing.T) {
 	if diff := cmp.Diff(wantIgnored, got.Ignored); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := Load(Sources{Project: write(t, ProjectFile, `{"addr": 1}`)}); err == nil {
+	if _, err := Load(Sources{Project: write(t, projectFile, `{"addr": 1}`)}); err == nil {
 		t.Error("what is ignored is not checked")
 	}
 }
@@ -253,7 +253,7 @@ func TestEmptyFiles(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", " \n", "\uFEFF", "\uFEFF{}", "{}", "{ /* nothing */ }"} {
 		got, err := Load(Sources{User: user(t, text)})
-		if err != nil || !cmp.Equal(got.Config, Default()) {
+		if err != nil || !cmp.Equal(got.Config, defaults()) {
 			t.Errorf("%q: %+v, error %v", text, got, err)
 		}
 	}
@@ -275,7 +275,7 @@ func TestVariables(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Config{
-		Agent: "codex", Model: "m", Policy: "plan", Data: "/home/me/t", IdleAfter: Never, InterruptGrace: Duration(time.Second),
+		Agent: "codex", Model: "m", Policy: "plan", Data: "/home/me/t", IdleAfter: never, InterruptGrace: Duration(time.Second),
 		Unattended: true, Undo: Undo{Off: true}, LogLevel: "warn", KeepDeltas: Duration(48 * time.Hour),
 		Roots: []string{"/a", "/b"}, Addr: "localhost:1",
 	}
@@ -327,7 +327,7 @@ func TestFolders(t *testing.T) {
 
 func TestDurationText(t *testing.T) {
 	t.Parallel()
-	for _, d := range []Duration{Never, Duration(time.Second), Duration(90 * time.Minute)} {
+	for _, d := range []Duration{never, Duration(time.Second), Duration(90 * time.Minute)} {
 		text, err := d.MarshalText()
 		if err != nil {
 			t.Fatal(err)

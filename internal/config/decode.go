@@ -276,7 +276,7 @@ func (d *decoder) single(path string, v hujson.Value, t reflect.Type, check stri
 		if kind != '"' {
 			return out, d.wrong(path, v, `a string such as "30m"`)
 		}
-		n, err := ParseDuration(literal.String())
+		n, err := parseDuration(literal.String())
 		if err == nil {
 			err = checkDuration(check, n)
 		}

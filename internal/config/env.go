@@ -54,7 +54,7 @@ func applyStruct(into reflect.Value, environ []string, p place) error {
 func setText(v reflect.Value, text, check string, p place) error {
 	switch into := v.Addr().Interface().(type) {
 	case *Duration:
-		d, err := ParseDuration(text)
+		d, err := parseDuration(text)
 		if err == nil {
 			err = checkDuration(check, d)
 		}

@@ -15,13 +15,13 @@ func FuzzDecode(f *testing.F) {
 		f.Add([]byte(s), false)
 	}
 	f.Fuzz(func(t *testing.T, text []byte, trusted bool) {
-		got := Default()
+		got := defaults()
 		d := decoder{file: "f.jsonc", text: text, place: place{"/base", "/home"}, restricted: !trusted}
 		err := d.decode(&got)
 		if err == nil {
 			if !trusted {
 				got.Rules.Deny = nil
-				if diff := cmp.Diff(Default(), got); diff != "" {
+				if diff := cmp.Diff(defaults(), got); diff != "" {
 					t.Errorf("acts without trust: %s", diff)
 				}
 			}

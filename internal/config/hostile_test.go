@@ -15,7 +15,7 @@ func TestProjectFileStaysInTheProject(t *testing.T) {
 			if err := os.Mkdir(filepath.Join(dir, ".terret"), 0o700); err != nil {
 				return err
 			}
-			return os.Symlink(filepath.Join(outside, "config.jsonc"), filepath.Join(dir, ProjectFile))
+			return os.Symlink(filepath.Join(outside, "config.jsonc"), filepath.Join(dir, projectFile))
 		},
 		"folder": func(dir string) error { return os.Symlink(outside, filepath.Join(dir, ".terret")) },
 	} {
@@ -32,7 +32,7 @@ func TestProjectFileStaysInTheProject(t *testing.T) {
 func TestOddProjectFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, ProjectFile), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, projectFile), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Load(Sources{Project: dir}); err == nil || !strings.Contains(err.Error(), "not a file") {
@@ -41,7 +41,7 @@ func TestOddProjectFiles(t *testing.T) {
 	if _, err := Load(Sources{Project: write(t, ".terret", "a file")}); err != nil {
 		t.Errorf("no folder: error %v", err)
 	}
-	large := write(t, ProjectFile, strings.Repeat(" ", maxFile+1))
+	large := write(t, projectFile, strings.Repeat(" ", maxFile+1))
 	if _, err := Load(Sources{Project: large}); err == nil || !strings.Contains(err.Error(), "larger than 256 KB") {
 		t.Errorf("large: error %v", err)
 	}
@@ -49,14 +49,14 @@ func TestOddProjectFiles(t *testing.T) {
 		strings.Repeat("[", maxFile),
 		`{"model":` + strings.Repeat("[", maxFile/2-20) + strings.Repeat("]", maxFile/2-20) + "}",
 	} {
-		_, err := Load(Sources{Project: write(t, ProjectFile, text)})
+		_, err := Load(Sources{Project: write(t, projectFile, text)})
 		if err == nil || !strings.Contains(err.Error(), "more than 32 deep") {
 			t.Errorf("deep: error %.200v", err)
 		}
 	}
 	quoted := strings.Repeat("[", 50)
 	text := `{/* ` + quoted + ` */ "model": "\"` + quoted + `" // ` + quoted + "\n}"
-	if got, err := Load(Sources{Project: write(t, ProjectFile, text), Trusted: true}); err != nil || got.Model != `"`+quoted {
+	if got, err := Load(Sources{Project: write(t, projectFile, text), Trusted: true}); err != nil || got.Model != `"`+quoted {
 		t.Errorf("brackets that are none: %q, error %v", got.Model, err)
 	}
 }

@@ -16,7 +16,7 @@ func TestPipeAsProjectFile(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, ".terret"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Mkfifo(filepath.Join(dir, ProjectFile), 0o600); err != nil {
+	if err := syscall.Mkfifo(filepath.Join(dir, projectFile), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Load(Sources{Project: dir}); err == nil {

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// ProjectFile is where a project's file is, within its folder.
-const ProjectFile = ".terret/config.jsonc"
+// projectFile is where a project's file is, within its folder.
+const projectFile = ".terret/config.jsonc"
 
 // maxFile bounds a file's size.
 const maxFile = 256 << 10
@@ -42,7 +42,7 @@ type Loaded struct {
 // *Error.
 func Load(src Sources) (Loaded, error) {
 	home := homeDir(src.Environ)
-	out := Loaded{Config: Default()}
+	out := Loaded{Config: defaults()}
 	out.Data = DataDir(src.Environ)
 	if src.User != "" {
 		text, err := readUser(src.User)
@@ -55,7 +55,7 @@ func Load(src Sources) (Loaded, error) {
 		}
 	}
 	if src.Project != "" {
-		name := filepath.Join(src.Project, filepath.FromSlash(ProjectFile))
+		name := filepath.Join(src.Project, filepath.FromSlash(projectFile))
 		text, err := readProject(src.Project)
 		if err != nil {
 			return Loaded{}, err
@@ -90,7 +90,7 @@ func readUser(path string) ([]byte, error) {
 
 // readProject reads the project's file without leaving the project's folder.
 func readProject(dir string) ([]byte, error) {
-	path := filepath.Join(dir, filepath.FromSlash(ProjectFile))
+	path := filepath.Join(dir, filepath.FromSlash(projectFile))
 	root, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -99,7 +99,7 @@ func readProject(dir string) ([]byte, error) {
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
 	defer func() { _ = root.Close() }()
-	f, err := root.OpenFile(filepath.FromSlash(ProjectFile), os.O_RDONLY|nonBlocking, 0)
+	f, err := root.OpenFile(filepath.FromSlash(projectFile), os.O_RDONLY|nonBlocking, 0)
 	return read(path, f, err)
 }
 

@@ -25,8 +25,8 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// MaxBlock bounds the block, in bytes.
-const MaxBlock = 16 << 10
+// maxBlock bounds the block, in bytes.
+const maxBlock = 16 << 10
 
 // fence begins and ends the block.
 const fence = "---"
@@ -84,8 +84,8 @@ func Parse(content []byte) (Document, error) {
 			doc.Fields, doc.Body = fields, text[end+len(line):]
 			return doc, nil
 		}
-		if end += len(line); end > MaxBlock {
-			return Document{}, failf(i+2, "the settings take more than %d KB", MaxBlock>>10)
+		if end += len(line); end > maxBlock {
+			return Document{}, failf(i+2, "the settings take more than %d KB", maxBlock>>10)
 		}
 	}
 	return Document{}, failf(1, "the settings that begin here are not closed; write %s in a line of its own behind them", fence)

@@ -60,7 +60,7 @@ func TestParseErrors(t *testing.T) {
 		want string
 	}{
 		"not closed":        {"---\ntools: Read\nText\n", 1, "not closed"},
-		"closed too late":   {"---\n" + strings.Repeat("# x\n", MaxBlock) + "---\n", 0, "more than 16 KB"},
+		"closed too late":   {"---\n" + strings.Repeat("# x\n", maxBlock) + "---\n", 0, "more than 16 KB"},
 		"blank line before": {"\n---\ntools: Read\n---\n", 2, "alone in the very first line"},
 		"indented":          {" ---\ntools: Read\n---\n", 1, "very first line"},
 		"unseen before":     {"\u200b---\ntools: Read\n---\n", 1, "very first line"},

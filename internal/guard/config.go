@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// DefaultGrace is the time between TERM and KILL when Config gives none.
-const DefaultGrace = 2 * time.Second
+// defaultGrace is the time between TERM and KILL when Config gives none.
+const defaultGrace = 2 * time.Second
 
 var (
 	// ErrUnsupported is returned by Start where no process tree can be owned.
@@ -39,7 +39,7 @@ type Config struct {
 	Stdin, Stdout, Stderr *os.File
 
 	// Grace is the time between TERM and KILL when the control pipe closes or
-	// the agent ends by itself. Zero is DefaultGrace; negative is none.
+	// the agent ends by itself. Zero is 2 s; negative is none.
 	Grace time.Duration
 	// KeepDescendants leaves descendants alone when the agent ends by itself.
 	// They then live until End, Close or the end of the harness.
@@ -94,7 +94,7 @@ func hasNUL(list ...string) bool {
 
 func (c *Config) grace() time.Duration {
 	if c.Grace == 0 {
-		return DefaultGrace
+		return defaultGrace
 	}
 	return max(c.Grace, 0)
 }

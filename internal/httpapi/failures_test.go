@@ -18,8 +18,8 @@ import (
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/driver/mock"
 	"github.com/terret-dev/terret/engine"
-	"github.com/terret-dev/terret/internal/httpapi"
 	"github.com/terret-dev/terret/internal/access"
+	"github.com/terret-dev/terret/internal/httpapi"
 	"github.com/terret-dev/terret/internal/trust"
 	"github.com/terret-dev/terret/store/sqlite"
 )

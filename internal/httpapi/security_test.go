@@ -52,7 +52,11 @@ func (f *fixture) places(session string) []place {
 			Responses map[string]struct{ Content map[string]any }
 		}
 	}
-	if err := json.Unmarshal(f.server.OpenAPI(), &spec); err != nil {
+	text, err := httpapi.Describe()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &spec); err != nil {
 		f.t.Fatal(err)
 	}
 	fill := strings.NewReplacer("{id}", session, "{request}", terret.NewID(terret.PrefixRequest), "{turn}", terret.NewID(terret.PrefixTurn), "{agent}", "mock", "{name}", "x")

@@ -153,12 +153,6 @@ func (s *Server) Close() {
 // Handler serves all routes.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// OpenAPI is the description of all routes, as /openapi.json serves it.
-func (s *Server) OpenAPI() []byte {
-	spec, _ := s.spec() // a test sees to it that it can be made
-	return spec
-}
-
 // Times that a connection may take.
 const (
 	headerTimeout = 10 * time.Second

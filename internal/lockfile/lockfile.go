@@ -16,9 +16,6 @@ const (
 	maxPause   = 20 * time.Millisecond
 )
 
-// TryLock locks an open file until it is closed, and reports whether it could.
-func TryLock(f *os.File) (bool, error) { return tryLock(f) }
-
 // Lock locks an open file until it is closed. It waits for others until the context
 // ends, whose cause it returns then.
 func Lock(ctx context.Context, f *os.File) error {

@@ -86,11 +86,11 @@ func TestTry(t *testing.T) {
 	if err != nil || again == nil {
 		t.Fatalf("free: %v, %v", again, err)
 	}
-	if ok, err := lockfile.TryLock(again); !ok || err != nil {
-		t.Errorf("held by ourselves: %v, %v", ok, err)
+	if err := lockfile.Lock(t.Context(), again); err != nil {
+		t.Errorf("held by ourselves: %v", err)
 	}
 	again.Close()
-	if _, err := lockfile.TryLock(again); err == nil {
+	if err := lockfile.Lock(t.Context(), again); err == nil {
 		t.Error("a closed file was locked")
 	}
 	if _, err := lockfile.TryOpen(filepath.Join(t.TempDir(), "no", "lock")); !errors.Is(err, os.ErrNotExist) {

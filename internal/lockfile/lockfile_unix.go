@@ -8,6 +8,7 @@ import (
 	"syscall"
 )
 
+// tryLock locks an open file until it is closed, and reports whether it could.
 func tryLock(f *os.File) (bool, error) {
 	conn, err := f.SyscallConn()
 	if err != nil {

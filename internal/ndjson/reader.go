@@ -8,8 +8,8 @@ import (
 	"io"
 )
 
-// DefaultMaxLine is the line limit, in bytes, of a Reader that was given none.
-const DefaultMaxLine = 64 << 20
+// defaultMaxLine is the line limit, in bytes, of a Reader that was given none.
+const defaultMaxLine = 64 << 20
 
 const (
 	readSize  = 64 << 10 // size of one read from the pipe
@@ -39,10 +39,10 @@ type Reader struct {
 }
 
 // NewReader returns a Reader of r that passes lines of up to maxLine bytes, the
-// line ending not counted. A maxLine of zero or less means DefaultMaxLine.
+// line ending not counted. A maxLine of zero or less means 64 MiB.
 func NewReader(r io.Reader, maxLine int) *Reader {
 	if maxLine <= 0 {
-		maxLine = DefaultMaxLine
+		maxLine = defaultMaxLine
 	}
 	return &Reader{src: bufio.NewReaderSize(r, readSize), max: maxLine}
 }

@@ -16,9 +16,9 @@ import (
 
 // Bounds of a system prompt.
 const (
-	// MaxTokens is the most that a system prompt may have. A token is taken to be
+	// maxTokens is the most that a system prompt may have. A token is taken to be
 	// four characters.
-	MaxTokens     = 16_000
+	maxTokens     = 16_000
 	charsPerToken = 4
 	// maxContext is how much is taken of README.md and of AGENTS.md, in bytes.
 	maxContext = 4 << 10
@@ -90,7 +90,7 @@ func (l *Library) Prompt(r PromptRequest) (Prompt, error) {
 		file := r.Persona.SourceFile
 		parts.texts = append(parts.texts, section{"Instructions of the persona " + r.Persona.ID + " (" + file + "):", file, text})
 	}
-	text, cuts, err := parts.join(MaxTokens * charsPerToken)
+	text, cuts, err := parts.join(maxTokens * charsPerToken)
 	if err != nil {
 		return Prompt{}, err
 	}

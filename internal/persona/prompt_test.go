@@ -103,7 +103,7 @@ func TestBudget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if size(got.Text) != 64_000 || got.Tokens != MaxTokens {
+	if size(got.Text) != 64_000 || got.Tokens != maxTokens {
 		t.Errorf("%d characters, %d tokens", size(got.Text), got.Tokens)
 	}
 	for _, want := range []string{"Mode: pipeline\n", strings.Repeat("r", 4096), strings.Repeat("a", 4096), "é" + cutMark + "\n\nPipeline execution mode.", "\n\nlast words"} {

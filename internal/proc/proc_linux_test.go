@@ -104,7 +104,7 @@ func TestNothingSurvives(t *testing.T) {
 			return p.Wait()
 		},
 		"agent is killed": func(p *Process) (Exit, error) {
-			_ = p.Signal(syscall.SIGKILL)
+			_ = p.signal(syscall.SIGKILL)
 			return p.Wait()
 		},
 	}
@@ -228,7 +228,7 @@ func TestStopTogether(t *testing.T) {
 	if again, err := p.Stop(t.Context()); again != exits[0] || err != nil {
 		t.Errorf("stop after the end: %+v, %v", again, err)
 	}
-	if err := p.Signal(syscall.SIGTERM); !errors.Is(err, os.ErrProcessDone) {
+	if err := p.signal(syscall.SIGTERM); !errors.Is(err, os.ErrProcessDone) {
 		t.Errorf("signal after the end: %v, want os.ErrProcessDone", err)
 	}
 	if _, err := p.Stdin().Write([]byte("x")); err == nil {
@@ -291,4 +291,10 @@ func readLine(t *testing.T, p *Process) string {
 		}
 	}
 	return string(line)
+}
+
+// Wait waits for the end of the agent.
+func (p *Process) Wait() (Exit, error) {
+	<-p.Done()
+	return p.result()
 }

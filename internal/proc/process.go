@@ -15,8 +15,8 @@ import (
 
 // Defaults of a Spec.
 const (
-	DefaultStopGrace = 2 * time.Second
-	DefaultKillGrace = 5 * time.Second
+	defaultStopGrace = 2 * time.Second
+	defaultKillGrace = 5 * time.Second
 )
 
 // settle is how long Stop and Kill wait for the kernel to carry out a KILL.
@@ -74,13 +74,8 @@ func (p *Process) StderrTail() string { return p.tail.String() }
 // KeepDescendants, when no descendant of it is left.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Wait waits for Done and returns how the agent ended. The error is not about
-// the agent's exit code: it is guard.ErrLost or guard.ErrLeft, wrapped.
-func (p *Process) Wait() (Exit, error) {
-	<-p.done
-	return p.result()
-}
-
+// result is how the agent ended. The error is not about the agent's exit code: it is
+// guard.ErrLost or guard.ErrLeft, wrapped.
 func (p *Process) result() (Exit, error) {
 	exit := p.guard.Status()
 	select {
@@ -93,9 +88,9 @@ func (p *Process) result() (Exit, error) {
 	return exit, nil
 }
 
-// Signal sends a signal to the agent alone, not to its descendants. It does not
+// signal sends a signal to the agent alone, not to its descendants. It does not
 // wait for the effect. Once the agent has ended it returns os.ErrProcessDone.
-func (p *Process) Signal(sig os.Signal) error {
+func (p *Process) signal(sig os.Signal) error {
 	s, ok := sig.(syscall.Signal)
 	if !ok {
 		return fmt.Errorf("signal agent %s: %v is not a signal of this system", p.name, sig)
@@ -106,8 +101,8 @@ func (p *Process) Signal(sig os.Signal) error {
 	return nil
 }
 
-// Interrupt is Signal(SIGINT): most agents stop the turn and live on.
-func (p *Process) Interrupt() error { return p.Signal(syscall.SIGINT) }
+// Interrupt sends SIGINT to the agent alone: most agents stop the turn and live on.
+func (p *Process) Interrupt() error { return p.signal(syscall.SIGINT) }
 
 // Stop ends the agent politely and its tree certainly: it closes stdin, waits
 // for Spec.StopGrace, sends TERM to the tree, waits for as long again, sends

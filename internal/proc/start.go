@@ -25,8 +25,8 @@ type Spec struct {
 	Env   []string
 	Owner string // worker id for the owner mark
 
-	StopGrace time.Duration // each wait of Stop; zero is DefaultStopGrace
-	KillGrace time.Duration // from TERM to KILL in Kill; zero is DefaultKillGrace
+	StopGrace time.Duration // each wait of Stop; zero is 2 s
+	KillGrace time.Duration // from TERM to KILL in Kill; zero is 5 s
 	// KeepDescendants leaves descendants alive when the agent ends by itself;
 	// they are ended by Stop, by Kill or with the harness.
 	KeepDescendants bool
@@ -63,8 +63,8 @@ func Start(ctx context.Context, s Spec) (*Process, error) {
 	p := &Process{
 		guard:     g,
 		name:      filepath.Base(c.Path),
-		stopGrace: orDefault(s.StopGrace, DefaultStopGrace),
-		killGrace: orDefault(s.KillGrace, DefaultKillGrace),
+		stopGrace: orDefault(s.StopGrace, defaultStopGrace),
+		killGrace: orDefault(s.KillGrace, defaultKillGrace),
 		stdin:     pipes[0].w,
 		stdout:    &pipeReader{f: pipes[1].r},
 		stderr:    &pipeReader{f: pipes[2].r},

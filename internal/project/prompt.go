@@ -40,9 +40,13 @@ func (f *Files) SavePrompt(s terret.Session, prompt string) (path string, err er
 
 // Replay is a shell command, to be run in the session's folder, that gives a
 // message and the saved system prompt to Claude Code without Terret in between:
-// it shows whose fault something is. It is empty for other agents.
+// it shows whose fault something is. It is empty for other agents, and where no
+// prompt was saved.
 func Replay(s terret.Session, message string) string {
 	if s.Agent != "claude" {
+		return ""
+	}
+	if _, err := os.Stat(filepath.Join(s.Cwd, folderName, promptsName, promptName(s))); err != nil {
 		return ""
 	}
 	argv := []string{

@@ -14,5 +14,5 @@
 //
 // What is not found: a value that was changed before it was shown (reversed,
 // hashed, compressed, in hex, or in base64 with line breaks), and values of
-// fewer than [MinLength] bytes, which are too likely to be ordinary text.
+// fewer than 8 bytes, which are too likely to be ordinary text.
 package redact

@@ -11,7 +11,7 @@ import (
 )
 
 // forms lists the ways in which a value may be written, each of at least
-// MinLength bytes. The value itself comes first.
+// minLength bytes. The value itself comes first.
 func forms(value string) []string {
 	out := []string{value}
 	for _, escape := range []func(string) string{jsonHTML, jsonPlain, jsonASCII, slashes} {

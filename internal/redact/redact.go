@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// MinLength is the length from which on a value counts as a secret.
-const MinLength = 8
+// minLength is the length from which on a value counts as a secret.
+const minLength = 8
 
 const unnamed = "[redacted]"
 
@@ -32,7 +32,7 @@ type pattern struct {
 	shape *shape // nil for a secret
 }
 
-// New makes a Redactor of secrets by name. Values shorter than MinLength are
+// New makes a Redactor of secrets by name. Values shorter than 8 bytes are
 // ignored. Well-known shapes of keys are found also without any secrets.
 func New(secrets map[string]string) *Redactor { return build(secrets, shapes) }
 
@@ -41,7 +41,7 @@ func New(secrets map[string]string) *Redactor { return build(secrets, shapes) }
 // examples.
 func Known(secrets map[string]string) *Redactor {
 	for _, value := range secrets {
-		if len(strings.TrimSpace(value)) >= MinLength {
+		if len(strings.TrimSpace(value)) >= minLength {
 			return build(secrets, nil)
 		}
 	}
@@ -53,7 +53,7 @@ func build(secrets map[string]string, shapes []shape) *Redactor {
 	seen := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(secrets)) {
 		value := strings.TrimSpace(secrets[name])
-		if len(value) < MinLength {
+		if len(value) < minLength {
 			continue
 		}
 		mark := markFor(name, secrets)
@@ -83,7 +83,7 @@ func markFor(name string, secrets map[string]string) string {
 	}
 	mark := "[redacted:" + name + "]"
 	for _, value := range secrets {
-		if value = strings.TrimSpace(value); len(value) >= MinLength && strings.Contains(mark, value) {
+		if value = strings.TrimSpace(value); len(value) >= minLength && strings.Contains(mark, value) {
 			return unnamed
 		}
 	}
@@ -110,7 +110,7 @@ func hash(three uint32) uint16 { return uint16(three * 0x9E3779B1 >> 16) }
 
 // String returns s with all secrets replaced.
 func (r *Redactor) String(s string) string {
-	spans, _ := r.scan(s, "", true)
+	spans := r.scan(s, "")
 	return replace(s, spans)
 }
 
@@ -118,7 +118,7 @@ func (r *Redactor) String(s string) string {
 // new slice. It never changes b.
 func (r *Redactor) Bytes(b []byte) []byte {
 	s := unsafe.String(unsafe.SliceData(b), len(b)) // only read, and not kept
-	spans, _ := r.scan(s, "", true)
+	spans := r.scan(s, "")
 	if len(spans) == 0 {
 		return b
 	}

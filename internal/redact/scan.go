@@ -17,15 +17,7 @@ const contextBytes = 6
 
 // scan finds what is to be replaced in s, in order and without overlaps: secrets
 // that overlap become one span. Before is the end of what came before s.
-//
-// If more of the text is to come, settled is how much of s will stay as it is
-// now whatever comes, and spans beyond it are left out. If the text is final,
-// settled is its length.
-func (r *Redactor) scan(s, before string, final bool) (spans []span, settled int) {
-	settled = len(s)
-	if !final {
-		settled = r.unfinished(s, before)
-	}
+func (r *Redactor) scan(s, before string) (spans []span) {
 	shaped := 0 // up to here the text is a key that was recognised by its shape
 	for i := 0; i < len(s)-1; i += 2 {
 		if !r.pairs[uint16(s[i])<<8|uint16(s[i+1])] {
@@ -39,15 +31,7 @@ func (r *Redactor) scan(s, before string, final bool) (spans []span, settled int
 			shaped = max(shaped, end)
 		}
 	}
-	if final {
-		return spans, settled
-	}
-	// A span that reaches into what is not settled is not settled either.
-	for len(spans) > 0 && spans[len(spans)-1].end > settled {
-		settled = min(settled, spans[len(spans)-1].start)
-		spans = spans[:len(spans)-1]
-	}
-	return spans, settled
+	return spans
 }
 
 // join adds a span that does not begin before the last one.

@@ -22,13 +22,12 @@ const (
 	Reads   = "read"
 	Edits   = "edit"
 	Search  = "search"
-	Other   = "other"
 )
 
 // Tool is one tool.
 type Tool struct {
 	Name        string
-	Class       string // Execute, Reads, Edits, Search or Other
+	Class       string // Execute, Reads, Edits or Search
 	Description string // for the model
 	Schema      json.RawMessage
 	// Prepare checks the input and says what the tool would do, without doing
@@ -104,7 +103,6 @@ type ChangeKind string
 const (
 	Created  ChangeKind = "created"
 	Modified ChangeKind = "modified"
-	Deleted  ChangeKind = "deleted"
 )
 
 // All returns the tools, in the order in which a model should see them.

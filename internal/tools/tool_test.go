@@ -33,7 +33,7 @@ func TestAll(t *testing.T) {
 				t.Errorf("%s: %s is required and not described", tool.Name, r)
 			}
 		}
-		if !slices.Contains([]string{Execute, Reads, Edits, Search, Other}, tool.Class) || tool.Description == "" {
+		if !slices.Contains([]string{Execute, Reads, Edits, Search}, tool.Class) || tool.Description == "" {
 			t.Errorf("%s: class %q", tool.Name, tool.Class)
 		}
 		// The fields of the schema are those that Prepare knows.

@@ -89,7 +89,7 @@ var granting = []string{"auto_approve_tools", "model", "agent", "policy"}
 // Inspect finds what would act in a folder. The error is about the folder itself;
 // what is odd inside it becomes the state's problem.
 func Inspect(dir string) (State, error) {
-	folder, err := Resolve(dir)
+	folder, err := resolve(dir)
 	if err != nil {
 		return State{}, err
 	}
@@ -106,8 +106,8 @@ func Inspect(dir string) (State, error) {
 	return in.state, nil
 }
 
-// Resolve is the name by which decisions know a folder.
-func Resolve(dir string) (string, error) {
+// resolve is the name by which decisions know a folder.
+func resolve(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return "", err
@@ -121,7 +121,7 @@ func home() string {
 	if err != nil {
 		return ""
 	}
-	dir, err = Resolve(dir)
+	dir, err = resolve(dir)
 	if err != nil {
 		return ""
 	}

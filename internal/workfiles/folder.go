@@ -53,9 +53,6 @@ func Open(dir, terretHome string) (*Folder, error) {
 // Close closes the folder.
 func (f *Folder) Close() error { return f.root.Close() }
 
-// Dir is the real path of the folder.
-func (f *Folder) Dir() string { return f.dir }
-
 func openHome(dir string) (home, error) {
 	if dir == "" {
 		return home{}, nil
