@@ -79,7 +79,7 @@ func (s *Store) CheckCopy(dir, other string) (Decision, State, error) {
 	if err != nil {
 		return Unknown, state, err
 	}
-	name, err := Resolve(other)
+	name, err := resolve(other)
 	if err != nil {
 		return Unknown, state, err
 	}
