@@ -27,6 +27,12 @@ func checkSession(s terret.Session) error {
 			return err
 		}
 	}
+	if err := terret.CheckGates("options.gates", s.Options.Gates); err != nil {
+		return err
+	}
+	if err := terret.CheckTimeouts("options.timeouts", s.Options.Timeouts); err != nil {
+		return err
+	}
 	if err := checkRules("options.allow", s.Options.Allow); err != nil {
 		return err
 	}

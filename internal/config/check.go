@@ -110,7 +110,7 @@ func checkAddr(s string) error {
 }
 
 func checkDuration(check string, d Duration) error {
-	if check == "bounded" && d == never {
+	if check == "bounded" && d == Never {
 		return errors.New(`"never" is not possible here; write it like "90s" or "30m"`)
 	}
 	return nil

@@ -17,7 +17,7 @@ type Config struct {
 	Data           string              `json:"data,omitzero" env:"TERRET_HOME" check:"path" class:"grants" jsonschema:"The folder of the database, the token and the sockets. A relative path is taken from the folder of the file, or of the project; ~/ is the home folder."`
 	IdleAfter      Duration            `json:"idle_after,omitzero" env:"TERRET_IDLE_AFTER" class:"grants" jsonschema:"How long an agent with nothing to do is kept before its process is ended, or never. Default 30m."`
 	InterruptGrace Duration            `json:"interrupt_grace,omitzero" env:"TERRET_INTERRUPT_GRACE" check:"bounded" class:"grants" jsonschema:"How long an interrupted turn may take to stop before it is killed. Default 10s."`
-	Timeouts       map[string]Duration `json:"timeouts,omitzero" check:"gate" class:"grants" jsonschema:"How long requests wait for a decision, by gate, or never. Default 5m for permission, 4s for hooks, never for questions and plans."`
+	Timeouts       map[string]Duration `json:"timeouts,omitzero" check:"gate" class:"grants" jsonschema:"How long requests wait for a decision, by gate, or never. Default: 10m for hooks, never for permissions, questions and plans."`
 	Unattended     bool                `json:"unattended,omitzero" env:"TERRET_UNATTENDED" class:"grants" jsonschema:"Nobody is there to be asked: refuse at once what would be asked."`
 	Undo           Undo                `json:"undo,omitzero" class:"inside" jsonschema:"Limits of undo."`
 	Pool           Pool                `json:"pool,omitzero" class:"inside" jsonschema:"Agents that are started before they are needed."`
@@ -73,13 +73,13 @@ func defaults() Config {
 // is a string such as "30m" or "never".
 type Duration time.Duration
 
-// never is a length of time that does not end.
-const never Duration = -1
+// Never is a length of time that does not end.
+const Never Duration = -1
 
 // parseDuration reads what String writes.
 func parseDuration(s string) (Duration, error) {
 	if s == "never" {
-		return never, nil
+		return Never, nil
 	}
 	d, err := time.ParseDuration(s)
 	if err != nil || d <= 0 {

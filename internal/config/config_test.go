@@ -327,7 +327,7 @@ func TestFolders(t *testing.T) {
 
 func TestDurationText(t *testing.T) {
 	t.Parallel()
-	for _, d := range []Duration{never, Duration(time.Second), Duration(90 * time.Minute)} {
+	for _, d := range []Duration{Never, Duration(time.Second), Duration(90 * time.Minute)} {
 		text, err := d.MarshalText()
 		if err != nil {
 			t.Fatal(err)
