@@ -70,8 +70,8 @@ func TestEveryKey(t *testing.T) {
 	want := Loaded{Files: []string{file}, Config: Config{
 		Agent: "claude", Model: "opus", Policy: "accept-edits", Data: "/srv/terret",
 		IdleAfter: Duration(90 * time.Minute), InterruptGrace: Duration(5 * time.Second),
-		Timeouts:   map[string]Duration{"permission": Duration(10 * time.Minute), "question": never},
-		Unattended: true, Undo: Undo{MaxFiles: 10, MaxBytes: 20}, Pool: Pool{Size: 2, Keys: 3, MaxMemory: 4}, LogLevel: "debug", KeepDeltas: never,
+		Timeouts:   map[string]Duration{"permission": Duration(10 * time.Minute), "question": Never},
+		Unattended: true, Undo: Undo{MaxFiles: 10, MaxBytes: 20}, Pool: Pool{Size: 2, Keys: 3, MaxMemory: 4}, LogLevel: "debug", KeepDeltas: Never,
 		Rules: Rules{Allow: []string{"Bash(git status)"}, Deny: []string{"Bash(rm *)"}},
 		Agents: map[string]Agent{"claude": {
 			Path: filepath.Join(dir, "bin/claude"), Env: []string{"ANTHROPIC_API_KEY", "AWS_*"}, Args: []string{"--x", ""},
@@ -275,7 +275,7 @@ func TestVariables(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Config{
-		Agent: "codex", Model: "m", Policy: "plan", Data: "/home/me/t", IdleAfter: never, InterruptGrace: Duration(time.Second),
+		Agent: "codex", Model: "m", Policy: "plan", Data: "/home/me/t", IdleAfter: Never, InterruptGrace: Duration(time.Second),
 		Unattended: true, Undo: Undo{Off: true}, LogLevel: "warn", KeepDeltas: Duration(48 * time.Hour),
 		Roots: []string{"/a", "/b"}, Addr: "localhost:1",
 	}
