@@ -627,11 +627,6 @@ func TestControls(t *testing.T) {
 	if err := a.Rename(t.Context(), "refuse"); kindOf(err) != terret.CodeConflict || strings.Contains(err.Error(), canary) {
 		t.Errorf("%v", err)
 	}
-	id := terret.NewID(terret.PrefixMessage)
-	files, err := a.RewindFiles(t.Context(), id, false)
-	if want := []string{strings.TrimPrefix(id, terret.PrefixMessage)}; err != nil || !slices.Equal(files, want) {
-		t.Errorf("%q, %v", files, err)
-	}
 	if err := a.Compact(t.Context(), "t", "the colours", terret.Settings{}); err != nil {
 		t.Error(err)
 	}

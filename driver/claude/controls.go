@@ -155,34 +155,3 @@ func (a *agent) Context(ctx context.Context) (terret.ContextUsage, error) {
 	}
 	return out, nil
 }
-
-// RewindFiles takes back what the agent's own edit tools did since a prompt, and
-// lists the files; a dry run only lists them. It misses what commands changed, which
-// is why Terret's own undo does not use it.
-func (a *agent) RewindFiles(ctx context.Context, messageID string, dry bool) ([]string, error) {
-	p, err := a.process()
-	if err != nil {
-		return nil, err
-	}
-	var answer struct {
-		Can   bool     `json:"canRewind"`
-		Error string   `json:"error"`
-		Files []string `json:"filesChanged"`
-	}
-	request := map[string]any{"subtype": "rewind_files", "user_message_id": lineID(messageID)}
-	ask := func(dry bool) error {
-		request["dry_run"] = dry
-		if err := p.call(ctx, request, &answer); err != nil {
-			return err
-		}
-		if !answer.Can {
-			return terret.Errorf(terret.CodeConflict, "Claude Code cannot take its edits back: %s", answer.Error)
-		}
-		return nil
-	}
-	if err := ask(true); err != nil || dry { // only this names the files
-		return answer.Files, err
-	}
-	files := answer.Files
-	return files, ask(false)
-}

@@ -242,12 +242,6 @@ func (f *fake) next() object {
 		case "get_context_usage":
 			f.primed = request["detail"]
 			f.answer(id, object{"categories": []object{{"name": "Messages", "tokens": 7}}, "totalTokens": 10, "maxTokens": 100})
-		case "rewind_files":
-			if request["dry_run"] == true {
-				f.answer(id, object{"canRewind": true, "filesChanged": []any{request["user_message_id"]}})
-			} else {
-				f.answer(id, object{"canRewind": true})
-			}
 		case "cancel_async_message":
 			f.answer(id, object{"cancelled": true})
 		default:

@@ -138,7 +138,7 @@ func (d *Driver) environ(env []string, dir string) []string {
 		}
 	}
 	ours := []string{
-		"PWD=" + dir, "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1", "CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING=true", "DISABLE_AUTOUPDATER=1",
+		"PWD=" + dir, "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1", "DISABLE_AUTOUPDATER=1",
 	}
 	kept := slices.DeleteFunc(proc.FilterEnv(env, allow...), func(e string) bool {
 		name, _, _ := strings.Cut(e, "=")

@@ -86,7 +86,7 @@ func TestEnvironment(t *testing.T) {
 	st := s.starts()[0]
 	for _, want := range []string{
 		"ANTHROPIC_API_KEY=" + canary, "MY_TOKEN=mine", "CLAUDE_CODE_OAUTH_TOKEN=oauth", "PWD=" + s.req.Session.Cwd, "LANG=C",
-		"CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1", "CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING=true", "DISABLE_AUTOUPDATER=1",
+		"CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1", "DISABLE_AUTOUPDATER=1",
 	} {
 		if !slices.Contains(st.Env, want) {
 			t.Errorf("%s is missing", want)
