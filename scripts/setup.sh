@@ -91,7 +91,9 @@ look() {
 look "$@"
 if [ -n "$packages" ]; then
 	# shellcheck disable=SC2086 # they are several
-	install $packages || case $packages in
+	! install $packages || look "$@"
+	case $packages in
+	"") ;;
 	" gcc libc6-dev") exit 3 ;;
 	*) exit 1 ;;
 	esac
