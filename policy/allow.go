@@ -141,7 +141,7 @@ func (u *use) allowsCall(rules []allowRule, c call) *terret.Rule {
 // but not where programs take orders from.
 func (u *use) allowsNeeds(rules []allowRule, needs []need) bool {
 	for _, n := range needs {
-		if (n.always || !u.ordinary(n.file)) && u.allowsFile(rules, n.file) == nil {
+		if (n.always || !u.ordinary(n)) && u.allowsFile(rules, n.file) == nil {
 			return false
 		}
 	}
@@ -151,15 +151,16 @@ func (u *use) allowsNeeds(rules []allowRule, needs []need) bool {
 // temporary are folders for files that nobody takes orders from.
 var temporary = []string{"/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp"}
 
-func (u *use) ordinary(file fileUse) bool {
-	readings, why := u.readings(file)
+// ordinary reports whether a file is in a place where commands write all day.
+func (u *use) ordinary(n need) bool {
+	readings, why := u.readings(n.file)
 	if why != "" {
 		return false
 	}
 	for _, f := range readings {
 		for _, p := range f.resolved {
 			inTemp := slices.ContainsFunc(temporary, func(dir string) bool { return inside(p, dir) })
-			if guardedPart(u.relative(p)) != "" || !u.inRoots(p) && !inTemp {
+			if guardedPart(u.relative(p)) != "" || !u.inRoots(p) && !inTemp && !n.outside {
 				return false
 			}
 		}

@@ -181,12 +181,12 @@ func (r *reader) useWord(c *call, row *row, k kind, w word) {
 		file.path = unknown
 	case kindPrefix:
 		file.write = true
-		c.needs = append(c.needs, need{file: file, always: row.looks})
+		c.needs = append(c.needs, need{file: file, always: row.looks, outside: row.roams})
 		file.path.text += anyText
 	case kindWrites, kindInto:
 		file.write, file.search = true, k == kindInto
 		if w.text != "-" && !devices[w.text] {
-			c.needs = append(c.needs, need{file: file, always: row.looks})
+			c.needs = append(c.needs, need{file: file, always: row.looks, outside: row.roams})
 		}
 	case kindAtFile:
 		_, name, ok := strings.Cut(w.text, "@")

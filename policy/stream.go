@@ -119,7 +119,7 @@ func sedUntil(s string, delimiter byte) (rest string, ok bool) {
 
 // awkSafe accepts programs that only print.
 func awkSafe(w word) bool {
-	program := strings.ReplaceAll(w.text, "||", "")
+	program := strings.NewReplacer("||", "", ">=", "").Replace(w.text)
 	if !w.literal() {
 		return false
 	}

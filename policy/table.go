@@ -148,6 +148,8 @@ type row struct {
 	named bool
 	// adds says that it adds words to the command that it runs.
 	adds bool
+	// roams says that it is meant to write outside the project, too.
+	roams bool
 	// repository says that it obeys the repository of the folder it runs in.
 	repository bool
 }
@@ -348,7 +350,7 @@ func (r *row) traits(items []string) error {
 	for _, item := range items {
 		trait := map[string]*bool{
 			"open": &r.open, "stops": &r.stops, "single": &r.single, "nopt": &r.nopt, "old": &r.old, "negates": &r.negates,
-			"looks": &r.looks, "star": &r.star, "named": &r.named, "adds": &r.adds, "repository": &r.repository,
+			"looks": &r.looks, "star": &r.star, "named": &r.named, "adds": &r.adds, "repository": &r.repository, "roams": &r.roams,
 		}[item]
 		if trait == nil {
 			return fmt.Errorf("there is no trait %q", item)

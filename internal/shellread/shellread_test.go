@@ -60,6 +60,8 @@ func TestForms(t *testing.T) {
 		"> f":                       " call redirect:> f ;",
 		"find . ! -name a":          " call find . ! -name a ;",
 		"[ a != b ]":                " call [ a != b ] ;",
+		"a -run=^$ ./b":             " call a -run=^$ ./b ;",
+		"a $":                       " call a $ ;",
 		"":                          "",
 	} {
 		form, ok := Strict(source)
@@ -90,7 +92,7 @@ var strange = []string{
 	"a \"$(b <<'E'\n)\" # '\nE\n)\"",
 	// Expansions.
 	"a $((1))", "a $[1]", "((a))", "a ${x/y/z}", "a ${!x}", "a ${#x}", "a ${x:1}", "a ${x@P}", "a ${x:=y}", "a ${x:-$(b)}", "a ${x:-\"b\"}", "a ${x[1]}",
-	"a $x[1]", "a ${x}[1]", "a $x:h", "a \"$x:h\"", "a $10", "a $$", "a $!", "a $#", "a $-", "a $", "a $'b'", "a $\"b\"", "a ${", "a $(", "a ${ b; }",
+	"a $x[1]", "a ${x}[1]", "a $x:h", "a \"$x:h\"", "a $10", "a $$", "a $!", "a $#", "a $-", "a $'b'", "a $\"b\"", "a ${", "a $(", "a ${ b; }",
 	"a `b 'c'`", "a `b \\`c\\``", "a `$b`", "a `", "a ``", "a $()", "a <()", "a b<(c)", "a <(b)c", "a =(b)", "a $( (b))c)",
 	// Words.
 	"a 'b", "a \"b", "a \\", "a !b", "a !!", "!a", "a {", "a }", "a [[", "a b(c)", "a (b)", "a@(b)", "x=(a b)", "x[1]=a", "x+=a", "a x=(b)", "a x[1]=b",

@@ -135,6 +135,9 @@ func (r *strict) dollar(quoted bool) bool {
 	case quoted && strings.IndexByte("\" |)/.,\\", c) >= 0 && c != 0:
 		r.form.text(markQuoted, "$")
 		return true
+	case !quoted && strings.IndexByte(" \t\n;|&)", c) >= 0 && c != 0 || c == 0:
+		r.form.text(markText, "$") // at the end of a word it stands for itself
+		return !quoted
 	}
 	return false
 }
