@@ -115,7 +115,7 @@ func (u *use) matchesShellFiles(p Pattern) (why string, m match) {
 	var files []fileUse
 	for _, f := range append(slices.Clone(u.script.files), u.script.operands...) {
 		if f.write || read || f.doubtful {
-			f.search = f.search && !(read && f.write) // what is written below is not read
+			f.search = f.search && (!read || !f.write) // what is written below is not read
 			files = append(files, f)
 		}
 	}

@@ -49,8 +49,9 @@ func (r *row) usesFiles() bool {
 		switch o.kind {
 		case kindReads, kindSearches, kindWrites, kindInto, kindTouches, kindPrefix:
 			return true
+		default:
+			return false
 		}
-		return false
 	})
 }
 

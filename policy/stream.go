@@ -150,6 +150,7 @@ func makeSafe(w word) bool {
 		}
 	}
 	return w.literal() && strings.IndexFunc(value, func(r rune) bool {
-		return !(r == ' ' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune("_./:@,+=%~^-", r))
+		plain := r == ' ' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune("_./:@,+=%~^-", r)
+		return !plain
 	}) < 0
 }

@@ -95,8 +95,9 @@ func (k kind) takesWord() bool {
 	switch k {
 	case kindText, kindReads, kindSearches, kindWrites, kindInto, kindTouches, kindInside, kindLists, kindPrefix, kindSuffix, kindFolder, kindReplaces, kindSetting, kindAtFile, kindFormat, kindAddress:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // operand is what one operand is, or all that are left.

@@ -142,7 +142,8 @@ func (c *Conn) Script(text string) error {
 // Exec runs a statement to its end and keeps it for the next time.
 func (c *Conn) Exec(text string, args ...any) error {
 	rows := c.Query(text, args...)
-	for rows.Next() { //nolint:revive // what it returns is of no interest
+	for rows.Next() {
+		continue // what it returns is of no interest
 	}
 	return rows.Close()
 }

@@ -21,9 +21,9 @@ func TestPeerEnds(t *testing.T) {
 			Notification: func(_ context.Context, m Message) error { <-gate; heard = append(heard, m.Method); return nil },
 			Request:      func(_ context.Context, m Message) (any, error) { t.Errorf("asked %s", m.Method); return nil, nil },
 		})
-		answered, failed := call(t.Context(), c, "a", nil), make(<-chan outcome)
+		answered := call(t.Context(), c, "a", nil)
 		p.hear()
-		failed = call(t.Context(), c, "b", nil)
+		failed := call(t.Context(), c, "b", nil)
 		p.hear()
 		p.say(`{"method":"one"}`, `{"method":"two"}`, `{"id":1,"result":"late"}`, `{"id":5,"method":"ask"}`, `{"method":"three"}`)
 		p.leave()

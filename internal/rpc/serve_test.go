@@ -14,7 +14,7 @@ import (
 func TestRequestIDs(t *testing.T) {
 	t.Parallel()
 	var last context.Context
-	_, p := connect(t, Options{Request: func(ctx context.Context, m Message) (any, error) { last = ctx; return m.ID, nil }})
+	_, p := connect(t, Options{Request: func(ctx context.Context, m Message) (any, error) { last = ctx; return m.ID, nil }}) //nolint:fatcontext // to look at it later
 	for _, id := range []string{"0", "-1", "1.5", "12345678901234567890", `"a"`, `"0"`, `""`, `"é\u0000"`} {
 		p.say(`{"jsonrpc":"2.0","id":` + id + `,"method":"ask"}`)
 		if got, want := p.hear(), `{"jsonrpc":"2.0","id":`+id+`,"result":`; !strings.HasPrefix(got, want) {

@@ -219,7 +219,7 @@ func (l *library) redirection(r *syntax.Redirect) {
 		}
 		return
 	}
-	text := ""
+	var text strings.Builder
 	if r.Hdoc != nil {
 		for _, part := range r.Hdoc.Parts {
 			lit, ok := part.(*syntax.Lit)
@@ -227,10 +227,10 @@ func (l *library) redirection(r *syntax.Redirect) {
 				l.fail()
 				return
 			}
-			text += lit.Value
+			text.WriteString(lit.Value)
 		}
 	}
-	l.form.body(text)
+	l.form.body(text.String())
 }
 
 func (l *library) word(w *syntax.Word) {

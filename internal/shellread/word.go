@@ -146,7 +146,8 @@ func (r *strict) dollar(quoted bool) bool {
 // shell.
 func (r *strict) noSubscript() bool {
 	c := r.at(1)
-	return r.next() != '[' && (r.next() != ':' || !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'))
+	letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+	return r.next() != '[' && (r.next() != ':' || !letter)
 }
 
 var expansionOperators = []string{":-", ":+", "-", "+", "%%", "%", "##", "#"}

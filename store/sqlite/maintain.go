@@ -217,6 +217,8 @@ func partsOf(session int64, kind terret.Kind, body []byte) []part {
 			parts = append(parts, p)
 		}
 		return parts
+	default: // it is no part of a message
+		return nil
 	}
 	if p.id == "" || p.what == "" {
 		return nil

@@ -109,9 +109,9 @@ func TestLockedFile(t *testing.T) {
 	mustExec(t, other, `UPDATE upkeep SET value = value + 1 WHERE name = 'boot'`)
 	mustExec(t, other, `BEGIN EXCLUSIVE`)
 	for patience := 100 * time.Millisecond; ; patience *= 2 { // until it gets as far as the lock
-		ctx, cancel = context.WithTimeout(t.Context(), patience)
+		ctx, stop := context.WithTimeout(t.Context(), patience)
 		_, err := Open(ctx, path, Options{})
-		cancel()
+		stop()
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("open: %v, want the context's deadline", err)
 			break
