@@ -34,6 +34,7 @@ type oneShot struct {
 	model  string
 	mode   string
 	p      *proc.Process // of the turn
+	told   *proc.Process // that was told to stop
 	idle   chan struct{} // closed when the process of the last turn is gone
 	closed bool
 }
@@ -266,11 +267,16 @@ func (a *oneShot) read(s *shot, p *proc.Process, o options, again bool) (stale *
 	}
 	a.mu.Lock()
 	a.p = nil
+	told := a.told == p
 	a.mu.Unlock()
 	var last []terret.Event
 	if stale == nil {
 		s.cleanUp()
-		last = t.abandon(exitError(a.redact, p, exit, "Claude Code ended without a result", "prompt the session to try again"), time.Now())
+		why := exitError(a.redact, p, exit, "Claude Code ended without a result", "prompt the session to try again")
+		if told { // it may leave without a word then
+			why = terret.Error{Code: terret.CodeInterrupted, Message: "the turn was interrupted"}
+		}
+		last = t.abandon(why, time.Now())
 	}
 	_ = a.emit(append(last, terret.Event{Data: exitEvent(exit, s.began)}))
 	return stale
@@ -304,6 +310,7 @@ func (a *oneShot) emit(events []terret.Event) error {
 func (a *oneShot) Interrupt(context.Context, string) error {
 	a.mu.Lock()
 	p := a.p
+	a.told = p
 	a.mu.Unlock()
 	if p == nil {
 		return nil

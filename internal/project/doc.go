@@ -3,7 +3,7 @@
 //	.terret/logs/harness.log           what happened, one JSON object a line
 //	.terret/sessions/{id}.json         what each session is
 //	.terret/prompts/{id}-system.txt    the system prompt of its last turn
-//	.terret/.gitignore                 keeps these three out of git
+//	.terret/.gitignore                 keeps these three, and itself, out of git
 //
 // They are for people and for other tools. Terret itself never reads them: the
 // log in the store is the truth.

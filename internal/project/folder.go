@@ -16,13 +16,14 @@ const (
 )
 
 // IgnoreFile is the file, from the project's folder, that keeps the others out of git.
-// Unlike them, git sees it.
+// It keeps itself out too.
 const IgnoreFile = folderName + "/.gitignore"
 
 const gitignore = `# Made by Terret: these change with every turn and are nobody else's business.
 /logs/
 /prompts/
 /sessions/
+.gitignore
 `
 
 // inFolder runs fn with the .terret of a project. It makes that folder, but not
