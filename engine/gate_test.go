@@ -20,6 +20,7 @@ func hook(key string, g terret.Gate) terret.Ask {
 		q.Event.Data = terret.ToolPre{ToolID: key, Name: "Bash", Class: terret.ClassExecute, Input: terret.JSON(`{"command":"make"}`)}
 	case terret.GateStop:
 		q.Event.Data = terret.StopRequest{LastMessage: "done"}
+	default:
 	}
 	return q
 }
