@@ -88,7 +88,10 @@ var granting = []string{"auto_approve_tools", "model", "agent", "policy"}
 
 // Inspect finds what would act in a folder. The error is about the folder itself;
 // what is odd inside it becomes the state's problem.
-func Inspect(dir string) (State, error) {
+func Inspect(dir string) (State, error) { return inspectBelow(dir, home()) }
+
+// inspectBelow is Inspect for a person whose own folder is home.
+func inspectBelow(dir, home string) (State, error) {
 	folder, err := resolve(dir)
 	if err != nil {
 		return State{}, err
@@ -96,7 +99,7 @@ func Inspect(dir string) (State, error) {
 	in := &inspection{sum: sha256.New(), state: State{Folder: folder, Files: []File{}}}
 	fmt.Fprintf(in.sum, "terret trust 1\n")
 	prefix := ""
-	for _, d := range reach(folder, home()) {
+	for _, d := range reach(folder, home) {
 		in.folder(d, prefix)
 		prefix += "../"
 	}
@@ -136,7 +139,7 @@ func reach(folder, home string) []string {
 	}
 	all := []string{folder}
 	for d := folder; len(all) <= maxAbove; {
-		if _, err := os.Lstat(filepath.Join(d, ".git")); err == nil {
+		if isRepository(d) {
 			return all
 		}
 		up := filepath.Dir(d)
@@ -147,6 +150,21 @@ func reach(folder, home string) []string {
 		all = append(all, d)
 	}
 	return all[:1]
+}
+
+// isRepository says whether dir is the root of a repository or worktree. As for git, an
+// empty folder named .git makes none: Codex's sandbox leaves such folders behind.
+func isRepository(dir string) bool {
+	git := filepath.Join(dir, ".git")
+	info, err := os.Lstat(git)
+	if err != nil {
+		return false
+	}
+	if !info.IsDir() {
+		return true
+	}
+	_, err = os.Lstat(filepath.Join(git, "HEAD"))
+	return err == nil
 }
 
 // inspection gathers what is found.

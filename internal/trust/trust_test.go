@@ -99,8 +99,11 @@ func TestWhatActs(t *testing.T) {
 
 func TestFoldersAbove(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	write(t, dir, map[string]string{".mcp.json": "outside", "repo/.git/HEAD": "x", "repo/.mcp.json": "{}", "repo/.terret/config.jsonc": "{}", "repo/agents/AGENT_X.md": "---\nmodel: m\n---\n", "repo/a/.env": "A=1", "repo/a/b/c.go": "x", "plain/a/x": "x", "plain/.mcp.json": "x"})
+	dir, err := resolve(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, map[string]string{".mcp.json": "outside", "repo/.git/HEAD": "x", "repo/.mcp.json": "{}", "repo/.terret/config.jsonc": "{}", "repo/agents/AGENT_X.md": "---\nmodel: m\n---\n", "repo/a/.env": "A=1", "repo/a/b/c.go": "x", "plain/a/x": "x", "plain/.mcp.json": "x", "odd/a/x": "x", "odd/.mcp.json": "x", "odd/.git/left-behind": ""})
 	for _, c := range []struct {
 		in   string
 		want []string
@@ -110,8 +113,14 @@ func TestFoldersAbove(t *testing.T) {
 		{"repo/a/b", []string{"../.env", "../../.mcp.json"}},
 		{"plain/a", nil},
 		{"plain", []string{".mcp.json"}},
+		{"odd/a", nil},
 	} {
-		if diff := cmp.Diff(c.want, paths(inspect(t, filepath.Join(dir, c.in)))); diff != "" {
+		// The folder of the test plays home: what lies above it is not the test's.
+		s, err := inspectBelow(filepath.Join(dir, c.in), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, paths(s)); diff != "" {
 			t.Errorf("%s: %s", c.in, diff)
 		}
 	}
