@@ -1,0 +1,137 @@
+package agenttest
+
+// Model is the name of the model that agents are told to use, where that is free.
+const Model = "fake-model"
+
+// The paths of the models' APIs.
+const (
+	Messages  = "/v1/messages"
+	Chat      = "/v1/chat/completions"
+	Responses = "/v1/responses"
+	Gemini    = "/v1beta/models/"
+)
+
+// All returns the agents, each of a kind.
+func All() []Agent {
+	once := func(args ...string) func(string) []string {
+		return func(prompt string) []string { return append(args[:len(args):len(args)], prompt) }
+	}
+	return []Agent{
+		{
+			Name: "claude", Program: "claude", Dialect: Messages, settings: claude,
+			Once: once("--dangerously-skip-permissions", "--output-format", "stream-json", "--verbose", "-p"),
+		},
+		{
+			Name: "opencode", Program: "opencode", Dialect: Chat, settings: opencode("fake/" + Model),
+			Once: once("run", "--format", "json"), ACP: []string{"acp"},
+		},
+		{
+			Name: "opencode-anthropic", Program: "opencode", Dialect: Messages, settings: opencode("anthropic/claude-sonnet-4-5"),
+			Once: once("run", "--format", "json"), ACP: []string{"acp"},
+		},
+		{
+			Name: "codex", Program: "codex", Dialect: Responses, settings: codex(Model),
+			Once: once("exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"),
+		},
+		{
+			// A model that it knows, for which it offers its tool for patches.
+			Name: "codex-patch", Program: "codex", Dialect: Responses, settings: codex("gpt-5.5"),
+			Once: once("exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"),
+		},
+		{
+			Name: "gemini", Program: "gemini", Dialect: Gemini, settings: gemini,
+			Once: once("--approval-mode", "yolo", "--output-format", "stream-json", "-p"), ACP: []string{"--acp"},
+		},
+		{
+			Name: "qwen", Program: "qwen", Dialect: Chat, settings: qwen,
+			Once: once("--approval-mode", "yolo", "--output-format", "stream-json", "-p"), ACP: []string{"--acp"},
+		},
+		{
+			Name: "copilot", Program: "copilot", Dialect: Chat, settings: copilot,
+			Once: once("--allow-all-tools", "-p"), ACP: []string{"--acp"},
+		},
+		{
+			Name: "goose", Program: "goose", Dialect: Chat, settings: goose, optional: true,
+			Once: once("run", "--output-format", "stream-json", "-t"), ACP: []string{"acp"},
+		},
+		{Name: "claude-agent-acp", Program: "claude-agent-acp", Dialect: Messages, settings: claude, ACP: []string{}},
+		{Name: "codex-acp", Program: "codex-acp", Dialect: Responses, settings: codex(Model), ACP: []string{}},
+	}
+}
+
+func claude(p Place) ([]string, error) {
+	return []string{
+		"ANTHROPIC_API_KEY=fake", "ANTHROPIC_BASE_URL=" + p.URL, "IS_SANDBOX=1",
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_TELEMETRY=1", "DISABLE_AUTOUPDATER=1",
+		"CLAUDE_CODE_MAX_RETRIES=2", // it would go on for minutes
+	}, nil
+}
+
+func opencode(model string) func(Place) ([]string, error) {
+	return func(p Place) ([]string, error) {
+		return []string{
+			"OPENCODE_CONFIG_CONTENT=" + p.fill(`{"provider":{`+
+				`"fake":{"npm":"@ai-sdk/openai-compatible","options":{"baseURL":"{url}/v1","apiKey":"fake"},"models":{"`+Model+`":{}}},`+
+				`"anthropic":{"options":{"baseURL":"{url}/v1","apiKey":"fake"}}},`+
+				`"model":"`+model+`","small_model":"`+model+`","enabled_providers":["fake","anthropic"],"share":"disabled","autoupdate":false}`),
+			"OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1",
+			"OPENCODE_DISABLE_DEFAULT_PLUGINS=1", "OPENCODE_DISABLE_SHARE=1",
+		}, nil
+	}
+}
+
+func codex(model string) func(Place) ([]string, error) {
+	return func(p Place) ([]string, error) {
+		return []string{"FAKE_KEY=fake"}, p.write(".codex/config.toml", p.fill(`
+model = "`+model+`"
+model_provider = "fake"
+approval_policy = "on-request"
+sandbox_mode = "read-only"
+check_for_update_on_startup = false
+[model_providers.fake]
+name = "fake"
+base_url = "{url}/v1"
+wire_api = "responses"
+env_key = "FAKE_KEY"
+request_max_retries = 0
+stream_max_retries = 0
+[projects."{dir}"]
+trust_level = "trusted"
+[analytics]
+enabled = false
+`))
+	}
+}
+
+func gemini(p Place) ([]string, error) {
+	return []string{"GEMINI_API_KEY=fake", "GOOGLE_GEMINI_BASE_URL=" + p.URL, "GEMINI_CLI_TRUST_WORKSPACE=true"},
+		p.write(".gemini/settings.json", `{
+	"security": {"auth": {"selectedType": "gemini-api-key"}},
+	"privacy": {"usageStatisticsEnabled": false},
+	"general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false}
+}`)
+}
+
+func qwen(p Place) ([]string, error) {
+	return []string{
+			"OPENAI_API_KEY=fake", "OPENAI_BASE_URL=" + p.URL + "/v1", "OPENAI_MODEL=" + Model,
+			"QWEN_CODE_SUPPRESS_YOLO_WARNING=1",
+		}, p.write(".qwen/settings.json", `{
+	"security": {"auth": {"selectedType": "openai"}},
+	"privacy": {"usageStatisticsEnabled": false},
+	"general": {"enableAutoUpdate": false}
+}`)
+}
+
+func copilot(p Place) ([]string, error) {
+	return []string{
+		"COPILOT_PROVIDER_BASE_URL=" + p.URL + "/v1", "COPILOT_PROVIDER_API_KEY=fake", "COPILOT_MODEL=" + Model, "COPILOT_OFFLINE=true",
+	}, nil
+}
+
+func goose(p Place) ([]string, error) {
+	return []string{
+		"OPENAI_API_KEY=fake", "OPENAI_HOST=" + p.URL, "GOOSE_PROVIDER=openai", "GOOSE_MODEL=" + Model,
+		"GOOSE_MODE=auto", "GOOSE_DISABLE_KEYRING=1", "GOOSE_TELEMETRY_ENABLED=false",
+	}, nil
+}
