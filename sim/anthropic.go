@@ -36,28 +36,41 @@ func (d anthropic) countTokens(_ *Scenario, _ *http.Request, body []byte) (any, 
 	}{tokens(len(body))}, nil
 }
 
+// wireModel is a model as Anthropic lists it, and as OpenAI does at the same place.
 type wireModel struct {
 	Type        string `json:"type"`
 	ID          string `json:"id"`
 	DisplayName string `json:"display_name"`
 	CreatedAt   string `json:"created_at"`
+	Object      string `json:"object"`
+	Created     int64  `json:"created"`
+	OwnedBy     string `json:"owned_by"`
 }
 
 func modelOf(id string) wireModel {
-	return wireModel{Type: "model", ID: id, DisplayName: id, CreatedAt: "2026-01-01T00:00:00Z"}
+	return wireModel{
+		Type: "model", ID: id, DisplayName: id, CreatedAt: "2026-01-01T00:00:00Z",
+		Object: "model", Created: created, OwnedBy: "sim",
+	}
+}
+
+// modelIDs are the models that are listed.
+func (s *Scenario) modelIDs() []string {
+	if len(s.models) == 0 {
+		return []string{defaultModel}
+	}
+	return s.models
 }
 
 func (d anthropic) listModels(s *Scenario, _ *http.Request, _ []byte) (any, error) {
-	ids := s.models
-	if len(ids) == 0 {
-		ids = []string{defaultModel}
-	}
+	ids := s.modelIDs()
 	list := struct {
+		Object  string      `json:"object"`
 		Data    []wireModel `json:"data"`
 		HasMore bool        `json:"has_more"`
 		FirstID string      `json:"first_id"`
 		LastID  string      `json:"last_id"`
-	}{FirstID: ids[0], LastID: ids[len(ids)-1]}
+	}{Object: "list", FirstID: ids[0], LastID: ids[len(ids)-1]}
 	for _, id := range ids {
 		list.Data = append(list.Data, modelOf(id))
 	}
@@ -160,6 +173,10 @@ type wireBlock struct {
 	ToolUseID string          `json:"tool_use_id"`
 	Content   json.RawMessage `json:"content"`
 	IsError   bool            `json:"is_error"`
+	Source    struct {
+		Data string `json:"data"`
+		URL  string `json:"url"`
+	} `json:"source"`
 }
 
 // decodeMessages reads what asking the model and counting tokens have in common, and
@@ -213,6 +230,8 @@ func decodeBlocks(content json.RawMessage) ([]Block, error) {
 		switch b.Type {
 		case BlockThinking:
 			b.Text = w.Thinking
+		case BlockImage:
+			b.Data = w.Source.Data + w.Source.URL
 		case BlockToolResult:
 			inner, err := decodeBlocks(w.Content)
 			if err != nil {

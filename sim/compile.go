@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -177,14 +178,36 @@ func compileAnswer(src source, path string, f answerFile) (answer, error) {
 	}
 	for i, t := range f.Tools {
 		at := fmt.Sprintf("%s.tools[%d]", path, i)
-		if t.Name == "" {
-			return answer{}, src.errorf(at, "a tool call needs a name")
+		if err := checkTool(src, at, t); err != nil {
+			return answer{}, err
 		}
 		if _, err := json.Marshal(t.Input); err != nil {
 			return answer{}, src.errorf(at+".input", "the input cannot be written as JSON: %w", err)
 		}
 	}
 	return a, nil
+}
+
+// checkTool refuses calls that name no tool, and verbs that are not known.
+func checkTool(src source, path string, t toolFile) error {
+	switch {
+	case t.Name == "" && t.Do == "":
+		return src.errorf(path, "a tool call needs a name, or do")
+	case t.Name != "" && t.Do != "":
+		return src.errorf(path+".do", "name and do contradict each other")
+	case t.Do == "":
+		return nil
+	}
+	v, ok := verbs[t.Do]
+	if !ok {
+		return src.errorf(path+".do", "%q is not something to do; there are %s", t.Do, strings.Join(slices.Sorted(maps.Keys(verbs)), ", "))
+	}
+	for _, name := range v.inputs {
+		if _, ok := t.Input[name].(string); !ok || len(t.Input) != len(v.inputs) {
+			return src.errorf(path+".input", "to do %s takes the texts %s", t.Do, strings.Join(v.inputs, ", "))
+		}
+	}
+	return nil
 }
 
 // checkAnswer refuses contradictions.

@@ -27,8 +27,12 @@ type Dialect interface {
 }
 
 // Aside answers what is not asked of the model, such as the list of models. What it
-// returns is written as JSON. Its error is an *Error.
+// returns is written as JSON. Its error is an *Error, or errAskModel if the model is
+// asked after all.
 type Aside func(s *Scenario, r *http.Request, body []byte) (any, error)
+
+// errAskModel is returned by an Aside for a request to the model.
+var errAskModel = errors.New("sim: this is asked of the model")
 
 // Output writes one answer. It belongs to one goroutine.
 type Output struct {

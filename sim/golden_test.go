@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -33,22 +34,25 @@ func TestGolden(t *testing.T) {
 		{"refusal", [][]message{hi}},
 		{"garbage", [][]message{hi, hi}},
 	} {
-		for _, mode := range []string{"stream", "whole"} {
-			t.Run(c.name+"/"+mode, func(t *testing.T) {
-				t.Parallel()
-				srv, url := start(t, load(t, c.name), sim.Options{Vars: map[string]string{"dir": "/home/dev"}})
-				var out strings.Builder
-				for _, messages := range c.turns {
-					dump(t, &out, url, body(mode == "stream", messages...))
-				}
-				golden(t, c.name+"."+mode+".txt", out.String())
-				if got := srv.Player().Unmatched(); len(got) > 0 {
-					t.Error(got)
-				}
-				if got := srv.Player().Remaining(); len(got) > 0 {
-					t.Error(got)
-				}
-			})
+		for _, d := range dialects {
+			for _, mode := range []string{"stream", "whole"} {
+				t.Run(c.name+"/"+d.name+"/"+mode, func(t *testing.T) {
+					t.Parallel()
+					srv, url := start(t, load(t, c.name), sim.Options{Vars: map[string]string{"dir": "/home/dev"}})
+					var out strings.Builder
+					for _, messages := range c.turns {
+						path, body := d.ask(mode == "stream", messages...)
+						dump(t, &out, url+path, body)
+					}
+					golden(t, d.name+"/"+c.name+"."+mode+".txt", out.String())
+					if got := srv.Player().Unmatched(); len(got) > 0 {
+						t.Error(got)
+					}
+					if got := srv.Player().Remaining(); len(got) > 0 {
+						t.Error(got)
+					}
+				})
+			}
 		}
 	}
 }
@@ -56,7 +60,7 @@ func TestGolden(t *testing.T) {
 // dump writes the answer as it came.
 func dump(t *testing.T, out *strings.Builder, url string, body any) {
 	t.Helper()
-	res, data, err := post(t, client(t), url+"/v1/messages", body)
+	res, data, err := post(t, client(t), url, body)
 	fmt.Fprintln(out, "== answer")
 	if res != nil {
 		fmt.Fprintln(out, res.StatusCode)
@@ -82,7 +86,7 @@ func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := "testdata/golden/" + name
 	if *update {
-		if err := os.MkdirAll("testdata/golden", 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -103,7 +104,7 @@ func (c choice) perform(ctx context.Context) (Reply, error) {
 // choose uses up a step. It does not wait.
 func (p *Player) choose(r Request) choice {
 	h := r.heard()
-	side := len(r.Tools) == 0 && !p.scenario.sideSteps
+	side := r.aside(h) && !p.scenario.sideSteps
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.requests++
@@ -121,6 +122,9 @@ func (p *Player) choose(r Request) choice {
 		if st.when.holds(r, h, values) {
 			t.used[i]++
 			reply, err := st.answer.say(r, id, values)
+			if e, ok := errors.AsType[*Error](err); ok && st.answer.Error == nil {
+				p.unmatched = append(p.unmatched, st.label+": "+e.Message)
+			}
 			if name := st.answer.Hold; name != "" {
 				reply.hold = p.hold(name)
 			}
@@ -130,10 +134,23 @@ func (p *Player) choose(r Request) choice {
 		blocked = blocked || !st.anywhere
 	}
 	if side {
-		reply, err := answer{answerFile: answerFile{Text: p.scenario.sideAnswer}}.say(r, id, nil)
+		reply, err := answer{answerFile: answerFile{Text: p.sideAnswer(r)}}.say(r, id, nil)
 		return choice{step: "side call", reply: reply, err: err}
 	}
 	return p.noStep(r, h, expected)
+}
+
+// sideAnswer is what is said to a side call: JSON, if that is asked for.
+func (p *Player) sideAnswer(r Request) string {
+	text := p.scenario.sideAnswer
+	if len(r.Schema) == 0 {
+		return text
+	}
+	value, err := encode(parseSchema(r.Schema).example(text))
+	if err != nil {
+		return text
+	}
+	return string(value)
 }
 
 // Release lets all answers go on that are held under that name, now and later. It

@@ -268,6 +268,7 @@ func TestReference(t *testing.T) {
 				Pieces: []string{`{"con`, `tent"`, `:"{{x`, `}}","`, `file_`, `path"`, `:"/d/`, `a.txt`, `","mo`, `de":4`, `20}`},
 			},
 			{Type: sim.BlockToolUse, ID: "toolu_mine", Name: "Bash", Input: []byte(`{"command":"ls"}`), Pieces: []string{`{"com`, `mand"`, `:"ls"`, `}`}},
+			{Type: sim.BlockToolUse, ID: "toolu_sim_1_1_3", Name: "Bash", Input: []byte(`{"command":"pwd"}`), Pieces: []string{`{"com`, `mand"`, `:"pwd`, `"}`}},
 		},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(sim.Reply{})); diff != "" {

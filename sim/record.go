@@ -23,6 +23,9 @@ type Recorded struct {
 	Text    string            `json:"text,omitempty"` // if it is not
 	Step    string            `json:"step,omitempty"` // which step answers; "side call"; "no step"
 	Error   string            `json:"error,omitempty"`
+	// Request is what was asked of the model, in no API's words. It is nil for what
+	// is answered aside and for what cannot be read.
+	Request *Request `json:"-"`
 }
 
 // RecordTo is an Options.Record that writes one line of JSON for each request. It

@@ -43,7 +43,7 @@ type Reply struct {
 	ID     string // unlike those of all other replies of the player
 	Model  string
 	Blocks []ReplyBlock
-	Stop   string // end_turn, tool_use, max_tokens, refusal, or as the step says
+	Stop   string // one of those below, or as the step says
 	Usage  Usage
 	// Garbage, if set, is the whole answer and there are no blocks.
 	Garbage string
@@ -53,6 +53,14 @@ type Reply struct {
 	noise string          // said after the last piece
 	fail  error           // what the reply ends with after its last piece: *Error or ErrDropped
 }
+
+// Why models stop. Dialects have other words for it.
+const (
+	stopEnd     = "end_turn"
+	stopTools   = "tool_use"
+	stopLength  = "max_tokens"
+	stopRefusal = "refusal"
+)
 
 // ReplyBlock is a part of a reply: text, thinking or tool_use.
 type ReplyBlock struct {

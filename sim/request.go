@@ -2,6 +2,8 @@ package sim
 
 import (
 	"encoding/json"
+	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -10,13 +12,17 @@ type Request struct {
 	Model    string
 	System   string
 	Messages []Message
-	Tools    []Tool // without any it is a side call
-	Stream   bool
+	Tools    []Tool // without any it is a side call; there are others
+	// Schema, if set, is the JSON schema that the answer must follow.
+	Schema json.RawMessage
+	Stream bool
 	// Conversation tells conversations apart if the scenario says
 	// "conversations: id". Dialects take it from a header.
 	Conversation string
 	// Raw is the body as it came; its size stands in for the number of tokens.
 	Raw json.RawMessage
+
+	wantUsage bool // at the end of a stream, in the dialect where that is asked for
 }
 
 // Message is one message of a conversation.
@@ -33,6 +39,7 @@ type Block struct {
 	Name  string          // of tool_use
 	Input json.RawMessage // of tool_use
 	Error bool            // of tool_result
+	Data  string          // of image: base64, or an address
 }
 
 // BlockType says what a block is. Types that a dialect does not know are kept under
@@ -45,13 +52,15 @@ const (
 	BlockThinking   BlockType = "thinking"
 	BlockToolUse    BlockType = "tool_use"
 	BlockToolResult BlockType = "tool_result"
+	BlockImage      BlockType = "image"
 )
 
 // Tool is a tool that the agent offers.
 type Tool struct {
 	Name        string
 	Description string
-	Schema      json.RawMessage
+	Schema      json.RawMessage // of its input
+	Freeform    bool            // its input is text, and no JSON
 }
 
 // heard is what came after the model's last message.
@@ -63,14 +72,8 @@ type heard struct {
 // heard collects the user's texts and the tool results since the model last spoke.
 // Agents add messages of their own after the user's, so the last one is not enough.
 func (r Request) heard() heard {
-	from := 0
-	for i, m := range r.Messages {
-		if m.Role == "assistant" {
-			from = i + 1
-		}
-	}
 	var h heard
-	for _, m := range r.Messages[from:] {
+	for _, m := range r.Messages[r.spoke():] {
 		if m.Role != "user" {
 			continue
 		}
@@ -85,6 +88,48 @@ func (r Request) heard() heard {
 		}
 	}
 	return h
+}
+
+// sideTexts begin what agents ask on the side although they offer their tools, to make
+// use of what the model has cached: Claude Code and Qwen want to know what the user may
+// say next, Qwen what to remember.
+var sideTexts = []string{"[SUGGESTION MODE:", "Managed memory has TWO directories."}
+
+// aside reports whether the agent asks for itself and not for the user.
+func (r Request) aside(h heard) bool {
+	return len(r.Tools) == 0 || slices.ContainsFunc(sideTexts, func(text string) bool {
+		return strings.HasPrefix(h.last(), text)
+	})
+}
+
+// madeBy finds, in the id of a call, the reply that made it. Agents may put something
+// around the ids that they are given.
+var madeBy = regexp.MustCompile(`sim_\d+_\d+`)
+
+// spoke is the index of the message after the model's last reply, or rather after the
+// beginning of it: of a reply with several calls some agents make several messages,
+// each followed by its result.
+func (r Request) spoke() int {
+	from, reply := 0, ""
+	for i, m := range slices.Backward(r.Messages) {
+		if m.Role != "assistant" {
+			continue
+		}
+		by := ""
+		for _, b := range m.Blocks {
+			if b.Type == BlockToolUse {
+				by = madeBy.FindString(b.ID)
+			}
+		}
+		if from == 0 {
+			from, reply = i+1, by
+		} else if by != "" && by == reply {
+			from = i + 1
+		} else {
+			break
+		}
+	}
+	return from
 }
 
 // last is the user's text, or else the tool results.
@@ -108,23 +153,36 @@ func (r Request) first() string {
 	return ""
 }
 
-const (
-	reminderOpen  = "<system-reminder>"
-	reminderClose = "</system-reminder>"
-)
+// reminderTags enclose what agents put into the user's messages for the model alone:
+// Claude Code, OpenCode and Qwen; Codex; Gemini; Copilot; Goose.
+var reminderTags = []string{"system-reminder", "environment_context", "session_context", "current_datetime", "turn-context"}
 
-// withoutReminders cuts out what agents tell the model on the side. A reminder that
-// is not closed stays.
+// cutReminder finds the first reminder of a text. A tag that is not closed is text.
+func cutReminder(s string) (before, reminder, after string, found bool) {
+	for rest, from := s, 0; ; {
+		i := strings.IndexByte(rest, '<')
+		if i < 0 {
+			return s, "", "", false
+		}
+		from, rest = from+i+1, rest[i+1:]
+		for _, tag := range reminderTags {
+			inner, ok := strings.CutPrefix(rest, tag+">")
+			if text, after, closed := strings.Cut(inner, "</"+tag+">"); ok && closed {
+				return s[:from-1], text, after, true
+			}
+		}
+	}
+}
+
+// withoutReminders cuts out what agents tell the model on the side.
 func withoutReminders(s string) string {
 	var out strings.Builder
 	for {
-		before, rest, found := strings.Cut(s, reminderOpen)
-		_, after, closed := strings.Cut(rest, reminderClose)
-		if !found || !closed {
-			out.WriteString(s)
+		before, _, after, found := cutReminder(s)
+		out.WriteString(before)
+		if !found {
 			return out.String()
 		}
-		out.WriteString(before)
 		s = after
 	}
 }
@@ -134,14 +192,16 @@ func withoutReminders(s string) string {
 func (r Request) reminders() []string {
 	var out []string
 	for _, m := range r.Messages {
+		if m.Role != "user" {
+			continue
+		}
 		for _, b := range m.Blocks {
-			for rest := b.Text; m.Role == "user"; {
-				_, after, found := strings.Cut(rest, reminderOpen)
-				text, next, closed := strings.Cut(after, reminderClose)
-				if !found || !closed {
+			for rest := b.Text; ; {
+				_, text, after, found := cutReminder(rest)
+				if !found {
 					break
 				}
-				out, rest = append(out, text), next
+				out, rest = append(out, text), after
 			}
 		}
 	}

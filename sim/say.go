@@ -22,7 +22,10 @@ func (a answer) say(r Request, id string, values map[string]string) (Reply, erro
 		return Reply{}, fail
 	}
 	reply := Reply{ID: "msg_" + id, Model: r.Model, Stop: a.stop(), delay: a.delay, fail: fail}
-	reply.Blocks = a.blocks(id, values)
+	var err error
+	if reply.Blocks, err = a.blocks(r, id, values); err != nil {
+		return Reply{}, err
+	}
 	if garbage := expand(a.Garbage, values); len(reply.Blocks) > 0 {
 		reply.noise = garbage
 	} else {
@@ -61,16 +64,16 @@ func (a answer) stop() string {
 	case a.StopReason != "":
 		return a.StopReason
 	case a.Refuse != "":
-		return "refusal"
+		return stopRefusal
 	case len(a.Tools) > 0:
-		return "tool_use"
+		return stopTools
 	default:
-		return "end_turn"
+		return stopEnd
 	}
 }
 
 // blocks are the thinking, the text and the tool calls, in this order.
-func (a answer) blocks(id string, values map[string]string) []ReplyBlock {
+func (a answer) blocks(r Request, id string, values map[string]string) ([]ReplyBlock, error) {
 	var out []ReplyBlock
 	if a.Thinking != "" {
 		text := expand(a.Thinking, values)
@@ -93,7 +96,11 @@ func (a answer) blocks(id string, values map[string]string) []ReplyBlock {
 		out = append(out, ReplyBlock{Type: BlockText, Text: text, Pieces: said})
 	}
 	for i, t := range a.Tools {
-		b := ReplyBlock{Type: BlockToolUse, ID: t.ID, Name: t.Name, Input: input(t.Input, values)}
+		name, in, err := t.call(r, values)
+		if err != nil {
+			return nil, err
+		}
+		b := ReplyBlock{Type: BlockToolUse, ID: t.ID, Name: name, Input: in}
 		if b.ID == "" {
 			b.ID = fmt.Sprintf("toolu_%s_%d", id, i+1)
 		}
@@ -104,7 +111,25 @@ func (a answer) blocks(id string, values map[string]string) []ReplyBlock {
 		b.Pieces = pieces(string(b.Input), chunk)
 		out = append(out, b)
 	}
-	return out
+	return out, nil
+}
+
+// call is the tool that is called, and its input with values put in.
+func (t toolFile) call(r Request, values map[string]string) (name string, in json.RawMessage, err error) {
+	if t.Do == "" {
+		return t.Name, input(t.Input, values), nil
+	}
+	given := map[string]string{}
+	for key, value := range t.Input {
+		text, _ := value.(string) // it has been checked that it is one
+		given[key] = expand(text, values)
+	}
+	name, made, err := do(t.Do, given, r.Tools)
+	if err != nil {
+		return "", nil, err
+	}
+	in, err = encode(made)
+	return name, in, err
 }
 
 // input is a tool's input with values put in. It has been checked that it can be

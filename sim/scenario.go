@@ -81,6 +81,7 @@ type answerFile struct {
 
 type toolFile struct {
 	Name  string         `yaml:"name"`
+	Do    string         `yaml:"do"`
 	Input map[string]any `yaml:"input"`
 	ID    string         `yaml:"id"`
 }

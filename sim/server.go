@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,14 +51,18 @@ func NewServer(s *Scenario, o Options) (*Server, error) {
 	if srv.log == nil {
 		srv.log = slog.New(slog.DiscardHandler)
 	}
-	srv.routes(anthropic{}) // other dialects come here
+	for _, d := range []Dialect{anthropic{}, chat{}, responses{}, gemini{}} {
+		srv.routes(d)
+	}
 	srv.mux.HandleFunc("GET /{$}", func(http.ResponseWriter, *http.Request) {})
 	srv.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		srv.serve(w, r, anthropic{}, func(*Scenario, *http.Request, []byte) (any, error) {
-			return nil, &Error{Status: http.StatusNotFound, Message: "sim: nothing is served at " + r.Method + " " + r.URL.Path}
-		})
+		srv.serve(w, r, anthropic{}, func(*Scenario, *http.Request, []byte) (any, error) { return nil, nothingAt(r) })
 	})
 	return srv, nil
+}
+
+func nothingAt(r *http.Request) *Error {
+	return &Error{Status: http.StatusNotFound, Message: "sim: nothing is served at " + r.Method + " " + r.URL.Path}
 }
 
 // Player is what answers, for Unmatched and Remaining.
@@ -91,6 +96,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, d Dialect, aside 
 	case aside != nil:
 		err = s.answerAside(r.Context(), x, aside)
 	default:
+		err = errAskModel
+	}
+	if errors.Is(err, errAskModel) {
 		err = s.ask(r.Context(), x)
 	}
 	s.end(r.Context(), x, err)
@@ -124,10 +132,11 @@ func (s *Server) admit(r *http.Request) error {
 		return nil
 	}
 	_, bearer, _ := strings.Cut(r.Header.Get("Authorization"), "Bearer ")
-	switch got := r.Header.Get("X-Api-Key"); {
-	case got == want, got == "" && bearer == want:
+	got := cmp.Or(r.Header.Get("X-Api-Key"), r.Header.Get("X-Goog-Api-Key"), r.URL.Query().Get("key"), bearer)
+	switch got {
+	case want:
 		return nil
-	case got == "" && bearer == "":
+	case "":
 		return &Error{Status: http.StatusUnauthorized, Message: "x-api-key header is required"}
 	default:
 		return &Error{Status: http.StatusUnauthorized, Message: "invalid x-api-key"}
@@ -135,8 +144,10 @@ func (s *Server) admit(r *http.Request) error {
 }
 
 func (s *Server) answerAside(ctx context.Context, x *exchange, aside Aside) error {
-	x.rec.Step = "aside"
 	answer, err := aside(s.player.scenario, x.r, x.body)
+	if !errors.Is(err, errAskModel) {
+		x.rec.Step = "aside"
+	}
 	if err == nil {
 		err = s.note(x, nil)
 	}
@@ -156,7 +167,7 @@ func (s *Server) ask(ctx context.Context, x *exchange) error {
 		return &Error{Status: http.StatusNotFound, Message: "model: " + req.Model}
 	}
 	c := s.player.choose(req)
-	x.rec.Step = c.step
+	x.rec.Step, x.rec.Request = c.step, &req
 	if err := s.note(x, c.err); err != nil {
 		return err
 	}

@@ -137,8 +137,8 @@ func TestOtherPaths(t *testing.T) {
 	}{
 		{"HEAD", "/", 200, ""},
 		{"GET", "/", 200, ""},
-		{"GET", "/v1/models?limit=1000", 200, `{"data":[{"type":"model","id":"a","display_name":"a","created_at":"2026-01-01T00:00:00Z"},{"type":"model","id":"b","display_name":"b","created_at":"2026-01-01T00:00:00Z"}],"has_more":false,"first_id":"a","last_id":"b"}`},
-		{"GET", "/v1/models/b", 200, `{"type":"model","id":"b","display_name":"b","created_at":"2026-01-01T00:00:00Z"}`},
+		{"GET", "/v1/models?limit=1000", 200, `{"object":"list","data":[{"type":"model","id":"a","display_name":"a","created_at":"2026-01-01T00:00:00Z","object":"model","created":1767225600,"owned_by":"sim"},{"type":"model","id":"b","display_name":"b","created_at":"2026-01-01T00:00:00Z","object":"model","created":1767225600,"owned_by":"sim"}],"has_more":false,"first_id":"a","last_id":"b"}`},
+		{"GET", "/v1/models/b", 200, `{"type":"model","id":"b","display_name":"b","created_at":"2026-01-01T00:00:00Z","object":"model","created":1767225600,"owned_by":"sim"}`},
 		{"GET", "/v1/models/c", 404, `{"type":"error","error":{"type":"not_found_error","message":"model: c"},"request_id":"req_sim_3"}`},
 		{"POST", "/api/event_logging/batch", 200, "{}"},
 		{"GET", "/api/claude_cli/bootstrap", 200, "{}"},
