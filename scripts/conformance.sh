@@ -26,6 +26,7 @@ run "200 kills of a process that writes to the store" -run '^TestFile$/^nothing_
 run "the suite of the drivers on the real agents (some minutes)" -parallel 4 -timeout 15m ./driver/drivertest
 run "what the suite does not look at" -run '^TestReal' ./driver/claude
 run "the command line with the real agents" -parallel 4 -run '^TestClaudeScripts$' ./cmd/terret
+run "one scenario of the scripted models with every agent" -parallel 2 -timeout 15m -run 'Agents|Codex' ./sim ./internal/rpc
 
 if [ "$(uname)" != Linux ] || cmp -s "$dir/table.md" docs/CONFORMANCE.md; then
 	exit 0
