@@ -179,7 +179,7 @@ func decodeParts(content json.RawMessage) ([]Block, error) {
 	for _, p := range parts {
 		b := Block{Type: BlockType(p.Type), Text: p.Text + p.Refusal}
 		switch p.Type {
-		case "text", "input_text", "output_text", "refusal":
+		case "text", "input_text", "output_text", "summary_text", "refusal":
 			b.Type = BlockText
 		case "image_url", "input_image":
 			b = Block{Type: BlockImage, Data: imageData(p.ImageURL)}

@@ -124,7 +124,7 @@ func (r *Request) addItem(item responsesItem) error {
 			r.add(item.Role, blocks...)
 		}
 	case "reasoning":
-		r.add("assistant", Block{Type: BlockThinking, Text: joinSummary(blocks)})
+		r.add("assistant", Block{Type: BlockThinking, Text: joinText(blocks)})
 	case "function_call":
 		r.add("assistant", Block{Type: BlockToolUse, ID: item.CallID, Name: item.Name, Input: json.RawMessage(item.Arguments)})
 	case "custom_tool_call":
@@ -135,15 +135,6 @@ func (r *Request) addItem(item responsesItem) error {
 		r.add("assistant", Block{Type: BlockType(item.Type)})
 	}
 	return nil
-}
-
-// joinSummary joins the parts of a summary of reasoning.
-func joinSummary(blocks []Block) string {
-	text := ""
-	for _, b := range blocks {
-		text += b.Text
-	}
-	return text
 }
 
 // Write implements Dialect.

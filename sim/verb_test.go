@@ -59,7 +59,7 @@ func TestVerbs(t *testing.T) {
 			r := ask("go")
 			r.Tools = c.tools
 			reply, err := p.Answer(t.Context(), r)
-			got := ""
+			var got string
 			if err != nil {
 				got = err.Error()
 			} else {
