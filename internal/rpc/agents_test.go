@@ -153,7 +153,7 @@ func (h *host) hear(_ context.Context, m rpc.Message) error {
 func TestACPAgents(t *testing.T) {
 	t.Parallel()
 	// Modes in which agents ask, where that is not what they do at first.
-	modes := map[string]string{"qwen": "default", "codex-acp": "read-only"}
+	modes := map[string]string{"qwen": "default", "codex-acp": "read-only", "goose": "approve"}
 	for _, a := range agenttest.All() {
 		if a.ACP == nil {
 			continue
@@ -180,6 +180,9 @@ func TestACPAgents(t *testing.T) {
 			}, &turn)
 			if turn.StopReason != "end_turn" {
 				t.Errorf("it stopped with %s", turn.StopReason)
+			}
+			if asks := a.Program != "opencode"; asks == (h.asked["session/request_permission"] == 0) {
+				t.Errorf("it asked %v", h.asked)
 			}
 			end()
 		})
