@@ -56,6 +56,8 @@ if [ ! -x node_modules/.bin/goose ]; then
 fi
 home=$(mktemp -d)
 trap 'rm -rf "$home"' EXIT
-PATH=$PWD/node_modules/.bin:$PATH HOME=$home node --version
-HOME=$home node_modules/.bin/claude --version
+export HOME="$home" PATH="$PWD/node_modules/.bin:$PATH"
+node --version
+claude --version
+XDG_CACHE_HOME=$PWD/node_modules/.cache copilot --version # it unpacks itself
 touch node_modules/.stamp

@@ -1,5 +1,10 @@
 package agenttest
 
+import (
+	"path/filepath"
+	"slices"
+)
+
 // Model is the name of the model that agents are told to use, where that is free.
 const Model = "fake-model"
 
@@ -14,7 +19,7 @@ const (
 // All returns the agents, each of a kind.
 func All() []Agent {
 	once := func(args ...string) func(string) []string {
-		return func(prompt string) []string { return append(args[:len(args):len(args)], prompt) }
+		return func(prompt string) []string { return append(slices.Clip(args), prompt) }
 	}
 	return []Agent{
 		{
@@ -104,8 +109,8 @@ enabled = false
 }
 
 func gemini(p Place) ([]string, error) {
-	return []string{"GEMINI_API_KEY=fake", "GOOGLE_GEMINI_BASE_URL=" + p.URL, "GEMINI_CLI_TRUST_WORKSPACE=true"},
-		p.write(".gemini/settings.json", `{
+	env := []string{"GEMINI_API_KEY=fake", "GOOGLE_GEMINI_BASE_URL=" + p.URL, "GEMINI_CLI_TRUST_WORKSPACE=true"}
+	return env, p.write(".gemini/settings.json", `{
 	"security": {"auth": {"selectedType": "gemini-api-key"}},
 	"privacy": {"usageStatisticsEnabled": false},
 	"general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false}
@@ -113,10 +118,8 @@ func gemini(p Place) ([]string, error) {
 }
 
 func qwen(p Place) ([]string, error) {
-	return []string{
-			"OPENAI_API_KEY=fake", "OPENAI_BASE_URL=" + p.URL + "/v1", "OPENAI_MODEL=" + Model,
-			"QWEN_CODE_SUPPRESS_YOLO_WARNING=1",
-		}, p.write(".qwen/settings.json", `{
+	env := []string{"OPENAI_API_KEY=fake", "OPENAI_BASE_URL=" + p.URL + "/v1", "OPENAI_MODEL=" + Model, "QWEN_CODE_SUPPRESS_YOLO_WARNING=1"}
+	return env, p.write(".qwen/settings.json", `{
 	"security": {"auth": {"selectedType": "openai"}},
 	"privacy": {"usageStatisticsEnabled": false},
 	"general": {"enableAutoUpdate": false}
@@ -125,6 +128,8 @@ func qwen(p Place) ([]string, error) {
 
 func copilot(p Place) ([]string, error) {
 	return []string{
+		// It unpacks itself into a cache, which takes seconds. agents/install.sh did.
+		"XDG_CACHE_HOME=" + filepath.Join(filepath.Dir(filepath.Dir(p.program)), ".cache"),
 		"COPILOT_PROVIDER_BASE_URL=" + p.URL + "/v1", "COPILOT_PROVIDER_API_KEY=fake", "COPILOT_MODEL=" + Model, "COPILOT_OFFLINE=true",
 	}, nil
 }
