@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -48,10 +49,7 @@ func TestConversationIDs(t *testing.T) {
 	t.Parallel()
 	chat, chatBody := askChat(false, user("go"))
 	responses, responsesBody := askResponses(false, user("go"))
-	cached := object{"prompt_cache_key": "b"}
-	for name, value := range responsesBody {
-		cached[name] = value
-	}
+	cached := maps.Clone(responsesBody)
 	for _, c := range []struct {
 		path, header string
 		body         object
@@ -125,7 +123,8 @@ func TestHistories(t *testing.T) {
 		},
 		{
 			"something new", "/v1/responses", `{"model":"m","input":[{"type":"hologram","id":"x"}]}`,
-			"", []sim.Block{{Type: "hologram"}},
+			"",
+			[]sim.Block{{Type: "hologram"}},
 		},
 		{
 			"gemini", "/v1beta/models/m:generateContent", `{"contents":[{"role":"user","parts":[{"functionResponse":{"id":"c","name":"ls","response":{"error":"no such"}}},
@@ -133,7 +132,8 @@ func TestHistories(t *testing.T) {
 			"",
 			[]sim.Block{
 				{Type: sim.BlockToolResult, ID: "c", Name: "ls", Text: "no such", Error: true},
-				{Type: sim.BlockToolResult, ID: "d", Name: "ls", Text: `{"files":3}`}, {Type: sim.BlockThinking, Text: "hm"},
+				{Type: sim.BlockToolResult, ID: "d", Name: "ls", Text: `{"files":3}`},
+				{Type: sim.BlockThinking, Text: "hm"},
 			},
 		},
 	} {

@@ -151,7 +151,8 @@ func (p Place) Run(t testing.TB, args ...string) (string, error) {
 	if _, err := io.Copy(&out, agent.Stdout()); err != nil {
 		t.Fatal(err)
 	}
-	exit, err := agent.Wait()
+	<-agent.Done()
+	exit, err := agent.Kill() // it has ended: this only says how
 	if err != nil {
 		t.Fatal(err)
 	}
