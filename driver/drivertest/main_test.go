@@ -1,8 +1,10 @@
 package drivertest_test
 
 import (
+	"cmp"
 	"fmt"
 	"os"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,11 +22,29 @@ const (
 	patience = 60 * time.Second
 )
 
-// results are those of the tests, each of which sets its own.
-var results struct{ native, claude, oneShot *drivertest.Result }
+// targets are the agents of the table, in its order. Each has a test of its own, which
+// calls run.
+func targets() []drivertest.Target {
+	return []drivertest.Target{native(), claude(), claudeOneShot()}
+}
+
+// results holds a *drivertest.Result for each title.
+var results sync.Map
+
+// run runs the suite on the target.
+func run(t *testing.T, target drivertest.Target) {
+	t.Helper()
+	t.Parallel()
+	if target.Program != "" {
+		target.Version = version(t, target)
+	}
+	results.Store(title(target), drivertest.Run(t, target))
+}
+
+func title(t drivertest.Target) string { return cmp.Or(t.Title, t.Name) }
 
 func TestMain(m *testing.M) {
-	drivertest.Main(native(), claude(), claudeOneShot())
+	drivertest.Main(targets()...)
 	code := m.Run()
 	// A connection of net/http that was refused stays for half a second, so that the
 	// client reads the answer before the reset.
@@ -33,7 +53,13 @@ func TestMain(m *testing.M) {
 		code = 1
 	}
 	if path := os.Getenv(matrix); path != "" {
-		if err := drivertest.Write(path, results.native, results.claude, results.oneShot); err != nil {
+		var all []*drivertest.Result
+		for _, target := range targets() {
+			r, _ := results.Load(title(target))
+			result, _ := r.(*drivertest.Result)
+			all = append(all, result)
+		}
+		if err := drivertest.Write(path, all...); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = max(code, 1)
 		}

@@ -51,7 +51,4 @@ func native() drivertest.Target {
 	}
 }
 
-func TestNative(t *testing.T) {
-	t.Parallel()
-	results.native = drivertest.Run(t, native())
-}
+func TestNative(t *testing.T) { run(t, native()) }
