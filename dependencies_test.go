@@ -23,7 +23,7 @@ var dependencies = map[string]string{
 	"github.com/spf13/cobra":                 "the command line",
 	"golang.org/x/term":                      "terminals",
 	"github.com/rogpeppe/go-internal":        "script tests of the command line",
-	"github.com/anthropics/anthropic-sdk-go": "the Anthropic API",
+	"github.com/anthropics/anthropic-sdk-go": "what the Anthropic API takes and sends, in tests",
 	"modernc.org/libc":                       "what the database is translated to, at the version that it asks for",
 	"modernc.org/sqlite":                     "the database, without cgo",
 	"mvdan.cc/sh/v3":                         "shell commands as the shell reads them",

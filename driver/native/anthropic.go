@@ -1,15 +1,18 @@
 package native
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
 	"net/url"
-
-	"github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/option"
+	"strings"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/redact"
+	"github.com/terret-dev/terret/internal/sse"
 )
 
 const (
@@ -17,7 +20,11 @@ const (
 	anthropicToken   = "ANTHROPIC_AUTH_TOKEN" //nolint:gosec // the name of a variable
 	anthropicBase    = "ANTHROPIC_BASE_URL"
 	anthropicDefault = "anthropic/claude-sonnet-4-5"
+	anthropicAddress = "https://api.anthropic.com"
+	anthropicVersion = "2023-06-01"
 	maxOutputTokens  = 16_000
+	maxEvent         = 32 << 20 // bytes
+	maxErrorBody     = 1 << 20  // bytes
 )
 
 func anthropicModels() []terret.Model {
@@ -31,117 +38,170 @@ func anthropicModels() []terret.Model {
 // claude is a model of Anthropic's API.
 type claude struct {
 	name    string
-	client  anthropic.Client
+	url     string
+	header  http.Header
+	client  *http.Client
 	secrets *redact.Redactor // of errors
 }
 
 func (d *Driver) newAnthropic(name string) (model, error) {
-	// Only what is named here is used: the client would else look into more places.
-	opts := []option.RequestOption{option.WithoutEnvironmentDefaults(), option.WithMaxRetries(0), option.WithHTTPClient(d.net.client())}
+	header := http.Header{
+		"Content-Type": {"application/json"}, "Accept": {sse.ContentType}, "Anthropic-Version": {anthropicVersion}, "User-Agent": {"terret"},
+	}
 	key, token := d.setting(anthropicKey), d.setting(anthropicToken)
 	switch {
 	case key != "":
-		opts = append(opts, option.WithAPIKey(key))
+		header.Set("X-Api-Key", key)
 	case token != "":
-		opts = append(opts, option.WithAuthToken(token))
+		header.Set("Authorization", "Bearer "+token)
 	default:
 		return nil, terret.Errorf(terret.CodeNotAuthenticated, "there is no key for Anthropic's models; set %s, or use the demo model with --model demo", anthropicKey)
 	}
 	secrets := map[string]string{anthropicKey: key, anthropicToken: token}
-	if base := d.setting(anthropicBase); base != "" {
-		u, err := url.Parse(base)
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			return nil, terret.Errorf(terret.CodeInvalidRequest, "%s is not the address of an API; it must look like https://api.anthropic.com", anthropicBase)
-		}
-		if password, ok := u.User.Password(); ok {
-			secrets[anthropicBase] = password
-		}
-		opts = append(opts, option.WithBaseURL(base))
+	base := d.setting(anthropicBase)
+	if base == "" {
+		base = anthropicAddress
 	}
-	return &claude{name: name, client: anthropic.NewClient(opts...), secrets: redact.New(secrets)}, nil
+	u, err := url.Parse(base)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, terret.Errorf(terret.CodeInvalidRequest, "%s is not the address of an API; it must look like %s", anthropicBase, anthropicAddress)
+	}
+	if password, ok := u.User.Password(); ok {
+		secrets[anthropicBase] = password
+	}
+	return &claude{name: name, url: u.JoinPath("v1", "messages").String(), header: header, client: d.net.client(), secrets: redact.New(secrets)}, nil
 }
 
 // generate implements model.
 func (c *claude) generate(ctx context.Context, q query, s sink) (reply, error) {
-	stream := c.client.Messages.NewStreaming(ctx, c.params(q))
-	defer func() { _ = stream.Close() }() // its end is known by then
-	var whole anthropic.Message
-	inputs := map[int]string{} // of calls, by block: the client drops one that was cut off
-	spent := func() reply { return reply{usage: usageOf(whole.Usage)} }
-	for stream.Next() {
-		ev := stream.Current()
-		if err := whole.Accumulate(ev); err != nil {
-			return spent(), c.garbage(true, err.Error())
-		}
-		if p, ok := pieceOf(ev); ok {
-			inputs[p.index] += p.input
-			if err := s(p); err != nil {
-				return spent(), err
-			}
-		}
-	}
-	if err := stream.Err(); err != nil {
-		if ctx.Err() != nil {
-			return spent(), context.Cause(ctx)
-		}
-		return spent(), c.apiError(err, whole.ID != "")
-	}
+	var a answer
+	err := c.stream(ctx, q, &a, s)
 	switch {
-	case whole.ID == "":
-		return spent(), c.garbage(false, "it is not an answer of a model")
-	case whole.StopReason == "":
-		return spent(), &terret.Error{Code: terret.CodeConnectionFailed, Retryable: true, Message: "the API closed the connection in the middle of an answer"}
+	case err != nil && ctx.Err() != nil:
+		return reply{usage: a.usage}, context.Cause(ctx)
+	case err != nil:
+		return reply{usage: a.usage}, err
+	case !a.begun:
+		return reply{usage: a.usage}, c.garbage(false, "it is not an answer of a model")
+	case a.stopReason == "":
+		return reply{usage: a.usage}, &terret.Error{Code: terret.CodeConnectionFailed, Retryable: true, Message: "the API closed the connection in the middle of an answer"}
 	}
-	return replyOf(whole, inputs), nil
+	return a.reply(), nil
 }
 
-// pieceOf is the part of an answer that an event brings.
-func pieceOf(ev anthropic.MessageStreamEventUnion) (piece, bool) {
-	switch v := ev.AsAny().(type) {
-	case anthropic.ContentBlockStartEvent:
-		if v.ContentBlock.Type == "tool_use" {
-			return piece{index: int(v.Index), toolID: v.ContentBlock.ID, toolName: v.ContentBlock.Name}, true
-		}
-	case anthropic.ContentBlockDeltaEvent:
-		p := piece{index: int(v.Index)}
-		switch d := v.Delta.AsAny().(type) {
-		case anthropic.TextDelta:
-			p.text = d.Text
-		case anthropic.ThinkingDelta:
-			p.thinking = d.Thinking
-		case anthropic.InputJSONDelta:
-			p.input = d.PartialJSON
-		}
-		return p, true
+// stream asks, and puts the answer together while it comes.
+func (c *claude) stream(ctx context.Context, q query, a *answer, s sink) error {
+	body, err := json.Marshal(c.request(q))
+	if err != nil {
+		return terret.Errorf(terret.CodeInternal, "write down the request: %w", err)
 	}
-	return piece{}, false
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
+	if err != nil {
+		return c.apiError(err, false)
+	}
+	r.Header = c.header.Clone()
+	res, err := c.client.Do(r)
+	if err != nil {
+		return c.apiError(err, false)
+	}
+	defer func() { _ = res.Body.Close() }() // its end is known by then
+	if res.StatusCode >= http.StatusBadRequest {
+		body, _ := io.ReadAll(io.LimitReader(res.Body, maxErrorBody)) // a part says something too
+		return c.apiError(&wireError{res, body}, false)
+	}
+	for ev, err := range sse.Read(res.Body, maxEvent) {
+		switch {
+		case err != nil:
+			return c.apiError(err, a.begun)
+		case ev.Name == "error":
+			return c.apiError(&wireError{res, bytes.Clone(ev.Data)}, a.begun)
+		case ev.Name == "" || ev.Name == "ping" || len(ev.Data) == 0:
+			continue
+		}
+		var e wireEvent
+		if err := json.Unmarshal(ev.Data, &e); err != nil {
+			return c.apiError(err, a.begun)
+		}
+		p, ok, err := a.take(ev.Name, e)
+		if err != nil {
+			return c.garbage(true, err.Error())
+		}
+		if ok {
+			if err := s(p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
-func usageOf(u anthropic.Usage) terret.Usage {
-	return terret.Usage{Input: u.InputTokens, Output: u.OutputTokens, CacheRead: u.CacheReadInputTokens, CacheWrite: u.CacheCreationInputTokens}
+// answer is an answer in the making.
+type answer struct {
+	begun      bool
+	blocks     []wireBlock
+	inputs     map[int]*strings.Builder // of calls, in pieces
+	stopReason string
+	usage      terret.Usage
 }
 
-func replyOf(m anthropic.Message, inputs map[int]string) reply {
-	r := reply{stopReason: string(m.StopReason), usage: usageOf(m.Usage)}
+// take adds an event, and returns the piece of the answer that it brings, if it does.
+// Events that are not known are left out.
+func (a *answer) take(name string, e wireEvent) (p piece, ok bool, err error) {
+	switch name {
+	case "message_start":
+		*a = answer{begun: e.Message.ID != "", inputs: map[int]*strings.Builder{}}
+		e.Message.Usage.update(&a.usage)
+	case "message_delta":
+		a.stopReason = e.Delta.StopReason
+		e.Usage.update(&a.usage)
+	case "content_block_start":
+		if e.Index != len(a.blocks) {
+			return piece{}, false, fmt.Errorf("block %d of an answer begins where %d should", e.Index, len(a.blocks))
+		}
+		a.blocks = append(a.blocks, e.ContentBlock)
+		if e.ContentBlock.Type == wireToolUse {
+			return piece{index: e.Index, toolID: e.ContentBlock.ID, toolName: e.ContentBlock.Name}, true, nil
+		}
+	case "content_block_delta":
+		if e.Index < 0 || e.Index >= len(a.blocks) {
+			return piece{}, false, fmt.Errorf("a piece of block %d of an answer that has %d", e.Index, len(a.blocks))
+		}
+		a.blocks[e.Index].Text += e.Delta.Text
+		a.blocks[e.Index].Thinking += e.Delta.Thinking
+		if a.inputs[e.Index] == nil {
+			a.inputs[e.Index] = &strings.Builder{}
+		}
+		a.inputs[e.Index].WriteString(e.Delta.PartialJSON)
+		return piece{index: e.Index, text: e.Delta.Text, thinking: e.Delta.Thinking, input: e.Delta.PartialJSON}, true, nil
+	}
+	return piece{}, false, nil
+}
+
+func (a *answer) reply() reply {
+	r := reply{stopReason: a.stopReason, usage: a.usage}
 	r.context = r.usage.Input + r.usage.CacheRead + r.usage.CacheWrite + r.usage.Output
-	for i, b := range m.Content {
+	for i, b := range a.blocks {
 		switch b.Type {
-		case "text":
+		case wireText:
 			r.blocks = append(r.blocks, terret.Text(b.Text))
-		case "thinking":
+		case wireThinking:
 			r.blocks = append(r.blocks, terret.Block{Type: terret.BlockThinking, Text: b.Thinking})
-		case "tool_use":
-			input := terret.JSON(inputs[i])
-			if len(input) == 0 {
-				input = terret.JSON(b.Input) // it came whole, or is empty
-			}
-			if len(input) == 0 {
-				input = terret.JSON("{}")
-			}
-			r.blocks = append(r.blocks, terret.Block{Type: terret.BlockToolUse, ToolID: b.ID, Name: b.Name, Input: input})
+		case wireToolUse:
+			r.blocks = append(r.blocks, terret.Block{Type: terret.BlockToolUse, ToolID: b.ID, Name: b.Name, Input: a.input(i)})
 		}
 	}
 	return r
+}
+
+// input is that of a call: in pieces, or whole, or none.
+func (a *answer) input(block int) terret.JSON {
+	if pieces := a.inputs[block]; pieces != nil && pieces.Len() > 0 {
+		return terret.JSON(pieces.String())
+	}
+	if whole := a.blocks[block].Input; len(whole) > 0 {
+		return terret.JSON(whole)
+	}
+	return terret.JSON("{}")
 }
 
 // isObject reports whether the input of a tool is what the API takes back.

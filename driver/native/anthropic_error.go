@@ -8,10 +8,27 @@ import (
 	"strings"
 	"time"
 
-	"github.com/anthropics/anthropic-sdk-go"
-
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/sse"
 )
+
+// wireError is an answer of the API that is an error: its status says so, or an event
+// in the middle of it.
+type wireError struct {
+	res  *http.Response
+	body []byte
+}
+
+func (e *wireError) Error() string { return e.res.Status }
+
+// said is what the API calls the error, and its message, if it is one of its own.
+func (e *wireError) said() (name, message string) {
+	var body struct {
+		Error struct{ Type, Message string }
+	}
+	_ = json.Unmarshal(e.body, &body) // else it is not one
+	return body.Error.Type, body.Error.Message
+}
 
 // garbage is the error for what is not an answer of the API. Within one it may be
 // an accident; where none has begun, something else answers at the address.
@@ -26,11 +43,11 @@ func (c *claude) garbage(within bool, what string) error {
 // apiError says what went wrong in words that a person can act on. within says that
 // an answer had begun.
 func (c *claude) apiError(err error, within bool) error {
-	api, ok := errors.AsType[*anthropic.Error](err)
+	api, ok := errors.AsType[*wireError](err)
 	if !ok {
 		_, syntax := errors.AsType[*json.SyntaxError](err)
 		_, shape := errors.AsType[*json.UnmarshalTypeError](err)
-		if syntax || shape {
+		if syntax || shape || errors.Is(err, sse.ErrTooLong) {
 			return c.garbage(within, err.Error())
 		}
 		return &terret.Error{
@@ -38,26 +55,27 @@ func (c *claude) apiError(err error, within bool) error {
 			Message: "the API cannot be reached or broke off: " + c.clean(err.Error()) + "; check the network, or " + anthropicBase,
 		}
 	}
-	f := &failure{why: c.judge(api), after: retryAfter(api.Response)}
-	if api.StatusCode >= http.StatusBadRequest { // in the middle of an answer it is 200
-		f.why.HTTPStatus = api.StatusCode
+	f := &failure{why: c.judge(api), after: retryAfter(api.res.Header)}
+	if api.res.StatusCode >= http.StatusBadRequest { // in the middle of an answer it is 200
+		f.why.HTTPStatus = api.res.StatusCode
 	}
-	if api.Response != nil {
-		switch api.Response.Header.Get("X-Should-Retry") {
-		case "true":
-			f.why.Retryable = true
-		case "false":
-			f.why.Retryable = false
-		}
+	switch api.res.Header.Get("X-Should-Retry") {
+	case "true":
+		f.why.Retryable = true
+	case "false":
+		f.why.Retryable = false
 	}
 	return f
 }
 
 // judge goes by what the API calls the error, or else by the status.
-func (c *claude) judge(api *anthropic.Error) *terret.Error {
-	detail, ours := apiMessage(api)
+func (c *claude) judge(api *wireError) *terret.Error {
+	name, detail := api.said()
+	ours, status := detail != "", api.res.StatusCode
+	if !ours {
+		detail = api.beginning()
+	}
 	detail = c.clean(detail)
-	name, status := string(api.Type()), api.StatusCode
 	e := &terret.Error{}
 	switch {
 	case name == "authentication_error" || name == "" && status == http.StatusUnauthorized:
@@ -88,33 +106,24 @@ func (c *claude) clean(text string) string { return c.secrets.String(text) }
 // maxDetail bounds what is told of an answer that is not the API's own error.
 const maxDetail = 200
 
-// apiMessage is the API's own message, or the beginning of whatever was sent. ours
-// says which.
-func apiMessage(e *anthropic.Error) (text string, ours bool) {
-	var body struct{ Error struct{ Message string } }
-	raw := e.RawJSON()
-	if json.Unmarshal([]byte(raw), &body) == nil && body.Error.Message != "" {
-		return body.Error.Message, true
+// beginning is the first of whatever was sent.
+func (e *wireError) beginning() string {
+	text := strings.Join(strings.Fields(string(e.body)), " ")
+	if text == "" {
+		text = http.StatusText(e.res.StatusCode)
 	}
-	raw = strings.Join(strings.Fields(raw), " ")
-	if raw == "" {
-		raw = http.StatusText(e.StatusCode)
+	if runes := []rune(text); len(runes) > maxDetail {
+		text = string(runes[:maxDetail]) + "…"
 	}
-	if runes := []rune(raw); len(runes) > maxDetail {
-		raw = string(runes[:maxDetail]) + "…"
-	}
-	return raw, false
+	return text
 }
 
 // retryAfter is how long the answer asks to wait, zero if it does not.
-func retryAfter(r *http.Response) time.Duration {
-	if r == nil {
-		return 0
-	}
-	if ms, err := strconv.ParseFloat(r.Header.Get("Retry-After-Ms"), 64); err == nil {
+func retryAfter(h http.Header) time.Duration {
+	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
 		return seconds(ms / 1000)
 	}
-	text := r.Header.Get("Retry-After")
+	text := h.Get("Retry-After")
 	if s, err := strconv.ParseFloat(text, 64); err == nil {
 		return seconds(s)
 	}

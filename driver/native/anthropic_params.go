@@ -6,86 +6,72 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/anthropics/anthropic-sdk-go"
-
 	"github.com/terret-dev/terret"
 )
 
-func (c *claude) params(q query) anthropic.MessageNewParams {
-	p := anthropic.MessageNewParams{
-		Model: anthropic.Model(c.name), MaxTokens: maxOutputTokens,
-		System: []anthropic.TextBlockParam{{Text: q.system, CacheControl: anthropic.NewCacheControlEphemeralParam()}},
+// request is what the model is asked, as the API takes it.
+func (c *claude) request(q query) wireRequest {
+	r := wireRequest{
+		Model: c.name, MaxTokens: maxOutputTokens, Stream: true,
+		System:   []wireBlock{{Type: wireText, Text: q.system, CacheControl: cached()}},
+		Messages: []wireMessage{},
 	}
 	for _, t := range q.tools {
-		p.Tools = append(p.Tools, anthropic.ToolUnionParam{OfTool: toolParam(t)})
+		r.Tools = append(r.Tools, wireTool{Name: t.name, Description: t.description, InputSchema: t.schema})
 	}
 	for _, m := range q.messages {
-		role := anthropic.MessageParamRoleUser
+		role := terret.RoleUser
 		if m.role == terret.RoleAssistant {
-			role = anthropic.MessageParamRoleAssistant
+			role = terret.RoleAssistant
 		}
-		p.Messages = append(p.Messages, anthropic.MessageParam{Role: role, Content: blockParams(m.blocks)})
+		r.Messages = append(r.Messages, wireMessage{Role: role, Content: wireBlocks(m.blocks)})
 	}
 	// What was said so far is read from the cache at the next step.
-	if n := len(p.Messages); n > 0 {
-		last := p.Messages[n-1].Content
-		if cache := last[len(last)-1].GetCacheControl(); cache != nil {
-			*cache = anthropic.NewCacheControlEphemeralParam()
-		}
+	if n := len(r.Messages); n > 0 {
+		last := r.Messages[n-1].Content
+		last[len(last)-1].CacheControl = cached()
 	}
-	return p
-}
-
-func toolParam(t toolSpec) *anthropic.ToolParam {
-	var schema map[string]any
-	_ = json.Unmarshal(t.schema, &schema) // our own schemas; a test reads them all
-	in := anthropic.ToolInputSchemaParam{Properties: schema["properties"], ExtraFields: map[string]any{}}
-	for name, v := range schema {
-		if name != "properties" && name != "type" {
-			in.ExtraFields[name] = v
-		}
-	}
-	return &anthropic.ToolParam{Name: t.name, Description: anthropic.String(t.description), InputSchema: in}
+	return r
 }
 
 // nothing stands where the API does not take an empty text.
 const nothing = "(nothing)"
 
-// blockParams are the blocks as the API takes them, at least one.
-func blockParams(blocks []terret.Block) []anthropic.ContentBlockParamUnion {
-	var out []anthropic.ContentBlockParamUnion
+// wireBlocks are the blocks as the API takes them, at least one.
+func wireBlocks(blocks []terret.Block) []wireBlock {
+	var out []wireBlock
 	for _, b := range blocks {
 		switch b.Type {
 		case terret.BlockText:
 			if strings.TrimSpace(b.Text) != "" {
-				out = append(out, anthropic.NewTextBlock(b.Text))
+				out = append(out, wireBlock{Type: wireText, Text: b.Text})
 			}
 		case terret.BlockToolUse:
 			input := json.RawMessage(b.Input)
 			if !isObject(b.Input) {
 				input = json.RawMessage("{}") // the API takes nothing else back
 			}
-			out = append(out, anthropic.NewToolUseBlock(b.ToolID, input, b.Name))
+			out = append(out, wireBlock{Type: wireToolUse, ID: b.ToolID, Name: b.Name, Input: input})
 		case terret.BlockToolResult:
 			text := terret.TextOf(b.Content)
 			if strings.TrimSpace(text) == "" {
 				text = nothing
 			}
-			out = append(out, anthropic.NewToolResultBlock(b.ToolID, text, b.IsError))
+			out = append(out, wireBlock{Type: wireToolResult, ToolUseID: b.ToolID, Content: []wireBlock{{Type: wireText, Text: text}}, IsError: b.IsError})
 		case terret.BlockImage:
-			out = append(out, imageParam(b))
+			out = append(out, image(b))
 		case terret.BlockDocument:
-			out = append(out, documentParam(b))
+			out = append(out, document(b))
 		case terret.BlockThinking: // not sent back: it is not signed
 		}
 	}
 	if len(out) == 0 {
-		out = append(out, anthropic.NewTextBlock(nothing))
+		out = append(out, wireBlock{Type: wireText, Text: nothing})
 	}
 	return out
 }
 
-func imageParam(b terret.Block) anthropic.ContentBlockParamUnion {
+func image(b terret.Block) wireBlock {
 	switch b.MediaType {
 	case "image/png", "image/jpeg", "image/gif", "image/webp", "":
 	default:
@@ -93,34 +79,35 @@ func imageParam(b terret.Block) anthropic.ContentBlockParamUnion {
 	}
 	switch {
 	case len(b.Bytes) > 0 && b.MediaType != "":
-		return anthropic.NewImageBlockBase64(b.MediaType, base64.StdEncoding.EncodeToString(b.Bytes))
+		return wireBlock{Type: wireImage, Source: encoded(b.MediaType, b.Bytes)}
 	case b.URL != "":
-		return anthropic.NewImageBlock(anthropic.URLImageSourceParam{URL: b.URL})
+		return wireBlock{Type: wireImage, Source: &wireSource{Type: "url", URL: b.URL}}
 	}
 	return notShown(b)
 }
 
-func documentParam(b terret.Block) anthropic.ContentBlockParamUnion {
-	var out anthropic.ContentBlockParamUnion
+func encoded(mediaType string, content []byte) *wireSource {
+	return &wireSource{Type: "base64", MediaType: mediaType, Data: base64.StdEncoding.EncodeToString(content)}
+}
+
+func document(b terret.Block) wireBlock {
+	const pdf = "application/pdf"
+	out := wireBlock{Type: wireDocument, Title: b.Name}
 	kind, _, _ := strings.Cut(b.MediaType, ";")
-	pdf := kind == "application/pdf"
 	switch {
-	case len(b.Bytes) > 0 && pdf:
-		out = anthropic.NewDocumentBlock(anthropic.Base64PDFSourceParam{Data: base64.StdEncoding.EncodeToString(b.Bytes)})
+	case len(b.Bytes) > 0 && kind == pdf:
+		out.Source = encoded(pdf, b.Bytes)
 	case len(b.Bytes) > 0 && (strings.HasPrefix(kind, "text/") || kind == "application/json"):
-		out = anthropic.NewDocumentBlock(anthropic.PlainTextSourceParam{Data: strings.ToValidUTF8(string(b.Bytes), "\uFFFD")})
-	case b.URL != "" && (pdf || kind == ""):
-		out = anthropic.NewDocumentBlock(anthropic.URLPDFSourceParam{URL: b.URL})
+		out.Source = &wireSource{Type: "text", MediaType: "text/plain", Data: strings.ToValidUTF8(string(b.Bytes), "\uFFFD")}
+	case b.URL != "" && (kind == pdf || kind == ""):
+		out.Source = &wireSource{Type: "url", URL: b.URL}
 	default:
 		return notShown(b)
-	}
-	if b.Name != "" {
-		out.OfDocument.Title = anthropic.String(b.Name)
 	}
 	return out
 }
 
 // notShown tells the model of an attachment that it cannot be given.
-func notShown(b terret.Block) anthropic.ContentBlockParamUnion {
-	return anthropic.NewTextBlock(fmt.Sprintf("[There is an attachment that cannot be shown to you: %s %q of type %q]", b.Type, b.Name, b.MediaType))
+func notShown(b terret.Block) wireBlock {
+	return wireBlock{Type: wireText, Text: fmt.Sprintf("[There is an attachment that cannot be shown to you: %s %q of type %q]", b.Type, b.Name, b.MediaType)}
 }
