@@ -18,9 +18,9 @@ func Write(path string, content []byte) error { return at(path, content, true) }
 // may be damaged. It is for what can be made anew.
 func Swap(path string, content []byte) error { return at(path, content, false) }
 
-// WriteIn is Write for a file in a folder that is open.
-func WriteIn(dir *os.Root, name string, content []byte) error {
-	return in(dir, name, content, true)
+// SwapIn is Swap for a file in a folder that is open.
+func SwapIn(dir *os.Root, name string, content []byte) error {
+	return in(dir, name, content, false)
 }
 
 func at(path string, content []byte, durable bool) error {

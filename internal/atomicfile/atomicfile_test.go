@@ -16,13 +16,13 @@ func ways() map[string]func(path, content string) error {
 	return map[string]func(path, content string) error{
 		"Write": func(path, content string) error { return atomicfile.Write(path, []byte(content)) },
 		"Swap":  func(path, content string) error { return atomicfile.Swap(path, []byte(content)) },
-		"WriteIn": func(path, content string) error {
+		"SwapIn": func(path, content string) error {
 			dir, err := os.OpenRoot(filepath.Dir(path))
 			if err != nil {
 				return err
 			}
 			defer dir.Close()
-			return atomicfile.WriteIn(dir, filepath.Base(path), []byte(content))
+			return atomicfile.SwapIn(dir, filepath.Base(path), []byte(content))
 		},
 	}
 }

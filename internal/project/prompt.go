@@ -30,7 +30,7 @@ func (f *Files) SavePrompt(s terret.Session, prompt string) (path string, err er
 			return err
 		}
 		defer done(prompts)
-		return atomicfile.WriteIn(prompts, promptName(s), []byte(f.redact.String(prompt)))
+		return atomicfile.SwapIn(prompts, promptName(s), []byte(f.redact.String(prompt)))
 	})
 	if err != nil {
 		return "", terret.Errorf(terret.CodeInternal, "save the system prompt of session %s: %w", s.ID, err)

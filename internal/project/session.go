@@ -49,7 +49,8 @@ func (f *Files) saveSession(dir *os.Root, s terret.Session) error {
 		return err
 	}
 	defer done(sessions)
-	return atomicfile.WriteIn(sessions, s.ID+".json", append(content, '\n'))
+	// The log is the truth: this copy need not survive a power cut.
+	return atomicfile.SwapIn(sessions, s.ID+".json", append(content, '\n'))
 }
 
 // changesSession reports whether the session's file is due after an event.
