@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -22,9 +23,13 @@ type parsed struct {
 	doubt    string
 }
 
+// systemIsGNU says that the programs of the system are GNU's, which take options
+// behind operands. BSD's take them for operands.
+const systemIsGNU = runtime.GOOS == "linux"
+
 // parse reads words from i on. Where the program may read them in another way,
 // the doubt says why; what was read until then is in the result all the same.
-func (r *row) parse(words []word, i int) parsed {
+func (r *row) parse(words []word, i int, gnu bool) parsed {
 	p := parsed{row: r}
 	stops := r.stops || len(r.args) > 0 && slices.ContainsFunc(r.args, func(o operand) bool { return o.kind == kindCommand || o.kind == kindSub })
 	for ended := false; i < len(words) && p.doubt == ""; {
@@ -43,6 +48,8 @@ func (r *row) parse(words []word, i int) parsed {
 			i++
 		case !w.literal():
 			p.doubt = "a computed argument may be an option of " + r.name
+		case r.system && len(p.operands) > 0 && !gnu:
+			p.doubt = "an option behind an operand is an operand for some programs"
 		case w.text == "--":
 			ended = true
 			if r.single && r.options["--"] == kindUnlisted && !slices.ContainsFunc(r.args, func(o operand) bool { return o.kind == kindText }) {
@@ -121,12 +128,18 @@ func (p *parsed) unlisted(name string) kind {
 		p.unknown(name)
 		return kindUnlisted
 	}
+	worst := kindUnlisted
 	for option, k := range p.row.options {
-		if len(name) > 2 && strings.HasPrefix(option, name) && (k == kindRuns || k == kindWrites || k == kindInto || k == kindInside) {
-			return k
+		if len(name) > 2 && strings.HasPrefix(option, name) {
+			switch {
+			case k == kindRuns:
+				return k
+			case k == kindWrites || k == kindInto || k == kindInside:
+				worst = max(worst, k)
+			}
 		}
 	}
-	return kindUnlisted
+	return worst
 }
 
 // single reads an option of a program whose long options have one dash or two.

@@ -180,12 +180,12 @@ func (r *reader) operands(c call) {
 		}
 	}
 	for _, w := range c.words[1:] {
-		_, value, _ := strings.Cut(w.text, "=")
+		_, value, isPair := strings.Cut(w.text, "=")
 		add(value, w)
 		switch {
 		case !strings.HasPrefix(w.text, "-"):
 			add(w.text, w)
-		case !strings.HasPrefix(w.text, "--") && len(w.text) > 2:
+		case !strings.HasPrefix(w.text, "--") && len(w.text) > 2 && !isPair:
 			add(w.text[2:], w)
 		}
 	}

@@ -101,19 +101,30 @@ func (s *stage) do(ctx context.Context, dir, name string, args ...string) (strin
 	return p.realIn(ctx, filepath.Join(s.root, "only")+":"+os.Getenv("PATH"), name, args...)
 }
 
-// see runs a command in a copy of the project, and says what it did.
-func (s *stage) see(ctx context.Context, command string) (string, error) {
+// fresh makes the project anew.
+func (s *stage) fresh(ctx context.Context) error {
 	if err := errors.Join(os.RemoveAll(s.work), os.MkdirAll(filepath.Dir(s.work), 0o755), removeBelow(s.log)); err != nil {
-		return "", err
+		return err
 	}
 	if out, err := exec.CommandContext(ctx, "cp", "-a", s.template, s.work).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	return nil
+}
+
+// see runs a command in a copy of the project, and says what it did.
+func (s *stage) see(ctx context.Context, command string) (string, error) {
+	if err := s.fresh(ctx); err != nil {
+		return "", err
 	}
 	before, err := s.snapshot()
 	if err != nil {
 		return "", err
 	}
-	out, _ := s.do(ctx, s.work, "bash", "-c", command)
+	out, err := s.do(ctx, s.work, "bash", "-c", command)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "", err
+	}
 	ran, err := s.recorded()
 	if err != nil {
 		return "", err

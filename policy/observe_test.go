@@ -72,7 +72,7 @@ func (p *prober) real(ctx context.Context, name string, args ...string) (string,
 
 // realIn is real with another PATH for what the program runs in turn.
 func (p *prober) realIn(ctx context.Context, path, name string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = p.work
@@ -84,6 +84,9 @@ func (p *prober) realIn(ctx context.Context, path, name string, args ...string) 
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
 	return string(out), err
 }
 

@@ -17,7 +17,7 @@ func (r *reader) program(c *call, row *row, i int) {
 		c.opaque(why)
 		return
 	}
-	p := row.parse(c.words, i)
+	p := row.parse(c.words, i, r.gnu)
 	for _, g := range p.options {
 		if g.kind == kindRuns && p.doubt == "" {
 			p.doubt = "with " + show([]word{{text: g.name}}) + ", " + row.name + " may run something else"

@@ -24,22 +24,27 @@ func (r *reader) readLanguage(c *call, p *parsed) {
 // write files or run commands.
 func (r *reader) readSed(c *call, p *parsed) {
 	var scripts []word
-	inPlace := false
+	inPlace, suffix := false, word{}
 	for _, g := range p.options {
 		switch g.name {
 		case "-e", "--expression":
 			scripts = append(scripts, g.value)
 		case "-i", "--in-place":
-			inPlace = inPlace || !g.has
-			if g.has && !plainSuffix(g.value) {
-				c.opaque("the suffix of -i may lead to another folder")
-			}
-			for _, w := range p.operands {
-				if g.has && c.doubt == "" {
-					r.useWord(c, p.row, kindWrites, word{text: w.text + g.value.text, splits: w.splits})
-				}
-			}
+			inPlace, suffix = inPlace || !g.has, g.value
 		}
+	}
+	if !plainSuffix(suffix) {
+		c.opaque("the suffix of -i may lead to another folder")
+		return
+	}
+	if suffix.text != "" { // the files as they were
+		for _, w := range p.operands[min(len(p.operands), 1-min(1, len(scripts))):] {
+			r.useWord(c, p.row, kindWrites, word{text: w.text + suffix.text, splits: w.splits})
+		}
+	}
+	if inPlace && !r.gnu && len(p.operands) > 0 && p.operands[0].text != "" {
+		c.opaque("BSD's sed takes the word after -i for its value")
+		return
 	}
 	if len(scripts) == 0 {
 		// The empty word after -i is its value for BSD's sed, and a script without

@@ -149,6 +149,9 @@ type row struct {
 	named bool
 	// adds says that it adds words to the command that it runs.
 	adds bool
+	// system says that the program belongs to the system, and that not all systems
+	// have the same.
+	system bool
 	// roams says that it is meant to write outside the project, too.
 	roams bool
 	// repository says that it obeys the repository of the folder it runs in.
@@ -351,7 +354,7 @@ func (r *row) traits(items []string) error {
 	for _, item := range items {
 		trait := map[string]*bool{
 			"open": &r.open, "stops": &r.stops, "single": &r.single, "nopt": &r.nopt, "old": &r.old, "negates": &r.negates,
-			"looks": &r.looks, "star": &r.star, "named": &r.named, "adds": &r.adds, "repository": &r.repository, "roams": &r.roams,
+			"looks": &r.looks, "star": &r.star, "named": &r.named, "adds": &r.adds, "repository": &r.repository, "roams": &r.roams, "system": &r.system,
 		}[item]
 		if trait == nil {
 			return fmt.Errorf("there is no trait %q", item)

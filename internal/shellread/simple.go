@@ -5,7 +5,7 @@ import "strings"
 // simple reads assignments, words and redirections up to the end of a command.
 func (r *strict) simple() bool {
 	r.form.operator("call")
-	words, assigns, both := 0, 0, false
+	words, assigns, both, exports := 0, 0, false, false
 	var redirects []byte
 	for {
 		if !r.blanks() {
@@ -34,11 +34,16 @@ func (r *strict) simple() bool {
 			if !r.parts(true) {
 				return false
 			}
+		case exports && !r.exported():
+			return false
 		default:
 			words++
+			start := r.pos
 			if !r.argument() {
 				return false
 			}
+			name := r.src[start:r.pos]
+			exports = exports || words == 1 && (name == "export" || name == "readonly")
 		}
 	}
 }
@@ -51,6 +56,17 @@ func (r *strict) assigns() string {
 		return ""
 	}
 	return r.src[r.pos : r.pos+n]
+}
+
+// exported reports whether what follows export is a name, an assignment or an
+// option: other words are names only when the shell runs.
+func (r *strict) exported() bool {
+	n := nameLen(r.src[r.pos:])
+	if n == 0 && r.next() == '-' {
+		n = 1 + nameLen(r.src[r.pos+1:])
+		return n > 1 && delimits(r.at(n))
+	}
+	return n > 0 && (r.at(n) == '=' || delimits(r.at(n)))
 }
 
 // argument reads a word of a simple command. Keywords of braces and tests among

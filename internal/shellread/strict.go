@@ -363,19 +363,38 @@ func (r *strict) loop() bool {
 	return r.until("done")
 }
 
-// test reads what follows [[.
+// testOperators stand between two words of [[ ]].
+var testOperators = []string{"=", "==", "!=", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef"}
+
+// test reads what follows [[: a word, an operator and a word, or two words with an
+// operator between them.
 func (r *strict) test() bool {
-	for n := 0; ; n++ {
+	var words []string
+	for {
 		if c := r.next(); c != ' ' && c != '\t' || !r.blanks() {
 			return false
 		}
 		if r.keyword() == "]]" {
 			r.pos += 2
 			r.form.operator("]]")
-			return n > 0
+			break
 		}
+		start := r.pos
 		if !r.word() {
 			return false
 		}
+		words = append(words, r.src[start:r.pos])
 	}
+	if len(words) > 1 && words[0] == "!" {
+		words = words[1:]
+	}
+	switch len(words) {
+	case 1:
+		return words[0] != "!"
+	case 2:
+		return len(words[0]) == 2 && words[0][0] == '-' && words[0][1] >= 'a' && words[0][1] <= 'z'
+	case 3:
+		return slices.Contains(testOperators, words[1])
+	}
+	return false
 }
