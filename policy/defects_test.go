@@ -136,6 +136,24 @@ var around = []struct {
 	{"Bash(bat *)", "bat --pager 'touch pwned' f"},
 	{"Bash(eslint *)", "eslint -c /tmp/evil.js src"},
 	{"Bash(git *)", "git --no-pager --git-dir=x log"},
+	{"Bash(go *)", "go build -ldflags='-linkmode=external -extld=./evil' ."},
+	{"Bash(go *)", "go build -ldflags '-extldflags=-wrapper,evil' ."},
+	{"Bash(go *)", "go build -gcflags=-cpuprofile=.git/hooks/x ."},
+	{"Bash(go *)", "go build -gcflags=all=-cpuprofile=x ."},
+	{"Bash(go *)", "go test -test.cpuprofile=.git/hooks/x ./..."},
+	{"Bash(go *)", "go test ./... -args -test.cpuprofile=.git/hooks/x"},
+	{"Bash(go *)", "go build -compiler=gccgo -gccgoflags=-wrapper,evil ."},
+	{"Bash(tar *)", "tar cf host:x a"},
+	{"Bash(more *)", "more '+!evil' f"},
+	{"Bash(cp *)", "cp sub/.mcp.json ."},
+	{"Bash(cp *)", "cp -t . sub/.envrc"},
+	{"Bash(mv *)", "mv sub/.git other"},
+	{"Bash(cp *)", "cp -r x/.git sub/"},
+	{"Bash(rsync *)", "rsync -a x/.git sub"},
+	{"Bash(cp *)|Bash(git *)", "cp -r x/. sub && cd sub && git status"},
+	{"Bash(tar *)|Bash(git *)", "tar xf a.tar -C sub && git -C sub status"},
+	{"Bash(unzip *)|Bash(git *)", "unzip -d sub a.zip; cd sub && git log"},
+	{"Bash(git *)", "git apply x.patch && cd sub && git status"},
 }
 
 func TestWaysAround(t *testing.T) {
@@ -261,7 +279,7 @@ func TestForeignRepository(t *testing.T) {
 		s := bash(command)
 		s.Cwd = cwd
 		s.Readlink = func(p string) (string, error) {
-			if slices.Contains(files, p) {
+			if slices.Contains(files, p) || p == "/repo/sub" || p == "/repo/bare" || strings.HasSuffix(p, "planted") || strings.HasSuffix(p, "deep") {
 				return "", &fs.PathError{Op: "readlink", Err: syscall.EINVAL}
 			}
 			return "", fs.ErrNotExist
@@ -285,6 +303,8 @@ func TestForeignRepository(t *testing.T) {
 		"(cd planted && ls); git status":       asked, // which folder it is in is not followed that far
 		"git --no-pager -C planted log":        asked,
 		"git -C /repo status":                  terret.BehaviorAllow,
+		"git -C new status":                    asked,
+		"mkdir new && cd new && git status":    asked,
 		"git -C /repo/sub/../planted status":   asked,
 		"git -c color.ui=never -C sub status":  terret.BehaviorAllow,
 		"git -c core.fsmonitor=x -C sub diff":  asked,

@@ -2,6 +2,9 @@ package policy
 
 import (
 	"io/fs"
+	"path"
+	"slices"
+	"syscall"
 	"testing"
 
 	"github.com/terret-dev/terret"
@@ -30,8 +33,15 @@ func rules(effect terret.Effect, patterns ...string) []terret.Rule {
 func allow(patterns ...string) []terret.Rule { return rules(terret.EffectAllow, patterns...) }
 func deny(patterns ...string) []terret.Rule  { return rules(terret.EffectDeny, patterns...) }
 
-// noLinks is a file system without symbolic links, and without files.
-func noLinks(string) (string, error) { return "", fs.ErrNotExist }
+// noLinks is a file system in which all folders are there, and no symbolic links
+// and no repositories.
+func noLinks(p string) (string, error) {
+	switch path.Base(p) {
+	case ".git", "HEAD", "objects", "refs":
+		return "", fs.ErrNotExist
+	}
+	return "", &fs.PathError{Op: "readlink", Path: p, Err: syscall.EINVAL}
+}
 
 // bash is a use of the shell in a project.
 func bash(command string) Subject {
@@ -46,12 +56,18 @@ const (
 	asked  = terret.BehaviorAsk
 )
 
-// hostile are commands that run, or may run, rm, or do what no rule in generous
-// was made for. The verdict is the one with Bash(rm *) denied.
-var hostile = []struct {
+// judgedRow is a command and its verdict.
+type judgedRow struct {
 	command string
 	want    terret.Behavior
-}{
+}
+
+// hostile are commands that run, or may run, rm, or do what no rule in generous
+// was made for. The verdict is the one with Bash(rm *) denied.
+var hostile = slices.Concat(hostileScripts, hostilePrograms)
+
+// hostileScripts are about the shell.
+var hostileScripts = []judgedRow{
 	// Lists, pipes and grouping.
 	{"rm -rf x", denied},
 	{"git status; rm -rf x", denied},
@@ -284,88 +300,6 @@ var hostile = []struct {
 	{"lua -e 'x'", asked},
 	{"vim -c ':!rm x'", asked},
 	{"ed f", asked},
-	// Options that run something.
-	{"git -c core.pager='rm x' log", asked},
-	{"git -c alias.x='!rm x' x", asked},
-	{"git --exec-path=/tmp/evil status", asked},
-	{"git --git-dir=/tmp/evil status", asked},
-	{"git -C /tmp/evil status", asked},
-	{"git -p -c core.pager=rm log", asked},
-	{"git --config-env=core.pager=X log", asked},
-	{"git $x", asked},
-	{"git log $x", asked},
-	{"git log \"$x\"", asked},
-	{"git log *", asked},
-	{"git commit -m $x", asked},
-	{"git fetch -n --upload-pack='rm x'", asked},
-	{"git fetch --upload-pack='rm x'", asked},
-	{"git clone -u 'rm x' a b", asked},
-	{"git push --receive-pack='rm x'", asked},
-	{"git ls-remote --upload-pa='rm x' .", asked},
-	{"git clone 'ext::sh -c rm% x'", asked},
-	{"git grep -O'rm x' y", asked},
-	{"git grep --open-files-in-pager=rm y", asked},
-	{"git rebase -x 'rm x' main", asked},
-	{"git rebase --exec 'rm x' main", asked},
-	{"git submodule foreach 'rm x'", asked},
-	{"git bisect run rm x", asked},
-	{"git filter-branch --tree-filter 'rm x'", asked},
-	{"git difftool -x 'rm'", asked},
-	{"git config core.pager 'rm x'", asked},
-	{"git config --global alias.st '!rm x'", asked},
-	{"git st", asked},
-	{"git diff --output=/etc/passwd", asked},
-	{"git log --output=x", asked},
-	{"git diff --ext-diff", asked},
-	{"git archive --remote=x --exec='rm' HEAD", asked},
-	{"find . -exec rm {} \\;", denied},
-	{"find . -exec rm {} +", denied},
-	{"find . -execdir rm {} ';'", denied},
-	{"find . -ok rm {} \\;", denied},
-	{"find . -name x -exec sh -c 'rm \"$1\"' _ {} \\;", denied},
-	{"find . -type f -exec ls {} \\; -exec rm {} \\;", denied},
-	{"find . -delete", asked},
-	{"find . -exec {} \\;", asked},
-	{"find . -fprintf /etc/x '%p'", asked},
-	{"find . $x", asked},
-	{"find $x -name y", asked},
-	{"tar xf a --to-command='rm x'", asked},
-	{"tar xf a --to-com=rm", asked},
-	{"tar cf a --checkpoint=1 --checkpoint-action=exec='rm x' b", asked},
-	{"tar cIf 'rm x' a b", asked},
-	{"tar cf a *", asked},
-	{"tar -I 'rm x' -xf a", asked},
-	{"rsync -e 'sh -c rm' a b:", asked},
-	{"sort --compress-program=rm f", asked},
-	{"rg --pre rm x", asked},
-	{"fd -x rm", asked},
-	{"awk 'BEGIN{system(\"rm x\")}'", asked},
-	{"awk '{print | \"rm x\"}' f", asked},
-	{"awk '{print > \"/etc/x\"}' f", asked},
-	{"awk -f evil.awk f", asked},
-	{"awk \"$x\" f", asked},
-	{"sed '1e rm x' f", asked},
-	{"sed 's/a/b/e' f", asked},
-	{"sed 's/a/b/w /etc/x' f", asked},
-	{"sed 'w /etc/x' f", asked},
-	{"sed -f evil.sed f", asked},
-	{"sed -n '$!{e rm x\n}' f", asked},
-	{"sed -e p -e 'e rm' f", asked},
-	{"sed --expression='e rm' f", asked},
-	{"sed -ne '1e rm x' f", asked},
-	{"sed \"$x\" f", asked},
-	{"make --eval='x:;rm x'", asked},
-	{"make SHELL='rm x'", asked},
-	{"go test -exec 'rm x' ./...", asked},
-	{"go build -toolexec=rm ./...", asked},
-	{"go env -w GOFLAGS=-toolexec=rm", asked},
-	{"go vet -vettool=/bin/rm ./...", asked},
-	{"npm --script-shell=rm test", asked},
-	{"npm exec rm x", denied},
-	{"gcc -wrapper rm,x a.c", asked},
-	{"man -P 'rm x' ls", asked},
-	{"curl -K evil.conf", asked},
-	{"less '+!rm x' f", asked},
 	// The environment and the shell's own state.
 	{"PATH=/tmp/evil git status", asked},
 	{"PATH=/tmp/evil:$PATH; ls", asked},

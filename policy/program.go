@@ -90,7 +90,7 @@ func (r *reader) subcommand(c *call, outer *row, p *parsed) {
 		return
 	}
 	if outer.repository {
-		if why := r.foreignRepository(c.cwds); why != "" {
+		if why := r.foreignRepository(c.cwds, r.out.operands); why != "" {
 			c.opaque(why)
 			c.pin++ // a rule names the command, not the folder
 			return
@@ -109,13 +109,45 @@ func (r *reader) use(c *call, p *parsed) {
 		r.wrapped(c, p, args)
 		return
 	}
-	for i, every := range kindsOf(args, p.operands) {
-		for _, k := range every {
-			r.useWord(c, p.row, k, p.operands[i])
+	every := kindsOf(args, p.operands)
+	for i, w := range p.operands {
+		for _, k := range every[i] {
+			r.useWord(c, p.row, k, w)
 		}
 	}
 	for _, u := range implied {
 		r.useWord(c, p.row, u.kind, word{text: u.path})
+		if u.kind == kindTouches {
+			r.out.operands[len(r.out.operands)-1].fills = true
+		}
+	}
+	r.useCopies(c, p, every)
+}
+
+// useCopies notes files that programs take orders from by their names, wherever
+// they are put: a file keeps its name in the folder that it is copied to.
+func (r *reader) useCopies(c *call, p *parsed, every [][]kind) {
+	var into, from []word
+	for _, g := range p.options {
+		if g.kind == kindInto && g.has {
+			into = append(into, g.value)
+		}
+	}
+	for i, w := range p.operands {
+		switch {
+		case slices.Contains(every[i], kindInto):
+			into = append(into, w)
+		case slices.Contains(every[i], kindSearches) || slices.Contains(every[i], kindTouches):
+			from = append(from, w)
+		}
+	}
+	for _, dir := range into {
+		for _, w := range from {
+			if name := path.Base(w.text); w.literal() && guardedPart(name) != "" {
+				copied := fileUse{path: word{text: strings.TrimSuffix(dir.text, "/") + "/" + name, splits: dir.splits}, cwds: c.cwds, write: true, by: p.row.name}
+				c.needs = append(c.needs, need{file: copied, outside: p.row.roams})
+			}
+		}
 	}
 }
 
@@ -145,6 +177,10 @@ func (r *reader) useOption(c *call, row *row, g given) {
 		}
 		for _, cwd := range slices.Clone(c.cwds) {
 			c.cwds = append(c.cwds, path.Clean(join(cwd, g.value.text)))
+		}
+	case kindToolflags:
+		if !plainToolFlags(g.value) {
+			c.opaque("with " + g.name + " " + show([]word{g.value}) + ", " + row.name + " may run something else, or write a file")
 		}
 	case kindFormat:
 		if strings.Contains(g.value.text, "%output{") || !g.value.literal() {
@@ -185,7 +221,7 @@ func (r *reader) useWord(c *call, row *row, k kind, w word) {
 		c.needs = append(c.needs, need{file: file, always: row.looks, outside: row.roams})
 		file.path.text += anyText
 	case kindWrites, kindInto:
-		file.write, file.search = true, k == kindInto
+		file.write, file.search, file.fills = true, k == kindInto, k == kindInto
 		if w.text != "-" && !devices[w.text] {
 			c.needs = append(c.needs, need{file: file, always: row.looks, outside: row.roams})
 		}
@@ -217,17 +253,15 @@ func (r *reader) useWord(c *call, row *row, k kind, w word) {
 
 // useAddress looks at an address: some schemes run a program, or read a file.
 func (r *reader) useAddress(c *call, row *row, k kind, w word) {
-	scheme, rest, ok := strings.Cut(w.text, "::")
-	if ok && !strings.ContainsAny(scheme, "/:@.") || strings.HasPrefix(w.text, anyText) && strings.HasPrefix(row.name, "git ") {
+	scheme, _, helper := strings.Cut(w.text, "::")
+	if helper && !strings.ContainsAny(scheme, "/:@.") || strings.HasPrefix(w.text, anyText) && strings.HasPrefix(row.name, "git ") {
 		c.opaque("git may run a program for this address")
 		return
 	}
-	if ok && rest == "" {
-		return
-	}
-	if name, isFile := strings.CutPrefix(strings.ToLower(w.text), "file:"); isFile {
-		r.noteFile(fileUse{path: word{text: w.text[len(w.text)-len(name):]}, cwds: c.cwds, by: row.name, search: true})
-		r.noteFile(fileUse{path: word{text: "/" + strings.TrimLeft(w.text[len(w.text)-len(name):], "/")}, cwds: c.cwds, by: row.name, search: true})
+	if len(w.text) > 5 && strings.EqualFold(w.text[:5], "file:") {
+		for _, name := range []string{w.text[5:], "/" + strings.TrimLeft(w.text[5:], "/")} {
+			r.noteFile(fileUse{path: word{text: name}, cwds: c.cwds, by: row.name, search: true})
+		}
 	}
 	if k == kindSaved {
 		name, _, _ := strings.Cut(w.text, "?")

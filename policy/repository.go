@@ -20,8 +20,9 @@ func gitSetting(w word) bool {
 
 // foreignRepository says why git may obey the settings of another repository than
 // the session's in one of the folders, or nothing. Such settings name programs
-// that git runs, whatever its command is.
-func (r *reader) foreignRepository(dirs []string) string {
+// that git runs, whatever its command is. The files are those that the script has
+// used before: it may have put a repository there itself.
+func (r *reader) foreignRepository(dirs []string, before []fileUse) string {
 	if len(dirs) == 0 {
 		return "which repository git works in is not known before it runs"
 	}
@@ -34,6 +35,9 @@ func (r *reader) foreignRepository(dirs []string) string {
 			if r.exists(d+"/.git") || r.bare(d) {
 				return fmt.Sprintf("%s is a repository of its own, whose settings may make git run something", d)
 			}
+			if !r.exists(d) || filled(d, before) {
+				return fmt.Sprintf("what %s holds when git works there is not known", d)
+			}
 		}
 	}
 	for _, root := range own {
@@ -42,6 +46,23 @@ func (r *reader) foreignRepository(dirs []string) string {
 		}
 	}
 	return ""
+}
+
+// filled reports whether files that were used before may have come to lie in the
+// folder.
+func filled(dir string, files []fileUse) bool {
+	for _, f := range files {
+		if f.fills && len(f.cwds) == 0 {
+			return true
+		}
+		for _, cwd := range f.cwds {
+			p := path.Clean(join(cwd, f.path.text))
+			if f.fills && (!f.path.literal() || inside(dir, p) || inside(p, dir)) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // bare reports whether git would take the folder itself for a repository.

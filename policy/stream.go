@@ -11,6 +11,12 @@ func (r *reader) readLanguage(c *call, p *parsed) {
 		if len(p.operands) > 0 && !awkSafe(p.operands[0]) {
 			c.opaque("the program may make awk write a file or run something")
 		}
+	case "tar", "gtar":
+		for _, g := range p.options {
+			if (g.name == "-f" || g.name == "--file") && strings.Contains(g.value.text, ":") {
+				c.opaque("tar reaches for the archive through another program")
+			}
+		}
 	case "make", "gmake":
 		for _, w := range p.operands {
 			if !makeSafe(w) {
@@ -135,6 +141,29 @@ func awkSafe(w word) bool {
 	}
 	return true
 }
+
+// plainToolFlags reports whether the options that go hands to its tools only change
+// what is compiled: others name programs to run, or files to write.
+func plainToolFlags(w word) bool {
+	value := false // of -X
+	for token := range strings.FieldsSeq(w.text) {
+		if pattern, flag, ok := strings.Cut(token, "="); ok && !strings.HasPrefix(pattern, "-") && !value {
+			token = flag // the packages that it is for
+		}
+		name, _, _ := strings.Cut(token, "=")
+		switch {
+		case value:
+			value = false
+		case name == "-X":
+			value = token == "-X"
+		case !toolFlags[name]:
+			return false
+		}
+	}
+	return w.literal()
+}
+
+var toolFlags = set("-s -w -N -l -m -S -e -B -C -L -live -race -trimpath -buildid -c -d -lang -H -compressdwarf -v -std -spectre -shared -dynlink -goversion -wb")
 
 // toolVariables are the names by which makefiles call programs.
 var toolVariables = set("SHELL MAKE MAKEFLAGS MFLAGS GNUMAKEFLAGS MAKEFILES CC CXX CPP LD AR AS NM RANLIB STRIP FC RM CP MV INSTALL LEX YACC GO GOFMT CARGO RUSTC " +

@@ -28,6 +28,7 @@ import (
 //	inside    options whose value names code or settings; they must be in the project
 //	folder    options whose value is the folder to work in
 //	runs      options that run something else, or hide what is run
+//	toolflags options whose value is options for another program
 //	rest      options after which all words are text
 //	words     words that do so, wherever they stand
 //	parts     texts that do so, inside any word
@@ -75,6 +76,7 @@ const (
 	kindSetting  // git -c
 	kindAtFile   // curl -d: after @ stands a file
 	kindFormat   // curl -w: may name a file
+	kindToolflags
 	kindNames
 	kindAddress
 	kindSaved
@@ -86,14 +88,14 @@ const (
 
 var kinds = map[string]kind{
 	"flag": kindFlag, "text": kindText, "attached": kindAttached, "reads": kindReads, "searches": kindSearches, "writes": kindWrites, "into": kindInto, "touches": kindTouches, "inside": kindInside, "lists": kindLists, "prefix": kindPrefix, "suffix": kindSuffix,
-	"folder": kindFolder, "runs": kindRuns, "rest": kindRest, "replaces": kindReplaces, "replaced": kindReplaced, "commands": kindCommands, "deletes": kindDeletes, "setting": kindSetting, "at": kindAtFile, "format": kindFormat,
+	"folder": kindFolder, "runs": kindRuns, "rest": kindRest, "replaces": kindReplaces, "replaced": kindReplaced, "commands": kindCommands, "deletes": kindDeletes, "setting": kindSetting, "at": kindAtFile, "format": kindFormat, "toolflags": kindToolflags,
 	"names": kindNames, "url": kindAddress, "saved": kindSaved, "pairs": kindPairs, "assigns": kindAssigns, "command": kindCommand, "sub": kindSub,
 }
 
 // takesWord reports whether an option of that kind takes the next word.
 func (k kind) takesWord() bool {
 	switch k {
-	case kindText, kindReads, kindSearches, kindWrites, kindInto, kindTouches, kindInside, kindLists, kindPrefix, kindSuffix, kindFolder, kindReplaces, kindSetting, kindAtFile, kindFormat, kindAddress:
+	case kindText, kindReads, kindSearches, kindWrites, kindInto, kindTouches, kindInside, kindLists, kindPrefix, kindSuffix, kindFolder, kindReplaces, kindSetting, kindAtFile, kindFormat, kindToolflags, kindAddress:
 		return true
 	default:
 		return false

@@ -105,6 +105,7 @@ type fileUse struct {
 	write    bool
 	search   bool // the tool looks at what is below the path
 	doubtful bool // it is an operand of a program of which little is known
+	fills    bool // files of any name may come to lie below the path
 	by       string
 }
 
