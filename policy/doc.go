@@ -24,15 +24,23 @@
 //
 // # Guarantee
 //
-// Allow never widens; when in doubt, ask. A shell command is parsed as the shell
-// will parse it, and an allow rule helps only if every command in it, wherever
-// it hides, is allowed by a rule, and every file that it redirects to as well.
-// What cannot be seen through (a command word that is computed, eval, a shell
-// that reads its standard input, an interpreter with code on its command line,
-// an option that makes a program run another one) is never allowed by a rule
-// with a star, and where a deny rule for the shell exists it is asked about even
-// under auto-approve. A rule for the whole tool, and one that is the command
-// word for word, say what they mean and need no proof.
+// Allow never widens; when in doubt, ask. A shell command is read twice, by a
+// parser of the whole language and by a strict reader of a plain subset (package
+// shellread). An allow rule helps only if both read the same, if every command in
+// the script, wherever it hides, is allowed by a rule, and every file that it
+// redirects to as well.
+//
+// What the words of a command mean is in a table of programs (folder table): which
+// options take a value, run something, read or write. An option that the table does
+// not know, and a computed word that may be one, are asked about where a program can
+// run others or write. What cannot be seen through (a command word that is computed,
+// eval, a shell that reads its standard input, an interpreter with code on its
+// command line, an option that makes a program run another one) is never allowed by
+// a rule with a star, and where a deny rule for the shell exists it is asked about
+// even under auto-approve. Nor does such a rule cover writing outside the project, or
+// where programs take orders from: that takes a rule for Edit, too. A rule for the
+// whole tool, and one that is the command word for word, say what they mean and need
+// no proof.
 //
 // Deny rules match in every reading of a path that is known here: as given, after
 // symlinks, in Unicode's composed form and with case folded. Allow rules match
@@ -44,13 +52,13 @@
 // makefile, a script or a binary may do anything, and a rule that allows it
 // allows that. Deny rules compare words as they are written: Bash(rm -rf *) does
 // not know that "rm -r -f" is the same, Bash(rm *) does not need to. Rules about
-// files reach into shell commands through redirections and through the operands
-// of well-known programs only. Hard links, mounts, links behind a glob, redirects
-// of a web server, and whatever changes between the judgment and the use are out
-// of sight, as are aliases and functions that the agent's shell loads at its
+// files reach into shell commands through redirections and through the programs of
+// the table only; what git does to files that it tracks counts only if they are
+// named. Hard links, mounts, links behind a glob, redirects of a web server, and
+// whatever changes between the judgment and the use are out of sight, as are aliases and functions that the agent's shell loads at its
 // start, and settings in git's own configuration. Commands are read as bash -c
 // and zsh -c read them, not as a shell at a terminal does. This is a guard for
-// agents that err, not a sandbox.
+// agents that err, not a sandbox. docs/SECURITY.md has more.
 //
 // The package keeps no state and starts no goroutines. Its only I/O is reading
 // symbolic links, through [Subject.Readlink].

@@ -61,13 +61,13 @@ func (u *use) denied(rules []terret.Rule) (Verdict, match) {
 		note(Verdict{Behavior: terret.BehaviorAsk, Reason: sentence("The command must be read by a person: %s", u.script.refused)}, maybe)
 	}
 	for i := range rules {
-		r := rules[i]
 		if found == yes {
 			break
 		}
-		if r.Effect == terret.EffectAllow || r.Effect == terret.EffectAsk {
+		if e := rules[i].Effect; e == terret.EffectAllow || e == terret.EffectAsk {
 			continue
 		}
+		r := rules[i]
 		p, err := Parse(r.Pattern)
 		if err != nil {
 			note(Verdict{Behavior: terret.BehaviorAsk, Rule: &r, Reason: sentence("The deny rule %s cannot be read", r.Pattern)}, maybe)
@@ -111,7 +111,7 @@ func (u *use) asked(rules []terret.Rule) (Verdict, bool) {
 // allowed applies the allow rules. Together they must cover all that the tool
 // use does.
 func (u *use) allowed(rules []terret.Rule) (Verdict, bool) {
-	var allow []allowRule
+	allow := make([]allowRule, 0, len(rules))
 	for i := range rules {
 		if rules[i].Effect != terret.EffectAllow {
 			continue

@@ -341,6 +341,19 @@ func BenchmarkJudge(b *testing.B) {
 	}
 }
 
+// BenchmarkEveryday judges ordinary commands of all kinds, with a hundred rules.
+func BenchmarkEveryday(b *testing.B) {
+	subjects := make([]Subject, len(everyday))
+	for i, command := range everyday {
+		subjects[i] = bash(command)
+	}
+	rules := append(append([]terret.Rule{}, usual[:96]...), deny("Bash(sudo *)", "Read(.env)", "Edit(~/.ssh/**)", "Bash(git push --force *)")...)
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		Judge(subjects[i%len(subjects)], rules, terret.PolicyAsk)
+	}
+}
+
 func BenchmarkJudgeEdit(b *testing.B) {
 	s := Subject{Tool: "Edit", Input: object("file_path", "src/main.go"), Cwd: b.TempDir()}
 	both := append(allow("Edit(src/**)"), deny("Edit(.env)")...)

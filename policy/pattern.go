@@ -32,10 +32,19 @@ type patternWord struct {
 // String returns the pattern as it was written.
 func (p Pattern) String() string { return p.source }
 
-var (
-	toolName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]*$`)
-	mcpName  = regexp.MustCompile(`^mcp__[A-Za-z0-9_.-]*\*?$`)
-)
+var mcpName = regexp.MustCompile(`^mcp__[A-Za-z0-9_.-]*\*?$`)
+
+// isToolName reports whether a tool may be called that.
+func isToolName(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		if !letter && (i == 0 || (c < '0' || c > '9') && c != '_' && c != '.' && c != '-') {
+			return false
+		}
+	}
+	return s != ""
+}
 
 // Parse reads a rule's pattern. The error says what is wrong with it, and shows
 // a right one.
@@ -54,7 +63,7 @@ func Parse(pattern string) (Pattern, error) {
 	if strings.HasPrefix(name, "mcp__") {
 		return parseMCP(p, name, hasArg)
 	}
-	if !toolName.MatchString(name) {
+	if !isToolName(name) {
 		return p, bad(pattern, "%q is not the name of a tool", name, "Bash(git status *), Edit(src/**) or mcp__github__*")
 	}
 	p.tool = ruleName(name)
@@ -139,6 +148,14 @@ func parseCommand(p Pattern, arg string) (Pattern, error) {
 	if rest, ok := strings.CutSuffix(arg, ":*"); ok {
 		arg, p.prefixMatch = rest, true
 	}
+	if !strings.ContainsAny(arg, `'"\`) { // as most are
+		fields := strings.Fields(arg)
+		p.words = make([]patternWord, len(fields))
+		for i, w := range fields {
+			p.words[i] = patternWord{text: strings.ReplaceAll(w, "*", anyText), star: w == "*"}
+		}
+		return p, p.noCommand()
+	}
 	var text strings.Builder
 	var quote byte
 	started, escaped, quoted := false, false, false
@@ -178,10 +195,15 @@ func parseCommand(p Pattern, arg string) (Pattern, error) {
 		return p, bad(p.source, "a quote or a backslash in it is not closed", `Bash(git commit -m 'a message')`)
 	}
 	flush()
-	if len(p.words) == 0 {
-		return p, bad(p.source, "there is no command before :*", "Bash(git status:*)")
+	return p, p.noCommand()
+}
+
+// noCommand is the error for a command pattern without a command.
+func (p Pattern) noCommand() error {
+	if len(p.words) > 0 {
+		return nil
 	}
-	return p, nil
+	return bad(p.source, "there is no command before :*", "Bash(git status:*)")
 }
 
 // bad makes the error for a pattern. The last argument is a right pattern.
@@ -220,18 +242,18 @@ func (p Pattern) allows(words []word, pin int, exact bool) bool {
 	if exact && (p.prefixMatch || len(p.words) != len(words)) {
 		return false
 	}
+	name := p.words[0].text
+	if !strings.Contains(name, anyText) && name != words[0].text || strings.Count(name, "/") != strings.Count(words[0].text, "/") {
+		return false
+	}
 	for i := range pin {
 		if i >= len(p.words) || !words[i].literal() || p.words[i].text != words[i].text {
 			return false
 		}
 	}
-	name := p.words[0].text
-	if strings.Count(name, "/") != strings.Count(words[0].text, "/") {
-		return false
-	}
-	pattern := slices.Clone(p.words)
+	pattern := p.words
 	if p.prefixMatch {
-		pattern = append(pattern, patternWord{star: true})
+		pattern = append(slices.Clone(pattern), patternWord{star: true})
 	}
 	return allowsWords(pattern, words)
 }

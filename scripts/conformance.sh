@@ -20,6 +20,7 @@ run() {
 	fi
 }
 
+run "a minute of shell scripts, judged and run" -run '^TestDifferential$' ./policy -args -differ 1m
 export TERRET_CONFORMANCE=1 TERRET_CONFORMANCE_TABLE="$dir/table.md"
 export TERRET_CLAUDE="$PWD/agents/node_modules/.bin/claude"
 run "200 kills of a process that writes to the store" -run '^TestFile$/^nothing_acknowledged' ./store/sqlite -args -storetest.kills=200
