@@ -1,7 +1,7 @@
-# Terret. `make` alone lists what can be made.
+# Terret. `make` alone lists the commands.
 #
-# Building and running needs Go and git. What the tests need besides, scripts/setup.sh
-# installs, or says how to.
+# Building and running needs Go and git. scripts/setup.sh installs what the tests need
+# besides, or says how to.
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
@@ -13,7 +13,7 @@ export PATH := $(TOOLS):$(PATH)
 FLAGS := -trimpath -ldflags='-s -w'
 
 .PHONY: help
-help: ## list what can be made
+help: ## list the commands
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
@@ -21,40 +21,40 @@ build: ## build bin/terret
 	$(GO) build $(FLAGS) -o $(BIN)/terret ./cmd/terret
 
 .PHONY: run
-run: build ## serve the web UI and open it: nothing but Go is needed
+run: build ## serve the web UI and open it; needs only Go and git
 	$(BIN)/terret serve --open
 
 .PHONY: chat
-chat: build ## hold a conversation in the terminal
+chat: build ## chat with an agent in the terminal
 	$(BIN)/terret chat
 
 .PHONY: test
-test: ## everything that must pass; installs what is missing for it, or says how to
+test: ## run everything that must pass; installs what is missing, or says how to
 	@scripts/setup.sh compiler curl node browser || [ $$? = 3 ]
 	@$(MAKE) --no-print-directory race
 	@$(MAKE) --no-print-directory conformance
 	@$(MAKE) --no-print-directory web-test
 
 .PHONY: unit
-unit: ## tests that need only Go and git: no network, no agent, no C compiler
+unit: ## run the tests that need only Go and git: no network, no agent, no C compiler
 	$(GO) test ./...
 
 .PHONY: race
-race: ## the same with the race detector, if there is a C compiler
+race: ## run the same with the race detector, if there is a C compiler
 	@if scripts/setup.sh compiler; then echo "$(GO) test -race ./..."; CGO_ENABLED=1 $(GO) test -race -timeout 20m ./...; \
 	elif [ -n "$$CI" ]; then exit 1; \
 	else echo "no C compiler: testing without the race detector"; $(GO) test -timeout 20m ./...; fi
 
 .PHONY: conformance
-conformance: agents/node_modules/.stamp ## the suites of stores and drivers, with the real agents, and docs/CONFORMANCE.md
+conformance: agents/node_modules/.stamp ## run the store and driver suites with the real agents, and write docs/CONFORMANCE.md
 	@scripts/setup.sh curl
 	@scripts/conformance.sh
 
 .PHONY: drift
-drift: ## the suite of the drivers on the newest agents, and what they do differently (needs the network)
+drift: ## run the driver suite on the newest agents and show what they do differently (needs the network)
 	agents/drift.sh
 
-# The agents are installed anew when the lock is newer.
+# The agents are reinstalled when the lock is newer.
 agents/node_modules/.stamp: agents/package-lock.json agents/install.sh
 	agents/install.sh
 
@@ -75,8 +75,8 @@ fmt: $(TOOLS)/golangci-lint ## format the code
 lint: $(TOOLS)/golangci-lint ## lint the code
 	$(TOOLS)/golangci-lint run ./...
 
-# Both with the rules that they recommend, every warning an error. Nothing but the
-# installation needs the network.
+# Both use their recommended rules, with every warning an error. Only the installation
+# needs the network.
 .PHONY: lint-api
 lint-api: tools/node_modules/.stamp ## lint docs/openapi.json (needs Node)
 	@REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true NO_UPDATE_NOTIFIER=1 \
@@ -84,7 +84,7 @@ lint-api: tools/node_modules/.stamp ## lint docs/openapi.json (needs Node)
 	@tools/node_modules/.bin/spectral lint --ruleset tools/spectral.yaml --fail-severity=hint docs/openapi.json
 
 tools/node_modules/.stamp: tools/package-lock.json
-	@command -v npm >/dev/null || { echo "the linters of the API's description need Node.js 20 or newer with npm (Debian, Ubuntu: apt-get install nodejs npm; macOS: brew install node)" >&2; exit 1; }
+	@command -v npm >/dev/null || { echo "the API linters need Node.js 20 or newer with npm (Debian, Ubuntu: apt-get install nodejs npm; macOS: brew install node)" >&2; exit 1; }
 	cd tools && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
@@ -93,51 +93,51 @@ vuln: ## look for known vulnerabilities (needs the network)
 	cd tools && $(GO) tool govulncheck -C .. ./...
 
 .PHONY: picture
-picture: ## make the picture in the README anew (needs tmux)
+picture: ## redraw the picture in the README (needs tmux)
 	docs/pictures/make.sh
 
 .PHONY: web
-web: web/node_modules/.stamp ## build the web UI anew into web/dist (needs Node)
+web: web/node_modules/.stamp ## rebuild the web UI into web/dist (needs Node)
 	cd web && npm run types && npm run typecheck && npm test && npm run build
 
-# Another browser than the chromium in the PATH: CHROMIUM=path.
+# Set CHROMIUM=path to use another browser than the chromium in the PATH.
 .PHONY: web-test
 web-test: build web/node_modules/.stamp agents/node_modules/.stamp ## test the web UI in a real browser (needs Node and Chromium)
 	@scripts/setup.sh browser
 	cd web && npm run typecheck -- --incremental --tsBuildInfoFile node_modules/.cache/typecheck.json && npm test && $(E2E) npm run e2e
 
 .PHONY: screenshots
-screenshots: build web/node_modules/.stamp ## make docs/screenshots anew (needs Node and Chromium)
+screenshots: build web/node_modules/.stamp ## redo docs/screenshots (needs Node and Chromium)
 	@scripts/setup.sh browser
 	cd web && $(E2E) npm run screenshots
 
 E2E = TERRET_BIN=$(abspath $(BIN))/terret CHROMIUM="$${CHROMIUM:-$$(command -v chromium)}"
 
-# The tools of the web UI are installed anew when the lock is newer.
+# The web UI's tools are reinstalled when the lock is newer.
 web/node_modules/.stamp: web/package-lock.json
 	@scripts/setup.sh node
 	cd web && npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
 .PHONY: gen
-gen: ## make all generated files anew
+gen: ## regenerate all generated files
 	$(GO) generate ./...
 
-# Paths that `check` compares; a change to any of them by generating or tidying fails it.
+# `check` fails if generating or tidying changes any file.
 .PHONY: check
-check: ## generated files, formatting, lint, the API's description, go.mod and cross-builds
+check: ## check generated files, formatting, lint, the OpenAPI description, go.mod and cross-builds
 	@before=$$(git status --porcelain; git diff) ; $(MAKE) --no-print-directory gen && $(GO) mod tidy && \
 		after=$$(git status --porcelain; git diff); if [ "$$before" != "$$after" ]; then \
 		echo "generated files or go.mod were not up to date:" >&2; git status --short >&2; git --no-pager diff --stat >&2; exit 1; fi
 	@$(MAKE) --no-print-directory lint lint-api cross
 
 .PHONY: cross
-cross: ## build for every platform (Windows builds, but running there is not supported yet)
+cross: ## build for every platform (Windows builds, but does not run yet)
 	@for p in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64; do \
 		echo "build $$p"; GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -o /dev/null ./... || exit 1; done
 
 .PHONY: clean
-clean: ## remove what was built
+clean: ## remove build output
 	rm -rf $(BIN)
 
 # Tools are pinned in tools/go.mod, apart from the product's dependencies.

@@ -41,8 +41,7 @@ const (
 	oversightField      Capability = "oversight"
 )
 
-// AllCapabilities lists every capability in the order in which people should be
-// shown them.
+// AllCapabilities lists every capability in display order.
 func AllCapabilities() []Capability {
 	return []Capability{
 		CanUndo, CanRedo, CanCommands, CanPermissions, CanQuestions, CanSelectModel, CanReconnect, CanStream,
@@ -61,35 +60,34 @@ const (
 	ByHarness Provider = "harness"
 )
 
-// Ability says whether a capability is there, thanks to whom, or why not.
+// Ability says whether a capability works and who provides it, or why it does not.
 type Ability struct {
 	OK     bool     `json:"ok"`
 	By     Provider `json:"by,omitempty"`
 	Reason string   `json:"reason,omitempty"`
 }
 
-// Oversight says how much of what an agent does passes us.
+// Oversight says how many of an agent's tool uses we see before they run.
 type Oversight string
 
 // The degrees of oversight.
 const (
 	OversightAll   Oversight = "all"   // every tool use
-	OversightAsked Oversight = "asked" // what the agent chooses to ask
+	OversightAsked Oversight = "asked" // those that the agent asks about
 	OversightNone  Oversight = "none"
 )
 
-// Capabilities is what an agent can do. The zero value is an agent that can do
-// nothing. In JSON it is one object, keyed by capability, with oversight beside.
+// Capabilities is what an agent can do. The zero value is an agent that can do nothing.
+// In JSON it is one object, keyed by capability, plus oversight.
 type Capabilities struct {
 	Abilities map[Capability]Ability
 	Oversight Oversight
 }
 
-// Has reports whether the capability is there.
+// Has reports whether the agent has the capability.
 func (c Capabilities) Has(name Capability) bool { return c.Abilities[name].OK }
 
-// Need returns an error of kind unsupported that says why, if the capability is
-// not there.
+// Need returns an unsupported error that says why, if the agent lacks the capability.
 func (c Capabilities) Need(name Capability) error {
 	a := c.Abilities[name]
 	if a.OK {
@@ -134,7 +132,7 @@ func (c *Capabilities) UnmarshalJSON(b []byte) error {
 		var a Ability
 		if err := json.Unmarshal(raw, &a); err != nil {
 			if !slices.Contains(AllCapabilities(), name) {
-				continue // from a version in which it has another shape
+				continue // from a version in which it had another shape
 			}
 			return fmt.Errorf("capability %s: %w", name, err)
 		}

@@ -28,7 +28,7 @@ type PermissionDenied struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// QuestionRequest puts questions to a person.
+// QuestionRequest asks a person questions.
 type QuestionRequest struct {
 	RequestID string     `json:"request_id"`
 	Questions []Question `json:"questions"`
@@ -36,8 +36,7 @@ type QuestionRequest struct {
 	URL       string     `json:"url,omitempty"`
 }
 
-// Question is one of them. Multi allows several answers; free text is always
-// allowed.
+// Question is one question. Multi allows several answers; free text is always allowed.
 type Question struct {
 	ID      string   `json:"id"`
 	Header  string   `json:"header,omitempty"`
@@ -63,7 +62,7 @@ type PlanRequest struct {
 type StopRequest struct {
 	RequestID   string `json:"request_id"`
 	LastMessage string `json:"last_message,omitempty"`
-	Again       bool   `json:"again,omitempty"` // it was told to go on before
+	Again       bool   `json:"again,omitempty"` // it was told to continue before
 	Background  bool   `json:"background,omitempty"`
 }
 
@@ -79,7 +78,7 @@ type PlanDecision struct{ Decision }
 // StopDecision answers a StopRequest.
 type StopDecision struct{ Decision }
 
-// HookDecision answers at a gate that has no request kind of its own.
+// HookDecision answers a request at a gate that has no decision kind of its own.
 type HookDecision struct{ Decision }
 
 func (PermissionRequest) kind() Kind  { return KindPermissionRequest }
@@ -93,9 +92,8 @@ func (PlanDecision) kind() Kind       { return KindPlanDecision }
 func (StopDecision) kind() Kind       { return KindStopDecision }
 func (HookDecision) kind() Kind       { return KindHookDecision }
 
-// InputHash is the hash that binds a decision to the exact input it was made
-// for. It is taken of the form that the log keeps, without white space between
-// values.
+// InputHash is the hash that binds a decision to the exact input it was made for. It
+// hashes the form that the log keeps, without white space between values.
 func InputHash(input JSON) string {
 	whole, _ := input.MarshalJSON() // never fails
 	var kept bytes.Buffer

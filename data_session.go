@@ -29,7 +29,7 @@ type SessionStart struct {
 	MCPServers     []MCPServer `json:"mcp_servers,omitempty"`
 }
 
-// SessionNativeID says that the agent's own id of the session is now another.
+// SessionNativeID says that the agent's own id of the session has changed.
 type SessionNativeID struct {
 	Old    NullString `json:"old"`
 	New    string     `json:"new"`
@@ -37,13 +37,13 @@ type SessionNativeID struct {
 	Error  string     `json:"error,omitempty"`
 }
 
-// SessionResumed is the first event of a new owner.
+// SessionResumed is the first event that a new owner writes.
 type SessionResumed struct {
 	Epoch int64 `json:"epoch"`
 }
 
-// SessionStateChange says that the session is now in another state. Only the
-// engine makes it.
+// SessionStateChange says that the session is now in another state. Only the engine
+// writes it.
 type SessionStateChange struct {
 	State  SessionState `json:"state"`
 	Detail string       `json:"detail,omitempty"`
@@ -64,7 +64,7 @@ type SessionCommands struct {
 	Commands []Command `json:"commands"`
 }
 
-// SessionAuth tells how signing in goes.
+// SessionAuth reports progress in signing in.
 type SessionAuth struct {
 	Status  string   `json:"status"`
 	Method  string   `json:"method,omitempty"`
@@ -72,7 +72,7 @@ type SessionAuth struct {
 	Output  []string `json:"output,omitempty"`
 }
 
-// SessionEnd says that the agent process is gone, or the session is.
+// SessionEnd says that the agent process, or the session, is gone.
 type SessionEnd struct {
 	Reason       string `json:"reason"` // closed, deleted, agent_exit, idle_reaped
 	NativeReason string `json:"native_reason,omitempty"`
@@ -85,8 +85,7 @@ type ProcessSpawn struct {
 	PID  int      `json:"pid"`
 }
 
-// ProcessExit says that it ended. Exactly one of Code and Signal is set where
-// either is known.
+// ProcessExit says that it ended. At most one of Code and Signal is set.
 type ProcessExit struct {
 	Code       *int       `json:"code"`
 	Signal     NullString `json:"signal"`
@@ -101,7 +100,7 @@ type UsageUpdate struct {
 	ContextMax  int64 `json:"context_max,omitempty"`
 }
 
-// RateLimit says that a limit of the provider was reached or came near.
+// RateLimit says that a provider's limit was reached, or nearly so.
 type RateLimit struct {
 	ResetsAt *Time  `json:"resets_at,omitempty"`
 	Kind     string `json:"kind,omitempty"`
@@ -116,7 +115,7 @@ type Retry struct {
 	Error      string `json:"error,omitempty"`
 }
 
-// ModelFallback says that another model answers than was asked for.
+// ModelFallback says that another model answers than the one asked for.
 type ModelFallback struct {
 	From string `json:"from"`
 	To   string `json:"to"`
@@ -127,8 +126,8 @@ type ModelFallback struct {
 type CheckpointCreated struct {
 	CheckpointID string `json:"checkpoint_id"`
 	MessageID    string `json:"message_id,omitempty"`
-	// OfTurn is the turn around which it was taken, and Phase says whether before
-	// or after it. Changed says that the turn changed the folder.
+	// OfTurn is the turn that the snapshot brackets, and Phase says whether it was
+	// taken before or after it. Changed says that the turn changed the folder.
 	OfTurn  string `json:"of_turn,omitempty"`
 	Phase   string `json:"phase,omitempty"` // before, after
 	Changed bool   `json:"changed,omitempty"`
@@ -136,8 +135,8 @@ type CheckpointCreated struct {
 	Snapshot string `json:"snapshot,omitempty"`
 }
 
-// CheckpointRewound says that the folder went back to, or forward from, a
-// recorded state, and whether the agent's conversation went with it.
+// CheckpointRewound says that the folder went back to, or forward from, a recorded
+// state, and whether the agent's conversation did too.
 type CheckpointRewound struct {
 	CheckpointID string   `json:"checkpoint_id"`
 	MessageID    string   `json:"message_id,omitempty"`
@@ -147,7 +146,7 @@ type CheckpointRewound struct {
 	Direction    string   `json:"direction"` // undo, redo
 	Turns        []string `json:"turns,omitempty"`
 	// Conversation says that the agent's conversation went back to before the message,
-	// or forward again. Note says what was kept as it was, and why.
+	// or forward again. Note says what was left unchanged, and why.
 	Conversation bool   `json:"conversation,omitempty"`
 	Note         string `json:"note,omitempty"`
 }
@@ -172,7 +171,7 @@ type CompactPost struct {
 	Summary      string `json:"summary,omitempty"`
 }
 
-// HookEvent is a hook of the agent that has no kind of its own.
+// HookEvent reports an agent's hook that has no kind of its own.
 type HookEvent struct {
 	Hook string `json:"hook"`
 	Data JSON   `json:"data,omitempty"`
@@ -203,7 +202,7 @@ type BusMessage struct {
 	Metadata  map[string]string `json:"metadata,omitempty"`
 }
 
-// BusReceipt says what became of a message.
+// BusReceipt says what happened to a message.
 type BusReceipt struct {
 	MessageID string `json:"message_id"`
 	By        string `json:"by"`
@@ -232,8 +231,7 @@ type DiagWarning struct {
 	Text string `json:"text"`
 }
 
-// Unknown is a message of the agent that the driver does not know. The event's
-// raw message holds it.
+// Unknown is a message that the driver does not know. The event's raw message holds it.
 type Unknown struct {
 	NativeType string `json:"native_type"`
 }

@@ -9,7 +9,7 @@ const (
 	OriginQueue      Origin = "queue"
 	OriginSteer      Origin = "steer"
 	OriginBus        Origin = "bus"
-	OriginBackground Origin = "background" // the agent began by itself
+	OriginBackground Origin = "background" // the agent started it
 )
 
 // TurnStart is the first event of a turn.
@@ -21,7 +21,7 @@ type TurnStart struct {
 	Options   *TurnOptions `json:"options,omitempty"`
 }
 
-// TurnComplete ends a turn that went well. Usage and cost are this turn's.
+// TurnComplete ends a turn that succeeded. Usage and cost are this turn's.
 type TurnComplete struct {
 	Text       string   `json:"text"`
 	StopReason string   `json:"stop_reason,omitempty"`
@@ -42,8 +42,8 @@ type Denial struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// TurnError ends a turn that did not go well: it failed, or was interrupted or
-// killed. Text is what the agent had said by then.
+// TurnError ends a turn that failed, or was interrupted or killed. Text is what the
+// agent had said by then.
 type TurnError struct {
 	Error      Error    `json:"error"`
 	Errors     []string `json:"errors,omitempty"`
@@ -54,7 +54,7 @@ type TurnError struct {
 	Denials    []Denial `json:"denials,omitempty"`
 }
 
-// UserPrompt is a person's message as the agent took it in.
+// UserPrompt is a person's message as the agent received it.
 type UserPrompt struct {
 	MessageID string  `json:"message_id,omitempty"`
 	ParentID  string  `json:"parent_id,omitempty"`
@@ -68,14 +68,14 @@ type MessageDelta struct {
 	Text      string `json:"text"`
 }
 
-// ReasoningDelta is a piece of what the model thinks.
+// ReasoningDelta is a piece of the model's reasoning.
 type ReasoningDelta struct {
 	MessageID string `json:"message_id"`
 	Index     int    `json:"index"`
 	Text      string `json:"text"`
 }
 
-// MessageComplete is a whole message: one event for each message.
+// MessageComplete is a whole message. There is one for each message.
 type MessageComplete struct {
 	MessageID string  `json:"message_id"`
 	ParentID  string  `json:"parent_id,omitempty"`
@@ -99,7 +99,7 @@ const (
 	ClassOther   ToolClass = "other"
 )
 
-// ToolStart says that the model begins a tool call. Its input is not known yet.
+// ToolStart says that the model has begun a tool call. Its input is not known yet.
 type ToolStart struct {
 	ToolID    string    `json:"tool_id"`
 	Name      string    `json:"name"`
@@ -116,7 +116,7 @@ type ToolDelta struct {
 	PartialInput string `json:"partial_input"`
 }
 
-// ToolPre is a tool call with its whole input, before it runs. Diff is unified.
+// ToolPre is a tool call with its complete input, before it runs. Diff is unified.
 type ToolPre struct {
 	ToolID string    `json:"tool_id"`
 	Name   string    `json:"name"`
@@ -127,14 +127,14 @@ type ToolPre struct {
 	Diff   string    `json:"diff,omitempty"`
 }
 
-// ToolProgress is what a running tool has to tell.
+// ToolProgress is output or news of a running tool.
 type ToolProgress struct {
 	ToolID    string `json:"tool_id"`
 	Text      string `json:"text,omitempty"`
 	ElapsedMS int64  `json:"elapsed_ms,omitempty"`
 }
 
-// ToolPost is the result of a tool call that went well.
+// ToolPost is the result of a tool call that succeeded.
 type ToolPost struct {
 	ToolID     string  `json:"tool_id"`
 	Name       string  `json:"name"`
@@ -162,18 +162,18 @@ type ToolFailure struct {
 	Denied      bool    `json:"denied,omitempty"`
 }
 
-// PlanUpdate is the agent's list of things to do, whole.
+// PlanUpdate is the agent's complete to-do list.
 type PlanUpdate struct {
 	Entries []PlanEntry `json:"entries"`
 }
 
-// PlanEntry is one thing to do.
+// PlanEntry is one item of a to-do list.
 type PlanEntry struct {
 	Text   string `json:"text"`
 	Status string `json:"status"` // pending, in_progress, completed
 }
 
-// SubagentStart says that the agent started another one to help it.
+// SubagentStart says that the agent started a subagent.
 type SubagentStart struct {
 	ID          string `json:"id"`
 	Type        string `json:"type,omitempty"`
@@ -181,7 +181,7 @@ type SubagentStart struct {
 	Prompt      string `json:"prompt,omitempty"`
 }
 
-// SubagentStop says that the helper is done.
+// SubagentStop says that a subagent is done.
 type SubagentStop struct {
 	ID     string `json:"id"`
 	Type   string `json:"type,omitempty"`
@@ -189,7 +189,7 @@ type SubagentStop struct {
 	Usage  *Usage `json:"usage,omitempty"`
 }
 
-// TaskStart says that work goes on in the background.
+// TaskStart says that work has started in the background.
 type TaskStart struct {
 	ID          string `json:"id"`
 	ToolID      string `json:"tool_id,omitempty"`
@@ -197,7 +197,7 @@ type TaskStart struct {
 	Description string `json:"description,omitempty"`
 }
 
-// TaskUpdate tells how background work goes.
+// TaskUpdate reports progress of background work.
 type TaskUpdate struct {
 	ID     string `json:"id"`
 	Status string `json:"status"`

@@ -13,11 +13,11 @@ const (
 	BehaviorAllow       Behavior = "allow"
 	BehaviorDeny        Behavior = "deny"
 	BehaviorAnswer      Behavior = "answer" // questions
-	BehaviorReject      Behavior = "reject" // questions: no answer
+	BehaviorReject      Behavior = "reject" // questions: refuse to answer
 	BehaviorApprove     Behavior = "approve"
 	BehaviorRevise      Behavior = "revise"      // plans: think again
-	BehaviorBlock       Behavior = "block"       // hooks: not like this
-	BehaviorAsk         Behavior = "ask"         // hand on to the next decider
+	BehaviorBlock       Behavior = "block"       // hooks: do not continue like this
+	BehaviorAsk         Behavior = "ask"         // leave it to the next decider
 	BehaviorPassthrough Behavior = "passthrough" // no opinion
 )
 
@@ -55,19 +55,18 @@ type Decision struct {
 	By        string         `json:"by,omitempty"`
 	Reason    string         `json:"reason,omitempty"`
 	Rule      string         `json:"rule,omitempty"`
-	// InputHash is that of the request, as the decider saw it.
+	// InputHash is the hash of the input that the decider saw.
 	InputHash string `json:"input_hash,omitempty"`
-	// UpdatedInput replaces the tool's input; it is checked against the deny
-	// rules again.
+	// UpdatedInput replaces the tool's input; the deny rules are checked again.
 	UpdatedInput JSON `json:"updated_input,omitempty"`
-	// Answers holds, for each question's id, what was chosen or written.
+	// Answers holds what was chosen or written, by question id.
 	Answers  map[string]Choice `json:"answers,omitempty"`
-	NextMode string            `json:"next_mode,omitempty"` // plans: the permission mode to go on in
+	NextMode string            `json:"next_mode,omitempty"` // plans: the permission mode to continue in
 	// Interrupt stops the turn as well.
 	Interrupt bool `json:"interrupt,omitempty"`
 }
 
-// Data is the event that records the decision.
+// Data returns the event data that records the decision.
 func (d Decision) Data() Data {
 	switch d.Gate {
 	case GatePermission:
@@ -84,7 +83,7 @@ func (d Decision) Data() Data {
 	return HookDecision{d}
 }
 
-// DecisionOf is the decision that an event records, if it records one.
+// DecisionOf returns the decision that an event records, if any.
 func DecisionOf(data Data) (d Decision, ok bool) {
 	switch data := data.(type) {
 	case PermissionDecision:
@@ -101,8 +100,8 @@ func DecisionOf(data Data) (d Decision, ok bool) {
 	return Decision{}, false
 }
 
-// Refusal is the safe answer at a gate: what is decided where nobody can be asked,
-// nobody answers in time, or the agent no longer waits.
+// Refusal is the safe answer at a gate: the decision when nobody can be asked, nobody
+// answers in time, or the agent no longer waits.
 func (g Gate) Refusal() Behavior {
 	switch g {
 	case GatePermission, GateTrust:
@@ -119,7 +118,7 @@ func (g Gate) Refusal() Behavior {
 	return BehaviorDeny
 }
 
-// gateBehaviors lists what may be decided at each gate.
+// gateBehaviors lists the valid decisions at each gate.
 var gateBehaviors = map[Gate][]Behavior{
 	GatePermission:   {BehaviorAllow, BehaviorDeny},
 	GateTrust:        {BehaviorAllow, BehaviorDeny},
@@ -132,8 +131,7 @@ var gateBehaviors = map[Gate][]Behavior{
 	GateCompact:      {BehaviorAllow, BehaviorPassthrough, BehaviorBlock},
 }
 
-// Validate says whether the decision makes sense at its gate. The error names
-// the field.
+// Validate checks that the decision makes sense at its gate. The error names the field.
 func (d Decision) Validate() error {
 	allowed, ok := gateBehaviors[d.Gate]
 	if !ok {
@@ -153,20 +151,20 @@ func (d Decision) Validate() error {
 	}
 	if len(d.UpdatedInput) > 0 {
 		if d.Behavior != BehaviorAllow || d.Gate != GatePermission && d.Gate != GatePreTool {
-			return Invalid("updated_input", "only an allowed tool can be given another input")
+			return Invalid("updated_input", "only an allowed tool can get another input")
 		}
 		if !json.Valid(d.UpdatedInput) {
-			return Invalid("updated_input", "it is not valid JSON")
+			return Invalid("updated_input", "not valid JSON")
 		}
 	}
 	if d.Behavior == BehaviorAnswer && len(d.Answers) == 0 {
-		return Invalid("answers", "an answer needs at least one")
+		return Invalid("answers", "an answer needs at least one entry")
 	}
 	return nil
 }
 
-// Choice is the answer to one question: one or several labels, or free text. In
-// JSON a single one is a string, several are a list.
+// Choice is the answer to one question: one or several labels, or free text. In JSON
+// one choice is a string, several are a list.
 type Choice []string
 
 // MarshalJSON implements json.Marshaler.
@@ -192,7 +190,7 @@ func (c *Choice) UnmarshalJSON(b []byte) error {
 	}
 	var many []string
 	if err := json.Unmarshal(b, &many); err != nil {
-		return fmt.Errorf("an answer is a string or a list of strings")
+		return fmt.Errorf("an answer must be a string or a list of strings")
 	}
 	*c = many
 	return nil

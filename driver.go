@@ -10,41 +10,41 @@ import (
 // Driver speaks the protocol of one kind of agent. It holds no policy and no
 // storage. A Driver is safe for concurrent use.
 //
-// It may also implement [Prober], [Shutdowner] and [Prewarmer].
+// It may also implement [Prober], [Shutdowner], [Prewarmer], [ModelLister] and
+// [CommandLister].
 type Driver interface {
 	// Name is the agent's name as users type it, such as "claude".
 	Name() string
-	// Open makes an agent ready for the session, resuming it where the request
-	// says so. The context bounds the call, not the agent's life: that ends with
-	// Close. Open may return before the agent's process is up.
+	// Open makes an agent ready for the session, and resumes the agent's own session if
+	// the request names one. The context bounds the call, not the agent's life: that
+	// ends with Close. Open may return before the agent's process is up.
 	Open(ctx context.Context, r OpenRequest) (Agent, error)
 }
 
-// OpenRequest is all a driver is told.
+// OpenRequest is everything a driver is told.
 type OpenRequest struct {
-	// Session says which folder, model, permission mode and so on. NativeID, if
-	// set, is the agent's own session to go on with. Its Options are empty: Settings
-	// says what holds.
+	// Session has the folder, model, permission mode and so on. NativeID, if set, is
+	// the agent's own session to resume. Its Options are empty: use Settings.
 	Session Session
-	// Settings is in force for the turn that the agent is opened for, so that it
-	// need not be started twice. Prompt is told again.
+	// Settings is in force for the turn that the agent is opened for, so that it need
+	// not be started twice. Prompt gets it again.
 	Settings Settings
-	// Cursor is what the driver last handed to Emit, nil for a new session.
+	// Cursor is what the driver last passed to Emit, nil for a new session.
 	Cursor []byte
 	// History reads the session's log from its beginning, for agents that have no
 	// memory of their own.
 	History func(ctx context.Context) iter.Seq2[Entry, error]
-	// Host takes what the agent says. It may be used until Close returns.
+	// Host receives what the agent says. It may be used until Close returns.
 	Host Host
-	// Trusted says that a person trusts the folder, so that what it holds (settings,
-	// hooks, servers) may act.
+	// Trusted says that a person trusts the folder, so that its contents (settings,
+	// hooks, servers) may take effect.
 	Trusted bool
-	// Warm, if set, is an agent of the same key that was started before. Open takes
+	// Warm, if set, is an agent that was started earlier for the same key. Open takes
 	// it over, or closes it and starts another: the caller need not know.
 	Warm Warm
-	// Env is the environment that the agent's process may see at most.
+	// Env is the most that the agent's process may see of the environment.
 	Env []string
-	// Owner marks the processes that are started, so that none outlives us.
+	// Owner marks the processes that the driver starts, so that none outlives us.
 	Owner string
 	// Log is for the operator. It is never nil.
 	Log *slog.Logger
@@ -52,21 +52,21 @@ type OpenRequest struct {
 
 // Host is what a driver sees of the engine. It is safe for concurrent use.
 type Host interface {
-	// Emit appends events to the session's log, in order, and with them the
-	// cursor, from which the driver can go on after a restart (nil leaves it as
-	// it was). It blocks while the store does, and for nothing else. An error
-	// means that the log takes nothing more from this agent: stop it.
+	// Emit appends events to the session's log, in order, together with the cursor from
+	// which the driver can resume after a restart (nil leaves it unchanged). It blocks
+	// only while the store does. An error means that the log accepts nothing more from
+	// this agent: stop it.
 	Emit(ctx context.Context, events []Event, cursor []byte) error
-	// Ask logs a request and waits for its decision. It blocks for as long as
-	// that takes, so it must not be called where the agent's output is read. Asking
-	// again with the same key gives the same decision. The error is that of the
+	// Ask logs a request and waits for its decision. It blocks for as long as that
+	// takes, so never call it on the goroutine that reads the agent's output. Asking
+	// again with the same key returns the same decision. The error is that of the
 	// context, or says that the agent must stop.
 	Ask(ctx context.Context, q Ask) (Decision, error)
-	// Delivered notes that the agent was told of the decision.
+	// Delivered records that the agent was told the decision.
 	Delivered(ctx context.Context, requestID string) error
 }
 
-// Ask is a request of an agent for a decision.
+// Ask is an agent's request for a decision.
 type Ask struct {
 	// Key is the agent's own id of the request, unique within the session.
 	Key  string
@@ -74,8 +74,8 @@ type Ask struct {
 	// Event is what to log. The host fills in its Expects, and the request id
 	// where the data has one.
 	Event Event
-	// Fallback is what is decided when nobody does; empty means what is safe at
-	// the gate.
+	// Fallback is the decision if nobody decides; empty means the safe answer at the
+	// gate.
 	Fallback Behavior
 	// Timeout bounds the wait; zero means the default of the gate.
 	Timeout time.Duration
@@ -84,64 +84,62 @@ type Ask struct {
 // Agent is one agent at work on one session. Its methods may be called
 // concurrently.
 //
-// It may also implement the optional interfaces below; [Agent.Capabilities] says
-// which of them work at the moment.
+// It may also implement the optional interfaces below; [Agent.Capabilities] says which
+// of them currently work.
 type Agent interface {
-	// Prompt starts a turn and returns when the agent has accepted it. What comes
-	// of it is told to the host, and ends with TurnComplete or TurnError. The
-	// engine never prompts a busy agent. The prompt's own options are empty: s says
-	// what holds in this turn.
+	// Prompt starts a turn and returns when the agent has accepted it. The host gets
+	// everything that follows, ending with TurnComplete or TurnError. The engine never
+	// prompts a busy agent. The prompt's own options are empty: s is in force for this
+	// turn.
 	Prompt(ctx context.Context, turn string, p Prompt, s Settings) error
-	// Interrupt asks the agent to stop the turn and returns at once. The end of
-	// the turn is told to the host. Interrupting a turn that is over does nothing.
+	// Interrupt asks the agent to stop the turn and returns at once. The host gets the
+	// end of the turn. Interrupting a turn that is over does nothing.
 	Interrupt(ctx context.Context, turn string) error
-	// Close ends the agent and all its processes, and waits until they are gone.
-	// The context bounds how long it stays polite. It is idempotent and safe at
-	// any time.
+	// Close ends the agent and all its processes, and waits until they are gone. After
+	// the context ends it uses force. It is idempotent and safe at any time.
 	Close(ctx context.Context) error
-	// Capabilities says what the agent can do. It may change when the agent has
+	// Capabilities says what the agent can do. It may change once the agent has
 	// introduced itself.
 	Capabilities() Capabilities
 }
 
 // Optional interfaces of a Driver.
 type (
-	// Prober finds out whether the agent is installed and signed in, without
-	// starting a session.
+	// Prober finds out whether the agent is installed and signed in, without starting a
+	// session.
 	Prober interface {
 		Probe(ctx context.Context) (Probe, error)
 	}
-	// Shutdowner ends what sessions share, such as a server.
+	// Shutdowner stops what sessions share, such as a server.
 	Shutdowner interface {
 		Shutdown(ctx context.Context) error
 	}
-	// Prewarmer starts agents before they are needed. Who keeps them, and how
-	// many, is not the driver's to say.
+	// Prewarmer starts agents before they are needed. How many are kept, and for how
+	// long, is up to the engine.
 	Prewarmer interface {
-		// WarmKey says what is fixed when the agent is started for such a session:
-		// sessions with the same key can take over the same warm agent. It is empty
-		// for a session that needs a start of its own. Whether the folder is trusted
-		// is part of it.
+		// WarmKey identifies what is fixed when an agent starts for this request:
+		// sessions with the same key can take over the same warm agent. It is empty if
+		// the session cannot use one. It covers whether the folder is trusted.
 		WarmKey(r OpenRequest) string
-		// Prewarm starts an agent for sessions such as the request's, and returns
-		// when it is ready. The context bounds the start. The request's host is nil.
+		// Prewarm starts an agent for sessions like the request's, and returns when it
+		// is ready. The context bounds the start. The request's host is nil.
 		Prewarm(ctx context.Context, r OpenRequest) (Warm, error)
 	}
 )
 
-// Warm is an agent that was started before it was needed. Whoever has it gives it
-// to Open, which then owns it, or closes it. Its methods may be called concurrently.
+// Warm is an agent that was started before it was needed. Whoever holds it passes it to
+// Open, which then owns it, or closes it. Its methods may be called concurrently.
 type Warm interface {
 	// Alive reports whether it can still be taken over.
 	Alive() bool
-	// Memory is how many bytes its processes hold, or zero if that is not known.
+	// Memory is the memory its processes use, in bytes, or zero if unknown.
 	Memory() int64
 	// Close ends it and waits until its processes are gone, like Agent.Close.
 	Close(ctx context.Context) error
 }
 
-// Optional interfaces of an Agent. Those that a capability names count only while
-// the agent declares it; the others are there or not.
+// Optional interfaces of an Agent. Those that belong to a capability count only while
+// the agent declares it.
 type (
 	// Killer ends a turn by force, and the agent with it.
 	Killer interface {
@@ -167,12 +165,12 @@ type (
 	CommandLister interface {
 		Commands(ctx context.Context) ([]Command, error)
 	}
-	// Commander runs such a command as a turn.
+	// Commander runs a command as a turn.
 	Commander interface {
 		Command(ctx context.Context, turn, name, args string, s Settings) error
 	}
-	// Forker makes a copy of the agent's session, up to and including a message
-	// (empty: all), and returns the copy's own id.
+	// Forker copies the agent's session, up to and including a message (empty: all),
+	// and returns the copy's own id.
 	Forker interface {
 		Fork(ctx context.Context, messageID string) (nativeID string, err error)
 	}
@@ -180,12 +178,12 @@ type (
 	Compacter interface {
 		Compact(ctx context.Context, turn, instructions string, s Settings) error
 	}
-	// Rewinder takes the agent's conversation back, and forward again.
+	// Rewinder moves the agent's conversation back, and forward again.
 	Rewinder interface {
-		// Rewind goes back to before the prompt with that message id. If the agent
-		// does not know it, the error is of kind not_found.
+		// Rewind goes back to before the prompt with that message id. If the agent does
+		// not know it, the error is not_found.
 		Rewind(ctx context.Context, messageID string) error
-		// Forward takes back the last Rewind. After another prompt there is none.
+		// Forward undoes the last Rewind. After another prompt it cannot.
 		Forward(ctx context.Context) error
 	}
 	// ContextReader says what fills the agent's context.
@@ -198,8 +196,8 @@ type (
 	}
 )
 
-// CapabilitiesOf returns what a can do: what it declares, less what it has no
-// method for.
+// CapabilitiesOf returns what a can do: what it declares, minus what it has no method
+// for.
 func CapabilitiesOf(a Agent) Capabilities {
 	c := a.Capabilities()
 	out := Capabilities{Oversight: c.Oversight, Abilities: make(map[Capability]Ability, len(c.Abilities))}

@@ -10,7 +10,7 @@ import (
 // ErrorCode is what a program branches on.
 type ErrorCode string
 
-// The kinds of errors.
+// The error codes.
 const (
 	CodeInvalidRequest   ErrorCode = "invalid_request"
 	CodeUnauthorized     ErrorCode = "unauthorized"
@@ -43,14 +43,14 @@ const (
 	CodeInternal         ErrorCode = "internal"
 )
 
-// ErrorClass is what an error kind means to each kind of caller.
+// ErrorClass is what an error code means to each kind of caller.
 type ErrorClass struct {
-	HTTP    int // status of the response; 0 where the kind only ends turns
-	Exit    int // exit code of the command line; 0 where the turn goes on
+	HTTP    int // response status; 0 if the code only ends turns
+	Exit    int // exit code of the command line; 0 if the turn continues
 	JSONRPC int // code of the error object
 }
 
-// errorClasses is the one table of error kinds.
+// errorClasses is the one table of error codes.
 var errorClasses = map[ErrorCode]ErrorClass{
 	CodeInvalidRequest:   {http.StatusUnprocessableEntity, 2, -32602},
 	CodeUnauthorized:     {http.StatusUnauthorized, 4, -32001},
@@ -63,7 +63,7 @@ var errorClasses = map[ErrorCode]ErrorClass{
 	CodeSessionClosed:    {http.StatusGone, 3, -32012},
 	CodeUnsupported:      {http.StatusNotImplemented, 3, -32601},
 	CodeAgentNotFound:    {http.StatusServiceUnavailable, 5, -32020},
-	CodeNotAuthenticated: {http.StatusFailedDependency, 5, -32000}, // what editors take for "sign in first"
+	CodeNotAuthenticated: {http.StatusFailedDependency, 5, -32000}, // editors read this as "sign in first"
 	CodeConnectionFailed: {http.StatusBadGateway, 6, -32021},
 	CodeProcessFailed:    {http.StatusBadGateway, 6, -32022},
 	CodeMalformedOutput:  {http.StatusBadGateway, 6, -32023},
@@ -83,8 +83,7 @@ var errorClasses = map[ErrorCode]ErrorClass{
 	CodeInternal:         {http.StatusInternalServerError, 1, -32603},
 }
 
-// Class is what the kind means to callers. An unknown kind is classed as
-// internal.
+// Class is what the code means to callers. An unknown code counts as internal.
 func (k ErrorCode) Class() ErrorClass {
 	if c, ok := errorClasses[k]; ok {
 		return c
@@ -92,27 +91,26 @@ func (k ErrorCode) Class() ErrorClass {
 	return errorClasses[CodeInternal]
 }
 
-// Error is an error for three readers: Kind for the program, Message for the
-// person, and the wrapped error for the operator. Its JSON form, which leaves
-// the wrapped error out, is what turn.error carries.
+// Error is an error for three readers: a code for the program, Message for the person,
+// and the wrapped error for the operator. Its JSON form, which omits the wrapped error,
+// is what turn.error carries.
 type Error struct {
 	Code ErrorCode `json:"kind"`
 	// Message says what happened, to what, and what to do next.
 	Message   string `json:"message"`
-	Field     string `json:"field,omitempty"` // of the input that is at fault
+	Field     string `json:"field,omitempty"` // the invalid field of the input
 	Retryable bool   `json:"retryable"`
-	// ExitCode and Signal are those of a process that failed, and Stderr the
-	// last it said.
+	// ExitCode and Signal describe a failed process; Stderr holds its last lines.
 	ExitCode   *int     `json:"exit_code,omitempty"`
 	Signal     string   `json:"signal,omitempty"`
 	Stderr     []string `json:"stderr,omitempty"`
-	HTTPStatus int      `json:"http_status,omitempty"` // that the model's provider answered
+	HTTPStatus int      `json:"http_status,omitempty"` // the status that the model's provider returned
 
 	err error
 }
 
-// Error implements error. It is the message, which says all that a person needs
-// of the wrapped error.
+// Error implements error. It returns the message, which includes what a person needs to
+// know of the wrapped error.
 func (e *Error) Error() string {
 	if e.Message == "" {
 		return string(e.Code)
@@ -120,11 +118,11 @@ func (e *Error) Error() string {
 	return e.Message
 }
 
-// Unwrap returns the wrapped error, if there is one.
+// Unwrap returns the wrapped error, if any.
 func (e *Error) Unwrap() error { return e.err }
 
-// Is reports whether target is an Error of the same kind that says nothing
-// else, as the sentinels below are.
+// Is reports whether target is an Error with the same code and nothing else, like the
+// sentinels below.
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
 	return ok && t.Code == e.Code && t.Message == ""
@@ -144,11 +142,11 @@ var (
 	ErrKilled          error = &Error{Code: CodeKilled}
 )
 
-// ErrFenced says that the session belongs to another owner by now: nothing was
-// written, and whoever sees it must stop working on the session.
+// ErrFenced says that the session has another owner by now: nothing was written, and
+// the caller must stop working on the session.
 var ErrFenced = errors.New("the session has another owner")
 
-// Errorf makes an Error of that kind. As with fmt.Errorf, %w wraps.
+// Errorf makes an Error with that code. As with fmt.Errorf, %w wraps.
 func Errorf(kind ErrorCode, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
 	e := &Error{Code: kind, Message: err.Error()}
@@ -166,8 +164,8 @@ func Invalid(field, format string, args ...any) *Error {
 	return e
 }
 
-// AsError returns err as an *Error: the one it is or wraps, or else a new one
-// of kind timeout, interrupted or internal that wraps it. It returns nil for nil.
+// AsError returns err as an *Error: the one it is or wraps, or else a new one with code
+// timeout, interrupted or internal that wraps it. It returns nil for nil.
 func AsError(err error) *Error {
 	if err == nil {
 		return nil

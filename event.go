@@ -8,41 +8,42 @@ import (
 	"unicode/utf8"
 )
 
-// Version is the version of the vocabulary that this package writes. Fields are
-// only ever added; a rename is a new kind.
+// Version is the version of the vocabulary that this package writes. Fields are only
+// ever added; renaming one means a new kind.
 const Version = 1
 
 // Event is one fact in the life of a session.
 //
-// A driver fills Data, and Actor, ParentTool, Source, Raw and Visibility where
-// they apply. The engine fills the rest before it hands the event to the store,
-// which alone assigns Seq.
+// A driver fills Data, and Actor, ParentTool, Source, Raw and Visibility where they
+// apply. The engine fills the rest before it passes the event to the store. Only the
+// store assigns Seq.
 type Event struct {
 	// Seq counts the events of the session from 1. It is zero until the event is
-	// committed. Readers see gaps only where old deltas were dropped.
+	// committed. Readers see gaps only where old deltas were dropped, and after a power
+	// cut.
 	Seq int64
-	// V is the version of the vocabulary that wrote the event.
+	// V is the version of the vocabulary in which the event was written.
 	V int
 	// Session and Turn are ids. Turn is empty outside a turn.
 	Session, Turn string
-	// By names who caused it: a token's name or a user of the system. It is set
-	// on prompts, decisions and controls.
+	// By names who caused it: a token's name or a system user. It is set on prompts,
+	// decisions and controls.
 	By string
-	// Time is when the harness took it in.
+	// Time is when the harness received it.
 	Time Time
 	// Actor is ActorRoot, or SubActor(id) for a subagent; ParentTool is then the
 	// tool call that started it. Empty means ActorRoot.
 	Actor, ParentTool string
 	// Expects is set when the event waits for a decision.
 	Expects *Expects
-	// Visibility says whom it is for. Empty means the default of its kind.
+	// Visibility says who it is for. Empty means the default of its kind.
 	Visibility Visibility
-	// Source is the agent's own name of it, such as "PreToolUse".
+	// Source is the agent's own name for it, such as "PreToolUse".
 	Source string
 	// Data says what happened. It is never nil in a committed event.
 	Data Data
-	// Raw is the agent's own message, byte for byte. It need not be JSON. It is
-	// stored apart from the rest and only when the session asks for it.
+	// Raw is the agent's own message, byte for byte. It need not be JSON. It is stored
+	// separately, and only if the session asks for it.
 	Raw []byte
 }
 
@@ -61,7 +62,7 @@ const ActorRoot = "root"
 // SubActor is the actor of the subagent with that id.
 func SubActor(id string) string { return "sub:" + id }
 
-// Visibility says whom an event is for.
+// Visibility says who an event is for.
 type Visibility string
 
 // The visibilities.
@@ -91,12 +92,11 @@ const (
 type Expects struct {
 	RequestID string   `json:"request_id"`
 	Gate      Gate     `json:"gate"`
-	Fallback  Behavior `json:"fallback"` // what is decided when nobody answers in time
+	Fallback  Behavior `json:"fallback"` // the decision if nobody answers in time
 	ExpiresAt *Time    `json:"expires_at,omitempty"`
 }
 
-// envelope is the JSON form of an Event: the order of its fields is the order on
-// the wire.
+// envelope is the JSON form of an Event. Its field order is the order on the wire.
 type envelope struct {
 	Seq        int64      `json:"seq,omitempty"`
 	V          int        `json:"v"`
@@ -114,10 +114,9 @@ type envelope struct {
 	Raw        JSON       `json:"raw,omitempty"`
 }
 
-// MarshalJSON writes the event with its sequence number and its raw message, if
-// it has them. Bytes that are not UTF-8 become U+FFFD; a raw message that is not
-// JSON becomes a JSON string. Encode and Entry.AppendJSON give the same without
-// escaping HTML.
+// MarshalJSON writes the event with its sequence number and its raw message, if it has
+// them. Bytes that are not UTF-8 become U+FFFD; a raw message that is not JSON becomes
+// a JSON string. Encode and Entry.AppendJSON return the same without HTML escapes.
 func (e Event) MarshalJSON() ([]byte, error) {
 	body, err := e.Encode()
 	if err != nil {
@@ -165,9 +164,9 @@ func (e Event) Encode() ([]byte, error) {
 	return body, nil
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. A kind that this version does not
-// know becomes [Opaque]; so does a known kind whose data has another shape, since
-// an event must never be lost to a reader.
+// UnmarshalJSON reads what MarshalJSON writes. A kind that this version does not know
+// becomes [Opaque], and so does a known kind whose data has another shape: readers must
+// never lose an event.
 func (e *Event) UnmarshalJSON(b []byte) error {
 	var data JSON
 	w := envelope{Data: &data}
@@ -200,8 +199,8 @@ func decodeData(k Kind, data JSON) Data {
 	return Opaque{Name: k, JSON: data}
 }
 
-// DecodeData reads the data of an event of that kind. Unlike decoding a whole
-// event, it refuses kinds that this version does not know.
+// DecodeData reads the data of an event of that kind. Unlike decoding a whole event, it
+// rejects kinds that this version does not know.
 func DecodeData(k Kind, data JSON) (Data, error) {
 	d, ok := kinds[k]
 	if !ok {
@@ -214,16 +213,15 @@ func DecodeData(k Kind, data JSON) (Data, error) {
 type Entry struct {
 	Session string
 	Seq     int64
-	// Pos orders the events of all sessions. It is opaque: only compare it, and
-	// hand it back to the store that gave it. Reading a single session leaves it
-	// zero.
+	// Pos orders the events of all sessions. It is opaque: only compare it, and pass it
+	// back to the store it came from. It is zero when a single session is read.
 	Pos  int64
 	Kind Kind
-	// Body is the event's JSON as Encode first wrote it, less seq and raw: an object
-	// with at least one field and no space around it. It is shared between readers:
-	// do not change it.
+	// Body is the event's JSON as Encode first wrote it, without seq and raw: an object
+	// with at least one field and no space around it. Readers share it: do not change
+	// it.
 	Body []byte
-	// Raw is the agent's own message, where it was kept and asked for.
+	// Raw is the agent's own message, if it was kept and asked for.
 	Raw []byte
 }
 
@@ -264,9 +262,9 @@ func rawJSON(raw []byte) []byte {
 	return jsonString(string(raw))
 }
 
-// Merge joins b to a if both are pieces of the same stream of text that follow
-// each other: same kind, session, turn, actor, message and index. The merged
-// event keeps a's time. Requests and events with a raw message are never merged.
+// Merge joins b to a if they are consecutive pieces of the same text: same kind,
+// session, turn, actor, message and index. The merged event keeps a's time. Requests
+// and events with a raw message are never merged.
 func Merge(a, b Event) (Event, bool) {
 	if a.Expects != nil || b.Expects != nil || len(a.Raw)+len(b.Raw) > 0 ||
 		a.Session != b.Session || a.Turn != b.Turn || a.Actor != b.Actor || a.By != b.By || a.V != b.V ||

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// maxTimeout bounds how long a request may be told to wait, in seconds: a year.
+// maxTimeout bounds the time limit of a request, in seconds: a year.
 const maxTimeout = 366 * 24 * 60 * 60
 
 // Gates lists all gates.
@@ -13,14 +13,13 @@ func Gates() []Gate {
 	return []Gate{GatePermission, GatePreTool, GatePrompt, GateQuestion, GatePlan, GateStop, GateSubagentStop, GateCompact, GateTrust}
 }
 
-// HookGates lists the gates that agents pass by themselves, unless somebody wants to
-// decide there. At the others they always wait.
+// HookGates lists the gates where agents wait only if somebody wants to decide. At the
+// others they always wait.
 func HookGates() []Gate {
 	return []Gate{GatePreTool, GatePrompt, GateStop, GateSubagentStop, GateCompact}
 }
 
-// CheckGates says what is wrong with a list of gates that are wanted. The error names
-// the field.
+// CheckGates checks a list of wanted gates. The error names the field.
 func CheckGates(field string, gates []Gate) error {
 	for _, g := range gates {
 		switch {
@@ -34,8 +33,7 @@ func CheckGates(field string, gates []Gate) error {
 	return nil
 }
 
-// CheckTimeouts says what is wrong with time limits of gates, in seconds. The error
-// names the field.
+// CheckTimeouts checks time limits of gates, in seconds. The error names the field.
 func CheckTimeouts(field string, limits map[Gate]int) error {
 	for _, g := range slices.Sorted(maps.Keys(limits)) {
 		switch seconds := limits[g]; {

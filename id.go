@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// Prefixes of the ids that are not sessions. A session id is a bare UUID, so
-// that agents which want to be given one accept it.
+// Prefixes of ids. A session id is a bare UUID, because some agents accept only that.
 const (
 	PrefixTurn       = "trn_"
 	PrefixRequest    = "req_"
@@ -21,19 +20,18 @@ const (
 	PrefixControl    = "ctl_"
 )
 
-// NewID returns a new id: the prefix, then a UUID of version 7. Ids made by one
-// process sort in the order in which they were made. It is safe for concurrent
-// use.
+// NewID returns a new id: the prefix, then a version 7 UUID. Ids made by one process
+// sort in the order they were made. It is safe for concurrent use.
 func NewID(prefix string) string {
 	u := ids.next(time.Now())
 	return prefix + format(u)
 }
 
-// NewSessionID returns a new session id, a bare UUID of version 7.
+// NewSessionID returns a new session id, a bare version 7 UUID.
 func NewSessionID() string { return NewID("") }
 
-// ValidID reports whether s is the prefix and a UUID in lower case. It refuses
-// every string that could be read as a flag, a path or a pattern.
+// ValidID reports whether s is the prefix and a UUID in lower case. It rejects any
+// string that could be read as a flag, a path or a pattern.
 func ValidID(prefix, s string) bool {
 	s, ok := strings.CutPrefix(s, prefix)
 	if !ok || len(s) != 36 {
@@ -54,8 +52,8 @@ func ValidID(prefix, s string) bool {
 	return true
 }
 
-// generator makes UUIDs of version 7 whose 48 bits of time and 12 bits of counter
-// never go back, also when the clock does.
+// generator makes version 7 UUIDs whose 48 bits of time and 12 bits of counter never go
+// back, even if the clock does.
 type generator struct {
 	mu      sync.Mutex
 	ms      int64

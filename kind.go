@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Kind names what an event tells. Readers ignore kinds they do not know.
+// Kind names what an event reports. Readers ignore kinds they do not know.
 type Kind string
 
-// The kinds of events, each with a struct of that name for its data.
+// The kinds of events. Each has a struct of the same name for its data.
 const (
 	KindSessionStart       Kind = "session.start"
 	KindSessionNativeID    Kind = "session.native_id"
@@ -70,13 +70,13 @@ const (
 	KindUnknown            Kind = "unknown"
 )
 
-// Data is the content of an event: one struct for each kind, and [Opaque] for
-// kinds from other versions. The set is sealed. Data is held by value: switch on
-// the struct type, not on a pointer to it.
+// Data is the content of an event: one struct for each kind, and [Opaque] for kinds
+// from other versions. The set is sealed. Data is held by value: switch on the struct
+// type, not on a pointer to it.
 type Data interface{ kind() Kind }
 
-// Opaque is the data of an event whose kind, or whose data's shape, this version
-// does not know. It is kept as it came.
+// Opaque is the data of an event whose kind, or whose data's shape, this version does
+// not know. It is kept unchanged.
 type Opaque struct {
 	Name Kind
 	JSON JSON
@@ -84,7 +84,7 @@ type Opaque struct {
 
 func (o Opaque) kind() Kind { return o.Name }
 
-// descriptor is what the vocabulary knows of a kind.
+// descriptor is what the vocabulary knows about a kind.
 type descriptor struct {
 	visibility Visibility
 	outside    bool // may happen outside a turn without opening one
@@ -92,7 +92,7 @@ type descriptor struct {
 	decode     func(JSON) (Data, error)
 }
 
-// Visibility is the visibility of events of that kind that do not state another.
+// Visibility is the default visibility of events of that kind.
 func (k Kind) Visibility() Visibility {
 	if d, ok := kinds[k]; ok {
 		return d.visibility
@@ -103,12 +103,12 @@ func (k Kind) Visibility() Visibility {
 // Known reports whether this version has a struct for the kind.
 func (k Kind) Known() bool { _, ok := kinds[k]; return ok }
 
-// InTurn reports whether an event of that kind is part of a turn. If an agent
-// sends one while no turn runs, it has started to work by itself.
+// InTurn reports whether an event of that kind is part of a turn. If an agent sends one
+// while no turn runs, the agent has started to work by itself.
 func (k Kind) InTurn() bool { d, ok := kinds[k]; return ok && !d.outside }
 
-// Delta reports whether events of that kind are pieces of something that a later
-// event holds whole, so that old ones may be dropped.
+// Delta reports whether events of that kind are pieces of something that a later event
+// holds in full, so that old ones may be dropped.
 func (k Kind) Delta() bool { return kinds[k].delta }
 
 // EndsTurn reports whether an event of that kind is the last of its turn.

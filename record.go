@@ -14,7 +14,7 @@ type Session struct {
 	PermissionMode string         `json:"permission_mode"`
 	OneShot        bool           `json:"one_shot"`
 	State          SessionState   `json:"state"`
-	Turn           string         `json:"turn,omitempty"` // that runs now
+	Turn           string         `json:"turn,omitempty"` // the one that runs now
 	CreatedAt      Time           `json:"created_at"`
 	UpdatedAt      Time           `json:"updated_at"`
 	LastSeq        int64          `json:"last_seq"`
@@ -37,16 +37,16 @@ type Revert struct {
 	CanRedo      bool   `json:"can_redo"`
 }
 
-// SessionOptions is what was asked for when the session was created, and is
-// needed to open its agent again. The zero value asks for nothing special. In
-// lists of tools and sources, nil means the default and an empty list means none.
+// SessionOptions is what was asked for when the session was created; it is needed to
+// reopen its agent. The zero value asks for nothing special. In lists of tools and
+// sources, nil means the default and an empty list means none.
 type SessionOptions struct {
-	Tools            []string `json:"tools,omitzero"`              // that exist for the agent; nil means all
-	DisallowedTools  []string `json:"disallowed_tools,omitzero"`   // that are taken away
-	AutoApproveTools []string `json:"auto_approve_tools,omitzero"` // that run without being asked for
+	Tools            []string `json:"tools,omitzero"`              // the agent's tools; nil means all
+	DisallowedTools  []string `json:"disallowed_tools,omitzero"`   // removed from them
+	AutoApproveTools []string `json:"auto_approve_tools,omitzero"` // run without asking
 	Allow            []string `json:"allow,omitempty"`             // rules
 	Deny             []string `json:"deny,omitempty"`              // rules
-	Ask              []string `json:"ask,omitempty"`               // rules: a person is asked about these
+	Ask              []string `json:"ask,omitempty"`               // rules: always ask a person
 	SettingSources   []string `json:"setting_sources,omitzero"`
 	AddDirs          []string `json:"add_dirs,omitempty"`
 	Agents           JSON     `json:"agents,omitempty"`
@@ -57,13 +57,13 @@ type SessionOptions struct {
 	MaxTurns         int      `json:"max_turns,omitempty"`
 	MaxCostUSD       Cost     `json:"max_cost_usd,omitempty"`
 	SystemAppend     string   `json:"system_append,omitempty"`
-	// BasePrompt appends Terret's own prompt also where neither a persona nor a mode
-	// asks for it.
+	// BasePrompt appends Terret's own prompt even if neither a persona nor a mode asks
+	// for it.
 	BasePrompt bool `json:"base_prompt,omitempty"`
-	// Gates lists where the agent waits for a decision, beyond asking for permission.
+	// Gates lists where the agent waits for a decision, besides asking for permission.
 	Gates []Gate `json:"gates,omitempty"`
-	// Timeouts bounds, in seconds, how long requests wait at a gate. Zero means
-	// without bound; a gate that is not listed has the engine's limit.
+	// Timeouts bounds, in seconds, how long requests wait at a gate. Zero means no
+	// limit; a gate that is not listed has the engine's limit.
 	Timeouts map[Gate]int `json:"timeouts,omitempty"`
 	Worktree bool         `json:"worktree,omitempty"`
 	KeepRaw  bool         `json:"keep_raw,omitempty"`
@@ -73,14 +73,14 @@ type SessionOptions struct {
 // OnStale says what to do when the agent has lost a session.
 type OnStale string
 
-// What to do then. The empty value means OnStaleNew.
+// The choices. The empty value means OnStaleNew.
 const (
-	OnStaleNew   OnStale = "new" // go on in a fresh one, and say so
+	OnStaleNew   OnStale = "new" // continue in a fresh one, and say so
 	OnStaleError OnStale = "error"
 )
 
-// TurnOptions is what may differ in a single turn. The zero value changes
-// nothing: a nil list leaves things as they are, an empty one means none.
+// TurnOptions is what may differ in a single turn. The zero value changes nothing: a
+// nil list leaves things unchanged, an empty one means none.
 type TurnOptions struct {
 	PermissionMode           string   `json:"permission_mode,omitempty"`
 	Tools                    []string `json:"tools,omitzero"`
@@ -104,7 +104,7 @@ type Prompt struct {
 	Options   TurnOptions `json:"options,omitzero"`
 }
 
-// Turn is one prompt and all that came of it.
+// Turn is one prompt and everything that followed from it.
 type Turn struct {
 	ID        string    `json:"id"`
 	Session   string    `json:"session"`
@@ -117,8 +117,8 @@ type Turn struct {
 	Usage     Usage     `json:"usage"`
 	CostUSD   Cost      `json:"cost_usd"`
 	Error     *Error    `json:"error,omitempty"`
-	// Before and After name the states of the folder around the turn, where undo is
-	// on. Changed says that they differ, Undone that the turn is undone.
+	// Before and After name the folder's snapshots around the turn, if undo is on.
+	// Changed says that they differ, Undone that the turn is undone.
 	Before  string `json:"before,omitempty"`
 	After   string `json:"after,omitempty"`
 	Changed bool   `json:"changed,omitempty"`
@@ -135,7 +135,7 @@ type Message struct {
 	Turn      string     `json:"turn"`
 }
 
-// RequestState says whether a request still waits.
+// RequestState says whether a request is still waiting.
 type RequestState string
 
 // The states of a request.
@@ -167,10 +167,10 @@ type Effect string
 const (
 	EffectAllow Effect = "allow"
 	EffectDeny  Effect = "deny"
-	EffectAsk   Effect = "ask" // a person is asked, whatever the policy says
+	EffectAsk   Effect = "ask" // ask a person, whatever the policy says
 )
 
-// Validate says whether there is such an effect.
+// Validate rejects an unknown effect.
 func (e Effect) Validate() error {
 	switch e {
 	case EffectAllow, EffectDeny, EffectAsk:
@@ -191,7 +191,7 @@ type Rule struct {
 	Hits    int64  `json:"hits"`
 }
 
-// Persona is a role that an agent is given.
+// Persona is a role for an agent.
 type Persona struct {
 	ID               string   `json:"id"`
 	SourceFile       string   `json:"source_file"`
@@ -223,23 +223,23 @@ type ContextUsage struct {
 	Parts []ContextPart `json:"parts,omitempty"`
 }
 
-// ContextPart is one of the things that fill a context.
+// ContextPart is one of the things that fill the context.
 type ContextPart struct {
 	Name   string `json:"name"`
 	Tokens int64  `json:"tokens"`
 }
 
-// Tested says how an agent's version stands to the ones we tested.
+// Tested compares an agent's version with the ones we tested.
 type Tested string
 
-// How a version stands to the tested ones.
+// The results of that comparison.
 const (
 	TestedYes   Tested = "yes"
 	TestedNewer Tested = "newer"
 	TestedOlder Tested = "older"
 )
 
-// Probe is what is known of an agent on this machine.
+// Probe is what we know about an agent on this machine.
 type Probe struct {
 	Agent        string       `json:"agent"`
 	Found        bool         `json:"found"`
@@ -247,6 +247,6 @@ type Probe struct {
 	Version      string       `json:"version,omitempty"`
 	Tested       Tested       `json:"tested,omitempty"`
 	Auth         string       `json:"auth,omitempty"` // ok, missing, unknown
-	Fix          string       `json:"fix,omitempty"`  // what to do, as one sentence
+	Fix          string       `json:"fix,omitempty"`  // what to do, in one sentence
 	Capabilities Capabilities `json:"capabilities"`
 }

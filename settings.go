@@ -1,9 +1,9 @@
 package terret
 
-// Settings is what is in force for a turn: what the session, its persona and the
-// turn itself say, resolved once by the engine. It is all that a driver is told of
-// options. The zero value asks for nothing special. In lists of tools and sources,
-// nil means the default and an empty list means none.
+// Settings is what is in force for a turn: the options of the session, its persona and
+// the turn itself, resolved once by the engine. Drivers see no other options. The zero
+// value asks for nothing special. In lists of tools and sources, nil means the default
+// and an empty list means none.
 type Settings struct {
 	// Model and PermissionMode are for this turn only; empty means the session's own.
 	Model          string
@@ -11,9 +11,9 @@ type Settings struct {
 
 	Effort         string
 	FallbackModel  string
-	Tools          []string // that exist for the agent; nil means all
-	RemovedTools   []string // that are taken away
-	ApprovedTools  []string // that run without being asked for
+	Tools          []string // the agent's tools; nil means all
+	RemovedTools   []string // removed from them
+	ApprovedTools  []string // run without asking
 	SettingSources []string
 	AddDirs        []string
 	Agents         JSON
@@ -22,10 +22,10 @@ type Settings struct {
 	SystemAppend   string
 	MaxTurns       int  // zero means the agent's own limit
 	MaxCostUSD     Cost // of the whole session; zero means no limit
-	// WholeMessages leaves out the pieces in which messages are streamed.
+	// WholeMessages omits the pieces of streamed messages.
 	WholeMessages bool
-	// Gates lists where somebody wants the agent to wait for a decision, beyond
-	// asking for permission. At other gates a driver need not ask.
+	// Gates lists where somebody wants the agent to wait for a decision, besides asking
+	// for permission. At other gates a driver need not ask.
 	Gates   []Gate
 	KeepRaw bool
 	OnStale OnStale

@@ -5,7 +5,7 @@ type SessionState string
 
 // The states of a session.
 const (
-	SessionPending      SessionState = "pending" // the agent has given no id yet
+	SessionPending      SessionState = "pending" // the agent has not reported an id yet
 	SessionStarting     SessionState = "starting"
 	SessionIdle         SessionState = "idle"
 	SessionBusy         SessionState = "busy"
@@ -29,7 +29,7 @@ func (s SessionState) Working() bool {
 	return false
 }
 
-// TurnState says how far a turn has come.
+// TurnState is the state of a turn.
 type TurnState string
 
 // The states of a turn.
@@ -67,7 +67,7 @@ const (
 	ModeDirect    Mode = "direct"
 )
 
-// Validate says whether there is such a mode.
+// Validate rejects an unknown mode.
 func (m Mode) Validate() error {
 	switch m {
 	case ModeWorkbench, ModePipeline, ModeDirect:
@@ -76,7 +76,7 @@ func (m Mode) Validate() error {
 	return Invalid("mode", "unknown mode %q; use workbench, pipeline or direct", m)
 }
 
-// Policy is the name of what happens to requests that no rule decides.
+// Policy names what happens to requests that no rule decides.
 type Policy string
 
 // The policies.
@@ -89,7 +89,7 @@ const (
 	PolicyAutoApprove       Policy = "auto-approve"
 )
 
-// Policies lists them in the order in which people should be shown them.
+// Policies lists them in display order.
 func Policies() []Policy {
 	return []Policy{PolicyAsk, PolicyAcceptEdits, PolicyRules, PolicyPlan, PolicyDenyUnlessAllowed, PolicyAutoApprove}
 }

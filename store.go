@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Store keeps sessions and their log, for any number of processes at once. Each
-// open store is a worker; a session belongs to at most one worker at a time. All
-// methods are safe for concurrent use, and none changes anything when it returns
-// an error, except where it says so, and except that a disk that fails in the
-// moment of a commit may have done it: all calls can be made again.
+// Store keeps sessions and their log, for any number of processes at once. Each open
+// store is a worker; a session belongs to at most one worker at a time. All methods are
+// safe for concurrent use. Unless it says otherwise, a method that returns an error has
+// changed nothing, except that a disk failing during a commit may have completed it:
+// every call can be repeated.
 type Store interface {
 	Log
 	Ownership
@@ -24,48 +24,44 @@ type Store interface {
 
 // Log is the append-only log of all sessions.
 //
-// What Commit has acknowledged survives the death of any process. It survives a power
-// cut too, with one exception: pieces of text ([Kind.Delta]) that were the last events
-// of their session may be lost, as long as nothing but such pieces was committed after
-// them. So what a power cut leaves of a session is a beginning of its log that holds
-// everything but, at most, some pieces at its end.
+// What Commit has acknowledged survives the death of any process. It also survives a
+// power cut, with one exception: pieces of text ([Kind.Delta]) at the end of a session
+// may be lost if only such pieces were committed after them. So after a power cut a
+// session's log is complete, except perhaps for some pieces at its end.
 //
-// No Seq or Pos is ever given twice, whatever is lost. Numbers are dense, except where a
-// power cut, or Compact, has taken pieces away. So a reader that goes on after the last
-// number it has seen misses nothing and sees nothing twice, before and after a power
-// cut.
+// No Seq or Pos is ever reused, whatever is lost. Numbers are dense, except where a
+// power cut or Compact has removed pieces. So a reader that continues after the last
+// number it has seen misses nothing and sees nothing twice, even across a power cut.
 type Log interface {
-	// Commit appends batches in one transaction, at most one batch for a session,
-	// and returns when they are safe, as said above. Each batch succeeds or fails
-	// on its own: its Result says so, and a failed one leaves the others alone. The
-	// error is about the transaction as a whole: then nothing was written, unless
-	// the outcome is unknown, in which case Commit finds out before it returns.
+	// Commit appends batches in one transaction, at most one batch for each session,
+	// and returns when they are safe, as described above. Each batch succeeds or fails
+	// on its own, as its Result says. The error is about the transaction as a whole:
+	// then nothing was written. If the outcome is unknown, Commit finds out before it
+	// returns.
 	//
-	// A commit in which all batches hold nothing but pieces of text need not be on
-	// disk when it returns. The next commit that holds anything else, and any other
-	// change, puts all that came before on disk.
+	// A commit in which all batches hold only pieces of text need not be on disk when
+	// it returns. The next commit that holds anything else, and any other change, syncs
+	// everything before it.
 	//
-	// Tables that lists and filters read (sessions, turns, requests, usage) are
-	// brought up to date from the events, in the same transaction.
+	// The tables for lists and filters (sessions, turns, requests, usage) are updated
+	// from the events in the same transaction.
 	Commit(ctx context.Context, batches []Batch) ([]Result, error)
-	// Read returns a page of events of one session in order. It may hold fewer than
-	// asked for, but is empty only if there are no more.
+	// Read returns a page of events of one session in order. It may return fewer than
+	// asked for, but none only if there are no more.
 	Read(ctx context.Context, q ReadQuery) ([]Entry, error)
 	// ReadAll returns a page of events of several or all sessions in the order in
 	// which they were committed.
 	ReadAll(ctx context.Context, q ReadAllQuery) ([]Entry, error)
-	// LastPos is the greatest Pos that was given so far, also if its event is gone,
-	// or 0.
+	// LastPos is the greatest Pos assigned so far, even if its event is gone, or 0.
 	LastPos(ctx context.Context) (int64, error)
-	// Wait blocks until something was committed, here or in another process, since
-	// the version that an earlier call returned; version 0 returns at once. It may
-	// return without cause.
+	// Wait blocks until something was committed, here or in another process, since the
+	// version that an earlier call returned; version 0 returns at once. It may return
+	// spuriously.
 	Wait(ctx context.Context, since int64) (version int64, err error)
-	// ForeignVersion is a number that changes only when there may be something for
-	// the owners of sessions to do: another process has committed something, or
-	// somebody here has sent to a session or answered a request. It changes before
-	// Wait returns because of that, so an owner that finds it unchanged can go back
-	// to waiting.
+	// ForeignVersion is a number that changes only when there may be work for the
+	// owners of sessions: another process has committed something, or somebody here has
+	// sent to a session or answered a request. It changes before Wait returns, so an
+	// owner that finds it unchanged can go back to waiting.
 	ForeignVersion() int64
 }
 
@@ -76,26 +72,26 @@ type Batch struct {
 	Epoch int64
 	// After is the last sequence number that the owner knows of.
 	After int64
-	// Events get the numbers from After+1 on. Pieces of text that follow each other
-	// are merged first, so there may be fewer.
+	// Events get the numbers from After+1 on. Consecutive pieces of text are merged
+	// first, so there may be fewer.
 	Events []Event
-	// Cursor is the driver's, nil to leave it as it was.
+	// Cursor is the driver's; nil leaves it unchanged.
 	Cursor []byte
-	// Taken names rows of the inbox that are dealt with by this commit.
+	// Taken names the inbox items that this commit handles.
 	Taken []string
-	// Delivered names requests whose decision the agent has been told.
+	// Delivered names requests whose decision has reached the agent.
 	Delivered []string
 	// Hits counts how often rules decided.
 	Hits map[string]int64
 }
 
-// Result is what became of a batch.
+// Result is the outcome of a batch.
 type Result struct {
 	// Entries are the events as they are stored.
 	Entries []Entry
 	LastSeq int64
-	// Err is nil, ErrFenced, an AlreadyDecided error if the batch decides a request
-	// that is decided already, or another *Error about this session.
+	// Err is nil, ErrFenced, an already_decided error if the batch decides a request
+	// that already has a decision, or another *Error about this session.
 	Err error
 }
 
@@ -104,12 +100,12 @@ type ReadQuery struct {
 	Session string
 	After   int64 // only events with a greater number
 	Before  int64 // only events with a smaller number; 0 means all
-	Limit   int   // at most; 0 means a sensible page
-	Raw     bool  // with the agent's own messages
+	Limit   int   // 0 means a sensible page size
+	Raw     bool  // include the agent's own messages
 	Kinds   []Kind
-	// Backward reads from the newest to the oldest: the page after the one that
-	// ended with number n has Before n. Reading a few kinds in either direction does
-	// not look at pieces of text, however many there are.
+	// Backward reads from the newest to the oldest: after a page that ended with number
+	// n, ask for Before n. Reading a few kinds in either direction skips pieces of
+	// text, however many there are.
 	Backward bool
 }
 
@@ -125,9 +121,9 @@ type ReadAllQuery struct {
 type Ownership interface {
 	// Worker is this worker's id.
 	Worker() string
-	// Claim makes this worker the owner and raises the epoch, also if it is the
-	// owner already. It fails with a conflict that names the owner while another
-	// living worker owns the session.
+	// Claim makes this worker the owner and raises the epoch, even if it already is the
+	// owner. It fails with a conflict that names the owner if another living worker
+	// owns the session.
 	Claim(ctx context.Context, session string) (Claim, error)
 	// Release gives the session back, if this worker still owns it in that epoch.
 	Release(ctx context.Context, session string, epoch int64) error
@@ -147,23 +143,22 @@ type Sessions interface {
 	Create(ctx context.Context, s Session) (Session, error)
 	Session(ctx context.Context, id string) (Session, error)
 	ListSessions(ctx context.Context, f SessionFilter) (Page[Session], error)
-	// CountSessions counts sessions in any of these states, or all.
+	// CountSessions counts sessions in any of these states, or all sessions.
 	CountSessions(ctx context.Context, states ...SessionState) (int, error)
-	// Delete removes the session and all that belongs to it. It fails with a
-	// conflict while another worker owns it. If it is interrupted, the session is
-	// gone from all lists and the rest is removed later.
+	// Delete removes the session and everything that belongs to it. It fails with a
+	// conflict if another worker owns it. If it is interrupted, the session is gone
+	// from all lists and the rest is removed later.
 	Delete(ctx context.Context, id string) error
 	// Turns lists the turns of a session, oldest first.
 	Turns(ctx context.Context, session string) ([]Turn, error)
-	// Turn returns one turn of a session. One that waits in the queue has not begun:
-	// it is not found here, but among the Pending items.
+	// Turn returns one turn of a session. A queued turn has not begun: find it among
+	// the Pending items instead.
 	Turn(ctx context.Context, session, id string) (Turn, error)
 	// UsageBy sums up usage, grouped by day, agent, model or cwd.
 	UsageBy(ctx context.Context, group string, since, until Time) ([]UsageRow, error)
 }
 
-// Page is a part of a list. Items is never nil, and Next is empty on the last
-// page.
+// Page is part of a list. Items is never nil, and Next is empty on the last page.
 type Page[T any] struct {
 	Items []T    `json:"items"`
 	Next  string `json:"next,omitempty"`
@@ -180,7 +175,7 @@ type SessionFilter struct {
 	Query    string // words that all occur in title, folder, model or agent
 	Sort     string // updated (default), created, title, cost
 	Limit    int
-	Cursor   string // Next of the page before
+	Cursor   string // Next of the previous page
 }
 
 // UsageRow is a line of a usage report.
@@ -196,8 +191,8 @@ type Requests interface {
 	Request(ctx context.Context, id string) (Request, error)
 	ListRequests(ctx context.Context, f RequestFilter) (Page[Request], error)
 	// Answer decides an open request on behalf of somebody who does not own its
-	// session: of any number of answers exactly one succeeds, the others fail with
-	// already_decided and name who did. The owner then commits the decision's event
+	// session: of any number of answers exactly one succeeds; the others fail with
+	// already_decided and name the winner. The owner then commits the decision's event
 	// and tells the agent.
 	Answer(ctx context.Context, d Decision) error
 	// Answered lists requests of this worker's sessions that were decided by Answer
@@ -213,17 +208,17 @@ type RequestFilter struct {
 	Cursor  string
 }
 
-// Inbox is how processes that do not own a session reach the one that does, and
-// the queue of prompts that wait their turn.
+// Inbox is how processes that do not own a session reach its owner, and the queue of
+// prompts.
 type Inbox interface {
-	// Send puts an item in. ID, Session and Kind must be set. An item with an id
-	// that is there already is not added again.
+	// Send adds an item. ID, Session and Kind must be set. Sending an id again adds
+	// nothing.
 	Send(ctx context.Context, item InboxItem) error
-	// Pending lists items of a session (or, with an empty id, of all sessions that
-	// this worker owns) that are not dealt with, in the order in which they are to be.
+	// Pending lists the unhandled items of a session (or, with an empty id, of all
+	// sessions that this worker owns), in the order to handle them.
 	Pending(ctx context.Context, session string) ([]InboxItem, error)
-	// Edit changes the body of a pending item, or its place: before the item with
-	// that id, or last if "end". Empty values leave things as they are.
+	// Edit changes the body of a pending item, or moves it before the item with that
+	// id, or to the end if "end". Empty values change nothing.
 	Edit(ctx context.Context, id string, body JSON, before string) error
 	// Drop removes a pending item.
 	Drop(ctx context.Context, id string) error
@@ -232,8 +227,8 @@ type Inbox interface {
 // InboxKind says what an item asks for.
 type InboxKind string
 
-// The kinds of items. A prompt's id is that of its turn, and its body a Prompt, with
-// the command beside that it stands for, if it does.
+// The kinds of items. A prompt's id is that of its turn. Its body is a Prompt, plus the
+// command it replaces, if any.
 const (
 	InboxPrompt    InboxKind = "prompt"
 	InboxInterrupt InboxKind = "interrupt"
@@ -242,7 +237,7 @@ const (
 	InboxUpdate    InboxKind = "update" // body is a SessionUpdated
 )
 
-// InboxItem is something that the owner of a session is to do.
+// InboxItem is a task for the owner of a session.
 type InboxItem struct {
 	ID      string    `json:"id"`
 	Session string    `json:"session"`
@@ -254,22 +249,22 @@ type InboxItem struct {
 
 // Rules is the list of rules.
 type Rules interface {
-	// ListRules lists the rules that hold always, and with a session's id also
-	// those of that session, oldest first.
+	// ListRules lists the permanent rules and, with a session's id, also those of that
+	// session, oldest first.
 	ListRules(ctx context.Context, session string) ([]Rule, error)
 	// PutRule adds a rule, or replaces the one with its id.
 	PutRule(ctx context.Context, r Rule) error
 	DeleteRule(ctx context.Context, id string) error
 }
 
-// Maintainer is what a store offers to those who look after it.
+// Maintainer is a store's upkeep.
 type Maintainer interface {
-	// Compact drops the pieces of text older than the cut-off whose whole is in the
-	// log, and what interrupted deletions left behind. It returns how many events
-	// it dropped.
+	// Compact drops the pieces of text older than the cut-off whose complete text is in
+	// the log, and what interrupted deletions left behind. It returns the number of
+	// dropped events.
 	Compact(ctx context.Context, before time.Time) (dropped int64, err error)
 	// Backup writes a consistent copy to a new file.
 	Backup(ctx context.Context, path string) error
-	// Check reads everything and reports what is wrong, one finding a line.
+	// Check reads everything and reports what is wrong, one finding per string.
 	Check(ctx context.Context) (findings []string, err error)
 }

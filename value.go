@@ -19,11 +19,11 @@ type Time struct{ time.Time }
 
 const timeLayout = "2006-01-02T15:04:05.000000Z"
 
-// Now is the present moment, to the microsecond, without a monotonic part, so
-// that it equals itself after a round trip.
+// Now is the current time, to the microsecond, without a monotonic part, so that it
+// survives a round trip.
 func Now() Time { return TimeOf(time.Now()) }
 
-// TimeOf makes a Time of t, as Now does.
+// TimeOf converts t to a Time, like Now.
 func TimeOf(t time.Time) Time { return Time{t.UTC().Round(0).Truncate(time.Microsecond)} }
 
 // MarshalJSON implements json.Marshaler.
@@ -55,9 +55,9 @@ func jsonString(s string) []byte {
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
 }
 
-// JSON is a JSON value of any shape, kept as it came. It is written as it is,
-// except that nothing becomes null and what is not JSON becomes a string, so that
-// an agent's bad output never makes an event unwritable.
+// JSON is any JSON value, kept as it came. It is written unchanged, except that an
+// empty value becomes null and invalid JSON becomes a string, so that an agent's bad
+// output never makes an event unwritable.
 type JSON []byte
 
 // MarshalJSON implements json.Marshaler.
@@ -74,7 +74,7 @@ func (j *JSON) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// NullString is a string that is null in JSON when it is empty.
+// NullString is a string that is null in JSON if it is empty.
 type NullString string
 
 // MarshalJSON implements json.Marshaler.
@@ -95,11 +95,11 @@ const USD Cost = 1_000_000_000
 // Dollars converts for display and for agents that count in floating point.
 func (c Cost) Dollars() float64 { return float64(c) / float64(USD) }
 
-// maxDollars bounds what a Cost takes in, far from where it would overflow.
+// maxDollars bounds a Cost, far from overflow.
 const maxDollars = 9e9
 
-// CostOf rounds an amount in dollars to the nearest billionth. What is not a
-// number is nothing, and what is out of range is the end of the range.
+// CostOf rounds an amount in dollars to the nearest billionth. NaN becomes zero, and
+// values out of range are clamped.
 func CostOf(dollars float64) Cost {
 	if math.IsNaN(dollars) {
 		return 0
@@ -123,15 +123,15 @@ func (c Cost) String() string {
 // MarshalJSON implements json.Marshaler.
 func (c Cost) MarshalJSON() ([]byte, error) { return []byte(c.String()), nil }
 
-// UnmarshalJSON implements json.Unmarshaler. It takes any JSON number that is in
-// range and rounds it to the nearest billionth.
+// UnmarshalJSON implements json.Unmarshaler. It accepts any JSON number in range and
+// rounds it to the nearest billionth.
 func (c *Cost) UnmarshalJSON(b []byte) error {
 	s := string(b)
 	if s == "null" {
 		return nil
 	}
-	// The length and the float guard keep "1e999999999" from making big.Rat
-	// allocate gigabytes.
+	// The length and float checks keep "1e999999999" from making big.Rat allocate
+	// gigabytes.
 	if f, err := strconv.ParseFloat(s, 64); len(s) > 64 || err != nil || math.Abs(f) > maxDollars {
 		return fmt.Errorf("cost %.64s is not an amount in dollars", s)
 	} else if f > -1e-10 && f < 1e-10 {
@@ -168,14 +168,14 @@ func (u Usage) Add(v Usage) Usage {
 	}
 }
 
-// Sub returns u less v, for agents that report running totals.
+// Sub returns u minus v, for agents that report running totals.
 func (u Usage) Sub(v Usage) Usage {
 	return u.Add(Usage{-v.Input, -v.Output, -v.CacheRead, -v.CacheWrite, -v.Reasoning})
 }
 
-// CheckWord refuses a value that is handed to programs and could be read as something
-// else: as a flag, because it begins with a dash, or as several lines or an escape
-// sequence, because it holds control characters or is not UTF-8. Empty is fine.
+// CheckWord rejects a value that programs could misread: as a flag, because it begins
+// with a dash, or as several lines or an escape sequence, because it holds control
+// characters or is not UTF-8. Empty is fine.
 func CheckWord(field, value string) error {
 	switch {
 	case strings.HasPrefix(value, "-"):
