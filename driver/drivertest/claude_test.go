@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -114,13 +115,12 @@ func version(t *testing.T, target drivertest.Target) string {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, target.Program, "--version")
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
+	cmd.Env = []string{"PATH=" + filepath.Dir(target.Program) + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + t.TempDir()}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s is not installed: %v\n%s\nrun `make conformance`", target.Program, err, out)
 	}
-	said, _, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
-	return said
+	return regexp.MustCompile(`\d+\.\d+\.\d+`).FindString(string(out))
 }
 
 // claudeOneShot is Claude Code with a process for each turn, which nobody can ask or

@@ -338,7 +338,7 @@ func (f *fixture) heard(words ...string) {
 // has reports whether the agent declares the capability.
 func (f *fixture) has(c terret.Capability) bool { return f.declared.Has(c) }
 
-// environ is what agents may see at a place.
+// environ is what agents may see at a place. What the target says comes first.
 func environ(t Target, p Place) []string {
-	return append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.Home, "TMPDIR=" + p.Home}, t.Env(p)...)
+	return append(t.Env(p), "PATH="+os.Getenv("PATH"), "HOME="+p.Home, "TMPDIR="+p.Home)
 }

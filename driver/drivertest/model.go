@@ -133,7 +133,7 @@ func (m *model) requests() []heard {
 	var out []heard
 	for _, r := range recorded {
 		if strings.HasPrefix(r.Step, "step ") || r.Step == "no step" {
-			out = append(out, decodeHeard(r.Body))
+			out = append(out, heardIn(r))
 		}
 	}
 	return out
@@ -148,28 +148,27 @@ func (m *model) last() heard {
 	return all[len(all)-1]
 }
 
-func decodeHeard(body []byte) heard {
-	var w struct {
-		Model    string
-		System   json.RawMessage
-		Tools    []struct{ Name string }
-		Messages []struct {
-			Role    string
-			Content json.RawMessage
-		}
-		Thinking struct{ Type string }
-	}
-	if json.Unmarshal(body, &w) != nil {
+// heardIn is what a request holds, whichever API it was made to.
+func heardIn(r sim.Recorded) heard {
+	if r.Request == nil {
 		return heard{}
 	}
-	out := heard{Model: w.Model, Thinking: w.Thinking.Type != "" && w.Thinking.Type != "disabled"}
-	for _, t := range w.Tools {
+	out := heard{Model: r.Request.Model, System: r.Request.System, Thinking: asksToThink(r)}
+	for _, t := range r.Request.Tools {
 		out.Tools = append(out.Tools, t.Name)
 	}
-	var ignored []string
-	out.System = textIn(w.System, &ignored)
-	for _, msg := range w.Messages {
-		text := textIn(msg.Content, &out.Images) + "\n"
+	for _, msg := range r.Request.Messages {
+		var texts []string
+		for _, b := range msg.Blocks {
+			switch b.Type {
+			case sim.BlockText, sim.BlockToolResult:
+				texts = append(texts, b.Text)
+			case sim.BlockImage:
+				out.Images = append(out.Images, b.Data)
+			case sim.BlockThinking, sim.BlockToolUse:
+			}
+		}
+		text := strings.Join(texts, "\n") + "\n"
 		if msg.Role == "assistant" {
 			out.Said += text
 		} else {
@@ -179,32 +178,17 @@ func decodeHeard(body []byte) heard {
 	return out
 }
 
-// textIn is the text of content, which is a string or a list of blocks, those of
-// tool results included.
-func textIn(content json.RawMessage, images *[]string) string {
-	var text string
-	if json.Unmarshal(content, &text) == nil {
-		return text
+// asksToThink reports whether the model is asked to think aloud. In the API for chat
+// completions nobody has to ask.
+func asksToThink(r sim.Recorded) bool {
+	var w struct {
+		Thinking         struct{ Type string }
+		Reasoning        json.RawMessage
+		GenerationConfig struct{ ThinkingConfig json.RawMessage }
 	}
-	var blocks []struct {
-		Type    string
-		Text    string
-		Content json.RawMessage
-		Source  struct{ Data string }
+	if json.Unmarshal(r.Body, &w) != nil {
+		return false
 	}
-	if json.Unmarshal(content, &blocks) != nil {
-		return ""
-	}
-	var out []string
-	for _, b := range blocks {
-		switch b.Type {
-		case "text":
-			out = append(out, b.Text)
-		case "tool_result":
-			out = append(out, textIn(b.Content, images))
-		case "image":
-			*images = append(*images, b.Source.Data)
-		}
-	}
-	return strings.Join(out, "\n")
+	return w.Thinking.Type != "" && w.Thinking.Type != "disabled" || w.Reasoning != nil || w.GenerationConfig.ThinkingConfig != nil ||
+		strings.HasSuffix(r.Path, "/chat/completions")
 }

@@ -38,6 +38,19 @@ type Target struct {
 	// regular expression, between slashes and with a group plan_file, that finds its
 	// path in the reminders that the agent sends.
 	PlanMode, PlanFile string
+	// Lacks is what the agent does not do or tell, where no capability says so.
+	Lacks Lacks
+}
+
+// Lacks is what an agent does not do, or does not tell. A reason in a field makes the
+// scenarios lacking that cannot go without; the others look at less.
+type Lacks struct {
+	ToolNames    bool   // it does not list its tools
+	ToolOutput   bool   // it does not tell what tools return
+	ToolFailure  bool   // it takes a command that fails for one that went well
+	ToolChoice   string // why it cannot be told which tools it has
+	DenialReason bool   // the model is not told why a tool use was denied
+	DenialGoesOn bool   // a turn ends when a tool use is denied
 }
 
 // Place is where a scenario happens.

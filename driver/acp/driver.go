@@ -1,0 +1,127 @@
+package acp
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/proc"
+)
+
+// Config says how a program is started. The zero value does as the profile says.
+type Config struct {
+	// Path is the program: a name to be looked up in PATH, or a path. Empty means that
+	// of the profile.
+	Path string
+	// Args are added to the arguments of every process.
+	Args []string
+	// Env lists variables that the agent may see though their names look secret.
+	// NAME* stands for all that begin so.
+	Env []string
+	// Environ is the environment in which the program is probed; nil means the
+	// process's own.
+	Environ []string
+}
+
+// Driver starts one program that speaks ACP.
+type Driver struct {
+	p        Profile
+	cfg      Config
+	patience time.Duration // with a process that starts
+	idle     time.Duration // see Profile.Idle
+	grace    time.Duration // between a request to stop and the end of the process
+}
+
+var (
+	_ terret.Driver        = (*Driver)(nil)
+	_ terret.Prober        = (*Driver)(nil)
+	_ terret.Agent         = (*agent)(nil)
+	_ terret.Killer        = (*agent)(nil)
+	_ terret.ModelLister   = (*agent)(nil)
+	_ terret.ModelSetter   = (*agent)(nil)
+	_ terret.ModeSetter    = (*agent)(nil)
+	_ terret.CommandLister = (*agent)(nil)
+	_ terret.Commander     = (*agent)(nil)
+	_ terret.Compacter     = (*agent)(nil)
+	_ terret.Forker        = (*agent)(nil)
+	_ terret.ContextReader = (*agent)(nil)
+)
+
+const (
+	// startPatience is how long a process may take to answer at its start. It may start
+	// servers before.
+	startPatience = 2 * time.Minute
+	// stopGrace is how long an agent that said nothing may take to end its turn.
+	stopGrace = 10 * time.Second
+)
+
+// New makes a driver for the program of the profile.
+func New(p Profile, c Config) *Driver {
+	p.Argv = slices.Clone(p.Argv)
+	if c.Path != "" {
+		p.Argv[0] = c.Path
+	}
+	p.Argv = append(p.Argv, c.Args...)
+	if c.Environ == nil {
+		c.Environ = os.Environ()
+	}
+	idle := p.Idle
+	if idle == 0 {
+		idle = idleDefault
+	}
+	return &Driver{p: p, cfg: c, patience: startPatience, idle: idle, grace: stopGrace}
+}
+
+// Name implements terret.Driver.
+func (d *Driver) Name() string { return d.p.Name }
+
+// Open implements terret.Driver. The process is up when it returns, and has the
+// session, unless that is one-shot: then each turn has its own.
+func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, error) {
+	if r.Warm != nil {
+		_ = r.Warm.Close(ctx) // not one of ours
+	}
+	if err := checkSettings(r.Settings); err != nil {
+		return nil, err
+	}
+	a := newAgent(d, r)
+	if r.Session.OneShot {
+		return a, nil
+	}
+	a.switching.Lock()
+	defer a.switching.Unlock()
+	if _, err := a.ready(ctx, r.Settings); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// environ is what the process sees: what it needs to reach its model, and nothing
+// that looks like another secret.
+func (d *Driver) environ(env []string, dir string, trusted bool) []string {
+	ours := append([]string{"PWD=" + dir}, d.p.Set...)
+	if trusted {
+		ours = append(ours, d.p.Trusted...)
+	} else {
+		ours = append(ours, d.p.Untrusted...)
+	}
+	kept := slices.DeleteFunc(proc.FilterEnv(env, slices.Concat(d.p.Env, d.cfg.Env)...), func(e string) bool {
+		name, _, _ := strings.Cut(e, "=")
+		// What stands for trust is ours to say.
+		return slices.ContainsFunc(slices.Concat(ours, d.p.Trusted, d.p.Untrusted), func(o string) bool { return strings.HasPrefix(o, name+"=") })
+	})
+	return append(kept, ours...)
+}
+
+// lookup is the value of a variable; the last one of a name counts.
+func lookup(env []string, name string) string {
+	for _, e := range slices.Backward(env) {
+		if v, ok := strings.CutPrefix(e, name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}

@@ -1,0 +1,153 @@
+package acp
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/rpc"
+)
+
+// failureOf is the error with which the turn ended, or nil. a.telling is held.
+func (t *turn) failureOf(a *agent, answer prompted, err error) *terret.Error {
+	if refusal, ok := errors.AsType[*rpc.Error](err); ok {
+		if t.cancelled && !t.silent {
+			return interrupted() // some agents end it with an error
+		}
+		return t.failed(a, refusalText(refusal), refusal.Code == codeAuthRequired)
+	}
+	switch {
+	case t.silent:
+		return t.silence(a)
+	case errors.Is(err, rpc.ErrClosed):
+		why := t.p.exitError("ended in the middle of the turn", "prompt the session to go on")
+		return &why
+	case err != nil:
+		return terret.Errorf(terret.CodeMalformedOutput, "%s ended the turn with an answer that cannot be read: %w", t.p.title, err)
+	}
+	switch answer.StopReason {
+	case "cancelled":
+		if t.cancelled || len(t.denials) == 0 {
+			return interrupted()
+		}
+	case "max_turn_requests":
+		return terret.Errorf(terret.CodeMaxTurns, "%s took as many steps as it may", t.p.title)
+	case "refusal":
+		return terret.Errorf(terret.CodeModelError, "the model refused to go on")
+	}
+	if re := t.profile.quirks.failure; re != nil && !t.cancelled {
+		if said := strings.TrimSpace(t.lastWords()); re.MatchString(said) {
+			return t.failed(a, said, false)
+		}
+	}
+	return nil
+}
+
+func interrupted() *terret.Error {
+	return terret.Errorf(terret.CodeInterrupted, "the turn was interrupted")
+}
+
+// lastWords is what the model has said last.
+func (t *turn) lastWords() string { return cmp.Or(terret.TextOf(t.message.blocks), t.said) }
+
+// silence is the error of a turn in which the agent said nothing for too long.
+func (t *turn) silence(a *agent) *terret.Error {
+	if t.complaint != "" {
+		e := t.failed(a, t.complaint, false)
+		e.Retryable = true
+		return e
+	}
+	e := terret.Errorf(terret.CodeTimeout, "%s has said nothing for %s; the model may be out of reach", t.p.title, a.d.idle)
+	e.Retryable = true
+	return e
+}
+
+// failed is the error that the agent's words tell.
+func (t *turn) failed(a *agent, text string, unauthenticated bool) *terret.Error {
+	text = t.p.redact.String(text)
+	status := statusIn(text)
+	if status == 0 {
+		status = t.status
+	}
+	if unauthenticated || status == 0 && saysUnauthenticated(text) || status == 401 || status == 403 {
+		e := a.notSignedIn(text)
+		e.HTTPStatus = status
+		return e
+	}
+	code, retryable := kindOf(status)
+	if status == 0 {
+		code, retryable = terret.CodeExecutionError, false
+		if unreachable.MatchString(text) {
+			code, retryable = terret.CodeConnectionFailed, true
+		}
+	}
+	return &terret.Error{Code: code, Message: fmt.Sprintf("%s: %s", t.p.title, cut(text)), Retryable: retryable, HTTPStatus: status}
+}
+
+// notSignedIn tells people what to do.
+func (a *agent) notSignedIn(text string) *terret.Error {
+	how := ""
+	if c := a.d.p.SignIn.Command; c != "" {
+		how = " Run `" + c + "` in your terminal."
+	}
+	return terret.Errorf(terret.CodeNotAuthenticated, "%s not authenticated.%s It said: %s", a.d.p.title(), how, cut(text))
+}
+
+// kindOf is what a status of the model's API means.
+func kindOf(status int) (code terret.ErrorCode, retryable bool) {
+	switch {
+	case status == 402:
+		return terret.CodeBilling, false
+	case status == 404:
+		return terret.CodeModelNotFound, false
+	case status == 429:
+		return terret.CodeRateLimited, true
+	case status == 529:
+		return terret.CodeOverloaded, true
+	case status >= 500:
+		return terret.CodeModelError, true
+	}
+	return terret.CodeModelError, false
+}
+
+var (
+	// statuses find the status of the model's API in the words of agents.
+	statuses = regexp.MustCompile(`(?i)(?:status(?:[ _]?code)?|error|code|http)["']?(?:\s*[:=]|\s+is|\s+code)?\s*["']?\(?([45]\d\d)\b|^\(?([45]\d\d)\b|\(([45]\d\d)\b`)
+	// unreachable are words for a model that nobody answers for.
+	unreachable = regexp.MustCompile(`(?i)ECONNREFUSED|connection refused|connection error|fetch failed|network error|unable to connect|cannot connect|error sending request|socket hang up|ECONNRESET|ENOTFOUND`)
+	unsigned    = regexp.MustCompile(`(?i)\bauthenticat|not logged in|not signed in|unauthorized|api[ _]key (?:is )?(?:not|missing|required)|missing (?:api[ _])?key|no api[ _]key|invalid api key|please (?:log|sign) in|/login\b`)
+)
+
+// statusIn is the status that a text tells, or zero.
+func statusIn(text string) int {
+	for _, group := range statuses.FindStringSubmatch(text)[min(1, len(statuses.FindStringSubmatch(text))):] {
+		if n, err := strconv.Atoi(group); err == nil {
+			return n
+		}
+	}
+	return 0
+}
+
+func saysUnauthenticated(text string) bool { return unsigned.MatchString(text) }
+
+// refusalText is all that an error says. Many agents put what matters into its data.
+func refusalText(e *rpc.Error) string {
+	var text string
+	if !decode(e.Data, &text) {
+		var details struct {
+			Details string `json:"details"`
+			Message string `json:"message"`
+			Error   string `json:"error"`
+		}
+		decode(e.Data, &details)
+		text = cmp.Or(details.Details, details.Message, details.Error)
+	}
+	if text == "" || strings.Contains(e.Message, text) {
+		return e.Message
+	}
+	return e.Message + ": " + text
+}

@@ -1,0 +1,134 @@
+package acp
+
+import "regexp"
+
+// Profiles are the agents that were tried, in the order in which one is chosen when
+// none is named.
+func Profiles() []Profile {
+	return []Profile{gemini(), qwen(), copilot(), goose(), claudeACP(), codexACP(), opencodeACP()}
+}
+
+func gemini() Profile {
+	return Profile{
+		Name: "gemini", Title: "Gemini CLI", Argv: []string{"gemini", "--acp"},
+		Env:     []string{"GEMINI_*", "GOOGLE_*"},
+		Trusted: []string{"GEMINI_CLI_TRUST_WORKSPACE=true"},
+		Mode:    "default",
+		SignIn: SignIn{
+			Variables: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA"},
+			Files:     []string{".gemini/oauth_creds.json"},
+			Command:   "gemini",
+		},
+		Install: "npm install -g @google/gemini-cli@0.61.0", Tested: "0.61.0",
+		Can:    &Features{Resume: true, Images: true, Models: true, Reasoning: true, Commands: true, MCP: true},
+		quirks: quirks{idName: "__"},
+	}
+}
+
+func qwen() Profile {
+	return Profile{
+		Name: "qwen", Title: "Qwen Code", Argv: []string{"qwen", "--acp"},
+		Env:  []string{"OPENAI_*", "QWEN_*", "DASHSCOPE_*", "BAILIAN_*"},
+		Mode: "default",
+		SignIn: SignIn{
+			Variables: []string{"OPENAI_API_KEY", "DASHSCOPE_API_KEY", "BAILIAN_CODING_PLAN_API_KEY"},
+			Files:     []string{".qwen/oauth_creds.json"},
+			Command:   "qwen",
+		},
+		Install: "npm install -g @qwen-code/qwen-code@0.24.4", Tested: "0.24.4",
+		Can: &Features{Resume: true, Images: true, Models: true, Reasoning: true, Commands: true, MCP: true},
+		quirks: quirks{
+			ignore: []string{"craft/drainMidTurnQueue", "qwen/notify/*", "_qwencode/*"},
+		},
+	}
+}
+
+func copilot() Profile {
+	return Profile{
+		Name: "copilot", Title: "GitHub Copilot CLI", Argv: []string{"copilot", "--acp"},
+		Env: []string{"COPILOT_*", "GH_TOKEN", "GITHUB_TOKEN"},
+		SignIn: SignIn{
+			Variables: []string{"COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "COPILOT_PROVIDER_API_KEY"},
+			Files:     []string{".copilot/config.json"},
+			Command:   "copilot login",
+		},
+		Install: "npm install -g @github/copilot@1.0.102", Tested: "1.0.102",
+		Can: &Features{Resume: true, Images: true, Reasoning: true, Commands: true},
+		quirks: quirks{
+			usage: usageOfSession,
+			names: map[string]string{"execute": "bash", "read": "view", "edit": "edit"},
+		},
+	}
+}
+
+func goose() Profile {
+	return Profile{
+		Name: "goose", Title: "goose", Argv: []string{"goose", "acp"},
+		Env:  []string{"GOOSE_*", "OPENAI_*", "ANTHROPIC_*", "GOOGLE_*"},
+		Mode: "approve",
+		SignIn: SignIn{
+			Variables: []string{"GOOSE_PROVIDER"},
+			Files:     []string{".config/goose/config.yaml"},
+			Command:   "goose configure",
+		},
+		Install: "curl -fsSL https://github.com/block/goose/releases/download/stable/download_cli.sh | bash",
+		Can:     &Features{Resume: true, Images: true, Reasoning: true, Commands: true, MCP: true},
+	}
+}
+
+func claudeACP() Profile {
+	return Profile{
+		Name: "claude-acp", Title: "Claude Code (ACP)", Argv: []string{"claude-agent-acp"},
+		Env:  []string{"ANTHROPIC_*", "CLAUDE_*"},
+		Set:  []string{"DISABLE_AUTOUPDATER=1"},
+		Mode: "default",
+		SignIn: SignIn{
+			Variables: []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"},
+			Files:     []string{".claude/.credentials.json"},
+			Command:   "claude auth login",
+		},
+		Install: "npm install -g @agentclientprotocol/claude-agent-acp@0.99.0", Tested: "0.99.0",
+		Can: &Features{Resume: true, Fork: true, Images: true, Models: true, Commands: true, MCP: true, Cost: true, SystemPrompt: true, Plan: true},
+		quirks: quirks{
+			ignore:   []string{"_auth/status_update", "_claude/*"},
+			appendix: func(text string) object { return object{"systemPrompt": object{"append": text}} },
+		},
+	}
+}
+
+func codexACP() Profile {
+	return Profile{
+		Name: "codex-acp", Title: "Codex (ACP)", Argv: []string{"codex-acp"},
+		Env:  []string{"OPENAI_*", "CODEX_*"},
+		Mode: "read-only",
+		SignIn: SignIn{
+			Variables: []string{"OPENAI_API_KEY", "CODEX_API_KEY"},
+			Files:     []string{".codex/auth.json"},
+			Command:   "codex login",
+		},
+		Install: "npm install -g @agentclientprotocol/codex-acp@2.6.0", Tested: "2.6.0",
+		Can: &Features{Resume: true, Fork: true, Images: true, Models: true, Reasoning: true, Commands: true, MCP: true},
+		quirks: quirks{
+			names:   map[string]string{"execute": "exec_command", "edit": "apply_patch"},
+			ignore:  []string{"_auth/status_update", "_codex/*"},
+			failure: regexp.MustCompile(`^(?:unexpected status (?P<status>\d{3})|stream disconnected|exceeded retry limit|Error: )`),
+		},
+	}
+}
+
+func opencodeACP() Profile {
+	return Profile{
+		Name: "opencode-acp", Title: "OpenCode (ACP)", Argv: []string{"opencode", "acp"},
+		Env:       []string{"OPENCODE_*", "ANTHROPIC_*", "OPENAI_*"},
+		Set:       []string{"OPENCODE_DISABLE_AUTOUPDATE=1"},
+		Untrusted: []string{"OPENCODE_DISABLE_PROJECT_CONFIG=1"},
+		SignIn: SignIn{
+			Variables: []string{"OPENCODE_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY"},
+			Files:     []string{".local/share/opencode/auth.json"},
+			Command:   "opencode auth login",
+		},
+		Install: "npm install -g opencode-ai@1.18.33", Tested: "1.18.33",
+		Can:    &Features{Resume: true, Fork: true, Images: true, Models: true, Reasoning: true, Commands: true, MCP: true, Cost: true},
+		quirks: quirks{usage: usageOfCall, titleName: true},
+	}
+}

@@ -1,0 +1,230 @@
+package acp
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/rpc"
+)
+
+// launch is all that is fixed when a session is opened in a process.
+type launch struct {
+	servers terret.JSON // MCP servers, in the form of a config file
+	dirs    []string
+	append  string // to the system prompt
+}
+
+func launchOf(in terret.Settings) launch {
+	return launch{servers: in.MCP, dirs: in.AddDirs, append: in.SystemAppend}
+}
+
+func (l launch) equal(other launch) bool {
+	return bytes.Equal(l.servers, other.servers) && slices.Equal(l.dirs, other.dirs) && l.append == other.append
+}
+
+// state is what the agent said of its session last.
+type state struct {
+	opened
+	mode, model string
+	commands    []terret.Command
+	listed      chan struct{} // closed when it has listed its commands
+	context     terret.ContextUsage
+	cost        terret.Cost  // of the session, as the agent counts it
+	usage       terret.Usage // of the process, as the agent counts it
+	servers     []string     // names of MCP servers
+}
+
+// open opens the session in a process that was greeted: the one that it goes on with,
+// or a new one.
+func (a *agent) open(ctx context.Context, p *process) (events []terret.Event, err error) {
+	native, source := a.native, "new"
+	var s opened
+	var changed *terret.SessionNativeID
+	if native != "" {
+		source = "resume"
+		s, err = a.reopen(ctx, p, native)
+		var refused *rpc.Error
+		if errors.As(err, &refused) && refused.Code != codeAuthRequired {
+			if a.req.Settings.OnStale == terret.OnStaleError {
+				return nil, terret.Errorf(terret.CodeResumeFailed, "%s has lost session %s: %s", p.title, native, p.redact.String(refused.Message))
+			}
+			changed = &terret.SessionNativeID{Old: terret.NullString(native), Reason: "stale", Error: p.redact.String(refused.Message)}
+			native, source = "", "new"
+		} else if err != nil {
+			return nil, a.openError(p, err)
+		}
+	}
+	if native == "" {
+		if err := p.call(ctx, methodNew, a.sessionParams(p, ""), &s); err != nil {
+			return nil, a.openError(p, err)
+		}
+		native = s.SessionID
+	}
+	if native == "" {
+		return nil, terret.Errorf(terret.CodeMalformedOutput, "%s opened a session and did not say which", p.title)
+	}
+	a.telling.Lock()
+	a.native = native
+	a.state.replace(s)
+	a.state.servers = serverNames(p.launch.servers)
+	mode, model := a.state.mode, a.state.model
+	a.telling.Unlock()
+	if changed != nil {
+		changed.New = native
+		events = append(events, terret.Event{Data: *changed})
+	}
+	return append(events, terret.Event{Data: terret.SessionStart{
+		Source: source, Agent: a.d.p.Name, AgentVersion: p.about.AgentInfo.Version, NativeID: native, Cwd: a.req.Session.Cwd,
+		Model: cmp.Or(a.session.model, model), PermissionMode: cmp.Or(a.session.mode, mode), MCPServers: startedServers(p.launch.servers),
+	}}), nil
+}
+
+// reopen goes on with a session. What the agent replays of it is in the log already.
+func (a *agent) reopen(ctx context.Context, p *process, native string) (s opened, err error) {
+	a.telling.Lock()
+	a.replaying = true
+	a.telling.Unlock()
+	defer func() {
+		a.telling.Lock()
+		a.replaying = false
+		a.telling.Unlock()
+	}()
+	method := methodLoad
+	switch c := p.about.Capabilities; {
+	case has(c.Session.Resume): // the same without the replay
+		method = methodResume
+	case !c.LoadSession:
+		return s, &rpc.Error{Code: rpc.CodeMethodNotFound, Message: "it cannot go on with a session"}
+	}
+	err = p.call(ctx, method, a.sessionParams(p, native), &s)
+	return s, err
+}
+
+// sessionParams are those with which a session is opened.
+func (a *agent) sessionParams(p *process, native string) object {
+	params := object{"cwd": a.req.Session.Cwd, "mcpServers": servers(p.launch.servers)}
+	if native != "" {
+		params["sessionId"] = native
+	}
+	if len(p.launch.dirs) > 0 {
+		params["additionalDirectories"] = p.launch.dirs
+	}
+	if f := a.d.p.quirks.appendix; f != nil && p.launch.append != "" {
+		params["_meta"] = f(p.launch.append)
+	}
+	return params
+}
+
+// openError says why there is no session.
+func (a *agent) openError(p *process, err error) error {
+	var refused *rpc.Error
+	if !errors.As(err, &refused) {
+		return err
+	}
+	text := p.redact.String(refusalText(refused))
+	if refused.Code == codeAuthRequired || saysUnauthenticated(text) {
+		return a.notSignedIn(text)
+	}
+	return terret.Errorf(terret.CodeStartupRefused, "%s opened no session: %s", p.title, text)
+}
+
+// replace takes over what the agent says of all modes, models and options.
+func (s *state) replace(o opened) {
+	s.opened = o
+	if o.Modes != nil {
+		s.mode = o.Modes.Current
+	}
+	if o.Models != nil {
+		s.model = o.Models.Current
+	}
+	s.options(o.Options)
+}
+
+// options takes over a whole list of options: setting one may remove others.
+func (s *state) options(list []option) {
+	s.Options = list
+	if o := s.option("mode"); o != nil {
+		s.mode = o.current()
+	}
+	if o := s.option("model"); o != nil {
+		s.model = o.current()
+	}
+}
+
+// serverConfig is an MCP server in a config file.
+type serverConfig struct {
+	Type    string            `json:"type"`
+	Command string            `json:"command"`
+	Args    []string          `json:"args"`
+	Env     map[string]string `json:"env"`
+	URL     string            `json:"url"`
+	Headers map[string]string `json:"headers"`
+}
+
+func readServers(config terret.JSON) map[string]serverConfig {
+	var c struct {
+		Servers map[string]serverConfig `json:"mcpServers"`
+	}
+	decode(config, &c)
+	return c.Servers
+}
+
+func serverNames(config terret.JSON) []string { return slices.Sorted(maps.Keys(readServers(config))) }
+
+// servers are MCP servers in the words of the protocol. It is never nil.
+func servers(config terret.JSON) []object {
+	out := []object{}
+	all := readServers(config)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		s := all[name]
+		if s.URL != "" {
+			out = append(out, object{"type": cmp.Or(s.Type, "http"), "name": name, "url": s.URL, "headers": pairs(s.Headers)})
+			continue
+		}
+		args := s.Args
+		if args == nil {
+			args = []string{}
+		}
+		out = append(out, object{"name": name, "command": s.Command, "args": args, "env": pairs(s.Env)})
+	}
+	return out
+}
+
+// pairs are the entries of a map, sorted. It is never nil.
+func pairs(m map[string]string) []object {
+	out := []object{}
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, object{"name": name, "value": m[name]})
+	}
+	return out
+}
+
+func startedServers(config terret.JSON) []terret.MCPServer {
+	var out []terret.MCPServer
+	for _, name := range serverNames(config) {
+		out = append(out, terret.MCPServer{Name: name})
+	}
+	return out
+}
+
+// checkSettings refuses what the agent would misread.
+func checkSettings(in terret.Settings) error {
+	for field, v := range map[string]string{"model": in.Model, "permission_mode": in.PermissionMode, "effort": in.Effort} {
+		if strings.ContainsFunc(v, unicode.IsControl) {
+			return terret.Invalid(field, "%q holds a control character", v)
+		}
+	}
+	var any map[string]json.RawMessage
+	if len(in.MCP) > 0 && (json.Unmarshal(in.MCP, &any) != nil || any == nil) {
+		return terret.Invalid("mcp", "it is not a JSON object")
+	}
+	return nil
+}

@@ -1,0 +1,171 @@
+package acp
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/terret-dev/terret"
+)
+
+// turn is what must be remembered of a turn until it ends. Except for its first
+// fields, which do not change, it belongs to whoever holds the agent's telling.
+type turn struct {
+	profile  Profile
+	p        *process
+	whole    bool // messages are not told in pieces
+	cwd      string
+	began    time.Time
+	life     context.Context // of what the agent asks
+	withdraw context.CancelCauseFunc
+	asks     sync.WaitGroup
+	told     chan struct{} // closed when its end was told
+
+	servers   []string // names of MCP servers
+	heard     time.Time
+	open      int  // requests that somebody decides about
+	cancelled bool // it is to end
+	silent    bool // because the agent said nothing
+	again     bool // it was told so twice
+	message   message
+	said      string // the last message that held text
+	steps     int
+	tools     []*tool
+	denials   []terret.Denial
+	usage     terret.Usage // as told in pieces
+	before    terret.Usage // of the process, when the turn began
+	spent     terret.Cost  // of the session, when the turn began
+	retries   int
+	status    int // that the model's API answered last
+	complaint string
+}
+
+// message is one that the model has begun.
+type message struct {
+	id       string
+	native   string // the agent's own id
+	blocks   []terret.Block
+	thinking bool // the last block is no text
+}
+
+func newTurn(profile Profile, p *process, in terret.Settings, cwd string) *turn {
+	t := &turn{profile: profile, p: p, whole: in.WholeMessages, cwd: cwd, began: time.Now(), heard: time.Now(), told: make(chan struct{})}
+	t.life, t.withdraw = context.WithCancelCause(context.Background())
+	return t
+}
+
+// busy reports whether it is somebody else's turn to do something.
+func (t *turn) busy() bool {
+	return t.open > 0 || slices.ContainsFunc(t.tools, func(c *tool) bool { return c.told && !c.done })
+}
+
+// text takes in a piece of a message, or of what the model thinks.
+func (t *turn) text(native, text string, thinking bool) (events []terret.Event) {
+	if text == "" {
+		return nil
+	}
+	m := &t.message
+	// What is thought belongs to what is said next.
+	if len(m.blocks) > 0 && !m.thinking && (thinking || native != m.native) {
+		events = t.complete()
+	}
+	if m.id == "" {
+		m.id = terret.NewID(terret.PrefixMessage)
+	}
+	if !thinking {
+		m.native = native
+	}
+	if len(m.blocks) == 0 || m.thinking != thinking {
+		kind := terret.BlockText
+		if thinking {
+			kind = terret.BlockThinking
+		}
+		m.blocks = append(m.blocks, terret.Block{Type: kind})
+		m.thinking = thinking
+	}
+	index := len(m.blocks) - 1
+	m.blocks[index].Text += text
+	if thinking {
+		return append(events, terret.Event{Data: terret.ReasoningDelta{MessageID: m.id, Index: index, Text: text}})
+	}
+	return append(events, terret.Event{Data: terret.MessageDelta{MessageID: m.id, Index: index, Text: text}})
+}
+
+// complete tells the message that the model has begun, with the calls that it ends
+// with.
+func (t *turn) complete(calls ...terret.Block) []terret.Event {
+	m := t.message
+	t.message = message{}
+	m.blocks = append(m.blocks, calls...)
+	if len(m.blocks) == 0 {
+		return nil
+	}
+	if m.id == "" {
+		m.id = terret.NewID(terret.PrefixMessage)
+	}
+	if text := terret.TextOf(m.blocks); text != "" {
+		t.said = text
+	}
+	t.steps++
+	return []terret.Event{{Data: terret.MessageComplete{MessageID: m.id, Role: terret.RoleAssistant, Blocks: m.blocks}}}
+}
+
+// end tells the end of the turn, and before it the ends of all that ends with it.
+// a.telling is held.
+func (t *turn) end(a *agent, answer prompted, err error) []terret.Event {
+	failure := t.failureOf(a, answer, err)
+	events := t.complete()
+	for _, c := range t.tools {
+		if !c.done {
+			events = append(events, t.fail(c, "the turn ended before the tool did", true)...)
+		}
+	}
+	usage := t.used(a, answer)
+	cost := max(a.state.cost-t.spent, 0)
+	took := time.Since(t.began).Milliseconds()
+	if usage != (terret.Usage{}) || cost > 0 {
+		events = append(events, terret.Event{Data: terret.UsageUpdate{
+			Usage: usage, CostUSD: cost, ContextUsed: a.state.context.Used, ContextMax: a.state.context.Max,
+		}})
+	}
+	if failure != nil {
+		return append(events, terret.Event{Data: terret.TurnError{
+			Error: *failure, Text: t.said, Usage: usage, CostUSD: cost, DurationMS: took, Denials: t.denials,
+		}})
+	}
+	return append(events, terret.Event{Data: terret.TurnComplete{
+		Text: t.said, StopReason: answer.StopReason, Usage: usage, CostUSD: cost, DurationMS: took, NumSteps: t.steps, Denials: t.denials,
+	}})
+}
+
+// used is what the turn has used.
+func (t *turn) used(a *agent, answer prompted) terret.Usage {
+	if u := answer.Usage; u != nil {
+		all := u.usage()
+		switch t.profile.quirks.usage {
+		case usageOfSession:
+			a.state.usage = all
+			if used := all.Sub(t.before); used.Input >= 0 && used.Output >= 0 {
+				return used
+			}
+		case usageOfCall, usageOfTurn:
+		}
+		return all
+	}
+	if q := answer.Meta.Quota.Count; q.Input+q.Output > 0 {
+		return terret.Usage{Input: q.Input, Output: q.Output}
+	}
+	return t.usage
+}
+
+func (u tokens) usage() terret.Usage {
+	return terret.Usage{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite, Reasoning: u.Thought}
+}
+
+// first cuts a text at its first line.
+func first(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return line
+}
