@@ -77,7 +77,7 @@ func (s *Server) getRequest(ctx context.Context, in *RequestPath) (*body[terret.
 
 type newDecision struct {
 	Behavior     terret.Behavior          `json:"behavior" enum:"allow,deny,answer,reject,approve,revise,block,ask,passthrough"`
-	Scope        terret.Scope             `json:"scope,omitempty" enum:"once,session,always" doc:"Default once. A longer one makes a rule."`
+	Scope        terret.Scope             `json:"scope,omitempty" enum:"once,session,always" doc:"Default once. A longer one makes a rule; always needs a token with scope admin."`
 	Reason       string                   `json:"reason,omitempty" maxLength:"20000" doc:"The agent is told."`
 	Rule         string                   `json:"rule,omitempty" maxLength:"2000" doc:"The rule that a longer scope makes. Default: the first that the request suggests."`
 	InputHash    string                   `json:"input_hash,omitempty" doc:"That of the request, as it was seen; a request with another is not decided."`
@@ -124,8 +124,8 @@ func (s *Server) decide(ctx context.Context, in *struct {
 	if err := checkAnswers(r, b.Answers); err != nil {
 		return nil, err
 	}
-	if b.Scope == terret.ScopeAlways {
-		if err := everywhere(ctx); err != nil {
+	if b.Scope == terret.ScopeAlways { // a rule for every session is an admin's to make, as by PUT /v1/rules
+		if err := access.From(ctx).May(access.Admin, ""); err != nil {
 			return nil, err
 		}
 	}

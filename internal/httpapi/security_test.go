@@ -249,6 +249,7 @@ func TestSecurityWhoMayAnswer(t *testing.T) {
 		"decider of another":       {access.Decide, other, 404},
 		"decider of it, for ever":  {access.Decide, session, 403},
 		"decider of a third, ever": {access.Decide, other, 404},
+		"decider of all, for ever": {access.Decide, "", 403},
 	} {
 		header, value := f.as(name, c.scope, c.session)
 		body := map[string]any{"behavior": "allow"}
