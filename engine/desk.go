@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"os"
 	"time"
 
@@ -122,8 +124,8 @@ func (e *Engine) judge(ctx context.Context, s terret.Session, in inForce, q terr
 	if v, missing := policy.Missing(subject, in.Tools); missing {
 		return &terret.Decision{Behavior: v.Behavior, Source: terret.ByPolicy, Reason: v.Reason}, nil
 	}
-	named := s.Policy
-	if q.Gate == terret.GatePreTool {
+	named, binding := s.Policy, q.Gate == terret.GatePermission || binds(s, in, subject)
+	if !binding {
 		named = terret.PolicyRules // the policy has its say where the agent asks
 	}
 	v := policy.Judge(subject, rules, named)
@@ -135,16 +137,60 @@ func (e *Engine) judge(ctx context.Context, s terret.Session, in inForce, q terr
 			hits = map[string]int64{v.Rule.ID: 1}
 		}
 	}
+	if q.Gate == terret.GatePreTool && v.Behavior == terret.BehaviorAllow && v.Rule == nil {
+		d.Behavior = terret.BehaviorPassthrough // the agent's own rules may say otherwise
+	}
 	if v.Behavior != terret.BehaviorAsk {
 		return &d, hits
 	}
 	if q.Gate == terret.GatePreTool && !e.wants(s.ID, in, q.Gate) {
-		if v.Rule == nil && v.Policy != "" {
+		if v.Rule == nil && v.Policy != "" && !binding {
 			d.Behavior, d.Reason = terret.BehaviorPassthrough, "no rule is about it"
 		}
 		return &d, nil // where a person is needed, the permission gate asks them
 	}
 	return e.nobody(q), nil
+}
+
+// binds reports whether the session's policy is about every use of a tool, not only
+// about those that the agent asks for: agents let some of them pass by themselves.
+// Tools that only serve the agent's own thinking are left to it, and so are edits while
+// it plans: then it edits nothing but its plan.
+func binds(s terret.Session, in inForce, use policy.Subject) bool {
+	mode := cmp.Or(in.PermissionMode, s.PermissionMode)
+	switch {
+	case use.Class == terret.ClassThink, use.Class == terret.ClassEdit && mode == "plan":
+		return false
+	case s.Policy == terret.PolicyDenyUnlessAllowed:
+		return true
+	}
+	return s.Policy == terret.PolicyAsk && !asksLess(mode)
+}
+
+// asksLess reports whether a person who chose that mode of the agent wants to be asked
+// less than by the policy ask.
+func asksLess(mode string) bool {
+	switch mode {
+	case "acceptEdits", "auto", "dontAsk", "bypassPermissions":
+		return true
+	}
+	return false
+}
+
+// unkept says which promise of the session's policy the agent cannot be held to; it is
+// empty if there is none.
+func unkept(s terret.Session, in inForce, c terret.Capabilities) string {
+	mode := cmp.Or(in.PermissionMode, s.PermissionMode)
+	switch {
+	case s.Policy != terret.PolicyAsk && s.Policy != terret.PolicyDenyUnlessAllowed:
+	case c.Oversight == terret.OversightNone || c.Oversight == "":
+		return fmt.Sprintf("the policy %s does not hold here: this agent asks for nothing, and does what its own rules allow", s.Policy)
+	case c.Oversight != terret.OversightAll:
+		return fmt.Sprintf("the policy %s holds only for what this agent asks: what it allows itself, such as reading, nobody sees before", s.Policy)
+	case s.Policy == terret.PolicyAsk && asksLess(mode):
+		return fmt.Sprintf("the policy ask holds only for what the agent asks in its permission mode %s", mode)
+	}
+	return ""
 }
 
 // suggest puts the rules that would allow a tool use into a request for it. The

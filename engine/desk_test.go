@@ -43,7 +43,8 @@ func TestPolicies(t *testing.T) {
 		{terret.PolicyAcceptEdits, ask("make"), "asks"},
 		{terret.PolicyPlan, read, terret.BehaviorAllow},
 		{terret.PolicyPlan, ask("make"), terret.BehaviorDeny},
-		{terret.PolicyAsk, read, "asks"},
+		{terret.PolicyAsk, read, terret.BehaviorAllow},
+		{terret.PolicyAsk, ask("make"), "asks"},
 		{terret.PolicyRules, read, "asks"},
 	} {
 		t.Run(string(c.policy)+" "+c.step.Tool.Name, func(t *testing.T) {
@@ -217,7 +218,7 @@ func TestHookGates(t *testing.T) {
 	p := newPuppet()
 	f := openFixture(t, ":memory:", p)
 	f.rule(terret.EffectDeny, "Bash(rm *)")
-	id := f.session()
+	id := f.session(withPolicy(terret.PolicyRules))
 	turn := f.prompt(id, "go")
 	a := p.agent(t)
 	a.prompted(t)
@@ -243,6 +244,92 @@ func TestHookGates(t *testing.T) {
 	f.ended(id, turn.ID)
 	f.close()
 	checkLog(t, f.store, id)
+}
+
+// The policies ask and deny-unless-allowed are about every use of a tool, also where the
+// agent would not ask. What ask allows is left to the agent's own rules.
+func TestPoliciesBindBeforeTools(t *testing.T) {
+	t.Parallel()
+	const pass, deny, person = terret.BehaviorPassthrough, terret.BehaviorDeny, terret.BehaviorAsk
+	for _, c := range []struct {
+		policy            terret.Policy
+		mode              string
+		ls, inside, todos terret.Behavior // and outside is as ls
+	}{
+		{terret.PolicyAsk, "", person, pass, pass},
+		{terret.PolicyAsk, "plan", person, pass, pass},
+		{terret.PolicyAsk, "acceptEdits", pass, pass, pass},
+		{terret.PolicyAsk, "bypassPermissions", pass, pass, pass},
+		{terret.PolicyDenyUnlessAllowed, "", deny, deny, pass},
+		{terret.PolicyDenyUnlessAllowed, "bypassPermissions", deny, deny, pass},
+		{terret.PolicyRules, "", pass, pass, pass},
+		{terret.PolicyAutoApprove, "", pass, pass, pass},
+	} {
+		t.Run(string(c.policy)+" "+c.mode, func(t *testing.T) {
+			t.Parallel()
+			p := newPuppet()
+			f := openFixture(t, ":memory:", p)
+			f.rule(terret.EffectAllow, "Bash(git status)")
+			id := f.session(withPolicy(c.policy), func(s *terret.Session) { s.PermissionMode = c.mode })
+			turn := f.prompt(id, "go")
+			a := p.agent(t)
+			a.prompted(t)
+			use := func(tool string, class terret.ToolClass, input string, want terret.Behavior) {
+				t.Helper()
+				data := terret.ToolPre{ToolID: input, Name: tool, Class: class, Input: terret.JSON(input)}
+				d, err := a.req.Host.Ask(t.Context(), terret.Ask{Key: input, Gate: terret.GatePreTool, Event: terret.Event{Data: data}})
+				if err != nil || d.Behavior != want {
+					t.Errorf("%s %s: %s because %q, %v; want %s", tool, input, d.Behavior, d.Reason, err, want)
+				}
+			}
+			use("Bash", terret.ClassExecute, `{"command":"ls -l"}`, c.ls)
+			use("Bash", terret.ClassExecute, `{"command":"git status"}`, terret.BehaviorAllow)
+			use("Read", terret.ClassRead, `{"file_path":"a.txt"}`, c.inside)
+			use("Read", terret.ClassRead, `{"file_path":"/etc/passwd"}`, c.ls)
+			edit := terret.BehaviorPassthrough
+			if c.mode != "plan" {
+				edit = c.ls
+			}
+			use("Write", terret.ClassEdit, `{"file_path":"b.txt"}`, edit)
+			use("TodoWrite", terret.ClassThink, `{"todos":[]}`, c.todos)
+			a.complete(t, turn.ID)
+			f.ended(id, turn.ID)
+		})
+	}
+}
+
+// A session whose agent cannot be held to its policy says so when the agent starts.
+func TestUnkeptPolicies(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		policy    terret.Policy
+		mode      string
+		oversight terret.Oversight
+		want      string
+	}{
+		{terret.PolicyAsk, "", terret.OversightAll, ""},
+		{terret.PolicyAsk, "auto", terret.OversightAll, "permission mode auto"},
+		{terret.PolicyAsk, "", terret.OversightAsked, "only for what this agent asks"},
+		{terret.PolicyDenyUnlessAllowed, "", terret.OversightNone, "does not hold"},
+		{terret.PolicyDenyUnlessAllowed, "auto", terret.OversightAll, ""},
+		{terret.PolicyAutoApprove, "", terret.OversightNone, ""},
+	} {
+		p := newPuppet()
+		p.caps.Oversight = c.oversight
+		f := openFixture(t, ":memory:", p)
+		id := f.session(withPolicy(c.policy), func(s *terret.Session) { s.PermissionMode = c.mode })
+		turn := f.prompt(id, "go")
+		a := p.agent(t)
+		a.prompted(t)
+		a.complete(t, turn.ID)
+		var said string
+		for _, w := range all[terret.DiagWarning](f.ended(id, turn.ID)) {
+			said += w.Text
+		}
+		if !strings.Contains(said, c.want) || (c.want == "") != (said == "") {
+			t.Errorf("%+v: said %q", c, said)
+		}
+	}
 }
 
 // Asking again with the same key, at the same time or later, is one request; another

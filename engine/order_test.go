@@ -54,7 +54,7 @@ func TestOrderOfATurn(t *testing.T) {
 	}())
 	f.close()
 	wantStory(t, f.log(id), `
-		turn.start session.updated [starting] session.start [busy] message.delta message.complete turn.complete [idle]*
+		turn.start session.updated [starting] session.start diag.warning [busy] message.delta message.complete turn.complete [idle]*
 		turn.start [busy] message.delta message.complete turn.complete [idle]*
 		session.end*`)
 	end := last[terret.TurnComplete](t, f.log(id))
@@ -80,10 +80,10 @@ func TestOrderOfARequest(t *testing.T) {
 	f.allow(r.RequestID)
 	events := f.ended(id, turn.ID)
 	wantStory(t, events, `
-		turn.start session.updated [starting] session.start [busy]
+		turn.start session.updated [starting] session.start diag.warning [busy]
 		tool.pre permission.request [waiting] permission.decision [busy] tool.post
 		message.delta message.complete turn.complete`)
-	if by := events[8].By; by != "tester" {
+	if by := events[9].By; by != "tester" {
 		t.Errorf("decided by %q", by)
 	}
 	f.close()

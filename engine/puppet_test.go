@@ -18,7 +18,9 @@ type puppet struct {
 	caps    terret.Capabilities
 }
 
-func newPuppet() *puppet { return &puppet{opened: make(chan *puppetAgent, 100)} }
+func newPuppet() *puppet {
+	return &puppet{opened: make(chan *puppetAgent, 100), caps: terret.Capabilities{Oversight: terret.OversightAll}}
+}
 
 func (p *puppet) Name() string { return "mock" }
 

@@ -317,6 +317,11 @@ func (e *Engine) openAgent(ctx context.Context, l *live) (*host, error) {
 		e.endAgent(l, h)
 		return nil, err
 	}
+	if why := unkept(session, in, terret.CapabilitiesOf(agent)); why != "" {
+		if err := h.Emit(ctx, []terret.Event{{Data: terret.DiagWarning{Text: why}}}, nil); err != nil {
+			return nil, err
+		}
+	}
 	return h, nil
 }
 

@@ -188,7 +188,7 @@ func TestUndoOfAStoppedTurn(t *testing.T) {
 // that cannot be recorded is told of once.
 func TestUndoIsOff(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, mock.Script{Turns: [][]mock.Step{{write("a", "a1")}}})
+	f := newFixture(t, mock.Script{Turns: [][]mock.Step{{write("a", "a1")}}, Overseen: true})
 	id := f.session()
 	events := f.run(id, "1")
 	if n := len(all[terret.CheckpointCreated](events)) + len(all[terret.DiagWarning](events)); n != 0 {
@@ -206,7 +206,7 @@ func TestUndoIsOff(t *testing.T) {
 func TestUndoIsOffForAFolder(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, mock.Script{}, func(c *engine.Config) { c.Home = t.TempDir() })
-	id := f.session(func(s *terret.Session) { s.Cwd = "/" })
+	id := f.session(withPolicy(terret.PolicyRules), func(s *terret.Session) { s.Cwd = "/" })
 	f.run(id, "1")
 	f.run(id, "2")
 	warnings := all[terret.DiagWarning](f.log(id))

@@ -136,6 +136,11 @@ func (u *use) named(p terret.Policy) Verdict {
 		v.Behavior, v.Reason = terret.BehaviorAllow, "The policy auto-approve allows whatever no rule denies."
 	case terret.PolicyDenyUnlessAllowed:
 		v.Behavior, v.Reason = terret.BehaviorDeny, u.howToAllow()
+	case terret.PolicyAsk:
+		v.Reason = "The policy ask asks a person."
+		if u.looksInside() {
+			v.Behavior, v.Reason = terret.BehaviorAllow, "The policy ask lets the agent read and search in the folder."
+		}
 	case terret.PolicyAcceptEdits:
 		v.Reason = "The policy accept-edits asks about everything but edits in the folder."
 		if u.class == terret.ClassEdit {
@@ -169,6 +174,30 @@ func (u *use) howToAllow() string {
 		return why + " To allow it, add the rule " + strings.Join(rules, " and ") + "."
 	}
 	return why + " To allow it, add a rule that names it, or choose the policy ask."
+}
+
+// looksInside reports whether all that the tool does is to read or search files in
+// the folder. Which tools do is known by their names: an agent says the class.
+func (u *use) looksInside() bool {
+	switch tools[u.Tool].rule {
+	case "Read", "Glob", "Grep":
+	default:
+		return false
+	}
+	for _, file := range u.files {
+		readings, why := u.readings(file)
+		if why != "" {
+			return false
+		}
+		for _, f := range readings {
+			for _, p := range f.resolved {
+				if !u.inRoots(p) {
+					return false
+				}
+			}
+		}
+	}
+	return u.doubt == "" && len(u.files) > 0
 }
 
 // outside says why an edit does not count as inside the folder; it is empty if

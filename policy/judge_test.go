@@ -19,7 +19,7 @@ func TestNamedPolicies(t *testing.T) {
 	}
 	names := []string{"Bash", "Read", "Edit", "Grep", "WebFetch", "Task", "mcp__a__b", "think", "odd"}
 	want := map[terret.Policy]string{ // in the order of the classes: allow, deny, ?ask
-		terret.PolicyAsk:               "?????????",
+		terret.PolicyAsk:               "?a?a?????",
 		terret.PolicyRules:             "?????????",
 		terret.PolicyAcceptEdits:       "??a??????",
 		terret.PolicyDenyUnlessAllowed: "ddddddddd",
@@ -42,6 +42,50 @@ func TestNamedPolicies(t *testing.T) {
 		}
 		if got != line {
 			t.Errorf("%s: got %s, want %s", p, got, line)
+		}
+	}
+}
+
+// The policy ask lets an agent look at what is in the folder, with the tools that do
+// nothing else, and asks about all the rest.
+func TestAskLetsLookInside(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		tool  string
+		class terret.ToolClass
+		input []byte
+		want  terret.Behavior
+	}{
+		{"Read", terret.ClassRead, object("file_path", "/repo/a.go"), terret.BehaviorAllow},
+		{"Read", terret.ClassRead, object("file_path", "a.go"), terret.BehaviorAllow},
+		{"Read", terret.ClassRead, object("file_path", "/added/a.go"), terret.BehaviorAllow},
+		{"Glob", terret.ClassSearch, object("pattern", "**/*.go"), terret.BehaviorAllow},
+		{"Grep", terret.ClassSearch, object("pattern", "x", "path", "sub"), terret.BehaviorAllow},
+		{"Read", terret.ClassRead, object("file_path", "/etc/passwd"), asked},
+		{"Read", terret.ClassRead, object("file_path", "../x"), asked},
+		{"Read", terret.ClassRead, object("file_path", "out/x"), asked}, // a link
+		{"Read", terret.ClassRead, object("file_path", "a", "path", "/etc/passwd"), asked},
+		{"Read", terret.ClassRead, object("what", "a"), asked},
+		{"Read", terret.ClassRead, []byte(`[]`), asked},
+		{"Glob", terret.ClassSearch, object("pattern", "/etc/*"), asked},
+		{"Glob", terret.ClassSearch, object("pattern", "../*"), asked},
+		{"Glob", terret.ClassSearch, object("pattern", "*/../../*"), asked},
+		{"Glob", terret.ClassSearch, object("pattern", "{x,../..}/*"), asked},
+		{"Glob", terret.ClassSearch, object("pattern", "{/etc,x}/*"), asked},
+		{"Grep", terret.ClassSearch, object("pattern", "x", "path", "/etc"), asked},
+		{"LS", terret.ClassSearch, object("path", "."), asked},
+		{"Bash", terret.ClassExecute, object("command", "cat a.go"), asked},
+		{"peek", terret.ClassRead, object("file_path", "a.go"), asked},
+		{"mcp__fs__Read", terret.ClassRead, object("file_path", "a.go"), asked},
+	} {
+		s := Subject{Tool: c.tool, Class: c.class, Input: c.input, Cwd: "/repo", Roots: []string{"/repo", "/added"}, Readlink: func(p string) (string, error) {
+			if p == "/repo/out" {
+				return "/elsewhere", nil
+			}
+			return noLinks(p)
+		}}
+		if got := Judge(s, nil, terret.PolicyAsk); got.Behavior != c.want {
+			t.Errorf("%s %s: %s (%s), want %s", c.tool, c.input, got.Behavior, got.Reason, c.want)
 		}
 	}
 }
@@ -138,7 +182,7 @@ func TestToolsAndRules(t *testing.T) {
 		{use("Grep", "", "pattern", "x"), allow("Grep"), terret.BehaviorAllow},
 	}
 	for _, test := range tests {
-		if got := Judge(test.s, test.rules, terret.PolicyAsk); got.Behavior != test.want {
+		if got := Judge(test.s, test.rules, terret.PolicyRules); got.Behavior != test.want {
 			t.Errorf("%s %s with %s: %s (%s), want %s", test.s.Tool, test.s.Input, test.rules[0].Pattern, got.Behavior, got.Reason, test.want)
 		}
 	}

@@ -134,7 +134,7 @@ func TestPathRules(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			p := terret.PolicyAsk
+			p := terret.PolicyRules
 			if len(test.rules) > 0 && test.rules[0].Effect == terret.EffectDeny {
 				p = terret.PolicyAutoApprove // so that only the deny rule can stop it
 			}

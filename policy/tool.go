@@ -198,7 +198,10 @@ func (u *use) takeSearch(fields map[string]json.RawMessage) {
 	}
 	if u.called("Glob") {
 		pattern := text(fields["pattern"])
-		fixed, _ := staticPrefix(pattern)
+		fixed, rest := staticPrefix(pattern)
+		if strings.Contains(rest, "..") || strings.Contains(rest, "{/") || strings.Contains(rest, ",/") {
+			u.doubt = "its pattern can lead anywhere"
+		}
 		if strings.Contains(pattern, "..") || path.IsAbs(pattern) || fixed != "" {
 			for _, f := range slices.Clone(u.files) {
 				u.addFile(join(f.path.text, strings.TrimSuffix(fixed, "/")))

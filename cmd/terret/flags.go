@@ -236,13 +236,26 @@ func (a *app) defaults(ctx context.Context, s *terret.Session, interactive bool)
 		s.Policy = terret.Policy(a.cfg.Policy)
 	}
 	if s.Policy == "" {
-		s.Policy = terret.PolicyDenyUnlessAllowed
-		if interactive {
-			s.Policy = terret.PolicyAsk
-		}
+		defaultPolicy(s, interactive)
 	}
 	s.Options.Allow = append(s.Options.Allow, a.cfg.Rules.Allow...)
 	s.Options.Deny = append(s.Options.Deny, a.cfg.Rules.Deny...)
+}
+
+// defaultPolicy is for a session for which nobody chose a policy. Where nobody can be
+// asked, the agent may look at the folder that it is to work in, and nothing more.
+func defaultPolicy(s *terret.Session, interactive bool) {
+	switch s.PermissionMode {
+	case "acceptEdits", "auto", "dontAsk", "bypassPermissions":
+		s.Policy = terret.PolicyRules // a person has chosen what the agent itself allows
+		return
+	}
+	if interactive {
+		s.Policy = terret.PolicyAsk
+		return
+	}
+	s.Policy = terret.PolicyDenyUnlessAllowed
+	s.Options.Allow = append(s.Options.Allow, "Read(**)", "Glob(**)", "Grep(**)")
 }
 
 func readJSON(path string) (terret.JSON, error) {

@@ -23,6 +23,8 @@ var classes = map[string]terret.ToolClass{
 	"TodoWrite": terret.ClassThink, "TaskCreate": terret.ClassThink, "TaskGet": terret.ClassThink,
 	"TaskList": terret.ClassThink, "TaskUpdate": terret.ClassThink,
 	"EnterPlanMode": terret.ClassThink, "ExitPlanMode": terret.ClassThink,
+	"AskUserQuestion": terret.ClassThink, "StructuredOutput": terret.ClassThink, "ToolSearch": terret.ClassThink,
+	"TaskOutput": terret.ClassThink, "BashOutput": terret.ClassThink,
 }
 
 func classOf(name string) terret.ToolClass {

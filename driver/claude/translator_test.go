@@ -289,7 +289,7 @@ func TestClasses(t *testing.T) {
 	for name, want := range map[string]terret.ToolClass{
 		"Bash": terret.ClassExecute, "Read": terret.ClassRead, "Write": terret.ClassEdit, "NotebookEdit": terret.ClassEdit, "Grep": terret.ClassSearch,
 		"WebFetch": terret.ClassFetch, "Task": terret.ClassAgent, "Agent": terret.ClassAgent, "TodoWrite": terret.ClassThink,
-		"mcp__calc__add": terret.ClassMCP, "AskUserQuestion": terret.ClassOther, "": terret.ClassOther,
+		"mcp__calc__add": terret.ClassMCP, "AskUserQuestion": terret.ClassThink, "SomethingNew": terret.ClassOther, "": terret.ClassOther,
 	} {
 		if got := classOf(name); got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)

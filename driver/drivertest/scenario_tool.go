@@ -17,6 +17,7 @@ var tooling = []scenario{
 	{name: "large tool result", run: largeResult},
 	{name: "two tools at once", run: twoTools},
 	{name: "denied by a rule", overseen: true, run: deniedByRule},
+	{name: "policies bind what it allows itself", overseen: true, also: []terret.Capability{terret.CanPermissions}, run: policiesBind},
 	{name: "tools taken away", run: fewerTools},
 	{name: "extra folders", also: []terret.Capability{terret.CanPermissions}, run: extraFolders},
 	{name: "secrets of others", run: otherSecrets},
@@ -117,6 +118,32 @@ func deniedByRule(f *fixture) {
 	}
 	if end := last[terret.TurnComplete](f, events); len(end.Denials) != 1 {
 		f.Errorf("the turn tells of %d denials", len(end.Denials))
+	}
+}
+
+// policiesBind is that ask and deny-unless-allowed count also for what the agent would do
+// without asking, such as reading and listing files. Reading in the folder is free under
+// ask.
+func policiesBind(f *fixture) {
+	tools := f.target.Tools
+	f.write("a.txt", "alpha\n")
+	f.play(
+		step{User: "look", Calls: []Call{tools.Read(f.at("a.txt"))}}, step{Result: "alpha", Calls: []Call{tools.Shell("ls")}},
+		step{Result: "a.txt", Text: "Looked."}, step{User: "again", Calls: []Call{tools.Read(f.at("a.txt"))}}, step{Text: "May not."},
+	)
+	id := f.session(withPolicy(terret.PolicyAsk))
+	turn := f.prompt(id, "look")
+	ev, request := f.permission(id, turn)
+	if request.Class != terret.ClassExecute {
+		f.Errorf("asked about %s", request.Tool)
+	}
+	f.decide(ev, allow(ev))
+	f.completed(f.end(id, turn), "Looked.")
+
+	id = f.session(withPolicy(terret.PolicyDenyUnlessAllowed))
+	failure := last[terret.ToolFailure](f, f.says(id, "again", "May not."))
+	if !failure.Denied || !strings.Contains(failure.Error, "deny-unless-allowed") {
+		f.Errorf("%+v", failure)
 	}
 }
 
