@@ -14,16 +14,15 @@ import (
 
 func TestCloseSession(t *testing.T) {
 	t.Parallel()
-	g := newGate()
-	f := newFixture(t, mock.Script{Turns: [][]mock.Step{{g.step()}, {{Text: "two"}}, {{Text: "three"}}}})
+	g, h := newGate(), newGate()
+	f := newFixture(t, mock.Script{Turns: [][]mock.Step{{g.step()}, {h.step()}, {{Text: "two"}}, {{Text: "three"}}}})
 	id := f.session()
 	if err := f.CloseSession(t.Context(), id, ""); err != nil {
 		t.Fatal(err) // nothing to close
 	}
 	wantKind(t, f.CloseSession(t.Context(), terret.NewSessionID(), ""), terret.CodeSessionNotFound)
-	turn := f.prompt(id, "1").ID
+	turn := f.prompt(id, "0").ID
 	g.wait(t)
-	queued := f.promptWhen(id, "2", engine.WhenQueue).ID
 	var group sync.WaitGroup
 	for range 5 { // at once: they all return when it is done
 		group.Go(func() {
@@ -40,6 +39,13 @@ func TestCloseSession(t *testing.T) {
 		t.Errorf("end %+v", end)
 	}
 	// What is queued is neither lost nor interrupted: it opens the session again.
+	turn = f.prompt(id, "1").ID
+	h.wait(t)
+	queued := f.promptWhen(id, "2", engine.WhenQueue).ID
+	if err := f.CloseSession(t.Context(), id, ""); err != nil {
+		t.Fatal(err)
+	}
+	last[terret.TurnError](t, f.ended(id, turn))
 	if c := last[terret.TurnComplete](t, f.ended(id, queued)); c.Text != "two" {
 		t.Errorf("text %q", c.Text)
 	}
