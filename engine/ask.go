@@ -171,15 +171,16 @@ func (l *live) settleRequest(out []terret.Event, r *request, d terret.Decision) 
 	delete(l.open, r.id)
 	out = l.put(out, terret.Event{By: d.By, Actor: r.ask.Event.Actor, ParentTool: r.ask.Event.ParentTool, Data: d.Data()})
 	if d.Gate == terret.GatePlan && d.Behavior == terret.BehaviorApprove && l.session.Policy == terret.PolicyPlan {
-		next := policyAfterPlan(d.NextMode)
+		next := l.policyAfterPlan(d.NextMode)
 		out = l.put(out, terret.Event{By: d.By, Data: terret.SessionUpdated{Policy: &next}})
 	}
 	return out
 }
 
 // policyAfterPlan is the policy in which an approved plan is carried out.
-func policyAfterPlan(mode string) terret.Policy {
-	if mode == "acceptEdits" {
+// It is never wider than accepting edits: that takes more than a plan.
+func (l *live) policyAfterPlan(mode string) terret.Policy {
+	if terret.DescriptionOf(l.e.drivers[l.session.Agent]).Modes[mode] == terret.PolicyAcceptEdits {
 		return terret.PolicyAcceptEdits
 	}
 	return terret.PolicyAsk

@@ -24,6 +24,10 @@ func newPuppet() *puppet {
 
 func (p *puppet) Name() string { return "mock" }
 
+func (p *puppet) Describe() terret.Description {
+	return terret.Description{Modes: map[string]terret.Policy{"default": terret.PolicyAsk, "acceptEdits": terret.PolicyAcceptEdits}}
+}
+
 func (p *puppet) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, error) {
 	a := &puppetAgent{p: p, req: r, prompts: make(chan string, 100), interrupts: make(chan string, 100), closed: make(chan struct{})}
 	if p.onOpen != nil {

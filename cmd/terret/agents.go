@@ -10,7 +10,6 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/driver/all"
-	"github.com/terret-dev/terret/internal/archive"
 	"github.com/terret-dev/terret/internal/guard"
 )
 
@@ -34,19 +33,8 @@ func (a *app) probes(ctx context.Context) ([]terret.Probe, error) {
 	if err := a.prepare(); err != nil {
 		return nil, err
 	}
-	out := []terret.Probe{}
-	for _, d := range a.harness.Drivers {
-		p, ok := d.(terret.Prober)
-		if !ok {
-			continue
-		}
-		probe, err := p.Probe(ctx)
-		if err != nil {
-			probe = terret.Probe{Agent: d.Name(), Fix: err.Error()}
-		}
-		out = append(out, probe)
-	}
-	all.Remember(out, a.data, a.environ)
+	out := a.harness.Agents.Probe(ctx)
+	all.Remember(out, a.harness.Drivers, a.data, a.environ)
 	return out, nil
 }
 
@@ -134,7 +122,7 @@ func newListing[T any](
 		if agent == "" {
 			agent = all.Choose(ctx, a.harness.Drivers, a.data, a.environ)
 		}
-		i := slices.IndexFunc(a.harness.Drivers, func(d terret.Driver) bool { return d.Name() == archive.Agent(agent) })
+		i := slices.IndexFunc(a.harness.Drivers, func(d terret.Driver) bool { return d.Name() == a.harness.Agents.Name(agent) })
 		if i < 0 {
 			return terret.Errorf(terret.CodeAgentNotFound, "there is no agent %q; `terret agents` lists those there are", agent)
 		}

@@ -15,7 +15,6 @@ import (
 	"github.com/terret-dev/terret/driver/all"
 	"github.com/terret-dev/terret/driver/native"
 	"github.com/terret-dev/terret/engine"
-	"github.com/terret-dev/terret/internal/archive"
 	"github.com/terret-dev/terret/internal/assemble"
 	"github.com/terret-dev/terret/policy"
 )
@@ -216,7 +215,7 @@ func (a *app) sessions(interactive bool) *assemble.Sessions {
 
 // defaults fills in what neither flags nor config say.
 func (a *app) defaults(ctx context.Context, s *terret.Session, interactive bool) {
-	s.Agent = nonEmpty(s.Agent, archive.Agent(a.cfg.Agent))
+	s.Agent = nonEmpty(s.Agent, a.harness.Agents.Name(a.cfg.Agent))
 	if s.Model == "" && (s.Agent == "" || native.Has(a.cfg.Model) == (s.Agent == native.Name)) {
 		s.Model = a.cfg.Model // which is not another agent's
 	}

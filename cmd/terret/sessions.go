@@ -13,7 +13,6 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/engine"
-	"github.com/terret-dev/terret/internal/archive"
 	"github.com/terret-dev/terret/internal/project"
 )
 
@@ -53,7 +52,7 @@ func runSessionsLs(ctx context.Context, a *app, o listOptions) error {
 		return err
 	}
 	defer done()
-	f := terret.SessionFilter{Agent: archive.Agent(o.agent), Cwd: o.cwd, Query: o.query, Limit: o.limit}
+	f := terret.SessionFilter{Agent: a.harness.Agents.Name(o.agent), Cwd: o.cwd, Query: o.query, Limit: o.limit}
 	if o.state != "" {
 		f.States = []terret.SessionState{terret.SessionState(o.state)}
 	}

@@ -62,7 +62,7 @@ func runImport(ctx context.Context, a *app, file, cwd string) error {
 		if info, err := os.Stat(abs); err != nil || !info.IsDir() {
 			return terret.Invalid("cwd", "%s is no folder here; say which with --cwd", abs)
 		}
-		s.Cwd = abs
+		s.Cwd, s.Agent = abs, a.harness.Agents.Name(s.Agent)
 		return nil
 	})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/terret-dev/terret"
@@ -37,44 +38,77 @@ type remembered struct {
 	Built time.Time `json:"built,omitzero"` // when the program was last changed
 }
 
-// Choose names the agent to use when nobody says which: the first one that is
-// installed and signed in, and else the built-in one. What was found out is kept in a
-// file of the data folder for a while; Remember refreshes it.
+// Choose names the agent to use when nobody says which: the first program that is
+// installed and signed in, else the built-in agent. Those about which nothing is known
+// are all asked at once, and Choose waits only for those before the one it returns. It
+// keeps the answers for a while in a file of the data folder; Remember refreshes them.
 func Choose(ctx context.Context, drivers []terret.Driver, data string, environ []string) string {
-	file, env := filepath.Join(data, "agents.json"), envKey(environ)
-	m := load(file, env)
-	changed := false
-	chosen := native.Name
+	file := filepath.Join(data, "agents.json")
+	m := load(file, envKey(drivers, environ))
+	ctx, cancel := context.WithTimeout(ctx, probeLimit)
+	var wait sync.WaitGroup
+	defer wait.Wait()
+	defer cancel()
+	answers := map[string]chan terret.Probe{}
 	for _, d := range drivers {
-		name := d.Name()
-		p, ok := d.(terret.Prober)
-		if !ok || name == native.Name || name == "mock" {
+		r, known := m.Agents[d.Name()]
+		if !terret.DescriptionOf(d).Program || known && r.fresh() {
 			continue
 		}
-		r, known := m.Agents[name]
-		if !known || !r.fresh() {
-			probe, err := p.Probe(ctx)
-			if err != nil {
-				continue
+		answer := make(chan terret.Probe, 1)
+		answers[d.Name()] = answer
+		wait.Go(func() { answer <- probe(ctx, d) })
+	}
+	for _, d := range drivers {
+		if !terret.DescriptionOf(d).Program {
+			continue
+		}
+		if answer := answers[d.Name()]; answer != nil {
+			m.Agents[d.Name()] = rememberedOf(<-answer)
+			if ctx.Err() == nil {
+				save(file, m)
 			}
-			r = rememberedOf(probe)
-			m.Agents[name], changed = r, true
 		}
-		if r.Ready {
-			chosen = name
-			break
+		if m.Agents[d.Name()].Ready {
+			return d.Name()
 		}
 	}
-	if changed {
-		save(file, m)
+	return native.Name
+}
+
+// probeLimit bounds how long an agent may take to say whether it can be used.
+const probeLimit = 10 * time.Second
+
+// Probes asks all drivers at the same time whether their agents can be used. Each has
+// ten seconds to answer. The answers are in the order of the drivers.
+func Probes(ctx context.Context, drivers []terret.Driver) []terret.Probe {
+	ctx, cancel := context.WithTimeout(ctx, probeLimit)
+	defer cancel()
+	out := make([]terret.Probe, len(drivers))
+	var wait sync.WaitGroup
+	for i, d := range drivers {
+		wait.Go(func() { out[i] = probe(ctx, d) })
 	}
-	return chosen
+	wait.Wait()
+	return out
+}
+
+func probe(ctx context.Context, d terret.Driver) terret.Probe {
+	p, ok := d.(terret.Prober)
+	if !ok {
+		return terret.Probe{Agent: d.Name(), Found: true, Auth: "unknown"}
+	}
+	found, err := p.Probe(ctx)
+	if err != nil {
+		return terret.Probe{Agent: d.Name(), Fix: err.Error()}
+	}
+	return found
 }
 
 // Remember notes what probes have found out.
-func Remember(probes []terret.Probe, data string, environ []string) {
+func Remember(probes []terret.Probe, drivers []terret.Driver, data string, environ []string) {
 	file := filepath.Join(data, "agents.json")
-	m := load(file, envKey(environ))
+	m := load(file, envKey(drivers, environ))
 	for _, p := range probes {
 		m.Agents[p.Agent] = rememberedOf(p)
 	}
@@ -101,20 +135,31 @@ func (r remembered) fresh() bool {
 
 // envKey stands for the variables that decide which program is found and who is
 // signed in. It holds names, and of values only a hash of those that are no secrets.
-func envKey(environ []string) string {
-	var parts []string
+func envKey(drivers []terret.Driver, environ []string) string {
+	var patterns, parts []string
+	for _, d := range drivers {
+		patterns = append(patterns, terret.DescriptionOf(d).Env...)
+	}
 	for _, e := range environ {
 		name, value, _ := strings.Cut(e, "=")
 		switch {
-		case name == "HOME" || name == "PATH" || name == "CLAUDE_CONFIG_DIR":
+		case name == "HOME" || name == "PATH" || strings.HasSuffix(name, "_DIR") && matches(patterns, name):
 			parts = append(parts, name+"="+value)
-		case strings.HasPrefix(name, "ANTHROPIC_") || strings.HasPrefix(name, "CLAUDE_"):
+		case matches(patterns, name):
 			parts = append(parts, name)
 		}
 	}
 	slices.Sort(parts)
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\n")))
 	return hex.EncodeToString(sum[:8])
+}
+
+// matches reports whether a pattern is the name, or ends in a star and begins it.
+func matches(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		prefix, star := strings.CutSuffix(p, "*")
+		return p == name || star && strings.HasPrefix(name, prefix)
+	})
 }
 
 // load reads what is remembered. A file that cannot be read holds nothing.

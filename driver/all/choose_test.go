@@ -5,7 +5,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/terret-dev/terret"
@@ -21,6 +23,10 @@ type prober struct {
 }
 
 func (p *prober) Name() string { return p.name }
+
+func (p *prober) Describe() terret.Description {
+	return terret.Description{Program: p.name != "inside", Env: []string{"A_KEY", "AB_*"}}
+}
 
 func (p *prober) Open(context.Context, terret.OpenRequest) (terret.Agent, error) {
 	return nil, errors.New("not here")
@@ -49,7 +55,7 @@ func TestChoose(t *testing.T) {
 		"sign-in not known": {[]terret.Driver{&prober{name: "a", probe: terret.Probe{Found: true, Auth: "unknown"}}}, native.Name},
 		"broken":            {[]terret.Driver{&prober{name: "a", probe: ready, err: errors.New("broken")}, &prober{name: "b", probe: ready}}, "b"},
 		"the first":         {[]terret.Driver{&prober{name: "a"}, &prober{name: "b", probe: ready}, &prober{name: "c", probe: ready}}, "b"},
-		"never the mock":    {[]terret.Driver{&prober{name: "mock", probe: ready}}, native.Name},
+		"only programs":     {[]terret.Driver{&prober{name: "inside", probe: ready}}, native.Name},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -89,18 +95,81 @@ func TestChooseRemembers(t *testing.T) {
 	expect(2)
 	choose("HOME=/elsewhere") // somebody else
 	expect(3)
+	choose("HOME=/elsewhere", "AB_TOKEN=x") // with a key
+	expect(4)
+	choose("HOME=/elsewhere", "AB_TOKEN=x", "UNRELATED=y")
+	expect(4)
 	if err := os.WriteFile(filepath.Join(data, "agents.json"), []byte("garbage"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	choose()
-	expect(4)
-	Remember([]terret.Probe{{Agent: "a", Found: true, Auth: "missing"}}, data, nil)
+	expect(5)
+	Remember([]terret.Probe{{Agent: "a", Found: true, Auth: "missing"}}, drivers, data, nil)
 	if got := choose(); got != native.Name {
 		t.Errorf("%s after signing out", got)
 	}
-	expect(4)
-	Remember([]terret.Probe{{Agent: "a", Found: true, Auth: "ok", Path: program}}, data, nil)
+	expect(5)
+	Remember([]terret.Probe{{Agent: "a", Found: true, Auth: "ok", Path: program}}, drivers, data, nil)
 	if got := choose(); got != "a" {
 		t.Errorf("%s after signing in", got)
 	}
+}
+
+// asking is a driver whose probe waits until others are asked too.
+type asking struct {
+	prober
+	others *sync.WaitGroup
+}
+
+func (a *asking) Probe(ctx context.Context) (terret.Probe, error) {
+	a.others.Done()
+	a.others.Wait()
+	return a.prober.Probe(ctx)
+}
+
+func TestChooseAsksAllAtOnce(t *testing.T) {
+	t.Parallel()
+	var others sync.WaitGroup
+	var drivers []terret.Driver
+	for _, name := range []string{"a", "b", "c"} {
+		others.Add(1)
+		drivers = append(drivers, &asking{prober{name: name}, &others})
+	}
+	if got := Choose(t.Context(), drivers, t.TempDir(), nil); got != native.Name {
+		t.Errorf("chose %s", got)
+	}
+}
+
+// hanging is a driver whose probe ends with its context.
+type hanging struct{ prober }
+
+func (h *hanging) Probe(ctx context.Context) (terret.Probe, error) {
+	<-ctx.Done()
+	return terret.Probe{}, ctx.Err()
+}
+
+func TestChooseWaitsForNobodyAfterTheChosen(t *testing.T) {
+	t.Parallel()
+	first := &prober{name: "a", probe: terret.Probe{Found: true, Auth: "ok", Path: os.Args[0]}}
+	data := t.TempDir()
+	if got := Choose(t.Context(), []terret.Driver{first, &hanging{prober{name: "b"}}}, data, nil); got != "a" {
+		t.Errorf("chose %s", got)
+	}
+	if m := load(filepath.Join(data, "agents.json"), envKey([]terret.Driver{first}, nil)); len(m.Agents) != 1 {
+		t.Errorf("remembers %+v of an agent that did not answer", m.Agents)
+	}
+}
+
+func TestChooseIsBounded(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		if got := Choose(t.Context(), []terret.Driver{&hanging{prober{name: "a"}}}, data, nil); got != native.Name {
+			t.Errorf("chose %s", got)
+		}
+		if took := time.Since(began); took != probeLimit {
+			t.Errorf("took %s", took)
+		}
+	})
 }

@@ -57,7 +57,7 @@ func answerQuestions(r canUseTool, d terret.Decision) permissionAnswer {
 
 // permissionModes are those that the agent knows. It takes any other word as well,
 // so it must not be given one.
-var permissionModes = []string{"default", "acceptEdits", "plan", "dontAsk", "auto", "bypassPermissions"}
+var permissionModes = []string{"default", "acceptEdits", "plan", "dontAsk", "auto", bypass}
 
 func validMode(mode string) bool { return slices.Contains(permissionModes, mode) }
 

@@ -178,6 +178,17 @@ func NewFunc(name string, script func(terret.Session) Script) *Driver {
 // Name implements terret.Driver.
 func (d *Driver) Name() string { return d.name }
 
+// Describe implements terret.Describer. The agent has a second name, and modes.
+func (d *Driver) Describe() terret.Description {
+	return terret.Description{
+		Title: "Mock", Aliases: []string{d.name + "-code"},
+		Modes: map[string]terret.Policy{
+			"default": terret.PolicyAsk, "plan": terret.PolicyPlan, "dontAsk": terret.PolicyDenyUnlessAllowed,
+			"acceptEdits": terret.PolicyAcceptEdits, "bypassPermissions": terret.PolicyAutoApprove,
+		},
+	}
+}
+
 // Probe implements terret.Prober.
 func (d *Driver) Probe(context.Context) (terret.Probe, error) {
 	return terret.Probe{Agent: d.name, Found: true, Version: "1", Tested: terret.TestedYes, Auth: "ok", Capabilities: capabilities(Script{})}, nil

@@ -121,7 +121,7 @@ func renewed(old terret.Session) (terret.Session, error) {
 		return terret.Session{}, err
 	}
 	return terret.Session{
-		ID: terret.NewSessionID(), Agent: Agent(old.Agent), Title: strings.TrimSpace(strings.TrimSuffix(old.Title, imported) + imported), Cwd: old.Cwd,
+		ID: terret.NewSessionID(), Agent: old.Agent, Title: strings.TrimSpace(strings.TrimSuffix(old.Title, imported) + imported), Cwd: old.Cwd,
 		Persona: old.Persona, Mode: old.Mode, Model: old.Model, Policy: terret.PolicyAsk, State: terret.SessionPending,
 	}, nil
 }

@@ -224,7 +224,7 @@ func TestEventsChangeNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if made.Agent != "claude" || made.Title != "talk (imported)" || made.Model != old.Model || made.Mode != old.Mode || made.Persona != old.Persona ||
+	if made.Agent != "claude-code" || made.Title != "talk (imported)" || made.Model != old.Model || made.Mode != old.Mode || made.Persona != old.Persona ||
 		made.Policy != terret.PolicyAsk || made.PermissionMode != "" || made.NativeID != "" || made.Cwd != old.Cwd {
 		t.Errorf("session %+v", made)
 	}

@@ -2,15 +2,6 @@ package archive
 
 import "github.com/terret-dev/terret"
 
-// Agent is our name of an agent that other systems call otherwise.
-func Agent(name string) string {
-	switch name {
-	case "claude-code", "agent-sdk", "sdk":
-		return "claude"
-	}
-	return name
-}
-
 // maxName bounds names that a file gives.
 const maxName = 512
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/all"
 )
 
 // probeFor is how long what is known of agents counts: finding out starts their
@@ -25,6 +26,9 @@ type Agents struct {
 // NewAgents makes Agents of drivers.
 func NewAgents(drivers []terret.Driver) *Agents { return &Agents{drivers: drivers} }
 
+// Name returns the name of the agent that is known by that name or alias.
+func (a *Agents) Name(alias string) string { return terret.AgentName(a.drivers, alias) }
+
 // Probe asks all drivers, at the same time.
 func (a *Agents) Probe(ctx context.Context) []terret.Probe {
 	a.mu.Lock()
@@ -32,28 +36,11 @@ func (a *Agents) Probe(ctx context.Context) []terret.Probe {
 	if a.items != nil && time.Since(a.at) < probeFor {
 		return a.items
 	}
-	items := make([]terret.Probe, len(a.drivers))
-	var wait sync.WaitGroup
-	for i, d := range a.drivers {
-		wait.Go(func() { items[i] = probe(ctx, d) })
-	}
-	wait.Wait()
+	items := all.Probes(ctx, a.drivers)
 	if ctx.Err() == nil {
 		a.items, a.at = items, time.Now()
 	}
 	return items
-}
-
-func probe(ctx context.Context, d terret.Driver) terret.Probe {
-	p, ok := d.(terret.Prober)
-	if !ok {
-		return terret.Probe{Agent: d.Name(), Found: true, Auth: "unknown"}
-	}
-	found, err := p.Probe(ctx)
-	if err != nil {
-		return terret.Probe{Agent: d.Name(), Fix: err.Error()}
-	}
-	return found
 }
 
 // one asks one driver, or remembers what it said. It reports whether there is such an
@@ -72,7 +59,7 @@ func (a *Agents) one(ctx context.Context, name string) (terret.Probe, bool) {
 	}
 	for _, d := range a.drivers {
 		if d.Name() == name {
-			p := probe(ctx, d)
+			p := all.Probes(ctx, []terret.Driver{d})[0]
 			return p, p.Found
 		}
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/engine"
-	"github.com/terret-dev/terret/internal/archive"
 	"github.com/terret-dev/terret/internal/persona"
 	"github.com/terret-dev/terret/internal/project"
 	"github.com/terret-dev/terret/internal/worktree"
@@ -150,7 +149,7 @@ func (m *Sessions) checked(s terret.Session) (_ terret.Session, err error) {
 			return s, terret.Invalid("cwd", "%w", err)
 		}
 	}
-	s.Agent = archive.Agent(s.Agent)
+	s.Agent = m.Agents.Name(s.Agent)
 	return s, nil
 }
 

@@ -5,7 +5,6 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/access"
-	"github.com/terret-dev/terret/internal/archive"
 )
 
 func (s *Server) agentRoutes() {
@@ -31,7 +30,7 @@ func (s *Server) listModels(ctx context.Context, in *struct {
 },
 ) (*body[terret.Page[terret.Model]], error) {
 	for _, d := range s.cfg.Drivers {
-		if d.Name() != archive.Agent(in.Agent) {
+		if d.Name() != terret.AgentName(s.cfg.Drivers, in.Agent) {
 			continue
 		}
 		l, ok := d.(terret.ModelLister)

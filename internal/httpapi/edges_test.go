@@ -196,7 +196,7 @@ func TestFilters(t *testing.T) {
 	if s.Agent != "claude" {
 		t.Errorf("agent %q", s.Agent)
 	}
-	for _, query := range []string{"?cwd=" + url.QueryEscape(f.dir+"/"), "?cwd=" + url.QueryEscape(f.dir+"/x/.."), "?agent=agent-sdk"} {
+	for _, query := range []string{"?cwd=" + url.QueryEscape(f.dir+"/"), "?cwd=" + url.QueryEscape(f.dir+"/x/.."), "?agent=claude-code"} {
 		var p terret.Page[terret.Session]
 		if f.do("GET", "/v1/sessions"+query, nil).want(200, &p); len(p.Items) != 1 {
 			t.Errorf("%s: %d sessions", query, len(p.Items))

@@ -140,6 +140,8 @@ func (d overseen) Probe(ctx context.Context) (terret.Probe, error) {
 	return p, err
 }
 
+func (d overseen) Describe() terret.Description { return terret.DescriptionOf(d.Driver) }
+
 // serve makes the fixture use another server.
 func (f *fixture) serve(s *httpapi.Server) {
 	hs := httptest.NewServer(s.Handler())

@@ -12,7 +12,6 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/access"
-	"github.com/terret-dev/terret/internal/archive"
 	"github.com/terret-dev/terret/internal/assemble"
 	"github.com/terret-dev/terret/policy"
 )
@@ -169,18 +168,25 @@ func checkRules(rules map[string][]string) error {
 
 // careful reports whether the session asks for nothing that a person would else be
 // asked about. Whoever may only prompt must not be able to decide this way.
-func (n newSession) careful() bool {
-	return carefulPolicy(n.Policy) && carefulMode(n.PermissionMode) &&
+func (s *Server) careful(n newSession) bool {
+	return n.Policy.Careful() && s.carefulMode(n.PermissionMode) &&
 		len(n.AutoApproveTools) == 0 && len(n.Allow) == 0 && len(n.MCP) == 0 && len(n.Agents) == 0 &&
 		len(n.Timeouts) == 0 // when the time is over, the agent goes on
 }
 
-func carefulPolicy(p terret.Policy) bool {
-	return !slices.Contains([]terret.Policy{terret.PolicyAcceptEdits, terret.PolicyAutoApprove}, p)
-}
-
-func carefulMode(mode string) bool {
-	return slices.Contains([]string{"", "default", "plan", "dontAsk"}, mode)
+// carefulMode reports whether a permission mode is careful in every agent that has it,
+// and some agent has it.
+func (s *Server) carefulMode(mode string) bool {
+	known := mode == ""
+	for _, d := range s.cfg.Drivers {
+		if p, has := terret.DescriptionOf(d).Modes[mode]; has {
+			if !p.Careful() {
+				return false
+			}
+			known = true
+		}
+	}
+	return known
 }
 
 func (s *Server) createSession(ctx context.Context, in *struct{ Body newSession }) (*body[terret.Session], error) {
@@ -194,7 +200,7 @@ func (s *Server) createSession(ctx context.Context, in *struct{ Body newSession 
 	if err := n.check(); err != nil {
 		return nil, err
 	}
-	if !n.careful() {
+	if !s.careful(n) {
 		if err := need(ctx, access.Decide); err != nil {
 			return nil, err
 		}
@@ -300,7 +306,7 @@ func (s *Server) listSessions(ctx context.Context, in *sessionQuery) (*body[terr
 		}
 	}
 	f := terret.SessionFilter{
-		Cwd: in.Cwd, Agent: archive.Agent(in.Agent), States: in.State, Query: in.Q, Sort: in.Sort, Limit: in.Limit, Cursor: in.Cursor,
+		Cwd: in.Cwd, Agent: terret.AgentName(s.cfg.Drivers, in.Agent), States: in.State, Query: in.Q, Sort: in.Sort, Limit: in.Limit, Cursor: in.Cursor,
 		IDPrefix: access.From(ctx).Session,
 	}
 	found, err := s.store.ListSessions(ctx, f)

@@ -30,6 +30,8 @@ func (d *told) Probe(ctx context.Context) (terret.Probe, error) {
 	return d.Driver.(terret.Prober).Probe(ctx)
 }
 
+func (d *told) Describe() terret.Description { return terret.DescriptionOf(d.Driver) }
+
 func (d *told) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, error) {
 	a, err := d.Driver.Open(ctx, r)
 	return &toldAgent{a, d, r.Session.ID}, err

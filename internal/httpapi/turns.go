@@ -92,7 +92,7 @@ func (s *Server) checkTurn(ctx context.Context, n newTurn) error {
 	}
 	widens := len(n.Options.AutoApproveTools)+len(n.Options.AutoApproveToolsOverride) > 0 ||
 		n.Options.ToolsOverride != nil || n.Options.DisallowedToolsOverride != nil
-	if widens || !carefulMode(n.Options.PermissionMode) {
+	if widens || !s.carefulMode(n.Options.PermissionMode) {
 		if err := need(ctx, access.Decide); err != nil {
 			return err
 		}

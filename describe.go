@@ -1,0 +1,54 @@
+package terret
+
+import "slices"
+
+// Describer is a Driver that describes its agent.
+type Describer interface {
+	Describe() Description
+}
+
+// Description is what everybody else must know about an agent before it runs, so that
+// no other package needs words of a single agent. Every field may be empty.
+type Description struct {
+	// Title is what the agent's makers call it, such as "Claude Code".
+	Title string
+	// Aliases are other names of the agent, which users type and files of other systems
+	// contain.
+	Aliases []string
+	// Env lists the variables that decide who is signed in. NAME* stands for all
+	// variables that begin with NAME.
+	Env []string
+	// Modes says, for each of the agent's own permission modes, which policy it amounts
+	// to.
+	Modes map[string]Policy
+	// Program says that the agent is a program, which may be missing.
+	Program bool
+}
+
+// DescriptionOf returns what the driver says about its agent.
+func DescriptionOf(d Driver) Description {
+	describer, ok := d.(Describer)
+	if !ok {
+		return Description{}
+	}
+	return describer.Describe()
+}
+
+// AgentName returns the name of the driver that is known by name or alias. It returns
+// the name itself if there is none.
+func AgentName(drivers []Driver, name string) string {
+	for _, d := range drivers {
+		if d.Name() == name {
+			return name
+		}
+	}
+	for _, d := range drivers {
+		if slices.Contains(DescriptionOf(d).Aliases, name) {
+			return d.Name()
+		}
+	}
+	return name
+}
+
+// Careful reports whether people are asked in this policy before anything changes.
+func (p Policy) Careful() bool { return p != PolicyAcceptEdits && p != PolicyAutoApprove }

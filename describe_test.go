@@ -1,0 +1,30 @@
+package terret_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/terret-dev/terret"
+)
+
+// named is a driver with a name and aliases.
+type named struct {
+	name    string
+	aliases []string
+}
+
+func (n named) Name() string { return n.name }
+
+func (n named) Open(context.Context, terret.OpenRequest) (terret.Agent, error) { return nil, nil }
+
+func (n named) Describe() terret.Description { return terret.Description{Aliases: n.aliases} }
+
+func TestAgentName(t *testing.T) {
+	t.Parallel()
+	drivers := []terret.Driver{named{"a", []string{"one", "b"}}, named{"b", []string{"two"}}}
+	for name, want := range map[string]string{"a": "a", "one": "a", "two": "b", "b": "b", "none": "none", "": ""} {
+		if got := terret.AgentName(drivers, name); got != want {
+			t.Errorf("%q is %q, want %q", name, got, want)
+		}
+	}
+}

@@ -1,0 +1,17 @@
+package claude
+
+import "github.com/terret-dev/terret"
+
+// Describe implements terret.Describer.
+func (d *Driver) Describe() terret.Description {
+	return terret.Description{
+		Title:   "Claude Code",
+		Aliases: []string{"claude-code", "agent-sdk", "sdk"},
+		Env:     []string{"ANTHROPIC_*", "CLAUDE_*"},
+		Modes: map[string]terret.Policy{
+			"default": terret.PolicyAsk, "plan": terret.PolicyPlan, "dontAsk": terret.PolicyDenyUnlessAllowed,
+			"acceptEdits": terret.PolicyAcceptEdits, "auto": terret.PolicyAutoApprove, bypass: terret.PolicyAutoApprove,
+		},
+		Program: true,
+	}
+}
