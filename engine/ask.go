@@ -8,16 +8,16 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// request is a request of the agent that waits for its decision.
+// request is an agent's request that waits for its decision.
 type request struct {
 	l     *live
 	host  *host
 	id    string
 	ask   terret.Ask
-	print string        // of what was asked
-	limit time.Duration // of the wait; zero means none
+	print string        // fingerprint of what was asked
+	limit time.Duration // how long it may wait; zero means no limit
 	turn  string
-	filed *appending // its own event
+	filed *appending // the write of its own event
 
 	// Guarded by l.mu until decided is closed.
 	settled  bool // its decision is on its way into the log
@@ -54,7 +54,7 @@ func (h *host) Ask(ctx context.Context, q terret.Ask) (terret.Decision, error) {
 		return terret.Decision{}, err
 	}
 	if q.Gate == terret.GatePreTool || q.Gate == terret.GatePermission {
-		l.recordBefore(r.turn) // the agent may change something once it has its answer
+		l.recordBefore(r.turn) // the agent may change something once it has the answer
 	}
 	if filed {
 		return r.wait(ctx)
@@ -62,14 +62,14 @@ func (h *host) Ask(ctx context.Context, q terret.Ask) (terret.Decision, error) {
 	return r.await(ctx)
 }
 
-// recordBefore records the folder before that turn changes it, if it runs.
+// recordBefore records the folder before that turn changes it, if the turn is running.
 func (l *live) recordBefore(turn string) {
 	if t := l.current(); t != nil && t.id == turn {
 		l.e.recordBefore(l, t)
 	}
 }
 
-// fingerprint tells requests apart that an agent gives the same key.
+// fingerprint distinguishes requests for which an agent uses the same key.
 func fingerprint(q terret.Ask) string {
 	data, err := json.Marshal(q.Event.Data)
 	if err != nil {
@@ -78,8 +78,8 @@ func fingerprint(q terret.Ask) string {
 	return string(q.Gate) + terret.InputHash(data)
 }
 
-// enter locks l.mu once the agent may ask: not while the end of a turn is on its way
-// into the log, since the request would come too late to be decided before it.
+// enter locks l.mu once the agent may ask. While the end of a turn is on its way into
+// the log it waits: the request would come too late to be decided before it.
 func (h *host) enter(ctx context.Context) error {
 	l := h.l
 	for {
@@ -108,8 +108,8 @@ func (h *host) enter(ctx context.Context) error {
 	}
 }
 
-// file writes the request into the log, with its decision if there is one already:
-// both in one transaction. It reports whether there is.
+// file writes the request to the log, together with its decision if there already is
+// one, in one transaction. It reports whether there is one.
 func (r *request) file(ctx context.Context, opinion *terret.Decision, hits map[string]int64) (decided bool, err error) {
 	l, h := r.l, r.host
 	if err := h.enter(ctx); err != nil {
@@ -148,13 +148,13 @@ func (r *request) file(ctx context.Context, opinion *terret.Decision, hits map[s
 	l.mu.Unlock()
 	if opinion != nil && noOpinion(*opinion) {
 		close(r.decided)
-		return true, nil // the agent need not wait for the disk to hear nothing
+		return true, nil // "no opinion" need not wait for the disk
 	}
 	err = r.filed.wait()
 	switch {
 	case err != nil:
 		l.mu.Lock()
-		r.settled = r.settled && opinion == nil // only we know of that decision
+		r.settled = r.settled && opinion == nil // nobody else knows that decision
 		r.fail(err)
 		l.mu.Unlock()
 	case opinion != nil:
@@ -163,8 +163,8 @@ func (r *request) file(ctx context.Context, opinion *terret.Decision, hits map[s
 	return opinion != nil, err
 }
 
-// settleRequest appends the decision of a request. l.mu must be held; whoever calls
-// must close r.decided once that is committed.
+// settleRequest appends the decision of a request. l.mu must be held; the caller must
+// close r.decided once it is committed.
 func (l *live) settleRequest(out []terret.Event, r *request, d terret.Decision) []terret.Event {
 	d.RequestID, d.Gate = r.id, r.ask.Gate
 	r.settled, r.decision = true, d
@@ -177,8 +177,8 @@ func (l *live) settleRequest(out []terret.Event, r *request, d terret.Decision) 
 	return out
 }
 
-// policyAfterPlan is the policy in which an approved plan is carried out.
-// It is never wider than accepting edits: that takes more than a plan.
+// policyAfterPlan is the policy for carrying out an approved plan. It never allows more
+// than edits: approving a plan does not say more.
 func (l *live) policyAfterPlan(mode string) terret.Policy {
 	if terret.DescriptionOf(l.e.drivers[l.session.Agent]).Modes[mode] == terret.PolicyAcceptEdits {
 		return terret.PolicyAcceptEdits
@@ -196,8 +196,8 @@ func (r *request) wait(ctx context.Context) (terret.Decision, error) {
 	}
 }
 
-// await waits for somebody to decide, and decides itself when the time is over or
-// the agent no longer waits.
+// await waits for somebody to decide. It decides itself when the time is up or the
+// agent no longer waits.
 func (r *request) await(ctx context.Context) (terret.Decision, error) {
 	var expired <-chan time.Time
 	if r.limit > 0 {
@@ -212,15 +212,16 @@ func (r *request) await(ctx context.Context) (terret.Decision, error) {
 	case <-ctx.Done():
 		r.l.e.giveUp(r, terret.ByAgentExit)
 	}
-	<-r.decided // giveUp has seen to that
+	<-r.decided // giveUp makes sure of that
 	return r.decision, r.err
 }
 
-// giveUp decides a request that nobody has decided: what is safe at its gate. If
-// somebody was faster, that decision stands. It returns when either is committed.
+// giveUp decides a request that nobody has decided, with the safe answer at its gate.
+// If somebody was faster, that decision stands. It returns when the decision is
+// committed.
 func (e *Engine) giveUp(r *request, source terret.DecisionSource) {
 	if r.filed.wait() != nil {
-		return // it is not in the log
+		return // the request is not in the log
 	}
 	reason := map[terret.DecisionSource]string{
 		terret.ByTimeout:   "nobody answered in time",
@@ -238,8 +239,8 @@ func (e *Engine) giveUp(r *request, source terret.DecisionSource) {
 		if rErr == nil && stored.Decision != nil {
 			d = *stored.Decision
 		}
-		// Otherwise its time is over, so that nobody else can answer it, or the
-		// store fails, which the commit will show.
+		// Otherwise it has expired, so that nobody else can answer it, or the store
+		// fails, which the commit will report.
 	}
 	r.l.decided(r.id, d)
 	<-r.decided
@@ -257,8 +258,8 @@ func (r *request) fail(err error) {
 	}
 }
 
-// decided writes the decision of an open request into the log and lets the agent
-// have it. It does nothing if that has been done, and returns when it is done.
+// decided writes the decision of an open request to the log and lets the agent have it.
+// It does nothing if the request is no longer open, and returns when it is done.
 func (l *live) decided(id string, d terret.Decision) {
 	l.mu.Lock()
 	r := l.open[id]
@@ -274,7 +275,7 @@ func (l *live) decided(id string, d terret.Decision) {
 	close(r.decided)
 }
 
-// openOf lists open requests.
+// openOf lists the open requests that match.
 func (l *live) openOf(which func(*request) bool) []*request {
 	l.mu.Lock()
 	defer l.mu.Unlock()

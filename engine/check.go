@@ -9,7 +9,7 @@ import (
 	"github.com/terret-dev/terret/policy"
 )
 
-// checkSession says what is wrong with a session that is to be created.
+// checkSession validates a new session.
 func checkSession(s terret.Session) error {
 	if !slices.Contains(terret.Policies(), s.Policy) {
 		return terret.Invalid("policy", "there is no policy %q; use one of %v", s.Policy, terret.Policies())
@@ -42,10 +42,10 @@ func checkSession(s terret.Session) error {
 	return checkRules("options.ask", s.Options.Ask)
 }
 
-// checkWord refuses what an agent could take for something else than a value.
+// checkWord rejects values that an agent could misread as a flag or as several lines.
 func checkWord(field, value string) error {
 	if strings.ContainsFunc(value, unicode.IsControl) || strings.HasPrefix(value, "-") {
-		return terret.Invalid(field, "%q holds control characters, or begins with -", value)
+		return terret.Invalid(field, "%q contains control characters or begins with -", value)
 	}
 	return nil
 }
@@ -59,7 +59,7 @@ func checkRules(field string, patterns []string) error {
 	return nil
 }
 
-// checkUpdate says what is wrong with a change of a session.
+// checkUpdate validates a change to a session.
 func checkUpdate(u terret.SessionUpdated) error {
 	if u.Policy != nil && !slices.Contains(terret.Policies(), *u.Policy) {
 		return terret.Invalid("policy", "there is no policy %q; use one of %v", *u.Policy, terret.Policies())

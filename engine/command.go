@@ -8,7 +8,7 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// CommandRequest is a command to a session, such as can be typed as /name.
+// CommandRequest is a command to a session, typed as /name.
 type CommandRequest struct {
 	Session string
 	Name    string // without the slash
@@ -18,11 +18,11 @@ type CommandRequest struct {
 	Turn    string // as in PromptRequest
 }
 
-// RunCommand runs a command of the agent as a turn. It is as Prompt otherwise.
+// RunCommand runs a command of the agent as a turn. Otherwise it works like Prompt.
 func (e *Engine) RunCommand(ctx context.Context, r CommandRequest) (terret.Turn, error) {
 	name := strings.TrimPrefix(r.Name, "/")
 	if odd := func(c rune) bool { return unicode.IsSpace(c) || unicode.IsControl(c) }; name == "" || strings.ContainsFunc(name, odd) {
-		return terret.Turn{}, terret.Invalid("name", "%q is not the name of a command", r.Name)
+		return terret.Turn{}, terret.Invalid("name", "%q is not a command name", r.Name)
 	}
 	return e.runCommand(ctx, r, command{Name: name, Args: r.Args})
 }
@@ -36,7 +36,8 @@ type CompactRequest struct {
 	Turn         string // as in PromptRequest
 }
 
-// Compact lets the agent compress its context, as a turn. It is as Prompt otherwise.
+// Compact makes the agent compress its context, as a turn. Otherwise it works like
+// Prompt.
 func (e *Engine) Compact(ctx context.Context, r CompactRequest) (terret.Turn, error) {
 	return e.runCommand(ctx, CommandRequest{Session: r.Session, When: r.When, By: r.By, Turn: r.Turn}, command{Args: r.Instructions, Compact: true})
 }
@@ -51,15 +52,15 @@ func (e *Engine) runCommand(ctx context.Context, r CommandRequest, c command) (t
 	})
 }
 
-// command is what a turn does instead of handing over its prompt.
+// command is what a turn runs instead of a prompt.
 type command struct {
 	Name    string `json:"name,omitempty"`
-	Args    string `json:"args,omitempty"`    // of a compaction: its instructions
-	Compact bool   `json:"compact,omitempty"` // it is one
+	Args    string `json:"args,omitempty"`    // for a compaction: its instructions
+	Compact bool   `json:"compact,omitempty"` // it is a compaction
 }
 
-// queued is a prompt as it waits in the queue. A version that knows no commands
-// takes one for a prompt, which is what a person would have typed.
+// queued is a prompt in the queue. A version without commands reads a queued command as
+// a prompt: the text that a person would have typed.
 type queued struct {
 	terret.Prompt
 	Command *command `json:"command,omitempty"`
@@ -74,7 +75,7 @@ func (c command) text() string {
 	return strings.TrimSpace("/" + name + " " + c.Args)
 }
 
-// need says why the agent cannot do it, if that is so.
+// need returns an error if the agent cannot run it.
 func (c command) need(a terret.Agent) error {
 	if c.Compact {
 		return terret.CapabilitiesOf(a).Need(terret.CanCompact)
@@ -82,14 +83,15 @@ func (c command) need(a terret.Agent) error {
 	return terret.CapabilitiesOf(a).Need(terret.CanCommands)
 }
 
-// plainPrompt is the prompt as an agent gets it: what its options mean is settled.
+// plainPrompt is the prompt as the agent gets it: without options, which are already
+// resolved.
 func (t *turn) plainPrompt() terret.Prompt {
 	p := t.prompt
 	p.Options = terret.TurnOptions{}
 	return p
 }
 
-// handTo hands the turn to the agent.
+// handTo gives the turn to the agent.
 func (t *turn) handTo(a terret.Agent) error {
 	c := t.command
 	if c == nil {
@@ -105,11 +107,11 @@ func (t *turn) handTo(a terret.Agent) error {
 	} else if x, ok := a.(terret.Commander); ok {
 		return x.Command(t.ctx, t.id, c.Name, c.Args, t.in.Settings)
 	}
-	return terret.Errorf(terret.CodeUnsupported, "this agent cannot do %s itself", c.text())
+	return terret.Errorf(terret.CodeUnsupported, "this agent has no %s", c.text())
 }
 
-// knows opens the agent of a session that is free, to find out before the turn
-// begins whether the agent can do it.
+// knows opens the agent of an idle session, to find out before the turn begins whether
+// the agent can run the command.
 func (e *Engine) knows(ctx context.Context, l *live, c *command) error {
 	if c == nil {
 		return nil

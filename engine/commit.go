@@ -8,14 +8,14 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// Limits of one batch, so that a session with much to say does not hold up the
+// Limits of one batch, so that a session with a lot to write does not hold up the
 // others.
 const (
 	batchEvents   = 512
-	backlogEvents = 256 // from here on a driver waits for the store
+	backlogEvents = 256 // beyond this a driver waits for the store
 )
 
-// appending is something that waits to be committed.
+// appending is a write that waits to be committed.
 type appending struct {
 	events []terret.Event
 	cursor []byte
@@ -25,18 +25,17 @@ type appending struct {
 	err    error         // valid after done
 }
 
-// wait blocks until a is committed. It does not take a context: a commit cannot be
-// taken back.
+// wait blocks until a is committed. It takes no context: a commit cannot be undone.
 func (a *appending) wait() error {
 	<-a.done
 	return a.err
 }
 
-// committer gathers the sessions that have something to commit.
+// committer collects the sessions that have something to commit.
 type committer struct {
 	mu     sync.Mutex
 	dirty  []*live
-	closed bool // nothing is committed any more
+	closed bool // nothing more is committed
 	wake   chan struct{}
 }
 
@@ -55,8 +54,8 @@ func (c *committer) add(l *live) bool {
 	return ok
 }
 
-// take returns what waits. If it is to be the last time and nothing waits, nothing
-// can be added after it.
+// take returns the waiting sessions. If last is set and nothing waits, nothing can be
+// added afterwards.
 func (c *committer) take(last bool) []*live {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,8 +65,8 @@ func (c *committer) take(last bool) []*live {
 	return out
 }
 
-// commitLoop commits whatever waits, in one transaction at a time, until the
-// engine's life ends and nothing waits any more.
+// commitLoop commits what waits, one transaction at a time, until the engine's life
+// ends and nothing is left.
 func (e *Engine) commitLoop() {
 	for {
 		group := e.commits.take(false)
@@ -84,8 +83,8 @@ func (e *Engine) commitLoop() {
 	}
 }
 
-// commitGroup commits the sessions' batches and publishes what was committed, in
-// the order of its numbers.
+// commitGroup commits the sessions' batches and publishes what was committed, in the
+// order of the numbers.
 func (e *Engine) commitGroup(group []*live) {
 	batches := make([]terret.Batch, 0, len(group))
 	parts := make([][]*appending, 0, len(group))
@@ -118,8 +117,8 @@ func (e *Engine) commitGroup(group []*live) {
 	}
 }
 
-// enqueue hands events to the committer. l.mu must be held; the events keep the
-// order of the calls.
+// enqueue passes events to the committer. l.mu must be held; events keep the order of
+// the calls.
 func (l *live) enqueue(a *appending) *appending {
 	a.done = make(chan struct{})
 	if l.why != nil {
@@ -138,7 +137,7 @@ func (l *live) enqueue(a *appending) *appending {
 	return a
 }
 
-// write hands events and the driver's cursor to the committer, if there are any. l.mu
+// write passes events and the driver's cursor to the committer, if there are any. l.mu
 // must be held.
 func (l *live) write(out []terret.Event, cursor []byte) *appending {
 	if len(out) == 0 && cursor == nil {
@@ -150,7 +149,7 @@ func (l *live) write(out []terret.Event, cursor []byte) *appending {
 	return l.enqueue(&appending{events: out, cursor: cursor})
 }
 
-// flush waits until what was said so far is in the log.
+// flush waits until everything written so far is in the log.
 func (l *live) flush() error {
 	l.mu.Lock()
 	if err := l.unusable(); err != nil {
@@ -162,7 +161,7 @@ func (l *live) flush() error {
 	return a.wait()
 }
 
-// batch takes what is to be committed next.
+// batch takes the next batch to commit.
 func (l *live) batch() (terret.Batch, []*appending) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -192,12 +191,12 @@ func (l *live) batch() (terret.Batch, []*appending) {
 	if l.dirty = len(l.pending) > 0; l.dirty {
 		l.e.commits.add(l)
 	} else {
-		l.pending = nil // or it would keep what it held
+		l.pending = nil // releases the memory
 	}
 	return b, part
 }
 
-// committed notes how far the log is, and returns the session as it is now.
+// committed records how far the log is, and returns the current session.
 func (l *live) committed(r terret.Result) terret.Session {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -206,9 +205,8 @@ func (l *live) committed(r terret.Result) terret.Session {
 	return l.session
 }
 
-// fail gives up on the session: nothing more is written, whoever waits is told,
-// and the agent is stopped. What is in the log stays as it is; the next one to
-// claim the session puts it in order.
+// fail gives up on the session: it writes nothing more, tells whoever waits, and stops
+// the agent. The log stays as it is; the next owner cleans up.
 func (l *live) fail(part []*appending, err error) {
 	l.mu.Lock()
 	first := l.breakOff(part, err)
@@ -217,7 +215,7 @@ func (l *live) fail(part []*appending, err error) {
 		return
 	}
 	if errors.Is(err, terret.ErrFenced) {
-		l.log.Warn("session was taken over by another process")
+		l.log.Warn("another process took over the session")
 	} else {
 		l.log.Error("session failed", "error", err)
 		l.e.hub.Fail(l.id, err)
@@ -227,8 +225,8 @@ func (l *live) fail(part []*appending, err error) {
 	}
 }
 
-// breakOff takes nothing more into the log, and reports whether it did before. l.mu
-// must be held; the caller must abandon the session if it reports true.
+// breakOff stops writing to the log, and reports whether it was this call that did.
+// l.mu must be held; if it reports true, the caller must abandon the session.
 func (l *live) breakOff(part []*appending, err error) bool {
 	first := l.why == nil && l.phase != gone
 	if first {

@@ -8,9 +8,9 @@ import (
 	"github.com/terret-dev/terret/policy"
 )
 
-// Decide answers an open request on behalf of a person or a program, in whichever
-// process its session is. Of several answers exactly one succeeds; the others fail
-// with already_decided. It returns when the answer can no longer be lost.
+// Decide answers an open request on behalf of a person or a program, whichever process
+// owns its session. Of several answers exactly one succeeds; the others fail with
+// already_decided. It returns when the answer can no longer be lost.
 func (e *Engine) Decide(ctx context.Context, d terret.Decision) error {
 	r, err := e.store.Request(ctx, d.RequestID)
 	if err != nil {
@@ -26,7 +26,7 @@ func (e *Engine) Decide(ctx context.Context, d terret.Decision) error {
 	if len(rules) > 0 {
 		d.Rule = strings.Join(patternsOf(rules), ", ")
 	}
-	// Our own watcher must not let the agent go on before the rules are stored.
+	// Our own watcher must not let the agent continue before the rules are stored.
 	e.setDeciding(d.RequestID, 1)
 	defer e.setDeciding(d.RequestID, -1)
 	if err := e.store.Answer(ctx, d); err != nil {
@@ -34,7 +34,7 @@ func (e *Engine) Decide(ctx context.Context, d terret.Decision) error {
 	}
 	for _, rule := range rules {
 		if err := e.store.PutRule(context.WithoutCancel(ctx), rule); err != nil {
-			e.log.Error("the rule of a decision could not be stored", "rule", rule.Pattern, "error", err)
+			e.log.Error("could not store the rule made by a decision", "rule", rule.Pattern, "error", err)
 		}
 	}
 	if l := e.mine(r.Session); l != nil {
@@ -64,7 +64,7 @@ func (e *Engine) isDeciding(request string) bool {
 	return e.deciding[request] > 0
 }
 
-// checkDecision completes a decision and says whether it can be made.
+// checkDecision completes a decision and validates it.
 func (e *Engine) checkDecision(ctx context.Context, r terret.Request, d terret.Decision) (terret.Decision, error) {
 	d.Gate = r.Gate
 	if d.Source == "" {
@@ -74,7 +74,7 @@ func (e *Engine) checkDecision(ctx context.Context, r terret.Request, d terret.D
 		d.Scope = terret.ScopeOnce
 	}
 	if d.Scope == terret.ScopeOnce {
-		d.Rule = "" // there is none
+		d.Rule = "" // a decision for once makes no rule
 	}
 	if err := d.Validate(); err != nil {
 		return d, err
@@ -87,7 +87,7 @@ func (e *Engine) checkDecision(ctx context.Context, r terret.Request, d terret.D
 		return d, terret.Errorf(terret.CodeInternal, "request %s cannot be read: %w", r.RequestID, err)
 	}
 	if d.InputHash != "" && d.InputHash != p.InputHash {
-		return d, terret.Errorf(terret.CodeConflict, "request %s is for another input than the one that was decided on", r.RequestID)
+		return d, terret.Errorf(terret.CodeConflict, "the input of request %s is not the one you decided on; look at it again", r.RequestID)
 	}
 	d.InputHash = p.InputHash
 	if len(d.UpdatedInput) == 0 {
@@ -113,7 +113,7 @@ func (e *Engine) checkDecision(ctx context.Context, r terret.Request, d terret.D
 	return d, nil
 }
 
-// settingsOf are those in force for the turn of a request.
+// settingsOf returns the settings in force for the turn of a request.
 func (e *Engine) settingsOf(ctx context.Context, s terret.Session, r terret.Request) (inForce, error) {
 	if l := e.mine(r.Session); l != nil {
 		l.mu.Lock()
@@ -125,8 +125,8 @@ func (e *Engine) settingsOf(ctx context.Context, s terret.Session, r terret.Requ
 	return e.settingsFor(ctx, s, terret.TurnOptions{})
 }
 
-// rulesFor are the rules that a decision for more than once makes: the one that it
-// names, or those that were suggested, which only together allow the same again.
+// rulesFor returns the rules that a lasting decision makes: the one it names, or all
+// suggested ones, because only together they allow the same thing again.
 func rulesFor(r terret.Request, d terret.Decision) ([]terret.Rule, error) {
 	if d.Scope == terret.ScopeOnce || r.Gate != terret.GatePermission {
 		return nil, nil
@@ -143,8 +143,8 @@ func rulesFor(r terret.Request, d terret.Decision) ([]terret.Rule, error) {
 	switch {
 	case len(patterns) == 0:
 		return nil, terret.Invalid("scope", "there is no safe rule for this; allow it once, or write a rule yourself")
-	case deny && len(patterns) > 1: // each of them would deny more than this
-		return nil, terret.Invalid("rule", "say which of these is to be denied: %s", strings.Join(patterns, ", "))
+	case deny && len(patterns) > 1: // each would deny more than this
+		return nil, terret.Invalid("rule", "say which of these to deny: %s", strings.Join(patterns, ", "))
 	}
 	var out []terret.Rule
 	for _, pattern := range patterns {

@@ -12,13 +12,13 @@ import (
 	"github.com/terret-dev/terret/policy"
 )
 
-// hookPatience is how long a hook of an agent waits for a decision that somebody
-// wants to make, if nobody says another limit.
+// hookPatience is how long an agent's hook waits for a decision that somebody wants to
+// make, unless another limit is set.
 const hookPatience = 10 * time.Minute
 
-// timeout is how long a request may wait: as the agent says, or the session, or the
-// engine's configuration. Without any of them permissions, questions and plans wait
-// for ever, hooks for [hookPatience].
+// timeout is how long a request may wait: the agent's limit, or the session's, or the
+// engine's. Without any of them permissions, questions and plans wait for ever, and
+// hooks wait for [hookPatience].
 func (e *Engine) timeout(in inForce, q terret.Ask) time.Duration {
 	if q.Timeout > 0 {
 		return q.Timeout
@@ -35,8 +35,8 @@ func (e *Engine) timeout(in inForce, q terret.Ask) time.Duration {
 	return 0
 }
 
-// isHook reports whether agents pass the gate by themselves: they wait there only if
-// somebody wants to decide.
+// isHook reports whether it is a hook gate: agents wait there only if somebody wants to
+// decide.
 func isHook(g terret.Gate) bool {
 	switch g {
 	case terret.GatePreTool, terret.GatePrompt, terret.GateStop, terret.GateSubagentStop, terret.GateCompact:
@@ -51,7 +51,7 @@ func noOpinion(d terret.Decision) bool {
 	return d.Behavior == terret.BehaviorPassthrough || d.Behavior == terret.BehaviorAsk && d.Rule == ""
 }
 
-// fallback is what is decided when nobody does.
+// fallback is the decision if nobody decides.
 func fallback(q terret.Ask) terret.Behavior {
 	if q.Fallback != "" {
 		return q.Fallback
@@ -64,7 +64,7 @@ func refusal(gate terret.Gate, source terret.DecisionSource, reason string) terr
 	return terret.Decision{Gate: gate, Behavior: gate.Refusal(), Source: source, Reason: reason}
 }
 
-// withRequestID puts the id into data that has a place for it.
+// withRequestID sets the request id in data that has a field for it.
 func withRequestID(data terret.Data, id string) terret.Data {
 	switch d := data.(type) {
 	case terret.PermissionRequest:
@@ -83,8 +83,8 @@ func withRequestID(data terret.Data, id string) terret.Data {
 	return data
 }
 
-// opine asks the deciders that need no person: rules, then the policy. A nil
-// decision means that a person is to be asked.
+// opine asks the deciders that are not people: rules, then the policy. A nil decision
+// means: ask a person.
 func (e *Engine) opine(ctx context.Context, s terret.Session, in inForce, q terret.Ask) (*terret.Decision, map[string]int64) {
 	switch q.Gate {
 	case terret.GatePermission, terret.GatePreTool:
@@ -102,7 +102,7 @@ func (e *Engine) opine(ctx context.Context, s terret.Session, in inForce, q terr
 	return e.nobody(q), nil
 }
 
-// nobody refuses at once where nobody can be asked.
+// nobody refuses at once if nobody can be asked.
 func (e *Engine) nobody(q terret.Ask) *terret.Decision {
 	if !e.cfg.Unattended {
 		return nil
@@ -114,7 +114,7 @@ func (e *Engine) nobody(q terret.Ask) *terret.Decision {
 func (e *Engine) judge(ctx context.Context, s terret.Session, in inForce, q terret.Ask) (*terret.Decision, map[string]int64) {
 	rules, err := e.rules(ctx, s.ID, in)
 	if err != nil {
-		// A rule that cannot be read might deny.
+		// A rule that cannot be read might be a deny rule.
 		return &terret.Decision{Behavior: terret.BehaviorDeny, Source: terret.ByPolicy, Reason: "the rules cannot be read: " + err.Error()}, nil
 	}
 	subject, ok := e.subject(s, q.Event.Data)
@@ -124,7 +124,7 @@ func (e *Engine) judge(ctx context.Context, s terret.Session, in inForce, q terr
 	if v, missing := policy.Missing(subject, in.Tools); missing {
 		return &terret.Decision{Behavior: v.Behavior, Source: terret.ByPolicy, Reason: v.Reason}, nil
 	}
-	named, binding := s.Policy, q.Gate == terret.GatePermission || binds(s, in, subject)
+	named, binding := s.Policy, q.Gate == terret.GatePermission || e.binds(s, in, subject)
 	if !binding {
 		named = terret.PolicyRules // the policy has its say where the agent asks
 	}
@@ -145,50 +145,51 @@ func (e *Engine) judge(ctx context.Context, s terret.Session, in inForce, q terr
 	}
 	if q.Gate == terret.GatePreTool && !e.wants(s.ID, in, q.Gate) {
 		if v.Rule == nil && v.Policy != "" && !binding {
-			d.Behavior, d.Reason = terret.BehaviorPassthrough, "no rule is about it"
+			d.Behavior, d.Reason = terret.BehaviorPassthrough, "no rule matches"
 		}
-		return &d, nil // where a person is needed, the permission gate asks them
+		return &d, nil // the permission gate asks a person if need be
 	}
 	return e.nobody(q), nil
 }
 
-// binds reports whether the session's policy is about every use of a tool, not only
-// about those that the agent asks for: agents let some of them pass by themselves.
-// Tools that only serve the agent's own thinking are left to it, and so are edits while
-// it plans: then it edits nothing but its plan.
-func binds(s terret.Session, in inForce, use policy.Subject) bool {
-	mode := cmp.Or(in.PermissionMode, s.PermissionMode)
+// binds reports whether the session's policy covers every tool use, not only those the
+// agent asks about: agents let some pass by themselves. Tools that only serve the
+// agent's own thinking are left to it, and so are edits while it plans: then it edits
+// nothing but its plan.
+func (e *Engine) binds(s terret.Session, in inForce, use policy.Subject) bool {
+	own := e.ownPolicy(s, in)
 	switch {
-	case use.Class == terret.ClassThink, use.Class == terret.ClassEdit && mode == "plan":
+	case use.Class == terret.ClassThink, use.Class == terret.ClassEdit && own == terret.PolicyPlan:
 		return false
 	case s.Policy == terret.PolicyDenyUnlessAllowed:
 		return true
 	}
-	return s.Policy == terret.PolicyAsk && !asksLess(mode)
+	return s.Policy == terret.PolicyAsk && !asksLess(own)
 }
 
-// asksLess reports whether a person who chose that mode of the agent wants to be asked
-// less than by the policy ask.
-func asksLess(mode string) bool {
-	switch mode {
-	case "acceptEdits", "auto", "dontAsk", "bypassPermissions":
-		return true
-	}
-	return false
+// ownPolicy is the policy that the agent's own permission mode amounts to; empty if
+// that is not known.
+func (e *Engine) ownPolicy(s terret.Session, in inForce) terret.Policy {
+	return terret.DescriptionOf(e.drivers[s.Agent]).Modes[cmp.Or(in.PermissionMode, s.PermissionMode)]
+}
+
+// asksLess reports whether somebody who chose a mode of the agent that amounts to this
+// policy wants to be asked less than by the policy ask.
+func asksLess(own terret.Policy) bool {
+	return own != "" && own != terret.PolicyAsk && own != terret.PolicyPlan
 }
 
 // unkept says which promise of the session's policy the agent cannot be held to; it is
 // empty if there is none.
-func unkept(s terret.Session, in inForce, c terret.Capabilities) string {
-	mode := cmp.Or(in.PermissionMode, s.PermissionMode)
+func (e *Engine) unkept(s terret.Session, in inForce, c terret.Capabilities) string {
 	switch {
 	case s.Policy != terret.PolicyAsk && s.Policy != terret.PolicyDenyUnlessAllowed:
 	case c.Oversight == terret.OversightNone || c.Oversight == "":
-		return fmt.Sprintf("the policy %s does not hold here: this agent asks for nothing, and does what its own rules allow", s.Policy)
+		return fmt.Sprintf("the policy %s has no effect here: this agent asks about nothing, and does what its own rules allow", s.Policy)
 	case c.Oversight != terret.OversightAll:
-		return fmt.Sprintf("the policy %s holds only for what this agent asks: what it allows itself, such as reading, nobody sees before", s.Policy)
-	case s.Policy == terret.PolicyAsk && asksLess(mode):
-		return fmt.Sprintf("the policy ask holds only for what the agent asks in its permission mode %s", mode)
+		return fmt.Sprintf("the policy %s covers only what this agent asks about; it does other things, such as reading, without asking", s.Policy)
+	case s.Policy == terret.PolicyAsk && asksLess(e.ownPolicy(s, in)):
+		return fmt.Sprintf("the policy ask covers only what the agent asks about in its permission mode %s", cmp.Or(in.PermissionMode, s.PermissionMode))
 	}
 	return ""
 }
@@ -208,15 +209,15 @@ func (e *Engine) suggest(s terret.Session, data terret.Data) terret.Data {
 	return p
 }
 
-// rules are those in force: stored ones, and those of the options.
+// rules returns the rules in force: stored ones, and those from the options.
 func (e *Engine) rules(ctx context.Context, session string, in inForce) ([]terret.Rule, error) {
 	rules, err := e.store.ListRules(ctx, session)
 	return append(rules, in.rules...), err
 }
 
-// subject is the tool use that a request is about.
+// subject is the tool use that a request asks about.
 func (e *Engine) subject(s terret.Session, data terret.Data) (policy.Subject, bool) {
-	home, _ := os.UserHomeDir() // without one, ~ stays what it is
+	home, _ := os.UserHomeDir() // without one, ~ is not expanded
 	out := policy.Subject{Cwd: s.Cwd, Roots: append([]string{s.Cwd}, s.Options.AddDirs...), Home: home}
 	if e.cfg.Home != "" {
 		out.Protected = []string{e.cfg.Home}

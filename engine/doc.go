@@ -1,19 +1,19 @@
-// Package engine holds the verbs over the vocabulary: sessions that run turns,
-// requests that are decided exactly once, and the streams of what happens.
+// Package engine runs sessions: it runs their turns, decides each request exactly once,
+// and streams what happens.
 //
 // # One way in, one way out
 //
-// Whoever wants something calls a method of [Engine]. Whatever comes of it is
-// committed to the log first and published after, so what [Engine.Events] yields
-// can never be taken back by a crash.
+// Callers use the methods of [Engine]. Every result is committed to the log first and
+// published after that, so what [Engine.Events] yields survives a crash of the process.
+// A power cut can take only pieces of streamed text at the end of a session.
 //
 // # The life of a turn
 //
-// A session that this process owns is in exactly one phase. One function moves it
-// (live.to, in phase.go), checks the move against the table below, and does what
-// follows from it: it starts and stops the idle timer, and writes session.state if
-// the session looks different from outside. Everything is guarded by one mutex for
-// each session, which is never held over input or output.
+// A session that this process owns is in exactly one phase. One function changes it
+// (live.to, in phase.go), checks the transition against the table below, and applies
+// its effects: it starts and stops the idle timer, and writes session.state if the
+// session looks different from outside. One mutex per session guards all of it, and is
+// never held during I/O.
 //
 //	phase      entered by                              next                         a crash leaves
 //	---------  --------------------------------------  ---------------------------  ----------------------------
@@ -34,38 +34,38 @@
 //	gone       giving the session back                 -                            -
 //
 // What each phase holds: starting has a goroutine that opens the agent (turn.prepared
-// tells when it is done). From running on the turn belongs to one agent (turn.host).
-// stopping knows why (turn.stop). settling has a goroutine that decides the requests
-// that are still open and records the folder; what the agent says meanwhile waits
-// (live.held), so that the turn's end is its last event. Only then is turn.done
-// closed. While somebody closes the session (live.closing) nothing new begins, and
-// idle is followed by leaving.
+// is closed when it is done). From running on, the turn belongs to one agent
+// (turn.host). stopping has a reason (turn.stop). settling has a goroutine that decides
+// the requests that are still open and records the folder; what the agent says
+// meanwhile waits (live.held), so that the turn's end is its last event. Only then is
+// turn.done closed. While somebody is closing the session (live.closing), nothing new
+// begins, and leaving follows idle.
 //
 // A crash needs no clean-up of its own: the next owner's claim ends the turn with an
-// error, decides what is open, and goes on (adopt, in own.go).
+// error, decides open requests, and goes on (adopt, in own.go).
 //
-// # The way of a prompt
+// # The path of a prompt
 //
 //	Engine.Prompt     claims the session, or sends the prompt to its owner
 //	settingsFor       resolves what is in force (settings.go)
 //	begin             writes turn.start; idle → starting
 //	openAgent         takes a warm agent, or starts one
 //	hand              starting → running; the driver gets prompt and settings
-//	host.Emit         what the agent says is written, in its order
-//	host.Ask          a request: rules, policy, a person, the clock (desk.go, ask.go)
-//	settle            the end; settling → idle; the next prompt of the queue
+//	host.Emit         writes what the agent says, in order
+//	host.Ask          a request: rules, policy, a person, the time limit (desk.go, ask.go)
+//	settle            the end; settling → idle; the next queued prompt
 //
 // # Goroutines
 //
 // One goroutine commits for all sessions of the process: everything that waits goes
-// into one transaction. One watches for what other processes wrote, one feeds the
-// recorder, and one starts agents before they are needed, if there is a pool. Each
-// turn has one while it starts and one while it settles. Drivers call in on their
-// own. [Engine.Close] waits for all of them.
+// into one transaction. One watches for what other processes write, one feeds the
+// recorder, and one keeps the pool of warm agents, if there is a pool. Each turn has
+// one while it starts and one while it settles. Drivers call in on their own
+// goroutines. [Engine.Close] waits for all of them.
 //
 // # Several processes
 //
-// Any number of engines may share a database, each through a store of its own. A
-// session belongs to one of them at a time; prompts, interrupts and decisions for a
-// session that another one owns reach it through the store.
+// Any number of engines may share a database, each through its own store. A session
+// belongs to one of them at a time; prompts, interrupts and decisions from the others
+// reach the owner through the store.
 package engine

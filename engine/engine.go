@@ -22,60 +22,60 @@ const (
 	DefaultCloseGrace     = 5 * time.Second
 )
 
-// Config says what an engine works with. Store and Drivers are needed.
+// Config is what an engine works with. Store and Drivers are required.
 type Config struct {
 	Store   terret.Store
 	Drivers []terret.Driver
-	// Log is for the operator; nil means nobody.
+	// Log is for the operator; nil discards it.
 	Log *slog.Logger
-	// Home is Terret's own folder, which agents may not touch and in which the
-	// states of folders are kept for undo. Empty means no undo.
+	// Home is Terret's own folder. Agents may not touch it; undo keeps its snapshots
+	// there. Empty means no undo.
 	Home string
-	// Env is the environment from which drivers pick what an agent may see.
+	// Env is the environment from which drivers choose what an agent may see.
 	Env []string
-	// Trust reports whether a person trusts a folder; nil means that none is. What an
-	// untrusted folder holds (settings, hooks, servers) must not act.
+	// Trust reports whether a person trusts a folder; nil means no folder is trusted.
+	// What an untrusted folder holds (settings, hooks, servers) must not take effect.
 	Trust func(cwd string) bool
-	// Roles, if set, says what a session's persona and mode mean for a turn. It is
-	// asked anew for each turn.
+	// Roles, if set, resolves a session's persona and mode for a turn. It is called for
+	// each turn.
 	Roles func(ctx context.Context, s terret.Session, o terret.TurnOptions) (Role, error)
-	// Secrets are those that agents are given, by name. They are kept out of the log,
-	// where "[redacted:NAME]" stands for them; those of fewer than eight bytes are not.
+	// Secrets are the secrets that agents are given, by name. In the log
+	// "[redacted:NAME]" replaces them; secrets shorter than eight bytes are not
+	// replaced.
 	Secrets map[string]string
-	// Unattended says that nobody can be asked: what would be asked is refused at
-	// once.
+	// Unattended means that nobody can be asked: requests that need a person are
+	// refused at once.
 	Unattended bool
-	// Limits on time; zero means the default. A negative IdleAfter means never.
+	// Time limits; zero means the default. A negative IdleAfter means never.
 	IdleAfter      time.Duration // until an idle agent is closed
 	InterruptGrace time.Duration // until an interrupted turn is killed
 	CloseGrace     time.Duration // how long agents may take to close
-	// Timeouts bounds how long requests wait, by gate; what is missing has its
-	// default, zero means without bound.
+	// Timeouts bounds how long requests wait, by gate; a missing gate has its default,
+	// zero means no limit.
 	Timeouts map[terret.Gate]time.Duration
 	// Undo bounds what undo may cost.
 	Undo UndoLimits
-	// Pool says how many agents are started before they are needed.
+	// Pool says how many warm agents to keep.
 	Pool Pool
-	// Recorder, if set, is told of what was committed.
+	// Recorder, if set, is told what was committed.
 	Recorder Recorder
 }
 
-// UndoLimits bounds what the snapshots around turns may cost; zero means the
-// default.
+// UndoLimits bounds the cost of the snapshots around turns; zero means the default.
 type UndoLimits struct {
 	Off      bool
 	MaxFiles int
 	MaxBytes int64
 }
 
-// Recorder keeps records beside the log, such as files in the project's folder. It is
-// called by one goroutine, for each session in the order of its commits, and may take
-// its time.
+// Recorder keeps records besides the log, such as files in the project's folder. One
+// goroutine calls it, for each session in the order of its commits. It may take its
+// time.
 type Recorder interface {
-	// Record is told of entries and of the session as it was after the last of them. It
-	// is also called without entries, when a session was created.
+	// Record gets entries and the session as it was after the last of them. It is also
+	// called without entries, when a session is created.
 	Record(s terret.Session, entries []terret.Entry)
-	// Remove is called when a session was deleted.
+	// Remove is called when a session is deleted.
 	Remove(s terret.Session)
 }
 
@@ -85,7 +85,7 @@ type Engine struct {
 	store   terret.Store
 	log     *slog.Logger
 	drivers map[string]terret.Driver
-	secrets *redact.Redactor // nil: there are none
+	secrets *redact.Redactor // nil if there are none
 
 	life context.Context // ends when Close has done its work
 	end  context.CancelCauseFunc
@@ -93,11 +93,11 @@ type Engine struct {
 
 	mu       sync.Mutex
 	live     map[string]*live         // sessions that this process owns
-	claiming map[string]chan struct{} // sessions that are being claimed; closed after
-	deciding map[string]int           // requests that Decide is busy with
+	claiming map[string]chan struct{} // sessions being claimed; closed afterwards
+	deciding map[string]int           // requests that Decide is working on
 	closed   bool
 
-	trace func(from, to phase) // is told of transitions, in tests
+	trace func(from, to phase) // called for each transition, in tests
 
 	shutdown sync.Once // of the drivers
 	downErr  error
@@ -121,9 +121,9 @@ func (e *Engine) isClosed() bool {
 	return e.closed
 }
 
-// New makes an engine and starts it. It takes over what dead processes left
-// behind: their turns end with an error, their requests are decided, and their
-// sessions can be resumed. The context bounds that. The caller must Close it.
+// New makes an engine and starts it. It takes over what dead processes left behind: it
+// ends their turns with an error and decides their requests, so that their sessions can
+// be resumed. The context bounds that. The caller must Close the engine.
 func New(ctx context.Context, cfg Config) (*Engine, error) {
 	e := &Engine{
 		cfg: cfg, store: cfg.Store, log: cfg.Log, secrets: redact.Known(cfg.Secrets),
@@ -163,9 +163,9 @@ func setDefault(d *time.Duration, v time.Duration) {
 	}
 }
 
-// Close interrupts what runs, closes all agents, gives back all sessions and
-// waits until nothing is left. The context bounds how long it stays polite. It is
-// idempotent. The store is the caller's.
+// Close interrupts running turns, closes all agents, gives back all sessions and waits
+// until nothing is left. After the context ends it uses force. It is idempotent. It
+// does not close the store.
 func (e *Engine) Close(ctx context.Context) error {
 	e.mu.Lock()
 	e.closed = true
@@ -182,7 +182,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	group.Go(func() { e.pool.Close(ctx) })
 	group.Wait()
 	e.shutdown.Do(func() { e.downErr = e.shutDrivers(ctx) })
-	e.mu.Lock() // nobody starts background work after this
+	e.mu.Lock() // no background work starts after this
 	e.end(errClosed)
 	e.mu.Unlock()
 	e.work.Wait()
@@ -207,9 +207,9 @@ func (e *Engine) shutDrivers(ctx context.Context) error {
 func (e *Engine) Drain(ctx context.Context) error {
 	for {
 		t := e.running()
-		if t == nil { // which does not mean that its end is in the log
+		if t == nil { // its end may not be in the log yet
 			for _, l := range e.lives() {
-				_ = l.flush() // one that cannot write has no turn to wait for
+				_ = l.flush() // a session that cannot write has no turn to wait for
 			}
 			return nil
 		}
@@ -221,7 +221,7 @@ func (e *Engine) Drain(ctx context.Context) error {
 	}
 }
 
-// running is some turn that runs.
+// running returns a running turn, or nil.
 func (e *Engine) running() *turn {
 	for _, l := range e.lives() {
 		if t := l.current(); t != nil {
@@ -245,15 +245,15 @@ func (e *Engine) lives() []*live {
 func (e *Engine) driver(name string) (terret.Driver, error) {
 	d, ok := e.drivers[name]
 	if !ok {
-		return nil, terret.Errorf(terret.CodeAgentNotFound, "there is no agent %q here; `terret agents` lists those there are", name)
+		return nil, terret.Errorf(terret.CodeAgentNotFound, "there is no agent %q; `terret agents` lists them", name)
 	}
 	return d, nil
 }
 
 func (e *Engine) trusts(cwd string) bool { return e.cfg.Trust != nil && e.cfg.Trust(cwd) }
 
-// goBackground runs fn and lets Close wait for it. It refuses once the engine's
-// life is over.
+// goBackground runs fn in a goroutine that Close waits for. It refuses once the
+// engine's life is over.
 func (e *Engine) goBackground(fn func()) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

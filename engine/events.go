@@ -13,22 +13,21 @@ import (
 type EventQuery struct {
 	Session string
 	After   int64 // only events with a greater number
-	Raw     bool  // with the agent's own messages
-	// Follow goes on with what is committed from now on; without it the stream
-	// ends with the history.
+	Raw     bool  // include the agent's own messages
+	// Follow continues with what is committed from now on; without it the stream ends
+	// after the history.
 	Follow bool
 }
 
-// Events yields the session's events after a number: history first, then live,
-// without gap or duplicate. The error comes last and once; a stream that does not
-// follow ends without one. Leaving the loop unsubscribes. Nothing happens before the
-// first pull.
+// Events yields the session's events after a number: history first, then live, without
+// gaps or duplicates. The error comes last and once; a stream that does not follow ends
+// without one. Leaving the loop unsubscribes. Nothing happens before the first pull.
 func (e *Engine) Events(ctx context.Context, q EventQuery) iter.Seq2[terret.Entry, error] {
 	return e.hub.Events(ctx, hub.Query(q))
 }
 
-// AllEvents yields the events of several or, with nil, all sessions, after a
-// position, in the order in which they were committed; otherwise it is as Events.
+// AllEvents yields the events of several sessions, or of all if nil, after a position,
+// in commit order; otherwise it works like Events.
 func (e *Engine) AllEvents(ctx context.Context, after int64, sessions []string, follow bool) iter.Seq2[terret.Entry, error] {
 	return e.hub.All(ctx, after, sessions, follow)
 }

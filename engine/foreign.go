@@ -10,20 +10,20 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// checkEvery bounds how often the store is asked for what others want of us.
+// checkEvery bounds how often we look in the store for requests from other processes.
 const checkEvery = 20 * time.Millisecond
 
-// watcher notices what other processes write: prompts, interrupts and answers for
-// our sessions, and events of theirs that somebody here watches.
+// watcher notices what other processes write: prompts, interrupts and answers for our
+// sessions, and events of their sessions that somebody here watches.
 type watcher struct {
 	nudge chan struct{}
 
 	mu   sync.Mutex
-	look bool               // there may be something, whoever wrote it
-	stop context.CancelFunc // of the wait for news; nil while nobody waits
+	look bool               // there may be something to read, whoever wrote it
+	stop context.CancelFunc // ends the wait for news; nil while nobody waits
 }
 
-// poke makes the watcher go on watching while there is reason to.
+// poke wakes the watcher: there is something to watch for.
 func (w *watcher) poke() {
 	select {
 	case w.nudge <- struct{}{}:
@@ -31,7 +31,7 @@ func (w *watcher) poke() {
 	}
 }
 
-// lookAgain makes the watcher look for what is there already.
+// lookAgain makes the watcher look at what is already there.
 func (w *watcher) lookAgain() {
 	w.mu.Lock()
 	w.look = true
@@ -42,7 +42,7 @@ func (w *watcher) lookAgain() {
 	w.poke()
 }
 
-// wait waits for news, and reports whether somebody wants to look all the same.
+// wait waits for news, and reports whether somebody asked to look anyway.
 func (w *watcher) wait(ctx context.Context, s terret.Store, since int64) (version int64, look bool, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -55,7 +55,7 @@ func (w *watcher) wait(ctx context.Context, s terret.Store, since int64) (versio
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	look, w.look, w.stop = w.look, false, nil
-	if look && err != nil { // it was called off
+	if look && err != nil { // lookAgain ended the wait
 		version, err = since, nil
 	}
 	return version, look, err
@@ -96,7 +96,7 @@ func (e *Engine) watchLoop() {
 	}
 }
 
-// lookAround deals with what other processes may have written.
+// lookAround handles what other processes may have written.
 func (e *Engine) lookAround() {
 	e.hub.WakeOthers(func(session string) bool { return e.mine(session) != nil })
 	if err := e.serveInbox(e.life); err != nil && e.life.Err() == nil {
@@ -104,7 +104,7 @@ func (e *Engine) lookAround() {
 	}
 }
 
-// serveInbox does what other processes ask of our sessions.
+// serveInbox handles what other processes ask of our sessions.
 func (e *Engine) serveInbox(ctx context.Context) error {
 	if len(e.lives()) == 0 {
 		return nil
@@ -158,22 +158,22 @@ func (e *Engine) serve(ctx context.Context, l *live, item terret.InboxItem) {
 			}
 		case terret.InboxPrompt: // above
 		default:
-			err = terret.Errorf(terret.CodeUnsupported, "unknown item %q", item.Kind)
+			err = terret.Errorf(terret.CodeUnsupported, "unknown inbox item %q", item.Kind)
 		}
 		if err != nil {
-			l.log.Warn("what another process asked for failed", "kind", item.Kind, "error", err)
+			l.log.Warn("a request from another process failed", "kind", item.Kind, "error", err)
 		}
 	})
 }
 
-// wish says what an item is about, so that one that comes late does no harm: it was
-// meant for the turn that ran, or the agent that was open, when it was made.
+// wish says what an item is about, so that a late one does no harm: it was meant for
+// the turn that ran, or the agent that was open, when it was sent.
 type wish struct {
 	Turn  string `json:"turn,omitempty"`
 	Epoch int64  `json:"epoch,omitempty"`
 }
 
-// grant does what an item asks for, if it is still about what it was about.
+// grant does what an item asks for, if that still applies.
 func (e *Engine) grant(ctx context.Context, l *live, item terret.InboxItem, w wish) {
 	t, epoch := l.current(), l.snapshot().Epoch
 	switch {
@@ -196,8 +196,8 @@ func (e *Engine) promptForeign(ctx context.Context, r PromptRequest) (terret.Tur
 	return e.enqueuePrompt(ctx, r)
 }
 
-// enqueuePrompt puts a prompt into the session's queue. If its owner gives the
-// session back in this moment, it becomes ours.
+// enqueuePrompt adds a prompt to the session's queue. If its owner gives the session
+// back at that moment, we take it.
 func (e *Engine) enqueuePrompt(ctx context.Context, r PromptRequest) (terret.Turn, error) {
 	body, err := json.Marshal(queued{Prompt: r.Prompt, Command: r.command})
 	if err != nil {
@@ -225,7 +225,7 @@ func (e *Engine) stopForeign(ctx context.Context, session string, how terret.Inb
 	return e.send(ctx, session, how, by, wish{Turn: s.Turn})
 }
 
-// send asks the owner of a session for something.
+// send asks the owner of a session to do something.
 func (e *Engine) send(ctx context.Context, session string, kind terret.InboxKind, by string, what any) error {
 	body, err := json.Marshal(what)
 	if err != nil {
@@ -234,7 +234,7 @@ func (e *Engine) send(ctx context.Context, session string, kind terret.InboxKind
 	return e.store.Send(ctx, terret.InboxItem{ID: terret.NewID(terret.PrefixControl), Session: session, Kind: kind, By: by, Body: body})
 }
 
-// Queue lists the prompts that wait, in their order.
+// Queue lists the queued prompts, in order.
 func (e *Engine) Queue(ctx context.Context, session string) ([]terret.Turn, error) {
 	items, err := e.store.Pending(ctx, session)
 	if err != nil {
@@ -254,9 +254,9 @@ func (e *Engine) Queue(ctx context.Context, session string) ([]terret.Turn, erro
 	return out, nil
 }
 
-// EditQueued changes a prompt that waits, or its place: before the turn with that
-// id, or last if "end". A nil prompt and an empty place leave things as they are. A
-// command that waits becomes the prompt.
+// EditQueued changes a queued prompt, or moves it before the turn with that id, or to
+// the end if "end". A nil prompt or an empty place changes nothing. A queued command
+// becomes the prompt.
 func (e *Engine) EditQueued(ctx context.Context, turn string, p *terret.Prompt, before string) error {
 	var body terret.JSON
 	if p != nil {
@@ -271,5 +271,5 @@ func (e *Engine) EditQueued(ctx context.Context, turn string, p *terret.Prompt, 
 	return e.store.Edit(ctx, turn, body, before)
 }
 
-// DropQueued removes a prompt that waits.
+// DropQueued removes a queued prompt.
 func (e *Engine) DropQueued(ctx context.Context, turn string) error { return e.store.Drop(ctx, turn) }

@@ -6,8 +6,8 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// host is what one agent sees of the engine. It stops working when the agent is
-// closed or its session is no longer ours.
+// host is what one agent sees of the engine. It stops working when the agent is closed
+// or the session is no longer ours.
 type host struct {
 	l    *live
 	life context.Context // ends when the agent is closed
@@ -15,10 +15,10 @@ type host struct {
 
 	// Guarded by l.mu.
 	agent   terret.Agent        // nil until it is open
-	in      inForce             // what holds in its present turn, or held in the last one
+	in      inForce             // in force in its current or last turn
 	leaving bool                // the agent is being closed, or has ended
 	asked   map[string]*request // by the agent's own key
-	tasks   map[string]bool     // that go on in the background
+	tasks   map[string]bool     // those running in the background
 }
 
 func (l *live) newHost(in inForce) *host {
@@ -27,8 +27,8 @@ func (l *live) newHost(in inForce) *host {
 	return h
 }
 
-// usable says whether the agent may still speak. l.mu must be held. An agent that
-// is being closed may finish its sentence.
+// usable says whether the agent may still speak. l.mu must be held. An agent that is
+// being closed may finish what it is saying.
 func (h *host) usable() error {
 	if h.l.why != nil {
 		return h.l.why
@@ -49,8 +49,8 @@ func (h *host) Emit(_ context.Context, events []terret.Event, cursor []byte) err
 	return err
 }
 
-// emit writes events of the agent, up to the end of a turn: that waits until the turn
-// has settled, and so does everything behind it. l.mu must be held.
+// emit writes the agent's events, up to the end of a turn: that waits until the turn
+// has settled, and so does everything after it. l.mu must be held.
 func (h *host) emit(events []terret.Event, cursor []byte) (*appending, error) {
 	l := h.l
 	if err := h.usable(); err != nil {
@@ -68,7 +68,7 @@ func (h *host) emit(events []terret.Event, cursor []byte) (*appending, error) {
 		}
 		t := l.turn
 		if t == nil || t.host != h || ev.Turn != "" && ev.Turn != t.id {
-			l.log.Debug("the end of a turn that has ended already", "turn", ev.Turn)
+			l.log.Debug("a turn ended twice", "turn", ev.Turn)
 			continue
 		}
 		if rest := events[i+1:]; len(rest) > 0 {
@@ -96,7 +96,7 @@ func (h *host) take(out []terret.Event, ev terret.Event) []terret.Event {
 		ev.Data = terret.Unknown{NativeType: ev.Source}
 	}
 	if engineOnly(ev.Data) {
-		ev.Data = terret.DiagWarning{Text: "the driver sent " + string(ev.Kind()) + ", which only the engine may say"}
+		ev.Data = terret.DiagWarning{Text: "the driver sent " + string(ev.Kind()) + ", which only the engine may send"}
 	}
 	switch {
 	case l.turn != nil && l.turn.host != h && h.leaving: // of a turn that is over
@@ -124,7 +124,7 @@ func (h *host) take(out []terret.Event, ev terret.Event) []terret.Event {
 	return out
 }
 
-// engineOnly reports whether drivers may not say that: the store acts on it.
+// engineOnly reports whether drivers may not send it: the store acts on it.
 func engineOnly(data terret.Data) bool {
 	switch data.(type) {
 	case terret.TurnStart, terret.SessionResumed, terret.SessionStateChange, terret.CheckpointRewound,
@@ -142,15 +142,15 @@ func (h *host) Delivered(_ context.Context, requestID string) error {
 	if err := h.usable(); err != nil {
 		return err
 	}
-	l.delivered = append(l.delivered, requestID) // worth no commit of its own: the agent goes on now
+	l.delivered = append(l.delivered, requestID) // needs no commit of its own: the agent continues now
 	return nil
 }
 
-// dropAgent forgets the agent, which has ended by itself, and closes it in the
-// background. A turn that it leaves behind ends too. l.mu must be held.
+// dropAgent forgets an agent that has ended by itself, and closes it in the background.
+// Its turn ends too, if it left one. l.mu must be held.
 func (l *live) dropAgent(h *host) {
 	if l.host != h {
-		return // it is being closed already
+		return // it is already being closed
 	}
 	t := l.turn
 	l.detach()
@@ -159,7 +159,7 @@ func (l *live) dropAgent(h *host) {
 		l.e.closeAgent(l, h)
 		l.parting.Done()
 		if t != nil && t.host == h {
-			l.e.endTurn(l, t, terret.Errorf(terret.CodeProcessFailed, "the agent ended in the middle of the turn; prompt the session to go on"))
+			l.e.endTurn(l, t, terret.Errorf(terret.CodeProcessFailed, "the agent ended in the middle of the turn; prompt the session to continue"))
 		}
 	}
 	if !l.e.goBackground(run) {
@@ -167,8 +167,8 @@ func (l *live) dropAgent(h *host) {
 	}
 }
 
-// detach takes the agent from the session, so that somebody can close it; nil if there
-// is none. l.mu must be held.
+// detach takes the agent from the session, so that the caller can close it; nil if
+// there is none. l.mu must be held.
 func (l *live) detach() *host {
 	h := l.host
 	if h != nil {

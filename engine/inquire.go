@@ -8,9 +8,9 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// This file asks agents things outside turns. The agent is opened if it is not; a
-// session that another process owns is a conflict that says so, unless the log knows
-// the answer.
+// This file asks agents for information outside turns. It opens the agent if need be.
+// If another process owns the session, that is a conflict that says so, unless the log
+// has the answer.
 
 // Models lists the models that the session's agent can use.
 func (e *Engine) Models(ctx context.Context, session string) ([]terret.Model, error) {
@@ -45,7 +45,7 @@ func (e *Engine) Commands(ctx context.Context, session string) ([]terret.Command
 	}
 	said, found, err := lastOf(ctx, e, session, commandsOf, terret.KindSessionStart, terret.KindSessionCommands)
 	if err == nil && !found {
-		err = terret.Errorf(terret.CodeUnsupported, "the agent of session %s has not said what commands it has", session)
+		err = terret.Errorf(terret.CodeUnsupported, "the agent of session %s has not listed its commands yet", session)
 	}
 	return said, err
 }
@@ -60,8 +60,8 @@ func commandsOf(d terret.Data) ([]terret.Command, bool) {
 	return nil, false
 }
 
-// Context says what fills the agent's context, or at least how full it was when it
-// last said so.
+// Context reports what fills the agent's context, or at least how full it was when the
+// agent last said so.
 func (e *Engine) Context(ctx context.Context, session string) (terret.ContextUsage, error) {
 	var out terret.ContextUsage
 	can := false
@@ -80,7 +80,7 @@ func (e *Engine) Context(ctx context.Context, session string) (terret.ContextUsa
 	}
 	said, found, err := lastOf(ctx, e, session, contextOf, terret.KindUsageUpdate)
 	if err == nil && !found {
-		err = terret.Errorf(terret.CodeUnsupported, "the agent of session %s has not said how full its context is", session)
+		err = terret.Errorf(terret.CodeUnsupported, "the agent of session %s has not reported its context usage yet", session)
 	}
 	return said, err
 }
@@ -93,7 +93,7 @@ func contextOf(d terret.Data) (terret.ContextUsage, bool) {
 // lastOf returns the last value found in events of these kinds.
 func lastOf[T any](ctx context.Context, e *Engine, session string, of func(terret.Data) (T, bool), kinds ...terret.Kind) (out T, found bool, err error) {
 	if l := e.mine(session); l != nil {
-		if err := l.flush(); err != nil && !errors.Is(err, errGone) { // if it is, all is in the log
+		if err := l.flush(); err != nil && !errors.Is(err, errGone) { // if it is gone, everything is in the log
 			return out, false, err
 		}
 	}
@@ -123,8 +123,7 @@ func (e *Engine) withAgent(ctx context.Context, session string, fn func(terret.A
 	})
 }
 
-// wake returns the session's agent for something that is no turn, opening it if
-// there is none.
+// wake returns the session's agent for use outside a turn, opening it if there is none.
 func (e *Engine) wake(ctx context.Context, l *live) (terret.Agent, error) {
 	h, err := e.openAgent(ctx, l)
 	if err != nil {
@@ -138,7 +137,7 @@ func (e *Engine) wake(ctx context.Context, l *live) (terret.Agent, error) {
 	return h.agent, nil
 }
 
-// elsewhere says what to do about a session that another process owns.
+// elsewhere says what to do if another process owns the session.
 func elsewhere(err error) error {
 	if isForeign(err) {
 		return terret.Errorf(terret.CodeConflict, "%w; ask there, or close it there first", err)

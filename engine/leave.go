@@ -13,9 +13,9 @@ const (
 	deleted    = "deleted"
 )
 
-// shut ends the session's agent and gives the session back. The reason, if there
-// is one, goes into the log when there was an agent. It returns when the session is
-// no longer ours. The context bounds how long it stays polite.
+// shut ends the session's agent and gives the session back. The reason, if any, goes
+// into the log if there was an agent. It returns when the session is no longer ours.
+// After the context ends it uses force.
 func (e *Engine) shut(ctx context.Context, l *live, reason string) {
 	l.mu.Lock()
 	busy := l.phase != idle || l.closing || l.host != nil && len(l.host.tasks) > 0
@@ -33,7 +33,7 @@ func (e *Engine) shut(ctx context.Context, l *live, reason string) {
 	<-l.left
 }
 
-// stopAll ends what goes on in a session that is being closed, so that nothing new
+// stopAll ends all activity in a session that is being closed, so that nothing new
 // begins in it.
 func (e *Engine) stopAll(ctx context.Context, l *live, reason string) {
 	for {
@@ -58,13 +58,13 @@ func (e *Engine) stopAll(ctx context.Context, l *live, reason string) {
 	}
 }
 
-// retire closes the agent of a session in which nothing goes on and nothing may
-// begin, notes it, and gives the session back.
+// retire closes the agent of a session in which nothing is going on and nothing may
+// begin, logs that, and gives the session back.
 func (e *Engine) retire(l *live, reason string) {
 	l.mu.Lock()
 	if l.phase != idle {
 		l.mu.Unlock()
-		return // its log broke: it is being given up already
+		return // its log failed: somebody is already giving it up
 	}
 	l.write(l.to(leaving, nil), nil)
 	h := l.detach()
@@ -82,13 +82,13 @@ func (e *Engine) retire(l *live, reason string) {
 	epoch := l.session.Epoch
 	l.mu.Unlock()
 	if err := a.wait(); err != nil {
-		l.log.Warn("the session's end could not be noted", "error", err)
+		l.log.Warn("could not log the end of the session", "error", err)
 		if l.isBroken() {
-			return // it is being given up already
+			return // somebody is already giving it up
 		}
 	}
 	if err := e.store.Release(context.Background(), l.id, epoch); err != nil {
-		l.log.Warn("the session could not be given back", "error", err)
+		l.log.Warn("could not release the session", "error", err)
 	}
 	e.forget(l)
 	if reason != deleted {
@@ -96,8 +96,8 @@ func (e *Engine) retire(l *live, reason string) {
 	}
 }
 
-// reclaim takes a session back that was given back in the moment in which somebody
-// put a prompt into its queue.
+// reclaim takes back a session if somebody queued a prompt at the very moment it was
+// given back.
 func (e *Engine) reclaim(l *live) {
 	queue, err := e.queued(context.Background(), l.id)
 	l.mu.Lock()
@@ -106,12 +106,12 @@ func (e *Engine) reclaim(l *live) {
 	}
 	l.mu.Unlock()
 	if err != nil || len(queue) == 0 || e.isClosed() {
-		return // what is in the queue stays there until somebody prompts the session
+		return // the queue waits until somebody prompts the session
 	}
 	e.goBackground(func() { e.runQueue(l.id) })
 }
 
-// runQueue makes the session ours and runs its queue, whoever filled it.
+// runQueue claims the session and runs its queue, whoever filled it.
 func (e *Engine) runQueue(id string) {
 	l, err := e.own(e.life, id)
 	if err != nil {
@@ -123,7 +123,7 @@ func (e *Engine) runQueue(id string) {
 	e.next(l)
 }
 
-// forget ends the life of a session that was given back.
+// forget ends our use of a session that was given back.
 func (e *Engine) forget(l *live) {
 	e.mu.Lock()
 	if e.live[l.id] == l {
@@ -135,8 +135,8 @@ func (e *Engine) forget(l *live) {
 	l.to(gone, nil)
 }
 
-// abandon stops the agent of a session whose log takes nothing more, and gives the
-// session back, so that the next one to claim it can put it in order.
+// abandon stops the agent of a session whose log failed, and gives the session back, so
+// that the next owner can clean up.
 func (e *Engine) abandon(l *live) {
 	l.mu.Lock()
 	why, epoch, t := l.why, l.session.Epoch, l.turn
@@ -159,7 +159,7 @@ func (e *Engine) abandon(l *live) {
 	}
 	if !errors.Is(why, terret.ErrFenced) {
 		if err := e.store.Release(context.Background(), l.id, epoch); err != nil {
-			l.log.Warn("the session could not be given back", "error", err)
+			l.log.Warn("could not release the session", "error", err)
 		}
 	}
 	e.forget(l)

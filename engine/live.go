@@ -9,8 +9,8 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// live is a session that this process owns. Everything below mu is guarded by it;
-// mu is never held over input or output.
+// live is a session that this process owns. mu guards everything below it, and is never
+// held during I/O.
 type live struct {
 	e   *Engine
 	id  string
@@ -26,29 +26,29 @@ type live struct {
 	mu      sync.Mutex
 	phase   phase
 	closing bool  // somebody waits to close the session: nothing new begins
-	why     error // why the log takes nothing more, once it does not
+	why     error // why nothing more can be written, if so
 
-	session terret.Session      // as of the last event that was enqueued
-	rest    terret.SessionState // that it shows while no turn runs
-	doing   terret.SessionState // compacting or retrying, while it does
+	session terret.Session      // as of the last enqueued event
+	rest    terret.SessionState // shown while no turn runs
+	doing   terret.SessionState // compacting or retrying, while it does so
 	detail  string              // of the state
-	cursor  []byte              // the driver's, as of the last event that was enqueued
-	host    *host               // of the agent; nil while there is none
-	turn    *turn               // that is under way
-	begun   map[string]bool     // ids of the turns that began here
+	cursor  []byte              // the driver's, as of the last enqueued event
+	host    *host               // the agent's; nil while there is none
+	turn    *turn               // the current one
+	begun   map[string]bool     // ids of turns that began here
 	open    map[string]*request
 	held    []held        // what the agent said while the turn settles
 	rewound chan struct{} // closed when the phase rewinding ends
 	idle    *time.Timer
-	// leftover are prompts that an earlier owner left in the queue, until somebody
-	// prompts.
+	// leftover holds prompts that an earlier owner left in the queue; they wait until
+	// somebody prompts.
 	leftover map[string]bool
 	secrets  secrets
 
 	// For the committer.
-	last      int64 // number of the last event committed
+	last      int64 // number of the last committed event
 	pending   []*appending
-	delivered []string // requests of whose decision the agent was told; goes with the next batch
+	delivered []string // requests whose decision reached the agent; goes with the next batch
 	backlog   int      // events in pending
 	dirty     bool
 }
@@ -60,35 +60,35 @@ type held struct {
 	cursor []byte
 }
 
-// turn is a turn that is under way.
+// turn is a turn in progress.
 type turn struct {
 	id       string
 	origin   terret.Origin
 	started  time.Time
 	prompt   terret.Prompt
-	in       inForce         // what holds in it
-	command  *command        // that it runs instead of handing over the prompt
+	in       inForce         // in force for this turn
+	command  *command        // to run instead of the prompt
 	ctx      context.Context // of what prepares it
 	cancel   context.CancelCauseFunc
-	prepared chan struct{} // closed when nothing prepares it any more; nil if nothing did
+	prepared chan struct{} // closed when preparation is over; nil if there was none
 	done     chan struct{} // closed when its end is committed, or never will be
 	finish   sync.Once     // closes done
 
-	host    *host         // of the agent that has it; nil before it is prompted
-	cursor  []byte        // that goes into the log with its end
-	stop    *terret.Error // why it is to end, once somebody said so
-	record  sync.Once     // of the folder's state before it
-	before  string        // that state
-	text    string        // of the last message
+	host    *host         // of the agent that runs it; nil before the prompt is handed over
+	cursor  []byte        // goes into the log with the turn's end
+	stop    *terret.Error // why the turn must end, once it must
+	record  sync.Once     // guards the snapshot before the turn
+	before  string        // that snapshot
+	text    string        // of the last message so far
 	partial partial
 	steps   int
-	usage   terret.UsageUpdate // as of the last update, of this turn
+	usage   terret.UsageUpdate // as of the last update; of this turn only
 }
 
-// over lets everybody go on who waits for the end of the turn.
+// over releases everybody who waits for the end of the turn.
 func (t *turn) over() { t.finish.Do(func() { close(t.done) }) }
 
-// partial is the text of a message that is being streamed.
+// partial is the text of a message that is still streaming.
 type partial struct {
 	message string
 	text    []byte
@@ -108,14 +108,14 @@ func (l *live) newTurn(id string, origin terret.Origin, p terret.Prompt, in inFo
 	return t
 }
 
-// snapshot is a copy of the session as it is now.
+// snapshot returns a copy of the session.
 func (l *live) snapshot() terret.Session {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.session
 }
 
-// current is the turn that is under way, or nil.
+// current returns the turn in progress, or nil.
 func (l *live) current() *turn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -128,7 +128,7 @@ func (l *live) isBroken() bool {
 	return l.why != nil
 }
 
-// unusable says why nothing can begin in the session. l.mu must be held.
+// unusable says why nothing can begin in the session, or nil. l.mu must be held.
 func (l *live) unusable() error {
 	if l.closing || l.phase >= leaving {
 		return errGone
@@ -136,15 +136,15 @@ func (l *live) unusable() error {
 	return nil
 }
 
-// put appends an event to out as it goes into the log, and after it the session's
-// state if that is another now. l.mu must be held.
+// put appends an event to out as it goes into the log, and then the session's state if
+// it has changed. l.mu must be held.
 func (l *live) put(out []terret.Event, ev terret.Event) []terret.Event {
 	ev.Data = l.note(ev)
 	out = append(out, l.envelope(ev))
 	return l.show(out)
 }
 
-// envelope fills in what the engine knows of an event.
+// envelope fills in what the engine knows about an event.
 func (l *live) envelope(ev terret.Event) terret.Event {
 	turn := ""
 	if l.turn != nil {
@@ -167,7 +167,7 @@ func (l *live) envelopeOf(turn string, ev terret.Event) terret.Event {
 	return l.secrets.hide(ev)
 }
 
-// note takes from an event what the engine needs to know, and returns its data,
+// note picks up from an event what the engine needs to know, and returns its data,
 // which it may complete. l.mu must be held.
 func (l *live) note(ev terret.Event) terret.Data {
 	switch d := ev.Data.(type) {
@@ -204,7 +204,7 @@ func (l *live) note(ev terret.Event) terret.Data {
 	return ev.Data
 }
 
-// note follows what the agent says in its turn.
+// note follows what the agent says during its turn.
 func (t *turn) note(data terret.Data) {
 	switch d := data.(type) {
 	case terret.MessageDelta:
@@ -219,14 +219,15 @@ func (t *turn) note(data terret.Data) {
 	}
 }
 
-// overLimit says why a running turn must end, if it is over a limit. l.mu must be held.
+// overLimit says why a running turn must end because of a limit, or nil. l.mu must be
+// held.
 func (l *live) overLimit() *terret.Error {
 	t := l.turn
 	if l.phase != running {
 		return nil
 	}
 	if limit := t.in.MaxTurns; limit > 0 && t.steps > limit {
-		return terret.Errorf(terret.CodeMaxTurns, "the agent took more than %d steps; raise max_turns to let it go on", limit)
+		return terret.Errorf(terret.CodeMaxTurns, "the agent took more than %d steps; raise max_turns to let it continue", limit)
 	}
 	spent := l.session.CostUSD + t.usage.CostUSD
 	if limit := t.in.MaxCostUSD; limit > 0 && spent >= limit && t.usage.CostUSD > 0 {
@@ -236,7 +237,7 @@ func (l *live) overLimit() *terret.Error {
 }
 
 func overBudget(spent, limit terret.Cost) *terret.Error {
-	return terret.Errorf(terret.CodeMaxBudget, "the session has used $%s of its budget of $%s; raise max_cost to let it go on", spent, limit)
+	return terret.Errorf(terret.CodeMaxBudget, "the session has used $%s of its budget of $%s; raise max_cost to let it continue", spent, limit)
 }
 
 func root(ev terret.Event) bool { return ev.Actor == "" || ev.Actor == terret.ActorRoot }
@@ -268,7 +269,7 @@ func applyUpdate(s *terret.Session, u terret.SessionUpdated) {
 	}
 }
 
-// startIdleTimer closes the agent after a time without a turn. l.mu must be held.
+// startIdleTimer closes the agent after some time without a turn. l.mu must be held.
 func (l *live) startIdleTimer() {
 	l.stopIdleTimer()
 	if after := l.e.cfg.IdleAfter; after > 0 && l.phase == idle && !l.closing {

@@ -15,8 +15,8 @@ func (e *Engine) mine(id string) *live {
 	return e.live[id]
 }
 
-// own makes this process the owner of the session. It fails with a conflict while
-// another process is.
+// own makes this process the owner of the session. It fails with a conflict if another
+// process owns it.
 func (e *Engine) own(ctx context.Context, id string) (*live, error) {
 	if l := e.mine(id); l != nil {
 		return l, nil
@@ -29,7 +29,7 @@ func (e *Engine) own(ctx context.Context, id string) (*live, error) {
 		return nil, refused()
 	}
 	l, err := e.claim(ctx, id)
-	for range 10 { // somebody answers a request while we decide that nobody did
+	for range 10 { // somebody may answer a request just as we decide that nobody did
 		if !errors.Is(err, terret.ErrAlreadyDecided) {
 			break
 		}
@@ -38,8 +38,8 @@ func (e *Engine) own(ctx context.Context, id string) (*live, error) {
 	return l, err
 }
 
-// lockClaim waits until nobody claims the session, and keeps others from it until the
-// returned function is called: each claim of ours would fence the one before.
+// lockClaim waits until nobody here is claiming the session, and keeps others out until
+// the returned function is called: a second claim of ours would fence the first.
 func (e *Engine) lockClaim(id string) (unlock func()) {
 	mine := make(chan struct{})
 	for {
@@ -62,9 +62,8 @@ func (e *Engine) lockClaim(id string) (unlock func()) {
 	}
 }
 
-// on runs fn with a session that it makes ours first, and again if the session is
-// given back in that moment. It fails with a foreignError while another process owns
-// it.
+// on claims the session and runs fn with it, and retries if the session is given back
+// at that moment. It fails with a foreignError if another process owns it.
 func (e *Engine) on(ctx context.Context, id string, fn func(*live) error) error {
 	for {
 		l, err := e.own(ctx, id)
@@ -97,7 +96,7 @@ func isForeign(err error) bool {
 	return ok
 }
 
-// claim is own, while nobody else here claims the session.
+// claim does the work of own, while nobody else here claims the session.
 func (e *Engine) claim(ctx context.Context, id string) (*live, error) {
 	c, err := e.store.Claim(ctx, id)
 	if err != nil {
@@ -131,7 +130,7 @@ func (e *Engine) claim(ctx context.Context, id string) (*live, error) {
 	return l, nil
 }
 
-// restingState is the state that a session shows without a turn, given the one it was
+// restingState is the state that a session shows without a turn, given the state it was
 // left in.
 func restingState(s terret.SessionState) terret.SessionState {
 	if s.Working() || s == terret.SessionStarting {
@@ -140,9 +139,8 @@ func restingState(s terret.SessionState) terret.SessionState {
 	return s
 }
 
-// adopt puts a session in order whose last owner is gone: a turn that was under way
-// ends with an error, and open requests are decided. Nobody else knows the session
-// yet.
+// adopt cleans up a session whose last owner is gone: it ends an unfinished turn with
+// an error and decides open requests. Nobody else knows the session yet.
 func (e *Engine) adopt(ctx context.Context, l *live) error {
 	s := l.snapshot()
 	if s.LastSeq == 0 {
@@ -166,7 +164,7 @@ func (e *Engine) adopt(ctx context.Context, l *live) error {
 	if s.Turn != "" {
 		out = append(out, l.envelopeOf(s.Turn, terret.Event{Data: terret.TurnError{Usage: spent.Usage, CostUSD: spent.CostUSD, Error: terret.Error{
 			Code: terret.CodeProcessFailed, Retryable: true,
-			Message: "the process that ran this turn ended before the turn did; prompt the session to go on",
+			Message: "the process that ran this turn ended before the turn did; prompt the session to continue",
 		}}}))
 		l.session.Usage, l.session.CostUSD = s.Usage.Add(spent.Usage), s.CostUSD+spent.CostUSD
 		l.rest = terret.SessionFailed
@@ -177,8 +175,7 @@ func (e *Engine) adopt(ctx context.Context, l *live) error {
 	return a.wait()
 }
 
-// spent is what the log knows of the cost of the session's turn, which did not come to
-// its end.
+// spent is the logged cost of the session's unfinished turn.
 func (e *Engine) spent(ctx context.Context, s terret.Session) (terret.UsageUpdate, error) {
 	var out terret.UsageUpdate
 	for entry, err := range e.hub.Entries(ctx, s.ID, terret.KindUsageUpdate) {
@@ -193,9 +190,9 @@ func (e *Engine) spent(ctx context.Context, s terret.Session) (terret.UsageUpdat
 	return out, nil
 }
 
-// undecided returns the requests of a session whose decision is not in the log,
-// each with the decision it is to get: the one that somebody has given, or else a
-// refusal because the agent is gone.
+// undecided returns the requests of a session whose decision is not in the log, each
+// with its decision: the one somebody has given, or else a refusal because the agent is
+// gone.
 func (e *Engine) undecided(ctx context.Context, session string) ([]terret.Request, error) {
 	out, err := e.store.Answered(ctx)
 	if err != nil {
@@ -251,7 +248,7 @@ func (e *Engine) recoverOne(ctx context.Context, id string) {
 	case errors.Is(err, terret.ErrConflict) || errors.Is(err, terret.ErrSessionNotFound): // another process was faster
 	case err != nil: // one bad session must not keep us from working on the others
 		if ctx.Err() == nil {
-			e.log.Error("a session of a dead process could not be put in order", "session", id, "error", err)
+			e.log.Error("could not clean up a session of a dead process", "session", id, "error", err)
 		}
 	default:
 		e.shut(ctx, l, "")

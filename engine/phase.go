@@ -7,19 +7,19 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// phase says where a session that this process owns stands. The package comment has
-// the table; [live.to] is the only function that changes it.
+// phase is the phase of a session that this process owns. The package comment has the
+// table; only [live.to] changes it.
 type phase uint8
 
 const (
 	idle      phase = iota // no turn
-	starting               // turn.start is written; the agent is opened and prompted
+	starting               // turn.start is written; the agent is being opened and prompted
 	running                // the agent has the turn
-	stopping               // the turn is to end; the agent was told, or is being killed
-	settling               // the agent is done; what is left of the turn is written
-	rewinding              // the folder and the conversation go back or forward
-	leaving                // the agent is closed and the session given back
-	broken                 // the log takes nothing more
+	stopping               // the turn must end; the agent was told, or is being killed
+	settling               // the agent is done; the rest of the turn is being written
+	rewinding              // the folder and the conversation move back or forward
+	leaving                // the agent is being closed and the session given back
+	broken                 // nothing more can be written
 	gone                   // no longer ours
 )
 
@@ -40,15 +40,15 @@ func (p phase) String() string {
 	return [...]string{"idle", "starting", "running", "stopping", "settling", "rewinding", "leaving", "broken", "gone"}[p]
 }
 
-// inTurn reports whether a turn is under way.
+// inTurn reports whether a turn is in progress.
 func (p phase) inTurn() bool { return p == starting || p == running || p == stopping || p == settling }
 
-// to moves the session to another phase and appends the change of the session's state
-// to out, if there is one. l.mu must be held. What the phase is about (the turn, why
-// it stops, why the log is broken) must be set before.
+// to moves the session to another phase and appends the session's new state to out, if
+// it changed. l.mu must be held. Set what the phase depends on (the turn, why it stops,
+// why the log is broken) first.
 //
 // An edge that does not exist is a bug: it panics in tests, and otherwise fails the
-// session, which the next owner puts in order.
+// session, which the next owner cleans up.
 func (l *live) to(next phase, out []terret.Event) []terret.Event {
 	if !slices.Contains(edges[l.phase], next) {
 		l.illegal(next)
@@ -83,7 +83,7 @@ func (l *live) illegal(next phase) {
 	}
 }
 
-// state is what the session shows to others.
+// state is the state that others see.
 func (l *live) state() terret.SessionState {
 	switch l.phase {
 	case starting, running:
@@ -110,7 +110,7 @@ func (l *live) state() terret.SessionState {
 	return l.session.State
 }
 
-// show appends the session's state to out, if it is another than before.
+// show appends the session's state to out, if it changed.
 func (l *live) show(out []terret.Event) []terret.Event {
 	now := l.state()
 	if now == l.session.State {

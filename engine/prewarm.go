@@ -14,15 +14,15 @@ const (
 	DefaultPoolMemory = pool.DefaultMaxMemory
 )
 
-// Pool says how many agents are started before they are needed, for the kinds of
-// sessions that were used last. A kind is all that is fixed when an agent starts, as
-// its driver says. The zero value means none.
+// Pool says how many warm agents to keep, for the most recently used kinds of sessions.
+// A kind is everything that is fixed when an agent starts, as its driver says. The zero
+// value means none.
 type Pool struct {
 	Size int // warm agents of each kind
-	// Keys bounds the kinds, zero means the default; those used last stay.
+	// Keys bounds the kinds, zero means the default; the most recently used stay.
 	Keys int
-	// MaxMemory bounds the bytes that all warm agents hold together, zero means the
-	// default, and a negative value that there is no bound.
+	// MaxMemory bounds the memory of all warm agents together, in bytes; zero means the
+	// default, a negative value means no limit.
 	MaxMemory int64
 }
 
@@ -34,8 +34,8 @@ func (e *Engine) newPool() *pool.Pool {
 	})
 }
 
-// Prewarm starts an agent for a session such as s, which may not exist yet, in the
-// background. It returns at once. A session that has begun needs none.
+// Prewarm starts an agent in the background for a session like s, which need not exist
+// yet. It returns at once. A session that has begun needs none.
 func (e *Engine) Prewarm(ctx context.Context, s terret.Session) error {
 	s, err := e.complete(s)
 	if err != nil || s.NativeID != "" {
@@ -65,7 +65,7 @@ func (e *Engine) Prewarm(ctx context.Context, s terret.Session) error {
 	return nil
 }
 
-// openRequest is what a driver is told of a session, without what only the session's
+// openRequest is what a driver is told about a session, without what only the session's
 // own agent needs.
 func (e *Engine) openRequest(s terret.Session, in terret.Settings, log *slog.Logger) terret.OpenRequest {
 	s.Options = terret.SessionOptions{}

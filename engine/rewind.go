@@ -11,54 +11,54 @@ import (
 	"github.com/terret-dev/terret/internal/checkpoint"
 )
 
-// The directions in which a session can go.
+// The directions of a rewind.
 const (
 	undo = "undo"
 	redo = "redo"
 )
 
-// travelTime bounds how long an agent may take to change its conversation once the
-// files are changed: whoever asked for it may be gone by then.
+// travelTime bounds how long an agent may take to change its conversation after the
+// files have changed: the caller may be gone by then.
 const travelTime = 30 * time.Second
 
 // Rewound is what undo or redo did.
 type Rewound struct {
 	Turn  string   `json:"turn"`
 	Files []string `json:"files"`
-	// Kept are files that are not as they were, because they were ignored or too
-	// large to be recorded.
+	// Kept lists files that were not restored, because they were ignored or too large
+	// to record.
 	Kept []string `json:"kept,omitempty"`
-	// Conversation says that the agent's conversation went back, or forward, as well.
-	// Note says what was left as it is, and why.
+	// Conversation says that the agent's conversation went back, or forward, too. Note
+	// says what was left unchanged, and why.
 	Conversation bool   `json:"conversation"`
 	Note         string `json:"note,omitempty"`
 }
 
-// Undo takes back the last turn that is not undone: what it changed in the folder,
-// and the conversation too where the agent can do that. Where it cannot, that is the
-// last turn that changed something, and the result says that the agent still knows
-// of it. Files that somebody changed since are a conflict that names them, and
-// nothing is changed then, unless forced.
+// Undo reverts the last turn that is not undone: its changes in the folder, and the
+// conversation too if the agent can do that. If it cannot, Undo reverts the last turn
+// that changed something, and the result says that the agent still remembers it. If
+// somebody has changed the files since, that is a conflict that names them, and nothing
+// is changed unless forced.
 func (e *Engine) Undo(ctx context.Context, session, by string, force bool) (Rewound, error) {
 	return e.rewind(ctx, session, trip{direction: undo, by: by, force: force})
 }
 
-// Redo brings back what the last Undo took.
+// Redo restores what the last Undo reverted.
 func (e *Engine) Redo(ctx context.Context, session, by string, force bool) (Rewound, error) {
 	return e.rewind(ctx, session, trip{direction: redo, by: by, force: force})
 }
 
-// trip is one way back or forward.
+// trip is one move back or forward.
 type trip struct {
 	direction string
 	by        string
 	force     bool
 
-	turn   terret.Turn // that it is about
-	also   []string    // turns that go with it in the conversation
+	turn   terret.Turn // the turn to undo or redo
+	also   []string    // turns that move with it in the conversation
 	agent  terret.Rewinder
-	unable string // why the agent takes no part, if it does not
-	talk   bool   // the conversation is to go as well
+	unable string // why the agent takes no part, if so
+	talk   bool   // the conversation must move too
 	notes  []string
 }
 
@@ -96,14 +96,14 @@ func (l *live) beginRewind(direction string) error {
 func (l *live) endRewind() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.phase == rewinding { // or else the log broke
+	if l.phase == rewinding { // otherwise the log failed
 		l.write(l.to(idle, nil), nil)
 	}
 	close(l.rewound)
 }
 
-// travel is rewind while nothing else goes on in the session. The files go first:
-// they may be refused without harm.
+// travel does the work of rewind while nothing else happens in the session. The files
+// go first: they can be refused without harm.
 func (e *Engine) travel(ctx context.Context, l *live, way trip) (Rewound, error) {
 	if err := l.flush(); err != nil {
 		return Rewound{}, err
@@ -136,9 +136,9 @@ func (e *Engine) travel(ctx context.Context, l *live, way trip) (Rewound, error)
 			return Rewound{}, err
 		}
 	case off != nil:
-		way.note("files were left as they are: " + off.Error())
+		way.note("files were left unchanged: " + off.Error())
 	case way.turn.Before != "" && way.turn.After == "":
-		way.note("files were left as they are: the folder was not recorded after this turn")
+		way.note("files were left unchanged: the folder was not recorded after this turn")
 	}
 	if out.Conversation, err = way.conversation(ctx); err != nil {
 		return Rewound{}, err
@@ -159,12 +159,12 @@ func nothingTo(direction, session string) error {
 	return terret.Errorf(terret.CodeConflict, "there is nothing to %s in session %s", direction, session)
 }
 
-// recorded reports whether the turn changed files, and how they were is known.
+// recorded reports whether the turn changed files and both snapshots are known.
 func recorded(t terret.Turn) bool { return t.Changed && t.Before != "" && t.After != "" }
 
 func (w *trip) note(text string) { w.notes = append(w.notes, text) }
 
-// enlist opens the agent and finds out whether it takes part.
+// enlist opens the agent and finds out whether it can take part.
 func (e *Engine) enlist(ctx context.Context, l *live, way *trip) error {
 	agent, err := e.wake(ctx, l)
 	switch {
@@ -193,7 +193,7 @@ func (e *Engine) enlist(ctx context.Context, l *live, way *trip) error {
 	return nil
 }
 
-// choose finds the turn that undo or redo is about.
+// choose finds the turn to undo or redo.
 func (e *Engine) choose(ctx context.Context, l *live, way *trip, turns []terret.Turn) error {
 	if way.direction == redo {
 		return e.chooseUndone(ctx, l, way, turns)
@@ -204,15 +204,15 @@ func (e *Engine) choose(ctx context.Context, l *live, way *trip, turns []terret.
 		case recorded(t), way.agent != nil && t.MessageID != "":
 			way.turn, way.talk = t, true
 			return nil
-		case way.agent != nil: // the agent began it by itself: it goes with the prompt before
+		case way.agent != nil: // the agent started it itself: it goes with the previous prompt
 			way.also = append(way.also, t.ID)
 		}
 	}
 	return nothingTo(way.direction, l.id)
 }
 
-// chooseUndone finds the turn that was undone last. The log knows in which order they
-// were, and that a new turn took the way forward.
+// chooseUndone finds the turn that was undone last. The log has the order, and tells
+// whether a new turn has made redo impossible.
 func (e *Engine) chooseUndone(ctx context.Context, l *live, way *trip, turns []terret.Turn) error {
 	var stack []terret.CheckpointRewound
 	for entry, err := range e.hub.Entries(ctx, l.id, terret.KindTurnStart, terret.KindCheckpointRewound) {
@@ -250,7 +250,7 @@ func (e *Engine) chooseUndone(ctx context.Context, l *live, way *trip, turns []t
 	return nothingTo(way.direction, l.id)
 }
 
-// files takes the folder to the other side of the turn.
+// files restores the folder to its state on the other side of the turn.
 func (w *trip) files(ctx context.Context, repo *checkpoint.Repo, dir string, out *Rewound, data *terret.CheckpointRewound) error {
 	from, to := checkpoint.ID(w.turn.After), checkpoint.ID(w.turn.Before)
 	if w.direction == redo {
@@ -278,20 +278,21 @@ func (w *trip) files(ctx context.Context, repo *checkpoint.Repo, dir string, out
 	return nil
 }
 
-// conversation takes the agent along, and reports whether it went. An error means
-// that nothing was changed at all; where files were, the notes say why it stayed.
+// conversation moves the agent's conversation, and reports whether it did. An error
+// means that nothing was changed at all; if files were, a note says why the
+// conversation was not.
 func (w *trip) conversation(ctx context.Context) (went bool, err error) {
-	const stayed = "the conversation was left as it is: "
+	const stayed = "the conversation was left unchanged: "
 	switch {
 	case !w.talk:
-		return false, nil // it was not taken back either
+		return false, nil // undo did not move it either
 	case w.agent == nil && recorded(w.turn):
 		w.note(stayed + w.unable)
 		return false, nil
 	case w.agent == nil:
-		return false, terret.Errorf(terret.CodeUnsupported, "cannot %s turn %s, which is about the conversation only: %s", w.direction, w.turn.ID, w.unable)
+		return false, terret.Errorf(terret.CodeUnsupported, "cannot %s turn %s, which changed only the conversation: %s", w.direction, w.turn.ID, w.unable)
 	case w.turn.MessageID == "":
-		w.note(stayed + "the agent began this turn by itself, so it goes with the prompt before")
+		w.note(stayed + "the agent started this turn itself, so it goes with the previous prompt")
 		return false, nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), travelTime)

@@ -123,7 +123,7 @@ func TestUndoIsRefused(t *testing.T) {
 	f.run(id, "3")
 	refusal := terret.Errorf(terret.CodeUnsupported, "not today")
 	reopen(refusal)
-	wantEqual(t, "undo of 3", went(t)(f.Undo(ctx, id, "", false)), "a (the conversation was left as it is: not today)")
+	wantEqual(t, "undo of 3", went(t)(f.Undo(ctx, id, "", false)), "a (the conversation was left unchanged: not today)")
 	f.wantFiles("a=a1")
 	wantKind(t, second(f.Undo(ctx, id, "", false)), terret.CodeUnsupported) // of 2, which is only words
 	reopen(nil)
@@ -139,7 +139,7 @@ func TestUndoIsRefused(t *testing.T) {
 	for _, d := range all[terret.CheckpointRewound](f.log(id)) {
 		notes = append(notes, d.Direction+" "+d.Note)
 	}
-	wantEqual(t, "notes", notes, []string{"undo the conversation was left as it is: not today", "undo ", "redo ", "redo "})
+	wantEqual(t, "notes", notes, []string{"undo the conversation was left unchanged: not today", "undo ", "redo ", "redo "})
 	checkLog(t, f.store, id)
 }
 
@@ -164,7 +164,7 @@ func TestUndoConversationOnly(t *testing.T) {
 	f.run(id, "1")
 	for _, rewind := range []func(context.Context, string, string, bool) (engine.Rewound, error){f.Undo, f.Redo} {
 		got := went(t)(rewind(ctx, id, "", false))
-		if !strings.HasPrefix(got, "+talk (files were left as they are: ") || !strings.Contains(got, "undo is off") {
+		if !strings.HasPrefix(got, "+talk (files were left unchanged: ") || !strings.Contains(got, "undo is off") {
 			t.Errorf("%q", got)
 		}
 	}
@@ -231,11 +231,11 @@ func TestUndoWithoutTheAgent(t *testing.T) {
 	}
 	broken.Store(true)
 	last[terret.TurnError](t, f.run(id, "2"))
-	wantEqual(t, "undo of 1", went(t)(f.Undo(ctx, id, "", false)), "a (the conversation was left as it is: the agent could not be opened: sign in)")
+	wantEqual(t, "undo of 1", went(t)(f.Undo(ctx, id, "", false)), "a (the conversation was left unchanged: the agent could not be opened: sign in)")
 	f.wantFiles("a=a0")
 	wantEqual(t, "redo of 1", went(t)(f.Redo(ctx, id, "", false)), "a")
 	broken.Store(false)
-	wantEqual(t, "undo of 2", went(t)(f.Undo(ctx, id, "", false)), " (the conversation was left as it is: the agent does not know this prompt)")
+	wantEqual(t, "undo of 2", went(t)(f.Undo(ctx, id, "", false)), " (the conversation was left unchanged: the agent does not know this prompt)")
 	wantEqual(t, "undo of 1", went(t)(f.Undo(ctx, id, "", false)), "a+talk")
 	wantEqual(t, "redo of 1", went(t)(f.Redo(ctx, id, "", false)), "a+talk")
 	wantEqual(t, "redo of 2", went(t)(f.Redo(ctx, id, "", false)), "")

@@ -8,15 +8,15 @@ import (
 	"github.com/terret-dev/terret/internal/redact"
 )
 
-// secrets keeps those that the harness passes on to agents out of one session's log:
-// an agent may print its environment. Texts that come in pieces are followed, since a
-// secret may begin in one and end in the next.
+// secrets keeps the secrets that agents are given out of one session's log: an agent
+// may print its environment. It follows texts that come in pieces, since a secret may
+// begin in one piece and end in the next.
 type secrets struct {
-	known  *redact.Redactor // nil: there are none
+	known  *redact.Redactor // nil if there are none
 	pieces map[string]*redact.Pieces
 }
 
-// hide returns the event without secrets. Pieces of text are forgotten with forget.
+// hide returns the event without secrets.
 func (s *secrets) hide(ev terret.Event) terret.Event {
 	if s.known == nil {
 		return ev
@@ -53,19 +53,19 @@ func (s *secrets) next(text, piece string) string {
 	return p.Next(piece)
 }
 
-// hideWhole looks at the event as it would be stored.
+// hideWhole redacts the event in its stored form.
 func (s *secrets) hideWhole(ev terret.Event) terret.Event {
 	ev.Raw = s.known.Bytes(ev.Raw)
 	body, err := ev.Encode()
 	if err != nil {
-		return ev // the commit says so
+		return ev // the commit will report it
 	}
 	clean := s.known.Bytes(body)
 	if slices.Equal(clean, body) {
 		return ev
 	}
 	out, err := terret.Entry{Session: ev.Session, Body: clean}.Decode()
-	if err != nil { // a secret stood where none can stand
+	if err != nil { // a secret stood where the mark cannot
 		ev.Data = terret.DiagWarning{Text: "an event of kind " + string(ev.Kind()) + " held a secret and was left out"}
 		return ev
 	}
@@ -73,5 +73,5 @@ func (s *secrets) hideWhole(ev terret.Event) terret.Event {
 	return out
 }
 
-// forget begins anew, when a turn has ended.
+// forget drops unfinished texts, when a turn has ended.
 func (s *secrets) forget() { s.pieces = nil }

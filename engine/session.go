@@ -12,8 +12,8 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// Create makes a session. Agent and Cwd must be set; the agent is not started
-// before the first prompt.
+// Create makes a session. Agent and Cwd must be set; the agent starts with the first
+// prompt.
 func (e *Engine) Create(ctx context.Context, s terret.Session) (terret.Session, error) {
 	s, err := e.complete(s)
 	if err != nil {
@@ -26,8 +26,7 @@ func (e *Engine) Create(ctx context.Context, s terret.Session) (terret.Session, 
 	return e.create(ctx, s)
 }
 
-// complete fills in what was left out of a session that is to be created, and says
-// what is wrong with it.
+// complete fills in the defaults of a new session and validates it.
 func (e *Engine) complete(s terret.Session) (terret.Session, error) {
 	if _, err := e.driver(s.Agent); err != nil {
 		return terret.Session{}, err
@@ -57,7 +56,7 @@ func (e *Engine) create(ctx context.Context, s terret.Session) (terret.Session, 
 // checkFolder returns the folder's absolute path.
 func checkFolder(dir string) (string, error) {
 	if dir == "" {
-		return "", terret.Invalid("cwd", "say which folder the agent is to work in")
+		return "", terret.Invalid("cwd", "say which folder the agent should work in")
 	}
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -89,8 +88,8 @@ func (e *Engine) CloseSession(ctx context.Context, id, by string) error {
 	return nil
 }
 
-// Update changes the session's title, model, policy or permission mode, and tells
-// the agent where it must know.
+// Update changes the session's title, model, policy or permission mode, and tells the
+// agent if it must know.
 func (e *Engine) Update(ctx context.Context, id string, u terret.SessionUpdated, by string) error {
 	if err := checkUpdate(u); err != nil {
 		return err
@@ -116,7 +115,7 @@ func (e *Engine) Update(ctx context.Context, id string, u terret.SessionUpdated,
 	return err
 }
 
-// tellAgent changes nothing unless the agent can change all of it.
+// tellAgent changes nothing unless the agent can change everything asked for.
 func tellAgent(ctx context.Context, a terret.Agent, u terret.SessionUpdated) error {
 	model, canModel := a.(terret.ModelSetter)
 	mode, canMode := a.(terret.ModeSetter)
@@ -126,7 +125,7 @@ func tellAgent(ctx context.Context, a terret.Agent, u terret.SessionUpdated) err
 		}
 	}
 	if u.PermissionMode != nil && !canMode {
-		return terret.Errorf(terret.CodeUnsupported, "this agent cannot change its permission mode in a session")
+		return terret.Errorf(terret.CodeUnsupported, "this agent cannot change its permission mode during a session")
 	}
 	if u.Model != nil && canModel {
 		if err := model.SetModel(ctx, *u.Model); err != nil {
@@ -144,8 +143,8 @@ func tellAgent(ctx context.Context, a terret.Agent, u terret.SessionUpdated) err
 	return nil
 }
 
-// Delete removes a session with all that belongs to it. A session in which a turn
-// runs is only deleted by force, which kills the turn.
+// Delete removes a session and everything that belongs to it. A session with a running
+// turn is deleted only by force, which kills the turn.
 func (e *Engine) Delete(ctx context.Context, id string, force bool) error {
 	s, err := e.store.Session(ctx, id)
 	if err != nil {
@@ -167,7 +166,7 @@ func (e *Engine) Delete(ctx context.Context, id string, force bool) error {
 	if err == nil {
 		e.records.Remove(s)
 	}
-	e.hub.Wake(id) // whoever watches it finds that it is gone
+	e.hub.Wake(id) // its readers find that it is gone
 	return err
 }
 
@@ -176,7 +175,7 @@ func busyToDelete(id string) error {
 }
 
 // Fork makes a new session that begins as a copy of another, up to and including a
-// message, or with all of it if that is empty. The agent must be able to.
+// message, or all of it if that is empty. The agent must support it.
 func (e *Engine) Fork(ctx context.Context, id, messageID string) (terret.Session, error) {
 	var s terret.Session
 	var native string
@@ -206,7 +205,7 @@ func (e *Engine) Fork(ctx context.Context, id, messageID string) (terret.Session
 	})
 }
 
-// titleOf is the first line of a prompt, cut to what fits into a list.
+// titleOf is the first line of a prompt, cut to fit into a list.
 func titleOf(blocks []terret.Block) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(terret.TextOf(blocks)), "\n")
 	if r := []rune(line); len(r) > 80 {

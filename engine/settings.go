@@ -9,34 +9,34 @@ import (
 	"github.com/terret-dev/terret/policy"
 )
 
-// DefaultMaxTurns is the most steps of a turn in a session that has a persona, gets
-// Terret's own prompt or is one-shot, if nobody says another number.
+// DefaultMaxTurns limits the steps of a turn in a session that has a persona, gets
+// Terret's own prompt or is one-shot, unless another limit is set.
 const DefaultMaxTurns = 25
 
 // Role is what a session's persona and mode say about a turn.
 type Role struct {
 	Persona *terret.Persona // nil if the session has none
-	// Prompt is appended to the agent's system prompt. The turn's own addition is
-	// part of it.
+	// Prompt is appended to the agent's system prompt. It includes the turn's own
+	// addition.
 	Prompt string
 }
 
-// inForce is what holds in a turn, resolved once when the turn begins.
+// inForce is what is in force for a turn, resolved once when the turn begins.
 type inForce struct {
 	terret.Settings
-	rules  []terret.Rule       // of the options; those in the store come in front of them
-	gates  []terret.Gate       // that the session or its persona want
+	rules  []terret.Rule       // from the options; stored rules come first
+	gates  []terret.Gate       // wanted by the session or its persona
 	limits map[terret.Gate]int // seconds
 }
 
-// Settings returns what would be in force in a turn of the session with those
-// options. The session need not exist yet.
+// Settings returns what would be in force for a turn of the session with those options.
+// The session need not exist yet.
 func (e *Engine) Settings(ctx context.Context, s terret.Session, o terret.TurnOptions) (terret.Settings, error) {
 	in, err := e.settingsFor(ctx, s, o)
 	return in.Settings, err
 }
 
-// settingsFor resolves what holds in a turn of the session with those options.
+// settingsFor resolves what is in force for a turn of the session with those options.
 func (e *Engine) settingsFor(ctx context.Context, s terret.Session, o terret.TurnOptions) (inForce, error) {
 	var role Role
 	if e.cfg.Roles != nil {
@@ -50,14 +50,13 @@ func (e *Engine) settingsFor(ctx context.Context, s terret.Session, o terret.Tur
 	return in, nil
 }
 
-// resolve is the one place that says what a session, its persona and a turn mean
-// together.
+// resolve is the one place that combines a session, its persona and a turn.
 //
-// A tool exists if the session and the persona both have it; what either takes away
-// is gone; what either approves is approved; the lower number of steps counts. The
-// turn's lists count where the persona has none, and narrow what the session has;
-// what a turn takes away is always gone. A turn's *_override beats all three. What a
-// persona grants counts only if it is trusted, what it takes away always.
+// A tool exists if the session and the persona both have it; what either removes is
+// gone; what either approves is approved; the lower limit on steps counts. The turn's
+// lists count where the persona has none, and narrow the session's; what a turn removes
+// is always gone. A turn's *_override beats all three. A persona's grants count only if
+// it is trusted, its restrictions always.
 func resolve(s terret.Session, role Role, o terret.TurnOptions) inForce {
 	so, p := s.Options, role.Persona
 	if p == nil {
@@ -114,7 +113,7 @@ func toolsThatExist(s terret.SessionOptions, p *terret.Persona, o terret.TurnOpt
 	return tools
 }
 
-// steps is how many steps a turn may have; zero leaves that to the agent.
+// steps is how many steps a turn may take; zero leaves it to the agent.
 func steps(s terret.Session, role Role, o terret.TurnOptions) int {
 	asked, persona, trusted := s.Options.MaxTurns, 0, false
 	if role.Persona != nil {
@@ -137,7 +136,7 @@ func steps(s terret.Session, role Role, o terret.TurnOptions) int {
 	return asked
 }
 
-// intersection lists the tools that exist in both lists, of which nil means all.
+// intersection lists the tools in both lists; a nil list means all tools.
 func intersection(a, b []string) []string {
 	switch {
 	case a == nil:
@@ -172,7 +171,7 @@ func union[T comparable](a, b []T) []T {
 	return out
 }
 
-// orElse is the first list, or the second if there is none.
+// orElse is the first list, or the second if the first is nil.
 func orElse(list, other []string) []string {
 	if list != nil {
 		return list

@@ -6,8 +6,8 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// endTurn ends a turn for a reason of the engine's own, as if the agent had said
-// it, and waits until that is in the log.
+// endTurn ends a turn for a reason of the engine's, as if the agent had reported it,
+// and waits until that is in the log.
 func (e *Engine) endTurn(l *live, t *turn, why *terret.Error) {
 	l.mu.Lock()
 	ours := l.turn == t && (l.phase == starting || l.phase == running || l.phase == stopping)
@@ -21,9 +21,9 @@ func (e *Engine) endTurn(l *live, t *turn, why *terret.Error) {
 	<-t.done
 }
 
-// settle writes the end of a turn, after everything that belongs to it: requests
-// that are still open are decided, and the state of the folder is recorded. Then
-// it lets in what the agent has said in the meantime, and the next prompt.
+// settle writes the end of a turn after everything that belongs to it: it decides the
+// requests that are still open and records the folder. Then it writes what the agent
+// has said in the meantime, and starts the next prompt.
 func (e *Engine) settle(l *live, t *turn, end terret.Event) {
 	t.cancel(nil)
 	l.mu.Lock()
@@ -44,13 +44,13 @@ func (e *Engine) settle(l *live, t *turn, end terret.Event) {
 	e.next(l)
 }
 
-// writeEnd writes the last events of a turn, and lets in what the agent said while it
-// settled. It returns nil if nothing can be written.
+// writeEnd writes the last events of a turn, and then what the agent said while the
+// turn settled. It returns nil if nothing can be written.
 func (l *live) writeEnd(t *turn, end terret.Event, after *terret.CheckpointCreated) *appending {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.phase != settling {
-		return nil // the log broke meanwhile
+		return nil // the log failed meanwhile
 	}
 	var out []terret.Event
 	if after != nil {
@@ -77,8 +77,8 @@ func (l *live) writeEnd(t *turn, end terret.Event, after *terret.CheckpointCreat
 	return a
 }
 
-// complete completes the last event of a turn, and adds what it cost to the
-// session's totals. l.mu must be held.
+// complete completes the last event of a turn, and adds its cost to the session's
+// totals. l.mu must be held.
 func (l *live) complete(t *turn, data terret.Data) terret.Data {
 	took := time.Since(t.started).Milliseconds()
 	var usage terret.Usage
@@ -123,7 +123,7 @@ func (l *live) complete(t *turn, data terret.Data) terret.Data {
 	return data
 }
 
-// next starts the first prompt that waits in the queue.
+// next starts the first queued prompt.
 func (e *Engine) next(l *live) {
 	items, err := e.store.Pending(e.life, l.id)
 	if err != nil {
@@ -137,10 +137,10 @@ func (e *Engine) next(l *live) {
 		var q queued
 		err := unmarshal(item.Body, &q)
 		if err != nil {
-			l.log.Error("a queued prompt cannot be read and is dropped", "turn", item.ID, "error", err)
+			l.log.Error("dropped a queued prompt that cannot be read", "turn", item.ID, "error", err)
 		}
 		if _, known := e.store.Turn(e.life, l.id, item.ID); known == nil {
-			l.take(item.ID) // it has begun before, by another way
+			l.take(item.ID) // it has already begun, by another path
 			continue
 		}
 		in, unsettled := e.settingsFor(e.life, l.snapshot(), q.Options)
@@ -172,7 +172,7 @@ func (e *Engine) next(l *live) {
 	}
 }
 
-// take notes that an item of the inbox is dealt with.
+// take marks an inbox item as handled.
 func (l *live) take(item string) *appending {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,9 +8,9 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// Interrupt stops the running turn and keeps the agent. What is open is decided
-// first. A turn that does not end in time is killed. It returns when the agent has
-// been told. If no turn runs, that is a conflict.
+// Interrupt stops the running turn and keeps the agent. It decides open requests first.
+// A turn that does not end in time is killed. It returns when the agent has been told.
+// If no turn is running, that is a conflict.
 func (e *Engine) Interrupt(ctx context.Context, session, by string) error {
 	return e.stop(ctx, session, terret.InboxInterrupt, by)
 }
@@ -61,7 +61,7 @@ func because(code terret.ErrorCode, how, by string) *terret.Error {
 	return &terret.Error{Code: code, Message: "the turn was " + how}
 }
 
-// markStopped notes why the turn is to end. A turn that settles already keeps its
+// markStopped records why the turn must end. A turn that is already settling keeps its
 // phase. l.mu must be held.
 func (l *live) markStopped(t *turn, why *terret.Error, out []terret.Event) []terret.Event {
 	t.stop = why
@@ -71,16 +71,16 @@ func (l *live) markStopped(t *turn, why *terret.Error, out []terret.Event) []ter
 	return out
 }
 
-// stopFor stops the running turn for a reason of the engine's own. l.mu must be held,
-// so the agent is told in the background.
+// stopFor stops the running turn for a reason of the engine's. l.mu must be held, so
+// the agent is told in the background.
 func (l *live) stopFor(why *terret.Error, out []terret.Event) []terret.Event {
 	t := l.turn
 	l.e.goBackground(func() { l.e.stopTurn(l, t) })
 	return l.markStopped(t, why, out)
 }
 
-// stopTurn tells the agent to stop the turn, and sees to it that it is killed if
-// that takes too long. t.stop is set.
+// stopTurn tells the agent to stop the turn, and has it killed if that takes too long.
+// t.stop must be set.
 func (e *Engine) stopTurn(l *live, t *turn) {
 	e.goBackground(func() { e.killLate(l, t) })
 	t.cancel(terret.ErrInterrupted)
@@ -90,7 +90,7 @@ func (e *Engine) stopTurn(l *live, t *turn) {
 	e.interruptAgent(l, t)
 }
 
-// interruptAgent passes the wish on, if the agent has the turn.
+// interruptAgent interrupts the agent, if it has the turn.
 func (e *Engine) interruptAgent(l *live, t *turn) {
 	l.mu.Lock()
 	h := l.host
@@ -104,11 +104,11 @@ func (e *Engine) interruptAgent(l *live, t *turn) {
 	ctx, cancel := context.WithTimeout(e.life, e.cfg.InterruptGrace)
 	defer cancel()
 	if err := h.agent.Interrupt(ctx, t.id); err != nil {
-		l.log.Warn("the agent could not be interrupted", "error", err)
+		l.log.Warn("could not interrupt the agent", "error", err)
 	}
 }
 
-// killLate kills a turn that does not end although it was stopped.
+// killLate kills a stopped turn that does not end in time.
 func (e *Engine) killLate(l *live, t *turn) {
 	wait := time.NewTimer(e.cfg.InterruptGrace)
 	defer wait.Stop()
@@ -118,12 +118,12 @@ func (e *Engine) killLate(l *live, t *turn) {
 		l.mu.Lock()
 		why := t.stop
 		l.mu.Unlock()
-		l.log.Warn("the agent did not stop in time and is killed", "turn", t.id)
+		l.log.Warn("the agent did not stop in time; killing it", "turn", t.id)
 		e.killTurn(context.Background(), l, t, why)
 	}
 }
 
-// killTurn ends the agent by force, then the turn, if the agent has not done so.
+// killTurn ends the agent by force, and then the turn if the agent has not ended it.
 func (e *Engine) killTurn(ctx context.Context, l *live, t *turn, why *terret.Error) {
 	l.mu.Lock()
 	if l.turn != t {
@@ -139,7 +139,7 @@ func (e *Engine) killTurn(ctx context.Context, l *live, t *turn, why *terret.Err
 	}
 	if h != nil {
 		e.killAgent(ctx, l, h)
-	} else if t.prepared != nil { // it is being opened: that stops now
+	} else if t.prepared != nil { // it is still being opened: cancel that
 		wait := time.NewTimer(e.cfg.CloseGrace)
 		defer wait.Stop()
 		select {
@@ -167,15 +167,15 @@ func (e *Engine) killAgent(ctx context.Context, l *live, h *host) {
 	}
 }
 
-// closeAgent ends an agent politely. What it has asked is decided first, so that it
-// does not wait for that.
+// closeAgent ends an agent politely. It decides the agent's requests first, so that the
+// agent does not wait for them.
 func (e *Engine) closeAgent(l *live, h *host) {
 	l.opening.Lock()
 	defer l.opening.Unlock()
 	e.endAgent(l, h)
 }
 
-// endAgent is closeAgent while l.opening is held.
+// endAgent does the work of closeAgent while l.opening is held.
 func (e *Engine) endAgent(l *live, h *host) {
 	for _, r := range l.openOf(func(r *request) bool { return r.host == h }) {
 		e.giveUp(r, terret.ByAgentExit)

@@ -12,7 +12,7 @@ import (
 // When says what to do with a prompt while a turn runs.
 type When string
 
-// What to do then. The empty value means WhenReject.
+// The choices. The empty value means WhenReject.
 const (
 	WhenReject When = "reject"
 	WhenQueue  When = "queue"
@@ -25,16 +25,16 @@ type PromptRequest struct {
 	Prompt  terret.Prompt
 	When    When
 	By      string
-	// Turn, if set, is the id that the turn is to have. A turn of that id that is
-	// there already is not started again.
+	// Turn, if set, is the id for the turn. If there already is a turn with that id, it
+	// is not started again.
 	Turn string
 
-	command *command // to be run instead
+	command *command // to run instead
 }
 
-// Prompt starts a turn, or queues it, or adds it to the running one. It returns
-// when that is in the log; how it goes on is told by Events. The context bounds
-// the call, not the turn.
+// Prompt starts a turn, or queues it, or adds to the running one. It returns when that
+// is in the log; Events reports what follows. The context bounds the call, not the
+// turn.
 func (e *Engine) Prompt(ctx context.Context, r PromptRequest) (terret.Turn, error) {
 	if err := checkPrompt(r); err != nil {
 		return terret.Turn{}, err
@@ -46,8 +46,8 @@ func (e *Engine) Prompt(ctx context.Context, r PromptRequest) (terret.Turn, erro
 	if !given {
 		r.Turn = terret.NewID(terret.PrefixTurn)
 	}
-	// once runs begin unless there is a turn of that id already. It looks when the
-	// session is ours, or known to be another's: nobody else can begin one then.
+	// once runs begin unless there already is a turn with that id. It looks when the
+	// session is ours, or known to be another's: then nobody else can begin one.
 	var t terret.Turn
 	once := func(begin func() (terret.Turn, error)) error {
 		if given {
@@ -69,10 +69,10 @@ func (e *Engine) Prompt(ctx context.Context, r PromptRequest) (terret.Turn, erro
 	return t, err
 }
 
-// FindTurn returns the turn with that id, whether it has begun or waits in the queue,
-// or nil if there is none.
+// FindTurn returns the turn with that id, whether it has begun or is queued, or nil if
+// there is none.
 func (e *Engine) FindTurn(ctx context.Context, session, id string) (*terret.Turn, error) {
-	// The queue first: a turn leaves it in the transaction in which it begins.
+	// The queue first: a turn leaves it in the same transaction in which it begins.
 	queue, err := e.Queue(ctx, session)
 	if err != nil {
 		return nil, err
@@ -98,10 +98,10 @@ func deref(t *terret.Turn) terret.Turn {
 
 func checkPrompt(r PromptRequest) error {
 	if len(r.Prompt.Blocks) == 0 {
-		return terret.Invalid("prompt", "it is empty; say what the agent is to do")
+		return terret.Invalid("prompt", "it is empty; say what the agent should do")
 	}
 	if r.Turn != "" && !terret.ValidID(terret.PrefixTurn, r.Turn) {
-		return terret.Invalid("turn", "%q is not the id of a turn; leave it out, or use %s and a UUID", r.Turn, terret.PrefixTurn)
+		return terret.Invalid("turn", "%q is not a turn id; leave it out, or use %s and a UUID", r.Turn, terret.PrefixTurn)
 	}
 	for _, w := range []struct{ field, value string }{
 		{"options.permission_mode", r.Prompt.Options.PermissionMode},
@@ -119,8 +119,8 @@ func checkPrompt(r PromptRequest) error {
 	return terret.Invalid("when", "%q is not a way to prompt a busy session; use reject, queue or steer", r.When)
 }
 
-// promptLive is Prompt for a session that is ours. What is in force for the turn is
-// settled before it begins, so that a turn that cannot be does not.
+// promptLive is Prompt for a session that is ours. It resolves the settings first, so
+// that a turn that cannot run does not begin.
 func (e *Engine) promptLive(ctx context.Context, l *live, r PromptRequest) (terret.Turn, error) {
 	if err := e.knows(ctx, l, r.command); err != nil {
 		return terret.Turn{}, err
@@ -129,7 +129,7 @@ func (e *Engine) promptLive(ctx context.Context, l *live, r PromptRequest) (terr
 	if err != nil {
 		return terret.Turn{}, err
 	}
-	behind := false // others wait already
+	behind := false // others are already waiting
 	if r.When == WhenQueue {
 		if behind, err = e.hasQueue(ctx, l); err != nil {
 			return terret.Turn{}, err
@@ -168,8 +168,8 @@ func (e *Engine) promptLive(ctx context.Context, l *live, r PromptRequest) (terr
 	return l.record(t), nil
 }
 
-// hasQueue reports whether prompts wait that will run by themselves: between two
-// turns there may be some while nothing runs.
+// hasQueue reports whether queued prompts will run by themselves: between two turns
+// there may be some while nothing runs.
 func (e *Engine) hasQueue(ctx context.Context, l *live) (bool, error) {
 	items, err := e.store.Pending(ctx, l.id)
 	if err != nil {
@@ -182,15 +182,15 @@ func (e *Engine) hasQueue(ctx context.Context, l *live) (bool, error) {
 	}), nil
 }
 
-// record is the turn as callers see it.
+// record returns the turn as callers see it.
 func (l *live) record(t *turn) terret.Turn {
 	return terret.Turn{
 		ID: t.id, Session: l.id, State: terret.TurnRunning, Origin: t.origin, MessageID: t.prompt.MessageID, Prompt: t.prompt.Blocks, StartedAt: terret.TimeOf(t.started),
 	}
 }
 
-// begin makes the turn the session's and writes its first event. l.mu must be held,
-// and the session idle.
+// begin starts a turn of the session and writes its first event. l.mu must be held, and
+// the session must be idle.
 func (l *live) begin(r PromptRequest, origin terret.Origin, taken []string, in inForce) (*turn, *appending) {
 	l.leftover = nil
 	t := l.newTurn(r.Turn, origin, r.Prompt, in)
@@ -208,8 +208,8 @@ func (l *live) begin(r PromptRequest, origin terret.Origin, taken []string, in i
 	return t, l.enqueue(&appending{events: l.to(starting, out), taken: taken})
 }
 
-// beginBackground begins a turn that the agent started by itself. l.mu must be held,
-// and the session idle.
+// beginBackground starts a turn that the agent began by itself. l.mu must be held, and
+// the session must be idle.
 func (l *live) beginBackground(out []terret.Event, h *host) []terret.Event {
 	l.turn = l.newTurn(terret.NewID(terret.PrefixTurn), terret.OriginBackground, terret.Prompt{}, h.in)
 	l.turn.host = h
@@ -224,7 +224,7 @@ func (e *Engine) startTurn(l *live, t *turn) {
 	}
 }
 
-// runTurn prepares the folder and the agent, and hands the prompt over.
+// runTurn prepares the folder and the agent, and hands over the prompt.
 func (e *Engine) runTurn(l *live, t *turn) {
 	err := e.prepareTurn(l, t)
 	close(t.prepared)
@@ -253,13 +253,13 @@ func (e *Engine) prepareTurn(l *live, t *turn) error {
 	l.mu.Lock()
 	stopped := t.stop != nil
 	l.mu.Unlock()
-	if stopped { // it may not have known the turn yet when it was told
+	if stopped { // the agent may not have had the turn yet when it was told
 		e.interruptAgent(l, t)
 	}
 	return nil
 }
 
-// hand makes the turn the agent's, if it is still wanted.
+// hand gives the turn to the agent, if it is still wanted.
 func (l *live) hand(t *turn, h *host) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -269,7 +269,7 @@ func (l *live) hand(t *turn, h *host) error {
 	case t.stop != nil:
 		return t.stop
 	case l.turn != t || l.phase != starting:
-		return terret.ErrInterrupted // it has ended already
+		return terret.ErrInterrupted // it has already ended
 	case h.leaving:
 		return terret.Errorf(terret.CodeProcessFailed, "the agent ended before it took the prompt; prompt the session to try again")
 	}
@@ -288,7 +288,7 @@ func (e *Engine) openAgent(ctx context.Context, l *live) (*host, error) {
 	if h != nil {
 		return h, nil
 	}
-	if ctx.Err() != nil { // whoever wanted the agent was stopped while others had it
+	if ctx.Err() != nil { // the caller was stopped while others held the lock
 		return nil, context.Cause(ctx)
 	}
 	d, err := e.driver(session.Agent)
@@ -313,11 +313,11 @@ func (e *Engine) openAgent(ctx context.Context, l *live) (*host, error) {
 		h.end(errClosed)
 		return nil, err
 	}
-	if err := l.attach(ctx, h, agent); err != nil { // nobody wants it any more
+	if err := l.attach(ctx, h, agent); err != nil { // the session no longer wants it
 		e.endAgent(l, h)
 		return nil, err
 	}
-	if why := unkept(session, in, terret.CapabilitiesOf(agent)); why != "" {
+	if why := e.unkept(session, in, terret.CapabilitiesOf(agent)); why != "" {
 		if err := h.Emit(ctx, []terret.Event{{Data: terret.DiagWarning{Text: why}}}, nil); err != nil {
 			return nil, err
 		}
@@ -325,7 +325,7 @@ func (e *Engine) openAgent(ctx context.Context, l *live) (*host, error) {
 	return h, nil
 }
 
-// attach makes an agent the session's, if the session still wants one.
+// attach gives the agent to the session, if the session still wants one.
 func (l *live) attach(ctx context.Context, h *host, agent terret.Agent) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -352,7 +352,7 @@ func (e *Engine) steer(ctx context.Context, l *live, t *turn, r PromptRequest) (
 	ready := h != nil && t.host == h
 	l.mu.Unlock()
 	if !ready {
-		return terret.Turn{}, terret.Errorf(terret.CodeConflict, "the agent has not begun with the turn, or has just ended; send the prompt again, or queue it")
+		return terret.Turn{}, terret.Errorf(terret.CodeConflict, "the agent has not started the turn yet, or has just ended; send the prompt again, or queue it")
 	}
 	s, ok := h.agent.(terret.Steerer)
 	if !ok {
@@ -382,8 +382,7 @@ func (e *Engine) steer(ctx context.Context, l *live, t *turn, r PromptRequest) (
 	return out, nil
 }
 
-// notHeard notes that the agent did not take a message of which the log says that it
-// was said.
+// notHeard logs that the agent did not take a message, although the log has it.
 func (l *live) notHeard(t *turn, message string, why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -16,8 +16,8 @@ type undoer struct {
 	limits checkpoint.Limits
 
 	mu    sync.Mutex
-	off   map[string]string           // folder to why undo is off
-	repos map[string]*checkpoint.Repo // by folder; they know what they saw last
+	off   map[string]string           // why undo is off, by folder
+	repos map[string]*checkpoint.Repo // by folder; they remember what they last saw
 }
 
 // repo opens the shadow repository of a folder, or says why undo is off.
@@ -47,7 +47,7 @@ func (u *undoer) repo(ctx context.Context, dir string) (*checkpoint.Repo, error)
 	return r, nil
 }
 
-// tellOnce reports whether the reason is news for that folder.
+// tellOnce reports whether the reason is new for that folder.
 func (u *undoer) tellOnce(dir, reason string) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -61,9 +61,9 @@ func (u *undoer) tellOnce(dir, reason string) bool {
 	return true
 }
 
-// recordsLate reports whether the folder need not be recorded before the agent asks to
-// use a tool: until then it changes nothing. Commands may, before they reach the
-// model.
+// recordsLate reports whether the folder can be recorded as late as the agent's first
+// request to use a tool, because nothing changes before that. Commands may change files
+// before they reach the model.
 func recordsLate(a terret.Agent, p terret.Prompt) bool {
 	return terret.CapabilitiesOf(a).Oversight == terret.OversightAll && !strings.HasPrefix(strings.TrimSpace(terret.TextOf(p.Blocks)), "/")
 }
@@ -71,8 +71,8 @@ func recordsLate(a terret.Agent, p terret.Prompt) bool {
 // recordBefore records the folder before the turn changes it, once.
 func (e *Engine) recordBefore(l *live, t *turn) { t.record.Do(func() { e.snapshotBefore(l, t) }) }
 
-// snapshotBefore records the folder before a turn. Without a snapshot the turn
-// runs all the same, but cannot be undone, and the log says why.
+// snapshotBefore records the folder before a turn. Without a snapshot the turn still
+// runs, but cannot be undone, and the log says why.
 func (e *Engine) snapshotBefore(l *live, t *turn) {
 	if e.undo.home == "" {
 		return
@@ -108,7 +108,7 @@ func (e *Engine) snapshotAfter(l *live, t *turn) *terret.CheckpointCreated {
 	}
 	id, err := e.snapshot(context.Background(), dir)
 	if err != nil {
-		l.log.Warn("the folder could not be recorded after a turn", "error", err)
+		l.log.Warn("could not record the folder after a turn", "error", err)
 		return nil
 	}
 	return &terret.CheckpointCreated{
@@ -119,7 +119,7 @@ func (e *Engine) snapshotAfter(l *live, t *turn) *terret.CheckpointCreated {
 
 func undoOff(err error) string {
 	if _, ok := errors.AsType[*checkpoint.DisabledError](err); ok {
-		return err.Error() // says so itself
+		return err.Error() // it says so itself
 	}
 	return "undo is off: " + err.Error()
 }

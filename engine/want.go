@@ -7,20 +7,20 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// wanted knows which gates somebody who is connected wants to decide at.
+// wanted knows at which gates connected programs want to decide.
 type wanted struct {
 	mu       sync.Mutex
 	deciders map[*decider]struct{}
 }
 
 type decider struct {
-	session string // empty: all
+	session string // empty means all
 	gates   []terret.Gate
 }
 
 // Want makes the agents of a session, or of all sessions if that is empty, wait for a
-// decision at those gates, until release is called. An agent that does not ask at a
-// gate yet does so from its next turn on.
+// decision at those gates until release is called. An agent that does not ask at a gate
+// yet will do so from its next turn on.
 func (e *Engine) Want(session string, gates ...terret.Gate) (release func()) {
 	d := &decider{session: session, gates: slices.Clone(gates)}
 	w := &e.wanted
@@ -38,7 +38,8 @@ func (e *Engine) Want(session string, gates ...terret.Gate) (release func()) {
 	})
 }
 
-// unwanted decides what waits for a decider that has left, where nobody else wants to.
+// unwanted decides what waits for a decider that has left, if nobody else wants to
+// decide it.
 func (e *Engine) unwanted(d *decider) {
 	for _, l := range e.lives() {
 		if d.session != "" && d.session != l.id {
@@ -57,7 +58,7 @@ func (e *Engine) wants(session string, in inForce, g terret.Gate) bool {
 	return slices.Contains(in.gates, g) || slices.Contains(e.wanted.gates(session), g)
 }
 
-// gates lists those that are wanted now, sorted.
+// gates lists the gates that are wanted now, sorted.
 func (w *wanted) gates(session string) []terret.Gate {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package hub tells readers what was committed: history from the log first, then
-// live, without gap or duplicate.
+// Package hub streams what was committed to readers: history from the log first, then
+// live, without gaps or duplicates.
 //
 // Whoever commits calls [Hub.Publish] after the commit. What other processes commit is
 // not published here: [Hub.WakeOthers] makes the readers of their sessions look at the
@@ -7,11 +7,10 @@
 //
 // # Slow readers
 //
-// A live reader gets the very entries that were published. They are shared by all
-// readers: nobody may change them. A reader that lags behind keeps at most 1024 entries
-// and 1 MiB; with more it is cut to replay, which means that it keeps nothing and reads
-// the log when it comes back. So a reader never holds anybody up, and never misses
-// anything.
+// A live reader gets the published entries themselves. All readers share them: nobody
+// may change them. A reader that falls behind keeps at most 1024 entries and 1 MiB;
+// beyond that it falls back to replay: it keeps nothing and reads the log when it comes
+// back. So a reader never holds anybody up, and never misses anything.
 //
 // # Goroutines
 //
@@ -40,7 +39,7 @@ type Reader interface {
 	ReadAll(ctx context.Context, q terret.ReadAllQuery) ([]terret.Entry, error)
 }
 
-// Hub connects those who commit with those who read. It is safe for concurrent use.
+// Hub connects committers with readers. It is safe for concurrent use.
 type Hub struct {
 	log  Reader
 	poke func()
@@ -50,14 +49,14 @@ type Hub struct {
 	closed bool
 }
 
-// New makes a hub over a log. It calls poke whenever somebody begins to watch, so that
-// its owner can begin to look for what other processes commit.
+// New makes a hub over a log. It calls poke whenever somebody starts watching, so that
+// its owner can start looking for what other processes commit.
 func New(log Reader, poke func()) *Hub {
 	return &Hub{log: log, poke: poke, subs: map[string]map[*subscriber]struct{}{}}
 }
 
-// Publish hands entries of a session to whoever watches it. They must have just been
-// committed, and nobody may change them any more. Entries of one session must be
+// Publish passes entries of a session to its readers. They must have just been
+// committed, and nobody may change them from then on. Entries of one session must be
 // published in order, by one caller at a time. It never blocks on a reader.
 func (h *Hub) Publish(session string, entries []terret.Entry) {
 	if len(entries) == 0 {
@@ -76,7 +75,7 @@ func (h *Hub) Publish(session string, entries []terret.Entry) {
 	}
 }
 
-// Wake makes whoever watches the session look at the log, as after its deletion.
+// Wake makes the session's readers look at the log, for instance after its deletion.
 func (h *Hub) Wake(session string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -88,7 +87,7 @@ func (h *Hub) Wake(session string) {
 	}
 }
 
-// WakeOthers makes whoever watches a session that is not owned here look at the log:
+// WakeOthers makes the readers of sessions that are not owned here look at the log:
 // another process may have committed something. It calls owned with its lock held, so
 // owned must not call the hub.
 func (h *Hub) WakeOthers(owned func(session string) bool) {
@@ -104,7 +103,7 @@ func (h *Hub) WakeOthers(owned func(session string) bool) {
 	}
 }
 
-// Watching reports whether anybody follows anything.
+// Watching reports whether there is any live reader.
 func (h *Hub) Watching() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -124,7 +123,7 @@ func (h *Hub) Fail(session string, err error) {
 }
 
 // Close ends all streams with ErrClosed, after what was published. Streams that begin
-// later yield the history before that. It is idempotent.
+// later yield the history first. It is idempotent.
 func (h *Hub) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -136,7 +135,7 @@ func (h *Hub) Close() {
 	}
 }
 
-// subscribe adds a subscriber of those sessions, or of all if there are none.
+// subscribe adds a subscriber of those sessions, or of all if none is given.
 func (h *Hub) subscribe(live bool, sessions ...string) *subscriber {
 	if len(sessions) == 0 {
 		sessions = []string{everySession}

@@ -11,16 +11,15 @@ import (
 type Query struct {
 	Session string
 	After   int64 // only events with a greater number
-	Raw     bool  // with the agent's own messages
-	// Follow goes on with what is committed from now on; without it the stream
-	// ends with the history.
+	Raw     bool  // include the agent's own messages
+	// Follow continues with what is committed from now on; without it the stream ends
+	// after the history.
 	Follow bool
 }
 
-// Events yields the session's events after a number: history first, then live,
-// without gap or duplicate. The error comes last and once; a stream that does not
-// follow ends without one. Leaving the loop unsubscribes. Nothing happens before the
-// first pull.
+// Events yields the session's events after a number: history first, then live, without
+// gaps or duplicates. The error comes last and once; a stream that does not follow ends
+// without one. Leaving the loop unsubscribes. Nothing happens before the first pull.
 func (h *Hub) Events(ctx context.Context, q Query) iter.Seq2[terret.Entry, error] {
 	return func(yield func(terret.Entry, error) bool) {
 		read := terret.ReadQuery{Session: q.Session, After: q.After, Raw: q.Raw}
@@ -28,7 +27,7 @@ func (h *Hub) Events(ctx context.Context, q Query) iter.Seq2[terret.Entry, error
 			drain(ctx, h.history(read), yield)
 			return
 		}
-		if !q.Raw { // the log leaves it out, but what is published may have it
+		if !q.Raw { // the log omits it, but published entries may have it
 			yield = withoutRaw(yield)
 		}
 		s := h.subscribe(true, q.Session)
@@ -37,8 +36,8 @@ func (h *Hub) Events(ctx context.Context, q Query) iter.Seq2[terret.Entry, error
 	}
 }
 
-// All yields the events of several or, with nil, all sessions after a position, in the
-// order in which they were committed; otherwise it is like Events.
+// All yields the events of several sessions, or of all if nil, after a position, in
+// commit order; otherwise it works like Events.
 func (h *Hub) All(ctx context.Context, after int64, sessions []string, live bool) iter.Seq2[terret.Entry, error] {
 	return func(yield func(terret.Entry, error) bool) {
 		next := h.everything(terret.ReadAllQuery{After: after, Sessions: sessions})
@@ -62,7 +61,7 @@ func (h *Hub) Entries(ctx context.Context, session string, kinds ...terret.Kind)
 // source returns the entries that come next, or none if there are none now.
 type source func(ctx context.Context) ([]terret.Entry, error)
 
-// history is what is in the log of a session.
+// history reads the log of a session.
 func (h *Hub) history(q terret.ReadQuery) source {
 	return func(ctx context.Context) ([]terret.Entry, error) {
 		page, err := h.log.Read(ctx, q)
@@ -73,7 +72,7 @@ func (h *Hub) history(q terret.ReadQuery) source {
 	}
 }
 
-// everything is what is in the logs of several sessions.
+// everything reads the logs of several sessions.
 func (h *Hub) everything(q terret.ReadAllQuery) source {
 	return func(ctx context.Context) ([]terret.Entry, error) {
 		page, err := h.log.ReadAll(ctx, q)
@@ -84,8 +83,8 @@ func (h *Hub) everything(q terret.ReadAllQuery) source {
 	}
 }
 
-// live is what is in the subscriber's ring, or else in the log where that may have
-// more: until it was read to its end, and again after the subscriber was cut to replay.
+// live reads the subscriber's ring, or the log while that may have more: until it was
+// read to its end, and again after the subscriber fell back to replay.
 func (h *Hub) live(s *subscriber, q terret.ReadQuery) source {
 	replay := true
 	return func(ctx context.Context) (entries []terret.Entry, err error) {
@@ -104,12 +103,12 @@ func (h *Hub) live(s *subscriber, q terret.ReadQuery) source {
 	}
 }
 
-// drain yields what comes next until there is nothing more, and reports whether the
-// reader is still there and nothing failed.
+// drain yields what comes next until there is nothing more. It reports false if the
+// reader has left or something failed.
 func drain(ctx context.Context, next source, yield func(terret.Entry, error) bool) bool {
 	for {
 		entries, err := next(ctx)
-		if ctx.Err() != nil { // also when the writer is so fast that there is always more
+		if ctx.Err() != nil { // checked here because a fast writer always has more
 			err = context.Cause(ctx)
 		}
 		if err != nil {
@@ -131,7 +130,7 @@ func drain(ctx context.Context, next source, yield func(terret.Entry, error) boo
 // subscriber's stream is ended.
 func follow(ctx context.Context, s *subscriber, next source, yield func(terret.Entry, error) bool) {
 	for {
-		end := s.ended() // before drain: what was published before the end is yielded
+		end := s.ended() // before drain, so that everything published before the end is yielded
 		if !drain(ctx, next, yield) {
 			return
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// What a subscriber keeps at most. With more it is cut to replay.
+// The most a subscriber keeps. Beyond that it falls back to replay.
 const (
 	ringEntries = 1024
 	ringBytes   = 1 << 20
@@ -22,14 +22,14 @@ type subscriber struct {
 	wake     chan struct{} // has room for one
 
 	mu    sync.Mutex
-	ring  [][]terret.Entry // as they were published, oldest first
-	count int              // of entries in the ring
+	ring  [][]terret.Entry // as published, oldest first
+	count int              // entries in the ring
 	bytes int
 	look  bool  // the log must be read; until then the ring stays empty
 	end   error // why nothing more comes
 }
 
-// push adds entries that were published, which have that size.
+// push adds published entries of that total size.
 func (s *subscriber) push(entries []terret.Entry, size int) {
 	s.mu.Lock()
 	switch {
@@ -58,7 +58,7 @@ func (s *subscriber) cut() {
 	s.ring, s.count, s.bytes, s.look = nil, 0, 0, true
 }
 
-// finish says why nothing more comes. The first reason counts.
+// finish sets the reason why nothing more comes. The first reason counts.
 func (s *subscriber) finish(why error) {
 	s.mu.Lock()
 	if s.end == nil {
@@ -75,14 +75,14 @@ func (s *subscriber) signal() {
 	}
 }
 
-// next takes entries out of the ring that follow directly after a number. If there are
-// none it reports whether the log must be read.
+// next takes from the ring the entries that directly follow a number. If there are
+// none, it reports whether the log must be read.
 func (s *subscriber) next(after int64) (entries []terret.Entry, read bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for len(s.ring) > 0 {
 		first := s.ring[0]
-		s.ring = slices.Delete(s.ring, 0, 1) // which releases it
+		s.ring = slices.Delete(s.ring, 0, 1) // releases the entries
 		s.count -= len(first)
 		s.bytes -= sizeOf(first)
 		unseen := slices.IndexFunc(first, func(e terret.Entry) bool { return e.Seq > after })
@@ -98,14 +98,14 @@ func (s *subscriber) next(after int64) (entries []terret.Entry, read bool) {
 	return nil, read
 }
 
-// ended says why nothing more comes, if that is so.
+// ended returns the reason why nothing more comes, or nil.
 func (s *subscriber) ended() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.end
 }
 
-// await blocks until there is something to look at.
+// await blocks until there may be something to read.
 func (s *subscriber) await(ctx context.Context) error {
 	select {
 	case <-s.wake:

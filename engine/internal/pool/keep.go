@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	quietTime  = 2 * time.Second  // after a claim, in which nothing is started
-	checkEvery = 30 * time.Second // how often agents that wait are looked at
-	startTime  = time.Minute      // that a start may take
-	backoff    = 5 * time.Second  // after a failure, doubled with each
+	quietTime  = 2 * time.Second  // nothing is started for so long after a claim
+	checkEvery = 30 * time.Second // how often waiting agents are checked
+	startTime  = time.Minute      // the most a start may take
+	backoff    = 5 * time.Second  // after a failure; doubles with each
 	maxBackoff = 10 * time.Minute
 )
 
-// loop keeps the pool as it should be until it is closed.
+// loop fills and empties the pool until it is closed.
 func (p *Pool) loop() {
 	defer close(p.done)
 	for {
@@ -40,7 +40,7 @@ func (p *Pool) loop() {
 	}
 }
 
-// inspect looks at the agents that wait.
+// inspect checks the waiting agents.
 func (p *Pool) inspect() {
 	p.mu.Lock()
 	var all []*warm
@@ -60,8 +60,8 @@ func (p *Pool) inspect() {
 	}
 }
 
-// plan says what to do next: a kind to start an agent of, agents to close, and how long
-// to wait if there is nothing to start.
+// plan decides what to do next: a kind to start an agent of, agents to close, and how
+// long to wait if there is nothing to start.
 func (p *Pool) plan(now time.Time) (start *kind, drop []terret.Warm, next time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -96,14 +96,14 @@ func (p *Pool) plan(now time.Time) (start *kind, drop []terret.Warm, next time.D
 			next = min(next, k.rest.Sub(now))
 		case start == nil:
 			start = k
-			total += size // which it will need
+			total += size // what it will need
 		}
 	}
 	return start, drop, next
 }
 
-// forgetUnused gives up the kinds that nobody used for long and those that are too many,
-// and says when the next one is due. p.mu must be held.
+// forgetUnused drops kinds that have long been unused or exceed the limit, and returns
+// the time until the next one is due. p.mu must be held.
 func (p *Pool) forgetUnused(now time.Time) (drop []terret.Warm, next time.Duration) {
 	next = time.Hour
 	idle := p.cfg.IdleAfter
@@ -128,7 +128,7 @@ func (p *Pool) start(k *kind) {
 	p.mu.Lock()
 	r := k.request
 	p.mu.Unlock()
-	r.Trusted = p.cfg.Trusted(r.Session.Cwd) // which may have changed
+	r.Trusted = p.cfg.Trusted(r.Session.Cwd) // that may have changed
 	if k.driver.WarmKey(r) != k.key {
 		p.forget(k)
 		return
@@ -139,16 +139,16 @@ func (p *Pool) start(k *kind) {
 	p.mu.Lock()
 	if err != nil {
 		k.failed()
-	} else { // also if the pool was closed meanwhile, which closes it
+	} else { // if the pool was closed meanwhile, this closes it
 		k.ready = append(k.ready, &warm{Warm: w, alive: true})
 	}
 	p.mu.Unlock()
 	if err != nil && p.life.Err() == nil {
-		p.cfg.Log.Warn("an agent could not be started before it is needed", "agent", r.Session.Agent, "error", err)
+		p.cfg.Log.Warn("could not prewarm an agent", "agent", r.Session.Agent, "error", err)
 	}
 }
 
-// forget gives up a kind.
+// forget drops a kind.
 func (p *Pool) forget(k *kind) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,23 +1,23 @@
-// Package pool keeps agents that are started and wait for the first prompt of a
-// session, so that a new session need not wait for a start.
+// Package pool keeps started agents that wait for the first prompt of a session, so
+// that a new session need not wait for a start.
 //
-// Agents are kept by kind: all that is fixed when an agent starts, as the driver says
-// with WarmKey. The kinds that were used last have the first call on places and memory,
-// and a kind that nobody uses for a while is given up. The pool is never the reason for a
-// failure: where it has nothing that fits, Claim returns nil and the driver starts an
+// Agents are kept by kind: everything that is fixed when an agent starts, which the
+// driver expresses as its WarmKey. The most recently used kinds get places and memory
+// first, and a kind that is unused for a while is dropped. The pool never causes a
+// failure: if it has nothing that fits, Claim returns nil and the driver starts an
 // agent itself.
 //
 // # When agents are started
 //
-// One at a time, and not while a session begins: for two seconds after a claim nothing
-// is started, since a start keeps a processor busy for a second, which is exactly when
-// the first turn needs it. Claims in that time do not prolong it, so a busy machine gets
-// its agents too. A start that fails is tried again later, with a pause that doubles.
+// One at a time, and not while a session begins: for two seconds after a claim the pool
+// starts nothing, because a start keeps a processor busy for a second just when the
+// first turn needs it. Claims in that time do not extend it, so a busy machine gets its
+// agents too. A failed start is retried later, with a pause that doubles each time.
 //
 // # Who owns what
 //
-// [New] starts one goroutine, which starts and closes agents; [Pool.Close] ends it, waits
-// for it and closes the agents that wait. An agent that was claimed is the caller's.
+// [New] starts one goroutine, which starts and closes agents; [Pool.Close] ends it,
+// waits for it and closes the waiting agents. A claimed agent belongs to the caller.
 package pool
 
 import (
@@ -36,40 +36,39 @@ const (
 	DefaultMaxMemory = 1 << 30
 )
 
-// Config says how many agents are kept, and for how long. The zero value means none.
+// Config says how many agents to keep, and for how long. The zero value means none.
 type Config struct {
 	Size int // agents of each kind
 	// Keys bounds the kinds; zero means the default.
 	Keys int
-	// MaxMemory bounds the bytes that all agents hold together; zero means the default,
-	// and a negative value that there is no bound.
+	// MaxMemory bounds the memory of all agents together, in bytes; zero means the
+	// default, a negative value means no limit.
 	MaxMemory int64
-	// IdleAfter is how long a kind is kept that nobody uses; zero or less means for
-	// good.
+	// IdleAfter is how long an unused kind is kept; zero or less means for good.
 	IdleAfter time.Duration
 	// CloseGrace is how long agents may take to close.
 	CloseGrace time.Duration
-	// Trusted reports whether a person trusts a folder; nil means that none is. It is
-	// asked again before each start.
+	// Trusted reports whether a person trusts a folder; nil means no folder is trusted.
+	// It is called before each start.
 	Trusted func(dir string) bool
-	// Log is for the operator; nil means nobody.
+	// Log is for the operator; nil discards it.
 	Log *slog.Logger
 }
 
 // Pool keeps warm agents. It is safe for concurrent use.
 type Pool struct {
 	cfg  Config
-	life context.Context // of the goroutine
+	life context.Context // the goroutine's
 	stop context.CancelFunc
 	wake chan struct{} // has room for one
 	done chan struct{} // closed when the goroutine has ended
-	gone chan struct{} // closed when Close has done its work
+	gone chan struct{} // closed when Close is done
 
 	mu     sync.Mutex
-	sizes  map[string]int64 // bytes that an agent of that name was seen to hold
-	kinds  []*kind          // the one used last comes first
+	sizes  map[string]int64 // the memory that an agent of that name was seen to use
+	kinds  []*kind          // most recently used first
 	dead   []terret.Warm    // to be closed
-	quiet  time.Time        // nothing is started before
+	quiet  time.Time        // no start before this
 	closed bool
 }
 
@@ -80,13 +79,13 @@ type kind struct {
 	request terret.OpenRequest // of the last such session
 	used    time.Time
 	ready   []*warm
-	// failures counts starts that failed, and agents that died while they waited, since
-	// one was handed over.
+	// failures counts failed starts, and agents that died while waiting, since an agent
+	// was last handed over.
 	failures int
-	rest     time.Time // no start before
+	rest     time.Time // no start before this
 }
 
-// warm is an agent that waits.
+// warm is a waiting agent.
 type warm struct {
 	terret.Warm
 	alive bool
@@ -120,15 +119,15 @@ func New(cfg Config) *Pool {
 // Off reports whether the pool keeps no agents at all.
 func (p *Pool) Off() bool { return p.cfg.Size <= 0 }
 
-// Touch says that a session such as the request's is about to be used, so that agents
-// for it are started in the background. It reports false if such agents cannot wait, or
-// the pool is off or closed.
+// Touch says that a session like the request's is about to be used, so that the pool
+// starts agents for it in the background. It reports false if such a session cannot be
+// prewarmed, or the pool is off or closed.
 func (p *Pool) Touch(d terret.Prewarmer, r terret.OpenRequest) bool {
 	return !p.Off() && p.touch(d, r, time.Time{}) != nil
 }
 
-// Claim returns an agent for a session that begins, which is then the caller's, or nil.
-// It never waits for a start.
+// Claim returns an agent for a new session, or nil. The agent then belongs to the
+// caller. It never waits for a start.
 func (p *Pool) Claim(d terret.Driver, r terret.OpenRequest) terret.Warm {
 	w, ok := d.(terret.Prewarmer)
 	if !ok || p.Off() || r.Session.NativeID != "" {
@@ -151,8 +150,8 @@ func (p *Pool) Claim(d terret.Driver, r terret.OpenRequest) terret.Warm {
 	}
 }
 
-// touch notes that a kind is used, and returns it; nil if there is no such kind. Nothing
-// is started until quiet is over; one that has begun is not prolonged.
+// touch marks a kind as used and returns it; nil if the session cannot be prewarmed.
+// Nothing is started until quiet; a quiet time that has begun is not extended.
 func (p *Pool) touch(d terret.Prewarmer, r terret.OpenRequest, quiet time.Time) *kind {
 	key := d.WarmKey(r)
 	if key == "" {
@@ -179,11 +178,11 @@ func (p *Pool) touch(d terret.Prewarmer, r terret.OpenRequest, quiet time.Time) 
 	return k
 }
 
-// template is the request without what is the session's own.
+// template is the request without what belongs to one session.
 func (p *Pool) template(r terret.OpenRequest) terret.OpenRequest {
 	r.Session.ID, r.Session.Title, r.Session.Turn = "", "", ""
 	r.Cursor, r.History, r.Host, r.Warm = nil, nil, nil, nil
-	r.Log = p.cfg.Log // the session's own names the session
+	r.Log = p.cfg.Log // the session's own log names the session
 	return r
 }
 
@@ -212,7 +211,7 @@ func (p *Pool) handed(k *kind) {
 	k.failures = 0
 }
 
-// bury leaves an agent that has died to the goroutine, or closes it if that has ended.
+// bury leaves a dead agent to the goroutine, or closes it if that has ended.
 func (p *Pool) bury(k *kind, w *warm) {
 	p.mu.Lock()
 	k.failed()
@@ -226,8 +225,8 @@ func (p *Pool) bury(k *kind, w *warm) {
 	}
 }
 
-// Close ends the pool and all agents that wait. The first caller's context bounds how
-// long it stays polite. Everybody who calls it waits until that is done.
+// Close ends the pool and all waiting agents. After the first caller's context ends it
+// uses force. All callers wait until it is done.
 func (p *Pool) Close(ctx context.Context) {
 	p.mu.Lock()
 	first := !p.closed
@@ -270,13 +269,13 @@ func (p *Pool) closeAll(ctx context.Context, all []terret.Warm) {
 
 func (k *kind) agent() string { return k.request.Session.Agent }
 
-// failed puts off the next start, for longer each time.
+// failed delays the next start, longer each time.
 func (k *kind) failed() {
 	k.rest = time.Now().Add(min(backoff<<min(k.failures, 20), maxBackoff))
 	k.failures++
 }
 
-// empty takes all agents of the kind.
+// empty removes and returns all agents of the kind.
 func (k *kind) empty() []terret.Warm {
 	out := make([]terret.Warm, len(k.ready))
 	for i, w := range k.ready {

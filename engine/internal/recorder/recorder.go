@@ -1,13 +1,13 @@
 // Package recorder tells a [Sink], such as the files in a project's folder, what was
-// committed, without ever holding up those who commit.
+// committed, without ever holding up the committer.
 //
-// What is added waits in a queue for a moment, so that the sink gets what belongs
-// together in one call: files are opened once for a turn instead of once for each line,
-// and not while the turn needs the processor. The queue has no bound: a sink that hangs
-// costs memory, never an event.
+// Records wait in a queue for a moment, so that the sink gets related ones in one call:
+// it opens files once per turn instead of once per line, and not while the turn needs
+// the processor. The queue is unbounded: a sink that hangs costs memory, never an
+// event.
 //
-// [New] starts one goroutine, which alone calls the sink. [Recorder.Close] ends it and
-// waits for it.
+// [New] starts one goroutine; only that goroutine calls the sink. [Recorder.Close] ends
+// it and waits for it.
 package recorder
 
 import (
@@ -18,16 +18,16 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// gather is how long the first of several things waits for the others.
+// gather is how long the first record waits for others.
 const gather = 100 * time.Millisecond
 
-// Sink keeps records beside the log. It is called by one goroutine, for each session in
-// the order of its commits, and may take its time.
+// Sink keeps records besides the log. One goroutine calls it, for each session in the
+// order of its commits. It may take its time.
 type Sink interface {
-	// Record is told of entries and of the session as it was after the last of them. It
-	// is also called without entries, when a session was created.
+	// Record gets entries and the session as it was after the last of them. It is also
+	// called without entries, when a session is created.
 	Record(s terret.Session, entries []terret.Entry)
-	// Remove is called when a session was deleted.
+	// Remove is called when a session is deleted.
 	Remove(s terret.Session)
 }
 
@@ -62,15 +62,14 @@ func New(to Sink) *Recorder {
 	return r
 }
 
-// Add records entries that were committed, which nobody may change any more, and the
-// session as it is now; without entries, a session that was created. Entries of one
-// session must be added in order. It never blocks on the sink, and does nothing after
-// Close.
+// Add records committed entries, which nobody may change any more, and the current
+// session; without entries, a new session. Entries of one session must be added in
+// order. It never blocks on the sink, and does nothing after Close.
 func (r *Recorder) Add(s terret.Session, entries []terret.Entry) {
 	r.put(record{session: s, entries: entries})
 }
 
-// Remove records that the session was deleted. Otherwise it is like Add.
+// Remove records that the session was deleted. Otherwise it works like Add.
 func (r *Recorder) Remove(s terret.Session) { r.put(record{session: s, removed: true}) }
 
 func (r *Recorder) put(rec record) {
@@ -89,7 +88,7 @@ func (r *Recorder) put(rec record) {
 	}
 }
 
-// Close waits until the sink was told everything. It is idempotent.
+// Close waits until the sink has been told everything. It is idempotent.
 func (r *Recorder) Close() {
 	r.mu.Lock()
 	if !r.closed {
@@ -114,7 +113,7 @@ func (r *Recorder) loop() {
 	}
 }
 
-// wait blocks until there is something to do, and reports whether the recorder is
+// wait blocks until there is something to do, and reports whether the recorder is still
 // open.
 func (r *Recorder) wait() bool {
 	select {
@@ -132,7 +131,7 @@ func (r *Recorder) wait() bool {
 	}
 }
 
-// take empties the queue and joins what belongs to the same session.
+// take empties the queue and merges the records of each session.
 func (r *Recorder) take() []record {
 	r.mu.Lock()
 	queue := r.queue
@@ -144,7 +143,7 @@ func (r *Recorder) take() []record {
 		i, ok := last[rec.session.ID]
 		if ok && !rec.removed && !out[i].removed {
 			out[i].session = rec.session
-			out[i].entries = append(slices.Clip(out[i].entries), rec.entries...) // which others share
+			out[i].entries = append(slices.Clip(out[i].entries), rec.entries...) // others share the entries
 			continue
 		}
 		last[rec.session.ID] = len(out)
