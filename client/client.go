@@ -1,16 +1,16 @@
-// Package client speaks the HTTP API of a Terret server.
+// Package client is the Go client of a Terret server's HTTP API.
 //
 //	c, err := client.New("http://127.0.0.1:7433", client.Options{Token: token})
 //	s, err := c.CreateSession(ctx, client.NewSession{Cwd: dir})
 //	t, err := c.Prompt(ctx, s.ID, client.NewTurn{Prompt: "What is in this folder?"})
 //	for entry, err := range c.Events(ctx, client.EventQuery{Session: s.ID, Follow: true}) { ... }
 //
-// Errors are those of the server: an *terret.Error whose kind can be branched on.
-// What went wrong on the way is of kind connection_failed.
+// Errors are the server's: an *terret.Error whose code a program can branch on. Network
+// failures have the code connection_failed.
 //
-// Streams go on by themselves where they were when a connection breaks, and yield
-// every event exactly once. They are only given up when the context ends, when the
-// server says so, or when it cannot be reached for some time.
+// When a connection breaks, streams resume where they were, and yield every event
+// exactly once. They give up only when the context ends, the server says so, or the
+// server cannot be reached for some time.
 package client
 
 import (
@@ -27,15 +27,15 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// Options say how to reach a server.
+// Options says how to reach a server.
 type Options struct {
 	// Token is sent with every request.
 	Token string
-	// HTTP is the client to use; nil means one of our own. It must not follow
-	// redirects to other hosts.
+	// HTTP is the client to use; nil means a default one. It must not follow redirects
+	// to other hosts.
 	HTTP *http.Client
-	// GiveUp is for how long a stream tries to reach a server that is gone; zero
-	// means a minute, less than zero for as long as the context lets it.
+	// GiveUp is how long a stream tries to reach a server that is gone; zero means a
+	// minute, a negative value means until the context ends.
 	GiveUp time.Duration
 }
 
@@ -47,11 +47,11 @@ type Client struct {
 	quit  time.Duration
 }
 
-// New makes a client for the server at that URL.
+// New makes a client for the server at base.
 func New(base string, o Options) (*Client, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, terret.Invalid("url", "%q is not the URL of a server, such as http://127.0.0.1:7433", base)
+		return nil, terret.Invalid("url", "%q is not a server URL, such as http://127.0.0.1:7433", base)
 	}
 	c := &Client{base: u, token: o.Token, http: o.HTTP, quit: o.GiveUp}
 	if c.http == nil {
@@ -68,14 +68,13 @@ type call struct {
 	method, path string
 	query        url.Values
 	body         any
-	reader       io.Reader // a body that is no JSON
+	reader       io.Reader // a body that is not JSON
 	key          string    // Idempotency-Key
 	accept       string
 	last         string // Last-Event-ID
 }
 
-// send sends a request. The caller closes the body of the response, whose status is
-// one of success.
+// send sends a request and returns a successful response. The caller closes its body.
 func (c *Client) send(ctx context.Context, r call) (*http.Response, error) {
 	u := c.base.JoinPath(r.path)
 	u.RawQuery = r.query.Encode()
@@ -117,7 +116,7 @@ func (c *Client) send(ctx context.Context, r call) (*http.Response, error) {
 }
 
 func unreachable(base *url.URL, err error) error {
-	// The URL of a *url.Error may hold what should not be shown.
+	// The URL in a *url.Error may hold secrets.
 	if inner := errors.Unwrap(err); inner != nil {
 		err = inner
 	}
@@ -126,10 +125,10 @@ func unreachable(base *url.URL, err error) error {
 	return e
 }
 
-// maxProblem bounds what is read of an answer that is no success.
+// maxProblem bounds how much of a failed response is read.
 const maxProblem = 1 << 20
 
-// problem is the error that a server answered with.
+// problem reads the error of a failed response.
 func problem(res *http.Response) error {
 	raw, err := io.ReadAll(io.LimitReader(res.Body, maxProblem))
 	var p struct {
@@ -142,7 +141,7 @@ func problem(res *http.Response) error {
 		Stderr    []string         `json:"stderr"`
 	}
 	if err != nil || json.Unmarshal(raw, &p) != nil || p.Kind == "" {
-		return terret.Errorf(terret.CodeConnectionFailed, "the server answered %s, and not as Terret does; is it one?", res.Status)
+		return terret.Errorf(terret.CodeConnectionFailed, "the server answered %s, but not like a Terret server; check the URL", res.Status)
 	}
 	return &terret.Error{
 		Code: p.Kind, Message: p.Detail, Field: p.Field, Retryable: p.Retryable, ExitCode: p.ExitCode, Signal: p.Signal, Stderr: p.Stderr,
@@ -164,12 +163,12 @@ func do[T any](ctx context.Context, c *Client, r call) (T, error) {
 		if ctx.Err() != nil {
 			return out, context.Cause(ctx)
 		}
-		return out, terret.Errorf(terret.CodeConnectionFailed, "%s %s: the answer cannot be read: %w", r.method, r.path, err)
+		return out, terret.Errorf(terret.CodeConnectionFailed, "%s %s: cannot read the response: %w", r.method, r.path, err)
 	}
 	return out, nil
 }
 
-// done sends a request whose answer says nothing.
+// done sends a request and ignores the response body.
 func (c *Client) done(ctx context.Context, r call) error {
 	res, err := c.send(ctx, r)
 	if err == nil {
@@ -178,7 +177,7 @@ func (c *Client) done(ctx context.Context, r call) error {
 	return err
 }
 
-// at is a path with ids in it, which may hold anything.
+// at makes a path, escaping its parts: ids may hold anything.
 func at(parts ...string) string {
 	for i, p := range parts {
 		parts[i] = url.PathEscape(p)
@@ -186,7 +185,7 @@ func at(parts ...string) string {
 	return "/v1/" + strings.Join(parts, "/")
 }
 
-// values makes a query of pairs, leaving out empty ones.
+// values makes a query from pairs, leaving out empty ones.
 func values(pairs ...string) url.Values {
 	v := url.Values{}
 	for i := 0; i+1 < len(pairs); i += 2 {

@@ -23,28 +23,28 @@ type EventQuery struct {
 	Session string
 	After   int64 // only events with a greater number
 	Kinds   []terret.Kind
-	Raw     bool // with the agent's own messages, where they were kept
-	// NoDeltas leaves out pieces of text that a later event holds whole.
+	Raw     bool // include the agent's own messages, if they were kept
+	// NoDeltas omits pieces of text that a later event holds in full.
 	NoDeltas bool
-	// Follow goes on with what is committed from now on; without it the stream ends
-	// with the history.
+	// Follow continues with what is committed from now on; without it the stream ends
+	// after the history.
 	Follow bool
 }
 
 // AllQuery selects what a stream of several or all sessions yields.
 type AllQuery struct {
 	Sessions []string // nil means all
-	// Cursor is the one of an entry that was seen; empty means from the oldest event
-	// on, Now from the next one on.
+	// Cursor is that of the last entry seen; empty starts with the oldest event, Now
+	// with the next one.
 	Cursor   string
 	Kinds    []terret.Kind
 	NoDeltas bool
 }
 
-// Now is the cursor of a stream that begins with the next event.
+// Now is the cursor to start with the next event.
 const Now = "now"
 
-// Entry is an event of a stream over several sessions, with the place to go on from.
+// Entry is an event of a stream over several sessions, with the cursor to resume from.
 type Entry struct {
 	terret.Entry
 	Cursor string
@@ -52,15 +52,15 @@ type Entry struct {
 
 const (
 	maxEvent = 64 << 20 // bytes
-	// silence is how long a server may say nothing: it breaks silences itself before.
+	// silence is how long a server may be silent: a living one sends something earlier.
 	silence = 45 * time.Second
 )
 
-// Events yields the events of a session: history first, then live, without gap or
-// duplicate, over as many connections as it takes. The error comes last and once; a
-// stream that is not followed ends without. Breaking off the loop ends it.
+// Events yields the events of a session: history first, then live, without gaps or
+// duplicates, over as many connections as it takes. The error comes last and once; a
+// stream that does not follow ends without one. Leaving the loop ends it.
 //
-// The entries hold the server's bytes; Decode gives the typed form.
+// The entries hold the server's bytes; Decode returns the typed form.
 func (c *Client) Events(ctx context.Context, q EventQuery) iter.Seq2[terret.Entry, error] {
 	query := values("kinds", join(q.Kinds))
 	if q.Raw {
@@ -77,7 +77,7 @@ func (c *Client) Events(ctx context.Context, q EventQuery) iter.Seq2[terret.Entr
 			if err != nil {
 				return false, err
 			}
-			if e.Seq <= after { // a server that repeats itself
+			if e.Seq <= after { // the server repeats itself
 				return true, nil
 			}
 			after = e.Seq
@@ -90,8 +90,8 @@ func (c *Client) Events(ctx context.Context, q EventQuery) iter.Seq2[terret.Entr
 	}
 }
 
-// AllEvents yields the events of several or all sessions in the order in which they
-// were committed, and goes on with what comes; otherwise it is as Events.
+// AllEvents yields the events of several or all sessions in commit order, then live;
+// otherwise it works like Events.
 func (c *Client) AllEvents(ctx context.Context, q AllQuery) iter.Seq2[Entry, error] {
 	query := values("sessions", strings.Join(q.Sessions, ","), "kinds", join(q.Kinds))
 	if q.NoDeltas {
@@ -123,15 +123,15 @@ func join(kinds []terret.Kind) string {
 	return strings.Join(names, ",")
 }
 
-// entryOf takes an event apart as far as a log's entry is: its number and its raw
-// message stand apart from the rest.
+// entryOf splits an event into a log entry: its number and raw message are separate
+// from the rest.
 func entryOf(ev sse.Event) (terret.Entry, error) {
 	var head struct {
 		Seq     int64           `json:"seq"`
 		Session string          `json:"session"`
 		Raw     json.RawMessage `json:"raw"`
 	}
-	bad := terret.Errorf(terret.CodeConnectionFailed, "the server sent an event that cannot be read: %.200s", ev.Data)
+	bad := terret.Errorf(terret.CodeConnectionFailed, "cannot read an event from the server: %.200s", ev.Data)
 	if err := json.Unmarshal(ev.Data, &head); err != nil {
 		return terret.Entry{}, bad
 	}
@@ -158,17 +158,17 @@ type stream struct {
 	path   string
 	query  url.Values
 	follow bool
-	last   string // where to go on from
+	last   string // where to resume
 
-	got bool // something came over this connection
+	got bool // this connection delivered something
 }
 
-// errBroken is why a connection ended that should not have.
+// errBroken says that a connection ended unexpectedly.
 var errBroken = errors.New("the connection broke")
 
-// run reads until fn has enough, or there is no more to be had.
+// run reads until fn has enough, or there is no more.
 func (s *stream) run(ctx context.Context, fn func(sse.Event) (more bool, err error)) error {
-	var since time.Time // it cannot be reached
+	var since time.Time // since when the server is unreachable
 	for wait := time.Duration(0); ; {
 		s.got = false
 		more, err := s.connect(ctx, fn)
@@ -196,8 +196,8 @@ func (s *stream) run(ctx context.Context, fn func(sse.Event) (more bool, err err
 	}
 }
 
-// connect reads over one connection. more says that it is worth another; the error
-// is why there was no more over this one.
+// connect reads over one connection. more says that it is worth connecting again; the
+// error says why this connection ended.
 func (s *stream) connect(ctx context.Context, fn func(sse.Event) (bool, error)) (more bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -210,7 +210,7 @@ func (s *stream) connect(ctx context.Context, fn func(sse.Event) (bool, error)) 
 		return worthAnother(err), err
 	}
 	defer res.Body.Close()
-	// A server that says nothing at all is gone, even if nobody told us.
+	// A server that says nothing at all is gone, even if the connection looks alive.
 	quiet := time.AfterFunc(silence, func() { cancel(errBroken) })
 	defer quiet.Stop()
 	body := &noisy{r: res.Body, heard: func() { quiet.Reset(silence) }}
@@ -224,7 +224,7 @@ func (s *stream) connect(ctx context.Context, fn func(sse.Event) (bool, error)) 
 		if ev.Name == "stream.end" {
 			return false, ended(ev.Data)
 		}
-		s.got = s.got || ev.Name != "stream.start" // which says nothing yet
+		s.got = s.got || ev.Name != "stream.start" // that alone means nothing
 		again, err := fn(ev)
 		if err != nil || !again {
 			return false, err
@@ -232,12 +232,12 @@ func (s *stream) connect(ctx context.Context, fn func(sse.Event) (bool, error)) 
 		s.last = ev.ID
 	}
 	if !s.follow {
-		return false, nil // that was the history
+		return false, nil // the history is complete
 	}
 	return true, unreachable(s.c.base, errBroken)
 }
 
-// noisy tells of everything that is read.
+// noisy calls back on everything that is read.
 type noisy struct {
 	r     io.Reader
 	heard func()
@@ -250,8 +250,7 @@ func (n *noisy) Read(p []byte) (int, error) {
 	return got, err
 }
 
-// readLines yields events that come one a line, as sse.Read does. A line that is not
-// finished is none.
+// readLines yields events from lines, as sse.Read does. It ignores an unfinished line.
 func readLines(r io.Reader, limit int) iter.Seq2[sse.Event, error] {
 	return func(yield func(sse.Event, error) bool) {
 		lines := bufio.NewReader(r)
@@ -261,7 +260,7 @@ func readLines(r io.Reader, limit int) iter.Seq2[sse.Event, error] {
 			line = append(line, part...)
 			switch {
 			case len(line) > limit:
-				yield(sse.Event{}, fmt.Errorf("%w: a line of more than %d bytes", sse.ErrTooLong, limit))
+				yield(sse.Event{}, fmt.Errorf("%w: a line is longer than %d bytes", sse.ErrTooLong, limit))
 				return
 			case errors.Is(err, bufio.ErrBufferFull):
 				continue
@@ -279,7 +278,7 @@ func readLines(r io.Reader, limit int) iter.Seq2[sse.Event, error] {
 				Kind string `json:"kind"`
 			}
 			line = bytes.TrimSuffix(line, []byte("\n"))
-			_ = json.Unmarshal(line, &head) // who reads the event will say so
+			_ = json.Unmarshal(line, &head) // whoever reads the event will report it
 			if !yield(sse.Event{ID: strconv.FormatInt(head.Seq, 10), Name: head.Kind, Data: line}, nil) {
 				return
 			}
@@ -288,7 +287,7 @@ func readLines(r io.Reader, limit int) iter.Seq2[sse.Event, error] {
 	}
 }
 
-// worthAnother reports whether a connection that was refused may be had later.
+// worthAnother reports whether a refused connection may succeed later.
 func worthAnother(err error) bool {
 	e := terret.AsError(err)
 	switch e.Code {
@@ -299,7 +298,7 @@ func worthAnother(err error) bool {
 	}
 }
 
-// ended is why the server ended a stream.
+// ended says why the server ended a stream.
 func ended(data []byte) error {
 	var p struct {
 		Kind   terret.ErrorCode `json:"kind"`

@@ -7,8 +7,8 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// Requests returns a page of what waits for a decision; with the empty state, also
-// of what was decided.
+// Requests returns a page of requests that wait for a decision; with an empty state,
+// decided ones too.
 func (c *Client) Requests(ctx context.Context, f terret.RequestFilter) (terret.Page[terret.Request], error) {
 	state := "all"
 	if f.State == terret.RequestOpen {
@@ -24,9 +24,8 @@ func (c *Client) Request(ctx context.Context, id string) (terret.Request, error)
 	return do[terret.Request](ctx, c, call{method: "GET", path: at("decisions", id)})
 }
 
-// Decide answers an open request. Gate, Source and By of the decision are the
-// server's to say. The key may be empty; with one it is safe to send the answer
-// again.
+// Decide answers an open request. The server sets the decision's Gate, Source and By.
+// The key may be empty; with a key it is safe to send the answer again.
 func (c *Client) Decide(ctx context.Context, d terret.Decision, key string) (terret.Request, error) {
 	body := struct {
 		Behavior     terret.Behavior          `json:"behavior"`
@@ -52,13 +51,12 @@ func (c *Client) Models(ctx context.Context, agent string) ([]terret.Model, erro
 	return items[terret.Model](ctx, c, call{method: "GET", path: at("agents", agent, "models")})
 }
 
-// Rules lists the rules that hold always, and with a session's id those of that
-// session.
+// Rules lists the permanent rules and, with a session's id, also those of that session.
 func (c *Client) Rules(ctx context.Context, session string) ([]terret.Rule, error) {
 	return items[terret.Rule](ctx, c, call{method: "GET", path: at("rules"), query: values("session", session)})
 }
 
-// PutRules replaces the rules that hold always. Those with an id stay what they are.
+// PutRules replaces the permanent rules. Rules with an id keep it.
 func (c *Client) PutRules(ctx context.Context, rules []terret.Rule) ([]terret.Rule, error) {
 	type rule struct {
 		ID      string        `json:"id,omitempty"`
@@ -77,7 +75,7 @@ func (c *Client) Personas(ctx context.Context, cwd string) ([]terret.Persona, er
 	return items[terret.Persona](ctx, c, call{method: "GET", path: at("personas"), query: values("cwd", cwd)})
 }
 
-// Usage sums up usage by day, agent, model or cwd. Zero times leave a side open.
+// Usage sums up usage by day, agent, model or cwd. A zero time means no bound.
 func (c *Client) Usage(ctx context.Context, group string, since, until time.Time) ([]terret.UsageRow, error) {
 	q := values("group", group, "since", day(since), "until", day(until))
 	return items[terret.UsageRow](ctx, c, call{method: "GET", path: at("usage"), query: q})

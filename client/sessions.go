@@ -10,7 +10,7 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// NewSession is what a session is made of. Cwd is needed.
+// NewSession describes a session to create. Cwd is required.
 type NewSession struct {
 	Agent            string        `json:"agent,omitempty"`
 	Model            string        `json:"model,omitempty"`
@@ -57,8 +57,7 @@ func (c *Client) Session(ctx context.Context, id string) (terret.Session, error)
 	return do[terret.Session](ctx, c, call{method: "GET", path: at("sessions", id)})
 }
 
-// Sessions returns a page of sessions. IDPrefix and NativeID of the filter do not
-// count.
+// Sessions returns a page of sessions. It ignores IDPrefix and NativeID of the filter.
 func (c *Client) Sessions(ctx context.Context, f terret.SessionFilter) (terret.Page[terret.Session], error) {
 	states := make([]string, len(f.States))
 	for i, s := range f.States {
@@ -83,7 +82,7 @@ func (c *Client) AllSessions(ctx context.Context, f terret.SessionFilter) iter.S
 	})
 }
 
-// pages yields what is on all pages. The error comes last and once.
+// pages yields the items of all pages. The error comes last and once.
 func pages[T any](next func(cursor string) (terret.Page[T], error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for cursor := ""; ; {
@@ -110,14 +109,14 @@ func (c *Client) UpdateSession(ctx context.Context, id string, u terret.SessionU
 	return do[terret.Session](ctx, c, call{method: "PATCH", path: at("sessions", id), body: u})
 }
 
-// Deleted says what is left of a session that was deleted.
+// Deleted says what remains of a deleted session.
 type Deleted struct {
-	// Worktree is the session's own worktree, if it is kept, and Kept says why.
+	// Worktree is the session's worktree, if it was kept; Kept says why.
 	Worktree string `json:"worktree,omitempty"`
 	Kept     string `json:"kept,omitempty"`
 }
 
-// DeleteSession removes a session. One in which a turn runs is only removed by
+// DeleteSession removes a session. A session with a running turn is removed only by
 // force, which kills the turn.
 func (c *Client) DeleteSession(ctx context.Context, id string, force bool) (Deleted, error) {
 	q := values()
@@ -137,7 +136,7 @@ func (c *Client) Kill(ctx context.Context, id string) error {
 	return c.done(ctx, call{method: "POST", path: at("sessions", id, "kill")})
 }
 
-// CloseSession ends the agent of a session, which can be prompted again.
+// CloseSession ends the agent of a session. The session can be prompted again.
 func (c *Client) CloseSession(ctx context.Context, id string) error {
 	return c.done(ctx, call{method: "POST", path: at("sessions", id, "close")})
 }
@@ -146,22 +145,22 @@ func (c *Client) CloseSession(ctx context.Context, id string) error {
 type Rewound struct {
 	Turn  string   `json:"turn"`
 	Files []string `json:"files"`
-	Kept  []string `json:"kept,omitempty"` // that are not as they were
+	Kept  []string `json:"kept,omitempty"` // not restored
 }
 
-// Undo takes back what the last turn changed. Files that were changed since are a
+// Undo reverts what the last turn changed. Files that were changed since are a
 // conflict, unless forced.
 func (c *Client) Undo(ctx context.Context, id string, force bool) (Rewound, error) {
 	return do[Rewound](ctx, c, call{method: "POST", path: at("sessions", id, "undo"), body: map[string]bool{"force": force}})
 }
 
-// Redo brings back what undo took.
+// Redo restores what undo reverted.
 func (c *Client) Redo(ctx context.Context, id string, force bool) (Rewound, error) {
 	return do[Rewound](ctx, c, call{method: "POST", path: at("sessions", id, "redo"), body: map[string]bool{"force": force}})
 }
 
-// Fork makes a session that begins as a copy of another, up to and including a
-// message, or with all of it.
+// Fork makes a session that begins as a copy of another, up to and including a message,
+// or all of it.
 func (c *Client) Fork(ctx context.Context, id, messageID string) (terret.Session, error) {
 	body := map[string]string{}
 	if messageID != "" {
@@ -177,7 +176,7 @@ func (c *Client) Messages(ctx context.Context, id string) iter.Seq2[terret.Messa
 	})
 }
 
-// Export writes a session down as NDJSON.
+// Export writes a session to w as NDJSON.
 func (c *Client) Export(ctx context.Context, id string, w io.Writer) error {
 	res, err := c.send(ctx, call{method: "GET", path: at("sessions", id, "export")})
 	if err != nil {
@@ -190,8 +189,8 @@ func (c *Client) Export(ctx context.Context, id string, w io.Writer) error {
 	return nil
 }
 
-// Import makes a session of an export, in the folder cwd or, if that is empty, in
-// the one that it was in.
+// Import makes a session from an export, in the folder cwd or, if that is empty, in its
+// original folder.
 func (c *Client) Import(ctx context.Context, r io.Reader, cwd string) (terret.Session, error) {
 	return do[terret.Session](ctx, c, call{method: "POST", path: at("sessions", "import"), reader: r, query: values("cwd", cwd)})
 }

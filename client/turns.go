@@ -13,7 +13,7 @@ const (
 	WhenSteer  = "steer"
 )
 
-// NewTurn is a prompt: either as text or as blocks.
+// NewTurn is a prompt, as text or as blocks.
 type NewTurn struct {
 	Prompt    string             `json:"prompt,omitempty"`
 	Blocks    []terret.Block     `json:"blocks,omitempty"`
@@ -26,8 +26,8 @@ type NewTurn struct {
 	Key string `json:"-"`
 }
 
-// Prompt starts a turn, queues it or steers the one that runs. What comes of it is
-// told by Events.
+// Prompt starts a turn, queues it or steers the running one. Events reports what
+// follows.
 func (c *Client) Prompt(ctx context.Context, session string, n NewTurn) (terret.Turn, error) {
 	return do[terret.Turn](ctx, c, call{method: "POST", path: at("sessions", session, "turns"), body: n, key: n.Key})
 }
@@ -37,19 +37,19 @@ func (c *Client) Turns(ctx context.Context, session string) ([]terret.Turn, erro
 	return items[terret.Turn](ctx, c, call{method: "GET", path: at("sessions", session, "turns")})
 }
 
-// items is a list that comes whole.
+// items requests a list that comes in one piece.
 func items[T any](ctx context.Context, c *Client, r call) ([]T, error) {
 	p, err := do[terret.Page[T]](ctx, c, r)
 	return p.Items, err
 }
 
-// Queue lists the prompts that wait, in their order.
+// Queue lists the queued prompts, in order.
 func (c *Client) Queue(ctx context.Context, session string) ([]terret.Turn, error) {
 	return items[terret.Turn](ctx, c, call{method: "GET", path: at("sessions", session, "queue")})
 }
 
-// EditQueued changes a prompt that waits. Before, if set, is the turn that it is to
-// come before, or "end".
+// EditQueued changes a queued prompt. Before, if set, is the turn to move it before, or
+// "end".
 func (c *Client) EditQueued(ctx context.Context, session, turn string, n NewTurn, before string) (terret.Turn, error) {
 	body := struct {
 		Prompt  string             `json:"prompt,omitempty"`
@@ -60,7 +60,7 @@ func (c *Client) EditQueued(ctx context.Context, session, turn string, n NewTurn
 	return do[terret.Turn](ctx, c, call{method: "PATCH", path: at("sessions", session, "queue", turn), body: body})
 }
 
-// DropQueued removes a prompt that waits.
+// DropQueued removes a queued prompt.
 func (c *Client) DropQueued(ctx context.Context, session, turn string) error {
 	return c.done(ctx, call{method: "DELETE", path: at("sessions", session, "queue", turn)})
 }
@@ -75,7 +75,7 @@ func (c *Client) RunCommand(ctx context.Context, session, name, args string) (te
 	return do[terret.Turn](ctx, c, call{method: "POST", path: at("sessions", session, "commands"), body: map[string]string{"name": name, "args": args}})
 }
 
-// Compact lets the agent compress its context, as a turn.
+// Compact makes the agent compress its context, as a turn.
 func (c *Client) Compact(ctx context.Context, session, instructions string) (terret.Turn, error) {
 	body := map[string]string{}
 	if instructions != "" {
@@ -84,7 +84,7 @@ func (c *Client) Compact(ctx context.Context, session, instructions string) (ter
 	return do[terret.Turn](ctx, c, call{method: "POST", path: at("sessions", session, "compact"), body: body})
 }
 
-// Context says what fills the context of a session's agent.
+// Context reports what fills the context of a session's agent.
 func (c *Client) Context(ctx context.Context, session string) (terret.ContextUsage, error) {
 	return do[terret.ContextUsage](ctx, c, call{method: "GET", path: at("sessions", session, "context")})
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// decide lets OnRequest decide what is asked from now on.
+// decide lets OnRequest decide requests from now on.
 func (s *Session) decide(o Options) {
 	if o.OnRequest == nil {
 		return
@@ -16,10 +16,10 @@ func (s *Session) decide(o Options) {
 	ctx, cancel := context.WithCancel(context.Background())
 	release := s.engine.Want(s.id, o.Gates...)
 	s.desk = func() {
-		release() // what waits for OnRequest goes on
+		release() // requests that wait for OnRequest continue
 		cancel()
 	}
-	after := s.received // nobody else is here yet
+	after := s.received // nobody else has the session yet
 	s.deciding.Go(func() {
 		asked := map[string]context.CancelFunc{}
 		for ev, err := range s.follow(ctx, after) {
@@ -58,15 +58,15 @@ func (s *Session) decideOne(ctx context.Context, o Options, id string) {
 		return
 	}
 	if o.Log != nil {
-		o.Log.Warn("a decision was not taken", "request", id, "error", err)
+		o.Log.Warn("a decision was refused", "request", id, "error", err)
 	}
-	if errors.Is(err, terret.ErrInvalid) { // it was none, and nobody else will decide: then it is no
+	if errors.Is(err, terret.ErrInvalid) { // it was invalid, and nobody else will decide: refuse
 		_ = s.answer(ctx, id, refusal(r.Gate, err))
 	}
 }
 
-// answer gives a decision to the engine. The context ends in the middle of that,
-// since the request is decided then, so it does not count here.
+// answer passes a decision to the engine. The context ends while that happens, because
+// the request is decided then, so it does not count here.
 func (s *Session) answer(ctx context.Context, id string, d terret.Decision) error {
 	d.RequestID, d.Source = id, terret.ByChannel
 	return s.engine.Decide(context.WithoutCancel(ctx), d)

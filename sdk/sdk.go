@@ -1,4 +1,4 @@
-// Package sdk embeds an agent in a Go program: make a session, send it messages,
+// Package sdk embeds an agent in a Go program: create a session, send it messages,
 // receive what it says.
 //
 //	session, err := sdk.NewSession(ctx, sdk.Options{Model: "demo"})
@@ -16,14 +16,13 @@
 //		fmt.Println(msg)
 //	}
 //
-// Sessions live in memory unless Options.DataDir is set; then they can be resumed,
-// also by the terret program, which sees them like its own.
+// Sessions live in memory unless Options.DataDir is set; then they can be resumed, even
+// by the terret program, which treats them like its own.
 //
-// Unless Options.Policy says otherwise, everything that the agent wants to do is
-// allowed: that is what a program without a person wants. Say Policy: ask and give
-// OnRequest to decide yourself.
+// By default everything that the agent wants to do is allowed, which is what a program
+// without a person wants. Set Policy to ask, and OnRequest, to decide yourself.
 //
-// Secrets in Options.Env are kept out of what a session says and stores.
+// Secrets in Options.Env are kept out of what a session reports and stores.
 package sdk
 
 import (
@@ -39,46 +38,45 @@ import (
 	"github.com/terret-dev/terret/internal/config"
 )
 
-// Options say what session to make. The zero value is the native agent in the
-// current folder, with the best model there is a key for.
+// Options says what session to create. The zero value is the native agent in the
+// current folder, with the best model that there is a key for.
 type Options struct {
 	Agent string // default: native
 	Model string // as provider/model, or "demo"
 	Cwd   string // default: the current folder
-	// Persona names a role from agents/AGENT_*.md in Cwd. What it restricts always
-	// holds; what it grants holds if somebody has said `terret trust` for the folder,
-	// with the same data folder.
+	// Persona names a role from agents/AGENT_*.md in Cwd. Its restrictions always
+	// apply; its grants apply if somebody has trusted the folder with `terret trust`
+	// and the same data folder.
 	Persona string
-	// Mode, if set, adds a text of our own to the system prompt, which also tells the
-	// agent about the project. A persona does, too.
+	// Mode, if set, adds our own text to the system prompt, which also tells the agent
+	// about the project. So does a persona.
 	Mode terret.Mode
 	// ProductName replaces "Terret" in the agent's base prompt.
 	ProductName string
-	// DataDir keeps the session. Empty means in memory.
+	// DataDir is where the session is kept. Empty means in memory.
 	DataDir string
-	// Policy says what happens to requests that no rule decides; default
-	// auto-approve.
+	// Policy decides requests that no rule decides; default auto-approve.
 	Policy terret.Policy
-	// OnRequest decides what the policy leaves open. It may take its time; the
-	// context ends when the request is decided otherwise or the session is closed,
-	// and the function must return then: Close waits for it. Without it such
-	// requests are refused at once.
+	// OnRequest decides what the policy leaves open. It may take its time. Its context
+	// ends when the request is decided otherwise or the session is closed; the function
+	// must return then, because Close waits for it. Without OnRequest such requests are
+	// refused at once.
 	OnRequest func(ctx context.Context, r terret.Request) (terret.Decision, error)
-	// Gates lists where the agent waits for OnRequest as well: pre_tool, prompt, stop,
+	// Gates lists where else the agent waits for OnRequest: pre_tool, prompt, stop,
 	// subagent_stop, compact.
 	Gates []terret.Gate
-	// Session holds everything else that a session can be made with.
+	// Session holds all other options of a session.
 	Session terret.SessionOptions
-	// Drivers replaces the agents there are.
+	// Drivers replaces the default drivers.
 	Drivers []terret.Driver
-	// Env is the environment that keys are taken from and that agents may see parts
-	// of; nil means the program's own.
+	// Env is the environment for keys, and agents may see parts of it; nil means the
+	// program's own.
 	Env []string
-	// Log is for the operator; nil means nobody.
+	// Log is for the operator; nil discards it.
 	Log *slog.Logger
 }
 
-// NewSession makes a session. The context bounds the call, not the session's life:
+// NewSession creates a session. The context bounds the call, not the session's life:
 // that ends with Close.
 func NewSession(ctx context.Context, o Options) (*Session, error) {
 	s, err := open(ctx, &o)
@@ -97,14 +95,14 @@ func NewSession(ctx context.Context, o Options) (*Session, error) {
 	return s, nil
 }
 
-// defaults fills in what neither the options nor the persona say.
+// defaults fills in what neither the options nor the persona set.
 func defaults(_ context.Context, s *terret.Session) {
 	s.Agent = cmp.Or(s.Agent, "native")
 	s.Policy = cmp.Or(s.Policy, terret.PolicyAutoApprove)
 }
 
-// Resume goes on with a session that is kept in Options.DataDir. Only DataDir,
-// OnRequest, Drivers, Env, ProductName and Log of the options count.
+// Resume resumes a session that is kept in Options.DataDir. It uses only DataDir,
+// OnRequest, Drivers, Env, ProductName and Log of the options.
 func Resume(ctx context.Context, id string, o Options) (*Session, error) {
 	if o.DataDir == "" {
 		return nil, terret.Invalid("DataDir", "a session can only be resumed from a data folder")
@@ -125,8 +123,8 @@ func Resume(ctx context.Context, id string, o Options) (*Session, error) {
 	return s, nil
 }
 
-// Prompt makes a session, sends one message, and returns its result. An error
-// result is a result, not an error.
+// Prompt creates a session, sends one message, and returns its result. An error result
+// is a result, not an error.
 func Prompt(ctx context.Context, text string, o Options) (result *ResultMessage, err error) {
 	s, err := NewSession(ctx, o)
 	if err != nil {

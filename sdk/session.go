@@ -14,7 +14,7 @@ import (
 	"github.com/terret-dev/terret/view"
 )
 
-// closeTimeout bounds how long Close stays polite.
+// closeTimeout is how long Close waits before it uses force.
 const closeTimeout = 10 * time.Second
 
 // Session is a conversation. Its methods may be called concurrently, but only one
@@ -26,9 +26,9 @@ type Session struct {
 	store   terret.Store
 
 	mu       sync.Mutex
-	received int64        // number of the last event that Receive has dealt with
+	received int64        // number of the last event that Receive handled
 	thread   view.Neovate // as of that event
-	sent     []string     // turns that Receive has yielded no result for, in order
+	sent     []string     // turns that Receive has yielded no result for yet, in order
 
 	desk     context.CancelFunc
 	deciding sync.WaitGroup
@@ -40,13 +40,13 @@ type Session struct {
 // ID is the session's id.
 func (s *Session) ID() string { return s.id }
 
-// Send sends a message. If the agent is busy, it waits its turn.
+// Send sends a message. If the agent is busy, the message is queued.
 func (s *Session) Send(ctx context.Context, text string) error {
 	return s.SendMessage(ctx, UserMessage{Message: Text(text)})
 }
 
-// SendMessage sends a message with images or a place in the thread. Its UUID and
-// ParentUUID are kept; without them they are made up.
+// SendMessage sends a message with images or a place in the thread. It keeps the
+// message's UUID and ParentUUID, or sets them if they are empty.
 func (s *Session) SendMessage(ctx context.Context, m UserMessage) error {
 	if m.SessionID != "" && m.SessionID != s.id {
 		return terret.Invalid("SessionID", "the message is for session %s, not %s", m.SessionID, s.id)
@@ -63,7 +63,7 @@ func (s *Session) SendMessage(ctx context.Context, m UserMessage) error {
 	s.mu.Lock()
 	if m.ParentUUID != nil {
 		p.ParentID = *m.ParentUUID
-	} else if len(s.sent) == 0 { // otherwise it follows what has yet to come
+	} else if len(s.sent) == 0 { // otherwise it follows what is still to come
 		p.ParentID = s.thread.Last()
 	}
 	s.sent = append(s.sent, turn)
@@ -88,17 +88,17 @@ func (s *Session) isClosed() bool {
 	}
 }
 
-// Receive yields complete messages of the next turn that has been sent, and ends
-// after its result. The loop may be broken off; what was not received comes with
-// the next Receive. Without anything sent it fails at once, rather than wait for
-// ever. When the session is closed, it fails with an error of kind session_closed.
+// Receive yields the complete messages of the next turn that was sent, and ends after
+// its result. You may leave the loop early; the rest comes with the next Receive. If
+// nothing was sent it fails at once, instead of waiting for ever. When the session is
+// closed, it fails with code session_closed.
 func (s *Session) Receive(ctx context.Context) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
 		s.mu.Lock()
 		after, waiting := s.received, len(s.sent)
 		s.mu.Unlock()
 		if waiting == 0 {
-			yield(nil, terret.Errorf(terret.CodeConflict, "nothing was sent, so there is nothing to receive"))
+			yield(nil, terret.Errorf(terret.CodeConflict, "nothing to receive: no message was sent"))
 			return
 		}
 		for ev, err := range s.follow(ctx, after) {
@@ -118,8 +118,8 @@ func (s *Session) Receive(ctx context.Context) iter.Seq2[Message, error] {
 	}
 }
 
-// take notes how far Receive is, and returns the message that the event is. What
-// others do in the session is part of the thread, but is nobody's answer here.
+// take records how far Receive is, and returns the event as a message. What others do
+// in the session is part of the thread, but not an answer here.
 func (s *Session) take(ev terret.Event) Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,7 +138,7 @@ func (s *Session) take(ev terret.Event) Message {
 	return msg
 }
 
-// catchUp passes over what happened before.
+// catchUp skips what happened before.
 func (s *Session) catchUp(ctx context.Context) error {
 	for entry, err := range s.engine.Events(ctx, engine.EventQuery{Session: s.id}) {
 		if err != nil {
@@ -153,9 +153,9 @@ func (s *Session) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// Events yields the session's events from the beginning, then live, deltas
-// included, until the context or the session ends or the loop is broken off. The
-// error comes last and once.
+// Events yields the session's events from the beginning, then live, including deltas,
+// until the context or the session ends or the loop is left. The error comes last and
+// once.
 func (s *Session) Events(ctx context.Context) iter.Seq2[terret.Event, error] { return s.follow(ctx, 0) }
 
 func (s *Session) follow(ctx context.Context, after int64) iter.Seq2[terret.Event, error] {
@@ -182,8 +182,8 @@ func (s *Session) Interrupt(ctx context.Context) error {
 	return s.engine.Interrupt(ctx, s.id, "sdk")
 }
 
-// Close ends the agent and waits until nothing of the session is left running. It
-// is idempotent.
+// Close ends the agent and waits until nothing of the session is running. It is
+// idempotent.
 func (s *Session) Close() error {
 	s.closing.Do(func() {
 		close(s.ended)

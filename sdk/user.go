@@ -7,8 +7,8 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// UserMessage is a message to the agent. In JSON its type is user, and a message of
-// text may be a string.
+// UserMessage is a message to the agent. In JSON its type is user, and a text message
+// may be a string.
 type UserMessage struct {
 	Message []Part `json:"message"`
 	// ParentUUID is the message that this one follows; nil means the last one.
@@ -27,7 +27,7 @@ type Part struct {
 	Data     []byte `json:"data,omitempty"`
 }
 
-// Text makes a message of text.
+// Text makes a text message.
 func Text(s string) []Part { return []Part{{Type: "text", Text: s}} }
 
 // MarshalJSON adds the type.
@@ -39,7 +39,7 @@ func (m UserMessage) MarshalJSON() ([]byte, error) {
 	}{"user", plain(m)})
 }
 
-// UnmarshalJSON takes a message whose type is user.
+// UnmarshalJSON accepts a message of type user.
 func (m *UserMessage) UnmarshalJSON(b []byte) error {
 	type plain UserMessage
 	var in struct {
@@ -51,7 +51,7 @@ func (m *UserMessage) UnmarshalJSON(b []byte) error {
 		return err
 	}
 	if in.Type != "user" {
-		return terret.Invalid("type", "a message to the agent is of type user, not %q", in.Type)
+		return terret.Invalid("type", "a message to the agent must be of type user, not %q", in.Type)
 	}
 	*m = UserMessage(in.plain)
 	if text := bytes.TrimSpace(in.Message); len(text) > 0 && text[0] == '"' {
@@ -76,7 +76,7 @@ func (m UserMessage) blocks() ([]terret.Block, error) {
 		case "image":
 			out = append(out, terret.Block{Type: terret.BlockImage, MediaType: p.MIMEType, Bytes: p.Data})
 		default:
-			return nil, terret.Invalid("Message", "a part is text or image, not %q", p.Type)
+			return nil, terret.Invalid("Message", "a part must be text or image, not %q", p.Type)
 		}
 	}
 	if len(out) == 0 {
