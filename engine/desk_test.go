@@ -309,8 +309,8 @@ func TestUnkeptPolicies(t *testing.T) {
 	}{
 		{terret.PolicyAsk, "", terret.OversightAll, ""},
 		{terret.PolicyAsk, "auto", terret.OversightAll, "permission mode auto"},
-		{terret.PolicyAsk, "", terret.OversightAsked, "only for what this agent asks"},
-		{terret.PolicyDenyUnlessAllowed, "", terret.OversightNone, "does not hold"},
+		{terret.PolicyAsk, "", terret.OversightAsked, "covers only what this agent asks about"},
+		{terret.PolicyDenyUnlessAllowed, "", terret.OversightNone, "has no effect"},
 		{terret.PolicyDenyUnlessAllowed, "auto", terret.OversightAll, ""},
 		{terret.PolicyAutoApprove, "", terret.OversightNone, ""},
 	} {

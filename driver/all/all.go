@@ -15,26 +15,25 @@ import (
 
 // Config says how to make the drivers.
 type Config struct {
-	// Env is the environment in which agents are looked for, and that keys are taken
-	// from; nil means the process's own.
+	// Env is the environment in which agents and keys are looked up; nil means the
+	// process's own.
 	Env []string
 	// ProductName replaces "Terret" in the native agent's base prompt.
 	ProductName string
-	// Agents says how agents that are programs are started, by name.
+	// Agents says how to start agents that are programs, by name.
 	Agents map[string]Agent
-	// MockScript, if set, is the file of the script that the agent "mock" follows.
+	// MockScript, if set, is the script file of the agent "mock".
 	MockScript string
 }
 
-// Agent says how an agent is started. The zero value takes it from PATH.
+// Agent says how to start an agent. The zero value takes it from PATH.
 type Agent struct {
-	Path string   // a name to be looked up in PATH, or a path
-	Env  []string // variables that it may see though their names look secret; NAME* stands for all that begin so
-	Args []string // added to those of every process
+	Path string   // a name to look up in PATH, or a path
+	Env  []string // variables it may see although their names look secret; NAME* matches a prefix
+	Args []string // additional arguments of every process
 }
 
-// Drivers makes all drivers, in the order in which an agent is chosen when none is
-// named.
+// Drivers makes all drivers, in the order in which one is chosen if none is named.
 func Drivers(c Config) ([]terret.Driver, error) {
 	if c.Env == nil {
 		c.Env = os.Environ()

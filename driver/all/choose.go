@@ -17,16 +17,16 @@ import (
 	"github.com/terret-dev/terret/internal/atomicfile"
 )
 
-// How long it is remembered that an agent can be used, and that it cannot.
+// How long we remember that an agent can, or cannot, be used.
 const (
 	rememberReady  = 24 * time.Hour
 	rememberAbsent = 10 * time.Minute
 )
 
-// memory is what is remembered of agents between runs, since asking them takes up to
-// a second each.
+// memory is what we remember about agents between runs, since probing takes up to a
+// second each.
 type memory struct {
-	// Env stands for what decides about being signed in.
+	// Env identifies the environment that decides about being signed in.
 	Env    string                `json:"env"`
 	Agents map[string]remembered `json:"agents"`
 }
@@ -174,7 +174,7 @@ func load(file, env string) memory {
 	return m
 }
 
-// save keeps it. Failing costs time only, at the next start.
+// save writes the memory. A failure only costs time at the next start.
 func save(file string, m memory) {
 	b, err := json.Marshal(m)
 	if err != nil || os.MkdirAll(filepath.Dir(file), 0o700) != nil {

@@ -9,11 +9,10 @@ import (
 	"github.com/terret-dev/terret/driver/all"
 )
 
-// probeFor is how long what is known of agents counts: finding out starts their
-// programs.
+// probeFor is how long probe results count: probing starts the agents' programs.
 const probeFor = 15 * time.Second
 
-// Agents finds out which agents there are and what they can do, and remembers it for
+// Agents finds out which agents are installed and what they can do, and caches that for
 // a while. It is safe for concurrent use.
 type Agents struct {
 	drivers []terret.Driver
@@ -23,7 +22,7 @@ type Agents struct {
 	items []terret.Probe
 }
 
-// NewAgents makes Agents of drivers.
+// NewAgents makes Agents from drivers.
 func NewAgents(drivers []terret.Driver) *Agents { return &Agents{drivers: drivers} }
 
 // Name returns the name of the agent that is known by that name or alias.

@@ -1,7 +1,6 @@
-// Package assemble puts a harness together: the store, the drivers, what is trusted,
-// personas, redaction, the files in project folders, and the engine above them. The
-// command line, the server and package sdk all get theirs here, so that a session
-// means the same wherever it was made.
+// Package assemble puts a harness together: the store, the drivers, trust, personas,
+// redaction, the files in project folders, and the engine on top. The command line, the
+// server and package sdk all use it, so that a session means the same everywhere.
 //
 // A [Harness] is made in steps, because many commands need only some of them: [New]
 // touches no file, [Harness.Open] opens the store, [Harness.Start] starts the engine.
@@ -30,20 +29,20 @@ import (
 type Options struct {
 	// Home is Terret's own folder. Empty keeps sessions in memory, without undo.
 	Home string
-	// Env is the environment: keys are taken from it, agents see parts of it, and its
-	// secrets are kept out of everything that is written down.
+	// Env is the environment: keys come from it, agents see parts of it, and its
+	// secrets are kept out of everything that is stored.
 	Env []string
 	// Config is the configuration.
 	Config config.Config
-	// Drivers replaces the agents there are.
+	// Drivers replaces the default drivers.
 	Drivers []terret.Driver
-	// MockScript, if set, is the file of the script that the agent "mock" follows.
+	// MockScript, if set, is the script file of the agent "mock".
 	MockScript string
 	// Product replaces "Terret" in system prompts.
 	Product string
-	// Files keeps Terret's files in the folders of projects.
+	// Files keeps Terret's files in project folders.
 	Files bool
-	// Log is for the operator; nil means nobody.
+	// Log is for the operator; nil discards it.
 	Log *slog.Logger
 }
 
@@ -56,8 +55,8 @@ type Harness struct {
 	Trust *trust.Store
 	Roles *Roles
 
-	Store  *sqlite.Store  // since Open
-	Engine *engine.Engine // since Start
+	Store  *sqlite.Store  // set by Open
+	Engine *engine.Engine // set by Start
 
 	options Options
 	files   *project.Files // nil unless they are kept
@@ -95,8 +94,8 @@ func newDrivers(o Options) ([]terret.Driver, error) {
 	return all.Drivers(all.Config{Env: o.Env, ProductName: o.Product, Agents: agents, MockScript: o.MockScript})
 }
 
-// Trusts reports whether a person trusts the folder as it is now. A worktree of a
-// session is trusted if the folder that it was made for is, with the same content.
+// Trusts reports whether a person trusts the folder as it is now. A session's worktree
+// is trusted if the folder it was made from is, with the same content.
 func (h *Harness) Trusts(dir string) bool {
 	if h.Trust == nil {
 		return false
@@ -108,7 +107,7 @@ func (h *Harness) Trusts(dir string) bool {
 	return err == nil && decision == trust.Trusted
 }
 
-// Open opens the store. Whoever calls it must Close the harness.
+// Open opens the store. The caller must Close the harness.
 func (h *Harness) Open(ctx context.Context) (err error) {
 	path := sqlite.Memory
 	if h.Home != "" {
@@ -118,8 +117,7 @@ func (h *Harness) Open(ctx context.Context) (err error) {
 	return err
 }
 
-// Start starts the engine on the open store. Unattended says that nobody can be
-// asked.
+// Start starts the engine on the open store. Unattended means that nobody can be asked.
 func (h *Harness) Start(ctx context.Context, unattended bool) (err error) {
 	cfg := h.engineConfig()
 	cfg.Unattended = cfg.Unattended || unattended
@@ -146,14 +144,14 @@ func (h *Harness) engineConfig() engine.Config {
 	return out
 }
 
-// Sessions makes sessions on the running engine. Defaults fills in what neither a
-// person nor a persona says; nil means nothing does.
+// Sessions creates sessions on the running engine. Defaults fills in what neither a
+// person nor a persona sets; it may be nil.
 func (h *Harness) Sessions(defaults func(context.Context, *terret.Session)) *Sessions {
 	return &Sessions{Engine: h.Engine, Store: h.Store, Roles: h.Roles, Agents: h.Agents, Home: h.Home, Defaults: defaults}
 }
 
-// Close ends the engine and closes the store, if they are there. The context bounds
-// how long that stays polite.
+// Close closes the engine and the store, if they are open. After the context ends it
+// uses force.
 func (h *Harness) Close(ctx context.Context) (err error) {
 	if h.Engine != nil {
 		err = h.Engine.Close(ctx)

@@ -8,19 +8,19 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// When a server looks after its store: not while it starts, and then now and then.
+// When a server compacts its store: not while it starts, and then regularly.
 const (
 	firstCompact = time.Minute
 	nextCompact  = time.Hour
 )
 
-// Maintain drops streamed pieces that are older than the configuration says, now and
-// then, until the context ends. The store must be open for as long.
+// Maintain regularly drops streamed pieces that are older than keep_deltas, until the
+// context ends. The store must stay open that long.
 func (h *Harness) Maintain(ctx context.Context) {
 	maintain(ctx, h.Store, time.Duration(h.options.Config.KeepDeltas), h.options.Log)
 }
 
-// maintain keeps everything if keep is negative, or nobody says how long.
+// maintain drops nothing if keep is negative or zero.
 func maintain(ctx context.Context, m terret.Maintainer, keep time.Duration, log *slog.Logger) {
 	if keep <= 0 {
 		return
@@ -35,9 +35,9 @@ func maintain(ctx context.Context, m terret.Maintainer, keep time.Duration, log 
 		}
 		switch n, err := m.Compact(ctx, time.Now().Add(-keep)); {
 		case err != nil && ctx.Err() == nil:
-			log.Warn("old pieces of text could not be dropped", "error", err)
+			log.Warn("could not drop old pieces of text", "error", err)
 		case n > 0:
-			log.Info("old pieces of text were dropped", "count", n)
+			log.Info("dropped old pieces of text", "count", n)
 		}
 		wait.Reset(nextCompact)
 	}

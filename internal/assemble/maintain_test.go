@@ -35,7 +35,7 @@ func TestMaintain(t *testing.T) {
 		times int
 		logs  string
 	}{
-		"a day":   {keep: 24 * time.Hour, times: 3, logs: "were dropped"},
+		"a day":   {keep: 24 * time.Hour, times: 3, logs: "dropped old pieces"},
 		"never":   {keep: -1},
 		"not set": {},
 		"fails":   {keep: time.Hour, err: errors.New("disk full"), times: 3, logs: "disk full"},

@@ -11,17 +11,16 @@ import (
 	"github.com/terret-dev/terret/internal/persona"
 )
 
-// Roles knows the personas of projects and what they mean for sessions. The zero
-// value trusts no folder and writes nothing down. It is safe for concurrent use.
+// Roles resolves the personas of projects for sessions. The zero value trusts no folder
+// and saves nothing. It is safe for concurrent use.
 type Roles struct {
 	// Product replaces "Terret" in system prompts.
 	Product string
-	// Trusts reports whether a person trusts a folder; nil means that none is.
+	// Trusts reports whether a person trusts a folder; nil means no folder is trusted.
 	Trusts func(dir string) bool
-	// Save, if set, writes down the system prompt of a turn, where people can look it
-	// up.
+	// Save, if set, saves the system prompt of a turn where people can look it up.
 	Save func(s terret.Session, prompt string) (path string, err error)
-	// Log is for the operator; nil means nobody.
+	// Log is for the operator; nil discards it.
 	Log *slog.Logger
 
 	once    sync.Once
@@ -35,7 +34,7 @@ func (r *Roles) lib() *persona.Library {
 
 func (r *Roles) trusts(dir string) bool { return r.Trusts != nil && r.Trusts(dir) }
 
-// List lists the personas of a project, and says which of them are trusted.
+// List lists the personas of a project, and marks those that are trusted.
 func (r *Roles) List(dir string) (persona.Listing, error) {
 	found, err := r.lib().List(dir)
 	if err != nil || len(found.Personas) == 0 {
@@ -48,7 +47,7 @@ func (r *Roles) List(dir string) (persona.Listing, error) {
 	return found, nil
 }
 
-// Persona loads a persona of a project and says whether it is trusted.
+// Persona loads a persona of a project and marks whether it is trusted.
 func (r *Roles) Persona(dir, id string) (terret.Persona, error) {
 	p, err := r.lib().Load(dir, id)
 	if err != nil {
@@ -58,14 +57,13 @@ func (r *Roles) Persona(dir, id string) (terret.Persona, error) {
 	return p, nil
 }
 
-// Prompt puts a system prompt together for a project, with a persona unless that is
-// nil.
+// Prompt composes the system prompt for a project, with a persona unless that is nil.
 func (r *Roles) Prompt(dir string, p *terret.Persona, mode terret.Mode) (persona.Prompt, error) {
 	return r.lib().Prompt(persona.PromptRequest{Dir: dir, Persona: p, Mode: mode, Product: r.Product})
 }
 
-// For says what the session's persona and mode mean for a turn: it is what
-// engine.Config.Roles is to be. Files are read anew for each turn.
+// For resolves the session's persona and mode for a turn: use it as
+// engine.Config.Roles. It reads the files for each turn.
 func (r *Roles) For(_ context.Context, s terret.Session, o terret.TurnOptions) (engine.Role, error) {
 	var role engine.Role
 	if !hasRole(s) {
@@ -74,7 +72,7 @@ func (r *Roles) For(_ context.Context, s terret.Session, o terret.TurnOptions) (
 	if s.Persona != "" {
 		p, err := r.Persona(s.Cwd, string(s.Persona))
 		if errors.Is(err, terret.ErrNotFound) {
-			e := terret.Errorf(terret.CodeConflict, "session %s needs its persona: %w; bring its file back, or make a session without it", s.ID, err)
+			e := terret.Errorf(terret.CodeConflict, "session %s needs its persona: %w; restore its file, or start a session without it", s.ID, err)
 			e.Field = "persona"
 			return role, e
 		}
@@ -92,21 +90,21 @@ func (r *Roles) For(_ context.Context, s terret.Session, o terret.TurnOptions) (
 	return role, nil
 }
 
-// hasRole reports whether the session gets a system prompt of ours: it has a persona,
-// a mode that asks for one, or somebody wants it.
+// hasRole reports whether the session gets our system prompt: it has a persona, or a
+// mode that asks for one, or base_prompt.
 func hasRole(s terret.Session) bool {
 	return s.Persona != "" || s.Mode == terret.ModeWorkbench || s.Mode == terret.ModePipeline || s.Options.BasePrompt
 }
 
-// save writes down what the agent is told. The turn does not depend on that.
+// save saves what the agent is told. The turn runs even if that fails.
 func (r *Roles) save(s terret.Session, prompt string) {
-	if r.Save == nil || s.ID == "" { // which does not exist yet
+	if r.Save == nil || s.ID == "" { // the session does not exist yet
 		return
 	}
 	if own := s.Options.SystemAppend; own != "" {
 		prompt = own + "\n\n" + prompt
 	}
 	if _, err := r.Save(s, prompt); err != nil && r.Log != nil {
-		r.Log.Warn("the system prompt could not be saved", "session", s.ID, "error", err)
+		r.Log.Warn("could not save the system prompt", "session", s.ID, "error", err)
 	}
 }

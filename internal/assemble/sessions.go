@@ -13,24 +13,23 @@ import (
 	"github.com/terret-dev/terret/internal/worktree"
 )
 
-// Sessions makes sessions, the same way for every frontend.
+// Sessions creates sessions, the same way for every frontend.
 type Sessions struct {
 	Engine *engine.Engine
-	Store  terret.Store // the one that the engine works on
+	Store  terret.Store // the engine's store
 	Roles  *Roles
 	Agents *Agents
-	// Home is Terret's own folder, in which worktrees are made.
+	// Home is Terret's own folder, which holds worktrees.
 	Home string
-	// Defaults fills in what neither a person nor a persona says; nil means nothing
-	// does.
+	// Defaults fills in what neither a person nor a persona sets; it may be nil.
 	Defaults func(ctx context.Context, s *terret.Session)
 }
 
-// CreateOptions says how a session is made. The zero value is for programs.
+// CreateOptions says how to create a session. The zero value is for programs.
 type CreateOptions struct {
-	// Unenforced makes the session even if its agent can get around limits on tools.
+	// Unenforced creates the session even if its agent can get around tool limits.
 	Unenforced bool
-	// Tell, if set, is told what a person should know.
+	// Tell, if set, receives notes for the person.
 	Tell func(note string)
 }
 
@@ -40,9 +39,9 @@ func (o CreateOptions) tell(note string) {
 	}
 }
 
-// Create makes a session of what a person asks for. What the person leaves empty is
-// filled in by its persona and then by the defaults. It refuses a session whose agent
-// could get around what the session forbids.
+// Create makes a session. What the caller leaves empty comes from the persona and then
+// from the defaults. It refuses a session whose agent could get around the session's
+// restrictions.
 func (m *Sessions) Create(ctx context.Context, s terret.Session, o CreateOptions) (terret.Session, error) {
 	s, err := m.checked(s)
 	if err != nil {
@@ -77,10 +76,10 @@ func (m *Sessions) create(ctx context.Context, s terret.Session, o CreateOptions
 	return m.Engine.Create(ctx, s)
 }
 
-// inWorktree gives the session a git worktree of its own to work in.
+// inWorktree gives the session its own git worktree to work in.
 func (m *Sessions) inWorktree(ctx context.Context, s terret.Session) (_ terret.Session, err error) {
 	if m.Home == "" {
-		return s, terret.Invalid("worktree", "it needs a data folder, and there is none")
+		return s, terret.Invalid("worktree", "it needs a data folder, but there is none")
 	}
 	s.ID = terret.NewSessionID()
 	if s.Cwd, err = worktree.Add(ctx, m.Home, s.ID, s.Cwd); err != nil {
@@ -92,14 +91,14 @@ func (m *Sessions) inWorktree(ctx context.Context, s terret.Session) (_ terret.S
 	return s, nil
 }
 
-// Deleted says what is left of a session that was deleted.
+// Deleted says what remains of a deleted session.
 type Deleted struct {
-	// Worktree is the session's own worktree, if it is kept, and Kept says why.
+	// Worktree is the session's worktree, if it was kept; Kept says why.
 	Worktree string `json:"worktree,omitempty"`
 	Kept     string `json:"kept,omitempty"`
 }
 
-// Delete deletes a session, and its worktree if it has one and nothing is lost with it.
+// Delete deletes a session, and its worktree if it has one and nothing would be lost.
 func (m *Sessions) Delete(ctx context.Context, id string, force bool) (Deleted, error) {
 	s, err := m.Store.Session(ctx, id)
 	if err != nil {
@@ -112,10 +111,10 @@ func (m *Sessions) Delete(ctx context.Context, id string, force bool) (Deleted, 
 	if !ok || !s.Options.Worktree {
 		return Deleted{}, nil
 	}
-	// The session is gone, so what goes wrong from here on is no reason to fail.
+	// The session is gone, so later failures are not errors.
 	others, err := m.Store.ListSessions(ctx, terret.SessionFilter{Cwd: s.Cwd, Limit: 1})
 	if err == nil && len(others.Items) > 0 {
-		return Deleted{top, "session " + others.Items[0].ID + " works in it, too"}, nil
+		return Deleted{top, "session " + others.Items[0].ID + " works in it too"}, nil
 	}
 	kept := ""
 	if err == nil {
@@ -130,13 +129,12 @@ func (m *Sessions) Delete(ctx context.Context, id string, force bool) (Deleted, 
 	return Deleted{top, kept}, nil
 }
 
-// ours reports whether a file of a worktree was written by Terret itself.
+// ours reports whether Terret itself wrote a file of a worktree.
 func (m *Sessions) ours(top, cwd, file string) bool {
 	return filepath.Join(top, filepath.FromSlash(file)) == filepath.Join(cwd, project.IgnoreFile)
 }
 
-// checked refuses what no session can be made with, before anything is read or made
-// for it.
+// checked rejects invalid sessions before anything is read or created for them.
 func (m *Sessions) checked(s terret.Session) (_ terret.Session, err error) {
 	if err := terret.CheckGates("gates", s.Options.Gates); err != nil {
 		return s, err
@@ -144,7 +142,7 @@ func (m *Sessions) checked(s terret.Session) (_ terret.Session, err error) {
 	if err := terret.CheckTimeouts("timeouts", s.Options.Timeouts); err != nil {
 		return s, err
 	}
-	if s.Cwd != "" { // else the engine says so
+	if s.Cwd != "" { // otherwise the engine reports it
 		if s.Cwd, err = filepath.Abs(s.Cwd); err != nil {
 			return s, terret.Invalid("cwd", "%w", err)
 		}
@@ -153,8 +151,8 @@ func (m *Sessions) checked(s terret.Session) (_ terret.Session, err error) {
 	return s, nil
 }
 
-// withRole fills in what the session's persona says, and makes sure that there is a
-// system prompt for it.
+// withRole fills in what the session's persona sets, and checks that its system prompt
+// can be made.
 func (m *Sessions) withRole(s terret.Session, o CreateOptions) (terret.Session, error) {
 	if !hasRole(s) {
 		return s, nil
@@ -178,8 +176,8 @@ func (m *Sessions) withRole(s terret.Session, o CreateOptions) (terret.Session, 
 	return s, err
 }
 
-// IgnoredGrants says which settings of a persona are ignored because its folder is not
-// trusted. It is empty if none is.
+// IgnoredGrants names the settings of a persona that are ignored because its folder is
+// not trusted. It is empty if there are none.
 func IgnoredGrants(p terret.Persona) string {
 	grants := persona.Grants(p)
 	if p.Trusted || len(grants) == 0 {
@@ -192,7 +190,7 @@ func IgnoredGrants(p terret.Persona) string {
 	return "persona " + p.ID + ": " + strings.Join(grants, ", ") + " " + verb + " ignored until you trust this folder (see `terret trust`)"
 }
 
-// overseen refuses a session whose agent could get around what the session forbids.
+// overseen refuses a session whose agent could get around the session's restrictions.
 func (m *Sessions) overseen(ctx context.Context, s terret.Session, o CreateOptions) error {
 	s.ID = "" // it does not exist yet
 	in, err := m.Engine.Settings(ctx, s, terret.TurnOptions{})
@@ -204,7 +202,7 @@ func (m *Sessions) overseen(ctx context.Context, s terret.Session, o CreateOptio
 	}
 	p, found := m.Agents.one(ctx, s.Agent)
 	if !found {
-		return nil // whoever starts it says what is missing
+		return nil // starting it will say what is missing
 	}
 	err = persona.CheckOversight(p.Capabilities, in, s.Options.Deny)
 	switch {

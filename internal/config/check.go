@@ -11,8 +11,8 @@ import (
 	"unicode"
 )
 
-// Words are the values that a check with that name takes, in the order in which
-// people should be shown them; nil if it is not a list of words.
+// Words lists the values that the named check accepts, in display order; nil if it is
+// not a list of words.
 func Words(check string) []string {
 	switch check {
 	case "policy":
@@ -25,14 +25,13 @@ func Words(check string) []string {
 	return nil
 }
 
-// place is what paths are taken from.
+// place is what paths are relative to.
 type place struct {
-	base string // relative ones
-	home string // ~/
+	base string // for relative paths
+	home string // for ~/
 }
 
-// check returns the value in the form in which it is used, or says what is wrong
-// with it.
+// check returns the value in its final form, or an error.
 func (p place) check(check, value string) (string, error) {
 	if words := Words(check); words != nil {
 		return value, checkWord(value, words)
@@ -44,7 +43,7 @@ func (p place) check(check, value string) (string, error) {
 		return "", errors.New("must not be empty")
 	}
 	if strings.ContainsFunc(value, unicode.IsControl) {
-		return "", fmt.Errorf("%q holds control characters", value)
+		return "", fmt.Errorf("%q contains control characters", value)
 	}
 	switch check {
 	case "text":
@@ -76,7 +75,7 @@ func checkWord(value string, words []string) error {
 	return fmt.Errorf("there is no %q; use one of %s", value, strings.Join(words, ", "))
 }
 
-// checkName refuses what could be taken for a flag or a path.
+// checkName rejects what could be misread as a flag or a path.
 func checkName(s string) error {
 	odd := func(c rune) bool {
 		return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("-_.+@", c)
@@ -93,7 +92,7 @@ func checkVariable(s string) error {
 		return c != '_' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z')
 	}
 	if name == "" || strings.ContainsFunc(name, odd) || name[0] >= '0' && name[0] <= '9' {
-		return fmt.Errorf("%q is not the name of a variable", s)
+		return fmt.Errorf("%q is not a variable name", s)
 	}
 	return nil
 }
@@ -119,7 +118,7 @@ func checkDuration(check string, d Duration) error {
 func (p place) path(s string) (string, error) {
 	if rest, ok := strings.CutPrefix(s, "~/"); ok {
 		if p.home == "" {
-			return "", fmt.Errorf("%q: the home folder is not known; write the whole path", s)
+			return "", fmt.Errorf("%q: the home folder is unknown; write the full path", s)
 		}
 		return filepath.Join(p.home, rest), nil
 	}

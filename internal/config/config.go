@@ -5,60 +5,58 @@ import (
 	"time"
 )
 
-// Config is all that can be configured. The tags of its fields are used as
-// follows: json is the key; env the variable that sets it; jsonschema explains
-// it to people; class says whether it acts from a project that is not trusted;
-// check names what its values (and keys, if it is a map) must be; merge:"add"
-// adds the values of all layers up.
+// Config is everything that can be configured. Its field tags: json is the key; env the
+// variable that sets it; jsonschema explains it to people; class says whether it takes
+// effect in an untrusted project; check names the check for its values (and keys, if it
+// is a map); merge:"add" combines the values of all layers.
 type Config struct {
-	Agent          string              `json:"agent,omitzero" env:"TERRET_AGENT" check:"name" class:"grants" jsonschema:"The agent to use when none is named, such as claude. Empty: the first one that is installed and signed in."`
-	Model          string              `json:"model,omitzero" env:"TERRET_MODEL" check:"text" class:"grants" jsonschema:"The model to use when none is named. Empty: the agent's own choice."`
-	Policy         string              `json:"policy,omitzero" env:"TERRET_POLICY" check:"policy" class:"grants" jsonschema:"What happens to a tool use that no rule decides. Empty: what the command does by default."`
-	Data           string              `json:"data,omitzero" env:"TERRET_HOME" check:"path" class:"grants" jsonschema:"The folder of the database, the token and the sockets. A relative path is taken from the folder of the file, or of the project; ~/ is the home folder."`
-	IdleAfter      Duration            `json:"idle_after,omitzero" env:"TERRET_IDLE_AFTER" class:"grants" jsonschema:"How long an agent with nothing to do is kept before its process is ended, or never. Default 30m."`
+	Agent          string              `json:"agent,omitzero" env:"TERRET_AGENT" check:"name" class:"grants" jsonschema:"The agent to use if none is named, such as claude. Empty: the first one that is installed and signed in."`
+	Model          string              `json:"model,omitzero" env:"TERRET_MODEL" check:"text" class:"grants" jsonschema:"The model to use if none is named. Empty: the agent's own choice."`
+	Policy         string              `json:"policy,omitzero" env:"TERRET_POLICY" check:"policy" class:"grants" jsonschema:"What happens to a tool use that no rule decides. Empty: the command's default."`
+	Data           string              `json:"data,omitzero" env:"TERRET_HOME" check:"path" class:"grants" jsonschema:"The folder for the database, the token and worktrees. A relative path is relative to the folder of the file, or of the project; ~/ is the home folder."`
+	IdleAfter      Duration            `json:"idle_after,omitzero" env:"TERRET_IDLE_AFTER" class:"grants" jsonschema:"How long to keep an idle agent before ending its process, or never. Default 30m."`
 	InterruptGrace Duration            `json:"interrupt_grace,omitzero" env:"TERRET_INTERRUPT_GRACE" check:"bounded" class:"grants" jsonschema:"How long an interrupted turn may take to stop before it is killed. Default 10s."`
-	Timeouts       map[string]Duration `json:"timeouts,omitzero" check:"gate" class:"grants" jsonschema:"How long requests wait for a decision, by gate, or never. Default: 10m for hooks, never for permissions, questions and plans."`
-	Unattended     bool                `json:"unattended,omitzero" env:"TERRET_UNATTENDED" class:"grants" jsonschema:"Nobody is there to be asked: refuse at once what would be asked."`
+	Timeouts       map[string]Duration `json:"timeouts,omitzero" check:"gate" class:"grants" jsonschema:"How long requests wait for a decision, by gate; never means no limit. Default: 10m for hooks, no limit for permissions, questions and plans."`
+	Unattended     bool                `json:"unattended,omitzero" env:"TERRET_UNATTENDED" class:"grants" jsonschema:"Nobody can be asked: refuse at once what would be asked."`
 	Undo           Undo                `json:"undo,omitzero" class:"inside" jsonschema:"Limits of undo."`
-	Pool           Pool                `json:"pool,omitzero" class:"inside" jsonschema:"Agents that are started before they are needed."`
-	LogLevel       string              `json:"log_level,omitzero" env:"TERRET_LOG_LEVEL" check:"level" class:"grants" jsonschema:"The least severe messages that Terret's own log takes, which is terret.log in the data folder. Default info."`
-	KeepDeltas     Duration            `json:"keep_deltas,omitzero" env:"TERRET_KEEP_DELTAS" class:"grants" jsonschema:"How long the pieces of streamed text are kept, or never to drop none. The server drops older ones in the background; whole messages are always kept. Default 24h."`
-	Rules          Rules               `json:"rules,omitzero" class:"inside" jsonschema:"Rules for tool uses, such as Bash(git status). Those of all layers hold; deny beats allow."`
-	Agents         map[string]Agent    `json:"agents,omitzero" check:"name" class:"inside" jsonschema:"How agents are started, by name."`
-	Roots          []string            `json:"roots,omitzero" env:"TERRET_ROOTS" check:"path" class:"grants" jsonschema:"The folders in which the server may open sessions and show files. Empty: the one it was started in."`
-	Addr           string              `json:"addr,omitzero" env:"TERRET_ADDR" check:"addr" class:"grants" jsonschema:"Where the server listens. Default 127.0.0.1:7433."`
+	Pool           Pool                `json:"pool,omitzero" class:"inside" jsonschema:"Agents to start before they are needed."`
+	LogLevel       string              `json:"log_level,omitzero" env:"TERRET_LOG_LEVEL" check:"level" class:"grants" jsonschema:"The lowest level of messages in Terret's own log, terret.log in the data folder. Default info."`
+	KeepDeltas     Duration            `json:"keep_deltas,omitzero" env:"TERRET_KEEP_DELTAS" class:"grants" jsonschema:"How long to keep the pieces of streamed text; never drops none. The server drops older ones in the background; whole messages are always kept. Default 24h."`
+	Rules          Rules               `json:"rules,omitzero" class:"inside" jsonschema:"Rules for tool uses, such as Bash(git status). Rules of all layers apply; deny beats allow."`
+	Agents         map[string]Agent    `json:"agents,omitzero" check:"name" class:"inside" jsonschema:"How to start agents, by name."`
+	Roots          []string            `json:"roots,omitzero" env:"TERRET_ROOTS" check:"path" class:"grants" jsonschema:"The folders in which the server may open sessions and show files. Empty: the folder it was started in."`
+	Addr           string              `json:"addr,omitzero" env:"TERRET_ADDR" check:"addr" class:"grants" jsonschema:"The address the server listens on. Default 127.0.0.1:7433."`
 }
 
-// Undo limits what undo may cost. Zero means the default.
+// Undo limits the cost of undo. Zero means the default.
 type Undo struct {
 	Off      bool  `json:"off,omitzero" env:"TERRET_UNDO_OFF" class:"grants" jsonschema:"Take no snapshots, so that nothing can be undone."`
 	MaxFiles int   `json:"max_files,omitzero" class:"grants" jsonschema:"No undo in folders with more files. Default 200000."`
-	MaxBytes int64 `json:"max_bytes,omitzero" class:"grants" jsonschema:"No undo when a snapshot has to read more bytes. Default 1 GiB."`
+	MaxBytes int64 `json:"max_bytes,omitzero" class:"grants" jsonschema:"No undo if a snapshot has to read more bytes. Default 1 GiB."`
 }
 
-// Pool says how many agents are started before they are needed. Zero means none, or
-// the default.
+// Pool says how many warm agents to keep. Zero means none, or the default.
 type Pool struct {
-	Size      int   `json:"size,omitzero" class:"grants" jsonschema:"How many agents wait for a new session, for each kind of session that was used lately. Each holds as much memory as one at work. Default: one for the server, none elsewhere; a negative number means none."`
-	Keys      int   `json:"keys,omitzero" class:"grants" jsonschema:"For how many kinds of sessions agents wait; a kind is an agent in a folder with a model and options. Default 4."`
-	MaxMemory int64 `json:"max_memory,omitzero" class:"grants" jsonschema:"How many bytes all agents that wait may hold together. Default 1 GiB."`
+	Size      int   `json:"size,omitzero" class:"grants" jsonschema:"How many agents to keep ready for new sessions, for each recently used kind of session. Each uses as much memory as one at work. Default: one for the server, none elsewhere; a negative number means none."`
+	Keys      int   `json:"keys,omitzero" class:"grants" jsonschema:"For how many kinds of sessions to keep agents ready; a kind is an agent in a folder with a model and options. Default 4."`
+	MaxMemory int64 `json:"max_memory,omitzero" class:"grants" jsonschema:"The most memory that all waiting agents may use together, in bytes. Default 1 GiB."`
 }
 
-// Rules are rules in the form that people type.
+// Rules are rules as people type them.
 type Rules struct {
-	Allow []string `json:"allow,omitzero" check:"text" merge:"add" class:"grants" jsonschema:"Tool uses that are allowed without asking."`
-	Deny  []string `json:"deny,omitzero" check:"text" merge:"add" class:"restricts" jsonschema:"Tool uses that are denied. This is the one key that acts from a project that is not trusted."`
+	Allow []string `json:"allow,omitzero" check:"text" merge:"add" class:"grants" jsonschema:"Tool uses to allow without asking."`
+	Deny  []string `json:"deny,omitzero" check:"text" merge:"add" class:"restricts" jsonschema:"Tool uses to deny. This is the only key that takes effect in an untrusted project."`
 }
 
-// Agent says how an agent is started.
+// Agent says how to start an agent.
 type Agent struct {
-	Path string   `json:"path,omitzero" check:"program" class:"grants" jsonschema:"Its program: a name to be looked up in PATH, or a path."`
-	Env  []string `json:"env,omitzero" check:"variable" class:"grants" jsonschema:"Variables that it may see though their names look secret. NAME* stands for all that begin so."`
-	Args []string `json:"args,omitzero" class:"grants" jsonschema:"Arguments to be passed to it besides Terret's own."`
+	Path string   `json:"path,omitzero" check:"program" class:"grants" jsonschema:"Its program: a name to look up in PATH, or a path."`
+	Env  []string `json:"env,omitzero" check:"variable" class:"grants" jsonschema:"Variables it may see although their names look secret. NAME* matches a prefix."`
+	Args []string `json:"args,omitzero" class:"grants" jsonschema:"Arguments to pass besides Terret's own."`
 }
 
-// defaults is the configuration without files and variables, except for Data,
-// which depends on the environment: see [DataDir].
+// defaults is the configuration without files and variables, except for Data, which
+// depends on the environment: see [DataDir].
 func defaults() Config {
 	return Config{
 		IdleAfter:      Duration(30 * time.Minute),
@@ -69,11 +67,11 @@ func defaults() Config {
 	}
 }
 
-// Duration is a length of time, or never; zero means that none is set. In files it
-// is a string such as "30m" or "never".
+// Duration is a length of time, or never; zero means unset. In files it is a string
+// such as "30m" or "never".
 type Duration time.Duration
 
-// Never is a length of time that does not end.
+// Never is an unlimited length of time.
 const Never Duration = -1
 
 // parseDuration reads what String writes.

@@ -25,13 +25,12 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Message)
 }
 
-// decoder reads one file into a Config. What it returns is nil or an *Error.
+// decoder reads one file into a Config. Its errors are nil or an *Error.
 type decoder struct {
 	file  string
 	text  []byte
 	place place
-	// restricted says that only what restricts is taken over; ignored lists the
-	// rest.
+	// restricted means that only restrictions take effect; ignored lists the rest.
 	restricted bool
 	ignored    []string
 }
@@ -52,10 +51,10 @@ func (d *decoder) decode(into *Config) error {
 		return nil
 	}
 	if at := firstInvalid(d.text); at >= 0 {
-		return d.fail(at, "the file is not UTF-8")
+		return d.fail(at, "the file must be UTF-8")
 	}
 	if at := tooDeep(d.text); at >= 0 {
-		return d.fail(at, "brackets within brackets, more than %d deep", maxDepth)
+		return d.fail(at, "brackets are nested more than %d deep", maxDepth)
 	}
 	v, err := hujson.Parse(d.text)
 	if err != nil {
@@ -75,8 +74,7 @@ func firstInvalid(b []byte) int {
 	return -1
 }
 
-// maxDepth is more than any file needs, and little enough for the parser, which
-// calls itself for each.
+// maxDepth is more than any file needs, and safe for the recursive parser.
 const maxDepth = 32
 
 // tooDeep returns where brackets are nested more than maxDepth deep, or -1.
@@ -105,7 +103,7 @@ func tooDeep(b []byte) int {
 	return -1
 }
 
-// skip is how far it is to the end of a comment.
+// skip is the distance to the end of a comment.
 func skip(b []byte, end string) int {
 	if n := bytes.Index(b[2:], []byte(end)); n >= 0 {
 		return 2 + n + len(end) - 1
@@ -113,7 +111,7 @@ func skip(b []byte, end string) int {
 	return len(b)
 }
 
-// syntax turns an error of the parser into ours.
+// syntax converts an error of the parser to ours.
 func (d *decoder) syntax(err error) error {
 	offset := len(d.text)
 	var line, column int
@@ -134,7 +132,7 @@ func (d *decoder) syntax(err error) error {
 	return d.fail(offset, "%s", strings.TrimPrefix(cause.Error(), "hujson: "))
 }
 
-// field is a key that an object may have.
+// field is a possible key of an object.
 type field struct {
 	reflect.StructField
 	index int
@@ -152,8 +150,7 @@ func fields(t reflect.Type) (keys []string, byKey map[string]field) {
 	return keys, byKey
 }
 
-// members yields the members of an object, and refuses anything else and keys
-// that are there twice.
+// members yields the members of an object; it rejects other values and duplicate keys.
 func (d *decoder) members(path string, v hujson.Value, each func(key, path string, m hujson.ObjectMember) error) error {
 	object, ok := v.Value.(*hujson.Object)
 	if !ok {
@@ -164,7 +161,7 @@ func (d *decoder) members(path string, v hujson.Value, each func(key, path strin
 		key := m.Name.Value.(hujson.Literal).String()
 		if at, twice := first[key]; twice {
 			before := d.fail(at, "").(*Error) //nolint:errorlint // it is what fail makes
-			return d.fail(m.Name.StartOffset, "%q is set twice; the first time is in line %d", key, before.Line)
+			return d.fail(m.Name.StartOffset, "%q is set twice; first in line %d", key, before.Line)
 		}
 		first[key] = m.Name.StartOffset
 		inner := key
@@ -199,7 +196,7 @@ func (d *decoder) unknown(path, key string, offset int, known []string) error {
 	return d.fail(offset, "unknown key %q; the keys here are %s", path, strings.Join(known, ", "))
 }
 
-// mapping reads an object whose keys are free, or words of a list.
+// mapping reads an object whose keys are free, or from a list of words.
 func (d *decoder) mapping(path string, v hujson.Value, into reflect.Value, tag reflect.StructTag) error {
 	check := tag.Get("check")
 	return d.members(path, v, func(key, path string, m hujson.ObjectMember) error {
@@ -215,13 +212,13 @@ func (d *decoder) mapping(path string, v hujson.Value, into reflect.Value, tag r
 		}
 		after := reflect.New(into.Type().Elem()).Elem()
 		after.Set(before)
-		// The check is about the keys.
+		// The check applies to the keys.
 		inner := reflect.StructTag(`class:"` + tag.Get("class") + `"`)
 		if err := d.value(path, m.Value, after, inner); err != nil {
 			return err
 		}
 		if d.restricted && reflect.DeepEqual(before.Interface(), after.Interface()) {
-			return nil // nothing was taken over
+			return nil // nothing was set
 		}
 		if into.IsNil() {
 			into.Set(reflect.MakeMap(into.Type()))
@@ -231,7 +228,7 @@ func (d *decoder) mapping(path string, v hujson.Value, into reflect.Value, tag r
 	})
 }
 
-// value reads a value into a field, if it may act.
+// value reads a value into a field, if it may take effect.
 func (d *decoder) value(path string, v hujson.Value, into reflect.Value, tag reflect.StructTag) error {
 	switch into.Kind() { //nolint:exhaustive // the others are single values
 	case reflect.Struct:
@@ -251,7 +248,7 @@ func (d *decoder) value(path string, v hujson.Value, into reflect.Value, tag ref
 	return nil
 }
 
-// set takes a value over, or adds to what earlier layers have.
+// set sets a value, or adds to that of earlier layers.
 func set(into, value reflect.Value, tag reflect.StructTag) {
 	if tag.Get("merge") != "add" {
 		into.Set(value)
@@ -326,7 +323,7 @@ func (d *decoder) list(path string, v hujson.Value, t reflect.Type, check string
 	return out, nil
 }
 
-// wrong says that a value has the wrong type.
+// wrong reports a value of the wrong type.
 func (d *decoder) wrong(path string, v hujson.Value, want string) error {
 	if path == "" {
 		path = "the file"

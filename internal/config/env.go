@@ -21,8 +21,8 @@ func lookup(environ []string, name string) string {
 	return ""
 }
 
-// applyEnv sets the fields that have a variable. An empty variable counts as
-// unset; variables that belong to no field are not looked at.
+// applyEnv sets the fields that have a variable. An empty variable counts as unset;
+// other variables are ignored.
 func applyEnv(into *Config, environ []string, p place) error {
 	return applyStruct(reflect.ValueOf(into).Elem(), environ, p)
 }
@@ -89,9 +89,9 @@ func setText(v reflect.Value, text, check string, p place) error {
 	return nil
 }
 
-// DataDir is the folder of the database, the token and the sockets as the
-// environment says: $TERRET_HOME, or else the platform's folder for data. It is
-// empty if there is neither.
+// DataDir is the folder for the database and the token according to the environment:
+// $TERRET_HOME, or else the platform's folder for data. It is empty if there is
+// neither.
 func DataDir(environ []string) string { return dataDir(runtime.GOOS, environ) }
 
 func dataDir(goos string, environ []string) string {
@@ -101,8 +101,8 @@ func dataDir(goos string, environ []string) string {
 	return platformDir(goos, environ, "XDG_DATA_HOME", ".local/share", "LocalAppData")
 }
 
-// UserFile is where the user's file is: in $TERRET_HOME if that is set, or else
-// in the platform's folder for configuration. It is empty if there is neither.
+// UserFile is the path of the user's file: in $TERRET_HOME if that is set, or else in
+// the platform's folder for configuration. It is empty if there is neither.
 func UserFile(environ []string) string { return userFile(runtime.GOOS, environ) }
 
 func userFile(goos string, environ []string) string {
@@ -128,9 +128,8 @@ func terretHome(environ []string) string {
 	return full
 }
 
-// platformDir is Terret's folder below the one that the platform has for a
-// purpose. XDG variables that are not absolute are ignored, as their standard
-// asks.
+// platformDir is Terret's folder below the platform's folder for a purpose. XDG
+// variables that are not absolute are ignored, as their standard asks.
 func platformDir(goos string, environ []string, xdg, fallback, windows string) string {
 	home := homeDir(environ)
 	switch goos {
@@ -161,7 +160,7 @@ func homeDir(environ []string) string {
 	return lookup(environ, "HOME")
 }
 
-// workingDir is what relative paths in variables are taken from.
+// workingDir is what relative paths in variables are relative to.
 func workingDir() string {
 	dir, err := os.Getwd()
 	if err != nil {

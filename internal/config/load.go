@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// projectFile is where a project's file is, within its folder.
+// projectFile is the path of a project's file within its folder.
 const projectFile = ".terret/config.jsonc"
 
 // maxFile bounds a file's size.
@@ -28,13 +28,13 @@ type Sources struct {
 	Environ []string
 }
 
-// Loaded is a configuration and how it came about.
+// Loaded is a configuration and where it came from.
 type Loaded struct {
 	Config
 	// Files are the files that were read.
 	Files []string
-	// Ignored are the keys of the project's file, such as "rules.allow", that do
-	// not act because the project is not trusted.
+	// Ignored lists the keys of the project's file, such as "rules.allow", that are
+	// ignored because the project is not trusted.
 	Ignored []string
 }
 
@@ -103,8 +103,8 @@ func readProject(dir string) ([]byte, error) {
 	return read(path, f, err)
 }
 
-// read returns the content of f and closes it, or nil if there is no such file.
-// It takes the error of opening it.
+// read returns the content of f and closes it, or nil if there is no such file. It
+// takes the error of opening it.
 func read(path string, f *os.File, err error) ([]byte, error) {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, nil

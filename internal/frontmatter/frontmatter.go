@@ -190,7 +190,7 @@ func readFields(file *ast.File) ([]Field, error) {
 			return nil, err
 		}
 		if first, twice := seen[f.Key]; twice {
-			return nil, failf(f.Line, "%s is set twice; the first time is in line %d", f.Key, first)
+			return nil, failf(f.Line, "%s is set twice; first in line %d", f.Key, first)
 		}
 		seen[f.Key] = f.Line
 		fields = append(fields, f)

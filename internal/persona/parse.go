@@ -99,7 +99,7 @@ func set(p *terret.Persona, f frontmatter.Field) (err error) {
 	case text == "":
 		return terret.Errorf(terret.CodeInvalidRequest, "%s has no value; leave it out", f.Key)
 	case strings.ContainsFunc(text, unicode.IsControl):
-		return terret.Errorf(terret.CodeInvalidRequest, "%s holds control characters, or several lines", f.Key)
+		return terret.Errorf(terret.CodeInvalidRequest, "%s contains control characters or several lines", f.Key)
 	}
 	switch f.Key {
 	case "id":

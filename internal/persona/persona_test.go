@@ -141,7 +141,7 @@ func TestBadSettings(t *testing.T) {
 		"list for one":      {"---\nmodel: [a, b]\n---\n", ":2: model is one value, not a list"},
 		"empty model":       {"---\nmodel: \"\"\n---\n", ":2: model has no value"},
 		"flag for a model":  {"---\nmodel: --x\n---\n", "is not the name of a model"},
-		"lines":             {"---\nmodel: |\n  a\n  b\n---\n", "holds control characters, or several lines"},
+		"lines":             {"---\nmodel: |\n  a\n  b\n---\n", "contains control characters or several lines"},
 		"policy":            {"---\npolicy: yolo\n---\n", `there is no policy "yolo"; use one of`},
 		"path for an agent": {"---\nagent: ../x\n---\n", "is not a name"},
 		"path for an id":    {"---\nid: a/b\n---\n", "is not a name"},

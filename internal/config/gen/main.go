@@ -1,5 +1,5 @@
-// Command gen writes the JSON schema of the configuration to a file, for editors
-// to check and explain config.jsonc with.
+// Command gen writes the JSON schema of the configuration to a file. Editors use it to
+// check and explain config.jsonc.
 package main
 
 import (
@@ -40,7 +40,7 @@ func schema() ([]byte, error) {
 	}
 	s.Schema = "https://json-schema.org/draft/2020-12/schema"
 	s.Title = "Terret's configuration"
-	s.Description = "Made by go generate from internal/config; do not edit."
+	s.Description = "Generated from internal/config by go generate; do not edit."
 	refine(s, reflect.TypeFor[config.Config]())
 	s.Properties["$schema"] = &jsonschema.Schema{Type: "string", Description: "For editors; Terret ignores it."}
 	s.PropertyOrder = append([]string{"$schema"}, s.PropertyOrder...)
@@ -53,7 +53,7 @@ func schema() ([]byte, error) {
 	return buf.Bytes(), err
 }
 
-// refine says what the types alone do not: words, least values, and that lists
+// refine adds what the types alone do not say: words, minimum values, and that lists
 // and objects are never null.
 func refine(s *jsonschema.Schema, t reflect.Type) {
 	for f := range t.Fields() {
