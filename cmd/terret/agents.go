@@ -16,9 +16,9 @@ import (
 func newAgents(a *app) *cobra.Command {
 	var asJSON bool
 	list := func(cmd *cobra.Command, _ []string) error { return runAgents(cmd.Context(), a, asJSON, false) }
-	cmd := &cobra.Command{Use: "agents", Short: "List agents, and what is missing to use them", Args: exactArgs(), RunE: list}
+	cmd := &cobra.Command{Use: "agents", Short: "List agents and what they still need", Args: exactArgs(), RunE: list}
 	ls := &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List agents", Args: exactArgs(), RunE: list}
-	doctor := &cobra.Command{Use: "doctor", Short: "Say what is installed, signed in, and how to fix what is not", Args: exactArgs(), RunE: func(cmd *cobra.Command, _ []string) error {
+	doctor := &cobra.Command{Use: "doctor", Short: "Check whether agents are installed and signed in, and say how to fix it", Args: exactArgs(), RunE: func(cmd *cobra.Command, _ []string) error {
 		return runAgents(cmd.Context(), a, asJSON, true)
 	}}
 	for _, c := range []*cobra.Command{cmd, ls, doctor} {
@@ -28,7 +28,7 @@ func newAgents(a *app) *cobra.Command {
 	return cmd
 }
 
-// probes asks every driver that can be asked.
+// probes asks every driver that can be probed.
 func (a *app) probes(ctx context.Context) ([]terret.Probe, error) {
 	if err := a.prepare(); err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func runAgents(ctx context.Context, a *app, asJSON, doctor bool) error {
 		}
 	}
 	if doctor && !guard.Guaranteed() {
-		fmt.Fprintln(a.out, "\non this system, ending all processes of an agent is best effort: one that detaches itself may be missed")
+		fmt.Fprintln(a.out, "\non this system, ending all processes of an agent is best effort: a process that detaches itself may be missed")
 	}
 	return nil
 }
@@ -98,7 +98,7 @@ func newModels(a *app) *cobra.Command {
 }
 
 func newCommands(a *app) *cobra.Command {
-	return newListing(a, "commands", "List what can be typed as /name to an agent", func(ctx context.Context, d terret.Driver) ([]terret.Command, bool, error) {
+	return newListing(a, "commands", "List an agent's /commands", func(ctx context.Context, d terret.Driver) ([]terret.Command, bool, error) {
 		lister, ok := d.(terret.CommandLister)
 		if !ok {
 			return nil, false, nil
@@ -108,7 +108,7 @@ func newCommands(a *app) *cobra.Command {
 	}, func(c terret.Command) (string, string) { return "/" + c.Name, c.Description })
 }
 
-// newListing makes a command that lists what an agent has.
+// newListing makes a command that lists something of an agent's.
 func newListing[T any](
 	a *app, what, short string, list func(context.Context, terret.Driver) ([]T, bool, error), columns func(T) (name, about string),
 ) *cobra.Command {
@@ -124,7 +124,7 @@ func newListing[T any](
 		}
 		i := slices.IndexFunc(a.harness.Drivers, func(d terret.Driver) bool { return d.Name() == a.harness.Agents.Name(agent) })
 		if i < 0 {
-			return terret.Errorf(terret.CodeAgentNotFound, "there is no agent %q; `terret agents` lists those there are", agent)
+			return terret.Errorf(terret.CodeAgentNotFound, "there is no agent %q; `terret agents` lists them", agent)
 		}
 		items, ok, err := list(ctx, a.harness.Drivers[i])
 		switch {
@@ -142,7 +142,7 @@ func newListing[T any](
 		}
 		return w.Flush()
 	}}
-	cmd.Flags().StringVar(&agent, "agent", "", "agent (default: the first one that is installed and signed in)")
+	cmd.Flags().StringVar(&agent, "agent", "", "agent to ask (default: the first one installed and signed in)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

@@ -29,8 +29,8 @@ import (
 	"github.com/terret-dev/terret/internal/trust"
 )
 
-// app is what commands share: the terminal, the environment, and, opened at first
-// use, the store and the engine.
+// app is what commands share: the terminal, the environment, and the store and the
+// engine, which are opened at first use.
 type app struct {
 	in      io.Reader
 	out     *output
@@ -40,12 +40,12 @@ type app struct {
 	data      string // flag --data, then the data folder
 	dataGiven bool   // the flag was given
 
-	// What the command is about, to be set before prepare.
+	// About the command, to be set before prepare.
 	dir    string // the project's folder; empty means the working directory
-	works  bool   // it lets an agent work there
-	asks   bool   // a person can be asked whether to trust it
-	quiet  bool   // it says itself what is trusted
-	serves bool   // it is a server, to which people come back
+	works  bool   // an agent works there
+	asks   bool   // a person can be asked whether to trust the folder
+	quiet  bool   // the command itself says what is trusted
+	serves bool   // it is a server
 
 	keysOnce              sync.Once
 	keys                  *keyboard
@@ -71,7 +71,7 @@ func (a *app) getenv(name string) string {
 	return ""
 }
 
-// isTerminal reports whether the stream is one that a person sits at.
+// isTerminal reports whether the stream is a terminal.
 func isTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
@@ -82,18 +82,18 @@ func (a *app) interactive() bool {
 	return isTerminal(a.in) && isTerminal(a.err) && a.getenv("CI") == ""
 }
 
-// keyboard is that of the person here. All that read from it share it.
+// keyboard is the keyboard of the person at this terminal. All readers share it.
 func (a *app) keyboard() *keyboard {
 	a.keysOnce.Do(func() { a.keys = newKeyboard(a.in) })
 	return a.keys
 }
 
-// colour reports whether the stream takes colours and movements.
+// colour reports whether the stream supports colours and cursor movement.
 func (a *app) colour(stream any) bool {
 	return isTerminal(stream) && a.getenv("NO_COLOR") == "" && a.getenv("CI") == "" && a.getenv("TERM") != "dumb"
 }
 
-// home is Terret's folder: the flag, the settings, or the platform's place for it.
+// home is Terret's folder: from the flag, the settings, or the platform's default.
 func (a *app) home() string {
 	if a.data != "" {
 		return a.data
@@ -108,13 +108,13 @@ func (a *app) home() string {
 func (a *app) commandLine(args ...string) string {
 	words := []string{"terret"}
 	if a.dataGiven {
-		dir, _ := syntax.Quote(a.data, syntax.LangBash) // it fails for NUL only, which no folder has
+		dir, _ := syntax.Quote(a.data, syntax.LangBash) // it fails only for NUL, which no path contains
 		words = append(words, "--data", dir)
 	}
 	return strings.Join(append(words, args...), " ")
 }
 
-// user names who acts here, in the log.
+// user is the name of the current user in the log.
 func (a *app) user() string {
 	for _, name := range []string{"USER", "LOGNAME"} {
 		if v := a.getenv(name); v != "" {
@@ -124,8 +124,7 @@ func (a *app) user() string {
 	return "user"
 }
 
-// prepare reads the settings and makes the drivers: all that can be had without
-// the database.
+// prepare reads the settings and makes the drivers: everything that needs no database.
 func (a *app) prepare() error {
 	a.prepareOnce.Do(func() { a.prepared = a.readSettings() })
 	return a.prepared
@@ -144,7 +143,7 @@ func (a *app) readSettings() error {
 	}
 	home := a.home()
 	if home == "" {
-		return terret.Errorf(terret.CodeStartupRefused, "there is no home folder to keep sessions in; set TERRET_HOME, or say --data FOLDER")
+		return terret.Errorf(terret.CodeStartupRefused, "there is no home folder to keep sessions in; set TERRET_HOME or use --data FOLDER")
 	}
 	var err error
 	if a.data, err = filepath.Abs(home); err != nil {
@@ -159,7 +158,7 @@ func (a *app) readSettings() error {
 	return err
 }
 
-// open opens the store. Agents that an earlier terret left behind are ended first.
+// open opens the store. First it ends agents that an earlier terret left behind.
 func (a *app) open(ctx context.Context) error {
 	a.openOnce.Do(func() { a.opened = a.openStore(ctx) })
 	return a.opened
@@ -170,16 +169,16 @@ func (a *app) openStore(ctx context.Context) error {
 		return err
 	}
 	if n, err := guard.Sweep(ctx); n > 0 {
-		fmt.Fprintf(a.err, "ended %d processes that an earlier terret had left behind\n", n)
+		fmt.Fprintf(a.err, "ended %d processes that an earlier terret left behind\n", n)
 	} else if err != nil {
 		fmt.Fprintf(a.err, "warning: cannot look for processes left behind: %v\n", err)
 	}
 	return a.harness.Open(ctx)
 }
 
-// openLog makes the operator's log: a file in the data folder, which is made when there
-// is something to write. What users must know, commands say. With TERRET_DEBUG all of
-// it goes to standard error, too.
+// openLog makes the operator's log: a file in the data folder, created with its first
+// line. Commands themselves say what users must know. With TERRET_DEBUG the log also
+// goes to standard error.
 func (a *app) openLog() error {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(a.cfg.LogLevel)); err != nil {
@@ -195,8 +194,8 @@ func (a *app) openLog() error {
 	return nil
 }
 
-// start opens the store and makes an engine on it. The returned function must be
-// called: it closes both.
+// start opens the store and starts an engine on it. The caller must call the returned
+// function, which closes both.
 func (a *app) start(ctx context.Context, unattended bool) (*engine.Engine, func(), error) {
 	if err := a.open(ctx); err != nil {
 		return nil, nil, err
@@ -217,10 +216,10 @@ func (a *app) close() error {
 	if a.harness == nil {
 		return nil
 	}
-	return errors.Join(a.harness.Close(context.Background()), a.logFile.Close()) // the engine is closed already
+	return errors.Join(a.harness.Close(context.Background()), a.logFile.Close()) // the engine is already closed
 }
 
-// resolve finds a session by its id or a unique beginning of it.
+// resolve finds a session by its id or a unique prefix of it.
 func (a *app) resolve(ctx context.Context, id string) (terret.Session, error) {
 	if id == "" || strings.Trim(id, "0123456789abcdef-") != "" || strings.HasPrefix(id, "-") {
 		return terret.Session{}, terret.Invalid("session", "%q is not a session id; `terret sessions ls` lists them", id)
@@ -235,23 +234,23 @@ func (a *app) resolve(ctx context.Context, id string) (terret.Session, error) {
 	case 1:
 		return page.Items[0], nil
 	}
-	return terret.Session{}, terret.Invalid("session", "several sessions begin with %s; give more of the id", id)
+	return terret.Session{}, terret.Invalid("session", "several sessions begin with %s; type more of the id", id)
 }
 
-// latest is the session of this folder that was used last.
+// latest is the most recently used session of this folder.
 func (a *app) latest(ctx context.Context, dir string) (terret.Session, error) {
 	page, err := a.harness.Store.ListSessions(ctx, terret.SessionFilter{Cwd: dir, Limit: 1})
 	if err != nil {
 		return terret.Session{}, err
 	}
 	if len(page.Items) == 0 {
-		return terret.Session{}, terret.Errorf(terret.CodeSessionNotFound, "there is no session in %s yet; `terret run` makes one", dir)
+		return terret.Session{}, terret.Errorf(terret.CodeSessionNotFound, "there is no session in %s yet; `terret run` starts one", dir)
 	}
 	return page.Items[0], nil
 }
 
-// interrupts calls the first function at the first Ctrl-C and the second at the
-// next. The returned function stops that.
+// interrupts calls the first function at the first Ctrl-C and the second at the next.
+// The returned function ends that.
 func interrupts(first, second func()) (stop func()) {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -262,7 +261,7 @@ func interrupts(first, second func()) (stop func()) {
 			select {
 			case <-signals:
 				if n == 0 {
-					wait.Go(first) // beside us, so that the next is not missed
+					wait.Go(first) // in the background, so that the next one is not missed
 				} else {
 					second()
 				}
@@ -278,14 +277,13 @@ func interrupts(first, second func()) (stop func()) {
 	}
 }
 
-// exitCode says how the program ends, and prints the error unless it has been
-// shown.
+// exitCode returns the exit code, and prints the error unless it has been shown.
 func (a *app) exitCode(err error) int {
 	if err == nil {
 		return 0
 	}
 	if errors.Is(err, syscall.EPIPE) {
-		return exitPipe // whoever read our output has seen enough
+		return exitPipe // the reader has closed its end
 	}
 	fmt.Fprintln(a.err, "terret:", printable(err.Error()))
 	e := terret.AsError(err)

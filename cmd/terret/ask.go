@@ -12,23 +12,22 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// asker puts requests to the person at the terminal.
+// asker asks the person at the terminal.
 type asker struct {
 	screen *screen
 	keys   *keyboard
 	by     string
 }
 
-// read asks for a line. What was typed before the question was there is not the
-// answer to it.
+// read asks for a line. It ignores what was typed before the question appeared.
 func (a *asker) read(ctx context.Context, prompt string) (string, error) {
 	asked := a.keys.fresh()
 	a.screen.prompt(prompt)
 	return a.keys.read(ctx, asked)
 }
 
-// ask asks one request and returns the decision. The context ends when the request
-// is decided elsewhere.
+// ask asks about one request and returns the decision. The context ends when the
+// request is decided elsewhere.
 func (a *asker) ask(ctx context.Context, ev terret.Event) (terret.Decision, error) {
 	a.screen.idle()
 	d := terret.Decision{RequestID: ev.Expects.RequestID, Source: terret.ByUser, By: a.by}
@@ -42,7 +41,7 @@ func (a *asker) ask(ctx context.Context, ev terret.Event) (terret.Decision, erro
 		err = a.plan(ctx, q, &d)
 	default:
 		if !isHook(ev.Expects.Gate) {
-			return d, terret.Errorf(terret.CodeUnsupported, "a request of this kind cannot be answered here")
+			return d, terret.Errorf(terret.CodeUnsupported, "this kind of request cannot be answered here")
 		}
 		err = a.hook(ctx, ev, &d)
 	}
@@ -104,16 +103,16 @@ func (a *asker) permission(ctx context.Context, q terret.PermissionRequest, d *t
 			d.Behavior, d.UpdatedInput = terret.BehaviorAllow, edited
 			return nil
 		}
-		s.line("  answer with one of the letters; after n you can say why")
+		s.line("  type one of the letters; after n you can add a reason")
 	}
 }
 
-// refuse is the decision when there is nobody to ask any more.
+// refuse is the decision when nobody is left to ask.
 func (a *asker) refuse(ev terret.Event) terret.Decision {
 	return terret.Decision{RequestID: ev.Expects.RequestID, Source: terret.ByUser, By: a.by, Behavior: ev.Expects.Gate.Refusal(), Reason: errNoInput.Message}
 }
 
-// detail is what a tool is about to do, in full.
+// detail describes in full what a tool is about to do.
 func detail(q terret.PermissionRequest) string {
 	var in struct{ Command string }
 	if json.Unmarshal(q.Input, &in) == nil && in.Command != "" {
@@ -152,7 +151,7 @@ func (a *asker) showDiff(diff string) {
 	}
 }
 
-// editInput lets the person change a tool's input in their editor.
+// editInput lets the person edit a tool's input in their editor.
 func editInput(ctx context.Context, input terret.JSON) (terret.JSON, error) {
 	f, err := os.CreateTemp("", "terret-input-*.json")
 	if err != nil {
@@ -176,10 +175,10 @@ func editInput(ctx context.Context, input terret.JSON) (terret.JSON, error) {
 	if editor == "" {
 		editor = "vi"
 	}
-	// An editor may be given with arguments, as in EDITOR="code --wait".
+	// EDITOR may include arguments, such as "code --wait".
 	words := append(strings.Fields(editor), f.Name())
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
-	// Standard output may be a file that words go to; the person is at standard error.
+	// Standard output may be redirected to a file; the person sees standard error.
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stderr, os.Stderr
 	if err := cmd.Run(); err != nil {
 		return nil, fmt.Errorf("the editor %s failed: %w", editor, err)
@@ -189,7 +188,7 @@ func editInput(ctx context.Context, input terret.JSON) (terret.JSON, error) {
 		return nil, err
 	}
 	if !json.Valid(edited) {
-		return nil, fmt.Errorf("what you wrote is not JSON; nothing was changed")
+		return nil, fmt.Errorf("this is not JSON; nothing was changed")
 	}
 	return edited, nil
 }
@@ -218,7 +217,7 @@ func (a *asker) question(ctx context.Context, q terret.Question) (terret.Choice,
 	for i, o := range q.Options {
 		s.line("    %d  %s  %s", i+1, oneLine(o.Label), s.paint(dim, oneLine(o.Description)))
 	}
-	how := "number, or your own words; empty for no answer"
+	how := "a number, or your own words; empty for no answer"
 	if q.Multi {
 		how = "numbers separated by commas, or your own words; empty for no answer"
 	}

@@ -17,7 +17,7 @@ func newChat(a *app) *cobra.Command {
 	var f sessionFlags
 	cmd := &cobra.Command{
 		Use:   "chat [flags] [SESSION]",
-		Short: "Hold a conversation in the terminal",
+		Short: "Chat with an agent in the terminal",
 		Args:  maxOneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
@@ -31,13 +31,13 @@ func newChat(a *app) *cobra.Command {
 }
 
 const chatHelp = `  /help             this
-  /undo, /redo      take back or bring back what the last turn changed
+  /undo, /redo      undo or redo what the last turn changed
   /model NAME       use another model
   /policy NAME      what to do when no rule decides
   /title TEXT       rename the session
   /status           what the session is and has used
   /quit             leave (Ctrl-D too)
-  Ctrl-C stops a turn; twice kills it. End a line with \ to go on in the next.`
+  Ctrl-C stops a turn; twice kills it. End a line with \ to continue on the next.`
 
 func runChat(ctx context.Context, a *app, f sessionFlags) error {
 	if err := f.into(a, a.interactive()); err != nil {
@@ -63,7 +63,7 @@ func runChat(ctx context.Context, a *app, f sessionFlags) error {
 		text, err := readMessage(ctx, sc, keys)
 		if err != nil {
 			sc.line("")
-			a.note("session %s; `terret chat %s` goes on with it", s.ID[:13], s.ID[:13])
+			a.note("session %s; continue with `terret chat %s`", s.ID[:13], s.ID[:13])
 			if errors.Is(err, errNoInput) {
 				err = nil // Ctrl-D is how to leave
 			}
@@ -100,7 +100,7 @@ func nonEmpty(s, otherwise string) string {
 
 var errLeft = terret.Errorf(terret.CodeInterrupted, "left by Ctrl-C")
 
-// readMessage reads what the person says; a line that ends with a backslash goes on.
+// readMessage reads a message; a line that ends with a backslash continues on the next.
 func readMessage(ctx context.Context, sc *screen, keys *keyboard) (string, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -122,7 +122,7 @@ func readMessage(ctx context.Context, sc *screen, keys *keyboard) (string, error
 	}
 }
 
-// command carries out a line that begins with a slash, and reports whether to leave.
+// command runs a line that begins with a slash, and reports whether to quit.
 func (c *conversation) command(ctx context.Context, line string) (quit bool) {
 	sc := c.render.screen
 	name, arg, _ := strings.Cut(strings.TrimPrefix(line, "/"), " ")
@@ -157,7 +157,7 @@ func (c *conversation) command(ctx context.Context, line string) (quit bool) {
 
 func (c *conversation) update(ctx context.Context, arg string, set func(*terret.SessionUpdated)) error {
 	if arg == "" {
-		return terret.Invalid("command", "say what to change it to")
+		return terret.Invalid("command", "say what to change it to, as in /model NAME")
 	}
 	var u terret.SessionUpdated
 	set(&u)
@@ -184,7 +184,7 @@ func rewoundText(r engine.Rewound, what string) string {
 		text += ", and the conversation"
 	}
 	if len(r.Kept) > 0 {
-		text += "; left as they are: " + strings.Join(mapped(r.Kept, printable), ", ")
+		text += "; left unchanged: " + strings.Join(mapped(r.Kept, printable), ", ")
 	}
 	if r.Note != "" {
 		text += " (" + printable(r.Note) + ")"

@@ -8,14 +8,14 @@ import (
 	"github.com/terret-dev/terret/internal/trust"
 )
 
-// loadConfig reads the user's and the project's settings. Nothing in a project
-// grants anything before it is trusted.
+// loadConfig reads the user's and the project's settings. A project's grants are
+// ignored until the folder is trusted.
 func (a *app) loadConfig() error {
 	dir := a.dir
 	if dir == "" {
 		var err error
 		if dir, err = os.Getwd(); err != nil {
-			dir = "" // a folder that is gone has no settings
+			dir = "" // a missing folder has no settings
 		}
 	}
 	src := config.Sources{User: config.UserFile(a.environ), Project: dir, Environ: a.environ}
@@ -32,10 +32,9 @@ func (a *app) loadConfig() error {
 		return terret.Errorf(terret.CodeInvalidRequest, "%w", err)
 	}
 	if !a.trusts(dir) {
-		return nil // it has changed just now
+		return nil // it changed just now
 	}
-	// Where Terret's own files are, and with them what is trusted, is not for a
-	// project to say.
+	// A project cannot move Terret's own files, which include what is trusted.
 	loaded.Data = a.cfg.Data
 	a.cfg = loaded.Config
 	return nil

@@ -11,17 +11,17 @@ import (
 )
 
 func newDB(a *app) *cobra.Command {
-	cmd := &cobra.Command{Use: "db", Short: "Look after the database", Args: exactArgs(), RunE: func(cmd *cobra.Command, _ []string) error {
+	cmd := &cobra.Command{Use: "db", Short: "Check, compact and back up the database", Args: exactArgs(), RunE: func(cmd *cobra.Command, _ []string) error {
 		return cmd.Help()
 	}}
 	var keep time.Duration
-	compact := &cobra.Command{Use: "compact", Short: "Drop the pieces of old streamed text whose whole is kept", Args: exactArgs(), RunE: func(cmd *cobra.Command, _ []string) error {
+	compact := &cobra.Command{Use: "compact", Short: "Drop old pieces of streamed text whose full text is in the log", Args: exactArgs(), RunE: func(cmd *cobra.Command, _ []string) error {
 		if err := a.open(cmd.Context()); err != nil {
 			return err
 		}
 		if !cmd.Flags().Changed("keep") {
 			if keep = time.Duration(a.cfg.KeepDeltas); keep < 0 {
-				a.note("keep_deltas is never: no pieces are dropped; --keep drops them all the same")
+				a.note("keep_deltas is never, so nothing was dropped; use --keep to drop pieces anyway")
 				return nil
 			}
 		}
@@ -31,9 +31,9 @@ func newDB(a *app) *cobra.Command {
 		}
 		return err
 	}}
-	compact.Flags().DurationVar(&keep, "keep", 0, "how long pieces are kept (default: keep_deltas of the configuration)")
+	compact.Flags().DurationVar(&keep, "keep", 0, "how long to keep pieces (default: keep_deltas in the configuration)")
 	cmd.AddCommand(
-		&cobra.Command{Use: "check", Short: "Read everything and report what is wrong", Args: exactArgs(), RunE: func(cmd *cobra.Command, _ []string) error {
+		&cobra.Command{Use: "check", Short: "Check the whole database for errors", Args: exactArgs(), RunE: func(cmd *cobra.Command, _ []string) error {
 			return runDBCheck(cmd.Context(), a)
 		}},
 		&cobra.Command{Use: "backup FILE", Short: "Write a consistent copy to a new file", Args: exactArgs("FILE"), RunE: func(cmd *cobra.Command, args []string) error {
@@ -59,8 +59,8 @@ func runDBCheck(ctx context.Context, a *app) error {
 		fmt.Fprintln(a.out, f)
 	}
 	if len(found) > 0 {
-		return terret.Errorf(terret.CodeInternal, "the database has %d faults; put a backup in its place", len(found))
+		return terret.Errorf(terret.CodeInternal, "the database has %d errors; replace it with a backup", len(found))
 	}
-	a.note("the database is sound")
+	a.note("the database is fine")
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 func newEvents(a *app) *cobra.Command {
 	q := engine.EventQuery{}
 	cmd := &cobra.Command{
-		Use: "events [SESSION]", Short: "Print a session's events as JSON, one a line", Args: maxOneArg,
+		Use: "events [SESSION]", Short: "Print a session's events as JSON, one per line", Args: maxOneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withSession(a, first(args), func(ctx context.Context, e *engine.Engine, s terret.Session) error {
 				q.Session = s.ID
@@ -23,9 +23,9 @@ func newEvents(a *app) *cobra.Command {
 			})(cmd.Context())
 		},
 	}
-	cmd.Flags().BoolVarP(&q.Follow, "follow", "f", false, "go on with what happens from now on")
+	cmd.Flags().BoolVarP(&q.Follow, "follow", "f", false, "keep printing new events")
 	cmd.Flags().Int64Var(&q.After, "after", 0, "only events with a greater number")
-	cmd.Flags().BoolVar(&q.Raw, "raw", false, "with the agent's own messages, where they were kept")
+	cmd.Flags().BoolVar(&q.Raw, "raw", false, "include the agent's own messages, if they were kept")
 	return cmd
 }
 
@@ -34,7 +34,7 @@ func (a *app) printEvents(ctx context.Context, e *engine.Engine, q engine.EventQ
 	for entry, err := range e.Events(ctx, q) {
 		if err != nil {
 			if ctx.Err() != nil {
-				return nil // Ctrl-C is how following ends
+				return nil // Ctrl-C is the normal way to stop following
 			}
 			return err
 		}

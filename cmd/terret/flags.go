@@ -19,7 +19,7 @@ import (
 	"github.com/terret-dev/terret/policy"
 )
 
-// sessionFlags are those that run, chat and session creation share.
+// sessionFlags are the flags that run and chat share.
 type sessionFlags struct {
 	agent, model, cwd, persona, mode, policy, permissionMode string
 	effort, systemAppend, mcp, resume                        string
@@ -35,30 +35,30 @@ type sessionFlags struct {
 func (f *sessionFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.agent, "agent", "", "agent to use; 'terret agents' lists them")
-	fl.StringVar(&f.model, "model", "", "model, as the agent names it")
+	fl.StringVar(&f.model, "model", "", "model, by the agent's name for it")
 	fl.StringVar(&f.cwd, "cwd", "", "folder to work in (default: this one)")
 	fl.StringVar(&f.persona, "persona", "", "persona, from agents/AGENT_*.md")
 	fl.StringVar(&f.mode, "mode", "", "workbench, pipeline or direct")
-	fl.StringVar(&f.policy, "policy", "", "what to do when no rule decides: ask, accept-edits, rules, plan, deny-unless-allowed, auto-approve")
+	fl.StringVar(&f.policy, "policy", "", "what to do if no rule decides: ask, accept-edits, rules, plan, deny-unless-allowed, auto-approve")
 	fl.StringVar(&f.permissionMode, "permission-mode", "", "the agent's own permission mode")
-	fl.StringArrayVar(&f.allow, "allow", nil, "rule that allows, such as 'Bash(git *)' (repeatable)")
-	fl.StringArrayVar(&f.deny, "deny", nil, "rule that denies (repeatable)")
-	fl.StringArrayVar(&f.ask, "ask", nil, "rule about what a person is asked, whatever allows it (repeatable)")
-	fl.StringSliceVar(&f.tools, "tools", nil, "tools the agent has (default: all)")
-	fl.StringSliceVar(&f.disallowed, "disallowed-tools", nil, "tools the agent does not have")
-	fl.StringSliceVar(&f.autoApprove, "auto-approve-tools", nil, "tools that run without being asked for")
+	fl.StringArrayVar(&f.allow, "allow", nil, "rule for tool uses to allow, such as 'Bash(git *)' (repeatable)")
+	fl.StringArrayVar(&f.deny, "deny", nil, "rule for tool uses to deny (repeatable)")
+	fl.StringArrayVar(&f.ask, "ask", nil, "rule for tool uses to ask a person about, even if another rule allows them (repeatable)")
+	fl.StringSliceVar(&f.tools, "tools", nil, "the agent's tools (default: all)")
+	fl.StringSliceVar(&f.disallowed, "disallowed-tools", nil, "tools to remove")
+	fl.StringSliceVar(&f.autoApprove, "auto-approve-tools", nil, "tools that run without asking")
 	fl.StringSliceVar(&f.gates, "gate", nil, "where the agent waits for a decision: pre_tool, prompt, stop, subagent_stop or compact (repeatable)")
 	fl.StringSliceVar(&f.sources, "setting-sources", nil, "which of its own settings the agent reads")
-	fl.StringArrayVar(&f.addDirs, "add-dir", nil, "further folder the agent may work in (repeatable)")
+	fl.StringArrayVar(&f.addDirs, "add-dir", nil, "additional folder the agent may work in (repeatable)")
 	fl.StringVar(&f.effort, "effort", "", "how much the model thinks")
-	fl.IntVar(&f.maxTurns, "max-turns", 0, "most steps of the agent in a turn")
-	fl.Float64Var(&f.maxCost, "max-cost", 0, "most dollars that the session may cost")
-	fl.DurationVar(&f.timeout, "timeout", 0, "most time that a turn may take")
-	fl.StringVar(&f.resume, "resume", "", "go on with this session")
-	fl.BoolVar(&f.continued, "continue", false, "go on with the last session of this folder")
-	fl.BoolVar(&f.oneShot, "one-shot", false, "a new agent process for each turn")
-	fl.BoolVar(&f.worktree, "worktree", false, "work in a new git worktree of the folder, on a branch of its own")
-	fl.StringVar(&f.systemAppend, "system-append", "", "text to add to the system prompt")
+	fl.IntVar(&f.maxTurns, "max-turns", 0, "maximum number of steps per turn")
+	fl.Float64Var(&f.maxCost, "max-cost", 0, "maximum cost of the session, in dollars")
+	fl.DurationVar(&f.timeout, "timeout", 0, "maximum time for a turn")
+	fl.StringVar(&f.resume, "resume", "", "resume this session")
+	fl.BoolVar(&f.continued, "continue", false, "resume the last session of this folder")
+	fl.BoolVar(&f.oneShot, "one-shot", false, "use a new agent process for each turn")
+	fl.BoolVar(&f.worktree, "worktree", false, "work in a new git worktree of the folder, on its own branch")
+	fl.StringVar(&f.systemAppend, "system-append", "", "text to append to the system prompt")
 	fl.StringVar(&f.mcp, "mcp", "", "file that configures MCP servers")
 	fl.BoolVar(&f.raw, "raw", false, "keep the agent's own messages in the log")
 	fl.BoolVar(&f.unenforced, "unenforced", false, "start even if tool limits cannot be enforced")
@@ -73,14 +73,14 @@ func (f *sessionFlags) folder() (string, error) {
 	return os.Getwd()
 }
 
-// into makes the folder to work in the one whose settings count. A person who can be
-// asked is asked whether to trust it.
+// into switches to the settings of the folder to work in, and asks whether to trust it
+// if a person can be asked.
 func (f *sessionFlags) into(a *app, interactive bool) error {
 	dir, err := f.folder()
 	if err != nil {
 		return terret.Invalid("cwd", "%w", err)
 	}
-	if info, err := os.Stat(dir); err == nil && info.IsDir() { // else whoever makes the session says so
+	if info, err := os.Stat(dir); err == nil && info.IsDir() { // otherwise creating the session fails and says so
 		a.dir, a.works, a.asks = dir, true, interactive
 	}
 	return nil
@@ -94,7 +94,7 @@ func (f *sessionFlags) wantedGates() []terret.Gate {
 	return out
 }
 
-// check refuses what no session can be made with.
+// check rejects flags that no session can be made with.
 func (f *sessionFlags) check() error {
 	for flag, rules := range map[string][]string{"allow": f.allow, "deny": f.deny, "ask": f.ask} {
 		for _, r := range rules {
@@ -113,23 +113,23 @@ func (f *sessionFlags) check() error {
 	}
 	switch {
 	case f.maxTurns < 0:
-		return terret.Invalid("max-turns", "%d must not be negative; leave it out for no limit of your own", f.maxTurns)
+		return terret.Invalid("max-turns", "%d must not be negative; leave it out to use the agent's own limit", f.maxTurns)
 	case f.maxCost < 0 || math.IsNaN(f.maxCost) || math.IsInf(f.maxCost, 0):
-		return terret.Invalid("max-cost", "%v is not an amount of dollars; leave it out for no limit", f.maxCost)
+		return terret.Invalid("max-cost", "%v is not an amount in dollars; leave it out for no limit", f.maxCost)
 	case f.timeout < 0:
 		return terret.Invalid("timeout", "%s must not be negative; leave it out for no limit", f.timeout)
 	}
 	return nil
 }
 
-// goOn takes up a session again, with what the flags change about it.
+// goOn resumes a session, with the changes that the flags ask for.
 func (f *sessionFlags) goOn(ctx context.Context, a *app, e *engine.Engine, s terret.Session) (terret.Session, error) {
 	for _, flag := range []string{
 		"agent", "persona", "mode", "allow", "deny", "ask", "tools", "disallowed-tools", "auto-approve-tools", "gate", "setting-sources",
 		"add-dir", "effort", "max-turns", "max-cost", "one-shot", "worktree", "system-append", "mcp",
 	} {
 		if f.set(flag) {
-			return terret.Session{}, terret.Invalid(flag, "session %s keeps what it was made with; leave --%s out, or begin a new session", s.ID[:13], flag)
+			return terret.Session{}, terret.Invalid(flag, "this cannot be changed in session %s; leave --%s out, or start a new session", s.ID[:13], flag)
 		}
 	}
 	var u terret.SessionUpdated
@@ -149,7 +149,7 @@ func (f *sessionFlags) goOn(ctx context.Context, a *app, e *engine.Engine, s ter
 	return s, e.Update(ctx, s.ID, u, a.user())
 }
 
-// session finds the session to go on with, or makes a new one.
+// session finds the session to resume, or makes a new one.
 func (f *sessionFlags) session(ctx context.Context, a *app, e *engine.Engine, interactive bool) (terret.Session, error) {
 	dir, err := f.folder()
 	if err != nil {
@@ -160,7 +160,7 @@ func (f *sessionFlags) session(ctx context.Context, a *app, e *engine.Engine, in
 	}
 	switch {
 	case f.resume != "" && f.continued:
-		return terret.Session{}, terret.Invalid("resume", "give --resume or --continue, not both")
+		return terret.Session{}, terret.Invalid("resume", "use --resume or --continue, not both")
 	case f.resume != "":
 		s, err := a.resolve(ctx, f.resume)
 		if err != nil {
@@ -203,21 +203,21 @@ func (f *sessionFlags) session(ctx context.Context, a *app, e *engine.Engine, in
 		Unenforced: f.unenforced, Tell: func(note string) { a.note("%s", oneLine(note)) },
 	})
 	if errors.Is(err, terret.ErrUnsupported) {
-		err = terret.Errorf(terret.CodeUnsupported, "%w; --unenforced starts it nevertheless", err)
+		err = terret.Errorf(terret.CodeUnsupported, "%w; --unenforced starts it anyway", err)
 	}
 	return made, err
 }
 
-// sessions makes them, with what the settings say.
+// sessions makes sessions, with the defaults from the settings.
 func (a *app) sessions(interactive bool) *assemble.Sessions {
 	return a.harness.Sessions(func(ctx context.Context, s *terret.Session) { a.defaults(ctx, s, interactive) })
 }
 
-// defaults fills in what neither flags nor config say.
+// defaults fills in what neither flags nor config set.
 func (a *app) defaults(ctx context.Context, s *terret.Session, interactive bool) {
 	s.Agent = nonEmpty(s.Agent, a.harness.Agents.Name(a.cfg.Agent))
 	if s.Model == "" && (s.Agent == "" || native.Has(a.cfg.Model) == (s.Agent == native.Name)) {
-		s.Model = a.cfg.Model // which is not another agent's
+		s.Model = a.cfg.Model // not another agent's
 	}
 	if s.Agent == "" && native.Has(s.Model) {
 		s.Agent = native.Name
@@ -228,7 +228,7 @@ func (a *app) defaults(ctx context.Context, s *terret.Session, interactive bool)
 	if s.Model == "" && s.Agent == native.Name {
 		s.Model = native.New(native.Config{Getenv: a.getenv}).DefaultModel()
 		if s.Model == native.DemoModel {
-			a.note("no agent is installed and no key is set: using the built-in demo model (`terret agents doctor` says more)")
+			a.note("no agent is installed and no key is set: using the built-in demo model (see `terret agents doctor`)")
 		}
 	}
 	if s.Policy == "" {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// flushInput drops what was typed and not yet read.
+// flushInput drops typed input that was not read yet.
 func flushInput(f *os.File) {
 	const input = 0 // TCIFLUSH
 	_ = unix.IoctlSetInt(int(f.Fd()), unix.TCFLSH, input)

@@ -9,11 +9,11 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// isHook reports whether agents pass the gate by themselves, unless somebody wants to
-// decide there.
+// isHook reports whether agents wait at the gate only if somebody wants to decide
+// there.
 func isHook(g terret.Gate) bool { return slices.Contains(terret.HookGates(), g) }
 
-// hookText says in a line what waits at such a gate.
+// hookText describes in one line what waits at such a gate.
 func hookText(gate terret.Gate, data terret.JSON) string {
 	var d struct {
 		LastMessage  string         `json:"last_message"`
@@ -23,7 +23,7 @@ func hookText(gate terret.Gate, data terret.JSON) string {
 		Name         string         `json:"name"`
 		Input        terret.JSON    `json:"input"`
 	}
-	_ = json.Unmarshal(data, &d) // what is not there is not shown
+	_ = json.Unmarshal(data, &d) // missing fields are not shown
 	text, more := "", ""
 	switch gate {
 	case terret.GateStop:
@@ -45,7 +45,7 @@ func hookText(gate terret.Gate, data terret.JSON) string {
 	return printable(text)
 }
 
-// hookRefusal is how to say no at such a gate.
+// hookRefusal is the negative answer at such a gate.
 func hookRefusal(gate terret.Gate) terret.Behavior {
 	if gate == terret.GatePreTool {
 		return terret.BehaviorDeny
@@ -53,7 +53,7 @@ func hookRefusal(gate terret.Gate) terret.Behavior {
 	return terret.BehaviorBlock
 }
 
-// hook asks whether the agent may go on.
+// hook asks whether the agent may continue.
 func (a *asker) hook(ctx context.Context, ev terret.Event, d *terret.Decision) error {
 	gate := ev.Expects.Gate
 	data, err := json.Marshal(ev.Data)

@@ -11,13 +11,13 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// keyboard hands out the lines that a person types. It reads only when somebody
-// wants a line, so that an editor in between has the terminal for itself.
+// keyboard delivers the lines that a person types. It reads only when somebody wants a
+// line, so that an editor in between has the terminal to itself.
 type keyboard struct {
 	in    io.Reader
 	want  chan struct{}
 	lines chan typed
-	due   bool // a line has been asked for that has not been handed out
+	due   bool // a requested line has not been delivered yet
 }
 
 type typed struct {
@@ -26,8 +26,8 @@ type typed struct {
 	err  error
 }
 
-// newKeyboard reads from the input. Its goroutine ends with the program: a read
-// from a terminal cannot be broken off.
+// newKeyboard reads from in. Its goroutine ends with the program: a read from a
+// terminal cannot be cancelled.
 func newKeyboard(in io.Reader) *keyboard {
 	k := &keyboard{in: in, want: make(chan struct{}, 1), lines: make(chan typed, 1)}
 	go func() {
@@ -35,7 +35,7 @@ func newKeyboard(in io.Reader) *keyboard {
 		for range k.want {
 			text, err := r.ReadString('\n')
 			if text != "" {
-				err = nil // the end comes with the next one
+				err = nil // the error comes with the next read
 			}
 			k.lines <- typed{strings.TrimRight(text, "\r\n"), time.Now(), err}
 		}
@@ -45,8 +45,8 @@ func newKeyboard(in io.Reader) *keyboard {
 
 var errNoInput = terret.Errorf(terret.CodeInterrupted, "the input has ended")
 
-// fresh begins a question: at a terminal, what was typed before is not taken for
-// its answer.
+// fresh starts a question: at a terminal, input typed earlier does not count as its
+// answer.
 func (k *keyboard) fresh() time.Time {
 	if !isTerminal(k.in) {
 		return time.Time{}
@@ -55,8 +55,8 @@ func (k *keyboard) fresh() time.Time {
 	return time.Now()
 }
 
-// read returns the next line that was typed after that time. It fails when the input
-// or the context ends. One goroutine at a time may call it.
+// read returns the next line typed after that time. It fails when the input or the
+// context ends. Only one goroutine at a time may call it.
 func (k *keyboard) read(ctx context.Context, after time.Time) (string, error) {
 	for {
 		if !k.due {

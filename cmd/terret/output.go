@@ -8,11 +8,11 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// exitPipe is what a shell says of a program that a broken pipe has ended.
+// exitPipe is the shell's exit code for a program that a broken pipe ended.
 const exitPipe = 128 + int(syscall.SIGPIPE)
 
-// output is standard output. It remembers the first failure, so that what is lost
-// is never taken for success, and then takes nothing more.
+// output is standard output. It remembers the first error, so that lost output never
+// looks like success, and then drops everything.
 type output struct {
 	w io.Writer
 
@@ -34,7 +34,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// lost says why output was lost, if it was.
+// lost returns the error if output was lost.
 func (o *output) lost() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

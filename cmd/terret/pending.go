@@ -15,8 +15,8 @@ import (
 func newPending(a *app) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "pending", Short: "List requests that wait for a decision, in all sessions", Args: exactArgs(),
-		Long: "List requests that wait for a decision, in all sessions, with the command that\nanswers each of them.",
+		Use: "pending", Short: "List requests that wait for a decision, from all sessions", Args: exactArgs(),
+		Long: "List requests that wait for a decision, from all sessions, with the command that\nanswers each of them.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return runPending(cmd.Context(), a, asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -37,7 +37,7 @@ func runPending(ctx context.Context, a *app, asJSON bool) error {
 		return a.printJSON(page)
 	}
 	if len(page.Items) == 0 {
-		a.note("nothing waits for a decision")
+		a.note("nothing is waiting for a decision")
 	}
 	for _, r := range page.Items {
 		what, how := a.describeRequest(r)
@@ -46,8 +46,8 @@ func runPending(ctx context.Context, a *app, asJSON bool) error {
 	return nil
 }
 
-// describeRequest says in a line what a request is about, and gives the command that
-// answers it.
+// describeRequest describes a request in one line, and returns the command that answers
+// it.
 func (a *app) describeRequest(r terret.Request) (what, how string) {
 	decide := a.commandLine("decide", r.RequestID)
 	switch r.Gate {
@@ -82,7 +82,7 @@ func (a *app) describeRequest(r terret.Request) (what, how string) {
 	return string(r.Gate), decide + " allow  (or deny)"
 }
 
-// decideOptions are those of `terret decide`.
+// decideOptions are the options of `terret decide`.
 type decideOptions struct {
 	request, behavior          string
 	answers                    []string
@@ -95,9 +95,9 @@ func newDecide(a *app) *cobra.Command {
 	var o decideOptions
 	cmd := &cobra.Command{
 		Use:   "decide REQUEST allow|deny|answer|reject|approve|revise|block [ANSWER]...",
-		Short: "Answer a request, whichever process it waits in",
-		Long: "Answer a request, whichever process it waits in. `terret pending` lists requests\n" +
-			"and what can be answered; the beginning of an id is enough if it is unique.",
+		Short: "Answer a request, in whichever process it waits",
+		Long: "Answer a request, in whichever process it waits. `terret pending` lists requests\n" +
+			"and possible answers. A unique prefix of the id is enough.",
 		Example: "  terret decide req_0190… allow --scope session\n" +
 			"  terret decide req_0190… deny --reason \"not in this folder\"\n" +
 			"  terret decide req_0190… answer blue",
@@ -108,18 +108,18 @@ func newDecide(a *app) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.scope, "scope", "", "how far it reaches: once, session or always (default once)")
-	f.StringVar(&o.rule, "rule", "", "rule to make with scope session or always (default: all that were suggested)")
-	f.StringVar(&o.reason, "reason", "", "reason, which the agent is told")
+	f.StringVar(&o.scope, "scope", "", "how long it applies: once, session or always (default once)")
+	f.StringVar(&o.rule, "rule", "", "rule to add with scope session or always (default: all suggested ones)")
+	f.StringVar(&o.reason, "reason", "", "reason to give to the agent")
 	f.StringVar(&o.input, "input", "", "JSON to use instead of the tool's input")
 	f.StringVar(&o.next, "next-mode", "", "permission mode to continue in after approve")
-	f.BoolVar(&o.interrupt, "interrupt", false, "stop the turn as well")
+	f.BoolVar(&o.interrupt, "interrupt", false, "also stop the turn")
 	return cmd
 }
 
 func runDecide(ctx context.Context, a *app, o decideOptions) error {
 	if access.Inside(a.environ) {
-		return access.ErrInside("requests are decided by people")
+		return access.ErrInside("only a person can decide requests")
 	}
 	e, done, err := a.start(ctx, true)
 	if err != nil {
@@ -145,7 +145,7 @@ func runDecide(ctx context.Context, a *app, o decideOptions) error {
 	return e.Decide(ctx, d)
 }
 
-// resolveRequest finds an open request by its id or a unique beginning of it.
+// resolveRequest finds an open request by its id or a unique prefix of it.
 func (a *app) resolveRequest(ctx context.Context, id string) (string, error) {
 	if terret.ValidID(terret.PrefixRequest, id) {
 		return id, nil
@@ -166,11 +166,11 @@ func (a *app) resolveRequest(ctx context.Context, id string) (string, error) {
 	case 1:
 		return found[0], nil
 	}
-	return "", terret.Invalid("request", "several requests begin with %s; give more of the id", id)
+	return "", terret.Invalid("request", "several requests begin with %s; type more of the id", id)
 }
 
-// answers maps what was typed to the questions, in their order. An answer to a
-// single question may be several words or options.
+// answers assigns what was typed to the questions, in order. The answer to a single
+// question may be several words or options.
 func (a *app) answers(ctx context.Context, id string, given []string) (map[string]terret.Choice, error) {
 	r, err := a.harness.Store.Request(ctx, id)
 	if err != nil {
@@ -191,7 +191,7 @@ func (a *app) answers(ctx context.Context, id string, given []string) (map[strin
 		return out, nil
 	}
 	if len(given) != len(q.Questions) {
-		return nil, terret.Invalid("answer", "there are %d questions, so give %d answers, in quotes where they have spaces", len(q.Questions), len(q.Questions))
+		return nil, terret.Invalid("answer", "there are %d questions, so give %d answers; quote answers that contain spaces", len(q.Questions), len(q.Questions))
 	}
 	for i, one := range q.Questions {
 		out[one.ID] = terret.Choice{given[i]}

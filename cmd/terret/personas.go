@@ -28,7 +28,7 @@ func newPersonas(a *app) *cobra.Command {
 		return runPersonasShow(a, o)
 	}}
 	prompt := &cobra.Command{
-		Use: "prompt [ID]", Short: "Print the system prompt, with a persona or without", Args: maxOneArg,
+		Use: "prompt [ID]", Short: "Print the system prompt, with or without a persona", Args: maxOneArg,
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.id = strings.Join(args, "")
 			return runPersonasPrompt(a, o)
@@ -43,7 +43,7 @@ func newPersonas(a *app) *cobra.Command {
 	return cmd
 }
 
-// project is the absolute path of the project's folder. Settings are read then.
+// project returns the absolute path of the project's folder, and loads its settings.
 func (o personaOptions) project(a *app) (string, error) {
 	dir, err := filepath.Abs(nonEmpty(o.cwd, "."))
 	if err != nil {
@@ -75,7 +75,7 @@ func runPersonasLs(a *app, o personaOptions) error {
 		return a.printJSON(list)
 	}
 	if len(found.Personas) == 0 && len(found.Broken) == 0 {
-		a.note("no personas here; they are files named agents/AGENT_*.md")
+		a.note("no personas here; a persona is a file named agents/AGENT_*.md")
 		return nil
 	}
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
@@ -86,7 +86,7 @@ func runPersonasLs(a *app, o personaOptions) error {
 	return w.Flush()
 }
 
-// toolNames writes a list of tools or rules for people.
+// toolNames formats a list of tools or rules.
 func toolNames(list []string, otherwise string) string {
 	switch {
 	case list == nil:

@@ -21,7 +21,7 @@ func newRenderer(s *screen) *renderer {
 	return &renderer{screen: s, streamed: map[string]bool{}, titles: map[string]string{}}
 }
 
-// show shows one event. Requests are shown by whoever asks them.
+// show shows one event. Requests are shown by whoever asks.
 func (r *renderer) show(ev terret.Event) {
 	s := r.screen
 	switch d := ev.Data.(type) {
@@ -74,7 +74,7 @@ func (r *renderer) showRest(ev terret.Event) {
 		s.line("%s %s", s.paint(amber, "!"), oneLine(d.Text))
 	case terret.SessionNativeID:
 		if d.Reason == "stale" {
-			s.line("%s the agent had lost the session; it goes on in a fresh one", s.paint(amber, "!"))
+			s.line("%s the agent had lost the session and continues in a fresh one", s.paint(amber, "!"))
 		}
 	case terret.SessionStateChange:
 		if d.State == terret.SessionStarting {
@@ -108,8 +108,8 @@ func (r *renderer) toolBegins(d terret.ToolPre) {
 	r.screen.busy(title)
 }
 
-// toolEnds shows how a tool ended. The time is the agent's own, so that waiting for a
-// person does not count.
+// toolEnds shows how a tool ended. The time is the agent's own, so waiting for a person
+// does not count.
 func (r *renderer) toolEnds(id, mark, text string, ms int64) {
 	title, ok := r.titles[id]
 	if !ok {
@@ -123,7 +123,7 @@ func (r *renderer) toolEnds(id, mark, text string, ms int64) {
 	if took := time.Duration(ms) * time.Millisecond; took > 500*time.Millisecond {
 		suffix = " " + elapsed(took)
 	}
-	if len(r.titles) > 0 { // several at once: say which
+	if len(r.titles) > 0 { // several are running: say which
 		text = title + ": " + text
 	}
 	r.screen.line("  %s %s%s", mark, r.screen.paint(dim, cut(text, 140)), r.screen.paint(dim, suffix))
@@ -139,7 +139,7 @@ func (r *renderer) plan(d terret.PlanUpdate) {
 	}
 }
 
-// summary is the first line of a result, and how much more there is.
+// summary is the first line of a result, and the number of further lines.
 func summary(blocks []terret.Block) string {
 	text := strings.TrimSpace(terret.TextOf(blocks))
 	first, rest, _ := strings.Cut(text, "\n")
@@ -154,7 +154,7 @@ func lastLine(text string) string {
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
-// inputSummary is what a tool's input says in a few words.
+// inputSummary sums up a tool's input in a few words.
 func inputSummary(input terret.JSON) string {
 	var fields map[string]any
 	if json.Unmarshal(input, &fields) != nil {

@@ -30,14 +30,14 @@ func newRoot(a *app) *cobra.Command {
 		Use:   "terret",
 		Short: "One harness for every coding agent",
 		Long: "Terret drives coding agents behind one set of events and decisions,\n" +
-			"and keeps every session in a log that nothing can lose.\n\n" +
+			"and keeps every session in a log that survives crashes.\n\n" +
 			"Exit codes: 0 success, 1 internal error, 2 bad input, 3 not found, busy or unsupported,\n" +
 			"4 not allowed, 5 agent missing or not signed in, 6 the agent or its model failed,\n" +
 			"7 limit on steps or cost reached, 124 timeout, 130 interrupted, 137 killed.",
 		Version:       version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		// Without a command there is nothing to do but to say what there is.
+		// Without a command, show the help.
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return terret.Invalid("command", "there is no command %q; `terret help` lists them", args[0])
@@ -71,7 +71,7 @@ func exactArgs(names ...string) cobra.PositionalArgs {
 	}
 }
 
-// maxOneArg takes one argument or none.
+// maxOneArg accepts one argument or none.
 func maxOneArg(cmd *cobra.Command, args []string) error {
 	if len(args) > 1 {
 		return wrongArgs(cmd)
@@ -89,5 +89,5 @@ func minArgs(n int) cobra.PositionalArgs {
 }
 
 func wrongArgs(cmd *cobra.Command) error {
-	return terret.Invalid("arguments", "the usage is `%s`; see `%s --help`", cmd.UseLine(), cmd.CommandPath())
+	return terret.Invalid("arguments", "usage: `%s`; see `%s --help`", cmd.UseLine(), cmd.CommandPath())
 }

@@ -14,7 +14,7 @@ import (
 )
 
 func newRules(a *app) *cobra.Command {
-	cmd := &cobra.Command{Use: "rules", Short: "List, add, remove and try rules", Args: exactArgs(), RunE: func(cmd *cobra.Command, _ []string) error {
+	cmd := &cobra.Command{Use: "rules", Short: "List, add, remove and test rules", Args: exactArgs(), RunE: func(cmd *cobra.Command, _ []string) error {
 		return runRulesLs(cmd.Context(), a, false)
 	}}
 	var asJSON bool
@@ -22,7 +22,7 @@ func newRules(a *app) *cobra.Command {
 		return runRulesLs(cmd.Context(), a, asJSON)
 	}}
 	ls.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	rm := &cobra.Command{Use: "rm RULE", Short: "Remove a rule, by its id or pattern", Args: exactArgs("RULE"), RunE: func(cmd *cobra.Command, args []string) error {
+	rm := &cobra.Command{Use: "rm RULE", Short: "Remove a rule by its id or pattern", Args: exactArgs("RULE"), RunE: func(cmd *cobra.Command, args []string) error {
 		return runRulesRm(cmd.Context(), a, args[0])
 	}}
 	cmd.AddCommand(ls, newRulesAdd(a), rm, newRulesTest(a))
@@ -41,7 +41,7 @@ func runRulesLs(ctx context.Context, a *app, asJSON bool) error {
 		return a.printJSON(terret.Page[terret.Rule]{Items: rules})
 	}
 	if len(rules) == 0 {
-		a.note("no rules yet; `terret rules add allow 'Bash(git status *)'` makes one")
+		a.note("no rules yet; `terret rules add allow 'Bash(git status *)'` adds one")
 		return nil
 	}
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
@@ -54,10 +54,10 @@ func runRulesLs(ctx context.Context, a *app, asJSON bool) error {
 
 func newRulesAdd(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "add allow|deny|ask PATTERN", Short: "Add a rule that holds always", Args: exactArgs("EFFECT", "PATTERN"),
+		Use: "add allow|deny|ask PATTERN", Short: "Add a permanent rule", Args: exactArgs("EFFECT", "PATTERN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if access.Inside(a.environ) {
-				return access.ErrInside("only a person can make rules")
+				return access.ErrInside("only a person can add rules")
 			}
 			if _, err := policy.Parse(args[1]); err != nil {
 				return err

@@ -15,7 +15,7 @@ import (
 	"github.com/terret-dev/terret/view"
 )
 
-// runOptions are those of `terret run`.
+// runOptions are the options of `terret run`.
 type runOptions struct {
 	sessionFlags
 	json        bool
@@ -40,8 +40,8 @@ func newRun(a *app) *cobra.Command {
 		},
 	}
 	o.add(cmd)
-	cmd.Flags().BoolVar(&o.json, "json", false, "print events as JSON, one a line")
-	cmd.Flags().StringVar(&o.view, "view", "", "print what happens in another dialect instead, one JSON value a line: "+strings.Join(view.Names(), ", "))
+	cmd.Flags().BoolVar(&o.json, "json", false, "print events as JSON, one per line")
+	cmd.Flags().StringVar(&o.view, "view", "", "print events in another dialect instead, one JSON value per line: "+strings.Join(view.Names(), ", "))
 	cmd.Flags().StringVar(&o.lastMessage, "output-last-message", "", "write the agent's last message to this file")
 	return cmd
 }
@@ -49,13 +49,13 @@ func newRun(a *app) *cobra.Command {
 // maxPrompt bounds what is read from standard input.
 const maxPrompt = 32 << 20
 
-// readPrompt takes the prompt from standard input, if it is not an argument. With
-// both, the input comes behind the argument.
+// readPrompt takes the prompt from standard input, if it is not an argument. With both,
+// the input follows the argument.
 func readPrompt(a *app, arg string) (string, error) {
 	text := arg
 	if !isTerminal(a.in) && !isDevNull(a.in) {
-		if arg != "" { // somebody may have left a pipe open without meaning to
-			note := time.AfterFunc(time.Second, func() { a.note("reading standard input as well, until it ends; </dev/null keeps it out") })
+		if arg != "" { // a pipe may be open by accident
+			note := time.AfterFunc(time.Second, func() { a.note("also reading standard input until it ends; use </dev/null to prevent that") })
 			defer note.Stop()
 		}
 		b, err := io.ReadAll(io.LimitReader(a.in, maxPrompt+1))
@@ -63,7 +63,7 @@ func readPrompt(a *app, arg string) (string, error) {
 			return "", terret.Invalid("prompt", "cannot read standard input: %w", err)
 		}
 		if len(b) > maxPrompt {
-			return "", terret.Invalid("prompt", "it is larger than %d MB", maxPrompt>>20)
+			return "", terret.Invalid("prompt", "it must not be larger than %d MB", maxPrompt>>20)
 		}
 		if in := strings.TrimRight(string(b), "\n"); in != "" {
 			if text != "" {
@@ -73,7 +73,7 @@ func readPrompt(a *app, arg string) (string, error) {
 		}
 	}
 	if strings.TrimSpace(text) == "" {
-		return "", terret.Invalid("prompt", "it is empty; say what the agent is to do, as an argument or on standard input")
+		return "", terret.Invalid("prompt", "it is empty; say what the agent should do, as an argument or on standard input")
 	}
 	return strings.ToValidUTF8(text, "\uFFFD"), nil
 }
@@ -102,7 +102,7 @@ func runRun(ctx context.Context, a *app, o runOptions) error {
 	if err := o.into(a, interactive); err != nil {
 		return err
 	}
-	// A person elsewhere may answer, but only if somebody asked for that.
+	// A person elsewhere may answer, but only if the user asked for that.
 	unattended := !interactive && o.policy != string(terret.PolicyAsk)
 	e, closeEngine, err := a.start(ctx, unattended)
 	if err != nil {
@@ -136,7 +136,7 @@ func runRun(ctx context.Context, a *app, o runOptions) error {
 	return err
 }
 
-// footer tells what the turn cost, and how to go on.
+// footer prints what the turn cost, and how to continue.
 func (a *app) footer(d terret.TurnComplete, s terret.Session, err error) {
 	parts := []string{"session " + s.ID[:13]}
 	if n := d.Usage.Input + d.Usage.Output + d.Usage.CacheRead + d.Usage.CacheWrite; n > 0 {

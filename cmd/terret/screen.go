@@ -10,14 +10,14 @@ import (
 	"unicode/utf8"
 )
 
-// screen writes a conversation to a terminal or a pipe: words to one stream,
-// activity to the other. It is safe for concurrent use.
+// screen writes a conversation to a terminal or a pipe: the agent's words to one
+// stream, activity to the other. It is safe for concurrent use.
 type screen struct {
 	words, talk io.Writer
-	colour      bool // talk takes colours and movements
+	colour      bool // talk supports colours and cursor movement
 
 	mu      sync.Mutex
-	midLine bool // words are in the middle of a line
+	midLine bool // the last words did not end their line
 	status  string
 	since   time.Time
 	frame   int
@@ -36,7 +36,7 @@ const (
 	reset = "\x1b[0m"
 )
 
-// paint colours text that is ours.
+// paint colours our own text.
 func (s *screen) paint(colour, text string) string {
 	if !s.colour {
 		return text
@@ -44,7 +44,7 @@ func (s *screen) paint(colour, text string) string {
 	return colour + text + reset
 }
 
-// say writes words of the agent as they come.
+// say writes the agent's words as they come.
 func (s *screen) say(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +56,7 @@ func (s *screen) say(text string) {
 	}
 }
 
-// endWords ends the line that words are in the middle of.
+// endWords ends an unfinished line of words.
 func (s *screen) endWords() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,7 +89,7 @@ func (s *screen) prompt(text string) {
 	fmt.Fprint(s.talk, text)
 }
 
-// busy shows what is going on, with the time it takes, until idle.
+// busy shows a status and the elapsed time, until idle.
 func (s *screen) busy(status string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,7 +113,7 @@ func (s *screen) busy(status string) {
 	})
 }
 
-// idle takes the status away and waits for its ticker.
+// idle removes the status and waits for its ticker.
 func (s *screen) idle() {
 	s.mu.Lock()
 	s.clear()
@@ -140,7 +140,7 @@ func (s *screen) draw() {
 	s.drawn = true
 }
 
-// clear takes the status line away; s.mu must be held.
+// clear removes the status line; s.mu must be held.
 func (s *screen) clear() {
 	if s.drawn {
 		fmt.Fprint(s.talk, "\r\x1b[K")
@@ -155,8 +155,8 @@ func elapsed(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// printable makes text of an agent safe to show: control characters that could
-// move the cursor, recolour or retitle the terminal are shown as what they are.
+// printable makes an agent's text safe to show: it escapes control characters that
+// could move the cursor, recolour or retitle the terminal.
 func printable(text string) string {
 	if strings.IndexFunc(text, unsafeRune) < 0 && utf8.ValidString(text) {
 		return text
@@ -177,13 +177,13 @@ func printable(text string) string {
 	return b.String()
 }
 
-// unsafeRune reports control characters, and those that change the direction of
-// text and so hide what a command does.
+// unsafeRune reports control characters, and those that change the direction of text
+// and could hide what a command does.
 func unsafeRune(r rune) bool {
 	return r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r))
 }
 
-// oneLine puts text on one line.
+// oneLine joins text into one line.
 func oneLine(text string) string { return strings.Join(strings.Fields(printable(text)), " ") }
 
 // cut shortens text to n characters.
@@ -194,7 +194,7 @@ func cut(text string, n int) string {
 	return strings.TrimSpace(string([]rune(text)[:n-1])) + "…"
 }
 
-// note tells something about what terret itself does.
+// note prints a message from terret itself.
 func (a *app) note(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if a.colour(a.err) {

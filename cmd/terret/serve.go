@@ -36,22 +36,22 @@ func newServe(a *app) *cobra.Command {
 	var o serveOptions
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Serve the API and the web UI", Args: exactArgs(),
-		Long: "Serves the API and the web UI.\n\n" +
-			"It prints where it listens when it is ready, and on standard error a URL that\n" +
-			"signs one browser in, once, within ten minutes. Programs send the token that is\n" +
-			"in the file \"token\" of the data folder. The first Ctrl-C lets turns end, the\n" +
+		Long: "Serve the API and the web UI.\n\n" +
+			"When ready, it prints its address and, on standard error, a URL that signs one\n" +
+			"browser in, once, within ten minutes. Programs send the token from the file\n" +
+			"\"token\" in the data folder. The first Ctrl-C lets running turns finish, the\n" +
 			"second interrupts them.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return runServe(cmd.Context(), a, o) },
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&o.addr, "addr", "", "address to listen on; port 0 picks a free one (default 127.0.0.1:7433)")
-	fl.StringArrayVar(&o.roots, "root", nil, "folder in which sessions may work (repeatable; default: this one)")
+	fl.StringArrayVar(&o.roots, "root", nil, "folder that sessions may work in (repeatable; default: this one)")
 	fl.BoolVar(&o.open, "open", false, "open the web UI in a browser")
-	fl.StringVar(&o.cert, "tls-cert", "", "certificate, which an address that other machines reach needs")
+	fl.StringVar(&o.cert, "tls-cert", "", "certificate; required if other machines can reach the address")
 	fl.StringVar(&o.key, "tls-key", "", "key of the certificate")
-	fl.StringArrayVar(&o.hosts, "host", nil, "further name under which the server is reached (repeatable)")
-	fl.StringArrayVar(&o.origins, "origin", nil, "further origin whose pages may use the server (repeatable)")
-	fl.DurationVar(&o.drain, "drain", 20*time.Second, "how long turns may take to end when the server stops")
+	fl.StringArrayVar(&o.hosts, "host", nil, "additional host name of the server (repeatable)")
+	fl.StringArrayVar(&o.origins, "origin", nil, "additional origin whose pages may use the server (repeatable)")
+	fl.DurationVar(&o.drain, "drain", 20*time.Second, "how long to wait for running turns when the server stops")
 	return cmd
 }
 
@@ -79,9 +79,10 @@ func runServe(ctx context.Context, a *app, o serveOptions) error {
 	defer background.Wait()
 	defer cancel()
 	background.Go(func() { a.harness.Maintain(ctx) })
-	defer interrupts(cancel, func() { _ = e.Close(ctx) })() // the second time, what runs is interrupted
+	defer interrupts(cancel, func() { _ = e.Close(ctx) })() // the second Ctrl-C interrupts running turns
 
-	// Connections wait until Serve takes them, so who reads this can come at once.
+	// Connections wait until Serve accepts them, so clients can connect as soon as they
+	// read this.
 	if _, err := fmt.Fprintf(a.out, "listening on %s\n", url); err != nil {
 		return errors.Join(err, l.Close())
 	}
@@ -112,11 +113,11 @@ func (a *app) newServer(e *engine.Engine, tokens *access.Tokens, o serveOptions)
 	})
 }
 
-// listen opens the address, if it may be listened on, and says its URL.
+// listen opens the address, if that is allowed, and returns its URL.
 func (a *app) listen(ctx context.Context, tokens *access.Tokens, o serveOptions) (net.Listener, string, error) {
 	addr := nonEmpty(o.addr, nonEmpty(a.cfg.Addr, "127.0.0.1:7433"))
 	if (o.cert == "") != (o.key == "") {
-		return nil, "", terret.Invalid("tls-cert", "--tls-cert and --tls-key belong together")
+		return nil, "", terret.Invalid("tls-cert", "use --tls-cert and --tls-key together")
 	}
 	if err := access.CheckBind(addr, o.cert != "", tokens); err != nil {
 		return nil, "", err
@@ -141,7 +142,7 @@ func (a *app) listen(ctx context.Context, tokens *access.Tokens, o serveOptions)
 	return l, url, nil
 }
 
-// reachable is the address as somebody on this machine reaches it.
+// reachable is the address for clients on this machine.
 func reachable(addr net.Addr) string {
 	at, err := netip.ParseAddrPort(addr.String())
 	if err != nil {
@@ -154,9 +155,9 @@ func reachable(addr net.Addr) string {
 	return netip.AddrPortFrom(ip, at.Port()).String()
 }
 
-// browse opens a URL in the user's browser. The URL holds a code, which must not be
-// seen in a list of processes, so the browser is given a file that leads to it. The
-// returned function removes the file.
+// browse opens a URL in the user's browser. The URL holds a code that must not show up
+// in a process list, so the browser opens a file that redirects to it. The returned
+// function removes the file.
 func (a *app) browse(ctx context.Context, url string) (stop func()) {
 	failed := func(err error) func() {
 		a.note("cannot open a browser (%v); open the URL above", err)

@@ -34,15 +34,15 @@ type listOptions struct {
 func newSessionsLs(a *app) *cobra.Command {
 	var o listOptions
 	cmd := &cobra.Command{
-		Use: "ls", Aliases: []string{"list"}, Short: "List sessions, the last used first", Args: exactArgs(),
+		Use: "ls", Aliases: []string{"list"}, Short: "List sessions, most recently used first", Args: exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runSessionsLs(cmd.Context(), a, o) },
 	}
 	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
-	cmd.Flags().StringVar(&o.agent, "agent", "", "only of this agent")
-	cmd.Flags().StringVar(&o.cwd, "cwd", "", "only in this folder")
-	cmd.Flags().StringVar(&o.state, "state", "", "only in this state")
-	cmd.Flags().StringVarP(&o.query, "query", "q", "", "only with these words in title, folder, model or agent")
-	cmd.Flags().IntVar(&o.limit, "limit", 50, "how many at most")
+	cmd.Flags().StringVar(&o.agent, "agent", "", "only sessions of this agent")
+	cmd.Flags().StringVar(&o.cwd, "cwd", "", "only sessions in this folder")
+	cmd.Flags().StringVar(&o.state, "state", "", "only sessions in this state")
+	cmd.Flags().StringVarP(&o.query, "query", "q", "", "only sessions with these words in title, folder, model or agent")
+	cmd.Flags().IntVar(&o.limit, "limit", 50, "maximum number of sessions")
 	return cmd
 }
 
@@ -68,7 +68,7 @@ func runSessionsLs(ctx context.Context, a *app, o listOptions) error {
 		return nil
 	}
 	if len(page.Items) == 0 {
-		a.note("no sessions yet; `terret run` or `terret chat` makes one")
+		a.note("no sessions yet; `terret run` or `terret chat` starts one")
 		return nil
 	}
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
@@ -113,7 +113,7 @@ func (a *app) printJSON(v any) error {
 	return enc.Encode(v)
 }
 
-// withSession runs fn on the session that an argument names, with an engine.
+// withSession runs fn with an engine on the session that an argument names.
 func withSession(a *app, arg string, fn func(ctx context.Context, e *engine.Engine, s terret.Session) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		e, done, err := a.start(ctx, true)
@@ -200,7 +200,7 @@ func (a *app) showSession(ctx context.Context, s terret.Session, asJSON bool) er
 	}
 	if n := len(turns); n > 0 {
 		if command := project.Replay(s, terret.TextOf(turns[n-1].Prompt)); command != "" {
-			fmt.Fprintf(a.out, "\nthe last turn without Terret, to be run in that folder:\n  %s\n", printable(command))
+			fmt.Fprintf(a.out, "\nto run the last turn without Terret, in that folder:\n  %s\n", printable(command))
 		}
 	}
 	return nil
@@ -208,7 +208,7 @@ func (a *app) showSession(ctx context.Context, s terret.Session, asJSON bool) er
 
 func newSessionsRename(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "rename SESSION TITLE", Short: "Give a session another title", Args: exactArgs("SESSION", "TITLE"),
+		Use: "rename SESSION TITLE", Short: "Rename a session", Args: exactArgs("SESSION", "TITLE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withSession(a, args[0], func(ctx context.Context, e *engine.Engine, s terret.Session) error {
 				return e.Update(ctx, s.ID, terret.SessionUpdated{Title: &args[1]}, a.user())
@@ -225,13 +225,13 @@ func newSessionsRm(a *app) *cobra.Command {
 			return withSession(a, args[0], func(ctx context.Context, _ *engine.Engine, s terret.Session) error {
 				done, err := a.sessions(false).Delete(ctx, s.ID, force)
 				if done.Worktree != "" {
-					a.note("its worktree %s is kept: %s", printable(done.Worktree), oneLine(done.Kept))
+					a.note("its worktree %s was kept: %s", printable(done.Worktree), oneLine(done.Kept))
 				}
 				return err
 			})(cmd.Context())
 		},
 	}
-	cmd.Flags().BoolVar(&force, "force", false, "also while a turn runs, which is killed")
+	cmd.Flags().BoolVar(&force, "force", false, "delete it even if a turn is running, which is killed")
 	return cmd
 }
 
@@ -239,7 +239,7 @@ func newRewind(a *app, direction string) *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use: direction + " [SESSION]", Args: maxOneArg,
-		Short: map[string]string{"undo": "Take back what the last turn changed", "redo": "Bring back what undo took"}[direction],
+		Short: map[string]string{"undo": "Undo what the last turn changed", "redo": "Bring back what undo took"}[direction],
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withSession(a, first(args), func(ctx context.Context, e *engine.Engine, s terret.Session) error {
 				how, what := e.Undo, "undone"
@@ -255,14 +255,14 @@ func newRewind(a *app, direction string) *cobra.Command {
 			})(cmd.Context())
 		},
 	}
-	cmd.Flags().BoolVar(&force, "force", false, "overwrite files that were changed since")
+	cmd.Flags().BoolVar(&force, "force", false, "overwrite files that have changed since")
 	return cmd
 }
 
 func newSessionsFork(a *app) *cobra.Command {
 	var at string
 	cmd := &cobra.Command{
-		Use: "fork SESSION", Short: "Make a session that begins as a copy of another", Args: exactArgs("SESSION"),
+		Use: "fork SESSION", Short: "Copy a session", Args: exactArgs("SESSION"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withSession(a, args[0], func(ctx context.Context, e *engine.Engine, s terret.Session) error {
 				n, err := e.Fork(ctx, s.ID, at)
@@ -273,6 +273,6 @@ func newSessionsFork(a *app) *cobra.Command {
 			})(cmd.Context())
 		},
 	}
-	cmd.Flags().StringVar(&at, "at", "", "up to and including this message")
+	cmd.Flags().StringVar(&at, "at", "", "copy up to and including this message (default: all)")
 	return cmd
 }

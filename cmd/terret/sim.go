@@ -21,15 +21,15 @@ func newSim(a *app) *cobra.Command {
 	var o simOptions
 	cmd := &cobra.Command{
 		Use: "sim [flags] SCENARIO", Short: "Serve a scripted model on this machine", Args: exactArgs("SCENARIO"),
-		Long: "Serve a scripted model on this machine, in the Anthropic Messages dialect.\n" +
-			"It prints its address; point an agent at it with ANTHROPIC_BASE_URL.",
+		Long: "Serve a scripted model on this machine, in the APIs of Anthropic, OpenAI and\n" +
+			"Gemini. It prints its address; point an agent at it, for instance with\nANTHROPIC_BASE_URL=ADDRESS or OPENAI_BASE_URL=ADDRESS/v1.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.scenario = args[0]
 			return runSim(cmd.Context(), a, o)
 		},
 	}
-	cmd.Flags().StringVar(&o.listen, "listen", "127.0.0.1:0", "loopback address")
-	cmd.Flags().StringVar(&o.record, "record", "", "file to append requests to, as JSON, one a line")
+	cmd.Flags().StringVar(&o.listen, "listen", "127.0.0.1:0", "loopback address to listen on")
+	cmd.Flags().StringVar(&o.record, "record", "", "file to append requests to, as JSON, one per line")
 	cmd.Flags().StringArrayVar(&o.vars, "var", nil, "NAME=VALUE for {{NAME}} in the scenario (repeatable)")
 	return cmd
 }
@@ -69,7 +69,7 @@ func runSim(ctx context.Context, a *app, o simOptions) error {
 	fmt.Fprintf(a.out, "listening on %s\n", running.URL())
 	<-running.Done()
 	for _, u := range srv.Player().Unmatched() {
-		a.note("no step answered: %s", oneLine(u))
+		a.note("no step matched: %s", oneLine(u))
 	}
 	return running.Close()
 }

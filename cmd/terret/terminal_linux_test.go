@@ -31,9 +31,9 @@ func TestTerminalPermission(t *testing.T) {
 		"edit":       {"run: echo ran", []string{"e"}, 0, []string{"\nedited\n"}, ""},
 		"quit":       {"run: echo ran, then run: echo again", []string{"q"}, 130, []string{"interrupted"}, ""},
 		"a diff":     {"create a.txt containing one", []string{"y"}, 0, []string{"+one", "Created a.txt"}, ""},
-		"no letter":  {"run: echo ran", []string{"what", "", "y"}, 0, []string{"answer with one of the letters", "\nran\n"}, ""},
+		"no letter":  {"run: echo ran", []string{"what", "", "y"}, 0, []string{"type one of the letters", "\nran\n"}, ""},
 		"no more":    {"run: echo ran", []string{"\x04"}, 0, []string{"the input has ended"}, ""},
-		"not valid":  {"run: echo ran", []string{"e", "y"}, 0, []string{"what you wrote is not JSON; nothing was changed", "\nran\n"}, ""},
+		"not valid":  {"run: echo ran", []string{"e", "y"}, 0, []string{"this is not JSON; nothing was changed", "\nran\n"}, ""},
 		"denied yet": {"run: echo ran", []string{"e", "n"}, 0, []string{"the edited input is denied: Rule Bash(echo forbidden) denies"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -260,7 +260,7 @@ func TestTerminalChat(t *testing.T) {
 	x.expect("I will list the files.")
 	x.expect("› ")
 	x.send("\x04")
-	x.expect("goes on with it")
+	x.expect("continue with `terret chat")
 	shown := x.end(0)
 	p.nothingLeft()
 

@@ -16,10 +16,10 @@ func newToken(a *app) *cobra.Command {
 	var asJSON bool
 	list := func(*cobra.Command, []string) error { return runTokenLs(a, asJSON) }
 	cmd := &cobra.Command{
-		Use: "token", Aliases: []string{"tokens"}, Short: "List, make and revoke tokens of the server", Args: exactArgs(),
-		Long: "Lists, makes and revokes the tokens with which programs and devices use the server.\n\n" +
-			"A token has a scope: view (see everything), prompt (also give work), decide (also\n" +
-			"answer requests) or admin (also rules, trust and tokens), each with all before it.",
+		Use: "token", Aliases: []string{"tokens"}, Short: "List, create and revoke API tokens", Args: exactArgs(),
+		Long: "List, create and revoke the tokens that programs and devices use for the server.\n\n" +
+			"A token has a scope: view (see everything), prompt (also send prompts), decide (also\n" +
+			"answer requests) or admin (also manage rules, trust and tokens). Each includes the\nones before it.",
 		RunE: list,
 	}
 	ls := &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List tokens", Args: exactArgs(), RunE: list}
@@ -27,15 +27,15 @@ func newToken(a *app) *cobra.Command {
 		c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	}
 	rm := &cobra.Command{
-		Use: "rm NAME", Aliases: []string{"revoke"}, Short: "Revoke a token, at once and everywhere", Args: exactArgs("NAME"),
+		Use: "rm NAME", Aliases: []string{"revoke"}, Short: "Revoke a token at once", Args: exactArgs("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error { return runTokenRm(cmd.Context(), a, args[0]) },
 	}
 	cmd.AddCommand(ls, newTokenNew(a), rm, newTokenShow(a))
 	return cmd
 }
 
-// tokens opens the tokens. An agent may not use them: it could answer its own
-// requests then.
+// tokens opens the tokens. Agents may not use them: they could answer their own
+// requests.
 func (a *app) tokens(sensitive bool) (*access.Tokens, error) {
 	if sensitive && access.Inside(a.environ) {
 		return nil, access.ErrInside("tokens are for people")
@@ -59,7 +59,7 @@ func runTokenLs(a *app, asJSON bool) error {
 		return a.printJSON(terret.Page[access.Token]{Items: list})
 	}
 	if len(list) == 0 {
-		a.note("no tokens but that of %s; `terret token new NAME --scope view` makes one", tokens.AdminPath())
+		a.note("no tokens except the one in %s; `terret token new NAME --scope view` creates one", tokens.AdminPath())
 		return nil
 	}
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
@@ -91,7 +91,7 @@ type tokenOptions struct {
 func newTokenNew(a *app) *cobra.Command {
 	var o tokenOptions
 	cmd := &cobra.Command{
-		Use: "new NAME --scope SCOPE", Aliases: []string{"add"}, Short: "Make a token and print it, this once", Args: exactArgs("NAME"),
+		Use: "new NAME --scope SCOPE", Aliases: []string{"add"}, Short: "Create a token and print it once", Args: exactArgs("NAME"),
 		Example: "  terret token new ci --scope prompt\n  terret token new for-ann --scope view --session 0190… --for 24h",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.name = args[0]
@@ -99,8 +99,8 @@ func newTokenNew(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&o.scope, "scope", "", "view, prompt, decide or admin")
-	cmd.Flags().StringVar(&o.session, "session", "", "the only session that it is for (default: all)")
-	cmd.Flags().DurationVar(&o.life, "for", 0, "how long it lasts, such as 24h (default: until it is revoked)")
+	cmd.Flags().StringVar(&o.session, "session", "", "the only session it is valid for (default: all)")
+	cmd.Flags().DurationVar(&o.life, "for", 0, "how long it is valid, such as 24h (default: until revoked)")
 	return cmd
 }
 
@@ -110,7 +110,7 @@ func runTokenNew(ctx context.Context, a *app, o tokenOptions) error {
 		return err
 	}
 	if o.life < 0 {
-		return terret.Invalid("for", "%s must not be negative; leave it out for a token that lasts", o.life)
+		return terret.Invalid("for", "%s must not be negative; leave it out for a token that does not expire", o.life)
 	}
 	tokens, err := a.tokens(true)
 	if err != nil {
@@ -130,7 +130,7 @@ func runTokenNew(ctx context.Context, a *app, o tokenOptions) error {
 	if err != nil {
 		return err
 	}
-	a.note("this is the only time that it is shown; `terret token rm` revokes it")
+	a.note("this token is shown only once; `terret token rm` revokes it")
 	_, err = fmt.Fprintln(a.out, secret)
 	return err
 }
@@ -146,7 +146,7 @@ func runTokenRm(ctx context.Context, a *app, name string) error {
 func newTokenShow(a *app) *cobra.Command {
 	var show bool
 	cmd := &cobra.Command{
-		Use: "show", Short: "Say where the admin token is", Args: exactArgs(),
+		Use: "show", Short: "Show where the admin token is", Args: exactArgs(),
 		RunE: func(*cobra.Command, []string) error { return runTokenShow(a, show) },
 	}
 	cmd.Flags().BoolVar(&show, "print", false, "print the token itself")

@@ -16,7 +16,7 @@ import (
 
 func newSessionsExport(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "export SESSION", Short: "Print a session and its events as JSON, one a line", Args: exactArgs("SESSION"),
+		Use: "export SESSION", Short: "Print a session and its events as JSON, one per line", Args: exactArgs("SESSION"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withSession(a, args[0], func(ctx context.Context, e *engine.Engine, s terret.Session) error {
 				return archive.Write(a.out, s, e.Events(ctx, engine.EventQuery{Session: s.ID, Raw: true}))
@@ -28,13 +28,13 @@ func newSessionsExport(a *app) *cobra.Command {
 func newSessionsImport(a *app) *cobra.Command {
 	var cwd string
 	cmd := &cobra.Command{
-		Use: "import FILE", Short: "Make a session of what export printed (- is standard input)", Args: exactArgs("FILE"),
-		Long: "Makes a session of what export printed. It gets ids of its own and keeps what was\n" +
-			"said and done; what it was allowed to do, and the agent's own id of it, are not\n" +
-			"taken over.",
+		Use: "import FILE", Short: "Import a session that export printed (- is standard input)", Args: exactArgs("FILE"),
+		Long: "Import a session that export printed. It gets new ids and keeps the conversation\n" +
+			"and its history; permissions and the agent's own session id are not\n" +
+			"imported.",
 		RunE: func(cmd *cobra.Command, args []string) error { return runImport(cmd.Context(), a, args[0], cwd) },
 	}
-	cmd.Flags().StringVar(&cwd, "cwd", "", "folder that it is to be in (default: the one it was in)")
+	cmd.Flags().StringVar(&cwd, "cwd", "", "folder for the session (default: its original folder)")
 	return cmd
 }
 
@@ -60,7 +60,7 @@ func runImport(ctx context.Context, a *app, file, cwd string) error {
 			return terret.Invalid("cwd", "%w", err)
 		}
 		if info, err := os.Stat(abs); err != nil || !info.IsDir() {
-			return terret.Invalid("cwd", "%s is no folder here; say which with --cwd", abs)
+			return terret.Invalid("cwd", "there is no folder %s here; choose one with --cwd", abs)
 		}
 		s.Cwd, s.Agent = abs, a.harness.Agents.Name(s.Agent)
 		return nil

@@ -21,10 +21,10 @@ type trustOptions struct {
 func newTrust(a *app) *cobra.Command {
 	var o trustOptions
 	cmd := &cobra.Command{
-		Use: "trust [DIR]", Short: "Show what would act in a folder, and say whether it may", Args: maxOneArg,
-		Long: "Some files of a project can run programs, start servers, allow tools or set\n" +
+		Use: "trust [DIR]", Short: "Show what could take effect in a folder, and trust it or not", Args: maxOneArg,
+		Long: "Some files in a project can run programs, start servers, allow tools or set\n" +
 			"variables. None of them has any effect before you trust the folder.\n\n" +
-			"This shows them, and asks. The answer holds until one of them changes.",
+			"This shows them and asks. Your answer holds until one of them changes.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.dir = "."; len(args) > 0 {
 				o.dir = args[0]
@@ -32,7 +32,7 @@ func newTrust(a *app) *cobra.Command {
 			return runTrust(cmd.Context(), a, o)
 		},
 	}
-	cmd.Flags().BoolVar(&o.yes, "yes", false, "trust the folder as it is now, without being asked")
+	cmd.Flags().BoolVar(&o.yes, "yes", false, "trust the folder as it is now, without asking")
 	cmd.Flags().BoolVar(&o.no, "no", false, "do not trust it, and do not ask again")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
 	return cmd
@@ -46,12 +46,12 @@ type trustReport struct {
 
 func runTrust(ctx context.Context, a *app, o trustOptions) error {
 	if o.yes && o.no {
-		return terret.Invalid("yes", "give --yes or --no, not both")
+		return terret.Invalid("yes", "use --yes or --no, not both")
 	}
 	if info, err := os.Stat(o.dir); err != nil {
 		return terret.Invalid("dir", "%w", err)
 	} else if !info.IsDir() {
-		return terret.Invalid("dir", "%s is no folder", o.dir)
+		return terret.Invalid("dir", "%s is not a folder", o.dir)
 	}
 	a.quiet = true
 	if err := a.prepare(); err != nil {
@@ -86,7 +86,7 @@ func runTrust(ctx context.Context, a *app, o trustOptions) error {
 	return a.printTrust(decision, state)
 }
 
-// printTrust says how things are.
+// printTrust prints the decision and the files it is about.
 func (a *app) printTrust(decision trust.Decision, state trust.State) error {
 	fmt.Fprintf(a.out, "%s: %s\n", decision, oneLine(state.Folder))
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
@@ -100,17 +100,17 @@ func (a *app) printTrust(decision trust.Decision, state trust.State) error {
 	case state.Problem != "":
 		a.note("it cannot be trusted: %s", oneLine(state.Problem))
 	case decision == trust.Nothing:
-		a.note("nothing here would act, so there is nothing to trust")
+		a.note("nothing here needs trust")
 	case decision == trust.Unknown:
-		a.note("none of it acts; `terret trust --yes` lets it, `terret trust --no` says that it never shall")
+		a.note("none of this takes effect; `terret trust --yes` allows it, `terret trust --no` rules it out")
 	}
 	return nil
 }
 
-// decideTrust records what the person says. An agent is none.
+// decideTrust records the person's decision. Agents cannot decide.
 func (a *app) decideTrust(dir string, state trust.State, trusted bool) error {
 	if a.getenv("TERRET_OWNER") != "" && trusted {
-		return terret.Errorf(terret.CodeForbidden, "an agent cannot trust a folder; do it in a terminal of your own")
+		return terret.Errorf(terret.CodeForbidden, "an agent cannot trust a folder; do it in your own terminal")
 	}
 	if err := a.trust.Decide(dir, state.Hash, trusted, a.user()); err != nil {
 		return terret.Errorf(terret.CodeForbidden, "%w", err)
@@ -118,9 +118,9 @@ func (a *app) decideTrust(dir string, state trust.State, trusted bool) error {
 	return nil
 }
 
-// showActing lists at most so many of the files that would act.
+// showActing lists at most so many of the files that would take effect.
 func (a *app) showActing(state trust.State, most int) {
-	fmt.Fprintf(a.err, "In %s, these would act if you trust them:\n", oneLine(state.Folder))
+	fmt.Fprintf(a.err, "In %s, these would take effect if you trust them:\n", oneLine(state.Folder))
 	w := tabwriter.NewWriter(a.err, 0, 0, 2, ' ', 0)
 	for i, f := range state.Files {
 		if i == most {
@@ -128,16 +128,17 @@ func (a *app) showActing(state trust.State, most int) {
 		}
 		fmt.Fprintf(w, "  %s\t%s\n", oneLine(f.Path), oneLine(f.Why))
 	}
-	_ = w.Flush() // what cannot be shown is not answered either
+	_ = w.Flush() // what cannot be shown cannot be answered either
 	if n := len(state.Files) - most; n > 0 {
-		fmt.Fprintf(a.err, "  and %d more, which `terret trust` lists\n", n)
+		fmt.Fprintf(a.err, "  and %d more; see `terret trust`\n", n)
 	}
 }
 
-// askTrust asks the person at the terminal and records the answer. No answer is none.
+// askTrust asks the person at the terminal and records the answer. No answer records
+// nothing.
 func (a *app) askTrust(ctx context.Context, dir string, state trust.State) (bool, error) {
 	ask := &asker{screen: &screen{words: a.out, talk: a.err, colour: a.colour(a.err)}, keys: a.keyboard()}
-	line, err := ask.read(ctx, "Trust them, until one changes? [y/N] > ")
+	line, err := ask.read(ctx, "Trust them until one changes? [y/N] > ")
 	if err != nil {
 		return false, err
 	}
@@ -146,12 +147,12 @@ func (a *app) askTrust(ctx context.Context, dir string, state trust.State) (bool
 	return yes, a.decideTrust(dir, state, yes)
 }
 
-// maxShown is how many files are shown in passing.
+// maxShown is how many files are shown before a command runs.
 const maxShown = 10
 
-// consider finds out whether the folder is trusted. Where the command works in it
-// and nobody has decided, the person is asked, or told what does not act; ignored are
-// settings for which that has been found out already.
+// consider finds out whether the folder is trusted. If the command works in it and
+// nobody has decided yet, it asks the person, or says what is ignored; ignored lists
+// settings already known to be ignored.
 func (a *app) consider(dir string, ignored []string) bool {
 	if len(ignored) == 0 && !a.works {
 		return false // it makes no difference
@@ -161,7 +162,7 @@ func (a *app) consider(dir string, ignored []string) bool {
 	case a.quiet:
 	case err != nil:
 		if _, gone := os.Stat(dir); gone == nil {
-			a.note("warning: nothing in this folder is trusted: %s", oneLine(err.Error()))
+			a.note("warning: this folder is not trusted: %s", oneLine(err.Error()))
 		}
 		return false
 	case decision != trust.Unknown:
@@ -172,14 +173,14 @@ func (a *app) consider(dir string, ignored []string) bool {
 			return true
 		}
 		if err == nil {
-			a.note("they do not act; `terret trust` changes that")
+			a.note("they are ignored; `terret trust` changes that")
 			return false
 		}
-		a.note("they do not act: %s", oneLine(err.Error()))
+		a.note("they are ignored: %s", oneLine(err.Error()))
 	case len(ignored) > 0:
-		a.note("settings of this project that are not trusted are ignored: %v; %s", ignored, howToTrust(state))
+		a.note("ignored settings of this untrusted project: %v; %s", ignored, howToTrust(state))
 	case a.works:
-		a.note("%s of this folder %s not act; %s", fileCount(state), map[bool]string{true: "does", false: "do"}[len(state.Files) == 1], howToTrust(state))
+		a.note("%s in this folder %s ignored; %s", fileCount(state), map[bool]string{true: "is", false: "are"}[len(state.Files) == 1], howToTrust(state))
 	}
 	return err == nil && decision == trust.Trusted
 }
@@ -188,14 +189,14 @@ func howToTrust(state trust.State) string {
 	if state.Problem != "" {
 		return "it cannot be trusted: " + oneLine(state.Problem)
 	}
-	return "`terret trust` shows what is not trusted, and changes that"
+	return "`terret trust` shows what is not trusted and lets you trust it"
 }
 
 // fileCount names the files, if they are few.
 func fileCount(state trust.State) string {
 	switch n := len(state.Files); {
 	case n == 0:
-		return "what would act"
+		return "everything untrusted"
 	case n <= 3:
 		var names []string
 		for _, f := range state.Files {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-const askTrust = "Trust them, until one changes? [y/N] > "
+const askTrust = "Trust them until one changes? [y/N] > "
 
 // untrusted is a place whose settings would approve everything.
 func untrusted(t *testing.T) *place {
@@ -39,13 +39,13 @@ func TestTerminalTrust(t *testing.T) {
 			t.Parallel()
 			p := untrusted(t)
 			x := p.start(nil, "run", "create a.txt containing 1")
-			x.expect("these would act if you trust them:")
+			x.expect("these would take effect if you trust them:")
 			x.expect(".mcp.json")
 			x.expect(askTrust)
 			x.send(c.answer)
 			if c.decision != "trusted" {
 				if c.answer != "\x04" {
-					x.expect("they do not act; `terret trust` changes that")
+					x.expect("they are ignored; `terret trust` changes that")
 				}
 				x.expect(askPermission)
 				x.send("n\n")
@@ -99,7 +99,7 @@ func TestTerminalTrustElsewhere(t *testing.T) {
 	// Programs are not asked.
 	p.file(".mcp.json", "{  }")
 	x = p.start(nil, "run", "--json", "hello")
-	x.expect("are ignored: [policy]; `terret trust` shows")
+	x.expect("untrusted project: [policy]; `terret trust` shows")
 	if shown := x.end(0); strings.Contains(shown, askTrust) {
 		t.Errorf("a program was asked:\n%s", shown)
 	}

@@ -19,18 +19,17 @@ type conversation struct {
 	session terret.Session
 	after   int64 // last event shown
 
-	json    bool      // canonical events instead of a picture
-	view    view.View // another dialect instead of a picture; may be nil
+	json    bool      // canonical events instead of a rendering
+	view    view.View // another dialect instead of a rendering; may be nil
 	raw     bool
 	render  *renderer
-	asker   *asker // nil: nobody to ask here
+	asker   *asker // nil if nobody can be asked here
 	timeout time.Duration
 }
 
-// turn sends a prompt and shows the turn to its end. What went wrong in the turn is
-// the error.
+// turn sends a prompt and shows the turn to its end. The error is that of the turn.
 func (c *conversation) turn(ctx context.Context, text string) (terret.TurnComplete, error) {
-	// The turn outlives Ctrl-C: it ends in order, and that is shown.
+	// The turn outlives Ctrl-C: it ends properly, and its end is shown.
 	life, abort := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer abort(nil)
 	ctx, unsent := context.WithCancelCause(ctx)
@@ -93,7 +92,7 @@ func (c *conversation) follow(ctx context.Context, turn string) (terret.TurnComp
 		}
 		desk.note(ev)
 		if _, ok := ev.Data.(terret.ProcessSpawn); ok && c.session.OneShot {
-			spawned = true // a one-shot process ends after its turn, and dialects tell that
+			spawned = true // a one-shot process ends after its turn, and dialects report that
 		}
 		if _, gone := ev.Data.(terret.ProcessExit); gone && ended {
 			return done, failed
@@ -114,8 +113,7 @@ func (c *conversation) follow(ctx context.Context, turn string) (terret.TurnComp
 	return terret.TurnComplete{}, terret.Errorf(terret.CodeInternal, "the stream of events ended before the turn did")
 }
 
-// show writes an event in the form that was asked for. The output remembers what goes
-// wrong with it.
+// show writes an event in the requested form. The output remembers write errors.
 func (c *conversation) show(entry terret.Entry, ev terret.Event) {
 	switch {
 	case c.json:
@@ -129,9 +127,9 @@ func (c *conversation) show(entry terret.Entry, ev terret.Event) {
 	}
 }
 
-// desk asks the person at the terminal, one request at a time, beside the stream
-// of events: what is decided elsewhere is no longer asked. Without a terminal it says
-// what the turn waits for, and how to answer from elsewhere.
+// desk asks the person at the terminal, one request at a time, while events keep
+// coming: it withdraws a question that is decided elsewhere. Without a terminal it says
+// what the turn waits for, and how to answer.
 type desk struct {
 	c       *conversation
 	waiting []terret.Event
@@ -144,7 +142,7 @@ type desk struct {
 
 func newDesk(ctx context.Context, c *conversation) *desk { return &desk{c: c, ctx: ctx} }
 
-// note takes in requests and decisions. It is called by one goroutine.
+// note handles requests and decisions. One goroutine calls it.
 func (d *desk) note(ev terret.Event) {
 	if d.c.asker == nil {
 		d.tell(ev)
@@ -167,7 +165,7 @@ func (d *desk) note(ev terret.Event) {
 	}
 }
 
-// tell says what the turn waits for, and which command answers it.
+// tell says what the turn is waiting for, and which command answers it.
 func (d *desk) tell(ev terret.Event) {
 	if ev.Expects == nil {
 		return
@@ -178,8 +176,8 @@ func (d *desk) tell(ev terret.Event) {
 	}
 }
 
-// open returns a request, and whether it waits for somebody. What a rule or the policy
-// has decided comes with its decision, and nobody is to be asked.
+// open returns a request, and whether it waits for a person. One that a rule or the
+// policy decides comes with its decision.
 func (d *desk) open(id string) (r terret.Request, waits bool) {
 	r, err := d.c.app.harness.Store.Request(d.ctx, id)
 	return r, err == nil && r.State == terret.RequestOpen
@@ -197,7 +195,7 @@ func (d *desk) ask(ev terret.Event) {
 	}()
 }
 
-// askOnce asks, and reports whether to ask again because the answer was none.
+// askOnce asks, and reports whether to ask again because the answer was invalid.
 func (d *desk) askOnce(ctx context.Context, ev terret.Event) (again bool) {
 	answer, err := d.c.asker.ask(ctx, ev)
 	switch {
@@ -214,8 +212,8 @@ func (d *desk) askOnce(ctx context.Context, ev terret.Event) (again bool) {
 	return errors.Is(err, terret.ErrInvalid) && ctx.Err() == nil
 }
 
-// withdraw ends the question that is being asked and waits for it. If somebody else
-// has decided, that is said.
+// withdraw ends the current question and waits for it. If somebody else has decided, it
+// says so.
 func (d *desk) withdraw(by *terret.Decision) {
 	if d.asking == "" {
 		return

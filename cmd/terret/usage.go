@@ -19,12 +19,12 @@ type usageOptions struct {
 func newUsage(a *app) *cobra.Command {
 	var o usageOptions
 	cmd := &cobra.Command{
-		Use: "usage", Short: "Show turns, tokens and money", Args: exactArgs(),
+		Use: "usage", Short: "Show turns, tokens and cost", Args: exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runUsage(cmd.Context(), a, o) },
 	}
-	cmd.Flags().StringVar(&o.group, "group", "day", "by day, agent, model or cwd")
-	cmd.Flags().StringVar(&o.since, "since", "", "from this day on, such as 2026-11-01 (UTC)")
-	cmd.Flags().StringVar(&o.until, "until", "", "up to and including this day")
+	cmd.Flags().StringVar(&o.group, "group", "day", "group by day, agent, model or cwd")
+	cmd.Flags().StringVar(&o.since, "since", "", "first day, such as 2026-11-01 (UTC)")
+	cmd.Flags().StringVar(&o.until, "until", "", "last day (UTC)")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
 	return cmd
 }
@@ -52,7 +52,7 @@ func runUsage(ctx context.Context, a *app, o usageOptions) error {
 		return a.printJSON(terret.Page[terret.UsageRow]{Items: rows})
 	}
 	if len(rows) == 0 {
-		a.note("nothing was used yet")
+		a.note("nothing used yet")
 		return nil
 	}
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -77,7 +77,7 @@ func dayOf(flag, v string) (terret.Time, error) {
 	}
 	t, err := time.Parse(time.DateOnly, v)
 	if err != nil {
-		return terret.Time{}, terret.Invalid(flag, "%q is not a day such as 2026-11-15", v)
+		return terret.Time{}, terret.Invalid(flag, "%q is not a day, such as 2026-11-15", v)
 	}
 	return terret.TimeOf(t), nil
 }

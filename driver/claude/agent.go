@@ -270,7 +270,7 @@ func (a *agent) ended(p *process, exit proc.Exit) {
 	}
 	closed := a.closed
 	a.mu.Unlock()
-	why := exitError(p.redact, p.proc, exit, "Claude Code ended in the middle of the turn", "prompt the session to go on")
+	why := exitError(p.redact, p.proc, exit, "Claude Code ended in the middle of the turn", "prompt the session to continue")
 	p.mu.Lock()
 	events := p.t.abandon(why, time.Now())
 	p.mu.Unlock()

@@ -105,7 +105,7 @@ func (a *agent) tellMode(ctx context.Context, p *process, mode string) error {
 // Command implements terret.Commander.
 func (a *agent) Command(ctx context.Context, turn, name, args string, in terret.Settings) error {
 	if name == "" || slices.ContainsFunc([]rune(name), func(r rune) bool { return r <= ' ' }) {
-		return terret.Invalid("name", "%q is not the name of a command", name)
+		return terret.Invalid("name", "%q is not a command name", name)
 	}
 	text := "/" + name
 	if args != "" {

@@ -18,7 +18,7 @@ func (t *translator) failureOf(r *resultMessage) *terret.Error {
 	case "aborted_streaming", "aborted_tools":
 		return terret.Errorf(terret.CodeInterrupted, "the turn was interrupted")
 	case "max_turns":
-		return terret.Errorf(terret.CodeMaxTurns, "%s", cmp.Or(said, "the agent took as many steps as it may; raise max_turns to let it go on"))
+		return terret.Errorf(terret.CodeMaxTurns, "%s", cmp.Or(said, "the agent reached its limit on steps; raise max_turns to let it continue"))
 	}
 	if !r.IsError {
 		return nil

@@ -39,5 +39,5 @@ func (s *Server) listModels(ctx context.Context, in *struct {
 		}
 		return page(l.Models(ctx))
 	}
-	return nil, terret.Errorf(terret.CodeNotFound, "there is no agent %.64q; GET /v1/agents lists those there are", in.Agent)
+	return nil, terret.Errorf(terret.CodeNotFound, "there is no agent %.64q; GET /v1/agents lists them", in.Agent)
 }

@@ -50,7 +50,7 @@ func (s *Server) folderRoutes() {
 // inRoots returns the folder's real path, if it is inside one of the roots.
 func (s *Server) inRoots(field, dir string) (string, error) {
 	if dir == "" {
-		return "", terret.Invalid(field, "say which folder the agent is to work in")
+		return "", terret.Invalid(field, "say which folder the agent should work in")
 	}
 	real, err := s.roots.Resolve(dir)
 	if err != nil {

@@ -79,7 +79,7 @@ func (s *Server) noRoute(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, plainProblem(http.StatusMethodNotAllowed, fmt.Sprintf("%s takes %s, not %s", r.URL.Path, strings.Join(allowed, " or "), r.Method)))
 		return
 	}
-	writeProblem(w, terret.Errorf(terret.CodeNotFound, "there is no route %s; /openapi.json lists those there are", r.URL.Path))
+	writeProblem(w, terret.Errorf(terret.CodeNotFound, "there is no route %s; /openapi.json lists them", r.URL.Path))
 }
 
 // noting is a response that remembers what was answered.

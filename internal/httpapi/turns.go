@@ -68,7 +68,7 @@ func (s *Server) checkTurn(ctx context.Context, n newTurn) error {
 	case n.Prompt != "" && len(n.Blocks) > 0:
 		return terret.Invalid("blocks", "give either prompt or blocks")
 	case strings.TrimSpace(n.Prompt) == "" && len(n.Blocks) == 0:
-		return terret.Invalid("prompt", "it is empty; say what the agent is to do")
+		return terret.Invalid("prompt", "it is empty; say what the agent should do")
 	}
 	for field, v := range map[string]string{
 		"message_id": n.MessageID, "parent_id": n.ParentID, "options.permission_mode": n.Options.PermissionMode,

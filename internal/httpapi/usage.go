@@ -43,7 +43,7 @@ func parseDay(field, v string) (terret.Time, error) {
 	}
 	t, err := time.Parse(time.DateOnly, v)
 	if err != nil {
-		return terret.Time{}, terret.Invalid(field, "%.64q is not a day such as 2026-11-15", v)
+		return terret.Time{}, terret.Invalid(field, "%.64q is not a day, such as 2026-11-15", v)
 	}
 	return terret.TimeOf(t), nil
 }
