@@ -8,10 +8,10 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// CheckBind says whether a server may listen on an address. There must be tokens,
-// on loopback too; anything but loopback needs TLS as well. Loopback is an address
-// of 127.0.0.0/8, ::1, or the name localhost: every other name, an empty host and
-// the wildcards 0.0.0.0 and :: are not.
+// CheckBind checks whether a server may listen on an address. There must be tokens,
+// even on loopback; anything else also needs TLS. Loopback is an address in
+// 127.0.0.0/8, ::1, or the name localhost; every other name, an empty host and the
+// wildcards 0.0.0.0 and :: are not.
 func CheckBind(addr string, tls bool, tokens *Tokens) error {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -23,11 +23,11 @@ func CheckBind(addr string, tls bool, tokens *Tokens) error {
 	if isLoopback(host) || tls {
 		return nil
 	}
-	return terret.Errorf(terret.CodeStartupRefused, "%s can be reached from other machines, and tokens would cross the network in the clear; listen on 127.0.0.1, or give --tls-cert and --tls-key", addr)
+	return terret.Errorf(terret.CodeStartupRefused, "%s can be reached from other machines, and tokens would cross the network in the clear; listen on 127.0.0.1, or use --tls-cert and --tls-key", addr)
 }
 
-// isLoopback reports whether a host, without a port, is this machine as seen by
-// itself only.
+// isLoopback reports whether a host, without a port, is reachable only from this
+// machine.
 func isLoopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true

@@ -9,9 +9,9 @@ import (
 	"github.com/terret-dev/terret/internal/guard"
 )
 
-// caller is who is at the other end of a request's connection.
+// caller is the process at the other end of a request's connection.
 type caller struct {
-	inside func() bool // looks once
+	inside func() bool // looks only once
 }
 
 func newCaller(remote, local netip.AddrPort) *caller {
@@ -20,12 +20,12 @@ func newCaller(remote, local netip.AddrPort) *caller {
 	})}
 }
 
-// insideTree reports whether the process at the other end runs inside an agent's
-// guarded tree, as far as can be told.
+// insideTree reports whether that process runs inside an agent's guarded tree, as far
+// as we can tell.
 func (c *caller) insideTree() bool { return c != nil && c.inside() }
 
-// Inside reports whether an environment is that of a process inside an agent's
-// guarded tree. Commands that decide, or give the right to, refuse to run there.
+// Inside reports whether an environment belongs to a process inside an agent's guarded
+// tree. Commands that decide, or grant that right, refuse to run there.
 func Inside(environ []string) bool {
 	return slices.ContainsFunc(environ, func(e string) bool {
 		return strings.HasPrefix(e, guard.OwnerEnv+"=") || strings.HasPrefix(e, guard.TreeEnv+"=")

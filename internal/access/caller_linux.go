@@ -13,10 +13,10 @@ import (
 	"github.com/terret-dev/terret/internal/guard"
 )
 
-// peerInside finds the processes that hold the other end of a connection, and
-// reports whether one of them, or an ancestor, carries the mark of a guarded
-// tree that this process does not carry itself. A server that an agent starts is
-// no more outside than its callers.
+// peerInside finds the processes that hold the other end of a connection, and reports
+// whether one of them, or an ancestor, carries the mark of a guarded tree that this
+// process does not carry itself. (A server that an agent starts is as much inside as
+// its callers.)
 func peerInside(remote, local netip.AddrPort) bool {
 	inode := socketOf(remote, local)
 	if inode == "" {
@@ -37,8 +37,8 @@ func peerInside(remote, local netip.AddrPort) bool {
 	return false
 }
 
-// socketOf returns the inode of the socket that is bound to remote and connected
-// to local: the caller's own end. It is empty if this machine has none.
+// socketOf returns the inode of the socket that is bound to remote and connected to
+// local: the caller's end. It is empty if this machine has none.
 func socketOf(remote, local netip.AddrPort) string {
 	for _, table := range []string{"/proc/self/net/tcp", "/proc/self/net/tcp6"} {
 		f, err := os.Open(table)
@@ -54,8 +54,8 @@ func socketOf(remote, local netip.AddrPort) string {
 	return ""
 }
 
-// findSocket looks through a table as proc_pid_net(5) describes it: "sl
-// local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode ...".
+// findSocket searches a table in the format of proc_pid_net(5): "sl local_address
+// rem_address st tx:rx tr:when retrnsmt uid timeout inode ...".
 func findSocket(table *bufio.Scanner, from, to netip.AddrPort) string {
 	from, to = unmap(from), unmap(to)
 	for table.Scan() {
@@ -94,8 +94,7 @@ func parseEndpoint(s string) (netip.AddrPort, bool) {
 	return netip.AddrPortFrom(ip.Unmap(), uint16(p)), ok
 }
 
-// holders returns the processes that have the socket open, of those that may be
-// looked into.
+// holders returns the processes that have the socket open, as far as we may look.
 func holders(inode string) []int {
 	want := "socket:[" + inode + "]"
 	var list []int
@@ -121,12 +120,11 @@ func names(dir string) []string {
 		return nil
 	}
 	defer f.Close()
-	list, _ := f.Readdirnames(-1) // what could be read
+	list, _ := f.Readdirnames(-1) // as much as could be read
 	return list
 }
 
-// treeOf returns the mark of the guarded tree that a process was started in, or
-// nothing.
+// treeOf returns the mark of the guarded tree that a process was started in, or "".
 func treeOf(pid int) string {
 	environ, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err != nil {
@@ -148,8 +146,8 @@ func treeOf(pid int) string {
 	return owner + " " + tree
 }
 
-// parentOf returns the parent of a process, or 0. The name, in parentheses, may
-// hold anything: count from its end.
+// parentOf returns the parent of a process, or 0. The name, in parentheses, may hold
+// anything, so fields are counted from its end.
 func parentOf(pid int) int {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -159,6 +157,6 @@ func parentOf(pid int) int {
 	if len(fields) < 2 {
 		return 0
 	}
-	parent, _ := strconv.Atoi(string(fields[1])) // 0 if it is none
+	parent, _ := strconv.Atoi(string(fields[1])) // 0 if it is not a number
 	return parent
 }

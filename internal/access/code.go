@@ -8,15 +8,15 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// Codes are few and short-lived.
+// Limits of codes.
 const (
 	codeLife = 10 * time.Minute
 	maxCodes = 64
 )
 
-// NewCode returns a code that signs one device in, once, within ten minutes and
-// as long as this process lives. It belongs in the fragment of a URL, which
-// browsers do not send: "/#code=" + code. If too many wait, the oldest goes.
+// NewCode returns a code that signs in one device, once, within ten minutes and while
+// this process lives. It belongs in the fragment of a URL, which browsers do not send:
+// "/#code=" + code. If there are too many codes, the oldest is dropped.
 func (t *Tokens) NewCode() string {
 	code := newSecret(24)
 	t.mu.Lock()
@@ -37,17 +37,16 @@ func (t *Tokens) NewCode() string {
 	return code
 }
 
-// exchange makes a token for a device out of a code, which is spent by it: of
-// several calls with one code, one at most succeeds. The token has scope admin
-// and lasts 90 days; a name that is taken gets a number. A device name that
-// cannot be used does not spend the code.
+// exchange makes a device token from a code and uses the code up: of several calls with
+// one code, at most one succeeds. The token has scope admin and lasts 90 days; if the
+// name is taken, it gets a number. An invalid device name does not use up the code.
 func (t *Tokens) exchange(ctx context.Context, code, device string) (secret string, made Token, err error) {
 	s := Spec{Name: device, Scope: Admin, Life: deviceLife}
 	if err := s.check(); err != nil {
 		return "", Token{}, err
 	}
 	if !t.spend(code) {
-		return "", Token{}, terret.Errorf(terret.CodeUnauthorized, "the sign-in code is wrong, was used before, or is older than ten minutes; start `terret serve` again for a new one, or sign in with the token that `terret token show --print` prints")
+		return "", Token{}, terret.Errorf(terret.CodeUnauthorized, "the sign-in code is wrong, already used, or older than ten minutes; restart `terret serve` for a new one, or sign in with the token that `terret token show --print` prints")
 	}
 	return t.create(ctx, s, true)
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/terret-dev/terret/internal/lockfile"
 )
 
-// Names in the home.
+// File names in the home.
 const (
 	adminFile = "token"
 	listFile  = "tokens.json"
@@ -28,11 +28,11 @@ const (
 
 const (
 	maxFile      = 4 << 20          // bytes of tokens.json
-	lockPatience = 10 * time.Second // wait for other processes
+	lockPatience = 10 * time.Second // how long to wait for other processes
 	fileVersion  = 1
 )
 
-// stored is a token in tokens.json.
+// stored is an entry of tokens.json.
 type stored struct {
 	Token
 	Hash hash `json:"sha256"`
@@ -44,11 +44,11 @@ type document struct {
 	Tokens  []stored `json:"tokens"`
 }
 
-// cached is tokens.json as it was last read.
+// cached is tokens.json as last read.
 type cached struct {
 	raw  []byte
 	list []stored
-	err  error // of its content
+	err  error // if its content is invalid
 }
 
 func makeHome(home string) error {
@@ -56,13 +56,13 @@ func makeHome(home string) error {
 		return terret.Errorf(terret.CodeStartupRefused, "the folder for tokens, %q, is not an absolute path", home)
 	}
 	if err := os.MkdirAll(home, 0o700); err != nil {
-		return terret.Errorf(terret.CodeStartupRefused, "cannot make the folder for tokens: %w", err)
+		return terret.Errorf(terret.CodeStartupRefused, "cannot create the folder for tokens: %w", err)
 	}
 	return nil
 }
 
-// load returns the tokens. t.mu is held. The list must not be changed. What it
-// cannot read counts as no tokens.
+// load returns the tokens. t.mu must be held. The list must not be changed. If the file
+// cannot be read, there are no tokens.
 func (t *Tokens) load() ([]stored, error) {
 	path := filepath.Join(t.dir, listFile)
 	raw, err := readPrivate(path, maxFile)
@@ -82,16 +82,16 @@ func (t *Tokens) load() ([]stored, error) {
 func parse(path string, raw []byte) ([]stored, error) {
 	var doc document
 	if err := json.Unmarshal(raw, &doc); err != nil {
-		return nil, terret.Errorf(terret.CodeStartupRefused, "%s is damaged (%w); repair it, or remove it and make its tokens again", path, err)
+		return nil, terret.Errorf(terret.CodeStartupRefused, "%s is damaged (%w); repair it, or remove it and create its tokens again", path, err)
 	}
 	if doc.Version != fileVersion {
-		return nil, terret.Errorf(terret.CodeStartupRefused, "%s has version %d, and this terret knows %d; use the terret that wrote it", path, doc.Version, fileVersion)
+		return nil, terret.Errorf(terret.CodeStartupRefused, "%s has version %d, but this terret supports version %d; use the terret that wrote it", path, doc.Version, fileVersion)
 	}
 	return doc.Tokens, nil
 }
 
-// change replaces the tokens by what fn makes of them, with no other process in
-// between. Those that have expired are dropped.
+// change replaces the tokens with the result of fn, with no other process in between.
+// Expired tokens are dropped.
 func (t *Tokens) change(ctx context.Context, fn func([]stored) ([]stored, error)) error {
 	lock, err := t.lock(ctx)
 	if err != nil {
@@ -103,7 +103,7 @@ func (t *Tokens) change(ctx context.Context, fn func([]stored) ([]stored, error)
 	return t.rewrite(fn)
 }
 
-// rewrite is change with the locks held.
+// rewrite does the work of change with the locks held.
 func (t *Tokens) rewrite(fn func([]stored) ([]stored, error)) error {
 	list, err := t.load()
 	if err != nil {
@@ -118,14 +118,13 @@ func (t *Tokens) rewrite(fn func([]stored) ([]stored, error)) error {
 		return err
 	}
 	if err := atomicfile.Write(filepath.Join(t.dir, listFile), append(raw, '\n')); err != nil {
-		return terret.Errorf(terret.CodeInternal, "cannot keep the tokens: %w", err)
+		return terret.Errorf(terret.CodeInternal, "cannot store the tokens: %w", err)
 	}
 	return nil
 }
 
-// noteUse keeps the time at which a token was used, roughly. It never waits for
-// another process and never fails: the use counts more than the note. t.mu is
-// held.
+// noteUse records roughly when a token was used. It never waits for another process and
+// never fails: the use matters more than the record. t.mu must be held.
 func (t *Tokens) noteUse(used Token) {
 	if time.Since(used.LastUsedAt.Time) < usedEvery {
 		return
@@ -147,8 +146,8 @@ func (t *Tokens) noteUse(used Token) {
 
 func (t *Tokens) lockPath() string { return filepath.Join(t.dir, lockFile) }
 
-// lock keeps other processes, and other goroutines of this one, from changing the
-// files until the returned file is closed.
+// lock keeps other processes, and other goroutines of this one, from changing the files
+// until the returned file is closed.
 func (t *Tokens) lock(ctx context.Context) (*os.File, error) {
 	ctx, cancel := context.WithTimeout(ctx, lockPatience)
 	defer cancel()
@@ -159,7 +158,7 @@ func (t *Tokens) lock(ctx context.Context) (*os.File, error) {
 	return lock, nil
 }
 
-// adminSecret reads the admin token, or makes it.
+// adminSecret reads the admin token, or creates it.
 func (t *Tokens) adminSecret() (string, error) {
 	path := t.AdminPath()
 	secret, err := readAdmin(path)
@@ -176,7 +175,7 @@ func (t *Tokens) adminSecret() (string, error) {
 	}
 	secret = newSecret(32)
 	if err := atomicfile.Write(path, []byte(secret+"\n")); err != nil {
-		return "", terret.Errorf(terret.CodeStartupRefused, "cannot keep the admin token: %w", err)
+		return "", terret.Errorf(terret.CodeStartupRefused, "cannot store the admin token: %w", err)
 	}
 	return secret, nil
 }
@@ -188,7 +187,7 @@ func readAdmin(path string) (string, error) {
 	}
 	secret := strings.TrimSpace(string(raw))
 	if len(secret) < minSecret || len(secret) > maxSecret || !isToken68(secret) {
-		return "", terret.Errorf(terret.CodeStartupRefused, "%s does not hold a token of %d or more letters, digits, - and _; remove it, and the next start makes a new one", path, minSecret)
+		return "", terret.Errorf(terret.CodeStartupRefused, "%s does not hold a token of %d or more letters, digits, - and _; remove it, and the next start creates a new one", path, minSecret)
 	}
 	return secret, nil
 }
@@ -199,15 +198,14 @@ func isToken68(s string) bool {
 	return body != "" && strings.Trim(body, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~+/") == ""
 }
 
-// readPrivate reads a file that must be a regular one, of this user, and for
-// nobody else.
+// readPrivate reads a file that must be regular, owned by this user, and private.
 func readPrivate(path string, limit int64) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|plainFlags, 0)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
-		return nil, terret.Errorf(terret.CodeStartupRefused, "cannot read %s (it must be a plain file of yours): %w", path, err)
+		return nil, terret.Errorf(terret.CodeStartupRefused, "cannot read %s (it must be a regular file of yours): %w", path, err)
 	}
 	defer f.Close()
 	info, err := f.Stat()
@@ -216,11 +214,11 @@ func readPrivate(path string, limit int64) ([]byte, error) {
 	}
 	switch {
 	case !info.Mode().IsRegular():
-		return nil, terret.Errorf(terret.CodeStartupRefused, "%s is not a plain file; remove it, and the next start makes a new one", path)
+		return nil, terret.Errorf(terret.CodeStartupRefused, "%s is not a regular file; remove it, and the next start creates a new one", path)
 	case private && info.Mode().Perm()&0o077 != 0:
-		return nil, terret.Errorf(terret.CodeStartupRefused, "%s can be read or changed by others (mode %04o); if nobody has, `chmod 600 %s` mends it; else remove it", path, info.Mode().Perm(), quote(path))
+		return nil, terret.Errorf(terret.CodeStartupRefused, "%s can be read or changed by others (mode %04o); if nobody has, fix it with `chmod 600 %s`; otherwise remove it", path, info.Mode().Perm(), quote(path))
 	case !ours(info):
-		return nil, terret.Errorf(terret.CodeStartupRefused, "%s belongs to another user; remove it, and the next start makes a new one", path)
+		return nil, terret.Errorf(terret.CodeStartupRefused, "%s belongs to another user; remove it, and the next start creates a new one", path)
 	}
 	raw, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err == nil && int64(len(raw)) > limit {
@@ -232,7 +230,7 @@ func readPrivate(path string, limit int64) ([]byte, error) {
 	return raw, nil
 }
 
-// quote makes a path one word of a shell.
+// quote quotes a path for a shell.
 func quote(path string) string {
 	if strings.Trim(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+") == "" {
 		return path

@@ -8,13 +8,13 @@ import (
 	"syscall"
 )
 
-// plainFlags keep an open from following a symbolic link or waiting for a pipe.
+// plainFlags keep open from following a symbolic link or waiting on a named pipe.
 const plainFlags = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 
-// private says that modes keep others out of a file.
+// private says that file modes keep others out.
 const private = true
 
-// ours reports whether a file belongs to this user, or to root, who needs none.
+// ours reports whether a file belongs to this user; root accepts any.
 func ours(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return !ok || int(st.Uid) == os.Geteuid() || st.Uid == 0

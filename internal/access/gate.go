@@ -19,16 +19,16 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// defaultMaxBody bounds request bodies, unless Options say otherwise.
+// defaultMaxBody bounds request bodies, unless Options says otherwise.
 const defaultMaxBody = 16 << 20
 
-// policy is the Content-Security-Policy of every response, the web UI included:
-// scripts, styles and data from this server only, pictures also from what the page
-// itself holds, no frame around it, no form, no inline script.
+// policy is the Content-Security-Policy of every response, including the web UI:
+// scripts, styles and data from this server only, images also from data and blob URLs,
+// no framing, no forms, no inline scripts.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; " +
 	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// headers are set on every response. Handlers may set others in their place.
+// headers are set on every response. Handlers may override them.
 var headers = map[string]string{
 	"Content-Security-Policy":      policy,
 	"X-Content-Type-Options":       "nosniff",
@@ -41,30 +41,30 @@ var headers = map[string]string{
 	"Vary":                         "Origin",
 }
 
-// Options make a Gate.
+// Options configures a Gate.
 type Options struct {
 	Tokens *Tokens // required
-	// Hosts are names that the server has besides loopback and the address that
-	// is connected to: "terret.example" with any port, or "terret.example:8443".
+	// Hosts are names of the server besides loopback and the address that is connected
+	// to: "terret.example" with any port, or "terret.example:8443".
 	Hosts []string
-	// Origins are origins besides the server's own whose pages may use it, such
-	// as "https://terret.example" behind a proxy that ends TLS.
+	// Origins are origins besides the server's own whose pages may use it, such as
+	// "https://terret.example" behind a proxy that terminates TLS.
 	Origins []string
-	// Public reports whether a request needs no token: the pages of the UI,
-	// /healthz, /readyz and the sign-in. Who sends it is not looked at then. Host,
-	// Origin and body are checked all the same. Links of other pages lead to
-	// public ones only. Nil: every request needs a token.
+	// Public reports whether a request needs no token: the pages of the UI, /healthz,
+	// /readyz and the sign-in. The gate does not identify the sender then, but still
+	// checks Host, Origin and body. Links from other sites work only for public
+	// requests. Nil: every request needs a token.
 	Public func(*http.Request) bool
-	// OtherBody reports whether a request may have a body that is not JSON. Nil:
-	// none may.
+	// OtherBody reports whether a request may have a body that is not JSON. Nil: none
+	// may.
 	OtherBody func(*http.Request) bool
-	// MaxBody bounds a request body, in bytes; default 16 MB. BodyLimit,
-	// if it is set and returns more than zero, says so for one request.
+	// MaxBody bounds a request body, in bytes; default 16 MB. BodyLimit, if it is set
+	// and returns more than zero, overrides it for one request.
 	MaxBody   int64
 	BodyLimit func(*http.Request) int64
 	// Problem writes a refusal. Default: application/problem+json.
 	Problem func(w http.ResponseWriter, r *http.Request, status int, err *terret.Error)
-	// Log is told of failed sign-ins. It may be nil.
+	// Log gets failed sign-ins. It may be nil.
 	Log *slog.Logger
 }
 
@@ -76,8 +76,8 @@ type Gate struct {
 	limit   *limiter
 }
 
-// NewGate makes a gate. It fails for a host or an origin that could match nothing
-// or anything.
+// NewGate makes a gate. It rejects a host or an origin that could match nothing or
+// anything.
 func NewGate(o Options) (*Gate, error) {
 	if o.Tokens == nil {
 		return nil, terret.Errorf(terret.CodeStartupRefused, "a server needs tokens")
@@ -86,7 +86,7 @@ func NewGate(o Options) (*Gate, error) {
 	for _, h := range o.Hosts {
 		name, port, ok := splitHost(h)
 		if !ok || strings.Contains(name, "*") || isWildcard(name) {
-			return nil, terret.Invalid("hosts", "%q is not the name of a server; write it like terret.example or terret.example:8443", h)
+			return nil, terret.Invalid("hosts", "%q is not a host name; write it like terret.example or terret.example:8443", h)
 		}
 		if port != "" {
 			name = net.JoinHostPort(name, port)
@@ -118,8 +118,7 @@ func isWildcard(name string) bool {
 	return err == nil && ip.Unmap().IsUnspecified()
 }
 
-// refusal is an error with the status that it is answered with, if that is not
-// the one of its kind.
+// refusal is an error with a status, if that differs from the one of its code.
 type refusal struct {
 	status int
 	err    *terret.Error
@@ -132,7 +131,7 @@ func refuse(status int, format string, args ...any) error {
 	return &refusal{status, terret.Errorf(terret.CodeInvalidRequest, format, args...)}
 }
 
-// Guard checks everything but the token.
+// Guard checks everything except the token.
 func (g *Gate) Guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for name, value := range headers {
@@ -156,21 +155,20 @@ func (g *Gate) check(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if r.Method == http.MethodTrace || r.Method == http.MethodConnect {
-		return refuse(http.StatusMethodNotAllowed, "the method %s is not taken", r.Method)
+		return refuse(http.StatusMethodNotAllowed, "the method %s is not allowed", r.Method)
 	}
 	return g.checkBody(w, r)
 }
 
 type senderKey struct{}
 
-// sender is where a request comes from, and the header of its answer.
+// sender is where a request comes from, and the header of its response.
 type sender struct {
 	from   netip.Addr
 	answer http.Header
 }
 
-// checkBody takes JSON only, and bounds it. A form of another page cannot send
-// JSON.
+// checkBody accepts only JSON, and bounds it. A form on another page cannot send JSON.
 func (g *Gate) checkBody(w http.ResponseWriter, r *http.Request) error {
 	limit := g.opt.MaxBody
 	if g.opt.BodyLimit != nil {
@@ -184,7 +182,7 @@ func (g *Gate) checkBody(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	if r.ContentLength > limit {
-		return refuse(http.StatusRequestEntityTooLarge, "the body has %d bytes, and %d are the most; send less", r.ContentLength, limit)
+		return refuse(http.StatusRequestEntityTooLarge, "the body has %d bytes, but at most %d are allowed", r.ContentLength, limit)
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, limit)
 	if g.opt.OtherBody != nil && g.opt.OtherBody(r) || isJSON(types) {
@@ -202,13 +200,13 @@ func isJSON(types []string) bool {
 	return err == nil && media == "application/json" && (!other || strings.EqualFold(charset, "utf-8"))
 }
 
-// Authenticate finds out who sends a request. It may be asked again while a
-// stream is served: a token that was revoked is refused then. A right token is
-// taken even from an address that has failed too often: it cannot be guessed, and
-// nobody shall be able to lock another out.
+// Authenticate finds out who sends a request. It may be called again while a stream is
+// served: it then refuses a revoked token. It accepts a valid token even from an
+// address that has failed too often: tokens cannot be guessed, and nobody should be
+// able to lock out somebody else.
 //
-// The error is of kind unauthorized, or rate_limited after too many wrong tokens.
-// A request without a token does not count as one that was wrong.
+// The error is unauthorized, or rate_limited after too many wrong tokens. A request
+// without a token does not count as a wrong one.
 func (g *Gate) Authenticate(r *http.Request) (Identity, error) {
 	secret, ok := bearer(r)
 	if !ok {
@@ -225,16 +223,16 @@ func (g *Gate) Authenticate(r *http.Request) (Identity, error) {
 	return Identity{}, err
 }
 
-// failed counts a failure, which is returned unless it was one too many.
+// failed counts a failure. It returns err, unless it was one too many.
 func (g *Gate) failed(from netip.Addr, err error) error {
 	if wait := g.limit.fail(from); wait > 0 {
-		return tooMany(wait) // not logged: a stranger must not fill the log
+		return tooMany(wait) // not logged: a stranger must not be able to fill the log
 	}
 	g.opt.Log.Warn("a sign-in failed", "address", from.String())
 	return err
 }
 
-// bearer returns the token that a request carries in its one proper place.
+// bearer returns the token from the Authorization header.
 func bearer(r *http.Request) (string, bool) {
 	list := r.Header["Authorization"]
 	if len(list) != 1 {
@@ -245,9 +243,9 @@ func bearer(r *http.Request) (string, bool) {
 	return secret, ok && strings.EqualFold(scheme, "Bearer") && len(secret) <= maxSecret && isToken68(secret)
 }
 
-// SignIn makes a token for a device out of a one-use code, for the request whose
-// context ctx is, with a limit on how often it may fail. Beyond it the code is not looked at, and the answer
-// gets a Retry-After header.
+// SignIn makes a device token from a one-time code, for the request with context ctx.
+// It limits how often that may fail; beyond the limit it does not look at the code, and
+// the response gets a Retry-After header.
 func (g *Gate) SignIn(ctx context.Context, code, device string) (secret string, made Token, err error) {
 	who, _ := ctx.Value(senderKey{}).(sender)
 	if wait := g.limit.blocked(who.from); wait > 0 {
@@ -265,7 +263,7 @@ func kindIs(err error, kind terret.ErrorCode) bool {
 	return err != nil && terret.AsError(err).Code == kind
 }
 
-// limited is the wrapped part of a rate limit's error.
+// limited is the wrapped error of a rate limit.
 type limited struct{ wait time.Duration }
 
 func (l *limited) Error() string { return "try again in " + l.wait.Round(time.Second).String() }
@@ -276,8 +274,8 @@ func tooMany(wait time.Duration) *terret.Error {
 	return e
 }
 
-// RetryAfter returns the seconds for the Retry-After header of an error of this
-// package, if it is one about too many failures.
+// RetryAfter returns the seconds for the Retry-After header, if err is about too many
+// failures.
 func RetryAfter(err error) (seconds int, ok bool) {
 	l, ok := errors.AsType[*limited](err)
 	if !ok {
@@ -301,7 +299,7 @@ func (g *Gate) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	g.opt.Problem(w, r, status, e)
 }
 
-// writeProblem writes a refusal as RFC 9457 has it, with the kind as its type.
+// writeProblem writes a refusal as in RFC 9457, with the error's code as its type.
 func writeProblem(w http.ResponseWriter, _ *http.Request, status int, err *terret.Error) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(status)

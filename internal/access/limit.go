@@ -7,26 +7,26 @@ import (
 	"time"
 )
 
-// bucket is how many failures are left, and when that was counted.
+// bucket holds how many failures are left, and when that was last computed.
 type bucket struct {
 	left float64
 	at   time.Time
 }
 
-// rate says how many failures there may be at once, and how fast they come back.
+// rate says how many failures are allowed at once, and how fast they come back.
 type rate struct {
 	burst float64
-	every time.Duration // for one
+	every time.Duration // time to get one back
 }
 
-// Failures that are permitted: of one address, and of all.
+// Allowed failures: for one address, and for all.
 var (
 	addressRate = rate{10, 6 * time.Second}
 	globalRate  = rate{100, time.Second}
 )
 
-// maxAddresses bounds the addresses that are remembered. Beyond it, the limit
-// for all is the only one for new ones.
+// maxAddresses bounds the addresses that are remembered. Beyond it, only the limit for
+// all applies to new ones.
 const maxAddresses = 4096
 
 // limiter counts failed sign-ins. It is safe for concurrent use.
@@ -34,7 +34,7 @@ type limiter struct {
 	mu      sync.Mutex
 	all     bucket
 	address map[netip.Prefix]*bucket
-	swept   time.Time // when room was last made
+	swept   time.Time // when old entries were last removed
 }
 
 func newLimiter() *limiter {
@@ -49,7 +49,7 @@ func (b *bucket) fill(r rate, now time.Time) {
 	b.at = now
 }
 
-// wait is how long it takes until there is one.
+// wait is the time until one comes back.
 func (b *bucket) wait(r rate) time.Duration {
 	if b.left >= 1 {
 		return 0
@@ -57,19 +57,19 @@ func (b *bucket) wait(r rate) time.Duration {
 	return time.Duration(math.Ceil((1 - b.left) * float64(r.every)))
 }
 
-// source is what counts as one address: for IPv6 the network, which a machine
-// has to itself.
+// source is what counts as one address: for IPv6 the network, because a machine may own
+// all of it.
 func source(ip netip.Addr) netip.Prefix {
 	ip = ip.Unmap().WithZone("")
 	bits := ip.BitLen()
 	if ip.Is6() {
 		bits = 64
 	}
-	p, _ := ip.Prefix(bits) // the invalid address has the invalid prefix
+	p, _ := ip.Prefix(bits) // an invalid address has the invalid prefix
 	return p
 }
 
-// blocked returns how long the address has to wait; zero if it need not.
+// blocked returns how long the address has to wait, or zero.
 func (l *limiter) blocked(ip netip.Addr) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,8 +83,8 @@ func (l *limiter) blocked(ip netip.Addr) time.Duration {
 	return wait
 }
 
-// fail counts a failure, and returns how long the address has to wait if that was
-// one too many.
+// fail counts a failure, and returns how long the address has to wait if that was one
+// too many.
 func (l *limiter) fail(ip netip.Addr) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,7 +102,7 @@ func (l *limiter) fail(ip netip.Addr) time.Duration {
 	return wait
 }
 
-// take takes one if there is one; else it returns how long that takes.
+// take takes one if there is one; otherwise it returns how long to wait for one.
 func (b *bucket) take(r rate, now time.Time) time.Duration {
 	b.fill(r, now)
 	if wait := b.wait(r); wait > 0 {
@@ -112,8 +112,8 @@ func (b *bucket) take(r rate, now time.Time) time.Duration {
 	return 0
 }
 
-// room makes room for another address, if there is some to be had. To look for
-// it at every failure would be work that a stranger can ask for.
+// room makes room for another address, if possible. It does not search at every
+// failure, because strangers could cause that work.
 func (l *limiter) room(now time.Time) bool {
 	if len(l.address) < maxAddresses {
 		return true

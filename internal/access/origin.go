@@ -9,8 +9,8 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// splitHost takes a Host header apart. It is not ok for what is not a name or
-// address with or without a port.
+// splitHost splits a Host header. ok is false unless it is a name or an address, with
+// or without a port.
 func splitHost(host string) (name, port string, ok bool) {
 	name = host
 	if strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]") {
@@ -29,9 +29,9 @@ func splitHost(host string) (name, port string, ok bool) {
 }
 
 // checkHost refuses a request that was sent to a name that is not the server's:
-// a page that made its own name point here would be let in otherwise. Loopback
-// names and the address that the connection was made to are the server's, with
-// any port, as tunnels have others.
+// otherwise a page whose own name points here would get in. Loopback names and the
+// address that the connection was made to are the server's, with any port, because
+// tunnels use other ports.
 func (g *Gate) checkHost(r *http.Request) error {
 	name, port, ok := splitHost(r.Host)
 	if ok && (isLoopback(name) || g.hosts[name] || g.hosts[net.JoinHostPort(name, port)]) {
@@ -42,18 +42,18 @@ func (g *Gate) checkHost(r *http.Request) error {
 			return nil
 		}
 	}
-	return terret.Errorf(terret.CodeForbidden, "the Host %q is not a name of this server; use localhost, or start the server with that name", r.Host)
+	return terret.Errorf(terret.CodeForbidden, "the Host %q is not a name of this server; use localhost, or start the server with --host", r.Host)
 }
 
-// checkOrigin refuses what a page of another origin sends. Programs send neither
-// header. Another port is another origin. To follow a link to a page that needs
-// no token is fine from anywhere: it carries nothing and no frame may hold it.
+// checkOrigin refuses requests from pages of other origins. Programs send neither
+// header. Another port is another origin. Following a link to a page that needs no
+// token is fine from anywhere: it carries nothing, and the page cannot be framed.
 func (g *Gate) checkOrigin(r *http.Request) error {
 	if list, ok := r.Header["Origin"]; ok {
 		if len(list) == 1 && (list[0] == ownOrigin(r) || g.origins[list[0]]) {
 			return nil
 		}
-		return terret.Errorf(terret.CodeForbidden, "requests of pages from %q are not taken; open Terret's own page", strings.Join(list, ", "))
+		return terret.Errorf(terret.CodeForbidden, "requests from pages of %q are refused; open Terret's own page", strings.Join(list, ", "))
 	}
 	switch site := strings.Join(r.Header["Sec-Fetch-Site"], ","); site {
 	case "", "same-origin", "none":
@@ -63,23 +63,23 @@ func (g *Gate) checkOrigin(r *http.Request) error {
 		if link && g.public(r) && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
 			return nil
 		}
-		return terret.Errorf(terret.CodeForbidden, "requests of other pages (%s) are not taken; open Terret's own page", site)
+		return terret.Errorf(terret.CodeForbidden, "requests from other pages (%s) are refused; open Terret's own page", site)
 	}
 }
 
-// ownOrigin is the origin of pages that came from where the request went to.
+// ownOrigin is the origin of pages that this server served to the request's Host.
 func ownOrigin(r *http.Request) string {
 	scheme, port := "http://", ":80"
 	if r.TLS != nil {
 		scheme, port = "https://", ":443"
 	}
-	// Browsers leave out the port that goes without saying, in both headers.
+	// Browsers omit the default port, in both headers.
 	return scheme + strings.TrimSuffix(strings.ToLower(r.Host), port)
 }
 
 // remoteOf and localOf are the two ends of the request's connection.
 func remoteOf(r *http.Request) netip.AddrPort {
-	a, _ := netip.ParseAddrPort(r.RemoteAddr) // invalid if it is none
+	a, _ := netip.ParseAddrPort(r.RemoteAddr) // invalid if it is not an address
 	return a
 }
 

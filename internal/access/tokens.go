@@ -19,14 +19,14 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// Limits of tokens.
+// Token limits.
 const (
 	maxTokens  = 1000
 	maxName    = 64  // characters
-	maxSecret  = 512 // bytes; nothing longer is looked at
-	minSecret  = 32  // bytes of an admin token that somebody wrote
+	maxSecret  = 512 // bytes; longer ones are ignored
+	minSecret  = 32  // bytes, for an admin token that somebody wrote
 	deviceLife = 90 * 24 * time.Hour
-	usedEvery  = time.Minute // how fresh LastUsedAt is kept
+	usedEvery  = time.Minute // how often LastUsedAt is updated
 )
 
 // hash is the SHA-256 of a token. In JSON it is hexadecimal.
@@ -42,12 +42,12 @@ func (h *hash) UnmarshalText(b []byte) error {
 	return err
 }
 
-// Token is what is known of a token, except for the token.
+// Token is what we know about a token, except the token itself.
 type Token struct {
 	Name       string      `json:"name"`
 	Scope      Scope       `json:"scope"`
-	Session    string      `json:"session,omitempty"` // the only one it is for
-	Device     bool        `json:"device,omitempty"`  // made for a code
+	Session    string      `json:"session,omitempty"` // the only one it is valid for
+	Device     bool        `json:"device,omitempty"`  // made in exchange for a code
 	CreatedAt  terret.Time `json:"created_at"`
 	LastUsedAt terret.Time `json:"last_used_at,omitzero"` // to the minute
 	ExpiresAt  terret.Time `json:"expires_at,omitzero"`
@@ -57,19 +57,19 @@ func (t Token) expired(now time.Time) bool {
 	return !t.ExpiresAt.IsZero() && !now.Before(t.ExpiresAt.Time)
 }
 
-// Tokens are the tokens of one Terret home. It is safe for concurrent use, also
-// by several processes. It holds no open files and needs no closing.
+// Tokens are the tokens of one Terret home. It is safe for concurrent use, even by
+// several processes. It holds no open files and needs no closing.
 type Tokens struct {
 	dir   string
 	admin hash
 
-	mu    sync.Mutex // of file and codes
+	mu    sync.Mutex // guards file and codes
 	file  cached
-	codes map[hash]time.Time // of codes not yet used, to when they expire
+	codes map[hash]time.Time // unused codes, with their expiry
 }
 
-// Open reads the tokens of a Terret home and makes the admin token if there is
-// none. It refuses files that others could read, and says how to mend them.
+// Open reads the tokens of a Terret home and creates the admin token if there is none.
+// It refuses files that others could read, and says how to fix them.
 func Open(home string) (*Tokens, error) {
 	t := &Tokens{dir: home, codes: map[hash]time.Time{}}
 	if err := makeHome(home); err != nil {
@@ -86,18 +86,18 @@ func Open(home string) (*Tokens, error) {
 	return t, err
 }
 
-// AdminPath is where the admin token is.
+// AdminPath is the path of the admin token.
 func (t *Tokens) AdminPath() string { return filepath.Join(t.dir, adminFile) }
 
 // AdminToken reads the admin token.
 func (t *Tokens) AdminToken() (string, error) { return readAdmin(t.AdminPath()) }
 
-// Spec is what a token is made of.
+// Spec describes a token to create.
 type Spec struct {
 	Name    string        `json:"name"`
 	Scope   Scope         `json:"scope"`
-	Session string        `json:"session,omitempty"` // id of the only session it is for
-	Life    time.Duration `json:"-"`                 // zero: until it is revoked
+	Session string        `json:"session,omitempty"` // the only session it is valid for
+	Life    time.Duration `json:"-"`                 // zero: until revoked
 }
 
 func (s Spec) check() error {
@@ -111,32 +111,32 @@ func (s Spec) check() error {
 	case s.Session != "" && !terret.ValidID("", s.Session):
 		return terret.Invalid("session", "%q is not a session id", s.Session)
 	case s.Session != "" && s.Scope == Admin:
-		return terret.Invalid("session", "an admin token is for all sessions; choose view, prompt or decide for one session")
+		return terret.Invalid("session", "an admin token is valid for all sessions; use view, prompt or decide for one session")
 	case s.Life < 0:
-		return terret.Invalid("life", "%s is less than nothing", s.Life)
+		return terret.Invalid("life", "%s must not be negative", s.Life)
 	}
 	return nil
 }
 
-// checkName refuses names that would be taken for something else.
+// checkName rejects names that could be misread.
 func checkName(name string) error {
 	switch {
 	case name == "":
-		return terret.Invalid("name", "a token needs a name; it is what the log calls whoever uses it")
+		return terret.Invalid("name", "a token needs a name, which the log uses for whoever uses the token")
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
-		return terret.Invalid("name", "%q holds characters that cannot be printed", name)
+		return terret.Invalid("name", "%q contains unprintable characters", name)
 	case utf8.RuneCountInString(name) > maxName:
-		return terret.Invalid("name", "it is longer than %d characters", maxName)
+		return terret.Invalid("name", "it must not be longer than %d characters", maxName)
 	case strings.HasPrefix(name, "-") || strings.TrimSpace(name) != name:
 		return terret.Invalid("name", "%q begins with a dash, or begins or ends with a space", name)
 	case strings.EqualFold(name, adminName):
-		return terret.Invalid("name", "%q is the name of the token in $TERRET_HOME/token; choose another", name)
+		return terret.Invalid("name", "%q is reserved for the token in $TERRET_HOME/token; choose another name", name)
 	}
 	return nil
 }
 
-// Create makes a token. The secret is returned this once and kept nowhere. The
-// error is a conflict if the name is taken.
+// Create makes a token. It returns the secret once and stores it nowhere. The error is
+// a conflict if the name is taken.
 func (t *Tokens) Create(ctx context.Context, s Spec) (secret string, made Token, err error) {
 	if err := s.check(); err != nil {
 		return "", Token{}, err
@@ -159,9 +159,9 @@ func (t *Tokens) create(ctx context.Context, s Spec, device bool) (string, Token
 		}
 		switch {
 		case taken(made.Name):
-			return nil, terret.Errorf(terret.CodeConflict, "there is a token %q already; choose another name, or remove it with `terret token rm`", made.Name)
+			return nil, terret.Errorf(terret.CodeConflict, "there already is a token %q; choose another name, or remove it with `terret token rm`", made.Name)
 		case len(list) >= maxTokens:
-			return nil, terret.Errorf(terret.CodeConflict, "there are %d tokens, and no more are kept; remove some with `terret token rm`", len(list))
+			return nil, terret.Errorf(terret.CodeConflict, "there are already %d tokens, the maximum; remove some with `terret token rm`", len(list))
 		}
 		return append(list, stored{Token: made, Hash: sha256.Sum256([]byte(secret))}), nil
 	})
@@ -171,7 +171,7 @@ func (t *Tokens) create(ctx context.Context, s Spec, device bool) (string, Token
 	return secret, made, nil
 }
 
-// freeName puts a number behind a name that is taken.
+// freeName appends a number to a name that is taken.
 func freeName(name string, taken func(string) bool) string {
 	free := name
 	for n := 2; taken(free); n++ {
@@ -182,8 +182,8 @@ func freeName(name string, taken func(string) bool) string {
 	return free
 }
 
-// List returns the tokens that have not expired, in the order in which they were
-// made. The admin token is not among them.
+// List returns the tokens that have not expired, in the order they were made. The admin
+// token is not among them.
 func (t *Tokens) List() ([]Token, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -200,11 +200,11 @@ func (t *Tokens) List() ([]Token, error) {
 	return all, nil
 }
 
-// Revoke makes a token invalid, in all processes, from now on. Streams that it
-// opened end when their server asks [Tokens.Valid] the next time.
+// Revoke makes a token invalid, in all processes, from now on. Its open streams end
+// when their server next calls [Tokens.Valid].
 func (t *Tokens) Revoke(ctx context.Context, name string) error {
 	if name == adminName {
-		return terret.Invalid("name", "the admin token is not revoked but replaced: stop the server, remove %s, and start it again", t.AdminPath())
+		return terret.Invalid("name", "the admin token cannot be revoked, only replaced: stop the server, remove %s, and start it again", t.AdminPath())
 	}
 	return t.change(ctx, func(list []stored) ([]stored, error) {
 		left := slices.DeleteFunc(slices.Clone(list), func(s stored) bool { return s.Name == name })
@@ -215,9 +215,9 @@ func (t *Tokens) Revoke(ctx context.Context, name string) error {
 	})
 }
 
-// authenticate returns whose token that is. How long it takes does not depend on
-// what the token is. The error is of kind unauthorized for a token that is none,
-// has expired or was revoked, and internal if the list cannot be read.
+// authenticate returns whose token it is. The time it takes does not depend on the
+// token. The error is unauthorized for a token that is unknown, expired or revoked, and
+// internal if the list cannot be read.
 func (t *Tokens) authenticate(secret string) (Identity, error) {
 	if len(secret) > maxSecret {
 		return Identity{}, errUnauthorized()
@@ -225,8 +225,8 @@ func (t *Tokens) authenticate(secret string) (Identity, error) {
 	return t.find(sha256.Sum256([]byte(secret)))
 }
 
-// Valid returns nil if the token that the identity came with would still be
-// accepted. Whoever serves a stream asks from time to time.
+// Valid returns nil if the identity's token would still be accepted. Whoever serves a
+// stream calls it from time to time.
 func (t *Tokens) Valid(id Identity) error {
 	now, err := t.find(id.hash)
 	if err == nil && (now.Name != id.Name || now.Scope != id.Scope || now.Session != id.Session) {
@@ -240,7 +240,7 @@ func (t *Tokens) find(h hash) (Identity, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	list, err := t.load()
-	for i, s := range list { // all of them, whichever matches
+	for i, s := range list { // compare with all of them, even after a match
 		if subtle.ConstantTimeCompare(s.Hash[:], h[:]) == 1 {
 			found = i
 		}
@@ -249,7 +249,7 @@ func (t *Tokens) find(h hash) (Identity, error) {
 	case subtle.ConstantTimeCompare(t.admin[:], h[:]) == 1:
 		return Identity{Name: adminName, Scope: Admin, hash: h}, nil
 	case err != nil:
-		return Identity{}, terret.Errorf(terret.CodeInternal, "the list of tokens cannot be read; `terret token ls` on the server's machine says why")
+		return Identity{}, terret.Errorf(terret.CodeInternal, "cannot read the list of tokens; run `terret token ls` on the server's machine to see why")
 	case found < 0 || list[found].expired(time.Now()):
 		return Identity{}, errUnauthorized()
 	}

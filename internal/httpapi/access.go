@@ -8,13 +8,13 @@ import (
 	"github.com/terret-dev/terret/internal/access"
 )
 
-// signInPath is where a browser gets its token for a one-use code.
+// signInPath is where a browser exchanges its one-time code for a token.
 const signInPath = "/v1/signin"
 
-// importPath takes a session that was exported.
+// importPath takes an exported session.
 const importPath = "/v1/sessions/import"
 
-// newGate makes the door of the server.
+// newGate makes the gate in front of the server.
 func (s *Server) newGate() (*access.Gate, error) {
 	return access.NewGate(access.Options{
 		Tokens: s.cfg.Tokens, Hosts: s.cfg.Hosts, Origins: s.cfg.Origins, Log: s.log, BodyLimit: s.bodyLimit,
@@ -26,7 +26,7 @@ func (s *Server) newGate() (*access.Gate, error) {
 	})
 }
 
-// bodyLimit is how many bytes a request may have.
+// bodyLimit is the maximum size of a request's body.
 func (s *Server) bodyLimit(r *http.Request) int64 {
 	if r.URL.Path == importPath {
 		return s.limits.Import
@@ -34,8 +34,8 @@ func (s *Server) bodyLimit(r *http.Request) int64 {
 	return s.limits.Body
 }
 
-// public reports whether a request needs no token: health, signing in, and the web
-// UI, which has none of its own to send.
+// public reports whether a request needs no token: health checks, signing in, and the
+// files of the web UI.
 func public(r *http.Request) bool {
 	switch r.URL.Path {
 	case "/healthz", "/readyz", signInPath:
@@ -44,10 +44,10 @@ func public(r *http.Request) bool {
 	return !ours(r.URL.Path)
 }
 
-// caller is the name of whoever acts, in the log.
+// caller is the caller's name in the log.
 func caller(ctx context.Context) string { return access.From(ctx).Name }
 
-// need refuses callers whose token may not do that.
+// need refuses callers whose token lacks the scope.
 func need(ctx context.Context, scope access.Scope) error {
 	id := access.From(ctx)
 	return id.May(scope, id.Session)

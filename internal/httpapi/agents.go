@@ -11,7 +11,7 @@ func (s *Server) agentRoutes() {
 	handle(s, route{
 		method: "GET", path: "/v1/agents", id: "list-agents", tag: tagAgents, scope: access.View,
 		summary: "List agents: whether each is installed and signed in, and what it can do",
-		long:    "Finding out starts the agents' programs, so the answer may be some seconds old.",
+		long:    "Probing starts the agents' programs, so the answer may be some seconds old.",
 	}, s.listAgents)
 	handle(s, route{
 		method: "GET", path: "/v1/agents/{agent}/models", id: "list-models", tag: tagAgents, scope: access.View,

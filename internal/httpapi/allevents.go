@@ -18,11 +18,11 @@ const cursorNow = "now"
 type allEventsInput struct {
 	EventFilter
 	Sessions []string `query:"sessions" maxItems:"500" doc:"Only these sessions, separated by commas. Default: all."`
-	Cursor   string   `query:"cursor" doc:"The id of the last event that was seen, or now."`
-	Last     string   `header:"Last-Event-ID" doc:"The same, as browsers send it. It beats cursor."`
+	Cursor   string   `query:"cursor" doc:"The id of the last event seen, or now."`
+	Last     string   `header:"Last-Event-ID" doc:"The same, as browsers send it. It overrides cursor."`
 }
 
-// place is where a stream of all sessions begins. Its text is opaque to readers.
+// place is the cursor of a position. It is opaque to readers.
 func place(pos int64) string {
 	return base64.RawURLEncoding.EncodeToString([]byte("pos:" + strconv.FormatInt(pos, 10)))
 }
@@ -35,7 +35,7 @@ func parsePlace(field, cursor string) (int64, error) {
 			}
 		}
 	}
-	return 0, terret.Invalid(field, "%.64q is not a cursor that a stream gave; leave it out to begin with the oldest event, or say now", cursor)
+	return 0, terret.Invalid(field, "%.64q is not a cursor from a stream; leave it out to start with the oldest event, or use now", cursor)
 }
 
 func (s *Server) allEvents(ctx context.Context, in *allEventsInput) (*streamAnswer, error) {
@@ -88,7 +88,7 @@ func (s *Server) startOf(ctx context.Context, field, cursor string) (int64, erro
 	}
 	pos, err := parsePlace(field, cursor)
 	if err == nil && pos > last {
-		err = terret.Invalid(field, "%.64q is a cursor of another server; leave it out, or say now", cursor)
+		err = terret.Invalid(field, "%.64q is a cursor of another server; leave it out, or use now", cursor)
 	}
 	return pos, err
 }

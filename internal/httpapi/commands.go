@@ -13,31 +13,31 @@ func (s *Server) commandRoutes() {
 	handle(s, route{
 		method: "GET", path: "/v1/sessions/{id}/commands", id: "list-commands", tag: tagControl, scope: access.View,
 		summary: "List the agent's commands, typed as /name",
-		long:    "The agent is started if it does not run. A token that may only view gets what the log knows.",
+		long:    "Starts the agent if it is not running. A view token gets what the log has.",
 		fails:   inSession(fromAgent...),
 	}, s.listCommands)
 	handle(s, route{
 		method: "POST", path: "/v1/sessions/{id}/commands", id: "run-command", tag: tagControl, scope: access.Prompt, status: http.StatusAccepted,
 		summary: "Run a command of the agent as a turn",
-		long:    "Answers with the turn, like a prompt. The agent is started if it does not run.",
+		long:    "Returns the turn, like a prompt. Starts the agent if it is not running.",
 		fails:   inSession(fromAgent...),
 	}, s.runCommand)
 	handle(s, route{
 		method: "POST", path: "/v1/sessions/{id}/compact", id: "compact", tag: tagControl, scope: access.Prompt, status: http.StatusAccepted,
 		summary: "Compact the agent's context, as a turn",
-		long:    "Answers with the turn, like a prompt. The agent is started if it does not run.",
+		long:    "Returns the turn, like a prompt. Starts the agent if it is not running.",
 		fails:   inSession(fromAgent...),
 	}, s.compact)
 	handle(s, route{
 		method: "GET", path: "/v1/sessions/{id}/models", id: "session-models", tag: tagControl, scope: access.Prompt,
 		summary: "List the models that the session's agent can use",
-		long:    "The agent is started if it does not run.",
+		long:    "Starts the agent if it is not running.",
 		fails:   inSession(fromAgent...),
 	}, s.sessionModels)
 	handle(s, route{
 		method: "GET", path: "/v1/sessions/{id}/context", id: "context", tag: tagControl, scope: access.Prompt,
 		summary: "Show what fills the agent's context",
-		long:    "The agent is started if it does not run. Some agents only say how full it is.",
+		long:    "Starts the agent if it is not running. Some agents only report how full it is.",
 		fails:   inSession(fromAgent...),
 	}, s.contextUsage)
 }
@@ -52,7 +52,7 @@ func (s *Server) listCommands(ctx context.Context, in *SessionPath) (*body[terre
 	return page(s.knownCommands(ctx, in.ID))
 }
 
-// knownCommands are those that the agent last told of.
+// knownCommands are the commands that the agent last reported.
 func (s *Server) knownCommands(ctx context.Context, session string) ([]terret.Command, error) {
 	q := terret.ReadQuery{Session: session, Kinds: []terret.Kind{terret.KindSessionStart, terret.KindSessionCommands}, Backward: true, Limit: 10}
 	for {
@@ -94,7 +94,7 @@ func (s *Server) runCommand(ctx context.Context, in *struct {
 		return nil, err
 	}
 	if len(in.Body.Args) > s.limits.Prompt {
-		return nil, tooLarge("args", "it has %d bytes; at most %d are taken", len(in.Body.Args), s.limits.Prompt)
+		return nil, tooLarge("args", "it has %d bytes; at most %d are allowed", len(in.Body.Args), s.limits.Prompt)
 	}
 	return s.turnByKey(ctx, in.ID, "command", in.Key, in.Body, func(turn string) (terret.Turn, error) {
 		return s.engine.RunCommand(ctx, engine.CommandRequest{
@@ -124,7 +124,7 @@ func (s *Server) compact(ctx context.Context, in *struct {
 	})
 }
 
-// turnByKey starts a turn that is no prompt.
+// turnByKey starts a turn that is not a prompt.
 func (s *Server) turnByKey(ctx context.Context, session, what, key string, request any, start func(turn string) (terret.Turn, error)) (*body[terret.Turn], error) {
 	record, err := s.session(ctx, session)
 	if err != nil {

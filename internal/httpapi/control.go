@@ -10,8 +10,8 @@ import (
 )
 
 func (s *Server) controlRoutes() {
-	s.stopRoute("interrupt", "Stop the running turn and keep the agent", "Open requests are decided first. A turn that does not stop in time is killed. It is a conflict if no turn runs.", s.engine.Interrupt)
-	s.stopRoute("kill", "Kill the running turn and the agent's processes", "Answers when the processes are gone. It is a conflict if no turn runs.", s.engine.Kill)
+	s.stopRoute("interrupt", "Stop the running turn and keep the agent", "Open requests are decided first. A turn that does not stop in time is killed. If no turn is running, that is a conflict.", s.engine.Interrupt)
+	s.stopRoute("kill", "Kill the running turn and the agent's processes", "Returns when the processes are gone. If no turn is running, that is a conflict.", s.engine.Kill)
 	s.stopRoute("close", "Close the session's agent", "The next prompt starts it again.", s.engine.CloseSession)
 	s.rewindRoute("undo", "Undo the last turn", s.engine.Undo)
 	s.rewindRoute("redo", "Redo the turn that was undone", s.engine.Redo)
@@ -39,11 +39,11 @@ func (s *Server) stopRoute(verb, summary, long string, do func(ctx context.Conte
 	})
 }
 
-// rewindRoute adds a route that takes a session back or forward.
+// rewindRoute adds a route that moves a session back or forward.
 func (s *Server) rewindRoute(verb, summary string, do func(ctx context.Context, session, by string, force bool) (engine.Rewound, error)) {
 	handle(s, route{
 		method: "POST", path: "/v1/sessions/{id}/" + verb, id: verb, tag: tagControl, scope: access.Prompt, summary: summary,
-		long:  "Restores the files that the turn changed and, where the agent can, the conversation. Files that somebody changed since are a conflict that names them; nothing is touched then, unless forced.",
+		long:  "Restores the files that the turn changed and, if the agent supports it, the conversation. If files have changed since, the conflict names them and nothing is touched, unless forced.",
 		fails: inSession(fromAgent...),
 	}, func(ctx context.Context, in *rewindInput) (*body[engine.Rewound], error) {
 		record, err := s.session(ctx, in.ID)
@@ -62,7 +62,7 @@ func (s *Server) rewindRoute(verb, summary string, do func(ctx context.Context, 
 }
 
 type newRewind struct {
-	Force bool `json:"force,omitempty" doc:"Overwrite files that were changed since."`
+	Force bool `json:"force,omitempty" doc:"Overwrite files that have changed since."`
 }
 
 type rewindInput struct {

@@ -14,19 +14,19 @@ func (s *Server) decisionRoutes() {
 	handle(s, route{
 		method: "GET", path: "/v1/decisions", id: "list-requests", tag: tagDecisions, scope: access.View,
 		summary: "List the requests that wait for a decision, oldest first",
-		long:    "With state=all, those that were decided too.",
+		long:    "With state=all, decided ones too.",
 		fails:   inSession(),
 	}, s.listRequests)
 	handle(s, route{
 		method: "GET", path: "/v1/decisions/{request}", id: "get-request", tag: tagDecisions, scope: access.View,
 		summary: "Get a request",
-		long:    "With its decision, once there is one.",
+		long:    "Includes its decision, if there is one.",
 		fails:   stored(terret.CodeNotFound),
 	}, s.getRequest)
 	handle(s, route{
 		method: "POST", path: "/v1/decisions/{request}", id: "decide", tag: tagDecisions, scope: access.Decide,
 		summary: "Decide a request",
-		long:    "Of several answers exactly one is taken; the others get 409 already_decided. The log names the token as the one who decided.",
+		long:    "Exactly one of several answers counts; the others get 409 already_decided. The log records the token's name as the decider.",
 		fails:   stored(terret.CodeNotFound, terret.CodeAlreadyDecided),
 	}, s.decide)
 }
@@ -34,8 +34,8 @@ func (s *Server) decisionRoutes() {
 func (s *Server) listRequests(ctx context.Context, in *struct {
 	Session string `query:"session"`
 	State   string `query:"state" enum:"open,all" doc:"Default open."`
-	Limit   int    `query:"limit" minimum:"1" maximum:"1000" doc:"How many at most. Default 100."`
-	Cursor  string `query:"cursor" doc:"The next of the page before."`
+	Limit   int    `query:"limit" minimum:"1" maximum:"1000" doc:"Maximum number of items. Default 100."`
+	Cursor  string `query:"cursor" doc:"The next of the previous page."`
 },
 ) (*body[terret.Page[terret.Request]], error) {
 	f := terret.RequestFilter{Session: in.Session, State: terret.RequestOpen, Limit: in.Limit, Cursor: in.Cursor}
@@ -87,9 +87,9 @@ type newDecision struct {
 	Interrupt    bool                     `json:"interrupt,omitempty" doc:"Stop the turn as well."`
 }
 
-// checkAnswers refuses answers to what was not asked: the question would stay
-// unanswered, and nobody would see that. Agents also take a question's text or header
-// for its id.
+// checkAnswers rejects answers to questions that were not asked: the real question
+// would silently stay unanswered. Agents also accept a question's text or header as its
+// id.
 func checkAnswers(r terret.Request, answers map[string]terret.Choice) error {
 	var q terret.QuestionRequest
 	if len(answers) == 0 || r.Gate != terret.GateQuestion || json.Unmarshal(r.Data, &q) != nil || len(q.Questions) == 0 || len(q.Schema) > 0 {
@@ -101,7 +101,7 @@ func checkAnswers(r terret.Request, answers map[string]terret.Choice) error {
 	}
 	for id := range answers {
 		if !slices.ContainsFunc(q.Questions, func(one terret.Question) bool { return id == one.ID || id == one.Text || id == one.Header }) {
-			return terret.Invalid("answers", "there is no question %.64q in this request; there are %s", id, strings.Join(ids, ", "))
+			return terret.Invalid("answers", "there is no question %.64q in this request; use %s", id, strings.Join(ids, ", "))
 		}
 	}
 	return nil
@@ -109,7 +109,7 @@ func checkAnswers(r terret.Request, answers map[string]terret.Choice) error {
 
 func (s *Server) decide(ctx context.Context, in *struct {
 	RequestPath
-	Key  string `header:"Idempotency-Key" maxLength:"255" doc:"The same answer with the same key is not a second one."`
+	Key  string `header:"Idempotency-Key" maxLength:"255" doc:"The same answer with the same key counts only once."`
 	Body newDecision
 },
 ) (*body[terret.Request], error) {

@@ -36,13 +36,13 @@ func newAPI(a huma.Adapter) huma.API {
 				License:     &huma.License{Name: "Apache License 2.0", Identifier: "Apache-2.0"},
 			},
 			Servers: []*huma.Server{{
-				URL: "http://{address}", Description: "What `terret serve` listens on.",
-				Variables: map[string]*huma.ServerVariable{"address": {Default: "127.0.0.1:7433", Description: "Another one with `terret serve --addr`."}},
+				URL: "http://{address}", Description: "The address that `terret serve` listens on.",
+				Variables: map[string]*huma.ServerVariable{"address": {Default: "127.0.0.1:7433", Description: "Change it with `terret serve --addr`."}},
 			}},
 			Tags: tags(),
 			Components: &huma.Components{
 				Schemas:         newRegistry(),
-				SecuritySchemes: map[string]*huma.SecurityScheme{"token": {Type: "http", Scheme: "bearer", Description: "`terret token` makes and lists tokens."}},
+				SecuritySchemes: map[string]*huma.SecurityScheme{"token": {Type: "http", Scheme: "bearer", Description: "`terret token` creates and lists tokens."}},
 			},
 		},
 		Formats:                      huma.DefaultFormats,
@@ -70,26 +70,26 @@ const (
 func tags() []*huma.Tag {
 	return []*huma.Tag{
 		{Name: tagSessions, Description: "A session is one conversation with one agent in one folder. Its log is never rewritten."},
-		{Name: tagTurns, Description: "A turn is one prompt and all that the agent does about it. While one runs, further prompts can wait in the queue."},
-		{Name: tagEvents, Description: "Everything that happens is an event in a log. Read it from any point and follow it live."},
+		{Name: tagTurns, Description: "A turn is one prompt and everything the agent does about it. While one is running, further prompts can wait in the queue."},
+		{Name: tagEvents, Description: "Everything that happens is an event in the log. Read it from any point and follow it live."},
 		{Name: tagDecisions, Description: "What agents ask for: permissions, answers, approval of plans."},
 		{Name: tagControl, Description: "Stop, undo, fork or compact a session, and run the agent's own commands."},
 		{Name: tagRules, Description: "Rules decide without asking a person."},
 		{Name: tagAgents, Description: "The agents on this machine and their models."},
-		{Name: tagFiles, Description: "The folders in which sessions may work, and what has changed there. Read-only."},
+		{Name: tagFiles, Description: "The folders that sessions may work in, and what has changed there. Read-only."},
 		{Name: tagPersonas, Description: "The roles that a project defines, and whether its folder is trusted."},
-		{Name: tagUsage, Description: "What was used and what it cost."},
+		{Name: tagUsage, Description: "Turns, tokens and cost."},
 		{Name: tagAccess, Description: "Tokens, and who may do what with them."},
 	}
 }
 
-// anyRoute are the errors that every route can answer with.
+// anyRoute lists the errors that any route can return.
 var anyRoute = []terret.ErrorCode{
 	terret.CodeUnauthorized, terret.CodeForbidden, terret.CodeInvalidRequest, terret.CodeRateLimited, terret.CodeInternal,
 }
 
-// fromAgent are the errors of routes that talk to an agent, which is started first if
-// it does not run.
+// fromAgent lists the errors of routes that talk to an agent, which they start if need
+// be.
 var fromAgent = []terret.ErrorCode{
 	terret.CodeConflict, terret.CodeUnsupported, terret.CodeSessionClosed, terret.CodeAgentNotFound, terret.CodeNotAuthenticated,
 	terret.CodeConnectionFailed, terret.CodeProcessFailed, terret.CodeMalformedOutput, terret.CodeExecutionError, terret.CodeModelError,
@@ -97,26 +97,26 @@ var fromAgent = []terret.ErrorCode{
 	terret.CodeInterrupted, terret.CodeKilled, terret.CodeTimeout, terret.CodeStartupRefused, terret.CodeNotFound, terret.CodeSessionBusy,
 }
 
-// stored are the errors of a route that uses the store or changes tokens, with more
-// of its own: the file may be damaged, or locked by another program.
+// stored lists the errors of a route that uses the store or changes tokens, plus its
+// own: the file may be damaged, or locked by another program.
 func stored(more ...terret.ErrorCode) []terret.ErrorCode {
 	return append([]terret.ErrorCode{terret.CodeStartupRefused, terret.CodeConflict}, more...)
 }
 
-// inSession are the errors of a route about one session, with more of its own.
+// inSession lists the errors of a route about one session, plus its own.
 func inSession(more ...terret.ErrorCode) []terret.ErrorCode {
 	return append(stored(terret.CodeSessionNotFound), more...)
 }
 
-// errors are all that the route can answer with, sorted.
+// errors lists everything that the route can fail with, sorted.
 func (r route) errors() []terret.ErrorCode {
 	all := slices.Concat(anyRoute, r.fails)
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// statusOf is the status that an error is answered with. What ends a turn has none of
-// its own; where it ends a request, the agent is to blame.
+// statusOf is the HTTP status of an error. Codes that end turns have none of their own;
+// if one ends a request, the agent is to blame.
 func statusOf(code terret.ErrorCode) int {
 	if status := code.Class().HTTP; status != 0 {
 		return status
@@ -126,14 +126,13 @@ func statusOf(code terret.ErrorCode) int {
 
 const responseRef = "#/components/responses/"
 
-// failure describes one status that is no success.
+// failure describes an error status.
 type failure struct {
 	name, text string
 	header     map[string]*huma.Param
 }
 
-// failures are all statuses that are no success, with the name of each in the
-// description.
+// failures lists all error statuses, with their names in the description.
 func failures() map[int]failure {
 	header := func(name, doc string) map[string]*huma.Param {
 		return map[string]*huma.Param{name: {Description: doc, Schema: &huma.Schema{Type: huma.TypeString}}}
@@ -141,17 +140,17 @@ func failures() map[int]failure {
 	return map[int]failure{
 		http.StatusBadRequest:            {"BadRequest", "The body is missing, or is not JSON.", nil},
 		http.StatusUnauthorized:          {"Unauthorized", "The token is missing, wrong, expired or revoked.", header("WWW-Authenticate", "The scheme to use: Bearer.")},
-		http.StatusPaymentRequired:       {"PaymentRequired", "The agent's account cannot pay.", nil},
-		http.StatusForbidden:             {"Forbidden", "The token may not do this, or the host, the origin or the folder is not allowed.", nil},
+		http.StatusPaymentRequired:       {"PaymentRequired", "The agent's account has no credit.", nil},
+		http.StatusForbidden:             {"Forbidden", "The token does not allow this, or the host, origin or folder is not allowed.", nil},
 		http.StatusNotFound:              {"NotFound", "What the request names does not exist.", nil},
 		http.StatusRequestTimeout:        {"RequestTimeout", "The body took too long to arrive.", nil},
-		http.StatusConflict:              {"Conflict", "The session is busy, the request was decided, or something else has changed meanwhile.", nil},
+		http.StatusConflict:              {"Conflict", "The session is busy, the request is already decided, or something else has changed.", nil},
 		http.StatusGone:                  {"Gone", "The agent has been closed.", nil},
 		http.StatusRequestEntityTooLarge: {"TooLarge", "The body, or something in it, is too large.", nil},
-		http.StatusUnsupportedMediaType:  {"UnsupportedMediaType", "The body has another media type than this route takes.", nil},
-		http.StatusUnprocessableEntity:   {"Invalid", "The input is wrong; `field` names the field or parameter.", nil},
+		http.StatusUnsupportedMediaType:  {"UnsupportedMediaType", "This route does not accept the body's media type.", nil},
+		http.StatusUnprocessableEntity:   {"Invalid", "The input is invalid; `field` names the field or parameter.", nil},
 		http.StatusFailedDependency:      {"NotSignedIn", "The agent is not signed in.", nil},
-		http.StatusTooManyRequests:       {"TooMany", "Too many wrong tokens, sessions, turns or streams, or the model's own limit.", header("Retry-After", "Seconds to wait, where that is known.")},
+		http.StatusTooManyRequests:       {"TooMany", "Too many wrong tokens, sessions, turns or streams, or the model's own limit.", header("Retry-After", "Seconds to wait, if known.")},
 		http.StatusInternalServerError:   {"Internal", "Terret failed; its log says more.", nil},
 		http.StatusNotImplemented:        {"Unsupported", "The agent, or this server, cannot do that.", nil},
 		http.StatusBadGateway:            {"AgentFailed", "The agent or its model failed.", nil},
@@ -159,8 +158,8 @@ func failures() map[int]failure {
 	}
 }
 
-// describeErrors says of every operation which statuses it can answer with besides
-// success. x-errors names the codes.
+// describeErrors adds to every operation the error statuses it can return. x-errors
+// names the codes.
 func describeErrors(o *huma.OpenAPI) {
 	schema := o.Components.Schemas.Schema(typeOf[Problem](), true, "Problem")
 	content := map[string]*huma.MediaType{problemType: {Schema: schema}}
@@ -180,14 +179,14 @@ func describeErrors(o *huma.OpenAPI) {
 	}
 }
 
-// statusesOf are the statuses other than success that an operation can answer with.
+// statusesOf lists the error statuses that an operation can return.
 func statusesOf(op *huma.Operation) []int {
 	var all []int
 	codes, _ := op.Extensions["x-errors"].([]terret.ErrorCode)
 	for _, code := range codes {
 		all = append(all, statusOf(code))
 	}
-	// What is wrong with a body is invalid_request, whatever the status.
+	// An invalid body is invalid_request, whatever the status.
 	if op.Method != http.MethodGet {
 		all = append(all, http.StatusRequestEntityTooLarge)
 	}

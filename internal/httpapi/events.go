@@ -24,13 +24,13 @@ func (s *Server) eventRoutes() {
 	handleStream(s, route{
 		method: "GET", path: "/v1/sessions/{id}/events", id: "session-events", tag: tagEvents, scope: access.View,
 		summary: "Read and follow the events of a session",
-		long:    "As text/event-stream: history after a number, then what happens, without gap or duplicate; `id` is the number, `event` the kind, and a comment breaks silences of 15 seconds. As application/x-ndjson: history, then the end. Last-Event-ID beats after.",
+		long:    "As text/event-stream: history after a number, then live events, without gaps or duplicates; `id` is the number, `event` the kind, and a comment is sent after 15 seconds of silence. As application/x-ndjson: history, then the end. Last-Event-ID overrides after.",
 		fails:   inSession(),
 	}, s.sessionEvents, sse.ContentType, ndjsonType)
 	handleStream(s, route{
 		method: "GET", path: "/v1/events", id: "all-events", tag: tagEvents, scope: access.View,
 		summary: "Read and follow the events of several or all sessions in one stream",
-		long:    "Like the events of a session, in the order in which they were committed. `id` is an opaque cursor. Without a cursor the stream begins with the oldest event; with cursor=now it begins with the next one, after an event stream.start that holds the cursor.",
+		long:    "Like the events of a session, in commit order. `id` is an opaque cursor. Without a cursor the stream starts with the oldest event; with cursor=now it starts with the next one, after an event stream.start that holds the cursor.",
 		fails:   inSession(),
 	}, s.allEvents, sse.ContentType, ndjsonType)
 }
@@ -38,7 +38,7 @@ func (s *Server) eventRoutes() {
 // streamAnswer is a response that the handler writes itself.
 type streamAnswer = turnAnswer
 
-// handleStream adds a route whose answer is a stream of one of these types.
+// handleStream adds a route that returns a stream of one of these types.
 func handleStream[I any](s *Server, r route, fn func(context.Context, *I) (*streamAnswer, error), types ...string) {
 	r.answers = func(huma.Registry) map[string]*huma.Response {
 		return map[string]*huma.Response{"200": written("A stream", &huma.Schema{Type: huma.TypeString}, types...)}
@@ -46,7 +46,7 @@ func handleStream[I any](s *Server, r route, fn func(context.Context, *I) (*stre
 	handle(s, r, fn)
 }
 
-// written describes an answer that the handler writes itself.
+// written describes a response that the handler writes itself.
 func written(what string, schema *huma.Schema, types ...string) *huma.Response {
 	content := map[string]*huma.MediaType{}
 	for _, t := range types {
@@ -55,11 +55,11 @@ func written(what string, schema *huma.Schema, types ...string) *huma.Response {
 	return &huma.Response{Description: what, Content: content}
 }
 
-// EventFilter says which events a reader wants.
+// EventFilter selects the events that a reader wants.
 type EventFilter struct {
 	Kinds  []terret.Kind `query:"kinds" doc:"Only these kinds, separated by commas."`
-	Deltas string        `query:"deltas" enum:"0,1" doc:"0 leaves out pieces of text that a later event holds whole."`
-	Gates  []terret.Gate `query:"gates" doc:"Gates at which agents wait for a decision for as long as this stream is open: pre_tool, prompt, stop, subagent_stop, compact. Needs a token that may decide."`
+	Deltas string        `query:"deltas" enum:"0,1" doc:"0 omits pieces of text that a later event holds in full."`
+	Gates  []terret.Gate `query:"gates" doc:"Gates where agents wait for a decision while this stream is open: pre_tool, prompt, stop, subagent_stop, compact. Needs a token that may decide."`
 	Accept string        `header:"Accept" hidden:"true"`
 }
 
@@ -72,14 +72,14 @@ func (f EventFilter) check() error {
 	return terret.CheckGates("gates", f.Gates)
 }
 
-// decider lets a reader decide at the gates it names, in these sessions or in all, for
-// as long as its stream is open.
+// decider lets a reader decide at the gates it names, in these sessions or in all,
+// while its stream is open.
 func (s *Server) decider(ctx context.Context, f EventFilter, sessions ...string) (want func() (release func()), err error) {
 	if len(f.Gates) == 0 {
 		return func() func() { return func() {} }, nil
 	}
 	if wants(f.Accept, ndjsonType) {
-		return nil, terret.Invalid("gates", "only a stream that follows can decide; ask for %s", sse.ContentType)
+		return nil, terret.Invalid("gates", "only a live stream can decide; ask for %s", sse.ContentType)
 	}
 	if err := need(ctx, access.Decide); err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (s *Server) decider(ctx context.Context, f EventFilter, sessions ...string)
 	}, nil
 }
 
-// takes reports whether the reader wants an event.
+// takes reports whether the reader wants the event.
 func (f EventFilter) takes(e terret.Entry) bool {
 	return (len(f.Kinds) == 0 || slices.Contains(f.Kinds, e.Kind)) && (f.Deltas != "0" || !e.Kind.Delta())
 }
@@ -109,9 +109,9 @@ type sessionEventsInput struct {
 	SessionPath
 	EventFilter
 	After int64  `query:"after" minimum:"0" doc:"Only events with a greater number."`
-	Last  string `header:"Last-Event-ID" doc:"The same, as browsers send it. It beats after."`
+	Last  string `header:"Last-Event-ID" doc:"The same, as browsers send it. It overrides after."`
 	View  string `query:"view" doc:"Another dialect: athena, hive, orchestration, neovate or chirality."`
-	Raw   string `query:"raw" enum:"0,1" doc:"1 adds the agent's own messages, where they were kept."`
+	Raw   string `query:"raw" enum:"0,1" doc:"1 adds the agent's own messages, if they were kept."`
 }
 
 func (in sessionEventsInput) after(s terret.Session) (int64, error) {
@@ -120,7 +120,7 @@ func (in sessionEventsInput) after(s terret.Session) (int64, error) {
 		field = "Last-Event-ID"
 		n, err := strconv.ParseInt(in.Last, 10, 64)
 		if err != nil || n < 0 {
-			return 0, terret.Invalid(field, "%.64q is not the number of an event", in.Last)
+			return 0, terret.Invalid(field, "%.64q is not an event number", in.Last)
 		}
 		after = n
 	}
@@ -152,7 +152,7 @@ func (s *Server) sessionEvents(ctx context.Context, in *sessionEventsInput) (*st
 		if w.view, err = view.New(in.View, view.Options{Session: session}); err != nil {
 			return nil, err
 		}
-		q.After = 0 // what a view says depends on what it has seen
+		q.After = 0 // a view's output depends on what it has seen
 	}
 	return s.stream(access.From(ctx), w, func(ctx context.Context, last terret.Entry) iter.Seq2[terret.Entry, error] {
 		q.After = max(q.After, last.Seq)
@@ -160,11 +160,11 @@ func (s *Server) sessionEvents(ctx context.Context, in *sessionEventsInput) (*st
 	}), nil
 }
 
-// eventsAfter yields the events of a stream after one of them; the zero value is before
-// the first.
+// eventsAfter yields the events of a stream after one of them; the zero value means
+// from the start.
 type eventsAfter func(ctx context.Context, last terret.Entry) iter.Seq2[terret.Entry, error]
 
-// stream answers with events as they come.
+// stream responds with events as they come.
 func (s *Server) stream(id access.Identity, ew *eventWriter, events eventsAfter) *streamAnswer {
 	contentType, end := sse.ContentType, appendEnd
 	if ew.lines {
@@ -180,12 +180,12 @@ func (s *Server) stream(id access.Identity, ew *eventWriter, events eventsAfter)
 	})
 }
 
-// errEnough ends a stream that has sent all it should.
+// errEnough ends a stream that has sent everything it should.
 var errEnough = errors.New("that is all")
 
 // sendEvents sends events until there are no more, or nobody reads them. While a reader
-// does not read, nothing is held for it but what waits to be written: a page of the log
-// is let go, and read again when it does.
+// does not read, it holds only what waits to be written: it drops the page of the log
+// and reads it again later.
 func (s *Server) sendEvents(ctx context.Context, st *stream, ew *eventWriter, events eventsAfter) error {
 	if ew.begin != nil {
 		if err := st.send(ew.begin); err != nil {
@@ -219,22 +219,22 @@ func (s *Server) sendUntilStalled(ctx context.Context, st *stream, ew *eventWrit
 		case errors.Is(err, errEnough):
 			return nil
 		case ctx.Err() == nil && !engine.IsClosed(err) && !ew.lines && !errors.Is(err, errStalled):
-			_ = st.send(func(b []byte) []byte { return appendEnd(b, err) }) // else the reader has gone
+			_ = st.send(func(b []byte) []byte { return appendEnd(b, err) }) // otherwise the reader is gone
 		}
 		return err
 	}
 	return nil
 }
 
-// eventWriter writes events as a reader wants them.
+// eventWriter writes events in the form that a reader wants.
 type eventWriter struct {
-	want   func() (release func()) // to decide at gates, while the stream is open
+	want   func() (release func()) // for deciding at gates while the stream is open
 	filter EventFilter
-	after  int64 // what is not greater is only shown to the view
+	after  int64 // earlier events only feed the view
 	lines  bool  // as NDJSON
 	view   view.View
-	// begin, if set, is written first; id says what the id of an event is, and last
-	// whether it ends the stream.
+	// begin, if set, is written first; id returns the id of an event, and last whether
+	// it ends the stream.
 	begin func(b []byte) []byte
 	id    func(terret.Entry) string
 	last  func(terret.Entry) bool
@@ -248,7 +248,7 @@ func (w *eventWriter) idOf(e terret.Entry) string {
 	return strconv.FormatInt(e.Seq, 10)
 }
 
-// appendEvent appends an event as it is.
+// appendEvent appends an event unchanged.
 func (w *eventWriter) appendEvent(b []byte, e terret.Entry) []byte {
 	if w.lines {
 		at := len(b)
@@ -286,8 +286,8 @@ func (w *eventWriter) write(st *stream, e terret.Entry) error {
 	return err
 }
 
-// translate sends what an event is in another dialect. Of several messages only the
-// last has the id: nobody can go on in the middle of an event.
+// translate sends an event in another dialect. Of several messages only the last has
+// the id: nobody can resume in the middle of an event.
 func (w *eventWriter) translate(st *stream, e terret.Entry) error {
 	ev, err := e.Decode()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 func (s *Server) folderRoutes() {
 	handle(s, route{
 		method: "GET", path: "/v1/roots", id: "list-roots", tag: tagFiles, scope: access.View,
-		summary: "List the folders in which sessions may work",
+		summary: "List the folders that sessions may work in",
 		long:    "Their subfolders are allowed too.",
 	}, s.listRoots)
 	handle(s, route{
@@ -42,7 +42,7 @@ func (s *Server) folderRoutes() {
 	handle(s, route{
 		method: "GET", path: "/v1/sessions/{id}/changes", id: "changes", tag: tagFiles, scope: access.View,
 		summary: "Show what has changed in a session's folder, or in one turn",
-		long:    "As unified diffs. Without a turn: against the last commit or, outside a repository, the state before the first turn.",
+		long:    "Returns unified diffs. Without a turn: against the last commit or, outside a repository, the state before the first turn.",
 		fails:   inSession(terret.CodeNotFound, terret.CodeUnsupported),
 	}, s.changes)
 }
@@ -89,7 +89,7 @@ func inFolder[T any](ctx context.Context, s *Server, session string, fn func(ter
 		return nil, err
 	}
 	if _, err := s.inRoots("cwd", record.Cwd); err != nil {
-		return nil, err // of a session that another program made elsewhere
+		return nil, err // another program made the session elsewhere
 	}
 	dir, err := workfiles.Open(record.Cwd, s.cfg.Home)
 	if err != nil {
@@ -101,14 +101,14 @@ func inFolder[T any](ctx context.Context, s *Server, session string, fn func(ter
 
 func (s *Server) listFiles(ctx context.Context, in *struct {
 	Session string `query:"session" required:"true"`
-	Path    string `query:"path" doc:"From the session's folder. Default: the folder itself."`
+	Path    string `query:"path" doc:"Path relative to the session's folder. Default: the folder itself."`
 	Changes bool   `query:"changes" doc:"Mark what has changed."`
 },
 ) (*body[workfiles.Listing], error) {
 	return inFolder(ctx, s, in.Session, func(record terret.Session, dir *workfiles.Folder) (workfiles.Listing, error) {
 		var marks []workfiles.Change
 		if in.Changes {
-			if found, err := s.working(ctx, record, dir, false); err == nil { // else there is nothing to mark
+			if found, err := s.working(ctx, record, dir, false); err == nil { // otherwise there is nothing to mark
 				marks = found.Items
 			}
 		}
@@ -118,7 +118,7 @@ func (s *Server) listFiles(ctx context.Context, in *struct {
 
 func (s *Server) readFile(ctx context.Context, in *struct {
 	Session string `query:"session" required:"true"`
-	Path    string `query:"path" required:"true" doc:"From the session's folder."`
+	Path    string `query:"path" required:"true" doc:"Path relative to the session's folder."`
 },
 ) (*body[workfiles.Content], error) {
 	return inFolder(ctx, s, in.Session, func(_ terret.Session, dir *workfiles.Folder) (workfiles.Content, error) {
@@ -140,7 +140,7 @@ func (s *Server) findFiles(ctx context.Context, in *struct {
 func (s *Server) changes(ctx context.Context, in *struct {
 	SessionPath
 	Turn string `query:"turn" doc:"Only what this turn changed."`
-	Diff string `query:"diff" enum:"0,1" doc:"0 leaves the diffs out."`
+	Diff string `query:"diff" enum:"0,1" doc:"0 omits the diffs."`
 },
 ) (*body[workfiles.Changes], error) {
 	return inFolder(ctx, s, in.ID, func(record terret.Session, dir *workfiles.Folder) (workfiles.Changes, error) {
@@ -159,7 +159,7 @@ func (s *Server) changes(ctx context.Context, in *struct {
 	})
 }
 
-// working is what has changed in the folder of a session so far.
+// working returns what has changed in a session's folder so far.
 func (s *Server) working(ctx context.Context, record terret.Session, dir *workfiles.Folder, diffs bool) (workfiles.Changes, error) {
 	turns, err := s.store.Turns(ctx, record.ID)
 	if err != nil {

@@ -14,12 +14,12 @@ import (
 )
 
 // The routes under /api/harness are those of an older program, with its names and
-// its shapes: a session is one of Claude Code that runs a process for each turn and
-// never waits for a person.
+// shapes: a session is one of Claude Code that runs a process for each turn and never
+// waits for a person.
 
 const (
 	harnessAgent = "claude"
-	harnessMode  = "dontAsk" // unless a turn says otherwise
+	harnessMode  = "dontAsk" // unless a turn sets another
 )
 
 func (s *Server) harnessRoutes() {
@@ -46,7 +46,7 @@ func (s *Server) harnessRoutes() {
 	}
 }
 
-// harnessNames are what these routes call the fields of the others.
+// harnessNames maps field names of the other routes to the names here.
 var harnessNames = map[string]string{
 	"cwd": "projectRoot", "prompt": "message",
 	"options.tools": "opts.tools", "options.disallowed_tools": "opts.disallowedTools", "options.auto_approve_tools": "opts.autoApproveTools",
@@ -54,8 +54,8 @@ var harnessNames = map[string]string{
 	"options.auto_approve_tools_override": "opts.autoApproveToolsOverride", "options.max_turns": "opts.maxTurns",
 }
 
-// harnessError answers bad input with 400, as these routes always did, and names the
-// field by its name here.
+// harnessError answers invalid input with 400, as these routes always did, and uses
+// their field names.
 func harnessError(err error) error {
 	p := *problemOf(err)
 	if p.Status == http.StatusUnprocessableEntity {
@@ -68,7 +68,7 @@ func harnessError(err error) error {
 	return &p
 }
 
-// readBody reads one JSON value without fields that we do not know.
+// readBody reads one JSON value and rejects unknown fields.
 func readBody(r *http.Request, into any) error {
 	raw, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -81,17 +81,17 @@ func readBody(r *http.Request, into any) error {
 			return terret.Invalid(e.Field, "it must not be a %s", e.Value)
 		}
 		if name, ok := strings.CutPrefix(err.Error(), `json: unknown field "`); ok {
-			return terret.Invalid(strings.TrimSuffix(name, `"`), "there is no such field")
+			return terret.Invalid(strings.TrimSuffix(name, `"`), "unknown field")
 		}
-		return terret.Invalid("body", "it is not JSON: %w", err)
+		return terret.Invalid("body", "not JSON: %w", err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return terret.Invalid("body", "there is something after its end")
+		return terret.Invalid("body", "there is data after the JSON value")
 	}
 	return nil
 }
 
-// harnessSession is a session as these routes show it.
+// harnessSession is a session as these routes return it.
 type harnessSession struct {
 	harnessSummary
 	ClaudeSessionID terret.NullString `json:"claudeSessionId"`
@@ -170,7 +170,7 @@ func (s *Server) harnessList(w http.ResponseWriter, r *http.Request) error {
 			break
 		}
 	}
-	// The pages are sorted; a session that was updated meanwhile may not be.
+	// The pages are sorted, but a session may have been updated meanwhile.
 	slices.SortStableFunc(list, func(a, b harnessSummary) int { return b.UpdatedAt.Compare(a.UpdatedAt.Time) })
 	writeJSON(w, http.StatusOK, list)
 	return nil

@@ -17,8 +17,8 @@ import (
 	"github.com/terret-dev/terret/view"
 )
 
-// names is a list of tools: as a list, or as one text with commas in which
-// "default" stands for all.
+// names is a list of tools: a list, or one text with commas in which "default" means
+// all.
 type names []string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -40,7 +40,7 @@ func (n *names) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*[]string)(n))
 }
 
-// harnessOptions are the options of a turn, by their older names.
+// harnessOptions are the options of a turn, with their older names.
 type harnessOptions struct {
 	PermissionMode           string `json:"permissionMode"`
 	Tools                    names  `json:"tools"`
@@ -51,13 +51,13 @@ type harnessOptions struct {
 	AutoApproveToolsOverride names  `json:"autoApproveToolsOverride"`
 	MaxTurns                 int    `json:"maxTurns"`
 	SystemPromptAppend       string `json:"systemPromptAppend"`
-	Verbose                  *bool  `json:"verbose"` // what we need of it is always there
+	Verbose                  *bool  `json:"verbose"` // ignored: what it asks for is always there
 	IncludePartialMessages   *bool  `json:"includePartialMessages"`
 }
 
 func (o harnessOptions) options() (terret.TurnOptions, error) {
 	if o.PermissionMode != "" && !slices.Contains([]string{"default", "acceptEdits", "dontAsk", "plan"}, o.PermissionMode) {
-		return terret.TurnOptions{}, terret.Invalid("opts.permissionMode", "%q is none; use default, acceptEdits, dontAsk or plan", o.PermissionMode)
+		return terret.TurnOptions{}, terret.Invalid("opts.permissionMode", "unknown mode %q; use default, acceptEdits, dontAsk or plan", o.PermissionMode)
 	}
 	return terret.TurnOptions{
 		PermissionMode: o.PermissionMode, Tools: o.Tools, DisallowedTools: o.DisallowedTools, AutoApproveTools: o.AutoApproveTools,
@@ -117,16 +117,16 @@ func (s *Server) harnessTurn(w http.ResponseWriter, r *http.Request) error {
 // errNoExit ends the wait for a process after its turn.
 var errNoExit = errors.New("the process has not ended")
 
-// sendHarnessTurn sends a turn in the older dialect: one line of data for each
-// message, and process:exit is the last, also when nobody tells of it any more.
+// sendHarnessTurn sends a turn in the older dialect: one line of data for each message.
+// process:exit is always the last, even if nothing reports it.
 func (s *Server) sendHarnessTurn(reader context.Context, st *stream, v view.View, session terret.Session, turn string) error {
 	ctx, stop := context.WithCancelCause(reader)
 	defer stop(nil)
 	over := false
 	for e, err := range s.events(ctx, session.ID, 0) {
 		if err != nil && reader.Err() == nil {
-			// An agent that is no process or one that hangs, a session that was
-			// deleted, or the server's end.
+			// The agent is not a process, or hangs; the session was deleted; or the
+			// server is stopping.
 			return st.send(func(b []byte) []byte { return appendHarnessEnd(b, session.ID, over, err) })
 		}
 		if err != nil {
@@ -138,7 +138,7 @@ func (s *Server) sendHarnessTurn(reader context.Context, st *stream, v view.View
 		}
 		messages := v.Event(ev)
 		if e.Seq <= session.LastSeq || e.Kind == terret.KindTurnStart && ev.Turn == turn {
-			continue // of turns before
+			continue // of earlier turns
 		}
 		if e.Kind.EndsTurn() && ev.Turn == turn {
 			over = true
@@ -162,8 +162,8 @@ func (s *Server) sendHarnessTurn(reader context.Context, st *stream, v view.View
 	return nil
 }
 
-// appendHarnessEnd says how a turn ended of which nothing more is heard. If it is not
-// over, it had no result.
+// appendHarnessEnd reports the end of a turn that nothing more is heard of. If it is
+// not over, it had no result.
 func appendHarnessEnd(b []byte, session string, over bool, why error) []byte {
 	say := func(message map[string]any) {
 		message["sessionId"] = session
@@ -178,8 +178,8 @@ func appendHarnessEnd(b []byte, session string, over bool, why error) []byte {
 	return b
 }
 
-// refuseAll answers whatever is asked in a turn with no, at once, whether or not
-// anybody watches: there is nobody to ask on these routes.
+// refuseAll refuses every request of a turn at once, whether or not anybody watches:
+// these routes have nobody to ask.
 func (s *Server) refuseAll(session, turn string, after int64) {
 	for e, err := range s.events(s.life, session, after) {
 		if err != nil || e.Kind.EndsTurn() && turnOf(e) == turn {
@@ -196,7 +196,7 @@ func (s *Server) refuseAll(session, turn string, after int64) {
 			RequestID: ev.Expects.RequestID, Behavior: ev.Expects.Gate.Refusal(), Source: terret.ByPolicy, By: "harness", Reason: "nobody to ask",
 		})
 		if err != nil && !errors.Is(err, terret.ErrAlreadyDecided) && s.life.Err() == nil {
-			s.log.Warn("a request could not be refused", "request", ev.Expects.RequestID, "error", err)
+			s.log.Warn("could not refuse a request", "request", ev.Expects.RequestID, "error", err)
 		}
 	}
 }

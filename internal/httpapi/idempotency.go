@@ -12,14 +12,13 @@ import (
 // maxKeys bounds how many idempotency keys are remembered.
 const maxKeys = 10_000
 
-// keys remembers what became of requests with an Idempotency-Key, so that one that
-// is sent again is answered and not done again. It forgets the oldest, and
-// everything at a restart; where that would do harm, the request is recognised by
-// what it did.
+// keys remembers the outcome of requests with an Idempotency-Key, so that a repeated
+// one is answered but not done again. It forgets the oldest, and everything at a
+// restart; where that would do harm, a repeated request is recognised by its effect.
 type keys struct {
 	mu    sync.Mutex
 	known map[[32]byte]*keyed
-	order [][32]byte // of those that succeeded
+	order [][32]byte // of successful requests
 }
 
 type keyed struct {
@@ -31,9 +30,9 @@ type keyed struct {
 
 func (k *keys) init() { k.known = map[[32]byte]*keyed{} }
 
-// do calls fn once for a key in its context. Who asks meanwhile waits; who asks
-// later gets the same answer, and replayed says so. A request that failed may be
-// tried again. A key that comes with another body is refused.
+// do calls fn once for a key in its context. Concurrent callers wait; later ones get
+// the same answer, and replayed says so. A failed request may be tried again. A key
+// with another body is refused.
 func (k *keys) do(ctx context.Context, key string, where []any, body any, fn func() (any, error), replayed *bool) (any, error) {
 	if key == "" {
 		return fn()
@@ -76,7 +75,7 @@ func (k *keys) do(ctx context.Context, key string, where []any, body any, fn fun
 }
 
 func (k *keys) run(id [32]byte, e *keyed, fn func() (any, error)) {
-	e.err = terret.Errorf(terret.CodeInternal, "the request panicked")
+	e.err = terret.Errorf(terret.CodeInternal, "the request failed unexpectedly")
 	defer func() {
 		k.settle(id, e.err == nil)
 		close(e.done)
@@ -84,8 +83,8 @@ func (k *keys) run(id [32]byte, e *keyed, fn func() (any, error)) {
 	e.v, e.err = fn()
 }
 
-// settle remembers a request that succeeded, in the place of the oldest if there are
-// too many, and forgets one that did not.
+// settle remembers a successful request, in place of the oldest if there are too many,
+// and forgets a failed one.
 func (k *keys) settle(id [32]byte, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -100,7 +99,7 @@ func (k *keys) settle(id [32]byte, ok bool) {
 }
 
 func otherRequest() error {
-	return terret.Invalid("Idempotency-Key", "it was used for another request; take a new one")
+	return terret.Invalid("Idempotency-Key", "it was already used for another request; use a new one")
 }
 
 func digest(v any) ([32]byte, error) {

@@ -12,14 +12,14 @@ import (
 // messageKinds are the kinds of events that hold messages.
 var messageKinds = []terret.Kind{terret.KindTurnStart, terret.KindUserPrompt, terret.KindMessageComplete}
 
-// repeatedWithin is how many messages may lie between one and its repetition.
+// repeatedWithin is how many messages may lie between a message and its repetition.
 const repeatedWithin = 64
 
 type messagesInput struct {
 	SessionPath
-	Limit  int    `query:"limit" minimum:"1" maximum:"5000" doc:"How many at most. Default 1000."`
+	Limit  int    `query:"limit" minimum:"1" maximum:"5000" doc:"Maximum number of items. Default 1000."`
 	Order  string `query:"order" enum:"oldest,newest" doc:"Which come first. Default oldest."`
-	Cursor string `query:"cursor" doc:"The next of the page before, in the same order."`
+	Cursor string `query:"cursor" doc:"The next of the previous page, in the same order."`
 }
 
 func (s *Server) listMessages(ctx context.Context, in *messagesInput) (*body[terret.Page[terret.Message]], error) {
@@ -30,7 +30,7 @@ func (s *Server) listMessages(ctx context.Context, in *messagesInput) (*body[ter
 	if in.Cursor != "" {
 		n, err := strconv.ParseInt(in.Cursor, 10, 64)
 		if err != nil || n < 1 {
-			return nil, terret.Invalid("cursor", "it is not one that a list gave; leave it out to start from the beginning")
+			return nil, terret.Invalid("cursor", "not a cursor from a list; leave it out to start from the beginning")
 		}
 		if q.Backward {
 			q.Before = n
@@ -42,8 +42,8 @@ func (s *Server) listMessages(ctx context.Context, in *messagesInput) (*body[ter
 	return reply(s.messages(ctx, q, in.Limit))
 }
 
-// messages makes a page of the conversation out of the log. It reads no more of the
-// log than it needs.
+// messages makes a page of the conversation from the log. It reads no more of the log
+// than it needs.
 func (s *Server) messages(ctx context.Context, q terret.ReadQuery, limit int) (terret.Page[terret.Message], error) {
 	q.Limit = limit + repeatedWithin
 	told := s.told(ctx, q)
@@ -58,7 +58,7 @@ func (s *Server) messages(ctx context.Context, q terret.ReadQuery, limit int) (t
 		if err != nil {
 			return terret.Page[terret.Message]{}, err
 		}
-		if len(page.Items) == limit { // there is more than the page holds
+		if len(page.Items) == limit { // there are more than fit on the page
 			page.Next = strconv.FormatInt(last, 10)
 			break
 		}
@@ -67,7 +67,7 @@ func (s *Server) messages(ctx context.Context, q terret.ReadQuery, limit int) (t
 	return page, nil
 }
 
-// toldMessage is a message, and the number of the event that tells it.
+// toldMessage is a message, and the number of its event.
 type toldMessage struct {
 	terret.Message
 	seq int64
@@ -75,7 +75,7 @@ type toldMessage struct {
 
 func (m toldMessage) same(o toldMessage) bool { return m.MessageID != "" && m.MessageID == o.MessageID }
 
-// told yields messages as the log tells them, some of them more than once.
+// told yields messages as the log has them, some of them more than once.
 func (s *Server) told(ctx context.Context, q terret.ReadQuery) iter.Seq2[toldMessage, error] {
 	return func(yield func(toldMessage, error) bool) {
 		for {
@@ -106,8 +106,8 @@ func (s *Server) told(ctx context.Context, q terret.ReadQuery) iter.Seq2[toldMes
 	}
 }
 
-// onceForward leaves out what was told shortly before, such as a prompt that the agent
-// repeats. Before is what came before the first, the newest first.
+// onceForward drops repetitions of recent messages, such as a prompt that the agent
+// repeats. Before yields what came before the first, newest first.
 func onceForward(told, before iter.Seq2[toldMessage, error]) iter.Seq2[toldMessage, error] {
 	return func(yield func(toldMessage, error) bool) {
 		var recent []toldMessage // the newest last
@@ -133,8 +133,8 @@ func onceForward(told, before iter.Seq2[toldMessage, error]) iter.Seq2[toldMessa
 	}
 }
 
-// onceBackward is onceForward for what comes with the newest first: each waits until
-// those that were told shortly before it are known.
+// onceBackward is onceForward for messages that come newest first: each waits until
+// those shortly before it are known.
 func onceBackward(told iter.Seq2[toldMessage, error]) iter.Seq2[toldMessage, error] {
 	return func(yield func(toldMessage, error) bool) {
 		var waiting []toldMessage

@@ -20,8 +20,8 @@ import (
 // metrics counts what the server does.
 type metrics struct {
 	began   time.Time
-	events  atomic.Int64 // sent, or left out because the reader did not want them
-	streams atomic.Int64 // that have ended
+	events  atomic.Int64 // ended streams
+	streams atomic.Int64 // of those, cut because the reader did not read
 	cuts    atomic.Int64 // of them, because the reader did not read
 
 	mu       sync.Mutex
@@ -45,7 +45,7 @@ func (m *metrics) init() {
 
 func (m *metrics) request(method, pattern string, status int, took time.Duration) {
 	_, path, ok := strings.Cut(pattern, " ")
-	if !ok { // not a route of ours: any path could be asked for, so none is named
+	if !ok { // not one of our routes: unbounded, so not named
 		method, path = "", "other"
 	}
 	m.mu.Lock()
@@ -92,9 +92,9 @@ func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	}
 	var e exposition
 	s.metrics.write(&e)
-	e.one("terret_streams", "gauge", "Streams of events that are open.", float64(s.streams.Load()))
+	e.one("terret_streams", "gauge", "Open event streams.", float64(s.streams.Load()))
 	e.one("terret_open_requests", "gauge", "Requests that wait for a decision, at most 1000.", float64(len(open.Items)))
-	e.one("terret_working_sessions", "gauge", "Sessions in which a turn runs.", float64(working))
+	e.one("terret_working_sessions", "gauge", "Sessions with a running turn.", float64(working))
 	e.one("go_goroutines", "gauge", "Goroutines.", float64(runtime.NumGoroutine()))
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	_, _ = w.Write(e.Bytes())
@@ -112,12 +112,12 @@ func (m *metrics) write(e *exposition) {
 			fmt.Fprintf(e, "%s{method=%q,route=%q,code=\"%d\"} %s\n", name, l.method, l.route, l.status, strconv.FormatFloat(value(requests[l]), 'g', -1, 64))
 		}
 	}
-	e.family("terret_http_requests_total", "counter", "Requests that were answered.")
+	e.family("terret_http_requests_total", "counter", "Answered requests.")
 	series("terret_http_requests_total", func(c requestCount) float64 { return float64(c.n) })
-	e.family("terret_http_request_seconds_total", "counter", "Time that answering them took, streams included.")
+	e.family("terret_http_request_seconds_total", "counter", "Time spent answering requests, including streams.")
 	series("terret_http_request_seconds_total", func(c requestCount) float64 { return c.took.Seconds() })
-	e.one("terret_stream_events_total", "counter", "Events that went through streams.", float64(m.events.Load()))
-	e.one("terret_streams_ended_total", "counter", "Streams that have ended.", float64(m.streams.Load()))
-	e.one("terret_streams_cut_total", "counter", "Streams that were cut because the reader did not read.", float64(m.cuts.Load()))
-	e.one("process_start_time_seconds", "gauge", "When the server was made.", float64(m.began.UnixMilli())/1000)
+	e.one("terret_stream_events_total", "counter", "Events that passed through streams.", float64(m.events.Load()))
+	e.one("terret_streams_ended_total", "counter", "Ended streams.", float64(m.streams.Load()))
+	e.one("terret_streams_cut_total", "counter", "Streams cut because the reader did not read.", float64(m.cuts.Load()))
+	e.one("process_start_time_seconds", "gauge", "When the server started.", float64(m.began.UnixMilli())/1000)
 }

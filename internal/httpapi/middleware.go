@@ -15,8 +15,8 @@ import (
 // controllerKey is where handlers find the response's controller.
 type controllerKey struct{}
 
-// outer is what every request goes through, from the outside in: noting it, panics,
-// the door, the token, the route.
+// outer wraps every request, from the outside in: logging, panics, the gate, the token,
+// the route.
 func (s *Server) outer(next http.Handler) http.Handler {
 	return s.noted(s.gate.Guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !ours(r.URL.Path) {
@@ -46,7 +46,7 @@ func (s *Server) outer(next http.Handler) http.Handler {
 	})))
 }
 
-// ours reports whether a path belongs to the API. All others are the web UI's.
+// ours reports whether a path belongs to the API. All others belong to the web UI.
 func ours(path string) bool {
 	for _, p := range []string{"/v1", "/api", "/healthz", "/readyz", "/metrics", "/openapi.json"} {
 		if path == p || strings.HasPrefix(path, p+"/") {
@@ -64,7 +64,7 @@ func (s *Server) web(w http.ResponseWriter, r *http.Request) {
 	s.cfg.Web.ServeHTTP(w, r)
 }
 
-// noRoute says that there is no such route, or that it takes another method.
+// noRoute answers a request with no route, or with the wrong method.
 func (s *Server) noRoute(w http.ResponseWriter, r *http.Request) {
 	var allowed []string
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
@@ -76,13 +76,13 @@ func (s *Server) noRoute(w http.ResponseWriter, r *http.Request) {
 	}
 	if len(allowed) > 0 {
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
-		writeProblem(w, plainProblem(http.StatusMethodNotAllowed, fmt.Sprintf("%s takes %s, not %s", r.URL.Path, strings.Join(allowed, " or "), r.Method)))
+		writeProblem(w, plainProblem(http.StatusMethodNotAllowed, fmt.Sprintf("%s supports %s, not %s", r.URL.Path, strings.Join(allowed, " or "), r.Method)))
 		return
 	}
 	writeProblem(w, terret.Errorf(terret.CodeNotFound, "there is no route %s; /openapi.json lists them", r.URL.Path))
 }
 
-// noting is a response that remembers what was answered.
+// noting is a response that remembers its status and size.
 type noting struct {
 	http.ResponseWriter
 	status int
@@ -125,18 +125,18 @@ func noteCaller(w http.ResponseWriter, name string) {
 	}
 }
 
-// noted logs and counts requests, and turns a panic into an answer. Neither query
-// nor headers are logged: they may hold what nobody else should read.
+// noted logs and counts requests, and turns a panic into a response. It logs neither
+// query nor headers: they may hold secrets.
 func (s *Server) noted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		n := &noting{ResponseWriter: w}
 		defer func() {
 			p := recover()
-			if p != nil && p != http.ErrAbortHandler { //nolint:errorlint // it is panicked with as it is
+			if p != nil && p != http.ErrAbortHandler { //nolint:errorlint // compared as it was panicked with
 				s.log.ErrorContext(r.Context(), "a request panicked", "method", r.Method, "path", r.URL.Path, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-				if n.status == 0 { // else it is too late for an answer
-					writeProblem(n, terret.Errorf(terret.CodeInternal, "the server made a mistake; its log says more"))
+				if n.status == 0 { // otherwise it is too late for a response
+					writeProblem(n, terret.Errorf(terret.CodeInternal, "internal error; see the server's log"))
 					p = nil
 				}
 			}
@@ -152,13 +152,13 @@ func (s *Server) noted(next http.Handler) http.Handler {
 	})
 }
 
-// health says that the server runs.
+// health reports that the server is running.
 func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	fmt.Fprintf(w, "{\"status\":\"ok\",\"version\":%q}\n", nonEmpty(s.cfg.Version, "dev"))
 }
 
-// ready says whether the server takes work: it does not when it is stopping, or
+// ready reports whether the server accepts work: not while it is stopping, or if it
 // cannot read its store.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	err := s.stopping()

@@ -16,25 +16,25 @@ func (s *Server) personaRoutes() {
 	}, s.listPersonas)
 	handle(s, route{
 		method: "GET", path: "/v1/personas/{id}/prompt", id: "persona-prompt", tag: tagPersonas, scope: access.View,
-		summary: "Show the system prompt that a persona gives",
-		long:    "As the next turn would get it: the files are read now.",
+		summary: "Show the system prompt of a persona",
+		long:    "As the next turn would get it; the files are read now.",
 		fails:   []terret.ErrorCode{terret.CodeNotFound},
 	}, s.personaPrompt)
 	handle(s, route{
 		method: "GET", path: "/v1/trust", id: "get-trust", tag: tagPersonas, scope: access.View,
-		summary: "Show what would act in a folder, and whether it is trusted",
-		long:    "The hash stands for exactly this content.",
+		summary: "Show what would take effect in a folder, and whether it is trusted",
+		long:    "The hash identifies exactly this content.",
 		fails:   []terret.ErrorCode{terret.CodeUnsupported},
 	}, s.getTrust)
 	handle(s, route{
 		method: "POST", path: "/v1/trust", id: "set-trust", tag: tagPersonas, scope: access.Admin,
-		summary: "Trust a folder as it is now, or refuse to",
+		summary: "Trust a folder as it is now, or not",
 		long:    "Send the hash that GET returned: if the folder has changed since, it is a conflict.",
 		fails:   []terret.ErrorCode{terret.CodeConflict, terret.CodeUnsupported},
 	}, s.setTrust)
 }
 
-// Personas are those of a folder. Broken says which files are none, and why.
+// Personas are those of a folder. Broken lists invalid files, and why.
 type Personas struct {
 	Items  []terret.Persona `json:"items"`
 	Broken []string         `json:"broken,omitempty"`
@@ -59,7 +59,7 @@ func (s *Server) listPersonas(ctx context.Context, in *struct {
 	return reply(out, nil)
 }
 
-// folderOf is a folder that somebody who may not see everything may not ask about.
+// folderOf checks that the caller may ask about the folder.
 func (s *Server) folderOf(ctx context.Context, dir string) (string, error) {
 	if err := everywhere(ctx); err != nil {
 		return "", err
@@ -67,11 +67,11 @@ func (s *Server) folderOf(ctx context.Context, dir string) (string, error) {
 	return s.inRoots("cwd", dir)
 }
 
-// SystemPrompt is a system prompt that a persona gives.
+// SystemPrompt is the system prompt of a persona.
 type SystemPrompt struct {
 	Text   string   `json:"text"`
-	Tokens int      `json:"tokens" doc:"At a guess."`
-	Notes  []string `json:"notes,omitempty" doc:"What was left out or cut, and why."`
+	Tokens int      `json:"tokens" doc:"An estimate."`
+	Notes  []string `json:"notes,omitempty" doc:"What was omitted or cut, and why."`
 }
 
 func (s *Server) personaPrompt(ctx context.Context, in *struct {
@@ -92,7 +92,7 @@ func (s *Server) personaPrompt(ctx context.Context, in *struct {
 	return reply(SystemPrompt(made), err)
 }
 
-// FolderTrust is what would act in a folder, and what was decided about it.
+// FolderTrust is what would take effect in a folder, and the decision about it.
 type FolderTrust struct {
 	trust.State
 	Decision trust.Decision `json:"decision"`
@@ -111,7 +111,7 @@ func (s *Server) getTrust(ctx context.Context, in *struct {
 
 func (s *Server) checkTrust(dir string) (FolderTrust, error) {
 	if s.cfg.Trust == nil {
-		return FolderTrust{}, terret.Errorf(terret.CodeUnsupported, "this server keeps no decisions about trust")
+		return FolderTrust{}, terret.Errorf(terret.CodeUnsupported, "this server does not store trust decisions")
 	}
 	d, state, err := s.cfg.Trust.Check(dir)
 	if state.Files == nil {
@@ -122,7 +122,7 @@ func (s *Server) checkTrust(dir string) (FolderTrust, error) {
 
 type newTrust struct {
 	Cwd     string `json:"cwd"`
-	Hash    string `json:"hash" doc:"The one that was looked at."`
+	Hash    string `json:"hash" doc:"The hash of the content you reviewed."`
 	Trusted bool   `json:"trusted"`
 }
 

@@ -15,20 +15,21 @@ import (
 	"github.com/terret-dev/terret/internal/access"
 )
 
-// Problem is an error as callers get it: RFC 9457, whose type is the error's kind.
+// Problem is an error in a response: RFC 9457, with the error's code as its type.
 type Problem struct {
-	Type   string           `json:"type" doc:"The error's kind: what programs branch on."`
+	Type   string           `json:"type" doc:"The error's code, for programs to branch on."`
 	Title  string           `json:"title" doc:"The status in words."`
 	Status int              `json:"status"`
 	Detail string           `json:"detail" doc:"What happened, to what, and what to do next."`
 	Kind   terret.ErrorCode `json:"kind" doc:"The same as type."`
-	Field  string           `json:"field,omitempty" doc:"The field or parameter that is at fault."`
-	// Errors are all that is wrong with the input, where that is more than one thing.
-	Errors    []ProblemDetail `json:"errors,omitempty" doc:"All that is wrong with the input, if that is more than one thing."`
+	Field  string           `json:"field,omitempty" doc:"The invalid field or parameter."`
+	// Errors lists everything that is wrong with the input, if it is more than one
+	// thing.
+	Errors    []ProblemDetail `json:"errors,omitempty" doc:"Everything that is wrong with the input, if it is more than one thing."`
 	Retryable bool            `json:"retryable,omitempty" doc:"The same request may succeed later."`
-	ExitCode  *int            `json:"exit_code,omitempty" doc:"Of a process that failed."`
-	Signal    string          `json:"signal,omitempty" doc:"Of a process that failed."`
-	Stderr    []string        `json:"stderr,omitempty" doc:"The last that a process said which failed."`
+	ExitCode  *int            `json:"exit_code,omitempty" doc:"Exit code of the failed process."`
+	Signal    string          `json:"signal,omitempty" doc:"Signal that ended the process."`
+	Stderr    []string        `json:"stderr,omitempty" doc:"Last stderr lines of the failed process."`
 }
 
 // ProblemDetail is one thing that is wrong with the input.
@@ -48,7 +49,7 @@ func (p *Problem) ContentType(string) string { return problemType }
 
 const problemType = "application/problem+json"
 
-// limitError is an error of a kind whose usual status is not the fitting one.
+// limitError is an error whose code has another status than the one needed here.
 type limitError struct {
 	err    *terret.Error
 	status int
@@ -57,19 +58,19 @@ type limitError struct {
 func (e *limitError) Error() string { return e.err.Error() }
 func (e *limitError) Unwrap() error { return e.err }
 
-// tooLarge says that something in the request is larger than we take.
+// tooLarge reports that something in the request is too large.
 func tooLarge(field, format string, args ...any) error {
 	return &limitError{terret.Invalid(field, format, args...), http.StatusRequestEntityTooLarge}
 }
 
-// tooMany says that there is no room for more at the moment.
+// tooMany reports that there is no room for more at the moment.
 func tooMany(format string, args ...any) error {
 	e := terret.Errorf(terret.CodeRateLimited, format, args...)
 	e.Retryable = true
 	return e
 }
 
-// problemOf is the one way from an error to an answer.
+// problemOf is the only way from an error to a response.
 func problemOf(err error) *Problem {
 	if p, ok := errors.AsType[*Problem](err); ok {
 		return p
@@ -92,7 +93,7 @@ func problemOf(err error) *Problem {
 	}
 }
 
-// kindOfStatus is what the parts that know nothing of our kinds mean.
+// kindOfStatus is the error code for a status from code that does not know ours.
 func kindOfStatus(status int) terret.ErrorCode {
 	switch status {
 	case http.StatusUnauthorized:
@@ -112,7 +113,7 @@ func kindOfStatus(status int) terret.ErrorCode {
 	return terret.CodeInvalidRequest
 }
 
-// plainProblem is a problem that has no error of ours behind it.
+// plainProblem is a problem without an error of ours.
 func plainProblem(status int, detail string) *Problem {
 	kind := kindOfStatus(status)
 	return &Problem{Type: string(kind), Title: http.StatusText(status), Status: status, Detail: detail, Kind: kind}
@@ -120,7 +121,7 @@ func plainProblem(status int, detail string) *Problem {
 
 var missingProperty = regexp.MustCompile(`^expected required property (\S+) to be present$`)
 
-// transformProblem makes what huma says about bad input a problem of ours.
+// transformProblem turns huma's validation errors into our problems.
 func transformProblem(_ huma.Context, _ string, v any) (any, error) {
 	m, ok := v.(*huma.ErrorModel)
 	if !ok {
@@ -131,12 +132,12 @@ func transformProblem(_ huma.Context, _ string, v any) (any, error) {
 		if d == nil {
 			continue
 		}
-		_, field, _ := strings.Cut(d.Location, ".") // less "body", "query", ...
+		_, field, _ := strings.Cut(d.Location, ".") // without "body", "query", ...
 		message := d.Message
 		if found := missingProperty.FindStringSubmatch(message); found != nil {
 			field, message = strings.TrimPrefix(field+"."+found[1], "."), "it is missing"
 		} else if message == "unexpected property" {
-			message = "there is no such field"
+			message = "unknown field"
 		}
 		p.Errors = append(p.Errors, ProblemDetail{Field: field, Message: message})
 	}
@@ -153,7 +154,7 @@ func transformProblem(_ huma.Context, _ string, v any) (any, error) {
 	return p, nil
 }
 
-// writeProblem answers with an error, where huma does not do it.
+// writeProblem responds with an error where huma does not.
 func writeProblem(w http.ResponseWriter, err error) {
 	p := problemOf(err)
 	h := w.Header()
@@ -168,5 +169,5 @@ func writeProblem(w http.ResponseWriter, err error) {
 	w.WriteHeader(p.Status)
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(p) // whoever asked has gone
+	_ = enc.Encode(p) // the caller is gone
 }

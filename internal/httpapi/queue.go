@@ -13,37 +13,37 @@ import (
 func (s *Server) queueRoutes() {
 	handle(s, route{
 		method: "GET", path: "/v1/sessions/{id}/queue", id: "list-queue", tag: tagTurns, scope: access.View,
-		summary: "List the prompts that wait, in order",
+		summary: "List queued prompts, in order",
 		long:    "Each is a turn that has not begun.",
 		fails:   inSession(),
 	}, s.listQueue)
 	handle(s, route{
 		method: "GET", path: "/v1/sessions/{id}/queue/{turn}", id: "get-queued", tag: tagTurns, scope: access.View,
-		summary: "Get a prompt that waits",
-		long:    "A turn that has begun is no longer here; find it among the session's turns.",
+		summary: "Get a queued prompt",
+		long:    "A turn that has begun is no longer queued; find it among the session's turns.",
 		fails:   inSession(terret.CodeNotFound),
 	}, s.getQueued)
 	handle(s, route{
 		method: "PATCH", path: "/v1/sessions/{id}/queue/{turn}", id: "edit-queued", tag: tagTurns, scope: access.Prompt,
-		summary: "Change a prompt that waits, or move it",
-		long:    "Fields that are left out stay as they are.",
+		summary: "Change or move a queued prompt",
+		long:    "Missing fields stay unchanged.",
 		fails:   inSession(terret.CodeNotFound),
 	}, s.editQueued)
 	handle(s, route{
 		method: "DELETE", path: "/v1/sessions/{id}/queue/{turn}", id: "drop-queued", tag: tagTurns, scope: access.Prompt, status: http.StatusNoContent,
-		summary: "Drop a prompt that waits",
+		summary: "Remove a queued prompt",
 		long:    "A turn that has begun is not found; interrupt the session instead.",
 		fails:   inSession(terret.CodeNotFound),
 	}, s.dropQueued)
 	handle(s, route{
 		method: "DELETE", path: "/v1/sessions/{id}/queue", id: "clear-queue", tag: tagTurns, scope: access.Prompt, status: http.StatusNoContent,
-		summary: "Drop all prompts that wait",
-		long:    "The running turn goes on.",
+		summary: "Remove all queued prompts",
+		long:    "The running turn continues.",
 		fails:   inSession(terret.CodeNotFound),
 	}, s.clearQueue)
 }
 
-// QueuedPath names a prompt that waits, in the path.
+// QueuedPath names a queued prompt in the path.
 type QueuedPath struct {
 	SessionPath
 	Turn string `path:"turn" doc:"The turn's id."`
@@ -56,7 +56,7 @@ func (s *Server) listQueue(ctx context.Context, in *SessionPath) (*body[terret.P
 	return page(s.engine.Queue(ctx, in.ID))
 }
 
-// queued finds a prompt in the queue of a session: a turn of another one is none.
+// queued finds a prompt in the queue of this session only.
 func (s *Server) queued(ctx context.Context, in QueuedPath) (terret.Turn, error) {
 	if _, err := s.session(ctx, in.ID); err != nil {
 		return terret.Turn{}, err
@@ -68,19 +68,19 @@ func (s *Server) queued(ctx context.Context, in QueuedPath) (terret.Turn, error)
 	if t := turnIn(queue, in.Turn); t != nil {
 		return *t, nil
 	}
-	return terret.Turn{}, terret.Errorf(terret.CodeNotFound, "no turn %.64q waits in session %s; it may have begun", in.Turn, in.ID)
+	return terret.Turn{}, terret.Errorf(terret.CodeNotFound, "no turn %.64q is queued in session %s; it may have begun", in.Turn, in.ID)
 }
 
 func (s *Server) getQueued(ctx context.Context, in *QueuedPath) (*body[terret.Turn], error) {
 	return reply(s.queued(ctx, *in))
 }
 
-// queuedChange is what of a prompt that waits can be changed.
+// queuedChange is what can be changed about a queued prompt.
 type queuedChange struct {
 	Prompt  string             `json:"prompt,omitempty"`
 	Blocks  []terret.Block     `json:"blocks,omitempty"`
 	Options terret.TurnOptions `json:"options,omitzero"`
-	Before  string             `json:"before,omitempty" doc:"The turn that it is to come before, or \"end\"."`
+	Before  string             `json:"before,omitempty" doc:"The turn to move it before, or \"end\"."`
 }
 
 func (s *Server) editQueued(ctx context.Context, in *struct {
@@ -107,7 +107,7 @@ func (s *Server) editQueued(ctx context.Context, in *struct {
 		return nil, terret.Invalid("body", "say what to change: prompt, blocks, options or before")
 	case before != "" && before != "end":
 		if _, err := s.queued(ctx, QueuedPath{in.SessionPath, before}); err != nil {
-			return nil, terret.Invalid("before", "no turn %.64q waits in this session", before)
+			return nil, terret.Invalid("before", "no turn %.64q is queued in this session", before)
 		}
 	}
 	if err := s.engine.EditQueued(ctx, in.Turn, p, in.Body.Before); err != nil {
@@ -116,9 +116,9 @@ func (s *Server) editQueued(ctx context.Context, in *struct {
 	return reply(s.queued(ctx, in.QueuedPath))
 }
 
-// changed is a prompt that waits, with what is to be changed, or nil if that is
-// nothing. Options that are not said stay; whoever may only prompt cannot put new
-// words behind what somebody else has allowed.
+// changed is a queued prompt with the change applied, or nil if the prompt itself does
+// not change. Missing options stay. Whoever may only prompt cannot put new words under
+// options that somebody else has allowed.
 func (s *Server) changed(ctx context.Context, session terret.Session, turn string, c queuedChange) (*terret.Prompt, error) {
 	words, options := c.Prompt != "" || len(c.Blocks) > 0, !reflect.ValueOf(c.Options).IsZero()
 	if !words && !options {
@@ -141,7 +141,7 @@ func (s *Server) changed(ctx context.Context, session terret.Session, turn strin
 	return &terret.Prompt{Blocks: n.prompt().Blocks, MessageID: terret.NewID(terret.PrefixMessage), ParentID: p.ParentID, Options: n.Options}, nil
 }
 
-// waiting is a prompt as it waits in the queue.
+// waiting returns a prompt from the queue.
 func (s *Server) waiting(ctx context.Context, session, turn string) (terret.Prompt, error) {
 	items, err := s.store.Pending(ctx, session)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/terret-dev/terret/internal/access"
 )
 
-// routes lists every route that OpenAPI describes, and mounts all there are.
+// routes lists every route that OpenAPI describes, and mounts all routes.
 func (s *Server) routes() {
 	s.sessionRoutes()
 	s.turnRoutes()
@@ -36,12 +36,12 @@ func (s *Server) routes() {
 	s.plainRoutes()
 }
 
-// plainRoutes are those that OpenAPI does not describe.
+// plainRoutes are the routes that OpenAPI does not describe.
 func (s *Server) plainRoutes() {
 	s.mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {
 		spec, err := s.spec()
 		if err != nil {
-			writeProblem(w, terret.Errorf(terret.CodeInternal, "describe the routes: %w", err))
+			writeProblem(w, terret.Errorf(terret.CodeInternal, "cannot describe the routes: %w", err))
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
@@ -53,17 +53,17 @@ func (s *Server) plainRoutes() {
 	s.harnessRoutes()
 }
 
-// route is one operation: what it needs, and what it is called.
+// route describes one operation.
 type route struct {
 	method, path string
 	id, summary  string
-	long         string // what else a caller must know
+	long         string // further explanation for callers
 	tag          string
 	scope        access.Scope
 	status       int // of success; zero means 200, or 204 without a body
-	// fails are the errors that it can answer with besides those of every route.
+	// fails lists the errors it can return besides those of every route.
 	fails []terret.ErrorCode
-	// answers and request describe what the handler writes and reads itself.
+	// answers and request describe what the handler itself writes and reads.
 	answers func(huma.Registry) map[string]*huma.Response
 	request *huma.RequestBody
 }
@@ -74,8 +74,8 @@ type operation struct {
 	register func(huma.API)
 }
 
-// handler registers the route at its first request: to look through the types of
-// all inputs and outputs would take longer than all the rest of a start.
+// handler registers the route at its first request: reflecting over the types of all
+// inputs and outputs would take longer than the rest of a start.
 func (op operation) handler() http.Handler {
 	registered := sync.OnceValue(func() *endpoint {
 		var e endpoint
@@ -114,7 +114,7 @@ func handle[I, O any](s *Server, r route, fn func(context.Context, *I) (*O, erro
 	}})
 }
 
-// operation is the route in the words of huma.
+// operation converts the route to huma's form.
 func (r route) operation(api huma.API) huma.Operation {
 	op := huma.Operation{
 		OperationID: r.id, Method: r.method, Path: r.path, Summary: r.summary, Description: r.long, Tags: []string{r.tag},
@@ -127,7 +127,7 @@ func (r route) operation(api huma.API) huma.Operation {
 		op.Responses = r.answers(api.OpenAPI().Components.Schemas)
 	}
 	op.Responses["default"] = &huma.Response{Ref: responseRef + "Problem"}
-	if r.scope == "" { // the one way in without a token
+	if r.scope == "" { // the only route without a token
 		op.Security = []map[string][]string{}
 		return op
 	}
@@ -144,14 +144,14 @@ func (r route) operation(api huma.API) huma.Operation {
 	return op
 }
 
-// bodyRead ends the time for reading a request: it would end the answer as well.
+// bodyRead clears the read deadline of the request, which would also end the response.
 func bodyRead(ctx context.Context) {
 	if rc, ok := ctx.Value(controllerKey{}).(*http.ResponseController); ok {
 		_ = rc.SetReadDeadline(time.Time{})
 	}
 }
 
-// failed is an error as huma answers with it.
+// failed converts an error to what huma returns.
 func failed(err error) error {
 	if err == nil {
 		return nil
@@ -162,7 +162,7 @@ func failed(err error) error {
 	return problemOf(err)
 }
 
-// body is an answer that is nothing but its body.
+// body is a response with only a body.
 type body[T any] struct{ Body T }
 
 func reply[T any](v T, err error) (*body[T], error) {
@@ -172,10 +172,10 @@ func reply[T any](v T, err error) (*body[T], error) {
 	return &body[T]{v}, nil
 }
 
-// nothing is an answer without a body.
+// nothing is a response without a body.
 type nothing struct{}
 
-// page makes a list of something that comes whole.
+// page makes a page from a complete list.
 func page[T any](items []T, err error) (*body[terret.Page[T]], error) {
 	if items == nil {
 		items = []T{}

@@ -15,13 +15,13 @@ func (s *Server) ruleRoutes() {
 	handle(s, route{
 		method: "GET", path: "/v1/rules", id: "list-rules", tag: tagRules, scope: access.View,
 		summary: "List the permanent rules, and those of a session",
-		long:    "Without a session, only the permanent ones. A token for one session sees that session's own rules only.",
+		long:    "Without a session, only the permanent ones. A token for one session sees only that session's own rules.",
 		fails:   inSession(),
 	}, s.listRules)
 	handle(s, route{
 		method: "PUT", path: "/v1/rules", id: "put-rules", tag: tagRules, scope: access.Admin,
 		summary: "Replace the permanent rules",
-		long:    "Rules listed with their id stay or change; those without one are added; those that are not listed are removed.",
+		long:    "Rules listed with an id are kept or changed, rules without an id are added, and rules that are not listed are removed.",
 		fails:   stored(),
 	}, s.putRules)
 	handle(s, route{
@@ -32,7 +32,7 @@ func (s *Server) ruleRoutes() {
 	}, s.dryRun)
 }
 
-// listRules lists rules. A token that is for one session sees that session's own only.
+// listRules lists rules. A token for one session sees only that session's own.
 func (s *Server) listRules(ctx context.Context, in *struct {
 	Session string `query:"session"`
 },
@@ -52,7 +52,7 @@ func (s *Server) listRules(ctx context.Context, in *struct {
 }
 
 type newRule struct {
-	ID      string        `json:"id,omitempty" doc:"Of a rule that is there."`
+	ID      string        `json:"id,omitempty" doc:"The id of an existing rule."`
 	Effect  terret.Effect `json:"effect" enum:"allow,deny,ask"`
 	Pattern string        `json:"pattern" maxLength:"2000" doc:"Such as Bash(git status *)."`
 }
@@ -92,7 +92,7 @@ func (s *Server) putRules(ctx context.Context, in *struct{ Body newRules }) (*bo
 		case r.ID == "":
 			made = append(made, terret.Rule{ID: terret.NewID(terret.PrefixRule), Effect: r.Effect, Pattern: r.Pattern, Scope: terret.ScopeAlways, MadeBy: caller(ctx), MadeAt: terret.Now()})
 		case !ok:
-			return nil, terret.Invalid("items", "there is no rule %.64q; leave the id out to make one", r.ID)
+			return nil, terret.Invalid("items", "there is no rule %.64q; leave out the id to add one", r.ID)
 		case old.Effect != r.Effect || old.Pattern != r.Pattern:
 			changed := terret.Rule{ID: old.ID, Effect: r.Effect, Pattern: r.Pattern, Scope: terret.ScopeAlways, MadeBy: caller(ctx), MadeAt: terret.Now()}
 			keep[r.ID], made = changed, append(made, changed)
@@ -100,7 +100,7 @@ func (s *Server) putRules(ctx context.Context, in *struct{ Body newRules }) (*bo
 			keep[r.ID] = old
 		}
 	}
-	// New rules first: what is denied must not be allowed for a moment.
+	// Add new rules first: what is denied must not be allowed even for a moment.
 	for _, r := range made {
 		if err := s.store.PutRule(ctx, r); err != nil {
 			return nil, err
@@ -108,7 +108,7 @@ func (s *Server) putRules(ctx context.Context, in *struct{ Body newRules }) (*bo
 	}
 	for _, r := range now {
 		if _, ok := keep[r.ID]; !ok {
-			if err := s.store.DeleteRule(ctx, r.ID); err != nil && !errors.Is(err, terret.ErrNotFound) { // else it is gone already
+			if err := s.store.DeleteRule(ctx, r.ID); err != nil && !errors.Is(err, terret.ErrNotFound) { // otherwise it is already gone
 				return nil, err
 			}
 		}
@@ -119,14 +119,14 @@ func (s *Server) putRules(ctx context.Context, in *struct{ Body newRules }) (*bo
 // DryRun is a past request that a rule would have decided.
 type DryRun struct {
 	Request  terret.Request  `json:"request"`
-	Behavior terret.Behavior `json:"behavior" doc:"What the rule says."`
+	Behavior terret.Behavior `json:"behavior" doc:"What the rule decides."`
 	Reason   string          `json:"reason,omitempty"`
 }
 
-// DryRuns are all of them.
+// DryRuns lists all of them.
 type DryRuns struct {
 	Items []DryRun `json:"items"`
-	Total int      `json:"total" doc:"How many requests were looked at."`
+	Total int      `json:"total" doc:"How many requests were checked."`
 }
 
 func (s *Server) dryRun(ctx context.Context, in *struct {
@@ -165,7 +165,7 @@ func (s *Server) dryRun(ctx context.Context, in *struct {
 	}
 }
 
-// judge says what rules make of a past request, if it is one about a tool.
+// judge returns what the rules decide about a past request, if it was about a tool.
 func (s *Server) judge(ctx context.Context, r terret.Request, rules []terret.Rule, folders map[string]string) (policy.Verdict, bool, error) {
 	var p terret.PermissionRequest
 	if r.Gate != terret.GatePermission || json.Unmarshal(r.Data, &p) != nil {

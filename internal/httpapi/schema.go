@@ -11,8 +11,7 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// The types of package terret that write their JSON themselves, as OpenAPI sees
-// them.
+// OpenAPI stand-ins for the types of package terret that write their own JSON.
 type (
 	nullableString     string
 	anyChoice          struct{}
@@ -59,8 +58,8 @@ func newRegistry() huma.Registry {
 	return r
 }
 
-// tidy makes the description ours. Lists are never null in it: ours are empty then.
-// What only huma knows is left out.
+// tidy adapts the description. Lists are never null in it: ours are empty instead. What
+// only huma needs is removed.
 func tidy(o *huma.OpenAPI) {
 	schemas := o.Components.Schemas.Map()
 	delete(schemas, "ErrorModel")
@@ -78,12 +77,12 @@ func tidy(o *huma.OpenAPI) {
 	for name, s := range schemas {
 		tidySchema(s)
 		if !sent[name] && s.Type == huma.TypeObject {
-			s.AdditionalProperties = nil // records only ever get more fields
+			s.AdditionalProperties = nil // records may get more fields
 		}
 	}
 }
 
-// reach collects the schemas that callers send, by their names.
+// reach collects the schemas that callers send, by name.
 func reach(s *huma.Schema, r huma.Registry, sent map[string]bool) {
 	if s == nil {
 		return

@@ -18,31 +18,31 @@ import (
 	"github.com/terret-dev/terret/internal/workfiles"
 )
 
-// Config says what a server works with. Engine, Store and Tokens are needed.
+// Config is what a server works with. Engine, Store and Tokens are required.
 type Config struct {
 	Engine *engine.Engine
-	// Store is the one that the engine works on. It is only read, except for rules.
+	// Store is the engine's store. The server only reads it, except for rules.
 	Store terret.Store
-	// Drivers are asked which agents there are.
+	// Drivers are probed for agents.
 	Drivers []terret.Driver
-	// Tokens say who may come in. Hosts and Origins are names of the server besides
-	// its address, and pages besides its own that may use it.
+	// Tokens decide who may use the server. Hosts and Origins are additional names of
+	// the server, and additional origins whose pages may use it.
 	Tokens         *access.Tokens
 	Hosts, Origins []string
-	// Roots are the folders in which sessions may work and files are shown.
+	// Roots are the folders that sessions may work in and files are shown from.
 	Roots []string
-	// Home is Terret's own folder, from which changes of past turns are read.
+	// Home is Terret's own folder; changes of past turns are read from it.
 	Home string
 	// Trust knows which folders a person trusts; nil means none.
 	Trust *trust.Store
-	// Sessions makes them, and knows personas. Nil means without defaults, and with
-	// personas that nobody trusts.
+	// Sessions creates sessions and knows personas. Nil means no defaults, and
+	// untrusted personas.
 	Sessions *assemble.Sessions
 	// Version is the program's, for /healthz.
 	Version string
-	// Web serves everything that is no route of ours; nil means nothing does.
+	// Web serves everything that is not one of our routes; it may be nil.
 	Web http.Handler
-	// Log is for the operator; nil means nobody.
+	// Log is for the operator; nil discards it.
 	Log    *slog.Logger
 	Limits Limits
 }
@@ -50,15 +50,15 @@ type Config struct {
 // Limits bounds what callers may ask for; zero means the default.
 type Limits struct {
 	Body       int64         // bytes of a request; 32 MB
-	Import     int64         // bytes of a session that is imported; 1 GB
+	Import     int64         // bytes of an imported session; 1 GB
 	Prompt     int           // bytes of text in a prompt; 4 MB
 	Attachment int           // bytes of an image or document; 20 MB
-	Sessions   int           // that exist; 100,000
-	Working    int           // sessions in which a turn runs; 100
+	Sessions   int           // in total; 100,000
+	Working    int           // sessions with a running turn; 100
 	Streams    int           // open at once; 1,000
-	Write      time.Duration // until a reader that does not read is cut; 30 s
-	Drain      time.Duration // that turns have to end when the server stops; 20 s
-	Exit       time.Duration // that /api/harness waits for a process to end after its turn; 10 s
+	Write      time.Duration // until a reader that does not read is disconnected; 30 s
+	Drain      time.Duration // for turns to end when the server stops; 20 s
+	Exit       time.Duration // for /api/harness to wait for a process after its turn; 10 s
 }
 
 func (l Limits) withDefaults() Limits {
@@ -97,7 +97,7 @@ type Server struct {
 
 	mux        *http.ServeMux
 	operations []operation
-	spec       func() ([]byte, error) // of all operations; made when it is first asked for
+	spec       func() ([]byte, error) // of all operations; made on first use
 	handler    http.Handler
 
 	metrics  metrics
@@ -106,16 +106,16 @@ type Server struct {
 	streams  atomic.Int64
 	draining atomic.Bool
 
-	life       context.Context // of what goes on when a request is over
+	life       context.Context // for work that outlives a request
 	end        context.CancelFunc
 	background sync.WaitGroup
 }
 
-// New makes a server, to be used by [Server.Serve] or [Server.Handler]. The caller
-// must Close it.
+// New makes a server, for use with [Server.Serve] or [Server.Handler]. The caller must
+// Close it.
 func New(cfg Config) (*Server, error) {
 	if cfg.Engine == nil || cfg.Store == nil || cfg.Tokens == nil {
-		return nil, terret.Errorf(terret.CodeInternal, "httpapi: an engine, its store and tokens are needed")
+		return nil, terret.Errorf(terret.CodeInternal, "httpapi: Engine, Store and Tokens are required")
 	}
 	s := &Server{
 		cfg: cfg, engine: cfg.Engine, store: cfg.Store, log: cfg.Log,
@@ -143,8 +143,8 @@ func New(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// Close ends what the server does besides answering requests, and waits for it. It
-// is idempotent. Requests must have been answered, or have no way to come in.
+// Close ends what the server does besides answering requests, and waits for it. It is
+// idempotent. All requests must have ended by then.
 func (s *Server) Close() {
 	s.end()
 	s.background.Wait()
@@ -153,18 +153,18 @@ func (s *Server) Close() {
 // Handler serves all routes.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// Times that a connection may take.
+// Time limits of connections.
 const (
 	headerTimeout = 10 * time.Second
 	bodyTimeout   = 2 * time.Minute
-	plainTimeout  = 10 * time.Minute // of a call that is no stream
+	plainTimeout  = 10 * time.Minute // of a call that is not a stream
 	idleTimeout   = 2 * time.Minute
 	closeTimeout  = 5 * time.Second
 )
 
 // Serve answers requests on the listener until the context ends. Then no new turn
-// begins, those that run have Limits.Drain to end and are interrupted after, the
-// engine is closed, and Serve returns when the last answer is out. It closes the
+// begins, running ones have Limits.Drain to end and are interrupted after that, the
+// engine is closed, and Serve returns when the last response is out. It closes the
 // listener.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	hs := &http.Server{
@@ -174,7 +174,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		WriteTimeout:      plainTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    64 << 10,
-		// OPTIONS * goes through the gate like everything else.
+		// OPTIONS * passes through the gate like everything else.
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
@@ -191,7 +191,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 		defer cancel()
 		if err := hs.Shutdown(grace); err != nil {
-			_ = hs.Close() // whoever is still there has had time enough
+			_ = hs.Close() // whoever is still connected had enough time
 		}
 	})
 	defer s.Close()
@@ -203,13 +203,13 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return terret.Errorf(terret.CodeInternal, "the server stopped: %w", err)
 }
 
-// stop lets turns end, and then ends them.
+// stop lets turns end, and then interrupts them.
 func (s *Server) stop(ctx context.Context) {
 	s.draining.Store(true)
 	drain, cancel := context.WithTimeout(ctx, s.limits.Drain)
 	defer cancel()
 	if err := s.engine.Drain(drain); err != nil {
-		s.log.Info("turns that still run are interrupted", "after", s.limits.Drain)
+		s.log.Info("interrupting turns that are still running", "after", s.limits.Drain)
 	}
 	closing, cancelClosing := context.WithTimeout(ctx, closeTimeout)
 	defer cancelClosing()
@@ -218,10 +218,10 @@ func (s *Server) stop(ctx context.Context) {
 	}
 }
 
-// stopping is an error if the server takes no more work.
+// stopping returns an error if the server accepts no more work.
 func (s *Server) stopping() error {
 	if s.draining.Load() {
-		return terret.Errorf(terret.CodeStartupRefused, "the server is stopping and takes no new work; try again when it runs again")
+		return terret.Errorf(terret.CodeStartupRefused, "the server is stopping; try again when it is back")
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ func (s *Server) sessionRoutes() {
 	handle(s, route{
 		method: "POST", path: "/v1/sessions", id: "create-session", tag: tagSessions, scope: access.Prompt, status: http.StatusCreated,
 		summary: "Create a session",
-		long:    "The agent starts at the first prompt. Anything that makes the session less careful (a policy that allows, allow rules, tools that run unasked, servers to start, time limits) needs a token that may decide.",
+		long:    "The agent starts at the first prompt. Anything that makes the session less careful (a permissive policy, allow rules, tools that run without asking, servers to start, time limits) needs a token that may decide.",
 		fails:   stored(terret.CodeAgentNotFound, terret.CodeUnsupported),
 	}, s.createSession)
 	handle(s, route{
@@ -32,24 +32,24 @@ func (s *Server) sessionRoutes() {
 	handle(s, route{
 		method: "GET", path: "/v1/sessions/{id}", id: "get-session", tag: tagSessions, scope: access.View,
 		summary: "Get a session",
-		long:    "How MCP servers and subagents are started is shown only to tokens that may decide: it may hold secrets.",
+		long:    "The configuration of MCP servers and subagents is shown only to tokens that may decide: it may hold secrets.",
 		fails:   inSession(),
 	}, s.getSession)
 	handle(s, route{
 		method: "PATCH", path: "/v1/sessions/{id}", id: "update-session", tag: tagSessions, scope: access.Prompt,
 		summary: "Change a session's title, model, policy or permission mode",
-		long:    "Fields that are left out stay as they are. Policy and permission mode need a token that may decide. A running agent is told at once; if it cannot change, nothing does.",
+		long:    "Missing fields stay unchanged. Policy and permission mode need a token that may decide. A running agent is told at once; if it cannot change, nothing does.",
 		fails:   inSession(fromAgent...),
 	}, s.updateSession)
 	handle(s, route{
 		method: "DELETE", path: "/v1/sessions/{id}", id: "delete-session", tag: tagSessions, scope: access.Prompt, status: http.StatusNoContent,
 		summary: "Delete a session and its log",
-		long:    "If a turn is running, this needs force=true, which kills the turn. A worktree of its own goes with it, unless that would lose changes or commits; then the answer is 200 and says so.",
+		long:    "If a turn is running, this needs force=true, which kills the turn. Its own worktree is removed too, unless that would lose changes or commits; then the response is 200 and says so.",
 		fails:   inSession(terret.CodeSessionBusy),
 		answers: func(r huma.Registry) map[string]*huma.Response {
 			return map[string]*huma.Response{
-				"204": {Description: "It is deleted"},
-				"200": written("It is deleted, and its worktree is kept", r.Schema(typeOf[assemble.Deleted](), true, "Deleted"), "application/json"),
+				"204": {Description: "Deleted"},
+				"200": written("Deleted, but its worktree is kept", r.Schema(typeOf[assemble.Deleted](), true, "Deleted"), "application/json"),
 			}
 		},
 	}, s.deleteSession)
@@ -71,8 +71,8 @@ func (s *Server) session(ctx context.Context, id string) (terret.Session, error)
 	return s.store.Session(ctx, id)
 }
 
-// shown is a session as somebody may see it. How servers and subagents are started
-// may hold secrets: it is for those who could start them.
+// shown is a session as the caller may see it. The configuration of servers and
+// subagents may hold secrets: only those who could start them see it.
 func shown(id access.Identity, s terret.Session) terret.Session {
 	if !id.Scope.Includes(access.Decide) {
 		s.Options.MCP, s.Options.Agents = nil, nil
@@ -80,7 +80,7 @@ func shown(id access.Identity, s terret.Session) terret.Session {
 	return s
 }
 
-// replySession answers with a session.
+// replySession responds with a session.
 func (s *Server) replySession(ctx context.Context) func(terret.Session, error) (*body[terret.Session], error) {
 	return func(found terret.Session, err error) (*body[terret.Session], error) {
 		return reply(shown(access.From(ctx), found), err)
@@ -88,7 +88,7 @@ func (s *Server) replySession(ctx context.Context) func(terret.Session, error) (
 }
 
 type newSession struct {
-	Agent            string              `json:"agent,omitempty" doc:"The agent to use. Default: the configured one, else one that is installed."`
+	Agent            string              `json:"agent,omitempty" doc:"The agent to use. Default: the configured one, or else one that is installed."`
 	Model            string              `json:"model,omitempty"`
 	Cwd              string              `json:"cwd" doc:"The folder to work in; it must be inside one of the roots."`
 	Persona          string              `json:"persona,omitempty"`
@@ -96,28 +96,28 @@ type newSession struct {
 	Policy           terret.Policy       `json:"policy,omitempty" enum:"ask,accept-edits,rules,plan,deny-unless-allowed,auto-approve"`
 	PermissionMode   string              `json:"permission_mode,omitempty" doc:"The agent's own permission mode."`
 	Title            string              `json:"title,omitempty" maxLength:"500"`
-	Tools            []string            `json:"tools,omitempty" doc:"The tools that exist for the agent. Default: all; an empty list means none."`
-	DisallowedTools  []string            `json:"disallowed_tools,omitempty" doc:"Tools that are taken away."`
-	AutoApproveTools []string            `json:"auto_approve_tools,omitempty" doc:"Tools that run without being asked for."`
-	Allow            []string            `json:"allow,omitempty" doc:"Rules that allow, such as Bash(git *)."`
-	Deny             []string            `json:"deny,omitempty" doc:"Rules that deny."`
-	Ask              []string            `json:"ask,omitempty" doc:"Rules about what a person is asked, whatever allows it."`
+	Tools            []string            `json:"tools,omitempty" doc:"The agent's tools. Default: all; an empty list means none."`
+	DisallowedTools  []string            `json:"disallowed_tools,omitempty" doc:"Tools to remove."`
+	AutoApproveTools []string            `json:"auto_approve_tools,omitempty" doc:"Tools that run without asking."`
+	Allow            []string            `json:"allow,omitempty" doc:"Rules for tool uses to allow, such as Bash(git *)."`
+	Deny             []string            `json:"deny,omitempty" doc:"Rules for tool uses to deny."`
+	Ask              []string            `json:"ask,omitempty" doc:"Rules for tool uses to ask a person about, even if another rule allows them."`
 	SettingSources   []string            `json:"setting_sources,omitempty" doc:"Which of its own settings the agent reads."`
-	AddDirs          []string            `json:"add_dirs,omitempty" doc:"Further folders the agent may work in."`
-	Agents           terret.JSON         `json:"agents,omitempty" doc:"Subagents, as the agent takes them."`
-	MCP              terret.JSON         `json:"mcp,omitempty" doc:"MCP servers, as the agent takes them."`
+	AddDirs          []string            `json:"add_dirs,omitempty" doc:"Additional folders the agent may work in."`
+	Agents           terret.JSON         `json:"agents,omitempty" doc:"Subagents, in the agent's own format."`
+	MCP              terret.JSON         `json:"mcp,omitempty" doc:"MCP servers, in the agent's own format."`
 	Effort           string              `json:"effort,omitempty"`
 	FallbackModel    string              `json:"fallback_model,omitempty"`
 	OutputSchema     terret.JSON         `json:"output_schema,omitempty" doc:"A JSON schema that the answer must follow."`
-	MaxTurns         int                 `json:"max_turns,omitempty" minimum:"0" doc:"Most steps of the agent in a turn."`
+	MaxTurns         int                 `json:"max_turns,omitempty" minimum:"0" doc:"Maximum number of steps per turn."`
 	MaxCostUSD       terret.Cost         `json:"max_cost_usd,omitempty" minimum:"0"`
-	SystemAppend     string              `json:"system_append,omitempty" doc:"Text to add to the system prompt."`
-	OneShot          bool                `json:"one_shot,omitempty" doc:"A new agent process for each turn."`
-	NativeID         string              `json:"native_id,omitempty" doc:"A session of the agent's own to go on with."`
-	BasePrompt       bool                `json:"base_prompt,omitempty" doc:"Add Terret's own text to the system prompt, which a persona and the modes workbench and pipeline do anyway."`
-	Gates            []terret.Gate       `json:"gates,omitempty" doc:"Where the agent waits for a decision, beyond asking for permission: pre_tool, prompt, stop, subagent_stop or compact."`
-	Timeouts         map[terret.Gate]int `json:"timeouts,omitempty" doc:"How many seconds requests wait at a gate, by gate. Zero means without limit."`
-	Worktree         bool                `json:"worktree,omitempty" doc:"Work in a git worktree of its own, on a branch of its own, instead of cwd."`
+	SystemAppend     string              `json:"system_append,omitempty" doc:"Text to append to the system prompt."`
+	OneShot          bool                `json:"one_shot,omitempty" doc:"Use a new agent process for each turn."`
+	NativeID         string              `json:"native_id,omitempty" doc:"The agent's own session to resume."`
+	BasePrompt       bool                `json:"base_prompt,omitempty" doc:"Add Terret's own text to the system prompt; a persona and the modes workbench and pipeline always do."`
+	Gates            []terret.Gate       `json:"gates,omitempty" doc:"Where the agent waits for a decision, besides asking for permission: pre_tool, prompt, stop, subagent_stop or compact."`
+	Timeouts         map[terret.Gate]int `json:"timeouts,omitempty" doc:"How many seconds requests wait, by gate. Zero means no limit."`
+	Worktree         bool                `json:"worktree,omitempty" doc:"Work in the session's own git worktree, on its own branch, instead of cwd."`
 	KeepRaw          bool                `json:"keep_raw,omitempty" doc:"Keep the agent's own messages in the log."`
 	OnStale          string              `json:"on_stale,omitempty" enum:"new,error" doc:"What to do when the agent has lost the session."`
 }
@@ -135,7 +135,7 @@ func (n newSession) record() terret.Session {
 	}
 }
 
-// check refuses names that are none, and rules that cannot be read.
+// check rejects invalid names and rules.
 func (n newSession) check() error {
 	for field, v := range map[string]string{
 		"agent": n.Agent, "model": n.Model, "persona": n.Persona, "permission_mode": n.PermissionMode, "effort": n.Effort,
@@ -171,7 +171,7 @@ func checkRules(rules map[string][]string) error {
 func (s *Server) careful(n newSession) bool {
 	return n.Policy.Careful() && s.carefulMode(n.PermissionMode) &&
 		len(n.AutoApproveTools) == 0 && len(n.Allow) == 0 && len(n.MCP) == 0 && len(n.Agents) == 0 &&
-		len(n.Timeouts) == 0 // when the time is over, the agent goes on
+		len(n.Timeouts) == 0 // after a timeout the agent continues
 }
 
 // carefulMode reports whether a permission mode is careful in every agent that has it,
@@ -208,7 +208,7 @@ func (s *Server) createSession(ctx context.Context, in *struct{ Body newSession 
 	return s.replySession(ctx)(s.makeSession(ctx, n.record()))
 }
 
-// makeSession makes a session whose fields have been checked.
+// makeSession creates a session whose fields have been checked.
 func (s *Server) makeSession(ctx context.Context, n terret.Session) (terret.Session, error) {
 	var err error
 	if n.Cwd, err = s.inRoots("cwd", n.Cwd); err != nil {
@@ -227,14 +227,14 @@ func (s *Server) makeSession(ctx context.Context, n terret.Session) (terret.Sess
 		s.sessions.remove()
 	}
 	if e := terret.AsError(err); err != nil && e.Code == terret.CodeNotFound {
-		wrong := *e // what is not found is named in the body, not in the path
+		wrong := *e // what is missing is named in the body, not in the path
 		wrong.Code = terret.CodeInvalidRequest
 		err = &wrong
 	}
 	return made, err
 }
 
-// sessionCount knows about how many sessions there are. Other processes make some
+// sessionCount knows roughly how many sessions there are. Other processes create some
 // too, so it counts again before it refuses.
 type sessionCount struct {
 	mu    sync.Mutex
@@ -253,7 +253,7 @@ func (c *sessionCount) add(ctx context.Context, s *Server) error {
 		c.n, c.known = n, true
 	}
 	if c.n >= s.limits.Sessions {
-		return tooMany("there are %d sessions, which is the most there may be; delete some", c.n)
+		return tooMany("there are %d sessions, the maximum; delete some", c.n)
 	}
 	c.n++
 	return nil
@@ -280,13 +280,13 @@ func (s *Server) countSessions(ctx context.Context) (int, error) {
 }
 
 type sessionQuery struct {
-	Cwd    string                `query:"cwd" doc:"Only in this folder."`
+	Cwd    string                `query:"cwd" doc:"Only sessions in this folder."`
 	Agent  string                `query:"agent"`
 	State  []terret.SessionState `query:"state" doc:"One or several, separated by commas."`
 	Q      string                `query:"q" doc:"Words that all occur in title, folder, model or agent."`
 	Sort   string                `query:"sort" enum:"updated,created,title,cost"`
-	Limit  int                   `query:"limit" minimum:"1" maximum:"1000" doc:"How many at most. Default 100."`
-	Cursor string                `query:"cursor" doc:"The next of the page before."`
+	Limit  int                   `query:"limit" minimum:"1" maximum:"1000" doc:"Maximum number of items. Default 100."`
+	Cursor string                `query:"cursor" doc:"The next of the previous page."`
 }
 
 var sessionStates = append([]terret.SessionState{
@@ -301,7 +301,7 @@ func (s *Server) listSessions(ctx context.Context, in *sessionQuery) (*body[terr
 	}
 	if in.Cwd != "" {
 		in.Cwd = filepath.Clean(in.Cwd)
-		if real, err := s.roots.Resolve(in.Cwd); err == nil { // else it may be gone, and its sessions are not
+		if real, err := s.roots.Resolve(in.Cwd); err == nil { // otherwise the folder may be gone, but its sessions are not
 			in.Cwd = real
 		}
 	}
@@ -359,7 +359,7 @@ func (s *Server) updateSession(ctx context.Context, in *struct {
 
 func (s *Server) deleteSession(ctx context.Context, in *struct {
 	SessionPath
-	Force bool `query:"force" doc:"Also while a turn runs, which is killed."`
+	Force bool `query:"force" doc:"Delete it even if a turn is running, which is killed."`
 },
 ) (*turnAnswer, error) {
 	if _, err := s.session(ctx, in.ID); err != nil {

@@ -17,24 +17,23 @@ import (
 )
 
 const (
-	// heartbeat is how long a stream of server-sent events stays silent at most, and
-	// how long one goes on that is no longer allowed.
+	// heartbeat is the longest silence of a stream of server-sent events, and how long
+	// a stream continues after its token was revoked.
 	heartbeat = 15 * time.Second
-	// pending is how many bytes may wait to be written before whoever sends waits.
+	// pending is how many bytes may wait to be written before the sender has to wait.
 	pending = 64 << 10
-	// stalled is how long a sender waits for a reader before it lets go of what it
-	// has in its hands.
+	// stalled is how long a sender waits for a reader before it drops what it holds.
 	stalled = time.Second
 )
 
-// errStalled says that the reader has not made room for some time.
+// errStalled says that the reader has made no room for some time.
 var errStalled = errors.New("the reader does not read")
 
-// stream is a response that grows. Whoever sends appends to a buffer, and one
-// goroutine writes it out: what comes while it writes goes out together after. So
-// a single event leaves at once, and thousands leave in few writes.
+// stream is a growing response. The sender appends to a buffer, and one goroutine
+// writes it out: what arrives during a write goes out together in the next. So a single
+// event leaves at once, and thousands leave in few writes.
 //
-// A reader that takes nothing for a time is cut. It holds up nobody but its own
+// A reader that takes nothing for some time is disconnected. It holds up only its own
 // sender.
 type stream struct {
 	w     http.ResponseWriter
@@ -47,27 +46,26 @@ type stream struct {
 	err   error // why nothing more can be sent
 	ended bool  // the sender is done
 
-	wake chan struct{} // for whoever writes
-	room chan struct{} // for whoever sends
+	wake chan struct{} // for the writer
+	room chan struct{} // for the sender
 	stop context.CancelCauseFunc
 }
 
-// slot reserves room for a stream, which the returned function gives back. Whoever
-// does something before it streams reserves first, so that it is not done in vain.
+// slot reserves room for a stream; the returned function releases it. Whoever does
+// something before streaming reserves first, so that the work is not in vain.
 func (s *Server) slot() (release func(), err error) {
 	if n := s.streams.Add(1); n > int64(s.limits.Streams) {
 		s.streams.Add(-1)
-		return nil, tooMany("%d streams are open, which is the most there may be; close some", n-1)
+		return nil, tooMany("%d streams are open, the maximum; close some", n-1)
 	}
 	return sync.OnceFunc(func() { s.streams.Add(-1) }), nil
 }
 
-// streaming serves a stream in a slot: send is called with a context that ends when the
-// reader has gone, and when it returns, what it sent is written out. At each
-// heartbeat, server-sent events get a comment, and live is asked whether to go on.
+// streaming serves a stream in a slot: send gets a context that ends when the reader is
+// gone, and when send returns, what it sent is written out. At each heartbeat,
+// server-sent events get a comment, and live is asked whether to continue.
 //
-// Lines that end too early look like all there are, so the connection is broken off
-// then.
+// Lines that end early look complete, so in that case the connection is broken off.
 func (s *Server) streaming(w http.ResponseWriter, r *http.Request, contentType string, live func() error, send func(ctx context.Context, st *stream) error) {
 	ctx, stop := context.WithCancelCause(r.Context())
 	defer stop(nil)
@@ -79,13 +77,13 @@ func (s *Server) streaming(w http.ResponseWriter, r *http.Request, contentType s
 	h.Set("Content-Type", contentType)
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no")
-	// The times that bound other requests do not bound streams.
+	// The time limits of other requests do not apply to streams.
 	_ = st.rc.SetReadDeadline(time.Time{})
 	_ = st.rc.SetWriteDeadline(time.Now().Add(st.limit))
 	w.WriteHeader(http.StatusOK)
-	_ = st.rc.Flush() // the reader shall know that it is connected
+	_ = st.rc.Flush() // tell the reader that it is connected
 	if r.Method == http.MethodHead {
-		return // and wants to know no more
+		return // that is all the reader wants
 	}
 
 	var wait sync.WaitGroup
@@ -98,7 +96,7 @@ func (s *Server) streaming(w http.ResponseWriter, r *http.Request, contentType s
 		err = st.err // nobody writes any more
 	}
 	if st.cut() {
-		s.log.InfoContext(r.Context(), "a reader that does not read was cut", "path", r.URL.Path)
+		s.log.InfoContext(r.Context(), "disconnected a reader that does not read", "path", r.URL.Path)
 	} else if err != nil && r.Context().Err() == nil {
 		s.log.DebugContext(r.Context(), "a stream ended", "path", r.URL.Path, "error", err)
 	}
@@ -107,8 +105,8 @@ func (s *Server) streaming(w http.ResponseWriter, r *http.Request, contentType s
 	}
 }
 
-// send lets fn append to what is written. It waits while too much waits, and fails
-// when nothing can be written any more. Only one may send at a time.
+// send lets fn append to the output. It waits while too much is pending, and fails when
+// nothing more can be written. Only one goroutine may send at a time.
 func (st *stream) send(fn func(b []byte) []byte) error {
 	if err := st.wait(nil); err != nil {
 		return err
@@ -116,7 +114,7 @@ func (st *stream) send(fn func(b []byte) []byte) error {
 	return st.append(fn)
 }
 
-// append is send for those who have waited.
+// append is send without the wait.
 func (st *stream) append(fn func(b []byte) []byte) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -128,8 +126,8 @@ func (st *stream) append(fn func(b []byte) []byte) error {
 	return nil
 }
 
-// wait waits while too much waits to be written, and fails when nothing can be written
-// any more, or when enough is told.
+// wait waits while too much is pending, and fails when nothing more can be written, or
+// when enough fires.
 func (st *stream) wait(enough <-chan time.Time) error {
 	for {
 		st.mu.Lock()
@@ -146,13 +144,13 @@ func (st *stream) wait(enough <-chan time.Time) error {
 	}
 }
 
-// waitBriefly is wait for those who have something in their hands that they can let go.
+// waitBriefly is wait for senders that hold something they can drop.
 func (st *stream) waitBriefly() error {
 	st.mu.Lock()
 	full := len(st.buf) >= pending
 	st.mu.Unlock()
 	if !full {
-		return nil // almost always; whether it failed is seen when it is sent
+		return nil // almost always; sending will show whether it failed
 	}
 	t := time.NewTimer(stalled)
 	defer t.Stop()
@@ -180,7 +178,7 @@ func (st *stream) cut() bool {
 	return terret.AsError(st.err) != nil && terret.AsError(st.err).Code == terret.CodeTimeout
 }
 
-// write writes out what is sent, until that ends or cannot be written.
+// write writes out what is sent, until that ends or fails.
 func (st *stream) write(events bool, live func() error) {
 	beats := time.NewTicker(heartbeat)
 	defer beats.Stop()
@@ -194,7 +192,7 @@ func (st *stream) write(events bool, live func() error) {
 		if beat && live != nil {
 			if err := live(); err != nil {
 				if p, ok := errors.AsType[*parting](err); ok {
-					_ = st.flush(p.words) // else the reader learns it when it comes back
+					_ = st.flush(p.words) // otherwise the reader finds out when it comes back
 				}
 				st.fail(err)
 				return
@@ -234,10 +232,10 @@ func (st *stream) flush(b []byte) error {
 	return st.rc.Flush()
 }
 
-// fail ends the stream: the sender is told, and its context ends.
+// fail ends the stream: the sender gets the error, and its context ends.
 func (st *stream) fail(err error) {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		err = terret.Errorf(terret.CodeTimeout, "the reader took nothing for %s: %w", st.limit, err)
+		err = terret.Errorf(terret.CodeTimeout, "the reader read nothing for %s: %w", st.limit, err)
 	}
 	st.mu.Lock()
 	st.err = err
@@ -246,17 +244,17 @@ func (st *stream) fail(err error) {
 	st.stop(err)
 }
 
-// parting is why a stream ends, with what the reader is told of it.
+// parting is why a stream ends, and what the reader is told.
 type parting struct {
 	error
 	words []byte
 }
 
-// Unwrap is for the errors package.
+// Unwrap is for package errors.
 func (p *parting) Unwrap() error { return p.error }
 
-// appendEnd tells a reader why its stream ends, so that it does not take it for a
-// broken connection.
+// appendEnd tells a reader why its stream ends, so that it does not look like a broken
+// connection.
 func appendEnd(b []byte, why error) []byte {
 	body, err := jsonLine(problemOf(why))
 	if err != nil {
@@ -265,8 +263,8 @@ func appendEnd(b []byte, why error) []byte {
 	return sse.Append(b, "", "stream.end", body)
 }
 
-// stillAllowed asks, while a stream runs, whether its token still counts. If it does
-// not, end appends what the reader is told; nil means nothing.
+// stillAllowed checks, while a stream runs, whether its token is still valid. If not,
+// end appends what the reader is told; it may be nil.
 func (s *Server) stillAllowed(id access.Identity, end func(b []byte, why error) []byte) func() error {
 	return func() error {
 		err := s.cfg.Tokens.Valid(id)
@@ -277,7 +275,7 @@ func (s *Server) stillAllowed(id access.Identity, end func(b []byte, why error) 
 	}
 }
 
-// inSlot is an answer that is a stream, if there is room for one.
+// inSlot responds with a stream, if there is room for one.
 func (s *Server) inSlot(serve func(w http.ResponseWriter, r *http.Request)) *streamAnswer {
 	return &streamAnswer{Body: func(c huma.Context) {
 		r, w := humago.Unwrap(c)

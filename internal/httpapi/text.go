@@ -17,7 +17,7 @@ func nonEmpty(a, b string) string {
 
 func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
-// indented is JSON for people, without escaping HTML.
+// indented is JSON for people, without HTML escapes.
 func indented(v any) ([]byte, error) {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -39,11 +39,11 @@ func indented(v any) ([]byte, error) {
 // maxName bounds names and ids that callers give.
 const maxName = 512
 
-// checkName refuses what is too long for a name, or not a word. Empty is fine: it
-// means nothing was said.
+// checkName rejects what is too long for a name, or not a single word. Empty is fine:
+// it means unset.
 func checkName(field, v string) error {
 	if len(v) > maxName {
-		return tooLarge(field, "it is longer than %d bytes", maxName)
+		return tooLarge(field, "it must not be longer than %d bytes", maxName)
 	}
 	return terret.CheckWord(field, v)
 }
@@ -51,7 +51,7 @@ func checkName(field, v string) error {
 func checkNames(field string, list []string) error {
 	for _, v := range list {
 		if v == "" {
-			return terret.Invalid(field, "a name in it is empty")
+			return terret.Invalid(field, "it contains an empty name")
 		}
 		if err := checkName(field, v); err != nil {
 			return err
@@ -60,7 +60,7 @@ func checkNames(field string, list []string) error {
 	return nil
 }
 
-// checkID refuses what cannot be the id of a session.
+// checkID rejects what cannot be a session id.
 func checkID(id string) error {
 	if !terret.ValidID("", id) {
 		return terret.Errorf(terret.CodeSessionNotFound, "there is no session %.64q", id)
@@ -68,7 +68,7 @@ func checkID(id string) error {
 	return nil
 }
 
-// oneLine is JSON without line ends. Only an agent's own message can have some.
+// oneLine is JSON without line breaks. Only an agent's own message can have some.
 func oneLine(b []byte) []byte {
 	if bytes.IndexByte(b, '\n') < 0 {
 		return b
@@ -80,7 +80,7 @@ func oneLine(b []byte) []byte {
 	return out.Bytes()
 }
 
-// jsonLine is JSON on one line, without escaping HTML.
+// jsonLine is JSON on one line, without HTML escapes.
 func jsonLine(v any) ([]byte, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)

@@ -12,14 +12,14 @@ import (
 func (s *Server) tokenRoutes() {
 	handle(s, route{
 		method: "POST", path: signInPath, id: "sign-in", tag: tagAccess, status: http.StatusCreated,
-		summary: "Exchange a one-use code for a token",
+		summary: "Exchange a one-time code for a token",
 		long:    "The code is in the fragment of the URL that `terret serve` prints. This needs no token.",
 		fails:   stored(),
 	}, s.signIn)
 	handle(s, route{
 		method: "GET", path: "/v1/me", id: "who-am-i", tag: tagAccess, scope: access.View,
 		summary: "Show whose token this is",
-		long:    "Its name, its scope and, if it is for one session only, that session.",
+		long:    "Its name, its scope and, if it is valid for one session only, that session.",
 	}, s.me)
 	handle(s, route{
 		method: "GET", path: "/v1/tokens", id: "list-tokens", tag: tagAccess, scope: access.Admin,
@@ -30,12 +30,12 @@ func (s *Server) tokenRoutes() {
 	handle(s, route{
 		method: "POST", path: "/v1/tokens", id: "make-token", tag: tagAccess, scope: access.Admin, status: http.StatusCreated,
 		summary: "Create a token",
-		long:    "The answer is the only place where the secret is shown.",
+		long:    "The secret is shown only in this response.",
 		fails:   inSession(terret.CodeConflict),
 	}, s.makeToken)
 	handle(s, route{
 		method: "DELETE", path: "/v1/tokens", id: "revoke-token-by-query", tag: tagAccess, scope: access.Admin, status: http.StatusNoContent,
-		summary: "Revoke a token that is named in the query",
+		summary: "Revoke a token named in the query",
 		long:    "For names that do not fit into a path.",
 		fails:   stored(terret.CodeNotFound),
 	}, s.revokeNamed)
@@ -47,7 +47,7 @@ func (s *Server) tokenRoutes() {
 	}, s.revokeToken)
 }
 
-// MadeToken is a token that was just made, with its secret.
+// MadeToken is a new token, with its secret.
 type MadeToken struct {
 	access.Token
 	Secret string `json:"token" doc:"Send it as Authorization: Bearer."`
@@ -55,7 +55,7 @@ type MadeToken struct {
 
 type newSignIn struct {
 	Code   string `json:"code" maxLength:"512"`
-	Device string `json:"device,omitempty" maxLength:"64" doc:"What the log calls it. Default: browser."`
+	Device string `json:"device,omitempty" maxLength:"64" doc:"Its name in the log. Default: browser."`
 }
 
 func (s *Server) signIn(ctx context.Context, in *struct{ Body newSignIn }) (*body[MadeToken], error) {
@@ -74,8 +74,8 @@ func (s *Server) listTokens(context.Context, *struct{}) (*body[terret.Page[acces
 type newToken struct {
 	Name    string       `json:"name" maxLength:"64"`
 	Scope   access.Scope `json:"scope" enum:"view,prompt,decide,admin"`
-	Session string       `json:"session,omitempty" doc:"The only session that it is for."`
-	Seconds int64        `json:"seconds,omitempty" minimum:"0" maximum:"315360000" doc:"How long it lasts. Default: until it is revoked."`
+	Session string       `json:"session,omitempty" doc:"The only session it is valid for."`
+	Seconds int64        `json:"seconds,omitempty" minimum:"0" maximum:"315360000" doc:"How long it is valid. Default: until revoked."`
 }
 
 func (s *Server) makeToken(ctx context.Context, in *struct{ Body newToken }) (*body[MadeToken], error) {

@@ -17,13 +17,13 @@ func (s *Server) transferRoutes() {
 	handleStream(s, route{
 		method: "GET", path: "/v1/sessions/{id}/export", id: "export-session", tag: tagSessions, scope: access.View,
 		summary: "Export a session and its events as NDJSON",
-		long:    "The first line is the session, the others are its events. A connection that breaks off means that the export is not whole.",
+		long:    "The first line is the session, the others are its events. If the connection breaks, the export is incomplete.",
 		fails:   inSession(),
 	}, s.exportSession, ndjsonType)
 	handle(s, route{
 		method: "POST", path: importPath, id: "import-session", tag: tagSessions, scope: access.Admin, status: http.StatusCreated,
 		summary: "Create a session from an export",
-		long:    "It gets new ids and keeps what was said and done. What it was allowed to do, and the agent's own id of it, are not taken over.",
+		long:    "It gets new ids and keeps the conversation and its history. Permissions and the agent's own session id are not imported.",
 		fails:   stored(),
 		request: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{ndjsonType: {Schema: &huma.Schema{Type: huma.TypeString}}}},
 	}, s.importSession)
@@ -53,7 +53,7 @@ func (w streamWriter) Write(p []byte) (int, error) {
 }
 
 type importInput struct {
-	Cwd  string `query:"cwd" doc:"The folder that the session is to be in. Default: the one it was in."`
+	Cwd  string `query:"cwd" doc:"The folder for the session. Default: its original folder."`
 	body *http.Request
 }
 

@@ -22,7 +22,7 @@ func (s *Server) turnRoutes() {
 	handle(s, route{
 		method: "POST", path: "/v1/sessions/{id}/turns", id: "prompt", tag: tagTurns, scope: access.Prompt, status: http.StatusAccepted,
 		summary: "Start a turn",
-		long:    "Answers with the turn as soon as it is in the log. With Accept: text/event-stream the answer is the turn's own events, ending with the turn; leaving that stream does not stop the turn. While a turn runs, `when` says what happens: reject (409, the default), queue or steer. The same Idempotency-Key never starts a second turn.",
+		long:    "Returns the turn as soon as it is in the log. With Accept: text/event-stream the response is the turn's own events, ending with the turn; leaving that stream does not stop the turn. If a turn is already running, `when` says what to do: reject (409, the default), queue or steer. The same Idempotency-Key never starts a second turn.",
 		fails:   inSession(fromAgent...),
 		answers: func(r huma.Registry) map[string]*huma.Response {
 			return map[string]*huma.Response{
@@ -34,7 +34,7 @@ func (s *Server) turnRoutes() {
 	handle(s, route{
 		method: "GET", path: "/v1/sessions/{id}/turns", id: "list-turns", tag: tagTurns, scope: access.View,
 		summary: "List the turns of a session, oldest first",
-		long:    "Turns that have begun, with what they used and how they ended. Prompts that wait are in the queue.",
+		long:    "Turns that have begun, with their usage and how they ended. Waiting prompts are in the queue.",
 		fails:   inSession(),
 	}, s.listTurns)
 	handle(s, route{
@@ -46,7 +46,7 @@ func (s *Server) turnRoutes() {
 }
 
 type newTurn struct {
-	Prompt    string             `json:"prompt,omitempty" doc:"What the agent is to do. Either this or blocks."`
+	Prompt    string             `json:"prompt,omitempty" doc:"What the agent should do. Either this or blocks."`
 	Blocks    []terret.Block     `json:"blocks,omitempty" doc:"The same as text, images and documents."`
 	MessageID string             `json:"message_id,omitempty"`
 	ParentID  string             `json:"parent_id,omitempty"`
@@ -66,7 +66,7 @@ func (n newTurn) prompt() terret.Prompt {
 func (s *Server) checkTurn(ctx context.Context, n newTurn) error {
 	switch {
 	case n.Prompt != "" && len(n.Blocks) > 0:
-		return terret.Invalid("blocks", "give either prompt or blocks")
+		return terret.Invalid("blocks", "use either prompt or blocks")
 	case strings.TrimSpace(n.Prompt) == "" && len(n.Blocks) == 0:
 		return terret.Invalid("prompt", "it is empty; say what the agent should do")
 	}
@@ -88,7 +88,7 @@ func (s *Server) checkTurn(ctx context.Context, n newTurn) error {
 		}
 	}
 	if n.Options.MaxTurns < 0 {
-		return terret.Invalid("options.max_turns", "%d is less than nothing", n.Options.MaxTurns)
+		return terret.Invalid("options.max_turns", "%d must not be negative", n.Options.MaxTurns)
 	}
 	widens := len(n.Options.AutoApproveTools)+len(n.Options.AutoApproveToolsOverride) > 0 ||
 		n.Options.ToolsOverride != nil || n.Options.DisallowedToolsOverride != nil
@@ -100,7 +100,7 @@ func (s *Server) checkTurn(ctx context.Context, n newTurn) error {
 	return s.checkBlocks(n.prompt().Blocks)
 }
 
-// checkBlocks lets through what a person can say: text, images and documents.
+// checkBlocks accepts what a person can send: text, images and documents.
 func (s *Server) checkBlocks(blocks []terret.Block) error {
 	text := 0
 	for _, b := range blocks {
@@ -110,15 +110,15 @@ func (s *Server) checkBlocks(blocks []terret.Block) error {
 			continue
 		case terret.BlockImage, terret.BlockDocument:
 		case terret.BlockThinking, terret.BlockToolUse, terret.BlockToolResult:
-			return terret.Invalid("blocks", "a prompt holds text, images and documents, not %s", b.Type)
+			return terret.Invalid("blocks", "a prompt may contain text, images and documents, not %s", b.Type)
 		default:
 			return terret.Invalid("blocks", "there is no block of type %q", b.Type)
 		}
 		switch {
 		case len(b.Bytes) > s.limits.Attachment:
-			return tooLarge("blocks", "an attachment has %d bytes; at most %d are taken", len(b.Bytes), s.limits.Attachment)
+			return tooLarge("blocks", "an attachment has %d bytes; at most %d are allowed", len(b.Bytes), s.limits.Attachment)
 		case (len(b.Bytes) == 0) == (b.URL == ""):
-			return terret.Invalid("blocks", "an attachment has either bytes or a url")
+			return terret.Invalid("blocks", "an attachment must have either bytes or a url")
 		case b.MediaType == "" && len(b.Bytes) > 0:
 			return terret.Invalid("blocks", "an attachment needs its media_type")
 		}
@@ -132,7 +132,7 @@ func (s *Server) checkBlocks(blocks []terret.Block) error {
 		}
 	}
 	if text > s.limits.Prompt {
-		return tooLarge("prompt", "it has %d bytes of text; at most %d are taken", text, s.limits.Prompt)
+		return tooLarge("prompt", "it has %d bytes of text; at most %d are allowed", text, s.limits.Prompt)
 	}
 	return nil
 }
@@ -186,7 +186,7 @@ func (s *Server) prompt(ctx context.Context, in *promptInput) (*turnAnswer, erro
 }
 
 // startTurn starts, queues or steers a turn, or finds the one that the same request
-// has started before.
+// started before.
 func (s *Server) startTurn(ctx context.Context, session terret.Session, in *promptInput) (turn terret.Turn, replayed bool, err error) {
 	r := engine.PromptRequest{Session: session.ID, Prompt: in.Body.prompt(), When: in.Body.When, By: caller(ctx)}
 	v, err := s.keys.do(ctx, in.Key, []any{r.By, "prompt", session.ID}, in.Body, func() (any, error) {
@@ -211,7 +211,7 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.WriteHeader(status)
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(v) // whoever asked has gone
+	_ = enc.Encode(v) // the caller is gone
 }
 
 // wants reports whether an Accept header names the media type.
@@ -225,18 +225,18 @@ func wants(accept, mediaType string) bool {
 	return false
 }
 
-// turnOfKey is the id of the turn that a key starts. Being made of the key, it is
-// the same after a restart. What the turn is for is part of it: a key that was used
+// turnOfKey is the id of the turn that a key starts. It is derived from the key, so it
+// is the same after a restart. It depends on what the turn is for: a key that was used
 // to prompt does not compact.
 func turnOfKey(by, session, what, key string) string {
 	sum := sha256.Sum256([]byte(by + "\x00" + session + "\x00" + what + "\x00" + key))
-	sum[6] = 0x80 | sum[6]&0x0f // a UUID of version 8: of our own making
+	sum[6] = 0x80 | sum[6]&0x0f // a version 8 UUID: custom
 	sum[8] = 0x80 | sum[8]&0x3f
 	h := hex.EncodeToString(sum[:16])
 	return terret.PrefixTurn + h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
-// turnIn is the turn of that id in a list, or nil.
+// turnIn returns the turn with that id in a list, or nil.
 func turnIn(list []terret.Turn, id string) *terret.Turn {
 	for i := range list {
 		if list[i].ID == id {
@@ -246,8 +246,8 @@ func turnIn(list []terret.Turn, id string) *terret.Turn {
 	return nil
 }
 
-// mayWork refuses turns in folders that this server may not work in, such as those
-// of sessions that another program made, and more turns at once than we may run.
+// mayWork refuses turns in folders that this server may not work in, such as those of
+// sessions that another program made, and more concurrent turns than allowed.
 func (s *Server) mayWork(ctx context.Context, session terret.Session) error {
 	if _, err := s.inRoots("cwd", session.Cwd); err != nil {
 		return err
@@ -257,7 +257,7 @@ func (s *Server) mayWork(ctx context.Context, session terret.Session) error {
 	}
 	busy, err := s.store.CountSessions(ctx, workingStates...)
 	if err == nil && busy >= s.limits.Working {
-		err = tooMany("%d sessions are at work, which is the most there may be; wait until one is done", busy)
+		err = tooMany("%d sessions are working, the maximum; wait until one is done", busy)
 	}
 	return err
 }

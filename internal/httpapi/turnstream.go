@@ -15,8 +15,8 @@ import (
 	"github.com/terret-dev/terret/internal/sse"
 )
 
-// turnStream answers with the events of one turn, from its beginning to its end. A
-// turn that waits in the queue and is dropped from it ends the stream too.
+// turnStream responds with the events of one turn, from beginning to end. A queued turn
+// that is dropped ends the stream too.
 func (s *Server) turnStream(ctx context.Context, session, turn string, after int64, release func()) *turnAnswer {
 	allowed := s.stillAllowed(access.From(ctx), appendEnd)
 	return &turnAnswer{Body: func(c huma.Context) {
@@ -48,8 +48,8 @@ func (s *Server) events(ctx context.Context, session string, after int64) iter.S
 	return s.engine.Events(ctx, engine.EventQuery{Session: session, After: after, Follow: true})
 }
 
-// turnOf is the turn that an event is part of. It looks where the event's encoding
-// has it, and only reads the whole if that is not how it begins.
+// turnOf is the turn that an event belongs to. It looks at the usual place in the
+// encoding, and parses the whole event only if that fails.
 func turnOf(e terret.Entry) string {
 	_, rest, ok := bytes.Cut(e.Body, []byte(`"session":"`+e.Session+`",`))
 	if ok && len(e.Body)-len(rest) < 80 {
@@ -63,6 +63,6 @@ func turnOf(e terret.Entry) string {
 	var ev struct {
 		Turn string `json:"turn"`
 	}
-	_ = json.Unmarshal(e.Body, &ev) // what cannot be read is part of no turn
+	_ = json.Unmarshal(e.Body, &ev) // an unreadable event belongs to no turn
 	return ev.Turn
 }

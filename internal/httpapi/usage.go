@@ -12,7 +12,7 @@ func (s *Server) usageRoutes() {
 	handle(s, route{
 		method: "GET", path: "/v1/usage", id: "usage", tag: tagUsage, scope: access.View,
 		summary: "Sum up turns, tokens and cost by day, agent, model or folder",
-		long:    "Days are UTC. Sessions that were deleted still count.",
+		long:    "Days are UTC. Deleted sessions still count.",
 		fails:   stored(),
 	}, s.usage)
 }

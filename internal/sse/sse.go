@@ -1,9 +1,8 @@
 // Package sse writes and reads server-sent events, the format text/event-stream.
 //
-// Writing appends to a byte slice, so that whoever writes decides when bytes
-// leave. Reading takes any stream that a conforming server may send: all three
-// kinds of line ends, comments, fields it does not know, and data over several
-// lines.
+// Writing appends to a byte slice, so the caller decides when bytes leave. Reading
+// accepts any stream that a conforming server may send: all three kinds of line ends,
+// comments, unknown fields, and data over several lines.
 package sse
 
 import (
@@ -21,17 +20,15 @@ const ContentType = "text/event-stream"
 
 // Event is one event of a stream. Zero fields were not sent.
 type Event struct {
-	// ID is the id that the reader would go on from, if it were the last one. It
-	// holds until another is sent, so it is that of an earlier event where this one
-	// has none.
+	// ID is the id to resume from after this event. It holds until another is sent, so
+	// it is that of an earlier event if this one has none.
 	ID   string
 	Name string
 	Data []byte
 }
 
-// Append appends an event and returns the extended slice. An empty id or name is
-// left out. Neither may hold a line end, or NUL in the id; what does is not an id
-// or a name, and is left out too.
+// Append appends an event and returns the extended slice. It omits an empty id or name,
+// and one that contains a line end or, in an id, NUL.
 func Append(b []byte, id, name string, data []byte) []byte {
 	b = AppendHead(b, id, name)
 	for {
@@ -49,19 +46,19 @@ func Append(b []byte, id, name string, data []byte) []byte {
 	}
 }
 
-// AppendHead appends an event up to its data, for those who append that themselves: it
-// must be one line, and two line ends follow it.
+// AppendHead appends an event up to its data, for callers that append the data
+// themselves: it must be one line, followed by two line ends.
 func AppendHead(b []byte, id, name string) []byte {
 	b = field(b, "id: ", id)
 	b = field(b, "event: ", name)
 	return append(b, "data: "...)
 }
 
-// OneLine reports whether data holds no line end.
+// OneLine reports whether data contains no line end.
 func OneLine(data []byte) bool { return lineEnd(data) < 0 }
 
-// lineEnd is where the first line ends, or -1. Looking for each end by itself is many
-// times faster than for both at once.
+// lineEnd is where the first line ends, or -1. Searching for each kind of end separately
+// is many times faster than for both at once.
 func lineEnd(data []byte) int {
 	i := bytes.IndexByte(data, '\n')
 	if i >= 0 {
@@ -82,8 +79,8 @@ func field(b []byte, name, value string) []byte {
 	return append(b, '\n')
 }
 
-// AppendComment appends a comment, which readers ignore: it keeps a connection
-// alive. Line ends in it become spaces.
+// AppendComment appends a comment, which readers ignore: it keeps a connection alive.
+// Line ends in it become spaces.
 func AppendComment(b []byte, text string) []byte {
 	b = append(b, ": "...)
 	for _, c := range []byte(text) {
@@ -95,14 +92,12 @@ func AppendComment(b []byte, text string) []byte {
 	return append(b, "\n\n"...)
 }
 
-// ErrTooLong says that a line, or the data of an event, is longer than the reader
-// takes.
+// ErrTooLong says that a line, or the data of an event, is longer than the reader allows.
 var ErrTooLong = errors.New("sse: an event is too long")
 
 // Read yields the events of a stream. Their data may hold at most max bytes, and is
-// valid until the next one is pulled. The error comes last and once; a stream that
-// ends does so without. An event that was not finished then is dropped, as the
-// format says.
+// valid until the next one is pulled. The error comes last and once; there is none if
+// the stream simply ends. An unfinished event is dropped, as the format requires.
 func Read(r io.Reader, max int) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		lines := lineReader{r: bufio.NewReader(r), max: max}
@@ -150,8 +145,8 @@ func Read(r io.Reader, max int) iter.Seq2[Event, error] {
 	}
 }
 
-// lineReader splits at \n, \r\n and \r. It never waits for what follows a \r: a
-// \n that comes after is skipped when it comes.
+// lineReader splits at \n, \r\n and \r. It never waits for what follows a \r: a \n that
+// comes after it is skipped later.
 type lineReader struct {
 	r    *bufio.Reader
 	max  int
@@ -159,8 +154,8 @@ type lineReader struct {
 	line []byte
 }
 
-// next returns the next line without its end. It is valid until the call after.
-// A line that the stream ends in the middle of is not one.
+// next returns the next line without its end. It is valid until the next call. It drops
+// an unfinished line at the end of the stream.
 func (l *lineReader) next() ([]byte, error) {
 	l.line = l.line[:0]
 	for {
@@ -183,7 +178,7 @@ func (l *lineReader) next() ([]byte, error) {
 			_, _ = l.r.Discard(i + 1)
 		}
 		if len(l.line) > l.max+len("data: ") {
-			return nil, fmt.Errorf("%w: a line of more than %d bytes", ErrTooLong, l.max)
+			return nil, fmt.Errorf("%w: a line is longer than %d bytes", ErrTooLong, l.max)
 		}
 		if i >= 0 {
 			return l.line, nil

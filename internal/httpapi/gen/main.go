@@ -1,5 +1,4 @@
-// Command gen writes the OpenAPI description of the HTTP API into the file that is
-// named.
+// Command gen writes the OpenAPI description of the HTTP API to the named file.
 package main
 
 import (
