@@ -59,15 +59,15 @@ func newAgent(d *Driver, r terret.OpenRequest) *agent {
 // Capabilities implements terret.Agent.
 func (a *agent) Capabilities() terret.Capabilities {
 	if can := a.d.p.Can; can != nil {
-		return can.capabilities()
+		return a.d.p.capabilities(*can)
 	}
 	a.mu.Lock()
 	p := a.p
 	a.mu.Unlock()
 	if p == nil {
-		return Features{}.capabilities()
+		return a.d.p.capabilities(Features{})
 	}
-	return p.about.features(a.now().opened).capabilities()
+	return a.d.p.capabilities(p.about.features(a.now().opened))
 }
 
 // ready returns a process that has the session as those settings want it. a.switching
@@ -112,7 +112,7 @@ func (a *agent) launch(ctx context.Context, l launch) (*process, error) {
 		events = append(events, more...)
 	}
 	if err == nil {
-		err = a.tell(nil, func() []terret.Event { return append(events, a.ineffective()...) })
+		err = a.tell(nil, func() []terret.Event { return append(events, a.ineffective(p)...) })
 	}
 	if err != nil {
 		_ = p.stop(ctx)
@@ -129,14 +129,22 @@ func (a *agent) launch(ctx context.Context, l launch) (*process, error) {
 }
 
 // ineffective warns of settings that the agent cannot be told of.
-func (a *agent) ineffective() []terret.Event {
+func (a *agent) ineffective(p *process) []terret.Event {
 	in := a.req.Settings
-	if in.Tools == nil && len(in.RemovedTools) == 0 {
-		return nil
+	var out []terret.Event
+	warn := func(text string) {
+		out = append(out, terret.Event{Data: terret.DiagWarning{Text: a.d.p.title() + " " + text}})
 	}
-	return []terret.Event{{Data: terret.DiagWarning{
-		Text: a.d.p.title() + " cannot be told which tools it has: only those that it asks about are refused",
-	}}}
+	if in.Tools != nil || len(in.RemovedTools) > 0 {
+		warn("cannot be told which tools it has: only those that it asks about are refused")
+	}
+	if len(in.AddDirs) > 0 && a.d.p.quirks.dirs == "" && !has(p.about.Capabilities.Session.Dirs) {
+		warn("cannot be told of further folders")
+	}
+	if in.SystemAppend != "" && a.d.p.quirks.appendix == nil {
+		warn("has a system prompt that cannot be added to")
+	}
+	return out
 }
 
 // follow tells the end of a process.

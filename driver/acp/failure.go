@@ -18,6 +18,9 @@ func (t *turn) failureOf(a *agent, answer prompted, err error) *terret.Error {
 		if t.cancelled && !t.silent {
 			return interrupted() // some agents end it with an error
 		}
+		if refusal.Code >= 400 && refusal.Code < 600 { // that of the model's API
+			t.status = int(refusal.Code)
+		}
 		return t.failed(a, refusalText(refusal), refusal.Code == codeAuthRequired)
 	}
 	switch {
@@ -52,7 +55,7 @@ func interrupted() *terret.Error {
 }
 
 // lastWords is what the model has said last.
-func (t *turn) lastWords() string { return cmp.Or(terret.TextOf(t.message.blocks), t.said) }
+func (t *turn) lastWords() string { return cmp.Or(terret.TextOf(t.message.content()), t.said) }
 
 // silence is the error of a turn in which the agent said nothing for too long.
 func (t *turn) silence(a *agent) *terret.Error {
@@ -69,9 +72,9 @@ func (t *turn) silence(a *agent) *terret.Error {
 // failed is the error that the agent's words tell.
 func (t *turn) failed(a *agent, text string, unauthenticated bool) *terret.Error {
 	text = t.p.redact.String(text)
-	status := statusIn(text)
+	status := t.status
 	if status == 0 {
-		status = t.status
+		status = statusIn(text)
 	}
 	if unauthenticated || status == 0 && saysUnauthenticated(text) || status == 401 || status == 403 {
 		e := a.notSignedIn(text)
@@ -124,8 +127,9 @@ var (
 
 // statusIn is the status that a text tells, or zero.
 func statusIn(text string) int {
-	for _, group := range statuses.FindStringSubmatch(text)[min(1, len(statuses.FindStringSubmatch(text))):] {
-		if n, err := strconv.Atoi(group); err == nil {
+	m := statuses.FindStringSubmatch(text)
+	for i := 1; i < len(m); i++ {
+		if n, err := strconv.Atoi(m[i]); err == nil {
 			return n
 		}
 	}

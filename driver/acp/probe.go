@@ -27,7 +27,7 @@ func (d *Driver) Probe(ctx context.Context) (terret.Probe, error) {
 	if can == nil {
 		can = &Features{}
 	}
-	p := terret.Probe{Agent: d.p.Name, Capabilities: can.capabilities()}
+	p := terret.Probe{Agent: d.p.Name, Capabilities: d.p.capabilities(*can)}
 	path, err := exec.LookPath(d.p.Argv[0])
 	if err != nil {
 		p.Fix = fmt.Sprintf("%s was not found%s", d.p.Argv[0], installHint(d.p))

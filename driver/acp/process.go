@@ -2,6 +2,7 @@ package acp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"os/exec"
@@ -42,10 +43,16 @@ func (a *agent) spawn(ctx context.Context, l launch) (*process, error) {
 		id: terret.NewID(terret.PrefixControl), began: time.Now(), launch: l, redact: redact.New(redact.FromEnv(a.env)),
 		log: a.req.Log, title: a.d.p.title(), gone: make(chan struct{}), ended: make(chan struct{}),
 	}
-	p.argv = p.redact.Args(a.d.p.Argv)
+	argv := slices.Clone(a.d.p.Argv)
+	if flag := a.d.p.quirks.dirs; flag != "" {
+		for _, dir := range l.dirs {
+			argv = append(argv, flag, dir)
+		}
+	}
+	p.argv = p.redact.Args(argv)
 	var err error
 	p.proc, err = proc.Start(ctx, proc.Spec{
-		Argv: a.d.p.Argv, Dir: a.req.Session.Cwd, Env: a.env, Owner: a.req.Owner,
+		Argv: argv, Dir: a.req.Session.Cwd, Env: a.env, Owner: a.req.Owner,
 		OnStderr: func(line string) {
 			p.log.Warn("the agent complains", "line", p.redact.String(line))
 			a.complained(line)
@@ -196,6 +203,9 @@ func (a *agent) startFailed(p *process, err error) error {
 	}
 	if known, ok := errors.AsType[*terret.Error](err); ok {
 		return known
+	}
+	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return terret.Errorf(terret.CodeMalformedOutput, "%s does not answer as ACP wants: %w", p.title, err)
 	}
 	return err
 }

@@ -29,6 +29,9 @@ type Profile struct {
 	Install, Tested string
 	// Can is what it is known to do. Nil means what it says when it starts.
 	Can *Features
+	// Why says why it cannot do something, where that is not what the protocol or its
+	// features say.
+	Why map[terret.Capability]string
 	// Idle is how long it may say nothing in the midst of a turn, while no tool runs
 	// and nobody is asked; zero means ten minutes.
 	Idle time.Duration
@@ -67,8 +70,11 @@ type quirks struct {
 	names map[string]string
 	// idName is what separates the name of a tool from the rest in the id of a call.
 	idName string
-	// titleName says that the first title of a call is the name of the tool.
-	titleName bool
+	// titleName says that the first title of a call is the name of the tool, up to that
+	// separator; a space stands for none.
+	titleName string
+	// kinds are what tools do, by their names, where the agent does not say it.
+	kinds map[string]string
 	// ignore are methods and kinds of updates that tell nothing of interest.
 	ignore []string
 	// failure finds in the last words of a turn that ended well that it did not.
@@ -76,6 +82,13 @@ type quirks struct {
 	// retry finds in standard error that the model is asked again. Its groups are
 	// named attempt and status.
 	retry *regexp.Regexp
+	// dirs is the argument before each further folder that the agent may work in, for
+	// agents that are told so only when they start.
+	dirs string
+	// heading stands before each thought, if the model gave it none of its own.
+	heading string
+	// beforeLoad, if set, makes a session ready to be loaded.
+	beforeLoad func(env []string, session string, now time.Time) error
 	// appendix is the field of _meta in which text is added to the system prompt.
 	appendix func(text string) object
 }
@@ -108,6 +121,15 @@ var notInACP = map[terret.Capability]string{
 	terret.CanStructuredOutput: "ACP has no structured output",
 	terret.CanEditInput:        "ACP lets a client allow or refuse a tool use, not change it",
 	terret.CanPrewarm:          "the agent is started with its session",
+}
+
+// capabilities is what the agent can do with these features.
+func (p Profile) capabilities(f Features) terret.Capabilities {
+	c := f.capabilities()
+	for name, why := range p.Why {
+		c.Abilities[name] = terret.Ability{Reason: why}
+	}
+	return c
 }
 
 // capabilities is what an agent with these features can do.

@@ -1,6 +1,10 @@
 package acp
 
-import "regexp"
+import (
+	"regexp"
+
+	"github.com/terret-dev/terret"
+)
 
 // Profiles are the agents that were tried, in the order in which one is chosen when
 // none is named.
@@ -20,8 +24,11 @@ func gemini() Profile {
 			Command:   "gemini",
 		},
 		Install: "npm install -g @google/gemini-cli@0.61.0", Tested: "0.61.0",
-		Can:    &Features{Resume: true, Images: true, Models: true, Reasoning: true, Commands: true, MCP: true},
-		quirks: quirks{idName: "__"},
+		Can: &Features{Resume: true, Images: true, Models: true, Reasoning: true, MCP: true},
+		Why: map[terret.Capability]string{terret.CanCommands: "over ACP it knows its own commands, and not those of the user"},
+		quirks: quirks{
+			idName: "__", dirs: "--include-directories", heading: "****\n", beforeLoad: keepGeminiFile,
+		},
 	}
 }
 
@@ -73,6 +80,10 @@ func goose() Profile {
 		},
 		Install: "curl -fsSL https://github.com/block/goose/releases/download/stable/download_cli.sh | bash",
 		Can:     &Features{Resume: true, Images: true, Reasoning: true, Commands: true, MCP: true},
+		quirks: quirks{
+			titleName: " · ",
+			kinds:     map[string]string{"shell": "execute", "write": "edit", "edit": "edit", "read": "read", "tree": "search"},
+		},
 	}
 }
 
@@ -119,8 +130,12 @@ func codexACP() Profile {
 func opencodeACP() Profile {
 	return Profile{
 		Name: "opencode-acp", Title: "OpenCode (ACP)", Argv: []string{"opencode", "acp"},
-		Env:       []string{"OPENCODE_*", "ANTHROPIC_*", "OPENAI_*"},
-		Set:       []string{"OPENCODE_DISABLE_AUTOUPDATE=1"},
+		Env: []string{"OPENCODE_*", "ANTHROPIC_*", "OPENAI_*"},
+		Set: []string{
+			"OPENCODE_DISABLE_AUTOUPDATE=1",
+			// It has no mode in which it asks.
+			`OPENCODE_PERMISSION={"bash":"ask","edit":"ask","webfetch":"ask","websearch":"ask","task":"ask","external_directory":"ask"}`,
+		},
 		Untrusted: []string{"OPENCODE_DISABLE_PROJECT_CONFIG=1"},
 		SignIn: SignIn{
 			Variables: []string{"OPENCODE_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY"},
@@ -129,6 +144,6 @@ func opencodeACP() Profile {
 		},
 		Install: "npm install -g opencode-ai@1.18.33", Tested: "1.18.33",
 		Can:    &Features{Resume: true, Fork: true, Images: true, Models: true, Reasoning: true, Commands: true, MCP: true, Cost: true},
-		quirks: quirks{usage: usageOfCall, titleName: true},
+		quirks: quirks{usage: usageOfCall, titleName: " "},
 	}
 }

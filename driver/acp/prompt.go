@@ -82,7 +82,7 @@ func blocks(in []terret.Block) []object {
 func (a *agent) run(t *turn, prompt []object) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
-	watch := a.watch(t, cancel)
+	watch := a.watch(t, func() { _ = a.cancel(t) }, func() { cancel(errSilent) })
 	var answer prompted
 	err := t.p.conn.Call(ctx, methodPrompt, object{"sessionId": a.native, "prompt": prompt}, &answer)
 	watch.stop()
@@ -156,8 +156,9 @@ type watchdog struct {
 	over  bool
 }
 
-// watch sets a dog on the turn. Its stop must be called.
-func (a *agent) watch(t *turn, giveUp context.CancelCauseFunc) *watchdog {
+// watch sets a dog on the turn. If the agent says nothing for too long, it is told to
+// stop, and given up if it does not. The dog's stop must be called.
+func (a *agent) watch(t *turn, tell, giveUp func()) *watchdog {
 	w := &watchdog{}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -173,10 +174,10 @@ func (a *agent) watch(t *turn, giveUp context.CancelCauseFunc) *watchdog {
 		a.telling.Unlock()
 		switch {
 		case asked:
-			giveUp(errSilent)
+			giveUp()
 		case silent:
 			asked = true
-			_ = a.cancel(t)
+			tell()
 			w.again(a.d.grace)
 		case busy:
 			w.again(a.d.idle)

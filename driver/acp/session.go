@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/terret-dev/terret"
@@ -54,9 +55,9 @@ func (a *agent) open(ctx context.Context, p *process) (events []terret.Event, er
 		var refused *rpc.Error
 		if errors.As(err, &refused) && refused.Code != codeAuthRequired {
 			if a.req.Settings.OnStale == terret.OnStaleError {
-				return nil, terret.Errorf(terret.CodeResumeFailed, "%s has lost session %s: %s", p.title, native, p.redact.String(refused.Message))
+				return nil, terret.Errorf(terret.CodeResumeFailed, "%s has lost session %s: %s", p.title, native, p.redact.String(refusalText(refused)))
 			}
-			changed = &terret.SessionNativeID{Old: terret.NullString(native), Reason: "stale", Error: p.redact.String(refused.Message)}
+			changed = &terret.SessionNativeID{Old: terret.NullString(native), Reason: "stale", Error: p.redact.String(refusalText(refused))}
 			native, source = "", "new"
 		} else if err != nil {
 			return nil, a.openError(p, err)
@@ -104,6 +105,11 @@ func (a *agent) reopen(ctx context.Context, p *process, native string) (s opened
 	case !c.LoadSession:
 		return s, &rpc.Error{Code: rpc.CodeMethodNotFound, Message: "it cannot go on with a session"}
 	}
+	if f := a.d.p.quirks.beforeLoad; f != nil {
+		if err := f(a.env, native, time.Now().UTC()); err != nil {
+			p.log.Warn("the agent's own file of the session", "error", err)
+		}
+	}
 	err = p.call(ctx, method, a.sessionParams(p, native), &s)
 	return s, err
 }
@@ -114,7 +120,7 @@ func (a *agent) sessionParams(p *process, native string) object {
 	if native != "" {
 		params["sessionId"] = native
 	}
-	if len(p.launch.dirs) > 0 {
+	if len(p.launch.dirs) > 0 && a.d.p.quirks.dirs == "" {
 		params["additionalDirectories"] = p.launch.dirs
 	}
 	if f := a.d.p.quirks.appendix; f != nil && p.launch.append != "" {

@@ -58,6 +58,7 @@ func (t *turn) upsert(u call) (c *tool, events []terret.Event) {
 	c.merge(u)
 	if isNew {
 		c.name = t.nameOf(u)
+		c.kind = cmp.Or(t.profile.quirks.kinds[c.name], c.kind)
 		events = []terret.Event{{Data: terret.ToolStart{ToolID: c.id, Name: c.name, Class: t.classOf(c)}}}
 	}
 	return c, events
@@ -65,7 +66,7 @@ func (t *turn) upsert(u call) (c *tool, events []terret.Event) {
 
 // merge takes over what is said. What is not said did not change.
 func (c *tool) merge(u call) {
-	c.title, c.kind, c.status = cmp.Or(u.Title, c.title), cmp.Or(u.Kind, c.kind), cmp.Or(u.Status, c.status)
+	c.title, c.kind, c.status = cmp.Or(u.Title, c.title), cmp.Or(c.kind, u.Kind), cmp.Or(u.Status, c.status)
 	c.parent = cmp.Or(u.Meta.ClaudeCode.Parent, c.parent)
 	if filled(u.Input) || c.input == nil {
 		c.input = u.Input
@@ -73,7 +74,7 @@ func (c *tool) merge(u call) {
 	if len(u.Output) > 0 {
 		c.output = u.Output
 	}
-	if len(u.Content) > 0 {
+	if u.Content != nil { // an empty list takes away what was shown
 		c.content = u.Content
 	}
 	c.terminal.WriteString(u.Meta.Terminal.Data)
@@ -102,8 +103,8 @@ func (t *turn) nameOf(u call) string {
 			name = before
 		}
 	}
-	if name == "" && q.titleName {
-		name = u.Title
+	if name == "" && q.titleName != "" {
+		name, _, _ = strings.Cut(u.Title, q.titleName)
 	}
 	return cmp.Or(name, q.names[u.Kind], u.Kind, u.Title, "tool")
 }
@@ -194,7 +195,8 @@ func (t *turn) progress(c *tool, u call) []terret.Event {
 	}
 	switch c.status {
 	case "completed":
-		if code, ok := c.exitCode(); ok && code != 0 {
+		// Some agents take what they have stopped for complete.
+		if code, ok := c.exitCode(); ok && code != 0 || t.cancelled {
 			return append(t.tell(c), t.fail(c, cmp.Or(c.resultText(), "it failed"), false)...)
 		}
 		events := t.tell(c)

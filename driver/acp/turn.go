@@ -47,7 +47,17 @@ type message struct {
 	id       string
 	native   string // the agent's own id
 	blocks   []terret.Block
-	thinking bool // the last block is no text
+	thinking bool            // the last block is no text
+	last     strings.Builder // of the last block, which grows
+}
+
+// content are the blocks so far.
+func (m *message) content() []terret.Block {
+	out := slices.Clone(m.blocks)
+	if n := len(out); n > 0 {
+		out[n-1].Text = m.last.String()
+	}
+	return out
 }
 
 func newTurn(profile Profile, p *process, in terret.Settings, cwd string) *turn {
@@ -78,6 +88,8 @@ func (t *turn) text(native, text string, thinking bool) (events []terret.Event) 
 		m.native = native
 	}
 	if len(m.blocks) == 0 || m.thinking != thinking {
+		m.blocks = m.content()
+		m.last.Reset()
 		kind := terret.BlockText
 		if thinking {
 			kind = terret.BlockThinking
@@ -86,7 +98,7 @@ func (t *turn) text(native, text string, thinking bool) (events []terret.Event) 
 		m.thinking = thinking
 	}
 	index := len(m.blocks) - 1
-	m.blocks[index].Text += text
+	m.last.WriteString(text)
 	if thinking {
 		return append(events, terret.Event{Data: terret.ReasoningDelta{MessageID: m.id, Index: index, Text: text}})
 	}
@@ -96,20 +108,19 @@ func (t *turn) text(native, text string, thinking bool) (events []terret.Event) 
 // complete tells the message that the model has begun, with the calls that it ends
 // with.
 func (t *turn) complete(calls ...terret.Block) []terret.Event {
-	m := t.message
+	id, blocks := t.message.id, append(t.message.content(), calls...)
 	t.message = message{}
-	m.blocks = append(m.blocks, calls...)
-	if len(m.blocks) == 0 {
+	if len(blocks) == 0 {
 		return nil
 	}
-	if m.id == "" {
-		m.id = terret.NewID(terret.PrefixMessage)
+	if id == "" {
+		id = terret.NewID(terret.PrefixMessage)
 	}
-	if text := terret.TextOf(m.blocks); text != "" {
+	if text := terret.TextOf(blocks); text != "" {
 		t.said = text
 	}
 	t.steps++
-	return []terret.Event{{Data: terret.MessageComplete{MessageID: m.id, Role: terret.RoleAssistant, Blocks: m.blocks}}}
+	return []terret.Event{{Data: terret.MessageComplete{MessageID: id, Role: terret.RoleAssistant, Blocks: blocks}}}
 }
 
 // end tells the end of the turn, and before it the ends of all that ends with it.

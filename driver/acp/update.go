@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/terret-dev/terret"
@@ -161,7 +162,10 @@ func (t *turn) inTurn(u update, raw json.RawMessage) (events []terret.Event, ok 
 		if text.Type != terret.BlockText { // a picture, say
 			return t.complete(text), true
 		}
-		return t.text(u.MessageID, text.Text, u.Kind == "agent_thought_chunk"), true
+		if u.Kind == "agent_thought_chunk" {
+			return t.text(u.MessageID, strings.TrimPrefix(text.Text, t.profile.quirks.heading), true), true
+		}
+		return t.text(u.MessageID, text.Text, false), true
 	case "user_message_chunk":
 		return nil, true // the prompt, which is in the log
 	case "tool_call", "tool_call_update":

@@ -22,7 +22,6 @@ type step struct {
 	// The answer. A held one waits before its last piece until it is released.
 	Text     string
 	Pieces   []string
-	Times    int
 	Chunk    int // characters in a piece
 	Thinking string
 	Calls    []Call
@@ -51,7 +50,6 @@ func (s step) object() object {
 	match.set("reminder", s.Reminder, s.Reminder != "")
 	answer.set("text", s.Text, s.Text != "")
 	answer.set("pieces", s.Pieces, s.Pieces != nil)
-	answer.set("times", s.Times, s.Times != 0)
 	answer.set("chunk", s.Chunk, s.Chunk != 0)
 	answer.set("thinking", s.Thinking, s.Thinking != "")
 	answer.set("hold", s.Hold, s.Hold != "")

@@ -21,7 +21,7 @@ var asking = []scenario{
 	{name: "denied and stopped", needs: terret.CanPermissions, run: deniedAndStopped},
 	{name: "allowed for the session", needs: terret.CanPermissions, run: allowedForSession},
 	{name: "edited input", needs: terret.CanEditInput, run: editedInput},
-	{name: "several requests open", needs: terret.CanPermissions, run: severalOpen},
+	{name: "several requests open", also: []terret.Capability{terret.CanPermissions}, cannot: asksOneByOne, run: severalOpen},
 	{name: "late answer", needs: terret.CanPermissions, run: lateAnswer},
 	{name: "answer from another process", needs: terret.CanPermissions, run: answerElsewhere},
 	{name: "question", needs: terret.CanQuestions, cannot: noQuestions, run: question},
@@ -47,6 +47,24 @@ func (f *fixture) permission(session, turn string, but ...terret.Event) (terret.
 		f.Fatalf("asked for %s", ev.Kind())
 	}
 	return ev, d
+}
+
+// told is what the model hears of the reason for a denial.
+func (f *fixture) told(reason string) string {
+	if f.target.Lacks.DenialReason {
+		return ""
+	}
+	return reason
+}
+
+// refused holds that a turn in which something was denied went well, and ended with
+// that text if the agent went on.
+func (f *fixture) refused(events []terret.Event, want string) terret.TurnComplete {
+	f.Helper()
+	if f.target.Lacks.DenialGoesOn {
+		return last[terret.TurnComplete](f, events)
+	}
+	return f.completed(events, want)
 }
 
 // byPerson holds that a person decided that.
@@ -82,7 +100,7 @@ func toolAllowed(f *fixture) {
 }
 
 func toolDenied(f *fixture) {
-	f.play(step{User: "make it", Calls: []Call{f.target.Tools.Write(f.at("made.txt"), "x")}}, step{Result: "not on a Sunday", Text: "Then not."})
+	f.play(step{User: "make it", Calls: []Call{f.target.Tools.Write(f.at("made.txt"), "x")}}, step{Result: f.told("not on a Sunday"), Text: "Then not."})
 	id := f.session(withPolicy(terret.PolicyAsk))
 	turn := f.prompt(id, "make it")
 	ev, request := f.permission(id, turn)
@@ -91,7 +109,7 @@ func toolDenied(f *fixture) {
 	}
 	f.decide(ev, deny(ev, "not on a Sunday"))
 	events := f.end(id, turn)
-	end := f.completed(events, "Then not.")
+	end := f.refused(events, "Then not.")
 	f.holds("made.txt", "(no file)")
 	f.byPerson(events, ev, terret.BehaviorDeny)
 	failure := last[terret.ToolFailure](f, events)
@@ -175,6 +193,8 @@ func editedInput(f *fixture) {
 	f.holds("right.txt", "")
 }
 
+func asksOneByOne(t Target) string { return t.Lacks.SeveralAsks }
+
 // severalOpen answers the second request first. Only what changes nothing runs at
 // the same time in all agents, and only what is elsewhere is asked for.
 func severalOpen(f *fixture) {
@@ -193,12 +213,14 @@ func severalOpen(f *fixture) {
 	f.decide(two, allow(two))
 	f.decide(one, deny(one, "not that"))
 	events := f.end(id, turn)
-	f.completed(events, "One of them.")
+	f.refused(events, "One of them.")
 	allowed, denied := "alpha", "beta"
 	if strings.Contains(string(second.Input), "b.txt") {
 		allowed, denied = denied, allowed
 	}
-	f.heard(allowed, "not that")
+	if !f.target.Lacks.DenialGoesOn {
+		f.heard(allowed, f.told("not that"))
+	}
 	if strings.Contains(f.model.last().User, denied) {
 		f.Errorf("it was read all the same")
 	}
@@ -214,7 +236,7 @@ func lateAnswer(f *fixture) {
 	turn := f.prompt(id, "make it")
 	ev, _ := f.permission(id, turn)
 	events := f.end(id, turn)
-	f.completed(events, "Nobody answered.")
+	f.refused(events, "Nobody answered.")
 	d := allow(ev)
 	d.RequestID, d.By = ev.Expects.RequestID, tester
 	if err := f.e.Decide(f.Context(), d); !errors.Is(err, terret.ErrAlreadyDecided) {
@@ -282,8 +304,8 @@ func questionRejected(f *fixture) {
 	turn := f.prompt(id, "paint")
 	ev, _ := f.questioned(id, turn)
 	f.decide(ev, terret.Decision{Gate: terret.GateQuestion, Behavior: terret.BehaviorReject, Reason: "you decide"})
-	f.completed(f.end(id, turn), "No colour then.")
-	f.heard("you decide")
+	f.refused(f.end(id, turn), "No colour then.")
+	f.heard(f.told("you decide"))
 }
 
 func noPlans(t Target) string {
@@ -343,12 +365,12 @@ func planApproved(f *fixture) {
 }
 
 func planRevised(f *fixture) {
-	f.play(append(planSteps(f.target), step{Result: "a smaller file", Text: "I will think again."})...)
+	f.play(append(planSteps(f.target), step{Result: f.told("a smaller file"), Text: "I will think again."})...)
 	id := f.session(planning(f.target))
 	turn := f.prompt(id, "plan it")
 	ev := f.planned(id, turn)
 	f.decide(ev, terret.Decision{Gate: terret.GatePlan, Behavior: terret.BehaviorRevise, Reason: "a smaller file"})
-	f.completed(f.end(id, turn), "I will think again.")
+	f.refused(f.end(id, turn), "I will think again.")
 	s, err := f.seats[0].store.Session(f.Context(), id)
 	if err != nil || s.PermissionMode != f.target.PlanMode {
 		f.Errorf("the permission mode is %s (%v)", s.PermissionMode, err)

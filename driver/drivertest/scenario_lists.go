@@ -12,8 +12,8 @@ import (
 // lists are the scenarios in which a session, its persona and a turn say which tools
 // there are.
 var lists = []scenario{
-	{name: "tools by session, persona and turn", run: toolLists},
-	{name: "tools removed by session, persona and turn", run: removedLists},
+	{name: "tools by session, persona and turn", cannot: noToolChoice, run: toolLists},
+	{name: "tools removed by session, persona and turn", cannot: noToolChoice, run: removedLists},
 	{name: "tool that does not exist", run: missingTool},
 }
 
@@ -139,7 +139,7 @@ func missingTool(f *fixture) {
 	id := f.session(withOptions(terret.SessionOptions{Tools: f.subjects()[:2]}))
 	p := words("without")
 	p.Options.Tools = f.subjects()[:1]
-	f.completed(f.end(id, f.promptWith(id, p, "")), "There is none.")
+	f.refused(f.end(id, f.promptWith(id, p, "")), "There is none.")
 	f.holds("made.txt", "(no file)")
 	f.says(id, "with", "Made.")
 	f.holds("made.txt", "made")

@@ -18,7 +18,7 @@ var tooling = []scenario{
 	{name: "two tools at once", run: twoTools},
 	{name: "denied by a rule", overseen: true, run: deniedByRule},
 	{name: "policies bind what it allows itself", overseen: true, also: []terret.Capability{terret.CanPermissions}, run: policiesBind},
-	{name: "tools taken away", run: fewerTools},
+	{name: "tools taken away", cannot: noToolChoice, run: fewerTools},
 	{name: "extra folders", also: []terret.Capability{terret.CanPermissions}, run: extraFolders},
 	{name: "secrets of others", run: otherSecrets},
 	{name: "subagent", needs: terret.CanSubagents, cannot: noSubagents, run: subagent},
@@ -54,7 +54,7 @@ func toolsRun(f *fixture) {
 	if !strings.Contains(pres[1].Diff+posts[1].Diff, "+beta") {
 		f.Errorf("the edit shows no difference: %q %q", pres[1].Diff, posts[1].Diff)
 	}
-	if !strings.Contains(terret.TextOf(posts[2].Content), "from the shell") {
+	if !strings.Contains(terret.TextOf(posts[2].Content), "from the shell") && !f.target.Lacks.ToolOutput {
 		f.Errorf("the shell's output is not in the log: %+v", posts[2])
 	}
 	if _, ok := events[len(events)-1].Data.(terret.TurnComplete); !ok {
@@ -66,6 +66,10 @@ func toolFails(f *fixture) {
 	f.play(step{User: "try", Calls: []Call{f.target.Tools.Shell("echo oh no >&2; false")}}, step{Result: "oh no", Text: "It failed."})
 	id := f.session()
 	events := f.says(id, "try", "It failed.")
+	if f.target.Lacks.ToolFailure {
+		last[terret.ToolPost](f, events)
+		return
+	}
 	failure := last[terret.ToolFailure](f, events)
 	if failure.Denied || failure.Interrupted || failure.Error == "" || !strings.Contains(failure.Error+terret.TextOf(failure.Content), "oh no") {
 		f.Errorf("%+v", failure)
@@ -147,6 +151,8 @@ func policiesBind(f *fixture) {
 	}
 }
 
+func noToolChoice(t Target) string { return t.Lacks.ToolChoice }
+
 func fewerTools(f *fixture) {
 	f.play(step{User: "hi", Text: "Hello."})
 	name := f.target.Tools.Shell("x").Name
@@ -174,8 +180,12 @@ func extraFolders(f *fixture) {
 
 	id = f.session(withPolicy(terret.PolicyAcceptEdits))
 	turn := f.prompt(id, "without it")
-	f.decide(f.asked(id, turn), terret.Decision{Gate: terret.GatePermission, Behavior: terret.BehaviorDeny})
-	f.completed(f.end(id, turn), "Not written.")
+	if f.target.Lacks.AskOutside {
+		f.completed(f.end(id, turn), "Not written.")
+	} else {
+		f.decide(f.asked(id, turn), terret.Decision{Gate: terret.GatePermission, Behavior: terret.BehaviorDeny})
+		f.refused(f.end(id, turn), "Not written.")
+	}
 	f.holds("../extra/b.txt", "(no file)")
 }
 
@@ -273,6 +283,9 @@ func noMCP(t Target) string {
 }
 
 func mcp(f *fixture) {
+	if f.target.Lacks.UntrustedMCP {
+		f.config = func(c *engine.Config) { c.Trust = func(string) bool { return true } }
+	}
 	f.play(
 		step{User: "ask it", Calls: []Call{f.target.Tools.MCP(mcpServer, mcpTool, map[string]any{"word": "ahoy"})}},
 		step{Result: "the parrot says ahoy", Text: "It spoke."},

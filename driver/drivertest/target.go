@@ -42,15 +42,23 @@ type Target struct {
 	Lacks Lacks
 }
 
-// Lacks is what an agent does not do, or does not tell. A reason in a field makes the
-// scenarios lacking that cannot go without; the others look at less.
+// Lacks is what an agent does not do, or does not tell. Where a field is a reason, the
+// scenarios that cannot go without are lacking for it; where it is a bool, scenarios
+// look at less.
 type Lacks struct {
-	ToolNames    bool   // it does not list its tools
-	ToolOutput   bool   // it does not tell what tools return
-	ToolFailure  bool   // it takes a command that fails for one that went well
-	ToolChoice   string // why it cannot be told which tools it has
-	DenialReason bool   // the model is not told why a tool use was denied
-	DenialGoesOn bool   // a turn ends when a tool use is denied
+	ToolNames    bool   // the list of its tools, when a session starts
+	ToolOutput   bool   // what tools return
+	ToolFailure  bool   // that a command failed
+	ToolChoice   string // being told which tools it has
+	SeveralAsks  string // asking for more than one thing at a time
+	UntrustedMCP bool   // servers of a session in a folder that nobody trusts
+	AskOutside   bool   // asking about files outside of its folders: it leaves them alone
+	Retries      string // telling that the model is asked again
+	DenialReason bool   // telling the model why a tool use was denied
+	DenialGoesOn bool   // going on after a tool use was denied: it ends the turn
+	// Statuses are those of the model's API that it does not tell, with the kind of
+	// error that they become.
+	Statuses map[int]terret.ErrorCode
 }
 
 // Place is where a scenario happens.

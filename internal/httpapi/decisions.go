@@ -77,14 +77,14 @@ func (s *Server) getRequest(ctx context.Context, in *RequestPath) (*body[terret.
 
 type newDecision struct {
 	Behavior     terret.Behavior          `json:"behavior" enum:"allow,deny,answer,reject,approve,revise,block,ask,passthrough"`
-	Scope        terret.Scope             `json:"scope,omitempty" enum:"once,session,always" doc:"Default once. A longer one makes a rule; always needs a token with scope admin."`
-	Reason       string                   `json:"reason,omitempty" maxLength:"20000" doc:"The agent is told."`
-	Rule         string                   `json:"rule,omitempty" maxLength:"2000" doc:"The rule that a longer scope makes. Default: the first that the request suggests."`
-	InputHash    string                   `json:"input_hash,omitempty" doc:"That of the request, as it was seen; a request with another is not decided."`
-	UpdatedInput terret.JSON              `json:"updated_input,omitempty" doc:"What the tool is to be given instead."`
-	Answers      map[string]terret.Choice `json:"answers,omitempty" doc:"For each question's id what was chosen or written."`
-	NextMode     string                   `json:"next_mode,omitempty" doc:"The permission mode to go on in when a plan is approved."`
-	Interrupt    bool                     `json:"interrupt,omitempty" doc:"Stop the turn as well."`
+	Scope        terret.Scope             `json:"scope,omitempty" enum:"once,session,always" doc:"Default once. The others make a rule; always needs a token with scope admin."`
+	Reason       string                   `json:"reason,omitempty" maxLength:"20000" doc:"Reason to give to the agent."`
+	Rule         string                   `json:"rule,omitempty" maxLength:"2000" doc:"The rule to make for scope session or always. Default: all rules that the request suggests."`
+	InputHash    string                   `json:"input_hash,omitempty" doc:"Hash of the input you reviewed; a mismatch is refused."`
+	UpdatedInput terret.JSON              `json:"updated_input,omitempty" doc:"Input to use instead of the tool's own."`
+	Answers      map[string]terret.Choice `json:"answers,omitempty" doc:"What was chosen or written, by question id."`
+	NextMode     string                   `json:"next_mode,omitempty" doc:"The permission mode to continue in after a plan is approved."`
+	Interrupt    bool                     `json:"interrupt,omitempty" doc:"Also stop the turn."`
 }
 
 // checkAnswers rejects answers to questions that were not asked: the real question

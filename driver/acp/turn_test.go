@@ -1,0 +1,44 @@
+package acp
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/terret-dev/terret"
+)
+
+// TestWatch holds that a turn is stopped when the agent says nothing, but not while a
+// tool runs or somebody is asked.
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := &agent{d: New(Profile{Argv: []string{"x"}, Idle: time.Minute}, Config{})}
+		turn := newTurn(a.d.p, nil, terret.Settings{}, "/")
+		var told, gaveUp time.Duration
+		began := time.Now()
+		w := a.watch(turn, func() { told = time.Since(began) }, func() { gaveUp = time.Since(began) })
+		defer w.stop()
+		change := func(f func()) {
+			a.telling.Lock()
+			defer a.telling.Unlock()
+			f()
+			turn.heard = time.Now()
+		}
+		time.Sleep(50 * time.Second)
+		change(func() { turn.tools = []*tool{{told: true}} })
+		time.Sleep(time.Hour)
+		change(func() { turn.tools[0].done, turn.open = true, 1 })
+		time.Sleep(time.Hour)
+		change(func() { turn.open = 0 })
+		last := time.Since(began)
+		time.Sleep(59 * time.Second)
+		if told != 0 {
+			t.Fatalf("told to stop after %v", told)
+		}
+		time.Sleep(time.Hour)
+		if told < last+time.Minute || told > last+2*time.Minute || gaveUp != told+stopGrace {
+			t.Errorf("told to stop after %v, given up after %v, last heard of after %v", told, gaveUp, last)
+		}
+	})
+}
