@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"sync"
@@ -254,10 +255,13 @@ func (a *agent) Context(context.Context) (terret.ContextUsage, error) {
 	return c, nil
 }
 
+// encode is JSON without escapes for HTML.
 func encode(v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
 		panic(err) // it is made of numbers and strings
 	}
-	return b
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 }

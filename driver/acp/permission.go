@@ -114,6 +114,11 @@ func (a *agent) decided(q *asking, d terret.Decision, err error) (stop bool) {
 	if d.Source != terret.ByInterrupt && d.Source != terret.ByAgentExit {
 		q.c.denied, q.c.reason = true, cmp.Or(d.Reason, "denied")
 		q.t.denials = append(q.t.denials, terret.Denial{ToolID: q.c.id, Tool: q.c.name, Input: q.t.callInput(q.c), Reason: cut(q.c.reason)})
+		if !q.c.done { // some agents say no more of it
+			if err := a.emit(nil, q.t.fail(q.c, "denied", false)); err != nil {
+				a.req.Log.Warn("a denial could not be logged", "error", err)
+			}
+		}
 	}
 	stop = d.Interrupt && !q.t.cancelled
 	q.t.cancelled = q.t.cancelled || stop

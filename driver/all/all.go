@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/acp"
 	"github.com/terret-dev/terret/driver/claude"
 	"github.com/terret-dev/terret/driver/mock"
 	"github.com/terret-dev/terret/driver/native"
@@ -31,6 +32,9 @@ type Agent struct {
 	Path string   // a name to look up in PATH, or a path
 	Env  []string // variables it may see although their names look secret; NAME* matches a prefix
 	Args []string // additional arguments of every process
+	// ACP says that the program speaks the Agent Client Protocol. Then the name may be
+	// one that Terret does not know.
+	ACP bool
 }
 
 // Drivers makes all drivers, in the order in which one is chosen if none is named.
@@ -38,16 +42,19 @@ func Drivers(c Config) ([]terret.Driver, error) {
 	if c.Env == nil {
 		c.Env = os.Environ()
 	}
-	for _, name := range slices.Sorted(maps.Keys(c.Agents)) {
-		if name != claude.Name {
-			return nil, terret.Invalid("agents."+name, "there is no agent of that name that is a program; there is %s", claude.Name)
-		}
-	}
 	one := c.Agents[claude.Name]
 	drivers := []terret.Driver{
 		claude.New(claude.Config{Path: one.Path, Args: one.Args, Env: one.Env, Environ: c.Env}),
-		native.New(native.Config{ProductName: c.ProductName, Getenv: lookup(c.Env)}),
 	}
+	for _, p := range acp.Profiles() {
+		drivers = append(drivers, speaksACP(p, c))
+	}
+	others, err := added(c, drivers)
+	if err != nil {
+		return nil, err
+	}
+	drivers = append(drivers, others...)
+	drivers = append(drivers, native.New(native.Config{ProductName: c.ProductName, Getenv: lookup(c.Env)}))
 	if c.MockScript != "" {
 		script, err := mock.Load(c.MockScript)
 		if err != nil {
@@ -57,6 +64,39 @@ func Drivers(c Config) ([]terret.Driver, error) {
 	}
 	return drivers, nil
 }
+
+// speaksACP makes the driver of a program that speaks ACP.
+func speaksACP(p acp.Profile, c Config) terret.Driver {
+	one := c.Agents[p.Name]
+	return acp.New(p, acp.Config{Path: one.Path, Args: one.Args, Env: one.Env, Environ: c.Env})
+}
+
+// added makes the drivers of the programs that the configuration adds, and refuses
+// names that nobody knows. Those before are known.
+func added(c Config, before []terret.Driver) ([]terret.Driver, error) {
+	var out []terret.Driver
+	for _, name := range slices.Sorted(maps.Keys(c.Agents)) {
+		one := c.Agents[name]
+		switch known := slices.ContainsFunc(before, func(d terret.Driver) bool { return d.Name() == name }); {
+		case known:
+		case !one.ACP || name == native.Name || name == mockName:
+			var names []string
+			for _, d := range before {
+				names = append(names, d.Name())
+			}
+			return nil, terret.Invalid("agents."+name, "there is no agent of that name that is a program; there are %s; a program that speaks ACP is added with \"acp\": true",
+				strings.Join(names, ", "))
+		case one.Path == "":
+			return nil, terret.Invalid("agents."+name+".path", "it must name the program")
+		default:
+			out = append(out, speaksACP(acp.Profile{Name: name, Argv: []string{one.Path}}, c))
+		}
+	}
+	return out, nil
+}
+
+// mockName is the agent that follows a script.
+const mockName = "mock"
 
 // lookup finds variables; as in a shell, the last one of a name counts.
 func lookup(environ []string) func(string) string {

@@ -18,5 +18,12 @@ func ExampleDrivers() {
 	}
 	// Output:
 	// claude
+	// gemini
+	// qwen
+	// copilot
+	// goose
+	// claude-acp
+	// codex-acp
+	// opencode-acp
 	// native
 }

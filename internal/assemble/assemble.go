@@ -89,7 +89,7 @@ func New(o Options) (*Harness, error) {
 func newDrivers(o Options) ([]terret.Driver, error) {
 	agents := map[string]all.Agent{}
 	for name, a := range o.Config.Agents {
-		agents[name] = all.Agent{Path: a.Path, Env: a.Env, Args: a.Args}
+		agents[name] = all.Agent{Path: a.Path, Env: a.Env, Args: a.Args, ACP: a.ACP}
 	}
 	return all.Drivers(all.Config{Env: o.Env, ProductName: o.Product, Agents: agents, MockScript: o.MockScript})
 }
