@@ -74,7 +74,7 @@ func (a *agent) Capabilities() terret.Capabilities {
 // ready returns a process that has the session as those settings want it. a.switching
 // is held.
 func (a *agent) ready(ctx context.Context, in terret.Settings) (*process, error) {
-	l := launchOf(in)
+	l := a.d.p.launchOf(in)
 	a.mu.Lock()
 	p, closed := a.p, a.closed
 	a.mu.Unlock()
@@ -136,13 +136,13 @@ func (a *agent) ineffective(p *process) []terret.Event {
 	warn := func(text string) {
 		out = append(out, terret.Event{Data: terret.DiagWarning{Text: a.d.p.title() + " " + text}})
 	}
-	if in.Tools != nil || len(in.RemovedTools) > 0 {
+	if (in.Tools != nil || len(in.RemovedTools) > 0) && !a.d.p.quirks.toolChoice {
 		warn("cannot be told which tools it has: only those that it asks about are refused")
 	}
 	if len(in.AddDirs) > 0 && a.d.p.quirks.dirs == "" && !has(p.about.Capabilities.Session.Dirs) {
 		warn("cannot be told of further folders")
 	}
-	if in.SystemAppend != "" && a.d.p.quirks.appendix == nil {
+	if in.SystemAppend != "" && a.d.p.quirks.meta == nil {
 		warn("has a system prompt that cannot be added to")
 	}
 	return out

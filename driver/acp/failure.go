@@ -76,6 +76,9 @@ func (t *turn) failed(a *agent, text string, unauthenticated bool) *terret.Error
 	if status == 0 {
 		status = statusIn(text)
 	}
+	if said := t.lastWords(); status == 0 && strings.Contains(said, "API Error") {
+		status = statusIn(said) // what the agent's program has said for its model
+	}
 	if unauthenticated || status == 0 && saysUnauthenticated(text) || status == 401 || status == 403 {
 		e := a.notSignedIn(text)
 		e.HTTPStatus = status
@@ -84,8 +87,13 @@ func (t *turn) failed(a *agent, text string, unauthenticated bool) *terret.Error
 	code, retryable := kindOf(status)
 	if status == 0 {
 		code, retryable = terret.CodeExecutionError, false
-		if unreachable.MatchString(text) {
+		switch {
+		case unreachable.MatchString(text):
 			code, retryable = terret.CodeConnectionFailed, true
+		case limited.MatchString(text):
+			code, retryable = terret.CodeRateLimited, true
+		case missing.MatchString(text):
+			code = terret.CodeModelNotFound
 		}
 	}
 	return &terret.Error{Code: code, Message: fmt.Sprintf("%s: %s", t.p.title, cut(text)), Retryable: retryable, HTTPStatus: status}
@@ -121,8 +129,10 @@ var (
 	// statuses find the status of the model's API in the words of agents.
 	statuses = regexp.MustCompile(`(?i)(?:status(?:[ _]?code)?|error|code|http)["']?(?:\s*[:=]|\s+is|\s+code)?\s*["']?\(?([45]\d\d)\b|^\(?([45]\d\d)\b|\(([45]\d\d)\b`)
 	// unreachable are words for a model that nobody answers for.
-	unreachable = regexp.MustCompile(`(?i)ECONNREFUSED|connection refused|connection error|fetch failed|network error|unable to connect|cannot connect|error sending request|socket hang up|ECONNRESET|ENOTFOUND`)
-	unsigned    = regexp.MustCompile(`(?i)\bauthenticat|not logged in|not signed in|unauthorized|api[ _]key (?:is )?(?:not|missing|required)|missing (?:api[ _])?key|no api[ _]key|invalid api key|please (?:log|sign) in|/login\b`)
+	unreachable = regexp.MustCompile(`(?i)ECONNREFUSED|connection refused|connection error|fetch failed|network error|could not connect|unable to connect|cannot connect|error sending request|socket hang up|ECONNRESET|ENOTFOUND`)
+	missing     = regexp.MustCompile(`(?i)selected model|model\b.{0,80}\b(?:not found|does not exist|may not exist)`)
+	limited     = regexp.MustCompile(`(?i)rate limit`)
+	unsigned    = regexp.MustCompile(`(?i)\bauthenticat|failed to resolve provider|not logged in|not signed in|unauthorized|api[ _]key (?:is )?(?:not|missing|required)|missing (?:api[ _])?key|no api[ _]key|invalid api key|please (?:log|sign) in|/login\b`)
 )
 
 // statusIn is the status that a text tells, or zero.

@@ -81,7 +81,7 @@ func (a *agent) prepare(p *process, m rpc.Message, params permissionParams) (*as
 	t.asks.Add(1)
 	q := &asking{t: t, c: c, ask: terret.Ask{Key: p.id + "/" + m.ID, Gate: terret.GatePermission}}
 	q.ask.Event = terret.Event{Source: m.Method, Data: terret.PermissionRequest{
-		ToolID: c.id, Tool: c.name, Class: t.classOf(c), Input: t.callInput(c), Title: cmp.Or(first(c.title), c.name), Diff: c.diff(),
+		ToolID: c.id, Tool: c.name, Class: t.classOf(c), Input: t.callInput(c), Title: cmp.Or(first(c.title), c.name), Diff: t.diff(c),
 	}}
 	if plan, ok := c.plan(); ok {
 		q.ask.Gate, q.ask.Event.Data = terret.GatePlan, terret.PlanRequest{Plan: plan}

@@ -89,8 +89,10 @@ type quirks struct {
 	heading string
 	// beforeLoad, if set, makes a session ready to be loaded.
 	beforeLoad func(env []string, session string, now time.Time) error
-	// appendix is the field of _meta in which text is added to the system prompt.
-	appendix func(text string) object
+	// meta, if set, is what else a session is opened with, in _meta.
+	meta func(l launch, trusted bool) object
+	// toolChoice says that meta tells the agent which tools it has.
+	toolChoice bool
 }
 
 // usageScope says what numbers are about.

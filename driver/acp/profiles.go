@@ -79,8 +79,13 @@ func goose() Profile {
 			Command:   "goose configure",
 		},
 		Install: "curl -fsSL https://github.com/block/goose/releases/download/stable/download_cli.sh | bash",
-		Can:     &Features{Resume: true, Images: true, Reasoning: true, Commands: true, MCP: true},
+		Can:     &Features{Resume: true, Models: true, Reasoning: true, MCP: true},
+		Why: map[terret.Capability]string{
+			terret.CanAttachments: "it passes images on only to models that it knows",
+			terret.CanCommands:    "its own commands work as prompts; those of the user are recipes, which it does not list",
+		},
 		quirks: quirks{
+			failure:   regexp.MustCompile(`^(?:Ran into this error: |Network error: )`),
 			titleName: " · ",
 			kinds:     map[string]string{"shell": "execute", "write": "edit", "edit": "edit", "read": "read", "tree": "search"},
 		},
@@ -101,10 +106,30 @@ func claudeACP() Profile {
 		Install: "npm install -g @agentclientprotocol/claude-agent-acp@0.99.0", Tested: "0.99.0",
 		Can: &Features{Resume: true, Fork: true, Images: true, Models: true, Commands: true, MCP: true, Cost: true, SystemPrompt: true, Plan: true},
 		quirks: quirks{
-			ignore:   []string{"_auth/status_update", "_claude/*"},
-			appendix: func(text string) object { return object{"systemPrompt": object{"append": text}} },
+			ignore: []string{"_auth/status_update", "_claude/*"},
+			meta:   claudeMeta, toolChoice: true,
 		},
 	}
+}
+
+// claudeMeta is what the adapter passes on to Claude Code. The settings of a folder hold
+// hooks and servers, so they count only when the folder is trusted.
+func claudeMeta(l launch, trusted bool) object {
+	options := object{"promptSuggestions": false}
+	if !trusted {
+		options["settingSources"] = []string{"user"}
+	}
+	if l.tools != nil {
+		options["tools"] = l.tools
+	}
+	if len(l.removed) > 0 {
+		options["disallowedTools"] = l.removed
+	}
+	out := object{"claudeCode": object{"options": options}}
+	if l.append != "" {
+		out["systemPrompt"] = object{"append": l.append}
+	}
+	return out
 }
 
 func codexACP() Profile {

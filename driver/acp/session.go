@@ -20,15 +20,26 @@ import (
 type launch struct {
 	servers terret.JSON // MCP servers, in the form of a config file
 	dirs    []string
-	append  string // to the system prompt
+	append  string   // to the system prompt
+	tools   []string // that exist; nil means all
+	removed []string // tools that are taken away
 }
 
-func launchOf(in terret.Settings) launch {
-	return launch{servers: in.MCP, dirs: in.AddDirs, append: in.SystemAppend}
+// launchOf is what the agent can be told of those settings.
+func (p Profile) launchOf(in terret.Settings) launch {
+	l := launch{servers: in.MCP, dirs: in.AddDirs}
+	if p.quirks.meta != nil {
+		l.append = in.SystemAppend
+	}
+	if p.quirks.toolChoice {
+		l.tools, l.removed = in.Tools, in.RemovedTools
+	}
+	return l
 }
 
 func (l launch) equal(other launch) bool {
-	return bytes.Equal(l.servers, other.servers) && slices.Equal(l.dirs, other.dirs) && l.append == other.append
+	return bytes.Equal(l.servers, other.servers) && slices.Equal(l.dirs, other.dirs) && l.append == other.append &&
+		slices.Equal(l.tools, other.tools) && (l.tools == nil) == (other.tools == nil) && slices.Equal(l.removed, other.removed)
 }
 
 // state is what the agent said of its session last.
@@ -123,8 +134,8 @@ func (a *agent) sessionParams(p *process, native string) object {
 	if len(p.launch.dirs) > 0 && a.d.p.quirks.dirs == "" {
 		params["additionalDirectories"] = p.launch.dirs
 	}
-	if f := a.d.p.quirks.appendix; f != nil && p.launch.append != "" {
-		params["_meta"] = f(p.launch.append)
+	if f := a.d.p.quirks.meta; f != nil {
+		params["_meta"] = f(p.launch, a.req.Trusted)
 	}
 	return params
 }

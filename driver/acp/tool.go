@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aymanbagabas/go-udiff"
-
 	"github.com/terret-dev/terret"
 )
 
@@ -32,10 +30,9 @@ type tool struct {
 	began  time.Time
 	denied bool
 	reason string // for which it was denied
-}
 
-// diffLimit is how many bytes of a file on either side a difference is made of.
-const diffLimit = 1 << 20
+	planned string // what it would change, see diff
+}
 
 // find returns the call with that id, or nil.
 func (t *turn) find(id string) *tool {
@@ -157,17 +154,6 @@ func (t *turn) callInput(c *tool) terret.JSON {
 	return terret.JSON(encode(out))
 }
 
-// diff is what a call changes in files, as far as the agent shows it.
-func (c *tool) diff() string {
-	var out strings.Builder
-	for _, part := range c.content {
-		if part.Type == "diff" && len(part.Old) <= diffLimit && len(part.New) <= diffLimit {
-			out.WriteString(udiff.Unified("a/"+strings.TrimPrefix(part.Path, "/"), "b/"+strings.TrimPrefix(part.Path, "/"), part.Old, part.New))
-		}
-	}
-	return out.String()
-}
-
 // tell tells a call with its input, unless that was done. The model's message ends with
 // it.
 func (t *turn) tell(c *tool) []terret.Event {
@@ -184,7 +170,7 @@ func (t *turn) tell(c *tool) []terret.Event {
 		}
 	}
 	return append(events, terret.Event{Data: terret.ToolPre{
-		ToolID: c.id, Name: c.name, Class: t.classOf(c), Input: input, Title: cmp.Or(first(c.title), c.name), Paths: paths, Diff: c.diff(),
+		ToolID: c.id, Name: c.name, Class: t.classOf(c), Input: input, Title: cmp.Or(first(c.title), c.name), Paths: paths, Diff: t.diff(c),
 	}})
 }
 
@@ -202,7 +188,7 @@ func (t *turn) progress(c *tool, u call) []terret.Event {
 		events := t.tell(c)
 		c.done = true
 		return append(events, terret.Event{Data: terret.ToolPost{
-			ToolID: c.id, Name: c.name, Content: c.result(), Structured: structured(c.output), DurationMS: time.Since(c.began).Milliseconds(), Diff: c.diff(),
+			ToolID: c.id, Name: c.name, Content: c.result(), Structured: structured(c.output), DurationMS: time.Since(c.began).Milliseconds(), Diff: t.diff(c),
 		}})
 	case "failed":
 		return append(t.tell(c), t.fail(c, cmp.Or(c.resultText(), "it failed"), false)...)
@@ -223,7 +209,7 @@ func (t *turn) fail(c *tool, why string, over bool) []terret.Event {
 		why = cmp.Or(c.reason, "denied")
 	}
 	return append(events, terret.Event{Data: terret.ToolFailure{
-		ToolID: c.id, Name: c.name, Content: c.result(), Structured: structured(c.output), DurationMS: time.Since(c.began).Milliseconds(), Diff: c.diff(),
+		ToolID: c.id, Name: c.name, Content: c.result(), Structured: structured(c.output), DurationMS: time.Since(c.began).Milliseconds(), Diff: t.diff(c),
 		Error: cut(why), Denied: c.denied, Interrupted: !c.denied && (over || t.cancelled),
 	}})
 }

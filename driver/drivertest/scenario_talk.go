@@ -133,7 +133,9 @@ func unicode(f *fixture) {
 	f.play(step{User: "\U0001F469\u200D\U0001F4BB", Text: odd})
 	id := f.session()
 	f.says(id, odd, odd)
-	f.heard(odd)
+	if !f.target.Lacks.ExactText {
+		f.heard(odd)
+	}
 }
 
 func longPrompt(f *fixture) {

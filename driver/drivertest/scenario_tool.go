@@ -194,7 +194,7 @@ func otherSecrets(f *fixture) {
 	f.config = func(c *engine.Config) {
 		c.Env = append(c.Env, "OTHER_SERVICE_TOKEN=hush-hush", "DATABASE_URL=hush-hush", "TERRET_HOME=hush-hush", "HARMLESS=fine-by-me")
 	}
-	f.play(step{User: "look", Calls: []Call{f.target.Tools.Shell("env | grep -v ^ANTHROPIC_; echo looked")}}, step{Result: "looked", Text: "Seen."})
+	f.play(step{User: "look", Calls: []Call{f.target.Tools.Shell("env | grep -v sk-ant-api03; echo looked")}}, step{Result: "looked", Text: "Seen."})
 	id := f.session()
 	f.says(id, "look", "Seen.")
 	f.heard("fine-by-me")

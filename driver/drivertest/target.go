@@ -54,6 +54,9 @@ type Lacks struct {
 	UntrustedMCP bool   // servers of a session in a folder that nobody trusts
 	AskOutside   bool   // asking about files outside of its folders: it leaves them alone
 	Retries      string // telling that the model is asked again
+	ForkAt       string // copying a session up to a message
+	NewIDs       bool   // ids of sessions that are given only once
+	ExactText    bool   // passing a prompt on to the model as it is
 	DenialReason bool   // telling the model why a tool use was denied
 	DenialGoesOn bool   // going on after a tool use was denied: it ends the turn
 	// Statuses are those of the model's API that it does not tell, with the kind of

@@ -1,0 +1,165 @@
+package acp
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/terret-dev/terret"
+)
+
+func TestStatusIn(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int{
+		"API error, status 429: slow down":                                                    429,
+		`{"error":{"code":404,"message":"no"}}`:                                               404,
+		"Ran into this error: Server error: Server error (529 <unknown status code>) at http": 529,
+		"Failed to authenticate. API Error: 403 no":                                           403,
+		"401 Unauthorized":          401,
+		"unexpected status 500":     500,
+		"I read 404 files in 500 s": 0,
+		"port 4290 is in use":       0,
+		"":                          0,
+	} {
+		if got := statusIn(text); got != want {
+			t.Errorf("%q: %d, want %d", text, got, want)
+		}
+	}
+}
+
+func TestAnswerOf(t *testing.T) {
+	t.Parallel()
+	two := []choice{{"x", "allow_always"}, {"a", "allow_once"}, {"b", "allow_once"}, {"r", "reject_once"}}
+	for name, tt := range map[string]struct {
+		options []choice
+		d       terret.Decision
+		want    string
+	}{
+		"the first of a kind":      {two, terret.Decision{Behavior: terret.BehaviorAllow}, "a"},
+		"denied":                   {two, terret.Decision{Behavior: terret.BehaviorDeny}, "r"},
+		"interrupted":              {two, terret.Decision{Behavior: terret.BehaviorDeny, Source: terret.ByInterrupt}, ""},
+		"a plan":                   {two, terret.Decision{Behavior: terret.BehaviorApprove}, "a"},
+		"nothing else to allow":    {two[:1], terret.Decision{Behavior: terret.BehaviorAllow}, "x"},
+		"nothing to refuse with":   {two[:2], terret.Decision{Behavior: terret.BehaviorDeny}, ""},
+		"no options":               {nil, terret.Decision{Behavior: terret.BehaviorAllow}, ""},
+		"a kind that is not known": {[]choice{{"q", "allow_twice"}}, terret.Decision{Behavior: terret.BehaviorAllow}, ""},
+	} {
+		got := answerOf(tt.options, tt.d)
+		if got.Outcome.OptionID != tt.want || (tt.want == "") != (got.Outcome.Outcome == "cancelled") {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+func TestServers(t *testing.T) {
+	t.Parallel()
+	got := string(encode(servers(terret.JSON(`{"mcpServers":{"b":{"command":"/bin/b"},"a":{"url":"http://x","headers":{"K":"v"}},
+		"c":{"command":"c","args":["1"],"env":{"Z":"1","A":"2"}}}}`))))
+	want := `[{"headers":[{"name":"K","value":"v"}],"name":"a","type":"http","url":"http://x"},` +
+		`{"args":[],"command":"/bin/b","env":[],"name":"b"},` +
+		`{"args":["1"],"command":"c","env":[{"name":"A","value":"2"},{"name":"Z","value":"1"}],"name":"c"}]`
+	if got != want {
+		t.Errorf("%s", got)
+	}
+	if got := string(encode(servers(nil))); got != "[]" {
+		t.Errorf("without any: %s", got)
+	}
+}
+
+// TestEnviron holds that an agent sees its own keys and no others, and that trust is
+// ours to say.
+func TestEnviron(t *testing.T) {
+	t.Parallel()
+	d := New(gemini(), Config{Env: []string{"MINE_TOKEN"}})
+	env := []string{"GEMINI_API_KEY=k", "OTHER_API_KEY=k", "MINE_TOKEN=k", "PLAIN=1", "GEMINI_CLI_TRUST_WORKSPACE=true", "TERRET_HOME=/x"}
+	for trusted, want := range map[bool]string{
+		false: "GEMINI_API_KEY=k MINE_TOKEN=k PLAIN=1 PWD=/p",
+		true:  "GEMINI_API_KEY=k MINE_TOKEN=k PLAIN=1 PWD=/p GEMINI_CLI_TRUST_WORKSPACE=true",
+	} {
+		if got := strings.Join(d.environ(env, "/p", trusted), " "); got != want {
+			t.Errorf("trusted %v: %s", trusted, got)
+		}
+	}
+}
+
+// TestKeepGeminiFile holds that the file of a session that was begun a moment ago gets
+// another name, and no other file does.
+func TestKeepGeminiFile(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	dir := filepath.Join(home, ".gemini", "tmp", "p", "chats")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{
+		"session-2026-11-15T14-08-0c9076b8.jsonl", "session-2026-11-15T14-03-0c9076b8.jsonl", "session-2026-11-15T14-08-6741f087.jsonl", "session-odd-0c9076b8.jsonl",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := time.Date(2026, 11, 15, 14, 8, 59, 0, time.UTC)
+	for _, id := range []string{"0c9076b8-6b0b-4714-9640-f07462938d4d", "", "../*"} {
+		if err := keepGeminiFile([]string{"HOME=" + home}, id, now); err != nil {
+			t.Error(err)
+		}
+	}
+	var got []string
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		got = append(got, e.Name())
+	}
+	want := []string{
+		"session-2026-11-15T14-02-0c9076b8.jsonl", "session-2026-11-15T14-03-0c9076b8.jsonl", "session-2026-11-15T14-08-6741f087.jsonl", "session-odd-0c9076b8.jsonl",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestPlannedDiff(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("one\ntwo\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for input, want := range map[string]string{
+		`{"path":"a.txt","before":"two","after":"zwei"}`:            "\n-two\n+zwei\n",
+		`{"filePath":"a.txt","oldString":"one","newString":"eins"}`: "\n-one\n+eins\n",
+		`{"file_path":"new.txt","content":"fresh\\n"}`:              "\n+fresh\n",
+		`{"path":"a.txt","old_str":"three","new_str":"drei"}`:       "",
+		`{"path":"none.txt","old_str":"three","new_str":"drei"}`:    "",
+		`{"command":"rm a.txt"}`:                                    "",
+		`["odd"]`:                                                   "",
+	} {
+		turn := newTurn(Profile{}, nil, terret.Settings{}, dir)
+		got := turn.diff(&tool{kind: "edit", input: []byte(input)})
+		if want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("%s: %q", input, got)
+		}
+	}
+}
+
+// TestProfiles holds that each says what people need.
+func TestProfiles(t *testing.T) {
+	t.Parallel()
+	names := map[string]bool{}
+	for _, p := range Profiles() {
+		if p.Name == "" || names[p.Name] || len(p.Argv) == 0 || p.Install == "" || p.SignIn.Command == "" || len(p.SignIn.Variables) == 0 || p.Can == nil {
+			t.Errorf("%+v", p)
+		}
+		names[p.Name] = true
+		c := p.capabilities(*p.Can)
+		for _, name := range terret.AllCapabilities() {
+			if a := c.Abilities[name]; !a.OK && a.Reason == "" {
+				t.Errorf("%s: nobody says why it has no %s", p.Name, name)
+			}
+		}
+	}
+}
