@@ -132,7 +132,7 @@ func TestPlannedDiff(t *testing.T) {
 	for input, want := range map[string]string{
 		`{"path":"a.txt","before":"two","after":"zwei"}`:            "\n-two\n+zwei\n",
 		`{"filePath":"a.txt","oldString":"one","newString":"eins"}`: "\n-one\n+eins\n",
-		`{"file_path":"new.txt","content":"fresh\\n"}`:              "\n+fresh\n",
+		`{"file_path":"new.txt","content":"fresh\n"}`:              "\n+fresh\n",
 		`{"path":"a.txt","old_str":"three","new_str":"drei"}`:       "",
 		`{"path":"none.txt","old_str":"three","new_str":"drei"}`:    "",
 		`{"command":"rm a.txt"}`:                                    "",
