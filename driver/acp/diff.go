@@ -20,7 +20,8 @@ func (t *turn) diff(c *tool) string {
 	var out strings.Builder
 	for _, part := range c.content {
 		if part.Type == "diff" {
-			out.WriteString(unified(part.Path, part.Old, part.New))
+			before, after := inFile(part)
+			out.WriteString(unified(part.Path, before, after))
 		}
 	}
 	if out.Len() == 0 && c.planned == "" && !c.done && t.classOf(c) == terret.ClassEdit {
@@ -30,6 +31,20 @@ func (t *turn) diff(c *tool) string {
 		return c.planned
 	}
 	return out.String()
+}
+
+// inFile is the whole file before and after a change, of which some agents show only
+// what is replaced. The file may have been changed already.
+func inFile(part callContent) (before, after string) {
+	now, ok := readFile(part.Path)
+	switch {
+	case !ok || part.Old == "" || now == part.Old || now == part.New:
+	case strings.Contains(now, part.Old):
+		return now, strings.Replace(now, part.Old, part.New, 1)
+	case part.New != "" && strings.Contains(now, part.New):
+		return strings.Replace(now, part.New, part.Old, 1), now
+	}
+	return part.Old, part.New
 }
 
 func unified(path, before, after string) string {

@@ -12,8 +12,11 @@ import (
 
 // answer answers a request of the agent. It runs in a goroutine of its own.
 func (a *agent) answer(ctx context.Context, p *process, m rpc.Message) (any, error) {
-	if m.Method == methodPermission {
+	switch m.Method {
+	case methodPermission:
 		return a.permission(ctx, p, m)
+	case methodElicit:
+		return a.elicit(ctx, p, m)
 	}
 	if !a.d.p.quirks.ignores(m.Method) && !strings.HasPrefix(m.Method, "fs/") && !strings.HasPrefix(m.Method, "terminal/") {
 		if err := a.tell(m.Raw, func() []terret.Event { return unknown(m.Method) }); err != nil {

@@ -89,7 +89,9 @@ func (p *process) greet(ctx context.Context) error {
 	err := p.call(ctx, methodInitialize, object{
 		"protocolVersion": protocolVersion, "clientInfo": object{"name": "terret", "title": "Terret", "version": "1"},
 		// It works on the same disk as we do, so it needs neither from us.
-		"clientCapabilities": object{"fs": object{"readTextFile": false, "writeTextFile": false}, "terminal": false},
+		"clientCapabilities": object{
+			"fs": object{"readTextFile": false, "writeTextFile": false}, "terminal": false, "elicitation": object{"form": object{}},
+		},
 	}, &p.about)
 	if err == nil && p.about.ProtocolVersion != protocolVersion {
 		return terret.Errorf(terret.CodeStartupRefused, "%s speaks version %d of ACP; Terret speaks version %d", p.title, p.about.ProtocolVersion, protocolVersion)

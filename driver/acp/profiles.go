@@ -104,7 +104,9 @@ func claudeACP() Profile {
 			Command:   "claude auth login",
 		},
 		Install: "npm install -g @agentclientprotocol/claude-agent-acp@0.99.0", Tested: "0.99.0",
-		Can: &Features{Resume: true, Fork: true, Images: true, Models: true, Commands: true, MCP: true, Cost: true, SystemPrompt: true, Plan: true},
+		Can: &Features{
+			Resume: true, Fork: true, Images: true, Models: true, Reasoning: true, Commands: true, MCP: true, Cost: true, SystemPrompt: true, Questions: true, Plan: true,
+		},
 		quirks: quirks{
 			ignore: []string{"_auth/status_update", "_claude/*"},
 			meta:   claudeMeta, toolChoice: true,

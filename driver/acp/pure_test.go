@@ -132,7 +132,7 @@ func TestPlannedDiff(t *testing.T) {
 	for input, want := range map[string]string{
 		`{"path":"a.txt","before":"two","after":"zwei"}`:            "\n-two\n+zwei\n",
 		`{"filePath":"a.txt","oldString":"one","newString":"eins"}`: "\n-one\n+eins\n",
-		`{"file_path":"new.txt","content":"fresh\n"}`:              "\n+fresh\n",
+		`{"file_path":"new.txt","content":"fresh\n"}`:               "\n+fresh\n",
 		`{"path":"a.txt","old_str":"three","new_str":"drei"}`:       "",
 		`{"path":"none.txt","old_str":"three","new_str":"drei"}`:    "",
 		`{"command":"rm a.txt"}`:                                    "",
@@ -143,6 +143,51 @@ func TestPlannedDiff(t *testing.T) {
 		if want == "" && got != "" || !strings.Contains(got, want) {
 			t.Errorf("%s: %q", input, got)
 		}
+	}
+}
+
+// TestFragment holds that a piece of a file is shown where it is.
+func TestFragment(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "a.txt")
+	for _, now := range []string{"one\ntwo\nthree\n", "one\nzwei\nthree\n"} { // before the change, and after it
+		if err := os.WriteFile(file, []byte(now), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		turn := newTurn(Profile{}, nil, terret.Settings{}, "/")
+		got := turn.diff(&tool{kind: "edit", content: []callContent{{Type: "diff", Path: file, Old: "two", New: "zwei"}}})
+		if !strings.Contains(got, "\n one\n-two\n+zwei\n three\n") {
+			t.Errorf("%q", got)
+		}
+	}
+}
+
+func TestForm(t *testing.T) {
+	t.Parallel()
+	f := formOf([]byte(`{"type":"object","properties":{
+		"question_0":{"type":"string","title":"Colour","oneOf":[{"const":"r","title":"Red"},{"const":"b","title":"Blue","description":"as the sky"}]},
+		"question_0_custom":{"type":"string","title":"Other"},
+		"many":{"type":"array","description":"Which?","items":{"enum":["x","y"]}},
+		"sure":{"type":"boolean"},"count":{"type":"integer"}}}`))
+	q := f.questions("Which colour?")
+	if len(q) != 4 || q[1].ID != "many" || !q[1].Multi || q[1].Text != "Which?" || q[2].ID != "question_0" || q[2].Text != "Which colour?" || q[2].Options[1].Label != "Blue" {
+		t.Errorf("%+v", q)
+	}
+	for want, answers := range map[string]map[string]terret.Choice{
+		`{"question_0":"b"}`:                       {"question_0": {"Blue"}},
+		`{"question_0_custom":"pink"}`:             {"question_0": {"pink"}},
+		`{"count":3,"many":["x","y"],"sure":true}`: {"many": {"x", "y"}, "sure": {"true"}, "count": {"3"}, "none": {"?"}},
+	} {
+		got := f.answer(terret.Decision{Behavior: terret.BehaviorAnswer, Answers: answers})
+		if got["action"] != "accept" || string(encode(got["content"])) != want {
+			t.Errorf("%s, want %s", encode(got), want)
+		}
+	}
+	if got := f.answer(terret.Decision{Behavior: terret.BehaviorReject}); got["action"] != "decline" {
+		t.Errorf("%v", got)
+	}
+	if q := formOf(nil).questions("Hm?"); len(q) != 1 || q[0].Text != "Hm?" {
+		t.Errorf("%+v", q)
 	}
 }
 

@@ -203,14 +203,15 @@ func acpClaude() drivertest.Target {
 		program: "claude-agent-acp", model: "sonnet", other: "haiku", settings: own.Env,
 		target: func(t *drivertest.Target) {
 			t.Tools = own.Tools
-			t.Tools.Ask, t.Tools.Subagent, t.Tools.Structured, t.Tools.Background = nil, nil, nil, nil
+			t.Tools.Subagent, t.Tools.Structured, t.Tools.Background = nil, nil, nil
 			t.Lacks.ToolChoice = ""
+			t.Lacks.LongPrompts = "it refuses what does not fit into the model's context"
 			t.Lacks.Retries = "it does not tell that it asks the model again"
 			t.Lacks.Statuses = map[int]terret.ErrorCode{404: terret.CodeModelNotFound}
 			t.Wire = func(name string) string {
 				return map[string]string{"sonnet": "claude-sonnet-5-5", "haiku": "claude-haiku-5-5"}[name]
 			}
-			t.Forget, t.Command, t.Poison, t.PlanMode, t.PlanFile = own.Forget, own.Command, own.Poison, own.PlanMode, own.PlanFile
+			t.Forget, t.Command, t.Poison, t.PlanMode, t.PlanFile = own.Forget, own.Command, own.Poison, own.PlanMode, ""
 		},
 	})
 }

@@ -20,7 +20,7 @@ var talking = []scenario{
 	{name: "streaming", needs: terret.CanStream, run: streaming},
 	{name: "reasoning", needs: terret.CanReasoning, run: reasoning},
 	{name: "unicode", run: unicode},
-	{name: "prompt of 3 MB", run: longPrompt},
+	{name: "prompt of 3 MB", cannot: shortPrompts, run: longPrompt},
 	{name: "answer of 200 KB", run: longAnswer},
 	{name: "image", needs: terret.CanAttachments, run: image},
 	{name: "follow-up", needs: terret.CanMultiTurn, run: followUp},
@@ -137,6 +137,8 @@ func unicode(f *fixture) {
 		f.heard(odd)
 	}
 }
+
+func shortPrompts(t Target) string { return t.Lacks.LongPrompts }
 
 func longPrompt(f *fixture) {
 	f.play(step{User: "the very end", Text: "That was long."})
