@@ -102,6 +102,25 @@ func (a *agent) launch(ctx context.Context, l launch) (*process, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	defer context.AfterFunc(a.life, func() { stop(errClosed) })()
+	p, err := a.start(ctx, l)
+	if err != nil && a.d.p.quirks.startAgain && ctx.Err() == nil {
+		a.req.Log.Warn("the agent is started again", "error", err)
+		p, err = a.start(ctx, l)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := a.now()
+	a.began = picked{s.model, s.mode}
+	a.mu.Lock()
+	a.p = p
+	a.mu.Unlock()
+	a.work.Go(func() { a.follow(p) })
+	return p, nil
+}
+
+// start starts a process and opens the session in it. Nobody follows it yet.
+func (a *agent) start(ctx context.Context, l launch) (*process, error) {
 	p, err := a.spawn(ctx, l)
 	if err != nil {
 		return nil, err
@@ -120,12 +139,6 @@ func (a *agent) launch(ctx context.Context, l launch) (*process, error) {
 		close(p.ended)
 		return nil, a.startFailed(p, err)
 	}
-	s := a.now()
-	a.began = picked{s.model, s.mode}
-	a.mu.Lock()
-	a.p = p
-	a.mu.Unlock()
-	a.work.Go(func() { a.follow(p) })
 	return p, nil
 }
 

@@ -42,28 +42,27 @@ func (t *turn) failureOf(a *agent, answer prompted, err error) *terret.Error {
 	case "refusal":
 		return terret.Errorf(terret.CodeModelError, "the model refused to go on")
 	}
-	if re := t.profile.quirks.failure; re != nil && !t.cancelled {
-		if said := strings.TrimSpace(t.lastWords()); re.MatchString(said) {
-			return t.failed(a, said, false)
-		}
+	if said := strings.TrimSpace(t.said); !t.cancelled && t.inVain(answer, said) {
+		return t.failed(a, said, false)
 	}
 	return nil
+}
+
+// inVain reports whether a turn that ended well failed, and its last words say why.
+func (t *turn) inVain(answer prompted, said string) bool {
+	q := t.profile.quirks
+	if q.failure != nil && q.failure.MatchString(said) {
+		return true
+	}
+	return q.anonymous && t.unnamed && said != "" && answer.Usage != nil && answer.Usage.Output == 0
 }
 
 func interrupted() *terret.Error {
 	return terret.Errorf(terret.CodeInterrupted, "the turn was interrupted")
 }
 
-// lastWords is what the model has said last.
-func (t *turn) lastWords() string { return cmp.Or(terret.TextOf(t.message.content()), t.said) }
-
 // silence is the error of a turn in which the agent said nothing for too long.
 func (t *turn) silence(a *agent) *terret.Error {
-	if t.complaint != "" {
-		e := t.failed(a, t.complaint, false)
-		e.Retryable = true
-		return e
-	}
 	e := terret.Errorf(terret.CodeTimeout, "%s has said nothing for %s; the model may be out of reach", t.p.title, a.d.idle)
 	e.Retryable = true
 	return e
@@ -76,7 +75,7 @@ func (t *turn) failed(a *agent, text string, unauthenticated bool) *terret.Error
 	if status == 0 {
 		status = statusIn(text)
 	}
-	if said := t.lastWords(); status == 0 && strings.Contains(said, "API Error") {
+	if said := t.said; status == 0 && strings.Contains(said, "API Error") {
 		status = statusIn(said) // what the agent's program has said for its model
 	}
 	if unauthenticated || status == 0 && saysUnauthenticated(text) || status == 401 || status == 403 {
@@ -129,10 +128,10 @@ var (
 	// statuses find the status of the model's API in the words of agents.
 	statuses = regexp.MustCompile(`(?i)(?:status(?:[ _]?code)?|error|code|http)["']?(?:\s*[:=]|\s+is|\s+code)?\s*["']?\(?([45]\d\d)\b|^\(?([45]\d\d)\b|\(([45]\d\d)\b`)
 	// unreachable are words for a model that nobody answers for.
-	unreachable = regexp.MustCompile(`(?i)ECONNREFUSED|connection refused|connection error|fetch failed|network error|could not connect|unable to connect|cannot connect|error sending request|socket hang up|ECONNRESET|ENOTFOUND`)
+	unreachable = regexp.MustCompile(`(?i)ECONNREFUSED|connection refused|connection error|fetch failed|network error|could not connect|can.t connect|unable to connect|cannot connect|error sending request|socket hang up|ECONNRESET|ENOTFOUND`)
 	missing     = regexp.MustCompile(`(?i)selected model|model\b.{0,80}\b(?:not found|does not exist|may not exist)`)
 	limited     = regexp.MustCompile(`(?i)rate limit`)
-	unsigned    = regexp.MustCompile(`(?i)\bauthenticat|failed to resolve provider|not logged in|not signed in|unauthorized|api[ _]key (?:is )?(?:not|missing|required)|missing (?:api[ _])?key|no api[ _]key|invalid api key|please (?:log|sign) in|/login\b`)
+	unsigned    = regexp.MustCompile(`(?i)\bauthenticat|failed to resolve provider|missing environment variable|not logged in|not signed in|unauthorized|api[ _]key (?:is )?(?:not|missing|required)|missing (?:api[ _])?key|no api[ _]key|invalid api key|please (?:log|sign) in|/login\b`)
 )
 
 // statusIn is the status that a text tells, or zero.

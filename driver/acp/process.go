@@ -53,10 +53,7 @@ func (a *agent) spawn(ctx context.Context, l launch) (*process, error) {
 	var err error
 	p.proc, err = proc.Start(ctx, proc.Spec{
 		Argv: argv, Dir: a.req.Session.Cwd, Env: a.env, Owner: a.req.Owner,
-		OnStderr: func(line string) {
-			p.log.Warn("the agent complains", "line", p.redact.String(line))
-			a.complained(line)
-		},
+		OnStderr: func(line string) { p.log.Warn("the agent complains", "line", p.redact.String(line)) },
 	})
 	if err != nil {
 		return nil, startError(err, a.d.p)

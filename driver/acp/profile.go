@@ -79,9 +79,18 @@ type quirks struct {
 	ignore []string
 	// failure finds in the last words of a turn that ended well that it did not.
 	failure *regexp.Regexp
-	// retry finds in standard error that the model is asked again. Its groups are
-	// named attempt and status.
-	retry *regexp.Regexp
+	// notice finds pieces of messages that are not the model's, but the agent's own; a
+	// piece that matches failure is another message.
+	notice *regexp.Regexp
+	// anonymous says that messages of the model have ids, and those of the agent none: one
+	// that ends a turn in which the model was not heard of tells why.
+	anonymous bool
+	// load says that a session is better loaded than resumed: it is noticed then that the
+	// agent has lost it.
+	load bool
+	// startAgain says that a start that fails is worth another one: two processes that
+	// start at the same time, for the first time, get in each other's way.
+	startAgain bool
 	// dirs is the argument before each further folder that the agent may work in, for
 	// agents that are told so only when they start.
 	dirs string

@@ -62,8 +62,10 @@ func copilot() Profile {
 		Install: "npm install -g @github/copilot@1.0.102", Tested: "1.0.102",
 		Can: &Features{Resume: true, Images: true, Reasoning: true, Commands: true},
 		quirks: quirks{
-			usage: usageOfSession,
-			names: map[string]string{"execute": "bash", "read": "view", "edit": "edit"},
+			usage:   usageOfSession,
+			names:   map[string]string{"execute": "bash", "read": "view", "edit": "edit"},
+			notice:  regexp.MustCompile(`^Info: `),
+			failure: regexp.MustCompile(`^Error: `),
 		},
 	}
 }
@@ -145,11 +147,15 @@ func codexACP() Profile {
 			Command:   "codex login",
 		},
 		Install: "npm install -g @agentclientprotocol/codex-acp@2.6.0", Tested: "2.6.0",
-		Can: &Features{Resume: true, Fork: true, Images: true, Models: true, Reasoning: true, Commands: true, MCP: true},
+		Can: &Features{Resume: true, Images: true, Models: true, Reasoning: true, MCP: true},
+		Why: map[terret.Capability]string{
+			terret.CanFork:     "a copy of a session lives only in the process that made it",
+			terret.CanCommands: "over ACP it knows its own commands, and not those of the user",
+		},
 		quirks: quirks{
-			names:   map[string]string{"execute": "exec_command", "edit": "apply_patch"},
-			ignore:  []string{"_auth/status_update", "_codex/*"},
-			failure: regexp.MustCompile(`^(?:unexpected status (?P<status>\d{3})|stream disconnected|exceeded retry limit|Error: )`),
+			names:     map[string]string{"execute": "exec_command", "edit": "apply_patch"},
+			ignore:    []string{"_auth/status_update", "_codex/*"},
+			anonymous: true, load: true, startAgain: true,
 		},
 	}
 }

@@ -111,7 +111,7 @@ func (a *agent) reopen(ctx context.Context, p *process, native string) (s opened
 	}()
 	method := methodLoad
 	switch c := p.about.Capabilities; {
-	case has(c.Session.Resume): // the same without the replay
+	case has(c.Session.Resume) && !a.d.p.quirks.load: // the same without the replay
 		method = methodResume
 	case !c.LoadSession:
 		return s, &rpc.Error{Code: rpc.CodeMethodNotFound, Message: "it cannot go on with a session"}

@@ -38,8 +38,8 @@ type turn struct {
 	before    terret.Usage // of the process, when the turn began
 	spent     terret.Cost  // of the session, when the turn began
 	retries   int
-	status    int // that the model's API answered last
-	complaint string
+	status    int  // that the model's API answered
+	unnamed   bool // the last message had no id of its own
 }
 
 // message is one that the model has begun.
@@ -73,12 +73,16 @@ func (t *turn) busy() bool {
 
 // text takes in a piece of a message, or of what the model thinks.
 func (t *turn) text(native, text string, thinking bool) (events []terret.Event) {
+	m := &t.message
+	if thinking && !m.thinking {
+		text = strings.TrimLeft(text, "\n") // before the first thought
+	}
 	if text == "" {
 		return nil
 	}
-	m := &t.message
 	// What is thought belongs to what is said next.
-	if len(m.blocks) > 0 && !m.thinking && (thinking || native != m.native) {
+	failure := t.profile.quirks.failure
+	if len(m.blocks) > 0 && !m.thinking && (thinking || native != m.native || failure != nil && failure.MatchString(text)) {
 		events = t.complete()
 	}
 	if m.id == "" {
@@ -108,7 +112,7 @@ func (t *turn) text(native, text string, thinking bool) (events []terret.Event) 
 // complete tells the message that the model has begun, with the calls that it ends
 // with.
 func (t *turn) complete(calls ...terret.Block) []terret.Event {
-	id, blocks := t.message.id, append(t.message.content(), calls...)
+	id, native, blocks := t.message.id, t.message.native, append(t.message.content(), calls...)
 	t.message = message{}
 	if len(blocks) == 0 {
 		return nil
@@ -117,7 +121,7 @@ func (t *turn) complete(calls ...terret.Block) []terret.Event {
 		id = terret.NewID(terret.PrefixMessage)
 	}
 	if text := terret.TextOf(blocks); text != "" {
-		t.said = text
+		t.said, t.unnamed = text, native == ""
 	}
 	t.steps++
 	return []terret.Event{{Data: terret.MessageComplete{MessageID: id, Role: terret.RoleAssistant, Blocks: blocks}}}
@@ -126,8 +130,8 @@ func (t *turn) complete(calls ...terret.Block) []terret.Event {
 // end tells the end of the turn, and before it the ends of all that ends with it.
 // a.telling is held.
 func (t *turn) end(a *agent, answer prompted, err error) []terret.Event {
-	failure := t.failureOf(a, answer, err)
 	events := t.complete()
+	failure := t.failureOf(a, answer, err)
 	for _, c := range t.tools {
 		if !c.done {
 			events = append(events, t.fail(c, "the turn ended before the tool did", true)...)

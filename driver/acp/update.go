@@ -3,8 +3,6 @@ package acp
 import (
 	"bytes"
 	"encoding/json"
-	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
@@ -165,6 +163,9 @@ func (t *turn) inTurn(u update, raw json.RawMessage) (events []terret.Event, ok 
 		if u.Kind == "agent_thought_chunk" {
 			return t.text(u.MessageID, strings.TrimPrefix(text.Text, t.profile.quirks.heading), true), true
 		}
+		if notice := t.profile.quirks.notice; notice != nil && notice.MatchString(text.Text) {
+			return t.notice(text.Text), true
+		}
 		return t.text(u.MessageID, text.Text, false), true
 	case "user_message_chunk":
 		return nil, true // the prompt, which is in the log
@@ -206,41 +207,11 @@ func (a *agent) stray(line []byte, why error) {
 	}
 }
 
-// complained takes in a line of standard error.
-func (a *agent) complained(line string) {
-	retry := a.d.p.quirks.retry
-	if retry == nil {
-		return
-	}
-	m := retry.FindStringSubmatch(line)
-	if m == nil {
-		return
-	}
-	status := number(retry, m, "status")
-	err := a.tell(nil, func() []terret.Event {
-		t := a.turn
-		if t == nil {
-			return nil
-		}
+// notice tells what the agent says for itself, in the place of the model.
+func (t *turn) notice(text string) []terret.Event {
+	if strings.Contains(text, "Retrying") {
 		t.retries++
-		t.status, t.complaint, t.heard = status, cut(line), time.Now()
-		attempt := number(retry, m, "attempt")
-		if attempt == 0 {
-			attempt = t.retries
-		}
-		return []terret.Event{{Data: terret.Retry{Attempt: attempt, HTTPStatus: status, Error: cut(line)}}}
-	})
-	if err != nil {
-		a.req.Log.Warn("a complaint of the agent could not be logged", "error", err)
+		return []terret.Event{{Data: terret.Retry{Attempt: t.retries, Error: cut(text)}}}
 	}
-}
-
-// number is the group of that name, or zero.
-func number(re *regexp.Regexp, match []string, name string) int {
-	i := re.SubexpIndex(name)
-	if i < 0 {
-		return 0
-	}
-	n, _ := strconv.Atoi(match[i])
-	return n
+	return []terret.Event{{Data: terret.Notification{Text: text, Level: "info"}}}
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/driver/acp"
@@ -17,6 +18,7 @@ type acpAgent struct {
 	// settings writes what the agent reads into its home, and returns its environment.
 	settings     func(p drivertest.Place) []string
 	model, other string
+	idle         time.Duration            // how long it may say nothing; zero means as long as usual
 	target       func(*drivertest.Target) // says the rest
 }
 
@@ -28,6 +30,7 @@ func acpTarget(name string, a acpAgent) drivertest.Target {
 			profile = p
 		}
 	}
+	profile.Idle = a.idle
 	bin := filepath.Dir(program(a.program))
 	env := func(p drivertest.Place) []string {
 		// Most of them need the Node that is installed with them.
@@ -218,7 +221,8 @@ func acpClaude() drivertest.Target {
 
 func acpCodex() drivertest.Target {
 	return acpTarget("codex-acp", acpAgent{
-		program: "codex-acp", model: "gpt-5.5", other: "gpt-6.1-sol",
+		idle:    20 * time.Second, // it asks a model that cannot be reached for minutes
+		program: "codex-acp", model: "gpt-5.5", other: "gpt-5.6-sol",
 		settings: func(p drivertest.Place) []string {
 			put(p, ".codex/config.toml", `
 model = "gpt-5.5"
@@ -255,8 +259,17 @@ enabled = false
 					return patch("*** Begin Patch\n*** Update File: " + path + "\n@@\n-" + old + "\n+" + replacement + "\n*** End Patch")
 				},
 				Read: func(path string) drivertest.Call { return shell("cat '" + path + "'") },
+				MCP: func(server, name string, input map[string]any) drivertest.Call {
+					return drivertest.Call{Name: "mcp__" + server + "__" + name, Input: input}
+				},
 			}
 			t.Lacks.DenialGoesOn = true
+			t.Lacks.Retries = "it is told not to ask the model again"
+			t.Lacks.Statuses = map[int]terret.ErrorCode{
+				0: terret.CodeTimeout, 400: terret.CodeExecutionError, 401: terret.CodeNotAuthenticated, 404: terret.CodeExecutionError, 500: terret.CodeExecutionError,
+			}
+			t.Lacks.SeveralAsks = "it reads in a sandbox, and does not ask"
+			t.Lacks.LongPrompts = "it takes 1048576 characters at most"
 			t.Forget = func(p drivertest.Place) error { return os.RemoveAll(filepath.Join(p.Home, ".codex", "sessions")) }
 		},
 	})
@@ -264,16 +277,16 @@ enabled = false
 
 func acpCopilot() drivertest.Target {
 	return acpTarget("copilot", acpAgent{
-		program: "copilot", model: "fake-model", other: "other-model",
+		// What is called copilot starts this one, and another process answers for it.
+		program: "copilot-linux-x64", model: "fake-model", other: "other-model",
 		settings: func(p drivertest.Place) []string {
-			env := []string{
-				"XDG_CACHE_HOME=" + filepath.Join(filepath.Dir(filepath.Dir(program("copilot"))), ".cache"), // where it has unpacked itself
-				"COPILOT_PROVIDER_BASE_URL=" + p.URL + "/v1", "COPILOT_MODEL=fake-model", "COPILOT_OFFLINE=true",
+			cache := "XDG_CACHE_HOME=" + filepath.Join(filepath.Dir(filepath.Dir(program("copilot"))), ".cache") // where it has unpacked itself
+			if p.Key == "" {
+				return []string{cache}
 			}
-			if p.Key != "" {
-				env = append(env, "COPILOT_PROVIDER_API_KEY="+p.Key)
+			return []string{
+				cache, "COPILOT_PROVIDER_BASE_URL=" + p.URL + "/v1", "COPILOT_MODEL=fake-model", "COPILOT_OFFLINE=true", "COPILOT_PROVIDER_API_KEY=" + p.Key,
 			}
-			return env
 		},
 		target: func(t *drivertest.Target) {
 			shell, write := tool("bash", "command"), tool("create", "path", "file_text")
@@ -289,6 +302,7 @@ func acpCopilot() drivertest.Target {
 				Read:  func(path string) drivertest.Call { return read(path) },
 			}
 			t.Lacks.DenialGoesOn = true
+			t.Lacks.Retries = "it does not tell which error made it ask the model again"
 			t.Forget = func(p drivertest.Place) error { return os.RemoveAll(filepath.Join(p.Home, ".copilot")) }
 		},
 	})

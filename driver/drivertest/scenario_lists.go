@@ -14,7 +14,7 @@ import (
 var lists = []scenario{
 	{name: "tools by session, persona and turn", cannot: noToolChoice, run: toolLists},
 	{name: "tools removed by session, persona and turn", cannot: noToolChoice, run: removedLists},
-	{name: "tool that does not exist", run: missingTool},
+	{name: "tool that does not exist", cannot: readsByShell, run: missingTool},
 }
 
 // optional is a list that somebody gives or not.
@@ -126,6 +126,13 @@ func removedLists(f *fixture) {
 			}
 		}
 	}
+}
+
+func readsByShell(t Target) string {
+	if t.Tools.Read("x").Name == t.Tools.Shell("x").Name {
+		return "it reads files with its shell: it has no other tool"
+	}
+	return ""
 }
 
 // missingTool is that a tool which does not exist in a turn cannot be used in it,

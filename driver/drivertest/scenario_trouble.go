@@ -79,7 +79,11 @@ func connectionRefused(f *fixture) {
 	}
 	f.play(step{Text: "x", Repeat: true})
 	id := f.session()
-	if end := f.failed(f.run(id, "try"), terret.CodeConnectionFailed); !end.Error.Retryable {
+	want := terret.CodeConnectionFailed
+	if other, ok := f.target.Lacks.Statuses[0]; ok {
+		want = other
+	}
+	if end := f.failed(f.run(id, "try"), want); !end.Error.Retryable {
 		f.Errorf("%+v", end.Error)
 	}
 }
