@@ -25,7 +25,11 @@ const (
 // targets are the agents of the table, in its order. Each has a test of its own, which
 // calls run.
 func targets() []drivertest.Target {
-	return []drivertest.Target{native(), claude(), claudeOneShot(), acpGemini(), acpQwen(), acpOpencode(), acpClaude(), acpCodex(), acpCopilot(), acpGoose()}
+	return []drivertest.Target{
+		native(), claude(), claudeOneShot(),
+		codex(),
+		acpGemini(), acpQwen(), acpOpencode(), acpClaude(), acpCodex(), acpCopilot(), acpGoose(),
+	}
 }
 
 // results holds a *drivertest.Result for each title.

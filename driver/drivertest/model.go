@@ -131,7 +131,9 @@ func (m *model) requests() []heard {
 	var out []heard
 	for _, r := range recorded {
 		if strings.HasPrefix(r.Step, "step ") || r.Step == "no step" {
-			out = append(out, heardIn(r))
+			if r.Request != nil {
+				out = append(out, heardIn(r))
+			}
 		}
 	}
 	return out
@@ -148,9 +150,6 @@ func (m *model) last() heard {
 
 // heardIn is what a request holds, whichever API it was made to.
 func heardIn(r sim.Recorded) heard {
-	if r.Request == nil {
-		return heard{}
-	}
 	out := heard{Model: r.Request.Model, System: r.Request.System, Thinking: asksToThink(r)}
 	for _, t := range r.Request.Tools {
 		out.Tools = append(out.Tools, t.Name)

@@ -1,0 +1,395 @@
+package codex
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/proc"
+	"github.com/terret-dev/terret/internal/redact"
+	"github.com/terret-dev/terret/internal/rpc"
+)
+
+// process is a running app server with at most one thread of ours.
+type process struct {
+	proc   *proc.Process
+	conn   *rpc.Conn
+	relay  *relay // nil where hooks do not work
+	log    *slog.Logger
+	redact *redact.Redactor
+	launch launch
+	argv   []string
+	began  time.Time
+
+	version string
+	trusted map[string]any // the hooks that Codex may run, as its settings say it
+	hooked  bool           // our hooks run
+
+	life context.Context // ends with the process
+	end  context.CancelCauseFunc
+	told chan struct{}  // closed when all is told
+	work sync.WaitGroup // calls that nobody waits for
+
+	// mu is held while events are made and handed out, so that their order is the one
+	// in which things happened.
+	mu    sync.Mutex
+	t     *translator
+	a     *agent         // nil until one takes the process
+	early []terret.Event // said before
+	heard chan struct{}  // closed at the next message
+	open  map[string]context.CancelCauseFunc
+}
+
+var (
+	errEnded     = errors.New("the agent's process has ended")
+	errWithdrawn = errors.New("the agent no longer waits for an answer")
+)
+
+// startPatience is how long a process may take to answer the greeting.
+const startPatience = 2 * time.Minute
+
+// start starts a process and greets it.
+func (d *Driver) start(ctx context.Context, l launch, owner string, log *slog.Logger) (*process, error) {
+	p := &process{
+		log: log, redact: redact.New(redact.FromEnv(l.env)), launch: l, began: time.Now(),
+		told: make(chan struct{}), heard: make(chan struct{}), t: newTranslator(), open: map[string]context.CancelCauseFunc{},
+	}
+	p.t.cwd = l.dir
+	argv := append([]string{d.cfg.Path}, l.args...)
+	if hooksWork {
+		r, err := newRelay()
+		if err != nil {
+			return nil, terret.Errorf(terret.CodeStartupRefused, "make a folder for hooks: %w", err)
+		}
+		p.relay = r
+		argv = append(argv, hookArgs(r.command(), l.gates)...)
+	}
+	argv = append(argv, "app-server")
+	if err := p.spawn(ctx, proc.Spec{Argv: argv, Dir: l.dir, Env: l.env, Owner: owner}); err != nil {
+		if p.relay != nil {
+			p.relay.close()
+		}
+		return nil, err
+	}
+	if err := p.greet(ctx, d.patience); err != nil {
+		p.stop(ctx)
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *process) spawn(ctx context.Context, s proc.Spec) (err error) {
+	s.OnStderr = func(line string) { p.log.Warn("the agent complains", "line", p.redact.String(line)) }
+	p.argv = p.redact.Args(s.Argv)
+	if p.proc, err = proc.Start(ctx, s); err != nil {
+		return startError(err, s.Argv[0])
+	}
+	p.life, p.end = context.WithCancelCause(context.Background())
+	p.conn = rpc.New(rpc.Join(p.proc.Stdout(), p.proc.Stdin()), rpc.Options{
+		Request: p.serveRequest, Notification: p.hear, Stray: p.stray, Bare: true,
+	})
+	if p.relay != nil {
+		p.relay.serve(p.hook)
+	}
+	go p.watch() // ends with the process, which stop and its agent wait for
+	return nil
+}
+
+// greet introduces us, and has Codex trust our hooks and say whether it can reach its
+// model.
+func (p *process) greet(ctx context.Context, patience time.Duration) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, terret.Errorf(terret.CodeTimeout,
+		"Codex did not answer within %s of its start; run `codex` in the folder to see what keeps it", patience))
+	defer cancel()
+	var about struct {
+		UserAgent string `json:"userAgent"`
+	}
+	err := p.conn.Call(ctx, "initialize", object{
+		"clientInfo":   object{"name": "terret", "title": "Terret", "version": "0"},
+		"capabilities": object{"experimentalApi": true},
+	}, &about)
+	if err == nil {
+		err = p.conn.Notify(ctx, "initialized", object{})
+	}
+	if err != nil {
+		return p.neverReady(ctx, err)
+	}
+	_, version, _ := strings.Cut(about.UserAgent, "/")
+	p.version = versionIn(version)
+	if err := p.trustHooks(ctx); err != nil {
+		return p.neverReady(ctx, err)
+	}
+	signedIn, err := p.signedIn(ctx)
+	if err != nil {
+		return p.neverReady(ctx, err)
+	}
+	if signedIn == "missing" {
+		return terret.Errorf(terret.CodeNotAuthenticated, "%s", notSignedIn)
+	}
+	return nil
+}
+
+// trustHooks finds out by what hashes Codex knows our hooks. It runs only those that a
+// person trusts, or whose hash its settings hold.
+func (p *process) trustHooks(ctx context.Context) error {
+	if p.relay == nil {
+		return nil
+	}
+	var list struct {
+		Data []struct {
+			Hooks []struct {
+				Key     string `json:"key"`
+				Hash    string `json:"currentHash"`
+				Command string `json:"command"`
+			} `json:"hooks"`
+		} `json:"data"`
+	}
+	err := p.conn.Call(ctx, "hooks/list", object{"cwds": []string{p.launch.dir}}, &list)
+	if said, ok := errors.AsType[*rpc.Error](err); ok {
+		p.log.Warn("Codex does not list its hooks", "error", said)
+		return nil
+	}
+	p.trusted = map[string]any{}
+	for _, entry := range list.Data {
+		for _, h := range entry.Hooks {
+			if h.Command == p.relay.command() {
+				p.trusted[h.Key] = object{"enabled": true, "trusted_hash": h.Hash}
+			}
+		}
+	}
+	p.hooked = len(p.trusted) > len(p.launch.gates)
+	return err
+}
+
+// signedIn says whether Codex can reach its model: ok, missing or unknown.
+func (p *process) signedIn(ctx context.Context) (string, error) {
+	var account struct {
+		Account json.RawMessage `json:"account"`
+		Needed  *bool           `json:"requiresOpenaiAuth"`
+	}
+	if err := p.conn.Call(ctx, "account/read", object{}, &account); err != nil {
+		return refused(err)
+	}
+	switch {
+	case account.Needed == nil:
+		return "unknown", nil
+	case *account.Needed && !isSet(account.Account):
+		return "missing", nil
+	case *account.Needed:
+		return "ok", nil
+	}
+	var settings struct {
+		Config struct {
+			Provider  string `json:"model_provider"`
+			Providers map[string]struct {
+				EnvKey string `json:"env_key"`
+			} `json:"model_providers"`
+		} `json:"config"`
+	}
+	if err := p.conn.Call(ctx, "config/read", object{}, &settings); err != nil {
+		return refused(err)
+	}
+	key := settings.Config.Providers[settings.Config.Provider].EnvKey
+	if key != "" && lookup(p.launch.env, key) == "" {
+		return "missing", nil
+	}
+	return "ok", nil
+}
+
+// refused is for an older or newer version, which does not know what was asked.
+func refused(err error) (string, error) {
+	if _, ok := errors.AsType[*rpc.Error](err); ok {
+		return "unknown", nil
+	}
+	return "unknown", err
+}
+
+// lookup is the value of a variable.
+func lookup(env []string, name string) string {
+	value := ""
+	for _, e := range env {
+		if v, ok := strings.CutPrefix(e, name+"="); ok {
+			value = v // the last one counts
+		}
+	}
+	return value
+}
+
+// neverReady says why a process could not be greeted.
+func (p *process) neverReady(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	if said, ok := errors.AsType[*rpc.Error](err); ok {
+		return terret.Errorf(terret.CodeStartupRefused, "Codex refused to start: %s", p.redact.String(said.Message))
+	}
+	exit, _ := p.proc.Stop(ctx) // it may live on with its output closed
+	why := exitError(p.redact, p.proc, exit, "Codex did not start", "run `codex` in the folder to see what it lacks")
+	why.Retryable = false
+	return why
+}
+
+// hear takes in a notification.
+func (p *process) hear(_ context.Context, m rpc.Message) error {
+	if m.Method == "serverRequest/resolved" {
+		p.withdraw(m)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	over := p.t.turn.over
+	events := p.t.hear(m.Method, m.Params, m.Raw, time.Now())
+	close(p.heard)
+	p.heard = make(chan struct{})
+	if limit := p.t.turn.over; limit != nil && over == nil || m.Method == "turn/started" && p.t.turn.stopping {
+		p.stopTurn(p.t.turn.id)
+	}
+	return p.pass(events)
+}
+
+// stray keeps a line that is no message.
+func (p *process) stray(line []byte, why error) {
+	var head struct {
+		Type   string `json:"type"`
+		Method string `json:"method"`
+	}
+	ev := terret.Event{Data: terret.DiagParseError{Text: cut(string(line), diagLimit)}}
+	if len(line) > 0 && line[0] == '{' && json.Unmarshal(line, &head) == nil {
+		name := head.Method
+		if name == "" {
+			name = head.Type
+		}
+		if name == "" {
+			name = fmt.Sprint(why)
+		}
+		ev = terret.Event{Data: terret.Unknown{NativeType: name}, Raw: line}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.pass([]terret.Event{ev}); err != nil {
+		p.log.Warn("a line of the agent is not kept", "error", err)
+	}
+}
+
+// say makes events and hands them out.
+func (p *process) say(source string, raw []byte, make func(*translator)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.t.set(source, raw, time.Now())
+	make(p.t)
+	if err := p.pass(p.t.take()); err != nil {
+		p.log.Warn("the log takes nothing more from the agent", "error", err)
+	}
+}
+
+// pass hands out events, or keeps them until somebody listens. p.mu must be held.
+func (p *process) pass(events []terret.Event) error {
+	if len(events) == 0 {
+		return nil
+	}
+	if p.a == nil {
+		p.early = append(p.early, events...)
+		return nil
+	}
+	return p.a.req.Host.Emit(context.Background(), events, nil)
+}
+
+// serveRequest answers a request of Codex, until Codex says that it needs no answer.
+func (p *process) serveRequest(ctx context.Context, m rpc.Message) (any, error) {
+	if p.host() == nil {
+		return nil, &rpc.Error{Code: rpc.CodeInternal, Message: "the session has not begun"}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	p.mu.Lock()
+	p.open[m.ID] = cancel
+	p.mu.Unlock()
+	defer func() {
+		p.mu.Lock()
+		delete(p.open, m.ID)
+		p.mu.Unlock()
+	}()
+	return p.answer(ctx, m)
+}
+
+func (p *process) withdraw(m rpc.Message) {
+	var n struct {
+		ID json.RawMessage `json:"requestId"`
+	}
+	decode(m.Params, &n)
+	p.mu.Lock()
+	cancel := p.open[string(n.ID)]
+	p.mu.Unlock()
+	if cancel != nil {
+		cancel(errWithdrawn)
+	}
+}
+
+// host is that of the agent, or nil if nobody has taken the process.
+func (p *process) host() terret.Host {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.a == nil {
+		return nil
+	}
+	return p.a.req.Host
+}
+
+// interrupt stops the turn, if one runs.
+func (p *process) interrupt() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.t.turn.running {
+		p.t.turn.stopping = true
+		p.stopTurn(p.t.turn.id)
+	}
+}
+
+// stopTurn tells Codex to stop a turn, if it has begun: else it is told when it has. p.mu
+// must be held.
+func (p *process) stopTurn(turn string) {
+	if turn == "" {
+		return
+	}
+	thread := p.t.thread
+	p.work.Go(func() {
+		if err := p.conn.Call(p.life, "turn/interrupt", object{"threadId": thread, "turnId": turn}, nil); err != nil {
+			p.log.Debug("the turn was not interrupted", "error", err)
+		}
+	})
+}
+
+// watch waits for the end of the process, and tells what it leaves behind.
+func (p *process) watch() {
+	defer close(p.told)
+	if err := p.conn.Wait(); !errors.Is(err, io.EOF) && !errors.Is(err, rpc.ErrClosed) {
+		p.log.Warn("the agent is stopped", "error", err)
+	}
+	p.end(errEnded)
+	p.work.Wait()
+	exit, err := p.proc.Stop(context.Background()) // it may live on with its output closed
+	if err != nil {
+		p.log.Error("the agent's processes", "error", err)
+	}
+	if p.relay != nil {
+		p.relay.close() // its hooks are decided before the turn ends
+	}
+	p.mu.Lock()
+	a := p.a
+	p.mu.Unlock()
+	if a != nil {
+		a.ended(p, exit)
+	}
+}
+
+// stop ends the process, and waits until nothing of it is left.
+func (p *process) stop(ctx context.Context) {
+	_, _ = p.proc.Stop(ctx)
+	<-p.told
+}
