@@ -38,6 +38,7 @@ type (
 		Name        string          `json:"name"`
 		Description string          `json:"description"`
 		Parameters  json.RawMessage `json:"parameters"`
+		Tools       []responsesTool `json:"tools"` // of a namespace
 	}
 	responsesItem struct {
 		Type      string          `json:"type"` // a message if it is empty
@@ -72,13 +73,24 @@ func (responses) Decode(r *http.Request, body []byte) (Request, error) {
 		return Request{}, err
 	}
 	for _, t := range wire.Tools {
-		tool := Tool{Name: t.Name, Description: t.Description, Schema: t.Parameters, Freeform: t.Type == "custom"}
-		if tool.Name == "" {
-			tool.Name = t.Type
+		if t.Type != "namespace" {
+			req.Tools = append(req.Tools, t.tool(""))
+			continue
 		}
-		req.Tools = append(req.Tools, tool)
+		for _, inner := range t.Tools {
+			req.Tools = append(req.Tools, inner.tool(t.Name+"/"))
+		}
 	}
 	return req, nil
+}
+
+// tool is the tool in no API's words. One in a namespace is called NAMESPACE/NAME.
+func (t responsesTool) tool(namespace string) Tool {
+	name := t.Name
+	if name == "" {
+		name = t.Type
+	}
+	return Tool{Name: namespace + name, Description: t.Description, Schema: t.Parameters, Freeform: t.Type == "custom"}
 }
 
 // addInput adds the conversation, which is a text or a list of items. Its error is an

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // The shapes of answers. The order of fields is that of the API.
@@ -48,6 +49,7 @@ type (
 		Summary   *[]responsesPart `json:"summary,omitempty"`
 		Encrypted string           `json:"encrypted_content,omitempty"`
 		CallID    string           `json:"call_id,omitempty"`
+		Namespace string           `json:"namespace,omitempty"`
 		Name      string           `json:"name,omitempty"`
 		Arguments *string          `json:"arguments,omitempty"`
 		Input     *string          `json:"input,omitempty"`
@@ -137,7 +139,11 @@ func (w *responsesWriter) item(index int, done bool) responsesOutput {
 		if done {
 			text = string(b.Input)
 		}
-		return responsesOutput{ID: "fc_" + id, Type: "function_call", Status: status, CallID: callID(b), Name: b.Name, Arguments: &text}
+		o := responsesOutput{ID: "fc_" + id, Type: "function_call", Status: status, CallID: callID(b), Name: b.Name, Arguments: &text}
+		if namespace, name, ok := strings.Cut(b.Name, "/"); ok {
+			o.Namespace, o.Name = namespace, name
+		}
+		return o
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/driver/acp"
 	"github.com/terret-dev/terret/driver/claude"
+	"github.com/terret-dev/terret/driver/codex"
 	"github.com/terret-dev/terret/driver/mock"
 	"github.com/terret-dev/terret/driver/native"
 )
@@ -42,9 +43,10 @@ func Drivers(c Config) ([]terret.Driver, error) {
 	if c.Env == nil {
 		c.Env = os.Environ()
 	}
-	one := c.Agents[claude.Name]
+	one := func(name string) Agent { return c.Agents[name] }
 	drivers := []terret.Driver{
-		claude.New(claude.Config{Path: one.Path, Args: one.Args, Env: one.Env, Environ: c.Env}),
+		claude.New(claude.Config{Path: one(claude.Name).Path, Args: one(claude.Name).Args, Env: one(claude.Name).Env, Environ: c.Env}),
+		codex.New(codex.Config{Path: one(codex.Name).Path, Args: one(codex.Name).Args, Env: one(codex.Name).Env, Environ: c.Env}),
 	}
 	for _, p := range acp.Profiles() {
 		drivers = append(drivers, speaksACP(p, c))

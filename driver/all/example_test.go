@@ -18,6 +18,7 @@ func ExampleDrivers() {
 	}
 	// Output:
 	// claude
+	// codex
 	// gemini
 	// qwen
 	// copilot

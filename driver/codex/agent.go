@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/proc"
@@ -208,10 +209,17 @@ func (p *process) startTurn(ctx context.Context, method string, params object) e
 	return nil
 }
 
+// maxPrompt is how many characters a prompt may have.
+const maxPrompt = 1 << 20
+
 // inputOf is a prompt as Codex takes it.
 func inputOf(blocks []terret.Block) ([]object, error) {
 	var out []object
+	length := 0
 	for _, b := range blocks {
+		if length += utf8.RuneCountInString(b.Text); length > maxPrompt {
+			return nil, terret.Invalid("prompt", "Codex takes prompts of at most %d characters; put the text into a file and name it", maxPrompt)
+		}
 		switch {
 		case b.Type == terret.BlockText:
 			out = append(out, object{"type": "text", "text": b.Text})

@@ -34,6 +34,9 @@ func (f *turnFailure) info() (word string, status int) {
 	return word, status
 }
 
+// statusWords are Codex's words for statuses that it does not tell.
+var statusWords = map[string]int{"badRequest": 400, "unauthorized": 401, "modelNotFound": 404, "internalServerError": 500}
+
 var statusPattern = regexp.MustCompile(`(?i)\bstatus(?: code)?:? (\d{3})\b`)
 
 // status is what the model's API answered, or zero.
@@ -41,9 +44,15 @@ func (f *turnFailure) status() int {
 	if f == nil {
 		return 0
 	}
-	_, status := f.info()
+	word, status := f.info()
 	if status != 0 {
 		return status
+	}
+	if status = statusWords[word]; status != 0 {
+		return status
+	}
+	if strings.Contains(f.Message, `"invalid_request_error"`) { // what the API said, as it is
+		return 400
 	}
 	if m := statusPattern.FindStringSubmatch(f.Message + " " + f.Details); m != nil {
 		status, _ = strconv.Atoi(m[1])

@@ -18,6 +18,12 @@ var gateHooks = map[terret.Gate]string{
 
 const toolHook = "PreToolUse"
 
+// inward are tools that touch nothing but the agent itself, or ask a person anyway: nobody
+// is asked for permission. Rules about them count.
+var inward = map[string]bool{
+	askTool: true, "update_plan": true, "tool_search": true, "get_goal": true, "create_goal": true, "update_goal": true,
+}
+
 // hookedGates are those of the gates that have a hook of their own, sorted.
 func hookedGates(gates []terret.Gate) []terret.Gate {
 	var out []terret.Gate
@@ -138,7 +144,10 @@ func (p *process) toolHook(in hookInput) (hookAnswer, terret.Decision) {
 		c.told = true
 	})
 	d, err := p.ask(terret.Ask{Key: c.id + "/pre", Gate: terret.GatePreTool, Event: terret.Event{Actor: c.actor, Source: toolHook, Data: c.pre()}})
-	if err == nil && (d.Behavior == terret.BehaviorAsk || d.Behavior == terret.BehaviorPassthrough) {
+	switch open := err == nil && (d.Behavior == terret.BehaviorAsk || d.Behavior == terret.BehaviorPassthrough); {
+	case open && inward[c.name]:
+		d.Behavior = terret.BehaviorAllow
+	case open:
 		d, err = p.ask(terret.Ask{Key: c.id, Gate: terret.GatePermission, Event: terret.Event{Actor: c.actor, Source: toolHook, Data: c.request("")}})
 	}
 	if err != nil {

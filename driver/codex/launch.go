@@ -77,6 +77,8 @@ func (d *Driver) launchOf(r terret.OpenRequest, mode string, in terret.Settings)
 		"features.default_mode_request_user_input":         true,
 		"suppress_unstable_features_warning":               true,
 		"features.shell_tool":                              has(in, shellTool),
+		// Without a network a turn ends with an error; it would wait for one.
+		"features.unbounded_connection_retries": false,
 	}
 	if !slices.Contains(in.ApprovedTools, searchTool) || !has(in, searchTool) {
 		l.config["web_search"] = "disabled" // the provider runs it, so it does not pass us

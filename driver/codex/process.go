@@ -55,8 +55,21 @@ var (
 // startPatience is how long a process may take to answer the greeting.
 const startPatience = 2 * time.Minute
 
+// startAttempts is how often a process is started: two that begin at the same time in a
+// new home may get in each other's way when they make Codex's database.
+const startAttempts = 3
+
 // start starts a process and greets it.
-func (d *Driver) start(ctx context.Context, l launch, owner string, log *slog.Logger) (*process, error) {
+func (d *Driver) start(ctx context.Context, l launch, owner string, log *slog.Logger) (p *process, err error) {
+	for range startAttempts {
+		if p, err = d.startOnce(ctx, l, owner, log); err == nil || !strings.Contains(err.Error(), "sqlite state runtime") {
+			break
+		}
+	}
+	return p, err
+}
+
+func (d *Driver) startOnce(ctx context.Context, l launch, owner string, log *slog.Logger) (*process, error) {
 	p := &process{
 		log: log, redact: redact.New(redact.FromEnv(l.env)), launch: l, began: time.Now(),
 		told: make(chan struct{}), heard: make(chan struct{}), t: newTranslator(), open: map[string]context.CancelCauseFunc{},

@@ -40,7 +40,19 @@ func codex() drivertest.Target {
 				Path: p.Program, Environ: append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.Home}, env(p)...),
 			})
 		},
-		Forget: func(p drivertest.Place) error { return os.RemoveAll(filepath.Join(config(p), "sessions")) },
+		Forget:     func(p drivertest.Place) error { return os.RemoveAll(filepath.Join(config(p), "sessions")) },
+		Poison: func(dir, command string) error {
+			if err := os.Mkdir(filepath.Join(dir, ".codex"), 0o700); err != nil {
+				return err
+			}
+			settings := "[mcp_servers.poison]\ncommand = \"/bin/sh\"\nargs = [\"-c\", \"" + command + "\"]\n"
+			return os.WriteFile(filepath.Join(dir, ".codex", "config.toml"), []byte(settings), 0o600)
+		},
+		StructuredText: true,
+		Lacks: drivertest.Lacks{
+			ToolChoice:  "its tool for patches is always offered; in a session without it, each use is denied",
+			LongPrompts: "it takes prompts of at most 1048576 characters",
+		},
 		Tools: drivertest.Tools{
 			Shell: func(command string) drivertest.Call { return tool("exec_command", map[string]any{"cmd": command}) },
 			Write: func(path, content string) drivertest.Call {
@@ -49,7 +61,9 @@ func codex() drivertest.Target {
 			Edit: func(path, old, replacement string) drivertest.Call {
 				return patch("*** Update File: %s\n@@\n%s%s", path, marked("-", old), marked("+", replacement))
 			},
-			Read: func(path string) drivertest.Call { return tool("exec_command", map[string]any{"cmd": "cat '" + path + "'"}) },
+			Read: func(path string) drivertest.Call {
+				return tool("exec_command", map[string]any{"cmd": "cat '" + path + "'"})
+			},
 			Ask: func(question string, options ...string) drivertest.Call {
 				var labels []map[string]any
 				for _, o := range options {
@@ -60,7 +74,7 @@ func codex() drivertest.Target {
 				}})
 			},
 			MCP: func(server, name string, input map[string]any) drivertest.Call {
-				return tool("mcp__"+server+"__"+name, input)
+				return tool("mcp__"+server+"/"+name, input)
 			},
 		},
 	}

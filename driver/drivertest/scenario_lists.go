@@ -14,7 +14,7 @@ import (
 var lists = []scenario{
 	{name: "tools by session, persona and turn", cannot: noToolChoice, run: toolLists},
 	{name: "tools removed by session, persona and turn", cannot: noToolChoice, run: removedLists},
-	{name: "tool that does not exist", cannot: readsByShell, run: missingTool},
+	{name: "tool that does not exist", run: missingTool},
 }
 
 // optional is a list that somebody gives or not.
@@ -128,13 +128,6 @@ func removedLists(f *fixture) {
 	}
 }
 
-func readsByShell(t Target) string {
-	if t.Tools.Read("x").Name == t.Tools.Shell("x").Name {
-		return "it reads files with its shell: it has no other tool"
-	}
-	return ""
-}
-
 // missingTool is that a tool which does not exist in a turn cannot be used in it,
 // whatever the model says.
 func missingTool(f *fixture) {
@@ -143,9 +136,9 @@ func missingTool(f *fixture) {
 		step{User: "without", Calls: []Call{make}}, step{Text: "There is none."},
 		step{User: "with", Calls: []Call{make}}, step{Result: "made", Text: "Made."},
 	)
-	id := f.session(withOptions(terret.SessionOptions{Tools: f.subjects()[:2]}))
+	id := f.session(withOptions(terret.SessionOptions{Tools: f.subjects()[1:]}))
 	p := words("without")
-	p.Options.Tools = f.subjects()[:1]
+	p.Options.Tools = f.subjects()[2:]
 	f.refused(f.end(id, f.promptWith(id, p, "")), "There is none.")
 	f.holds("made.txt", "(no file)")
 	f.says(id, "with", "Made.")

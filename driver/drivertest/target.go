@@ -33,6 +33,8 @@ type Target struct {
 	// Poison puts settings into a project's folder that make the agent run a command
 	// by itself; nil if it reads none there.
 	Poison func(dir, command string) error
+	// StructuredText says that structured output is the text of the last message.
+	StructuredText bool
 	// PlanMode is the agent's own permission mode in which it only plans. Plans that
 	// are kept in a file are written before they are presented: PlanFile is the
 	// regular expression, between slashes and with a group plan_file, that finds its
