@@ -30,6 +30,7 @@ type Config struct {
 type Driver struct {
 	cfg      Config
 	patience time.Duration // with a process that starts
+	noHooks  bool          // as where they do not work
 }
 
 var (

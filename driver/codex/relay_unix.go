@@ -30,23 +30,42 @@ type relay struct {
 	work sync.WaitGroup
 }
 
-// newRelay makes a relay. Nobody serves it yet.
+// newRelay makes a relay. Nobody serves it yet. It also removes those whose owner was
+// killed.
 func newRelay() (*relay, error) {
-	dir, err := os.MkdirTemp("", "terret-codex-")
+	sweepRelays()
+	dir, err := os.MkdirTemp("", "terret-codex-new-")
 	if err != nil {
 		return nil, err
 	}
-	r := &relay{dir: dir}
+	r := &relay{dir: strings.Replace(dir, "-new-", "-", 1)}
 	asks := filepath.Join(dir, "asks")
 	err = errors.Join(os.WriteFile(filepath.Join(dir, "hook"), []byte(hookScript), 0o600), syscall.Mkfifo(asks, 0o600))
 	if err == nil {
 		// Open for both, it never ends and its opening never waits.
 		r.asks, err = os.OpenFile(asks, os.O_RDWR, 0)
 	}
+	if err == nil {
+		err = os.Rename(dir, r.dir) // from here on it is seen to be in use
+	}
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	return r, nil
+}
+
+// sweepRelays removes the folders of relays that nobody reads any more.
+func sweepRelays() {
+	found, _ := filepath.Glob(filepath.Join(os.TempDir(), "terret-codex-[0-9]*")) // the pattern is good
+	for _, dir := range found {
+		pipe, err := os.OpenFile(filepath.Join(dir, "asks"), os.O_WRONLY|syscall.O_NONBLOCK, 0)
+		switch {
+		case err == nil:
+			_ = pipe.Close() // somebody does
+		case errors.Is(err, syscall.ENXIO):
+			_ = os.RemoveAll(dir)
+		}
+	}
 }
 
 // command is what runs as a hook. The shell that reads it may be any.

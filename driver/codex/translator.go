@@ -2,6 +2,7 @@ package codex
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -94,9 +95,11 @@ func (t *translator) emit(data terret.Data) {
 func (t *translator) hear(method string, params json.RawMessage, raw []byte, now time.Time) []terret.Event {
 	t.set(method, raw, now)
 	var n note
-	if err := json.Unmarshal(params, &n); err != nil && !drifted(err) {
-		t.emit(terret.Unknown{NativeType: method})
-		return t.take()
+	if err := json.Unmarshal(params, &n); err != nil {
+		t.emit(terret.Unknown{NativeType: method}) // something in it is lost
+		if !drifted(err) {
+			return t.take()
+		}
 	}
 	if n.ThreadID != "" && t.thread != "" && n.ThreadID != t.thread {
 		t.actor = terret.SubActor(n.ThreadID)
@@ -109,8 +112,8 @@ func (t *translator) hear(method string, params json.RawMessage, raw []byte, now
 
 // drifted reports that a field has another type than it had. All others are read.
 func drifted(err error) bool {
-	_, ok := err.(*json.UnmarshalTypeError) //nolint:errorlint // json returns it bare
-	return ok
+	e, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	return ok && e.Field != ""
 }
 
 // ignored are notifications that say nothing that we need.
@@ -125,6 +128,7 @@ var ignored = map[string]bool{
 	"turn/diff/updated":         true, // each change is told with its tool
 	"turn/moderationMetadata":   true,
 	"thread/attachment/updated": true, "thread/project/updated": true,
+	"thread/goal/updated": true, "thread/goal/cleared": true,
 }
 
 // talk takes in what belongs to a turn.

@@ -1,0 +1,334 @@
+package codex
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/guard/guardtest"
+)
+
+func TestHello(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "plain")
+	a := s.open()
+	end, ok := s.run(a, "hello", terret.Settings{}).(terret.TurnComplete)
+	if !ok || end.Text != "Hello." || end.Usage.Input != 5 || end.Usage.Output != 2 {
+		t.Errorf("%+v", end)
+	}
+	starts := all[terret.SessionStart](s.host.said())
+	if len(starts) != 1 || starts[0].NativeID == "" || starts[0].AgentVersion != "0.166.0" || starts[0].Source != "new" {
+		t.Errorf("%+v", starts)
+	}
+	if err := a.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	exits := all[terret.ProcessExit](s.host.said())
+	if len(exits) != 1 || exits[0].Code == nil || *exits[0].Code != 0 {
+		t.Errorf("%+v", exits)
+	}
+	if err := a.Prompt(t.Context(), "t", words("hello"), terret.Settings{}); !errors.Is(err, terret.ErrClosed) {
+		t.Errorf("a closed agent: %v", err)
+	}
+}
+
+// TestStart is what becomes of programs that are not Codex, or not well.
+func TestStart(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		code  terret.ErrorCode
+		words string
+	}{
+		"dead":       {terret.CodeProcessFailed, "I do not feel well"},
+		"mute":       {terret.CodeTimeout, "did not answer"},
+		"nonsense":   {terret.CodeProcessFailed, "Codex did not start"},
+		"unwilling":  {terret.CodeConflict, "not today"},
+		"signed out": {terret.CodeNotAuthenticated, "codex login"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSetup(t, name)
+			if name == "mute" {
+				s.d.patience = 200 * time.Millisecond
+			}
+			_, err := s.d.Open(t.Context(), s.req)
+			if e := terret.AsError(err); e == nil || e.Code != c.code || !strings.Contains(e.Message, c.words) {
+				t.Errorf("%+v", e)
+			}
+		})
+	}
+	s := newSetup(t, "plain")
+	s.d = New(Config{Path: "/nowhere/codex"})
+	if _, err := s.d.Open(t.Context(), s.req); terret.AsError(err).Code != terret.CodeAgentNotFound {
+		t.Error(err)
+	}
+	s = newSetup(t, "plain")
+	s.req.Env = append(s.req.Env, "OPENAI_API_KEY=")
+	if _, err := s.d.Open(t.Context(), s.req); terret.AsError(err).Code != terret.CodeNotAuthenticated {
+		t.Error(err)
+	}
+}
+
+// TestGarbage is that lines which are not the protocol's are kept and change nothing.
+func TestGarbage(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "garbled")
+	a := s.open()
+	if end, ok := s.run(a, "garbage", terret.Settings{}).(terret.TurnComplete); !ok || end.Text != "Still here." {
+		t.Errorf("%+v", end)
+	}
+	said := s.host.said()
+	bad, odd := all[terret.DiagParseError](said), all[terret.Unknown](said)
+	if len(bad) != 4 || len(bad[1].Text) != diagLimit || len(odd) != 1 || odd[0].NativeType != "of_a_later_version" {
+		t.Errorf("%d lines, %+v", len(bad), odd)
+	}
+}
+
+// TestDrift is that a newer version may say more, and say it differently.
+func TestDrift(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "plain")
+	end, ok := s.run(s.open(), "drift", terret.Settings{}).(terret.TurnComplete)
+	if !ok || end.Text != "So it goes." {
+		t.Errorf("%+v", end)
+	}
+	var names []string
+	for _, ev := range s.host.said() {
+		if d, ok := ev.Data.(terret.Unknown); ok {
+			names = append(names, d.NativeType)
+			if len(ev.Raw) == 0 {
+				t.Errorf("%s is not kept", d.NativeType)
+			}
+		}
+	}
+	if got := strings.Join(names, " "); got != "item/started weather/changed turn/plan/updated item/agentMessage/delta coffee/make" {
+		t.Errorf("not known: %s", got)
+	}
+}
+
+func TestLongLine(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "plain")
+	if end, ok := s.run(s.open(), "long", terret.Settings{}).(terret.TurnComplete); !ok || len(end.Text) != 3<<20 {
+		t.Errorf("%d bytes", len(end.Text))
+	}
+}
+
+// TestTwoEnds is that a turn ends once, whatever Codex says.
+func TestTwoEnds(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "plain")
+	a := s.open()
+	s.run(a, "twice", terret.Settings{})
+	s.run(a, "hello", terret.Settings{})
+	if n := len(s.host.ends()); n != 2 {
+		t.Errorf("two turns ended %d times", n)
+	}
+}
+
+// TestDeath is that a turn ends with its process, with all that was open in it, and that
+// the next prompt starts another one.
+func TestDeath(t *testing.T) {
+	t.Parallel()
+	for _, prompt := range []string{"die", "mute"} {
+		t.Run(prompt, func(t *testing.T) {
+			t.Parallel()
+			s := newSetup(t, "plain")
+			a := s.open()
+			end, ok := s.run(a, prompt, terret.Settings{}).(terret.TurnError)
+			if !ok || end.Error.Code != terret.CodeProcessFailed {
+				t.Fatalf("%+v", end)
+			}
+			if prompt == "die" {
+				failures := all[terret.ToolFailure](s.host.said())
+				if *end.Error.ExitCode != 7 || !strings.Contains(end.Error.Message, "on fire") || end.Text != "I am about to" || len(failures) != 1 || !failures[0].Interrupted {
+					t.Errorf("%+v, %+v", end, failures)
+				}
+			}
+			s.await("the end of the agent", func() bool { return len(all[terret.SessionEnd](s.host.said())) == 1 })
+			if _, ok := s.run(a, "hello", terret.Settings{}).(terret.TurnComplete); !ok {
+				t.Error("it does not go on")
+			}
+			ids := all[terret.SessionNativeID](s.host.said())
+			if last := ids[len(ids)-1]; last.Reason != "stale" || last.Error == "" {
+				t.Errorf("the fake loses its threads: %+v", ids)
+			}
+		})
+	}
+}
+
+func TestStale(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "plain")
+	s.req.Session.NativeID = fakeID
+	s.req.Settings.OnStale = terret.OnStaleError
+	if _, err := s.d.Open(t.Context(), s.req); terret.AsError(err).Code != terret.CodeResumeFailed {
+		t.Error(err)
+	}
+}
+
+func TestInterrupt(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "plain")
+	a := s.open()
+	if err := a.Prompt(t.Context(), "t", words("hang"), terret.Settings{}); err != nil {
+		t.Fatal(err)
+	}
+	s.await("text", func() bool { return len(all[terret.MessageDelta](s.host.said())) > 0 })
+	if err := a.Interrupt(t.Context(), "t"); err != nil {
+		t.Fatal(err)
+	}
+	s.await("the end", func() bool { return len(s.host.ends()) == 1 })
+	if end, ok := s.host.ends()[0].(terret.TurnError); !ok || end.Error.Code != terret.CodeInterrupted || end.Text != "I hang" {
+		t.Errorf("%+v", end)
+	}
+}
+
+// TestDeaf is that an agent which does not listen can still be ended.
+func TestDeaf(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(terret.Agent) error{
+		"kill":  func(a terret.Agent) error { return a.(*agent).Kill(context.Background()) },
+		"close": func(a terret.Agent) error { return a.Close(context.Background()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSetup(t, "plain")
+			a := s.open()
+			if err := a.Prompt(t.Context(), "t", words("deaf"), terret.Settings{}); err != nil {
+				t.Fatal(err)
+			}
+			if err := a.Interrupt(t.Context(), "t"); err != nil {
+				t.Fatal(err)
+			}
+			if err := end(a); err != nil {
+				t.Error(err)
+			}
+			if n := len(s.host.ends()); n != 1 {
+				t.Errorf("the turn ended %d times", n)
+			}
+		})
+	}
+}
+
+// TestFullLog is that an agent stops when its log takes nothing more.
+func TestFullLog(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "plain")
+	a := s.open()
+	s.host.note(func() { s.host.full = true })
+	_ = a.Prompt(t.Context(), "t", words("hello"), terret.Settings{}) // it may be over before it is answered
+	guardtest.Eventually(t, "the process is stopped", func() bool { _, err := a.(*agent).process(); return err != nil })
+}
+
+// TestApprovals is what Codex is told where its hooks do not ask us.
+func TestApprovals(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "plain")
+	s.d.noHooks = true
+	decisions := []struct {
+		d    terret.Decision
+		want string
+	}{
+		{terret.Decision{Behavior: terret.BehaviorAllow}, "accept"},
+		{terret.Decision{Behavior: terret.BehaviorAllow, Scope: terret.ScopeSession}, "acceptForSession"},
+		{terret.Decision{Behavior: terret.BehaviorDeny, Reason: "not on a Sunday"}, "decline"},
+		{terret.Decision{Behavior: terret.BehaviorDeny, Reason: "stop it", Interrupt: true}, "cancel"},
+	}
+	n := 0
+	s.host.decide = func(terret.Ask) terret.Decision { return decisions[n].d }
+	a := s.open()
+	if a.Capabilities().Oversight != terret.OversightAsked || a.Capabilities().Has(terret.CanEditInput) {
+		t.Error("without hooks not every tool use passes us")
+	}
+	for i, c := range decisions {
+		n = i
+		switch end := s.run(a, c.want, terret.Settings{}).(type) {
+		case terret.TurnComplete:
+			if end.Text != c.want || (len(end.Denials) == 1) != (c.want == "decline") {
+				t.Errorf("%s: %+v", c.want, end)
+			}
+		case terret.TurnError:
+			if c.want != "cancel" || end.Error.Code != terret.CodeInterrupted || len(end.Denials) != 1 || end.Denials[0].Reason != "stop it" {
+				t.Errorf("%s: %+v", c.want, end)
+			}
+		}
+	}
+	q := s.host.asked[0]
+	if r, ok := q.Event.Data.(terret.PermissionRequest); !ok || q.Gate != terret.GatePermission || r.Tool != shellTool || !strings.Contains(string(r.Input), "touch accept") {
+		t.Errorf("%+v", q)
+	}
+}
+
+// TestRelaunch is that a turn which needs another start gets one, and others do not.
+func TestRelaunch(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "plain")
+	a := s.open()
+	spawned := func() int { return len(all[terret.ProcessSpawn](s.host.said())) }
+	s.run(a, "hello", terret.Settings{Model: "other"})
+	if spawned() != 1 {
+		t.Error("another model needs no other process")
+	}
+	s.run(a, "hello", terret.Settings{SystemAppend: "Be brief."})
+	if spawned() != 2 {
+		t.Error("other instructions do")
+	}
+	s.run(a, "hello", terret.Settings{SystemAppend: "Be brief.", Gates: []terret.Gate{terret.GateStop}})
+	s.run(a, "hello", terret.Settings{SystemAppend: "Be brief."})
+	if spawned() != 3 {
+		t.Errorf("%d processes", spawned())
+	}
+}
+
+// TestRelay is the way of a hook: its script, our answer, and what is left.
+func TestRelay(t *testing.T) {
+	t.Parallel()
+	r, err := newRelay()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.serve(func(input []byte, answer func([]byte) error) {
+		if err := answer([]byte("you said " + string(input) + "\nand more")); err != nil {
+			t.Error(err)
+		}
+	})
+	sweepRelays() // somebody reads this one
+	for range 3 {
+		if got := runHook(t, r.command(), `{"a":1}`); got != "you said {\"a\":1} and more\n" {
+			t.Errorf("the hook printed %q", got)
+		}
+	}
+	left, err := os.ReadDir(r.dir)
+	if err != nil || len(left) != 2 {
+		t.Errorf("in the folder are %v (%v)", left, err)
+	}
+	if err := answerHookAt(filepath.Join(r.dir, "nobody"), nil); err == nil {
+		t.Error("a hook that is gone was answered")
+	}
+	r.close()
+	if _, err := os.Stat(r.dir); !os.IsNotExist(err) {
+		t.Errorf("the folder is still there: %v", err)
+	}
+}
+
+// TestSweep is that the folder of a relay whose owner was killed is removed.
+func TestSweep(t *testing.T) {
+	t.Parallel()
+	r, err := newRelay()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.asks.Close(); err != nil { // as when its process is gone
+		t.Fatal(err)
+	}
+	sweepRelays()
+	if _, err := os.Stat(r.dir); !os.IsNotExist(err) {
+		t.Errorf("it is still there: %v", err)
+	}
+}

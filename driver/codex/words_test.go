@@ -1,0 +1,176 @@
+package codex
+
+import (
+	"context"
+	"encoding/json"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/terret-dev/terret"
+)
+
+func runHook(t *testing.T, command, input string) string {
+	t.Helper()
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "/bin/sh", "-c", command)
+	cmd.Stdin = strings.NewReader(input)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+func TestPatchDiff(t *testing.T) {
+	t.Parallel()
+	patch := "*** Begin Patch\n*** Update File: /p/a.txt\n*** Move to: /p/b.txt\n@@\n one\n-two\n+zwei\n*** Add File: new\n+fresh\n*** Delete File: old\n*** End Patch\n"
+	diff, paths := patchDiff(patch)
+	if want := []string{"/p/a.txt", "/p/b.txt", "new", "old"}; !slices.Equal(paths, want) {
+		t.Errorf("%v", paths)
+	}
+	want := "--- a/p/a.txt\n+++ b/p/a.txt\nrename to /p/b.txt\n@@\n one\n-two\n+zwei\n--- /dev/null\n+++ b/new\n@@\n+fresh\n--- a/old\n+++ /dev/null\n"
+	if diff != want {
+		t.Errorf("%s", diff)
+	}
+}
+
+func TestFailures(t *testing.T) {
+	t.Parallel()
+	for failure, want := range map[string]terret.Error{
+		`{"message":"x","codexErrorInfo":"unauthorized"}`:                                                         {Code: terret.CodeNotAuthenticated, HTTPStatus: 401},
+		`{"message":"unexpected status 403 Forbidden: no"}`:                                                       {Code: terret.CodeNotAuthenticated, HTTPStatus: 403},
+		`{"message":"Missing environment variable: X"}`:                                                           {Code: terret.CodeNotAuthenticated},
+		`{"message":"x","codexErrorInfo":{"responseTooManyFailedAttempts":{"httpStatusCode":429}}}`:               {Code: terret.CodeRateLimited, HTTPStatus: 429, Retryable: true},
+		`{"message":"x","codexErrorInfo":"usageLimitExceeded"}`:                                                   {Code: terret.CodeRateLimited, Retryable: true},
+		`{"message":"x","codexErrorInfo":"serverOverloaded"}`:                                                     {Code: terret.CodeOverloaded, Retryable: true},
+		`{"message":"x","codexErrorInfo":"modelNotFound"}`:                                                        {Code: terret.CodeModelNotFound, HTTPStatus: 404},
+		`{"message":"x","codexErrorInfo":"internalServerError"}`:                                                  {Code: terret.CodeModelError, HTTPStatus: 500, Retryable: true},
+		`{"message":"{\"error\":{\"type\":\"invalid_request_error\"}}"}`:                                          {Code: terret.CodeModelError, HTTPStatus: 400},
+		`{"message":"x","codexErrorInfo":{"responseStreamDisconnected":{"httpStatusCode":null}}}`:                 {Code: terret.CodeConnectionFailed, Retryable: true},
+		`{"message":"Connection failed: error sending request","codexErrorInfo":"other"}`:                         {Code: terret.CodeConnectionFailed, Retryable: true},
+		`{"message":"x","codexErrorInfo":"of_a_later_version","additionalDetails":"and it is about the weather"}`: {Code: terret.CodeExecutionError},
+		`{}`: {Code: terret.CodeExecutionError},
+	} {
+		var f turnFailure
+		if err := json.Unmarshal([]byte(failure), &f); err != nil {
+			t.Fatal(err)
+		}
+		got := f.asError()
+		if got.Code != want.Code || got.HTTPStatus != want.HTTPStatus || got.Retryable != want.Retryable || got.Message == "" {
+			t.Errorf("%s: %+v", failure, got)
+		}
+	}
+	if (*turnFailure)(nil).asError().Message == "" {
+		t.Error("a failure without words says nothing")
+	}
+}
+
+func TestTOML(t *testing.T) {
+	t.Parallel()
+	args := hookArgs(`/bin/sh 'a: "b"' \`, []terret.Gate{terret.GateStop})
+	want := `hooks.Stop=[{"hooks"=[{"command"="/bin/sh 'a: \"b\"' \\","timeout"=31622400,"type"="command"}]}]`
+	if len(args) != 4 || args[3] != want {
+		t.Errorf("%s", args)
+	}
+}
+
+func TestLaunch(t *testing.T) {
+	t.Parallel()
+	d := New(Config{Env: []string{"MY_TOKEN"}})
+	r := terret.OpenRequest{
+		Session: terret.Session{Cwd: "/p"},
+		Env:     []string{"OPENAI_API_KEY=k", "MY_TOKEN=t", "OTHER_TOKEN=o", "CODEX_THREAD_ID=x", "PWD=/elsewhere", "LANG=C"},
+	}
+	l := d.launchOf(r, "", terret.Settings{})
+	if want := []string{"OPENAI_API_KEY=k", "MY_TOKEN=t", "LANG=C", "PWD=/p"}; !slices.Equal(l.env, want) {
+		t.Errorf("%v", l.env)
+	}
+	trust := func(l launch) string { return string(encode(l.config["projects"])) }
+	if l.sandbox != noSandbox || trust(l) != `{"/p":{"trust_level":"untrusted"}}` || l.config["web_search"] != "disabled" {
+		t.Errorf("%+v", l)
+	}
+	r.Trusted = true
+	l = d.launchOf(r, workspaceWrite, terret.Settings{
+		RemovedTools: []string{shellTool}, ApprovedTools: []string{searchTool}, Effort: "high", FallbackModel: "x",
+		MCP: terret.JSON(`{"mcpServers":{"a":{"command":"c","args":["1"],"env":{"K":"v"}},"b":{"url":"http://x","headers":{"H":"v"}}}}`),
+	})
+	if trust(l) != `{"/p":{"trust_level":"trusted"}}` || l.config["features.shell_tool"] != false || l.config["web_search"] != nil ||
+		l.config["model_reasoning_effort"] != "high" || len(l.warnings()) != 1 || slices.Contains(l.offered(), shellTool) {
+		t.Errorf("%+v", l)
+	}
+	want := `{"a":{"args":["1"],"command":"c","default_tools_approval_mode":"approve","env":{"K":"v"}},"b":{"default_tools_approval_mode":"approve","http_headers":{"H":"v"},"url":"http://x"}}`
+	if got := string(encode(l.config["mcp_servers"])); got != want {
+		t.Errorf("%s", got)
+	}
+	if got := string(encode(l.config["sandbox_workspace_write"])); got != `{"exclude_slash_tmp":true,"exclude_tmpdir_env_var":true,"writable_roots":[]}` {
+		t.Errorf("%s", got)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	d := New(Config{})
+	for field, r := range map[string]terret.OpenRequest{
+		"native_id":       {Session: terret.Session{NativeID: "../x"}},
+		"permission_mode": {Session: terret.Session{PermissionMode: "yolo"}},
+		"model":           {Session: terret.Session{Model: "-m"}},
+		"effort":          {Settings: terret.Settings{Effort: "-e"}},
+		"mcp":             {Settings: terret.Settings{MCP: terret.JSON("[]")}},
+	} {
+		if _, err := d.Open(t.Context(), r); terret.AsError(err).Field != field {
+			t.Errorf("%s: %v", field, err)
+		}
+		if d.WarmKey(r) != "" {
+			t.Errorf("%s: it could be prewarmed", field)
+		}
+	}
+	if _, err := inputOf([]terret.Block{terret.Text(strings.Repeat("x", maxPrompt+1))}); !strings.Contains(err.Error(), "1048576") {
+		t.Error(err)
+	}
+	if _, err := inputOf([]terret.Block{{Type: terret.BlockDocument, MediaType: "application/pdf"}}); err == nil {
+		t.Error("a document was taken")
+	}
+}
+
+// TestHookWords is that a tool is the same for its hook, its item and the rules.
+func TestHookWords(t *testing.T) {
+	t.Parallel()
+	shell := hookedCall(hookInput{Tool: "Bash", ToolID: "1", Input: json.RawMessage(`{"command":"ls"}`)})
+	if shell.name != shellTool || string(shell.input) != `{"cmd":"ls"}` || string(nativeInput(shell.name, terret.JSON(`{"cmd":"pwd"}`))) != `{"command":"pwd"}` {
+		t.Errorf("%+v", shell)
+	}
+	patch := hookedCall(hookInput{Tool: patchTool, ToolID: "2", Input: json.RawMessage(`{"command":"*** Add File: a\n+x\n"}`)})
+	if string(nativeInput(patch.name, patch.input)) != `{"command":"*** Add File: a\n+x\n"}` || patch.paths[0] != "a" {
+		t.Errorf("%+v", patch)
+	}
+	other := hookedCall(hookInput{Tool: "mcp__a__b", ToolID: "3", Input: json.RawMessage(`{"x":1}`)})
+	if classOf(other.name) != terret.ClassMCP || string(nativeInput(other.name, other.input)) != `{"x":1}` {
+		t.Errorf("%+v", other)
+	}
+	if hookKey("preToolUse", "pre-tool-use:0:/x/config.toml:call_1") != "call_1" || hookKey("stop", "stop:4:/x") != "stop" {
+		t.Error("hooks are told apart wrongly")
+	}
+}
+
+func TestNative(t *testing.T) {
+	t.Parallel()
+	for _, s := range []string{fakeID, fakeID + "@", fakeID + "@" + fakeID} {
+		if n, err := parseNative(s); err != nil || n.String() != s {
+			t.Errorf("%s: %v, %v", s, n, err)
+		}
+	}
+}
+
+const fakeID = "01a1df77-01af-7cd3-89e0-8cba7fa032f5"
+
+func TestPlan(t *testing.T) {
+	t.Parallel()
+	tr := newTranslator()
+	events := tr.hear("turn/plan/updated", json.RawMessage(`{"plan":[{"step":"a","status":"inProgress"},{"step":"b","status":"pending"}]}`), nil, time.Time{})
+	got := dump(events)
+	if got != `plan.update  {"entries":[{"text":"a","status":"in_progress"},{"text":"b","status":"pending"}]}`+"\n" {
+		t.Error(got)
+	}
+}
