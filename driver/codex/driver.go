@@ -90,12 +90,11 @@ func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, 
 
 // lacking is what Codex cannot do, and why.
 var lacking = map[terret.Capability]string{
-	terret.CanCommands:  "slash commands belong to Codex's own terminal interface; its server has none",
-	terret.CanCost:      "Codex counts tokens, not money",
-	terret.CanBudget:    "Codex counts tokens, not money",
-	terret.CanOneShot:   "a process for each turn gains nothing: Codex's server resumes a thread as fast as it goes on",
-	terret.CanPlan:      "Codex presents no plan for approval: its plan mode ends the turn with a plan",
-	terret.CanSubagents: "what Codex's subagents do is not told apart from what it does itself",
+	terret.CanCommands: "slash commands belong to Codex's own terminal interface; its server has none",
+	terret.CanCost:     "Codex counts tokens, not money",
+	terret.CanBudget:   "Codex counts tokens, not money",
+	terret.CanOneShot:  "a process for each turn gains nothing: Codex's server resumes a thread as fast as it goes on",
+	terret.CanPlan:     "Codex presents no plan for approval: its plan mode ends the turn with a plan",
 }
 
 // capabilities says what Codex can do. Without hooks it asks about commands and patches

@@ -75,15 +75,14 @@ func tomlOf(j json.RawMessage) string {
 
 // hookInput is what a hook is told.
 type hookInput struct {
-	Event      string          `json:"hook_event_name"`
-	Session    string          `json:"session_id"`
-	Agent      string          `json:"agent_id"`
-	Tool       string          `json:"tool_name"`
-	Input      json.RawMessage `json:"tool_input"`
-	ToolID     string          `json:"tool_use_id"`
-	Again      bool            `json:"stop_hook_active"`
-	LastSaid   string          `json:"last_assistant_message"`
-	AgentThing string          `json:"agent_thread_id"`
+	Event    string          `json:"hook_event_name"`
+	Session  string          `json:"session_id"`
+	Agent    string          `json:"agent_id"` // of a subagent: its thread
+	Tool     string          `json:"tool_name"`
+	Input    json.RawMessage `json:"tool_input"`
+	ToolID   string          `json:"tool_use_id"`
+	Again    bool            `json:"stop_hook_active"`
+	LastSaid string          `json:"last_assistant_message"`
 }
 
 // hookKey tells apart hooks that Codex says it has started. That of a tool ends with the
@@ -136,19 +135,32 @@ func (p *process) hook(input []byte, answer func(line []byte) error) {
 // toolHook decides about a tool: first the rules, then whoever is asked for permission.
 func (p *process) toolHook(in hookInput) (hookAnswer, terret.Decision) {
 	var c *toolCall
+	var parent string
 	p.say(toolHook, nil, func(t *translator) {
-		if in.Session != "" && in.Session != t.thread {
-			t.actor = terret.SubActor(in.Session)
+		if !t.turn.running {
+			return
+		}
+		if thread := cmp.Or(in.Agent, in.Session); thread != "" && thread != t.thread {
+			t.actor = terret.SubActor(thread)
+			if a := t.agents[thread]; a != nil {
+				parent = a.tool
+			}
 		}
 		c = t.call(hookedCall(in))
 		c.told = true
 	})
-	d, err := p.ask(terret.Ask{Key: c.id + "/pre", Gate: terret.GatePreTool, Event: terret.Event{Actor: c.actor, Source: toolHook, Data: c.pre()}})
+	if c == nil { // a subagent goes on, which nobody watches any more
+		return hookAnswer{Specific: &hookSpecific{Event: toolHook, Decision: "deny", Reason: "the turn is over"}}, terret.Decision{}
+	}
+	event := func(data terret.Data) terret.Event {
+		return terret.Event{Actor: c.actor, ParentTool: parent, Source: toolHook, Data: data}
+	}
+	d, err := p.ask(terret.Ask{Key: c.id + "/pre", Gate: terret.GatePreTool, Event: event(c.pre())})
 	switch open := err == nil && (d.Behavior == terret.BehaviorAsk || d.Behavior == terret.BehaviorPassthrough); {
 	case open && inward[c.name]:
 		d.Behavior = terret.BehaviorAllow
 	case open:
-		d, err = p.ask(terret.Ask{Key: c.id, Gate: terret.GatePermission, Event: terret.Event{Actor: c.actor, Source: toolHook, Data: c.request("")}})
+		d, err = p.ask(terret.Ask{Key: c.id, Gate: terret.GatePermission, Event: event(c.request(""))})
 	}
 	if err != nil {
 		d = terret.Decision{Behavior: terret.BehaviorDeny, Reason: "it could not be decided"}

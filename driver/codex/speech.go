@@ -61,8 +61,13 @@ func (t *translator) piece(item string, kind terret.BlockType, text string) {
 func (t *translator) said(it item) {
 	b, _ := t.speaker().block(it.ID, terret.BlockText)
 	b.Text = it.Text
-	if t.actor == "" && it.Text != "" {
+	if it.Text == "" {
+		return
+	}
+	if t.actor == "" {
 		t.turn.text = it.Text
+	} else if a := t.agents[strings.TrimPrefix(t.actor, terret.SubActor(""))]; a != nil {
+		a.text = it.Text
 	}
 }
 

@@ -243,6 +243,7 @@ func (t *translator) result(c *toolCall, it item) {
 	for _, data := range filesChanged(c.id, it.Changes) {
 		t.emit(data)
 	}
+	t.startAgent(c, it)
 }
 
 // deny tells that a call was not allowed.

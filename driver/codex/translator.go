@@ -28,9 +28,17 @@ type translator struct {
 	turn     turn
 	speakers map[string]*speaker // by actor
 	tools    map[string]*toolCall
-	tasks    map[string]bool // commands that go on after their turn
-	hooks    map[string]int  // hooks that Codex says it has started, by hookKey
+	tasks    map[string]bool      // commands that go on after their turn
+	hooks    map[string]int       // hooks that Codex says it has started, by hookKey
+	agents   map[string]*subagent // by thread
 	usage    tokenUsage
+}
+
+// subagent is a thread that a tool call of the agent has started.
+type subagent struct {
+	tool string // the call
+	text string // that it said last
+	done bool
 }
 
 // turn is what must be remembered of a turn.
@@ -57,6 +65,7 @@ type turn struct {
 func newTranslator() *translator {
 	return &translator{
 		speakers: map[string]*speaker{}, tools: map[string]*toolCall{}, tasks: map[string]bool{}, hooks: map[string]int{},
+		agents: map[string]*subagent{},
 	}
 }
 
@@ -88,7 +97,11 @@ func (t *translator) take() []terret.Event {
 
 // emit adds an event of whoever speaks.
 func (t *translator) emit(data terret.Data) {
-	t.events = append(t.events, terret.Event{Actor: t.actor, Source: t.source, Data: data})
+	ev := terret.Event{Actor: t.actor, Source: t.source, Data: data}
+	if a := t.agents[strings.TrimPrefix(t.actor, terret.SubActor(""))]; a != nil {
+		ev.ParentTool = a.tool
+	}
+	t.events = append(t.events, ev)
 }
 
 // hear takes in a notification. What it returns is the caller's.
@@ -103,6 +116,13 @@ func (t *translator) hear(method string, params json.RawMessage, raw []byte, now
 	}
 	if n.ThreadID != "" && t.thread != "" && n.ThreadID != t.thread {
 		t.actor = terret.SubActor(n.ThreadID)
+		if !t.turn.running { // its turn is over, and it must not begin another
+			t.actor = ""
+			if !ignored[method] && method != "thread/tokenUsage/updated" { // which is also said of a thread that is being loaded
+				t.emit(terret.Unknown{NativeType: method})
+			}
+			return t.take()
+		}
 	}
 	if !t.talk(method, n) && !t.aside(method, n) && !ignored[method] {
 		t.emit(terret.Unknown{NativeType: method})
@@ -191,6 +211,27 @@ func (t *translator) turnStarted(n note) {
 	t.turn.id = n.Turn.ID
 }
 
+// startAgent tells of a subagent, when the call that starts it is over.
+func (t *translator) startAgent(c *toolCall, it item) {
+	if it.Type != "collabAgentToolCall" || it.Tool != "spawnAgent" {
+		return
+	}
+	for _, thread := range it.Receivers {
+		t.agents[thread] = &subagent{tool: c.id}
+		t.actor = terret.SubActor(thread)
+		t.emit(terret.SubagentStart{ID: thread, Prompt: it.Prompt})
+	}
+}
+
+// stopAgent tells that a subagent is done, once.
+func (t *translator) stopAgent(thread string) {
+	if a := t.agents[thread]; a != nil && !a.done {
+		a.done = true
+		t.actor = terret.SubActor(thread)
+		t.emit(terret.SubagentStop{ID: thread, Result: a.text})
+	}
+}
+
 func (t *translator) planUpdated(plan []planStep) {
 	words := map[string]string{"inProgress": "in_progress"}
 	out := terret.PlanUpdate{Entries: []terret.PlanEntry{}}
@@ -251,6 +292,7 @@ func (t *translator) failed(n note) {
 func (t *translator) turnCompleted(n note) {
 	if t.actor != "" {
 		t.complete()
+		t.stopAgent(n.ThreadID)
 		return
 	}
 	if !t.turn.running || t.turn.id != "" && n.Turn.ID != "" && n.Turn.ID != t.turn.id {
@@ -283,6 +325,11 @@ func (t *translator) endTurn(why *terret.Error) {
 		t.complete()
 	}
 	t.actor = ""
+	for _, thread := range sortedKeys(t.agents) {
+		t.stopAgent(thread)
+	}
+	t.actor = ""
+	clear(t.agents)
 	end := t.turn
 	t.turn = turn{}
 	took := t.now.Sub(end.began).Milliseconds()

@@ -90,6 +90,7 @@ type (
 		Path         string          `json:"path"`
 		Query        string          `json:"query"`
 		Prompt       string          `json:"prompt"`
+		Receivers    []string        `json:"receiverThreadIds"`
 		DurationMS   int64           `json:"durationMs"`
 	}
 	fileChange struct {

@@ -40,7 +40,7 @@ func codex() drivertest.Target {
 				Path: p.Program, Environ: append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.Home}, env(p)...),
 			})
 		},
-		Forget:     func(p drivertest.Place) error { return os.RemoveAll(filepath.Join(config(p), "sessions")) },
+		Forget: func(p drivertest.Place) error { return os.RemoveAll(filepath.Join(config(p), "sessions")) },
 		Poison: func(dir, command string) error {
 			if err := os.Mkdir(filepath.Join(dir, ".codex"), 0o700); err != nil {
 				return err
@@ -53,6 +53,10 @@ func codex() drivertest.Target {
 			ToolChoice:  "its tool for patches is always offered; in a session without it, each use is denied",
 			LongPrompts: "it takes prompts of at most 1048576 characters",
 		},
+		Await: func(agent string) drivertest.Call {
+			return tool("multi_agent_v1/wait_agent", map[string]any{"targets": []string{agent}})
+		},
+		AwaitID: `/"agent_id":"(?P<agent>[^"]+)"/`,
 		Tools: drivertest.Tools{
 			Shell: func(command string) drivertest.Call { return tool("exec_command", map[string]any{"cmd": command}) },
 			Write: func(path, content string) drivertest.Call {
@@ -72,6 +76,9 @@ func codex() drivertest.Target {
 				return tool("request_user_input", map[string]any{"questions": []map[string]any{
 					{"id": "colour", "question": question, "header": "Colour", "options": labels},
 				}})
+			},
+			Subagent: func(prompt string) drivertest.Call {
+				return tool("multi_agent_v1/spawn_agent", map[string]any{"message": prompt})
 			},
 			MCP: func(server, name string, input map[string]any) drivertest.Call {
 				return tool("mcp__"+server+"/"+name, input)

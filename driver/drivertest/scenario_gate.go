@@ -83,12 +83,13 @@ func stopBlocked(f *fixture) {
 
 // subagentStopBlocked is that a subagent goes on, and is told why.
 func subagentStopBlocked(f *fixture) {
-	f.play(
+	f.play(append(
+		f.awaiting(),
 		step{First: "main task", User: "main task", Anywhere: true, Calls: []Call{f.target.Tools.Subagent("look around here")}},
 		step{First: "look around", User: "look once more", Anywhere: true, Text: "There is a cat."},
 		step{First: "look around", Anywhere: true, Text: "Nothing."},
 		step{First: "main task", Result: "There is a cat.", Anywhere: true, Text: "A cat."},
-	)
+	)...)
 	id := f.session(wanting(terret.GateSubagentStop))
 	turn := f.prompt(id, "the main task")
 	first := f.waits(id, turn, terret.GateSubagentStop)

@@ -210,14 +210,23 @@ func noSubagents(t Target) string {
 	return ""
 }
 
+// awaiting is the step in which the model waits for its subagent, if that takes one.
+func (f *fixture) awaiting() []step {
+	if f.target.Await == nil {
+		return nil
+	}
+	return []step{{First: "main task", Result: f.target.AwaitID, Anywhere: true, Calls: []Call{f.target.Await("{{agent}}")}}}
+}
+
 func subagent(f *fixture) {
 	tools := f.target.Tools
-	f.play(
+	f.play(append(
+		f.awaiting(),
 		step{First: "main task", User: "main task", Anywhere: true, Calls: []Call{tools.Subagent("look around here")}},
 		step{First: "look around here", User: "look around here", Anywhere: true, Calls: []Call{tools.Shell("printf found > sub.txt; echo sub shell")}},
 		step{First: "look around here", Result: "sub shell", Anywhere: true, Text: "I looked around."},
 		step{First: "main task", Result: "I looked around.", Anywhere: true, Text: "The helper looked."},
-	)
+	)...)
 	id := f.session()
 	events := f.says(id, "main task", "The helper looked.")
 	f.holds("sub.txt", "found")

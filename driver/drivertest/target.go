@@ -35,6 +35,11 @@ type Target struct {
 	Poison func(dir, command string) error
 	// StructuredText says that structured output is the text of the last message.
 	StructuredText bool
+	// Await, if set, waits for a subagent that goes on by itself: AwaitID is the regular
+	// expression, between slashes and with a group agent, that finds its id in the result
+	// of the call that started it.
+	Await   func(agent string) Call
+	AwaitID string
 	// PlanMode is the agent's own permission mode in which it only plans. Plans that
 	// are kept in a file are written before they are presented: PlanFile is the
 	// regular expression, between slashes and with a group plan_file, that finds its
