@@ -9,7 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -290,30 +289,30 @@ func newSetup(t *testing.T, name string) *setup {
 		Session: terret.Session{ID: "s", Cwd: t.TempDir()}, Host: s.host, Log: slog.New(slog.DiscardHandler),
 		Env: []string{"PATH=" + os.Getenv("PATH"), fakeEnv + "=" + name, marker + "=1", "OPENAI_API_KEY=x", "HOME=" + t.TempDir()},
 	}
-	t.Cleanup(func() {
-		guardtest.AwaitNone(t, marker)
-		s.noFolders()
-	})
+	t.Cleanup(func() { guardtest.AwaitNone(t, marker) })
 	return s
 }
 
-// noFolders holds that no folder for hooks is left of this process's.
-func (s *setup) noFolders() {
-	found, _ := filepath.Glob(filepath.Join(os.TempDir(), "terret-codex-new-*"))
-	if len(found) > 0 {
-		s.t.Errorf("left behind: %v", found)
-	}
-}
-
+// open opens an agent, which is closed with the test. Then nothing of it may be left.
 func (s *setup) open() terret.Agent {
 	s.t.Helper()
 	a, err := s.d.Open(s.t.Context(), s.req)
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	p, err := a.(*agent).process()
+	if err != nil {
+		s.t.Fatal(err)
+	}
 	s.t.Cleanup(func() {
 		if err := a.Close(context.Background()); err != nil {
 			s.t.Error(err)
+		}
+		if p.relay == nil {
+			return
+		}
+		if _, err := os.Stat(p.relay.dir); !os.IsNotExist(err) {
+			s.t.Errorf("the folder of its hooks is left: %v", err)
 		}
 	})
 	return a
