@@ -1,0 +1,193 @@
+package codex
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/agenttest"
+	"github.com/terret-dev/terret/sim"
+)
+
+// These tests run the real Codex, as installed by `make conformance`. They are about what
+// the suite of the drivers does not look at.
+
+// script is a model that does what the prompt says.
+const script = `
+steps:
+  - {match: {user: '/^run (?P<c>[^\n]+)/'}, anywhere: true, repeat: forever, answer: {tools: [{name: exec_command, input: {cmd: "{{c}}"}}]}}
+  - {match: {user: '/^in (?P<d>\S+) run (?P<c>[^\n]+)/'}, anywhere: true, repeat: forever, answer: {tools: [{name: exec_command, input: {cmd: "{{c}}", workdir: "{{d}}"}}]}}
+  - {match: {user: '/^start (?P<c>[^\n]+)/'}, anywhere: true, repeat: forever, answer: {tools: [{name: exec_command, input: {cmd: "{{c}}", yield_time_ms: 250}}]}}
+  - {match: {user: '/^add (?P<f>\S+)/'}, anywhere: true, repeat: forever, answer: {tools: [{name: apply_patch, input: {input: "*** Begin Patch\n*** Add File: {{f}}\n+x\n*** End Patch"}}]}}
+  - {match: {tool_result: ""}, anywhere: true, repeat: forever, answer: {text: Done.}}
+`
+
+// newReal is a driver of the real Codex with the scripted model.
+func newReal(t *testing.T) (*setup, agenttest.Place) {
+	t.Helper()
+	scenario, err := sim.Parse("script", []byte(script))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := sim.NewServer(scenario, sim.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, err := server.Start(context.WithoutCancel(t.Context()), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { model.Close() })
+	place := agenttest.Find(t, "codex-patch").Prepare(t, model.URL())
+	bin, _, _ := strings.Cut(lookup(place.Env, "PATH"), string(os.PathListSeparator))
+	s := &setup{t: t, d: New(Config{Path: filepath.Join(bin, "codex"), Env: []string{"FAKE_KEY"}}), host: &host{changed: make(chan struct{})}}
+	s.req = terret.OpenRequest{
+		Session: terret.Session{ID: "s", Cwd: place.Dir}, Host: s.host, Log: slog.New(slog.DiscardHandler),
+		Env: append(place.Env, "TMPDIR="+place.Home),
+	}
+	return s, place
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// TestRealApprovals is what Codex makes of each answer where no hook asks us.
+func TestRealApprovals(t *testing.T) {
+	t.Parallel()
+	s, place := newReal(t)
+	s.d.noHooks = true
+	var decision terret.Decision
+	s.host.decide = func(terret.Ask) terret.Decision { return decision }
+	a := s.open()
+	for _, c := range []struct {
+		prompt   string
+		decision terret.Decision
+		file     string
+		made     bool
+		code     terret.ErrorCode
+	}{
+		{"run touch a", terret.Decision{Behavior: terret.BehaviorAllow}, "a", true, ""},
+		{"run touch b", terret.Decision{Behavior: terret.BehaviorDeny, Reason: "no"}, "b", false, ""},
+		{"run touch c", terret.Decision{Behavior: terret.BehaviorDeny, Reason: "no", Interrupt: true}, "c", false, terret.CodeInterrupted},
+		{"add d", terret.Decision{Behavior: terret.BehaviorAllow}, "d", true, ""},
+		{"add e", terret.Decision{Behavior: terret.BehaviorDeny, Reason: "no"}, "e", false, ""},
+		{"run touch f", terret.Decision{Behavior: terret.BehaviorAllow, Scope: terret.ScopeSession}, "f", true, ""},
+	} {
+		decision = c.decision
+		var code terret.ErrorCode
+		end := s.run(a, c.prompt, terret.Settings{})
+		if failed, ok := end.(terret.TurnError); ok {
+			code = failed.Error.Code
+		}
+		if made := exists(filepath.Join(place.Dir, c.file)); made != c.made || code != c.code {
+			t.Errorf("%s: made %v, %+v", c.prompt, made, end)
+		}
+	}
+	asked := len(s.host.asked)
+	s.run(a, "run touch f", terret.Settings{})
+	if n := len(s.host.asked); n != asked {
+		t.Error("what was allowed for the session was asked again")
+	}
+	if failures := all[terret.ToolFailure](s.host.said()); len(failures) != 3 || slices.ContainsFunc(failures, func(f terret.ToolFailure) bool { return !f.Denied || f.Error != "no" }) {
+		t.Errorf("%+v", failures)
+	}
+}
+
+// TestRealRules is that what Codex's own rules allow still passes us, and that a command
+// in another folder is decided as such.
+func TestRealRules(t *testing.T) {
+	t.Parallel()
+	s, place := newReal(t)
+	rules := filepath.Join(place.Home, ".codex", "rules")
+	if err := os.MkdirAll(rules, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(rules, "default.rules"), []byte(`prefix_rule(pattern=["touch"], decision="allow")`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.host.decide = func(q terret.Ask) terret.Decision {
+		r, ok := q.Event.Data.(terret.PermissionRequest)
+		if q.Gate == terret.GatePreTool || ok && !strings.Contains(string(r.Input), "touch a") && !strings.Contains(string(r.Input), "workdir") {
+			return terret.Decision{Behavior: terret.BehaviorPassthrough}
+		}
+		return terret.Decision{Behavior: terret.BehaviorDeny, Reason: "no"}
+	}
+	a := s.open()
+	s.run(a, "run touch a", terret.Settings{})
+	if exists(filepath.Join(place.Dir, "a")) {
+		t.Error("Codex's rules were enough")
+	}
+	s.host.decide = func(q terret.Ask) terret.Decision {
+		if r, ok := q.Event.Data.(terret.PermissionRequest); ok && strings.Contains(string(r.Input), "workdir") {
+			return terret.Decision{Behavior: terret.BehaviorDeny, Reason: "not there"}
+		}
+		return terret.Decision{Behavior: terret.BehaviorAllow}
+	}
+	s.run(a, "in "+place.Home+" run mkdir b", terret.Settings{})
+	if exists(filepath.Join(place.Home, "b")) {
+		t.Error("it ran in another folder, and nobody was asked about that")
+	}
+}
+
+// TestRealSandbox is that a sandbox holds commands back, and leaves nothing behind in the
+// temporary folder.
+func TestRealSandbox(t *testing.T) {
+	t.Parallel()
+	s, place := newReal(t)
+	s.req.Session.PermissionMode = readOnly
+	a := s.open()
+	s.run(a, "run touch a; cat /proc/self/cgroup", terret.Settings{})
+	if exists(filepath.Join(place.Dir, "a")) {
+		t.Error("it could write")
+	}
+	if err := a.(*agent).SetPermissionMode(t.Context(), workspaceWrite); err != nil {
+		t.Fatal(err)
+	}
+	s.run(a, "run touch b; touch "+place.Home+"/c", terret.Settings{})
+	if !exists(filepath.Join(place.Dir, "b")) || exists(filepath.Join(place.Home, "c")) {
+		t.Errorf("it can write at home, or not in its folder:\n%s", dump(s.host.said()))
+	}
+	for _, dir := range []string{place.Home, os.TempDir(), place.Dir} {
+		for _, name := range []string{".git", ".agents"} {
+			if exists(filepath.Join(dir, name)) {
+				t.Errorf("%s is left in %s", name, dir)
+			}
+		}
+	}
+}
+
+// TestRealBackground is a command that goes on after its turn.
+func TestRealBackground(t *testing.T) {
+	t.Parallel()
+	s, place := newReal(t)
+	a := s.open()
+	if end, ok := s.run(a, "start until test -e go; do sleep 0.1; done; touch gone", terret.Settings{}).(terret.TurnComplete); !ok || end.Text != "Done." {
+		t.Errorf("%+v", end)
+	}
+	if starts := all[terret.TaskStart](s.host.said()); len(starts) != 1 {
+		t.Fatalf("%+v\n%s", starts, dump(s.host.said()))
+	}
+	if err := os.WriteFile(filepath.Join(place.Dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.await("the end of the command", func() bool { return len(all[terret.TaskEnd](s.host.said())) == 1 })
+	if len(s.host.ends()) != 1 {
+		t.Error("another turn has begun")
+	}
+}
+
+func TestRealModels(t *testing.T) {
+	t.Parallel()
+	s, _ := newReal(t)
+	models, err := s.open().(*agent).Models(t.Context())
+	if err != nil || len(models) == 0 || models[0].ID == "" || !slices.Contains(models[0].Efforts, "high") {
+		t.Errorf("%+v, %v", models, err)
+	}
+}
