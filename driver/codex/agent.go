@@ -68,6 +68,9 @@ func (a *agent) ready(ctx context.Context, in terret.Settings) (*process, error)
 	if closed {
 		return nil, errClosed
 	}
+	if err := a.parted(ctx); err != nil {
+		return nil, err
+	}
 	if p != nil && p.launch.serves(l) {
 		return p, nil
 	}
@@ -120,6 +123,34 @@ func (a *agent) retire(ctx context.Context, p *process) {
 	}
 	a.mu.Unlock()
 	p.stop(ctx)
+}
+
+// release ends a process after its turn, in a session in which each turn has its own. It
+// does not wait.
+func (a *agent) release(p *process) {
+	a.mu.Lock()
+	a.retired = p
+	if a.p == p {
+		a.p = nil
+	}
+	a.mu.Unlock()
+	p.work.Go(func() { _, _ = p.proc.Stop(context.Background()) })
+}
+
+// parted waits until a process that was let go is gone: Codex lets only one have a thread.
+func (a *agent) parted(ctx context.Context) error {
+	a.mu.Lock()
+	p := a.retired
+	a.mu.Unlock()
+	if p == nil {
+		return nil
+	}
+	select {
+	case <-p.told:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // ended tells what a process leaves behind.
@@ -313,7 +344,7 @@ func (a *agent) shut(end func(*process) error) error {
 		err = errors.Join(err, end(late))
 		<-late.told
 	}
-	return err
+	return errors.Join(err, a.parted(context.Background()))
 }
 
 // Capabilities implements terret.Agent.

@@ -332,3 +332,20 @@ func TestSweep(t *testing.T) {
 		t.Errorf("it is still there: %v", err)
 	}
 }
+
+// TestOneShot is that each turn has a process of its own, which is gone before the next.
+func TestOneShot(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "plain")
+	s.req.Session.OneShot = true
+	a := s.open()
+	for i := range 3 {
+		if _, ok := s.run(a, "hello", terret.Settings{}).(terret.TurnComplete); !ok {
+			t.Error(s.host.ends())
+		}
+		s.await("the end of the process", func() bool { return len(all[terret.ProcessExit](s.host.said())) == i+1 })
+	}
+	if n := len(all[terret.SessionEnd](s.host.said())); n != 0 {
+		t.Error("the session has ended")
+	}
+}

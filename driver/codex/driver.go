@@ -93,7 +93,6 @@ var lacking = map[terret.Capability]string{
 	terret.CanCommands: "slash commands belong to Codex's own terminal interface; its server has none",
 	terret.CanCost:     "Codex counts tokens, not money",
 	terret.CanBudget:   "Codex counts tokens, not money",
-	terret.CanOneShot:  "a process for each turn gains nothing: Codex's server resumes a thread as fast as it goes on",
 	terret.CanPlan:     "Codex presents no plan for approval: its plan mode ends the turn with a plan",
 }
 

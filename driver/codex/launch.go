@@ -177,9 +177,6 @@ func (d *Driver) environ(env []string, dir string) []string {
 
 // checkSession refuses what Codex would misread.
 func checkSession(s terret.Session, in terret.Settings) error {
-	if s.OneShot {
-		return terret.Errorf(terret.CodeUnsupported, "Codex has no one-shot mode: %s", lacking[terret.CanOneShot])
-	}
 	if s.NativeID != "" {
 		if _, err := parseNative(string(s.NativeID)); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -129,7 +130,11 @@ func (p *process) hear(_ context.Context, m rpc.Message) error {
 	if limit := p.t.turn.over; limit != nil && over == nil || m.Method == "turn/started" && p.t.turn.stopping {
 		p.stopTurn(p.t.turn.id)
 	}
-	return p.pass(events)
+	err := p.pass(events)
+	if p.a != nil && p.a.req.Session.OneShot && slices.ContainsFunc(events, func(ev terret.Event) bool { return ev.Kind().EndsTurn() }) {
+		p.a.release(p)
+	}
+	return err
 }
 
 // stray keeps a line that is no message.
