@@ -37,6 +37,7 @@ type agent struct {
 	turn    terret.Settings // of the last turn
 	undone  []string        // threads that going forward leads back to, the last one first
 	hooked  bool
+	planned bool // the thread may be in plan mode
 }
 
 var errClosed = terret.Errorf(terret.CodeSessionClosed, "the agent is closed")
@@ -98,6 +99,10 @@ func (a *agent) take(ctx context.Context, p *process) error {
 		p.stop(ctx)
 		return err
 	}
+	a.mu.Lock()
+	start.mode = cmp.Or(a.mode, noSandbox) // of the session; a turn may have another
+	a.planned = a.planned || start.source != "new"
+	a.mu.Unlock()
 	events := []terret.Event{{Data: terret.ProcessSpawn{Argv: p.argv, PID: p.proc.PID()}}}
 	events = append(append(events, start.events(current)...), p.launch.warnings()...)
 	a.mu.Lock()
@@ -202,10 +207,7 @@ func (a *agent) run(ctx context.Context, in terret.Settings, start func(*process
 		return err
 	}
 	a.mu.Lock()
-	params := object{"threadId": a.native, "summary": "auto", "model": cmp.Or(in.Model, a.model, a.own)}
-	if len(in.OutputSchema) > 0 {
-		params["outputSchema"] = in.OutputSchema
-	}
+	params := a.turnParams(in)
 	forget := len(a.undone) > 0
 	a.turn, a.undone = in, nil
 	a.mu.Unlock()
@@ -216,6 +218,7 @@ func (a *agent) run(ctx context.Context, in terret.Settings, start func(*process
 	}
 	p.mu.Lock()
 	p.t.begin(in, time.Now())
+	p.t.turn.planning = planning(params)
 	p.mu.Unlock()
 	if err := start(p, params); err != nil {
 		p.mu.Lock()
@@ -224,6 +227,28 @@ func (a *agent) run(ctx context.Context, in terret.Settings, start func(*process
 		return refusal(err)
 	}
 	return nil
+}
+
+// turnParams are what every turn is told, since Codex keeps what the last one was told.
+// a.mu must be held.
+func (a *agent) turnParams(in terret.Settings) object {
+	model := cmp.Or(in.Model, a.model, a.own)
+	params := object{"threadId": a.native, "summary": "auto", "model": model}
+	if len(in.OutputSchema) > 0 {
+		params["outputSchema"] = in.OutputSchema
+	}
+	word := "default"
+	if cmp.Or(in.PermissionMode, a.mode) == planMode {
+		word, a.planned = planMode, true
+	}
+	if a.planned {
+		settings := object{"model": model}
+		if in.Effort != "" {
+			settings["reasoning_effort"] = in.Effort
+		}
+		params["collaborationMode"] = object{"mode": word, "settings": settings}
+	}
+	return params
 }
 
 // startTurn calls what begins a turn, and learns its id.

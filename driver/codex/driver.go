@@ -93,7 +93,6 @@ var lacking = map[terret.Capability]string{
 	terret.CanCommands: "slash commands belong to Codex's own terminal interface; its server has none",
 	terret.CanCost:     "Codex counts tokens, not money",
 	terret.CanBudget:   "Codex counts tokens, not money",
-	terret.CanPlan:     "Codex presents no plan for approval: its plan mode ends the turn with a plan",
 }
 
 // capabilities says what Codex can do. Without hooks it asks about commands and patches

@@ -35,15 +35,16 @@ func (l launch) key() string {
 	return string(encode([]any{l.env, l.dir, l.args, l.sandbox, l.developer, l.config}))
 }
 
-// The sandboxes, which are Codex's permission modes here. The rules decide in all of
-// them; a sandbox holds commands back besides.
+// The permission modes: Codex's sandboxes, and planning. The rules decide in all of them;
+// a sandbox holds commands back besides.
 const (
 	noSandbox      = "danger-full-access"
 	readOnly       = "read-only"
 	workspaceWrite = "workspace-write"
+	planMode       = "plan"
 )
 
-var permissionModes = []string{noSandbox, workspaceWrite, readOnly}
+var permissionModes = []string{noSandbox, workspaceWrite, readOnly, planMode}
 
 // The tools that Codex has, as the model calls them.
 const (
@@ -62,7 +63,7 @@ func (d *Driver) launchOf(r terret.OpenRequest, mode string, in terret.Settings)
 		env: d.environ(r.Env, r.Session.Cwd), dir: r.Session.Cwd, args: d.cfg.Args, sandbox: noSandbox,
 		developer: in.SystemAppend, gates: hookedGates(in.Gates),
 	}
-	if mode != "" {
+	if mode != "" && mode != planMode {
 		l.sandbox = mode
 	}
 	trust := "untrusted"

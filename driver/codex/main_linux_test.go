@@ -181,6 +181,9 @@ func (f *fake) prompted(prompt string) {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 	case "hang":
 		f.text("I hang")
+	case "plan", "smaller":
+		f.tell("item/completed", object{"item": object{"type": "plan", "id": "p-" + f.turn(), "text": "Write a file."}})
+		f.end("completed", nil)
 	case "deaf": // takes no notice of an interrupt
 		f.text("I do not listen")
 		_, _ = io.Copy(io.Discard, f.in)

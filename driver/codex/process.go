@@ -131,6 +131,11 @@ func (p *process) hear(_ context.Context, m rpc.Message) error {
 		p.stopTurn(p.t.turn.id)
 	}
 	err := p.pass(events)
+	if m.Method == "turn/completed" && p.t.turn.running && p.t.turn.id == "" && p.t.turn.plan != "" {
+		plan := p.t.turn.plan
+		p.t.turn.plan = ""
+		p.work.Go(func() { p.a.present(p, plan) })
+	}
 	if p.a != nil && p.a.req.Session.OneShot && slices.ContainsFunc(events, func(ev terret.Event) bool { return ev.Kind().EndsTurn() }) {
 		p.a.release(p)
 	}

@@ -41,7 +41,7 @@ func (p *process) threadParams(model string) object {
 // load starts a thread, or goes on with one. If Codex has lost it, it begins another and
 // says so, unless the session is not to.
 func (p *process) load(ctx context.Context, current, model string, onStale terret.OnStale) (started, error) {
-	out := started{source: "new", version: p.version, mode: p.launch.sandbox, tools: p.launch.offered()}
+	out := started{source: "new", version: p.version, tools: p.launch.offered()}
 	params := p.threadParams(model)
 	method := "thread/start"
 	if current != "" {

@@ -187,6 +187,9 @@ func (t *translator) itemCompleted(it item) bool {
 		t.emit(terret.CompactPost{TokensBefore: t.usage.Last.Total})
 	case "plan":
 		t.said(it)
+		if t.actor == "" {
+			t.turn.plan = it.Text
+		}
 	default:
 		made := callOf(it, t.cwd)
 		if made == nil {

@@ -47,7 +47,10 @@ type turn struct {
 	id      string          // Codex's own, once it is known
 	steered map[string]bool // ids of messages that were added
 	schema  bool            // the answer is JSON
-	limit   int             // of replies of the model; zero means none
+	// planning says that Codex ends with a plan, which is plan once it is there.
+	planning bool
+	plan     string
+	limit    int // of replies of the model; zero means none
 
 	began    time.Time
 	text     string // that was said last
@@ -311,6 +314,9 @@ func (t *translator) turnCompleted(n note) {
 		t.endTurn(terret.Errorf(terret.CodeInterrupted, "the turn was interrupted"))
 	case n.Turn.Status == "failed":
 		t.endTurn(failure.asError())
+	case t.turn.planning && t.turn.plan != "":
+		t.complete()
+		t.turn.id = "" // the turn goes on when somebody has decided
 	default:
 		t.endTurn(nil)
 	}

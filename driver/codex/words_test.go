@@ -165,7 +165,7 @@ func TestNative(t *testing.T) {
 
 const fakeID = "01a1df77-01af-7cd3-89e0-8cba7fa032f5"
 
-func TestPlan(t *testing.T) {
+func TestPlanUpdate(t *testing.T) {
 	t.Parallel()
 	tr := newTranslator()
 	events := tr.hear("turn/plan/updated", json.RawMessage(`{"plan":[{"step":"a","status":"inProgress"},{"step":"b","status":"pending"}]}`), nil, time.Time{})

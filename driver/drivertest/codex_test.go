@@ -53,6 +53,8 @@ func codex() drivertest.Target {
 			ToolChoice:  "its tool for patches is always offered; in a session without it, each use is denied",
 			LongPrompts: "it takes prompts of at most 1048576 characters",
 		},
+		PlanMode: "plan",
+		PlanText: func(plan string) string { return "<proposed_plan>\n" + plan + "\n</proposed_plan>" },
 		Await: func(agent string) drivertest.Call {
 			return tool("multi_agent_v1/wait_agent", map[string]any{"targets": []string{agent}})
 		},

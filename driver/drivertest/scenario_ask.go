@@ -315,7 +315,7 @@ func questionRejected(f *fixture) {
 }
 
 func noPlans(t Target) string {
-	if t.Tools.Plan == nil {
+	if t.Tools.Plan == nil && t.PlanText == nil {
 		return "it does not plan"
 	}
 	return ""
@@ -333,6 +333,9 @@ func (f *fixture) planned(session, turn string, but ...terret.Event) terret.Even
 // planSteps is a model that plans.
 func planSteps(t Target) []step {
 	const plan = "Write a file."
+	if t.PlanText != nil {
+		return []step{{User: "plan", Text: t.PlanText(plan)}}
+	}
 	if t.PlanFile == "" {
 		return []step{{User: "plan", Calls: []Call{t.Tools.Plan(plan)}}}
 	}
@@ -371,7 +374,11 @@ func planApproved(f *fixture) {
 }
 
 func planRevised(f *fixture) {
-	f.play(append(planSteps(f.target), step{Result: f.told("a smaller file"), Text: "I will think again."})...)
+	again := step{Result: f.told("a smaller file"), Text: "I will think again."}
+	if f.target.PlanText != nil {
+		again = step{User: "a smaller file", Text: "I will think again."}
+	}
+	f.play(append(planSteps(f.target), again)...)
 	id := f.session(planning(f.target))
 	turn := f.prompt(id, "plan it")
 	ev := f.planned(id, turn)

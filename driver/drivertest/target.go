@@ -45,6 +45,8 @@ type Target struct {
 	// regular expression, between slashes and with a group plan_file, that finds its
 	// path in the reminders that the agent sends.
 	PlanMode, PlanFile string
+	// PlanText is a plan as the model writes it, for agents that have no tool for that.
+	PlanText func(plan string) string
 	// Lacks is what the agent does not do or tell, where no capability says so.
 	Lacks Lacks
 }
