@@ -43,6 +43,8 @@ var (
 	_ terret.ModelLister   = (*agent)(nil)
 	_ terret.ModelSetter   = (*agent)(nil)
 	_ terret.ModeSetter    = (*agent)(nil)
+	_ terret.CommandLister = (*agent)(nil)
+	_ terret.Commander     = (*agent)(nil)
 	_ terret.Forker        = (*agent)(nil)
 	_ terret.Compacter     = (*agent)(nil)
 	_ terret.Rewinder      = (*agent)(nil)
@@ -90,9 +92,8 @@ func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, 
 
 // lacking is what Codex cannot do, and why.
 var lacking = map[terret.Capability]string{
-	terret.CanCommands: "slash commands belong to Codex's own terminal interface; its server has none",
-	terret.CanCost:     "Codex counts tokens, not money",
-	terret.CanBudget:   "Codex counts tokens, not money",
+	terret.CanCost:   "Codex counts tokens, not money",
+	terret.CanBudget: "Codex counts tokens, not money",
 }
 
 // capabilities says what Codex can do. Without hooks it asks about commands and patches

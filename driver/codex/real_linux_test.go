@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,6 +25,7 @@ steps:
   - {match: {user: '/^in (?P<d>\S+) run (?P<c>[^\n]+)/'}, anywhere: true, repeat: forever, answer: {tools: [{name: exec_command, input: {cmd: "{{c}}", workdir: "{{d}}"}}]}}
   - {match: {user: '/^start (?P<c>[^\n]+)/'}, anywhere: true, repeat: forever, answer: {tools: [{name: exec_command, input: {cmd: "{{c}}", yield_time_ms: 250}}]}}
   - {match: {user: '/^add (?P<f>\S+)/'}, anywhere: true, repeat: forever, answer: {tools: [{name: apply_patch, input: {input: "*** Begin Patch\n*** Add File: {{f}}\n+x\n*** End Patch"}}]}}
+  - {match: {user: Review the current code changes}, anywhere: true, repeat: forever, answer: {text: '{"findings":[],"overall_correctness":"patch is correct","overall_explanation":"All good.","overall_confidence_score":0.9}'}}
   - {match: {tool_result: ""}, anywhere: true, repeat: forever, answer: {text: Done.}}
 `
 
@@ -189,5 +191,29 @@ func TestRealModels(t *testing.T) {
 	models, err := s.open().(*agent).Models(t.Context())
 	if err != nil || len(models) == 0 || models[0].ID == "" || !slices.Contains(models[0].Efforts, "high") {
 		t.Errorf("%+v, %v", models, err)
+	}
+}
+
+// TestRealReview is that a review is a turn, with one end.
+func TestRealReview(t *testing.T) {
+	t.Parallel()
+	s, place := newReal(t)
+	if err := os.WriteFile(filepath.Join(place.Dir, "a"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.CommandContext(t.Context(), "git", "-C", place.Dir, "init", "-q").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	a := s.open()
+	if err := a.(*agent).Command(t.Context(), "turn", reviewCommand, "", terret.Settings{}); err != nil {
+		t.Fatal(err)
+	}
+	s.await("the end of the review", func() bool { return len(s.host.ends()) == 1 })
+	if end, ok := s.host.ends()[0].(terret.TurnComplete); !ok || end.Text != "All good." {
+		t.Errorf("%+v", s.host.ends())
+	}
+	s.run(a, "run touch b", terret.Settings{})
+	if !exists(filepath.Join(place.Dir, "b")) {
+		t.Error("the session does not go on")
 	}
 }

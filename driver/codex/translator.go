@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -211,7 +212,7 @@ func (t *translator) turnStarted(n note) {
 	if !t.turn.running { // Codex goes on by itself
 		t.turn = turn{running: true, began: t.now, steered: map[string]bool{}}
 	}
-	t.turn.id = n.Turn.ID
+	t.turn.id = cmp.Or(n.Turn.Root, n.Turn.ID) // a review has a turn within its turn
 }
 
 // startAgent tells of a subagent, when the call that starts it is over.

@@ -31,7 +31,8 @@ type (
 	}
 	turnInfo struct {
 		ID         string       `json:"id"`
-		Status     string       `json:"status"` // completed, interrupted, failed
+		Root       string       `json:"rootTurnId"` // that it is a part of, if it is not itself
+		Status     string       `json:"status"`     // completed, interrupted, failed
 		Error      *turnFailure `json:"error"`
 		DurationMS int64        `json:"durationMs"`
 		Items      []item       `json:"items"`

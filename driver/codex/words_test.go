@@ -174,3 +174,15 @@ func TestPlanUpdate(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestReviewTarget(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]string{
+		"": `{"type":"uncommittedChanges"}`, "base main": `{"branch":"main","type":"baseBranch"}`,
+		" commit abc123 ": `{"sha":"abc123","type":"commit"}`, "base your view on facts": `{"instructions":"base your view on facts","type":"custom"}`,
+	} {
+		if got := string(encode(reviewTarget(args))); got != want {
+			t.Errorf("%q: %s", args, got)
+		}
+	}
+}

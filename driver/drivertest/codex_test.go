@@ -41,6 +41,15 @@ func codex() drivertest.Target {
 			})
 		},
 		Forget: func(p drivertest.Place) error { return os.RemoveAll(filepath.Join(config(p), "sessions")) },
+		Command: func(p drivertest.Place, name, text string) error {
+			dir := filepath.Join(config(p), "skills", name)
+			if err := os.MkdirAll(dir, 0o700); err != nil {
+				return err
+			}
+			skill := "---\nname: " + name + "\ndescription: A command.\n---\n" + text + "\n"
+			return os.WriteFile(filepath.Join(dir, "SKILL.md"), []byte(skill), 0o600)
+		},
+		ArgsApart: true,
 		Poison: func(dir, command string) error {
 			if err := os.Mkdir(filepath.Join(dir, ".codex"), 0o700); err != nil {
 				return err

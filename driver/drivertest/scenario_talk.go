@@ -276,8 +276,12 @@ func noCommands(t Target) string {
 }
 
 func command(f *fixture) {
-	f.play(step{User: "Greet Ada politely", Text: "Good day, Ada."})
-	if err := f.target.Command(f.place, "greet", "Greet $ARGUMENTS politely."); err != nil {
+	text, want := "Greet $ARGUMENTS politely.", "Greet Ada politely"
+	if f.target.ArgsApart {
+		text, want = "Greet politely whom I name.", "Greet politely"
+	}
+	f.play(step{User: want, Text: "Good day, Ada."})
+	if err := f.target.Command(f.place, "greet", text); err != nil {
 		f.Fatalf("%v", err)
 	}
 	id := f.session()
@@ -290,4 +294,5 @@ func command(f *fixture) {
 		f.Fatalf("%v", err)
 	}
 	f.completed(f.end(id, turn.ID), "Good day, Ada.")
+	f.heard("Ada")
 }

@@ -30,6 +30,9 @@ type Target struct {
 	// Command puts a command of that name into the agent's own settings, whose text
 	// is sent to the model when somebody types it; nil if there is no such thing.
 	Command func(p Place, name, text string) error
+	// ArgsApart says that the model is sent a command's text and its arguments one after
+	// the other, and not the one within the other.
+	ArgsApart bool
 	// Poison puts settings into a project's folder that make the agent run a command
 	// by itself; nil if it reads none there.
 	Poison func(dir, command string) error
