@@ -27,7 +27,7 @@ const (
 func targets() []drivertest.Target {
 	return []drivertest.Target{
 		native(), claude(), claudeOneShot(),
-		codex(),
+		codex(), opencode(),
 		acpGemini(), acpQwen(), acpOpencode(), acpClaude(), acpCodex(), acpCopilot(), acpGoose(),
 	}
 }

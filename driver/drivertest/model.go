@@ -53,7 +53,8 @@ func (s step) object() object {
 	answer.set("chunk", s.Chunk, s.Chunk != 0)
 	answer.set("thinking", s.Thinking, s.Thinking != "")
 	answer.set("hold", s.Hold, s.Hold != "")
-	answer.set("error", object{"status": s.Status}, s.Status != 0)
+	// Agents that heed it try again soon.
+	answer.set("error", object{"status": s.Status, "headers": object{"retry-after-ms": "20"}}, s.Status != 0)
 	answer.set("usage", object{"input": s.Input}, s.Input != 0)
 	var calls []object
 	for _, c := range s.Calls {

@@ -16,7 +16,7 @@ import (
 var processes = []scenario{
 	{name: "kill -9 of the agent", cannot: inProcess, run: crash},
 	{name: "garbage on stdout", cannot: inProcess, run: garbage},
-	{name: "garbage between the lines", cannot: inProcess, run: garbageBetween},
+	{name: "garbage between the lines", cannot: noLines, run: garbageBetween},
 	{name: "program missing", cannot: inProcess, run: programMissing},
 	{name: "program that ends at once", cannot: inProcess, run: programEnds},
 	{name: "kill -9 of the harness", cannot: onlyLinux, run: harnessKilled},
@@ -30,6 +30,13 @@ func inProcess(t Target) string {
 		return "it has no process of its own"
 	}
 	return ""
+}
+
+func noLines(t Target) string {
+	if t.Quiet != "" {
+		return t.Quiet
+	}
+	return inProcess(t)
 }
 
 func onlyLinux(Target) string {

@@ -23,6 +23,11 @@ type Target struct {
 	Session func(*terret.Session)
 	// Program is the agent's executable; empty if it works in this process.
 	Program string
+	// Quiet says why nothing that the program prints matters to us; empty if it does.
+	Quiet string
+	// HidesStatus says that the agent does not tell the status of an error of the
+	// model's API after which it tries again.
+	HidesStatus bool
 	// PerTurn says that each turn has a process of its own.
 	PerTurn bool
 	// Forget makes the agent lose all its sessions; nil if it has none of its own.

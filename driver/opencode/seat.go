@@ -1,0 +1,444 @@
+package opencode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/terret-dev/terret"
+)
+
+// How long things are waited for that the server should say by itself.
+const (
+	// settleDelay is the wait for the last words of a turn of which the server says
+	// that it is over.
+	settleDelay = 300 * time.Millisecond
+	// watchEvery is how long a turn may be silent before the server is asked whether it
+	// still runs.
+	watchEvery = 20 * time.Second
+	// begunWithin is how long the server may be idle after it took a prompt.
+	begunWithin = 15 * time.Second
+	abortTime   = 5 * time.Second
+)
+
+var (
+	errWithdrawn = errors.New("the agent no longer waits for an answer")
+	errEnded     = errors.New("the agent's server has ended")
+)
+
+// seat is an agent's place at a server: a lease of it, the stream of its events, and
+// what waits for decisions. One goroutine listens, one runs the turns, and each request
+// waits in its own.
+type seat struct {
+	a      *agent
+	lease  *lease
+	c      *client
+	about  about
+	native string
+
+	life   context.Context // ends with the seat
+	end    context.CancelCauseFunc
+	work   sync.WaitGroup // listening, and calls that last
+	asking sync.WaitGroup // requests
+	stream chan heard
+	wake   chan struct{}
+	told   chan struct{} // closed when serve has told all there is to tell
+
+	mu    sync.Mutex
+	t     *translator
+	asks  map[string]*asking
+	rules []rule // that the session has
+	// idleAt is when the server said, or seemed to say, that the turn is over, and
+	// looked is how often we have looked since.
+	idleAt  time.Time
+	looked  int
+	spokeAt time.Time // when anything was last heard of the session
+	abortAt time.Time // when the server was last told to stop
+	late    error     // of a call that lasts as long as the turn
+}
+
+// sit takes a server and makes it ready for the session. The caller holds a.switching.
+func (a *agent) sit(ctx context.Context, l *lease, in terret.Settings) (*seat, error) {
+	s := &seat{
+		a: a, lease: l, c: l.client(a.req.Session.Cwd), stream: make(chan heard), wake: make(chan struct{}, 1),
+		told: make(chan struct{}), asks: map[string]*asking{},
+	}
+	s.life, s.end = context.WithCancelCause(context.Background())
+	s.work.Go(func() { listen(s.life, s.c, s.stream) })
+	start, err := s.introduce(ctx, in)
+	if err == nil {
+		err = a.req.Host.Emit(ctx, start, nil)
+	}
+	if err != nil {
+		s.end(errEnded)
+		s.work.Wait()
+		return nil, err
+	}
+	return s, nil
+}
+
+// introduce waits until the server listens to us and we to it, and finds the session or
+// begins one. It returns what to tell of that.
+func (s *seat) introduce(ctx context.Context, in terret.Settings) ([]terret.Event, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(s.a.life, func() { cancel(errClosed) })()
+	var err error
+	if s.about, err = s.c.about(ctx); err != nil {
+		return nil, s.diagnose(err)
+	}
+	if err := s.opened(ctx); err != nil {
+		return nil, err
+	}
+	events := []terret.Event{{Data: terret.ProcessSpawn{Argv: s.lease.argv, PID: s.lease.proc.PID()}}}
+	for _, line := range s.lease.stray {
+		events = append(events, terret.Event{Data: terret.DiagParseError{Text: line}})
+	}
+	source, moved, err := s.find(ctx)
+	if err != nil {
+		return nil, s.diagnose(err)
+	}
+	a := s.a
+	a.mu.Lock()
+	model := a.session.model
+	if ref, err := s.about.choose(model); err == nil {
+		model = ref.String()
+	}
+	mode := a.session.mode
+	a.mu.Unlock()
+	start := terret.SessionStart{
+		Source: source, Agent: Name, AgentVersion: s.lease.version, NativeID: s.native, Model: model,
+		Tools: s.about.offered(in), Commands: commandsOf(s.about.commands), Cwd: a.req.Session.Cwd, PermissionMode: mode, MCPServers: s.about.mcp,
+	}
+	if moved != nil {
+		events = append(events, terret.Event{Data: *moved})
+	}
+	events = append(events, terret.Event{Data: start})
+	if unasked := s.about.unasked(in); len(unasked) > 0 {
+		events = append(events, terret.Event{Data: terret.DiagWarning{Text: fmt.Sprintf(
+			"these tools of plugins run without asking, so they are not offered: %s; approve them (auto_approve_tools) to use them", strings.Join(unasked, ", "))}})
+	}
+	return events, nil
+}
+
+// opened waits for the stream.
+func (s *seat) opened(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, callPatience, terret.Errorf(terret.CodeTimeout, "OpenCode's server did not open its stream of events"))
+	defer cancel()
+	for {
+		select {
+		case h := <-s.stream:
+			if h.open {
+				return nil
+			}
+		case <-s.lease.proc.Done():
+			return s.diagnose(errEnded)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// diagnose is err, or that the server has died if that is why.
+func (s *seat) diagnose(err error) error {
+	select {
+	case <-s.lease.proc.Done():
+		exit, _ := s.lease.proc.Kill()
+		why := s.lease.exitError(exit, "OpenCode's server ended", "prompt the session to start it again")
+		return &why
+	default:
+	}
+	if e, ok := errors.AsType[*callError](err); ok {
+		return terret.Errorf(terret.CodeExecutionError, "%w", e)
+	}
+	return err
+}
+
+// find goes on with the session, or begins one. If the agent has lost it, it begins a
+// new one and says so, unless the session is not to.
+func (s *seat) find(ctx context.Context) (source string, moved *terret.SessionNativeID, err error) {
+	a := s.a
+	a.mu.Lock()
+	old := a.native
+	a.mu.Unlock()
+	if old != "" {
+		var info sessionInfo
+		err := s.c.get(ctx, "/session/"+old, &info)
+		if err == nil {
+			return "resume", nil, s.settle(ctx, info.ID)
+		}
+		if !isStatus(err, 404) {
+			return "", nil, err
+		}
+		if a.req.Settings.OnStale == terret.OnStaleError {
+			return "", nil, terret.Errorf(terret.CodeResumeFailed, "OpenCode has lost session %s", old)
+		}
+		moved = &terret.SessionNativeID{Old: terret.NullString(old), Reason: "stale", Error: err.Error()}
+	}
+	var info sessionInfo
+	// A title keeps the agent from asking the model for one.
+	title := a.req.Session.Title
+	if title == "" {
+		title = "Terret session"
+	}
+	if err := s.c.post(ctx, "/session", map[string]any{"title": title}, &info); err != nil {
+		return "", nil, err
+	}
+	if info.ID == "" {
+		return "", nil, terret.Errorf(terret.CodeMalformedOutput, "OpenCode's server began a session without an id")
+	}
+	if moved != nil {
+		moved.New = info.ID
+	}
+	return "new", moved, s.settle(ctx, info.ID)
+}
+
+// settle makes the session ours: what was said in it before is not of our turns.
+func (s *seat) settle(ctx context.Context, native string) error {
+	s.native = native
+	s.t = newTranslator(options{
+		native: native, cwd: s.a.req.Session.Cwd, names: s.about.names, keepRaw: s.a.req.Settings.KeepRaw, contextOf: s.about.contextOf,
+	})
+	last, err := s.c.messages(ctx, native, 1)
+	for _, m := range last {
+		s.t.horizon = max(s.t.horizon, m.Info.ID)
+	}
+	s.a.mu.Lock()
+	s.a.native = native
+	s.a.mu.Unlock()
+	return err
+}
+
+// serve runs the seat until it is left, or the server ends.
+func (s *seat) serve() {
+	defer close(s.told)
+	timer := time.NewTimer(watchEvery)
+	defer timer.Stop()
+	var err error
+	for err == nil {
+		select {
+		case h := <-s.stream:
+			err = s.take(h)
+		case <-timer.C:
+			err = s.look()
+		case <-s.wake:
+		case <-s.lease.proc.Done():
+			s.died()
+			return
+		case <-s.life.Done():
+			s.left()
+			return
+		}
+		if err == nil {
+			err = s.check()
+		}
+		timer.Reset(s.next())
+	}
+	s.a.req.Log.Warn("the agent is stopped", "error", err) // the log takes nothing more from us
+	s.left()
+}
+
+// nudge makes serve look at the turn.
+func (s *seat) nudge() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// next is when the turn must be looked at.
+func (s *seat) next() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.t.turn == nil:
+		return time.Hour
+	case !s.idleAt.IsZero():
+		return max(time.Until(s.idleAt.Add(settleDelay*time.Duration(s.looked+1))), time.Millisecond)
+	}
+	return max(time.Until(s.spokeAt.Add(watchEvery)), time.Second)
+}
+
+// take takes in what the stream says.
+func (s *seat) take(h heard) error {
+	if h.bad {
+		return s.emit([]terret.Event{h.keep()})
+	}
+	if h.open {
+		return s.catchUp() // it was broken: something may have been missed
+	}
+	s.mu.Lock()
+	events := s.t.translate(h.event, h.data, time.Now())
+	again := s.note(h.event)
+	s.mu.Unlock()
+	if again {
+		s.abort()
+	}
+	if err := s.emit(events); err != nil {
+		return err
+	}
+	s.request(h.event)
+	return nil
+}
+
+// note takes from an event what says how far the turn is. It reports whether the server
+// works though it was told to stop. s.mu is held.
+func (s *seat) note(ev event) (again bool) {
+	var of statusEvent
+	decode(ev.Properties, &of)
+	if _, ours := s.t.actor(of.SessionID); !ours {
+		return false
+	}
+	s.spokeAt = time.Now()
+	if of.SessionID != s.native {
+		return false
+	}
+	switch {
+	case ev.Type == "session.idle", ev.Type == "session.status" && of.Status.Type == "idle", ev.Type == "session.error":
+		if s.idleAt.IsZero() {
+			s.idleAt, s.looked = time.Now(), 0
+		}
+	case ev.Type == "session.status":
+		s.idleAt = time.Time{}
+		stray := s.t.turn == nil
+		again = stray || s.t.turn.interrupted || s.t.turn.gaveUp != nil
+		if limit := s.a.d.cfg.RetryFor; !stray && limit > 0 && s.t.turn.waited > limit && s.t.turn.gaveUp == nil {
+			s.t.turn.gaveUp, again = tired(of.Status), true
+		}
+		if since := time.Since(s.abortAt); again && since < settleDelay {
+			again = false // it has just been told
+		}
+	}
+	return again
+}
+
+// check ends the turn if it is over beyond doubt.
+func (s *seat) check() error {
+	s.mu.Lock()
+	u := s.t.turn
+	if u == nil {
+		s.idleAt = time.Time{}
+		s.mu.Unlock()
+		return nil
+	}
+	settled, answered := s.t.settled()
+	stopped := u.interrupted || u.gaveUp != nil || u.failure != nil || s.late != nil
+	over := !s.idleAt.IsZero() && (answered || settled && stopped)
+	s.mu.Unlock()
+	if !over {
+		return nil
+	}
+	return s.finish(nil)
+}
+
+// look asks the server how far the turn is. It is the truth; the events are a hint.
+func (s *seat) look() error {
+	s.mu.Lock()
+	u, silent := s.t.turn, s.idleAt.IsZero()
+	waiting := len(s.asks) > 0
+	s.looked++
+	since := s.idleAt
+	s.mu.Unlock()
+	if u == nil || waiting && silent {
+		return nil
+	}
+	busy, err := s.c.busy(s.life, s.native)
+	if err != nil || busy {
+		s.mu.Lock()
+		s.idleAt, s.spokeAt = time.Time{}, time.Now()
+		s.mu.Unlock()
+		return nil //nolint:nilerr // it is asked again, and if it is dead that is told
+	}
+	if err := s.readMessages(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	settled, _ := s.t.settled()
+	stopped := u.interrupted || u.gaveUp != nil || u.failure != nil || s.late != nil
+	if silent {
+		s.idleAt, s.looked, since = time.Now(), 0, time.Now()
+	}
+	idle := time.Since(since)
+	known := len(u.users) > 0
+	s.mu.Unlock()
+	switch {
+	case settled, stopped && idle > 4*settleDelay:
+		return s.finish(nil)
+	case idle > begunWithin:
+		return s.finish(terret.Errorf(terret.CodeExecutionError, "OpenCode stopped without an answer (it took the prompt: %v); prompt the session to try again", known))
+	}
+	return nil
+}
+
+// readMessages takes in the messages as they are stored.
+func (s *seat) readMessages() error {
+	s.mu.Lock()
+	sessions := []string{s.native}
+	for id := range s.t.children {
+		sessions = append(sessions, id)
+	}
+	s.mu.Unlock()
+	slices.Sort(sessions[1:])
+	for _, id := range sessions {
+		all, err := s.c.messages(s.life, id, 100)
+		if err != nil {
+			return nil //nolint:nilerr // what the events told is all there is
+		}
+		s.mu.Lock()
+		events := s.t.stored(all, time.Now())
+		s.mu.Unlock()
+		if err := s.emit(events); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish ends the turn.
+func (s *seat) finish(why *terret.Error) error {
+	s.mu.Lock()
+	for _, q := range s.asks {
+		q.cancel(errWithdrawn)
+	}
+	if s.late != nil && why == nil && s.t.turn != nil && !s.t.turn.interrupted && s.t.turn.failure == nil {
+		why = terret.AsError(s.diagnose(s.late))
+	}
+	s.idleAt, s.late = time.Time{}, nil
+	s.mu.Unlock()
+	s.asking.Wait()
+	s.mu.Lock()
+	events := s.t.end(why, time.Now())
+	s.mu.Unlock()
+	err := s.emit(events)
+	s.a.turnEnded(s)
+	return err
+}
+
+// emit passes on what the agent says.
+func (s *seat) emit(events []terret.Event) error {
+	if s.a.whole() {
+		events = slices.DeleteFunc(events, func(ev terret.Event) bool { return ev.Kind().Delta() })
+	}
+	if len(events) == 0 {
+		return nil
+	}
+	return s.a.req.Host.Emit(context.Background(), events, nil)
+}
+
+// abort tells the server to stop what it does for the session.
+func (s *seat) abort() {
+	s.mu.Lock()
+	s.abortAt = time.Now()
+	s.mu.Unlock()
+	s.work.Go(func() {
+		ctx, cancel := context.WithTimeout(s.life, abortTime)
+		defer cancel()
+		if err := s.c.post(ctx, "/session/"+s.native+"/abort", nil, nil); err != nil && s.life.Err() == nil {
+			s.a.req.Log.Warn("the agent could not be told to stop", "error", err)
+		}
+	})
+}
