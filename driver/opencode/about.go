@@ -62,7 +62,9 @@ func (c *client) about(ctx context.Context) (about, error) {
 	out.names = newNames(slices.Sorted(maps.Keys(servers)))
 	out.models = map[string]map[string]modelInfo{}
 	for _, p := range providers.Providers {
-		out.models[p.ID] = p.Models
+		if p.usable() {
+			out.models[p.ID] = p.Models
+		}
 	}
 	out.model = config.Model
 	out.role = config.Agent

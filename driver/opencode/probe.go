@@ -2,10 +2,12 @@ package opencode
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -46,17 +48,44 @@ func (d *Driver) Probe(ctx context.Context) (terret.Probe, error) {
 	return p, context.Cause(ctx)
 }
 
-// auth says whether there is a model that can be used.
+// auth says whether there is a model that can be used: with a key that OpenCode or the
+// environment holds, one in its settings, or without any.
 func (d *Driver) auth(ctx context.Context) string {
-	said, code, err := d.ask(ctx, "models")
-	switch {
-	case err != nil || code != 0:
+	said, code, err := d.ask(ctx, "auth", "list")
+	if err != nil || code != 0 {
 		return "unknown"
-	case strings.Contains(said, "/"):
+	}
+	if held.MatchString(said) {
 		return "ok"
+	}
+	if said, code, err = d.ask(ctx, "debug", "config"); err != nil || code != 0 {
+		return "unknown"
+	}
+	var config struct {
+		Enabled  []string `json:"enabled_providers"`
+		Provider map[string]struct {
+			NPM     string `json:"npm"`
+			Options struct {
+				APIKey set `json:"apiKey"`
+			} `json:"options"`
+		} `json:"provider"`
+	}
+	if json.Unmarshal([]byte(said), &config) != nil {
+		return "unknown"
+	}
+	for _, p := range config.Provider {
+		if p.NPM != "" || bool(p.Options.APIKey) {
+			return "ok"
+		}
+	}
+	if config.Enabled == nil || slices.Contains(config.Enabled, "opencode") {
+		return "ok" // OpenCode's own models are free to use
 	}
 	return "missing"
 }
+
+// held is how the program says that there are keys.
+var held = regexp.MustCompile(`[1-9]\d* (?:credential|environment variable)`)
 
 func fixOf(p terret.Probe) string {
 	switch {

@@ -272,6 +272,7 @@ func (s *seat) take(h heard) error {
 		return s.catchUp() // it was broken: something may have been missed
 	}
 	s.mu.Lock()
+	s.a.req.Log.Debug("heard", "type", h.event.Type, "data", cut(string(h.data), 300))
 	events := s.t.translate(h.event, h.data, time.Now())
 	again := s.note(h.event)
 	s.mu.Unlock()

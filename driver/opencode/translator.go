@@ -211,7 +211,27 @@ func (t *translator) messageUpdated(d messageEvent) {
 			t.show(m, p, part{Type: p.Type, Text: said, State: p.State, Tool: p.Tool, CallID: p.CallID, ID: p.ID})
 		}
 	}
-	if m.info.done() {
+	t.completeWhole(m)
+}
+
+// completeWhole tells a message if nothing of it can be missing. That it is done may be
+// said before its last parts are.
+func (t *translator) completeWhole(m *message) {
+	if !m.info.done() {
+		return
+	}
+	steps, open := 0, len(m.parts) == 0 && m.info.Error == nil
+	for _, p := range m.parts {
+		switch p.Type {
+		case "step-start":
+			steps++
+		case "step-finish":
+			steps--
+		case "text", "reasoning":
+			open = open || p.Time.End == 0
+		}
+	}
+	if !open && (steps <= 0 || m.info.Error != nil) {
 		t.complete(m)
 	}
 }
@@ -303,6 +323,7 @@ func (t *translator) partUpdated(p part) {
 		old.Text = longer(said, p.Text)
 	default:
 		t.show(m, old, p)
+		t.completeWhole(m)
 	}
 }
 
@@ -387,6 +408,9 @@ func (t *translator) stored(all []storedMessage, now time.Time) []terret.Event {
 			t.partUpdated(p)
 		}
 		t.messageUpdated(messageEvent{Info: m.Info})
+		if known := t.messages[m.Info.ID]; known != nil && m.Info.done() {
+			t.complete(known)
+		}
 	}
 	return t.take()
 }

@@ -52,7 +52,7 @@ func (t *translator) settled() (settled, answered bool) {
 	if m == nil {
 		return false, false
 	}
-	settled = m.info.done()
+	settled = m.told
 	for _, c := range t.calls {
 		settled = settled && (c.ended || c.name == "")
 	}

@@ -253,12 +253,38 @@ type commandInfo struct {
 	Hints       []string `json:"hints"`
 }
 
-// providerList is what models can be used. It also holds keys, which are not read.
+// providerList is what models can be used.
 type providerList struct {
-	Providers []struct {
-		ID     string               `json:"id"`
-		Models map[string]modelInfo `json:"models"`
-	} `json:"providers"`
+	Providers []provider `json:"providers"`
+}
+
+type provider struct {
+	ID      string               `json:"id"`
+	Source  string               `json:"source"` // env, config, custom, api
+	Env     []string             `json:"env"`    // variables that hold its key
+	Key     set                  `json:"key"`
+	Models  map[string]modelInfo `json:"models"`
+	Options struct {
+		APIKey set `json:"apiKey"`
+	} `json:"options"`
+}
+
+// usable reports whether there is a key, or none is needed. A provider that is only
+// named in the settings is listed without one.
+func (p provider) usable() bool {
+	return p.Source != "config" || len(p.Env) == 0 || bool(p.Key) || bool(p.Options.APIKey)
+}
+
+// set says that there is a value, which is a secret and not kept.
+type set bool
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *set) UnmarshalJSON(b []byte) error {
+	*s = set(len(b) > 2) // neither null, nor empty quotes
+	if string(b) == "null" {
+		*s = false
+	}
+	return nil
 }
 
 type modelInfo struct {
