@@ -75,7 +75,7 @@ func (a *agent) ready(ctx context.Context, in terret.Settings) (*seat, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(a.life, func() { cancel(errClosed) })()
-	got, err := a.d.pool.acquire(ctx, l, a.req.Owner, a.d.patience, a.req.Log)
+	got, err := a.d.pool.acquire(ctx, l, a.req.Owner, a.d.tempo.start, a.req.Log)
 	if err != nil {
 		return nil, err
 	}
@@ -364,7 +364,7 @@ func (s *seat) force() {
 	ctx, cancel := context.WithTimeout(context.Background(), abortTime)
 	defer cancel()
 	_ = s.c.post(ctx, "/session/"+s.native+"/abort", nil, nil)
-	tick := time.NewTicker(settleDelay / 3)
+	tick := time.NewTicker(s.a.d.tempo.settle / 3)
 	defer tick.Stop()
 	for {
 		if busy, err := s.c.busy(ctx, s.native); err == nil && !busy {

@@ -280,7 +280,7 @@ func (s *seat) question(q questionAsked) {
 			return
 		}
 		close(open.settled)
-		path, body := "/question/"+q.ID+"/reply", map[string]any{"answers": answersOf(q, d)}
+		path, body := "/question/"+q.ID+"/reply", any(map[string]any{"answers": answersOf(q, d)})
 		if err != nil || d.Interrupt || d.Source == terret.ByInterrupt || d.Source == terret.ByAgentExit {
 			path, body = "/question/"+q.ID+"/reject", nil
 			s.mu.Lock()

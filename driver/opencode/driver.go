@@ -31,9 +31,9 @@ type Config struct {
 
 // Driver starts OpenCode's server.
 type Driver struct {
-	cfg      Config
-	pool     pool
-	patience time.Duration // with a server that starts
+	cfg   Config
+	pool  pool
+	tempo tempo
 }
 
 var (
@@ -63,7 +63,7 @@ func New(c Config) *Driver {
 	if c.Environ == nil {
 		c.Environ = os.Environ()
 	}
-	return &Driver{cfg: c, patience: startPatience}
+	return &Driver{cfg: c, tempo: usualTempo()}
 }
 
 // Name implements terret.Driver.

@@ -12,18 +12,24 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// How long things are waited for that the server should say by itself.
-const (
-	// settleDelay is the wait for the last words of a turn of which the server says
-	// that it is over.
-	settleDelay = 300 * time.Millisecond
-	// watchEvery is how long a turn may be silent before the server is asked whether it
+// abortTime bounds how long the server is given to answer when it is told to stop.
+const abortTime = 5 * time.Second
+
+// tempo is how long things are waited for that the server should say by itself.
+type tempo struct {
+	start time.Duration // until the server says where it listens
+	// settle is the wait for the last words of a turn of which the server says that it
+	// is over.
+	settle time.Duration
+	// watch is how long a turn may be silent before the server is asked whether it
 	// still runs.
-	watchEvery = 20 * time.Second
-	// begunWithin is how long the server may be idle after it took a prompt.
-	begunWithin = 15 * time.Second
-	abortTime   = 5 * time.Second
-)
+	watch time.Duration
+	begun time.Duration // that the server may be idle after it took a prompt
+}
+
+func usualTempo() tempo {
+	return tempo{start: 2 * time.Minute, settle: 300 * time.Millisecond, watch: 20 * time.Second, begun: 15 * time.Second}
+}
 
 var (
 	errWithdrawn = errors.New("the agent no longer waits for an answer")
@@ -216,7 +222,7 @@ func (s *seat) settle(ctx context.Context, native string) error {
 // serve runs the seat until it is left, or the server ends.
 func (s *seat) serve() {
 	defer close(s.told)
-	timer := time.NewTimer(watchEvery)
+	timer := time.NewTimer(s.a.d.tempo.watch)
 	defer timer.Stop()
 	var err error
 	for err == nil {
@@ -258,9 +264,9 @@ func (s *seat) next() time.Duration {
 	case s.t.turn == nil:
 		return time.Hour
 	case !s.idleAt.IsZero():
-		return max(time.Until(s.idleAt.Add(settleDelay*time.Duration(s.looked+1))), time.Millisecond)
+		return max(time.Until(s.idleAt.Add(s.a.d.tempo.settle*time.Duration(s.looked+1))), time.Millisecond)
 	}
-	return max(time.Until(s.spokeAt.Add(watchEvery)), time.Second)
+	return max(time.Until(s.spokeAt.Add(s.a.d.tempo.watch)), time.Millisecond)
 }
 
 // take takes in what the stream says.
@@ -272,7 +278,6 @@ func (s *seat) take(h heard) error {
 		return s.catchUp() // it was broken: something may have been missed
 	}
 	s.mu.Lock()
-	s.a.req.Log.Debug("heard", "type", h.event.Type, "data", cut(string(h.data), 300))
 	events := s.t.translate(h.event, h.data, time.Now())
 	again := s.note(h.event)
 	s.mu.Unlock()
@@ -310,7 +315,7 @@ func (s *seat) note(ev event) (again bool) {
 		if limit := s.a.d.cfg.RetryFor; !stray && limit > 0 && s.t.turn.waited > limit && s.t.turn.gaveUp == nil {
 			s.t.turn.gaveUp, again = tired(of.Status), true
 		}
-		if since := time.Since(s.abortAt); again && since < settleDelay {
+		if since := time.Since(s.abortAt); again && since < s.a.d.tempo.settle {
 			again = false // it has just been told
 		}
 	}
@@ -340,11 +345,14 @@ func (s *seat) check() error {
 func (s *seat) look() error {
 	s.mu.Lock()
 	u, silent := s.t.turn, s.idleAt.IsZero()
-	waiting := len(s.asks) > 0
+	waiting := silent && len(s.asks) > 0 // then nobody expects the agent to say anything
 	s.looked++
 	since := s.idleAt
+	if waiting {
+		s.spokeAt = time.Now()
+	}
 	s.mu.Unlock()
-	if u == nil || waiting && silent {
+	if u == nil || waiting {
 		return nil
 	}
 	busy, err := s.c.busy(s.life, s.native)
@@ -367,9 +375,9 @@ func (s *seat) look() error {
 	known := len(u.users) > 0
 	s.mu.Unlock()
 	switch {
-	case settled, stopped && idle > 4*settleDelay:
+	case settled, stopped && idle > 4*s.a.d.tempo.settle:
 		return s.finish(nil)
-	case idle > begunWithin:
+	case idle > s.a.d.tempo.begun:
 		return s.finish(terret.Errorf(terret.CodeExecutionError, "OpenCode stopped without an answer (it took the prompt: %v); prompt the session to try again", known))
 	}
 	return nil

@@ -20,8 +20,6 @@ import (
 )
 
 const (
-	// startPatience is how long a server may take to say where it listens.
-	startPatience = 2 * time.Minute
 	// strayLines is how many lines of its output that mean nothing are kept.
 	strayLines = 20
 	// lastWords is how many lines of its standard error a server that failed is

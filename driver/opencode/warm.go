@@ -27,7 +27,7 @@ func (d *Driver) Prewarm(ctx context.Context, r terret.OpenRequest) (terret.Warm
 	if err != nil {
 		return nil, err
 	}
-	got, err := d.pool.acquire(ctx, l, r.Owner, d.patience, r.Log)
+	got, err := d.pool.acquire(ctx, l, r.Owner, d.tempo.start, r.Log)
 	if err != nil {
 		return nil, err
 	}
