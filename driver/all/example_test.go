@@ -19,6 +19,7 @@ func ExampleDrivers() {
 	// Output:
 	// claude
 	// codex
+	// opencode
 	// gemini
 	// qwen
 	// copilot

@@ -250,7 +250,9 @@ func (m *fakeMessage) done(finish string) {
 	m.f.say("message.updated", object{"info": m.info})
 }
 
-func (m *fakeMessage) text(s string) { m.part(object{"type": "text", "text": s, "time": object{"end": 1}}) }
+func (m *fakeMessage) text(s string) {
+	m.part(object{"type": "text", "text": s, "time": object{"end": 1}})
+}
 
 // turn does what the prompt says.
 func (f *fake) turn(text string) {

@@ -60,7 +60,7 @@ func (t *translator) settled() (settled, answered bool) {
 	for _, id := range u.users {
 		last = max(last, id)
 	}
-	return settled, settled && m.info.ParentID >= last && m.info.Finish != "tool-calls" && m.info.Finish != "unknown" && m.info.Finish != ""
+	return settled, settled && !u.compacting && m.info.ParentID >= last && m.info.Finish != "tool-calls" && m.info.Finish != "unknown" && m.info.Finish != ""
 }
 
 // status takes in what a session does.
@@ -108,6 +108,9 @@ func (t *translator) end(why *terret.Error, now time.Time) []terret.Event {
 	t.breakOff()
 	if why == nil {
 		why = t.failure()
+	}
+	if u.compacting && why == nil {
+		t.compacted(subject{t.opts.native})
 	}
 	took := now.Sub(u.began).Milliseconds()
 	if why != nil {
