@@ -100,8 +100,9 @@ type ReadQuery struct {
 	Session string
 	After   int64 // only events with a greater number
 	Before  int64 // only events with a smaller number; 0 means all
-	Limit   int   // 0 means a sensible page size
-	Raw     bool  // include the agent's own messages
+	Limit   int   // at most; 0 means a sensible page
+	Bytes   int   // after which a page ends early; 0 means a sensible size
+	Raw     bool  // with the agent's own messages
 	Kinds   []Kind
 	// Backward reads from the newest to the oldest: after a page that ended with number
 	// n, ask for Before n. Reading a few kinds in either direction skips pieces of
@@ -114,6 +115,7 @@ type ReadAllQuery struct {
 	After    int64    // only entries with a greater Pos
 	Sessions []string // nil means all
 	Limit    int
+	Bytes    int // as that of ReadQuery
 	Kinds    []Kind
 }
 

@@ -39,6 +39,7 @@ func (h *host) Ask(ctx context.Context, q terret.Ask) (terret.Decision, error) {
 	}
 	r := &request{l: l, host: h, id: terret.NewID(terret.PrefixRequest), ask: q, print: print, decided: make(chan struct{})}
 	h.asked[q.Key] = r
+	l.spoke(h)
 	session := l.session
 	in := h.in
 	if l.turn != nil {
@@ -169,6 +170,7 @@ func (l *live) settleRequest(out []terret.Event, r *request, d terret.Decision) 
 	d.RequestID, d.Gate = r.id, r.ask.Gate
 	r.settled, r.decision = true, d
 	delete(l.open, r.id)
+	l.spoke(r.host) // the agent begins to work now
 	out = l.put(out, terret.Event{By: d.By, Actor: r.ask.Event.Actor, ParentTool: r.ask.Event.ParentTool, Data: d.Data()})
 	if d.Gate == terret.GatePlan && d.Behavior == terret.BehaviorApprove && l.session.Policy == terret.PolicyPlan {
 		next := l.policyAfterPlan(d.NextMode)

@@ -60,7 +60,7 @@ func everyCall(f *fixture, id, request string) []func() error {
 			return nil
 		},
 		func() error {
-			for _, err := range f.AllEvents(ctx, 0, nil, true) {
+			for _, err := range f.AllEvents(ctx, engine.AllQuery{Follow: true}) {
 				if err != nil {
 					return err
 				}

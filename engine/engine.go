@@ -48,6 +48,7 @@ type Config struct {
 	Unattended bool
 	// Time limits; zero means the default. A negative IdleAfter means never.
 	IdleAfter      time.Duration // until an idle agent is closed
+	Silence        time.Duration // until a turn is stopped whose agent says nothing; zero or less means never
 	InterruptGrace time.Duration // until an interrupted turn is killed
 	CloseGrace     time.Duration // how long agents may take to close
 	// Timeouts bounds how long requests wait, by gate; a missing gate has its default,

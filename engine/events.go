@@ -17,6 +17,21 @@ type EventQuery struct {
 	// Follow continues with what is committed from now on; without it the stream ends
 	// after the history.
 	Follow bool
+	// PageBytes is how much of the log is read at a time, about; zero means what the
+	// store finds sensible.
+	PageBytes int
+	// Places, if it is set, bounds how many streams read the log at a time: one has a
+	// place in it while it reads a page.
+	Places chan struct{}
+}
+
+// AllQuery selects what a stream of several sessions yields.
+type AllQuery struct {
+	After     int64    // only events with a greater position
+	Sessions  []string // nil means all
+	Follow    bool     // this and the others as those of EventQuery
+	PageBytes int
+	Places    chan struct{}
 }
 
 // Events yields the session's events after a number: history first, then live, without
@@ -26,10 +41,10 @@ func (e *Engine) Events(ctx context.Context, q EventQuery) iter.Seq2[terret.Entr
 	return e.hub.Events(ctx, hub.Query(q))
 }
 
-// AllEvents yields the events of several sessions, or of all if nil, after a position,
-// in commit order; otherwise it works like Events.
-func (e *Engine) AllEvents(ctx context.Context, after int64, sessions []string, follow bool) iter.Seq2[terret.Entry, error] {
-	return e.hub.All(ctx, after, sessions, follow)
+// AllEvents yields the events of several or, with nil, all sessions, after a
+// position, in the order in which they were committed; otherwise it is as Events.
+func (e *Engine) AllEvents(ctx context.Context, q AllQuery) iter.Seq2[terret.Entry, error] {
+	return e.hub.All(ctx, hub.AllQuery(q))
 }
 
 // IsClosed reports whether err says that the engine was closed.

@@ -56,6 +56,7 @@ func (h *host) emit(events []terret.Event, cursor []byte) (*appending, error) {
 	if err := h.usable(); err != nil {
 		return nil, err
 	}
+	l.spoke(h)
 	if l.phase == settling {
 		l.held = append(l.held, held{host: h, events: events, cursor: cursor})
 		return nil, nil

@@ -200,7 +200,7 @@ func TestAllEvents(t *testing.T) {
 		group.Go(func() {
 			ends := map[string]bool{}
 			pos := int64(0)
-			for entry, err := range f.AllEvents(context.Background(), 0, sessions, true) {
+			for entry, err := range f.AllEvents(context.Background(), engine.AllQuery{Sessions: sessions, Follow: true}) {
 				if err != nil || entry.Pos <= pos || sessions != nil && !want[entry.Session] {
 					t.Errorf("%s at %d after %d: %v", entry.Session, entry.Pos, pos, err)
 					return
@@ -220,7 +220,7 @@ func TestAllEvents(t *testing.T) {
 	f.run(c, "1")
 	group.Wait()
 	n := 0
-	for _, err := range f.AllEvents(t.Context(), 0, nil, false) {
+	for _, err := range f.AllEvents(t.Context(), engine.AllQuery{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -74,12 +74,13 @@ type turn struct {
 	done     chan struct{} // closed when its end is committed, or never will be
 	finish   sync.Once     // closes done
 
-	host    *host         // of the agent that runs it; nil before the prompt is handed over
-	cursor  []byte        // goes into the log with the turn's end
-	stop    *terret.Error // why the turn must end, once it must
-	record  sync.Once     // guards the snapshot before the turn
-	before  string        // that snapshot
-	text    string        // of the last message so far
+	host    *host         // of the agent that has it; nil before it is prompted
+	cursor  []byte        // that goes into the log with its end
+	stop    *terret.Error // why it is to end, once somebody said so
+	heard   time.Time     // when its agent last said or asked something
+	record  sync.Once     // of the folder's state before it
+	before  string        // that state
+	text    string        // of the last message
 	partial partial
 	steps   int
 	usage   terret.UsageUpdate // as of the last update; of this turn only
@@ -103,8 +104,11 @@ func (p *partial) add(d terret.MessageDelta) {
 
 func (l *live) newTurn(id string, origin terret.Origin, p terret.Prompt, in inForce) *turn {
 	l.begun[id] = true
-	t := &turn{id: id, origin: origin, started: time.Now(), prompt: p, in: in, done: make(chan struct{})}
+	t := &turn{id: id, origin: origin, started: time.Now(), heard: time.Now(), prompt: p, in: in, done: make(chan struct{})}
 	t.ctx, t.cancel = context.WithCancelCause(l.e.life)
+	if l.e.cfg.Silence > 0 {
+		l.e.goBackground(func() { l.e.watchSilence(l, t) })
+	}
 	return t
 }
 

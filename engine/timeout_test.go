@@ -1,6 +1,8 @@
 package engine_test
 
 import (
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -212,6 +214,50 @@ func TestIdleWithTasks(t *testing.T) {
 		synctest.Wait()
 		if end := last[terret.SessionEnd](t, f.log(id)); end.Reason != "idle_reaped" {
 			t.Errorf("end %+v", end)
+		}
+		f.close()
+		checkLog(t, f.store, id)
+	})
+}
+
+// An agent that says and asks nothing is stopped, and the log says why. While a person is
+// asked it may wait, and a word of it begins the time anew.
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPuppet()
+		f := openFixture(t, ":memory:", p, func(c *engine.Config) { c.Silence, c.IdleAfter = time.Hour, -1 })
+		f.limit = 24 * time.Hour
+		id := f.session()
+		turn := f.prompt(id, "go")
+		a := <-p.opened
+		<-a.prompts
+		time.Sleep(50 * time.Minute)
+		a.say(t, terret.Notification{Text: "still here"})
+		time.Sleep(50 * time.Minute)
+		var group sync.WaitGroup
+		group.Go(func() {
+			if d, err := a.ask("1", "make"); err != nil || d.Behavior != terret.BehaviorAllow {
+				t.Errorf("%+v, %v", d, err)
+			}
+		})
+		r := f.request(id, 1)
+		time.Sleep(5 * time.Hour)
+		f.allow(r.RequestID)
+		group.Wait()
+		began := time.Now()
+		if got := <-a.interrupts; got != turn.ID {
+			t.Errorf("interrupted %s", got)
+		}
+		if took := time.Since(began); took != time.Hour {
+			t.Errorf("stopped after %s", took)
+		}
+		events := f.ended(id, turn.ID)
+		if end := last[terret.TurnError](t, events); end.Error.Code != terret.CodeTimeout {
+			t.Errorf("ended with %+v", end.Error)
+		}
+		if w := last[terret.DiagWarning](t, events); !strings.Contains(w.Text, "said nothing for 1h0m0s") {
+			t.Errorf("said %q", w.Text)
 		}
 		f.close()
 		checkLog(t, f.store, id)

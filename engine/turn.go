@@ -317,15 +317,22 @@ func (e *Engine) openAgent(ctx context.Context, l *live) (*host, error) {
 		e.endAgent(l, h)
 		return nil, err
 	}
-	if why := e.unkept(session, in, terret.CapabilitiesOf(agent)); why != "" {
-		if err := h.Emit(ctx, []terret.Event{{Data: terret.DiagWarning{Text: why}}}, nil); err != nil {
-			return nil, err
-		}
+	if why := unkept(session, in, terret.CapabilitiesOf(agent)); why != "" {
+		l.warn(h, why)
 	}
 	return h, nil
 }
 
-// attach gives the agent to the session, if the session still wants one.
+// warn writes a warning about an agent that is the session's.
+func (l *live) warn(h *host, text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.host == h && l.phase != settling && l.why == nil {
+		l.write(l.put(nil, terret.Event{Data: terret.DiagWarning{Text: text}}), nil)
+	}
+}
+
+// attach makes an agent the session's, if the session still wants one.
 func (l *live) attach(ctx context.Context, h *host, agent terret.Agent) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -243,14 +243,13 @@ func bearer(r *http.Request) (string, bool) {
 	return secret, ok && strings.EqualFold(scheme, "Bearer") && len(secret) <= maxSecret && isToken68(secret)
 }
 
-// SignIn makes a device token from a one-time code, for the request with context ctx.
-// It limits how often that may fail; beyond the limit it does not look at the code, and
-// the response gets a Retry-After header.
+// SignIn makes a token for a device out of a one-use code, for the request whose
+// context ctx is. A right code is taken even from an address that has failed too often:
+// like a token it cannot be guessed. The answer to one wrong code too many gets a
+// Retry-After header.
 func (g *Gate) SignIn(ctx context.Context, code, device string) (secret string, made Token, err error) {
 	who, _ := ctx.Value(senderKey{}).(sender)
-	if wait := g.limit.blocked(who.from); wait > 0 {
-		err = tooMany(wait)
-	} else if secret, made, err = g.opt.Tokens.exchange(ctx, code, device); kindIs(err, terret.CodeUnauthorized) {
+	if secret, made, err = g.opt.Tokens.exchange(ctx, code, device); kindIs(err, terret.CodeUnauthorized) {
 		err = g.failed(who.from, err)
 	}
 	if seconds, ok := RetryAfter(err); ok && who.answer != nil {

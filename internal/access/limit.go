@@ -69,22 +69,8 @@ func source(ip netip.Addr) netip.Prefix {
 	return p
 }
 
-// blocked returns how long the address has to wait, or zero.
-func (l *limiter) blocked(ip netip.Addr) time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now := time.Now()
-	l.all.fill(globalRate, now)
-	wait := l.all.wait(globalRate)
-	if b := l.address[source(ip)]; b != nil {
-		b.fill(addressRate, now)
-		wait = max(wait, b.wait(addressRate))
-	}
-	return wait
-}
-
-// fail counts a failure, and returns how long the address has to wait if that was one
-// too many.
+// fail counts a failure, and returns how long the address has to wait if that was
+// one too many.
 func (l *limiter) fail(ip netip.Addr) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -134,7 +134,7 @@ func (h *Harness) engineConfig() engine.Config {
 	out := engine.Config{
 		Store: h.Store, Drivers: h.Drivers, Log: o.Log, Home: h.Home, Env: o.Env,
 		Trust: h.Trusts, Roles: h.Roles.For, Secrets: redact.FromEnv(o.Env),
-		IdleAfter: time.Duration(c.IdleAfter), InterruptGrace: time.Duration(c.InterruptGrace), Timeouts: timeouts, Unattended: c.Unattended,
+		IdleAfter: time.Duration(c.IdleAfter), Silence: time.Duration(c.SilentAfter), InterruptGrace: time.Duration(c.InterruptGrace), Timeouts: timeouts, Unattended: c.Unattended,
 		Undo: engine.UndoLimits{Off: c.Undo.Off, MaxFiles: c.Undo.MaxFiles, MaxBytes: c.Undo.MaxBytes},
 		Pool: engine.Pool{Size: c.Pool.Size, Keys: c.Pool.Keys, MaxMemory: c.Pool.MaxMemory},
 	}

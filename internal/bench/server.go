@@ -23,7 +23,7 @@ import (
 const (
 	serverStarts   = 20
 	serverTurns    = 60
-	serverDeadline = 2 * time.Minute
+	serverDeadline = 5 * time.Minute
 )
 
 func serverSection() section {
@@ -44,7 +44,7 @@ func benchServer(ctx context.Context, dir string) ([]row, error) {
 		return nil, fmt.Errorf("build: %w\n%s", err, out)
 	}
 	var rows []row
-	for _, step := range []func(context.Context, string, string) ([]row, error){benchServe, benchFirstEvent, benchViewers, benchReplayHTTP} {
+	for _, step := range []func(context.Context, string, string) ([]row, error){benchServe, benchFirstEvent, benchViewers, benchReplayHTTP, benchDeadReaders} {
 		home, err := os.MkdirTemp(dir, "home-")
 		if err != nil {
 			return nil, err
@@ -177,6 +177,16 @@ func (s *server) events(r *http.Request) (io.ReadCloser, error) {
 		return nil, errors.Join(fmt.Errorf("%s: %s", r.URL.Path, a.Status), a.Body.Close())
 	}
 	return a.Body, nil
+}
+
+// drain makes a request whose answer is a stream, and reads it to its end.
+func (s *server) drain(r *http.Request) error {
+	stream, err := s.events(r)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, stream)
+	return errors.Join(err, stream.Close())
 }
 
 // benchServe starts the server again and again, as an empty program is started.

@@ -10,11 +10,12 @@ import (
 // effect in an untrusted project; check names the check for its values (and keys, if it
 // is a map); merge:"add" combines the values of all layers.
 type Config struct {
-	Agent          string              `json:"agent,omitzero" env:"TERRET_AGENT" check:"name" class:"grants" jsonschema:"The agent to use if none is named, such as claude. Empty: the first one that is installed and signed in."`
-	Model          string              `json:"model,omitzero" env:"TERRET_MODEL" check:"text" class:"grants" jsonschema:"The model to use if none is named. Empty: the agent's own choice."`
-	Policy         string              `json:"policy,omitzero" env:"TERRET_POLICY" check:"policy" class:"grants" jsonschema:"What happens to a tool use that no rule decides. Empty: the command's default."`
-	Data           string              `json:"data,omitzero" env:"TERRET_HOME" check:"path" class:"grants" jsonschema:"The folder for the database, the token and worktrees. A relative path is relative to the folder of the file, or of the project; ~/ is the home folder."`
-	IdleAfter      Duration            `json:"idle_after,omitzero" env:"TERRET_IDLE_AFTER" class:"grants" jsonschema:"How long to keep an idle agent before ending its process, or never. Default 30m."`
+	Agent          string              `json:"agent,omitzero" env:"TERRET_AGENT" check:"name" class:"grants" jsonschema:"The agent to use when none is named, such as claude. Empty: the first one that is installed and signed in."`
+	Model          string              `json:"model,omitzero" env:"TERRET_MODEL" check:"text" class:"grants" jsonschema:"The model to use when none is named. Empty: the agent's own choice."`
+	Policy         string              `json:"policy,omitzero" env:"TERRET_POLICY" check:"policy" class:"grants" jsonschema:"What happens to a tool use that no rule decides. Empty: what the command does by default."`
+	Data           string              `json:"data,omitzero" env:"TERRET_HOME" check:"path" class:"grants" jsonschema:"The folder of the database, the token and the sockets. A relative path is taken from the folder of the file, or of the project; ~/ is the home folder."`
+	IdleAfter      Duration            `json:"idle_after,omitzero" env:"TERRET_IDLE_AFTER" class:"grants" jsonschema:"How long an agent with nothing to do is kept before its process is ended, or never. Default 30m."`
+	SilentAfter    Duration            `json:"silent_after,omitzero" env:"TERRET_SILENT_AFTER" class:"grants" jsonschema:"How long an agent may say and ask nothing in a turn before it is stopped, or never. Default 2h."`
 	InterruptGrace Duration            `json:"interrupt_grace,omitzero" env:"TERRET_INTERRUPT_GRACE" check:"bounded" class:"grants" jsonschema:"How long an interrupted turn may take to stop before it is killed. Default 10s."`
 	Timeouts       map[string]Duration `json:"timeouts,omitzero" check:"gate" class:"grants" jsonschema:"How long requests wait for a decision, by gate; never means no limit. Default: 10m for hooks, no limit for permissions, questions and plans."`
 	Unattended     bool                `json:"unattended,omitzero" env:"TERRET_UNATTENDED" class:"grants" jsonschema:"Nobody can be asked: refuse at once what would be asked."`
@@ -61,6 +62,7 @@ type Agent struct {
 func defaults() Config {
 	return Config{
 		IdleAfter:      Duration(30 * time.Minute),
+		SilentAfter:    Duration(2 * time.Hour),
 		InterruptGrace: Duration(10 * time.Second),
 		LogLevel:       "info",
 		KeepDeltas:     Duration(24 * time.Hour),

@@ -45,6 +45,7 @@ const everything = `// Comments are fine.
 	"policy": "accept-edits",
 	"data": "/srv/terret",
 	"idle_after": "1h30m",
+	"silent_after": "3h",
 	"interrupt_grace": "5s",
 	"timeouts": {"permission": "10m", "question": "never"},
 	"unattended": true,
@@ -69,7 +70,7 @@ func TestEveryKey(t *testing.T) {
 	}
 	want := Loaded{Files: []string{file}, Config: Config{
 		Agent: "claude", Model: "opus", Policy: "accept-edits", Data: "/srv/terret",
-		IdleAfter: Duration(90 * time.Minute), InterruptGrace: Duration(5 * time.Second),
+		IdleAfter: Duration(90 * time.Minute), SilentAfter: Duration(3 * time.Hour), InterruptGrace: Duration(5 * time.Second),
 		Timeouts:   map[string]Duration{"permission": Duration(10 * time.Minute), "question": Never},
 		Unattended: true, Undo: Undo{MaxFiles: 10, MaxBytes: 20}, Pool: Pool{Size: 2, Keys: 3, MaxMemory: 4}, LogLevel: "debug", KeepDeltas: Never,
 		Rules: Rules{Allow: []string{"Bash(git status)"}, Deny: []string{"Bash(rm *)"}},
@@ -131,7 +132,7 @@ func TestUntrustedProject(t *testing.T) {
 	if diff := cmp.Diff(want, got.Config); diff != "" {
 		t.Error(diff)
 	}
-	wantIgnored := strings.Fields(`agent model policy data idle_after interrupt_grace timeouts.permission timeouts.question
+	wantIgnored := strings.Fields(`agent model policy data idle_after silent_after interrupt_grace timeouts.permission timeouts.question
 		unattended undo.off undo.max_files undo.max_bytes pool.size pool.keys pool.max_memory log_level keep_deltas rules.allow
 		agents.claude.path agents.claude.env agents.claude.args roots addr`)
 	if diff := cmp.Diff(wantIgnored, got.Ignored); diff != "" {
@@ -267,7 +268,7 @@ func TestVariables(t *testing.T) {
 	t.Parallel()
 	list := strings.Join([]string{"/a", "/b"}, string(filepath.ListSeparator))
 	got, err := Load(Sources{Environ: []string{
-		"HOME=/home/me", "TERRET_AGENT=codex", "TERRET_MODEL=m", "TERRET_POLICY=plan", "TERRET_HOME=~/t", "TERRET_IDLE_AFTER=never",
+		"HOME=/home/me", "TERRET_AGENT=codex", "TERRET_MODEL=m", "TERRET_POLICY=plan", "TERRET_HOME=~/t", "TERRET_IDLE_AFTER=never", "TERRET_SILENT_AFTER=1h",
 		"TERRET_INTERRUPT_GRACE=1s", "TERRET_UNATTENDED=1", "TERRET_UNDO_OFF=true", "TERRET_LOG_LEVEL=warn",
 		"TERRET_KEEP_DELTAS=48h", "TERRET_ROOTS=" + list, "TERRET_ADDR=localhost:1", "TERRET_UNHEARD_OF=1", "TERRET_OWNER=1",
 	}})
@@ -275,7 +276,7 @@ func TestVariables(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Config{
-		Agent: "codex", Model: "m", Policy: "plan", Data: "/home/me/t", IdleAfter: Never, InterruptGrace: Duration(time.Second),
+		Agent: "codex", Model: "m", Policy: "plan", Data: "/home/me/t", IdleAfter: Never, SilentAfter: Duration(time.Hour), InterruptGrace: Duration(time.Second),
 		Unattended: true, Undo: Undo{Off: true}, LogLevel: "warn", KeepDeltas: Duration(48 * time.Hour),
 		Roots: []string{"/a", "/b"}, Addr: "localhost:1",
 	}

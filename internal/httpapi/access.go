@@ -14,7 +14,10 @@ const signInPath = "/v1/signin"
 // importPath takes an exported session.
 const importPath = "/v1/sessions/import"
 
-// newGate makes the gate in front of the server.
+// maxPublicBody bounds what those may send who need no token.
+const maxPublicBody = 4 << 10
+
+// newGate makes the door of the server.
 func (s *Server) newGate() (*access.Gate, error) {
 	return access.NewGate(access.Options{
 		Tokens: s.cfg.Tokens, Hosts: s.cfg.Hosts, Origins: s.cfg.Origins, Log: s.log, BodyLimit: s.bodyLimit,
@@ -28,8 +31,11 @@ func (s *Server) newGate() (*access.Gate, error) {
 
 // bodyLimit is the maximum size of a request's body.
 func (s *Server) bodyLimit(r *http.Request) int64 {
-	if r.URL.Path == importPath {
+	switch {
+	case r.URL.Path == importPath:
 		return s.limits.Import
+	case public(r): // whoever has no token has little to say
+		return maxPublicBody
 	}
 	return s.limits.Body
 }

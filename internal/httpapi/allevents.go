@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/engine"
 	"github.com/terret-dev/terret/internal/access"
 	"github.com/terret-dev/terret/internal/sse"
 )
@@ -67,13 +68,19 @@ func (s *Server) allEvents(ctx context.Context, in *allEventsInput) (*streamAnsw
 	if err != nil {
 		return nil, err
 	}
+	end, err := s.store.LastPos(ctx)
+	if err != nil {
+		return nil, err
+	}
 	if !w.lines {
 		w.begin = func(b []byte) []byte {
 			return sse.Append(b, place(pos), "stream.start", []byte(`{"cursor":"`+place(pos)+`"}`))
 		}
 	}
 	return s.stream(access.From(ctx), w, func(ctx context.Context, last terret.Entry) iter.Seq2[terret.Entry, error] {
-		return s.engine.AllEvents(ctx, max(pos, last.Pos), sessions, !w.lines)
+		q := engine.AllQuery{After: max(pos, last.Pos), Sessions: sessions, Follow: !w.lines, PageBytes: s.readers.page()}
+		q.Places = s.readers.places(end - q.After)
+		return s.engine.AllEvents(ctx, q)
 	}), nil
 }
 

@@ -155,7 +155,8 @@ func (s *Server) sessionEvents(ctx context.Context, in *sessionEventsInput) (*st
 		q.After = 0 // a view's output depends on what it has seen
 	}
 	return s.stream(access.From(ctx), w, func(ctx context.Context, last terret.Entry) iter.Seq2[terret.Entry, error] {
-		q.After = max(q.After, last.Seq)
+		q.After, q.PageBytes = max(q.After, last.Seq), s.readers.page()
+		q.Places = s.readers.places(session.LastSeq - q.After)
 		return s.engine.Events(ctx, q)
 	}), nil
 }
@@ -195,10 +196,15 @@ func (s *Server) sendEvents(ctx context.Context, st *stream, ew *eventWriter, ev
 	var last terret.Entry
 	for {
 		err := s.sendUntilStalled(ctx, st, ew, events, &last)
-		if !errors.Is(err, errStalled) {
+		switch {
+		case errors.Is(err, errStalled):
+			err = st.wait(nil)
+		case errors.Is(err, errLarge):
+			err = st.waitLarge(ctx)
+		default:
 			return err
 		}
-		if err := st.wait(nil); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -208,8 +214,12 @@ func (s *Server) sendUntilStalled(ctx context.Context, st *stream, ew *eventWrit
 	for entry, err := range events(ctx, *last) {
 		if err == nil {
 			if err = st.waitBriefly(); err == nil {
+				err = st.admit(len(entry.Body) + len(entry.Raw))
+			}
+			if err == nil {
 				err = ew.write(st, entry)
 				s.metrics.events.Add(1)
+				st.settle()
 			}
 		}
 		switch {
@@ -218,8 +228,8 @@ func (s *Server) sendUntilStalled(ctx context.Context, st *stream, ew *eventWrit
 			continue
 		case errors.Is(err, errEnough):
 			return nil
-		case ctx.Err() == nil && !engine.IsClosed(err) && !ew.lines && !errors.Is(err, errStalled):
-			_ = st.send(func(b []byte) []byte { return appendEnd(b, err) }) // otherwise the reader is gone
+		case ctx.Err() == nil && !engine.IsClosed(err) && !ew.lines && !errors.Is(err, errStalled) && !errors.Is(err, errLarge):
+			_ = st.send(func(b []byte) []byte { return appendEnd(b, err) }) // else the reader has gone
 		}
 		return err
 	}

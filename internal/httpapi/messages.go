@@ -12,12 +12,15 @@ import (
 // messageKinds are the kinds of events that hold messages.
 var messageKinds = []terret.Kind{terret.KindTurnStart, terret.KindUserPrompt, terret.KindMessageComplete}
 
-// repeatedWithin is how many messages may lie between a message and its repetition.
+// maxMessages bounds the bytes of a page of messages, about.
+const maxMessages = 4 << 20
+
+// repeatedWithin is how many messages may lie between one and its repetition.
 const repeatedWithin = 64
 
 type messagesInput struct {
 	SessionPath
-	Limit  int    `query:"limit" minimum:"1" maximum:"5000" doc:"Maximum number of items. Default 1000."`
+	Limit  int    `query:"limit" minimum:"1" maximum:"5000" doc:"How many at most. Default 1000. Large messages make shorter pages."`
 	Order  string `query:"order" enum:"oldest,newest" doc:"Which come first. Default oldest."`
 	Cursor string `query:"cursor" doc:"The next of the previous page, in the same order."`
 }
@@ -53,16 +56,16 @@ func (s *Server) messages(ctx context.Context, q terret.ReadQuery, limit int) (t
 		told = onceForward(told, s.told(ctx, terret.ReadQuery{Session: q.Session, Kinds: q.Kinds, Before: q.After + 1, Backward: true, Limit: repeatedWithin}))
 	}
 	page := terret.Page[terret.Message]{Items: []terret.Message{}}
-	last := int64(0)
+	last, size := int64(0), 0
 	for m, err := range told {
 		if err != nil {
 			return terret.Page[terret.Message]{}, err
 		}
-		if len(page.Items) == limit { // there are more than fit on the page
+		if len(page.Items) == limit || size >= maxMessages { // there is more than the page holds
 			page.Next = strconv.FormatInt(last, 10)
 			break
 		}
-		page.Items, last = append(page.Items, m.Message), m.seq
+		page.Items, last, size = append(page.Items, m.Message), m.seq, size+m.size
 	}
 	return page, nil
 }
@@ -70,7 +73,8 @@ func (s *Server) messages(ctx context.Context, q terret.ReadQuery, limit int) (t
 // toldMessage is a message, and the number of its event.
 type toldMessage struct {
 	terret.Message
-	seq int64
+	seq  int64
+	size int // of the event
 }
 
 func (m toldMessage) same(o toldMessage) bool { return m.MessageID != "" && m.MessageID == o.MessageID }
@@ -90,7 +94,7 @@ func (s *Server) told(ctx context.Context, q terret.ReadQuery) iter.Seq2[toldMes
 					yield(toldMessage{}, err)
 					return
 				}
-				if m, ok := messageOf(ev); ok && !yield(toldMessage{m, e.Seq}, nil) {
+				if m, ok := messageOf(ev); ok && !yield(toldMessage{m, e.Seq, len(e.Body)}, nil) {
 					return
 				}
 			}

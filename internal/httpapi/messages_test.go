@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -78,4 +79,42 @@ func TestMessagePages(t *testing.T) {
 		}
 	}
 	f.do("GET", "/v1/sessions/"+s.ID+"/messages?cursor=x", nil).problem(422, terret.CodeInvalidRequest, "cursor")
+}
+
+// TestLargeMessages holds that a page of messages has a bound in bytes as well, and that
+// the pages together are all there is.
+func TestLargeMessages(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	s := f.session()
+	c, err := f.store.Claim(t.Context(), s.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var events []terret.Event
+	for i := range 12 {
+		blocks := []terret.Block{terret.Text(strings.Repeat("x", 1<<20))}
+		events = append(events, terret.Event{Time: terret.Now(), Data: terret.MessageComplete{MessageID: fmt.Sprint(i), Role: terret.RoleAssistant, Blocks: blocks}})
+	}
+	batch := terret.Batch{Session: s.ID, Epoch: c.Session.Epoch, After: c.Session.LastSeq, Events: events}
+	if r, err := f.store.Commit(t.Context(), []terret.Batch{batch}); err != nil || r[0].Err != nil {
+		t.Fatal(r, err)
+	}
+	for _, order := range []string{"oldest", "newest"} {
+		got, cursor := 0, ""
+		for {
+			var page terret.Page[terret.Message]
+			a := f.do("GET", "/v1/sessions/"+s.ID+"/messages?order="+order+"&cursor="+cursor, nil).want(200, &page)
+			if len(a.body) > 6<<20 {
+				t.Errorf("%s: a page of %d bytes", order, len(a.body))
+			}
+			got += len(page.Items)
+			if cursor = page.Next; cursor == "" {
+				break
+			}
+		}
+		if got != len(events) {
+			t.Errorf("%s: %d messages, want %d", order, got, len(events))
+		}
+	}
 }

@@ -508,6 +508,22 @@ func TestSecuritySignIn(t *testing.T) {
 	}
 }
 
+// Whoever has no token can make the server hold a few KB, and wrong codes lock nobody
+// out.
+func TestSecurityWithoutToken(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	large := map[string]any{"code": strings.Repeat("x", 8<<10)}
+	if got := f.do("POST", "/v1/signin", large, "Authorization", "").status; got != http.StatusRequestEntityTooLarge {
+		t.Errorf("a large sign-in: %d", got)
+	}
+	code := f.tokens.NewCode()
+	for range 50 {
+		f.do("POST", "/v1/signin", map[string]any{"code": "wrong"}, "Authorization", "")
+	}
+	f.do("POST", "/v1/signin", map[string]any{"code": code}, "Authorization", "").want(http.StatusCreated, nil)
+}
+
 func TestSecurityHeaders(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, func(c *httpapi.Config, _ *engine.Config) {

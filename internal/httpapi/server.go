@@ -104,6 +104,8 @@ type Server struct {
 	keys     keys
 	sessions sessionCount
 	streams  atomic.Int64
+	readers  *readers
+	exports  atomic.Int64
 	draining atomic.Bool
 
 	life       context.Context // for work that outlives a request
@@ -120,6 +122,7 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{
 		cfg: cfg, engine: cfg.Engine, store: cfg.Store, log: cfg.Log,
 		limits: cfg.Limits.withDefaults(), mux: http.NewServeMux(), maker: cfg.Sessions, spec: sync.OnceValues(Describe),
+		readers: newReaders(),
 	}
 	if s.maker == nil {
 		s.maker = &assemble.Sessions{Engine: cfg.Engine, Store: cfg.Store, Home: cfg.Home, Roles: &assemble.Roles{}, Agents: assemble.NewAgents(cfg.Drivers)}

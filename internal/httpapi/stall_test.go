@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
+	"os"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -115,4 +117,103 @@ func TestLineEnds(t *testing.T) {
 	if want := "id: place\nevent: notification\ndata: {\"seq\":7,\"a\":1}\n\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
+}
+
+// TestDeadReaders holds that readers that never read hold their share and no more, that
+// few of them hold an event that is larger, and that those are cut for others who read.
+func TestDeadReaders(t *testing.T) {
+	t.Parallel()
+	const dead, large = 400, 1 << 20
+	for _, size := range []int{1000, large} {
+		synctest.Test(t, func(t *testing.T) {
+			s := bare()
+			s.limits.Write = time.Hour
+			body := []byte(`{"text":"` + strings.Repeat("y", size) + `"}`)
+			events := func(_ context.Context, last terret.Entry) iter.Seq2[terret.Entry, error] {
+				return func(yield func(terret.Entry, error) bool) {
+					for seq := last.Seq + 1; seq <= 100; seq++ {
+						if !yield(terret.Entry{Session: "s", Seq: seq, Kind: terret.KindNotification, Body: body}, nil) {
+							return
+						}
+					}
+				}
+			}
+			serve := func(ctx context.Context, w http.ResponseWriter) {
+				r := bareRequest(t).WithContext(ctx)
+				s.streaming(w, r, sse.ContentType, nil, func(ctx context.Context, st *stream) error {
+					return s.sendEvents(ctx, st, &eventWriter{}, events)
+				})
+			}
+			ctx, leave := context.WithCancel(t.Context())
+			var wait sync.WaitGroup
+			deaf := make([]*deafReader, dead)
+			for i := range deaf {
+				deaf[i] = &deafReader{reading: reading{header: http.Header{}}, gone: ctx.Done(), cut: make(chan struct{})}
+				wait.Go(func() { serve(ctx, deaf[i]) })
+			}
+			synctest.Wait()
+			if held, most := s.readers.holds(), int64(2*readersBudget+maxLarge*2*size); held > most {
+				t.Errorf("events of %d bytes: %d dead readers hold %d bytes, want at most %d", size, dead, held, most)
+			}
+			w := &reading{header: http.Header{}}
+			serve(t.Context(), w)
+			if n := strings.Count(w.text(), "id: "); n != 100 {
+				t.Errorf("events of %d bytes: a reader that reads got %d of 100", size, n)
+			}
+			before := s.metrics.cuts.Load()
+			s.limits.Streams = 1
+			s.streams.Store(1)
+			time.Sleep(2 * stuck)
+			if _, err := s.slot(); err != nil {
+				t.Errorf("no room for a reader where others do not read: %v", err)
+			}
+			synctest.Wait()
+			if after := s.metrics.cuts.Load(); after != before+1 {
+				t.Errorf("%d readers were cut to make room for one", after-before)
+			}
+			if cut := before; (cut > 0) != (size == large) {
+				t.Errorf("events of %d bytes: %d dead readers were cut", size, cut)
+			}
+			leave()
+			wait.Wait()
+			if len(s.readers.open) != 0 || len(s.readers.large) != 0 {
+				t.Errorf("%d streams and %d large events are left", len(s.readers.open), len(s.readers.large))
+			}
+		})
+	}
+}
+
+// deafReader takes nothing until it is cut or gone.
+type deafReader struct {
+	reading
+	gone <-chan struct{}
+	cut  chan struct{}
+	once sync.Once
+}
+
+func (d *deafReader) SetWriteDeadline(t time.Time) error {
+	if t.Before(time.Now()) {
+		d.once.Do(func() { close(d.cut) })
+	}
+	return nil
+}
+
+func (d *deafReader) Write([]byte) (int, error) {
+	select {
+	case <-d.cut:
+	case <-d.gone:
+	}
+	return 0, os.ErrDeadlineExceeded
+}
+
+// holds is what all streams hold.
+func (r *readers) holds() (n int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for st := range r.open {
+		st.mu.Lock()
+		n += st.held
+		st.mu.Unlock()
+	}
+	return n
 }

@@ -20,9 +20,8 @@ const (
 	// heartbeat is the longest silence of a stream of server-sent events, and how long
 	// a stream continues after its token was revoked.
 	heartbeat = 15 * time.Second
-	// pending is how many bytes may wait to be written before the sender has to wait.
-	pending = 64 << 10
-	// stalled is how long a sender waits for a reader before it drops what it holds.
+	// stalled is how long a sender waits for a reader before it lets go of what it
+	// has in its hands.
 	stalled = time.Second
 )
 
@@ -36,25 +35,30 @@ var errStalled = errors.New("the reader does not read")
 // A reader that takes nothing for some time is disconnected. It holds up only its own
 // sender.
 type stream struct {
-	w     http.ResponseWriter
-	rc    *http.ResponseController
-	limit time.Duration // for one write
+	w       http.ResponseWriter
+	rc      *http.ResponseController
+	limit   time.Duration // for one write
+	readers *readers
 
-	mu    sync.Mutex
-	buf   []byte
-	spare []byte
-	err   error // why nothing more can be sent
-	ended bool  // the sender is done
+	mu      sync.Mutex
+	buf     []byte
+	spare   []byte
+	held    int64     // bytes in buf and in the write that goes on
+	large   bool      // it may hold an event that is larger than its share
+	writing time.Time // when that write began; zero if there is none
+	err     error     // why nothing more can be sent
+	ended   bool      // the sender is done
 
 	wake chan struct{} // for the writer
 	room chan struct{} // for the sender
 	stop context.CancelCauseFunc
 }
 
-// slot reserves room for a stream; the returned function releases it. Whoever does
-// something before streaming reserves first, so that the work is not in vain.
+// slot reserves room for a stream, which the returned function gives back. If there is
+// none, a reader that does not read is cut to make some. Whoever
+// does something before it streams reserves first, so that it is not done in vain.
 func (s *Server) slot() (release func(), err error) {
-	if n := s.streams.Add(1); n > int64(s.limits.Streams) {
+	if n := s.streams.Add(1); n > int64(s.limits.Streams) && !s.readers.cutOne() {
 		s.streams.Add(-1)
 		return nil, tooMany("%d streams are open, the maximum; close some", n-1)
 	}
@@ -70,9 +74,10 @@ func (s *Server) streaming(w http.ResponseWriter, r *http.Request, contentType s
 	ctx, stop := context.WithCancelCause(r.Context())
 	defer stop(nil)
 	st := &stream{
-		w: w, rc: http.NewResponseController(w), limit: s.limits.Write,
+		w: w, rc: http.NewResponseController(w), limit: s.limits.Write, readers: s.readers,
 		wake: make(chan struct{}, 1), room: make(chan struct{}, 1), stop: stop,
 	}
+	defer s.readers.add(st)()
 	h := w.Header()
 	h.Set("Content-Type", contentType)
 	h.Set("Cache-Control", "no-store")
@@ -121,7 +126,9 @@ func (st *stream) append(fn func(b []byte) []byte) error {
 	if st.err != nil {
 		return st.err
 	}
+	before := len(st.buf)
 	st.buf = fn(st.buf)
+	st.held += int64(len(st.buf) - before)
 	signal(st.wake)
 	return nil
 }
@@ -130,9 +137,7 @@ func (st *stream) append(fn func(b []byte) []byte) error {
 // when enough fires.
 func (st *stream) wait(enough <-chan time.Time) error {
 	for {
-		st.mu.Lock()
-		full, err := len(st.buf) >= pending, st.err
-		st.mu.Unlock()
+		full, err := st.full()
 		if err != nil || !full {
 			return err
 		}
@@ -144,13 +149,19 @@ func (st *stream) wait(enough <-chan time.Time) error {
 	}
 }
 
-// waitBriefly is wait for senders that hold something they can drop.
-func (st *stream) waitBriefly() error {
+// full reports whether as much waits to be written as may.
+func (st *stream) full() (bool, error) {
+	share := st.readers.share.Load()
 	st.mu.Lock()
-	full := len(st.buf) >= pending
-	st.mu.Unlock()
+	defer st.mu.Unlock()
+	return int64(len(st.buf)) >= share || st.held >= 4*share, st.err
+}
+
+// waitBriefly is wait for those who have something in their hands that they can let go.
+func (st *stream) waitBriefly() error {
+	full, _ := st.full() // whether it failed is seen when it is sent
 	if !full {
-		return nil // almost always; sending will show whether it failed
+		return nil // almost always
 	}
 	t := time.NewTimer(stalled)
 	defer t.Stop()
@@ -212,20 +223,38 @@ func (st *stream) write(events bool, live func() error) {
 				return
 			}
 		}
-		st.mu.Lock()
-		if cap(out) <= 4*pending {
-			st.spare = out
-		}
-		over := ended && len(st.buf) == 0
-		st.mu.Unlock()
+		over := st.written(out) && ended
+		st.settle()
+		signal(st.room)
 		if over {
 			return
 		}
 	}
 }
 
+// written takes note that what was in a buffer is out, and reports whether nothing more
+// waits. A buffer that has grown is given back.
+func (st *stream) written(out []byte) (empty bool) {
+	keep := 2 * st.readers.share.Load()
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.writing = time.Time{}
+	st.held = int64(len(st.buf))
+	if int64(cap(out)) <= keep {
+		st.spare = out
+	}
+	return len(st.buf) == 0
+}
+
 func (st *stream) flush(b []byte) error {
-	_ = st.rc.SetWriteDeadline(time.Now().Add(st.limit))
+	st.mu.Lock()
+	if err := st.err; err != nil {
+		st.mu.Unlock()
+		return err
+	}
+	st.writing = time.Now()
+	_ = st.rc.SetWriteDeadline(st.writing.Add(st.limit))
+	st.mu.Unlock()
 	if _, err := st.w.Write(b); err != nil {
 		return err
 	}
@@ -238,7 +267,9 @@ func (st *stream) fail(err error) {
 		err = terret.Errorf(terret.CodeTimeout, "the reader read nothing for %s: %w", st.limit, err)
 	}
 	st.mu.Lock()
-	st.err = err
+	if st.err == nil { // else it was cut
+		st.err = err
+	}
 	st.mu.Unlock()
 	signal(st.room)
 	st.stop(err)

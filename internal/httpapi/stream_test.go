@@ -63,7 +63,7 @@ func (r *reading) text() string {
 
 // bare is a server that has nothing but what streams need.
 func bare() *Server {
-	s := &Server{limits: Limits{}.withDefaults(), log: slog.New(slog.DiscardHandler)}
+	s := &Server{limits: Limits{}.withDefaults(), log: slog.New(slog.DiscardHandler), readers: newReaders()}
 	s.metrics.init()
 	return s
 }
@@ -124,7 +124,7 @@ func TestSlowReader(t *testing.T) {
 			for n := 0; ; n++ {
 				if err := st.send(func(b []byte) []byte { return sse.Append(b, "", "", line) }); err != nil {
 					<-ctx.Done() // whoever only waits is told too
-					if n > 2*(pending/len(line)+1) {
+					if n > 2*(mostShare/len(line)+1) {
 						t.Errorf("%d events were taken for a reader that does not read", n)
 					}
 					return err

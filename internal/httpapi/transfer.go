@@ -29,6 +29,9 @@ func (s *Server) transferRoutes() {
 	}, s.importSession)
 }
 
+// maxExports bounds how many sessions may be exported at once.
+const maxExports = 16
+
 func (s *Server) exportSession(ctx context.Context, in *SessionPath) (*streamAnswer, error) {
 	session, err := s.session(ctx, in.ID)
 	if err != nil {
@@ -36,6 +39,12 @@ func (s *Server) exportSession(ctx context.Context, in *SessionPath) (*streamAns
 	}
 	id := access.From(ctx)
 	return s.inSlot(func(w http.ResponseWriter, r *http.Request) {
+		if n := s.exports.Add(1); n > maxExports { // each has a page of the log in its hands all the time
+			s.exports.Add(-1)
+			writeProblem(w, tooMany("%d sessions are being exported, which is the most there may be; try again in a while", n-1))
+			return
+		}
+		defer s.exports.Add(-1)
 		w.Header().Set("Content-Disposition", `attachment; filename="`+session.ID+`.ndjson"`)
 		s.streaming(w, r, ndjsonType, s.stillAllowed(id, nil), func(ctx context.Context, st *stream) error {
 			return archive.Write(streamWriter{st}, shown(id, session), s.engine.Events(ctx, engine.EventQuery{Session: session.ID, Raw: true}))

@@ -45,7 +45,7 @@ func (s *Server) turnStream(ctx context.Context, session, turn string, after int
 }
 
 func (s *Server) events(ctx context.Context, session string, after int64) iter.Seq2[terret.Entry, error] {
-	return s.engine.Events(ctx, engine.EventQuery{Session: session, After: after, Follow: true})
+	return s.engine.Events(ctx, engine.EventQuery{Session: session, After: after, Follow: true, PageBytes: s.readers.page()})
 }
 
 // turnOf is the turn that an event belongs to. It looks at the usual place in the

@@ -24,7 +24,7 @@ const (
 // Read implements terret.Log. A page ends early when it has grown large; the next
 // one goes on from its last number.
 func (s *Store) Read(ctx context.Context, q terret.ReadQuery) ([]terret.Entry, error) {
-	page := pageReader{session: q.Session, raw: q.Raw, limit: pageSize(q.Limit)}
+	page := pageReader{session: q.Session, raw: q.Raw, limit: pageSize(q.Limit), bytes: bytesOf(q.Bytes)}
 	text, args := page.query(q)
 	err := s.read(ctx, "read session "+q.Session, func(c *lite.Conn) error {
 		key, err := sessionKey(c, q.Session)
@@ -51,7 +51,7 @@ func (s *Store) LastPos(ctx context.Context) (pos int64, err error) {
 
 // ReadAll implements terret.Log.
 func (s *Store) ReadAll(ctx context.Context, q terret.ReadAllQuery) ([]terret.Entry, error) {
-	page := pageReader{limit: pageSize(q.Limit), ids: map[int64]string{}}
+	page := pageReader{limit: pageSize(q.Limit), bytes: bytesOf(q.Bytes), ids: map[int64]string{}}
 	err := s.read(ctx, "read the log", func(c *lite.Conn) error {
 		where, args := kindFilter(q.Kinds)
 		if q.Sessions != nil {
@@ -92,6 +92,13 @@ func pageSize(limit int) int {
 	return min(limit, maxPage)
 }
 
+func bytesOf(limit int) int {
+	if limit <= 0 {
+		return pageBytes
+	}
+	return min(limit, pageBytes)
+}
+
 func placeholders(n int) string { return strings.TrimSuffix(strings.Repeat("?,", n), ",") }
 
 func kindFilter(kinds []terret.Kind) (where string, args []any) {
@@ -109,6 +116,7 @@ type pageReader struct {
 	session string
 	raw     bool
 	limit   int
+	bytes   int
 	ids     map[int64]string // of the sessions of all, by key; empty for those that are deleted
 
 	out  []terret.Entry
@@ -179,7 +187,7 @@ func (p *pageReader) read(c *lite.Conn, text string, args []any) error {
 			}
 		}
 		p.add(e)
-		if len(p.out) >= p.limit || p.size >= pageBytes {
+		if len(p.out) >= p.limit || p.size >= p.bytes {
 			break
 		}
 	}
@@ -193,7 +201,7 @@ func (p *pageReader) add(e terret.Entry) {
 	if n := len(p.out); n == cap(p.out) {
 		room := few
 		if n >= few {
-			room = min(p.limit, n+n*(pageBytes-p.size)/max(p.size, 1)*5/4)
+			room = min(p.limit, n+n*(p.bytes-p.size)/max(p.size, 1)*5/4)
 		}
 		p.out = slices.Grow(p.out, min(room, p.limit)-n)
 	}
@@ -210,7 +218,7 @@ func (p *pageReader) keep(b []byte) []byte {
 		if len(b) > 16<<10 {
 			return append(make([]byte, 0, len(b)), b...)
 		}
-		p.room = make([]byte, 0, max(len(b), min(4*cap(p.room), 64<<10)))
+		p.room = make([]byte, 0, max(len(b), min(4*cap(p.room), 64<<10, p.bytes)))
 	}
 	at := len(p.room)
 	p.room = append(p.room, b...)

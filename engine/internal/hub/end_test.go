@@ -26,7 +26,7 @@ func TestStreamsEnd(t *testing.T) {
 			return f
 		}
 		cancelled, deleted, failed, open := start(ctx, "cancelled"), start(t.Context(), "deleted"), start(t.Context(), "failed"), start(t.Context(), "open")
-		all := follow(&group, l.All(t.Context(), 0, []string{"failed", "open"}, true), posOf)
+		all := follow(&group, l.All(t.Context(), hub.AllQuery{After: 0, Sessions: []string{"failed", "open"}, Follow: true}), posOf)
 		for range l.Events(t.Context(), hub.Query{Session: "open", Follow: true}) {
 			break
 		}
@@ -71,7 +71,7 @@ func TestCloseDelivers(t *testing.T) {
 		l.Close()
 		readers = append(readers,
 			follow(&group, l.Events(context.Background(), hub.Query{Session: "s", Follow: true}), seqOf),
-			follow(&group, l.All(context.Background(), 0, nil, true), posOf))
+			follow(&group, l.All(context.Background(), hub.AllQuery{After: 0, Sessions: nil, Follow: true}), posOf))
 		group.Wait()
 		for i, f := range readers {
 			if len(f.seen) != 30 || len(f.errs) != 1 || !errors.Is(f.errs[0], hub.ErrClosed) {

@@ -15,6 +15,21 @@ type Query struct {
 	// Follow continues with what is committed from now on; without it the stream ends
 	// after the history.
 	Follow bool
+	// PageBytes is how much of the log is read at a time, about; zero means what the
+	// store finds sensible.
+	PageBytes int
+	// Places, if it is set, bounds how many streams read the log at a time: one has a
+	// place in it while it reads a page.
+	Places chan struct{}
+}
+
+// AllQuery selects what a stream of several sessions yields.
+type AllQuery struct {
+	After     int64    // only events with a greater position
+	Sessions  []string // nil means all
+	Follow    bool     // this and the others as those of Query
+	PageBytes int
+	Places    chan struct{}
 }
 
 // Events yields the session's events after a number: history first, then live, without
@@ -22,9 +37,9 @@ type Query struct {
 // without one. Leaving the loop unsubscribes. Nothing happens before the first pull.
 func (h *Hub) Events(ctx context.Context, q Query) iter.Seq2[terret.Entry, error] {
 	return func(yield func(terret.Entry, error) bool) {
-		read := terret.ReadQuery{Session: q.Session, After: q.After, Raw: q.Raw}
+		read := terret.ReadQuery{Session: q.Session, After: q.After, Raw: q.Raw, Bytes: q.PageBytes}
 		if !q.Follow {
-			drain(ctx, h.history(read), yield)
+			drain(ctx, inPlace(q.Places, h.history(read)), yield)
 			return
 		}
 		if !q.Raw { // the log omits it, but published entries may have it
@@ -32,20 +47,20 @@ func (h *Hub) Events(ctx context.Context, q Query) iter.Seq2[terret.Entry, error
 		}
 		s := h.subscribe(true, q.Session)
 		defer h.unsubscribe(s)
-		follow(ctx, s, h.live(s, read), yield)
+		follow(ctx, s, h.live(s, read, q.Places), yield)
 	}
 }
 
-// All yields the events of several sessions, or of all if nil, after a position, in
-// commit order; otherwise it works like Events.
-func (h *Hub) All(ctx context.Context, after int64, sessions []string, live bool) iter.Seq2[terret.Entry, error] {
+// All yields the events of several or, with nil, all sessions after a position, in the
+// order in which they were committed; otherwise it is like Events.
+func (h *Hub) All(ctx context.Context, q AllQuery) iter.Seq2[terret.Entry, error] {
 	return func(yield func(terret.Entry, error) bool) {
-		next := h.everything(terret.ReadAllQuery{After: after, Sessions: sessions})
-		if !live {
+		next := inPlace(q.Places, h.everything(terret.ReadAllQuery{After: q.After, Sessions: q.Sessions, Bytes: q.PageBytes}))
+		if !q.Follow {
 			drain(ctx, next, yield)
 			return
 		}
-		s := h.subscribe(false, sessions...)
+		s := h.subscribe(false, q.Sessions...)
 		defer h.unsubscribe(s)
 		follow(ctx, s, next, yield)
 	}
@@ -61,7 +76,23 @@ func (h *Hub) Entries(ctx context.Context, session string, kinds ...terret.Kind)
 // source returns the entries that come next, or none if there are none now.
 type source func(ctx context.Context) ([]terret.Entry, error)
 
-// history reads the log of a session.
+// inPlace is a source that is asked only while there is a place for it.
+func inPlace(places chan struct{}, next source) source {
+	if places == nil {
+		return next
+	}
+	return func(ctx context.Context) ([]terret.Entry, error) {
+		select {
+		case places <- struct{}{}:
+			defer func() { <-places }()
+			return next(ctx)
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// history is what is in the log of a session.
 func (h *Hub) history(q terret.ReadQuery) source {
 	return func(ctx context.Context) ([]terret.Entry, error) {
 		page, err := h.log.Read(ctx, q)
@@ -83,17 +114,18 @@ func (h *Hub) everything(q terret.ReadAllQuery) source {
 	}
 }
 
-// live reads the subscriber's ring, or the log while that may have more: until it was
-// read to its end, and again after the subscriber fell back to replay.
-func (h *Hub) live(s *subscriber, q terret.ReadQuery) source {
+// live is what is in the subscriber's ring, or else in the log where that may have
+// more: until it was read to its end, and again after the subscriber was cut to replay.
+func (h *Hub) live(s *subscriber, q terret.ReadQuery, places chan struct{}) source {
 	replay := true
+	history := inPlace(places, func(ctx context.Context) ([]terret.Entry, error) { return h.log.Read(ctx, q) })
 	return func(ctx context.Context) (entries []terret.Entry, err error) {
 		entries, read := s.next(q.After)
 		switch {
 		case len(entries) > 0:
 			replay = false
 		case read || replay:
-			entries, err = h.log.Read(ctx, q)
+			entries, err = history(ctx)
 			replay = len(entries) > 0
 		}
 		if n := len(entries); n > 0 {

@@ -173,9 +173,9 @@ func TestAll(t *testing.T) {
 		l := newLogbook()
 		l.commit("a", 2)
 		var group sync.WaitGroup
-		every := follow(&group, l.All(t.Context(), 1, nil, true), posOf)
-		some := follow(&group, l.All(t.Context(), 0, []string{"a", "c"}, true), posOf)
-		none := follow(&group, l.All(t.Context(), 0, []string{}, true), posOf)
+		every := follow(&group, l.All(t.Context(), hub.AllQuery{After: 1, Sessions: nil, Follow: true}), posOf)
+		some := follow(&group, l.All(t.Context(), hub.AllQuery{After: 0, Sessions: []string{"a", "c"}, Follow: true}), posOf)
+		none := follow(&group, l.All(t.Context(), hub.AllQuery{After: 0, Sessions: []string{}, Follow: true}), posOf)
 		every.want(t, "history", 2)
 		some.want(t, "history of some", 1, 2)
 		before := l.readCount()
@@ -212,7 +212,7 @@ func TestHistoryAlone(t *testing.T) {
 		want   int
 	}{
 		"a session":     {l.Events(t.Context(), hub.Query{Session: "s", After: 4}), 21},
-		"all":           {l.All(t.Context(), 4, nil, false), 22},
+		"all":           {l.All(t.Context(), hub.AllQuery{After: 4, Sessions: nil, Follow: false}), 22},
 		"kinds":         {l.Entries(t.Context(), "s", terret.KindNotification), 25},
 		"another kind":  {l.Entries(t.Context(), "s", terret.KindTurnStart), 0},
 		"every kind":    {l.Entries(t.Context(), "s"), 25},

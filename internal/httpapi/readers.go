@@ -1,0 +1,209 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/terret-dev/terret"
+)
+
+const (
+	// readersBudget is what all streams together may hold for their readers, large
+	// events aside. Each has its share.
+	readersBudget = 16 << 20
+	leastShare    = 4 << 10
+	mostShare     = 64 << 10
+	// maxLarge is how many streams may hold an event that is larger than their share.
+	maxLarge = 4
+	// stuck is how long a reader may take nothing while others need what it has: the
+	// place for a large event, or for a stream.
+	stuck = time.Second
+	// far is how many events before the end a stream is a replay.
+	far = 2000
+	// crowd is how many streams are so many that their memory is given back to the system
+	// when they are gone.
+	crowd = 100
+)
+
+// errLarge says that too many streams hold a large event to send another.
+var errLarge = errors.New("too many large events wait to be written")
+
+// readers bounds the memory of all streams together. What does not fit waits in the log,
+// and readers that take nothing are cut to make room: they lose nothing, since they can
+// go on after the last event that they got.
+type readers struct {
+	share atomic.Int64  // how much may wait in one stream before whoever sends waits
+	large chan struct{} // a token for each stream that holds a large event
+	// replays has a place for each stream that reads old events from the log at a time.
+	// They leave room for those who work.
+	replays chan struct{}
+
+	mu   sync.Mutex
+	open map[*stream]struct{}
+	most int // streams since there were few
+}
+
+func newReaders() *readers {
+	r := &readers{replays: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), large: make(chan struct{}, maxLarge), open: map[*stream]struct{}{}}
+	r.divide()
+	return r
+}
+
+// divide gives each stream its share, of which it holds four at most. r.mu must be held.
+func (r *readers) divide() {
+	r.share.Store(min(max(readersBudget/4/int64(max(len(r.open), 1)), leastShare), mostShare))
+}
+
+// add counts a stream in, until the returned function is called.
+func (r *readers) add(st *stream) (remove func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.open[st] = struct{}{}
+	r.most = max(r.most, len(r.open))
+	r.divide()
+	return func() {
+		st.letGo()
+		r.mu.Lock()
+		delete(r.open, st)
+		r.divide()
+		back := r.most >= crowd && len(r.open) <= r.most/10
+		if back {
+			r.most = len(r.open)
+		}
+		r.mu.Unlock()
+		if back {
+			debug.FreeOSMemory()
+		}
+	}
+}
+
+// places is where a stream waits to read, if it has that many events before it: many, or
+// some while there are many streams.
+func (r *readers) places(events int64) chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if events > far || events > 0 && len(r.open) >= crowd {
+		return r.replays
+	}
+	return nil
+}
+
+// page is how many bytes of the log a stream reads at a time.
+func (r *readers) page() int { return int(4 * r.share.Load()) }
+
+func (r *readers) all() []*stream {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Keys(r.open))
+}
+
+// cutLarge cuts readers of large events that have taken nothing for too long.
+func (r *readers) cutLarge() {
+	for _, st := range r.all() {
+		if _, large := st.stuckSince(); large {
+			st.cutIfStuck()
+		}
+	}
+}
+
+// cutOne cuts the reader that has taken nothing for the longest time, if that is too
+// long, and reports whether there is one.
+func (r *readers) cutOne() bool {
+	var slowest *stream
+	var first time.Time
+	for _, st := range r.all() {
+		if since, _ := st.stuckSince(); !since.IsZero() && (slowest == nil || since.Before(first)) {
+			slowest, first = st, since
+		}
+	}
+	return slowest != nil && slowest.cutIfStuck()
+}
+
+// admit says whether there is room for an event of that size: errLarge means not now.
+func (st *stream) admit(size int) error {
+	if st.large || int64(size) <= 2*st.readers.share.Load() {
+		return nil
+	}
+	select {
+	case st.readers.large <- struct{}{}:
+		st.mu.Lock()
+		st.large = true
+		st.mu.Unlock()
+		return nil
+	default:
+		return errLarge
+	}
+}
+
+// waitLarge waits until a large event may be sent. Those who hold one and do not read it
+// are cut.
+func (st *stream) waitLarge(ctx context.Context) error {
+	again := time.NewTicker(stuck / 4)
+	defer again.Stop()
+	for {
+		select {
+		case st.readers.large <- struct{}{}:
+			st.mu.Lock()
+			st.large = true
+			st.mu.Unlock()
+			return nil
+		case <-again.C:
+			st.readers.cutLarge()
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// settle gives the token for a large event back once it is written, or was not sent.
+func (st *stream) settle() {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.large && st.held <= 2*st.readers.share.Load() {
+		st.large = false
+		<-st.readers.large
+	}
+}
+
+// stuckSince is when the write began that goes on, or zero, and whether it is one of a
+// large event.
+func (st *stream) stuckSince() (since time.Time, large bool) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.err != nil {
+		return time.Time{}, false
+	}
+	return st.writing, st.large
+}
+
+// cutIfStuck cuts the reader if it has taken nothing for too long, and reports whether
+// it did.
+func (st *stream) cutIfStuck() bool {
+	st.mu.Lock()
+	if st.err != nil || st.writing.IsZero() || time.Since(st.writing) < stuck {
+		st.mu.Unlock()
+		return false
+	}
+	st.err = terret.Errorf(terret.CodeTimeout, "the reader took nothing for %s, and others need its place", stuck)
+	_ = st.rc.SetWriteDeadline(time.Unix(1, 0)) // the write that does not end ends
+	err := st.err
+	st.mu.Unlock()
+	signal(st.room)
+	st.stop(err)
+	return true
+}
+
+// letGo forgets what waits to be written: nobody writes it any more.
+func (st *stream) letGo() {
+	st.mu.Lock()
+	st.held, st.buf, st.spare = 0, nil, nil
+	st.mu.Unlock()
+	st.settle()
+}
