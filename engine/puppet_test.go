@@ -25,7 +25,7 @@ func newPuppet() *puppet {
 func (p *puppet) Name() string { return "mock" }
 
 func (p *puppet) Describe() terret.Description {
-	return terret.Description{Modes: map[string]terret.Policy{"default": terret.PolicyAsk, "acceptEdits": terret.PolicyAcceptEdits, "plan": terret.PolicyPlan, "bypassPermissions": terret.PolicyAutoApprove}}
+	return terret.Description{Modes: map[string]terret.Policy{"default": terret.PolicyAsk, "acceptEdits": terret.PolicyAcceptEdits, "plan": terret.PolicyPlan, "bypassPermissions": terret.PolicyAutoApprove, "auto": terret.PolicyAutoApprove}}
 }
 
 func (p *puppet) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, error) {

@@ -317,7 +317,7 @@ func (e *Engine) openAgent(ctx context.Context, l *live) (*host, error) {
 		e.endAgent(l, h)
 		return nil, err
 	}
-	if why := unkept(session, in, terret.CapabilitiesOf(agent)); why != "" {
+	if why := e.unkept(session, in, terret.CapabilitiesOf(agent)); why != "" {
 		l.warn(h, why)
 	}
 	return h, nil
