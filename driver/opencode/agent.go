@@ -61,12 +61,13 @@ func (a *agent) ready(ctx context.Context, in terret.Settings) (*seat, error) {
 		return nil, err
 	}
 	a.mu.Lock()
-	s, same, closed := a.seat, a.launch.key() == l.key(), a.closed
+	s, closed := a.seat, a.closed
+	same := s != nil && a.launch.key() == l.key() && s.life.Err() == nil
 	a.mu.Unlock()
 	switch {
 	case closed:
 		return nil, errClosed
-	case s != nil && same:
+	case same:
 		return s, nil
 	case s != nil:
 		s.end(errClosed)
@@ -107,10 +108,13 @@ func (a *agent) turnEnded(s *seat) {
 }
 
 // whole reports whether pieces of messages are to be left out.
-func (a *agent) whole() bool {
+func (a *agent) whole() bool { return a.settings().WholeMessages }
+
+// settings are those of the turn.
+func (a *agent) settings() terret.Settings {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.turn.WholeMessages
+	return a.turn
 }
 
 // current is the seat that there is, or nil.
@@ -185,7 +189,11 @@ func (s *seat) body(p terret.Prompt, in terret.Settings) (promptBody, error) {
 	if len(in.OutputSchema) > 0 {
 		out.Format = map[string]any{"type": "json_schema", "schema": json.RawMessage(in.OutputSchema)}
 	}
-	for _, tool := range s.about.names.missing(s.about.tools, in) {
+	gone := s.about.names.missing(s.about.tools, in)
+	for _, tool := range gone {
+		if tool == "edit" && !slices.Contains(gone, "write") {
+			continue // it would take the others with it; rules deny it when it is used
+		}
 		if out.Tools == nil {
 			out.Tools = map[string]bool{}
 		}
@@ -215,7 +223,7 @@ func (s *seat) setUp(ctx context.Context, role string, in terret.Settings) error
 	}
 	a := s.a
 	s.mu.Lock()
-	s.rules = rules
+	s.role, s.rules = found.Name, rules
 	if len(s.about.names.missing(s.about.tools, in)) > 0 {
 		s.rules = nil // the prompt adds some of its own
 	}
@@ -253,7 +261,7 @@ func (s *seat) run(ctx context.Context, turn, role string, in terret.Settings, h
 // lasting hands over what the server answers only at the end of the turn.
 func (s *seat) lasting(path string, body any) func(context.Context) error {
 	return func(context.Context) error {
-		s.work.Go(func() {
+		s.begin(func() {
 			err := s.c.wait(s.life, http.MethodPost, path, body, nil)
 			s.mu.Lock()
 			s.late = err
@@ -294,10 +302,7 @@ func (a *agent) Steer(ctx context.Context, _ string, p terret.Prompt) error {
 	if s == nil {
 		return terret.Errorf(terret.CodeConflict, "the agent has no server at the moment; prompt the session to start one")
 	}
-	a.mu.Lock()
-	in := a.turn
-	a.mu.Unlock()
-	body, err := s.body(p, in)
+	body, err := s.body(p, a.settings())
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/terret-dev/terret"
@@ -56,7 +58,7 @@ func (s *seat) open(id, session string, answer func(q *asking)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, ours := s.t.actor(session)
-	if id == "" || !ours || s.asks[id] != nil {
+	if id == "" || !ours || s.asks[id] != nil || s.over {
 		return
 	}
 	q := &asking{session: session, settled: make(chan struct{})}
@@ -83,6 +85,14 @@ func (s *seat) permission(q permissionAsked) {
 			close(open.settled)
 			return
 		}
+		if s.quiet(q, pre) {
+			if d, asked := s.preTool(open, q, pre, actor, parent); !asked {
+				return
+			} else if d.Behavior != terret.BehaviorAsk {
+				s.deliver(open, q, d)
+				return
+			}
+		}
 		ask := terret.Ask{Key: q.ID, Gate: terret.GatePermission, Event: terret.Event{
 			Source: "permission.asked", Actor: actor, ParentTool: parent,
 			Data: terret.PermissionRequest{
@@ -102,6 +112,75 @@ func (s *seat) permission(q permissionAsked) {
 		}
 		s.deliver(open, q, d)
 	})
+}
+
+// quiet reports whether a person need not be asked about a tool use if no rule says so:
+// it changes nothing, stays in the session's folders, and the agent's own rules allow it.
+func (s *seat) quiet(q permissionAsked, pre terret.ToolPre) bool {
+	if !harmless(pre.Name) {
+		return false
+	}
+	s.mu.Lock()
+	role := s.role
+	if c, _ := s.t.actor(q.SessionID); c != nil {
+		role = c.agent
+	}
+	s.mu.Unlock()
+	if found, ok := s.about.find(role); !ok || !allowed(found.Permission, q.Permission, q.Patterns) {
+		return false
+	}
+	roots := append([]string{s.a.req.Session.Cwd}, s.a.settings().AddDirs...)
+	return !slices.ContainsFunc(pre.Paths, func(path string) bool { return !within(path, roots) })
+}
+
+// within reports whether a path is in one of the folders, as it is written. Where links
+// lead is for rules to find out.
+func within(path string, roots []string) bool {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(roots[0], path)
+	}
+	return slices.ContainsFunc(roots, func(root string) bool {
+		rel, err := filepath.Rel(root, path)
+		return err == nil && filepath.IsLocal(rel)
+	})
+}
+
+// preTool lets rules decide. What no rule is about is allowed; where a rule wants a
+// person, the decision says ask. asked is false if the agent no longer waits, or has been
+// refused.
+func (s *seat) preTool(open *asking, q permissionAsked, pre terret.ToolPre, actor, parent string) (d terret.Decision, asked bool) {
+	s.mu.Lock()
+	c := s.t.calls[q.Tool.CallID]
+	if c != nil && c.told {
+		c = nil
+	}
+	if c != nil {
+		c.told = true // by the request
+	}
+	s.mu.Unlock()
+	d, err := s.a.req.Host.Ask(open.ctx, terret.Ask{Key: q.ID + " rules", Gate: terret.GatePreTool, Event: terret.Event{
+		Source: "permission.asked", Actor: actor, ParentTool: parent, Data: pre,
+	}})
+	switch {
+	case context.Cause(open.ctx) != nil:
+		return d, false
+	case err != nil:
+		s.a.req.Log.Warn("a request of the agent is refused", "error", err)
+		s.refuse(q, "it could not be decided")
+		close(open.settled)
+		return d, false
+	}
+	switch d.Behavior {
+	case terret.BehaviorPassthrough:
+		d.Behavior = terret.BehaviorAllow
+	case terret.BehaviorBlock:
+		d.Behavior = terret.BehaviorDeny
+	case terret.BehaviorAsk:
+		if d.Rule == "" {
+			d.Behavior = terret.BehaviorAllow
+		}
+	}
+	return d, true
 }
 
 // deliver tells the agent what was decided. It is never told to allow something always:
@@ -187,7 +266,7 @@ func (s *seat) toolOf(ctx context.Context, q permissionAsked) (pre terret.ToolPr
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c != nil && c.told {
+	if c != nil && c.read {
 		return s.t.toolPre(c, ""), actor, parent
 	}
 	input := map[string]any{"patterns": q.Patterns}

@@ -19,6 +19,7 @@ type call struct {
 	message    string
 	part       string
 	input      terret.JSON
+	read       bool // its input is known
 	told       bool // with its input
 	ended      bool
 	denied     bool
@@ -52,7 +53,7 @@ func (t *translator) toolUpdated(m *message, p part, index int) {
 		t.emit(c.actor, c.parentTool, terret.ToolStart{ToolID: c.id, Name: c.name, Class: classOf(c.name), MessageID: m.info.ID, Index: index})
 	}
 	if p.State.Status != "pending" {
-		t.tell(c, p.State)
+		t.learn(c, p.State)
 	}
 	if p.State.Metadata.SessionID != "" && c.name == "task" {
 		t.link(c, p.State.Metadata.SessionID)
@@ -68,14 +69,35 @@ func (t *translator) toolUpdated(m *message, p part, index int) {
 	}
 }
 
-// tell tells a call with its input, once.
-func (t *translator) tell(c *call, s toolState) {
-	if c.told {
+// learn takes in the input of a call, and tells the call, unless that is done where it
+// waits for rules.
+func (t *translator) learn(c *call, s toolState) {
+	if c.read {
 		return
 	}
-	c.told, c.began, c.input = true, t.now, terret.JSON(s.Input)
+	c.read, c.began, c.input = true, t.now, terret.JSON(s.Input)
+	if !harmless(c.name) {
+		t.tell(c)
+	}
 	close(c.known)
-	t.emit(c.actor, c.parentTool, t.toolPre(c, ""))
+}
+
+// tell tells a call with its input, once.
+func (t *translator) tell(c *call) {
+	if !c.told {
+		c.told = true
+		t.emit(c.actor, c.parentTool, t.toolPre(c, ""))
+	}
+}
+
+// harmless reports whether a tool changes nothing, so that a person need not be asked
+// about it if no rule says so.
+func harmless(name string) bool {
+	switch classOf(name) {
+	case terret.ClassRead, terret.ClassSearch, terret.ClassThink, terret.ClassAgent:
+		return true
+	}
+	return name == "skill"
 }
 
 func (t *translator) toolPre(c *call, diff string) terret.ToolPre {
@@ -90,6 +112,7 @@ func (t *translator) toolPre(c *call, diff string) terret.ToolPre {
 // finish tells what came of a call.
 func (t *translator) finish(c *call, p part) {
 	c.ended = true
+	t.tell(c)
 	s := p.State
 	took := t.now.Sub(c.began).Milliseconds()
 	if s.Time.End > s.Time.Start && s.Time.Start > 0 {
@@ -170,6 +193,7 @@ func (t *translator) link(of *call, session string) {
 	if c.started {
 		return
 	}
+	t.tell(of)
 	c.started, c.tool = true, of.id
 	for _, m := range t.messages {
 		if m.actor == c.id {
@@ -202,6 +226,9 @@ func (t *translator) breakOff() {
 			continue
 		}
 		c.ended = true
+		if c.read {
+			t.tell(c)
+		}
 		t.emit(c.actor, c.parentTool, terret.ToolFailure{
 			ToolID: c.id, Name: c.name, DurationMS: t.now.Sub(c.began).Milliseconds(), MessageID: c.part, ParentID: c.message,
 			Error: "the turn ended before the tool did", Interrupted: !c.denied, Denied: c.denied,

@@ -41,9 +41,7 @@ func (s *seat) catchUp() error {
 
 // died tells what a server that ended by itself leaves behind.
 func (s *seat) died() {
-	s.end(errEnded)
-	s.asking.Wait() // requests are decided before the turn ends
-	s.work.Wait()
+	s.stop(errEnded)
 	exit, _ := s.lease.proc.Kill()
 	s.lease.release()
 	why := s.lease.exitError(exit, "OpenCode's server ended in the middle of the turn", "prompt the session to go on")
@@ -68,9 +66,7 @@ func (s *seat) left() {
 		_ = s.c.post(ctx, "/session/"+s.native+"/abort", nil, nil)
 		cancel()
 	}
-	s.end(errClosed)
-	s.asking.Wait()
-	s.work.Wait()
+	s.stop(errClosed)
 	ended := s.lease.release()
 	s.mu.Lock()
 	events := s.t.end(terret.Errorf(terret.CodeProcessFailed, "the agent was closed in the middle of the turn; prompt the session to go on"), time.Now())

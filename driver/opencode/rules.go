@@ -49,6 +49,19 @@ func watched(rules []rule) bool {
 	return !slices.ContainsFunc(after, func(r rule) bool { return r.Action == actionAllow && !slices.Contains(free, r.Permission) })
 }
 
+// allowed reports whether the agent's own rules, without ours, allow it.
+func allowed(rules []rule, permission string, patterns []string) bool {
+	before, _ := own(rules)
+	return !slices.ContainsFunc(patterns, func(p string) bool {
+		for _, r := range slices.Backward(before) {
+			if wild(r.Permission, permission) && wild(r.Pattern, p) {
+				return r.Action != actionAllow
+			}
+		}
+		return true
+	})
+}
+
 // denied reports whether the agent's own rules, without ours, forbid it.
 func denied(rules []rule, permission string, patterns []string) bool {
 	before, _ := own(rules)

@@ -55,8 +55,10 @@ type seat struct {
 	told   chan struct{} // closed when serve has told all there is to tell
 
 	mu    sync.Mutex
+	over  bool // nothing more may be begun
 	t     *translator
 	asks  map[string]*asking
+	role  string // in which the agent works
 	rules []rule // that the session has
 	// idleAt is when the server said, or seemed to say, that the turn is over, and
 	// looked is how often we have looked since.
@@ -440,14 +442,33 @@ func (s *seat) emit(events []terret.Event) error {
 
 // abort tells the server to stop what it does for the session.
 func (s *seat) abort() {
-	s.mu.Lock()
-	s.abortAt = time.Now()
-	s.mu.Unlock()
-	s.work.Go(func() {
+	s.begin(func() {
+		s.mu.Lock()
+		s.abortAt = time.Now()
+		s.mu.Unlock()
 		ctx, cancel := context.WithTimeout(s.life, abortTime)
 		defer cancel()
 		if err := s.c.post(ctx, "/session/"+s.native+"/abort", nil, nil); err != nil && s.life.Err() == nil {
 			s.a.req.Log.Warn("the agent could not be told to stop", "error", err)
 		}
 	})
+}
+
+// begin runs fn beside the turn, unless the seat is being left.
+func (s *seat) begin(fn func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.over {
+		s.work.Go(fn)
+	}
+}
+
+// stop ends what goes on beside the turn, and waits for it.
+func (s *seat) stop(why error) {
+	s.mu.Lock()
+	s.over = true
+	s.mu.Unlock()
+	s.end(why)
+	s.asking.Wait() // requests are decided before the turn ends
+	s.work.Wait()
 }

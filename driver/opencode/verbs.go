@@ -10,12 +10,7 @@ import (
 )
 
 // open returns the seat, taken if there is none. a.switching must be held.
-func (a *agent) open(ctx context.Context) (*seat, error) {
-	a.mu.Lock()
-	in := a.turn
-	a.mu.Unlock()
-	return a.ready(ctx, in)
-}
+func (a *agent) open(ctx context.Context) (*seat, error) { return a.ready(ctx, a.settings()) }
 
 // at is open for callers that do not hold a.switching.
 func (a *agent) at(ctx context.Context) (*seat, error) {
