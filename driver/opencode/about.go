@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/terret-dev/terret"
 )
@@ -24,9 +26,15 @@ type about struct {
 	commands []commandInfo
 }
 
-// ask asks the server about itself. The first time in a folder it loads what it needs
+// loadPatience is how long a server may take to load a folder. It may install plugins.
+const loadPatience = 3 * time.Minute
+
+// about asks the server about itself. The first time in a folder it loads what it needs
 // to work there.
 func (c *client) about(ctx context.Context) (about, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, loadPatience, terret.Errorf(terret.CodeTimeout,
+		"OpenCode's server did not load the folder within %s; run `opencode` in it to see what keeps it", loadPatience))
+	defer cancel()
 	var (
 		out       about
 		servers   map[string]terret.MCPServer
@@ -44,7 +52,7 @@ func (c *client) about(ctx context.Context) (about, error) {
 		"/config": &config, "/command": &out.commands,
 	} {
 		work.Go(func() {
-			err := c.get(ctx, path, into)
+			err := c.wait(ctx, http.MethodGet, path, nil, into)
 			mu.Lock()
 			errs = errors.Join(errs, err)
 			mu.Unlock()

@@ -170,15 +170,11 @@ func (s *seat) preTool(open *asking, q permissionAsked, pre terret.ToolPre, acto
 		close(open.settled)
 		return d, false
 	}
-	switch d.Behavior {
-	case terret.BehaviorPassthrough:
+	switch b := d.Behavior; {
+	case b == terret.BehaviorPassthrough, b == terret.BehaviorAsk && d.Rule == "":
 		d.Behavior = terret.BehaviorAllow
-	case terret.BehaviorBlock:
+	case b == terret.BehaviorBlock:
 		d.Behavior = terret.BehaviorDeny
-	case terret.BehaviorAsk:
-		if d.Rule == "" {
-			d.Behavior = terret.BehaviorAllow
-		}
 	}
 	return d, true
 }

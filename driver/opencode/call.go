@@ -93,11 +93,7 @@ func (t *translator) tell(c *call) {
 // harmless reports whether a tool changes nothing, so that a person need not be asked
 // about it if no rule says so.
 func harmless(name string) bool {
-	switch classOf(name) {
-	case terret.ClassRead, terret.ClassSearch, terret.ClassThink, terret.ClassAgent:
-		return true
-	}
-	return name == "skill"
+	return name == "skill" || slices.Contains([]terret.ToolClass{terret.ClassRead, terret.ClassSearch, terret.ClassThink, terret.ClassAgent}, classOf(name))
 }
 
 func (t *translator) toolPre(c *call, diff string) terret.ToolPre {
@@ -120,7 +116,7 @@ func (t *translator) finish(c *call, p part) {
 	}
 	text := cmp.Or(s.Output, s.Error)
 	content := []terret.Block{terret.Text(text)}
-	why, interrupted := t.verdict(c, p)
+	why, interrupted := t.verdict(p)
 	if why == "" {
 		t.emit(c.actor, c.parentTool, terret.ToolPost{
 			ToolID: c.id, Name: c.name, Content: content, DurationMS: took, Diff: unified(s.Metadata.Diff), MessageID: c.part, ParentID: c.message,
@@ -144,7 +140,7 @@ func (t *translator) finish(c *call, p part) {
 
 // verdict is why a call failed, or nothing if it did not. A command that failed and a
 // tool that does not exist are completed, for the agent.
-func (t *translator) verdict(c *call, p part) (why string, interrupted bool) {
+func (t *translator) verdict(p part) (why string, interrupted bool) {
 	s := p.State
 	exit := string(s.Metadata.Exit)
 	switch {

@@ -63,7 +63,7 @@ func playFake(name string) {
 	}
 	fmt.Println("this is not JSON")
 	f := &fake{name: name, streams: map[chan []byte]bool{}, aborted: make(chan struct{}, 9), answers: make(chan object, 9)}
-	ln, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it lives as long as the process
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		panic(err)
 	}
@@ -94,8 +94,10 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer(object{"healthy": true, "version": "1.18.33"})
 	case "GET /agent":
 		answer([]object{{"name": "build", "mode": "primary", "permission": []object{
-			{"permission": "*", "pattern": "*", "action": "allow"}, {"permission": "webfetch", "pattern": "*", "action": "deny"},
-			{"permission": "*", "pattern": "*", "action": "ask"}, {"permission": "external_directory", "pattern": "*", "action": "allow"},
+			{"permission": "*", "pattern": "*", "action": "allow"},
+			{"permission": "webfetch", "pattern": "*", "action": "deny"},
+			{"permission": "*", "pattern": "*", "action": "ask"},
+			{"permission": "external_directory", "pattern": "*", "action": "allow"},
 		}}})
 	case "GET /experimental/tool/ids":
 		answer([]string{"bash", "write", "edit", "of_a_plugin"})
@@ -142,8 +144,9 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "POST /session/ID/prompt_async":
 		parts, _ := body["parts"].([]any)
 		text, _ := parts[0].(object)["text"].(string)
-		go f.turn(text)
 		w.WriteHeader(http.StatusNoContent)
+		_ = http.NewResponseController(w).Flush() // the turn may be the last it does
+		go f.turn(text)
 	default:
 		if strings.HasSuffix(path, "/reply") || strings.HasSuffix(path, "/reject") {
 			body["path"] = path

@@ -11,9 +11,16 @@ import (
 // build is how the real agent lists the rules of its usual role, with a person's own
 // rules and ours.
 var build = []rule{
-	{"*", "*", "allow"}, {"doom_loop", "*", "ask"}, {"external_directory", "*", "ask"}, {"question", "*", "allow"},
-	{"read", "*", "allow"}, {"read", "*.env", "ask"}, {"bash", "rm *", "deny"}, {"webfetch", "*", "deny"},
-	{"*", "*", "ask"}, {"external_directory", "*", "allow"},
+	{"*", "*", "allow"},
+	{"doom_loop", "*", "ask"},
+	{"external_directory", "*", "ask"},
+	{"question", "*", "allow"},
+	{"read", "*", "allow"},
+	{"read", "*.env", "ask"},
+	{"bash", "rm *", "deny"},
+	{"webfetch", "*", "deny"},
+	{"*", "*", "ask"},
+	{"external_directory", "*", "allow"},
 }
 
 // verdict is what the agent makes of rules: the last one that fits counts.
@@ -79,8 +86,18 @@ func TestWild(t *testing.T) {
 		pattern, text string
 		want          bool
 	}{
-		{"*", "", true}, {"", "", true}, {"", "x", false}, {"a*c", "abbc", true}, {"a*c", "abb", false}, {"*.env", "a/.env", true},
-		{"ls *", "ls", true}, {"ls *", "ls -l", true}, {"ls *", "lsof", false}, {"a?c", "abc", true}, {"a?c", "ac", false}, {"**", "x", true},
+		{"*", "", true},
+		{"", "", true},
+		{"", "x", false},
+		{"a*c", "abbc", true},
+		{"a*c", "abb", false},
+		{"*.env", "a/.env", true},
+		{"ls *", "ls", true},
+		{"ls *", "ls -l", true},
+		{"ls *", "lsof", false},
+		{"a?c", "abc", true},
+		{"a?c", "ac", false},
+		{"**", "x", true},
 	} {
 		if got := wild(c.pattern, c.text); got != c.want {
 			t.Errorf("%q %q: %v", c.pattern, c.text, got)
@@ -205,11 +222,16 @@ func TestFailures(t *testing.T) {
 		want      terret.ErrorCode
 		retryable bool
 	}{
-		{"APIError", 401, "", terret.CodeNotAuthenticated, false}, {"ProviderAuthError", 0, "x", terret.CodeNotAuthenticated, false},
-		{"APIError", 404, "x", terret.CodeModelNotFound, false}, {"UnknownError", 0, "Model not found: x", terret.CodeModelNotFound, false},
-		{"APIError", 429, "x", terret.CodeRateLimited, true}, {"APIError", 529, "x", terret.CodeOverloaded, true},
-		{"APIError", 500, "x", terret.CodeModelError, true}, {"APIError", 400, "x", terret.CodeModelError, false},
-		{"APIError", 0, "Cannot connect to API: x", terret.CodeConnectionFailed, true}, {"Other", 0, "", terret.CodeExecutionError, false},
+		{"APIError", 401, "", terret.CodeNotAuthenticated, false},
+		{"ProviderAuthError", 0, "x", terret.CodeNotAuthenticated, false},
+		{"APIError", 404, "x", terret.CodeModelNotFound, false},
+		{"UnknownError", 0, "Model not found: x", terret.CodeModelNotFound, false},
+		{"APIError", 429, "x", terret.CodeRateLimited, true},
+		{"APIError", 529, "x", terret.CodeOverloaded, true},
+		{"APIError", 500, "x", terret.CodeModelError, true},
+		{"APIError", 400, "x", terret.CodeModelError, false},
+		{"APIError", 0, "Cannot connect to API: x", terret.CodeConnectionFailed, true},
+		{"Other", 0, "", terret.CodeExecutionError, false},
 		{"APIError", 402, "x", terret.CodeBilling, false},
 	} {
 		f := &failure{Name: c.name}

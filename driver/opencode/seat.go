@@ -12,8 +12,12 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// abortTime bounds how long the server is given to answer when it is told to stop.
-const abortTime = 5 * time.Second
+const (
+	// abortTime bounds how long the server is given to answer when it is told to stop.
+	abortTime = 5 * time.Second
+	// deathTime is how long a server that hangs up may take to be gone.
+	deathTime = 2 * time.Second
+)
 
 // tempo is how long things are waited for that the server should say by itself.
 type tempo struct {
@@ -153,12 +157,17 @@ func (s *seat) opened(ctx context.Context) error {
 
 // diagnose is err, or that the server has died if that is why.
 func (s *seat) diagnose(err error) error {
+	grace := time.NewTimer(0)
+	if e, ok := errors.AsType[*terret.Error](err); ok && e.Code == terret.CodeConnectionFailed {
+		grace.Reset(deathTime) // its connections end before it does
+	}
+	defer grace.Stop()
 	select {
 	case <-s.lease.proc.Done():
 		exit, _ := s.lease.proc.Kill()
 		why := s.lease.exitError(exit, "OpenCode's server ended", "prompt the session to start it again")
 		return &why
-	default:
+	case <-grace.C:
 	}
 	if e, ok := errors.AsType[*callError](err); ok {
 		return terret.Errorf(terret.CodeExecutionError, "%w", e)

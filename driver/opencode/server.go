@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -48,7 +49,7 @@ var ready = regexp.MustCompile(`listening on (http://(?:127\.0\.0\.1|localhost|\
 // the start.
 func startServer(ctx context.Context, l launch, owner string, patience time.Duration, log *slog.Logger) (*server, error) {
 	s := &server{password: rand.Text(), began: time.Now(), log: log, http: newHTTP()}
-	env := append(l.env[:len(l.env):len(l.env)], passwordVar+"="+s.password)
+	env := append(slices.Clip(l.env), passwordVar+"="+s.password)
 	s.redact = redact.New(redact.FromEnv(env))
 	s.argv = s.redact.Args(l.argv)
 	p, err := proc.Start(ctx, proc.Spec{
