@@ -245,6 +245,11 @@ func (a *agent) shut(end func(*process) error) error {
 	p := a.p
 	a.mu.Unlock()
 	a.end(errClosed) // of what is being started
+	a.telling.Lock()
+	if a.turn != nil {
+		a.turn.abandoned = true
+	}
+	a.telling.Unlock()
 	var err error
 	if p != nil {
 		err = end(p)

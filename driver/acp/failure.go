@@ -24,6 +24,8 @@ func (t *turn) failureOf(a *agent, answer prompted, err error) *terret.Error {
 		return t.failed(a, refusalText(refusal), refusal.Code == codeAuthRequired)
 	}
 	switch {
+	case t.abandoned && err == nil: // whatever it made of that
+		return terret.Errorf(terret.CodeProcessFailed, "%s was closed in the middle of the turn", t.p.title)
 	case t.silent:
 		return t.silence(a)
 	case errors.Is(err, rpc.ErrClosed):
@@ -54,7 +56,7 @@ func (t *turn) inVain(answer prompted, said string) bool {
 	if q.failure != nil && q.failure.MatchString(said) {
 		return true
 	}
-	return q.anonymous && t.unnamed && said != "" && answer.Usage != nil && answer.Usage.Output == 0
+	return q.anonymous && t.unnamed && said != "" && (answer.Usage == nil || answer.Usage.Output == 0)
 }
 
 func interrupted() *terret.Error {

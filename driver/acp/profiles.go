@@ -60,7 +60,8 @@ func copilot() Profile {
 			Command:   "copilot login",
 		},
 		Install: "npm install -g @github/copilot@1.0.102", Tested: "1.0.102",
-		Can: &Features{Resume: true, Images: true, Reasoning: true, Commands: true},
+		Can: &Features{Resume: true, Images: true, Reasoning: true},
+		Why: map[terret.Capability]string{terret.CanCommands: "over ACP it knows its own commands, and not those of the user"},
 		quirks: quirks{
 			usage:   usageOfSession,
 			names:   map[string]string{"execute": "bash", "read": "view", "edit": "edit"},
@@ -147,8 +148,9 @@ func codexACP() Profile {
 			Command:   "codex login",
 		},
 		Install: "npm install -g @agentclientprotocol/codex-acp@2.6.0", Tested: "2.6.0",
-		Can: &Features{Resume: true, Images: true, Models: true, Reasoning: true, MCP: true},
+		Can: &Features{Resume: true, Images: true, Models: true, Reasoning: true},
 		Why: map[terret.Capability]string{
+			terret.CanMCP:      "nobody has seen it use the servers of a session yet",
 			terret.CanFork:     "a copy of a session lives only in the process that made it",
 			terret.CanCommands: "over ACP it knows its own commands, and not those of the user",
 		},

@@ -109,7 +109,8 @@ func (t *turn) nameOf(u call) string {
 // classOf groups a call by what it does.
 func (t *turn) classOf(c *tool) terret.ToolClass {
 	if strings.HasPrefix(c.name, "mcp__") || slices.ContainsFunc(t.servers, func(s string) bool {
-		return strings.HasPrefix(strings.TrimPrefix(c.name, "mcp_"), s+"_")
+		rest, ok := strings.CutPrefix(strings.TrimPrefix(c.name, "mcp_"), s)
+		return ok && strings.IndexAny(rest, "_:./") == 0
 	}) {
 		return terret.ClassMCP
 	}

@@ -28,6 +28,7 @@ type turn struct {
 	open      int  // requests that somebody decides about
 	cancelled bool // it is to end
 	silent    bool // because the agent said nothing
+	abandoned bool // because the agent is closed
 	again     bool // it was told so twice
 	message   message
 	said      string // the last message that held text

@@ -21,9 +21,9 @@ func (a *agent) hear(m rpc.Message) error {
 	for i := range events {
 		events[i].Source = m.Method
 	}
-	if t := a.turn; t != nil {
+	if t := a.turn; t != nil && len(events) > 0 {
 		t.heard = time.Now()
-		if t.cancelled && !t.again && len(events) > 0 {
+		if t.cancelled && !t.again {
 			// It may have begun only after it was told to stop.
 			t.again = true
 			a.work.Go(func() { _ = a.cancel(t) })
@@ -86,9 +86,13 @@ func (a *agent) aside(u update) (events []terret.Event, ok bool) {
 		}
 		return []terret.Event{{Visibility: terret.VisibleInternal, Data: terret.Notification{Text: u.Title, Level: "info", Type: "title"}}}, true
 	case "usage_update":
+		before, cost := s.context, s.cost
 		s.context = terret.ContextUsage{Used: u.Used, Max: u.Size}
 		if u.Cost != nil {
 			a.count(terret.CostOf(max(u.Cost.Amount, 0)))
+		}
+		if s.cost == cost && s.context.Used == before.Used && s.context.Max == before.Max {
+			return nil, true // some agents repeat it while they ask the model in vain
 		}
 		return []terret.Event{{Data: a.soFar()}}, true
 	case "notice":

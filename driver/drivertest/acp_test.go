@@ -222,10 +222,10 @@ func acpClaude() drivertest.Target {
 func acpCodex() drivertest.Target {
 	return acpTarget("codex-acp", acpAgent{
 		idle:    20 * time.Second, // it asks a model that cannot be reached for minutes
-		program: "codex-acp", model: "gpt-5.5", other: "gpt-5.6-sol",
+		program: "codex-acp", model: "gpt-5.5", other: "fake-model",
 		settings: func(p drivertest.Place) []string {
 			put(p, ".codex/config.toml", `
-model = "gpt-5.5"
+model = "fake-model"
 model_provider = "fake"
 check_for_update_on_startup = false
 [model_providers.fake]
@@ -259,9 +259,6 @@ enabled = false
 					return patch("*** Begin Patch\n*** Update File: " + path + "\n@@\n-" + old + "\n+" + replacement + "\n*** End Patch")
 				},
 				Read: func(path string) drivertest.Call { return shell("cat '" + path + "'") },
-				MCP: func(server, name string, input map[string]any) drivertest.Call {
-					return drivertest.Call{Name: "mcp__" + server + "__" + name, Input: input}
-				},
 			}
 			t.Lacks.DenialGoesOn = true
 			t.Lacks.Retries = "it is told not to ask the model again"
@@ -270,7 +267,7 @@ enabled = false
 			}
 			t.Lacks.SeveralAsks = "it reads in a sandbox, and does not ask"
 			t.Lacks.LongPrompts = "it takes 1048576 characters at most"
-			t.Forget = func(p drivertest.Place) error { return os.RemoveAll(filepath.Join(p.Home, ".codex", "sessions")) }
+			t.Forget = func(p drivertest.Place) error { return os.RemoveAll(filepath.Join(p.Home, ".codex")) }
 		},
 	})
 }
@@ -278,6 +275,7 @@ enabled = false
 func acpCopilot() drivertest.Target {
 	return acpTarget("copilot", acpAgent{
 		// What is called copilot starts this one, and another process answers for it.
+		idle:    20 * time.Second, // it asks a model that limits it for minutes
 		program: "copilot-linux-x64", model: "fake-model", other: "other-model",
 		settings: func(p drivertest.Place) []string {
 			cache := "XDG_CACHE_HOME=" + filepath.Join(filepath.Dir(filepath.Dir(program("copilot"))), ".cache") // where it has unpacked itself
@@ -302,6 +300,8 @@ func acpCopilot() drivertest.Target {
 				Read:  func(path string) drivertest.Call { return read(path) },
 			}
 			t.Lacks.DenialGoesOn = true
+			t.Lacks.LongPrompts = "it refuses what does not fit into the model's context"
+			t.Lacks.Statuses = map[int]terret.ErrorCode{429: terret.CodeTimeout}
 			t.Lacks.Retries = "it does not tell which error made it ask the model again"
 			t.Forget = func(p drivertest.Place) error { return os.RemoveAll(filepath.Join(p.Home, ".copilot")) }
 		},
@@ -333,6 +333,7 @@ func acpGoose() drivertest.Target {
 				},
 			}
 			t.Lacks.Retries = "it does not tell that it asks the model again"
+			t.Lacks.SeveralAsks = "it asks for one thing at a time"
 			t.Lacks.NewIDs, t.Lacks.ExactText = true, true
 			t.Lacks.Statuses = map[int]terret.ErrorCode{
 				401: terret.CodeNotAuthenticated, 403: terret.CodeNotAuthenticated, 429: terret.CodeRateLimited,

@@ -125,10 +125,14 @@ func toolDenied(f *fixture) {
 func diffBefore(f *fixture) {
 	tools := f.target.Tools
 	f.write("old.txt", "one\ntwo\nthree\n")
-	f.play(
-		step{User: "change", Calls: []Call{tools.Read(f.at("old.txt"))}}, step{Calls: []Call{tools.Edit(f.at("old.txt"), "two", "zwei")}},
-		step{Calls: []Call{tools.Write(f.at("new.txt"), "fresh\n")}}, step{Text: "Changed."},
-	)
+	steps := []step{
+		{User: "change", Calls: []Call{tools.Read(f.at("old.txt"))}}, {Calls: []Call{tools.Edit(f.at("old.txt"), "two", "zwei")}},
+		{Calls: []Call{tools.Write(f.at("new.txt"), "fresh\n")}}, {Text: "Changed."},
+	}
+	if readsByShell(f.target) != "" {
+		steps = steps[1:] // it need not read what it changes, and would ask
+	}
+	f.play(steps...)
 	id := f.session(withPolicy(terret.PolicyAsk))
 	turn := f.prompt(id, "change it")
 	edit, request := f.permission(id, turn)
