@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/terret-dev/terret"
@@ -122,6 +124,13 @@ func (p *process) kill() error {
 	_ = p.conn.Close()
 	<-p.gone
 	return err
+}
+
+// dead reports whether the program has ended, though what it has started may live on
+// for a moment.
+func (p *process) dead() bool {
+	own, err := os.FindProcess(p.proc.PID())
+	return err == nil && errors.Is(own.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
 // lastWords is how many lines of its standard error a process that failed is

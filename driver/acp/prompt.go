@@ -91,6 +91,9 @@ func (a *agent) run(t *turn, prompt []object) {
 	switch {
 	case errors.Is(err, rpc.ErrClosed):
 		<-t.p.gone
+	case t.p.dead(): // what it started answered for it, while it was ended as well
+		<-t.p.gone
+		err = rpc.ErrClosed
 	case errors.Is(err, errSilent): // it was told to stop, and did not
 		_ = t.p.kill()
 	}

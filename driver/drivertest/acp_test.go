@@ -1,6 +1,7 @@
 package drivertest_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -126,6 +127,7 @@ func nodeTools(t *drivertest.Target, edit string) {
 
 func acpQwen() drivertest.Target {
 	return acpTarget("qwen", acpAgent{
+		idle:    20 * time.Second, // it asks a model that fails for minutes
 		program: "qwen", model: "fake-model", other: "other-model",
 		settings: func(p drivertest.Place) []string {
 			put(p, ".qwen/settings.json", `{
@@ -150,6 +152,10 @@ func acpQwen() drivertest.Target {
 				return drivertest.Call{Name: "mcp__" + server + "__" + name, Input: input}
 			}
 			t.Lacks.DenialGoesOn = true
+			t.Lacks.Retries = "it does not tell that it asks the model again"
+			t.Lacks.Statuses = map[int]terret.ErrorCode{
+				0: terret.CodeTimeout, 429: terret.CodeTimeout, 500: terret.CodeTimeout, 529: terret.CodeTimeout,
+			}
 			t.Forget = func(p drivertest.Place) error { return os.RemoveAll(filepath.Join(p.Home, ".qwen", "projects")) }
 		},
 	})
@@ -267,16 +273,24 @@ enabled = false
 			}
 			t.Lacks.SeveralAsks = "it reads in a sandbox, and does not ask"
 			t.Lacks.LongPrompts = "it takes 1048576 characters at most"
-			t.Forget = func(p drivertest.Place) error { return os.RemoveAll(filepath.Join(p.Home, ".codex")) }
+			t.Lacks.ModelSwitch = "it lists only one model that the scripted one can stand for"
+			t.Forget = func(p drivertest.Place) error {
+				all, err := filepath.Glob(filepath.Join(p.Home, ".codex", "*"))
+				for _, path := range all {
+					if filepath.Base(path) != "config.toml" {
+						err = errors.Join(err, os.RemoveAll(path))
+					}
+				}
+				return err
+			}
 		},
 	})
 }
 
 func acpCopilot() drivertest.Target {
 	return acpTarget("copilot", acpAgent{
-		// What is called copilot starts this one, and another process answers for it.
 		idle:    20 * time.Second, // it asks a model that limits it for minutes
-		program: "copilot-linux-x64", model: "fake-model", other: "other-model",
+		program: "copilot", model: "fake-model", other: "other-model",
 		settings: func(p drivertest.Place) []string {
 			cache := "XDG_CACHE_HOME=" + filepath.Join(filepath.Dir(filepath.Dir(program("copilot"))), ".cache") // where it has unpacked itself
 			if p.Key == "" {

@@ -13,7 +13,7 @@ var changing = []scenario{
 	{name: "undo of the conversation", needs: terret.CanUndo, byAgent: true, run: undoTalk},
 	{name: "redo", needs: terret.CanRedo, run: redo},
 	{name: "redo of the conversation", needs: terret.CanRedo, byAgent: true, run: redoTalk},
-	{name: "model switch", needs: terret.CanSelectModel, run: modelSwitch},
+	{name: "model switch", also: []terret.Capability{terret.CanSelectModel}, cannot: keepsModel, run: modelSwitch},
 	{name: "model of one turn", needs: terret.CanSelectModel, run: modelOfTurn},
 }
 
@@ -115,6 +115,8 @@ func redoTalk(f *fixture) {
 	f.says(id, "the third thing", "Three.")
 	f.heard("the first thing", "the second thing")
 }
+
+func keepsModel(t Target) string { return t.Lacks.ModelSwitch }
 
 func modelSwitch(f *fixture) {
 	f.play(step{User: "first", Text: "One."}, step{User: "second", Text: "Two."}, step{User: "third", Text: "Three."})

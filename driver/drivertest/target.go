@@ -72,6 +72,7 @@ type Lacks struct {
 	AskOutside   bool   // asking about files outside of its folders: it leaves them alone
 	Retries      string // telling that the model is asked again
 	LongPrompts  string // taking a prompt of 3 MB
+	ModelSwitch  string // going to another model for good
 	ForkAt       string // copying a session up to a message
 	NewIDs       bool   // ids of sessions that are given only once
 	ExactText    bool   // passing a prompt on to the model as it is
