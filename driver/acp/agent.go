@@ -149,7 +149,7 @@ func (a *agent) ineffective(p *process) []terret.Event {
 	warn := func(text string) {
 		out = append(out, terret.Event{Data: terret.DiagWarning{Text: a.d.p.title() + " " + text}})
 	}
-	if (in.Tools != nil || len(in.RemovedTools) > 0) && !a.d.p.quirks.toolChoice {
+	if in.Tools != nil || len(in.RemovedTools) > 0 {
 		warn("cannot be told which tools it has: only those that it asks about are refused")
 	}
 	if len(in.AddDirs) > 0 && a.d.p.quirks.dirs == "" && !has(p.about.Capabilities.Session.Dirs) {

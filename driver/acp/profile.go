@@ -100,8 +100,6 @@ type quirks struct {
 	beforeLoad func(env []string, session string, now time.Time) error
 	// meta, if set, is what else a session is opened with, in _meta.
 	meta func(l launch, trusted bool) object
-	// toolChoice says that meta tells the agent which tools it has.
-	toolChoice bool
 }
 
 // usageScope says what numbers are about.

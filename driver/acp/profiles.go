@@ -112,7 +112,7 @@ func claudeACP() Profile {
 		},
 		quirks: quirks{
 			ignore: []string{"_auth/status_update", "_claude/*"},
-			meta:   claudeMeta, toolChoice: true,
+			meta:   claudeMeta,
 		},
 	}
 }
@@ -123,12 +123,6 @@ func claudeMeta(l launch, trusted bool) object {
 	options := object{"promptSuggestions": false}
 	if !trusted {
 		options["settingSources"] = []string{"user"}
-	}
-	if l.tools != nil {
-		options["tools"] = l.tools
-	}
-	if len(l.removed) > 0 {
-		options["disallowedTools"] = l.removed
 	}
 	out := object{"claudeCode": object{"options": options}}
 	if l.append != "" {

@@ -20,9 +20,7 @@ import (
 type launch struct {
 	servers terret.JSON // MCP servers, in the form of a config file
 	dirs    []string
-	append  string   // to the system prompt
-	tools   []string // that exist; nil means all
-	removed []string // tools that are taken away
+	append  string // to the system prompt
 }
 
 // launchOf is what the agent can be told of those settings.
@@ -31,15 +29,11 @@ func (p Profile) launchOf(in terret.Settings) launch {
 	if p.quirks.meta != nil {
 		l.append = in.SystemAppend
 	}
-	if p.quirks.toolChoice {
-		l.tools, l.removed = in.Tools, in.RemovedTools
-	}
 	return l
 }
 
 func (l launch) equal(other launch) bool {
-	return bytes.Equal(l.servers, other.servers) && slices.Equal(l.dirs, other.dirs) && l.append == other.append &&
-		slices.Equal(l.tools, other.tools) && (l.tools == nil) == (other.tools == nil) && slices.Equal(l.removed, other.removed)
+	return bytes.Equal(l.servers, other.servers) && slices.Equal(l.dirs, other.dirs) && l.append == other.append
 }
 
 // state is what the agent said of its session last.

@@ -387,7 +387,11 @@ func planRevised(f *fixture) {
 	turn := f.prompt(id, "plan it")
 	ev := f.planned(id, turn)
 	f.decide(ev, terret.Decision{Gate: terret.GatePlan, Behavior: terret.BehaviorRevise, Reason: "a smaller file"})
-	f.refused(f.end(id, turn), "I will think again.")
+	if f.target.Lacks.PlanGoesOn {
+		last[terret.TurnComplete](f, f.end(id, turn))
+	} else {
+		f.refused(f.end(id, turn), "I will think again.")
+	}
 	s, err := f.seats[0].store.Session(f.Context(), id)
 	if err != nil || s.PermissionMode != f.target.PlanMode {
 		f.Errorf("the permission mode is %s (%v)", s.PermissionMode, err)

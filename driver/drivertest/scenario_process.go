@@ -51,6 +51,7 @@ func crash(f *fixture) {
 	f.play(
 		step{User: "go on", Anywhere: true, Text: "Gone on."},
 		step{User: "work", Calls: []Call{f.target.Tools.Shell(forever)}},
+		dying,
 	)
 	id := f.session()
 	turn := f.prompt(id, "work")
@@ -145,6 +146,7 @@ func harnessKilled(f *fixture) {
 	f.play(
 		step{User: "go on", Anywhere: true, Text: "Gone on."},
 		step{User: "work", Calls: []Call{f.target.Tools.Shell(forever)}},
+		dying,
 	)
 	id := f.session()
 	h := f.startHarness(id, "work")

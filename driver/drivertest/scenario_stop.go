@@ -20,6 +20,10 @@ var stopping = []scenario{
 // forever is a command that says when it runs, and does not end by itself.
 const forever = "touch begun; tail -f /dev/null"
 
+// dying answers an agent that is ended: its tools may end before it does, and then it
+// asks the model what to do.
+var dying = step{Text: "Never mind.", Repeat: true}
+
 func (f *fixture) interrupt(session string) {
 	f.Helper()
 	if err := f.e.Interrupt(f.Context(), session, tester); err != nil {
@@ -125,6 +129,7 @@ func killTool(f *fixture) {
 	f.play(
 		step{User: "go on", Anywhere: true, Text: "Gone on."},
 		step{User: "work", Calls: []Call{f.target.Tools.Shell(forever)}},
+		dying,
 	)
 	id := f.session()
 	turn := f.prompt(id, "work")
@@ -143,6 +148,7 @@ func closeTool(f *fixture) {
 	f.play(
 		step{User: "go on", Anywhere: true, Text: "Gone on."},
 		step{User: "work", Calls: []Call{f.target.Tools.Shell(forever)}},
+		dying,
 	)
 	id := f.session()
 	turn := f.prompt(id, "work")
