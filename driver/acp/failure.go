@@ -18,6 +18,7 @@ func (t *turn) failureOf(a *agent, answer prompted, err error) *terret.Error {
 		if t.cancelled && !t.silent {
 			return interrupted() // some agents end it with an error
 		}
+		t.status = statusIn(string(refusal.Data))
 		if refusal.Code >= 400 && refusal.Code < 600 { // that of the model's API
 			t.status = int(refusal.Code)
 		}

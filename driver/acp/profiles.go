@@ -43,7 +43,8 @@ func qwen() Profile {
 			Command:   "qwen",
 		},
 		Install: "npm install -g @qwen-code/qwen-code@0.24.4", Tested: "0.24.4",
-		Can: &Features{Resume: true, Images: true, Models: true, Reasoning: true, Commands: true, MCP: true},
+		Can: &Features{Resume: true, Models: true, Reasoning: true, Commands: true, MCP: true},
+		Why: map[terret.Capability]string{terret.CanAttachments: "it passes images on only to models that it knows"},
 		quirks: quirks{
 			ignore: []string{"craft/drainMidTurnQueue", "qwen/notify/*", "_qwencode/*"},
 		},
@@ -173,6 +174,7 @@ func opencodeACP() Profile {
 		},
 		Install: "npm install -g opencode-ai@1.18.33", Tested: "1.18.33",
 		Can:    &Features{Resume: true, Fork: true, Images: true, Models: true, Reasoning: true, Commands: true, MCP: true, Cost: true},
+		Why:    map[terret.Capability]string{terret.CanBudget: "it tells what a turn costs only when the turn is over"},
 		quirks: quirks{usage: usageOfCall, titleName: " "},
 	}
 }

@@ -134,7 +134,6 @@ func acpQwen() drivertest.Target {
 				"security": {"auth": {"selectedType": "openai"}},
 				"privacy": {"usageStatisticsEnabled": false},
 				"general": {"enableAutoUpdate": false},
-				"model": {"generationConfig": {"maxRetries": 1}},
 				"modelProviders": {"openai": [
 					{"id": "fake-model", "name": "fake-model", "envKey": "OPENAI_API_KEY", "baseUrl": "`+p.URL+`/v1"},
 					{"id": "other-model", "name": "other-model", "envKey": "OPENAI_API_KEY", "baseUrl": "`+p.URL+`/v1"}
@@ -152,6 +151,12 @@ func acpQwen() drivertest.Target {
 				return drivertest.Call{Name: "mcp__" + server + "__" + name, Input: input}
 			}
 			t.Lacks.DenialGoesOn = true
+			t.Lacks.SeveralAsks = "it asks for one thing at a time"
+			t.Lacks.LongPrompts = "it refuses what does not fit into the model's context"
+			t.Command = func(p drivertest.Place, name, _ string) error {
+				put(p, ".qwen/commands/"+name+".md", "Greet {{args}} politely.\n")
+				return nil
+			}
 			t.Lacks.Retries = "it does not tell that it asks the model again"
 			t.Lacks.Statuses = map[int]terret.ErrorCode{
 				0: terret.CodeTimeout, 429: terret.CodeTimeout, 500: terret.CodeTimeout, 529: terret.CodeTimeout,
@@ -163,18 +168,19 @@ func acpQwen() drivertest.Target {
 
 func acpOpencode() drivertest.Target {
 	return acpTarget("opencode-acp", acpAgent{
+		idle:    20 * time.Second, // it asks a model that fails for minutes
 		program: "opencode", model: "fake/fake-model", other: "fake/other-model",
 		settings: func(p drivertest.Place) []string {
-			env := []string{
+			if p.Key == "" { // it would do without one
+				return []string{`OPENCODE_CONFIG_CONTENT={"enabled_providers":["fake"],"autoupdate":false}`, "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1"}
+			}
+			return []string{
 				`OPENCODE_CONFIG_CONTENT={"provider":{"fake":{"npm":"@ai-sdk/openai-compatible","options":{"baseURL":"` + p.URL + `/v1","apiKey":"{env:FAKE_API_KEY}"},` +
 					`"models":{"fake-model":{"cost":{"input":10,"output":20}},"other-model":{}}}},` +
 					`"model":"fake/fake-model","small_model":"fake/fake-model","enabled_providers":["fake"],"share":"disabled","autoupdate":false}`,
 				"OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1", "OPENCODE_DISABLE_SHARE=1",
+				"OPENCODE_API_KEY=" + p.Key, "FAKE_API_KEY=" + p.Key,
 			}
-			if p.Key != "" {
-				env = append(env, "OPENCODE_API_KEY="+p.Key, "FAKE_API_KEY="+p.Key)
-			}
-			return env
 		},
 		target: func(t *drivertest.Target) {
 			shell, write := tool("bash", "command"), tool("write", "filePath", "content")
@@ -194,6 +200,10 @@ func acpOpencode() drivertest.Target {
 			}
 			t.Wire = func(name string) string { return strings.TrimPrefix(name, "fake/") }
 			t.Lacks.DenialGoesOn = true
+			t.Lacks.Retries = "it does not tell that it asks the model again"
+			t.Lacks.Statuses = map[int]terret.ErrorCode{
+				0: terret.CodeTimeout, 429: terret.CodeTimeout, 500: terret.CodeTimeout, 529: terret.CodeTimeout,
+			}
 			t.Forget = func(p drivertest.Place) error {
 				return os.RemoveAll(filepath.Join(p.Home, ".local", "share", "opencode"))
 			}
