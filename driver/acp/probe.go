@@ -40,7 +40,7 @@ func (d *Driver) Probe(ctx context.Context) (terret.Probe, error) {
 	}
 	p.Found = true
 	p.Tested = testedOf(p.Version, d.p.Tested)
-	p.Auth = d.auth()
+	p.Auth = d.p.auth(d.cfg.Environ)
 	switch {
 	case p.Auth == "missing":
 		p.Fix = fmt.Sprintf("nobody is signed in; run `%s`, or set %s", d.p.SignIn.Command, d.p.SignIn.Variables[0])
@@ -50,16 +50,16 @@ func (d *Driver) Probe(ctx context.Context) (terret.Probe, error) {
 	return p, context.Cause(ctx)
 }
 
-// auth says whether somebody is signed in.
-func (d *Driver) auth() string {
-	s := d.p.SignIn
+// auth says whether somebody is signed in, in that environment.
+func (p Profile) auth(env []string) string {
+	s := p.SignIn
 	if len(s.Variables)+len(s.Files) == 0 {
 		return "unknown"
 	}
-	if slices.ContainsFunc(s.Variables, func(name string) bool { return lookup(d.cfg.Environ, name) != "" }) {
+	if slices.ContainsFunc(s.Variables, func(name string) bool { return lookup(env, name) != "" }) {
 		return "ok"
 	}
-	home := lookup(d.cfg.Environ, "HOME")
+	home := lookup(env, "HOME")
 	for _, name := range s.Files {
 		if info, err := os.Stat(filepath.Join(home, filepath.FromSlash(name))); err == nil && info.Size() > 2 { // more than {}
 			return "ok"

@@ -60,6 +60,9 @@ func (a *agent) setModel(ctx context.Context, p *process, model string) error {
 	default:
 		return nil // it has one model, and does not say which
 	}
+	if err != nil && a.d.p.auth(a.env) == "missing" {
+		return a.notSignedIn(p.redact.String(err.Error())) // it does not know the models of others
+	}
 	if err != nil {
 		return a.refused(p, terret.CodeModelNotFound, fmt.Sprintf("does not take the model %q", model), err)
 	}

@@ -202,6 +202,7 @@ func acpOpencode() drivertest.Target {
 			t.Lacks.DenialGoesOn = true
 			t.Lacks.Retries = "it does not tell that it asks the model again"
 			t.Lacks.Statuses = map[int]terret.ErrorCode{
+				400: terret.CodeExecutionError, 401: terret.CodeExecutionError, 403: terret.CodeExecutionError, 404: terret.CodeExecutionError,
 				0: terret.CodeTimeout, 429: terret.CodeTimeout, 500: terret.CodeTimeout, 529: terret.CodeTimeout,
 			}
 			t.Forget = func(p drivertest.Place) error {
