@@ -13,17 +13,17 @@ import (
 
 // Prompt implements terret.Agent. The agent takes the prompt with its answer, which
 // ends the turn; so Prompt returns when the prompt is on its way.
-func (a *agent) Prompt(ctx context.Context, id string, prompt terret.Prompt, in terret.Settings) error {
-	return a.begin(ctx, id, blocks(prompt.Blocks), in)
+func (a *agent) Prompt(ctx context.Context, _ string, prompt terret.Prompt, in terret.Settings) error {
+	return a.begin(ctx, blocks(prompt.Blocks), in)
 }
 
 // Command implements terret.Commander.
-func (a *agent) Command(ctx context.Context, id, name, args string, s terret.Settings) error {
+func (a *agent) Command(ctx context.Context, _, name, args string, s terret.Settings) error {
 	text := "/" + name
 	if args != "" {
 		text += " " + args
 	}
-	return a.begin(ctx, id, []object{{"type": "text", "text": text}}, s)
+	return a.begin(ctx, []object{{"type": "text", "text": text}}, s)
 }
 
 // Compact implements terret.Compacter.
@@ -35,7 +35,7 @@ func (a *agent) Compact(ctx context.Context, id, instructions string, s terret.S
 }
 
 // begin begins a turn.
-func (a *agent) begin(ctx context.Context, id string, prompt []object, in terret.Settings) error {
+func (a *agent) begin(ctx context.Context, prompt []object, in terret.Settings) error {
 	if err := checkSettings(in); err != nil {
 		return err
 	}

@@ -126,8 +126,10 @@ func diffBefore(f *fixture) {
 	tools := f.target.Tools
 	f.write("old.txt", "one\ntwo\nthree\n")
 	steps := []step{
-		{User: "change", Calls: []Call{tools.Read(f.at("old.txt"))}}, {Calls: []Call{tools.Edit(f.at("old.txt"), "two", "zwei")}},
-		{Calls: []Call{tools.Write(f.at("new.txt"), "fresh\n")}}, {Text: "Changed."},
+		{User: "change", Calls: []Call{tools.Read(f.at("old.txt"))}},
+		{Calls: []Call{tools.Edit(f.at("old.txt"), "two", "zwei")}},
+		{Calls: []Call{tools.Write(f.at("new.txt"), "fresh\n")}},
+		{Text: "Changed."},
 	}
 	if readsByShell(f.target) != "" {
 		steps = steps[1:] // it need not read what it changes, and would ask
