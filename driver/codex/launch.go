@@ -78,6 +78,8 @@ func (d *Driver) launchOf(r terret.OpenRequest, mode string, in terret.Settings)
 		"features.default_mode_request_user_input":         true,
 		"suppress_unstable_features_warning":               true,
 		"features.shell_tool":                              has(in, shellTool),
+		// What is typed into a running command would pass neither hooks nor approvals.
+		"features.unified_exec_tty": false,
 		// Without a network a turn ends with an error; it would wait for one.
 		"features.unbounded_connection_retries": false,
 	}

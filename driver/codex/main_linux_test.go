@@ -282,6 +282,7 @@ type setup struct {
 	host   *host
 	req    terret.OpenRequest
 	marker string
+	sent   string // to the model; guarded by host.mu
 }
 
 func newSetup(t *testing.T, name string) *setup {

@@ -23,6 +23,7 @@ const script = `
 steps:
   - {match: {user: '/^run (?P<c>[^\n]+)/'}, anywhere: true, repeat: forever, answer: {tools: [{name: exec_command, input: {cmd: "{{c}}"}}]}}
   - {match: {user: '/^in (?P<d>\S+) run (?P<c>[^\n]+)/'}, anywhere: true, repeat: forever, answer: {tools: [{name: exec_command, input: {cmd: "{{c}}", workdir: "{{d}}"}}]}}
+  - {match: {user: type}, anywhere: true, repeat: forever, answer: {tools: [{name: exec_command, input: {cmd: sh, tty: true, yield_time_ms: 250}}]}}
   - {match: {user: '/^start (?P<c>[^\n]+)/'}, anywhere: true, repeat: forever, answer: {tools: [{name: exec_command, input: {cmd: "{{c}}", yield_time_ms: 250}}]}}
   - {match: {user: '/^add (?P<f>\S+)/'}, anywhere: true, repeat: forever, answer: {tools: [{name: apply_patch, input: {input: "*** Begin Patch\n*** Add File: {{f}}\n+x\n*** End Patch"}}]}}
   - {match: {user: Review the current code changes}, anywhere: true, repeat: forever, answer: {text: '{"findings":[],"overall_correctness":"patch is correct","overall_explanation":"All good.","overall_confidence_score":0.9}'}}
@@ -36,7 +37,11 @@ func newReal(t *testing.T) (*setup, agenttest.Place) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := sim.NewServer(scenario, sim.Options{})
+	s := &setup{t: t, host: &host{changed: make(chan struct{})}}
+	server, err := sim.NewServer(scenario, sim.Options{Record: func(r sim.Recorded) error {
+		s.host.note(func() { s.sent = string(r.Body) })
+		return nil
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +52,7 @@ func newReal(t *testing.T) (*setup, agenttest.Place) {
 	t.Cleanup(func() { model.Close() })
 	place := agenttest.Find(t, "codex-patch").Prepare(t, model.URL())
 	bin, _, _ := strings.Cut(lookup(place.Env, "PATH"), string(os.PathListSeparator))
-	s := &setup{t: t, d: New(Config{Path: filepath.Join(bin, "codex"), Env: []string{"FAKE_KEY"}}), host: &host{changed: make(chan struct{})}}
+	s.d = New(Config{Path: filepath.Join(bin, "codex"), Env: []string{"FAKE_KEY"}})
 	s.req = terret.OpenRequest{
 		Session: terret.Session{ID: "s", Cwd: place.Dir}, Host: s.host, Log: slog.New(slog.DiscardHandler),
 		Env: append(place.Env, "TMPDIR="+place.Home),
@@ -135,6 +140,19 @@ func TestRealRules(t *testing.T) {
 	s.run(a, "in "+place.Home+" run mkdir b", terret.Settings{})
 	if exists(filepath.Join(place.Home, "b")) {
 		t.Error("it ran in another folder, and nobody was asked about that")
+	}
+}
+
+// TestRealTyping is that nothing can be typed into a command that runs: that would pass
+// neither hooks nor approvals.
+func TestRealTyping(t *testing.T) {
+	t.Parallel()
+	s, _ := newReal(t)
+	s.run(s.open(), "type", terret.Settings{})
+	s.host.mu.Lock()
+	defer s.host.mu.Unlock()
+	if !strings.Contains(s.sent, "TTY execution is disabled") {
+		t.Error("the model got a terminal")
 	}
 }
 
