@@ -103,6 +103,7 @@ func (c *client) wait(ctx context.Context, method, path string, body, into any) 
 	if into == nil || len(answer) == 0 {
 		return nil
 	}
+	answer = c.without(answer)
 	// Paths that the server does not know are answered with a page for people.
 	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind != "application/json" {
 		return terret.Errorf(terret.CodeMalformedOutput, "OpenCode's server answered %s with %q where JSON should be; is its version one that is supported?", path, kind)
@@ -111,6 +112,15 @@ func (c *client) wait(ctx context.Context, method, path string, body, into any) 
 		return terret.Errorf(terret.CodeMalformedOutput, "OpenCode's server gave an answer to %s that cannot be read: %w", path, err)
 	}
 	return nil
+}
+
+// without is a copy of what the server says, without the password: commands that the
+// agent runs can see it, and print it.
+func (c *client) without(said []byte) []byte {
+	if c.password == "" {
+		return bytes.Clone(said)
+	}
+	return bytes.ReplaceAll(said, []byte(c.password), []byte("[redacted]"))
 }
 
 func (c *client) do(ctx context.Context, method, path string, body any) (*http.Response, error) {

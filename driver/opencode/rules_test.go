@@ -241,3 +241,11 @@ func TestFailures(t *testing.T) {
 		}
 	}
 }
+
+func TestPasswordIsNotPassedOn(t *testing.T) {
+	t.Parallel()
+	c := &client{password: "ABCDEF234567"}
+	if got := string(c.without([]byte(`{"output":"OPENCODE_SERVER_PASSWORD=ABCDEF234567\n"}`))); strings.Contains(got, c.password) || !strings.Contains(got, "SERVER_PASSWORD=[redacted]") {
+		t.Error(got)
+	}
+}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/terret-dev/terret"
@@ -72,7 +71,7 @@ func listenOnce(life context.Context, c *client, tell func(heard) bool) error {
 			return err
 		}
 		quiet.Reset(silence)
-		h := heard{data: slices.Clone(ev.Data)}
+		h := heard{data: c.without(ev.Data)}
 		h.bad = json.Unmarshal(h.data, &h.event) != nil || h.event.Type == ""
 		h.open = h.event.Type == "server.connected"
 		if !tell(h) {
