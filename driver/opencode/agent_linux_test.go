@@ -435,31 +435,6 @@ func TestPermission(t *testing.T) {
 	}
 }
 
-// TestDenialComesLast is that a denial, which takes the other requests with it, is told
-// after those have been answered.
-func TestDenialComesLast(t *testing.T) {
-	t.Parallel()
-	s := newSetup(t, "good")
-	both, denied := make(chan struct{}), make(chan struct{})
-	s.host.decide = func(_ context.Context, q terret.Ask) (terret.Decision, error) {
-		if q.Key == "per_1" {
-			<-both
-			defer close(denied)
-			return terret.Decision{Behavior: terret.BehaviorDeny, Reason: "no"}, nil
-		}
-		close(both)
-		<-denied
-		return terret.Decision{Behavior: terret.BehaviorAllow}, nil
-	}
-	a := s.open()
-	s.run(a, "parallel")
-	got := s.answers()
-	if allowed, refused := strings.Index(got, "per_2"), strings.Index(got, "per_1"); allowed < 0 || refused < allowed {
-		t.Errorf("%s", got)
-	}
-	s.oneEnd(a)
-}
-
 func TestQuestion(t *testing.T) {
 	t.Parallel()
 	for want, d := range map[string]terret.Decision{

@@ -149,17 +149,6 @@ func read[T any](t *translator, ev event, take func(T)) {
 }
 
 // unknown keeps an event that nothing is known of, unless it is about another session.
-func (t *translator) unknown(ev event) {
-	if slices.ContainsFunc(noise, func(n string) bool { return strings.HasPrefix(ev.Type, n) }) {
-		return
-	}
-	var of subject
-	decode(ev.Properties, &of)
-	if _, ok := t.actor(of.SessionID); of.SessionID == "" || ok {
-		t.emit("", "", terret.Unknown{NativeType: ev.Type})
-	}
-}
-
 // actor is who speaks in a session of the agent: nobody in particular in ours, and
 // else the subagent. ok says that the session is one of these.
 func (t *translator) actor(session string) (c *child, ok bool) {
@@ -377,40 +366,5 @@ func (t *translator) say(m *message, p *piece, text string) {
 	}
 }
 
-func (t *translator) todos(d todoEvent) {
-	c, ok := t.actor(d.SessionID)
-	if !ok || t.turn == nil {
-		return
-	}
-	out := terret.PlanUpdate{Entries: []terret.PlanEntry{}}
-	for _, todo := range d.Todos {
-		out.Entries = append(out.Entries, terret.PlanEntry{Text: todo.Content, Status: todo.Status})
-	}
-	if c == nil {
-		t.emit("", "", out)
-	} else {
-		t.emit(c.id, c.tool, out)
-	}
-}
-
 // stored takes in messages as they are stored. What is known of them already changes
 // nothing.
-func (t *translator) stored(all []storedMessage, now time.Time) []terret.Event {
-	t.start("", nil, now)
-	for _, m := range all {
-		unfinished := m.Info
-		unfinished.Time.Completed, unfinished.Error = 0, nil
-		if known := t.messages[m.Info.ID]; known == nil || !known.told {
-			t.messageUpdated(messageEvent{Info: unfinished})
-		}
-		for _, p := range m.Parts {
-			p.SessionID, p.MessageID = m.Info.SessionID, m.Info.ID
-			t.partUpdated(p)
-		}
-		t.messageUpdated(messageEvent{Info: m.Info})
-		if known := t.messages[m.Info.ID]; known != nil && m.Info.done() {
-			t.complete(known)
-		}
-	}
-	return t.take()
-}

@@ -240,6 +240,7 @@ func TestDoneBeforeItsParts(t *testing.T) {
 	}
 	say("message.part.updated", o{"part": o{"id": "prt_4", "messageID": "msg_2", "sessionID": "ses_1", "type": "text", "text": "late", "time": o{"end": 9}}})
 	tr.begin("trn_2", time.Now())
+	say("message.updated", o{"info": o{"id": "msg_2", "sessionID": "ses_1", "role": "assistant", "parentID": "msg_1", "time": o{"completed": 5}}})
 	say("message.part.updated", o{"part": o{"id": "prt_5", "messageID": "msg_2", "sessionID": "ses_1", "type": "text", "text": "later", "time": o{"end": 9}}})
 	if got := story(all); len(got) != len(want) {
 		t.Errorf("what comes after the end is told: %v", got)
