@@ -76,8 +76,9 @@ func toolFails(f *fixture) {
 	}
 }
 
+// largeResult is a line that no agent sends to its model as a whole, and one that all do.
 func largeResult(f *fixture) {
-	f.play(step{User: "print", Calls: []Call{f.target.Tools.Shell(`head -c 2000000 /dev/zero | tr '\0' x; echo`)}}, step{Result: "xxxx", Text: "Much."})
+	f.play(step{User: "print", Calls: []Call{f.target.Tools.Shell(`head -c 2000000 /dev/zero | tr '\0' x; echo; echo xxxx`)}}, step{Result: "xxxx", Text: "Much."})
 	id := f.session()
 	f.says(id, "print", "Much.")
 }
