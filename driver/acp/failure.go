@@ -87,16 +87,16 @@ func (t *turn) failed(a *agent, text string, unauthenticated bool) *terret.Error
 		return e
 	}
 	code, retryable := kindOf(status)
-	if status == 0 {
-		code, retryable = terret.CodeExecutionError, false
-		switch {
-		case unreachable.MatchString(text):
-			code, retryable = terret.CodeConnectionFailed, true
-		case limited.MatchString(text):
-			code, retryable = terret.CodeRateLimited, true
-		case missing.MatchString(text):
-			code = terret.CodeModelNotFound
-		}
+	switch {
+	case unreachable.MatchString(text) && statusIn(text) == 0: // whatever the agent makes of that
+		code, retryable, status = terret.CodeConnectionFailed, true, 0
+	case status != 0:
+	case limited.MatchString(text):
+		code, retryable = terret.CodeRateLimited, true
+	case missing.MatchString(text):
+		code = terret.CodeModelNotFound
+	default:
+		code = terret.CodeExecutionError
 	}
 	return &terret.Error{Code: code, Message: fmt.Sprintf("%s: %s", t.p.title, cut(text)), Retryable: retryable, HTTPStatus: status}
 }

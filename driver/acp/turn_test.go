@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,9 +16,10 @@ func TestWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &agent{d: New(Profile{Argv: []string{"x"}, Idle: time.Minute}, Config{})}
 		turn := newTurn(a.d.p, nil, terret.Settings{}, "/")
-		var told, gaveUp time.Duration
+		var told, gaveUp atomic.Int64
 		began := time.Now()
-		w := a.watch(turn, func() { told = time.Since(began) }, func() { gaveUp = time.Since(began) })
+		note := func(at *atomic.Int64) func() { return func() { at.Store(int64(time.Since(began))) } }
+		w := a.watch(turn, note(&told), note(&gaveUp))
 		defer w.stop()
 		change := func(f func()) {
 			a.telling.Lock()
@@ -33,12 +35,13 @@ func TestWatch(t *testing.T) {
 		change(func() { turn.open = 0 })
 		last := time.Since(began)
 		time.Sleep(59 * time.Second)
-		if told != 0 {
-			t.Fatalf("told to stop after %v", told)
+		if after := told.Load(); after != 0 {
+			t.Fatalf("told to stop after %v", time.Duration(after))
 		}
 		time.Sleep(time.Hour)
-		if told < last+time.Minute || told > last+2*time.Minute || gaveUp != told+stopGrace {
-			t.Errorf("told to stop after %v, given up after %v, last heard of after %v", told, gaveUp, last)
+		after, end := time.Duration(told.Load()), time.Duration(gaveUp.Load())
+		if after < last+time.Minute || after > last+2*time.Minute || end != after+stopGrace {
+			t.Errorf("told to stop after %v, given up after %v, last heard of after %v", after, end, last)
 		}
 	})
 }
