@@ -3,9 +3,11 @@ package engine
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/engine/internal/pool"
+	"github.com/terret-dev/terret/internal/gitcmd"
 )
 
 // Defaults of Pool.
@@ -65,9 +67,18 @@ func (e *Engine) Prewarm(ctx context.Context, s terret.Session) error {
 	return nil
 }
 
-// openRequest is what a driver is told about a session, without what only the session's
+// shieldTimeout bounds how long git may take to say what a repository's settings are.
+const shieldTimeout = 5 * time.Second
+
+// openRequest is what a driver is told of a session, without what only the session's
 // own agent needs.
 func (e *Engine) openRequest(s terret.Session, in terret.Settings, log *slog.Logger) terret.OpenRequest {
 	s.Options = terret.SessionOptions{}
-	return terret.OpenRequest{Session: s, Settings: in, Trusted: e.trusts(s.Cwd), Env: e.cfg.Env, Owner: e.store.Worker(), Log: log}
+	env, trusted := e.cfg.Env, e.trusts(s.Cwd)
+	if !trusted && len(env) > 0 {
+		ctx, cancel := context.WithTimeout(e.life, shieldTimeout)
+		defer cancel()
+		env = gitcmd.Shield(ctx, env, s.Cwd)
+	}
+	return terret.OpenRequest{Session: s, Settings: in, Trusted: trusted, Env: env, Owner: e.store.Worker(), Log: log}
 }

@@ -24,6 +24,9 @@ func (a *app) loadConfig() error {
 		return terret.Errorf(terret.CodeInvalidRequest, "%w", err)
 	}
 	a.cfg = loaded.Config
+	if loaded.Broken != nil && !a.quiet {
+		a.note("warning: the settings of this project are ignored: %s", oneLine(loaded.Broken.Error()))
+	}
 	if a.trust = trust.Open(a.home()); dir == "" || a.home() == "" || !a.consider(dir, loaded.Ignored) {
 		return nil
 	}

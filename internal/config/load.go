@@ -36,6 +36,9 @@ type Loaded struct {
 	// Ignored lists the keys of the project's file, such as "rules.allow", that are
 	// ignored because the project is not trusted.
 	Ignored []string
+	// Broken says why the project's file is not used at all, if it is not: it comes with
+	// the project, and must not keep anybody from working.
+	Broken error
 }
 
 // Load reads all layers. Its errors are for people; those about files are of type
@@ -57,13 +60,14 @@ func Load(src Sources) (Loaded, error) {
 	if src.Project != "" {
 		name := filepath.Join(src.Project, filepath.FromSlash(projectFile))
 		text, err := readProject(src.Project)
-		if err != nil {
-			return Loaded{}, err
+		if err == nil {
+			d := decoder{file: name, text: text, place: place{src.Project, home}, restricted: !src.Trusted}
+			trial := d
+			if err = (&Loaded{Config: defaults()}).take(&trial); err == nil { // all of it counts, or nothing
+				err = out.take(&d)
+			}
 		}
-		d := decoder{file: name, text: text, place: place{src.Project, home}, restricted: !src.Trusted}
-		if err := out.take(&d); err != nil {
-			return Loaded{}, err
-		}
+		out.Broken = err
 	}
 	if err := applyEnv(&out.Config, src.Environ, place{workingDir(), home}); err != nil {
 		return Loaded{}, err

@@ -91,7 +91,7 @@ func inFolder[T any](ctx context.Context, s *Server, session string, fn func(ter
 	if _, err := s.inRoots("cwd", record.Cwd); err != nil {
 		return nil, err // another program made the session elsewhere
 	}
-	dir, err := workfiles.Open(record.Cwd, s.cfg.Home)
+	dir, err := workfiles.Open(record.Cwd, s.cfg.Home, s.cfg.Roots...)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package trust
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -8,14 +9,17 @@ import (
 	"hash"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/terret-dev/terret/internal/frontmatter"
+	"github.com/terret-dev/terret/internal/gitcmd"
 )
 
 // Bounds on what is looked at. A folder with more cannot be trusted.
@@ -47,6 +51,9 @@ type State struct {
 
 // Empty reports whether nothing would act.
 func (s State) Empty() bool { return len(s.Files) == 0 && s.Problem == "" }
+
+// gitTimeout bounds how long git may take to say what a repository's settings are.
+const gitTimeout = 5 * time.Second
 
 // settings are Terret's own. They act in their folder only, as personas do.
 const settings = ".terret/config.jsonc"
@@ -192,6 +199,7 @@ func (in *inspection) folder(dir, prefix string) {
 		w.visit(settings, "settings of Terret", false, 0)
 		w.personas()
 	}
+	w.git(dir)
 	for _, p := range places {
 		w.visit(strings.TrimSuffix(p.path, "/"), p.why, strings.HasSuffix(p.path, "/"), 0)
 	}
@@ -326,6 +334,28 @@ func (w *walk) read(name string, info fs.FileInfo) ([]byte, bool) {
 		return nil, false
 	}
 	return content, true
+}
+
+// git adds what a repository's own settings would run, and where its .git leads. Only
+// those settings are part of the hash: the others change with every branch.
+func (w *walk) git(dir string) {
+	if !isRepository(dir) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), gitTimeout)
+	defer cancel()
+	if runs := gitcmd.Programs(ctx, dir); len(runs) > 0 {
+		var keys []string
+		for _, kv := range runs {
+			key, _, _ := strings.Cut(kv, "=")
+			keys = append(keys, key)
+		}
+		w.add(".git/config", "settings of git that run programs: "+strings.Join(slices.Compact(keys), ", "), []byte(strings.Join(runs, "\x00")))
+	}
+	elsewhere := gitcmd.Elsewhere(dir)
+	for _, name := range slices.Sorted(maps.Keys(elsewhere)) {
+		w.add(name, "leads to another repository: "+elsewhere[name], []byte(elsewhere[name]))
+	}
 }
 
 // personas adds the personas that grant something.

@@ -3,6 +3,7 @@ package trust
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -358,5 +359,55 @@ func TestManyWriters(t *testing.T) {
 		if d, _, err := Open(home).Check(dir); d != Trusted || err != nil {
 			t.Errorf("%s: %s, error %v", dir, d, err)
 		}
+	}
+}
+
+// What a repository's own settings would run acts, and so does a .git that leads
+// elsewhere. Other settings change nothing.
+func TestGitActs(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Fatal("git is needed: ", err)
+	}
+	top := t.TempDir()
+	dir := filepath.Join(top, "repo")
+	git := func(args ...string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "git", append([]string{"-C", dir}, args...)...)
+		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	git("init", "-q")
+	git("config", "branch.main.remote", "origin")
+	if s := inspect(t, dir); !s.Empty() {
+		t.Fatalf("nothing acts, but: %+v", s)
+	}
+	git("config", "core.fsmonitor", "evil")
+	s := inspect(t, dir)
+	if len(s.Files) != 1 || s.Files[0].Path != ".git/config" || !strings.Contains(s.Files[0].Why, "core.fsmonitor") {
+		t.Fatalf("%+v", s)
+	}
+	git("config", "branch.main.remote", "upstream")
+	if again := inspect(t, dir); again.Hash != s.Hash {
+		t.Error("a setting that runs nothing changed the hash")
+	}
+	git("config", "core.fsmonitor", "worse")
+	if again := inspect(t, dir); again.Hash == s.Hash {
+		t.Error("a setting that runs something did not change the hash")
+	}
+	git("config", "--unset", "core.fsmonitor")
+	write(t, dir, map[string]string{".git/objects/info/alternates": "/elsewhere/objects\n"})
+	if s := inspect(t, dir); len(s.Files) != 1 || !strings.Contains(s.Files[0].Why, "/elsewhere/objects") {
+		t.Errorf("alternates: %+v", s)
+	}
+	other := filepath.Join(top, "other")
+	write(t, other, map[string]string{".git": "gitdir: " + filepath.Join(dir, ".git")})
+	if s := inspect(t, other); len(s.Files) == 0 || !strings.Contains(s.Files[0].Why, "another repository") {
+		t.Errorf("a file: %+v", s)
 	}
 }

@@ -65,7 +65,7 @@ const (
 // snapshot before the session's first turn, which may be empty. The error is
 // unsupported, with the reason, if there is nothing to compare with.
 func (f *Folder) Working(ctx context.Context, first string, diffs bool) (Changes, error) {
-	if repo, ok := findRepository(f.dir); ok {
+	if repo, ok := f.repository(); ok {
 		changes, err := f.sinceHead(ctx, repo, diffs)
 		if !errors.Is(err, errIgnoredFolder) {
 			return changes, err

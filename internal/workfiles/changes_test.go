@@ -389,3 +389,32 @@ func TestSplitPatch(t *testing.T) {
 	same(t, "none", nil, splitPatch(""))
 	same(t, "garbage", nil, splitPatch("x\ndiff --git a/x b/x\n"))
 }
+
+// A .git that leads out of where the server may look shows nothing of what is there.
+func TestRepositoryElsewhere(t *testing.T) {
+	t.Parallel()
+	for name, make := range map[string]string{
+		"file":       "mkdir w && printf 'gitdir: %s/secret/.git' $PWD > w/.git",
+		"link":       "mkdir w && ln -s $PWD/secret/.git w/.git",
+		"alternates": "git init -q w && cp secret/.git/refs/heads/* w/.git/refs/heads/ && cp secret/.git/HEAD w/.git/HEAD && echo $PWD/secret/.git/objects > w/.git/objects/info/alternates",
+		"commondir":  "git init -q w && cp secret/.git/index w/.git/ && echo $PWD/secret/.git > w/.git/commondir",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			top := newFolder(t)
+			top.sh("git init -q secret && cd secret && echo password > a && git add . && git commit -qm 1; cd ..; " + make)
+			f, err := Open(filepath.Join(top.dir, "w"), top.home, filepath.Join(top.dir, "w"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			if changes, err := f.Working(t.Context(), "", true); err == nil && len(changes.Items) > 0 {
+				t.Errorf("%+v", changes)
+			}
+			free := openFolder(t, filepath.Join(top.dir, "w"), top.home)
+			if got := strings.Join(free.working(""), "\n"); !strings.Contains(got, "deleted a") {
+				t.Errorf("without a bound there is nothing to see: %q", got)
+			}
+		})
+	}
+}

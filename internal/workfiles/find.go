@@ -131,7 +131,7 @@ func isBoundary(before, r rune) bool {
 
 // files lists the files of the folder that are not ignored.
 func (f *Folder) files(ctx context.Context) (list []string, more bool, err error) {
-	repo, ok := findRepository(f.dir)
+	repo, ok := f.repository()
 	id := ""
 	if ok {
 		id, _ = repo.head() // only its length counts
@@ -197,7 +197,7 @@ func (f *Folder) markIgnored(ctx context.Context, items []Entry) {
 	if len(items) == 0 {
 		return
 	}
-	repo, ok := findRepository(f.dir)
+	repo, ok := f.repository()
 	if !ok {
 		return
 	}

@@ -18,6 +18,8 @@ type Folder struct {
 	dir  string // real path
 	root *os.Root
 	home home
+	// within is where its repository may lead; none means anywhere.
+	within []string
 }
 
 // home is Terret's own folder, which is not shown. The zero home is none.
@@ -30,8 +32,10 @@ type home struct {
 const worktrees = "worktrees"
 
 // Open opens the folder at dir, an absolute path. terretHome is Terret's own
-// folder, which is never shown; it may be empty.
-func Open(dir, terretHome string) (*Folder, error) {
+// folder, which is never shown; it may be empty. Roots are the folders that its
+// repository may lead to, by a .git that is no folder or by objects of another one; none
+// means anywhere.
+func Open(dir, terretHome string, roots ...string) (*Folder, error) {
 	h, err := openHome(terretHome)
 	if err != nil {
 		return nil, err
@@ -47,7 +51,13 @@ func Open(dir, terretHome string) (*Folder, error) {
 	if err != nil {
 		return nil, problem(dir, err)
 	}
-	return &Folder{dir: real, root: root, home: h}, nil
+	f := &Folder{dir: real, root: root, home: h}
+	for _, dir := range roots {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			f.within = append(f.within, real)
+		}
+	}
+	return f, nil
 }
 
 // Close closes the folder.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,6 +30,44 @@ type repository struct {
 	dir     string // its git directory
 	common  string // the one that it shares with other work trees
 	objects string
+}
+
+// repository is the one that the folder is in. One that leads out of where it may is
+// none: what it holds is somebody else's.
+func (f *Folder) repository() (repository, bool) {
+	r, ok := findRepository(f.dir)
+	if !ok || len(f.within) == 0 {
+		return r, ok
+	}
+	for name, to := range gitcmd.Elsewhere(r.top) {
+		leads := []string{r.dir, r.common}
+		if strings.HasSuffix(name, "alternates") {
+			leads = nil
+			for dir := range strings.Lines(to) {
+				leads = append(leads, from(r.objects, strings.TrimSpace(dir)))
+			}
+		}
+		for _, dir := range leads {
+			real, err := filepath.EvalSymlinks(dir)
+			if err != nil || !f.mayLead(real, r.top) {
+				return repository{}, false
+			}
+		}
+	}
+	return r, true
+}
+
+// mayLead reports whether a repository may lead to that folder: one of the roots, the
+// work tree itself, or the place where a work tree above keeps its submodules.
+func (f *Folder) mayLead(dir, top string) bool {
+	allowed := append([]string{top}, f.within...)
+	for up := filepath.Dir(top); up != filepath.Dir(up); up = filepath.Dir(up) {
+		allowed = append(allowed, filepath.Join(up, ".git", "modules"))
+	}
+	return slices.ContainsFunc(allowed, func(in string) bool {
+		rel, err := filepath.Rel(in, dir)
+		return err == nil && filepath.IsLocal(rel)
+	})
 }
 
 // findRepository finds the work tree that dir is, or is in.

@@ -1,0 +1,218 @@
+package gitcmd
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// shielded is given to the git of others in a folder that nobody trusts: settings that
+// name a program, in every repository, whatever its own configuration says. Where the
+// person's own configuration has a value, that counts.
+var shielded = []string{
+	"core.hooksPath=" + os.DevNull, "core.fsmonitor=false", "core.pager=cat", "core.askPass=", "core.sshCommand=ssh",
+	"core.gitProxy=", "core.alternateRefsCommand=", "diff.external=", "interactive.diffFilter=",
+	"safe.bareRepository=explicit", "protocol.ext.allow=never",
+}
+
+// harmless says what to set a key of a repository's own configuration to that would run a
+// program, if it is one. The names of filters, drivers and the like are the repository's.
+func harmless(key string) (value string, ok bool) {
+	section, rest, _ := strings.Cut(key, ".")
+	name := rest[strings.LastIndexByte(rest, '.')+1:]
+	switch section {
+	case "filter":
+		return "", slices.Contains([]string{"clean", "smudge", "process"}, name)
+	case "diff":
+		switch name {
+		case "textconv":
+			return "cat", true
+		case "command":
+			return "true", true
+		}
+	case "merge":
+		return "false", name == "driver"
+	case "pager", "sequence":
+		return "cat", true
+	case "core":
+		return "false", name == "editor"
+	case "gpg":
+		return "false", name == "program"
+	case "credential":
+		return "", name == "helper"
+	case "alias", "difftool", "mergetool", "trailer", "browser", "man", "guitool", "tar":
+		return "false", slices.Contains([]string{"cmd", "command", "path"}, name) || section == "alias"
+	case "remote":
+		switch name {
+		case "uploadpack":
+			return "git-upload-pack", true
+		case "receivepack":
+			return "git-receive-pack", true
+		case "vcs":
+			return "", true
+		}
+	case "submodule":
+		return "none", name == "update"
+	}
+	return "", false
+}
+
+// Programs lists the settings in a repository's own configuration that name a program or
+// lead elsewhere, as key=value, sorted. Dir is in its work tree. It runs git, which
+// reads the configuration and does nothing else. Without a repository, or without git,
+// there are none.
+func Programs(ctx context.Context, dir string) []string {
+	var out []string
+	for _, s := range settingsOf(ctx, dir, append(baseEnv(), "HOME="+os.DevNull)) {
+		key := s.key
+		if !s.local {
+			continue
+		}
+		_, runs := harmless(key)
+		fixed := slices.ContainsFunc(shielded, func(kv string) bool {
+			k, _, _ := strings.Cut(kv, "=")
+			return strings.EqualFold(k, key)
+		})
+		if runs || fixed || key == "core.worktree" {
+			out = append(out, key+"="+s.value)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// setting is one of git's.
+type setting struct {
+	key, value string
+	local      bool // it is the repository's own
+}
+
+// settingsOf lists the settings that count in a folder. Git does nothing but read them.
+func settingsOf(ctx context.Context, dir string, env []string) []setting {
+	bin, err := exec.LookPath("git")
+	if err != nil {
+		return nil
+	}
+	cmd := exec.CommandContext(ctx, bin, "config", "--list", "-z", "--show-scope")
+	cmd.Dir, cmd.Env, cmd.WaitDelay = dir, env, killDelay
+	list, err := cmd.Output()
+	if err != nil {
+		return nil
+	}
+	var out []setting
+	fields := strings.Split(string(list), "\x00")
+	for i := 0; i+1 < len(fields); i += 2 {
+		if scope := fields[i]; scope != "command" {
+			key, value, _ := strings.Cut(fields[i+1], "\n")
+			out = append(out, setting{key, value, scope == "local" || scope == "worktree"})
+		}
+	}
+	return out
+}
+
+// Shield adds to an environment what keeps git from running what the repository of a
+// folder that nobody trusts names in its configuration. It is for the processes of others,
+// whose git then has it too. Dir need not be in a repository.
+func Shield(ctx context.Context, environ []string, dir string) []string {
+	now := settingsOf(ctx, dir, environ)
+	own := map[string]string{}
+	for _, s := range now {
+		if !s.local {
+			own[s.key] = s.value
+		}
+	}
+	var settings [][2]string
+	for _, kv := range shielded {
+		key, value, _ := strings.Cut(kv, "=")
+		if v, ok := own[strings.ToLower(key)]; ok {
+			value = v
+		}
+		settings = append(settings, [2]string{key, value})
+	}
+	for _, s := range now {
+		value, ok := harmless(s.key)
+		if !ok || !s.local {
+			continue
+		}
+		settings = append(settings, [2]string{s.key, value})
+		if strings.HasPrefix(s.key, "filter.") {
+			settings = append(settings, [2]string{s.key[:strings.LastIndexByte(s.key, '.')] + ".required", "false"})
+		}
+	}
+	out := slices.DeleteFunc(slices.Clone(environ), func(e string) bool { return strings.HasPrefix(e, "GIT_CONFIG_COUNT=") })
+	n := 0
+	for _, e := range environ { // those that are there stay
+		if count, ok := strings.CutPrefix(e, "GIT_CONFIG_COUNT="); ok {
+			n, _ = strconv.Atoi(count) // what git cannot read either is none
+		}
+	}
+	for _, kv := range settings {
+		out = append(out, "GIT_CONFIG_KEY_"+strconv.Itoa(n)+"="+kv[0], "GIT_CONFIG_VALUE_"+strconv.Itoa(n)+"="+kv[1])
+		n++
+	}
+	return append(out, "GIT_CONFIG_COUNT="+strconv.Itoa(n))
+}
+
+// Elsewhere says where the repository of a work tree leads, if not to itself: a .git that
+// is a link, or a file that is not that of a work tree which its repository knows, or the
+// objects of another repository. Each is a file below top and what it leads to.
+func Elsewhere(top string) map[string]string {
+	out := map[string]string{}
+	git := filepath.Join(top, ".git")
+	info, err := os.Lstat(git)
+	if err != nil {
+		return out
+	}
+	dir := git
+	switch {
+	case info.Mode()&os.ModeSymlink != 0:
+		out[".git"], _ = os.Readlink(git) // what cannot be read leads somewhere as well
+	case !info.IsDir():
+		to := strings.TrimPrefix(line(git), "gitdir: ")
+		if dir = to; !filepath.IsAbs(dir) {
+			dir = filepath.Join(top, to)
+		}
+		back, err := filepath.EvalSymlinks(line(filepath.Join(dir, "gitdir")))
+		here, hereErr := filepath.EvalSymlinks(git)
+		if err != nil || hereErr != nil || back != here {
+			out[".git"] = to
+		}
+	}
+	if common := line(filepath.Join(dir, "commondir")); common != "" {
+		if dir == git {
+			out[".git/commondir"] = common
+		}
+		if filepath.IsAbs(common) {
+			dir = common
+		} else {
+			dir = filepath.Join(dir, common)
+		}
+	}
+	if to := strings.TrimSpace(text(filepath.Join(dir, "objects", "info", "alternates"))); to != "" {
+		out[".git/objects/info/alternates"] = to
+	}
+	return out
+}
+
+// line is the first line of a small file.
+func line(file string) string {
+	first, _, _ := strings.Cut(text(file), "\n")
+	return strings.TrimSpace(first)
+}
+
+// text is what is in a small file; empty if there is none. Pipes and the like are not
+// opened.
+func text(file string) string {
+	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() || info.Size() > 64<<10 {
+		return ""
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return ""
+	}
+	return string(content)
+}
