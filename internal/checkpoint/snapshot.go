@@ -76,9 +76,14 @@ func (r *Repo) Snapshot(ctx context.Context) (Snapshot, error) {
 	started := false
 	err := r.locked(limited, func(g git) (err error) {
 		started = true
-		snap, err = r.snapshot(limited, g)
+		watched, stop := heldUp(limited, r.dir)
+		defer stop()
+		snap, err = r.snapshot(watched, g)
 		return err
 	})
+	if special, ok := isSpecial(err); ok {
+		return Snapshot{}, r.disable(special.Error() + ", and git would wait for it; remove it")
+	}
 	switch {
 	case err == nil:
 		return snap, nil

@@ -42,7 +42,7 @@ func broken(src Sources) error {
 // A project's file that is broken counts in no part, and keeps nobody from working.
 func TestBrokenProjectFile(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{`{`, `{"rules": {"deny": ["X"]}, "idle_after": "soon"}`, `{"rules": {"deny": ["X"]}, "agents": {"claude": {"args": ["x"]}}, "addr": 1}`, `{"modle": "x"}`} {
+	for _, text := range []string{`{`, `{"rules": {"deny": ["X"]}, "idle_after": "soon"}`, `{"rules": {"deny": ["X"]}, "agents": {"claude": {"args": ["x"]}}, "addr": 1}`, `{"unheard_of": "x"}`} {
 		for _, trusted := range []bool{false, true} {
 			got, err := Load(Sources{Project: write(t, projectFile, text), Trusted: trusted, Environ: []string{"TERRET_MODEL=m"}})
 			if err != nil || got.Broken == nil || got.Model != "m" || len(got.Rules.Deny)+len(got.Agents) > 0 {

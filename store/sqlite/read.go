@@ -42,6 +42,9 @@ func (s *Store) Read(ctx context.Context, q terret.ReadQuery) ([]terret.Entry, e
 
 // LastPos implements terret.Log.
 func (s *Store) LastPos(ctx context.Context) (pos int64, err error) {
+	if err := s.alone(ctx, func(*lite.Conn) error { return s.checkGone() }); err != nil {
+		return 0, err
+	}
 	err = s.read(ctx, "read the log", func(c *lite.Conn) error {
 		_, err := c.Row(func(r *lite.Rows) { pos = r.Int(0) }, `SELECT seq FROM sqlite_sequence WHERE name = 'events'`)
 		return err

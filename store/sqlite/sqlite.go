@@ -73,6 +73,7 @@ type Store struct {
 	turn     chan struct{}
 	db       *lite.Conn // writes; nil before and after
 	sync     syncer
+	files    identity
 	rival    int64 // data_version when last asked; changed by other processes only
 	suspect  bool  // others have written, and may have changed the schema
 	contests int   // how many more writes to pause after
@@ -122,9 +123,17 @@ func (s *Store) open(ctx context.Context) error {
 		return err
 	}
 	s.readers.init(func() (*lite.Conn, error) { return dial(path, setUpReader) })
+	lost, err := lostInWAL(path)
+	if err != nil {
+		return err
+	}
+	if lost != "" {
+		s.log.Error("the database was damaged", "problem", lost)
+	}
 	if err := s.openWriter(ctx, path); err != nil {
 		return err
 	}
+	s.noteFiles()
 	if s.boot = boot(); s.boot == 0 {
 		return nil // so everything is synced
 	}

@@ -43,6 +43,9 @@ func (s *Store) ask(ctx context.Context, what string, fn func(tx *lite.Conn) err
 // transaction.
 func (s *Store) begin(ctx context.Context, d durability, fn func(*lite.Conn) error) error {
 	return s.alone(ctx, func(c *lite.Conn) error {
+		if err := s.checkGone(); err != nil {
+			return err
+		}
 		if err := s.sync.prepare(c, d); err != nil {
 			return err
 		}
@@ -61,6 +64,7 @@ func (s *Store) begin(ctx context.Context, d durability, fn func(*lite.Conn) err
 			return err
 		}
 		s.sync.done(c, d)
+		s.noteFiles()
 		return nil
 	})
 }
