@@ -1,5 +1,5 @@
-// Package store holds what all stores share: how a batch of events becomes rows.
-// Its functions are pure; the stores in the folders below do the rest.
+// Package store holds what all stores share: how a batch of events becomes rows. Its
+// functions are pure; the stores in the folders below do the rest.
 package store
 
 import (
@@ -14,8 +14,8 @@ type Row struct {
 	Raw  []byte
 }
 
-// Rows merges pieces of text that follow each other and encodes what is left, in
-// order. The returned projection says what else changes.
+// Rows merges consecutive pieces of text and encodes the result, in order. The returned
+// projection says what else changes.
 func Rows(b terret.Batch) ([]Row, Projection, error) {
 	rows := make([]Row, 0, len(b.Events))
 	var p Projection
@@ -51,8 +51,8 @@ func mergeRun(events []terret.Event) int {
 	return n
 }
 
-// merge joins a run pairwise, so that the cost of joining text is n log n and not
-// the square of its length.
+// merge joins a run pairwise, so that joining text costs n log n instead of the square
+// of its length.
 func merge(run []terret.Event) terret.Event {
 	if len(run) == 1 {
 		return run[0]
@@ -61,7 +61,7 @@ func merge(run []terret.Event) terret.Event {
 	return e
 }
 
-// Projection is what events change in the tables that lists and filters read.
+// Projection is what events change in the tables for lists and filters.
 type Projection struct {
 	Session  SessionChange
 	Started  []TurnStarted
@@ -75,12 +75,12 @@ type Projection struct {
 	Touched bool
 }
 
-// Empty reports whether nothing changes but the log.
+// Empty reports whether only the log changes.
 func (p Projection) Empty() bool {
 	return !p.Session.set && len(p.Started)+len(p.Ended)+len(p.Opened)+len(p.Decided)+len(p.Snapshot)+len(p.Rewound) == 0
 }
 
-// SessionChange holds the columns of a session that change; nil ones do not.
+// SessionChange holds the columns of a session that change; nil means unchanged.
 type SessionChange struct {
 	set            bool
 	NativeID       *string
@@ -115,13 +115,13 @@ type TurnEnded struct {
 }
 
 // Rewound says that turns were undone or redone. If it is final, a turn that began
-// after it in the same batch took away the way back.
+// after it in the same batch has made redo impossible.
 type Rewound struct {
 	terret.CheckpointRewound
 	Final bool
 }
 
-// Opened is a request that the event of that number makes.
+// Opened is a request that the event with that number makes.
 type Opened struct {
 	terret.Expects
 	Seq  int64
@@ -189,7 +189,7 @@ func endState(k terret.ErrorCode) terret.TurnState {
 	}
 }
 
-// put sets a column, unless the agent left it open.
+// put sets a column, unless the agent left the value empty.
 func (c *SessionChange) put(column **string, value string) {
 	if value != "" {
 		c.set, *column = true, &value

@@ -1,12 +1,12 @@
-// Package lite is a thin layer over SQLite: connections whose statements are
-// prepared once and kept, and rows that are read without copying them first.
+// Package lite is a thin layer over SQLite: connections that prepare statements once
+// and keep them, and rows that are read without copying first.
 //
-// Package database/sql costs more than SQLite itself for the small statements of a
-// log: it hands out connections, locks, converts and copies every value, and starts
-// a goroutine for each query that can be cancelled.
+// For the small statements of a log, database/sql costs more than SQLite itself: it
+// manages connections, locks, converts and copies every value, and starts a goroutine
+// for each cancellable query.
 //
-// A connection is for one goroutine at a time, except for [Conn.Interrupt]. A
-// statement is for one use at a time: close its rows before asking again.
+// Only one goroutine at a time may use a connection, except for [Conn.Interrupt]. A
+// statement has one use at a time: close its rows before running it again.
 package lite
 
 import (
@@ -19,11 +19,11 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// maxKept bounds how many statements a connection keeps, so that texts which depend
-// on what is asked for do not pile up.
+// maxKept bounds how many statements a connection keeps, so that generated texts do not
+// pile up.
 const maxKept = 100
 
-// Error is what SQLite reports.
+// Error is an error from SQLite.
 type Error struct {
 	Code int // extended result code
 	Text string
@@ -35,21 +35,21 @@ func (e *Error) Error() string { return fmt.Sprintf("sqlite: %s (%d)", e.Text, e
 // Primary is the primary result code, such as sqlite3.SQLITE_BUSY.
 func (e *Error) Primary() int { return e.Code & 0xff }
 
-// ErrInUse says that a statement was asked for again before its rows were closed.
+// ErrInUse says that a statement was run again before its rows were closed.
 var ErrInUse = errors.New("sqlite: the statement is in use")
 
 // Conn is a connection to a database. The zero value is not usable.
 type Conn struct {
 	tls  *libc.TLS
 	db   uintptr
-	out  uintptr // two words: where SQLite puts a pointer, or finds arguments
+	out  uintptr // two words: where SQLite writes a pointer, or reads arguments
 	kept map[string]*Rows
 }
 
-// patch is what modernc.org/sqlite does in its init, for arm64.
+// patch does what modernc.org/sqlite does in its init, for arm64.
 var patch = sync.OnceFunc(sqlite3.PatchIssue199)
 
-// Open opens the file at path, or makes it. A path of ":memory:" is a database in
+// Open opens the file at path, or creates it. The path ":memory:" is a database in
 // memory. The caller must Close the connection.
 func Open(path string) (*Conn, error) {
 	patch()
@@ -66,12 +66,12 @@ func Open(path string) (*Conn, error) {
 	}
 	const flags = sqlite3.SQLITE_OPEN_READWRITE | sqlite3.SQLITE_OPEN_CREATE | sqlite3.SQLITE_OPEN_NOMUTEX | sqlite3.SQLITE_OPEN_EXRESCODE
 	rc := sqlite3.Xsqlite3_open_v2(c.tls, name, c.out, flags, 0)
-	c.db = c.result() // also if it fails
+	c.db = c.result() // set even if it fails
 	if rc != sqlite3.SQLITE_OK {
 		return nil, errors.Join(c.fail(rc), c.Close())
 	}
-	// Without this promise of stability, a statement with a bound LIMIT is prepared
-	// anew each time, in case another plan were better.
+	// Without this promise of stability, SQLite re-prepares a statement with a bound
+	// LIMIT each time, in case another plan is better.
 	args := libc.VaList(c.out, int32(1), uintptr(0))
 	if rc := sqlite3.Xsqlite3_db_config(c.tls, c.db, sqlite3.SQLITE_DBCONFIG_ENABLE_QPSG, args); rc != sqlite3.SQLITE_OK {
 		return nil, errors.Join(c.fail(rc), c.Close())
@@ -83,7 +83,7 @@ const wordSize = unsafe.Sizeof(uintptr(0))
 
 var errMemory = &Error{Code: sqlite3.SQLITE_NOMEM, Text: "out of memory"}
 
-// result is the pointer that the last call gave.
+// result is the pointer that the last call returned.
 func (c *Conn) result() uintptr {
 	return *(*uintptr)(unsafe.Pointer(&libc.GoBytes(c.out, int(wordSize))[0]))
 }
@@ -118,15 +118,15 @@ func (c *Conn) Close() error {
 	return err
 }
 
-// Interrupt makes whatever runs on the connection end with SQLITE_INTERRUPT. It may
-// be called at any time before Close.
+// Interrupt makes whatever runs on the connection fail with SQLITE_INTERRUPT. It may be
+// called at any time before Close.
 func (c *Conn) Interrupt() {
 	tls := libc.NewTLS()
 	defer tls.Close()
 	sqlite3.Xsqlite3_interrupt(tls, c.db)
 }
 
-// Script runs statements that take no arguments, and keeps none of them.
+// Script runs statements without arguments, and keeps none of them.
 func (c *Conn) Script(text string) error {
 	start, err := libc.CString(text)
 	if err != nil {
@@ -139,17 +139,17 @@ func (c *Conn) Script(text string) error {
 	return nil
 }
 
-// Exec runs a statement to its end and keeps it for the next time.
+// Exec runs a statement to its end and keeps it for next time.
 func (c *Conn) Exec(text string, args ...any) error {
 	rows := c.Query(text, args...)
 	for rows.Next() {
-		continue // what it returns is of no interest
+		continue // its rows are ignored
 	}
 	return rows.Close()
 }
 
-// Row runs a statement for its first row, and keeps it for the next time. It reports
-// whether there is one; scan reads it, and must not keep bytes.
+// Row runs a statement for its first row, and keeps it for next time. It reports
+// whether there is one; scan reads it, and must not retain bytes.
 func (c *Conn) Row(scan func(*Rows), text string, args ...any) (bool, error) {
 	rows := c.Query(text, args...)
 	ok := rows.Next()
@@ -159,8 +159,8 @@ func (c *Conn) Row(scan func(*Rows), text string, args ...any) (bool, error) {
 	return ok, rows.Close()
 }
 
-// Query starts a statement and keeps it for the next time. The caller must close the
-// rows, which tell what went wrong:
+// Query starts a statement and keeps it for next time. The caller must close the rows;
+// Close returns the error:
 //
 //	rows := c.Query(`SELECT a FROM t WHERE b = ?`, b)
 //	for rows.Next() {
@@ -212,20 +212,20 @@ func (c *Conn) prepare(text string) *Rows {
 	return r
 }
 
-// Changes is how many rows the last statement that finished has changed.
+// Changes is how many rows the last finished statement changed.
 func (c *Conn) Changes() int64 { return sqlite3.Xsqlite3_changes64(c.tls, c.db) }
 
-// TotalChanges is how many rows have been changed since the connection was opened.
+// TotalChanges is how many rows changed since the connection was opened.
 func (c *Conn) TotalChanges() int64 { return sqlite3.Xsqlite3_total_changes64(c.tls, c.db) }
 
-// LastInsertID is the key of the row that was inserted last.
+// LastInsertID is the key of the last inserted row.
 func (c *Conn) LastInsertID() int64 { return sqlite3.Xsqlite3_last_insert_rowid(c.tls, c.db) }
 
 // InTransaction reports whether a transaction is open.
 func (c *Conn) InTransaction() bool { return sqlite3.Xsqlite3_get_autocommit(c.tls, c.db) == 0 }
 
-// Kept is how many statements are prepared, and how often one had to be prepared
-// again because the schema had changed.
+// Kept is how many statements are prepared, and how often one was prepared again
+// because the schema had changed.
 func (c *Conn) Kept() (statements, again int) {
 	for _, r := range c.kept {
 		again += int(sqlite3.Xsqlite3_stmt_status(c.tls, r.stmt, sqlite3.SQLITE_STMTSTATUS_REPREPARE, 0))

@@ -7,10 +7,10 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// keepScratch bounds the room for arguments that a statement keeps between uses.
+// keepScratch bounds the argument buffer that a statement keeps between uses.
 const keepScratch = 16 << 10
 
-// Rows is a statement that runs, and the row that it stands at.
+// Rows is a running statement and its current row.
 type Rows struct {
 	c      *Conn
 	stmt   uintptr
@@ -18,11 +18,11 @@ type Rows struct {
 	open   bool
 	err    error
 
-	scratch uintptr // holds the text and the bytes of the arguments, which SQLite does not copy
+	scratch uintptr // the bytes of the arguments, which SQLite does not copy
 	room    int
 }
 
-// bind sets all arguments. Their bytes are copied once, to where SQLite can see them.
+// bind sets all arguments. It copies their bytes once, to where SQLite can see them.
 func (r *Rows) bind(args []any) int32 {
 	if len(args) != r.params {
 		r.err = fmt.Errorf("sqlite: %d arguments for %d parameters", len(args), r.params)
@@ -96,8 +96,8 @@ func (r *Rows) bindText(i int32, v string, at *uintptr) int32 {
 	return sqlite3.Xsqlite3_bind_text64(r.c.tls, r.stmt, i, p, uint64(len(v)), sqlite3.SQLITE_STATIC, sqlite3.SQLITE_UTF8)
 }
 
-// reserve makes room for the bytes of the arguments. A byte is always there, so that
-// empty text is not taken for NULL.
+// reserve makes room for the bytes of the arguments. There is always at least one byte,
+// so that empty text is not NULL.
 func (r *Rows) reserve(size int) bool {
 	if size < r.room {
 		return true
@@ -116,7 +116,7 @@ func (r *Rows) release() {
 	r.scratch, r.room = 0, 0
 }
 
-// Next goes to the next row and reports whether there is one.
+// Next moves to the next row and reports whether there is one.
 func (r *Rows) Next() bool {
 	if r.err != nil {
 		return false
@@ -131,8 +131,8 @@ func (r *Rows) Next() bool {
 	return false
 }
 
-// Close ends the statement, if it has not come to its end, and returns what went
-// wrong. It may be called again.
+// Close ends the statement, even before its last row, and returns its error. It may be
+// called again.
 func (r *Rows) Close() error {
 	if r.open {
 		r.open = false
@@ -150,12 +150,12 @@ func (r *Rows) finalize() {
 	r.release()
 }
 
-// Int is a column as a number, 0 if it is NULL.
+// Int is a column as a number, 0 if NULL.
 func (r *Rows) Int(column int) int64 {
 	return sqlite3.Xsqlite3_column_int64(r.c.tls, r.stmt, int32(column))
 }
 
-// Bool is a column that is not 0.
+// Bool reports whether a column is not 0.
 func (r *Rows) Bool(column int) bool { return r.Int(column) != 0 }
 
 // Null reports whether a column is NULL.
@@ -163,11 +163,11 @@ func (r *Rows) Null(column int) bool {
 	return sqlite3.Xsqlite3_column_type(r.c.tls, r.stmt, int32(column)) == sqlite3.SQLITE_NULL
 }
 
-// Text is a column as text, empty if it is NULL.
+// Text is a column as text, empty if NULL.
 func (r *Rows) Text(column int) string { return string(r.Bytes(column)) }
 
-// Bytes is a column as it lies in memory, nil if it is NULL or empty. It holds until
-// the next call of Next or Close, and must not be changed.
+// Bytes is a column in place, nil if it is NULL or empty. It is valid until the next
+// call of Next or Close, and must not be changed.
 func (r *Rows) Bytes(column int) []byte {
 	p := sqlite3.Xsqlite3_column_blob(r.c.tls, r.stmt, int32(column))
 	if p == 0 {

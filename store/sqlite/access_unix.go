@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// writable reports why a file that is there cannot be written, without opening it.
-// SQLite would open it to read and leave files beside it that nobody can write,
-// also when the permissions are put right.
+// writable reports why an existing file cannot be written, without opening it. SQLite
+// would open it read-only and leave files beside it that nobody can write, even after
+// the permissions are fixed.
 func writable(path string) error {
 	const wOK = 2
 	if err := syscall.Access(path, wOK); err != nil {

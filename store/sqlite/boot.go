@@ -7,11 +7,11 @@ import (
 	"github.com/terret-dev/terret/internal/lite"
 )
 
-// jumpPositions is by how much positions jump: more than all processes together can
-// have had unsynced.
+// jumpPositions is how far positions jump: more than all processes together can have
+// had unsynced.
 const jumpPositions = 1 << 20
 
-// boot is the number of this start of the machine, or 0 if that cannot be known.
+// boot is the number of this boot of the machine, or 0 if unknown.
 func boot() int64 {
 	id := bootID()
 	if id == "" {
@@ -21,18 +21,18 @@ func boot() int64 {
 	return int64(binary.BigEndian.Uint64(sum[:])>>1) | 1
 }
 
-// lastBoot is the start of the machine in which the store was last open, 0 if that was
-// before pieces went unsynced.
+// lastBoot is the boot in which the store was last open, 0 if that was before pieces
+// went unsynced.
 func lastBoot(c *lite.Conn) (n int64, err error) {
 	_, err = c.Row(func(r *lite.Rows) { n = r.Int(0) }, `SELECT value FROM upkeep WHERE name = 'boot'`)
 	return n, err
 }
 
-// jump makes sure that no number is given twice. If the machine died, pieces of text
-// that were committed and shown may be lost. They can only have been the last events of
-// sessions whose owner died with it, at most unsyncedPieces of each: all that ends
-// ownership, and whatever else is written, is synced. So these sessions go on behind
-// all numbers that anybody can have seen.
+// jump makes sure that no number is reused. If the machine died, pieces of text that
+// were committed and shown may be lost. They can only have been the last events of
+// sessions whose owner died with the machine, at most unsyncedPieces of each:
+// everything that ends ownership, and everything else that is written, is synced. So
+// these sessions continue after all numbers that anybody can have seen.
 func (s *Store) jump(tx *lite.Conn) error {
 	last, err := lastBoot(tx)
 	if err != nil || last == s.boot {

@@ -2,8 +2,7 @@ package sqlite
 
 import "golang.org/x/sys/unix"
 
-// bootID names the time since the machine was started, or is empty if that cannot be
-// known.
+// bootID identifies this boot of the machine, or is empty if unknown.
 func bootID() string {
 	id, _ := unix.Sysctl("kern.bootsessionuuid")
 	return id

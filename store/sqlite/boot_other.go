@@ -2,5 +2,5 @@
 
 package sqlite
 
-// bootID is empty: nobody says when the machine was started.
+// bootID is empty: this platform has no boot id.
 func bootID() string { return "" }

@@ -14,13 +14,13 @@ import (
 	"github.com/terret-dev/terret/store"
 )
 
-// inlineLimit is the size from which on a body is kept in the table of blobs, so
-// that scans of the log do not have to step over it.
+// inlineLimit is the size beyond which a body goes into the table of blobs, so that
+// scans of the log need not step over it.
 const inlineLimit = 64 << 10
 
-// sqlFence lets a batch in only if its epoch and its last number are still the
-// session's. The numbers of the batch are given under the same lock. The key finds
-// the row fast; the id makes sure that it is still that session's.
+// sqlFence admits a batch only if its epoch and its last number are still the
+// session's. The batch gets its numbers under the same lock. The key finds the row
+// fast; the id makes sure that it is still that session's.
 const sqlFence = `UPDATE sessions SET last_seq = last_seq + ?, updated_at = max(updated_at, ?)
  WHERE key = ? AND id = ? AND epoch = ? AND last_seq = ? AND deleted = 0`
 
@@ -31,7 +31,7 @@ const (
 
 const sqlInsertBlob = `INSERT INTO blobs (hash, body) VALUES (?, ?) ON CONFLICT DO NOTHING`
 
-// prepared is a batch that is ready to be written.
+// prepared is a batch that is ready to write.
 type prepared struct {
 	index int // in the caller's list
 	batch terret.Batch
@@ -48,7 +48,7 @@ func (s *Store) Commit(ctx context.Context, batches []terret.Batch) ([]terret.Re
 	}
 	err = s.writeAs(ctx, "commit", durabilityOf(group), func(tx *lite.Conn) error {
 		w := &writer{store: s, tx: tx}
-		if len(group) == 1 { // the transaction is all there is to take back
+		if len(group) == 1 { // rolling back the transaction is enough
 			return w.writeAlone(group[0], results)
 		}
 		for _, p := range group {
@@ -84,13 +84,13 @@ func durabilityOf(group []prepared) durability {
 	return durability(n)
 }
 
-// plain reports whether the batch changes nothing but the log and the session's cursor.
+// plain reports whether the batch changes only the log and the session's cursor.
 func (p prepared) plain() bool {
 	return p.proj.Empty() && len(p.batch.Taken)+len(p.batch.Delivered)+len(p.batch.Hits) == 0
 }
 
 // prepareGroup encodes the batches before the write lock is taken, in the order of
-// their sessions' ids. A batch that cannot be encoded fails alone.
+// their session ids. A batch that cannot be encoded fails alone.
 func prepareGroup(batches []terret.Batch, results []terret.Result) ([]prepared, error) {
 	group := make([]prepared, 0, len(batches))
 	for i, b := range batches {
@@ -110,8 +110,8 @@ func prepareGroup(batches []terret.Batch, results []terret.Result) ([]prepared, 
 	return group, nil
 }
 
-// settle finds out whether a commit of unknown outcome took place. Any batch that
-// was not refused tells, since the transaction holds all of them or none.
+// settle finds out whether a commit of unknown outcome took place. Any batch that was
+// not refused will do, since the transaction holds all of them or none.
 func (s *Store) settle(ctx context.Context, group []prepared, results []terret.Result, cause error) error {
 	if _, ok := errors.AsType[*commitError](cause); !ok {
 		return cause
@@ -138,8 +138,8 @@ func (s *Store) settle(ctx context.Context, group []prepared, results []terret.R
 	return unknown
 }
 
-// trace looks for what a batch leaves behind: the session's last number, since
-// nobody else can have written under its epoch; without events, what else it did.
+// trace looks for the effect of a batch: the session's last number, since nobody else
+// can have written under its epoch; without events, its other effects.
 func trace(c *lite.Conn, p prepared) (wrote, known bool) {
 	scan := func(r *lite.Rows) { wrote = r.Bool(0) }
 	var err error
@@ -164,7 +164,7 @@ type writer struct {
 	tx    *lite.Conn
 }
 
-// errRefused rolls a transaction back whose only batch is refused.
+// errRefused rolls back a transaction whose only batch is refused.
 var errRefused = errors.New("the batch is refused")
 
 // writeAlone writes the only batch of a transaction.
@@ -206,12 +206,12 @@ func (w *writer) writeBatch(p prepared) (terret.Result, error) {
 	return r, w.tx.Exec("RELEASE batch")
 }
 
-// writeProjected writes a batch and what follows from it. If the result says that it is
-// refused, some of it may be written already.
+// writeProjected writes a batch and what follows from it. If the result refuses it,
+// some of it may already be written.
 func (w *writer) writeProjected(p prepared) (terret.Result, error) {
 	r, err := w.project(p)
 	if code(err) == sqlite3.SQLITE_CONSTRAINT {
-		err = terret.Errorf(terret.CodeConflict, "session %s: a turn or a request of the batch is there already (%w)", p.batch.Session, err)
+		err = terret.Errorf(terret.CodeConflict, "session %s: a turn or a request of the batch already exists (%w)", p.batch.Session, err)
 	}
 	if e, ok := errors.AsType[*terret.Error](err); ok {
 		return terret.Result{Err: e}, nil
@@ -233,8 +233,8 @@ func (w *writer) project(p prepared) (terret.Result, error) {
 	return r, j.err
 }
 
-// take takes the numbers for the batch. The second result says why it may not
-// have them.
+// take takes the numbers for the batch. The second result says why it may not have
+// them.
 func (w *writer) take(p prepared) (key int64, refused, err error) {
 	var touched int64
 	if p.proj.Touched {
@@ -257,8 +257,8 @@ func (w *writer) take(p prepared) (key int64, refused, err error) {
 	return key, refused, err
 }
 
-// pass goes through the fence with the key that is remembered, and if that fails
-// with the session's own: an id that was deleted and made again has another.
+// pass goes through the fence with the cached key and, if that fails, with the
+// session's own: an id that was deleted and created again has another key.
 func (w *writer) pass(p prepared, touched int64) (key int64, ok bool, err error) {
 	remembered, known := w.store.keys.Load(p.batch.Session)
 	for {
@@ -318,8 +318,7 @@ func (w *writer) append(key int64, p prepared) (terret.Result, error) {
 	return r, nil
 }
 
-// appendLarge writes an event with the agent's own message, or one of which something
-// is large.
+// appendLarge writes an event that has the agent's own message, or a large part.
 func (w *writer) appendLarge(key, seq int64, row store.Row) error {
 	body, blob, err := w.spill(row.Body)
 	if err != nil {
@@ -332,8 +331,8 @@ func (w *writer) appendLarge(key, seq int64, row store.Row) error {
 	return w.tx.Exec(sqlInsertWholeEvent, key, seq, row.Time.UnixMicro(), string(row.Kind), body, blob, raw, rawBlob)
 }
 
-// spill returns what to put into the two columns of a body: itself, or the hash
-// of the blob that now holds it.
+// spill returns what to put into the two columns of a body: the body itself, or the
+// hash of the blob that now holds it.
 func (w *writer) spill(body []byte) (inline, hash []byte, err error) {
 	switch {
 	case len(body) == 0:

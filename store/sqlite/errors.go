@@ -10,7 +10,7 @@ import (
 	"github.com/terret-dev/terret/internal/lite"
 )
 
-// code is the primary result code of SQLite in err, or 0.
+// code is the primary SQLite result code in err, or 0.
 func code(err error) int {
 	if e, ok := errors.AsType[*lite.Error](err); ok {
 		return e.Primary()
@@ -23,8 +23,8 @@ func isBusy(err error) bool {
 	return c == sqlite3.SQLITE_BUSY || c == sqlite3.SQLITE_LOCKED
 }
 
-// describe turns an error of SQLite into one that a person can act on. Errors
-// that are such already, and those of the context, pass.
+// describe turns a SQLite error into one that a person can act on. Errors that already
+// are, and those of the context, pass through.
 func describe(what, path string, err error) error {
 	if err == nil {
 		return nil
@@ -37,7 +37,7 @@ func describe(what, path string, err error) error {
 	case sqlite3.SQLITE_FULL:
 		return terret.Errorf(terret.CodeInternal, "%s: the disk that holds %s is full; free some space and try again, nothing stored is lost (%w)", what, path, err)
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
-		return terret.Errorf(terret.CodeStartupRefused, "%s: %s is damaged; put a backup in its place, or move it away to start afresh (%w)", what, path, err)
+		return terret.Errorf(terret.CodeStartupRefused, "%s: %s is damaged; replace it with a backup, or move it away to start over (%w)", what, path, err)
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		return terret.Errorf(terret.CodeConflict, "%s: another program has held %s locked for too long; close it and try again (%w)", what, path, err)
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM:

@@ -97,7 +97,7 @@ func (s *Store) Drop(ctx context.Context, id string) error {
 	})
 }
 
-// pendingItem returns the session's key of an item that is not dealt with yet.
+// pendingItem returns the key of the session of an unhandled item.
 func pendingItem(tx *lite.Conn, id string) (session int64, err error) {
 	var state string
 	found, err := tx.Row(func(r *lite.Rows) { session, state = r.Int(0), r.Text(1) }, `SELECT session, state FROM inbox WHERE id = ?`, id)
@@ -107,7 +107,7 @@ func pendingItem(tx *lite.Conn, id string) (session int64, err error) {
 	case !found:
 		return 0, terret.Errorf(terret.CodeNotFound, "%q is not in a queue", id)
 	case state != "pending":
-		return 0, terret.Errorf(terret.CodeConflict, "%s is not in the queue any more: it was %s", id, state)
+		return 0, terret.Errorf(terret.CodeConflict, "%s is no longer in the queue: it was %s", id, state)
 	}
 	return session, nil
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/terret-dev/terret/internal/lite"
 )
 
-// chunk is how many rows one transaction of upkeep handles, so that it never
-// holds up those who work.
+// chunk is how many rows one upkeep transaction handles, so that it never holds up
+// others.
 const chunk = 1000
 
 // Delete implements terret.Sessions.
@@ -74,8 +74,8 @@ func (s *Store) purge(ctx context.Context, key int64, id string) error {
 	return nil
 }
 
-// Compact implements terret.Maintainer. It goes through the log once: where it
-// stopped is kept, so that the next call goes on from there.
+// Compact implements terret.Maintainer. It goes through the log once: it remembers
+// where it stopped, and the next call continues there.
 func (s *Store) Compact(ctx context.Context, before time.Time) (int64, error) {
 	if err := s.sweep(ctx); err != nil {
 		return 0, err
@@ -90,8 +90,8 @@ func (s *Store) Compact(ctx context.Context, before time.Time) (int64, error) {
 	}
 }
 
-// sweep finishes interrupted deletions and removes blobs that no event uses, and
-// items of the inbox that were dealt with a day ago.
+// sweep finishes interrupted deletions, and removes unused blobs and inbox items that
+// were handled a day ago.
 func (s *Store) sweep(ctx context.Context) error {
 	gone := map[int64]string{}
 	err := s.read(ctx, "sweep", func(c *lite.Conn) error {
@@ -125,8 +125,8 @@ type piece struct {
 	part     part
 }
 
-// part is what pieces are pieces of: the text or the thoughts of a message, or the
-// input of a tool call.
+// part is what pieces belong to: the text or the thoughts of a message, or the input of
+// a tool call.
 type part struct {
 	session  int64
 	turn, id string
@@ -164,9 +164,9 @@ func (s *Store) compactChunk(ctx context.Context, before time.Time) (dropped int
 	return int64(len(drop)), true, nil
 }
 
-// oldPieces reads the next rows of the log and returns the deltas among them, and
-// how far it got. It stops at what is too young, and at sessions in which a turn
-// runs.
+// oldPieces reads the next rows of the log and returns the deltas among them, and how
+// far it got. It stops at what is too recent, and at a delta of a session with a
+// running turn.
 func oldPieces(c *lite.Conn, from int64, before time.Time) (pieces []piece, to int64, err error) {
 	rows := c.Query(`SELECT e.pos, e.session, e.seq, e.at, e.kind, e.body, coalesce(s.turn, '') <> ''
 		FROM events e LEFT JOIN sessions s ON s.key = e.session WHERE e.pos > ? ORDER BY e.pos LIMIT ?`, from, chunk)
@@ -188,8 +188,8 @@ func oldPieces(c *lite.Conn, from int64, before time.Time) (pieces []piece, to i
 	return pieces, to, rows.Close()
 }
 
-// partsOf lists what an event is a piece of, or holds whole. Events that do not
-// say to which message they belong have none.
+// partsOf lists what an event is a piece of, or holds in full. Events that do not name
+// their message have none.
 func partsOf(session int64, kind terret.Kind, body []byte) []part {
 	var e struct {
 		Turn string
@@ -217,7 +217,7 @@ func partsOf(session int64, kind terret.Kind, body []byte) []part {
 			parts = append(parts, p)
 		}
 		return parts
-	default: // it is no part of a message
+	default: // not part of a message
 		return nil
 	}
 	if p.id == "" || p.what == "" {
@@ -226,9 +226,8 @@ func partsOf(session int64, kind terret.Kind, body []byte) []part {
 	return []part{p}
 }
 
-// completed returns the pieces whose whole is in the log after them: nothing else
-// may be dropped, since the pieces of an interrupted message are all there is of
-// it.
+// completed returns the pieces whose full text comes later in the log. Nothing else may
+// be dropped: the pieces of an interrupted message are all that is left of it.
 func completed(c *lite.Conn, pieces []piece) ([]piece, error) {
 	first := map[int64]int64{} // session to its first piece
 	for _, p := range pieces {
@@ -262,7 +261,7 @@ func completed(c *lite.Conn, pieces []piece) ([]piece, error) {
 func (s *Store) Backup(ctx context.Context, path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600) // as private as what it copies
 	if errors.Is(err, os.ErrExist) {
-		return terret.Errorf(terret.CodeConflict, "%s exists already; a backup never overwrites a file", path)
+		return terret.Errorf(terret.CodeConflict, "%s already exists; a backup never overwrites a file", path)
 	}
 	if err != nil {
 		return terret.Errorf(terret.CodeInvalidRequest, "cannot write the backup: %w", err)
@@ -278,7 +277,7 @@ func (s *Store) backup(ctx context.Context, path string) error {
 	if s.path == Memory {
 		return s.alone(ctx, copyInto)
 	}
-	// On a connection of its own, so that nobody waits.
+	// On its own connection, so that nobody waits.
 	c, err := dial(s.path, setUpOneself)
 	if err != nil {
 		return err

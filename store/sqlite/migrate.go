@@ -16,9 +16,8 @@ var migrationFiles embed.FS
 // applicationID marks the file as ours: "TRRT".
 const applicationID = 0x54525254
 
-// migrations are applied in order of their names; the schema's version is how
-// many have been. They only go forward, and one that has been released is never
-// changed.
+// migrations are applied in the order of their names; the schema's version is how many
+// have been applied. They only go forward, and a released one is never changed.
 func migrations() ([]string, error) {
 	names, err := fs.Glob(migrationFiles, "migrations/*.sql")
 	if err != nil {
@@ -52,15 +51,14 @@ func schemaVersion(c *lite.Conn, path string) (version, known int, err error) {
 		return 0, 0, err
 	case app != applicationID && tables > 0:
 		return 0, 0, terret.Errorf(terret.CodeStartupRefused,
-			"%s is an SQLite database of another program; choose another data folder", path)
+			"%s is the SQLite database of another program; choose another data folder", path)
 	case version > len(steps):
 		return 0, 0, newerSchema(path, version, len(steps))
 	}
 	return version, len(steps), nil
 }
 
-// migrate brings the schema up to date, in one transaction, and returns its
-// version.
+// migrate brings the schema up to date, in one transaction, and returns its version.
 func migrate(tx *lite.Conn, path string) (int, error) {
 	version, known, err := schemaVersion(tx, path)
 	if err != nil || version == known {
@@ -80,5 +78,5 @@ func migrate(tx *lite.Conn, path string) (int, error) {
 
 func newerSchema(path string, have, know int) error {
 	return terret.Errorf(terret.CodeStartupRefused,
-		"%s was written by a newer terret (schema %d, this one knows %d); update terret, or start it again if it was just updated", path, have, know)
+		"%s was written by a newer terret (schema %d, this one supports %d); update terret, or restart it if it was just updated", path, have, know)
 }

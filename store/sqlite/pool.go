@@ -14,11 +14,11 @@ import (
 // maxReaders bounds how many connections read at the same time.
 const maxReaders = 8
 
-// readers is a pool of connections that read. They are opened when they are needed;
-// the one that was used last is used next, so that few are.
+// readers is a pool of read connections. They are opened on demand; the most recently
+// used one is used next, so that few are needed.
 type readers struct {
 	open  func() (*lite.Conn, error)
-	slots chan struct{} // holds a token for each connection that may be in use
+	slots chan struct{} // one token for each connection that may be in use
 
 	mu     sync.Mutex
 	idle   []*lite.Conn
@@ -33,7 +33,7 @@ func (p *readers) init(open func() (*lite.Conn, error)) {
 	}
 }
 
-// take returns a connection, which the caller must put back.
+// take returns a connection; the caller must put it back.
 func (p *readers) take(ctx context.Context) (*lite.Conn, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -101,7 +101,7 @@ func (p *readers) close() error {
 
 func errClosed() error { return terret.Errorf(terret.CodeInternal, "%w", errStoreClosed) }
 
-// read runs fn on a connection that reads. If the context ends, so does what fn runs.
+// read runs fn on a read connection. If the context ends, so does the query.
 func (s *Store) read(ctx context.Context, what string, fn func(c *lite.Conn) error) error {
 	if s.path == Memory {
 		return describe(what, s.path, s.alone(ctx, fn))
@@ -114,7 +114,7 @@ func (s *Store) read(ctx context.Context, what string, fn func(c *lite.Conn) err
 	return describe(what, s.path, interruptible(ctx, c, fn))
 }
 
-// interruptible runs fn on a connection. If the context ends, so does what fn runs.
+// interruptible runs fn on a connection. If the context ends, so does the query.
 func interruptible(ctx context.Context, c *lite.Conn, fn func(c *lite.Conn) error) error {
 	if ctx.Done() == nil {
 		return fn(c)
@@ -137,7 +137,7 @@ func interruptible(ctx context.Context, c *lite.Conn, fn func(c *lite.Conn) erro
 	return err
 }
 
-// alone runs fn on the connection that writes, outside a transaction.
+// alone runs fn on the write connection, outside a transaction.
 func (s *Store) alone(ctx context.Context, fn func(c *lite.Conn) error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

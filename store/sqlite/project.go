@@ -9,8 +9,8 @@ import (
 	"github.com/terret-dev/terret/store"
 )
 
-// projector brings the tables beside the log up to date. After the first error it
-// does nothing more.
+// projector updates the tables beside the log. After the first error it does nothing
+// more.
 type projector struct {
 	tx  *lite.Conn
 	key int64 // of the session
@@ -69,8 +69,8 @@ func (w *projector) project(p prepared) {
 	}
 }
 
-// decide writes the one decision of a request. If another process has answered it
-// already, only that answer is taken.
+// decide writes the one decision of a request. If another process has already answered
+// it, only that answer is accepted.
 func (w *projector) decide(d terret.Decision) {
 	if w.err != nil {
 		return
@@ -157,8 +157,8 @@ func (w *projector) rewound(c store.Rewound) {
 	}
 }
 
-// revert says anew whether there is something to undo or redo, which takes a look at
-// all turns of the session.
+// revert recomputes whether there is something to undo or redo, from all turns of the
+// session.
 func (w *projector) revert() {
 	w.exec(`UPDATE sessions SET
 		can_undo = EXISTS (SELECT 1 FROM turns WHERE session = ?1 AND changed = 1 AND undone = 0),

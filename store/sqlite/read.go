@@ -12,17 +12,17 @@ import (
 	"github.com/terret-dev/terret/internal/lite"
 )
 
-// A page ends at its limit, or when it has grown large: whoever reads on asks again
-// after its last event. Pages are small, so that a thousand readers who wait with one
-// in their hands do not fill the memory.
+// A page ends at its limit, or when it has grown large: the reader asks again after its
+// last event. Pages are small, so that a thousand waiting readers, each holding one, do
+// not fill the memory.
 const (
 	defaultPage = 1000
 	maxPage     = 10_000
 	pageBytes   = 256 << 10
 )
 
-// Read implements terret.Log. A page ends early when it has grown large; the next
-// one goes on from its last number.
+// Read implements terret.Log. A page ends early when it has grown large; the next one
+// continues after its last number.
 func (s *Store) Read(ctx context.Context, q terret.ReadQuery) ([]terret.Entry, error) {
 	page := pageReader{session: q.Session, raw: q.Raw, limit: pageSize(q.Limit), bytes: bytesOf(q.Bytes)}
 	text, args := page.query(q)
@@ -73,7 +73,7 @@ func (s *Store) ReadAll(ctx context.Context, q terret.ReadAllQuery) ([]terret.En
 	return page.out, nil
 }
 
-// keysOf returns the keys of those sessions that are there.
+// keysOf returns the keys of the sessions that exist.
 func keysOf(c *lite.Conn, sessions []string) (keys []any, err error) {
 	for _, id := range sessions {
 		key, err := sessionKey(c, id)
@@ -114,7 +114,7 @@ func kindFilter(kinds []terret.Kind) (where string, args []any) {
 	return ` AND e.kind IN (` + placeholders(len(kinds)) + `)`, args
 }
 
-// pageReader collects rows, of one session or, if session is empty, of all.
+// pageReader collects rows of one session or, if session is empty, of all.
 type pageReader struct {
 	session string
 	raw     bool
@@ -127,7 +127,7 @@ type pageReader struct {
 	room []byte // for bodies
 }
 
-// query selects events of one session. The first argument is to be its key.
+// query selects events of one session. The first argument must be its key.
 func (p *pageReader) query(q terret.ReadQuery) (text string, args []any) {
 	args = []any{nil, q.After}
 	where := ` WHERE e.session = ? AND e.seq > ?`
@@ -197,7 +197,7 @@ func (p *pageReader) read(c *lite.Conn, text string, args []any) error {
 	return rows.Close()
 }
 
-// add adds an entry. Once a few are there, it makes room for as many as the page will
+// add adds an entry. After the first few, it makes room for as many as the page will
 // hold if the others are alike.
 func (p *pageReader) add(e terret.Entry) {
 	const few = 16
@@ -212,7 +212,7 @@ func (p *pageReader) add(e terret.Entry) {
 	p.size += len(e.Body) + len(e.Raw)
 }
 
-// keep copies a body that SQLite is about to forget. Small ones share memory.
+// keep copies a body before SQLite reuses its memory. Small ones share memory.
 func (p *pageReader) keep(b []byte) []byte {
 	if len(b) == 0 {
 		return nil
@@ -228,7 +228,7 @@ func (p *pageReader) keep(b []byte) []byte {
 	return p.room[at:len(p.room):len(p.room)]
 }
 
-// idOf returns the id of a session, which is empty if it is deleted.
+// idOf returns the id of a session, or "" if it is deleted.
 func (p *pageReader) idOf(c *lite.Conn, key int64) (string, error) {
 	if id, ok := p.ids[key]; ok {
 		return id, nil
@@ -239,7 +239,7 @@ func (p *pageReader) idOf(c *lite.Conn, key int64) (string, error) {
 	return id, err
 }
 
-// fetch reads what is not in the row of the event because it is large.
+// fetch reads what is not in the event's row because it is large.
 func (p *pageReader) fetch(c *lite.Conn, e *terret.Entry) error {
 	_, err := c.Row(func(r *lite.Rows) {
 		if e.Body == nil {
@@ -255,7 +255,7 @@ func (p *pageReader) fetch(c *lite.Conn, e *terret.Entry) error {
 		return fmt.Errorf("event %d: %w", e.Seq, err)
 	}
 	if e.Body == nil {
-		return terret.Errorf(terret.CodeInternal, "event %d of session %s is lost: the database is damaged; put a backup in its place", e.Seq, e.Session)
+		return terret.Errorf(terret.CodeInternal, "event %d of session %s is lost: the database is damaged; replace it with a backup", e.Seq, e.Session)
 	}
 	return nil
 }

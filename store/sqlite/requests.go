@@ -8,8 +8,7 @@ import (
 	"github.com/terret-dev/terret/internal/lite"
 )
 
-// requestQuery reads requests with their data, which is in the event that made
-// them.
+// requestQuery reads requests with their data, which is in their events.
 const requestQuery = `SELECT r.id, s.id, r.turn, r.seq, r.gate, r.state, r.created_at, r.expires_at, coalesce(r.decision, ''), r.delivered,
 		coalesce(e.body, (SELECT body FROM blobs WHERE hash = e.blob))
 	FROM requests r
@@ -17,7 +16,7 @@ const requestQuery = `SELECT r.id, s.id, r.turn, r.seq, r.gate, r.state, r.creat
 	JOIN events e ON e.session = r.session AND e.seq = r.seq
 	WHERE s.deleted = 0 AND `
 
-// sqlOpen finds those that wait in the index requests_waiting, whose condition it
+// sqlOpen finds waiting requests through the index requests_waiting, whose condition it
 // repeats.
 const sqlOpen = `r.state = 'open' AND r.state <> 'decided'`
 
@@ -40,7 +39,7 @@ func (s *Store) ListRequests(ctx context.Context, f terret.RequestFilter) (terre
 		limit = 100
 	}
 	w := where{}
-	w.add(`r.id > ?`, f.Cursor) // ids are in the order of time
+	w.add(`r.id > ?`, f.Cursor) // ids are in time order
 	w.addIf(f.Session != "", `s.id = ?`, f.Session)
 	w.addIf(f.State == terret.RequestOpen, sqlOpen)
 	w.addIf(f.State == terret.RequestDecided, `r.state <> 'open'`)
@@ -118,7 +117,7 @@ func (s *Store) Answer(ctx context.Context, d terret.Decision) error {
 		case state != "open":
 			return alreadyDecided(d.RequestID, have)
 		case expires != nil && !expires.After(terret.Now().Time):
-			return terret.Errorf(terret.CodeAlreadyDecided, "the time to answer request %s is over", d.RequestID)
+			return terret.Errorf(terret.CodeAlreadyDecided, "request %s has expired", d.RequestID)
 		}
 		return tx.Exec(`UPDATE requests SET state = 'answered', decision = ? WHERE id = ?`, string(text), d.RequestID)
 	})

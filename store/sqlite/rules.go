@@ -37,7 +37,7 @@ func (s *Store) PutRule(ctx context.Context, r terret.Rule) error {
 	case r.Pattern == "":
 		return terret.Invalid("pattern", "a rule needs a pattern")
 	case (r.Scope == terret.ScopeSession) != (r.Session != "") || r.Scope != terret.ScopeSession && r.Scope != terret.ScopeAlways:
-		return terret.Invalid("scope", "a rule holds always, or for one session that it names")
+		return terret.Invalid("scope", "a rule must be permanent, or for one session that it names")
 	}
 	if r.MadeAt.IsZero() {
 		r.MadeAt = terret.Now()

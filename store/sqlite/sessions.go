@@ -54,7 +54,7 @@ func (s *Store) Create(ctx context.Context, n terret.Session) (terret.Session, e
 			return err
 		}
 		if added == 0 {
-			return terret.Errorf(terret.CodeConflict, "there is a session %s already", n.ID)
+			return terret.Errorf(terret.CodeConflict, "there already is a session %s", n.ID)
 		}
 		out, err = sessionOf(tx, n.ID)
 		return err
@@ -87,7 +87,7 @@ const sessionColumns = `id, agent, native_id, title, cwd, persona, mode, model, 
 	checkpoint_id, can_undo, can_redo, forked_from, handed_to, options,
 	(SELECT count(*) FROM requests r WHERE r.session = sessions.key AND ` + sqlOpen + `)`
 
-// sessions reads those that match; limit 0 means all.
+// sessions reads the matching sessions; limit 0 means all.
 func sessions(c *lite.Conn, where string, args []any, order string, limit int) ([]terret.Session, error) {
 	if limit == 0 {
 		limit = -1
@@ -138,8 +138,7 @@ func (s *Store) CountSessions(ctx context.Context, states ...terret.SessionState
 
 func micros(us int64) terret.Time { return terret.TimeOf(time.UnixMicro(us)) }
 
-// sortColumns maps the orders that a caller can ask for to what to sort by and
-// how.
+// sortColumns maps the orders that a caller can ask for to column and direction.
 var sortColumns = map[string]struct{ column, direction string }{
 	"":        {"updated_at", "DESC"},
 	"updated": {"updated_at", "DESC"},
@@ -227,8 +226,8 @@ var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 
 func escapeLike(s string) string { return likeEscaper.Replace(s) }
 
-// cursorOf and parseCursor keep the place in a list: the sort key and the id of
-// the last row seen.
+// cursorOf and parseCursor keep the place in a list: the sort key and the id of the
+// last row.
 func cursorOf(n terret.Session, column string) string {
 	var key any
 	switch column {
@@ -246,7 +245,7 @@ func cursorOf(n terret.Session, column string) string {
 }
 
 func parseCursor(c string) (key any, id string, err error) {
-	bad := terret.Invalid("cursor", "it is not one that a list gave; leave it out to start from the beginning")
+	bad := terret.Invalid("cursor", "not a cursor from a list; leave it out to start from the beginning")
 	b, err := base64.RawURLEncoding.DecodeString(c)
 	if err != nil {
 		return nil, "", bad
@@ -267,12 +266,12 @@ func parseCursor(c string) (key any, id string, err error) {
 }
 
 // UsageBy implements terret.Sessions. Days are UTC; since is inclusive, until is
-// not, and zero times leave a side open.
+// exclusive, and a zero time means no bound.
 func (s *Store) UsageBy(ctx context.Context, group string, since, until terret.Time) ([]terret.UsageRow, error) {
 	switch group {
 	case "day", "agent", "model", "cwd":
 	default:
-		return nil, terret.Invalid("group", "%q is not a way to group; use day, agent, model or cwd", group)
+		return nil, terret.Invalid("group", "cannot group by %q; use day, agent, model or cwd", group)
 	}
 	w := where{}
 	w.add("1")

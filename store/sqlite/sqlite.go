@@ -1,24 +1,25 @@
-// Package sqlite is the store on one machine: a single SQLite file, inside the
-// binary, shared by any number of processes.
+// Package sqlite is the store on one machine: a single SQLite file, with SQLite built
+// into the binary, shared by any number of processes.
 //
 // # Durability
 //
-// The file is in WAL mode. What Commit has acknowledged survives kill -9, and power
-// cuts too, except for pieces of text that nothing else followed: see sync.go. A
-// transaction holds a whole group of batches, so the price is one sync for a group.
+// The file is in WAL mode. What Commit has acknowledged survives kill -9. It also
+// survives power cuts, except for pieces of text that nothing else followed: see
+// sync.go. A transaction holds a whole group of batches, so the price is one sync per
+// group.
 //
 // # Concurrency
 //
-// Each process has one connection that writes and a pool that reads. Writers of
-// several processes take turns: one that sees others write pauses for a moment
-// after each of its transactions, so that none starves. Readers never wait for
-// writers, nor writers for readers.
+// Each process has one connection that writes and a pool that reads. Writers of several
+// processes take turns: one that sees others write pauses for a moment after each of
+// its transactions, so that none starves. Readers never wait for writers, nor writers
+// for readers.
 //
 // # Ownership
 //
-// An open store is a worker: from its first claim on it holds a lock on a file of
-// its own beside the database. A lock that is free means that the worker is dead,
-// whatever became of its process, and that its sessions may be claimed.
+// An open store is a worker: from its first claim on it holds a lock on its own file
+// beside the database. If the lock is free, the worker is dead, whatever happened to
+// its process, and its sessions may be claimed.
 package sqlite
 
 import (
@@ -34,7 +35,7 @@ import (
 	"github.com/terret-dev/terret/internal/lite"
 )
 
-// Memory is a path that means a store in memory, gone when it is closed.
+// Memory is the path of a store in memory, which is gone when it is closed.
 const Memory = ":memory:"
 
 const (
@@ -42,11 +43,10 @@ const (
 	yieldFor  = time.Millisecond      // pause between transactions while others write too
 )
 
-// What connections are told at first. Those that write find out for themselves how long
-// to wait for others. Those that read meet a lock only for the moment in which another
-// process opens the file first, after a crash, or closes it last. They map the file,
-// which makes a replay half as fast again; it never shrinks while it is open, since
-// nothing here vacuums it in place.
+// Initial settings of connections. The writer has its own way of waiting for others.
+// Readers meet a lock only for the moment when another process opens the file first,
+// after a crash, or closes it last. Readers map the file, which speeds up a replay by
+// half; the file never shrinks while it is open, since nothing vacuums it in place.
 const (
 	setUp        = "PRAGMA synchronous = FULL; PRAGMA fullfsync = 1; PRAGMA cache_size = -8000; PRAGMA temp_store = MEMORY;"
 	setUpWriter  = setUp + "PRAGMA journal_size_limit = 67108864;"
@@ -54,9 +54,9 @@ const (
 	setUpOneself = "PRAGMA busy_timeout = 5000;" + setUp
 )
 
-// Options tune a store. The zero value is right for almost everybody.
+// Options tunes a store. The zero value is right for almost everybody.
 type Options struct {
-	// Log is for the operator; nil means nobody.
+	// Log is for the operator; nil discards it.
 	Log *slog.Logger
 }
 
@@ -69,9 +69,9 @@ type Store struct {
 
 	readers readers
 
-	// turn holds one token: whose turn it is to use db. Who has it guards what follows.
+	// turn holds one token for the use of db. Its holder guards what follows.
 	turn     chan struct{}
-	db       *lite.Conn // writes; nil before and after
+	db       *lite.Conn // the writer; nil before Open and after Close
 	sync     syncer
 	files    identity
 	rival    int64 // data_version when last asked; changed by other processes only
@@ -80,13 +80,13 @@ type Store struct {
 
 	worker worker
 	news   news
-	keys   sync.Map // id of a session to its key, an int64
+	keys   sync.Map // session id to key, an int64
 
 	closing sync.Once
 	closed  error
 
-	// fault, if set by a test, is called before and after the commit of a
-	// transaction, as if the disk had failed there.
+	// fault, if set by a test, is called before and after the commit of a transaction,
+	// as if the disk had failed there.
 	fault func(phase string) error
 }
 
@@ -95,8 +95,8 @@ var (
 	_ terret.Maintainer = (*Store)(nil)
 )
 
-// Open opens the file at path, creating it and its folder if they are not there,
-// and brings its schema up to date. The caller must Close the store.
+// Open opens the file at path, creating it and its folder if need be, and brings its
+// schema up to date. The caller must Close the store.
 func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	s := &Store{path: path, log: o.Log, turn: make(chan struct{}, 1)}
 	if s.log == nil {
@@ -135,7 +135,7 @@ func (s *Store) open(ctx context.Context) error {
 	}
 	s.noteFiles()
 	if s.boot = boot(); s.boot == 0 {
-		return nil // so everything is synced
+		return nil // then everything is synced
 	}
 	last, err := lastBoot(s.db)
 	if err == nil && last != s.boot {
@@ -157,8 +157,8 @@ func dial(path, pragmas string) (*lite.Conn, error) {
 	return c, nil
 }
 
-// openWriter opens the connection that writes, and brings the schema up to date.
-// Nothing is changed before it is known that the file is ours.
+// openWriter opens the write connection and brings the schema up to date. It changes
+// nothing before it knows that the file is ours.
 func (s *Store) openWriter(ctx context.Context, path string) error {
 	var err error
 	if s.db, err = lite.Open(path); err != nil {
@@ -180,16 +180,16 @@ func (s *Store) openWriter(ctx context.Context, path string) error {
 	})
 }
 
-// creating is held while a store of this process makes its file, so that no other
-// has it open yet. See prepareFile.
+// creating is held while a store of this process creates its file, so that no other
+// store has it open yet. See prepareFile.
 var creating sync.Mutex
 
-// prepareFile makes the folder and the file, private to the user. A file that is
-// there already is left to SQLite: its locks belong to the process, and closing
-// any other descriptor of the file would give up those of all stores in it.
+// prepareFile creates the folder and the file, private to the user. It leaves an
+// existing file to SQLite: its locks belong to the process, and closing any other
+// descriptor of the file would release those of all stores in it.
 func prepareFile(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return terret.Errorf(terret.CodeStartupRefused, "cannot make the data folder: %w", err)
+		return terret.Errorf(terret.CodeStartupRefused, "cannot create the data folder: %w", err)
 	}
 	creating.Lock()
 	defer creating.Unlock()
@@ -217,7 +217,7 @@ func (s *Store) Close() error {
 
 func (s *Store) closeDatabases() error {
 	err := s.readers.close()
-	<-s.turn // somebody may still look for rivals
+	<-s.turn // somebody may still be looking for rivals
 	defer func() { s.turn <- struct{}{} }()
 	if s.db != nil {
 		err = errors.Join(err, s.db.Close())

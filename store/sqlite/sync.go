@@ -6,26 +6,26 @@ import (
 	"github.com/terret-dev/terret/internal/lite"
 )
 
-// Pieces of text are most of what is committed, and a later event holds them whole.
-// A transaction of nothing else is written to the log but not synced, so it survives
-// the death of the process and not that of the machine. The next transaction that
-// holds anything else syncs the log file and with it all that came before.
+// Most of what is committed is pieces of text, and a later event holds their full text.
+// A transaction of only such pieces is written to the log but not synced, so it
+// survives the death of the process but not of the machine. The next transaction that
+// holds anything else syncs the log file, and everything before it.
 const (
-	unsyncedPieces = 1000        // at most, of a process; see jump
-	unsyncedFor    = time.Second // after which the next transaction is synced, whatever it holds
+	unsyncedPieces = 1000        // at most, per process; see jump
+	unsyncedFor    = time.Second // then the next transaction is synced, whatever it holds
 )
 
-// durability says of a transaction how many pieces of text it holds and nothing else.
+// durability is how many pieces of text a transaction holds, if it holds nothing else.
 type durability int
 
 // synced is a transaction that is on disk when it is acknowledged.
 const synced durability = 0
 
-// syncer decides which transactions are synced. It belongs to whoever has the turn.
+// syncer decides which transactions are synced. Whoever holds the turn owns it.
 type syncer struct {
 	lazy    bool // pieces need not be synced at once
 	relaxed bool // the connection does not sync
-	pieces  int  // not synced yet
+	pieces  int  // unsynced so far
 	last    time.Time
 	changes int64 // of the connection, before the transaction
 }
@@ -48,12 +48,12 @@ func (y *syncer) prepare(c *lite.Conn, d durability) error {
 	return nil
 }
 
-// done notes that the transaction was committed.
+// done records that the transaction was committed.
 func (y *syncer) done(c *lite.Conn, d durability) {
 	switch {
 	case y.relaxed:
 		y.pieces += int(d)
-	case c.TotalChanges() != y.changes: // else there was nothing to sync
+	case c.TotalChanges() != y.changes: // otherwise there was nothing to sync
 		y.pieces, y.last = 0, time.Now()
 	}
 }

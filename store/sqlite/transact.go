@@ -8,14 +8,13 @@ import (
 	"github.com/terret-dev/terret/internal/lite"
 )
 
-// write runs fn in a transaction that is alone in writing, and says so to those
-// who Wait. The context bounds the wait for the turn; once begun, the
-// transaction runs to its end.
+// write runs fn in an exclusive write transaction, and wakes those who Wait. The
+// context bounds the wait for the turn; once begun, the transaction runs to its end.
 func (s *Store) write(ctx context.Context, what string, fn func(tx *lite.Conn) error) error {
 	return s.writeAs(ctx, what, synced, fn)
 }
 
-// writeAs is write for a transaction of which it is known when it must be on disk.
+// writeAs is write for a transaction with a known durability.
 func (s *Store) writeAs(ctx context.Context, what string, d durability, fn func(tx *lite.Conn) error) error {
 	err := s.begin(ctx, d, func(tx *lite.Conn) error {
 		if err := s.checkSchema(tx); err != nil {
@@ -30,7 +29,7 @@ func (s *Store) writeAs(ctx context.Context, what string, d durability, fn func(
 	return nil
 }
 
-// ask is write for what the owner of a session is to notice.
+// ask is write for what the owner of a session should notice.
 func (s *Store) ask(ctx context.Context, what string, fn func(tx *lite.Conn) error) error {
 	err := s.write(ctx, what, fn)
 	if err == nil {
@@ -39,8 +38,7 @@ func (s *Store) ask(ctx context.Context, what string, fn func(tx *lite.Conn) err
 	return err
 }
 
-// begin waits for this process's turn, then for the file, and runs fn in a
-// transaction.
+// begin waits for this process's turn, then for the file, and runs fn in a transaction.
 func (s *Store) begin(ctx context.Context, d durability, fn func(*lite.Conn) error) error {
 	return s.alone(ctx, func(c *lite.Conn) error {
 		if err := s.checkGone(); err != nil {
@@ -54,7 +52,7 @@ func (s *Store) begin(ctx context.Context, d durability, fn func(*lite.Conn) err
 		}
 		defer func() {
 			if c.InTransaction() {
-				_ = c.Exec("ROLLBACK") // the caller learns what was before
+				_ = c.Exec("ROLLBACK") // the caller gets the earlier error
 			}
 		}()
 		if err := fn(c); err != nil {
@@ -92,10 +90,9 @@ type commitError struct{ err error }
 func (e *commitError) Error() string { return "commit: " + e.err.Error() }
 func (e *commitError) Unwrap() error { return e.err }
 
-// beginImmediate takes the file's write lock, trying again while another process
-// has it. SQLite's own waiting sleeps for up to 100 ms at a time, which starves
-// whoever comes late; trying often, and pausing after each transaction while
-// there are rivals, does not.
+// beginImmediate takes the file's write lock, retrying while another process has it.
+// SQLite's own waiting sleeps for up to 100 ms at a time, which starves latecomers;
+// retrying often, and pausing after each transaction while there are rivals, does not.
 func (s *Store) beginImmediate(ctx context.Context) error {
 	if s.contests > 0 {
 		s.contests--
@@ -104,11 +101,11 @@ func (s *Store) beginImmediate(ctx context.Context) error {
 	if err := s.whileBusy(ctx, func() error { return s.db.Exec("BEGIN IMMEDIATE") }); err != nil {
 		return err
 	}
-	_ = s.noteRivals() // if that failed, it is suspicious
+	_ = s.noteRivals() // if that failed, suspect is set
 	return nil
 }
 
-// whileBusy tries until another process gives the file free.
+// whileBusy retries until other processes release the file.
 func (s *Store) whileBusy(ctx context.Context, try func() error) error {
 	wait := 200 * time.Microsecond
 	for deadline := time.Now().Add(busyLimit); ; {
@@ -128,7 +125,7 @@ func (s *Store) whileBusy(ctx context.Context, try func() error) error {
 }
 
 func (s *Store) tooLate(ctx context.Context) error {
-	return fmt.Errorf("wait for others to be done with %s: %w", s.path, context.Cause(ctx))
+	return fmt.Errorf("wait for other users of %s: %w", s.path, context.Cause(ctx))
 }
 
 const (
@@ -136,7 +133,7 @@ const (
 	contestedFor = 100 // writes
 )
 
-// noteRivals notes whether others have written since the last time. The turn must be
+// noteRivals records whether others have written since the last call. The turn must be
 // held.
 func (s *Store) noteRivals() error {
 	var v int64
@@ -172,7 +169,7 @@ func (s *Store) checkSchema(tx *lite.Conn) error {
 	return nil
 }
 
-// pause sleeps and reports whether the context is still good.
+// pause sleeps and reports whether the context is still alive.
 func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

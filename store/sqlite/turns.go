@@ -81,7 +81,7 @@ func scanTurn(r *lite.Rows) (terret.Turn, error) {
 	return t, nil
 }
 
-// usageAt reads the five columns of usage from one on.
+// usageAt reads the five usage columns, starting with that one.
 func usageAt(r *lite.Rows, column int) terret.Usage {
 	return terret.Usage{
 		Input: r.Int(column), Output: r.Int(column + 1), CacheRead: r.Int(column + 2), CacheWrite: r.Int(column + 3), Reasoning: r.Int(column + 4),

@@ -8,8 +8,8 @@ import (
 )
 
 // news tells waiters that something was committed. Commits of this process are
-// told at once; those of others are seen by asking SQLite for its data version,
-// which costs microseconds. There is no goroutine: whoever waits, asks.
+// announced at once; those of others are found by asking SQLite for its data version,
+// which costs microseconds. There is no goroutine: the waiters themselves ask.
 type news struct {
 	mu       sync.Mutex
 	version  int64
@@ -32,7 +32,7 @@ func (n *news) publish() {
 	n.bump()
 }
 
-// others says that there may be something for the owners of sessions.
+// others says that there may be work for the owners of sessions.
 func (n *news) others() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -99,8 +99,8 @@ func (s *Store) poll() (version int64, changed <-chan struct{}, err error) {
 	return n.version, n.changed, err
 }
 
-// lookForRivals asks whether others have written. It does not wait for its turn: the
-// transaction that has it asks too.
+// lookForRivals checks whether others have written. It does not wait for the turn: the
+// transaction that has it checks too.
 func (s *Store) lookForRivals() error {
 	select {
 	case <-s.turn:
@@ -109,10 +109,10 @@ func (s *Store) lookForRivals() error {
 	}
 	defer func() { s.turn <- struct{}{} }()
 	if s.db == nil {
-		return nil // whoever waits is told
+		return nil // the waiters will be told
 	}
 	err := s.noteRivals()
-	if isBusy(err) { // another process opens the file first, or closes it last: the next look will tell
+	if isBusy(err) { // another process opens the file first, or closes it last: the next check will tell
 		return nil
 	}
 	return err

@@ -38,8 +38,8 @@ func (w *worker) lockFile(id string) string { return filepath.Join(w.dir, id+".l
 // Worker implements terret.Ownership.
 func (s *Store) Worker() string { return s.worker.id }
 
-// register takes the lock first and writes the row after, so that a row without
-// a held lock always means a dead worker.
+// register takes the lock first and then writes the row, so that a row without a held
+// lock always means a dead worker.
 func (s *Store) register(ctx context.Context) error {
 	w := &s.worker
 	w.mu.Lock()
@@ -52,7 +52,7 @@ func (s *Store) register(ctx context.Context) error {
 	}
 	if w.dir != "" && w.lock == nil {
 		if err := os.MkdirAll(w.dir, 0o700); err != nil {
-			return terret.Errorf(terret.CodeStartupRefused, "cannot make the folder of lock files: %w", err)
+			return terret.Errorf(terret.CodeStartupRefused, "cannot create the folder for lock files: %w", err)
 		}
 		lock := flock.New(w.lockFile(w.id), flock.SetPermissions(0o600))
 		if ok, err := lock.TryLock(); err != nil || !ok {
@@ -69,7 +69,7 @@ func (s *Store) register(ctx context.Context) error {
 	return err
 }
 
-// retire gives back all that this worker owns and removes its traces.
+// retire gives back everything that this worker owns and removes its traces.
 func (s *Store) retire() error {
 	w := &s.worker
 	w.mu.Lock()
@@ -86,8 +86,8 @@ func (s *Store) retire() error {
 		w.up = false
 	}
 	if w.lock != nil {
-		// The file goes first: whoever finds it missing takes us for dead, and we
-		// own nothing any more.
+		// Remove the file first: whoever finds it missing takes us for dead, and we no
+		// longer own anything.
 		err = errors.Join(err, os.Remove(w.lock.Path()), w.lock.Close())
 		w.lock = nil
 	}
@@ -108,7 +108,7 @@ func (w *worker) alive(id string) bool {
 	probe := flock.New(w.lockFile(id), flock.SetPermissions(0o600))
 	free, err := probe.TryRLock()
 	if err != nil {
-		return true // cannot tell: never take a session from a worker that may live
+		return true // cannot tell: never take a session from a worker that may be alive
 	}
 	if free {
 		probe.Close() //nolint:errcheck // it was only a probe
@@ -167,8 +167,7 @@ func (s *Store) Release(ctx context.Context, session string, epoch int64) error 
 	})
 }
 
-// Orphans implements terret.Ownership. It also forgets dead workers that own
-// nothing.
+// Orphans implements terret.Ownership. It also forgets dead workers that own nothing.
 func (s *Store) Orphans(ctx context.Context) ([]terret.Session, error) {
 	var out []terret.Session
 	var idle []string // workers
