@@ -13,13 +13,12 @@ import (
 	"github.com/terret-dev/terret/internal/proc"
 )
 
-// authAttempts is how often the agent may try with a key that is refused. It would
-// go on for minutes.
+// authAttempts is how often the agent may try with a refused key. By itself it would
+// continue for minutes.
 const authAttempts = 2
 
-// agent is Claude Code at work on a session, in one process for many turns. The
-// process is replaced when a turn needs another start, and when the conversation
-// goes back.
+// agent is Claude Code at work on a session, in one process for many turns. The process
+// is replaced when a turn needs another start, and when the conversation goes back.
 type agent struct {
 	d    *Driver
 	req  terret.OpenRequest
@@ -35,14 +34,14 @@ type agent struct {
 	mu      sync.Mutex
 	p       *process
 	retired *process
-	quiet   bool // the end of the retired one is not that of the turn
+	quiet   bool // the retired process's end does not end the turn
 	closed  bool
 	native  string          // the agent's own session, see type native
-	model   string          // of the process now
-	mode    string          // permission mode of the process now, or soon
-	session choice          // of the session
-	turn    terret.Settings // of the turn
-	refused bool            // the key, in this turn
+	model   string          // of the current process
+	mode    string          // permission mode of the current process, or soon
+	session choice          // the session's
+	turn    terret.Settings // the turn's
+	refused bool            // the key was refused, in this turn
 	undone  []string
 }
 
@@ -51,9 +50,9 @@ type choice struct{ model, mode string }
 
 var errClosed = terret.Errorf(terret.CodeSessionClosed, "the agent is closed")
 
-// cursor is what must be known to open the agent again.
+// cursor is what we must know to reopen the agent.
 type cursor struct {
-	// Undone are the sessions that going forward leads back to, the last one first.
+	// Undone lists the sessions that going forward leads back to, the last one first.
 	Undone []string `json:"undone,omitempty"`
 }
 
@@ -68,8 +67,8 @@ func newAgent(d *Driver, r terret.OpenRequest) *agent {
 
 func (a *agent) encodeCursor() []byte { return encode(cursor{Undone: a.undone}) }
 
-// ready returns a process that can take a turn with those settings. a.switching must
-// be held, except in Open.
+// ready returns a process that can take a turn with those settings. a.switching must be
+// held, except in Open.
 func (a *agent) ready(ctx context.Context, in terret.Settings) (*process, error) {
 	l := a.d.launchOf(a.req, a.env, in)
 	a.mu.Lock()
@@ -87,8 +86,8 @@ func (a *agent) ready(ctx context.Context, in terret.Settings) (*process, error)
 	return a.launch(ctx, l)
 }
 
-// launch starts a process that goes on with the session. If the agent has lost it, it
-// begins a new one and says so, unless the session is not to.
+// launch starts a process that resumes the session. If the agent has lost the session,
+// it starts a new one and says so, unless OnStale forbids that.
 func (a *agent) launch(ctx context.Context, l launch) (*process, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -146,9 +145,9 @@ func modelArgs(model, mode string, budget terret.Cost) []string {
 	return args
 }
 
-// budget is what the agent may let a session cost, or zero if it is to set no bound.
-// Newer versions count what a session that they go on with has cost before, and what
-// the original of a copy has: there only the engine watches the budget.
+// budget is the cost limit for the agent, or zero for none. Newer versions include the
+// earlier cost of a resumed session, and that of a copy's original: in those cases only
+// the engine watches the budget.
 func budget(r terret.OpenRequest, source string) terret.Cost {
 	limit := r.Settings.MaxCostUSD
 	switch {
@@ -160,7 +159,7 @@ func budget(r terret.OpenRequest, source string) terret.Cost {
 	return max(limit-r.Session.CostUSD, 1)
 }
 
-// take makes a process the session's, and reads it from now on.
+// take makes a process the session's, and starts reading it.
 func (a *agent) take(ctx context.Context, p *process, model, mode string) error {
 	spawn := []terret.Event{{Data: terret.ProcessSpawn{Argv: p.argv, PID: p.proc.PID()}}}
 	if err := a.req.Host.Emit(ctx, append(spawn, droppedSettings(p.launch)...), nil); err != nil {
@@ -175,8 +174,8 @@ func (a *agent) take(ctx context.Context, p *process, model, mode string) error 
 	return nil
 }
 
-// retire ends a process that is to be replaced, and waits until that is told. If that
-// happens in a turn, the turn goes on with the next one.
+// retire ends a process that will be replaced, and waits until its end is reported. If
+// that happens in a turn, the turn continues with the next process.
 func (a *agent) retire(ctx context.Context, p *process, inTurn bool) {
 	a.mu.Lock()
 	a.retired, a.quiet = p, inTurn
@@ -202,14 +201,14 @@ func (a *agent) emit(p *process, events []terret.Event) error {
 	return a.req.Host.Emit(context.Background(), out, nil)
 }
 
-// note takes from an event what must be known later, and adds it to what is passed
-// on. a.mu is held.
+// note remembers what matters later in an event, and adds the event to what is passed
+// on. a.mu must be held.
 func (a *agent) note(out []terret.Event, p *process, ev terret.Event) []terret.Event {
 	switch d := ev.Data.(type) {
 	case terret.SessionStart:
 		a.mode = cmp.Or(d.PermissionMode, a.mode)
 		a.native = cmp.Or(d.NativeID, a.native)
-		if a.turn.Model != "" || a.turn.PermissionMode != "" { // which are not the session's
+		if a.turn.Model != "" || a.turn.PermissionMode != "" { // these are the turn's, not the session's
 			own := a.session
 			return append(out, ev, terret.Event{Data: terret.SessionUpdated{Model: &own.model, PermissionMode: &own.mode}})
 		}
@@ -241,9 +240,9 @@ func (a *agent) note(out []terret.Event, p *process, ev terret.Event) []terret.E
 	return append(out, ev)
 }
 
-// changed is what of a change of the process is one of the session. What was chosen
-// for a turn is not, and what we have told the agent ourselves is known already.
-// a.mu is held.
+// changed returns the part of a process's change that changes the session. What was
+// chosen for one turn does not, and what we told the agent ourselves is already known.
+// a.mu must be held.
 func (a *agent) changed(d terret.SessionUpdated) terret.SessionUpdated {
 	if a.turn.Model != "" {
 		d.Model = nil
@@ -254,13 +253,13 @@ func (a *agent) changed(d terret.SessionUpdated) terret.SessionUpdated {
 		if own || a.turn.PermissionMode != "" {
 			d.PermissionMode = nil
 		} else {
-			a.session.mode = *mode // a plan was approved, say
+			a.session.mode = *mode // for example, a plan was approved
 		}
 	}
 	return d
 }
 
-// ended tells what a process leaves behind.
+// ended reports what a process leaves behind.
 func (a *agent) ended(p *process, exit proc.Exit) {
 	a.mu.Lock()
 	retired := a.retired == p
@@ -282,7 +281,7 @@ func (a *agent) ended(p *process, exit proc.Exit) {
 		events = append(events, terret.Event{Data: terret.SessionEnd{Reason: "agent_exit", NativeReason: exit.String()}})
 	}
 	if err := a.req.Host.Emit(context.Background(), events, nil); err != nil {
-		a.req.Log.Warn("the end of the agent could not be logged", "error", err)
+		a.req.Log.Warn("could not log the end of the agent", "error", err)
 	}
 }
 
@@ -330,13 +329,13 @@ func (a *agent) lastSettings() terret.Settings {
 	return a.turn
 }
 
-// setUp gives the process the model and the permission mode of the turn. From here on
-// there is no way forward to what was undone.
+// setUp sets the model and the permission mode for the turn. From here on, what was
+// undone cannot be redone.
 func (a *agent) setUp(ctx context.Context, p *process, in terret.Settings) error {
 	a.mu.Lock()
 	model, mode := cmp.Or(in.Model, a.session.model), cmp.Or(in.PermissionMode, a.session.mode)
 	if mode == "" && a.turn.PermissionMode != "" {
-		mode = "default" // an older agent does not say what it was before
+		mode = "default" // an older agent does not report it
 	}
 	setModel, setMode := model != a.model, mode != "" && mode != a.mode
 	forget := len(a.undone) > 0
@@ -358,8 +357,8 @@ func (a *agent) setUp(ctx context.Context, p *process, in terret.Settings) error
 	return nil
 }
 
-// Steer implements terret.Steerer. The agent takes the message up when it has run
-// the tools that it is about to run.
+// Steer implements terret.Steerer. The agent reads the message after the tools that it
+// is about to run.
 func (a *agent) Steer(ctx context.Context, _ string, prompt terret.Prompt) error {
 	p, err := a.process()
 	if err != nil {
@@ -368,7 +367,7 @@ func (a *agent) Steer(ctx context.Context, _ string, prompt terret.Prompt) error
 	return p.prompt(ctx, p.announce(prompt.MessageID, prompt.Blocks), prompt.Blocks)
 }
 
-// process is the one that runs.
+// process is the running process.
 func (a *agent) process() (*process, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -382,7 +381,7 @@ func (a *agent) process() (*process, error) {
 func (a *agent) Interrupt(ctx context.Context, _ string) error {
 	p, err := a.process()
 	if err != nil {
-		return nil // then no turn runs
+		return nil // then no turn is running
 	}
 	return p.interrupt(ctx)
 }
@@ -408,12 +407,12 @@ func (a *agent) shut(end func(*process) error) error {
 	a.closed = true
 	p := a.p
 	a.mu.Unlock()
-	a.end(errClosed) // of what is being started
+	a.end(errClosed) // cancels a start
 	var err error
 	if p != nil {
 		err = end(p)
 	}
-	a.switching.Lock() // a process that was being started has been taken, or given up
+	a.switching.Lock() // a process that was starting has been taken, or given up
 	a.mu.Lock()
 	late := a.p
 	a.mu.Unlock()
@@ -428,7 +427,7 @@ func (a *agent) shut(end func(*process) error) error {
 // Capabilities implements terret.Agent.
 func (a *agent) Capabilities() terret.Capabilities { return capabilities() }
 
-// startError says why a process could not be started, and what to do.
+// startError says why a process could not start, and what to do.
 func startError(err error, program string) error {
 	if errors.Is(err, exec.ErrNotFound) {
 		return terret.Errorf(terret.CodeAgentNotFound, "Claude Code is not installed: %s was not found; run `npm install -g @anthropic-ai/claude-code`, or set agents.claude.path", program)

@@ -659,7 +659,7 @@ func TestServers(t *testing.T) {
 	s.d.cfg.Servers = map[string]MCPServer{"calc": calculator{}}
 	a := s.open()
 	s.says(a, "servers", `[{"request_id":"mcp-calc","response":{"mcp_response":{"id":1,"jsonrpc":"2.0","result":{"tools":[]}}},"subtype":"success"},`+
-		`{"error":"there is no server \"unknown\" here","request_id":"mcp-unknown","subtype":"error"},`+
+		`{"error":"there is no server \"unknown\"","request_id":"mcp-unknown","subtype":"error"},`+
 		`{"request_id":"too-soon","response":{"behavior":"deny","message":"the session has not begun"},"subtype":"success"}]`)
 	st := s.starts()[0]
 	want := `{"mcpServers":{"calc":{"name":"calc","type":"sdk"},"web":{"type":"http","url":"http://x","headers":{"Authorization":"` + canary + `"}}}}`

@@ -17,18 +17,18 @@ type permissionAnswer struct {
 	Interrupt          bool               `json:"interrupt,omitempty"`
 }
 
-// deny refuses. The words are what the model is told.
+// deny refuses. The model is told the words.
 func deny(d terret.Decision, words string) permissionAnswer {
 	return permissionAnswer{Behavior: "deny", Message: words, Interrupt: d.Interrupt}
 }
 
-// reasonOf is why it was decided so, or other if nobody said.
+// reasonOf is the decision's reason, or other if there is none.
 func reasonOf(d terret.Decision, other string) string { return cmp.Or(d.Reason, other) }
 
-// answerPermission answers whether a tool may run. The input is always sent back:
-// an older agent takes an answer without it for a refusal. A decision for more than
-// once adds the agent's own suggestions of rules, for the session only and only
-// those that allow: Terret keeps the rules that stay.
+// answerPermission answers whether a tool may run. It always sends the input back:
+// older agents take an answer without it as a refusal. A lasting decision adds the
+// agent's own rule suggestions, for the session only and only those that allow: Terret
+// keeps the permanent rules.
 func answerPermission(r canUseTool, d terret.Decision) permissionAnswer {
 	if d.Behavior != terret.BehaviorAllow {
 		return deny(d, reasonOf(d, "denied"))
@@ -47,7 +47,7 @@ func answerPermission(r canUseTool, d terret.Decision) permissionAnswer {
 	return out
 }
 
-// answerQuestions answers what people were asked.
+// answerQuestions answers questions to people.
 func answerQuestions(r canUseTool, d terret.Decision) permissionAnswer {
 	if d.Behavior != terret.BehaviorAnswer {
 		return deny(d, reasonOf(d, "The questions were not answered."))
@@ -61,7 +61,7 @@ var permissionModes = []string{"default", "acceptEdits", "plan", "dontAsk", "aut
 
 func validMode(mode string) bool { return slices.Contains(permissionModes, mode) }
 
-// answerPlan answers whether a plan is good.
+// answerPlan answers whether a plan is approved.
 func answerPlan(r canUseTool, d terret.Decision) permissionAnswer {
 	if d.Behavior != terret.BehaviorApprove {
 		return deny(d, reasonOf(d, "The plan is not approved. Revise it."))
@@ -73,7 +73,7 @@ func answerPlan(r canUseTool, d terret.Decision) permissionAnswer {
 	return out
 }
 
-// echo is an input as it is sent back: always an object.
+// echo is an input to send back: always an object.
 func echo(input json.RawMessage) terret.JSON {
 	var object map[string]json.RawMessage
 	if !decode(input, &object) || object == nil {
@@ -82,7 +82,7 @@ func echo(input json.RawMessage) terret.JSON {
 	return terret.JSON(input)
 }
 
-// with is an input with one more field.
+// with adds a field to an input.
 func with(input json.RawMessage, field string, value any) terret.JSON {
 	object := map[string]json.RawMessage{}
 	decode(input, &object)

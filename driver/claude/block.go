@@ -11,8 +11,8 @@ import (
 // rawContent is the content of a message: a string, or a list of blocks.
 type rawContent []contentBlock
 
-// UnmarshalJSON implements json.Unmarshaler. What is neither a string nor a list
-// is no content.
+// UnmarshalJSON implements json.Unmarshaler. Anything but a string or a list is empty
+// content.
 func (c *rawContent) UnmarshalJSON(b []byte) error {
 	*c = nil
 	switch b = bytes.TrimSpace(b); {
@@ -34,7 +34,7 @@ func (c *rawContent) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// contentBlock is a block as the model's API writes it.
+// contentBlock is a block in the format of the model's API.
 type contentBlock struct {
 	Type      string          `json:"type"`
 	Text      string          `json:"text"`
@@ -56,8 +56,7 @@ type contentBlock struct {
 	raw json.RawMessage
 }
 
-// block translates it. A block of a type that the vocabulary does not have becomes
-// text, as it is.
+// block translates it. A block of an unknown type becomes text, unchanged.
 func (b contentBlock) block() terret.Block {
 	switch b.Type {
 	case "text":
@@ -76,8 +75,8 @@ func (b contentBlock) block() terret.Block {
 	return terret.Text(string(b.raw))
 }
 
-// content is what stands in the result of a tool. Results do not stand in results:
-// there, one is text.
+// content is the content of a tool result. Results cannot nest: an inner one becomes
+// text.
 func (b contentBlock) content() []terret.Block {
 	var c rawContent
 	decode(b.Content, &c)
@@ -93,7 +92,7 @@ func (b contentBlock) file(kind terret.BlockType) terret.Block {
 	out := terret.Block{Type: kind, MediaType: b.Source.MediaType, URL: b.Source.URL, Name: b.Title}
 	switch b.Source.Type {
 	case "base64":
-		// What does not decode is lost with the block's content, not with its message.
+		// A block that does not decode loses its content, but not its message.
 		out.Bytes, _ = base64.StdEncoding.DecodeString(b.Source.Data)
 	case "text":
 		out.Bytes = []byte(b.Source.Data)
@@ -120,7 +119,7 @@ func (u apiUsage) usage() terret.Usage {
 	}
 }
 
-// context is how much of the model's context the message and all before it take.
+// context is how much of the model's context the message and everything before it use.
 func (u apiUsage) context() int64 {
 	return u.InputTokens + u.OutputTokens + u.CacheReadInputTokens + u.CacheCreationInputTokens
 }

@@ -7,19 +7,19 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// control is what the agent says that is not an event.
+// control is a message of the agent that is not an event.
 type control interface{ isControl() }
 
 type (
-	// asking is a request that a decision answers: put its ask to the host, and
-	// write the answer.
+	// asking is a request that needs a decision: pass its ask to the host, and write
+	// the answer.
 	asking struct {
 		id string
-		// ask is what to put to the host. Its key is the id of the request.
+		// ask is what to pass to the host. Its key is the id of the request.
 		ask terret.Ask
 		// answer is the body of the answer.
 		answer func(terret.Decision) any
-		// tool is the call that it is about, if it is about one.
+		// tool is the tool call it is about, if any.
 		tool string
 	}
 	// reply is a line that answers the agent at once.
@@ -35,9 +35,9 @@ type (
 	answered struct {
 		id   string
 		body json.RawMessage
-		err  string // empty if it went well
+		err  string // empty on success
 	}
-	// stateChange says what the agent does now: running, requires_action, idle.
+	// stateChange reports what the agent is doing: running, requires_action, idle.
 	stateChange struct{ state string }
 )
 
@@ -48,7 +48,7 @@ func (withdrawn) isControl()   {}
 func (answered) isControl()    {}
 func (stateChange) isControl() {}
 
-// line is the answer to the request that the decision stands for.
+// line is the answer to the request, given the decision.
 func (a asking) line(d terret.Decision) []byte { return successLine(a.id, a.answer(d)) }
 
 // refuse is the answer to a request that nobody can decide.
@@ -56,7 +56,7 @@ func (a asking) refuse(why string) []byte {
 	return a.line(terret.Decision{Gate: a.ask.Gate, Behavior: a.ask.Gate.Refusal(), Reason: why})
 }
 
-// decided says that a request was answered, and how.
+// decided records that a request was answered, and how.
 func (t *translator) decided(id string, d terret.Decision) {
 	tool, ok := t.asked[id]
 	delete(t.asked, id)
@@ -69,7 +69,7 @@ func (t *translator) decided(id string, d terret.Decision) {
 	}
 }
 
-// response takes in the answer to a request of ours.
+// response handles the answer to a request of ours.
 func (t *translator) response(m *controlResponse) {
 	r := m.Response
 	out := answered{id: r.RequestID, body: r.Response}
@@ -82,13 +82,13 @@ func (t *translator) response(m *controlResponse) {
 	t.others = append(t.others, out)
 }
 
-// withdraw takes in that a request needs no answer any more.
+// withdraw handles a request that no longer needs an answer.
 func (t *translator) withdraw() {
 	delete(t.asked, t.head.RequestID)
 	t.others = append(t.others, withdrawn{id: t.head.RequestID})
 }
 
-// request takes in a request of the agent.
+// request handles a request of the agent.
 func (t *translator) request(m *controlRequest) {
 	r := m.Request
 	t.head.Subtype = r.Subtype
@@ -129,7 +129,7 @@ func (t *translator) put(a asking, actor, parent, source string) {
 
 func (t *translator) canUseTool(id string, r canUseTool) {
 	actor, parent := t.actorOf("", r.AgentID)
-	if r.ToolUseID != "" && !t.finished[r.ToolUseID] { // which may come before the message that holds the call
+	if r.ToolUseID != "" && !t.finished[r.ToolUseID] { // it may come before the message with the call
 		c := t.call(r.ToolUseID, r.ToolName, actor, parent)
 		if len(c.input) == 0 {
 			c.input = whole(r.Input, nil)
@@ -155,7 +155,7 @@ func (t *translator) canUseTool(id string, r canUseTool) {
 	t.put(a, actor, parent, t.head.name())
 }
 
-// permissionRequest is the request as it is put to people.
+// permissionRequest is the request as people see it.
 func (t *translator) permissionRequest(r canUseTool) terret.PermissionRequest {
 	input := whole(r.Input, nil)
 	f := decodeInput(input)
@@ -169,7 +169,7 @@ func (t *translator) permissionRequest(r canUseTool) terret.PermissionRequest {
 	}
 }
 
-// ruleNames lists the rules that an agent suggests to add, as people write them.
+// ruleNames lists the rules that an agent suggests, as people write them.
 func ruleNames(updates []permissionUpdate) []string {
 	var out []string
 	for _, u := range allowRules(updates) {
@@ -184,7 +184,7 @@ func ruleNames(updates []permissionUpdate) []string {
 	return out
 }
 
-// allowRules keeps the updates that do no more than allow by rule.
+// allowRules keeps the updates that only add allow rules.
 func allowRules(updates []permissionUpdate) []permissionUpdate {
 	var out []permissionUpdate
 	for _, u := range updates {

@@ -19,7 +19,7 @@ func (a *agent) Commands(ctx context.Context) ([]terret.Command, error) {
 	return about.commands(), err
 }
 
-// about is what the agent said of itself.
+// about is what the agent said about itself.
 func (a *agent) about(ctx context.Context) (initializeAnswer, error) {
 	a.switching.Lock()
 	defer a.switching.Unlock()
@@ -30,7 +30,8 @@ func (a *agent) about(ctx context.Context) (initializeAnswer, error) {
 	return p.about, nil
 }
 
-// running is the process, started if there is none. a.switching must be held.
+// running returns the process, and starts one if there is none. a.switching must be
+// held.
 func (a *agent) running(ctx context.Context) (*process, error) {
 	if p, err := a.process(); err == nil {
 		return p, nil
@@ -91,7 +92,7 @@ func (a *agent) SetPermissionMode(ctx context.Context, mode string) error {
 func (a *agent) tellMode(ctx context.Context, p *process, mode string) error {
 	a.mu.Lock()
 	old := a.mode
-	a.mode = mode // before the agent says so
+	a.mode = mode // before the agent reports it
 	a.mu.Unlock()
 	err := p.call(ctx, map[string]string{"subtype": "set_permission_mode", "mode": mode}, nil)
 	if err != nil {
@@ -121,7 +122,7 @@ func (a *agent) Compact(ctx context.Context, turn, instructions string, in terre
 	return a.Command(ctx, turn, "compact", instructions, in)
 }
 
-// Rename implements terret.Renamer. Without a process the title is ours alone.
+// Rename implements terret.Renamer. Without a process only Terret knows the title.
 func (a *agent) Rename(ctx context.Context, title string) error {
 	p, err := a.process()
 	if err != nil || title == "" {

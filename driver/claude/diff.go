@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	diffInput = 2 << 20   // bytes on either side of which a diff is made
-	diffLimit = 256 << 10 // bytes of a diff
+	diffInput = 2 << 20   // the largest content, in bytes, that is diffed
+	diffLimit = 256 << 10 // the largest diff, in bytes
 )
 
-// toolOutcome is what the agent says of a tool's result beside the words for the
+// toolOutcome is what the agent reports about a tool's result besides the text for the
 // model. Which fields are set depends on the tool.
 type toolOutcome struct {
 	// Edits.
@@ -32,7 +32,7 @@ type toolOutcome struct {
 	IsAsync   bool   `json:"isAsync"`
 	AgentID   string `json:"agentId"`
 	AgentType string `json:"agentType"`
-	// Lists of things to do.
+	// To-do lists.
 	Task struct {
 		ID      string `json:"id"`
 		Subject string `json:"subject"`
@@ -44,8 +44,8 @@ type toolOutcome struct {
 	} `json:"tasks"`
 }
 
-// fileContent is the content of a file that was written. Subagents have what they
-// say under that name, in blocks.
+// fileContent is the content of a written file. Subagents use the same name for their
+// message, in blocks.
 type fileContent struct {
 	text   string
 	ok     bool
@@ -69,8 +69,7 @@ type patchHunk struct {
 	Lines    []string `json:"lines"`
 }
 
-// diff is what was changed, in the unified format; empty if it is not known, or
-// nothing.
+// diff is the change in unified format; empty if there is none or it is unknown.
 func (o toolOutcome) diff(cwd string) string {
 	if o.FilePath == "" {
 		return ""
@@ -95,8 +94,8 @@ func (o toolOutcome) diff(cwd string) string {
 	return ""
 }
 
-// diff is what the tool would change, as far as its input says so: the whole
-// change where read gives the file, and otherwise the piece that an edit names.
+// diff is what the tool would change, according to its input: the whole change if read
+// returns the file, otherwise the piece that an edit names.
 func (f toolInput) diff(name, cwd string, read func(string) (string, bool)) string {
 	path := f.FilePath
 	if path == "" {
@@ -137,8 +136,8 @@ func (f toolInput) diff(name, cwd string, read func(string) (string, bool)) stri
 	return limitDiff(out.String())
 }
 
-// fileReader reads files that are to be changed, from a folder. It reads no more than a
-// diff takes, and nothing that is not a plain file.
+// fileReader reads files that are about to change, relative to a folder. It reads no
+// more than a diff needs, and only regular files.
 func fileReader(dir string) func(path string) (string, bool) {
 	return func(path string) (string, bool) {
 		if !filepath.IsAbs(path) {
@@ -158,7 +157,7 @@ func fileReader(dir string) func(path string) (string, bool) {
 	}
 }
 
-// apply makes the edits, and reports whether all of them fit.
+// apply applies the edits, and reports whether all of them fit.
 func apply(s string, edits []inputEdit) (string, bool) {
 	for _, e := range edits {
 		switch {

@@ -12,25 +12,22 @@ import (
 // Name is the agent's name.
 const Name = agentName
 
-// Config says how Claude Code is started. The zero value takes it from PATH.
+// Config says how to start Claude Code. The zero value takes it from PATH.
 type Config struct {
-	// Path is the program: a name to be looked up in PATH, or a path. Empty means
-	// "claude".
+	// Path is the program: a name to look up in PATH, or a path. Empty means "claude".
 	Path string
 	// Args are added to the arguments of every process.
 	Args []string
-	// Env lists variables that the agent may see though their names look secret.
-	// NAME* stands for all that begin so.
+	// Env lists variables that the agent may see although their names look secret.
+	// NAME* matches a prefix.
 	Env []string
-	// Environ is the environment in which the program is probed; nil means the
-	// process's own.
+	// Environ is the environment for probing the program; nil means the process's own.
 	Environ []string
-	// Servers are MCP servers in this process, by name. They are offered to every
-	// session.
+	// Servers are in-process MCP servers, by name. Every session gets them.
 	Servers map[string]MCPServer
 }
 
-// MCPServer answers the JSON-RPC messages of an agent. It is called concurrently.
+// MCPServer answers an agent's JSON-RPC messages. It is called concurrently.
 type MCPServer interface {
 	// Serve returns the response to a request, and nil for a notification.
 	Serve(ctx context.Context, message json.RawMessage) (json.RawMessage, error)
@@ -39,7 +36,7 @@ type MCPServer interface {
 // Driver starts Claude Code.
 type Driver struct {
 	cfg      Config
-	patience time.Duration // with a process that starts
+	patience time.Duration // how long a process may take to start
 }
 
 var (
@@ -75,8 +72,8 @@ func New(c Config) *Driver {
 // Name implements terret.Driver.
 func (d *Driver) Name() string { return Name }
 
-// Open implements terret.Driver. The process is up when it returns, unless the
-// session is one-shot: then each turn has its own.
+// Open implements terret.Driver. The process is up when it returns, unless the session
+// is one-shot: then each turn has its own.
 func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, error) {
 	warm, _ := r.Warm.(*warm)
 	if r.Warm != nil && warm == nil {
@@ -113,7 +110,7 @@ func capabilities() terret.Capabilities {
 	return c
 }
 
-// oneShotCapabilities is what is left when nobody can talk to the process.
+// oneShotCapabilities is what remains if nobody can talk to the process.
 func oneShotCapabilities() terret.Capabilities {
 	c := capabilities()
 	c.Oversight = terret.OversightNone
@@ -121,7 +118,7 @@ func oneShotCapabilities() terret.Capabilities {
 		terret.CanPermissions, terret.CanQuestions, terret.CanPlan, terret.CanSteer, terret.CanEditInput, terret.CanHooks, terret.CanPrewarm,
 		terret.CanCommands, terret.CanCompact, terret.CanFork,
 	} {
-		c.Abilities[name] = terret.Ability{Reason: "the session is one-shot: its process takes a prompt and nothing else"}
+		c.Abilities[name] = terret.Ability{Reason: "the session is one-shot: its process accepts only a prompt"}
 	}
 	for _, name := range []terret.Capability{terret.CanUndo, terret.CanRedo} {
 		c.Abilities[name] = terret.Ability{OK: true, By: terret.ByHarness}

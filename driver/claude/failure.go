@@ -10,8 +10,8 @@ import (
 // notSignedIn tells people what to do.
 const notSignedIn = "Claude Code not authenticated. Run `claude auth login` in your terminal."
 
-// failureOf is the error that a result tells, or nil. Its subtype does not count:
-// an error of the model's API is called a success.
+// failureOf is the error that a result reports, or nil. It ignores the subtype: for
+// errors of the model's API that is "success".
 func (t *translator) failureOf(r *resultMessage) *terret.Error {
 	said := cmp.Or(r.Result, strings.Join(r.Errors, "; "))
 	switch r.TerminalReason {
@@ -42,8 +42,8 @@ func (t *translator) failureOf(r *resultMessage) *terret.Error {
 	return &terret.Error{Code: kind, Message: message, Retryable: retryable, HTTPStatus: r.APIErrorStatus}
 }
 
-// errorKind says what went wrong, by the word that the agent has for it, the status
-// of the model's API, and the reason for which it stopped.
+// errorKind classifies a failure by the agent's own word for it, the status of the
+// model's API, and the reason why it stopped.
 func errorKind(word string, r *resultMessage, said string) (kind terret.ErrorCode, retryable bool) {
 	if r.StopReason == "refusal" {
 		return terret.CodeModelError, false
@@ -90,7 +90,7 @@ func errorKind(word string, r *resultMessage, said string) (kind terret.ErrorCod
 	return terret.CodeExecutionError, false
 }
 
-// isResumeError reports whether the agent says that there is nothing to go on with.
+// isResumeError reports whether the agent says that there is nothing to resume.
 func isResumeError(errs []string) bool {
 	for _, e := range errs {
 		for _, words := range []string{"No conversation found", "--resume requires", "No message found with message.uuid"} {

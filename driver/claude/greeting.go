@@ -9,22 +9,21 @@ import (
 )
 
 // hookPatience is how many seconds the agent waits for our answer to a hook: 24 days,
-// longer than anybody should have to decide. When it is over, the agent refuses a
-// tool and goes on everywhere else. A timer of the agent takes at most 2^31 ms, which
-// is a day more.
+// more than anybody should need. After that, the agent refuses a tool, and continues
+// everywhere else. The agent's timers allow at most 2^31 ms, which is a day more.
 const hookPatience = 24 * 24 * 60 * 60
 
-// hooks are the events of the agent that every process reports: tool uses, which
-// rules must see before they run, and what the stream does not tell. A hook costs a
-// round trip each time, and the agent waits for it, so those that repeat the stream
-// are left out. docs/decisions/012-hooks-on-demand.md goes through all of them.
+// hooks are the events that every process reports: tool uses, which rules must see
+// before they run, and what the stream does not report. The agent waits for each hook,
+// which costs a round trip, so hooks that repeat the stream are left out.
+// docs/decisions/012-hooks-on-demand.md lists all of them.
 var hooks = []string{
 	"PreToolUse", "Notification", "TaskCreated", "TaskCompleted", "TeammateIdle", "ConfigChange", "CwdChanged", "FileChanged",
 	"InstructionsLoaded", "UserPromptExpansion",
 }
 
 // gateHooks are the events that a process reports only if somebody wants to decide
-// there: the stream tells the rest of us.
+// there: otherwise the stream reports enough.
 var gateHooks = map[terret.Gate]string{
 	terret.GatePrompt:       "UserPromptSubmit",
 	terret.GateStop:         "Stop",
@@ -32,7 +31,7 @@ var gateHooks = map[terret.Gate]string{
 	terret.GateCompact:      "PreCompact",
 }
 
-// hookedGates lists those of the gates that need a hook of their own, sorted.
+// hookedGates lists the gates that need a hook of their own, sorted.
 func hookedGates(wanted []terret.Gate) []terret.Gate {
 	var out []terret.Gate
 	for g := range gateHooks {
@@ -76,7 +75,7 @@ func greeting(l launch, servers map[string]MCPServer) initialize {
 	return g
 }
 
-// models are those that can be chosen.
+// models lists the models to choose from.
 func (a initializeAnswer) models() []terret.Model {
 	out := []terret.Model{}
 	for _, m := range a.Models {
@@ -85,7 +84,7 @@ func (a initializeAnswer) models() []terret.Model {
 	return out
 }
 
-// commands are those that can be typed.
+// commands lists the commands that can be typed.
 func (a initializeAnswer) commands() []terret.Command {
 	out := []terret.Command{}
 	for _, c := range a.Commands {

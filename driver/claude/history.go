@@ -12,7 +12,7 @@ import (
 	"github.com/terret-dev/terret/internal/ndjson"
 )
 
-// record is a line of the agent's own file of a session.
+// record is a line of the agent's own session file.
 type record struct {
 	Type    string `json:"type"`
 	UUID    string `json:"uuid"`
@@ -22,7 +22,7 @@ type record struct {
 	} `json:"message"`
 }
 
-// Fork implements terret.Forker. The copy is made with its first prompt.
+// Fork implements terret.Forker. The agent makes the copy at its first prompt.
 func (a *agent) Fork(_ context.Context, messageID string) (string, error) {
 	n, err := a.past()
 	if err != nil {
@@ -43,8 +43,8 @@ func (a *agent) Fork(_ context.Context, messageID string) (string, error) {
 	return native{id: n.id, copy: true, at: at.UUID}.String(), nil
 }
 
-// Rewind implements terret.Rewinder. The session is not changed: the next prompt goes
-// to a copy that ends before the message.
+// Rewind implements terret.Rewinder. It does not change the session: the next prompt
+// goes to a copy that ends before the message.
 func (a *agent) Rewind(ctx context.Context, messageID string) error {
 	a.switching.Lock()
 	defer a.switching.Unlock()
@@ -75,12 +75,12 @@ func (a *agent) Forward(ctx context.Context) error {
 	undone := a.undone
 	a.mu.Unlock()
 	if len(undone) == 0 {
-		return terret.Errorf(terret.CodeConflict, "the conversation was not taken back, or has gone on since")
+		return terret.Errorf(terret.CodeConflict, "the conversation was not rewound, or has continued since")
 	}
 	return a.moveTo(ctx, undone[0], "forward", undone[1:])
 }
 
-// moveTo goes on with another session from the next prompt on. a.switching must be
+// moveTo continues with another session from the next prompt on. a.switching must be
 // held.
 func (a *agent) moveTo(ctx context.Context, to, reason string, undone []string) error {
 	a.mu.Lock()
@@ -100,7 +100,7 @@ func unknownMessage(id string) error {
 	return terret.Errorf(terret.CodeNotFound, "Claude Code does not know the message %s in this session", id)
 }
 
-// past is the session that the agent goes on with.
+// past is the session that the agent will resume.
 func (a *agent) past() (native, error) {
 	a.mu.Lock()
 	current := a.native
@@ -111,7 +111,7 @@ func (a *agent) past() (native, error) {
 	return parseNative(current)
 }
 
-// find is the last line of a message.
+// find returns the last line of a message.
 func find(records []record, messageID string) (out record, ok bool) {
 	whole, _, _ := strings.Cut(messageID, "#") // see completeMessage
 	for _, r := range records {
@@ -122,14 +122,14 @@ func find(records []record, messageID string) (out record, ok bool) {
 	return out, ok
 }
 
-// before is the last thing that was said before a prompt, or fromNothing.
+// before returns the last message before a prompt, or fromNothing.
 func before(records []record, prompt record) string {
 	lines := make(map[string]record, len(records))
 	for _, r := range records {
 		lines[r.UUID] = r
 	}
 	at := prompt
-	for range records { // a circle must not hold us
+	for range records { // a cycle must not trap us
 		parent, ok := lines[at.Parent]
 		if !ok || at.Parent == "" {
 			break
@@ -142,7 +142,7 @@ func before(records []record, prompt record) string {
 	return fromNothing
 }
 
-// records reads the agent's own file of a session.
+// records reads the agent's own session file.
 func (a *agent) records(id string) ([]record, error) {
 	path, err := a.file(id)
 	if err != nil {
@@ -150,7 +150,7 @@ func (a *agent) records(id string) ([]record, error) {
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, terret.Errorf(terret.CodeConflict, "read Claude Code's record of the session: %w", err)
+		return nil, terret.Errorf(terret.CodeConflict, "cannot read Claude Code's record of the session: %w", err)
 	}
 	defer f.Close()
 	var out []record
@@ -170,8 +170,8 @@ func (a *agent) records(id string) ([]record, error) {
 	}
 }
 
-// file finds the agent's own file of a session. Folders in it are named after where
-// the agent worked, in a way that changes; ids are unique.
+// file finds the agent's own session file. Its folders are named after where the agent
+// worked, in a way that changes; ids are unique.
 func (a *agent) file(id string) (string, error) {
 	config := lookup(a.req.Env, "CLAUDE_CONFIG_DIR")
 	if config == "" {

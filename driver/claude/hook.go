@@ -6,7 +6,7 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// hookCallback takes in that a hook of ours is called.
+// hookCallback handles a call of one of our hooks.
 func (t *translator) hookCallback(m *controlRequest) {
 	r := m.Request
 	var in hookInput
@@ -16,7 +16,7 @@ func (t *translator) hookCallback(m *controlRequest) {
 	event := terret.HookEvent{Hook: name, Data: terret.JSON(r.Input)}
 	a := asking{id: m.RequestID, answer: func(d terret.Decision) any { return answerHook(name, d) }}
 	if s := t.speakers[actor]; s != nil && (name == "Stop" || name == "SubagentStop") {
-		t.completeMessage(actor, s) // it has said all it has to say
+		t.completeMessage(actor, s) // it has said everything it has to say
 	}
 	switch name {
 	case "PreToolUse":
@@ -56,12 +56,12 @@ func (t *translator) hookCallback(m *controlRequest) {
 	t.others = append(t.others, reply{successLine(m.RequestID, struct{}{})})
 }
 
-// hookOutput is the answer of a hook. None of its fields means no opinion.
+// hookOutput is the answer to a hook. Without any field it means no opinion.
 type hookOutput struct {
 	Decision string        `json:"decision,omitempty"` // block
 	Reason   string        `json:"reason,omitempty"`
 	Specific *hookSpecific `json:"hookSpecificOutput,omitempty"`
-	// Continue, if it is false, ends the turn.
+	// Continue, if false, ends the turn.
 	Continue   *bool  `json:"continue,omitempty"`
 	StopReason string `json:"stopReason,omitempty"`
 	// SystemMessage is for people.
@@ -83,7 +83,7 @@ type hookPermitted struct {
 	Interrupt    bool        `json:"interrupt,omitempty"`
 }
 
-// answerHook is what a hook of that name says when that was decided.
+// answerHook is the answer of a hook with that name for a decision.
 func answerHook(name string, d terret.Decision) hookOutput {
 	why := reasonOf(d, "denied")
 	switch name {
@@ -120,7 +120,7 @@ func answerHook(name string, d terret.Decision) hookOutput {
 	}
 	out := hookOutput{Decision: "block", Reason: reasonOf(d, "blocked")}
 	if name == "PreCompact" {
-		out.SystemMessage = out.Reason // it does not show the other one
+		out.SystemMessage = out.Reason // the agent does not show the reason
 	}
 	return out
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/terret-dev/terret/internal/proc"
 )
 
-// launch is all that is fixed when a process is started. The session that it goes on
-// with, the model and the permission mode are not.
+// launch is everything that is fixed when a process starts. The session to resume, the
+// model and the permission mode are not.
 type launch struct {
 	args    []string
 	env     []string
@@ -24,28 +24,28 @@ type launch struct {
 	append  string      // to the system prompt
 	servers terret.JSON // MCP servers, in the form of a config file
 	agents  terret.JSON
-	gates   []terret.Gate // that have a hook of their own, see gateHooks
-	// dropped are sources of settings that were asked for and are not used.
+	gates   []terret.Gate // those with a hook of their own, see gateHooks
+	// dropped lists setting sources that were asked for but are not used.
 	dropped []string
 }
 
-// key tells launches apart.
+// key identifies a launch.
 func (l launch) key() string {
 	h := sha256.New()
 	_ = json.NewEncoder(h).Encode([]any{l.args, l.env, l.dir, l.append, l.servers, l.agents, l.gates})
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// serves reports whether a process that was started so can do what one started as
-// other says would do. One that asks at more gates than anybody wants is good enough.
+// serves reports whether a process started with l can do what one started with other
+// would do. Asking at more gates than anybody wants is fine.
 func (l launch) serves(other launch) bool {
 	return slices.Equal(l.args, other.args) && slices.Equal(l.env, other.env) && l.dir == other.dir && l.append == other.append &&
 		bytes.Equal(l.servers, other.servers) && bytes.Equal(l.agents, other.agents) &&
 		!slices.ContainsFunc(other.gates, func(g terret.Gate) bool { return !slices.Contains(l.gates, g) })
 }
 
-// launchOf is the launch for turns with those settings. The environment is the one
-// that environ says; it is the same for all turns of a session.
+// launchOf is the launch for turns with those settings. The environment is that of
+// environ; it is the same for all turns of a session.
 func (d *Driver) launchOf(r terret.OpenRequest, env []string, in terret.Settings) launch {
 	s := r.Session
 	sources, dropped := settingSources(in.SettingSources, r.Trusted)
@@ -90,8 +90,8 @@ func (d *Driver) launchOf(r terret.OpenRequest, env []string, in terret.Settings
 // bypass is the mode in which nothing is asked.
 const bypass = "bypassPermissions"
 
-// settingSources says which settings the agent reads. Those of a folder hold hooks
-// and servers, which run programs, so they count only when the folder is trusted.
+// settingSources chooses which settings the agent reads. Those of a folder may hold
+// hooks and servers, which run programs, so they count only if the folder is trusted.
 // The same flag keeps the agent from the folder's .mcp.json, memory, commands, skills
 // and subagents.
 func settingSources(asked []string, trusted bool) (use, dropped []string) {
@@ -111,21 +111,21 @@ func settingSources(asked []string, trusted bool) (use, dropped []string) {
 	return use, dropped
 }
 
-// droppedSettings warns of settings that were asked for and are not used.
+// droppedSettings warns about settings that were asked for but are not used.
 func droppedSettings(l launch) []terret.Event {
 	if len(l.dropped) == 0 {
 		return nil
 	}
 	return []terret.Event{{Data: terret.DiagWarning{
-		Text: fmt.Sprintf("the folder is not trusted, so these settings of it are not read: %s; run `terret trust` to read them", strings.Join(l.dropped, ", ")),
+		Text: fmt.Sprintf("the folder is not trusted, so these of its settings are ignored: %s; run `terret trust` to use them", strings.Join(l.dropped, ", ")),
 	}}}
 }
 
 // sessionEnv is the environment of a session's processes.
 func (d *Driver) sessionEnv(r terret.OpenRequest) []string { return d.environ(r.Env, r.Session.Cwd) }
 
-// environ is what the process sees: what it needs to reach its model, nothing that
-// looks like another secret, and none of what an agent around us has set.
+// environ is what the process sees: what it needs to reach its model, nothing else that
+// looks secret, and nothing that an agent around us has set.
 func (d *Driver) environ(env []string, dir string) []string {
 	allow := append([]string{"ANTHROPIC_*", "CLAUDE_*"}, d.cfg.Env...)
 	for provider, names := range map[string][]string{
@@ -144,14 +144,14 @@ func (d *Driver) environ(env []string, dir string) []string {
 		name, _, _ := strings.Cut(e, "=")
 		switch name {
 		case "CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_SSE_PORT", "CLAUDE_ENV_FILE":
-			return true // it would take itself for a child of that one
+			return true // it would think that it is a child of that one
 		}
 		return slices.ContainsFunc(ours, func(o string) bool { return strings.HasPrefix(o, name+"=") })
 	})
 	return append(kept, ours...)
 }
 
-// checkSession refuses what the agent would misread.
+// checkSession rejects what the agent would misread.
 func checkSession(s terret.Session) error {
 	if s.NativeID != "" {
 		if _, err := parseNative(string(s.NativeID)); err != nil {
@@ -166,7 +166,7 @@ func checkSession(s terret.Session) error {
 	return checkWord("model", s.Model)
 }
 
-// checkSettings refuses what the agent would misread.
+// checkSettings rejects what the agent would misread.
 func checkSettings(in terret.Settings, s terret.Session) error {
 	if in.PermissionMode != "" {
 		if err := checkMode(in.PermissionMode, s); err != nil {
@@ -188,20 +188,20 @@ func checkSettings(in terret.Settings, s terret.Session) error {
 	for field, v := range map[string]terret.JSON{"mcp": in.MCP, "agents": in.Agents, "output_schema": in.OutputSchema} {
 		var object map[string]json.RawMessage
 		if len(v) > 0 && (json.Unmarshal(v, &object) != nil || object == nil) {
-			return terret.Invalid(field, "it is not a JSON object")
+			return terret.Invalid(field, "not a JSON object")
 		}
 	}
 	return nil
 }
 
-// checkMode refuses a mode that the agent does not know, which it would accept, and
-// the one without questions, which must be chosen when the session begins.
+// checkMode rejects modes that the agent does not know, because it would accept them,
+// and bypass unless the session was created with it.
 func checkMode(mode string, s terret.Session) error {
 	switch {
 	case !validMode(mode):
 		return terret.Invalid("permission_mode", "Claude Code has no permission mode %q; use one of %v", mode, permissionModes)
 	case mode == bypass && s.PermissionMode != bypass:
-		return terret.Invalid("permission_mode", "a session goes without questions only if it was begun so; begin one with --permission-mode %s", bypass)
+		return terret.Invalid("permission_mode", "bypass can only be chosen at creation; start a session with --permission-mode %s", bypass)
 	}
 	return nil
 }
@@ -217,21 +217,20 @@ func checkWords(fields map[string][]string) error {
 	return nil
 }
 
-// checkWord refuses a value that could be read as a flag or that hides something.
+// checkWord rejects a value that could be read as a flag or that hides something.
 func checkWord(field, v string) error {
 	if strings.HasPrefix(v, "-") {
 		return terret.Invalid(field, "%q begins with a dash and could be read as a flag", v)
 	}
 	if strings.ContainsFunc(v, unicode.IsControl) {
-		return terret.Invalid(field, "%q holds a control character", v)
+		return terret.Invalid(field, "%q contains a control character", v)
 	}
 	return nil
 }
 
-// native says how a session of the agent is gone on with. Its text is the id, or
-// "ID@MESSAGE" for a copy of the session up to that message, which the agent makes
-// with the next prompt, or "ID@" for a copy of all of it; "ID@0" is a copy of
-// nothing.
+// native says how to resume a session of the agent. Its text is the id, or "ID@MESSAGE"
+// for a copy of the session up to that message, which the agent makes at the next
+// prompt, or "ID@" for a copy of all of it; "ID@0" is an empty copy.
 type native struct {
 	id   string
 	copy bool
@@ -244,7 +243,7 @@ const fromNothing = "0"
 func parseNative(s string) (native, error) {
 	id, at, isCopy := strings.Cut(s, "@")
 	if !terret.ValidID("", strings.ToLower(id)) || at != "" && at != fromNothing && !terret.ValidID("", strings.ToLower(at)) {
-		return native{}, terret.Invalid("native_id", "%q is not the id of a session of Claude Code, which is a UUID", s)
+		return native{}, terret.Invalid("native_id", "%q is not a session id of Claude Code; it must be a UUID", s)
 	}
 	return native{id: id, copy: isCopy, at: at}, nil
 }
@@ -256,8 +255,8 @@ func (n native) String() string {
 	return n.id
 }
 
-// args are the arguments that go on with it, or begin a session if there is none,
-// and what a translator must know of that.
+// args are the arguments that resume it, or start a session if there is none, and what
+// a translator must know about that.
 func (n native) args() ([]string, options) {
 	if n.id != "" && !n.copy {
 		return []string{"--resume=" + n.id}, options{source: "resume", nativeID: n.id}
@@ -274,20 +273,20 @@ func (n native) args() ([]string, options) {
 	return args, o
 }
 
-// anew begins another session in place of one that the agent has lost.
+// anew starts another session in place of one that the agent has lost.
 func (n native) anew(why string) ([]string, options) {
 	args, o := native{}.args()
 	o.nativeID, o.reason, o.failed = n.String(), "stale", why
 	return args, o
 }
 
-// lineID is the id that a prompt has in the agent's own record: that of the message
-// if it is one, and else one made of it.
+// lineID is a prompt's id in the agent's own record: the message's own id if it is a
+// UUID, or else a UUID made from it.
 func lineID(messageID string) string {
 	if id, ok := strings.CutPrefix(messageID, terret.PrefixMessage); ok && terret.ValidID("", id) {
 		return id
 	}
 	sum := sha256.Sum256([]byte("terret message " + messageID))
-	sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80 // a UUID of our own making
+	sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80 // a custom UUID
 	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[0:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
 }

@@ -20,19 +20,19 @@ func (d *Driver) Models(ctx context.Context) ([]terret.Model, error) {
 }
 
 // Commands implements terret.CommandLister. It starts the program to ask it, in the
-// working folder, whose own commands count only in sessions that trust it.
+// working folder; that folder's own commands count only in sessions that trust it.
 func (d *Driver) Commands(ctx context.Context) ([]terret.Command, error) {
 	about, err := d.introduce(ctx)
 	return about.commands(), err
 }
 
-// introduce lets the agent say what it has, without a session.
+// introduce lets the agent introduce itself, without a session.
 func (d *Driver) introduce(ctx context.Context) (initializeAnswer, error) {
 	ctx, cancel := context.WithTimeout(ctx, probePatience)
 	defer cancel()
 	dir, err := os.Getwd()
 	if err != nil {
-		return initializeAnswer{}, terret.Errorf(terret.CodeInvalidRequest, "find the working folder: %w", err)
+		return initializeAnswer{}, terret.Errorf(terret.CodeInvalidRequest, "cannot find the working folder: %w", err)
 	}
 	r := terret.OpenRequest{Session: terret.Session{Cwd: dir}, Env: d.cfg.Environ}
 	args, o := native{}.args()

@@ -6,9 +6,8 @@ import (
 	"errors"
 )
 
-// decode reads JSON into v. Fields of another type than expected are left as they
-// were: an agent that changes one must not become unreadable. It reports whether
-// the bytes are JSON at all.
+// decode reads JSON into v. It skips fields of an unexpected type: an agent that
+// changes one must not become unreadable. It reports whether the bytes are JSON at all.
 func decode(b []byte, v any) bool {
 	err := json.Unmarshal(b, v)
 	if err == nil {
@@ -21,8 +20,8 @@ func decode(b []byte, v any) bool {
 // message is a line of the agent, decoded into the type for its kind.
 type message interface{ head() header }
 
-// header is what all lines have in common. It is all we know of a line of no known
-// kind.
+// header is what all lines have in common. For unknown kinds of lines it is all we
+// know.
 type header struct {
 	Type            string `json:"type"`
 	Subtype         string `json:"subtype"`
@@ -53,8 +52,8 @@ func parse(line []byte) (message, bool) {
 	return m, true
 }
 
-// peek guesses of what type a line is, and a system line of what subtype, so that it
-// need not be decoded twice. Agents write these first, except in results.
+// peek guesses the type of a line, and the subtype of a system line, so that it need
+// not be decoded twice. Agents write these first, except in results.
 func peek(line []byte) (typ, subtype string) {
 	typ, rest, ok := cutString(line, `{"type":"`)
 	if !ok {
@@ -69,7 +68,7 @@ func peek(line []byte) (typ, subtype string) {
 	return typ, subtype
 }
 
-// cutString returns the string that stands after a prefix, and what follows it.
+// cutString returns the string after a prefix, and the rest.
 func cutString(b []byte, prefix string) (value string, rest []byte, ok bool) {
 	b, ok = bytes.CutPrefix(b, []byte(prefix))
 	if !ok {
@@ -79,7 +78,7 @@ func cutString(b []byte, prefix string) (value string, rest []byte, ok bool) {
 	return string(v), rest, ok
 }
 
-// messageOf returns an empty message of the type for a kind of line.
+// messageOf returns an empty message for a kind of line.
 func messageOf(typ, subtype string) message {
 	switch typ {
 	case "system":
@@ -112,7 +111,7 @@ func messageOf(typ, subtype string) message {
 	return &header{}
 }
 
-// name is what the agent calls the line, for Event.Source.
+// name is the agent's name for the line, for Event.Source.
 func (h header) name() string {
 	switch {
 	case h.Type == "" && h.HookEventName != "":
@@ -141,8 +140,8 @@ type mcpServer struct {
 	Error  string `json:"error"`
 }
 
-// assistantMessage is one block of a message of the model, or a message that the
-// agent made up in its place.
+// assistantMessage is one block of a model's message, or a message that the agent made
+// up instead.
 type assistantMessage struct {
 	header
 	Message struct {
@@ -156,8 +155,8 @@ type assistantMessage struct {
 	UserMessageUUIDs []string `json:"user_message_uuids"`
 }
 
-// userMessage is a result of tools, a prompt as it was taken in, or words that the
-// agent put into the user's mouth.
+// userMessage is a tool result, a prompt as the agent read it, or text that the agent
+// attributes to the user.
 type userMessage struct {
 	header
 	Message struct {
@@ -198,8 +197,8 @@ type resultMessage struct {
 	TotalCostUSD   float64               `json:"total_cost_usd"` // of the process so far
 	Usage          apiUsage              `json:"usage"`
 	ModelUsage     map[string]modelUsage `json:"modelUsage"` // of the process so far
-	// SinceLast is what was used since the last result. Newer versions give it, and
-	// their totals go on from those of the process that had the session before.
+	// SinceLast is the usage since the last result. Newer versions report it, and their
+	// totals continue those of the session's previous process.
 	SinceLast         map[string]modelUsage `json:"model_usage_since_last_result"`
 	PermissionDenials []struct {
 		ToolName  string          `json:"tool_name"`
@@ -225,7 +224,7 @@ type apiUsage struct {
 	} `json:"output_tokens_details"`
 }
 
-// modelUsage is what one model was used for by the process so far.
+// modelUsage is what the process has used of one model so far.
 type modelUsage struct {
 	InputTokens              int64   `json:"inputTokens"`
 	OutputTokens             int64   `json:"outputTokens"`
@@ -262,7 +261,7 @@ type streamMessage struct {
 	} `json:"event"`
 }
 
-// rateLimitMessage says how near a limit of the subscription is.
+// rateLimitMessage reports how near a limit of the subscription is.
 type rateLimitMessage struct {
 	header
 	Info struct {
@@ -285,14 +284,14 @@ type authMessage struct {
 	Error            string   `json:"error"`
 }
 
-// lifecycleMessage says what became of a prompt.
+// lifecycleMessage reports what happened to a prompt.
 type lifecycleMessage struct {
 	header
 	CommandUUID string `json:"command_uuid"`
 	State       string `json:"state"` // queued, started, completed
 }
 
-// suggestionMessage and summaryMessage are remarks beside the conversation.
+// suggestionMessage and summaryMessage are remarks outside the conversation.
 type suggestionMessage struct {
 	header
 	Suggestion string `json:"suggestion"`

@@ -11,7 +11,7 @@ type controlRequest struct {
 // request is what the agent asks for. Which fields are set depends on the subtype.
 type request struct {
 	Subtype    string `json:"subtype"`
-	canUseTool        // its input and tool_use_id are those of hook_callback, too
+	canUseTool        // its input and tool_use_id are also those of hook_callback
 	elicitation
 	CallbackID string          `json:"callback_id"` // hook_callback
 	ServerName string          `json:"server_name"` // mcp_message
@@ -58,7 +58,7 @@ type permissionRule struct {
 	RuleContent string `json:"ruleContent,omitempty"`
 }
 
-// hookInput is what a hook is told, over the stream or as a command.
+// hookInput is the input of a hook, over the stream or of a command.
 type hookInput struct {
 	HookEventName         string             `json:"hook_event_name"`
 	AgentID               string             `json:"agent_id"`
@@ -72,7 +72,7 @@ type hookInput struct {
 	PermissionSuggestions []permissionUpdate `json:"permission_suggestions"`
 }
 
-// elicitation is a question of an MCP server.
+// elicitation is a question from an MCP server.
 type elicitation struct {
 	MCPServerName   string          `json:"mcp_server_name"`
 	Mode            string          `json:"mode"` // form, url
@@ -80,7 +80,7 @@ type elicitation struct {
 	RequestedSchema json.RawMessage `json:"requested_schema"`
 }
 
-// initializeAnswer is what the agent says of itself when it is greeted.
+// initializeAnswer is what the agent says about itself when it is greeted.
 type initializeAnswer struct {
 	Commands []commandInfo `json:"commands"`
 	Models   []modelInfo   `json:"models"`

@@ -2,8 +2,8 @@ package claude
 
 import "encoding/json"
 
-// systemMessageOf returns an empty message of the type for a kind of line in which
-// the agent speaks of itself.
+// systemMessageOf returns an empty message for a kind of line in which the agent
+// reports about itself.
 func systemMessageOf(subtype string) message {
 	switch subtype {
 	case "init":
@@ -32,7 +32,7 @@ func systemMessageOf(subtype string) message {
 	return &header{}
 }
 
-// statusMessage tells what the agent is busy with, and changes of its mode.
+// statusMessage reports what the agent is busy with, and changes of its mode.
 type statusMessage struct {
 	header
 	Status         string `json:"status"` // requesting, compacting
@@ -76,8 +76,8 @@ type deniedMessage struct {
 	Message   string `json:"message"`
 }
 
-// taskMessage tells of a subagent, or of a command that takes long. Which fields
-// are set depends on the subtype.
+// taskMessage reports about a subagent, or a long-running command. Which fields are set
+// depends on the subtype.
 type taskMessage struct {
 	header
 	TaskID         string `json:"task_id"`
@@ -100,7 +100,7 @@ type taskMessage struct {
 	} `json:"patch"`
 }
 
-// hookMessage tells of a command hook.
+// hookMessage reports about a command hook.
 type hookMessage struct {
 	header
 	HookName string `json:"hook_name"`
@@ -108,7 +108,7 @@ type hookMessage struct {
 	ExitCode *int   `json:"exit_code"`
 }
 
-// noteMessage is a word to the person at the terminal.
+// noteMessage is a note to the person at the terminal.
 type noteMessage struct {
 	header
 	Content  string `json:"content"`

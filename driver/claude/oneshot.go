@@ -16,12 +16,12 @@ import (
 	"github.com/terret-dev/terret/internal/redact"
 )
 
-// argLimit is how long a prompt may be to go by the arguments. The system takes 128
-// KB in one.
+// argLimit is the longest prompt that is passed as an argument. The system allows 128
+// KB for one.
 const argLimit = 64 << 10
 
-// oneShot is Claude Code with a process for each turn, which takes a prompt and
-// nothing else. What it may not do, it is not asked: it is denied.
+// oneShot is Claude Code with a process for each turn, which accepts only a prompt.
+// What it would have to ask about is denied.
 type oneShot struct {
 	d      *Driver
 	req    terret.OpenRequest
@@ -33,8 +33,8 @@ type oneShot struct {
 	native string
 	model  string
 	mode   string
-	p      *proc.Process // of the turn
-	told   *proc.Process // that was told to stop
+	p      *proc.Process // the turn's
+	told   *proc.Process // the one that was told to stop
 	idle   chan struct{} // closed when the process of the last turn is gone
 	closed bool
 }
@@ -61,11 +61,11 @@ type shot struct {
 	l        launch
 	prompt   terret.Prompt
 	settings terret.Settings
-	files    []string // to be removed after it
+	files    []string // to remove after it
 	began    time.Time
 }
 
-// Prompt implements terret.Agent. The process of the last turn is waited for.
+// Prompt implements terret.Agent. It waits for the process of the last turn.
 func (a *oneShot) Prompt(ctx context.Context, _ string, prompt terret.Prompt, in terret.Settings) error {
 	if err := checkSettings(in, a.req.Session); err != nil {
 		return err
@@ -81,7 +81,7 @@ func (a *oneShot) Prompt(ctx context.Context, _ string, prompt terret.Prompt, in
 	a.mu.Lock()
 	current, closed := a.native, a.closed
 	if !closed {
-		a.work.Add(1) // whoever closes the agent waits for what is started here
+		a.work.Add(1) // Close waits for what is started here
 	}
 	a.mu.Unlock()
 	if closed {
@@ -122,7 +122,7 @@ func (a *oneShot) start(ctx context.Context, s *shot, session []string, source s
 	}
 	p, err = proc.Start(ctx, proc.Spec{
 		Argv: argv, Dir: s.l.dir, Env: s.l.env, Owner: a.req.Owner,
-		OnStderr: func(line string) { a.req.Log.Warn("the agent complains", "line", a.redact.String(line)) },
+		OnStderr: func(line string) { a.req.Log.Warn("agent stderr", "line", a.redact.String(line)) },
 	})
 	if err != nil {
 		return nil, startError(err, argv[0])
@@ -142,14 +142,14 @@ func (a *oneShot) start(ctx context.Context, s *shot, session []string, source s
 		_ = p.Stdout().Close()
 		return nil, err
 	}
-	a.work.Go(func() { // it reads as it likes
+	a.work.Go(func() { // it reads when it likes
 		_, _ = p.Stdin().Write(input)
 		_ = p.Stdin().Close()
 	})
 	return p, nil
 }
 
-// argv is the command line of a turn, and what goes to the process's input.
+// argv is the command line of a turn, and the process's input.
 func (a *oneShot) argv(s *shot, session []string, source string) (argv []string, input []byte, err error) {
 	a.mu.Lock()
 	model, mode := cmp.Or(s.settings.Model, a.model), cmp.Or(s.settings.PermissionMode, a.mode)
@@ -169,8 +169,8 @@ func (a *oneShot) argv(s *shot, session []string, source string) (argv []string,
 		argv = append(argv, "--append-system-prompt-file="+name)
 	}
 	if agents := string(s.l.agents); agents != "" {
-		if a.redact.String(agents) != agents { // there is no other way to hand them over
-			return nil, nil, terret.Invalid("agents", "they hold a secret, which others could see in the arguments; leave it out, or do without one-shot")
+		if a.redact.String(agents) != agents { // there is no other way to pass them
+			return nil, nil, terret.Invalid("agents", "they contain a secret, which others could see in the arguments; leave it out, or do not use one-shot")
 		}
 		argv = append(argv, "--agents="+agents)
 	}
@@ -196,14 +196,14 @@ func (a *oneShot) argv(s *shot, session []string, source string) (argv []string,
 
 // file writes a file that lives as long as the process.
 func (s *shot) file(pattern string, content []byte) (string, error) {
-	f, err := os.CreateTemp("", pattern) // readable by us alone
+	f, err := os.CreateTemp("", pattern) // readable only by us
 	if err != nil {
-		return "", terret.Errorf(terret.CodeInternal, "write a file for the agent: %w", err)
+		return "", terret.Errorf(terret.CodeInternal, "cannot write a file for the agent: %w", err)
 	}
 	s.files = append(s.files, f.Name())
 	_, err = f.Write(content)
 	if err = errors.Join(err, f.Close()); err != nil {
-		return "", terret.Errorf(terret.CodeInternal, "write a file for the agent: %w", err)
+		return "", terret.Errorf(terret.CodeInternal, "cannot write a file for the agent: %w", err)
 	}
 	return f.Name(), nil
 }
@@ -215,8 +215,8 @@ func (s *shot) cleanUp() {
 	s.files = nil
 }
 
-// run reads the process of a turn to its end. A session that the agent has lost is
-// begun anew with the same prompt, once, unless it is not to.
+// run reads the process of a turn to its end. If the agent has lost the session, it
+// starts a new one with the same prompt, once, unless OnStale forbids that.
 func (a *oneShot) run(s *shot, p *proc.Process, n native, o options) {
 	stale := a.read(s, p, o, o.source != "new" && a.req.Settings.OnStale != terret.OnStaleError)
 	if stale == nil {
@@ -231,8 +231,8 @@ func (a *oneShot) run(s *shot, p *proc.Process, n native, o options) {
 	_ = a.read(s, p, o, false)
 }
 
-// read passes on what a process says, and how it ends. If the session is lost and
-// that is not final, it says so to its caller alone.
+// read passes on what a process says, and how it ends. If the session is lost and may
+// be restarted, it tells only its caller.
 func (a *oneShot) read(s *shot, p *proc.Process, o options, again bool) (stale *terret.Error) {
 	o.keepRaw, o.read = a.req.Settings.KeepRaw, fileReader(s.l.dir)
 	t := newTranslator(o)
@@ -257,13 +257,13 @@ func (a *oneShot) read(s *shot, p *proc.Process, o options, again bool) (stale *
 		err = a.emit(events)
 	}
 	if err != nil {
-		a.req.Log.Warn("the agent is stopped", "error", err)
+		a.req.Log.Warn("stopping the agent", "error", err)
 		_, _ = p.Kill()
 	}
 	_, _ = io.Copy(io.Discard, p.Stdout())
 	exit, stopErr := p.Stop(context.Background()) // it may live on with its output closed
 	if stopErr != nil {
-		a.req.Log.Error("the agent's processes", "error", stopErr)
+		a.req.Log.Error("could not end the agent's processes", "error", stopErr)
 	}
 	a.mu.Lock()
 	a.p = nil
@@ -273,7 +273,7 @@ func (a *oneShot) read(s *shot, p *proc.Process, o options, again bool) (stale *
 	if stale == nil {
 		s.cleanUp()
 		why := exitError(a.redact, p, exit, "Claude Code ended without a result", "prompt the session to try again")
-		if told { // it may leave without a word then
+		if told { // it may leave without a result then
 			why = terret.Error{Code: terret.CodeInterrupted, Message: "the turn was interrupted"}
 		}
 		last = t.abandon(why, time.Now())
@@ -282,7 +282,7 @@ func (a *oneShot) read(s *shot, p *proc.Process, o options, again bool) (stale *
 	return stale
 }
 
-// lostSession is the error of a resume that failed.
+// lostSession is the error of a failed resume.
 func lostSession(events []terret.Event) *terret.Error {
 	for _, ev := range events {
 		if end, ok := ev.Data.(terret.TurnError); ok && end.Error.Code == terret.CodeResumeFailed {
@@ -353,7 +353,7 @@ func (a *oneShot) shut(end func(*proc.Process) error) error {
 // Capabilities implements terret.Agent.
 func (a *oneShot) Capabilities() terret.Capabilities { return oneShotCapabilities() }
 
-// SetModel implements terret.ModelSetter. It counts from the next turn on.
+// SetModel implements terret.ModelSetter. It takes effect from the next turn on.
 func (a *oneShot) SetModel(_ context.Context, model string) error {
 	if err := checkWord("model", model); err != nil {
 		return err
@@ -364,7 +364,8 @@ func (a *oneShot) SetModel(_ context.Context, model string) error {
 	return nil
 }
 
-// SetPermissionMode implements terret.ModeSetter. It counts from the next turn on.
+// SetPermissionMode implements terret.ModeSetter. It takes effect from the next turn
+// on.
 func (a *oneShot) SetPermissionMode(_ context.Context, mode string) error {
 	if err := checkMode(mode, a.req.Session); err != nil {
 		return err

@@ -7,10 +7,10 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// planItem is one of the things to do that the agent keeps a list of.
+// planItem is an item of the agent's to-do list.
 type planItem struct{ id, text, status string }
 
-// planned tells the list of things to do after a tool has changed it.
+// planned reports the to-do list after a tool has changed it.
 func (t *translator) planned(c *toolCall, extra toolOutcome) {
 	f := decodeInput(c.input)
 	switch c.name {
@@ -29,7 +29,7 @@ func (t *translator) planned(c *toolCall, extra toolOutcome) {
 		switch {
 		case f.TaskID == "":
 			return
-		case i < 0: // made before this process began
+		case i < 0: // made before this process started
 			t.plan = append(t.plan, planItem{f.TaskID, cmp.Or(f.Subject, "#"+f.TaskID), cmp.Or(f.Status, "pending")})
 		case f.Status == "deleted":
 			t.plan = slices.Delete(t.plan, i, i+1)

@@ -15,7 +15,7 @@ import (
 	"github.com/terret-dev/terret/internal/proc"
 )
 
-// The versions between which everything here was recorded and tested.
+// The oldest and newest versions that were recorded and tested.
 const (
 	oldestTested = "2.1.197"
 	newestTested = "2.1.325"
@@ -37,7 +37,7 @@ func (d *Driver) Probe(ctx context.Context) (terret.Probe, error) {
 	p.Path = path
 	said, code, err := d.ask(ctx, "--version")
 	if p.Version = versionIn(said); err != nil || code != 0 || p.Version == "" {
-		p.Fix = fmt.Sprintf("%s does not answer like Claude Code; install it again with `%s`", path, install)
+		p.Fix = fmt.Sprintf("%s does not answer like Claude Code; reinstall it with `%s`", path, install)
 		return p, context.Cause(ctx)
 	}
 	p.Found = true
@@ -67,9 +67,9 @@ func fixOf(p terret.Probe) string {
 	case p.Auth == "missing":
 		return "nobody is signed in; run `claude auth login`, or set ANTHROPIC_API_KEY"
 	case p.Tested == terret.TestedOlder:
-		return fmt.Sprintf("version %s is older than those that were tested (%s to %s); update it with `%s`", p.Version, oldestTested, newestTested, install)
+		return fmt.Sprintf("version %s is older than the tested ones (%s to %s); update it with `%s`", p.Version, oldestTested, newestTested, install)
 	case p.Tested == terret.TestedNewer:
-		return fmt.Sprintf("version %s is newer than those that were tested (%s to %s); should something fail, go back with `%s`", p.Version, oldestTested, newestTested, install)
+		return fmt.Sprintf("version %s is newer than the tested ones (%s to %s); if something fails, go back with `%s`", p.Version, oldestTested, newestTested, install)
 	}
 	return ""
 }
@@ -114,7 +114,7 @@ func testedOf(version string) terret.Tested {
 	return terret.TestedYes
 }
 
-// compareVersions compares numbers that dots separate.
+// compareVersions compares dotted numbers.
 func compareVersions(a, b string) int {
 	as, bs := strings.Split(a, "."), strings.Split(b, ".")
 	for i := range min(len(as), len(bs)) {

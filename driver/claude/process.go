@@ -16,8 +16,8 @@ import (
 	"github.com/terret-dev/terret/internal/redact"
 )
 
-// process is a running Claude Code that takes lines and gives lines. One goroutine
-// writes, one reads; requests of either side wait elsewhere.
+// process is a running Claude Code that reads and writes lines. One goroutine writes,
+// one reads; requests of either side wait elsewhere.
 type process struct {
 	proc    *proc.Process
 	lines   *ndjson.Reader
@@ -29,12 +29,12 @@ type process struct {
 	began   time.Time
 	about   initializeAnswer
 	early   []terret.Event // said before anybody listened
-	config  string         // file to be removed after the process
+	config  string         // file to remove after the process
 
 	life context.Context // ends with the process
 	end  context.CancelCauseFunc
 	work sync.WaitGroup // writer, and what waits for decisions
-	told chan struct{}  // closed when serve has told all there is to tell
+	told chan struct{}  // closed when serve has reported everything
 
 	outMu sync.Mutex
 	out   []outgoing
@@ -44,9 +44,9 @@ type process struct {
 	mu       sync.Mutex
 	t        *translator
 	calls    map[string]chan<- answered
-	asks     map[string]context.CancelCauseFunc // requests of the agent that wait
+	asks     map[string]context.CancelCauseFunc // waiting requests of the agent
 	used     map[string]bool                    // ids of prompts
-	stopping bool                               // the turn is to end as soon as it has begun
+	stopping bool                               // the turn must end as soon as it has begun
 }
 
 var (
@@ -55,14 +55,14 @@ var (
 )
 
 // startPatience is how long a process may take to answer the greeting. It may start
-// servers before.
+// servers before that.
 const startPatience = 2 * time.Minute
 
 // start starts a process and greets it. When it returns, the agent has answered and
-// nobody reads: serve does.
+// nobody is reading: serve does.
 func (d *Driver) start(ctx context.Context, l launch, extra []string, o options, owner string, log *slog.Logger) (*process, error) {
-	// Without -p, as the agent's own SDK starts it: with pipes it is the same program,
-	// and older versions do less at the end of each turn.
+	// Without -p, as the agent's own SDK starts it: with pipes it behaves the same, and
+	// older versions do less at the end of each turn.
 	argv := append([]string{
 		d.cfg.Path, "--input-format", "stream-json", "--output-format", "stream-json", "--verbose", "--include-partial-messages",
 		"--permission-prompt-tool", "stdio", "--replay-user-messages",
@@ -94,7 +94,7 @@ func (d *Driver) start(ctx context.Context, l launch, extra []string, o options,
 }
 
 func (p *process) spawn(ctx context.Context, s proc.Spec) (err error) {
-	s.OnStderr = func(line string) { p.log.Warn("the agent complains", "line", p.redact.String(line)) }
+	s.OnStderr = func(line string) { p.log.Warn("agent stderr", "line", p.redact.String(line)) }
 	p.argv = p.redact.Args(s.Argv)
 	if p.proc, err = proc.Start(ctx, s); err != nil {
 		return startError(err, s.Argv[0])
@@ -105,11 +105,11 @@ func (p *process) spawn(ctx context.Context, s proc.Spec) (err error) {
 	return nil
 }
 
-// greet introduces us and waits for the answer. The agent may ask and tell things
-// meanwhile.
+// greet introduces us and waits for the answer. The agent may send requests and
+// messages meanwhile.
 func (p *process) greet(ctx context.Context, patience time.Duration) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, terret.Errorf(terret.CodeTimeout,
-		"Claude Code did not answer within %s of its start; run `claude` in the folder to see what keeps it", patience))
+		"Claude Code did not answer within %s of its start; run `claude` in the folder to see why", patience))
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { _, _ = p.proc.Stop(ctx) })
 	defer stop()
@@ -118,7 +118,7 @@ func (p *process) greet(ctx context.Context, patience time.Duration) error {
 	for {
 		line, err := p.lines.Next()
 		if tooLong, ok := errors.AsType[*ndjson.LineTooLongError](err); ok {
-			p.log.Warn("a line of the agent was skipped", "error", tooLong)
+			p.log.Warn("skipped a line of the agent", "error", tooLong)
 			continue
 		}
 		if err != nil {
@@ -150,16 +150,15 @@ func (p *process) neverReady(ctx context.Context) error {
 			return &end.Error
 		}
 	}
-	why := exitError(p.redact, p.proc, exit, "Claude Code did not start", "run `claude` in the folder to see what it lacks")
+	why := exitError(p.redact, p.proc, exit, "Claude Code did not start", "run `claude` in the folder to see why")
 	why.Retryable = false
 	return &why
 }
 
-// lastWords is how many lines of its standard error a process that failed is
-// remembered by.
+// lastWords is how many stderr lines of a failed process are kept.
 const lastWords = 10
 
-// exitError says that a process ended when it should not have, and what to do.
+// exitError reports a process that ended when it should not have, and what to do.
 func exitError(r *redact.Redactor, p *proc.Process, exit proc.Exit, what, next string) terret.Error {
 	out := terret.Error{Code: terret.CodeProcessFailed, Retryable: true, Signal: exit.Signal, Message: what + " (" + exit.String() + ")"}
 	if exit.Signal == "" {
@@ -178,7 +177,7 @@ func exitError(r *redact.Redactor, p *proc.Process, exit proc.Exit, what, next s
 	return out
 }
 
-// translate is the translator's, for one goroutine at a time.
+// translate calls the translator, for one goroutine at a time.
 func (p *process) translate(line []byte) ([]terret.Event, []control) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -193,8 +192,8 @@ func (p *process) translate(line []byte) ([]terret.Event, []control) {
 	return events, controls
 }
 
-// serve reads until the process ends. It hands out what the agent says, and then
-// what the process leaves behind.
+// serve reads until the process ends. It passes on what the agent says, and then what
+// the process leaves behind.
 func (p *process) serve(a *agent) {
 	defer close(p.told)
 	err := a.emit(p, p.early)
@@ -213,21 +212,21 @@ func (p *process) serve(a *agent) {
 		}
 		p.handle(a, controls)
 	}
-	if err != nil { // the log takes nothing more from us
-		p.log.Warn("the agent is stopped", "error", err)
+	if err != nil { // the log accepts nothing more from us
+		p.log.Warn("stopping the agent", "error", err)
 		_, _ = p.proc.Kill()
 	}
 	_, _ = io.Copy(io.Discard, p.proc.Stdout())
 	exit, stopErr := p.proc.Stop(context.Background()) // it may live on with its output closed
 	if stopErr != nil {
-		p.log.Error("the agent's processes", "error", stopErr)
+		p.log.Error("could not end the agent's processes", "error", stopErr)
 	}
 	p.end(errEnded)
 	p.work.Wait() // requests are decided before the turn ends
 	a.ended(p, exit)
 }
 
-// handle does what the agent asks for. a is nil while it is greeted.
+// handle does what the agent asks for. a is nil during the greeting.
 func (p *process) handle(a *agent, controls []control) {
 	for _, c := range controls {
 		switch c := c.(type) {
@@ -257,7 +256,7 @@ func (p *process) handle(a *agent, controls []control) {
 	}
 }
 
-// ask puts a request of the agent to the host, and answers it. A request that cannot
+// ask passes a request of the agent to the host, and answers it. A request that cannot
 // be decided gets the safe answer of its gate: an error would let a tool through.
 func (p *process) ask(a *agent, q asking) {
 	if a == nil {
@@ -282,7 +281,7 @@ func (p *process) ask(a *agent, q asking) {
 		case over:
 			return // nobody waits for the answer
 		case err != nil:
-			p.log.Warn("a request of the agent is refused", "error", err)
+			p.log.Warn("refused a request of the agent", "error", err)
 			p.send(q.refuse("it could not be decided"))
 			return
 		}
@@ -318,7 +317,7 @@ func (p *process) call(ctx context.Context, body any, into any) error {
 			return terret.Errorf(terret.CodeConflict, "Claude Code refused: %s", p.redact.String(a.err))
 		}
 		if into != nil && len(a.body) > 0 && json.Unmarshal(a.body, into) != nil {
-			return terret.Errorf(terret.CodeExecutionError, "Claude Code gave an answer that cannot be read")
+			return terret.Errorf(terret.CodeExecutionError, "cannot read Claude Code's answer")
 		}
 		return nil
 	case <-p.life.Done():
@@ -341,7 +340,7 @@ func (p *process) request(body any, answer chan<- answered) string {
 func (p *process) stop(ctx context.Context) {
 	_, err := p.proc.Stop(ctx)
 	if err != nil {
-		p.log.Error("the agent's processes", "error", err)
+		p.log.Error("could not end the agent's processes", "error", err)
 	}
 	p.end(errEnded)
 	p.work.Wait()

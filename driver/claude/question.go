@@ -36,9 +36,8 @@ func questionRequest(input json.RawMessage) terret.QuestionRequest {
 	return out
 }
 
-// answersByText gives the answers as the agent wants them: by the text of the
-// question, several in one string. An answer may name its question by its id, its
-// text or its header.
+// answersByText returns the answers in the agent's form: by the text of the question,
+// several in one string. An answer may name its question by id, text or header.
 func answersByText(input json.RawMessage, answers map[string]terret.Choice) map[string]string {
 	var in questionInput
 	decode(input, &in)
@@ -54,7 +53,7 @@ func answersByText(input json.RawMessage, answers map[string]terret.Choice) map[
 	return out
 }
 
-// elicitation takes in a question of an MCP server.
+// elicitation handles a question from an MCP server.
 func (t *translator) elicitation(m *controlRequest) {
 	r := m.Request
 	var text string
@@ -77,7 +76,7 @@ func (t *translator) elicitation(m *controlRequest) {
 	}, "", "", t.head.name())
 }
 
-// schemaField is a field of the form that an MCP server wants filled in.
+// schemaField is a field of a form from an MCP server.
 type schemaField struct {
 	Type        string   `json:"type"`
 	Title       string   `json:"title"`
@@ -120,7 +119,7 @@ func (f schemaField) question(name, text string) terret.Question {
 	return out
 }
 
-// value is an answer in the type that the field has.
+// value converts an answer to the type of the field.
 func (f schemaField) value(c terret.Choice) any {
 	text := strings.Join(c, ", ")
 	switch f.Type {
@@ -147,7 +146,7 @@ type elicitationAnswer struct {
 	Content map[string]any `json:"content,omitempty"`
 }
 
-// answerElicitation is the answer to a question of an MCP server.
+// answerElicitation is the answer to a question from an MCP server.
 func answerElicitation(fields map[string]schemaField, d terret.Decision) elicitationAnswer {
 	switch {
 	case d.Source == terret.ByInterrupt || d.Source == terret.ByAgentExit || d.Source == terret.ByTimeout:

@@ -10,8 +10,8 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// serverConfig writes the file of MCP servers, which may hold secrets and so must
-// not be in the arguments.
+// serverConfig writes the file of MCP servers, which may hold secrets and so must not
+// be in the arguments.
 func (d *Driver) serverConfig(servers terret.JSON) (string, error) {
 	if len(servers) == 0 && len(d.cfg.Servers) == 0 {
 		return "", nil
@@ -20,14 +20,14 @@ func (d *Driver) serverConfig(servers terret.JSON) (string, error) {
 	for name := range d.cfg.Servers {
 		config[name] = encode(map[string]string{"type": "sdk", "name": name})
 	}
-	f, err := os.CreateTemp("", "terret-mcp-*.json") // readable by us alone
+	f, err := os.CreateTemp("", "terret-mcp-*.json") // readable only by us
 	if err != nil {
-		return "", terret.Errorf(terret.CodeInternal, "write the list of MCP servers: %w", err)
+		return "", terret.Errorf(terret.CodeInternal, "cannot write the list of MCP servers: %w", err)
 	}
 	_, err = f.Write(encode(map[string]any{"mcpServers": config}))
 	if err = errors.Join(err, f.Close()); err != nil {
 		_ = os.Remove(f.Name())
-		return "", terret.Errorf(terret.CodeInternal, "write the list of MCP servers: %w", err)
+		return "", terret.Errorf(terret.CodeInternal, "cannot write the list of MCP servers: %w", err)
 	}
 	return f.Name(), nil
 }
@@ -51,17 +51,17 @@ func (p *process) removeConfig() {
 	}
 }
 
-// serveMCP answers a message to a server in our process.
+// serveMCP answers a message to an in-process server.
 func (p *process) serveMCP(c mcpCall) []byte {
 	server := p.servers[c.server]
 	if server == nil {
-		return errorLine(c.id, fmt.Sprintf("there is no server %q here", c.server))
+		return errorLine(c.id, fmt.Sprintf("there is no server %q", c.server))
 	}
 	response, err := server.Serve(p.life, c.message)
 	if err != nil {
 		return errorLine(c.id, p.redact.String(err.Error()))
 	}
-	if len(bytes.TrimSpace(response)) == 0 { // a notification wants an answer too
+	if len(bytes.TrimSpace(response)) == 0 { // a notification needs an answer too
 		response = json.RawMessage(`{"jsonrpc":"2.0","result":{}}`)
 	}
 	return successLine(c.id, map[string]json.RawMessage{"mcp_response": response})

@@ -7,22 +7,22 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// speaker is one who writes messages: the agent or a subagent.
+// speaker is whoever writes messages: the agent or a subagent.
 type speaker struct {
 	parentTool string
-	// message is the id of the one being put together, empty if there is none.
+	// message is the id of the message in progress, empty if there is none.
 	message   string
 	blocks    []terret.Block
 	usage     apiUsage
 	aside     bool // not for people
-	streaming bool // its pieces are coming in
+	streaming bool // its pieces are arriving
 	streamed  map[int]*toolCall
-	// complete counts how often a message of that id was told in this turn.
+	// complete counts how often a message with that id was reported in this turn.
 	complete map[string]int
 	said     string // the text of the last message that has any
 }
 
-// speaker returns the speaker of the line at hand.
+// speaker returns the speaker of the current line.
 func (t *translator) speaker() (actor string, s *speaker) {
 	actor, parent := t.actor()
 	s = t.speakers[actor]
@@ -33,7 +33,7 @@ func (t *translator) speaker() (actor string, s *speaker) {
 	return actor, s
 }
 
-// assistant takes in a block of a message.
+// assistant handles a block of a message.
 func (t *translator) assistant(m *assistantMessage) {
 	for _, uuid := range m.UserMessageUUIDs {
 		t.turn.takeUp(uuid)
@@ -47,7 +47,7 @@ func (t *translator) assistant(m *assistantMessage) {
 		s.message = t.head.UUID
 	}
 	if m.Error != "" {
-		s.aside = true // the end of the turn says it
+		s.aside = true // the end of the turn reports it
 		if actor == "" {
 			t.turn.failure = m.Error
 		}
@@ -67,14 +67,14 @@ func (t *translator) assistant(m *assistantMessage) {
 	}
 }
 
-// completeMessage tells the message that the speaker has been writing, if any.
+// completeMessage reports the speaker's message in progress, if any.
 func (t *translator) completeMessage(actor string, s *speaker) {
 	if s.message == "" || len(s.blocks) == 0 {
 		s.reset()
 		return
 	}
 	id := s.message
-	if n := s.complete[id]; n > 0 { // it went on after it seemed to be complete
+	if n := s.complete[id]; n > 0 { // it continued after it seemed complete
 		id = fmt.Sprintf("%s#%d", id, n+1)
 	}
 	s.complete[s.message]++
@@ -95,7 +95,7 @@ func (t *translator) completeMessage(actor string, s *speaker) {
 	if actor == "" {
 		t.spent.context = u.context()
 	}
-	if t.head.Type != "result" { // which knows better
+	if t.head.Type != "result" { // a result knows better
 		t.emitBy("", "", "", t.usageSoFar())
 	}
 }
@@ -104,7 +104,7 @@ func (s *speaker) reset() {
 	s.message, s.blocks, s.usage, s.aside, s.streaming, s.streamed = "", nil, apiUsage{}, false, false, nil
 }
 
-// stream takes in a piece of a message.
+// stream handles a piece of a message.
 func (t *translator) stream(m *streamMessage) {
 	actor, s := t.speaker()
 	switch e := &m.Event; e.Type {
@@ -150,8 +150,8 @@ func (t *translator) delta(s *speaker, m *streamMessage) {
 	}
 }
 
-// addUsage takes the counters that are known only at the end of a message. They
-// are totals, and those that did not change may be left out.
+// addUsage takes the counters that are known only at the end of a message. They are
+// totals; unchanged ones may be missing.
 func (s *speaker) addUsage(u apiUsage) {
 	if s.message == "" {
 		return
@@ -170,7 +170,7 @@ func (s *speaker) addUsage(u apiUsage) {
 	}
 }
 
-// user takes in results of tools, prompts, and words that nobody said.
+// user handles tool results, prompts, and text that nobody said.
 func (t *translator) user(m *userMessage) {
 	actor, s := t.speaker()
 	var results, words []contentBlock
@@ -181,7 +181,7 @@ func (t *translator) user(m *userMessage) {
 			words = append(words, b)
 		}
 	}
-	// A tool may be done before the message that calls it, and others, is whole.
+	// A tool may be done before the message that calls it, among others, is complete.
 	if len(words) > 0 || !s.streaming {
 		t.completeMessage(actor, s)
 	}
@@ -193,7 +193,7 @@ func (t *translator) user(m *userMessage) {
 	}
 }
 
-// words takes in what stands in a message of the user.
+// words handles the text of a user message.
 func (t *translator) words(actor string, m *userMessage, words rawContent) {
 	switch {
 	case m.IsReplay && isCommandOutput(words.text()) && !t.busy(): // a message would begin a turn, which nothing ends
@@ -211,8 +211,8 @@ func (t *translator) words(actor string, m *userMessage, words rawContent) {
 	}
 }
 
-// whole returns the input of a call: what the message says, or what was streamed
-// if it says nothing.
+// whole returns the input of a call: the message's, or what was streamed if the message
+// has none.
 func whole(said json.RawMessage, partial []byte) terret.JSON {
 	empty := len(said) == 0 || string(said) == "{}" || string(said) == "null"
 	if empty && len(partial) > 0 && json.Valid(partial) {

@@ -11,7 +11,7 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// system takes in what the agent says of itself.
+// system handles what the agent reports about itself.
 func (t *translator) system(m message) {
 	switch m := m.(type) {
 	case *initMessage:
@@ -41,7 +41,7 @@ func (t *translator) system(m message) {
 		}
 		t.others = append(t.others, stateChange{state: m.State})
 	default:
-		if s := t.head.Subtype; s != "thinking_tokens" && s != "background_tasks_changed" { // other lines tell the same
+		if s := t.head.Subtype; s != "thinking_tokens" && s != "background_tasks_changed" { // other lines report the same
 			t.unknown()
 		}
 	}
@@ -62,7 +62,7 @@ func (t *translator) task(m *taskMessage) {
 	}
 }
 
-// noteSession notices that the agent has gone over to another session.
+// noteSession notices that the agent has switched to another session.
 func (t *translator) noteSession() {
 	id := t.head.SessionID
 	if !t.session.started || id == "" || id == t.session.nativeID {
@@ -74,7 +74,7 @@ func (t *translator) noteSession() {
 	t.emitBy("", "", "", terret.SessionNativeID{Old: terret.NullString(old), New: id, Reason: "clear"})
 }
 
-// init takes in the opening of a turn: the first one is the process's, others only
+// init handles the opening of a turn: the first one is the process's, others only
 // update.
 func (t *translator) init(m *initMessage) {
 	s := &t.session
@@ -113,7 +113,7 @@ func (t *translator) firstInit(m *initMessage) {
 		Commands: commandsNamed(m.SlashCommands), Cwd: m.Cwd, PermissionMode: m.PermissionMode, MCPServers: servers,
 	})
 	if want := t.opts.expect; want != "" && want != s.nativeID {
-		t.emit(terret.DiagWarning{Text: fmt.Sprintf("the agent was told to use the session id %s and uses %s", want, s.nativeID)})
+		t.emit(terret.DiagWarning{Text: fmt.Sprintf("the agent was told to use the session id %s, but uses %s", want, s.nativeID)})
 	}
 	if s.nativeID != old {
 		reason := cmp.Or(t.opts.reason, t.opts.source)
@@ -151,7 +151,7 @@ func (c commandInfo) command() terret.Command {
 	return terret.Command{Name: c.Name, Description: c.Description, Hint: c.ArgumentHint}
 }
 
-// compaction is the compression of the context that is going on.
+// compaction is a compression of the context in progress.
 type compaction struct {
 	running  bool
 	boundary *terret.CompactPost // it is done; the summary comes next
@@ -175,8 +175,8 @@ func (t *translator) status(m *statusMessage) {
 	}
 }
 
-// noteSummary tells that the context is compressed, with the summary if that is
-// what the line at hand holds.
+// noteSummary reports that the context is compressed, with the summary if the current
+// line holds it.
 func (t *translator) noteSummary(m message) {
 	if t.compact.boundary == nil {
 		return
@@ -187,7 +187,7 @@ func (t *translator) noteSummary(m message) {
 	t.endCompaction("")
 }
 
-// endCompaction tells the end of a compression that is going on, if one is.
+// endCompaction reports the end of a compression in progress, if any.
 func (t *translator) endCompaction(failure string) {
 	post := terret.CompactPost{}
 	if t.compact.boundary != nil {
@@ -241,7 +241,7 @@ func (t *translator) note(m *noteMessage) {
 	case n.Level != "warning" && n.Level != "error":
 		n.Level = "info"
 	}
-	if m.Key == "stop-hook-error" { // it was told to go on, by one of ours
+	if m.Key == "stop-hook-error" { // one of our hooks told it to continue
 		t.emitAs(terret.VisibleInternal, n)
 		return
 	}
@@ -271,5 +271,5 @@ func (t *translator) authStatus(m *authMessage) {
 	t.emit(out)
 }
 
-// isCommandOutput reports whether a message is what a local command printed.
+// isCommandOutput reports whether a message is the output of a local command.
 func isCommandOutput(text string) bool { return strings.HasPrefix(text, "<local-command-") }

@@ -8,18 +8,18 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// task is a subagent, or a command that takes long.
+// task is a subagent, or a long-running command.
 type task struct {
 	id, tool    string
 	kind        string // local_agent, local_bash
 	agentType   string
 	description string
 	agent       bool
-	told        bool // task.start was emitted: it goes on in the background
+	told        bool // task.start was emitted: it runs in the background
 	stopping    bool // a subagent that is done, and whose result is on its way
 }
 
-// taskStarted takes in that a task began.
+// taskStarted handles the start of a task.
 func (t *translator) taskStarted(m *taskMessage) {
 	k := &task{
 		id: m.TaskID, tool: m.ToolUseID, kind: m.TaskType, agentType: m.SubagentType, description: m.Description,
@@ -39,7 +39,7 @@ func (t *translator) taskStarted(m *taskMessage) {
 	}
 }
 
-// tellTask says that the task goes on in the background, unless that was said.
+// tellTask reports, once, that the task runs in the background.
 func (t *translator) tellTask(k *task) {
 	if k.told {
 		return
@@ -48,8 +48,7 @@ func (t *translator) tellTask(k *task) {
 	t.emitTask(k, terret.TaskStart{ID: k.id, ToolID: k.tool, Type: k.kind, Description: k.description})
 }
 
-// emitTask emits an event about a task: a subagent's own, or of whoever runs the
-// command.
+// emitTask emits an event about a task, as the subagent or as whoever runs the command.
 func (t *translator) emitTask(k *task, data terret.Data) {
 	actor, parent := "", ""
 	if k.agent {
@@ -83,7 +82,7 @@ func (t *translator) taskUpdated(m *taskMessage) {
 	}
 	switch m.Patch.Status {
 	case "", "completed", "failed", "killed", "stopped":
-		// Its end is told by the notification that follows.
+		// The following notification reports its end.
 	default:
 		if k.told {
 			t.emitTask(k, terret.TaskUpdate{ID: k.id, Status: m.Patch.Status, Text: m.Patch.Description})
@@ -91,7 +90,7 @@ func (t *translator) taskUpdated(m *taskMessage) {
 	}
 }
 
-// taskEnded takes in that a task is done.
+// taskEnded handles the end of a task.
 func (t *translator) taskEnded(m *taskMessage) {
 	k := t.tasks[m.TaskID]
 	if k == nil {
@@ -104,19 +103,19 @@ func (t *translator) taskEnded(m *taskMessage) {
 		}
 	}
 	if k.agent && !k.told && t.tools[k.tool] != nil {
-		k.stopping = true // the result of the call holds what it found
+		k.stopping = true // the result of the call holds its findings
 		return
 	}
 	t.endTask(k, m)
 	if m.Status != "completed" && t.turn.open && !t.turn.root && !t.turn.asked() {
-		// Only the subagent was at work, and the agent will not go on by itself.
+		// Only the subagent was at work, and the agent will not continue by itself.
 		t.turn.usage = t.turn.usage.Add(t.turn.estimate)
 		t.turn.estimate = terret.Usage{}
 		t.endTurn(terret.TurnComplete{StopReason: m.Status, Usage: t.turn.usage, CostUSD: t.turn.cost})
 	}
 }
 
-// endTask tells the end of a task, and forgets it.
+// endTask reports the end of a task, and forgets it.
 func (t *translator) endTask(k *task, m *taskMessage) {
 	delete(t.tasks, k.id)
 	if k.agent {
@@ -127,7 +126,7 @@ func (t *translator) endTask(k *task, m *taskMessage) {
 	}
 }
 
-// stopAgent tells that a subagent is done.
+// stopAgent reports that a subagent is done.
 func (t *translator) stopAgent(k *task, result string) {
 	actor, parent := t.actorOf(k.tool, k.id)
 	s := t.speakers[actor]
@@ -139,7 +138,7 @@ func (t *translator) stopAgent(k *task, result string) {
 	delete(t.speakers, actor)
 }
 
-// stopAgentOf tells the end of the subagent that ended with a call.
+// stopAgentOf reports the end of the subagent that ended with a call.
 func (t *translator) stopAgentOf(c *toolCall, result string) {
 	k := t.tasks[t.starters[c.id]]
 	if k == nil || k.told || !k.agent {
@@ -149,7 +148,7 @@ func (t *translator) stopAgentOf(c *toolCall, result string) {
 	t.stopAgent(k, result)
 }
 
-// noteTask takes from the result of a call whether it goes on in the background.
+// noteTask finds out from the result of a call whether it continues in the background.
 func (t *translator) noteTask(c *toolCall, extra toolOutcome) {
 	id := extra.BackgroundTaskID
 	if extra.IsAsync {
@@ -170,8 +169,7 @@ func (t *translator) noteTask(c *toolCall, extra toolOutcome) {
 	t.tellTask(k)
 }
 
-// inBackground reports whether the actor is a subagent that goes on when the turn
-// has ended.
+// inBackground reports whether the actor is a subagent that continues after the turn.
 func (t *translator) inBackground(actor string) bool {
 	if actor == "" {
 		return false

@@ -9,21 +9,21 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// toolCall is a call of a tool on its way.
+// toolCall is a tool call in progress.
 type toolCall struct {
 	id, name   string
 	actor      string
 	parentTool string
 	input      terret.JSON
-	partial    []byte    // of its input, as it was streamed
+	partial    []byte    // of its input, as streamed
 	told       bool      // tool.pre was emitted, or asked
-	began      time.Time // when it was
+	began      time.Time // when that happened
 	asked      bool      // somebody was asked about it
 	denied     bool
 	refused    bool // permission.denied was emitted
 }
 
-// startTool takes in that the model begins a call.
+// startTool handles the start of a call.
 func (t *translator) startTool(actor string, s *speaker, id, name string, index int) {
 	c := t.call(id, name, actor, s.parentTool)
 	if s.streamed == nil {
@@ -33,7 +33,7 @@ func (t *translator) startTool(actor string, s *speaker, id, name string, index 
 	t.emit(terret.ToolStart{ToolID: id, Name: name, Class: classOf(name), MessageID: s.message, Index: index})
 }
 
-// call returns the call with that id, which is new unless it is known.
+// call returns the call with that id, or a new one.
 func (t *translator) call(id, name, actor, parentTool string) *toolCall {
 	c := t.tools[id]
 	if c == nil {
@@ -43,7 +43,7 @@ func (t *translator) call(id, name, actor, parentTool string) *toolCall {
 	return c
 }
 
-// use takes in a whole call and returns its input.
+// use handles a complete call and returns its input.
 func (t *translator) use(actor string, s *speaker, b contentBlock) terret.JSON {
 	if b.ID == "" {
 		return whole(b.Input, nil)
@@ -56,7 +56,7 @@ func (t *translator) use(actor string, s *speaker, b contentBlock) terret.JSON {
 	return c.input
 }
 
-// tell emits the call, unless that was done.
+// tell emits the call, once.
 func (t *translator) tell(c *toolCall) {
 	if c.told {
 		return
@@ -65,7 +65,7 @@ func (t *translator) tell(c *toolCall) {
 	t.emitBy(c.actor, c.parentTool, "", t.toolPre(c.id, c.name, c.input))
 }
 
-// toolPre is a call as it is told before it runs.
+// toolPre is the event for a call before it runs.
 func (t *translator) toolPre(id, name string, input terret.JSON) terret.ToolPre {
 	f := decodeInput(input)
 	return terret.ToolPre{
@@ -74,14 +74,14 @@ func (t *translator) toolPre(id, name string, input terret.JSON) terret.ToolPre 
 	}
 }
 
-// toolResults takes in what came of calls.
+// toolResults handles the results of calls.
 func (t *translator) toolResults(actor string, m *userMessage, results []contentBlock) {
 	var told []terret.Block
 	for _, b := range results {
 		told = append(told, b.block())
 		structured := m.ToolUseResult
 		if len(results) > 1 {
-			structured = nil // it is not known of which
+			structured = nil // unclear which result it belongs to
 		}
 		t.toolResult(actor, m, b, structured)
 	}
@@ -139,7 +139,7 @@ func (t *translator) failTool(c *toolCall, m *userMessage, b contentBlock, struc
 	})
 }
 
-// changed tells of the file that a tool has changed.
+// changed reports the file that a tool has changed.
 func (t *translator) changed(c *toolCall, extra toolOutcome) {
 	if extra.FilePath == "" || classOf(c.name) != terret.ClassEdit {
 		return
@@ -151,15 +151,15 @@ func (t *translator) changed(c *toolCall, extra toolOutcome) {
 	t.emitBy(c.actor, c.parentTool, "", terret.FileChanged{Path: extra.FilePath, Change: change, ToolID: c.id})
 }
 
-// breakOff ends the calls that the end of the turn has left open: all but those of
-// subagents that go on by themselves.
+// breakOff ends the calls that the end of the turn left open, except those of subagents
+// that continue by themselves.
 func (t *translator) breakOff(why string) {
 	for _, c := range sortedCalls(t.tools) {
 		if t.inBackground(c.actor) {
 			continue
 		}
 		if len(c.input) == 0 {
-			c.input, c.told = whole(nil, c.partial), true // it never got so far as to be made
+			c.input, c.told = whole(nil, c.partial), true // the call was never completed
 		}
 		t.tell(c)
 		delete(t.tools, c.id)
@@ -171,12 +171,12 @@ func (t *translator) breakOff(why string) {
 	}
 }
 
-// rejectedText begins the result of a call that ended because the turn did, or
-// because somebody denied it and wanted the turn to end.
+// rejectedText begins the result of a call that ended because the turn did, or because
+// somebody denied it and wanted the turn to end.
 const rejectedText = "The user doesn't want to proceed with this tool use"
 
-// saysDenied reports whether the agent's own words mean that a tool was not
-// allowed. Where a person denies it, their words are all there is.
+// saysDenied reports whether the agent's own words mean that a tool was not allowed. If
+// a person denies it, their words are all there is.
 func saysDenied(text string) bool {
 	for _, start := range []string{
 		"Permission to use ", "Claude requested permissions to ", "Tool permission request failed:",
@@ -186,7 +186,7 @@ func saysDenied(text string) bool {
 			return true
 		}
 	}
-	if strings.HasPrefix(text, "Exit code ") { // the words of a command
+	if strings.HasPrefix(text, "Exit code ") { // output of a command
 		return false
 	}
 	return strings.Contains(text, " was blocked. For security,") || strings.HasSuffix(text, "while in plan mode.")

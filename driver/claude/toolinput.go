@@ -11,8 +11,8 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// classes says what the agent's tools do. What is missing is other, and mcp if its
-// name says so.
+// classes says what the agent's tools do. Missing tools are other, or mcp if their name
+// says so.
 var classes = map[string]terret.ToolClass{
 	"Bash": terret.ClassExecute, "PowerShell": terret.ClassExecute, "Monitor": terret.ClassExecute,
 	"Read": terret.ClassRead, "NotebookRead": terret.ClassRead,
@@ -37,7 +37,7 @@ func classOf(name string) terret.ToolClass {
 	return terret.ClassOther
 }
 
-// toolInput is what tools are commonly given.
+// toolInput is the common input of tools.
 type toolInput struct {
 	Command         string      `json:"command"`
 	Description     string      `json:"description"`
@@ -86,7 +86,7 @@ func (f toolInput) paths() []string {
 	return nil
 }
 
-// title is the call in one line for people.
+// title describes the call in one line for people.
 func (f toolInput) title(name, cwd string) string {
 	file, place := brief(shown(f.file(), cwd)), brief(cmp.Or(shown(f.Path, cwd), "."))
 	switch {
@@ -117,7 +117,7 @@ func (f toolInput) title(name, cwd string) string {
 	return brief(name)
 }
 
-// shown is a path as people know it: relative where it is below the folder.
+// shown is a path for people: relative if it is below the folder.
 func shown(path, cwd string) string {
 	if path == "" || cwd == "" || !filepath.IsAbs(path) {
 		return path
@@ -128,10 +128,10 @@ func shown(path, cwd string) string {
 	return path
 }
 
-// briefLimit is how many characters of a value stand in a title.
+// briefLimit is how many characters of a value fit in a title.
 const briefLimit = 200
 
-// brief is s on one line, short, with nothing in it that could mislead a reader.
+// brief is s on one line, short, with nothing that could mislead a reader.
 func brief(s string) string {
 	out := cut(s, briefLimit)
 	if len(out) < len(s) {
@@ -150,7 +150,7 @@ func brief(s string) string {
 	}, out)
 }
 
-// sortedCalls lists calls by id, so that what is told of them has an order.
+// sortedCalls lists calls by id, so that reports have a stable order.
 func sortedCalls(calls map[string]*toolCall) []*toolCall {
 	var out []*toolCall
 	for _, id := range slices.Sorted(maps.Keys(calls)) {

@@ -10,33 +10,32 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// agentName is what Terret calls Claude Code.
+// agentName is Terret's name for Claude Code.
 const agentName = "claude"
 
-// diagLimit is how many characters of a line that cannot be read are kept.
+// diagLimit is how many characters of an unreadable line are kept.
 const diagLimit = 500
 
-// options is what a translator is told about the process before its first line.
+// options is what a translator needs to know about the process before its first line.
 type options struct {
 	// source says how the session began: new, resume or fork.
 	source string
-	// nativeID is the agent's own id of the session, as it was known before.
+	// nativeID is the agent's own session id, as known before.
 	nativeID string
 	// expect, if set, is the id that the agent was told to use.
 	expect string
-	// reason, if set, is why the session has another id now, and failed what went
-	// wrong with the old one.
+	// reason, if set, is why the session has another id now, and failed what went wrong
+	// with the old one.
 	reason, failed string
-	// keepRaw keeps each line with the first event that it gives.
+	// keepRaw keeps each line with its first event.
 	keepRaw bool
-	// replay says that the agent repeats prompts when it takes them up.
+	// replay says that the agent repeats prompts when it starts on them.
 	replay bool
-	// preToolHook says that a PreToolUse hook is registered over the stream. Then
-	// the request at that hook tells of a tool call, and not the message that
-	// holds it.
+	// preToolHook says that a PreToolUse hook is registered over the stream. Then the
+	// request at that hook reports a tool call, and not the message that holds it.
 	preToolHook bool
-	// read, if set, gives the content of a file, for the diffs of edits that have
-	// not been made yet.
+	// read, if set, returns the content of a file, for the diffs of edits that have not
+	// been made yet.
 	read func(path string) (content string, ok bool)
 }
 
@@ -45,7 +44,7 @@ type options struct {
 type translator struct {
 	opts options
 
-	// Of the line at hand.
+	// About the current line.
 	now    time.Time
 	head   header
 	line   []byte
@@ -66,7 +65,7 @@ type translator struct {
 	spent    spending
 }
 
-// session is what the agent said of the session last.
+// session is what the agent last said about the session.
 type session struct {
 	started     bool
 	nativeID    string
@@ -86,8 +85,8 @@ func newTranslator(o options) *translator {
 	}
 }
 
-// translate takes in one line of output. What it returns is the caller's; the line
-// is not kept.
+// translate handles one line of output. The caller owns the result; the line is not
+// retained.
 func (t *translator) translate(line []byte, now time.Time) ([]terret.Event, []control) {
 	line = bytes.TrimSpace(line)
 	t.begin(line, now)
@@ -111,7 +110,7 @@ func (t *translator) begin(line []byte, now time.Time) {
 	t.now, t.line, t.head, t.events, t.others = now, line, header{}, nil, nil
 }
 
-// take hands out what came of the line.
+// take returns the results of the line.
 func (t *translator) take() ([]terret.Event, []control) {
 	events, others := t.events, t.others
 	for i := range events {
@@ -146,7 +145,7 @@ func (t *translator) dispatch(m message) {
 	}
 }
 
-// aside takes in the lines that are not part of the conversation.
+// aside handles lines that are not part of the conversation.
 func (t *translator) aside(m message) {
 	switch m := m.(type) {
 	case *rateLimitMessage:
@@ -168,14 +167,14 @@ func (t *translator) aside(m message) {
 	}
 }
 
-// other takes in lines that say all they have to say by their type.
+// other handles lines whose type says everything.
 func (t *translator) other() {
 	switch {
 	case t.head.Type == "control_cancel_request":
 		t.withdraw()
 	case t.head.Type == "keep_alive" || t.head.Type == "transcript_mirror":
-		// The one says nothing, the other what we know already.
-	case t.head.Type == "" && t.head.HookEventName != "": // the input of a command hook, forwarded
+		// The one says nothing, the other what we already know.
+	case t.head.Type == "" && t.head.HookEventName != "": // the forwarded input of a command hook
 		t.emit(terret.HookEvent{Hook: t.head.HookEventName, Data: terret.JSON(slices.Clone(t.line))})
 	default:
 		t.unknown()
@@ -185,7 +184,7 @@ func (t *translator) other() {
 // unknown keeps a line that is not understood.
 func (t *translator) unknown() { t.emit(terret.Unknown{NativeType: t.head.name()}) }
 
-// actor says whose line it is: the actor of its events, and the tool call that
+// actor returns whose line it is: the actor of its events, and the tool call that
 // started it.
 func (t *translator) actor() (actor, parentTool string) {
 	tool := t.head.ParentToolUseID
@@ -195,7 +194,7 @@ func (t *translator) actor() (actor, parentTool string) {
 	return t.actorOf(tool, t.head.AgentID)
 }
 
-// actorOf is the actor with that id, or which that tool call started.
+// actorOf is the actor with that id, or the one that the tool call started.
 func (t *translator) actorOf(tool, agent string) (actor, parentTool string) {
 	switch {
 	case tool == "" && agent == "":
@@ -213,7 +212,7 @@ func (t *translator) actorOf(tool, agent string) (actor, parentTool string) {
 	return terret.SubActor(agent), tool
 }
 
-// emit adds an event of whoever speaks in the line at hand.
+// emit adds an event of the current line's speaker.
 func (t *translator) emit(data terret.Data) { t.emitAs("", data) }
 
 func (t *translator) emitAs(v terret.Visibility, data terret.Data) {

@@ -10,17 +10,17 @@ import (
 
 // turn is what has happened since the last turn ended.
 type turn struct {
-	prompts   []prompt // written and not answered yet
+	prompts   []prompt // written but not answered yet
 	known     map[string]bool
-	open      bool // something was said that belongs to a turn
+	open      bool // something that belongs to a turn was said
 	root      bool // by the agent itself
-	malformed int  // lines that could not be read
+	malformed int  // unreadable lines
 
-	failure string // what kind of error the agent says it met
+	failure string // the agent's word for the error it met
 	refusal string // why the model refused
 	reasons map[string]string
 
-	// Of results that did not end the turn.
+	// From results that did not end the turn.
 	usage    terret.Usage
 	cost     terret.Cost
 	apiMS    int64
@@ -33,11 +33,11 @@ type turn struct {
 	estimate terret.Usage // of the messages since the last result
 }
 
-// prompt is a message of ours on its way.
+// prompt is a message of ours in progress.
 type prompt struct {
 	uuid, text string
 	taken      bool // the agent works on it
-	late       bool // the turn that it was for is over
+	late       bool // its turn is over
 }
 
 func newTurn() turn { return turn{known: map[string]bool{}, reasons: map[string]string{}} }
@@ -52,8 +52,7 @@ type spending struct {
 	contextMax int64
 }
 
-// prompted says that a message was written to the agent, with the uuid it was
-// given and its text.
+// prompted records that a message was written to the agent, with its uuid and its text.
 func (t *translator) prompted(uuid, text string) {
 	t.turn.prompts = append(t.turn.prompts, prompt{uuid: uuid, text: text})
 	if uuid != "" {
@@ -61,15 +60,15 @@ func (t *translator) prompted(uuid, text string) {
 	}
 }
 
-// retracted says that a message which was announced was not written.
+// retracted records that an announced message was not written.
 func (t *translator) retracted(uuid string) {
 	t.turn.prompts = slices.DeleteFunc(t.turn.prompts, func(p prompt) bool { return p.uuid == uuid })
 }
 
-// busy reports whether the agent works, or is about to.
+// busy reports whether the agent is working, or about to.
 func (t *translator) busy() bool { return t.turn.open || t.turn.asked() }
 
-// queued lists the messages that the agent has not taken up, except the one that the
+// queued lists the messages that the agent has not started on, except the one that the
 // turn began with.
 func (u *turn) queued() []string {
 	var out []string
@@ -86,7 +85,7 @@ func (u *turn) queued() []string {
 	return out
 }
 
-// takeUp notes that the agent works on a prompt.
+// takeUp records that the agent works on a prompt.
 func (u *turn) takeUp(uuid string) bool {
 	for i := range u.prompts {
 		if p := &u.prompts[i]; p.uuid == uuid && uuid != "" {
@@ -97,8 +96,8 @@ func (u *turn) takeUp(uuid string) bool {
 	return false
 }
 
-// replayed notes that the agent has repeated a prompt, and reports whether it is
-// one of ours.
+// replayed records that the agent has repeated a prompt, and reports whether it is one
+// of ours.
 func (u *turn) replayed(uuid string) bool {
 	if u.takeUp(uuid) || u.known[uuid] {
 		return true
@@ -112,7 +111,7 @@ func (u *turn) replayed(uuid string) bool {
 	return false
 }
 
-// text is what the running turn was asked.
+// text is the prompt of the running turn.
 func (u *turn) text() string {
 	for _, p := range u.prompts {
 		if !p.late {
@@ -127,8 +126,8 @@ func (u *turn) asked() bool {
 	return slices.ContainsFunc(u.prompts, func(p prompt) bool { return !p.late })
 }
 
-// answers removes the prompts that a result answers, and reports whether the turn
-// is over with it.
+// answers removes the prompts that a result answers, and reports whether the turn is
+// over.
 func (u *turn) answers(r *resultMessage, replay bool) (over bool) {
 	for _, uuid := range r.UserMessageUUIDs {
 		u.takeUp(uuid)
@@ -142,15 +141,15 @@ func (u *turn) answers(r *resultMessage, replay bool) (over bool) {
 	if slices.ContainsFunc(u.prompts, waiting) && !slices.ContainsFunc(u.prompts, mine) {
 		if background || slices.ContainsFunc(u.prompts, taken) {
 			u.prompts = slices.DeleteFunc(u.prompts, taken)
-			return false // nobody asked for it now, and ours comes yet
+			return false // it is background work, and ours is still to come
 		}
-		u.prompts = nil // it did not say so, but what else could it be
+		u.prompts = nil // it did not say so, but it can be nothing else
 	}
 	u.prompts = slices.DeleteFunc(u.prompts, taken)
 	return r.IsError || !slices.ContainsFunc(u.prompts, waiting)
 }
 
-// usageSoFar is what the turn has used by now.
+// usageSoFar is the turn's usage so far.
 func (t *translator) usageSoFar() terret.UsageUpdate {
 	return terret.UsageUpdate{
 		Usage: t.turn.usage.Add(t.turn.estimate), CostUSD: t.turn.cost,
@@ -158,7 +157,7 @@ func (t *translator) usageSoFar() terret.UsageUpdate {
 	}
 }
 
-// result takes in the end of a turn of the agent.
+// result handles the end of a turn of the agent.
 func (t *translator) result(r *resultMessage) {
 	if s := t.speakers[""]; s != nil {
 		t.completeMessage("", s)
@@ -189,13 +188,12 @@ func (t *translator) result(r *resultMessage) {
 	t.endTurn(end)
 }
 
-// spend takes what a result says of the process's costs so far into account of the
-// turn.
+// spend adds to the turn what a result says about the process's cost so far.
 func (t *translator) spend(r *resultMessage) {
 	s, u := &t.spent, &t.turn
 	total := terret.CostOf(max(r.TotalCostUSD, 0))
 	if total < s.cost {
-		s.cost = 0 // it began to count anew
+		s.cost = 0 // it restarted its count
 	}
 	cost := total - s.cost
 	if r.SinceLast != nil {
@@ -210,7 +208,7 @@ func (t *translator) spend(r *resultMessage) {
 		s.apiMS = 0
 	}
 	took := r.DurationAPIMS - s.apiMS
-	if r.SinceLast != nil && cost < total && s.apiMS == 0 { // some of it is of another process
+	if r.SinceLast != nil && cost < total && s.apiMS == 0 { // some of it belongs to another process
 		took = min(took, r.DurationMS)
 	}
 	u.apiMS += took
@@ -227,7 +225,7 @@ func (t *translator) spend(r *resultMessage) {
 	u.usage, u.estimate = u.usage.Add(used), terret.Usage{}
 }
 
-// tokens is what was used since the last result, subagents included.
+// tokens is the usage since the last result, including subagents.
 func (t *translator) tokens(r *resultMessage) terret.Usage {
 	if len(r.ModelUsage) == 0 {
 		return r.Usage.usage()
@@ -258,7 +256,7 @@ func tokensOf(models map[string]modelUsage) (sum terret.Usage) {
 	return sum
 }
 
-// endOf is the end of the turn that a result tells.
+// endOf is the end of the turn that a result reports.
 func (t *translator) endOf(r *resultMessage) terret.Data {
 	u := &t.turn
 	if err := t.failureOf(r); err != nil {
@@ -284,7 +282,7 @@ func (t *translator) endOf(r *resultMessage) terret.Data {
 	}
 }
 
-// said is what the agent has said last in this turn.
+// said is what the agent last said in this turn.
 func (t *translator) said() string {
 	if s := t.speakers[""]; s != nil {
 		return s.said
@@ -292,8 +290,7 @@ func (t *translator) said() string {
 	return ""
 }
 
-// endTurn tells the end of the turn, and before it the ends of all that ends with
-// it.
+// endTurn reports the end of the turn, after the end of everything that ends with it.
 func (t *translator) endTurn(end terret.Data) {
 	why := "the turn ended before the tool did"
 	if d, ok := end.(terret.TurnComplete); ok && d.StopReason == "tool_deferred" {
@@ -315,17 +312,17 @@ func (t *translator) endTurn(end terret.Data) {
 	}
 }
 
-// release ends a turn whose end was held back, if there is one: the agent says that
-// it has nothing more to do. That is not so while it has not read the prompt, and has
-// only ended what nobody asked for.
+// release ends a turn whose end was held back, if there is one: the agent says that it
+// has nothing more to do. That does not count while it has not read the prompt, and has
+// only ended background work.
 func (t *translator) release() {
 	if t.turn.held != nil && (t.turn.answered || !t.turn.asked()) {
 		t.endTurn(t.turn.held)
 	}
 }
 
-// abandon tells the end of all that the process leaves behind when it is gone. The
-// error is that of the turn, if one is running.
+// abandon reports the end of everything that a process leaves behind. The error is that
+// of the turn, if one is running.
 func (t *translator) abandon(why terret.Error, now time.Time) []terret.Event {
 	t.begin(nil, now)
 	for _, actor := range sortedKeys(t.speakers) {

@@ -7,7 +7,7 @@ import (
 )
 
 // warm is a process that was greeted and waits for its first prompt. Nobody reads it:
-// an agent that was not prompted says hardly anything.
+// without a prompt the agent says hardly anything.
 type warm struct {
 	p           *process
 	model, mode string
@@ -45,14 +45,13 @@ func (d *Driver) Prewarm(ctx context.Context, r terret.OpenRequest) (terret.Warm
 	return w, nil
 }
 
-// primedSince is the version from which on a process can be primed. Earlier ones
-// would ask the model's API.
+// primedSince is the first version that can be primed. Earlier ones would call the
+// model's API.
 const primedSince = "2.1.325"
 
 // prime makes the process load what its first turn needs, by asking what fills its
-// context: it puts the prompt and the tools together, and calls nobody. It takes a
-// fifth off the first turn. The answer is of no interest; who reads the process next
-// drops it.
+// context: it composes the prompt and the tools without calling anybody. That takes a
+// fifth off the first turn. Whoever reads the process next drops the answer.
 func (p *process) prime() {
 	if compareVersions(p.about.Version, primedSince) >= 0 {
 		p.send(requestLine(terret.NewID(terret.PrefixControl), map[string]string{"subtype": "get_context_usage", "detail": "summary"}))
@@ -78,7 +77,7 @@ func (w *warm) Close(ctx context.Context) error {
 	return nil
 }
 
-// discard closes it, if it is there.
+// discard closes it, if there is one.
 func (w *warm) discard(ctx context.Context) {
 	if w != nil {
 		_ = w.Close(ctx)

@@ -9,8 +9,8 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// encode is JSON on one line, with no HTML escaped. The values are our own types,
-// which always encode.
+// encode is JSON on one line, without HTML escapes. The values are our own types, which
+// always encode.
 func encode(v any) []byte {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -68,8 +68,7 @@ type outgoingSource struct {
 	URL       string `json:"url,omitempty"`
 }
 
-// promptLine is a message to the agent. Blocks that a prompt cannot hold are left
-// out.
+// promptLine is a message to the agent. Blocks that a prompt cannot hold are omitted.
 func promptLine(uuid string, blocks []terret.Block) []byte {
 	var content any
 	out := []outgoingBlock{}
@@ -99,7 +98,7 @@ func promptLine(uuid string, blocks []terret.Block) []byte {
 	}{Type: "user", Message: message{"user", content}, UUID: uuid})
 }
 
-// documentTitle is a file's name, which only documents carry.
+// documentTitle is the name of a file; only documents have one.
 func documentTitle(b terret.Block) string {
 	if b.Type == terret.BlockDocument {
 		return b.Name

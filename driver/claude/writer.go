@@ -10,19 +10,19 @@ import (
 	"github.com/terret-dev/terret/internal/ndjson"
 )
 
-// outgoing is a line to be written. done, if there is one, has room for the error.
+// outgoing is a line to write. done, if set, has room for the error.
 type outgoing struct {
 	line []byte
 	done chan<- error
 }
 
-// announce says that a prompt will be written, so that nothing that the agent ends
-// before is taken for its answer, and returns the id that the prompt has there.
+// announce says that a prompt will be written, so that nothing the agent ends before it
+// counts as its answer, and returns the id for the prompt.
 func (p *process) announce(messageID string, blocks []terret.Block) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	id := lineID(messageID)
-	if p.used[id] { // it would be dropped without a word
+	if p.used[id] { // the agent would drop it silently
 		id = terret.NewSessionID()
 	}
 	p.used[id] = true
@@ -31,7 +31,7 @@ func (p *process) announce(messageID string, blocks []terret.Block) string {
 	return id
 }
 
-// retract takes an announcement back.
+// retract withdraws an announcement.
 func (p *process) retract(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -39,10 +39,10 @@ func (p *process) retract(id string) {
 	p.t.retracted(id)
 }
 
-// prompt writes a message that was announced, and returns when that is done. An error
-// of the context means that nothing was written and nothing will be: a message that
-// is half written is waited for, since the agent will act on it. A message that was
-// written is no error, even if the agent has ended since: the end of the turn tells that.
+// prompt writes an announced message, and returns when it is written. A context error
+// means that nothing was written and nothing will be: it waits for a half-written
+// message, since the agent will act on it. A written message is no error, even if the
+// agent has ended since: the end of the turn reports that.
 func (p *process) prompt(ctx context.Context, id string, blocks []terret.Block) error {
 	done := make(chan error, 1)
 	p.put(outgoing{line: promptLine(id, blocks), done: done})
@@ -51,7 +51,7 @@ func (p *process) prompt(ctx context.Context, id string, blocks []terret.Block) 
 		select {
 		case err := <-done:
 			if err != nil {
-				return terret.Errorf(terret.CodeProcessFailed, "write the prompt: %w", err)
+				return terret.Errorf(terret.CodeProcessFailed, "cannot write the prompt: %w", err)
 			}
 			return nil
 		case <-p.life.Done():
@@ -85,9 +85,9 @@ func (p *process) takeBack(done chan<- error) bool {
 
 var interruptRequest = map[string]string{"subtype": "interrupt"}
 
-// interrupt stops the turn. Messages that wait in the agent's queue are taken back:
-// the agent would go on with them. It does not notice an interrupt before it has
-// begun, so that is repeated then.
+// interrupt stops the turn. It withdraws messages in the agent's queue, because the
+// agent would continue with them. The agent does not notice an interrupt before it has
+// begun, so it is repeated then.
 func (p *process) interrupt(ctx context.Context) error {
 	p.mu.Lock()
 	p.stopping = p.t.busy()
@@ -99,7 +99,7 @@ func (p *process) interrupt(ctx context.Context) error {
 	return p.call(ctx, interruptRequest, nil)
 }
 
-// send writes a line some time.
+// send writes a line eventually.
 func (p *process) send(line []byte) { p.put(outgoing{line: line}) }
 
 func (p *process) put(o outgoing) {
@@ -112,7 +112,7 @@ func (p *process) put(o outgoing) {
 	}
 }
 
-// next is the line to be written next.
+// next is the next line to write.
 func (p *process) next() (o outgoing, ok bool) {
 	p.outMu.Lock()
 	defer p.outMu.Unlock()
@@ -123,8 +123,8 @@ func (p *process) next() (o outgoing, ok bool) {
 	return o, true
 }
 
-// write writes what is put, until the process ends. A process that does not read
-// what it is told is of no use any more.
+// write writes the lines until the process ends. A process that does not read its input
+// is stopped.
 func (p *process) write() {
 	defer close(p.wrote)
 	w := ndjson.NewWriter(p.proc.Stdin())
@@ -142,9 +142,9 @@ func (p *process) write() {
 			switch {
 			case err == nil || errors.Is(err, os.ErrClosed): // it is being stopped
 			case errors.Is(err, ndjson.ErrInvalid) || errors.Is(err, ndjson.ErrNewline):
-				p.log.Error("a line was not written to the agent", "error", err)
+				p.log.Error("could not write a line to the agent", "error", err)
 			default:
-				p.log.Warn("the agent does not listen and is stopped", "error", err)
+				p.log.Warn("the agent does not read its input; stopping it", "error", err)
 				_, _ = p.proc.Kill()
 			}
 		}

@@ -1,6 +1,5 @@
-// Package mock is an agent that follows a script: it says what it is told to say,
-// asks what it is told to ask, and crashes when it is told to crash. It is shipped,
-// so that programs built on Terret can be tested without an agent.
+// Package mock is an agent that follows a script: it says, asks and crashes as told. It
+// is public, so that programs built on Terret can be tested without an agent.
 //
 // A script is Go values or a JSON file:
 //
@@ -30,28 +29,27 @@ import (
 
 // Script is what the agent does.
 type Script struct {
-	// Turns are the steps for each prompt, in order. The last one repeats; without
-	// any, the agent repeats the prompt.
+	// Turns are the steps for each prompt, in order. The last one repeats; without any,
+	// the agent repeats the prompt.
 	Turns [][]Step `json:"turns"`
 	// Without lists capabilities that the agent does not have.
 	Without []terret.Capability `json:"without,omitempty"`
-	// Overseen says that the agent does nothing that it has not asked for.
+	// Overseen says that the agent asks before everything it does.
 	Overseen bool `json:"overseen,omitempty"`
-	// OpenError, if set, is what Open fails with.
+	// OpenError, if set, is the error of Open.
 	OpenError *terret.Error `json:"open_error,omitempty"`
-	// Models, Commands and Context are what the agent lists, if they are set. A
-	// command takes the next turn of the script, like a prompt.
+	// Models, Commands and Context are what the agent lists, if set. A command takes
+	// the next turn of the script, like a prompt.
 	Models   []terret.Model       `json:"models,omitempty"`
 	Commands []terret.Command     `json:"commands,omitempty"`
 	Context  *terret.ContextUsage `json:"context,omitempty"`
 	// Compacts says that the agent can compress its context.
 	Compacts bool `json:"compacts,omitempty"`
-	// Rewinds says that the agent can take its conversation back: the turns of the
-	// script that were taken then can be taken again. RewindError is what it fails
-	// with.
+	// Rewinds says that the agent can rewind its conversation: turns of the script can
+	// then be taken again. RewindError is the error of that.
 	Rewinds     bool          `json:"rewinds,omitempty"`
 	RewindError *terret.Error `json:"rewind_error,omitempty"`
-	// Prewarm, if set, says that the agent can be started before it is needed.
+	// Prewarm, if set, says that the agent can be prewarmed.
 	Prewarm *Prewarm `json:"prewarm,omitempty"`
 }
 
@@ -59,18 +57,18 @@ type Script struct {
 type Step struct {
 	Text       string              `json:"text,omitempty"`     // streamed, then complete
 	Think      string              `json:"think,omitempty"`    // streamed
-	Tool       *Tool               `json:"tool,omitempty"`     // used, asked for if it says so
+	Tool       *Tool               `json:"tool,omitempty"`     // used; asks if it says so
 	Question   *terret.Question    `json:"question,omitempty"` // asked
 	Plan       string              `json:"plan,omitempty"`     // presented
-	Gate       terret.Gate         `json:"gate,omitempty"`     // passed, as by a hook
+	Gate       terret.Gate         `json:"gate,omitempty"`     // a hook gate
 	Usage      *terret.UsageUpdate `json:"usage,omitempty"`    // of the turn so far
-	Event      *RawEvent           `json:"event,omitempty"`    // said as it is
+	Event      *RawEvent           `json:"event,omitempty"`    // emitted as it is
 	Delay      Duration            `json:"delay,omitempty"`
 	Fail       *terret.Error       `json:"fail,omitempty"`       // ends the turn
 	Crash      bool                `json:"crash,omitempty"`      // ends the agent in mid-turn
 	Hang       bool                `json:"hang,omitempty"`       // until interrupted
-	Deaf       bool                `json:"deaf,omitempty"`       // until killed, ignoring interrupts
-	Background []Step              `json:"background,omitempty"` // done by itself after the turn
+	Deaf       bool                `json:"deaf,omitempty"`       // until killed; ignores interrupts
+	Background []Step              `json:"background,omitempty"` // done after the turn, without a prompt
 	// Do runs Go code, with the session's folder.
 	Do func(ctx context.Context, dir string) error `json:"-"`
 }
@@ -83,11 +81,11 @@ type Tool struct {
 	Ask    bool             `json:"ask,omitempty"`
 	Result string           `json:"result,omitempty"`
 	Error  string           `json:"error,omitempty"`
-	// Suggest are rules that would allow it.
+	// Suggest lists rules that would allow it.
 	Suggest []string `json:"suggest,omitempty"`
 }
 
-// RawEvent is an event in the words of the vocabulary.
+// RawEvent is an event in the vocabulary's own form.
 type RawEvent struct {
 	Kind terret.Kind `json:"kind"`
 	Data terret.JSON `json:"data"`
@@ -100,7 +98,7 @@ type Duration time.Duration
 func (d *Duration) UnmarshalJSON(b []byte) error {
 	var s string
 	if err := json.Unmarshal(b, &s); err != nil {
-		return fmt.Errorf("a delay is a string such as \"150ms\"")
+		return fmt.Errorf("a delay must be a string such as \"150ms\"")
 	}
 	v, err := time.ParseDuration(s)
 	*d = Duration(v)
@@ -124,7 +122,7 @@ func Load(path string) (Script, error) {
 		return Script{}, fmt.Errorf("script %s: %w", path, err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return Script{}, fmt.Errorf("script %s: there is something after its end", path)
+		return Script{}, fmt.Errorf("script %s: there is data after the JSON value", path)
 	}
 	for i, steps := range s.Turns {
 		if err := check(steps); err != nil {
@@ -134,7 +132,7 @@ func Load(path string) (Script, error) {
 	return s, nil
 }
 
-// check holds that each step is one thing.
+// check makes sure that each step is one thing.
 func check(steps []Step) error {
 	for i, s := range steps {
 		set := 0
@@ -144,7 +142,7 @@ func check(steps []Step) error {
 			}
 		}
 		if set != 1 {
-			return fmt.Errorf("step %d: it says %d things to do, not one", i+1, set)
+			return fmt.Errorf("step %d: it must do one thing, not %d", i+1, set)
 		}
 		if err := check(s.Background); err != nil {
 			return fmt.Errorf("step %d: in the background, %w", i+1, err)
@@ -170,7 +168,7 @@ var (
 // New makes a driver named "mock" whose agents all follow the script.
 func New(s Script) *Driver { return NewFunc("mock", func(terret.Session) Script { return s }) }
 
-// NewFunc makes a driver of any name that asks for the script of each session.
+// NewFunc makes a driver with any name that gets the script for each session.
 func NewFunc(name string, script func(terret.Session) Script) *Driver {
 	return &Driver{name: name, script: script}
 }
@@ -194,8 +192,8 @@ func (d *Driver) Probe(context.Context) (terret.Probe, error) {
 	return terret.Probe{Agent: d.name, Found: true, Version: "1", Tested: terret.TestedYes, Auth: "ok", Capabilities: capabilities(Script{})}, nil
 }
 
-// Open implements terret.Driver. The cursor tells of the prompts so far, so that an
-// agent that is opened again goes on with the script.
+// Open implements terret.Driver. The cursor counts the prompts so far, so that a
+// reopened agent continues with the script.
 func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, error) {
 	s := d.script(r.Session)
 	warm := takeOver(ctx, r.Warm)
@@ -264,12 +262,12 @@ type agent struct {
 	life   context.Context
 	end    context.CancelFunc
 	work   sync.WaitGroup
-	floor  sync.Mutex // held by whatever speaks: a turn, or work in the background
+	floor  sync.Mutex // held by whoever speaks: a turn, or background work
 
 	mu      sync.Mutex
 	past    past
 	turn    string
-	stop    context.CancelCauseFunc // of the turn, or of the work in the background
+	stop    context.CancelCauseFunc // of the turn, or of background work
 	steered []string
 	crashed bool
 }
@@ -279,7 +277,7 @@ func (a *agent) Prompt(ctx context.Context, turn string, p terret.Prompt, _ terr
 	return a.start(ctx, turn, p.MessageID, a.scripted(terret.TextOf(p.Blocks)))
 }
 
-// start begins a turn with the steps that are chosen then.
+// start starts a turn; choose picks its steps.
 func (a *agent) start(ctx context.Context, turn, message string, choose func() []Step) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -301,7 +299,7 @@ func (a *agent) start(ctx context.Context, turn, message string, choose func() [
 	return nil
 }
 
-// scripted chooses the next turn of the script.
+// scripted picks the next turn of the script.
 func (a *agent) scripted(said string) func() []Step {
 	return func() []Step {
 		if len(a.script.Turns) == 0 {
@@ -312,7 +310,7 @@ func (a *agent) scripted(said string) func() []Step {
 }
 
 // Interrupt implements terret.Agent. The agent does not know the id of a turn that it
-// began by itself: another one than that of the last prompt means that.
+// started itself: any id but that of the last prompt means such a turn.
 func (a *agent) Interrupt(_ context.Context, turn string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -322,7 +320,7 @@ func (a *agent) Interrupt(_ context.Context, turn string) error {
 	return nil
 }
 
-// Steer implements terret.Steerer: the words are said back at the end of the turn.
+// Steer implements terret.Steerer: the agent repeats the words at the end of the turn.
 func (a *agent) Steer(_ context.Context, turn string, p terret.Prompt) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -351,7 +349,7 @@ func (a *agent) emit(data ...terret.Data) error {
 	return a.req.Host.Emit(a.life, events, nil)
 }
 
-// run plays one turn and says how it ended.
+// run plays one turn and reports how it ended.
 func (a *agent) run(ctx context.Context, turn string, cursor []byte, steps []Step) {
 	a.floor.Lock()
 	defer a.floor.Unlock()
@@ -370,8 +368,8 @@ func (a *agent) run(ctx context.Context, turn string, cursor []byte, steps []Ste
 	}
 }
 
-// rest returns what was added to the turn since it was last asked. If that is
-// nothing, the turn is over.
+// rest returns what was added to the turn since the last call. If that is nothing, the
+// turn is over.
 func (a *agent) rest() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -383,7 +381,7 @@ func (a *agent) rest() []string {
 	return said
 }
 
-// finish says how it ended, and reports whether there is anybody left to go on.
+// finish reports how the turn ended, and whether the agent can continue.
 func (a *agent) finish(p player, err error) bool {
 	if p.crashed {
 		a.mu.Lock()
@@ -403,7 +401,7 @@ func (a *agent) finish(p player, err error) bool {
 	return a.req.Host.Emit(a.life, []terret.Event{{Turn: p.turn, Source: "result", Data: end}}, nil) == nil
 }
 
-// background works without having been prompted.
+// background works without a prompt.
 func (a *agent) background(steps []Step) {
 	a.floor.Lock()
 	defer a.floor.Unlock()
@@ -417,7 +415,7 @@ func (a *agent) background(steps []Step) {
 	p := player{a: a}
 	err := p.play(ctx, steps)
 	a.mu.Lock()
-	prompted := a.turn != "" // in the meantime: then this has become part of that turn
+	prompted := a.turn != "" // meanwhile: then this is now part of that turn
 	if !prompted {
 		a.stop = nil
 	}

@@ -335,9 +335,9 @@ func TestLoad(t *testing.T) {
 		`{"trun":[]}`:                            "trun",
 		`{"turns":[[{"delay":5}]]}`:              "150ms",
 		`{"turns":[[{"delay":"soon"}]]}`:         "soon",
-		`{"turns":[]} x`:                         "after its end",
+		`{"turns":[]} x`:                         "after the JSON value",
 		`{"turns":[[{"text":"a"},{}]]}`:          "turn 1, step 2",
-		`{"turns":[[{"text":"a","hang":true}]]}`: "2 things",
+		`{"turns":[[{"text":"a","hang":true}]]}`: "not 2",
 		`{"turns":[[{"background":[{}]}]]}`:      "in the background, step 1",
 		`{"turns":`:                              "unexpected EOF",
 	} {

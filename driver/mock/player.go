@@ -89,7 +89,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 func (p *player) messageID() string { return fmt.Sprintf("%s-%d", p.name(), p.messages) }
 
-// name tells the ids of what this plays from those of everything else.
+// name makes the ids of this player unique.
 func (p *player) name() string {
 	if p.turn == "" && p.nick == "" {
 		p.nick = terret.NewID("background_")
@@ -97,7 +97,7 @@ func (p *player) name() string {
 	return p.turn + p.nick
 }
 
-// say streams words, then says them whole.
+// say streams words, then says them in full.
 func (p *player) say(text string) error {
 	id := p.messageID()
 	half := len(text) / 2
@@ -166,7 +166,7 @@ func (p *player) plan(ctx context.Context, plan string) error {
 	return p.say("The plan: " + string(d.Behavior))
 }
 
-// gate passes a gate as a hook does, and tells what it was told if it was blocked.
+// gate passes a gate as a hook does, and repeats the reason if it was blocked.
 func (p *player) gate(ctx context.Context, g terret.Gate) error {
 	p.tools++
 	var data terret.Data = terret.HookEvent{Hook: string(g)}
@@ -194,7 +194,7 @@ func (p *player) ask(ctx context.Context, gate terret.Gate, key string, data ter
 	return d, nil
 }
 
-// event says something as it is.
+// event emits an event as it is.
 func (p *player) event(e RawEvent) error {
 	data, err := terret.DecodeData(e.Kind, e.Data)
 	if err != nil {

@@ -68,10 +68,10 @@ func (a *agent) Compact(ctx context.Context, turn, instructions string, _ terret
 	})
 }
 
-// past is what the agent remembers of a conversation: the prompts' message ids.
+// past is what the agent remembers of a conversation: the message ids of the prompts.
 type past struct {
 	Said   []string   `json:"said"`
-	Undone [][]string `json:"undone,omitempty"` // what each Rewind took, the last one last
+	Undone [][]string `json:"undone,omitempty"` // what each Rewind removed, the last one last
 }
 
 func (p *past) add(message string) {
@@ -79,7 +79,7 @@ func (p *past) add(message string) {
 	p.Undone = nil
 }
 
-// load reads a cursor. That of an agent that cannot rewind is a number.
+// load reads a cursor. For an agent that cannot rewind it is a number.
 func (p *past) load(cursor []byte) error {
 	if len(cursor) == 0 {
 		return nil
@@ -93,7 +93,7 @@ func (p *past) load(cursor []byte) error {
 	return err
 }
 
-// cursor is what the driver needs to go on after a restart. a.mu must be held.
+// cursor is what the driver needs to resume after a restart. a.mu must be held.
 func (a *agent) cursor() []byte {
 	var out []byte
 	if a.script.Rewinds {
@@ -122,7 +122,7 @@ func (a *agent) Forward(ctx context.Context) error {
 	return a.travel(ctx, func(p *past) error {
 		last := len(p.Undone) - 1
 		if last < 0 {
-			return terret.Errorf(terret.CodeConflict, "mock: nothing was taken back")
+			return terret.Errorf(terret.CodeConflict, "mock: nothing to redo")
 		}
 		p.Said = append(p.Said, p.Undone[last]...)
 		p.Undone = p.Undone[:last]

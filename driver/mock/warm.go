@@ -8,15 +8,14 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// Prewarm says how the agent is started before it is needed.
+// Prewarm says how the agent is prewarmed.
 type Prewarm struct {
 	Delay  Duration      `json:"delay,omitempty"`
-	Error  *terret.Error `json:"error,omitempty"` // that the start fails with
+	Error  *terret.Error `json:"error,omitempty"` // the error of the start
 	Memory int64         `json:"memory,omitempty"`
 }
 
-// WarmKey implements terret.Prewarmer: the folder and the model are fixed at the
-// start.
+// WarmKey implements terret.Prewarmer: the folder and the model are fixed at the start.
 func (d *Driver) WarmKey(r terret.OpenRequest) string {
 	if d.script(r.Session).Prewarm == nil {
 		return ""
@@ -41,9 +40,9 @@ func (d *Driver) Prewarm(ctx context.Context, r terret.OpenRequest) (terret.Warm
 	return &warm{id: terret.NewID("mock-warm-"), memory: p.Memory}, nil
 }
 
-// warm is an agent that was started before it was needed.
+// warm is a prewarmed agent.
 type warm struct {
-	id     string // that the agent's own session has
+	id     string // for the agent's own session
 	memory int64
 	closed atomic.Bool
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// modePlan is the permission mode in which nothing is changed before a plan is
-// approved, modeDefault the one that follows.
+// modePlan is the permission mode in which nothing changes before a plan is approved,
+// modeDefault the one after that.
 const (
 	modePlan    = "plan"
 	modeDefault = "default"
@@ -20,7 +20,7 @@ type agent struct {
 	driver  *Driver
 	req     terret.OpenRequest
 	host    terret.Host
-	environ []string // that commands may see
+	environ []string // what commands may see
 	life    context.Context
 	end     context.CancelCauseFunc
 	work    sync.WaitGroup
@@ -30,17 +30,17 @@ type agent struct {
 	mode  string // permission mode
 	past  past   // the conversation so far
 	turn  string
-	stop  context.CancelCauseFunc // of the turn
+	stop  context.CancelCauseFunc // ends the turn
 }
 
-// interrupted is why a turn ends that was told to.
+// interrupted is the error of an interrupted turn.
 func interrupted() *terret.Error {
 	return terret.Errorf(terret.CodeInterrupted, "the turn was interrupted")
 }
 
 // Prompt implements terret.Agent.
 func (a *agent) Prompt(_ context.Context, turn string, p terret.Prompt, in terret.Settings) error {
-	var own model // of the turn
+	var own model // the turn's
 	if name := in.Model; name != "" {
 		var err error
 		if own, err = a.driver.sessionModel(name, in); err != nil {
@@ -74,10 +74,10 @@ func (a *agent) Interrupt(_ context.Context, turn string) error {
 	return nil
 }
 
-// Close implements terret.Agent. It is never polite, and waits for as long as it
-// takes to end what a command has started.
+// Close implements terret.Agent. It uses force at once, and waits until everything that
+// a command has started is gone.
 func (a *agent) Close(context.Context) error {
-	a.mu.Lock() // or a turn could begin while we wait
+	a.mu.Lock() // otherwise a turn could begin while we wait
 	a.end(interrupted())
 	a.mu.Unlock()
 	a.work.Wait()
@@ -87,7 +87,7 @@ func (a *agent) Close(context.Context) error {
 // Capabilities implements terret.Agent.
 func (a *agent) Capabilities() terret.Capabilities { return capabilities() }
 
-// SetModel implements terret.ModelSetter. It counts from the next call on.
+// SetModel implements terret.ModelSetter. It takes effect from the next call on.
 func (a *agent) SetModel(_ context.Context, name string) error {
 	m, err := a.driver.sessionModel(name, a.req.Settings)
 	if err != nil {
@@ -102,8 +102,8 @@ func (a *agent) SetModel(_ context.Context, name string) error {
 // Models implements terret.ModelLister.
 func (a *agent) Models(ctx context.Context) ([]terret.Model, error) { return a.driver.Models(ctx) }
 
-// SetPermissionMode implements terret.ModeSetter. It counts from the next use of a
-// tool on.
+// SetPermissionMode implements terret.ModeSetter. It takes effect from the next tool
+// use on.
 func (a *agent) SetPermissionMode(_ context.Context, mode string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -125,14 +125,14 @@ func (a *agent) Rewind(_ context.Context, messageID string) error {
 func (a *agent) Forward(context.Context) error {
 	return a.travel(func() error {
 		if !a.past.forward() {
-			return terret.Errorf(terret.CodeConflict, "nothing was taken from the conversation that could be brought back")
+			return terret.Errorf(terret.CodeConflict, "nothing to redo in the conversation")
 		}
 		return nil
 	})
 }
 
-// travel changes the conversation between turns. What it did is in the log when the
-// engine has written it there; until then a new agent begins as if it had not been.
+// travel changes the conversation between turns. The engine writes the change to the
+// log; until then a reopened agent starts as if nothing had changed.
 func (a *agent) travel(move func() error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -145,8 +145,8 @@ func (a *agent) travel(move func() error) error {
 	return move()
 }
 
-// begin adds a prompt to the conversation. A turn that was under way when the log
-// was read is in it already.
+// begin adds a prompt to the conversation. If the log was read during the turn, it
+// already has it.
 func (a *agent) begin(turn string, p terret.Prompt) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -155,7 +155,7 @@ func (a *agent) begin(turn string, p terret.Prompt) {
 	a.past.undone = nil
 }
 
-// conversation is what a model is told.
+// conversation is what the model gets.
 func (a *agent) conversation() []message { return repaired(a.past.messages, a.past.results) }
 
 // add appends to the conversation.
@@ -167,8 +167,7 @@ func (a *agent) add(m message) {
 	}
 }
 
-// callID is the id of a new call: the model's own, unless there has been one of
-// that name.
+// callID is the id of a new call: the model's own, unless it was used before.
 func (a *agent) callID(id string) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()

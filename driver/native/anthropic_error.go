@@ -33,15 +33,15 @@ func (e *wireError) said() (name, message string) {
 // garbage is the error for what is not an answer of the API. Within one it may be
 // an accident; where none has begun, something else answers at the address.
 func (c *claude) garbage(within bool, what string) error {
-	e := &terret.Error{Code: terret.CodeMalformedOutput, Retryable: within, Message: "the API sent something that cannot be read: " + c.clean(what)}
+	e := &terret.Error{Code: terret.CodeMalformedOutput, Retryable: within, Message: "cannot read the API's answer: " + c.clean(what)}
 	if !within {
 		e.Message += "; check " + anthropicBase
 	}
 	return e
 }
 
-// apiError says what went wrong in words that a person can act on. within says that
-// an answer had begun.
+// apiError describes an error so that a person can act on it. within says that an
+// answer had begun.
 func (c *claude) apiError(err error, within bool) error {
 	api, ok := errors.AsType[*wireError](err)
 	if !ok {
@@ -52,7 +52,7 @@ func (c *claude) apiError(err error, within bool) error {
 		}
 		return &terret.Error{
 			Code: terret.CodeConnectionFailed, Retryable: !errors.Is(err, errElsewhere),
-			Message: "the API cannot be reached or broke off: " + c.clean(err.Error()) + "; check the network, or " + anthropicBase,
+			Message: "cannot reach the API, or the connection broke: " + c.clean(err.Error()) + "; check the network, or " + anthropicBase,
 		}
 	}
 	f := &failure{why: c.judge(api), after: retryAfter(api.res.Header)}
@@ -81,13 +81,13 @@ func (c *claude) judge(api *wireError) *terret.Error {
 	case name == "authentication_error" || name == "" && status == http.StatusUnauthorized:
 		e.Code, e.Message = terret.CodeNotAuthenticated, "the API does not accept the key in "+anthropicKey+": "+detail
 	case name == "billing_error" || status == http.StatusPaymentRequired || strings.Contains(detail, "credit balance is too low"):
-		e.Code, e.Message = terret.CodeBilling, "the account cannot pay: "+detail
+		e.Code, e.Message = terret.CodeBilling, "the account has no credit: "+detail
 	case name == "permission_error" || name == "" && status == http.StatusForbidden:
-		e.Code, e.Message = terret.CodeNotAuthenticated, "the key in "+anthropicKey+" may not do this: "+detail
+		e.Code, e.Message = terret.CodeNotAuthenticated, "the key in "+anthropicKey+" is not allowed to do this: "+detail
 	case name == "not_found_error" || status == http.StatusNotFound && ours:
 		e.Code, e.Message = terret.CodeModelNotFound, "the API does not know the model "+c.name+": "+detail
 	case status == http.StatusNotFound:
-		e.Code, e.Message = terret.CodeConnectionFailed, "there is no API of models at this address: "+detail+"; check "+anthropicBase
+		e.Code, e.Message = terret.CodeConnectionFailed, "there is no model API at this address: "+detail+"; check "+anthropicBase
 	case name == "rate_limit_error" || status == http.StatusTooManyRequests:
 		e.Code, e.Retryable, e.Message = terret.CodeRateLimited, true, "the API's rate limit is reached: "+detail
 	case name == "overloaded_error" || status == 529 || status == http.StatusServiceUnavailable:
@@ -100,10 +100,10 @@ func (c *claude) judge(api *wireError) *terret.Error {
 	return e
 }
 
-// clean keeps secrets out of what people are told, also when a server repeats them.
+// clean keeps secrets out of messages, even if a server repeats them.
 func (c *claude) clean(text string) string { return c.secrets.String(text) }
 
-// maxDetail bounds what is told of an answer that is not the API's own error.
+// maxDetail bounds what is shown of a response that is not the API's own error.
 const maxDetail = 200
 
 // beginning is the first of whatever was sent.
@@ -134,7 +134,7 @@ func retryAfter(h http.Header) time.Duration {
 }
 
 func seconds(s float64) time.Duration {
-	if !(s > 0) { // nor a number
+	if !(s > 0) { // also rejects NaN
 		return 0
 	}
 	return time.Duration(min(s, 1e6) * float64(time.Second))

@@ -34,7 +34,7 @@ func (c *claude) request(q query) wireRequest {
 	return r
 }
 
-// nothing stands where the API does not take an empty text.
+// nothing replaces an empty text, which the API rejects.
 const nothing = "(nothing)"
 
 // wireBlocks are the blocks as the API takes them, at least one.
@@ -49,7 +49,7 @@ func wireBlocks(blocks []terret.Block) []wireBlock {
 		case terret.BlockToolUse:
 			input := json.RawMessage(b.Input)
 			if !isObject(b.Input) {
-				input = json.RawMessage("{}") // the API takes nothing else back
+				input = json.RawMessage("{}") // the API accepts nothing else back
 			}
 			out = append(out, wireBlock{Type: wireToolUse, ID: b.ToolID, Name: b.Name, Input: input})
 		case terret.BlockToolResult:

@@ -33,7 +33,7 @@ var ownTools = []toolSpec{
 // questionID is the id of the only question of an Ask.
 const questionID = "answer"
 
-// ask puts a question to the person.
+// ask asks the person a question.
 func (u *use) ask(ctx context.Context) outcome {
 	var in struct {
 		Question, Header string
@@ -60,7 +60,7 @@ func (u *use) ask(ctx context.Context) outcome {
 	return u.done(ctx, tools.Result{Text: strings.Join(answerIn(d.Answers), ", ")}, 0)
 }
 
-// answerIn is the answer to the only question, by whatever id it was given.
+// answerIn is the answer to the only question, whatever id it has.
 func answerIn(answers map[string]terret.Choice) terret.Choice {
 	if a, ok := answers[questionID]; ok {
 		return a
@@ -101,7 +101,7 @@ func (u *use) plan(ctx context.Context) outcome {
 	return u.done(ctx, tools.Result{Text: "The plan is approved. Carry it out."}, 0)
 }
 
-// because is what, and why, if somebody said so.
+// because joins what and why, if there is a why.
 func because(what, why string) string {
 	if why == "" {
 		return what + "."
@@ -114,7 +114,7 @@ func readInput(tool string, input terret.JSON, into any) (wrong string) {
 	dec := json.NewDecoder(strings.NewReader(string(input)))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(into); err != nil {
-		return tool + ": the input cannot be read: " + err.Error()
+		return tool + ": cannot read the input: " + err.Error()
 	}
 	return ""
 }

@@ -11,8 +11,8 @@ import (
 // maxAttempts bounds how often a call is tried.
 const maxAttempts = 6
 
-// call asks the model once, tells what it says, and tries again when the provider
-// says that this may help. It returns the id of the message.
+// call asks the model once, reports what it says, and retries if the provider says that
+// this may help. It returns the id of the message.
 func (t *turnRun) call(ctx context.Context) (id string, r reply, err error) {
 	a := t.a
 	a.mu.Lock()
@@ -45,8 +45,8 @@ func (t *turnRun) call(ctx context.Context) (id string, r reply, err error) {
 	}
 }
 
-// pause waits before the next attempt, and tells so. It returns the error if there
-// is no use in trying again.
+// pause waits before the next attempt, and reports that. It returns the error if a
+// retry is no use.
 func (t *turnRun) pause(ctx context.Context, attempt int, err error) error {
 	e, ok := errors.AsType[*terret.Error](err)
 	if !ok || !e.Retryable || attempt == maxAttempts {
@@ -78,15 +78,15 @@ func backoff(attempt int, after time.Duration) time.Duration {
 	return min(500*time.Millisecond<<min(attempt-1, 10), 16*time.Second)
 }
 
-// speech is one attempt at an answer. Each has a message id of its own, so that
-// what was said of an answer that broke off is never taken for a part of the next.
+// speech is one attempt at an answer. Each has its own message id, so that pieces of a
+// broken-off answer never look like part of the next.
 type speech struct {
 	t     *turnRun
 	id    string // of the message
 	calls []begun
 }
 
-// begun is a call that was announced.
+// begun is an announced call.
 type begun struct {
 	index    int
 	id, name string
@@ -125,7 +125,7 @@ func (s *speech) callAt(index int) string {
 	return ""
 }
 
-// whole takes in and tells the answer, whose calls have the ids that were announced.
+// whole handles and reports the complete answer, whose calls have the announced ids.
 func (s *speech) whole(ctx context.Context, r *reply) error {
 	t, n := s.t, 0
 	blocks := make([]terret.Block, len(r.blocks))
@@ -151,11 +151,11 @@ func (s *speech) whole(ctx context.Context, r *reply) error {
 	)
 }
 
-// breakOff ends the calls that were announced in an answer that did not get whole.
+// breakOff ends the announced calls of an incomplete answer.
 func (s *speech) breakOff(ctx context.Context) {
 	for _, c := range s.calls {
 		_ = s.t.emit(context.WithoutCancel(ctx), terret.ToolFailure{ // if it fails, so does what follows
-			ToolID: c.id, Name: c.name, Interrupted: true, Error: "the answer broke off before the call was whole",
+			ToolID: c.id, Name: c.name, Interrupted: true, Error: "the answer broke off before the call was complete",
 		})
 	}
 }

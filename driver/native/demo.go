@@ -10,12 +10,12 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// demo is a model that needs no network: it understands a few plain requests,
-// really calls the tools, and says what it did. It is a function of the
-// conversation, so it needs no memory.
+// demo is a model that needs no network: it understands a few plain requests, really
+// calls the tools, and says what it did. It is a function of the conversation, so it
+// needs no memory.
 type demo struct{}
 
-// demoHelp is what it says when it does not understand.
+// demoHelp is its answer to what it does not understand.
 const demoHelp = "I am the built-in demo model: I follow plain requests, so that you can try Terret without a key. I understand\n\n" +
 	"- `list files`\n- `read FILE`\n- `search for TEXT`\n- `create FILE containing TEXT`\n- `replace A with B in FILE`\n" +
 	"- `run: COMMAND`\n- `ask me`\n- `make a plan`\n- `fail`\n\n" +
@@ -30,8 +30,8 @@ type request struct {
 	fail  bool
 }
 
-// Forms of requests. Text that goes into a file, a command or a search is taken as
-// it is; other requests may end with a mark.
+// Forms of requests. Text that goes into a file, a command or a search is used as it
+// is; other requests may end with a punctuation mark.
 var demoPatterns = []struct {
 	re    *regexp.Regexp
 	parse func(m []string) request
@@ -90,7 +90,7 @@ var (
 	demoPlease = regexp.MustCompile(`(?i)^please,?\s+`)
 )
 
-// unquoted is s without quotes around all of it.
+// unquoted is s without quotes around it.
 func unquoted(s string) string {
 	if n := len(s); n > 2 && s[0] == s[n-1] && strings.ContainsRune("\"'`", rune(s[0])) {
 		return s[1 : n-1]
@@ -107,7 +107,7 @@ func fileName(s string) string {
 	return unquoted(s)
 }
 
-// demoRequests reads what a person wants.
+// demoRequests parses what a person wants.
 func demoRequests(text string) []request {
 	var out []request
 	for _, part := range demoThen.Split(strings.TrimSpace(text), -1) {
@@ -124,8 +124,8 @@ func demoRequests(text string) []request {
 	return out
 }
 
-// generate implements model. A step reports what the last tool gave, and goes on
-// with what comes after it, up to the next tool.
+// generate implements model. A step reports the result of the last tool, and continues
+// with what comes next, up to the next tool.
 func (demo) generate(ctx context.Context, q query, s sink) (reply, error) {
 	text, done, last := demoState(q.messages)
 	d := demoVoice{ctx: ctx, sink: s, tokens: int64(len(text) / 4)}
@@ -142,7 +142,7 @@ func (demo) generate(ctx context.Context, q query, s sink) (reply, error) {
 			if d.err != nil {
 				return reply{}, d.err
 			}
-			return reply{}, terret.Errorf(terret.CodeModelError, "the demo model fails, as you asked; say something else to go on")
+			return reply{}, terret.Errorf(terret.CodeModelError, "the demo model fails, as you asked; say something else to continue")
 		case r.say != "":
 			d.say(r.say)
 		default:
@@ -154,14 +154,14 @@ func (demo) generate(ctx context.Context, q query, s sink) (reply, error) {
 	return d.reply("end_turn")
 }
 
-// demoState finds the last thing that was asked for, how many tools it has used
-// since, and the result of the last.
+// demoState finds the last request, how many tools it has used since, and the result of
+// the last.
 func demoState(messages []message) (text string, done int, last terret.Block) {
 	for _, m := range messages {
 		if m.role != terret.RoleUser {
 			continue
 		}
-		if len(words(m.blocks)) > 0 { // a prompt, perhaps behind results of a turn that broke off
+		if len(words(m.blocks)) > 0 { // a prompt, perhaps after results of a turn that broke off
 			text, done = terret.TextOf(m.blocks), 0
 			continue
 		}
@@ -173,7 +173,7 @@ func demoState(messages []message) (text string, done int, last terret.Block) {
 	return text, done, last
 }
 
-// demoReport says what a tool gave.
+// demoReport says what a tool returned.
 func demoReport(r request, result terret.Block) string {
 	text := strings.TrimRight(terret.TextOf(result.Content), "\n")
 	switch {

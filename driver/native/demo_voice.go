@@ -11,7 +11,7 @@ import (
 
 const (
 	demoPause  = 2 * time.Millisecond // between pieces
-	demoPieces = 100                  // of one text at most, so that long ones take no longer
+	demoPieces = 100                  // at most per text, so that long ones take no longer
 )
 
 // demoVoice streams an answer of the demo model.
@@ -45,8 +45,8 @@ func (d *demoVoice) say(text string) {
 	d.blocks[0].Text += text
 }
 
-// tell streams a piece. The pause makes the streaming visible, without making
-// anybody wait.
+// tell streams a piece. The pause makes the streaming visible without making anybody
+// wait.
 func (d *demoVoice) tell(text string) {
 	if d.err != nil || text == "" {
 		return

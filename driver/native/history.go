@@ -8,18 +8,18 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// past is what a log tells of a conversation.
+// past is the conversation according to a log.
 type past struct {
 	messages []message // as they were said: see repaired
-	// undone is what each Rewind took from the end of messages, the last one last.
+	// undone is what each Rewind removed from the end of messages, the last one last.
 	undone [][]message
-	calls  map[string]bool // ids of all calls there have been
-	// results are those of tools that ended, also when the turn did not live to
-	// put them into a message.
+	calls  map[string]bool // ids of all calls so far
+	// results are those of tools that ended, even if the turn ended before they got
+	// into a message.
 	results map[string]terret.Block
 }
 
-// rebuild reads the conversation from the log, as it is there.
+// rebuild reads the conversation from the log.
 func rebuild(ctx context.Context, history func(context.Context) iter.Seq2[terret.Entry, error]) (past, error) {
 	p := past{calls: map[string]bool{}, results: map[string]terret.Block{}}
 	if history == nil {
@@ -27,7 +27,7 @@ func rebuild(ctx context.Context, history func(context.Context) iter.Seq2[terret
 	}
 	for entry, err := range history(ctx) {
 		if err != nil {
-			return past{}, terret.Errorf(terret.CodeResumeFailed, "the session's log cannot be read: %w", err)
+			return past{}, terret.Errorf(terret.CodeResumeFailed, "cannot read the session's log: %w", err)
 		}
 		switch entry.Kind {
 		case terret.KindTurnStart, terret.KindUserPrompt, terret.KindMessageComplete, terret.KindToolPost, terret.KindToolFailure, terret.KindCheckpointRewound:
@@ -36,7 +36,7 @@ func rebuild(ctx context.Context, history func(context.Context) iter.Seq2[terret
 		}
 		ev, err := entry.Decode()
 		if err != nil {
-			return past{}, terret.Errorf(terret.CodeResumeFailed, "the session's log cannot be read: %w", err)
+			return past{}, terret.Errorf(terret.CodeResumeFailed, "cannot read the session's log: %w", err)
 		}
 		if ev.Actor == "" || ev.Actor == terret.ActorRoot {
 			p.take(ev)
@@ -78,8 +78,7 @@ func (p *past) take(ev terret.Event) {
 	}
 }
 
-// rewind goes back to before the prompt with that id, and reports whether there is
-// one.
+// rewind goes back to before the prompt with that id, and reports whether there is one.
 func (p *past) rewind(id string) bool {
 	at := slices.IndexFunc(p.messages, func(m message) bool { return m.id == id && id != "" })
 	if at < 0 {
@@ -90,7 +89,7 @@ func (p *past) rewind(id string) bool {
 	return true
 }
 
-// forward takes back the last rewind, and reports whether there is one.
+// forward undoes the last rewind, and reports whether there is one.
 func (p *past) forward() bool {
 	last := len(p.undone) - 1
 	if last < 0 {
@@ -101,18 +100,18 @@ func (p *past) forward() bool {
 	return true
 }
 
-// What stands in for what is missing.
+// Placeholders for what is missing.
 const (
 	brokenOff = "The turn was interrupted before this tool had run to its end."
 	noAnswer  = "[There is no answer: the turn ended before it.]"
 	noPrompt  = "[The beginning of the conversation is missing.]"
 )
 
-// repaired makes a conversation one that models accept: it begins with the user,
-// the two take turns, no message is empty, and each call of a tool has exactly one
-// result, at the beginning of the message that follows. A turn that broke off
-// leaves calls without a result and prompts without an answer. Results that are
-// missing are taken from known, which may be nil. in is not changed.
+// repaired makes a conversation that models accept: it begins with the user, the two
+// take turns, no message is empty, and each tool call has exactly one result, at the
+// beginning of the next message. A broken-off turn leaves calls without a result and
+// prompts without an answer. Missing results come from known, which may be nil. in is
+// not changed.
 func repaired(in []message, known map[string]terret.Block) []message {
 	r := repair{known: known, seen: map[string]bool{}}
 	for _, m := range in {
@@ -129,7 +128,7 @@ func repaired(in []message, known map[string]terret.Block) []message {
 type repair struct {
 	known   map[string]terret.Block
 	out     []message
-	waiting []terret.Block  // calls of the last message, which is the assistant's
+	waiting []terret.Block  // calls in the last message, which is the assistant's
 	seen    map[string]bool // ids of calls
 }
 
@@ -190,8 +189,8 @@ func (r *repair) user(m message) {
 	r.out = append(r.out, message{role: terret.RoleUser, blocks: blocks, turn: m.turn})
 }
 
-// answer gives every waiting call its result: the one in m, or one that is known,
-// or a made one. What else is in m follows.
+// answer gives every waiting call its result: the one in m, a known one, or a
+// placeholder. The rest of m follows.
 func (r *repair) answer(m message) {
 	if len(r.waiting) == 0 {
 		return
@@ -221,7 +220,7 @@ func resultOf(c terret.Block, text string, failed bool) terret.Block {
 	return terret.Block{Type: terret.BlockToolResult, ToolID: c.ToolID, IsError: failed, Content: []terret.Block{terret.Text(text)}}
 }
 
-// words are the blocks that are neither calls of tools nor their results.
+// words are the blocks that are neither tool calls nor results.
 func words(blocks []terret.Block) []terret.Block {
 	var out []terret.Block
 	for _, b := range blocks {

@@ -11,7 +11,7 @@ import (
 // defaultSteps bounds how often the model is called in one turn.
 const defaultSteps = 100
 
-// run works on one prompt until the model has nothing more to do, and says how it
+// run works on one prompt until the model has nothing more to do, and reports how it
 // ended.
 func (a *agent) run(ctx context.Context, turn string, p terret.Prompt, in terret.Settings, own model) {
 	t := &turnRun{
@@ -25,7 +25,7 @@ func (a *agent) run(ctx context.Context, turn string, p terret.Prompt, in terret
 	a.begin(turn, p)
 	err := t.loop(ctx)
 
-	a.mu.Lock() // before the end is told: then the next prompt may come
+	a.mu.Lock() // before the end is reported: then the next prompt may come
 	a.turn, a.stop = "", nil
 	a.mu.Unlock()
 	took := time.Since(began).Milliseconds()
@@ -39,9 +39,9 @@ func (a *agent) run(ctx context.Context, turn string, p terret.Prompt, in terret
 		}
 		end = terret.TurnError{Error: *terret.AsError(err), Text: t.text, Usage: t.usage, DurationMS: took, Denials: t.denials}
 	}
-	// The context of the turn may be over, its end must be told all the same.
+	// The turn's context may be over, but its end must still be reported.
 	if err := a.host.Emit(context.WithoutCancel(ctx), []terret.Event{{Turn: turn, Data: end}}, nil); err != nil {
-		a.req.Log.Debug("the end of a turn could not be told", "error", err)
+		a.req.Log.Debug("could not report the end of a turn", "error", err)
 	}
 }
 
@@ -51,7 +51,7 @@ type turnRun struct {
 	id         string
 	limit      int
 	settings   terret.Settings
-	own        model  // that answers in this turn, if not the session's
+	own        model  // answers in this turn, if not the session's
 	mode       string // permission mode of this turn, if not the session's; guarded by a.mu
 	tools      []tool
 	steps      int
@@ -65,7 +65,7 @@ type turnRun struct {
 func (t *turnRun) loop(ctx context.Context) error {
 	for {
 		if t.steps >= t.limit {
-			return terret.Errorf(terret.CodeMaxTurns, "the agent has reached its limit of steps, which is %d; prompt it to go on, or raise max_turns", t.limit)
+			return terret.Errorf(terret.CodeMaxTurns, "the agent reached its limit of %d steps; prompt it to continue, or raise max_turns", t.limit)
 		}
 		t.steps++
 		id, r, err := t.call(ctx)
@@ -78,7 +78,7 @@ func (t *turnRun) loop(ctx context.Context) error {
 			return nil
 		}
 		results, stop, err := t.use(ctx, id, calls)
-		// Also when the turn is over: what was done must be known.
+		// Even if the turn is over: what was done must be known.
 		t.a.add(message{role: terret.RoleUser, blocks: results, turn: t.id})
 		told := t.emit(context.WithoutCancel(ctx), terret.MessageComplete{MessageID: terret.NewID(terret.PrefixMessage), Role: terret.RoleTool, Blocks: results})
 		switch {
@@ -110,7 +110,7 @@ func (t *turnRun) planning() bool {
 	return t.a.mode == modePlan
 }
 
-// approved ends planning, and reports whether the session's mode is another now.
+// approved ends planning, and reports whether the session's mode has changed.
 func (t *turnRun) approved(next string) (changed bool) {
 	t.a.mu.Lock()
 	defer t.a.mu.Unlock()

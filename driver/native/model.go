@@ -8,18 +8,18 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// model is something that continues a conversation.
+// model continues a conversation.
 type model interface {
-	// generate answers the conversation, telling the sink the pieces as they come.
-	// An error wraps a *terret.Error whose kind says what went wrong; the reply
-	// then has the usage there was until that, and nothing else.
+	// generate answers the conversation, passing pieces to the sink as they come. An
+	// error wraps a *terret.Error whose code says what went wrong; the reply then holds
+	// only the usage so far.
 	generate(ctx context.Context, q query, s sink) (reply, error)
 }
 
-// failure is an error of a model that says when to try again.
+// failure is a model's error that says when to retry.
 type failure struct {
 	why   *terret.Error
-	after time.Duration // how long the provider asks to wait; zero if it does not
+	after time.Duration // how long the provider asks to wait, or zero
 }
 
 func (f *failure) Error() string { return f.why.Error() }
@@ -33,26 +33,25 @@ type query struct {
 	tools    []toolSpec
 }
 
-// message is a part of the conversation. The role is user or assistant; results
-// of tools are blocks in messages of the user.
+// message is part of the conversation. The role is user or assistant; tool results are
+// blocks in user messages.
 type message struct {
 	role   terret.Role
 	blocks []terret.Block
-	turn   string // that it was said in, where that is known
+	turn   string // the turn it was said in, if known
 	id     string // of a prompt
 }
 
-// toolSpec is what a model is told of a tool.
+// toolSpec is what a model is told about a tool.
 type toolSpec struct {
 	name, description string
 	schema            json.RawMessage
 }
 
-// sink takes the pieces of an answer. Its error ends the answer.
+// sink takes the pieces of an answer. An error ends the answer.
 type sink func(piece) error
 
-// piece is a part of an answer in the making. The index counts the blocks of the
-// answer.
+// piece is a part of an answer in progress. The index counts the blocks of the answer.
 type piece struct {
 	index    int
 	text     string
@@ -62,7 +61,7 @@ type piece struct {
 	input    string // of the call that began at the index
 }
 
-// reply is a whole answer.
+// reply is a complete answer.
 type reply struct {
 	blocks     []terret.Block
 	stopReason string
@@ -70,7 +69,7 @@ type reply struct {
 	context    int64 // tokens of the conversation so far
 }
 
-// callsIn are the calls of tools in a message, in order.
+// callsIn lists the tool calls in a message, in order.
 func callsIn(blocks []terret.Block) []terret.Block {
 	var out []terret.Block
 	for _, b := range blocks {

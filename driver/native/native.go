@@ -17,17 +17,17 @@ const Name = "native"
 // DemoModel is the model that needs nothing.
 const DemoModel = "demo"
 
-// Config says how native agents work. The zero value reads the environment that
-// the engine hands on.
+// Config says how native agents work. The zero value uses the environment that the
+// engine passes on.
 type Config struct {
 	// ProductName replaces "Terret" in the base prompt.
 	ProductName string
 	// Getenv looks up keys and base URLs; nil means the process's environment.
 	Getenv func(string) string
-	// Backoff says how long to wait after a failed attempt, counted from 1, before
-	// the next. after is how long the provider asked to wait, zero if it did not.
-	// Nil means what the provider asks, but at most a minute, and else half a
-	// second, doubled with each attempt, but at most 16 seconds.
+	// Backoff says how long to wait after a failed attempt, counted from 1, before the
+	// next. after is how long the provider asked to wait, or zero. Nil means as long as
+	// the provider asks, at most a minute, or else half a second, doubled with each
+	// attempt, at most 16 seconds.
 	Backoff func(attempt int, after time.Duration) time.Duration
 }
 
@@ -85,7 +85,7 @@ func (d *Driver) hasKey() bool {
 	return d.setting(anthropicKey) != "" || d.setting(anthropicToken) != ""
 }
 
-// setting looks up a variable. White space around a value is never meant.
+// setting looks up a variable, without the white space around it.
 func (d *Driver) setting(name string) string { return strings.TrimSpace(d.cfg.Getenv(name)) }
 
 func version() string {
@@ -95,7 +95,7 @@ func version() string {
 	return "unknown"
 }
 
-// Models lists the models that can be used with the keys there are.
+// Models lists the models that can be used with the available keys.
 func (d *Driver) Models(context.Context) ([]terret.Model, error) {
 	models := []terret.Model{{ID: DemoModel, Name: "Demo: follows plain requests, no key needed"}}
 	if d.hasKey() {
@@ -104,7 +104,7 @@ func (d *Driver) Models(context.Context) ([]terret.Model, error) {
 	return models, nil
 }
 
-// Has reports whether a model is one that native agents alone have.
+// Has reports whether only native agents have the model.
 func Has(model string) bool { return model == DemoModel || strings.HasPrefix(model, "anthropic/") }
 
 // DefaultModel is the model of a session that names none.
@@ -154,8 +154,8 @@ func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, 
 	return a, nil
 }
 
-// missing refuses a session that asks for what the agent cannot do, rather than
-// to leave it out in silence.
+// missing refuses a session that asks for what the agent cannot do, instead of silently
+// ignoring it.
 func missing(in terret.Settings) error {
 	for name, asked := range map[terret.Capability]bool{
 		terret.CanMCP:              len(in.MCP) > 0,
@@ -201,8 +201,8 @@ func capabilities() terret.Capabilities {
 	}
 	c.Abilities[terret.CanQueue] = terret.Ability{OK: true, By: terret.ByHarness}
 	for name, why := range map[terret.Capability]string{
-		terret.CanCost:             "providers do not report what a call cost, and price tables go stale",
-		terret.CanBudget:           "what a call costs is not known, so a budget could not be kept; use max_turns",
+		terret.CanCost:             "providers do not report the cost of a call, and price tables go stale",
+		terret.CanBudget:           "the cost of a call is unknown, so a budget cannot be enforced; use max_turns",
 		terret.CanMCP:              "not yet",
 		terret.CanSubagents:        "not yet",
 		terret.CanStructuredOutput: "not yet",

@@ -187,7 +187,7 @@ steps:
 `)
 	f.driver.SetStallLimit(300 * time.Millisecond)
 	events := f.run(f.session(claude), "go")
-	wantWords(t, all[terret.Retry](events)[0].Error, "nothing came for too long")
+	wantWords(t, all[terret.Retry](events)[0].Error, "no data for too long")
 	if end := last[terret.TurnComplete](t, events); end.Text != "back" || len(got.list()) != 3 {
 		t.Errorf("%+v", end)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/terret-dev/terret/internal/tools"
 )
 
-// tool is something that the model can call: one of the tools that work on files
-// and processes, or asking a person.
+// tool is something that the model can call: one that works on files and processes, or
+// one that asks a person.
 type tool struct {
 	name string
 	impl tools.Tool // unless it is askTool or planTool
@@ -29,10 +29,10 @@ func (t tool) spec() toolSpec {
 	return toolSpec{name: t.impl.Name, description: t.impl.Description, schema: t.impl.Schema}
 }
 
-// allTools stands for all tools in a list of those that are to exist.
+// allTools means all tools in a tool list.
 const allTools = "default"
 
-// available lists the tools that exist in a turn.
+// available lists the agent's tools in a turn.
 func available(in terret.Settings) []tool {
 	var all []tool
 	for _, impl := range tools.All() {
@@ -55,11 +55,11 @@ func classOf(name string) terret.ToolClass {
 }
 
 // use runs the calls of a message, and returns a result for each of them, in order,
-// also when it fails. stop says that a person, when denying, said to stop.
+// even if it fails. stop says that a person denied a call and said to stop.
 func (t *turnRun) use(ctx context.Context, message string, calls []terret.Block) (results []terret.Block, stop bool, err error) {
 	outcomes := make([]outcome, len(calls))
 	var group sync.WaitGroup
-	var before chan struct{} // closed when the edit before is done
+	var before chan struct{} // closed when the previous edit is done
 	for i, c := range calls {
 		u := &use{turnRun: t, call: c, key: message + "/" + strconv.Itoa(i)}
 		if classOf(c.Name) == terret.ClassEdit {
@@ -82,15 +82,15 @@ func (t *turnRun) use(ctx context.Context, message string, calls []terret.Block)
 	return results, stop, err
 }
 
-// use is one call on its way.
+// use is one call in progress.
 type use struct {
 	*turnRun
 	call          terret.Block
-	key           string // unlike that of any other call, whatever ids a model makes up
+	key           string // unique, whatever ids a model makes up
 	before, after chan struct{}
 }
 
-// outcome is what became of a call.
+// outcome is the result of a call.
 type outcome struct {
 	text   string // for the model
 	failed bool
@@ -128,7 +128,7 @@ func (u *use) run(ctx context.Context) outcome {
 	return u.work(ctx, u.tools[i].impl)
 }
 
-// pre is the call as it is told before it runs.
+// pre is the event for the call before it runs.
 func (u *use) pre() terret.ToolPre {
 	return terret.ToolPre{ToolID: u.call.ToolID, Name: u.call.Name, Class: classOf(u.call.Name), Input: u.call.Input}
 }
@@ -171,7 +171,7 @@ func (u *use) work(ctx context.Context, impl tools.Tool) outcome {
 	}
 	began := time.Now()
 	r, err := ready.Run(ctx, func(text string) {
-		// A lost line of progress is no loss: the result has it all.
+		// A lost line of progress does no harm: the result has everything.
 		_ = u.emit(ctx, terret.ToolProgress{ToolID: u.call.ToolID, Text: text, ElapsedMS: time.Since(began).Milliseconds()})
 	})
 	r.Text = edited + r.Text
@@ -185,9 +185,9 @@ func (u *use) work(ctx context.Context, impl tools.Tool) outcome {
 	}
 }
 
-// permit tells of the call and asks whether it may run. A look inside the session's
-// folder passes a gate at which nobody is asked; only where a rule leaves open
-// whether it denies does it pass the other one too.
+// permit reports the call and asks whether it may run. A look inside the session's
+// folder passes a gate where usually nobody is asked; only if a rule leaves it open
+// does it pass the other gate too.
 func (u *use) permit(ctx context.Context, ready *tools.Use, look bool) (d terret.Decision, allowed bool, err error) {
 	pre := u.pre()
 	pre.Title, pre.Paths, pre.Diff = ready.Title, ready.Paths, ready.Diff
@@ -200,7 +200,7 @@ func (u *use) permit(ctx context.Context, ready *tools.Use, look bool) (d terret
 		case d.Behavior == terret.BehaviorAllow, d.Behavior == terret.BehaviorPassthrough:
 			return d, true, nil
 		case d.Behavior == terret.BehaviorAsk && d.Source != terret.ByRule:
-			return d, true, nil // no more than the policy, which would ask about everything
+			return d, true, nil // only the policy, which would ask about everything
 		case d.Behavior != terret.BehaviorAsk:
 			return d, false, nil
 		}
@@ -213,7 +213,7 @@ func (u *use) permit(ctx context.Context, ready *tools.Use, look bool) (d terret
 	return d, d.Behavior == terret.BehaviorAllow, err
 }
 
-// decide waits for a decision. That nobody waits for it any more is an error.
+// decide waits for a decision. It is an error if the wait ends without one.
 func (u *use) decide(ctx context.Context, q terret.Ask) (terret.Decision, error) {
 	d, err := u.a.host.Ask(ctx, q)
 	if err == nil {
@@ -229,7 +229,7 @@ func (u *use) decide(ctx context.Context, q terret.Ask) (terret.Decision, error)
 	return d, err
 }
 
-// planFirst denies what changes something before a plan is approved.
+// planFirst denies changes before a plan is approved.
 func (u *use) planFirst(ctx context.Context, ready *tools.Use) outcome {
 	const why = "the permission mode is plan: present a plan with " + planTool + " before you change anything"
 	pre := u.pre()
@@ -249,8 +249,7 @@ func (u *use) denied(ctx context.Context, d terret.Decision) outcome {
 	return outcome{text: why, failed: true, denied: true, stop: d.Interrupt, err: err}
 }
 
-// interrupted ends a call that did not come to its end. The result holds what there
-// is of one.
+// interrupted ends a call that was cut short. The result holds what there is.
 func (u *use) interrupted(ctx context.Context, err error, r tools.Result, took time.Duration) outcome {
 	text := brokenOff
 	if r.Text != "" {

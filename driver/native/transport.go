@@ -8,17 +8,16 @@ import (
 	"time"
 )
 
-// stallLimit is how long nothing may come of an answer. Providers send signs of
-// life while a model thinks.
+// stallLimit is how long an answer may be silent. Providers send keep-alives while a
+// model thinks.
 const stallLimit = 5 * time.Minute
 
 var (
-	errStalled   = errors.New("nothing came for too long")
-	errElsewhere = errors.New("the API sends us to another host, which is not to get the key")
+	errStalled   = errors.New("no data for too long")
+	errElsewhere = errors.New("the API redirects to another host, which must not get the key")
 )
 
-// transport is the connections of a driver. A request of which nothing comes for
-// too long fails.
+// transport is a driver's connections. A request that stays silent for too long fails.
 type transport struct {
 	base  *http.Transport
 	limit time.Duration
@@ -32,8 +31,8 @@ func newTransport() *transport {
 	return t
 }
 
-// client is a client on the connections. It sends nothing to another host than the
-// one that it was told: headers with keys would go along.
+// client is a client on the connections. It never follows a redirect to another host:
+// headers with keys would go along.
 func (t *transport) client() *http.Client {
 	return &http.Client{Transport: t, CheckRedirect: func(r *http.Request, via []*http.Request) error {
 		if r.URL.Host != via[0].URL.Host || r.URL.Scheme != via[0].URL.Scheme || len(via) > 5 {
@@ -60,7 +59,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// watchedBody is an answer that must go on.
+// watchedBody is a response that must keep coming.
 type watchedBody struct {
 	io.ReadCloser
 	ctx    context.Context
@@ -73,7 +72,7 @@ type watchedBody struct {
 func (b *watchedBody) Read(p []byte) (int, error) {
 	b.watch.Reset(b.limit)
 	n, err := b.ReadCloser.Read(p)
-	b.watch.Stop() // nobody waits for the answer while we do something with it
+	b.watch.Stop() // the clock stops while we process the data
 	if err != nil && !errors.Is(err, io.EOF) {
 		err = stalled(b.ctx, err)
 	}
@@ -87,7 +86,7 @@ func (b *watchedBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// stalled is err, or that the request was given up.
+// stalled is err, or says that the request was given up.
 func stalled(ctx context.Context, err error) error {
 	if errors.Is(context.Cause(ctx), errStalled) {
 		return errStalled
