@@ -181,7 +181,7 @@ func CheckWord(field, value string) error {
 	case strings.HasPrefix(value, "-"):
 		return Invalid(field, "%q begins with a dash and could be read as a flag", value)
 	case !utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsControl):
-		return Invalid(field, "%q holds a control character", value)
+		return Invalid(field, "%q contains a control character", value)
 	}
 	return nil
 }

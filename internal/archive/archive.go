@@ -1,13 +1,12 @@
-// Package archive writes a session down as one file and makes a session out of such
-// a file: NDJSON, whose first line holds the session and each further line an event.
+// Package archive exports a session to one file and imports it again: NDJSON, whose
+// first line holds the session and each further line an event.
 //
-// What was written is all there is, byte for byte as the log has it. What is read
-// becomes a new session with ids of its own, so that it can live beside the one it
-// was made of. It is a record of what happened, and grants nothing: the policy is
-// ask, rules, servers and permission modes are gone, and so are the agent's own id of
-// the session and the recorded states of the folder, which belong to the machine
-// where it ran. It can be read, searched and, by agents that remember by the log,
-// gone on with.
+// An export is complete, byte for byte as in the log. An import becomes a new session
+// with its own ids, so that it can live beside the original. It records what happened
+// and grants nothing: the policy is ask; rules, servers and permission modes are
+// dropped, and so are the agent's own session id and the folder's snapshots, which
+// belong to the original machine. It can be read, searched and, by agents whose memory
+// is the log, continued.
 package archive
 
 import (
@@ -58,7 +57,7 @@ type header struct {
 	Session *terret.Session `json:"session"`
 }
 
-// Store is what reading needs of a store.
+// Store is the part of a store that Read needs.
 type Store interface {
 	Create(ctx context.Context, s terret.Session) (terret.Session, error)
 	Session(ctx context.Context, id string) (terret.Session, error)
@@ -68,17 +67,18 @@ type Store interface {
 	Commit(ctx context.Context, batches []terret.Batch) ([]terret.Result, error)
 }
 
-// MaxLine bounds a line of what is read.
+// MaxLine bounds the lines that Read accepts.
 const MaxLine = 64 << 20
 
-// How many events are written at once, and how many bytes of them.
+// How many events, and bytes of them, are written at once.
 const (
 	batchEvents = 500
 	batchBytes  = 8 << 20
 )
 
-// Read makes a session of what Write wrote. check sees it before it is made and may
-// change it: it must see to its folder. If anything is wrong, there is no session.
+// Read makes a session from what Write wrote. check sees the session before it is
+// created and may change it: it must check the folder. If anything is wrong, no session
+// is created.
 func Read(ctx context.Context, store Store, r io.Reader, check func(*terret.Session) error) (terret.Session, error) {
 	lines := bufio.NewReaderSize(r, 64<<10)
 	first, err := readLine(lines)
@@ -87,7 +87,7 @@ func Read(ctx context.Context, store Store, r io.Reader, check func(*terret.Sess
 	}
 	var h header
 	if err := json.Unmarshal(first, &h); err != nil || h.Session == nil {
-		return terret.Session{}, invalid(1, "it does not hold a session; only what an export wrote can be read")
+		return terret.Session{}, invalid(1, "it does not hold a session; only an export can be imported")
 	}
 	s, err := renewed(*h.Session)
 	if err != nil {
@@ -106,10 +106,10 @@ func Read(ctx context.Context, store Store, r io.Reader, check func(*terret.Sess
 	return store.Session(ctx, s.ID)
 }
 
-// imported is what the title of a session says that was read.
+// imported marks the title of an imported session.
 const imported = " (imported)"
 
-// renewed is the session as it may be made anew.
+// renewed is the session as it may be recreated.
 func renewed(old terret.Session) (terret.Session, error) {
 	if !terret.ValidID("", old.ID) || old.Agent == "" {
 		return terret.Session{}, invalid(1, "the session has no id or no agent")
@@ -129,13 +129,13 @@ func renewed(old terret.Session) (terret.Session, error) {
 // reader writes events into a session that nobody else knows yet.
 type reader struct {
 	store   Store
-	session terret.Session // as it was checked
+	session terret.Session // after check
 	id      string
 	epoch   int64
 	after   int64
 	ids     map[string]string         // old to new
-	open    map[string]terret.Expects // requests without a decision, by their new id
-	turn    string                    // that has not ended
+	open    map[string]terret.Expects // undecided requests, by their new id
+	turn    string                    // the unfinished one
 	batch   []terret.Event
 	size    int // of the batch
 }
@@ -146,7 +146,7 @@ func (in *reader) run(ctx context.Context, lines *bufio.Reader) error {
 		return err
 	}
 	in.epoch, in.after = claim.Session.Epoch, claim.Session.LastSeq
-	defer func() { _ = in.store.Release(context.WithoutCancel(ctx), in.id, in.epoch) }() // else it is a dead owner's
+	defer func() { _ = in.store.Release(context.WithoutCancel(ctx), in.id, in.epoch) }() // if that fails, the session belongs to a dead owner
 	for n := 2; ; n++ {
 		line, err := readLine(lines)
 		if errors.Is(err, io.EOF) {
@@ -165,14 +165,14 @@ func (in *reader) run(ctx context.Context, lines *bufio.Reader) error {
 	return in.flush(ctx)
 }
 
-// add takes in one event.
+// add imports one event.
 func (in *reader) add(ctx context.Context, n int, line []byte) error {
 	var ev terret.Event
 	if err := json.Unmarshal(in.renamed(line), &ev); err != nil {
 		return invalid(n, "%w", err)
 	}
 	if ev.Session != in.id {
-		return invalid(n, "the event is of another session")
+		return invalid(n, "the event belongs to another session")
 	}
 	ev.Seq = 0
 	if ev.Data = harmless(ev.Data); ev.Data == nil {
@@ -188,11 +188,11 @@ func (in *reader) add(ctx context.Context, n int, line []byte) error {
 	return nil
 }
 
-// follow keeps account of what is open, and refuses what no log can hold.
+// follow tracks what is open, and rejects what no log can contain.
 func (in *reader) follow(n int, ev terret.Event) error {
 	if ev.Expects != nil {
 		if _, twice := in.open[ev.Expects.RequestID]; twice || !terret.ValidID(terret.PrefixRequest, ev.Expects.RequestID) {
-			return invalid(n, "%.64q is not the id of a new request", ev.Expects.RequestID)
+			return invalid(n, "%.64q is not a new request id", ev.Expects.RequestID)
 		}
 		in.open[ev.Expects.RequestID] = *ev.Expects
 	}
@@ -205,12 +205,12 @@ func (in *reader) follow(n int, ev terret.Event) error {
 	switch ev.Data.(type) {
 	case terret.TurnStart:
 		if in.turn != "" || !terret.ValidID(terret.PrefixTurn, ev.Turn) {
-			return invalid(n, "a turn begins before the one before it has ended, or has no id")
+			return invalid(n, "a turn begins before the previous one has ended, or has no id")
 		}
 		in.turn = ev.Turn
 	case terret.TurnComplete, terret.TurnError:
 		if in.turn == "" || in.turn != ev.Turn {
-			return invalid(n, "a turn ends that has not begun")
+			return invalid(n, "a turn ends without having begun")
 		}
 		in.turn = ""
 	}
@@ -230,7 +230,7 @@ func (in *reader) finish() {
 		}.Data())
 	}
 	if in.turn != "" {
-		stamp(terret.TurnError{Error: terret.Error{Code: terret.CodeInterrupted, Message: "the session was exported while the turn ran"}})
+		stamp(terret.TurnError{Error: terret.Error{Code: terret.CodeInterrupted, Message: "the session was exported during this turn"}})
 		in.turn = ""
 	}
 	s := in.session
@@ -253,8 +253,8 @@ func (in *reader) flush(ctx context.Context) error {
 	return nil
 }
 
-// harmless is the data less what would act or is about another machine, or nil if
-// nothing is left.
+// harmless is the data without what would take effect or concerns another machine, or
+// nil if nothing is left.
 func harmless(d terret.Data) terret.Data {
 	switch d := d.(type) {
 	case terret.SessionStart:
@@ -274,8 +274,8 @@ func harmless(d terret.Data) terret.Data {
 
 var idPattern = regexp.MustCompile(`(?:trn_|req_|\b)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 
-// renamed gives the session, its turns and its requests new ids, wherever they are
-// named. Other ids stay as they are.
+// renamed replaces the ids of the session, its turns and its requests wherever they
+// occur. Other ids stay.
 func (in *reader) renamed(line []byte) []byte {
 	return idPattern.ReplaceAllFunc(line, func(old []byte) []byte {
 		id := string(old)
@@ -293,7 +293,7 @@ func (in *reader) renamed(line []byte) []byte {
 	})
 }
 
-// readLine returns a line without its end; the last one needs none.
+// readLine returns a line without its end; the last line needs none.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {
@@ -315,7 +315,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 
 func noEOF(err error) error {
 	if errors.Is(err, io.EOF) {
-		return errors.New("there is nothing")
+		return errors.New("the file is empty")
 	}
 	return err
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/terret-dev/terret/policy"
 )
 
-// Apply fills in what a person who makes a session leaves to its persona: agent, model
-// and policy, if the persona is trusted. What else a persona says is resolved anew in
-// each turn, by the engine.
+// Apply fills in what the creator of a session leaves to its persona: agent, model and
+// policy, if the persona is trusted. The engine resolves everything else in a persona
+// for each turn.
 func Apply(p terret.Persona, s terret.Session) terret.Session {
 	if p.Trusted {
 		s.Agent = cmp.Or(s.Agent, p.Agent)
@@ -21,8 +21,7 @@ func Apply(p terret.Persona, s terret.Session) terret.Session {
 	return s
 }
 
-// Grants names the settings of a persona that do not act as long as it is not
-// trusted.
+// Grants names the settings of a persona that are ignored while it is not trusted.
 func Grants(p terret.Persona) []string {
 	var out []string
 	for _, g := range []struct {
@@ -38,10 +37,10 @@ func Grants(p terret.Persona) []string {
 	return out
 }
 
-// CheckOversight reports whether an agent can be held to what is in force and to the
-// deny rules, as an error of code unsupported that says what it could get around.
-// Where not every tool use passes us, tools that it should not have are in its own
-// hands; where none does, deny rules are too.
+// CheckOversight checks that an agent can be held to the settings in force and to the
+// deny rules; otherwise the error is unsupported and says what it could get around. If
+// we do not see every tool use, the agent itself must enforce its tool list; if we see
+// none, deny rules as well.
 func CheckOversight(c terret.Capabilities, in terret.Settings, deny []string) error {
 	var loose []string
 	if c.Oversight != terret.OversightAll {
@@ -58,18 +57,18 @@ func CheckOversight(c terret.Capabilities, in terret.Settings, deny []string) er
 	if len(loose) == 0 {
 		return nil
 	}
-	seen := "none of its tool uses passes Terret"
+	seen := "Terret sees none of its tool uses"
 	if c.Oversight == terret.OversightAsked {
 		seen = "it uses tools without asking Terret"
 	}
 	return terret.Errorf(terret.CodeUnsupported, "this agent cannot be held to %s: %s", strings.Join(loose, " and "), seen)
 }
 
-// Config is a persona as the first frontend that had them calls things.
+// Config is a persona with the field names of the first frontend that had them.
 type Config struct {
 	ID              string   `json:"id"`
 	SourceFile      string   `json:"sourceFile"`
-	AllowedTools    []string `json:"allowedTools,omitzero"` // that exist, not those that are approved
+	AllowedTools    []string `json:"allowedTools,omitzero"` // the tools that exist, not those that are approved
 	DisallowedTools []string `json:"disallowedTools,omitzero"`
 	MaxTurns        int      `json:"maxTurns,omitzero"`
 }

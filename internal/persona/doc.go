@@ -1,5 +1,5 @@
-// Package persona gives an agent a role: a file agents/AGENT_*.md in the project,
-// with settings at its head and instructions below.
+// Package persona gives an agent a role: a file agents/AGENT_*.md in the project, with
+// settings at the top and instructions below.
 //
 //	---
 //	description: Looks, and changes nothing
@@ -10,10 +10,10 @@
 //	---
 //	You review changes...
 //
-// A [Library] finds and reads personas and puts the system prompt together; it keeps
-// what it has read for as long as the file does not change. [Apply] says what a new
-// session gets from its persona; what a persona means for a turn is for the engine to
-// say. [CheckOversight] says whether an agent can be held to it.
+// A [Library] finds and reads personas and composes the system prompt; it caches what
+// it has read until the file changes. [Apply] says what a new session gets from its
+// persona; the engine resolves a persona for each turn. [CheckOversight] checks whether
+// an agent can be held to it.
 //
 // # Settings
 //
@@ -27,13 +27,14 @@
 //	model, agent        what to use, unless a person says otherwise
 //	policy              what happens when no rule decides, unless a person says otherwise
 //
-// Lists may be written as a list or as one text with commas. Whatever is wrong with
-// the settings is an error that names file and line: a slip never makes a persona
-// that may do more than was meant.
+// Lists may be written as a list or as one text with commas. Any mistake in the
+// settings is an error that names file and line: a typo never makes a persona that may
+// do more than intended.
 //
 // # Trust
 //
-// Personas come with the repository. What restricts (tools, disallowed_tools, gates, a
-// lower max_turns) acts always; all else waits until a person trusts the folder, which is
-// what terret.Persona.Trusted says. Whoever loads a persona sets it; files cannot.
+// Personas come with the repository. Restrictions (tools, disallowed_tools, gates, a
+// lower max_turns) always apply; everything else waits until a person trusts the
+// folder, which terret.Persona.Trusted says. Whoever loads a persona sets it; files
+// cannot.
 package persona

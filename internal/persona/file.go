@@ -22,21 +22,21 @@ type cached struct {
 	more    bool // the file is longer
 }
 
-// settled is how long a file must have been left alone for its times to tell whether
-// it has changed: clocks of file systems are coarse.
+// settled is how long a file must be unchanged before its timestamps can be relied on:
+// file system clocks are coarse.
 const settled = 2 * time.Second
 
-// maxCached bounds how many files are kept.
+// maxCached bounds how many files are cached.
 const maxCached = 1000
 
-// fresh reports whether the file is still what it was.
+// fresh reports whether the file is unchanged.
 func (c cached) fresh(now fs.FileInfo) bool {
 	return c.info != nil && os.SameFile(c.info, now) && c.info.Size() == now.Size() && c.info.ModTime().Equal(now.ModTime()) &&
 		c.at.Sub(now.ModTime()) > settled
 }
 
-// errOutside says that a file is, by a link, not in the project.
-var errOutside = errors.New("it leads out of the project's folder")
+// errOutside says that a link leads out of the project.
+var errOutside = errors.New("it is a link that leads out of the project's folder")
 
 // open opens a project's folder.
 func open(dir string) (*os.Root, error) {
@@ -47,18 +47,18 @@ func open(dir string) (*os.Root, error) {
 			return root, nil
 		}
 	}
-	return nil, terret.Invalid("cwd", "cannot look into the project's folder: %w", err)
+	return nil, terret.Invalid("cwd", "cannot open the project's folder: %w", err)
 }
 
-// read returns at most limit bytes of a file in the project, and whether there is
-// more. A file that has not changed since it was read is not read again.
+// read returns at most limit bytes of a file in the project, and whether there is more.
+// It does not read an unchanged file again.
 func (l *Library) read(root *os.Root, name string, limit int) (content []byte, more bool, err error) {
 	info, err := root.Stat(name)
 	if err != nil {
 		return nil, false, plainer(err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, false, errors.New("it is not a file")
+		return nil, false, errors.New("not a regular file")
 	}
 	key := filepath.Join(root.Name(), name)
 	l.mu.Lock()
@@ -91,7 +91,7 @@ func readFile(root *os.Root, name string, limit int) (cached, error) {
 		return cached{}, err
 	}
 	if !c.info.Mode().IsRegular() {
-		return cached{}, errors.New("it is not a file")
+		return cached{}, errors.New("not a regular file")
 	}
 	c.content, err = io.ReadAll(io.LimitReader(f, int64(limit)+1))
 	if err != nil {
@@ -103,8 +103,7 @@ func readFile(root *os.Root, name string, limit int) (cached, error) {
 	return c, nil
 }
 
-// plainer says what a person needs to know of an error about a file that the
-// message names already.
+// plainer strips from a file error what the message already says.
 func plainer(err error) error {
 	inner, ok := errors.AsType[*fs.PathError](err)
 	switch {

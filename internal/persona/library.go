@@ -14,7 +14,7 @@ import (
 	"github.com/terret-dev/terret/internal/frontmatter"
 )
 
-// Where personas are, within a project.
+// The names of persona files, within a project.
 const (
 	folder = "agents"
 	prefix = "AGENT_"
@@ -27,7 +27,7 @@ const (
 	maxPersonas = 1000
 )
 
-// Library reads personas and what else goes into a system prompt. It is safe for
+// Library reads personas and the other parts of a system prompt. It is safe for
 // concurrent use. The zero value is not usable, see [New].
 type Library struct {
 	mu    sync.Mutex
@@ -37,14 +37,14 @@ type Library struct {
 // New makes a library.
 func New() *Library { return &Library{files: map[string]cached{}} }
 
-// Listing is what there is in a project.
+// Listing is what a project has.
 type Listing struct {
-	Personas []terret.Persona // by id; none of them is marked as trusted
-	Broken   []error          // files that are no personas, and why
+	Personas []terret.Persona // by id; none is marked as trusted
+	Broken   []error          // files that are not valid personas, and why
 }
 
-// List lists the personas of a project. The error is about the folder: a file that
-// cannot be read does not hide the others.
+// List lists the personas of a project. The error is about the folder: an unreadable
+// file does not hide the others.
 func (l *Library) List(dir string) (Listing, error) {
 	root, err := open(dir)
 	if err != nil {
@@ -69,12 +69,11 @@ func (l *Library) List(dir string) (Listing, error) {
 // entry is a file that is a persona, or should be.
 type entry struct {
 	terret.Persona
-	name string // of the file, between prefix and suffix
+	name string // the file's name, between prefix and suffix
 	err  error
 }
 
-// all reads every persona, sorted by id. Two cannot have the same one: the file
-// that is called so has it.
+// all reads every persona, sorted by id. Ids are unique: the file with that name wins.
 func (l *Library) all(root *os.Root) ([]entry, error) {
 	names, err := names(root)
 	if err != nil {
@@ -95,7 +94,7 @@ func (l *Library) all(root *os.Root) ([]entry, error) {
 			continue
 		}
 		if other, taken := owner[e.ID]; taken {
-			out[i].err = invalid("%s: its id %s is that of %s", e.SourceFile, e.ID, other)
+			out[i].err = invalid("%s: its id %s already belongs to %s", e.SourceFile, e.ID, other)
 			continue
 		}
 		owner[e.ID] = e.SourceFile
@@ -110,14 +109,14 @@ func invalid(format string, args ...any) *terret.Error {
 	return e
 }
 
-// names lists the names of the files, in order.
+// names lists the file names, in order.
 func names(root *os.Root) ([]string, error) {
 	dir, err := root.Open(folder)
 	if err != nil {
 		if err = plainer(err); errors.Is(err, fs.ErrNotExist) {
 			return nil, nil
 		}
-		return nil, invalid("the folder %s cannot be read: %w", folder, err)
+		return nil, invalid("cannot read the folder %s: %w", folder, err)
 	}
 	defer dir.Close()
 	var out []string
@@ -130,7 +129,7 @@ func names(root *os.Root) ([]string, error) {
 			}
 		}
 		if len(out) > maxPersonas {
-			return nil, invalid("the folder %s holds more than %d personas", folder, maxPersonas)
+			return nil, invalid("the folder %s contains more than %d personas", folder, maxPersonas)
 		}
 		if errors.Is(err, io.EOF) {
 			slices.Sort(out)
@@ -138,9 +137,9 @@ func names(root *os.Root) ([]string, error) {
 		}
 		if err != nil {
 			if info, statErr := root.Stat(folder); statErr == nil && !info.IsDir() {
-				return nil, nil // something else that is called so
+				return nil, nil // something else with that name
 			}
-			return nil, invalid("the folder %s cannot be read: %w", folder, err)
+			return nil, invalid("cannot read the folder %s: %w", folder, err)
 		}
 	}
 }
@@ -168,10 +167,9 @@ func (l *Library) persona(root *os.Root, file, id string) (terret.Persona, front
 	return parse(file, id, content)
 }
 
-// Load finds a persona: the one whose file is called AGENT_{id}.md, else the one
-// whose settings give it that id, else the only one whose file's name ends with _{id}.
-// It is not marked as trusted. If there is none, the error is of kind not_found and
-// names those there are.
+// Load finds a persona: the one in AGENT_{id}.md, or else the one whose settings give
+// it that id, or else the only one whose file name ends with _{id}. It is not marked as
+// trusted. If there is none, the error is not_found and names the existing ones.
 func (l *Library) Load(dir, id string) (terret.Persona, error) {
 	if err := checkID(id); err != nil {
 		return terret.Persona{}, terret.Invalid("persona", "%w", err)
@@ -202,7 +200,7 @@ func (l *Library) Load(dir, id string) (terret.Persona, error) {
 		case 1:
 			return some[0].Persona, some[0].err
 		default:
-			return terret.Persona{}, terret.Invalid("persona", "%q can be one of %s; give the whole name", id, strings.Join(ids(some), ", "))
+			return terret.Persona{}, terret.Invalid("persona", "%q could be any of %s; type the full name", id, strings.Join(ids(some), ", "))
 		}
 	}
 	return terret.Persona{}, notFound(id, found)
@@ -216,15 +214,15 @@ func ids(entries []entry) []string {
 	return out
 }
 
-// notFound says what there is instead.
+// notFound names the existing personas.
 func notFound(id string, found []entry) error {
 	good := slices.DeleteFunc(slices.Clone(found), func(e entry) bool { return e.err != nil })
-	there := "this project has none: they are files named " + folder + "/" + prefix + "*" + suffix
+	there := "this project has none; a persona is a file named " + folder + "/" + prefix + "*" + suffix
 	if len(good) > 0 {
-		there = "there are " + strings.Join(ids(good), ", ")
+		there = "use one of " + strings.Join(ids(good), ", ")
 	}
 	if n := len(found) - len(good); n > 0 {
-		there += "; `terret personas ls` says what is wrong with the others"
+		there += "; `terret personas ls` shows what is wrong with the others"
 	}
 	e := terret.Errorf(terret.CodeNotFound, "there is no persona %q; %s", id, there)
 	e.Field = "persona"

@@ -4,5 +4,5 @@ package persona
 
 import "syscall"
 
-// nonBlocking keeps an open from waiting for a pipe.
+// nonBlocking keeps open from waiting on a named pipe.
 const nonBlocking = syscall.O_NONBLOCK

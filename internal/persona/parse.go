@@ -13,13 +13,12 @@ import (
 	"github.com/terret-dev/terret/policy"
 )
 
-// keys are the settings of a persona, in the order in which people should be shown
-// them.
+// keys are the settings of a persona, in display order.
 var keys = []string{
 	"id", "description", "tools", "disallowed_tools", "auto_approve_tools", "max_turns", "gates", "model", "agent", "policy",
 }
 
-// Bounds of settings.
+// Bounds on settings.
 const (
 	maxTurnsLimit  = 10_000
 	maxDescription = 500
@@ -56,7 +55,7 @@ func parse(file, id string, content []byte) (terret.Persona, frontmatter.Documen
 	return p, doc, nil
 }
 
-// bare refuses a file that begins with settings without saying so.
+// bare rejects a file that begins with settings but has no --- line.
 func bare(file, text string) error {
 	line := 0
 	for row := range strings.Lines(text) {
@@ -66,14 +65,14 @@ func bare(file, text string) error {
 			continue
 		}
 		if key, _, ok := strings.Cut(row, ":"); ok && slices.Contains(keys, strings.TrimSpace(key)) {
-			return fail(file, line, "settings stand between two lines of ---, the first of them at the top of the file")
+			return fail(file, line, "settings must be between two lines of ---, the first at the top of the file")
 		}
 		break
 	}
 	return nil
 }
 
-// set takes one setting over.
+// set applies one setting.
 func set(p *terret.Persona, f frontmatter.Field) (err error) {
 	switch f.Key {
 	case "tools":
@@ -95,7 +94,7 @@ func set(p *terret.Persona, f frontmatter.Field) (err error) {
 	text := strings.TrimSpace(f.Text)
 	switch {
 	case f.List != nil:
-		return terret.Errorf(terret.CodeInvalidRequest, "%s is one value, not a list", f.Key)
+		return terret.Errorf(terret.CodeInvalidRequest, "%s must be one value, not a list", f.Key)
 	case text == "":
 		return terret.Errorf(terret.CodeInvalidRequest, "%s has no value; leave it out", f.Key)
 	case strings.ContainsFunc(text, unicode.IsControl):
@@ -106,13 +105,13 @@ func set(p *terret.Persona, f frontmatter.Field) (err error) {
 		p.ID, err = text, checkID(text)
 	case "description":
 		if p.Description = text; len(text) > maxDescription {
-			err = terret.Errorf(terret.CodeInvalidRequest, "description is longer than %d bytes", maxDescription)
+			err = terret.Errorf(terret.CodeInvalidRequest, "description must not be longer than %d bytes", maxDescription)
 		}
 	case "max_turns":
 		p.MaxTurns, err = turns(text)
 	case "model":
 		if p.Model = text; strings.HasPrefix(text, "-") {
-			err = terret.Errorf(terret.CodeInvalidRequest, "%q is not the name of a model", text)
+			err = terret.Errorf(terret.CodeInvalidRequest, "%q is not a model name", text)
 		}
 	case "agent":
 		p.Agent, err = text, checkID(text)
@@ -144,7 +143,7 @@ func checkID(id string) error {
 func turns(text string) (int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > maxTurnsLimit {
-		return 0, terret.Errorf(terret.CodeInvalidRequest, "max_turns is a number from 1 to %d, not %q", maxTurnsLimit, text)
+		return 0, terret.Errorf(terret.CodeInvalidRequest, "max_turns must be a number from 1 to %d, not %q", maxTurnsLimit, text)
 	}
 	return n, nil
 }
@@ -192,7 +191,7 @@ func splitList(text string) []string {
 	return append(out, text[start:])
 }
 
-// gates reads a list of gates that are wanted.
+// gates reads a list of wanted gates.
 func gates(f frontmatter.Field) ([]terret.Gate, error) {
 	names, err := list(f)
 	if err != nil {
@@ -219,8 +218,7 @@ func rules(f frontmatter.Field) ([]string, error) {
 	return out, nil
 }
 
-// tools reads a list of tools that are to exist. All of them is nil, as if nothing
-// were said.
+// tools reads the list of the agent's tools. All of them is nil, as if unset.
 func tools(f frontmatter.Field) ([]string, error) {
 	out, err := rules(f)
 	if err != nil {
@@ -228,14 +226,14 @@ func tools(f frontmatter.Field) ([]string, error) {
 	}
 	if slices.Contains(out, policy.AllTools) {
 		if len(out) > 1 {
-			return nil, terret.Errorf(terret.CodeInvalidRequest, "tools: %s is all tools; name them, or write %s alone", policy.AllTools, policy.AllTools)
+			return nil, terret.Errorf(terret.CodeInvalidRequest, "tools: %s means all tools; name them, or write only %s", policy.AllTools, policy.AllTools)
 		}
 		return nil, nil
 	}
 	for _, name := range out {
 		if whole, _, ok := strings.Cut(name, "("); ok {
 			return nil, terret.Errorf(terret.CodeInvalidRequest,
-				"tools names whole tools; write %s here, and %s in auto_approve_tools or what is not to be in disallowed_tools", whole, name)
+				"tools takes whole tools; write %s here, and %s in auto_approve_tools, or list exceptions in disallowed_tools", whole, name)
 		}
 	}
 	return out, nil

@@ -115,8 +115,8 @@ func TestBadSettings(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"not closed":        {"---\ntools: Read\nYou are.", ":1: the settings that begin here are not closed"},
 		"late":              {"\n---\ntools: Read\n---\n", ":2: settings begin with ---"},
-		"no fence":          {"tools: Read\n\nYou are.", ":1: settings stand between two lines of ---"},
-		"no fence, later":   {"\n\n disallowed_tools : Bash\n", ":3: settings stand between"},
+		"no fence":          {"tools: Read\n\nYou are.", ":1: settings must be between two lines of ---"},
+		"no fence, later":   {"\n\n disallowed_tools : Bash\n", ":3: settings must be between"},
 		"unknown key":       {"---\ntools: Read\ncolour: red\n---\n", `:3: unknown key "colour"; the keys are id, description, tools,`},
 		"near key":          {"---\ntool: Read\n---\n", `:2: unknown key "tool"; did you mean "tools"?`},
 		"hyphen":            {"---\ndisallowed-tools: Read\n---\n", `did you mean "disallowed_tools"?`},
@@ -131,21 +131,21 @@ func TestBadSettings(t *testing.T) {
 		"bad denial":        {"---\ndisallowed_tools: [Read, 'Bash(']\n---\n", `:2: disallowed_tools: `},
 		"words for tools":   {"---\ntools: Read and Grep\n---\n", `:2: tools: `},
 		"star":              {"---\ntools: \"*\"\n---\n", `:2: tools: `},
-		"rule as a tool":    {"---\ntools: Read, Bash(git *)\n---\n", ":2: tools names whole tools; write Bash here, and Bash(git *) in auto_approve_tools"},
-		"default and more":  {"---\ntools: default, Read\n---\n", ":2: tools: default is all tools"},
+		"rule as a tool":    {"---\ntools: Read, Bash(git *)\n---\n", ":2: tools takes whole tools; write Bash here, and Bash(git *) in auto_approve_tools"},
+		"default and more":  {"---\ntools: default, Read\n---\n", ":2: tools: default means all tools"},
 		"empty entry":       {"---\ntools: Read,,Grep\n---\n", ":2: tools has an empty entry"},
-		"zero turns":        {"---\nmax_turns: 0\n---\n", `:2: max_turns is a number from 1 to 10000, not "0"`},
-		"negative turns":    {"---\nmax_turns: -1\n---\n", "max_turns is a number"},
-		"words for turns":   {"---\nmax_turns: many\n---\n", "max_turns is a number"},
-		"turns beyond":      {"---\nmax_turns: 99999999999999999999\n---\n", "max_turns is a number"},
-		"list for one":      {"---\nmodel: [a, b]\n---\n", ":2: model is one value, not a list"},
+		"zero turns":        {"---\nmax_turns: 0\n---\n", `:2: max_turns must be a number from 1 to 10000, not "0"`},
+		"negative turns":    {"---\nmax_turns: -1\n---\n", "max_turns must be a number"},
+		"words for turns":   {"---\nmax_turns: many\n---\n", "max_turns must be a number"},
+		"turns beyond":      {"---\nmax_turns: 99999999999999999999\n---\n", "max_turns must be a number"},
+		"list for one":      {"---\nmodel: [a, b]\n---\n", ":2: model must be one value, not a list"},
 		"empty model":       {"---\nmodel: \"\"\n---\n", ":2: model has no value"},
-		"flag for a model":  {"---\nmodel: --x\n---\n", "is not the name of a model"},
+		"flag for a model":  {"---\nmodel: --x\n---\n", "is not a model name"},
 		"lines":             {"---\nmodel: |\n  a\n  b\n---\n", "contains control characters or several lines"},
 		"policy":            {"---\npolicy: yolo\n---\n", `there is no policy "yolo"; use one of`},
 		"path for an agent": {"---\nagent: ../x\n---\n", "is not a name"},
 		"path for an id":    {"---\nid: a/b\n---\n", "is not a name"},
-		"long description":  {"---\ndescription: " + strings.Repeat("x", 600) + "\n---\n", "description is longer than"},
+		"long description":  {"---\ndescription: " + strings.Repeat("x", 600) + "\n---\n", "description must not be longer than"},
 		"NUL":               {"---\ntools: Read\n---\nYou\x00", ":4: it holds a NUL byte"},
 		"not UTF-8":         {"You \xff", ":1: it is not UTF-8"},
 		"huge":              {strings.Repeat("x", maxFile+1), " is larger than 256 KB"},
@@ -190,17 +190,17 @@ func TestFinding(t *testing.T) {
 		{"EXACT", "EXACT", ""},
 		{"SHORT", "LONG", ""},
 		{"LONG", "LONG", ""},
-		{"TWIN", "", `"TWIN" can be one of A_TWIN, B_TWIN`},
+		{"TWIN", "", `"TWIN" could be any of A_TWIN, B_TWIN`},
 		{"BAD", "", `agents/AGENT_BAD.md:2: unknown key "x"`}, // not another one that ends so
 		{"OTHER_BAD", "", "agents/AGENT_X_OTHER_BAD.md:2: "},
-		{"THIEF", "", "its id EXACT is that of agents/AGENT_EXACT.md"},
-		{"COMP", "", `there is no persona "COMP"; there are A_TWIN, B_TWIN, EXACT, GOOD_BAD, OLD_EXACT, PROJECT_DECOMP, SHORT; ` + "`terret personas ls` says what is wrong with the others"},
+		{"THIEF", "", "its id EXACT already belongs to agents/AGENT_EXACT.md"},
+		{"COMP", "", `there is no persona "COMP"; use one of A_TWIN, B_TWIN, EXACT, GOOD_BAD, OLD_EXACT, PROJECT_DECOMP, SHORT; ` + "`terret personas ls` shows what is wrong with the others"},
 		{"decomp", "", `there is no persona "decomp"`},
 		{"", "", "is not a name"},
 		{"../x", "", "is not a name"},
 		{"with space", "", "is not a name"},
 		{"lower", "", "there is no persona"},
-		{"DIR", "", "it is not a file"},
+		{"DIR", "", "not a regular file"},
 	} {
 		p, err := l.Load(dir, c.id)
 		switch {
@@ -227,7 +227,7 @@ func TestFinding(t *testing.T) {
 		if err != nil || listing.Personas == nil || len(listing.Personas)+len(listing.Broken) > 0 {
 			t.Errorf("%s: %+v, error %v", name, listing, err)
 		}
-		if _, err := l.Load(dir, "X"); !errors.Is(err, terret.ErrNotFound) || !strings.Contains(err.Error(), "this project has none: they are files named agents/AGENT_*.md") {
+		if _, err := l.Load(dir, "X"); !errors.Is(err, terret.ErrNotFound) || !strings.Contains(err.Error(), "this project has none; a persona is a file named agents/AGENT_*.md") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -252,7 +252,7 @@ func TestLinks(t *testing.T) {
 	link("docs/README.md", dir, "README.md")
 	link(outside, dir, "AGENTS.md")
 	l := New()
-	if _, err := l.Load(dir, "OUT"); err == nil || !strings.Contains(err.Error(), "agents/AGENT_OUT.md: it leads out of the project's folder") {
+	if _, err := l.Load(dir, "OUT"); err == nil || !strings.Contains(err.Error(), "agents/AGENT_OUT.md: it is a link that leads out of the project's folder") {
 		t.Errorf("a link out: %v", err)
 	}
 	p, err := l.Load(dir, "IN")
@@ -263,7 +263,7 @@ func TestLinks(t *testing.T) {
 	if err != nil || strings.Contains(got.Text, "secret") || !strings.Contains(got.Text, "the readme") || !strings.Contains(got.Text, "\n\nX\n\n") {
 		t.Errorf("%q, error %v", got.Text, err)
 	}
-	if diff := cmp.Diff([]string{"AGENTS.md is left out: it leads out of the project's folder"}, got.Notes); diff != "" {
+	if diff := cmp.Diff([]string{"AGENTS.md is omitted: it is a link that leads out of the project's folder"}, got.Notes); diff != "" {
 		t.Error(diff)
 	}
 	for _, source := range []string{"../x", "agents/../README.md", "README.md", "agents/AGENT_../../x.md", "/agents/AGENT_X.md", "agents/AGENT_X"} {

@@ -14,20 +14,19 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// Bounds of a system prompt.
+// Bounds on a system prompt.
 const (
-	// maxTokens is the most that a system prompt may have. A token is taken to be
-	// four characters.
+	// maxTokens bounds a system prompt. We estimate four characters per token.
 	maxTokens     = 16_000
 	charsPerToken = 4
-	// maxContext is how much is taken of README.md and of AGENTS.md, in bytes.
+	// maxContext is how many bytes of README.md and of AGENTS.md are used.
 	maxContext = 4 << 10
 )
 
-// product is the name in the prompt, unless another is given.
+// product is the name in the prompt, unless another is set.
 const product = "Terret"
 
-// modeTexts tell the agent how it is used.
+// modeTexts tell the agent how it is being used.
 var modeTexts = map[terret.Mode]string{
 	terret.ModeWorkbench: "Interactive workbench mode. Engage conversationally. Explain your reasoning. Ask for clarification when needed.",
 	terret.ModePipeline:  "Pipeline execution mode. Execute the task efficiently with minimal interaction. Report results concisely.",
@@ -40,20 +39,20 @@ type PromptRequest struct {
 	Persona *terret.Persona
 	Mode    terret.Mode // empty means direct
 	Product string      // empty means Terret
-	Append  string      // a person's own text, which comes last
+	Append  string      // a person's own text; comes last
 }
 
 // Prompt is a system prompt.
 type Prompt struct {
 	Text   string
-	Tokens int      // at a guess
-	Notes  []string // what was left out or cut, and why
+	Tokens int      // an estimate
+	Notes  []string // what was omitted or cut, and why
 }
 
-// Prompt puts a system prompt together, to be added to the agent's own: who and
-// where it is, README.md and AGENTS.md of the project, the persona's file, what the
-// mode asks for, and the person's text. Where that is too much, the persona's file is
-// cut first, then AGENTS.md, then README.md, and nothing else.
+// Prompt composes a system prompt to append to the agent's own: the product and the
+// folder, README.md and AGENTS.md of the project, the persona's file, the mode's text,
+// and the person's text. If that is too long, it cuts the persona's file first, then
+// AGENTS.md, then README.md, and nothing else.
 func (l *Library) Prompt(r PromptRequest) (Prompt, error) {
 	if r.Mode == "" {
 		r.Mode = terret.ModeDirect
@@ -98,7 +97,7 @@ func (l *Library) Prompt(r PromptRequest) (Prompt, error) {
 	return Prompt{Text: text, Tokens: tokens, Notes: append(notes, cuts...)}, nil
 }
 
-// onOneLine keeps a folder's name from being more than a name.
+// onOneLine keeps a folder's name from breaking out of its line.
 func onOneLine(name string) string {
 	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }) {
 		return strconv.Quote(name)
@@ -106,14 +105,14 @@ func onOneLine(name string) string {
 	return name
 }
 
-// context is the beginning of a file that tells about the project, or empty.
+// context is the beginning of a file that describes the project, or empty.
 func (l *Library) context(root *os.Root, name string) (text, note string) {
 	content, more, err := l.read(root, name, maxContext)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", ""
 	}
 	if err != nil {
-		return "", name + " is left out: " + err.Error()
+		return "", name + " is omitted: " + err.Error()
 	}
 	if more {
 		for n := 1; n < utf8.UTFMax && n <= len(content); n++ { // not in the middle of a character
@@ -129,7 +128,7 @@ func (l *Library) context(root *os.Root, name string) (text, note string) {
 	return readable(string(content)), note
 }
 
-// readable makes text of what may be anything.
+// readable makes valid text of arbitrary bytes.
 func readable(s string) string {
 	s = strings.ReplaceAll(strings.TrimPrefix(s, "\uFEFF"), "\r\n", "\n")
 	s = strings.Map(func(r rune) rune {
@@ -145,7 +144,7 @@ func readable(s string) string {
 func (l *Library) instructions(root *os.Root, p terret.Persona) (string, error) {
 	name, isPersona := strings.CutPrefix(path.Base(p.SourceFile), prefix)
 	if p.SourceFile != path.Join(folder, prefix+name) || !isPersona || !strings.HasSuffix(name, suffix) {
-		return "", terret.Invalid("persona", "%q is not the file of a persona", p.SourceFile)
+		return "", terret.Invalid("persona", "%q is not a persona file", p.SourceFile)
 	}
 	_, doc, err := l.persona(root, p.SourceFile, p.ID)
 	return strings.TrimSpace(doc.Text), err
@@ -157,7 +156,7 @@ type section struct{ head, file, text string }
 // promptParts are the parts of a prompt.
 type promptParts struct {
 	base, mode, own string
-	texts           []section // what is cut: the last first
+	texts           []section // cut from the last one
 }
 
 const (
@@ -165,7 +164,7 @@ const (
 	cutMark = "\n[cut: the rest is too long]"
 )
 
-// join puts the parts together in at most so many characters.
+// join joins the parts in at most that many characters.
 func (p promptParts) join(limit int) (text string, cuts []string, err error) {
 	size := utf8.RuneCountInString
 	left := limit - size(p.base) - size(between) - size(p.mode)
@@ -173,7 +172,7 @@ func (p promptParts) join(limit int) (text string, cuts []string, err error) {
 		left -= size(between) + size(p.own)
 	}
 	if left < 0 {
-		return "", nil, terret.Invalid("system_append", "the text is too long: a system prompt has at most %d characters", limit)
+		return "", nil, terret.Invalid("system_append", "the text is too long: a system prompt may have at most %d characters", limit)
 	}
 	all := []string{p.base}
 	for _, s := range p.texts {
@@ -185,8 +184,8 @@ func (p promptParts) join(limit int) (text string, cuts []string, err error) {
 		switch {
 		case size(whole) <= room:
 		case room <= size(s.head)+size(between)+size(cutMark):
-			cuts = append(cuts, s.file+" is left out: the system prompt is too long")
-			left = 0 // for what comes behind, too
+			cuts = append(cuts, s.file+" is omitted: the system prompt is too long")
+			left = 0 // for the following ones too
 			continue
 		default:
 			whole = string([]rune(whole)[:room-size(cutMark)]) + cutMark

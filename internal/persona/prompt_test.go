@@ -75,7 +75,7 @@ func TestProjectContext(t *testing.T) {
 	}
 	dir := project(t, map[string]string{"README.md/x": ""})
 	got, err := New().Prompt(PromptRequest{Dir: dir})
-	if err != nil || !cmp.Equal(got.Notes, []string{"README.md is left out: it is not a file"}) {
+	if err != nil || !cmp.Equal(got.Notes, []string{"README.md is omitted: not a regular file"}) {
 		t.Errorf("notes %q, error %v", got.Notes, err)
 	}
 }

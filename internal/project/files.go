@@ -12,22 +12,22 @@ import (
 	"github.com/terret-dev/terret/internal/redact"
 )
 
-// maxLog is the size at which the log begins anew.
+// maxLog is the size at which the log is rotated.
 const maxLog = 10 << 20
 
-// Options says how files are kept. The zero value is useful.
+// Options says how to keep files. The zero value is useful.
 type Options struct {
-	// Redactor takes secrets out of all that is written; nil means one that knows
-	// what keys look like, but no values.
+	// Redactor removes secrets from everything that is written; nil means one that
+	// knows what keys look like, but no values.
 	Redactor *redact.Redactor
-	// Log is for the operator; nil means nobody.
+	// Log is for the operator; nil discards it.
 	Log *slog.Logger
 	// Off turns everything off: nothing is written.
 	Off bool
 }
 
-// Files keeps the files of any number of projects. Its methods are safe for
-// concurrent use; they write, and wait for each other while they do.
+// Files keeps the files of any number of projects. Its methods are safe for concurrent
+// use; they do I/O and wait for each other.
 type Files struct {
 	redact *redact.Redactor
 	log    *slog.Logger
@@ -38,11 +38,11 @@ type Files struct {
 
 	mu       sync.Mutex
 	sessions map[string]*session
-	removed  map[string]bool // sessions that were removed: nothing brings them back
-	failing  map[string]bool // folders that the operator was told of
+	removed  map[string]bool // removed sessions: nothing brings them back
+	failing  map[string]bool // folders whose failure the operator knows
 }
 
-// session is what is known of a session that was recorded.
+// session is what we know about a recorded session.
 type session struct {
 	stderr, parse *redact.Pieces
 }
@@ -62,9 +62,9 @@ func New(o Options) *Files {
 	return f
 }
 
-// Record writes down what was committed: lines of the log, and the session's file
-// when the session is new here, its agent starts or ends, or a turn ends. It is
-// what an engine calls, without entries when it has just created the session.
+// Record writes what was committed: lines of the log, and the session's file when the
+// session is new here, its agent starts or ends, or a turn ends. The engine calls it,
+// without entries when it has just created the session.
 func (f *Files) Record(s terret.Session, entries []terret.Entry) {
 	if f.off {
 		return
@@ -85,7 +85,7 @@ func (f *Files) Record(s terret.Session, entries []terret.Entry) {
 		}
 		ev, err := entry.Decode()
 		if err != nil {
-			f.log.Warn("event cannot be read", "session", s.ID, "seq", entry.Seq, "error", err)
+			f.log.Warn("cannot read an event", "session", s.ID, "seq", entry.Seq, "error", err)
 			continue
 		}
 		lines = append(lines, f.lines(s, known, ev)...)
@@ -110,7 +110,7 @@ func (f *Files) Record(s terret.Session, entries []terret.Entry) {
 	}
 }
 
-// withTime brings a session's time up to that of its last event.
+// withTime sets a session's time to that of its last event.
 func withTime(s terret.Session, entries []terret.Entry) terret.Session {
 	if len(entries) == 0 {
 		return s
@@ -121,8 +121,8 @@ func withTime(s terret.Session, entries []terret.Entry) terret.Session {
 	return s
 }
 
-// Remove removes the session's file and prompt, for good: what is recorded of it
-// later is logged, but does not bring them back.
+// Remove removes the session's file and prompt for good: later records are logged, but
+// do not bring them back.
 func (f *Files) Remove(s terret.Session) {
 	if f.off {
 		return
@@ -138,14 +138,14 @@ func (f *Files) remove(s terret.Session) {
 	f.noted(s, removeFiles(s))
 }
 
-// within runs fn with the project's .terret, which it makes if need be, and tells
-// the operator when either fails.
+// within runs fn with the project's .terret, creating it if need be, and tells the
+// operator if either fails.
 func (f *Files) within(s terret.Session, fn func(dir *os.Root) error) {
 	f.noted(s, inFolder(s.Cwd, fn))
 }
 
-// noted tells the operator of an error, unless the one before in the same folder
-// was told and nothing has succeeded since.
+// noted tells the operator about an error, once until something succeeds again in the
+// same folder.
 func (f *Files) noted(s terret.Session, err error) {
 	if err == nil {
 		delete(f.failing, s.Cwd)
@@ -153,13 +153,13 @@ func (f *Files) noted(s terret.Session, err error) {
 	}
 	if !f.failing[s.Cwd] {
 		f.failing[s.Cwd] = true
-		f.log.Warn("project files cannot be written; the session goes on without them", "session", s.ID, "folder", s.Cwd, "error", err)
+		f.log.Warn("cannot write project files; the session continues without them", "session", s.ID, "folder", s.Cwd, "error", err)
 	}
 }
 
 func checkID(s terret.Session) error {
 	if !terret.ValidID("", s.ID) {
-		return fmt.Errorf("%q is not the id of a session", s.ID)
+		return fmt.Errorf("%q is not a session id", s.ID)
 	}
 	return nil
 }

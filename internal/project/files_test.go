@@ -271,7 +271,7 @@ func TestUnusableFolders(t *testing.T) {
 			if n := strings.Count(operator.String(), "level="); n != 1 && name != "log is a folder" {
 				t.Errorf("the operator was told %d times:\n%s", n, &operator)
 			}
-			if !strings.Contains(operator.String(), "the session goes on without them") {
+			if !strings.Contains(operator.String(), "the session continues without them") {
 				t.Errorf("operator's log: %s", &operator)
 			}
 		})

@@ -15,8 +15,8 @@ const (
 	sessionsName = "sessions"
 )
 
-// IgnoreFile is the file, from the project's folder, that keeps the others out of git.
-// It keeps itself out too.
+// IgnoreFile is the file, relative to the project's folder, that keeps the others and
+// itself out of git.
 const IgnoreFile = folderName + "/.gitignore"
 
 const gitignore = `# Made by Terret: these change with every turn and are nobody else's business.
@@ -26,8 +26,8 @@ const gitignore = `# Made by Terret: these change with every turn and are nobody
 .gitignore
 `
 
-// inFolder runs fn with the .terret of a project. It makes that folder, but not
-// the project's own.
+// inFolder runs fn with the .terret of a project. It creates that folder, but not the
+// project's own.
 func inFolder(project string, fn func(dir *os.Root) error) error {
 	root, err := os.OpenRoot(project)
 	if err != nil {
@@ -61,7 +61,7 @@ func ignoreFiles(dir *os.Root) error {
 	return errors.Join(err, file.Close())
 }
 
-// subfolder opens a folder in root and, unless perm is zero, makes it if it is
+// subfolder opens a folder in root and, unless perm is zero, creates it if it is
 // missing. It never follows a symbolic link.
 func subfolder(root *os.Root, name string, perm fs.FileMode) (*os.Root, error) {
 	if perm != 0 {
@@ -88,11 +88,11 @@ func subfolder(root *os.Root, name string, perm fs.FileMode) (*os.Root, error) {
 	return dir, nil
 }
 
-// done closes a folder, whose errors in closing mean nothing.
+// done closes a folder; errors in closing mean nothing.
 func done(dir *os.Root) { _ = dir.Close() }
 
-// openFile opens a file in dir, without following a symbolic link and without
-// waiting for a pipe, and makes sure that it is for its owner alone.
+// openFile opens a file in dir, without following a symbolic link or waiting on a named
+// pipe, and makes sure that only its owner can read it.
 func openFile(dir *os.Root, name string, flag int) (*os.File, fs.FileInfo, error) {
 	file, err := dir.OpenFile(name, flag|plainFlags, 0o600)
 	if err != nil {
@@ -117,5 +117,5 @@ func openFile(dir *os.Root, name string, flag int) (*os.File, fs.FileInfo, error
 }
 
 func notPlain(dir *os.Root, name, what string) error {
-	return fmt.Errorf("%s%c%s is not a plain %s; remove it to get Terret's files here", dir.Name(), os.PathSeparator, name, what)
+	return fmt.Errorf("%s%c%s is not a regular %s; remove it to get Terret's files here", dir.Name(), os.PathSeparator, name, what)
 }

@@ -76,7 +76,7 @@ func fillDisk(t *testing.T, dir string) {
 		data = append(data, terret.DiagStderr{Text: fmt.Sprint("line ", i)})
 	}
 	f.Record(s, entries(t, s, data...))
-	if !strings.Contains(operator.String(), "cannot be written") {
+	if !strings.Contains(operator.String(), "cannot write project files") {
 		t.Errorf("operator's log: %s", &operator)
 	}
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// How many characters of a text the log takes.
+// How many characters of a text go into the log.
 const (
 	saidCut = 200 // of what people say and tools get
 	lineCut = 500 // of what agents print
 )
 
-// recorded lists the kinds of events that are looked at.
+// recorded lists the kinds of events that make lines.
 var recorded = map[terret.Kind]bool{
 	terret.KindTurnStart: true, terret.KindTurnComplete: true, terret.KindTurnError: true,
 	terret.KindProcessSpawn: true, terret.KindProcessExit: true,
@@ -82,7 +82,7 @@ type (
 	warned struct {
 		Message string `json:"message"`
 	}
-	// failed has the agent's last words where other programs have a stack.
+	// failed has the agent's last stderr lines where other programs have a stack.
 	failed struct {
 		Message string            `json:"message"`
 		Stack   terret.NullString `json:"stack"`
@@ -91,7 +91,7 @@ type (
 	}
 )
 
-// lines returns the lines that an event makes: mostly one, or none.
+// lines returns the log lines for an event: usually one, or none.
 func (f *Files) lines(s terret.Session, known *session, ev terret.Event) [][]byte {
 	switch d := ev.Data.(type) {
 	case terret.TurnStart:
@@ -143,7 +143,7 @@ func (f *Files) started(ev terret.Event, d terret.SessionStart) [][]byte {
 	return append(out, f.one(ev, "info", "session:init", sessionInit{id, f.text(d.Model, saidCut), tools})...)
 }
 
-// resumed logs a resume that failed: the agent has lost the session.
+// resumed logs a failed resume: the agent has lost the session.
 func (f *Files) resumed(ev terret.Event, d terret.SessionNativeID) [][]byte {
 	if d.Reason != "stale" && (d.Reason != "resume" || d.Error == "") {
 		return nil
@@ -151,7 +151,7 @@ func (f *Files) resumed(ev terret.Event, d terret.SessionNativeID) [][]byte {
 	old := terret.NullString(f.text(string(d.Old), saidCut))
 	why := f.text(d.Error, lineCut)
 	if why == "" {
-		why = "the agent does not know the session any more"
+		why = "the agent no longer knows the session"
 	}
 	out := f.one(ev, "info", "resume:attempt", resumeAttempted{old})
 	return append(out, f.one(ev, "warn", "resume:failed", resumeFailed{old, why})...)
@@ -178,18 +178,17 @@ func (f *Files) one(ev terret.Event, level, event string, data any) [][]byte {
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(line{iso(ev.Time), ev.Session, level, event, data}); err != nil {
-		f.log.Warn("log line cannot be written", "session", ev.Session, "event", event, "error", err)
+		f.log.Warn("cannot write a log line", "session", ev.Session, "event", event, "error", err)
 		return nil
 	}
 	return [][]byte{buf.Bytes()}
 }
 
-// text is as much of a text as the log takes. It is redacted before it is cut, so
-// that no part of a secret is left at the cut.
+// text is a text cut for the log. It is redacted before it is cut, so that no part of a
+// secret is left at the cut.
 func (f *Files) text(s string, n int) string { return cut(f.redact.String(s), n) }
 
-// command is a command as the log takes it: what a person said may be among its
-// arguments.
+// command is a command line for the log: its arguments may hold what a person said.
 func (f *Files) command(argv []string) string {
 	short := make([]string, len(argv))
 	for i, arg := range f.redact.Args(argv) {
@@ -212,7 +211,7 @@ func cut(s string, n int) string {
 	return s
 }
 
-// length is how many characters a result has; of what is not text, bytes.
+// length is the number of characters in a result, or bytes where it is not text.
 func length(blocks []terret.Block) int {
 	n := 0
 	for _, b := range blocks {

@@ -16,18 +16,17 @@ const (
 	lockName = "harness.log.lock"
 )
 
-// lockWait bounds the wait for other processes that log to the same folder. One
-// that holds the lock for longer is stuck.
+// lockWait bounds the wait for other processes that log to the same folder. One that
+// holds the lock longer is stuck.
 const lockWait = 2 * time.Second
 
-// appendLines appends lines to the log, with one write for all. Before the log would
-// grow over its limit it becomes the old one, of which one is kept. Where the lock
-// cannot be had in time, lines are appended all the same, which is safe, but the log
-// grows on.
+// appendLines appends lines to the log, in one write. Before the log would exceed its
+// limit it becomes the old log, of which one is kept. If the lock is not available in
+// time, the lines are appended anyway, which is safe, but the log keeps growing.
 //
-// The log is opened anew each time. Kept open, it would be in the way of whoever wants
-// to move, delete or unmount the folder, and whether it is still the log would have to
-// be checked all the same: other processes rotate it, and people remove it.
+// The log is opened each time. Kept open, it would be in the way of anybody who wants
+// to move, delete or unmount the folder, and we would still have to check that it is
+// the log: other processes rotate it, and people remove it.
 func (f *Files) appendLines(dir *os.Root, lines [][]byte) (err error) {
 	if len(lines) == 0 {
 		return nil
@@ -41,7 +40,7 @@ func (f *Files) appendLines(dir *os.Root, lines [][]byte) (err error) {
 	if err != nil {
 		return err
 	}
-	defer lock.Close() // which unlocks it
+	defer lock.Close() // also unlocks it
 	log, size, err := openLog(logs)
 	if err != nil {
 		return err
@@ -67,8 +66,8 @@ func (f *Files) appendLines(dir *os.Root, lines [][]byte) (err error) {
 	return nil
 }
 
-// fitting is how many of the lines fit in a log of that size. One always fits in an
-// empty log.
+// fitting is how many of the lines fit into a log of that size. An empty log always
+// takes one.
 func fitting(lines [][]byte, size, limit int64) (n int) {
 	for n < len(lines) && (size == 0 || size+int64(len(lines[n])) <= limit) {
 		size += int64(len(lines[n]))
@@ -77,8 +76,8 @@ func fitting(lines [][]byte, size, limit int64) (n int) {
 	return n
 }
 
-// writeLines appends lines to a log of that size and returns how long they are. Where
-// that fails in the middle, no half line is left, if that can be had.
+// writeLines appends lines to a log of that size and returns their length. If that
+// fails half-way, it tries to leave no partial line.
 func writeLines(log *os.File, lines [][]byte, size int64, locked bool) (int64, error) {
 	text := bytes.Join(lines, nil)
 	n, err := log.Write(text)
@@ -97,8 +96,8 @@ func openLog(logs *os.Root) (*os.File, int64, error) {
 	return file, info.Size(), nil
 }
 
-// rotate closes the log, makes it the old one and opens a new one. The returned
-// file is never nil.
+// rotate closes the log, makes it the old one and opens a new one. The returned file is
+// never nil.
 func rotate(logs *os.Root, log *os.File) (*os.File, int64, error) {
 	if err := log.Close(); err != nil {
 		return log, 0, err
@@ -113,8 +112,8 @@ func rotate(logs *os.Root, log *os.File) (*os.File, int64, error) {
 	return file, size, nil
 }
 
-// lockLogs keeps other processes from writing to the log, until the returned file
-// is closed or this process dies, if it can in time.
+// lockLogs keeps other processes from writing to the log until the returned file is
+// closed or this process dies. It reports whether it got the lock in time.
 func (f *Files) lockLogs(logs *os.Root) (file *os.File, locked bool, err error) {
 	file, _, err = openFile(logs, lockName, os.O_RDWR|os.O_CREATE)
 	if err != nil {
@@ -130,5 +129,5 @@ func (f *Files) lockLogs(logs *os.Root) (file *os.File, locked bool, err error) 
 	return file, err == nil, nil
 }
 
-// errLate says that another process has held the lock for too long.
-var errLate = errors.New("the lock of the log is held")
+// errLate says that another process held the lock too long.
+var errLate = errors.New("the log is locked")

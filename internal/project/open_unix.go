@@ -4,5 +4,5 @@ package project
 
 import "syscall"
 
-// plainFlags keep an open from following a symbolic link or waiting for a pipe.
+// plainFlags keep open from following a symbolic link or waiting on a named pipe.
 const plainFlags = syscall.O_NOFOLLOW | syscall.O_NONBLOCK

@@ -1,4 +1,4 @@
 package project
 
-// plainFlags are none: the check after the open does all.
+// plainFlags are empty: the check after opening does everything.
 const plainFlags = 0

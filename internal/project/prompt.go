@@ -11,10 +11,10 @@ import (
 
 func promptName(s terret.Session) string { return s.ID + "-system.txt" }
 
-// SavePrompt writes down the system prompt of the session's turn that is about to
-// begin, in place of the one before, and returns the file's path. Unlike the other
-// methods it returns its error: a prompt that an agent is to read from the file
-// has to be there. The path is empty when files are turned off.
+// SavePrompt saves the system prompt of the session's next turn, replacing the previous
+// one, and returns the file's path. Unlike the other methods it returns its error: a
+// prompt that an agent reads from the file must be there. The path is empty if files
+// are turned off.
 func (f *Files) SavePrompt(s terret.Session, prompt string) (path string, err error) {
 	if f.off {
 		return "", nil
@@ -33,15 +33,14 @@ func (f *Files) SavePrompt(s terret.Session, prompt string) (path string, err er
 		return atomicfile.SwapIn(prompts, promptName(s), []byte(f.redact.String(prompt)))
 	})
 	if err != nil {
-		return "", terret.Errorf(terret.CodeInternal, "save the system prompt of session %s: %w", s.ID, err)
+		return "", terret.Errorf(terret.CodeInternal, "cannot save the system prompt of session %s: %w", s.ID, err)
 	}
 	return filepath.Join(s.Cwd, folderName, promptsName, promptName(s)), nil
 }
 
-// Replay is a shell command, to be run in the session's folder, that gives a
-// message and the saved system prompt to Claude Code without Terret in between:
-// it shows whose fault something is. It is empty for other agents, and where no
-// prompt was saved.
+// Replay is a shell command, for the session's folder, that sends a message with the
+// saved system prompt to Claude Code without Terret in between: it shows whose fault
+// something is. It is empty for other agents, and if no prompt was saved.
 func Replay(s terret.Session, message string) string {
 	if s.Agent != "claude" {
 		return ""
@@ -59,7 +58,7 @@ func Replay(s terret.Session, message string) string {
 	return command(argv)
 }
 
-// command writes a command as a shell reads it.
+// command quotes a command line for a shell.
 func command(argv []string) string {
 	quoted := make([]string, len(argv))
 	for i, arg := range argv {

@@ -11,8 +11,8 @@ import (
 	"github.com/terret-dev/terret/internal/atomicfile"
 )
 
-// sessionFile is what a session's file holds: what the session is, and nothing of
-// what was said in it.
+// sessionFile is the content of a session's file: what the session is, but nothing that
+// was said in it.
 type sessionFile struct {
 	ID          string            `json:"id"`
 	CreatedAt   string            `json:"createdAt"`
@@ -20,7 +20,7 @@ type sessionFile struct {
 	ProjectRoot string            `json:"projectRoot"`
 	Persona     terret.NullString `json:"persona"`
 	Mode        terret.Mode       `json:"mode"`
-	// ClaudeSessionID is the agent's own id of the session, whatever the agent.
+	// ClaudeSessionID is the agent's own session id, whatever the agent.
 	ClaudeSessionID terret.NullString `json:"claudeSessionId"`
 }
 
@@ -53,7 +53,7 @@ func (f *Files) saveSession(dir *os.Root, s terret.Session) error {
 	return atomicfile.SwapIn(sessions, s.ID+".json", append(content, '\n'))
 }
 
-// changesSession reports whether the session's file is due after an event.
+// changesSession reports whether the session's file must be written after an event.
 func changesSession(d terret.Data) bool {
 	switch d.(type) {
 	case terret.SessionStart, terret.SessionNativeID, terret.SessionUpdated, terret.SessionEnd,
@@ -63,8 +63,7 @@ func changesSession(d terret.Data) bool {
 	return false
 }
 
-// removeFiles removes what belongs to the session alone. What is gone already is
-// no error.
+// removeFiles removes what belongs to the session alone. Missing files are fine.
 func removeFiles(s terret.Session) error {
 	if err := checkID(s); err != nil {
 		return err
@@ -82,7 +81,7 @@ func removeFiles(s terret.Session) error {
 	return errors.Join(removeFrom(dir, sessionsName, s.ID+".json"), removeFrom(dir, promptsName, promptName(s)))
 }
 
-// removeFrom removes a file and its temporary ones, which a crash may have left.
+// removeFrom removes a file and temporary ones that a crash may have left.
 func removeFrom(dir *os.Root, folder, name string) error {
 	inner, err := subfolder(dir, folder, 0)
 	if err != nil {

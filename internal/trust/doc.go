@@ -1,8 +1,9 @@
-// Package trust keeps, for each folder, whether a person trusts what acts in it.
+// Package trust keeps, for each folder, whether a person trusts what would take effect
+// in it.
 //
-// A repository is data. Some of its files would do more than be read if an agent,
-// or Terret, took them at their word: they run programs, start servers, allow tools
-// or set variables. Those are what is called acting here:
+// A repository is data. But some of its files can do more than be read, if an agent or
+// Terret follows them: they can run programs, start servers, allow tools or set
+// variables. We call that acting. These files act:
 //
 //	.terret/config.jsonc                       Terret's settings
 //	agents/AGENT_*.md                          a persona, if it grants something
@@ -15,24 +16,24 @@
 //	.gemini/                                   Gemini: settings, extensions, variables
 //	.agents/                                   skills that several agents read
 //
-// A persona that only restricts, and texts such as README.md, AGENTS.md and
-// CLAUDE.md, act without trust: they can forbid and persuade, no more.
+// A persona that only restricts, and texts such as README.md, AGENTS.md and CLAUDE.md,
+// need no trust: they can only forbid and persuade.
 //
-// Agents look for most of theirs in the folders above as well, as far as the
-// repository reaches. So does [Inspect]: from the folder up to the one that holds
-// .git. The home folder is its owner's, not a repository's: nothing in it is looked
-// at, and it is never trusted.
+// Agents also look for most of these files in the folders above, as far as the
+// repository reaches. So does [Inspect]: from the folder up to the one that holds .git.
+// The home folder belongs to its owner, not to a repository: nothing in it is
+// inspected, and it is never trusted.
 //
-// A decision is about a folder and the hash of all its acting files: when one of
-// them changes, comes or goes, the folder is undecided again. Decisions are in one
-// file, which only its owner may write. A file that cannot be read is an error, and
-// then nothing is trusted.
+// A decision is about a folder and the hash of all its acting files: when one of them
+// is changed, added or removed, the folder is undecided again. Decisions are in one
+// file, which only its owner may write. If that file cannot be read, it is an error and
+// nothing is trusted.
 //
 // # Limits
 //
-// Folders named node_modules are left out, and the settings of agents that are not
-// listed above. What an acting file refers to elsewhere
-// in the repository, such as a script that a hook runs, is not followed. Between the
-// look and the use a file may change. The settings of git itself are not among the
-// files: Terret reads none of them, and rules judge git's commands.
+// Folders named node_modules are skipped, and so are the settings of agents that are
+// not listed above. What an acting file refers to elsewhere in the repository, such as
+// a script that a hook runs, is not followed. A file may change between check and use.
+// Git's own settings are not among the files: Terret reads none of them, and rules
+// judge git commands.
 package trust

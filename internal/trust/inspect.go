@@ -22,7 +22,7 @@ import (
 	"github.com/terret-dev/terret/internal/gitcmd"
 )
 
-// Bounds on what is looked at. A folder with more cannot be trusted.
+// Bounds on what is inspected. A folder with more cannot be trusted.
 const (
 	maxFiles  = 2000
 	maxFile   = 8 << 20
@@ -32,24 +32,24 @@ const (
 	maxFolder = 10000 // entries
 )
 
-// File is a file that would act.
+// File is a file that would take effect.
 type File struct {
-	Path string `json:"path"` // from the folder, with slashes
+	Path string `json:"path"` // relative to the folder, with slashes
 	Why  string `json:"why"`  // what it would do, in a few words
 }
 
-// State is what would act in a folder.
+// State is what would take effect in a folder.
 type State struct {
 	Folder string `json:"folder"` // absolute, without symbolic links
-	// Hash stands for the content of all the files. It is empty when there are none,
-	// or when there is a problem.
+	// Hash identifies the content of all the files. It is empty if there are none, or
+	// if there is a problem.
 	Hash  string `json:"hash,omitempty"`
 	Files []File `json:"files"`
-	// Problem says why the folder cannot be trusted, whatever a person says.
+	// Problem says why the folder cannot be trusted at all.
 	Problem string `json:"problem,omitempty"`
 }
 
-// Empty reports whether nothing would act.
+// Empty reports whether nothing would take effect.
 func (s State) Empty() bool { return len(s.Files) == 0 && s.Problem == "" }
 
 // gitTimeout bounds how long git may take to say what a repository's settings are.
@@ -58,7 +58,7 @@ const gitTimeout = 5 * time.Second
 // settings are Terret's own. They act in their folder only, as personas do.
 const settings = ".terret/config.jsonc"
 
-// place is where files of agents can be: a file, or with a slash at its end all files
+// place is where an agent's files can be: a file or, with a trailing slash, all files
 // of a folder.
 type place struct{ path, why string }
 
@@ -82,22 +82,22 @@ var places = []place{
 	{".agents/", "skills that agents read"},
 }
 
-// Where personas are.
+// The names of persona files.
 const (
 	personaFolder = "agents"
 	personaPrefix = "AGENT_"
 	personaSuffix = ".md"
 )
 
-// granting are the settings of a persona that act only with trust. Package persona
-// has a test that these are all.
+// granting are the settings of a persona that need trust. A test in package persona
+// checks that these are all.
 var granting = []string{"auto_approve_tools", "model", "agent", "policy"}
 
-// Inspect finds what would act in a folder. The error is about the folder itself;
-// what is odd inside it becomes the state's problem.
+// Inspect finds what would take effect in a folder. The error is about the folder
+// itself; anything odd inside it becomes the state's problem.
 func Inspect(dir string) (State, error) { return inspectBelow(dir, home()) }
 
-// inspectBelow is Inspect for a person whose own folder is home.
+// inspectBelow is Inspect for a person whose home folder is home.
 func inspectBelow(dir, home string) (State, error) {
 	folder, err := resolve(dir)
 	if err != nil {
@@ -116,7 +116,7 @@ func inspectBelow(dir, home string) (State, error) {
 	return in.state, nil
 }
 
-// resolve is the name by which decisions know a folder.
+// resolve returns the name under which decisions know a folder.
 func resolve(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -125,7 +125,7 @@ func resolve(dir string) (string, error) {
 	return filepath.EvalSymlinks(abs)
 }
 
-// home is the person's own folder, or empty.
+// home is the person's home folder, or empty.
 func home() string {
 	dir, err := os.UserHomeDir()
 	if err != nil {
@@ -138,8 +138,8 @@ func home() string {
 	return dir
 }
 
-// reach lists the folder and those above it that belong to the same repository. The
-// home folder belongs to none.
+// reach lists the folder and those above it in the same repository. The home folder
+// belongs to none.
 func reach(folder, home string) []string {
 	if folder == home {
 		return nil
@@ -159,8 +159,9 @@ func reach(folder, home string) []string {
 	return all[:1]
 }
 
-// isRepository says whether dir is the root of a repository or worktree. As for git, an
-// empty folder named .git makes none: Codex's sandbox leaves such folders behind.
+// isRepository reports whether dir is the root of a repository or worktree. As for git,
+// an empty folder named .git does not count: Codex's sandbox leaves such folders
+// behind.
 func isRepository(dir string) bool {
 	git := filepath.Join(dir, ".git")
 	info, err := os.Lstat(git)
@@ -174,7 +175,7 @@ func isRepository(dir string) bool {
 	return err == nil
 }
 
-// inspection gathers what is found.
+// inspection collects what is found.
 type inspection struct {
 	state State
 	sum   hash.Hash
@@ -190,7 +191,7 @@ func (in *inspection) problem(name, format string, args ...any) {
 func (in *inspection) folder(dir, prefix string) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		in.problem(prefix+".", "cannot be looked into: %v", err)
+		in.problem(prefix+".", "cannot be opened: %v", err)
 		return
 	}
 	defer func() { _ = root.Close() }()
@@ -205,7 +206,7 @@ func (in *inspection) folder(dir, prefix string) {
 	}
 }
 
-// walk looks at one folder.
+// walk inspects one folder.
 type walk struct {
 	*inspection
 	root   *os.Root
@@ -221,7 +222,7 @@ func (w *walk) stat(name string) (fs.FileInfo, bool) {
 	case errors.Is(err, syscall.ENOTDIR):
 		return nil, false
 	case errors.Is(err, fs.ErrNotExist):
-		// A link that leads nowhere today may lead somewhere tomorrow.
+		// A dangling link may lead somewhere tomorrow.
 		if _, err := w.root.Lstat(name); err == nil {
 			w.problem(w.prefix+name, "is a link that leads nowhere")
 		}
@@ -240,7 +241,7 @@ func (w *walk) unreadable(name string, err error) {
 		w.problem(w.prefix+name, "is a link to itself")
 		return
 	}
-	w.problem(w.prefix+name, "cannot be looked at: %v", err)
+	w.problem(w.prefix+name, "cannot be inspected: %v", err)
 }
 
 // visit adds a file, or all files of a folder.
@@ -251,7 +252,7 @@ func (w *walk) visit(name, why string, folder bool, depth int) {
 	case info.Mode().IsRegular():
 		w.file(name, why, info)
 	case !info.IsDir() || !folder:
-		w.problem(w.prefix+name, "is not a file")
+		w.problem(w.prefix+name, "is not a regular file")
 	case depth == maxDepth:
 		w.problem(w.prefix+name, "is too deep, or a link to itself")
 	default:
@@ -280,7 +281,7 @@ func (w *walk) entries(name string) []string {
 		return nil
 	}
 	if len(names) > maxFolder {
-		w.problem(w.prefix+name, "holds more than %d files", maxFolder)
+		w.problem(w.prefix+name, "contains more than %d files", maxFolder)
 		return nil
 	}
 	slices.Sort(names)
@@ -296,7 +297,7 @@ func (w *walk) file(name, why string, info fs.FileInfo) {
 
 func (w *walk) add(name, why string, content []byte) {
 	if len(w.state.Files) == maxFiles {
-		w.problem(w.prefix+name, "is one of more than %d files that would act", maxFiles)
+		w.problem(w.prefix+name, "is one of more than %d files that would take effect", maxFiles)
 		return
 	}
 	sum := sha256.Sum256(content)
@@ -310,7 +311,7 @@ func (w *walk) read(name string, info fs.FileInfo) ([]byte, bool) {
 		return nil, false
 	}
 	if info.Size() > maxFile || w.total+info.Size() > maxTotal {
-		w.problem(w.prefix+name, "is too large to be looked at")
+		w.problem(w.prefix+name, "is too large to inspect")
 		return nil, false
 	}
 	f, err := w.root.OpenFile(name, os.O_RDONLY|nonBlocking, 0)
@@ -321,7 +322,7 @@ func (w *walk) read(name string, info fs.FileInfo) ([]byte, bool) {
 	defer f.Close()
 	opened, err := f.Stat()
 	if err != nil || !opened.Mode().IsRegular() {
-		w.problem(w.prefix+name, "is not a file")
+		w.problem(w.prefix+name, "is not a regular file")
 		return nil, false
 	}
 	content, err := io.ReadAll(io.LimitReader(f, maxFile+1))
@@ -330,7 +331,7 @@ func (w *walk) read(name string, info fs.FileInfo) ([]byte, bool) {
 		return nil, false
 	}
 	if w.total += int64(len(content)); len(content) > maxFile || w.total > maxTotal {
-		w.problem(w.prefix+name, "is too large to be looked at")
+		w.problem(w.prefix+name, "is too large to inspect")
 		return nil, false
 	}
 	return content, true
@@ -373,7 +374,7 @@ func (w *walk) personas() {
 			continue
 		}
 		if !info.Mode().IsRegular() {
-			w.problem(w.prefix+name, "is not a file")
+			w.problem(w.prefix+name, "is not a regular file")
 			continue
 		}
 		content, ok := w.read(name, info)
@@ -386,8 +387,8 @@ func (w *walk) personas() {
 	}
 }
 
-// grantsOf names what a persona grants. One that cannot be read is never used, so
-// it grants nothing.
+// grantsOf names what a persona grants. One that cannot be read is never used, so it
+// grants nothing.
 func grantsOf(content []byte) string {
 	doc, err := frontmatter.Parse(content)
 	if err != nil {

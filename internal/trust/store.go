@@ -18,7 +18,7 @@ import (
 	"github.com/terret-dev/terret/internal/lockfile"
 )
 
-// Decision is what a person has said about a folder as it is now.
+// Decision is a person's decision about a folder as it is now.
 type Decision string
 
 // The decisions.
@@ -26,7 +26,7 @@ const (
 	Trusted Decision = "trusted"
 	Refused Decision = "refused"
 	Unknown Decision = "unknown" // nobody was asked, or something has changed since
-	Nothing Decision = "nothing" // there is nothing to decide about
+	Nothing Decision = "nothing" // there is nothing to decide
 )
 
 // fileName is the name of the file with the decisions.
@@ -38,11 +38,11 @@ const (
 	maxKept  = 16 // decisions about one folder
 )
 
-// Store is the decisions of one person, in a file that any number of processes
+// Store holds the decisions of one person, in a file that any number of processes
 // share. It is safe for concurrent use.
 type Store struct{ home string }
 
-// Open names the folder that the decisions are kept in. It need not exist.
+// Open names the folder that holds the decisions. It need not exist.
 func Open(home string) *Store { return &Store{home: home} }
 
 // record is one decision.
@@ -61,12 +61,12 @@ type content struct {
 
 const version = 1
 
-// Check looks at a folder and finds what was decided about it. With an error,
+// Check inspects a folder and returns the decision about it. If there is an error,
 // nothing is trusted.
 func (s *Store) Check(dir string) (Decision, State, error) { return s.CheckCopy(dir, dir) }
 
-// CheckCopy looks at a folder that is a copy of another, and finds what was decided
-// about the other one when its content was exactly the same.
+// CheckCopy inspects a folder that is a copy of another, and returns the decision about
+// the other when its content was exactly the same.
 func (s *Store) CheckCopy(dir, other string) (Decision, State, error) {
 	state, err := Inspect(dir)
 	if err != nil {
@@ -95,8 +95,8 @@ func (s *Store) CheckCopy(dir, other string) (Decision, State, error) {
 	return Unknown, state, nil
 }
 
-// Decide records what a person says about a folder whose state had that hash. It
-// fails if the folder has changed since, or cannot be trusted.
+// Decide records a person's decision about a folder whose state had that hash. It fails
+// if the folder has changed since, or cannot be trusted.
 func (s *Store) Decide(dir, hash string, trusted bool, by string) error {
 	state, err := Inspect(dir)
 	switch {
@@ -105,7 +105,7 @@ func (s *Store) Decide(dir, hash string, trusted bool, by string) error {
 	case state.Problem != "":
 		return fmt.Errorf("%s cannot be trusted: %s", state.Folder, state.Problem)
 	case hash == "" || state.Hash != hash:
-		return fmt.Errorf("%s has changed since it was looked at; look again", state.Folder)
+		return fmt.Errorf("%s has changed since you looked at it; look again", state.Folder)
 	case !utf8.ValidString(state.Folder):
 		return fmt.Errorf("%q cannot be trusted: its name is not UTF-8", state.Folder)
 	}
@@ -114,7 +114,7 @@ func (s *Store) Decide(dir, hash string, trusted bool, by string) error {
 	}
 	lock, err := lockfile.Open(context.Background(), filepath.Join(s.home, fileName+".lock"))
 	if err != nil {
-		return fmt.Errorf("lock the decisions about trust: %w", err)
+		return fmt.Errorf("cannot lock the trust decisions: %w", err)
 	}
 	defer lock.Close()
 	known, err := s.read()
@@ -134,7 +134,7 @@ func (s *Store) Decide(dir, hash string, trusted bool, by string) error {
 
 func (s *Store) path() string { return filepath.Join(s.home, fileName) }
 
-// read returns what is in the file, or nothing if there is none.
+// read returns the content of the file, or nothing if there is none.
 func (s *Store) read() (content, error) {
 	none := content{Version: version, Folders: map[string][]record{}}
 	f, err := os.OpenFile(s.path(), os.O_RDONLY|nonBlocking, 0)
@@ -142,22 +142,22 @@ func (s *Store) read() (content, error) {
 		return none, nil
 	}
 	if err != nil {
-		return none, fmt.Errorf("read the decisions about trust: %w", err)
+		return none, fmt.Errorf("cannot read the trust decisions: %w", err)
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return none, fmt.Errorf("read the decisions about trust: %w", err)
+		return none, fmt.Errorf("cannot read the trust decisions: %w", err)
 	}
 	switch {
 	case !info.Mode().IsRegular():
-		return none, s.bad("is not a file")
+		return none, s.bad("is not a regular file")
 	case runtime.GOOS != "windows" && info.Mode().Perm()&0o022 != 0:
-		return none, fmt.Errorf("others may write %s, so nothing in it counts; `chmod 600` it if you know what is in it", s.path())
+		return none, fmt.Errorf("others can write to %s, so it is ignored; `chmod 600` it if you know what is in it", s.path())
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxStore+1))
 	if err != nil {
-		return none, fmt.Errorf("read the decisions about trust: %w", err)
+		return none, fmt.Errorf("cannot read the trust decisions: %w", err)
 	}
 	if len(text) > maxStore {
 		return none, s.bad("is too large")
@@ -169,10 +169,10 @@ func (s *Store) read() (content, error) {
 		return none, s.bad("cannot be read: " + err.Error())
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return none, s.bad("holds more than it should")
+		return none, s.bad("contains data after its end")
 	}
 	if out.Version != version {
-		return none, fmt.Errorf("%s is of version %d, which this terret does not know; use the newer terret that wrote it", s.path(), out.Version)
+		return none, fmt.Errorf("%s has version %d, which this terret does not support; use the newer terret that wrote it", s.path(), out.Version)
 	}
 	if out.Folders == nil {
 		out.Folders = none.Folders
@@ -181,7 +181,7 @@ func (s *Store) read() (content, error) {
 }
 
 func (s *Store) bad(what string) error {
-	return fmt.Errorf("%s %s, so no folder is trusted; remove it to begin anew", s.path(), what)
+	return fmt.Errorf("%s %s, so no folder is trusted; remove it to start over", s.path(), what)
 }
 
 // write replaces the file.

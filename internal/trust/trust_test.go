@@ -147,11 +147,11 @@ func TestProblems(t *testing.T) {
 		"a persona out":            {func(t *testing.T, dir, outside string) { link(t, outside, dir, "agents/AGENT_X.md") }, "agents/AGENT_X.md leads out"},
 		"a link to nowhere":        {func(t *testing.T, dir, _ string) { link(t, "later", dir, ".mcp.json") }, ".mcp.json is a link that leads nowhere"},
 		"a loop":                   {func(t *testing.T, dir, _ string) { link(t, "../skills", dir, ".claude/skills/again") }, "a link to itself"},
-		"a folder for a file":      {func(t *testing.T, dir, _ string) { write(t, dir, map[string]string{".mcp.json/x": "x"}) }, ".mcp.json is not a file"},
+		"a folder for a file":      {func(t *testing.T, dir, _ string) { write(t, dir, map[string]string{".mcp.json/x": "x"}) }, ".mcp.json is not a regular file"},
 		"a large file":             {func(t *testing.T, dir, _ string) { large(t, dir, ".mcp.json", maxFile+1) }, "too large"},
 		"large together":           {func(t *testing.T, dir, _ string) { several(t, dir, maxTotal/maxFile+1, maxFile) }, "too large"},
 		"too many":                 {func(t *testing.T, dir, _ string) { several(t, dir, maxFiles+1, 1) }, "more than 2000 files"},
-		"a persona, a folder":      {func(t *testing.T, dir, _ string) { write(t, dir, map[string]string{"agents/AGENT_X.md/y": ""}) }, "AGENT_X.md is not a file"},
+		"a persona, a folder":      {func(t *testing.T, dir, _ string) { write(t, dir, map[string]string{"agents/AGENT_X.md/y": ""}) }, "AGENT_X.md is not a regular file"},
 		"a link within is no harm": {func(t *testing.T, dir, _ string) { inside(t, dir) }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -300,10 +300,10 @@ func TestCorruptStore(t *testing.T) {
 	}{
 		"cut off":         {func(good string) string { return good[:len(good)/2] }, 0o600, "cannot be read"},
 		"empty":           {func(string) string { return "" }, 0o600, "cannot be read"},
-		"garbage behind":  {func(good string) string { return good + "{}" }, 0o600, "more than it should"},
+		"garbage behind":  {func(good string) string { return good + "{}" }, 0o600, "data after its end"},
 		"unknown field":   {func(good string) string { return strings.Replace(good, `"hash"`, `"hush"`, 1) }, 0o600, "unknown field"},
 		"newer":           {func(good string) string { return strings.Replace(good, `"version": 1`, `"version": 2`, 1) }, 0o600, "newer terret"},
-		"others may":      {func(good string) string { return good }, 0o666, "others may write"},
+		"others may":      {func(good string) string { return good }, 0o666, "others can write"},
 		"larger than all": {func(good string) string { return good + strings.Repeat(" ", maxStore) }, 0o600, "too large"},
 	} {
 		store := Open(t.TempDir())
@@ -335,7 +335,7 @@ func TestCorruptStore(t *testing.T) {
 	if err := os.Mkdir(store.path(), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := store.Check(dir); err == nil || !strings.Contains(err.Error(), "is not a file") {
+	if _, _, err := store.Check(dir); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
 		t.Errorf("a folder: %v", err)
 	}
 }

@@ -18,7 +18,7 @@ func TestPipe(t *testing.T) {
 		if err := syscall.Mkfifo(filepath.Join(dir, name), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if s := inspect(t, dir); !strings.Contains(s.Problem, name+" is not a file") {
+		if s := inspect(t, dir); !strings.Contains(s.Problem, name+" is not a regular file") {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}
