@@ -15,7 +15,7 @@ type allowRule struct {
 	pattern Pattern
 }
 
-// allowedBy returns a rule to name for a tool use that the rules cover, or nil.
+// allowedBy returns a rule to name if the rules cover the tool use, or nil.
 func (u *use) allowedBy(rules []allowRule) *terret.Rule {
 	if u.script != nil && u.script.refused != "" {
 		return nil
@@ -45,8 +45,8 @@ func (u *use) allowedBy(rules []allowRule) *terret.Rule {
 	return nil
 }
 
-// allowsWhole reports whether the pattern is for every use of the tool. A rule
-// for reading is none for searching.
+// allowsWhole reports whether the pattern is for every use of the tool. A rule for
+// reading does not cover searching.
 func (u *use) allowsWhole(p Pattern) bool {
 	switch {
 	case !p.whole:
@@ -79,8 +79,8 @@ func (u *use) guardedFile() bool {
 	return false
 }
 
-// allowedScript needs a rule for every command and every redirection. The rule
-// it returns is that of the first command.
+// allowedScript needs a rule for every command and every redirection. It returns the
+// rule for the first command.
 func (u *use) allowedScript(rules []allowRule) *terret.Rule {
 	if !u.script.dynamic && u.command != "" && u.exact {
 		for _, r := range rules {
@@ -107,7 +107,7 @@ func (u *use) allowedScript(rules []allowRule) *terret.Rule {
 	}
 	for _, c := range u.script.calls {
 		if first == nil {
-			first = u.allowsCall(rules, c) // harmless commands only: a rule to name
+			first = u.allowsCall(rules, c) // only harmless commands: still name a rule
 		}
 	}
 	if len(u.script.files) > 0 {
@@ -122,8 +122,8 @@ func (u *use) allowedScript(rules []allowRule) *terret.Rule {
 	return first
 }
 
-// allowsCall returns a rule that covers the call. What it writes must be covered
-// as well: by the rule, if that is word for word, or by one for the file.
+// allowsCall returns a rule that covers the call. What it writes must be covered too:
+// by the rule, if that is word for word, or by one for the file.
 func (u *use) allowsCall(rules []allowRule, c call) *terret.Rule {
 	for _, r := range rules {
 		for _, words := range [][]word{c.words, plainName(c.words)} {
@@ -136,9 +136,9 @@ func (u *use) allowsCall(rules []allowRule, c call) *terret.Rule {
 	return nil
 }
 
-// allowsNeeds reports whether files may be written by a command that a rule with
-// a star allows. Those in the project, and those that are there for a while, may;
-// but not where programs take orders from.
+// allowsNeeds reports whether a command that a rule with a star allows may write these
+// files. It may write to the project and to temporary folders, but not to files that
+// can make programs run code.
 func (u *use) allowsNeeds(rules []allowRule, needs []need) bool {
 	for _, n := range needs {
 		if (n.always || !u.ordinary(n)) && u.allowsFile(rules, n.file) == nil {
@@ -148,10 +148,10 @@ func (u *use) allowsNeeds(rules []allowRule, needs []need) bool {
 	return true
 }
 
-// temporary are folders for files that nobody takes orders from.
+// temporary are folders for files that nothing executes.
 var temporary = []string{"/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp"}
 
-// ordinary reports whether a file is in a place where commands write all day.
+// ordinary reports whether a file is in a place where commands usually write.
 func (u *use) ordinary(n need) bool {
 	readings, why := u.readings(n.file)
 	if why != "" {
@@ -168,7 +168,7 @@ func (u *use) ordinary(n need) bool {
 	return true
 }
 
-// isText reports whether the pattern is, without any star, the command itself.
+// isText reports whether the pattern is the command itself, without any star.
 func (p Pattern) isText(command string) bool {
 	return !strings.Contains(p.source, "*") && p.source == "Bash("+strings.TrimSpace(command)+")"
 }
@@ -248,24 +248,24 @@ func (u *use) allowedHosts(rules []allowRule) *terret.Rule {
 	return first
 }
 
-// readings lists the readings of a path, one for each folder it may be relative
-// to. Where there is none, it says why.
+// readings lists the readings of a path, one for each folder it may be relative to. If
+// there is none, it says why.
 func (u *use) readings(file fileUse) ([]forms, string) {
 	switch reason := unreadable(file.path.text); {
 	case !file.path.literal() || len(file.cwds) == 0:
-		return nil, "which file it uses is not known before it runs"
+		return nil, "the file it uses is unknown before it runs"
 	case reason != "":
-		return nil, "the path holds " + reason
+		return nil, "the path contains " + reason
 	}
 	var all []forms
 	for _, cwd := range file.cwds {
 		p := join(cwd, file.path.text)
 		if !path.IsAbs(p) {
-			return nil, "the path is relative to no known folder"
+			return nil, "the path is relative to an unknown folder"
 		}
 		f, err := u.forms(p)
 		if err != nil {
-			return nil, fmt.Sprintf("the links of %s cannot be followed", file.path.text)
+			return nil, fmt.Sprintf("cannot follow the links of %s", file.path.text)
 		}
 		all = append(all, f)
 	}

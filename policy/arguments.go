@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// given is an option of a call, as the table names it.
+// given is an option of a call, under its name in the table.
 type given struct {
 	name  string
 	kind  kind
@@ -19,7 +19,7 @@ type parsed struct {
 	row      *row
 	options  []given
 	operands []word
-	at       []int // where the operands stand in the words
+	at       []int // where the operands are in the words
 	doubt    string
 }
 
@@ -70,12 +70,12 @@ func (r *row) parse(words []word, i int, gnu bool) parsed {
 	return p
 }
 
-// give notes an option without a value of its own, or with one that is attached.
+// give adds an option without a value, or with an attached one.
 func (p *parsed) give(name string, k kind, value string, has bool) {
 	p.options = append(p.options, given{name: name, kind: k, value: word{text: value}, has: has})
 }
 
-// next notes an option whose value is the next word, and returns where to go on.
+// next adds an option whose value is the next word, and returns where to continue.
 func (p *parsed) next(words []word, i int, name string, k kind) int {
 	if i+1 >= len(words) {
 		p.give(name, k, "", false)
@@ -92,7 +92,7 @@ func (p *parsed) next(words []word, i int, name string, k kind) int {
 	return i + 2
 }
 
-// unknown notes that an option is not in the table.
+// unknown records an option that is not in the table.
 func (p *parsed) unknown(option string) {
 	p.doubt = "the option " + option + " of " + p.row.name + " is not known here"
 }
@@ -118,8 +118,8 @@ func (p *parsed) long(words []word, i int) int {
 	return i + 1
 }
 
-// unlisted says what to make of a long option that is not in the table: of an
-// open program it is harmless unless it is short for one that is not.
+// unlisted classifies a long option that is not in the table: for an open program it is
+// harmless, unless it abbreviates one that is not.
 func (p *parsed) unlisted(name string) kind {
 	if rest, ok := strings.CutPrefix(name, "--no-"); ok && p.row.negates && p.row.options["--"+rest] != kindUnlisted {
 		return kindFlag
@@ -180,8 +180,8 @@ func (p *parsed) short(words []word, i int) int {
 	return p.cluster(words, i, w[1:])
 }
 
-// cluster reads short options that stand together, the last of which may have a
-// value. In tar's old form all values follow as words.
+// cluster reads a group of short options, the last of which may have a value. In tar's
+// old form all values follow as words.
 func (p *parsed) cluster(words []word, i int, letters string) int {
 	old := !strings.HasPrefix(words[i].text, "-")
 	next := i + 1
@@ -214,9 +214,9 @@ func (p *parsed) has(options []string) bool {
 	return slices.ContainsFunc(p.options, func(g given) bool { return slices.Contains(options, g.name) })
 }
 
-// effective returns the kinds of the operands, and what is used without being
-// named, with those variants applied whose options are there. The kinds of
-// options change in place.
+// effective returns the kinds of the operands, and the paths that are used implicitly,
+// after applying the variants whose options are given. The kinds of options change in
+// place.
 func (p *parsed) effective() (args []operand, implied []pathUse) {
 	args, alone, also := p.row.args, p.row.alone, p.row.also
 	for _, v := range p.row.when {
@@ -253,8 +253,8 @@ func (p *parsed) effective() (args []operand, implied []pathUse) {
 	return args, also
 }
 
-// kindsOf says what each operand is. Where computed words may move the others,
-// an operand is everything that it may be.
+// kindsOf says what each operand is. If computed words may shift the others, an operand
+// is everything that it may be.
 func kindsOf(args []operand, operands []word) [][]kind {
 	many := slices.IndexFunc(args, func(o operand) bool { return o.many })
 	before, after := len(args), 0
@@ -272,7 +272,7 @@ func kindsOf(args []operand, operands []word) [][]kind {
 			all[i] = []kind{args[len(args)-(len(operands)-i)].kind}
 		case many >= 0:
 			all[i] = []kind{args[many].kind}
-			continue // several words here move nothing
+			continue // several words here shift nothing
 		default:
 			all[i] = []kind{args[len(args)-1].kind}
 		}

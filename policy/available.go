@@ -7,17 +7,17 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// AllTools stands for all tools in a list of those that exist for an agent.
+// AllTools means all tools in an agent's tool list.
 const AllTools = "default"
 
-// Missing reports whether a tool use is of a tool that does not exist for the agent:
-// one that is not in each of the lists. A nil list is all tools, an empty one none.
-// The verdict is then deny, and nothing that allows can change it. It is for agents
-// that keep tools they were told not to have.
+// Missing reports whether a tool use is of a tool that the agent does not have: one
+// that is not in every list. A nil list means all tools, an empty one none. The verdict
+// is then deny, and nothing can allow it. It is for agents that keep tools they were
+// told not to have.
 //
-// A list has names of whole tools, such as Read, or mcp__github__* for the tools of
-// a server. An agent's own name for a tool counts as the one that rules use for it;
-// a wider name does not: Edit is not Write, and Read is not Grep.
+// A list has names of whole tools, such as Read, or mcp__github__* for the tools of a
+// server. An agent's own name for a tool counts as the name that rules use for it; a
+// wider name does not: Edit is not Write, and Read is not Grep.
 func Missing(s Subject, lists ...[]string) (Verdict, bool) {
 	for _, list := range lists {
 		if list == nil || slices.ContainsFunc(list, func(entry string) bool { return isTool(s, entry) }) {
@@ -25,13 +25,13 @@ func Missing(s Subject, lists ...[]string) (Verdict, bool) {
 		}
 		return Verdict{
 			Behavior: terret.BehaviorDeny,
-			Reason:   sentence("The tool %s is not among those that this agent has here", s.Tool),
+			Reason:   sentence("This agent does not have the tool %s here", s.Tool),
 		}, true
 	}
 	return Verdict{}, false
 }
 
-// isTool reports whether an entry of a list of tools is the one that is used.
+// isTool reports whether an entry of a tool list is the tool in use.
 func isTool(s Subject, entry string) bool {
 	if entry == AllTools || entry == s.Tool {
 		return true

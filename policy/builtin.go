@@ -2,7 +2,7 @@ package policy
 
 import "strings"
 
-// builtin returns what reads a command that needs more than a table, or nil.
+// builtin returns the reader for a command that needs more than a table, or nil.
 func builtin(name string) func(*reader, *call) {
 	switch name {
 	case "sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "pdksh", "yash", "posh":
@@ -37,7 +37,7 @@ func builtin(name string) func(*reader, *call) {
 	return nil
 }
 
-// commandBuiltin looks a command up, or runs it.
+// commandBuiltin looks up a command, or runs it.
 func commandBuiltin(r *reader, c *call) {
 	if len(c.words) > 1 && (c.words[1].text == "-v" || c.words[1].text == "-V") {
 		c.vouched = true
@@ -150,8 +150,8 @@ func namesBuiltin(_ *reader, c *call) {
 	c.vouched = true
 }
 
-// numberBuiltin vouches for commands that take a number. Some shells evaluate
-// what is none.
+// numberBuiltin accepts commands that take a number. Some shells evaluate other
+// arguments.
 func numberBuiltin(_ *reader, c *call) {
 	for _, w := range c.words[1:] {
 		if strings.Trim(w.text, "0123456789.smh") != "" {
@@ -179,7 +179,7 @@ func cdBuiltin(r *reader, c *call) {
 
 func dirsBuiltin(r *reader, _ *call) { r.chdir(unknown, false) }
 
-// printBuiltin vouches for echo and printf when all of what they print can be read.
+// printBuiltin accepts echo and printf if everything they print can be read.
 func printBuiltin(_ *reader, c *call) {
 	c.read = true
 	words, ok := plain(c.words[1:])

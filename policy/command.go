@@ -6,11 +6,10 @@ import (
 	"strings"
 )
 
-// nameLetters are what the names of commands are made of.
+// nameLetters are the letters of command names.
 const nameLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./+@:%,-"
 
-// command notes a simple command, and what it starts in turn. It returns the
-// call that it noted.
+// command adds a simple command, and what it starts in turn. It returns the call.
 func (r *reader) command(words []word) call {
 	c := call{words: words, cwds: slices.Clone(r.cwds)}
 	name := words[0].text
@@ -32,9 +31,9 @@ func (r *reader) command(words []word) call {
 	return c
 }
 
-// elsewhere corrects what was taken for known of a program that is named by its
-// path: it may be any program, and a relative path in a rule means the one in
-// the session's own folder.
+// elsewhere corrects what we assume about a program that is named by its path: it may
+// be any program, and a relative path in a rule means the one in the session's own
+// folder.
 func (r *reader) elsewhere(name string, c *call) {
 	if !slices.Contains(systemDirs, path.Dir(name)) {
 		c.vouched = false
@@ -45,7 +44,7 @@ func (r *reader) elsewhere(name string, c *call) {
 	}
 }
 
-// known applies what is known of the program.
+// known applies what the table knows about the program.
 func (r *reader) known(name string, c *call) {
 	if handle := builtin(name); handle != nil {
 		handle(r, c)
@@ -58,8 +57,8 @@ func (r *reader) known(name string, c *call) {
 	}
 }
 
-// lookUp finds the row of a program, and where its words begin. A command whose
-// program reads no options before it has a row of its own.
+// lookUp finds the row of a program, and where its words begin. A subcommand whose
+// program reads no options before it has its own row.
 func lookUp(name string, words []word) (*row, int) {
 	row := table()[name]
 	if len(words) > 1 && (row == nil || len(row.args) == 0 || row.args[0].kind != kindSub) {
@@ -70,13 +69,14 @@ func lookUp(name string, words []word) (*row, int) {
 	return row, 1
 }
 
-// opaque says that the call may run what is not seen: a rule must name all of it.
+// opaque says that the call may run something we do not see: a rule must name all of
+// it.
 func (c *call) opaque(why string) {
 	c.doubt, c.pin, c.exact = why, len(c.words), true
 }
 
-// readsInput says that the call runs what it reads from its standard input,
-// which no rule can name.
+// readsInput says that the call runs what it reads from its standard input, which no
+// rule can name.
 func (c *call) readsInput() {
 	c.opaque(c.words[0].text + " runs what it reads from its standard input")
 	c.pin++
@@ -91,11 +91,11 @@ func isASCII(s string) bool {
 	return true
 }
 
-// systemDirs are where a path names the same program as its last part.
+// systemDirs are folders where a path names the same program as its last part.
 var systemDirs = []string{"/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/opt/homebrew/bin"}
 
-// program is the name under which a command is looked up: without its folder,
-// case, .exe and version.
+// program is the name under which a command is looked up: without its folder, case,
+// .exe and version.
 func program(name string) string {
 	base := strings.TrimSuffix(strings.ToLower(path.Base(name)), ".exe")
 	if isKnown(base) {
@@ -112,7 +112,7 @@ func isKnown(name string) bool {
 	return interprets || builtin(name) != nil || table()[name] != nil
 }
 
-// spellings are the ways in which a deny rule may name the command of a call.
+// spellings lists the ways in which a deny rule may name the command of a call.
 func (c call) spellings(s Subject) [][]word {
 	name := c.words[0].text
 	names := []string{name, strings.ToLower(path.Base(name)), program(name)}
@@ -135,8 +135,8 @@ func (c call) spellings(s Subject) [][]word {
 	return all
 }
 
-// plainName returns the words with the name of a program from a system folder
-// reduced to its last part, which is how allow rules name it.
+// plainName reduces the name of a program from a system folder to its last part, which
+// is how allow rules name it.
 func plainName(words []word) []word {
 	name := words[0].text
 	if !slices.Contains(systemDirs, path.Dir(name)) {
@@ -145,9 +145,9 @@ func plainName(words []word) []word {
 	return append([]word{{text: path.Base(name)}}, words[1:]...)
 }
 
-// inner notes a command that c starts with its words from i on. Where the call
-// is transparent, the inner command is judged in its place; otherwise a rule for
-// the call must name the inner command.
+// inner adds a command that c starts with its words from i on. If the call is
+// transparent, the inner command is judged in its place; otherwise a rule for the call
+// must name the inner command.
 func (r *reader) inner(c *call, i int, words []word, transparent bool) {
 	if r.inners == maxInner {
 		c.opaque("it wraps commands in too many others")
@@ -168,8 +168,8 @@ func (r *reader) inner(c *call, i int, words []word, transparent bool) {
 	}
 }
 
-// operands notes the words of a program of which little is known: each may be a
-// file that it reads or writes.
+// operands records the words of a little-known program: each may be a file that it
+// reads or writes.
 func (r *reader) operands(c call) {
 	if len(c.words) > maxWords || c.read {
 		return

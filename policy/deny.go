@@ -9,8 +9,8 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// matches says whether a deny rule's pattern matches the tool use, and what of
-// it, or why that cannot be ruled out.
+// matches says whether a deny rule's pattern matches the tool use, and which part of
+// it, or why a match cannot be ruled out.
 func (u *use) matches(p Pattern) (why string, m match) {
 	if p.prefix || strings.HasPrefix(p.tool, "mcp__") {
 		if u.Tool == p.tool || p.prefix && strings.HasPrefix(u.Tool, p.tool) {
@@ -41,8 +41,8 @@ func (u *use) matches(p Pattern) (why string, m match) {
 	return "", no
 }
 
-// matchesCommand compares every command of the script, in every spelling. What
-// may run commands that are not seen may run a denied one.
+// matchesCommand compares every command of the script, in every spelling. What may run
+// commands that we do not see may run a denied one.
 func (u *use) matchesCommand(p Pattern) (why string, m match) {
 	if u.script == nil || u.script.refused != "" {
 		return "the command cannot be read", maybe
@@ -55,7 +55,7 @@ func (u *use) matchesCommand(p Pattern) (why string, m match) {
 			case covers(long, text) || covers(short, text):
 				return show(c.words), yes
 			case mayMatch(long, possible(words)) || mayMatch(short, possible(words)):
-				why, m = show(c.words)+" is not known before it runs", maybe
+				why, m = show(c.words)+" is unknown before it runs", maybe
 			}
 		}
 		switch {
@@ -72,8 +72,8 @@ func (u *use) matchesCommand(p Pattern) (why string, m match) {
 	return why, m
 }
 
-// mentions reports whether the arguments of a program of which nothing is known
-// hold the denied command, as words or inside one.
+// mentions reports whether the arguments of an unknown program contain the denied
+// command, as words or inside one.
 func mentions(args []word, p Pattern) bool {
 	long, short := p.denyText()
 	for i := range args {
@@ -121,7 +121,7 @@ func (u *use) matchesShellFiles(p Pattern) (why string, m match) {
 	}
 	why, m = u.matchesFiles(p, files)
 	if m == no && u.script.odd {
-		return "it is not in plain shell, and may use other files than were seen", maybe
+		return "it is not in plain shell, and may use other files too", maybe
 	}
 	return why, m
 }
@@ -134,7 +134,7 @@ func (u *use) matchesFiles(p Pattern, files []fileUse) (why string, m match) {
 	for _, file := range files {
 		if !file.path.literal() || len(file.cwds) == 0 {
 			if mayBeDenied(globs, file) {
-				why, m = "which file "+file.by+" uses is not known before it runs", maybe
+				why, m = "the file that "+file.by+" uses is unknown before it runs", maybe
 			}
 			continue
 		}
@@ -152,14 +152,14 @@ func (u *use) matchesFiles(p Pattern, files []fileUse) (why string, m match) {
 				return file.path.text, yes
 			}
 			if found == maybe {
-				why, m = file.path.text+" is, or holds, what it denies", maybe
+				why, m = file.path.text+" is, or contains, what it denies", maybe
 			}
 		}
 	}
 	return why, m
 }
 
-// mayBeDenied reports whether a path that is not fully known may be a denied one.
+// mayBeDenied reports whether a partly unknown path may be a denied one.
 func mayBeDenied(globs []string, file fileUse) bool {
 	if len(file.cwds) == 0 {
 		return true
@@ -182,9 +182,8 @@ func mayBeDenied(globs []string, file fileUse) bool {
 	return false
 }
 
-// mayMatchUp reports whether the pattern may match a path that is not fully
-// known, or a folder above it. Where names of files are all that is not known,
-// they hold no slash.
+// mayMatchUp reports whether the pattern may match a partly unknown path, or a folder
+// above it. If only file names are unknown, they contain no slash.
 func mayMatchUp(pattern, text string, names bool) bool {
 	if !names {
 		return mayMatch(pattern, text) || mayMatch(pattern+"/"+anyText, text)
@@ -208,14 +207,13 @@ func (u *use) matchesHost(p Pattern) (why string, m match) {
 			return host, yes
 		}
 		if !ok {
-			why, m = "the address is not plain to read", maybe
+			why, m = "the address is ambiguous", maybe
 		}
 	}
 	return why, m
 }
 
-// hostOf returns the host of an address, and whether every reader of addresses
-// would see the same.
+// hostOf returns the host of an address, and whether every parser would find the same.
 func hostOf(address string) (host string, plain bool) {
 	parsed, err := url.Parse(strings.TrimSpace(address))
 	if err != nil {
@@ -247,14 +245,14 @@ func (u *use) protectedFiles() (Verdict, match) {
 	for _, file := range files {
 		readings, why := u.readings(file)
 		if why != "" {
-			continue // what is not known is left to rules and to people
+			continue // unknown paths are left to rules and to people
 		}
 		for _, f := range readings {
 			if folder := u.protectedBy(f, file.write && file.search); folder != "" {
 				return Verdict{Behavior: terret.BehaviorDeny, Reason: sentence("No tool may touch %s, which holds the harness's own files", folder)}, yes
 			}
 			if folder := u.protectedBy(f, file.search); folder != "" {
-				doubt, found = Verdict{Behavior: terret.BehaviorAsk, Reason: sentence("%s holds %s, which no tool may touch", file.path.text, folder)}, maybe
+				doubt, found = Verdict{Behavior: terret.BehaviorAsk, Reason: sentence("%s contains %s, which no tool may touch", file.path.text, folder)}, maybe
 			}
 		}
 	}

@@ -1,14 +1,14 @@
-// Package policy says what rules and a named policy make of a tool use.
+// Package policy decides tool uses by rules and a named policy.
 //
-// [Judge] takes a [Subject], the rules in force and the session's policy, and
-// gives a [Verdict]: allow, deny or ask, with the rule or the policy that
-// decided and one sentence for people. Deny rules come first, then allow rules,
-// then the policy. [Denied] looks at deny rules alone, for an input that was
-// edited after it was judged. [Missing] finds tools that an agent is not to have.
-// [Suggest] names narrow rules that would allow a tool use, and [Explain] lists
-// what a tool use was taken for.
+// [Judge] takes a [Subject], the rules in force and the session's policy, and returns a
+// [Verdict]: allow, deny or ask, with the rule or the policy that decided and one
+// sentence for people. Deny rules come first, then ask rules, then allow rules, then
+// the policy. [Denied] checks deny rules only, for an input that was edited after it
+// was judged. [Missing] finds tools that an agent must not have. [Suggest] proposes
+// narrow rules that would allow a tool use, and [Explain] lists how a tool use was
+// understood.
 //
-// Rules are in the agents' own language:
+// Rules use the agents' own syntax:
 //
 //	Bash                     every command
 //	Bash(git status)         that command
@@ -42,9 +42,9 @@
 // whole tool, and one that is the command word for word, say what they mean and need
 // no proof.
 //
-// Deny rules match in every reading of a path that is known here: as given, after
-// symlinks, in Unicode's composed form and with case folded. Allow rules match
-// only what the path resolves to.
+// Deny rules match every reading of a path that we know: as given, after symlinks, in
+// Unicode's composed form and with case folded. Allow rules match only what the path
+// resolves to.
 //
 // # Limits
 //
@@ -60,6 +60,6 @@
 // and zsh -c read them, not as a shell at a terminal does. This is a guard for
 // agents that err, not a sandbox. docs/SECURITY.md has more.
 //
-// The package keeps no state and starts no goroutines. Its only I/O is reading
-// symbolic links, through [Subject.Readlink].
+// The package keeps no state and starts no goroutines. Its only I/O is reading symbolic
+// links, through [Subject.Readlink].
 package policy

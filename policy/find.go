@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// findCommand reads the expression of find: each primary with as many words as
-// the table says, and the commands of -exec and its like.
+// findCommand reads the expression of find: each primary with as many words as the
+// table says, and the commands of -exec and similar actions.
 func findCommand(r *reader, c *call) {
 	row := table()["find"]
 	c.read = true
@@ -48,7 +48,7 @@ func findCommand(r *reader, c *call) {
 
 func isFindOperator(w string) bool { return w == "(" || w == ")" || w == "!" || w == "," }
 
-// findGlobals reports whether all of the words stand before the folders.
+// findGlobals reports whether all of the words may stand before the folders.
 func findGlobals(words []word) bool {
 	for _, w := range words {
 		switch w.text {
@@ -62,7 +62,7 @@ func findGlobals(words []word) bool {
 	return true
 }
 
-// findRoots notes where find looks, or what it deletes.
+// findRoots records where find looks, or what it deletes.
 func (r *reader) findRoots(c *call, row *row, roots []word, k kind) {
 	if len(roots) == 0 {
 		roots = literals(".")
@@ -96,8 +96,8 @@ func (r *reader) findValue(c *call, row *row, i int) int {
 	return i + words
 }
 
-// findExec judges the command of -exec at i, and returns where it ends. It is
-// negative if that is not known.
+// findExec judges the command of -exec at i, and returns where it ends, or a negative
+// number if that is unknown.
 func (r *reader) findExec(c *call, i int) int {
 	end := i + 1
 	for end < len(c.words) && c.words[end].text != ";" && (c.words[end].text != "+" || c.words[end-1].text != "{}") {
@@ -107,7 +107,7 @@ func (r *reader) findExec(c *call, i int) int {
 		end++
 	}
 	if end >= len(c.words) || end == i+1 || r.inners == maxInner {
-		c.opaque("where the command of " + c.words[i].text + " ends is not seen")
+		c.opaque("the end of the command of " + c.words[i].text + " is unknown")
 	}
 	words := slices.Clone(c.words[i+1 : end])
 	for k, arg := range words {

@@ -5,28 +5,27 @@ import (
 	"strings"
 )
 
-// Texts that are matched are strings in which some control characters, which no
-// judged input may hold, have a meaning of their own.
+// Texts to match are strings in which some control characters, which no judged input
+// may contain, have a special meaning.
 const (
-	anyText = "\x00" // stands for any text, also none
-	wordSep = "\x01" // stands between two words of a command
+	anyText = "\x00" // any text, even none
+	wordSep = "\x01" // separates two words of a command
 	anyByte = '\x00'
 
-	// maybeWords stands for no word at all, or for wordSep and any text. Only
-	// mayMatch knows it, and only in the text.
+	// maybeWords is no word at all, or wordSep and any text. Only mayMatch knows it,
+	// and only in the text.
 	maybeWords = "\x02"
 )
 
-// covers reports whether the pattern matches the text whatever the unknown parts
-// of the text turn out to be: those are matched by unknown parts of the pattern
-// only.
+// covers reports whether the pattern matches the text whatever its unknown parts turn
+// out to be: only unknown parts of the pattern match those.
 func covers(pattern, text string) bool { return overlap(pattern, text, false) }
 
-// mayMatch reports whether some text that is an instance of both exists.
+// mayMatch reports whether some text is an instance of both.
 func mayMatch(pattern, text string) bool { return overlap(pattern, text, true) }
 
-// overlap decides both questions in time proportional to the product of the
-// lengths, and with memory for one row.
+// overlap decides both questions in time proportional to the product of the lengths,
+// and with memory for one row.
 func overlap(pattern, text string, either bool) bool {
 	// row[i] says whether pattern[:i] matches the text read so far.
 	row := make([]bool, len(pattern)+1)
@@ -54,8 +53,8 @@ func overlap(pattern, text string, either bool) bool {
 	return row[len(pattern)]
 }
 
-// step reads one more byte of the text. It reports whether any of the pattern
-// still matches.
+// step reads one more byte of the text. It reports whether any of the pattern still
+// matches.
 func step(row []bool, pattern string, c byte, either bool) (alive bool) {
 	unknown := c == anyByte
 	diagonal := row[0]
@@ -67,7 +66,7 @@ func step(row []bool, pattern string, c byte, either bool) (alive bool) {
 		case pattern[i] == anyByte:
 			row[i+1] = row[i] || above || diagonal
 		case unknown && either:
-			row[i+1] = above || row[i] // the unknown text takes in pattern[i], or ends
+			row[i+1] = above || row[i] // the unknown text absorbs pattern[i], or ends
 		case unknown:
 			row[i+1] = false
 		default:
@@ -79,8 +78,8 @@ func step(row []bool, pattern string, c byte, either bool) (alive bool) {
 	return alive
 }
 
-// coarse turns a file glob into a pattern for mayMatch that matches at least
-// what the glob matches.
+// coarse turns a file glob into a pattern for mayMatch that matches at least what the
+// glob matches.
 func coarse(glob string) string {
 	var b strings.Builder
 	for i := 0; i < len(glob); i++ {

@@ -4,7 +4,7 @@ import "strings"
 
 // interpreter is a program that runs code.
 type interpreter struct {
-	inline string // short options that hold code, or load it
+	inline string // short options that hold or load code
 	long   string // long ones
 	values string // short options with a value
 	module string // the short option that names a module
@@ -51,7 +51,7 @@ func (in interpreter) read(c *call) {
 				i = next
 			}
 		default:
-			c.pin = i + 1 // a file, as any program
+			c.pin = i + 1 // a file, like any program
 			return
 		}
 	}
@@ -85,8 +85,8 @@ func (in interpreter) cluster(c *call, i int, options string) (done bool, next i
 	return false, i
 }
 
-// isLongOf reports whether a word is one of the long options, or an abbreviation
-// of one, with or without a value.
+// isLongOf reports whether a word is one of the long options, or an abbreviation of
+// one, with or without a value.
 func isLongOf(w, options string) bool {
 	name, _, _ := strings.Cut(w, "=")
 	if len(name) < 3 || !strings.HasPrefix(name, "-") {

@@ -7,19 +7,18 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// Verdict is what was made of a tool use.
+// Verdict is the decision about a tool use.
 type Verdict struct {
 	Behavior terret.Behavior // allow, deny or ask
-	// Rule is the rule that decided, or that could not be ruled out. It is nil
-	// when the policy decided alone, or a protected folder.
+	// Rule is the rule that decided, or that could not be ruled out. It is nil if the
+	// policy alone decided, or a protected folder.
 	Rule   *terret.Rule
-	Policy terret.Policy // that was in force, when no rule decided
+	Policy terret.Policy // the one in force, if no rule decided
 	Reason string        // one sentence for people
 }
 
-// Judge says what to make of a tool use: deny rules first, then ask rules, then allow
-// rules, then the policy. All rules given are in force; which those are is up to the
-// caller.
+// Judge decides a tool use: deny rules first, then ask rules, then allow rules, then
+// the policy. All given rules are in force; the caller selects them.
 func Judge(s Subject, rules []terret.Rule, p terret.Policy) Verdict {
 	u := newUse(s)
 	verdict, sure := u.denied(rules)
@@ -40,9 +39,9 @@ func Judge(s Subject, rules []terret.Rule, p terret.Policy) Verdict {
 	return named
 }
 
-// Denied reports whether deny rules or a protected folder speak against a tool
-// use, surely or possibly: the verdict is then deny or ask. It is for an input
-// that a person edited when they allowed it.
+// Denied reports whether deny rules or a protected folder deny a tool use, surely or
+// possibly: the verdict is then deny or ask. It is for an input that a person edited
+// when allowing it.
 func Denied(s Subject, rules []terret.Rule) (Verdict, bool) {
 	v, sure := newUse(s).denied(rules)
 	return v, sure != no
@@ -58,7 +57,7 @@ func (u *use) denied(rules []terret.Rule) (Verdict, match) {
 	}
 	note(u.protectedFiles())
 	if u.script != nil && u.script.refused != "" {
-		note(Verdict{Behavior: terret.BehaviorAsk, Reason: sentence("The command must be read by a person: %s", u.script.refused)}, maybe)
+		note(Verdict{Behavior: terret.BehaviorAsk, Reason: sentence("A person must read the command: %s", u.script.refused)}, maybe)
 	}
 	for i := range rules {
 		if found == yes {
@@ -70,7 +69,7 @@ func (u *use) denied(rules []terret.Rule) (Verdict, match) {
 		r := rules[i]
 		p, err := Parse(r.Pattern)
 		if err != nil {
-			note(Verdict{Behavior: terret.BehaviorAsk, Rule: &r, Reason: sentence("The deny rule %s cannot be read", r.Pattern)}, maybe)
+			note(Verdict{Behavior: terret.BehaviorAsk, Rule: &r, Reason: sentence("The deny rule %s is invalid", r.Pattern)}, maybe)
 			continue
 		}
 		switch why, m := u.matches(p); m {
@@ -84,13 +83,13 @@ func (u *use) denied(rules []terret.Rule) (Verdict, match) {
 	return doubt, found
 }
 
-// sentence is fmt.Sprintf with an end.
+// sentence is fmt.Sprintf with a full stop.
 func sentence(format string, args ...any) string {
 	return strings.TrimSuffix(fmt.Sprintf(format, args...), ".") + "."
 }
 
-// asked applies the ask rules: a person is asked about what may match one, unless the
-// policy denies it.
+// asked applies the ask rules: a person is asked about whatever may match one, unless
+// the policy denies it.
 func (u *use) asked(rules []terret.Rule) (Verdict, bool) {
 	for i := range rules {
 		r := rules[i]
@@ -99,7 +98,7 @@ func (u *use) asked(rules []terret.Rule) (Verdict, bool) {
 		}
 		p, err := Parse(r.Pattern)
 		if err != nil {
-			return Verdict{Behavior: terret.BehaviorAsk, Rule: &r, Reason: sentence("The ask rule %s cannot be read", r.Pattern)}, true
+			return Verdict{Behavior: terret.BehaviorAsk, Rule: &r, Reason: sentence("The ask rule %s is invalid", r.Pattern)}, true
 		}
 		if why, m := u.matches(p); m != no {
 			return Verdict{Behavior: terret.BehaviorAsk, Rule: &r, Reason: sentence("Rule %s asks about %s", r.Pattern, why)}, true
@@ -108,7 +107,7 @@ func (u *use) asked(rules []terret.Rule) (Verdict, bool) {
 	return Verdict{}, false
 }
 
-// allowed applies the allow rules. Together they must cover all that the tool
+// allowed applies the allow rules. Together they must cover everything that the tool
 // use does.
 func (u *use) allowed(rules []terret.Rule) (Verdict, bool) {
 	allow := make([]allowRule, 0, len(rules))
@@ -142,7 +141,7 @@ func (u *use) named(p terret.Policy) Verdict {
 			v.Behavior, v.Reason = terret.BehaviorAllow, "The policy ask lets the agent read and search in the folder."
 		}
 	case terret.PolicyAcceptEdits:
-		v.Reason = "The policy accept-edits asks about everything but edits in the folder."
+		v.Reason = "The policy accept-edits asks about everything except edits in the folder."
 		if u.class == terret.ClassEdit {
 			if why := u.outside(); why != "" {
 				v.Reason = sentence("The policy accept-edits asks about this edit: %s", why)
@@ -153,14 +152,14 @@ func (u *use) named(p terret.Policy) Verdict {
 	case terret.PolicyPlan:
 		switch u.class {
 		case terret.ClassRead, terret.ClassSearch, terret.ClassThink:
-			v.Behavior, v.Reason = terret.BehaviorAllow, "The policy plan allows looking."
+			v.Behavior, v.Reason = terret.BehaviorAllow, "The policy plan allows reading."
 		case terret.ClassFetch, terret.ClassAgent, terret.ClassOther:
-			v.Reason = "The policy plan asks about what may change something."
+			v.Reason = "The policy plan asks about anything that may change something."
 		default:
-			v.Behavior, v.Reason = terret.BehaviorDeny, "The policy plan denies what changes something."
+			v.Behavior, v.Reason = terret.BehaviorDeny, "The policy plan denies changes."
 		}
 	case terret.PolicyRules:
-		v.Reason = "No rule decides it, and the policy rules then asks."
+		v.Reason = "No rule decides it, so the policy rules asks."
 	default:
 		v.Reason = sentence("The policy %s asks a person", p)
 	}
@@ -169,7 +168,7 @@ func (u *use) named(p terret.Policy) Verdict {
 
 // howToAllow is the reason that deny-unless-allowed gives.
 func (u *use) howToAllow() string {
-	why := sentence("No rule allows %s, and the policy deny-unless-allowed then denies it", u.Tool)
+	why := sentence("No rule allows %s, so the policy deny-unless-allowed denies it", u.Tool)
 	if rules := suggest(u); len(rules) > 0 {
 		return why + " To allow it, add the rule " + strings.Join(rules, " and ") + "."
 	}
@@ -217,7 +216,7 @@ func (u *use) outside() string {
 		for _, f := range readings {
 			for _, p := range f.resolved {
 				if name := guardedPart(u.relative(p)); name != "" {
-					return fmt.Sprintf("%s is where programs take orders from", name)
+					return fmt.Sprintf("%s can make programs run code", name)
 				}
 				if !u.inRoots(p) {
 					return fmt.Sprintf("%s is outside the folder", p)

@@ -14,14 +14,13 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxLinks bounds how many symbolic links one path may go through, as the kernel
-// does.
+// maxLinks bounds how many symbolic links one path may go through, as in the kernel.
 const maxLinks = 40
 
 var errLinks = errors.New("too many symbolic links")
 
-// join makes p absolute below dir. It does not clean, since what .. means
-// depends on symbolic links.
+// join makes p absolute below dir. It does not clean, since the meaning of .. depends
+// on symbolic links.
 func join(dir, p string) string {
 	if path.IsAbs(p) || dir == "" {
 		return p
@@ -29,8 +28,8 @@ func join(dir, p string) string {
 	return strings.TrimSuffix(dir, "/") + "/" + p
 }
 
-// resolve follows the symbolic links of every part of an absolute path that
-// exists, as the kernel would.
+// resolve follows the symbolic links in every existing part of an absolute path, as the
+// kernel would.
 func (s Subject) resolve(p string) (string, error) {
 	done, rest, links := "/", p, 0
 	for rest != "" {
@@ -55,7 +54,7 @@ func (s Subject) resolve(p string) (string, error) {
 			}
 			rest = target + "/" + rest
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.EINVAL), errors.Is(err, syscall.ENOTDIR):
-			done = next // no link, or not there yet
+			done = next // not a link, or not there yet
 		default:
 			return "", err
 		}
@@ -69,8 +68,8 @@ type forms struct {
 	resolved []string // what it resolves to, before and after cleaning
 }
 
-// forms lists the readings of an absolute path. The error says that its links
-// cannot be followed.
+// forms lists the readings of an absolute path. The error says that its links cannot be
+// followed.
 func (s Subject) forms(p string) (forms, error) {
 	f := forms{given: path.Clean(p)}
 	for _, q := range []string{p, f.given} {
@@ -90,8 +89,7 @@ func inside(p, dir string) bool {
 	return p == dir || dir == "/" || strings.HasPrefix(p, dir+"/")
 }
 
-// fold is the form in which two names are compared that some file system may
-// take for the same.
+// fold is the form for comparing two names that some file system may treat as the same.
 func fold(s string) string {
 	if isASCII(s) {
 		return strings.ToLower(s)
@@ -101,7 +99,8 @@ func fold(s string) string {
 
 func validGlob(glob string) bool { return doublestar.ValidatePattern(glob) }
 
-// staticPrefix cuts a glob before the first part that holds a star or the like.
+// staticPrefix cuts a glob before the first part with a star or another special
+// character.
 func staticPrefix(glob string) (fixed, rest string) {
 	i := strings.IndexAny(glob, `*?[{\`)
 	if i < 0 {
@@ -131,8 +130,8 @@ func (s Subject) base(glob string) (dir, rest string) {
 	return s.Cwd, glob
 }
 
-// clean joins a folder and a glob to an absolute glob. The part of it before the
-// first star may go up.
+// clean joins a folder and a glob to an absolute glob. The part before the first star
+// may go up.
 func clean(dir, glob string) string {
 	fixed, rest := staticPrefix(glob)
 	dir = path.Join(dir, fixed)
@@ -140,17 +139,17 @@ func clean(dir, glob string) string {
 	return path.Clean(joined)
 }
 
-// allowsPath reports whether an allow rule with this path pattern covers the
-// path in every reading of where it leads. Links inside the pattern's own part
-// are not followed: otherwise who can replace a folder by a link could move
-// the rule elsewhere.
+// allowsPath reports whether an allow rule with this path pattern covers the path in
+// every reading of where it leads. Links inside the pattern's own part are not
+// followed: otherwise whoever can replace a folder by a link could move the rule
+// elsewhere.
 func (s Subject) allowsPath(p Pattern, f forms) bool {
 	dir, rest := s.base(p.glob)
 	if dir == "" {
 		return false
 	}
 	if dir == "/" {
-		// What the root holds belongs to the system: /tmp may be /private/tmp.
+		// What is directly below / belongs to the system: /tmp may be /private/tmp.
 		first, below, _ := strings.Cut(rest, "/")
 		if !strings.ContainsAny(first, `*?[{\`) && first != ".." {
 			dir, rest = "/"+first, below
@@ -172,9 +171,8 @@ func (s Subject) allowsPath(p Pattern, f forms) bool {
 	return true
 }
 
-// denyGlobs lists the absolute globs that a deny rule stands for: from the
-// folder as it is named and as it resolves, and in any folder when the pattern
-// is a mere name.
+// denyGlobs lists the absolute globs of a deny rule: from the folder as named and as
+// resolved, and in any folder if the pattern is just a name.
 func (s Subject) denyGlobs(p Pattern) []string {
 	dir, rest := s.base(p.glob)
 	if dir == "" {
@@ -209,8 +207,8 @@ const (
 	yes
 )
 
-// deniesPath says whether one of a deny rule's globs matches the path or a folder
-// above it, in any reading. A search also meets what is below the path.
+// deniesPath says whether one of a deny rule's globs matches the path or a folder above
+// it, in any reading. A search also reaches what is below the path.
 func deniesPath(globs []string, f forms, search bool) match {
 	found := no
 	for _, glob := range globs {
@@ -239,9 +237,8 @@ func matchesUp(glob, p string) bool {
 	return ok
 }
 
-// guarded are files and folders that programs take orders from: what is written
-// there is run later, by git, by an editor or by an agent. They need a rule that
-// names them.
+// guarded are files and folders that can make programs run code: git, an editor or an
+// agent later runs what is written there. They need a rule that names them.
 var guarded = map[string]bool{
 	".git": true, ".terret": true, ".claude": true, ".codex": true, ".opencode": true, ".agents": true,
 	".gemini": true, ".cursor": true, ".husky": true, ".vscode": true, ".idea": true, ".ssh": true,
@@ -250,7 +247,7 @@ var guarded = map[string]bool{
 	".bashrc": true, ".bash_profile": true, ".profile": true, ".zshrc": true, ".zshenv": true, ".zprofile": true,
 }
 
-// guardedPart returns the first part of a path that is guarded, or nothing.
+// guardedPart returns the first guarded part of a path, or "".
 func guardedPart(p string) string {
 	for part := range strings.SplitSeq(p, "/") {
 		if guarded[fold(part)] {
@@ -260,8 +257,8 @@ func guardedPart(p string) string {
 	return ""
 }
 
-// protectedBy returns the protected folder that the path lies in, or that lies
-// below the path when the path is written or searched as a whole.
+// protectedBy returns the protected folder that the path lies in, or that lies below
+// the path if the path is written or searched as a whole.
 func (s Subject) protectedBy(f forms, whole bool) string {
 	for _, folder := range s.Protected {
 		if folder == "" {
@@ -282,8 +279,7 @@ func (s Subject) protectedBy(f forms, whole bool) string {
 	return ""
 }
 
-// excepted reports whether a path lies in a folder that is not protected though it is
-// in one that is.
+// excepted reports whether a path lies in an unprotected folder inside a protected one.
 func (s Subject) excepted(p string) bool {
 	return slices.ContainsFunc(s.Except, func(folder string) bool {
 		if inside(fold(p), fold(path.Clean(folder))) {
@@ -309,8 +305,8 @@ func (s Subject) inRoots(p string) bool {
 	return slices.ContainsFunc(s.resolvedRoots(), func(root string) bool { return inside(p, root) })
 }
 
-// relative cuts the root off a path, so that what lies above the project does
-// not count as a part of it.
+// relative cuts the root off a path, so that what lies above the project does not count
+// as part of it.
 func (s Subject) relative(p string) string {
 	for _, root := range append(s.resolvedRoots(), s.Roots...) {
 		if inside(p, root) && root != "/" {
@@ -320,7 +316,7 @@ func (s Subject) relative(p string) string {
 	return p
 }
 
-// isFile reports whether the path is known to be no folder.
+// isFile reports whether the path is known not to be a folder.
 func (s Subject) isFile(f forms) bool {
 	for _, p := range f.resolved {
 		if _, err := s.readlink(p + "/."); !errors.Is(err, syscall.ENOTDIR) {

@@ -13,11 +13,11 @@ import (
 type Pattern struct {
 	source string
 	tool   string // canonical name, or the prefix of an MCP tool's name
-	whole  bool   // the rule is for every use of the tool
+	whole  bool   // the rule covers every use of the tool
 	prefix bool   // tool is a prefix
 
 	words       []patternWord // Bash
-	prefixMatch bool          // words may be followed by any others (the :* form)
+	prefixMatch bool          // any other words may follow (the :* form)
 	glob        string        // paths
 	domain      string        // WebFetch
 	arg         string        // Agent, Skill: taken literally
@@ -46,17 +46,17 @@ func isToolName(s string) bool {
 	return s != ""
 }
 
-// Parse reads a rule's pattern. The error says what is wrong with it, and shows
-// a right one.
+// Parse reads a rule's pattern. The error says what is wrong with it, and shows a
+// correct one.
 func Parse(pattern string) (Pattern, error) {
 	p := Pattern{source: pattern}
 	if reason := unreadable(pattern); reason != "" {
-		return p, bad(pattern, "it holds %s", reason, "Bash(git status *)")
+		return p, bad(pattern, "it contains %s", reason, "Bash(git status *)")
 	}
 	name, arg, hasArg := strings.Cut(pattern, "(")
 	if hasArg {
 		if !strings.HasSuffix(arg, ")") {
-			return p, bad(pattern, "the closing parenthesis is missing at its end", "Bash(git status *)")
+			return p, bad(pattern, "the closing parenthesis at the end is missing", "Bash(git status *)")
 		}
 		arg = strings.TrimSpace(strings.TrimSuffix(arg, ")"))
 	}
@@ -82,7 +82,7 @@ func parseMCP(p Pattern, name string, hasArg bool) (Pattern, error) {
 	case hasArg:
 		return p, bad(p.source, "rules for MCP tools have no parentheses", "mcp__github__get_issue or mcp__github__*")
 	case !mcpName.MatchString(name) || name == "mcp__":
-		return p, bad(p.source, "an MCP rule is mcp__server, mcp__server__tool or one of them with a star at its end", "mcp__github__*")
+		return p, bad(p.source, "an MCP rule is mcp__server, mcp__server__tool, or one of them with a star at the end", "mcp__github__*")
 	}
 	p.whole = true
 	p.tool, p.prefix = strings.CutSuffix(name, "*")
@@ -115,13 +115,13 @@ func parseArgument(p Pattern, name, arg string) (Pattern, error) {
 
 func parsePath(p Pattern, arg string) (Pattern, error) {
 	if !validGlob(arg) {
-		return p, bad(p.source, "the brackets, braces or backslashes of the path do not fit", p.tool+"(src/**)")
+		return p, bad(p.source, "the path has unbalanced brackets, braces or backslashes", p.tool+"(src/**)")
 	}
 	if i := strings.IndexAny(arg, "*?[{"); i >= 0 && strings.Contains(arg[i:]+"/", "/../") {
 		return p, bad(p.source, "a path cannot go up with .. after a star", p.tool+"(../other/**)")
 	}
 	if strings.HasPrefix(arg, "~") && arg != "~" && !strings.HasPrefix(arg, "~/") {
-		return p, bad(p.source, "only one's own home directory can be named with a tilde", p.tool+"(~/notes/**)")
+		return p, bad(p.source, "a tilde can only name your own home directory", p.tool+"(~/notes/**)")
 	}
 	if strings.HasSuffix(arg, "/") && arg != "/" && arg != "//" {
 		arg += "**"
@@ -142,8 +142,8 @@ func parseDomain(p Pattern, arg string) (Pattern, error) {
 	return p, nil
 }
 
-// parseCommand splits a command pattern into words. Quotes group as in the shell
-// and take away the meaning of a star, as a backslash does.
+// parseCommand splits a command pattern into words. As in the shell, quotes group, and
+// quotes and backslashes make a star literal.
 func parseCommand(p Pattern, arg string) (Pattern, error) {
 	if rest, ok := strings.CutSuffix(arg, ":*"); ok {
 		arg, p.prefixMatch = rest, true
@@ -206,16 +206,16 @@ func (p Pattern) noCommand() error {
 	return bad(p.source, "there is no command before :*", "Bash(git status:*)")
 }
 
-// bad makes the error for a pattern. The last argument is a right pattern.
+// bad makes the error for a pattern. The last argument is a correct pattern.
 func bad(pattern, format string, args ...any) error {
 	right := args[len(args)-1]
 	why := fmt.Sprintf(format, args[:len(args)-1]...)
 	return terret.Invalid("pattern", "%q is not a rule: %s; write for example %s", pattern, why, right)
 }
 
-// denyText is the pattern as a text for covers and mayMatch. Its stars reach
-// over any number of words; a star at the end, and the old form, also match when
-// nothing follows, and then further is that shorter text.
+// denyText is the pattern as a text for covers and mayMatch. Its stars match any number
+// of words; a star at the end, and the old form, also match if nothing follows: shorter
+// is the text for that.
 func (p Pattern) denyText() (text, shorter string) {
 	words := make([]string, len(p.words))
 	for i, w := range p.words {
@@ -231,10 +231,10 @@ func (p Pattern) denyText() (text, shorter string) {
 	return text, text
 }
 
-// allows reports whether an allow rule with this pattern covers the words, and
-// names the first pin of them without a star. A lone star stands for any number
-// of words, any other star for a part of one word, and none for a part of the
-// command's name beyond a slash. With exact, no words may follow.
+// allows reports whether an allow rule with this pattern covers the words, and names
+// the first pin of them without a star. A lone star matches any number of words, any
+// other star a part of one word, and none matches a part of the command's name beyond a
+// slash. With exact, no words may follow.
 func (p Pattern) allows(words []word, pin int, exact bool) bool {
 	if len(p.words) == 0 || len(words) == 0 || !words[0].literal() || p.words[0].star || pin > len(words) {
 		return false
@@ -258,8 +258,8 @@ func (p Pattern) allows(words []word, pin int, exact bool) bool {
 	return allowsWords(pattern, words)
 }
 
-// allowsWords matches word by word, with a star for any number of words, going
-// back to the last star only, as is enough for globs.
+// allowsWords matches word by word, with a star for any number of words. Going back to
+// the last star is enough, as for globs.
 func allowsWords(pattern []patternWord, words []word) bool {
 	i, j, star, mark := 0, 0, -1, 0
 	for j < len(words) {

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// program applies what the table says of a program to a call, from its words at
-// i on.
+// program applies the table's row for a program to a call, from its words at i on.
 func (r *reader) program(c *call, row *row, i int) {
 	if row.opaque != "" {
 		c.opaque(row.name + " " + row.opaque)
@@ -55,8 +54,7 @@ func (r *row) usesFiles() bool {
 	})
 }
 
-// marked says which of the words makes the program run something, wherever it
-// stands.
+// marked returns the word that makes the program run something, wherever it stands.
 func (r *row) marked(words []word) string {
 	if len(r.words) == 0 && len(r.parts) == 0 {
 		return ""
@@ -73,7 +71,7 @@ func (r *row) marked(words []word) string {
 	return ""
 }
 
-// subcommand goes on with the command of a program that the first operand names.
+// subcommand continues with the subcommand that the first operand names.
 func (r *reader) subcommand(c *call, outer *row, p *parsed) {
 	name, at := p.operands[0], p.at[0]
 	inner := table()[outer.name+" "+name.text]
@@ -82,7 +80,7 @@ func (r *reader) subcommand(c *call, outer *row, p *parsed) {
 	}
 	c.sub = at
 	if inner == nil {
-		c.opaque(outer.name + " " + show([]word{name}) + " is not known here, or runs something else")
+		c.opaque(outer.name + " " + show([]word{name}) + " is unknown, or runs something else")
 		return
 	}
 	r.use(c, &parsed{row: outer, options: p.options})
@@ -99,7 +97,7 @@ func (r *reader) subcommand(c *call, outer *row, p *parsed) {
 	r.program(c, inner, at+1)
 }
 
-// use notes the files that a call uses and the command that it runs.
+// use records the files that a call uses and the command that it runs.
 func (r *reader) use(c *call, p *parsed) {
 	args, implied := p.effective()
 	for _, g := range p.options {
@@ -192,11 +190,11 @@ func (r *reader) useOption(c *call, row *row, g given) {
 	}
 }
 
-// plainSuffix reports whether a suffix leaves a file where it is. GNU's sed puts
-// the name of the file for a star.
+// plainSuffix reports whether a suffix leaves a file where it is. GNU's sed replaces a
+// star with the name of the file.
 func plainSuffix(w word) bool { return w.literal() && !strings.ContainsAny(w.text, "/*") }
 
-// useWord notes what a word of a call is used for.
+// useWord records what a word of a call is used for.
 func (r *reader) useWord(c *call, row *row, k kind, w word) {
 	file := fileUse{path: w, cwds: c.cwds, by: row.name}
 	switch k {
@@ -251,7 +249,7 @@ func (r *reader) useWord(c *call, row *row, k kind, w word) {
 	r.noteFile(file)
 }
 
-// useAddress looks at an address: some schemes run a program, or read a file.
+// useAddress checks an address: some schemes run a program, or read a file.
 func (r *reader) useAddress(c *call, row *row, k kind, w word) {
 	scheme, _, helper := strings.Cut(w.text, "::")
 	if helper && !strings.ContainsAny(scheme, "/:@.") || strings.HasPrefix(w.text, anyText) && strings.HasPrefix(row.name, "git ") {
@@ -301,9 +299,9 @@ func (r *reader) wrapped(c *call, p *parsed, args []operand) {
 	}
 	if len(words) == 0 {
 		if p.row.adds {
-			words, at = literals("echo"), []int{len(c.words)} // what xargs runs by itself
+			words, at = literals("echo"), []int{len(c.words)} // what xargs runs by default
 		} else {
-			c.vouched = p.row.name == "exec" // which then only redirects
+			c.vouched = p.row.name == "exec" // then it only redirects
 			return
 		}
 	}

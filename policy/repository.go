@@ -10,10 +10,10 @@ import (
 	"syscall"
 )
 
-// gitSettings are settings that may be given with git -c.
+// gitSettings are settings that may be passed with git -c.
 var gitSettings = []string{"color.", "core.quotepath=", "core.quotePath=", "advice.", "user.name=", "user.email=", "log.showSignature=false", "core.abbrev=", "diff.noprefix=", "commit.gpgsign=false", "tag.gpgsign=false", "init.defaultBranch="}
 
-// gitSetting reports whether a setting makes git run nothing.
+// gitSetting reports whether a setting cannot make git run anything.
 func gitSetting(w word) bool {
 	return w.literal() && !strings.Contains(w.text, "!") && slices.ContainsFunc(gitSettings, func(s string) bool { return strings.HasPrefix(w.text, s) })
 }
@@ -24,7 +24,7 @@ func gitSetting(w word) bool {
 // used before: it may have put a repository there itself.
 func (r *reader) foreignRepository(dirs []string, before []fileUse) string {
 	if len(dirs) == 0 {
-		return "which repository git works in is not known before it runs"
+		return "the repository git works in is unknown before it runs"
 	}
 	own := append([]string{r.subject.Cwd}, r.subject.Roots...)
 	for _, dir := range dirs {
@@ -33,7 +33,7 @@ func (r *reader) foreignRepository(dirs []string, before []fileUse) string {
 				return "git works in a folder outside the project"
 			}
 			if r.exists(d+"/.git") || r.bare(d) {
-				return fmt.Sprintf("%s is a repository of its own, whose settings may make git run something", d)
+				return fmt.Sprintf("%s is another repository, whose settings may make git run something", d)
 			}
 			if !r.exists(d) || filled(d, before) {
 				return fmt.Sprintf("what %s holds when git works there is not known", d)

@@ -6,15 +6,15 @@ import (
 	"unicode/utf8"
 )
 
-// What is handed to the shell parser is bounded, since the parser is recursive
-// and a stack that overflows ends the process.
+// What the shell parser gets is bounded, since the parser is recursive and a stack
+// overflow ends the process.
 const (
 	maxSource  = 64 << 10 // bytes
 	maxNesting = 200
 )
 
-// unreadable says what in a text a person would not see as the shell or the
-// file system does; it is empty for ordinary text.
+// unreadable says what in a text a person would see differently from the shell or the
+// file system; it is empty for ordinary text.
 func unreadable(s string) string {
 	if !utf8.ValidString(s) {
 		return "bytes that are not UTF-8"
@@ -25,7 +25,7 @@ func unreadable(s string) string {
 		case r == 0:
 			return "a NUL"
 		case r == utf8.RuneError:
-			return "a character that was not readable"
+			return "an unreadable character"
 		case unicode.IsControl(r):
 			return "a control character"
 		case unicode.In(r, unicode.Cf, unicode.Zs, unicode.Zl, unicode.Zp, unicode.Noncharacter_Code_Point),
@@ -42,7 +42,7 @@ func scan(source string) string {
 		return "it is longer than 64 KB"
 	}
 	if reason := unreadable(source); reason != "" {
-		return "it holds " + reason
+		return "it contains " + reason
 	}
 	if nesting(source) > maxNesting {
 		return "it is nested too deeply"
@@ -55,8 +55,8 @@ var (
 	closers = map[string]bool{"fi": true, "done": true, "esac": true}
 )
 
-// nesting bounds from above, roughly, how deeply a command nests. It knows no
-// quotes: text that looks nested counts.
+// nesting is a rough upper bound on how deeply a command nests. It ignores quotes: text
+// that looks nested counts.
 func nesting(source string) int {
 	brackets, keywords, deepest := 0, 0, 0
 	run, longest, backquotes := 0, 0, 0
@@ -85,7 +85,7 @@ func nesting(source string) int {
 		case '`':
 			backquotes++
 		case '!', '-', '+', '~':
-			run++ // operators that stand before others
+			run++ // stacked operators
 		case ' ', '\t', '\n', '\\':
 		default:
 			run = 0

@@ -9,8 +9,8 @@ import (
 	"github.com/terret-dev/terret/internal/shellread"
 )
 
-// script is what a shell command comes to: every command that it may run and
-// every file that it redirects to, wherever in it they are.
+// script is everything that a shell command may do: every command that it may run and
+// every file that it redirects to, wherever they are.
 type script struct {
 	calls []call
 	files []fileUse
@@ -20,10 +20,10 @@ type script struct {
 	doubts []string
 	// refused says why it was not parsed at all.
 	refused string
-	// dynamic says that some of it is known to the running shell only.
+	// dynamic says that only the running shell knows some of it.
 	dynamic bool
-	// odd says that it is not in the plain subset of package shellread: a shell
-	// may read it in another way than it was read here.
+	// odd says that it is not in the plain subset of package shellread: a shell may
+	// read it differently than we do.
 	odd bool
 }
 
@@ -31,31 +31,30 @@ type script struct {
 type call struct {
 	words []word
 	cwds  []string // it runs in one of these; none means unknown
-	// vouched says that it needs no allow rule of its own: it is harmless, or
-	// what it starts is judged.
+	// vouched says that it needs no allow rule of its own: it is harmless, or what it
+	// starts is judged.
 	vouched bool
-	// denyOnly says that a rule for the call that starts it allows it too.
+	// denyOnly says that a rule for the call that starts it also allows it.
 	denyOnly bool
-	// doubt says why it may run commands that are not seen here.
+	// doubt says why it may run commands that we do not see.
 	doubt string
-	// pin is how many of its words an allow rule must name without a star; more
-	// than it has means that no rule will do. With exact, the rule must have no
-	// further words.
+	// pin is how many of its words an allow rule must name without a star; more than it
+	// has means that no rule will do. With exact, the rule must have no further words.
 	pin   int
 	exact bool
-	// loose says that nothing is known of the program.
+	// loose says that nothing is known about the program.
 	loose bool
-	// read says that its words were read as the table says: the files that it
-	// uses are known.
+	// read says that its words were read with the table: we know the files that it
+	// uses.
 	read bool
-	// guess says that its words are files, though it is not known which.
+	// guess says that its words are files, though we do not know which.
 	guess bool
 	// star says that a rule for it may end in a star.
 	star bool
-	// sub is where the command of the program stands, behind the program's own
-	// options; 0 if it has none.
+	// sub is the position of the program's subcommand, after the program's own options;
+	// 0 if it has none.
 	sub int
-	// needs are files that it writes, for which a rule with a star may not do.
+	// needs are files that it writes, for which a rule with a star may not suffice.
 	needs []need
 }
 
@@ -63,16 +62,16 @@ type call struct {
 type need struct {
 	file   fileUse
 	always bool // it needs a rule for the file wherever the file is
-	// outside says that it needs none for being outside the project.
+	// outside says that being outside the project alone requires no rule.
 	outside bool
 }
 
 const (
 	maxCalls = 1000
-	maxWords = 2000 // of one call
-	maxDepth = 5    // of shells within shells
-	maxInner = 8    // of wrappers around wrappers
-	maxDirs  = 16   // of working directories that it may be in
+	maxWords = 2000 // per call
+	maxDepth = 5    // of nested shells
+	maxInner = 8    // of nested wrappers
+	maxDirs  = 16   // of possible working directories
 )
 
 // reader collects a script.
@@ -87,19 +86,19 @@ type reader struct {
 	loops   bool
 }
 
-// readScript takes a shell command apart.
+// readScript analyses a shell command.
 func readScript(source string, s Subject, cwd string) *script {
 	r := &reader{subject: s, out: &script{}, cwds: []string{cwd}, gnu: systemIsGNU}
 	r.parse(source)
 	return r.out
 }
 
-// readArgv takes a command apart that is run without a shell.
+// readArgv analyses a command that is run without a shell.
 func readArgv(argv []string, s Subject, cwd string) *script {
 	r := &reader{subject: s, out: &script{}, cwds: []string{cwd}, gnu: systemIsGNU}
 	for _, arg := range argv {
 		if reason := unreadable(arg); reason != "" || len(arg) > maxSource {
-			r.out.refused = "it is too long or holds " + reason
+			r.out.refused = "it is too long or contains " + reason
 			return r.out
 		}
 	}
@@ -138,7 +137,7 @@ func (r *reader) parse(source string) {
 	}
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(source), "")
 	if err != nil {
-		r.out.refused = "the shell's grammar does not fit it"
+		r.out.refused = "it does not follow the shell's grammar"
 		return
 	}
 	if !shellread.Agree(source, file) {
@@ -157,15 +156,15 @@ func (r *reader) parse(source string) {
 	r.source = outer
 }
 
-// nested parses a source that a command of this script hands to a shell.
+// nested parses a source that a command of this script passes to a shell.
 func (r *reader) nested(source string) {
 	r.depth++
 	r.parse(source)
 	r.depth--
 }
 
-// visit looks at one node. The walk comes by every node of the tree, so that no
-// substitution is missed, however deep it is.
+// visit handles one node. The walk reaches every node of the tree, so that it misses no
+// substitution, however deep.
 func (r *reader) visit(node syntax.Node) bool {
 	if len(r.out.calls) > maxCalls {
 		r.doubt("it is a list of more than a thousand commands")
@@ -181,7 +180,7 @@ func (r *reader) visit(node syntax.Node) bool {
 		}
 	case *syntax.Stmt:
 		if n.Coprocess || n.Disown {
-			r.doubt("it starts a process that other shells know by other signs")
+			r.doubt("it starts a process with a syntax that differs between shells")
 		}
 		for _, redirect := range n.Redirs {
 			r.redirect(redirect)
@@ -196,7 +195,7 @@ func (r *reader) visit(node syntax.Node) bool {
 			r.doubt("${ …; } is a substitution in some shells only")
 		}
 		if n.Backquotes && strings.Contains(r.slice(n), `\`) {
-			r.doubt("backquotes hold a backslash, which shells read differently")
+			r.doubt("backquotes contain a backslash, which shells read differently")
 		}
 	case *syntax.ProcSubst:
 		r.out.dynamic = true
@@ -282,7 +281,7 @@ var devices = map[string]bool{
 	"/dev/null": true, "/dev/stdin": true, "/dev/stdout": true, "/dev/stderr": true, "/dev/zero": true,
 }
 
-// redirect notes the file that a redirection opens.
+// redirect records the file that a redirection opens.
 func (r *reader) redirect(n *syntax.Redirect) {
 	if n.N != nil && strings.HasPrefix(n.N.Value, "{") {
 		r.doubt("a redirection sets a variable")

@@ -2,7 +2,7 @@ package policy
 
 import "strings"
 
-// readLanguage looks at what a program is told in a language of its own.
+// readLanguage checks what a program is told in its own language.
 func (r *reader) readLanguage(c *call, p *parsed) {
 	switch p.row.name {
 	case "sed":
@@ -20,14 +20,14 @@ func (r *reader) readLanguage(c *call, p *parsed) {
 	case "make", "gmake":
 		for _, w := range p.operands {
 			if !makeSafe(w) {
-				c.opaque("make hands " + show([]word{w}) + " to a shell")
+				c.opaque("make passes " + show([]word{w}) + " to a shell")
 			}
 		}
 	}
 }
 
-// readSed accepts scripts that only print, delete and substitute: others may
-// write files or run commands.
+// readSed accepts scripts that only print, delete and substitute: others may write
+// files or run commands.
 func (r *reader) readSed(c *call, p *parsed) {
 	var scripts []word
 	inPlace, suffix := false, word{}
@@ -53,8 +53,8 @@ func (r *reader) readSed(c *call, p *parsed) {
 		return
 	}
 	if len(scripts) == 0 {
-		// The empty word after -i is its value for BSD's sed, and a script without
-		// a command for GNU's: the script is then the next word.
+		// For BSD's sed the empty word after -i is its value; for GNU's it is a script
+		// without a command, and the real script is the next word.
 		for _, w := range p.operands {
 			scripts = append(scripts, w)
 			if w.text != "" || !inPlace {
@@ -69,8 +69,8 @@ func (r *reader) readSed(c *call, p *parsed) {
 	}
 }
 
-// sedSafe reads a sed script as far as it is made of addresses and of commands
-// that stay inside.
+// sedSafe reads a sed script as long as it consists of addresses and of commands
+// without side effects.
 func sedSafe(w word) bool {
 	s := w.text
 	if !w.literal() {
@@ -107,8 +107,8 @@ func sedStep(s string) (rest string, ok bool) {
 	return s, false
 }
 
-// sedUntil skips to behind the next delimiter that is not escaped. Inside a
-// class a delimiter may stand for itself; such a script is not accepted.
+// sedUntil skips to after the next unescaped delimiter. Inside a class a delimiter may
+// stand for itself; such a script is not accepted.
 func sedUntil(s string, delimiter byte) (rest string, ok bool) {
 	for i := 0; i < len(s); i++ {
 		switch s[i] {
@@ -170,8 +170,8 @@ var toolVariables = set("SHELL MAKE MAKEFLAGS MFLAGS GNUMAKEFLAGS MAKEFILES CC C
 	"PYTHON PIP NODE NPM NPX YARN PNPM RUBY PERL PHP JAVA JAVAC MVN GRADLE BASH SH ZSH SUDO DOCKER PODMAN KUBECTL GIT CURL WGET SED AWK GREP FIND XARGS TAR " +
 	"LINTER RUNNER LAUNCHER WRAPPER EXEC CMD COMMAND TOOL PAGER EDITOR")
 
-// makeSafe reports whether an operand of make's is a target, or sets a variable to
-// something that a recipe can only take for an argument.
+// makeSafe reports whether an operand of make is a target, or sets a variable to
+// something that a recipe can only use as an argument.
 func makeSafe(w word) bool {
 	name, value, isPair := strings.Cut(w.text, "=")
 	if !isPair {

@@ -8,9 +8,9 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// Suggest lists narrow rules that together would allow this tool use and others
-// of its kind, or nothing if no rule should. None of them stands for a wrapper,
-// an interpreter or a command that destroys: those are named in full.
+// Suggest lists narrow rules that together would allow this tool use and similar ones,
+// or nothing if no rule should. It never generalises over a wrapper, an interpreter or
+// a destructive command: those are named in full.
 func Suggest(s Subject) []string { return suggest(newUse(s)) }
 
 func suggest(u *use) []string {
@@ -40,7 +40,7 @@ func suggest(u *use) []string {
 	return rules
 }
 
-// coveredBy makes sure of the promise: the rules, as they will be read, allow it.
+// coveredBy verifies that the rules, as they will be read, allow it.
 func (u *use) coveredBy(patterns []string) bool {
 	rules := make([]terret.Rule, len(patterns))
 	for i, p := range patterns {
@@ -66,8 +66,8 @@ func (u *use) suggestCommands() []string {
 	return append(rules, u.suggestFiles(u.script.files)...)
 }
 
-// suggestCall is a rule for one command: with a star where that is harmless, and
-// else word for word.
+// suggestCall is a rule for one command: with a star if that is harmless, otherwise
+// word for word.
 func suggestCall(c call) string {
 	words := plainName(c.words)
 	if c.star && c.pin == 0 && len(c.needs) == 0 {
@@ -110,7 +110,7 @@ func (u *use) suggestFiles(files []fileUse) []string {
 	return rules
 }
 
-// suggestPath names a file from the working directory if it lies inside.
+// suggestPath names a file relative to the working directory if it lies inside.
 func (u *use) suggestPath(p string) string {
 	if cwd, err := u.resolve(u.Cwd); err == nil && inside(p, cwd) && p != cwd {
 		rel := strings.TrimPrefix(strings.TrimPrefix(p, cwd), "/")
@@ -122,15 +122,15 @@ func (u *use) suggestPath(p string) string {
 	return "/" + globMeta.Replace(path.Clean(p))
 }
 
-// Part is one thing that a tool use was taken for.
+// Part is one part of a tool use, as it was understood.
 type Part struct {
 	Tool  string // what rules call it: Bash, Edit, Read, WebFetch …
-	Text  string // the command, path or address; … stands for what is not known
+	Text  string // the command, path or address; … marks unknown text
 	Doubt string // why it may do more than the text says
 }
 
-// Explain lists what a tool use was taken for: each command that it runs, each
-// file that it names, each address. It is what rules are compared with.
+// Explain lists how a tool use was understood: each command that it runs, each file
+// that it names, each address. Rules are compared with these.
 func Explain(s Subject) []Part {
 	u := newUse(s)
 	var parts []Part
@@ -156,7 +156,7 @@ func Explain(s Subject) []Part {
 		host, ok := hostOf(address)
 		part := Part{Tool: "WebFetch", Text: host}
 		if !ok {
-			part.Doubt = "the address is not plain to read"
+			part.Doubt = "the address is ambiguous"
 		}
 		parts = append(parts, part)
 	}

@@ -12,36 +12,36 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// Subject is a tool use to be judged.
+// Subject is a tool use to judge.
 type Subject struct {
 	Tool  string // as the agent calls it
 	Class terret.ToolClass
-	Input json.RawMessage // the tool's whole input, a JSON object
+	Input json.RawMessage // the tool's complete input, a JSON object
 	Cwd   string          // absolute
-	// Roots are the folders inside which edits count as inside: the project's
-	// folder first, then those that were added. None means Cwd alone.
+	// Roots are the folders inside which edits count as inside: the project's folder
+	// first, then added ones. None means only Cwd.
 	Roots []string
 	Home  string // for ~ in rules and commands
-	// Vars are environment variables whose values are known, such as the one that
-	// names a protected folder. HOME need not be among them.
+	// Vars are environment variables with known values, such as the one that names a
+	// protected folder. HOME need not be among them.
 	Vars map[string]string
 	// Protected are folders that no tool may touch, whatever the rules say, except for
 	// the folders in them that Except lists.
 	Protected, Except []string
-	// Readlink reads one symbolic link; nil means os.Readlink. It is called in
-	// the calling goroutine only.
+	// Readlink reads one symbolic link; nil means os.Readlink. It is called only on the
+	// calling goroutine.
 	Readlink func(path string) (string, error)
 }
 
-// tool is what is known of a tool by its name.
+// tool is what we know about a tool by its name.
 type tool struct {
 	rule   string // what rules call it
-	family string // a wider name that rules about it may use as well
+	family string // a wider name that rules may also use for it
 	class  terret.ToolClass
 }
 
-// tools is the one table from the agents' names for their tools to those that
-// rules use. Names that are missing are judged by their class.
+// tools maps the agents' names for their tools to those that rules use. Unknown names
+// are judged by their class.
 var tools = map[string]tool{
 	"Bash": {"Bash", "", terret.ClassExecute}, "bash": {"Bash", "", terret.ClassExecute},
 	"shell": {"Bash", "", terret.ClassExecute}, "local_shell": {"Bash", "", terret.ClassExecute},
@@ -68,7 +68,7 @@ var tools = map[string]tool{
 	"task": {"Agent", "", terret.ClassAgent},
 }
 
-// classRule is what rules call a tool of that class whose name is not known.
+// classRule is the name in rules for an unknown tool of that class.
 var classRule = map[terret.ToolClass]string{
 	terret.ClassExecute: "Bash", terret.ClassEdit: "Edit", terret.ClassRead: "Read",
 	terret.ClassSearch: "Grep", terret.ClassFetch: "WebFetch", terret.ClassAgent: "Agent",
@@ -82,19 +82,19 @@ func ruleName(name string) string {
 	return name
 }
 
-// use is a subject taken apart.
+// use is an analysed subject.
 type use struct {
 	Subject
-	names []string // that rules may call it by
+	names []string // names that rules may use for it
 	class terret.ToolClass
 
 	script   *script // class execute
 	command  string  // its source, when there is one
-	exact    bool    // the source is all of it, and runs in Cwd
+	exact    bool    // the source is complete, and runs in Cwd
 	files    []fileUse
 	urls     []string
 	argument string // Agent and Skill: which one
-	// doubt says why the input could not be taken apart.
+	// doubt says why the input could not be analysed.
 	doubt string
 }
 
@@ -109,8 +109,7 @@ type fileUse struct {
 	by       string
 }
 
-// newUse takes a subject apart. It does not fail: what it cannot read becomes a
-// doubt.
+// newUse analyses a subject. It does not fail: what it cannot read becomes a doubt.
 func newUse(s Subject) *use {
 	if len(s.Roots) == 0 && s.Cwd != "" {
 		s.Roots = []string{s.Cwd}
@@ -138,11 +137,11 @@ func newUse(s Subject) *use {
 	return u
 }
 
-// called reports whether rules may call the tool by that name.
+// called reports whether rules may use that name for the tool.
 func (u *use) called(name string) bool { return name != "" && slices.Contains(u.names, name) }
 
-// take reads everything that any known tool calls a command, a path or a URL:
-// when a tool has several of them, all are judged.
+// take reads everything that any known tool calls a command, a path or a URL: if a tool
+// has several of them, all are judged.
 func (u *use) take(fields map[string]json.RawMessage) {
 	cwd := u.Cwd
 	for _, key := range []string{"workdir", "cwd", "directory"} {
@@ -190,8 +189,8 @@ func (u *use) addFile(p string) {
 	})
 }
 
-// takeSearch adds where a search looks: its path or the working directory, and
-// the folder that a pattern of file names begins with.
+// takeSearch adds where a search looks: its path or the working directory, and the
+// folder that a file name pattern begins with.
 func (u *use) takeSearch(fields map[string]json.RawMessage) {
 	if len(u.files) == 0 {
 		u.addFile(".")
@@ -244,8 +243,8 @@ func (u *use) takeCommand(fields map[string]json.RawMessage, cwd string) {
 	u.files = append(u.files, u.script.files...)
 }
 
-// readFields reads a JSON object without losing the case of its keys, which
-// encoding/json would for a struct, and refuses keys that are there twice.
+// readFields reads a JSON object. Unlike encoding/json for a struct it keeps the case
+// of the keys, and it rejects duplicate keys.
 func readFields(raw json.RawMessage) (map[string]json.RawMessage, error) {
 	fields := map[string]json.RawMessage{}
 	if len(bytes.TrimSpace(raw)) == 0 {
@@ -262,7 +261,7 @@ func readFields(raw json.RawMessage) (map[string]json.RawMessage, error) {
 			return nil, errors.New("it is not valid JSON")
 		}
 		if _, twice := fields[key]; twice {
-			return nil, errors.New("it has a key twice")
+			return nil, errors.New("it has a duplicate key")
 		}
 		var value json.RawMessage
 		if err := d.Decode(&value); err != nil {
@@ -274,12 +273,12 @@ func readFields(raw json.RawMessage) (map[string]json.RawMessage, error) {
 		return nil, errors.New("it is not valid JSON")
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("something follows the JSON object")
+		return nil, errors.New("there is data after the JSON object")
 	}
 	return fields, nil
 }
 
-// text is the value as a string, empty if it is none.
+// text is the value as a string, empty if it is not one.
 func text(raw json.RawMessage) string {
 	if len(raw) == 0 || raw[0] != '"' {
 		return ""
@@ -291,8 +290,8 @@ func text(raw json.RawMessage) string {
 	return s
 }
 
-// texts lists the strings of a value that is a string, a list of strings, a list
-// of objects that hold a path, or an object whose keys are paths.
+// texts lists the strings of a value that is a string, a list of strings, a list of
+// objects with a path, or an object whose keys are paths.
 func texts(raw json.RawMessage) []string {
 	if len(raw) == 0 {
 		return nil
@@ -332,7 +331,7 @@ func texts(raw json.RawMessage) []string {
 	return all
 }
 
-// patchPaths lists the files that a patch names, in both formats in use.
+// patchPaths lists the files that a patch names, in both common formats.
 func patchPaths(patch string) []string {
 	var all []string
 	for line := range strings.Lines(patch) {

@@ -7,15 +7,15 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// harmlessEnv are variables that may be set for a command: none of them makes a
-// program run another one, load code or look elsewhere for it.
+// harmlessEnv are variables that may be set for a command: none of them makes a program
+// run another one, load code or look for it elsewhere.
 var harmlessEnv = set("CI DEBUG VERBOSE LANG LANGUAGE LC_ALL LC_CTYPE LC_COLLATE LC_MESSAGES LC_NUMERIC LC_TIME " +
 	"TZ TERM COLORTERM NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE COLUMNS LINES GOOS GOARCH GOARM GOAMD64 CGO_ENABLED " +
 	"GOMAXPROCS GOGC GOMEMLIMIT GO111MODULE GOTRACEBACK GORACE GOEXPERIMENT NODE_ENV RUST_BACKTRACE RUST_LOG CARGO_TERM_COLOR " +
 	"PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE PYTHONHASHSEED PYTHONIOENCODING PYTHONUTF8 " +
 	"RAILS_ENV RACK_ENV MIX_ENV APP_ENV ENVIRONMENT LOG_LEVEL PORT HOST")
 
-// specialNames are names in lower case that mean something to a shell.
+// specialNames are lower-case names with a meaning for a shell.
 var specialNames = set("path fpath cdpath manpath mailpath module_path argv status prompt psvar watch signals fignore " +
 	"aliases galiases saliases functions commands builtins options parameters nameddirs userdirs historywords history " +
 	"modules jobstates jobtexts jobdirs dirstack keymaps widgets zle_hooks precmd_functions preexec_functions " +
@@ -31,8 +31,8 @@ func set(names string) map[string]bool {
 	return m
 }
 
-// assigned notes that a variable is set. Variables of the script's own are
-// harmless: who uses one as a command or as an option is asked about anyway.
+// assigned records that a variable is set. The script's own variables are harmless:
+// using one as a command or as an option is asked about anyway.
 func (r *reader) assigned(name string, exported bool) {
 	own := localName.MatchString(name) && !specialNames[name] &&
 		!strings.HasSuffix(name, "_proxy") && !strings.HasPrefix(name, "npm_config_")
@@ -73,8 +73,8 @@ func (r *reader) declaration(n *syntax.DeclClause) {
 	}
 }
 
-// arithmetic accepts numbers only: the shell evaluates what a variable holds,
-// and with it substitutions in the index of an array.
+// arithmetic accepts only numbers: the shell evaluates the content of variables,
+// including substitutions in the index of an array.
 func (r *reader) arithmetic(x syntax.ArithmExpr) {
 	if x == nil {
 		return
@@ -96,7 +96,7 @@ func (r *reader) arithmetic(x syntax.ArithmExpr) {
 	}
 }
 
-// expansion reads a parameter expansion, of which some evaluate or assign.
+// expansion reads a parameter expansion; some evaluate or assign.
 func (r *reader) expansion(n *syntax.ParamExp) {
 	switch {
 	case n.Excl || n.Names != 0:

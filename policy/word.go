@@ -7,12 +7,12 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// word is a word of a command after the shell's expansions, as far as it can be
-// known: in text, anyText stands for what only the running shell knows.
+// word is a word of a command after the shell's expansions, as far as known: in text,
+// anyText stands for what only the running shell knows.
 type word struct {
 	text   string
 	splits bool // may turn out to be no word, or several
-	glob   bool // what is not known of it are names of files
+	glob   bool // only file names are unknown in it
 }
 
 func (w word) literal() bool { return !strings.Contains(w.text, anyText) }
@@ -22,7 +22,7 @@ func (w word) mayBeFlag() bool {
 	return strings.HasPrefix(w.text, "-") || strings.HasPrefix(w.text, anyText) || w.splits && !w.literal() && !w.glob
 }
 
-// unknown is a word of which nothing is known.
+// unknown is a completely unknown word.
 var unknown = word{text: anyText, splits: true}
 
 func literals(words ...string) []word {
@@ -57,8 +57,8 @@ func joined(words []word) string {
 	return b.String()
 }
 
-// possible is the words as one text for mayMatch, in which words that may vanish
-// are optional.
+// possible is the words as one text for mayMatch, in which words that may vanish are
+// optional.
 func possible(words []word) string {
 	var b strings.Builder
 	for i, w := range words {
@@ -93,13 +93,13 @@ type wordReader struct {
 	vars   map[string]string
 	b      strings.Builder
 	splits bool
-	other  bool // it has an unknown part that is no glob
-	rest   bool // what follows is covered by an unknown part already
+	other  bool // it has an unknown part that is not a glob
+	rest   bool // an unknown part already covers what follows
 	doubt  string
 }
 
-// readWord expands a word. The doubt says why the word may do more than
-// evaluate to a text; substitutions inside it are judged apart.
+// readWord expands a word. The doubt says why the word may do more than evaluate to a
+// text; substitutions inside it are judged separately.
 func readWord(w *syntax.Word, s Subject) (word, string) {
 	if len(w.Parts) == 1 {
 		if lit, ok := w.Parts[0].(*syntax.Lit); ok && !strings.ContainsAny(lit.Value, "\\*?[{~=") {
@@ -126,7 +126,7 @@ func (r *wordReader) unknown(splits bool) {
 	r.other = true
 }
 
-// files adds a part that is completed with names of files.
+// files adds a part that is completed with file names.
 func (r *wordReader) files() {
 	r.write(anyText)
 	r.splits = true

@@ -21,12 +21,13 @@ func (d anthropic) Routes() map[string]Aside {
 		"POST /v1/messages/count_tokens": d.countTokens,
 		"GET /v1/models":                 d.listModels,
 		"GET /v1/models/{id}":            d.oneModel,
-		// Claude Code's bootstrap, telemetry and feature flags. Nobody reads the answer.
+		// Claude Code's bootstrap, telemetry and feature flags. Nobody reads the
+		// answer.
 		"/api/": func(*Scenario, *http.Request, []byte) (any, error) { return struct{}{}, nil },
 	}
 }
 
-// countTokens answers with a quarter of the characters.
+// countTokens answers with a quarter of the number of characters.
 func (d anthropic) countTokens(_ *Scenario, _ *http.Request, body []byte) (any, error) {
 	if _, _, err := decodeMessages(body); err != nil {
 		return nil, err
@@ -36,7 +37,7 @@ func (d anthropic) countTokens(_ *Scenario, _ *http.Request, body []byte) (any, 
 	}{tokens(len(body))}, nil
 }
 
-// wireModel is a model as Anthropic lists it, and as OpenAI does at the same place.
+// wireModel is a model as Anthropic lists it, and as OpenAI does under the same path.
 type wireModel struct {
 	Type        string `json:"type"`
 	ID          string `json:"id"`
@@ -54,7 +55,7 @@ func modelOf(id string) wireModel {
 	}
 }
 
-// modelIDs are the models that are listed.
+// modelIDs are the listed models.
 func (s *Scenario) modelIDs() []string {
 	if len(s.models) == 0 {
 		return []string{defaultModel}
@@ -109,7 +110,7 @@ func (anthropic) Error(e *Error, requestID string) any {
 	}{"error", detail{name, e.Message}, requestID}
 }
 
-// errorTypes are the API's names of errors by status; others of 5xx are api_error.
+// errorTypes are the API's names for errors by status; other 5xx are api_error.
 var errorTypes = map[int]string{
 	400: "invalid_request_error",
 	401: "authentication_error",

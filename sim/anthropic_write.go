@@ -6,7 +6,7 @@ import (
 	"errors"
 )
 
-// The shapes of answers. The order of fields is that of the API.
+// The shapes of answers. Fields are in the API's order.
 type (
 	wireReply struct {
 		ID           string    `json:"id"`
@@ -90,7 +90,7 @@ func blockOf(b ReplyBlock) any {
 	}
 }
 
-// emptyBlockOf is the block as it starts.
+// emptyBlockOf is the block at its start.
 func emptyBlockOf(b ReplyBlock) any {
 	b.Text, b.Signature, b.Input = "", "", json.RawMessage("{}")
 	return blockOf(b)

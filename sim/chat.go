@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// chat is OpenAI's Chat Completions API, which most other providers speak as well.
+// chat is OpenAI's Chat Completions API, which most other providers support too.
 type chat struct{}
 
 var _ Dialect = chat{}
@@ -47,7 +47,7 @@ func openAIError(e *Error) any {
 	}{d}
 }
 
-// The API's names of errors by status; others are invalid_request_error, and
+// The API's names for errors by status; others are invalid_request_error, and
 // server_error from 500 on.
 var (
 	openAIErrorTypes = map[int]string{
@@ -189,15 +189,15 @@ func decodeParts(content json.RawMessage) ([]Block, error) {
 	return blocks, nil
 }
 
-// imageData is the base64 of an image, which is given as a data URL, or as an object
-// that holds one.
+// imageData is the base64 of an image, which is a data URL, or an object that holds
+// one.
 func imageData(value json.RawMessage) string {
 	var url string
 	if json.Unmarshal(value, &url) != nil {
 		var object struct {
 			URL string `json:"url"`
 		}
-		_ = json.Unmarshal(value, &object) // then it is empty
+		_ = json.Unmarshal(value, &object) // otherwise it stays empty
 		url = object.URL
 	}
 	if _, data, ok := strings.Cut(url, ";base64,"); ok {
@@ -206,7 +206,7 @@ func imageData(value json.RawMessage) string {
 	return url
 }
 
-// firstHeader is the value of the first header that is there.
+// firstHeader is the value of the first header that is set.
 func firstHeader(r *http.Request, names ...string) string {
 	for _, name := range names {
 		if value := r.Header.Get(name); value != "" {

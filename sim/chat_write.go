@@ -9,7 +9,7 @@ import (
 // created is the time of every answer in the dialects that have one: 2026-01-01.
 const created = 1767225600
 
-// The shapes of answers. The order of fields is that of the API.
+// The shapes of answers. Fields are in the API's order.
 type (
 	chatReply struct {
 		ID      string       `json:"id"`
@@ -76,7 +76,7 @@ func chatFinish(stop string) string {
 	}
 }
 
-// renamed gives an id of the player the prefix that a dialect has for it.
+// renamed replaces the player's prefix of an id with the dialect's.
 func renamed(id, from, to string) string {
 	if rest, ok := strings.CutPrefix(id, from); ok {
 		return to + rest

@@ -38,7 +38,7 @@ type answer struct {
 	delay, wait, retryAfter time.Duration
 }
 
-// compile checks the file's content. Errors begin with their place.
+// compile checks the file's content. Errors begin with their location.
 func compile(src source, f scenarioFile) (*Scenario, error) {
 	s := &Scenario{
 		name: src.name, conversations: f.Conversations, sideAnswer: f.SideAnswer,
@@ -49,12 +49,12 @@ func compile(src source, f scenarioFile) (*Scenario, error) {
 		s.conversations = sharedSteps
 	case sharedSteps, byFirstText, byID:
 	default:
-		return nil, src.errorf("$.conversations", "%q is not a way to tell conversations apart; there are %s, %s and %s", f.Conversations, sharedSteps, byFirstText, byID)
+		return nil, src.errorf("$.conversations", "%q is not a way to tell conversations apart; use %s, %s or %s", f.Conversations, sharedSteps, byFirstText, byID)
 	}
 	switch f.SideCalls {
 	case "", "answer", "steps":
 	default:
-		return nil, src.errorf("$.side_calls", "%q is not a way to treat side calls; there are answer and steps", f.SideCalls)
+		return nil, src.errorf("$.side_calls", "%q is not a way to treat side calls; use answer or steps", f.SideCalls)
 	}
 	if s.sideAnswer == "" {
 		s.sideAnswer = defaultSide
@@ -68,14 +68,14 @@ func compile(src source, f scenarioFile) (*Scenario, error) {
 			return nil, err
 		}
 		if st.side && s.sideSteps {
-			return nil, src.errorf(stepPath(i)+".side", "with side_calls: steps there are no side calls; leave side away")
+			return nil, src.errorf(stepPath(i)+".side", "with side_calls: steps there are no side calls; leave out side")
 		}
 		s.steps = append(s.steps, st)
 	}
 	return s, s.reachable(src)
 }
 
-// reachable refuses steps that can never have their turn.
+// reachable rejects steps that can never be used.
 func (s *Scenario) reachable(src source) error {
 	for _, side := range []bool{false, true} {
 		blocked := ""
@@ -109,7 +109,7 @@ func compileStep(src source, i int, f stepFile) (step, error) {
 	default:
 		n, err := strconv.Atoi(f.Repeat)
 		if err != nil || n < 1 {
-			return step{}, src.errorf(path+".repeat", "%q is neither a number from 1 on nor forever", f.Repeat)
+			return step{}, src.errorf(path+".repeat", "%q must be a positive number or forever", f.Repeat)
 		}
 		st.repeat = n
 	}
@@ -123,13 +123,13 @@ func compileStep(src source, i int, f stepFile) (step, error) {
 	}
 	for _, name := range groups {
 		if name == nameLast || name == nameOpen {
-			return step{}, src.errorf(path+".match", "the group (?P<%s>) hides {{%s}}; name it otherwise", name, name)
+			return step{}, src.errorf(path+".match", "the group (?P<%s>) hides {{%s}}; choose another name", name, name)
 		}
 	}
 	return st, nil
 }
 
-// compileMatch gives the names of the groups.
+// compileMatch returns the names of the groups.
 func compileMatch(src source, path string, m matchFile) ([]string, error) {
 	fields := []struct{ name, text string }{
 		{"user", m.User}, {"tool_result", m.ToolResult}, {"first", m.First}, {"system", m.System}, {"model", m.Model}, {"reminder", m.Reminder},
@@ -141,7 +141,7 @@ func compileMatch(src source, path string, m matchFile) ([]string, error) {
 		}
 		for _, name := range names(field.text) {
 			if name == nameLast {
-				return nil, src.errorf(path+"."+field.name, "{{last}} is what is looked at here; it can only be used in answers")
+				return nil, src.errorf(path+"."+field.name, "{{last}} can only be used in answers")
 			}
 			stand[name] = name
 		}
@@ -188,7 +188,7 @@ func compileAnswer(src source, path string, f answerFile) (answer, error) {
 	return a, nil
 }
 
-// checkTool refuses calls that name no tool, and verbs that are not known.
+// checkTool rejects calls that name no tool, and unknown verbs.
 func checkTool(src source, path string, t toolFile) error {
 	switch {
 	case t.Name == "" && t.Do == "":
@@ -200,7 +200,7 @@ func checkTool(src source, path string, t toolFile) error {
 	}
 	v, ok := verbs[t.Do]
 	if !ok {
-		return src.errorf(path+".do", "%q is not something to do; there are %s", t.Do, strings.Join(slices.Sorted(maps.Keys(verbs)), ", "))
+		return src.errorf(path+".do", "%q is not something to do; use one of %s", t.Do, strings.Join(slices.Sorted(maps.Keys(verbs)), ", "))
 	}
 	for _, name := range v.inputs {
 		if _, ok := t.Input[name].(string); !ok || len(t.Input) != len(v.inputs) {
@@ -210,28 +210,28 @@ func checkTool(src source, path string, t toolFile) error {
 	return nil
 }
 
-// checkAnswer refuses contradictions.
+// checkAnswer rejects contradictions.
 func checkAnswer(src source, path string, f answerFile) error {
 	said := f.says()
 	switch {
 	case !said && f.Error == nil && f.Drop == "" && f.Garbage == "" && f.StopReason == "":
 		return src.errorf(path, "an answer needs one of text, pieces, thinking, tools, refuse, error, drop, garbage, stop_reason")
 	case len(f.Pieces) > 0 && (f.Text != "" || f.Chunk != 0 || f.Times != 0):
-		return src.errorf(path+".pieces", "pieces are the whole text; leave text, times and chunk away")
+		return src.errorf(path+".pieces", "pieces are the whole text; leave out text, times and chunk")
 	case f.Refuse != "" && (f.Text != "" || len(f.Pieces) > 0 || len(f.Tools) > 0 || f.StopReason != ""):
-		return src.errorf(path+".refuse", "a refusal has no other text, tools and stop_reason")
+		return src.errorf(path+".refuse", "a refusal must have no other text, tools or stop_reason")
 	case f.Signature != "" && f.Thinking == "":
 		return src.errorf(path+".signature", "there is no thinking to sign")
 	case f.Hold != "" && !said:
 		return src.errorf(path+".hold", "there is nothing to hold back; say something")
 	case f.Chunk < 0, f.Times < 0:
-		return src.errorf(path, "chunk and times may not be negative")
+		return src.errorf(path, "chunk and times must not be negative")
 	case f.Times > 0 && len(f.Text) > maxAnswer/f.Times:
 		return src.errorf(path+".times", "the text would be longer than %d bytes", maxAnswer)
 	case f.Usage.negative():
-		return src.errorf(path+".usage", "usage may not be negative")
+		return src.errorf(path+".usage", "usage must not be negative")
 	case f.Drop != "" && f.Drop != dropBefore && f.Drop != dropMid:
-		return src.errorf(path+".drop", "%q is not a place to drop the connection; there are %s and %s", f.Drop, dropBefore, dropMid)
+		return src.errorf(path+".drop", "%q is not a place to drop the connection; use %s or %s", f.Drop, dropBefore, dropMid)
 	case f.Drop != "" && (f.Error != nil || f.Garbage != ""):
 		return src.errorf(path+".drop", "drop, error and garbage contradict each other")
 	case f.Drop == dropBefore && said:
@@ -242,7 +242,7 @@ func checkAnswer(src source, path string, f answerFile) error {
 	return nil
 }
 
-// says tells whether there are blocks.
+// says reports whether there are blocks.
 func (f answerFile) says() bool {
 	return f.Text != "" || len(f.Pieces) > 0 || f.Thinking != "" || len(f.Tools) > 0 || f.Refuse != ""
 }
@@ -251,7 +251,7 @@ func (u usageFile) negative() bool {
 	return u.CacheRead < 0 || u.CacheWrite < 0 || u.Input != nil && *u.Input < 0 || u.Output != nil && *u.Output < 0
 }
 
-// checkTemplates complains about names in the answer that have no value.
+// checkTemplates rejects names in the answer that have no value.
 func (a answer) checkTemplates(values map[string]string) error {
 	texts := slices.Concat([]string{a.Text, a.Thinking, a.Refuse, a.Garbage}, a.Pieces)
 	if a.Error != nil {

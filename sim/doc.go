@@ -1,8 +1,8 @@
-// Package sim is a model that follows a script. A scenario says what it answers to
-// which request: text in pieces, thinking, tool calls, errors, refusals, garbage and
-// dropped connections. Agents are tested against it, the native one in-process and
-// the others over HTTP on loopback, without a network and without a key. One scenario
-// drives every agent, whatever API it speaks and whatever its tools are called.
+// Package sim is a model that follows a script. A scenario says how it answers each
+// request: text in pieces, thinking, tool calls, errors, refusals, garbage and dropped
+// connections. It tests agents without a network and without a key: the native one
+// in-process, the others over HTTP on loopback. One scenario drives every agent,
+// whatever API it speaks and whatever its tools are called.
 //
 // A scenario is a YAML file:
 //
@@ -34,11 +34,11 @@
 //	...
 //	if left := srv.Player().Unmatched(); len(left) > 0 { t.Error(left) }
 //
-// The layers: [Player] knows steps and nothing of HTTP. [Server] reads, records and
-// writes, and knows no API. A [Dialect] translates between the two: it has four
-// methods and no state.
+// The layers: [Player] knows steps but not HTTP. [Server] reads, records and writes,
+// but knows no API. A [Dialect] translates between the two: it has four methods and no
+// state.
 //
-// What real agents do, and what is done about it:
+// What real agents do, and how sim handles it:
 //   - They make side calls, mostly without tools (titles, quota checks, suggestions, the
 //     choice of a model). Those get a short answer and use up no step, unless a step
 //     says side. If the request has a schema for the answer, the answer is JSON that fits:

@@ -14,8 +14,8 @@ type gemini struct{}
 
 var _ Dialect = gemini{}
 
-// Routes implements Dialect. What is asked of a model is its name, a colon and a
-// verb, which patterns cannot tell apart.
+// Routes implements Dialect. The path of a request to a model is its name, a colon and
+// a verb, which patterns cannot tell apart.
 func (d gemini) Routes() map[string]Aside {
 	return map[string]Aside{
 		"POST /v1beta/models/{call}": d.call,
@@ -24,7 +24,7 @@ func (d gemini) Routes() map[string]Aside {
 	}
 }
 
-// call answers what is not asked of the model.
+// call answers requests that do not ask the model.
 func (d gemini) call(_ *Scenario, r *http.Request, body []byte) (any, error) {
 	switch _, verb, _ := strings.Cut(r.PathValue("call"), ":"); verb {
 	case "generateContent", "streamGenerateContent":
@@ -93,7 +93,7 @@ func (gemini) Error(e *Error, _ string) any {
 	}{d}
 }
 
-// geminiStatuses are the API's names of errors by status.
+// geminiStatuses are the API's names for errors by status.
 var geminiStatuses = map[int]string{
 	401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 429: "RESOURCE_EXHAUSTED",
 	503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED", 529: "UNAVAILABLE",
@@ -159,7 +159,7 @@ func (gemini) Decode(r *http.Request, body []byte) (Request, error) {
 		if role == "model" {
 			role = "assistant"
 		} else {
-			role = "user" // also "function", and none
+			role = "user" // also for "function", and for none
 		}
 		req.add(role, geminiBlocks(c.Parts)...)
 	}

@@ -2,7 +2,7 @@ package sim
 
 import "encoding/json"
 
-// The shapes of answers. The order of fields is that of the API.
+// The shapes of answers. Fields are in the API's order.
 type (
 	geminiReply struct {
 		Candidates []geminiCandidate `json:"candidates"`
@@ -51,7 +51,7 @@ func geminiFinish(stop string) string {
 	}
 }
 
-// geminiShell is a reply, or a piece of one, that says something.
+// geminiShell is a reply, or a piece of one, with these parts.
 func geminiShell(r Reply, parts ...geminiOut) geminiReply {
 	out := geminiReply{Model: r.Model, ID: renamed(r.ID, "msg_", ""), Candidates: make([]geminiCandidate, 1)}
 	out.Candidates[0].Content.Role = "model"
@@ -93,7 +93,7 @@ func geminiPartOf(b ReplyBlock, text string) geminiOut {
 	}
 }
 
-// streamEvent writes what an event adds. Calls are not said in pieces.
+// streamEvent writes what an event adds. Calls are not sent in pieces.
 func (gemini) streamEvent(out *Output, r Reply, ev Event) error {
 	call := ev.Block.Type == BlockToolUse
 	switch {

@@ -15,22 +15,22 @@ import (
 // errClosed is the cause that ends requests when the server is closed.
 var errClosed = errors.New("sim: the server is closed")
 
-// Running is a server that listens.
+// Running is a listening server.
 type Running struct {
 	url     string
 	http    *http.Server
 	cancel  context.CancelCauseFunc
-	forget  func() bool // of the context that Start was given
+	forget  func() bool // detaches from the context of Start
 	closing atomic.Bool
 	gate    sync.RWMutex // each request holds it for reading
 	once    sync.Once
-	done    chan struct{} // closed when nobody listens any more
-	err     error         // of listening; read it after done
+	done    chan struct{} // closed when it no longer listens
+	err     error         // the listener's error; read it after done
 }
 
-// Start listens on a loopback address such as 127.0.0.1:0 and returns at once. It
-// runs until ctx is done or Close is called. Other addresses are refused: what a
-// scripted model says would be taken for a real one's.
+// Start listens on a loopback address such as 127.0.0.1:0 and returns at once. It runs
+// until ctx is done or Close is called. It refuses other addresses: somebody could take
+// the scripted model for a real one.
 func (s *Server) Start(ctx context.Context, addr string) (*Running, error) {
 	if err := loopback(addr); err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (s *Server) Start(ctx context.Context, addr string) (*Running, error) {
 	return r, nil
 }
 
-// loopback refuses what would listen for other machines.
+// loopback rejects addresses that other machines can reach.
 func loopback(addr string) error {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -84,26 +84,27 @@ func (r *Running) guard(next http.Handler) http.Handler {
 	})
 }
 
-// URL is where it listens, without a slash at the end.
+// URL is its address, without a slash at the end.
 func (r *Running) URL() string { return r.url }
 
-// Done is closed when it does not listen any more, for whatever reason.
+// Done is closed when it no longer listens, for whatever reason.
 func (r *Running) Done() <-chan struct{} { return r.done }
 
-// Close stops listening, cuts off answers in progress and returns when all is gone.
-// It may be called many times. Its error is that of a listener that failed before.
+// Close stops listening, cuts off answers in progress and returns when everything is
+// gone. It may be called repeatedly. Its error is that of a listener that failed
+// before.
 func (r *Running) Close() error {
 	r.forget()
 	r.stop()
 	return r.err
 }
 
-// stop also waits when another goroutine is stopping.
+// stop also waits if another goroutine is stopping.
 func (r *Running) stop() {
 	r.once.Do(func() {
 		r.closing.Store(true)
 		r.cancel(errClosed)
-		_ = r.http.Close() // it is all torn down anyway
+		_ = r.http.Close() // everything is torn down anyway
 		r.gate.Lock()      // until the last request has ended
 		r.gate.Unlock()    //nolint:staticcheck // the wait is the point
 		<-r.done

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// pattern is a part of a text or, written between slashes, a regular expression.
-// The zero pattern is not set.
+// pattern is a substring or, written between slashes, a regular expression. The zero
+// pattern is unset.
 type pattern struct {
 	written string
-	re      *regexp.Regexp // nil: a part
+	re      *regexp.Regexp // nil means a substring
 }
 
-// newPattern puts values into what was written and compiles it. Values are taken
-// literally, also within a regular expression.
+// newPattern inserts values and compiles the result. Values are literal, even within a
+// regular expression.
 func newPattern(written string, values map[string]string) (pattern, error) {
 	if len(written) < 2 || written[0] != '/' || written[len(written)-1] != '/' {
 		return pattern{written: expand(written, values)}, nil
@@ -48,8 +48,8 @@ func (p pattern) groups() []string {
 	return slices.DeleteFunc(slices.Clone(p.re.SubexpNames()), func(name string) bool { return name == "" })
 }
 
-// find looks for the pattern in each text, then in all of them together, and puts
-// the named groups into values.
+// find looks for the pattern in each text, then in all of them together, and puts the
+// named groups into values.
 func (p pattern) find(values map[string]string, texts ...string) bool {
 	if len(texts) > 1 {
 		texts = append(slices.Clone(texts), strings.Join(texts, "\n"))
@@ -93,8 +93,8 @@ func newCondition(m matchFile, values map[string]string) (condition, error) {
 	return c, nil
 }
 
-// holds says whether the request fulfils the condition, and puts the named groups
-// into values.
+// holds reports whether the request meets the condition, and puts the named groups into
+// values.
 func (c condition) holds(r Request, h heard, values map[string]string) bool {
 	return (!c.user.set() || c.user.find(values, h.user...)) &&
 		(!c.result.set() || c.result.find(values, h.results...)) &&

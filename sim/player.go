@@ -13,9 +13,9 @@ import (
 
 // Player plays a scenario: it answers requests with the steps, in-process.
 //
-// Steps are tried in the order of the file. One that is not anywhere has its turn
-// only when all such steps before it are used up. Which step answers is decided in
-// one critical section, so parallel requests never get the same use of a step.
+// Steps are tried in the order of the file. A step that is not anywhere is used only
+// after all such steps before it are used up. Choosing a step is one critical section,
+// so parallel requests never get the same use of a step.
 type Player struct {
 	scenario *Scenario
 	steps    []readyStep
@@ -28,21 +28,21 @@ type Player struct {
 	holds     map[string]chan struct{} // by name; closed when released
 }
 
-// readyStep is a step whose condition has the variables put in.
+// readyStep is a step with the variables inserted into its condition.
 type readyStep struct {
 	step
 	when condition
 }
 
-// track is how far one conversation is.
+// track is the progress of one conversation.
 type track struct{ used []int }
 
-// NewPlayer plays the scenario from the start. Vars are the values of {{names}} in
-// it; one that a step uses and that is missing is an error.
+// NewPlayer plays the scenario from the start. Vars are the values of {{names}} in it;
+// a missing one is an error.
 func NewPlayer(s *Scenario, vars map[string]string) (*Player, error) {
 	for name := range vars {
 		if name == nameLast || name == nameOpen || placeholder.FindString("{{"+name+"}}") != "{{"+name+"}}" {
-			return nil, fmt.Errorf("%s: %q cannot be the name of a variable", s.name, name)
+			return nil, fmt.Errorf("%s: %q cannot be a variable name", s.name, name)
 		}
 	}
 	p := &Player{scenario: s, values: merge(vars, nil), tracks: map[string]*track{}, holds: map[string]chan struct{}{}}
@@ -78,9 +78,9 @@ func (p *Player) ready(st step) (readyStep, error) {
 	return readyStep{step: st, when: when}, st.answer.checkTemplates(known)
 }
 
-// Answer is what the model says to the request. It takes as long as the step's wait;
-// ctx bounds the call. The error is *Error, also when no step answers, or ErrDropped,
-// or the cause of ctx. Trouble in mid-answer comes from the reply's Events.
+// Answer is the model's answer to the request. It takes as long as the step's wait; ctx
+// bounds the call. The error is *Error, even if no step answers, or ErrDropped, or the
+// cause of ctx. Trouble in mid-answer comes from the reply's Events.
 func (p *Player) Answer(ctx context.Context, r Request) (Reply, error) {
 	return p.choose(r).perform(ctx)
 }
@@ -108,8 +108,8 @@ func (p *Player) choose(r Request) choice {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.requests++
-	// Clients take two messages with the same id for one. The count of messages keeps
-	// ids apart when a conversation goes on with a new player.
+	// Clients treat two messages with the same id as one. The number of messages keeps
+	// ids apart when a conversation continues with a new player.
 	id := fmt.Sprintf("sim_%d_%d", len(r.Messages), p.requests)
 	t := p.track(r)
 	var expected []string
@@ -140,7 +140,7 @@ func (p *Player) choose(r Request) choice {
 	return p.noStep(r, h, expected)
 }
 
-// sideAnswer is what is said to a side call: JSON, if that is asked for.
+// sideAnswer is the answer to a side call: JSON, if the request asks for that.
 func (p *Player) sideAnswer(r Request) string {
 	text := p.scenario.sideAnswer
 	if len(r.Schema) == 0 {
@@ -153,8 +153,8 @@ func (p *Player) sideAnswer(r Request) string {
 	return string(value)
 }
 
-// Release lets all answers go on that are held under that name, now and later. It
-// may be called many times.
+// Release lets all answers continue that are held under that name, now and later. It
+// may be called repeatedly.
 func (p *Player) Release(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -192,7 +192,7 @@ func (p *Player) track(r Request) *track {
 	return t
 }
 
-// noStep is the error for a request that nobody expected.
+// noStep is the error for an unexpected request.
 func (p *Player) noStep(r Request, h heard, expected []string) choice {
 	came := "neither a user's text nor a tool result"
 	switch {
@@ -219,15 +219,16 @@ func shorten(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// Unmatched tells of each request that no step answered, in order. Tests fail on it.
+// Unmatched lists each request that no step answered, in order. Tests should fail if
+// there are any.
 func (p *Player) Unmatched() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.unmatched)
 }
 
-// Remaining lists the steps that are not used up; steps that repeat forever are never
-// among them. With several conversations, each has its own.
+// Remaining lists the steps that are not used up, except those that repeat forever.
+// With several conversations, each has its own.
 func (p *Player) Remaining() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

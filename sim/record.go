@@ -11,7 +11,7 @@ import (
 	"github.com/terret-dev/terret/internal/ndjson"
 )
 
-// Recorded is one request as it came. Values of headers that carry credentials are
+// Recorded is one request as it came. Header values that carry credentials are
 // replaced.
 type Recorded struct {
 	Time    time.Time         `json:"time"`
@@ -23,12 +23,12 @@ type Recorded struct {
 	Text    string            `json:"text,omitempty"` // if it is not
 	Step    string            `json:"step,omitempty"` // which step answers; "side call"; "no step"
 	Error   string            `json:"error,omitempty"`
-	// Request is what was asked of the model, in no API's words. It is nil for what
-	// is answered aside and for what cannot be read.
+	// Request is what the model was asked, independent of the API. It is nil for
+	// requests answered aside and for unreadable ones.
 	Request *Request `json:"-"`
 }
 
-// RecordTo is an Options.Record that writes one line of JSON for each request. It
+// RecordTo returns an Options.Record that writes one line of JSON for each request. It
 // does not close w.
 func RecordTo(w io.Writer) func(Recorded) error {
 	lines := ndjson.NewWriter(w)

@@ -14,15 +14,15 @@ import (
 // ErrDropped says that the script drops the connection at this point.
 var ErrDropped = errors.New("sim: the scenario drops the connection here")
 
-// Error is an answer that is an error of the API, scripted or, with status 400,
-// because no step answers the request.
+// Error is an API error as an answer: scripted or, with status 400, because no step
+// answers the request.
 type Error struct {
 	Status     int    // of HTTP
 	Type       string // as the API names it; empty: the dialect's name for the status
 	Message    string
 	RetryAfter time.Duration
 	Headers    map[string]string
-	Body       string // if set, sent as it is in place of the API's shape
+	Body       string // if set, sent unchanged instead of the API's shape
 }
 
 // Error implements error.
@@ -37,10 +37,10 @@ func (e *Error) Error() string {
 // Usage is what a reply costs, in tokens.
 type Usage struct{ Input, Output, CacheRead, CacheWrite int }
 
-// Reply is what the model answers. Its blocks are there at once; Events plays them
-// as a model would say them. A Reply is a value that does not change.
+// Reply is the model's answer. Its blocks are there at once; Events plays them as a
+// model would. A Reply does not change.
 type Reply struct {
-	ID     string // unlike those of all other replies of the player
+	ID     string // unique among the player's replies
 	Model  string
 	Blocks []ReplyBlock
 	Stop   string // one of those below, or as the step says
@@ -49,12 +49,12 @@ type Reply struct {
 	Garbage string
 
 	delay time.Duration   // before each piece
-	hold  <-chan struct{} // closed when the last piece may be said; nil: at once
-	noise string          // said after the last piece
-	fail  error           // what the reply ends with after its last piece: *Error or ErrDropped
+	hold  <-chan struct{} // closed when the last piece may be sent; nil: at once
+	noise string          // sent after the last piece
+	fail  error           // how the reply ends after its last piece: *Error or ErrDropped
 }
 
-// Why models stop. Dialects have other words for it.
+// Stop reasons. Dialects have other words for them.
 const (
 	stopEnd     = "end_turn"
 	stopTools   = "tool_use"
@@ -81,7 +81,7 @@ const (
 	BlockStart EventKind = "start"
 	BlockPiece EventKind = "piece"
 	BlockEnd   EventKind = "end"
-	Noise      EventKind = "noise" // Text is garbage, to be sent as it is
+	Noise      EventKind = "noise" // Text is garbage, to be sent unchanged
 )
 
 // Event is one step of playing a reply.
@@ -92,11 +92,11 @@ type Event struct {
 	Text  string // of a piece or of noise
 }
 
-// Events plays the reply with its delays: each block is started, said in pieces and
-// ended. Scripted trouble comes after the last piece, before that block ends: noise
-// as an event, *Error and ErrDropped as the error, which is the last thing. An answer
-// that is held waits before its last piece for Player.Release. When ctx is done, its
-// cause is the error. Events may be played many times.
+// Events plays the reply with its delays: each block is started, sent in pieces and
+// ended. Scripted trouble comes after the last piece, before that block ends: noise as
+// an event, *Error and ErrDropped as the error, which comes last. A held answer waits
+// before its last piece for Player.Release. When ctx is done, its cause is the error.
+// Events may be played repeatedly.
 func (r Reply) Events(ctx context.Context) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		for i, b := range r.Blocks {
@@ -129,7 +129,7 @@ func (r Reply) Events(ctx context.Context) iter.Seq2[Event, error] {
 	}
 }
 
-// held waits until the last piece may be said.
+// held waits until the last piece may be sent.
 func (r Reply) held(ctx context.Context) error {
 	if r.hold == nil {
 		return nil
@@ -142,7 +142,7 @@ func (r Reply) held(ctx context.Context) error {
 	}
 }
 
-// trouble says whether to go on.
+// trouble plays the scripted trouble, and reports whether to continue.
 func (r Reply) trouble(index int, yield func(Event, error) bool) bool {
 	if r.noise != "" && !yield(Event{Kind: Noise, Index: index, Text: r.noise}, nil) {
 		return false
@@ -154,7 +154,7 @@ func (r Reply) trouble(index int, yield func(Event, error) bool) bool {
 	return true
 }
 
-// sleep waits for d or until ctx is done, whose cause it returns.
+// sleep waits for d or until ctx is done; then it returns the cause.
 func sleep(ctx context.Context, d time.Duration) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

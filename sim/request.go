@@ -7,22 +7,22 @@ import (
 	"strings"
 )
 
-// Request is what an agent asks of the model, in no API's words.
+// Request is what an agent asks the model, independent of the API.
 type Request struct {
 	Model    string
 	System   string
 	Messages []Message
-	Tools    []Tool // without any it is a side call; there are others
+	Tools    []Tool // a request without any is a side call, as are some others
 	// Schema, if set, is the JSON schema that the answer must follow.
 	Schema json.RawMessage
 	Stream bool
-	// Conversation tells conversations apart if the scenario says
-	// "conversations: id". Dialects take it from a header.
+	// Conversation tells conversations apart if the scenario says "conversations: id".
+	// Dialects take it from a header.
 	Conversation string
 	// Raw is the body as it came; its size stands in for the number of tokens.
 	Raw json.RawMessage
 
-	wantUsage bool // at the end of a stream, in the dialect where that is asked for
+	wantUsage bool // at the end of a stream, in the dialect where clients must ask for it
 }
 
 // Message is one message of a conversation.
@@ -42,11 +42,11 @@ type Block struct {
 	Data  string          // of image: base64, or an address
 }
 
-// BlockType says what a block is. Types that a dialect does not know are kept under
-// their own name.
+// BlockType is the type of a block. Types that a dialect does not know keep their own
+// name.
 type BlockType string
 
-// The blocks that steps look at and replies are made of.
+// The blocks that steps look at and replies consist of.
 const (
 	BlockText       BlockType = "text"
 	BlockThinking   BlockType = "thinking"
@@ -60,7 +60,7 @@ type Tool struct {
 	Name        string
 	Description string
 	Schema      json.RawMessage // of its input
-	Freeform    bool            // its input is text, and no JSON
+	Freeform    bool            // its input is text, not JSON
 }
 
 // heard is what came after the model's last message.
@@ -70,7 +70,7 @@ type heard struct {
 }
 
 // heard collects the user's texts and the tool results since the model last spoke.
-// Agents add messages of their own after the user's, so the last one is not enough.
+// Agents add their own messages after the user's, so the last one is not enough.
 func (r Request) heard() heard {
 	var h heard
 	for _, m := range r.Messages[r.spoke():] {
@@ -90,9 +90,9 @@ func (r Request) heard() heard {
 	return h
 }
 
-// sideTexts begin what agents ask on the side although they offer their tools, to make
-// use of what the model has cached: Claude Code and Qwen want to know what the user may
-// say next, Qwen what to remember.
+// sideTexts begin side calls of agents that still offer their tools, to make use of the
+// model's cache: Claude Code and Qwen ask what the user may say next, Qwen what to
+// remember.
 var sideTexts = []string{"[SUGGESTION MODE:", "Managed memory has TWO directories."}
 
 // aside reports whether the agent asks for itself and not for the user.
@@ -102,13 +102,13 @@ func (r Request) aside(h heard) bool {
 	})
 }
 
-// madeBy finds, in the id of a call, the reply that made it. Agents may put something
-// around the ids that they are given.
+// madeBy finds, in the id of a call, the reply that made it. Agents may add something
+// around ids.
 var madeBy = regexp.MustCompile(`sim_\d+_\d+`)
 
-// spoke is the index of the message after the model's last reply, or rather after the
-// beginning of it: of a reply with several calls some agents make several messages,
-// each followed by its result.
+// spoke is the index of the message after the beginning of the model's last reply: some
+// agents split a reply with several calls into several messages, each followed by its
+// result.
 func (r Request) spoke() int {
 	from, reply := 0, ""
 	for i, m := range slices.Backward(r.Messages) {
@@ -153,11 +153,11 @@ func (r Request) first() string {
 	return ""
 }
 
-// reminderTags enclose what agents put into the user's messages for the model alone:
+// reminderTags enclose what agents put into the user's messages only for the model:
 // Claude Code, OpenCode and Qwen; Codex; Gemini; Copilot; Goose.
 var reminderTags = []string{"system-reminder", "environment_context", "session_context", "current_datetime", "turn-context"}
 
-// cutReminder finds the first reminder of a text. A tag that is not closed is text.
+// cutReminder finds the first reminder in a text. An unclosed tag is text.
 func cutReminder(s string) (before, reminder, after string, found bool) {
 	for rest, from := s, 0; ; {
 		i := strings.IndexByte(rest, '<')
@@ -174,7 +174,7 @@ func cutReminder(s string) (before, reminder, after string, found bool) {
 	}
 }
 
-// withoutReminders cuts out what agents tell the model on the side.
+// withoutReminders removes what agents tell only the model.
 func withoutReminders(s string) string {
 	var out strings.Builder
 	for {
@@ -187,8 +187,7 @@ func withoutReminders(s string) string {
 	}
 }
 
-// reminders are what the agent tells the model on the side, in all of the
-// conversation.
+// reminders are what the agent tells only the model, in the whole conversation.
 func (r Request) reminders() []string {
 	var out []string
 	for _, m := range r.Messages {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// The shapes of answers. The order of fields is that of the API.
+// The shapes of answers. Fields are in the API's order.
 type (
 	responsesReply struct {
 		ID         string            `json:"id"`
@@ -39,7 +39,7 @@ type (
 		} `json:"output_tokens_details"`
 		Total int `json:"total_tokens"`
 	}
-	// responsesOutput is an item of the output; each type sets what it has.
+	// responsesOutput is an item of the output; each type sets its own fields.
 	responsesOutput struct {
 		ID        string           `json:"id"`
 		Type      string           `json:"type"`
@@ -59,7 +59,7 @@ type (
 		Text        string `json:"text"`
 		Annotations *[]any `json:"annotations,omitempty"`
 	}
-	// responsesEvent is every event of the stream; each sets what it has.
+	// responsesEvent is any event of the stream; each sets its own fields.
 	responsesEvent struct {
 		Type         string           `json:"type"`
 		Sequence     int              `json:"sequence_number"`
@@ -77,7 +77,7 @@ type (
 	}
 )
 
-// responsesWriter writes one reply. It belongs to one goroutine.
+// responsesWriter writes one reply. Only one goroutine may use it.
 type responsesWriter struct {
 	out      *Output
 	reply    Reply
@@ -92,7 +92,7 @@ func (w *responsesWriter) shell(status string) *responsesReply {
 	}
 }
 
-// whole is the reply as it ends.
+// whole is the complete reply.
 func (w *responsesWriter) whole() *responsesReply {
 	r := w.shell("completed")
 	switch w.reply.Stop {
@@ -110,7 +110,7 @@ func (w *responsesWriter) whole() *responsesReply {
 	return r
 }
 
-// item is a block as an item, as it begins or as it ends.
+// item is a block as an item, at its beginning or end.
 func (w *responsesWriter) item(index int, done bool) responsesOutput {
 	b := w.reply.Blocks[index]
 	status, parts, text := "in_progress", []responsesPart{}, ""
@@ -151,8 +151,8 @@ func outputText(text string) responsesPart {
 	return responsesPart{Type: "output_text", Text: text, Annotations: &[]any{}}
 }
 
-// freeText is the input of a tool that takes text: the only value that the step gives,
-// if it is one.
+// freeText is the input of a tool that takes text: the step's only value, if there is
+// just one.
 func freeText(input json.RawMessage) string {
 	var values map[string]string
 	if json.Unmarshal(input, &values) == nil && len(values) == 1 {
@@ -212,7 +212,7 @@ func (w *responsesWriter) failed(e *Error) error {
 	return w.send(responsesEvent{Type: "response.failed", Response: r})
 }
 
-// events are what an event of the reply is in the API.
+// events translates an event of the reply for the API.
 func (w *responsesWriter) events(ev Event) []responsesEvent {
 	if ev.Kind == Noise {
 		return nil
@@ -240,7 +240,7 @@ func (w *responsesWriter) events(ev Event) []responsesEvent {
 		}
 		return out
 	case BlockPiece:
-		if item.Input != nil { // the pieces are those of JSON
+		if item.Input != nil { // the pieces are JSON
 			return nil
 		}
 		e := part(names.content + ".delta")
@@ -271,8 +271,8 @@ func (w *responsesWriter) events(ev Event) []responsesEvent {
 	}
 }
 
-// eventNames are how the events of a block are called: those of the part that it has,
-// if any, and those of what is said.
+// eventNames are the names of a block's events: those of its part, if it has one, and
+// those of its content.
 type eventNames struct{ part, content string }
 
 func responsesNames(t BlockType, freeform bool) eventNames {

@@ -14,8 +14,8 @@ const (
 	defaultSignature = "c2ltLg" // opaque to clients; they send it back
 )
 
-// say makes the reply of an answer. The error is *Error or ErrDropped, when nothing
-// is said before it. It does not wait.
+// say makes the reply of an answer. The error is *Error or ErrDropped, if nothing is
+// sent before it. It does not wait.
 func (a answer) say(r Request, id string, values map[string]string) (Reply, error) {
 	fail := a.failure(values)
 	if fail != nil && !a.says() && a.Drop != dropMid {
@@ -35,7 +35,7 @@ func (a answer) say(r Request, id string, values map[string]string) (Reply, erro
 	return reply, nil
 }
 
-// failure is what the reply ends with, nil if it does not fail.
+// failure is how the reply ends, nil if it does not fail.
 func (a answer) failure(values map[string]string) error {
 	switch {
 	case a.Drop != "":
@@ -114,14 +114,14 @@ func (a answer) blocks(r Request, id string, values map[string]string) ([]ReplyB
 	return out, nil
 }
 
-// call is the tool that is called, and its input with values put in.
+// call is the tool to call, and its input with values inserted.
 func (t toolFile) call(r Request, values map[string]string) (name string, in json.RawMessage, err error) {
 	if t.Do == "" {
 		return t.Name, input(t.Input, values), nil
 	}
 	given := map[string]string{}
 	for key, value := range t.Input {
-		text, _ := value.(string) // it has been checked that it is one
+		text, _ := value.(string) // checked before
 		given[key] = expand(text, values)
 	}
 	name, made, err := do(t.Do, given, r.Tools)
@@ -132,8 +132,8 @@ func (t toolFile) call(r Request, values map[string]string) (name string, in jso
 	return name, in, err
 }
 
-// input is a tool's input with values put in. It has been checked that it can be
-// written as JSON.
+// input is a tool's input with values inserted. It was checked that it can be written
+// as JSON.
 func input(in map[string]any, values map[string]string) json.RawMessage {
 	if len(in) == 0 {
 		return json.RawMessage("{}")
@@ -145,7 +145,7 @@ func input(in map[string]any, values map[string]string) json.RawMessage {
 	return out
 }
 
-// usage is what the step says, and otherwise four characters for a token.
+// usage is what the step says, or else one token for four characters.
 func (a answer) usage(r Request, blocks []ReplyBlock) Usage {
 	u := Usage{Input: tokens(len(r.Raw)), CacheRead: a.Usage.CacheRead, CacheWrite: a.Usage.CacheWrite}
 	size := 0
@@ -182,7 +182,7 @@ func pieces(text string, chunk int) []string {
 	return out
 }
 
-// merge is a copy of values with more in it.
+// merge is a copy of values with more added.
 func merge(values, more map[string]string) map[string]string {
 	out := maps.Clone(values)
 	maps.Copy(out, more)

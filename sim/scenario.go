@@ -17,7 +17,7 @@ import (
 // maxScenario bounds a scenario file, in bytes.
 const maxScenario = 1 << 20
 
-// Scenario is a checked script. It does not change and may be played many times.
+// Scenario is a checked script. It does not change and may be played repeatedly.
 type Scenario struct {
 	name          string
 	conversations string
@@ -31,7 +31,7 @@ type Scenario struct {
 // Name is the file's name, or what Parse was given.
 func (s *Scenario) Name() string { return s.name }
 
-// scenarioFile and the types below are the file as it is written.
+// scenarioFile and the types below are the file format.
 type scenarioFile struct {
 	Conversations string     `yaml:"conversations"`
 	SideCalls     string     `yaml:"side_calls"`
@@ -120,11 +120,11 @@ func Load(path string) (*Scenario, error) {
 	return s, nil
 }
 
-// Parse reads a scenario. Unknown fields and contradictions are errors that begin
-// with name:line:column.
+// Parse reads a scenario. Unknown fields and contradictions are errors that begin with
+// name:line:column.
 func Parse(name string, data []byte) (s *Scenario, err error) {
 	if len(data) > maxScenario {
-		return nil, fmt.Errorf("%s: a scenario may be %d bytes long at most", name, maxScenario)
+		return nil, fmt.Errorf("%s: a scenario must not be longer than %d bytes", name, maxScenario)
 	}
 	defer func() { // the YAML library is large and has panicked on odd input before
 		if p := recover(); p != nil {
@@ -152,7 +152,7 @@ type source struct {
 	file *ast.File
 }
 
-// check refuses what is YAML but not a scenario.
+// check rejects what is YAML but not a scenario.
 func (s source) check() error {
 	if len(s.file.Docs) != 1 || s.file.Docs[0].Body == nil {
 		return fmt.Errorf("%s:1:1: want one YAML document with steps, got %d", s.name, len(s.file.Docs))
@@ -166,12 +166,12 @@ func (s source) check() error {
 	var found finder
 	ast.Walk(&found, root)
 	if found.node != nil {
-		return fmt.Errorf("%s: scenarios have no anchors, aliases and tags; write it out", s.at(found.node))
+		return fmt.Errorf("%s: anchors, aliases and tags are not allowed; write it out", s.at(found.node))
 	}
 	return nil
 }
 
-// finder finds what could blow a small file up to a large value.
+// finder finds what could expand a small file to a large value.
 type finder struct{ node ast.Node }
 
 // Visit implements ast.Visitor.

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// schema is the part of a JSON schema that examples are made from.
+// schema is the part of a JSON schema that examples need.
 type schema struct {
 	Type       json.RawMessage   `json:"type"` // a name, or a list of names
 	Properties map[string]schema `json:"properties"`
@@ -21,7 +21,7 @@ type schema struct {
 	MinItems   int               `json:"minItems"`
 }
 
-// parseSchema reads a schema, and gives an empty one for what is none.
+// parseSchema reads a schema; anything else counts as an empty one.
 func parseSchema(text json.RawMessage) schema {
 	var s schema
 	if json.Unmarshal(text, &s) != nil {
@@ -30,8 +30,8 @@ func parseSchema(text json.RawMessage) schema {
 	return s
 }
 
-// example is a value that fits the schema, as short as it can be. Strings that may be
-// anything are that text.
+// example is a value that fits the schema, as short as possible. Free strings are that
+// text.
 func (s schema) example(text string) any {
 	switch {
 	case s.Const != nil:
@@ -74,7 +74,7 @@ func (s schema) example(text string) any {
 	}
 }
 
-// kind is the schema's type in lower case, since one API writes it in upper case.
+// kind is the schema's type in lower case; one API writes it in upper case.
 func (s schema) kind() string {
 	var names []string
 	var one string
@@ -95,7 +95,7 @@ func (s schema) has(name string) bool {
 	return ok || len(s.Properties) == 0
 }
 
-// missing are the required properties that are not in the object, in their order.
+// missing lists the required properties that are not in the object, in order.
 func (s schema) missing(object map[string]any) []string {
 	return slices.DeleteFunc(slices.Clone(s.Required), func(name string) bool {
 		_, ok := object[name]

@@ -19,14 +19,14 @@ import (
 // maxBody bounds a request, as the real API does.
 const maxBody = 32 << 20
 
-// Options are settings of a server. The zero value is useful.
+// Options configures a server. The zero value is useful.
 type Options struct {
 	// Vars are the values of {{names}} in the scenario.
 	Vars map[string]string
-	// Record is told of every request before it is answered, one at a time. If it
-	// fails, the request is answered with status 500. See RecordTo.
+	// Record gets every request before it is answered, one at a time. If it fails, the
+	// request is answered with status 500. See RecordTo.
 	Record func(Recorded) error
-	// Log gets one line for each request; nil is silence.
+	// Log gets one line for each request; nil discards it.
 	Log *slog.Logger
 }
 
@@ -36,7 +36,7 @@ type Server struct {
 	log    *slog.Logger
 	mux    *http.ServeMux
 
-	mu       sync.Mutex // also held while Record runs
+	mu       sync.Mutex // also held during Record
 	requests int
 	record   func(Recorded) error
 }
@@ -104,7 +104,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, d Dialect, aside 
 	s.end(r.Context(), x, err)
 }
 
-// receive reads the request and lets it in.
+// receive reads the request and admits it.
 func (s *Server) receive(w http.ResponseWriter, r *http.Request, d Dialect) (*exchange, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	s.mu.Lock()
@@ -125,7 +125,7 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, d Dialect) (*ex
 	return x, s.admit(r)
 }
 
-// admit checks the key as the real API does, if the scenario wants one.
+// admit checks the key as the real API does, if the scenario requires one.
 func (s *Server) admit(r *http.Request) error {
 	want := s.player.scenario.key
 	if want == "" {
@@ -182,7 +182,7 @@ func (s *Server) ask(ctx context.Context, x *exchange) error {
 	}
 }
 
-// garbage answers with text that is not the API's.
+// garbage answers with text that does not follow the API.
 func (x *exchange) garbage(req Request, text string) error {
 	if req.Stream {
 		return x.Raw(text + "\n\n")
@@ -204,7 +204,7 @@ func (s *Server) note(x *exchange, err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.record(x.rec); err != nil {
-		return &Error{Status: http.StatusInternalServerError, Message: "sim: the request could not be recorded: " + err.Error()}
+		return &Error{Status: http.StatusInternalServerError, Message: "sim: could not record the request: " + err.Error()}
 	}
 	return nil
 }

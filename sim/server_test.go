@@ -231,7 +231,7 @@ func TestRecording(t *testing.T) {
 func TestRecordingFails(t *testing.T) {
 	t.Parallel()
 	_, url := start(t, parse(t, twoSteps), sim.Options{Record: func(sim.Recorded) error { return errors.New("disk full") }})
-	if got := text(t, client(t), url, user("x")); got != "500 api_error: sim: the request could not be recorded: disk full" {
+	if got := text(t, client(t), url, user("x")); got != "500 api_error: sim: could not record the request: disk full" {
 		t.Error(got)
 	}
 }

@@ -26,8 +26,8 @@ func names(text string) []string {
 	return out
 }
 
-// expand puts values in. Names without a value stay; checkNames has seen to it that
-// there are none.
+// expand inserts values. Names without a value stay; checkNames makes sure that there
+// are none.
 func expand(text string, values map[string]string) string {
 	if !strings.Contains(text, "{{") {
 		return text
@@ -40,19 +40,19 @@ func expand(text string, values map[string]string) string {
 	})
 }
 
-// checkNames complains about names in text that have no value.
+// checkNames rejects names in text that have no value.
 func checkNames(text string, values map[string]string) error {
 	for _, name := range names(text) {
 		if _, ok := values[name]; !ok {
 			have := slices.Sorted(maps.Keys(values))
-			return fmt.Errorf("{{%s}} has no value; there are %s (write {{open}} for two literal braces)", name, strings.Join(have, ", "))
+			return fmt.Errorf("{{%s}} has no value; use one of %s (write {{open}} for two literal braces)", name, strings.Join(have, ", "))
 		}
 	}
 	return nil
 }
 
-// eachString calls f with every string in a value of decoded YAML, but not with keys,
-// and returns the value with what f made of them.
+// eachString calls f with every string in a decoded YAML value, except keys, and
+// returns the value with the results.
 func eachString(value any, f func(string) string) any {
 	switch v := value.(type) {
 	case string:

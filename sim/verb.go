@@ -9,18 +9,17 @@ import (
 	"strings"
 )
 
-// A step names a tool as the agent does, or says what is to be done. Then the call is
-// made with whichever tool the agent offers for that, so that one scenario drives
-// every agent.
+// A step names a tool as the agent does, or says what to do. Then the call uses
+// whichever tool the agent offers for that, so that one scenario drives every agent.
 //
 // verb is something that can be done.
 type verb struct {
-	inputs []string // that the step gives
-	// tools are those that do it, as agents call them; the first one that is offered
+	inputs []string // that the step sets
+	// tools are the agents' names for tools that do it; the first one that is offered
 	// is called.
 	tools []string
-	// patch, if set, says the same as a patch, for agents that change files in no
-	// other way. shell says it as a command, for agents that have nothing else.
+	// patch, if set, expresses the same as a patch, for agents that change files in no
+	// other way. shell expresses it as a command, for agents that have nothing else.
 	patch func(in map[string]string) string
 	shell func(in map[string]string) string
 }
@@ -52,7 +51,7 @@ var verbs = map[string]verb{
 	},
 }
 
-// inputNames are how agents call what a step gives.
+// inputNames are the agents' names for what a step sets.
 var inputNames = map[string][]string{
 	"command": {"command", "cmd"},
 	"path":    {"file_path", "filePath", "path", "absolute_path"},
@@ -97,7 +96,7 @@ func do(name string, in map[string]string, offered []Tool) (tool string, input m
 	}
 	return "", nil, &Error{
 		Status: http.StatusBadRequest, Headers: map[string]string{"x-should-retry": "false"},
-		Message: fmt.Sprintf("sim: none of the agent's tools is known to do %s; it offers %s", name, cmp.Or(strings.Join(names, ", "), "none")),
+		Message: fmt.Sprintf("sim: no known tool of the agent can do %s; it offers %s", name, cmp.Or(strings.Join(names, ", "), "none")),
 	}
 }
 
@@ -110,8 +109,8 @@ func find(offered []Tool, names []string) (Tool, bool) {
 	return Tool{}, false
 }
 
-// inputOf gives the tool what the step says in the tool's own words, and something for
-// all else that it must have.
+// inputOf gives the tool the step's input under the tool's own names, and something for
+// every other required property.
 func (t Tool) inputOf(in map[string]string) map[string]any {
 	s := parseSchema(t.Schema)
 	out := map[string]any{}
@@ -126,7 +125,7 @@ func (t Tool) inputOf(in map[string]string) map[string]any {
 	return out
 }
 
-// patchInput gives the tool a patch, under whatever name it wants it.
+// patchInput gives the tool a patch, under whatever name it expects.
 func (t Tool) patchInput(patch string) map[string]any {
 	s := parseSchema(t.Schema)
 	names := append(slices.Clone(s.Required), slices.Sorted(maps.Keys(s.Properties))...)

@@ -50,8 +50,8 @@ func TestVerbs(t *testing.T) {
 		{"codex reads", read, []sim.Tool{tool("exec_command", "cmd")}, `exec_command {"cmd":"cat '/it'\\''s'"}`},
 		{"a shell", shell, []sim.Tool{tool("bash", "command", "description")}, `bash {"command":"ls","description":"Scripted"}`},
 		{"a tool without a schema", shell, []sim.Tool{{Name: "shell"}}, `shell {"command":"ls"}`},
-		{"no shell", shell, []sim.Tool{tool("look"), free}, "400 Bad Request: sim: none of the agent's tools is known to do shell; it offers look, apply_patch"},
-		{"no way to write", write, []sim.Tool{tool("Read", "file_path")}, "400 Bad Request: sim: none of the agent's tools is known to do write; it offers Read"},
+		{"no shell", shell, []sim.Tool{tool("look"), free}, "400 Bad Request: sim: no known tool of the agent can do shell; it offers look, apply_patch"},
+		{"no way to write", write, []sim.Tool{tool("Read", "file_path")}, "400 Bad Request: sim: no known tool of the agent can do write; it offers Read"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -10,11 +10,11 @@ import (
 
 // runtimeEvent is the athena view of an event.
 type runtimeEvent struct {
-	ID          string         `json:"id"`        // a decision names it
+	ID          string         `json:"id"`        // decisions refer to it
 	Timestamp   int64          `json:"timestamp"` // in milliseconds
 	Kind        string         `json:"kind"`
 	Data        any            `json:"data"`
-	HookName    string         `json:"hookName"` // what the agent calls it
+	HookName    string         `json:"hookName"` // the agent's own name for it
 	SessionID   string         `json:"sessionId"`
 	ToolName    string         `json:"toolName,omitempty"`
 	ToolUseID   string         `json:"toolUseId,omitempty"`
@@ -22,7 +22,7 @@ type runtimeEvent struct {
 	AgentType   string         `json:"agentType,omitempty"`
 	Context     runtimeContext `json:"context"`
 	Interaction interaction    `json:"interaction"`
-	Payload     terret.JSON    `json:"payload"` // the agent's own message, where it was kept
+	Payload     terret.JSON    `json:"payload"` // the agent's own message, if it was kept
 }
 
 type runtimeContext struct {
@@ -38,7 +38,7 @@ type interaction struct {
 	CanBlock         bool   `json:"canBlock"`
 }
 
-// hooks says which hook of the agent each kind is.
+// hooks maps each kind to the agent's hook.
 var hooks = map[string]string{
 	"tool.pre":           "PreToolUse",
 	"tool.post":          "PostToolUse",
@@ -64,13 +64,13 @@ var blockable = map[string]bool{
 	"subagent.stop": true, "user.prompt": true, "compact.pre": true,
 }
 
-// plainHooks are the kinds that come as hooks and in no other way. A hook of any
-// other kind only asks about what an event of its own tells.
+// plainHooks are the kinds that come only as hooks. A hook of any other kind only asks
+// about something that has its own event.
 var plainHooks = map[string]bool{
 	"user.prompt": true, "notification": true, "setup": true, "teammate.idle": true, "task.completed": true, "config.change": true,
 }
 
-// kindOfHook is the kind that a hook is, or unknown.
+// kindOfHook is the kind of a hook, or unknown.
 func kindOfHook(hook string) string {
 	for kind, h := range hooks {
 		if h == hook {
@@ -80,16 +80,16 @@ func kindOfHook(hook string) string {
 	return "unknown"
 }
 
-// athena gives runtime events and, for each decision, what was decided.
+// athena yields runtime events and, for each decision, what was decided.
 type athena struct {
 	known
 	oneShot    bool
 	transcript string
-	types      map[string]string // of the subagents at work
-	asked      map[string]bool   // what a hook has told already
+	types      map[string]string // of the active subagents
+	asked      map[string]bool   // what a hook has already reported
 	usage      terret.Usage      // of the session, or since the reader began
-	counted    bool              // with what the turn has used so far
-	ended      bool              // session.end was told for the process
+	counted    bool              // includes the turn's usage so far
+	ended      bool              // session.end was sent for the process
 }
 
 func newAthena(o Options) *athena {
@@ -214,8 +214,8 @@ func (a *athena) work(e terret.Event) (kind string, data object) {
 	return "", nil
 }
 
-// hook translates a hook. Where it waits for a decision, it stands for the event
-// that tells the same and comes later.
+// hook translates a hook. If it waits for a decision, it replaces the later event that
+// reports the same.
 func (a *athena) hook(e terret.Event, d terret.HookEvent) []Message {
 	var in struct {
 		TranscriptPath string `json:"transcript_path"`
@@ -238,15 +238,15 @@ func (a *athena) hook(e terret.Event, d terret.HookEvent) []Message {
 	return a.one(e, kind, inputOf(d.Data))
 }
 
-// told reports whether a hook has told of it, once.
+// told reports, once, whether a hook has already reported it.
 func (a *athena) told(what string) bool {
 	had := a.asked[what]
 	delete(a.asked, what)
 	return had
 }
 
-// end ends a turn: with the tokens that it took and, where it had a process of its
-// own, the end of that.
+// end ends a turn: with the tokens that it used and, if it had its own process, the end
+// of that.
 func (a *athena) end(e terret.Event, data object, used terret.Usage, reason string) []Message {
 	if !a.counted {
 		a.usage = a.usage.Add(used)
@@ -297,12 +297,12 @@ func (a *athena) message(e terret.Event, kind string, data any, nth int) Message
 	return say(kind, out)
 }
 
-// decided tells what was decided.
+// decided reports what was decided.
 func (a *athena) decided(d terret.Decision) []Message {
 	return []Message{say("decision", object{"type": "decision", "requestId": d.RequestID, "decision": ToAthena(d)})}
 }
 
-// athenaHarness is what Athena calls an agent.
+// athenaHarness is Athena's name for an agent.
 func athenaHarness(agent string) string {
 	if agent == "claude" {
 		return "agent-sdk"
@@ -337,7 +337,7 @@ func suggestions(d terret.PermissionRequest) []object {
 	return out
 }
 
-// questions are questions as Claude's tool asks them.
+// questions are questions in the form of Claude's tool.
 func questions(list []terret.Question) []object {
 	out := make([]object, 0, len(list))
 	for _, q := range list {

@@ -9,7 +9,7 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// RuntimeDecision is a decision as Athena puts it.
+// RuntimeDecision is a decision in Athena's form.
 type RuntimeDecision struct {
 	// Type is passthrough (no opinion), block, or json: then Intent says what.
 	Type   string         `json:"type"`
@@ -24,12 +24,12 @@ type RuntimeIntent struct {
 	// question_answer or stop_block.
 	Kind   string `json:"kind"`
 	Reason string `json:"reason,omitempty"`
-	// Answers holds, for each question's text or id, what was chosen or written.
+	// Answers holds what was chosen or written, by question text or id.
 	Answers map[string]terret.Choice `json:"answers,omitempty"`
 }
 
-// intents says what an intent means at the gates where it has a meaning. Questions
-// and plans reach Athena as requests for permission.
+// intents says what an intent means at the gates where it has a meaning. Questions and
+// plans reach Athena as permission requests.
 var intents = map[string]map[terret.Gate]terret.Behavior{
 	"permission_allow": {
 		terret.GatePermission: terret.BehaviorAllow, terret.GateTrust: terret.BehaviorAllow, terret.GatePlan: terret.BehaviorApprove,
@@ -44,8 +44,8 @@ var intents = map[string]map[terret.Gate]terret.Behavior{
 	"stop_block":      {terret.GateStop: terret.BehaviorBlock, terret.GateSubagentStop: terret.BehaviorBlock},
 }
 
-// ToAthena puts a decision as Athena does. What Athena has no words for, such as
-// how far it reaches, is left out.
+// ToAthena converts a decision to Athena's form. What Athena has no words for, such as
+// the scope, is omitted.
 func ToAthena(d terret.Decision) RuntimeDecision {
 	out := RuntimeDecision{Type: "passthrough", Source: athenaSource(d.Source)}
 	switch d.Behavior {
@@ -65,8 +65,8 @@ func ToAthena(d terret.Decision) RuntimeDecision {
 	return out
 }
 
-// athenaSource is who decided. Athena knows three; what ended the wait without an
-// answer is a timeout to it.
+// athenaSource is who decided. Athena knows three sources; to it, any end of the wait
+// without an answer is a timeout.
 func athenaSource(s terret.DecisionSource) string {
 	switch s {
 	case terret.ByRule, terret.ByPolicy:
@@ -78,10 +78,10 @@ func athenaSource(s terret.DecisionSource) string {
 	return "user"
 }
 
-// FromAthena reads the decision of a request from a RuntimeDecision, alone or as
-// the message {type: "decision", requestId, decision}. It fails where the decision
-// makes no sense at the request's gate: no opinion, for instance, does not answer
-// a request for permission. The source is as the caller of it claims.
+// FromAthena reads the decision of a request from a RuntimeDecision, alone or as the
+// message {type: "decision", requestId, decision}. It fails if the decision makes no
+// sense at the request's gate: no opinion, for instance, does not answer a permission
+// request. The source is what the caller claims.
 func FromAthena(q terret.Request, body []byte) (terret.Decision, error) {
 	var in struct {
 		RuntimeDecision
@@ -89,7 +89,7 @@ func FromAthena(q terret.Request, body []byte) (terret.Decision, error) {
 		Decision  *RuntimeDecision `json:"decision"`
 	}
 	if err := json.Unmarshal(body, &in); err != nil {
-		return terret.Decision{}, terret.Invalid("decision", "it is not a RuntimeDecision: %v", err)
+		return terret.Decision{}, terret.Invalid("decision", "not a RuntimeDecision: %v", err)
 	}
 	r := in.RuntimeDecision
 	if in.Type == "decision" && in.Decision != nil {
@@ -151,8 +151,7 @@ func (r RuntimeDecision) decide(q terret.Request, out *terret.Decision) error {
 	return nil
 }
 
-// answersByID are answers by the ids of the questions, where they were given by
-// their texts.
+// answersByID converts answers by question text to answers by question id.
 func answersByID(q terret.Request, answers map[string]terret.Choice) map[string]terret.Choice {
 	out := maps.Clone(answers)
 	for _, question := range questionsOf(q) {
@@ -164,7 +163,7 @@ func answersByID(q terret.Request, answers map[string]terret.Choice) map[string]
 	return out
 }
 
-// questionsOf are the questions that a request asks.
+// questionsOf are the questions in a request.
 func questionsOf(q terret.Request) []terret.Question {
 	data, err := terret.DecodeData("question.request", q.Data)
 	if err != nil {

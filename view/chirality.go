@@ -49,7 +49,7 @@ type (
 	uiError struct {
 		uiHead
 		Error string `json:"error"`
-		// Recoverable says that the turn goes on.
+		// Recoverable says that the turn continues.
 		Recoverable bool `json:"recoverable,omitempty"`
 	}
 	uiExit struct {
@@ -59,19 +59,19 @@ type (
 	}
 )
 
-// chirality shows each turn as a process of its own: session:init is first,
-// process:exit last, also where one process serves many turns. What subagents say
-// is left out, what their tools do is not.
+// chirality shows each turn as a process of its own: session:init comes first,
+// process:exit last, even if one process serves many turns. What subagents say is
+// omitted, what their tools do is not.
 type chirality struct {
 	known
 	oneShot bool
-	turn    string // that was seen last
+	turn    string // last seen
 	open    bool   // it has no result yet
 	greeted bool   // session:init has come in it
-	owed    bool   // it has a result, but process:exit has not come
+	owed    bool   // it has a result, but no process:exit yet
 	exit    *terret.ProcessExit
 	calls   calls
-	out     []Message // of the event at hand
+	out     []Message // of the current event
 }
 
 func newChirality(o Options) *chirality {
@@ -90,14 +90,14 @@ func (c *chirality) Event(e terret.Event) []Message {
 	return c.out
 }
 
-// begin begins a turn, and ends the one before if nobody did.
+// begin starts a turn, and ends the previous one if nobody did.
 func (c *chirality) begin(turn string) {
 	c.abandon()
 	c.turn, c.open, c.greeted, c.exit = turn, true, false, nil
 	c.calls.nextTurn()
 }
 
-// abandon ends what will not be ended otherwise.
+// abandon ends what nothing else will end.
 func (c *chirality) abandon() {
 	if c.open {
 		c.fail("the turn ended without a result", c.exit)
@@ -139,7 +139,7 @@ func (c *chirality) translate(e terret.Event) {
 		}
 		c.fail(why(d), exit)
 	case terret.ProcessSpawn:
-		c.exit = nil // the turn goes on in another process
+		c.exit = nil // the turn continues in another process
 	case terret.ProcessExit:
 		switch {
 		case c.open:
@@ -152,8 +152,7 @@ func (c *chirality) translate(e terret.Event) {
 	}
 }
 
-// say says something of the turn. If that is the first, session:init comes
-// before it.
+// say sends something of the turn. session:init comes before the first one.
 func (c *chirality) say(name string, body func(uiHead) any) {
 	if c.open && !c.greeted {
 		c.greet()
@@ -161,14 +160,14 @@ func (c *chirality) say(name string, body func(uiHead) any) {
 	c.out = append(c.out, say(name, body(uiHead{name, c.id})))
 }
 
-// greet says session:init with what is known by now.
+// greet sends session:init with what is known by now.
 func (c *chirality) greet() {
 	c.greeted = true
 	c.say("session:init", func(h uiHead) any { return uiInit{h, terret.NullString(c.native), c.model, c.tools} })
 }
 
-// renamed says that the agent lost the session and began another. A new
-// session:init follows, with the next event at the latest.
+// renamed reports that the agent lost the session and started another. A new
+// session:init follows, at the latest with the next event.
 func (c *chirality) renamed(d terret.SessionNativeID) {
 	if d.Reason != "stale" {
 		return
@@ -177,20 +176,20 @@ func (c *chirality) renamed(d terret.SessionNativeID) {
 	if text == "" {
 		text = fmt.Sprintf("the agent no longer has session %s", d.Old)
 	}
-	c.greeted = true // by what follows
+	c.greeted = true // what follows does it
 	c.say("session:error", func(h uiHead) any { return uiError{h, text, true} })
 	c.greeted = false
 }
 
-// tool says tool:start: once without the input, while the model still writes it,
-// and once with it.
+// tool sends tool:start: once without the input, while the model still writes it, and
+// once with it.
 func (c *chirality) tool(id, name string, input terret.JSON, whole bool) {
 	if c.calls.begin(id, whole) {
 		c.say("tool:start", func(h uiHead) any { return uiToolStart{h, id, name, inputOf(input)} })
 	}
 }
 
-// result says tool:result, after a tool:start if nothing has told of the call.
+// result sends tool:result, after a tool:start if nothing has reported the call.
 func (c *chirality) result(id, name, text string, isError bool) {
 	if c.calls.end(id) {
 		if name != "" {
@@ -200,7 +199,7 @@ func (c *chirality) result(id, name, text string, isError bool) {
 	}
 }
 
-// blocks tells of the tools in a whole message that nothing else has told of.
+// blocks reports the tools in a complete message that nothing else has reported.
 func (c *chirality) blocks(blocks []terret.Block) {
 	for _, b := range blocks {
 		switch b.Type {
@@ -213,8 +212,7 @@ func (c *chirality) blocks(blocks []terret.Block) {
 	}
 }
 
-// fail ends the turn without a result. The text names the exit code, if there is
-// one.
+// fail ends the turn without a result. The text names the exit code, if there is one.
 func (c *chirality) fail(text string, exit *terret.ProcessExit) {
 	if exit != nil && exit.Code != nil && !strings.Contains(text, fmt.Sprintf("code %d", *exit.Code)) {
 		text += fmt.Sprintf(" (exit code %d)", *exit.Code)
@@ -223,8 +221,8 @@ func (c *chirality) fail(text string, exit *terret.ProcessExit) {
 	c.end(exit)
 }
 
-// end ends the turn. Its process:exit comes at once, if it is known or if the
-// process goes on.
+// end ends the turn. Its process:exit follows at once, if it is known or if the process
+// continues.
 func (c *chirality) end(exit *terret.ProcessExit) {
 	c.open, c.owed = false, true
 	if exit != nil || !c.oneShot {
@@ -232,7 +230,7 @@ func (c *chirality) end(exit *terret.ProcessExit) {
 	}
 }
 
-// leave says process:exit, the last of a turn.
+// leave sends process:exit, the last message of a turn.
 func (c *chirality) leave(exit *terret.ProcessExit) {
 	c.owed, c.exit = false, nil
 	out := uiExit{}
@@ -240,7 +238,7 @@ func (c *chirality) leave(exit *terret.ProcessExit) {
 		out.Code, out.Signal = exit.Code, exit.Signal
 	}
 	if out.Signal != "" {
-		out.Code = nil // as of a process that a signal ended
+		out.Code = nil // as for a process that a signal ended
 	}
 	c.say("process:exit", func(h uiHead) any { out.uiHead = h; return out })
 }

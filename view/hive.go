@@ -12,7 +12,7 @@ type streamEvent struct {
 	Type      string `json:"type"`
 	SessionID string `json:"sessionId"`
 	Data      object `json:"data"`
-	// ChildSessionID is the tool call that started the subagent that speaks.
+	// ChildSessionID is the tool call that started the speaking subagent.
 	ChildSessionID string      `json:"childSessionId,omitempty"`
 	Status         *hiveStatus `json:"statusPayload,omitempty"`
 }
@@ -21,15 +21,15 @@ type hiveStatus struct {
 	Type    string `json:"type"` // idle, busy, retry
 	Attempt int    `json:"attempt,omitempty"`
 	Message string `json:"message,omitempty"`
-	Next    int64  `json:"next,omitempty"` // when it is tried again, in milliseconds
+	Next    int64  `json:"next,omitempty"` // when it retries, in milliseconds
 }
 
-// hive gives stream events.
+// hive yields stream events.
 type hive struct {
 	known
 	busy     bool
 	prompted string            // the message that began the turn
-	names    map[string]string // of the tools at work
+	names    map[string]string // of the running tools
 }
 
 func newHive(o Options) *hive {
@@ -61,7 +61,7 @@ func (h *hive) Event(e terret.Event) []Message {
 	return []Message{say(out.Type, out)}
 }
 
-// status is what the session does, as turns tell it.
+// status is what the session is doing, according to its turns.
 func (h *hive) status() *hiveStatus {
 	if h.busy {
 		return &hiveStatus{Type: "busy"}
@@ -109,7 +109,7 @@ func (h *hive) session(e terret.Event) *streamEvent {
 	return nil
 }
 
-// statusEvent says what the session does. Hive's renderer reads the one copy, its
+// statusEvent says what the session is doing. Hive's renderer reads the one copy, its
 // notifications the other.
 func statusEvent(s hiveStatus, state string) *streamEvent {
 	return &streamEvent{Type: "session.status", Status: &s, Data: object{"status": s, "state": state}}
@@ -170,7 +170,7 @@ func (h *hive) work(e terret.Event) *streamEvent {
 	return nil
 }
 
-// people translates what people are asked, and what they said.
+// people translates what people are asked, and their answers.
 func (h *hive) people(e terret.Event) *streamEvent {
 	switch d := e.Data.(type) {
 	case terret.PermissionRequest:
@@ -207,7 +207,7 @@ func (h *hive) people(e terret.Event) *streamEvent {
 	return nil
 }
 
-// created is a message of a person. That of a turn is where undo can go back to.
+// created is a person's message. Undo can go back to the one that began a turn.
 func (h *hive) created(e terret.Event, id string, blocks []terret.Block) *streamEvent {
 	data := object{"id": id, "uuid": id, "role": terret.RoleUser, "parts": h.parts(blocks)}
 	if subagent(e) == "" && id != "" {
@@ -228,7 +228,7 @@ func (h *hive) part(id string, state object) *streamEvent {
 	}}
 }
 
-// done is the last word of a tool.
+// done is the last event of a tool.
 func (h *hive) done(id, name string, state object) *streamEvent {
 	h.names[id] = cmp.Or(name, h.names[id])
 	defer delete(h.names, id)
@@ -267,7 +267,7 @@ func hiveUsage(u terret.Usage) object {
 	return object{"input": u.Input, "output": u.Output, "cacheRead": u.CacheRead, "cacheCreation": u.CacheWrite}
 }
 
-// hiveAgent is what Hive calls an agent.
+// hiveAgent is Hive's name for an agent.
 func hiveAgent(agent string) string {
 	if agent == "claude" {
 		return "claude-code"

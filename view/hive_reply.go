@@ -6,7 +6,7 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// HiveCapabilities says what an agent can do by itself, as Hive asks it.
+// HiveCapabilities says what an agent itself can do, in Hive's terms.
 type HiveCapabilities struct {
 	SupportsUndo               bool `json:"supportsUndo"`
 	SupportsRedo               bool `json:"supportsRedo"`
@@ -18,7 +18,7 @@ type HiveCapabilities struct {
 	SupportsPartialStreaming   bool `json:"supportsPartialStreaming"`
 }
 
-// What Hive's document says of its two agents.
+// What Hive's document says about its two agents.
 var (
 	OpenCodeCapabilities = HiveCapabilities{
 		SupportsUndo: true, SupportsRedo: true, SupportsCommands: true, SupportsPermissionRequests: true,
@@ -30,8 +30,8 @@ var (
 	}
 )
 
-// HiveCapabilitiesOf is what an agent can do by itself. What the harness does for
-// it does not count.
+// HiveCapabilitiesOf is what an agent itself can do, without what the harness does for
+// it.
 func HiveCapabilitiesOf(c terret.Capabilities) HiveCapabilities {
 	own := func(name terret.Capability) bool { a := c.Abilities[name]; return a.OK && a.By != terret.ByHarness }
 	return HiveCapabilities{
@@ -42,7 +42,7 @@ func HiveCapabilitiesOf(c terret.Capabilities) HiveCapabilities {
 	}
 }
 
-// hiveReply is the word for what was decided about a permission.
+// hiveReply is Hive's word for a permission decision.
 func hiveReply(d terret.Decision) string {
 	switch {
 	case d.Behavior != terret.BehaviorAllow:
@@ -68,7 +68,7 @@ func FromHive(q terret.Request, body []byte) (terret.Decision, error) {
 		Feedback string          `json:"feedback"`
 	}
 	if err := json.Unmarshal(body, &in); err != nil {
-		return terret.Decision{}, terret.Invalid("reply", "it is not a reply to a request: %v", err)
+		return terret.Decision{}, terret.Invalid("reply", "not a reply to a request: %v", err)
 	}
 	out := terret.Decision{RequestID: q.RequestID, Gate: q.Gate, Source: terret.ByUser}
 	var err error
@@ -86,7 +86,7 @@ func FromHive(q terret.Request, body []byte) (terret.Decision, error) {
 		out.Reason = in.Feedback
 		switch {
 		case in.Approved == nil:
-			err = terret.Invalid("approved", "a plan is approved or not; say true or false")
+			err = terret.Invalid("approved", "must be true or false")
 		case *in.Approved:
 			out.Behavior = terret.BehaviorApprove
 		default:
@@ -116,12 +116,12 @@ func permitted(reply string) (terret.Behavior, terret.Scope, error) {
 	return "", "", terret.Invalid("reply", "%q is not a reply; use once, always or reject", reply)
 }
 
-// answersInOrder gives each question the answer at its place. A question without
-// one stays unanswered.
+// answersInOrder assigns answers to questions by position. A question without one stays
+// unanswered.
 func answersInOrder(q terret.Request, answers []terret.Choice) (map[string]terret.Choice, error) {
 	asked := questionsOf(q)
 	if len(answers) > len(asked) {
-		return nil, terret.Invalid("answers", "there are %d answers to %d questions", len(answers), len(asked))
+		return nil, terret.Invalid("answers", "there are %d answers for %d questions", len(answers), len(asked))
 	}
 	out := map[string]terret.Choice{}
 	for i, choice := range answers {

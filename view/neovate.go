@@ -33,7 +33,7 @@ type ResultMessage struct {
 	IsError bool         `json:"isError"`
 	Content string       `json:"content"`
 	Usage   terret.Usage `json:"usage"`
-	// CostUSD is what the turn cost, where the agent tells.
+	// CostUSD is what the turn cost, if the agent reports it.
 	CostUSD terret.Cost `json:"costUsd"`
 	// Error says what went wrong.
 	Error *terret.Error `json:"error,omitempty"`
@@ -70,8 +70,8 @@ func (m *ResultMessage) MarshalJSON() ([]byte, error) {
 	}{m.messageType(), (*plain)(m)}), nil
 }
 
-// Neovate is the view of that name: complete messages only, each with the one
-// that it follows. The zero value is ready for the first event.
+// Neovate is the view of that name: only complete messages, each with the one that it
+// follows. The zero value is ready for the first event.
 type Neovate struct{ session, last string }
 
 // Last is the id of the last message of the thread.
@@ -86,7 +86,7 @@ func (n *Neovate) Event(e terret.Event) []Message {
 	return []Message{say(m.messageType(), m)}
 }
 
-// Message returns the message that an event is, or nil.
+// Message returns the event as a message, or nil.
 func (n *Neovate) Message(e terret.Event) SDKMessage {
 	if e.Session != "" {
 		n.session = e.Session
@@ -114,8 +114,8 @@ func (n *Neovate) Message(e terret.Event) SDKMessage {
 	return nil
 }
 
-// message is a message of the thread. Without a parent of its own it follows the
-// last one. The same message told again is told once.
+// message is a message of the thread. Without its own parent it follows the last one. A
+// repeated message is sent once.
 func (n *Neovate) message(e terret.Event, id, parent string, role terret.Role, blocks []terret.Block) SDKMessage {
 	if id != "" && id == n.last {
 		return nil

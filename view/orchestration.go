@@ -24,15 +24,15 @@ type teamMessage struct {
 	Metadata   object      `json:"metadata"`
 }
 
-// orchestration gives messages to the team. What an agent's own subagents say is
-// not for the team.
+// orchestration yields messages to the team. What an agent's own subagents say is not
+// for the team.
 type orchestration struct {
 	known
 	sender string
 	turn   string
 	calls  calls
 	uses   map[string]terret.ToolPre // calls whose message has not come yet
-	spoken int                       // messages, for events that have no number
+	spoken int                       // messages, for events without a number
 }
 
 func newOrchestration(o Options) *orchestration {
@@ -69,7 +69,7 @@ func (o *orchestration) Event(e terret.Event) []Message {
 	return s.said
 }
 
-// speech is what the agent says by one event.
+// speech is what the agent says with one event.
 type speech struct {
 	view  *orchestration
 	event terret.Event
@@ -85,8 +85,8 @@ func (s *speech) say(kind, content string, metadata object) {
 	}))
 }
 
-// id is the message's UUID: of version 8, made of the event's number, so that
-// whoever reads the log again gets the same.
+// id is the message's UUID: version 8, derived from the event's number, so that reading
+// the log again yields the same.
 func (s *speech) id() string {
 	name := fmt.Sprintf("%s %d %d", s.view.id, s.event.Seq, len(s.said))
 	if s.event.Seq == 0 {
@@ -98,7 +98,7 @@ func (s *speech) id() string {
 	return x[:8] + "-" + x[8:12] + "-" + x[12:16] + "-" + x[16:20] + "-" + x[20:]
 }
 
-// blocks tells a whole message, block by block.
+// blocks sends a complete message, block by block.
 func (s *speech) blocks(d terret.MessageComplete) {
 	for _, b := range d.Blocks {
 		switch {
@@ -119,8 +119,8 @@ func (s *speech) use(id, name string, input terret.JSON) {
 	}
 }
 
-// result tells what a tool gave back, and before that of its use, if no message
-// has told of it.
+// result sends what a tool returned, and before that its use, if no message has
+// reported it.
 func (s *speech) result(id, name, text string) {
 	if !s.view.calls.end(id) {
 		return
@@ -133,7 +133,7 @@ func (s *speech) result(id, name, text string) {
 	s.say("system", cut(text), object{"sdk_type": "tool_result"})
 }
 
-// cut shortens a text that is very long, and says so.
+// cut shortens a very long text, and says so.
 func cut(text string) string {
 	n := utf8.RuneCountInString(text)
 	if n <= maxResult {

@@ -1,9 +1,9 @@
-// Package view translates events out of Terret's vocabulary into the dialects of
-// other harnesses: athena, hive, orchestration, neovate and chirality. Decisions
-// in the dialects of athena and hive are translated back.
+// Package view translates events from Terret's vocabulary into the dialects of other
+// harnesses: athena, hive, orchestration, neovate and chirality. It also translates
+// decisions from the dialects of athena and hive.
 //
-// A view is a pure function of the events of one session: it does nothing but
-// remember what the stream has told so far.
+// A view is a pure function of the events of one session: it only remembers what it has
+// seen so far.
 package view
 
 import (
@@ -14,34 +14,33 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// View translates the events of one session, given in the order of the log. It
-// may begin anywhere in the log. It is not safe for concurrent use.
+// View translates the events of one session, in the order of the log. It may begin
+// anywhere in the log. It is not safe for concurrent use.
 type View interface {
-	// Event returns what the event is in the dialect: nothing, one message, or
-	// several in order. Only the last of several may be marked as the place to go
-	// on from, since nobody can go on in the middle of an event.
+	// Event returns the event in the dialect: nothing, one message, or several in
+	// order. A reader can resume only after the last of several, never in the middle of
+	// an event.
 	Event(e terret.Event) []Message
 }
 
-// Message is something said in a dialect.
+// Message is a message in a dialect.
 type Message struct {
-	// Name tells messages apart: it is the name of a server-sent event.
+	// Name is the kind of message: the name of a server-sent event.
 	Name string
 	// Data is valid JSON.
 	Data json.RawMessage
 }
 
-// Options say what a view cannot learn from the events. The zero value is fine
-// for a long-lived agent, read from the beginning.
+// Options holds what a view cannot learn from the events. The zero value is fine for a
+// long-lived agent, read from the beginning.
 type Options struct {
-	// Session is what is known of the session. What events tell of it later is
-	// believed instead.
+	// Session is what is known about the session. Later events override it.
 	Session terret.Session
-	// Sender is the agent's name in its team; default: what kind of agent it is.
+	// Sender is the agent's name in its team; default: the kind of agent.
 	Sender string
 }
 
-// views are the views in the order in which people should be shown them.
+// views are the views in display order.
 var views = []struct {
 	name string
 	make func(Options) View
@@ -62,7 +61,7 @@ func Names() []string {
 	return out
 }
 
-// New makes the view of that name for one reader of one session.
+// New makes the view with that name for one reader of one session.
 func New(name string, o Options) (View, error) {
 	for _, v := range views {
 		if v.name == name {
@@ -72,7 +71,7 @@ func New(name string, o Options) (View, error) {
 	return nil, terret.Invalid("view", "there is no view %q; use one of %s", name, strings.Join(Names(), ", "))
 }
 
-// known is what the stream has told of the session so far.
+// known is what the stream has said about the session so far.
 type known struct {
 	id, agent, native, model, cwd, mode string
 	tools                               []string
@@ -85,7 +84,7 @@ func knownOf(s terret.Session) known {
 	}
 }
 
-// learn takes in what an event tells of the session.
+// learn picks up what an event says about the session.
 func (k *known) learn(e terret.Event) {
 	set := func(to *string, value string) {
 		if value != "" {
@@ -113,13 +112,13 @@ func (k *known) learn(e terret.Event) {
 	}
 }
 
-// hidden reports whether somebody chose to keep an event from people although
-// its kind is for them, such as a summary that only the model should read.
+// hidden reports whether an event is hidden from people although its kind is for them,
+// such as a summary that only the model should read.
 func hidden(e terret.Event) bool {
 	return e.Kind().Visibility() == terret.VisibleUI && e.Visibility != "" && e.Visibility != terret.VisibleUI
 }
 
-// subagent is the id of the subagent that the event is of, empty for the agent
+// subagent is the id of the subagent that the event belongs to, empty for the agent
 // itself.
 func subagent(e terret.Event) string {
 	if e.Actor == terret.ActorRoot {
@@ -133,9 +132,9 @@ type object map[string]any
 
 func say(name string, body any) Message { return Message{Name: name, Data: encode(body)} }
 
-// encode gives valid JSON in valid UTF-8, without escaping HTML, as the log does.
-// What it is given always encodes, unless an agent's JSON in it nests so deep that
-// nobody could read it: that becomes null.
+// encode returns valid JSON in valid UTF-8, without HTML escapes, as in the log. Its
+// input always encodes, unless an agent's JSON in it is nested absurdly deep: that
+// becomes null.
 func encode(body any) json.RawMessage {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -158,7 +157,7 @@ func inputOf(input terret.JSON) terret.JSON {
 	return terret.JSON(encode(object{"input": input}))
 }
 
-// plain is what a tool gave back, as text: other blocks are named only.
+// plain is a tool's result as text: other blocks are only named.
 func plain(blocks []terret.Block) string {
 	lines := make([]string, 0, len(blocks))
 	for _, b := range blocks {
@@ -174,7 +173,7 @@ func plain(blocks []terret.Block) string {
 	return strings.Join(lines, "\n")
 }
 
-// failed is what a failed tool gave back, as text.
+// failed is a failed tool's result as text.
 func failed(d terret.ToolFailure) string {
 	if text := plain(d.Content); text != "" {
 		return text
@@ -182,7 +181,7 @@ func failed(d terret.ToolFailure) string {
 	return d.Error
 }
 
-// why says why a turn failed, in all the words there are.
+// why says why a turn failed, as fully as possible.
 func why(d terret.TurnError) string {
 	text := d.Error.Error()
 	for _, more := range d.Errors {
@@ -193,8 +192,8 @@ func why(d terret.TurnError) string {
 	return text
 }
 
-// calls remembers which tool calls were told, since the vocabulary tells of a call
-// more than once and not every agent in every way.
+// calls remembers which tool calls were reported, since the vocabulary reports a call
+// more than once and agents differ.
 type calls struct {
 	begun map[string]bool // whether with its input
 	ended map[string]bool
@@ -202,7 +201,7 @@ type calls struct {
 
 func newCalls() calls { return calls{begun: map[string]bool{}, ended: map[string]bool{}} }
 
-// nextTurn forgets the calls that are over. Others may go on in the background.
+// nextTurn forgets the finished calls. Others may continue in the background.
 func (c calls) nextTurn() {
 	for id := range c.ended {
 		delete(c.begun, id)
@@ -210,8 +209,7 @@ func (c calls) nextTurn() {
 	clear(c.ended)
 }
 
-// begin reports whether the call is news: the first word of it, or the first
-// with its input.
+// begin reports whether the call is new: its first report, or the first with its input.
 func (c calls) begin(id string, input bool) bool {
 	if had, ok := c.begun[id]; ok && (had || !input) {
 		return false
@@ -220,7 +218,7 @@ func (c calls) begin(id string, input bool) bool {
 	return true
 }
 
-// end reports whether the call's result is news.
+// end reports whether the call's result is new.
 func (c calls) end(id string) bool {
 	if c.ended[id] {
 		return false
