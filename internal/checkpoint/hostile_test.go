@@ -254,7 +254,7 @@ func TestGitMissingOrOld(t *testing.T) {
 	fake("echo git version 2.31.9")
 	check("git 2.31 is too old")
 	fake("echo hello")
-	check("no git version")
+	check("not a git version")
 	fake("exit 3")
 	check("git does not run")
 	fake("echo git version 2.32.0 '(Apple Git-132)'")

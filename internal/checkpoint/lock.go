@@ -11,9 +11,9 @@ import (
 )
 
 // locked runs f while this call, and no other of any process, holds the shadow
-// repository. The lock is the kernel's: it goes when its holder dies. On Unix
-// the git commands inherit it, so it also outlives a killed Terret for as long
-// as its git still writes.
+// repository. It is a kernel lock: it is released when its holder dies. On Unix the git
+// commands inherit it, so it also outlives a killed Terret while its git is still
+// writing.
 //
 // The wait is bounded by ctx and by Limits.Timeout, then the error is ErrBusy.
 func (r *Repo) locked(ctx context.Context, f func(g git) error) error {
@@ -28,7 +28,7 @@ func (r *Repo) locked(ctx context.Context, f func(g git) error) error {
 	return f(r.git(file))
 }
 
-// lock takes the lock file. Closing it frees it.
+// lock takes the lock file. Closing it releases the lock.
 func (r *Repo) lock(ctx context.Context) (*os.File, error) {
 	if err := os.MkdirAll(r.shadow, 0o700); err != nil {
 		return nil, fmt.Errorf("open shadow repository: %w", err)
@@ -44,13 +44,13 @@ func (r *Repo) lock(ctx context.Context) (*os.File, error) {
 
 func (r *Repo) lockPath() string { return filepath.Join(r.shadow, "lock") }
 
-// attributes beat every .gitattributes of the tree: bytes go in and come out
-// unchanged, and no attribute can name a driver. "!" leaves an attribute
-// unspecified, which is what keeps text diffs for files marked binary.
+// attributes override every .gitattributes of the tree: bytes go in and come out
+// unchanged, and no attribute can name a driver. "!" leaves an attribute unspecified,
+// which keeps text diffs for files marked binary.
 const attributes = "* -text -ident -filter !eol !crlf !working-tree-encoding !diff !merge !whitespace\n"
 
-// prepare makes the shadow repository if it is not there, and clears what a
-// killed holder of the lock left behind.
+// prepare makes the shadow repository if it is missing, and cleans up what a killed
+// holder of the lock left behind.
 func (r *Repo) prepare(ctx context.Context, g git) error {
 	if !exists(filepath.Join(r.shadow, "HEAD")) {
 		if _, err := g.Output(ctx, nil, "init", "--quiet", "--template=", "--object-format=sha1", "--initial-branch=none"); err != nil {
@@ -69,16 +69,15 @@ func (r *Repo) prepare(ctx context.Context, g git) error {
 	return r.sweepStaged()
 }
 
-// forget drops what is known of the last snapshot.
+// forget drops what is known about the last snapshot.
 func (r *Repo) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.known = known{}
 }
 
-// sweep removes the temporary files of a snapshot that was killed. Their
-// removal is best effort: only the index lock stands in the way of the next
-// command, and then that command says so.
+// sweep removes the temporary files of a killed snapshot. That is best effort: only the
+// index lock blocks the next command, and then that command says so.
 func (r *Repo) sweep() {
 	locked, unfinished := filepath.Join(r.shadow, "index.lock"), filepath.Join(r.shadow, unfinishedName)
 	if !exists(locked) && !exists(unfinished) {
@@ -99,8 +98,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// writeIfChanged makes path hold content, atomically, and leaves a file alone
-// that already does.
+// writeIfChanged makes path hold content, atomically. It does not touch a file that
+// already does.
 func writeIfChanged(path string, content []byte) error {
 	if old, err := os.ReadFile(path); err == nil && string(old) == string(content) {
 		return nil

@@ -22,14 +22,13 @@ import (
 type Limits struct {
 	// MaxFiles bounds the files of the folder; default 200,000.
 	MaxFiles int
-	// MaxBytes bounds the bytes that one snapshot has to read: the whole folder
-	// for the first one, what changed for the others. Default 1 GiB.
+	// MaxBytes bounds the bytes that one snapshot has to read: the whole folder for the
+	// first one, changed files for the others. Default 1 GiB.
 	MaxBytes int64
 	// MaxFileBytes bounds one file; larger files are left out of snapshots.
 	// Default 64 MiB.
 	MaxFileBytes int64
-	// Timeout bounds one snapshot, the wait for other sessions included.
-	// Default 30 s.
+	// Timeout bounds one snapshot, including the wait for other sessions. Default 30 s.
 	Timeout time.Duration
 }
 
@@ -49,9 +48,9 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Repo is the shadow repository of one folder. It is safe for concurrent use,
-// also by several Repos and several processes on the same folder: snapshots and
-// restores take turns. It holds no open files and needs no closing.
+// Repo is the shadow repository of one folder. It is safe for concurrent use, even by
+// several Repos and several processes on the same folder: snapshots and restores take
+// turns. It holds no open files and needs no closing.
 type Repo struct {
 	dir     string // the folder, real path
 	shadow  string // the git directory
@@ -67,8 +66,8 @@ type Repo struct {
 	fault func(path string) error // for tests: fails the change of a path
 }
 
-// known is what the last snapshot of this Repo left behind, to make an
-// unchanged one cheap.
+// known is what the last snapshot of this Repo left behind, to make an unchanged one
+// cheap.
 type known struct {
 	index  fs.FileInfo // the index file that tree was written from
 	tree   string
@@ -121,9 +120,9 @@ func Open(ctx context.Context, home, dir string, lim Limits) (*Repo, error) {
 	return r, nil
 }
 
-// disabled returns the reason why undo is off, or nil. A snapshot that hits a
-// limit turns undo off for the life of the Repo, so that a folder that is too
-// large does not cost its limit at every turn.
+// disabled returns the reason why undo is off, or nil. A snapshot that hits a limit
+// turns undo off for the life of the Repo, so that a folder that is too large does not
+// cost its limit at every turn.
 func (r *Repo) disabled() *DisabledError {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -15,9 +15,9 @@ import (
 
 // RestoreOptions change what Restore does.
 type RestoreOptions struct {
-	// Force restores paths that were changed since the snapshot, too. What was
-	// in them is lost unless a Snapshot was taken before. A folder that holds
-	// other files is never removed, not even with Force.
+	// Force also restores paths that have changed since the snapshot. Their content is
+	// lost unless a Snapshot was taken before. A folder that holds other files is never
+	// removed, not even with Force.
 	Force bool
 }
 
@@ -25,26 +25,25 @@ type RestoreOptions struct {
 type Result struct {
 	// Restored are the paths that this call changed.
 	Restored []string
-	// Already are the paths that were in the wanted state before.
+	// Already are the paths that were already in the wanted state.
 	Already []string
-	// Kept are the paths that are not in the wanted state but were left alone,
-	// because they were there all along: ignored, or left out of the snapshot.
+	// Kept are paths that are not in the wanted state but were left alone, because they
+	// were there all along: ignored, or left out of the snapshot.
 	Kept []LeftOut
 	// NotRestored are the paths that could not be restored.
 	NotRestored []string
 }
 
-// Restore takes the folder from one snapshot to another, for exactly the paths
-// that differ between the two. Undo of a turn is Restore(after, before), redo
-// is Restore(before, after). What ignore rules cover in the wanted state is
-// never deleted. Folders that become empty are removed.
+// Restore takes the folder from one snapshot to another, for exactly the paths that
+// differ between the two. To undo a turn, Restore(after, before); to redo it,
+// Restore(before, after). What ignore rules cover in the wanted state is never deleted.
+// Folders that become empty are removed.
 //
-// When a path is no longer what from says, and not yet what to says, nothing is
-// changed and the error is a *ConflictError with all such paths. All new
-// contents are written beside their places before the first path is changed, so
-// a full disk changes nothing either. When a path cannot be put in its place
-// the others still are, and the error is a *RestoreError; the same call can be
-// made again.
+// If a path is no longer as in from, and not yet as in to, nothing is changed and the
+// error is a *ConflictError with all such paths. All new contents are written beside
+// their destinations before the first path is changed, so a full disk changes nothing
+// either. If a path cannot be moved into place, the others still are, and the error is
+// a *RestoreError; the same call can be repeated.
 //
 // ctx bounds the call until the first path is changed; then it runs to its end.
 // Undo that is off for new snapshots still works for those that exist.
@@ -146,9 +145,8 @@ func (j *restore) plan(ctx context.Context, from, to string, id ID) error {
 	return nil
 }
 
-// expected reports whether a path is as the snapshot to leave says. What is in
-// the way of a new file or of its folder is expected when this restore removes
-// it.
+// expected reports whether a path is as in the snapshot to leave. What is in the way of
+// a new file or of its folder is expected if this restore removes it.
 func (j *restore) expected(d delta, now present, deleted map[string]bool) bool {
 	switch {
 	case now.block != "":

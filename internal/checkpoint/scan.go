@@ -74,7 +74,7 @@ func (r *Repo) tooMany(err error) error {
 	if !errors.Is(err, errTooMany) {
 		return err
 	}
-	return r.disable(fmt.Sprintf("it holds more than %d files that git does not ignore; ignore what is generated", r.lim.MaxFiles))
+	return r.disable(fmt.Sprintf("it contains more than %d files that git does not ignore; ignore generated files", r.lim.MaxFiles))
 }
 
 // writeRules puts the ignore rules where git reads them.
@@ -249,7 +249,7 @@ func (r *Repo) classify(s *scan, untracked, changed, forced []string) {
 		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
 			gone()
 		case err != nil:
-			s.leftOut = append(s.leftOut, LeftOut{p, "it cannot be looked at: " + cause(err)})
+			s.leftOut = append(s.leftOut, LeftOut{p, "it cannot be inspected: " + cause(err)})
 		case !info.Mode().IsRegular() && info.Mode().Type() != fs.ModeSymlink:
 			gone() // a folder, a socket, a pipe
 		case !storable(p, info.Mode()):
@@ -330,7 +330,7 @@ func (r *Repo) checkLimits(g git, s *scan) error {
 		return r.tooMany(errTooMany)
 	}
 	if bytes > r.lim.MaxBytes {
-		return r.disable(fmt.Sprintf("%d bytes are new in it, over the limit of %d; ignore what is generated", bytes, r.lim.MaxBytes))
+		return r.disable(fmt.Sprintf("it has %d new bytes, over the limit of %d; ignore generated files", bytes, r.lim.MaxBytes))
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ var idRE = regexp.MustCompile(`^[0-9a-f]{40}-[0-9a-f]{40}$`)
 // split returns the tree and the notes of an ID, safe to pass to git.
 func (id ID) split() (tree, notes string, err error) {
 	if !idRE.MatchString(string(id)) {
-		return "", "", fmt.Errorf("%w: %q is no snapshot id", ErrUnknownSnapshot, string(id))
+		return "", "", fmt.Errorf("%w: %q is not a snapshot id", ErrUnknownSnapshot, string(id))
 	}
 	return string(id[:40]), string(id[41:]), nil
 }
@@ -60,9 +60,9 @@ type leftOutNote struct {
 // errTimeLimit is the cause of a context that Limits.Timeout ended.
 var errTimeLimit = errors.New("time limit")
 
-// Snapshot records the folder as it is now. It reads only what changed since
-// the snapshot before it, and writes nothing into the folder. A file that
-// changes while it is read is recorded as it was at some moment during the call.
+// Snapshot records the folder as it is now. It reads only what changed since the
+// previous snapshot, and writes nothing into the folder. A file that changes while it
+// is read is recorded as it was at some moment during the call.
 //
 // The error is a *DisabledError when the folder is over its limits; undo is then
 // off for this Repo. ctx and Limits.Timeout bound the call.
@@ -90,7 +90,7 @@ func (r *Repo) Snapshot(ctx context.Context) (Snapshot, error) {
 	case errors.Is(err, errTimeLimit) && !started:
 		return Snapshot{}, fmt.Errorf("snapshot %s: %w", r.dir, ErrBusy)
 	case errors.Is(err, errTimeLimit):
-		return Snapshot{}, r.disable(fmt.Sprintf("a snapshot takes longer than %v; ignore what is generated", r.lim.Timeout))
+		return Snapshot{}, r.disable(fmt.Sprintf("a snapshot takes longer than %v; ignore generated files", r.lim.Timeout))
 	}
 	if off, ok := errors.AsType[*DisabledError](err); ok {
 		return Snapshot{}, off
@@ -98,8 +98,8 @@ func (r *Repo) Snapshot(ctx context.Context) (Snapshot, error) {
 	return Snapshot{}, fmt.Errorf("snapshot %s: %w", r.dir, err)
 }
 
-// snapshot tries three times: files may come and go under git's hands, which
-// makes it give up, and the index may be damaged, which the last try repairs.
+// snapshot tries three times: files may come and go while git works, which makes it
+// give up, and the index may be damaged, which the last try repairs.
 func (r *Repo) snapshot(ctx context.Context, g git) (Snapshot, error) {
 	for try := 1; ; try++ {
 		snap, err := r.trySnapshot(ctx, g)

@@ -15,9 +15,9 @@ import (
 	"syscall"
 )
 
-// worktree is the folder, opened for a restore. Every path goes through an
-// os.Root, so nothing outside of the folder can be reached, and every parent is
-// looked at first, so no symbolic link inside of it is followed either.
+// worktree is the folder, opened for a restore. Every path goes through an os.Root, so
+// nothing outside the folder can be reached, and every parent is checked first, so no
+// symbolic link inside it is followed either.
 type worktree struct {
 	root *os.Root
 }
@@ -28,7 +28,7 @@ type present struct {
 	info  fs.FileInfo // nil when there is nothing
 	dir   bool        // it is a folder
 	other bool        // it is neither file, symbolic link nor folder
-	block string      // the parent that is no folder, if there is one
+	block string      // the parent that is not a folder, if any
 }
 
 // look returns what is at p. A path behind a symbolic link is not there.
@@ -123,7 +123,7 @@ func (w worktree) unchanged(p string, seen present) (bool, error) {
 	return sameFile(info, seen.info), nil
 }
 
-// mkdirs makes the parents of p, and refuses one that is no folder.
+// mkdirs makes the parents of p, and refuses one that is not a folder.
 func (w worktree) mkdirs(p string) error {
 	for i, c := range p {
 		if c != '/' {
@@ -134,7 +134,7 @@ func (w worktree) mkdirs(p string) error {
 			return err
 		}
 		if info != nil && !info.IsDir() {
-			return fmt.Errorf("%q is in the way: it is no folder", p[:i])
+			return fmt.Errorf("%q is in the way: it is not a folder", p[:i])
 		}
 		if info == nil {
 			if err := w.root.Mkdir(local(p[:i]), 0o777); err != nil {
@@ -199,7 +199,7 @@ func sameOpen(f *os.File, info fs.FileInfo) error {
 		return err
 	}
 	if !sameFile(now, info) {
-		return fmt.Errorf("%s changed while it was looked at", f.Name())
+		return fmt.Errorf("%s changed while it was being read", f.Name())
 	}
 	return nil
 }

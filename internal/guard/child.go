@@ -65,7 +65,7 @@ func guardMain() int {
 	}
 	if err != nil {
 		// Nobody to report to but the person who ran this by hand.
-		fmt.Fprintf(os.Stderr, "%s: started by a harness only, not by hand: %v\n", argv0, err)
+		fmt.Fprintf(os.Stderr, "%s: only a harness can start this, not a person: %v\n", argv0, err)
 		return 2
 	}
 	if err := c.start(); err != nil {

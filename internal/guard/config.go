@@ -72,13 +72,13 @@ func (c *Config) validate() error {
 		return fmt.Errorf("start agent %s: folder %q is not an absolute path", c.Path, c.Dir)
 	}
 	if hasNUL(c.Path, c.Dir, c.Owner) {
-		return errors.New("start agent: program, folder or owner holds a NUL byte")
+		return errors.New("start agent: program, folder or owner contains a NUL byte")
 	}
 	if hasNUL(c.Argv...) {
-		return fmt.Errorf("start agent %s: an argument holds a NUL byte", c.Path)
+		return fmt.Errorf("start agent %s: an argument contains a NUL byte", c.Path)
 	}
 	if hasNUL(c.Env...) {
-		return fmt.Errorf("start agent %s: an environment entry holds a NUL byte", c.Path)
+		return fmt.Errorf("start agent %s: an environment entry contains a NUL byte", c.Path)
 	}
 	return nil
 }

@@ -1,13 +1,12 @@
-// Package guard runs one agent under a small child process, the guard, that
-// owns the agent's whole process tree and ends it when its harness is gone.
-// That is its one job; pipes, the stop ladder and environment rules are
-// package proc's.
+// Package guard runs one agent under a small child process, the guard, that owns the
+// agent's whole process tree and ends it when its harness is gone. Pipes, the stop
+// ladder and environment rules belong to package proc.
 //
-// Agents put their shell tools in sessions of their own, so killing a process
-// group misses them, and Pdeathsig reaches only the direct child. The guard is
-// a subreaper: every descendant that loses its parent becomes the guard's
-// child, whatever session, group or environment it gave itself. So "the guard
-// has no children" proves "nothing is left".
+// Agents start their shell tools in new sessions, so killing a process group misses
+// them, and Pdeathsig reaches only the direct child. The guard is a subreaper: every
+// descendant that loses its parent becomes the guard's child, whatever session, group
+// or environment it gave itself. So "the guard has no children" proves "nothing is
+// left".
 //
 // # How it works
 //
@@ -23,17 +22,17 @@
 // kill -9 of the harness), the guard sends TERM to every descendant, waits for
 // at most Config.Grace, sends KILL, and repeats that until none is left. The
 // same happens when the agent ends by itself, unless Config.KeepDescendants.
-// The guard itself drops HUP, INT, QUIT, TERM and their like.
+// The guard itself drops HUP, INT, QUIT, TERM and similar signals.
 //
-// # The net below
+// # The safety net
 //
-// Every agent carries two marks in its environment: TERRET_OWNER, which names
-// the worker and its process, and TERRET_GUARD, which names this one tree.
-// When the guard itself is killed while the harness lives, the harness ends
-// what carries the tree's mark ([ErrLost]). When both were killed, [Sweep], run
-// at the next start of any harness, ends what carries the mark of an owner that
-// is gone. Both follow descendants as well. What is out of reach for both: a
-// process that dropped its environment and also lost every marked ancestor.
+// Every agent carries two marks in its environment: TERRET_OWNER, which names the
+// worker and its process, and TERRET_GUARD, which names this one tree. If the guard
+// itself is killed while the harness lives, the harness ends everything with the tree's
+// mark ([ErrLost]). If both were killed, [Sweep], run at the next start of any harness,
+// ends everything with the mark of an owner that is gone. Both also follow descendants.
+// Neither can reach a process that dropped its environment and also lost every marked
+// ancestor.
 //
 // # Platforms
 //
@@ -52,8 +51,8 @@
 //
 // # Concurrency
 //
-// A [Guard] is safe for concurrent use. Start starts one goroutine, which reads
-// the status pipe, reaps the guard process and then closes Gone; it ends by
-// itself when the tree is gone, and whoever called Start waits for it by Gone.
-// Start does not close the files of Config: the caller closes its copies.
+// A [Guard] is safe for concurrent use. Start starts one goroutine, which reads the
+// status pipe, reaps the guard process and then closes Gone; it ends by itself when the
+// tree is gone, and the caller of Start waits for it with Gone. Start does not close
+// the files of Config: the caller closes its copies.
 package guard

@@ -1,7 +1,6 @@
-// Package proc starts agent processes and ends them. It is what drivers use:
-// three pipes to the agent, signals, the stop ladder, and the filter that keeps
-// the harness's secrets out of an agent's environment. Ownership of the process
-// tree is package guard's.
+// Package proc starts agent processes and ends them. Drivers use it: it provides three
+// pipes to the agent, signals, the stop ladder, and the filter that keeps the harness's
+// secrets out of an agent's environment. Package guard owns the process tree.
 //
 //	p, err := proc.Start(ctx, proc.Spec{
 //		Argv:  []string{"claude", "-p"},
@@ -19,14 +18,14 @@
 // Stop or Kill has returned without an error, or Done is closed (for a Spec
 // without KeepDescendants), no descendant of the agent is alive.
 //
-// A [Process] is safe for concurrent use, but Stdout is read by one goroutine
-// at a time, and Stdin's writes are as atomic as those of a pipe. The caller
-// closes Stdin to tell the agent that no more will come; the Process closes it
-// as well, when it stops the agent and when the agent has ended, which unblocks
-// a writer. The caller reads Stdout to its end, which releases it, or closes
-// it. Stdout ends when the agent has ended, also when some process that escaped
-// still holds the pipe: what was written up to then is still read.
+// A [Process] is safe for concurrent use, but only one goroutine at a time may read
+// Stdout, and writes to Stdin are as atomic as those of a pipe. The caller closes Stdin
+// to tell the agent that no more will come; the Process closes it too, when it stops
+// the agent and when the agent has ended, which unblocks a writer. The caller reads
+// Stdout to its end, which releases it, or closes it. Stdout ends when the agent has
+// ended, even if some escaped process still holds the pipe: everything written up to
+// then can still be read.
 //
-// A Process has three goroutines of its own. They end when the tree is gone,
-// and Done is closed after the one that reads stderr; nobody else need wait.
+// A Process has three goroutines of its own. They end when the tree is gone, and Done
+// is closed after the one that reads stderr; nobody else need wait.
 package proc

@@ -2,11 +2,11 @@ package proc
 
 import "strings"
 
-// FilterEnv returns environ without what must not reach an agent: names that
-// end in _SECRET, _PASSWORD, _CREDENTIAL, _CREDENTIALS, _KEY (so _API_KEY) or
-// _TOKEN, DATABASE_URL, REDIS_URL, and all of Terret's own (TERRET_*). What
-// allow lists is kept all the same: a name, or a prefix that ends in "*". Case
-// does not matter. Order is kept, and environ is not changed.
+// FilterEnv returns environ without what must not reach an agent: names that end in
+// _SECRET, _PASSWORD, _CREDENTIAL, _CREDENTIALS, _KEY (so _API_KEY) or _TOKEN,
+// DATABASE_URL, REDIS_URL, and all of Terret's own (TERRET_*). What allow lists is kept
+// anyway: a name, or a prefix that ends in "*". Case does not matter. Order is kept,
+// and environ is not changed.
 func FilterEnv(environ []string, allow ...string) []string {
 	kept := make([]string, 0, len(environ))
 	for _, entry := range environ {

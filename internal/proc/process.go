@@ -44,8 +44,7 @@ type Process struct {
 // PID is the agent's process id.
 func (p *Process) PID() int { return p.guard.PID() }
 
-// Memory is how many bytes of memory the agent itself holds, or zero where that
-// cannot be found out.
+// Memory is the memory that the agent itself uses, in bytes, or zero if unknown.
 func (p *Process) Memory() int64 {
 	statm, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.PID()))
 	if err != nil {
@@ -162,7 +161,7 @@ func (p *Process) settled() (Exit, error) {
 	case <-p.guard.Gone():
 		return p.ended()
 	case <-timer.C:
-		return Exit{Code: -1}, fmt.Errorf("agent %s (pid %d): processes of it are still there %v after KILL; look for them in state D", p.name, p.PID(), settle)
+		return Exit{Code: -1}, fmt.Errorf("agent %s (pid %d): some of its processes are still there %v after KILL; look for them in state D", p.name, p.PID(), settle)
 	}
 }
 

@@ -101,7 +101,7 @@ func (s *Spec) config() (guard.Config, error) {
 	}
 	name := s.Argv[0]
 	if strings.ContainsRune(name, 0) {
-		return c, errors.New("start agent: the program's name holds a NUL byte")
+		return c, errors.New("start agent: the program's name contains a NUL byte")
 	}
 	path, err := exec.LookPath(name)
 	if err == nil {
@@ -115,7 +115,7 @@ func (s *Spec) config() (guard.Config, error) {
 	}
 	c.Path = path
 	if c.Dir, err = filepath.Abs(s.Dir); err != nil {
-		return c, fmt.Errorf("start agent %s: find the working folder: %w", name, err)
+		return c, fmt.Errorf("start agent %s: cannot find the working folder: %w", name, err)
 	}
 	info, err := os.Stat(c.Dir)
 	if err != nil {

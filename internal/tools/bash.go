@@ -21,8 +21,8 @@ const (
 	commandLimit = 100_000
 
 	progressEvery = 200 * time.Millisecond
-	// linger is what the command left running has to end by itself, as the
-	// consumer of a process substitution does.
+	// linger is how long what the command left running has to end by itself, like the
+	// consumer of a process substitution.
 	linger    = 500 * time.Millisecond
 	killGrace = 2 * time.Second        // from TERM to KILL
 	killLimit = 10 * time.Second       // for the kernel to carry out a KILL
@@ -61,7 +61,7 @@ func prepareBash(_ context.Context, env Env, input json.RawMessage) (*Use, error
 	case a.has("command") && strings.TrimSpace(c.text) == "":
 		a.fail("the command is empty")
 	case strings.ContainsRune(c.text, 0):
-		a.fail("the command holds a NUL character")
+		a.fail("the command contains a NUL character")
 	case len(c.text) > commandLimit:
 		a.fail("the command is longer than %d bytes; write it to a file and run that", commandLimit)
 	}
@@ -213,9 +213,9 @@ func (c *command) result(g *guard.Guard, out *output, why outcome, left, stuck b
 	note := func(format string, v ...any) { notes = append(notes, fmt.Sprintf("["+format+"]", v...)) }
 	switch why {
 	case timedOut:
-		note("timed out after %v: the command and all it had started were ended", c.timeout)
+		note("timed out after %v: the command and everything it started were ended", c.timeout)
 	case cancelled:
-		note("cancelled: the command and all it had started were ended")
+		note("cancelled: the command and everything it started were ended")
 	case ended:
 		exit := g.Status()
 		facts.ExitCode, facts.Signal = exit.Code, exit.Signal

@@ -168,7 +168,7 @@ func TestBashTimeout(t *testing.T) {
 	b := newBench(t)
 	marker := guardtest.Marker()
 	res := b.run("Bash", input{"command": "echo begun; setsid sleep " + marker + " & sleep " + marker, "timeout_ms": 2000})
-	wantText(t, "begun\n[timed out after 2s: the command and all it had started were ended]", res.Text)
+	wantText(t, "begun\n[timed out after 2s: the command and everything it started were ended]", res.Text)
 	var facts bashFacts
 	if err := json.Unmarshal(res.Structured, &facts); err != nil || !facts.TimedOut || facts.ExitCode != -1 || !res.IsError {
 		t.Errorf("%+v, error %v", res, err)
@@ -196,7 +196,7 @@ func TestBashCancelled(t *testing.T) {
 	if !errors.Is(err, cause) {
 		t.Errorf("error %v", err)
 	}
-	if !strings.HasPrefix(res.Text, "ready\n") || !strings.HasSuffix(res.Text, "\n[cancelled: the command and all it had started were ended]") {
+	if !strings.HasPrefix(res.Text, "ready\n") || !strings.HasSuffix(res.Text, "\n[cancelled: the command and everything it started were ended]") {
 		t.Errorf("result %q", res.Text) // in between the shell may say what was ended
 	}
 	guardtest.NoneAlive(t, marker)

@@ -1,7 +1,6 @@
-// Package tools is what the native agent can do to files and processes: Bash,
-// Read, Write, Edit, Glob and Grep. It knows nothing of models and holds no
-// permissions: a call is prepared, somebody decides on the [Use], and the Use is
-// run.
+// Package tools is what the native agent can do to files and processes: Bash, Read,
+// Write, Edit, Glob and Grep. It knows nothing about models and holds no permissions: a
+// call is prepared, somebody decides about the [Use], and then it is run.
 //
 //	tool, _ := tools.Find("Edit")
 //	use, err := tool.Prepare(ctx, env, input) // err is for the model
@@ -10,25 +9,25 @@
 //
 // # What is decided is what is done
 //
-// Prepare reads, and changes nothing. It resolves every symbolic link, and Run
-// works on the resolved path, inside an [os.Root] of the folder that holds it,
-// so that a link that is put in the way afterwards cannot lead out. Run fails
-// when the path has come to lead elsewhere, or when a file to be written is no
-// longer the one that the diff was made against. Input is read strictly: a field
-// that is unknown, spelled in other case or given twice is an error, so that
-// nobody who looks at the same input sees another call.
+// Prepare reads, and changes nothing. It resolves every symbolic link, and Run works on
+// the resolved path, inside an [os.Root] of the folder that holds it, so that a link
+// that is put in the way afterwards cannot lead out. Run fails if the path now leads
+// elsewhere, or if a file to be written is no longer the one that the diff was made
+// against. Input is parsed strictly: a field that is unknown, has different case or
+// occurs twice is an error, so that nobody who looks at the same input sees another
+// call.
 //
-// What Prepare finds out about a file that is not inside (missing, a folder, how
-// often a string occurs) is not told before the use has been decided on: Run
-// says it then. Prepare fails at once only for paths inside and for bad input.
+// What Prepare finds out about a file outside (missing, a folder, how often a string
+// occurs) is not revealed before the use has been decided: Run says it then. Prepare
+// fails at once only for paths inside and for bad input.
 //
-// The folders of processes in /proc are refused, because the tools run in the
-// harness and would show its environment.
+// The folders of processes in /proc are refused, because the tools run in the harness
+// and would expose its environment.
 //
 // # Limits
 //
-// Every limit is a constant beside the tool it belongs to. Nothing is held in
-// memory beyond them, however much a command prints or a file holds.
+// Every limit is a constant beside its tool. Memory use stays within them, however much
+// a command prints or a file contains.
 //
 //	Bash   30,000 characters of output (head and tail), 10 min, 100,000 bytes of command
 //	Read   2,000 lines unless asked for more, 2,000 characters a line, 256 KB
@@ -37,18 +36,18 @@
 //	Glob   the 1,000 newest files
 //	Grep   500 matches, 30,000 characters, 500 characters a line, 1 MB of a line searched
 //
-// # What is not promised
+// # What is not guaranteed
 //
-// Files are replaced by a rename: hard links to the old file keep the old
-// content, and extended attributes and ACLs are not carried over. Between the
-// last look at a file and the rename a program that takes no lock can still slip
-// in; the window is microseconds. Writers of this package exclude each other by
-// an advisory lock on the folder, on Linux and macOS, also between processes.
-// Names that differ only by case count as outside where they are not spelled as
-// in Env. Bash needs Linux or macOS; see package guard.
+// Files are replaced by a rename: hard links to the old file keep the old content, and
+// extended attributes and ACLs are lost. Between the last check of a file and the
+// rename, a program that takes no lock can still slip in; the window is microseconds.
+// Writers of this package exclude each other with an advisory lock on the folder, on
+// Linux and macOS, even between processes. Names that differ only in case count as
+// outside if they are not spelled as in Env. Bash needs Linux or macOS; see package
+// guard.
 //
 // # Concurrency
 //
-// Everything here is safe for concurrent use, but a Use is run once. No
-// goroutine and no process outlives Run.
+// Everything here is safe for concurrent use, but a Use is run only once. No goroutine
+// and no process outlives Run.
 package tools

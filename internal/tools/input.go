@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// args are the fields of an input. The methods that take them out remember the
-// first thing that is wrong; done tells it.
+// args are the fields of an input. Its methods remember the first error; done returns
+// it.
 type args struct {
 	tool   string
 	known  []string
@@ -19,8 +19,8 @@ type args struct {
 	err    error
 }
 
-// parse reads an input strictly: one object, only the known fields, in this very
-// spelling, each at most once. A field that is null counts as absent.
+// parse reads an input strictly: one object, only known fields, exact spelling, each at
+// most once. A null field counts as absent.
 func parse(tool string, input json.RawMessage, known ...string) *args {
 	a := &args{tool: tool, known: known, fields: map[string]json.RawMessage{}}
 	dec := json.NewDecoder(bytes.NewReader(input))
@@ -41,7 +41,7 @@ func parse(tool string, input json.RawMessage, known ...string) *args {
 			return a
 		}
 		if seen[name] {
-			a.fail("the field %q is given twice", name)
+			a.fail("the field %q is set twice", name)
 		}
 		seen[name] = true
 		a.take(name, value)
@@ -49,7 +49,7 @@ func parse(tool string, input json.RawMessage, known ...string) *args {
 	if _, err := dec.Token(); err != nil {
 		a.fail("the input is not valid JSON: %v", err)
 	} else if _, err := dec.Token(); err != io.EOF {
-		a.fail("there is something after the JSON object")
+		a.fail("there is data after the JSON object")
 	}
 	return a
 }

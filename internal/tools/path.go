@@ -39,7 +39,7 @@ func (e Env) locate(field, path string) (place, error) {
 	case path == "":
 		return place{}, fmt.Errorf("%s is empty; give a path, absolute or relative to %s", field, e.Dir)
 	case strings.ContainsRune(path, 0):
-		return place{}, fmt.Errorf("%s holds a NUL character", field)
+		return place{}, fmt.Errorf("%s contains a NUL character", field)
 	case !filepath.IsAbs(e.Dir):
 		return place{}, fmt.Errorf("the session's folder %q is not absolute", e.Dir)
 	}
@@ -52,7 +52,7 @@ func (e Env) locate(field, path string) (place, error) {
 		return place{}, fmt.Errorf("%s %s: %w", field, plain(path), reason(err))
 	}
 	if ofProcess(p.real) {
-		return place{}, fmt.Errorf("%s %s leads to processes in /proc; the tools do not go there", field, plain(path))
+		return place{}, fmt.Errorf("%s %s leads to processes in /proc, which is not allowed", field, plain(path))
 	}
 	p.base = existing(filepath.Dir(p.real))
 	for _, root := range e.roots() {
@@ -86,13 +86,12 @@ func (e Env) relocate(p place) error {
 		return err
 	}
 	if now.real != p.real || now.inside != p.inside {
-		return fmt.Errorf("%s has come to lead elsewhere since this was prepared (a symbolic link changed); nothing was done", p.shown)
+		return fmt.Errorf("%s leads elsewhere since this was prepared (a symbolic link changed); nothing was done", p.shown)
 	}
 	return nil
 }
 
-// roots are the folders that count as inside, resolved. One that cannot be
-// resolved counts for nothing.
+// roots are the folders that count as inside, resolved. Unresolvable ones are ignored.
 func (e Env) roots() []string {
 	var roots []string
 	for _, r := range append([]string{e.Dir}, e.Roots...) {
@@ -132,7 +131,7 @@ func gitOwned(p place, root string, named []string) bool {
 	return err == nil && git != root && within(git, p.real)
 }
 
-// hasGit reports whether a component of the path is .git to some file system.
+// hasGit reports whether some file system may read a component of the path as .git.
 func hasGit(path string) bool {
 	return slices.ContainsFunc(strings.FieldsFunc(path, isSeparator), isGit)
 }
@@ -171,9 +170,9 @@ var (
 	errNotFolder = errors.New("a part of it is a file, not a folder")
 )
 
-// resolve resolves all symbolic links of an absolute, clean path. What does not
-// exist is kept as it is, so that a path to be created can be resolved, and a
-// link that leads nowhere gives what it would create.
+// resolve resolves all symbolic links of an absolute, clean path. It keeps what does
+// not exist, so that a path to be created can be resolved, and a dangling link gives
+// what it would create.
 func resolve(path string) (string, error) {
 	volume := filepath.VolumeName(path)
 	real := volume + string(filepath.Separator)

@@ -160,7 +160,7 @@ func TestPathThatMoves(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.link(out.Dir, "d")
-		b.fails(use, "lead elsewhere")
+		b.fails(use, "leads elsewhere")
 		wantText(t, "text", out.read("f"))
 		b.noLeftovers()
 	}

@@ -23,7 +23,7 @@ func checkPattern(p string) error {
 	case len(p) > patternLength:
 		return fmt.Errorf("it is longer than %d bytes", patternLength)
 	case strings.ContainsRune(p, 0):
-		return errors.New("it holds a NUL character")
+		return errors.New("it contains a NUL character")
 	case !doublestar.ValidatePattern(p):
 		return errors.New("a bracket or brace is not closed, or it ends with a backslash")
 	case ways(p) > patternWays:

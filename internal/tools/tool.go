@@ -30,9 +30,9 @@ type Tool struct {
 	Class       string // Execute, Reads, Edits or Search
 	Description string // for the model
 	Schema      json.RawMessage
-	// Prepare checks the input and says what the tool would do, without doing
-	// it. ctx bounds the call. The error is for the model: what is wrong with
-	// the input and how to call the tool right.
+	// Prepare checks the input and says what the tool would do, without doing it. ctx
+	// bounds the call. The error is for the model: what is wrong with the input and how
+	// to call the tool correctly.
 	Prepare func(ctx context.Context, env Env, input json.RawMessage) (*Use, error)
 }
 
@@ -44,21 +44,19 @@ type Use struct {
 	Command string   // the command of Bash, as it will be run
 	Paths   []string // absolute, symlinks resolved: the file, or the folder searched
 	Diff    string   // unified diff of an edit against the file as it is now
-	// Inside is true when every path is inside Dir or Roots after symlinks are
-	// resolved, and none is in a .git. It is false for Bash, whose paths nobody
-	// knows.
+	// Inside is true if every path is inside Dir or Roots after symlinks are resolved,
+	// and none is in a .git. It is false for Bash, whose paths are unknown.
 	Inside bool
 
 	run func(ctx context.Context, progress func(string)) (Result, error)
 }
 
-// Run does it, once. The error is the cause of ctx's end and comes with what
-// there was of a result until then; a tool that fails says so in the Result.
-// When Run has returned, nothing that it started is alive.
+// Run does it, once. The error is the cause of ctx's end and comes with the partial
+// result; a tool that fails says so in the Result. When Run has returned, nothing that
+// it started is alive.
 //
-// progress may be nil. It is called from the goroutine of Run, with output that
-// is new, and must return soon: it does not hold up the command, but the look at
-// its time limit.
+// progress may be nil. It is called on Run's goroutine with new output, and must return
+// soon: it does not hold up the command, but delays the check of its time limit.
 func (u *Use) Run(ctx context.Context, progress func(text string)) (Result, error) {
 	if ctx.Err() != nil {
 		return Result{}, fmt.Errorf("%s: %w", u.Tool, context.Cause(ctx))
@@ -79,7 +77,7 @@ func (u *Use) Run(ctx context.Context, progress func(text string)) (Result, erro
 	}
 }
 
-// Result is what came of a Use.
+// Result is the result of a Use.
 type Result struct {
 	Text       string // for the model; valid UTF-8
 	IsError    bool
@@ -120,8 +118,8 @@ func Find(name string) (Tool, bool) {
 	return Tool{}, false
 }
 
-// settle ends a Prepare for which use is ready but for wrong, which may be nil.
-// What is wrong with a file outside is told only by Run.
+// settle finishes a Prepare whose use is ready except for wrong, which may be nil. Only
+// Run reveals what is wrong with a file outside.
 func settle(use *Use, wrong error) (*Use, error) {
 	if wrong == nil {
 		return use, nil

@@ -72,7 +72,7 @@ func (f *Folder) Working(ctx context.Context, first string, diffs bool) (Changes
 		}
 	}
 	if first == "" {
-		return Changes{}, terret.Errorf(terret.CodeUnsupported, "the folder is in no git repository and no turn has been recorded here, so there is nothing to compare it with")
+		return Changes{}, terret.Errorf(terret.CodeUnsupported, "the folder is not in a git repository and no turn has been recorded here, so there is nothing to compare with")
 	}
 	shadow, err := f.shadow(ctx)
 	if err != nil {
@@ -91,7 +91,7 @@ func (f *Folder) Working(ctx context.Context, first string, diffs bool) (Changes
 // It does not look at the folder as it is now.
 func (f *Folder) Turn(ctx context.Context, before, after string, diffs bool) (Changes, error) {
 	if before == "" || after == "" {
-		return Changes{}, terret.Errorf(terret.CodeUnsupported, "the folder was not recorded around this turn, so its changes are not known")
+		return Changes{}, terret.Errorf(terret.CodeUnsupported, "the folder was not recorded around this turn, so its changes are unknown")
 	}
 	shadow, err := f.shadow(ctx)
 	if err != nil {
@@ -115,7 +115,7 @@ func shadowError(err error) error {
 	}
 	switch {
 	case errors.Is(err, checkpoint.ErrUnknownSnapshot):
-		return terret.Errorf(terret.CodeNotFound, "what was recorded of the folder is no longer there: %w", err)
+		return terret.Errorf(terret.CodeNotFound, "the recorded state of the folder is gone: %w", err)
 	case errors.Is(err, checkpoint.ErrBusy):
 		return terret.Errorf(terret.CodeConflict, "%w; try again", err)
 	}

@@ -40,10 +40,10 @@ type Matches struct {
 	Truncated bool    `json:"truncated,omitempty"` // not all files were looked at, or there are more
 }
 
-// Find returns the files and folders whose paths hold the letters of the query in
-// their order, at most limit of them. It looks at those that git knows or does not
-// ignore; without git, at all but node_modules. An empty query finds those nearest
-// to the top.
+// Find returns the files and folders whose paths contain the letters of the query in
+// order, at most limit of them. It searches files that git knows or does not ignore;
+// without git, everything except node_modules. An empty query finds those nearest to
+// the top.
 func (f *Folder) Find(ctx context.Context, query string, limit int) (Matches, error) {
 	if limit <= 0 || limit > maxFound {
 		limit = maxFound
@@ -85,8 +85,8 @@ func (f *Folder) Find(ctx context.Context, query string, limit int) (Matches, er
 	return out, nil
 }
 
-// score says how well a path fits: more for letters in a row, at the beginning of
-// a word and in the last part; less for each folder that it is deep in.
+// score rates how well a path matches: higher for letters in a row, at the beginning of
+// a word and in the last part; lower for each folder on the way.
 func score(want []rune, p string) (int, bool) {
 	points := -3 * strings.Count(p, "/")
 	if len(want) == 0 {

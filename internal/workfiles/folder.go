@@ -78,9 +78,9 @@ func openHome(dir string) (home, error) {
 	return home{real, info}, err
 }
 
-// holds reports whether a real path is Terret's home or in it, except for the
-// folders that sessions work in. It compares the folders themselves, as a file
-// system may know one under several spellings.
+// holds reports whether a real path is Terret's home or in it, except for the folders
+// that sessions work in. It compares the folders themselves, because a file system may
+// know one under several spellings.
 func (h home) holds(real string) bool {
 	if h.info == nil {
 		return false
@@ -160,7 +160,7 @@ func (f *Folder) secret(rel string) bool {
 }
 
 func notShown(rel string) error {
-	return terret.Errorf(terret.CodeForbidden, "%s is not shown: it is of git's or Terret's own files", rel)
+	return terret.Errorf(terret.CodeForbidden, "%s is not shown: it belongs to git or Terret", rel)
 }
 
 // open opens a file or folder for reading. rel is clean. Symbolic links are
@@ -197,7 +197,7 @@ func (f *Folder) permitted(rel string, file *os.File, info fs.FileInfo) error {
 		return err
 	}
 	if madeUp(file) {
-		return terret.Errorf(terret.CodeForbidden, "%s is made up by the system, and is not shown", rel)
+		return terret.Errorf(terret.CodeForbidden, "%s is in a virtual file system, and is not shown", rel)
 	}
 	real, err := filepath.EvalSymlinks(filepath.Join(f.dir, filepath.FromSlash(rel)))
 	if err != nil {
@@ -210,7 +210,7 @@ func (f *Folder) permitted(rel string, file *os.File, info fs.FileInfo) error {
 	in, err := filepath.Rel(f.dir, real)
 	switch {
 	case err != nil || !filepath.IsLocal(in) || !os.SameFile(at, info):
-		return terret.Errorf(terret.CodeConflict, "%s changed while it was looked at; try again", rel)
+		return terret.Errorf(terret.CodeConflict, "%s changed while it was being read; try again", rel)
 	case hidden(in) || f.home.holds(real):
 		return notShown(rel)
 	}
@@ -231,7 +231,7 @@ func plain(rel string, info fs.FileInfo) error {
 	case t&fs.ModeDevice != 0:
 		what = "is a device"
 	}
-	return terret.Invalid("path", "%s %s, and only files and folders are shown", rel, what)
+	return terret.Invalid("path", "%s %s; only files and folders are shown", rel, what)
 }
 
 // problem is err as callers should read it: with the path that they gave and no

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// madeUp reports whether a file is of a file system that the kernel makes up, and
-// that shows processes, devices or settings.
+// madeUp reports whether a file is in a virtual file system that shows processes,
+// devices or settings.
 func madeUp(f *os.File) bool {
 	conn, err := f.SyscallConn()
 	if err != nil {

@@ -4,5 +4,5 @@ package workfiles
 
 import "os"
 
-// madeUp: no such file systems are known here.
+// madeUp is false: no such file systems are known here.
 func madeUp(*os.File) bool { return false }

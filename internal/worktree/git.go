@@ -24,8 +24,8 @@ var versionRE = regexp.MustCompile(`^git version (\d+)\.(\d+)`)
 // killDelay bounds the wait for a git that was told to stop.
 const killDelay = 2 * time.Second
 
-// settings are given to every command, where they beat those of the repository. They
-// hold all that names a program.
+// settings are passed to every command, where they override those of the repository.
+// They cover everything that names a program.
 var settings = []string{
 	"core.hooksPath=" + os.DevNull, "core.fsmonitor=false", "core.untrackedCache=false", "core.alternateRefsCommand=",
 	"core.attributesFile=" + os.DevNull, "core.excludesFile=" + os.DevNull, "core.quotePath=false", "core.pager=cat",
@@ -37,7 +37,7 @@ var settings = []string{
 // git runs git commands in a folder of the user's.
 type git struct {
 	bin, dir string
-	off      []string // variables that take filters away which the repository names
+	off      []string // variables that disable filters which the repository names
 }
 
 // open finds git, and what it must not run in that folder.
@@ -56,7 +56,7 @@ func open(ctx context.Context, dir string) (*git, error) {
 	}
 	m := versionRE.FindStringSubmatch(version)
 	if m == nil {
-		return nil, fmt.Errorf("%q is no git version", version)
+		return nil, fmt.Errorf("%q is not a git version", version)
 	}
 	major, _ := strconv.Atoi(m[1]) // digits
 	minor, _ := strconv.Atoi(m[2])
@@ -66,8 +66,7 @@ func open(ctx context.Context, dir string) (*git, error) {
 	return g, nil
 }
 
-// disarm finds the filters of files that the repository's configuration names, and
-// takes them away.
+// disarm finds and disables the file filters that the repository's configuration names.
 func (g *git) disarm(ctx context.Context) error {
 	out, err := g.run(ctx, "config", "--includes", "--null", "--name-only", "--get-regexp", `^filter\.`)
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 1 {
@@ -112,7 +111,7 @@ func (g *git) run(ctx context.Context, args ...string) (string, error) {
 	return strings.TrimSuffix(out.String(), "\n"), nil
 }
 
-// environ is the environment of every git: nothing of the user's but what the system
+// environ is the environment of every git: nothing of the user's except what the system
 // needs to start a program.
 func environ() []string {
 	env := []string{

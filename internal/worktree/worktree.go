@@ -49,7 +49,7 @@ func find(home, path string) (top, id string, ok bool) {
 	return filepath.Join(home, folder, parts[0], parts[1]), parts[0], true
 }
 
-// Origin is the folder that the worktree which holds the path was made for.
+// Origin is the folder that the worktree with that path was made from.
 func Origin(home, path string) (string, bool) {
 	top, _, ok := Find(home, path)
 	if !ok {
@@ -63,8 +63,8 @@ func Origin(home, path string) (string, bool) {
 	return origin, filepath.IsAbs(origin)
 }
 
-// Add makes a worktree with that id, which must not be in use, of the repository that
-// dir is in. It returns the folder in it that corresponds to dir. Both home and dir are
+// Add makes a worktree with that id, which must be unused, of the repository that dir
+// is in. It returns the folder in it that corresponds to dir. Both home and dir are
 // absolute. Its errors are for people.
 func Add(ctx context.Context, home, id, dir string) (cwd string, err error) {
 	g, err := open(ctx, dir)
@@ -118,14 +118,14 @@ func Add(ctx context.Context, home, id, dir string) (cwd string, err error) {
 	}
 	cwd = filepath.Join(tree, below)
 	if info, err := os.Stat(cwd); err != nil || !info.IsDir() {
-		return "", fmt.Errorf("%s is not in the commit that is checked out; commit it first", dir)
+		return "", fmt.Errorf("%s is not in the checked-out commit; commit it first", dir)
 	}
 	return filepath.EvalSymlinks(cwd)
 }
 
 // Remove removes the worktree that holds the path, and its branch, if nothing is lost.
-// Otherwise it leaves both and says why. A worktree that is gone is no error. own are
-// files, by their paths from the worktree's top, that may be lost.
+// Otherwise it leaves both and says why. A missing worktree is fine. own reports files,
+// by their paths from the worktree's top, that may be lost.
 func Remove(ctx context.Context, home, path string, own func(file string) bool) (kept string, err error) {
 	tree, id, ok := Find(home, path)
 	if !ok {
@@ -164,7 +164,7 @@ func Remove(ctx context.Context, home, path string, own func(file string) bool) 
 	return "", os.RemoveAll(base)
 }
 
-// removeAll removes a folder in which somebody may still be writing something down.
+// removeAll removes a folder in which somebody may still be writing.
 func removeAll(dir string) (err error) {
 	for range 3 {
 		if err = os.RemoveAll(dir); err == nil {
@@ -174,7 +174,7 @@ func removeAll(dir string) (err error) {
 	return err
 }
 
-// unsaved says what would be lost with the worktree, or nothing.
+// unsaved says what would be lost with the worktree, or "".
 func (g *git) unsaved(ctx context.Context, id string, own func(string) bool) (string, error) {
 	status, err := g.run(ctx, "status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=none")
 	if err != nil {
@@ -184,7 +184,7 @@ func (g *git) unsaved(ctx context.Context, id string, own func(string) bool) (st
 		if len(entry) < 4 || strings.HasPrefix(entry, "?? ") && own != nil && own(entry[3:]) {
 			continue
 		}
-		return "it has changes that are not committed", nil
+		return "it has uncommitted changes", nil
 	}
 	others, err := g.others(ctx)
 	if err != nil {

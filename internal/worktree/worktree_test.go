@@ -103,7 +103,7 @@ func TestBadAdd(t *testing.T) {
 	r.sh(r.dir, "mkdir fresh; echo x > fresh/x")
 	for dir, want := range map[string]string{
 		plain: "is not in a git repository", empty: "has no commit yet", bare: "is not in a git repository",
-		filepath.Join(r.dir, "fresh"): "is not in the commit that is checked out; commit it first",
+		filepath.Join(r.dir, "fresh"): "is not in the checked-out commit; commit it first",
 	} {
 		_, err := worktree.Add(t.Context(), r.home, "bad", dir)
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -129,11 +129,11 @@ func TestRemove(t *testing.T) {
 		"nothing done":              {},
 		"ignored files":             {script: "mkdir ignored; echo x > ignored/x"},
 		"terret's own":              {script: "mkdir .terret; echo x > .terret/.gitignore"},
-		"a new file":                {script: "echo x > new.txt", kept: "changes that are not committed"},
-		"a new file beside our own": {script: "mkdir .terret; echo x > .terret/.gitignore; echo y > .terret/new", kept: "not committed"},
-		"a changed file":            {script: "echo x > sub/a.txt", kept: "not committed"},
-		"a staged file":             {script: "echo x > sub/a.txt; git add .", kept: "not committed"},
-		"a deleted file":            {script: "rm sub/a.txt", kept: "not committed"},
+		"a new file":                {script: "echo x > new.txt", kept: "uncommitted changes"},
+		"a new file beside our own": {script: "mkdir .terret; echo x > .terret/.gitignore; echo y > .terret/new", kept: "uncommitted"},
+		"a changed file":            {script: "echo x > sub/a.txt", kept: "uncommitted"},
+		"a staged file":             {script: "echo x > sub/a.txt; git add .", kept: "uncommitted"},
+		"a deleted file":            {script: "rm sub/a.txt", kept: "uncommitted"},
 		"a commit":                  {script: "echo x > sub/a.txt; git commit -qam two", kept: "commits that are on no other branch"},
 		"a merged commit":           {script: "echo x > sub/a.txt; git commit -qam two", main: "git merge -q terret/{id}"},
 		"a tagged commit":           {script: "echo x > sub/a.txt; git commit -qam two; git tag kept"},
