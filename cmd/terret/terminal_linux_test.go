@@ -163,7 +163,7 @@ func TestTerminalPlain(t *testing.T) {
 			p := newPlace(t, env)
 			x := p.start(nil, "run", "run: echo ran")
 			if name == "CI" { // nobody sits there
-				x.expect("the policy deny-unless-allowed then denies it")
+				x.expect("the policy deny-unless-allowed denies it")
 			} else {
 				x.expect(askPermission)
 				x.send("y\n")

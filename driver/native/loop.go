@@ -65,7 +65,7 @@ type turnRun struct {
 func (t *turnRun) loop(ctx context.Context) error {
 	for {
 		if t.steps >= t.limit {
-			return terret.Errorf(terret.CodeMaxTurns, "the agent reached its limit of %d steps; prompt it to continue, or raise max_turns", t.limit)
+			return terret.Errorf(terret.CodeMaxTurns, "the agent reached its limit of steps (%d); prompt it to continue, or raise max_turns", t.limit)
 		}
 		t.steps++
 		id, r, err := t.call(ctx)
