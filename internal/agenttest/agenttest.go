@@ -1,6 +1,6 @@
-// Package agenttest runs the real agents of the folder agents/ in tests: with a home
-// folder that is thrown away, a fake key, and a scripted model on loopback. It says
-// for each agent what settings that takes.
+// Package agenttest runs the real agents of the folder agents/ in tests: with a
+// throw-away home folder, a fake key, and a scripted model on loopback. It knows the
+// settings that each agent needs for that.
 //
 //	for _, a := range agenttest.All() {
 //		t.Run(a.Name, func(t *testing.T) {
@@ -30,7 +30,7 @@ import (
 	"github.com/terret-dev/terret/internal/proc"
 )
 
-// Patience bounds what an agent does in a test. Machines are slow at times.
+// Patience bounds what an agent does in a test. Machines can be slow.
 const Patience = 3 * time.Minute
 
 // Agent is a real agent, as tests run it.
@@ -39,16 +39,16 @@ type Agent struct {
 	Program string // in the folder of programs
 	// Dialect is the path of the model's API that it calls.
 	Dialect string
-	// Once are the arguments with which it runs one prompt, with everything allowed,
-	// and ends. It is nil for agents that only serve.
+	// Once returns the arguments to run one prompt, with everything allowed, and exit.
+	// It is nil for agents that only serve.
 	Once func(prompt string) []string
-	// ACP are the arguments with which it speaks the Agent Client Protocol on stdin and
-	// stdout. They are nil for agents that do not.
+	// ACP are the arguments to speak the Agent Client Protocol on stdin and stdout.
+	// They are nil for agents that do not.
 	ACP []string
-	// settings writes what the agent reads into the home folder, and returns its
+	// settings writes the agent's settings into the home folder, and returns its
 	// environment.
 	settings func(Place) (env []string, err error)
-	optional bool // it is not to be had for every machine
+	optional bool // not available for every machine
 }
 
 // Place is where an agent runs in a test.
@@ -106,7 +106,7 @@ func (a Agent) Prepare(t testing.TB, url string) Place {
 	p := Place{Home: t.TempDir(), Dir: t.TempDir(), URL: url, program: filepath.Join(bin, a.Program)}
 	if _, err := os.Stat(p.program); err != nil {
 		if a.optional && runtime.GOOS+runtime.GOARCH != "linuxamd64" {
-			t.Skipf("%s is not to be had for this machine", a.Name)
+			t.Skipf("%s is not available for this machine", a.Name)
 		}
 		t.Fatalf("%s is not installed: %v; run agents/install.sh", a.Name, err)
 	}
@@ -138,7 +138,7 @@ func (p Place) Start(t testing.TB, args ...string) *proc.Process {
 }
 
 // Run runs the agent to its end and returns what it printed. The error is about its
-// exit code, and holds what it complained about.
+// exit code, and includes its stderr.
 func (p Place) Run(t testing.TB, args ...string) (string, error) {
 	t.Helper()
 	agent := p.Start(t, args...)
@@ -171,7 +171,7 @@ func (p Place) write(name, content string) error {
 	return os.WriteFile(path, []byte(content), 0o600)
 }
 
-// fill puts the place into a template of settings.
+// fill inserts the place into a template of settings.
 func (p Place) fill(template string) string {
 	return strings.NewReplacer("{url}", p.URL, "{dir}", p.Dir).Replace(template)
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Model is the name of the model that agents are told to use, where that is free.
+// Model is the name of the model for agents that accept any.
 const Model = "fake-model"
 
 // The paths of the models' APIs.
@@ -16,7 +16,7 @@ const (
 	Gemini    = "/v1beta/models/"
 )
 
-// All returns the agents, each of a kind.
+// All returns the agents, one of each kind.
 func All() []Agent {
 	once := func(args ...string) func(string) []string {
 		return func(prompt string) []string { return append(slices.Clip(args), prompt) }
@@ -39,7 +39,7 @@ func All() []Agent {
 			Once: once("exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"),
 		},
 		{
-			// A model that it knows, for which it offers its tool for patches.
+			// A model that it knows, for which it offers its patch tool.
 			Name: "codex-patch", Program: "codex", Dialect: Responses, settings: codex("gpt-5.5"),
 			Once: once("exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"),
 		},
@@ -68,7 +68,7 @@ func claude(p Place) ([]string, error) {
 	return []string{
 		"ANTHROPIC_API_KEY=fake", "ANTHROPIC_BASE_URL=" + p.URL, "IS_SANDBOX=1",
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_TELEMETRY=1", "DISABLE_AUTOUPDATER=1",
-		"CLAUDE_CODE_MAX_RETRIES=2", // it would go on for minutes
+		"CLAUDE_CODE_MAX_RETRIES=2", // it would continue for minutes
 	}, nil
 }
 
@@ -128,7 +128,8 @@ func qwen(p Place) ([]string, error) {
 
 func copilot(p Place) ([]string, error) {
 	return []string{
-		// It unpacks itself into a cache, which takes seconds. agents/install.sh did.
+		// It unpacks itself into a cache, which takes seconds. agents/install.sh has
+		// done that.
 		"XDG_CACHE_HOME=" + filepath.Join(filepath.Dir(filepath.Dir(p.program)), ".cache"),
 		"COPILOT_PROVIDER_BASE_URL=" + p.URL + "/v1", "COPILOT_PROVIDER_API_KEY=fake", "COPILOT_MODEL=" + Model, "COPILOT_OFFLINE=true",
 	}, nil

@@ -1,6 +1,6 @@
-// Package atomicfile is the one way in which Terret replaces files of its own: at any
-// moment a file holds all of the old content or all of the new. Files are for their
-// owner alone. What is in the place of a symbolic link is the new file.
+// Package atomicfile is the only way in which Terret replaces its own files: at any
+// moment a file holds all of the old content or all of the new. Files are readable only
+// by their owner. A symbolic link is replaced by the new file.
 package atomicfile
 
 import (
@@ -10,12 +10,11 @@ import (
 	"path/filepath"
 )
 
-// Write makes the file at path hold content, also if the power goes after it
-// returned.
+// Write makes the file at path hold content, even if the power fails after it returned.
 func Write(path string, content []byte) error { return at(path, content, true) }
 
-// Swap is Write without waiting for the disk: if the power goes soon after, the file
-// may be damaged. It is for what can be made anew.
+// Swap is Write without waiting for the disk: if the power fails soon after, the file
+// may be damaged. It is for what can be recreated.
 func Swap(path string, content []byte) error { return at(path, content, false) }
 
 // SwapIn is Swap for a file in a folder that is open.
@@ -59,7 +58,7 @@ func in(dir *os.Root, name string, content []byte, durable bool) (err error) {
 	return nil
 }
 
-// syncFolder makes a rename last, where the system can.
+// syncFolder makes a rename durable, if the system can.
 func syncFolder(dir *os.Root) {
 	if f, err := dir.Open("."); err == nil {
 		_ = f.Sync()

@@ -6,10 +6,10 @@
 //	---
 //	The text.
 //
-// The block is YAML, of which it takes keys with single values and lists of them,
-// and nothing that could hide a setting: no anchors, aliases, tags, nested values
-// or keys that are there twice. What looks like a block and is none is an error, so
-// that a slip never turns settings into text. Errors name the line.
+// The block is YAML, restricted to keys with single values and lists of them, without
+// anything that could hide a setting: no anchors, aliases, tags, nested values or
+// duplicate keys. What looks like a block but is not one is an error, so that a typo
+// never turns settings into text. Errors name the line.
 package frontmatter
 
 import (
@@ -41,12 +41,12 @@ type Field struct {
 	List []string
 }
 
-// Document is a file taken apart.
+// Document is a parsed file.
 type Document struct {
 	// Fields are the settings in the order of the file; nil if there is no block.
 	Fields []Field
-	// Text is the whole file, with plain line ends and without the mark that some
-	// editors put at its start; Body is what follows the block.
+	// Text is the whole file, with plain line ends and without a byte order mark; Body
+	// is what follows the block.
 	Text, Body string
 }
 
@@ -62,7 +62,7 @@ func failf(line int, format string, args ...any) *Error {
 	return &Error{Line: line, Message: fmt.Sprintf(format, args...)}
 }
 
-// Parse takes a file apart. Its errors are of type *Error.
+// Parse parses a file. Its errors are of type *Error.
 func Parse(content []byte) (Document, error) {
 	text := string(bytes.TrimPrefix(content, []byte("\uFEFF")))
 	if err := checkText(text); err != nil {
@@ -88,10 +88,10 @@ func Parse(content []byte) (Document, error) {
 			return Document{}, failf(i+2, "the settings take more than %d KB", maxBlock>>10)
 		}
 	}
-	return Document{}, failf(1, "the settings that begin here are not closed; write %s in a line of its own behind them", fence)
+	return Document{}, failf(1, "the settings that begin here are not closed; write %s on its own line after them", fence)
 }
 
-// checkText refuses what is not text.
+// checkText rejects what is not text.
 func checkText(text string) error {
 	line := 1
 	for i, r := range text {
@@ -99,7 +99,7 @@ func checkText(text string) error {
 		case r == '\n':
 			line++
 		case r == 0:
-			return failf(line, "it holds a NUL byte, so it is not text")
+			return failf(line, "it contains a NUL byte, so it is not text")
 		case r == utf8.RuneError && !strings.HasPrefix(text[i:], "\uFFFD"):
 			return failf(line, "it is not UTF-8")
 		}
@@ -107,7 +107,7 @@ func checkText(text string) error {
 	return nil
 }
 
-// almostFence refuses a file whose first words are nearly the beginning of a block.
+// almostFence rejects a file that begins almost like a block.
 func almostFence(lines []string) error {
 	unseen := func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }
 	for i, line := range lines {
@@ -116,7 +116,7 @@ func almostFence(lines []string) error {
 			continue
 		}
 		if strings.HasPrefix(start, fence) {
-			return failf(i+1, "settings begin with %s, alone in the very first line", fence)
+			return failf(i+1, "settings must begin with %s, alone on the very first line", fence)
 		}
 		return nil
 	}
@@ -130,11 +130,11 @@ func parseBlock(block string) (fields []Field, err error) {
 			return nil, failf(i+2, "%q cannot stand here; write key: value", strings.TrimSpace(line))
 		}
 		if strings.ContainsRune(line, '\r') || strings.ContainsRune(line, '\uFEFF') {
-			return nil, failf(i+2, "it holds characters that cannot be seen")
+			return nil, failf(i+2, "it contains invisible characters")
 		}
 	}
 	defer func() {
-		if r := recover(); r != nil { // the parser is given whatever is in a repository
+		if r := recover(); r != nil { // the parser gets whatever is in a repository
 			fields, err = nil, failf(2, "the settings cannot be read as YAML")
 		}
 	}()
@@ -153,7 +153,7 @@ func parseBlock(block string) (fields []Field, err error) {
 }
 
 // nothingLost makes sure that every line that begins at the margin is a setting, and
-// not the end of a text that somebody forgot to close.
+// not the end of an unclosed text.
 func nothingLost(block string, fields []Field) error {
 	at := map[int]bool{}
 	for _, f := range fields {
@@ -181,7 +181,7 @@ func readFields(file *ast.File) ([]Field, error) {
 	case *ast.CommentGroupNode:
 		return fields, nil
 	default:
-		return nil, failf(lineOf(body), "settings are lines such as tools: Read, Grep")
+		return nil, failf(lineOf(body), "settings must be lines such as tools: Read, Grep")
 	}
 	seen := map[string]int{}
 	for _, v := range values {

@@ -1,6 +1,6 @@
-// Package gitcmd is the one way in which Terret runs git: on a git directory of its
-// own, without the user's configuration and environment, and with every setting off
-// that names a program, fetches something or changes content.
+// Package gitcmd is the only way in which Terret runs git on its own git directories:
+// without the user's configuration and environment, and with every setting off that
+// names a program, fetches something or changes content.
 package gitcmd
 
 import (
@@ -27,7 +27,7 @@ const minMajor, minMinor = 2, 32
 // killDelay bounds the wait for a git that was told to stop.
 const killDelay = 2 * time.Second
 
-// Find returns the path of the git program, or the reason why there is none to use.
+// Find returns the path of the git program, or the reason why there is no usable one.
 func Find(ctx context.Context) (bin, reason string, err error) {
 	advice := fmt.Sprintf("install git %d.%d or later", minMajor, minMinor)
 	bin, err = exec.LookPath("git")
@@ -49,7 +49,7 @@ func Find(ctx context.Context) (bin, reason string, err error) {
 	}
 	major, minor, ok := parseVersion(string(out))
 	if !ok {
-		return "", fmt.Sprintf("%q is no git version; %s", bytes.TrimSpace(out), advice), nil
+		return "", fmt.Sprintf("%q is not a git version; %s", bytes.TrimSpace(out), advice), nil
 	}
 	if major < minMajor || major == minMajor && minor < minMinor {
 		return "", fmt.Sprintf("git %d.%d is too old; %s", major, minor, advice), nil
@@ -69,7 +69,8 @@ func parseVersion(out string) (major, minor int, ok bool) {
 	return major, minor, errMajor == nil && errMinor == nil
 }
 
-// config is given to every command, on the command line, where it beats every file.
+// config is passed to every command, on the command line, where it overrides every
+// file.
 var config = []string{
 	// Settings that name a program.
 	"core.hooksPath=" + os.DevNull, "core.fsmonitor=false", "core.pager=cat", "core.editor=false", "sequence.editor=false",
@@ -88,8 +89,8 @@ var config = []string{
 	"core.looseCompression=1", "pack.compression=1", "gc.auto=0", "maintenance.auto=false",
 }
 
-// baseEnv is the environment of every git: nothing of the user's but what the
-// system needs to start a program.
+// baseEnv is the environment of every git: nothing of the user's except what the system
+// needs to start a program.
 func baseEnv() []string {
 	env := []string{
 		"LC_ALL=C", "LANGUAGE=",
@@ -110,16 +111,16 @@ func baseEnv() []string {
 	return env
 }
 
-// Git runs commands on a git directory that must be Terret's own: what is in its
-// config file and not switched off here would count.
+// Git runs commands on a git directory that must be Terret's own: anything in its
+// config file that is not switched off here would count.
 type Git struct {
 	Bin     string   // the program, from Find
 	Dir     string   // the git directory
 	Work    string   // the work tree
 	Cwd     string   // the folder that commands run in, in the work tree
 	Index   string   // the index file
-	Objects string   // the folder of objects; empty means that of Dir
-	Config  []string // further settings as key=value, which beat all others
+	Objects string   // the objects folder; empty means that of Dir
+	Config  []string // further settings as key=value, which override all others
 	Lock    *os.File // a lock that commands hold too while they run, on Unix; may be nil
 }
 
@@ -144,7 +145,7 @@ func (g Git) Command(ctx context.Context, args ...string) *exec.Cmd {
 	if g.Objects != "" {
 		cmd.Env = append(cmd.Env, "GIT_OBJECT_DIRECTORY="+g.Objects)
 	}
-	if args[0] != "check-ignore" { // which takes paths, and refuses to be told so
+	if args[0] != "check-ignore" { // it takes paths, and rejects the flag
 		cmd.Env = append(cmd.Env, "GIT_LITERAL_PATHSPECS=1")
 	}
 	cmd.Cancel = func() error { return terminate(cmd.Process) }
@@ -163,9 +164,8 @@ func (g Git) Output(ctx context.Context, in []byte, args ...string) ([]byte, err
 	return out.Bytes(), err
 }
 
-// Records runs a command and gives each NUL-terminated record that it prints to
-// each, which may keep it. An error of each ends the command and is returned, unless
-// it is ErrEnough.
+// Records runs a command and passes each NUL-terminated record to each, which may keep
+// it. An error of each ends the command and is returned, unless it is ErrEnough.
 func (g Git) Records(ctx context.Context, in []byte, args []string, each func(record string) error) error {
 	return g.Stream(ctx, bytes.NewReader(in), args, func(r *bufio.Reader) error {
 		for {
@@ -183,11 +183,11 @@ func (g Git) Records(ctx context.Context, in []byte, args []string, each func(re
 	})
 }
 
-// ErrEnough ends a reading before its end, without an error.
+// ErrEnough stops reading early, without an error.
 var ErrEnough = errors.New("enough")
 
-// Stream runs a command and gives its output to read. When read ends early, so does
-// the command. The error is that of read, the cause of ctx, or an *Error.
+// Stream runs a command and passes its output to read. If read ends early, so does the
+// command. The error is that of read, the cause of ctx, or an *Error.
 func (g Git) Stream(ctx context.Context, in io.Reader, args []string, read func(*bufio.Reader) error) error {
 	running, stop := context.WithCancel(ctx)
 	defer stop()

@@ -1,7 +1,7 @@
-// Package lockfile is the one lock between processes: the kernel's, on a file or a
-// folder that is open. It goes when the file is closed, or when its holder dies, and
-// whoever inherits the file holds it too. Two opens of one file exclude each other
-// even in one process.
+// Package lockfile is the one lock between processes: a kernel lock on an open file or
+// folder. It is released when the file is closed, or when its holder dies; whoever
+// inherits the file holds it too. Two opens of one file exclude each other even in one
+// process.
 package lockfile
 
 import (
@@ -17,7 +17,7 @@ const (
 )
 
 // Lock locks an open file until it is closed. It waits for others until the context
-// ends, whose cause it returns then.
+// ends; then it returns the cause.
 func Lock(ctx context.Context, f *os.File) error {
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
 		if ok, err := tryLock(f); ok || err != nil {
@@ -33,8 +33,8 @@ func Lock(ctx context.Context, f *os.File) error {
 	}
 }
 
-// Open opens the file at path, which it makes if it is missing, and locks it. Closing
-// the file unlocks it.
+// Open opens the file at path, creating it if it is missing, and locks it. Closing the
+// file unlocks it.
 func Open(ctx context.Context, path string) (*os.File, error) {
 	return opened(path, func(f *os.File) (bool, error) {
 		err := Lock(ctx, f)
@@ -42,7 +42,7 @@ func Open(ctx context.Context, path string) (*os.File, error) {
 	})
 }
 
-// TryOpen is Open that does not wait: the file is nil if somebody else has the lock.
+// TryOpen is Open without waiting: the file is nil if somebody else has the lock.
 func TryOpen(path string) (*os.File, error) { return opened(path, tryLock) }
 
 func opened(path string, lock func(*os.File) (bool, error)) (*os.File, error) {

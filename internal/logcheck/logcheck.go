@@ -1,5 +1,5 @@
-// Package logcheck says what is wrong with the log of a session. The suites of
-// engine and drivers ask it after each scenario.
+// Package logcheck reports what is wrong with a session's log. The engine and driver
+// suites use it after each scenario.
 package logcheck
 
 import (
@@ -8,9 +8,9 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// Problems lists what is wrong with the whole log of a session at rest: a gap in the
-// numbers, a turn or a request without exactly one end, an event outside its turn, a
-// kind that is not known, or a state that says that something is still going on.
+// Problems lists what is wrong with the complete log of a session at rest: a gap in the
+// numbers, a turn or a request without exactly one end, an event outside its turn, an
+// unknown kind, or a state that says that something is still going on.
 func Problems(events []terret.Event) []string {
 	c := checker{ended: map[string]bool{}, asked: map[string]string{}, decided: map[string]int{}}
 	for i, ev := range events {

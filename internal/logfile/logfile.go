@@ -1,5 +1,5 @@
-// Package logfile writes a log into a file that stays bounded, also when several
-// processes write to it.
+// Package logfile writes a log to a file that stays bounded, even if several processes
+// write to it.
 package logfile
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// MaxSize is the size at which a log begins anew. One older file, with ".1" behind its
-// name, is kept.
+// MaxSize is the size at which a log is rotated. One older file, with ".1" appended to
+// its name, is kept.
 const MaxSize = 5 << 20
 
 // File is a log. Its file is opened at the first Write, so that whoever logs nothing
@@ -27,13 +27,13 @@ type File struct {
 	file *os.File
 }
 
-// New names a log. Clean, if set, takes secrets out of each line.
+// New names a log. Clean, if set, removes secrets from each line.
 func New(path string, clean func([]byte) []byte) *File {
 	return &File{path: path, max: MaxSize, clean: clean}
 }
 
-// Write appends a line, with one write. It implements io.Writer for handlers of
-// log/slog, which call it once for each record.
+// Write appends a line, in one write. It implements io.Writer for log/slog handlers,
+// which call it once for each record.
 func (f *File) Write(line []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -55,7 +55,7 @@ func (f *File) Write(line []byte) (int, error) {
 }
 
 // open makes sure that the file is the one that the path names, and returns its size.
-// Another process may have begun a new one.
+// Another process may have started a new one.
 func (f *File) open() (int64, error) {
 	if f.file != nil {
 		named, err := os.Stat(f.path)
@@ -86,7 +86,7 @@ func (f *File) open() (int64, error) {
 	return info.Size(), nil
 }
 
-// rotate begins a new file, unless another process is about to or has just done so.
+// rotate starts a new file, unless another process is about to or has just done so.
 func (f *File) rotate() error {
 	lock := flock.New(f.path+".lock", flock.SetPermissions(0o600))
 	locked, err := lock.TryLock()

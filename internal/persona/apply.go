@@ -57,7 +57,7 @@ func CheckOversight(c terret.Capabilities, in terret.Settings, deny []string) er
 	if len(loose) == 0 {
 		return nil
 	}
-	seen := "Terret sees none of its tool uses"
+	seen := "none of its tool uses pass through Terret"
 	if c.Oversight == terret.OversightAsked {
 		seen = "it uses tools without asking Terret"
 	}

@@ -114,7 +114,7 @@ func TestBadSettings(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ text, want string }{
 		"not closed":        {"---\ntools: Read\nYou are.", ":1: the settings that begin here are not closed"},
-		"late":              {"\n---\ntools: Read\n---\n", ":2: settings begin with ---"},
+		"late":              {"\n---\ntools: Read\n---\n", ":2: settings must begin with ---"},
 		"no fence":          {"tools: Read\n\nYou are.", ":1: settings must be between two lines of ---"},
 		"no fence, later":   {"\n\n disallowed_tools : Bash\n", ":3: settings must be between"},
 		"unknown key":       {"---\ntools: Read\ncolour: red\n---\n", `:3: unknown key "colour"; the keys are id, description, tools,`},
@@ -146,7 +146,7 @@ func TestBadSettings(t *testing.T) {
 		"path for an agent": {"---\nagent: ../x\n---\n", "is not a name"},
 		"path for an id":    {"---\nid: a/b\n---\n", "is not a name"},
 		"long description":  {"---\ndescription: " + strings.Repeat("x", 600) + "\n---\n", "description must not be longer than"},
-		"NUL":               {"---\ntools: Read\n---\nYou\x00", ":4: it holds a NUL byte"},
+		"NUL":               {"---\ntools: Read\n---\nYou\x00", ":4: it contains a NUL byte"},
 		"not UTF-8":         {"You \xff", ":1: it is not UTF-8"},
 		"huge":              {strings.Repeat("x", maxFile+1), " is larger than 256 KB"},
 		"many tools":        {"---\ntools: [" + manyNames(201) + "]\n---\n", "more than 200 entries"},

@@ -1,8 +1,8 @@
 package redact
 
-// Pieces redacts texts that are shown apart, though a secret may begin in one and
-// end in the next: lines that were cut, parts of a long line. It is for one
-// goroutine.
+// Pieces redacts texts that are shown separately, though a secret may begin in one and
+// end in the next: lines that were cut, parts of a long line. Only one goroutine may
+// use it.
 type Pieces struct {
 	r      *Redactor
 	carry  string // the end of the last text, where a secret may have begun

@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// minLength is the length from which on a value counts as a secret.
+// minLength is the minimum length of a secret.
 const minLength = 8
 
 const unnamed = "[redacted]"
@@ -25,20 +25,19 @@ type Redactor struct {
 	longest  int      // of sorted
 }
 
-// pattern is something to be replaced.
+// pattern is something to replace.
 type pattern struct {
 	text  string // all of a secret, or the first bytes of a key
 	mark  string // what takes its place
 	shape *shape // nil for a secret
 }
 
-// New makes a Redactor of secrets by name. Values shorter than 8 bytes are
-// ignored. Well-known shapes of keys are found also without any secrets.
+// New makes a Redactor for secrets by name. It ignores values shorter than 8 bytes. It
+// finds keys of well-known shapes even without any secrets.
 func New(secrets map[string]string) *Redactor { return build(secrets, shapes) }
 
-// Known makes a Redactor that finds these secrets and nothing else, or nil if none is
-// long enough. It is for texts in which keys of well-known shapes may well be
-// examples.
+// Known makes a Redactor that finds only these secrets, or nil if none is long enough.
+// It is for texts in which keys of well-known shapes may well be examples.
 func Known(secrets map[string]string) *Redactor {
 	for _, value := range secrets {
 		if len(strings.TrimSpace(value)) >= minLength {
@@ -74,8 +73,8 @@ func build(secrets map[string]string, shapes []shape) *Redactor {
 	return r
 }
 
-// markFor names the secret, unless its name would give something away or harm
-// the text around it.
+// markFor names the secret, unless its name would give something away or damage the
+// text around it.
 func markFor(name string, secrets map[string]string) string {
 	odd := func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune(`"\<>&[]`, c) }
 	if name == "" || strings.ContainsFunc(name, odd) {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// span is a part of a text that is to be replaced.
+// span is a part of a text to replace.
 type span struct {
 	start, end int
 	mark       string
@@ -15,8 +15,8 @@ type span struct {
 // first bytes: the longest escape, \u003c.
 const contextBytes = 6
 
-// scan finds what is to be replaced in s, in order and without overlaps: secrets
-// that overlap become one span. Before is the end of what came before s.
+// scan finds what to replace in s, in order and without overlaps: overlapping secrets
+// become one span. Before is the end of what came before s.
 func (r *Redactor) scan(s, before string) (spans []span) {
 	shaped := 0 // up to here the text is a key that was recognised by its shape
 	for i := 0; i < len(s)-1; i += 2 {

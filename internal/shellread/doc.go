@@ -1,15 +1,15 @@
 // Package shellread says whether a shell script is plain: so simple that every
 // shell reads it the same way.
 //
-// Two readers decide it. One is the strict reader in this package, which knows a
-// small part of the shell's grammar and gives up on everything else. The other is
-// the full parser of mvdan.cc/sh. Each writes down what it has read as a [Form]:
-// the words with their quotes resolved, the operators, the redirections. A script
-// is plain if the strict reader takes all of it and both forms are equal.
+// Two readers decide it. One is the strict reader in this package, which knows a small
+// part of the shell's grammar and gives up on everything else. The other is the full
+// parser of mvdan.cc/sh. Each writes what it has read as a [Form]: the words with their
+// quotes resolved, the operators, the redirections. A script is plain if the strict
+// reader accepts all of it and both forms are equal.
 //
-// A mistake in one reader is then not enough to hide a command: both must make
-// the same one. The strict reader takes no construct that bash, dash and zsh read
-// differently, as far as those shells accept it at all.
+// So a mistake in one reader is not enough to hide a command: both must make the same
+// one. The strict reader accepts no construct that bash, dash and zsh read differently,
+// as far as those shells accept it at all.
 //
 // # The plain subset
 //
