@@ -50,6 +50,7 @@
 //     result. Steps see all results.
 //   - Codex changes files by patches, in a tool of their own that takes text, or in the
 //     shell. The verbs write and edit know.
+//   - Codex offers some tools in namespaces. Steps call them NAMESPACE/NAME.
 //   - They try again after errors. Each attempt is a request and uses up a step;
 //     repeat is for that.
 //

@@ -17,6 +17,9 @@
 // answer; see [relay]. What was decided there is not asked again: its approval is given
 // at once. Should the hook not run, the approval is decided like any other.
 //
+// Two tools would pass neither, so Codex does not get them: a terminal, into which commands
+// could be typed, and the provider's web search, unless it is approved by name.
+//
 // The other hooks (prompt, stop, a subagent's stop, compaction) are defined only in turns
 // in which somebody wants to decide there.
 //
