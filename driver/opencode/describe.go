@@ -1,0 +1,12 @@
+package opencode
+
+import "github.com/terret-dev/terret"
+
+// Describe implements terret.Describer. Its modes are its own roles, build and plan among
+// them; the rules decide in all of them.
+func (d *Driver) Describe() terret.Description {
+	return terret.Description{
+		Title: "OpenCode", Aliases: []string{"open-code"}, Env: providers, Program: true,
+		Modes: map[string]terret.Policy{"build": terret.PolicyAsk, "plan": terret.PolicyPlan},
+	}
+}
