@@ -243,10 +243,16 @@ func (s *seat) run(ctx context.Context, turn, role string, in terret.Settings, h
 	if err := s.setUp(ctx, role, in); err != nil {
 		return err
 	}
+	s.mu.Lock()
+	aborted := s.aborted
+	s.mu.Unlock()
+	if aborted != nil {
+		<-aborted
+	}
 	now := time.Now()
 	s.mu.Lock()
 	s.t.begin(turn, now)
-	s.idleAt, s.spokeAt, s.abortAt, s.late = time.Time{}, now, time.Time{}, nil
+	s.idleAt, s.spokeAt, s.abortAt, s.late, s.stopped = time.Time{}, now, time.Time{}, nil, false
 	s.mu.Unlock()
 	if err := hand(ctx); err != nil {
 		s.mu.Lock()

@@ -70,6 +70,10 @@ type seat struct {
 	looked  int
 	spokeAt time.Time // when anything was last heard of the session
 	abortAt time.Time // when the server was last told to stop
+	stopped bool      // the last turn was, so the server may begin with it yet
+	// aborted is closed when the server has been told to stop, which must not reach the
+	// next turn; nil if it never was.
+	aborted chan struct{}
 	late    error     // of a call that lasts as long as the turn
 }
 
@@ -302,10 +306,18 @@ func (s *seat) emit(events []terret.Event) error {
 
 // abort tells the server to stop what it does for the session.
 func (s *seat) abort() {
-	s.begin(func() {
-		s.mu.Lock()
-		s.abortAt = time.Now()
-		s.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return
+	}
+	before, done := s.aborted, make(chan struct{})
+	s.abortAt, s.aborted = time.Now(), done
+	s.work.Go(func() {
+		defer close(done)
+		if before != nil {
+			<-before
+		}
 		ctx, cancel := context.WithTimeout(s.life, abortTime)
 		defer cancel()
 		if err := s.c.post(ctx, "/session/"+s.native+"/abort", nil, nil); err != nil && s.life.Err() == nil {

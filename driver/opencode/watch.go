@@ -44,7 +44,7 @@ func (s *seat) note(ev event) (again bool) {
 	case ev.Type == "session.status":
 		s.idleAt = time.Time{}
 		stray := s.t.turn == nil
-		again = stray || s.t.turn.interrupted || s.t.turn.gaveUp != nil
+		again = stray && s.stopped || !stray && (s.t.turn.interrupted || s.t.turn.gaveUp != nil)
 		if limit := s.a.d.cfg.RetryFor; !stray && limit > 0 && s.t.turn.waited > limit && s.t.turn.gaveUp == nil {
 			s.t.turn.gaveUp, again = tired(of.Status), true
 		}
@@ -146,6 +146,7 @@ func (s *seat) finish(why *terret.Error) error {
 		why = terret.AsError(s.diagnose(s.late))
 	}
 	s.idleAt, s.late = time.Time{}, nil
+	s.stopped = s.t.turn != nil && (s.t.turn.interrupted || s.t.turn.gaveUp != nil)
 	s.mu.Unlock()
 	s.asking.Wait()
 	s.mu.Lock()
