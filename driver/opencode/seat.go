@@ -74,7 +74,7 @@ type seat struct {
 	// aborted is closed when the server has been told to stop, which must not reach the
 	// next turn; nil if it never was.
 	aborted chan struct{}
-	late    error     // of a call that lasts as long as the turn
+	late    error // of a call that lasts as long as the turn
 }
 
 // sit takes a server and makes it ready for the session. The caller holds a.switching.
