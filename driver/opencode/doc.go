@@ -27,7 +27,9 @@
 //
 // The agent asks where its rules say ask, and ours come last: the rules of the session
 // for the agent itself, and those in the environment for subagents, to whom the rules of
-// the session do not extend. What its own rules deny stays denied. Three things are not
+// the session do not extend. What its own rules deny stays denied. Rules decide first
+// about tools that change nothing and stay in the session's folders, and a person only if
+// a rule says so; about all others the policy and a person do. Three things are not
 // like that: tools of plugins run without asking, so they are not offered unless they are
 // approved; a subagent whose own settings allow tools is not started; and an answer is
 // never "always", which would count for other sessions too.
