@@ -166,56 +166,6 @@ func acpQwen() drivertest.Target {
 	})
 }
 
-func acpOpencode() drivertest.Target {
-	return acpTarget("opencode-acp", acpAgent{
-		idle:    20 * time.Second, // it asks a model that fails for minutes
-		program: "opencode", model: "fake/fake-model", other: "fake/other-model",
-		settings: func(p drivertest.Place) []string {
-			if p.Key == "" { // it would do without one
-				return []string{`OPENCODE_CONFIG_CONTENT={"enabled_providers":["fake"],"autoupdate":false}`, "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1"}
-			}
-			return []string{
-				`OPENCODE_CONFIG_CONTENT={"provider":{"fake":{"npm":"@ai-sdk/openai-compatible","options":{"baseURL":"` + p.URL + `/v1","apiKey":"{env:FAKE_API_KEY}"},` +
-					`"models":{"fake-model":{"cost":{"input":10,"output":20}},"other-model":{}}}},` +
-					`"model":"fake/fake-model","small_model":"fake/fake-model","enabled_providers":["fake"],"share":"disabled","autoupdate":false}`,
-				"OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1", "OPENCODE_DISABLE_SHARE=1",
-				"OPENCODE_API_KEY=" + p.Key, "FAKE_API_KEY=" + p.Key,
-			}
-		},
-		target: func(t *drivertest.Target) {
-			shell, write := tool("bash", "command"), tool("write", "filePath", "content")
-			edit, read := tool("edit", "filePath", "oldString", "newString"), tool("read", "filePath")
-			t.Tools = drivertest.Tools{
-				Shell: func(command string) drivertest.Call {
-					c := shell(command)
-					c.Input["description"] = "Run it"
-					return c
-				},
-				Write: func(path, content string) drivertest.Call { return write(path, content) },
-				Edit:  func(path, old, replacement string) drivertest.Call { return edit(path, old, replacement) },
-				Read:  func(path string) drivertest.Call { return read(path) },
-				MCP: func(server, name string, input map[string]any) drivertest.Call {
-					return drivertest.Call{Name: server + "_" + name, Input: input}
-				},
-			}
-			t.Wire = func(name string) string { return strings.TrimPrefix(name, "fake/") }
-			t.Lacks.DenialGoesOn = true
-			t.Lacks.Retries = "it does not tell that it asks the model again"
-			t.Lacks.Statuses = map[int]terret.ErrorCode{
-				400: terret.CodeExecutionError, 401: terret.CodeExecutionError, 403: terret.CodeExecutionError, 404: terret.CodeExecutionError,
-				0: terret.CodeTimeout, 429: terret.CodeTimeout, 500: terret.CodeTimeout, 529: terret.CodeTimeout,
-			}
-			t.Forget = func(p drivertest.Place) error {
-				return os.RemoveAll(filepath.Join(p.Home, ".local", "share", "opencode"))
-			}
-			t.Command = func(p drivertest.Place, name, text string) error {
-				put(p, ".config/opencode/command/"+name+".md", text)
-				return nil
-			}
-		},
-	})
-}
-
 // acpClaude is Claude Code behind an adapter: its tools and settings are the same.
 func acpClaude() drivertest.Target {
 	own := claude()
@@ -371,8 +321,6 @@ func acpGoose() drivertest.Target {
 func TestGemini(t *testing.T) { run(t, acpGemini()) }
 
 func TestQwen(t *testing.T) { run(t, acpQwen()) }
-
-func TestOpencodeACP(t *testing.T) { run(t, acpOpencode()) }
 
 func TestClaudeACP(t *testing.T) { run(t, acpClaude()) }
 
