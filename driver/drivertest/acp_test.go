@@ -44,7 +44,7 @@ func acpTarget(name string, a acpAgent) drivertest.Target {
 		},
 		Lacks: drivertest.Lacks{
 			ToolNames: true, DenialReason: true, ToolChoice: "ACP has no way to take tools away",
-			ForkAt: "ACP copies a session only as a whole",
+			ForkAt: "ACP copies a session only as a whole", Poison: "nobody has tried yet what it runs by itself for a folder",
 		},
 	}
 	a.target(&t)

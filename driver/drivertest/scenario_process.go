@@ -214,10 +214,13 @@ func prewarmed(f *fixture) {
 }
 
 func trustsNothing(t Target) string {
-	if t.Poison == nil {
-		return "it reads no settings of a folder"
+	switch {
+	case t.Poison != nil:
+		return ""
+	case t.Lacks.Poison != "":
+		return t.Lacks.Poison
 	}
-	return ""
+	return "it reads no settings of a folder"
 }
 
 // untrusted is that a folder's own settings act only when a person trusts it.
