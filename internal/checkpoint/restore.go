@@ -83,6 +83,7 @@ type restore struct {
 	force bool
 
 	private map[string]fs.FileMode
+	modes   bool // private is that of the snapshot to go to
 	steps   []*step
 	res     Result
 }
@@ -111,7 +112,9 @@ func (j *restore) plan(ctx context.Context, from, to string, id ID) error {
 	if err != nil {
 		return err
 	}
-	j.private = st.private
+	if !j.modes {
+		j.private = st.private
+	}
 	deleted := map[string]bool{}
 	for _, d := range deltas {
 		if _, keep := kept[d.path]; !keep && d.new == (entry{}) {
@@ -177,6 +180,12 @@ func (j *restore) kept(ctx context.Context, deltas []delta, to string, id ID) (m
 	n, err := j.git.readNotes(ctx, noteID)
 	if err != nil {
 		return nil, err
+	}
+	if j.modes = n.Modes; j.modes {
+		j.private = map[string]fs.FileMode{}
+		for _, p := range n.Perms {
+			j.private[string(p.Path)] = p.Perm
+		}
 	}
 	leftOut := map[string]bool{}
 	for _, l := range n.LeftOut {

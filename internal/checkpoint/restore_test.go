@@ -59,6 +59,19 @@ var turns = []struct {
 		changes: []string{"deleted key", "modified key2"},
 	},
 	{
+		name: "permission bits come back",
+		before: func(f *folder) {
+			f.write("key", "k")
+			f.write("open", "o")
+			f.write("plain", "p")
+			f.sh(`chmod 600 key; chmod 666 open`)
+		},
+		turn: func(f *folder) {
+			f.sh(`for i in key open plain; do rm $i; echo changed > $i; chmod 640 $i; done; chmod 666 key`)
+		},
+		changes: []string{"modified key", "modified open", "modified plain"},
+	},
+	{
 		name: "symlinks",
 		before: func(f *folder) {
 			f.write("t", "target")

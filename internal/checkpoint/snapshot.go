@@ -50,6 +50,10 @@ type LeftOut struct {
 type notes struct {
 	Rules   []byte        `json:"rules,omitempty"` // ignore rules outside of the tree
 	LeftOut []leftOutNote `json:"left_out,omitempty"`
+	// Perms are the permission bits of files that are not those of a new file. Older
+	// snapshots do not know them, and have no Modes.
+	Modes bool          `json:"modes,omitempty"`
+	Perms []privateFile `json:"perms,omitempty"`
 }
 
 type leftOutNote struct {
@@ -142,7 +146,7 @@ func (r *Repo) trySnapshot(ctx context.Context, g git) (Snapshot, error) {
 		return Snapshot{}, err
 	}
 	slices.SortFunc(s.leftOut, func(a, b LeftOut) int { return strings.Compare(a.Path, b.Path) })
-	noteID, err := r.writeNotes(ctx, g, &s)
+	noteID, err := r.writeNotes(ctx, g, &s, st)
 	if err != nil {
 		return Snapshot{}, err
 	}
@@ -251,8 +255,8 @@ func (r *Repo) tree(ctx context.Context, g git) (string, error) {
 }
 
 // writeNotes stores the notes of a snapshot and returns their id.
-func (r *Repo) writeNotes(ctx context.Context, g git, s *scan) (string, error) {
-	n := notes{Rules: s.rules}
+func (r *Repo) writeNotes(ctx context.Context, g git, s *scan, st *state) (string, error) {
+	n := notes{Rules: s.rules, Modes: true, Perms: st.perms()}
 	for _, l := range s.leftOut {
 		n.LeftOut = append(n.LeftOut, leftOutNote{[]byte(l.Path), l.Reason})
 	}

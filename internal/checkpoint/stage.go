@@ -97,14 +97,15 @@ func (j *restore) stage(ctx context.Context) error {
 	})
 }
 
-// stageFile writes a temporary file. It keeps the permission bits of the file it
-// replaces, and of one that was private, and gives others those of a new file.
+// stageFile writes a temporary file with the permission bits that it had, or those of a
+// new file. Older snapshots do not know them: then it keeps those of the file that it
+// replaces.
 func (j *restore) stageFile(s *step, b blob) error {
 	create, perm := fs.FileMode(0o666), j.private[s.path]
 	if s.new.mode == modeExec {
 		create = 0o777
 	}
-	if s.now.info != nil && s.now.info.Mode().IsRegular() {
+	if !j.modes && s.now.info != nil && s.now.info.Mode().IsRegular() {
 		perm = s.now.info.Mode().Perm()
 	}
 	if perm != 0 {

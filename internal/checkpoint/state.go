@@ -14,7 +14,7 @@ import (
 type state struct {
 	nested  []string               // nested repositories whose files are in the index
 	forced  []string               // files in the index that the ignore rules would leave out
-	private map[string]fs.FileMode // permission bits of files that others may not read
+	private map[string]fs.FileMode // permission bits of files that are not those of a new file
 }
 
 // stateFile is state as JSON. Paths are bytes: they need not be UTF-8.
@@ -61,9 +61,7 @@ func (r *Repo) loadState() (*state, error) {
 // saveState writes the state if it changed.
 func (r *Repo) saveState(st *state) error {
 	f := stateFile{Nested: toBytes(st.nested), Forced: toBytes(st.forced)}
-	for _, p := range sortedKeys(st.private) {
-		f.Private = append(f.Private, privateFile{[]byte(p), st.private[p]})
-	}
+	f.Private = st.perms()
 	raw, err := json.Marshal(f)
 	if err != nil {
 		return err
@@ -93,7 +91,7 @@ func (st *state) record(s *scan, usual fs.FileMode) {
 	for _, f := range s.add {
 		added[f.path] = true
 		perm := f.info.Mode().Perm()
-		if f.info.Mode().IsRegular() && usual&0o044&^perm != 0 {
+		if f.info.Mode().IsRegular() && perm&^0o111 != usual&^0o111 {
 			st.private[f.path] = perm
 		} else {
 			delete(st.private, f.path)
@@ -125,4 +123,12 @@ func toBytes(list []string) [][]byte {
 		out = append(out, []byte(s))
 	}
 	return out
+}
+
+// perms lists the permission bits that are known, by path.
+func (st *state) perms() (list []privateFile) {
+	for _, p := range sortedKeys(st.private) {
+		list = append(list, privateFile{[]byte(p), st.private[p]})
+	}
+	return list
 }
