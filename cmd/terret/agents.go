@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -11,19 +12,21 @@ import (
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/driver/all"
 	"github.com/terret-dev/terret/internal/guard"
+	"github.com/terret-dev/terret/internal/proc"
 )
 
 func newAgents(a *app) *cobra.Command {
-	var asJSON bool
-	list := func(cmd *cobra.Command, _ []string) error { return runAgents(cmd.Context(), a, asJSON, false) }
-	cmd := &cobra.Command{Use: "agents", Short: "List agents and what they still need", Args: exactArgs(), RunE: list}
+	var asJSON, verbose bool
+	list := func(cmd *cobra.Command, _ []string) error { return runAgents(cmd.Context(), a, asJSON, false, false) }
+	cmd := &cobra.Command{Use: "agents", Short: "List agents, and what is missing to use them", Args: exactArgs(), RunE: list}
 	ls := &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List agents", Args: exactArgs(), RunE: list}
-	doctor := &cobra.Command{Use: "doctor", Short: "Check whether agents are installed and signed in, and say how to fix it", Args: exactArgs(), RunE: func(cmd *cobra.Command, _ []string) error {
-		return runAgents(cmd.Context(), a, asJSON, true)
+	doctor := &cobra.Command{Use: "doctor", Short: "Say what is installed, signed in, and how to fix what is not", Args: exactArgs(), RunE: func(cmd *cobra.Command, _ []string) error {
+		return runAgents(cmd.Context(), a, asJSON, true, verbose)
 	}}
 	for _, c := range []*cobra.Command{cmd, ls, doctor} {
 		c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	}
+	doctor.Flags().BoolVarP(&verbose, "verbose", "v", false, "also say which variables agents do not see")
 	cmd.AddCommand(ls, doctor)
 	return cmd
 }
@@ -38,7 +41,7 @@ func (a *app) probes(ctx context.Context) ([]terret.Probe, error) {
 	return out, nil
 }
 
-func runAgents(ctx context.Context, a *app, asJSON, doctor bool) error {
+func runAgents(ctx context.Context, a *app, asJSON, doctor, verbose bool) error {
 	probes, err := a.probes(ctx)
 	if err != nil {
 		return err
@@ -73,10 +76,31 @@ func runAgents(ctx context.Context, a *app, asJSON, doctor bool) error {
 			}
 		}
 	}
-	if doctor && !guard.Guaranteed() {
-		fmt.Fprintln(a.out, "\non this system, ending all processes of an agent is best effort: a process that detaches itself may be missed")
+	if doctor {
+		a.printSafety(verbose)
 	}
 	return nil
+}
+
+// printSafety says what agents are kept from, and what they are not.
+func (a *app) printSafety(verbose bool) {
+	if guard.Guaranteed() {
+		fmt.Fprintln(a.out, "\nall processes of an agent end with it; cgroups are not used, so one that drops its environment and its parents is missed if Terret and the agent's guard are both killed with -9")
+	} else {
+		fmt.Fprintln(a.out, "\non this system, ending all processes of an agent is best effort: one that detaches itself may be missed")
+	}
+	if !verbose {
+		return
+	}
+	kept := proc.FilterEnv(a.environ)
+	var out []string
+	for _, entry := range a.environ {
+		if name, _, _ := strings.Cut(entry, "="); !slices.Contains(kept, entry) {
+			out = append(out, printable(name))
+		}
+	}
+	slices.Sort(out)
+	fmt.Fprintf(a.out, "\nkept out of the environment of agents, unless they need it to sign in or agents.NAME.env lists it: %s\n", nonEmpty(strings.Join(out, ", "), "nothing"))
 }
 
 func yes(b bool) string {
