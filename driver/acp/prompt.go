@@ -127,18 +127,25 @@ func (a *agent) dismiss(p *process) {
 func (a *agent) Interrupt(context.Context, string) error {
 	a.telling.Lock()
 	t := a.turn
-	if t != nil {
+	done := t == nil || t.cancelled
+	if !done {
 		t.cancelled = true
 	}
 	a.telling.Unlock()
-	if t == nil {
+	if done {
 		return nil
 	}
 	return a.cancel(t)
 }
 
-// cancel tells the agent to end the turn. What it asks from now on is refused.
+// cancel tells the agent to end the turn, unless that is over: the agent would take it
+// for the next one. What it asks from now on is refused.
 func (a *agent) cancel(t *turn) error {
+	a.telling.Lock()
+	defer a.telling.Unlock()
+	if a.turn != t {
+		return nil
+	}
 	err := t.p.notify(methodCancel, object{"sessionId": a.native})
 	if errors.Is(err, rpc.ErrClosed) {
 		return nil // then the turn ends by itself
