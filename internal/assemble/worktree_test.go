@@ -102,7 +102,7 @@ func TestWorktree(t *testing.T) {
 
 	// What is not committed is kept.
 	done, err := sessions.Delete(t.Context(), s.ID, false)
-	if err != nil || done.Worktree != s.Cwd || !strings.Contains(done.Kept, "not committed") {
+	if err != nil || done.Worktree != s.Cwd || !strings.Contains(done.Kept, "uncommitted") {
 		t.Errorf("%+v, %v", done, err)
 	}
 	if _, err := os.Stat(filepath.Join(s.Cwd, "made.txt")); err != nil {

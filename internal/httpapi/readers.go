@@ -114,16 +114,15 @@ func (r *readers) cutLarge() {
 }
 
 // cutOne cuts the reader that has taken nothing for the longest time, if that is too
-// long, and reports whether there is one.
+// long, and reports whether it cut one. Others may be cutting readers at the same time.
 func (r *readers) cutOne() bool {
-	var slowest *stream
-	var first time.Time
-	for _, st := range r.all() {
-		if since, _ := st.stuckSince(); !since.IsZero() && (slowest == nil || since.Before(first)) {
-			slowest, first = st, since
-		}
+	all := r.all()
+	since := make(map[*stream]time.Time, len(all))
+	for _, st := range all {
+		since[st], _ = st.stuckSince()
 	}
-	return slowest != nil && slowest.cutIfStuck()
+	slices.SortFunc(all, func(a, b *stream) int { return since[a].Compare(since[b]) })
+	return slices.ContainsFunc(all, (*stream).cutIfStuck)
 }
 
 // admit says whether there is room for an event of that size: errLarge means not now.

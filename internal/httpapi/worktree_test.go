@@ -57,7 +57,7 @@ func TestWorktree(t *testing.T) {
 	}
 	var left struct{ Worktree, Kept string }
 	f.do("DELETE", "/v1/sessions/"+changed.ID, nil).want(200, &left)
-	if left.Worktree != changed.Cwd || !strings.Contains(left.Kept, "not committed") {
+	if left.Worktree != changed.Cwd || !strings.Contains(left.Kept, "uncommitted") {
 		t.Errorf("%+v", left)
 	}
 	f.do("GET", "/v1/sessions/"+changed.ID, nil).problem(404, terret.CodeSessionNotFound, "")
