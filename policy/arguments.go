@@ -131,10 +131,10 @@ func (p *parsed) unlisted(name string) kind {
 	worst := kindUnlisted
 	for option, k := range p.row.options {
 		if len(name) > 2 && strings.HasPrefix(option, name) {
-			switch {
-			case k == kindRuns:
+			if k == kindRuns {
 				return k
-			case k == kindWrites || k == kindInto || k == kindInside:
+			}
+			if k == kindWrites || k == kindInto || k == kindInside {
 				worst = max(worst, k)
 			}
 		}

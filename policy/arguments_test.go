@@ -31,7 +31,7 @@ func (p parsed) describe() string {
 // quotes, one that ends in $ inside.
 func wordsOf(call string) []word {
 	var words []word
-	for _, text := range strings.Fields(call) {
+	for text := range strings.FieldsSeq(call) {
 		before, after, computed := strings.Cut(text, "$")
 		if computed {
 			words = append(words, word{text: before + anyText, splits: after != ""})
@@ -182,7 +182,7 @@ func TestKindsOfOperands(t *testing.T) {
 			t.Fatal(err)
 		}
 		var operands []word
-		for _, text := range strings.Fields(test.operands) {
+		for text := range strings.FieldsSeq(test.operands) {
 			operands = append(operands, word{text: strings.ReplaceAll(text, "*", anyText), splits: strings.Contains(text, "*"), glob: true})
 		}
 		var got []string

@@ -30,7 +30,7 @@ func TestTable(t *testing.T) {
 			}
 		}
 		for i, o := range r.args {
-			switch o.kind {
+			switch o.kind { //nolint:exhaustive // the others can be both
 			case kindFlag, kindAttached, kindRuns, kindRest, kindSetting, kindFolder, kindInside, kindSuffix, kindUnlisted:
 				t.Errorf("%s: operand %d cannot be what an option is", name, i)
 			case kindSub:
@@ -133,7 +133,7 @@ func TestSuggestedRows(t *testing.T) {
 		suggested++
 		for option, k := range r.options {
 			var commands []string
-			switch k {
+			switch k { //nolint:exhaustive // the others do no harm
 			case kindRuns:
 				commands = []string{option, option + "=x", option + " x"}
 			case kindWrites, kindInto, kindPrefix:
