@@ -238,15 +238,15 @@ func (f *fixture) completed(events []terret.Event, want string) terret.TurnCompl
 	return end
 }
 
-// failed holds that a turn ended with an error of that kind.
-func (f *fixture) failed(events []terret.Event, want terret.ErrorCode) terret.TurnError {
+// failed holds that a turn ended with an error of one of these kinds.
+func (f *fixture) failed(events []terret.Event, want ...terret.ErrorCode) terret.TurnError {
 	f.Helper()
 	end := last[terret.TurnError](f, events)
-	if end.Error.Code != want {
+	if !slices.Contains(want, end.Error.Code) {
 		f.Fatalf("the turn ended with %s (%s), not %s", end.Error.Code, end.Error.Message, want)
 	}
 	if end.Error.Message == "" {
-		f.Errorf("the error of kind %s says nothing", want)
+		f.Errorf("the error of kind %s says nothing", end.Error.Code)
 	}
 	return end
 }

@@ -40,11 +40,13 @@ func apiError(status int, want terret.ErrorCode) func(*fixture) {
 			step{Status: status, Repeat: true},
 		)
 		id := f.session()
-		want, hidden := want, false
+		// An agent that hides the status does so when it gives up late: how soon it does
+		// depends on the machine.
+		kinds, hidden := []terret.ErrorCode{want}, false
 		if other, ok := f.target.Lacks.Statuses[status]; ok {
-			want, hidden = other, true
+			kinds, hidden = append(kinds, other), true
 		}
-		end := f.failed(f.run(id, "try"), want)
+		end := f.failed(f.run(id, "try"), kinds...)
 		if end.Error.HTTPStatus != status && !hidden {
 			f.Errorf("the status is %d", end.Error.HTTPStatus)
 		}
@@ -81,11 +83,11 @@ func connectionRefused(f *fixture) {
 	}
 	f.play(step{Text: "x", Repeat: true})
 	id := f.session()
-	want := terret.CodeConnectionFailed
+	kinds := []terret.ErrorCode{terret.CodeConnectionFailed}
 	if other, ok := f.target.Lacks.Statuses[0]; ok {
-		want = other
+		kinds = append(kinds, other)
 	}
-	if end := f.failed(f.run(id, "try"), want); !end.Error.Retryable {
+	if end := f.failed(f.run(id, "try"), kinds...); !end.Error.Retryable {
 		f.Errorf("%+v", end.Error)
 	}
 }

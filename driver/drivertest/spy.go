@@ -45,6 +45,9 @@ func watch(d terret.Driver) (terret.Driver, *spy) {
 	return s, s
 }
 
+// Describe implements terret.Describer.
+func (s *spy) Describe() terret.Description { return terret.DescriptionOf(s.Driver) }
+
 // Open implements terret.Driver.
 func (s *spy) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, error) {
 	a, err := s.Driver.Open(ctx, r)
