@@ -1,53 +1,30 @@
 package acp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
-	"strings"
-	"time"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/proc"
+	"github.com/terret-dev/terret/internal/program"
 )
-
-// probePatience bounds each question to the program.
-const probePatience = 20 * time.Second
 
 // Probe implements terret.Prober. The program says its version; whether somebody is
 // signed in is told by what is there.
 func (d *Driver) Probe(ctx context.Context) (terret.Probe, error) {
-	can := d.p.Can
-	if can == nil {
-		can = &Features{}
+	can := cmp.Or(d.p.Can, &Features{})
+	p := program.Program{
+		Title: d.p.title(), Path: d.p.Argv[0], Env: d.environ(d.cfg.Environ, "/", false),
+		Install: d.p.Install, Oldest: d.p.Tested, Newest: d.p.Tested,
 	}
-	p := terret.Probe{Agent: d.p.Name, Capabilities: d.p.capabilities(*can)}
-	path, err := exec.LookPath(d.p.Argv[0])
-	if err != nil {
-		p.Fix = fmt.Sprintf("%s was not found%s", d.p.Argv[0], installHint(d.p))
-		return p, nil
+	if s := d.p.SignIn; len(s.Variables) > 0 {
+		p.SignIn = fmt.Sprintf("nobody is signed in; run `%s`, or set %s", s.Command, s.Variables[0])
 	}
-	p.Path = path
-	if p.Version = d.version(ctx); p.Version == "" && d.p.Tested != "" {
-		p.Fix = fmt.Sprintf("%s does not answer like %s%s", path, d.p.title(), installHint(d.p))
-		return p, context.Cause(ctx)
-	}
-	p.Found = true
-	p.Tested = testedOf(p.Version, d.p.Tested)
-	p.Auth = d.p.auth(d.cfg.Environ)
-	switch {
-	case p.Auth == "missing":
-		p.Fix = fmt.Sprintf("nobody is signed in; run `%s`, or set %s", d.p.SignIn.Command, d.p.SignIn.Variables[0])
-	case p.Tested == terret.TestedOlder:
-		p.Fix = fmt.Sprintf("version %s is older than the one that was tested (%s)%s", p.Version, d.p.Tested, installHint(d.p))
-	}
-	return p, context.Cause(ctx)
+	about := terret.Probe{Agent: d.p.Name, Capabilities: d.p.capabilities(*can)}
+	return p.Probe(ctx, about, func(context.Context) string { return d.p.auth(d.cfg.Environ) })
 }
 
 // auth says whether somebody is signed in, in that environment.
@@ -66,40 +43,4 @@ func (p Profile) auth(env []string) string {
 		}
 	}
 	return "missing"
-}
-
-var versionPattern = regexp.MustCompile(`\d+\.\d+\.\d+`)
-
-// version asks the program, outside any project.
-func (d *Driver) version(ctx context.Context) string {
-	ctx, cancel := context.WithTimeout(ctx, probePatience)
-	defer cancel()
-	p, err := proc.Start(ctx, proc.Spec{Argv: []string{d.p.Argv[0], "--version"}, Dir: "/", Env: d.environ(d.cfg.Environ, "/", false)})
-	if err != nil {
-		return ""
-	}
-	defer context.AfterFunc(ctx, func() { _, _ = p.Stop(ctx) })()
-	_ = p.Stdin().Close()
-	out, _ := io.ReadAll(io.LimitReader(p.Stdout(), 1<<20))
-	_ = p.Stdout().Close()
-	_, _ = p.Stop(ctx)
-	return versionPattern.FindString(string(out) + p.StderrTail())
-}
-
-func testedOf(version, tested string) terret.Tested {
-	if tested == "" {
-		return ""
-	}
-	a, b := strings.Split(version, "."), strings.Split(tested, ".")
-	for i := range min(len(a), len(b)) {
-		x, _ := strconv.Atoi(a[i])
-		y, _ := strconv.Atoi(b[i])
-		switch {
-		case x < y:
-			return terret.TestedOlder
-		case x > y:
-			return terret.TestedNewer
-		}
-	}
-	return terret.TestedYes
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/program"
 )
 
 var (
@@ -28,7 +29,7 @@ func (d *Driver) Commands(ctx context.Context) ([]terret.Command, error) {
 
 // introduce lets the agent introduce itself, without a session.
 func (d *Driver) introduce(ctx context.Context) (initializeAnswer, error) {
-	ctx, cancel := context.WithTimeout(ctx, probePatience)
+	ctx, cancel := context.WithTimeout(ctx, program.Patience)
 	defer cancel()
 	dir, err := os.Getwd()
 	if err != nil {

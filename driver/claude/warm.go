@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/program"
 )
 
 // warm is a process that was greeted and waits for its first prompt. Nobody reads it:
@@ -53,7 +54,7 @@ const primedSince = "2.1.325"
 // context: it composes the prompt and the tools without calling anybody. That takes a
 // fifth off the first turn. Whoever reads the process next drops the answer.
 func (p *process) prime() {
-	if compareVersions(p.about.Version, primedSince) >= 0 {
+	if program.Compare(p.about.Version, primedSince) >= 0 {
 		p.send(requestLine(terret.NewID(terret.PrefixControl), map[string]string{"subtype": "get_context_usage", "detail": "summary"}))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/program"
 	"github.com/terret-dev/terret/internal/rpc"
 )
 
@@ -31,7 +32,7 @@ func (p *process) greet(ctx context.Context, patience time.Duration) error {
 		return p.neverReady(ctx, err)
 	}
 	_, version, _ := strings.Cut(about.UserAgent, "/")
-	p.version = versionIn(version)
+	p.version = program.VersionIn(version)
 	if err := p.trustHooks(ctx); err != nil {
 		return p.neverReady(ctx, err)
 	}
