@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/brief"
 	"github.com/terret-dev/terret/internal/rpc"
 )
 
@@ -98,7 +99,7 @@ func (t *turn) failed(a *agent, text string, unauthenticated bool) *terret.Error
 	default:
 		code = terret.CodeExecutionError
 	}
-	return &terret.Error{Code: code, Message: fmt.Sprintf("%s: %s", t.p.title, cut(text)), Retryable: retryable, HTTPStatus: status}
+	return &terret.Error{Code: code, Message: fmt.Sprintf("%s: %s", t.p.title, brief.Cut(text, 500)), Retryable: retryable, HTTPStatus: status}
 }
 
 // notSignedIn tells people what to do.
@@ -107,7 +108,7 @@ func (a *agent) notSignedIn(text string) *terret.Error {
 	if c := a.d.p.SignIn.Command; c != "" {
 		how = " Run `" + c + "` in your terminal."
 	}
-	return terret.Errorf(terret.CodeNotAuthenticated, "%s not authenticated.%s It said: %s", a.d.p.title(), how, cut(text))
+	return terret.Errorf(terret.CodeNotAuthenticated, "%s not authenticated.%s It said: %s", a.d.p.title(), how, brief.Cut(text, 500))
 }
 
 // kindOf is what a status of the model's API means.

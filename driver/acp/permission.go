@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/brief"
 	"github.com/terret-dev/terret/internal/rpc"
 )
 
@@ -84,7 +85,7 @@ func (a *agent) prepare(p *process, m rpc.Message, params permissionParams) (*as
 	t.asks.Add(1)
 	q := &asking{t: t, c: c, ask: terret.Ask{Key: p.id + "/" + m.ID, Gate: terret.GatePermission}}
 	q.ask.Event = terret.Event{Source: m.Method, Data: terret.PermissionRequest{
-		ToolID: c.id, Tool: c.name, Class: t.classOf(c), Input: t.callInput(c), Title: cmp.Or(first(c.title), c.name), Diff: t.diff(c),
+		ToolID: c.id, Tool: c.name, Class: t.classOf(c), Input: t.callInput(c), Title: cmp.Or(brief.Line(strings.TrimSpace(c.title)), c.name), Diff: t.diff(c),
 	}}
 	if plan, ok := c.plan(); ok {
 		q.ask.Gate, q.ask.Event.Data = terret.GatePlan, terret.PlanRequest{Plan: plan}
@@ -116,7 +117,7 @@ func (a *agent) decided(q *asking, d terret.Decision, err error) (stop bool) {
 	}
 	if d.Source != terret.ByInterrupt && d.Source != terret.ByAgentExit {
 		q.c.denied, q.c.reason = true, cmp.Or(d.Reason, "denied")
-		q.t.denials = append(q.t.denials, terret.Denial{ToolID: q.c.id, Tool: q.c.name, Input: q.t.callInput(q.c), Reason: cut(q.c.reason)})
+		q.t.denials = append(q.t.denials, terret.Denial{ToolID: q.c.id, Tool: q.c.name, Input: q.t.callInput(q.c), Reason: brief.Cut(q.c.reason, 500)})
 		if !q.c.done { // some agents say no more of it
 			if err := a.emit(nil, q.t.fail(q.c, "denied", false)); err != nil {
 				a.req.Log.Warn("a denial could not be logged", "error", err)

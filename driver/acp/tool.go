@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/brief"
 )
 
 // tool is a call of a tool on its way. It is put together from all that is said of it.
@@ -171,7 +172,7 @@ func (t *turn) tell(c *tool) []terret.Event {
 		}
 	}
 	return append(events, terret.Event{Data: terret.ToolPre{
-		ToolID: c.id, Name: c.name, Class: t.classOf(c), Input: input, Title: cmp.Or(first(c.title), c.name), Paths: paths, Diff: t.diff(c),
+		ToolID: c.id, Name: c.name, Class: t.classOf(c), Input: input, Title: cmp.Or(brief.Line(strings.TrimSpace(c.title)), c.name), Paths: paths, Diff: t.diff(c),
 	}})
 }
 
@@ -211,7 +212,7 @@ func (t *turn) fail(c *tool, why string, over bool) []terret.Event {
 	}
 	return append(events, terret.Event{Data: terret.ToolFailure{
 		ToolID: c.id, Name: c.name, Content: c.result(), Structured: structured(c.output), DurationMS: time.Since(c.began).Milliseconds(), Diff: t.diff(c),
-		Error: cut(why), Denied: c.denied, Interrupted: !c.denied && (over || t.cancelled),
+		Error: brief.Cut(why, 500), Denied: c.denied, Interrupted: !c.denied && (over || t.cancelled),
 	}})
 }
 
@@ -312,14 +313,4 @@ func (b block) block() (terret.Block, bool) {
 		return terret.Text(b.Resource.Text), b.Resource.Text != ""
 	}
 	return terret.Block{}, false
-}
-
-// cut keeps the first characters of a text.
-func cut(s string) string {
-	const limit = 500
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	if r := []rune(s); len(r) > limit {
-		return string(r[:limit])
-	}
-	return s
 }

@@ -179,9 +179,3 @@ func (t *turn) used(a *agent, answer prompted) terret.Usage {
 func (u tokens) usage() terret.Usage {
 	return terret.Usage{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite, Reasoning: u.Thought}
 }
-
-// first cuts a text at its first line.
-func first(s string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
-	return line
-}

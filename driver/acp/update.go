@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/brief"
 	"github.com/terret-dev/terret/internal/rpc"
 )
 
@@ -192,7 +193,7 @@ func (t *turn) inTurn(u update, raw json.RawMessage) (events []terret.Event, ok 
 
 // stray keeps a line that is no message, or that nobody expects.
 func (a *agent) stray(line []byte, why error) {
-	ev := terret.Event{Data: terret.DiagParseError{Text: cut(string(line))}}
+	ev := terret.Event{Data: terret.DiagParseError{Text: brief.Cut(string(line), 500)}}
 	var message struct {
 		Type   string          `json:"type"`
 		ID     json.RawMessage `json:"id"`
@@ -215,7 +216,7 @@ func (a *agent) stray(line []byte, why error) {
 func (t *turn) notice(text string) []terret.Event {
 	if strings.Contains(text, "Retrying") {
 		t.retries++
-		return []terret.Event{{Data: terret.Retry{Attempt: t.retries, Error: cut(text)}}}
+		return []terret.Event{{Data: terret.Retry{Attempt: t.retries, Error: brief.Cut(text, 500)}}}
 	}
 	return []terret.Event{{Data: terret.Notification{Text: text, Level: "info"}}}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/brief"
 )
 
 // control is a message of the agent that is not an event.
@@ -159,7 +160,7 @@ func (t *translator) canUseTool(id string, r canUseTool) {
 func (t *translator) permissionRequest(r canUseTool) terret.PermissionRequest {
 	input := whole(r.Input, nil)
 	f := decodeInput(input)
-	title := brief(r.Title)
+	title := brief.Line(r.Title)
 	if title == "" {
 		title = f.title(r.ToolName, t.session.cwd)
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/aymanbagabas/go-udiff"
+
+	"github.com/terret-dev/terret/internal/brief"
 )
 
 const (
@@ -181,7 +183,7 @@ func apply(s string, edits []inputEdit) (string, bool) {
 
 // labels are the names of a file before and after a change.
 func labels(path, cwd string) (from, to string) {
-	name := strings.TrimPrefix(filepath.ToSlash(shown(path, cwd)), "/")
+	name := strings.TrimPrefix(filepath.ToSlash(brief.Path(path, cwd)), "/")
 	name = strings.NewReplacer("\n", "\\n", "\r", "\\r").Replace(name)
 	return "a/" + name, "b/" + name
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/brief"
 )
 
 var update = flag.Bool("update", false, "rewrite the goldens in testdata/golden")
@@ -117,7 +118,7 @@ func rowOf(t *testing.T, line int, ev terret.Event) goldenRow {
 func short(v any) any {
 	switch v := v.(type) {
 	case string:
-		if c := cut(v, 160); c != v {
+		if c := brief.Cut(v, 160); c != v {
 			return c + "…"
 		}
 		return v

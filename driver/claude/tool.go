@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/brief"
 )
 
 // toolCall is a tool call in progress.
@@ -130,12 +131,12 @@ func (t *translator) failTool(c *toolCall, m *userMessage, b contentBlock, struc
 		t.turn.reasons[c.id] = text
 	}
 	if denied && !c.asked && !c.refused {
-		t.emitBy(c.actor, c.parentTool, "", terret.PermissionDenied{ToolID: c.id, Tool: c.name, Reason: cut(text, diagLimit)})
+		t.emitBy(c.actor, c.parentTool, "", terret.PermissionDenied{ToolID: c.id, Tool: c.name, Reason: brief.Cut(text, diagLimit)})
 	}
 	t.emitBy(c.actor, c.parentTool, "", terret.ToolFailure{
 		ToolID: c.id, Name: c.name, Content: b.content(), Structured: terret.JSON(structured), DurationMS: took,
 		Diff: extra.diff(t.session.cwd), MessageID: t.head.UUID,
-		Error: cut(text, diagLimit), Denied: denied, Interrupted: !denied && (extra.Interrupted || strings.HasPrefix(text, rejectedText)),
+		Error: brief.Cut(text, diagLimit), Denied: denied, Interrupted: !denied && (extra.Interrupted || strings.HasPrefix(text, rejectedText)),
 	})
 }
 

@@ -3,12 +3,11 @@ package claude
 import (
 	"cmp"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/brief"
 )
 
 // classes says what the agent's tools do. Missing tools are other, or mcp if their name
@@ -88,10 +87,10 @@ func (f toolInput) paths() []string {
 
 // title describes the call in one line for people.
 func (f toolInput) title(name, cwd string) string {
-	file, place := brief(shown(f.file(), cwd)), brief(cmp.Or(shown(f.Path, cwd), "."))
+	file, place := brief.Line(brief.Path(f.file(), cwd)), brief.Line(cmp.Or(brief.Path(f.Path, cwd), "."))
 	switch {
 	case classOf(name) == terret.ClassExecute && f.Command != "":
-		return "Run `" + brief(strings.TrimSpace(f.Command)) + "`"
+		return "Run `" + brief.Line(strings.TrimSpace(f.Command)) + "`"
 	case name == "Read" || name == "NotebookRead":
 		return "Read " + file
 	case name == "Write":
@@ -99,55 +98,22 @@ func (f toolInput) title(name, cwd string) string {
 	case classOf(name) == terret.ClassEdit:
 		return "Edit " + file
 	case name == "Glob":
-		return "Find `" + brief(f.Pattern) + "` in " + place
+		return "Find `" + brief.Line(f.Pattern) + "` in " + place
 	case name == "Grep":
-		return "Search for `" + brief(f.Pattern) + "` in " + place
+		return "Search for `" + brief.Line(f.Pattern) + "` in " + place
 	case name == "LS":
 		return "List " + place
 	case name == "WebFetch":
-		return "Fetch " + brief(f.URL)
+		return "Fetch " + brief.Line(f.URL)
 	case name == "WebSearch":
-		return "Search the web for `" + brief(f.Query) + "`"
+		return "Search the web for `" + brief.Line(f.Query) + "`"
 	case classOf(name) == terret.ClassAgent && f.Description != "":
-		return "Start an agent: " + brief(f.Description)
+		return "Start an agent: " + brief.Line(f.Description)
 	case strings.HasPrefix(name, "mcp__"):
 		server, tool, _ := strings.Cut(strings.TrimPrefix(name, "mcp__"), "__")
-		return "Use " + brief(tool) + " of " + brief(server)
+		return "Use " + brief.Line(tool) + " of " + brief.Line(server)
 	}
-	return brief(name)
-}
-
-// shown is a path for people: relative if it is below the folder.
-func shown(path, cwd string) string {
-	if path == "" || cwd == "" || !filepath.IsAbs(path) {
-		return path
-	}
-	if rel, err := filepath.Rel(cwd, path); err == nil && filepath.IsLocal(rel) {
-		return rel
-	}
-	return path
-}
-
-// briefLimit is how many characters of a value fit in a title.
-const briefLimit = 200
-
-// brief is s on one line, short, with nothing that could mislead a reader.
-func brief(s string) string {
-	out := cut(s, briefLimit)
-	if len(out) < len(s) {
-		out += "…"
-	}
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n':
-			return '↵'
-		case r == '\t':
-			return ' '
-		case !unicode.IsPrint(r):
-			return unicode.ReplacementChar
-		}
-		return r
-	}, out)
+	return brief.Line(name)
 }
 
 // sortedCalls lists calls by id, so that reports have a stable order.

@@ -3,11 +3,10 @@ package claude
 import (
 	"bytes"
 	"slices"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/brief"
 )
 
 // agentName is Terret's name for Claude Code.
@@ -96,7 +95,7 @@ func (t *translator) translate(line []byte, now time.Time) ([]terret.Event, []co
 	m, ok := parse(line)
 	if !ok {
 		t.turn.malformed++
-		t.emit(terret.DiagParseError{Text: cut(string(line), diagLimit)})
+		t.emit(terret.DiagParseError{Text: brief.Cut(string(line), diagLimit)})
 		return t.take()
 	}
 	t.head = m.head()
@@ -228,20 +227,4 @@ func (t *translator) emitBy(actor, parent string, v terret.Visibility, data terr
 		t.turn.root = t.turn.root || actor == ""
 	}
 	t.events = append(t.events, ev)
-}
-
-// cut keeps the first characters of s.
-func cut(s string, limit int) string {
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	if utf8.RuneCountInString(s) <= limit {
-		return s
-	}
-	n := 0
-	for i := range s {
-		if n == limit {
-			return s[:i]
-		}
-		n++
-	}
-	return s
 }

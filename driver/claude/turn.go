@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/brief"
 )
 
 // turn is what has happened since the last turn ended.
@@ -165,7 +166,7 @@ func (t *translator) result(r *resultMessage) {
 	r.Errors = slices.DeleteFunc(r.Errors, func(e string) bool {
 		ours := !strings.HasPrefix(e, "[ede_diagnostic]")
 		if !ours { // it is for the agent's makers
-			t.emit(terret.DiagWarning{Text: cut(e, diagLimit)})
+			t.emit(terret.DiagWarning{Text: brief.Cut(e, diagLimit)})
 		}
 		return !ours
 	})
@@ -177,7 +178,7 @@ func (t *translator) result(r *resultMessage) {
 	u.steps += r.NumTurns
 	for _, d := range r.PermissionDenials {
 		u.denials = append(u.denials, terret.Denial{
-			ToolID: d.ToolUseID, Tool: d.ToolName, Input: terret.JSON(d.ToolInput), Reason: cut(u.reasons[d.ToolUseID], diagLimit),
+			ToolID: d.ToolUseID, Tool: d.ToolName, Input: terret.JSON(d.ToolInput), Reason: brief.Cut(u.reasons[d.ToolUseID], diagLimit),
 		})
 	}
 	end := t.endOf(r)

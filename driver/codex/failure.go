@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/brief"
 	"github.com/terret-dev/terret/internal/proc"
 	"github.com/terret-dev/terret/internal/redact"
 	"github.com/terret-dev/terret/internal/rpc"
@@ -157,7 +158,7 @@ func exitError(r *redact.Redactor, p *proc.Process, exit proc.Exit, what, next s
 // refusal is the error of a call that Codex did not do, or did not answer.
 func refusal(err error) error {
 	if said, ok := errors.AsType[*rpc.Error](err); ok {
-		return terret.Errorf(terret.CodeConflict, "Codex refused: %s", cut(said.Message, diagLimit))
+		return terret.Errorf(terret.CodeConflict, "Codex refused: %s", brief.Cut(said.Message, diagLimit))
 	}
 	if errors.Is(err, rpc.ErrClosed) {
 		return terret.Errorf(terret.CodeProcessFailed, "the agent's process has ended: %w", err)

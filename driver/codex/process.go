@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/brief"
 	"github.com/terret-dev/terret/internal/proc"
 	"github.com/terret-dev/terret/internal/redact"
 	"github.com/terret-dev/terret/internal/rpc"
@@ -148,7 +149,7 @@ func (p *process) stray(line []byte, why error) {
 		Type   string `json:"type"`
 		Method string `json:"method"`
 	}
-	ev := terret.Event{Data: terret.DiagParseError{Text: cut(string(line), diagLimit)}}
+	ev := terret.Event{Data: terret.DiagParseError{Text: brief.Cut(string(line), diagLimit)}}
 	if len(line) > 0 && line[0] == '{' && json.Unmarshal(line, &head) == nil {
 		name := head.Method
 		if name == "" {

@@ -5,6 +5,7 @@ import (
 	"maps"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/brief"
 )
 
 // started is how a thread was loaded.
@@ -100,7 +101,7 @@ func (s started) events(before string) []terret.Event {
 	change := terret.SessionNativeID{Old: terret.NullString(before), New: s.thread, Reason: "start"}
 	switch {
 	case s.lost != "":
-		change.Reason, change.Error = "stale", cut(s.lost, diagLimit)
+		change.Reason, change.Error = "stale", brief.Cut(s.lost, diagLimit)
 	case s.source == "fork":
 		change.Reason = "fork"
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/brief"
 )
 
 // toolCall is a call of a tool on its way.
@@ -46,16 +47,16 @@ func (c *toolCall) title() string {
 	}
 	decode(c.input, &in)
 	what := cmp.Or(in.Cmd, in.Path, in.Query, in.Prompt, strings.Join(c.paths, ", "))
-	first, _, _ := strings.Cut(strings.TrimSpace(what), "\n")
+	line := brief.Line(strings.TrimSpace(what))
 	switch {
-	case first == "":
+	case line == "":
 		return c.name
 	case c.class == terret.ClassExecute:
-		return cut(first, 120)
+		return line
 	case c.class == terret.ClassEdit:
-		return "Edit " + cut(first, 120)
+		return "Edit " + line
 	}
-	return c.name + " " + cut(first, 120)
+	return c.name + " " + line
 }
 
 // classes are those of the tools that are known by name.
@@ -203,7 +204,7 @@ func (t *translator) itemCompleted(it item) bool {
 func (t *translator) toolCompleted(made *toolCall, it item) {
 	if t.tasks[it.ID] {
 		delete(t.tasks, it.ID)
-		t.emit(terret.TaskEnd{ID: it.ID, Status: cmp.Or(it.Status, "completed"), Summary: cut(it.Output, diagLimit)})
+		t.emit(terret.TaskEnd{ID: it.ID, Status: cmp.Or(it.Status, "completed"), Summary: brief.Cut(it.Output, diagLimit)})
 		return
 	}
 	if !t.turn.running {
@@ -233,7 +234,7 @@ func (t *translator) result(c *toolCall, it item) {
 	}
 	if why := it.failure(); why != "" {
 		t.emit(terret.ToolFailure{
-			ToolID: c.id, Name: c.name, Content: content, DurationMS: took, Diff: c.diff, Error: cut(why, diagLimit),
+			ToolID: c.id, Name: c.name, Content: content, DurationMS: took, Diff: c.diff, Error: brief.Cut(why, diagLimit),
 			Interrupted: t.turn.stopping,
 		})
 		return

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/brief"
 )
 
 // translator makes events of what one process says. It does no I/O and starts no
@@ -194,7 +195,7 @@ func (t *translator) aside(method string, n note) bool {
 	case "configWarning", "deprecationNotice":
 		var text string
 		decode(n.Summary, &text)
-		t.emit(terret.DiagWarning{Text: cut(text, diagLimit)})
+		t.emit(terret.DiagWarning{Text: brief.Cut(text, diagLimit)})
 	case "model/rerouted":
 		t.emit(terret.ModelFallback{From: n.FromModel, To: n.ToModel, Why: strings.Trim(string(n.Reason), `"`)})
 	case "hook/started":
@@ -289,7 +290,7 @@ func (t *translator) failed(n note) {
 		return
 	}
 	t.turn.retries++
-	t.emit(terret.Retry{Attempt: t.turn.retries, HTTPStatus: n.Error.status(), Error: cut(n.Error.said(), diagLimit)})
+	t.emit(terret.Retry{Attempt: t.turn.retries, HTTPStatus: n.Error.status(), Error: brief.Cut(n.Error.said(), diagLimit)})
 }
 
 // turnCompleted ends the turn.

@@ -2,8 +2,6 @@ package codex
 
 import (
 	"encoding/json"
-	"strings"
-	"unicode/utf8"
 )
 
 // The messages of the app server, with the fields that we use. All others are ignored:
@@ -136,12 +134,3 @@ func encode(v any) json.RawMessage {
 
 // diagLimit is how many characters of a line that cannot be read are kept.
 const diagLimit = 500
-
-// cut keeps the first characters of s.
-func cut(s string, limit int) string {
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	if utf8.RuneCountInString(s) <= limit {
-		return s
-	}
-	return string([]rune(s)[:limit])
-}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/brief"
 	"github.com/terret-dev/terret/internal/guard/guardtest"
 )
 
@@ -194,7 +195,7 @@ func TestTurns(t *testing.T) {
 			a := s.open()
 			end, ok := s.run(a, prompt).Data.(terret.TurnComplete)
 			if !ok || end.Text != want {
-				t.Errorf("%s\n%s", cut(end.Text, 100), strings.Join(story(s.host.events), "\n"))
+				t.Errorf("%s\n%s", brief.Cut(end.Text, 100), strings.Join(story(s.host.events), "\n"))
 			}
 			s.oneEnd(a)
 		})

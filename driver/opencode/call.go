@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/brief"
 )
 
 // call is a tool call of the running turn.
@@ -125,10 +126,10 @@ func (t *translator) finish(c *call, p part) {
 	} else {
 		t.emit(c.actor, c.parentTool, terret.ToolFailure{
 			ToolID: c.id, Name: c.name, Content: content, DurationMS: took, Diff: unified(s.Metadata.Diff), MessageID: c.part, ParentID: c.message,
-			Error: cut(why, diagLimit), Denied: c.denied, Interrupted: interrupted && !c.denied,
+			Error: brief.Cut(why, diagLimit), Denied: c.denied, Interrupted: interrupted && !c.denied,
 		})
 		if c.denied {
-			t.turn.denials = append(t.turn.denials, terret.Denial{ToolID: c.id, Tool: c.name, Input: c.input, Reason: cut(cmp.Or(c.reason, why), diagLimit)})
+			t.turn.denials = append(t.turn.denials, terret.Denial{ToolID: c.id, Tool: c.name, Input: c.input, Reason: brief.Cut(cmp.Or(c.reason, why), diagLimit)})
 		}
 	}
 	t.emit(c.actor, c.parentTool, terret.MessageComplete{

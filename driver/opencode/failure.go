@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/brief"
 )
 
 // signIn tells people what to do.
@@ -38,7 +39,7 @@ func failureOf(f *failure) *terret.Error {
 	case f.Name == "ProviderAuthError" || status == 401 || status == 403:
 		out.Code, out.Message = terret.CodeNotAuthenticated, signIn
 		if f.Data.Message != "" {
-			out.Message += " The provider says: " + cut(f.Data.Message, diagLimit)
+			out.Message += " The provider says: " + brief.Cut(f.Data.Message, diagLimit)
 		}
 	case status == 402:
 		out.Code = terret.CodeBilling
@@ -69,7 +70,7 @@ func unconnected(said string) bool {
 
 // tired is why we end a turn whose model's API was tried too often.
 func tired(s status) *terret.Error {
-	out := terret.Errorf(terret.CodeModelError, "the model's API failed %d times: %s", s.Attempt, cut(s.Message, diagLimit))
+	out := terret.Errorf(terret.CodeModelError, "the model's API failed %d times: %s", s.Attempt, brief.Cut(s.Message, diagLimit))
 	if unconnected(s.Message) {
 		out.Code = terret.CodeConnectionFailed
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/brief"
 	"github.com/terret-dev/terret/internal/ndjson"
 	"github.com/terret-dev/terret/internal/proc"
 	"github.com/terret-dev/terret/internal/redact"
@@ -86,7 +87,7 @@ func (s *server) greet(ctx context.Context, patience time.Duration) error {
 		if found := ready.FindSubmatch(line); found != nil {
 			s.base = string(found[1])
 		} else if text := strings.TrimSpace(string(line)); text != "" && len(s.stray) < strayLines {
-			s.stray = append(s.stray, cut(s.redact.String(text), diagLimit))
+			s.stray = append(s.stray, brief.Cut(s.redact.String(text), diagLimit))
 		}
 	}
 	s.work.Go(func() { _, _ = io.Copy(io.Discard, s.proc.Stdout()) })

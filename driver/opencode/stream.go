@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/brief"
 	"github.com/terret-dev/terret/internal/sse"
 )
 
@@ -84,5 +85,5 @@ func listenOnce(life context.Context, c *client, tell func(heard) bool) error {
 
 // keep is what is told of an event that could not be read.
 func (h heard) keep() terret.Event {
-	return terret.Event{Data: terret.DiagParseError{Text: cut(string(h.data), diagLimit)}}
+	return terret.Event{Data: terret.DiagParseError{Text: brief.Cut(string(h.data), diagLimit)}}
 }

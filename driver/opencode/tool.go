@@ -2,14 +2,12 @@ package opencode
 
 import (
 	"cmp"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/brief"
 )
 
 // classes says what the agent's tools do. A tool that is not here is one of a server
@@ -90,10 +88,10 @@ func (f toolInput) paths() []string {
 
 // title is the call in one line for people.
 func (f toolInput) title(name, cwd string) string {
-	file, place := brief(shown(f.FilePath, cwd)), brief(cmp.Or(shown(f.Path, cwd), "."))
+	file, place := brief.Line(brief.Path(f.FilePath, cwd)), brief.Line(cmp.Or(brief.Path(f.Path, cwd), "."))
 	switch name {
 	case "bash":
-		return "Run `" + brief(strings.TrimSpace(f.Command)) + "`"
+		return "Run `" + brief.Line(strings.TrimSpace(f.Command)) + "`"
 	case "read":
 		return "Read " + file
 	case "write":
@@ -103,73 +101,30 @@ func (f toolInput) title(name, cwd string) string {
 	case "apply_patch":
 		return "Apply a patch"
 	case "glob":
-		return "Find `" + brief(f.Pattern) + "` in " + place
+		return "Find `" + brief.Line(f.Pattern) + "` in " + place
 	case "grep":
-		return "Search for `" + brief(f.Pattern) + "` in " + place
+		return "Search for `" + brief.Line(f.Pattern) + "` in " + place
 	case "list":
 		return "List " + place
 	case "webfetch":
-		return "Fetch " + brief(f.URL)
+		return "Fetch " + brief.Line(f.URL)
 	case "websearch", "codesearch":
-		return "Search the web for `" + brief(f.Query) + "`"
+		return "Search the web for `" + brief.Line(f.Query) + "`"
 	case "task":
-		return "Start an agent: " + brief(cmp.Or(f.Description, f.SubagentType))
+		return "Start an agent: " + brief.Line(cmp.Or(f.Description, f.SubagentType))
 	case "skill":
-		return "Use the skill " + brief(f.Name)
+		return "Use the skill " + brief.Line(f.Name)
 	}
 	if rest, ok := strings.CutPrefix(name, "mcp__"); ok {
 		server, tool, _ := strings.Cut(rest, "__")
-		return "Use " + brief(tool) + " of " + brief(server)
+		return "Use " + brief.Line(tool) + " of " + brief.Line(server)
 	}
-	return brief(name)
-}
-
-// shown is a path as people know it: relative where it is below the folder.
-func shown(path, cwd string) string {
-	if path == "" || cwd == "" || !filepath.IsAbs(path) {
-		return path
-	}
-	if rel, err := filepath.Rel(cwd, path); err == nil && filepath.IsLocal(rel) {
-		return rel
-	}
-	return path
+	return brief.Line(name)
 }
 
 const (
-	briefLimit = 200 // characters of a value in a title
-	diagLimit  = 500 // characters of a text in a diagnostic
+	diagLimit = 500 // characters of a text in a diagnostic
 )
-
-// brief is s on one line, short, with nothing in it that could mislead a reader.
-func brief(s string) string {
-	out := cut(s, briefLimit)
-	if len(out) < len(s) {
-		out += "…"
-	}
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n':
-			return '↵'
-		case r == '\t':
-			return ' '
-		case !unicode.IsPrint(r):
-			return unicode.ReplacementChar
-		}
-		return r
-	}, out)
-}
-
-// cut is the first so many characters of a text, as valid UTF-8.
-func cut(s string, limit int) string {
-	if len(s) > limit*utf8.UTFMax {
-		s = s[:limit*utf8.UTFMax]
-	}
-	s = strings.ToValidUTF8(s, "?")
-	if r := []rune(s); len(r) > limit {
-		return string(r[:limit])
-	}
-	return s
-}
 
 // unified is the agent's difference without its own head.
 func unified(diff string) string {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/brief"
 )
 
 // recorded is a line of a recording: an event, or that a prompt was sent to a session.
@@ -91,7 +92,7 @@ func story(events []terret.Event) []string {
 		case terret.MessageComplete:
 			line += " " + string(d.Role)
 		case terret.TurnComplete:
-			line += fmt.Sprintf(" %q", cut(d.Text, 9))
+			line += fmt.Sprintf(" %q", brief.Cut(d.Text, 9))
 		case terret.TurnError:
 			line += fmt.Sprintf(" %s %d", d.Error.Code, d.Error.HTTPStatus)
 		case terret.Retry:

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/brief"
 )
 
 // turn is what has happened in the running turn.
@@ -71,7 +72,7 @@ func (t *translator) status(d statusEvent) {
 	delay := max(milliseconds(d.Status.Next).Sub(t.now), 0)
 	t.turn.retried = d.Status
 	t.turn.waited += delay
-	t.emit("", "", terret.Retry{Attempt: d.Status.Attempt, DelayMS: delay.Milliseconds(), Error: cut(d.Status.Message, diagLimit)})
+	t.emit("", "", terret.Retry{Attempt: d.Status.Attempt, DelayMS: delay.Milliseconds(), Error: brief.Cut(d.Status.Message, diagLimit)})
 }
 
 // failed takes in that something went wrong. The same fault may be told twice, the

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/brief"
 )
 
 // open returns the seat, taken if there is none. a.switching must be held.
@@ -140,7 +141,7 @@ func (a *agent) Compact(ctx context.Context, turn, instructions string, in terre
 		return terret.Errorf(terret.CodeInvalidRequest, "say which model is to write the summary: the session has none")
 	}
 	if instructions != "" {
-		err := a.req.Host.Emit(ctx, []terret.Event{{Data: terret.DiagWarning{Text: "OpenCode takes no instructions for a compaction: " + cut(instructions, diagLimit)}}}, nil)
+		err := a.req.Host.Emit(ctx, []terret.Event{{Data: terret.DiagWarning{Text: "OpenCode takes no instructions for a compaction: " + brief.Cut(instructions, diagLimit)}}}, nil)
 		if err != nil {
 			return err
 		}
