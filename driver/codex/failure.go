@@ -16,7 +16,7 @@ import (
 )
 
 // notSignedIn tells people what to do.
-const notSignedIn = "Codex not authenticated. Run `codex login` in your terminal, or set the key that its model provider needs."
+const notSignedIn = "Codex not authenticated. Run `codex login` in your terminal, or set the key that its model provider needs; name a variable other than OPENAI_* and CODEX_* in agents.codex.env of the configuration."
 
 // info is Codex's own word for an error, and the status of the model's API, if it tells.
 func (f *turnFailure) info() (word string, status int) {

@@ -21,7 +21,7 @@ func (d *Driver) Probe(ctx context.Context) (terret.Probe, error) {
 	p := program.Program{
 		Title: "Codex", Path: d.cfg.Path, Env: d.environ(d.cfg.Environ, "/"),
 		Install: install, Oldest: oldestTested, Newest: newestTested,
-		SignIn: "nobody is signed in; run `codex login`, or set the key that its model provider needs",
+		SignIn: "nobody is signed in; run `codex login`, or set the key that its model provider needs (name a variable other than OPENAI_* and CODEX_* in agents.codex.env of the configuration)",
 	}
 	return p.Probe(ctx, terret.Probe{Agent: Name, Capabilities: capabilities(hooksWork)}, d.auth)
 }
