@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/rpc"
@@ -73,6 +74,9 @@ func (p *process) approve(ctx context.Context, m rpc.Message, r approval) (any, 
 			c = &toolCall{id: c.id, name: c.name, class: c.class, input: made.input, actor: c.actor, paths: c.paths, diff: c.diff}
 		}
 	})
+	if p.asksToLeave() {
+		return p.leaveSandbox(ctx, m, r, c)
+	}
 	if known {
 		return object{"decision": "accept"}, nil
 	}
@@ -91,6 +95,31 @@ func (p *process) approve(ctx context.Context, m rpc.Message, r approval) (any, 
 		})
 	}
 	return object{"decision": decisionWord(d)}, nil
+}
+
+// leaveSandbox asks a person whether a tool may run outside the sandbox. It is a question,
+// so no rule and no policy answers it: the session was given a sandbox on purpose.
+func (p *process) leaveSandbox(ctx context.Context, m rpc.Message, r approval, c *toolCall) (any, error) {
+	const id, yes, no = "leave_sandbox", "Run it outside", "Keep the sandbox"
+	text := "Codex asks to run this outside its sandbox (" + p.launch.sandbox + "): " + cmp.Or(r.Command, c.pre().Title)
+	if r.Reason != "" {
+		text += "\nIts reason: " + r.Reason
+	}
+	d, err := p.askIn(ctx, terret.Ask{
+		Key: terret.NewID(terret.PrefixControl), Gate: terret.GateQuestion,
+		Event: terret.Event{Actor: c.actor, Source: m.Method, Data: terret.QuestionRequest{Questions: []terret.Question{{
+			ID: id, Header: "Sandbox", Text: text, Options: []terret.Option{{Label: no}, {Label: yes}},
+		}}}},
+	})
+	if err == nil && d.Behavior == terret.BehaviorAnswer && slices.Equal([]string(d.Answers[id]), []string{yes}) {
+		return object{"decision": "accept"}, nil
+	}
+	p.say(m.Method, nil, func(t *translator) {
+		if known := t.tools[r.ItemID]; known != nil {
+			known.denied = "nobody allowed it to leave the sandbox"
+		}
+	})
+	return object{"decision": "decline"}, nil
 }
 
 // decisionWord is a decision in Codex's words. One that stays is Terret's to keep.

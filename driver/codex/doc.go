@@ -17,6 +17,12 @@
 // answer; see [relay]. What was decided there is not asked again: its approval is given
 // at once. Should the hook not run, the approval is decided like any other.
 //
+// In a sandbox (permission modes read-only and workspace-write) the approval policy is
+// "on-request": with "untrusted", Codex runs an approved command that the sandbox held
+// back once more without it, and asks nobody. So there the hook alone decides about tools,
+// and an approval is a question to a person: may this leave the sandbox? The hook does not
+// say in which folder a command runs; in a sandbox no approval adds it.
+//
 // Two tools would pass neither, so Codex does not get them: a terminal, into which commands
 // could be typed, and the provider's web search, unless it is approved by name.
 //

@@ -23,6 +23,7 @@ const script = `
 steps:
   - {match: {user: '/^run (?P<c>[^\n]+)/'}, anywhere: true, repeat: forever, answer: {tools: [{name: exec_command, input: {cmd: "{{c}}"}}]}}
   - {match: {user: '/^in (?P<d>\S+) run (?P<c>[^\n]+)/'}, anywhere: true, repeat: forever, answer: {tools: [{name: exec_command, input: {cmd: "{{c}}", workdir: "{{d}}"}}]}}
+  - {match: {user: '/^outside run (?P<c>[^\n]+)/'}, anywhere: true, repeat: forever, answer: {tools: [{name: exec_command, input: {cmd: "{{c}}", sandbox_permissions: require_escalated, justification: because}}]}}
   - {match: {user: type}, anywhere: true, repeat: forever, answer: {tools: [{name: exec_command, input: {cmd: sh, tty: true, yield_time_ms: 250}}]}}
   - {match: {user: '/^start (?P<c>[^\n]+)/'}, anywhere: true, repeat: forever, answer: {tools: [{name: exec_command, input: {cmd: "{{c}}", yield_time_ms: 250}}]}}
   - {match: {user: '/^add (?P<f>\S+)/'}, anywhere: true, repeat: forever, answer: {tools: [{name: apply_patch, input: {input: "*** Begin Patch\n*** Add File: {{f}}\n+x\n*** End Patch"}}]}}
@@ -170,9 +171,26 @@ func TestRealSandbox(t *testing.T) {
 	if err := a.(*agent).SetPermissionMode(t.Context(), workspaceWrite); err != nil {
 		t.Fatal(err)
 	}
-	s.run(a, "run touch b; touch "+place.Home+"/c", terret.Settings{})
-	if !exists(filepath.Join(place.Dir, "b")) || exists(filepath.Join(place.Home, "c")) {
-		t.Errorf("it can write at home, or not in its folder:\n%s", dump(s.host.said()))
+	// Twice: Codex runs an approved command again, outside, if the sandbox held it back.
+	for _, prompt := range []string{"run touch b; touch " + place.Home + "/c", "outside run touch " + place.Home + "/c"} {
+		s.run(a, prompt, terret.Settings{})
+	}
+	if b, c := exists(filepath.Join(place.Dir, "b")), exists(filepath.Join(place.Home, "c")); !b || c {
+		t.Errorf("wrote in its folder: %t, at home: %t\n%s", b, c, dump(s.host.said()))
+	}
+	s.host.decide = func(q terret.Ask) terret.Decision {
+		if q.Gate != terret.GateQuestion {
+			return terret.Decision{Behavior: terret.BehaviorAllow}
+		}
+		question := q.Event.Data.(terret.QuestionRequest).Questions[0]
+		if !strings.Contains(question.Text, "because") || !strings.Contains(question.Text, "/d") {
+			t.Errorf("%+v", question)
+		}
+		return terret.Decision{Behavior: terret.BehaviorAnswer, Answers: map[string]terret.Choice{question.ID: {question.Options[1].Label}}}
+	}
+	s.run(a, "outside run touch "+place.Home+"/d", terret.Settings{})
+	if !exists(filepath.Join(place.Home, "d")) {
+		t.Errorf("a person let it out, and it stayed:\n%s", dump(s.host.said()))
 	}
 	for _, dir := range []string{place.Home, os.TempDir(), place.Dir} {
 		for _, name := range []string{".git", ".agents"} {

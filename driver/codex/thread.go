@@ -28,7 +28,7 @@ func (p *process) threadParams(model string) object {
 		config["hooks.state"] = p.trusted
 	}
 	params := object{
-		"cwd": p.launch.dir, "approvalPolicy": "untrusted", "approvalsReviewer": "user", "sandbox": p.launch.sandbox, "config": config,
+		"cwd": p.launch.dir, "approvalPolicy": p.approvalPolicy(), "approvalsReviewer": "user", "sandbox": p.launch.sandbox, "config": config,
 	}
 	if model != "" {
 		params["model"] = model
@@ -38,6 +38,19 @@ func (p *process) threadParams(model string) object {
 	}
 	return params
 }
+
+// approvalPolicy says when Codex asks for approval. "untrusted" asks about everything,
+// but runs an approved command again without its sandbox if that held it back. So in a
+// sandbox, where the hook decides about tools, Codex asks only to leave it.
+func (p *process) approvalPolicy() string {
+	if p.asksToLeave() {
+		return "on-request"
+	}
+	return "untrusted"
+}
+
+// asksToLeave reports whether an approval is about leaving the sandbox and nothing else.
+func (p *process) asksToLeave() bool { return p.launch.sandbox != noSandbox && p.relay != nil }
 
 // load starts a thread, or goes on with one. If Codex has lost it, it begins another and
 // says so, unless the session is not to.

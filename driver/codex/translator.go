@@ -28,6 +28,7 @@ type translator struct {
 	events []terret.Event
 
 	turn     turn
+	ended    string              // Codex's id of the turn that ended last: it may say so again
 	speakers map[string]*speaker // by actor
 	tools    map[string]*toolCall
 	tasks    map[string]bool      // commands that go on after their turn
@@ -300,9 +301,11 @@ func (t *translator) turnCompleted(n note) {
 		t.stopAgent(n.ThreadID)
 		return
 	}
-	if !t.turn.running || t.turn.id != "" && n.Turn.ID != "" && n.Turn.ID != t.turn.id {
+	id := n.Turn.ID
+	if !t.turn.running || id != "" && (id == t.ended || t.turn.id != "" && id != t.turn.id) {
 		return
 	}
+	t.ended = id
 	failure := n.Turn.Error
 	if failure == nil {
 		failure = t.turn.failure

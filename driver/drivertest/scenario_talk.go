@@ -58,9 +58,10 @@ func hello(f *fixture) {
 	}
 }
 
-// probe is that an agent can be looked at without a session.
+// probe is that an agent can be looked at without a session, and says the same in one.
 func probe(f *fixture) {
-	f.play(step{Text: "x"})
+	f.play(step{User: "hello", Text: "x"})
+	var version string
 	for key, want := range map[string]string{canary: "ok", "": "missing"} {
 		place := f.place
 		place.Key = key
@@ -75,6 +76,7 @@ func probe(f *fixture) {
 		if got.Agent != f.target.Name || !got.Found || got.Version == "" || got.Auth != want {
 			f.Errorf("%+v, where auth should be %s", got, want)
 		}
+		version = got.Version
 		if want != "ok" && got.Fix == "" {
 			f.Errorf("it does not say how to sign in")
 		}
@@ -83,6 +85,10 @@ func probe(f *fixture) {
 				f.Errorf("%s: %v without a session, %v in one", name, before, after)
 			}
 		}
+	}
+	id := f.session()
+	if start := last[terret.SessionStart](f, f.end(id, f.prompt(id, "hello"))); start.AgentVersion != version {
+		f.Errorf("version %q without a session, %q in one", version, start.AgentVersion)
 	}
 }
 

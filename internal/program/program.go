@@ -114,7 +114,7 @@ func (p Program) tested(version string) terret.Tested {
 }
 
 // versionPattern is a version in the first line, at its start or after a name.
-var versionPattern = regexp.MustCompile(`^(?:[^\n]*?\s)?v?(\d+\.\d+\.\d+)`)
+var versionPattern = regexp.MustCompile(`^(?:[^\n]*?[ \t])??v?(\d+\.\d+\.\d+)`)
 
 // VersionIn returns the version a program says; empty if it says none.
 func VersionIn(said string) string {

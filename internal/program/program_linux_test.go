@@ -85,3 +85,15 @@ func TestUntested(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
+
+func TestVersionIn(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]string{
+		"2.1.325 (Claude Code)": "2.1.325", "codex-cli 0.166.0\n": "0.166.0", "v26.1.0": "26.1.0",
+		"0.166.0 (Debian 12.0.0; x86_64) unknown": "0.166.0", "no version\n1.2.3": "", "": "",
+	} {
+		if got := program.VersionIn(said); got != want {
+			t.Errorf("%q: %q, want %q", said, got, want)
+		}
+	}
+}
