@@ -58,11 +58,10 @@ type Log interface {
 	// version that an earlier call returned; version 0 returns at once. It may return
 	// spuriously.
 	Wait(ctx context.Context, since int64) (version int64, err error)
-	// ForeignVersion is a number that changes only when there may be work for the
-	// owners of sessions: another process has committed something, or somebody here has
-	// sent to a session or answered a request. It changes before Wait returns, so an
-	// owner that finds it unchanged can go back to waiting.
-	ForeignVersion() int64
+	// WaitForeign is Wait for the owners of sessions: it blocks until there may be work
+	// for them, because another process has committed something, or somebody here has
+	// sent to a session or answered a request. Its versions are its own.
+	WaitForeign(ctx context.Context, since int64) (version int64, err error)
 }
 
 // Batch is what happens to one session in one commit.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/terret-dev/terret"
 )
@@ -14,6 +15,10 @@ const (
 	batchEvents   = 512
 	backlogEvents = 256 // beyond this a driver waits for the store
 )
+
+// linger is how long an event that nobody waits for may wait for the next one, so that
+// the end of a message and the end of its turn cost one commit.
+const linger = 5 * time.Millisecond
 
 // appending is a write that waits to be committed.
 type appending struct {
@@ -31,12 +36,26 @@ func (a *appending) wait() error {
 	return a.err
 }
 
+// urgent reports whether somebody may wait for a: its text was not seen before, or it
+// changes more than the log.
+func (a *appending) urgent() bool {
+	for _, ev := range a.events {
+		switch ev.Data.(type) {
+		case terret.MessageComplete, terret.UsageUpdate:
+		default:
+			return true
+		}
+	}
+	return len(a.events) == 0 || a.cursor != nil || len(a.taken)+len(a.hits) > 0
+}
+
 // committer collects the sessions that have something to commit.
 type committer struct {
 	mu     sync.Mutex
 	dirty  []*live
-	closed bool // nothing more is committed
-	wake   chan struct{}
+	closed bool          // nothing more is committed
+	wake   chan struct{} // something is dirty
+	hurry  chan struct{} // somebody may wait for it
 }
 
 // add reports whether l will be committed.
@@ -47,11 +66,16 @@ func (c *committer) add(l *live) bool {
 		c.dirty = append(c.dirty, l)
 	}
 	c.mu.Unlock()
+	signal(c.wake)
+	return ok
+}
+
+// signal wakes whoever receives from ch, now or next. ch must be buffered.
+func signal(ch chan<- struct{}) {
 	select {
-	case c.wake <- struct{}{}:
+	case ch <- struct{}{}:
 	default:
 	}
-	return ok
 }
 
 // take returns the waiting sessions. If last is set and nothing waits, nothing can be
@@ -79,7 +103,21 @@ func (e *Engine) commitLoop() {
 				}
 			}
 		}
-		e.commitGroup(group)
+		if len(group) > 0 {
+			e.awaitHurry()
+			e.commitGroup(append(group, e.commits.take(false)...))
+		}
+	}
+}
+
+// awaitHurry waits until somebody may wait for what is dirty, but not for long.
+func (e *Engine) awaitHurry() {
+	slack := time.NewTimer(linger)
+	defer slack.Stop()
+	select {
+	case <-e.commits.hurry:
+	case <-slack.C:
+	case <-e.life.Done():
 	}
 }
 
@@ -133,7 +171,9 @@ func (l *live) enqueue(a *appending) *appending {
 	}
 	l.dirty = true
 	l.pending = append(l.pending, a)
-	l.backlog += len(a.events)
+	if l.backlog += len(a.events); l.backlog > backlogEvents || a.urgent() {
+		signal(l.e.commits.hurry)
+	}
 	return a
 }
 
@@ -190,6 +230,7 @@ func (l *live) batch() (terret.Batch, []*appending) {
 	l.backlog -= len(b.Events)
 	if l.dirty = len(l.pending) > 0; l.dirty {
 		l.e.commits.add(l)
+		signal(l.e.commits.hurry)
 	} else {
 		l.pending = nil // releases the memory
 	}

@@ -144,7 +144,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 		e.undo.home = cfg.Home
 	}
 	e.undo.limits = checkpoint.Limits{MaxFiles: cfg.Undo.MaxFiles, MaxBytes: cfg.Undo.MaxBytes}
-	e.commits.wake = make(chan struct{}, 1)
+	e.commits.wake, e.commits.hurry = make(chan struct{}, 1), make(chan struct{}, 1)
 	e.hub = hub.New(cfg.Store, e.watch.poke)
 	e.watch.nudge = make(chan struct{}, 1)
 	e.records = recorder.New(cfg.Recorder)

@@ -42,8 +42,8 @@ func (w *watcher) lookAgain() {
 	w.poke()
 }
 
-// wait waits for news, and reports whether somebody asked to look anyway.
-func (w *watcher) wait(ctx context.Context, s terret.Store, since int64) (version int64, look bool, err error) {
+// wait waits until others have written something, or somebody asks to look anyway.
+func (w *watcher) wait(ctx context.Context, s terret.Store, since int64) (version int64, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	w.mu.Lock()
@@ -51,18 +51,19 @@ func (w *watcher) wait(ctx context.Context, s terret.Store, since int64) (versio
 		stop()
 	}
 	w.mu.Unlock()
-	version, err = s.Wait(ctx, since)
+	version, err = s.WaitForeign(ctx, since)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	look, w.look, w.stop = w.look, false, nil
+	look := w.look
+	w.look, w.stop = false, nil
 	if look && err != nil { // lookAgain ended the wait
-		version, err = since, nil
+		return since, nil
 	}
-	return version, look, err
+	return version, err
 }
 
 func (e *Engine) watchLoop() {
-	var version, seen int64
+	var version int64
 	for {
 		if len(e.lives()) == 0 && !e.hub.Watching() {
 			select {
@@ -71,7 +72,7 @@ func (e *Engine) watchLoop() {
 				return
 			}
 		}
-		v, look, err := e.watch.wait(e.life, e.store, version)
+		v, err := e.watch.wait(e.life, e.store, version)
 		if e.life.Err() != nil {
 			return
 		}
@@ -81,11 +82,7 @@ func (e *Engine) watchLoop() {
 			v, every = version, time.Second
 		}
 		version = v
-		n := e.store.ForeignVersion()
-		look, seen = look || n != seen || err != nil, n
-		if look {
-			e.lookAround()
-		}
+		e.lookAround()
 		pause := time.NewTimer(every)
 		select {
 		case <-pause.C:

@@ -6,9 +6,9 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// TestForeignVersion holds what the number of foreign changes counts: all that others commit,
+// TestWaitForeign holds what owners of sessions are told of: all that others commit,
 // what is sent and answered here, and nothing else that is done here.
-func TestForeignVersion(t *testing.T) {
+func TestWaitForeign(t *testing.T) {
 	t.Parallel()
 	path := tempPath(t)
 	a, b := openFile(t, path), openFile(t, path)
@@ -17,10 +17,11 @@ func TestForeignVersion(t *testing.T) {
 		a.news.mu.Lock()
 		a.news.lastPoll = a.news.lastPoll.Add(-pollEvery) // nobody just did
 		a.news.mu.Unlock()
-		if _, err := a.Wait(t.Context(), 0); err != nil {
+		version, err := a.WaitForeign(t.Context(), 0)
+		if err != nil {
 			t.Fatal(err)
 		}
-		return a.ForeignVersion()
+		return version
 	}
 	for _, step := range []struct {
 		name    string

@@ -136,6 +136,7 @@ const (
 // noteRivals records whether others have written since the last call. The turn must be
 // held.
 func (s *Store) noteRivals() error {
+	s.news.looked()
 	var v int64
 	// This number changes when another connection has committed something.
 	if _, err := s.db.Row(func(r *lite.Rows) { v = r.Int(0) }, "PRAGMA data_version"); err != nil {

@@ -12,63 +12,83 @@ import (
 // which costs microseconds. There is no goroutine: the waiters themselves ask.
 type news struct {
 	mu       sync.Mutex
-	version  int64
-	foreign  int64         // see ForeignVersion
-	changed  chan struct{} // closed at each change
+	any      topic
+	foreign  topic // see WaitForeign
 	closed   bool
 	lastPoll time.Time
+}
+
+// topic is something that changes.
+type topic struct {
+	version int64
+	changed chan struct{} // closed at each change
+}
+
+func (t *topic) bump() {
+	t.version++
+	if t.changed != nil {
+		close(t.changed)
+	}
+	t.changed = make(chan struct{})
 }
 
 var errStoreClosed = errors.New("the store is closed")
 
 func (n *news) init() {
-	n.version = 1
-	n.changed = make(chan struct{})
+	n.any.bump()
+	n.foreign.bump()
 }
 
 func (n *news) publish() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.bump()
+	n.any.bump()
 }
 
 // others says that there may be work for the owners of sessions.
 func (n *news) others() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.foreign++
-	n.bump()
+	n.any.bump()
+	n.foreign.bump()
 }
 
-func (n *news) bump() {
-	n.version++
-	close(n.changed)
-	n.changed = make(chan struct{})
+// looked records that somebody has just looked for commits of other processes.
+func (n *news) looked() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.lastPoll = time.Now()
 }
 
 func (n *news) close() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.closed = true
-	n.bump()
-}
-
-// ForeignVersion implements terret.Log.
-func (s *Store) ForeignVersion() int64 {
-	s.news.mu.Lock()
-	defer s.news.mu.Unlock()
-	return s.news.foreign
+	n.any.bump()
+	n.foreign.bump()
 }
 
 // Wait implements terret.Log.
 func (s *Store) Wait(ctx context.Context, since int64) (int64, error) {
+	return s.wait(ctx, since, func() (int64, <-chan struct{}) { return s.news.any.version, s.news.any.changed })
+}
+
+// WaitForeign implements terret.Log.
+func (s *Store) WaitForeign(ctx context.Context, since int64) (int64, error) {
+	return s.wait(ctx, since, func() (int64, <-chan struct{}) { return s.news.foreign.version, s.news.foreign.changed })
+}
+
+// wait waits for the version to change. It calls current with the lock of the news.
+func (s *Store) wait(ctx context.Context, since int64, current func() (int64, <-chan struct{})) (int64, error) {
 	t := time.NewTimer(pollEvery)
 	defer t.Stop()
 	for {
-		version, changed, err := s.poll()
-		if err != nil {
+		if err := s.poll(); err != nil {
 			return 0, describe("wait for news", s.path, err)
 		}
+		s.news.mu.Lock()
+		version, changed := current()
+		s.news.mu.Unlock()
 		if version != since {
 			return version, nil
 		}
@@ -83,20 +103,19 @@ func (s *Store) Wait(ctx context.Context, since int64) (int64, error) {
 }
 
 // poll looks for commits of other processes, unless somebody just did.
-func (s *Store) poll() (version int64, changed <-chan struct{}, err error) {
+func (s *Store) poll() error {
 	n := &s.news
 	n.mu.Lock()
-	defer n.mu.Unlock()
-	if s.path != Memory && !n.closed && time.Since(n.lastPoll) >= pollEvery/2 {
-		n.lastPoll = time.Now()
-		n.mu.Unlock()
-		err = s.lookForRivals()
-		n.mu.Lock()
+	closed := n.closed
+	look := s.path != Memory && !closed && time.Since(n.lastPoll) >= pollEvery/2
+	n.mu.Unlock()
+	switch {
+	case closed:
+		return errClosed()
+	case look:
+		return s.lookForRivals()
 	}
-	if n.closed {
-		return 0, nil, errClosed()
-	}
-	return n.version, n.changed, err
+	return nil
 }
 
 // lookForRivals checks whether others have written. It does not wait for the turn: the

@@ -168,35 +168,37 @@ func testTurn(t *testing.T, s *suite) {
 	wantError(t, "a turn of no session", err, terret.CodeSessionNotFound)
 }
 
-// testForeignVersion holds what an owner is told of, and what not.
-func testForeignVersion(t *testing.T, s *suite) {
+// testWaitForeign holds what an owner is told of, and what not.
+func testWaitForeign(t *testing.T, s *suite) {
 	dir := t.TempDir()
 	st := s.open(t, dir)
 	ctx := within(t)
 	w := newWriter(t, st)
 	request := ask("")
+	now := func() int64 {
+		t.Helper()
+		version, err := st.WaitForeign(ctx, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return version
+	}
 	quiet := func(what string, do func()) {
 		t.Helper()
-		before := st.ForeignVersion()
+		before := now()
 		do()
-		if st.ForeignVersion() != before {
-			t.Errorf("%s: there is nothing to do, but the number changes", what)
+		if now() != before {
+			t.Errorf("%s: there is nothing to do, but somebody is told", what)
 		}
 	}
 	told := func(what string, do func() error) {
 		t.Helper()
-		before := st.ForeignVersion()
-		version, err := st.Wait(ctx, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		before := now()
 		if err := do(); err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
-		for st.ForeignVersion() == before {
-			if version, err = st.Wait(ctx, version); err != nil {
-				t.Fatalf("%s: nobody was told: %v", what, err)
-			}
+		if _, err := st.WaitForeign(ctx, before); err != nil {
+			t.Fatalf("%s: nobody was told: %v", what, err)
 		}
 	}
 	quiet("a commit", func() { w.must(t, note("one"), request) })

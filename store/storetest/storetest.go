@@ -92,7 +92,7 @@ var tests = []test{
 	{name: "the last position only grows", run: testLastPos},
 	{name: "count sessions", run: testCount},
 	{name: "one turn", run: testTurn},
-	{name: "owners are told of what others do", run: testForeignVersion},
+	{name: "owners are told of what others do", run: testWaitForeign},
 }
 
 // Run tests the store.
