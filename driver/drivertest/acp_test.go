@@ -174,7 +174,7 @@ func acpClaude() drivertest.Target {
 		target: func(t *drivertest.Target) {
 			t.Tools = own.Tools
 			t.Tools.Subagent, t.Tools.Structured, t.Tools.Background = nil, nil, nil
-			t.Lacks.PlanGoesOn = true
+			t.Lacks.PlanGoesOn, t.Lacks.DenialStops = true, true
 			t.Lacks.LongPrompts = "it refuses what does not fit into the model's context"
 			t.Lacks.Retries = "it does not tell that it asks the model again"
 			t.Lacks.Statuses = map[int]terret.ErrorCode{404: terret.CodeModelNotFound}

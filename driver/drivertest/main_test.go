@@ -32,12 +32,6 @@ func targets() []drivertest.Target {
 	}
 }
 
-// apart are agents that are not part of every run, nor of the table: OpenCode and Qwen
-// need ten seconds and more for each scenario, and the adapter of Claude Code sometimes
-// asks the model once more after a denial that stops the turn.
-// `make conformance AGENT=opencode` runs one of them.
-var apart = map[string]bool{"opencode": true, "qwen": true, "claude-acp": true}
-
 // results holds a *drivertest.Result for each title.
 var results sync.Map
 
@@ -65,9 +59,6 @@ func TestMain(m *testing.M) {
 	if path := os.Getenv(matrix); path != "" {
 		var all []*drivertest.Result
 		for _, target := range targets() {
-			if apart[title(target)] {
-				continue
-			}
 			r, _ := results.Load(title(target))
 			result, _ := r.(*drivertest.Result)
 			all = append(all, result)

@@ -2,7 +2,9 @@ package drivertest
 
 import (
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -61,5 +63,44 @@ func tableOf(results []*Result) (string, error) {
 	if notes.Len() > 0 {
 		out.WriteString("\n" + notes.String())
 	}
+	out.WriteString("\n## Where a ✓ means less\n\nWhat an agent does not do or does not tell, so that its scenarios did not look at it.\n\n")
+	for _, r := range results {
+		if less := r.target.Lacks.notes(); len(less) > 0 {
+			fmt.Fprintf(&out, "- %s: %s\n", r.target.title(), strings.Join(less, "; "))
+		}
+	}
 	return out.String(), nil
+}
+
+// notes says where scenarios look at less.
+func (l Lacks) notes() []string {
+	var out []string
+	for _, each := range []struct {
+		lacks bool
+		note  string
+	}{
+		{l.ToolNames, "it does not list its tools when a session starts"},
+		{l.ToolOutput, "it does not tell what tools return"},
+		{l.ToolFailure, "it does not tell that a command failed"},
+		{l.UntrustedMCP, "it starts no MCP server in a folder that nobody trusts"},
+		{l.AskOutside, "it does not ask about files outside its folders: it leaves them alone"},
+		{l.NewIDs, "it may give a session's id again"},
+		{l.ExactText, "it changes the prompt before the model gets it"},
+		{l.DenialReason, "it does not tell the model why a tool use was denied"},
+		{l.DenialGoesOn, "a denied tool use ends its turn"},
+		{l.DenialStops, "after a denial that ends the turn it may ask the model once more"},
+		{l.PlanGoesOn, "a plan that is not approved ends its turn"},
+	} {
+		if each.lacks {
+			out = append(out, each.note)
+		}
+	}
+	for _, status := range slices.Sorted(maps.Keys(l.Statuses)) {
+		what := "a model that cannot be reached"
+		if status != 0 {
+			what = fmt.Sprintf("status %d of the model's API", status)
+		}
+		out = append(out, fmt.Sprintf("%s becomes %s", what, l.Statuses[status]))
+	}
+	return out
 }

@@ -159,7 +159,11 @@ func diffBefore(f *fixture) {
 
 // deniedAndStopped is a denial after which the agent may not go on.
 func deniedAndStopped(f *fixture) {
-	f.play(step{User: "make it", Calls: []Call{f.target.Tools.Shell("touch made.txt")}}, step{User: "go on", Text: "Gone on."})
+	steps := []step{{User: "make it", Calls: []Call{f.target.Tools.Shell("touch made.txt")}}, {User: "go on", Text: "Gone on."}}
+	if f.target.Lacks.DenialStops {
+		steps = append(steps, step{Result: "aborted", Text: "Too late.", Repeat: true, Anywhere: true})
+	}
+	f.play(steps...)
 	id := f.session(withPolicy(terret.PolicyAsk))
 	turn := f.prompt(id, "make it")
 	ev, _ := f.permission(id, turn)

@@ -79,6 +79,7 @@ type Lacks struct {
 	ExactText    bool   // passing a prompt on to the model as it is
 	DenialReason bool   // telling the model why a tool use was denied
 	DenialGoesOn bool   // going on after a tool use was denied: it ends the turn
+	DenialStops  bool   // stopping at once after a denial that ends the turn: it may ask the model once more
 	PlanGoesOn   bool   // going on after a plan was not approved: it ends the turn
 	// Statuses are those of the model's API that it does not tell, with the kind of
 	// error that they become; zero stands for a model that cannot be reached.
