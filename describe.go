@@ -21,6 +21,9 @@ type Description struct {
 	// Modes says, for each of the agent's own permission modes, which policy it amounts
 	// to.
 	Modes map[string]Policy
+	// OneShot is the oversight of one-shot sessions, if it is less than that of others.
+	// The agent itself must keep to its tools then.
+	OneShot Oversight
 	// Program says that the agent is a program, which may be missing.
 	Program bool
 }

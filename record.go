@@ -242,6 +242,8 @@ const (
 // Probe is what we know about an agent on this machine.
 type Probe struct {
 	Agent        string       `json:"agent"`
+	Title        string       `json:"title,omitempty"` // as its makers call it
+	Added        bool         `json:"added,omitempty"` // by the user, who can remove it
 	Found        bool         `json:"found"`
 	Path         string       `json:"path,omitempty"`
 	Version      string       `json:"version,omitempty"`
@@ -250,3 +252,7 @@ type Probe struct {
 	Fix          string       `json:"fix,omitempty"`  // what to do, in one sentence
 	Capabilities Capabilities `json:"capabilities"`
 }
+
+// Usable reports whether nothing is known to be missing: the agent is installed, and
+// somebody is signed in, or the agent cannot tell.
+func (p Probe) Usable() bool { return p.Found && p.Auth != "missing" }

@@ -51,6 +51,25 @@ func (c *Client) Models(ctx context.Context, agent string) ([]terret.Model, erro
 	return items[terret.Model](ctx, c, call{method: "GET", path: at("agents", agent, "models")})
 }
 
+// NewAgent is an agent to add: a program that speaks the Agent Client Protocol.
+type NewAgent struct {
+	Name  string   `json:"name"`
+	Argv  []string `json:"argv"`            // the program and its arguments
+	Env   []string `json:"env,omitempty"`   // variables it may see although their names look secret
+	Force bool     `json:"force,omitempty"` // add it even if there is no such program yet
+}
+
+// AddAgent adds an agent, and returns what is known about it.
+func (c *Client) AddAgent(ctx context.Context, n NewAgent) (terret.Probe, error) {
+	return do[terret.Probe](ctx, c, call{method: "POST", path: at("agents"), body: n})
+}
+
+// RemoveAgent removes an agent that was added.
+func (c *Client) RemoveAgent(ctx context.Context, name string) error {
+	_, err := do[struct{}](ctx, c, call{method: "DELETE", path: at("agents", name)})
+	return err
+}
+
 // Rules lists the permanent rules and, with a session's id, also those of that session.
 func (c *Client) Rules(ctx context.Context, session string) ([]terret.Rule, error) {
 	return items[terret.Rule](ctx, c, call{method: "GET", path: at("rules"), query: values("session", session)})

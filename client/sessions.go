@@ -45,6 +45,9 @@ type NewSession struct {
 	Worktree bool                `json:"worktree,omitempty"`
 	KeepRaw  bool                `json:"keep_raw,omitempty"`
 	OnStale  terret.OnStale      `json:"on_stale,omitempty"`
+	// Unenforced creates the session even if its agent cannot be held to the session's
+	// restrictions.
+	Unenforced bool `json:"unenforced,omitempty"`
 }
 
 // CreateSession makes a session.

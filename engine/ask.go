@@ -182,7 +182,7 @@ func (l *live) settleRequest(out []terret.Event, r *request, d terret.Decision) 
 // policyAfterPlan is the policy for carrying out an approved plan. It never allows more
 // than edits: approving a plan does not say more.
 func (l *live) policyAfterPlan(mode string) terret.Policy {
-	if terret.DescriptionOf(l.e.drivers[l.session.Agent]).Modes[mode] == terret.PolicyAcceptEdits {
+	if terret.DescriptionOf(l.e.lookup(l.session.Agent)).Modes[mode] == terret.PolicyAcceptEdits {
 		return terret.PolicyAcceptEdits
 	}
 	return terret.PolicyAsk

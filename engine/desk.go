@@ -170,7 +170,7 @@ func (e *Engine) binds(s terret.Session, in inForce, use policy.Subject) bool {
 // ownPolicy is the policy that the agent's own permission mode amounts to; empty if
 // that is not known.
 func (e *Engine) ownPolicy(s terret.Session, in inForce) terret.Policy {
-	return terret.DescriptionOf(e.drivers[s.Agent]).Modes[cmp.Or(in.PermissionMode, s.PermissionMode)]
+	return terret.DescriptionOf(e.lookup(s.Agent)).Modes[cmp.Or(in.PermissionMode, s.PermissionMode)]
 }
 
 // asksLess reports whether somebody who chose a mode of the agent that amounts to this

@@ -26,6 +26,10 @@ const (
 type Config struct {
 	Store   terret.Store
 	Drivers []terret.Driver
+	// Lookup, if set, finds agents that are not among Drivers, such as those that were
+	// added while the engine runs. It returns nil if there is none of that name. The
+	// engine does not shut these drivers down.
+	Lookup func(name string) terret.Driver
 	// Log is for the operator; nil discards it.
 	Log *slog.Logger
 	// Home is Terret's own folder. Agents may not touch it; undo keeps its snapshots
@@ -244,11 +248,22 @@ func (e *Engine) lives() []*live {
 
 // driver finds a driver by the agent's name.
 func (e *Engine) driver(name string) (terret.Driver, error) {
-	d, ok := e.drivers[name]
-	if !ok {
+	d := e.lookup(name)
+	if d == nil {
 		return nil, terret.Errorf(terret.CodeAgentNotFound, "there is no agent %q; `terret agents` lists them", name)
 	}
 	return d, nil
+}
+
+// lookup finds a driver by the agent's name; nil if there is none.
+func (e *Engine) lookup(name string) terret.Driver {
+	if d, ok := e.drivers[name]; ok {
+		return d
+	}
+	if e.cfg.Lookup != nil {
+		return e.cfg.Lookup(name)
+	}
+	return nil
 }
 
 func (e *Engine) trusts(cwd string) bool { return e.cfg.Trust != nil && e.cfg.Trust(cwd) }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -11,23 +12,29 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/driver/all"
+	"github.com/terret-dev/terret/internal/access"
+	"github.com/terret-dev/terret/internal/assemble"
+	"github.com/terret-dev/terret/internal/config"
 	"github.com/terret-dev/terret/internal/guard"
 	"github.com/terret-dev/terret/internal/proc"
 )
 
 func newAgents(a *app) *cobra.Command {
 	var asJSON, verbose bool
-	list := func(cmd *cobra.Command, _ []string) error { return runAgents(cmd.Context(), a, asJSON, false, false) }
+	list := func(cmd *cobra.Command, _ []string) error { return runAgents(cmd.Context(), a, asJSON) }
 	cmd := &cobra.Command{Use: "agents", Short: "List agents, and what is missing to use them", Args: exactArgs(), RunE: list}
 	ls := &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List agents", Args: exactArgs(), RunE: list}
-	doctor := &cobra.Command{Use: "doctor", Short: "Say what is installed, signed in, and how to fix what is not", Args: exactArgs(), RunE: func(cmd *cobra.Command, _ []string) error {
-		return runAgents(cmd.Context(), a, asJSON, true, verbose)
-	}}
+	doctor := &cobra.Command{
+		Use: "doctor [AGENT]", Short: "Say what is installed, signed in, what each agent can do, and how to fix what is missing", Args: maxOneArg,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runDoctor(cmd.Context(), a, args, asJSON, verbose)
+		},
+	}
 	for _, c := range []*cobra.Command{cmd, ls, doctor} {
 		c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	}
 	doctor.Flags().BoolVarP(&verbose, "verbose", "v", false, "also say which variables agents do not see")
-	cmd.AddCommand(ls, doctor)
+	cmd.AddCommand(ls, doctor, newAgentsAdd(a), newAgentsRemove(a))
 	return cmd
 }
 
@@ -37,11 +44,11 @@ func (a *app) probes(ctx context.Context) ([]terret.Probe, error) {
 		return nil, err
 	}
 	out := a.harness.Agents.Probe(ctx)
-	all.Remember(out, a.harness.Drivers, a.data, a.environ)
+	all.Remember(out, a.harness.Agents.Drivers(), a.data, a.environ)
 	return out, nil
 }
 
-func runAgents(ctx context.Context, a *app, asJSON, doctor, verbose bool) error {
+func runAgents(ctx context.Context, a *app, asJSON bool) error {
 	probes, err := a.probes(ctx)
 	if err != nil {
 		return err
@@ -49,37 +56,158 @@ func runAgents(ctx context.Context, a *app, asJSON, doctor, verbose bool) error 
 	if asJSON {
 		return a.printJSON(terret.Page[terret.Probe]{Items: probes})
 	}
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "AGENT\tINSTALLED\tVERSION\tTESTED\tSIGNED IN")
+	if err := a.printAgents(probes); err != nil {
+		return err
+	}
+	a.note("`%s` says what each can do, and why not", a.commandLine("agents", "doctor"))
+	return nil
+}
+
+func runDoctor(ctx context.Context, a *app, args []string, asJSON, verbose bool) error {
+	probes, err := a.probes(ctx)
+	if err != nil {
+		return err
+	}
+	if len(args) > 0 {
+		name := a.harness.Agents.Name(args[0])
+		probes = slices.DeleteFunc(slices.Clone(probes), func(p terret.Probe) bool { return p.Agent != name })
+		if len(probes) == 0 {
+			return noAgent(args[0])
+		}
+	}
+	if asJSON {
+		return a.printJSON(terret.Page[terret.Probe]{Items: probes})
+	}
+	if err := a.printAgents(probes); err != nil {
+		return err
+	}
 	for _, p := range probes {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", p.Agent, yes(p.Found), nonEmpty(printable(p.Version), "-"), nonEmpty(string(p.Tested), "-"), nonEmpty(p.Auth, "-"))
+		a.printAbilities(p)
+	}
+	a.printSafety(verbose)
+	return nil
+}
+
+func noAgent(name string) error {
+	return terret.Errorf(terret.CodeAgentNotFound, "there is no agent %q; `terret agents` lists them", name)
+}
+
+// printAgents prints a line for each agent, and what to do about what is missing.
+func (a *app) printAgents(probes []terret.Probe) error {
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "AGENT\tINSTALLED\tVERSION\tTESTED\tSIGNED IN\tTOOL USES SEEN\tCAN")
+	for _, p := range probes {
+		can := 0
+		for _, name := range terret.AllCapabilities() {
+			if p.Capabilities.Has(name) {
+				can++
+			}
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%d of %d\n", printable(p.Agent), yes(p.Found), nonEmpty(printable(p.Version), "-"),
+			nonEmpty(string(p.Tested), "-"), nonEmpty(p.Auth, "-"), nonEmpty(string(p.Capabilities.Oversight), "none"), can, len(terret.AllCapabilities()))
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	for _, p := range probes {
 		if p.Fix != "" {
-			fmt.Fprintf(a.out, "\n%s: %s\n", p.Agent, printable(p.Fix))
+			fmt.Fprintf(a.out, "\n%s: %s\n", printable(p.Agent), printable(p.Fix))
 		}
-		if doctor {
-			fmt.Fprintf(a.out, "\n%s can:\n", p.Agent)
-			for _, name := range terret.AllCapabilities() {
-				ability := p.Capabilities.Abilities[name]
-				switch {
-				case ability.OK:
-					fmt.Fprintf(a.out, "  yes  %s (by the %s)\n", name, ability.By)
-				case ability.Reason != "":
-					fmt.Fprintf(a.out, "  no   %s: %s\n", name, ability.Reason)
-				default:
-					fmt.Fprintf(a.out, "  no   %s\n", name)
-				}
-			}
-		}
-	}
-	if doctor {
-		a.printSafety(verbose)
 	}
 	return nil
+}
+
+// printAbilities prints what an agent can do, and why it cannot do the rest.
+func (a *app) printAbilities(p terret.Probe) {
+	fmt.Fprintf(a.out, "\n%s can:\n", printable(p.Agent))
+	for _, name := range terret.AllCapabilities() {
+		ability := p.Capabilities.Abilities[name]
+		switch {
+		case ability.OK:
+			fmt.Fprintf(a.out, "  yes  %s (by the %s)\n", name, ability.By)
+		case ability.Reason != "":
+			fmt.Fprintf(a.out, "  no   %s: %s\n", name, printable(ability.Reason))
+		default:
+			fmt.Fprintf(a.out, "  no   %s\n", name)
+		}
+	}
+	fmt.Fprintf(a.out, "  %s\n", seen[p.Capabilities.Oversight])
+}
+
+// seen explains oversight.
+var seen = map[terret.Oversight]string{
+	terret.OversightAll:   "Terret sees every tool use before it runs, so rules and policies cover all of them",
+	terret.OversightAsked: "Terret sees the tool uses that the agent asks about; rules and policies cover only those",
+	terret.OversightNone:  "Terret sees no tool use before it runs: rules and policies have no effect",
+	"":                    "Terret sees no tool use before it runs: rules and policies have no effect",
+}
+
+func newAgentsAdd(a *app) *cobra.Command {
+	var n assemble.NewAgent
+	cmd := &cobra.Command{
+		Use: "add NAME -- PROGRAM [ARGUMENT...]", Short: "Add a program that speaks the Agent Client Protocol",
+		Long: "Add a program that speaks the Agent Client Protocol (ACP) as an agent. It is\n" +
+			"written to your configuration file; a running server can use it at once.",
+		Example: "  terret agents add mine -- my-agent --acp\n  terret agents add mine --env MY_API_KEY -- /opt/my-agent/bin/agent acp",
+		Args:    minArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if access.Inside(a.environ) {
+				return access.ErrInside("only a person can add agents")
+			}
+			n.Name, n.Argv = args[0], args[1:]
+			return runAgentsAdd(cmd.Context(), a, n)
+		},
+	}
+	cmd.Flags().StringArrayVar(&n.Env, "env", nil, "variable it may see although its name looks secret; NAME* matches a prefix (repeatable)")
+	cmd.Flags().BoolVar(&n.Force, "force", false, "add it even if there is no such program yet")
+	return cmd
+}
+
+func runAgentsAdd(ctx context.Context, a *app, n assemble.NewAgent) error {
+	if err := a.prepare(); err != nil {
+		return err
+	}
+	if strings.ContainsRune(n.Argv[0], filepath.Separator) {
+		full, err := filepath.Abs(n.Argv[0])
+		if err != nil {
+			return terret.Invalid("argv", "%w", err)
+		}
+		n.Argv = append([]string{full}, n.Argv[1:]...)
+	}
+	p, err := a.harness.Agents.Add(ctx, n)
+	if err != nil {
+		return err
+	}
+	if err := a.printAgents([]terret.Probe{p}); err != nil {
+		return err
+	}
+	a.note("added to %s; `%s` uses it", config.UserFile(a.environ), a.commandLine("chat", "--agent", n.Name))
+	return nil
+}
+
+func newAgentsRemove(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "remove NAME", Aliases: []string{"rm"}, Short: "Remove an agent that was added", Args: exactArgs("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if access.Inside(a.environ) {
+				return access.ErrInside("only a person can remove agents")
+			}
+			ctx := cmd.Context()
+			_, done, err := a.start(ctx, false)
+			if err != nil {
+				return err
+			}
+			defer done()
+			if err := a.sessions(false).RemoveAgent(ctx, args[0], a.user()); err != nil {
+				return err
+			}
+			a.note("%s is removed; its sessions can still be read", args[0])
+			if a.cfg.Agent == args[0] {
+				a.note("the setting agent still names it; change it in %s", config.UserFile(a.environ))
+			}
+			return nil
+		},
+	}
 }
 
 // printSafety says what agents are kept from, and what they are not.
@@ -143,14 +271,15 @@ func newListing[T any](
 		if err := a.prepare(); err != nil {
 			return err
 		}
+		drivers := a.harness.Agents.Drivers()
 		if agent == "" {
-			agent = all.Choose(ctx, a.harness.Drivers, a.data, a.environ)
+			agent = all.Choose(ctx, drivers, a.data, a.environ)
 		}
-		i := slices.IndexFunc(a.harness.Drivers, func(d terret.Driver) bool { return d.Name() == a.harness.Agents.Name(agent) })
+		i := slices.IndexFunc(drivers, func(d terret.Driver) bool { return d.Name() == terret.AgentName(drivers, agent) })
 		if i < 0 {
-			return terret.Errorf(terret.CodeAgentNotFound, "there is no agent %q; `terret agents` lists them", agent)
+			return noAgent(agent)
 		}
-		items, ok, err := list(ctx, a.harness.Drivers[i])
+		items, ok, err := list(ctx, drivers[i])
 		switch {
 		case err != nil:
 			return err

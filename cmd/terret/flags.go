@@ -202,7 +202,7 @@ func (f *sessionFlags) session(ctx context.Context, a *app, e *engine.Engine, in
 	made, err := a.sessions(interactive).Create(ctx, s, assemble.CreateOptions{
 		Unenforced: f.unenforced, Tell: func(note string) { a.note("%s", oneLine(note)) },
 	})
-	if errors.Is(err, terret.ErrUnsupported) {
+	if errors.Is(err, terret.ErrUnsupported) && terret.AsError(err).Field == assemble.UnenforcedField {
 		err = terret.Errorf(terret.CodeUnsupported, "%w; --unenforced starts it anyway", err)
 	}
 	return made, err
@@ -223,7 +223,7 @@ func (a *app) defaults(ctx context.Context, s *terret.Session, interactive bool)
 		s.Agent = native.Name
 	}
 	if s.Agent == "" {
-		s.Agent = all.Choose(ctx, a.harness.Drivers, a.data, a.environ)
+		s.Agent = all.Choose(ctx, a.harness.Agents.Drivers(), a.data, a.environ)
 	}
 	if s.Model == "" && s.Agent == native.Name {
 		s.Model = native.New(native.Config{Getenv: a.getenv}).DefaultModel()

@@ -3,19 +3,31 @@ package acp
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
+	"sync"
+	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/proc"
 	"github.com/terret-dev/terret/internal/program"
+	"github.com/terret-dev/terret/internal/redact"
+	"github.com/terret-dev/terret/internal/rpc"
 )
 
 // Probe implements terret.Prober. The program says its version; whether somebody is
-// signed in is told by what is there.
+// signed in is told by what is there. A program without a profile is started, and
+// introduces itself.
 func (d *Driver) Probe(ctx context.Context) (terret.Probe, error) {
-	can := cmp.Or(d.p.Can, &Features{})
+	if d.p.Can == nil {
+		return d.meet(ctx)
+	}
 	p := program.Program{
 		Title: d.p.title(), Path: d.p.Argv[0], Env: d.environ(d.cfg.Environ, "/", false),
 		Install: d.p.Install, Oldest: d.p.Tested, Newest: d.p.Tested,
@@ -23,8 +35,60 @@ func (d *Driver) Probe(ctx context.Context) (terret.Probe, error) {
 	if s := d.p.SignIn; len(s.Variables) > 0 {
 		p.SignIn = fmt.Sprintf("nobody is signed in; run `%s`, or set %s", s.Command, s.Variables[0])
 	}
-	about := terret.Probe{Agent: d.p.Name, Capabilities: d.p.capabilities(*can)}
+	about := terret.Probe{Agent: d.p.Name, Capabilities: d.p.capabilities(*d.p.Can)}
 	return p.Probe(ctx, about, func(context.Context) string { return d.p.auth(d.cfg.Environ) })
+}
+
+// meetPatience is how long a program may take to introduce itself.
+const meetPatience = 8 * time.Second
+
+// meet starts the program, lets it introduce itself, and ends it.
+func (d *Driver) meet(ctx context.Context) (terret.Probe, error) {
+	out := terret.Probe{Agent: d.p.Name, Capabilities: d.p.capabilities(Features{})}
+	path, err := exec.LookPath(d.p.Argv[0])
+	if err != nil {
+		out.Fix = d.p.Argv[0] + " was not found" + cmp.Or(installHint(d.p), "; install it, or remove the agent")
+		return out, nil
+	}
+	out.Path = path
+	patience := min(d.patience, meetPatience)
+	limited, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("it did not answer within %s", patience))
+	defer cancel()
+	said, err := d.introduce(limited)
+	if ctx.Err() != nil {
+		return out, context.Cause(ctx)
+	}
+	if err != nil {
+		out.Fix = fmt.Sprintf("%s does not answer as an agent that speaks ACP: %v", strings.Join(d.p.Argv, " "), err)
+		return out, nil
+	}
+	out.Found, out.Auth, out.Version = true, d.p.auth(d.cfg.Environ), said.AgentInfo.Version
+	out.Capabilities = d.p.capabilities(said.features(opened{}))
+	out.Capabilities.Abilities[terret.CanSelectModel] = terret.Ability{Reason: "it says which models it has only in a session"}
+	return out, nil
+}
+
+// introduce starts the program outside any project and greets it. It waits until the
+// program and all its processes are gone.
+func (d *Driver) introduce(ctx context.Context) (about, error) {
+	env := d.environ(d.cfg.Environ, "/", false)
+	p := &process{
+		redact: redact.New(redact.FromEnv(env)), log: slog.New(slog.DiscardHandler), title: "it", gone: make(chan struct{}),
+	}
+	p.argv = p.redact.Args(d.p.Argv)
+	var err error
+	if p.proc, err = proc.Start(ctx, proc.Spec{Argv: d.p.Argv, Dir: "/", Env: env}); err != nil {
+		return about{}, err
+	}
+	p.conn = rpc.New(rpc.Join(p.proc.Stdout(), p.proc.Stdin()), rpc.Options{})
+	var work sync.WaitGroup
+	work.Go(p.wait)
+	defer work.Wait()
+	err = p.greet(ctx)
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return p.about, errors.Join(err, p.kill()) // it has nothing to lose
 }
 
 // auth says whether somebody is signed in, in that environment.

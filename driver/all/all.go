@@ -80,23 +80,36 @@ func speaksACP(p acp.Profile, c Config) terret.Driver {
 func added(c Config, before []terret.Driver) ([]terret.Driver, error) {
 	var out []terret.Driver
 	for _, name := range slices.Sorted(maps.Keys(c.Agents)) {
-		one := c.Agents[name]
-		switch known := slices.ContainsFunc(before, func(d terret.Driver) bool { return d.Name() == name }); {
-		case known:
-		case !one.ACP || name == native.Name || name == mockName:
-			var names []string
-			for _, d := range before {
-				names = append(names, d.Name())
-			}
-			return nil, terret.Invalid("agents."+name, "there is no agent of that name that is a program; there are %s; a program that speaks ACP is added with \"acp\": true",
-				strings.Join(names, ", "))
-		case one.Path == "":
-			return nil, terret.Invalid("agents."+name+".path", "it must name the program")
-		default:
-			out = append(out, speaksACP(acp.Profile{Name: name, Argv: []string{one.Path}}, c))
+		if slices.ContainsFunc(before, func(d terret.Driver) bool { return d.Name() == name }) {
+			continue
 		}
+		d, err := Add(c, before, name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, d)
 	}
 	return out, nil
+}
+
+// Add makes the driver of a program that c.Agents adds under that name. It refuses one
+// that does not speak ACP, and the names and aliases of the drivers before.
+func Add(c Config, before []terret.Driver, name string) (terret.Driver, error) {
+	one := c.Agents[name]
+	switch {
+	case name == native.Name || name == mockName || terret.AgentName(before, name) != name:
+		return nil, terret.Invalid("agents."+name, "there is an agent of that name already; choose another name")
+	case !one.ACP:
+		var names []string
+		for _, d := range before {
+			names = append(names, d.Name())
+		}
+		return nil, terret.Invalid("agents."+name, "there is no agent of that name that is a program; there are %s; a program that speaks ACP is added with \"acp\": true",
+			strings.Join(names, ", "))
+	case one.Path == "":
+		return nil, terret.Invalid("agents."+name+".path", "it must name the program")
+	}
+	return speaksACP(acp.Profile{Name: name, Argv: []string{one.Path}}, c), nil
 }
 
 // mockName is the agent that follows a script.

@@ -32,10 +32,14 @@ type memory struct {
 }
 
 type remembered struct {
-	Ready bool      `json:"ready"`
-	At    time.Time `json:"at"`
-	Path  string    `json:"path,omitempty"`
-	Built time.Time `json:"built,omitzero"` // when the program was last changed
+	Ready bool `json:"ready"` // it is chosen if nobody names one
+	// Usable says that nothing is known to be missing: it is ready, or cannot tell who is
+	// signed in.
+	Usable    bool             `json:"usable,omitempty"`
+	Oversight terret.Oversight `json:"oversight,omitempty"`
+	At        time.Time        `json:"at"`
+	Path      string           `json:"path,omitempty"`
+	Built     time.Time        `json:"built,omitzero"` // when the program was last changed
 }
 
 // Choose names the agent to use when nobody says which: the first program that is
@@ -100,8 +104,9 @@ func probe(ctx context.Context, d terret.Driver) terret.Probe {
 	}
 	found, err := p.Probe(ctx)
 	if err != nil {
-		return terret.Probe{Agent: d.Name(), Fix: err.Error()}
+		found = terret.Probe{Agent: d.Name(), Fix: err.Error()}
 	}
+	found.Title = terret.DescriptionOf(d).Title
 	return found
 }
 
@@ -115,8 +120,18 @@ func Remember(probes []terret.Probe, drivers []terret.Driver, data string, envir
 	save(file, m)
 }
 
+// Recall returns what is remembered about an agent that can be used: only its name, that
+// it is there, and its oversight. It reports whether that still counts.
+func Recall(agent string, drivers []terret.Driver, data string, environ []string) (terret.Probe, bool) {
+	r := load(filepath.Join(data, "agents.json"), envKey(drivers, environ)).Agents[agent]
+	if !r.Usable || r.Oversight == "" || !r.fresh() {
+		return terret.Probe{}, false
+	}
+	return terret.Probe{Agent: agent, Found: true, Path: r.Path, Capabilities: terret.Capabilities{Oversight: r.Oversight}}, true
+}
+
 func rememberedOf(p terret.Probe) remembered {
-	r := remembered{Ready: p.Found && p.Auth == "ok", At: time.Now(), Path: p.Path}
+	r := remembered{Ready: p.Found && p.Auth == "ok", Usable: p.Usable(), Oversight: p.Capabilities.Oversight, At: time.Now(), Path: p.Path}
 	if info, err := os.Stat(p.Path); err == nil {
 		r.Built = info.ModTime()
 	}
@@ -126,7 +141,7 @@ func rememberedOf(p terret.Probe) remembered {
 // fresh reports whether it still counts.
 func (r remembered) fresh() bool {
 	age := time.Since(r.At)
-	if !r.Ready {
+	if !r.Usable {
 		return age >= 0 && age < rememberAbsent
 	}
 	info, err := os.Stat(r.Path)

@@ -2,65 +2,198 @@ package assemble
 
 import (
 	"context"
+	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/driver/all"
+	"github.com/terret-dev/terret/internal/config"
 )
 
 // probeFor is how long probe results count: probing starts the agents' programs.
 const probeFor = 15 * time.Second
 
-// Agents finds out which agents are installed and what they can do, and caches that for
-// a while. It is safe for concurrent use.
+// Agents knows the agents: which there are, whether they are installed, and what they
+// can do, which it caches for a while. Agents that the user's file adds or no longer has
+// count at once. It is safe for concurrent use.
 type Agents struct {
-	drivers []terret.Driver
+	fixed   []terret.Driver
+	options Options // of the harness; empty if agents cannot be added
 
-	mu    sync.Mutex
+	list  sync.Mutex // guards what follows
+	added map[string]terret.Driver
+	user  map[string]config.Agent // as the file was last read
+	file  stamp
+	news  int // how often added changed
+
+	mu    sync.Mutex // held while probing; guards what follows
 	at    time.Time
+	of    int // the news at that time
 	items []terret.Probe
 }
 
 // NewAgents makes Agents from drivers.
-func NewAgents(drivers []terret.Driver) *Agents { return &Agents{drivers: drivers} }
+func NewAgents(drivers []terret.Driver) *Agents { return &Agents{fixed: drivers} }
+
+// newAgents makes the agents that the options ask for.
+func newAgents(o Options) (*Agents, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Drivers != nil {
+		return NewAgents(o.Drivers), nil
+	}
+	drivers, err := all.Drivers(driversOf(o, o.Config.Agents))
+	if err != nil {
+		return nil, err
+	}
+	a := &Agents{options: o, added: map[string]terret.Driver{}}
+	for _, d := range drivers {
+		if o.Config.Agents[d.Name()].ACP && !builtIn(d.Name()) {
+			a.added[d.Name()] = d
+		} else {
+			a.fixed = append(a.fixed, d)
+		}
+	}
+	return a, nil
+}
+
+// builtIn reports whether Terret knows that agent by itself.
+func builtIn(name string) bool {
+	drivers, err := all.Drivers(all.Config{})
+	return err == nil && slices.ContainsFunc(drivers, func(d terret.Driver) bool { return d.Name() == name })
+}
+
+func driversOf(o Options, agents map[string]config.Agent) all.Config {
+	out := all.Config{Env: o.Env, ProductName: o.Product, Agents: map[string]all.Agent{}, MockScript: o.MockScript}
+	for name, a := range agents {
+		out.Agents[name] = all.Agent{Path: a.Path, Env: a.Env, Args: a.Args, ACP: a.ACP}
+	}
+	return out
+}
+
+// Drivers lists the drivers of all agents that there are now.
+func (a *Agents) Drivers() []terret.Driver {
+	a.list.Lock()
+	defer a.list.Unlock()
+	a.refresh()
+	out := slices.Clone(a.fixed)
+	for _, name := range slices.Sorted(maps.Keys(a.added)) {
+		out = append(out, a.added[name])
+	}
+	return out
+}
+
+// Lookup finds an agent that was added; nil if there is none.
+func (a *Agents) Lookup(name string) terret.Driver {
+	a.list.Lock()
+	defer a.list.Unlock()
+	a.refresh()
+	if d, ok := a.added[name]; ok {
+		return d
+	}
+	return nil
+}
+
+// changes counts how often agents were added and removed.
+func (a *Agents) changes() int {
+	a.list.Lock()
+	defer a.list.Unlock()
+	a.refresh()
+	return a.news
+}
 
 // Name returns the name of the agent that is known by that name or alias.
-func (a *Agents) Name(alias string) string { return terret.AgentName(a.drivers, alias) }
+func (a *Agents) Name(alias string) string { return terret.AgentName(a.Drivers(), alias) }
+
+// about is what the driver of an agent says about it.
+func (a *Agents) about(name string) terret.Description {
+	for _, d := range a.Drivers() {
+		if d.Name() == name {
+			return terret.DescriptionOf(d)
+		}
+	}
+	return terret.Description{}
+}
 
 // Probe asks all drivers, at the same time.
 func (a *Agents) Probe(ctx context.Context) []terret.Probe {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.items != nil && time.Since(a.at) < probeFor {
+	news := a.changes()
+	if a.items != nil && a.of == news && time.Since(a.at) < probeFor {
 		return a.items
 	}
-	items := all.Probes(ctx, a.drivers)
+	items := a.probe(ctx, a.Drivers())
 	if ctx.Err() == nil {
-		a.items, a.at = items, time.Now()
+		a.items, a.at, a.of = items, time.Now(), news
 	}
 	return items
 }
 
-// one asks one driver, or remembers what it said. It reports whether there is such an
-// agent, and it is installed.
-func (a *Agents) one(ctx context.Context, name string) (terret.Probe, bool) {
+// probe asks these drivers.
+func (a *Agents) probe(ctx context.Context, drivers []terret.Driver) []terret.Probe {
+	out := all.Probes(ctx, drivers)
+	a.list.Lock()
+	defer a.list.Unlock()
+	for i := range out {
+		_, out[i].Added = a.user[out[i].Agent]
+		out[i].Added = out[i].Added && a.added[out[i].Agent] != nil
+	}
+	return out
+}
+
+// One asks one driver, or remembers what it said. It reports whether there is such an
+// agent.
+func (a *Agents) One(ctx context.Context, name string) (terret.Probe, bool) {
+	news := a.changes()
 	a.mu.Lock()
 	known := a.items
-	if time.Since(a.at) >= probeFor {
+	if a.of != news || time.Since(a.at) >= probeFor {
 		known = nil
 	}
 	a.mu.Unlock()
 	for _, p := range known {
 		if p.Agent == name {
-			return p, p.Found
+			return p, true
 		}
 	}
-	for _, d := range a.drivers {
+	for _, d := range a.Drivers() {
 		if d.Name() == name {
-			p := all.Probes(ctx, []terret.Driver{d})[0]
-			return p, p.Found
+			return a.probe(ctx, []terret.Driver{d})[0], true
 		}
 	}
 	return terret.Probe{}, false
+}
+
+// known is what is known about an agent: at least whether it can be used, and its
+// oversight. An agent that could be used a while ago is not asked again.
+func (a *Agents) known(ctx context.Context, name string) terret.Probe {
+	drivers, home, env := a.Drivers(), a.options.Home, a.options.Env
+	if home != "" {
+		if p, ok := all.Recall(name, drivers, home, env); ok {
+			return p
+		}
+	}
+	p, ok := a.One(ctx, name)
+	if ok && home != "" && ctx.Err() == nil {
+		all.Remember([]terret.Probe{p}, drivers, home, env)
+	}
+	return p
+}
+
+// Missing says what the agent lacks to be used, and what to do about it; it is empty if
+// nothing is known to be missing.
+func (a *Agents) Missing(ctx context.Context, name string) string {
+	if !a.about(name).Program {
+		return ""
+	}
+	p := a.known(ctx, name)
+	if p.Usable() || ctx.Err() != nil {
+		return ""
+	}
+	return name + " is not ready: " + p.Fix
 }

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/driver/all"
 	"github.com/terret-dev/terret/engine"
 	"github.com/terret-dev/terret/internal/config"
 	"github.com/terret-dev/terret/internal/project"
@@ -34,6 +33,9 @@ type Options struct {
 	Env []string
 	// Config is the configuration.
 	Config config.Config
+	// UserFile is the user's configuration file, to which agents can be added while the
+	// harness runs. Empty: they cannot.
+	UserFile string
 	// Drivers replaces the default drivers.
 	Drivers []terret.Driver
 	// MockScript, if set, is the script file of the agent "mock".
@@ -48,9 +50,8 @@ type Options struct {
 
 // Harness is what a frontend works with.
 type Harness struct {
-	Home    string
-	Drivers []terret.Driver
-	Agents  *Agents
+	Home   string
+	Agents *Agents
 	// Trust knows which folders a person trusts. It is nil without a home.
 	Trust *trust.Store
 	Roles *Roles
@@ -67,14 +68,11 @@ func New(o Options) (*Harness, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	h := &Harness{Home: o.Home, Drivers: o.Drivers, options: o}
-	if h.Drivers == nil {
-		var err error
-		if h.Drivers, err = newDrivers(o); err != nil {
-			return nil, err
-		}
+	agents, err := newAgents(o)
+	if err != nil {
+		return nil, err
 	}
-	h.Agents = NewAgents(h.Drivers)
+	h := &Harness{Home: o.Home, Agents: agents, options: o}
 	if o.Home != "" {
 		h.Trust = trust.Open(o.Home)
 	}
@@ -84,14 +82,6 @@ func New(o Options) (*Harness, error) {
 		h.Roles.Save = h.files.SavePrompt
 	}
 	return h, nil
-}
-
-func newDrivers(o Options) ([]terret.Driver, error) {
-	agents := map[string]all.Agent{}
-	for name, a := range o.Config.Agents {
-		agents[name] = all.Agent{Path: a.Path, Env: a.Env, Args: a.Args, ACP: a.ACP}
-	}
-	return all.Drivers(all.Config{Env: o.Env, ProductName: o.Product, Agents: agents, MockScript: o.MockScript})
 }
 
 // Trusts reports whether a person trusts the folder as it is now. A session's worktree
@@ -132,7 +122,7 @@ func (h *Harness) engineConfig() engine.Config {
 		timeouts[terret.Gate(gate)] = max(time.Duration(d), 0)
 	}
 	out := engine.Config{
-		Store: h.Store, Drivers: h.Drivers, Log: o.Log, Home: h.Home, Env: o.Env,
+		Store: h.Store, Drivers: h.Agents.fixed, Lookup: h.Agents.Lookup, Log: o.Log, Home: h.Home, Env: o.Env,
 		Trust: h.Trusts, Roles: h.Roles.For, Secrets: redact.FromEnv(o.Env),
 		IdleAfter: time.Duration(c.IdleAfter), Silence: time.Duration(c.SilentAfter), InterruptGrace: time.Duration(c.InterruptGrace), Timeouts: timeouts, Unattended: c.Unattended,
 		Undo: engine.UndoLimits{Off: c.Undo.Off, MaxFiles: c.Undo.MaxFiles, MaxBytes: c.Undo.MaxBytes},

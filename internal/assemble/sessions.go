@@ -67,13 +67,20 @@ func (m *Sessions) create(ctx context.Context, s terret.Session, o CreateOptions
 	if err != nil {
 		return terret.Session{}, err
 	}
+	chosen := s.Policy // by a person or a persona; a default promises nothing
 	if m.Defaults != nil {
 		m.Defaults(ctx, &s)
 	}
-	if err := m.overseen(ctx, s, o); err != nil {
+	if err := m.overseen(ctx, s, chosen, o); err != nil {
 		return terret.Session{}, err
 	}
-	return m.Engine.Create(ctx, s)
+	made, err := m.Engine.Create(ctx, s)
+	if err == nil && o.Tell != nil {
+		if missing := m.Agents.Missing(ctx, s.Agent); missing != "" {
+			o.Tell(missing)
+		}
+	}
+	return made, err
 }
 
 // inWorktree gives the session its own git worktree to work in.
@@ -190,21 +197,34 @@ func IgnoredGrants(p terret.Persona) string {
 	return "persona " + p.ID + ": " + strings.Join(grants, ", ") + " " + verb + " ignored until you trust this folder (see `terret trust`)"
 }
 
-// overseen refuses a session whose agent could get around the session's restrictions.
-func (m *Sessions) overseen(ctx context.Context, s terret.Session, o CreateOptions) error {
+// UnenforcedField is the field of the error for a session whose restrictions its agent
+// could get around: CreateOptions.Unenforced creates it anyway.
+const UnenforcedField = "unenforced"
+
+// overseen refuses a session whose agent could get around the session's restrictions,
+// among them the policy that somebody chose.
+func (m *Sessions) overseen(ctx context.Context, s terret.Session, chosen terret.Policy, o CreateOptions) error {
 	s.ID = "" // it does not exist yet
 	in, err := m.Engine.Settings(ctx, s, terret.TurnOptions{})
 	if err != nil {
 		return err
 	}
-	if persona.CheckOversight(terret.Capabilities{}, in, s.Options.Deny) == nil {
+	about := m.Agents.about(s.Agent)
+	if chosen != "" && about.Modes[s.PermissionMode] == chosen {
+		chosen = "" // the agent's own mode amounts to it
+	}
+	if persona.CheckOversight(terret.Capabilities{}, in, s.Options.Deny, chosen) == nil {
 		return nil // nothing is forbidden
 	}
-	p, found := m.Agents.one(ctx, s.Agent)
-	if !found {
+	p := m.Agents.known(ctx, s.Agent)
+	if !p.Found {
 		return nil // starting it will say what is missing
 	}
-	err = persona.CheckOversight(p.Capabilities, in, s.Options.Deny)
+	if s.OneShot && about.OneShot != "" {
+		p.Capabilities.Oversight = about.OneShot
+		in.Tools, in.RemovedTools = nil, nil // the agent keeps to them by itself
+	}
+	err = persona.CheckOversight(p.Capabilities, in, s.Options.Deny, chosen)
 	switch {
 	case err == nil:
 		return nil
@@ -212,5 +232,7 @@ func (m *Sessions) overseen(ctx context.Context, s terret.Session, o CreateOptio
 		o.tell(s.Agent + ": " + err.Error())
 		return nil
 	}
-	return terret.Errorf(terret.CodeUnsupported, "%s: %w", s.Agent, err)
+	refused := terret.Errorf(terret.CodeUnsupported, "%s: %w", s.Agent, err)
+	refused.Field = UnenforcedField
+	return refused
 }

@@ -203,16 +203,16 @@ func TestAgents(t *testing.T) {
 				t.Errorf("%+v", got)
 			}
 		}
-		if _, found := a.one(t.Context(), "loose"); !found || asked != 1 {
+		if _, found := a.One(t.Context(), "loose"); !found || asked != 1 {
 			t.Errorf("found %v, asked %d times", found, asked)
 		}
 		time.Sleep(probeFor)
-		a.one(t.Context(), "loose")
+		a.One(t.Context(), "loose")
 		a.Probe(t.Context())
 		if asked != 3 {
 			t.Errorf("asked %d times", asked)
 		}
-		if _, found := a.one(t.Context(), "nobody"); found {
+		if _, found := a.One(t.Context(), "nobody"); found {
 			t.Error("found nobody")
 		}
 	})

@@ -75,6 +75,12 @@ func checkWord(value string, words []string) error {
 	return fmt.Errorf("there is no %q; use one of %s", value, strings.Join(words, ", "))
 }
 
+// CheckName rejects what is not the name of an agent.
+func CheckName(name string) error {
+	_, err := place{}.check("name", name)
+	return err
+}
+
 // checkName rejects what could be misread as a flag or a path.
 func checkName(s string) error {
 	odd := func(c rune) bool {

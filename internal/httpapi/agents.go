@@ -2,9 +2,11 @@ package httpapi
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/access"
+	"github.com/terret-dev/terret/internal/assemble"
 )
 
 func (s *Server) agentRoutes() {
@@ -19,6 +21,18 @@ func (s *Server) agentRoutes() {
 		long:    "Some agents list their models only in a session.",
 		fails:   fromAgent,
 	}, s.listModels)
+	handle(s, route{
+		method: "POST", path: "/v1/agents", id: "add-agent", tag: tagAgents, scope: access.Admin, status: http.StatusCreated,
+		summary: "Add an agent: any program that speaks the Agent Client Protocol",
+		long:    "It is written to the user's configuration file and can be used at once. The program is started, to see whether it answers; the response says what it can do.",
+		fails:   []terret.ErrorCode{terret.CodeConflict, terret.CodeUnsupported},
+	}, s.addAgent)
+	handle(s, route{
+		method: "DELETE", path: "/v1/agents/{agent}", id: "remove-agent", tag: tagAgents, scope: access.Admin, status: http.StatusNoContent,
+		summary: "Remove an agent that was added",
+		long:    "It fails while a session of the agent is at work. Its sessions stay, and can be read.",
+		fails:   []terret.ErrorCode{terret.CodeNotFound, terret.CodeConflict, terret.CodeSessionBusy},
+	}, s.removeAgent)
 }
 
 func (s *Server) listAgents(ctx context.Context, _ *struct{}) (*body[terret.Page[terret.Probe]], error) {
@@ -29,8 +43,9 @@ func (s *Server) listModels(ctx context.Context, in *struct {
 	Agent string `path:"agent"`
 },
 ) (*body[terret.Page[terret.Model]], error) {
-	for _, d := range s.cfg.Drivers {
-		if d.Name() != terret.AgentName(s.cfg.Drivers, in.Agent) {
+	name := s.maker.Agents.Name(in.Agent)
+	for _, d := range s.maker.Agents.Drivers() {
+		if d.Name() != name {
 			continue
 		}
 		l, ok := d.(terret.ModelLister)
@@ -40,4 +55,31 @@ func (s *Server) listModels(ctx context.Context, in *struct {
 		return page(l.Models(ctx))
 	}
 	return nil, terret.Errorf(terret.CodeNotFound, "there is no agent %.64q; GET /v1/agents lists them", in.Agent)
+}
+
+type newAgent struct {
+	Name  string   `json:"name" maxLength:"64" doc:"What to call it."`
+	Argv  []string `json:"argv" minItems:"1" maxItems:"256" doc:"The program, by its full path or its name in PATH, and its arguments."`
+	Env   []string `json:"env,omitempty" maxItems:"256" doc:"Variables it may see although their names look secret. NAME* matches a prefix."`
+	Force bool     `json:"force,omitempty" doc:"Add it even if there is no such program yet."`
+}
+
+func (s *Server) addAgent(ctx context.Context, in *struct{ Body newAgent }) (*body[terret.Probe], error) {
+	b := in.Body
+	p, err := s.maker.Agents.Add(ctx, assemble.NewAgent{Name: b.Name, Argv: b.Argv, Env: b.Env, Force: b.Force})
+	if err == nil {
+		s.log.Info("an agent was added", "agent", b.Name, "program", b.Argv[0], "by", caller(ctx))
+	}
+	return reply(p, err)
+}
+
+func (s *Server) removeAgent(ctx context.Context, in *struct {
+	Agent string `path:"agent" doc:"The agent's name."`
+},
+) (*nothing, error) {
+	if err := s.maker.RemoveAgent(ctx, in.Agent, caller(ctx)); err != nil {
+		return nil, err
+	}
+	s.log.Info("an agent was removed", "agent", in.Agent, "by", caller(ctx))
+	return nil, nil
 }

@@ -249,7 +249,7 @@ func (w *walk) inputs(t *testing.T) {
 			t.Errorf("%s: an unknown parameter: %d %s", op.ID, a.status, a.body)
 		}
 		a = w.call(f, op, at)
-		if named := strings.Contains(op.Path, "{") || strings.Contains(at.query(op), "session"); named && op.ID != "list-models" && a.status != 404 {
+		if named := strings.Contains(op.Path, "{") || strings.Contains(at.query(op), "session"); named && op.ID != "list-models" && op.ID != "remove-agent" && a.status != 404 {
 			t.Errorf("%s: something that is not there: %d %s", op.ID, a.status, a.body)
 		}
 	})
@@ -268,6 +268,11 @@ func (w *walk) inputs(t *testing.T) {
 	w.call(f, token, target{session: terret.NewSessionID()}).problem(404, terret.CodeSessionNotFound, "")
 	w.call(f, token, target{session: s.ID}).problem(409, terret.CodeConflict, "")
 	w.callBody(f, "create-session", target{}, map[string]any{"cwd": f.dir, "agent": "nobody"}).problem(503, terret.CodeAgentNotFound, "")
+
+	// Agents that cannot be added or removed.
+	w.callBody(f, "add-agent", target{}, map[string]any{"name": "mock", "argv": []string{"/bin/sh"}}).problem(409, terret.CodeConflict, "")
+	w.callBody(f, "add-agent", target{}, map[string]any{"name": "mine", "argv": []string{"/bin/sh"}}).problem(501, terret.CodeUnsupported, "")
+	w.note(w.byID("remove-agent"), f.do("DELETE", "/v1/agents/nobody", nil)).problem(404, terret.CodeNotFound, "")
 
 	// What nobody has set up.
 	for _, id := range []string{"get-trust", "set-trust"} {
@@ -467,7 +472,7 @@ func (w *walk) agent(t *testing.T) {
 	f := newFixture(t, func(c *httpapi.Config, e *engine.Config) {
 		c.Drivers, e.Drivers = []terret.Driver{d}, []terret.Driver{d}
 	})
-	w.callBody(f, "create-session", target{}, map[string]any{"cwd": f.dir, "disallowed_tools": []string{"Bash"}}).problem(501, terret.CodeUnsupported, "")
+	w.callBody(f, "create-session", target{}, map[string]any{"cwd": f.dir, "disallowed_tools": []string{"Bash"}}).problem(501, terret.CodeUnsupported, "unenforced")
 	w.each(func(op *described) {
 		if !slices.Contains(op.Errors, terret.CodeNotAuthenticated) {
 			return // no agent is asked

@@ -11,6 +11,7 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/access"
+	"github.com/terret-dev/terret/internal/assemble"
 )
 
 // The routes under /api/harness are those of an older program, with its names and
@@ -140,7 +141,7 @@ func (s *Server) harnessCreate(w http.ResponseWriter, r *http.Request) error {
 		}
 		n.Persona = terret.NullString(*in.Persona)
 	}
-	made, err := s.makeSession(ctx, n)
+	made, err := s.makeSession(ctx, n, assemble.CreateOptions{})
 	if err == nil {
 		writeHarness(w, http.StatusCreated, made)
 	}

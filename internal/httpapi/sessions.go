@@ -20,7 +20,7 @@ func (s *Server) sessionRoutes() {
 	handle(s, route{
 		method: "POST", path: "/v1/sessions", id: "create-session", tag: tagSessions, scope: access.Prompt, status: http.StatusCreated,
 		summary: "Create a session",
-		long:    "The agent starts at the first prompt. Anything that makes the session less careful (a permissive policy, allow rules, tools that run without asking, servers to start, time limits) needs a token that may decide.",
+		long:    "The agent starts at the first prompt. Anything that makes the session less careful (a permissive policy, allow rules, tools that run without asking, servers to start, time limits, unenforced) needs a token that may decide. If its agent cannot be held to the session's restrictions, this fails with code unsupported and field unenforced; send unenforced to create it anyway. The notes say what to know before the first prompt, such as that nobody is signed in to the agent.",
 		fails:   stored(terret.CodeAgentNotFound, terret.CodeUnsupported),
 	}, s.createSession)
 	handle(s, route{
@@ -119,6 +119,7 @@ type newSession struct {
 	Timeouts         map[terret.Gate]int `json:"timeouts,omitempty" doc:"How many seconds requests wait, by gate. Zero means no limit."`
 	Worktree         bool                `json:"worktree,omitempty" doc:"Work in the session's own git worktree, on its own branch, instead of cwd."`
 	KeepRaw          bool                `json:"keep_raw,omitempty" doc:"Keep the agent's own messages in the log."`
+	Unenforced       bool                `json:"unenforced,omitempty" doc:"Create the session even if its agent cannot be held to the session's restrictions."`
 	OnStale          string              `json:"on_stale,omitempty" enum:"new,error" doc:"What to do when the agent has lost the session."`
 }
 
@@ -171,14 +172,14 @@ func checkRules(rules map[string][]string) error {
 func (s *Server) careful(n newSession) bool {
 	return n.Policy.Careful() && s.carefulMode(n.PermissionMode) &&
 		len(n.AutoApproveTools) == 0 && len(n.Allow) == 0 && len(n.MCP) == 0 && len(n.Agents) == 0 &&
-		len(n.Timeouts) == 0 // after a timeout the agent continues
+		!n.Unenforced && len(n.Timeouts) == 0 // after a timeout the agent continues
 }
 
 // carefulMode reports whether a permission mode is careful in every agent that has it,
 // and some agent has it.
 func (s *Server) carefulMode(mode string) bool {
 	known := mode == ""
-	for _, d := range s.cfg.Drivers {
+	for _, d := range s.maker.Agents.Drivers() {
 		if p, has := terret.DescriptionOf(d).Modes[mode]; has {
 			if !p.Careful() {
 				return false
@@ -189,7 +190,13 @@ func (s *Server) carefulMode(mode string) bool {
 	return known
 }
 
-func (s *Server) createSession(ctx context.Context, in *struct{ Body newSession }) (*body[terret.Session], error) {
+// MadeSession is a new session, with notes for the person.
+type MadeSession struct {
+	terret.Session
+	Notes []string `json:"notes,omitempty" doc:"What to know before the first prompt."`
+}
+
+func (s *Server) createSession(ctx context.Context, in *struct{ Body newSession }) (*body[MadeSession], error) {
 	n := in.Body
 	if err := s.stopping(); err != nil {
 		return nil, err
@@ -205,11 +212,15 @@ func (s *Server) createSession(ctx context.Context, in *struct{ Body newSession 
 			return nil, err
 		}
 	}
-	return s.replySession(ctx)(s.makeSession(ctx, n.record()))
+	var notes []string
+	made, err := s.makeSession(ctx, n.record(), assemble.CreateOptions{
+		Unenforced: n.Unenforced, Tell: func(note string) { notes = append(notes, note) },
+	})
+	return reply(MadeSession{shown(access.From(ctx), made), notes}, err)
 }
 
 // makeSession creates a session whose fields have been checked.
-func (s *Server) makeSession(ctx context.Context, n terret.Session) (terret.Session, error) {
+func (s *Server) makeSession(ctx context.Context, n terret.Session, o assemble.CreateOptions) (terret.Session, error) {
 	var err error
 	if n.Cwd, err = s.inRoots("cwd", n.Cwd); err != nil {
 		return terret.Session{}, err
@@ -222,7 +233,7 @@ func (s *Server) makeSession(ctx context.Context, n terret.Session) (terret.Sess
 	if err := s.sessions.add(ctx, s); err != nil {
 		return terret.Session{}, err
 	}
-	made, err := s.maker.Create(ctx, n, assemble.CreateOptions{})
+	made, err := s.maker.Create(ctx, n, o)
 	if err != nil {
 		s.sessions.remove()
 	}
@@ -306,7 +317,7 @@ func (s *Server) listSessions(ctx context.Context, in *sessionQuery) (*body[terr
 		}
 	}
 	f := terret.SessionFilter{
-		Cwd: in.Cwd, Agent: terret.AgentName(s.cfg.Drivers, in.Agent), States: in.State, Query: in.Q, Sort: in.Sort, Limit: in.Limit, Cursor: in.Cursor,
+		Cwd: in.Cwd, Agent: s.maker.Agents.Name(in.Agent), States: in.State, Query: in.Q, Sort: in.Sort, Limit: in.Limit, Cursor: in.Cursor,
 		IDPrefix: access.From(ctx).Session,
 	}
 	found, err := s.store.ListSessions(ctx, f)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/driver/mock"
+	"github.com/terret-dev/terret/internal/access"
 	"github.com/terret-dev/terret/internal/httpapi"
 )
 
@@ -59,8 +60,21 @@ func TestOversight(t *testing.T) {
 	}
 	defer loose.Close()
 	f.serve(loose)
-	f.do("POST", "/v1/sessions", map[string]any{"cwd": f.dir, "agent": "mock", "disallowed_tools": []string{"Bash"}}).problem(501, terret.CodeUnsupported, "")
+	f.do("POST", "/v1/sessions", map[string]any{"cwd": f.dir, "agent": "mock", "disallowed_tools": []string{"Bash"}}).problem(501, terret.CodeUnsupported, "unenforced")
+	f.do("POST", "/v1/sessions", map[string]any{"cwd": f.dir, "agent": "mock", "deny": []string{"Read(**/.env)"}}).problem(501, terret.CodeUnsupported, "unenforced")
+	f.do("POST", "/v1/sessions", map[string]any{"cwd": f.dir, "agent": "mock", "policy": "deny-unless-allowed"}).problem(501, terret.CodeUnsupported, "unenforced")
+	f.do("POST", "/v1/sessions", map[string]any{"cwd": f.dir, "agent": "mock", "deny": []string{"Bash(rm *)"}, "policy": "ask"}).want(201, nil)
 	f.do("POST", "/v1/sessions", map[string]any{"cwd": f.dir, "agent": "mock"}).want(201, nil)
+
+	// Whoever may decide can say otherwise, and is told what that means.
+	anyway := map[string]any{"cwd": f.dir, "agent": "mock", "disallowed_tools": []string{"Bash"}, "unenforced": true}
+	var made httpapi.MadeSession
+	f.do("POST", "/v1/sessions", anyway).want(201, &made)
+	if made.ID == "" || len(made.Notes) != 1 || !strings.Contains(made.Notes[0], "cannot be held to disallowed_tools") {
+		t.Errorf("%+v", made)
+	}
+	header, secret := f.as("program", access.Prompt, "")
+	f.do("POST", "/v1/sessions", anyway, header, secret).problem(403, terret.CodeForbidden, "")
 }
 
 func TestListSessions(t *testing.T) {

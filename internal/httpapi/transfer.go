@@ -86,7 +86,7 @@ func (s *Server) importSession(ctx context.Context, in *importInput) (*body[terr
 		if in.Cwd != "" {
 			n.Cwd = in.Cwd
 		}
-		n.Agent = terret.AgentName(s.cfg.Drivers, n.Agent)
+		n.Agent = s.maker.Agents.Name(n.Agent)
 		n.Cwd, err = s.inRoots("cwd", n.Cwd)
 		return err
 	})

@@ -37,31 +37,47 @@ func Grants(p terret.Persona) []string {
 	return out
 }
 
-// CheckOversight checks that an agent can be held to the settings in force and to the
-// deny rules; otherwise the error is unsupported and says what it could get around. If
-// we do not see every tool use, the agent itself must enforce its tool list; if we see
-// none, deny rules as well.
-func CheckOversight(c terret.Capabilities, in terret.Settings, deny []string) error {
+// CheckOversight checks that an agent can be held to the settings in force, the deny
+// rules and the policy that somebody chose (empty: nobody did); otherwise the error is
+// unsupported and says what it could get around. If we do not see every tool use, the
+// agent itself must enforce its tool list. If we see only what it asks about, it reads
+// and searches as it likes; if we see nothing, no rule and no policy holds.
+func CheckOversight(c terret.Capabilities, in terret.Settings, deny []string, chosen terret.Policy) error {
+	if c.Oversight == terret.OversightAll {
+		return nil
+	}
+	asked := c.Oversight == terret.OversightAsked
 	var loose []string
-	if c.Oversight != terret.OversightAll {
-		if in.Tools != nil && !slices.Contains(in.Tools, policy.AllTools) {
-			loose = append(loose, "tools")
-		}
-		if len(in.RemovedTools) > 0 {
-			loose = append(loose, "disallowed_tools")
-		}
-		if len(deny) > 0 && c.Oversight != terret.OversightAsked {
-			loose = append(loose, "deny rules")
-		}
+	if in.Tools != nil && !slices.Contains(in.Tools, policy.AllTools) {
+		loose = append(loose, "tools")
+	}
+	if len(in.RemovedTools) > 0 {
+		loose = append(loose, "disallowed_tools")
+	}
+	switch {
+	case asked && slices.ContainsFunc(deny, aboutReading):
+		loose = append(loose, "deny rules about reading")
+	case !asked && len(deny) > 0:
+		loose = append(loose, "deny rules")
+	}
+	switch {
+	case chosen == terret.PolicyDenyUnlessAllowed, !asked && (chosen == terret.PolicyAsk || chosen == terret.PolicyPlan):
+		loose = append(loose, "the policy "+string(chosen))
 	}
 	if len(loose) == 0 {
 		return nil
 	}
 	seen := "none of its tool uses pass through Terret"
-	if c.Oversight == terret.OversightAsked {
+	if asked {
 		seen = "it uses tools without asking Terret"
 	}
 	return terret.Errorf(terret.CodeUnsupported, "this agent cannot be held to %s: %s", strings.Join(loose, " and "), seen)
+}
+
+// aboutReading reports whether a rule is about tools that agents use without asking.
+func aboutReading(rule string) bool {
+	tool, _, _ := strings.Cut(rule, "(")
+	return slices.Contains([]string{"Read", "Glob", "Grep", "LS"}, tool)
 }
 
 // Config is a persona with the field names of the first frontend that had them.

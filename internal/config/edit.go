@@ -1,0 +1,278 @@
+package config
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/tailscale/hujson"
+
+	"github.com/terret-dev/terret/internal/atomicfile"
+	"github.com/terret-dev/terret/internal/lockfile"
+)
+
+// ErrExists says that the file already has that key.
+var ErrExists = errors.New("it is already there")
+
+// lockPatience is how long to wait for another process that changes the file.
+const lockPatience = 10 * time.Second
+
+// UserAgents returns the agents in the user's file, and nothing of the other layers.
+func UserAgents(path string, environ []string) (map[string]Agent, error) {
+	text, err := readUser(path)
+	if err != nil {
+		return nil, err
+	}
+	c, err := userConfig(path, text, environ)
+	return c.Agents, err
+}
+
+func userConfig(path string, text []byte, environ []string) (Config, error) {
+	var c Config
+	d := decoder{file: path, text: text, place: place{filepath.Dir(path), homeDir(environ)}}
+	err := d.decode(&c)
+	return c, err
+}
+
+// AddAgent adds an agent to the user's file, which it creates if it is missing. It
+// leaves everything else as it is, comments included. The error is [ErrExists] if the
+// file already says something about an agent of that name.
+func AddAgent(ctx context.Context, path, name string, a Agent, environ []string) error {
+	for check, values := range map[string][]string{"name": {name}, "program": {a.Path}, "variable": a.Env} {
+		for _, v := range values {
+			if _, err := (place{}).check(check, v); err != nil {
+				return err
+			}
+		}
+	}
+	return edit(ctx, path, environ, func(file *hujson.Object) error {
+		margin := marginOf(file)
+		agents, err := child(file, "agents", margin)
+		if err != nil {
+			return err
+		}
+		if index(agents, name) >= 0 {
+			return ErrExists
+		}
+		insert(agents, name, a.value(), margin+margin, margin)
+		return nil
+	})
+}
+
+// RemoveAgent removes an agent from the user's file, and reports whether it was there.
+func RemoveAgent(ctx context.Context, path, name string, environ []string) (removed bool, err error) {
+	err = edit(ctx, path, environ, func(file *hujson.Object) error {
+		i := index(file, "agents")
+		if i < 0 {
+			return nil
+		}
+		agents, ok := file.Members[i].Value.Value.(*hujson.Object)
+		if !ok {
+			return nil
+		}
+		i = index(agents, name)
+		if i < 0 {
+			return nil
+		}
+		remove(agents, i)
+		removed = true
+		return nil
+	})
+	return removed, err
+}
+
+// edit changes the file in one step, with no other process of ours in between. A
+// symbolic link stays one: the file that it names is changed. What cannot be read is
+// not changed, and the result must be readable.
+func edit(ctx context.Context, path string, environ []string, change func(*hujson.Object) error) error {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("read the configuration: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("write the configuration: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, lockPatience)
+	defer cancel()
+	lock, err := lockfile.Open(ctx, path+".lock")
+	if err != nil {
+		return fmt.Errorf("lock the configuration: %w; another terret may be changing it", err)
+	}
+	defer lock.Close()
+	before, err := readUser(path)
+	if err != nil {
+		return err
+	}
+	if _, err := userConfig(path, before, environ); err != nil {
+		return err
+	}
+	text := bytes.TrimPrefix(before, []byte("\uFEFF"))
+	if len(bytes.TrimSpace(text)) == 0 {
+		text = []byte("{}\n")
+	}
+	file, err := hujson.Parse(text)
+	if err != nil {
+		return fmt.Errorf("read the configuration: %w", err)
+	}
+	object, ok := file.Value.(*hujson.Object)
+	if !ok {
+		return fmt.Errorf("%s must hold an object", path)
+	}
+	if err := change(object); err != nil {
+		return err
+	}
+	after := file.Pack()
+	if bytes.Equal(after, text) {
+		return nil
+	}
+	if _, err := userConfig(path, after, environ); err != nil {
+		return err
+	}
+	if err := atomicfile.Write(path, after); err != nil {
+		return fmt.Errorf("write the configuration: %w", err)
+	}
+	return nil
+}
+
+// value is the agent as it stands in a file.
+func (a Agent) value() *hujson.Object {
+	o := &hujson.Object{}
+	put := func(key string, v hujson.ValueTrimmed) {
+		o.Members = append(o.Members, hujson.ObjectMember{
+			Name:  hujson.Value{BeforeExtra: space(len(o.Members)), Value: hujson.String(key)},
+			Value: hujson.Value{BeforeExtra: hujson.Extra(" "), Value: v},
+		})
+	}
+	list := func(key string, values []string) {
+		if len(values) == 0 {
+			return
+		}
+		l := &hujson.Array{}
+		for _, v := range values {
+			l.Elements = append(l.Elements, hujson.Value{BeforeExtra: space(len(l.Elements)), Value: hujson.String(v)})
+		}
+		put(key, l)
+	}
+	if a.Path != "" {
+		put("path", hujson.String(a.Path))
+	}
+	list("args", a.Args)
+	list("env", a.Env)
+	if a.ACP {
+		put("acp", hujson.Bool(true))
+	}
+	return o
+}
+
+// space is what stands before the nth part of a line.
+func space(n int) hujson.Extra {
+	if n == 0 {
+		return nil
+	}
+	return hujson.Extra(" ")
+}
+
+// index is where the object has that key, or -1.
+func index(o *hujson.Object, key string) int {
+	return slices.IndexFunc(o.Members, func(m hujson.ObjectMember) bool {
+		name, ok := m.Name.Value.(hujson.Literal)
+		return ok && name.String() == key
+	})
+}
+
+// child is the object under that key, which is added if it is missing.
+func child(o *hujson.Object, key, margin string) (*hujson.Object, error) {
+	if i := index(o, key); i >= 0 {
+		inner, ok := o.Members[i].Value.Value.(*hujson.Object)
+		if !ok {
+			return nil, fmt.Errorf("%s must be an object", key)
+		}
+		return inner, nil
+	}
+	inner := &hujson.Object{}
+	insert(o, key, inner, margin, "")
+	return inner, nil
+}
+
+// marginOf is what the members of the file are indented by.
+func marginOf(file *hujson.Object) string {
+	if len(file.Members) > 0 {
+		if own, ok := lastLine(file.Members[0].Name.BeforeExtra); ok && own != "" {
+			return own
+		}
+	}
+	return "  "
+}
+
+// insert adds a member at the end of an object: on a line of its own, unless the object
+// has all its members on one line. The margins are for an object that shows none: of its
+// members, and of its closing bracket.
+func insert(o *hujson.Object, key string, v hujson.ValueTrimmed, margin, closing string) {
+	m := hujson.ObjectMember{Name: hujson.Value{Value: hujson.String(key)}, Value: hujson.Value{BeforeExtra: hujson.Extra(" "), Value: v}}
+	if n := len(o.Members); n > 0 {
+		if o.Members[n-1].Value.AfterExtra != nil { // there is a comma after the last one
+			m.Value.AfterExtra = hujson.Extra{}
+		}
+		own, broken := lastLine(o.Members[n-1].Name.BeforeExtra)
+		if _, below := lastLine(o.AfterExtra); !broken && !below {
+			m.Name.BeforeExtra = append(o.AfterExtra, ' ')
+			o.AfterExtra, o.Members = nil, append(o.Members, m)
+			return
+		}
+		if broken {
+			margin = own
+		}
+	}
+	if own, broken := lastLine(o.AfterExtra); broken {
+		closing = own
+	}
+	// A comment behind the last member stays behind it.
+	comment := bytes.TrimRight(o.AfterExtra, " \t\r\n")
+	m.Name.BeforeExtra = hujson.Extra(string(comment) + "\n" + margin)
+	o.AfterExtra, o.Members = hujson.Extra("\n"+closing), append(o.Members, m)
+}
+
+// lastLine is the margin at the end of what stands before something, and whether there
+// is a line break before it.
+func lastLine(before hujson.Extra) (margin string, broken bool) {
+	at := bytes.LastIndexByte(before, '\n')
+	if at < 0 || len(bytes.TrimLeft(before[at:], " \t\r\n")) > 0 {
+		return "", false
+	}
+	return string(before[at+1:]), true
+}
+
+// remove takes out a member and the comments above it. A comment on the line before
+// belongs to what stands there.
+func remove(o *hujson.Object, i int) {
+	n := len(o.Members) - 1
+	comma := o.Members[n].Value.AfterExtra != nil
+	kept, _, _ := bytes.Cut(o.Members[i].Name.BeforeExtra, []byte("\n"))
+	o.Members = slices.Delete(o.Members, i, i+1)
+	after := &o.AfterExtra
+	if i < n {
+		after = &o.Members[i].Name.BeforeExtra
+	}
+	switch {
+	case len(bytes.TrimSpace(kept)) > 0:
+		*after = slices.Concat(kept, *after)
+	case n == 0 && len(bytes.TrimSpace(*after)) == 0:
+		*after = nil
+	}
+	if i == n && n > 0 {
+		last := &o.Members[n-1].Value
+		switch {
+		case !comma:
+			o.AfterExtra, last.AfterExtra = slices.Concat(last.AfterExtra, o.AfterExtra), nil
+		case last.AfterExtra == nil:
+			last.AfterExtra = hujson.Extra{}
+		}
+	}
+}
