@@ -1,7 +1,7 @@
 // What a person does: one function for each verb.
 
 import { call, send } from "./http";
-import type { Answer, Block, List, Request, Rule, Session, Turn } from "./types";
+import type { Answer, Block, List, Probe, Request, Rule, Session, Turn } from "./types";
 
 const at = (session: string, rest = "") => `/v1/sessions/${encodeURIComponent(session)}${rest}`;
 const post = <T>(path: string, body: unknown = {}) => call<T>(path, { method: "POST", body });
@@ -14,9 +14,16 @@ export interface NewSession {
   mode?: string;
   policy?: string;
   title?: string;
+  /** Start it even if the agent cannot be held to the session's restrictions. */
+  unenforced?: boolean;
 }
 
-export const createSession = (body: NewSession) => post<Session>("/v1/sessions", body);
+export const createSession = (body: NewSession) => post<Session & { notes?: string[] }>("/v1/sessions", body);
+
+export interface NewAgent { name: string; argv: string[]; env?: string[]; force?: boolean }
+
+export const addAgent = (body: NewAgent) => post<Probe>("/v1/agents", body);
+export const removeAgent = (agent: string) => call<void>(`/v1/agents/${encodeURIComponent(agent)}`, { method: "DELETE" });
 
 export function prompt(session: string, blocks: Block[], when: "reject" | "queue" | "steer"): Promise<Turn> {
   return call<Turn>(at(session, "/turns"), {

@@ -8,6 +8,8 @@ export class ApiError extends Error {
     readonly kind: string,
     message: string,
     readonly status: number,
+    /** The field of the request that it is about, if it is about one. */
+    readonly field = "",
   ) {
     super(message);
     this.name = "ApiError";
@@ -16,15 +18,17 @@ export class ApiError extends Error {
 
 async function problem(response: Response): Promise<ApiError> {
   let kind = "internal";
+  let field = "";
   let message = `The server answered ${response.status} ${response.statusText}.`;
   try {
-    const body = (await response.json()) as { type?: string; detail?: string; title?: string };
+    const body = (await response.json()) as { type?: string; detail?: string; title?: string; field?: string };
     kind = body.type ?? kind;
+    field = body.field ?? field;
     message = body.detail ?? body.title ?? message;
   } catch {
     // Not a problem document: the status line says enough.
   }
-  return new ApiError(kind, message, response.status);
+  return new ApiError(kind, message, response.status, field);
 }
 
 export interface CallOptions {

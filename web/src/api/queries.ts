@@ -22,6 +22,15 @@ export const useRequests = () =>
 export const useAgents = () =>
   useQuery({ queryKey: keys.agents, queryFn: ({ signal }) => call<List<Probe>>("/v1/agents", { signal }), staleTime: 60_000 });
 
+/** Whether an agent can do something; true as long as that is not known. */
+export const useCan = (agent: string): ((capability: string) => boolean) => {
+  const can = useAgents().data?.items.find((a) => a.agent === agent)?.capabilities;
+  return (capability) => {
+    const ability = can?.[capability];
+    return typeof ability !== "object" || ability.ok;
+  };
+};
+
 /** The models of an agent that lets one choose. */
 export const useModels = (agent: string) => {
   const ability = useAgents().data?.items.find((a) => a.agent === agent)?.capabilities.model_selection;
@@ -98,6 +107,11 @@ export const useQueue = (session: string) =>
 export const useUsage = (group: string) =>
   useQuery({ queryKey: keys.usage(group), queryFn: ({ signal }) => call<List<UsageRow>>(`/v1/usage${query({ group })}`, { signal }) });
 
+const useIdentity = () =>
+  useQuery({ queryKey: keys.me, queryFn: ({ signal }) => call<{ name: string; scope: string }>("/v1/me", { signal }), staleTime: Infinity }).data;
+
 /** The name that the log gives this browser. */
-export const useMe = (): string =>
-  useQuery({ queryKey: keys.me, queryFn: ({ signal }) => call<{ name: string }>("/v1/me", { signal }), staleTime: Infinity }).data?.name ?? "";
+export const useMe = (): string => useIdentity()?.name ?? "";
+
+/** Whether this browser may do everything: it runs programs on the server's machine. */
+export const useOwner = (): boolean => useIdentity()?.scope === "admin";

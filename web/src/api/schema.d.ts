@@ -11,11 +11,38 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List agents: installed, signed in, and what they can do */
+        /**
+         * List agents: whether each is installed and signed in, and what it can do
+         * @description Probing starts the agents' programs, so the answer may be some seconds old.
+         */
         get: operations["list-agents"];
         put?: never;
-        post?: never;
+        /**
+         * Add an agent: any program that speaks the Agent Client Protocol
+         * @description It is written to the user's configuration file and can be used at once. The program is started, to see whether it answers; the response says what it can do.
+         */
+        post: operations["add-agent"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/agents/{agent}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove an agent that was added
+         * @description It fails while a session of the agent is at work. Its sessions stay, and can be read.
+         */
+        delete: operations["remove-agent"];
         options?: never;
         head?: never;
         patch?: never;
@@ -28,7 +55,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the models of an agent */
+        /**
+         * List the models of an agent
+         * @description Some agents list their models only in a session.
+         */
         get: operations["list-models"];
         put?: never;
         post?: never;
@@ -45,7 +75,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List what waits, or waited, for a decision, oldest first */
+        /**
+         * List the requests that wait for a decision, oldest first
+         * @description With state=all, decided ones too.
+         */
         get: operations["list-requests"];
         put?: never;
         post?: never;
@@ -62,12 +95,15 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Get a request */
+        /**
+         * Get a request
+         * @description Includes its decision, if there is one.
+         */
         get: operations["get-request"];
         put?: never;
         /**
          * Decide a request
-         * @description Of several answers exactly one is taken; the others get 409 already_decided. Who decided is the name of the token.
+         * @description Exactly one of several answers counts; the others get 409 already_decided. The log records the token's name as the decider.
          */
         post: operations["decide"];
         delete?: never;
@@ -83,7 +119,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the folders in a folder, to choose one to work in */
+        /**
+         * List the subfolders of a folder
+         * @description To choose one to work in. The folder must be inside one of the roots.
+         */
         get: operations["list-dirs"];
         put?: never;
         post?: never;
@@ -101,8 +140,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The events of several or all sessions in one stream
-         * @description As the events of a session, in the order in which they were committed. `id` is an opaque cursor. Without a cursor the stream begins with the oldest event; with cursor=now it begins with the next one, after an event stream.start that holds the cursor.
+         * Read and follow the events of several or all sessions in one stream
+         * @description Like the events of a session, in commit order. `id` is an opaque cursor. Without a cursor the stream starts with the oldest event; with cursor=now it starts with the next one, after an event stream.start that holds the cursor.
          */
         get: operations["all-events"];
         put?: never;
@@ -120,7 +159,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List a folder of a session's folder */
+        /**
+         * List a folder of a session
+         * @description Links that lead out of the session's folder are not followed.
+         */
         get: operations["list-files"];
         put?: never;
         post?: never;
@@ -137,7 +179,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read a file of a session's folder */
+        /**
+         * Read a file in a session's folder
+         * @description Large files are cut.
+         */
         get: operations["read-file"];
         put?: never;
         post?: never;
@@ -154,7 +199,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Find files of a session's folder by letters of their path */
+        /**
+         * Find files in a session's folder by letters of their path
+         * @description Best matches first. Ignored files are left out.
+         */
         get: operations["find-files"];
         put?: never;
         post?: never;
@@ -171,7 +219,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whose token this is */
+        /**
+         * Show whose token this is
+         * @description Its name, its scope and, if it is valid for one session only, that session.
+         */
         get: operations["who-am-i"];
         put?: never;
         post?: never;
@@ -188,7 +239,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the personas of a folder */
+        /**
+         * List the personas of a folder
+         * @description `broken` names the files that cannot be read, and why.
+         */
         get: operations["list-personas"];
         put?: never;
         post?: never;
@@ -205,7 +259,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The system prompt that a persona gives */
+        /**
+         * Show the system prompt of a persona
+         * @description As the next turn would get it; the files are read now.
+         */
         get: operations["persona-prompt"];
         put?: never;
         post?: never;
@@ -222,7 +279,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the folders in which sessions may work */
+        /**
+         * List the folders that sessions may work in
+         * @description Their subfolders are allowed too.
+         */
         get: operations["list-roots"];
         put?: never;
         post?: never;
@@ -240,13 +300,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the rules that hold always, and those of a session
-         * @description A token that is for one session sees that session's own rules only.
+         * List the permanent rules, and those of a session
+         * @description Without a session, only the permanent ones. A token for one session sees only that session's own rules.
          */
         get: operations["list-rules"];
         /**
-         * Replace the rules that hold always
-         * @description Rules that are in the list with their id stay as they are; those without are made; those that are not in the list are removed.
+         * Replace the permanent rules
+         * @description Rules listed with an id are kept or changed, rules without an id are added, and rules that are not listed are removed.
          */
         put: operations["put-rules"];
         post?: never;
@@ -265,7 +325,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Show which past requests a rule would have decided */
+        /**
+         * Show which past requests a rule would have decided
+         * @description Nothing is changed.
+         */
         post: operations["dry-run-rule"];
         delete?: never;
         options?: never;
@@ -280,12 +343,15 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List sessions, the most recently updated first */
+        /**
+         * List sessions, most recently updated first
+         * @description All filters must match. A token for one session lists that session only.
+         */
         get: operations["list-sessions"];
         put?: never;
         /**
-         * Make a session
-         * @description The agent is not started before the first prompt. What makes the session less careful (an allowing policy, allow rules, tools that are not asked for, servers to start) needs a token that may decide.
+         * Create a session
+         * @description The agent starts at the first prompt. Anything that makes the session less careful (a permissive policy, allow rules, tools that run without asking, servers to start, time limits, unenforced) needs a token that may decide. If its agent cannot be held to the session's restrictions, this fails with code unsupported and field unenforced; send unenforced to create it anyway. The notes say what to know before the first prompt, such as that nobody is signed in to the agent.
          */
         post: operations["create-session"];
         delete?: never;
@@ -304,8 +370,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Make a session of an export
-         * @description It gets ids of its own and keeps what was said and done; what it was allowed to do, and the agent's own id of it, are not taken over.
+         * Create a session from an export
+         * @description It gets new ids and keeps the conversation and its history. Permissions and the agent's own session id are not imported.
          */
         post: operations["import-session"];
         delete?: never;
@@ -321,18 +387,24 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Get a session */
+        /**
+         * Get a session
+         * @description The configuration of MCP servers and subagents is shown only to tokens that may decide: it may hold secrets.
+         */
         get: operations["get-session"];
         put?: never;
         post?: never;
         /**
          * Delete a session and its log
-         * @description A session in which a turn runs is only deleted with force=true, which kills the turn.
+         * @description If a turn is running, this needs force=true, which kills the turn. Its own worktree is removed too, unless that would lose changes or commits; then the response is 200 and says so.
          */
         delete: operations["delete-session"];
         options?: never;
         head?: never;
-        /** Change a session's title, model, policy or permission mode */
+        /**
+         * Change a session's title, model, policy or permission mode
+         * @description Missing fields stay unchanged. Policy and permission mode need a token that may decide. A running agent is told at once; if it cannot change, nothing does.
+         */
         patch: operations["update-session"];
         trace?: never;
     };
@@ -343,7 +415,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What has changed in a session's folder, or in a turn */
+        /**
+         * Show what has changed in a session's folder, or in one turn
+         * @description Returns unified diffs. Without a turn: against the last commit or, outside a repository, the state before the first turn.
+         */
         get: operations["changes"];
         put?: never;
         post?: never;
@@ -362,7 +437,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** End the session's agent; the session can be prompted again */
+        /**
+         * Close the session's agent
+         * @description The next prompt starts it again.
+         */
         post: operations["close"];
         delete?: never;
         options?: never;
@@ -378,12 +456,15 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List what can be typed as /name
-         * @description The agent is opened if it is not. For that, a token that may only view is not enough: it gets what the log knows.
+         * List the agent's commands, typed as /name
+         * @description Starts the agent if it is not running. A view token gets what the log has.
          */
         get: operations["list-commands"];
         put?: never;
-        /** Run a command of the agent as a turn */
+        /**
+         * Run a command of the agent as a turn
+         * @description Returns the turn, like a prompt. Starts the agent if it is not running.
+         */
         post: operations["run-command"];
         delete?: never;
         options?: never;
@@ -400,7 +481,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Compress the agent's context, as a turn */
+        /**
+         * Compact the agent's context, as a turn
+         * @description Returns the turn, like a prompt. Starts the agent if it is not running.
+         */
         post: operations["compact"];
         delete?: never;
         options?: never;
@@ -415,7 +499,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What fills the agent's context */
+        /**
+         * Show what fills the agent's context
+         * @description Starts the agent if it is not running. Some agents only report how full it is.
+         */
         get: operations["context"];
         put?: never;
         post?: never;
@@ -433,8 +520,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The events of a session
-         * @description As text/event-stream: history after a number, then what happens, without gap or duplicate; `id` is the number, `event` the kind, and a comment breaks silences of 15 seconds. As application/x-ndjson: history, then the end. Last-Event-ID beats after.
+         * Read and follow the events of a session
+         * @description As text/event-stream: history after a number, then live events, without gaps or duplicates; `id` is the number, `event` the kind, and a comment is sent after 15 seconds of silence. As application/x-ndjson: history, then the end. Last-Event-ID overrides after.
          */
         get: operations["session-events"];
         put?: never;
@@ -452,7 +539,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A session and its events as NDJSON */
+        /**
+         * Export a session and its events as NDJSON
+         * @description The first line is the session, the others are its events. If the connection breaks, the export is incomplete.
+         */
         get: operations["export-session"];
         put?: never;
         post?: never;
@@ -471,7 +561,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Make a session that begins as a copy of this one */
+        /**
+         * Fork a session
+         * @description Creates a session that begins as a copy of this one, up to and including a message. The agent must support it.
+         */
         post: operations["fork"];
         delete?: never;
         options?: never;
@@ -488,7 +581,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Stop the running turn and keep the agent */
+        /**
+         * Stop the running turn and keep the agent
+         * @description Open requests are decided first. A turn that does not stop in time is killed. If no turn is running, that is a conflict.
+         */
         post: operations["interrupt"];
         delete?: never;
         options?: never;
@@ -505,7 +601,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** End the running turn and the agent's processes by force */
+        /**
+         * Kill the running turn and the agent's processes
+         * @description Returns when the processes are gone. If no turn is running, that is a conflict.
+         */
         post: operations["kill"];
         delete?: never;
         options?: never;
@@ -520,7 +619,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the messages of a session, oldest first */
+        /**
+         * List the messages of a session, oldest first
+         * @description The conversation: prompts and whole messages of the agent, each once.
+         */
         get: operations["list-messages"];
         put?: never;
         post?: never;
@@ -537,7 +639,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the models that the session's agent can use */
+        /**
+         * List the models that the session's agent can use
+         * @description Starts the agent if it is not running.
+         */
         get: operations["session-models"];
         put?: never;
         post?: never;
@@ -554,11 +659,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the prompts that wait, in their order */
+        /**
+         * List queued prompts, in order
+         * @description Each is a turn that has not begun.
+         */
         get: operations["list-queue"];
         put?: never;
         post?: never;
-        /** Drop all prompts that wait */
+        /**
+         * Remove all queued prompts
+         * @description The running turn continues.
+         */
         delete: operations["clear-queue"];
         options?: never;
         head?: never;
@@ -572,15 +683,24 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Get a prompt that waits */
+        /**
+         * Get a queued prompt
+         * @description A turn that has begun is no longer queued; find it among the session's turns.
+         */
         get: operations["get-queued"];
         put?: never;
         post?: never;
-        /** Drop a prompt that waits */
+        /**
+         * Remove a queued prompt
+         * @description A turn that has begun is not found; interrupt the session instead.
+         */
         delete: operations["drop-queued"];
         options?: never;
         head?: never;
-        /** Change a prompt that waits, or its place */
+        /**
+         * Change or move a queued prompt
+         * @description Missing fields stay unchanged.
+         */
         patch: operations["edit-queued"];
         trace?: never;
     };
@@ -594,8 +714,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Bring back what undo took
-         * @description Files that somebody changed since are a conflict that names them, and nothing is changed then, unless forced.
+         * Redo the turn that was undone
+         * @description Restores the files that the turn changed and, if the agent supports it, the conversation. If files have changed since, the conflict names them and nothing is touched, unless forced.
          */
         post: operations["redo"];
         delete?: never;
@@ -611,12 +731,15 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the turns of a session, oldest first */
+        /**
+         * List the turns of a session, oldest first
+         * @description Turns that have begun, with their usage and how they ended. Waiting prompts are in the queue.
+         */
         get: operations["list-turns"];
         put?: never;
         /**
          * Start a turn
-         * @description Answers with the turn as soon as it is in the log. With Accept: text/event-stream the answer is the turn's own events, ending with the turn; whoever leaves that stream does not stop the turn. While a turn runs, `when` says what happens: reject (409, the default), queue or steer. The same Idempotency-Key never starts a second turn.
+         * @description Returns the turn as soon as it is in the log. With Accept: text/event-stream the response is the turn's own events, ending with the turn; leaving that stream does not stop the turn. If a turn is already running, `when` says what to do: reject (409, the default), queue or steer. The same Idempotency-Key never starts a second turn.
          */
         post: operations["prompt"];
         delete?: never;
@@ -635,8 +758,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Take back what the last turn changed
-         * @description Files that somebody changed since are a conflict that names them, and nothing is changed then, unless forced.
+         * Undo the last turn
+         * @description Restores the files that the turn changed and, if the agent supports it, the conversation. If files have changed since, the conflict names them and nothing is touched, unless forced.
          */
         post: operations["undo"];
         delete?: never;
@@ -655,8 +778,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Get a token for a one-use code
-         * @description The code is in the fragment of the URL that `terret serve` prints. It needs no token.
+         * Exchange a one-time code for a token
+         * @description The code is in the fragment of the URL that `terret serve` prints. This needs no token.
          */
         post: operations["sign-in"];
         delete?: never;
@@ -672,15 +795,21 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List tokens, without their secrets */
+        /**
+         * List tokens, without their secrets
+         * @description The admin token is not listed.
+         */
         get: operations["list-tokens"];
         put?: never;
         /**
-         * Make a token
-         * @description The answer is the only place where the token is shown.
+         * Create a token
+         * @description The secret is shown only in this response.
          */
         post: operations["make-token"];
-        /** Revoke a token */
+        /**
+         * Revoke a token named in the query
+         * @description For names that do not fit into a path.
+         */
         delete: operations["revoke-token-by-query"];
         options?: never;
         head?: never;
@@ -697,7 +826,10 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Revoke a token */
+        /**
+         * Revoke a token
+         * @description Streams that it opened end within 15 seconds.
+         */
         delete: operations["revoke-token"];
         options?: never;
         head?: never;
@@ -711,12 +843,15 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What would act in a folder, and whether it is trusted */
+        /**
+         * Show what would take effect in a folder, and whether it is trusted
+         * @description The hash identifies exactly this content.
+         */
         get: operations["get-trust"];
         put?: never;
         /**
-         * Trust a folder as it is now, or refuse to
-         * @description The hash is the one that GET gave: if the folder has changed since, it is a conflict.
+         * Trust a folder as it is now, or not
+         * @description Send the hash that GET returned: if the folder has changed since, it is a conflict.
          */
         post: operations["set-trust"];
         delete?: never;
@@ -733,8 +868,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Turns, tokens and money, by day, agent, model or folder
-         * @description Days are UTC. What sessions used stays counted when they are deleted.
+         * Sum up turns, tokens and cost by day, agent, model or folder
+         * @description Days are UTC. Deleted sessions still count.
          */
         get: operations["usage"];
         put?: never;
@@ -835,8 +970,12 @@ export interface components {
             source: string;
             updated_input?: unknown;
         };
+        Deleted: {
+            kept?: string;
+            worktree?: string;
+        };
         DryRun: {
-            /** @description What the rule says. */
+            /** @description What the rule decides. */
             behavior: string;
             reason?: string;
             request: components["schemas"]["Request"];
@@ -845,7 +984,7 @@ export interface components {
             items: components["schemas"]["DryRun"][];
             /**
              * Format: int64
-             * @description How many requests were looked at.
+             * @description How many requests were checked.
              */
             total: number;
         };
@@ -895,6 +1034,41 @@ export interface components {
             path: string;
             truncated?: boolean;
         };
+        MadeSession: {
+            agent: string;
+            /** Format: double */
+            cost_usd: number;
+            /** Format: date-time */
+            created_at: string;
+            cwd: string;
+            /** Format: int64 */
+            epoch: number;
+            forked_from?: string;
+            handed_to?: string;
+            id: string;
+            /** Format: int64 */
+            last_seq: number;
+            mode: string;
+            model: string;
+            native_id: string | null;
+            /** @description What to know before the first prompt. */
+            notes?: string[];
+            one_shot: boolean;
+            /** Format: int64 */
+            open_requests: number;
+            options: components["schemas"]["SessionOptions"];
+            owner?: string;
+            permission_mode: string;
+            persona: string | null;
+            policy: string;
+            revert: components["schemas"]["NullableRevert"];
+            state: string;
+            title: string;
+            turn?: string;
+            /** Format: date-time */
+            updated_at: string;
+            usage: components["schemas"]["Usage"];
+        };
         MadeToken: {
             /** Format: date-time */
             created_at: string;
@@ -935,6 +1109,16 @@ export interface components {
             max_output?: number;
             name: string;
         };
+        NewAgent: {
+            /** @description The program, by its full path or its name in PATH, and its arguments. */
+            argv: string[];
+            /** @description Variables it may see although their names look secret. NAME* matches a prefix. */
+            env?: string[];
+            /** @description Add it even if there is no such program yet. */
+            force?: boolean;
+            /** @description What to call it. */
+            name: string;
+        };
         NewCommand: {
             args?: string;
             /** @description Without the slash. */
@@ -949,28 +1133,28 @@ export interface components {
             when?: "reject" | "queue";
         };
         NewDecision: {
-            /** @description For each question's id what was chosen or written. */
+            /** @description What was chosen or written, by question id. */
             answers?: {
                 [key: string]: string | string[];
             };
             /** @enum {string} */
             behavior: "allow" | "deny" | "answer" | "reject" | "approve" | "revise" | "block" | "ask" | "passthrough";
-            /** @description That of the request, as it was seen; a request with another is not decided. */
+            /** @description Hash of the input you reviewed; a mismatch is refused. */
             input_hash?: string;
-            /** @description Stop the turn as well. */
+            /** @description Also stop the turn. */
             interrupt?: boolean;
-            /** @description The permission mode to go on in when a plan is approved. */
+            /** @description The permission mode to continue in after a plan is approved. */
             next_mode?: string;
-            /** @description The agent is told. */
+            /** @description Reason to give to the agent. */
             reason?: string;
-            /** @description The rule that a longer scope makes. Default: the first that the request suggests. */
+            /** @description The rule to make for scope session or always. Default: all rules that the request suggests. */
             rule?: string;
             /**
-             * @description Default once. A longer one makes a rule.
+             * @description Default once. The others make a rule; always needs a token with scope admin.
              * @enum {string}
              */
             scope?: "once" | "session" | "always";
-            /** @description What the tool is to be given instead. */
+            /** @description Input to use instead of the tool's own. */
             updated_input?: unknown;
         };
         NewFork: {
@@ -978,13 +1162,13 @@ export interface components {
             message_id?: string;
         };
         NewRewind: {
-            /** @description Overwrite files that were changed since. */
+            /** @description Overwrite files that have changed since. */
             force?: boolean;
         };
         NewRule: {
             /** @enum {string} */
-            effect: "allow" | "deny";
-            /** @description Of a rule that is there. */
+            effect: "allow" | "deny" | "ask";
+            /** @description The id of an existing rule. */
             id?: string;
             /** @description Such as Bash(git status *). */
             pattern: string;
@@ -993,46 +1177,52 @@ export interface components {
             items: components["schemas"]["NewRule"][];
         };
         NewSession: {
-            /** @description Further folders the agent may work in. */
+            /** @description Additional folders the agent may work in. */
             add_dirs?: string[];
-            /** @description The agent to use. Default: the configured one, else one that is installed. */
+            /** @description The agent to use. Default: the configured one, or else one that is installed. */
             agent?: string;
-            /** @description Subagents, as the agent takes them. */
+            /** @description Subagents, in the agent's own format. */
             agents?: unknown;
-            /** @description Rules that allow, such as Bash(git *). */
+            /** @description Rules for tool uses to allow, such as Bash(git *). */
             allow?: string[];
-            /** @description Tools that run without being asked for. */
+            /** @description Rules for tool uses to ask a person about, even if another rule allows them. */
+            ask?: string[];
+            /** @description Tools that run without asking. */
             auto_approve_tools?: string[];
+            /** @description Add Terret's own text to the system prompt; a persona and the modes workbench and pipeline always do. */
+            base_prompt?: boolean;
             /** @description The folder to work in; it must be inside one of the roots. */
             cwd: string;
-            /** @description Rules that deny. */
+            /** @description Rules for tool uses to deny. */
             deny?: string[];
-            /** @description Tools that are taken away. */
+            /** @description Tools to remove. */
             disallowed_tools?: string[];
             effort?: string;
             fallback_model?: string;
+            /** @description Where the agent waits for a decision, besides asking for permission: pre_tool, prompt, stop, subagent_stop or compact. */
+            gates?: string[];
             /** @description Keep the agent's own messages in the log. */
             keep_raw?: boolean;
             /** Format: double */
             max_cost_usd?: number;
             /**
              * Format: int64
-             * @description Most steps of the agent in a turn.
+             * @description Maximum number of steps per turn.
              */
             max_turns?: number;
-            /** @description MCP servers, as the agent takes them. */
+            /** @description MCP servers, in the agent's own format. */
             mcp?: unknown;
             /** @enum {string} */
             mode?: "workbench" | "pipeline" | "direct";
             model?: string;
-            /** @description A session of the agent's own to go on with. */
+            /** @description The agent's own session to resume. */
             native_id?: string;
             /**
              * @description What to do when the agent has lost the session.
              * @enum {string}
              */
             on_stale?: "new" | "error";
-            /** @description A new agent process for each turn. */
+            /** @description Use a new agent process for each turn. */
             one_shot?: boolean;
             /** @description A JSON schema that the answer must follow. */
             output_schema?: unknown;
@@ -1043,16 +1233,23 @@ export interface components {
             policy?: "ask" | "accept-edits" | "rules" | "plan" | "deny-unless-allowed" | "auto-approve";
             /** @description Which of its own settings the agent reads. */
             setting_sources?: string[];
-            /** @description Text to add to the system prompt. */
+            /** @description Text to append to the system prompt. */
             system_append?: string;
+            /** @description How many seconds requests wait, by gate. Zero means no limit. */
+            timeouts?: {
+                [key: string]: number;
+            };
             title?: string;
-            /** @description The tools that exist for the agent. Default: all; an empty list means none. */
+            /** @description The agent's tools. Default: all; an empty list means none. */
             tools?: string[];
+            /** @description Create the session even if its agent cannot be held to the session's restrictions. */
+            unenforced?: boolean;
+            /** @description Work in the session's own git worktree, on its own branch, instead of cwd. */
             worktree?: boolean;
         };
         NewSignIn: {
             code: string;
-            /** @description What the log calls it. Default: browser. */
+            /** @description Its name in the log. Default: browser. */
             device?: string;
         };
         NewToken: {
@@ -1061,15 +1258,15 @@ export interface components {
             scope: "view" | "prompt" | "decide" | "admin";
             /**
              * Format: int64
-             * @description How long it lasts. Default: until it is revoked.
+             * @description How long it is valid. Default: until revoked.
              */
             seconds?: number;
-            /** @description The only session that it is for. */
+            /** @description The only session it is valid for. */
             session?: string;
         };
         NewTrust: {
             cwd: string;
-            /** @description The one that was looked at. */
+            /** @description The hash of the content you reviewed. */
             hash: string;
             trusted: boolean;
         };
@@ -1079,7 +1276,7 @@ export interface components {
             message_id?: string;
             options?: components["schemas"]["TurnOptions"];
             parent_id?: string;
-            /** @description What the agent is to do. Either this or blocks. */
+            /** @description What the agent should do. Either this or blocks. */
             prompt?: string;
             /** @enum {string} */
             when?: "reject" | "queue" | "steer";
@@ -1138,6 +1335,7 @@ export interface components {
             auto_approve_tools?: string[];
             description?: string;
             disallowed_tools?: string[];
+            gates?: string[];
             id: string;
             /** Format: int64 */
             max_turns?: number;
@@ -1152,6 +1350,7 @@ export interface components {
             items: components["schemas"]["Persona"][];
         };
         Probe: {
+            added?: boolean;
             agent: string;
             auth?: string;
             capabilities: {
@@ -1191,33 +1390,34 @@ export interface components {
             found: boolean;
             path?: string;
             tested?: string;
+            title?: string;
             version?: string;
         };
         Problem: {
             /** @description What happened, to what, and what to do next. */
             detail: string;
-            /** @description All that is wrong with the input, if that is more than one thing. */
+            /** @description Everything that is wrong with the input, if it is more than one thing. */
             errors?: components["schemas"]["ProblemDetail"][];
             /**
              * Format: int64
-             * @description Of a process that failed.
+             * @description Exit code of the failed process.
              */
             exit_code?: number;
-            /** @description The field or parameter that is at fault. */
+            /** @description The invalid field or parameter. */
             field?: string;
             /** @description The same as type. */
             kind: string;
             /** @description The same request may succeed later. */
             retryable?: boolean;
-            /** @description Of a process that failed. */
+            /** @description Signal that ended the process. */
             signal?: string;
             /** Format: int64 */
             status: number;
-            /** @description The last that a process said which failed. */
+            /** @description Last stderr lines of the failed process. */
             stderr?: string[];
             /** @description The status in words. */
             title: string;
-            /** @description The error's kind: what programs branch on. */
+            /** @description The error's code, for programs to branch on. */
             type: string;
         };
         ProblemDetail: {
@@ -1225,7 +1425,7 @@ export interface components {
             message: string;
         };
         QueuedChange: {
-            /** @description The turn that it is to come before, or "end". */
+            /** @description The turn to move it before, or "end". */
             before?: string;
             blocks?: components["schemas"]["Block"][];
             options?: components["schemas"]["TurnOptions"];
@@ -1314,11 +1514,14 @@ export interface components {
             add_dirs?: string[];
             agents?: unknown;
             allow?: string[];
+            ask?: string[];
             auto_approve_tools?: string[];
+            base_prompt?: boolean;
             deny?: string[];
             disallowed_tools?: string[];
             effort?: string;
             fallback_model?: string;
+            gates?: string[];
             keep_raw?: boolean;
             /** Format: double */
             max_cost_usd?: number;
@@ -1329,6 +1532,9 @@ export interface components {
             output_schema?: unknown;
             setting_sources?: string[];
             system_append?: string;
+            timeouts?: {
+                [key: string]: number;
+            };
             tools?: string[];
             worktree?: boolean;
         };
@@ -1345,12 +1551,12 @@ export interface components {
             truncated?: boolean;
         };
         SystemPrompt: {
-            /** @description What was left out or cut, and why. */
+            /** @description What was omitted or cut, and why. */
             notes?: string[];
             text: string;
             /**
              * Format: int64
-             * @description At a guess.
+             * @description An estimate.
              */
             tokens: number;
         };
@@ -1422,7 +1628,174 @@ export interface components {
             usage: components["schemas"]["Usage"];
         };
     };
-    responses: never;
+    responses: {
+        /** @description The agent or its model failed. */
+        AgentFailed: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The body is missing, or is not JSON. */
+        BadRequest: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The session is busy, the request is already decided, or something else has changed. */
+        Conflict: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The token does not allow this, or the host, origin or folder is not allowed. */
+        Forbidden: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The agent has been closed. */
+        Gone: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Terret failed; its log says more. */
+        Internal: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The input is invalid; `field` names the field or parameter. */
+        Invalid: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description What the request names does not exist. */
+        NotFound: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The agent is not signed in. */
+        NotSignedIn: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The agent's account has no credit. */
+        PaymentRequired: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Any other error. */
+        Problem: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The body took too long to arrive. */
+        RequestTimeout: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The body, or something in it, is too large. */
+        TooLarge: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Too many wrong tokens, sessions, turns or streams, or the model's own limit. */
+        TooMany: {
+            headers: {
+                /** @description Seconds to wait, if known. */
+                "Retry-After"?: string;
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The token is missing, wrong, expired or revoked. */
+        Unauthorized: {
+            headers: {
+                /** @description The scheme to use: Bearer. */
+                "WWW-Authenticate"?: string;
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The server is stopping, or the agent is not installed or overloaded. */
+        Unavailable: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The agent, or this server, cannot do that. */
+        Unsupported: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description This route does not accept the body's media type. */
+        UnsupportedMediaType: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+    };
     parameters: never;
     requestBodies: never;
     headers: never;
@@ -1448,15 +1821,79 @@ export interface operations {
                     "application/json": components["schemas"]["PageProbe"];
                 };
             };
-            /** @description What went wrong */
-            default: {
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "add-agent": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewAgent"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Probe"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "remove-agent": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The agent's name. */
+                agent: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            default: components["responses"]["Problem"];
         };
     };
     "list-models": {
@@ -1479,15 +1916,20 @@ export interface operations {
                     "application/json": components["schemas"]["PageModel"];
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            402: components["responses"]["PaymentRequired"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            422: components["responses"]["Invalid"];
+            424: components["responses"]["NotSignedIn"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            502: components["responses"]["AgentFailed"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
         };
     };
     "list-requests": {
@@ -1496,9 +1938,9 @@ export interface operations {
                 session?: string;
                 /** @description Default open. */
                 state?: "open" | "all";
-                /** @description How many at most. Default 100. */
+                /** @description Maximum number of items. Default 100. */
                 limit?: number;
-                /** @description The next of the page before. */
+                /** @description The next of the previous page. */
                 cursor?: string;
             };
             header?: never;
@@ -1516,15 +1958,15 @@ export interface operations {
                     "application/json": components["schemas"]["PageRequest"];
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
         };
     };
     "get-request": {
@@ -1548,22 +1990,22 @@ export interface operations {
                     "application/json": components["schemas"]["Request"];
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
         };
     };
     decide: {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same answer with the same key is not a second one. */
+                /** @description The same answer with the same key counts only once. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -1587,15 +2029,19 @@ export interface operations {
                     "application/json": components["schemas"]["Request"];
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
         };
     };
     "list-dirs": {
@@ -1619,15 +2065,14 @@ export interface operations {
                     "application/json": components["schemas"]["Subfolders"];
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            default: components["responses"]["Problem"];
         };
     };
     "all-events": {
@@ -1635,15 +2080,17 @@ export interface operations {
             query?: {
                 /** @description Only these kinds, separated by commas. */
                 kinds?: string[] | null;
-                /** @description 0 leaves out pieces of text that a later event holds whole. */
+                /** @description 0 omits pieces of text that a later event holds in full. */
                 deltas?: "0" | "1";
+                /** @description Gates where agents wait for a decision while this stream is open: pre_tool, prompt, stop, subagent_stop, compact. Needs a token that may decide. */
+                gates?: string[] | null;
                 /** @description Only these sessions, separated by commas. Default: all. */
                 sessions?: string[] | null;
-                /** @description The id of the last event that was seen, or now. */
+                /** @description The id of the last event seen, or now. */
                 cursor?: string;
             };
             header?: {
-                /** @description The same, as browsers send it. It beats cursor. */
+                /** @description The same, as browsers send it. It overrides cursor. */
                 "Last-Event-ID"?: string;
             };
             path?: never;
@@ -1661,22 +2108,22 @@ export interface operations {
                     "text/event-stream": string;
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
         };
     };
     "list-files": {
         parameters: {
             query: {
                 session: string;
-                /** @description From the session's folder. Default: the folder itself. */
+                /** @description Path relative to the session's folder. Default: the folder itself. */
                 path?: string;
                 /** @description Mark what has changed. */
                 changes?: boolean;
@@ -1696,22 +2143,22 @@ export interface operations {
                     "application/json": components["schemas"]["Listing"];
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
         };
     };
     "read-file": {
         parameters: {
             query: {
                 session: string;
-                /** @description From the session's folder. */
+                /** @description Path relative to the session's folder. */
                 path: string;
             };
             header?: never;
@@ -1729,15 +2176,15 @@ export interface operations {
                     "application/json": components["schemas"]["Content"];
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
         };
     };
     "find-files": {
@@ -1762,15 +2209,15 @@ export interface operations {
                     "application/json": components["schemas"]["Matches"];
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
         };
     };
     "who-am-i": {
@@ -1791,15 +2238,12 @@ export interface operations {
                     "application/json": components["schemas"]["Identity"];
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            default: components["responses"]["Problem"];
         };
     };
     "list-personas": {
@@ -1823,15 +2267,12 @@ export interface operations {
                     "application/json": components["schemas"]["Personas"];
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            default: components["responses"]["Problem"];
         };
     };
     "persona-prompt": {
@@ -1857,15 +2298,13 @@ export interface operations {
                     "application/json": components["schemas"]["SystemPrompt"];
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            default: components["responses"]["Problem"];
         };
     };
     "list-roots": {
@@ -1886,15 +2325,12 @@ export interface operations {
                     "application/json": components["schemas"]["PageRoot"];
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            default: components["responses"]["Problem"];
         };
     };
     "list-rules": {
@@ -1917,15 +2353,15 @@ export interface operations {
                     "application/json": components["schemas"]["PageRule"];
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
         };
     };
     "put-rules": {
@@ -1950,15 +2386,18 @@ export interface operations {
                     "application/json": components["schemas"]["PageRule"];
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
         };
     };
     "dry-run-rule": {
@@ -1983,21 +2422,24 @@ export interface operations {
                     "application/json": components["schemas"]["DryRuns"];
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
         };
     };
     "list-sessions": {
         parameters: {
             query?: {
-                /** @description Only in this folder. */
+                /** @description Only sessions in this folder. */
                 cwd?: string;
                 agent?: string;
                 /** @description One or several, separated by commas. */
@@ -2005,9 +2447,9 @@ export interface operations {
                 /** @description Words that all occur in title, folder, model or agent. */
                 q?: string;
                 sort?: "updated" | "created" | "title" | "cost";
-                /** @description How many at most. Default 100. */
+                /** @description Maximum number of items. Default 100. */
                 limit?: number;
-                /** @description The next of the page before. */
+                /** @description The next of the previous page. */
                 cursor?: string;
             };
             header?: never;
@@ -2025,15 +2467,14 @@ export interface operations {
                     "application/json": components["schemas"]["PageSession"];
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
         };
     };
     "create-session": {
@@ -2055,24 +2496,28 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Session"];
+                    "application/json": components["schemas"]["MadeSession"];
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
         };
     };
     "import-session": {
         parameters: {
             query?: {
-                /** @description The folder that the session is to be in. Default: the one it was in. */
+                /** @description The folder for the session. Default: its original folder. */
                 cwd?: string;
             };
             header?: never;
@@ -2094,15 +2539,15 @@ export interface operations {
                     "application/json": components["schemas"]["Session"];
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
         };
     };
     "get-session": {
@@ -2126,21 +2571,21 @@ export interface operations {
                     "application/json": components["schemas"]["Session"];
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
         };
     };
     "delete-session": {
         parameters: {
             query?: {
-                /** @description Also while a turn runs, which is killed. */
+                /** @description Delete it even if a turn is running, which is killed. */
                 force?: boolean;
             };
             header?: never;
@@ -2152,22 +2597,33 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description No Content */
+            /** @description Deleted, but its worktree is kept */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Deleted"];
+                };
+            };
+            /** @description Deleted */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
         };
     };
     "update-session": {
@@ -2195,15 +2651,24 @@ export interface operations {
                     "application/json": components["schemas"]["Session"];
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            402: components["responses"]["PaymentRequired"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            424: components["responses"]["NotSignedIn"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            502: components["responses"]["AgentFailed"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
         };
     };
     changes: {
@@ -2211,7 +2676,7 @@ export interface operations {
             query?: {
                 /** @description Only what this turn changed. */
                 turn?: string;
-                /** @description 0 leaves the diffs out. */
+                /** @description 0 omits the diffs. */
                 diff?: "0" | "1";
             };
             header?: never;
@@ -2232,15 +2697,16 @@ export interface operations {
                     "application/json": components["schemas"]["Changes"];
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
         };
     };
     close: {
@@ -2264,15 +2730,17 @@ export interface operations {
                     "application/json": components["schemas"]["Session"];
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
         };
     };
     "list-commands": {
@@ -2296,15 +2764,20 @@ export interface operations {
                     "application/json": components["schemas"]["PageCommand"];
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            402: components["responses"]["PaymentRequired"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            422: components["responses"]["Invalid"];
+            424: components["responses"]["NotSignedIn"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            502: components["responses"]["AgentFailed"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
         };
     };
     "run-command": {
@@ -2334,15 +2807,24 @@ export interface operations {
                     "application/json": components["schemas"]["Turn"];
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            402: components["responses"]["PaymentRequired"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            424: components["responses"]["NotSignedIn"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            502: components["responses"]["AgentFailed"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
         };
     };
     compact: {
@@ -2372,15 +2854,24 @@ export interface operations {
                     "application/json": components["schemas"]["Turn"];
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            402: components["responses"]["PaymentRequired"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            424: components["responses"]["NotSignedIn"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            502: components["responses"]["AgentFailed"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
         };
     };
     context: {
@@ -2404,15 +2895,20 @@ export interface operations {
                     "application/json": components["schemas"]["ContextUsage"];
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            402: components["responses"]["PaymentRequired"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            422: components["responses"]["Invalid"];
+            424: components["responses"]["NotSignedIn"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            502: components["responses"]["AgentFailed"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
         };
     };
     "session-events": {
@@ -2420,17 +2916,19 @@ export interface operations {
             query?: {
                 /** @description Only these kinds, separated by commas. */
                 kinds?: string[] | null;
-                /** @description 0 leaves out pieces of text that a later event holds whole. */
+                /** @description 0 omits pieces of text that a later event holds in full. */
                 deltas?: "0" | "1";
+                /** @description Gates where agents wait for a decision while this stream is open: pre_tool, prompt, stop, subagent_stop, compact. Needs a token that may decide. */
+                gates?: string[] | null;
                 /** @description Only events with a greater number. */
                 after?: number;
                 /** @description Another dialect: athena, hive, orchestration, neovate or chirality. */
                 view?: string;
-                /** @description 1 adds the agent's own messages, where they were kept. */
+                /** @description 1 adds the agent's own messages, if they were kept. */
                 raw?: "0" | "1";
             };
             header?: {
-                /** @description The same, as browsers send it. It beats after. */
+                /** @description The same, as browsers send it. It overrides after. */
                 "Last-Event-ID"?: string;
             };
             path: {
@@ -2451,15 +2949,15 @@ export interface operations {
                     "text/event-stream": string;
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
         };
     };
     "export-session": {
@@ -2483,15 +2981,15 @@ export interface operations {
                     "application/x-ndjson": string;
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
         };
     };
     fork: {
@@ -2519,15 +3017,24 @@ export interface operations {
                     "application/json": components["schemas"]["Session"];
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            402: components["responses"]["PaymentRequired"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            424: components["responses"]["NotSignedIn"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            502: components["responses"]["AgentFailed"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
         };
     };
     interrupt: {
@@ -2551,15 +3058,17 @@ export interface operations {
                     "application/json": components["schemas"]["Session"];
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
         };
     };
     kill: {
@@ -2583,23 +3092,27 @@ export interface operations {
                     "application/json": components["schemas"]["Session"];
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
         };
     };
     "list-messages": {
         parameters: {
             query?: {
-                /** @description How many at most. Default 1000. */
+                /** @description How many at most. Default 1000. Large messages make shorter pages. */
                 limit?: number;
-                /** @description The next of the page before. */
+                /** @description Which come first. Default oldest. */
+                order?: "oldest" | "newest";
+                /** @description The next of the previous page, in the same order. */
                 cursor?: string;
             };
             header?: never;
@@ -2620,15 +3133,15 @@ export interface operations {
                     "application/json": components["schemas"]["PageMessage"];
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
         };
     };
     "session-models": {
@@ -2652,15 +3165,20 @@ export interface operations {
                     "application/json": components["schemas"]["PageModel"];
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            402: components["responses"]["PaymentRequired"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            422: components["responses"]["Invalid"];
+            424: components["responses"]["NotSignedIn"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            502: components["responses"]["AgentFailed"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
         };
     };
     "list-queue": {
@@ -2684,15 +3202,15 @@ export interface operations {
                     "application/json": components["schemas"]["PageTurn"];
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
         };
     };
     "clear-queue": {
@@ -2714,15 +3232,17 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
         };
     };
     "get-queued": {
@@ -2748,15 +3268,15 @@ export interface operations {
                     "application/json": components["schemas"]["Turn"];
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
         };
     };
     "drop-queued": {
@@ -2780,15 +3300,17 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
         };
     };
     "edit-queued": {
@@ -2818,15 +3340,19 @@ export interface operations {
                     "application/json": components["schemas"]["Turn"];
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
         };
     };
     redo: {
@@ -2854,15 +3380,24 @@ export interface operations {
                     "application/json": components["schemas"]["Rewound"];
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            402: components["responses"]["PaymentRequired"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            424: components["responses"]["NotSignedIn"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            502: components["responses"]["AgentFailed"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
         };
     };
     "list-turns": {
@@ -2886,15 +3421,15 @@ export interface operations {
                     "application/json": components["schemas"]["PageTurn"];
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
         };
     };
     prompt: {
@@ -2934,15 +3469,24 @@ export interface operations {
                     "application/json": components["schemas"]["Turn"];
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            402: components["responses"]["PaymentRequired"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            424: components["responses"]["NotSignedIn"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            502: components["responses"]["AgentFailed"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
         };
     };
     undo: {
@@ -2970,15 +3514,24 @@ export interface operations {
                     "application/json": components["schemas"]["Rewound"];
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            402: components["responses"]["PaymentRequired"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            424: components["responses"]["NotSignedIn"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            502: components["responses"]["AgentFailed"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
         };
     };
     "sign-in": {
@@ -3003,15 +3556,18 @@ export interface operations {
                     "application/json": components["schemas"]["MadeToken"];
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
         };
     };
     "list-tokens": {
@@ -3032,15 +3588,13 @@ export interface operations {
                     "application/json": components["schemas"]["PageToken"];
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
         };
     };
     "make-token": {
@@ -3065,15 +3619,19 @@ export interface operations {
                     "application/json": components["schemas"]["MadeToken"];
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
         };
     };
     "revoke-token-by-query": {
@@ -3094,15 +3652,17 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
         };
     };
     "revoke-token": {
@@ -3123,15 +3683,17 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
         };
     };
     "get-trust": {
@@ -3154,15 +3716,13 @@ export interface operations {
                     "application/json": components["schemas"]["FolderTrust"];
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            default: components["responses"]["Problem"];
         };
     };
     "set-trust": {
@@ -3187,15 +3747,18 @@ export interface operations {
                     "application/json": components["schemas"]["FolderTrust"];
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            default: components["responses"]["Problem"];
         };
     };
     usage: {
@@ -3223,15 +3786,14 @@ export interface operations {
                     "application/json": components["schemas"]["PageUsageRow"];
                 };
             };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
         };
     };
 }

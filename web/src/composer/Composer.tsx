@@ -4,10 +4,11 @@
 import { Paperclip, Send, Square, X } from "lucide-react";
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { prompt, runCommand } from "../api/actions";
-import { useAgents } from "../api/queries";
+import { useAgents, useCan } from "../api/queries";
 import type { Block } from "../api/types";
 import { useShown } from "../conversation/context";
 import { safeName } from "../lib/safe";
+import { agentName } from "../lib/words";
 import { getDraft, remember, setDraft, useSettings } from "../lib/state";
 import { attempt, fail } from "../lib/toast";
 import { isWorking } from "../model/lists";
@@ -29,8 +30,9 @@ export function Composer() {
   const area = useRef<HTMLTextAreaElement>(null);
   const picker = useRef<HTMLInputElement>(null);
   const busy = isWorking(conversation.state);
-  const can = useAgents().data?.items.find((a) => a.agent === session.agent)?.capabilities;
-  const steer = typeof can?.steer === "object" && can.steer.ok;
+  const known = useAgents().isSuccess;
+  const can = useCan(session.agent);
+  const steer = known && can("steer");
 
   const change = useCallback((next: string) => {
     setText(next);
@@ -70,6 +72,10 @@ export function Composer() {
   };
 
   const attach = async (list: Iterable<File>) => {
+    if (!can("attachments")) {
+      fail("Nothing was attached", new Error(`${agentName(session.agent)} takes no files.`));
+      return;
+    }
     for (const file of list) {
       try {
         const block = await blockOf(file);
@@ -148,7 +154,7 @@ export function Composer() {
           />
           <div className="composer-foot">
             <input ref={picker} type="file" multiple hidden tabIndex={-1} aria-hidden="true" onChange={(e) => { void attach(e.target.files ?? []); e.target.value = ""; }} />
-            <Button look="quiet" tiny label="Attach files" onClick={() => picker.current?.click()}><Paperclip size={14} /></Button>
+            {can("attachments") && <Button look="quiet" tiny label="Attach files" onClick={() => picker.current?.click()}><Paperclip size={14} /></Button>}
             <Pickers />
             <span className="grow" />
             {busy && <StopButton session={session} />}

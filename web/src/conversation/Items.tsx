@@ -2,7 +2,7 @@
 
 import { ChevronRight, CircleAlert, GitFork, Info, MoreHorizontal, RotateCcw, TriangleAlert, Undo2 } from "lucide-react";
 import { memo, useState } from "react";
-import { useMe } from "../api/queries";
+import { useCan, useMe } from "../api/queries";
 import { clock, dollars, duration, plural, sentence, tokens, totalTokens } from "../lib/format";
 import { safeText } from "../lib/safe";
 import { useSettings, useView } from "../lib/state";
@@ -22,6 +22,7 @@ export const User = memo(function User({ item }: { item: UserItem }) {
   const { session } = useShown();
   const actions = useSessionActions(session);
   const me = useMe();
+  const can = useCan(session.agent);
   const text = item.blocks.map((b) => b.text ?? "").join("");
   const media = item.blocks.filter((b) => b.type === "image" || b.type === "document");
   const origin = { queue: "from the queue", steer: "while it worked", bus: "from a team-mate", background: "by itself" }[item.origin];
@@ -34,10 +35,12 @@ export const User = memo(function User({ item }: { item: UserItem }) {
         <span className="grow" />
         <span className="on-hover row">
           <CopyButton text={text} label="Copy message" />
-          <Menu
-            trigger={<Button look="quiet" tiny label="Message actions"><MoreHorizontal size={14} /></Button>}
-            entries={[{ label: "Fork from here", icon: <GitFork size={14} />, onSelect: () => actions.fork(item.key) }]}
-          />
+          {can("fork") && (
+            <Menu
+              trigger={<Button look="quiet" tiny label="Message actions"><MoreHorizontal size={14} /></Button>}
+              entries={[{ label: "Fork from here", icon: <GitFork size={14} />, onSelect: () => actions.fork(item.key) }]}
+            />
+          )}
         </span>
       </div>
       {text && <div className="user-text">{safeText(text)}</div>}
@@ -141,6 +144,7 @@ const advice: Record<string, string> = {
 export const TurnEnd = memo(function TurnEnd({ item }: { item: TurnEndItem }) {
   const { session, conversation } = useShown();
   const actions = useSessionActions(session);
+  const can = useCan(session.agent);
   const changed = conversation.changed.has(item.turn);
   const undone = conversation.undone.has(item.turn);
   const quietEnd = item.error?.kind === "interrupted" || item.error?.kind === "killed";
@@ -167,7 +171,7 @@ export const TurnEnd = memo(function TurnEnd({ item }: { item: TurnEndItem }) {
         {changed && (
           <>
             <Button look="quiet" tiny onClick={showChanges}>Changes</Button>
-            {!undone && session.revert?.can_undo && (
+            {!undone && can("undo") && session.revert?.can_undo && (
               <Button look="quiet" tiny onClick={actions.undo}><Undo2 size={12} /> Undo</Button>
             )}
           </>

@@ -23,6 +23,13 @@ export const capabilityNames: Record<string, string> = {
   interrupt: "Interrupt", compact: "Compact", cost: "Cost", reasoning: "Reasoning", edited_input: "Edited input", oversight: "Oversight",
 };
 
+/** How much of what an agent does passes the rules. */
+export const oversights: Record<string, { name: string; what: string }> = {
+  all: { name: "every tool use", what: "Rules and policies cover every tool use." },
+  asked: { name: "what it asks about", what: "Rules and policies cover only what it asks about; it reads and searches without asking." },
+  none: { name: "nothing", what: "Rules and policies have no effect: it asks about nothing." },
+};
+
 const agentNames: Record<string, string> = { claude: "Claude", codex: "Codex", opencode: "OpenCode", gemini: "Gemini", native: "The native agent", mock: "The mock agent" };
 
 /** What an agent is called at the beginning of a sentence. */

@@ -1,6 +1,6 @@
 import { Redo2, Undo2 } from "lucide-react";
 import { lazy, useMemo } from "react";
-import { useChanges } from "../api/queries";
+import { useCan, useChanges } from "../api/queries";
 import { useShown } from "../conversation/context";
 import { clock, plural } from "../lib/format";
 import { safeName } from "../lib/safe";
@@ -16,6 +16,7 @@ const Diff = lazy(() => import("../conversation/Diff"));
 export function ChangesPane() {
   const { session, conversation } = useShown();
   const actions = useSessionActions(session);
+  const can = useCan(session.agent);
   const turns = useMemo(
     () => (conversation.threads.get(root) ?? []).filter((i) => i.type === "user" && conversation.changed.has(i.turn)),
     [conversation.threads, conversation.changed],
@@ -32,8 +33,8 @@ export function ChangesPane() {
             <option key={t.turn} value={t.turn}>{clock(t.time)} {t.blocks.map((b) => b.text ?? "").join(" ").slice(0, 50)}</option>
           ))}
         </select>
-        <Button look="quiet" disabled={!session.revert?.can_undo} onClick={actions.undo} title="Undo the last turn (u)"><Undo2 size={14} /> Undo</Button>
-        <Button look="quiet" disabled={!session.revert?.can_redo} onClick={actions.redo}><Redo2 size={14} /> Redo</Button>
+        {can("undo") && <Button look="quiet" disabled={!session.revert?.can_undo} onClick={actions.undo} title="Undo the last turn (u)"><Undo2 size={14} /> Undo</Button>}
+        {can("redo") && <Button look="quiet" disabled={!session.revert?.can_redo} onClick={actions.redo}><Redo2 size={14} /> Redo</Button>}
       </div>
       {isPending && <Skeleton lines={5} />}
       {error && <div className="empty" role="alert">{error.message}</div>}

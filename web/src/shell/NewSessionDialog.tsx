@@ -2,9 +2,9 @@ import { ArrowUp, Folder, FolderGit2 } from "lucide-react";
 import { useEffect, useState } from "react";
 import { useAgents, useDirs, useModels, usePersonas, useRoots } from "../api/queries";
 import type { Probe } from "../api/types";
-import { safeName } from "../lib/safe";
+import { safeName, safeText } from "../lib/safe";
 import { useSettings } from "../lib/state";
-import { modes, policies } from "../lib/words";
+import { agentName, modes, oversights, policies } from "../lib/words";
 import { Button } from "../ui/Button";
 import { Hint } from "../ui/Hint";
 import { Dialog } from "../ui/Dialog";
@@ -22,6 +22,7 @@ export default function NewSessionDialog({ onClose }: { onClose: () => void }) {
   const [policy, setPolicy] = useState("ask");
   const [first, setFirst] = useState("");
   const [busy, setBusy] = useState(false);
+  const [loose, setLoose] = useState("");
   const models = useModels(agent).data?.items ?? [];
   const personas = usePersonas(cwd).data?.items ?? [];
 
@@ -32,11 +33,14 @@ export default function NewSessionDialog({ onClose }: { onClose: () => void }) {
     setCwd(list.some((r) => last === r.path || last.startsWith(`${r.path}/`)) ? last : list[0].path);
   }, [cwd, list]);
 
-  const start = async () => {
+  // What was refused may be fine with other choices.
+  useEffect(() => setLoose(""), [cwd, agent, persona, policy]);
+
+  const start = async (unenforced = false) => {
     setBusy(true);
     const made = await startSession({
-      cwd, mode, policy, ...(agent ? { agent } : {}), ...(model ? { model } : {}), ...(persona ? { persona } : {}),
-    }, first.trim());
+      cwd, mode, policy, ...(agent ? { agent } : {}), ...(model ? { model } : {}), ...(persona ? { persona } : {}), ...(unenforced ? { unenforced } : {}),
+    }, first.trim(), setLoose);
     setBusy(false);
     if (made) onClose();
   };
@@ -45,7 +49,8 @@ export default function NewSessionDialog({ onClose }: { onClose: () => void }) {
       <>
         <span className="grow small faint">{policies.find((p) => p.id === policy)?.what}</span>
         <Button look="quiet" onClick={onClose}>Cancel</Button>
-        <button type="submit" form="new-session" className="button primary" disabled={!cwd || busy}>Start</button>
+        {loose ? <Button look="danger" disabled={busy} onClick={() => void start(true)}>Start anyway</Button>
+          : <button type="submit" form="new-session" className="button primary" disabled={!cwd || busy}>Start</button>}
       </>
     }>
       <form id="new-session" className="column form" onSubmit={(e) => { e.preventDefault(); void start(); }}>
@@ -58,7 +63,7 @@ export default function NewSessionDialog({ onClose }: { onClose: () => void }) {
           <label className="field"><span>Agent</span>
             <select className="input" value={agent} onChange={(e) => { setAgent(e.target.value); setModel(""); }}>
               <option value="">First that is ready</option>
-              {agents.map((a) => <option key={a.agent} value={a.agent}>{a.agent}{a.version ? ` ${a.version}` : ""}{a.auth === "missing" ? " (not signed in)" : ""}</option>)}
+              {agents.map((a) => <option key={a.agent} value={a.agent}>{safeName(a.title || a.agent)}{a.version ? ` ${a.version}` : ""}{a.auth === "missing" ? (a.agent === "native" ? " (demo only)" : " (not signed in)") : ""}</option>)}
             </select>
           </label>
           <label className="field"><span>Model</span>
@@ -81,24 +86,42 @@ export default function NewSessionDialog({ onClose }: { onClose: () => void }) {
           </label>
         </div>
         <Abilities probe={agents.find((a) => a.agent === agent)} />
+        {loose && (
+          <div className="notice" role="alert">
+            <strong>These restrictions would not hold</strong>
+            <span>{safeText(loose)}. Choose another agent, or loosen the restrictions.</span>
+          </div>
+        )}
       </form>
     </Dialog>
   );
 }
 
-/** What the chosen agent can do, where people ask for it. */
+const asked = ["undo", "steer", "permission_requests", "question_prompts", "attachments", "plan_mode"];
+
+/** What the chosen agent lacks, said before the first message. */
 function Abilities({ probe }: { probe: Probe | undefined }) {
   if (!probe) return null;
-  const lacks = ["undo", "steer", "permission_requests", "question_prompts", "attachments", "plan_mode"].filter((c) => {
+  const name = safeName(probe.title || agentName(probe.agent));
+  const unready = probe.auth === "missing" && probe.agent !== "native";
+  const lacks = asked.filter((c) => {
     const a = probe.capabilities[c];
     return typeof a === "object" && !a.ok;
   });
   return (
-    <p className="small dim">
-      {probe.fix && <><Hint text={probe.fix} /> </>}
-      {lacks.length > 0 && <>{probe.agent} has no {lacks.map((l) => l.replaceAll("_", " ")).join(", ")}. </>}
-      {typeof probe.capabilities.oversight === "string" && <>Oversight: {probe.capabilities.oversight}.</>}
-    </p>
+    <>
+      {unready && (
+        <div className="notice" role="status">
+          <strong>{name} is not signed in</strong>
+          <span>{probe.fix && <Hint text={probe.fix} />}</span>
+        </div>
+      )}
+      <p className="small dim">
+        {!unready && probe.fix && <><Hint text={probe.fix} /> </>}
+        {lacks.length > 0 && <>{name} has no {lacks.map((l) => l.replaceAll("_", " ")).join(", ")}. </>}
+        {oversights[String(probe.capabilities.oversight)]?.what}
+      </p>
+    </>
   );
 }
 

@@ -1,6 +1,6 @@
 import { Command } from "cmdk";
 import { Dialog } from "radix-ui";
-import { useRequests, useSessions } from "../api/queries";
+import { useCan, useRequests, useSessions } from "../api/queries";
 import type { Session } from "../api/types";
 import { baseName } from "../lib/format";
 import { go, sessionPath } from "../lib/router";
@@ -79,11 +79,12 @@ const general: Action[] = [
 
 function SessionActions({ session, run }: { session: Session; run: (action: () => unknown) => () => void }) {
   const a = useSessionActions(session);
+  const can = useCan(session.agent);
   const list: (Action | false | undefined)[] = [
     isWorking(session.state) && { name: "Stop the turn", keys: "Esc", run: a.interrupt },
     isWorking(session.state) && { name: "Kill the agent", run: a.kill },
-    session.revert?.can_undo && { name: "Undo the last turn", keys: "u", run: a.undo },
-    session.revert?.can_redo && { name: "Redo", run: a.redo },
+    can("undo") && session.revert?.can_undo && { name: "Undo the last turn", keys: "u", run: a.undo },
+    can("redo") && session.revert?.can_redo && { name: "Redo", run: a.redo },
     { name: "Find in the conversation", keys: "Ctrl F", run: () => useView.setState({ finding: true }) },
     { name: "Show activity", run: show("activity") },
     { name: "Show files", run: show("files") },
@@ -91,7 +92,7 @@ function SessionActions({ session, run }: { session: Session; run: (action: () =
     { name: "Show plan", run: show("plan") },
     { name: "Show details", run: show("details") },
     { name: "Rename session", run: () => useView.setState({ overlay: "rename" }) },
-    { name: "Fork session", run: () => a.fork() },
+    can("fork") && { name: "Fork session", run: () => a.fork() },
     { name: "Export session", run: a.export },
     { name: "Close the agent", run: a.close },
     { name: "Delete session", run: () => useView.setState({ overlay: "delete" }) },

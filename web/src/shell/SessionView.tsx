@@ -1,4 +1,5 @@
 import { Download, GitFork, MoreHorizontal, PanelRight, Pencil, Power, Redo2, Trash2, Undo2 } from "lucide-react";
+import { useCan } from "../api/queries";
 import { Composer } from "../composer/Composer";
 import { useShown } from "../conversation/context";
 import { ConversationView } from "../conversation/ConversationView";
@@ -29,6 +30,7 @@ export function SessionView() {
 function Header() {
   const { session, conversation } = useShown();
   const actions = useSessionActions(session);
+  const can = useCan(session.agent);
   const right = useSettings((s) => s.right);
   const phone = usePhone();
   return (
@@ -40,9 +42,9 @@ function Header() {
         trigger={<Button look="quiet" label="Session actions"><MoreHorizontal size={16} /></Button>}
         entries={[
           { label: "Rename…", icon: <Pencil size={14} />, onSelect: () => useView.setState({ overlay: "rename" }) },
-          { label: "Undo last turn", icon: <Undo2 size={14} />, keys: "u", disabled: !session.revert?.can_undo, onSelect: actions.undo },
-          { label: "Redo", icon: <Redo2 size={14} />, disabled: !session.revert?.can_redo, onSelect: actions.redo },
-          { label: "Fork", icon: <GitFork size={14} />, onSelect: () => actions.fork() },
+          can("undo") && { label: "Undo last turn", icon: <Undo2 size={14} />, keys: "u", disabled: !session.revert?.can_undo, onSelect: actions.undo },
+          can("redo") && { label: "Redo", icon: <Redo2 size={14} />, disabled: !session.revert?.can_redo, onSelect: actions.redo },
+          can("fork") && { label: "Fork", icon: <GitFork size={14} />, onSelect: () => actions.fork() },
           { label: "Export", icon: <Download size={14} />, onSelect: actions.export },
           { label: "Close the agent", icon: <Power size={14} />, onSelect: actions.close },
           null,

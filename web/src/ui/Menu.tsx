@@ -10,15 +10,15 @@ export interface MenuEntry {
   onSelect: () => void;
 }
 
-/** A menu behind a button. `null` draws a line. */
-export function Menu({ trigger, entries }: { trigger: ReactNode; entries: (MenuEntry | null)[] }) {
+/** A menu behind a button. `null` draws a line, `false` nothing. */
+export function Menu({ trigger, entries }: { trigger: ReactNode; entries: (MenuEntry | null | false)[] }) {
   return (
     <DropdownMenu.Root modal={false}>
       <DropdownMenu.Trigger asChild>{trigger}</DropdownMenu.Trigger>
       <DropdownMenu.Portal>
         <DropdownMenu.Content className="menu" align="end" sideOffset={4} collisionPadding={8}>
           {entries.map((entry, i) =>
-            entry ? (
+            entry === false ? null : entry ? (
               <DropdownMenu.Item
                 key={entry.label}
                 className={`menu-item${entry.danger ? " danger" : ""}`}
