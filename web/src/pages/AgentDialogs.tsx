@@ -53,7 +53,7 @@ export function AddAgentDialog({ onClose }: { onClose: () => void }) {
         <label className="field"><span>Command</span>
           <input className="input mono" value={command} spellCheck={false} placeholder="my-agent --acp" onChange={(e) => { setCommand(e.target.value); setMissing(false); setForce(false); }} required />
         </label>
-        <label className="field"><span>Variables it may see although their names look secret (can be empty)</span>
+        <label className="field"><span>Secret variables it may see (optional)</span>
           <input className="input mono" value={env} spellCheck={false} placeholder="MY_API_KEY" onChange={(e) => setEnv(e.target.value)} />
         </label>
         {error && <p role="alert" className="form-error">{error}</p>}
