@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -103,8 +105,11 @@ func probe(ctx context.Context, d terret.Driver) terret.Probe {
 		return terret.Probe{Agent: d.Name(), Found: true, Auth: "unknown"}
 	}
 	found, err := p.Probe(ctx)
-	if err != nil {
-		found = terret.Probe{Agent: d.Name(), Fix: err.Error()}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		found.Agent, found.Found, found.Fix = d.Name(), false, fmt.Sprintf("it did not answer within %s; ask again when the machine has less to do", probeLimit)
+	case err != nil:
+		found.Agent, found.Found, found.Fix = d.Name(), false, err.Error()
 	}
 	found.Title = terret.DescriptionOf(d).Title
 	return found

@@ -109,10 +109,14 @@ func (n NewAgent) check() error {
 			return terret.Invalid("argv", "%q cannot be passed to a program", arg)
 		}
 	}
-	if _, err := exec.LookPath(n.Argv[0]); err != nil && !n.Force {
-		return terret.Invalid("argv", "%s cannot be started: %w; install it first, or use force to add it anyway", n.Argv[0], err)
+	_, err := exec.LookPath(n.Argv[0])
+	switch {
+	case err == nil || n.Force:
+		return nil
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
+		return terret.Invalid("argv", "there is no program %s; install it first, or use force to add it anyway", n.Argv[0])
 	}
-	return nil
+	return terret.Invalid("argv", "%s cannot be started: %w; use force to add it anyway", n.Argv[0], err)
 }
 
 // Add adds an agent to the user's file, and returns what is known about it. From then

@@ -115,7 +115,7 @@ func TestAddRefuses(t *testing.T) {
 		"a flag":       {NewAgent{Name: "-x", Argv: []string{program}}, terret.ErrInvalid, "name: "},
 		"a long name":  {NewAgent{Name: strings.Repeat("x", 65), Argv: []string{program}}, terret.ErrInvalid, "at most 64"},
 		"no program":   {NewAgent{Name: "mine"}, terret.ErrInvalid, "say which program"},
-		"missing":      {NewAgent{Name: "mine", Argv: []string{"/there/is/none"}}, terret.ErrInvalid, "/there/is/none cannot be started"},
+		"missing":      {NewAgent{Name: "mine", Argv: []string{"/there/is/none"}}, terret.ErrInvalid, "there is no program /there/is/none"},
 		"not to start": {NewAgent{Name: "mine", Argv: []string{file}}, terret.ErrInvalid, "permission denied"},
 		"relative":     {NewAgent{Name: "mine", Argv: []string{"./agent"}, Force: true}, terret.ErrInvalid, "relative path"},
 		"a zero":       {NewAgent{Name: "mine", Argv: []string{program, "a\x00b"}}, terret.ErrInvalid, "cannot be passed"},

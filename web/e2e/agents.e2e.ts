@@ -48,7 +48,7 @@ it("adds an agent, works with it, and removes it", async () => {
   await dialog.getByLabel("Name", { exact: true }).fill("mine");
   await dialog.getByLabel("Command").fill("no-such-program");
   await dialog.getByRole("button", { name: "Add" }).click();
-  await dialog.getByRole("alert").filter({ hasText: "no-such-program cannot be started" }).waitFor();
+  await dialog.getByRole("alert").filter({ hasText: "There is no program no-such-program" }).waitFor();
   await dialog.getByLabel(/Add it although/).waitFor();
   await dialog.getByLabel("Command").fill(`'${program}' --acp`);
   await dialog.getByRole("button", { name: "Add" }).click();

@@ -4,11 +4,16 @@ import { addAgent, removeAgent } from "../api/actions";
 import { ApiError } from "../api/http";
 import { keys } from "../api/keys";
 import { splitCommand } from "../lib/argv";
+import { sentence } from "../lib/format";
 import { say } from "../lib/toast";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 
-const words = (cause: unknown) => (cause instanceof Error ? cause.message : String(cause));
+/** What went wrong, without the name of the field that it is about. */
+const words = (cause: unknown) => {
+  const text = cause instanceof Error ? cause.message : String(cause);
+  return sentence(text.replace(/^(name|argv|env): /, ""));
+};
 
 /** Adds a program that speaks the Agent Client Protocol. */
 export function AddAgentDialog({ onClose }: { onClose: () => void }) {
@@ -46,7 +51,7 @@ export function AddAgentDialog({ onClose }: { onClose: () => void }) {
       </>
     }>
       <form id="add-agent" className="column form" onSubmit={(e) => { e.preventDefault(); void add(); }}>
-        <p className="small dim">Any program that speaks the Agent Client Protocol (ACP). Terret runs it on this machine, as the user it runs as itself.</p>
+        <p className="small dim">Any program that speaks the Agent Client Protocol (ACP). Terret runs it on the machine it runs on itself, as the same user.</p>
         <label className="field"><span>Name</span>
           <input className="input" autoFocus value={name} maxLength={64} spellCheck={false} placeholder="mine" onChange={(e) => setName(e.target.value)} required />
         </label>

@@ -2,6 +2,7 @@ import { Check, Minus, Plus, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { useAgents, useOwner } from "../api/queries";
 import type { Probe } from "../api/types";
+import { sentence } from "../lib/format";
 import { safeName, safeText } from "../lib/safe";
 import { capabilityNames, oversights } from "../lib/words";
 import { Button } from "../ui/Button";
@@ -10,6 +11,9 @@ import { Skeleton } from "../ui/Lazy";
 import { AddAgentDialog, RemoveAgentDialog } from "./AgentDialogs";
 
 const tested = { yes: "tested", newer: "newer than tested", older: "older than tested" };
+
+/** A fix as a sentence. Those that begin with a program keep its name. */
+const asSentence = (fix: string) => (/^\S+ (was not found|.*does not answer)/.test(fix) ? fix : sentence(fix));
 
 /** Whether nothing that an agent needs is missing. The built-in one works without a key. */
 const usable = (p: Probe) => p.found && (p.auth !== "missing" || p.agent === "native");
@@ -20,8 +24,8 @@ export default function Agents() {
   const [adding, setAdding] = useState(false);
   const [removing, setRemoving] = useState("");
   const agents = data?.items ?? [];
-  const here = agents.filter((a) => a.found || a.added);
-  const absent = agents.filter((a) => !a.found && !a.added);
+  const here = agents.filter((a) => a.found || a.added || a.path);
+  const absent = agents.filter((a) => !here.includes(a));
   return (
     <div className="page-inner wide">
       <div className="row">
@@ -54,13 +58,13 @@ export default function Agents() {
 
 function Card({ probe: p, onRemove }: { probe: Probe; onRemove?: () => void }) {
   const ready = usable(p);
-  const state = !p.found ? "does not start" : ready ? (p.auth === "missing" ? "ready, demo only" : "ready") : "not signed in";
+  const state = !p.found ? "does not answer" : ready ? (p.auth === "missing" ? "ready, demo only" : "ready") : "not signed in";
   const oversight = oversights[String(p.capabilities.oversight)] ?? oversights.none!;
   return (
     <section className="card column agent-card" aria-label={p.agent}>
       <div className="row">
         <h2 className="grow cut">{safeName(p.title || p.agent)}</h2>
-        <span className={`tag ${ready ? "good" : "bad"}`}>{state}</span>
+        <span className={`tag ${ready ? "good" : p.found ? "" : "bad"}`}>{state}</span>
         {onRemove && <Button look="quiet" tiny label={`Remove ${p.agent}`} onClick={onRemove}><Trash2 size={14} /></Button>}
       </div>
       <div className="row wrap small dim">
@@ -71,7 +75,7 @@ function Card({ probe: p, onRemove }: { probe: Probe; onRemove?: () => void }) {
         {p.auth === "unknown" && p.found && <span>cannot tell who is signed in</span>}
         {p.added && <span>added by you</span>}
       </div>
-      {p.fix && <p className="small"><Hint text={p.fix} /></p>}
+      {p.fix && <p className="small"><Hint text={asSentence(p.fix)} /></p>}
       {p.found && <p className="small">Terret sees <strong>{oversight.name}</strong>. <span className="dim">{oversight.what}</span></p>}
       {p.found && <Abilities probe={p} />}
       {p.path && <span className="mono small cut faint" title={safeName(p.path)}>{safeName(p.path)}</span>}
@@ -91,7 +95,7 @@ function Abilities({ probe }: { probe: Probe }) {
     <details className="small">
       <summary>{all.length - lacks.length} of {all.length} abilities</summary>
       <dl className="lacks">
-        {lacks.map((l) => <div key={l.id}><dt>No {capabilityNames[l.id]!.toLowerCase()}</dt><dd className="dim">{l.reason ? safeText(l.reason) : "not known why"}</dd></div>)}
+        {lacks.map((l) => <div key={l.id}><dt><Minus size={12} aria-label="no" /> {capabilityNames[l.id]}</dt><dd className="dim">{l.reason ? safeText(l.reason) : "not known why"}</dd></div>)}
       </dl>
     </details>
   );

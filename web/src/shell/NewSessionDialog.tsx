@@ -87,7 +87,7 @@ export default function NewSessionDialog({ onClose }: { onClose: () => void }) {
         </div>
         <Abilities probe={agents.find((a) => a.agent === agent)} />
         {loose && (
-          <div className="notice" role="alert">
+          <div className="notice" role="alert" ref={(el) => el?.scrollIntoView({ block: "nearest" })}>
             <strong>These restrictions would not hold</strong>
             <span>{safeText(loose)}. Choose another agent, or loosen the restrictions.</span>
           </div>
@@ -97,14 +97,16 @@ export default function NewSessionDialog({ onClose }: { onClose: () => void }) {
   );
 }
 
-const asked = ["undo", "steer", "permission_requests", "question_prompts", "attachments", "plan_mode"];
+const asked: Record<string, string> = {
+  undo: "undo", steer: "steering", permission_requests: "requests for permission", question_prompts: "questions", attachments: "attachments", plan_mode: "plans",
+};
 
 /** What the chosen agent lacks, said before the first message. */
 function Abilities({ probe }: { probe: Probe | undefined }) {
   if (!probe) return null;
   const name = safeName(probe.title || agentName(probe.agent));
   const unready = probe.auth === "missing" && probe.agent !== "native";
-  const lacks = asked.filter((c) => {
+  const lacks = Object.keys(asked).filter((c) => {
     const a = probe.capabilities[c];
     return typeof a === "object" && !a.ok;
   });
@@ -118,7 +120,7 @@ function Abilities({ probe }: { probe: Probe | undefined }) {
       )}
       <p className="small dim">
         {!unready && probe.fix && <><Hint text={probe.fix} /> </>}
-        {lacks.length > 0 && <>{name} has no {lacks.map((l) => l.replaceAll("_", " ")).join(", ")}. </>}
+        {lacks.length > 0 && <>{name} has no {lacks.map((l) => asked[l]).join(", ")}. </>}
         {oversights[String(probe.capabilities.oversight)]?.what}
       </p>
     </>
