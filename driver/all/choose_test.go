@@ -113,6 +113,23 @@ func TestChooseRemembers(t *testing.T) {
 	if got := choose(); got != "a" {
 		t.Errorf("%s after signing in", got)
 	}
+
+	// What can be used need not be asked again, whether or not it says who is signed in.
+	recall := func() (terret.Probe, bool) { return Recall("a", drivers, data, nil) }
+	for auth, usable := range map[string]bool{"ok": true, "unknown": true, "missing": false} {
+		about := terret.Probe{Agent: "a", Found: true, Auth: auth, Path: program, Capabilities: terret.Capabilities{Oversight: terret.OversightAsked}}
+		Remember([]terret.Probe{about}, drivers, data, nil)
+		if p, ok := recall(); ok != usable || ok && (!p.Usable() || p.Capabilities.Oversight != terret.OversightAsked) {
+			t.Errorf("%s: recalled %+v, %v", auth, p, ok)
+		}
+	}
+	Remember([]terret.Probe{{Agent: "a", Found: true, Auth: "ok", Path: program, Capabilities: terret.Capabilities{Oversight: terret.OversightAll}}}, drivers, data, nil)
+	if err := os.Remove(program); err != nil {
+		t.Fatal(err)
+	}
+	if p, ok := recall(); ok {
+		t.Errorf("recalled %+v of a program that is gone", p)
+	}
 }
 
 // asking is a driver whose probe waits until others are asked too.

@@ -34,6 +34,12 @@ func (l loose) Probe(context.Context) (terret.Probe, error) {
 	return terret.Probe{Agent: "loose", Found: !l.missing, Capabilities: terret.Capabilities{Oversight: l.oversight}}, nil
 }
 
+// Describe says that we see nothing of one-shot sessions, and that its mode "refuse"
+// amounts to a policy.
+func (l loose) Describe() terret.Description {
+	return terret.Description{Program: true, OneShot: terret.OversightNone, Modes: map[string]terret.Policy{"refuse": terret.PolicyDenyUnlessAllowed}}
+}
+
 // deaf is an agent of which nothing is known.
 type deaf struct{ terret.Driver }
 
@@ -55,7 +61,11 @@ func TestOverseen(t *testing.T) {
 		"nothing":         {driver: loose{oversight: terret.OversightNone}},
 		"asked":           {driver: loose{oversight: terret.OversightAsked}, session: restricted, want: "loose: this agent cannot be held to tools: it uses tools without asking Terret"},
 		"asked anyway":    {driver: loose{oversight: terret.OversightAsked}, session: restricted, unenforced: true, note: "loose: this agent cannot be held to tools"},
-		"not installed":   {driver: loose{missing: true}, session: restricted},
+		"not installed":   {driver: loose{missing: true}, session: restricted, note: "loose is not ready: "},
+		"one-shot":        {driver: loose{oversight: terret.OversightAll}, session: terret.Session{OneShot: true, Options: terret.SessionOptions{Tools: []string{"Read"}}}},
+		"one-shot, deny":  {driver: loose{oversight: terret.OversightAll}, session: terret.Session{OneShot: true, Options: terret.SessionOptions{Deny: []string{"Bash"}}}, want: "loose: this agent cannot be held to deny rules: none of its tool uses pass through Terret"},
+		"a policy":        {driver: loose{oversight: terret.OversightAsked}, session: terret.Session{Policy: terret.PolicyDenyUnlessAllowed}, want: "held to the policy deny-unless-allowed"},
+		"by its own mode": {driver: loose{oversight: terret.OversightAsked}, session: terret.Session{Policy: terret.PolicyDenyUnlessAllowed, PermissionMode: "refuse"}},
 		"not known":       {driver: deaf{}, session: restricted, want: "deaf: this agent cannot be held to tools"},
 		"by its persona":  {driver: loose{oversight: terret.OversightAsked}, session: terret.Session{Persona: "READER"}, want: "cannot be held to tools"},
 		"another persona": {driver: loose{oversight: terret.OversightAsked}, session: terret.Session{Persona: "FREE"}},
