@@ -106,6 +106,8 @@ func probe(ctx context.Context, d terret.Driver) terret.Probe {
 	}
 	found, err := p.Probe(ctx)
 	switch {
+	case errors.Is(err, context.DeadlineExceeded) && found.Found: // it did not get to say who is signed in
+		found.Auth = "unknown"
 	case errors.Is(err, context.DeadlineExceeded):
 		found.Agent, found.Found, found.Fix = d.Name(), false, fmt.Sprintf("it did not answer within %s; ask again when the machine has less to do", probeLimit)
 	case err != nil:

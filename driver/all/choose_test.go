@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -175,6 +176,29 @@ func TestChooseWaitsForNobodyAfterTheChosen(t *testing.T) {
 	if m := load(filepath.Join(data, "agents.json"), envKey([]terret.Driver{first}, nil)); len(m.Agents) != 1 {
 		t.Errorf("remembers %+v of an agent that did not answer", m.Agents)
 	}
+}
+
+// slow is a driver that says in time that its program is there, and not who is signed in.
+type slow struct{ hanging }
+
+func (s *slow) Probe(ctx context.Context) (terret.Probe, error) {
+	_, err := s.hanging.Probe(ctx)
+	return terret.Probe{Agent: s.name, Found: true, Version: "1.0.0", Path: os.Args[0]}, err
+}
+
+// TestProbesInTime holds that what is known in time counts, and that the rest is said
+// in words.
+func TestProbesInTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		got := Probes(t.Context(), []terret.Driver{&slow{hanging{prober{name: "a"}}}, &hanging{prober{name: "b"}}})
+		if p := got[0]; p.Agent != "a" || !p.Usable() || p.Auth != "unknown" || p.Version != "1.0.0" || p.Fix != "" {
+			t.Errorf("%+v", p)
+		}
+		if p := got[1]; p.Agent != "b" || p.Found || !strings.HasPrefix(p.Fix, "it did not answer within 10s") {
+			t.Errorf("%+v", p)
+		}
+	})
 }
 
 func TestChooseIsBounded(t *testing.T) {
