@@ -136,15 +136,19 @@ type CheckpointCreated struct {
 }
 
 // CheckpointRewound says that the folder went back to, or forward from, a recorded
-// state, and whether the agent's conversation did too.
+// state, and whether the agent's conversation did too; or that files came back from a
+// copy that a forced undo had made.
 type CheckpointRewound struct {
 	CheckpointID string   `json:"checkpoint_id"`
 	MessageID    string   `json:"message_id,omitempty"`
 	Files        []string `json:"files"`
 	Insertions   int      `json:"insertions"`
 	Deletions    int      `json:"deletions"`
-	Direction    string   `json:"direction"` // undo, redo
+	Direction    string   `json:"direction"` // undo, redo, restore
 	Turns        []string `json:"turns,omitempty"`
+	// Copy names the copy of files that was made because they were overwritten by force,
+	// or, if the direction is restore, from which they came back.
+	Copy string `json:"copy,omitempty"`
 	// Conversation says that the agent's conversation went back to before the message,
 	// or forward again. Note says what was left unchanged, and why.
 	Conversation bool   `json:"conversation,omitempty"`

@@ -50,7 +50,7 @@ func sessionExamples() []example {
 		inSession(terret.CheckpointRewound{
 			CheckpointID: goldenCheckpoint, MessageID: goldenMessage, Files: []string{"loop.go", "loop_test.go"},
 			Insertions: 12, Deletions: 30, Direction: "undo", Turns: []string{goldenTurn},
-			Conversation: true, Note: "files were left unchanged: undo is off",
+			Conversation: true, Note: "files were left unchanged: undo is off", Copy: "20260314-150926.535-pkzrpi",
 		}, by("ada")),
 	}
 }

@@ -149,12 +149,52 @@ type Rewound struct {
 	Turn  string   `json:"turn"`
 	Files []string `json:"files"`
 	Kept  []string `json:"kept,omitempty"` // not restored
+	// Lost is what may have changed since the turn began and undo does not take back;
+	// what the turn's commands did outside of the folder stays too.
+	Lost []struct {
+		Path   string `json:"path"`
+		Reason string `json:"reason"`
+	} `json:"lost,omitempty"`
+	Commands int `json:"commands,omitempty"`
+	// Conversation says that the agent's conversation moved too; Note what did not.
+	Conversation bool   `json:"conversation"`
+	Note         string `json:"note,omitempty"`
+	Copy         string `json:"copy,omitempty"` // of what was overwritten by force
 }
 
 // Undo reverts what the last turn changed. Files that were changed since are a
 // conflict, unless forced.
 func (c *Client) Undo(ctx context.Context, id string, force bool) (Rewound, error) {
 	return do[Rewound](ctx, c, call{method: "POST", path: at("sessions", id, "undo"), body: map[string]bool{"force": force}})
+}
+
+// Copy is what a forced undo or redo overwrote.
+type Copy struct {
+	ID    string      `json:"id"`
+	Time  terret.Time `json:"time"`
+	For   string      `json:"for"`
+	Files []struct {
+		Path  string `json:"path"`
+		Bytes int64  `json:"bytes"`
+	} `json:"files"`
+}
+
+// Copies lists what forced undos overwrote in the session's folder, the newest first.
+func (c *Client) Copies(ctx context.Context, id string) ([]Copy, error) {
+	page, err := do[terret.Page[Copy]](ctx, c, call{method: "GET", path: at("sessions", id, "copies")})
+	return page.Items, err
+}
+
+// Restored is what RestoreCopy did.
+type Restored struct {
+	Files []string `json:"files"`
+	Copy  string   `json:"copy,omitempty"` // of what was overwritten by force
+}
+
+// RestoreCopy puts the files of a copy back. Files that were changed since are a
+// conflict, unless forced.
+func (c *Client) RestoreCopy(ctx context.Context, id, copied string, force bool) (Restored, error) {
+	return do[Restored](ctx, c, call{method: "POST", path: at("sessions", id, "copies", copied, "restore"), body: map[string]bool{"force": force}})
 }
 
 // Redo restores what undo reverted.

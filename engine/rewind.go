@@ -28,17 +28,30 @@ type Rewound struct {
 	// Kept lists files that were not restored, because they were ignored or too large
 	// to record.
 	Kept []string `json:"kept,omitempty"`
+	// Lost lists what may have changed since the turn began and undo does not take back,
+	// and Commands counts the commands that the turn ran: what they did outside of the
+	// folder stays too.
+	Lost     []Lost `json:"lost,omitempty"`
+	Commands int    `json:"commands,omitempty"`
+	// Copy names the copy of what a forced undo or redo overwrote; see Copies.
+	Copy string `json:"copy,omitempty"`
 	// Conversation says that the agent's conversation went back, or forward, too. Note
 	// says what was left unchanged, and why.
 	Conversation bool   `json:"conversation"`
 	Note         string `json:"note,omitempty"`
 }
 
+// Lost is a file or folder that undo does not take back, and why.
+type Lost struct {
+	Path   string `json:"path"`
+	Reason string `json:"reason"`
+}
+
 // Undo reverts the last turn that is not undone: its changes in the folder, and the
 // conversation too if the agent can do that. If it cannot, Undo reverts the last turn
 // that changed something, and the result says that the agent still remembers it. If
 // somebody has changed the files since, that is a conflict that names them, and nothing
-// is changed unless forced.
+// is changed unless forced; then a copy of them is kept.
 func (e *Engine) Undo(ctx context.Context, session, by string, force bool) (Rewound, error) {
 	return e.rewind(ctx, session, trip{direction: undo, by: by, force: force})
 }
@@ -135,6 +148,9 @@ func (e *Engine) travel(ctx context.Context, l *live, way trip) (Rewound, error)
 		if err := way.files(ctx, repo, dir, &out, &data); err != nil {
 			return Rewound{}, err
 		}
+		if way.direction == undo {
+			e.tellLost(ctx, l, repo, way.turn, &out)
+		}
 	case off != nil:
 		way.note("files were left unchanged: " + off.Error())
 	case way.turn.Before != "" && way.turn.After == "":
@@ -145,7 +161,7 @@ func (e *Engine) travel(ctx context.Context, l *live, way trip) (Rewound, error)
 	}
 	out.Note = strings.Join(way.notes, "; ")
 	data.Files, data.Turns = out.Files, []string{way.turn.ID}
-	data.Conversation, data.Note = out.Conversation, out.Note
+	data.Conversation, data.Note, data.Copy = out.Conversation, out.Note, out.Copy
 	if out.Conversation {
 		data.Turns = append(data.Turns, way.also...)
 	}
@@ -260,14 +276,11 @@ func (w *trip) files(ctx context.Context, repo *checkpoint.Repo, dir string, out
 	if err != nil {
 		return terret.Errorf(terret.CodeInternal, "compare the states of %s: %w", dir, err)
 	}
-	result, err := repo.Restore(ctx, from, to, checkpoint.RestoreOptions{Force: w.force})
-	if conflict, ok := errors.AsType[*checkpoint.ConflictError](err); ok {
-		return terret.Errorf(terret.CodeConflict, "these files were changed since, so nothing was touched: %v; use force to overwrite them", conflict.Paths)
+	result, err := repo.Restore(ctx, from, to, checkpoint.RestoreOptions{Force: w.force, For: w.direction + " of turn " + w.turn.ID})
+	if err := restoreError(err, w.direction, dir); err != nil {
+		return err
 	}
-	if err != nil {
-		return terret.Errorf(terret.CodeInternal, "%s in %s: %w", w.direction, dir, err)
-	}
-	out.Files = append(out.Files, result.Restored...)
+	out.Files, out.Copy = append(out.Files, result.Restored...), result.Copy
 	for _, k := range result.Kept {
 		out.Kept = append(out.Kept, k.Path)
 	}

@@ -250,3 +250,44 @@ func TestRecordsLate(t *testing.T) {
 		t.Errorf("snapshots of a command, which may act before the model does (-want +got):\n%s", diff)
 	}
 }
+
+// A forced undo keeps what it overwrites, and says what it does not take back.
+func TestForcedUndoIsNotFinal(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	command := mock.Step{Tool: &mock.Tool{Name: "Bash", Class: terret.ClassExecute, Input: terret.JSON(`{"command":"deploy"}`), Result: "ok"}}
+	f, id := undoFixture(t, []mock.Step{write("a", "a1"), write("x.log", "by the turn"), command})
+	f.put(".gitignore", "*.log\n")
+	f.run(id, "1")
+	f.put("a", "mine")
+	if list, err := f.Copies(ctx, id); err != nil || len(list) != 0 {
+		t.Errorf("copies %v, %v", list, err)
+	}
+	r, err := f.Undo(ctx, id, "ann", true)
+	if err != nil || r.Copy == "" || r.Commands != 1 || !cmp.Equal(r.Lost, []engine.Lost{{Path: "x.log", Reason: "git ignores it"}}) {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	list, err := f.Copies(ctx, id)
+	if err != nil || len(list) != 1 || list[0].ID != r.Copy || list[0].For != "undo of turn "+r.Turn || !cmp.Equal(list[0].Files, []engine.CopiedFile{{Path: "a", Bytes: 4}}) {
+		t.Fatalf("copies %+v, %v", list, err)
+	}
+	_, err = f.RestoreCopy(ctx, id, "nothing", "ann", false)
+	wantKind(t, err, terret.CodeNotFound)
+	f.put("a", "mine too")
+	_, err = f.RestoreCopy(ctx, id, r.Copy, "ann", false)
+	wantKind(t, err, terret.CodeConflict)
+	back, err := f.RestoreCopy(ctx, id, r.Copy, "ann", true)
+	if err != nil || !cmp.Equal(back.Files, []string{"a"}) || back.Copy == "" {
+		t.Errorf("%+v, %v", back, err)
+	}
+	f.wantFiles(".gitignore=*.log\n a=mine b=b0 x.log=by the turn")
+	said := all[terret.CheckpointRewound](f.log(id))
+	if len(said) != 2 || said[0].Copy != r.Copy || said[1].Direction != "restore" || said[1].Copy != r.Copy {
+		t.Errorf("log %+v", said)
+	}
+	if s := f.stored(id).Revert; s == nil || !s.CanRedo {
+		t.Errorf("a copy that came back changed the turns: %+v", s)
+	}
+	f.close()
+	checkLog(t, f.store, id)
+}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -171,25 +170,6 @@ func (c *conversation) rewind(ctx context.Context, how func(context.Context, str
 	}
 	c.render.screen.line("%s", rewoundText(r, what))
 	return nil
-}
-
-func rewoundText(r engine.Rewound, what string) string {
-	text := fmt.Sprintf("%s: %s", what, strings.Join(mapped(r.Files, printable), ", "))
-	switch {
-	case len(r.Files) == 0 && r.Conversation:
-		text = what + ": the conversation; no file had to change"
-	case len(r.Files) == 0:
-		text = what + ": nothing had to change"
-	case r.Conversation:
-		text += ", and the conversation"
-	}
-	if len(r.Kept) > 0 {
-		text += "; left unchanged: " + strings.Join(mapped(r.Kept, printable), ", ")
-	}
-	if r.Note != "" {
-		text += " (" + printable(r.Note) + ")"
-	}
-	return text
 }
 
 func mapped(in []string, f func(string) string) []string {

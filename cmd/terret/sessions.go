@@ -236,12 +236,19 @@ func newSessionsRm(a *app) *cobra.Command {
 }
 
 func newRewind(a *app, direction string) *cobra.Command {
-	var force bool
+	var force, list bool
+	var restore string
 	cmd := &cobra.Command{
 		Use: direction + " [SESSION]", Args: maxOneArg,
 		Short: map[string]string{"undo": "Undo what the last turn changed", "redo": "Bring back what undo took"}[direction],
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withSession(a, first(args), func(ctx context.Context, e *engine.Engine, s terret.Session) error {
+				switch {
+				case list:
+					return a.listCopies(ctx, e, s)
+				case restore != "":
+					return a.restoreCopy(ctx, e, s, restore, force)
+				}
 				how, what := e.Undo, "undone"
 				if direction == "redo" {
 					how, what = e.Redo, "brought back"
@@ -255,7 +262,13 @@ func newRewind(a *app, direction string) *cobra.Command {
 			})(cmd.Context())
 		},
 	}
-	cmd.Flags().BoolVar(&force, "force", false, "overwrite files that have changed since")
+	cmd.Flags().BoolVar(&force, "force", false, "overwrite files that have changed since, and keep a copy of them")
+	if direction == "undo" {
+		cmd.Flags().BoolVar(&list, "list", false, "list the copies of files that --force has overwritten in this folder")
+		cmd.Flags().StringVar(&restore, "restore", "", "put the files of the copy `ID` back")
+		cmd.MarkFlagsMutuallyExclusive("list", "restore")
+		cmd.MarkFlagsMutuallyExclusive("list", "force")
+	}
 	return cmd
 }
 

@@ -40,8 +40,9 @@ type Change struct {
 
 // delta is a path that differs between two trees.
 type delta struct {
-	path     string
-	old, new entry
+	path             string
+	old, new         entry
+	oldPerm, newPerm fs.FileMode // permission bits of files; 0 if they are not known
 }
 
 // entry is a file as git records it. The zero entry is no file.

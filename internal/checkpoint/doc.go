@@ -33,12 +33,16 @@
 // Nested repositories, submodules and worktrees are part of the folder's file tree,
 // without their .git; their ignore rules apply below them.
 //
+// A forced restore keeps a copy of what it overwrites that no snapshot has, for a while:
+// see [Repo.Copies].
+//
 // # Not covered
 //
 // Ignored files, unless the user's repository tracks them. Files over
-// Limits.MaxFileBytes and unreadable files (named in Snapshot.LeftOut). Empty folders.
-// Owners, timestamps, extended attributes and permission bits other than the executable
-// one, except that a private file is private again. An edit that keeps the size of a
-// file and resets its time within the second in which the snapshot saw it. Edits that
-// another writer makes between the two snapshots of a turn look like the turn's own.
+// Limits.MaxFileBytes and unreadable files (named in Snapshot.LeftOut). Anything in a
+// .git. [Repo.Uncovered] names those that may have changed. Empty folders. Owners,
+// timestamps, extended attributes, and the permission bits of folders. An edit that
+// keeps the size of a file and resets its time within the second in which the snapshot
+// saw it. Edits that another writer makes between the two snapshots of a turn look like
+// the turn's own.
 package checkpoint

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/terret-dev/terret/internal/atomicfile"
 	"github.com/terret-dev/terret/internal/lockfile"
@@ -66,6 +67,7 @@ func (r *Repo) prepare(ctx context.Context, g git) error {
 		return fmt.Errorf("make shadow repository: %w", err)
 	}
 	r.sweep()
+	r.expireCopies(time.Now())
 	return r.sweepStaged()
 }
 

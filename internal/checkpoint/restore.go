@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -15,10 +16,12 @@ import (
 
 // RestoreOptions change what Restore does.
 type RestoreOptions struct {
-	// Force also restores paths that have changed since the snapshot. Their content is
-	// lost unless a Snapshot was taken before. A folder that holds other files is never
-	// removed, not even with Force.
+	// Force also restores paths that have changed since the snapshot. A copy of what they
+	// hold is kept: see Copies. A folder that holds other files is never removed, not
+	// even with Force.
 	Force bool
+	// For is kept with the copy, to say what it was made for.
+	For string
 }
 
 // Result says what a restore did, path by path. The lists are sorted.
@@ -32,12 +35,14 @@ type Result struct {
 	Kept []LeftOut
 	// NotRestored are the paths that could not be restored.
 	NotRestored []string
+	// Copy names the copy of what Force overwrote, if it overwrote anything.
+	Copy string
 }
 
 // Restore takes the folder from one snapshot to another, for exactly the paths that
-// differ between the two. To undo a turn, Restore(after, before); to redo it,
-// Restore(before, after). What ignore rules cover in the wanted state is never deleted.
-// Folders that become empty are removed.
+// differ between the two, in content or permission bits. To undo a turn,
+// Restore(after, before); to redo it, Restore(before, after). What ignore rules cover in
+// the wanted state is never deleted. Folders that become empty are removed.
 //
 // If a path is no longer as in from, and not yet as in to, nothing is changed and the
 // error is a *ConflictError with all such paths. All new contents are written beside
@@ -48,22 +53,30 @@ type Result struct {
 // ctx bounds the call until the first path is changed; then it runs to its end.
 // Undo that is off for new snapshots still works for those that exist.
 func (r *Repo) Restore(ctx context.Context, from, to ID, opt RestoreOptions) (Result, error) {
-	a, b, err := trees(from, to)
-	if err != nil {
-		return Result{}, err
-	}
+	return r.restore(ctx, opt, func(j *restore) error {
+		j.contents = j.git.blobs
+		return j.plan(ctx, from, to)
+	})
+}
+
+// restore makes a plan under the lock and carries it out.
+func (r *Repo) restore(ctx context.Context, opt RestoreOptions, plan func(*restore) error) (Result, error) {
 	var res Result
-	err = r.locked(ctx, func(g git) error {
+	err := r.locked(ctx, func(g git) error {
 		root, err := os.OpenRoot(r.dir)
 		if err != nil {
 			return err
 		}
 		defer func() { _ = root.Close() }()
-		job := restore{repo: r, git: g, tree: worktree{root}, force: opt.Force}
-		if err := job.plan(ctx, a, b, to); err != nil {
+		job := restore{repo: r, git: g, tree: worktree{root}, opt: opt}
+		if err := plan(&job); err != nil {
+			return err
+		}
+		if err := job.keepCopy(ctx); err != nil {
 			return err
 		}
 		err = job.run(ctx)
+		job.settleCopy()
 		res = job.result()
 		return err
 	})
@@ -77,44 +90,91 @@ func (r *Repo) Restore(ctx context.Context, from, to ID, opt RestoreOptions) (Re
 
 // restore is one run of Restore, under the lock.
 type restore struct {
-	repo  *Repo
-	git   git
-	tree  worktree
-	force bool
+	repo *Repo
+	git  git
+	tree worktree
+	opt  RestoreOptions
+	// contents gives the contents of objects to f, in order.
+	contents func(ctx context.Context, ids []string, f func(i int, b blob) error) error
 
-	private map[string]fs.FileMode
-	modes   bool // private is that of the snapshot to go to
-	steps   []*step
-	res     Result
+	steps []*step
+	res   Result
 }
 
 // step is a path to change.
 type step struct {
 	delta
-	now  present
-	temp string // the new content, beside its place; "" for deletions
-	err  error  // why it was not done
+	now   present
+	alien bool   // it is not as in the snapshot to leave
+	temp  string // the new content, beside its place; "" for deletions
+	err   error  // why it was not done
 }
 
 func (s *step) deletes() bool { return s.new == entry{} }
 
 // plan decides about every path and changes nothing.
-func (j *restore) plan(ctx context.Context, from, to string, id ID) error {
-	deltas, err := j.git.deltas(ctx, from, to)
+func (j *restore) plan(ctx context.Context, from, to ID) error {
+	deltas, wanted, err := j.deltas(ctx, from, to)
 	if err != nil {
 		return err
 	}
-	kept, err := j.kept(ctx, deltas, to, id)
+	tree, _, err := to.split()
 	if err != nil {
 		return err
 	}
-	st, err := j.repo.loadState()
+	kept, err := j.kept(ctx, deltas, tree, wanted)
 	if err != nil {
 		return err
 	}
-	if !j.modes {
-		j.private = st.private
+	return j.decide(deltas, kept)
+}
+
+// deltas lists what differs between two snapshots, and returns the notes of the second.
+func (j *restore) deltas(ctx context.Context, from, to ID) ([]delta, notes, error) {
+	a, leftNotes, errA := from.split()
+	b, wantedNotes, errB := to.split()
+	if err := errors.Join(errA, errB); err != nil {
+		return nil, notes{}, err
 	}
+	left, errA := j.git.readNotes(ctx, leftNotes)
+	wanted, errB := j.git.readNotes(ctx, wantedNotes)
+	if err := errors.Join(errA, errB); err != nil {
+		return nil, notes{}, err
+	}
+	deltas, err := j.git.deltas(ctx, a, b)
+	if err != nil {
+		return nil, notes{}, err
+	}
+	old, now := left.perms(), wanted.perms()
+	seen := map[string]bool{}
+	for i, d := range deltas {
+		seen[d.path] = true
+		deltas[i].oldPerm, deltas[i].newPerm = old.of(d.path, d.old), now.of(d.path, d.new)
+	}
+	if old.usual == 0 || now.usual == 0 || old.usual == now.usual && maps.Equal(old.odd, now.odd) {
+		return deltas, wanted, nil
+	}
+	err = j.git.files(ctx, b, func(p string, e entry) {
+		if d := (delta{p, e, e, old.of(p, e), now.of(p, e)}); !seen[p] && d.oldPerm != d.newPerm {
+			deltas = append(deltas, d)
+		}
+	})
+	return deltas, wanted, err
+}
+
+// files lists the files of a tree.
+func (g git) files(ctx context.Context, tree string, each func(path string, e entry)) error {
+	return g.Records(ctx, nil, []string{"ls-tree", "-r", "-z", "--full-tree", tree}, func(rec string) error {
+		meta, p, _ := strings.Cut(rec, "\t")
+		if f := strings.Fields(meta); len(f) == 3 {
+			each(p, entry{mode: f[0], id: f[2]})
+		}
+		return nil
+	})
+}
+
+// decide sorts the paths into those to change and those that stay.
+func (j *restore) decide(deltas []delta, kept map[string]string) error {
 	deleted := map[string]bool{}
 	for _, d := range deltas {
 		if _, keep := kept[d.path]; !keep && d.new == (entry{}) {
@@ -131,11 +191,12 @@ func (j *restore) plan(ctx context.Context, from, to string, id ID) error {
 		if err != nil {
 			return err
 		}
+		alien := !j.expected(d, now, deleted)
 		switch {
-		case now.is(d.new):
+		case now.has(d.new, d.newPerm):
 			j.res.Already = append(j.res.Already, d.path)
-		case j.force || j.expected(d, now, deleted):
-			j.steps = append(j.steps, &step{delta: d, now: now})
+		case j.opt.Force || !alien:
+			j.steps = append(j.steps, &step{delta: d, now: now, alien: alien})
 		default:
 			conflicts = append(conflicts, d.path)
 		}
@@ -157,7 +218,7 @@ func (j *restore) expected(d delta, now present, deleted map[string]bool) bool {
 	case now.dir:
 		return d.old == entry{} && j.covered(d.path, deleted)
 	}
-	return now.is(d.old)
+	return now.has(d.old, d.oldPerm)
 }
 
 // covered reports whether a folder holds nothing but what will be deleted.
@@ -171,22 +232,9 @@ func (j *restore) covered(dir string, deleted map[string]bool) bool {
 	return err == nil
 }
 
-// kept returns the paths that must not be touched, with the reason.
-func (j *restore) kept(ctx context.Context, deltas []delta, to string, id ID) (map[string]string, error) {
-	_, noteID, err := id.split()
-	if err != nil {
-		return nil, err
-	}
-	n, err := j.git.readNotes(ctx, noteID)
-	if err != nil {
-		return nil, err
-	}
-	if j.modes = n.Modes; j.modes {
-		j.private = map[string]fs.FileMode{}
-		for _, p := range n.Perms {
-			j.private[string(p.Path)] = p.Perm
-		}
-	}
+// kept returns the paths that must not be touched, with the reason. n are the notes of
+// the snapshot to go to.
+func (j *restore) kept(ctx context.Context, deltas []delta, to string, n notes) (map[string]string, error) {
 	leftOut := map[string]bool{}
 	for _, l := range n.LeftOut {
 		leftOut[string(l.Path)] = true
@@ -258,13 +306,10 @@ func (j *restore) layOut(ctx context.Context, tree, dir string, paths []string) 
 		}
 	}
 	var files, ids []string
-	err := j.git.Records(ctx, nil, []string{"ls-tree", "-r", "-z", "--full-tree", tree}, func(rec string) error {
-		meta, p, _ := strings.Cut(rec, "\t")
-		f := strings.Fields(meta)
-		if len(f) == 3 && f[0] != modeSymlink && path.Base(p) == ".gitignore" && parents[path.Dir(p)] {
-			files, ids = append(files, p), append(ids, f[2])
+	err := j.git.files(ctx, tree, func(p string, e entry) {
+		if e.mode != modeSymlink && path.Base(p) == ".gitignore" && parents[path.Dir(p)] {
+			files, ids = append(files, p), append(ids, e.id)
 		}
-		return nil
 	})
 	if err != nil || len(files) == 0 {
 		return err

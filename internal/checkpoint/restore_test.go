@@ -72,6 +72,27 @@ var turns = []struct {
 		changes: []string{"modified key", "modified open", "modified plain"},
 	},
 	{
+		name: "permission bits alone",
+		before: func(f *folder) {
+			for _, p := range []string{"key", "open", "run", "script"} {
+				f.write(p, p)
+			}
+			f.sh(`chmod 600 key; chmod 666 open; chmod 711 run; chmod 744 script`)
+		},
+		turn:    func(f *folder) { f.sh(`chmod 644 key; chmod 600 open; chmod 755 run; chmod 700 script`) },
+		changes: nil,
+	},
+	{
+		name: "permission bits of programs",
+		before: func(f *folder) {
+			f.write("run", "1")
+			f.write("gone", "1")
+			f.sh(`chmod 710 run; chmod 744 gone`)
+		},
+		turn:    func(f *folder) { f.write("run", "2"); f.sh(`chmod 755 run; rm gone`) },
+		changes: []string{"deleted gone", "modified run"},
+	},
+	{
 		name: "symlinks",
 		before: func(f *folder) {
 			f.write("t", "target")
@@ -356,6 +377,7 @@ func TestConflict(t *testing.T) {
 		{"edit of a created file", func(f *folder) { f.write("dir/new", "mine") }, []string{"dir/new"}, map[string]string{"dir/new": ""}, nil},
 		{"deletion", func(f *folder) { f.remove("mod") }, []string{"mod"}, map[string]string{"mod": "1"}, nil},
 		{"mode", func(f *folder) { f.sh("chmod 755 mod") }, []string{"mod"}, map[string]string{"mod": "1"}, nil},
+		{"made private", func(f *folder) { f.sh("chmod 600 mod") }, []string{"mod"}, map[string]string{"mod": "1"}, nil},
 		{"written again", func(f *folder) { f.write("gone", "mine") }, []string{"gone"}, map[string]string{"gone": "1"}, nil},
 		{"file to symlink", func(f *folder) { f.remove("mod"); f.symlink("other", "mod") }, []string{"mod"}, map[string]string{"mod": "1", "other": "1"}, nil},
 		{"folder to symlink", func(f *folder) { f.remove("sub"); f.symlink("elsewhere", "sub") }, []string{"sub/mod"}, map[string]string{"sub/mod": "1", "elsewhere/mod": "2"}, nil},

@@ -28,6 +28,7 @@ type file struct {
 // scan is what differs between the folder and the index.
 type scan struct {
 	add     []file    // new or changed
+	again   []file    // of state.fresh, as they are now
 	remove  []string  // in the index, gone from the folder
 	leftOut []LeftOut // not covered
 	nested  []string  // repositories inside the folder, known and new
@@ -66,6 +67,11 @@ func (r *Repo) scan(ctx context.Context, g git, st *state) (scan, error) {
 		return s, r.tooMany(err)
 	}
 	r.classify(&s, untracked, changed, without(s.forced, st.forced))
+	for _, p := range st.fresh {
+		if info, err := os.Lstat(filepath.Join(r.dir, filepath.FromSlash(p))); err == nil {
+			s.again = append(s.again, file{path: p, info: info})
+		}
+	}
 	return s, r.checkLimits(g, &s)
 }
 

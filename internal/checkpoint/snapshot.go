@@ -50,15 +50,33 @@ type LeftOut struct {
 type notes struct {
 	Rules   []byte        `json:"rules,omitempty"` // ignore rules outside of the tree
 	LeftOut []leftOutNote `json:"left_out,omitempty"`
-	// Perms are the permission bits of files that are not those of a new file. Older
-	// snapshots do not know them, and have no Modes.
-	Modes bool          `json:"modes,omitempty"`
+	// Usual are the permission bits of a new file, and Perms those of the files that
+	// have others. Older snapshots have no Usual, and may not know all of Perms.
+	Usual fs.FileMode   `json:"usual,omitempty"`
 	Perms []privateFile `json:"perms,omitempty"`
+}
+
+func (n notes) perms() perms {
+	p := perms{usual: n.Usual, odd: map[string]fs.FileMode{}}
+	for _, f := range n.Perms {
+		p.odd[string(f.Path)] = f.Perm
+	}
+	return p
 }
 
 type leftOutNote struct {
 	Path   []byte `json:"path"`
 	Reason string `json:"reason"`
+	Stamp  string `json:"stamp,omitempty"` // differs if the file does
+}
+
+// stamp tells two states of a file apart that is not covered.
+func (r *Repo) stamp(p string) string {
+	info, err := os.Lstat(filepath.Join(r.dir, filepath.FromSlash(p)))
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%d %d %o", info.Size(), info.ModTime().UnixNano(), info.Mode())
 }
 
 // errTimeLimit is the cause of a context that Limits.Timeout ended.
@@ -256,9 +274,9 @@ func (r *Repo) tree(ctx context.Context, g git) (string, error) {
 
 // writeNotes stores the notes of a snapshot and returns their id.
 func (r *Repo) writeNotes(ctx context.Context, g git, s *scan, st *state) (string, error) {
-	n := notes{Rules: s.rules, Modes: true, Perms: st.perms()}
+	n := notes{Rules: s.rules, Usual: r.usualPerm(), Perms: st.perms()}
 	for _, l := range s.leftOut {
-		n.LeftOut = append(n.LeftOut, leftOutNote{[]byte(l.Path), l.Reason})
+		n.LeftOut = append(n.LeftOut, leftOutNote{[]byte(l.Path), l.Reason, r.stamp(l.Path)})
 	}
 	raw, err := json.Marshal(n)
 	if err != nil {

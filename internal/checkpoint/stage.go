@@ -85,7 +85,7 @@ func (j *restore) stage(ctx context.Context) error {
 	if err := os.WriteFile(j.repo.journal(), gitcmd.JoinNUL(temps), 0o600); err != nil {
 		return err
 	}
-	return j.git.blobs(ctx, ids, func(i int, b blob) error {
+	return j.contents(ctx, ids, func(i int, b blob) error {
 		if writes[i].new.mode == modeSymlink {
 			target, err := b.content()
 			if err != nil {
@@ -97,22 +97,18 @@ func (j *restore) stage(ctx context.Context) error {
 	})
 }
 
-// stageFile writes a temporary file with the permission bits that it had, or those of a
-// new file. Older snapshots do not know them: then it keeps those of the file that it
-// replaces.
+// stageFile writes a temporary file with the permission bits that it had. Older
+// snapshots do not know them: then it keeps those of the file that it replaces.
 func (j *restore) stageFile(s *step, b blob) error {
-	create, perm := fs.FileMode(0o666), j.private[s.path]
+	create, perm := fs.FileMode(0o666), s.newPerm
 	if s.new.mode == modeExec {
 		create = 0o777
 	}
-	if !j.modes && s.now.info != nil && s.now.info.Mode().IsRegular() {
-		perm = s.now.info.Mode().Perm()
+	if perm == 0 && s.now.info != nil && s.now.info.Mode().IsRegular() {
+		perm = usualFor(s.now.info.Mode().Perm(), s.new.mode == modeExec)
 	}
 	if perm != 0 {
 		create = 0o600
-		if perm &^= 0o111; s.new.mode == modeExec {
-			perm |= perm & 0o444 >> 2
-		}
 	}
 	f, err := j.tree.root.OpenFile(local(s.temp), os.O_CREATE|os.O_EXCL|os.O_WRONLY, create)
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"time"
 )
 
 // state is what the shadow repository remembers between snapshots beside its
@@ -15,6 +17,7 @@ type state struct {
 	nested  []string               // nested repositories whose files are in the index
 	forced  []string               // files in the index that the ignore rules would leave out
 	private map[string]fs.FileMode // permission bits of files that are not those of a new file
+	fresh   []string               // files that were new at the last snapshot; see record
 }
 
 // stateFile is state as JSON. Paths are bytes: they need not be UTF-8.
@@ -22,6 +25,7 @@ type stateFile struct {
 	Nested  [][]byte      `json:"nested,omitempty"`
 	Forced  [][]byte      `json:"forced,omitempty"`
 	Private []privateFile `json:"private,omitempty"`
+	Fresh   [][]byte      `json:"fresh,omitempty"`
 }
 
 type privateFile struct {
@@ -46,7 +50,7 @@ func (r *Repo) loadState() (*state, error) {
 	if err := json.Unmarshal(raw, &f); err != nil {
 		return st, r.resetIndex()
 	}
-	st.forced = toStrings(f.Forced)
+	st.forced, st.fresh = toStrings(f.Forced), toStrings(f.Fresh)
 	for _, sub := range toStrings(f.Nested) {
 		if exists(filepath.Join(r.dir, filepath.FromSlash(sub))) {
 			st.nested = append(st.nested, sub)
@@ -60,8 +64,7 @@ func (r *Repo) loadState() (*state, error) {
 
 // saveState writes the state if it changed.
 func (r *Repo) saveState(st *state) error {
-	f := stateFile{Nested: toBytes(st.nested), Forced: toBytes(st.forced)}
-	f.Private = st.perms()
+	f := stateFile{Nested: toBytes(st.nested), Forced: toBytes(st.forced), Private: st.perms(), Fresh: toBytes(st.fresh)}
 	raw, err := json.Marshal(f)
 	if err != nil {
 		return err
@@ -84,18 +87,36 @@ func (r *Repo) resetIndex() error {
 	return nil
 }
 
+// freshFor is how long git may miss that only the permission bits of a file changed: it
+// compares times by the second.
+const freshFor = 2 * time.Second
+
 // record takes over what a snapshot stored. usual are the permission bits of a
-// new file.
+// new file. Files that were written just now are looked at again by the next snapshot.
 func (st *state) record(s *scan, usual fs.FileMode) {
+	for _, p := range s.remove {
+		delete(st.private, p)
+	}
 	added := map[string]bool{}
-	for _, f := range s.add {
-		added[f.path] = true
+	st.fresh = nil
+	for _, f := range slices.Concat(s.again, s.add) {
+		if !f.info.Mode().IsRegular() {
+			delete(st.private, f.path)
+			continue
+		}
 		perm := f.info.Mode().Perm()
-		if f.info.Mode().IsRegular() && perm&^0o111 != usual&^0o111 {
+		if perm != usualFor(usual, perm&0o100 != 0) {
 			st.private[f.path] = perm
 		} else {
 			delete(st.private, f.path)
 		}
+		if time.Since(f.info.ModTime()) < freshFor {
+			st.fresh = append(st.fresh, f.path)
+		}
+	}
+	st.fresh = merge(nil, st.fresh)
+	for _, f := range s.add {
+		added[f.path] = true
 	}
 	var forced []string
 	for _, p := range without(st.forced, s.remove) {
@@ -131,4 +152,30 @@ func (st *state) perms() (list []privateFile) {
 		list = append(list, privateFile{[]byte(p), st.private[p]})
 	}
 	return list
+}
+
+// usualFor returns the permission bits of a new file, or of a new program.
+func usualFor(usual fs.FileMode, executable bool) fs.FileMode {
+	usual &^= 0o111
+	if executable {
+		usual |= usual & 0o444 >> 2
+	}
+	return usual
+}
+
+// perms are the permission bits of the files of a snapshot.
+type perms struct {
+	usual fs.FileMode // of a new file; 0 if the snapshot does not know them
+	odd   map[string]fs.FileMode
+}
+
+// of returns the permission bits of a file, or 0 if they are not known.
+func (p perms) of(path string, e entry) fs.FileMode {
+	if p.usual == 0 || e.mode != modeFile && e.mode != modeExec {
+		return 0
+	}
+	if perm, ok := p.odd[path]; ok {
+		return perm
+	}
+	return usualFor(p.usual, e.mode == modeExec)
 }

@@ -90,6 +90,12 @@ func (n present) is(e entry) bool {
 	return n.id == e.id && sameMode
 }
 
+// has reports whether the path holds exactly e with these permission bits, if they are
+// known.
+func (n present) has(e entry, perm fs.FileMode) bool {
+	return n.is(e) && (perm == 0 || n.info.Mode().Perm() == perm)
+}
+
 // hash returns the object id of a file.
 func (w worktree) hash(p string, info fs.FileInfo) (string, error) {
 	f, err := w.root.OpenFile(local(p), os.O_RDONLY|openFlags, 0)

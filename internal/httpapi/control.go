@@ -16,6 +16,18 @@ func (s *Server) controlRoutes() {
 	s.rewindRoute("undo", "Undo the last turn", s.engine.Undo)
 	s.rewindRoute("redo", "Redo the turn that was undone", s.engine.Redo)
 	handle(s, route{
+		method: "GET", path: "/v1/sessions/{id}/copies", id: "list-copies", tag: tagControl, scope: access.View,
+		summary: "List copies of overwritten files",
+		long:    "What forced undos and redos overwrote in the session's folder, the newest first. Copies are dropped after 30 days, or when there are 20 newer ones or more than 256 MiB.",
+		fails:   inSession(terret.CodeUnsupported),
+	}, s.copies)
+	handle(s, route{
+		method: "POST", path: "/v1/sessions/{id}/copies/{copy}/restore", id: "restore-copy", tag: tagControl, scope: access.Prompt,
+		summary: "Put the files of a copy back",
+		long:    "If files have changed since the copy was made, the conflict names them and nothing is touched, unless forced; then a copy of them is kept.",
+		fails:   inSession(terret.CodeNotFound, terret.CodeUnsupported, terret.CodeSessionBusy),
+	}, s.restoreCopy)
+	handle(s, route{
 		method: "POST", path: "/v1/sessions/{id}/fork", id: "fork", tag: tagControl, scope: access.Prompt, status: http.StatusCreated,
 		summary: "Fork a session",
 		long:    "Creates a session that begins as a copy of this one, up to and including a message. The agent must support it.",
@@ -43,14 +55,10 @@ func (s *Server) stopRoute(verb, summary, long string, do func(ctx context.Conte
 func (s *Server) rewindRoute(verb, summary string, do func(ctx context.Context, session, by string, force bool) (engine.Rewound, error)) {
 	handle(s, route{
 		method: "POST", path: "/v1/sessions/{id}/" + verb, id: verb, tag: tagControl, scope: access.Prompt, summary: summary,
-		long:  "Restores the files that the turn changed and, if the agent supports it, the conversation. If files have changed since, the conflict names them and nothing is touched, unless forced.",
+		long:  "Restores the files that the turn changed and, if the agent supports it, the conversation. If files have changed since, the conflict names them and nothing is touched, unless forced; then a copy of them is kept. The answer says what is not taken back.",
 		fails: inSession(fromAgent...),
 	}, func(ctx context.Context, in *rewindInput) (*body[engine.Rewound], error) {
-		record, err := s.session(ctx, in.ID)
-		if err != nil {
-			return nil, err
-		}
-		if _, err := s.inRoots("cwd", record.Cwd); err != nil {
+		if err := s.folderInRoots(ctx, in.ID); err != nil {
 			return nil, err
 		}
 		done, err := do(ctx, in.ID, caller(ctx), in.force())
@@ -61,8 +69,37 @@ func (s *Server) rewindRoute(verb, summary string, do func(ctx context.Context, 
 	})
 }
 
+// folderInRoots refuses a session whose folder is outside of the server's roots.
+func (s *Server) folderInRoots(ctx context.Context, id string) error {
+	record, err := s.session(ctx, id)
+	if err == nil {
+		_, err = s.inRoots("cwd", record.Cwd)
+	}
+	return err
+}
+
+func (s *Server) copies(ctx context.Context, in *SessionPath) (*body[terret.Page[engine.Copy]], error) {
+	if err := s.folderInRoots(ctx, in.ID); err != nil {
+		return nil, err
+	}
+	list, err := s.engine.Copies(ctx, in.ID)
+	return reply(terret.Page[engine.Copy]{Items: list}, err)
+}
+
+func (s *Server) restoreCopy(ctx context.Context, in *struct {
+	SessionPath
+	Copy string `path:"copy"`
+	Body *newRewind
+},
+) (*body[engine.Restored], error) {
+	if err := s.folderInRoots(ctx, in.ID); err != nil {
+		return nil, err
+	}
+	return reply(s.engine.RestoreCopy(ctx, in.ID, in.Copy, caller(ctx), in.Body != nil && in.Body.Force))
+}
+
 type newRewind struct {
-	Force bool `json:"force,omitempty" doc:"Overwrite files that have changed since."`
+	Force bool `json:"force,omitempty" doc:"Overwrite files that have changed since, and keep a copy of them."`
 }
 
 type rewindInput struct {

@@ -169,9 +169,26 @@ func TestUndoAndChanges(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(f.dir, "made.txt")); !os.IsNotExist(err) {
 		t.Errorf("the file is still there: %v", err)
 	}
+	made := filepath.Join(f.dir, "made.txt")
 	f.do("POST", at+"/redo", nil).want(200, &r)
-	if _, err := os.Stat(filepath.Join(f.dir, "made.txt")); err != nil {
+	if _, err := os.Stat(made); err != nil {
 		t.Error(err)
+	}
+	if err := os.WriteFile(made, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f.do("POST", at+"/undo", nil).problem(409, terret.CodeConflict, "")
+	f.do("POST", at+"/undo", map[string]bool{"force": true}).want(200, &r)
+	var copies terret.Page[engine.Copy]
+	f.do("GET", at+"/copies", nil).want(200, &copies)
+	if len(copies.Items) != 1 || copies.Items[0].ID != r.Copy || len(copies.Items[0].Files) != 1 {
+		t.Fatalf("copies %+v, undone %+v", copies, r)
+	}
+	f.do("POST", at+"/copies/none/restore", nil).problem(404, terret.CodeNotFound, "")
+	var back engine.Restored
+	f.do("POST", at+"/copies/"+r.Copy+"/restore", nil).want(200, &back)
+	if got, err := os.ReadFile(made); err != nil || string(got) != "mine" || !cmp.Equal(back.Files, []string{"made.txt"}) {
+		t.Errorf("%q, %v: %+v", got, err, back)
 	}
 }
 
