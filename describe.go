@@ -15,8 +15,8 @@ type Description struct {
 	// Aliases are other names of the agent, which users type and files of other systems
 	// contain.
 	Aliases []string
-	// Env lists the variables that decide who is signed in. NAME* stands for all
-	// variables that begin with NAME.
+	// Env lists the agent's own variables, which it may see: they decide who is signed
+	// in, and set it up. NAME* stands for all variables that begin with NAME.
 	Env []string
 	// Modes says, for each of the agent's own permission modes, which policy it amounts
 	// to.

@@ -18,7 +18,7 @@ type Config struct {
 	Path string
 	// Args are added to the arguments of every process.
 	Args []string
-	// Env lists variables that the agent may see though their names look secret.
+	// Env lists further variables that the agent may see.
 	// NAME* stands for all that begin so.
 	Env []string
 	// Environ is the environment in which the program is probed; nil means the
@@ -99,8 +99,8 @@ func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, 
 	return a, nil
 }
 
-// environ is what the process sees: what it needs to reach its model, and nothing
-// that looks like another secret.
+// environ is what the process sees: what programs usually need, its own variables, and
+// what a person added.
 func (d *Driver) environ(env []string, dir string, trusted bool) []string {
 	ours := append([]string{"PWD=" + dir}, d.p.Set...)
 	if trusted {

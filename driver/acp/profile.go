@@ -13,8 +13,8 @@ type Profile struct {
 	Name  string   // as users type it
 	Title string   // as its makers call it; empty means the name
 	Argv  []string // the program and its arguments
-	// Env lists variables that it may see though their names look secret. NAME* stands
-	// for all that begin so.
+	// Env lists its own variables: who is signed in, and its settings. NAME* stands for
+	// all that begin so.
 	Env []string
 	// Set is added to its environment; Trusted and Untrusted too, if a person trusts
 	// the folder that it works in, or not.

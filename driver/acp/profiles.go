@@ -54,7 +54,7 @@ func qwen() Profile {
 func copilot() Profile {
 	return Profile{
 		Name: "copilot", Title: "GitHub Copilot CLI", Argv: []string{"copilot", "--acp"},
-		Env: []string{"COPILOT_*", "GH_TOKEN", "GITHUB_TOKEN"},
+		Env: []string{"COPILOT_*", "GH_TOKEN", "GH_HOST", "GITHUB_TOKEN"},
 		SignIn: SignIn{
 			Variables: []string{"COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "COPILOT_PROVIDER_API_KEY"},
 			Files:     []string{".copilot/config.json"},

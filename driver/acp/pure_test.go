@@ -74,10 +74,10 @@ func TestServers(t *testing.T) {
 func TestEnviron(t *testing.T) {
 	t.Parallel()
 	d := New(gemini(), Config{Env: []string{"MINE_TOKEN"}})
-	env := []string{"GEMINI_API_KEY=k", "OTHER_API_KEY=k", "MINE_TOKEN=k", "PLAIN=1", "GEMINI_CLI_TRUST_WORKSPACE=true", "TERRET_HOME=/x"}
+	env := []string{"GEMINI_API_KEY=k", "OTHER_API_KEY=k", "MINE_TOKEN=k", "PLAIN=1", "LANG=C", "GEMINI_CLI_TRUST_WORKSPACE=true", "TERRET_HOME=/x"}
 	for trusted, want := range map[bool]string{
-		false: "GEMINI_API_KEY=k MINE_TOKEN=k PLAIN=1 PWD=/p",
-		true:  "GEMINI_API_KEY=k MINE_TOKEN=k PLAIN=1 PWD=/p GEMINI_CLI_TRUST_WORKSPACE=true",
+		false: "GEMINI_API_KEY=k MINE_TOKEN=k LANG=C PWD=/p",
+		true:  "GEMINI_API_KEY=k MINE_TOKEN=k LANG=C PWD=/p GEMINI_CLI_TRUST_WORKSPACE=true",
 	} {
 		if got := strings.Join(d.environ(env, "/p", trusted), " "); got != want {
 			t.Errorf("trusted %v: %s", trusted, got)

@@ -32,7 +32,7 @@ type Config struct {
 // Agent says how to start an agent. The zero value takes it from PATH.
 type Agent struct {
 	Path string   // a name to look up in PATH, or a path
-	Env  []string // variables it may see although their names look secret; NAME* matches a prefix
+	Env  []string // further variables it may see; NAME* matches a prefix, * all that do not look secret
 	Args []string // additional arguments of every process
 	// ACP says that the program speaks the Agent Client Protocol. Then the name may be
 	// one that Terret does not know.
@@ -58,7 +58,7 @@ func Drivers(c Config) ([]terret.Driver, error) {
 		return nil, err
 	}
 	drivers = append(drivers, others...)
-	drivers = append(drivers, native.New(native.Config{ProductName: c.ProductName, Getenv: lookup(c.Env)}))
+	drivers = append(drivers, native.New(native.Config{ProductName: c.ProductName, Getenv: lookup(c.Env), Env: one(native.Name).Env}))
 	if c.MockScript != "" {
 		script, err := mock.Load(c.MockScript)
 		if err != nil {

@@ -7,7 +7,7 @@ func (d *Driver) Describe() terret.Description {
 	return terret.Description{
 		Title:   "Claude Code",
 		Aliases: []string{"claude-code", "agent-sdk", "sdk"},
-		Env:     []string{"ANTHROPIC_*", "CLAUDE_*"},
+		Env:     ownVariables(d.cfg.Environ),
 		Modes: map[string]terret.Policy{
 			"default": terret.PolicyAsk, "plan": terret.PolicyPlan, "dontAsk": terret.PolicyDenyUnlessAllowed,
 			"acceptEdits": terret.PolicyAcceptEdits, "auto": terret.PolicyAutoApprove, bypass: terret.PolicyAutoApprove,

@@ -18,8 +18,8 @@ type Config struct {
 	Path string
 	// Args are added to the arguments of every process.
 	Args []string
-	// Env lists variables that the agent may see although their names look secret.
-	// NAME* matches a prefix.
+	// Env lists further variables that the agent may see. NAME* matches a prefix,
+	// and * everything that does not look secret.
 	Env []string
 	// Environ is the environment for probing the program; nil means the process's own.
 	Environ []string

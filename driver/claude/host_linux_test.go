@@ -107,7 +107,7 @@ func newSetup(t *testing.T, fake string, change ...func(*setup)) *setup {
 		"HOME=" + home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + t.TempDir(), fakeEnv + "=" + fake, recordEnv + "=" + s.record, "MARKER=" + s.marker,
 		"ANTHROPIC_API_KEY=" + canary, "TEST_SECRET_PASSWORD=" + canary, "CLAUDECODE=1",
 	}
-	s.d = New(Config{Path: os.Args[0], Environ: env})
+	s.d = New(Config{Path: os.Args[0], Environ: env, Env: []string{"FAKE_*", "MARKER"}})
 	s.req = terret.OpenRequest{
 		Session: terret.Session{ID: terret.NewSessionID(), Agent: Name, Cwd: t.TempDir()},
 		Host:    s.host, Env: env, Owner: "w1", Log: slog.New(slog.NewTextHandler(s, nil)),

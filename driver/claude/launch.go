@@ -124,19 +124,10 @@ func droppedSettings(l launch) []terret.Event {
 // sessionEnv is the environment of a session's processes.
 func (d *Driver) sessionEnv(r terret.OpenRequest) []string { return d.environ(r.Env, r.Session.Cwd) }
 
-// environ is what the process sees: what it needs to reach its model, nothing else that
-// looks secret, and nothing that an agent around us has set.
+// environ is what the process sees: what programs usually need, its own variables, what
+// a person added, and nothing that an agent around us has set.
 func (d *Driver) environ(env []string, dir string) []string {
-	allow := append([]string{"ANTHROPIC_*", "CLAUDE_*"}, d.cfg.Env...)
-	for provider, names := range map[string][]string{
-		"CLAUDE_CODE_USE_BEDROCK": {"AWS_*"},
-		"CLAUDE_CODE_USE_VERTEX":  {"GOOGLE_*"},
-		"CLAUDE_CODE_USE_FOUNDRY": {"AZURE_*"},
-	} {
-		if slices.ContainsFunc(env, func(e string) bool { return strings.HasPrefix(e, provider+"=") }) {
-			allow = append(allow, names...)
-		}
-	}
+	allow := append(ownVariables(env), d.cfg.Env...)
 	ours := []string{
 		"PWD=" + dir, "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1", "DISABLE_AUTOUPDATER=1",
 	}
@@ -149,6 +140,24 @@ func (d *Driver) environ(env []string, dir string) []string {
 		return slices.ContainsFunc(ours, func(o string) bool { return strings.HasPrefix(o, name+"=") })
 	})
 	return append(kept, ours...)
+}
+
+// ownVariables are Claude Code's: who is signed in, where, and its settings.
+func ownVariables(env []string) []string {
+	names := []string{
+		"ANTHROPIC_*", "CLAUDE_*", "DISABLE_*", "ENABLE_TOOL_SEARCH", "API_TIMEOUT_MS", "BASH_DEFAULT_TIMEOUT_MS", "BASH_MAX_*", "MCP_TIMEOUT", "MCP_TOOL_TIMEOUT",
+		"MAX_THINKING_TOKENS", "MAX_MCP_OUTPUT_TOKENS", "USE_BUILTIN_RIPGREP",
+	}
+	for provider, more := range map[string][]string{
+		"CLAUDE_CODE_USE_BEDROCK": {"AWS_*"},
+		"CLAUDE_CODE_USE_VERTEX":  {"GOOGLE_*", "CLOUD_ML_REGION", "VERTEX_*"},
+		"CLAUDE_CODE_USE_FOUNDRY": {"AZURE_*"},
+	} {
+		if slices.ContainsFunc(env, func(e string) bool { return strings.HasPrefix(e, provider+"=") }) {
+			names = append(names, more...)
+		}
+	}
+	return names
 }
 
 // checkSession rejects what the agent would misread.

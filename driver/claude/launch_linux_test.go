@@ -76,23 +76,23 @@ func TestSettingSources(t *testing.T) {
 func TestEnvironment(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, "talk", func(s *setup) {
-		s.d.cfg.Env = []string{"MY_*"}
+		s.d.cfg.Env = append(s.d.cfg.Env, "MY_*")
 		s.req.Env = append(
-			s.req.Env, "GITHUB_TOKEN=x", "DATABASE_URL=x", "TERRET_HOME=x", "AWS_SECRET_ACCESS_KEY=x", "MY_TOKEN=mine", "CLAUDE_CODE_OAUTH_TOKEN=oauth",
+			s.req.Env, "GITHUB_TOKEN=x", "DATABASE_URL=x", "TERRET_HOME=x", "AWS_SECRET_ACCESS_KEY=x", "AWS_PROFILE=x", "STRIPE_LIVE=x", "MAX_THINKING_TOKENS=9", "MY_TOKEN=mine", "CLAUDE_CODE_OAUTH_TOKEN=oauth",
 			"CLAUDE_CODE_ENTRYPOINT=cli", "PWD=/elsewhere", "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=0", "LANG=C",
 		)
 	})
 	s.open()
 	st := s.starts()[0]
 	for _, want := range []string{
-		"ANTHROPIC_API_KEY=" + canary, "MY_TOKEN=mine", "CLAUDE_CODE_OAUTH_TOKEN=oauth", "PWD=" + s.req.Session.Cwd, "LANG=C",
+		"ANTHROPIC_API_KEY=" + canary, "MY_TOKEN=mine", "MAX_THINKING_TOKENS=9", "CLAUDE_CODE_OAUTH_TOKEN=oauth", "PWD=" + s.req.Session.Cwd, "LANG=C",
 		"CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1", "DISABLE_AUTOUPDATER=1",
 	} {
 		if !slices.Contains(st.Env, want) {
 			t.Errorf("%s is missing", want)
 		}
 	}
-	for _, name := range []string{"TEST_SECRET_PASSWORD", "GITHUB_TOKEN", "DATABASE_URL", "TERRET_HOME", "AWS_SECRET_ACCESS_KEY", "CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT"} {
+	for _, name := range []string{"TEST_SECRET_PASSWORD", "GITHUB_TOKEN", "DATABASE_URL", "TERRET_HOME", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "STRIPE_LIVE", "CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT"} {
 		if slices.ContainsFunc(st.Env, func(e string) bool { return strings.HasPrefix(e, name+"=") }) {
 			t.Errorf("it sees %s", name)
 		}
@@ -250,7 +250,7 @@ func TestWarmKey(t *testing.T) {
 	for name, change := range map[string]func(*terret.OpenRequest){
 		"plain": func(*terret.OpenRequest) {}, "model": func(r *terret.OpenRequest) { r.Session.Model = "opus" },
 		"mode": func(r *terret.OpenRequest) { r.Session.PermissionMode = "plan" }, "trust": func(r *terret.OpenRequest) { r.Trusted = true },
-		"dir": func(r *terret.OpenRequest) { r.Session.Cwd = "/" }, "env": func(r *terret.OpenRequest) { r.Env = append(slices.Clone(r.Env), "X=1") },
+		"dir": func(r *terret.OpenRequest) { r.Session.Cwd = "/" }, "env": func(r *terret.OpenRequest) { r.Env = append(slices.Clone(r.Env), "LANG=C") },
 		"append": func(r *terret.OpenRequest) { r.Settings.SystemAppend = "x" }, "mcp": func(r *terret.OpenRequest) { r.Settings.MCP = terret.JSON(`{"x":{}}`) },
 		"agents": func(r *terret.OpenRequest) { r.Settings.Agents = terret.JSON(`{"x":{}}`) }, "raw": func(r *terret.OpenRequest) { r.Settings.KeepRaw = true },
 		"turns": func(r *terret.OpenRequest) { r.Settings.MaxTurns = 2 }, "tools": func(r *terret.OpenRequest) { r.Settings.Tools = []string{} },

@@ -18,7 +18,7 @@ type Config struct {
 	Path string
 	// Args are added to the arguments of every process, before "app-server".
 	Args []string
-	// Env lists variables that the agent may see though their names look secret.
+	// Env lists further variables that the agent may see.
 	// NAME* stands for all that begin so.
 	Env []string
 	// Environ is the environment in which the program is probed; nil means the

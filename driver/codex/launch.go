@@ -163,10 +163,13 @@ func (l launch) warnings() []terret.Event {
 	}}}
 }
 
-// environ is what the process sees: what it needs to reach its model, nothing that looks
-// like another secret, and none of what an agent around us has set.
+// ownVariables are Codex's: who is signed in, where, and its settings.
+var ownVariables = []string{"CODEX_*", "OPENAI_*", "AZURE_OPENAI_*"}
+
+// environ is what the process sees: what programs usually need, its own variables, what
+// a person added, and none of what an agent around us has set.
 func (d *Driver) environ(env []string, dir string) []string {
-	allow := append([]string{"OPENAI_*", "CODEX_*", "AZURE_OPENAI_*"}, d.cfg.Env...)
+	allow := slices.Concat(ownVariables, d.cfg.Env)
 	kept := slices.DeleteFunc(proc.FilterEnv(env, allow...), func(e string) bool {
 		name, _, _ := strings.Cut(e, "=")
 		switch name {

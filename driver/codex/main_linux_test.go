@@ -288,7 +288,7 @@ type setup struct {
 func newSetup(t *testing.T, name string) *setup {
 	t.Helper()
 	marker := "FAKE_MARK_" + strings.ReplaceAll(terret.NewSessionID(), "-", "")
-	s := &setup{t: t, d: New(Config{Path: os.Args[0]}), host: &host{changed: make(chan struct{})}, marker: marker}
+	s := &setup{t: t, d: New(Config{Path: os.Args[0], Env: []string{"FAKE_*"}}), host: &host{changed: make(chan struct{})}, marker: marker}
 	s.req = terret.OpenRequest{
 		Session: terret.Session{ID: "s", Cwd: t.TempDir()}, Host: s.host, Log: slog.New(slog.DiscardHandler),
 		Env: []string{"PATH=" + os.Getenv("PATH"), fakeEnv + "=" + name, marker + "=1", "OPENAI_API_KEY=x", "HOME=" + t.TempDir()},

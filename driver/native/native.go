@@ -24,6 +24,8 @@ type Config struct {
 	ProductName string
 	// Getenv looks up keys and base URLs; nil means the process's environment.
 	Getenv func(string) string
+	// Env lists further variables that commands may see; NAME* matches a prefix.
+	Env []string
 	// Backoff says how long to wait after a failed attempt, counted from 1, before the
 	// next. after is how long the provider asked to wait, or zero. Nil means as long as
 	// the provider asks, at most a minute, or else half a second, doubled with each
@@ -130,7 +132,7 @@ func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, 
 	}
 	a := &agent{
 		driver: d, req: r, host: r.Host, model: m, mode: r.Session.PermissionMode,
-		environ: proc.FilterEnv(r.Env), past: past{calls: map[string]bool{}},
+		environ: proc.FilterEnv(r.Env, d.cfg.Env...), past: past{calls: map[string]bool{}},
 	}
 	source := "new"
 	if r.Session.NativeID != "" {

@@ -88,7 +88,7 @@ func newSetup(t *testing.T, fake string) *setup {
 	marker := guardtest.Marker()
 	s := &setup{t: t, host: &host{changed: make(chan struct{})}, log: &bytes.Buffer{}}
 	env := []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), fakeEnv + "=" + fake, "MARKER=" + marker, "ANTHROPIC_API_KEY=" + canary}
-	s.d = New(Config{Path: os.Args[0], Environ: env})
+	s.d = New(Config{Path: os.Args[0], Environ: env, Env: []string{"FAKE_*", "MARKER"}})
 	s.d.tempo = tempo{start: patience, settle: 20 * time.Millisecond, watch: 200 * time.Millisecond, begun: 2 * time.Second}
 	s.req = terret.OpenRequest{
 		Session: terret.Session{ID: terret.NewSessionID(), Agent: Name, Cwd: t.TempDir()},

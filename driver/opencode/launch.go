@@ -36,8 +36,8 @@ func (d *Driver) launchOf(r terret.OpenRequest, in terret.Settings) (launch, err
 	return launch{argv: argv, env: env}, nil
 }
 
-// providers are the variables in which providers of models keep their keys. They pass,
-// though their names look secret; others are for Config.Env.
+// providers are its own variables, and those in which providers of models keep their
+// keys; others are for Config.Env.
 var providers = []string{
 	"OPENCODE_*", "ANTHROPIC_*", "OPENAI_*", "AZURE_*", "OPENROUTER_*", "GEMINI_*", "GOOGLE_GENERATIVE_AI_API_KEY", "GROQ_*", "MISTRAL_*",
 	"XAI_*", "DEEPSEEK_*", "CEREBRAS_*", "TOGETHER_*", "FIREWORKS_*", "MOONSHOT_*", "ZHIPU_*", "VERCEL_*", "HF_TOKEN",
@@ -52,8 +52,8 @@ const (
 	projectVar    = "OPENCODE_DISABLE_PROJECT_CONFIG"
 )
 
-// environ is what the server sees: what it needs to reach its models, nothing that
-// looks like another secret, and our settings. A folder that is not trusted has no say.
+// environ is what the server sees: what programs usually need, its own variables, what a
+// person added, and our settings. A folder that is not trusted has no say.
 func (d *Driver) environ(env []string, trusted bool, in terret.Settings) ([]string, error) {
 	content, err := config(lookup(env, configVar), in)
 	if err != nil {

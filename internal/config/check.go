@@ -93,6 +93,9 @@ func checkName(s string) error {
 }
 
 func checkVariable(s string) error {
+	if s == "*" {
+		return nil
+	}
 	name := strings.TrimSuffix(s, "*")
 	odd := func(c rune) bool {
 		return c != '_' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z')

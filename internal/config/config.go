@@ -52,7 +52,7 @@ type Rules struct {
 // Agent says how to start an agent.
 type Agent struct {
 	Path string   `json:"path,omitzero" check:"program" class:"grants" jsonschema:"Its program: a name to look up in PATH, or a path."`
-	Env  []string `json:"env,omitzero" check:"variable" class:"grants" jsonschema:"Variables it may see although their names look secret. NAME* matches a prefix."`
+	Env  []string `json:"env,omitzero" check:"variable" class:"grants" jsonschema:"Variables it may see besides its own and those that programs usually need. NAME* matches a prefix; * alone is everything that does not look secret."`
 	Args []string `json:"args,omitzero" class:"grants" jsonschema:"Arguments to pass besides Terret's own."`
 	ACP  bool     `json:"acp,omitzero" class:"grants" jsonschema:"It speaks the Agent Client Protocol. This adds an agent that Terret does not know."`
 }

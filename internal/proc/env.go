@@ -6,38 +6,72 @@ import (
 	"strings"
 )
 
-// FilterEnv returns environ without what must not reach an agent: names that
-// look like those of secrets (see secretive), values that are URLs with a password
-// in them other than proxies, and all of Terret's own (TERRET_*). What allow lists is kept all the same: a name, or a prefix that ends in "*". Case
-// does not matter. Order is kept, and environ is not changed.
+// FilterEnv returns what of environ an agent and its commands may see: what programs and
+// tool chains usually need (see usual), and what allow lists: a name, or a prefix that
+// ends in "*". A usual name is kept out all the same if it looks like that of a secret,
+// or if its value is a URL with somebody's password or token in it, other than a proxy.
+// In allow, "*" alone is everything that does not look secret and is not Terret's own.
+// Case does not matter. Order is kept, and environ is not changed.
 func FilterEnv(environ []string, allow ...string) []string {
 	kept := make([]string, 0, len(environ))
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
-		name = strings.ToUpper(name)
-		if !denied(name) && (!hasPassword(value) || strings.HasSuffix(name, "_PROXY")) || allowed(name, allow) {
+		if mayPass(strings.ToUpper(name), value, allow) {
 			kept = append(kept, entry)
 		}
 	}
 	return kept
 }
 
-func denied(name string) bool {
-	if strings.HasPrefix(name, "TERRET_") {
-		return true
+// KeptOut returns the names of what FilterEnv leaves out, sorted.
+func KeptOut(environ []string, allow ...string) []string {
+	var out []string
+	for _, entry := range environ {
+		if name, value, _ := strings.Cut(entry, "="); !mayPass(strings.ToUpper(name), value, allow) {
+			out = append(out, name)
+		}
 	}
-	return slices.ContainsFunc(secretive, func(suffix string) bool { return strings.HasSuffix(name, suffix) })
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
-// secretive is how names of secrets end.
-var secretive = []string{
-	"_SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "SSHPASS", "_PASS", "_PWD", "_CREDENTIAL", "_CREDENTIALS", "_CREDS",
-	"_KEY", "_TOKEN", "_PAT", "_AUTH", "_AUTH_CONFIG", "_COOKIE", "_DSN", "_URI", "_WEBHOOK", "_WEBHOOK_URL",
+func mayPass(name, value string, allow []string) bool {
+	if slices.ContainsFunc(allow, func(a string) bool { return a != "*" && matches(strings.ToUpper(a), name) }) {
+		return true
+	}
+	if name != "" && !slices.Contains(allow, "*") && !slices.ContainsFunc(usual, func(u string) bool { return matches(u, name) }) {
+		return false
+	}
+	if strings.HasSuffix(name, "_PROXY") || strings.HasPrefix(name, "GIT_CONFIG_") {
+		return true // the latter are a list: git fails if one is missing
+	}
+	return !secretName(name) && !secretURL(value)
+}
+
+// matches reports whether a pattern covers a name; both are in upper case.
+func matches(pattern, name string) bool {
+	prefix, isPrefix := strings.CutSuffix(pattern, "*")
+	return name == pattern || isPrefix && strings.HasPrefix(name, prefix)
+}
+
+func secretName(name string) bool {
+	return strings.HasPrefix(name, "TERRET_") ||
+		slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(name, word) }) ||
+		slices.ContainsFunc(secretEnds, func(end string) bool { return strings.HasSuffix(name, end) })
+}
+
+// secretWords are in names of secrets.
+var secretWords = []string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "API_KEY", "APIKEY", "PRIVATE_KEY", "HEADERS"}
+
+// secretEnds is how other names of secrets end.
+var secretEnds = []string{
+	"SSHPASS", "_PASS", "_PWD", "_CREDS", "_KEY", "_PAT", "_AUTH", "_AUTH_CONFIG", "_COOKIE", "_DSN", "_URI", "_WEBHOOK", "_WEBHOOK_URL",
 	"DATABASE_URL", "REDIS_URL", "_CONNECTION_STRING",
 }
 
-// hasPassword reports whether a value is a URL with a password in it.
-func hasPassword(value string) bool {
+// secretURL reports whether a value is a URL with a password in it, or a web address
+// with a user: tokens are given as users too.
+func secretURL(value string) bool {
 	if !strings.Contains(value, "://") || !strings.Contains(value, "@") {
 		return false
 	}
@@ -46,16 +80,5 @@ func hasPassword(value string) bool {
 		return false
 	}
 	_, has := u.User.Password()
-	return has
-}
-
-func allowed(name string, allow []string) bool {
-	for _, a := range allow {
-		a = strings.ToUpper(a)
-		prefix, isPrefix := strings.CutSuffix(a, "*")
-		if name == a || isPrefix && strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return false
+	return has || u.Scheme == "http" || u.Scheme == "https"
 }
