@@ -12,10 +12,13 @@ import (
 
 // printSafety says what agents are kept from, and what they are not.
 func (a *app) printSafety(verbose bool) {
-	if guard.Guaranteed() {
-		fmt.Fprintln(a.out, "\nall processes of an agent end with it; cgroups are not used, so one that drops its environment and its parents is missed if Terret and the agent's guard are both killed with -9")
-	} else {
+	switch err := guard.Contained(); {
+	case !guard.Guaranteed():
 		fmt.Fprintln(a.out, "\non this system, ending all processes of an agent is best effort: one that detaches itself may be missed")
+	case err != nil:
+		fmt.Fprintf(a.out, "\nall processes of an agent end with it; cgroup v2 is not available (%v), so one that drops its environment and its parents is missed if Terret and the agent's guard are both killed with -9\n", err)
+	default:
+		fmt.Fprintln(a.out, "\nall processes of an agent end with it, whatever is killed: each agent has a control group (cgroup v2) of its own")
 	}
 	out := proc.KeptOut(a.environ)
 	if !verbose {

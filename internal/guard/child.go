@@ -86,6 +86,9 @@ func guardMain() int {
 		}
 	}()
 	left := c.serve(frames, childEnded)
+	if _, gone := cgroup(c.spec.cgroup).end(); gone {
+		left = 0 // also processes of others, which a signal does not reach
+	}
 	_ = writeFrame(c.status, frameGone, numbers(int64(left)))
 	return 0
 }
@@ -102,13 +105,7 @@ func (c *child) start() error {
 	}
 	var err error
 	c.began = time.Now()
-	c.agent, err = syscall.ForkExec(c.spec.path, c.spec.argv, &syscall.ProcAttr{
-		Dir:   c.spec.dir,
-		Env:   c.spec.env,
-		Files: []uintptr{0, 1, 2},
-		Sys:   &syscall.SysProcAttr{Setpgid: true},
-	})
-	if err != nil {
+	if c.agent, err = c.fork(); err != nil {
 		return err
 	}
 	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
@@ -119,6 +116,22 @@ func (c *child) start() error {
 	}
 	_ = writeFrame(c.status, frameStarted, numbers(int64(c.agent)))
 	return nil
+}
+
+// fork starts the agent, in a control group of its own if there can be one.
+func (c *child) fork() (pid int, err error) {
+	group := cgroup(c.spec.cgroup)
+	attr := &syscall.ProcAttr{Dir: c.spec.dir, Env: c.spec.env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setpgid: true}}
+	if done, err := group.enter(attr.Sys); err == nil {
+		pid, err = syscall.ForkExec(c.spec.path, c.spec.argv, attr)
+		done()
+		if err == nil {
+			return pid, nil
+		}
+		group.end()
+	}
+	attr.Sys = &syscall.SysProcAttr{Setpgid: true}
+	return syscall.ForkExec(c.spec.path, c.spec.argv, attr)
 }
 
 // serve runs until nothing is left of the tree and returns the number of

@@ -31,8 +31,12 @@
 // itself is killed while the harness lives, the harness ends everything with the tree's
 // mark ([ErrLost]). If both were killed, [Sweep], run at the next start of any harness,
 // ends everything with the mark of an owner that is gone. Both also follow descendants.
-// Neither can reach a process that dropped its environment and also lost every marked
-// ancestor.
+//
+// A process that dropped its environment and also lost every marked ancestor is found by
+// its control group: where the harness may make one below its own (cgroup v2, Linux 5.14
+// or newer), the guard starts the agent in it, and whoever ends the tree has the kernel
+// kill what is left there. [Contained] says whether that is so here. A process of the
+// same user can still move itself to another group.
 //
 // # Platforms
 //

@@ -74,6 +74,7 @@ func (f frame) number(i int) int64 {
 // spec is what the guard needs to know of a Config.
 type spec struct {
 	path, dir string
+	cgroup    string // the folder of the group to make, or ""
 	argv, env []string
 	grace     int64 // nanoseconds
 	keep      bool
@@ -85,7 +86,7 @@ func (s *spec) encode() []byte {
 		keep = 1
 	}
 	b := numbers(s.grace, keep, int64(len(s.argv)), int64(len(s.env)))
-	for _, list := range [][]string{{s.path, s.dir}, s.argv, s.env} {
+	for _, list := range [][]string{{s.path, s.dir, s.cgroup}, s.argv, s.env} {
 		for _, str := range list {
 			b = append(append(b, str...), 0)
 		}
@@ -111,10 +112,10 @@ func decodeSpec(f frame) (*spec, error) {
 			start = i + 1
 		}
 	}
-	if int64(len(list)) != 2+argc+envc {
+	if int64(len(list)) != 3+argc+envc {
 		return nil, bad
 	}
-	s.path, s.dir = list[0], list[1]
-	s.argv, s.env = list[2:2+argc], list[2+argc:]
+	s.path, s.dir, s.cgroup = list[0], list[1], list[2]
+	s.argv, s.env = list[3:3+argc], list[3+argc:]
 	return s, nil
 }

@@ -20,6 +20,7 @@ import (
 type Guard struct {
 	process *os.Process // the guard
 	tree    string      // id in the tree's mark
+	cgroup  cgroup      // the guard makes it and removes it, if it can
 	grace   time.Duration
 	pid     int // the agent; set before started is closed
 
@@ -54,6 +55,7 @@ func Start(ctx context.Context, c Config) (*Guard, error) {
 		exited:  make(chan struct{}),
 		gone:    make(chan struct{}),
 	}
+	g.cgroup = cgroupFor(self, g.tree)
 	treeMark := g.tree + "." + pidSpace()
 	status, err := g.launch(c, []string{OwnerEnv + "=" + self.String(), guardEnv + "=" + treeMark, "GOMAXPROCS=1"})
 	if err != nil {
@@ -61,7 +63,7 @@ func Start(ctx context.Context, c Config) (*Guard, error) {
 	}
 	go g.watch(status)
 
-	s := spec{path: c.Path, dir: c.Dir, argv: c.Argv, grace: int64(g.grace), keep: c.KeepDescendants}
+	s := spec{path: c.Path, dir: c.Dir, cgroup: string(g.cgroup), argv: c.Argv, grace: int64(g.grace), keep: c.KeepDescendants}
 	s.env = setEnv(setEnv(c.Env, TreeEnv, treeMark), OwnerEnv, self.String())
 	if err := g.handOver(ctx, &s); err != nil {
 		_ = g.Close()
@@ -152,6 +154,7 @@ func (g *Guard) watch(status *os.File) {
 		if err := endTree(g.tree, g.grace); err != nil {
 			g.err = errors.Join(ErrLost, err)
 		}
+		g.cgroup.end()
 	}
 	g.start(errors.New("the guard process ended before it could start the agent"))
 	select {

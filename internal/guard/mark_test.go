@@ -63,7 +63,8 @@ func TestParseMarks(t *testing.T) {
 func TestSpecRoundTrip(t *testing.T) {
 	t.Parallel()
 	want := &spec{
-		path: "/bin/sh", dir: "/", argv: []string{"sh", "", "\xff\n"},
+		cgroup: "/sys/fs/cgroup/a b/terret-1",
+		path:   "/bin/sh", dir: "/", argv: []string{"sh", "", "\xff\n"},
 		env: []string{"A=1", "", "B=\xfe"}, grace: -5, keep: true,
 	}
 	var pipe bytes.Buffer

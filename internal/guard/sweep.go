@@ -10,7 +10,8 @@ import (
 
 // Sweep ends the processes of this user that carry the mark of an owner that is
 // gone, and their descendants: TERM, KILL after 2 s, until none is
-// found. It is the net for a harness and a guard that were both killed. It
+// found. What is left in the control group of such an owner is killed. It is the net
+// for a harness and a guard that were both killed. It
 // returns how many processes it ended; with nothing to end it takes one look at
 // the process table. ctx bounds the call.
 //
@@ -21,6 +22,7 @@ func Sweep(ctx context.Context) (ended int, err error) {
 		return 0, fmt.Errorf("sweep for orphaned agents: %w", err)
 	}
 	ended, err = endAll(ctx, defaultGrace, orphans)
+	ended += sweepCgroups(ownerAlive)
 	if err != nil {
 		return ended, fmt.Errorf("sweep for orphaned agents: %w", err)
 	}
