@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -14,8 +15,6 @@ import (
 	"github.com/terret-dev/terret/internal/access"
 	"github.com/terret-dev/terret/internal/assemble"
 	"github.com/terret-dev/terret/internal/config"
-	"github.com/terret-dev/terret/internal/guard"
-	"github.com/terret-dev/terret/internal/proc"
 )
 
 func newAgents(a *app) *cobra.Command {
@@ -207,27 +206,6 @@ func newAgentsRemove(a *app) *cobra.Command {
 			return nil
 		},
 	}
-}
-
-// printSafety says what agents are kept from, and what they are not.
-func (a *app) printSafety(verbose bool) {
-	if guard.Guaranteed() {
-		fmt.Fprintln(a.out, "\nall processes of an agent end with it; cgroups are not used, so one that drops its environment and its parents is missed if Terret and the agent's guard are both killed with -9")
-	} else {
-		fmt.Fprintln(a.out, "\non this system, ending all processes of an agent is best effort: one that detaches itself may be missed")
-	}
-	if !verbose {
-		return
-	}
-	kept := proc.FilterEnv(a.environ)
-	var out []string
-	for _, entry := range a.environ {
-		if name, _, _ := strings.Cut(entry, "="); !slices.Contains(kept, entry) {
-			out = append(out, printable(name))
-		}
-	}
-	slices.Sort(out)
-	fmt.Fprintf(a.out, "\nkept out of the environment of agents, unless they need it to sign in or agents.NAME.env lists it: %s\n", nonEmpty(strings.Join(out, ", "), "nothing"))
 }
 
 func yes(b bool) string {

@@ -26,7 +26,7 @@ func (a *app) printSafety(verbose bool) {
 		return
 	}
 	fmt.Fprintf(a.out, "\nkept out of the environment of agents and their commands: %s\n", nonEmpty(printable(strings.Join(out, ", ")), "nothing"))
-	for _, d := range a.harness.Drivers {
+	for _, d := range a.harness.Agents.Drivers() {
 		may := slices.Concat(terret.DescriptionOf(d).Env, a.cfg.Agents[d.Name()].Env)
 		seen := slices.DeleteFunc(slices.Clone(out), func(name string) bool { return slices.Contains(proc.KeptOut(a.environ, may...), name) })
 		if len(seen) > 0 {

@@ -26,7 +26,7 @@ func TestMeet(t *testing.T) {
 			if name == "missing" {
 				argv = []string{"/there/is/none"}
 			}
-			d := New(Profile{Name: "mine", Argv: argv}, Config{Environ: append(os.Environ(), fakeEnv+"="+name)})
+			d := New(Profile{Name: "mine", Argv: argv}, Config{Environ: append(os.Environ(), fakeEnv+"="+name), Env: []string{fakeEnv}})
 			if name == "mute" {
 				d.patience = time.Second
 			}

@@ -146,7 +146,7 @@ func (d *Driver) environ(env []string, dir string) []string {
 func ownVariables(env []string) []string {
 	names := []string{
 		"ANTHROPIC_*", "CLAUDE_*", "DISABLE_*", "ENABLE_TOOL_SEARCH", "API_TIMEOUT_MS", "BASH_DEFAULT_TIMEOUT_MS", "BASH_MAX_*", "MCP_TIMEOUT", "MCP_TOOL_TIMEOUT",
-		"MAX_THINKING_TOKENS", "MAX_MCP_OUTPUT_TOKENS", "USE_BUILTIN_RIPGREP",
+		"MAX_THINKING_TOKENS", "MAX_MCP_OUTPUT_TOKENS", "USE_BUILTIN_RIPGREP", "IS_SANDBOX",
 	}
 	for provider, more := range map[string][]string{
 		"CLAUDE_CODE_USE_BEDROCK": {"AWS_*"},

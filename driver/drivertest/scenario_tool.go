@@ -193,7 +193,7 @@ func extraFolders(f *fixture) {
 // otherSecrets is that an agent does not see what is not for it.
 func otherSecrets(f *fixture) {
 	f.config = func(c *engine.Config) {
-		c.Env = append(c.Env, "OTHER_SERVICE_TOKEN=hush-hush", "DATABASE_URL=hush-hush", "TERRET_HOME=hush-hush", "HARMLESS=fine-by-me")
+		c.Env = append(c.Env, "OTHER_SERVICE_TOKEN=hush-hush", "DATABASE_URL=hush-hush", "TERRET_HOME=hush-hush", "STRIPE_LIVE=hush-hush", "GOPRIVATE=fine-by-me")
 	}
 	f.play(step{User: "look", Calls: []Call{f.target.Tools.Shell("env | grep -v sk-ant-api03; echo looked")}}, step{Result: "looked", Text: "Seen."})
 	id := f.session()

@@ -41,7 +41,7 @@ func Start(ctx context.Context, c Config) (*Guard, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	if err := ctx.Err(); err != nil {
+	if err := context.Cause(ctx); err != nil {
 		return nil, fmt.Errorf("start agent %s: %w", c.Path, err)
 	}
 	self, err := selfMark(c.Owner)
@@ -125,7 +125,7 @@ func (g *Guard) handOver(ctx context.Context, s *spec) error {
 	stop := context.AfterFunc(ctx, func() { _ = control.SetWriteDeadline(time.Unix(1, 0)) })
 	err := writeFrame(control, frameSpec, s.encode())
 	if !stop() {
-		return ctx.Err()
+		return context.Cause(ctx)
 	}
 	if errors.Is(err, unix.EPIPE) {
 		err = nil // the guard is gone; watch says why
@@ -137,7 +137,7 @@ func (g *Guard) handOver(ctx context.Context, s *spec) error {
 	case err := <-g.started:
 		return err
 	case <-ctx.Done():
-		return ctx.Err()
+		return context.Cause(ctx)
 	}
 }
 
