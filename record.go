@@ -248,8 +248,9 @@ type Probe struct {
 	Path         string       `json:"path,omitempty"`
 	Version      string       `json:"version,omitempty"`
 	Tested       Tested       `json:"tested,omitempty"`
-	Auth         string       `json:"auth,omitempty"` // ok, missing, unknown
-	Fix          string       `json:"fix,omitempty"`  // what to do, in one sentence
+	Auth         string       `json:"auth,omitempty"`  // ok, missing, unknown
+	Fix          string       `json:"fix,omitempty"`   // what to do, in one sentence
+	Modes        []string     `json:"modes,omitempty"` // its own permission modes, if they are known before a session
 	Capabilities Capabilities `json:"capabilities"`
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -113,7 +114,8 @@ func probe(ctx context.Context, d terret.Driver) terret.Probe {
 	case err != nil:
 		found.Agent, found.Found, found.Fix = d.Name(), false, err.Error()
 	}
-	found.Title = terret.DescriptionOf(d).Title
+	about := terret.DescriptionOf(d)
+	found.Title, found.Modes = about.Title, slices.Sorted(maps.Keys(about.Modes))
 	return found
 }
 

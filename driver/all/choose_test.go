@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -26,7 +27,7 @@ type prober struct {
 func (p *prober) Name() string { return p.name }
 
 func (p *prober) Describe() terret.Description {
-	return terret.Description{Program: p.name != "inside", Env: []string{"A_KEY", "AB_*"}}
+	return terret.Description{Title: "The " + p.name, Modes: map[string]terret.Policy{"plan": terret.PolicyPlan, "ask": terret.PolicyAsk}, Program: p.name != "inside", Env: []string{"A_KEY", "AB_*"}}
 }
 
 func (p *prober) Open(context.Context, terret.OpenRequest) (terret.Agent, error) {
@@ -192,7 +193,7 @@ func TestProbesInTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		got := Probes(t.Context(), []terret.Driver{&slow{hanging{prober{name: "a"}}}, &hanging{prober{name: "b"}}})
-		if p := got[0]; p.Agent != "a" || !p.Usable() || p.Auth != "unknown" || p.Version != "1.0.0" || p.Fix != "" {
+		if p := got[0]; p.Agent != "a" || !p.Usable() || p.Auth != "unknown" || p.Version != "1.0.0" || p.Fix != "" || p.Title != "The a" || !slices.Equal(p.Modes, []string{"ask", "plan"}) {
 			t.Errorf("%+v", p)
 		}
 		if p := got[1]; p.Agent != "b" || p.Found || !strings.HasPrefix(p.Fix, "it did not answer within 10s") {

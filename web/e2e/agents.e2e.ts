@@ -22,7 +22,7 @@ done
 `;
 
 let browser: Browser;
-const server = new Server();
+const server = new Server({ script: { turns: [[{ text: "Hi from the mock" }]] } });
 const program = join(server.home, "my agent");
 
 beforeAll(async () => {
@@ -74,7 +74,7 @@ it("adds an agent, works with it, and removes it", async () => {
   await session.getByLabel(/^Policy/).selectOption("deny-unless-allowed");
   await session.getByRole("button", { name: "Start", exact: true }).click();
   await session.getByRole("button", { name: "Start anyway" }).click();
-  await page.getByText("Hello from mine").waitFor();
+  await page.getByText("Hello from mine").first().waitFor();
 
   // What it cannot do has no button.
   await page.getByRole("button", { name: "Session actions" }).click();
@@ -99,6 +99,25 @@ it("adds an agent, works with it, and removes it", async () => {
   await removal.getByRole("button", { name: "Remove" }).click();
   await removal.waitFor({ state: "detached" });
   await card.waitFor({ state: "detached" });
+  expect(watch.problems).toEqual([]);
+  await context.close();
+});
+
+it("chooses an agent, its model and its own mode", async () => {
+  const { page, watch, context } = await signedIn(browser, server);
+  await page.getByRole("button", { name: /New session/ }).first().click();
+  const dialog = page.getByRole("dialog", { name: "New session" });
+  expect(await dialog.getByLabel(/^Its own mode/).count()).toBe(0); // no agent is chosen
+  await dialog.getByLabel(/^Agent/).selectOption("native");
+  await dialog.getByLabel(/^Model/).selectOption("demo");
+  expect(await dialog.getByLabel(/^Its own mode/).count()).toBe(0);
+  await dialog.getByLabel(/^Agent/).selectOption("mock");
+  await dialog.getByLabel(/^Its own mode/).selectOption("plan");
+  await dialog.getByLabel("First message").fill("hello");
+  await dialog.getByRole("button", { name: "Start", exact: true }).click();
+  await page.getByText("Hi from the mock").first().waitFor();
+  const made = await server.api<{ items: { agent: string; permission_mode: string }[] }>("GET", "/v1/sessions?agent=mock");
+  expect(made.body.items.map((s) => s.permission_mode)).toEqual(["plan"]);
   expect(watch.problems).toEqual([]);
   await context.close();
 });

@@ -13,6 +13,7 @@ export interface NewSession {
   persona?: string;
   mode?: string;
   policy?: string;
+  permission_mode?: string;
   title?: string;
   /** Start it even if the agent cannot be held to the session's restrictions. */
   unenforced?: boolean;

@@ -1388,6 +1388,7 @@ export interface components {
             };
             fix?: string;
             found: boolean;
+            modes?: string[];
             path?: string;
             tested?: string;
             title?: string;

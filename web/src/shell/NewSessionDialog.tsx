@@ -20,9 +20,12 @@ export default function NewSessionDialog({ onClose }: { onClose: () => void }) {
   const [persona, setPersona] = useState("");
   const [mode, setMode] = useState("workbench");
   const [policy, setPolicy] = useState("ask");
+  const [own, setOwn] = useState("");
   const [first, setFirst] = useState("");
   const [busy, setBusy] = useState(false);
   const [loose, setLoose] = useState("");
+  const probe = agents.find((a) => a.agent === agent);
+  const ownModes = probe?.modes ?? [];
   const models = useModels(agent).data?.items ?? [];
   const personas = usePersonas(cwd).data?.items ?? [];
 
@@ -34,12 +37,12 @@ export default function NewSessionDialog({ onClose }: { onClose: () => void }) {
   }, [cwd, list]);
 
   // What was refused may be fine with other choices.
-  useEffect(() => setLoose(""), [cwd, agent, persona, policy]);
+  useEffect(() => setLoose(""), [cwd, agent, persona, policy, own]);
 
   const start = async (unenforced = false) => {
     setBusy(true);
     const made = await startSession({
-      cwd, mode, policy, ...(agent ? { agent } : {}), ...(model ? { model } : {}), ...(persona ? { persona } : {}), ...(unenforced ? { unenforced } : {}),
+      cwd, mode, policy, ...(agent ? { agent } : {}), ...(model ? { model } : {}), ...(persona ? { persona } : {}), ...(own ? { permission_mode: own } : {}), ...(unenforced ? { unenforced } : {}),
     }, first.trim(), setLoose);
     setBusy(false);
     if (made) onClose();
@@ -61,7 +64,7 @@ export default function NewSessionDialog({ onClose }: { onClose: () => void }) {
         <FolderPicker cwd={cwd} onCwd={setCwd} />
         <div className="form-grid">
           <label className="field"><span>Agent</span>
-            <select className="input" value={agent} onChange={(e) => { setAgent(e.target.value); setModel(""); }}>
+            <select className="input" value={agent} onChange={(e) => { setAgent(e.target.value); setModel(""); setOwn(""); }}>
               <option value="">First that is ready</option>
               {agents.map((a) => <option key={a.agent} value={a.agent}>{safeName(a.title || a.agent)}{a.version ? ` ${a.version}` : ""}{a.auth === "missing" ? (a.agent === "native" ? " (demo only)" : " (not signed in)") : ""}</option>)}
             </select>
@@ -78,6 +81,14 @@ export default function NewSessionDialog({ onClose }: { onClose: () => void }) {
           <label className="field"><span>Mode</span>
             <select className="input" value={mode} onChange={(e) => setMode(e.target.value)}>{modes.map((m) => <option key={m.id} value={m.id}>{m.name}</option>)}</select>
           </label>
+          {ownModes.length > 0 && (
+            <label className="field"><span>Its own mode</span>
+              <select className="input" value={own} onChange={(e) => setOwn(e.target.value)}>
+                <option value="">Default</option>
+                {ownModes.map((m) => <option key={m} value={m}>{safeName(m)}</option>)}
+              </select>
+            </label>
+          )}
           <label className="field"><span>Persona</span>
             <select className="input" value={persona} disabled={personas.length === 0} onChange={(e) => setPersona(e.target.value)}>
               <option value="">{personas.length === 0 ? "None in this folder" : "None"}</option>
@@ -85,7 +96,7 @@ export default function NewSessionDialog({ onClose }: { onClose: () => void }) {
             </select>
           </label>
         </div>
-        <Abilities probe={agents.find((a) => a.agent === agent)} />
+        <Abilities probe={probe} />
         {loose && (
           <div className="notice" role="alert" ref={(el) => el?.scrollIntoView({ block: "nearest" })}>
             <strong>These restrictions would not hold</strong>
