@@ -1,0 +1,1 @@
+export{l as Mermaid}from"./index-u5D9048E.js";

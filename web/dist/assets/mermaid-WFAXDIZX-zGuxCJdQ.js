@@ -1,1 +1,0 @@
-export{l as Mermaid}from"./index-DCQ7ZPuh.js";
