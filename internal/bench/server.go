@@ -34,7 +34,22 @@ func serverSection() section {
 	}
 }
 
+func deadSection() section {
+	return section{
+		name:  "Dead readers",
+		intro: "1,000 connections to `terret serve` ask for a stream of events and never read it.",
+		run: func(ctx context.Context, dir string) ([]row, error) {
+			return serverSteps(ctx, dir, benchDeadReaders)
+		},
+	}
+}
+
 func benchServer(ctx context.Context, dir string) ([]row, error) {
+	return serverSteps(ctx, dir, benchServe, benchFirstEvent, benchViewers, benchReplayHTTP)
+}
+
+// serverSteps builds the program and runs each step with a home of its own.
+func serverSteps(ctx context.Context, dir string, steps ...func(ctx context.Context, bin, home string) ([]row, error)) ([]row, error) {
 	ctx, cancel := context.WithTimeout(ctx, serverDeadline)
 	defer cancel()
 	bin := filepath.Join(dir, "terret")
@@ -44,7 +59,7 @@ func benchServer(ctx context.Context, dir string) ([]row, error) {
 		return nil, fmt.Errorf("build: %w\n%s", err, out)
 	}
 	var rows []row
-	for _, step := range []func(context.Context, string, string) ([]row, error){benchServe, benchFirstEvent, benchViewers, benchReplayHTTP, benchDeadReaders} {
+	for _, step := range steps {
 		home, err := os.MkdirTemp(dir, "home-")
 		if err != nil {
 			return nil, err

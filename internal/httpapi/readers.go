@@ -30,6 +30,18 @@ const (
 	// crowd is how many streams are so many that their memory is given back to the system
 	// when they are gone.
 	crowd = 100
+	// crowdBuffer is what the kernel may hold for a stream that begins in a crowd. It would
+	// take megabytes for each reader that reads nothing: work that others wait for.
+	crowdBuffer = 32 << 10
+	// crowdPace is how many bytes of old events a crowd gets in a second, all together.
+	// Whoever works meanwhile is not held up by readers that catch up. They take turns of
+	// crowdTurn bytes, less for those who need less, so that those who read nothing are
+	// found out one after the other.
+	crowdPace = 16 << 20
+	crowdTurn = 128 << 10
+	usualSize = 512 // of an event, about
+	// maxKnown bounds the places in logs where a large event is known to be.
+	maxKnown = 1000
 )
 
 // errLarge says that too many streams hold a large event to send another.
@@ -48,10 +60,23 @@ type readers struct {
 	mu   sync.Mutex
 	open map[*stream]struct{}
 	most int // streams since there were few
+	// known are places after which a large event comes, so that only streams that may
+	// send it read it.
+	known map[spot]bool
+	next  time.Time // when the crowd may have more old events
+	// looked is when somebody last looked for readers of large events to cut.
+	looked time.Time
+}
+
+// spot is a place among events that are read in the same way, so that the same one comes
+// next.
+type spot struct {
+	of       string
+	seq, pos int64
 }
 
 func newReaders() *readers {
-	r := &readers{replays: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), large: make(chan struct{}, maxLarge), open: map[*stream]struct{}{}}
+	r := &readers{replays: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), large: make(chan struct{}, maxLarge), open: map[*stream]struct{}{}, known: map[spot]bool{}}
 	r.divide()
 	return r
 }
@@ -95,6 +120,56 @@ func (r *readers) places(events int64) chan struct{} {
 	return nil
 }
 
+// crowded reports whether there are many streams.
+func (r *readers) crowded() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.open) >= crowd
+}
+
+// pace waits for the turn of a stream that has so many old events before it and has sent
+// so much more than it might, and returns how many bytes of them it may send.
+func (r *readers) pace(ctx context.Context, events, debt int64) (bytes int64, err error) {
+	bytes = min(events*usualSize, crowdTurn)
+	r.mu.Lock()
+	wait := time.Duration(0)
+	if now := time.Now(); len(r.open) >= crowd {
+		if r.next.Before(now) {
+			r.next = now
+		}
+		wait = r.next.Sub(now)
+		r.next = r.next.Add(time.Duration(bytes+debt) * time.Second / crowdPace)
+	}
+	r.mu.Unlock()
+	if wait < time.Millisecond {
+		return bytes, nil
+	}
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return bytes, nil
+	case <-ctx.Done():
+		return 0, context.Cause(ctx)
+	}
+}
+
+// foundLarge takes note that a large event comes after a place.
+func (r *readers) foundLarge(at spot) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.known) >= maxKnown {
+		clear(r.known)
+	}
+	r.known[at] = true
+}
+
+func (r *readers) knowsLarge(at spot) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return at.of != "" && r.known[at]
+}
+
 // page is how many bytes of the log a stream reads at a time.
 func (r *readers) page() int { return int(4 * r.share.Load()) }
 
@@ -104,8 +179,19 @@ func (r *readers) all() []*stream {
 	return slices.Collect(maps.Keys(r.open))
 }
 
-// cutLarge cuts readers of large events that have taken nothing for too long.
+// cutLarge cuts readers of large events that have taken nothing for too long. All who
+// wait for their place call it, and one of them at a time looks.
 func (r *readers) cutLarge() {
+	r.mu.Lock()
+	now := time.Now()
+	early := now.Sub(r.looked) < stuck/4
+	if !early {
+		r.looked = now
+	}
+	r.mu.Unlock()
+	if early {
+		return
+	}
 	for _, st := range r.all() {
 		if _, large := st.stuckSince(); large {
 			st.cutIfStuck()
@@ -144,6 +230,9 @@ func (st *stream) admit(size int) error {
 // waitLarge waits until a large event may be sent. Those who hold one and do not read it
 // are cut.
 func (st *stream) waitLarge(ctx context.Context) error {
+	if st.holdsLarge() {
+		return nil // admit looks again
+	}
 	again := time.NewTicker(stuck / 4)
 	defer again.Stop()
 	for {
@@ -159,6 +248,13 @@ func (st *stream) waitLarge(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// holdsLarge reports whether a large event waits to be written.
+func (st *stream) holdsLarge() bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.large
 }
 
 // settle gives the token for a large event back once it is written, or was not sent.

@@ -176,6 +176,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		ReadTimeout:       bodyTimeout,
 		WriteTimeout:      plainTimeout,
 		IdleTimeout:       idleTimeout,
+		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
 		MaxHeaderBytes:    64 << 10,
 		// OPTIONS * passes through the gate like everything else.
 		DisableGeneralOptionsHandler: true,

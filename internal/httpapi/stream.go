@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"os"
 	"sync"
@@ -54,6 +55,9 @@ type stream struct {
 	stop context.CancelCauseFunc
 }
 
+// connKey is where the context of a request has its connection.
+type connKey struct{}
+
 // slot reserves room for a stream, which the returned function gives back. If there is
 // none, a reader that does not read is cut to make some. Whoever
 // does something before it streams reserves first, so that it is not done in vain.
@@ -78,6 +82,9 @@ func (s *Server) streaming(w http.ResponseWriter, r *http.Request, contentType s
 		wake: make(chan struct{}, 1), room: make(chan struct{}, 1), stop: stop,
 	}
 	defer s.readers.add(st)()
+	if conn, ok := r.Context().Value(connKey{}).(*net.TCPConn); ok && s.readers.crowded() {
+		_ = conn.SetWriteBuffer(crowdBuffer)
+	}
 	h := w.Header()
 	h.Set("Content-Type", contentType)
 	h.Set("Cache-Control", "no-store")
