@@ -92,10 +92,10 @@ func sentence(format string, args ...any) string {
 // the policy denies it.
 func (u *use) asked(rules []terret.Rule) (Verdict, bool) {
 	for i := range rules {
-		r := rules[i]
-		if r.Effect != terret.EffectAsk {
+		if rules[i].Effect != terret.EffectAsk {
 			continue
 		}
+		r := rules[i]
 		p, err := Parse(r.Pattern)
 		if err != nil {
 			return Verdict{Behavior: terret.BehaviorAsk, Rule: &r, Reason: sentence("The ask rule %s is invalid", r.Pattern)}, true
@@ -110,9 +110,9 @@ func (u *use) asked(rules []terret.Rule) (Verdict, bool) {
 // allowed applies the allow rules. Together they must cover everything that the tool
 // use does.
 func (u *use) allowed(rules []terret.Rule) (Verdict, bool) {
-	allow := make([]allowRule, 0, len(rules))
+	var allow []allowRule
 	for i := range rules {
-		if rules[i].Effect != terret.EffectAllow {
+		if rules[i].Effect != terret.EffectAllow || u.doesNotName(rules[i].Pattern) {
 			continue
 		}
 		if p, err := Parse(rules[i].Pattern); err == nil {
@@ -125,6 +125,20 @@ func (u *use) allowed(rules []terret.Rule) (Verdict, bool) {
 	}
 	r := *rule
 	return Verdict{Behavior: terret.BehaviorAllow, Rule: &r, Reason: sentence("Rule %s allows it", r.Pattern)}, true
+}
+
+// doesNotName reports that an allow rule is for a command of a name that is nowhere in
+// the script, as most rules are. It saves the time to look further.
+func (u *use) doesNotName(pattern string) bool {
+	arg, ok := strings.CutPrefix(pattern, "Bash(")
+	if !ok || !u.exact || u.command == "" {
+		return false
+	}
+	end := strings.IndexAny(arg, " :)*?[\\'\"\t\n")
+	if end <= 0 || strings.IndexByte(" :)", arg[end]) < 0 {
+		return false
+	}
+	return !strings.Contains(u.command, arg[:end])
 }
 
 // named applies a policy by its name. An unknown one asks.

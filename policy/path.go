@@ -326,6 +326,27 @@ func (s Subject) isFile(f forms) bool {
 	return true
 }
 
+// once reads each link once, so that all rules see the same, and none waits for the disk
+// again.
+func once(readlink func(string) (string, error)) func(string) (string, error) {
+	type answer struct {
+		target string
+		err    error
+	}
+	var known map[string]answer
+	return func(p string) (string, error) {
+		a, ok := known[p]
+		if !ok {
+			if known == nil {
+				known = map[string]answer{}
+			}
+			a.target, a.err = readlink(p)
+			known[p] = a
+		}
+		return a.target, a.err
+	}
+}
+
 func (s Subject) readlink(p string) (string, error) {
 	if s.Readlink != nil {
 		return s.Readlink(p)

@@ -149,10 +149,13 @@ func parseCommand(p Pattern, arg string) (Pattern, error) {
 		arg, p.prefixMatch = rest, true
 	}
 	if !strings.ContainsAny(arg, `'"\`) { // as most are
-		fields := strings.Fields(arg)
-		p.words = make([]patternWord, len(fields))
-		for i, w := range fields {
-			p.words[i] = patternWord{text: strings.ReplaceAll(w, "*", anyText), star: w == "*"}
+		p.words = make([]patternWord, 0, strings.Count(arg, " ")+1)
+		for w := range strings.FieldsSeq(arg) {
+			if w == "*" {
+				p.words = append(p.words, patternWord{text: anyText, star: true})
+			} else {
+				p.words = append(p.words, patternWord{text: strings.ReplaceAll(w, "*", anyText)})
+			}
 		}
 		return p, p.noCommand()
 	}

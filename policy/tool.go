@@ -114,6 +114,7 @@ func newUse(s Subject) *use {
 	if len(s.Roots) == 0 && s.Cwd != "" {
 		s.Roots = []string{s.Cwd}
 	}
+	s.Readlink = once(s.readlink)
 	u := &use{Subject: s, class: s.Class, names: []string{ruleName(s.Tool)}}
 	known, ok := tools[s.Tool]
 	switch {
