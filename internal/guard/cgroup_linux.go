@@ -207,6 +207,9 @@ func Contained() error {
 	c := cgroupFor(self, "doctor"+strconv.FormatInt(time.Now().UnixNano(), 36))
 	done, err := c.enter(&syscall.SysProcAttr{})
 	done()
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) {
+		return errors.New("this user may not make a group below its own")
+	}
 	if err == nil {
 		err = os.Remove(string(c))
 	}

@@ -1,10 +1,17 @@
 package httpapi
 
 import (
+	"bufio"
 	"context"
+	"errors"
 	"iter"
+	"net/http"
 	"slices"
 	"strconv"
+	"sync"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/terret-dev/terret"
 )
@@ -18,6 +25,9 @@ const maxMessages = 4 << 20
 // repeatedWithin is how many messages may lie between one and its repetition.
 const repeatedWithin = 64
 
+// heldMessages bounds the bytes of messages that are read at a time and wait, about.
+const heldMessages = 256 << 10
+
 type messagesInput struct {
 	SessionPath
 	Limit  int    `query:"limit" minimum:"1" maximum:"5000" doc:"How many at most. Default 1000. Large messages make shorter pages."`
@@ -25,7 +35,7 @@ type messagesInput struct {
 	Cursor string `query:"cursor" doc:"The next of the previous page, in the same order."`
 }
 
-func (s *Server) listMessages(ctx context.Context, in *messagesInput) (*body[terret.Page[terret.Message]], error) {
+func (s *Server) listMessages(ctx context.Context, in *messagesInput) (*streamAnswer, error) {
 	if _, err := s.session(ctx, in.ID); err != nil {
 		return nil, err
 	}
@@ -42,32 +52,60 @@ func (s *Server) listMessages(ctx context.Context, in *messagesInput) (*body[ter
 		}
 	}
 	setDefault(&in.Limit, 1000)
-	return reply(s.messages(ctx, q, in.Limit))
+	return &streamAnswer{Body: func(c huma.Context) {
+		r, w := humago.Unwrap(c)
+		writeMessages(w, s.messages(r.Context(), q, in.Limit), in.Limit)
+	}}, nil
 }
 
-// messages makes a page of the conversation from the log. It reads no more of the log
-// than it needs.
-func (s *Server) messages(ctx context.Context, q terret.ReadQuery, limit int) (terret.Page[terret.Message], error) {
-	q.Limit = limit + repeatedWithin
+// messages yields the conversation from the log. It reads no more of the log than it
+// needs for a page, and holds little of it.
+func (s *Server) messages(ctx context.Context, q terret.ReadQuery, limit int) iter.Seq2[toldMessage, error] {
+	q.Limit, q.Bytes = limit+repeatedWithin, heldMessages
 	told := s.told(ctx, q)
 	if q.Backward {
-		told = onceBackward(told)
-	} else {
-		told = onceForward(told, s.told(ctx, terret.ReadQuery{Session: q.Session, Kinds: q.Kinds, Before: q.After + 1, Backward: true, Limit: repeatedWithin}))
+		return onceBackward(told)
 	}
-	page := terret.Page[terret.Message]{Items: []terret.Message{}}
-	last, size := int64(0), 0
+	return onceForward(told, s.told(ctx, terret.ReadQuery{
+		Session: q.Session, Kinds: q.Kinds, Before: q.After + 1, Backward: true, Limit: repeatedWithin, Bytes: heldMessages,
+	}))
+}
+
+// writeMessages writes a page as it reads it. An error before the first message is told;
+// after that nothing is left but to break off.
+func writeMessages(w http.ResponseWriter, told iter.Seq2[toldMessage, error], limit int) {
+	out := bufio.NewWriterSize(w, 32<<10)
+	begin := sync.OnceFunc(func() {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = out.WriteString(`{"items":[`) // errors stay, and Flush tells
+	})
+	next, last, size, count := "", int64(0), 0, 0
 	for m, err := range told {
-		if err != nil {
-			return terret.Page[terret.Message]{}, err
+		if err != nil && count == 0 {
+			writeProblem(w, err)
+			return
 		}
-		if len(page.Items) == limit || size >= maxMessages { // there is more than the page holds
-			page.Next = strconv.FormatInt(last, 10)
+		if err == nil && (count == limit || size >= maxMessages) { // there is more than the page holds
+			next = strconv.FormatInt(last, 10)
 			break
 		}
-		page.Items, last, size = append(page.Items, m.Message), m.seq, size+m.size
+		begin()
+		if count > 0 {
+			_ = out.WriteByte(',')
+		}
+		text, bad := jsonLine(m.Message)
+		if _, gone := out.Write(text); errors.Join(err, bad, gone) != nil {
+			panic(http.ErrAbortHandler)
+		}
+		last, size, count = m.seq, size+m.size, count+1
 	}
-	return page, nil
+	begin()
+	_ = out.WriteByte(']')
+	if next != "" {
+		_, _ = out.WriteString(`,"next":"` + next + `"`)
+	}
+	_, _ = out.WriteString("}\n")
+	_ = out.Flush() // the reader is gone
 }
 
 // toldMessage is a message, and the number of its event.
@@ -114,23 +152,23 @@ func (s *Server) told(ctx context.Context, q terret.ReadQuery) iter.Seq2[toldMes
 // repeats. Before yields what came before the first, newest first.
 func onceForward(told, before iter.Seq2[toldMessage, error]) iter.Seq2[toldMessage, error] {
 	return func(yield func(toldMessage, error) bool) {
-		var recent []toldMessage // the newest last
+		var recent []string // ids, the newest last
 		for m, err := range before {
 			if err != nil {
 				yield(m, err)
 				return
 			}
-			if recent = append(recent, m); len(recent) == repeatedWithin {
+			if recent = append(recent, m.MessageID); len(recent) == repeatedWithin {
 				break
 			}
 		}
 		slices.Reverse(recent)
 		for m, err := range told {
-			again := err == nil && slices.ContainsFunc(recent, m.same)
+			again := err == nil && m.MessageID != "" && slices.Contains(recent, m.MessageID)
 			if !again && !yield(m, err) {
 				return
 			}
-			if recent = append(recent, m); len(recent) > repeatedWithin {
+			if recent = append(recent, m.MessageID); len(recent) > repeatedWithin {
 				recent = recent[1:]
 			}
 		}
@@ -138,13 +176,15 @@ func onceForward(told, before iter.Seq2[toldMessage, error]) iter.Seq2[toldMessa
 }
 
 // onceBackward is onceForward for messages that come newest first: each waits until
-// those shortly before it are known.
+// those shortly before it are known, or too much would wait.
 func onceBackward(told iter.Seq2[toldMessage, error]) iter.Seq2[toldMessage, error] {
 	return func(yield func(toldMessage, error) bool) {
 		var waiting []toldMessage
+		held := 0
 		next := func() bool {
 			m := waiting[0]
-			waiting = waiting[1:]
+			waiting[0] = toldMessage{} // it may be large
+			waiting, held = waiting[1:], held-m.size
 			return slices.ContainsFunc(waiting, m.same) || yield(m, nil)
 		}
 		for m, err := range told {
@@ -152,8 +192,11 @@ func onceBackward(told iter.Seq2[toldMessage, error]) iter.Seq2[toldMessage, err
 				yield(m, err)
 				return
 			}
-			if waiting = append(waiting, m); len(waiting) > repeatedWithin && !next() {
-				return
+			waiting, held = append(waiting, m), held+m.size
+			for len(waiting) > repeatedWithin || len(waiting) > 1 && held > maxMessages {
+				if !next() {
+					return
+				}
 			}
 		}
 		for len(waiting) > 0 && next() {

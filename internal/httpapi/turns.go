@@ -40,8 +40,11 @@ func (s *Server) turnRoutes() {
 	handle(s, route{
 		method: "GET", path: "/v1/sessions/{id}/messages", id: "list-messages", tag: tagTurns, scope: access.View,
 		summary: "List the messages of a session, oldest first",
-		long:    "The conversation: prompts and whole messages of the agent, each once.",
+		long:    "The conversation: prompts and whole messages of the agent, each once. If the log cannot be read to the end of the page, the connection is broken off.",
 		fails:   inSession(),
+		answers: func(r huma.Registry) map[string]*huma.Response {
+			return map[string]*huma.Response{"200": written("OK", r.Schema(typeOf[terret.Page[terret.Message]](), true, "PageMessage"), "application/json")}
+		},
 	}, s.listMessages)
 }
 
