@@ -87,9 +87,11 @@ func (a *agent) open(ctx context.Context, p *process) (events []terret.Event, er
 		changed.New = native
 		events = append(events, terret.Event{Data: *changed})
 	}
+	// The mode is the one that turns have, not the one that the agent began in: the
+	// session keeps it, and has it again after a resume.
 	return append(events, terret.Event{Data: terret.SessionStart{
 		Source: source, Agent: a.d.p.Name, AgentVersion: p.about.AgentInfo.Version, NativeID: native, Cwd: a.req.Session.Cwd,
-		Model: cmp.Or(a.session.model, model), PermissionMode: cmp.Or(a.session.mode, mode), MCPServers: startedServers(p.launch.servers),
+		Model: cmp.Or(a.session.model, model), PermissionMode: cmp.Or(a.session.mode, a.d.p.Mode, mode), MCPServers: startedServers(p.launch.servers),
 	}}), nil
 }
 

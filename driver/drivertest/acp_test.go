@@ -288,7 +288,7 @@ func acpGoose() drivertest.Target {
 		program: "goose", model: "fake-model", other: "other-model",
 		settings: func(p drivertest.Place) []string {
 			env := []string{
-				"OPENAI_HOST=" + p.URL, "GOOSE_MODEL=fake-model", "GOOSE_DISABLE_KEYRING=1", "GOOSE_TELEMETRY_ENABLED=false",
+				"OPENAI_HOST=" + p.URL, "GOOSE_MODEL=fake-model", "GOOSE_MODE=auto", "GOOSE_DISABLE_KEYRING=1", "GOOSE_TELEMETRY_ENABLED=false",
 			}
 			if p.Key != "" {
 				env = append(env, "OPENAI_API_KEY="+p.Key, "GOOSE_PROVIDER=openai")

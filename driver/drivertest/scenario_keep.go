@@ -12,6 +12,7 @@ import (
 var keeping = []scenario{
 	{name: "resume", needs: terret.CanReconnect, run: resume},
 	{name: "resume after a tool", needs: terret.CanReconnect, run: resumeTool},
+	{name: "resume asks again", needs: terret.CanPermissions, run: resumeAsks},
 	{name: "stale resume", cannot: forgetsNothing, run: staleResume},
 	{name: "stale resume is an error", cannot: forgetsNothing, run: staleError},
 	{name: "fork", needs: terret.CanFork, run: fork},
@@ -59,6 +60,23 @@ func resumeTool(f *fixture) {
 	f.close(id)
 	f.says(id, "the second thing", "Two.")
 	f.heard("tool said so")
+}
+
+// resumeAsks is that an agent that was started again asks as before.
+func resumeAsks(f *fixture) {
+	f.play(
+		step{User: "first", Text: "One."},
+		step{User: "second", Calls: []Call{f.target.Tools.Shell("touch made.txt")}}, step{Text: "Two."},
+	)
+	id := f.session(withPolicy(terret.PolicyAsk))
+	f.says(id, "the first thing", "One.")
+	f.close(id)
+	turn := f.prompt(id, "the second thing")
+	ev, _ := f.permission(id, turn)
+	f.holds("made.txt", "(no file)")
+	f.decide(ev, allow(ev))
+	f.completed(f.end(id, turn), "Two.")
+	f.holds("made.txt", "")
 }
 
 func forgetsNothing(t Target) string {
