@@ -9,10 +9,15 @@ trap 'rm -rf "$dir"' EXIT
 printf '{"private": true}\n' >"$dir/package.json"
 "$here/install.sh" "$dir" latest
 
+export TERRET_CONFORMANCE=1 TERRET_CONFORMANCE_TABLE="$dir/table.md"
+for program in claude opencode codex gemini qwen copilot goose claude-agent-acp codex-acp; do
+	if [ -x "$dir/node_modules/.bin/$program" ]; then
+		export "TERRET_CONFORMANCE_$(echo "$program" | tr a-z- A-Z_)=$dir/node_modules/.bin/$program"
+	fi
+done
+
 status=0
-(cd "$root" && TERRET_CONFORMANCE=1 TERRET_CONFORMANCE_TABLE="$dir/table.md" \
-	TERRET_CONFORMANCE_CLAUDE="$dir/node_modules/.bin/claude" \
-	"${GO:-go}" test -count=1 -parallel 4 -timeout 15m ./driver/drivertest) >"$dir/log.txt" 2>&1 || status=$?
+(cd "$root" && "${GO:-go}" test -count=1 -parallel 4 -timeout 60m ./driver/drivertest) >"$dir/log.txt" 2>&1 || status=$?
 if [ $status != 0 ]; then
 	cat "$dir/log.txt"
 fi

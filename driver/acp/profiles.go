@@ -82,7 +82,7 @@ func goose() Profile {
 			Files:     []string{".config/goose/config.yaml"},
 			Command:   "goose configure",
 		},
-		Install: "curl -fsSL https://github.com/block/goose/releases/download/stable/download_cli.sh | bash",
+		Install: "curl -fsSL https://github.com/block/goose/releases/download/stable/download_cli.sh | bash", Tested: "1.52.0",
 		Can:     &Features{Resume: true, Models: true, Reasoning: true, MCP: true},
 		Why: map[terret.Capability]string{
 			terret.CanAttachments: "it passes images on only to models that it knows",
@@ -107,7 +107,7 @@ func claudeACP() Profile {
 			Files:     []string{".claude/.credentials.json"},
 			Command:   "claude auth login",
 		},
-		Install: "npm install -g @agentclientprotocol/claude-agent-acp@0.99.0", Tested: "0.99.0",
+		Install: "npm install -g @agentclientprotocol/claude-agent-acp@0.99.1", Tested: "0.99.1",
 		Can: &Features{
 			Resume: true, Fork: true, Images: true, Models: true, Reasoning: true, Commands: true, MCP: true, Cost: true, SystemPrompt: true, Questions: true, Plan: true,
 		},

@@ -1,6 +1,8 @@
 package acp
 
 import (
+	"cmp"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +12,32 @@ import (
 
 	"github.com/terret-dev/terret"
 )
+
+// TestPins is that each profile names the version that the suite runs.
+func TestPins(t *testing.T) {
+	t.Parallel()
+	var pins struct {
+		Must map[string]string `json:"dependencies"`
+		May  map[string]string `json:"optionalDependencies"`
+	}
+	text, err := os.ReadFile("../../agents/package.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &pins); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range Profiles() {
+		name, version, _ := strings.Cut(strings.TrimPrefix(p.Install, "npm install -g @"), "@")
+		want := cmp.Or(pins.Must["@"+name], pins.Must[strings.TrimPrefix(name, "npm install -g ")])
+		if p.Name == "goose" {
+			version, want = p.Tested, pins.May["@aaif/goose-binary-linux-x64"]
+		}
+		if p.Tested != want || version != want {
+			t.Errorf("%s: tested %s, installs %s, pinned %s", p.Name, p.Tested, version, want)
+		}
+	}
+}
 
 func TestStatusIn(t *testing.T) {
 	t.Parallel()
