@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -58,7 +59,7 @@ type Place struct {
 	URL  string   // of the scripted model
 	Env  []string // of the agent
 
-	program string
+	Program string // its path
 }
 
 // Find returns the agent of that name.
@@ -99,25 +100,35 @@ func (a Agent) Prepare(t testing.TB, url string) Place {
 	if os.Getenv("TERRET_CONFORMANCE") == "" {
 		t.Skipf("this runs the real %s: run `make conformance`, which installs it and sets TERRET_CONFORMANCE", a.Name)
 	}
-	bin, err := programs()
+	p, err := a.At(t.TempDir(), t.TempDir(), url)
+	if errors.Is(err, fs.ErrNotExist) && a.optional && runtime.GOOS+runtime.GOARCH != "linuxamd64" {
+		t.Skipf("%s is not available for this machine", a.Name)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := Place{Home: t.TempDir(), Dir: t.TempDir(), URL: url, program: filepath.Join(bin, a.Program)}
-	if _, err := os.Stat(p.program); err != nil {
-		if a.optional && runtime.GOOS+runtime.GOARCH != "linuxamd64" {
-			t.Skipf("%s is not available for this machine", a.Name)
-		}
-		t.Fatalf("%s is not installed: %v; run agents/install.sh", a.Name, err)
+	return p
+}
+
+// At writes the agent's settings into the home folder, for a project and a scripted
+// model. The error is [fs.ErrNotExist] if the agent is not installed.
+func (a Agent) At(home, dir, url string) (Place, error) {
+	bin, err := programs()
+	if err != nil {
+		return Place{}, err
+	}
+	p := Place{Home: home, Dir: dir, URL: url, Program: filepath.Join(bin, a.Program)}
+	if _, err := os.Stat(p.Program); err != nil {
+		return p, fmt.Errorf("%s is not installed: %w; run agents/install.sh", a.Name, err)
 	}
 	env, err := a.settings(p)
 	if err != nil {
-		t.Fatal(err)
+		return p, err
 	}
 	p.Env = append([]string{
 		"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + p.Home, "LANG=C.UTF-8", "NO_COLOR=1",
 	}, env...)
-	return p
+	return p, nil
 }
 
 // Start starts the agent in the project's folder. It ends with the test at the latest.
@@ -125,7 +136,7 @@ func (p Place) Start(t testing.TB, args ...string) *proc.Process {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), Patience)
 	defer cancel()
-	agent, err := proc.Start(ctx, proc.Spec{Argv: append([]string{p.program}, args...), Dir: p.Dir, Env: p.Env})
+	agent, err := proc.Start(ctx, proc.Spec{Argv: append([]string{p.Program}, args...), Dir: p.Dir, Env: p.Env})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -130,7 +130,7 @@ func copilot(p Place) ([]string, error) {
 	return []string{
 		// It unpacks itself into a cache, which takes seconds. agents/install.sh has
 		// done that.
-		"XDG_CACHE_HOME=" + filepath.Join(filepath.Dir(filepath.Dir(p.program)), ".cache"),
+		"XDG_CACHE_HOME=" + filepath.Join(filepath.Dir(filepath.Dir(p.Program)), ".cache"),
 		"COPILOT_PROVIDER_BASE_URL=" + p.URL + "/v1", "COPILOT_PROVIDER_API_KEY=fake", "COPILOT_MODEL=" + Model, "COPILOT_OFFLINE=true",
 	}, nil
 }

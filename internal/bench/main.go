@@ -27,7 +27,7 @@ type section struct {
 }
 
 func sections() []section {
-	return []section{footprintSection(), judgeSection(), storeSection(), engineSection(), serverSection(), deadSection(), claudeSection()}
+	return []section{footprintSection(), judgeSection(), storeSection(), engineSection(), serverSection(), deadSection(), claudeSection(), agentsSection()}
 }
 
 func main() {

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/all"
+	"github.com/terret-dev/terret/engine"
+	"github.com/terret-dev/terret/internal/agenttest"
+	"github.com/terret-dev/terret/store/sqlite"
+)
+
+func agentsSection() section {
+	return section{
+		name: "Other agents",
+		intro: "The real programs, with a scripted model on loopback: a warm turn through Terret, and the same program driven by hand over the same protocol, " +
+			"in alternation. A turn may take 10 % or 5 ms longer, whichever is more. Times are medians.",
+		run: benchAgents,
+	}
+}
+
+const agentTurns = 15
+
+func benchAgents(ctx context.Context, dir string) ([]row, error) {
+	model, err := startModel(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer model.close()
+	var rows []row
+	for _, a := range agenttest.All() {
+		start := map[string]byHand{"codex": codexByHand, "opencode": opencodeByHand}[a.Name]
+		if start == nil && len(a.ACP) == 0 && !strings.HasSuffix(a.Name, "-acp") || a.Name == "opencode-anthropic" {
+			continue
+		}
+		if start == nil {
+			start = acpByHand(a.ACP)
+		}
+		home := filepath.Join(dir, a.Name)
+		work := filepath.Join(home, "work")
+		if err := os.MkdirAll(work, 0o700); err != nil {
+			return nil, err
+		}
+		place, err := a.At(home, work, strings.TrimSpace(model.url))
+		if errors.Is(err, fs.ErrNotExist) {
+			rows = append(rows, row{a.Name, "not installed: run `make conformance` first", ""})
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		r, err := benchAgent(ctx, strings.Replace(a.Name, "claude-agent-acp", "claude-acp", 1), place, start)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", a.Name, err)
+		}
+		rows = append(rows, r)
+	}
+	return rows, nil
+}
+
+// benchAgent compares turns through the engine with turns by hand.
+func benchAgent(ctx context.Context, name string, place agenttest.Place, start byHand) (r row, err error) {
+	store, err := sqlite.Open(ctx, filepath.Join(place.Home, "terret.db"), sqlite.Options{})
+	if err != nil {
+		return row{}, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	drivers, err := all.Drivers(all.Config{Env: place.Env, Agents: map[string]all.Agent{name: {Path: place.Program, Env: []string{"FAKE_KEY"}}}})
+	if err != nil {
+		return row{}, err
+	}
+	e, err := engine.New(ctx, engine.Config{Store: store, Drivers: drivers, Env: place.Env, Home: filepath.Join(place.Home, "terret")})
+	if err != nil {
+		return row{}, err
+	}
+	defer func() { err = errors.Join(err, e.Close(context.WithoutCancel(ctx))) }()
+	s, err := e.Create(ctx, terret.Session{Agent: name, Cwd: place.Dir})
+	if err != nil {
+		return row{}, err
+	}
+	hand, err := start(ctx, place)
+	if err != nil {
+		return row{}, err
+	}
+	defer hand.close()
+	var after int64
+	first, err := claudeBench{}.turn(ctx, e, s.ID, &after)
+	if err != nil {
+		return row{}, err
+	}
+	var own, direct []took
+	for i := range agentTurns + 2 {
+		before := cpuTime()
+		t, err := claudeBench{}.turn(ctx, e, s.ID, &after)
+		if err != nil {
+			return row{}, err
+		}
+		t.cpu = cpuTime() - before
+		began := time.Now()
+		if err := hand.turn(ctx); err != nil {
+			return row{}, err
+		}
+		if i >= 2 { // the first ones are slower
+			own, direct = append(own, t), append(direct, took{end: time.Since(began)})
+		}
+	}
+	through, bare := medianOf(own, endOf), medianOf(direct, endOf)
+	return row{
+		name, fmt.Sprintf("%.1f ms; by hand %.1f ms: added %.1f ms; %.1f ms CPU of Terret; first text of a new session %.0f ms",
+			ms(through), ms(bare), ms(through-bare), ms(meanCPU(own)), ms(first.text)),
+		fmt.Sprintf("added %.1f ms", max(5, ms(bare)/10)),
+	}, nil
+}
