@@ -1,5 +1,6 @@
 import { afterEach, expect, it, vi } from "vitest";
-import { decode, type Entry, fetchEvents, readStream } from "./sse";
+import { noUsage, Script, text } from "../model/testing";
+import { decode, type Entry, fetchEvents, readStream, unfinishedAfter } from "./sse";
 
 const event = (seq: number) => JSON.stringify({ seq, session: "s", kind: "notification", time: "", data: { text: "ä" } });
 
@@ -38,4 +39,41 @@ it("skips what is not an event", async () => {
   expect(decode('{"kind":3}')).toBeNull();
   answer(new TextEncoder().encode(`${event(1)}\nrubbish\n\n${event(2)}\n`));
   expect((await fetchEvents("s", 0)).map((e) => e.seq)).toEqual([1, 2]);
+});
+
+it("knows from where on messages may be unfinished", () => {
+  const script = new Script();
+  const after = () => unfinishedAfter(script.events, 0);
+  const said = (id: string, actor = "root") => script.add("message.complete", { message_id: id, role: "assistant", blocks: [text(id)] }, { actor });
+  expect(after()).toBe(null);
+  script.add("turn.start", { prompt: [text("go")], origin: "user" });
+  expect(after()).toBe(1);
+  said("m1");
+  expect(after()).toBe(2);
+  script.add("subagent.start", { id: "x", type: "helper" });
+  said("m2");
+  expect(after()).toBe(2 + 1); // the helper may be writing
+  said("h1", "sub:x");
+  expect(after()).toBe(4);
+  script.add("subagent.stop", { id: "x" });
+  said("m3");
+  expect(after()).toBe(7);
+  expect(unfinishedAfter(script.events.slice(5), 5)).toBe(5); // whoever wrote before may still be writing
+  script.add("turn.complete", { text: "", usage: noUsage, cost_usd: 0, duration_ms: 1 });
+  expect(after()).toBe(null);
+});
+
+it("fetches history without pieces, and the pieces of what is unfinished", async () => {
+  const script = new Script();
+  script.add("turn.start", { prompt: [text("go")], origin: "user" });
+  script.add("message.delta", { message_id: "m", index: 0, text: "half" });
+  script.add("notification", { text: "by the way", level: "info" });
+  script.add("message.delta", { message_id: "m", index: 0, text: " done" });
+  const fetch = vi.fn(async (path: string) => {
+    const asked = new URL(path, "http://x").searchParams;
+    const events = script.events.filter((e) => e.seq > Number(asked.get("after")) && (asked.get("deltas") === "1" || !e.kind.endsWith(".delta")));
+    return new Response(events.map((e) => `${JSON.stringify(e)}\n`).join(""));
+  });
+  vi.stubGlobal("fetch", fetch);
+  expect((await fetchEvents("s", 0)).map((e) => e.seq)).toEqual([1, 2, 3, 4]);
 });

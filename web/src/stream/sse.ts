@@ -3,7 +3,7 @@
 
 import { createParser } from "eventsource-parser";
 import { send } from "../api/http";
-import type { Event } from "../api/types";
+import type { Event, KnownEvent } from "../api/types";
 
 export interface Entry {
   cursor: string;
@@ -73,11 +73,20 @@ export function decode(data: string): Event | null {
   }
 }
 
-/** Fetches the events of a session after a number, as NDJSON. */
-export async function fetchEvents(session: string, after: number, signal?: AbortSignal): Promise<Event[]> {
-  const response = await send(`/v1/sessions/${encodeURIComponent(session)}/events?after=${after}&deltas=0`, {
+/**
+ * Fetches the events of a session after a number: all but pieces of text, and then,
+ * where messages are still being written, their pieces.
+ */
+export async function fetchEvents(session: string, after: number): Promise<Event[]> {
+  const whole = await fetchPage(session, after, "0");
+  const from = unfinishedAfter(whole, after);
+  if (from === null) return whole;
+  return [...whole.filter((e) => e.seq <= from), ...(await fetchPage(session, from, "1"))];
+}
+
+async function fetchPage(session: string, after: number, deltas: "0" | "1"): Promise<Event[]> {
+  const response = await send(`/v1/sessions/${encodeURIComponent(session)}/events?after=${after}&deltas=${deltas}`, {
     headers: { Accept: "application/x-ndjson" },
-    ...(signal ? { signal } : {}),
   });
   const events: Event[] = [];
   for (const line of (await response.text()).split("\n")) {
@@ -85,4 +94,23 @@ export async function fetchEvents(session: string, after: number, signal?: Abort
     if (event) events.push(event);
   }
   return events;
+}
+
+/**
+ * The number after which messages may be unfinished, from the events after a number
+ * without pieces of text; null if no turn is running. Each thread writes one message at
+ * a time, so that is the oldest of the threads' last whole messages.
+ */
+export function unfinishedAfter(events: readonly Event[], after: number): number | null {
+  const last = new Map<string, number>();
+  if (after > 0) last.set("", after); // what was being written then may still be
+  for (const event of events) {
+    const e = event as KnownEvent;
+    if (e.kind === "turn.start") last.set("root", e.seq);
+    else if (e.kind === "turn.complete" || e.kind === "turn.error") last.clear();
+    else if (e.kind === "subagent.start") last.set(`sub:${e.data.id}`, e.seq);
+    else if (e.kind === "subagent.stop") last.delete(`sub:${e.data.id}`);
+    else if (e.kind === "message.complete" && e.data.role === "assistant" && last.has(e.actor || "root")) last.set(e.actor || "root", e.seq);
+  }
+  return last.size > 0 ? Math.min(...last.values()) : null;
 }
