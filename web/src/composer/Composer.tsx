@@ -105,8 +105,6 @@ export function Composer() {
     } else if (e.key === "ArrowDown" && past >= 0) {
       e.preventDefault();
       recall(-1);
-    } else if (e.key === "Escape") {
-      e.currentTarget.blur();
     }
   };
 

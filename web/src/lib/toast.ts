@@ -3,7 +3,9 @@
 import { create } from "zustand";
 import { ApiError } from "../api/http";
 
-export interface Toast { id: number; title: string; detail?: string; error: boolean }
+export interface Action { label: string; run: () => unknown }
+
+export interface Toast { id: number; title: string; detail?: string; error: boolean; action?: Action }
 
 export const useToasts = create<{ list: Toast[] }>(() => ({ list: [] }));
 
@@ -11,12 +13,18 @@ let next = 1;
 
 function show(toast: Omit<Toast, "id">): void {
   const same = (t: Toast) => t.title === toast.title && t.detail === toast.detail;
-  useToasts.setState(({ list }) => (list.some(same) ? { list } : { list: [...list, { ...toast, id: next++ }].slice(-4) }));
+  useToasts.setState(({ list }) => {
+    if (!toast.action && list.some(same)) return { list };
+    // Only the newest offer counts: an older one would do something else by now.
+    const rest = toast.action ? list.filter((t) => !t.action) : list;
+    return { list: [...rest, { ...toast, id: next++ }].slice(-4) };
+  });
 }
 
 export const dropToast = (id: number) => useToasts.setState(({ list }) => ({ list: list.filter((t) => t.id !== id) }));
 
-export const say = (title: string, detail?: string) => show({ title, error: false, ...(detail ? { detail } : {}) });
+export const say = (title: string, detail?: string, action?: Action) =>
+  show({ title, error: false, ...(detail ? { detail } : {}), ...(action ? { action } : {}) });
 
 /** Tells what failed and why. */
 export function fail(title: string, cause: unknown): void {

@@ -1,5 +1,12 @@
 // Names and explanations of what can be chosen.
 
+import { plural } from "./format";
+
+/** What undo and redo did. */
+export const rewound = (way: "undo" | "redo" | "restore", files: number) =>
+  way === "undo" ? (files > 0 ? `Reverted ${plural(files, "file")}` : "Took the last turn back")
+  : files > 0 ? `Restored ${plural(files, "file")}` : "Brought the turn back";
+
 export const policies = [
   { id: "ask", name: "Ask", what: "You are asked for whatever no rule decides." },
   { id: "accept-edits", name: "Accept edits", what: "Edits inside the folder are allowed; you are asked for the rest." },

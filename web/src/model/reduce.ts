@@ -2,6 +2,7 @@
 // by one or all at once.
 
 import type { Event, KnownEvent } from "../api/types";
+import { rewound } from "../lib/words";
 import { Draft } from "./draft";
 import { onMessage, onTool } from "./messages";
 import { onDecision, onRequest } from "./requests";
@@ -200,9 +201,7 @@ function onRewound(d: Draft, e: Of<"checkpoint.rewound">): void {
     else undone.delete(turn);
   }
   const files = e.data.files ?? [];
-  const what = files.length === 1 ? "1 file" : `${files.length} files`;
-  const verb = e.data.direction === "undo" ? "went back" : "came forward again";
-  notice(d, e, "info", `${what} ${verb} (+${e.data.insertions} −${e.data.deletions})`, files.join("\n"));
+  notice(d, e, "info", `${rewound(e.data.direction as "undo" | "redo" | "restore", files.length)} (+${e.data.insertions} −${e.data.deletions})`, files.join("\n"));
 }
 
 function onNotice(d: Draft, e: KnownEvent): void {

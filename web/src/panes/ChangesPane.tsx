@@ -33,7 +33,7 @@ export function ChangesPane() {
             <option key={t.turn} value={t.turn}>{clock(t.time)} {t.blocks.map((b) => b.text ?? "").join(" ").slice(0, 50)}</option>
           ))}
         </select>
-        {can("undo") && <Button look="quiet" disabled={!session.revert?.can_undo} onClick={actions.undo} title="Undo the last turn (u)"><Undo2 size={14} /> Undo</Button>}
+        {can("undo") && <Button look="quiet" disabled={!session.revert?.can_undo} onClick={actions.undo} title="Undo the last turn (Alt-U)"><Undo2 size={14} /> Undo</Button>}
         {can("redo") && <Button look="quiet" disabled={!session.revert?.can_redo} onClick={actions.redo}><Redo2 size={14} /> Redo</Button>}
       </div>
       {isPending && <Skeleton lines={5} />}

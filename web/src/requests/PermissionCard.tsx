@@ -151,7 +151,7 @@ export function FormFoot({ onBack, label, disabled, danger }: { onBack?: () => v
   return (
     <div className="answers">
       <button type="submit" className={`button ${danger ? "danger" : "primary"}`} disabled={disabled}>{label}</button>
-      {onBack && <Button look="quiet" data-key="Escape" onClick={onBack}>Back</Button>}
+      {onBack && <Button look="quiet" data-key="Escape" onClick={(e) => { e.currentTarget.closest<HTMLElement>("[data-request]")?.focus(); onBack(); }}>Back</Button>}
     </div>
   );
 }

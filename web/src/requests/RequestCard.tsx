@@ -1,5 +1,5 @@
 import { Check, CircleHelp, ClipboardList, ShieldQuestion, X } from "lucide-react";
-import { memo } from "react";
+import { memo, useRef } from "react";
 import { useMe, useSession } from "../api/queries";
 import type { Request } from "../api/types";
 import { safeText } from "../lib/safe";
@@ -9,16 +9,22 @@ import { HookCard } from "./HookCard";
 import { PermissionCard } from "./PermissionCard";
 import { PlanCard } from "./PlanCard";
 import { QuestionCard } from "./QuestionCard";
+import { useFocus } from "./useFocus";
 import { answersOf, gist, heading, verdict } from "./words";
 
 /** A request: the card that answers it while it is open, one line afterwards. */
 export const RequestCard = memo(function RequestCard({ request }: { request: Request }) {
+  return request.state === "decided" ? <Decided request={request} /> : <Open request={request} />;
+});
+
+function Open({ request }: { request: Request }) {
   const session = useSession(request.session);
-  if (request.state === "decided") return <Decided request={request} />;
+  const card = useRef<HTMLDivElement>(null);
+  useFocus(card);
   const agent = agentName(session?.agent);
   const Icon = request.gate === "question" ? CircleHelp : request.gate === "plan" ? ClipboardList : ShieldQuestion;
   return (
-    <div className="request" role="group" data-request={request.request_id} aria-label={heading(request, agent)}>
+    <div ref={card} tabIndex={-1} className="request" role="group" data-request={request.request_id} aria-label={heading(request, agent)}>
       <div className="request-head">
         <Icon size={16} aria-hidden="true" />
         <h2 className="grow">{heading(request, agent)}</h2>
@@ -27,7 +33,7 @@ export const RequestCard = memo(function RequestCard({ request }: { request: Req
       <Body request={request} cwd={session?.cwd ?? ""} />
     </div>
   );
-});
+}
 
 function Body({ request, cwd }: { request: Request; cwd: string }) {
   switch (request.gate) {

@@ -61,12 +61,12 @@ const show = (tab: RightTab) => () => {
 };
 
 const general: Action[] = [
-  { name: "New session", keys: "n", run: () => useView.setState({ overlay: "new-session" }) },
+  { name: "New session", keys: "Alt N", run: () => useView.setState({ overlay: "new-session" }) },
   { name: "Usage", run: () => go("/usage") },
   { name: "Agents", run: () => go("/agents") },
   { name: "Rules", run: () => go("/rules") },
   { name: "Personas", run: () => go("/personas") },
-  { name: "Keyboard shortcuts", keys: "?", run: () => useView.setState({ overlay: "shortcuts" }) },
+  { name: "Keyboard shortcuts", keys: "Alt /", run: () => useView.setState({ overlay: "shortcuts" }) },
   { name: "Notify me when something needs me", run: turnOnNotifications },
   { name: "Open files in VS Code", run: () => useSettings.setState({ editor: "vscode://file{path}" }) },
   { name: "Open files in Cursor", run: () => useSettings.setState({ editor: "cursor://file{path}" }) },
@@ -83,8 +83,8 @@ function SessionActions({ session, run }: { session: Session; run: (action: () =
   const list: (Action | false | undefined)[] = [
     isWorking(session.state) && { name: "Stop the turn", keys: "Esc", run: a.interrupt },
     isWorking(session.state) && { name: "Kill the agent", run: a.kill },
-    can("undo") && session.revert?.can_undo && { name: "Undo the last turn", keys: "u", run: a.undo },
-    can("redo") && session.revert?.can_redo && { name: "Redo", run: a.redo },
+    can("undo") && session.revert?.can_undo && { name: "Undo the last turn", keys: "Alt U", run: a.undo },
+    can("redo") && session.revert?.can_redo && { name: "Redo", keys: "Alt Shift U", run: a.redo },
     { name: "Find in the conversation", keys: "Ctrl F", run: () => useView.setState({ finding: true }) },
     { name: "Show activity", run: show("activity") },
     { name: "Show files", run: show("files") },

@@ -42,7 +42,7 @@ function Header() {
         trigger={<Button look="quiet" label="Session actions"><MoreHorizontal size={16} /></Button>}
         entries={[
           { label: "Rename…", icon: <Pencil size={14} />, onSelect: () => useView.setState({ overlay: "rename" }) },
-          can("undo") && { label: "Undo last turn", icon: <Undo2 size={14} />, keys: "u", disabled: !session.revert?.can_undo, onSelect: actions.undo },
+          can("undo") && { label: "Undo last turn", icon: <Undo2 size={14} />, keys: "Alt U", disabled: !session.revert?.can_undo, onSelect: actions.undo },
           can("redo") && { label: "Redo", icon: <Redo2 size={14} />, disabled: !session.revert?.can_redo, onSelect: actions.redo },
           can("fork") && { label: "Fork", icon: <GitFork size={14} />, onSelect: () => actions.fork() },
           { label: "Export", icon: <Download size={14} />, onSelect: actions.export },
@@ -51,7 +51,7 @@ function Header() {
           { label: "Delete…", icon: <Trash2 size={14} />, danger: true, onSelect: () => useView.setState({ overlay: "delete" }) },
         ]}
       />
-      {!phone && !right && <Button look="quiet" label="Show the right pane (])" onClick={() => useSettings.setState({ right: true })}><PanelRight size={16} /></Button>}
+      {!phone && !right && <Button look="quiet" label="Show the right pane (Alt-])" onClick={() => useSettings.setState({ right: true })}><PanelRight size={16} /></Button>}
     </header>
   );
 }

@@ -31,7 +31,7 @@ export function Sidebar() {
         <Brand />
         <span className="grow" />
         <Button look="quiet" label="Commands (Ctrl-K)" onClick={() => useView.setState({ overlay: "palette" })}><Search size={16} /></Button>
-        <Button look="quiet" label="New session (n)" onClick={() => useView.setState({ overlay: "new-session" })}><Plus size={16} /></Button>
+        <Button look="quiet" label="New session (Alt-N)" onClick={() => useView.setState({ overlay: "new-session" })}><Plus size={16} /></Button>
       </div>
       <div className="search">
         <input className="input" type="search" placeholder="Search sessions" aria-label="Search sessions" value={words} onChange={(e) => setWords(e.target.value)} />
@@ -85,7 +85,7 @@ function SessionList({ words, chosen }: { words: string; chosen: string }) {
   if (isPending) return <Skeleton lines={8} />;
   if (error) return <div className="empty" role="alert">{error.message}</div>;
   if (groups.length === 0) {
-    return <div className="empty">{words ? "No session has these words." : "No sessions yet. Press n to start one."}</div>;
+    return <div className="empty">{words ? "No session has these words." : "No sessions yet. Press Alt-N to start one."}</div>;
   }
   return groups.map((g) => (
     <section key={g.cwd} aria-label={safeName(baseName(g.cwd))}>

@@ -25,6 +25,17 @@ it("presses the key of the request that has the focus, else of the first", () =>
   expect(pressed).toEqual(["1", "2"]);
 });
 
+it("presses nothing from outside a request where somebody can write", () => {
+  const button = card("1");
+  const composer = document.createElement("div");
+  composer.className = "composer";
+  composer.append(document.createElement("textarea"));
+  document.body.append(composer);
+  expect(pressRequestKey("s")).toBe(false);
+  button.focus();
+  expect(pressRequestKey("s")).toBe(true);
+});
+
 it("presses nothing that is not there or is being sent", () => {
   expect(pressRequestKey("s")).toBe(false);
   const button = card("1");

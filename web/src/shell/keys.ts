@@ -1,4 +1,6 @@
-// The keyboard. Single keys act only outside text fields and dialogs.
+// The keyboard. What can be typed belongs to the message: in a session letters go there
+// from wherever the focus is, unless a request has it. With Alt the same letters act
+// everywhere; alone they act only on pages without a message field.
 
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
@@ -10,15 +12,18 @@ import { go, parse, sessionPath } from "../lib/router";
 import { useSettings, useView } from "../lib/state";
 import { attempt } from "../lib/toast";
 import { isWorking } from "../model/lists";
+import { rewind } from "./sessionActions";
 
 const inText = (el: Element | null) =>
   el instanceof HTMLInputElement || el instanceof HTMLTextAreaElement || el instanceof HTMLSelectElement || (el instanceof HTMLElement && el.isContentEditable);
 
 const acts = (el: Element | null) => !!el?.closest("button, a, summary, [role=option], [role=menuitem]");
 
-/** The request that keys answer: the one that has the focus, else the first that is shown. */
+const messageField = () => document.querySelector<HTMLTextAreaElement>(".composer textarea");
+
+/** The request that keys answer: the one that has the focus. Where nobody can write, it is the first. */
 function activeRequest(): HTMLElement | null {
-  return document.activeElement?.closest<HTMLElement>("[data-request]") ?? document.querySelector<HTMLElement>("[data-request]");
+  return document.activeElement?.closest<HTMLElement>("[data-request]") ?? (messageField() ? null : document.querySelector<HTMLElement>("[data-request]"));
 }
 
 /** Presses the button of the active request that has this key. */
@@ -29,9 +34,9 @@ export function pressRequestKey(key: string): boolean {
   return true;
 }
 
-function focusMessage(): void {
-  document.querySelector<HTMLTextAreaElement>(".composer textarea")?.focus();
-}
+/** The letter of a key, whatever Alt makes of it. */
+const letterOf = (e: KeyboardEvent) =>
+  ({ BracketLeft: "[", BracketRight: "]", Slash: "?" })[e.code] ?? (e.code.startsWith("Key") ? e.code.slice(3).toLowerCase() : e.key);
 
 export function useKeys(): void {
   const client = useQueryClient();
@@ -52,16 +57,21 @@ export function useKeys(): void {
       if (next) go(sessionPath(next));
     };
     const needsYou = () => {
-      const first = requests()[0];
+      const first = requests().find((r) => r.session === shown()?.id) ?? requests()[0];
       if (!first) return;
+      const focus = () => {
+        const card = document.querySelector<HTMLElement>(`[data-request="${first.request_id}"]`);
+        card?.focus();
+        return !!card;
+      };
       go(sessionPath(first.session));
       useView.setState({ phone: "chat" });
-      requestAnimationFrame(() => activeRequest()?.querySelector<HTMLElement>("button")?.focus());
+      if (!focus()) requestAnimationFrame(focus);
     };
-    const undo = () => {
+    const rewindShown = (way: "undo" | "redo") => () => {
       const s = shown();
       // The server knows best whether there is something to undo, and says why not.
-      if (s) void attempt("Undo did not work", () => api.undo(s.id)).then(() => client.invalidateQueries({ queryKey: keys.sessions }));
+      if (s) void rewind(client, s.id, way);
     };
 
     const single: Record<string, () => void> = {
@@ -69,11 +79,11 @@ export function useKeys(): void {
       "?": () => useView.setState({ overlay: "shortcuts" }),
       j: () => move(1),
       k: () => move(-1),
-      u: undo,
-      m: focusMessage,
       "[": () => useSettings.setState((s) => ({ left: !s.left })),
       "]": () => useSettings.setState((s) => ({ right: !s.right })),
     };
+    const withAlt: Record<string, () => void> = { ...single, g: needsYou, u: rewindShown("undo") };
+    const withShift: Record<string, () => void> = { u: rewindShown("redo") };
 
     const onKeyDown = (e: KeyboardEvent) => {
       if (e.defaultPrevented || e.isComposing) return;
@@ -87,10 +97,17 @@ export function useKeys(): void {
         }
         return;
       }
-      if (e.ctrlKey || e.metaKey || e.altKey || useView.getState().overlay || document.querySelector("[role=dialog], [role=menu]")) return;
+      if (e.ctrlKey || e.metaKey || useView.getState().overlay || document.querySelector("[role=dialog], [role=menu]")) return;
+      if (e.altKey) {
+        const action = (e.shiftKey ? withShift : withAlt)[letterOf(e)];
+        if (!action || e.repeat) return;
+        e.preventDefault();
+        return action();
+      }
       // Where the key was pressed: the field may be gone by now.
       const focus = e.target instanceof Element ? e.target : null;
-      if (inText(focus)) {
+      const message = messageField();
+      if (inText(focus) && !(e.key === "Escape" && focus === message)) {
         if (e.key === "Escape" && focus?.closest("[data-request]") && pressRequestKey("Escape")) e.preventDefault();
         return;
       }
@@ -103,7 +120,7 @@ export function useKeys(): void {
         }
         return;
       }
-      const chord = pending === "g" && e.key === "n";
+      const chord = pending === "g" && e.key === "n" && !message;
       pending = e.key === "g" ? "g" : "";
       if (chord) {
         e.preventDefault();
@@ -112,6 +129,11 @@ export function useKeys(): void {
       if (e.key === "Enter" && acts(focus)) return;
       if (e.repeat) return;
       if (pressRequestKey(e.key)) return e.preventDefault();
+      if (message) {
+        // A space presses buttons and scrolls; everything else is written.
+        if (e.key.length === 1 && e.key !== " ") message.focus();
+        return;
+      }
       const action = single[e.key];
       if (action) {
         e.preventDefault();

@@ -1,36 +1,46 @@
 // What can be done with a session, from anywhere.
 
-import { useQueryClient } from "@tanstack/react-query";
+import { type QueryClient, useQueryClient } from "@tanstack/react-query";
 import { useMemo } from "react";
 import * as api from "../api/actions";
-import { ApiError } from "../api/http";
+import { ApiError, call } from "../api/http";
 import { keys } from "../api/keys";
 import type { Session } from "../api/types";
 import { go, sessionPath } from "../lib/router";
 import { setDraft } from "../lib/state";
 import { attempt, say } from "../lib/toast";
+import { rewound } from "../lib/words";
 import { root } from "../model/types";
 import { conversations } from "../stream/live";
+
+type Way = "undo" | "redo";
+
+/** Takes the last turn back, or brings it back, and says what happened with the way to the other. */
+export async function rewind(client: QueryClient, session: string, way: Way): Promise<void> {
+  const move = (force: boolean) =>
+    call<{ files?: string[]; note?: string }>(`/v1/sessions/${encodeURIComponent(session)}/${way}`, { method: "POST", body: { force } });
+  const done = await attempt(way === "undo" ? "Undo did not work" : "Redo did not work", async () => {
+    try {
+      return await move(false);
+    } catch (cause) {
+      const overwrite = cause instanceof ApiError && cause.kind === "conflict";
+      if (!overwrite || !window.confirm(`${cause.message}\n\nOverwrite these files?`)) throw cause;
+      return move(true);
+    }
+  });
+  await client.invalidateQueries({ queryKey: keys.sessions });
+  if (!done) return;
+  const back: Way = way === "undo" ? "redo" : "undo";
+  say(rewound(way, done.files?.length ?? 0), undefined, { label: back === "redo" ? "Redo" : "Undo", run: () => rewind(client, session, back) });
+}
 
 export function useSessionActions(session: Session) {
   const client = useQueryClient();
   return useMemo(() => {
     const refresh = () => client.invalidateQueries({ queryKey: keys.sessions });
-    const rewind = async (name: "Undo" | "Redo", action: (id: string, force?: boolean) => Promise<void>) => {
-      await attempt(`${name} did not work`, async () => {
-        try {
-          await action(session.id);
-        } catch (cause) {
-          const overwrite = cause instanceof ApiError && cause.kind === "conflict";
-          if (!overwrite || !window.confirm(`${cause.message}\n\nOverwrite these files?`)) throw cause;
-          await action(session.id, true);
-        }
-      });
-      await refresh();
-    };
     return {
-      undo: () => rewind("Undo", api.undo),
-      redo: () => rewind("Redo", api.redo),
+      undo: () => rewind(client, session.id, "undo"),
+      redo: () => rewind(client, session.id, "redo"),
       fork: async (messageId?: string) => {
         const made = await attempt("The session could not be forked", () => api.fork(session.id, messageId));
         if (!made) return;

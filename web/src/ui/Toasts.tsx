@@ -11,17 +11,24 @@ export function Toasts() {
         <Toast.Root
           key={t.id}
           className={`toast${t.error ? " error" : ""}`}
-          duration={t.error ? 12_000 : 4_000}
+          duration={t.error || t.action ? 12_000 : 4_000}
           onOpenChange={(open) => !open && dropToast(t.id)}
         >
           <Toast.Title asChild>
             <strong>{t.title}</strong>
           </Toast.Title>
-          <Toast.Close asChild>
-            <Button look="quiet" tiny label="Dismiss">
-              <X size={14} />
-            </Button>
-          </Toast.Close>
+          <span className="row">
+            {t.action && (
+              <Toast.Action asChild altText={t.action.label}>
+                <Button tiny onClick={t.action.run}>{t.action.label}</Button>
+              </Toast.Action>
+            )}
+            <Toast.Close asChild>
+              <Button look="quiet" tiny label="Dismiss">
+                <X size={14} />
+              </Button>
+            </Toast.Close>
+          </span>
           {t.detail && (
             <Toast.Description asChild>
               <p>{t.detail}</p>

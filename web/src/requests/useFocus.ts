@@ -1,0 +1,37 @@
+import { type RefObject, useLayoutEffect } from "react";
+
+const quiet = 500; // milliseconds without a key, so that nobody answers in mid-word
+
+const messageField = () => document.querySelector<HTMLTextAreaElement>(".composer textarea");
+
+/**
+ * Gives a request the focus, so that its keys work, while the message field is empty
+ * and nobody types; and gives it back once the request is answered.
+ */
+export function useFocus(card: RefObject<HTMLElement | null>): void {
+  useLayoutEffect(() => {
+    const el = card.current;
+    if (!el || !matchMedia("(min-width: 700px)").matches) return;
+    let took = false;
+    const take = () => {
+      const field = messageField();
+      const at = document.activeElement;
+      if (!field || field.value !== "" || (at !== field && at !== document.body)) return;
+      if (document.querySelector("[data-request]") !== el || document.querySelector("[role=dialog]")) return;
+      took = true;
+      el.focus({ preventScroll: true });
+    };
+    let timer = setTimeout(take, quiet);
+    const wait = () => {
+      clearTimeout(timer);
+      timer = setTimeout(take, quiet);
+    };
+    window.addEventListener("keyup", wait);
+    return () => {
+      clearTimeout(timer);
+      window.removeEventListener("keyup", wait);
+      const at = document.activeElement;
+      if (took && (at === document.body || el.contains(at))) messageField()?.focus();
+    };
+  }, [card]);
+}
