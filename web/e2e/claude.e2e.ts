@@ -60,6 +60,10 @@ it.skipIf(!installed)("the real Claude Code asks, edits, and is undone", async (
   await page.locator("strong", { hasText: "written" }).waitFor();
   await page.locator(".turn-end").getByText("tokens").waitFor();
   expect(readFileSync(file, "utf8")).toBe("Ciao");
+  // What passed without an opinion is not shown, and the answer is on the row of its tool.
+  expect(await page.locator(".rows").innerText()).not.toMatch(/policy|opinion/i);
+  expect(await page.locator(".decided", { hasText: "allowed" }).count()).toBe(0);
+  await page.locator(".tool", { hasText: "greeting.txt" }).getByTitle("You allowed it").waitFor();
   await page.locator(".turn-end").getByRole("button", { name: "Undo" }).click();
   await page.locator(".turn-end").getByText("undone").waitFor();
   expect(existsSync(file)).toBe(false);

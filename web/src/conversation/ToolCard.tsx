@@ -1,12 +1,14 @@
 import {
-  Bot, Brain, ChevronRight, FilePen, FileText, Globe, type LucideIcon, Plug, Search, SquareTerminal, Wrench,
+  Bot, Brain, Check, ChevronRight, FilePen, FileText, Globe, type LucideIcon, Plug, Search, SquareTerminal, Wrench, X,
 } from "lucide-react";
 import { lazy, memo, type ReactNode, useState } from "react";
-import type { ToolClass } from "../api/types";
+import { useMe } from "../api/queries";
+import type { Decision, ToolClass } from "../api/types";
 import { duration } from "../lib/format";
 import { safeName, safeText } from "../lib/safe";
 import { argument, groupTitle, outcome } from "../model/summary";
 import type { ToolItem } from "../model/types";
+import { verdict } from "../requests/words";
 import { CopyButton } from "../ui/CopyButton";
 import { Lazy } from "../ui/Lazy";
 import { useShown } from "./context";
@@ -26,7 +28,24 @@ export const ToolIcon = ({ of }: { of: ToolClass }) => {
 
 const bad = (t: ToolItem) => t.state === "failed" || t.state === "denied";
 
-function Head({ tool, cwd, asked }: { tool: ToolItem; cwd: string; asked: boolean }) {
+/** How a request was answered, by whom and why. */
+function Verdict({ decision: d }: { decision: Decision }) {
+  const me = useMe();
+  if (d.behavior === "passthrough" || (d.behavior === "allow" && (d.source === "rule" || d.source === "policy"))) return null;
+  const yes = d.behavior === "allow" || d.behavior === "answer" || d.behavior === "approve";
+  const words = verdict(d, me) + (d.reason && d.source !== "user" ? `: ${safeText(d.reason)}` : "");
+  return (
+    <>
+      {d.reason && d.source === "user" && <span className="cut verdict-why">“{safeText(d.reason)}”</span>}
+      <span className={`verdict${yes ? "" : " no"}`} title={words}>
+        {yes ? <Check size={13} aria-hidden="true" /> : <X size={13} aria-hidden="true" />}
+        <span className="visually-hidden">{words}</span>
+      </span>
+    </>
+  );
+}
+
+function Head({ tool, cwd, asked, decision }: { tool: ToolItem; cwd: string; asked: boolean; decision: Decision | undefined }) {
   const result = outcome(tool, asked);
   const ms = tool.durationMs ?? tool.elapsedMs;
   return (
@@ -35,6 +54,7 @@ function Head({ tool, cwd, asked }: { tool: ToolItem; cwd: string; asked: boolea
       <span className="tool-name">{safeName(tool.name)}</span>
       <span className="mono cut grow tool-argument">{argument(tool.input, cwd)}</span>
       {tool.state === "running" && !asked && <span className="dot busy" aria-hidden="true" />}
+      {decision && <Verdict decision={decision} />}
       {result && <span className={bad(tool) ? "tool-bad" : "tool-result"}>{result}</span>}
       {ms !== undefined && ms >= 50 && <span className="faint tool-time">{duration(ms)}</span>}
     </>
@@ -52,7 +72,7 @@ export const ToolCard = memo(function ToolCard({ tool }: { tool: ToolItem }) {
     <div className={`tool${bad(tool) ? " bad" : ""}`}>
       <button type="button" className="fold tool-line" aria-expanded={open} onClick={() => setOpen(!open)}>
         <ChevronRight size={14} aria-hidden="true" />
-        <Head tool={tool} cwd={session.cwd} asked={asked} />
+        <Head tool={tool} cwd={session.cwd} asked={asked} decision={tool.requestId ? conversation.decisions.get(tool.requestId) : undefined} />
       </button>
       {open && <ToolBody tool={tool} cwd={session.cwd} />}
     </div>

@@ -30,6 +30,21 @@ it("hides requests that a rule allowed, and shows those that were denied", () =>
   expect(rowsOf(s.items()).map((r) => r.key)).toEqual(["r2"]);
 });
 
+it("shows nothing where nobody had an opinion", () => {
+  const s = new Script();
+  s.add("stop.request", { request_id: "r", last_message: "Done." }).add("stop.decision", { request_id: "r", gate: "stop", behavior: "passthrough", source: "policy" });
+  expect(rowsOf(s.items())).toEqual([]);
+});
+
+it("folds an answer into the row of its tool", () => {
+  const s = new Script();
+  s.add("tool.start", { tool_id: "t", name: "Bash", class: "execute", index: 0 })
+    .add("permission.request", { request_id: "r", tool: "Bash", class: "execute", input: {}, tool_id: "t" });
+  expect(rowsOf(s.items()).map((r) => r.key)).toEqual(["t", "r"]);
+  s.add("permission.decision", { request_id: "r", gate: "permission", behavior: "deny", source: "user", reason: "no" });
+  expect(rowsOf(s.items()).map((r) => r.key)).toEqual(["t"]);
+});
+
 it("finds the argument that matters", () => {
   expect(argument({ command: "ls\n-l" }, "")).toBe("ls ⏎ -l");
   expect(argument({ file_path: "/p/src/a.go", content: "x" }, "/p")).toBe("src/a.go");

@@ -10,13 +10,20 @@ export type Row =
 const looks = (item: Item): item is ToolItem =>
   item.type === "tool" && (item.class === "read" || item.class === "search") && item.state === "done" && !item.requestId;
 
-/** A request that nobody had to be asked about says nothing new: its tool shows what was decided. */
-const silent = (item: Item) =>
-  item.type === "request" && item.request.gate === "permission" && item.request.state === "decided" &&
-  (item.request.decision?.source === "policy" || item.request.decision?.source === "rule") && item.request.decision.behavior === "allow";
+/**
+ * Whether a request says nothing of its own: nobody had to be asked about it, nobody had
+ * an opinion, or the row of its tool says how it was answered.
+ */
+function silent(item: Item, onTools: ReadonlySet<string>): boolean {
+  if (item.type !== "request" || item.request.state !== "decided") return false;
+  const d = item.request.decision;
+  if (!d || d.behavior === "passthrough" || onTools.has(item.key)) return true;
+  return item.request.gate !== "question" && item.request.gate !== "plan" && (d.source === "policy" || d.source === "rule") && d.behavior === "allow";
+}
 
 export function rowsOf(items: readonly Item[]): Row[] {
   const rows: Row[] = [];
+  const onTools = new Set(items.flatMap((i) => (i.type === "tool" && i.requestId ? [i.requestId] : [])));
   let run: ToolItem[] = [];
   const flush = () => {
     if (run.length > 1) rows.push({ key: `g-${run[0]!.key}`, type: "group", tools: run });
@@ -24,7 +31,7 @@ export function rowsOf(items: readonly Item[]): Row[] {
     run = [];
   };
   for (const item of items) {
-    if (silent(item)) continue;
+    if (silent(item, onTools)) continue;
     if (looks(item)) {
       run.push(item);
       continue;
