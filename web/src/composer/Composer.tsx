@@ -1,9 +1,11 @@
 // Where a person writes. The draft is kept as it is typed; it is cleared only once
 // the server has the message.
 
+import { useQueryClient } from "@tanstack/react-query";
 import { Paperclip, Send, Square, X } from "lucide-react";
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { prompt, runCommand } from "../api/actions";
+import { keys } from "../api/keys";
 import { useAgents, useCan } from "../api/queries";
 import type { Block } from "../api/types";
 import { useShown } from "../conversation/context";
@@ -23,6 +25,7 @@ type When = "reject" | "queue" | "steer";
 
 export function Composer() {
   const { session, conversation } = useShown();
+  const client = useQueryClient();
   const [text, setText] = useState(() => getDraft(session.id));
   const [files, setFiles] = useState<Block[]>([]);
   const [past, setPast] = useState(-1);
@@ -63,6 +66,7 @@ export function Composer() {
       else await prompt(session.id, blocks, when);
       return true;
     });
+    if (when !== "reject") await client.invalidateQueries({ queryKey: keys.queue(session.id) });
     setSending(false);
     if (!done) return;
     if (body) remember(body);
@@ -140,7 +144,7 @@ export function Composer() {
             aria-autocomplete="list"
             aria-controls={completion.open ? "completion" : undefined}
             aria-activedescendant={completion.open ? `completion-${completion.chosen}` : undefined}
-            placeholder={busy ? "Add to the queue while it works" : "Message   / commands   @ files"}
+            placeholder={busy ? (steer ? "Steer it now, or Alt-Enter to queue" : "Queue a message") : "Message   / commands   @ files"}
             onChange={(e) => { change(e.target.value); setPast(-1); }}
             onKeyDown={onKeyDown}
             onSelect={completion.onCaret}

@@ -1,13 +1,16 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { ArrowUp, Pencil, Trash2 } from "lucide-react";
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import { dropQueued, editQueued, moveQueued } from "../api/actions";
 import { keys } from "../api/keys";
 import { useQueue } from "../api/queries";
 import type { Session, Turn } from "../api/types";
 import { safeText } from "../lib/safe";
 import { attempt } from "../lib/toast";
+import { isWorking } from "../model/lists";
 import { Button } from "../ui/Button";
+
+const lookEvery = 4_000; // milliseconds
 
 const wordsOf = (turn: Turn) => turn.prompt.map((b) => b.text ?? (b.name || b.type)).join(" ");
 
@@ -16,16 +19,23 @@ export function Queue({ session }: { session: Session }) {
   const client = useQueryClient();
   const turns = useQueue(session.id).data?.items ?? [];
   const [editing, setEditing] = useState<string | null>(null);
+  const busy = isWorking(session.state);
+  useEffect(() => {
+    if (!busy) return;
+    // What others queue is no event of the log, so it is looked up now and then.
+    const timer = setInterval(() => !document.hidden && void client.invalidateQueries({ queryKey: keys.queue(session.id) }), lookEvery);
+    return () => clearInterval(timer);
+  }, [client, session.id, busy]);
   if (turns.length === 0) return null;
   const act = async (title: string, action: () => Promise<unknown>) => {
     await attempt(title, action);
     await client.invalidateQueries({ queryKey: keys.queue(session.id) });
   };
   return (
-    <ol className="queue" aria-label="Queue">
+    <ol className="queue" aria-label="Queued messages">
       {turns.map((t, i) => (
         <li key={t.id}>
-          <span className="faint small">{i + 1}</span>
+          <span className="faint">{i === 0 ? "Next:" : "Then:"}</span>
           {editing === t.id ? (
             <input
               className="input grow"

@@ -33,9 +33,10 @@ function Verdict({ decision: d }: { decision: Decision }) {
   const me = useMe();
   if (d.behavior === "passthrough" || (d.behavior === "allow" && (d.source === "rule" || d.source === "policy"))) return null;
   const yes = d.behavior === "allow" || d.behavior === "answer" || d.behavior === "approve";
-  const words = verdict(d, me) + (d.reason && d.source !== "user" ? `: ${safeText(d.reason)}` : "");
+  const words = verdict(d, me) + (d.reason && d.source !== "user" && d.source !== "timeout" ? `: ${safeText(d.reason)}` : "");
   return (
     <>
+      {d.source === "timeout" && <span className="tool-bad">{words}</span>}
       {d.reason && d.source === "user" && <span className="cut verdict-why">“{safeText(d.reason)}”</span>}
       <span className={`verdict${yes ? "" : " no"}`} title={words}>
         {yes ? <Check size={13} aria-hidden="true" /> : <X size={13} aria-hidden="true" />}
@@ -55,7 +56,7 @@ function Head({ tool, cwd, asked, decision }: { tool: ToolItem; cwd: string; ask
       <span className="mono cut grow tool-argument">{argument(tool.input, cwd)}</span>
       {tool.state === "running" && !asked && <span className="dot busy" aria-hidden="true" />}
       {decision && <Verdict decision={decision} />}
-      {result && <span className={bad(tool) ? "tool-bad" : "tool-result"}>{result}</span>}
+      {result && decision?.source !== "timeout" && <span className={bad(tool) ? "tool-bad" : "tool-result"}>{result}</span>}
       {ms !== undefined && ms >= 50 && <span className="faint tool-time">{duration(ms)}</span>}
     </>
   );

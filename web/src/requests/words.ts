@@ -35,6 +35,7 @@ export function gist(request: Request, cwd = ""): string {
 }
 
 export function verdict(d: Decision, me: string): string {
+  if (d.source === "timeout") return d.gate === "permission" ? "Timed out, not run" : "Timed out, not answered";
   const who = {
     user: !d.by ? "A person" : !me || d.by === me ? "You" : d.by, rule: d.rule ? `Rule ${d.rule}` : "A rule", policy: "The policy", timeout: "The time limit",
     channel: "A channel", agent_exit: "The agent's end", interrupt: "The interruption",

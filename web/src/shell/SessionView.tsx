@@ -1,4 +1,5 @@
 import { Download, GitFork, MoreHorizontal, PanelRight, Pencil, Power, Redo2, Trash2, Undo2 } from "lucide-react";
+import { useEffect } from "react";
 import { useCan } from "../api/queries";
 import { Composer } from "../composer/Composer";
 import { useShown } from "../conversation/context";
@@ -9,6 +10,7 @@ import { safeName } from "../lib/safe";
 import { useSettings, useView } from "../lib/state";
 import { dotOf } from "../model/lists";
 import { PlanList } from "../panes/PlanPane";
+import { seen, useMissed } from "../stream/missed";
 import { Button } from "../ui/Button";
 import { Menu } from "../ui/Menu";
 import { Starters } from "./Starters";
@@ -17,6 +19,7 @@ import { useSessionActions } from "./sessionActions";
 export function SessionView() {
   const { session, conversation } = useShown();
   const items = conversation.threads.get("root")?.length ?? 0;
+  useSeen(session.id);
   return (
     <main className="pane" aria-label={`Session ${session.title || "new"}`}>
       <Header />
@@ -25,6 +28,17 @@ export function SessionView() {
       <Composer key={session.id} />
     </main>
   );
+}
+
+/** What was missed here is seen once somebody moves or types. */
+function useSeen(session: string): void {
+  const missed = useMissed((m) => session in m.sessions);
+  useEffect(() => {
+    if (!missed) return;
+    const stop = new AbortController();
+    for (const sign of ["pointermove", "pointerdown", "keydown"]) window.addEventListener(sign, () => seen(session), { signal: stop.signal });
+    return () => stop.abort();
+  }, [session, missed]);
 }
 
 function Header() {

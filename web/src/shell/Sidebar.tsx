@@ -8,6 +8,7 @@ import { safeName } from "../lib/safe";
 import { useView } from "../lib/state";
 import { dotOf, groupByFolder } from "../model/lists";
 import { gist, shortly } from "../requests/words";
+import { useMissed } from "../stream/missed";
 import { Button } from "../ui/Button";
 import { Skeleton } from "../ui/Lazy";
 import { Link } from "../ui/Link";
@@ -96,13 +97,14 @@ function SessionList({ words, chosen }: { words: string; chosen: string }) {
 }
 
 function Entry({ session: s, chosen }: { session: Session; chosen: boolean }) {
-  const dot = dotOf(s);
+  const missed = useMissed((m) => s.id in m.sessions);
+  const dot = missed ? "needs" : dotOf(s);
   return (
     <li>
       <Link to={sessionPath(s.id)} className="session" aria-current={chosen ? "page" : undefined} data-session={s.id} onClick={() => useView.setState({ phone: "chat" })}>
         <span className={`dot ${dot}`}><span className="visually-hidden">{stateWords[dot]}</span></span>
         <span className="cut">{safeName(s.title) || "New session"}</span>
-        <span className="faint small">{ago(s.updated_at)}</span>
+        {missed ? <span className="missed" title="A request timed out before you answered">missed</span> : <span className="faint small">{ago(s.updated_at)}</span>}
         <span className="under cut">{s.agent}{s.model ? ` · ${s.model}` : ""}{s.cost_usd > 0 ? ` · ${dollars(s.cost_usd)}` : ""}</span>
       </Link>
     </li>

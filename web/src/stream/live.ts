@@ -8,6 +8,7 @@ import type { Event, List, Request, Session } from "../api/types";
 import { patchRequests, patchSessions } from "../model/lists";
 import { Conversations } from "./conversations";
 import { Hub, type Status } from "./hub";
+import { lookBack, noteMissed } from "./missed";
 
 export const conversations = new Conversations();
 
@@ -29,12 +30,14 @@ export function goLive(client: QueryClient): () => void {
       if (exact) return;
       void client.invalidateQueries();
       conversations.catchUp();
+      void lookBack();
     },
     onEntries: (entries) => {
       const events = entries.map((e) => e.event);
       conversations.push(events);
       if (patchLists(client, events)) refreshSoon();
       refreshFiles(client, events);
+      noteMissed(events);
     },
   });
   hub.start();

@@ -1,0 +1,48 @@
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { launch, live, Server, signedIn } from "./harness";
+
+let browser: Browser;
+const server = new Server();
+
+beforeAll(async () => {
+  await server.start();
+  browser = await launch();
+});
+afterAll(async () => {
+  await browser?.close();
+  await server.remove();
+});
+
+it("a queued message shows at once, and can be changed, moved and dropped", async () => {
+  const { context, page, watch } = await signedIn(browser, server);
+  const id = await server.session({ policy: "auto-approve" }, "run: sleep 60");
+  await page.goto(`${server.url}/s/${id}`);
+  await live(page);
+  await page.locator(".tool .dot.busy").first().waitFor();
+  const message = page.getByRole("textbox", { name: "Message", exact: true });
+  const queue = page.getByRole("list", { name: "Queued messages" });
+  const lines = queue.getByRole("listitem");
+  for (const words of ["list files", "say hello"]) {
+    await message.fill(words);
+    await message.press("Alt+Enter");
+    await queue.getByText(words).waitFor({ timeout: 5_000 });
+  }
+  expect(await lines.first().innerText()).toMatch(/Next:\s*list files/);
+
+  await lines.nth(1).getByRole("button", { name: "Move up" }).click();
+  await lines.first().getByText("say hello").waitFor();
+  await lines.first().getByRole("button", { name: "Edit" }).click();
+  await queue.getByRole("textbox").fill("say hello twice");
+  await queue.getByRole("textbox").press("Enter");
+  await lines.first().getByText("say hello twice").waitFor();
+  await lines.first().getByRole("button", { name: "Drop" }).click();
+  await queue.getByText("say hello").waitFor({ state: "detached" });
+  expect(await lines.count()).toBe(1);
+
+  // Somebody else's message shows too.
+  expect((await server.api("POST", `/v1/sessions/${id}/turns`, { prompt: "from afar", when: "queue" })).status).toBe(202);
+  await queue.getByText("from afar").waitFor({ timeout: 10_000 });
+  expect(watch.problems).toEqual([]);
+  await context.close();
+});
