@@ -29,7 +29,7 @@ var arrows = map[string][]string{
 	"driver/drivertest": {".", "internal/", "sim", "engine", "store/sqlite"},
 	"sim":               {"internal/"},
 	"view":              {"."},
-	"team":              {".", "engine", "internal/"},
+	"team":              {".", "engine", "view", "internal/"},
 	"review":            {".", "engine", "internal/"},
 	"sdk":               {".", "engine", "view", "driver/all", "store/sqlite", "internal/"},
 	"client":            {".", "internal/sse"},

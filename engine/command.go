@@ -63,7 +63,8 @@ type command struct {
 // a prompt: the text that a person would have typed.
 type queued struct {
 	terret.Prompt
-	Command *command `json:"command,omitempty"`
+	Command *command      `json:"command,omitempty"`
+	Origin  terret.Origin `json:"origin,omitempty"`
 }
 
 // text is what a person would have typed.

@@ -196,7 +196,7 @@ func (e *Engine) promptForeign(ctx context.Context, r PromptRequest) (terret.Tur
 // enqueuePrompt adds a prompt to the session's queue. If its owner gives the session
 // back at that moment, we take it.
 func (e *Engine) enqueuePrompt(ctx context.Context, r PromptRequest) (terret.Turn, error) {
-	body, err := json.Marshal(queued{Prompt: r.Prompt, Command: r.command})
+	body, err := json.Marshal(queued{Prompt: r.Prompt, Command: r.command, Origin: r.Origin})
 	if err != nil {
 		return terret.Turn{}, terret.Invalid("prompt", "%w", err)
 	}

@@ -308,3 +308,26 @@ func TestDrain(t *testing.T) {
 		t.Errorf("after drain: %+v, %v", turns, err)
 	}
 }
+
+// TestOrigin holds that a turn says where its prompt came from, also if it was queued.
+func TestOrigin(t *testing.T) {
+	t.Parallel()
+	g := newGate()
+	f := newFixture(t, mock.Script{Turns: [][]mock.Step{{g.step()}, {{Text: "ok"}}}})
+	id := f.session()
+	last := ""
+	for _, words := range []string{"now", "later"} {
+		turn, err := f.Prompt(t.Context(), engine.PromptRequest{Session: id, Prompt: text(words), When: engine.WhenQueue, Origin: terret.OriginBus})
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = turn.ID
+	}
+	g.wait(t)
+	close(g.open)
+	f.ended(id, last)
+	turns, err := f.store.Turns(t.Context(), id)
+	if err != nil || len(turns) != 2 || turns[0].Origin != terret.OriginBus || turns[1].Origin != terret.OriginBus {
+		t.Errorf("%+v: %v", turns, err)
+	}
+}

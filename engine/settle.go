@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/terret-dev/terret"
@@ -158,7 +159,7 @@ func (e *Engine) next(l *live) {
 			l.take(item.ID)
 			continue
 		}
-		t, a := l.begin(PromptRequest{Session: l.id, Prompt: q.Prompt, By: item.By, Turn: item.ID, command: q.Command}, terret.OriginQueue, []string{item.ID}, in)
+		t, a := l.begin(PromptRequest{Session: l.id, Prompt: q.Prompt, By: item.By, Turn: item.ID, command: q.Command}, cmp.Or(q.Origin, terret.OriginQueue), []string{item.ID}, in)
 		l.mu.Unlock()
 		switch {
 		case a.wait() != nil:

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -28,6 +29,8 @@ type PromptRequest struct {
 	// Turn, if set, is the id for the turn. If there already is a turn with that id, it
 	// is not started again.
 	Turn string
+	// Origin, if set, says where the prompt came from; otherwise it is user or queue.
+	Origin terret.Origin
 
 	command *command // to run instead
 }
@@ -159,7 +162,7 @@ func (e *Engine) promptLive(ctx context.Context, l *live, r PromptRequest) (terr
 		l.mu.Unlock()
 		return terret.Turn{}, terret.Errorf(terret.CodeSessionBusy, "session %s is busy with another turn; queue the prompt, steer the turn, or wait", l.id)
 	}
-	t, a := l.begin(r, terret.OriginUser, nil, in)
+	t, a := l.begin(r, cmp.Or(r.Origin, terret.OriginUser), nil, in)
 	l.mu.Unlock()
 	if err := a.wait(); err != nil {
 		return terret.Turn{}, err

@@ -1,0 +1,145 @@
+package team
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/terret-dev/terret"
+)
+
+// The modes of an agent, as the key "mode" of its credentials.
+const (
+	ModeQuery  = "query"  // each message is a session of its own; the default
+	ModeClient = "client" // one session for all messages
+)
+
+// Config says how to make an agent. Name and Type are required.
+type Config struct {
+	Name string `json:"name"`
+	// Type is the provider's.
+	Type         string `json:"agent_type"`
+	Instructions string `json:"instructions,omitempty"` // added to the agent's system prompt
+	Model        string `json:"model,omitempty"`        // empty means the agent's default
+	// AllowedTools are the tools the agent has, and uses without asking; nil means all,
+	// with the permission mode alone deciding what is asked.
+	AllowedTools []string `json:"allowed_tools,omitzero"`
+	// PermissionMode is the agent's own. Empty means that it edits files in its folder
+	// without asking (acceptEdits).
+	PermissionMode string `json:"permission_mode,omitempty"`
+	Cwd            string `json:"cwd,omitempty"` // empty means the current folder
+	// SettingSources are those that the agent loads; nil means none.
+	SettingSources []string `json:"setting_sources,omitzero"`
+	// Credentials holds options of a single provider. All providers know "mode", and
+	// ignore "api_key", "auth_token" and "base_url": agents sign in by themselves.
+	Credentials map[string]any `json:"credentials,omitempty"`
+
+	// Session is the session of an agent in client mode. Empty means a new one; an agent
+	// that is made again with the same session continues it.
+	Session string `json:"session,omitempty"`
+	// Topics are those that the agent has subscribed to.
+	Topics []string `json:"topics,omitempty"`
+	// ReportsTo is the agent's lead in a hierarchy; empty means that it has none.
+	ReportsTo string `json:"reports_to,omitempty"`
+	// Restart says what happens when the agent fails.
+	Restart Restart `json:"restart,omitzero"`
+}
+
+// ignoredCredentials are keys that other systems use, and that agents do without.
+var ignoredCredentials = []string{"api_key", "auth_token", "base_url"}
+
+// names are what members may be called: one word, that is not taken for a flag, a topic
+// or punctuation of a sentence.
+var names = regexp.MustCompile(`^[\pL\pN](?:[\pL\pN._-]{0,62}[\pL\pN])?$`)
+
+// checkName rejects names that cannot be addressed.
+func checkName(name string) error {
+	switch {
+	case !names.MatchString(name):
+		return terret.Invalid("name", "%q cannot be a name: use up to 64 letters, digits, dots, dashes and underscores", name)
+	case strings.EqualFold(name, All), name == busName:
+		return terret.Invalid("name", "%q is taken", name)
+	}
+	return nil
+}
+
+// busName is the sender of what the bus itself says.
+const busName = "bus"
+
+// Mode is the agent's mode.
+func (c Config) Mode() string {
+	if mode, ok := c.Credentials["mode"].(string); ok && mode != "" {
+		return mode
+	}
+	return ModeQuery
+}
+
+// Validate rejects what no provider could use.
+func (c Config) Validate() error {
+	if err := checkName(c.Name); err != nil {
+		return err
+	}
+	if c.Type == "" {
+		return terret.Invalid("agent_type", "say which agent it is, such as sdk")
+	}
+	for key, value := range c.Credentials {
+		switch {
+		case key == "mode":
+			if value != ModeQuery && value != ModeClient {
+				return terret.Invalid("credentials.mode", "%q is not a mode; use query or client", value)
+			}
+		case !slices.Contains(ignoredCredentials, key):
+			return terret.Invalid("credentials."+key, "there is no such option; use mode")
+		}
+	}
+	if c.Session != "" && !terret.ValidID("", c.Session) {
+		return terret.Invalid("session", "%q is not a session id", c.Session)
+	}
+	for _, t := range c.Topics {
+		if !names.MatchString(t) {
+			return terret.Invalid("topics", "%q cannot be a topic: use letters, digits, dots, dashes and underscores", t)
+		}
+	}
+	return c.Restart.Validate()
+}
+
+// session is the session that the config asks for, with an agent of that driver.
+func (c Config) session(d terret.Driver) (terret.Session, error) {
+	cwd := c.Cwd
+	if cwd == "" {
+		var err error
+		if cwd, err = os.Getwd(); err != nil {
+			return terret.Session{}, terret.Invalid("cwd", "%w", err)
+		}
+	}
+	sources := c.SettingSources
+	if sources == nil {
+		sources = []string{} // explicitly none
+	}
+	mode, policy := permissions(c.PermissionMode, terret.DescriptionOf(d).Modes)
+	return terret.Session{
+		Agent: d.Name(), Title: c.Name, Cwd: cwd, Model: c.Model, Policy: policy, PermissionMode: mode,
+		Options: terret.SessionOptions{
+			Tools: c.AllowedTools, AutoApproveTools: c.AllowedTools, SettingSources: sources, SystemAppend: c.Instructions,
+		},
+	}, nil
+}
+
+// acceptEdits is the permission mode of agents that have none of their own choice.
+const acceptEdits = "acceptEdits"
+
+// permissions are the agent's own mode and the policy that belongs to it. An agent that
+// has no mode acceptEdits is held to the policy alone.
+func permissions(mode string, modes map[string]terret.Policy) (string, terret.Policy) {
+	if mode == "" {
+		if _, ok := modes[acceptEdits]; ok {
+			mode = acceptEdits
+		}
+		return mode, terret.PolicyAcceptEdits
+	}
+	if policy, ok := modes[mode]; ok {
+		return mode, policy
+	}
+	return mode, terret.PolicyAsk
+}
