@@ -117,14 +117,26 @@ func (e *Engine) tellLost(ctx context.Context, l *live, repo *checkpoint.Repo, t
 	for _, u := range lost {
 		out.Lost = append(out.Lost, Lost(u))
 	}
-	for entry, err := range e.hub.Entries(ctx, l.id, terret.KindToolPre) {
+	ran := map[string]bool{} // commands, by the id of the call
+	for entry, err := range e.hub.Entries(ctx, l.id, terret.KindToolPre, terret.KindToolFailure) {
 		if err != nil {
 			l.log.Warn("could not count the commands of a turn", "error", err)
 			return
 		}
 		ev, err := entry.Decode()
-		if d, ok := ev.Data.(terret.ToolPre); err == nil && ok && ev.Turn == t.ID && d.Class == terret.ClassExecute {
-			out.Commands++
+		if err != nil || ev.Turn != t.ID {
+			continue
+		}
+		switch d := ev.Data.(type) {
+		case terret.ToolPre:
+			if d.Class == terret.ClassExecute {
+				ran[d.ToolID] = true
+			}
+		case terret.ToolFailure:
+			if d.Denied {
+				delete(ran, d.ToolID)
+			}
 		}
 	}
+	out.Commands = len(ran)
 }

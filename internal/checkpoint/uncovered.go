@@ -20,6 +20,9 @@ const (
 	maxLooks     = 50_000
 )
 
+// records is where Terret keeps its own records in a project: they are not a turn's.
+const records = ".terret"
+
 // Uncovered names what may have changed between two snapshots that Restore does not take
 // back, sorted by path: files that were left out of the snapshots and differ between
 // them, and, since the given time, ignored files and git's own folders. It names at most
@@ -101,7 +104,7 @@ func (u *uncovered) ignored(ctx context.Context, g git) error {
 			return gitcmd.ErrEnough
 		}
 		p := strings.TrimSuffix(rec, "/")
-		if p == home || strings.HasPrefix(filepath.Base(p), stagePrefix) {
+		if p == home || strings.HasPrefix(filepath.Base(p), stagePrefix) || slices.Contains(strings.Split(p, "/"), records) {
 			return nil
 		}
 		if u.changed(ctx, filepath.Join(u.repo.dir, filepath.FromSlash(p))) {
