@@ -210,7 +210,9 @@ type BusMessage struct {
 type BusReceipt struct {
 	MessageID string `json:"message_id"`
 	By        string `json:"by"`
-	Status    string `json:"status"`
+	Status    string `json:"status"` // delivered, read, answered, failed, stopped
+	Detail    string `json:"detail,omitempty"`
+	CostUSD   Cost   `json:"cost_usd,omitempty"` // of the turn that handled it
 }
 
 // AgentStateChange says that a named agent is now in another state.
@@ -218,6 +220,7 @@ type AgentStateChange struct {
 	Name   string     `json:"name"`
 	State  AgentState `json:"state"`
 	Detail string     `json:"detail,omitempty"`
+	Config JSON       `json:"config,omitempty"` // how it was made, when it joins the team
 }
 
 // DiagStderr is a line that the agent wrote to its standard error.

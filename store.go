@@ -236,6 +236,7 @@ const (
 	InboxKill      InboxKind = "kill"
 	InboxClose     InboxKind = "close"
 	InboxUpdate    InboxKind = "update" // body is a SessionUpdated
+	InboxNote      InboxKind = "note"   // body is what to append to a log without an agent
 )
 
 // InboxItem is a task for the owner of a session.

@@ -145,7 +145,7 @@ func (e *Engine) commitGroup(group []*live) {
 		default:
 			s := l.committed(results[i])
 			e.hub.Publish(l.id, results[i].Entries)
-			if len(results[i].Entries) > 0 {
+			if len(results[i].Entries) > 0 && s.Agent != NoAgent {
 				e.records.Add(s, results[i].Entries)
 			}
 			for _, a := range parts[i] {

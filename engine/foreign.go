@@ -137,6 +137,10 @@ func (e *Engine) serve(ctx context.Context, l *live, item terret.InboxItem) {
 		}
 		return
 	}
+	if item.Kind == terret.InboxNote {
+		e.takeNote(l, item)
+		return
+	}
 	if l.take(item.ID).wait() != nil {
 		return
 	}
@@ -153,7 +157,7 @@ func (e *Engine) serve(ctx context.Context, l *live, item terret.InboxItem) {
 			if err = unmarshal(item.Body, &u); err == nil {
 				err = e.Update(ctx, l.id, u, item.By)
 			}
-		case terret.InboxPrompt: // above
+		case terret.InboxPrompt, terret.InboxNote: // above
 		default:
 			err = terret.Errorf(terret.CodeUnsupported, "unknown inbox item %q", item.Kind)
 		}

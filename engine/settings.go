@@ -38,6 +38,9 @@ func (e *Engine) Settings(ctx context.Context, s terret.Session, o terret.TurnOp
 
 // settingsFor resolves what is in force for a turn of the session with those options.
 func (e *Engine) settingsFor(ctx context.Context, s terret.Session, o terret.TurnOptions) (inForce, error) {
+	if s.Agent == NoAgent {
+		return inForce{}, terret.Errorf(terret.CodeUnsupported, "no agent works in session %s: it is a log", s.ID)
+	}
 	var role Role
 	if e.cfg.Roles != nil {
 		var err error

@@ -1,6 +1,7 @@
 package team
 
 import (
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -102,6 +103,16 @@ func (c Config) Validate() error {
 		}
 	}
 	return c.Restart.Validate()
+}
+
+// withoutSecrets is the config as it may be stored: without the credentials that agents
+// do not use.
+func (c Config) withoutSecrets() Config {
+	c.Credentials = maps.Clone(c.Credentials)
+	for _, key := range ignoredCredentials {
+		delete(c.Credentials, key)
+	}
+	return c
 }
 
 // session is the session that the config asks for, with an agent of that driver.

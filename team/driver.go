@@ -11,13 +11,16 @@ import (
 // SDK is the name of the provider of Claude Code in teams.
 const SDK = "sdk"
 
+// Sessions looks sessions up; every [terret.Store] does.
+type Sessions interface {
+	Session(ctx context.Context, id string) (terret.Session, error)
+}
+
 // Host is where the sessions of agents live.
 type Host struct {
 	Engine *engine.Engine
 	// Store is the engine's store, to look sessions up.
-	Store interface {
-		Session(ctx context.Context, id string) (terret.Session, error)
-	}
+	Store Sessions
 	// Create creates a session; nil means the engine does, without further defaults.
 	Create func(ctx context.Context, s terret.Session) (terret.Session, error)
 }

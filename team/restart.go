@@ -45,3 +45,24 @@ func (r Restart) Validate() error {
 	}
 	return nil
 }
+
+// again reports whether to try again after that many failures, and after which pause.
+func (r Restart) again(failures int) (time.Duration, bool) {
+	limit := r.Limit
+	if limit == 0 {
+		limit = DefaultRestarts
+	}
+	if r.Policy == RestartNever || failures > limit {
+		return 0, false
+	}
+	pause := time.Duration(r.BackoffMS) * time.Millisecond
+	if pause == 0 {
+		pause = DefaultBackoff
+	}
+	for range failures - 1 {
+		if pause *= 2; pause >= DefaultMaxBackoff {
+			break
+		}
+	}
+	return min(pause, DefaultMaxBackoff), true
+}

@@ -1,0 +1,169 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/terret-dev/terret"
+)
+
+// NoAgent is the agent of sessions in which no agent works: logs that only [Engine.Note]
+// writes to.
+const NoAgent = "none"
+
+// OpenLog makes a session in which no agent works, unless it exists.
+func (e *Engine) OpenLog(ctx context.Context, id, title string) error {
+	_, err := e.store.Session(ctx, id)
+	if !errors.Is(err, terret.ErrSessionNotFound) {
+		return err
+	}
+	cwd := e.cfg.Home
+	if cwd == "" {
+		cwd = os.TempDir()
+	}
+	_, err = e.store.Create(ctx, terret.Session{
+		ID: id, Agent: NoAgent, Title: title, Cwd: cwd, Mode: terret.ModeDirect, Policy: terret.PolicyAsk, State: terret.SessionIdle,
+	})
+	if err == nil {
+		return nil
+	}
+	if _, again := e.store.Session(ctx, id); again == nil {
+		return nil // somebody else was faster
+	}
+	return err
+}
+
+// Note appends events about a team to a log that OpenLog made, all or none of them,
+// whichever process owns it. It returns when they are in the log. If it fails because the
+// context ends, they may still get there.
+func (e *Engine) Note(ctx context.Context, session, by string, data ...terret.Data) error {
+	events, err := notes(by, data)
+	if err != nil {
+		return err
+	}
+	err = e.on(ctx, session, func(l *live) error {
+		a, err := l.append(events, nil)
+		if err != nil {
+			return err
+		}
+		return a.wait()
+	})
+	if isForeign(err) {
+		return e.noteForeign(ctx, session, by, events)
+	}
+	return err
+}
+
+// notes are the events that data becomes.
+func notes(by string, data []terret.Data) ([]terret.Event, error) {
+	out := make([]terret.Event, 0, len(data))
+	for _, d := range data {
+		switch d.(type) {
+		case terret.BusMessage, terret.BusReceipt, terret.AgentStateChange:
+			out = append(out, terret.Event{By: by, Data: d})
+		default:
+			return nil, terret.Errorf(terret.CodeInternal, "%s is not about a team", terret.Event{Data: d}.Kind())
+		}
+	}
+	return out, nil
+}
+
+// append writes events to a session without an agent, and marks inbox items as handled.
+func (l *live) append(events []terret.Event, taken []string) (*appending, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.session.Agent != NoAgent {
+		return nil, terret.Errorf(terret.CodeConflict, "session %s belongs to an agent; nobody else writes to it", l.id)
+	}
+	if err := l.unusable(); err != nil {
+		return nil, err
+	}
+	var out []terret.Event
+	for _, ev := range events {
+		out = l.put(out, ev)
+	}
+	return l.enqueue(&appending{events: out, taken: taken}), nil
+}
+
+// noted is the body of an inbox item: events without their envelope.
+type noted struct {
+	Kind terret.Kind `json:"kind"`
+	Data terret.JSON `json:"data"`
+}
+
+// noteEvery is how often we look whether another process has taken a note.
+const noteEvery = 20 * time.Millisecond
+
+// noteForeign has another process append events. If that one gives the session back, we
+// take it, and the note with it.
+func (e *Engine) noteForeign(ctx context.Context, session, by string, events []terret.Event) error {
+	all := make([]noted, 0, len(events))
+	for _, ev := range events {
+		data, err := json.Marshal(ev.Data)
+		if err != nil {
+			return err
+		}
+		all = append(all, noted{ev.Kind(), data})
+	}
+	body, err := json.Marshal(all)
+	if err != nil {
+		return err
+	}
+	item := terret.InboxItem{ID: terret.NewID(terret.PrefixControl), Session: session, Kind: terret.InboxNote, By: by, Body: body}
+	if err := e.store.Send(ctx, item); err != nil {
+		return err
+	}
+	for {
+		if _, err := e.own(ctx, session); err != nil && !errors.Is(err, terret.ErrConflict) {
+			return err
+		}
+		if waiting, err := e.waits(ctx, item); err != nil || !waiting {
+			return err
+		}
+		again := time.NewTimer(noteEvery)
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			again.Stop()
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// waits reports whether nobody has handled the item yet.
+func (e *Engine) waits(ctx context.Context, item terret.InboxItem) (bool, error) {
+	items, err := e.store.Pending(ctx, item.Session)
+	if err != nil {
+		return false, err
+	}
+	for _, i := range items {
+		if i.ID == item.ID {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// takeNote appends what another process wants to have in the log. The item is handled in
+// the same commit.
+func (e *Engine) takeNote(l *live, item terret.InboxItem) {
+	var all []noted
+	err := unmarshal(item.Body, &all)
+	var events []terret.Event
+	for _, n := range all {
+		var ev terret.Event
+		body, encodeErr := json.Marshal(map[string]any{"kind": n.Kind, "data": n.Data})
+		err = errors.Join(err, encodeErr, json.Unmarshal(body, &ev))
+		events = append(events, terret.Event{By: item.By, Data: ev.Data})
+	}
+	if err != nil {
+		l.log.Warn("dropped a note that cannot be read", "error", err)
+		events = nil
+	}
+	if a, err := l.append(events, []string{item.ID}); err == nil {
+		_ = a.wait() // if it was not written, the next owner does it
+	}
+}
