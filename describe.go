@@ -1,6 +1,9 @@
 package terret
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // Describer is a Driver that describes its agent.
 type Describer interface {
@@ -21,11 +24,24 @@ type Description struct {
 	// Modes says, for each of the agent's own permission modes, which policy it amounts
 	// to.
 	Modes map[string]Policy
+	// Asking is the permission mode in which the agent asks before it acts, to return to
+	// after planning.
+	Asking string
 	// OneShot is the oversight of one-shot sessions, if it is less than that of others.
 	// The agent itself must keep to its tools then.
 	OneShot Oversight
 	// Program says that the agent is a program, which may be missing.
 	Program bool
+}
+
+// PlanMode is the agent's own permission mode for planning; empty if it has none.
+func (d Description) PlanMode() string {
+	for _, mode := range slices.Sorted(maps.Keys(d.Modes)) {
+		if d.Modes[mode] == PolicyPlan {
+			return mode
+		}
+	}
+	return ""
 }
 
 // DescriptionOf returns what the driver says about its agent.

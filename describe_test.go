@@ -28,3 +28,20 @@ func TestAgentName(t *testing.T) {
 		}
 	}
 }
+
+func TestPolicyNamed(t *testing.T) {
+	t.Parallel()
+	for word, want := range map[string]terret.Policy{
+		"ask": terret.PolicyAsk, "auto-edit": terret.PolicyAcceptEdits, "Full auto": terret.PolicyAutoApprove, "full-auto": terret.PolicyAutoApprove,
+		"accept-edits": terret.PolicyAcceptEdits, "Plan": terret.PolicyPlan, "nonsense": "nonsense", "": "",
+	} {
+		if got := terret.PolicyNamed(word); got != want {
+			t.Errorf("%q is %q, want %q", word, got, want)
+		}
+	}
+	for _, p := range terret.Policies() {
+		if got := terret.PolicyNamed(p.Title()); got != p {
+			t.Errorf("the title %q of %q is that of %q", p.Title(), p, got)
+		}
+	}
+}

@@ -1,5 +1,10 @@
 package terret
 
+import (
+	"cmp"
+	"strings"
+)
+
 // SessionState says what a session is doing.
 type SessionState string
 
@@ -88,6 +93,27 @@ const (
 	PolicyRules             Policy = "rules"
 	PolicyAutoApprove       Policy = "auto-approve"
 )
+
+// policyTitles are the words for the policies that people choose between.
+var policyTitles = map[Policy]string{
+	PolicyAsk: "Ask", PolicyAcceptEdits: "Auto-edit", PolicyPlan: "Plan", PolicyAutoApprove: "Full auto",
+	PolicyRules: "Rules", PolicyDenyUnlessAllowed: "Allowed only",
+}
+
+// Title is what people call the policy, such as "Auto-edit".
+func (p Policy) Title() string { return cmp.Or(policyTitles[p], string(p)) }
+
+// PolicyNamed returns the policy with that name or title, such as "auto-edit" or
+// "full-auto". It returns the word itself if there is none.
+func PolicyNamed(word string) Policy {
+	plain := strings.ReplaceAll(strings.ToLower(word), " ", "-")
+	for p, title := range policyTitles {
+		if plain == string(p) || plain == strings.ReplaceAll(strings.ToLower(title), " ", "-") {
+			return p
+		}
+	}
+	return Policy(word)
+}
 
 // Policies lists them in display order.
 func Policies() []Policy {

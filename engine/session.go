@@ -97,6 +97,7 @@ func (e *Engine) Update(ctx context.Context, id string, u terret.SessionUpdated,
 	err := e.on(ctx, id, func(l *live) error {
 		l.mu.Lock()
 		h, err := l.host, l.unusable()
+		u := e.leavePlanMode(l.session, u)
 		l.mu.Unlock()
 		if err == nil && h != nil {
 			err = tellAgent(ctx, h.agent, u)
@@ -113,6 +114,17 @@ func (e *Engine) Update(ctx context.Context, id string, u terret.SessionUpdated,
 		return e.send(ctx, id, terret.InboxUpdate, by, u)
 	}
 	return err
+}
+
+// leavePlanMode completes a change of the policy: an agent whose own mode is planning
+// would go on planning under any policy.
+func (e *Engine) leavePlanMode(s terret.Session, u terret.SessionUpdated) terret.SessionUpdated {
+	about := terret.DescriptionOf(e.lookup(s.Agent))
+	if u.Policy != nil && *u.Policy != terret.PolicyPlan && u.PermissionMode == nil &&
+		about.Modes[s.PermissionMode] == terret.PolicyPlan && about.Asking != "" {
+		u.PermissionMode = &about.Asking
+	}
+	return u
 }
 
 // tellAgent changes nothing unless the agent can change everything asked for.

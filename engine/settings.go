@@ -49,6 +49,9 @@ func (e *Engine) settingsFor(ctx context.Context, s terret.Session, o terret.Tur
 		}
 	}
 	in := resolve(s, role, o)
+	if s.Policy == terret.PolicyPlan && in.PermissionMode == "" {
+		in.PermissionMode = terret.DescriptionOf(e.lookup(s.Agent)).PlanMode()
+	}
 	in.Gates = union(in.gates, e.wanted.gates(s.ID))
 	return in, nil
 }

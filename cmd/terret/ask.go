@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -187,8 +189,11 @@ func editInput(ctx context.Context, input terret.JSON) (terret.JSON, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !json.Valid(edited) {
-		return nil, fmt.Errorf("this is not JSON; nothing was changed")
+	switch {
+	case bytes.Equal(bytes.TrimSpace(edited), bytes.TrimSpace(pretty)): // also if they quit without saving
+		return nil, errors.New("nothing was changed, so nothing was decided")
+	case !json.Valid(edited):
+		return nil, errors.New("this is not JSON; nothing was changed")
 	}
 	return edited, nil
 }

@@ -32,7 +32,7 @@ func newChat(a *app) *cobra.Command {
 const chatHelp = `  /help             this
   /undo, /redo      undo or redo what the last turn changed
   /model NAME       use another model
-  /policy NAME      what to do when no rule decides
+  /policy NAME      ask, auto-edit, plan or full-auto
   /title TEXT       rename the session
   /status           what the session is and has used
   /quit             leave (Ctrl-D too)
@@ -56,7 +56,7 @@ func runChat(ctx context.Context, a *app, f sessionFlags) error {
 	c.render = newRenderer(sc)
 	keys := a.keyboard()
 	c.asker = &asker{screen: sc, keys: keys, by: a.user()}
-	sc.line("%s  %s · %s · policy %s · %s", sc.paint(bold, "terret"), s.Agent, nonEmpty(s.Model, "its own model"), s.Policy, s.Cwd)
+	sc.line("%s  %s · %s · %s · %s", sc.paint(bold, "terret"), s.Agent, nonEmpty(s.Model, "default model"), s.Policy.Title(), s.Cwd)
 	sc.line("%s", sc.paint(dim, "/help lists the commands, Ctrl-D leaves"))
 	for {
 		text, err := readMessage(ctx, sc, keys)
@@ -141,7 +141,7 @@ func (c *conversation) command(ctx context.Context, line string) (quit bool) {
 	case "title":
 		err = c.update(ctx, arg, func(u *terret.SessionUpdated) { u.Title = &arg })
 	case "policy":
-		p := terret.Policy(arg)
+		p := terret.PolicyNamed(arg)
 		err = c.update(ctx, arg, func(u *terret.SessionUpdated) { u.Policy = &p })
 	case "status":
 		err = c.status(ctx)
@@ -185,7 +185,7 @@ func (c *conversation) status(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.render.screen.line("session %s · %s · %s · %s · policy %s", s.ID, s.Agent, nonEmpty(s.Model, "-"), s.State, s.Policy)
+	c.render.screen.line("session %s · %s · %s · %s · %s", s.ID, s.Agent, nonEmpty(s.Model, "-"), s.State, s.Policy.Title())
 	c.render.screen.line("%d events · %d tokens in, %d out · cost %s", s.LastSeq, s.Usage.Input+s.Usage.CacheRead+s.Usage.CacheWrite, s.Usage.Output, dollars(s.CostUSD))
 	return nil
 }

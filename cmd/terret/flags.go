@@ -39,7 +39,7 @@ func (f *sessionFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.cwd, "cwd", "", "folder to work in (default: this one)")
 	fl.StringVar(&f.persona, "persona", "", "persona, from agents/AGENT_*.md")
 	fl.StringVar(&f.mode, "mode", "", "workbench, pipeline or direct")
-	fl.StringVar(&f.policy, "policy", "", "what to do if no rule decides: ask, accept-edits, rules, plan, deny-unless-allowed, auto-approve")
+	fl.StringVar(&f.policy, "policy", "", "what to do if no rule decides: ask, auto-edit, plan, full-auto, rules, allowed-only")
 	fl.StringVar(&f.permissionMode, "permission-mode", "", "the agent's own permission mode")
 	fl.StringArrayVar(&f.allow, "allow", nil, "rule for tool uses to allow, such as 'Bash(git *)' (repeatable)")
 	fl.StringArrayVar(&f.deny, "deny", nil, "rule for tool uses to deny (repeatable)")
@@ -137,7 +137,7 @@ func (f *sessionFlags) goOn(ctx context.Context, a *app, e *engine.Engine, s ter
 		u.Model, s.Model = &f.model, f.model
 	}
 	if f.set("policy") {
-		s.Policy = terret.Policy(f.policy)
+		s.Policy = terret.PolicyNamed(f.policy)
 		u.Policy = &s.Policy
 	}
 	if f.set("permission-mode") {
@@ -176,7 +176,7 @@ func (f *sessionFlags) session(ctx context.Context, a *app, e *engine.Engine, in
 	}
 	s := terret.Session{
 		Agent: f.agent, Model: f.model, Cwd: dir, Persona: terret.NullString(f.persona), Mode: terret.Mode(f.mode),
-		Policy: terret.Policy(f.policy), PermissionMode: f.permissionMode, OneShot: f.oneShot,
+		Policy: terret.PolicyNamed(f.policy), PermissionMode: f.permissionMode, OneShot: f.oneShot,
 		Options: terret.SessionOptions{
 			Allow: f.allow, Deny: f.deny, Ask: f.ask, AddDirs: f.addDirs, Effort: f.effort, MaxTurns: f.maxTurns,
 			MaxCostUSD: terret.CostOf(f.maxCost), SystemAppend: f.systemAppend, KeepRaw: f.raw,

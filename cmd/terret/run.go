@@ -31,7 +31,7 @@ func newRun(a *app) *cobra.Command {
 		Short: "Run one turn, then exit",
 		Long:  "Run one turn, then exit. The prompt is the argument, or standard input.\nText goes to standard output as it comes, activity to standard error.",
 		Example: "  terret run \"list files\"\n" +
-			"  terret run --policy auto-approve \"create hello.txt containing hi, then run: cat hello.txt\"\n" +
+			"  terret run --policy full-auto \"create hello.txt containing hi, then run: cat hello.txt\"\n" +
 			"  git diff | terret run --json",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -103,7 +103,7 @@ func runRun(ctx context.Context, a *app, o runOptions) error {
 		return err
 	}
 	// A person elsewhere may answer, but only if the user asked for that.
-	unattended := !interactive && o.policy != string(terret.PolicyAsk)
+	unattended := !interactive && terret.PolicyNamed(o.policy) != terret.PolicyAsk
 	e, closeEngine, err := a.start(ctx, unattended)
 	if err != nil {
 		return err

@@ -34,13 +34,22 @@ func TestTerminalPermission(t *testing.T) {
 		"no letter":  {"run: echo ran", []string{"what", "", "y"}, 0, []string{"type one of the letters", "\nran\n"}, ""},
 		"no more":    {"run: echo ran", []string{"\x04"}, 0, []string{"the input has ended"}, ""},
 		"not valid":  {"run: echo ran", []string{"e", "y"}, 0, []string{"this is not JSON; nothing was changed", "\nran\n"}, ""},
+		"unchanged":  {"run: echo ran", []string{"e", "n"}, 0, []string{"nothing was changed, so nothing was decided", "denied"}, ""},
+		"failed":     {"run: echo ran", []string{"e", "n"}, 0, []string{"failed", "denied"}, ""},
 		"denied yet": {"run: echo ran", []string{"e", "n"}, 0, []string{"the edited input is denied: Rule Bash(echo forbidden) denies"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			input := map[string]string{"edit": `{"command": "echo edited"}`, "not valid": `{`, "denied yet": `{"command": "echo forbidden"}`}[name]
+			input := map[string]string{"edit": `{"command": "echo edited"}`, "not valid": `{`, "denied yet": `{"command": "echo forbidden"}`, "failed": `{"command": "echo edited"}`}[name]
 			p := newPlace(t)
-			editor := p.file("editor", "#!/bin/sh\nprintf '%s' '"+input+"' >\"$2\"\n")
+			script := "printf '%s' '" + input + "' >\"$2\"\n"
+			switch name {
+			case "unchanged": // as after :q! in vi
+				script = ":\n"
+			case "failed": // as after :cq in vi
+				script += "exit 1\n"
+			}
+			editor := p.file("editor", "#!/bin/sh\n"+script)
 			p.environ = append(p.environ, "EDITOR="+editor+" --wait")
 			x := p.start(nil, "run", "--deny", "Bash(echo forbidden)", c.prompt)
 			for _, answer := range c.answers {
@@ -267,7 +276,7 @@ func TestTerminalChat(t *testing.T) {
 	_, rest, _ := strings.Cut(shown, "terret chat ")
 	id, _, _ := strings.Cut(rest, "`")
 	x = p.start(nil, "chat", id)
-	x.expect("policy auto-approve")
+	x.expect("Full auto")
 	x.expect("› ")
 	x.send("\x03")
 	x.expect("left by Ctrl-C")

@@ -88,7 +88,7 @@ func TestTerminalTrustElsewhere(t *testing.T) {
 	x = p.start(nil, "chat")
 	x.expect(askTrust)
 	x.send("y\n")
-	x.expect("policy auto-approve")
+	x.expect("Full auto")
 	x.expect("› ")
 	x.send("create a.txt containing 1\n")
 	x.expect("Created a.txt")

@@ -12,6 +12,7 @@ func (d *Driver) Describe() terret.Description {
 			"default": terret.PolicyAsk, "plan": terret.PolicyPlan, "dontAsk": terret.PolicyDenyUnlessAllowed,
 			"acceptEdits": terret.PolicyAcceptEdits, "auto": terret.PolicyAutoApprove, bypass: terret.PolicyAutoApprove,
 		},
+		Asking:  "default",
 		OneShot: terret.OversightNone,
 		Program: true,
 	}

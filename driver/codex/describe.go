@@ -10,5 +10,6 @@ func (d *Driver) Describe() terret.Description {
 			// Its modes are sandboxes: none of them decides what it asks us.
 			readOnly: terret.PolicyAsk, workspaceWrite: terret.PolicyAsk, noSandbox: terret.PolicyAsk, planMode: terret.PolicyPlan,
 		},
+		Asking: noSandbox, // as it starts
 	}
 }

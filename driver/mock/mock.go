@@ -184,6 +184,7 @@ func (d *Driver) Describe() terret.Description {
 			"default": terret.PolicyAsk, "plan": terret.PolicyPlan, "dontAsk": terret.PolicyDenyUnlessAllowed,
 			"acceptEdits": terret.PolicyAcceptEdits, "bypassPermissions": terret.PolicyAutoApprove,
 		},
+		Asking: "default",
 	}
 }
 

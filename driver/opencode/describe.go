@@ -7,6 +7,6 @@ import "github.com/terret-dev/terret"
 func (d *Driver) Describe() terret.Description {
 	return terret.Description{
 		Title: "OpenCode", Aliases: []string{"open-code"}, Env: providers, Program: true,
-		Modes: map[string]terret.Policy{"build": terret.PolicyAsk, "plan": terret.PolicyPlan},
+		Modes: map[string]terret.Policy{"build": terret.PolicyAsk, "plan": terret.PolicyPlan}, Asking: "build",
 	}
 }

@@ -1,6 +1,7 @@
 package assemble
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path/filepath"
@@ -210,7 +211,7 @@ func (m *Sessions) overseen(ctx context.Context, s terret.Session, chosen terret
 		return err
 	}
 	about := m.Agents.about(s.Agent)
-	if chosen != "" && about.Modes[s.PermissionMode] == chosen {
+	if chosen != "" && about.Modes[cmp.Or(in.PermissionMode, s.PermissionMode)] == chosen {
 		chosen = "" // the agent's own mode amounts to it
 	}
 	if persona.CheckOversight(terret.Capabilities{}, in, s.Options.Deny, chosen) == nil {

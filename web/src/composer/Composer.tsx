@@ -10,14 +10,15 @@ import { useAgents, useCan } from "../api/queries";
 import type { Block } from "../api/types";
 import { useShown } from "../conversation/context";
 import { safeName } from "../lib/safe";
-import { agentName } from "../lib/words";
+import { agentName, nextPolicy } from "../lib/words";
 import { getDraft, remember, setDraft, useSettings } from "../lib/state";
 import { attempt, fail } from "../lib/toast";
 import { isWorking } from "../model/lists";
+import { useSessionActions } from "../shell/sessionActions";
 import { Button } from "../ui/Button";
 import { blockOf } from "./attachments";
 import { Completion, useCompletion } from "./Completion";
-import { Pickers } from "./Pickers";
+import { Pickers, policyOf } from "./Pickers";
 import { Queue } from "./Queue";
 import { StopButton } from "./StopButton";
 
@@ -26,6 +27,7 @@ type When = "reject" | "queue" | "steer";
 export function Composer() {
   const { session, conversation } = useShown();
   const client = useQueryClient();
+  const actions = useSessionActions(session);
   const [text, setText] = useState(() => getDraft(session.id));
   const [files, setFiles] = useState<Block[]>([]);
   const [past, setPast] = useState(-1);
@@ -100,7 +102,10 @@ export function Composer() {
 
   const onKeyDown = (e: React.KeyboardEvent<HTMLTextAreaElement>) => {
     if (e.nativeEvent.isComposing || completion.onKeyDown(e)) return;
-    if (e.key === "Enter" && !e.shiftKey) {
+    if (e.key === "Tab" && e.shiftKey) {
+      e.preventDefault();
+      void actions.update({ policy: nextPolicy(policyOf(session)) });
+    } else if (e.key === "Enter" && !e.shiftKey) {
       e.preventDefault();
       void send(e.altKey ? "queue" : busy ? (steer && !e.altKey ? "steer" : "queue") : "reject");
     } else if (e.key === "ArrowUp" && (past >= 0 || text === "")) {

@@ -7,14 +7,22 @@ export const rewound = (way: "undo" | "redo" | "restore", files: number) =>
   way === "undo" ? (files > 0 ? `Reverted ${plural(files, "file")}` : "Took the last turn back")
   : files > 0 ? `Restored ${plural(files, "file")}` : "Brought the turn back";
 
+/** How much the agent may do by itself. The first four are the switch; Shift-Tab goes through them. */
 export const policies = [
-  { id: "ask", name: "Ask", what: "You are asked for whatever no rule decides." },
-  { id: "accept-edits", name: "Accept edits", what: "Edits inside the folder are allowed; you are asked for the rest." },
-  { id: "rules", name: "Rules", what: "Rules decide; where there is none you are asked." },
-  { id: "plan", name: "Plan", what: "Nothing may change; the agent looks and plans." },
-  { id: "deny-unless-allowed", name: "Deny unless allowed", what: "What no rule allows is denied. Nobody is asked." },
-  { id: "auto-approve", name: "Auto-approve", what: "Everything is allowed that no rule denies." },
+  { id: "ask", name: "Ask", what: "Ask before anything that isn't already allowed." },
+  { id: "accept-edits", name: "Auto-edit", what: "Edit files in the folder without asking; ask for the rest." },
+  { id: "plan", name: "Plan", what: "Look and plan; change nothing until you approve." },
+  { id: "auto-approve", name: "Full auto", what: "Do everything that no rule denies." },
+  { id: "rules", name: "Rules", what: "Your rules decide; ask where there is none." },
+  { id: "deny-unless-allowed", name: "Allowed only", what: "Deny what no rule allows, without asking." },
 ];
+
+const switched = 4;
+
+/** The policies to choose from: those of the switch, and the one that is set. */
+export const choices = (now: string) => policies.filter((p, i) => i < switched || p.id === now);
+
+export const nextPolicy = (now: string) => policies[(policies.findIndex((p) => p.id === now) + 1) % switched]!.id;
 
 export const modes = [
   { id: "workbench", name: "Workbench", what: "A conversation, step by step." },
