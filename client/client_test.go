@@ -48,12 +48,12 @@ func setup(t *testing.T, script mock.Script) (*client.Client, *flaky, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	sessions := &assemble.Sessions{
+		Engine: e, Store: store, Home: home, Roles: &assemble.Roles{}, Agents: assemble.NewAgents([]terret.Driver{mock.New(script)}),
+		Defaults: func(_ context.Context, s *terret.Session) { s.Agent = "mock" },
+	}
 	server, err := httpapi.New(httpapi.Config{
-		Engine: e, Store: store, Tokens: tokens, Roots: []string{dir}, Drivers: []terret.Driver{mock.New(script)},
-		Sessions: &assemble.Sessions{
-			Engine: e, Store: store, Home: home, Roles: &assemble.Roles{}, Agents: assemble.NewAgents([]terret.Driver{mock.New(script)}),
-			Defaults: func(_ context.Context, s *terret.Session) { s.Agent = "mock" },
-		},
+		Engine: e, Store: store, Tokens: tokens, Roots: []string{dir}, Drivers: []terret.Driver{mock.New(script)}, Sessions: sessions, Team: runTeam(t, sessions),
 	})
 	if err != nil {
 		t.Fatal(err)

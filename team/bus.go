@@ -30,11 +30,10 @@ var LogSession = derivedID("log")
 
 // Bus carries messages between members of a team. It is safe for concurrent use.
 type Bus struct {
-	engine   *engine.Engine
-	store    Sessions
-	ledger   *ledger
-	limits   Limits
-	topology Topology
+	engine *engine.Engine
+	store  Sessions
+	ledger *ledger
+	limits Limits
 
 	opened sync.Once
 	exists chan struct{} // closed when this process knows that there is a log
@@ -88,7 +87,7 @@ func (b *Bus) Send(ctx context.Context, m Message) (Record, error) {
 
 // draft makes the events that send a message: who gets it is decided here, once.
 func (b *Bus) draft(m Message, parent *mail, always []string) ([]terret.Data, error) {
-	to, err := b.ledger.resolve(m, b.topology, always)
+	to, err := b.ledger.resolve(m, always)
 	if err != nil {
 		return nil, err
 	}
@@ -126,12 +125,12 @@ func (b *Bus) draft(m Message, parent *mail, always []string) ([]terret.Data, er
 
 // resolve returns who gets a message, sorted. An agent reaches those in always whatever
 // the topology says.
-func (l *ledger) resolve(m Message, t Topology, always []string) ([]string, error) {
+func (l *ledger) resolve(m Message, always []string) ([]string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	from := l.members[m.Sender]
 	reaches := func(to *Member) bool {
-		return from == nil || from.Type == Person || to.Type == Person || slices.Contains(always, to.Name) || t.reaches(from.Config, to.Config, m.Type)
+		return from == nil || from.Type == Person || to.Type == Person || slices.Contains(always, to.Name) || l.flow.reaches(from.Config, to.Config, m.Type)
 	}
 	out := map[string]bool{}
 	for _, r := range m.Recipients {
@@ -167,6 +166,30 @@ func (l *ledger) find(id string) *mail {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.mails[id]
+}
+
+// Topology says who reaches whom.
+func (b *Bus) Topology(ctx context.Context) (Topology, error) {
+	err := b.sync(ctx)
+	b.ledger.mu.Lock()
+	defer b.ledger.mu.Unlock()
+	t := b.ledger.flow
+	if t.Kind == "" {
+		t.Kind = Broadcast
+	}
+	return t, err
+}
+
+// SetTopology changes who reaches whom, for what is sent from now on.
+func (b *Bus) SetTopology(ctx context.Context, by string, t Topology) error {
+	if err := t.Validate(); err != nil {
+		return err
+	}
+	config, err := json.Marshal(t)
+	if err != nil {
+		return err
+	}
+	return b.note(ctx, by, terret.AgentStateChange{Name: busName, State: terret.AgentIdle, Config: config})
 }
 
 // Read notes that a person has seen a message.
@@ -380,6 +403,9 @@ func (b *Bus) events(ctx context.Context, after int64, follow bool) iter.Seq2[te
 func (b *Bus) follow(ctx context.Context) {
 	for ev, err := range b.events(ctx, b.ledger.seen(), true) {
 		if err != nil {
+			if engine.IsClosed(err) {
+				err = terret.Errorf(terret.CodeStartupRefused, "%w", err)
+			}
 			b.ledger.fail(fmt.Errorf("cannot follow the team's log: %w", err))
 			return
 		}

@@ -226,8 +226,7 @@ func TestRecipients(t *testing.T) {
 	if err := c.Bus.Read(c.ctx, m.ID, "a"); !errors.Is(err, terret.ErrNotFound) {
 		t.Error(err)
 	}
-	reply := team.NewMessage("paul", "done", "ann")
-	reply.Metadata["in_reply_to"] = m.ID
+	reply := team.NewMessage("paul", "done", "ann").ReplyTo(m.ID)
 	if r, err := c.Bus.Send(c.ctx, reply); err != nil || r.InReplyTo != m.ID || r.Metadata["conversation"] != m.ID {
 		t.Errorf("%+v: %v", r, err)
 	}
@@ -261,7 +260,10 @@ func TestTopologies(t *testing.T) {
 			}
 			return "", terret.Errorf(terret.CodeNotAuthenticated, "not now")
 		}))
-		c := newCrew(t, f, func(o *team.Options) { o.Topology = q.topology })
+		c := newCrew(t, f)
+		if err := c.Bus.SetTopology(c.ctx, "ann", q.topology); err != nil {
+			t.Fatal(err)
+		}
 		c.spawn(agents...)
 		c.run()
 		m := c.send("go", "a")
@@ -282,8 +284,12 @@ func TestTopologies(t *testing.T) {
 	for _, bad := range []team.Topology{
 		{Kind: "star"}, {Routes: map[string][]string{}}, {Filters: map[string]team.Filter{}}, {Kind: team.Filtered, Filters: map[string]team.Filter{"a": {Types: []team.MessageType{"x"}}}},
 	} {
-		if _, err := team.Open(t.Context(), team.Options{Topology: bad}); !errors.Is(err, terret.ErrInvalid) {
+		c := newCrew(t, newFixture(t, counting(0)))
+		if err := c.Bus.SetTopology(c.ctx, "ann", bad); !errors.Is(err, terret.ErrInvalid) {
 			t.Errorf("%+v: %v", bad, err)
+		}
+		if got, err := c.Bus.Topology(c.ctx); err != nil || got.Kind != team.Broadcast {
+			t.Errorf("%+v: %v", got, err)
 		}
 	}
 }

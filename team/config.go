@@ -76,6 +76,19 @@ func (c Config) Mode() string {
 	return ModeQuery
 }
 
+// Lasting returns the config in client mode unless it says another: what a member that is
+// there to stay should have.
+func (c Config) Lasting() Config {
+	c.Credentials = maps.Clone(c.Credentials)
+	if c.Credentials == nil {
+		c.Credentials = map[string]any{}
+	}
+	if _, ok := c.Credentials["mode"]; !ok {
+		c.Credentials["mode"] = ModeClient
+	}
+	return c
+}
+
 // Validate rejects what no provider could use.
 func (c Config) Validate() error {
 	if err := checkName(c.Name); err != nil {

@@ -65,7 +65,8 @@ type ledger struct {
 	mails   map[string]*mail
 	boxes   map[string][]*mail // what agents have not dealt with
 	talks   map[string]*talk
-	failure error // why it is no longer up to date
+	flow    Topology // who reaches whom
+	failure error    // why it is no longer up to date
 
 	news    chan struct{} // closed with each event
 	joining chan struct{} // closed when members come or go
@@ -110,6 +111,13 @@ func (l *ledger) fail(err error) {
 }
 
 func (l *ledger) changed(ev terret.Event, d terret.AgentStateChange) {
+	if d.Name == busName {
+		var t Topology
+		if json.Unmarshal(d.Config, &t) == nil && t.Validate() == nil { // else it is a later version's
+			l.flow = t
+		}
+		return
+	}
 	m := l.members[d.Name]
 	gone := m == nil || m.State == terret.AgentTerminated
 	switch {

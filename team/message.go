@@ -3,6 +3,7 @@ package team
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"strings"
 	"time"
 
@@ -49,6 +50,19 @@ func NewMessage(sender, content string, recipients ...string) Message {
 		ID: terret.NewID(""), Sender: sender, Recipients: recipients, Content: content,
 		Type: Chat, Timestamp: time.Now().UTC(), Metadata: map[string]any{},
 	}
+}
+
+// ReplyTo returns the message as a reply to another, or to none if the id is empty.
+func (m Message) ReplyTo(id string) Message {
+	m.Metadata = maps.Clone(m.Metadata)
+	if m.Metadata == nil {
+		m.Metadata = map[string]any{}
+	}
+	delete(m.Metadata, metaReply)
+	if id != "" {
+		m.Metadata[metaReply] = id
+	}
+	return m
 }
 
 // Validate reports what a message lacks.

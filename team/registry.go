@@ -18,9 +18,8 @@ type Options struct {
 	Providers *Providers
 	// Lock is a file; of all processes that share it, one at a time runs the agents.
 	// Empty means that there is only this process.
-	Lock     string
-	Limits   Limits
-	Topology Topology
+	Lock   string
+	Limits Limits
 	// Log is for the operator; nil discards it.
 	Log *slog.Logger
 }
@@ -43,12 +42,9 @@ type Registry struct {
 // Open reads the team's log and follows it. The context bounds the reading. The caller
 // must Close the registry before its engine.
 func Open(ctx context.Context, o Options) (*Registry, error) {
-	if err := o.Topology.Validate(); err != nil {
-		return nil, err
-	}
 	r := &Registry{
 		options: o, log: o.Log, agents: map[string]*worker{},
-		Bus: &Bus{engine: o.Host.Engine, store: o.Host.Store, ledger: newLedger(), limits: o.Limits.withDefaults(), topology: o.Topology, exists: make(chan struct{})},
+		Bus: &Bus{engine: o.Host.Engine, store: o.Host.Store, ledger: newLedger(), limits: o.Limits.withDefaults(), exists: make(chan struct{})},
 	}
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)

@@ -147,7 +147,7 @@ func newAgentsAdd(a *app) *cobra.Command {
 		Long: "Add a program that speaks the Agent Client Protocol (ACP) as an agent. It is\n" +
 			"written to your configuration file; a running server can use it at once.",
 		Example: "  terret agents add mine -- my-agent --acp\n  terret agents add mine --env MY_API_KEY -- /opt/my-agent/bin/agent acp",
-		Args:    minArgs(2),
+		Args:    minTwoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if access.Inside(a.environ) {
 				return access.ErrInside("only a person can add agents")

@@ -101,7 +101,7 @@ func newDecide(a *app) *cobra.Command {
 		Example: "  terret decide req_0190… allow --scope session\n" +
 			"  terret decide req_0190… deny --reason \"not in this folder\"\n" +
 			"  terret decide req_0190… answer blue",
-		Args: minArgs(2),
+		Args: minTwoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.request, o.behavior, o.answers = args[0], args[1], args[2:]
 			return runDecide(cmd.Context(), a, o)

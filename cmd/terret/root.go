@@ -52,7 +52,7 @@ func newRoot(a *app) *cobra.Command {
 	})
 	root.AddCommand(
 		newRun(a), newChat(a), newSessions(a), newEvents(a), newPending(a), newDecide(a),
-		newRules(a), newPersonas(a), newTrust(a), newToken(a), newAgents(a), newModels(a), newCommands(a), newUsage(a), newServe(a), newSim(a), newDB(a), newVersion(a),
+		newRules(a), newPersonas(a), newTrust(a), newToken(a), newAgents(a), newModels(a), newCommands(a), newUsage(a), newTeam(a), newServe(a), newSim(a), newDB(a), newVersion(a),
 	)
 	root.InitDefaultHelpCmd()
 	return root
@@ -79,13 +79,12 @@ func maxOneArg(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-func minArgs(n int) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) < n {
-			return wrongArgs(cmd)
-		}
-		return nil
+// minTwoArgs accepts two arguments or more.
+func minTwoArgs(cmd *cobra.Command, args []string) error {
+	if len(args) < 2 {
+		return wrongArgs(cmd)
 	}
+	return nil
 }
 
 func wrongArgs(cmd *cobra.Command) error {

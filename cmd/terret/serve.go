@@ -21,6 +21,7 @@ import (
 	"github.com/terret-dev/terret/engine"
 	"github.com/terret-dev/terret/internal/access"
 	"github.com/terret-dev/terret/internal/httpapi"
+	"github.com/terret-dev/terret/team"
 	"github.com/terret-dev/terret/web"
 )
 
@@ -66,7 +67,12 @@ func runServe(ctx context.Context, a *app, o serveOptions) error {
 	if err != nil {
 		return err
 	}
-	s, err := a.newServer(e, tokens, o)
+	r, err := a.harness.Team(ctx, a.sessions(true))
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	s, err := a.newServer(e, tokens, r, o)
 	if err != nil {
 		return err
 	}
@@ -79,6 +85,11 @@ func runServe(ctx context.Context, a *app, o serveOptions) error {
 	defer background.Wait()
 	defer cancel()
 	background.Go(func() { a.harness.Maintain(ctx) })
+	background.Go(func() {
+		if err := r.Run(ctx); err != nil && ctx.Err() == nil {
+			a.logger.Error("cannot run the team", "error", err)
+		}
+	})
 	defer interrupts(cancel, func() { _ = e.Close(ctx) })() // the second Ctrl-C interrupts running turns
 
 	// Connections wait until Serve accepts them, so clients can connect as soon as they
@@ -94,7 +105,7 @@ func runServe(ctx context.Context, a *app, o serveOptions) error {
 	return s.Serve(ctx, l)
 }
 
-func (a *app) newServer(e *engine.Engine, tokens *access.Tokens, o serveOptions) (*httpapi.Server, error) {
+func (a *app) newServer(e *engine.Engine, tokens *access.Tokens, r *team.Registry, o serveOptions) (*httpapi.Server, error) {
 	roots := o.roots
 	if len(roots) == 0 {
 		roots = a.cfg.Roots
@@ -109,7 +120,7 @@ func (a *app) newServer(e *engine.Engine, tokens *access.Tokens, o serveOptions)
 	return httpapi.New(httpapi.Config{
 		Engine: e, Store: a.harness.Store, Tokens: tokens, Hosts: o.hosts, Origins: o.origins,
 		Roots: roots, Home: a.data, Trust: a.trust, Web: web.Handler(), Version: version(), Log: a.logger, Limits: httpapi.Limits{Drain: max(o.drain, time.Millisecond)},
-		Sessions: a.sessions(true),
+		Sessions: a.sessions(true), Team: r,
 	})
 }
 

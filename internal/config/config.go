@@ -21,6 +21,7 @@ type Config struct {
 	Unattended     bool                `json:"unattended,omitzero" env:"TERRET_UNATTENDED" class:"grants" jsonschema:"Nobody can be asked: refuse at once what would be asked."`
 	Undo           Undo                `json:"undo,omitzero" class:"inside" jsonschema:"Limits of undo."`
 	Pool           Pool                `json:"pool,omitzero" class:"inside" jsonschema:"Agents to start before they are needed."`
+	Team           Team                `json:"team,omitzero" class:"inside" jsonschema:"Limits of conversations between agents."`
 	LogLevel       string              `json:"log_level,omitzero" env:"TERRET_LOG_LEVEL" check:"level" class:"grants" jsonschema:"The lowest level of messages in Terret's own log, terret.log in the data folder. Default info."`
 	KeepDeltas     Duration            `json:"keep_deltas,omitzero" env:"TERRET_KEEP_DELTAS" class:"grants" jsonschema:"How long to keep the pieces of streamed text; never drops none. The server drops older ones in the background; whole messages are always kept. Default 24h."`
 	Rules          Rules               `json:"rules,omitzero" class:"inside" jsonschema:"Rules for tool uses, such as Bash(git status). Rules of all layers apply; deny beats allow."`
@@ -41,6 +42,13 @@ type Pool struct {
 	Size      int   `json:"size,omitzero" class:"grants" jsonschema:"How many agents to keep ready for new sessions, for each recently used kind of session. Each uses as much memory as one at work. Default: one for the server, none elsewhere; a negative number means none."`
 	Keys      int   `json:"keys,omitzero" class:"grants" jsonschema:"For how many kinds of sessions to keep agents ready; a kind is an agent in a folder with a model and options. Default 4."`
 	MaxMemory int64 `json:"max_memory,omitzero" class:"grants" jsonschema:"The most memory that all waiting agents may use together, in bytes. Default 1 GiB."`
+}
+
+// Team bounds conversations between agents. Zero means the default.
+type Team struct {
+	MaxHops      int `json:"max_hops,omitzero" class:"grants" jsonschema:"How many messages in a row may follow from one. Default 32."`
+	MaxPerMinute int `json:"max_per_minute,omitzero" class:"grants" jsonschema:"How many messages agents may write within a minute in one conversation. Default 60."`
+	MaxCostUSD   int `json:"max_cost_usd,omitzero" class:"grants" jsonschema:"How many dollars a conversation may cost. Default 5."`
 }
 
 // Rules are rules as people type them.

@@ -63,6 +63,7 @@ const (
 	tagPersonas  = "personas"
 	tagRules     = "rules"
 	tagSessions  = "sessions"
+	tagTeam      = "team"
 	tagTurns     = "turns"
 	tagUsage     = "usage"
 )
@@ -78,6 +79,7 @@ func tags() []*huma.Tag {
 		{Name: tagAgents, Description: "The agents on this machine and their models."},
 		{Name: tagFiles, Description: "The folders that sessions may work in, and what has changed there. Read-only."},
 		{Name: tagPersonas, Description: "The roles that a project defines, and whether its folder is trusted."},
+		{Name: tagTeam, Description: "Named agents that write to each other and to people. What they do is in their sessions; what they say to each other is in the team's own log."},
 		{Name: tagUsage, Description: "Turns, tokens and cost."},
 		{Name: tagAccess, Description: "Tokens, and who may do what with them."},
 	}

@@ -141,6 +141,12 @@ func (at target) body(op *described) any {
 	switch op.ID {
 	case "create-session":
 		return map[string]any{"cwd": at.dir}
+	case "spawn":
+		return map[string]any{"name": "nobody", "agent": "mock", "cwd": at.dir, "credentials": map[string]any{"mode": "query"}}
+	case "send-team-message":
+		return map[string]any{"to": []string{"nobody"}, "text": "hi"}
+	case "set-topology":
+		return map[string]any{"kind": "broadcast"}
 	case "update-session":
 		return map[string]any{"model": "m"}
 	case "prompt":
@@ -473,6 +479,7 @@ func (w *walk) agent(t *testing.T) {
 		c.Drivers, e.Drivers = []terret.Driver{d}, []terret.Driver{d}
 	})
 	w.callBody(f, "create-session", target{}, map[string]any{"cwd": f.dir, "disallowed_tools": []string{"Bash"}}).problem(501, terret.CodeUnsupported, "unenforced")
+	w.callBody(f, "spawn", target{}, map[string]any{"name": "a", "agent": "mock", "cwd": f.dir, "allowed_tools": []string{"Read"}}).problem(501, terret.CodeUnsupported, "unenforced")
 	w.each(func(op *described) {
 		if !slices.Contains(op.Errors, terret.CodeNotAuthenticated) {
 			return // no agent is asked

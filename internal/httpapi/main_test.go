@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,6 +26,7 @@ import (
 	"github.com/terret-dev/terret/internal/sse"
 	"github.com/terret-dev/terret/internal/trust"
 	"github.com/terret-dev/terret/store/sqlite"
+	"github.com/terret-dev/terret/team"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -109,6 +111,13 @@ func newFixture(t *testing.T, options ...option) *fixture {
 	hc.Sessions = &assemble.Sessions{Engine: e, Store: store, Home: home, Roles: roles, Agents: assemble.NewAgents(hc.Drivers), Defaults: func(_ context.Context, s *terret.Session) {
 		s.Agent = cmp.Or(s.Agent, "mock")
 	}}
+	lookup := &teamStore{Store: store}
+	members := *hc.Sessions
+	members.Store = lookup
+	if hc.Team, err = members.Team(t.Context(), team.Limits{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	lookup.other.Store(&hc.Store)
 	server, err := httpapi.New(hc)
 	if err != nil {
 		t.Fatal(err)
@@ -117,6 +126,7 @@ func newFixture(t *testing.T, options ...option) *fixture {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 20*time.Second)
 		defer cancel()
+		hc.Team.Close()
 		if err := e.Close(ctx); err != nil {
 			t.Error(err)
 		}
@@ -129,6 +139,19 @@ func newFixture(t *testing.T, options ...option) *fixture {
 		dir: root, root: root, home: home,
 	}
 	return f
+}
+
+// teamStore looks sessions up in another store once there is one, which may be faulty.
+type teamStore struct {
+	terret.Store
+	other atomic.Pointer[terret.Store]
+}
+
+func (s *teamStore) Session(ctx context.Context, id string) (terret.Session, error) {
+	if other := s.other.Load(); other != nil {
+		return (*other).Session(ctx, id)
+	}
+	return s.Store.Session(ctx, id)
 }
 
 // overseen is a driver whose agent asks before each use of a tool.

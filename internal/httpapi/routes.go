@@ -30,6 +30,7 @@ func (s *Server) routes() {
 	s.commandRoutes()
 	s.transferRoutes()
 	s.tokenRoutes()
+	s.teamRoutes()
 	for _, op := range s.operations {
 		s.mux.Handle(op.method+" "+op.path, op.handler())
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/terret-dev/terret/internal/assemble"
 	"github.com/terret-dev/terret/internal/trust"
 	"github.com/terret-dev/terret/internal/workfiles"
+	"github.com/terret-dev/terret/team"
 )
 
 // Config is what a server works with. Engine, Store and Tokens are required.
@@ -38,6 +39,9 @@ type Config struct {
 	// Sessions creates sessions and knows personas. Nil means no defaults, and
 	// untrusted personas.
 	Sessions *assemble.Sessions
+	// Team is the team whose members and messages are served. The server neither runs nor
+	// closes it. Nil means that the server opens it by itself.
+	Team *team.Registry
 	// Version is the program's, for /healthz.
 	Version string
 	// Web serves everything that is not one of our routes; it may be nil.
@@ -108,6 +112,8 @@ type Server struct {
 	exports  atomic.Int64
 	draining atomic.Bool
 
+	closeTeam func() // if it is our own
+
 	life       context.Context // for work that outlives a request
 	end        context.CancelFunc
 	background sync.WaitGroup
@@ -132,6 +138,12 @@ func New(cfg Config) (*Server, error) {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	var err error
+	if s.cfg.Team == nil {
+		if s.cfg.Team, err = s.maker.Team(context.Background(), team.Limits{}, s.log); err != nil {
+			return nil, err
+		}
+		s.closeTeam = s.cfg.Team.Close
+	}
 	if s.roots, err = workfiles.NewRoots(cfg.Roots, cfg.Home); err != nil {
 		return nil, err
 	}
@@ -151,6 +163,9 @@ func New(cfg Config) (*Server, error) {
 func (s *Server) Close() {
 	s.end()
 	s.background.Wait()
+	if s.closeTeam != nil {
+		s.closeTeam()
+	}
 }
 
 // Handler serves all routes.

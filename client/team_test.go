@@ -1,0 +1,99 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/client"
+	"github.com/terret-dev/terret/driver/mock"
+	"github.com/terret-dev/terret/internal/assemble"
+	"github.com/terret-dev/terret/team"
+)
+
+// runTeam runs the team until the test ends.
+func runTeam(t *testing.T, sessions *assemble.Sessions) *team.Registry {
+	t.Helper()
+	r, err := sessions.Team(t.Context(), team.Limits{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var work sync.WaitGroup
+	work.Go(func() {
+		if err := r.Run(ctx); err != nil && ctx.Err() == nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() { cancel(); work.Wait(); r.Close() })
+	return r
+}
+
+// TestTeam spawns agents over HTTP, and has one write to the other and answer.
+func TestTeam(t *testing.T) {
+	t.Parallel()
+	c, _, dir := setup(t, mock.Script{Turns: [][]mock.Step{{{Text: "@bob are you there?"}}, {{Text: "he is"}}}})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	ann, err := c.Spawn(ctx, client.NewMember{Name: "ann", Cwd: dir, Topics: []string{"x"}})
+	if err != nil || ann.Agent != "mock" || ann.State != terret.AgentIdle || ann.Mode != "client" || ann.Session == "" {
+		t.Fatalf("%+v: %v", ann, err)
+	}
+	if _, err := c.Spawn(ctx, client.NewMember{Name: "bob", Agent: "person"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range []struct {
+		member client.NewMember
+		want   terret.ErrorCode
+	}{
+		{client.NewMember{Name: "ann", Cwd: dir}, terret.CodeConflict},
+		{client.NewMember{Name: "a b", Cwd: dir}, terret.CodeInvalidRequest},
+		{client.NewMember{Name: "cid", Cwd: "/"}, terret.CodeForbidden},
+		{client.NewMember{Name: "cid", Cwd: dir, Agent: "odd"}, terret.CodeAgentNotFound},
+		{client.NewMember{Name: "cid", Cwd: dir, Credentials: map[string]any{"mode": "odd"}}, terret.CodeInvalidRequest},
+	} {
+		if m, err := c.Spawn(ctx, bad.member); err == nil || terret.AsError(err).Code != bad.want {
+			t.Errorf("%+v: %+v: %v", bad.member, m, err)
+		}
+	}
+	sent, err := c.SendMessage(ctx, client.TeamMessage{To: []string{"#x"}, Text: "look for bob"})
+	if err != nil || !cmp.Equal(sent.To, []string{"ann"}) || sent.From == "" || sent.Type != "chat" {
+		t.Fatalf("%+v: %v", sent, err)
+	}
+	if _, err := c.SendMessage(ctx, client.TeamMessage{To: []string{"nobody"}, Text: "hi"}); !errors.Is(err, terret.ErrNotFound) {
+		t.Error(err)
+	}
+	var got []string
+	for entry, err := range c.Events(ctx, client.EventQuery{Session: team.LogSession, After: sent.Seq, Kinds: []terret.Kind{terret.KindBusMessage}, Follow: true}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Log(string(entry.Body))
+		break // ann has written to bob
+	}
+	for m, err := range c.TeamMessages(ctx, "ann", 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, m.From+" "+m.To[0]+" "+m.Text)
+	}
+	if diff := cmp.Diff([]string{sent.From + " ann look for bob", "ann bob are you there?"}, got); diff != "" {
+		t.Error(diff)
+	}
+	bob, err := c.Member(ctx, "bob")
+	if err != nil || bob.Mail != 1 || bob.Agent != "person" {
+		t.Errorf("%+v: %v", bob, err)
+	}
+	if err := c.Shutdown(ctx, "ann"); err != nil {
+		t.Error(err)
+	}
+	all, err := c.Team(ctx)
+	if err != nil || len(all) != 1 || all[0].Name != "bob" {
+		t.Errorf("%+v: %v", all, err)
+	}
+}

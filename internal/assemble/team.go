@@ -1,0 +1,39 @@
+package assemble
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/team"
+)
+
+// Team opens the team on the running engine, with the limits of the configuration. Its
+// agents' sessions are created by m. The caller must close it before the engine.
+func (h *Harness) Team(ctx context.Context, m *Sessions) (*team.Registry, error) {
+	c := h.options.Config.Team
+	return m.Team(ctx, team.Limits{Hops: c.MaxHops, PerMinute: c.MaxPerMinute, CostUSD: terret.Cost(c.MaxCostUSD) * terret.USD}, h.options.Log)
+}
+
+// Team opens the team of all who share the store. The caller must close it before the
+// engine.
+func (m *Sessions) Team(ctx context.Context, limits team.Limits, log *slog.Logger) (*team.Registry, error) {
+	host := team.Host{Engine: m.Engine, Store: m.Store, Create: func(ctx context.Context, s terret.Session) (terret.Session, error) {
+		return m.Create(ctx, s, CreateOptions{})
+	}}
+	providers := team.FromDrivers(host, m.Agents.Drivers())
+	providers.Fallback = func(name string) team.Provider {
+		for _, d := range m.Agents.Drivers() { // added since, or by another name
+			if d.Name() == m.Agents.Name(name) {
+				return team.FromDriver(host, d, name)
+			}
+		}
+		return nil
+	}
+	o := team.Options{Host: host, Providers: providers, Limits: limits, Log: log}
+	if m.Home != "" {
+		o.Lock = filepath.Join(m.Home, "team.lock")
+	}
+	return team.Open(ctx, o)
+}
