@@ -83,7 +83,7 @@ func goose() Profile {
 			Command:   "goose configure",
 		},
 		Install: "curl -fsSL https://github.com/block/goose/releases/download/stable/download_cli.sh | bash", Tested: "1.52.0",
-		Can:     &Features{Resume: true, Models: true, Reasoning: true, MCP: true},
+		Can: &Features{Resume: true, Models: true, Reasoning: true, MCP: true},
 		Why: map[terret.Capability]string{
 			terret.CanAttachments: "it passes images on only to models that it knows",
 			terret.CanCommands:    "its own commands work as prompts; those of the user are recipes, which it does not list",
