@@ -64,7 +64,7 @@ describe.each(["light", "dark"] as const)("%s", (theme) => {
     }
     await open("/");
     await shoot("home");
-    await page.keyboard.press("n");
+    await page.keyboard.press("Alt+n");
     await page.getByRole("dialog").waitFor();
     await shoot("new-session");
     await page.keyboard.press("Escape");

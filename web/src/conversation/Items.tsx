@@ -164,8 +164,8 @@ export const TurnEnd = memo(function TurnEnd({ item }: { item: TurnEndItem }) {
         </div>
       )}
       <div className="turn-facts">
-        <span>{duration(item.durationMs)}</span>
-        <span>{tokens(totalTokens(item.usage))} tokens</span>
+        {item.durationMs >= 50 && <span>{duration(item.durationMs)}</span>}
+        {totalTokens(item.usage) > 0 && <span>{tokens(totalTokens(item.usage))} tokens</span>}
         {item.costUsd > 0 && <span>{dollars(item.costUsd)}</span>}
         {undone && <span className="tag">undone</span>}
         {changed && (

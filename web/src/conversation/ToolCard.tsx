@@ -6,7 +6,7 @@ import { useMe } from "../api/queries";
 import type { Decision, ToolClass } from "../api/types";
 import { duration } from "../lib/format";
 import { safeName, safeText } from "../lib/safe";
-import { argument, groupTitle, outcome } from "../model/summary";
+import { argument, describe, groupTitle, outcome } from "../model/summary";
 import type { ToolItem } from "../model/types";
 import { verdict } from "../requests/words";
 import { CopyButton } from "../ui/CopyButton";
@@ -48,12 +48,14 @@ function Verdict({ decision: d }: { decision: Decision }) {
 
 function Head({ tool, cwd, asked, decision }: { tool: ToolItem; cwd: string; asked: boolean; decision: Decision | undefined }) {
   const result = outcome(tool, asked);
-  const ms = tool.durationMs ?? tool.elapsedMs;
+  const described = describe(tool.input);
+  const spent = tool.durationMs ?? tool.elapsedMs;
+  const ms = spent === undefined ? undefined : Math.max(0, spent - (tool.waitedMs ?? 0));
   return (
     <>
       <ToolIcon of={tool.class} />
       <span className="tool-name">{safeName(tool.name)}</span>
-      <span className="mono cut grow tool-argument">{argument(tool.input, cwd)}</span>
+      <span className="mono cut grow tool-argument">{argument(tool.input, cwd)}{described && <span className="tool-described"> {described}</span>}</span>
       {tool.state === "running" && !asked && <span className="dot busy" aria-hidden="true" />}
       {decision && <Verdict decision={decision} />}
       {result && decision?.source !== "timeout" && <span className={bad(tool) ? "tool-bad" : "tool-result"}>{result}</span>}

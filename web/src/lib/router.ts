@@ -3,7 +3,7 @@
 import { useSyncExternalStore } from "react";
 
 export type Page = "usage" | "agents" | "rules" | "personas";
-export type Route = { page: "session"; session: string } | { page: "home" } | { page: Page };
+export type Route = { page: "session"; session: string } | { page: "home" } | { page: "missing" } | { page: Page };
 
 export function parse(path: string): Route {
   // Ids hold letters, digits and dashes only; anything else is no address of ours.
@@ -11,7 +11,7 @@ export function parse(path: string): Route {
   if (session) return { page: "session", session };
   const page = path.slice(1);
   if (page === "usage" || page === "agents" || page === "rules" || page === "personas") return { page };
-  return { page: "home" };
+  return { page: path === "/" ? "home" : "missing" };
 }
 
 export const sessionPath = (session: string) => `/s/${encodeURIComponent(session)}`;

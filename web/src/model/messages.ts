@@ -81,11 +81,14 @@ function newTool(toolId: string, name: string): Omit<ToolItem, "turn" | "time"> 
   return { type: "tool", key: toolId, toolId, name, class: "other", state: "writing", output: "", media: [] };
 }
 
+/** Some agents wrap what went wrong in a tag that is meant for the model. */
+const withoutTags = (text: string) => text.replace(/^<(tool_use_error|error)>([\s\S]*)<\/\1>\s*$/, "$2");
+
 function split(content: Block[] | undefined): { output: string; media: Block[] } {
   let output = "";
   const media: Block[] = [];
   for (const block of content ?? []) {
-    if (block.type === "text") output += block.text ?? "";
+    if (block.type === "text") output += withoutTags(block.text ?? "");
     else if (block.type === "image" || block.type === "document") media.push(block);
   }
   return { output, media };

@@ -36,5 +36,8 @@ export function onDecision(d: Draft, e: DecisionEvent): void {
   (d.c.open as Map<string, Request>).delete(id);
   (d.c.decisions as Map<string, Decision>).set(id, e.data);
   const item = d.get(id, "request");
+  const tool = item?.request.data.tool_id ? d.get(item.request.data.tool_id, "tool") : undefined;
+  // A person's time is not the tool's.
+  if (item && tool) d.patch(tool.key, "tool", { waitedMs: (tool.waitedMs ?? 0) + Math.max(0, Date.parse(e.time) - Date.parse(item.time)) });
   if (item) d.patch(id, "request", { request: { ...item.request, state: "decided", decision: e.data } });
 }

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { findRows, rowsOf } from "./rows";
-import { argument, diffSize, groupTitle } from "./summary";
+import { argument, describe, diffSize, groupTitle } from "./summary";
 import { Script, text } from "./testing";
 
 const read = (s: Script, id: string, file: string) =>
@@ -43,6 +43,17 @@ it("folds an answer into the row of its tool", () => {
   expect(rowsOf(s.items()).map((r) => r.key)).toEqual(["t", "r"]);
   s.add("permission.decision", { request_id: "r", gate: "permission", behavior: "deny", source: "user", reason: "no" });
   expect(rowsOf(s.items()).map((r) => r.key)).toEqual(["t"]);
+});
+
+it("does not count a person's time as the tool's, nor show tags for the model", () => {
+  const s = new Script();
+  s.add("tool.pre", { tool_id: "t", name: "Bash", class: "execute", input: { command: "ls", description: "List files." } })
+    .add("permission.request", { request_id: "r", tool: "Bash", class: "execute", input: {}, tool_id: "t" })
+    .add("permission.decision", { request_id: "r", gate: "permission", behavior: "allow", source: "user" })
+    .add("tool.post", { tool_id: "t", name: "Bash", content: [text("<tool_use_error>No such file</tool_use_error>")], duration_ms: 1_500 });
+  const tool = s.items()[0]!;
+  expect(tool).toMatchObject({ type: "tool", waitedMs: 1_000, durationMs: 1_500, output: "No such file" });
+  expect(tool.type === "tool" && describe(tool.input)).toBe("List files");
 });
 
 it("finds the argument that matters", () => {

@@ -27,6 +27,14 @@ function line(s: string): string {
   return safeName(flat.length > 300 ? `${flat.slice(0, 299)}…` : flat);
 }
 
+/** The agent's own words for what a command does. */
+export function describe(input: unknown): string {
+  const fields = input as { command?: unknown; description?: unknown } | null | undefined;
+  return fields && typeof fields === "object" && typeof fields.command === "string" && typeof fields.description === "string"
+    ? line(fields.description).replace(/\.$/, "")
+    : "";
+}
+
 /** What became of the call, in a word; asked says that it waits for a person. */
 export function outcome(tool: ToolItem, asked: boolean): string {
   switch (tool.state) {

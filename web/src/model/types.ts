@@ -34,6 +34,8 @@ export interface ToolItem extends Base {
   error?: string;
   durationMs?: number;
   elapsedMs?: number;
+  /** How long it waited for an answer. */
+  waitedMs?: number;
   requestId?: string;
 }
 

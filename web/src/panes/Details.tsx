@@ -3,6 +3,7 @@ import { useShown } from "../conversation/context";
 import { dollars, tokens } from "../lib/format";
 import { safeName, safeText } from "../lib/safe";
 import { policies } from "../lib/words";
+import { TrustDetails } from "../shell/Trust";
 import { conversations } from "../stream/live";
 import { CopyButton } from "../ui/CopyButton";
 
@@ -16,8 +17,8 @@ export function Details() {
         <Fact name="Agent">{session.agent} {c.info.version}</Fact>
         <Fact name="Model">{session.model || c.info.model || "default"}</Fact>
         <Fact name="Folder"><span className="mono">{safeName(session.cwd)}</span></Fact>
-        <Fact name="Policy">{policies.find((p) => p.id === session.policy)?.name ?? session.policy}</Fact>
-        <Fact name="Mode">{session.mode}{session.permission_mode ? ` · ${session.permission_mode}` : ""}</Fact>
+        <Fact name="Mode">{policies.find((p) => p.id === session.policy)?.name ?? session.policy}</Fact>
+        <Fact name="Style">{session.mode}{session.permission_mode ? ` · ${session.permission_mode}` : ""}</Fact>
         {session.persona && <Fact name="Persona">{session.persona}</Fact>}
         <Fact name="State">{c.state}{c.detail ? `: ${safeText(c.detail)}` : ""}</Fact>
         <Fact name="Tokens">{tokens(u.input)} in · {tokens(u.output)} out · {tokens(u.cache_read)} cached</Fact>
@@ -31,6 +32,7 @@ export function Details() {
           {c.info.mcpServers.map((m) => <p key={m.name} className="small"><span className="mono">{safeName(m.name)}</span> <span className={m.error ? "tool-bad" : "faint"}>{safeText(m.error ?? m.status ?? "")}</span></p>)}
         </Section>
       )}
+      <TrustDetails cwd={session.cwd} />
       <RawEvents />
     </div>
   );

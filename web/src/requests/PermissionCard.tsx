@@ -1,8 +1,9 @@
 import { lazy, useId, useState } from "react";
 import type { Request } from "../api/types";
 import { Output } from "../conversation/Output";
-import { relative } from "../lib/format";
+import { baseName, relative } from "../lib/format";
 import { safeName, safeText } from "../lib/safe";
+import { describe } from "../model/summary";
 import { Button } from "../ui/Button";
 import { Lazy } from "../ui/Lazy";
 import { useDecide } from "./useDecide";
@@ -17,15 +18,18 @@ export function PermissionCard({ request, cwd }: { request: Request; cwd: string
   const { sending, answer } = useDecide(request);
   const [mode, setMode] = useState<Mode>("choose");
   const suggested = data.suggestions?.[0];
+  const description = describe(data.input);
   return (
     <>
       <What request={request} cwd={cwd} />
       <p className="why">
-        {data.reason ? safeText(data.reason) : "Asked because no rule decides it."}
-        {cwd && <span className="faint"> In {safeName(cwd)}</span>}
+        {description && <span className="what">{safeText(description)}. </span>}
+        <span title={safeText(data.reason ?? "")}>{!data.reason || /^The policy |^No rule /.test(data.reason) ? "No rule covers this" : safeText(data.reason)}</span>
+        {cwd && <span className="faint"> · {safeName(baseName(cwd))}</span>}
       </p>
       {mode === "choose" && (
-        <div className="answers">
+        <div className="answers apart">
+          <div className="answers">
           <Button look="primary" data-key="Enter" disabled={sending} onClick={() => answer({ behavior: "allow", scope: "once" })}>
             Allow once <kbd>⏎</kbd>
           </Button>
@@ -42,13 +46,15 @@ export function PermissionCard({ request, cwd }: { request: Request; cwd: string
               </Button>
             </>
           )}
-          <span className="gap" />
+          </div>
+          <div className="answers">
           <Button look="danger" data-key="d" disabled={sending} onClick={() => setMode("deny")}>
             Deny… <kbd>d</kbd>
           </Button>
           <Button look="danger" data-key="D" disabled={sending} onClick={() => answer({ behavior: "deny", interrupt: true })}>
             Deny and stop <kbd>⇧D</kbd>
           </Button>
+          </div>
         </div>
       )}
       {(mode === "always" || mode === "session") && (

@@ -30,7 +30,7 @@ export default function Palette({ session, onClose }: { session: Session | undef
           <Command label="Commands" loop>
             <Command.Input className="palette-input" placeholder="Type a command or a session" />
             <Command.List className="palette-list">
-              <Command.Empty className="empty">Nothing has these letters.</Command.Empty>
+              <Command.Empty className="empty">No matches</Command.Empty>
               {requests.length > 0 && (
                 <Command.Group heading="Needs you">
                   {requests.map((r) => <Command.Item key={r.request_id} value={`needs ${r.request_id} ${gist(r)}`} onSelect={run(() => go(sessionPath(r.session)))}><span className="dot needs" /> <span className="cut">{gist(r)}</span></Command.Item>)}
@@ -41,7 +41,7 @@ export default function Palette({ session, onClose }: { session: Session | undef
                 {general.map((a) => <Command.Item key={a.name} onSelect={run(a.run)}><span className="grow">{a.name}</span>{a.keys && <kbd className="key">{a.keys}</kbd>}</Command.Item>)}
               </Command.Group>
               <Command.Group heading="Sessions">
-                {sessions.slice(0, 100).map((s) => (
+                {sessions.map((s) => (
                   <Command.Item key={s.id} value={`${s.title} ${s.cwd} ${s.agent} ${s.id}`} onSelect={run(() => go(sessionPath(s.id)))}>
                     <span className="cut grow">{safeName(s.title) || "New session"}</span> <span className="faint small">{baseName(s.cwd)}</span>
                   </Command.Item>
@@ -71,7 +71,7 @@ const general: Action[] = [
   { name: "Open files in VS Code", run: () => useSettings.setState({ editor: "vscode://file{path}" }) },
   { name: "Open files in Cursor", run: () => useSettings.setState({ editor: "cursor://file{path}" }) },
   { name: "Open files in Zed", run: () => useSettings.setState({ editor: "zed://file{path}" }) },
-  { name: "Theme: as the system", run: () => applyTheme("system") },
+  { name: "Theme: System", run: () => applyTheme("system") },
   { name: "Theme: light", run: () => applyTheme("light") },
   { name: "Theme: dark", run: () => applyTheme("dark") },
   { name: "Theme: high contrast", run: () => applyTheme("contrast") },

@@ -14,6 +14,7 @@ import { seen, useMissed } from "../stream/missed";
 import { Button } from "../ui/Button";
 import { Menu } from "../ui/Menu";
 import { Starters } from "./Starters";
+import { TrustStrip } from "./Trust";
 import { useSessionActions } from "./sessionActions";
 
 export function SessionView() {
@@ -23,6 +24,7 @@ export function SessionView() {
   return (
     <main className="pane" aria-label={`Session ${session.title || "new"}`}>
       <Header />
+      <TrustStrip cwd={session.cwd} />
       <PlanStrip />
       {items === 0 ? <Starters agent={session.agent} model={session.model || conversation.info.model} session={session.id} /> : <ConversationView />}
       <Composer key={session.id} />

@@ -38,7 +38,7 @@ export function Sidebar() {
         <input className="input" type="search" placeholder="Search sessions" aria-label="Search sessions" value={words} onChange={(e) => setWords(e.target.value)} />
       </div>
       <div className="list">
-        <NeedsYou />
+        <NeedsYou words={words} />
         <SessionList words={words} chosen={route.page === "session" ? route.session : ""} />
       </div>
       <div className="side-foot">
@@ -50,9 +50,17 @@ export function Sidebar() {
   );
 }
 
-function NeedsYou() {
-  const requests = useRequests().data?.items ?? [];
+/** Whether all the words occur. */
+const has = (text: string, words: string) => words.toLowerCase().split(/\s+/).every((w) => text.toLowerCase().includes(w));
+
+const wordsOf = (s: Session) => `${s.title} ${s.cwd} ${s.agent} ${s.model}`;
+
+function NeedsYou({ words }: { words: string }) {
   const sessions = useSessions().data?.items ?? [];
+  const requests = (useRequests().data?.items ?? []).filter((r) => {
+    const s = sessions.find((x) => x.id === r.session);
+    return has(`${s ? wordsOf(s) : ""} ${gist(r, s?.cwd)}`, words);
+  });
   if (requests.length === 0) return null;
   return (
     <section aria-label="Needs you">
@@ -79,14 +87,12 @@ function NeedsYou() {
 function SessionList({ words, chosen }: { words: string; chosen: string }) {
   const { data, error, isPending } = useSessions();
   const groups = useMemo(() => {
-    const needles = words.toLowerCase().split(/\s+/).filter(Boolean);
-    const all = data?.items ?? [];
-    return groupByFolder(all.filter((s) => needles.every((n) => `${s.title} ${s.cwd} ${s.agent} ${s.model}`.toLowerCase().includes(n))));
+    return groupByFolder((data?.items ?? []).filter((s) => has(wordsOf(s), words)));
   }, [data, words]);
   if (isPending) return <Skeleton lines={8} />;
   if (error) return <div className="empty" role="alert">{error.message}</div>;
   if (groups.length === 0) {
-    return <div className="empty">{words ? "No session has these words." : "No sessions yet. Press Alt-N to start one."}</div>;
+    return <div className="empty">{words ? "No matches" : "No sessions yet. Press Alt-N to start one."}</div>;
   }
   return groups.map((g) => (
     <section key={g.cwd} aria-label={safeName(baseName(g.cwd))}>

@@ -5,6 +5,7 @@ import { usePhone } from "../lib/media";
 import { useRoute } from "../lib/router";
 import { useSettings, useView } from "../lib/state";
 import { Lazy } from "../ui/Lazy";
+import { Link } from "../ui/Link";
 import { BottomBar } from "./BottomBar";
 import { Home } from "./Home";
 import { NeedsPage } from "./NeedsPage";
@@ -33,10 +34,10 @@ export function Workspace() {
   useEffect(() => {
     document.title = open > 0 ? `(${open}) Terret` : "Terret";
   }, [open]);
-  const body = phone ? <PhonePanes /> : <DesktopPanes />;
+  const shell = (instead?: ReactNode) => (phone ? <PhonePanes instead={instead} /> : <DesktopPanes instead={instead} />);
   return (
     <div className="app">
-      {route.page === "session" ? <SessionProvider key={route.session} id={route.session}>{body}</SessionProvider> : body}
+      {route.page === "session" ? <SessionProvider key={route.session} id={route.session} shell={shell} /> : shell()}
       <Overlays />
     </div>
   );
@@ -46,14 +47,30 @@ function Centre() {
   const route = useRoute();
   if (route.page === "session") return <SessionView />;
   if (route.page === "home") return <Home />;
+  if (route.page === "missing") return <Missing />;
   const Page = pages[route.page];
   return <main className="page"><Lazy lines={6}><Page /></Lazy></main>;
 }
 
-function DesktopPanes() {
+function Missing() {
+  return (
+    <main className="page">
+      <div className="page-inner empty">
+        <h1>There is no such page</h1>
+        <span className="mono">{location.pathname}</span>
+        <Link to="/" className="button">Home</Link>
+      </div>
+    </main>
+  );
+}
+
+/** What is shown in the place of a session that is not there. */
+interface Instead { instead?: ReactNode }
+
+function DesktopPanes({ instead }: Instead) {
   const route = useRoute();
   const left = useSettings((s) => s.left);
-  const right = useSettings((s) => s.right) && route.page === "session";
+  const right = useSettings((s) => s.right) && route.page === "session" && !instead;
   const { defaultLayout, onLayoutChanged } = useDefaultLayout({
     id: "terret.panes", storage: localStorage, panelIds: [left && "left", "centre", right && "right"].filter((p) => p !== false),
   });
@@ -66,7 +83,7 @@ function DesktopPanes() {
             <Separator className="divider" aria-label="Width of the session list" />
           </>
         )}
-        <Panel id="centre" minSize="360px"><div className="pane"><Centre /></div></Panel>
+        <Panel id="centre" minSize="360px"><div className="pane">{instead ?? <Centre />}</div></Panel>
         {right && (
           <>
             <Separator className="divider" aria-label="Width of the right pane" />
@@ -79,7 +96,7 @@ function DesktopPanes() {
   );
 }
 
-function PhonePanes() {
+function PhonePanes({ instead }: Instead) {
   const route = useRoute();
   const phone = useView((s) => s.phone);
   useEffect(() => {
@@ -88,6 +105,7 @@ function PhonePanes() {
   const pane =
     phone === "sessions" ? <PhoneMain title="Sessions"><Sidebar /></PhoneMain>
     : phone === "needs" ? <NeedsPage />
+    : instead ? instead
     : phone === "activity" && route.page === "session" ? <PhoneMain title="Activity"><RightPane /></PhoneMain>
     : <Centre />;
   return (

@@ -47,9 +47,9 @@ it("presses nothing that is not there or is being sent", () => {
 it.each([
   ["/", { page: "home" }],
   ["/s/01a1-b", { page: "session", session: "01a1-b" }],
-  ["/s/%E0%A4%A", { page: "home" }],
-  ["/s/a%2Fb", { page: "home" }],
-  ["/s/", { page: "home" }],
+  ["/s/%E0%A4%A", { page: "missing" }],
+  ["/s/a%2Fb", { page: "missing" }],
+  ["/s/", { page: "missing" }],
   ["/usage", { page: "usage" }],
-  ["/nothing", { page: "home" }],
+  ["/nothing", { page: "missing" }],
 ])("%s", (path, route) => expect(parse(path)).toEqual(route));
