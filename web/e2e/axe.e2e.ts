@@ -56,7 +56,7 @@ describe.each([["light"], ["dark"], ["contrast"]])("axe finds nothing, %s", (the
         await check(page, `${theme} ${size} ${tab}`);
       }
       await page.locator(".title").click();
-      for (const [key, dialog] of [["n", "New session"], ["?", "Keyboard"], ["Control+k", "Commands"]] as const) {
+      for (const [key, dialog] of [["Alt+n", "New session"], ["Alt+/", "Keyboard"], ["Control+k", "Commands"]] as const) {
         await page.keyboard.press(key);
         await page.getByRole("dialog", { name: dialog }).waitFor();
         await check(page, `${theme} ${size} ${dialog}`);

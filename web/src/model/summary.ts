@@ -41,7 +41,7 @@ export function outcome(tool: ToolItem, asked: boolean): string {
     case "writing":
       return "";
     case "running":
-      return asked ? "waits for you" : "running";
+      return asked ? "needs approval" : "running";
     case "denied":
       return "denied";
     case "interrupted":

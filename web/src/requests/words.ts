@@ -54,6 +54,6 @@ export function answersOf(d: Decision): string {
 
 /** What is asked, in a word. */
 export function shortly(request: Request): string {
-  if (request.gate !== "permission") return { question: "which?", plan: "plan?", stop: "stop?", trust: "trust?" }[request.gate as string] ?? `${request.gate}?`;
-  return { execute: "run?", edit: "edit?", read: "read?", search: "search?", fetch: "fetch?" }[request.data.class as string] ?? "use?";
+  if (request.gate !== "permission") return { question: "Question", plan: "Plan", stop: "Stop", trust: "Trust" }[request.gate as string] ?? request.gate;
+  return { execute: "Run", edit: "Edit", read: "Read", search: "Search", fetch: "Fetch" }[request.data.class as string] ?? "Use";
 }

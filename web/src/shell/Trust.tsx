@@ -27,7 +27,7 @@ export function TrustStrip({ cwd }: { cwd: string }) {
     <section className="trust-strip" aria-label="Folder settings">
       <ShieldAlert size={16} aria-hidden="true" />
       <div className="column grow">
-        <strong>{safeName(baseName(cwd))} has settings of its own. They are ignored until you trust this folder.</strong>
+        <strong>The settings in {safeName(baseName(cwd))} are ignored until you trust this folder.</strong>
         <What trust={trust} />
       </div>
       <Choice cwd={cwd} trust={trust} />
