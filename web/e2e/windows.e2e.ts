@@ -35,7 +35,7 @@ it("two windows share one stream, and a request has one answer", async () => {
     b.getByRole("button", { name: /Deny and stop/ }).click({ timeout: 10_000 }).catch(() => {}),
   ]);
   await Promise.all([a.waitFor({ state: "detached" }), b.waitFor({ state: "detached" })]);
-  const words = async (page: typeof one) => (await page.locator(".decided").first().textContent()) ?? "";
+  const words = async (page: typeof one) => (await page.locator(".verdict").first().textContent()) ?? "";
   expect(await words(one)).toBe(await words(two));
   expect((await server.api("POST", `/v1/decisions/${request}`, { behavior: "allow" })).status).toBe(409);
 
