@@ -512,6 +512,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/sessions/{id}/copies": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List copies of overwritten files
+         * @description What forced undos and redos overwrote in the session's folder, the newest first. Copies are dropped after 30 days, or when there are 20 newer ones or more than 256 MiB.
+         */
+        get: operations["list-copies"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{id}/copies/{copy}/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Put the files of a copy back
+         * @description If files have changed since the copy was made, the conflict names them and nothing is touched, unless forced; then a copy of them is kept.
+         */
+        post: operations["restore-copy"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/sessions/{id}/events": {
         parameters: {
             query?: never;
@@ -621,7 +661,7 @@ export interface paths {
         };
         /**
          * List the messages of a session, oldest first
-         * @description The conversation: prompts and whole messages of the agent, each once.
+         * @description The conversation: prompts and whole messages of the agent, each once. If the log cannot be read to the end of the page, the connection is broken off.
          */
         get: operations["list-messages"];
         put?: never;
@@ -715,7 +755,7 @@ export interface paths {
         put?: never;
         /**
          * Redo the turn that was undone
-         * @description Restores the files that the turn changed and, if the agent supports it, the conversation. If files have changed since, the conflict names them and nothing is touched, unless forced.
+         * @description Restores the files that the turn changed and, if the agent supports it, the conversation. If files have changed since, the conflict names them and nothing is touched, unless forced; then a copy of them is kept. The answer says what is not taken back.
          */
         post: operations["redo"];
         delete?: never;
@@ -759,7 +799,7 @@ export interface paths {
         put?: never;
         /**
          * Undo the last turn
-         * @description Restores the files that the turn changed and, if the agent supports it, the conversation. If files have changed since, the conflict names them and nothing is touched, unless forced.
+         * @description Restores the files that the turn changed and, if the agent supports it, the conversation. If files have changed since, the conflict names them and nothing is touched, unless forced; then a copy of them is kept. The answer says what is not taken back.
          */
         post: operations["undo"];
         delete?: never;
@@ -782,6 +822,142 @@ export interface paths {
          * @description The code is in the fragment of the URL that `terret serve` prints. This needs no token.
          */
         post: operations["sign-in"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/team": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show the team: its log and who may write to whom
+         * @description The log is a session in which no agent works. Its events (bus.message, bus.receipt, agent.state) can be followed like those of any other, once there is one.
+         */
+        get: operations["get-team"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/team/agents": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the members of the team
+         * @description A member that is an agent is idle, processing, failed until its next success, or restarting.
+         */
+        get: operations["list-team"];
+        put?: never;
+        /**
+         * Add a member to the team
+         * @description An agent edits files in its folder without asking unless permission_mode says otherwise, which is why this needs a token that may decide. It starts with its first message.
+         */
+        post: operations["spawn"];
+        /**
+         * Take every member out of the team
+         * @description Their sessions and the messages stay.
+         */
+        delete: operations["shutdown-team"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/team/agents/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show a member of the team
+         * @description Its session, if it has one for all messages, shows what it does.
+         */
+        get: operations["get-member"];
+        put?: never;
+        post?: never;
+        /**
+         * Take a member out of the team, and stop what it does
+         * @description Its sessions stay. Its mail waits for the next member with that name.
+         */
+        delete: operations["shutdown-member"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/team/messages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the messages of the team, oldest first
+         * @description For more, send the seq of the last message as after. The receipts say what has become of a message at each recipient.
+         */
+        get: operations["list-team-messages"];
+        put?: never;
+        /**
+         * Send a message to members of the team
+         * @description The sender is whoever owns the token. The response comes when the message cannot be lost; agents that are away get it when they are back. Answers are messages too, with in_reply_to.
+         */
+        post: operations["send-team-message"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/team/messages/{id}/read": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Note that the caller has read a message
+         * @description Only for messages to people: agents read theirs by themselves.
+         */
+        post: operations["read-team-message"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/team/topology": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Change who may write to whom
+         * @description Broadcast lets every agent write to every other; filtered lets recipients choose; in a hierarchy agents reach their lead and their reports; custom lists routes. People reach everybody.
+         */
+        put: operations["set-topology"];
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -953,6 +1129,18 @@ export interface components {
             /** Format: int64 */
             used: number;
         };
+        CopiedFile: {
+            /** Format: int64 */
+            bytes: number;
+            path: string;
+        };
+        Copy: {
+            files: components["schemas"]["CopiedFile"][];
+            for: string;
+            id: string;
+            /** Format: date-time */
+            time: string;
+        };
         Decision: {
             answers?: {
                 [key: string]: string | string[];
@@ -1033,6 +1221,10 @@ export interface components {
             items: components["schemas"]["Entry"][];
             path: string;
             truncated?: boolean;
+        };
+        Lost: {
+            path: string;
+            reason: string;
         };
         MadeSession: {
             agent: string;
@@ -1161,8 +1353,63 @@ export interface components {
             /** @description Up to and including this message. Default: all. */
             message_id?: string;
         };
+        NewMember: {
+            /** @description The kind of agent, such as sdk (Claude Code), or person. Default: the configured one. */
+            agent?: string;
+            /** @description The agent's tools, which it uses without asking. Default: all, as permission_mode says. */
+            allowed_tools?: string[];
+            /** @description Options of the provider. mode is client (default here: one conversation) or query (each message is a conversation of its own). */
+            credentials?: {
+                [key: string]: unknown;
+            };
+            /** @description The folder the agent works in; required for agents. */
+            cwd?: string;
+            /** @description Added to the agent's system prompt. */
+            instructions?: string;
+            model?: string;
+            name: string;
+            /** @description The agent's own. Default: it edits files in its folder without asking. */
+            permission_mode?: string;
+            /** @description Its lead, in a hierarchy. */
+            reports_to?: string;
+            /** @description What happens when it fails. */
+            restart?: components["schemas"]["NewRestart"];
+            /** @description Which of its own settings the agent reads. Default: none. */
+            setting_sources?: string[];
+            /** @description The topics it subscribes to. */
+            topics?: string[];
+        };
+        NewMessage: {
+            /** @description The message that this one answers. */
+            in_reply_to?: string;
+            metadata?: {
+                [key: string]: string;
+            };
+            text: string;
+            /** @description Members by name, all, or #topic. */
+            to: string[];
+            /**
+             * @description Default chat.
+             * @enum {string}
+             */
+            type?: "chat" | "system" | "command";
+        };
+        NewRestart: {
+            /**
+             * Format: int64
+             * @description The first pause; each further one is twice as long. Default 1000.
+             */
+            backoff_ms?: number;
+            /**
+             * Format: int64
+             * @description How often a message is tried again. Default 3.
+             */
+            limit?: number;
+            /** @enum {string} */
+            policy?: "never" | "on-failure";
+        };
         NewRewind: {
-            /** @description Overwrite files that have changed since. */
+            /** @description Overwrite files that have changed since, and keep a copy of them. */
             force?: boolean;
         };
         NewRule: {
@@ -1290,6 +1537,10 @@ export interface components {
             items: components["schemas"]["Command"][];
             next?: string;
         };
+        PageCopy: {
+            items: components["schemas"]["Copy"][];
+            next?: string;
+        };
         PageMessage: {
             items: components["schemas"]["Message"][];
             next?: string;
@@ -1316,6 +1567,14 @@ export interface components {
         };
         PageSession: {
             items: components["schemas"]["Session"][];
+            next?: string;
+        };
+        PageTeamMember: {
+            items: components["schemas"]["TeamMember"][];
+            next?: string;
+        };
+        PageTeamMessage: {
+            items: components["schemas"]["TeamMessage"][];
             next?: string;
         };
         PageToken: {
@@ -1448,10 +1707,18 @@ export interface components {
             state: string;
             turn?: string;
         };
+        Restored: {
+            copy?: string;
+            files: string[];
+        };
         Rewound: {
+            /** Format: int64 */
+            commands?: number;
             conversation: boolean;
+            copy?: string;
             files: string[];
             kept?: string[];
+            lost?: components["schemas"]["Lost"][];
             note?: string;
             turn: string;
         };
@@ -1560,6 +1827,72 @@ export interface components {
              * @description An estimate.
              */
             tokens: number;
+        };
+        Team: {
+            /** @description The session that holds the team's log. */
+            session: string;
+            topology: components["schemas"]["TeamTopology"];
+        };
+        TeamFilter: {
+            /** @description Only from these; empty means anybody. */
+            from?: string[];
+            /** @description Only of these types; empty means any. */
+            types?: string[];
+        };
+        TeamMember: {
+            /** @description The kind of agent, or person. */
+            agent: string;
+            cwd?: string;
+            /** @description What there is to say about the state. */
+            detail?: string;
+            /** Format: date-time */
+            joined_at: string;
+            /**
+             * Format: int64
+             * @description Messages that it has not dealt with.
+             */
+            mail: number;
+            /** @description query or client. */
+            mode?: string;
+            model?: string;
+            name: string;
+            reports_to?: string;
+            /** @description The agent's session, if it has one for all messages. */
+            session?: string;
+            state: string;
+            topics?: string[];
+        };
+        TeamMessage: {
+            from: string;
+            in_reply_to?: string;
+            message_id: string;
+            metadata: {
+                [key: string]: unknown;
+            };
+            /** @description By recipient: delivered, read, failed, answered, stopped, or empty if it is not delivered yet. */
+            receipts: {
+                [key: string]: string;
+            };
+            /** Format: int64 */
+            seq: number;
+            text: string;
+            /** Format: date-time */
+            time: string;
+            to: string[];
+            /** @enum {string} */
+            type: "chat" | "system" | "command";
+        };
+        TeamTopology: {
+            /** @description For filtered: what reaches each agent. */
+            filters?: {
+                [key: string]: components["schemas"]["TeamFilter"];
+            };
+            /** @enum {string} */
+            kind: "broadcast" | "filtered" | "hierarchical" | "custom";
+            /** @description For custom: whom each agent may write to, by name, or all. */
+            routes?: {
+                [key: string]: string[] | null;
+            };
         };
         Token: {
             /** Format: date-time */
@@ -2912,6 +3245,81 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    "list-copies": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageCopy"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "restore-copy": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                id: string;
+                copy: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["NewRewind"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Restored"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
     "session-events": {
         parameters: {
             query?: {
@@ -3555,6 +3963,332 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["MadeToken"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "get-team": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Team"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "list-team": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageTeamMember"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    spawn: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewMember"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TeamMember"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "shutdown-team": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "get-member": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The member's name. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TeamMember"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "shutdown-member": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The member's name. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "list-team-messages": {
+        parameters: {
+            query?: {
+                /** @description Only messages to or from this member. */
+                member?: string;
+                /** @description Only the conversation that this message began. */
+                conversation?: string;
+                /** @description Only messages with a greater seq. */
+                after?: number;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageTeamMessage"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "send-team-message": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewMessage"];
+            };
+        };
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TeamMessage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "read-team-message": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The message's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "set-topology": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TeamTopology"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Team"];
                 };
             };
             400: components["responses"]["BadRequest"];

@@ -1,0 +1,1 @@
+export{l as Mermaid}from"./index-Dfs425uk.js";

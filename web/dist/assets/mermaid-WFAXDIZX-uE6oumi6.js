@@ -1,1 +1,0 @@
-export{l as Mermaid}from"./index-u5D9048E.js";
