@@ -157,13 +157,18 @@ func diffBefore(f *fixture) {
 	f.holds("old.txt", "one\nzwei\nthree")
 }
 
-// deniedAndStopped is a denial after which the agent may not go on.
-func deniedAndStopped(f *fixture) {
-	steps := []step{{User: "make it", Calls: []Call{f.target.Tools.Shell("touch made.txt")}}, {User: "go on", Text: "Gone on."}}
+// tooLate adds an answer for agents that ask the model once more after their turn was
+// stopped.
+func (f *fixture) tooLate(steps ...step) []step {
 	if f.target.Lacks.DenialStops {
 		steps = append(steps, step{Result: "aborted", Text: "Too late.", Repeat: true, Anywhere: true})
 	}
-	f.play(steps...)
+	return steps
+}
+
+// deniedAndStopped is a denial after which the agent may not go on.
+func deniedAndStopped(f *fixture) {
+	f.play(f.tooLate(step{User: "make it", Calls: []Call{f.target.Tools.Shell("touch made.txt")}}, step{User: "go on", Text: "Gone on."})...)
 	id := f.session(withPolicy(terret.PolicyAsk))
 	turn := f.prompt(id, "make it")
 	ev, _ := f.permission(id, turn)

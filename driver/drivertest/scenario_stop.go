@@ -93,10 +93,10 @@ func interruptTool(f *fixture) {
 }
 
 func interruptRequest(f *fixture) {
-	f.play(
+	f.play(f.tooLate(
 		step{User: "go on", Anywhere: true, Text: "Gone on."},
 		step{User: "work", Calls: []Call{f.target.Tools.Shell("touch made.txt")}},
-	)
+	)...)
 	id := f.session(withPolicy(terret.PolicyAsk))
 	turn := f.prompt(id, "work")
 	ev, _ := f.permission(id, turn)
