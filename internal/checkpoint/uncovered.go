@@ -20,6 +20,9 @@ const (
 	maxLooks     = 50_000
 )
 
+// clockTick is how far the clock that kernels take file times from may be behind.
+const clockTick = 20 * time.Millisecond
+
 // records is where Terret keeps its own records in a project: they are not a turn's.
 const records = ".terret"
 
@@ -29,7 +32,7 @@ const records = ".terret"
 // 50, and folders rather than all that is in them. Ignored files that are gone are not
 // known. ctx bounds the call.
 func (r *Repo) Uncovered(ctx context.Context, before, after ID, since time.Time) ([]LeftOut, error) {
-	u := uncovered{repo: r, since: since.Truncate(10 * time.Millisecond)} // kernels round file times
+	u := uncovered{repo: r, since: since.Add(-clockTick)}
 	err := r.locked(ctx, func(g git) error {
 		return errors.Join(u.leftOut(ctx, g, before, after), u.ignored(ctx, g))
 	})
