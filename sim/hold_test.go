@@ -91,4 +91,8 @@ steps:
 	if got := answer(t, p, later); got != "I use q" {
 		t.Errorf("later: %s", got)
 	}
+	own := request(says("user", textBlock("go")), says("system", textBlock("# Plan\nfile is s.")))
+	if got := answer(t, p, own); got != "I use s" {
+		t.Errorf("a message of its own: %s", got)
+	}
 }

@@ -187,14 +187,18 @@ func withoutReminders(s string) string {
 	}
 }
 
-// reminders are what the agent tells only the model, in the whole conversation.
+// reminders are what the agent tells only the model, in the whole conversation: in the
+// user's messages between tags, or in messages of their own.
 func (r Request) reminders() []string {
 	var out []string
 	for _, m := range r.Messages {
-		if m.Role != "user" {
-			continue
-		}
 		for _, b := range m.Blocks {
+			if m.Role == "system" && b.Text != "" {
+				out = append(out, b.Text)
+			}
+			if m.Role != "user" {
+				continue
+			}
 			for rest := b.Text; ; {
 				_, text, after, found := cutReminder(rest)
 				if !found {

@@ -87,23 +87,26 @@ func (a *agent) prepare(p *process, m rpc.Message, params permissionParams) (*as
 	q.ask.Event = terret.Event{Source: m.Method, Data: terret.PermissionRequest{
 		ToolID: c.id, Tool: c.name, Class: t.classOf(c), Input: t.callInput(c), Title: cmp.Or(brief.Line(strings.TrimSpace(c.title)), c.name), Diff: t.diff(c),
 	}}
-	if plan, ok := c.plan(); ok {
-		q.ask.Gate, q.ask.Event.Data = terret.GatePlan, terret.PlanRequest{Plan: plan}
+	if plan, ok := t.planOf(c); ok {
+		q.ask.Gate, q.ask.Event.Data = terret.GatePlan, plan
 	}
 	return q, nil
 }
 
-// plan is the plan that a call presents, if it presents one.
-func (c *tool) plan() (string, bool) {
+// planOf is the plan that a call presents, if it presents one. The text may be missing:
+// the plan of a tool that is known to present plans must not become a plain permission,
+// which a rule could allow.
+func (t *turn) planOf(c *tool) (terret.PlanRequest, bool) {
 	var input struct {
 		Plan string `json:"plan"`
+		File string `json:"planFilePath"`
 	}
 	if c.kind != "switch_mode" {
-		return "", false
+		return terret.PlanRequest{}, false
 	}
 	decode(c.input, &input)
-	plan := cmp.Or(input.Plan, terret.TextOf(c.shown()))
-	return plan, plan != ""
+	plan := terret.PlanRequest{Plan: cmp.Or(input.Plan, terret.TextOf(c.shown())), File: input.File}
+	return plan, plan.Plan != "" || c.name == t.profile.quirks.planTool
 }
 
 // decided takes in a decision, and reports whether the turn is to end with it.

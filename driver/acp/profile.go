@@ -75,6 +75,8 @@ type quirks struct {
 	titleName string
 	// kinds are what tools do, by their names, where the agent does not say it.
 	kinds map[string]string
+	// planTool is the tool that presents a plan, also when it does not say which.
+	planTool string
 	// ignore are methods and kinds of updates that tell nothing of interest.
 	ignore []string
 	// failure finds in the last words of a turn that ended well that it did not.

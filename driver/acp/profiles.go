@@ -112,8 +112,9 @@ func claudeACP() Profile {
 			Resume: true, Fork: true, Images: true, Models: true, Reasoning: true, Commands: true, MCP: true, Cost: true, SystemPrompt: true, Questions: true, Plan: true,
 		},
 		quirks: quirks{
-			ignore: []string{"_auth/status_update", "_claude/*"},
-			meta:   claudeMeta,
+			ignore:   []string{"_auth/status_update", "_claude/*"},
+			planTool: "ExitPlanMode",
+			meta:     claudeMeta,
 		},
 	}
 }

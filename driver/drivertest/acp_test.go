@@ -181,7 +181,7 @@ func acpClaude() drivertest.Target {
 			t.Wire = func(name string) string {
 				return map[string]string{"sonnet": "claude-sonnet-5-5", "haiku": "claude-haiku-5-5"}[name]
 			}
-			t.Forget, t.Command, t.Poison, t.PlanMode, t.PlanFile = own.Forget, own.Command, own.Poison, own.PlanMode, ""
+			t.Forget, t.Command, t.Poison, t.PlanMode, t.PlanFile = own.Forget, own.Command, own.Poison, own.PlanMode, own.PlanFile
 		},
 	})
 }
