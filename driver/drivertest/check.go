@@ -107,6 +107,11 @@ func (f *fixture) read(session string) ([]terret.Event, error) {
 	}
 }
 
+// unexpected reports whether something failed that should not have.
+func (f *fixture) unexpected() bool {
+	return f.t.Failed() || f.Failed() && f.patience != trialPatience
+}
+
 // finish ends the scenario, and holds what must be true after each of them, whether
 // it passed or not.
 func (f *fixture) finish() {
@@ -120,7 +125,7 @@ func (f *fixture) finish() {
 	for _, id := range f.sessions() {
 		events, rErr := f.read(id)
 		err = errors.Join(err, rErr)
-		if found := logcheck.Problems(events); len(found) > 0 || f.t.Failed() {
+		if found := logcheck.Problems(events); len(found) > 0 || f.unexpected() {
 			f.t.Logf("the log of session %s:\n%s", id, dump(events))
 			for _, p := range found {
 				f.t.Errorf("session %s: %s", id, p)
@@ -151,7 +156,7 @@ func (f *fixture) finish() {
 	if strings.Contains(f.log.String(), canary) {
 		f.t.Errorf("the key is in the operator's log")
 	}
-	if f.t.Failed() {
+	if f.unexpected() {
 		f.t.Logf("the operator's log:\n%s", f.log)
 	}
 }

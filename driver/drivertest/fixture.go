@@ -89,8 +89,8 @@ func newFixture(t *testing.T, test tb, target Target, declared terret.Capabiliti
 			t.Fatal(err)
 		}
 	}
-	if _, ok := test.(*trial); ok {
-		f.patience = trialPatience
+	if trial, ok := test.(*trial); ok {
+		f.patience = trial.patience
 	}
 	return f
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -80,7 +81,7 @@ func TestPlan(t *testing.T) {
 func TestTry(t *testing.T) {
 	t.Parallel()
 	reached := false
-	found := try(t, func(test tb) {
+	found := try(t, time.Second, func(test tb) {
 		test.Errorf("one %d", 1)
 		if !test.Failed() {
 			t.Error("it has not failed")
@@ -91,8 +92,25 @@ func TestTry(t *testing.T) {
 	if diff := cmp.Diff([]string{"one 1", "two"}, found); diff != "" || reached {
 		t.Errorf("%s, went on: %v", diff, reached)
 	}
-	if found := try(t, func(tb) {}); found != nil {
+	if found := try(t, time.Second, func(tb) {}); found != nil {
 		t.Errorf("%v", found)
+	}
+}
+
+// TestSecondTry has the programs of others fail once, which they may, but not often.
+func TestSecondTry(t *testing.T) {
+	t.Parallel()
+	var waits []time.Duration
+	s := scenario{name: "shaky", run: func(f *fixture) {
+		if waits = append(waits, f.patience); len(waits) == 1 {
+			f.Fatalf("by chance")
+		}
+	}}
+	r := &Result{target: Target{Name: "other", Program: "program"}}
+	r.must(t, s, terret.Capabilities{})
+	r.must(t, s, terret.Capabilities{})
+	if diff := cmp.Diff([]time.Duration{patience, patience, patience}, waits); diff != "" || r.again != 1 {
+		t.Errorf("%d second tries: %s", r.again, diff)
 	}
 }
 

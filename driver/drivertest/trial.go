@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 )
 
 // tb is what scenarios need of a test.
@@ -20,8 +21,9 @@ type tb interface {
 
 // trial is a test that may fail: it collects what would have failed it.
 type trial struct {
-	t   *testing.T
-	ctx context.Context
+	t        *testing.T
+	ctx      context.Context
+	patience time.Duration
 
 	mu    sync.Mutex
 	found []string
@@ -32,12 +34,12 @@ var (
 	_ tb = (*testing.T)(nil)
 )
 
-// try runs fn, and returns what failed.
-func try(t *testing.T, fn func(tb)) []string {
+// try runs fn, whose waits take at most patience, and returns what failed.
+func try(t *testing.T, patience time.Duration, fn func(tb)) []string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	tr := &trial{t: t, ctx: ctx}
+	tr := &trial{t: t, ctx: ctx, patience: patience}
 	done := make(chan struct{})
 	go func() { // so that it can be left in the middle
 		defer close(done)
