@@ -15,7 +15,8 @@ type Command struct {
 }
 
 // SessionStart says that an agent process is ready to work. It comes once for
-// each process.
+// each process. Its NativeID, Model and PermissionMode, if set, become those of the
+// session: the mode is the one that turns will have, not the one the agent began in.
 type SessionStart struct {
 	Source         string      `json:"source"` // new, resume, fork, clear, compact
 	Agent          string      `json:"agent"`

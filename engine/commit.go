@@ -70,7 +70,8 @@ func (c *committer) add(l *live) bool {
 	return ok
 }
 
-// signal wakes whoever receives from ch, now or next. ch must be buffered.
+// signal wakes whoever receives from ch, now or next. ch must be buffered: a second
+// signal before the first was received is dropped, since the receiver has yet to look.
 func signal(ch chan<- struct{}) {
 	select {
 	case ch <- struct{}{}:

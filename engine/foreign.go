@@ -24,12 +24,7 @@ type watcher struct {
 }
 
 // poke wakes the watcher: there is something to watch for.
-func (w *watcher) poke() {
-	select {
-	case w.nudge <- struct{}{}:
-	default:
-	}
-}
+func (w *watcher) poke() { signal(w.nudge) }
 
 // lookAgain makes the watcher look at what is already there.
 func (w *watcher) lookAgain() {
