@@ -23,7 +23,15 @@ func (t *turn) failureOf(a *agent, answer prompted, err error) *terret.Error {
 		if refusal.Code >= 400 && refusal.Code < 600 { // that of the model's API
 			t.status = int(refusal.Code)
 		}
-		return t.failed(a, refusalText(refusal), refusal.Code == codeAuthRequired)
+		var data struct {
+			Name string `json:"errorName"` // OpenCode's
+		}
+		decode(refusal.Data, &data)
+		out := t.failed(a, refusalText(refusal), refusal.Code == codeAuthRequired || data.Name == "ProviderAuthError")
+		if out.Code == terret.CodeExecutionError && data.Name == "APIError" {
+			out.Code = terret.CodeModelError
+		}
+		return out
 	}
 	switch {
 	case t.abandoned && err == nil: // whatever it made of that

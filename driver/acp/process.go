@@ -41,6 +41,9 @@ var errClosed = terret.Errorf(terret.CodeSessionClosed, "the agent is closed")
 // spawn starts a process and connects to it. Requests, notifications and lines that
 // are neither go to the agent.
 func (a *agent) spawn(ctx context.Context, l launch) (*process, error) {
+	if err := a.checkTrust(); err != nil {
+		return nil, err
+	}
 	p := &process{
 		id: terret.NewID(terret.PrefixControl), began: time.Now(), launch: l, redact: redact.New(redact.FromEnv(a.env)),
 		log: a.req.Log, title: a.d.p.title(), gone: make(chan struct{}), ended: make(chan struct{}),

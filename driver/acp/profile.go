@@ -19,6 +19,10 @@ type Profile struct {
 	// Set is added to its environment; Trusted and Untrusted too, if a person trusts
 	// the folder that it works in, or not.
 	Set, Trusted, Untrusted []string
+	// Follows are files of a folder, or with a slash at the end folders in it, that the
+	// program follows whatever it is told. If there is one in a folder that nobody
+	// trusts, the program is not started.
+	Follows []string
 	// Mode is its own mode in which it asks before it changes anything; empty means
 	// the one that it begins in.
 	Mode string

@@ -35,8 +35,9 @@ func gemini() Profile {
 func qwen() Profile {
 	return Profile{
 		Name: "qwen", Title: "Qwen Code", Argv: []string{"qwen", "--acp"},
-		Env:  []string{"OPENAI_*", "QWEN_*", "DASHSCOPE_*", "BAILIAN_*"},
-		Mode: "default",
+		Env:     []string{"OPENAI_*", "QWEN_*", "DASHSCOPE_*", "BAILIAN_*"},
+		Follows: []string{".qwen/"},
+		Mode:    "default",
 		SignIn: SignIn{
 			Variables: []string{"OPENAI_API_KEY", "DASHSCOPE_API_KEY", "BAILIAN_CODING_PLAN_API_KEY"},
 			Files:     []string{".qwen/oauth_creds.json"},
@@ -54,7 +55,8 @@ func qwen() Profile {
 func copilot() Profile {
 	return Profile{
 		Name: "copilot", Title: "GitHub Copilot CLI", Argv: []string{"copilot", "--acp"},
-		Env: []string{"COPILOT_*", "GH_TOKEN", "GH_HOST", "GITHUB_TOKEN"},
+		Env:     []string{"COPILOT_*", "GH_TOKEN", "GH_HOST", "GITHUB_TOKEN"},
+		Follows: []string{".github/hooks/", ".github/copilot/", ".github/mcp.json", ".mcp.json", ".claude/settings.json", ".claude/settings.local.json"},
 		SignIn: SignIn{
 			Variables: []string{"COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "COPILOT_PROVIDER_API_KEY"},
 			Files:     []string{".copilot/config.json"},
@@ -75,8 +77,9 @@ func copilot() Profile {
 func goose() Profile {
 	return Profile{
 		Name: "goose", Title: "goose", Argv: []string{"goose", "acp"},
-		Env:  []string{"GOOSE_*", "OPENAI_*", "ANTHROPIC_*", "GOOGLE_*"},
-		Mode: "approve",
+		Env:     []string{"GOOSE_*", "OPENAI_*", "ANTHROPIC_*", "GOOGLE_*"},
+		Follows: []string{".agents/plugins/"},
+		Mode:    "approve",
 		SignIn: SignIn{
 			Variables: []string{"GOOSE_PROVIDER"},
 			Files:     []string{".config/goose/config.yaml"},
@@ -136,8 +139,9 @@ func claudeMeta(l launch, trusted bool) object {
 func codexACP() Profile {
 	return Profile{
 		Name: "codex-acp", Title: "Codex (ACP)", Argv: []string{"codex-acp"},
-		Env:  []string{"OPENAI_*", "CODEX_*"},
-		Mode: "read-only",
+		Env:     []string{"OPENAI_*", "CODEX_*"},
+		Follows: []string{".codex/"}, // it tells Codex that every folder is trusted
+		Mode:    "read-only",
 		SignIn: SignIn{
 			Variables: []string{"OPENAI_API_KEY", "CODEX_API_KEY"},
 			Files:     []string{".codex/auth.json"},

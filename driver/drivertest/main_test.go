@@ -28,7 +28,7 @@ func targets() []drivertest.Target {
 	return []drivertest.Target{
 		native(), claude(), claudeOneShot(),
 		codex(), opencode(),
-		acpGemini(), acpQwen(), acpClaude(), acpCodex(), acpCopilot(), acpGoose(),
+		acpGemini(), acpQwen(), acpClaude(), acpCodex(), acpOpenCode(), acpCopilot(), acpGoose(),
 	}
 }
 

@@ -83,6 +83,7 @@ func (l Lacks) notes() []string {
 		{l.ToolOutput, "it does not tell what tools return"},
 		{l.ToolFailure, "it does not tell that a command failed"},
 		{l.UntrustedMCP, "it starts no MCP server in a folder that nobody trusts"},
+		{l.HeedsTrust, "it follows the settings of a folder whatever it is told, so it is not started where nobody trusts them"},
 		{l.AskOutside, "it does not ask about files outside its folders: it leaves them alone"},
 		{l.NewIDs, "it may give a session's id again"},
 		{l.ExactText, "it changes the prompt before the model gets it"},

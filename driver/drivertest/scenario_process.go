@@ -214,25 +214,30 @@ func prewarmed(f *fixture) {
 }
 
 func trustsNothing(t Target) string {
-	switch {
-	case t.Poison != nil:
-		return ""
-	case t.Lacks.Poison != "":
-		return t.Lacks.Poison
+	if t.Poison == nil {
+		return "it reads no settings of a folder"
 	}
-	return "it reads no settings of a folder"
+	return ""
 }
 
 // untrusted is that a folder's own settings act only when a person trusts it.
 func untrusted(f *fixture) {
 	trusted := false
 	f.config = func(c *engine.Config) { c.Trust = func(string) bool { return trusted } }
-	f.play(step{User: "hello", Text: "Hello."}, step{User: "again", Text: "Again."})
+	steps := []step{{User: "hello", Text: "Hello."}, {User: "again", Text: "Again."}}
+	if f.target.Lacks.HeedsTrust {
+		steps = steps[1:] // it is not started before
+	}
+	f.play(steps...)
 	if err := f.target.Poison(f.dir, "touch "+f.at("poisoned.txt")); err != nil {
 		f.Fatalf("%v", err)
 	}
 	id := f.session()
-	f.says(id, "hello", "Hello.")
+	if f.target.Lacks.HeedsTrust {
+		f.failed(f.end(id, f.prompt(id, "hello")), terret.CodeStartupRefused)
+	} else {
+		f.says(id, "hello", "Hello.")
+	}
 	f.holds("poisoned.txt", "(no file)")
 	f.close(id)
 	trusted = true

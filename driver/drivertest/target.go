@@ -73,7 +73,7 @@ type Lacks struct {
 	Retries      string // telling that the model is asked again
 	LongPrompts  string // taking a prompt of 3 MB
 	ModelSwitch  string // going to another model for good
-	Poison       string // a way to try what it runs by itself for a folder
+	HeedsTrust   bool   // leaving the settings of a folder alone: it must not be started where there are any
 	ForkAt       string // copying a session up to a message
 	NewIDs       bool   // ids of sessions that are given only once
 	ExactText    bool   // passing a prompt on to the model as it is

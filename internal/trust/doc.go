@@ -14,7 +14,9 @@
 //	opencode.json, opencode.jsonc, .opencode/  OpenCode: plugins, agents, servers
 //	.codex/                                    Codex: settings, hooks, servers
 //	.gemini/                                   Gemini: settings, extensions, variables
-//	.agents/                                   skills that several agents read
+//	.qwen/                                     Qwen Code: settings, hooks
+//	.github/{hooks,copilot}/, .github/mcp.json GitHub Copilot: hooks, settings, servers
+//	.agents/                                   skills and plugins that several agents read
 //
 // A persona that only restricts, and texts such as README.md, AGENTS.md and CLAUDE.md,
 // need no trust: they can only forbid and persuade.

@@ -79,7 +79,11 @@ var places = []place{
 	{".opencode/", "settings and plugins of OpenCode"},
 	{".codex/", "settings of Codex"},
 	{".gemini/", "settings of Gemini"},
-	{".agents/", "skills that agents read"},
+	{".qwen/", "settings of Qwen Code, with hooks"},
+	{".github/hooks/", "programs that GitHub Copilot runs"},
+	{".github/copilot/", "settings of GitHub Copilot"},
+	{".github/mcp.json", "servers that GitHub Copilot starts"},
+	{".agents/", "skills and plugins that agents read"},
 }
 
 // The names of persona files.
