@@ -173,7 +173,7 @@ func TestStory(t *testing.T) {
 		t.Errorf("text %q", text)
 	}
 	title := "other"
-	if s, err = c.UpdateSession(ctx, s.ID, terret.SessionUpdated{Title: &title}); err != nil || s.Title != title {
+	if s.Session, err = c.UpdateSession(ctx, s.ID, terret.SessionUpdated{Title: &title}); err != nil || s.Title != title {
 		t.Errorf("%+v %v", s, err)
 	}
 	var said []string
@@ -245,7 +245,10 @@ func TestExactResume(t *testing.T) {
 	}
 	c, f, dir := setup(t, mock.Script{Turns: [][]mock.Step{steps}})
 	f.after.Store(1500)
-	s, err := c.CreateSession(t.Context(), client.NewSession{Cwd: dir})
+	s, err := c.CreateSession(t.Context(), client.NewSession{Cwd: dir, DisallowedTools: []string{"Bash"}, Unenforced: true})
+	if err == nil && (len(s.Notes) != 1 || !strings.Contains(s.Notes[0], "disallowed_tools")) {
+		t.Errorf("notes: %q", s.Notes)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,9 +50,16 @@ type NewSession struct {
 	Unenforced bool `json:"unenforced,omitempty"`
 }
 
+// CreatedSession is a new session, with notes for the person: what to know before the
+// first prompt.
+type CreatedSession struct {
+	terret.Session
+	Notes []string `json:"notes"`
+}
+
 // CreateSession makes a session.
-func (c *Client) CreateSession(ctx context.Context, n NewSession) (terret.Session, error) {
-	return do[terret.Session](ctx, c, call{method: "POST", path: at("sessions"), body: n})
+func (c *Client) CreateSession(ctx context.Context, n NewSession) (CreatedSession, error) {
+	return do[CreatedSession](ctx, c, call{method: "POST", path: at("sessions"), body: n})
 }
 
 // Session returns a session.

@@ -332,6 +332,32 @@ func TestUnkeptPolicies(t *testing.T) {
 	}
 }
 
+// A policy that is chosen later is applied in any case, and says what it does not cover:
+// refusing it would leave the session with less.
+func TestUnkeptChange(t *testing.T) {
+	t.Parallel()
+	p := newPuppet()
+	p.caps.Oversight = terret.OversightAsked
+	f := openFixture(t, ":memory:", p)
+	id := f.session(withPolicy(terret.PolicyAutoApprove))
+	turn := f.prompt(id, "go")
+	a := p.agent(t)
+	a.prompted(t)
+	a.complete(t, turn.ID)
+	after := f.ended(id, turn.ID)
+	ask := terret.PolicyAsk
+	if err := f.Update(t.Context(), id, terret.SessionUpdated{Policy: &ask}, "tester"); err != nil {
+		t.Fatal(err)
+	}
+	events := f.until(id, after[len(after)-1].Seq, func(ev terret.Event) bool { return ev.Kind() == terret.KindDiagWarning })
+	if w := all[terret.DiagWarning](events); !strings.Contains(w[0].Text, "covers only what this agent asks about") {
+		t.Errorf("%+v", w)
+	}
+	if s, err := f.store.Session(t.Context(), id); err != nil || s.Policy != terret.PolicyAsk {
+		t.Errorf("%s, %v", s.Policy, err)
+	}
+}
+
 // Asking again with the same key, at the same time or later, is one request; another
 // request with that key, or of another agent process, is not answered by it.
 func TestSameKey(t *testing.T) {

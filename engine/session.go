@@ -106,7 +106,13 @@ func (e *Engine) Update(ctx context.Context, id string, u terret.SessionUpdated,
 			return err
 		}
 		l.mu.Lock()
-		a := l.write(l.put(nil, terret.Event{By: by, Data: u}), nil)
+		out := l.put(nil, terret.Event{By: by, Data: u})
+		if h != nil && (u.Policy != nil || u.PermissionMode != nil) {
+			if text := e.unkept(l.session, inForce{}, terret.CapabilitiesOf(h.agent)); text != "" {
+				out = l.put(out, terret.Event{Data: terret.DiagWarning{Text: text}})
+			}
+		}
+		a := l.write(out, nil)
 		l.mu.Unlock()
 		return a.wait()
 	})
