@@ -44,6 +44,7 @@ var arrows = map[string][]string{
 	"internal/workfiles": {".", "internal/"},
 	"internal/archive":   {"."},
 	"internal/logcheck":  {"."},
+	"internal/handover":  {".", "internal/"},
 	"internal/program":   {".", "internal/"},
 	"internal/persona":   {".", "policy", "internal/"},
 	"internal/project":   {".", "internal/"},

@@ -58,6 +58,7 @@ type SessionUpdated struct {
 	PermissionMode *string `json:"permission_mode,omitempty"`
 	Mode           *Mode   `json:"mode,omitempty"`
 	Persona        *string `json:"persona,omitempty"`
+	HandedTo       *string `json:"handed_to,omitempty"` // the session that continues this one
 }
 
 // SessionCommands lists the commands that the agent offers now.

@@ -30,7 +30,7 @@ func sessionExamples() []example {
 		inSession(terret.SessionStateChange{State: terret.SessionWaiting, Detail: "1 request is open"}),
 		inSession(terret.SessionUpdated{
 			Title: new("Fix the <main> loop & tests"), Model: new("claude-opus-4-5"), Policy: new(terret.PolicyAcceptEdits),
-			PermissionMode: new("acceptEdits"), Mode: new(terret.ModeWorkbench), Persona: new("reviewer"),
+			PermissionMode: new("acceptEdits"), Mode: new(terret.ModeWorkbench), Persona: new("reviewer"), HandedTo: new("0195e0c4-8b1e-7a3c-9d2f-4e5a6b7c8d9f"),
 		}, by("ada")),
 		inSession(terret.SessionCommands{Commands: commands}),
 		inSession(terret.SessionAuth{

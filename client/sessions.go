@@ -244,3 +244,21 @@ func (c *Client) Export(ctx context.Context, id string, w io.Writer) error {
 func (c *Client) Import(ctx context.Context, r io.Reader, cwd string) (terret.Session, error) {
 	return do[terret.Session](ctx, c, call{method: "POST", path: at("sessions", "import"), reader: r, query: values("cwd", cwd)})
 }
+
+// HandedOver is a session that continues another one, and its first turn.
+type HandedOver struct {
+	terret.Session
+	First terret.Turn `json:"first"`
+	Notes []string    `json:"notes,omitempty"`
+}
+
+// Handoff hands a session over to another agent, which continues the work in a session
+// of its own. An empty model means the agent's default, an empty prompt to continue.
+func (c *Client) Handoff(ctx context.Context, id, agent, model, prompt string) (HandedOver, error) {
+	body := struct {
+		Agent  string `json:"agent"`
+		Model  string `json:"model,omitempty"`
+		Prompt string `json:"prompt,omitempty"`
+	}{agent, model, prompt}
+	return do[HandedOver](ctx, c, call{method: "POST", path: at("sessions", id, "handoff"), body: body})
+}

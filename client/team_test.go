@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -95,5 +96,27 @@ func TestTeam(t *testing.T) {
 	all, err := c.Team(ctx)
 	if err != nil || len(all) != 1 || all[0].Name != "bob" {
 		t.Errorf("%+v: %v", all, err)
+	}
+}
+
+// TestHandoff hands a session over, and reads what the next agent was told.
+func TestHandoff(t *testing.T) {
+	t.Parallel()
+	c, _, dir := setup(t, mock.Script{})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	old, err := c.CreateSession(ctx, client.NewSession{Cwd: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := c.Handoff(ctx, old.ID, "mock", "", "what now?")
+	if err != nil || made.ForkedFrom != old.ID || made.First.Session != made.ID || !strings.HasSuffix(terret.TextOf(made.First.Prompt), "what now?") {
+		t.Fatalf("%+v: %v", made, err)
+	}
+	if old, err = c.Session(ctx, old.ID); err != nil || old.HandedTo != made.ID {
+		t.Errorf("it went to %q: %v", old.HandedTo, err)
+	}
+	if _, err := c.Handoff(ctx, old.ID, "odd", "", ""); terret.AsError(err).Code != terret.CodeAgentNotFound {
+		t.Error(err)
 	}
 }

@@ -271,6 +271,9 @@ func applyUpdate(s *terret.Session, u terret.SessionUpdated) {
 	if u.Persona != nil {
 		s.Persona = terret.NullString(*u.Persona)
 	}
+	if u.HandedTo != nil {
+		s.HandedTo = *u.HandedTo
+	}
 }
 
 // startIdleTimer closes the agent after some time without a turn. l.mu must be held.

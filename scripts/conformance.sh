@@ -57,6 +57,7 @@ run "the suite of the drivers on the real agents (some minutes)" -parallel 4 -ti
 run "what the suite does not look at" -run '^TestReal' ./driver/claude ./driver/codex
 run "the command line with the real Claude Code" -parallel 4 -run '^TestClaudeScripts$' ./cmd/terret
 run "one story over HTTP with every agent" -parallel 2 -timeout 20m -run '^TestAgentStories$' ./cmd/terret
+run "several agents on one thing" -parallel 2 -timeout 20m -run '^TestSeveralStories$' ./cmd/terret
 run "one scenario of the scripted models with every agent" -parallel 2 -timeout 15m -run 'Agents|Codex' ./sim ./internal/rpc
 
 if [ "$(uname)" != Linux ] || cmp -s "$dir/table.md" docs/CONFORMANCE.md; then

@@ -90,6 +90,7 @@ type SessionChange struct {
 	PermissionMode *string
 	Mode           *string
 	Persona        *string
+	HandedTo       *string
 	State          *string
 	Turn           *string
 }
@@ -209,4 +210,5 @@ func (c *SessionChange) update(u terret.SessionUpdated) {
 	keep(&c.PermissionMode, u.PermissionMode)
 	keep(&c.Mode, (*string)(u.Mode))
 	keep(&c.Persona, u.Persona)
+	keep(&c.HandedTo, u.HandedTo)
 }

@@ -27,8 +27,13 @@ type conversation struct {
 	timeout time.Duration
 }
 
-// turn sends a prompt and shows the turn to its end. The error is that of the turn.
+// turn sends a text and shows the turn to its end. The error is that of the turn.
 func (c *conversation) turn(ctx context.Context, text string) (terret.TurnComplete, error) {
+	return c.prompt(ctx, terret.Prompt{Blocks: []terret.Block{terret.Text(text)}})
+}
+
+// prompt sends a prompt and shows the turn to its end. The error is that of the turn.
+func (c *conversation) prompt(ctx context.Context, p terret.Prompt) (terret.TurnComplete, error) {
 	// The turn outlives Ctrl-C: it ends properly, and its end is shown.
 	life, abort := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer abort(nil)
@@ -44,7 +49,7 @@ func (c *conversation) turn(ctx context.Context, text string) (terret.TurnComple
 		func() { twice.Store(true); c.stop(life, c.engine.Kill); abort(errSecondInterrupt) },
 	)
 	defer stop()
-	t, err := c.engine.Prompt(ctx, engine.PromptRequest{Session: c.session.ID, Prompt: terret.Prompt{Blocks: []terret.Block{terret.Text(text)}}, By: c.app.user(), When: engine.WhenReject})
+	t, err := c.engine.Prompt(ctx, engine.PromptRequest{Session: c.session.ID, Prompt: p, By: c.app.user(), When: engine.WhenReject})
 	if err != nil {
 		return terret.TurnComplete{}, err
 	}

@@ -261,7 +261,7 @@ func harmless(d terret.Data) terret.Data {
 		d.NativeID, d.PermissionMode = "", ""
 		return d
 	case terret.SessionUpdated:
-		d.Policy, d.PermissionMode = nil, nil
+		d.Policy, d.PermissionMode, d.HandedTo = nil, nil, nil
 		if d == (terret.SessionUpdated{}) {
 			return nil
 		}

@@ -127,6 +127,7 @@ func TestElsewhere(t *testing.T) {
 		{"POST", at + "/compact", nil},
 		{"POST", at + "/undo", nil},
 		{"POST", at + "/fork", nil},
+		{"POST", at + "/handoff", map[string]any{"agent": "mock"}},
 		{"PATCH", at + "/queue/trn_x", map[string]any{"before": "end"}},
 		{"GET", at + "/changes", nil},
 		{"GET", "/v1/files?session=" + s.ID, nil},

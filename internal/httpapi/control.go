@@ -7,6 +7,7 @@ import (
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/engine"
 	"github.com/terret-dev/terret/internal/access"
+	"github.com/terret-dev/terret/internal/assemble"
 )
 
 func (s *Server) controlRoutes() {
@@ -33,6 +34,12 @@ func (s *Server) controlRoutes() {
 		long:    "Creates a session that begins as a copy of this one, up to and including a message. The agent must support it.",
 		fails:   inSession(fromAgent...),
 	}, s.fork)
+	handle(s, route{
+		method: "POST", path: "/v1/sessions/{id}/handoff", id: "handoff", tag: tagControl, scope: access.Prompt, status: http.StatusCreated,
+		summary: "Hand a session over to another agent",
+		long:    "Creates a session with another agent in the same folder, under the same restrictions, and starts its first turn with a bounded account of this one: messages, decisions, plan and changed files, and what was left out. This session's handed_to then names the new one, whose forked_from names this one. Nothing else changes here: a running turn goes on, and requests can be answered. An agent that is not installed or signed in is refused.",
+		fails:   inSession(terret.CodeAgentNotFound, terret.CodeNotAuthenticated, terret.CodeUnsupported),
+	}, s.handoff)
 }
 
 // stopRoute adds a route that ends something in a session.
@@ -146,4 +153,56 @@ func (s *Server) fork(ctx context.Context, in *struct {
 		s.sessions.remove()
 	}
 	return s.replySession(ctx)(made, err)
+}
+
+type newHandoff struct {
+	Agent  string `json:"agent" minLength:"1" doc:"The agent that takes over."`
+	Model  string `json:"model,omitempty" doc:"Default: the agent's own."`
+	Prompt string `json:"prompt,omitempty" doc:"What to do next. Default: to continue the work."`
+}
+
+// HandedOver is the session that continues another one.
+type HandedOver struct {
+	terret.Session
+	First terret.Turn `json:"first" doc:"The turn in which the agent learns what happened."`
+	Notes []string    `json:"notes,omitempty" doc:"What to know about the session."`
+}
+
+func (s *Server) handoff(ctx context.Context, in *struct {
+	SessionPath
+	Body newHandoff
+},
+) (*body[HandedOver], error) {
+	if err := s.folderInRoots(ctx, in.ID); err != nil {
+		return nil, err
+	}
+	if err := s.stopping(); err != nil {
+		return nil, err
+	}
+	if err := everywhere(ctx); err != nil {
+		return nil, err
+	}
+	n := in.Body
+	if err := checkName("agent", n.Agent); err != nil {
+		return nil, err
+	}
+	if err := checkName("model", n.Model); err != nil {
+		return nil, err
+	}
+	if len(n.Prompt) > s.limits.Prompt {
+		return nil, tooLarge("prompt", "it has %d bytes; at most %d are allowed", len(n.Prompt), s.limits.Prompt)
+	}
+	if err := s.sessions.add(ctx, s); err != nil {
+		return nil, err
+	}
+	var notes []string
+	made, prompt, err := s.maker.HandOver(ctx, assemble.HandOver{
+		Session: in.ID, Agent: n.Agent, Model: n.Model, Prompt: n.Prompt, By: caller(ctx),
+	}, assemble.CreateOptions{Tell: func(note string) { notes = append(notes, note) }})
+	if err != nil {
+		s.sessions.remove()
+		return nil, err
+	}
+	first, err := s.engine.Prompt(ctx, engine.PromptRequest{Session: made.ID, Prompt: prompt, When: engine.WhenReject, By: caller(ctx)})
+	return reply(HandedOver{shown(access.From(ctx), made), first, notes}, err)
 }

@@ -29,7 +29,8 @@ import (
 // the midst of the request.
 func unprovoked(id string, status int) bool {
 	return status == http.StatusRequestTimeout || id == "sign-in" && status == http.StatusInternalServerError ||
-		id == "list-dirs" && status == http.StatusConflict
+		id == "list-dirs" && status == http.StatusConflict ||
+		id == "handoff" && status == http.StatusFailedDependency // the scripted agent needs nobody who is signed in; package assemble tests one that does
 }
 
 // TestFailures walks all routes with all kinds of bad input and in all kinds of
@@ -141,6 +142,8 @@ func (at target) body(op *described) any {
 	switch op.ID {
 	case "create-session":
 		return map[string]any{"cwd": at.dir}
+	case "handoff":
+		return map[string]any{"agent": "mock"}
 	case "spawn":
 		return map[string]any{"name": "nobody", "agent": "mock", "cwd": at.dir, "credentials": map[string]any{"mode": "query"}}
 	case "send-team-message":
@@ -480,8 +483,10 @@ func (w *walk) agent(t *testing.T) {
 	})
 	w.callBody(f, "create-session", target{}, map[string]any{"cwd": f.dir, "disallowed_tools": []string{"Bash"}}).problem(501, terret.CodeUnsupported, "unenforced")
 	w.callBody(f, "spawn", target{}, map[string]any{"name": "a", "agent": "mock", "cwd": f.dir, "allowed_tools": []string{"Read"}}).problem(501, terret.CodeUnsupported, "unenforced")
+	loose := f.session(func(b map[string]any) { b["disallowed_tools"], b["unenforced"] = []string{"Bash"}, true })
+	w.call(f, w.byID("handoff"), target{session: loose.ID}).problem(501, terret.CodeUnsupported, "unenforced")
 	w.each(func(op *described) {
-		if !slices.Contains(op.Errors, terret.CodeNotAuthenticated) {
+		if !slices.Contains(op.Errors, terret.CodeNotAuthenticated) || op.ID == "handoff" {
 			return // no agent is asked
 		}
 		fresh, used := f.session(), f.session()

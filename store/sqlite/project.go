@@ -172,6 +172,6 @@ func (w *projector) session(c store.SessionChange) {
 	}
 	w.exec(`UPDATE sessions SET native_id = coalesce(?, native_id), title = coalesce(?, title), model = coalesce(?, model),
 		policy = coalesce(?, policy), permission_mode = coalesce(?, permission_mode), mode = coalesce(?, mode),
-		persona = coalesce(?, persona), state = coalesce(?, state), turn = coalesce(?, turn) WHERE key = ?`,
-		c.NativeID, c.Title, c.Model, c.Policy, c.PermissionMode, c.Mode, c.Persona, c.State, c.Turn, w.key)
+		persona = coalesce(?, persona), handed_to = coalesce(?, handed_to), state = coalesce(?, state), turn = coalesce(?, turn) WHERE key = ?`,
+		c.NativeID, c.Title, c.Model, c.Policy, c.PermissionMode, c.Mode, c.Persona, c.HandedTo, c.State, c.Turn, w.key)
 }

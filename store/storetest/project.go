@@ -117,6 +117,7 @@ func testSessionColumns(t *testing.T, s *suite) {
 	apply(func(n *terret.Session) {
 		n.Model, n.Policy, n.PermissionMode, n.Mode, n.Persona, n.UpdatedAt = "m2", policy, "default", mode, "", at(1, 6)
 	}, terret.SessionUpdated{Model: str("m2"), Policy: &policy, PermissionMode: str("default"), Mode: &mode, Persona: str("")}, at(1, 6))
+	apply(func(n *terret.Session) { n.HandedTo, n.UpdatedAt = "another", at(1, 6) }, terret.SessionUpdated{HandedTo: str("another")}, at(1, 6))
 	apply(func(n *terret.Session) { n.Title, n.UpdatedAt = "", at(1, 7) }, terret.SessionUpdated{Title: str("")}, at(1, 7))
 	apply(func(*terret.Session) {}, terret.MessageDelta{MessageID: "m", Text: "a piece of text"}, at(1, 8)) // does not count as an update
 	apply(func(*terret.Session) {}, terret.Notification{Text: "from an earlier time"}, at(1, 2))            // nor does it go back

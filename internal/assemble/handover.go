@@ -1,0 +1,140 @@
+package assemble
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/engine"
+	"github.com/terret-dev/terret/internal/handover"
+	"github.com/terret-dev/terret/internal/workfiles"
+)
+
+// HandOver says which session goes to which agent.
+type HandOver struct {
+	Session string
+	Agent   string // by name or alias
+	Model   string // empty means the agent's default
+	Prompt  string // what to do; empty means to continue
+	By      string
+}
+
+// continueWork is the prompt of a hand-over that has none.
+const continueWork = "Continue the work where it stopped."
+
+// HandOver makes a session with another agent in the same folder, under the same
+// restrictions, and notes in the old one's log where it is continued. It returns the
+// new session and its first prompt, which tells the agent what happened; the caller
+// sends it. The old session stays as it is: a turn that runs goes on, and requests can
+// be answered.
+func (m *Sessions) HandOver(ctx context.Context, r HandOver, o CreateOptions) (terret.Session, terret.Prompt, error) {
+	fail := func(err error) (terret.Session, terret.Prompt, error) { return terret.Session{}, terret.Prompt{}, err }
+	old, err := m.Store.Session(ctx, r.Session)
+	if err != nil {
+		return fail(err)
+	}
+	if old.Agent == engine.NoAgent {
+		return fail(terret.Invalid("session", "no agent works in session %s, so there is nothing to hand over", old.ID))
+	}
+	agent := m.Agents.Name(r.Agent)
+	if err := m.ready(ctx, agent); err != nil {
+		return fail(err)
+	}
+	files, err := m.changed(ctx, old)
+	if err != nil {
+		return fail(err)
+	}
+	account, err := handover.Account(ctx, m.Store, old, files)
+	if err != nil {
+		return fail(err)
+	}
+	made, err := m.Create(ctx, m.successor(old, agent, r.Model), o)
+	if err != nil {
+		return fail(err)
+	}
+	if err := m.Engine.Update(ctx, old.ID, terret.SessionUpdated{HandedTo: &made.ID}, r.By); err != nil {
+		return fail(err)
+	}
+	return made, terret.Prompt{Blocks: []terret.Block{terret.Text(account + "\n\n"), terret.Text(cmp.Or(r.Prompt, continueWork))}}, nil
+}
+
+// ready refuses an agent that is missing something, and says what to do.
+func (m *Sessions) ready(ctx context.Context, agent string) error {
+	if agent == "" {
+		return terret.Invalid("agent", "say which agent takes over; `terret agents` lists them")
+	}
+	found := false
+	for _, d := range m.Agents.Drivers() {
+		found = found || d.Name() == agent
+	}
+	if !found {
+		return terret.Errorf(terret.CodeAgentNotFound, "there is no agent %q; `terret agents` lists them", agent)
+	}
+	missing := m.Agents.Missing(ctx, agent)
+	if missing == "" {
+		return nil
+	}
+	if p := m.Agents.known(ctx, agent); p.Found {
+		return terret.Errorf(terret.CodeNotAuthenticated, "%s", missing)
+	}
+	return terret.Errorf(terret.CodeAgentNotFound, "%s", missing)
+}
+
+// successor is the session that continues another. What only the old agent understands
+// (its model, mode, servers and subagents) is left out if the agent is another one.
+func (m *Sessions) successor(old terret.Session, agent, model string) terret.Session {
+	s := terret.Session{
+		Agent: agent, Model: model, Title: old.Title, Cwd: old.Cwd, Persona: old.Persona, Mode: old.Mode, Policy: old.Policy,
+		OneShot: old.OneShot, ForkedFrom: old.ID, Options: old.Options,
+	}
+	s.Options.Worktree = false // the folder is there already
+	s.Options.OutputSchema = nil
+	if agent == old.Agent {
+		s.Model, s.PermissionMode = cmp.Or(model, old.Model), old.PermissionMode
+		return s
+	}
+	s.Options.MCP, s.Options.Agents, s.Options.Effort, s.Options.FallbackModel = nil, nil, "", ""
+	if len(s.Options.SettingSources) > 0 { // none stays none
+		s.Options.SettingSources = nil
+	}
+	if policy, ok := m.Agents.about(old.Agent).Modes[old.PermissionMode]; ok && s.Policy == terret.PolicyRules {
+		s.Policy = policy // what the old agent's own mode amounts to
+	}
+	for mode, policy := range m.Agents.about(agent).Modes {
+		if mode == old.PermissionMode && policy == m.Agents.about(old.Agent).Modes[mode] {
+			s.PermissionMode = mode
+		}
+	}
+	return s
+}
+
+// changed lists what a session has changed in its folder; nil means that it is not known.
+func (m *Sessions) changed(ctx context.Context, s terret.Session) ([]handover.File, error) {
+	turns, err := m.Store.Turns(ctx, s.ID)
+	if err != nil {
+		return nil, err
+	}
+	before, after := "", ""
+	for _, t := range turns {
+		if t.Undone {
+			continue
+		}
+		before, after = cmp.Or(before, t.Before), cmp.Or(t.After, after)
+	}
+	dir, err := workfiles.Open(s.Cwd, m.Home)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = dir.Close() }()
+	found, err := dir.Turn(ctx, before, after, false)
+	if err != nil {
+		if found, err = dir.Working(ctx, before, false); err != nil {
+			return nil, ctx.Err() // it is not known
+		}
+	}
+	out := []handover.File{}
+	for _, c := range found.Items {
+		out = append(out, handover.File{Path: c.Path, Change: string(c.Kind)})
+	}
+	return out, nil
+}
