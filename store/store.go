@@ -70,8 +70,8 @@ type Projection struct {
 	Decided  []terret.Decision
 	Snapshot []terret.CheckpointCreated
 	Rewound  []Rewound
-	// Touched says that there is more than pieces of text: the session counts as
-	// updated.
+	// Touched says that the session counts as updated: something happened in it
+	// besides pieces of text and agents that come and go.
 	Touched bool
 }
 
@@ -130,8 +130,19 @@ type Opened struct {
 	At   terret.Time
 }
 
+// touches reports whether an event of that kind makes its session newer in lists. A
+// restart, or the end of an idle agent, must not.
+func touches(k terret.Kind) bool {
+	switch k {
+	case terret.KindSessionResumed, terret.KindSessionEnd, terret.KindProcessExit:
+		return false
+	default:
+		return !k.Delta()
+	}
+}
+
 func (p *Projection) add(e terret.Event, seq int64) {
-	p.Touched = p.Touched || !e.Kind().Delta()
+	p.Touched = p.Touched || touches(e.Kind())
 	if e.Expects != nil {
 		p.Opened = append(p.Opened, Opened{Expects: *e.Expects, Seq: seq, Turn: e.Turn, At: e.Time})
 	}

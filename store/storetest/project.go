@@ -120,7 +120,9 @@ func testSessionColumns(t *testing.T, s *suite) {
 	apply(func(n *terret.Session) { n.HandedTo, n.UpdatedAt = "another", at(1, 6) }, terret.SessionUpdated{HandedTo: str("another")}, at(1, 6))
 	apply(func(n *terret.Session) { n.Title, n.UpdatedAt = "", at(1, 7) }, terret.SessionUpdated{Title: str("")}, at(1, 7))
 	apply(func(*terret.Session) {}, terret.MessageDelta{MessageID: "m", Text: "a piece of text"}, at(1, 8)) // does not count as an update
-	apply(func(*terret.Session) {}, terret.Notification{Text: "from an earlier time"}, at(1, 2))            // nor does it go back
+	apply(func(*terret.Session) {}, terret.SessionResumed{}, at(1, 8))                                      // nor does a restart
+	apply(func(*terret.Session) {}, terret.SessionEnd{Reason: "idle"}, at(1, 8))
+	apply(func(*terret.Session) {}, terret.Notification{Text: "from an earlier time"}, at(1, 2)) // nor does it go back
 	apply(func(n *terret.Session) { n.UpdatedAt = at(1, 9) }, terret.Opaque{Name: terret.KindSessionUpdated, JSON: []byte(`{"title":7}`)}, at(1, 9))
 }
 

@@ -7,7 +7,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
-import { expect } from "vitest";
+import { afterAll, beforeAll, expect } from "vitest";
 
 const binary = process.env.TERRET_BIN ?? "../bin/terret";
 const browserPath = process.env.CHROMIUM ?? "/usr/bin/chromium";
@@ -130,6 +130,21 @@ export class Server {
   }
 }
 
+/** A server and a browser for the tests of one file, and a way to open a signed-in page. */
+export function world(options: Options = {}) {
+  const server = new Server(options);
+  let browser: Browser | undefined;
+  beforeAll(async () => {
+    await server.start();
+    browser = await launch();
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await server.remove();
+  });
+  return { server, browser: () => browser!, open: (options?: BrowserContextOptions) => signedIn(browser!, server, options) };
+}
+
 export const launch = (): Promise<Browser> => chromium.launch({ executablePath: browserPath, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
 
 /** Things that must not happen on any page: errors, broken policy, foreign hosts. */
@@ -169,7 +184,9 @@ export async function signedIn(browser: Browser, server: Server, options: Browse
 
 /** Opens a tab of the right pane, and waits until all of it is there. */
 export async function openTab(page: Page, name: string): Promise<void> {
-  await page.getByRole("tab", { name }).click();
+  const tab = page.getByRole("tab", { name });
+  if ((await tab.count()) === 0) await page.getByRole("button", { name: "Show changes, files and details" }).click();
+  await tab.click();
   const panel = page.getByRole("tabpanel", { name });
   await panel.waitFor();
   await panel.locator(".skeleton").first().waitFor({ state: "detached" });

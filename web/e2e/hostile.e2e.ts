@@ -1,8 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { launch, openTab, Server, signedIn } from "./harness";
+import { expect, it } from "vitest";
+import { openTab, world } from "./harness";
 
 const bad = `<script>window.owned=1</script><img src="https://evil.example/a.png" onerror="window.owned=1">
 <svg onload="window.owned=1"></svg>
@@ -18,7 +17,7 @@ const bad = `<script>window.owned=1</script><img src="https://evil.example/a.png
 const ansi = "\u001b]0;owned\u0007\u001b]8;;javascript:window.owned=1\u0007link\u001b]8;;\u0007 \u001b[31mred\u001b[0m <img src=x onerror=window.owned=1> \u202eevil\n";
 const name = `<img src=x onerror=window.owned=1>`;
 
-const server = new Server({
+const { server, open } = world({
   script: {
     turns: [[
       { text: bad },
@@ -32,20 +31,10 @@ const server = new Server({
     ]],
   },
 });
-let browser: Browser;
-
-beforeAll(async () => {
-  await server.start();
-  browser = await launch();
-});
-afterAll(async () => {
-  await browser?.close();
-  await server.remove();
-});
 
 it("nothing an agent says or names can act", async () => {
   writeFileSync(join(server.project, "\u202egnp.evil<img src=x onerror=window.owned=1>.md".replaceAll("/", "")), "<script>window.owned=1</script>");
-  const { context, page, watch } = await signedIn(browser, server);
+  const { context, page, watch } = await open();
   const id = await server.session({ agent: "mock", title: `${name}\u202e` }, bad);
   await page.goto(`${server.url}/s/${id}`);
   const request = page.locator("[data-request]");
@@ -69,7 +58,7 @@ it("nothing an agent says or names can act", async () => {
 });
 
 it("the policy of the page forbids what slips through", async () => {
-  const { context, page } = await signedIn(browser, server);
+  const { context, page } = await open();
   const ran = await page.evaluate(async () => {
     const s = document.createElement("script");
     s.textContent = "window.inline = 1";

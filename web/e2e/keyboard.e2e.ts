@@ -1,21 +1,10 @@
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { launch, live, Server, signedIn } from "./harness";
+import { expect, it } from "vitest";
+import { live, world } from "./harness";
 
-let browser: Browser;
-const server = new Server();
-
-beforeAll(async () => {
-  await server.start();
-  browser = await launch();
-});
-afterAll(async () => {
-  await browser?.close();
-  await server.remove();
-});
+const { server, open } = world();
 
 it("a whole day's work without a mouse", async () => {
-  const { context, page, watch } = await signedIn(browser, server);
+  const { context, page, watch } = await open();
   const keys = page.keyboard;
   await live(page);
   await page.getByRole("heading", { name: "Start a session" }).waitFor();

@@ -1,11 +1,10 @@
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { launch, live, Server, signedIn } from "./harness";
+import { expect, it } from "vitest";
+import { live, world } from "./harness";
 
 const piece = (text: string) => ({ event: { kind: "message.delta", data: { message_id: "m1", index: 0, text } } });
 
 // An answer that is written and written: the text so far must show, whoever comes late.
-const server = new Server({
+const { server, open } = world({
   script: {
     turns: [[
       piece("The first half. "),
@@ -16,19 +15,9 @@ const server = new Server({
     ]],
   },
 });
-let browser: Browser;
-
-beforeAll(async () => {
-  await server.start();
-  browser = await launch();
-});
-afterAll(async () => {
-  await browser?.close();
-  await server.remove();
-});
 
 it("shows an answer from its beginning to somebody who comes in its middle", async () => {
-  const { context, page, watch } = await signedIn(browser, server);
+  const { context, page, watch } = await open();
   let asked = 0;
   page.on("request", (r) => { if (/\/v1\/sessions\/[^/]+\/events/.test(r.url())) asked++; });
   const id = await server.session({ agent: "mock" }, "write");

@@ -1,23 +1,12 @@
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { launch, live, Server, signedIn } from "./harness";
+import { expect, it } from "vitest";
+import { live, world } from "./harness";
 
-let browser: Browser;
-const server = new Server();
-
-beforeAll(async () => {
-  await server.start();
-  browser = await launch();
-});
-afterAll(async () => {
-  await browser?.close();
-  await server.remove();
-});
+const { server, open } = world();
 
 const state = async (id: string) => (await server.api<{ state: string }>("GET", `/v1/sessions/${id}`)).body.state;
 
 it("a request waits unless a limit is set; what timed out stays marked until it is seen", async () => {
-  const { context, page, watch } = await signedIn(browser, server);
+  const { context, page, watch } = await open();
   await live(page);
   const patient = await server.session({ title: "patient" }, "run: echo one");
   const hasty = await server.session({ title: "hasty", timeouts: { permission: 1 } }, "run: echo two");

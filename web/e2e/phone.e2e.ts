@@ -1,21 +1,10 @@
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { launch, Server, signedIn } from "./harness";
+import { expect, it } from "vitest";
+import { world } from "./harness";
 
-let browser: Browser;
-const server = new Server();
-
-beforeAll(async () => {
-  await server.start();
-  browser = await launch();
-});
-afterAll(async () => {
-  await browser?.close();
-  await server.remove();
-});
+const { server, open } = world();
 
 it("everything can be answered with a thumb", async () => {
-  const { context, page, watch } = await signedIn(browser, server, { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
+  const { context, page, watch } = await open({ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
   await server.session({}, `run: echo ${"a-very-long-word-".repeat(12)}`);
   const bar = page.getByRole("navigation", { name: "Panes" });
   await bar.locator(".badge").getByText("1").waitFor();

@@ -1,21 +1,10 @@
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { launch, live, Server, signedIn } from "./harness";
+import { expect, it } from "vitest";
+import { live, world } from "./harness";
 
-let browser: Browser;
-const server = new Server();
-
-beforeAll(async () => {
-  await server.start();
-  browser = await launch();
-});
-afterAll(async () => {
-  await browser?.close();
-  await server.remove();
-});
+const { server, open } = world();
 
 it("a queued message shows at once, and can be changed, moved and dropped", async () => {
-  const { context, page, watch } = await signedIn(browser, server);
+  const { context, page, watch } = await open();
   const id = await server.session({ policy: "auto-approve" }, "run: sleep 60");
   await page.goto(`${server.url}/s/${id}`);
   await live(page);

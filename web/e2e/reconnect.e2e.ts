@@ -1,24 +1,14 @@
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { launch, live, Server, signedIn } from "./harness";
+import { expect, it } from "vitest";
+import { live, openTab, world } from "./harness";
 
-let browser: Browser;
-const server = new Server();
-
-beforeAll(async () => {
-  await server.start();
-  browser = await launch();
-});
-afterAll(async () => {
-  await browser?.close();
-  await server.remove();
-});
+const { server, open } = world();
 
 it("survives a crash of the server in mid-turn without a reload, gap or duplicate", async () => {
-  const { context, page } = await signedIn(browser, server);
+  const { context, page } = await open();
   const id = await server.session({ policy: "auto-approve" }, "run: for i in 1 2 3 4 5 6 7 8 9; do echo line $i; sleep 0.3; done");
   await page.goto(`${server.url}/s/${id}`);
   await page.evaluate(() => ((window as { mark?: number }).mark = 1));
+  await openTab(page, "Activity");
   const activity = page.getByRole("tabpanel", { name: "Activity" });
   await activity.getByText("line 2").waitFor();
 

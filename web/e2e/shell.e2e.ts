@@ -1,21 +1,10 @@
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { launch, live, Server, signedIn } from "./harness";
+import { expect, it } from "vitest";
+import { live, world } from "./harness";
 
-let browser: Browser;
-const server = new Server();
-
-beforeAll(async () => {
-  await server.start();
-  browser = await launch();
-});
-afterAll(async () => {
-  await browser?.close();
-  await server.remove();
-});
+const { server, open } = world();
 
 it("a missing session and an unknown page keep the rest of the window", async () => {
-  const { context, page } = await signedIn(browser, server);
+  const { context, page } = await open();
   await live(page);
   for (const [path, words] of [["/s/01a1e06c-d13d-722b-acab-f8c90c06d7bf", "This session cannot be shown"], ["/nowhere", "There is no such page"]]) {
     await page.goto(server.url + path);
@@ -26,7 +15,7 @@ it("a missing session and an unknown page keep the rest of the window", async ()
 });
 
 it("searching filters what needs you, too", async () => {
-  const { context, page } = await signedIn(browser, server);
+  const { context, page } = await open();
   for (const title of ["apples", "pears"]) await server.session({ title }, `run: echo ${title}`);
   const needs = page.getByRole("region", { name: "Needs you" });
   await needs.getByText("echo pears").waitFor();
@@ -39,7 +28,7 @@ it("searching filters what needs you, too", async () => {
 
 it("Deny stands apart from Allow and never below it", async () => {
   for (const width of [1440, 1024, 800, 390]) {
-    const { context, page } = await signedIn(browser, server, { viewport: { width, height: 900 } });
+    const { context, page } = await open({ viewport: { width, height: 900 } });
     const id = await server.session({}, "run: echo one");
     await page.goto(`${server.url}/s/${id}`);
     const card = page.locator("[data-request]");

@@ -1,24 +1,13 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { launch, live, Server, signedIn, Watch } from "./harness";
+import { expect, it } from "vitest";
+import { live, Watch, world } from "./harness";
 
-let browser: Browser;
-const server = new Server();
-
-beforeAll(async () => {
-  await server.start();
-  browser = await launch();
-});
-afterAll(async () => {
-  await browser?.close();
-  await server.remove();
-});
+const { server, open, browser } = world();
 
 it("signs in once with the link, and says so when it is used again", async () => {
   const link = server.signIn;
-  const first = await browser.newContext();
+  const first = await browser().newContext();
   const watch = new Watch(first, () => server.url);
   const page = await first.newPage();
   await page.goto(link);
@@ -27,7 +16,7 @@ it("signs in once with the link, and says so when it is used again", async () =>
   expect(await first.cookies()).toEqual([]);
   expect(watch.problems).toEqual([]);
 
-  const second = await browser.newContext();
+  const second = await browser().newContext();
   const late = await second.newPage();
   await late.goto(link);
   await late.getByRole("alert").filter({ hasText: "used before or is too old" }).waitFor();
@@ -36,7 +25,7 @@ it("signs in once with the link, and says so when it is used again", async () =>
 });
 
 it("a new session, a permission, a diff, undo and redo", async () => {
-  const { page, watch, context } = await signedIn(browser, server);
+  const { page, watch, context } = await open();
   await page.getByRole("button", { name: /New session/ }).first().click();
   await page.getByLabel("First message").fill("create hello.go containing package main, then run: echo done");
   await page.getByRole("button", { name: "Start" }).click();
@@ -75,7 +64,7 @@ it("a new session, a permission, a diff, undo and redo", async () => {
 });
 
 it("questions and plans are answered in place", async () => {
-  const { page, watch, context } = await signedIn(browser, server);
+  const { page, watch, context } = await open();
   const id = await server.session({}, "ask me");
   await page.goto(`${server.url}/s/${id}`);
   await page.getByRole("radio", { name: /blue/ }).click();
@@ -94,7 +83,7 @@ it("questions and plans are answered in place", async () => {
 });
 
 it("keeps the draft, and shows why a turn failed", async () => {
-  const { page, context } = await signedIn(browser, server);
+  const { page, context } = await open();
   const id = await server.session({}, "fail");
   await page.goto(`${server.url}/s/${id}`);
   await page.getByRole("alert").getByText("the demo model fails").waitFor();

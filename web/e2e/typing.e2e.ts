@@ -1,24 +1,13 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { launch, live, Server, signedIn } from "./harness";
+import { expect, it } from "vitest";
+import { live, world } from "./harness";
 
-let browser: Browser;
-const server = new Server();
+const { server, open } = world();
 const file = join(server.project, "a.txt");
 
-beforeAll(async () => {
-  await server.start();
-  browser = await launch();
-});
-afterAll(async () => {
-  await browser?.close();
-  await server.remove();
-});
-
 it("what is typed goes to the message, wherever the focus is; undo needs a chord and says what it did", async () => {
-  const { context, page, watch } = await signedIn(browser, server);
+  const { context, page, watch } = await open();
   const id = await server.session({ policy: "auto-approve" }, "create a.txt containing one");
   await page.goto(`${server.url}/s/${id}`);
   await live(page);
@@ -43,7 +32,7 @@ it("what is typed goes to the message, wherever the focus is; undo needs a chord
 });
 
 it("a request takes the keys while the message is empty, and gives them back", async () => {
-  const { context, page } = await signedIn(browser, server);
+  const { context, page } = await open();
   const id = await server.session({ policy: "ask" });
   await page.goto(`${server.url}/s/${id}`);
   await live(page);
@@ -73,7 +62,7 @@ it("a request takes the keys while the message is empty, and gives them back", a
 });
 
 it("Esc stops the turn, from the message field too", async () => {
-  const { context, page } = await signedIn(browser, server);
+  const { context, page } = await open();
   const id = await server.session({ policy: "auto-approve" }, "run: sleep 60");
   await page.goto(`${server.url}/s/${id}`);
   await page.locator(".tool .dot.busy").first().waitFor();

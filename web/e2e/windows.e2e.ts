@@ -1,21 +1,10 @@
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { launch, live, Server, signedIn } from "./harness";
+import { expect, it } from "vitest";
+import { live, world } from "./harness";
 
-let browser: Browser;
-const server = new Server();
-
-beforeAll(async () => {
-  await server.start();
-  browser = await launch();
-});
-afterAll(async () => {
-  await browser?.close();
-  await server.remove();
-});
+const { server, open } = world();
 
 it("two windows share one stream, and a request has one answer", async () => {
-  const { context, page: one, watch } = await signedIn(browser, server);
+  const { context, page: one, watch } = await open();
   await live(one);
   const before = watch.streams;
   const two = await context.newPage();

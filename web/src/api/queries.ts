@@ -13,6 +13,13 @@ const id = encodeURIComponent;
 export const useSessions = () =>
   useQuery({ queryKey: keys.sessions, queryFn: ({ signal }) => call<List<Session>>("/v1/sessions?limit=500", { signal }) });
 
+/** Sessions with these words, from all that the server has; empty words ask for nothing. */
+export const useFoundSessions = (words: string): Session[] =>
+  useQuery({
+    queryKey: [...keys.sessions, "find", words], enabled: words !== "", placeholderData: keepPreviousData,
+    queryFn: ({ signal }) => call<List<Session>>(`/v1/sessions${query({ q: words, limit: 50 })}`, { signal }),
+  }).data?.items ?? [];
+
 export const useSession = (session: string | null): Session | undefined =>
   useSessions().data?.items.find((s) => s.id === session);
 
@@ -29,6 +36,16 @@ export const useCan = (agent: string): ((capability: string) => boolean) => {
     const ability = can?.[capability];
     return typeof ability !== "object" || ability.ok;
   };
+};
+
+/** Agents that can go on from the middle of a conversation; others copy all of it. */
+const forksAnywhere = new Set(["claude", "codex", "opencode"]);
+
+/** Where a session can be forked: it must have begun, rest, and have an agent that is known to do it. */
+export const useFork = (s: Session): { whole: boolean; anywhere: boolean } => {
+  const ability = useAgents().data?.items.find((a) => a.agent === s.agent)?.capabilities.fork;
+  const whole = typeof ability === "object" && ability.ok && !!s.native_id && (s.state === "idle" || s.state === "closed");
+  return { whole, anywhere: whole && forksAnywhere.has(s.agent) };
 };
 
 /** The models of an agent that lets one choose. */

@@ -21,8 +21,13 @@ export function useTokens(code: string, language: string): Tokens | null {
   return tokens?.code === code ? tokens.tokens : null;
 }
 
+/** The look of a line of a diff. */
+const lineClass = (line: string) =>
+  /^(\+\+\+|---|diff |index )/.test(line) ? "diff-line file" : line.startsWith("@@") ? "diff-line hunk" : line.startsWith("+") ? "diff-line plus" : line.startsWith("-") ? "diff-line minus" : "diff-line";
+
 export const CodeBlock = memo(function CodeBlock({ code, language }: { code: string; language: string }) {
-  const tokens = useTokens(code, language);
+  const diff = /^(diff|patch)$/i.test(language);
+  const tokens = useTokens(code, diff ? "" : language);
   return (
     <div className="code-block">
       <div className="code-head">
@@ -31,7 +36,9 @@ export const CodeBlock = memo(function CodeBlock({ code, language }: { code: str
       </div>
       <pre tabIndex={0} role="group" aria-label={`Code${language ? ` in ${language}` : ""}`}>
         <code>
-          {tokens
+          {diff
+            ? code.split("\n").map((line, i) => <span key={i} className={lineClass(line)}>{line}{"\n"}</span>)
+            : tokens
             ? tokens.map((line, i) => (
                 <span key={i}>
                   {line.map((t, j) => (

@@ -10,15 +10,16 @@ import { CopyButton } from "../ui/CopyButton";
 import { Output } from "./Output";
 import { refract } from "./refract";
 
+const none: readonly string[] = [];
 const wide = 400; // lines beyond which a file is folded at first
 
-export default memo(function Diff({ text, cwd, folded = false }: { text: string; cwd: string; folded?: boolean }) {
+export default memo(function Diff({ text, cwd, folded = false, paths = none }: { text: string; cwd: string; folded?: boolean; paths?: readonly string[] }) {
   const files = useMemo(() => parse(text), [text]);
   if (!files) return <Output text={text} />;
   return (
     <div className="diffs">
       {files.map((file, i) => (
-        <FileDiff key={`${file.oldPath}:${file.newPath}:${i}`} file={file} cwd={cwd} folded={folded} />
+        <FileDiff key={`${file.oldPath}:${file.newPath}:${i}`} file={file} cwd={cwd} folded={folded} paths={paths} />
       ))}
     </div>
   );
@@ -38,9 +39,15 @@ export function parse(text: string): FileData[] | null {
   }
 }
 
-function FileDiff({ file, cwd, folded }: { file: FileData; cwd: string; folded: boolean }) {
-  const editor = useSettings((s) => s.editor);
+/** The path of a file; a diff drops the slash of one outside the folder. */
+export const pathOf = (file: Pick<FileData, "type" | "oldPath" | "newPath">, paths: readonly string[]): string => {
   const path = file.type === "delete" ? file.oldPath : file.newPath;
+  return paths.includes(`/${path}`) ? `/${path}` : path;
+};
+
+function FileDiff({ file, cwd, folded, paths }: { file: FileData; cwd: string; folded: boolean; paths: readonly string[] }) {
+  const editor = useSettings((s) => s.editor);
+  const path = pathOf(file, paths);
   const [added, removed] = useMemo(() => count(file), [file]);
   const [open, setOpen] = useState(!folded && added + removed <= wide);
   const [tokens, setTokens] = useState<ReturnType<typeof tokenize> | null>(null);

@@ -2,7 +2,7 @@
 
 import { ChevronRight, CircleAlert, GitFork, Info, MoreHorizontal, RotateCcw, TriangleAlert, Undo2 } from "lucide-react";
 import { memo, useState } from "react";
-import { useCan, useMe } from "../api/queries";
+import { useCan, useFork, useMe } from "../api/queries";
 import { clock, dollars, duration, plural, sentence, tokens, totalTokens } from "../lib/format";
 import { safeText } from "../lib/safe";
 import { useSettings, useView } from "../lib/state";
@@ -22,7 +22,7 @@ export const User = memo(function User({ item }: { item: UserItem }) {
   const { session } = useShown();
   const actions = useSessionActions(session);
   const me = useMe();
-  const can = useCan(session.agent);
+  const { anywhere } = useFork(session);
   const text = item.blocks.map((b) => b.text ?? "").join("");
   const media = item.blocks.filter((b) => b.type === "image" || b.type === "document");
   const origin = { queue: "from the queue", steer: "while it worked", bus: "from a team-mate", background: "by itself" }[item.origin];
@@ -35,7 +35,7 @@ export const User = memo(function User({ item }: { item: UserItem }) {
         <span className="grow" />
         <span className="on-hover row">
           <CopyButton text={text} label="Copy message" />
-          {can("fork") && (
+          {anywhere && (
             <Menu
               trigger={<Button look="quiet" tiny label="Message actions"><MoreHorizontal size={14} /></Button>}
               entries={[{ label: "Fork from here", icon: <GitFork size={14} />, onSelect: () => actions.fork(item.key) }]}

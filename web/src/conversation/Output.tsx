@@ -1,4 +1,4 @@
-import { memo, useEffect, useRef, useState } from "react";
+import { type CSSProperties, memo, useEffect, useRef, useState } from "react";
 import type { Span } from "../lib/ansi";
 import { hasAnsi, safeText, withoutAnsi } from "../lib/safe";
 
@@ -39,7 +39,7 @@ export const Output = memo(function Output({ text, live = false }: { text: strin
           ? lines.lines.map((line, i) => (
               <span key={i}>
                 {line.map((s, j) => (
-                  <span key={j} className={s.className || undefined}>
+                  <span key={j} className={s.className || undefined} style={s.color ? ({ "--color": s.color } as CSSProperties) : undefined}>
                     {safeText(s.text)}
                   </span>
                 ))}

@@ -6,7 +6,7 @@ import { useMe } from "../api/queries";
 import type { Decision, ToolClass } from "../api/types";
 import { duration } from "../lib/format";
 import { safeName, safeText } from "../lib/safe";
-import { argument, describe, groupTitle, outcome } from "../model/summary";
+import { argument, describe, groupTitle, outcome, pathsOf } from "../model/summary";
 import type { ToolItem } from "../model/types";
 import { verdict } from "../requests/words";
 import { CopyButton } from "../ui/CopyButton";
@@ -95,7 +95,7 @@ function ToolBody({ tool, cwd }: { tool: ToolItem; cwd: string }) {
       )}
       {tool.diff && (
         <Lazy>
-          <Diff text={tool.diff} cwd={cwd} />
+          <Diff text={tool.diff} cwd={cwd} paths={pathsOf(tool.input, tool.paths)} />
         </Lazy>
       )}
       {tool.error && tool.error !== tool.output && <p className="tool-error">{safeText(tool.error)}</p>}

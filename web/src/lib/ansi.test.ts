@@ -15,6 +15,13 @@ it("keeps colours as classes", async () => {
   ]);
 });
 
+it("keeps the 256 colours and those by their parts", async () => {
+  expect((await play("\u001b[38;5;208morange\u001b[38;5;244mgrey\u001b[38;2;1;2;3mown\u001b[38;5;1mred"))[0]).toEqual([
+    { text: "orange", className: "ansi-color", color: "#ff8700" }, { text: "grey", className: "ansi-color", color: "#808080" },
+    { text: "own", className: "ansi-color", color: "#010203" }, { text: "red", className: "ansi-1" },
+  ]);
+});
+
 it("shows neither links nor titles nor markup that output tries to make", async () => {
   expect(await flat("\u001b]8;;javascript:alert(1)\u0007click\u001b]8;;\u0007\u001b]0;owned\u0007\u001bPq<script>\u001b\\")).toEqual(["click"]);
   expect(await flat("<img src=x onerror=alert(1)>")).toEqual(["<img src=x onerror=alert(1)>"]);

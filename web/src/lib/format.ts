@@ -1,6 +1,7 @@
 // Numbers, times and names as people read them.
 
 export function duration(ms: number): string {
+  if (ms < 50) return "<0.1 s";
   if (ms < 950) return `${(ms / 1000).toFixed(1)} s`;
   const s = Math.round(ms / 1000);
   if (s < 60) return `${s} s`;
@@ -17,6 +18,14 @@ export function tokens(n: number): string {
 export function dollars(n: number): string {
   if (n === 0) return "$0";
   return n < 0.01 ? "<$0.01" : `$${n.toFixed(2)}`;
+}
+
+/** Money on an axis whose marks are that far apart, so that no two read the same. */
+export const dollarMark = (n: number, step: number) => `$${n.toFixed(Math.max(step >= 1 && Number.isInteger(step) ? 0 : 2, Math.min(6, Math.ceil(-Math.log10(step) - 1e-9))))}`;
+
+export function percent(part: number): string {
+  if (part <= 0) return "0 %";
+  return part < 0.01 ? "<1 %" : `${Math.round(100 * part)} %`;
 }
 
 export const totalTokens = (u: { input: number; output: number; cache_read: number; cache_write: number }) =>

@@ -12,4 +12,7 @@ export function useMedia(query: string): boolean {
   );
 }
 
+/** Whether the right pane has room beside the conversation; otherwise it lies over it. */
+export const useWide = () => useMedia("(min-width: 1200px)");
+
 export const usePhone = () => useMedia("(max-width: 699px)");

@@ -24,10 +24,10 @@ interface Settings {
 export const useSettings = create<Settings>()(
   persist(
     (): Settings => ({
-      theme: "system", tab: "activity", left: true, right: true, notify: false,
+      theme: "system", tab: "changes", left: true, right: false, notify: false,
       history: [], lastFolder: "", editor: "vscode://file{path}",
     }),
-    { name: "terret.settings", version: 1 },
+    { name: "terret.settings", version: 2, migrate: (old) => ({ ...(old as Settings), right: false }) },
   ),
 );
 

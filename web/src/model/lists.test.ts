@@ -22,6 +22,11 @@ it("keeps the list in step, newest first", () => {
   expect(patchSessions([session("a")], s.events).fresh).toBe(true);
 });
 
+it("a restart and an agent that ends leave the list as it is", () => {
+  const s = new Script().add("session.resumed" as never, {} as never, { session: "b" }).add("session.end", { reason: "idle" }, { session: "b" });
+  expect(patchSessions([session("a"), session("b")], s.events).list.map((x) => [x.id, x.updated_at])).toEqual([["a", "2025-01-01T00:00:00Z"], ["b", "2025-01-01T00:00:00Z"]]);
+});
+
 it("keeps open requests until they are decided", () => {
   const s = new Script().add("question.request", { request_id: "q", questions: [] }).add("permission.request", { request_id: "p" });
   const open = patchRequests([], s.events);

@@ -3,12 +3,16 @@
 import type { Event, KnownEvent, Request, Session } from "../api/types";
 import { isDecision, isRequest, requestOf } from "./requests";
 
+const quiet = new Set(["session.resumed", "session.end", "process.exit"]);
+
 /** The session after the event. */
 export function patchSession(s: Session, event: Event): Session {
   if (event.seq <= s.last_seq) return s;
   const e = event as KnownEvent;
   const next: Session = { ...s, last_seq: e.seq };
   // Pieces of text come many times a second and say nothing new about the session.
+  // Neither do agents that come and go, as after a restart.
+  if (quiet.has(event.kind)) return next;
   if (e.kind === "message.delta" || e.kind === "reasoning.delta" || e.kind === "tool.delta" || e.kind === "tool.progress") return next;
   next.updated_at = e.time;
   switch (e.kind) {

@@ -22,6 +22,12 @@ export function argument(input: unknown, cwd: string): string {
   return typeof first === "string" ? line(first) : "";
 }
 
+/** The files that a tool is given, by whatever name. */
+export function pathsOf(input: unknown, known: readonly string[] = []): string[] {
+  const fields = input && typeof input === "object" ? (input as Record<string, unknown>) : {};
+  return [...known, ...Object.entries(fields).flatMap(([name, value]) => (/path/i.test(name) && typeof value === "string" ? [value] : []))];
+}
+
 function line(s: string): string {
   const flat = withoutAnsi(s).replace(/\s*\n\s*/g, " ⏎ ").trim();
   return safeName(flat.length > 300 ? `${flat.slice(0, 299)}…` : flat);

@@ -2,7 +2,7 @@ import { useEffect, useRef } from "react";
 import UPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import type { UsageRow } from "../api/types";
-import { dollars, tokens, totalTokens } from "../lib/format";
+import { dollarMark, tokens, totalTokens } from "../lib/format";
 
 /** Bars for tokens and a line for money, one for each day. The table below says the same. */
 export default function Chart({ rows }: { rows: UsageRow[] }) {
@@ -21,7 +21,7 @@ export default function Chart({ rows }: { rows: UsageRow[] }) {
         axes: [
           { ...axis, size: 32, grid: { show: false }, values: (_, at) => at.map((t) => new Date(t * 1000).toLocaleDateString([], { month: "short", day: "numeric" })), incrs: [86_400, 7 * 86_400, 30 * 86_400] },
           { ...axis, size: 60, values: (_, v) => v.map((n) => tokens(n)) },
-          { ...axis, show: paid, scale: "usd", side: 1, size: 60, grid: { show: false }, values: (_, v) => v.map((n) => dollars(n)) },
+          { ...axis, show: paid, scale: "usd", side: 1, size: 60, grid: { show: false }, values: (_, v, __, ___, step) => v.map((n) => dollarMark(n, step)) },
         ],
         series: [
           {},

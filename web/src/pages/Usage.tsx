@@ -1,7 +1,7 @@
 import { lazy, useState } from "react";
 import { useUsage } from "../api/queries";
 import type { UsageRow } from "../api/types";
-import { dollars, plural, tokens, totalTokens } from "../lib/format";
+import { dollars, percent, tokens, totalTokens } from "../lib/format";
 import { safeName } from "../lib/safe";
 import { Lazy, Skeleton } from "../ui/Lazy";
 
@@ -58,7 +58,8 @@ function Table({ group }: { group: string }) {
   if (error) return <p role="alert">{error.message}</p>;
   if (!data) return <Skeleton lines={4} />;
   const rows = group === "day" ? [...data.items].sort((a, b) => (a.key < b.key ? 1 : -1)) : [...data.items].sort((a, b) => b.cost_usd - a.cost_usd || totalTokens(b.usage) - totalTokens(a.usage));
-  const most = Math.max(1, ...rows.map((r) => totalTokens(r.usage)));
+  const all = Math.max(1, rows.reduce((sum, r) => sum + totalTokens(r.usage), 0));
+  const share = (r: UsageRow) => totalTokens(r.usage) / all;
   return (
     <div className="table-scroll" tabIndex={0} role="group" aria-label="Usage table">
       <table className="table">
@@ -67,7 +68,7 @@ function Table({ group }: { group: string }) {
           {rows.map((r) => (
             <tr key={r.key}>
               <td className={group === "cwd" ? "mono" : ""}>{safeName(r.key) || "unknown"}</td>
-              <td><meter min={0} max={most} value={totalTokens(r.usage)} aria-label={plural(totalTokens(r.usage), "token")} /></td>
+              <td><span className="share"><meter min={0} max={1} value={share(r)} aria-label="Share of all tokens" /> {percent(share(r))}</span></td>
               <td className="number">{tokens(totalTokens(r.usage))}</td>
               <td className="number">{dollars(r.cost_usd)}</td>
               <td className="number">{r.turns}</td>

@@ -26,10 +26,11 @@ function Level({ session, path, depth, onFile }: { session: string; path: string
   const { data, error, isPending } = useFiles(session, path);
   if (isPending) return <Skeleton lines={4} />;
   if (error) return <div className="empty" role="alert">{error.message}</div>;
-  if (data.items.length === 0 && depth === 0) return <div className="empty"><strong>The folder is empty</strong><span>Files appear here as the agent makes them.</span></div>;
+  const items = data.items.filter((e) => e.path !== ".terret"); // Terret's own records
+  if (items.length === 0 && depth === 0) return <div className="empty"><strong>The folder is empty</strong><span>Files appear here as the agent makes them.</span></div>;
   return (
     <>
-      {data.items.map((entry) => <Node key={entry.path} session={session} entry={entry} depth={depth} onFile={onFile} />)}
+      {items.map((entry) => <Node key={entry.path} session={session} entry={entry} depth={depth} onFile={onFile} />)}
       {data.truncated && <p className="small faint tree-more">There are more files than are shown.</p>}
     </>
   );

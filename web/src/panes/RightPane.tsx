@@ -34,7 +34,7 @@ export function RightPane() {
           ))}
         </Tabs.List>
         <span className="desktop-only">
-          <Button look="quiet" tiny label="Hide this pane (])" onClick={() => useSettings.setState({ right: false })}><X size={14} /></Button>
+          <Button look="quiet" tiny label="Hide this pane (Alt-])" onClick={() => useSettings.setState({ right: false })}><X size={14} /></Button>
         </span>
       </div>
       {tabs.map(({ id, name, Body }) => (

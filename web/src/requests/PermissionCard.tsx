@@ -3,7 +3,7 @@ import type { Request } from "../api/types";
 import { Output } from "../conversation/Output";
 import { baseName, relative } from "../lib/format";
 import { safeName, safeText } from "../lib/safe";
-import { describe } from "../model/summary";
+import { describe, pathsOf } from "../model/summary";
 import { Button } from "../ui/Button";
 import { Lazy } from "../ui/Lazy";
 import { useDecide } from "./useDecide";
@@ -81,7 +81,7 @@ function What({ request, cwd }: { request: Request; cwd: string }) {
   if (data.diff) {
     return (
       <Lazy lines={4}>
-        <Diff text={data.diff} cwd={cwd} />
+        <Diff text={data.diff} cwd={cwd} paths={pathsOf(data.input)} />
       </Lazy>
     );
   }

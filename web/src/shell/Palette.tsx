@@ -1,6 +1,7 @@
 import { Command } from "cmdk";
 import { Dialog } from "radix-ui";
-import { useCan, useRequests, useSessions } from "../api/queries";
+import { useDeferredValue, useMemo, useState } from "react";
+import { useCan, useFork, useFoundSessions, useRequests, useSessions } from "../api/queries";
 import type { Session } from "../api/types";
 import { baseName } from "../lib/format";
 import { go, sessionPath } from "../lib/router";
@@ -15,7 +16,11 @@ interface Action { name: string; keys?: string; run: () => unknown }
 
 /** Every action and every session, by a few letters. */
 export default function Palette({ session, onClose }: { session: Session | undefined; onClose: () => void }) {
-  const sessions = useSessions().data?.items ?? [];
+  const [words, setWords] = useState("");
+  const found = useFoundSessions(useDeferredValue(words.trim()));
+  const known = useSessions().data?.items ?? [];
+  // What the server finds stands beside what is here already, so that nothing waits for it.
+  const sessions = useMemo(() => [...new Map([...known.slice(0, words ? undefined : 50), ...(words ? found : [])].map((s) => [s.id, s])).values()], [known, found, words]);
   const requests = useRequests().data?.items ?? [];
   const run = (action: () => unknown) => () => {
     onClose();
@@ -28,7 +33,7 @@ export default function Palette({ session, onClose }: { session: Session | undef
         <Dialog.Content className="dialog palette" aria-describedby={undefined}>
           <Dialog.Title className="visually-hidden">Commands</Dialog.Title>
           <Command label="Commands" loop>
-            <Command.Input className="palette-input" placeholder="Type a command or a session" />
+            <Command.Input className="palette-input" placeholder="Type a command or a session" value={words} onValueChange={setWords} />
             <Command.List className="palette-list">
               <Command.Empty className="empty">No matches</Command.Empty>
               {requests.length > 0 && (
@@ -80,6 +85,7 @@ const general: Action[] = [
 function SessionActions({ session, run }: { session: Session; run: (action: () => unknown) => () => void }) {
   const a = useSessionActions(session);
   const can = useCan(session.agent);
+  const fork = useFork(session);
   const list: (Action | false | undefined)[] = [
     isWorking(session.state) && { name: "Stop the turn", keys: "Esc", run: a.interrupt },
     isWorking(session.state) && { name: "Kill the agent", run: a.kill },
@@ -92,7 +98,7 @@ function SessionActions({ session, run }: { session: Session; run: (action: () =
     { name: "Show plan", run: show("plan") },
     { name: "Show details", run: show("details") },
     { name: "Rename session", run: () => useView.setState({ overlay: "rename" }) },
-    can("fork") && { name: "Fork session", run: () => a.fork() },
+    fork.whole && { name: "Fork session", run: () => a.fork() },
     { name: "Export session", run: a.export },
     { name: "Close the agent", run: a.close },
     { name: "Delete session", run: () => useView.setState({ overlay: "delete" }) },

@@ -1,6 +1,6 @@
 import { Download, GitFork, MoreHorizontal, PanelRight, Pencil, Power, Redo2, Trash2, Undo2 } from "lucide-react";
 import { useEffect } from "react";
-import { useCan } from "../api/queries";
+import { useCan, useFork } from "../api/queries";
 import { Composer } from "../composer/Composer";
 import { useShown } from "../conversation/context";
 import { ConversationView } from "../conversation/ConversationView";
@@ -13,6 +13,7 @@ import { PlanList } from "../panes/PlanPane";
 import { seen, useMissed } from "../stream/missed";
 import { Button } from "../ui/Button";
 import { Menu } from "../ui/Menu";
+import { toggleRight } from "./rightPane";
 import { Starters } from "./Starters";
 import { TrustStrip } from "./Trust";
 import { useSessionActions } from "./sessionActions";
@@ -47,6 +48,7 @@ function Header() {
   const { session, conversation } = useShown();
   const actions = useSessionActions(session);
   const can = useCan(session.agent);
+  const fork = useFork(session);
   const right = useSettings((s) => s.right);
   const phone = usePhone();
   return (
@@ -60,14 +62,14 @@ function Header() {
           { label: "Rename…", icon: <Pencil size={14} />, onSelect: () => useView.setState({ overlay: "rename" }) },
           can("undo") && { label: "Undo last turn", icon: <Undo2 size={14} />, keys: "Alt U", disabled: !session.revert?.can_undo, onSelect: actions.undo },
           can("redo") && { label: "Redo", icon: <Redo2 size={14} />, disabled: !session.revert?.can_redo, onSelect: actions.redo },
-          can("fork") && { label: "Fork", icon: <GitFork size={14} />, onSelect: () => actions.fork() },
+          fork.whole && { label: "Fork", icon: <GitFork size={14} />, onSelect: () => actions.fork() },
           { label: "Export", icon: <Download size={14} />, onSelect: actions.export },
           { label: "Close the agent", icon: <Power size={14} />, onSelect: actions.close },
           null,
           { label: "Delete…", icon: <Trash2 size={14} />, danger: true, onSelect: () => useView.setState({ overlay: "delete" }) },
         ]}
       />
-      {!phone && !right && <Button look="quiet" label="Show the right pane (Alt-])" onClick={() => useSettings.setState({ right: true })}><PanelRight size={16} /></Button>}
+      {!phone && <Button look="quiet" label={right ? "Hide the side pane (Alt-])" : "Show changes, files and details (Alt-])"} aria-expanded={right} onClick={() => toggleRight(session.id)}><PanelRight size={16} /></Button>}
     </header>
   );
 }

@@ -37,14 +37,16 @@ function Facts() {
   const { session, conversation: c } = useContext(ShownContext)!;
   const usage = c.usage;
   const full = usage?.context_used && usage.context_max ? Math.round((100 * usage.context_used) / usage.context_max) : null;
+  const used = totalTokens(usage ?? session.usage);
+  const cost = usage?.cost_usd ?? session.cost_usd;
   return (
     <>
       <span>{session.agent} {c.info.version}</span>
       {(session.model || c.info.model) && <span>{session.model || c.info.model}</span>}
       <span>{session.mode}</span>
-      {full !== null ? <span>{full} % context</span> : usage?.context_used ? <span>{tokens(usage.context_used)} in context</span> : null}
-      <span>{tokens(totalTokens(usage ?? session.usage))} tokens</span>
-      <span>{dollars(usage?.cost_usd ?? session.cost_usd)}</span>
+      {full !== null ? <span>{full} % context</span> : usage?.context_used ? <span>{tokens(usage.context_used)} tokens in context</span> : null}
+      {used > 0 && <span>{tokens(used)} tokens</span>}
+      {cost > 0 && <span>{dollars(cost)}</span>}
     </>
   );
 }

@@ -1,7 +1,7 @@
 import { lazy, type ReactNode, useEffect } from "react";
 import { Group, Panel, Separator, useDefaultLayout } from "react-resizable-panels";
 import { useRequests } from "../api/queries";
-import { usePhone } from "../lib/media";
+import { usePhone, useWide } from "../lib/media";
 import { useRoute } from "../lib/router";
 import { useSettings, useView } from "../lib/state";
 import { Lazy } from "../ui/Lazy";
@@ -70,7 +70,9 @@ interface Instead { instead?: ReactNode }
 function DesktopPanes({ instead }: Instead) {
   const route = useRoute();
   const left = useSettings((s) => s.left);
-  const right = useSettings((s) => s.right) && route.page === "session" && !instead;
+  const open = useSettings((s) => s.right) && route.page === "session" && !instead;
+  const wide = useWide();
+  const right = open && wide;
   const { defaultLayout, onLayoutChanged } = useDefaultLayout({
     id: "terret.panes", storage: localStorage, panelIds: [left && "left", "centre", right && "right"].filter((p) => p !== false),
   });
@@ -91,6 +93,12 @@ function DesktopPanes({ instead }: Instead) {
           </>
         )}
       </Group>
+      {open && !wide && (
+        <>
+          <button type="button" className="drawer-veil" tabIndex={-1} aria-hidden="true" onClick={() => useSettings.setState({ right: false })} />
+          <aside className="drawer" aria-label="About this session"><RightPane /></aside>
+        </>
+      )}
       <StatusBar />
     </>
   );

@@ -12,6 +12,7 @@ import { go, parse, sessionPath } from "../lib/router";
 import { useSettings, useView } from "../lib/state";
 import { attempt } from "../lib/toast";
 import { isWorking } from "../model/lists";
+import { toggleRight } from "./rightPane";
 import { rewind } from "./sessionActions";
 
 const inText = (el: Element | null) =>
@@ -80,7 +81,7 @@ export function useKeys(): void {
       j: () => move(1),
       k: () => move(-1),
       "[": () => useSettings.setState((s) => ({ left: !s.left })),
-      "]": () => useSettings.setState((s) => ({ right: !s.right })),
+      "]": () => toggleRight(shown()?.id),
     };
     const withAlt: Record<string, () => void> = { ...single, g: needsYou, u: rewindShown("undo") };
     const withShift: Record<string, () => void> = { u: rewindShown("redo") };
