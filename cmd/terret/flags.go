@@ -215,18 +215,19 @@ func (a *app) sessions(interactive bool) *assemble.Sessions {
 
 // defaults fills in what neither flags nor config set.
 func (a *app) defaults(ctx context.Context, s *terret.Session, interactive bool) {
+	own := native.Config{Getenv: a.getenv, Providers: assemble.Providers(a.cfg)}
 	s.Agent = nonEmpty(s.Agent, a.harness.Agents.Name(a.cfg.Agent))
-	if s.Model == "" && (s.Agent == "" || native.Has(a.cfg.Model) == (s.Agent == native.Name)) {
+	if s.Model == "" && (s.Agent == "" || own.Has(a.cfg.Model) == (s.Agent == native.Name)) {
 		s.Model = a.cfg.Model // not another agent's
 	}
-	if s.Agent == "" && native.Has(s.Model) {
+	if s.Agent == "" && own.Has(s.Model) {
 		s.Agent = native.Name
 	}
 	if s.Agent == "" {
 		s.Agent = all.Choose(ctx, a.harness.Agents.Drivers(), a.data, a.environ)
 	}
 	if s.Model == "" && s.Agent == native.Name {
-		s.Model = native.New(native.Config{Getenv: a.getenv}).DefaultModel()
+		s.Model = native.New(own).DefaultModel()
 		if s.Model == native.DemoModel {
 			a.note("no agent is installed and no key is set: using the built-in demo model (see `terret agents doctor`)")
 		}

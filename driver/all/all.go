@@ -25,6 +25,8 @@ type Config struct {
 	ProductName string
 	// Agents says how to start agents that are programs, by name.
 	Agents map[string]Agent
+	// Providers are further APIs with models for the native agent.
+	Providers map[string]native.Provider
 	// MockScript, if set, is the script file of the agent "mock".
 	MockScript string
 }
@@ -58,7 +60,7 @@ func Drivers(c Config) ([]terret.Driver, error) {
 		return nil, err
 	}
 	drivers = append(drivers, others...)
-	drivers = append(drivers, native.New(native.Config{ProductName: c.ProductName, Getenv: lookup(c.Env), Env: one(native.Name).Env}))
+	drivers = append(drivers, native.New(native.Config{ProductName: c.ProductName, Getenv: lookup(c.Env), Env: one(native.Name).Env, Providers: c.Providers}))
 	if c.MockScript != "" {
 		script, err := mock.Load(c.MockScript)
 		if err != nil {

@@ -51,4 +51,22 @@ func native() drivertest.Target {
 	}
 }
 
+// nativeChat is the same with a model of an API that speaks OpenAI's Chat Completions.
+func nativeChat() drivertest.Target {
+	t := native()
+	t.Title, t.Model, t.Other = "native, OpenAI's API", "openai/gpt-test", "openai/gpt-other"
+	t.Wire = func(name string) string { return strings.TrimPrefix(name, "openai/") }
+	t.Driver = func(p drivertest.Place) terret.Driver {
+		env := map[string]string{"OPENAI_API_KEY": p.Key, "OPENAI_BASE_URL": p.URL + "/v1"}
+		return nativedriver.New(nativedriver.Config{
+			Getenv:  func(name string) string { return env[name] },
+			Backoff: func(int, time.Duration) time.Duration { return 0 },
+		})
+	}
+	t.Env = func(p drivertest.Place) []string { return []string{"OPENAI_API_KEY=" + p.Key} }
+	return t
+}
+
 func TestNative(t *testing.T) { run(t, native()) }
+
+func TestNativeChat(t *testing.T) { run(t, nativeChat()) }

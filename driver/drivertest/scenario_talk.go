@@ -80,6 +80,9 @@ func probe(f *fixture) {
 		if want != "ok" && got.Fix == "" {
 			f.Errorf("it does not say how to sign in")
 		}
+		if want != "ok" && f.target.Program == "" {
+			continue // without a key it has another model, which may do less
+		}
 		for _, name := range terret.AllCapabilities() {
 			if before, after := got.Capabilities.Has(name), f.declared.Has(name); before != after && !f.target.PerTurn {
 				f.Errorf("%s: %v without a session, %v in one", name, before, after)

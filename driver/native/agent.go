@@ -85,7 +85,12 @@ func (a *agent) Close(context.Context) error {
 }
 
 // Capabilities implements terret.Agent.
-func (a *agent) Capabilities() terret.Capabilities { return capabilities() }
+func (a *agent) Capabilities() terret.Capabilities {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_, thinks := a.model.(*chat)
+	return capabilitiesOf(thinks)
+}
 
 // SetModel implements terret.ModelSetter. It takes effect from the next call on.
 func (a *agent) SetModel(_ context.Context, name string) error {

@@ -1,30 +1,21 @@
 package native
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/redact"
-	"github.com/terret-dev/terret/internal/sse"
 )
 
 const (
 	anthropicKey     = "ANTHROPIC_API_KEY"
 	anthropicToken   = "ANTHROPIC_AUTH_TOKEN" //nolint:gosec // the name of a variable
 	anthropicBase    = "ANTHROPIC_BASE_URL"
-	anthropicDefault = "anthropic/claude-sonnet-4-5"
-	anthropicAddress = "https://api.anthropic.com"
 	anthropicVersion = "2023-06-01"
 	maxOutputTokens  = 16_000
-	maxEvent         = 32 << 20 // bytes
-	maxErrorBody     = 1 << 20  // bytes
 )
 
 func anthropicModels() []terret.Model {
@@ -36,103 +27,38 @@ func anthropicModels() []terret.Model {
 }
 
 // claude is a model of Anthropic's API.
-type claude struct {
-	name    string
-	url     string
-	header  http.Header
-	client  *http.Client
-	secrets *redact.Redactor // of errors
-}
+type claude struct{ *endpoint }
 
-func (d *Driver) newAnthropic(name string) (model, error) {
-	header := http.Header{
-		"Content-Type": {"application/json"}, "Accept": {sse.ContentType}, "Anthropic-Version": {anthropicVersion}, "User-Agent": {"terret"},
+func anthropicAuth(h http.Header, variable, key string) {
+	h.Set("Anthropic-Version", anthropicVersion)
+	if variable == anthropicKey {
+		h.Set("X-Api-Key", key)
+	} else {
+		h.Set("Authorization", "Bearer "+key)
 	}
-	key, token := d.setting(anthropicKey), d.setting(anthropicToken)
-	switch {
-	case key != "":
-		header.Set("X-Api-Key", key)
-	case token != "":
-		header.Set("Authorization", "Bearer "+token)
-	default:
-		return nil, terret.Errorf(terret.CodeNotAuthenticated, "there is no key for Anthropic's models; set %s, or use the demo model with --model demo", anthropicKey)
-	}
-	secrets := map[string]string{anthropicKey: key, anthropicToken: token}
-	base := d.setting(anthropicBase)
-	if base == "" {
-		base = anthropicAddress
-	}
-	u, err := url.Parse(base)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, terret.Errorf(terret.CodeInvalidRequest, "%s is not the address of an API; it must look like %s", anthropicBase, anthropicAddress)
-	}
-	if password, ok := u.User.Password(); ok {
-		secrets[anthropicBase] = password
-	}
-	return &claude{name: name, url: u.JoinPath("v1", "messages").String(), header: header, client: d.net.client(), secrets: redact.New(secrets)}, nil
 }
 
 // generate implements model.
 func (c *claude) generate(ctx context.Context, q query, s sink) (reply, error) {
 	var a answer
-	err := c.stream(ctx, q, &a, s)
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return reply{usage: a.usage}, context.Cause(ctx)
-	case err != nil:
-		return reply{usage: a.usage}, err
-	case !a.begun:
-		return reply{usage: a.usage}, c.garbage(false, "it is not an answer of a model")
-	case a.stopReason == "":
-		return reply{usage: a.usage}, &terret.Error{Code: terret.CodeConnectionFailed, Retryable: true, Message: "the API closed the connection in the middle of an answer"}
-	}
-	return a.reply(), nil
-}
-
-// stream asks, and puts the answer together while it comes.
-func (c *claude) stream(ctx context.Context, q query, a *answer, s sink) error {
-	body, err := json.Marshal(c.request(q))
-	if err != nil {
-		return terret.Errorf(terret.CodeInternal, "write down the request: %w", err)
-	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
-	if err != nil {
-		return c.apiError(err, false)
-	}
-	r.Header = c.header.Clone()
-	res, err := c.client.Do(r)
-	if err != nil {
-		return c.apiError(err, false)
-	}
-	defer func() { _ = res.Body.Close() }() // its end is known by then
-	if res.StatusCode >= http.StatusBadRequest {
-		body, _ := io.ReadAll(io.LimitReader(res.Body, maxErrorBody)) // a part says something too
-		return c.apiError(&wireError{res, body}, false)
-	}
-	for ev, err := range sse.Read(res.Body, maxEvent) {
-		switch {
-		case err != nil:
-			return c.apiError(err, a.begun)
-		case ev.Name == "error":
-			return c.apiError(&wireError{res, bytes.Clone(ev.Data)}, a.begun)
-		case ev.Name == "" || ev.Name == "ping" || len(ev.Data) == 0:
-			continue
+	err := c.ask(ctx, "v1/messages", c.request(q), func() bool { return a.begun }, func(name string, data []byte) error {
+		if name == "" || name == "ping" {
+			return nil
 		}
 		var e wireEvent
-		if err := json.Unmarshal(ev.Data, &e); err != nil {
+		if err := json.Unmarshal(data, &e); err != nil {
 			return c.apiError(err, a.begun)
 		}
-		p, ok, err := a.take(ev.Name, e)
+		p, ok, err := a.take(name, e)
 		if err != nil {
 			return c.garbage(true, err.Error())
 		}
 		if ok {
-			if err := s(p); err != nil {
-				return err
-			}
+			return s(p)
 		}
-	}
-	return nil
+		return nil
+	})
+	return c.finish(ctx, err, a.begun, a.reply())
 }
 
 // answer is an answer in the making.

@@ -12,7 +12,7 @@ import (
 // request is what the model is asked, as the API takes it.
 func (c *claude) request(q query) wireRequest {
 	r := wireRequest{
-		Model: c.name, MaxTokens: maxOutputTokens, Stream: true,
+		Model: c.model, MaxTokens: maxOutputTokens, Stream: true,
 		System:   []wireBlock{{Type: wireText, Text: q.system, CacheControl: cached()}},
 		Messages: []wireMessage{},
 	}

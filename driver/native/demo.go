@@ -19,7 +19,7 @@ type demo struct{}
 const demoHelp = "I am the built-in demo model: I follow plain requests, so that you can try Terret without a key. I understand\n\n" +
 	"- `list files`\n- `read FILE`\n- `search for TEXT`\n- `create FILE containing TEXT`\n- `replace A with B in FILE`\n" +
 	"- `run: COMMAND`\n- `ask me`\n- `make a plan`\n- `fail`\n\n" +
-	"and several of them joined by `, then`. Set ANTHROPIC_API_KEY to talk to a real model."
+	"and several of them joined by `, then`. Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or name a model such as ollama/qwen3-coder, to talk to a real one."
 
 // request is one thing to do: a tool to call, or words to say.
 type request struct {

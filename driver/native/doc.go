@@ -16,5 +16,8 @@
 // The calls of one answer run concurrently, except that edits run one after the other,
 // in order.
 //
-// Models are named "provider/model": "anthropic/claude-sonnet-4-5", or "demo".
+// Models are named "provider/model", such as "anthropic/claude-sonnet-4-5" or
+// "ollama/qwen3-coder"; "demo" is one that needs nothing. Anthropic's API is spoken to in
+// its own dialect, all others in OpenAI's Chat Completions. Config.Providers adds any
+// server that speaks it.
 package native

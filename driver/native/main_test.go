@@ -154,7 +154,10 @@ func simulated(t *testing.T, scenario string, change ...func(*setup)) (*fixture,
 			t.Error(left)
 		}
 	})
-	s := setup{env: map[string]string{"ANTHROPIC_API_KEY": canary, "ANTHROPIC_BASE_URL": running.URL()}}
+	s := setup{env: map[string]string{
+		"ANTHROPIC_API_KEY": canary, "ANTHROPIC_BASE_URL": running.URL(),
+		"OPENAI_API_KEY": canary, "OPENAI_BASE_URL": running.URL() + "/v1",
+	}}
 	for _, c := range change {
 		c(&s)
 	}
@@ -238,6 +241,8 @@ func (f *fixture) session(change ...func(*terret.Session)) string {
 
 // claude is a session with a scripted model.
 func claude(s *terret.Session) { s.Model = "anthropic/claude-test" }
+
+func gpt(s *terret.Session) { s.Model = "openai/gpt-test" }
 
 func withPolicy(p terret.Policy) func(*terret.Session) {
 	return func(s *terret.Session) { s.Policy = p }

@@ -26,6 +26,9 @@ type Config struct {
 	Getenv func(string) string
 	// Env lists further variables that commands may see; NAME* matches a prefix.
 	Env []string
+	// Providers are further APIs, by the name that stands before the slash in the names
+	// of their models.
+	Providers map[string]Provider
 	// Backoff says how long to wait after a failed attempt, counted from 1, before the
 	// next. after is how long the provider asked to wait, or zero. Nil means as long as
 	// the provider asks, at most a minute, or else half a second, doubled with each
@@ -75,16 +78,14 @@ func (d *Driver) Shutdown(context.Context) error {
 
 // Probe implements terret.Prober.
 func (d *Driver) Probe(context.Context) (terret.Probe, error) {
-	p := terret.Probe{Agent: Name, Found: true, Path: "built in", Version: version(), Tested: terret.TestedYes, Auth: "ok", Capabilities: capabilities()}
-	if !d.hasKey() {
+	p := terret.Probe{Agent: Name, Found: true, Path: "built in", Version: version(), Tested: terret.TestedYes, Auth: "ok"}
+	found, _, ok := d.cfg.find(d.DefaultModel())
+	p.Capabilities = capabilitiesOf(ok && found.thinks())
+	if d.DefaultModel() == DemoModel {
 		p.Auth = "missing"
-		p.Fix = "set " + anthropicKey + " to use Anthropic's models; the demo model needs nothing"
+		p.Fix = "set " + anthropicKey + " or OPENAI_API_KEY, or name a model of Ollama such as ollama/qwen3-coder; the demo model needs nothing"
 	}
 	return p, nil
-}
-
-func (d *Driver) hasKey() bool {
-	return d.setting(anthropicKey) != "" || d.setting(anthropicToken) != ""
 }
 
 // setting looks up a variable, without the white space around it.
@@ -97,22 +98,19 @@ func version() string {
 	return "unknown"
 }
 
-// Models lists the models that can be used with the available keys.
-func (d *Driver) Models(context.Context) ([]terret.Model, error) {
-	models := []terret.Model{{ID: DemoModel, Name: "Demo: follows plain requests, no key needed"}}
-	if d.hasKey() {
-		models = append(models, anthropicModels()...)
-	}
-	return models, nil
+// Has reports whether the model is named as native agents name models.
+func (c Config) Has(model string) bool {
+	_, _, ok := c.find(model)
+	return ok || model == DemoModel
 }
 
-// Has reports whether only native agents have the model.
-func Has(model string) bool { return model == DemoModel || strings.HasPrefix(model, "anthropic/") }
-
-// DefaultModel is the model of a session that names none.
+// DefaultModel is the model of a session that names none: the first for which there is
+// a key.
 func (d *Driver) DefaultModel() string {
-	if d.hasKey() {
-		return anthropicDefault
+	for _, p := range d.cfg.providers() {
+		if p.model != "" && d.signedIn(p) {
+			return p.name + "/" + p.model
+		}
 	}
 	return DemoModel
 }
@@ -182,17 +180,29 @@ func (d *Driver) sessionModel(name string, in terret.Settings) (model, error) {
 
 // model makes the model of that name.
 func (d *Driver) model(name string) (model, error) {
-	provider, rest, _ := strings.Cut(name, "/")
-	switch {
-	case name == DemoModel:
+	if name == DemoModel {
 		return demo{}, nil
-	case provider == "anthropic" && rest != "":
-		return d.newAnthropic(rest)
 	}
-	return nil, terret.Errorf(terret.CodeModelNotFound, "there is no model %q; use demo, or anthropic/MODEL with %s set", name, anthropicKey)
+	p, rest, ok := d.cfg.find(name)
+	if !ok {
+		var names []string
+		for _, p := range d.cfg.providers() {
+			names = append(names, p.name+"/MODEL")
+		}
+		return nil, terret.Errorf(terret.CodeModelNotFound, "there is no model %q; use demo, or one of %s", name, strings.Join(names, ", "))
+	}
+	e, err := d.endpoint(p, rest)
+	if err != nil {
+		return nil, err
+	}
+	return p.speak(e), nil
 }
 
-func capabilities() terret.Capabilities {
+// capabilities are those that do not depend on the model.
+func capabilities() terret.Capabilities { return capabilitiesOf(false) }
+
+// capabilitiesOf are those with a model that says by itself what it thinks, or not.
+func capabilitiesOf(thinks bool) terret.Capabilities {
 	c := terret.Capabilities{Oversight: terret.OversightAll, Abilities: map[terret.Capability]terret.Ability{}}
 	for _, name := range []terret.Capability{
 		terret.CanPermissions, terret.CanQuestions, terret.CanStream, terret.CanMultiTurn, terret.CanReconnect, terret.CanInterrupt,
@@ -202,15 +212,20 @@ func capabilities() terret.Capabilities {
 		c.Abilities[name] = terret.Ability{OK: true, By: terret.ByAgent}
 	}
 	c.Abilities[terret.CanQueue] = terret.Ability{OK: true, By: terret.ByHarness}
-	for name, why := range map[terret.Capability]string{
+	reasons := map[terret.Capability]string{
 		terret.CanCost:             "providers do not report the cost of a call, and price tables go stale",
 		terret.CanBudget:           "the cost of a call is unknown, so a budget cannot be enforced; use max_turns",
 		terret.CanMCP:              "not yet",
 		terret.CanSubagents:        "not yet",
 		terret.CanStructuredOutput: "not yet",
 		terret.CanCompact:          "not yet",
-		terret.CanReasoning:        "models are not asked to think aloud yet",
-	} {
+		terret.CanReasoning:        "Anthropic's models are not asked to think aloud yet",
+	}
+	if thinks {
+		delete(reasons, terret.CanReasoning)
+		c.Abilities[terret.CanReasoning] = terret.Ability{OK: true, By: terret.ByAgent}
+	}
+	for name, why := range reasons {
 		c.Abilities[name] = terret.Ability{Reason: why}
 	}
 	return c

@@ -201,7 +201,12 @@ func TestNoKey(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	wantWords(t, e.Message, "ANTHROPIC_API_KEY", "--model demo")
-	for _, model := range []string{"gpt-7", "anthropic/", "openai/x", "demo/x"} {
+	e = last[terret.TurnError](t, f.run(f.session(func(s *terret.Session) { s.Model = "openai/x" }), "go")).Error
+	if e.Code != terret.CodeNotAuthenticated {
+		t.Errorf("%+v", e)
+	}
+	wantWords(t, e.Message, "OpenAI", "OPENAI_API_KEY", "--model demo")
+	for _, model := range []string{"gpt-7", "anthropic/", "nobody/x", "demo/x"} {
 		e := last[terret.TurnError](t, f.run(f.session(func(s *terret.Session) { s.Model = model }), "go")).Error
 		if e.Code != terret.CodeModelNotFound || !strings.Contains(e.Message, "demo") {
 			t.Errorf("%s: %+v", model, e)

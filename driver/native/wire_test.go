@@ -14,7 +14,7 @@ import (
 // would send the same.
 func TestRequestIsOfTheAPI(t *testing.T) {
 	t.Parallel()
-	c := &claude{name: "claude-test"}
+	c := &claude{&endpoint{model: "claude-test"}}
 	ours, err := json.Marshal(c.request(query{
 		system: "be brief",
 		tools:  []toolSpec{{name: "Read", description: "reads", schema: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"],"additionalProperties":false}`)}},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/driver/all"
+	"github.com/terret-dev/terret/driver/native"
 	"github.com/terret-dev/terret/internal/config"
 )
 
@@ -68,9 +69,18 @@ func builtIn(name string) bool {
 }
 
 func driversOf(o Options, agents map[string]config.Agent) all.Config {
-	out := all.Config{Env: o.Env, ProductName: o.Product, Agents: map[string]all.Agent{}, MockScript: o.MockScript}
+	out := all.Config{Env: o.Env, ProductName: o.Product, Agents: map[string]all.Agent{}, Providers: Providers(o.Config), MockScript: o.MockScript}
 	for name, a := range agents {
 		out.Agents[name] = all.Agent{Path: a.Path, Env: a.Env, Args: a.Args, ACP: a.ACP}
+	}
+	return out
+}
+
+// Providers are the APIs that the configuration adds for the native agent.
+func Providers(c config.Config) map[string]native.Provider {
+	out := map[string]native.Provider{}
+	for name, p := range c.Providers {
+		out[name] = native.Provider{BaseURL: p.BaseURL, KeyEnv: p.KeyEnv}
 	}
 	return out
 }

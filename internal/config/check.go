@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -54,6 +55,8 @@ func (p place) check(check, value string) (string, error) {
 		return value, checkVariable(value)
 	case "addr":
 		return value, checkAddr(value)
+	case "url":
+		return value, checkURL(value)
 	case "path":
 		return p.path(value)
 	case "program":
@@ -102,6 +105,17 @@ func checkVariable(s string) error {
 	}
 	if name == "" || strings.ContainsFunc(name, odd) || name[0] >= '0' && name[0] <= '9' {
 		return fmt.Errorf("%q is not a variable name", s)
+	}
+	return nil
+}
+
+func checkURL(s string) error {
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return errors.New("it is not the address of an API; it must look like http://127.0.0.1:8000/v1")
+	}
+	if u.User != nil {
+		return errors.New("an address must not hold a password; put the key into a variable and name it as key_env")
 	}
 	return nil
 }

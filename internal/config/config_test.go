@@ -56,6 +56,7 @@ const everything = `// Comments are fine.
 	"keep_deltas": "never",
 	"rules": {"allow": ["Bash(git status)"], "deny": ["Bash(rm *)"]},
 	"agents": {"claude": {"path": "bin/claude", "env": ["ANTHROPIC_API_KEY", "AWS_*"], "args": ["--x", ""]}},
+	"providers": {"lab": {"base_url": "http://127.0.0.1:8000/v1", "key_env": "LAB_KEY"}},
 	"roots": ["/a", "~/b", "c"],
 	"addr": "[::1]:0", // and so are trailing commas
 }
@@ -78,7 +79,8 @@ func TestEveryKey(t *testing.T) {
 		Agents: map[string]Agent{"claude": {
 			Path: filepath.Join(dir, "bin/claude"), Env: []string{"ANTHROPIC_API_KEY", "AWS_*"}, Args: []string{"--x", ""},
 		}},
-		Roots: []string{"/a", "/home/me/b", filepath.Join(dir, "c")}, Addr: "[::1]:0",
+		Providers: map[string]Provider{"lab": {BaseURL: "http://127.0.0.1:8000/v1", KeyEnv: "LAB_KEY"}},
+		Roots:     []string{"/a", "/home/me/b", filepath.Join(dir, "c")}, Addr: "[::1]:0",
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -135,7 +137,7 @@ func TestUntrustedProject(t *testing.T) {
 	}
 	wantIgnored := strings.Fields(`agent model policy data idle_after silent_after interrupt_grace timeouts.permission timeouts.question
 		unattended undo.off undo.max_files undo.max_bytes pool.size pool.keys pool.max_memory team.max_hops team.max_per_minute team.max_cost_usd log_level keep_deltas rules.allow
-		agents.claude.path agents.claude.env agents.claude.args roots addr`)
+		agents.claude.path agents.claude.env agents.claude.args providers.lab.base_url providers.lab.key_env roots addr`)
 	if diff := cmp.Diff(wantIgnored, got.Ignored); diff != "" {
 		t.Error(diff)
 	}
@@ -227,6 +229,8 @@ func TestErrorsNameTheLine(t *testing.T) {
 		"never is too long": {`{"interrupt_grace": "never"}`, `1:21: interrupt_grace: "never" is not possible here`},
 		"bad policy":        {`{"policy": "accept-edit"}`, `1:12: policy: there is no "accept-edit"; did you mean "accept-edits"?`},
 		"bad level":         {`{"log_level": "chatty!"}`, `1:15: log_level: there is no "chatty!"; use one of debug, info, warn, error`},
+		"bad API":           {`{"providers": {"a": {"base_url": "localhost:80"}}}`, `providers.a.base_url: it is not the address of an API`},
+		"API with password": {`{"providers": {"a": {"base_url": "http://u:p@h"}}}`, `must not hold a password`},
 		"bad address":       {`{"addr": "7433"}`, `1:10: addr: "7433" is not an address`},
 		"bad variable":      {`{"agents": {"x": {"env": ["A=B"]}}}`, `1:27: agents.x.env[0]: "A=B" is not a variable name`},
 		"flag as a name":    {`{"agents": {"-x": {}}}`, `1:13: agents.-x: "-x" is not a name`},

@@ -1,0 +1,89 @@
+package native
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/terret-dev/terret"
+)
+
+const (
+	listPatience = 3 * time.Second
+	maxList      = 8 << 20 // bytes
+)
+
+// Models lists the models that can be used with the available keys. OpenAI, Ollama and
+// the like are asked for theirs; one that does not answer soon is left out.
+func (d *Driver) Models(ctx context.Context) ([]terret.Model, error) {
+	ctx, cancel := context.WithTimeout(ctx, listPatience)
+	defer cancel()
+	all := d.cfg.providers()
+	found := make([][]terret.Model, len(all))
+	var asking sync.WaitGroup
+	for i, p := range all {
+		switch {
+		case !d.signedIn(p):
+		case p.name == "anthropic":
+			found[i] = anthropicModels()
+		case len(p.keys) > 0 || p.baseEnv == "" || d.setting(p.baseEnv) != "": // somebody wants it
+			asking.Go(func() { found[i] = d.offered(ctx, p) })
+		}
+	}
+	asking.Wait()
+	models := []terret.Model{{ID: DemoModel, Name: "Demo: follows plain requests, no key needed"}}
+	for _, f := range found {
+		models = append(models, f...)
+	}
+	return models, nil
+}
+
+// offered is what a provider says that it has; nothing if it does not answer.
+func (d *Driver) offered(ctx context.Context, p provider) []terret.Model {
+	e, err := d.endpoint(p, "")
+	if err != nil {
+		return nil
+	}
+	list, err := e.list(ctx)
+	if err != nil {
+		return nil
+	}
+	return list
+}
+
+func (e *endpoint) list(ctx context.Context) ([]terret.Model, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, e.base.JoinPath("models").String(), http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	r.Header = e.header.Clone()
+	r.Header.Set("Accept", "application/json")
+	res, err := e.client.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = res.Body.Close() }() // nothing more is read
+	if res.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the API answered %s", res.Status)
+	}
+	var body struct {
+		Data []struct {
+			ID      string `json:"id"`
+			Context int64  `json:"context_length"` // OpenRouter's and vLLM's
+		} `json:"data"`
+	}
+	if err := json.NewDecoder(io.LimitReader(res.Body, maxList)).Decode(&body); err != nil {
+		return nil, err
+	}
+	var out []terret.Model
+	for _, m := range body.Data {
+		if m.ID != "" {
+			out = append(out, terret.Model{ID: e.provider.name + "/" + m.ID, Name: m.ID, Context: m.Context})
+		}
+	}
+	return out, nil
+}

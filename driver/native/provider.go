@@ -1,0 +1,138 @@
+package native
+
+import (
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/redact"
+	"github.com/terret-dev/terret/internal/sse"
+)
+
+// Provider is an API that speaks OpenAI's Chat Completions, as nearly all do.
+type Provider struct {
+	BaseURL string // the part before /chat/completions, such as http://127.0.0.1:8000/v1
+	KeyEnv  string // the variable that holds the key; empty means that it needs none
+}
+
+// provider is where models are.
+type provider struct {
+	name    string // in the names of its models, before the slash
+	title   string
+	base    string   // its address
+	baseEnv string   // the variable that holds another address; empty means there is none
+	keys    []string // variables, of which one holds the key; none means that it needs no key
+	model   string   // the default; empty means there is none
+	speak   func(*endpoint) model
+	auth    func(h http.Header, variable, key string)
+}
+
+// builtIn are the providers that everybody has.
+func builtIn() []provider {
+	return []provider{
+		{
+			name: "anthropic", title: "Anthropic", base: "https://api.anthropic.com", baseEnv: anthropicBase, keys: []string{anthropicKey, anthropicToken},
+			model: "claude-sonnet-4-5", auth: anthropicAuth, speak: func(e *endpoint) model { return &claude{e} },
+		},
+		{name: "openai", title: "OpenAI", base: "https://api.openai.com/v1", baseEnv: "OPENAI_BASE_URL", keys: []string{"OPENAI_API_KEY"}, model: "gpt-5.5", speak: speakChat},
+		{name: "openrouter", title: "OpenRouter", base: "https://openrouter.ai/api/v1", baseEnv: "OPENROUTER_BASE_URL", keys: []string{"OPENROUTER_API_KEY"}, speak: speakChat},
+		{name: "ollama", title: "Ollama", base: "http://127.0.0.1:11434/v1", baseEnv: "OLLAMA_BASE_URL", speak: speakChat},
+	}
+}
+
+func speakChat(e *endpoint) model { return &chat{e} }
+
+// providers are all of them. Those of the configuration may replace built-in ones.
+func (c Config) providers() []provider {
+	all := builtIn()
+	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
+		p := c.Providers[name]
+		own := provider{name: name, title: name, base: p.BaseURL, speak: speakChat}
+		if p.KeyEnv != "" {
+			own.keys = []string{p.KeyEnv}
+		}
+		all = slices.DeleteFunc(all, func(p provider) bool { return p.name == name })
+		all = append(all, own)
+	}
+	return all
+}
+
+// signedIn reports whether the provider has a key, if it needs one.
+func (d *Driver) signedIn(p provider) bool {
+	return len(p.keys) == 0 || slices.ContainsFunc(p.keys, func(k string) bool { return d.setting(k) != "" })
+}
+
+// endpoint is the provider's API for a model.
+func (d *Driver) endpoint(p provider, name string) (*endpoint, error) {
+	e := &endpoint{provider: p, model: name, client: d.net.client(), header: http.Header{
+		"Content-Type": {"application/json"}, "Accept": {sse.ContentType}, "User-Agent": {"terret"},
+	}}
+	if !d.signedIn(p) {
+		return nil, terret.Errorf(terret.CodeNotAuthenticated, "there is no key for %s's models; set %s, or use the demo model with --model demo", p.title, p.keys[0])
+	}
+	secrets := map[string]string{}
+	for _, variable := range p.keys {
+		key := d.setting(variable)
+		if key == "" {
+			continue
+		}
+		if secrets[variable] = key; len(secrets) == 1 { // the first one counts
+			if p.auth != nil {
+				p.auth(e.header, variable, key)
+			} else {
+				e.header.Set("Authorization", "Bearer "+key)
+			}
+		}
+	}
+	address, from := p.base, "providers."+p.name+".base_url"
+	if p.baseEnv != "" {
+		if from = p.baseEnv; d.setting(p.baseEnv) != "" {
+			address = d.setting(p.baseEnv)
+		}
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, terret.Errorf(terret.CodeInvalidRequest, "%s is not the address of an API; it must look like %s", from, builtIn()[0].base)
+	}
+	if password, ok := u.User.Password(); ok {
+		secrets[from] = password
+	}
+	e.base, e.secrets = u, redact.New(secrets)
+	return e, nil
+}
+
+// thinks reports whether its models say by themselves what they think.
+func (p provider) thinks() bool {
+	_, ok := p.speak(nil).(*chat)
+	return ok
+}
+
+// keyName is how messages name the key.
+func (p provider) keyName() string {
+	if len(p.keys) == 0 {
+		return "(none was sent)"
+	}
+	return p.keys[0]
+}
+
+// addressName is how messages name the address.
+func (p provider) addressName() string {
+	if p.baseEnv != "" {
+		return p.baseEnv
+	}
+	return "providers." + p.name + ".base_url"
+}
+
+// find splits the name of a model into its provider and the API's own name of it.
+func (c Config) find(name string) (p provider, rest string, ok bool) {
+	before, rest, _ := strings.Cut(name, "/")
+	all := c.providers()
+	i := slices.IndexFunc(all, func(p provider) bool { return p.name == before })
+	if i < 0 || rest == "" {
+		return provider{}, "", false
+	}
+	return all[i], rest, true
+}
