@@ -30,7 +30,9 @@ var arrows = map[string][]string{
 	"sim":               {"internal/"},
 	"view":              {"."},
 	"team":              {".", "engine", "view", "internal/"},
-	"review":            {".", "engine", "internal/"},
+	"workflow":          {".", "engine", "team", "internal/"},
+	"review":            {".", "team", "internal/"},
+	"race":              {".", "team", "internal/"},
 	"sdk":               {".", "engine", "view", "driver/all", "store/sqlite", "internal/"},
 	"client":            {".", "internal/sse"},
 	"tui":               {".", "engine", "view", "internal/"},
@@ -50,7 +52,7 @@ var arrows = map[string][]string{
 	"internal/project":   {".", "internal/"},
 	"internal/assemble":  {"./"}, // wires everything, for the program and the library
 
-	"internal/httpapi":     {".", "engine", "policy", "view", "team", "review", "internal/"},
+	"internal/httpapi":     {".", "engine", "policy", "view", "team", "workflow", "review", "race", "internal/"},
 	"internal/httpapi/gen": {"internal/httpapi"},
 	"engine/internal/":     {".", "internal/"},
 }

@@ -112,3 +112,50 @@ func (c *Client) TeamMessages(ctx context.Context, member string, after int64) i
 		}
 	}
 }
+
+// Run is a workflow at work.
+type Run struct {
+	ID        string      `json:"id"`
+	Name      string      `json:"name"`
+	Cwd       string      `json:"cwd"`
+	Input     string      `json:"input,omitempty"`
+	State     string      `json:"state"` // running, waiting, interrupted, completed, failed, stopped
+	Detail    string      `json:"detail,omitempty"`
+	Steps     []StepRun   `json:"steps"`
+	CostUSD   terret.Cost `json:"cost_usd"`
+	CreatedAt terret.Time `json:"created_at"`
+}
+
+// StepRun is a step of a run.
+type StepRun struct {
+	ID       string      `json:"id"`
+	Agent    string      `json:"agent"`
+	State    string      `json:"state"` // pending, running, completed, skipped, failed
+	Attempts int         `json:"attempts"`
+	Session  string      `json:"session,omitempty"`
+	Output   string      `json:"output,omitempty"`
+	Error    string      `json:"error,omitempty"`
+	CostUSD  terret.Cost `json:"cost_usd"`
+}
+
+// StartWorkflow runs a workflow, which is YAML, in a folder. The server works on it.
+func (c *Client) StartWorkflow(ctx context.Context, workflow, cwd, input string) (Run, error) {
+	body := map[string]string{"workflow": workflow, "cwd": cwd, "input": input}
+	return do[Run](ctx, c, call{method: "POST", path: at("workflows"), body: body})
+}
+
+// Workflows lists runs, the newest first.
+func (c *Client) Workflows(ctx context.Context) ([]Run, error) {
+	return items[Run](ctx, c, call{method: "GET", path: at("workflows")})
+}
+
+// Workflow returns a run.
+func (c *Client) Workflow(ctx context.Context, id string) (Run, error) {
+	return do[Run](ctx, c, call{method: "GET", path: at("workflows", id)})
+}
+
+// ResumeWorkflow continues a run that was interrupted, or that waits; then the decision
+// is retry, skip or stop.
+func (c *Client) ResumeWorkflow(ctx context.Context, id, decision string) (Run, error) {
+	return do[Run](ctx, c, call{method: "POST", path: at("workflows", id, "resume"), body: map[string]string{"decision": decision}})
+}

@@ -120,3 +120,43 @@ func TestHandoff(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestWorkflow runs a workflow over HTTP, and decides about a step that fails.
+func TestWorkflow(t *testing.T) {
+	t.Parallel()
+	c, _, dir := setup(t, mock.Script{})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	run, err := c.StartWorkflow(ctx, "steps: [{id: one, prompt: 'say {{input}}'}, {id: two, prompt: go, check: 'false', on_failure: ask}]", dir, "hi")
+	if err != nil {
+		t.Fatal(err)
+	}
+	until := func(state string) client.Run {
+		t.Helper()
+		for _, err := range c.Events(ctx, client.EventQuery{Session: run.ID, Follow: true}) { // its log says what happens
+			if err != nil {
+				t.Fatal(err)
+			}
+			if run, err = c.Workflow(ctx, run.ID); err != nil {
+				t.Fatal(err)
+			}
+			if run.State == state {
+				break
+			}
+		}
+		if run.State != state {
+			t.Fatalf("%+v: %v", run, err)
+		}
+		return run
+	}
+	if run := until("waiting"); run.Steps[0].Output != "You said: say hi" || !strings.Contains(run.Detail, "step two failed") {
+		t.Errorf("%+v", run)
+	}
+	if _, err := c.ResumeWorkflow(ctx, run.ID, "skip"); err != nil {
+		t.Fatal(err)
+	}
+	until("completed")
+	if all, err := c.Workflows(ctx); err != nil || len(all) != 1 || all[0].ID != run.ID {
+		t.Errorf("%+v: %v", all, err)
+	}
+}

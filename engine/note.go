@@ -36,7 +36,7 @@ func (e *Engine) OpenLog(ctx context.Context, id, title string) error {
 	return err
 }
 
-// Note appends events about a team to a log that OpenLog made, all or none of them,
+// Note appends events about a team or about tasks to a log that OpenLog made, all or none of them,
 // whichever process owns it. It returns when they are in the log. If it fails because the
 // context ends, they may still get there.
 func (e *Engine) Note(ctx context.Context, session, by string, data ...terret.Data) error {
@@ -62,10 +62,10 @@ func notes(by string, data []terret.Data) ([]terret.Event, error) {
 	out := make([]terret.Event, 0, len(data))
 	for _, d := range data {
 		switch d.(type) {
-		case terret.BusMessage, terret.BusReceipt, terret.AgentStateChange:
+		case terret.BusMessage, terret.BusReceipt, terret.AgentStateChange, terret.TaskStart, terret.TaskUpdate, terret.TaskEnd:
 			out = append(out, terret.Event{By: by, Data: d})
 		default:
-			return nil, terret.Errorf(terret.CodeInternal, "%s is not about a team", terret.Event{Data: d}.Kind())
+			return nil, terret.Errorf(terret.CodeInternal, "%s is about an agent's work, which only the agent reports", terret.Event{Data: d}.Kind())
 		}
 	}
 	return out, nil

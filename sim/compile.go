@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/terret-dev/terret/internal/yamlfile"
 )
 
 const (
@@ -39,9 +41,9 @@ type answer struct {
 }
 
 // compile checks the file's content. Errors begin with their location.
-func compile(src source, f scenarioFile) (*Scenario, error) {
+func compile(src yamlfile.File, f scenarioFile) (*Scenario, error) {
 	s := &Scenario{
-		name: src.name, conversations: f.Conversations, sideAnswer: f.SideAnswer,
+		name: src.Name, conversations: f.Conversations, sideAnswer: f.SideAnswer,
 		key: f.RequireKey, models: f.Models, sideSteps: f.SideCalls == "steps",
 	}
 	switch f.Conversations {
@@ -49,18 +51,18 @@ func compile(src source, f scenarioFile) (*Scenario, error) {
 		s.conversations = sharedSteps
 	case sharedSteps, byFirstText, byID:
 	default:
-		return nil, src.errorf("$.conversations", "%q is not a way to tell conversations apart; use %s, %s or %s", f.Conversations, sharedSteps, byFirstText, byID)
+		return nil, src.Errorf("$.conversations", "%q is not a way to tell conversations apart; use %s, %s or %s", f.Conversations, sharedSteps, byFirstText, byID)
 	}
 	switch f.SideCalls {
 	case "", "answer", "steps":
 	default:
-		return nil, src.errorf("$.side_calls", "%q is not a way to treat side calls; use answer or steps", f.SideCalls)
+		return nil, src.Errorf("$.side_calls", "%q is not a way to treat side calls; use answer or steps", f.SideCalls)
 	}
 	if s.sideAnswer == "" {
 		s.sideAnswer = defaultSide
 	}
 	if len(f.Steps) == 0 {
-		return nil, src.errorf("$.steps", "a scenario needs steps")
+		return nil, src.Errorf("$.steps", "a scenario needs steps")
 	}
 	for i, sf := range f.Steps {
 		st, err := compileStep(src, i, sf)
@@ -68,7 +70,7 @@ func compile(src source, f scenarioFile) (*Scenario, error) {
 			return nil, err
 		}
 		if st.side && s.sideSteps {
-			return nil, src.errorf(stepPath(i)+".side", "with side_calls: steps there are no side calls; leave out side")
+			return nil, src.Errorf(stepPath(i)+".side", "with side_calls: steps there are no side calls; leave out side")
 		}
 		s.steps = append(s.steps, st)
 	}
@@ -76,7 +78,7 @@ func compile(src source, f scenarioFile) (*Scenario, error) {
 }
 
 // reachable rejects steps that can never be used.
-func (s *Scenario) reachable(src source) error {
+func (s *Scenario) reachable(src yamlfile.File) error {
 	for _, side := range []bool{false, true} {
 		blocked := ""
 		for i, st := range s.steps {
@@ -84,7 +86,7 @@ func (s *Scenario) reachable(src source) error {
 				continue
 			}
 			if blocked != "" {
-				return src.errorf(stepPath(i), "this step is never reached: %s repeats forever; make that one anywhere, or put it last", blocked)
+				return src.Errorf(stepPath(i), "this step is never reached: %s repeats forever; make that one anywhere, or put it last", blocked)
 			}
 			if st.repeat == forever {
 				blocked = st.label
@@ -96,11 +98,11 @@ func (s *Scenario) reachable(src source) error {
 
 func stepPath(i int) string { return fmt.Sprintf("$.steps[%d]", i) }
 
-func compileStep(src source, i int, f stepFile) (step, error) {
+func compileStep(src yamlfile.File, i int, f stepFile) (step, error) {
 	path := stepPath(i)
-	st := step{label: fmt.Sprintf("step %d (%s)", i+1, src.where(path)), match: f.Match, side: f.Side, anywhere: f.Anywhere, repeat: 1}
+	st := step{label: fmt.Sprintf("step %d (%s)", i+1, src.Where(path)), match: f.Match, side: f.Side, anywhere: f.Anywhere, repeat: 1}
 	if f.Name != "" {
-		st.label = fmt.Sprintf("step %d %q (%s)", i+1, f.Name, src.where(path))
+		st.label = fmt.Sprintf("step %d %q (%s)", i+1, f.Name, src.Where(path))
 	}
 	switch f.Repeat {
 	case "":
@@ -109,7 +111,7 @@ func compileStep(src source, i int, f stepFile) (step, error) {
 	default:
 		n, err := strconv.Atoi(f.Repeat)
 		if err != nil || n < 1 {
-			return step{}, src.errorf(path+".repeat", "%q must be a positive number or forever", f.Repeat)
+			return step{}, src.Errorf(path+".repeat", "%q must be a positive number or forever", f.Repeat)
 		}
 		st.repeat = n
 	}
@@ -123,56 +125,56 @@ func compileStep(src source, i int, f stepFile) (step, error) {
 	}
 	for _, name := range groups {
 		if name == nameLast || name == nameOpen {
-			return step{}, src.errorf(path+".match", "the group (?P<%s>) hides {{%s}}; choose another name", name, name)
+			return step{}, src.Errorf(path+".match", "the group (?P<%s>) hides {{%s}}; choose another name", name, name)
 		}
 	}
 	return st, nil
 }
 
 // compileMatch returns the names of the groups.
-func compileMatch(src source, path string, m matchFile) ([]string, error) {
+func compileMatch(src yamlfile.File, path string, m matchFile) ([]string, error) {
 	fields := []struct{ name, text string }{
 		{"user", m.User}, {"tool_result", m.ToolResult}, {"first", m.First}, {"system", m.System}, {"model", m.Model}, {"reminder", m.Reminder},
 	}
 	stand := map[string]string{} // the values come with the player
 	for _, field := range fields {
 		if field.text != "" && m.Any {
-			return nil, src.errorf(path+".any", "any and %s contradict each other", field.name)
+			return nil, src.Errorf(path+".any", "any and %s contradict each other", field.name)
 		}
 		for _, name := range names(field.text) {
 			if name == nameLast {
-				return nil, src.errorf(path+"."+field.name, "{{last}} can only be used in answers")
+				return nil, src.Errorf(path+"."+field.name, "{{last}} can only be used in answers")
 			}
 			stand[name] = name
 		}
 		if _, err := newPattern(field.text, stand); err != nil {
-			return nil, src.errorf(path+"."+field.name, "%w", err)
+			return nil, src.Errorf(path+"."+field.name, "%w", err)
 		}
 	}
 	c, err := newCondition(m, stand)
 	if err != nil {
-		return nil, src.errorf(path, "%w", err)
+		return nil, src.Errorf(path, "%w", err)
 	}
 	return c.groups(), nil
 }
 
-func compileAnswer(src source, path string, f answerFile) (answer, error) {
+func compileAnswer(src yamlfile.File, path string, f answerFile) (answer, error) {
 	a := answer{answerFile: f}
 	if err := checkAnswer(src, path, f); err != nil {
 		return answer{}, err
 	}
 	var err error
-	if a.delay, err = src.duration(path+".delay", f.Delay); err != nil {
+	if a.delay, err = duration(src, path+".delay", f.Delay); err != nil {
 		return answer{}, err
 	}
-	if a.wait, err = src.duration(path+".wait", f.Wait); err != nil {
+	if a.wait, err = duration(src, path+".wait", f.Wait); err != nil {
 		return answer{}, err
 	}
 	if f.Error != nil {
 		if f.Error.Status < 400 || f.Error.Status > 599 {
-			return answer{}, src.errorf(path+".error.status", "an error needs a status from 400 to 599, not %d", f.Error.Status)
+			return answer{}, src.Errorf(path+".error.status", "an error needs a status from 400 to 599, not %d", f.Error.Status)
 		}
-		if a.retryAfter, err = src.duration(path+".error.retry_after", f.Error.RetryAfter); err != nil {
+		if a.retryAfter, err = duration(src, path+".error.retry_after", f.Error.RetryAfter); err != nil {
 			return answer{}, err
 		}
 	}
@@ -182,62 +184,62 @@ func compileAnswer(src source, path string, f answerFile) (answer, error) {
 			return answer{}, err
 		}
 		if _, err := json.Marshal(t.Input); err != nil {
-			return answer{}, src.errorf(at+".input", "the input cannot be written as JSON: %w", err)
+			return answer{}, src.Errorf(at+".input", "the input cannot be written as JSON: %w", err)
 		}
 	}
 	return a, nil
 }
 
 // checkTool rejects calls that name no tool, and unknown verbs.
-func checkTool(src source, path string, t toolFile) error {
+func checkTool(src yamlfile.File, path string, t toolFile) error {
 	switch {
 	case t.Name == "" && t.Do == "":
-		return src.errorf(path, "a tool call needs a name, or do")
+		return src.Errorf(path, "a tool call needs a name, or do")
 	case t.Name != "" && t.Do != "":
-		return src.errorf(path+".do", "name and do contradict each other")
+		return src.Errorf(path+".do", "name and do contradict each other")
 	case t.Do == "":
 		return nil
 	}
 	v, ok := verbs[t.Do]
 	if !ok {
-		return src.errorf(path+".do", "%q is not something to do; use one of %s", t.Do, strings.Join(slices.Sorted(maps.Keys(verbs)), ", "))
+		return src.Errorf(path+".do", "%q is not something to do; use one of %s", t.Do, strings.Join(slices.Sorted(maps.Keys(verbs)), ", "))
 	}
 	for _, name := range v.inputs {
 		if _, ok := t.Input[name].(string); !ok || len(t.Input) != len(v.inputs) {
-			return src.errorf(path+".input", "to do %s takes the texts %s", t.Do, strings.Join(v.inputs, ", "))
+			return src.Errorf(path+".input", "to do %s takes the texts %s", t.Do, strings.Join(v.inputs, ", "))
 		}
 	}
 	return nil
 }
 
 // checkAnswer rejects contradictions.
-func checkAnswer(src source, path string, f answerFile) error {
+func checkAnswer(src yamlfile.File, path string, f answerFile) error {
 	said := f.says()
 	switch {
 	case !said && f.Error == nil && f.Drop == "" && f.Garbage == "" && f.StopReason == "":
-		return src.errorf(path, "an answer needs one of text, pieces, thinking, tools, refuse, error, drop, garbage, stop_reason")
+		return src.Errorf(path, "an answer needs one of text, pieces, thinking, tools, refuse, error, drop, garbage, stop_reason")
 	case len(f.Pieces) > 0 && (f.Text != "" || f.Chunk != 0 || f.Times != 0):
-		return src.errorf(path+".pieces", "pieces are the whole text; leave out text, times and chunk")
+		return src.Errorf(path+".pieces", "pieces are the whole text; leave out text, times and chunk")
 	case f.Refuse != "" && (f.Text != "" || len(f.Pieces) > 0 || len(f.Tools) > 0 || f.StopReason != ""):
-		return src.errorf(path+".refuse", "a refusal must have no other text, tools or stop_reason")
+		return src.Errorf(path+".refuse", "a refusal must have no other text, tools or stop_reason")
 	case f.Signature != "" && f.Thinking == "":
-		return src.errorf(path+".signature", "there is no thinking to sign")
+		return src.Errorf(path+".signature", "there is no thinking to sign")
 	case f.Hold != "" && !said:
-		return src.errorf(path+".hold", "there is nothing to hold back; say something")
+		return src.Errorf(path+".hold", "there is nothing to hold back; say something")
 	case f.Chunk < 0, f.Times < 0:
-		return src.errorf(path, "chunk and times must not be negative")
+		return src.Errorf(path, "chunk and times must not be negative")
 	case f.Times > 0 && len(f.Text) > maxAnswer/f.Times:
-		return src.errorf(path+".times", "the text would be longer than %d bytes", maxAnswer)
+		return src.Errorf(path+".times", "the text would be longer than %d bytes", maxAnswer)
 	case f.Usage.negative():
-		return src.errorf(path+".usage", "usage must not be negative")
+		return src.Errorf(path+".usage", "usage must not be negative")
 	case f.Drop != "" && f.Drop != dropBefore && f.Drop != dropMid:
-		return src.errorf(path+".drop", "%q is not a place to drop the connection; use %s or %s", f.Drop, dropBefore, dropMid)
+		return src.Errorf(path+".drop", "%q is not a place to drop the connection; use %s or %s", f.Drop, dropBefore, dropMid)
 	case f.Drop != "" && (f.Error != nil || f.Garbage != ""):
-		return src.errorf(path+".drop", "drop, error and garbage contradict each other")
+		return src.Errorf(path+".drop", "drop, error and garbage contradict each other")
 	case f.Drop == dropBefore && said:
-		return src.errorf(path+".drop", "nothing is said when the connection is dropped before the answer; use mid")
+		return src.Errorf(path+".drop", "nothing is said when the connection is dropped before the answer; use mid")
 	case f.Error != nil && f.Garbage != "" && said:
-		return src.errorf(path+".garbage", "garbage is the body of an error only if nothing else is said")
+		return src.Errorf(path+".garbage", "garbage is the body of an error only if nothing else is said")
 	}
 	return nil
 }

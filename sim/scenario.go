@@ -1,17 +1,13 @@
 package sim
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
+	"github.com/terret-dev/terret/internal/yamlfile"
 )
 
 // maxScenario bounds a scenario file, in bytes.
@@ -122,129 +118,26 @@ func Load(path string) (*Scenario, error) {
 
 // Parse reads a scenario. Unknown fields and contradictions are errors that begin with
 // name:line:column.
-func Parse(name string, data []byte) (s *Scenario, err error) {
+func Parse(name string, data []byte) (*Scenario, error) {
 	if len(data) > maxScenario {
 		return nil, fmt.Errorf("%s: a scenario must not be longer than %d bytes", name, maxScenario)
 	}
-	defer func() { // the YAML library is large and has panicked on odd input before
-		if p := recover(); p != nil {
-			s, err = nil, fmt.Errorf("%s: cannot be read as YAML (%v)", name, p)
-		}
-	}()
-	file, err := parser.ParseBytes(data, 0)
-	if err != nil {
-		return nil, located(name, err)
-	}
-	src := source{name: name, file: file}
-	if err := src.check(); err != nil {
-		return nil, err
-	}
 	var content scenarioFile
-	if err := yaml.NewDecoder(strings.NewReader(""), yaml.Strict()).DecodeFromNode(file.Docs[0].Body, &content); err != nil {
-		return nil, located(name, err)
+	src, err := yamlfile.Parse(name, data, &content)
+	if err != nil {
+		return nil, err
 	}
 	return compile(src, content)
 }
 
-// source is a parsed file that knows where things are.
-type source struct {
-	name string
-	file *ast.File
-}
-
-// check rejects what is YAML but not a scenario.
-func (s source) check() error {
-	if len(s.file.Docs) != 1 || s.file.Docs[0].Body == nil {
-		return fmt.Errorf("%s:1:1: want one YAML document with steps, got %d", s.name, len(s.file.Docs))
-	}
-	root := s.file.Docs[0].Body
-	switch root.Type() {
-	case ast.MappingType, ast.MappingValueType:
-	default:
-		return fmt.Errorf("%s: want a mapping with steps", s.at(root))
-	}
-	var found finder
-	ast.Walk(&found, root)
-	if found.node != nil {
-		return fmt.Errorf("%s: anchors, aliases and tags are not allowed; write it out", s.at(found.node))
-	}
-	return nil
-}
-
-// finder finds what could expand a small file to a large value.
-type finder struct{ node ast.Node }
-
-// Visit implements ast.Visitor.
-func (f *finder) Visit(n ast.Node) ast.Visitor {
-	if n == nil || f.node != nil {
-		return nil
-	}
-	switch n.Type() {
-	case ast.AnchorType, ast.AliasType, ast.MergeKeyType, ast.TagType:
-		f.node = n
-		return nil
-	default:
-		return f
-	}
-}
-
-// at is name:line:column of a node.
-func (s source) at(n ast.Node) string {
-	switch m := n.(type) { // a block mapping's own token is its first colon
-	case *ast.MappingNode:
-		if !m.IsFlowStyle && len(m.Values) > 0 {
-			n = m.Values[0].Key
-		}
-	case *ast.MappingValueNode:
-		n = m.Key
-	}
-	if n == nil || n.GetToken() == nil || n.GetToken().Position == nil {
-		return s.name
-	}
-	p := n.GetToken().Position
-	return fmt.Sprintf("%s:%d:%d", s.name, p.Line, p.Column)
-}
-
-// errorf makes an error about the value at a YAML path such as $.steps[0].answer.
-func (s source) errorf(path, format string, args ...any) error {
-	return fmt.Errorf("%s: %w", s.where(path), fmt.Errorf(format, args...))
-}
-
-// where finds the value at the path, or the nearest one around it.
-func (s source) where(path string) string {
-	for path != "" {
-		if p, err := yaml.PathString(path); err == nil {
-			if n, err := p.FilterFile(s.file); err == nil {
-				return s.at(n)
-			}
-		}
-		path = path[:max(0, strings.LastIndexAny(path, ".["))]
-	}
-	return s.name
-}
-
-// located puts name:line:column before the YAML library's message.
-func located(name string, err error) error {
-	y, ok := errors.AsType[yaml.Error](err)
-	if !ok || y.GetToken() == nil || y.GetToken().Position == nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	message := y.GetMessage()
-	if t, ok := errors.AsType[*yaml.TypeError](err); ok {
-		message = fmt.Sprintf("this is %s, want %s", t.SrcType, t.DstType.Kind())
-	}
-	p := y.GetToken().Position
-	return fmt.Errorf("%s:%d:%d: %s", name, p.Line, p.Column, message)
-}
-
 // duration reads "20ms"; empty is 0.
-func (s source) duration(path, text string) (time.Duration, error) {
+func duration(src yamlfile.File, path, text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 {
-		return 0, s.errorf(path, "%q is not a duration; write it like 20ms or 1.5s", text)
+		return 0, src.Errorf(path, "%q is not a duration; write it like 20ms or 1.5s", text)
 	}
 	return d, nil
 }

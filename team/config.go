@@ -36,6 +36,8 @@ type Config struct {
 	// ignore "api_key", "auth_token" and "base_url": agents sign in by themselves.
 	Credentials map[string]any `json:"credentials,omitempty"`
 
+	// MaxCostUSD bounds what a session of the agent costs; zero means no limit.
+	MaxCostUSD terret.Cost `json:"max_cost_usd,omitempty"`
 	// Session is the session of an agent in client mode. Empty means a new one; an agent
 	// that is made again with the same session continues it.
 	Session string `json:"session,omitempty"`
@@ -145,7 +147,7 @@ func (c Config) session(d terret.Driver) (terret.Session, error) {
 	return terret.Session{
 		Agent: d.Name(), Title: c.Name, Cwd: cwd, Model: c.Model, Policy: policy, PermissionMode: mode,
 		Options: terret.SessionOptions{
-			Tools: c.AllowedTools, AutoApproveTools: c.AllowedTools, SettingSources: sources, SystemAppend: c.Instructions,
+			Tools: c.AllowedTools, AutoApproveTools: c.AllowedTools, SettingSources: sources, SystemAppend: c.Instructions, MaxCostUSD: c.MaxCostUSD,
 		},
 	}, nil
 }

@@ -26,16 +26,11 @@ func newHandoff(a *app) *cobra.Command {
 			"It gets a new session under the same restrictions, and a bounded account of the old\n" +
 			"one: messages, decisions, plan and changed files. The old session stays as it is;\n" +
 			"what waits for a decision there can still be answered.",
+		Args: minOneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Session, o.Prompt = args[0], strings.Join(args[1:], " ")
 			return runHandoff(cmd.Context(), a, o)
 		},
-	}
-	cmd.Args = func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return wrongArgs(cmd)
-		}
-		return nil
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&o.Agent, "to", "", "agent that takes over; 'terret agents' lists them")

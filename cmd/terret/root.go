@@ -52,7 +52,7 @@ func newRoot(a *app) *cobra.Command {
 	})
 	root.AddCommand(
 		newRun(a), newChat(a), newSessions(a), newEvents(a), newPending(a), newDecide(a),
-		newRules(a), newPersonas(a), newTrust(a), newToken(a), newAgents(a), newModels(a), newCommands(a), newUsage(a), newTeam(a), newHandoff(a), newServe(a), newSim(a), newDB(a), newVersion(a),
+		newRules(a), newPersonas(a), newTrust(a), newToken(a), newAgents(a), newModels(a), newCommands(a), newUsage(a), newTeam(a), newHandoff(a), newWorkflow(a), newServe(a), newSim(a), newDB(a), newVersion(a),
 	)
 	root.InitDefaultHelpCmd()
 	return root
@@ -74,6 +74,14 @@ func exactArgs(names ...string) cobra.PositionalArgs {
 // maxOneArg accepts one argument or none.
 func maxOneArg(cmd *cobra.Command, args []string) error {
 	if len(args) > 1 {
+		return wrongArgs(cmd)
+	}
+	return nil
+}
+
+// minOneArg accepts one argument or more.
+func minOneArg(cmd *cobra.Command, args []string) error {
+	if len(args) < 1 {
 		return wrongArgs(cmd)
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/team"
+	"github.com/terret-dev/terret/workflow"
 )
 
 // Team opens the team on the running engine, with the limits of the configuration. Its
@@ -19,6 +20,16 @@ func (h *Harness) Team(ctx context.Context, m *Sessions) (*team.Registry, error)
 // Team opens the team of all who share the store. The caller must close it before the
 // engine.
 func (m *Sessions) Team(ctx context.Context, limits team.Limits, log *slog.Logger) (*team.Registry, error) {
+	host, providers := m.Members()
+	o := team.Options{Host: host, Providers: providers, Limits: limits, Log: log}
+	if m.Home != "" {
+		o.Lock = filepath.Join(m.Home, "team.lock")
+	}
+	return team.Open(ctx, o)
+}
+
+// Members makes agents that answer messages, by the names of the agents.
+func (m *Sessions) Members() (team.Host, *team.Providers) {
 	host := team.Host{Engine: m.Engine, Store: m.Store, Create: func(ctx context.Context, s terret.Session) (terret.Session, error) {
 		return m.Create(ctx, s, CreateOptions{})
 	}}
@@ -31,9 +42,22 @@ func (m *Sessions) Team(ctx context.Context, limits team.Limits, log *slog.Logge
 		}
 		return nil
 	}
-	o := team.Options{Host: host, Providers: providers, Limits: limits, Log: log}
-	if m.Home != "" {
-		o.Lock = filepath.Join(m.Home, "team.lock")
+	return host, providers
+}
+
+// Workflows runs workflows. Env is the environment of checks.
+func (m *Sessions) Workflows(env []string) *workflow.Runner {
+	host, providers := m.Members()
+	return &workflow.Runner{
+		Host: host, Providers: providers, List: m.Store.ListSessions, Home: m.Home, Env: env, Default: m.DefaultAgent,
 	}
-	return team.Open(ctx, o)
+}
+
+// DefaultAgent is the agent of sessions in that folder for which nobody names one.
+func (m *Sessions) DefaultAgent(ctx context.Context, cwd string) string {
+	s := terret.Session{Cwd: cwd}
+	if m.Defaults != nil {
+		m.Defaults(ctx, &s)
+	}
+	return s.Agent
 }

@@ -142,6 +142,8 @@ func (at target) body(op *described) any {
 	switch op.ID {
 	case "create-session":
 		return map[string]any{"cwd": at.dir}
+	case "start-workflow":
+		return map[string]any{"workflow": "steps: [{id: one, prompt: hi}]", "cwd": at.dir}
 	case "handoff":
 		return map[string]any{"agent": "mock"}
 	case "spawn":

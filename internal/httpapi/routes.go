@@ -31,6 +31,7 @@ func (s *Server) routes() {
 	s.transferRoutes()
 	s.tokenRoutes()
 	s.teamRoutes()
+	s.workflowRoutes()
 	for _, op := range s.operations {
 		s.mux.Handle(op.method+" "+op.path, op.handler())
 	}

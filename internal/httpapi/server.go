@@ -42,6 +42,8 @@ type Config struct {
 	// Team is the team whose members and messages are served. The server neither runs nor
 	// closes it. Nil means that the server opens it by itself.
 	Team *team.Registry
+	// Env is the environment of commands that check what agents did.
+	Env []string
 	// Version is the program's, for /healthz.
 	Version string
 	// Web serves everything that is not one of our routes; it may be nil.
@@ -116,6 +118,8 @@ type Server struct {
 
 	life       context.Context // for work that outlives a request
 	end        context.CancelFunc
+	steps      context.Context // ends when the server begins to stop: no further step of a workflow begins
+	endSteps   context.CancelFunc
 	background sync.WaitGroup
 }
 
@@ -151,6 +155,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s.life, s.end = context.WithCancel(context.Background())
+	s.steps, s.endSteps = context.WithCancel(s.life)
 	s.keys.init()
 	s.metrics.init()
 	s.routes()
@@ -225,6 +230,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 // stop lets turns end, and then interrupts them.
 func (s *Server) stop(ctx context.Context) {
 	s.draining.Store(true)
+	s.endSteps()
 	drain, cancel := context.WithTimeout(ctx, s.limits.Drain)
 	defer cancel()
 	if err := s.engine.Drain(drain); err != nil {

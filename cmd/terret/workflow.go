@@ -1,0 +1,231 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/access"
+	"github.com/terret-dev/terret/workflow"
+)
+
+func newWorkflow(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "workflow", Short: "Run steps of several agents as one durable thing", Args: exactArgs(),
+		Long: "Run steps of several agents as one durable thing. A workflow is a YAML file:\n\n" +
+			"  name: fix\n" +
+			"  steps:\n" +
+			"    - id: plan\n" +
+			"      agent: claude\n" +
+			"      tools: [Read, Grep]\n" +
+			"      prompt: \"Plan how to do this: {{input}}\"\n" +
+			"    - id: build\n" +
+			"      prompt: \"Carry out this plan: {{plan}}\"\n" +
+			"      check: go test ./...\n" +
+			"      on_failure: retry   # or ask, or stop\n\n" +
+			"A run that was cut off, even by kill -9, goes on in the step it was in.",
+		RunE: func(cmd *cobra.Command, _ []string) error { return runWorkflowList(cmd.Context(), a, false) },
+	}
+	cmd.AddCommand(newWorkflowRun(a), newWorkflowList(a), newWorkflowShow(a), newWorkflowResume(a))
+	return cmd
+}
+
+// withWorkflows runs fn with what runs workflows.
+func withWorkflows(ctx context.Context, a *app, acts bool, fn func(ctx context.Context, r *workflow.Runner) error) error {
+	if acts && access.Inside(a.environ) {
+		return access.ErrInside("only a person can do this")
+	}
+	_, done, err := a.start(ctx, !a.interactive())
+	if err != nil {
+		return err
+	}
+	defer done()
+	r := a.sessions(false).Workflows(a.environ)
+	if !acts {
+		return fn(ctx, r)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer interrupts(func() { cancel(terret.ErrInterrupted) }, func() {})()
+	return fn(ctx, r)
+}
+
+func newWorkflowRun(a *app) *cobra.Command {
+	var cwd string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "run FILE [INPUT]", Short: "Run a workflow", Args: minOneArg,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			flags := sessionFlags{cwd: cwd}
+			if err := flags.into(a, a.interactive()); err != nil {
+				return err
+			}
+			dir, err := flags.folder()
+			if err != nil {
+				return terret.Invalid("cwd", "%w", err)
+			}
+			file, err := os.ReadFile(args[0])
+			if err != nil {
+				return terret.Invalid("workflow", "%w", err)
+			}
+			return withWorkflows(cmd.Context(), a, true, func(ctx context.Context, r *workflow.Runner) error {
+				run, err := r.Start(ctx, a.user(), filepath.Base(args[0]), file, dir, strings.Join(args[1:], " "))
+				if err != nil {
+					return err
+				}
+				a.note("run %s; if it is cut off, %s continues it", run.ID[:13], a.commandLine("workflow", "resume", run.ID[:13]))
+				return a.work(ctx, r, run.ID, asJSON)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&cwd, "cwd", "", "folder to work in (default: this one)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the run as JSON when it is done")
+	return cmd
+}
+
+// work works on a run and prints what its last step answered.
+func (a *app) work(ctx context.Context, r *workflow.Runner, id string, asJSON bool) error {
+	said := map[string]string{}
+	r.Progress = func(run workflow.Run) {
+		for _, s := range run.Steps {
+			line := fmt.Sprintf("%s: %s", s.ID, s.State)
+			if s.State == workflow.Running {
+				line += fmt.Sprintf(" (%s, attempt %d)", s.Agent, s.Attempts)
+			}
+			if s.State == workflow.Failed {
+				line += ": " + cut(oneLine(s.Error), 200)
+			}
+			if s.State != workflow.Pending && said[s.ID] != line {
+				a.note("%s", line)
+			}
+			said[s.ID] = line
+		}
+	}
+	run, err := r.Run(ctx, a.user(), id)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		if err := a.printJSON(run); err != nil {
+			return err
+		}
+	} else if last := run.Steps[len(run.Steps)-1]; run.State == workflow.Completed && last.Output != "" {
+		fmt.Fprintln(a.out, last.Output)
+	}
+	switch run.State {
+	case workflow.Waiting:
+		return terret.Errorf(terret.CodeExecutionError, "%s; decide with `%s retry|skip|stop`", run.Detail, a.commandLine("workflow", "resume", run.ID[:13]))
+	case workflow.Failed:
+		return terret.Errorf(terret.CodeExecutionError, "%s", run.Detail)
+	default:
+		return nil
+	}
+}
+
+func newWorkflowResume(a *app) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "resume RUN [retry|skip|stop]", Short: "Continue a run that was cut off, or that waits for a decision", Args: minOneArg,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 2 {
+				return wrongArgs(cmd)
+			}
+			return withWorkflows(cmd.Context(), a, true, func(ctx context.Context, r *workflow.Runner) error {
+				s, err := a.resolve(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				if len(args) == 2 {
+					if err := r.Decide(ctx, a.user(), s.ID, args[1]); err != nil {
+						return err
+					}
+				}
+				return a.work(ctx, r, s.ID, asJSON)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the run as JSON when it is done")
+	return cmd
+}
+
+func newWorkflowList(a *app) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List runs, the newest first", Args: exactArgs(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return runWorkflowList(cmd.Context(), a, asJSON) },
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func runWorkflowList(ctx context.Context, a *app, asJSON bool) error {
+	return withWorkflows(ctx, a, false, func(ctx context.Context, r *workflow.Runner) error {
+		all, err := r.All(ctx)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return a.printJSON(terret.Page[workflow.Run]{Items: all})
+		}
+		if len(all) == 0 {
+			a.note("there are no runs yet; `terret workflow run FILE` starts one")
+			return nil
+		}
+		w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "RUN\tNAME\tSTATE\tSTEPS\tCOST\tDETAIL")
+		for _, run := range all {
+			done := 0
+			for _, s := range run.Steps {
+				if s.State == workflow.Completed || s.State == workflow.Skipped {
+					done++
+				}
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%d/%d\t$%.4f\t%s\n", run.ID[:13], oneLine(run.Name), run.State, done, len(run.Steps), run.CostUSD.Dollars(), cut(oneLine(run.Detail), 60))
+		}
+		return w.Flush()
+	})
+}
+
+func newWorkflowShow(a *app) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "show RUN", Short: "Show a run and its steps", Args: exactArgs("RUN"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withWorkflows(cmd.Context(), a, false, func(ctx context.Context, r *workflow.Runner) error {
+				s, err := a.resolve(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				run, err := r.Get(ctx, s.ID)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return a.printJSON(run)
+				}
+				fmt.Fprintf(a.out, "%s  %s  %s\n", run.ID, oneLine(run.Name), run.State)
+				if run.Detail != "" {
+					fmt.Fprintln(a.out, printable(run.Detail))
+				}
+				w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+				fmt.Fprintln(w, "STEP\tAGENT\tSTATE\tATTEMPTS\tSESSION\tANSWER")
+				for _, s := range run.Steps {
+					session := "-"
+					if s.Session != "" {
+						session = s.Session[:13]
+					}
+					fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", s.ID, nonEmpty(s.Agent, "-"), s.State, s.Attempts, session, cut(oneLine(nonEmpty(s.Output, s.Error)), 60))
+				}
+				return w.Flush()
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}

@@ -1,0 +1,312 @@
+// Package workflow runs files of steps: each step is a prompt to an agent, and perhaps a
+// command that checks what the agent did. A run is one durable thing. Its log, a session
+// in which no agent works, says which attempt of which step has begun and how it ended; a
+// process that continues a run after a crash reads it and goes on in the same step.
+//
+// An attempt's turn has an id that is computed from run, step and attempt, so it is never
+// begun twice: if it ended before the crash, its answer is read from the session's log.
+// If the crash cut it off, the next attempt, in the same session, tells the agent so.
+package workflow
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/engine"
+	"github.com/terret-dev/terret/internal/check"
+	"github.com/terret-dev/terret/internal/lockfile"
+	"github.com/terret-dev/terret/team"
+)
+
+// folder holds the locks, in Terret's home.
+const folder = "workflows"
+
+// maxAttempts bounds the attempts of a step, whatever cuts them off.
+const maxAttempts = 20
+
+// Runner runs workflows.
+type Runner struct {
+	Host      team.Host
+	Providers *team.Providers
+	// List lists sessions; every [terret.Store] does.
+	List func(ctx context.Context, f terret.SessionFilter) (terret.Page[terret.Session], error)
+	// Home is where locks are kept; empty means that no other process runs workflows.
+	Home string
+	// Env is the environment of checks.
+	Env []string
+	// Default names the agent of steps that name none.
+	Default func(ctx context.Context, cwd string) string
+	// Progress, if set, is told about the run after each change.
+	Progress func(Run)
+}
+
+// Start makes a run. It does nothing yet: Run does.
+func (r *Runner) Start(ctx context.Context, by, name string, file []byte, cwd, input string) (Run, error) {
+	w, err := Parse(name, file)
+	if err != nil {
+		return Run{}, err
+	}
+	def := definition{Workflow: string(file), Cwd: cwd, Input: input, Agent: r.Default(ctx, cwd)}
+	for _, s := range w.Steps {
+		if s.Agent != "" {
+			if _, err := r.Providers.Get(s.Agent); err != nil {
+				return Run{}, err
+			}
+		}
+	}
+	id := terret.NewSessionID()
+	if err := r.Host.Engine.OpenLog(ctx, id, "workflow "+w.Name); err != nil {
+		return Run{}, err
+	}
+	text, err := json.Marshal(def)
+	if err != nil {
+		return Run{}, err
+	}
+	err = r.Host.Engine.Note(ctx, id, by, terret.TaskStart{ID: id, Type: taskRun, Description: w.Name}, terret.TaskUpdate{ID: id, Status: defined, Text: string(text)})
+	if err != nil {
+		return Run{}, err
+	}
+	return r.Get(ctx, id)
+}
+
+// Get returns a run.
+func (r *Runner) Get(ctx context.Context, id string) (Run, error) {
+	run, err := r.load(ctx, id)
+	if err != nil {
+		return Run{}, err
+	}
+	if run.State == Running {
+		alone, err := r.alone(id)
+		if err != nil {
+			return Run{}, err
+		}
+		if alone {
+			run.State = Interrupted
+		}
+	}
+	return *run, nil
+}
+
+// All lists all runs, the newest first.
+func (r *Runner) All(ctx context.Context) ([]Run, error) {
+	out := []Run{}
+	for f := (terret.SessionFilter{Agent: engine.NoAgent, Sort: "created", Limit: 100}); ; {
+		page, err := r.List(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range page.Items {
+			run, err := r.Get(ctx, s.ID)
+			switch {
+			case errors.Is(err, terret.ErrNotFound):
+				continue // another log
+			case err != nil:
+				return nil, err
+			}
+			out = append(out, run)
+		}
+		if f.Cursor = page.Next; f.Cursor == "" {
+			return out, nil
+		}
+	}
+}
+
+// lock makes this process the only one that works on a run.
+func (r *Runner) lock(ctx context.Context, id string) (*os.File, error) {
+	dir := r.Home
+	if dir == "" {
+		dir = os.TempDir()
+	}
+	dir = filepath.Join(dir, folder)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	wait, cancel := context.WithTimeout(ctx, lockWait)
+	defer cancel()
+	f, err := lockfile.Open(wait, filepath.Join(dir, id+".lock"))
+	if err != nil && ctx.Err() == nil && wait.Err() != nil {
+		err = terret.Errorf(terret.CodeConflict, "another process works on run %s", id)
+	}
+	return f, err
+}
+
+// lockWait bounds the wait for somebody who only looks whether a run is locked.
+const lockWait = 500 * time.Millisecond
+
+// alone reports whether nobody works on a run.
+func (r *Runner) alone(id string) (bool, error) {
+	if r.Home == "" {
+		return false, nil // nobody can tell
+	}
+	f, err := lockfile.TryOpen(filepath.Join(r.Home, folder, id+".lock"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil // nobody ever did
+	}
+	if f == nil || err != nil {
+		return false, err
+	}
+	return true, f.Close()
+}
+
+// Decide says what a run does that waits for a person: retry or skip the step that
+// failed, or stop. It does nothing yet: Run does.
+func (r *Runner) Decide(ctx context.Context, by, id, decision string) error {
+	run, err := r.load(ctx, id)
+	if err != nil {
+		return err
+	}
+	failed := ""
+	for _, st := range run.Steps {
+		if st.State == Failed {
+			failed = st.ID
+		}
+	}
+	if run.State != Waiting || failed == "" {
+		return terret.Errorf(terret.CodeConflict, "run %s is %s and does not wait for a decision", id, run.State)
+	}
+	switch decision {
+	case Retry:
+		return r.Host.Engine.Note(ctx, id, by, terret.TaskUpdate{ID: id, Status: Retry, Text: failed})
+	case "skip":
+		return r.Host.Engine.Note(ctx, id, by, terret.TaskUpdate{ID: id, Status: string(Skipped), Text: failed})
+	case Stop:
+		return r.Host.Engine.Note(ctx, id, by, terret.TaskEnd{ID: id, Status: string(Stopped), Summary: run.Detail})
+	}
+	return terret.Invalid("decision", "%q is not possible; use retry, skip or stop", decision)
+}
+
+// Run works on a run until it ends, waits for a person, or the context ends. A run that
+// has ended, or waits, stays as it is.
+func (r *Runner) Run(ctx context.Context, by, id string) (Run, error) {
+	lock, err := r.lock(ctx, id)
+	if err != nil {
+		return Run{}, err
+	}
+	defer lock.Close()
+	for {
+		run, err := r.load(ctx, id) // the log is all that counts
+		if err != nil {
+			return Run{}, err
+		}
+		r.tell(*run)
+		if run.State.Ended() {
+			return *run, os.Remove(lock.Name()) // nobody will lock it again
+		}
+		if run.State != Running {
+			return *run, nil
+		}
+		if err := r.next(ctx, by, run); err != nil {
+			return *run, err
+		}
+	}
+}
+
+func (r *Runner) tell(run Run) {
+	if r.Progress != nil {
+		r.Progress(run)
+	}
+}
+
+// next does the next thing that a run needs.
+func (r *Runner) next(ctx context.Context, by string, run *Run) error {
+	note := func(d ...terret.Data) error { return r.Host.Engine.Note(ctx, run.ID, by, d...) }
+	for i := range run.Steps {
+		st, step := &run.Steps[i], run.workflow.Steps[i]
+		switch {
+		case st.State == Completed || st.State == Skipped:
+			continue
+		case st.open:
+			return r.attempt(ctx, by, run, st, step, true)
+		case st.State == Failed && (step.OnFailure == Stop || step.OnFailure == Retry && st.failures > step.Retries):
+			return note(terret.TaskEnd{ID: run.ID, Status: string(Failed), Summary: fmt.Sprintf("step %s failed: %s", st.ID, st.Error)})
+		case st.State == Failed && st.failures > step.Retries:
+			return note(terret.TaskUpdate{ID: run.ID, Status: string(Waiting), Text: fmt.Sprintf("step %s failed: %s", st.ID, st.Error)})
+		case st.Attempts >= maxAttempts:
+			return note(terret.TaskEnd{ID: run.ID, Status: string(Failed), Summary: fmt.Sprintf("step %s was tried %d times", st.ID, st.Attempts)})
+		}
+		agent := step.Agent
+		if agent == "" {
+			agent = run.agent
+		}
+		if err := note(terret.TaskStart{ID: fmt.Sprint(st.ID, attemptSep, st.Attempts+1), Type: taskStep, Description: agent}); err != nil {
+			return err
+		}
+		was := *st
+		st.Attempts, st.Agent, st.State = st.Attempts+1, agent, Running
+		st.Session = team.AskSession(st.ID, run.ID+st.ID)
+		r.tell(*run)
+		st.cut, st.Error = was.cut, was.Error
+		return r.attempt(ctx, by, run, st, step, false)
+	}
+	return note(terret.TaskEnd{ID: run.ID, Status: string(Completed)})
+}
+
+// attempt asks the agent, checks what it did, and notes how it ended.
+func (r *Runner) attempt(ctx context.Context, by string, run *Run, st *StepRun, step Step, resumed bool) error {
+	answer, failure := r.ask(ctx, run, st, step)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	status := Completed
+	if failure == nil && step.Check != "" {
+		result, err := check.Run(ctx, run.Cwd, r.Env, step.Check)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			failure = err
+		case !result.OK:
+			failure = fmt.Errorf("the check `%s` failed with %s:\n%s", step.Check, result.Exit, result.Output)
+		}
+	}
+	e := ended{Text: answer.Text, CostUSD: answer.CostUSD}
+	if failure != nil {
+		status, e.Error = Failed, failure.Error()
+		if code := terret.AsError(failure).Code; resumed && (code == terret.CodeInterrupted || code == terret.CodeKilled || code == terret.CodeProcessFailed) {
+			status = cutOff
+		}
+	}
+	text, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	return r.Host.Engine.Note(ctx, run.ID, by, terret.TaskEnd{ID: fmt.Sprint(st.ID, attemptSep, st.Attempts), Status: string(status), Summary: string(text)})
+}
+
+// ask has the agent do an attempt.
+func (r *Runner) ask(ctx context.Context, run *Run, st *StepRun, step Step) (team.Answer, error) {
+	answers := map[string]string{}
+	for _, s := range run.Steps {
+		answers[s.ID] = s.Output
+	}
+	prompt := fill(step.Prompt, run.Input, answers)
+	switch {
+	case st.cut:
+		prompt = "You were interrupted while you worked on this. Look at what is done already, and continue.\n\n" + prompt
+	case st.Error != "":
+		prompt = "Your last attempt failed: " + st.Error + "\n\nTry again. The task was:\n\n" + prompt
+	}
+	if step.timeout > 0 {
+		var cancel context.CancelFunc
+		outer := ctx
+		ctx, cancel = context.WithTimeoutCause(ctx, step.timeout, terret.Errorf(terret.CodeTimeout, "the step took longer than %s and was stopped", step.timeout))
+		defer cancel()
+		defer context.AfterFunc(ctx, func() {
+			if outer.Err() == nil && ctx.Err() != nil {
+				_ = r.Host.Engine.Interrupt(outer, st.Session, "") // it has ended, then
+			}
+		})()
+	}
+	c := team.Config{
+		Name: st.ID, Type: st.Agent, Model: step.Model, Cwd: run.Cwd, Instructions: step.Instructions, AllowedTools: step.Tools,
+		PermissionMode: step.PermissionMode, SettingSources: step.SettingSources, MaxCostUSD: terret.CostOf(step.MaxCostUSD),
+	}
+	return team.Ask(ctx, r.Providers, c, run.ID+st.ID, st.Attempts-1, prompt)
+}

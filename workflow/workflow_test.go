@@ -1,0 +1,350 @@
+package workflow_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/mock"
+	"github.com/terret-dev/terret/engine"
+	"github.com/terret-dev/terret/store/sqlite"
+	"github.com/terret-dev/terret/team"
+	"github.com/terret-dev/terret/workflow"
+)
+
+func TestMain(m *testing.M) {
+	childMain()
+	goleak.VerifyTestMain(m)
+}
+
+// three is a workflow of three steps, in which each uses the answer before.
+const three = `name: three
+steps:
+  - {id: one, prompt: "first {{input}}"}
+  - {id: two, prompt: "second {{one}}", check: "test -e one.txt"}
+  - {id: three, prompt: "third {{two}}"}
+`
+
+// works answers a prompt with its first word, and leaves a file with the step's name for
+// each time it was asked.
+func works(dir string, hold string) mock.Talker {
+	return func(ctx context.Context, name, prompt string) (string, error) {
+		f, err := os.OpenFile(filepath.Join(dir, name+".txt"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err != nil {
+			return "", err
+		}
+		defer f.Close()
+		first, _, _ := strings.Cut(prompt, " ")
+		if _, err := fmt.Fprintln(f, first); err != nil {
+			return "", err
+		}
+		if name == hold {
+			fmt.Println("holding")
+			<-ctx.Done()
+			return "", context.Cause(ctx)
+		}
+		return "answer of " + name, nil
+	}
+}
+
+type fixture struct {
+	*workflow.Runner
+	store *sqlite.Store
+	dir   string
+}
+
+func open(ctx context.Context, home, dir string, d terret.Driver) (*fixture, func() error, error) {
+	store, err := sqlite.Open(ctx, filepath.Join(home, "terret.db"), sqlite.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	e, err := engine.New(ctx, engine.Config{Store: store, Drivers: []terret.Driver{d}, CloseGrace: 10 * time.Second, InterruptGrace: 10 * time.Second})
+	if err != nil {
+		return nil, nil, errors.Join(err, store.Close())
+	}
+	host := team.Host{Engine: e, Store: store}
+	r := &workflow.Runner{
+		Host: host, Providers: team.FromDrivers(host, []terret.Driver{d}), List: store.ListSessions, Home: home, Env: os.Environ(),
+		Default: func(context.Context, string) string { return "talker" },
+	}
+	return &fixture{r, store, dir}, func() error { return errors.Join(e.Close(context.Background()), store.Close()) }, nil
+}
+
+func newFixture(t *testing.T, home, dir string, d terret.Driver) *fixture {
+	t.Helper()
+	f, done, err := open(t.Context(), home, dir, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := done(); err != nil {
+			t.Error(err)
+		}
+	})
+	return f
+}
+
+func (f *fixture) start(t *testing.T, file string) workflow.Run {
+	t.Helper()
+	run, err := f.Start(t.Context(), "ann", "three.yaml", []byte(file), f.dir, "go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+// finish works on a run until it does not go on.
+func (f *fixture) finish(t *testing.T, id string, want workflow.State) workflow.Run {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	run, err := f.Run(ctx, "ann", id)
+	if err != nil || run.State != want {
+		t.Fatalf("it is %s, want %s: %s %v", run.State, want, run.Detail, err)
+	}
+	return run
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// TestRun runs three steps, and looks at the run while it is and when it is done.
+func TestRun(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var prompts []string
+	f := newFixture(t, t.TempDir(), dir, mock.Talker(func(ctx context.Context, name, prompt string) (string, error) {
+		prompts = append(prompts, prompt)
+		return works(dir, "")(ctx, name, prompt)
+	}))
+	run := f.start(t, three)
+	if run.State != workflow.Interrupted || run.Steps[0].State != workflow.Pending || run.Name != "three" {
+		t.Errorf("%+v", run)
+	}
+	var seen []string
+	f.Progress = func(r workflow.Run) {
+		line := string(r.State)
+		for _, s := range r.Steps {
+			line += " " + string(s.State)
+		}
+		seen = append(seen, line)
+	}
+	run = f.finish(t, run.ID, workflow.Completed)
+	want := []string{"first go", "second <answer step=\"one\">\nanswer of one\n</answer>", "third <answer step=\"two\">\nanswer of two\n</answer>"}
+	if diff := cmp.Diff(want, prompts); diff != "" {
+		t.Errorf("prompts: -want +got\n%s", diff)
+	}
+	if run.Steps[2].Output != "answer of three" || run.CostUSD != 3*terret.USD/10 || run.Steps[0].Agent != "talker" {
+		t.Errorf("%+v", run)
+	}
+	if seen[0] != "running pending pending pending" || seen[1] != "running running pending pending" || seen[len(seen)-1] != "completed completed completed completed" {
+		t.Errorf("progress %q", seen)
+	}
+	if s, err := f.store.Session(t.Context(), run.Steps[1].Session); err != nil || s.Title != "two" {
+		t.Errorf("the step's session is %+v: %v", s, err)
+	}
+	if err := f.Host.Engine.OpenLog(t.Context(), team.LogSession, "team"); err != nil { // another log
+		t.Fatal(err)
+	}
+	if all, err := f.All(t.Context()); err != nil || len(all) != 1 || all[0].ID != run.ID {
+		t.Errorf("%+v: %v", all, err)
+	}
+	if again := f.finish(t, run.ID, workflow.Completed); len(prompts) != 3 || again.State != run.State {
+		t.Errorf("it ran again")
+	}
+}
+
+// TestFailures holds what happens when steps fail.
+func TestFailures(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, step string
+		decision   string
+		want       workflow.State // before a decision
+		then       workflow.State
+		asked      int
+		detail     string
+	}{
+		{name: "stop", step: "check: 'echo too bad; false'", want: workflow.Failed, asked: 1, detail: "step one failed: the check `echo too bad; false` failed with exit code 1:\ntoo bad"},
+		{name: "retry in vain", step: "check: 'false', on_failure: retry", want: workflow.Failed, asked: 3, detail: "step one failed"},
+		{name: "retry", step: "check: 'test $(wc -l <one.txt) = 2', on_failure: retry, retries: 5", want: workflow.Completed, asked: 2},
+		{name: "ask and retry", step: "check: 'test $(wc -l <one.txt) = 2', on_failure: ask", decision: "retry", want: workflow.Waiting, then: workflow.Completed, asked: 2},
+		{name: "ask and skip", step: "check: 'false', on_failure: ask", decision: "skip", want: workflow.Waiting, then: workflow.Completed, asked: 1},
+		{name: "ask and stop", step: "check: 'false', on_failure: ask", decision: "stop", want: workflow.Waiting, then: workflow.Stopped, asked: 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			f := newFixture(t, t.TempDir(), dir, works(dir, ""))
+			id := f.start(t, "steps: [{id: one, prompt: first, "+c.step+"}, {id: two, prompt: second}]").ID
+			run := f.finish(t, id, c.want)
+			if !strings.Contains(run.Detail, c.detail) {
+				t.Errorf("it says %q", run.Detail)
+			}
+			if err := f.Decide(t.Context(), "ann", id, "maybe"); err == nil {
+				t.Error("it took a decision that makes no sense")
+			}
+			if c.decision != "" {
+				if err := f.Decide(t.Context(), "ann", id, c.decision); err != nil {
+					t.Fatal(err)
+				}
+				f.finish(t, id, c.then)
+			}
+			if err := f.Decide(t.Context(), "ann", id, "retry"); !errors.Is(err, terret.ErrConflict) {
+				t.Errorf("it took a decision that it does not wait for: %v", err)
+			}
+			if got := strings.Count(read(t, filepath.Join(dir, "one.txt")), "\n"); got != c.asked {
+				t.Errorf("the agent was asked %d times, want %d", got, c.asked)
+			}
+		})
+	}
+}
+
+// TestTimeout stops an agent that takes too long.
+func TestTimeout(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	f := newFixture(t, t.TempDir(), dir, works(dir, "one"))
+	run := f.finish(t, f.start(t, "steps: [{id: one, prompt: first, timeout: 20ms}]").ID, workflow.Failed)
+	if !strings.Contains(run.Detail, "took longer than 20ms") {
+		t.Errorf("it says %q", run.Detail)
+	}
+}
+
+// TestBadFiles holds that errors say where they are.
+func TestBadFiles(t *testing.T) {
+	t.Parallel()
+	for file, want := range map[string]string{
+		"":                        "f.yaml:1:1: want one YAML document",
+		"steps: []":               "f.yaml:1:8: a workflow needs steps",
+		"steps:\n  - promt: x":    `f.yaml:2:5: unknown field "promt"`,
+		"steps:\n  - prompt: x":   "f.yaml:2:5: a step needs an id",
+		"steps:\n  - id: a b\n":   `f.yaml:2:9: "a b" cannot be an id`,
+		"steps:\n  - id: a\n":     "f.yaml:2:5: a step needs a prompt",
+		"steps:\n  - id: input\n": `f.yaml:2:9: "input" is taken`,
+		"steps:\n  - {id: a, prompt: x}\n  - {id: a, prompt: x}":           `f.yaml:3:10: "a" is taken`,
+		"steps:\n  - id: a\n    prompt: use {{b}}\n  - {id: b, prompt: x}": "f.yaml:3:13: {{b}} is neither an earlier step nor input; use one of input",
+		"steps:\n  - {id: a, prompt: x, on_failure: panic}":                `f.yaml:2:36: "panic" is not possible; use retry, ask or stop`,
+		"steps:\n  - {id: a, prompt: x, retries: 2}":                       "f.yaml:2:33: it is only for on_failure: retry or ask",
+		"steps:\n  - {id: a, prompt: x, timeout: soon}":                    `f.yaml:2:33: "soon" is not a duration`,
+		"steps:\n  - {id: a, prompt: x, tools: 3}":                         "f.yaml:2:31: ",
+		"steps:\n  - {id: a, prompt: &x y}":                                "anchors, aliases and tags are not allowed",
+		"steps:\n  - {id: a, prompt: x, max_cost_usd: -1}":                 "must not be negative",
+	} {
+		if _, err := workflow.Parse("f.yaml", []byte(file)); err == nil || !strings.Contains(err.Error(), want) || terret.AsError(err).Code != terret.CodeInvalidRequest {
+			t.Errorf("%q: %v, want %q", file, err, want)
+		}
+	}
+	f := newFixture(t, t.TempDir(), t.TempDir(), works("", ""))
+	if _, err := f.Start(t.Context(), "ann", "f.yaml", []byte("steps: [{id: a, agent: nobody, prompt: x}]"), f.dir, ""); terret.AsError(err).Code != terret.CodeAgentNotFound {
+		t.Error(err)
+	}
+}
+
+// Another process of the tests is this test binary again.
+const (
+	childHome = "TERRET_WORKFLOW_HOME"
+	childDir  = "TERRET_WORKFLOW_DIR"
+	childRun  = "TERRET_WORKFLOW_RUN"
+	childHold = "TERRET_WORKFLOW_HOLD" // the step in which the agent hangs
+)
+
+// childMain works on a run until it is killed, if this is a child.
+func childMain() {
+	home, dir := os.Getenv(childHome), os.Getenv(childDir)
+	if home == "" {
+		return
+	}
+	ctx := context.Background()
+	f, _, err := open(ctx, home, dir, works(dir, os.Getenv(childHold)))
+	if err == nil {
+		f.Progress = func(r workflow.Run) {
+			for _, s := range r.Steps {
+				fmt.Println(s.ID, s.State)
+			}
+		}
+		_, err = f.Run(ctx, "ann", os.Getenv(childRun))
+	}
+	fmt.Println("ended:", err)
+	os.Exit(1)
+}
+
+// killedAt works on a run in another process until it says that line, and kills it.
+func killedAt(t *testing.T, env map[string]string, line string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = os.Environ()
+	for k, v := range env {
+		cmd.Env = append(cmd.Env, k+"="+v)
+	}
+	cmd.Stderr = os.Stderr
+	pipe, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	for out := bufio.NewScanner(pipe); !found && out.Scan(); {
+		found = out.Text() == line
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err == nil || !found {
+		t.Fatalf("the child did not say %q: %v", line, err)
+	}
+}
+
+// TestKilled kills the process in each step, in the middle of the agent's work and after
+// it, and goes on each time. What was done is not done again.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	home, dir := t.TempDir(), t.TempDir()
+	f, done, err := open(t.Context(), home, dir, works(dir, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := f.start(t, three).ID
+	if err := done(); err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range [][2]string{{"one", "holding"}, {"two", "holding"}, {"two", "holding"}, {"", "two completed"}, {"three", "holding"}} {
+		killedAt(t, map[string]string{childHome: home, childDir: dir, childRun: id, childHold: at[0]}, at[1])
+	}
+	f = newFixture(t, home, dir, works(dir, ""))
+	if run, err := f.Get(t.Context(), id); err != nil || run.State != workflow.Interrupted || run.Steps[1].State != workflow.Completed || run.Steps[2].State != workflow.Running {
+		t.Errorf("%+v: %v", run, err)
+	}
+	run := f.finish(t, id, workflow.Completed)
+	got := map[string]string{}
+	for _, s := range run.Steps {
+		got[s.ID] = read(t, filepath.Join(dir, s.ID+".txt"))
+	}
+	// Each attempt after one that was cut off begins with "You were interrupted".
+	want := map[string]string{"one": "first\nYou\n", "two": "second\nYou\nYou\n", "three": "third\nYou\n"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("prompts: -want +got\n%s", diff)
+	}
+	if left, err := filepath.Glob(filepath.Join(home, "workflows", "*")); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v %v", left, err)
+	}
+}
