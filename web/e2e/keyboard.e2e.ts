@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { live, world } from "./harness";
 
-const { server, open } = world();
+const { open } = world();
 
 it("a whole day's work without a mouse", async () => {
   const { context, page, watch } = await open();

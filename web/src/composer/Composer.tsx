@@ -10,7 +10,7 @@ import { useAgents, useCan } from "../api/queries";
 import type { Block } from "../api/types";
 import { useShown } from "../conversation/context";
 import { safeName } from "../lib/safe";
-import { agentName, nextPolicy } from "../lib/words";
+import { nameOf, nextPolicy } from "../lib/words";
 import { getDraft, remember, setDraft, useSettings } from "../lib/state";
 import { attempt, fail } from "../lib/toast";
 import { isWorking } from "../model/lists";
@@ -79,7 +79,7 @@ export function Composer() {
 
   const attach = async (list: Iterable<File>) => {
     if (!can("attachments")) {
-      fail("Nothing was attached", new Error(`${agentName(session.agent)} takes no files.`));
+      fail("Nothing was attached", new Error(`${nameOf(session)} takes no files.`));
       return;
     }
     for (const file of list) {

@@ -10,6 +10,7 @@ import { root } from "../model/types";
 import { Button } from "../ui/Button";
 import { useShown } from "./context";
 import { Find } from "./Find";
+import { LiveLine } from "./LiveLine";
 import { NewText } from "./NewText";
 import { RowView } from "./RowView";
 
@@ -107,6 +108,7 @@ export function ConversationView() {
           <ArrowDown size={14} /> {unseen > 0 ? `${unseen} new` : "Latest"}
         </Button>
       )}
+      <LiveLine />
       <NewText items={conversation.threads.get(root) ?? []} />
     </div>
   );

@@ -6,7 +6,7 @@ import { useCan, useFork, useMe } from "../api/queries";
 import { clock, dollars, duration, plural, sentence, tokens, totalTokens } from "../lib/format";
 import { safeText } from "../lib/safe";
 import { useSettings, useView } from "../lib/state";
-import { agentName } from "../lib/words";
+import { nameOf } from "../lib/words";
 import { rowsOf } from "../model/rows";
 import type { NoticeItem, SubagentItem, TaskItem, TextItem, ThinkingItem, TurnEndItem, UserItem } from "../model/types";
 import { useSessionActions } from "../shell/sessionActions";
@@ -29,7 +29,7 @@ export const User = memo(function User({ item }: { item: UserItem }) {
   return (
     <article className="user" aria-label="Message">
       <div className="who">
-        <strong>{item.origin === "background" ? agentName(session.agent) : !item.by || !me || item.by === me ? "You" : safeText(item.by)}</strong>
+        <strong>{item.origin === "background" ? nameOf(session) : !item.by || !me || item.by === me ? "You" : safeText(item.by)}</strong>
         {origin && <span className="faint">{origin}</span>}
         <time className="faint" dateTime={item.time}>{clock(item.time)}</time>
         <span className="grow" />

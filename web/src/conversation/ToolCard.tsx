@@ -26,6 +26,8 @@ export const ToolIcon = ({ of }: { of: ToolClass }) => {
   return <Icon size={14} aria-hidden="true" />;
 };
 
+const liveTail = 4_000; // characters of a running command that show unasked
+
 const bad = (t: ToolItem) => t.state === "failed" || t.state === "denied";
 
 /** How a request was answered, by whom and why. */
@@ -77,6 +79,9 @@ export const ToolCard = memo(function ToolCard({ tool }: { tool: ToolItem }) {
         <ChevronRight size={14} aria-hidden="true" />
         <Head tool={tool} cwd={session.cwd} asked={asked} decision={tool.requestId ? conversation.decisions.get(tool.requestId) : undefined} />
       </button>
+      {!open && chosen === null && tool.class === "execute" && tool.state === "running" && tool.output && (
+        <div className="tool-live"><Output text={tool.output.slice(-liveTail)} live /></div>
+      )}
       {open && <ToolBody tool={tool} cwd={session.cwd} />}
     </div>
   );

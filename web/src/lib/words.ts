@@ -45,7 +45,10 @@ export const oversights: Record<string, { name: string; what: string }> = {
   none: { name: "nothing", what: "Rules and policies have no effect: it asks about nothing." },
 };
 
-const agentNames: Record<string, string> = { claude: "Claude", codex: "Codex", opencode: "OpenCode", gemini: "Gemini", native: "The native agent", mock: "The mock agent" };
+const agentNames: Record<string, string> = { claude: "Claude", codex: "Codex", opencode: "OpenCode", gemini: "Gemini", qwen: "Qwen", goose: "Goose", copilot: "Copilot", mock: "Mock" };
 
-/** What an agent is called at the beginning of a sentence. */
-export const agentName = (agent: string | undefined) => (agent ? (agentNames[agent] ?? agent) : "The agent");
+/** What people call an agent. The built-in one is a demo unless it has a real model. */
+export const agentName = (agent: string | undefined, model = "") =>
+  !agent ? "The agent" : agent === "native" ? (model && !model.includes("demo") ? "Terret" : "Demo") : (agentNames[agent] ?? agent);
+
+export const nameOf = (s: { agent: string; model: string }) => agentName(s.agent, s.model);

@@ -2,7 +2,9 @@
 // by one or all at once.
 
 import type { Event, KnownEvent } from "../api/types";
+import { totalTokens } from "../lib/format";
 import { rewound } from "../lib/words";
+import { foldAct } from "./act";
 import { Draft } from "./draft";
 import { onMessage, onTool } from "./messages";
 import { onDecision, onRequest } from "./requests";
@@ -16,6 +18,7 @@ export function reduce(from: Conversation, events: readonly Event[]): Conversati
     if (event.seq <= draft.c.lastSeq) continue;
     draft.c.lastSeq = event.seq;
     changed = true;
+    draft.c.act = foldAct(draft.c.act, event);
     apply(draft, event as KnownEvent);
   }
   return changed ? draft.c : from;
@@ -74,6 +77,7 @@ function onTurn(d: Draft, e: Of<"turn.start" | "turn.complete" | "turn.error">):
   const turn = e.turn ?? "";
   if (e.kind === "turn.start") {
     d.c.runningTurn = turn;
+    d.c.usedBefore = d.c.usage ? totalTokens(d.c.usage) : 0;
     if (e.data.prompt.length > 0) {
       d.add(root, {
         type: "user", key: e.data.message_id ?? `u${e.seq}`, turn, time: e.time,

@@ -61,6 +61,20 @@ export interface AgentInfo {
   mcpServers: McpServer[];
 }
 
+/** What an agent is doing right now. */
+export interface Act {
+  /** Tools that run, by id, in the order in which they began. */
+  tools: ReadonlyMap<string, string>;
+  /** Requests that wait for a person. */
+  asked: ReadonlySet<string>;
+  /** What it does while no tool runs. */
+  text: string;
+  /** When the turn began; empty while none runs. */
+  since: string;
+}
+
+export const noAct: Act = { tools: new Map(), asked: new Set(), text: "", since: "" };
+
 export const root = "root";
 
 export interface Conversation {
@@ -84,6 +98,10 @@ export interface Conversation {
   /** Files that were changed, by path. */
   files: ReadonlyMap<string, "created" | "modified" | "deleted">;
   runningTurn: string;
+  /** What the agent is doing. */
+  act: Act;
+  /** The tokens that were used before the turn that runs. */
+  usedBefore: number;
 }
 
 export const emptyConversation: Conversation = {
@@ -101,4 +119,6 @@ export const emptyConversation: Conversation = {
   changed: new Set(),
   files: new Map(),
   runningTurn: "",
+  act: noAct,
+  usedBefore: 0,
 };

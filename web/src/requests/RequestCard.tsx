@@ -21,7 +21,7 @@ function Open({ request }: { request: Request }) {
   const session = useSession(request.session);
   const card = useRef<HTMLDivElement>(null);
   useFocus(card);
-  const agent = agentName(session?.agent);
+  const agent = agentName(session?.agent, session?.model);
   const Icon = request.gate === "question" ? CircleHelp : request.gate === "plan" ? ClipboardList : ShieldQuestion;
   return (
     <div ref={card} tabIndex={-1} className="request" role="group" data-request={request.request_id} aria-label={heading(request, agent)}>

@@ -10,6 +10,7 @@ import { safeName } from "../lib/safe";
 import { useSettings, useView } from "../lib/state";
 import { dotOf } from "../model/lists";
 import { PlanList } from "../panes/PlanPane";
+import { tickOff } from "../stream/ended";
 import { seen, useMissed } from "../stream/missed";
 import { Button } from "../ui/Button";
 import { Menu } from "../ui/Menu";
@@ -35,6 +36,9 @@ export function SessionView() {
 
 /** What was missed here is seen once somebody moves or types. */
 function useSeen(session: string): void {
+  useEffect(() => {
+    if (!document.hidden) tickOff(session);
+  }, [session]);
   const missed = useMissed((m) => session in m.sessions);
   useEffect(() => {
     if (!missed) return;

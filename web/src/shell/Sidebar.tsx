@@ -8,6 +8,7 @@ import { safeName } from "../lib/safe";
 import { useView } from "../lib/state";
 import { dotOf, groupByFolder } from "../model/lists";
 import { gist, shortly } from "../requests/words";
+import { useEnded } from "../stream/ended";
 import { useMissed } from "../stream/missed";
 import { Button } from "../ui/Button";
 import { Skeleton } from "../ui/Lazy";
@@ -21,7 +22,7 @@ const pages = [
   { page: "personas", name: "Personas" },
 ] as const;
 
-const stateWords = { needs: "needs you", busy: "working", failed: "failed", idle: "idle" };
+const stateWords = { needs: "needs you", busy: "working", failed: "failed", done: "finished", idle: "idle" };
 
 export function Sidebar() {
   const route = useRoute();
@@ -104,10 +105,12 @@ function SessionList({ words, chosen }: { words: string; chosen: string }) {
 
 function Entry({ session: s, chosen }: { session: Session; chosen: boolean }) {
   const missed = useMissed((m) => s.id in m.sessions);
-  const dot = missed ? "needs" : dotOf(s);
+  const ended = useEnded((e) => e.sessions[s.id]);
+  const state = missed ? "needs" : dotOf(s);
+  const dot = ended && state === "idle" ? (ended.failed ? "failed" : "done") : state;
   return (
     <li>
-      <Link to={sessionPath(s.id)} className="session" aria-current={chosen ? "page" : undefined} data-session={s.id} onClick={() => useView.setState({ phone: "chat" })}>
+      <Link to={sessionPath(s.id)} className={`session${ended ? " unread" : ""}`} aria-current={chosen ? "page" : undefined} data-session={s.id} onClick={() => useView.setState({ phone: "chat" })}>
         <span className={`dot ${dot}`}><span className="visually-hidden">{stateWords[dot]}</span></span>
         <span className="cut">{safeName(s.title) || "New session"}</span>
         {missed ? <span className="missed" title="A request timed out before you answered">missed</span> : <span className="faint small">{ago(s.updated_at)}</span>}

@@ -4,6 +4,7 @@ import { useRequests } from "../api/queries";
 import { usePhone, useWide } from "../lib/media";
 import { useRoute } from "../lib/router";
 import { useSettings, useView } from "../lib/state";
+import { useEnded } from "../stream/ended";
 import { Lazy } from "../ui/Lazy";
 import { Link } from "../ui/Link";
 import { BottomBar } from "./BottomBar";
@@ -31,9 +32,12 @@ export function Workspace() {
   const open = useRequests().data?.items.length ?? 0;
   useKeys();
   useNotifications();
+  const unread = useEnded((e) => Object.keys(e.sessions).length);
   useEffect(() => {
-    document.title = open > 0 ? `(${open}) Terret` : "Terret";
-  }, [open]);
+    document.title = open > 0 ? `(${open}) Terret` : unread > 0 ? `✓ ${unread} · Terret` : "Terret";
+    const icon = document.querySelector<HTMLLinkElement>("link[rel=icon]");
+    if (icon) icon.href = open > 0 ? "/icon-needs.svg" : unread > 0 ? "/icon-done.svg" : "/icon.svg";
+  }, [open, unread]);
   const shell = (instead?: ReactNode) => (phone ? <PhonePanes instead={instead} /> : <DesktopPanes instead={instead} />);
   return (
     <div className="app">

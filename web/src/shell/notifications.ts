@@ -1,24 +1,31 @@
 // Tells a person who looks elsewhere that something waits.
 
+import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
+import { call } from "../api/http";
+import { keys } from "../api/keys";
+import type { List, Session } from "../api/types";
 import { useRequests, useSessions } from "../api/queries";
 import { go, sessionPath } from "../lib/router";
+import { safeName } from "../lib/safe";
 import { useSettings } from "../lib/state";
-import { agentName } from "../lib/words";
+import { agentName, nameOf } from "../lib/words";
 import { say } from "../lib/toast";
+import { useEnded } from "../stream/ended";
 import { gist, heading } from "../requests/words";
 
 export async function turnOnNotifications(): Promise<void> {
   if (!("Notification" in window)) return say("This browser has no notifications");
   const granted = (await Notification.requestPermission()) === "granted";
   useSettings.setState({ notify: granted });
-  say(granted ? "You will be told when something needs you" : "The browser does not allow notifications");
+  say(granted ? "You will be told when something needs you or is done" : "The browser does not allow notifications");
 }
 
 export function useNotifications(): void {
   const requests = useRequests().data?.items;
   const sessions = useSessions().data?.items;
   const notify = useSettings((s) => s.notify);
+  const client = useQueryClient();
   const known = useRef<Set<string> | null>(null);
   useEffect(() => {
     if (!requests) return;
@@ -28,13 +35,31 @@ export function useNotifications(): void {
     for (const r of requests) {
       if (before.has(r.request_id)) continue;
       const session = sessions?.find((s) => s.id === r.session);
-      // The tag keeps several tabs from telling the same thing.
-      const note = new Notification(heading(r, agentName(session?.agent)), { body: gist(r, session?.cwd), tag: r.request_id });
-      note.onclick = () => {
-        window.focus();
-        go(sessionPath(r.session));
-        note.close();
-      };
+      tell(heading(r, agentName(session?.agent, session?.model)), gist(r, session?.cwd), r.request_id, r.session);
     }
   }, [requests, sessions, notify]);
+  useEffect(() => {
+    if (!notify || !("Notification" in window)) return;
+    return useEnded.subscribe((now, before) => {
+      if (!document.hidden) return;
+      for (const [id, e] of Object.entries(now.sessions)) {
+        if (before.sessions[id]?.at === e.at) continue;
+        const known = client.getQueryData<List<Session>>(keys.sessions)?.items.find((s) => s.id === id);
+        void Promise.resolve(known ?? call<Session>(`/v1/sessions/${encodeURIComponent(id)}`)).catch(() => undefined).then((session) => {
+          const who = session ? nameOf(session) : "The agent";
+          tell(e.failed ? `${who} failed` : `${who} finished`, safeName(session?.title ?? "") + (e.failed || e.text ? `\n${e.failed || e.text}` : ""), `${id} ${e.at}`, id);
+        });
+      }
+    });
+  }, [notify, client]);
+}
+
+/** Tells it once, whatever the number of tabs, and leads to the session. */
+function tell(title: string, body: string, tag: string, session: string): void {
+  const note = new Notification(title, { body, tag });
+  note.onclick = () => {
+    window.focus();
+    go(sessionPath(session));
+    note.close();
+  };
 }

@@ -6,7 +6,9 @@ import { create } from "zustand";
 import { keys } from "../api/keys";
 import type { Event, List, Request, Session } from "../api/types";
 import { patchRequests, patchSessions } from "../model/lists";
+import { noteActs } from "./acts";
 import { Conversations } from "./conversations";
+import { noteEnded, shareEnded } from "./ended";
 import { Hub, type Status } from "./hub";
 import { lookBack, noteMissed } from "./missed";
 
@@ -38,10 +40,14 @@ export function goLive(client: QueryClient): () => void {
       if (patchLists(client, events)) refreshSoon();
       refreshFiles(client, events);
       noteMissed(events);
+      noteActs(events);
+      noteEnded(events);
     },
   });
   hub.start();
+  const unshare = shareEnded();
   return () => {
+    unshare();
     clearTimeout(timer);
     hub.close();
   };

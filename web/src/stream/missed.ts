@@ -5,6 +5,7 @@ import { create } from "zustand";
 import { persist } from "zustand/middleware";
 import { call, query } from "../api/http";
 import type { Event, List, Request, Session } from "../api/types";
+import { markEnded } from "./ended";
 import { isDecision } from "../model/requests";
 
 interface Missed {
@@ -45,6 +46,7 @@ export async function lookBack(): Promise<void> {
   if (!until) return;
   try {
     const { items } = await call<List<Session>>(`/v1/sessions${query({ limit: "100" })}`);
+    markEnded(items, until);
     for (const s of items.filter((x) => x.updated_at > until).slice(0, most)) {
       const requests = await call<List<Request>>(`/v1/decisions${query({ session: s.id, state: "all", limit: "1000" })}`);
       const late = requests.items.filter((r) => r.decision?.source === "timeout" && waited(r.gate) && (r.expires_at ?? "") > until);
