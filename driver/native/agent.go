@@ -31,6 +31,11 @@ type agent struct {
 	past  past   // the conversation so far
 	turn  string
 	stop  context.CancelCauseFunc // ends the turn
+	// steered is what people said during the turn and the model has yet to hear; deaf
+	// says that it will hear nothing more in this turn.
+	steered []message
+	deaf    bool
+	context int64 // tokens of the conversation at the last answer
 }
 
 // interrupted is the error of an interrupted turn.
@@ -40,12 +45,17 @@ func interrupted() *terret.Error {
 
 // Prompt implements terret.Agent.
 func (a *agent) Prompt(_ context.Context, turn string, p terret.Prompt, in terret.Settings) error {
-	var own model // the turn's
-	if name := in.Model; name != "" {
-		var err error
-		if own, err = a.driver.sessionModel(name, in); err != nil {
-			return err
-		}
+	return a.start(turn, in, func(ctx context.Context, t *turnRun) error {
+		a.begin(turn, p)
+		return t.loop(ctx)
+	})
+}
+
+// start starts a turn that does that work.
+func (a *agent) start(turn string, in terret.Settings, work func(context.Context, *turnRun) error) error {
+	t, err := a.newTurn(turn, in)
+	if err != nil {
+		return err
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -56,12 +66,34 @@ func (a *agent) Prompt(_ context.Context, turn string, p terret.Prompt, in terre
 		return terret.Errorf(terret.CodeSessionBusy, "the agent is busy with turn %s", a.turn)
 	}
 	ctx, stop := context.WithCancelCause(a.life)
-	a.turn, a.stop = turn, stop
+	a.turn, a.stop, a.steered, a.deaf = turn, stop, nil, false
 	a.work.Go(func() {
 		defer stop(nil)
-		a.run(ctx, turn, p, in, own)
+		a.run(ctx, t, work)
 	})
 	return nil
+}
+
+// Steer implements terret.Steerer. The model hears it with its next call.
+func (a *agent) Steer(_ context.Context, turn string, p terret.Prompt) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.turn != turn || a.deaf {
+		return terret.Errorf(terret.CodeConflict, "the turn has just ended; send the prompt again")
+	}
+	a.steered = append(a.steered, message{role: terret.RoleUser, blocks: p.Blocks, turn: turn})
+	return nil
+}
+
+// hear moves what people said during the turn into the conversation, and reports
+// whether there was anything. If not, and it is the last chance, nothing more is taken.
+func (a *agent) hear(last bool) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	heard := len(a.steered) > 0
+	a.past.messages = append(slices.Clip(a.past.messages), a.steered...)
+	a.steered, a.deaf = nil, last && !heard
+	return heard
 }
 
 // Interrupt implements terret.Agent.

@@ -14,17 +14,7 @@ const maxAttempts = 6
 // call asks the model once, reports what it says, and retries if the provider says that
 // this may help. It returns the id of the message.
 func (t *turnRun) call(ctx context.Context) (id string, r reply, err error) {
-	a := t.a
-	a.mu.Lock()
-	m, messages := a.model, a.conversation()
-	a.mu.Unlock()
-	if t.own != nil {
-		m = t.own
-	}
-	q := query{system: t.system(), messages: messages}
-	for _, x := range t.tools {
-		q.tools = append(q.tools, x.spec())
-	}
+	m, q := t.query()
 	for attempt := 1; ; attempt++ {
 		s := &speech{t: t, id: terret.NewID(terret.PrefixMessage)}
 		began := time.Now()
@@ -39,10 +29,40 @@ func (t *turnRun) call(ctx context.Context) (id string, r reply, err error) {
 		if ctx.Err() != nil {
 			return "", reply{}, context.Cause(ctx)
 		}
+		if f, ok := errors.AsType[*failure](err); ok && f.tooLong && !t.compacted {
+			t.compacted = true
+			if err := t.compact(ctx, "auto", ""); err != nil {
+				return "", reply{}, err
+			}
+			m, q = t.query()
+			continue
+		}
 		if err := t.pause(ctx, attempt, err); err != nil {
 			return "", reply{}, err
 		}
 	}
+}
+
+// model is the one that answers in this turn.
+func (t *turnRun) model() model {
+	if t.own != nil {
+		return t.own
+	}
+	t.a.mu.Lock()
+	defer t.a.mu.Unlock()
+	return t.a.model
+}
+
+// query is what the model is asked next.
+func (t *turnRun) query() (model, query) {
+	q := query{system: t.system()}
+	for _, x := range t.tools {
+		q.tools = append(q.tools, x.spec())
+	}
+	t.a.mu.Lock()
+	q.messages = t.a.conversation()
+	t.a.mu.Unlock()
+	return t.model(), q
 }
 
 // pause waits before the next attempt, and reports that. It returns the error if a
@@ -145,6 +165,9 @@ func (s *speech) whole(ctx context.Context, r *reply) error {
 		t.text = text
 	}
 	t.a.add(message{role: terret.RoleAssistant, blocks: blocks, turn: t.id})
+	t.a.mu.Lock()
+	t.a.context = r.context
+	t.a.mu.Unlock()
 	return t.emit(ctx,
 		terret.MessageComplete{MessageID: s.id, Role: terret.RoleAssistant, Blocks: blocks},
 		terret.UsageUpdate{Usage: t.usage, ContextUsed: r.context},

@@ -29,6 +29,10 @@ var proofs = map[terret.Capability]func(*testing.T){
 	terret.CanQueue:        TestQueuedPromptsRunInOrder,
 	terret.CanUndo:         TestUndoConversation,
 	terret.CanRedo:         TestUndoConversation,
+	terret.CanSteer:        TestSteer,
+	terret.CanCompact:      TestCompact,
+
+	terret.CanStructuredOutput: TestStructuredOutput,
 }
 
 func TestCapabilitiesAreTrue(t *testing.T) {
@@ -156,10 +160,9 @@ func TestAskedForWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	key := map[string]string{"ANTHROPIC_API_KEY": canary}
 	for name, in := range map[string]terret.Settings{
-		"mcp":               {MCP: terret.JSON(`{"x":{}}`)},
-		"subagents":         {Agents: terret.JSON(`{"x":{}}`)},
-		"structured_output": {OutputSchema: terret.JSON(`{"type":"object"}`)},
-		"budget":            {MaxCostUSD: terret.USD},
+		"mcp":       {MCP: terret.JSON(`{"x":{}}`)},
+		"subagents": {Agents: terret.JSON(`{"x":{}}`)},
+		"budget":    {MaxCostUSD: terret.USD},
 	} {
 		_, err := bareWith(t, newHost(), key, in, claude)
 		wantKind(t, err, terret.CodeUnsupported)

@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/brief"
 )
 
 // demo is a model that needs no network: it understands a few plain requests, really
@@ -129,6 +130,10 @@ func demoRequests(text string) []request {
 func (demo) generate(ctx context.Context, q query, s sink) (reply, error) {
 	text, done, last := demoState(q.messages)
 	d := demoVoice{ctx: ctx, sink: s, tokens: int64(len(text) / 4)}
+	if strings.HasPrefix(text, summaryPrompt) {
+		d.say(demoSummary(q.messages))
+		return d.reply("end_turn")
+	}
 	calls := 0
 	for _, r := range demoRequests(text) {
 		if r.tool != "" {
@@ -152,6 +157,21 @@ func (demo) generate(ctx context.Context, q query, s sink) (reply, error) {
 		}
 	}
 	return d.reply("end_turn")
+}
+
+// demoSummary is what was asked so far.
+func demoSummary(messages []message) string {
+	out := "So far I was asked:\n"
+	for _, m := range messages {
+		text := terret.TextOf(words(m.blocks))
+		switch {
+		case m.role == terret.RoleAssistant && strings.HasPrefix(text, out): // an earlier summary
+			out = strings.TrimRight(text, "\n") + "\n"
+		case m.role == terret.RoleUser && text != "" && !strings.HasPrefix(text, summaryPrompt):
+			out += "\n- " + brief.Line(text)
+		}
+	}
+	return out
 }
 
 // demoState finds the last request, how many tools it has used since, and the result of

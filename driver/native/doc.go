@@ -13,6 +13,9 @@
 // something, until a plan is approved. Its other permission modes are up to the
 // session's policy.
 //
+// A conversation that no longer fits is compacted: the model summarizes it, and goes on
+// with the summary. The log keeps what was said, so that one can go back to before it.
+//
 // The calls of one answer run concurrently, except that edits run one after the other,
 // in order.
 //

@@ -42,6 +42,14 @@ func (e *wireError) said() (name, message string) {
 	return full.Type, full.Message
 }
 
+// tooLong reports whether the API says that the conversation does not fit.
+func (e *wireError) tooLong() bool {
+	name, message := e.said()
+	message = strings.ToLower(message)
+	return name == "context_length_exceeded" || strings.Contains(message, "prompt is too long") ||
+		strings.Contains(message, "maximum context length") || strings.Contains(message, "exceeds the context") || strings.Contains(message, "context window")
+}
+
 // garbage is the error for what is not an answer of the API. Within one it may be
 // an accident; where none has begun, something else answers at the address.
 func (e *endpoint) garbage(within bool, what string) error {
@@ -67,7 +75,7 @@ func (e *endpoint) apiError(err error, within bool) error {
 			Message: "cannot reach the API, or the connection broke: " + e.clean(err.Error()) + "; check the network, or " + e.provider.addressName(),
 		}
 	}
-	f := &failure{why: e.judge(api), after: retryAfter(api.res.Header)}
+	f := &failure{why: e.judge(api), after: retryAfter(api.res.Header), tooLong: api.tooLong()}
 	if api.res.StatusCode >= http.StatusBadRequest { // in the middle of an answer it is 200
 		f.why.HTTPStatus = api.res.StatusCode
 	}

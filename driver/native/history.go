@@ -11,13 +11,18 @@ import (
 // past is the conversation according to a log.
 type past struct {
 	messages []message // as they were said: see repaired
-	// undone is what each Rewind removed from the end of messages, the last one last.
-	undone [][]message
+	// folded is what a summary has replaced, for those who go back to before it.
+	folded []message
+	// undone is what there was before each Rewind, the last one last.
+	undone []remembered
 	calls  map[string]bool // ids of all calls so far
 	// results are those of tools that ended, even if the turn ended before they got
 	// into a message.
 	results map[string]terret.Block
 }
+
+// remembered is a conversation as it was.
+type remembered struct{ messages, folded []message }
 
 // rebuild reads the conversation from the log.
 func rebuild(ctx context.Context, history func(context.Context) iter.Seq2[terret.Entry, error]) (past, error) {
@@ -30,7 +35,7 @@ func rebuild(ctx context.Context, history func(context.Context) iter.Seq2[terret
 			return past{}, terret.Errorf(terret.CodeResumeFailed, "cannot read the session's log: %w", err)
 		}
 		switch entry.Kind {
-		case terret.KindTurnStart, terret.KindUserPrompt, terret.KindMessageComplete, terret.KindToolPost, terret.KindToolFailure, terret.KindCheckpointRewound:
+		case terret.KindTurnStart, terret.KindUserPrompt, terret.KindMessageComplete, terret.KindToolPost, terret.KindToolFailure, terret.KindCheckpointRewound, terret.KindCompactPost:
 		default:
 			continue
 		}
@@ -67,6 +72,10 @@ func (p *past) take(ev terret.Event) {
 		if len(d.Content) > 0 {
 			p.results[d.ToolID] = terret.Block{Type: terret.BlockToolResult, ToolID: d.ToolID, Content: d.Content, IsError: true}
 		}
+	case terret.CompactPost:
+		if d.Summary != "" {
+			p.fold(d.Summary, ev.Turn)
+		}
 	case terret.CheckpointRewound:
 		switch {
 		case !d.Conversation:
@@ -80,12 +89,16 @@ func (p *past) take(ev terret.Event) {
 
 // rewind goes back to before the prompt with that id, and reports whether there is one.
 func (p *past) rewind(id string) bool {
-	at := slices.IndexFunc(p.messages, func(m message) bool { return m.id == id && id != "" })
-	if at < 0 {
+	is := func(m message) bool { return m.id == id && id != "" }
+	now := remembered{p.messages, p.folded}
+	if at := slices.IndexFunc(p.messages, is); at >= 0 {
+		p.messages = p.messages[:at:at]
+	} else if at := slices.IndexFunc(p.folded, is); at >= 0 {
+		p.messages, p.folded = p.folded[:at:at], nil
+	} else {
 		return false
 	}
-	p.undone = append(p.undone, p.messages[at:])
-	p.messages = p.messages[:at:at]
+	p.undone = append(p.undone, now)
 	return true
 }
 
@@ -95,9 +108,18 @@ func (p *past) forward() bool {
 	if last < 0 {
 		return false
 	}
-	p.messages = append(p.messages, p.undone[last]...)
+	p.messages, p.folded = p.undone[last].messages, p.undone[last].folded
 	p.undone = p.undone[:last]
 	return true
+}
+
+// fold puts a summary in the place of the conversation.
+func (p *past) fold(summary, turn string) {
+	p.folded = slices.Concat(p.folded, p.messages)
+	p.messages = []message{
+		{role: terret.RoleUser, blocks: []terret.Block{terret.Text(summaryPrompt)}, turn: turn},
+		{role: terret.RoleAssistant, blocks: []terret.Block{terret.Text(summary)}, turn: turn},
+	}
 }
 
 // Placeholders for what is missing.

@@ -11,27 +11,39 @@ import (
 // defaultSteps bounds how often the model is called in one turn.
 const defaultSteps = 100
 
-// run works on one prompt until the model has nothing more to do, and reports how it
-// ended.
-func (a *agent) run(ctx context.Context, turn string, p terret.Prompt, in terret.Settings, own model) {
-	t := &turnRun{
-		a: a, id: turn, limit: defaultSteps, settings: in, own: own, mode: in.PermissionMode,
-		tools: available(in),
-	}
+// newTurn prepares a turn.
+func (a *agent) newTurn(id string, in terret.Settings) (*turnRun, error) {
+	t := &turnRun{a: a, id: id, limit: defaultSteps, settings: in, mode: in.PermissionMode, tools: available(in)}
 	if in.MaxTurns > 0 {
 		t.limit = in.MaxTurns
 	}
+	var err error
+	if in.Model != "" {
+		if t.own, err = a.driver.sessionModel(in.Model, in); err != nil {
+			return nil, err
+		}
+	}
+	if len(in.OutputSchema) > 0 {
+		if t.format, err = newFormat(in.OutputSchema); err != nil {
+			return nil, err
+		}
+		t.tools = append(t.tools, tool{name: structuredTool, own: t.format.spec()})
+	}
+	return t, nil
+}
+
+// run does the work of a turn, and reports how it ended.
+func (a *agent) run(ctx context.Context, t *turnRun, work func(context.Context, *turnRun) error) {
 	began := time.Now()
-	a.begin(turn, p)
-	err := t.loop(ctx)
+	err := work(ctx, t)
 
 	a.mu.Lock() // before the end is reported: then the next prompt may come
-	a.turn, a.stop = "", nil
+	a.turn, a.stop, a.deaf = "", nil, true
 	a.mu.Unlock()
 	took := time.Since(began).Milliseconds()
 	var end terret.Data = terret.TurnComplete{
 		Text: t.text, StopReason: t.stopReason, Usage: t.usage, NumSteps: t.steps,
-		DurationMS: took, APIMS: t.api.Milliseconds(), Denials: t.denials,
+		DurationMS: took, APIMS: t.api.Milliseconds(), Denials: t.denials, Structured: t.structured,
 	}
 	if err != nil {
 		if ctx.Err() != nil {
@@ -40,7 +52,7 @@ func (a *agent) run(ctx context.Context, turn string, p terret.Prompt, in terret
 		end = terret.TurnError{Error: *terret.AsError(err), Text: t.text, Usage: t.usage, DurationMS: took, Denials: t.denials}
 	}
 	// The turn's context may be over, but its end must still be reported.
-	if err := a.host.Emit(context.WithoutCancel(ctx), []terret.Event{{Turn: turn, Data: end}}, nil); err != nil {
+	if err := a.host.Emit(context.WithoutCancel(ctx), []terret.Event{{Turn: t.id, Data: end}}, nil); err != nil {
 		a.req.Log.Debug("could not report the end of a turn", "error", err)
 	}
 }
@@ -60,12 +72,19 @@ type turnRun struct {
 	stopReason string
 	usage      terret.Usage
 	denials    []terret.Denial
+	compacted  bool        // because the conversation was too long for the model
+	format     *format     // of the answer, if it has one
+	structured terret.JSON // the answer in that format
+	reminders  int         // that an answer in that format is wanted
 }
 
 func (t *turnRun) loop(ctx context.Context) error {
 	for {
 		if t.steps >= t.limit {
 			return terret.Errorf(terret.CodeMaxTurns, "the agent reached its limit of steps (%d); prompt it to continue, or raise max_turns", t.limit)
+		}
+		if err := t.makeRoom(ctx); err != nil {
+			return err
 		}
 		t.steps++
 		id, r, err := t.call(ctx)
@@ -74,8 +93,11 @@ func (t *turnRun) loop(ctx context.Context) error {
 		}
 		calls := callsIn(r.blocks)
 		if len(calls) == 0 {
+			if t.remind() || t.a.hear(true) {
+				continue
+			}
 			t.stopReason = r.stopReason
-			return nil
+			return t.unformatted()
 		}
 		results, stop, err := t.use(ctx, id, calls)
 		// Even if the turn is over: what was done must be known.
@@ -88,6 +110,10 @@ func (t *turnRun) loop(ctx context.Context) error {
 			return told
 		case stop:
 			return interrupted()
+		}
+		if heard := t.a.hear(t.structured != nil); t.structured != nil && !heard {
+			t.stopReason = "end_turn"
+			return nil
 		}
 	}
 }
@@ -134,6 +160,9 @@ func (t *turnRun) system() string {
 		"A tool use may be denied: then do not try to get around it; say what you would have needed."
 	if t.planning() || s.Policy == terret.PolicyPlan {
 		text += planPrompt
+	}
+	if t.format != nil {
+		text += formatPrompt
 	}
 	if t.settings.SystemAppend != "" {
 		text += "\n\n" + t.settings.SystemAppend

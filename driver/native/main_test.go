@@ -142,6 +142,7 @@ func simulated(t *testing.T, scenario string, change ...func(*setup)) (*fixture,
 	if err != nil {
 		t.Fatal(err)
 	}
+	got.release = srv.Player().Release
 	running, err := srv.Start(context.WithoutCancel(t.Context()), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -166,6 +167,8 @@ func simulated(t *testing.T, scenario string, change ...func(*setup)) (*fixture,
 
 // requests are those that a model got.
 type requests struct {
+	release func(hold string)
+
 	mu  sync.Mutex
 	all []sim.Recorded
 }

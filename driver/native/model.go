@@ -16,10 +16,11 @@ type model interface {
 	generate(ctx context.Context, q query, s sink) (reply, error)
 }
 
-// failure is a model's error that says when to retry.
+// failure is a model's error that says more than others.
 type failure struct {
-	why   *terret.Error
-	after time.Duration // how long the provider asks to wait, or zero
+	why     *terret.Error
+	after   time.Duration // how long the provider asks to wait, or zero
+	tooLong bool          // the conversation is too long for the model
 }
 
 func (f *failure) Error() string { return f.why.Error() }

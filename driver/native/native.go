@@ -51,6 +51,8 @@ var (
 	_ terret.ModelSetter = (*agent)(nil)
 	_ terret.ModeSetter  = (*agent)(nil)
 	_ terret.Rewinder    = (*agent)(nil)
+	_ terret.Steerer     = (*agent)(nil)
+	_ terret.Compacter   = (*agent)(nil)
 )
 
 // New makes a driver.
@@ -158,9 +160,8 @@ func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, 
 // ignoring it.
 func missing(in terret.Settings) error {
 	for name, asked := range map[terret.Capability]bool{
-		terret.CanMCP:              len(in.MCP) > 0,
-		terret.CanSubagents:        len(in.Agents) > 0,
-		terret.CanStructuredOutput: len(in.OutputSchema) > 0,
+		terret.CanMCP:       len(in.MCP) > 0,
+		terret.CanSubagents: len(in.Agents) > 0,
 	} {
 		if asked {
 			return capabilities().Need(name)
@@ -207,19 +208,17 @@ func capabilitiesOf(thinks bool) terret.Capabilities {
 	for _, name := range []terret.Capability{
 		terret.CanPermissions, terret.CanQuestions, terret.CanStream, terret.CanMultiTurn, terret.CanReconnect, terret.CanInterrupt,
 		terret.CanEditInput, terret.CanSystemPrompt, terret.CanPlan, terret.CanSelectModel, terret.CanAttachments,
-		terret.CanUndo, terret.CanRedo,
+		terret.CanUndo, terret.CanRedo, terret.CanSteer, terret.CanCompact, terret.CanStructuredOutput,
 	} {
 		c.Abilities[name] = terret.Ability{OK: true, By: terret.ByAgent}
 	}
 	c.Abilities[terret.CanQueue] = terret.Ability{OK: true, By: terret.ByHarness}
 	reasons := map[terret.Capability]string{
-		terret.CanCost:             "providers do not report the cost of a call, and price tables go stale",
-		terret.CanBudget:           "the cost of a call is unknown, so a budget cannot be enforced; use max_turns",
-		terret.CanMCP:              "not yet",
-		terret.CanSubagents:        "not yet",
-		terret.CanStructuredOutput: "not yet",
-		terret.CanCompact:          "not yet",
-		terret.CanReasoning:        "Anthropic's models are not asked to think aloud yet",
+		terret.CanCost:      "providers do not report the cost of a call, and price tables go stale",
+		terret.CanBudget:    "the cost of a call is unknown, so a budget cannot be enforced; use max_turns",
+		terret.CanMCP:       "not yet",
+		terret.CanSubagents: "not yet",
+		terret.CanReasoning: "Anthropic's models are not asked to think aloud yet",
 	}
 	if thinks {
 		delete(reasons, terret.CanReasoning)

@@ -124,6 +124,8 @@ func (u *use) run(ctx context.Context) outcome {
 		return u.ask(ctx)
 	case planTool:
 		return u.plan(ctx)
+	case structuredTool:
+		return u.answer(ctx)
 	}
 	return u.work(ctx, u.tools[i].impl)
 }
