@@ -180,6 +180,6 @@ func opencodeACP() Profile {
 		Install: "npm install -g opencode-ai@1.18.33", Tested: "1.18.33",
 		Can:    &Features{Resume: true, Fork: true, Images: true, Models: true, Reasoning: true, Commands: true, MCP: true, Cost: true},
 		Why:    map[terret.Capability]string{terret.CanBudget: "it tells what a turn costs only when the turn is over"},
-		quirks: quirks{usage: usageOfCall, titleName: " "},
+		quirks: quirks{usage: usageOfCall, titleName: " ", startAgain: true},
 	}
 }

@@ -219,7 +219,7 @@ func acpOpenCode() drivertest.Target {
 			t.Lacks.SeveralAsks = "it asks for one thing at a time"
 			t.Lacks.Retries = "it does not tell that it asks the model again"
 			t.Lacks.Statuses = map[int]terret.ErrorCode{0: terret.CodeTimeout}
-			for _, status := range []int{401, 402, 403, 404, 429, 529} {
+			for _, status := range []int{400, 401, 402, 403, 404, 429, 500, 529} {
 				t.Lacks.Statuses[status] = terret.CodeModelError
 			}
 		},
