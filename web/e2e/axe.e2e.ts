@@ -38,7 +38,7 @@ describe.each([["light"], ["dark"], ["contrast"]])("axe finds nothing, %s", (the
       await ready();
       await check(page, `${theme} ${size} ${path}`);
     };
-    await visit("/", () => page.getByRole("heading", { name: "Sessions" }).waitFor());
+    await visit("/", () => page.getByRole("heading", { name: "Needs you" }).last().waitFor());
     await visit("/usage", () => page.locator("canvas").waitFor());
     await visit("/agents", () => page.getByRole("heading", { name: "What each can do" }).waitFor());
     await visit("/rules", () => page.getByText("Bash(git status *)").first().waitFor());

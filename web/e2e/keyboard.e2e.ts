@@ -7,13 +7,13 @@ it("a whole day's work without a mouse", async () => {
   const { context, page, watch } = await open();
   const keys = page.keyboard;
   await live(page);
-  await page.getByRole("heading", { name: "Start a session" }).waitFor();
+  await page.getByText(/Try one of these/).waitFor();
 
-  await keys.press("?");
+  await keys.press("Alt+/");
   await page.getByRole("dialog", { name: "Keyboard" }).waitFor();
   await keys.press("Escape");
 
-  await keys.press("n");
+  await keys.press("Alt+n");
   await page.getByRole("dialog", { name: "New session" }).waitFor();
   await keys.type("create a.txt containing one, then run: sleep 20");
   await keys.press("Enter");
@@ -62,9 +62,9 @@ it("a whole day's work without a mouse", async () => {
   await page.getByText(/1 of \d/).waitFor();
   await keys.press("Escape");
   await keys.press("Alt+]");
-  await page.getByRole("tablist").waitFor({ state: "detached" });
-  await keys.press("Alt+]");
   await page.getByRole("tablist").waitFor();
+  await keys.press("Alt+]");
+  await page.getByRole("tablist").waitFor({ state: "detached" });
 
   await page.getByRole("textbox", { name: "Message" }).focus();
   await keys.press("ArrowUp");

@@ -23,6 +23,7 @@ it("everything can be answered with a thumb", async () => {
   await page.locator("[data-session]").first().tap();
   await page.locator(".turn-end").waitFor();
   await bar.getByRole("button", { name: "Activity" }).tap();
+  await page.getByRole("tab", { name: "Activity" }).tap();
   await page.getByRole("tabpanel", { name: "Activity" }).getByText("a-very-long").first().waitFor();
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
   await bar.getByRole("button", { name: "Chat" }).tap();

@@ -83,8 +83,8 @@ it("colours of terminals and diffs show; nothing says zero", async () => {
   const { context, page, watch } = await open();
   const id = await server.session({ agent: "mock" }, "paint");
   await page.goto(`${server.url}/s/${id}`);
-  await page.locator(".diff-line.plus", { hasText: "+new" }).waitFor();
-  await page.locator(".diff-line.minus", { hasText: "-old" }).waitFor();
+  await page.locator(".code-line.plus", { hasText: "+new" }).waitFor();
+  await page.locator(".code-line.minus", { hasText: "-old" }).waitFor();
   await page.locator(".tool .fold").first().click();
   const orange = page.locator(".ansi-color", { hasText: "orange" });
   await orange.waitFor();

@@ -17,6 +17,7 @@ it("a missing session and an unknown page keep the rest of the window", async ()
 it("searching filters what needs you, too", async () => {
   const { context, page } = await open();
   for (const title of ["apples", "pears"]) await server.session({ title }, `run: echo ${title}`);
+  await page.goto(`${server.url}/usage`);
   const needs = page.getByRole("region", { name: "Needs you" });
   await needs.getByText("echo pears").waitFor();
   await needs.getByText("echo apples").waitFor();

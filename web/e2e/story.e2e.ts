@@ -11,7 +11,7 @@ it("signs in once with the link, and says so when it is used again", async () =>
   const watch = new Watch(first, () => server.url);
   const page = await first.newPage();
   await page.goto(link);
-  await page.getByRole("heading", { name: "Start a session" }).waitFor();
+  await page.getByText(/Try one of these/).waitFor();
   expect(page.url()).not.toContain("code");
   expect(await first.cookies()).toEqual([]);
   expect(watch.problems).toEqual([]);

@@ -23,7 +23,7 @@ export function useTokens(code: string, language: string): Tokens | null {
 
 /** The look of a line of a diff. */
 const lineClass = (line: string) =>
-  /^(\+\+\+|---|diff |index )/.test(line) ? "diff-line file" : line.startsWith("@@") ? "diff-line hunk" : line.startsWith("+") ? "diff-line plus" : line.startsWith("-") ? "diff-line minus" : "diff-line";
+  /^(\+\+\+|---|diff |index )/.test(line) ? "code-line file" : line.startsWith("@@") ? "code-line hunk" : line.startsWith("+") ? "code-line plus" : line.startsWith("-") ? "code-line minus" : "code-line";
 
 export const CodeBlock = memo(function CodeBlock({ code, language }: { code: string; language: string }) {
   const diff = /^(diff|patch)$/i.test(language);

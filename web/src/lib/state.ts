@@ -16,6 +16,8 @@ interface Settings {
   /** The newest prompts, for the composer's history. */
   history: string[];
   lastFolder: string;
+  lastAgent: string;
+  lastPolicy: string;
   /** The address that opens a file in an editor. */
   editor: string;
 }
@@ -25,7 +27,7 @@ export const useSettings = create<Settings>()(
   persist(
     (): Settings => ({
       theme: "system", tab: "changes", left: true, right: false, notify: false,
-      history: [], lastFolder: "", editor: "vscode://file{path}",
+      history: [], lastFolder: "", lastAgent: "", lastPolicy: "ask", editor: "vscode://file{path}",
     }),
     { name: "terret.settings", version: 2, migrate: (old) => ({ ...(old as Settings), right: false }) },
   ),
@@ -49,6 +51,23 @@ export function setDraft(session: string, text: string): void {
   } catch {
     // Storage is blocked or full: the draft lives as long as the field.
   }
+}
+
+const offered = "terret:draft";
+
+/** Puts a text into the message field of a session, marked, so that typing replaces it. */
+export function offerDraft(session: string, text: string): void {
+  setDraft(session, text);
+  window.dispatchEvent(new CustomEvent(offered, { detail: { session, text } }));
+}
+
+export function onDraft(session: string, take: (text: string) => void): () => void {
+  const listener = (e: Event) => {
+    const { detail } = e as CustomEvent<{ session: string; text: string }>;
+    if (detail.session === session) take(detail.text);
+  };
+  window.addEventListener(offered, listener);
+  return () => window.removeEventListener(offered, listener);
 }
 
 export function remember(prompt: string): void {

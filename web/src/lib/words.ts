@@ -1,6 +1,6 @@
 // Names and explanations of what can be chosen.
 
-import { plural } from "./format";
+import { plural, sentence } from "./format";
 
 /** What undo and redo did. */
 export const rewound = (way: "undo" | "redo" | "restore", files: number) =>
@@ -50,5 +50,12 @@ const agentNames: Record<string, string> = { claude: "Claude", codex: "Codex", o
 /** What people call an agent. The built-in one is a demo unless it has a real model. */
 export const agentName = (agent: string | undefined, model = "") =>
   !agent ? "The agent" : agent === "native" ? (model && !model.includes("demo") ? "Terret" : "Demo") : (agentNames[agent] ?? agent);
+
+/** A model as people say it: "claude-opus-4-5-20250929" is Opus 4.5. */
+export function modelName(model: string): string {
+  const claude = /^(?:[\w.-]+\/)?claude-(?:(\d+(?:-\d{1,2})?)-)?(opus|sonnet|haiku)(?:-(\d+(?:-\d{1,2})?))?(?:-\d{8}|-latest)?(\[\w+\])?$/.exec(model);
+  if (claude) return [sentence(claude[2]!), (claude[3] ?? claude[1] ?? "").replace("-", "."), claude[4] ?? ""].filter(Boolean).join(" ");
+  return model;
+}
 
 export const nameOf = (s: { agent: string; model: string }) => agentName(s.agent, s.model);

@@ -11,7 +11,7 @@ const messageField = () => document.querySelector<HTMLTextAreaElement>(".compose
 export function useFocus(card: RefObject<HTMLElement | null>): void {
   useLayoutEffect(() => {
     const el = card.current;
-    if (!el || !matchMedia("(min-width: 700px)").matches) return;
+    if (!el || el.closest(".home") || !matchMedia("(min-width: 700px)").matches) return;
     let took = false;
     const take = () => {
       const field = messageField();

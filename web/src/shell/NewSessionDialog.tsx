@@ -98,7 +98,7 @@ export default function NewSessionDialog({ onClose }: { onClose: () => void }) {
         </div>
         <Abilities probe={probe} />
         {loose && (
-          <div className="notice" role="alert" ref={(el) => el?.scrollIntoView({ block: "nearest" })}>
+          <div className="notice boxed" role="alert" ref={(el) => el?.scrollIntoView({ block: "nearest" })}>
             <strong>These restrictions would not hold</strong>
             <span>{safeText(loose)}. Choose another agent, or loosen the restrictions.</span>
           </div>
@@ -124,7 +124,7 @@ function Abilities({ probe }: { probe: Probe | undefined }) {
   return (
     <>
       {unready && (
-        <div className="notice" role="status">
+        <div className="notice boxed" role="status">
           <strong>{name} is not signed in</strong>
           <span>{probe.fix && <Hint text={probe.fix} />}</span>
         </div>

@@ -8,6 +8,7 @@ import { baseName } from "../lib/format";
 import { usePhone } from "../lib/media";
 import { safeName } from "../lib/safe";
 import { useSettings, useView } from "../lib/state";
+import { nameOf } from "../lib/words";
 import { dotOf } from "../model/lists";
 import { PlanList } from "../panes/PlanPane";
 import { tickOff } from "../stream/ended";
@@ -59,7 +60,7 @@ function Header() {
     <header className="bar">
       <span className={`dot ${dotOf({ ...session, state: conversation.state === "pending" ? session.state : conversation.state })}`} aria-hidden="true" />
       <h1 className="title cut grow" title={safeName(session.title)}>{safeName(session.title) || "New session"}</h1>
-      {!phone && <span className="faint small cut shrink">{baseName(session.cwd)} · {session.agent}</span>}
+      {!phone && <span className="faint small cut shrink">{safeName(baseName(session.cwd))} · {nameOf(session)}</span>}
       <Menu
         trigger={<Button look="quiet" label="Session actions"><MoreHorizontal size={16} /></Button>}
         entries={[

@@ -1,19 +1,22 @@
-import { Plus, Search } from "lucide-react";
-import { useMemo, useState } from "react";
+import { ChevronRight, MoreHorizontal, Plus, Search } from "lucide-react";
+import { type ReactNode, useMemo, useState } from "react";
 import { useRequests, useSessions } from "../api/queries";
 import type { Session } from "../api/types";
 import { ago, baseName, dollars } from "../lib/format";
 import { sessionPath, useRoute } from "../lib/router";
 import { safeName } from "../lib/safe";
 import { useView } from "../lib/state";
-import { dotOf, groupByFolder } from "../model/lists";
+import { modelName, nameOf } from "../lib/words";
+import { dotOf, isWorking } from "../model/lists";
 import { gist, shortly } from "../requests/words";
-import { useEnded } from "../stream/ended";
+import { tickOff, useEnded } from "../stream/ended";
 import { useMissed } from "../stream/missed";
 import { Button } from "../ui/Button";
 import { Skeleton } from "../ui/Lazy";
 import { Link } from "../ui/Link";
+import { Menu } from "../ui/Menu";
 import { Brand } from "./Brand";
+import { arrange, keep, useKept } from "./kept";
 
 const pages = [
   { page: "usage", name: "Usage" },
@@ -39,7 +42,7 @@ export function Sidebar() {
         <input className="input" type="search" placeholder="Search sessions" aria-label="Search sessions" value={words} onChange={(e) => setWords(e.target.value)} />
       </div>
       <div className="list">
-        <NeedsYou words={words} />
+        {route.page !== "home" && <NeedsYou words={words} />}
         <SessionList words={words} chosen={route.page === "session" ? route.session : ""} />
       </div>
       <div className="side-foot">
@@ -87,35 +90,78 @@ function NeedsYou({ words }: { words: string }) {
 
 function SessionList({ words, chosen }: { words: string; chosen: string }) {
   const { data, error, isPending } = useSessions();
-  const groups = useMemo(() => {
-    return groupByFolder((data?.items ?? []).filter((s) => has(wordsOf(s), words)));
-  }, [data, words]);
+  const kept = useKept();
+  const { pinned, folders, archived } = useMemo(() => arrange((data?.items ?? []).filter((s) => has(wordsOf(s), words)), kept), [data, words, kept]);
   if (isPending) return <Skeleton lines={8} />;
   if (error) return <div className="empty" role="alert">{error.message}</div>;
-  if (groups.length === 0) {
+  if (pinned.length + folders.length + archived.length === 0) {
     return <div className="empty">{words ? "No matches" : "No sessions yet. Press Alt-N to start one."}</div>;
   }
-  return groups.map((g) => (
-    <section key={g.cwd} aria-label={safeName(baseName(g.cwd))}>
-      <h2 title={safeName(g.cwd)}><span className="cut">{safeName(baseName(g.cwd))}</span></h2>
-      <ul className="plain">{g.sessions.map((s) => <Entry key={s.id} session={s} chosen={s.id === chosen} />)}</ul>
+  const entries = (list: Session[]) => <ul className="plain">{list.map((s) => <Entry key={s.id} session={s} chosen={s.id === chosen} />)}</ul>;
+  return (
+    <>
+      {pinned.length > 0 && <section aria-label="Pinned"><h2>Pinned</h2>{entries(pinned)}</section>}
+      {folders.map((g) => (
+        <Folder key={g.cwd} cwd={g.cwd} sessions={g.sessions} open={!!words || !kept.folded.includes(g.cwd)}>{entries(g.sessions)}</Folder>
+      ))}
+      {archived.length > 0 && <Folder cwd={archive} name="Archived" sessions={archived} open={!!words || kept.folded.includes(archive)}>{entries(archived)}</Folder>}
+    </>
+  );
+}
+
+const archive = "archived"; // it is folded until it is asked for
+
+/** The sessions of a project, which fold, with what can be done to all of them. */
+function Folder({ cwd, name, sessions, open, children }: { cwd: string; name?: string; sessions: Session[]; open: boolean; children: ReactNode }) {
+  const title = name ?? safeName(baseName(cwd));
+  const resting = sessions.filter((s) => !isWorking(s.state) && s.open_requests === 0).map((s) => s.id);
+  const working = sessions.filter((s) => isWorking(s.state)).length;
+  const flip = () => keep("folded", cwd === archive ? !open : open, cwd);
+  return (
+    <section aria-label={title}>
+      <h2 title={safeName(cwd)} className="folder">
+        <button type="button" className="fold" aria-expanded={open} onClick={flip}>
+          <ChevronRight size={12} aria-hidden="true" /><span className="cut">{title}</span>
+          {!open && <span className="faint">{sessions.length}</span>}
+          {!open && working > 0 && <span className="dot busy"><span className="visually-hidden">{working} working</span></span>}
+        </button>
+        <Menu
+          trigger={<Button look="quiet" tiny label={`All sessions in ${title}`} className="on-row"><MoreHorizontal size={14} /></Button>}
+          entries={[
+            { label: "Mark all seen", onSelect: () => tickOff(...sessions.map((s) => s.id)) },
+            name ? { label: "Take all out of the archive", onSelect: () => keep("archived", false, ...sessions.map((s) => s.id)) }
+              : { label: `Archive all that rest (${resting.length})`, disabled: resting.length === 0, onSelect: () => keep("archived", true, ...resting) },
+          ]}
+        />
+      </h2>
+      {open && children}
     </section>
-  ));
+  );
 }
 
 function Entry({ session: s, chosen }: { session: Session; chosen: boolean }) {
   const missed = useMissed((m) => s.id in m.sessions);
   const ended = useEnded((e) => e.sessions[s.id]);
+  const pinned = useKept((k) => k.pinned.includes(s.id));
+  const archived = useKept((k) => k.archived.includes(s.id));
   const state = missed ? "needs" : dotOf(s);
   const dot = ended && state === "idle" ? (ended.failed ? "failed" : "done") : state;
   return (
-    <li>
+    <li className="entry">
       <Link to={sessionPath(s.id)} className={`session${ended ? " unread" : ""}`} aria-current={chosen ? "page" : undefined} data-session={s.id} onClick={() => useView.setState({ phone: "chat" })}>
         <span className={`dot ${dot}`}><span className="visually-hidden">{stateWords[dot]}</span></span>
         <span className="cut">{safeName(s.title) || "New session"}</span>
         {missed ? <span className="missed" title="A request timed out before you answered">missed</span> : <span className="faint small">{ago(s.updated_at)}</span>}
-        <span className="under cut">{s.agent}{s.model ? ` · ${s.model}` : ""}{s.cost_usd > 0 ? ` · ${dollars(s.cost_usd)}` : ""}</span>
+        <span className="under cut">{nameOf(s)}{s.model && s.agent !== "native" ? ` · ${modelName(s.model)}` : ""}{s.cost_usd > 0 ? ` · ${dollars(s.cost_usd)}` : ""}</span>
       </Link>
+      <Menu
+        trigger={<Button look="quiet" tiny label={`Actions for ${safeName(s.title) || "New session"}`} className="on-row"><MoreHorizontal size={14} /></Button>}
+        entries={[
+          { label: pinned ? "Unpin" : "Pin", onSelect: () => keep("pinned", !pinned, s.id) },
+          { label: archived ? "Take out of the archive" : "Archive", onSelect: () => keep("archived", !archived, s.id) },
+          !!ended && { label: "Mark as seen", onSelect: () => tickOff(s.id) },
+        ]}
+      />
     </li>
   );
 }

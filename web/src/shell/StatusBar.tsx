@@ -2,6 +2,7 @@ import { useContext } from "react";
 import { ShownContext } from "../conversation/context";
 import { clock, dollars, tokens, totalTokens } from "../lib/format";
 import { applyTheme, type Theme, useSettings } from "../lib/state";
+import { modelName, nameOf } from "../lib/words";
 import { useConnection } from "../stream/live";
 
 const words = { connecting: "connecting", live: "live", reconnecting: "reconnecting", "signed-out": "signed out" };
@@ -41,9 +42,8 @@ function Facts() {
   const cost = usage?.cost_usd ?? session.cost_usd;
   return (
     <>
-      <span>{session.agent} {c.info.version}</span>
-      {(session.model || c.info.model) && <span>{session.model || c.info.model}</span>}
-      <span>{session.mode}</span>
+      <span>{nameOf(session)}{session.agent === "native" ? "" : ` ${c.info.version}`}</span>
+      {session.agent !== "native" && (session.model || c.info.model) && <span>{modelName(session.model || c.info.model)}</span>}
       {full !== null ? <span>{full} % context</span> : usage?.context_used ? <span>{tokens(usage.context_used)} tokens in context</span> : null}
       {used > 0 && <span>{tokens(used)} tokens</span>}
       {cost > 0 && <span>{dollars(cost)}</span>}

@@ -24,7 +24,7 @@ const messageField = () => document.querySelector<HTMLTextAreaElement>(".compose
 
 /** The request that keys answer: the one that has the focus. Where nobody can write, it is the first. */
 function activeRequest(): HTMLElement | null {
-  return document.activeElement?.closest<HTMLElement>("[data-request]") ?? (messageField() ? null : document.querySelector<HTMLElement>("[data-request]"));
+  return document.activeElement?.closest<HTMLElement>("[data-request]") ?? (messageField() ? null : document.querySelector<HTMLElement>("[data-request]:not([inert] *)"));
 }
 
 /** Presses the button of the active request that has this key. */

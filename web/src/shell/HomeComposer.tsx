@@ -1,0 +1,95 @@
+import { ArrowRight } from "lucide-react";
+import { useEffect, useMemo, useRef, useState } from "react";
+import { useAgents, useModels, useRoots, useSessions } from "../api/queries";
+import { baseName } from "../lib/format";
+import { safeName, safeText } from "../lib/safe";
+import { getDraft, remember, setDraft, useSettings, useView } from "../lib/state";
+import { agentName, choices, policies } from "../lib/words";
+import { Button } from "../ui/Button";
+import { startSession } from "./startSession";
+
+const draft = "home";
+const folders = 12;
+
+/** A new session in one sentence: what to do, where, by whom, and how carefully. */
+export function HomeComposer() {
+  const roots = useRoots().data?.items;
+  const sessions = useSessions().data?.items;
+  const agents = (useAgents().data?.items ?? []).filter((a) => a.found);
+  const { lastFolder, lastAgent, lastPolicy } = useSettings();
+  const [text, setText] = useState(() => getDraft(draft));
+  const [chosen, setChosen] = useState("");
+  const [model, setModel] = useState("");
+  const [busy, setBusy] = useState(false);
+  const [loose, setLoose] = useState("");
+  const area = useRef<HTMLTextAreaElement>(null);
+
+  const places = useMemo(() => [...new Set([
+    ...(roots?.some((r) => lastFolder === r.path || lastFolder.startsWith(`${r.path}/`)) ? [lastFolder] : []),
+    ...(sessions ?? []).map((s) => s.cwd),
+    ...(roots ?? []).map((r) => r.path),
+  ])].slice(0, folders), [roots, sessions, lastFolder]);
+  const cwd = chosen || places[0] || "";
+  const agent = agents.some((a) => a.agent === lastAgent) ? lastAgent : "";
+  const models = useModels(agent).data?.items ?? [];
+
+  useEffect(() => {
+    if (matchMedia("(min-width: 700px)").matches) area.current?.focus({ preventScroll: true });
+  }, []);
+
+  const change = (next: string) => {
+    setText(next);
+    setDraft(draft, next);
+  };
+  const start = async (unenforced = false) => {
+    const first = text.trim();
+    if (!first || !cwd || busy) return;
+    setBusy(true);
+    setLoose("");
+    const made = await startSession(
+      { cwd, policy: lastPolicy, ...(agent ? { agent } : {}), ...(model ? { model } : {}), ...(unenforced ? { unenforced } : {}) }, first, setLoose,
+    );
+    setBusy(false);
+    if (!made) return;
+    remember(first);
+    change("");
+  };
+  return (
+    <form className="composer home-composer" aria-label="New session" onSubmit={(e) => { e.preventDefault(); void start(); }}>
+      <div className="composer-box">
+        <textarea ref={area} rows={3} aria-label="What should the agent do?" placeholder="What should the agent do?" value={text} onChange={(e) => change(e.target.value)}
+          onKeyDown={(e) => { if (e.key === "Enter" && !e.shiftKey && !e.nativeEvent.isComposing) { e.preventDefault(); void start(); } }} />
+        <div className="composer-foot">
+          <div className="pickers">
+            <select className="pick" aria-label="Project" title={safeName(cwd)} value={cwd} onChange={(e) => setChosen(e.target.value)}>
+              {places.map((p) => <option key={p} value={p}>{safeName(baseName(p))}</option>)}
+            </select>
+            <select className="pick" aria-label="Agent" value={agent} onChange={(e) => { useSettings.setState({ lastAgent: e.target.value }); setModel(""); }}>
+              <option value="">Automatic</option>
+              {agents.map((a) => <option key={a.agent} value={a.agent}>{safeName(agentName(a.agent))}</option>)}
+            </select>
+            {models.length > 1 && (
+              <select className="pick" aria-label="Model" value={model} onChange={(e) => setModel(e.target.value)}>
+                <option value="">Default model</option>
+                {models.map((m) => <option key={m.id} value={m.id}>{safeName(m.name || m.id)}</option>)}
+              </select>
+            )}
+            <select className="pick" aria-label="Mode" title={policies.find((p) => p.id === lastPolicy)?.what} value={lastPolicy} onChange={(e) => useSettings.setState({ lastPolicy: e.target.value })}>
+              {choices(lastPolicy).map((p) => <option key={p.id} value={p.id}>{p.name}</option>)}
+            </select>
+          </div>
+          <span className="grow" />
+          <Button tiny look="quiet" onClick={() => useView.setState({ overlay: "new-session" })}>More…</Button>
+          <button type="submit" className="button tiny primary" disabled={!text.trim() || !cwd || busy}>Start <kbd>⏎</kbd><ArrowRight size={12} className="phone-only" aria-hidden="true" /></button>
+        </div>
+      </div>
+      {loose && (
+        <div className="notice boxed" role="alert">
+          <strong>These restrictions would not hold</strong>
+          <span>{safeText(loose)}. Choose another agent or mode.</span>
+          <span><Button tiny look="danger" onClick={() => void start(true)}>Start anyway</Button></span>
+        </div>
+      )}
+    </form>
+  );
+}
