@@ -47,6 +47,9 @@ func native() drivertest.Target {
 			Plan: func(plan string) drivertest.Call {
 				return drivertest.Call{Name: "Plan", Input: map[string]any{"plan": plan}}
 			},
+			MCP: func(server, name string, input map[string]any) drivertest.Call {
+				return drivertest.Call{Name: "mcp__" + server + "__" + name, Input: input}
+			},
 			Structured: func(value map[string]any) drivertest.Call {
 				return drivertest.Call{Name: "StructuredOutput", Input: value}
 			},

@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/mcphost"
+	"github.com/terret-dev/terret/internal/tools"
 )
 
 // modePlan is the permission mode in which nothing changes before a plan is approved,
@@ -24,6 +26,7 @@ type agent struct {
 	life    context.Context
 	end     context.CancelCauseFunc
 	work    sync.WaitGroup
+	servers *mcphost.Servers // nil if the session has none
 
 	mu    sync.Mutex
 	model model
@@ -47,6 +50,10 @@ func interrupted() *terret.Error {
 func (a *agent) Prompt(_ context.Context, turn string, p terret.Prompt, in terret.Settings) error {
 	return a.start(turn, in, func(ctx context.Context, t *turnRun) error {
 		a.begin(turn, p)
+		if a.servers != nil { // some may have ended, or have other tools now
+			a.servers.Refresh(ctx)
+			t.tools = t.available()
+		}
 		return t.loop(ctx)
 	})
 }
@@ -113,7 +120,26 @@ func (a *agent) Close(context.Context) error {
 	a.end(interrupted())
 	a.mu.Unlock()
 	a.work.Wait()
+	if a.servers != nil {
+		return a.servers.Close()
+	}
 	return nil
+}
+
+// states say how the session's MCP servers are.
+func (a *agent) states() []terret.MCPServer {
+	if a.servers == nil {
+		return nil
+	}
+	return a.servers.States()
+}
+
+// remote are the tools of the session's MCP servers.
+func (a *agent) remote() []tools.Tool {
+	if a.servers == nil {
+		return nil
+	}
+	return a.servers.Tools()
 }
 
 // Capabilities implements terret.Agent.

@@ -33,6 +33,7 @@ var proofs = map[terret.Capability]func(*testing.T){
 	terret.CanCompact:      TestCompact,
 
 	terret.CanStructuredOutput: TestStructuredOutput,
+	terret.CanMCP:              TestMCP,
 }
 
 func TestCapabilitiesAreTrue(t *testing.T) {
@@ -50,7 +51,7 @@ func TestCapabilitiesAreTrue(t *testing.T) {
 	if c.Oversight != terret.OversightAll { // TestOrderOfEvents, TestOnlyAllowAllows
 		t.Errorf("oversight %s", c.Oversight)
 	}
-	for _, name := range []terret.Capability{terret.CanCost, terret.CanBudget, terret.CanMCP, terret.CanReasoning} {
+	for _, name := range []terret.Capability{terret.CanCost, terret.CanBudget, terret.CanSubagents, terret.CanReasoning} {
 		if ability := c.Abilities[name]; ability.OK || ability.Reason == "" {
 			t.Errorf("%s: %+v", name, ability)
 		}
@@ -160,7 +161,6 @@ func TestAskedForWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	key := map[string]string{"ANTHROPIC_API_KEY": canary}
 	for name, in := range map[string]terret.Settings{
-		"mcp":       {MCP: terret.JSON(`{"x":{}}`)},
 		"subagents": {Agents: terret.JSON(`{"x":{}}`)},
 		"budget":    {MaxCostUSD: terret.USD},
 	} {

@@ -13,7 +13,7 @@ const defaultSteps = 100
 
 // newTurn prepares a turn.
 func (a *agent) newTurn(id string, in terret.Settings) (*turnRun, error) {
-	t := &turnRun{a: a, id: id, limit: defaultSteps, settings: in, mode: in.PermissionMode, tools: available(in)}
+	t := &turnRun{a: a, id: id, limit: defaultSteps, settings: in, mode: in.PermissionMode}
 	if in.MaxTurns > 0 {
 		t.limit = in.MaxTurns
 	}
@@ -27,9 +27,18 @@ func (a *agent) newTurn(id string, in terret.Settings) (*turnRun, error) {
 		if t.format, err = newFormat(in.OutputSchema); err != nil {
 			return nil, err
 		}
-		t.tools = append(t.tools, tool{name: structuredTool, own: t.format.spec()})
 	}
+	t.tools = t.available()
 	return t, nil
+}
+
+// available are the tools of the turn.
+func (t *turnRun) available() []tool {
+	out := available(t.settings, t.a.remote())
+	if t.format != nil {
+		out = append(out, tool{name: structuredTool, own: t.format.spec()})
+	}
+	return out
 }
 
 // run does the work of a turn, and reports how it ended.

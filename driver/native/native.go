@@ -2,12 +2,14 @@ package native
 
 import (
 	"context"
+	"errors"
 	"os"
 	"runtime/debug"
 	"strings"
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/mcphost"
 	"github.com/terret-dev/terret/internal/proc"
 )
 
@@ -141,15 +143,25 @@ func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, 
 			return nil, err
 		}
 	}
-	available := available(r.Settings)
+	if len(r.Settings.MCP) > 0 {
+		a.servers, err = mcphost.New(r.Settings.MCP, mcphost.Options{Dir: r.Session.Cwd, Environ: a.environ, Owner: r.Owner, Log: r.Log})
+		if err != nil {
+			return nil, err
+		}
+		a.servers.Refresh(ctx)
+	}
+	available := available(r.Settings, a.remote())
 	names := make([]string, len(available))
 	for i, t := range available {
 		names[i] = t.name
 	}
 	if err := r.Host.Emit(ctx, []terret.Event{{Data: terret.SessionStart{
 		Source: source, Agent: Name, AgentVersion: version(), NativeID: r.Session.ID, Model: name, Tools: names,
-		Cwd: r.Session.Cwd, PermissionMode: r.Session.PermissionMode,
+		Cwd: r.Session.Cwd, PermissionMode: r.Session.PermissionMode, MCPServers: a.states(),
 	}}}, nil); err != nil {
+		if a.servers != nil {
+			err = errors.Join(err, a.servers.Close())
+		}
 		return nil, err
 	}
 	a.life, a.end = context.WithCancelCause(context.Background())
@@ -160,7 +172,6 @@ func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, 
 // ignoring it.
 func missing(in terret.Settings) error {
 	for name, asked := range map[terret.Capability]bool{
-		terret.CanMCP:       len(in.MCP) > 0,
 		terret.CanSubagents: len(in.Agents) > 0,
 	} {
 		if asked {
@@ -208,7 +219,7 @@ func capabilitiesOf(thinks bool) terret.Capabilities {
 	for _, name := range []terret.Capability{
 		terret.CanPermissions, terret.CanQuestions, terret.CanStream, terret.CanMultiTurn, terret.CanReconnect, terret.CanInterrupt,
 		terret.CanEditInput, terret.CanSystemPrompt, terret.CanPlan, terret.CanSelectModel, terret.CanAttachments,
-		terret.CanUndo, terret.CanRedo, terret.CanSteer, terret.CanCompact, terret.CanStructuredOutput,
+		terret.CanUndo, terret.CanRedo, terret.CanSteer, terret.CanCompact, terret.CanStructuredOutput, terret.CanMCP,
 	} {
 		c.Abilities[name] = terret.Ability{OK: true, By: terret.ByAgent}
 	}
@@ -216,7 +227,6 @@ func capabilitiesOf(thinks bool) terret.Capabilities {
 	reasons := map[terret.Capability]string{
 		terret.CanCost:      "providers do not report the cost of a call, and price tables go stale",
 		terret.CanBudget:    "the cost of a call is unknown, so a budget cannot be enforced; use max_turns",
-		terret.CanMCP:       "not yet",
 		terret.CanSubagents: "not yet",
 		terret.CanReasoning: "Anthropic's models are not asked to think aloud yet",
 	}

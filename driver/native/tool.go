@@ -32,22 +32,35 @@ func (t tool) spec() toolSpec {
 // allTools means all tools in a tool list.
 const allTools = "default"
 
-// available lists the agent's tools in a turn.
-func available(in terret.Settings) []tool {
+// available lists the agent's tools in a turn. remote are those of MCP servers.
+func available(in terret.Settings, remote []tools.Tool) []tool {
 	var all []tool
-	for _, impl := range tools.All() {
+	for _, impl := range slices.Concat(tools.All(), remote) {
 		all = append(all, tool{name: impl.Name, impl: impl})
 	}
 	for i := range ownTools {
 		all = append(all, tool{name: ownTools[i].name, own: &ownTools[i]})
 	}
 	return slices.DeleteFunc(all, func(x tool) bool {
-		exists := in.Tools == nil || slices.Contains(in.Tools, x.name) || slices.Contains(in.Tools, allTools)
-		return !exists || slices.Contains(in.RemovedTools, x.name)
+		named := func(list []string) bool {
+			return slices.ContainsFunc(list, func(n string) bool { return n == x.name || ofServer(x.name, n) })
+		}
+		exists := in.Tools == nil || named(in.Tools) || slices.Contains(in.Tools, allTools)
+		return !exists || named(in.RemovedTools)
 	})
 }
 
+// ofServer reports whether a tool is of the MCP server that a list names as a whole:
+// mcp__SERVER, or mcp__SERVER__*.
+func ofServer(tool, listed string) bool {
+	server, ok := strings.CutPrefix(strings.TrimSuffix(listed, "__*"), "mcp__")
+	return ok && !strings.Contains(server, "__") && strings.HasPrefix(tool, "mcp__"+server+"__")
+}
+
 func classOf(name string) terret.ToolClass {
+	if strings.HasPrefix(name, "mcp__") {
+		return terret.ClassMCP
+	}
 	if t, ok := tools.Find(name); ok {
 		return terret.ToolClass(t.Class)
 	}

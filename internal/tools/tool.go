@@ -51,6 +51,12 @@ type Use struct {
 	run func(ctx context.Context, progress func(string)) (Result, error)
 }
 
+// Doing is a use that does what run does, for tools that are not of this package.
+func (u Use) Doing(run func(ctx context.Context, progress func(string)) (Result, error)) *Use {
+	u.run = run
+	return &u
+}
+
 // Run does it, once. The error is the cause of ctx's end and comes with the partial
 // result; a tool that fails says so in the Result. When Run has returned, nothing that
 // it started is alive.

@@ -1,0 +1,7 @@
+// Package mcphost runs the MCP servers of a session for an agent that lives in this
+// process, and makes their tools its own.
+//
+// Servers that are programs run under the guard, like agents, and end with the session
+// at the latest. A server that ends is started again when the next turn begins. A server
+// that does not work costs its tools, not the session: [Servers.States] says why.
+package mcphost

@@ -1,0 +1,278 @@
+package mcphost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/proc"
+)
+
+const (
+	startPatience = 30 * time.Second
+	callPatience  = 10 * time.Minute
+	stopGrace     = 2 * time.Second
+	maxTools      = 500 // of one server
+)
+
+// Options say how servers are run.
+type Options struct {
+	Dir     string   // in which programs start
+	Environ []string // what they may see, besides what the configuration gives them
+	Owner   string   // marks their processes
+	Log     *slog.Logger
+}
+
+// Servers are those of one session. They are safe for concurrent use.
+type Servers struct {
+	o     Options
+	names []string
+
+	life     context.Context // ends with Close
+	end      context.CancelFunc
+	watching sync.WaitGroup
+
+	mu  sync.Mutex
+	all map[string]*running
+}
+
+// running is one server. It is guarded by the mutex of Servers, except for what never
+// changes while a session lasts.
+type running struct {
+	config  server
+	session *mcp.ClientSession // nil while it does not run
+	process *proc.Process      // nil if it is not a program
+	tools   []*mcp.Tool
+	changed bool // its tools may be others now
+	problem string
+}
+
+// New reads a configuration. Nothing is started before Refresh.
+func New(config terret.JSON, o Options) (*Servers, error) {
+	servers, err := parse(config)
+	if err != nil {
+		return nil, err
+	}
+	s := &Servers{o: o, names: slices.Sorted(maps.Keys(servers)), all: map[string]*running{}}
+	s.life, s.end = context.WithCancel(context.Background())
+	for name, c := range servers {
+		s.all[name] = &running{config: c}
+	}
+	return s, nil
+}
+
+// Refresh starts the servers that do not run, all at once, and asks those for their
+// tools that say that they have changed. It blocks until all have answered, or half a
+// minute has passed.
+func (s *Servers) Refresh(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	var group sync.WaitGroup
+	for _, name := range s.names {
+		group.Go(func() { s.refresh(ctx, name) })
+	}
+	group.Wait()
+}
+
+func (s *Servers) refresh(ctx context.Context, name string) {
+	s.mu.Lock()
+	r := s.all[name]
+	session, stale := r.session, r.changed
+	s.mu.Unlock()
+	if session != nil && !stale {
+		return
+	}
+	var process *proc.Process
+	var err error
+	if session == nil {
+		session, process, err = s.connect(ctx, name, r.config)
+	}
+	var tools []*mcp.Tool
+	if err == nil {
+		tools, err = list(ctx, session)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r.problem = ""
+	if err != nil {
+		r.problem = reason(ctx, err, process)
+		s.o.Log.Warn("an MCP server does not work", "server", name, "error", r.problem)
+	}
+	if session == nil {
+		return
+	}
+	if r.session == nil {
+		r.process, r.session = process, session
+		s.watching.Go(func() { s.watch(name, session, process) })
+	}
+	r.tools, r.changed = tools, false
+}
+
+// reason says why a server does not work, in the server's own words if there are any.
+func reason(ctx context.Context, err error, p *proc.Process) string {
+	if ctx.Err() != nil {
+		err = fmt.Errorf("it did not answer within %s", startPatience)
+	}
+	text := err.Error()
+	if p != nil && p.StderrTail() != "" {
+		text += ": " + p.StderrTail()
+	}
+	return text
+}
+
+// connect starts a server, or reaches it. Whoever gets a session closes it.
+func (s *Servers) connect(ctx context.Context, name string, c server) (*mcp.ClientSession, *proc.Process, error) {
+	client := mcp.NewClient(&mcp.Implementation{Name: "terret", Version: "1"}, &mcp.ClientOptions{
+		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { s.stale(name) },
+	})
+	var transport mcp.Transport
+	var process *proc.Process
+	switch c.Type {
+	case "stdio":
+		env := slices.Clone(s.o.Environ)
+		for _, k := range slices.Sorted(maps.Keys(c.Env)) {
+			env = append(env, k+"="+c.Env[k])
+		}
+		var err error
+		process, err = proc.Start(ctx, proc.Spec{
+			Argv: append([]string{c.Command}, c.Args...), Dir: s.o.Dir, Env: env, Owner: s.o.Owner,
+			OnStderr: func(line string) { s.o.Log.Debug("an MCP server says", "server", name, "line", line) },
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+		transport = &mcp.IOTransport{Reader: process.Stdout(), Writer: process.Stdin()}
+	case "sse":
+		transport = &mcp.SSEClientTransport{Endpoint: c.URL, HTTPClient: withHeaders(c.Headers)}
+	default:
+		transport = &mcp.StreamableClientTransport{Endpoint: c.URL, HTTPClient: withHeaders(c.Headers)}
+	}
+	// A connection may live as long as the context that it was made with, so that only
+	// the wait for it is bounded.
+	life, end := context.WithCancel(s.life)
+	release := context.AfterFunc(ctx, end)
+	session, err := client.Connect(life, transport, nil)
+	if err == nil && !release() {
+		err = errors.Join(context.Cause(ctx), session.Close())
+	}
+	if err != nil {
+		end()
+		if process != nil {
+			_, _ = process.Kill() // what it said is the error
+		}
+		return nil, process, err
+	}
+	context.AfterFunc(s.life, end)
+	return session, process, nil
+}
+
+// stale notes that a server has other tools.
+func (s *Servers) stale(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all[name].changed = true
+}
+
+// watch notes the end of a server, so that it is started again. It ends with it.
+func (s *Servers) watch(name string, session *mcp.ClientSession, process *proc.Process) {
+	err := session.Wait()
+	_ = session.Close() // it is gone; this ends what waits for it
+	if process != nil {
+		_, _ = process.Kill() // all that it started ends with it
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.all[name]
+	if r.session == session {
+		r.session, r.process, r.tools, r.problem = nil, nil, nil, "it ended"
+		if err != nil {
+			r.problem += ": " + err.Error()
+		}
+	}
+}
+
+// list asks for the tools of a server.
+func list(ctx context.Context, session *mcp.ClientSession) ([]*mcp.Tool, error) {
+	var out []*mcp.Tool
+	for t, err := range session.Tools(ctx, nil) {
+		if err != nil {
+			return nil, err
+		}
+		if out = append(out, t); len(out) > maxTools {
+			return nil, fmt.Errorf("it has more than %d tools", maxTools)
+		}
+	}
+	return out, nil
+}
+
+// States say how the servers are.
+func (s *Servers) States() []terret.MCPServer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []terret.MCPServer
+	for _, name := range s.names {
+		r := s.all[name]
+		state := terret.MCPServer{Name: name, Status: "connected", Error: r.problem}
+		if r.session == nil || r.problem != "" {
+			state.Status = "failed"
+		}
+		out = append(out, state)
+	}
+	return out
+}
+
+// Close ends all servers, and waits until their processes are gone.
+func (s *Servers) Close() error {
+	s.mu.Lock()
+	var ended []*running
+	for _, r := range s.all {
+		if r.session != nil {
+			ended = append(ended, &running{session: r.session, process: r.process})
+			r.session = nil
+		}
+	}
+	s.mu.Unlock()
+	errs := make([]error, len(ended))
+	var group sync.WaitGroup
+	for i, r := range ended {
+		group.Go(func() {
+			if r.process == nil {
+				errs[i] = r.session.Close()
+				return
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), stopGrace)
+			defer cancel()
+			_, errs[i] = r.process.Stop(ctx)
+			_ = r.session.Close() // the process is gone
+		})
+	}
+	group.Wait()
+	s.end()
+	s.watching.Wait()
+	return errors.Join(errs...)
+}
+
+// withHeaders is a client that sends these with each request.
+func withHeaders(headers map[string]string) *http.Client {
+	return &http.Client{Transport: sending(headers)}
+}
+
+type sending map[string]string
+
+// RoundTrip implements http.RoundTripper.
+func (s sending) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	for name, value := range s {
+		r.Header.Set(name, value)
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}

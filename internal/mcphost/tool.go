@@ -1,0 +1,124 @@
+package mcphost
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/terret-dev/terret/internal/brief"
+	"github.com/terret-dev/terret/internal/tools"
+)
+
+// Class is the class of all tools of servers.
+const Class = "mcp"
+
+const maxText = 100_000 // bytes of a result that the model gets
+
+// odd are characters that the names of tools must not have: APIs of models refuse them.
+var odd = regexp.MustCompile(`[^a-zA-Z0-9_-]`)
+
+// maxName is how long the name of a tool may be for most APIs.
+const maxName = 64
+
+// Name is the name of a server's tool, as models know it.
+func Name(server, tool string) string {
+	name := "mcp__" + odd.ReplaceAllString(server, "_") + "__" + odd.ReplaceAllString(tool, "_")
+	return name[:min(len(name), maxName)]
+}
+
+// Tools are those of all servers that work.
+func (s *Servers) Tools() []tools.Tool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []tools.Tool
+	seen := map[string]bool{}
+	for _, server := range s.names {
+		for _, t := range s.all[server].tools {
+			name := Name(server, t.Name)
+			if seen[name] {
+				continue // two names that differ only in what models must not see
+			}
+			seen[name] = true
+			schema, err := json.Marshal(t.InputSchema)
+			if err != nil || string(schema) == "null" {
+				schema = []byte(`{"type":"object"}`)
+			}
+			out = append(out, tools.Tool{
+				Name: name, Class: Class, Description: t.Description, Schema: schema, Prepare: s.prepare(server, t.Name, name),
+			})
+		}
+	}
+	return out
+}
+
+func (s *Servers) prepare(server, tool, name string) func(context.Context, tools.Env, json.RawMessage) (*tools.Use, error) {
+	return func(_ context.Context, _ tools.Env, input json.RawMessage) (*tools.Use, error) {
+		var arguments map[string]any
+		if err := json.Unmarshal(input, &arguments); err != nil {
+			return nil, fmt.Errorf("%s: the input must be an object: %w", name, err)
+		}
+		use := tools.Use{Tool: name, Class: Class, Title: brief.Line(server + ": " + tool)}
+		return use.Doing(func(ctx context.Context, _ func(string)) (tools.Result, error) {
+			return s.call(ctx, server, tool, arguments)
+		}), nil
+	}
+}
+
+// call calls a tool. An error of the context is returned as it is.
+func (s *Servers) call(ctx context.Context, server, tool string, arguments map[string]any) (tools.Result, error) {
+	s.mu.Lock()
+	session := s.all[server].session
+	s.mu.Unlock()
+	if session == nil {
+		return tools.Result{}, fmt.Errorf("the MCP server %s does not run; it is started again with the next turn", server)
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, callPatience, fmt.Errorf("no result within %s", callPatience))
+	defer cancel()
+	res, err := session.CallTool(limited, &mcp.CallToolParams{Name: tool, Arguments: arguments})
+	if err != nil {
+		if ctx.Err() == nil && limited.Err() != nil {
+			err = context.Cause(limited)
+		}
+		if errors.Is(err, mcp.ErrConnectionClosed) {
+			err = errors.New("the server ended; it is started again with the next turn")
+		}
+		return tools.Result{}, fmt.Errorf("the MCP server %s: %w", server, err)
+	}
+	out := tools.Result{Text: brief.Cut(textOf(res.Content), maxText), IsError: res.IsError}
+	if res.StructuredContent != nil {
+		if out.Structured, err = json.Marshal(res.StructuredContent); err != nil {
+			out.Structured = nil // it was JSON before
+		}
+	}
+	if out.Text == "" && out.Structured != nil {
+		out.Text = brief.Cut(string(out.Structured), maxText)
+	}
+	return out, nil
+}
+
+// textOf is what a model is told of a result.
+func textOf(content []mcp.Content) string {
+	var parts []string
+	for _, c := range content {
+		switch c := c.(type) {
+		case *mcp.TextContent:
+			parts = append(parts, strings.ToValidUTF8(c.Text, "\uFFFD"))
+		case *mcp.EmbeddedResource:
+			if c.Resource != nil && c.Resource.Text != "" {
+				parts = append(parts, strings.ToValidUTF8(c.Resource.Text, "\uFFFD"))
+			}
+		case *mcp.ResourceLink:
+			parts = append(parts, "[resource "+c.URI+"]")
+		case *mcp.ImageContent:
+			parts = append(parts, fmt.Sprintf("[an image of type %s, which is not shown]", c.MIMEType))
+		case *mcp.AudioContent:
+			parts = append(parts, fmt.Sprintf("[a recording of type %s, which is not played]", c.MIMEType))
+		}
+	}
+	return strings.Join(parts, "\n")
+}
