@@ -159,3 +159,68 @@ func (c *Client) Workflow(ctx context.Context, id string) (Run, error) {
 func (c *Client) ResumeWorkflow(ctx context.Context, id, decision string) (Run, error) {
 	return do[Run](ctx, c, call{method: "POST", path: at("workflows", id, "resume"), body: map[string]string{"decision": decision}})
 }
+
+// Review is what agents say about a change.
+type Review struct {
+	ID        string        `json:"id"`
+	Template  string        `json:"template"`
+	Cwd       string        `json:"cwd"`
+	State     string        `json:"state"`             // running, interrupted, completed, failed
+	Verdict   string        `json:"verdict,omitempty"` // PASS, CONCERNS, FAIL
+	Summary   string        `json:"summary,omitempty"`
+	Findings  []Finding     `json:"findings"`
+	Agents    []AgentReview `json:"agents"`
+	Empty     bool          `json:"empty,omitempty"` // there was nothing to review
+	Left      []string      `json:"left,omitempty"`  // files that were too large
+	CostUSD   terret.Cost   `json:"cost_usd"`
+	CreatedAt terret.Time   `json:"created_at"`
+}
+
+// Finding is something that a reviewer found.
+type Finding struct {
+	Severity   string   `json:"severity"` // info, low, medium, high, critical
+	Category   string   `json:"category"`
+	File       string   `json:"file,omitempty"`
+	Line       int      `json:"line,omitempty"`
+	Message    string   `json:"message"`
+	Suggestion string   `json:"suggestion,omitempty"`
+	Verified   bool     `json:"verified"` // the diff shows that line
+	FoundBy    []string `json:"found_by,omitempty"`
+}
+
+// AgentReview is what one agent said.
+type AgentReview struct {
+	Agent    string      `json:"agent"`
+	Session  string      `json:"session,omitempty"`
+	Verdict  string      `json:"verdict,omitempty"`
+	Summary  string      `json:"summary,omitempty"`
+	Findings []Finding   `json:"findings,omitempty"`
+	Error    string      `json:"error,omitempty"`
+	Repairs  int         `json:"repairs,omitempty"`
+	CostUSD  terret.Cost `json:"cost_usd"`
+}
+
+// NewReview is a review to make. Cwd is required.
+type NewReview struct {
+	Cwd      string   `json:"cwd"`
+	Template string   `json:"template,omitempty"` // code, tasks, plan or security
+	Diff     string   `json:"diff,omitempty"`     // a commit or a range
+	Agents   []string `json:"agents,omitempty"`
+	Model    string   `json:"model,omitempty"`
+	Input    string   `json:"input,omitempty"`
+}
+
+// StartReview has agents review a change. The server works on it.
+func (c *Client) StartReview(ctx context.Context, n NewReview) (Review, error) {
+	return do[Review](ctx, c, call{method: "POST", path: at("reviews"), body: n})
+}
+
+// Reviews lists reviews, the newest first.
+func (c *Client) Reviews(ctx context.Context) ([]Review, error) {
+	return items[Review](ctx, c, call{method: "GET", path: at("reviews")})
+}
+
+// Review returns a review.
+func (c *Client) Review(ctx context.Context, id string) (Review, error) {
+	return do[Review](ctx, c, call{method: "GET", path: at("reviews", id)})
+}

@@ -87,7 +87,9 @@ func (a *sessionAgent) handle(ctx context.Context, m Message, say func(Message))
 	}
 	failed, err := a.answer(ctx, s, turn, m, say)
 	if a.template.ID == "" && ctx.Err() == nil { // nobody prompts it again
-		err = errors.Join(err, a.host.Engine.CloseSession(context.WithoutCancel(ctx), s.ID, ""))
+		if closeErr := a.host.Engine.CloseSession(context.WithoutCancel(ctx), s.ID, ""); !errors.Is(closeErr, terret.ErrSessionNotFound) {
+			err = errors.Join(err, closeErr)
+		}
 	}
 	a.finish(turn, failed || err != nil)
 	return err

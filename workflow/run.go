@@ -11,34 +11,21 @@ package workflow
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
-	"time"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/engine"
 	"github.com/terret-dev/terret/internal/check"
-	"github.com/terret-dev/terret/internal/lockfile"
 	"github.com/terret-dev/terret/team"
 )
-
-// folder holds the locks, in Terret's home.
-const folder = "workflows"
 
 // maxAttempts bounds the attempts of a step, whatever cuts them off.
 const maxAttempts = 20
 
 // Runner runs workflows.
 type Runner struct {
-	Host      team.Host
+	Log
 	Providers *team.Providers
-	// List lists sessions; every [terret.Store] does.
-	List func(ctx context.Context, f terret.SessionFilter) (terret.Page[terret.Session], error)
-	// Home is where locks are kept; empty means that no other process runs workflows.
-	Home string
 	// Env is the environment of checks.
 	Env []string
 	// Default names the agent of steps that name none.
@@ -61,15 +48,7 @@ func (r *Runner) Start(ctx context.Context, by, name string, file []byte, cwd, i
 			}
 		}
 	}
-	id := terret.NewSessionID()
-	if err := r.Host.Engine.OpenLog(ctx, id, "workflow "+w.Name); err != nil {
-		return Run{}, err
-	}
-	text, err := json.Marshal(def)
-	if err != nil {
-		return Run{}, err
-	}
-	err = r.Host.Engine.Note(ctx, id, by, terret.TaskStart{ID: id, Type: taskRun, Description: w.Name}, terret.TaskUpdate{ID: id, Status: defined, Text: string(text)})
+	id, err := r.Open(ctx, by, taskRun, w.Name, def)
 	if err != nil {
 		return Run{}, err
 	}
@@ -83,7 +62,7 @@ func (r *Runner) Get(ctx context.Context, id string) (Run, error) {
 		return Run{}, err
 	}
 	if run.State == Running {
-		alone, err := r.alone(id)
+		alone, err := r.Alone(id)
 		if err != nil {
 			return Run{}, err
 		}
@@ -97,62 +76,14 @@ func (r *Runner) Get(ctx context.Context, id string) (Run, error) {
 // All lists all runs, the newest first.
 func (r *Runner) All(ctx context.Context) ([]Run, error) {
 	out := []Run{}
-	for f := (terret.SessionFilter{Agent: engine.NoAgent, Sort: "created", Limit: 100}); ; {
-		page, err := r.List(ctx, f)
-		if err != nil {
-			return nil, err
-		}
-		for _, s := range page.Items {
-			run, err := r.Get(ctx, s.ID)
-			switch {
-			case errors.Is(err, terret.ErrNotFound):
-				continue // another log
-			case err != nil:
-				return nil, err
-			}
+	err := r.Each(ctx, func(id string) error {
+		run, err := r.Get(ctx, id)
+		if err == nil {
 			out = append(out, run)
 		}
-		if f.Cursor = page.Next; f.Cursor == "" {
-			return out, nil
-		}
-	}
-}
-
-// lock makes this process the only one that works on a run.
-func (r *Runner) lock(ctx context.Context, id string) (*os.File, error) {
-	dir := r.Home
-	if dir == "" {
-		dir = os.TempDir()
-	}
-	dir = filepath.Join(dir, folder)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
-	wait, cancel := context.WithTimeout(ctx, lockWait)
-	defer cancel()
-	f, err := lockfile.Open(wait, filepath.Join(dir, id+".lock"))
-	if err != nil && ctx.Err() == nil && wait.Err() != nil {
-		err = terret.Errorf(terret.CodeConflict, "another process works on run %s", id)
-	}
-	return f, err
-}
-
-// lockWait bounds the wait for somebody who only looks whether a run is locked.
-const lockWait = 500 * time.Millisecond
-
-// alone reports whether nobody works on a run.
-func (r *Runner) alone(id string) (bool, error) {
-	if r.Home == "" {
-		return false, nil // nobody can tell
-	}
-	f, err := lockfile.TryOpen(filepath.Join(r.Home, folder, id+".lock"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return true, nil // nobody ever did
-	}
-	if f == nil || err != nil {
-		return false, err
-	}
-	return true, f.Close()
+		return err
+	})
+	return out, err
 }
 
 // Decide says what a run does that waits for a person: retry or skip the step that
@@ -173,11 +104,11 @@ func (r *Runner) Decide(ctx context.Context, by, id, decision string) error {
 	}
 	switch decision {
 	case Retry:
-		return r.Host.Engine.Note(ctx, id, by, terret.TaskUpdate{ID: id, Status: Retry, Text: failed})
+		return r.Note(ctx, id, by, terret.TaskUpdate{ID: id, Status: Retry, Text: failed})
 	case "skip":
-		return r.Host.Engine.Note(ctx, id, by, terret.TaskUpdate{ID: id, Status: string(Skipped), Text: failed})
+		return r.Note(ctx, id, by, terret.TaskUpdate{ID: id, Status: string(Skipped), Text: failed})
 	case Stop:
-		return r.Host.Engine.Note(ctx, id, by, terret.TaskEnd{ID: id, Status: string(Stopped), Summary: run.Detail})
+		return r.Note(ctx, id, by, terret.TaskEnd{ID: id, Status: string(Stopped), Summary: run.Detail})
 	}
 	return terret.Invalid("decision", "%q is not possible; use retry, skip or stop", decision)
 }
@@ -185,7 +116,7 @@ func (r *Runner) Decide(ctx context.Context, by, id, decision string) error {
 // Run works on a run until it ends, waits for a person, or the context ends. A run that
 // has ended, or waits, stays as it is.
 func (r *Runner) Run(ctx context.Context, by, id string) (Run, error) {
-	lock, err := r.lock(ctx, id)
+	lock, err := r.Lock(ctx, id)
 	if err != nil {
 		return Run{}, err
 	}
@@ -216,7 +147,7 @@ func (r *Runner) tell(run Run) {
 
 // next does the next thing that a run needs.
 func (r *Runner) next(ctx context.Context, by string, run *Run) error {
-	note := func(d ...terret.Data) error { return r.Host.Engine.Note(ctx, run.ID, by, d...) }
+	note := func(d ...terret.Data) error { return r.Note(ctx, run.ID, by, d...) }
 	for i := range run.Steps {
 		st, step := &run.Steps[i], run.workflow.Steps[i]
 		switch {
@@ -277,7 +208,7 @@ func (r *Runner) attempt(ctx context.Context, by string, run *Run, st *StepRun, 
 	if err != nil {
 		return err
 	}
-	return r.Host.Engine.Note(ctx, run.ID, by, terret.TaskEnd{ID: fmt.Sprint(st.ID, attemptSep, st.Attempts), Status: string(status), Summary: string(text)})
+	return r.Note(ctx, run.ID, by, terret.TaskEnd{ID: fmt.Sprint(st.ID, attemptSep, st.Attempts), Status: string(status), Summary: string(text)})
 }
 
 // ask has the agent do an attempt.

@@ -3,12 +3,10 @@ package workflow
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"strconv"
 	"strings"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/engine"
 	"github.com/terret-dev/terret/team"
 )
 
@@ -90,28 +88,25 @@ const (
 
 // load reads a run from its log.
 func (r *Runner) load(ctx context.Context, id string) (*Run, error) {
-	s, err := r.Host.Store.Session(ctx, id)
-	if errors.Is(err, terret.ErrSessionNotFound) {
-		return nil, terret.Errorf(terret.CodeNotFound, "there is no run %s; `terret workflow list` lists them", id)
-	}
+	var def definition
+	s, events, err := r.Read(ctx, taskRun, id, &def)
 	if err != nil {
 		return nil, err
 	}
-	run := &Run{ID: id, State: Running, CreatedAt: s.CreatedAt}
-	for entry, err := range r.Host.Engine.Events(ctx, engine.EventQuery{Session: id}) {
-		if err != nil {
-			return nil, err
-		}
-		ev, err := entry.Decode()
-		if err != nil {
-			return nil, err
-		}
-		if err := run.apply(ev.Data); err != nil {
-			return nil, err
-		}
+	w, err := Parse("workflow", []byte(def.Workflow))
+	if err != nil {
+		return nil, err
 	}
-	if run.workflow == nil {
-		return nil, terret.Errorf(terret.CodeNotFound, "session %s is not a run of a workflow; `terret workflow list` lists them", id)
+	run := &Run{
+		ID: id, State: Running, CreatedAt: s.CreatedAt, Name: w.Name, Cwd: def.Cwd, Input: def.Input, workflow: w, agent: def.Agent, Steps: []StepRun{},
+	}
+	for _, s := range w.Steps {
+		run.Steps = append(run.Steps, StepRun{ID: s.ID, Agent: s.Agent, State: Pending})
+	}
+	for _, d := range events {
+		if err := run.apply(d); err != nil {
+			return nil, err
+		}
 	}
 	return run, nil
 }
@@ -120,7 +115,7 @@ func (run *Run) apply(data terret.Data) error {
 	switch d := data.(type) {
 	case terret.TaskUpdate:
 		if d.ID == run.ID {
-			return run.changed(d)
+			run.changed(d)
 		}
 	case terret.TaskStart:
 		if st, _ := run.step(d.ID); st != nil {
@@ -156,21 +151,8 @@ func (run *Run) apply(data terret.Data) error {
 }
 
 // changed takes in news about the run as a whole.
-func (run *Run) changed(d terret.TaskUpdate) error {
+func (run *Run) changed(d terret.TaskUpdate) {
 	switch d.Status {
-	case defined:
-		var def definition
-		if err := json.Unmarshal([]byte(d.Text), &def); err != nil {
-			return err
-		}
-		w, err := Parse("workflow", []byte(def.Workflow))
-		if err != nil {
-			return err
-		}
-		run.workflow, run.Name, run.Cwd, run.Input, run.agent = w, w.Name, def.Cwd, def.Input, def.Agent
-		for _, s := range w.Steps {
-			run.Steps = append(run.Steps, StepRun{ID: s.ID, Agent: s.Agent, State: Pending})
-		}
 	case string(Waiting):
 		run.State, run.Detail = Waiting, d.Text
 	case Retry, string(Skipped):
@@ -184,7 +166,6 @@ func (run *Run) changed(d terret.TaskUpdate) error {
 		}
 		run.State, run.Detail = Running, ""
 	}
-	return nil
 }
 
 // step finds the step of an attempt, and the attempt's number from 1.

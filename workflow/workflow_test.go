@@ -75,7 +75,7 @@ func open(ctx context.Context, home, dir string, d terret.Driver) (*fixture, fun
 	}
 	host := team.Host{Engine: e, Store: store}
 	r := &workflow.Runner{
-		Host: host, Providers: team.FromDrivers(host, []terret.Driver{d}), List: store.ListSessions, Home: home, Env: os.Environ(),
+		Log: workflow.Log{Host: host, List: store.ListSessions, Home: home}, Providers: team.FromDrivers(host, []terret.Driver{d}), Env: os.Environ(),
 		Default: func(context.Context, string) string { return "talker" },
 	}
 	return &fixture{r, store, dir}, func() error { return errors.Join(e.Close(context.Background()), store.Close()) }, nil

@@ -285,6 +285,9 @@ func (a *app) exitCode(err error) int {
 	if errors.Is(err, syscall.EPIPE) {
 		return exitPipe // the reader has closed its end
 	}
+	if errors.Is(err, errVerdict) {
+		return exitFail
+	}
 	fmt.Fprintln(a.err, "terret:", printable(err.Error()))
 	e := terret.AsError(err)
 	if code := e.Code.Class().Exit; code != 0 {

@@ -33,7 +33,7 @@ func newRoot(a *app) *cobra.Command {
 			"and keeps every session in a log that survives crashes.\n\n" +
 			"Exit codes: 0 success, 1 internal error, 2 bad input, 3 not found, busy or unsupported,\n" +
 			"4 not allowed, 5 agent missing or not signed in, 6 the agent or its model failed,\n" +
-			"7 limit on steps or cost reached, 124 timeout, 130 interrupted, 137 killed.",
+			"7 limit on steps or cost reached, 10 a review's verdict is FAIL, 124 timeout, 130 interrupted, 137 killed.",
 		Version:       version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -52,7 +52,7 @@ func newRoot(a *app) *cobra.Command {
 	})
 	root.AddCommand(
 		newRun(a), newChat(a), newSessions(a), newEvents(a), newPending(a), newDecide(a),
-		newRules(a), newPersonas(a), newTrust(a), newToken(a), newAgents(a), newModels(a), newCommands(a), newUsage(a), newTeam(a), newHandoff(a), newWorkflow(a), newServe(a), newSim(a), newDB(a), newVersion(a),
+		newRules(a), newPersonas(a), newTrust(a), newToken(a), newAgents(a), newModels(a), newCommands(a), newUsage(a), newTeam(a), newHandoff(a), newWorkflow(a), newReview(a), newServe(a), newSim(a), newDB(a), newVersion(a),
 	)
 	root.InitDefaultHelpCmd()
 	return root

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/review"
 	"github.com/terret-dev/terret/team"
 	"github.com/terret-dev/terret/workflow"
 )
@@ -47,10 +48,19 @@ func (m *Sessions) Members() (team.Host, *team.Providers) {
 
 // Workflows runs workflows. Env is the environment of checks.
 func (m *Sessions) Workflows(env []string) *workflow.Runner {
+	log, providers := m.log()
+	return &workflow.Runner{Log: log, Providers: providers, Env: env, Default: m.DefaultAgent}
+}
+
+// Reviews runs reviews.
+func (m *Sessions) Reviews() *review.Runner {
+	log, providers := m.log()
+	return &review.Runner{Log: log, Providers: providers, Default: m.DefaultAgent}
+}
+
+func (m *Sessions) log() (workflow.Log, *team.Providers) {
 	host, providers := m.Members()
-	return &workflow.Runner{
-		Host: host, Providers: providers, List: m.Store.ListSessions, Home: m.Home, Env: env, Default: m.DefaultAgent,
-	}
+	return workflow.Log{Host: host, List: m.Store.ListSessions, Home: m.Home}, providers
 }
 
 // DefaultAgent is the agent of sessions in that folder for which nobody names one.

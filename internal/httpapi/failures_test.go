@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -144,6 +145,8 @@ func (at target) body(op *described) any {
 		return map[string]any{"cwd": at.dir}
 	case "start-workflow":
 		return map[string]any{"workflow": "steps: [{id: one, prompt: hi}]", "cwd": at.dir}
+	case "start-review":
+		return map[string]any{"cwd": at.dir}
 	case "handoff":
 		return map[string]any{"agent": "mock"}
 	case "spawn":
@@ -421,6 +424,7 @@ func (w *walk) store(t *testing.T) {
 		f := newFixture(t, func(c *httpapi.Config, _ *engine.Config) {
 			c.Store = faulty{c.Store, terret.Errorf(code, "the store failed")}
 		})
+		repository(t, f.dir)
 		w.each(func(op *described) { w.call(f, op, target{dir: f.dir}) })
 	}
 }
@@ -539,4 +543,19 @@ func (w *walk) stopping(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.each(func(op *described) { w.call(f, op, target{session: s.ID, dir: f.dir}) })
+}
+
+// repository makes a git repository of a folder, with a change that is not committed.
+func repository(t *testing.T, dir string) {
+	t.Helper()
+	for _, args := range [][]string{{"init", "-q"}, {"-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "--allow-empty", "-m", "one"}} {
+		cmd := exec.CommandContext(t.Context(), "git", args...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "new.txt"), []byte("new\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }

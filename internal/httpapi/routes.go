@@ -32,6 +32,7 @@ func (s *Server) routes() {
 	s.tokenRoutes()
 	s.teamRoutes()
 	s.workflowRoutes()
+	s.reviewRoutes()
 	for _, op := range s.operations {
 		s.mux.Handle(op.method+" "+op.path, op.handler())
 	}

@@ -37,6 +37,7 @@ var settings = []string{
 // git runs git commands in a folder of the user's.
 type git struct {
 	bin, dir string
+	env      []string // besides the usual
 	off      []string // variables that disable filters which the repository names
 }
 
@@ -93,7 +94,7 @@ func (g *git) run(ctx context.Context, args ...string) (string, error) {
 	}
 	cmd := exec.CommandContext(ctx, g.bin, append(argv, args...)...)
 	cmd.Dir, cmd.Env = g.dir, append(environ(), fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(g.off)/2))
-	cmd.Env = append(cmd.Env, g.off...)
+	cmd.Env = append(append(cmd.Env, g.off...), g.env...)
 	cmd.Cancel = func() error { return terminate(cmd.Process) }
 	cmd.WaitDelay = killDelay
 	var out, said bytes.Buffer

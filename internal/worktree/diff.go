@@ -1,0 +1,114 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Diff is what has changed in the repository that dir is in, as a unified diff: between
+// two commits if rev is a range, or else from that commit to the files as they are now,
+// new files included. It runs nothing that the repository names, and changes nothing in
+// it. Its errors are for people.
+func Diff(ctx context.Context, dir, rev string) (string, error) {
+	g, err := top(ctx, dir)
+	if err != nil {
+		return "", err
+	}
+	return g.diff(ctx, rev, "diff", "--src-prefix=a/", "--dst-prefix=b/")
+}
+
+// top opens the repository that dir is in, at its top.
+func top(ctx context.Context, dir string) (*git, error) {
+	g, err := open(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	path, err := g.run(ctx, "rev-parse", "--show-toplevel")
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, fmt.Errorf("%s is not in a git repository", dir)
+	}
+	g.dir = filepath.FromSlash(path)
+	return g, g.disarm(ctx)
+}
+
+// diff runs a diff command from a commit to the files as they are now.
+func (g *git) diff(ctx context.Context, rev string, command ...string) (string, error) {
+	command = append(command, "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--ignore-submodules=dirty")
+	if strings.Contains(rev, "..") {
+		from, to, _ := strings.Cut(strings.Replace(rev, "...", "..", 1), "..")
+		if from, err := g.commit(ctx, from); err != nil {
+			return "", err
+		} else if to, err := g.commit(ctx, to); err != nil {
+			return "", err
+		} else {
+			return g.run(ctx, append(command, from, to, "--")...)
+		}
+	}
+	from, err := g.commit(ctx, rev)
+	if err != nil {
+		return "", err
+	}
+	done, err := g.apart(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer done()
+	if _, err := g.run(ctx, "add", "--all"); err != nil {
+		return "", err
+	}
+	return g.run(ctx, append(command, "--cached", from, "--")...)
+}
+
+// commit finds a commit; empty means the one that is checked out.
+func (g *git) commit(ctx context.Context, rev string) (string, error) {
+	if rev == "" {
+		rev = "HEAD"
+	}
+	id, err := g.run(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}")
+	if err != nil && ctx.Err() == nil {
+		return "", fmt.Errorf("%q is not a commit here", rev)
+	}
+	return id, err
+}
+
+// apart makes git work on copies of the index and the objects, until done is called.
+func (g *git) apart(ctx context.Context) (done func(), err error) {
+	index, err := g.run(ctx, "rev-parse", "--path-format=absolute", "--git-path", "index")
+	if err != nil {
+		return nil, err
+	}
+	objects, err := g.run(ctx, "rev-parse", "--path-format=absolute", "--git-path", "objects")
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "terret-diff-")
+	if err != nil {
+		return nil, err
+	}
+	done = func() { g.env = nil; _ = os.RemoveAll(dir) }
+	copied := filepath.Join(dir, "index")
+	text, err := os.ReadFile(index)
+	if err == nil {
+		err = os.WriteFile(copied, text, 0o600)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil // nothing was added yet
+	}
+	if err == nil {
+		err = os.Mkdir(filepath.Join(dir, "objects"), 0o700)
+	}
+	if err != nil {
+		done()
+		return nil, err
+	}
+	g.env = []string{"GIT_INDEX_FILE=" + copied, "GIT_OBJECT_DIRECTORY=" + filepath.Join(dir, "objects"), "GIT_ALTERNATE_OBJECT_DIRECTORIES=" + objects}
+	return done, nil
+}
