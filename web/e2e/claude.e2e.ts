@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { claude, launch, Server, signedIn } from "./harness";
+import { allow, claude, launch, Server, signedIn } from "./harness";
 
 // The real Claude Code with a scripted model: text, a question, an edit that is asked
 // for, and everything taken back.
@@ -51,11 +51,11 @@ it.skipIf(!installed)("the real Claude Code asks, edits, and is undone", async (
   await request.locator("legend", { hasText: "In which language?" }).waitFor();
   await request.getByRole("radio", { name: /Italian/ }).click();
 
-  await request.getByText("wants to change").waitFor();
+  await request.getByRole("heading", { name: "Create greeting.txt" }).waitFor();
   await request.getByText("Ciao").first().waitFor();
   const file = join(server.project, "greeting.txt");
   expect(existsSync(file)).toBe(false);
-  await request.getByRole("button", { name: /Allow once/ }).click();
+  await request.getByRole("button", { name: allow }).click();
 
   await page.locator("strong", { hasText: "written" }).waitFor();
   await page.locator(".turn-end").getByText("tokens").waitFor();

@@ -192,4 +192,7 @@ export async function openTab(page: Page, name: string): Promise<void> {
   await panel.locator(".skeleton").first().waitFor({ state: "detached" });
 }
 
+/** The name of the button that allows a request once. */
+export const allow = /^Allow( ⏎)?$/;
+
 export const live = (page: Page) => page.getByRole("status").filter({ hasText: "live" }).waitFor();

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { openTab, world } from "./harness";
+import { allow, openTab, world } from "./harness";
 
 const bad = `<script>window.owned=1</script><img src="https://evil.example/a.png" onerror="window.owned=1">
 <svg onload="window.owned=1"></svg>
@@ -38,7 +38,7 @@ it("nothing an agent says or names can act", async () => {
   const id = await server.session({ agent: "mock", title: `${name}\u202e` }, bad);
   await page.goto(`${server.url}/s/${id}`);
   const request = page.locator("[data-request]");
-  await request.getByRole("button", { name: /Allow once/ }).click();
+  await request.getByRole("button", { name: allow }).click();
   await request.getByRole("radio").first().click();
   await request.getByRole("button", { name: /Approve/ }).click();
   await page.locator(".turn-error").waitFor();

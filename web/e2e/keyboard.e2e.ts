@@ -44,7 +44,7 @@ it("a whole day's work without a mouse", async () => {
   await keys.press("Enter");
   await asked("sleep 30");
   await keys.press("s"); // nothing safe is suggested for it, so the rule is shown first
-  await page.getByLabel("This rule will be made and holds in this session").waitFor();
+  await page.getByLabel("Allow in this session").waitFor();
   await keys.press("Enter");
   await page.locator(".tool .dot.busy").first().waitFor();
   await keys.press("Escape");

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { world } from "./harness";
+import { allow, world } from "./harness";
 
 const { server, open } = world();
 
@@ -11,12 +11,12 @@ it("everything can be answered with a thumb", async () => {
   await bar.getByRole("button", { name: /Needs you/ }).tap();
   const request = page.locator("[data-request]");
   await request.waitFor();
-  for (const button of await request.locator(".answers button").all()) {
+  for (const button of await request.locator(".answers .button").all()) {
     const box = await button.boundingBox();
     expect(box!.height).toBeGreaterThanOrEqual(44);
   }
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
-  await request.getByRole("button", { name: "Allow once" }).tap();
+  await request.getByRole("button", { name: allow }).tap();
   await page.getByText("Nothing needs you").waitFor();
 
   await bar.getByRole("button", { name: "Sessions" }).tap();

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { live, Watch, world } from "./harness";
+import { allow, live, Watch, world } from "./harness";
 
 const { server, open, browser } = world();
 
@@ -31,18 +31,19 @@ it("a new session, a permission, a diff, undo and redo", async () => {
   await page.getByRole("button", { name: "Start" }).click();
 
   const request = page.locator("[data-request]");
-  await request.getByText("wants to change").waitFor();
+  await request.getByRole("heading", { name: /^(Create|Edit) / }).waitFor();
   await request.getByText("package main").waitFor();
   const file = join(server.project, "../hello.go");
   expect(existsSync(file)).toBe(false);
   expect(await page.title()).toBe("(1) Terret");
-  await request.getByRole("button", { name: /Allow once/ }).click();
+  await request.getByRole("button", { name: allow }).click();
 
-  await request.getByText("wants to run").waitFor();
+  await request.getByRole("heading", { name: /^Run / }).waitFor();
   expect(readFileSync(file, "utf8")).toBe("package main\n");
-  await request.getByRole("button", { name: /Always/ }).click();
-  await request.getByLabel(/This rule will be made/).fill("Bash(echo *)");
-  await request.getByRole("button", { name: "Make the rule and allow" }).click();
+  await request.getByRole("button", { name: "More answers" }).click();
+  await page.getByRole("menuitem", { name: /Always allow/ }).click();
+  await request.getByLabel(/Always allow/).fill("Bash(echo *)");
+  await request.getByRole("button", { name: "Save rule and allow" }).click();
 
   await page.locator(".turn-end").getByText("tokens").waitFor();
   await page.getByText("You allowed it always").waitFor();
@@ -73,10 +74,10 @@ it("questions and plans are answered in place", async () => {
   await message.fill("make a plan");
   await message.press("Enter");
   await page.getByText("Change what must change").first().waitFor();
-  await page.getByRole("button", { name: /Send back/ }).click();
+  await page.getByRole("button", { name: /Request changes/ }).click();
   await page.getByLabel("What should be different?").fill("tests first");
-  await page.getByRole("button", { name: "Send back" }).click();
-  await page.getByText("sent the plan back").waitFor();
+  await page.getByRole("button", { name: "Request changes", exact: true }).click();
+  await page.getByText("asked for changes").waitFor();
   await page.getByText("tests first").first().waitFor();
   expect(watch.problems).toEqual([]);
   await context.close();

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { live, world } from "./harness";
+import { allow, live, world } from "./harness";
 
 const { server, open } = world();
 
@@ -20,7 +20,7 @@ it("two windows share one stream, and a request has one answer", async () => {
   const request = await a.getAttribute("data-request");
   await Promise.all([
     // The slower one may find its button gone.
-    a.getByRole("button", { name: /Allow once/ }).click({ timeout: 10_000 }).catch(() => {}),
+    a.getByRole("button", { name: allow }).click({ timeout: 10_000 }).catch(() => {}),
     b.getByRole("button", { name: /Deny and stop/ }).click({ timeout: 10_000 }).catch(() => {}),
   ]);
   await Promise.all([a.waitFor({ state: "detached" }), b.waitFor({ state: "detached" })]);

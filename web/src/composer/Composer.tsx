@@ -11,7 +11,7 @@ import type { Block } from "../api/types";
 import { useShown } from "../conversation/context";
 import { safeName } from "../lib/safe";
 import { nameOf, nextPolicy } from "../lib/words";
-import { getDraft, remember, setDraft, useSettings } from "../lib/state";
+import { getDraft, onDraft, remember, setDraft, useSettings } from "../lib/state";
 import { attempt, fail } from "../lib/toast";
 import { isWorking } from "../model/lists";
 import { useSessionActions } from "../shell/sessionActions";
@@ -57,6 +57,14 @@ export function Composer() {
     if (matchMedia("(min-width: 700px)").matches) area.current?.focus();
   }, [session.id]);
 
+  useEffect(() => onDraft(session.id, (offer) => {
+    setText(offer);
+    requestAnimationFrame(() => {
+      area.current?.focus();
+      area.current?.select();
+    });
+  }), [session.id]);
+
   const send = async (when: When) => {
     const body = text.trim();
     if ((!body && files.length === 0) || sending) return;
@@ -72,7 +80,9 @@ export function Composer() {
     setSending(false);
     if (!done) return;
     if (body) remember(body);
-    change("");
+    // What was typed meanwhile is the next message.
+    const now = area.current?.value ?? "";
+    change(now.startsWith(text) ? now.slice(text.length) : now);
     setFiles([]);
     setPast(-1);
   };

@@ -1,7 +1,7 @@
 import { useModels } from "../api/queries";
 import type { Session } from "../api/types";
 import { useShown } from "../conversation/context";
-import { choices, policies } from "../lib/words";
+import { choices, modelName, policies } from "../lib/words";
 import { useSessionActions } from "../shell/sessionActions";
 
 /** The mode of a session: an agent may go into planning by itself. */
@@ -18,11 +18,11 @@ export function Pickers() {
     <div className="pickers">
       {models.length > 1 ? (
         <select className="pick" aria-label="Model" value={model} onChange={(e) => actions.update({ model: e.target.value })}>
-          {!models.some((m) => m.id === model) && <option value={model}>{model || "default model"}</option>}
+          {!models.some((m) => m.id === model) && <option value={model}>{modelName(model) || "Default model"}</option>}
           {models.map((m) => <option key={m.id} value={m.id}>{m.name || m.id}</option>)}
         </select>
       ) : (
-        model && <span className="tag">{model}</span>
+        model && session.agent !== "native" && <span className="tag">{modelName(model)}</span>
       )}
       <select className="pick" aria-label="Mode" title={`${policies.find((p) => p.id === policy)?.what ?? ""} (Shift-Tab)`} value={policy} onChange={(e) => actions.update({ policy: e.target.value })}>
         {choices(policy).map((p) => <option key={p.id} value={p.id}>{p.name}</option>)}

@@ -13,13 +13,14 @@ import { refract } from "./refract";
 const none: readonly string[] = [];
 const wide = 400; // lines beyond which a file is folded at first
 
-export default memo(function Diff({ text, cwd, folded = false, paths = none }: { text: string; cwd: string; folded?: boolean; paths?: readonly string[] }) {
+/** The files of a diff. Bare leaves out the name of a single file, where it is said already. */
+export default memo(function Diff({ text, cwd, folded = false, paths = none, bare = false }: { bare?: boolean; text: string; cwd: string; folded?: boolean; paths?: readonly string[] }) {
   const files = useMemo(() => parse(text), [text]);
   if (!files) return <Output text={text} />;
   return (
     <div className="diffs">
       {files.map((file, i) => (
-        <FileDiff key={`${file.oldPath}:${file.newPath}:${i}`} file={file} cwd={cwd} folded={folded} paths={paths} />
+        <FileDiff key={`${file.oldPath}:${file.newPath}:${i}`} file={file} cwd={cwd} folded={folded} paths={paths} bare={bare && files.length === 1} />
       ))}
     </div>
   );
@@ -45,11 +46,11 @@ export const pathOf = (file: Pick<FileData, "type" | "oldPath" | "newPath">, pat
   return paths.includes(`/${path}`) ? `/${path}` : path;
 };
 
-function FileDiff({ file, cwd, folded, paths }: { file: FileData; cwd: string; folded: boolean; paths: readonly string[] }) {
+function FileDiff({ file, cwd, folded, paths, bare }: { bare: boolean; file: FileData; cwd: string; folded: boolean; paths: readonly string[] }) {
   const editor = useSettings((s) => s.editor);
   const path = pathOf(file, paths);
   const [added, removed] = useMemo(() => count(file), [file]);
-  const [open, setOpen] = useState(!folded && added + removed <= wide);
+  const [open, setOpen] = useState(!folded && (bare || added + removed <= wide));
   const [tokens, setTokens] = useState<ReturnType<typeof tokenize> | null>(null);
 
   useEffect(() => {
@@ -69,7 +70,7 @@ function FileDiff({ file, cwd, folded, paths }: { file: FileData; cwd: string; f
   const absolute = path.startsWith("/") ? path : `${cwd}/${path}`;
   return (
     <div className="diff-file" role="group" aria-label={`Changes in ${safeName(path)}`}>
-      <div className="diff-head">
+      {!bare && <div className="diff-head">
         <button type="button" className="fold grow" aria-expanded={open} onClick={() => setOpen(!open)}>
           <ChevronRight size={14} />
           <span className="mono cut">{safeName(path)}</span>
@@ -81,7 +82,7 @@ function FileDiff({ file, cwd, folded, paths }: { file: FileData; cwd: string; f
         <a className="button quiet tiny icon" href={editor.replace("{path}", encodeURI(absolute))} title="Open in editor" aria-label={`Open ${safeName(path)} in editor`}>
           <ExternalLink size={13} />
         </a>
-      </div>
+      </div>}
       {open && (
         <div className="diff-body" tabIndex={0} role="group" aria-label={`Diff of ${safeName(path)}`}>
           {file.isBinary ? (

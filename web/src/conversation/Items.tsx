@@ -1,13 +1,14 @@
 // One item of the conversation each.
 
-import { ChevronRight, CircleAlert, GitFork, Info, MoreHorizontal, RotateCcw, TriangleAlert, Undo2 } from "lucide-react";
+import { ChevronRight, CircleAlert, GitFork, Info, MoreHorizontal, Pencil, RotateCcw, TriangleAlert, Undo2 } from "lucide-react";
 import { memo, useState } from "react";
 import { useCan, useFork, useMe } from "../api/queries";
 import { clock, dollars, duration, plural, sentence, tokens, totalTokens } from "../lib/format";
 import { safeText } from "../lib/safe";
-import { useSettings, useView } from "../lib/state";
+import { offerDraft, useSettings, useView } from "../lib/state";
 import { nameOf } from "../lib/words";
 import { rowsOf } from "../model/rows";
+import { root } from "../model/types";
 import type { NoticeItem, SubagentItem, TaskItem, TextItem, ThinkingItem, TurnEndItem, UserItem } from "../model/types";
 import { useSessionActions } from "../shell/sessionActions";
 import { Button } from "../ui/Button";
@@ -19,12 +20,18 @@ import { Media } from "./Media";
 import { RowView } from "./RowView";
 
 export const User = memo(function User({ item }: { item: UserItem }) {
-  const { session } = useShown();
+  const { session, conversation } = useShown();
   const actions = useSessionActions(session);
   const me = useMe();
   const { anywhere } = useFork(session);
   const text = item.blocks.map((b) => b.text ?? "").join("");
   const media = item.blocks.filter((b) => b.type === "image" || b.type === "document");
+  const last = (conversation.threads.get(root) ?? []).findLast((i) => i.type === "user")?.key === item.key;
+  const resend = async () => {
+    // The last turn is taken back first; what came before stays, and the words are sent again.
+    if (last && session.revert?.can_undo && !conversation.undone.has(item.turn)) await actions.undo();
+    offerDraft(session.id, text);
+  };
   const origin = { queue: "from the queue", steer: "while it worked", bus: "from a team-mate", background: "by itself" }[item.origin];
   return (
     <article className="user" aria-label="Message">
@@ -35,12 +42,13 @@ export const User = memo(function User({ item }: { item: UserItem }) {
         <span className="grow" />
         <span className="on-hover row">
           <CopyButton text={text} label="Copy message" />
-          {anywhere && (
-            <Menu
-              trigger={<Button look="quiet" tiny label="Message actions"><MoreHorizontal size={14} /></Button>}
-              entries={[{ label: "Fork from here", icon: <GitFork size={14} />, onSelect: () => actions.fork(item.key) }]}
-            />
-          )}
+          <Menu
+            trigger={<Button look="quiet" tiny label="Message actions"><MoreHorizontal size={14} /></Button>}
+            entries={[
+              { label: "Edit and resend", icon: <Pencil size={14} />, onSelect: () => void resend() },
+              anywhere && { label: "Fork from here", icon: <GitFork size={14} />, onSelect: () => actions.fork(item.key) },
+            ]}
+          />
         </span>
       </div>
       {text && <div className="user-text">{safeText(text)}</div>}

@@ -5,7 +5,7 @@ import { hasAnsi, safeText, withoutAnsi } from "../lib/safe";
 const shown = 20_000;
 
 /** What a tool printed. Colours and cursor movements are played once the terminal is loaded. */
-export const Output = memo(function Output({ text, live = false }: { text: string; live?: boolean }) {
+export const Output = memo(function Output({ text, live = false, fromEnd = false }: { text: string; live?: boolean; fromEnd?: boolean }) {
   const [all, setAll] = useState(false);
   const [lines, setLines] = useState<{ of: string; lines: Span[][] } | null>(null);
   const box = useRef<HTMLPreElement>(null);
@@ -22,6 +22,11 @@ export const Output = memo(function Output({ text, live = false }: { text: strin
       gone = true;
     };
   }, [part, styled]);
+
+  // What matters in long output is its end.
+  useEffect(() => {
+    if (fromEnd && box.current) box.current.scrollTop = box.current.scrollHeight;
+  }, [fromEnd, lines]);
 
   useEffect(() => {
     if (live && box.current) box.current.scrollTop = box.current.scrollHeight;

@@ -5,7 +5,7 @@ import { lazy, memo, type ReactNode, useState } from "react";
 import { useMe } from "../api/queries";
 import type { Decision, ToolClass } from "../api/types";
 import { duration } from "../lib/format";
-import { safeName, safeText } from "../lib/safe";
+import { safeName, safeText, withoutAnsi } from "../lib/safe";
 import { argument, describe, groupTitle, outcome, pathsOf } from "../model/summary";
 import type { ToolItem } from "../model/types";
 import { verdict } from "../requests/words";
@@ -27,6 +27,9 @@ export const ToolIcon = ({ of }: { of: ToolClass }) => {
 };
 
 const liveTail = 4_000; // characters of a running command that show unasked
+
+/** The first line of what went wrong. */
+const reason = (t: ToolItem) => safeName(withoutAnsi(t.error || t.output).trim().split("\n", 1)[0] ?? "");
 
 const bad = (t: ToolItem) => t.state === "failed" || t.state === "denied";
 
@@ -82,6 +85,7 @@ export const ToolCard = memo(function ToolCard({ tool }: { tool: ToolItem }) {
       {!open && chosen === null && tool.class === "execute" && tool.state === "running" && tool.output && (
         <div className="tool-live"><Output text={tool.output.slice(-liveTail)} live /></div>
       )}
+      {!open && tool.state === "failed" && reason(tool) && <p className="tool-reason cut">{reason(tool)}</p>}
       {open && <ToolBody tool={tool} cwd={session.cwd} />}
     </div>
   );
@@ -100,13 +104,13 @@ function ToolBody({ tool, cwd }: { tool: ToolItem; cwd: string }) {
       )}
       {tool.diff && (
         <Lazy>
-          <Diff text={tool.diff} cwd={cwd} paths={pathsOf(tool.input, tool.paths)} />
+          <Diff text={tool.diff} cwd={cwd} paths={pathsOf(tool.input, tool.paths)} bare />
         </Lazy>
       )}
       {tool.error && tool.error !== tool.output && <p className="tool-error">{safeText(tool.error)}</p>}
       {tool.output && !(tool.diff && tool.state === "done") && (
         <Part title={tool.state === "running" ? "Output so far" : "Output"} copy={tool.output}>
-          <Output text={tool.output} live={tool.state === "running"} />
+          <Output text={tool.output} live={tool.state === "running"} fromEnd />
         </Part>
       )}
       {tool.media.map((block, i) => (

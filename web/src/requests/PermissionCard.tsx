@@ -1,10 +1,12 @@
-import { lazy, useId, useState } from "react";
+import { ChevronDown } from "lucide-react";
+import { lazy, type ReactNode, useId, useState } from "react";
 import type { Request } from "../api/types";
 import { Output } from "../conversation/Output";
 import { baseName, relative } from "../lib/format";
 import { safeName, safeText } from "../lib/safe";
 import { describe, pathsOf } from "../model/summary";
 import { Button } from "../ui/Button";
+import { Menu } from "../ui/Menu";
 import { Lazy } from "../ui/Lazy";
 import { useDecide } from "./useDecide";
 
@@ -12,13 +14,14 @@ const Diff = lazy(() => import("../conversation/Diff"));
 
 type Mode = "choose" | "session" | "always" | "edit" | "deny";
 
-/** What, where and why, and every way to answer. The keys are in requestKeys.ts. */
+/** What, where and why, and every way to answer. Hidden buttons take the keys of what the menu holds. */
 export function PermissionCard({ request, cwd }: { request: Request; cwd: string }) {
   const { data } = request;
   const { sending, answer } = useDecide(request);
   const [mode, setMode] = useState<Mode>("choose");
   const suggested = data.suggestions?.[0];
   const description = describe(data.input);
+  const stop = () => answer({ behavior: "deny", interrupt: true });
   return (
     <>
       <What request={request} cwd={cwd} />
@@ -30,30 +33,35 @@ export function PermissionCard({ request, cwd }: { request: Request; cwd: string
       {mode === "choose" && (
         <div className="answers apart">
           <div className="answers">
-          <Button look="primary" data-key="Enter" disabled={sending} onClick={() => answer({ behavior: "allow", scope: "once" })}>
-            Allow once <kbd>⏎</kbd>
-          </Button>
-          {request.gate === "permission" && (
-            <>
-              <Button data-key="s" disabled={sending} onClick={() => (suggested ? answer({ behavior: "allow", scope: "session", rule: suggested }) : setMode("session"))}>
-                For session{!suggested && "…"} <kbd>s</kbd>
-              </Button>
-              <Button data-key="a" disabled={sending} onClick={() => setMode("always")}>
-                Always… <kbd>a</kbd>
-              </Button>
-              <Button data-key="e" disabled={sending} onClick={() => setMode("edit")}>
-                Edit… <kbd>e</kbd>
-              </Button>
-            </>
-          )}
+            <Button look="primary" data-key="Enter" disabled={sending} onClick={() => answer({ behavior: "allow", scope: "once" })}>
+              Allow <kbd>⏎</kbd>
+            </Button>
+            {request.gate === "permission" && (
+              <>
+                <Button data-key="s" disabled={sending} onClick={() => (suggested ? answer({ behavior: "allow", scope: "session", rule: suggested }) : setMode("session"))}>
+                  Allow for session{!suggested && "…"} <kbd>s</kbd>
+                </Button>
+                <Menu
+                  trigger={<Button label="More answers" disabled={sending}><ChevronDown size={14} /></Button>}
+                  entries={[
+                    { label: "Always allow…", keys: "a", onSelect: () => setMode("always") },
+                    { label: "Edit, then allow…", keys: "e", onSelect: () => setMode("edit") },
+                    null,
+                    { label: "Deny and stop", keys: "⇧D", danger: true, onSelect: stop },
+                  ]}
+                />
+                <span hidden>
+                  <button type="button" data-key="a" onClick={() => setMode("always")}>Always allow</button>
+                  <button type="button" data-key="e" onClick={() => setMode("edit")}>Edit</button>
+                </span>
+              </>
+            )}
           </div>
           <div className="answers">
-          <Button look="danger" data-key="d" disabled={sending} onClick={() => setMode("deny")}>
-            Deny… <kbd>d</kbd>
-          </Button>
-          <Button look="danger" data-key="D" disabled={sending} onClick={() => answer({ behavior: "deny", interrupt: true })}>
-            Deny and stop <kbd>⇧D</kbd>
-          </Button>
+            <Button look="danger" data-key="d" disabled={sending} onClick={() => setMode("deny")}>
+              Deny… <kbd>d</kbd>
+            </Button>
+            <button type="button" hidden data-key="D" onClick={stop}>Deny and stop</button>
           </div>
         </div>
       )}
@@ -70,7 +78,7 @@ export function PermissionCard({ request, cwd }: { request: Request; cwd: string
         <Edit input={data.input} onBack={() => setMode("choose")} onAllow={(input) => answer({ behavior: "allow", scope: "once", updated_input: input })} />
       )}
       {mode === "deny" && (
-        <Deny onBack={() => setMode("choose")} onDeny={(reason) => answer({ behavior: "deny", ...(reason ? { reason } : {}) })} />
+        <Deny onStop={stop} onBack={() => setMode("choose")} onDeny={(reason) => answer({ behavior: "deny", ...(reason ? { reason } : {}) })} />
       )}
     </>
   );
@@ -81,7 +89,7 @@ function What({ request, cwd }: { request: Request; cwd: string }) {
   if (data.diff) {
     return (
       <Lazy lines={4}>
-        <Diff text={data.diff} cwd={cwd} paths={pathsOf(data.input)} />
+        <Diff text={data.diff} cwd={cwd} paths={pathsOf(data.input)} bare />
       </Lazy>
     );
   }
@@ -107,31 +115,40 @@ function MakeRule({ scope, suggestions, first, onBack, onAllow }: {
   const id = useId();
   return (
     <form className="answer-form" onSubmit={(e) => { e.preventDefault(); onAllow(rule.trim()); }}>
-      <label htmlFor={id}>This rule will be made and holds in {scope === "always" ? "every session" : "this session"}</label>
+      <label htmlFor={id}>{scope === "always" ? "Always allow, in all sessions" : "Allow in this session"}</label>
       <input id={id} className="input mono" value={rule} onChange={(e) => setRule(e.target.value)} autoFocus list={`${id}-list`} />
       <datalist id={`${id}-list`}>{suggestions.map((s) => <option key={s} value={s} />)}</datalist>
-      <FormFoot onBack={onBack} disabled={!rule.trim()} label="Make the rule and allow" />
+      <FormFoot onBack={onBack} disabled={!rule.trim()} label="Save rule and allow" />
     </form>
   );
 }
 
+/** The part of an input that people edit: a command, or the text that is written. */
+const editable = ["command", "content", "new_string", "new_str", "new_text", "new", "text"];
+
+export function editableField(input: unknown): string | undefined {
+  const fields = input && typeof input === "object" ? (input as Record<string, unknown>) : {};
+  return editable.find((name) => typeof fields[name] === "string");
+}
+
 function Edit({ input, onBack, onAllow }: { input: unknown; onBack: () => void; onAllow: (input: unknown) => void }) {
-  const command = (input as { command?: unknown } | null)?.command;
-  const simple = typeof command === "string";
-  const [text, setText] = useState(simple ? command : JSON.stringify(input, null, 2));
+  const field = editableField(input);
+  const fields = (input ?? {}) as Record<string, unknown>;
+  const [text, setText] = useState(field ? String(fields[field]) : JSON.stringify(input, null, 2));
   const [error, setError] = useState("");
   const id = useId();
   const send = () => {
-    if (simple) return onAllow({ ...(input as object), command: text });
+    if (field) return onAllow({ ...fields, [field]: text });
     try {
       onAllow(JSON.parse(text));
     } catch (cause) {
       setError(cause instanceof Error ? cause.message : String(cause));
     }
   };
+  const file = pathsOf(input)[0];
   return (
     <form className="answer-form" onSubmit={(e) => { e.preventDefault(); send(); }}>
-      <label htmlFor={id}>{simple ? "The command that will run instead" : "The input that the tool will get instead"}</label>
+      <label htmlFor={id}>{field === "command" ? "The command that will run instead" : field ? `What will be written${file ? ` to ${safeName(baseName(file))}` : ""} instead` : "The input that the tool will get instead"}</label>
       <textarea id={id} className="input mono" rows={Math.min(14, text.split("\n").length + 1)} value={text} autoFocus spellCheck={false}
         onChange={(e) => { setText(e.target.value); setError(""); }}
         onKeyDown={(e) => { if (e.key === "Enter" && (e.metaKey || e.ctrlKey)) { e.preventDefault(); send(); } }} />
@@ -141,22 +158,23 @@ function Edit({ input, onBack, onAllow }: { input: unknown; onBack: () => void; 
   );
 }
 
-function Deny({ onBack, onDeny }: { onBack: () => void; onDeny: (reason: string) => void }) {
+function Deny({ onBack, onStop, onDeny }: { onBack: () => void; onStop: () => void; onDeny: (reason: string) => void }) {
   const [reason, setReason] = useState("");
   const id = useId();
   return (
     <form className="answer-form" onSubmit={(e) => { e.preventDefault(); onDeny(reason.trim()); }}>
       <label htmlFor={id}>Tell the agent why, or what to do instead (optional)</label>
       <input id={id} className="input" value={reason} onChange={(e) => setReason(e.target.value)} autoFocus />
-      <FormFoot onBack={onBack} label="Deny" danger />
+      <FormFoot onBack={onBack} label="Deny" danger><Button look="danger" onClick={onStop}>Deny and stop</Button></FormFoot>
     </form>
   );
 }
 
-export function FormFoot({ onBack, label, disabled, danger }: { onBack?: () => void; label: string; disabled?: boolean; danger?: boolean }) {
+export function FormFoot({ onBack, label, disabled, danger, children }: { onBack?: () => void; label: string; disabled?: boolean; danger?: boolean; children?: ReactNode }) {
   return (
     <div className="answers">
       <button type="submit" className={`button ${danger ? "danger" : "primary"}`} disabled={disabled}>{label}</button>
+      {children}
       {onBack && <Button look="quiet" data-key="Escape" onClick={(e) => { e.currentTarget.closest<HTMLElement>("[data-request]")?.focus(); onBack(); }}>Back</Button>}
     </div>
   );

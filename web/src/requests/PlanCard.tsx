@@ -6,9 +6,9 @@ import { FormFoot } from "./PermissionCard";
 import { useDecide } from "./useDecide";
 
 const modes = [
-  { value: "", label: "as it is set" },
-  { value: "default", label: "asking for each step" },
-  { value: "acceptEdits", label: "allowing edits" },
+  { value: "", label: "keep the current mode" },
+  { value: "default", label: "Ask" },
+  { value: "acceptEdits", label: "Auto-edit" },
 ];
 
 /** A plan: approved with the mode to go on in, or sent back with a comment. */
@@ -25,7 +25,7 @@ export function PlanCard({ request }: { request: Request }) {
         <form className="answer-form" onSubmit={(e) => { e.preventDefault(); void answer({ behavior: "revise", reason: comment.trim() }); }}>
           <label htmlFor={id}>What should be different?</label>
           <textarea id={id} className="input" rows={3} value={comment} onChange={(e) => setComment(e.target.value)} autoFocus />
-          <FormFoot label="Send back" onBack={() => setBack(false)} disabled={sending || !comment.trim()} />
+          <FormFoot label="Request changes" onBack={() => setBack(false)} disabled={sending || !comment.trim()} />
         </form>
       ) : (
         <div className="answers">
@@ -33,13 +33,13 @@ export function PlanCard({ request }: { request: Request }) {
             Approve <kbd>⏎</kbd>
           </Button>
           <label className="row small dim" htmlFor={id}>
-            and go on
+            then
             <select id={id} className="input narrow" value={mode} onChange={(e) => setMode(e.target.value)}>
               {modes.map((m) => <option key={m.value} value={m.value}>{m.label}</option>)}
             </select>
           </label>
           <span className="gap" />
-          <Button data-key="d" disabled={sending} onClick={() => setBack(true)}>Send back… <kbd>d</kbd></Button>
+          <Button data-key="d" disabled={sending} onClick={() => setBack(true)}>Request changes… <kbd>d</kbd></Button>
         </div>
       )}
     </>

@@ -43,7 +43,7 @@ export function QuestionCard({ request }: { request: Request }) {
       ))}
       <div className="answers">
         <button type="submit" className="button primary" disabled={!complete || sending}>Answer</button>
-        <Button look="quiet" data-key="d" disabled={sending} onClick={() => answer({ behavior: "reject" })}>Do not answer <kbd>d</kbd></Button>
+        <Button look="quiet" data-key="d" disabled={sending} onClick={() => answer({ behavior: "reject" })}>Skip <kbd>d</kbd></Button>
       </div>
     </form>
   );
@@ -58,7 +58,7 @@ function Ask({ question: q, first, picked, disabled, onPick, onText }: {
     <fieldset className="question" disabled={disabled}>
       <legend>
         {q.header && <span className="tag">{safeText(q.header)}</span>} {safeText(q.text)}
-        {q.multi && <span className="faint"> (several may be chosen)</span>}
+        {q.multi && <span className="faint"> (choose any)</span>}
       </legend>
       <div className="options">
         {(q.options ?? []).map((o, i) => (

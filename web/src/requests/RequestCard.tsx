@@ -10,7 +10,7 @@ import { PermissionCard } from "./PermissionCard";
 import { PlanCard } from "./PlanCard";
 import { QuestionCard } from "./QuestionCard";
 import { useFocus } from "./useFocus";
-import { answersOf, gist, heading, verdict } from "./words";
+import { answersOf, gist, heading, headline, verdict } from "./words";
 
 /** A request: the card that answers it while it is open, one line afterwards. */
 export const RequestCard = memo(function RequestCard({ request }: { request: Request }) {
@@ -27,7 +27,7 @@ function Open({ request }: { request: Request }) {
     <div ref={card} tabIndex={-1} className="request" role="group" data-request={request.request_id} aria-label={heading(request, agent)}>
       <div className="request-head">
         <Icon size={16} aria-hidden="true" />
-        <h2 className="grow">{heading(request, agent)}</h2>
+        <h2 className="grow">{headline(request, agent)}</h2>
         {request.expires_at && <Countdown to={request.expires_at} />}
       </div>
       <Body request={request} cwd={session?.cwd ?? ""} />

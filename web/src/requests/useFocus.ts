@@ -17,7 +17,7 @@ export function useFocus(card: RefObject<HTMLElement | null>): void {
       const field = messageField();
       const at = document.activeElement;
       if (!field || field.value !== "" || (at !== field && at !== document.body)) return;
-      if (document.querySelector("[data-request]") !== el || document.querySelector("[role=dialog]")) return;
+      if (document.querySelector("[data-request]") !== el || document.querySelector("[role=dialog], [role=menu]")) return;
       took = true;
       el.focus({ preventScroll: true });
     };

@@ -1,18 +1,17 @@
 // What requests and decisions say to a person.
 
 import type { Decision, Request } from "../api/types";
+import { baseName } from "../lib/format";
 import { safeText } from "../lib/safe";
 import { argument } from "../model/summary";
 
-const verbs: Record<string, string> = {
-  execute: "wants to run", edit: "wants to change", read: "wants to read", search: "wants to search",
-  fetch: "wants to fetch", agent: "wants to start a helper", mcp: "wants to use",
-};
+const short = 60;
 
-export function heading(request: Request, agent: string): string {
+/** What a request is about, as the headline of its card: "Run make deploy", "Edit cart.go". */
+export function headline(request: Request, agent: string): string {
   switch (request.gate) {
     case "permission":
-      return `${agent} ${verbs[request.data.class ?? ""] ?? "wants to use"}${request.data.class === "mcp" || !request.data.class || !verbs[request.data.class] ? ` ${request.data.tool ?? "a tool"}` : ""}`;
+      return doing(request);
     case "question":
       return `${agent} asks`;
     case "plan":
@@ -22,9 +21,38 @@ export function heading(request: Request, agent: string): string {
     case "trust":
       return "May this folder's settings act?";
     default:
-      return `${agent} waits at ${request.gate}`;
+      return `${agent} waits for your answer`;
   }
 }
+
+/** The same in a whole sentence, for notifications and screen readers. */
+export function heading(request: Request, agent: string): string {
+  const words = headline(request, agent);
+  return request.gate === "permission" ? `${agent} wants to ${words.charAt(0).toLowerCase()}${words.slice(1)}` : words;
+}
+
+function doing({ data }: Request): string {
+  const what = argument(data.input, "");
+  const one = what.length <= short && !what.includes("⏎") ? what : "";
+  switch (data.class) {
+    case "execute":
+      return one ? `Run ${one}` : "Run a command";
+    case "edit":
+      return `${data.diff && /^--- \/dev\/null/m.test(data.diff) ? "Create" : "Edit"} ${baseName(what) || "a file"}`;
+    case "read":
+      return `Read ${baseName(what) || "a file"}`;
+    case "search":
+      return one ? `Search for ${one}` : "Search";
+    case "fetch":
+      return `Fetch ${hostOf(what) || one || "a page"}`;
+    case "agent":
+      return "Start a helper";
+    default:
+      return `Use ${safeText(data.tool ?? "a tool")}`;
+  }
+}
+
+const hostOf = (url: string) => /^https?:\/\/([^/]+)/.exec(url)?.[1] ?? "";
 
 /** What it is about, in one line, for lists and notifications. */
 export function gist(request: Request, cwd = ""): string {
@@ -41,8 +69,8 @@ export function verdict(d: Decision, me: string): string {
     channel: "A channel", agent_exit: "The agent's end", interrupt: "The interruption",
   }[d.source];
   const did = {
-    allow: "allowed it", deny: "denied it", answer: "answered", reject: "gave no answer", approve: "approved the plan",
-    revise: "sent the plan back", block: "told it to go on", ask: "handed it on", passthrough: "had no opinion",
+    allow: "allowed it", deny: "denied it", answer: "answered", reject: "skipped it", approve: "approved the plan",
+    revise: "asked for changes", block: "told it to go on", ask: "handed it on", passthrough: "let it pass",
   }[d.behavior];
   const reach = d.behavior === "allow" && d.scope === "session" ? " for this session" : d.behavior === "allow" && d.scope === "always" ? " always" : "";
   return `${who} ${did}${reach}`;

@@ -7,7 +7,7 @@ import { ApiError, call } from "../api/http";
 import { keys } from "../api/keys";
 import type { Session } from "../api/types";
 import { go, sessionPath } from "../lib/router";
-import { setDraft } from "../lib/state";
+import { getDraft, offerDraft, setDraft } from "../lib/state";
 import { attempt, say } from "../lib/toast";
 import { rewound } from "../lib/words";
 import { root } from "../model/types";
@@ -19,6 +19,7 @@ type Way = "undo" | "redo";
 export async function rewind(client: QueryClient, session: string, way: Way): Promise<void> {
   const move = (force: boolean) =>
     call<{ files?: string[]; note?: string }>(`/v1/sessions/${encodeURIComponent(session)}/${way}`, { method: "POST", body: { force } });
+  const before = new Set(conversations.get(session).snapshot().conversation.undone);
   const done = await attempt(way === "undo" ? "Undo did not work" : "Redo did not work", async () => {
     try {
       return await move(false);
@@ -30,6 +31,12 @@ export async function rewind(client: QueryClient, session: string, way: Way): Pr
   });
   await client.invalidateQueries({ queryKey: keys.sessions });
   if (!done) return;
+  if (way === "undo" && !getDraft(session)) {
+    // The prompt goes back to where it came from.
+    const { conversation } = conversations.get(session).snapshot();
+    const last = (conversation.threads.get(root) ?? []).findLast((i) => i.type === "user" && i.origin !== "steer" && !before.has(i.turn));
+    if (last?.type === "user") offerDraft(session, last.blocks.map((b) => b.text ?? "").join("").trim());
+  }
   const back: Way = way === "undo" ? "redo" : "undo";
   say(rewound(way, done.files?.length ?? 0), undefined, { label: back === "redo" ? "Redo" : "Undo", run: () => rewind(client, session, back) });
 }
