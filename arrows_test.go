@@ -47,6 +47,7 @@ var arrows = map[string][]string{
 	"internal/archive":   {"."},
 	"internal/logcheck":  {"."},
 	"internal/handover":  {".", "internal/"},
+	"internal/mcphost":   {".", "internal/"},
 	"internal/program":   {".", "internal/"},
 	"internal/persona":   {".", "policy", "internal/"},
 	"internal/project":   {".", "internal/"},
