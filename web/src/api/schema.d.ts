@@ -272,6 +272,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/reviews": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List reviews, the newest first
+         * @description A review is running, interrupted if nobody works on it, completed, or failed if no agent could review.
+         */
+        get: operations["list-reviews"];
+        put?: never;
+        /**
+         * Have agents review a change
+         * @description Agents work in the background, and only read. Several agents make an ensemble, whose findings are merged. A finding is verified if the diff shows its line. If there is nothing to review, the answer says empty and has no id.
+         */
+        post: operations["start-review"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/reviews/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show a review
+         * @description The id is that of the session that holds its log, which can be followed like any other.
+         */
+        get: operations["get-review"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/roots": {
         parameters: {
             query?: never;
@@ -606,6 +650,26 @@ export interface paths {
          * @description Creates a session that begins as a copy of this one, up to and including a message. The agent must support it.
          */
         post: operations["fork"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{id}/handoff": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Hand a session over to another agent
+         * @description Creates a session with another agent in the same folder, under the same restrictions, and starts its first turn with a bounded account of this one: messages, decisions, plan and changed files, and what was left out. This session's handed_to then names the new one, whose forked_from names this one. Nothing else changes here: a running turn goes on, and requests can be answered. An agent that is not installed or signed in is refused.
+         */
+        post: operations["handoff"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1056,6 +1120,70 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/workflows": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List runs of workflows, the newest first
+         * @description A run is interrupted if it has not ended and nobody works on it.
+         */
+        get: operations["list-workflows"];
+        put?: never;
+        /**
+         * Run a workflow
+         * @description The server works on it in the background. Its checks are commands that run here, and its agents edit files without asking, which is why this needs a token that may decide. The run's id is that of the session that holds its log.
+         */
+        post: operations["start-workflow"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/workflows/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show a run and its steps
+         * @description The session of a step shows what its agent does.
+         */
+        get: operations["get-workflow"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/workflows/{id}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Continue a run that was interrupted or waits
+         * @description A run that waits for a person needs a decision about the step that failed: retry, skip or stop.
+         */
+        post: operations["resume-workflow"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -1064,6 +1192,18 @@ export interface components {
             by?: string;
             ok: boolean;
             reason?: string;
+        };
+        AgentReport: {
+            agent: string;
+            /** Format: double */
+            cost_usd: number;
+            error?: string;
+            findings?: components["schemas"]["Finding"][];
+            /** Format: int64 */
+            repairs?: number;
+            session?: string;
+            summary?: string;
+            verdict?: string;
         };
         Block: {
             bytes?: string;
@@ -1204,12 +1344,60 @@ export interface components {
             path: string;
             why: string;
         };
+        Finding: {
+            category: string;
+            file?: string;
+            found_by?: string[];
+            /** Format: int64 */
+            line?: number;
+            message: string;
+            severity: string;
+            suggestion?: string;
+            verified: boolean;
+        };
         FolderTrust: {
             decision: string;
             files: components["schemas"]["File"][];
             folder: string;
             hash?: string;
             problem?: string;
+        };
+        HandedOver: {
+            agent: string;
+            /** Format: double */
+            cost_usd: number;
+            /** Format: date-time */
+            created_at: string;
+            cwd: string;
+            /** Format: int64 */
+            epoch: number;
+            /** @description The turn in which the agent learns what happened. */
+            first: components["schemas"]["Turn"];
+            forked_from?: string;
+            handed_to?: string;
+            id: string;
+            /** Format: int64 */
+            last_seq: number;
+            mode: string;
+            model: string;
+            native_id: string | null;
+            /** @description What to know about the session. */
+            notes?: string[];
+            one_shot: boolean;
+            /** Format: int64 */
+            open_requests: number;
+            options: components["schemas"]["SessionOptions"];
+            owner?: string;
+            permission_mode: string;
+            persona: string | null;
+            policy: string;
+            revert: components["schemas"]["NullableRevert"];
+            state: string;
+            title: string;
+            turn?: string;
+            /** Format: date-time */
+            updated_at: string;
+            usage: components["schemas"]["Usage"];
         };
         Identity: {
             device?: boolean;
@@ -1353,6 +1541,14 @@ export interface components {
             /** @description Up to and including this message. Default: all. */
             message_id?: string;
         };
+        NewHandoff: {
+            /** @description The agent that takes over. */
+            agent: string;
+            /** @description Default: the agent's own. */
+            model?: string;
+            /** @description What to do next. Default: to continue the work. */
+            prompt?: string;
+        };
         NewMember: {
             /** @description The kind of agent, such as sdk (Claude Code), or person. Default: the configured one. */
             agent?: string;
@@ -1407,6 +1603,22 @@ export interface components {
             limit?: number;
             /** @enum {string} */
             policy?: "never" | "on-failure";
+        };
+        NewReview: {
+            /** @description Default: the configured one. */
+            agents?: string[];
+            /** @description The folder to review; it must be inside one of the roots. */
+            cwd: string;
+            /** @description The commit to compare with, or a range. Default: what is not committed. */
+            diff?: string;
+            /** @description The tasks or the plan, or what else the template asks for. */
+            input?: string;
+            model?: string;
+            /**
+             * @description Default code.
+             * @enum {string}
+             */
+            template?: "code" | "tasks" | "plan" | "security";
         };
         NewRewind: {
             /** @description Overwrite files that have changed since, and keep a copy of them. */
@@ -1528,6 +1740,14 @@ export interface components {
             /** @enum {string} */
             when?: "reject" | "queue" | "steer";
         };
+        NewWorkflow: {
+            /** @description The folder to work in; it must be inside one of the roots. */
+            cwd: string;
+            /** @description What {{input}} stands for. */
+            input?: string;
+            /** @description The workflow's file, in YAML. */
+            workflow: string;
+        };
         NullableRevert: {
             can_redo: boolean;
             can_undo: boolean;
@@ -1553,6 +1773,10 @@ export interface components {
             items: components["schemas"]["Probe"][];
             next?: string;
         };
+        PageReport: {
+            items: components["schemas"]["Report"][];
+            next?: string;
+        };
         PageRequest: {
             items: components["schemas"]["Request"][];
             next?: string;
@@ -1563,6 +1787,10 @@ export interface components {
         };
         PageRule: {
             items: components["schemas"]["Rule"][];
+            next?: string;
+        };
+        PageRun: {
+            items: components["schemas"]["Run"][];
             next?: string;
         };
         PageSession: {
@@ -1691,6 +1919,22 @@ export interface components {
             options?: components["schemas"]["TurnOptions"];
             prompt?: string;
         };
+        Report: {
+            agents: components["schemas"]["AgentReport"][];
+            /** Format: double */
+            cost_usd: number;
+            /** Format: date-time */
+            created_at: string;
+            cwd: string;
+            empty?: boolean;
+            findings: components["schemas"]["Finding"][];
+            id: string;
+            left?: string[];
+            state: string;
+            summary?: string;
+            template: string;
+            verdict?: string;
+        };
         Request: {
             /** Format: date-time */
             created_at: string;
@@ -1710,6 +1954,10 @@ export interface components {
         Restored: {
             copy?: string;
             files: string[];
+        };
+        "Resume-workflowRequest": {
+            /** @enum {string} */
+            decision?: "retry" | "skip" | "stop";
         };
         Rewound: {
             /** Format: int64 */
@@ -1737,6 +1985,19 @@ export interface components {
             pattern: string;
             scope: string;
             session?: string;
+        };
+        Run: {
+            /** Format: double */
+            cost_usd: number;
+            /** Format: date-time */
+            created_at: string;
+            cwd: string;
+            detail?: string;
+            id: string;
+            input?: string;
+            name: string;
+            state: string;
+            steps: components["schemas"]["StepRun"][];
         };
         Session: {
             agent: string;
@@ -1805,6 +2066,18 @@ export interface components {
             };
             tools?: string[];
             worktree?: boolean;
+        };
+        StepRun: {
+            agent: string;
+            /** Format: int64 */
+            attempts: number;
+            /** Format: double */
+            cost_usd: number;
+            error?: string;
+            id: string;
+            output?: string;
+            session?: string;
+            state: string;
         };
         Subfolder: {
             git?: boolean;
@@ -2641,6 +2914,102 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    "list-reviews": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageReport"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "start-review": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewReview"];
+            };
+        };
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Report"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "get-review": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Report"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
     "list-roots": {
         parameters: {
             query?: never;
@@ -3442,6 +3811,48 @@ export interface operations {
             500: components["responses"]["Internal"];
             501: components["responses"]["Unsupported"];
             502: components["responses"]["AgentFailed"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    handoff: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewHandoff"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HandedOver"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            424: components["responses"]["NotSignedIn"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
             503: components["responses"]["Unavailable"];
             default: components["responses"]["Problem"];
         };
@@ -4524,6 +4935,142 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "list-workflows": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageRun"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "start-workflow": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewWorkflow"];
+            };
+        };
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Run"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "get-workflow": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Run"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "resume-workflow": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["Resume-workflowRequest"];
+            };
+        };
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Run"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["Invalid"];
             429: components["responses"]["TooMany"];
             500: components["responses"]["Internal"];

@@ -1,1 +1,0 @@
-export{l as Mermaid}from"./index-Dfs425uk.js";
