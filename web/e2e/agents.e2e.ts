@@ -66,12 +66,12 @@ it("adds an agent, works with it, and removes it", async () => {
   const session = page.getByRole("dialog", { name: "New session" });
   await session.getByLabel("First message").fill("hello");
   await session.getByLabel(/^Agent/).selectOption("mine");
-  await session.getByLabel(/^Policy/).selectOption("deny-unless-allowed");
+  await session.getByLabel(/^Mode(?!l)/).selectOption("deny-unless-allowed");
   await session.getByRole("button", { name: "Start", exact: true }).click();
   await session.getByRole("alert").filter({ hasText: "cannot be held to the policy deny-unless-allowed" }).waitFor();
-  await session.getByLabel(/^Policy/).selectOption("ask");
+  await session.getByLabel(/^Mode(?!l)/).selectOption("ask");
   await session.getByRole("alert").waitFor({ state: "detached" });
-  await session.getByLabel(/^Policy/).selectOption("deny-unless-allowed");
+  await session.getByLabel(/^Mode(?!l)/).selectOption("deny-unless-allowed");
   await session.getByRole("button", { name: "Start", exact: true }).click();
   await session.getByRole("button", { name: "Start anyway" }).click();
   await page.getByText("Hello from mine").first().waitFor();
@@ -107,12 +107,12 @@ it("chooses an agent, its model and its own mode", async () => {
   const { page, watch, context } = await signedIn(browser, server);
   await page.getByRole("button", { name: /New session/ }).first().click();
   const dialog = page.getByRole("dialog", { name: "New session" });
-  expect(await dialog.getByLabel(/^Its own mode/).count()).toBe(0); // no agent is chosen
+  expect(await dialog.getByLabel(/own mode/).count()).toBe(0); // no agent is chosen
   await dialog.getByLabel(/^Agent/).selectOption("native");
   await dialog.getByLabel(/^Model/).selectOption("demo");
-  expect(await dialog.getByLabel(/^Its own mode/).count()).toBe(0);
+  expect(await dialog.getByLabel(/own mode/).count()).toBe(0);
   await dialog.getByLabel(/^Agent/).selectOption("mock");
-  await dialog.getByLabel(/^Its own mode/).selectOption("plan");
+  await dialog.getByLabel(/own mode/).selectOption("plan");
   await dialog.getByLabel("First message").fill("hello");
   await dialog.getByRole("button", { name: "Start", exact: true }).click();
   await page.getByText("Hi from the mock").first().waitFor();

@@ -46,12 +46,12 @@ describe.each([["light"], ["dark"], ["contrast"]])("axe finds nothing, %s", (the
     await visit(`/s/${waiting}`, () => page.locator("[data-request]").waitFor());
     await visit(`/s/${done}`, () => page.locator(".turn-end").waitFor());
     if (size === "phone") {
-      for (const pane of ["Sessions", "Needs you", "Activity"]) {
+      for (const pane of ["Sessions", "Needs you", "Changes"]) {
         await page.getByRole("navigation", { name: "Panes" }).getByRole("button", { name: pane }).click();
         await check(page, `${theme} ${size} ${pane}`);
       }
     } else {
-      for (const tab of ["Activity", "Files", "Changes", "Plan", "Details"]) {
+      for (const tab of ["Changes", "Files", "Plan", "Timeline", "Details"]) {
         await openTab(page, tab);
         await check(page, `${theme} ${size} ${tab}`);
       }

@@ -43,7 +43,7 @@ it("nothing an agent says or names can act", async () => {
   await request.getByRole("button", { name: /Approve/ }).click();
   await page.locator(".turn-error").waitFor();
   for (const fold of await page.locator(".fold").all()) if ((await fold.getAttribute("aria-expanded")) === "false") await fold.click().catch(() => {});
-  for (const tab of ["Activity", "Files", "Changes", "Plan", "Details"]) await openTab(page, tab);
+  for (const tab of ["Changes", "Files", "Plan", "Timeline", "Details"]) await openTab(page, tab);
   await page.getByRole("button", { name: "Show raw events" }).click();
   await page.getByRole("tab", { name: "Files" }).click();
   await page.getByRole("treeitem").filter({ hasText: "onerror" }).click();

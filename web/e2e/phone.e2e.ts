@@ -22,9 +22,9 @@ it("everything can be answered with a thumb", async () => {
   await bar.getByRole("button", { name: "Sessions" }).tap();
   await page.locator("[data-session]").first().tap();
   await page.locator(".turn-end").waitFor();
-  await bar.getByRole("button", { name: "Activity" }).tap();
-  await page.getByRole("tab", { name: "Activity" }).tap();
-  await page.getByRole("tabpanel", { name: "Activity" }).getByText("a-very-long").first().waitFor();
+  await bar.getByRole("button", { name: "Changes" }).tap();
+  await page.getByRole("tab", { name: "Timeline" }).tap();
+  await page.getByRole("tabpanel", { name: "Timeline" }).getByText("a-very-long").first().waitFor();
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
   await bar.getByRole("button", { name: "Chat" }).tap();
   await page.getByRole("textbox", { name: "Message" }).waitFor();

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { live, openTab, world } from "./harness";
+import { live, world } from "./harness";
 
 const { server, open } = world();
 
@@ -8,9 +8,7 @@ it("survives a crash of the server in mid-turn without a reload, gap or duplicat
   const id = await server.session({ policy: "auto-approve" }, "run: for i in 1 2 3 4 5 6 7 8 9; do echo line $i; sleep 0.3; done");
   await page.goto(`${server.url}/s/${id}`);
   await page.evaluate(() => ((window as { mark?: number }).mark = 1));
-  await openTab(page, "Activity");
-  const activity = page.getByRole("tabpanel", { name: "Activity" });
-  await activity.getByText("line 2").waitFor();
+  await page.locator(".tool .output", { hasText: "line 2" }).waitFor();
 
   await server.stop();
   await page.getByRole("status").filter({ hasText: "reconnecting since" }).waitFor();

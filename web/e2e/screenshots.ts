@@ -4,7 +4,7 @@
 import { mkdirSync } from "node:fs";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, it } from "vitest";
-import { launch, live, Server, signedIn } from "./harness";
+import { launch, live, openTab, Server, signedIn } from "./harness";
 import { script } from "./screenshots.script";
 
 const out = new URL("../../docs/screenshots/", import.meta.url).pathname;
@@ -48,15 +48,15 @@ describe.each(["light", "dark"] as const)("%s", (theme) => {
     await shoot("permission");
     await open(`/s/${ids.done}`);
     await page.locator(".turn-end").waitFor();
-    await page.getByRole("tab", { name: "Changes" }).click();
+    await openTab(page, "Changes");
     await shoot("changes");
     await open(`/s/${ids.question}`);
     await page.locator("[data-request]").waitFor();
-    await page.getByRole("tab", { name: "Files" }).click();
+    await openTab(page, "Files");
     await shoot("question");
     await open(`/s/${ids.failed}`);
     await page.locator(".turn-error").waitFor();
-    await page.getByRole("tab", { name: "Details" }).click();
+    await openTab(page, "Details");
     await shoot("error");
     for (const name of ["usage", "agents", "rules", "personas"]) {
       await open(`/${name}`);
@@ -93,8 +93,8 @@ describe.each(["light", "dark"] as const)("%s", (theme) => {
     await page.goto(`${server.url}/s/${ids.done}`);
     await page.locator(".turn-end").waitFor();
     await shoot("conversation");
-    await bar.getByRole("button", { name: "Activity" }).tap();
-    await shoot("activity");
+    await bar.getByRole("button", { name: "Changes" }).tap();
+    await shoot("changes");
     await context.close();
   });
 });

@@ -159,7 +159,7 @@ export function Composer() {
             aria-autocomplete="list"
             aria-controls={completion.open ? "completion" : undefined}
             aria-activedescendant={completion.open ? `completion-${completion.chosen}` : undefined}
-            placeholder={busy ? (steer ? "Steer it now, or Alt-Enter to queue" : "Queue a message") : "Message   / commands   @ files"}
+            placeholder={busy ? (steer ? `Steer ${nameOf(session)}, or Alt-Enter to queue` : "Queue a message") : "Message   / commands   @ files"}
             onChange={(e) => { change(e.target.value); setPast(-1); }}
             onKeyDown={onKeyDown}
             onSelect={completion.onCaret}

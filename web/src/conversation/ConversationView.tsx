@@ -5,7 +5,7 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { ArrowDown } from "lucide-react";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useView } from "../lib/state";
-import { findRows, rowsOf } from "../model/rows";
+import { findRows, rowOf, rowsOf } from "../model/rows";
 import { root } from "../model/types";
 import { Button } from "../ui/Button";
 import { useShown } from "./context";
@@ -71,6 +71,24 @@ export function ConversationView() {
     list.scrollToIndex(to, { align: "center" });
   }, [hits, hit, list]);
 
+  const wanted = useView((s) => s.jump);
+  const [marked, setMarked] = useState(-1);
+  useEffect(() => {
+    if (!wanted) return;
+    const to = rowOf(rows, wanted.key);
+    useView.setState({ jump: null });
+    if (to < 0) return;
+    stick.current = false;
+    setAtEnd(false);
+    setMarked(to);
+    list.scrollToIndex(to, { align: "center" });
+  }, [wanted, rows, list]);
+  useEffect(() => {
+    if (marked < 0) return;
+    const timer = setTimeout(() => setMarked(-1), 2_000);
+    return () => clearTimeout(timer);
+  }, [marked]);
+
   const unseen = rows.length - seen;
   return (
     <div className="conversation">
@@ -92,7 +110,7 @@ export function ConversationView() {
                 key={v.key}
                 data-index={v.index}
                 ref={list.measureElement}
-                className={`virtual-row${undone ? " undone" : ""}${hits[hit] === v.index ? " hit" : ""}`}
+                className={`virtual-row${undone ? " undone" : ""}${hits[hit] === v.index || marked === v.index ? " hit" : ""}`}
                 style={{ transform: `translateY(${v.start}px)` }}
               >
                 <div className="measure">

@@ -157,7 +157,7 @@ export const TurnEnd = memo(function TurnEnd({ item }: { item: TurnEndItem }) {
   const undone = conversation.undone.has(item.turn);
   const quietEnd = item.error?.kind === "interrupted" || item.error?.kind === "killed";
   const showChanges = () => {
-    useView.setState({ changesOf: item.turn, phone: "activity" });
+    useView.setState({ changesOf: item.turn, phone: "side" });
     useSettings.setState({ tab: "changes", right: true });
   };
   return (

@@ -4,8 +4,8 @@ import { create } from "zustand";
 import { persist } from "zustand/middleware";
 
 export type Theme = "system" | "light" | "dark" | "contrast";
-export type RightTab = "activity" | "files" | "changes" | "plan" | "details";
-export type PhonePane = "sessions" | "chat" | "needs" | "activity";
+export type RightTab = "changes" | "files" | "plan" | "timeline" | "details";
+export type PhonePane = "sessions" | "chat" | "needs" | "side";
 
 interface Settings {
   theme: Theme;
@@ -29,7 +29,7 @@ export const useSettings = create<Settings>()(
       theme: "system", tab: "changes", left: true, right: false, notify: false,
       history: [], lastFolder: "", lastAgent: "", lastPolicy: "ask", editor: "vscode://file{path}",
     }),
-    { name: "terret.settings", version: 2, migrate: (old) => ({ ...(old as Settings), right: false }) },
+    { name: "terret.settings", version: 3, migrate: (old) => ({ ...(old as Settings), right: false, tab: "changes" }) },
   ),
 );
 
@@ -94,6 +94,8 @@ interface View {
   finding: boolean;
   /** The turn whose changes are shown; empty means all. */
   changesOf: string;
+  /** An item of the conversation to show. */
+  jump: { key: string } | null;
 }
 
-export const useView = create<View>()(() => ({ overlay: null, phone: "chat", finding: false, changesOf: "" }));
+export const useView = create<View>()(() => ({ overlay: null, phone: "chat", finding: false, changesOf: "", jump: null }));

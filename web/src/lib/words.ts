@@ -32,17 +32,17 @@ export const modes = [
 
 export const capabilityNames: Record<string, string> = {
   undo: "Undo", redo: "Redo", commands: "Commands", permission_requests: "Asks permission", question_prompts: "Asks questions",
-  model_selection: "Choice of model", reconnect: "Reconnect", partial_streaming: "Streaming", steer: "Steering", queue: "Queue", fork: "Fork",
+  model_selection: "Choice of model", reconnect: "Reconnect", partial_streaming: "Streaming", steer: "Messages while it works", queue: "Queue", fork: "Fork",
   hooks: "Hooks", subagents: "Subagents", mcp: "MCP", attachments: "Attachments", structured_output: "Structured output", budget: "Budget",
   one_shot: "One-shot", multi_turn: "Several turns", prewarm: "Prewarm", system_prompt: "System prompt", plan_mode: "Plan mode",
-  interrupt: "Interrupt", compact: "Compact", cost: "Cost", reasoning: "Reasoning", edited_input: "Edited input", oversight: "Oversight",
+  interrupt: "Interrupt", compact: "Compact", cost: "Cost", reasoning: "Reasoning", edited_input: "Edited input",
 };
 
 /** How much of what an agent does passes the rules. */
 export const oversights: Record<string, { name: string; what: string }> = {
-  all: { name: "every tool use", what: "Rules and policies cover every tool use." },
-  asked: { name: "what it asks about", what: "Rules and policies cover only what it asks about; it reads and searches without asking." },
-  none: { name: "nothing", what: "Rules and policies have no effect: it asks about nothing." },
+  all: { name: "every tool use", what: "Your rules cover everything it does." },
+  asked: { name: "what it asks about", what: "Your rules cover only what it asks about; it reads and searches without asking." },
+  none: { name: "nothing", what: "It asks about nothing, so your rules have no effect." },
 };
 
 const agentNames: Record<string, string> = { claude: "Claude", codex: "Codex", opencode: "OpenCode", gemini: "Gemini", qwen: "Qwen", goose: "Goose", copilot: "Copilot", mock: "Mock" };

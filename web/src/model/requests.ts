@@ -39,5 +39,5 @@ export function onDecision(d: Draft, e: DecisionEvent): void {
   const tool = item?.request.data.tool_id ? d.get(item.request.data.tool_id, "tool") : undefined;
   // A person's time is not the tool's.
   if (item && tool) d.patch(tool.key, "tool", { waitedMs: (tool.waitedMs ?? 0) + Math.max(0, Date.parse(e.time) - Date.parse(item.time)) });
-  if (item) d.patch(id, "request", { request: { ...item.request, state: "decided", decision: e.data } });
+  if (item) d.patch(id, "request", { decidedAt: e.time, request: { ...item.request, state: "decided", decision: e.data } });
 }

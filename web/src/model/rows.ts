@@ -43,6 +43,10 @@ export function rowsOf(items: readonly Item[]): Row[] {
   return rows;
 }
 
+/** The row that shows an item, also within a group, or the row of the tool that a request is about; -1 if none does. */
+export const rowOf = (rows: readonly Row[], key: string): number =>
+  rows.findIndex((row) => (row.type === "group" ? row.tools.some((t) => t.key === key) : row.item.key === key || (row.item.type === "tool" && row.item.requestId === key)));
+
 /** The words of an item, for finding. */
 export function wordsOf(item: Item): string {
   switch (item.type) {

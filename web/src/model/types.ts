@@ -39,7 +39,7 @@ export interface ToolItem extends Base {
   requestId?: string;
 }
 
-export interface RequestItem extends Base { type: "request"; request: Request }
+export interface RequestItem extends Base { type: "request"; request: Request; decidedAt?: string }
 export interface SubagentItem extends Base {
   type: "subagent"; actor: string; name: string; description: string; running: boolean; result?: string;
 }

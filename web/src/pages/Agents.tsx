@@ -85,7 +85,7 @@ function Card({ probe: p, onRemove }: { probe: Probe; onRemove?: () => void }) {
 
 /** What an agent cannot do, and why. */
 function Abilities({ probe }: { probe: Probe }) {
-  const all = Object.keys(capabilityNames).filter((id) => id !== "oversight");
+  const all = Object.keys(capabilityNames);
   const lacks = all.flatMap((id) => {
     const of = probe.capabilities[id];
     return typeof of === "object" && of.ok ? [] : [{ id, reason: typeof of === "object" ? of.reason : "" }];

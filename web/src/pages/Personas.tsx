@@ -3,7 +3,7 @@ import { usePersonaPrompt, usePersonas, useRoots, useSessions } from "../api/que
 import type { Persona } from "../api/types";
 import { tokens } from "../lib/format";
 import { safeName, safeText } from "../lib/safe";
-import { modes } from "../lib/words";
+import { modes, policies } from "../lib/words";
 import { CopyButton } from "../ui/CopyButton";
 import { Skeleton } from "../ui/Lazy";
 
@@ -40,8 +40,8 @@ function Card({ persona: p, cwd, open, onOpen }: { persona: Persona; cwd: string
       <div className="row wrap">
         <h2 className="grow">{safeName(p.id)}</h2>
         {p.model && <span className="tag">{safeName(p.model)}</span>}
-        {p.policy && <span className="tag">{p.policy}</span>}
-        <span className={`tag ${p.trusted ? "good" : ""}`}>{p.trusted ? "trusted" : "not trusted: its grants do not act"}</span>
+        {p.policy && <span className="tag">{policies.find((x) => x.id === p.policy)?.name ?? p.policy}</span>}
+        <span className={`tag ${p.trusted ? "good" : ""}`}>{p.trusted ? "trusted" : "Untrusted: permissions ignored"}</span>
       </div>
       {p.description && <p className="dim">{safeText(p.description)}</p>}
       {p.tools && <p className="row wrap small">{p.tools.map((t) => <span key={t} className="tag">{safeName(t)}</span>)}</p>}
@@ -57,7 +57,7 @@ function Prompt({ id, cwd }: { id: string; cwd: string }) {
   return (
     <div className="column">
       <div className="row wrap">
-        <label className="row small dim">Mode <select className="input narrow" value={mode} onChange={(e) => setMode(e.target.value)}>{modes.map((m) => <option key={m.id} value={m.id}>{m.name}</option>)}</select></label>
+        <label className="row small dim">Style <select className="input narrow" value={mode} onChange={(e) => setMode(e.target.value)}>{modes.map((m) => <option key={m.id} value={m.id}>{m.name}</option>)}</select></label>
         {data && <span className="small faint grow">about {tokens(data.tokens)} tokens</span>}
         {data && <CopyButton text={data.text} label="Copy prompt" />}
       </div>

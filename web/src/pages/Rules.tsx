@@ -24,13 +24,13 @@ export default function Rules() {
     <div className="page-inner">
       <div className="column">
         <h1>Rules</h1>
-        <p className="dim">Rules decide before anybody is asked. Deny beats allow; both beat the session's policy.</p>
+        <p className="dim">Rules decide before anybody is asked. Deny beats allow; both beat the session's mode.</p>
       </div>
       <AddRule onAdd={(rule) => save([...rules, rule])} />
       {isPending && <Skeleton lines={4} />}
       {error && <p role="alert">{error.message}</p>}
       {data && rules.length === 0 && (
-        <div className="empty"><strong>No rules yet</strong><span>Choose “Always…” when an agent asks, or write one above. <span className="mono">Bash(git status *)</span> allows a command, <span className="mono">Edit(docs/**)</span> edits in a folder.</span></div>
+        <div className="empty"><strong>No rules yet</strong><span>Choose “Always allow…” when an agent asks, or write one above. <span className="mono">Bash(git status *)</span> allows a command, <span className="mono">Edit(docs/**)</span> edits in a folder.</span></div>
       )}
       {rules.length > 0 && (
         <div className="table-scroll" tabIndex={0} role="group" aria-label="Rules">
@@ -67,7 +67,7 @@ function AddRule({ onAdd }: { onAdd: (rule: Pick<Rule, "effect" | "pattern">) =>
       <div className="row wrap">
         <select className="input narrow" aria-label="Effect" value={effect} onChange={(e) => setEffect(e.target.value as Rule["effect"])}><option value="allow">Allow</option><option value="deny">Deny</option></select>
         <input className="input mono grow" aria-label="Pattern" placeholder="Bash(git status *)" value={pattern} onChange={(e) => { setPattern(e.target.value); setTried(""); }} required />
-        <Button disabled={!pattern.trim()} onClick={test}>Try on the past</Button>
+        <Button disabled={!pattern.trim()} onClick={test}>Test on history</Button>
         <button type="submit" className="button primary" disabled={!pattern.trim()}>Add rule</button>
       </div>
       <span className="small dim" aria-live="polite">{tried}</span>

@@ -3,6 +3,7 @@ import { useUsage } from "../api/queries";
 import type { UsageRow } from "../api/types";
 import { dollars, percent, tokens, totalTokens } from "../lib/format";
 import { safeName } from "../lib/safe";
+import { agentName, modelName } from "../lib/words";
 import { Lazy, Skeleton } from "../ui/Lazy";
 
 const Chart = lazy(() => import("./Chart"));
@@ -67,7 +68,7 @@ function Table({ group }: { group: string }) {
         <tbody>
           {rows.map((r) => (
             <tr key={r.key}>
-              <td className={group === "cwd" ? "mono" : ""}>{safeName(r.key) || "unknown"}</td>
+              <td className={group === "cwd" ? "mono" : ""}>{safeName(group === "agent" ? agentName(r.key) : group === "model" ? modelName(r.key) : r.key) || "unknown"}</td>
               <td><span className="share"><meter min={0} max={1} value={share(r)} aria-label="Share of all tokens" /> {percent(share(r))}</span></td>
               <td className="number">{tokens(totalTokens(r.usage))}</td>
               <td className="number">{dollars(r.cost_usd)}</td>

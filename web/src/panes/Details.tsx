@@ -2,7 +2,7 @@ import { type ReactNode, useState } from "react";
 import { useShown } from "../conversation/context";
 import { dollars, tokens } from "../lib/format";
 import { safeName, safeText } from "../lib/safe";
-import { policies } from "../lib/words";
+import { nameOf, policies } from "../lib/words";
 import { TrustDetails } from "../shell/Trust";
 import { conversations } from "../stream/live";
 import { CopyButton } from "../ui/CopyButton";
@@ -14,8 +14,8 @@ export function Details() {
   return (
     <div className="pane-pad details">
       <dl>
-        <Fact name="Agent">{session.agent} {c.info.version}</Fact>
-        <Fact name="Model">{session.model || c.info.model || "default"}</Fact>
+        <Fact name="Agent">{nameOf(session)} {session.agent === "native" ? "" : c.info.version}</Fact>
+        <Fact name="Model">{session.model || c.info.model || "Default model"}</Fact>
         <Fact name="Folder"><span className="mono">{safeName(session.cwd)}</span></Fact>
         <Fact name="Mode">{policies.find((p) => p.id === session.policy)?.name ?? session.policy}</Fact>
         <Fact name="Style">{session.mode}{session.permission_mode ? ` · ${session.permission_mode}` : ""}</Fact>

@@ -4,17 +4,17 @@ import { useShown } from "../conversation/context";
 import { type RightTab, useSettings } from "../lib/state";
 import { Boundary } from "../ui/Boundary";
 import { Button } from "../ui/Button";
-import { Activity } from "./Activity";
 import { ChangesPane } from "./ChangesPane";
 import { Details } from "./Details";
 import { Files } from "./Files";
 import { PlanPane } from "./PlanPane";
+import { Timeline } from "./Timeline";
 
 const tabs: { id: RightTab; name: string; Body: () => React.ReactNode }[] = [
-  { id: "activity", name: "Activity", Body: Activity },
-  { id: "files", name: "Files", Body: Files },
   { id: "changes", name: "Changes", Body: ChangesPane },
+  { id: "files", name: "Files", Body: Files },
   { id: "plan", name: "Plan", Body: PlanPane },
+  { id: "timeline", name: "Timeline", Body: Timeline },
   { id: "details", name: "Details", Body: Details },
 ];
 

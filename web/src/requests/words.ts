@@ -64,9 +64,10 @@ export function gist(request: Request, cwd = ""): string {
 
 export function verdict(d: Decision, me: string): string {
   if (d.source === "timeout") return d.gate === "permission" ? "Timed out, not run" : "Timed out, not answered";
+  if (d.source === "agent_exit") return "Not answered: the agent stopped";
+  if (d.source === "interrupt") return "Not answered: the turn was stopped";
   const who = {
-    user: !d.by ? "A person" : !me || d.by === me ? "You" : d.by, rule: d.rule ? `Rule ${d.rule}` : "A rule", policy: "The policy", timeout: "The time limit",
-    channel: "A channel", agent_exit: "The agent's end", interrupt: "The interruption",
+    user: !d.by ? "A person" : !me || d.by === me ? "You" : d.by, rule: d.rule ? `Rule ${d.rule}` : "A rule", policy: "The session's mode", channel: "Another program",
   }[d.source];
   const did = {
     allow: "allowed it", deny: "denied it", answer: "answered", reject: "skipped it", approve: "approved the plan",

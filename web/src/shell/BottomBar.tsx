@@ -1,4 +1,4 @@
-import { Activity, BellDot, List, MessageSquare } from "lucide-react";
+import { BellDot, FileDiff, List, MessageSquare } from "lucide-react";
 import { useRequests } from "../api/queries";
 import { type PhonePane, useView } from "../lib/state";
 import { useConnection } from "../stream/live";
@@ -7,7 +7,7 @@ const panes: { id: PhonePane; name: string; Icon: typeof List }[] = [
   { id: "sessions", name: "Sessions", Icon: List },
   { id: "chat", name: "Chat", Icon: MessageSquare },
   { id: "needs", name: "Needs you", Icon: BellDot },
-  { id: "activity", name: "Activity", Icon: Activity },
+  { id: "side", name: "Changes", Icon: FileDiff },
 ];
 
 export function BottomBar() {

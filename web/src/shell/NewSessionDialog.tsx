@@ -58,31 +58,31 @@ export default function NewSessionDialog({ onClose }: { onClose: () => void }) {
     }>
       <form id="new-session" className="column form" onSubmit={(e) => { e.preventDefault(); void start(); }}>
         <label className="field"><span>First message</span>
-          <textarea className="input" rows={2} autoFocus placeholder="What should the agent do? (can wait)" value={first} onChange={(e) => setFirst(e.target.value)}
+          <textarea className="input" rows={2} autoFocus placeholder="What should the agent do? (optional)" value={first} onChange={(e) => setFirst(e.target.value)}
             onKeyDown={(e) => { if (e.key === "Enter" && !e.shiftKey && !e.nativeEvent.isComposing) { e.preventDefault(); if (cwd && !busy) void start(); } }} />
         </label>
         <FolderPicker cwd={cwd} onCwd={setCwd} />
         <div className="form-grid">
           <label className="field"><span>Agent</span>
             <select className="input" value={agent} onChange={(e) => { setAgent(e.target.value); setModel(""); setOwn(""); }}>
-              <option value="">First that is ready</option>
-              {agents.map((a) => <option key={a.agent} value={a.agent}>{safeName(a.title || a.agent)}{a.version ? ` ${a.version}` : ""}{a.auth === "missing" ? (a.agent === "native" ? " (demo only)" : " (not signed in)") : ""}</option>)}
+              <option value="">Automatic</option>
+              {agents.map((a) => <option key={a.agent} value={a.agent}>{a.agent === "native" ? (a.auth === "missing" ? "Demo (built in)" : "Terret (built in)") : `${safeName(a.title || a.agent)}${a.version ? ` ${a.version}` : ""}${a.auth === "missing" ? " (not signed in)" : ""}`}</option>)}
             </select>
           </label>
           <label className="field"><span>Model</span>
             <select className="input" value={model} disabled={models.length === 0} onChange={(e) => setModel(e.target.value)}>
-              <option value="">{models.length === 0 ? "The agent's own choice" : "Default"}</option>
+              <option value="">Default model</option>
               {models.map((m) => <option key={m.id} value={m.id}>{m.name || m.id}</option>)}
             </select>
           </label>
-          <label className="field"><span>Policy</span>
+          <label className="field"><span>Mode</span>
             <select className="input" value={policy} onChange={(e) => setPolicy(e.target.value)}>{policies.map((p) => <option key={p.id} value={p.id}>{p.name}</option>)}</select>
           </label>
-          <label className="field"><span>Mode</span>
+          <label className="field"><span>Style</span>
             <select className="input" value={mode} onChange={(e) => setMode(e.target.value)}>{modes.map((m) => <option key={m.id} value={m.id}>{m.name}</option>)}</select>
           </label>
           {ownModes.length > 0 && (
-            <label className="field"><span>Its own mode</span>
+            <label className="field"><span>The agent’s own mode</span>
               <select className="input" value={own} onChange={(e) => setOwn(e.target.value)}>
                 <option value="">Default</option>
                 {ownModes.map((m) => <option key={m} value={m}>{safeName(m)}</option>)}
@@ -108,19 +108,11 @@ export default function NewSessionDialog({ onClose }: { onClose: () => void }) {
   );
 }
 
-const asked: Record<string, string> = {
-  undo: "undo", steer: "steering", permission_requests: "requests for permission", question_prompts: "questions", attachments: "attachments", plan_mode: "plans",
-};
-
-/** What the chosen agent lacks, said before the first message. */
+/** What to know about the chosen agent before the first message. */
 function Abilities({ probe }: { probe: Probe | undefined }) {
   if (!probe) return null;
   const name = safeName(probe.title || agentName(probe.agent));
   const unready = probe.auth === "missing" && probe.agent !== "native";
-  const lacks = Object.keys(asked).filter((c) => {
-    const a = probe.capabilities[c];
-    return typeof a === "object" && !a.ok;
-  });
   return (
     <>
       {unready && (
@@ -131,8 +123,7 @@ function Abilities({ probe }: { probe: Probe | undefined }) {
       )}
       <p className="small dim">
         {!unready && probe.fix && <><Hint text={probe.fix} /> </>}
-        {lacks.length > 0 && <>{name} has no {lacks.map((l) => asked[l]).join(", ")}. </>}
-        {oversights[String(probe.capabilities.oversight)]?.what}
+        {probe.capabilities.oversight !== "all" && oversights[String(probe.capabilities.oversight)]?.what}
       </p>
     </>
   );

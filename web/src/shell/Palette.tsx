@@ -62,7 +62,7 @@ export default function Palette({ session, onClose }: { session: Session | undef
 
 const show = (tab: RightTab) => () => {
   useSettings.setState({ tab, right: true });
-  useView.setState({ phone: "activity" });
+  useView.setState({ phone: "side" });
 };
 
 const general: Action[] = [
@@ -77,9 +77,9 @@ const general: Action[] = [
   { name: "Open files in Cursor", run: () => useSettings.setState({ editor: "cursor://file{path}" }) },
   { name: "Open files in Zed", run: () => useSettings.setState({ editor: "zed://file{path}" }) },
   { name: "Theme: System", run: () => applyTheme("system") },
-  { name: "Theme: light", run: () => applyTheme("light") },
-  { name: "Theme: dark", run: () => applyTheme("dark") },
-  { name: "Theme: high contrast", run: () => applyTheme("contrast") },
+  { name: "Theme: Light", run: () => applyTheme("light") },
+  { name: "Theme: Dark", run: () => applyTheme("dark") },
+  { name: "Theme: High contrast", run: () => applyTheme("contrast") },
 ];
 
 function SessionActions({ session, run }: { session: Session; run: (action: () => unknown) => () => void }) {
@@ -92,15 +92,15 @@ function SessionActions({ session, run }: { session: Session; run: (action: () =
     can("undo") && session.revert?.can_undo && { name: "Undo the last turn", keys: "Alt U", run: a.undo },
     can("redo") && session.revert?.can_redo && { name: "Redo", keys: "Alt Shift U", run: a.redo },
     { name: "Find in the conversation", keys: "Ctrl F", run: () => useView.setState({ finding: true }) },
-    { name: "Show activity", run: show("activity") },
     { name: "Show files", run: show("files") },
     { name: "Show changes", run: show("changes") },
     { name: "Show plan", run: show("plan") },
+    { name: "Show timeline", run: show("timeline") },
     { name: "Show details", run: show("details") },
     { name: "Rename session", run: () => useView.setState({ overlay: "rename" }) },
     fork.whole && { name: "Fork session", run: () => a.fork() },
     { name: "Export session", run: a.export },
-    { name: "Close the agent", run: a.close },
+    { name: "Stop agent process", run: a.close },
     { name: "Delete session", run: () => useView.setState({ overlay: "delete" }) },
   ];
   return (

@@ -69,7 +69,7 @@ function Header() {
           can("redo") && { label: "Redo", icon: <Redo2 size={14} />, disabled: !session.revert?.can_redo, onSelect: actions.redo },
           fork.whole && { label: "Fork", icon: <GitFork size={14} />, onSelect: () => actions.fork() },
           { label: "Export", icon: <Download size={14} />, onSelect: actions.export },
-          { label: "Close the agent", icon: <Power size={14} />, onSelect: actions.close },
+          { label: "Stop agent process", icon: <Power size={14} />, onSelect: actions.close },
           null,
           { label: "Delete…", icon: <Trash2 size={14} />, danger: true, onSelect: () => useView.setState({ overlay: "delete" }) },
         ]}

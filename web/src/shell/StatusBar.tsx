@@ -24,10 +24,10 @@ export function StatusBar() {
       <label className="row">
         Theme
         <select className="pick" value={theme} onChange={(e) => applyTheme(e.target.value as Theme)}>
-          <option value="system">system</option>
-          <option value="light">light</option>
-          <option value="dark">dark</option>
-          <option value="contrast">high contrast</option>
+          <option value="system">System</option>
+          <option value="light">Light</option>
+          <option value="dark">Dark</option>
+          <option value="contrast">High contrast</option>
         </select>
       </label>
     </footer>

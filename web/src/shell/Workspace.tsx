@@ -118,7 +118,7 @@ function PhonePanes({ instead }: Instead) {
     phone === "sessions" ? <PhoneMain title="Sessions"><Sidebar /></PhoneMain>
     : phone === "needs" ? <NeedsPage />
     : instead ? instead
-    : phone === "activity" && route.page === "session" ? <PhoneMain title="Activity"><RightPane /></PhoneMain>
+    : phone === "side" && route.page === "session" ? <PhoneMain title="Changes"><RightPane /></PhoneMain>
     : <Centre />;
   return (
     <>

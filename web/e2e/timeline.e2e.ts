@@ -1,0 +1,50 @@
+import { expect, it } from "vitest";
+import { live, openTab, world } from "./harness";
+
+const { server, open } = world();
+
+it("the side pane is closed until asked for, opens on changes, and shows the session as a picture to jump in", async () => {
+  const { context, page, watch } = await open();
+  const id = await server.session({ policy: "auto-approve" }, "create a.txt containing one, then run: echo hi");
+  await page.goto(`${server.url}/s/${id}`);
+  await page.locator(".turn-end").waitFor();
+  expect(await page.getByRole("tablist").count()).toBe(0);
+  for (let i = 0; i < 6; i++) {
+    await page.getByRole("textbox", { name: "Message" }).fill("run: seq 1 3, then list files");
+    await page.keyboard.press("Enter");
+    await page.locator(".turn-end").nth(Math.min(i + 1, 1)).waitFor();
+    await expect.poll(async () => (await server.api<{ state: string }>("GET", `/v1/sessions/${id}`)).body.state).toBe("idle");
+  }
+  await page.keyboard.press("Alt+]");
+  await page.getByRole("tabpanel", { name: "Changes" }).waitFor();
+  await openTab(page, "Timeline");
+  const panel = page.getByRole("tabpanel", { name: "Timeline" });
+  expect(await panel.getByRole("button").count()).toBe(7);
+  expect(await panel.locator(".tl-part").count()).toBeGreaterThan(7);
+  await panel.getByRole("button", { name: /create a.txt/ }).click();
+  await page.locator(".virtual-row.hit .user", { hasText: "create a.txt" }).waitFor();
+  expect(watch.problems).toEqual([]);
+  await context.close();
+});
+
+const ours = /oversight|passthrough|\bgrants\b|no opinion|First that is ready|own choice|\bnative\b|wants to change|Send back|Do not answer/i;
+
+it("no word on the screen is one of ours", async () => {
+  const { context, page } = await open();
+  const asked = await server.session({ title: "asked" }, "ask me");
+  const edit = await server.session({ title: "edit" }, "create b.txt containing one");
+  await live(page);
+  for (const path of ["/", `/s/${asked}`, `/s/${edit}`, "/usage", "/rules", "/personas"]) {
+    await page.goto(server.url + path);
+    await page.getByRole("main").waitFor();
+    if (path === "/usage") await page.getByRole("cell", { name: "Demo" }).waitFor();
+    if (path.startsWith("/s/")) await page.locator("[data-request]").waitFor();
+    expect(await page.locator("body").innerText(), path).not.toMatch(ours);
+  }
+  await page.keyboard.press("Alt+n");
+  const dialog = page.getByRole("dialog", { name: "New session" });
+  await dialog.getByRole("combobox", { name: "Agent" }).selectOption("native");
+  expect(await dialog.innerText()).not.toMatch(ours);
+  await dialog.getByText("Demo (built in)").waitFor({ state: "attached" });
+  await context.close();
+});

@@ -1,0 +1,11 @@
+import { expect, it } from "vitest";
+import { agentName, modelName } from "./words";
+
+it.each([
+  ["claude-opus-4-5-20250929", "Opus 4.5"], ["claude-sonnet-4-20250514", "Sonnet 4"], ["claude-3-5-haiku-latest", "Haiku 3.5"],
+  ["anthropic/claude-opus-4-1", "Opus 4.1"], ["claude-sonnet-4-5[1m]", "Sonnet 4.5 [1m]"], ["gpt-5-codex", "gpt-5-codex"], ["", ""],
+])("%s is %s", (model, name) => expect(modelName(model)).toBe(name));
+
+it("names agents as people do", () => {
+  expect([agentName("claude"), agentName("native"), agentName("native", "claude-opus-4-5"), agentName("mine"), agentName(undefined)]).toEqual(["Claude", "Demo", "Terret", "mine", "The agent"]);
+});
