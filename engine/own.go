@@ -164,7 +164,7 @@ func (e *Engine) adopt(ctx context.Context, l *live) error {
 	if s.Turn != "" {
 		out = append(out, l.envelopeOf(s.Turn, terret.Event{Data: terret.TurnError{Usage: spent.Usage, CostUSD: spent.CostUSD, Error: terret.Error{
 			Code: terret.CodeProcessFailed, Retryable: true,
-			Message: "the process that ran this turn ended before the turn did; prompt the session to continue",
+			Message: "terret restarted and stopped this turn; retry, or send a message",
 		}}}))
 		l.session.Usage, l.session.CostUSD = s.Usage.Add(spent.Usage), s.CostUSD+spent.CostUSD
 		l.rest = terret.SessionFailed

@@ -78,7 +78,7 @@ it("adds an agent, works with it, and removes it", async () => {
 
   // What it cannot do has no button.
   await page.getByRole("button", { name: "Session actions" }).click();
-  await page.getByRole("menuitem", { name: "Export" }).waitFor();
+  await page.getByRole("menuitem", { name: "Export as HTML" }).waitFor();
   expect(await page.getByRole("menuitem", { name: "Fork" }).count()).toBe(0);
   expect(await page.getByRole("menuitem", { name: "Undo last turn" }).count()).toBe(1);
   await page.keyboard.press("Escape");

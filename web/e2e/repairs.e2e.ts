@@ -92,7 +92,7 @@ it("colours of terminals and diffs show; nothing says zero", async () => {
   expect(await page.locator("body").innerText()).not.toMatch(/\b0(\.0 s| tokens)|\$0\b/);
   // An agent that cannot fork offers no fork.
   await page.getByRole("button", { name: "Session actions" }).click();
-  await page.getByRole("menuitem", { name: "Export" }).waitFor();
+  await page.getByRole("menuitem", { name: "Export as HTML" }).waitFor();
   expect(watch.problems).toEqual([]);
   await context.close();
 });

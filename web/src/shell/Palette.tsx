@@ -99,7 +99,8 @@ function SessionActions({ session, run }: { session: Session; run: (action: () =
     { name: "Show details", run: show("details") },
     { name: "Rename session", run: () => useView.setState({ overlay: "rename" }) },
     fork.whole && { name: "Fork session", run: () => a.fork() },
-    { name: "Export session", run: a.export },
+    { name: "Export session as HTML", run: a.exportHtml },
+    { name: "Export session for Terret", run: a.export },
     { name: "Stop agent process", run: a.close },
     { name: "Delete session", run: () => useView.setState({ overlay: "delete" }) },
   ];

@@ -1,4 +1,4 @@
-import { Download, GitFork, MoreHorizontal, PanelRight, Pencil, Power, Redo2, Trash2, Undo2 } from "lucide-react";
+import { Download, FileText, GitFork, MoreHorizontal, PanelRight, Pencil, Power, Redo2, Trash2, Undo2 } from "lucide-react";
 import { useEffect } from "react";
 import { useCan, useFork } from "../api/queries";
 import { Composer } from "../composer/Composer";
@@ -68,7 +68,8 @@ function Header() {
           can("undo") && { label: "Undo last turn", icon: <Undo2 size={14} />, keys: "Alt U", disabled: !session.revert?.can_undo, onSelect: actions.undo },
           can("redo") && { label: "Redo", icon: <Redo2 size={14} />, disabled: !session.revert?.can_redo, onSelect: actions.redo },
           fork.whole && { label: "Fork", icon: <GitFork size={14} />, onSelect: () => actions.fork() },
-          { label: "Export", icon: <Download size={14} />, onSelect: actions.export },
+          { label: "Export as HTML", icon: <FileText size={14} />, onSelect: actions.exportHtml },
+          { label: "Export for Terret", icon: <Download size={14} />, onSelect: actions.export },
           { label: "Stop agent process", icon: <Power size={14} />, onSelect: actions.close },
           null,
           { label: "Delete…", icon: <Trash2 size={14} />, danger: true, onSelect: () => useView.setState({ overlay: "delete" }) },

@@ -41,6 +41,16 @@ export async function rewind(client: QueryClient, session: string, way: Way): Pr
   say(rewound(way, done.files?.length ?? 0), undefined, { label: back === "redo" ? "Redo" : "Undo", run: () => rewind(client, session, back) });
 }
 
+/** Hands a file to the person. */
+function save(file: Blob, name: string): void {
+  const url = URL.createObjectURL(file);
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(url);
+}
+
 export function useSessionActions(session: Session) {
   const client = useQueryClient();
   return useMemo(() => {
@@ -82,15 +92,14 @@ export function useSessionActions(session: Session) {
         }
         await refresh();
       },
-      export: () =>
+      export: () => attempt("The session could not be exported", async () => save(await api.exportSession(session.id), `terret-${session.id}.jsonl`)),
+      exportHtml: () =>
         attempt("The session could not be exported", async () => {
-          const url = URL.createObjectURL(await api.exportSession(session.id));
-          const link = document.createElement("a");
-          link.href = url;
-          link.download = `terret-${session.id}.jsonl`;
-          link.click();
-          URL.revokeObjectURL(url);
+          const store = conversations.get(session.id);
+          await store.catchUp();
+          const { htmlOf } = await import("./exportHtml");
+          save(new Blob([htmlOf(session, store.snapshot().conversation)], { type: "text/html" }), `terret-${session.id}.html`);
         }),
     };
-  }, [client, session.id]);
+  }, [client, session]);
 }
