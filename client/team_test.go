@@ -113,7 +113,7 @@ func TestHandoff(t *testing.T) {
 	if err != nil || made.ForkedFrom != old.ID || made.First.Session != made.ID || !strings.HasSuffix(terret.TextOf(made.First.Prompt), "what now?") {
 		t.Fatalf("%+v: %v", made, err)
 	}
-	if old, err = c.Session(ctx, old.ID); err != nil || old.HandedTo != made.ID {
+	if old.Session, err = c.Session(ctx, old.ID); err != nil || old.HandedTo != made.ID {
 		t.Errorf("it went to %q: %v", old.HandedTo, err)
 	}
 	if _, err := c.Handoff(ctx, old.ID, "odd", "", ""); terret.AsError(err).Code != terret.CodeAgentNotFound {
