@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"errors"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -157,6 +158,57 @@ func TestWorkflow(t *testing.T) {
 	}
 	until("completed")
 	if all, err := c.Workflows(ctx); err != nil || len(all) != 1 || all[0].ID != run.ID {
+		t.Errorf("%+v: %v", all, err)
+	}
+}
+
+// TestReviewAndRace reviews a change and runs a race over HTTP.
+func TestReviewAndRace(t *testing.T) {
+	t.Parallel()
+	c, _, dir := setup(t, mock.Script{})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for _, args := range [][]string{{"init", "-q"}, {"-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "--allow-empty", "-m", "one"}} {
+		cmd := exec.CommandContext(ctx, "git", args...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	if got, err := c.StartReview(ctx, client.NewReview{Cwd: dir}); err != nil || !got.Empty {
+		t.Errorf("%+v: %v", got, err)
+	}
+	if all, err := c.Reviews(ctx); err != nil || len(all) != 0 {
+		t.Errorf("%+v: %v", all, err)
+	}
+	if _, err := c.Review(ctx, terret.NewSessionID()); terret.AsError(err).Code != terret.CodeNotFound {
+		t.Error(err)
+	}
+	x, err := c.StartRace(ctx, client.NewRace{Cwd: dir, Task: "go", Agents: []string{"mock", "mock"}})
+	if err != nil || x.State != "running" {
+		t.Fatalf("%+v: %v", x, err)
+	}
+	for _, err := range c.Events(ctx, client.EventQuery{Session: x.ID, Follow: true}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if x, err = c.Race(ctx, x.ID); err != nil {
+			t.Fatal(err)
+		}
+		if x.State == "finished" {
+			break
+		}
+	}
+	if x.Racers[1].Answer != "You said: go" {
+		t.Errorf("%+v", x)
+	}
+	if _, err := c.KeepRacer(ctx, x.ID, "nobody", "patch"); terret.AsError(err).Code != terret.CodeInvalidRequest {
+		t.Error(err)
+	}
+	if x, err = c.DropRace(ctx, x.ID); err != nil || x.State != "dropped" {
+		t.Errorf("%+v: %v", x, err)
+	}
+	if all, err := c.Races(ctx); err != nil || len(all) != 1 {
 		t.Errorf("%+v: %v", all, err)
 	}
 }

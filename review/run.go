@@ -115,7 +115,7 @@ func (r *Runner) Get(ctx context.Context, id string) (Report, error) {
 	out, _, err := r.load(ctx, id)
 	if err == nil && out.State == running {
 		var alone bool
-		if alone, err = r.Alone(id); alone {
+		if alone, err = r.Alone(ctx, id); alone {
 			out.State = interrupted
 		}
 	}

@@ -132,17 +132,25 @@ const folder = "workflows"
 // lockWait bounds the wait for somebody who only looks.
 const lockWait = 500 * time.Millisecond
 
-// Alone reports whether nobody works on something.
-func (l Log) Alone(id string) (bool, error) {
+// Alone reports whether nobody works on something. It waits a moment, because a process
+// that is just being started holds the locks of its parent.
+func (l Log) Alone(ctx context.Context, id string) (bool, error) {
 	if l.Home == "" {
 		return false, nil // nobody can tell
 	}
-	f, err := lockfile.TryOpen(filepath.Join(l.Home, folder, id+".lock"))
-	if errors.Is(err, fs.ErrNotExist) {
+	wait, cancel := context.WithTimeout(ctx, aloneWait)
+	defer cancel()
+	f, err := lockfile.Open(wait, filepath.Join(l.Home, folder, id+".lock"))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return true, nil // nobody ever did
-	}
-	if f == nil || err != nil {
+	case err != nil && ctx.Err() == nil && wait.Err() != nil:
+		return false, nil
+	case err != nil:
 		return false, err
 	}
 	return true, f.Close()
 }
+
+// aloneWait is how long Alone waits.
+const aloneWait = 100 * time.Millisecond

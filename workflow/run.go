@@ -62,7 +62,7 @@ func (r *Runner) Get(ctx context.Context, id string) (Run, error) {
 		return Run{}, err
 	}
 	if run.State == Running {
-		alone, err := r.Alone(id)
+		alone, err := r.Alone(ctx, id)
 		if err != nil {
 			return Run{}, err
 		}

@@ -120,7 +120,7 @@ func (a *app) newServer(e *engine.Engine, tokens *access.Tokens, r *team.Registr
 	return httpapi.New(httpapi.Config{
 		Engine: e, Store: a.harness.Store, Tokens: tokens, Hosts: o.hosts, Origins: o.origins,
 		Roots: roots, Home: a.data, Trust: a.trust, Web: web.Handler(), Version: version(), Log: a.logger, Limits: httpapi.Limits{Drain: max(o.drain, time.Millisecond)},
-		Sessions: a.sessions(true), Team: r, Env: a.environ,
+		Sessions: a.sessions(true), Team: r, Env: a.environ, Worktree: a.cfg.Worktree,
 	})
 }
 

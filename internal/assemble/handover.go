@@ -87,7 +87,6 @@ func (m *Sessions) successor(old terret.Session, agent, model string) terret.Ses
 		Agent: agent, Model: model, Title: old.Title, Cwd: old.Cwd, Persona: old.Persona, Mode: old.Mode, Policy: old.Policy,
 		OneShot: old.OneShot, ForkedFrom: old.ID, Options: old.Options,
 	}
-	s.Options.Worktree = false // the folder is there already
 	s.Options.OutputSchema = nil
 	if agent == old.Agent {
 		s.Model, s.PermissionMode = cmp.Or(model, old.Model), old.PermissionMode

@@ -48,7 +48,7 @@ func (m *Sessions) Create(ctx context.Context, s terret.Session, o CreateOptions
 	if err != nil {
 		return terret.Session{}, err
 	}
-	if !s.Options.Worktree {
+	if _, _, has := worktree.Find(m.Home, s.Cwd); !s.Options.Worktree || has { // or shares another session's
 		return m.create(ctx, s, o)
 	}
 	if s, err = m.inWorktree(ctx, s); err != nil {

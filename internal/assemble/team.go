@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/worktree"
+	"github.com/terret-dev/terret/race"
 	"github.com/terret-dev/terret/review"
 	"github.com/terret-dev/terret/team"
 	"github.com/terret-dev/terret/workflow"
@@ -32,6 +34,7 @@ func (m *Sessions) Team(ctx context.Context, limits team.Limits, log *slog.Logge
 // Members makes agents that answer messages, by the names of the agents.
 func (m *Sessions) Members() (team.Host, *team.Providers) {
 	host := team.Host{Engine: m.Engine, Store: m.Store, Create: func(ctx context.Context, s terret.Session) (terret.Session, error) {
+		_, _, s.Options.Worktree = worktree.Find(m.Home, s.Cwd) // such as that of a race
 		return m.Create(ctx, s, CreateOptions{})
 	}}
 	providers := team.FromDrivers(host, m.Agents.Drivers())
@@ -56,6 +59,12 @@ func (m *Sessions) Workflows(env []string) *workflow.Runner {
 func (m *Sessions) Reviews() *review.Runner {
 	log, providers := m.log()
 	return &review.Runner{Log: log, Providers: providers, Default: m.DefaultAgent}
+}
+
+// Races runs races. Env is the environment of checks.
+func (m *Sessions) Races(env []string) *race.Runner {
+	log, providers := m.log()
+	return &race.Runner{Log: log, Providers: providers, Env: env}
 }
 
 func (m *Sessions) log() (workflow.Log, *team.Providers) {

@@ -28,7 +28,7 @@ func Run(ctx context.Context, dir string, env []string, command string) (Result,
 	if runtime.GOOS == "windows" {
 		argv = []string{"cmd", "/C", command + " 2>&1"}
 	}
-	p, err := proc.Start(ctx, proc.Spec{Argv: argv, Dir: dir, Env: proc.FilterEnv(env)})
+	p, err := proc.Start(ctx, proc.Spec{Argv: argv, Dir: dir, Env: proc.FilterEnv(env, "PORT")})
 	if err != nil {
 		return Result{}, fmt.Errorf("cannot run %q: %w", command, err)
 	}

@@ -22,6 +22,7 @@ type Config struct {
 	Undo           Undo                `json:"undo,omitzero" class:"inside" jsonschema:"Limits of undo."`
 	Pool           Pool                `json:"pool,omitzero" class:"inside" jsonschema:"Agents to start before they are needed."`
 	Team           Team                `json:"team,omitzero" class:"inside" jsonschema:"Limits of conversations between agents."`
+	Worktree       Worktree            `json:"worktree,omitzero" class:"inside" jsonschema:"How to prepare the worktrees of races."`
 	LogLevel       string              `json:"log_level,omitzero" env:"TERRET_LOG_LEVEL" check:"level" class:"grants" jsonschema:"The lowest level of messages in Terret's own log, terret.log in the data folder. Default info."`
 	KeepDeltas     Duration            `json:"keep_deltas,omitzero" env:"TERRET_KEEP_DELTAS" class:"grants" jsonschema:"How long to keep the pieces of streamed text; never drops none. The server drops older ones in the background; whole messages are always kept. Default 24h."`
 	Rules          Rules               `json:"rules,omitzero" class:"inside" jsonschema:"Rules for tool uses, such as Bash(git status). Rules of all layers apply; deny beats allow."`
@@ -50,6 +51,12 @@ type Team struct {
 	MaxHops      int `json:"max_hops,omitzero" class:"grants" jsonschema:"How many messages in a row may follow from one. Default 32."`
 	MaxPerMinute int `json:"max_per_minute,omitzero" class:"grants" jsonschema:"How many messages agents may write within a minute in one conversation. Default 60."`
 	MaxCostUSD   int `json:"max_cost_usd,omitzero" class:"grants" jsonschema:"How many dollars a conversation may cost. Default 5."`
+}
+
+// Worktree says how to prepare a worktree before an agent works in it.
+type Worktree struct {
+	Setup string   `json:"setup,omitzero" check:"text" class:"grants" jsonschema:"A shell command to run in it, such as npm ci. PORT is a port of its own."`
+	Copy  []string `json:"copy,omitzero" class:"grants" jsonschema:"Files to copy into it that git does not know, such as .env."`
 }
 
 // Rules are rules as people type them.

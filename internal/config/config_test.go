@@ -51,6 +51,7 @@ const everything = `// Comments are fine.
 	"unattended": true,
 	"undo": {"off": false, "max_files": 10, "max_bytes": 20},
 	"pool": {"size": 2, "keys": 3, "max_memory": 4},
+	"worktree": {"setup": "make", "copy": [".env"]},
 	"team": {"max_hops": 5, "max_per_minute": 6, "max_cost_usd": 7},
 	"log_level": "debug",
 	"keep_deltas": "never",
@@ -74,7 +75,7 @@ func TestEveryKey(t *testing.T) {
 		Agent: "claude", Model: "opus", Policy: "accept-edits", Data: "/srv/terret",
 		IdleAfter: Duration(90 * time.Minute), SilentAfter: Duration(3 * time.Hour), InterruptGrace: Duration(5 * time.Second),
 		Timeouts:   map[string]Duration{"permission": Duration(10 * time.Minute), "question": Never},
-		Unattended: true, Undo: Undo{MaxFiles: 10, MaxBytes: 20}, Pool: Pool{Size: 2, Keys: 3, MaxMemory: 4}, Team: Team{MaxHops: 5, MaxPerMinute: 6, MaxCostUSD: 7}, LogLevel: "debug", KeepDeltas: Never,
+		Unattended: true, Undo: Undo{MaxFiles: 10, MaxBytes: 20}, Pool: Pool{Size: 2, Keys: 3, MaxMemory: 4}, Team: Team{MaxHops: 5, MaxPerMinute: 6, MaxCostUSD: 7}, Worktree: Worktree{Setup: "make", Copy: []string{".env"}}, LogLevel: "debug", KeepDeltas: Never,
 		Rules: Rules{Allow: []string{"Bash(git status)"}, Deny: []string{"Bash(rm *)"}},
 		Agents: map[string]Agent{"claude": {
 			Path: filepath.Join(dir, "bin/claude"), Env: []string{"ANTHROPIC_API_KEY", "AWS_*"}, Args: []string{"--x", ""},
@@ -136,7 +137,7 @@ func TestUntrustedProject(t *testing.T) {
 		t.Error(diff)
 	}
 	wantIgnored := strings.Fields(`agent model policy data idle_after silent_after interrupt_grace timeouts.permission timeouts.question
-		unattended undo.off undo.max_files undo.max_bytes pool.size pool.keys pool.max_memory team.max_hops team.max_per_minute team.max_cost_usd log_level keep_deltas rules.allow
+		unattended undo.off undo.max_files undo.max_bytes pool.size pool.keys pool.max_memory worktree.setup worktree.copy team.max_hops team.max_per_minute team.max_cost_usd log_level keep_deltas rules.allow
 		agents.claude.path agents.claude.env agents.claude.args providers.lab.base_url providers.lab.key_env roots addr`)
 	if diff := cmp.Diff(wantIgnored, got.Ignored); diff != "" {
 		t.Error(diff)

@@ -147,6 +147,10 @@ func (at target) body(op *described) any {
 		return map[string]any{"workflow": "steps: [{id: one, prompt: hi}]", "cwd": at.dir}
 	case "start-review":
 		return map[string]any{"cwd": at.dir}
+	case "start-race":
+		return map[string]any{"cwd": at.dir, "task": "go", "agents": []string{"mock", "mock"}}
+	case "keep-racer":
+		return map[string]any{"racer": "mock-1"}
 	case "handoff":
 		return map[string]any{"agent": "mock"}
 	case "spawn":
@@ -426,6 +430,10 @@ func (w *walk) store(t *testing.T) {
 		})
 		repository(t, f.dir)
 		w.each(func(op *described) { w.call(f, op, target{dir: f.dir}) })
+		if err := os.Remove(filepath.Join(f.dir, "new.txt")); err != nil { // a race begins without changes
+			t.Fatal(err)
+		}
+		w.call(f, w.byID("start-race"), target{dir: f.dir})
 	}
 }
 

@@ -33,6 +33,7 @@ func (s *Server) routes() {
 	s.teamRoutes()
 	s.workflowRoutes()
 	s.reviewRoutes()
+	s.raceRoutes()
 	for _, op := range s.operations {
 		s.mux.Handle(op.method+" "+op.path, op.handler())
 	}

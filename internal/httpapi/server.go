@@ -14,6 +14,7 @@ import (
 	"github.com/terret-dev/terret/engine"
 	"github.com/terret-dev/terret/internal/access"
 	"github.com/terret-dev/terret/internal/assemble"
+	"github.com/terret-dev/terret/internal/config"
 	"github.com/terret-dev/terret/internal/trust"
 	"github.com/terret-dev/terret/internal/workfiles"
 	"github.com/terret-dev/terret/team"
@@ -44,6 +45,8 @@ type Config struct {
 	Team *team.Registry
 	// Env is the environment of commands that check what agents did.
 	Env []string
+	// Worktree says how to prepare the worktrees of races.
+	Worktree config.Worktree
 	// Version is the program's, for /healthz.
 	Version string
 	// Web serves everything that is not one of our routes; it may be nil.

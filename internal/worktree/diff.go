@@ -61,7 +61,7 @@ func (g *git) diff(ctx context.Context, rev string, command ...string) (string, 
 		return "", err
 	}
 	defer done()
-	if _, err := g.run(ctx, "add", "--all"); err != nil {
+	if err := g.stage(ctx); err != nil {
 		return "", err
 	}
 	return g.run(ctx, append(command, "--cached", from, "--")...)
@@ -95,9 +95,16 @@ func (g *git) apart(ctx context.Context) (done func(), err error) {
 	}
 	done = func() { g.env = nil; _ = os.RemoveAll(dir) }
 	copied := filepath.Join(dir, "index")
-	text, err := os.ReadFile(index)
+	info, err := os.Stat(index)
+	var text []byte
+	if err == nil {
+		text, err = os.ReadFile(index)
+	}
 	if err == nil {
 		err = os.WriteFile(copied, text, 0o600)
+	}
+	if err == nil { // git looks again at files that are not older than the index
+		err = os.Chtimes(copied, info.ModTime(), info.ModTime())
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil // nothing was added yet

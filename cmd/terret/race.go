@@ -1,0 +1,255 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/access"
+	"github.com/terret-dev/terret/race"
+)
+
+// raceOptions are the options of `terret race`.
+type raceOptions struct {
+	race.Request
+	keep  string
+	patch bool
+	json  bool
+}
+
+func newRace(a *app) *cobra.Command {
+	var o raceOptions
+	cmd := &cobra.Command{
+		Use: "race TASK --agent A --agent B", Short: "Give one task to several agents, and keep what one did",
+		Long: "Give one task to several agents, each in a git worktree of its own. When all are done, a\n" +
+			"table compares them. `terret race keep` merges what one did, or applies it as a patch,\n" +
+			"and removes all worktrees; `terret race drop` removes them all.\n\n" +
+			"The key worktree of the configuration says which command prepares a worktree (setup)\n" +
+			"and which files that git does not know are copied (copy). PORT is a port of its own.",
+		Example: "  terret race \"fix the flaky test\" --agent claude --agent codex --check \"go test ./...\"\n" +
+			"  terret race keep 0195e0c4 codex-2",
+		Args: minOneArg,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Task = strings.Join(args, " ")
+			if !cmd.Flags().Changed("tools") {
+				o.Tools = nil
+			}
+			return runRace(cmd.Context(), a, o)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringArrayVar(&o.Agents, "agent", nil, "agent that takes part (repeatable)")
+	fl.StringVar(&o.Model, "model", "", "model, by the agents' name for it")
+	fl.StringVar(&o.Check, "check", "", "shell command that judges what an agent did")
+	fl.StringVar(&o.Cwd, "cwd", "", "folder to work on (default: this one)")
+	fl.StringVar(&o.PermissionMode, "permission-mode", "", "the agents' own permission mode")
+	fl.StringSliceVar(&o.Tools, "tools", nil, "the agents' tools, which they use without asking (default: all)")
+	fl.StringVar(&o.keep, "keep", "", "racer to keep without asking, or best: the fastest that passes the check")
+	fl.BoolVar(&o.patch, "patch", false, "with --keep: apply its changes without a commit")
+	fl.BoolVar(&o.json, "json", false, "print JSON")
+	cmd.AddCommand(newRaceKeep(a), newRaceDrop(a), newRaceList(a), newRaceShow(a), newRaceResume(a))
+	return cmd
+}
+
+// withRaces runs fn with what runs races.
+func withRaces(ctx context.Context, a *app, acts bool, fn func(ctx context.Context, r *race.Runner) error) error {
+	if acts && access.Inside(a.environ) {
+		return access.ErrInside("only a person can do this")
+	}
+	_, done, err := a.start(ctx, !a.interactive())
+	if err != nil {
+		return err
+	}
+	defer done()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer interrupts(func() { cancel(terret.ErrInterrupted) }, func() {})()
+	return fn(ctx, a.sessions(false).Races(a.environ))
+}
+
+func runRace(ctx context.Context, a *app, o raceOptions) error {
+	flags := sessionFlags{cwd: o.Cwd}
+	if err := flags.into(a, a.interactive()); err != nil {
+		return err
+	}
+	dir, err := flags.folder()
+	if err != nil {
+		return terret.Invalid("cwd", "%w", err)
+	}
+	o.Cwd = dir
+	return withRaces(ctx, a, true, func(ctx context.Context, r *race.Runner) error {
+		o.Setup, o.Copy = a.cfg.Worktree.Setup, a.cfg.Worktree.Copy
+		x, err := r.Start(ctx, a.user(), o.Request)
+		if err != nil {
+			return err
+		}
+		a.note("race %s; if it is cut off, %s continues it", x.ID[:13], a.commandLine("race", "resume", x.ID[:13]))
+		return a.race(ctx, r, x.ID, o)
+	})
+}
+
+// race runs a race to its finish, shows the table, and keeps a racer if one is named.
+func (a *app) race(ctx context.Context, r *race.Runner, id string, o raceOptions) error {
+	x, err := r.Run(ctx, a.user(), id)
+	if err != nil {
+		return err
+	}
+	if o.keep != "" {
+		name := o.keep
+		if name == "best" {
+			if name = x.Best(); name == "" {
+				a.printRace(x)
+				return terret.Errorf(terret.CodeExecutionError, "nobody changed anything and passed; `%s` drops the race", a.commandLine("race", "drop", x.ID[:13]))
+			}
+		}
+		if !o.json {
+			a.printRace(x)
+		}
+		if x, err = r.Keep(ctx, a.user(), id, name, o.patch); err != nil {
+			return err
+		}
+		a.note("kept %s", name)
+		if o.json {
+			return a.printJSON(x)
+		}
+		return nil
+	}
+	if o.json {
+		return a.printJSON(x)
+	}
+	a.printRace(x)
+	if x.State == race.Finished {
+		a.note("`%s RACER` keeps one, `%s` drops all", a.commandLine("race", "keep", x.ID[:13]), a.commandLine("race", "drop", x.ID[:13]))
+	}
+	return nil
+}
+
+// printRace prints the table of a race.
+func (a *app) printRace(x race.Race) {
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "RACER\tSTATE\tCHECK\tFILES\tLINES\tCOST\tTIME\tSESSION\tDETAIL")
+	for _, one := range x.Racers {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t+%d -%d\t$%.4f\t%s\t%s\t%s\n", one.Name, one.State, nonEmpty(one.Check, "-"), one.Files, one.Insertions, one.Deletions,
+			one.CostUSD.Dollars(), elapsedMS(one.DurationMS), one.Session[:13], cut(oneLine(nonEmpty(one.Error, one.Answer)), 60))
+	}
+	_ = w.Flush() // the output remembers errors
+}
+
+func newRaceKeep(a *app) *cobra.Command {
+	var patch bool
+	cmd := &cobra.Command{
+		Use: "keep RACE RACER", Short: "Merge what one agent did, and drop the rest", Args: exactArgs("RACE", "RACER"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.onRace(cmd.Context(), args[0], func(ctx context.Context, r *race.Runner, x race.Race) error {
+				name := args[1]
+				if name == "best" {
+					name = x.Best()
+				}
+				_, err := r.Keep(ctx, a.user(), x.ID, name, patch)
+				if err == nil {
+					a.note("kept %s", name)
+				}
+				return err
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&patch, "patch", false, "apply its changes without a commit")
+	return cmd
+}
+
+// onRace runs fn with a race by its id or a prefix.
+func (a *app) onRace(ctx context.Context, id string, fn func(ctx context.Context, r *race.Runner, x race.Race) error) error {
+	return withRaces(ctx, a, true, func(ctx context.Context, r *race.Runner) error {
+		s, err := a.resolve(ctx, id)
+		if err != nil {
+			return err
+		}
+		x, err := r.Get(ctx, s.ID)
+		if err != nil {
+			return err
+		}
+		return fn(ctx, r, x)
+	})
+}
+
+func newRaceDrop(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "drop RACE", Short: "Remove all worktrees of a race, and what was done in them", Args: exactArgs("RACE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.onRace(cmd.Context(), args[0], func(ctx context.Context, r *race.Runner, x race.Race) error {
+				_, err := r.Drop(ctx, a.user(), x.ID)
+				return err
+			})
+		},
+	}
+}
+
+func newRaceResume(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "resume RACE", Short: "Continue a race that was cut off", Args: exactArgs("RACE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.onRace(cmd.Context(), args[0], func(ctx context.Context, r *race.Runner, x race.Race) error {
+				return a.race(ctx, r, x.ID, raceOptions{})
+			})
+		},
+	}
+}
+
+func newRaceShow(a *app) *cobra.Command {
+	var diff, asJSON bool
+	cmd := &cobra.Command{
+		Use: "show RACE", Short: "Show a race", Args: exactArgs("RACE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.onRace(cmd.Context(), args[0], func(ctx context.Context, r *race.Runner, x race.Race) error {
+				if diff {
+					if err := r.Diffs(ctx, &x); err != nil {
+						return err
+					}
+				}
+				if asJSON {
+					return a.printJSON(x)
+				}
+				a.printRace(x)
+				for _, one := range x.Racers {
+					if one.Diff != "" {
+						fmt.Fprintf(a.out, "\n%s\n%s\n", one.Name, printable(one.Diff))
+					}
+				}
+				return nil
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&diff, "diff", false, "show what each agent changed")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func newRaceList(a *app) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List races, the newest first", Args: exactArgs(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withRaces(cmd.Context(), a, false, func(ctx context.Context, r *race.Runner) error {
+				all, err := r.All(ctx)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return a.printJSON(terret.Page[race.Race]{Items: all})
+				}
+				w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+				fmt.Fprintln(w, "RACE\tSTATE\tRACERS\tKEPT\tTASK")
+				for _, x := range all {
+					fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\n", x.ID[:13], x.State, len(x.Racers), nonEmpty(x.Kept, "-"), cut(oneLine(x.Task), 60))
+				}
+				return w.Flush()
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}

@@ -1,0 +1,179 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// ownFile is what Terret writes into folders that git does not ignore.
+const ownFile = ".terret/.gitignore"
+
+func isOwn(path string) bool { return path == ownFile || strings.HasSuffix(path, "/"+ownFile) }
+
+// stage adds everything to the index but Terret's own files.
+func (g *git) stage(ctx context.Context) error {
+	if _, err := g.run(ctx, "add", "--all"); err != nil {
+		return err
+	}
+	added, err := g.run(ctx, "diff", "--cached", "--name-only", "-z", "--no-renames", "--diff-filter=A", "HEAD", "--")
+	if err != nil {
+		return err
+	}
+	for path := range strings.SplitSeq(added, "\x00") {
+		if isOwn(path) {
+			if _, err := g.run(ctx, "rm", "--cached", "--quiet", "--", path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Head is the commit that is checked out in a folder without uncommitted changes. With
+// changes, or without a repository, it is an error for people.
+func Head(ctx context.Context, dir string) (string, error) {
+	g, err := top(ctx, dir)
+	if err != nil {
+		return "", err
+	}
+	return g.clean(ctx)
+}
+
+func (g *git) clean(ctx context.Context) (string, error) {
+	head, err := g.commit(ctx, "")
+	if err != nil {
+		if ctx.Err() != nil {
+			return "", err
+		}
+		return "", fmt.Errorf("the repository in %s has no commit yet; make one first", g.dir)
+	}
+	status, err := g.run(ctx, "status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all")
+	if err != nil {
+		return "", err
+	}
+	for entry := range strings.SplitSeq(status, "\x00") {
+		if len(entry) > 3 && !isOwn(entry[3:]) {
+			return "", fmt.Errorf("%s has uncommitted changes (%s); commit or stash them first", g.dir, entry[3:])
+		}
+	}
+	return head, nil
+}
+
+// Discard removes the worktree with that id and its branch, with everything in them. A
+// missing one is fine.
+func Discard(ctx context.Context, home, id, dir string) error {
+	g, err := top(ctx, dir)
+	if err != nil {
+		return err
+	}
+	if real, err := filepath.EvalSymlinks(home); err == nil {
+		home = real
+	}
+	own := filepath.Join(home, folder, id)
+	if err := removeAll(own); err != nil {
+		return err
+	}
+	list, err := g.run(ctx, "worktree", "list", "--porcelain")
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(list) {
+		tree, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "worktree ")
+		if ok && filepath.Dir(filepath.FromSlash(tree)) == own {
+			if _, err := g.run(ctx, "worktree", "remove", "--force", "--force", tree); err != nil {
+				return err
+			}
+		}
+	}
+	if _, err := g.run(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+Branch(id)); err == nil {
+		if _, err := g.run(ctx, "branch", "-D", "--", Branch(id)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Commit commits everything in a worktree, in the user's name. Nothing to commit is fine.
+func Commit(ctx context.Context, dir, message string) error {
+	g, err := top(ctx, dir)
+	if err != nil {
+		return err
+	}
+	if err := g.stage(ctx); err != nil {
+		return err
+	}
+	if _, err := g.run(ctx, "diff", "--cached", "--quiet", "HEAD", "--"); err == nil {
+		return nil
+	}
+	g.env = g.person(ctx)
+	_, err = g.run(ctx, "commit", "--quiet", "--no-verify", "--no-gpg-sign", "--message", message)
+	return err
+}
+
+// person is who commits: the user, as git's own configuration says.
+func (g *git) person(ctx context.Context) []string {
+	ask := func(key, otherwise string) string {
+		cmd := exec.CommandContext(ctx, g.bin, "config", "--get", key)
+		cmd.Dir = g.dir
+		out, err := cmd.Output()
+		if text := strings.TrimSpace(string(out)); err == nil && text != "" {
+			return text
+		}
+		return otherwise
+	}
+	name, email := ask("user.name", "Terret"), ask("user.email", "terret@localhost")
+	return []string{"GIT_AUTHOR_NAME=" + name, "GIT_AUTHOR_EMAIL=" + email, "GIT_COMMITTER_NAME=" + name, "GIT_COMMITTER_EMAIL=" + email}
+}
+
+// Merge merges the branch of the worktree with that id into what is checked out in dir.
+// If that is not possible, dir stays as it is.
+func Merge(ctx context.Context, dir, id string) error {
+	g, err := top(ctx, dir)
+	if err != nil {
+		return err
+	}
+	if _, err := g.clean(ctx); err != nil {
+		return err
+	}
+	g.env = g.person(ctx)
+	if _, err := g.run(ctx, "merge", "--quiet", "--no-edit", "--no-verify", "--no-gpg-sign", Branch(id)); err != nil {
+		_, _ = g.run(context.WithoutCancel(ctx), "merge", "--abort") // the first error counts
+		return fmt.Errorf("it cannot be merged: %w", err)
+	}
+	return nil
+}
+
+// Apply brings what has changed in a worktree since a commit into dir, without a commit.
+// If that is not possible, dir stays as it is.
+func Apply(ctx context.Context, dir, tree, base string) error {
+	from, err := top(ctx, tree)
+	if err != nil {
+		return err
+	}
+	patch, err := from.diff(ctx, base, "diff", "--binary", "--full-index", "--src-prefix=a/", "--dst-prefix=b/")
+	if err != nil || patch == "" {
+		return err
+	}
+	g, err := top(ctx, dir)
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp("", "terret-patch-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(f.Name()) }()
+	_, err = f.WriteString(patch + "\n")
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if _, err := g.run(ctx, "apply", "--whitespace=nowarn", f.Name()); err != nil {
+		return fmt.Errorf("the changes do not fit: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,305 @@
+package race
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/check"
+	"github.com/terret-dev/terret/internal/worktree"
+	"github.com/terret-dev/terret/team"
+)
+
+// What a check came to.
+const (
+	checkPassed = "passed"
+	checkFailed = "failed"
+)
+
+// Run runs all agents at the same time, until all are done.
+func (r *Runner) Run(ctx context.Context, by, id string) (Race, error) {
+	lock, err := r.Lock(ctx, id)
+	if err != nil {
+		return Race{}, err
+	}
+	defer lock.Close()
+	x, err := r.load(ctx, id)
+	if err != nil || x.State != Running {
+		return x, err
+	}
+	errs := make([]error, len(x.Racers))
+	var work sync.WaitGroup
+	for i := range x.Racers {
+		if x.Racers[i].State == Running {
+			work.Go(func() { errs[i] = r.run(ctx, by, x, x.Racers[i]) })
+		}
+	}
+	work.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return x, err
+	}
+	x, err = r.load(ctx, id)
+	return x, errors.Join(err, os.Remove(lock.Name()))
+}
+
+// run has one agent do the task. The error is about the race, not about the agent.
+func (r *Runner) run(ctx context.Context, by string, x Race, one Racer) error {
+	began := time.Now()
+	port, err := r.prepare(ctx, by, x, &one)
+	if err == nil {
+		err = r.work(ctx, x, &one, port)
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	one.State, one.DurationMS = Finished, time.Since(began).Milliseconds()
+	if err != nil {
+		one.State, one.Error = Failed, err.Error()
+	}
+	if one.Dir != "" {
+		diff, err := worktree.Diff(ctx, one.Dir, x.base)
+		if err != nil {
+			one.State, one.Error = Failed, err.Error()
+		}
+		one.count(diff)
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	summary, err := json.Marshal(one)
+	if err != nil {
+		return err
+	}
+	return r.Note(ctx, x.ID, by, terret.TaskEnd{ID: one.Name, Status: string(one.State), Summary: string(summary)})
+}
+
+// prepare makes the racer's worktree, unless there is one already, and finds a port for it.
+func (r *Runner) prepare(ctx context.Context, by string, x Race, one *Racer) (port int, err error) {
+	if port, err = freePort(ctx); err != nil {
+		return 0, err
+	}
+	if one.Dir != "" {
+		if _, err := os.Stat(one.Dir); err != nil {
+			return 0, fmt.Errorf("its worktree is gone: %w", err)
+		}
+		return port, nil
+	}
+	if err := worktree.Discard(ctx, r.Home, one.Session, x.Cwd); err != nil { // what a crash left half done
+		return 0, err
+	}
+	dir, err := worktree.Add(ctx, r.Home, one.Session, x.Cwd)
+	if err != nil {
+		return 0, err
+	}
+	for _, name := range x.request.Copy {
+		if err := copyFile(x.Cwd, dir, name); err != nil {
+			return 0, err
+		}
+	}
+	if x.request.Setup != "" {
+		result, err := check.Run(ctx, dir, r.env(port), x.request.Setup)
+		if err != nil {
+			return 0, err
+		}
+		if !result.OK {
+			return 0, fmt.Errorf("the worktree could not be set up: %s:\n%s", result.Exit, result.Output)
+		}
+	}
+	one.Dir = dir
+	return port, r.Note(ctx, x.ID, by, terret.TaskStart{ID: one.Name, Type: "racer", Description: dir})
+}
+
+func (r *Runner) env(port int) []string {
+	return append(append([]string(nil), r.Env...), fmt.Sprintf("PORT=%d", port))
+}
+
+// freePort finds a port that nobody listens on.
+func freePort(ctx context.Context) (int, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = l.Close() }()
+	addr, ok := l.Addr().(*net.TCPAddr)
+	if !ok {
+		return 0, fmt.Errorf("%s is not a port", l.Addr())
+	}
+	return addr.Port, nil
+}
+
+// copyFile copies a file that git does not know into a worktree. A missing one is fine.
+func copyFile(from, to, name string) error {
+	if !filepath.IsLocal(name) {
+		return fmt.Errorf("%s is not a file below the folder", name)
+	}
+	in, err := os.OpenInRoot(from, name)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	root, err := os.OpenRoot(to)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }()
+	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	out, err := root.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
+
+// work has the agent work, and checks what it did.
+func (r *Runner) work(ctx context.Context, x Race, one *Racer, port int) error {
+	c := team.Config{
+		Name: one.Name, Type: one.Agent, Model: x.request.Model, Cwd: one.Dir, PermissionMode: x.request.PermissionMode, AllowedTools: x.request.Tools,
+		Instructions: fmt.Sprintf("You work in a git worktree of your own. Change only what is in it. If you start a server, use port %d.", port),
+	}
+	for n := 0; ; n++ { // a crash may have cut earlier attempts off
+		prompt := x.Task
+		if n > 0 {
+			prompt = "You were interrupted while you worked on this. Look at what is done already, and continue.\n\n" + prompt
+		}
+		answer, err := team.Ask(ctx, r.Providers, c, x.ID+one.Name, n, prompt)
+		one.CostUSD += answer.CostUSD
+		if err != nil && terret.AsError(err).Code == terret.CodeProcessFailed && n < maxAttempts && ctx.Err() == nil {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		one.Answer = answer.Text
+		break
+	}
+	if x.Check == "" {
+		return nil
+	}
+	result, err := check.Run(ctx, one.Dir, r.env(port), x.Check)
+	if err != nil {
+		return err
+	}
+	one.Check, one.CheckOutput = checkFailed, result.Output
+	if result.OK {
+		one.Check = checkPassed
+	}
+	return nil
+}
+
+// maxAttempts bounds how often an agent is asked again whose process died.
+const maxAttempts = 2
+
+// count counts what a diff changes.
+func (x *Racer) count(diff string) {
+	head := false
+	for line := range strings.Lines(diff) {
+		switch {
+		case strings.HasPrefix(line, "diff --git "):
+			x.Files++
+			head = true
+		case strings.HasPrefix(line, "@@"):
+			head = false
+		case !head && strings.HasPrefix(line, "+"):
+			x.Insertions++
+		case !head && strings.HasPrefix(line, "-"):
+			x.Deletions++
+		}
+	}
+}
+
+// Keep brings what a racer did into the folder: as a merge of its branch, or as a patch
+// that is not committed. Then it drops all worktrees. If the changes do not fit, nothing
+// is changed or dropped.
+func (r *Runner) Keep(ctx context.Context, by, id, name string, patch bool) (Race, error) {
+	x, err := r.open(ctx, id)
+	if err != nil {
+		return x, err
+	}
+	i := x.find(name)
+	switch {
+	case i < 0:
+		var names []string
+		for _, one := range x.Racers {
+			names = append(names, one.Name)
+		}
+		return x, terret.Invalid("racer", "there is no racer %q; use one of %s", name, strings.Join(names, ", "))
+	case x.Racers[i].Dir == "":
+		return x, terret.Errorf(terret.CodeConflict, "%s has no worktree", name)
+	}
+	one := x.Racers[i]
+	if x.Kept == "" {
+		if patch {
+			err = worktree.Apply(ctx, x.Cwd, one.Dir, x.base)
+		} else if err = worktree.Commit(ctx, one.Dir, x.Task); err == nil {
+			err = worktree.Merge(ctx, x.Cwd, one.Session)
+		}
+		if err != nil {
+			return x, terret.Errorf(terret.CodeConflict, "%w", err)
+		}
+		if err := r.Note(ctx, id, by, terret.TaskUpdate{ID: id, Status: string(Kept), Text: name}); err != nil {
+			return x, err
+		}
+	}
+	return r.end(ctx, by, x, Kept)
+}
+
+// Drop removes all worktrees of a race, and what was done in them.
+func (r *Runner) Drop(ctx context.Context, by, id string) (Race, error) {
+	x, err := r.open(ctx, id)
+	if err != nil {
+		return x, err
+	}
+	state := Dropped
+	if x.Kept != "" {
+		state = Kept // it was cut off after that
+	}
+	return r.end(ctx, by, x, state)
+}
+
+// open returns a race that has not ended and that nobody works on.
+func (r *Runner) open(ctx context.Context, id string) (Race, error) {
+	x, err := r.Get(ctx, id)
+	if err == nil && (x.State == Running || x.State == Kept || x.State == Dropped) {
+		err = terret.Errorf(terret.CodeConflict, "race %s is %s", id, x.State)
+	}
+	return x, err
+}
+
+// end removes the worktrees, and ends the race.
+func (r *Runner) end(ctx context.Context, by string, x Race, state State) (Race, error) {
+	lock, err := r.Lock(ctx, x.ID)
+	if err != nil {
+		return x, err
+	}
+	defer lock.Close()
+	for _, one := range x.Racers {
+		if err := r.Host.Engine.CloseSession(ctx, one.Session, by); err != nil && !errors.Is(err, terret.ErrSessionNotFound) {
+			return x, err
+		}
+		if err := worktree.Discard(ctx, r.Home, one.Session, x.Cwd); err != nil {
+			return x, terret.Errorf(terret.CodeConflict, "%w", err)
+		}
+	}
+	if err := r.Note(ctx, x.ID, by, terret.TaskEnd{ID: x.ID, Status: string(state)}); err != nil {
+		return x, err
+	}
+	if err := os.Remove(lock.Name()); err != nil {
+		return x, err
+	}
+	return r.Get(ctx, x.ID)
+}
