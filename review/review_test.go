@@ -151,6 +151,11 @@ func TestReview(t *testing.T) {
 	if strings.Contains(prompt, "go.sum") {
 		t.Error("the lock file is in the prompt")
 	}
+	s, err := r.Host.Store.Session(t.Context(), got.Agents[0].Session)
+	if err != nil || s.Cwd != dir || !strings.Contains(s.Options.SystemAppend, "You change nothing") || s.Options.SettingSources == nil || len(s.Options.SettingSources) > 0 ||
+		cmp.Diff([]string{"Read", "Glob", "Grep"}, s.Options.Tools) != "" {
+		t.Errorf("%+v: %v", s, err)
+	}
 	if status := git(t, dir, "status", "--porcelain"); !strings.Contains(status, `?? "new file.go"`) {
 		t.Errorf("the review changed the index: %s", status)
 	}

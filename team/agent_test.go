@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -272,5 +273,48 @@ func TestErrors(t *testing.T) {
 		if last.Type != team.System || last.Metadata["subtype"] != "error" || a.State() != terret.AgentFailed {
 			t.Errorf("%s: %+v, state %s", c.id, last, a.State())
 		}
+	}
+}
+
+// TestHooks holds that hooks reach the agents of a team: one waits at a gate where
+// somebody wants to decide, and hears what was decided.
+func TestHooks(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, mock.New(mock.Script{Turns: [][]mock.Step{{{Gate: terret.GateStop}, {Text: "done"}}}}))
+	defer f.engine.Want("", terret.GateStop)()
+	c := client("rev")
+	c.Session = terret.NewSessionID()
+	a := f.agent("mock", c)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var work sync.WaitGroup
+	defer work.Wait()
+	work.Go(func() {
+		for entry, err := range f.engine.Events(ctx, engine.EventQuery{Session: c.Session, Follow: true}) {
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			ev, err := entry.Decode()
+			if err != nil || ev.Expects == nil {
+				continue
+			}
+			err = f.engine.Decide(ctx, terret.Decision{RequestID: ev.Expects.RequestID, Gate: terret.GateStop, Behavior: terret.BehaviorAllow, By: "ann"})
+			if err != nil {
+				t.Error(err)
+			}
+			return
+		}
+	})
+	all, err := said(ctx, a, team.NewMessage("ann", "go", "rev"))
+	if err != nil || all[len(all)-1].Content != "done" {
+		t.Errorf("%+v: %v", all, err)
+	}
+	decided := false
+	for entry, err := range f.engine.Events(ctx, engine.EventQuery{Session: c.Session}) {
+		decided = decided || err == nil && entry.Kind == terret.KindStopDecision && strings.Contains(string(entry.Body), `"by":"ann"`)
+	}
+	if !decided {
+		t.Error("nobody decided")
 	}
 }
