@@ -3,9 +3,10 @@
 
 import { ChevronRight, ExternalLink } from "lucide-react";
 import { memo, useEffect, useMemo, useState } from "react";
-import { Diff as View, type FileData, Hunk, markEdits, parseDiff, tokenize } from "react-diff-view";
-import { safeName } from "../lib/safe";
+import { type ChangeData, Diff as View, type FileData, getChangeKey, Hunk, markEdits, parseDiff, tokenize } from "react-diff-view";
+import { safeName, safeText } from "../lib/safe";
 import { useSettings } from "../lib/state";
+import type { Comment } from "../model/comments";
 import { CopyButton } from "../ui/CopyButton";
 import { Output } from "./Output";
 import { refract } from "./refract";
@@ -13,14 +14,36 @@ import { refract } from "./refract";
 const none: readonly string[] = [];
 const wide = 400; // lines beyond which a file is folded at first
 
+/** What a review adds: two columns, and comments on lines. */
+export interface ReviewProps {
+  split: boolean;
+  comments: readonly Comment[];
+  /** Keeps a comment; without text it is dropped. */
+  onSave: (line: number, code: string, key: string, text: string) => void;
+}
+
+const lineOf = (c: ChangeData) => (c.type === "normal" ? c.newLineNumber : c.lineNumber);
+
+function CommentBox({ text, writing, onSave, onEdit }: { text: string; writing: boolean; onSave: (text: string) => void; onEdit: () => void }) {
+  const [now, setNow] = useState(text);
+  if (!writing) return <button type="button" className="comment" onClick={onEdit}>{safeText(text)}</button>;
+  return (
+    <form className="comment" onSubmit={(e) => { e.preventDefault(); onSave(now); }}>
+      <textarea className="input" aria-label="Comment" rows={2} autoFocus value={now} onChange={(e) => setNow(e.target.value)}
+        onKeyDown={(e) => { if (e.key === "Enter" && (e.metaKey || e.ctrlKey)) { e.preventDefault(); onSave(now); } if (e.key === "Escape") { e.stopPropagation(); onSave(text); } }} />
+      <span className="row"><button type="submit" className="button tiny primary">Comment</button><button type="button" className="button tiny quiet" onClick={() => onSave("")}>Remove</button></span>
+    </form>
+  );
+}
+
 /** The files of a diff. Bare leaves out the name of a single file, where it is said already. */
-export default memo(function Diff({ text, cwd, folded = false, paths = none, bare = false }: { bare?: boolean; text: string; cwd: string; folded?: boolean; paths?: readonly string[] }) {
+export default memo(function Diff({ text, cwd, folded = false, paths = none, bare = false, review }: { bare?: boolean; review?: ReviewProps; text: string; cwd: string; folded?: boolean; paths?: readonly string[] }) {
   const files = useMemo(() => parse(text), [text]);
   if (!files) return <Output text={text} />;
   return (
     <div className="diffs">
       {files.map((file, i) => (
-        <FileDiff key={`${file.oldPath}:${file.newPath}:${i}`} file={file} cwd={cwd} folded={folded} paths={paths} bare={bare && files.length === 1} />
+        <FileDiff key={`${file.oldPath}:${file.newPath}:${i}`} file={file} cwd={cwd} folded={folded} paths={paths} bare={bare && files.length === 1} review={review} />
       ))}
     </div>
   );
@@ -46,7 +69,7 @@ export const pathOf = (file: Pick<FileData, "type" | "oldPath" | "newPath">, pat
   return paths.includes(`/${path}`) ? `/${path}` : path;
 };
 
-function FileDiff({ file, cwd, folded, paths, bare }: { bare: boolean; file: FileData; cwd: string; folded: boolean; paths: readonly string[] }) {
+function FileDiff({ file, cwd, folded, paths, bare, review }: { bare: boolean; review: ReviewProps | undefined; file: FileData; cwd: string; folded: boolean; paths: readonly string[] }) {
   const editor = useSettings((s) => s.editor);
   const path = pathOf(file, paths);
   const [added, removed] = useMemo(() => count(file), [file]);
@@ -67,6 +90,17 @@ function FileDiff({ file, cwd, folded, paths, bare }: { bare: boolean; file: Fil
     };
   }, [open, file, path]);
 
+  const [writing, setWriting] = useState<string | null>(null);
+  const commenting = review && {
+    gutterEvents: { onClick: ({ change }: { change: ChangeData | null }) => change && setWriting(getChangeKey(change)) },
+    widgets: Object.fromEntries(file.hunks.flatMap((h) => h.changes).flatMap((change) => {
+      const key = getChangeKey(change);
+      const said = review.comments.find((c) => c.key === key);
+      if (!said && writing !== key) return [];
+      return [[key, <CommentBox key={key} text={said?.text ?? ""} writing={writing === key} onEdit={() => setWriting(key)}
+        onSave={(text) => { review.onSave(lineOf(change), change.content, key, text); setWriting(null); }} />]];
+    })),
+  };
   const absolute = path.startsWith("/") ? path : `${cwd}/${path}`;
   return (
     <div className="diff-file" role="group" aria-label={`Changes in ${safeName(path)}`}>
@@ -88,7 +122,7 @@ function FileDiff({ file, cwd, folded, paths, bare }: { bare: boolean; file: Fil
           {file.isBinary ? (
             <p className="small dim">A binary file changed.</p>
           ) : (
-            <View viewType="unified" diffType={file.type} hunks={file.hunks} tokens={tokens} gutterType="default">
+            <View viewType={review?.split ? "split" : "unified"} diffType={file.type} hunks={file.hunks} tokens={tokens} gutterType="default" {...commenting}>
               {(hunks) => hunks.map((h) => <Hunk key={h.content} hunk={h} />)}
             </View>
           )}

@@ -18,6 +18,8 @@ interface Settings {
   lastFolder: string;
   lastAgent: string;
   lastPolicy: string;
+  /** Whether diffs stand side by side where there is room. */
+  split: boolean;
   /** The address that opens a file in an editor. */
   editor: string;
 }
@@ -27,7 +29,7 @@ export const useSettings = create<Settings>()(
   persist(
     (): Settings => ({
       theme: "system", tab: "changes", left: true, right: false, notify: false,
-      history: [], lastFolder: "", lastAgent: "", lastPolicy: "ask", editor: "vscode://file{path}",
+      history: [], lastFolder: "", lastAgent: "", lastPolicy: "ask", split: true, editor: "vscode://file{path}",
     }),
     { name: "terret.settings", version: 3, migrate: (old) => ({ ...(old as Settings), right: false, tab: "changes" }) },
   ),
@@ -96,6 +98,8 @@ interface View {
   changesOf: string;
   /** An item of the conversation to show. */
   jump: { key: string } | null;
+  /** Whether the changes have the whole window. */
+  review: boolean;
 }
 
-export const useView = create<View>()(() => ({ overlay: null, phone: "chat", finding: false, changesOf: "", jump: null }));
+export const useView = create<View>()(() => ({ overlay: null, phone: "chat", finding: false, changesOf: "", jump: null, review: false }));

@@ -1,4 +1,4 @@
-import { Redo2, Undo2 } from "lucide-react";
+import { Maximize2, Redo2, Undo2 } from "lucide-react";
 import { lazy, useMemo } from "react";
 import { useCan, useChanges } from "../api/queries";
 import { useShown } from "../conversation/context";
@@ -12,29 +12,45 @@ import { Lazy, Skeleton } from "../ui/Lazy";
 
 const Diff = lazy(() => import("../conversation/Diff"));
 
-/** What changed in the folder: whole, or in one turn; with undo and redo. */
-export function ChangesPane() {
-  const { session, conversation } = useShown();
-  const actions = useSessionActions(session);
-  const can = useCan(session.agent);
+/** The turns that changed files, and the one that is chosen; empty means all. */
+function useTurns() {
+  const { conversation } = useShown();
   const turns = useMemo(
     () => (conversation.threads.get(root) ?? []).filter((i) => i.type === "user" && conversation.changed.has(i.turn)),
     [conversation.threads, conversation.changed],
   );
   const wanted = useView((s) => s.changesOf);
-  const turn = turns.some((t) => t.turn === wanted) ? wanted : "";
-  const { data, error, isPending } = useChanges(session.id, turn);
+  return { turns, turn: turns.some((t) => t.turn === wanted) ? wanted : "" };
+}
+
+export const useChosenChanges = () => useChanges(useShown().session.id, useTurns().turn);
+
+/** Chooses between everything and one turn. */
+export function Which() {
+  const { turns, turn } = useTurns();
+  return (
+    <select className="input which" aria-label="Which changes" value={turn} onChange={(e) => useView.setState({ changesOf: e.target.value })}>
+      <option value="">Everything</option>
+      {turns.map((t) => t.type === "user" && (
+        <option key={t.turn} value={t.turn}>{clock(t.time)} {t.blocks.map((b) => b.text ?? "").join(" ").slice(0, 50)}</option>
+      ))}
+    </select>
+  );
+}
+
+/** What changed in the folder: whole, or in one turn; with undo and redo. */
+export function ChangesPane() {
+  const { session } = useShown();
+  const actions = useSessionActions(session);
+  const can = useCan(session.agent);
+  const { data, error, isPending } = useChosenChanges();
   return (
     <div className="changes">
       <div className="row wrap changes-head">
-        <select className="input grow" aria-label="Which changes" value={turn} onChange={(e) => useView.setState({ changesOf: e.target.value })}>
-          <option value="">Everything</option>
-          {turns.map((t) => t.type === "user" && (
-            <option key={t.turn} value={t.turn}>{clock(t.time)} {t.blocks.map((b) => b.text ?? "").join(" ").slice(0, 50)}</option>
-          ))}
-        </select>
+        <Which />
         {can("undo") && <Button look="quiet" disabled={!session.revert?.can_undo} onClick={actions.undo} title="Undo the last turn (Alt-U)"><Undo2 size={14} /> Undo</Button>}
         {can("redo") && <Button look="quiet" disabled={!session.revert?.can_redo} onClick={actions.redo}><Redo2 size={14} /> Redo</Button>}
+        <Button look="quiet" label="Review in the whole window (Alt-C)" onClick={() => useView.setState({ review: true, phone: "chat" })}><Maximize2 size={14} /></Button>
       </div>
       {isPending && <Skeleton lines={5} />}
       {error && <div className="empty" role="alert">{error.message}</div>}

@@ -92,6 +92,7 @@ function SessionActions({ session, run }: { session: Session; run: (action: () =
     can("undo") && session.revert?.can_undo && { name: "Undo the last turn", keys: "Alt U", run: a.undo },
     can("redo") && session.revert?.can_redo && { name: "Redo", keys: "Alt Shift U", run: a.redo },
     { name: "Find in the conversation", keys: "Ctrl F", run: () => useView.setState({ finding: true }) },
+    { name: "Review the changes", keys: "Alt C", run: () => useView.setState({ review: true, phone: "chat" }) },
     { name: "Show files", run: show("files") },
     { name: "Show changes", run: show("changes") },
     { name: "Show plan", run: show("plan") },

@@ -19,6 +19,8 @@ import { Sidebar } from "./Sidebar";
 import { StatusBar } from "./StatusBar";
 import { useKeys } from "./keys";
 
+const Review = lazy(() => import("../panes/Review").then((m) => ({ default: m.Review })));
+
 const pages = {
   usage: lazy(() => import("../pages/Usage")),
   agents: lazy(() => import("../pages/Agents")),
@@ -49,9 +51,12 @@ export function Workspace() {
 
 function Centre() {
   const route = useRoute();
-  if (route.page === "session") return <SessionView />;
+  const review = useView((s) => s.review);
+  const session = route.page === "session" ? route.session : "";
+  useEffect(() => useView.setState({ review: false }), [session]);
+  if (session) return review ? <Lazy lines={8}><Review /></Lazy> : <SessionView />;
   if (route.page === "home") return <Home />;
-  if (route.page === "missing") return <Missing />;
+  if (route.page === "missing" || route.page === "session") return <Missing />;
   const Page = pages[route.page];
   return <main className="page"><Lazy lines={6}><Page /></Lazy></main>;
 }
@@ -74,7 +79,8 @@ interface Instead { instead?: ReactNode }
 function DesktopPanes({ instead }: Instead) {
   const route = useRoute();
   const left = useSettings((s) => s.left);
-  const open = useSettings((s) => s.right) && route.page === "session" && !instead;
+  const review = useView((s) => s.review);
+  const open = useSettings((s) => s.right) && route.page === "session" && !instead && !review;
   const wide = useWide();
   const right = open && wide;
   const { defaultLayout, onLayoutChanged } = useDefaultLayout({

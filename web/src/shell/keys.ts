@@ -83,7 +83,7 @@ export function useKeys(): void {
       "[": () => useSettings.setState((s) => ({ left: !s.left })),
       "]": () => toggleRight(shown()?.id),
     };
-    const withAlt: Record<string, () => void> = { ...single, g: needsYou, u: rewindShown("undo") };
+    const withAlt: Record<string, () => void> = { ...single, c: () => shown() && useView.setState((s) => ({ review: !s.review })), g: needsYou, u: rewindShown("undo") };
     const withShift: Record<string, () => void> = { u: rewindShown("redo") };
 
     const onKeyDown = (e: KeyboardEvent) => {
