@@ -55,6 +55,10 @@ describe.each([["light"], ["dark"], ["contrast"]])("axe finds nothing, %s", (the
         await openTab(page, tab);
         await check(page, `${theme} ${size} ${tab}`);
       }
+      await page.keyboard.press("Alt+c");
+      await page.getByRole("main", { name: "Changes" }).locator(".diff").first().waitFor();
+      await check(page, `${theme} ${size} review`);
+      await page.keyboard.press("Alt+c");
       await page.locator(".title").click();
       for (const [key, dialog] of [["Alt+n", "New session"], ["Alt+/", "Keyboard"], ["Control+k", "Commands"]] as const) {
         await page.keyboard.press(key);

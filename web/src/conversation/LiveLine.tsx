@@ -1,22 +1,10 @@
-import { useEffect, useState } from "react";
 import { stopwatch, tokens, totalTokens } from "../lib/format";
+import { useNow } from "../lib/now";
 import { safeText } from "../lib/safe";
 import { nameOf } from "../lib/words";
 import { wordsOf } from "../model/act";
 import { isWorking } from "../model/lists";
 import { useShown } from "./context";
-
-/** The time, once a second while something runs. */
-export function useNow(running: boolean): number {
-  const [now, setNow] = useState(Date.now());
-  useEffect(() => {
-    if (!running) return;
-    setNow(Date.now());
-    const timer = setInterval(() => setNow(Date.now()), 1_000);
-    return () => clearInterval(timer);
-  }, [running]);
-  return now;
-}
 
 /** The last line of a conversation: who does what, for how long. Its place is kept while nobody works. */
 export function LiveLine() {

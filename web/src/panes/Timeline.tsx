@@ -1,6 +1,6 @@
 import { useMemo } from "react";
 import { useShown } from "../conversation/context";
-import { useNow } from "../conversation/LiveLine";
+import { useNow } from "../lib/now";
 import { clock, dollars, duration, plural } from "../lib/format";
 import { safeName } from "../lib/safe";
 import { useView } from "../lib/state";

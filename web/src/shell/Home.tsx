@@ -2,7 +2,7 @@ import { Check } from "lucide-react";
 import { useEffect, useMemo, useState } from "react";
 import { useAgents, useRequests, useRoots, useSessions, useUsage } from "../api/queries";
 import type { Session } from "../api/types";
-import { useNow } from "../conversation/LiveLine";
+import { useNow } from "../lib/now";
 import { ago, baseName, dollars, stopwatch } from "../lib/format";
 import { sessionPath } from "../lib/router";
 import { safeName, safeText } from "../lib/safe";

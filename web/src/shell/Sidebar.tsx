@@ -1,7 +1,8 @@
 import { ChevronRight, MoreHorizontal, Plus, Search } from "lucide-react";
-import { type ReactNode, useMemo, useState } from "react";
+import { memo, type ReactNode, useMemo, useState } from "react";
 import { useRequests, useSessions } from "../api/queries";
 import type { Session } from "../api/types";
+import { useNow } from "../lib/now";
 import { ago, baseName, dollars } from "../lib/format";
 import { sessionPath, useRoute } from "../lib/router";
 import { safeName } from "../lib/safe";
@@ -91,13 +92,14 @@ function NeedsYou({ words }: { words: string }) {
 function SessionList({ words, chosen }: { words: string; chosen: string }) {
   const { data, error, isPending } = useSessions();
   const kept = useKept();
+  const now = useNow(true, 30_000);
   const { pinned, folders, archived } = useMemo(() => arrange((data?.items ?? []).filter((s) => has(wordsOf(s), words)), kept), [data, words, kept]);
   if (isPending) return <Skeleton lines={8} />;
   if (error) return <div className="empty" role="alert">{error.message}</div>;
   if (pinned.length + folders.length + archived.length === 0) {
     return <div className="empty">{words ? "No matches" : "No sessions yet. Press Alt-N to start one."}</div>;
   }
-  const entries = (list: Session[]) => <ul className="plain">{list.map((s) => <Entry key={s.id} session={s} chosen={s.id === chosen} />)}</ul>;
+  const entries = (list: Session[]) => <ul className="plain">{list.map((s) => <Entry key={s.id} session={s} chosen={s.id === chosen} now={now} />)}</ul>;
   return (
     <>
       {pinned.length > 0 && <section aria-label="Pinned"><h2>Pinned</h2>{entries(pinned)}</section>}
@@ -139,7 +141,8 @@ function Folder({ cwd, name, sessions, open, children }: { cwd: string; name?: s
   );
 }
 
-function Entry({ session: s, chosen }: { session: Session; chosen: boolean }) {
+/** A session in the list. Drawn again only when it or the time changes, since there may be hundreds. */
+const Entry = memo(function Entry({ session: s, chosen, now }: { session: Session; chosen: boolean; now: number }) {
   const missed = useMissed((m) => s.id in m.sessions);
   const ended = useEnded((e) => e.sessions[s.id]);
   const pinned = useKept((k) => k.pinned.includes(s.id));
@@ -151,7 +154,7 @@ function Entry({ session: s, chosen }: { session: Session; chosen: boolean }) {
       <Link to={sessionPath(s.id)} className={`session${ended ? " unread" : ""}`} aria-current={chosen ? "page" : undefined} data-session={s.id} onClick={() => useView.setState({ phone: "chat" })}>
         <span className={`dot ${dot}`}><span className="visually-hidden">{stateWords[dot]}</span></span>
         <span className="cut">{safeName(s.title) || "New session"}</span>
-        {missed ? <span className="missed" title="A request timed out before you answered">missed</span> : <span className="faint small">{ago(s.updated_at)}</span>}
+        {missed ? <span className="missed" title="A request timed out before you answered">missed</span> : <span className="faint small">{ago(s.updated_at, now)}</span>}
         <span className="under cut">{nameOf(s)}{s.model && s.agent !== "native" ? ` · ${modelName(s.model)}` : ""}{s.cost_usd > 0 ? ` · ${dollars(s.cost_usd)}` : ""}</span>
       </Link>
       <Menu
@@ -164,4 +167,4 @@ function Entry({ session: s, chosen }: { session: Session; chosen: boolean }) {
       />
     </li>
   );
-}
+});
