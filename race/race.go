@@ -190,7 +190,10 @@ func (r *Runner) Get(ctx context.Context, id string) (Race, error) {
 	out, err := r.load(ctx, id)
 	if err == nil && out.State == Running {
 		var alone bool
-		if alone, err = r.Alone(ctx, id); alone {
+		if alone, err = r.Alone(ctx, id); !alone || err != nil {
+			return out, err
+		}
+		if out, err = r.load(ctx, id); out.State == Running { // it did not just end
 			out.State = Interrupted
 		}
 	}

@@ -153,7 +153,7 @@ func TestReview(t *testing.T) {
 	}
 	s, err := r.Host.Store.Session(t.Context(), got.Agents[0].Session)
 	if err != nil || s.Cwd != dir || !strings.Contains(s.Options.SystemAppend, "You change nothing") || s.Options.SettingSources == nil || len(s.Options.SettingSources) > 0 ||
-		cmp.Diff([]string{"Read", "Glob", "Grep"}, s.Options.Tools) != "" {
+		cmp.Diff([]string{"Read", "Glob", "Grep"}, s.Options.Tools) != "" || s.Policy != terret.PolicyAsk || len(s.Options.AutoApproveTools) > 0 {
 		t.Errorf("%+v: %v", s, err)
 	}
 	if status := git(t, dir, "status", "--porcelain"); !strings.Contains(status, `?? "new file.go"`) {

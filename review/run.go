@@ -115,7 +115,10 @@ func (r *Runner) Get(ctx context.Context, id string) (Report, error) {
 	out, _, err := r.load(ctx, id)
 	if err == nil && out.State == running {
 		var alone bool
-		if alone, err = r.Alone(ctx, id); alone {
+		if alone, err = r.Alone(ctx, id); !alone || err != nil {
+			return out, err
+		}
+		if out, _, err = r.load(ctx, id); out.State == running { // it did not just end
 			out.State = interrupted
 		}
 	}
@@ -207,6 +210,7 @@ func (r *Runner) ask(ctx context.Context, by, id string, i int, def definition, 
 		Name: task, Type: agent, Model: cmp.Or(def.Model, def.Template.Model), Cwd: def.Cwd, Instructions: def.Template.System, AllowedTools: def.Template.Tools,
 		PermissionMode: def.Template.PermissionMode, SettingSources: def.Template.SettingSources, MaxCostUSD: terret.CostOf(def.Template.MaxCostUSD),
 	}
+	c.Careful = c.PermissionMode == ""
 	if slices.Equal(c.AllowedTools, []string{allTools}) {
 		c.AllowedTools = nil
 	}

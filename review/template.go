@@ -27,7 +27,9 @@ type Template struct {
 	// Prompt may contain {{diff}} and {{input}}.
 	Prompt string `yaml:"prompt" json:"prompt"`
 	// Tools are the agent's tools; nil means those that only read, "all" means all.
-	Tools          []string `yaml:"tools" json:"tools,omitzero"`
+	Tools []string `yaml:"tools" json:"tools,omitzero"`
+	// PermissionMode is the agent's own. Empty means that the agent asks before it does
+	// anything but look at files in the folder, and nobody answers.
 	PermissionMode string   `yaml:"permission_mode" json:"permission_mode,omitempty"`
 	Agent          string   `yaml:"agent" json:"agent,omitempty"`
 	Model          string   `yaml:"model" json:"model,omitempty"`

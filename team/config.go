@@ -36,6 +36,9 @@ type Config struct {
 	// ignore "api_key", "auth_token" and "base_url": agents sign in by themselves.
 	Credentials map[string]any `json:"credentials,omitempty"`
 
+	// Careful means that the agent uses no tool without asking, except to look at files in
+	// its folder, whatever AllowedTools says.
+	Careful bool `json:"careful,omitempty"`
 	// MaxCostUSD bounds what a session of the agent costs; zero means no limit.
 	MaxCostUSD terret.Cost `json:"max_cost_usd,omitempty"`
 	// Session is the session of an agent in client mode. Empty means a new one; an agent
@@ -143,11 +146,15 @@ func (c Config) session(d terret.Driver) (terret.Session, error) {
 	if sources == nil {
 		sources = []string{} // explicitly none
 	}
+	approved := c.AllowedTools
 	mode, policy := permissions(c.PermissionMode, terret.DescriptionOf(d).Modes)
+	if c.Careful {
+		mode, policy, approved = "", terret.PolicyAsk, nil
+	}
 	return terret.Session{
 		Agent: d.Name(), Title: c.Name, Cwd: cwd, Model: c.Model, Policy: policy, PermissionMode: mode,
 		Options: terret.SessionOptions{
-			Tools: c.AllowedTools, AutoApproveTools: c.AllowedTools, SettingSources: sources, SystemAppend: c.Instructions, MaxCostUSD: c.MaxCostUSD,
+			Tools: c.AllowedTools, AutoApproveTools: approved, SettingSources: sources, SystemAppend: c.Instructions, MaxCostUSD: c.MaxCostUSD,
 		},
 	}, nil
 }

@@ -66,7 +66,13 @@ func (r *Runner) Get(ctx context.Context, id string) (Run, error) {
 		if err != nil {
 			return Run{}, err
 		}
-		if alone {
+		if !alone {
+			return *run, nil
+		}
+		if run, err = r.load(ctx, id); err != nil {
+			return Run{}, err
+		}
+		if run.State == Running { // it did not just end
 			run.State = Interrupted
 		}
 	}

@@ -2,6 +2,9 @@ package assemble
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"os"
 	"strings"
 	"testing"
 
@@ -91,5 +94,30 @@ func TestHandOverRefused(t *testing.T) {
 	all, err := h.Store.ListSessions(t.Context(), terret.SessionFilter{})
 	if err != nil || len(all.Items) != 2 || all.Items[0].HandedTo+all.Items[1].HandedTo != "" {
 		t.Errorf("%+v: %v", all.Items, err)
+	}
+}
+
+// TestHandOverInWorktree holds that the next agent works in the same worktree, which goes
+// with the last of them.
+func TestHandOverInWorktree(t *testing.T) {
+	t.Parallel()
+	h := start(t, Options{Home: t.TempDir(), Drivers: append(follows([]mock.Step{{Text: "half done"}}), helper{mock.New(mock.Script{}), "ok"})})
+	m := h.Sessions(nil)
+	old, err := m.Create(t.Context(), terret.Session{Agent: "mock", Cwd: repository(t, nil), Options: terret.SessionOptions{Worktree: true}}, CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, _, err := m.HandOver(t.Context(), HandOver{Session: old.ID, Agent: "helper"}, CreateOptions{})
+	if err != nil || made.Cwd != old.Cwd || !made.Options.Worktree {
+		t.Fatalf("%+v: %v", made, err)
+	}
+	if kept, err := m.Delete(t.Context(), old.ID, false); err != nil || !strings.Contains(kept.Kept, made.ID) {
+		t.Errorf("%+v: %v", kept, err)
+	}
+	if kept, err := m.Delete(t.Context(), made.ID, false); err != nil || kept != (Deleted{}) {
+		t.Errorf("%+v: %v", kept, err)
+	}
+	if _, err := os.Stat(made.Cwd); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the worktree is still there: %v", err)
 	}
 }
