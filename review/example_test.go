@@ -1,11 +1,16 @@
 package review_test
 
 import (
+<<<<<<< HEAD
 	"fmt"
+=======
+	"os"
+>>>>>>> e94a23d (workflow, review, race: an example each)
 
 	"github.com/terret-dev/terret/review"
 )
 
+<<<<<<< HEAD
 // The templates that are built in; a file of one's own is read by Parse.
 func ExampleLoad() {
 	for _, name := range review.Names() {
@@ -24,4 +29,21 @@ func ExampleLoad() {
 	// security
 	// tasks
 	// docs <nil>
+=======
+// A report can be written in several formats.
+func ExampleReport_Write() {
+	report := review.Report{
+		Template: "code", Verdict: review.Fail, Summary: "It crashes.",
+		Findings: []review.Finding{{Severity: "high", Category: "bug", File: "a.go", Line: 2, Message: "divides by zero", Verified: true}},
+	}
+	if err := report.Write(os.Stdout, "text"); err != nil {
+		panic(err)
+	}
+	// Output:
+	// FAIL
+	// It crashes.
+	//
+	// a.go:2: high: bug
+	//   divides by zero
+>>>>>>> e94a23d (workflow, review, race: an example each)
 }

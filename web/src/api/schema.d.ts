@@ -272,6 +272,90 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/races": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List races, the newest first
+         * @description A race is running, interrupted if nobody works on it, finished when all agents are done, and then kept or dropped.
+         */
+        get: operations["list-races"];
+        put?: never;
+        /**
+         * Give one task to several agents
+         * @description Each works in a git worktree of its own, in the background. The folder must be in a git repository without uncommitted changes. Agents edit files without asking and the check is a command that runs here, which is why this needs a token that may decide.
+         */
+        post: operations["start-race"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/races/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show a race
+         * @description The session of a racer shows what its agent does.
+         */
+        get: operations["get-race"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/races/{id}/drop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Drop what all agents did
+         * @description Removes the worktrees and their branches. The sessions stay.
+         */
+        post: operations["drop-race"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/races/{id}/keep": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Keep what one agent did, and drop the rest
+         * @description Its changes are committed and merged, or applied as a patch that is not committed. If they do not fit, nothing is changed or dropped.
+         */
+        post: operations["keep-racer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/reviews": {
         parameters: {
             query?: never;
@@ -1405,6 +1489,15 @@ export interface components {
             scope: string;
             session?: string;
         };
+        "Keep-racerRequest": {
+            /**
+             * @description Default merge.
+             * @enum {string}
+             */
+            how?: "merge" | "patch";
+            /** @description The racer's name. */
+            racer: string;
+        };
         Listing: {
             items: components["schemas"]["Entry"][];
             path: string;
@@ -1590,6 +1683,20 @@ export interface components {
              */
             type?: "chat" | "system" | "command";
         };
+        NewRace: {
+            /** @description The same one may be there more than once. */
+            agents: string[];
+            /** @description A shell command that judges what an agent did. */
+            check?: string;
+            /** @description The folder to work on; it must be inside one of the roots. */
+            cwd: string;
+            model?: string;
+            /** @description The agents' own. Default: they edit files without asking. */
+            permission_mode?: string;
+            task: string;
+            /** @description The agents' tools, which they use without asking. Default: all. */
+            tools?: string[];
+        };
         NewRestart: {
             /**
              * Format: int64
@@ -1773,6 +1880,10 @@ export interface components {
             items: components["schemas"]["Probe"][];
             next?: string;
         };
+        PageRace: {
+            items: components["schemas"]["Race"][];
+            next?: string;
+        };
         PageReport: {
             items: components["schemas"]["Report"][];
             next?: string;
@@ -1918,6 +2029,39 @@ export interface components {
             blocks?: components["schemas"]["Block"][];
             options?: components["schemas"]["TurnOptions"];
             prompt?: string;
+        };
+        Race: {
+            check?: string;
+            /** Format: date-time */
+            created_at: string;
+            cwd: string;
+            id: string;
+            kept?: string;
+            racers: components["schemas"]["Racer"][];
+            state: string;
+            task: string;
+        };
+        Racer: {
+            agent: string;
+            answer?: string;
+            check?: string;
+            check_output?: string;
+            /** Format: double */
+            cost_usd: number;
+            /** Format: int64 */
+            deletions: number;
+            diff?: string;
+            dir?: string;
+            /** Format: int64 */
+            duration_ms: number;
+            error?: string;
+            /** Format: int64 */
+            files: number;
+            /** Format: int64 */
+            insertions: number;
+            name: string;
+            session: string;
+            state: string;
         };
         Report: {
             agents: components["schemas"]["AgentReport"][];
@@ -2911,6 +3055,179 @@ export interface operations {
             422: components["responses"]["Invalid"];
             429: components["responses"]["TooMany"];
             500: components["responses"]["Internal"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "list-races": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageRace"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "start-race": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewRace"];
+            };
+        };
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Race"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "get-race": {
+        parameters: {
+            query?: {
+                /** @description 1 shows what each agent changed. */
+                diff?: "0" | "1";
+            };
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Race"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "drop-race": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Race"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "keep-racer": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Keep-racerRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Race"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
             default: components["responses"]["Problem"];
         };
     };

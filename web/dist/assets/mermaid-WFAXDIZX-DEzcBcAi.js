@@ -1,1 +1,0 @@
-export{g as Mermaid}from"./index-CPh6ohiO.js";

@@ -1,0 +1,1 @@
+export{S as Mermaid}from"./index-D1lBdxcF.js";
