@@ -1,35 +1,11 @@
 package review_test
 
 import (
-<<<<<<< HEAD
-	"fmt"
-=======
 	"os"
->>>>>>> e94a23d (workflow, review, race: an example each)
 
 	"github.com/terret-dev/terret/review"
 )
 
-<<<<<<< HEAD
-// The templates that are built in; a file of one's own is read by Parse.
-func ExampleLoad() {
-	for _, name := range review.Names() {
-		t, err := review.Load(name)
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		fmt.Println(t.Name)
-	}
-	own, err := review.Parse("docs.yaml", []byte("name: docs\nprompt: |\n  Is the English plain?\n  {{diff}}\n"))
-	fmt.Println(own.Name, err)
-	// Output:
-	// code
-	// plan
-	// security
-	// tasks
-	// docs <nil>
-=======
 // A report can be written in several formats.
 func ExampleReport_Write() {
 	report := review.Report{
@@ -45,5 +21,4 @@ func ExampleReport_Write() {
 	//
 	// a.go:2: high: bug
 	//   divides by zero
->>>>>>> e94a23d (workflow, review, race: an example each)
 }
