@@ -61,11 +61,12 @@ func Start(ctx context.Context, c Config) (*Guard, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start guard for agent %s: %w", c.Path, err)
 	}
+	control := g.control // watch may close it at any time
 	go g.watch(status)
 
 	s := spec{path: c.Path, dir: c.Dir, cgroup: string(g.cgroup), argv: c.Argv, grace: int64(g.grace), keep: c.KeepDescendants}
 	s.env = setEnv(setEnv(c.Env, TreeEnv, treeMark), OwnerEnv, self.String())
-	if err := g.handOver(ctx, &s); err != nil {
+	if err := g.handOver(ctx, control, &s); err != nil {
 		_ = g.Close()
 		<-g.gone
 		return nil, fmt.Errorf("start agent %s: %w", c.Path, err)
@@ -120,14 +121,13 @@ func (g *Guard) launch(c Config, env []string) (status *os.File, err error) {
 }
 
 // handOver sends the spec and waits for the guard's word on it, or for ctx.
-func (g *Guard) handOver(ctx context.Context, s *spec) error {
-	control := g.control
+func (g *Guard) handOver(ctx context.Context, control *os.File, s *spec) error {
 	stop := context.AfterFunc(ctx, func() { _ = control.SetWriteDeadline(time.Unix(1, 0)) })
 	err := writeFrame(control, frameSpec, s.encode())
 	if !stop() {
 		return context.Cause(ctx)
 	}
-	if errors.Is(err, unix.EPIPE) {
+	if errors.Is(err, unix.EPIPE) || errors.Is(err, os.ErrClosed) {
 		err = nil // the guard is gone; watch says why
 	}
 	if err != nil {
