@@ -8,5 +8,7 @@ export default defineConfig({
     fileParallelism: false,
     testTimeout: 240_000,
     hookTimeout: 90_000,
+    // A browser on a busy machine; what was tried again is printed.
+    retry: 1,
   },
 });
