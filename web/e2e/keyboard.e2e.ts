@@ -40,6 +40,9 @@ it("a whole day's work without a mouse", async () => {
   await keys.press("Alt+u");
   await page.locator(".turn-end").getByText("undone").waitFor();
 
+  // Undo gives the prompt back: it comes a moment later, and what is typed replaces it.
+  await page.waitForFunction(() => document.querySelector<HTMLTextAreaElement>("textarea[aria-label='Message']")?.value !== "");
+  await keys.press("Control+a");
   await keys.type("run: sleep 30");
   await keys.press("Enter");
   await asked("sleep 30");
