@@ -1,6 +1,8 @@
 package agenttest
 
 import (
+	_ "embed"
+	"errors"
 	"path/filepath"
 	"slices"
 )
@@ -74,15 +76,28 @@ func claude(p Place) ([]string, error) {
 
 func opencode(model string) func(Place) ([]string, error) {
 	return func(p Place) ([]string, error) {
-		return []string{
-			"OPENCODE_CONFIG_CONTENT=" + p.fill(`{"provider":{`+
+		quick, err := QuickOpenCode(p.Home)
+		return append(quick,
+			"OPENCODE_CONFIG_CONTENT="+p.fill(`{"provider":{`+
 				`"fake":{"npm":"@ai-sdk/openai-compatible","options":{"baseURL":"{url}/v1","apiKey":"fake"},"models":{"`+Model+`":{}}},`+
 				`"anthropic":{"options":{"baseURL":"{url}/v1","apiKey":"fake"}}},`+
 				`"model":"`+model+`","small_model":"`+model+`","enabled_providers":["fake","anthropic"],"share":"disabled","autoupdate":false}`),
 			"OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1",
 			"OPENCODE_DISABLE_DEFAULT_PLUGINS=1", "OPENCODE_DISABLE_SHARE=1",
-		}, nil
+		), err
 	}
+}
+
+//go:embed models.json
+var openCodeModels []byte
+
+// QuickOpenCode lets OpenCode start in that home in a fifth of the time, and returns
+// the environment for it. By itself it installs 60 MB of packages for plugins in the
+// background, and reads a list of all models that there are.
+func QuickOpenCode(home string) (env []string, err error) {
+	p := Place{Home: home}
+	return []string{"OPENCODE_MODELS_PATH=" + filepath.Join(home, "models.json")},
+		errors.Join(p.write(".npmrc", "registry=http://127.0.0.1:9/\nfetch-retries=0\n"), p.write("models.json", string(openCodeModels)))
 }
 
 func codex(model string) func(Place) ([]string, error) {

@@ -91,14 +91,14 @@ func benchAgent(ctx context.Context, name string, place agenttest.Place, start b
 	}
 	defer hand.close()
 	var after int64
-	first, err := claudeBench{}.turn(ctx, e, s.ID, &after)
+	first, err := engineTurn(ctx, e, s.ID, &after)
 	if err != nil {
 		return row{}, err
 	}
 	var own, direct []took
 	for i := range agentTurns + 2 {
 		before := cpuTime()
-		t, err := claudeBench{}.turn(ctx, e, s.ID, &after)
+		t, err := engineTurn(ctx, e, s.ID, &after)
 		if err != nil {
 			return row{}, err
 		}

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"os/exec"
 	"strings"
 
@@ -42,9 +41,11 @@ func startManual(ctx context.Context, p agenttest.Place, args ...string) (*manua
 	return &manual{cmd: cmd, in: in, out: bufio.NewReaderSize(out, 1<<20)}, cmd.Start()
 }
 
+// close ends the program. It does not ask first: some, like OpenCode, wait for open
+// connections.
 func (m *manual) close() {
 	_ = m.in.Close()
-	_ = m.cmd.Process.Signal(os.Interrupt)
+	_ = m.cmd.Process.Kill()
 	_ = m.cmd.Wait()
 }
 

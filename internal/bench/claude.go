@@ -196,7 +196,7 @@ func (b claudeBench) warm(ctx context.Context, e *engine.Engine) ([]row, error) 
 		return nil, err
 	}
 	var after int64
-	all, err := alternate(func() (took, error) { return b.turn(ctx, e, s.ID, &after) }, direct.turn)
+	all, err := alternate(func() (took, error) { return engineTurn(ctx, e, s.ID, &after) }, direct.turn)
 	if err != nil {
 		return nil, err
 	}
@@ -286,7 +286,7 @@ func (b claudeBench) firstPooled(ctx context.Context, e *engine.Engine) (took, e
 		return took{}, errors.New("the pool is empty after a minute")
 	}
 	time.Sleep(settled)
-	t, err := b.turn(ctx, e, s.ID, new(int64))
+	t, err := engineTurn(ctx, e, s.ID, new(int64))
 	if err != nil {
 		return took{}, err
 	}
@@ -294,7 +294,7 @@ func (b claudeBench) firstPooled(ctx context.Context, e *engine.Engine) (took, e
 }
 
 // turn prompts a session and returns when the turn is over.
-func (b claudeBench) turn(ctx context.Context, e *engine.Engine, session string, after *int64) (t took, err error) {
+func engineTurn(ctx context.Context, e *engine.Engine, session string, after *int64) (t took, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	began := time.Now()
