@@ -63,6 +63,9 @@ type Repo struct {
 	off   *DisabledError // set once a limit was hit
 	known known
 
+	names  int           // lookLimit, except in tests
+	settle time.Duration // settledAfter, except in tests
+
 	fault func(path string) error // for tests: fails the change of a path
 }
 
@@ -73,6 +76,7 @@ type known struct {
 	tree   string
 	meta   []byte // content of the object metaID
 	metaID string
+	seen   seen
 }
 
 // Open returns the shadow repository of the folder dir. It is kept in
@@ -113,7 +117,10 @@ func Open(ctx context.Context, home, dir string, lim Limits) (*Repo, error) {
 	if real == home || inside(filepath.Join(home, "checkpoints"), real) {
 		return nil, &DisabledError{Dir: real, Reason: "it is where Terret keeps its own data"}
 	}
-	r := &Repo{dir: real, shadow: shadow, bin: bin, lim: lim.withDefaults(), conf: platformConfig(real)}
+	r := &Repo{
+		dir: real, shadow: shadow, bin: bin, lim: lim.withDefaults(), conf: platformConfig(real),
+		names: lookLimit, settle: settledAfter,
+	}
 	if rel, err := filepath.Rel(real, home); err == nil && inside(real, home) {
 		r.exclude = "/" + escapePattern(filepath.ToSlash(rel)) + "/"
 	}

@@ -98,9 +98,14 @@ func (r *Repo) Snapshot(ctx context.Context) (Snapshot, error) {
 	started := false
 	err := r.locked(limited, func(g git) (err error) {
 		started = true
+		unchanged, looked, ok := r.unchanged(g)
+		if ok {
+			snap = unchanged
+			return nil
+		}
 		watched, stop := heldUp(limited, r.dir)
 		defer stop()
-		snap, err = r.snapshot(watched, g)
+		snap, err = r.snapshot(watched, g, looked)
 		return err
 	})
 	if special, ok := isSpecial(err); ok {
@@ -122,9 +127,9 @@ func (r *Repo) Snapshot(ctx context.Context) (Snapshot, error) {
 
 // snapshot tries three times: files may come and go while git works, which makes it
 // give up, and the index may be damaged, which the last try repairs.
-func (r *Repo) snapshot(ctx context.Context, g git) (Snapshot, error) {
+func (r *Repo) snapshot(ctx context.Context, g git, looked *sight) (Snapshot, error) {
 	for try := 1; ; try++ {
-		snap, err := r.trySnapshot(ctx, g)
+		snap, err := r.trySnapshot(ctx, g, looked)
 		if _, ok := errors.AsType[*gitcmd.Error](err); !ok || try == 3 || ctx.Err() != nil {
 			return snap, err
 		}
@@ -137,7 +142,7 @@ func (r *Repo) snapshot(ctx context.Context, g git) (Snapshot, error) {
 	}
 }
 
-func (r *Repo) trySnapshot(ctx context.Context, g git) (Snapshot, error) {
+func (r *Repo) trySnapshot(ctx context.Context, g git, looked *sight) (Snapshot, error) {
 	st, err := r.loadState()
 	if err != nil {
 		return Snapshot{}, err
@@ -168,7 +173,14 @@ func (r *Repo) trySnapshot(ctx context.Context, g git) (Snapshot, error) {
 	if err != nil {
 		return Snapshot{}, err
 	}
-	return Snapshot{ID: ID(tree + "-" + noteID), LeftOut: s.leftOut}, nil
+	snap := Snapshot{ID: ID(tree + "-" + noteID), LeftOut: s.leftOut}
+	switch {
+	case len(s.nested)+len(s.forced) > 0:
+		r.stopLooking()
+	case len(st.fresh) == 0: // the next one must look into them
+		r.remember(ctx, g, looked, snap)
+	}
+	return snap, nil
 }
 
 // unfinishedName is a file that is there while a snapshot stores contents.
