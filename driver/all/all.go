@@ -27,6 +27,8 @@ type Config struct {
 	Agents map[string]Agent
 	// Providers are further APIs with models for the native agent.
 	Providers map[string]native.Provider
+	// Prices, if set, is a file with prices of models for the native agent.
+	Prices string
 	// MockScript, if set, is the script file of the agent "mock".
 	MockScript string
 }
@@ -60,7 +62,7 @@ func Drivers(c Config) ([]terret.Driver, error) {
 		return nil, err
 	}
 	drivers = append(drivers, others...)
-	drivers = append(drivers, native.New(native.Config{ProductName: c.ProductName, Getenv: lookup(c.Env), Env: one(native.Name).Env, Providers: c.Providers}))
+	drivers = append(drivers, native.New(native.Config{ProductName: c.ProductName, Getenv: lookup(c.Env), Env: one(native.Name).Env, Providers: c.Providers, Prices: c.Prices}))
 	if c.MockScript != "" {
 		script, err := mock.Load(c.MockScript)
 		if err != nil {

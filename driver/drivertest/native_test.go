@@ -20,6 +20,7 @@ func native() drivertest.Target {
 			return nativedriver.New(nativedriver.Config{
 				Getenv:  func(name string) string { return env[name] },
 				Backoff: func(int, time.Duration) time.Duration { return 0 },
+				Prices:  "testdata/prices.json",
 			})
 		},
 		Env:      func(p drivertest.Place) []string { return []string{"ANTHROPIC_API_KEY=" + p.Key} },
@@ -67,6 +68,7 @@ func nativeChat() drivertest.Target {
 		return nativedriver.New(nativedriver.Config{
 			Getenv:  func(name string) string { return env[name] },
 			Backoff: func(int, time.Duration) time.Duration { return 0 },
+			Prices:  "testdata/prices.json",
 		})
 	}
 	t.Env = func(p drivertest.Place) []string { return []string{"OPENAI_API_KEY=" + p.Key} }

@@ -29,7 +29,7 @@ type agent struct {
 	servers *mcphost.Servers // nil if the session has none
 
 	mu    sync.Mutex
-	model model
+	model *chosen
 	mode  string // permission mode
 	past  past   // the conversation so far
 	turn  string
@@ -38,7 +38,8 @@ type agent struct {
 	// says that it will hear nothing more in this turn.
 	steered []message
 	deaf    bool
-	context int64 // tokens of the conversation at the last answer
+	context int64       // tokens of the conversation at the last answer
+	spent   terret.Cost // by the session
 }
 
 // interrupted is the error of an interrupted turn.
@@ -146,13 +147,12 @@ func (a *agent) remote() []tools.Tool {
 func (a *agent) Capabilities() terret.Capabilities {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	_, thinks := a.model.(*chat)
-	return capabilitiesOf(thinks)
+	return a.model.capabilities()
 }
 
 // SetModel implements terret.ModelSetter. It takes effect from the next call on.
 func (a *agent) SetModel(_ context.Context, name string) error {
-	m, err := a.driver.sessionModel(name, a.req.Settings)
+	m, err := a.driver.choose(name, a.req.Settings)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ func (t *turnRun) call(ctx context.Context) (id string, r reply, err error) {
 		began := time.Now()
 		r, err := m.generate(ctx, q, func(p piece) error { return s.tell(ctx, p) })
 		t.api += time.Since(began)
-		t.usage = t.usage.Add(r.usage)
+		t.spend(m, r)
 		if err == nil {
 			err = s.whole(ctx, &r)
 			return s.id, r, err
@@ -44,7 +44,7 @@ func (t *turnRun) call(ctx context.Context) (id string, r reply, err error) {
 }
 
 // model is the one that answers in this turn.
-func (t *turnRun) model() model {
+func (t *turnRun) model() *chosen {
 	if t.own != nil {
 		return t.own
 	}
@@ -54,7 +54,7 @@ func (t *turnRun) model() model {
 }
 
 // query is what the model is asked next.
-func (t *turnRun) query() (model, query) {
+func (t *turnRun) query() (*chosen, query) {
 	q := query{system: t.system()}
 	for _, x := range t.tools {
 		q.tools = append(q.tools, x.spec())
@@ -170,7 +170,7 @@ func (s *speech) whole(ctx context.Context, r *reply) error {
 	t.a.mu.Unlock()
 	return t.emit(ctx,
 		terret.MessageComplete{MessageID: s.id, Role: terret.RoleAssistant, Blocks: blocks},
-		terret.UsageUpdate{Usage: t.usage, ContextUsed: r.context},
+		t.used(r.context),
 	)
 }
 

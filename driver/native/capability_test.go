@@ -34,6 +34,8 @@ var proofs = map[terret.Capability]func(*testing.T){
 
 	terret.CanStructuredOutput: TestStructuredOutput,
 	terret.CanMCP:              TestMCP,
+	terret.CanCost:             TestCost,
+	terret.CanBudget:           TestBudget,
 }
 
 func TestCapabilitiesAreTrue(t *testing.T) {
@@ -51,7 +53,7 @@ func TestCapabilitiesAreTrue(t *testing.T) {
 	if c.Oversight != terret.OversightAll { // TestOrderOfEvents, TestOnlyAllowAllows
 		t.Errorf("oversight %s", c.Oversight)
 	}
-	for _, name := range []terret.Capability{terret.CanCost, terret.CanBudget, terret.CanSubagents, terret.CanReasoning} {
+	for _, name := range []terret.Capability{terret.CanSubagents, terret.CanReasoning} {
 		if ability := c.Abilities[name]; ability.OK || ability.Reason == "" {
 			t.Errorf("%s: %+v", name, ability)
 		}
@@ -188,8 +190,8 @@ func TestProbeAndModels(t *testing.T) {
 	}{
 		{nil, "missing", "demo", 1},
 		{map[string]string{"ANTHROPIC_API_KEY": " \n"}, "missing", "demo", 1},
-		{map[string]string{"ANTHROPIC_API_KEY": canary}, "ok", "anthropic/claude-sonnet-4-5", 4},
-		{map[string]string{"ANTHROPIC_AUTH_TOKEN": canary}, "ok", "anthropic/claude-sonnet-4-5", 4},
+		{map[string]string{"ANTHROPIC_API_KEY": canary}, "ok", "anthropic/claude-sonnet-4-5", 14},
+		{map[string]string{"ANTHROPIC_AUTH_TOKEN": canary}, "ok", "anthropic/claude-sonnet-4-5", 14},
 	} {
 		d := native.New(native.Config{Getenv: func(name string) string { return c.env[name] }})
 		p, err := d.Probe(t.Context())

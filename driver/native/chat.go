@@ -45,13 +45,14 @@ type chatAnswer struct {
 	inputs         map[int]*strings.Builder
 	stopReason     string
 	usage          terret.Usage
+	cost           terret.Cost
 }
 
 // take adds a chunk, and returns the pieces that it brings.
 func (a *chatAnswer) take(chunk chatChunk) []piece {
 	a.begun = a.begun || len(chunk.Choices) > 0
 	if chunk.Usage != nil {
-		a.usage = chunk.Usage.tokens()
+		a.usage, a.cost = chunk.Usage.tokens(), terret.CostOf(max(chunk.Usage.Cost, 0))
 	}
 	var out []piece
 	for _, choice := range chunk.Choices {
@@ -116,7 +117,7 @@ func (a *chatAnswer) call(c chatCall) []piece {
 }
 
 func (a *chatAnswer) reply() reply {
-	r := reply{stopReason: a.stopReason, usage: a.usage, blocks: a.blocks}
+	r := reply{stopReason: a.stopReason, usage: a.usage, cost: a.cost, blocks: a.blocks}
 	r.context = r.usage.Input + r.usage.CacheRead + r.usage.Output
 	for i, b := range r.blocks {
 		if b.Type == terret.BlockToolUse {

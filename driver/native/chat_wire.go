@@ -64,8 +64,9 @@ type (
 		Usage *chatUsage `json:"usage"`
 	}
 	chatUsage struct {
-		Prompt        int64 `json:"prompt_tokens"`
-		Completion    int64 `json:"completion_tokens"`
+		Prompt        int64   `json:"prompt_tokens"`
+		Completion    int64   `json:"completion_tokens"`
+		Cost          float64 `json:"cost"` // in dollars; only OpenRouter's
 		PromptDetails struct {
 			Cached int64 `json:"cached_tokens"`
 		} `json:"prompt_tokens_details"`

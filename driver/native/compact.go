@@ -32,7 +32,7 @@ func (a *agent) Compact(_ context.Context, turn, instructions string, in terret.
 
 // makeRoom compacts the conversation if the model's context is nearly full.
 func (t *turnRun) makeRoom(ctx context.Context) error {
-	limit := contextOf(t.model())
+	limit := t.model().card.Context
 	t.a.mu.Lock()
 	full := limit > 0 && t.a.context*100 > limit*fullAt
 	t.a.mu.Unlock()
@@ -41,20 +41,6 @@ func (t *turnRun) makeRoom(ctx context.Context) error {
 	}
 	t.compacted = true
 	return t.compact(ctx, "auto", "")
-}
-
-// contextOf is how many tokens a model can take, or zero if that is not known.
-func contextOf(m model) int64 {
-	c, ok := m.(*claude)
-	if !ok {
-		return 0
-	}
-	for _, known := range anthropicModels() {
-		if known.ID == c.provider.name+"/"+c.model {
-			return known.Context
-		}
-	}
-	return 0
 }
 
 // compact has the model summarize the conversation, and goes on with the summary.
@@ -92,7 +78,7 @@ func (t *turnRun) compact(ctx context.Context, trigger, instructions string) err
 	a.mu.Unlock()
 	return t.emit(ctx,
 		terret.CompactPost{TokensBefore: before, TokensAfter: r.usage.Output, Summary: summary},
-		terret.UsageUpdate{Usage: t.usage, ContextUsed: r.usage.Output},
+		t.used(r.usage.Output),
 	)
 }
 
@@ -102,7 +88,7 @@ func (t *turnRun) summarize(ctx context.Context, q query) (reply, error) {
 	m, cut := t.model(), false
 	for attempt := 1; ; attempt++ {
 		r, err := m.generate(ctx, q, func(piece) error { return ctx.Err() })
-		t.usage = t.usage.Add(r.usage)
+		t.spend(m, r)
 		if err == nil {
 			return r, nil
 		}

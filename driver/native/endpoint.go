@@ -79,7 +79,7 @@ func isError(data []byte) bool {
 
 // finish is the answer of a request that ended so, of which that much came.
 func (e *endpoint) finish(ctx context.Context, err error, begun bool, r reply) (reply, error) {
-	only := reply{usage: r.usage}
+	only := reply{usage: r.usage, cost: r.cost}
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return only, context.Cause(ctx)

@@ -19,7 +19,7 @@ func (a *agent) newTurn(id string, in terret.Settings) (*turnRun, error) {
 	}
 	var err error
 	if in.Model != "" {
-		if t.own, err = a.driver.sessionModel(in.Model, in); err != nil {
+		if t.own, err = a.driver.choose(in.Model, in); err != nil {
 			return nil, err
 		}
 	}
@@ -51,14 +51,14 @@ func (a *agent) run(ctx context.Context, t *turnRun, work func(context.Context, 
 	a.mu.Unlock()
 	took := time.Since(began).Milliseconds()
 	var end terret.Data = terret.TurnComplete{
-		Text: t.text, StopReason: t.stopReason, Usage: t.usage, NumSteps: t.steps,
+		Text: t.text, StopReason: t.stopReason, Usage: t.usage, CostUSD: t.cost, NumSteps: t.steps,
 		DurationMS: took, APIMS: t.api.Milliseconds(), Denials: t.denials, Structured: t.structured,
 	}
 	if err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		end = terret.TurnError{Error: *terret.AsError(err), Text: t.text, Usage: t.usage, DurationMS: took, Denials: t.denials}
+		end = terret.TurnError{Error: *terret.AsError(err), Text: t.text, Usage: t.usage, CostUSD: t.cost, DurationMS: took, Denials: t.denials}
 	}
 	// The turn's context may be over, but its end must still be reported.
 	if err := a.host.Emit(context.WithoutCancel(ctx), []terret.Event{{Turn: t.id, Data: end}}, nil); err != nil {
@@ -72,14 +72,15 @@ type turnRun struct {
 	id         string
 	limit      int
 	settings   terret.Settings
-	own        model  // answers in this turn, if not the session's
-	mode       string // permission mode of this turn, if not the session's; guarded by a.mu
+	own        *chosen // answers in this turn, if not the session's
+	mode       string  // permission mode of this turn, if not the session's; guarded by a.mu
 	tools      []tool
 	steps      int
 	api        time.Duration
 	text       string
 	stopReason string
 	usage      terret.Usage
+	cost       terret.Cost
 	denials    []terret.Denial
 	compacted  bool        // because the conversation was too long for the model
 	format     *format     // of the answer, if it has one
@@ -91,6 +92,9 @@ func (t *turnRun) loop(ctx context.Context) error {
 	for {
 		if t.steps >= t.limit {
 			return terret.Errorf(terret.CodeMaxTurns, "the agent reached its limit of steps (%d); prompt it to continue, or raise max_turns", t.limit)
+		}
+		if err := t.affords(); err != nil {
+			return err
 		}
 		if err := t.makeRoom(ctx); err != nil {
 			return err
@@ -125,6 +129,30 @@ func (t *turnRun) loop(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// spend counts what a call to the model used.
+func (t *turnRun) spend(m *chosen, r reply) {
+	cost := m.cost(r)
+	t.usage, t.cost = t.usage.Add(r.usage), t.cost+cost
+	t.a.mu.Lock()
+	defer t.a.mu.Unlock()
+	t.a.spent += cost
+}
+
+// affords returns an error if the session has used up its budget.
+func (t *turnRun) affords() error {
+	t.a.mu.Lock()
+	defer t.a.mu.Unlock()
+	if limit := t.settings.MaxCostUSD; limit > 0 && t.a.spent >= limit {
+		return terret.Errorf(terret.CodeMaxBudget, "the session has used $%s of its budget of $%s; raise max_cost to let it continue", t.a.spent, limit)
+	}
+	return nil
+}
+
+// used is the usage of the turn so far, with so many tokens in the context.
+func (t *turnRun) used(context int64) terret.UsageUpdate {
+	return terret.UsageUpdate{Usage: t.usage, CostUSD: t.cost, ContextUsed: context, ContextMax: t.model().card.Context}
 }
 
 func (t *turnRun) emit(ctx context.Context, data ...terret.Data) error {

@@ -67,7 +67,8 @@ type reply struct {
 	blocks     []terret.Block
 	stopReason string
 	usage      terret.Usage
-	context    int64 // tokens of the conversation so far
+	cost       terret.Cost // as the provider says; zero if it does not
+	context    int64       // tokens of the conversation so far
 }
 
 // callsIn lists the tool calls in a message, in order.

@@ -22,6 +22,10 @@ const (
 func (d *Driver) Models(ctx context.Context) ([]terret.Model, error) {
 	ctx, cancel := context.WithTimeout(ctx, listPatience)
 	defer cancel()
+	known, err := d.table()
+	if err != nil {
+		return nil, err
+	}
 	all := d.cfg.providers()
 	found := make([][]terret.Model, len(all))
 	var asking sync.WaitGroup
@@ -29,9 +33,9 @@ func (d *Driver) Models(ctx context.Context) ([]terret.Model, error) {
 		switch {
 		case !d.signedIn(p):
 		case p.name == "anthropic":
-			found[i] = anthropicModels()
+			found[i] = known.of(p.name)
 		case len(p.keys) > 0 || p.baseEnv == "" || d.setting(p.baseEnv) != "": // somebody wants it
-			asking.Go(func() { found[i] = d.offered(ctx, p) })
+			asking.Go(func() { found[i] = d.offered(ctx, p, known) })
 		}
 	}
 	asking.Wait()
@@ -43,7 +47,7 @@ func (d *Driver) Models(ctx context.Context) ([]terret.Model, error) {
 }
 
 // offered is what a provider says that it has; nothing if it does not answer.
-func (d *Driver) offered(ctx context.Context, p provider) []terret.Model {
+func (d *Driver) offered(ctx context.Context, p provider, known table) []terret.Model {
 	e, err := d.endpoint(p, "")
 	if err != nil {
 		return nil
@@ -51,6 +55,11 @@ func (d *Driver) offered(ctx context.Context, p provider) []terret.Model {
 	list, err := e.list(ctx)
 	if err != nil {
 		return nil
+	}
+	for i, m := range list {
+		if c, _ := known.find(m.ID); m.Context == 0 {
+			list[i].Context = c.Context
+		}
 	}
 	return list
 }

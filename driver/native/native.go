@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/terret-dev/terret"
@@ -36,12 +37,17 @@ type Config struct {
 	// the provider asks, at most a minute, or else half a second, doubled with each
 	// attempt, at most 16 seconds.
 	Backoff func(attempt int, after time.Duration) time.Duration
+	// Prices is a file with prices and context sizes of models, in the form of
+	// models.json in this package. Its models are added to those that are built in, or
+	// replace them. Empty means that there is none.
+	Prices string
 }
 
 // Driver opens native agents. They share its connections, which Shutdown closes.
 type Driver struct {
-	cfg Config
-	net *transport
+	cfg   Config
+	net   *transport
+	table func() (table, error) // read once, when it is needed
 }
 
 var (
@@ -68,7 +74,7 @@ func New(c Config) *Driver {
 	if c.Backoff == nil {
 		c.Backoff = backoff
 	}
-	return &Driver{cfg: c, net: newTransport()}
+	return &Driver{cfg: c, net: newTransport(), table: sync.OnceValues(func() (table, error) { return readTable(c.Prices) })}
 }
 
 // Name implements terret.Driver.
@@ -83,8 +89,11 @@ func (d *Driver) Shutdown(context.Context) error {
 // Probe implements terret.Prober.
 func (d *Driver) Probe(context.Context) (terret.Probe, error) {
 	p := terret.Probe{Agent: Name, Found: true, Path: "built in", Version: version(), Tested: terret.TestedYes, Auth: "ok"}
-	found, _, ok := d.cfg.find(d.DefaultModel())
-	p.Capabilities = capabilitiesOf(ok && found.thinks())
+	m, err := d.describe(d.DefaultModel())
+	if err != nil {
+		return p, err
+	}
+	p.Capabilities = m.capabilities()
 	if d.DefaultModel() == DemoModel {
 		p.Auth = "missing"
 		p.Fix = "set " + anthropicKey + " or OPENAI_API_KEY, or name a model of Ollama such as ollama/qwen3-coder; the demo model needs nothing"
@@ -125,16 +134,13 @@ func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, 
 	if name == "" {
 		name = d.DefaultModel()
 	}
-	m, err := d.sessionModel(name, r.Settings)
+	m, err := d.choose(name, r.Settings)
 	if err != nil {
-		return nil, err
-	}
-	if err := missing(r.Settings); err != nil {
 		return nil, err
 	}
 	a := &agent{
 		driver: d, req: r, host: r.Host, model: m, mode: r.Session.PermissionMode,
-		environ: proc.FilterEnv(r.Env, d.cfg.Env...), past: past{calls: map[string]bool{}},
+		environ: proc.FilterEnv(r.Env, d.cfg.Env...), past: past{calls: map[string]bool{}}, spent: r.Session.CostUSD,
 	}
 	source := "new"
 	if r.Session.NativeID != "" {
@@ -170,72 +176,16 @@ func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, 
 
 // missing refuses a session that asks for what the agent cannot do, instead of silently
 // ignoring it.
-func missing(in terret.Settings) error {
+func missing(in terret.Settings, c terret.Capabilities) error {
 	for name, asked := range map[terret.Capability]bool{
 		terret.CanSubagents: len(in.Agents) > 0,
+		terret.CanBudget:    in.MaxCostUSD > 0,
 	} {
 		if asked {
-			return capabilities().Need(name)
+			if err := c.Need(name); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
-}
-
-// sessionModel is model, for a session that may have a budget.
-func (d *Driver) sessionModel(name string, in terret.Settings) (model, error) {
-	m, err := d.model(name)
-	if err == nil && in.MaxCostUSD > 0 && name != DemoModel {
-		return nil, capabilities().Need(terret.CanBudget)
-	}
-	return m, err
-}
-
-// model makes the model of that name.
-func (d *Driver) model(name string) (model, error) {
-	if name == DemoModel {
-		return demo{}, nil
-	}
-	p, rest, ok := d.cfg.find(name)
-	if !ok {
-		var names []string
-		for _, p := range d.cfg.providers() {
-			names = append(names, p.name+"/MODEL")
-		}
-		return nil, terret.Errorf(terret.CodeModelNotFound, "there is no model %q; use demo, or one of %s", name, strings.Join(names, ", "))
-	}
-	e, err := d.endpoint(p, rest)
-	if err != nil {
-		return nil, err
-	}
-	return p.speak(e), nil
-}
-
-// capabilities are those that do not depend on the model.
-func capabilities() terret.Capabilities { return capabilitiesOf(false) }
-
-// capabilitiesOf are those with a model that says by itself what it thinks, or not.
-func capabilitiesOf(thinks bool) terret.Capabilities {
-	c := terret.Capabilities{Oversight: terret.OversightAll, Abilities: map[terret.Capability]terret.Ability{}}
-	for _, name := range []terret.Capability{
-		terret.CanPermissions, terret.CanQuestions, terret.CanStream, terret.CanMultiTurn, terret.CanReconnect, terret.CanInterrupt,
-		terret.CanEditInput, terret.CanSystemPrompt, terret.CanPlan, terret.CanSelectModel, terret.CanAttachments,
-		terret.CanUndo, terret.CanRedo, terret.CanSteer, terret.CanCompact, terret.CanStructuredOutput, terret.CanMCP,
-	} {
-		c.Abilities[name] = terret.Ability{OK: true, By: terret.ByAgent}
-	}
-	c.Abilities[terret.CanQueue] = terret.Ability{OK: true, By: terret.ByHarness}
-	reasons := map[terret.Capability]string{
-		terret.CanCost:      "providers do not report the cost of a call, and price tables go stale",
-		terret.CanBudget:    "the cost of a call is unknown, so a budget cannot be enforced; use max_turns",
-		terret.CanSubagents: "not yet",
-		terret.CanReasoning: "Anthropic's models are not asked to think aloud yet",
-	}
-	if thinks {
-		delete(reasons, terret.CanReasoning)
-		c.Abilities[terret.CanReasoning] = terret.Ability{OK: true, By: terret.ByAgent}
-	}
-	for name, why := range reasons {
-		c.Abilities[name] = terret.Ability{Reason: why}
-	}
-	return c
 }

@@ -104,12 +104,6 @@ func (d *Driver) endpoint(p provider, name string) (*endpoint, error) {
 	return e, nil
 }
 
-// thinks reports whether its models say by themselves what they think.
-func (p provider) thinks() bool {
-	_, ok := p.speak(nil).(*chat)
-	return ok
-}
-
 // keyName is how messages name the key.
 func (p provider) keyName() string {
 	if len(p.keys) == 0 {

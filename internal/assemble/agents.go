@@ -69,7 +69,7 @@ func builtIn(name string) bool {
 }
 
 func driversOf(o Options, agents map[string]config.Agent) all.Config {
-	out := all.Config{Env: o.Env, ProductName: o.Product, Agents: map[string]all.Agent{}, Providers: Providers(o.Config), MockScript: o.MockScript}
+	out := all.Config{Env: o.Env, ProductName: o.Product, Agents: map[string]all.Agent{}, Providers: Providers(o.Config), Prices: o.Config.Prices, MockScript: o.MockScript}
 	for name, a := range agents {
 		out.Agents[name] = all.Agent{Path: a.Path, Env: a.Env, Args: a.Args, ACP: a.ACP}
 	}

@@ -28,6 +28,7 @@ type Config struct {
 	Rules          Rules               `json:"rules,omitzero" class:"inside" jsonschema:"Rules for tool uses, such as Bash(git status). Rules of all layers apply; deny beats allow."`
 	Agents         map[string]Agent    `json:"agents,omitzero" check:"name" class:"inside" jsonschema:"How to start agents, by name."`
 	Providers      map[string]Provider `json:"providers,omitzero" check:"name" class:"inside" jsonschema:"APIs with models for the native agent that speak OpenAI's Chat Completions, by the name before the slash in the names of their models."`
+	Prices         string              `json:"prices,omitzero" env:"TERRET_PRICES" check:"path" class:"grants" jsonschema:"A file with prices and context sizes of models for the native agent, in the form of driver/native/models.json. Its models are added to those that Terret knows, or replace them."`
 	Roots          []string            `json:"roots,omitzero" env:"TERRET_ROOTS" check:"path" class:"grants" jsonschema:"The folders in which the server may open sessions and show files. Empty: the folder it was started in."`
 	Addr           string              `json:"addr,omitzero" env:"TERRET_ADDR" check:"addr" class:"grants" jsonschema:"The address the server listens on. Default 127.0.0.1:7433."`
 }

@@ -58,6 +58,7 @@ const everything = `// Comments are fine.
 	"rules": {"allow": ["Bash(git status)"], "deny": ["Bash(rm *)"]},
 	"agents": {"claude": {"path": "bin/claude", "env": ["ANTHROPIC_API_KEY", "AWS_*"], "args": ["--x", ""]}},
 	"providers": {"lab": {"base_url": "http://127.0.0.1:8000/v1", "key_env": "LAB_KEY"}},
+	"prices": "prices.json",
 	"roots": ["/a", "~/b", "c"],
 	"addr": "[::1]:0", // and so are trailing commas
 }
@@ -81,6 +82,7 @@ func TestEveryKey(t *testing.T) {
 			Path: filepath.Join(dir, "bin/claude"), Env: []string{"ANTHROPIC_API_KEY", "AWS_*"}, Args: []string{"--x", ""},
 		}},
 		Providers: map[string]Provider{"lab": {BaseURL: "http://127.0.0.1:8000/v1", KeyEnv: "LAB_KEY"}},
+		Prices:    filepath.Join(dir, "prices.json"),
 		Roots:     []string{"/a", "/home/me/b", filepath.Join(dir, "c")}, Addr: "[::1]:0",
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -138,7 +140,7 @@ func TestUntrustedProject(t *testing.T) {
 	}
 	wantIgnored := strings.Fields(`agent model policy data idle_after silent_after interrupt_grace timeouts.permission timeouts.question
 		unattended undo.off undo.max_files undo.max_bytes pool.size pool.keys pool.max_memory worktree.setup worktree.copy team.max_hops team.max_per_minute team.max_cost_usd log_level keep_deltas rules.allow
-		agents.claude.path agents.claude.env agents.claude.args providers.lab.base_url providers.lab.key_env roots addr`)
+		agents.claude.path agents.claude.env agents.claude.args providers.lab.base_url providers.lab.key_env prices roots addr`)
 	if diff := cmp.Diff(wantIgnored, got.Ignored); diff != "" {
 		t.Error(diff)
 	}

@@ -1,0 +1,107 @@
+package native
+
+import (
+	"strings"
+
+	"github.com/terret-dev/terret"
+)
+
+// chosen is a model that somebody chose, and what is known about it.
+type chosen struct {
+	model
+	id     string // PROVIDER/MODEL, or demo
+	card   card
+	priced bool // the card says what it costs
+}
+
+// choose makes the model of that name, for a session or turn with these settings.
+func (d *Driver) choose(name string, in terret.Settings) (*chosen, error) {
+	c, err := d.describe(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := missing(in, c.capabilities()); err != nil {
+		return nil, err
+	}
+	c.model, err = d.model(name)
+	return c, err
+}
+
+// describe says what is known about a model of that name, which need not exist.
+func (d *Driver) describe(name string) (*chosen, error) {
+	c := &chosen{id: name, priced: name == DemoModel}
+	if name == DemoModel {
+		return c, nil
+	}
+	t, err := d.table()
+	if err != nil {
+		return nil, err
+	}
+	c.card, c.priced = t.find(name)
+	return c, nil
+}
+
+// model makes the model of that name.
+func (d *Driver) model(name string) (model, error) {
+	if name == DemoModel {
+		return demo{}, nil
+	}
+	p, rest, ok := d.cfg.find(name)
+	if !ok {
+		var names []string
+		for _, p := range d.cfg.providers() {
+			names = append(names, p.name+"/MODEL")
+		}
+		return nil, terret.Errorf(terret.CodeModelNotFound, "there is no model %q; use demo, or one of %s", name, strings.Join(names, ", "))
+	}
+	e, err := d.endpoint(p, rest)
+	if err != nil {
+		return nil, err
+	}
+	return p.speak(e), nil
+}
+
+// cost is what a call cost: what the provider says, or else what the card says.
+func (c *chosen) cost(r reply) terret.Cost {
+	if r.cost > 0 {
+		return r.cost
+	}
+	return c.card.cost(r.usage)
+}
+
+// capabilities are those of an agent with the model.
+func (c *chosen) capabilities() terret.Capabilities {
+	out := terret.Capabilities{Oversight: terret.OversightAll, Abilities: map[terret.Capability]terret.Ability{}}
+	can := []terret.Capability{
+		terret.CanPermissions, terret.CanQuestions, terret.CanStream, terret.CanMultiTurn, terret.CanReconnect, terret.CanInterrupt,
+		terret.CanEditInput, terret.CanSystemPrompt, terret.CanPlan, terret.CanSelectModel, terret.CanAttachments,
+		terret.CanUndo, terret.CanRedo, terret.CanSteer, terret.CanCompact, terret.CanStructuredOutput, terret.CanMCP,
+	}
+	cannot := map[terret.Capability]string{
+		terret.CanSubagents: "not yet",
+	}
+	if c.priced {
+		can = append(can, terret.CanCost, terret.CanBudget)
+	} else {
+		why := "the price of " + c.id + " is not known; add it to the file that the setting prices names"
+		cannot[terret.CanCost], cannot[terret.CanBudget] = why, why
+	}
+	if c.thinks() {
+		can = append(can, terret.CanReasoning)
+	} else {
+		cannot[terret.CanReasoning] = "Anthropic's models are not asked to think aloud yet"
+	}
+	for _, name := range can {
+		out.Abilities[name] = terret.Ability{OK: true, By: terret.ByAgent}
+	}
+	for name, why := range cannot {
+		out.Abilities[name] = terret.Ability{Reason: why}
+	}
+	out.Abilities[terret.CanQueue] = terret.Ability{OK: true, By: terret.ByHarness}
+	return out
+}
+
+// thinks reports whether the model says what it thinks.
+func (c *chosen) thinks() bool {
+	return c.id != DemoModel && !strings.HasPrefix(c.id, "anthropic/")
+}
