@@ -17,8 +17,9 @@ const (
 
 // Block is a piece of a message. Which fields are set depends on its type:
 //
-//	text, thinking   Text
-//	tool_use         ToolID, Name, Input
+//	text             Text
+//	thinking         Text; what the provider wants back with it is in Bytes, and Name is the model
+//	tool_use         ToolID, Name, Input; Bytes as for thinking
 //	tool_result      ToolID, Content, IsError
 //	image, document  MediaType with Bytes or URL; Name where there is a file name
 type Block struct {

@@ -3,9 +3,11 @@ package native
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 
 	"github.com/terret-dev/terret"
 )
@@ -15,11 +17,14 @@ const (
 	anthropicToken   = "ANTHROPIC_AUTH_TOKEN" //nolint:gosec // the name of a variable
 	anthropicBase    = "ANTHROPIC_BASE_URL"
 	anthropicVersion = "2023-06-01"
-	maxOutputTokens  = 16_000
+	maxOutputTokens  = 16_000 // besides a budget for thinking
 )
 
 // claude is a model of Anthropic's API.
-type claude struct{ *endpoint }
+type claude struct {
+	*endpoint
+	plain atomic.Bool // it does not think, and said so
+}
 
 func anthropicAuth(h http.Header, variable, key string) {
 	h.Set("Anthropic-Version", anthropicVersion)
@@ -30,10 +35,21 @@ func anthropicAuth(h http.Header, variable, key string) {
 	}
 }
 
-// generate implements model.
+// generate implements model. A model that cannot think, which nobody knew, says so
+// before it says anything else.
 func (c *claude) generate(ctx context.Context, q query, s sink) (reply, error) {
+	request := c.request(q)
+	r, err := c.send(ctx, request, s)
+	if f, ok := errors.AsType[*failure](err); ok && request.Thinking != nil && f.why.HTTPStatus == http.StatusBadRequest && strings.Contains(f.why.Message, "thinking") {
+		c.plain.Store(true)
+		return c.send(ctx, c.request(q), s)
+	}
+	return r, err
+}
+
+func (c *claude) send(ctx context.Context, request wireRequest, s sink) (reply, error) {
 	var a answer
-	err := c.ask(ctx, "v1/messages", c.request(q), func() bool { return a.begun }, func(name string, data []byte) error {
+	err := c.ask(ctx, "v1/messages", request, func() bool { return a.begun }, func(name string, data []byte) error {
 		if name == "" || name == "ping" {
 			return nil
 		}
@@ -50,7 +66,7 @@ func (c *claude) generate(ctx context.Context, q query, s sink) (reply, error) {
 		}
 		return nil
 	})
-	return c.finish(ctx, err, a.begun, a.reply())
+	return c.finish(ctx, err, a.begun, a.reply(c.id()))
 }
 
 // answer is an answer in the making.
@@ -84,8 +100,12 @@ func (a *answer) take(name string, e wireEvent) (p piece, ok bool, err error) {
 		if e.Index < 0 || e.Index >= len(a.blocks) {
 			return piece{}, false, fmt.Errorf("a piece of block %d of an answer that has %d", e.Index, len(a.blocks))
 		}
-		a.blocks[e.Index].Text += e.Delta.Text
-		a.blocks[e.Index].Thinking += e.Delta.Thinking
+		b := &a.blocks[e.Index]
+		b.Text += e.Delta.Text
+		b.Signature += e.Delta.Signature
+		if e.Delta.Thinking != "" {
+			b.Thinking = new(b.thought() + e.Delta.Thinking)
+		}
 		if a.inputs[e.Index] == nil {
 			a.inputs[e.Index] = &strings.Builder{}
 		}
@@ -95,7 +115,8 @@ func (a *answer) take(name string, e wireEvent) (p piece, ok bool, err error) {
 	return piece{}, false, nil
 }
 
-func (a *answer) reply() reply {
+// reply is the answer of the model of that name, which its signatures are of.
+func (a *answer) reply(model string) reply {
 	r := reply{stopReason: a.stopReason, usage: a.usage}
 	r.context = r.usage.Input + r.usage.CacheRead + r.usage.CacheWrite + r.usage.Output
 	for i, b := range a.blocks {
@@ -103,7 +124,9 @@ func (a *answer) reply() reply {
 		case wireText:
 			r.blocks = append(r.blocks, terret.Text(b.Text))
 		case wireThinking:
-			r.blocks = append(r.blocks, terret.Block{Type: terret.BlockThinking, Text: b.Thinking})
+			r.blocks = append(r.blocks, terret.Block{Type: terret.BlockThinking, Text: b.thought(), Name: model, Bytes: []byte(b.Signature)})
+		case wireRedacted:
+			r.blocks = append(r.blocks, terret.Block{Type: terret.BlockThinking, Name: model, MediaType: redacted, Bytes: []byte(b.Data)})
 		case wireToolUse:
 			r.blocks = append(r.blocks, terret.Block{Type: terret.BlockToolUse, ToolID: b.ID, Name: b.Name, Input: a.input(i)})
 		}

@@ -24,21 +24,80 @@ func (c *claude) request(q query) wireRequest {
 		if m.role == terret.RoleAssistant {
 			role = terret.RoleAssistant
 		}
-		r.Messages = append(r.Messages, wireMessage{Role: role, Content: wireBlocks(m.blocks)})
+		r.Messages = append(r.Messages, wireMessage{Role: role, Content: wireBlocks(m.blocks, c.id())})
 	}
-	// What was said so far is read from the cache at the next step.
-	if n := len(r.Messages); n > 0 {
-		last := r.Messages[n-1].Content
-		last[len(last)-1].CacheControl = cached()
-	}
+	r.mark()
+	c.think(&r, q.effort)
 	return r
+}
+
+// mark has what was said so far kept in the cache. The API finds what it kept at the
+// last step only if it is near a mark, so that there is one there, too.
+func (r *wireRequest) mark() {
+	n := len(r.Messages)
+	for _, at := range []int{n - 1, n - 3} {
+		if at >= 0 && r.Messages[at].Role == terret.RoleUser {
+			last := r.Messages[at].Content
+			last[len(last)-1].CacheControl = cached()
+		}
+	}
+}
+
+// budgets are for models that are told how many tokens they may think, by effort.
+var budgets = map[string]int{"none": 0, "minimal": 1024, "low": 4000, "": 10_000, "medium": 10_000, "high": 24_000, "xhigh": 32_000, "max": 32_000}
+
+// think asks the model to think aloud, if it can.
+func (c *claude) think(r *wireRequest, effort string) {
+	if c.plain.Load() || c.card.Thinking == thinkNone {
+		return
+	}
+	if c.card.Thinking != thinkBudget {
+		r.Thinking = &wireThink{Type: "adaptive", Display: "summarized"}
+		if effort != "" {
+			r.Output = &wireOutput{Effort: effort}
+		}
+		return
+	}
+	budget, known := budgets[effort]
+	if !known {
+		budget = budgets[""]
+	}
+	if budget > 0 && !r.midCall() {
+		r.Thinking = &wireThink{Type: "enabled", Budget: budget}
+		r.MaxTokens += budget
+	}
+}
+
+// midCall reports whether the model's last message has calls that it did not think
+// about, or so that it cannot be shown: then it may not think about their results.
+func (r *wireRequest) midCall() bool {
+	n := len(r.Messages)
+	if n < 2 || r.Messages[n-2].Role != terret.RoleAssistant || r.Messages[n-1].Content[0].Type != wireToolResult {
+		return false
+	}
+	first := r.Messages[n-2].Content[0].Type
+	return first != wireThinking && first != wireRedacted
 }
 
 // nothing replaces an empty text, which the API rejects.
 const nothing = "(nothing)"
 
-// wireBlocks are the blocks as the API takes them, at least one.
-func wireBlocks(blocks []terret.Block) []wireBlock {
+// redacted is the type of a thought that only the API can read.
+const redacted = "redacted"
+
+// thinking is what the model thought, as the API takes it back: signed by the same model.
+func thinking(b terret.Block, model string) (wireBlock, bool) {
+	switch {
+	case len(b.Bytes) == 0 || b.Name != model:
+		return wireBlock{}, false
+	case b.MediaType == redacted:
+		return wireBlock{Type: wireRedacted, Data: string(b.Bytes)}, true
+	}
+	return wireBlock{Type: wireThinking, Thinking: &b.Text, Signature: string(b.Bytes)}, true
+}
+
+// wireBlocks are the blocks as the API takes them for that model, at least one.
+func wireBlocks(blocks []terret.Block, model string) []wireBlock {
 	var out []wireBlock
 	for _, b := range blocks {
 		switch b.Type {
@@ -62,7 +121,10 @@ func wireBlocks(blocks []terret.Block) []wireBlock {
 			out = append(out, image(b))
 		case terret.BlockDocument:
 			out = append(out, document(b))
-		case terret.BlockThinking: // not sent back: it is not signed
+		case terret.BlockThinking:
+			if t, ok := thinking(b, model); ok {
+				out = append(out, t)
+			}
 		}
 	}
 	if len(out) == 0 {

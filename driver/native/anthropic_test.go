@@ -140,32 +140,6 @@ steps:
 	}
 }
 
-func TestThinking(t *testing.T) {
-	t.Parallel()
-	f, got := simulated(t, `
-steps:
-  - {match: {user: one}, answer: {thinking: hmm let me see, text: Four.}}
-  - {match: {user: two}, answer: {text: Five.}}
-`)
-	id := f.session(claude)
-	events := f.run(id, "one")
-	thought := ""
-	for _, d := range all[terret.ReasoningDelta](events) {
-		thought += d.Text
-	}
-	m := last[terret.MessageComplete](t, events)
-	if thought != "hmm let me see" || len(m.Blocks) != 2 || m.Blocks[0].Type != terret.BlockThinking || m.Blocks[0].Text != thought {
-		t.Errorf("%q, %+v", thought, m)
-	}
-	if end := last[terret.TurnComplete](t, events); end.Text != "Four." {
-		t.Errorf("%+v", end)
-	}
-	f.says(id, "two")
-	if diff := cmp.Diff([]string{"user one", "assistant Four.", "user two"}, spoken(got.nth(t, 1))); diff != "" {
-		t.Error(diff) // thoughts that are not signed are not sent back
-	}
-}
-
 func TestStopReasons(t *testing.T) {
 	t.Parallel()
 	f, _ := simulated(t, `

@@ -16,6 +16,19 @@ type wireRequest struct {
 	Messages  []wireMessage `json:"messages"`
 	Tools     []wireTool    `json:"tools,omitempty"`
 	Stream    bool          `json:"stream"`
+	Thinking  *wireThink    `json:"thinking,omitempty"`
+	Output    *wireOutput   `json:"output_config,omitempty"`
+}
+
+// wireThink asks a model to think.
+type wireThink struct {
+	Type    string `json:"type"` // enabled, with a budget, or adaptive
+	Budget  int    `json:"budget_tokens,omitempty"`
+	Display string `json:"display,omitempty"` // summarized shows it
+}
+
+type wireOutput struct {
+	Effort string `json:"effort"`
 }
 
 type wireMessage struct {
@@ -32,9 +45,11 @@ type wireTool struct {
 // wireBlock is a part of a message; its type says which fields count.
 type wireBlock struct {
 	Type string `json:"type"`
-	// text and thinking
-	Text     string `json:"text,omitempty"`
-	Thinking string `json:"thinking,omitempty"`
+	// text, thinking, which may be empty, and redacted_thinking
+	Text      string  `json:"text,omitempty"`
+	Thinking  *string `json:"thinking,omitempty"`
+	Signature string  `json:"signature,omitempty"`
+	Data      string  `json:"data,omitempty"`
 	// tool_use
 	ID    string          `json:"id,omitempty"`
 	Name  string          `json:"name,omitempty"`
@@ -57,6 +72,14 @@ type wireSource struct {
 	URL       string `json:"url,omitempty"`
 }
 
+// thought is what the model thought, as far as it is shown.
+func (b wireBlock) thought() string {
+	if b.Thinking == nil {
+		return ""
+	}
+	return *b.Thinking
+}
+
 // wireCache marks the end of what is to be kept in the cache.
 type wireCache struct {
 	Type string `json:"type"`
@@ -68,6 +91,7 @@ func cached() *wireCache { return &wireCache{Type: "ephemeral"} }
 const (
 	wireText       = "text"
 	wireThinking   = "thinking"
+	wireRedacted   = "redacted_thinking"
 	wireToolUse    = "tool_use"
 	wireToolResult = "tool_result"
 	wireImage      = "image"
@@ -85,6 +109,7 @@ type wireEvent struct {
 	Delta        struct {
 		Text        string `json:"text"`
 		Thinking    string `json:"thinking"`
+		Signature   string `json:"signature"`
 		PartialJSON string `json:"partial_json"`
 		StopReason  string `json:"stop_reason"` // message_delta
 	} `json:"delta"` // content_block_delta, message_delta

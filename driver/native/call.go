@@ -55,7 +55,7 @@ func (t *turnRun) model() *chosen {
 
 // query is what the model is asked next.
 func (t *turnRun) query() (*chosen, query) {
-	q := query{system: t.system()}
+	q := query{system: t.system(), effort: t.settings.Effort}
 	for _, x := range t.tools {
 		q.tools = append(q.tools, x.spec())
 	}

@@ -17,6 +17,7 @@ type (
 		Tools         []chatTool     `json:"tools,omitempty"`
 		Stream        bool           `json:"stream"`
 		StreamOptions map[string]any `json:"stream_options"`
+		Effort        string         `json:"reasoning_effort,omitempty"`
 	}
 	chatMessage struct {
 		Role       string     `json:"role"`
@@ -85,7 +86,7 @@ func (u chatUsage) tokens() terret.Usage {
 // request is what the model is asked, as the API takes it.
 func (c *chat) request(q query) chatRequest {
 	r := chatRequest{
-		Model: c.model, Stream: true, StreamOptions: map[string]any{"include_usage": true},
+		Model: c.model, Stream: true, Effort: q.effort, StreamOptions: map[string]any{"include_usage": true},
 		Messages: []chatMessage{{Role: "system", Content: q.system}},
 	}
 	for _, t := range q.tools {

@@ -23,7 +23,7 @@ func (d *Driver) choose(name string, in terret.Settings) (*chosen, error) {
 	if err := missing(in, c.capabilities()); err != nil {
 		return nil, err
 	}
-	c.model, err = d.model(name)
+	c.model, err = d.model(name, c.card)
 	return c, err
 }
 
@@ -42,7 +42,7 @@ func (d *Driver) describe(name string) (*chosen, error) {
 }
 
 // model makes the model of that name.
-func (d *Driver) model(name string) (model, error) {
+func (d *Driver) model(name string, known card) (model, error) {
 	if name == DemoModel {
 		return demo{}, nil
 	}
@@ -58,6 +58,7 @@ func (d *Driver) model(name string) (model, error) {
 	if err != nil {
 		return nil, err
 	}
+	e.card = known
 	return p.speak(e), nil
 }
 
@@ -89,7 +90,7 @@ func (c *chosen) capabilities() terret.Capabilities {
 	if c.thinks() {
 		can = append(can, terret.CanReasoning)
 	} else {
-		cannot[terret.CanReasoning] = "Anthropic's models are not asked to think aloud yet"
+		cannot[terret.CanReasoning] = "the model " + c.id + " does not think aloud"
 	}
 	for _, name := range can {
 		out.Abilities[name] = terret.Ability{OK: true, By: terret.ByAgent}
@@ -103,5 +104,5 @@ func (c *chosen) capabilities() terret.Capabilities {
 
 // thinks reports whether the model says what it thinks.
 func (c *chosen) thinks() bool {
-	return c.id != DemoModel && !strings.HasPrefix(c.id, "anthropic/")
+	return c.id != DemoModel && c.card.Thinking != thinkNone
 }

@@ -22,11 +22,15 @@ const (
 type endpoint struct {
 	provider provider
 	model    string // as the API knows it
+	card     card
 	base     *url.URL
 	header   http.Header
 	client   *http.Client
 	secrets  *redact.Redactor // of errors
 }
+
+// id is the model's name with that of the provider.
+func (e *endpoint) id() string { return e.provider.name + "/" + e.model }
 
 // ask sends a request and passes the events of the answer on. If take returns an error
 // that says that it is garbage, begun tells whether an answer had begun.

@@ -157,6 +157,8 @@ func spoken(w wire) []string {
 				line += " call " + b.Name + string(b.Input)
 			case "tool_result":
 				line += " result " + b.Content[0].Text
+			case "thinking":
+				line += " thought " + *b.Thinking + " signed " + b.Signature
 			default:
 				line += " " + b.Text
 			}

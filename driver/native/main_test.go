@@ -191,6 +191,8 @@ type wire struct {
 	Model     string
 	MaxTokens int `json:"max_tokens"`
 	System    []struct{ Text string }
+	Thinking  map[string]any
+	Output    map[string]any `json:"output_config"`
 	Messages  []struct {
 		Role    string
 		Content []wireBlock
@@ -205,6 +207,8 @@ type wire struct {
 type wireBlock struct {
 	Type      string
 	Text      string
+	Thinking  *string
+	Signature string
 	ID        string
 	Name      string
 	Input     json.RawMessage
@@ -213,6 +217,8 @@ type wireBlock struct {
 	Title     string
 	Content   []wireBlock
 	Source    map[string]string
+
+	CacheControl map[string]string `json:"cache_control"`
 }
 
 // nth reads a request, counted from 0.

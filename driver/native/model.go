@@ -32,6 +32,7 @@ type query struct {
 	system   string
 	messages []message
 	tools    []toolSpec
+	effort   string // how hard to think; empty means the model's own choice
 }
 
 // message is part of the conversation. The role is user or assistant; tool results are

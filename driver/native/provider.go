@@ -35,7 +35,7 @@ func builtIn() []provider {
 	return []provider{
 		{
 			name: "anthropic", title: "Anthropic", base: "https://api.anthropic.com", baseEnv: anthropicBase, keys: []string{anthropicKey, anthropicToken},
-			model: "claude-sonnet-4-5", auth: anthropicAuth, speak: func(e *endpoint) model { return &claude{e} },
+			model: "claude-sonnet-4-5", auth: anthropicAuth, speak: func(e *endpoint) model { return &claude{endpoint: e} },
 		},
 		{name: "openai", title: "OpenAI", base: "https://api.openai.com/v1", baseEnv: "OPENAI_BASE_URL", keys: []string{"OPENAI_API_KEY"}, model: "gpt-5.5", speak: speakChat},
 		{name: "openrouter", title: "OpenRouter", base: "https://openrouter.ai/api/v1", baseEnv: "OPENROUTER_BASE_URL", keys: []string{"OPENROUTER_API_KEY"}, speak: speakChat},

@@ -14,7 +14,7 @@ import (
 // would send the same.
 func TestRequestIsOfTheAPI(t *testing.T) {
 	t.Parallel()
-	c := &claude{&endpoint{model: "claude-test"}}
+	c := &claude{endpoint: &endpoint{model: "claude-test"}}
 	ours, err := json.Marshal(c.request(query{
 		system: "be brief",
 		tools:  []toolSpec{{name: "Read", description: "reads", schema: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"],"additionalProperties":false}`)}},
@@ -28,7 +28,11 @@ func TestRequestIsOfTheAPI(t *testing.T) {
 				{Type: terret.BlockDocument, MediaType: "application/pdf", URL: "https://example.org/a.pdf"},
 			}},
 			{role: terret.RoleAssistant, blocks: []terret.Block{
-				terret.Text("I will."), {Type: terret.BlockToolUse, ToolID: "t1", Name: "Read", Input: terret.JSON(`{"path":"a"}`)},
+				{Type: terret.BlockThinking, Text: "hm", Name: "/claude-test", Bytes: []byte("signed")},
+				{Type: terret.BlockThinking, Name: "/claude-test", Bytes: []byte("signed")},
+				{Type: terret.BlockThinking, Name: "/claude-test", MediaType: redacted, Bytes: []byte("data")},
+				terret.Text("I will."),
+				{Type: terret.BlockToolUse, ToolID: "t1", Name: "Read", Input: terret.JSON(`{"path":"a"}`)},
 			}},
 			{role: terret.RoleUser, blocks: []terret.Block{
 				{Type: terret.BlockToolResult, ToolID: "t1", Content: []terret.Block{terret.Text("gone")}, IsError: true},
