@@ -32,7 +32,8 @@ type OpenRequest struct {
 	// Cursor is what the driver last passed to Emit, nil for a new session.
 	Cursor []byte
 	// History reads the session's log from its beginning, for agents that have no
-	// memory of their own.
+	// memory of their own. The logs of the sessions that it was forked from come first,
+	// as a whole, the oldest one first; it is an error if one of them is gone.
 	History func(ctx context.Context) iter.Seq2[Entry, error]
 	// Host receives what the agent says. It may be used until Close returns.
 	Host Host

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/engine/internal/hub"
@@ -45,6 +46,29 @@ func (e *Engine) Events(ctx context.Context, q EventQuery) iter.Seq2[terret.Entr
 // position, in the order in which they were committed; otherwise it is as Events.
 func (e *Engine) AllEvents(ctx context.Context, q AllQuery) iter.Seq2[terret.Entry, error] {
 	return e.hub.All(ctx, hub.AllQuery(q))
+}
+
+// history yields the logs of the sessions that a session was forked from, the oldest
+// first, and then its own. It is an error if one of them is gone.
+func (e *Engine) history(ctx context.Context, s terret.Session) iter.Seq2[terret.Entry, error] {
+	return func(yield func(terret.Entry, error) bool) {
+		line := []string{s.ID}
+		for s.ForkedFrom != "" && !slices.Contains(line, s.ForkedFrom) {
+			from, err := e.store.Session(ctx, s.ForkedFrom)
+			if err != nil {
+				yield(terret.Entry{}, err)
+				return
+			}
+			s, line = from, append(line, from.ID)
+		}
+		for _, id := range slices.Backward(line) {
+			for entry, err := range e.Events(ctx, EventQuery{Session: id}) {
+				if !yield(entry, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
 }
 
 // IsClosed reports whether err says that the engine was closed.

@@ -308,9 +308,7 @@ func (e *Engine) openAgent(ctx context.Context, l *live) (*host, error) {
 	r := e.openRequest(session, in.Settings, l.log)
 	r.Warm = e.pool.Claim(d, r)
 	r.Cursor, r.Host = cursor, h
-	r.History = func(ctx context.Context) iter.Seq2[terret.Entry, error] {
-		return e.Events(ctx, EventQuery{Session: l.id})
-	}
+	r.History = func(ctx context.Context) iter.Seq2[terret.Entry, error] { return e.history(ctx, session) }
 	agent, err := d.Open(ctx, r)
 	if err != nil {
 		h.end(errClosed)

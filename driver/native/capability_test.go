@@ -36,6 +36,7 @@ var proofs = map[terret.Capability]func(*testing.T){
 	terret.CanMCP:              TestMCP,
 	terret.CanCost:             TestCost,
 	terret.CanBudget:           TestBudget,
+	terret.CanFork:             TestFork,
 }
 
 func TestCapabilitiesAreTrue(t *testing.T) {

@@ -20,6 +20,8 @@ const (
 	// fullAt is how full a model's context may be, in percent, before the conversation
 	// is compacted.
 	fullAt = 85
+	// manually is why a conversation is compacted if a person asked for it.
+	manually = "manual"
 	// maxResult bounds what a summary sees of a tool's result, in bytes.
 	maxResult = 4000
 )
@@ -27,7 +29,7 @@ const (
 // Compact implements terret.Compacter.
 func (a *agent) Compact(_ context.Context, turn, instructions string, in terret.Settings) error {
 	in.OutputSchema = nil // it is about answers
-	return a.start(turn, in, func(ctx context.Context, t *turnRun) error { return t.compact(ctx, "manual", instructions) })
+	return a.start(turn, in, func(ctx context.Context, t *turnRun) error { return t.compact(ctx, manually, instructions) })
 }
 
 // makeRoom compacts the conversation if the model's context is nearly full.
@@ -49,11 +51,11 @@ func (t *turnRun) compact(ctx context.Context, trigger, instructions string) err
 	a.mu.Lock()
 	before, messages, known := a.context, a.past.messages, a.past.results
 	a.mu.Unlock()
-	if len(messages) == 0 {
-		return terret.Errorf(terret.CodeConflict, "there is nothing to compact yet")
-	}
 	if err := t.emit(ctx, terret.CompactPre{Trigger: trigger, Instructions: instructions}); err != nil {
 		return err
+	}
+	if len(messages) == 0 {
+		return terret.Errorf(terret.CodeConflict, "there is nothing to compact yet")
 	}
 	request := summaryPrompt + summaryDetail
 	if instructions != "" {

@@ -3,6 +3,7 @@ package native
 import (
 	"context"
 	"iter"
+	"math"
 	"slices"
 
 	"github.com/terret-dev/terret"
@@ -19,13 +20,14 @@ type past struct {
 	// results are those of tools that ended, even if the turn ended before they got
 	// into a message.
 	results map[string]terret.Block
+	begun   bool // an agent was opened for the session before
 }
 
 // remembered is a conversation as it was.
 type remembered struct{ messages, folded []message }
 
-// rebuild reads the conversation from the log.
-func rebuild(ctx context.Context, history func(context.Context) iter.Seq2[terret.Entry, error]) (past, error) {
+// rebuild reads the conversation from the log, and from those that it was forked from.
+func rebuild(ctx context.Context, history func(context.Context) iter.Seq2[terret.Entry, error], line lineage) (past, error) {
 	p := past{calls: map[string]bool{}, results: map[string]terret.Block{}}
 	if history == nil {
 		return p, nil
@@ -34,8 +36,15 @@ func rebuild(ctx context.Context, history func(context.Context) iter.Seq2[terret
 		if err != nil {
 			return past{}, terret.Errorf(terret.CodeResumeFailed, "cannot read the session's log: %w", err)
 		}
+		if entry.Seq > line[entry.Session] {
+			continue
+		}
 		switch entry.Kind {
-		case terret.KindTurnStart, terret.KindUserPrompt, terret.KindMessageComplete, terret.KindToolPost, terret.KindToolFailure, terret.KindCheckpointRewound, terret.KindCompactPost:
+		case terret.KindTurnStart, terret.KindUserPrompt, terret.KindMessageComplete, terret.KindToolPost, terret.KindToolFailure, terret.KindCheckpointRewound,
+			terret.KindCompactPre, terret.KindCompactPost:
+		case terret.KindSessionStart:
+			p.begun = p.begun || line[entry.Session] == math.MaxInt64
+			continue
 		default:
 			continue
 		}
@@ -72,6 +81,10 @@ func (p *past) take(ev terret.Event) {
 		if len(d.Content) > 0 {
 			p.results[d.ToolID] = terret.Block{Type: terret.BlockToolResult, ToolID: d.ToolID, Content: d.Content, IsError: true}
 		}
+	case terret.CompactPre:
+		if d.Trigger == manually {
+			p.drop(ev.Turn)
+		}
 	case terret.CompactPost:
 		if d.Summary != "" {
 			p.fold(d.Summary, ev.Turn)
@@ -85,6 +98,12 @@ func (p *past) take(ev terret.Event) {
 			p.forward()
 		}
 	}
+}
+
+// drop removes what was said in a turn: its prompt was a command to the agent, and not
+// for the model.
+func (p *past) drop(turn string) {
+	p.messages = slices.DeleteFunc(slices.Clone(p.messages), func(m message) bool { return m.turn == turn })
 }
 
 // rewind goes back to before the prompt with that id, and reports whether there is one.

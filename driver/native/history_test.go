@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -187,6 +188,9 @@ func FuzzRepaired(f *testing.F) {
 	})
 }
 
+// own is the lineage of a session that was not forked.
+var own = lineage{"s": math.MaxInt64}
+
 // history is a log of events.
 func history(t *testing.T, events ...terret.Event) func(context.Context) iter.Seq2[terret.Entry, error] {
 	t.Helper()
@@ -197,7 +201,7 @@ func history(t *testing.T, events ...terret.Event) func(context.Context) iter.Se
 				if err != nil {
 					t.Error(err)
 				}
-				if !yield(terret.Entry{Seq: int64(i + 1), Kind: ev.Kind(), Body: body}, nil) {
+				if !yield(terret.Entry{Session: "s", Seq: int64(i + 1), Kind: ev.Kind(), Body: body}, nil) {
 					return
 				}
 			}
@@ -221,8 +225,11 @@ func TestRebuild(t *testing.T) {
 		event("2", terret.UserPrompt{Blocks: prompts("and more").blocks}),
 		event("2", terret.MessageComplete{Role: terret.RoleAssistant, Blocks: calling("e").blocks}),
 		event("2", terret.MessageComplete{Role: terret.RoleTool, Blocks: resultsOf("e").blocks}),
+		event("x", terret.TurnStart{Prompt: prompts("/compact").blocks}),
+		event("x", terret.CompactPre{Trigger: "manual"}),
+		event("x", terret.TurnError{Error: terret.Error{Code: terret.CodeModelError}}),
 		event("3", terret.TurnStart{Prompt: prompts("three").blocks}),
-	))
+	), own)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +289,7 @@ func TestRebuildRewound(t *testing.T) {
 		"undo of a new turn":    {[][]terret.Event{undo, turn("4"), rewound("undo", "m4", true), undo}, "1"},
 	} {
 		log := slices.Concat(turn("1"), turn("2"), turn("3"), slices.Concat(c.log...))
-		p, err := rebuild(t.Context(), history(t, log...))
+		p, err := rebuild(t.Context(), history(t, log...), own)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -302,15 +309,15 @@ func TestRebuildFails(t *testing.T) {
 	for name, entries := range map[string]iter.Seq2[terret.Entry, error]{
 		"reading": func(yield func(terret.Entry, error) bool) { yield(terret.Entry{}, broken) },
 		"decoding": func(yield func(terret.Entry, error) bool) {
-			yield(terret.Entry{Kind: "turn.start", Body: []byte("{")}, nil)
+			yield(terret.Entry{Session: "s", Kind: "turn.start", Body: []byte("{")}, nil)
 		},
 	} {
-		_, err := rebuild(t.Context(), func(context.Context) iter.Seq2[terret.Entry, error] { return entries })
+		_, err := rebuild(t.Context(), func(context.Context) iter.Seq2[terret.Entry, error] { return entries }, own)
 		if e := terret.AsError(err); e == nil || e.Code != terret.CodeResumeFailed {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if p, err := rebuild(t.Context(), nil); err != nil || len(p.messages) > 0 {
+	if p, err := rebuild(t.Context(), nil, own); err != nil || len(p.messages) > 0 {
 		t.Errorf("no history: %v, %v", p, err)
 	}
 }

@@ -1,6 +1,7 @@
 package native
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -61,6 +62,7 @@ var (
 	_ terret.Rewinder    = (*agent)(nil)
 	_ terret.Steerer     = (*agent)(nil)
 	_ terret.Compacter   = (*agent)(nil)
+	_ terret.Forker      = (*agent)(nil)
 )
 
 // New makes a driver.
@@ -142,12 +144,9 @@ func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, 
 		driver: d, req: r, host: r.Host, model: m, mode: r.Session.PermissionMode,
 		environ: proc.FilterEnv(r.Env, d.cfg.Env...), past: past{calls: map[string]bool{}}, spent: r.Session.CostUSD,
 	}
-	source := "new"
-	if r.Session.NativeID != "" {
-		source = "resume"
-		if a.past, err = rebuild(ctx, r.History); err != nil {
-			return nil, err
-		}
+	source, err := a.remember(ctx)
+	if err != nil {
+		return nil, err
 	}
 	if len(r.Settings.MCP) > 0 {
 		a.servers, err = mcphost.New(r.Settings.MCP, mcphost.Options{Dir: r.Session.Cwd, Environ: a.environ, Owner: r.Owner, Log: r.Log})
@@ -162,7 +161,7 @@ func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, 
 		names[i] = t.name
 	}
 	if err := r.Host.Emit(ctx, []terret.Event{{Data: terret.SessionStart{
-		Source: source, Agent: Name, AgentVersion: version(), NativeID: r.Session.ID, Model: name, Tools: names,
+		Source: source, Agent: Name, AgentVersion: version(), NativeID: cmp.Or(string(a.req.Session.NativeID), r.Session.ID), Model: name, Tools: names,
 		Cwd: r.Session.Cwd, PermissionMode: r.Session.PermissionMode, MCPServers: a.states(),
 	}}}, nil); err != nil {
 		if a.servers != nil {
