@@ -45,6 +45,7 @@ var arrows = map[string][]string{
 	"internal/access":    {".", "internal/"},
 	"internal/workfiles": {".", "internal/"},
 	"internal/archive":   {"."},
+	"internal/complaint": {".", "internal/"},
 	"internal/logcheck":  {"."},
 	"internal/handover":  {".", "internal/"},
 	"internal/mcphost":   {".", "internal/"},

@@ -63,6 +63,9 @@ func TestDies(t *testing.T) {
 	if e.Text != "I beg" || e.Error.ExitCode == nil || *e.Error.ExitCode != 7 || !strings.Contains(e.Error.Message, "out of memory") {
 		t.Errorf("%+v", e)
 	}
+	if got := all[terret.DiagStderr](s.host.said()); len(got) != 1 || got[0].Text != "out of memory" {
+		t.Errorf("the log has %+v of what it wrote to stderr", got)
+	}
 	events := s.says(a, "hello", "You said hello")
 	if strings.Contains(dump(events), "said before") {
 		t.Errorf("what was replayed is told again:\n%s", dump(events))

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/complaint"
 	"github.com/terret-dev/terret/internal/proc"
 	"github.com/terret-dev/terret/internal/redact"
 	"github.com/terret-dev/terret/internal/rpc"
@@ -55,10 +56,12 @@ func (a *agent) spawn(ctx context.Context, l launch) (*process, error) {
 		}
 	}
 	p.argv = p.redact.Args(argv)
+	stderr := complaint.New(p.log, p.redact)
+	stderr.To(a.req.Host)
 	var err error
 	p.proc, err = proc.Start(ctx, proc.Spec{
 		Argv: argv, Dir: a.req.Session.Cwd, Env: a.env, Owner: a.req.Owner,
-		OnStderr: func(line string) { p.log.Warn("the agent complains", "line", p.redact.String(line)) },
+		OnStderr: stderr.Line,
 	})
 	if err != nil {
 		return nil, startError(err, a.d.p)

@@ -434,6 +434,9 @@ func TestAgentDies(t *testing.T) {
 			if prompt == "die" && !slices.Equal(d.Error.Stderr, []string{"key is [redacted:ANTHROPIC_API_KEY]"}) {
 				t.Errorf("%q", d.Error.Stderr)
 			}
+			if got := all[terret.DiagStderr](s.host.said()); prompt == "die" && (len(got) != 1 || got[0].Text != "key is [redacted:ANTHROPIC_API_KEY]") {
+				t.Errorf("the log has %+v of what it wrote to stderr", got)
+			}
 			events := s.await("end of the agent", func(h *host) bool { return count[terret.SessionEnd](h.events) > 0 })
 			if got := all[terret.SessionEnd](events)[0]; got.Reason != "agent_exit" {
 				t.Errorf("%+v", got)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/complaint"
 	"github.com/terret-dev/terret/internal/ndjson"
 	"github.com/terret-dev/terret/internal/proc"
 	"github.com/terret-dev/terret/internal/redact"
@@ -120,9 +121,11 @@ func (a *oneShot) start(ctx context.Context, s *shot, session []string, source s
 	if err != nil {
 		return nil, err
 	}
+	stderr := complaint.New(a.req.Log, a.redact)
+	stderr.To(a.req.Host)
 	p, err = proc.Start(ctx, proc.Spec{
 		Argv: argv, Dir: s.l.dir, Env: s.l.env, Owner: a.req.Owner,
-		OnStderr: func(line string) { a.req.Log.Warn("agent stderr", "line", a.redact.String(line)) },
+		OnStderr: stderr.Line,
 	})
 	if err != nil {
 		return nil, startError(err, argv[0])

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/complaint"
 	"github.com/terret-dev/terret/internal/ndjson"
 	"github.com/terret-dev/terret/internal/proc"
 	"github.com/terret-dev/terret/internal/redact"
@@ -30,6 +31,7 @@ type process struct {
 	about   initializeAnswer
 	early   []terret.Event // said before anybody listened
 	config  string         // file to remove after the process
+	stderr  *complaint.Log
 
 	life context.Context // ends with the process
 	end  context.CancelCauseFunc
@@ -94,7 +96,8 @@ func (d *Driver) start(ctx context.Context, l launch, extra []string, o options,
 }
 
 func (p *process) spawn(ctx context.Context, s proc.Spec) (err error) {
-	s.OnStderr = func(line string) { p.log.Warn("agent stderr", "line", p.redact.String(line)) }
+	p.stderr = complaint.New(p.log, p.redact)
+	s.OnStderr = p.stderr.Line
 	p.argv = p.redact.Args(s.Argv)
 	if p.proc, err = proc.Start(ctx, s); err != nil {
 		return startError(err, s.Argv[0])
@@ -196,6 +199,7 @@ func (p *process) translate(line []byte) ([]terret.Event, []control) {
 // the process leaves behind.
 func (p *process) serve(a *agent) {
 	defer close(p.told)
+	p.stderr.To(a.req.Host)
 	err := a.emit(p, p.early)
 	for err == nil {
 		line, readErr := p.lines.Next()

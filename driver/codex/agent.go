@@ -113,6 +113,7 @@ func (a *agent) take(ctx context.Context, p *process) error {
 	p.a, p.early = a, nil
 	err = p.pass(events)
 	p.mu.Unlock()
+	p.stderr.To(a.req.Host)
 	if err != nil {
 		p.stop(ctx)
 	}

@@ -149,6 +149,9 @@ func TestDeath(t *testing.T) {
 				if *end.Error.ExitCode != 7 || !strings.Contains(end.Error.Message, "on fire") || end.Text != "I am about to" || len(failures) != 1 || !failures[0].Interrupted {
 					t.Errorf("%+v, %+v", end, failures)
 				}
+				if got := all[terret.DiagStderr](s.host.said()); len(got) != 1 || got[0].Text != "the disk is on fire" {
+					t.Errorf("the log has %+v of what it wrote to stderr", got)
+				}
 			}
 			s.await("the end of the agent", func() bool { return len(all[terret.SessionEnd](s.host.said())) == 1 })
 			if _, ok := s.run(a, "hello", terret.Settings{}).(terret.TurnComplete); !ok {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/brief"
+	"github.com/terret-dev/terret/internal/complaint"
 	"github.com/terret-dev/terret/internal/proc"
 	"github.com/terret-dev/terret/internal/redact"
 	"github.com/terret-dev/terret/internal/rpc"
@@ -41,12 +42,13 @@ type process struct {
 
 	// mu is held while events are made and handed out, so that their order is the one
 	// in which things happened.
-	mu    sync.Mutex
-	t     *translator
-	a     *agent         // nil until one takes the process
-	early []terret.Event // said before
-	heard chan struct{}  // closed at the next message
-	open  map[string]context.CancelCauseFunc
+	mu     sync.Mutex
+	t      *translator
+	a      *agent         // nil until one takes the process
+	early  []terret.Event // said before
+	stderr *complaint.Log
+	heard  chan struct{} // closed at the next message
+	open   map[string]context.CancelCauseFunc
 }
 
 var (
@@ -101,7 +103,8 @@ func (d *Driver) startOnce(ctx context.Context, l launch, owner string, log *slo
 }
 
 func (p *process) spawn(ctx context.Context, s proc.Spec) (err error) {
-	s.OnStderr = func(line string) { p.log.Warn("the agent complains", "line", p.redact.String(line)) }
+	p.stderr = complaint.New(p.log, p.redact)
+	s.OnStderr = p.stderr.Line
 	p.argv = p.redact.Args(s.Argv)
 	if p.proc, err = proc.Start(ctx, s); err != nil {
 		return startError(err, s.Argv[0])
