@@ -27,6 +27,8 @@ type Config struct {
 	Agents map[string]Agent
 	// Providers are further APIs with models for the native agent.
 	Providers map[string]native.Provider
+	// UserDir, if set, is a folder with commands of the user's for the native agent.
+	UserDir string
 	// Prices, if set, is a file with prices of models for the native agent.
 	Prices string
 	// MockScript, if set, is the script file of the agent "mock".
@@ -62,7 +64,7 @@ func Drivers(c Config) ([]terret.Driver, error) {
 		return nil, err
 	}
 	drivers = append(drivers, others...)
-	drivers = append(drivers, native.New(native.Config{ProductName: c.ProductName, Getenv: lookup(c.Env), Env: one(native.Name).Env, Providers: c.Providers, Prices: c.Prices}))
+	drivers = append(drivers, native.New(native.Config{ProductName: c.ProductName, Getenv: lookup(c.Env), Env: one(native.Name).Env, Providers: c.Providers, Prices: c.Prices, UserDir: c.UserDir}))
 	if c.MockScript != "" {
 		script, err := mock.Load(c.MockScript)
 		if err != nil {

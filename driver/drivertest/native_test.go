@@ -1,6 +1,9 @@
 package drivertest_test
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -21,10 +24,15 @@ func native() drivertest.Target {
 				Getenv:  func(name string) string { return env[name] },
 				Backoff: func(int, time.Duration) time.Duration { return 0 },
 				Prices:  "testdata/prices.json",
+				UserDir: p.Home,
 			})
 		},
 		Env:      func(p drivertest.Place) []string { return []string{"ANTHROPIC_API_KEY=" + p.Key} },
 		PlanMode: "plan",
+		Command: func(p drivertest.Place, name, text string) error {
+			dir := filepath.Join(p.Home, "commands")
+			return errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, name+".md"), []byte(text), 0o600))
+		},
 		Tools: drivertest.Tools{
 			Shell: func(command string) drivertest.Call {
 				return drivertest.Call{Name: "Bash", Input: map[string]any{"command": command}}
@@ -69,6 +77,7 @@ func nativeChat() drivertest.Target {
 			Getenv:  func(name string) string { return env[name] },
 			Backoff: func(int, time.Duration) time.Duration { return 0 },
 			Prices:  "testdata/prices.json",
+			UserDir: p.Home,
 		})
 	}
 	t.Env = func(p drivertest.Place) []string { return []string{"OPENAI_API_KEY=" + p.Key} }

@@ -23,6 +23,7 @@ type agent struct {
 	req     terret.OpenRequest
 	host    terret.Host
 	environ []string // what commands may see
+	told    string   // instructions from files
 	life    context.Context
 	end     context.CancelCauseFunc
 	work    sync.WaitGroup
@@ -50,13 +51,18 @@ func interrupted() *terret.Error {
 // Prompt implements terret.Agent.
 func (a *agent) Prompt(_ context.Context, turn string, p terret.Prompt, in terret.Settings) error {
 	return a.start(turn, in, func(ctx context.Context, t *turnRun) error {
-		a.begin(turn, p)
-		if a.servers != nil { // some may have ended, or have other tools now
-			a.servers.Refresh(ctx)
-			t.tools = t.available()
-		}
-		return t.loop(ctx)
+		return t.converse(ctx, p)
 	})
+}
+
+// converse tells the model something, and works until it has no more to do.
+func (t *turnRun) converse(ctx context.Context, p terret.Prompt) error {
+	t.a.begin(t.id, p)
+	if t.a.servers != nil { // some may have ended, or have other tools now
+		t.a.servers.Refresh(ctx)
+		t.tools = t.available()
+	}
+	return t.loop(ctx)
 }
 
 // start starts a turn that does that work.
@@ -175,9 +181,9 @@ func (a *agent) SetPermissionMode(_ context.Context, mode string) error {
 }
 
 // Rewind implements terret.Rewinder.
-func (a *agent) Rewind(_ context.Context, messageID string) error {
+func (a *agent) Rewind(ctx context.Context, messageID string) error {
 	return a.travel(func() error {
-		if !a.past.rewind(messageID) {
+		if !a.past.rewind(messageID) && !a.recall(ctx, messageID) {
 			return terret.Errorf(terret.CodeNotFound, "there is no prompt %q in the conversation", messageID)
 		}
 		return nil
@@ -192,6 +198,21 @@ func (a *agent) Forward(context.Context) error {
 		}
 		return nil
 	})
+}
+
+// recall goes back to before a prompt of which only the log has the id, such as that of
+// a command. a.mu must be held.
+func (a *agent) recall(ctx context.Context, messageID string) bool {
+	line, err := lineageOf(a.req.Session.ID, string(a.req.Session.NativeID))
+	if err != nil {
+		return false
+	}
+	p, err := rebuild(ctx, a.req.History, line)
+	if err != nil || !p.rewind(messageID) {
+		return false
+	}
+	a.past = p
+	return true
 }
 
 // travel changes the conversation between turns. The engine writes the change to the

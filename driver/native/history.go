@@ -5,6 +5,7 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/terret-dev/terret"
 )
@@ -41,7 +42,7 @@ func rebuild(ctx context.Context, history func(context.Context) iter.Seq2[terret
 		}
 		switch entry.Kind {
 		case terret.KindTurnStart, terret.KindUserPrompt, terret.KindMessageComplete, terret.KindToolPost, terret.KindToolFailure, terret.KindCheckpointRewound,
-			terret.KindCompactPre, terret.KindCompactPost:
+			terret.KindCompactPre, terret.KindCompactPost, terret.KindTurnError:
 		case terret.KindSessionStart:
 			p.begun = p.begun || line[entry.Session] == math.MaxInt64
 			continue
@@ -65,6 +66,9 @@ func (p *past) take(ev terret.Event) {
 		p.messages = append(p.messages, message{role: terret.RoleUser, blocks: d.Prompt, turn: ev.Turn, id: d.MessageID})
 		p.undone = nil
 	case terret.UserPrompt:
+		if p.hears(d, ev.Turn) {
+			return
+		}
 		p.messages = append(p.messages, message{role: terret.RoleUser, blocks: d.Blocks, turn: ev.Turn})
 	case terret.MessageComplete:
 		role := d.Role
@@ -81,6 +85,8 @@ func (p *past) take(ev terret.Event) {
 		if len(d.Content) > 0 {
 			p.results[d.ToolID] = terret.Block{Type: terret.BlockToolResult, ToolID: d.ToolID, Content: d.Content, IsError: true}
 		}
+	case terret.TurnError:
+		p.unheard(d.Error.Code, ev.Turn)
 	case terret.CompactPre:
 		if d.Trigger == manually {
 			p.drop(ev.Turn)
@@ -97,6 +103,25 @@ func (p *past) take(ev terret.Event) {
 		default:
 			p.forward()
 		}
+	}
+}
+
+// hears puts what the model heard in the place of the command that a person typed, if
+// it is that, and reports whether it did.
+func (p *past) hears(d terret.UserPrompt, turn string) bool {
+	at := slices.IndexFunc(p.messages, func(m message) bool { return m.turn == turn })
+	if d.MessageID != turn || at < 0 {
+		return false
+	}
+	p.messages[at].blocks = d.Blocks
+	return true
+}
+
+// unheard removes the prompt of a command that there was not, or that could not be read.
+func (p *past) unheard(code terret.ErrorCode, turn string) {
+	if last := len(p.messages) - 1; (code == terret.CodeNotFound || code == terret.CodeInvalidRequest) && last >= 0 &&
+		p.messages[last].turn == turn && strings.HasPrefix(terret.TextOf(p.messages[last].blocks), "/") {
+		p.messages = p.messages[:last:last]
 	}
 }
 

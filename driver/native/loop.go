@@ -201,6 +201,7 @@ func (t *turnRun) system() string {
 	if t.format != nil {
 		text += formatPrompt
 	}
+	text += t.a.told
 	if t.settings.SystemAppend != "" {
 		text += "\n\n" + t.settings.SystemAppend
 	}

@@ -42,6 +42,10 @@ type Config struct {
 	// models.json in this package. Its models are added to those that are built in, or
 	// replace them. Empty means that there is none.
 	Prices string
+	// UserDir is a folder of the user's with commands (commands/NAME.md), which are there
+	// in all projects. Those of a project are in .terret and .claude, and count if the
+	// folder is trusted. Empty means that there is none.
+	UserDir string
 }
 
 // Driver opens native agents. They share its connections, which Shutdown closes.
@@ -63,6 +67,9 @@ var (
 	_ terret.Steerer     = (*agent)(nil)
 	_ terret.Compacter   = (*agent)(nil)
 	_ terret.Forker      = (*agent)(nil)
+	_ terret.Commander   = (*agent)(nil)
+
+	_ terret.CommandLister = (*agent)(nil)
 )
 
 // New makes a driver.
@@ -155,13 +162,14 @@ func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, 
 		}
 		a.servers.Refresh(ctx)
 	}
+	a.told = a.instructions()
 	available := available(r.Settings, a.remote())
 	names := make([]string, len(available))
 	for i, t := range available {
 		names[i] = t.name
 	}
 	if err := r.Host.Emit(ctx, []terret.Event{{Data: terret.SessionStart{
-		Source: source, Agent: Name, AgentVersion: version(), NativeID: cmp.Or(string(a.req.Session.NativeID), r.Session.ID), Model: name, Tools: names,
+		Source: source, Agent: Name, AgentVersion: version(), NativeID: cmp.Or(string(a.req.Session.NativeID), r.Session.ID), Model: name, Tools: names, Commands: a.listed(),
 		Cwd: r.Session.Cwd, PermissionMode: r.Session.PermissionMode, MCPServers: a.states(),
 	}}}, nil); err != nil {
 		if a.servers != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -70,6 +71,9 @@ func builtIn(name string) bool {
 
 func driversOf(o Options, agents map[string]config.Agent) all.Config {
 	out := all.Config{Env: o.Env, ProductName: o.Product, Agents: map[string]all.Agent{}, Providers: Providers(o.Config), Prices: o.Config.Prices, MockScript: o.MockScript}
+	if o.UserFile != "" {
+		out.UserDir = filepath.Dir(o.UserFile)
+	}
 	for name, a := range agents {
 		out.Agents[name] = all.Agent{Path: a.Path, Env: a.Env, Args: a.Args, ACP: a.ACP}
 	}

@@ -6,6 +6,7 @@
 // variables. We call that acting. These files act:
 //
 //	.terret/config.jsonc                       Terret's settings
+//	.terret/{agents,commands,plugins,skills}/  the native agent
 //	agents/AGENT_*.md                          a persona, if it grants something
 //	.mcp.json                                  servers that agents start
 //	.env                                       variables that agents load

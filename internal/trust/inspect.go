@@ -63,6 +63,10 @@ const settings = ".terret/config.jsonc"
 type place struct{ path, why string }
 
 var places = []place{
+	{".terret/agents/", "subagents of the native agent"},
+	{".terret/commands/", "commands of the native agent"},
+	{".terret/plugins/", "programs that the native agent runs"},
+	{".terret/skills/", "skills of the native agent"},
 	{".mcp.json", "servers that agents start"},
 	{".env", "variables that agents load"},
 	{".claude/settings.json", "settings of Claude Code, with hooks and permissions"},

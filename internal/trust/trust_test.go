@@ -60,6 +60,7 @@ func TestWhatActs(t *testing.T) {
 		".terret/config.jsonc": "{}", "agents/AGENT_MORE.md": "---\nauto_approve_tools: Bash\nmodel: m\n---\n", ".mcp.json": "{}", ".env": "A=1",
 		".claude/settings.json": "{}", ".claude/settings.local.json": "{}", ".claude/hooks/deep/down.sh": "x", ".claude/skills/s/SKILL.md": "x",
 		".claude/agents/a.md": "x", ".claude/commands/c.md": "x", ".claude/output-styles/o.md": "x", ".claude/plugins/p.json": "x", ".claude/workflows/w.js": "x",
+		".terret/agents/a.md": "x", ".terret/commands/c.md": "x", ".terret/plugins/p": "x", ".terret/skills/s/SKILL.md": "x",
 		"opencode.json": "{}", "opencode.jsonc": "{}", ".opencode/plugin/p.js": "x", ".codex/config.toml": "x", ".gemini/settings.json": "{}", ".agents/skills/s.md": "x",
 	}
 	write(t, dir, acting)
