@@ -57,6 +57,9 @@ func (a *agent) Prompt(_ context.Context, turn string, p terret.Prompt, in terre
 
 // converse tells the model something, and works until it has no more to do.
 func (t *turnRun) converse(ctx context.Context, p terret.Prompt) error {
+	if blocked, err := t.promptBlocked(ctx, p); blocked || err != nil {
+		return err
+	}
 	t.a.begin(t.id, p)
 	if t.a.servers != nil { // some may have ended, or have other tools now
 		t.a.servers.Refresh(ctx)

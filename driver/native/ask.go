@@ -123,5 +123,5 @@ func (u *use) request(ctx context.Context, gate terret.Gate, data terret.Data) (
 	if err := u.emit(ctx, u.pre()); err != nil {
 		return terret.Decision{}, err
 	}
-	return u.decide(ctx, terret.Ask{Key: u.key, Gate: gate, Event: terret.Event{Data: data}})
+	return u.decide(ctx, terret.Ask{Key: u.key, Gate: gate, Event: u.event(data)})
 }

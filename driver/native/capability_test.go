@@ -38,6 +38,7 @@ var proofs = map[terret.Capability]func(*testing.T){
 	terret.CanBudget:           TestBudget,
 	terret.CanFork:             TestFork,
 	terret.CanCommands:         TestCommands,
+	terret.CanHooks:            TestHooks,
 }
 
 func TestCapabilitiesAreTrue(t *testing.T) {

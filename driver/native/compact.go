@@ -51,6 +51,13 @@ func (t *turnRun) compact(ctx context.Context, trigger, instructions string) err
 	a.mu.Lock()
 	before, messages, known := a.context, a.past.messages, a.past.results
 	a.mu.Unlock()
+	why, blocked, err := t.blocked(ctx, terret.GateCompact, hook(compactHook, map[string]string{"trigger": trigger, "custom_instructions": instructions}))
+	if blocked && trigger == manually {
+		t.text, t.stopReason = because("The conversation was not compacted", why), "blocked"
+	}
+	if blocked || err != nil {
+		return err
+	}
 	if err := t.emit(ctx, terret.CompactPre{Trigger: trigger, Instructions: instructions}); err != nil {
 		return err
 	}

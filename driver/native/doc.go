@@ -9,7 +9,8 @@
 // Every tool use passes the host. Reading and searching inside the session's folder
 // passes the gate pre_tool, where rules can deny and nobody is asked, unless a rule
 // leaves it open or somebody wants that gate; everything else passes the gate
-// permission. In the permission mode "plan" the agent itself denies what may change
+// permission. At the gates prompt, stop, subagent_stop and compact it waits if somebody
+// wants to decide there. In the permission mode "plan" the agent itself denies what may change
 // something, until a plan is approved. Its other permission modes are up to the
 // session's policy.
 //

@@ -42,7 +42,8 @@ func rebuild(ctx context.Context, history func(context.Context) iter.Seq2[terret
 		}
 		switch entry.Kind {
 		case terret.KindTurnStart, terret.KindUserPrompt, terret.KindMessageComplete, terret.KindToolPost, terret.KindToolFailure, terret.KindCheckpointRewound,
-			terret.KindCompactPre, terret.KindCompactPost, terret.KindTurnError:
+			terret.KindCompactPre, terret.KindCompactPost, terret.KindTurnError,
+			terret.KindHookEvent, terret.KindHookDecision, terret.KindStopDecision:
 		case terret.KindSessionStart:
 			p.begun = p.begun || line[entry.Session] == math.MaxInt64
 			continue
@@ -95,6 +96,12 @@ func (p *past) take(ev terret.Event) {
 		if d.Summary != "" {
 			p.fold(d.Summary, ev.Turn)
 		}
+	case terret.HookEvent:
+		p.asked(d, ev.Turn)
+	case terret.HookDecision:
+		p.decided(d.Decision, ev.Turn)
+	case terret.StopDecision:
+		p.decided(d.Decision, ev.Turn)
 	case terret.CheckpointRewound:
 		switch {
 		case !d.Conversation:

@@ -86,6 +86,7 @@ type turnRun struct {
 	format     *format     // of the answer, if it has one
 	structured terret.JSON // the answer in that format
 	reminders  int         // that an answer in that format is wanted
+	again      bool        // it was told to go on instead of stopping
 }
 
 func (t *turnRun) loop(ctx context.Context) error {
@@ -106,7 +107,12 @@ func (t *turnRun) loop(ctx context.Context) error {
 		}
 		calls := callsIn(r.blocks)
 		if len(calls) == 0 {
-			if t.remind() || t.a.hear(true) {
+			if t.remind() {
+				continue
+			}
+			if over, err := t.over(ctx); err != nil {
+				return err
+			} else if !over {
 				continue
 			}
 			t.stopReason = r.stopReason
@@ -124,11 +130,25 @@ func (t *turnRun) loop(ctx context.Context) error {
 		case stop:
 			return interrupted()
 		}
-		if heard := t.a.hear(t.structured != nil); t.structured != nil && !heard {
+		if t.structured == nil {
+			t.a.hear(false)
+			continue
+		}
+		if over, err := t.over(ctx); err != nil || over {
 			t.stopReason = "end_turn"
-			return nil
+			return err
 		}
 	}
+}
+
+// over reports whether the turn is over: nobody has said anything meanwhile, and nobody
+// wants it to go on.
+func (t *turnRun) over(ctx context.Context) (bool, error) {
+	if t.a.hear(false) {
+		return false, nil
+	}
+	may, err := t.mayStop(ctx)
+	return may && !t.a.hear(true), err
 }
 
 // spend counts what a call to the model used.
@@ -158,10 +178,13 @@ func (t *turnRun) used(context int64) terret.UsageUpdate {
 func (t *turnRun) emit(ctx context.Context, data ...terret.Data) error {
 	events := make([]terret.Event, len(data))
 	for i, d := range data {
-		events[i] = terret.Event{Data: d}
+		events[i] = t.event(d)
 	}
 	return t.a.host.Emit(ctx, events, nil)
 }
+
+// event is an event of the turn.
+func (t *turnRun) event(d terret.Data) terret.Event { return terret.Event{Data: d} }
 
 // planning reports whether nothing may be changed for now.
 func (t *turnRun) planning() bool {

@@ -80,7 +80,9 @@ type fixture struct {
 	store  *sqlite.Store
 	dir    string // that agents work in
 	log    *buffer
-	waits  *waits
+	pauses *waits
+
+	decided []int64 // requests, by number
 }
 
 func newFixture(t *testing.T, s setup) *fixture {
@@ -92,13 +94,13 @@ func newFixture(t *testing.T, s setup) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{t: t, store: store, log: &buffer{}, waits: &waits{}}
+	f := &fixture{t: t, store: store, log: &buffer{}, pauses: &waits{}}
 	if f.dir, err = filepath.EvalSymlinks(t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
 	s.native.Getenv = func(name string) string { return s.env[name] }
 	if s.native.Backoff == nil {
-		s.native.Backoff = f.waits.backoff
+		s.native.Backoff = f.pauses.backoff
 	}
 	f.driver = native.New(s.native)
 	cfg := engine.Config{

@@ -37,7 +37,7 @@ steps:
 		t.Error(diff)
 	}
 	// What the provider asked for reached the backoff.
-	if diff := cmp.Diff([]time.Duration{0, 2 * time.Second, 1500 * time.Millisecond, 0, 0}, f.waits.after); diff != "" {
+	if diff := cmp.Diff([]time.Duration{0, 2 * time.Second, 1500 * time.Millisecond, 0, 0}, f.pauses.after); diff != "" {
 		t.Error(diff)
 	}
 	if end := last[terret.TurnComplete](t, events); end.Text != "recovered" || end.NumSteps != 1 {

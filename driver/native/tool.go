@@ -202,19 +202,21 @@ func (u *use) work(ctx context.Context, impl tools.Tool) outcome {
 
 // permit reports the call and asks whether it may run. A look inside the session's
 // folder passes a gate where usually nobody is asked; only if a rule leaves it open
-// does it pass the other gate too.
+// does it pass the other gate too. If somebody wants to decide there, everything passes
+// it, and the other one unless it was decided.
 func (u *use) permit(ctx context.Context, ready *tools.Use, look bool) (d terret.Decision, allowed bool, err error) {
 	pre := u.pre()
 	pre.Title, pre.Paths, pre.Diff = ready.Title, ready.Paths, ready.Diff
-	if look {
-		d, err = u.decide(ctx, terret.Ask{Key: u.key + "/pre", Gate: terret.GatePreTool, Event: terret.Event{Data: pre}})
+	if look || u.wants(terret.GatePreTool) {
+		d, err = u.decide(ctx, terret.Ask{Key: u.key + "/pre", Gate: terret.GatePreTool, Event: u.event(pre)})
 		if err != nil {
 			return d, false, err
 		}
 		switch {
-		case d.Behavior == terret.BehaviorAllow, d.Behavior == terret.BehaviorPassthrough:
+		case d.Behavior == terret.BehaviorAllow, look && d.Behavior == terret.BehaviorPassthrough:
 			return d, true, nil
-		case d.Behavior == terret.BehaviorAsk && d.Source != terret.ByRule:
+		case d.Behavior == terret.BehaviorPassthrough: // the other gate decides
+		case look && d.Behavior == terret.BehaviorAsk && d.Source != terret.ByRule && d.Source != terret.ByUser:
 			return d, true, nil // only the policy, which would ask about everything
 		case d.Behavior != terret.BehaviorAsk:
 			return d, false, nil
@@ -222,17 +224,17 @@ func (u *use) permit(ctx context.Context, ready *tools.Use, look bool) (d terret
 	} else if err := u.emit(ctx, pre); err != nil {
 		return d, false, err
 	}
-	d, err = u.decide(ctx, terret.Ask{Key: u.key, Gate: terret.GatePermission, Event: terret.Event{Data: terret.PermissionRequest{
+	d, err = u.decide(ctx, terret.Ask{Key: u.key, Gate: terret.GatePermission, Event: u.event(terret.PermissionRequest{
 		ToolID: pre.ToolID, Tool: pre.Name, Class: pre.Class, Input: pre.Input, Title: pre.Title, Diff: pre.Diff,
-	}}})
+	})})
 	return d, d.Behavior == terret.BehaviorAllow, err
 }
 
 // decide waits for a decision. It is an error if the wait ends without one.
-func (u *use) decide(ctx context.Context, q terret.Ask) (terret.Decision, error) {
-	d, err := u.a.host.Ask(ctx, q)
+func (t *turnRun) decide(ctx context.Context, q terret.Ask) (terret.Decision, error) {
+	d, err := t.a.host.Ask(ctx, q)
 	if err == nil {
-		err = u.a.host.Delivered(ctx, d.RequestID)
+		err = t.a.host.Delivered(ctx, d.RequestID)
 	}
 	switch {
 	case err != nil:
