@@ -214,13 +214,15 @@ type testPackage struct {
 // check returns an error when the entry names nothing that exists, or has none
 // of the three forms.
 func (x testIndex) check(entry string) error {
-	if dir, name, ok := strings.Cut(entry, ":"); ok {
+	if dir, name, ok := strings.Cut(entry, ":"); ok && strings.HasSuffix(dir, ".e2e.ts") {
+		return x.checkBrowserTest(dir, strings.TrimSpace(name))
+	} else if ok {
 		return x.checkFunction(strings.TrimSpace(dir), strings.TrimSpace(name))
 	}
 	isScript := path.Ext(entry) == ".txtar"
 	isScreen := strings.HasPrefix(entry, "docs/screenshots/")
 	if !isScript && !isScreen {
-		return fmt.Errorf("%q is no `package: TestName`, no .txtar and no docs/screenshots/ file", entry)
+		return fmt.Errorf("%q is no `package: TestName`, no `file.e2e.ts: name of the test`, no .txtar and no docs/screenshots/ file", entry)
 	}
 	info, err := fs.Stat(x.root, entry)
 	if err != nil {
@@ -228,6 +230,18 @@ func (x testIndex) check(entry string) error {
 	}
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%q is not a file", entry)
+	}
+	return nil
+}
+
+// checkBrowserTest looks for a browser test by how its name begins.
+func (x testIndex) checkBrowserTest(file, name string) error {
+	source, err := fs.ReadFile(x.root, file)
+	if err != nil {
+		return err
+	}
+	if name == "" || !strings.Contains(string(source), `("`+name) {
+		return fmt.Errorf("%s has no test %q", file, name)
 	}
 	return nil
 }
@@ -338,6 +352,7 @@ type suite struct{}
 		"testdata/script/run.txtar":  {},
 		"docs/screenshots/old/1.png": {},
 		"docs/screenshots/start.png": {},
+		"web/e2e/a.e2e.ts":           {Data: []byte("it(\"it works, and more\", async () => {})")},
 	}
 	good := func(cells map[string]string) string {
 		var b strings.Builder
@@ -356,7 +371,8 @@ type suite struct{}
 		want     []string // one for each fault, a part of it; none: no fault
 	}{
 		"good":            {good(nil), nil},
-		"every form":      {shown("`.: TestRoot`, a/b: TestIt/some_case, a/b: FuzzIt, a/b: BenchmarkIt, a/b: ExampleIt, `testdata/script/run.txtar`, docs/screenshots/start.png"), nil},
+		"every form":      {shown("`.: TestRoot`, a/b: TestIt/some_case, a/b: FuzzIt, a/b: BenchmarkIt, a/b: ExampleIt, `testdata/script/run.txtar`, docs/screenshots/start.png, web/e2e/a.e2e.ts: it works"), nil},
+		"browser tests":   {shown("web/e2e/a.e2e.ts: it does not, web/e2e/b.e2e.ts: it works, web/e2e/a.e2e.ts:"), []string{"it does not", "b.e2e.ts", `no test ""`}},
 		"missing":         {replace(row("C131b"), ""), []string{"no row for C131b"}},
 		"unsplit":         {replace(row("C131a"), row("C131")), []string{`unknown id "C131"`, "no row for C131a"}},
 		"double":          {replace(row("A5"), row("A5")+row("A5")), []string{"A5 again"}},

@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -336,6 +337,10 @@ func (t *translator) abandon(why terret.Error, now time.Time) []terret.Event {
 	t.turn.prompts = nil
 	clear(t.asked)
 	if running {
+		if n := t.turn.malformed; n > 0 && why.Code == terret.CodeProcessFailed && why.Signal == "" {
+			why.Code = terret.CodeMalformedOutput
+			why.Message = fmt.Sprintf("Claude Code printed %d lines that are not of its protocol, and no result: %s", n, why.Message)
+		}
 		end := terret.Data(terret.TurnError{
 			Error: why, Text: t.said(), Usage: t.turn.usage.Add(t.turn.estimate), CostUSD: t.turn.cost,
 			DurationMS: t.turn.duration, Denials: t.turn.denials,

@@ -45,6 +45,33 @@ func TestSteering(t *testing.T) {
 	}
 }
 
+// A turn whose result may have been in a line that could not be read says so.
+func TestNoResultAfterBadLines(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		lines []string
+		why   terret.Error
+		want  terret.ErrorCode
+	}{
+		"bad lines":             {[]string{"panic: oh", "no"}, terret.Error{Code: terret.CodeProcessFailed}, terret.CodeMalformedOutput},
+		"bad lines, but killed": {[]string{"panic: oh"}, terret.Error{Code: terret.CodeProcessFailed, Signal: "SIGKILL"}, terret.CodeProcessFailed},
+		"bad lines, but stopped": {
+			[]string{"panic: oh"}, terret.Error{Code: terret.CodeInterrupted}, terret.CodeInterrupted,
+		},
+		"none": {nil, terret.Error{Code: terret.CodeProcessFailed}, terret.CodeProcessFailed},
+	} {
+		tr := replaying()
+		tr.prompted("p0", "go")
+		feed(tr, replayLine("p0"), "bad", result(0.001)) // of another turn
+		tr.prompted("p1", "go")
+		feed(tr, append([]string{replayLine("p1")}, tt.lines...)...)
+		events := tr.abandon(tt.why, start)
+		if d, ok := events[len(events)-1].Data.(terret.TurnError); !ok || d.Error.Code != tt.want {
+			t.Errorf("%s: %+v", name, d)
+		}
+	}
+}
+
 // An end that is held back for nothing comes when the agent says that it is idle,
 // or is gone.
 func TestHeldEndIsReleased(t *testing.T) {

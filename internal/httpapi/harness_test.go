@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -143,6 +144,11 @@ func TestHarness(t *testing.T) {
 	f.do("GET", "/api/harness/session/list?projectRoot="+f.dir, nil).want(200, &list)
 	if len(list) != 2 || list[0].ID != other.ID || list[1].ID != s.ID || list[0].UpdatedAt < list[1].UpdatedAt {
 		t.Errorf("list %+v", list)
+	}
+	var summaries []map[string]any
+	f.do("GET", "/api/harness/session/list?projectRoot="+f.dir, nil).want(200, &summaries)
+	if diff := cmp.Diff([]string{"createdAt", "id", "mode", "persona", "projectRoot", "updatedAt"}, slices.Sorted(maps.Keys(summaries[0]))); diff != "" {
+		t.Errorf("the fields of a summary (-want +got):\n%s", diff)
 	}
 	f.do("DELETE", "/api/harness/session/"+s.ID, nil).want(204, nil)
 	f.do("GET", "/api/harness/session/"+s.ID, nil).problem(404, terret.CodeSessionNotFound, "")
