@@ -67,6 +67,7 @@ type Review struct {
 	Left      []string      `json:"left,omitempty"`  // files that were too large
 	CostUSD   terret.Cost   `json:"cost_usd"`
 	CreatedAt terret.Time   `json:"created_at"`
+	Diff      string        `json:"diff,omitempty"` // what was reviewed
 }
 
 // Finding is something that a reviewer found.
@@ -113,9 +114,14 @@ func (c *Client) Reviews(ctx context.Context) ([]Review, error) {
 	return items[Review](ctx, c, call{method: "GET", path: at("reviews")})
 }
 
-// Review returns a review.
+// Review returns a review, with the change that it is about.
 func (c *Client) Review(ctx context.Context, id string) (Review, error) {
-	return do[Review](ctx, c, call{method: "GET", path: at("reviews", id)})
+	return do[Review](ctx, c, call{method: "GET", path: at("reviews", id), query: values("diff", "1")})
+}
+
+// ResumeReview continues a review that was interrupted.
+func (c *Client) ResumeReview(ctx context.Context, id string) (Review, error) {
+	return do[Review](ctx, c, call{method: "POST", path: at("reviews", id, "resume")})
 }
 
 // Race is one task for several agents.
@@ -173,6 +179,11 @@ func (c *Client) Races(ctx context.Context) ([]Race, error) {
 // Race returns a race, with the diffs of its agents.
 func (c *Client) Race(ctx context.Context, id string) (Race, error) {
 	return do[Race](ctx, c, call{method: "GET", path: at("races", id), query: values("diff", "1")})
+}
+
+// ResumeRace continues a race that was interrupted.
+func (c *Client) ResumeRace(ctx context.Context, id string) (Race, error) {
+	return do[Race](ctx, c, call{method: "POST", path: at("races", id, "resume")})
 }
 
 // KeepRacer keeps what an agent did, by merge or patch, and drops the rest.

@@ -53,6 +53,7 @@ type Report struct {
 	Left      []string    `json:"left,omitempty"`
 	CostUSD   terret.Cost `json:"cost_usd"`
 	CreatedAt terret.Time `json:"created_at"`
+	Diff      string      `json:"diff,omitempty"` // what was reviewed, if it was asked for
 }
 
 // AgentReport is what one agent said.
@@ -136,12 +137,19 @@ func (a *answer) check() error {
 // near is how many lines apart findings may be that are about the same thing.
 const near = 2
 
+// same reports whether two findings are about the same thing.
+func same(a, b Finding) bool {
+	return a.File == b.File && b.File != "" &&
+		(a.Line == b.Line && b.Line > 0 || a.Category == b.Category && max(a.Line-b.Line, b.Line-a.Line) <= near)
+}
+
 // merge puts what the agents found together. Findings of different agents about the same
 // place and of the same category, or about exactly the same line, become one.
 func merge(agents []AgentReport) (Verdict, []Finding) {
 	worst := Pass
 	out := []Finding{}
-	for _, a := range agents {
+	var from []int // the agent that found each of them last
+	for n, a := range agents {
 		if a.Error != "" {
 			continue
 		}
@@ -149,17 +157,20 @@ func merge(agents []AgentReport) (Verdict, []Finding) {
 			worst = a.Verdict
 		}
 		for _, f := range a.Findings {
-			i := slices.IndexFunc(out, func(o Finding) bool {
-				return o.File == f.File && f.File != "" && !slices.Contains(o.FoundBy, a.Agent) &&
-					(o.Line == f.Line && f.Line > 0 || o.Category == f.Category && max(o.Line-f.Line, f.Line-o.Line) <= near)
-			})
-			if i < 0 {
+			i := 0
+			for i < len(out) && (from[i] == n || !same(out[i], f)) {
+				i++
+			}
+			if i == len(out) {
 				f.FoundBy = []string{a.Agent}
-				out = append(out, f)
+				out, from = append(out, f), append(from, n)
 				continue
 			}
 			o := &out[i]
-			o.FoundBy = append(o.FoundBy, a.Agent)
+			from[i] = n
+			if !slices.Contains(o.FoundBy, a.Agent) { // the same kind of agent may review twice
+				o.FoundBy = append(o.FoundBy, a.Agent)
+			}
 			if slices.Index(severities, f.Severity) > slices.Index(severities, o.Severity) {
 				o.Severity = f.Severity
 			}

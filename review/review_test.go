@@ -225,6 +225,16 @@ func TestEnsemble(t *testing.T) {
 	}
 }
 
+// TestTwins holds that two agents of the same kind find the same thing once.
+func TestTwins(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, says("one", `{"verdict": "FAIL", "findings": [{"severity": "high", "category": "bug", "file": "a.go", "line": 2, "message": "x"}, {"severity": "high", "category": "bug", "file": "a.go", "line": 3, "message": "y"}]}`))
+	got := run(t, r, review.Request{Cwd: seeded(t), Agents: []string{"one", "one"}})
+	if len(got.Findings) != 2 || len(got.Findings[0].FoundBy) != 1 {
+		t.Errorf("%+v", got.Findings)
+	}
+}
+
 // TestEmpty holds that nothing is asked about an empty diff, and that a plan needs none.
 func TestEmpty(t *testing.T) {
 	t.Parallel()

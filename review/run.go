@@ -125,6 +125,16 @@ func (r *Runner) Get(ctx context.Context, id string) (Report, error) {
 	return out, err
 }
 
+// Diff returns the change that a review is about, without the files it leaves out.
+func (r *Runner) Diff(ctx context.Context, id string) (string, error) {
+	_, def, err := r.load(ctx, id)
+	var out strings.Builder
+	for _, f := range parseDiff(def.Diff, def.Template.Diff).files {
+		out.WriteString(f.text)
+	}
+	return out.String(), err
+}
+
 // All lists all reviews, the newest first.
 func (r *Runner) All(ctx context.Context) ([]Report, error) {
 	out := []Report{}

@@ -153,8 +153,9 @@ func check(steps []Step) error {
 
 // Driver makes agents that follow a script.
 type Driver struct {
-	script func(terret.Session) Script
-	name   string
+	script   func(terret.Session) Script
+	name     string
+	overseen bool // as the script says, if there is one for all
 }
 
 var (
@@ -166,7 +167,11 @@ var (
 )
 
 // New makes a driver named "mock" whose agents all follow the script.
-func New(s Script) *Driver { return NewFunc("mock", func(terret.Session) Script { return s }) }
+func New(s Script) *Driver {
+	d := NewFunc("mock", func(terret.Session) Script { return s })
+	d.overseen = s.Overseen
+	return d
+}
 
 // NewFunc makes a driver with any name that gets the script for each session.
 func NewFunc(name string, script func(terret.Session) Script) *Driver {
@@ -190,7 +195,7 @@ func (d *Driver) Describe() terret.Description {
 
 // Probe implements terret.Prober.
 func (d *Driver) Probe(context.Context) (terret.Probe, error) {
-	return terret.Probe{Agent: d.name, Found: true, Version: "1", Tested: terret.TestedYes, Auth: "ok", Capabilities: capabilities(Script{})}, nil
+	return terret.Probe{Agent: d.name, Found: true, Version: "1", Tested: terret.TestedYes, Auth: "ok", Capabilities: capabilities(Script{Overseen: d.overseen})}, nil
 }
 
 // Open implements terret.Driver. The cursor counts the prompts so far, so that a

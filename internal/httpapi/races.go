@@ -29,6 +29,12 @@ func (s *Server) raceRoutes() {
 		fails:   stored(terret.CodeNotFound),
 	}, s.getRace)
 	handle(s, route{
+		method: "POST", path: "/v1/races/{id}/resume", id: "resume-race", tag: tagWork, scope: access.Decide, status: http.StatusAccepted,
+		summary: "Continue a race that was interrupted",
+		long:    "Agents that are done stay as they are; the others continue in their worktrees.",
+		fails:   stored(terret.CodeNotFound, terret.CodeConflict),
+	}, s.resumeRace)
+	handle(s, route{
 		method: "POST", path: "/v1/races/{id}/keep", id: "keep-racer", tag: tagWork, scope: access.Decide,
 		summary: "Keep what one agent did, and drop the rest",
 		long:    "Its changes are committed and merged, or applied as a patch that is not committed. If they do not fit, nothing is changed or dropped.",
@@ -122,14 +128,34 @@ func (s *Server) startRace(ctx context.Context, in *struct{ Body newRace }) (*bo
 	if err != nil {
 		return nil, err
 	}
-	by := caller(ctx)
-	s.background.Go(func() {
-		if _, err := r.Run(s.steps, by, x.ID); err != nil && s.steps.Err() == nil {
-			s.log.Warn("a race was cut off", "race", x.ID, "error", err)
-		}
-	})
+	s.raceOn(r, caller(ctx), x.ID)
 	x.State = race.Running
 	return reply(x, nil)
+}
+
+func (s *Server) resumeRace(ctx context.Context, in *SessionPath) (*body[race.Race], error) {
+	if err := s.stopping(); err != nil {
+		return nil, err
+	}
+	r, x, err := s.race(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if x.State != race.Interrupted {
+		return nil, terret.Errorf(terret.CodeConflict, "race %s is %s", in.ID, x.State)
+	}
+	s.raceOn(r, caller(ctx), in.ID)
+	x.State = race.Running
+	return reply(x, nil)
+}
+
+// raceOn works on a race in the background, until the server stops.
+func (s *Server) raceOn(r *race.Runner, by, id string) {
+	s.background.Go(func() {
+		if _, err := r.Run(s.steps, by, id); err != nil && s.steps.Err() == nil {
+			s.log.Warn("a race was cut off", "race", id, "error", err)
+		}
+	})
 }
 
 func (s *Server) keepRacer(ctx context.Context, in *struct {

@@ -28,6 +28,12 @@ func (s *Server) reviewRoutes() {
 		long:    "The id is that of the session that holds its log, which can be followed like any other.",
 		fails:   stored(terret.CodeNotFound),
 	}, s.getReview)
+	handle(s, route{
+		method: "POST", path: "/v1/reviews/{id}/resume", id: "resume-review", tag: tagWork, scope: access.Prompt, status: http.StatusAccepted,
+		summary: "Continue a review that was interrupted",
+		long:    "Agents that had answered are not asked again.",
+		fails:   stored(terret.CodeNotFound, terret.CodeConflict),
+	}, s.resumeReview)
 }
 
 type newReview struct {
@@ -53,14 +59,57 @@ func (s *Server) listReviews(ctx context.Context, _ *struct{}) (*body[terret.Pag
 	return page(s.reviews().All(ctx))
 }
 
-func (s *Server) getReview(ctx context.Context, in *SessionPath) (*body[review.Report], error) {
-	if err := checkID(in.ID); err != nil {
-		return nil, err
+func (s *Server) getReview(ctx context.Context, in *struct {
+	SessionPath
+	Diff string `query:"diff" enum:"0,1" doc:"1 shows what was reviewed."`
+},
+) (*body[review.Report], error) {
+	r, report, err := s.review(ctx, in.ID)
+	if err == nil && in.Diff == "1" {
+		report.Diff, err = r.Diff(ctx, in.ID)
+	}
+	return reply(report, err)
+}
+
+// review returns a review.
+func (s *Server) review(ctx context.Context, id string) (*review.Runner, review.Report, error) {
+	r := s.reviews()
+	if err := checkID(id); err != nil {
+		return r, review.Report{}, err
 	}
 	if err := everywhere(ctx); err != nil {
+		return r, review.Report{}, err
+	}
+	report, err := r.Get(ctx, id)
+	return r, report, err
+}
+
+func (s *Server) resumeReview(ctx context.Context, in *SessionPath) (*body[review.Report], error) {
+	if err := s.stopping(); err != nil {
 		return nil, err
 	}
-	return reply(s.reviews().Get(ctx, in.ID))
+	r, report, err := s.review(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.inRoots("cwd", report.Cwd); err != nil {
+		return nil, err
+	}
+	if report.State != "interrupted" {
+		return nil, terret.Errorf(terret.CodeConflict, "review %s is %s", in.ID, report.State)
+	}
+	s.reviewOn(r, caller(ctx), in.ID)
+	report.State = "running"
+	return reply(report, nil)
+}
+
+// reviewOn works on a review in the background, until the server stops.
+func (s *Server) reviewOn(r *review.Runner, by, id string) {
+	s.background.Go(func() {
+		if _, err := r.Run(s.steps, by, id); err != nil && s.steps.Err() == nil {
+			s.log.Warn("a review was cut off", "review", id, "error", err)
+		}
+	})
 }
 
 func (s *Server) startReview(ctx context.Context, in *struct{ Body newReview }) (*body[review.Report], error) {
@@ -90,12 +139,7 @@ func (s *Server) startReview(ctx context.Context, in *struct{ Body newReview }) 
 	if err != nil || report.Empty {
 		return reply(report, err)
 	}
-	by := caller(ctx)
-	s.background.Go(func() {
-		if _, err := r.Run(s.steps, by, report.ID); err != nil && s.steps.Err() == nil {
-			s.log.Warn("a review was cut off", "review", report.ID, "error", err)
-		}
-	})
+	s.reviewOn(r, caller(ctx), report.ID)
 	report.State = "running"
 	return reply(report, nil)
 }
