@@ -1,17 +1,39 @@
 import { AxeBuilder } from "@axe-core/playwright";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { launch, live, openTab, Server, signedIn } from "./harness";
 
 let browser: Browser;
-const server = new Server();
+const finding = { severity: "high", category: "bug", file: "a.txt", line: 1, message: "This is wrong.", suggestion: "Do it right." };
+const server = new Server({ script: { overseen: true, turns: [[{ text: JSON.stringify({ verdict: "FAIL", findings: [finding, { ...finding, severity: "low", line: 9 }] }) }]] } });
 let done = "";
+let run = "";
+let report = "";
+let race = "";
+const repo = join(dirname(server.project), "repo");
+const git = (...args: string[]) => execFileSync("git", ["-C", repo, "-c", "user.name=t", "-c", "user.email=t@t", ...args]);
 
 beforeAll(async () => {
   await server.start();
   browser = await launch();
   done = await server.session({ policy: "auto-approve" }, "create a.go containing package main, then run: ls, then list files");
   await server.session({}, "ask me");
+  mkdirSync(repo);
+  writeFileSync(join(repo, "a.txt"), "one\n");
+  git("init", "-q", "-b", "main");
+  git("add", ".");
+  git("commit", "-qm", "one");
+  const made = async (path: string, body: unknown) => (await server.api<{ id: string }>("POST", path, body)).body.id;
+  race = await made("/v1/races", { cwd: repo, task: "create b.txt containing hi", agents: ["native", "native"], check: "test -f b.txt" });
+  await vi.waitUntil(async () => (await server.api<{ state: string }>("GET", `/v1/races/${race}`)).body.state === "finished", { timeout: 60_000 });
+  writeFileSync(join(repo, "a.txt"), "two\n");
+  report = await made("/v1/reviews", { cwd: repo, agents: ["mock"] });
+  run = await made("/v1/workflows", { cwd: repo, workflow: "steps: [{id: look, agent: native, prompt: list files}, {id: check, agent: native, prompt: list files, check: 'false', on_failure: ask}]" });
+  for (const [name, agent] of [["carl", "native"], ["paul", "person"]]) await server.api("POST", "/v1/team/agents", { name, agent, cwd: repo });
+  await server.api("POST", "/v1/team/messages", { to: ["carl"], text: "list files" });
   await server.api("PUT", "/v1/rules", { items: [{ effect: "allow", pattern: "Bash(git status *)" }, { effect: "deny", pattern: "Bash(curl *)" }] });
 });
 afterAll(async () => {
@@ -43,6 +65,14 @@ describe.each([["light"], ["dark"], ["contrast"]])("axe finds nothing, %s", (the
     await visit("/agents", () => page.getByRole("heading", { name: "What each can do" }).waitFor());
     await visit("/rules", () => page.getByText("Bash(git status *)").first().waitFor());
     await visit("/personas", () => page.getByText("No personas in this folder").waitFor());
+    await visit("/team", () => page.getByRole("img", { name: /wrote to/ }).waitFor());
+    await page.getByRole("button", { name: "Add a member" }).click();
+    await page.getByRole("dialog", { name: "Add a member" }).waitFor();
+    await check(page, `${theme} ${size} add a member`);
+    for (const [path, ready] of [["/workflows", "Runs"], ["/reviews", "Reviews"], ["/races", "Races"]] as const) await visit(path, () => page.getByRole("list", { name: ready }).waitFor());
+    await visit(`/workflows/${run}`, () => page.getByText("A step failed. What now?").waitFor());
+    await visit(`/reviews/${report}`, () => page.getByRole("group", { name: "Diff of a.txt" }).getByText("This is wrong.").waitFor());
+    await visit(`/races/${race}`, () => page.getByRole("group", { name: "Diff of b.txt" }).waitFor());
     await visit(`/s/${waiting}`, () => page.locator("[data-request]").waitFor());
     await visit(`/s/${done}`, () => page.locator(".turn-end").waitFor());
     if (size === "phone") {
@@ -60,6 +90,12 @@ describe.each([["light"], ["dark"], ["contrast"]])("axe finds nothing, %s", (the
       await check(page, `${theme} ${size} review`);
       await page.keyboard.press("Alt+c");
       await page.locator(".title").click();
+      await page.getByRole("button", { name: "Session actions" }).click();
+      await page.getByRole("menuitem", { name: "Hand over…" }).click();
+      await page.getByRole("dialog", { name: "Hand over" }).waitFor();
+      await check(page, `${theme} ${size} hand over`);
+      await page.keyboard.press("Escape");
+      await page.getByRole("dialog").waitFor({ state: "detached" });
       for (const [key, dialog] of [["Alt+n", "New session"], ["Alt+/", "Keyboard"], ["Control+k", "Commands"]] as const) {
         await page.keyboard.press(key);
         await page.getByRole("dialog", { name: dialog }).waitFor();

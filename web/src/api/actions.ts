@@ -51,6 +51,10 @@ export const redo = (session: string, force = false) => post<void>(at(session, "
 export const fork = (session: string, messageId?: string) =>
   post<Session>(at(session, "/fork"), messageId ? { message_id: messageId } : {});
 
+/** Continues a session with another agent, in a new one. */
+export const handOver = (session: string, body: { agent: string; model?: string; prompt?: string }) =>
+  post<Session & { notes?: string[] }>(at(session, "/handoff"), body);
+
 export const editQueued = (session: string, turn: string, text: string) =>
   call<Turn>(at(session, `/queue/${encodeURIComponent(turn)}`), { method: "PATCH", body: { prompt: text } });
 export const moveQueued = (session: string, turn: string, before: string) =>

@@ -14,5 +14,7 @@ export const keys = {
   changes: (session: string) => ["changes", session] as const,
   commands: (session: string) => ["commands", session] as const,
   queue: (session: string) => ["queue", session] as const,
+  team: ["team"] as const,
+  work: ["work"] as const,
   usage: (group: string) => ["usage", group] as const,
 };

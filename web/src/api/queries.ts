@@ -10,14 +10,17 @@ import type {
 
 const id = encodeURIComponent;
 
+/** Without the logs of teams, workflows, reviews and races, which have pages of their own. */
+const withAgent = (list: List<Session>): List<Session> => ({ ...list, items: list.items.filter((s) => s.agent !== "none") });
+
 export const useSessions = () =>
-  useQuery({ queryKey: keys.sessions, queryFn: ({ signal }) => call<List<Session>>("/v1/sessions?limit=500", { signal }) });
+  useQuery({ queryKey: keys.sessions, queryFn: ({ signal }) => call<List<Session>>("/v1/sessions?limit=500", { signal }), select: withAgent });
 
 /** Sessions with these words, from all that the server has; empty words ask for nothing. */
 export const useFoundSessions = (words: string): Session[] =>
   useQuery({
     queryKey: [...keys.sessions, "find", words], enabled: words !== "", placeholderData: keepPreviousData,
-    queryFn: ({ signal }) => call<List<Session>>(`/v1/sessions${query({ q: words, limit: 50 })}`, { signal }),
+    queryFn: ({ signal }) => call<List<Session>>(`/v1/sessions${query({ q: words, limit: 50 })}`, { signal }), select: withAgent,
   }).data?.items ?? [];
 
 export const useSession = (session: string | null): Session | undefined =>

@@ -95,6 +95,16 @@ export type FileEntry = Narrow<Schemas["Entry"], { type: "file" | "dir" | "other
 export type FileContent = Schemas["Content"];
 export type Changes = Narrow<Schemas["Changes"], { since: "head" | "start" | "turn" }>;
 
+export type Team = Schemas["Team"];
+export type TeamMember = Narrow<Schemas["TeamMember"], { state: "idle" | "processing" | "failed" | "restarting" }>;
+export type TeamMessage = Schemas["TeamMessage"];
+export type WorkflowRun = Schemas["Run"];
+export type StepRun = Schemas["StepRun"];
+export type ReviewReport = Schemas["Report"];
+export type Finding = Schemas["Finding"];
+export type Race = Schemas["Race"];
+export type Racer = Schemas["Racer"];
+
 export interface List<T> { items: T[]; next?: string | null }
 
 export interface PlanEntry { text: string; status: string }

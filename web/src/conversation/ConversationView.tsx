@@ -16,7 +16,7 @@ import { RowView } from "./RowView";
 
 const nearEnd = 48; // pixels
 
-export function ConversationView() {
+export function ConversationView({ label = "Conversation" }: { label?: string }) {
   const { session, conversation } = useShown();
   const box = useRef<HTMLDivElement>(null);
   const rows = useMemo(() => rowsOf(conversation.threads.get(root) ?? []), [conversation.threads]);
@@ -98,7 +98,7 @@ export function ConversationView() {
         className="scroll"
         tabIndex={0}
         role="region"
-        aria-label="Conversation"
+        aria-label={label}
         onScroll={onScroll}
       >
         <div className="rows" style={{ height: size }}>

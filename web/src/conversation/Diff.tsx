@@ -2,7 +2,7 @@
 // first diff is shown.
 
 import { ChevronRight, ExternalLink } from "lucide-react";
-import { memo, useEffect, useMemo, useState } from "react";
+import { memo, type ReactNode, useEffect, useMemo, useState } from "react";
 import { type ChangeData, Diff as View, type FileData, getChangeKey, Hunk, markEdits, parseDiff, tokenize } from "react-diff-view";
 import { safeName, safeText } from "../lib/safe";
 import { useSettings } from "../lib/state";
@@ -22,6 +22,22 @@ export interface ReviewProps {
   onSave: (line: number, code: string, key: string, text: string) => void;
 }
 
+/** Something that stands under a line of the new file. */
+export interface DiffNote { path: string; line: number; node: ReactNode }
+
+const noNotes: readonly DiffNote[] = [];
+
+/** The lines under which notes stand. A line that the diff does not show has its note under the first one. */
+function noted(file: FileData, notes: readonly DiffNote[]): Record<string, ReactNode> {
+  const out: Record<string, ReactNode[]> = {};
+  const changes = file.hunks.flatMap((h) => h.changes);
+  for (const note of notes) {
+    const at = changes.find((c) => c.type !== "delete" && lineOf(c) === note.line) ?? changes.find((c) => lineOf(c) === note.line) ?? changes[0];
+    if (at) (out[getChangeKey(at)] ??= []).push(note.node);
+  }
+  return Object.fromEntries(Object.entries(out).map(([key, nodes]) => [key, <div key={key} className="diff-notes">{nodes}</div>]));
+}
+
 const lineOf = (c: ChangeData) => (c.type === "normal" ? c.newLineNumber : c.lineNumber);
 
 function CommentBox({ text, writing, onSave, onEdit }: { text: string; writing: boolean; onSave: (text: string) => void; onEdit: () => void }) {
@@ -37,13 +53,13 @@ function CommentBox({ text, writing, onSave, onEdit }: { text: string; writing: 
 }
 
 /** The files of a diff. Bare leaves out the name of a single file, where it is said already. */
-export default memo(function Diff({ text, cwd, folded = false, paths = none, bare = false, review }: { bare?: boolean; review?: ReviewProps; text: string; cwd: string; folded?: boolean; paths?: readonly string[] }) {
+export default memo(function Diff({ text, cwd, folded = false, paths = none, bare = false, review, notes = noNotes }: { bare?: boolean; review?: ReviewProps; notes?: readonly DiffNote[]; text: string; cwd: string; folded?: boolean; paths?: readonly string[] }) {
   const files = useMemo(() => parse(text), [text]);
   if (!files) return <Output text={text} />;
   return (
     <div className="diffs">
       {files.map((file, i) => (
-        <FileDiff key={`${file.oldPath}:${file.newPath}:${i}`} file={file} cwd={cwd} folded={folded} paths={paths} bare={bare && files.length === 1} review={review} />
+        <FileDiff key={`${file.oldPath}:${file.newPath}:${i}`} file={file} cwd={cwd} folded={folded} paths={paths} bare={bare && files.length === 1} review={review} notes={notes} />
       ))}
     </div>
   );
@@ -69,11 +85,12 @@ export const pathOf = (file: Pick<FileData, "type" | "oldPath" | "newPath">, pat
   return paths.includes(`/${path}`) ? `/${path}` : path;
 };
 
-function FileDiff({ file, cwd, folded, paths, bare, review }: { bare: boolean; review: ReviewProps | undefined; file: FileData; cwd: string; folded: boolean; paths: readonly string[] }) {
+function FileDiff({ file, cwd, folded, paths, bare, review, notes }: { bare: boolean; notes: readonly DiffNote[]; review: ReviewProps | undefined; file: FileData; cwd: string; folded: boolean; paths: readonly string[] }) {
   const editor = useSettings((s) => s.editor);
   const path = pathOf(file, paths);
   const [added, removed] = useMemo(() => count(file), [file]);
-  const [open, setOpen] = useState(!folded && (bare || added + removed <= wide));
+  const own = useMemo(() => notes.filter((n) => n.path === path), [notes, path]);
+  const [open, setOpen] = useState(!folded && (bare || own.length > 0 || added + removed <= wide));
   const [tokens, setTokens] = useState<ReturnType<typeof tokenize> | null>(null);
 
   useEffect(() => {
@@ -122,7 +139,7 @@ function FileDiff({ file, cwd, folded, paths, bare, review }: { bare: boolean; r
           {file.isBinary ? (
             <p className="small dim">A binary file changed.</p>
           ) : (
-            <View viewType={review?.split ? "split" : "unified"} diffType={file.type} hunks={file.hunks} tokens={tokens} gutterType="default" {...commenting}>
+            <View viewType={review?.split ? "split" : "unified"} diffType={file.type} hunks={file.hunks} tokens={tokens} gutterType="default" {...commenting} {...(own.length > 0 ? { widgets: { ...commenting?.widgets, ...noted(file, own) } } : {})}>
               {(hunks) => hunks.map((h) => <Hunk key={h.content} hunk={h} />)}
             </View>
           )}

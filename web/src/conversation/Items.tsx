@@ -32,12 +32,14 @@ export const User = memo(function User({ item }: { item: UserItem }) {
     if (last && session.revert?.can_undo && !conversation.undone.has(item.turn)) await actions.undo();
     offerDraft(session.id, text);
   };
-  const origin = { queue: "from the queue", steer: "while it worked", bus: "from a team-mate", background: "by itself" }[item.origin];
+  // What the steps of workflows, reviews and races ask has no other author.
+  const task = item.origin === "bus" && item.by === "user";
+  const origin = task ? "" : { queue: "from the queue", steer: "while it worked", bus: "from a team-mate", background: "by itself" }[item.origin];
   return (
     <article className="user" aria-label="Message">
       <div className="who">
-        <strong>{item.origin === "background" ? nameOf(session) : !item.by || !me || item.by === me ? "You" : safeText(item.by)}</strong>
-        {origin && <span className="faint">{origin}</span>}
+        <strong>{task ? "Task" : item.origin === "background" ? nameOf(session) : !item.by || !me || item.by === me ? "You" : safeText(item.by)}</strong>
+        {origin && <span className="faint cut">{origin}</span>}
         <time className="faint" dateTime={item.time}>{clock(item.time)}</time>
         <span className="grow" />
         <span className="on-hover row">

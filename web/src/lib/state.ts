@@ -88,7 +88,7 @@ export function applyTheme(theme: Theme): void {
   }
 }
 
-export type Overlay = "palette" | "shortcuts" | "new-session" | "rename" | "delete" | null;
+export type Overlay = "palette" | "shortcuts" | "new-session" | "rename" | "delete" | "handoff" | null;
 
 interface View {
   overlay: Overlay;

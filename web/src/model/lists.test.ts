@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { Session } from "../api/types";
-import { dotOf, groupByFolder, patchRequests, patchSessions } from "./lists";
+import { dotOf, folderName, groupByFolder, patchRequests, patchSessions } from "./lists";
 import { noUsage, Script } from "./testing";
 
 const session = (id: string, more: Partial<Session> = {}): Session => ({
@@ -42,4 +42,12 @@ it("groups by folder, and amber means that a person is needed", () => {
   expect(dotOf(session("a", { state: "retrying" }))).toBe("busy");
   expect(dotOf(session("a", { state: "failed" }))).toBe("failed");
   expect(dotOf(session("a", { state: "closed" }))).toBe("idle");
+});
+
+it("puts worktrees into the folder that they are copies of, and tells folders of the same name apart", () => {
+  const copy = { options: { worktree: true } };
+  const groups = groupByFolder([session("w", { cwd: "/home/worktrees/1/api", ...copy }), session("a", { cwd: "/work/api" }), session("v", { cwd: "/home/worktrees/2/lib", ...copy }), session("u", { cwd: "/home/worktrees/3/lib", ...copy })]);
+  expect(groups.map((g) => [g.cwd, g.sessions.map((s) => s.id)])).toEqual([["/work/api", ["w", "a"]], ["/home/worktrees/2/lib", ["v", "u"]]]);
+  expect(folderName("/work/api", ["/work/api", "/other/api", "/work/lib"])).toBe("work/api");
+  expect(folderName("/work/lib", ["/work/api", "/work/lib"])).toBe("lib");
 });

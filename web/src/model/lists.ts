@@ -1,6 +1,7 @@
 // What events change in the lists of sessions and of open requests.
 
 import type { Event, KnownEvent, Request, Session } from "../api/types";
+import { baseName } from "../lib/format";
 import { isDecision, isRequest, requestOf } from "./requests";
 
 const quiet = new Set(["session.resumed", "session.end", "process.exit"]);
@@ -65,15 +66,29 @@ export function patchRequests(open: readonly Request[], events: readonly Event[]
   return out;
 }
 
-/** Sessions by folder, each newest first, the folders by their newest session. */
+/**
+ * Sessions by folder, each newest first, the folders by their newest session. Worktrees
+ * belong to the folder of the same name, of which they are copies.
+ */
 export function groupByFolder(list: readonly Session[]): { cwd: string; sessions: Session[] }[] {
+  const homes = new Map<string, string>();
+  for (const s of list) if (!s.options?.worktree && !homes.has(baseName(s.cwd))) homes.set(baseName(s.cwd), s.cwd);
   const groups = new Map<string, Session[]>();
   for (const s of list) {
-    const group = groups.get(s.cwd);
+    const name = baseName(s.cwd);
+    if (s.options?.worktree && !homes.has(name)) homes.set(name, s.cwd);
+    const cwd = s.options?.worktree ? homes.get(name)! : s.cwd;
+    const group = groups.get(cwd);
     if (group) group.push(s);
-    else groups.set(s.cwd, [s]);
+    else groups.set(cwd, [s]);
   }
   return [...groups].map(([cwd, sessions]) => ({ cwd, sessions }));
+}
+
+/** The name of a folder among others: its own, and its parent's where two share one. */
+export function folderName(cwd: string, all: readonly string[]): string {
+  const own = baseName(cwd);
+  return all.some((other) => other !== cwd && baseName(other) === own) ? cwd.split(/[/\\]/).filter(Boolean).slice(-2).join("/") : own;
 }
 
 export type Dot = "busy" | "needs" | "failed" | "idle";

@@ -1,20 +1,18 @@
-import { ArrowUp, Folder, FolderGit2 } from "lucide-react";
 import { useEffect, useState } from "react";
-import { useAgents, useDirs, useModels, usePersonas, useRoots } from "../api/queries";
+import { useAgents, useModels, usePersonas } from "../api/queries";
 import type { Probe } from "../api/types";
 import { safeName, safeText } from "../lib/safe";
-import { useSettings } from "../lib/state";
 import { agentName, modes, oversights, policies } from "../lib/words";
 import { Button } from "../ui/Button";
 import { Hint } from "../ui/Hint";
 import { Dialog } from "../ui/Dialog";
+import { FolderPicker, useFolder } from "./FolderPicker";
 import { startSession } from "./startSession";
 
 /** A new session: where, who, with what. Only the folder must be chosen. */
 export default function NewSessionDialog({ onClose }: { onClose: () => void }) {
-  const roots = useRoots();
   const agents = (useAgents().data?.items ?? []).filter((a) => a.found);
-  const [cwd, setCwd] = useState("");
+  const [cwd, setCwd] = useFolder();
   const [agent, setAgent] = useState("");
   const [model, setModel] = useState("");
   const [persona, setPersona] = useState("");
@@ -28,13 +26,6 @@ export default function NewSessionDialog({ onClose }: { onClose: () => void }) {
   const ownModes = probe?.modes ?? [];
   const models = useModels(agent).data?.items ?? [];
   const personas = usePersonas(cwd).data?.items ?? [];
-
-  const list = roots.data?.items;
-  useEffect(() => {
-    if (cwd || !list?.[0]) return;
-    const last = useSettings.getState().lastFolder;
-    setCwd(list.some((r) => last === r.path || last.startsWith(`${r.path}/`)) ? last : list[0].path);
-  }, [cwd, list]);
 
   // What was refused may be fine with other choices.
   useEffect(() => setLoose(""), [cwd, agent, persona, policy, own]);
@@ -126,31 +117,5 @@ function Abilities({ probe }: { probe: Probe | undefined }) {
         {probe.capabilities.oversight !== "all" && oversights[String(probe.capabilities.oversight)]?.what}
       </p>
     </>
-  );
-}
-
-function FolderPicker({ cwd, onCwd }: { cwd: string; onCwd: (cwd: string) => void }) {
-  const roots = useRoots().data?.items ?? [];
-  const [open, setOpen] = useState(false);
-  const dirs = useDirs(open ? cwd : "");
-  return (
-    <div className="field">
-      <label htmlFor="cwd">Folder</label>
-      <div className="row">
-        <input id="cwd" className="input mono" value={cwd} onChange={(e) => onCwd(e.target.value)} spellCheck={false} required />
-        <Button aria-expanded={open} onClick={() => setOpen(!open)}><Folder size={14} /> Browse</Button>
-      </div>
-      {open && (
-        <ul className="dirs" aria-label="Folders">
-          {roots.length > 1 && roots.map((r) => <li key={r.path}><button type="button" onClick={() => onCwd(r.path)}><Folder size={14} /> <span className="mono cut">{safeName(r.path)}</span></button></li>)}
-          {dirs.data?.parent && <li><button type="button" onClick={() => onCwd(dirs.data!.parent!)}><ArrowUp size={14} /> Up</button></li>}
-          {dirs.data?.items.filter((d) => !d.hidden).map((d) => (
-            <li key={d.path}><button type="button" onClick={() => onCwd(d.path)}>{d.git ? <FolderGit2 size={14} /> : <Folder size={14} />} <span className="cut">{safeName(d.name)}</span></button></li>
-          ))}
-          {dirs.error && <li className="small form-error">{dirs.error.message}</li>}
-          {dirs.data && dirs.data.items.length === 0 && <li className="small faint">No folders in here.</li>}
-        </ul>
-      )}
-    </div>
   );
 }

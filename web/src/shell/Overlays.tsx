@@ -6,6 +6,7 @@ import { DeleteDialog, RenameDialog } from "./SessionDialogs";
 
 const Palette = lazy(() => import("./Palette"));
 const NewSessionDialog = lazy(() => import("./NewSessionDialog"));
+const HandOverDialog = lazy(() => import("./HandOverDialog"));
 const Shortcuts = lazy(() => import("./Shortcuts"));
 
 export function Overlays() {
@@ -19,6 +20,7 @@ export function Overlays() {
       {overlay === "new-session" && <NewSessionDialog onClose={close} />}
       {overlay === "shortcuts" && <Shortcuts onClose={close} />}
       {overlay === "rename" && session && <RenameDialog session={session} onClose={close} />}
+      {overlay === "handoff" && session && <HandOverDialog session={session} onClose={close} />}
       {overlay === "delete" && session && <DeleteDialog session={session} onClose={close} />}
     </Suspense>
   );

@@ -67,6 +67,10 @@ const show = (tab: RightTab) => () => {
 
 const general: Action[] = [
   { name: "New session", keys: "Alt N", run: () => useView.setState({ overlay: "new-session" }) },
+  { name: "Team", run: () => go("/team") },
+  { name: "Workflows", run: () => go("/workflows") },
+  { name: "Reviews", run: () => go("/reviews") },
+  { name: "Races", run: () => go("/races") },
   { name: "Usage", run: () => go("/usage") },
   { name: "Agents", run: () => go("/agents") },
   { name: "Rules", run: () => go("/rules") },
@@ -100,6 +104,7 @@ function SessionActions({ session, run }: { session: Session; run: (action: () =
     { name: "Show details", run: show("details") },
     { name: "Rename session", run: () => useView.setState({ overlay: "rename" }) },
     fork.whole && { name: "Fork session", run: () => a.fork() },
+    { name: "Hand over to another agent", run: () => useView.setState({ overlay: "handoff" }) },
     { name: "Export session as HTML", run: a.exportHtml },
     { name: "Export session for Terret", run: a.export },
     { name: "Stop agent process", run: a.close },

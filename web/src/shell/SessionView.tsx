@@ -1,11 +1,12 @@
-import { Download, FileText, GitFork, MoreHorizontal, PanelRight, Pencil, Power, Redo2, Trash2, Undo2 } from "lucide-react";
+import { ArrowRightLeft, Download, FileText, GitFork, MoreHorizontal, PanelRight, Pencil, Power, Redo2, Trash2, Undo2 } from "lucide-react";
 import { useEffect } from "react";
-import { useCan, useFork } from "../api/queries";
+import { useCan, useFork, useSession } from "../api/queries";
 import { Composer } from "../composer/Composer";
 import { useShown } from "../conversation/context";
 import { ConversationView } from "../conversation/ConversationView";
 import { baseName } from "../lib/format";
 import { usePhone } from "../lib/media";
+import { sessionPath } from "../lib/router";
 import { safeName } from "../lib/safe";
 import { useSettings, useView } from "../lib/state";
 import { nameOf } from "../lib/words";
@@ -14,6 +15,7 @@ import { PlanList } from "../panes/PlanPane";
 import { tickOff } from "../stream/ended";
 import { seen, useMissed } from "../stream/missed";
 import { Button } from "../ui/Button";
+import { Link } from "../ui/Link";
 import { Menu } from "../ui/Menu";
 import { toggleRight } from "./rightPane";
 import { Starters } from "./Starters";
@@ -27,6 +29,7 @@ export function SessionView() {
   return (
     <main className="pane" aria-label={`Session ${session.title || "new"}`}>
       <Header />
+      <Links />
       <TrustStrip cwd={session.cwd} />
       <PlanStrip />
       {items === 0 ? <Starters agent={session.agent} model={session.model || conversation.info.model} session={session.id} /> : <ConversationView />}
@@ -54,6 +57,7 @@ function Header() {
   const actions = useSessionActions(session);
   const can = useCan(session.agent);
   const fork = useFork(session);
+  const items = conversation.threads.get("root")?.length ?? 0;
   const right = useSettings((s) => s.right);
   const phone = usePhone();
   return (
@@ -68,6 +72,7 @@ function Header() {
           can("undo") && { label: "Undo last turn", icon: <Undo2 size={14} />, keys: "Alt U", disabled: !session.revert?.can_undo, onSelect: actions.undo },
           can("redo") && { label: "Redo", icon: <Redo2 size={14} />, disabled: !session.revert?.can_redo, onSelect: actions.redo },
           fork.whole && { label: "Fork", icon: <GitFork size={14} />, onSelect: () => actions.fork() },
+          items > 0 && { label: "Hand over…", icon: <ArrowRightLeft size={14} />, onSelect: () => useView.setState({ overlay: "handoff" }) },
           { label: "Export as HTML", icon: <FileText size={14} />, onSelect: actions.exportHtml },
           { label: "Export for Terret", icon: <Download size={14} />, onSelect: actions.export },
           { label: "Stop agent process", icon: <Power size={14} />, onSelect: actions.close },
@@ -77,6 +82,20 @@ function Header() {
       />
       {!phone && <Button look="quiet" label={right ? "Hide the side pane (Alt-])" : "Show changes, files and details (Alt-])"} aria-expanded={right} onClick={() => toggleRight(session.id)}><PanelRight size={16} /></Button>}
     </header>
+  );
+}
+
+/** The sessions that this one came from and was handed over to. */
+function Links() {
+  const { session } = useShown();
+  const from = useSession(session.forked_from ?? null);
+  const to = useSession(session.handed_to ?? null);
+  if (!from && !to) return null;
+  return (
+    <p className="links-strip small dim">
+      {from && <span className="cut">{from.handed_to === session.id ? "Continues" : "Forked from"} <Link to={sessionPath(from.id)}>{safeName(from.title) || "New session"}</Link> ({nameOf(from)})</span>}
+      {to && <span className="cut">Handed over to {nameOf(to)}: <Link to={sessionPath(to.id)}>{safeName(to.title) || "New session"}</Link></span>}
+    </p>
   );
 }
 

@@ -3,12 +3,12 @@ import { memo, type ReactNode, useMemo, useState } from "react";
 import { useRequests, useSessions } from "../api/queries";
 import type { Session } from "../api/types";
 import { useNow } from "../lib/now";
-import { ago, baseName, dollars } from "../lib/format";
+import { ago, dollars } from "../lib/format";
 import { sessionPath, useRoute } from "../lib/router";
 import { safeName } from "../lib/safe";
 import { useView } from "../lib/state";
 import { modelName, nameOf } from "../lib/words";
-import { dotOf, isWorking } from "../model/lists";
+import { dotOf, folderName, isWorking } from "../model/lists";
 import { gist, shortly } from "../requests/words";
 import { tickOff, useEnded } from "../stream/ended";
 import { useMissed } from "../stream/missed";
@@ -20,6 +20,7 @@ import { Brand } from "./Brand";
 import { arrange, keep, useKept } from "./kept";
 
 const pages = [
+  { page: "team", name: "Team" },
   { page: "usage", name: "Usage" },
   { page: "agents", name: "Agents" },
   { page: "rules", name: "Rules" },
@@ -48,7 +49,7 @@ export function Sidebar() {
       </div>
       <div className="side-foot">
         {pages.map(({ page, name }) => (
-          <Link key={page} to={`/${page}`} className="button quiet" aria-current={route.page === page ? "page" : undefined}>{name}</Link>
+          <Link key={page} to={`/${page}`} className="button quiet" aria-current={route.page === page || (page === "team" && "id" in route) ? "page" : undefined}>{name}</Link>
         ))}
       </div>
     </nav>
@@ -99,12 +100,13 @@ function SessionList({ words, chosen }: { words: string; chosen: string }) {
   if (pinned.length + folders.length + archived.length === 0) {
     return <div className="empty">{words ? "No matches" : "No sessions yet. Press Alt-N to start one."}</div>;
   }
+  const all = folders.map((g) => g.cwd);
   const entries = (list: Session[]) => <ul className="plain">{list.map((s) => <Entry key={s.id} session={s} chosen={s.id === chosen} now={now} />)}</ul>;
   return (
     <>
       {pinned.length > 0 && <section aria-label="Pinned"><h2>Pinned</h2>{entries(pinned)}</section>}
       {folders.map((g) => (
-        <Folder key={g.cwd} cwd={g.cwd} sessions={g.sessions} open={!!words || !kept.folded.includes(g.cwd)}>{entries(g.sessions)}</Folder>
+        <Folder key={g.cwd} cwd={g.cwd} name={folderName(g.cwd, all)} sessions={g.sessions} open={!!words || !kept.folded.includes(g.cwd)}>{entries(g.sessions)}</Folder>
       ))}
       {archived.length > 0 && <Folder cwd={archive} name="Archived" sessions={archived} open={!!words || kept.folded.includes(archive)}>{entries(archived)}</Folder>}
     </>
@@ -114,8 +116,8 @@ function SessionList({ words, chosen }: { words: string; chosen: string }) {
 const archive = "archived"; // it is folded until it is asked for
 
 /** The sessions of a project, which fold, with what can be done to all of them. */
-function Folder({ cwd, name, sessions, open, children }: { cwd: string; name?: string; sessions: Session[]; open: boolean; children: ReactNode }) {
-  const title = name ?? safeName(baseName(cwd));
+function Folder({ cwd, name, sessions, open, children }: { cwd: string; name: string; sessions: Session[]; open: boolean; children: ReactNode }) {
+  const title = safeName(name);
   const resting = sessions.filter((s) => !isWorking(s.state) && s.open_requests === 0).map((s) => s.id);
   const working = sessions.filter((s) => isWorking(s.state)).length;
   const flip = () => keep("folded", cwd === archive ? !open : open, cwd);
@@ -131,7 +133,7 @@ function Folder({ cwd, name, sessions, open, children }: { cwd: string; name?: s
           trigger={<Button look="quiet" tiny label={`All sessions in ${title}`} className="on-row"><MoreHorizontal size={14} /></Button>}
           entries={[
             { label: "Mark all seen", onSelect: () => tickOff(...sessions.map((s) => s.id)) },
-            name ? { label: "Take all out of the archive", onSelect: () => keep("archived", false, ...sessions.map((s) => s.id)) }
+            cwd === archive ? { label: "Take all out of the archive", onSelect: () => keep("archived", false, ...sessions.map((s) => s.id)) }
               : { label: `Archive all that rest (${resting.length})`, disabled: resting.length === 0, onSelect: () => keep("archived", true, ...resting) },
           ]}
         />

@@ -28,6 +28,8 @@ const pages = {
   personas: lazy(() => import("../pages/Personas")),
 };
 
+const Work = lazy(() => import("../work/Work"));
+
 export function Workspace() {
   const route = useRoute();
   const phone = usePhone();
@@ -57,6 +59,7 @@ function Centre() {
   if (session) return review ? <Lazy lines={8}><Review /></Lazy> : <SessionView />;
   if (route.page === "home") return <Home />;
   if (route.page === "missing" || route.page === "session") return <Missing />;
+  if ("id" in route) return <main className="page"><Lazy lines={6}><Work page={route.page} id={route.id} /></Lazy></main>;
   const Page = pages[route.page];
   return <main className="page"><Lazy lines={6}><Page /></Lazy></main>;
 }

@@ -26,6 +26,20 @@ export function goLive(client: QueryClient): () => void {
       void client.invalidateQueries({ queryKey: ["usage"] });
     }, 150);
   };
+  const stale = new Set<"team" | "work">();
+  let workTimer: ReturnType<typeof setTimeout> | undefined;
+  const refreshWork = (events: readonly Event[]) => {
+    for (const e of events) {
+      if (e.kind.startsWith("bus.") || e.kind === "agent.state") stale.add("team");
+      else if (e.kind.startsWith("task.")) stale.add("work");
+    }
+    if (stale.size === 0) return;
+    workTimer ??= setTimeout(() => {
+      workTimer = undefined;
+      for (const what of stale) void client.invalidateQueries({ queryKey: keys[what] });
+      stale.clear();
+    }, 250);
+  };
   const hub = new Hub({
     onStatus: (status) => useConnection.setState(status, true),
     onOpen: (exact) => {
@@ -39,6 +53,7 @@ export function goLive(client: QueryClient): () => void {
       conversations.push(events);
       if (patchLists(client, events)) refreshSoon();
       refreshFiles(client, events);
+      refreshWork(events);
       noteMissed(events);
       noteActs(events);
       noteEnded(events);
@@ -49,6 +64,7 @@ export function goLive(client: QueryClient): () => void {
   return () => {
     unshare();
     clearTimeout(timer);
+    clearTimeout(workTimer);
     hub.close();
   };
 }
