@@ -1,5 +1,5 @@
 #!/bin/sh
-# Sees to it that what the tests need is there: scripts/setup.sh [compiler] [curl] [node] [browser]
+# Sees to it that what the tests need is there: scripts/setup.sh [compiler] [curl] [node] [browser] [postgres]
 #
 # As root on Debian what is missing is installed; elsewhere this names the one command
 # that does it. It ends with 1 if something is still missing, with 3 if that is only the
@@ -28,6 +28,11 @@ node_is_new() {
 	node -e 'const [a, b] = process.versions.node.split("."), [x, y] = process.argv[1].split("."); process.exit(+a > +x || a === x && +b >= +y ? 0 : 1)' "$node_from"
 }
 
+# has_postgres looks where internal/pgtest does: Debian keeps the server out of the PATH.
+has_postgres() {
+	has initdb || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1
+}
+
 # newer_node puts a Node.js of our own before one that is too old.
 newer_node() {
 	node_is_new && return
@@ -44,7 +49,7 @@ by_hand() {
 	if has apt-get; then
 		echo "sudo apt-get install --no-install-recommends $*"
 	elif has dnf; then
-		echo "sudo dnf install $(echo "$*" | sed 's/libc6-dev/glibc-devel/; s/ npm/ nodejs-npm/')"
+		echo "sudo dnf install $(echo "$*" | sed 's/libc6-dev/glibc-devel/; s/ npm/ nodejs-npm/; s/postgresql/postgresql-server/')"
 	elif has pacman; then
 		echo "sudo pacman -S $(echo "$*" | sed 's/libc6-dev/glibc/')"
 	elif has brew; then
@@ -83,6 +88,7 @@ look() {
 			has npm || need npm "npm, which installs the agents and the tools of the web UI"
 			;;
 		browser) has "${CHROMIUM:-chromium}" || need chromium "Chromium, in which the web UI is tested (another one: CHROMIUM=path)" ;;
+		postgres) has_postgres || need postgresql "PostgreSQL, on which the store of a fleet is tested" ;;
 		*) say "there is no $what"; exit 2 ;;
 		esac
 	done

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/lite"
+	"github.com/terret-dev/terret/store"
 )
 
 // chunk is how many rows one upkeep transaction handles, so that it never holds up
@@ -122,15 +122,7 @@ func (s *Store) sweep(ctx context.Context) error {
 // piece is a delta that might be dropped.
 type piece struct {
 	pos, seq int64
-	part     part
-}
-
-// part is what pieces belong to: the text or the thoughts of a message, or the input of
-// a tool call.
-type part struct {
-	session  int64
-	turn, id string
-	what     terret.BlockType
+	part     store.Part
 }
 
 func (s *Store) compactChunk(ctx context.Context, before time.Time) (dropped int64, more bool, err error) {
@@ -181,49 +173,11 @@ func oldPieces(c *lite.Conn, from int64, before time.Time) (pieces []piece, to i
 		if !kind.Delta() || len(body) == 0 { // a large one is in a blob: leave it
 			continue
 		}
-		for _, p.part = range partsOf(rows.Int(1), kind, body) {
+		for _, p.part = range store.PartsOf(rows.Int(1), kind, body) {
 			pieces = append(pieces, p)
 		}
 	}
 	return pieces, to, rows.Close()
-}
-
-// partsOf lists what an event is a piece of, or holds in full. Events that do not name
-// their message have none.
-func partsOf(session int64, kind terret.Kind, body []byte) []part {
-	var e struct {
-		Turn string
-		Data struct {
-			MessageID string `json:"message_id"`
-			ToolID    string `json:"tool_id"`
-			Blocks    []struct{ Type terret.BlockType }
-		}
-	}
-	if json.Unmarshal(body, &e) != nil {
-		return nil
-	}
-	p := part{session: session, turn: e.Turn, id: e.Data.MessageID}
-	switch kind {
-	case terret.KindMessageDelta:
-		p.what = terret.BlockText
-	case terret.KindReasoningDelta:
-		p.what = terret.BlockThinking
-	case terret.KindToolDelta, terret.KindToolPre:
-		p.id, p.what = e.Data.ToolID, terret.BlockToolUse
-	case terret.KindMessageComplete:
-		var parts []part
-		for _, b := range e.Data.Blocks {
-			p.what = b.Type
-			parts = append(parts, p)
-		}
-		return parts
-	default: // not part of a message
-		return nil
-	}
-	if p.id == "" || p.what == "" {
-		return nil
-	}
-	return []part{p}
 }
 
 // completed returns the pieces whose full text comes later in the log. Nothing else may
@@ -231,16 +185,16 @@ func partsOf(session int64, kind terret.Kind, body []byte) []part {
 func completed(c *lite.Conn, pieces []piece) ([]piece, error) {
 	first := map[int64]int64{} // session to its first piece
 	for _, p := range pieces {
-		if _, ok := first[p.part.session]; !ok {
-			first[p.part.session] = p.seq
+		if _, ok := first[p.part.Session]; !ok {
+			first[p.part.Session] = p.seq
 		}
 	}
-	whole := map[part]int64{} // to the number of the event that holds it
+	whole := map[store.Part]int64{} // to the number of the event that holds it
 	for session, seq := range first {
 		rows := c.Query(`SELECT e.seq, e.kind, coalesce(e.body, (SELECT body FROM blobs WHERE hash = e.blob)) FROM events e INDEXED BY events_whole
 			WHERE e.session = ? AND e.seq > ? AND e.kind IN ('message.complete', 'tool.pre') AND `+sqlWhole+` ORDER BY e.seq`, session, seq)
 		for rows.Next() {
-			for _, p := range partsOf(session, intern(rows.Bytes(1)), rows.Bytes(2)) {
+			for _, p := range store.PartsOf(session, intern(rows.Bytes(1)), rows.Bytes(2)) {
 				whole[p] = rows.Int(0)
 			}
 		}

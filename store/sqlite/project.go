@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"encoding/json"
-	"reflect"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/lite"
@@ -85,8 +84,8 @@ func (w *projector) decide(d terret.Decision) {
 	case !found:
 		w.err = terret.Errorf(terret.CodeNotFound, "there is no request %s in this session", d.RequestID)
 		return
-	case state != "open" && (state != "answered" || !sameDecision(have, d)):
-		w.err = alreadyDecided(d.RequestID, have)
+	case state != "open" && (state != "answered" || !store.SameDecision(have, d)):
+		w.err = store.AlreadyDecided(d.RequestID, have)
 		return
 	}
 	text, err := json.Marshal(d)
@@ -95,25 +94,6 @@ func (w *projector) decide(d terret.Decision) {
 		return
 	}
 	w.exec(`UPDATE requests SET state = 'decided', decision = ? WHERE id = ?`, string(text), d.RequestID)
-}
-
-func sameDecision(stored string, d terret.Decision) bool {
-	var have, want terret.Decision
-	text, err := json.Marshal(d)
-	return err == nil && json.Unmarshal(text, &want) == nil &&
-		json.Unmarshal([]byte(stored), &have) == nil && reflect.DeepEqual(have, want)
-}
-
-func alreadyDecided(id, stored string) error {
-	var d terret.Decision
-	if json.Unmarshal([]byte(stored), &d) != nil || d.Behavior == "" {
-		return terret.Errorf(terret.CodeAlreadyDecided, "request %s is already decided", id)
-	}
-	who := d.By
-	if who == "" {
-		who = string(d.Source)
-	}
-	return terret.Errorf(terret.CodeAlreadyDecided, "request %s is already decided: %s, by %s", id, d.Behavior, who)
 }
 
 func (w *projector) endTurn(t store.TurnEnded) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/lite"
+	"github.com/terret-dev/terret/store"
 )
 
 // requestQuery reads requests with their data, which is in their events.
@@ -115,7 +116,7 @@ func (s *Store) Answer(ctx context.Context, d terret.Decision) error {
 		case !found:
 			return terret.Errorf(terret.CodeNotFound, "there is no request %q", d.RequestID)
 		case state != "open":
-			return alreadyDecided(d.RequestID, have)
+			return store.AlreadyDecided(d.RequestID, have)
 		case expires != nil && !expires.After(terret.Now().Time):
 			return terret.Errorf(terret.CodeAlreadyDecided, "request %s has expired", d.RequestID)
 		}

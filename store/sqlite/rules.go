@@ -5,6 +5,7 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/lite"
+	"github.com/terret-dev/terret/store"
 )
 
 // ListRules implements terret.Rules.
@@ -29,18 +30,8 @@ func (s *Store) ListRules(ctx context.Context, session string) ([]terret.Rule, e
 
 // PutRule implements terret.Rules.
 func (s *Store) PutRule(ctx context.Context, r terret.Rule) error {
-	switch {
-	case r.ID == "":
-		return terret.Invalid("id", "a rule needs an id")
-	case r.Effect.Validate() != nil:
-		return r.Effect.Validate()
-	case r.Pattern == "":
-		return terret.Invalid("pattern", "a rule needs a pattern")
-	case (r.Scope == terret.ScopeSession) != (r.Session != "") || r.Scope != terret.ScopeSession && r.Scope != terret.ScopeAlways:
-		return terret.Invalid("scope", "a rule must be permanent, or for one session that it names")
-	}
-	if r.MadeAt.IsZero() {
-		r.MadeAt = terret.Now()
+	if err := store.CheckRule(&r); err != nil {
+		return err
 	}
 	return s.write(ctx, "store rule", func(tx *lite.Conn) error {
 		return tx.Exec(`INSERT INTO rules (id, effect, pattern, scope, session, made_by, made_at) VALUES (?, ?, ?, ?, ?, ?, ?)

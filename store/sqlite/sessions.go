@@ -2,13 +2,13 @@ package sqlite
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"strings"
 	"time"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/lite"
+	"github.com/terret-dev/terret/store"
 )
 
 func notFound(session string) error {
@@ -25,19 +25,8 @@ func sessionKey(c *lite.Conn, id string) (key int64, err error) {
 
 // Create implements terret.Sessions.
 func (s *Store) Create(ctx context.Context, n terret.Session) (terret.Session, error) {
-	switch {
-	case !terret.ValidID("", n.ID):
-		return terret.Session{}, terret.Invalid("id", "%q is not a session id", n.ID)
-	case n.Agent == "":
-		return terret.Session{}, terret.Invalid("agent", "a session needs an agent")
-	case n.Cwd == "":
-		return terret.Session{}, terret.Invalid("cwd", "a session needs a folder")
-	}
-	if n.State == "" {
-		n.State = terret.SessionPending
-	}
-	if n.CreatedAt.IsZero() {
-		n.CreatedAt = terret.Now()
+	if err := store.CheckSession(&n); err != nil {
+		return terret.Session{}, err
 	}
 	options, err := json.Marshal(n.Options)
 	if err != nil {
@@ -138,55 +127,46 @@ func (s *Store) CountSessions(ctx context.Context, states ...terret.SessionState
 
 func micros(us int64) terret.Time { return terret.TimeOf(time.UnixMicro(us)) }
 
-// sortColumns maps the orders that a caller can ask for to column and direction.
-var sortColumns = map[string]struct{ column, direction string }{
-	"":        {"updated_at", "DESC"},
-	"updated": {"updated_at", "DESC"},
-	"created": {"created_at", "DESC"},
-	"cost":    {"cost", "DESC"},
-	"title":   {"title", "ASC"},
-}
-
 // ListSessions implements terret.Sessions.
 func (s *Store) ListSessions(ctx context.Context, f terret.SessionFilter) (terret.Page[terret.Session], error) {
 	var page terret.Page[terret.Session]
-	order, ok := sortColumns[f.Sort]
-	if !ok {
-		return page, terret.Invalid("sort", "%q is not an order; use updated, created, title or cost", f.Sort)
+	order, err := store.OrderOf(f.Sort)
+	if err != nil {
+		return page, err
 	}
 	w := where{}
 	w.add(`deleted = 0`)
-	w.addIf(f.IDPrefix != "", `id LIKE ? ESCAPE '\'`, escapeLike(f.IDPrefix)+"%")
+	w.addIf(f.IDPrefix != "", `id LIKE ? ESCAPE '\'`, store.EscapeLike(f.IDPrefix)+"%")
 	w.addIf(f.Agent != "", `agent = ?`, f.Agent)
 	w.addIf(f.Cwd != "", `cwd = ?`, f.Cwd)
 	w.addIf(f.NativeID != "", `native_id = ?`, f.NativeID)
 	w.inStates(f.States)
 	for word := range strings.FieldsSeq(f.Query) {
-		like := "%" + escapeLike(word) + "%"
+		like := "%" + store.EscapeLike(word) + "%"
 		w.add(`(title LIKE ? ESCAPE '\' OR cwd LIKE ? ESCAPE '\' OR model LIKE ? ESCAPE '\' OR agent LIKE ? ESCAPE '\')`, like, like, like, like)
 	}
 	if f.Cursor != "" {
-		key, id, err := parseCursor(f.Cursor)
+		key, id, err := store.ParseCursor(f.Cursor)
 		if err != nil {
 			return page, err
 		}
 		op := "<"
-		if order.direction == "ASC" {
+		if order.Direction == "ASC" {
 			op = ">"
 		}
-		w.add(`(`+order.column+`, id) `+op+` (?, ?)`, key, id)
+		w.add(`(`+order.Column+`, id) `+op+` (?, ?)`, key, id)
 	}
 	limit := f.Limit
 	if limit <= 0 || limit > 1000 {
 		limit = 100
 	}
-	err := s.read(ctx, "list sessions", func(c *lite.Conn) (err error) {
-		page.Items, err = sessions(c, w.String(), w.args, order.column+" "+order.direction+", id "+order.direction, limit+1)
+	err = s.read(ctx, "list sessions", func(c *lite.Conn) (err error) {
+		page.Items, err = sessions(c, w.String(), w.args, order.Column+" "+order.Direction+", id "+order.Direction, limit+1)
 		return err
 	})
 	if err == nil && len(page.Items) > limit {
 		page.Items = page.Items[:limit]
-		page.Next = cursorOf(page.Items[limit-1], order.column)
+		page.Next = store.CursorOf(page.Items[limit-1], order.Column)
 	}
 	return page, err
 }
@@ -221,49 +201,6 @@ func (w *where) inStates(states []terret.SessionState) {
 }
 
 func (w *where) String() string { return strings.Join(w.conditions, " AND ") }
-
-var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
-
-func escapeLike(s string) string { return likeEscaper.Replace(s) }
-
-// cursorOf and parseCursor keep the place in a list: the sort key and the id of the
-// last row.
-func cursorOf(n terret.Session, column string) string {
-	var key any
-	switch column {
-	case "updated_at":
-		key = n.UpdatedAt.UnixMicro()
-	case "created_at":
-		key = n.CreatedAt.UnixMicro()
-	case "cost":
-		key = int64(n.CostUSD)
-	default:
-		key = []byte(n.Title) // base64: a title need not be UTF-8
-	}
-	b, _ := json.Marshal([]any{key, n.ID}) // a number or bytes, and a string
-	return base64.RawURLEncoding.EncodeToString(b)
-}
-
-func parseCursor(c string) (key any, id string, err error) {
-	bad := terret.Invalid("cursor", "not a cursor from a list; leave it out to start from the beginning")
-	b, err := base64.RawURLEncoding.DecodeString(c)
-	if err != nil {
-		return nil, "", bad
-	}
-	var parts []json.RawMessage
-	if json.Unmarshal(b, &parts) != nil || len(parts) != 2 || json.Unmarshal(parts[1], &id) != nil {
-		return nil, "", bad
-	}
-	var n int64
-	var text []byte
-	switch {
-	case json.Unmarshal(parts[0], &n) == nil:
-		return n, id, nil
-	case json.Unmarshal(parts[0], &text) == nil:
-		return string(text), id, nil
-	}
-	return nil, "", bad
-}
 
 // UsageBy implements terret.Sessions. Days are UTC; since is inclusive, until is
 // exclusive, and a zero time means no bound.

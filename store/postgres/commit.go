@@ -1,0 +1,310 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/store"
+)
+
+// inlineLimit is the size beyond which a body goes into the table of blobs.
+const inlineLimit = 64 << 10
+
+// prepared is a batch that is ready to write.
+type prepared struct {
+	index int // in the caller's list
+	batch terret.Batch
+	rows  []store.Row
+	proj  store.Projection
+	row   sessionRow // once it is locked
+}
+
+// sessionRow is what is known of a session while its row is locked.
+type sessionRow struct {
+	key, epoch, last  int64
+	agent, model, cwd string
+	canRedo           bool
+}
+
+// Commit implements terret.Log. It takes two round trips: the first locks the rows of the
+// sessions and of the requests to decide, so that it is known which batches are refused;
+// the second writes everything and commits.
+func (s *Store) Commit(ctx context.Context, batches []terret.Batch) ([]terret.Result, error) {
+	results := make([]terret.Result, len(batches))
+	all, err := prepareGroup(batches, results)
+	if err != nil {
+		return nil, err
+	}
+	if len(all) == 0 {
+		return results, nil
+	}
+	for tries := 1; ; tries++ {
+		group, err := s.commit(ctx, all, results)
+		if _, unknown := asType[*commitError](err); !unknown {
+			return results, err
+		}
+		wrote, lost := s.settle(ctx, group, results)
+		switch {
+		case lost != nil:
+			return nil, errors.Join(err, lost)
+		case wrote:
+			return results, nil
+		case !unreachable(err) || tries == 5:
+			return nil, err
+		}
+	}
+}
+
+// commit writes the batches, once. It returns those that were not refused.
+func (s *Store) commit(ctx context.Context, all []prepared, results []terret.Result) (group []prepared, err error) {
+	err = s.writing(ctx, "commit", func(ctx context.Context, c *pgxpool.Conn) (err error) {
+		w := &writer{store: s, conn: c.Conn(), results: results}
+		if group, err = w.lock(ctx, all); err != nil {
+			return err
+		}
+		if len(group) == 0 {
+			return abandon(ctx, c.Conn())
+		}
+		return w.write(ctx, group)
+	})
+	return group, err
+}
+
+// prepareGroup encodes the batches before anything is locked, in the order of their
+// session ids. A batch that cannot be encoded fails alone.
+func prepareGroup(batches []terret.Batch, results []terret.Result) ([]prepared, error) {
+	group := make([]prepared, 0, len(batches))
+	for i, b := range batches {
+		rows, proj, err := store.Rows(b)
+		if err != nil {
+			results[i].Err = terret.AsError(err)
+			continue
+		}
+		group = append(group, prepared{index: i, batch: b, rows: rows, proj: proj})
+	}
+	slices.SortFunc(group, func(a, b prepared) int { return strings.Compare(a.batch.Session, b.batch.Session) })
+	for i := 1; i < len(group); i++ {
+		if group[i].batch.Session == group[i-1].batch.Session {
+			return nil, terret.Errorf(terret.CodeInternal, "two batches for session %s in one commit", group[i].batch.Session)
+		}
+	}
+	return group, nil
+}
+
+// writer writes a group of batches in a transaction.
+type writer struct {
+	store   *Store
+	conn    *pgx.Conn
+	results []terret.Result
+}
+
+// write writes the batches that were not refused, and commits. Rows that several
+// processes change (of usage and rules) come last and sorted, so that nobody waits for
+// each other.
+func (w *writer) write(ctx context.Context, group []prepared) error {
+	last := &pgx.Batch{}
+	w.sessions(last, group)
+	shared := newShared()
+	for _, p := range group {
+		j := projector{batch: last, key: p.row.key, shared: shared}
+		j.project(p)
+	}
+	version := w.append(last, group, shared)
+	if err := w.store.finish(ctx, w.conn, last); err != nil {
+		return err
+	}
+	w.store.news.mine(*version)
+	return nil
+}
+
+// sessions queues the new numbers of the sessions.
+func (w *writer) sessions(last *pgx.Batch, group []prepared) {
+	n := len(group)
+	keys, numbers, touched, cursors := make([]int64, n), make([]int64, n), make([]int64, n), make([][]byte, n)
+	for i, p := range group {
+		keys[i], numbers[i], cursors[i] = p.row.key, p.batch.After+int64(len(p.rows)), p.batch.Cursor
+		if p.proj.Touched {
+			touched[i] = p.rows[len(p.rows)-1].Time.UnixMicro()
+		}
+	}
+	last.Queue(`UPDATE sessions s SET last_seq = u.last_seq, updated_at = greatest(s.updated_at, u.touched), cursor = coalesce(u.cursor, s.cursor)
+		FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bytea[]) AS u (key, last_seq, touched, cursor) WHERE s.key = u.key`,
+		keys, numbers, touched, cursors)
+}
+
+// sqlAppend gives the events their positions, writes them, and tells the others. The
+// server has received all of it before it takes the lock that everybody waits for.
+const sqlAppend = `WITH next AS (` + sqlNext + `, last_pos = last_pos + $4 RETURNING version, last_pos),
+	written AS (INSERT INTO events (pos, session, seq, at, kind, body, blob, raw, raw_blob)
+		SELECT next.last_pos - $4 + e.n, e.session, e.seq, e.at, e.kind, e.body, e.blob, e.raw, e.raw_blob
+		FROM next, unnest($5::bigint[], $6::bigint[], $7::bigint[], $8::text[], $9::bytea[], $10::bytea[], $11::bytea[], $12::bytea[])
+			WITH ORDINALITY AS e (session, seq, at, kind, body, blob, raw, raw_blob, n))
+	SELECT version, last_pos, pg_notify($2, $3 || ' ' || version)::text FROM next`
+
+// append queues the events and what ends the transaction, and fills in the results. The
+// version is known when the batch has been sent.
+func (w *writer) append(last *pgx.Batch, group []prepared, shared *shared) *int64 {
+	var session, seq, at []int64
+	var kind []string
+	var body, blob, raw, rawBlob [][]byte
+	spilled := map[string][]byte{}
+	for _, p := range group {
+		r := terret.Result{LastSeq: p.batch.After, Entries: make([]terret.Entry, 0, len(p.rows))}
+		for _, row := range p.rows {
+			r.LastSeq++
+			session, seq, at, kind = append(session, p.row.key), append(seq, r.LastSeq), append(at, row.Time.UnixMicro()), append(kind, clean(string(row.Kind)))
+			inline, hash := spill(row.Body, spilled)
+			body, blob = append(body, inline), append(blob, hash)
+			inline, hash = spill(row.Raw, spilled)
+			raw, rawBlob = append(raw, inline), append(rawBlob, hash)
+			r.Entries = append(r.Entries, terret.Entry{Session: p.batch.Session, Seq: r.LastSeq, Kind: row.Kind, Body: row.Body, Raw: row.Raw})
+		}
+		w.results[p.index] = r
+	}
+	queueBlobs(last, spilled)
+	shared.queue(last)
+	version := new(int64)
+	last.Queue(sqlAppend, w.store.known, w.store.channel(), w.store.worker.id, int64(len(seq)), session, seq, at, kind, body, blob, raw, rawBlob).
+		QueryRow(func(row pgx.Row) error {
+			var pos int64
+			if err := row.Scan(version, &pos, nil); err != nil {
+				return err
+			}
+			pos -= int64(len(seq))
+			for _, p := range group {
+				for i := range w.results[p.index].Entries {
+					pos++
+					w.results[p.index].Entries[i].Pos = pos
+				}
+			}
+			return nil
+		})
+	return version
+}
+
+// spill returns what to put into the two columns of a body: the body itself, or the hash
+// of the blob that will hold it.
+func spill(body []byte, spilled map[string][]byte) (inline, hash []byte) {
+	switch {
+	case len(body) == 0:
+		return nil, nil
+	case len(body) <= inlineLimit:
+		return body, nil
+	}
+	sum := sha256.Sum256(body)
+	spilled[string(sum[:])] = body
+	return nil, sum[:]
+}
+
+// queueBlobs queues the large bodies, sorted. The shared lock keeps sweep from removing
+// one that is there already, and to which the events will refer only after the commit.
+func queueBlobs(last *pgx.Batch, spilled map[string][]byte) {
+	if len(spilled) == 0 {
+		return
+	}
+	last.Queue(`SELECT pg_advisory_xact_lock_shared(` + sqlBlobLock + `)`)
+	hashes := make([][]byte, 0, len(spilled))
+	for hash := range spilled {
+		hashes = append(hashes, []byte(hash))
+	}
+	slices.SortFunc(hashes, bytes.Compare)
+	for _, hash := range hashes {
+		last.Queue(`INSERT INTO blobs (hash, body) VALUES ($1, $2) ON CONFLICT DO NOTHING`, hash, spilled[string(hash)])
+	}
+}
+
+const sqlBlobLock = `hashtextextended('terret blobs ' || current_schema(), 0)`
+
+// settle finds out whether a commit of unknown outcome took place. Any batch will do,
+// since the transaction holds all of them or none.
+func (s *Store) settle(ctx context.Context, group []prepared, results []terret.Result) (wrote bool, err error) {
+	ctx = context.WithoutCancel(ctx)
+	p := group[0]
+	for _, q := range group {
+		if len(q.rows) > 0 {
+			p = q
+			break
+		}
+	}
+	err = s.read(ctx, "find out about a commit", func(c *pgx.Conn) error {
+		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) (err error) {
+			wrote, err = trace(ctx, tx, p)
+			return err
+		})
+	})
+	if err != nil || !wrote {
+		return false, err
+	}
+	s.news.others() // its version is not known
+	return true, s.positions(ctx, group, results)
+}
+
+// trace looks for the effect of a batch. It first takes the lock that the transaction has
+// held all along, and so waits until that has ended.
+func trace(ctx context.Context, tx pgx.Tx, p prepared) (wrote bool, err error) {
+	b := p.batch
+	var key, epoch int64
+	var cursor []byte
+	err = tx.QueryRow(ctx, `SELECT key, epoch, cursor FROM sessions WHERE id = $1 FOR UPDATE`, b.Session).Scan(&key, &epoch, &cursor)
+	if errors.Is(err, pgx.ErrNoRows) || err == nil && key != p.row.key {
+		return false, nil // it is gone
+	}
+	if err != nil {
+		return false, err
+	}
+	one := func(query string, args ...any) (bool, error) {
+		err := tx.QueryRow(ctx, query, args...).Scan(&wrote)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return false, nil
+		}
+		return wrote, err
+	}
+	switch {
+	case len(p.rows) > 0: // the next owner's event would differ, at least in its time
+		row := p.rows[0]
+		inline, hash := spill(row.Body, map[string][]byte{})
+		return one(`SELECT at = $3 AND kind = $4 AND body IS NOT DISTINCT FROM $5 AND blob IS NOT DISTINCT FROM $6
+			FROM events WHERE session = $1 AND seq = $2`, key, b.After+1, row.Time.UnixMicro(), clean(string(row.Kind)), inline, hash)
+	case len(b.Taken) > 0:
+		return one(`SELECT state = 'taken' FROM inbox WHERE id = $1`, b.Taken[0])
+	case len(b.Delivered) > 0:
+		return one(`SELECT delivered FROM requests WHERE id = $1`, b.Delivered[0])
+	}
+	return epoch == b.Epoch && b.Cursor != nil && bytes.Equal(cursor, b.Cursor), nil
+}
+
+// positions fills in the positions of a commit whose answer was lost.
+func (s *Store) positions(ctx context.Context, group []prepared, results []terret.Result) error {
+	return s.read(ctx, "read what was committed", func(c *pgx.Conn) error {
+		for _, p := range group {
+			entries := results[p.index].Entries
+			if len(entries) == 0 {
+				continue
+			}
+			var first int64
+			if err := c.QueryRow(ctx, `SELECT pos FROM events WHERE session = $1 AND seq = $2`, p.row.key, entries[0].Seq).Scan(&first); err != nil {
+				return err
+			}
+			for i := range entries {
+				entries[i].Pos = first + int64(i)
+			}
+		}
+		return nil
+	})
+}
+
+// clean makes text that PostgreSQL can hold: UTF-8 without zero bytes.
+func clean(text string) string {
+	if strings.IndexByte(text, 0) >= 0 {
+		text = strings.ReplaceAll(text, "\x00", "\uFFFD")
+	}
+	return strings.ToValidUTF8(text, "\uFFFD")
+}

@@ -1,0 +1,92 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/terret-dev/terret"
+)
+
+func asType[E error](err error) (E, bool) { return errors.AsType[E](err) }
+
+// code is the SQLSTATE in err, or empty.
+func code(err error) string {
+	if e, ok := asType[*pgconn.PgError](err); ok {
+		return e.Code
+	}
+	return ""
+}
+
+func isCode(err error, want string) bool { return code(err) == want }
+
+// commitError says that the outcome of a transaction is unknown.
+type commitError struct{ err error }
+
+func (e *commitError) Error() string { return "commit: " + e.err.Error() }
+func (e *commitError) Unwrap() error { return e.err }
+
+// unreachable reports whether the server is not there now, but may be again soon.
+func unreachable(err error) bool {
+	switch c := code(err); {
+	case c == "57P01", c == "57P02", c == "57P03", c == "57P05", c == "53300", c == "25006", strings.HasPrefix(c, "08"):
+		return true // it stops, has crashed, starts, is full, or is no longer the primary
+	case c != "":
+		return false
+	}
+	_, network := asType[net.Error](err)
+	return network || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EPIPE) ||
+		pgconn.SafeToRetry(err) || err != nil && strings.Contains(err.Error(), "conn closed")
+}
+
+// collided reports whether the server ended a transaction because of another one.
+func collided(err error) bool {
+	switch code(err) {
+	case "40P01", "40001", "23505":
+		return true
+	}
+	return false
+}
+
+// describe turns an error of the server into one that a person can act on. Errors that
+// already are, and those of the context, pass through.
+func describe(what, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, ok := asType[*terret.Error](err); ok || errors.Is(err, terret.ErrFenced) ||
+		errors.Is(err, context.Canceled) && !unreachable(err) || errors.Is(err, context.DeadlineExceeded) && !unreachable(err) {
+		return err
+	}
+	refused := func(fix string) error {
+		return terret.Errorf(terret.CodeStartupRefused, "%s: %s: %s (%w)", what, name, fix, err)
+	}
+	switch code(err) {
+	case "28P01", "28000":
+		return refused("the server does not let this user in; check the user and the password")
+	case "3D000":
+		return refused("there is no such database; create it with createdb")
+	case "42501":
+		return refused("the user may not do that; grant it CREATE and USAGE on the schema, or make it the owner of the tables")
+	case "42P07":
+		return refused("the schema holds tables of another program; choose another one with ?search_path=")
+	case "25006":
+		return refused("the database is read-only now; use the address of the primary")
+	case "53100":
+		return terret.Errorf(terret.CodeInternal, "%s: %s: the server's disk is full; free some space and try again, nothing stored is lost (%w)", what, name, err)
+	case "53300":
+		return terret.Errorf(terret.CodeInternal, "%s: %s: the server has no connection left; raise max_connections, or lower pool_max_conns in the address (%w)", what, name, err)
+	case "55P03":
+		return terret.Errorf(terret.CodeConflict, "%s: %s: another process holds what this needs; try again (%w)", what, name, err)
+	}
+	if unreachable(err) {
+		return terret.Errorf(terret.CodeInternal, "%s: the database %s cannot be reached; nothing stored is lost (%w)", what, name, err)
+	}
+	return terret.Errorf(terret.CodeInternal, "%s: %s: %w", what, name, err)
+}

@@ -1,0 +1,185 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/terret-dev/terret"
+)
+
+func errLost() error {
+	return terret.Errorf(terret.CodeConflict, "this process was out of touch with the database for too long, so its sessions may belong to others; restart it")
+}
+
+// register takes a lease. A worker whose lease was lost never gets another.
+func (s *Store) register(ctx context.Context) error {
+	w := &s.worker
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.gone:
+		return errClosed()
+	case w.lost != nil:
+		return w.lost
+	case w.up:
+		return nil
+	}
+	var l *lease
+	err := s.retry(ctx, func() (err error) {
+		l, err = s.takeLease(ctx)
+		return err
+	})
+	if err != nil {
+		return describe("register worker", s.name, err)
+	}
+	life, end := context.WithCancel(s.life)
+	w.up, w.end, w.ended = true, end, make(chan struct{})
+	s.work.Go(func() {
+		defer close(w.ended)
+		l.keep(life)
+	})
+	return nil
+}
+
+// lease is renewed on a connection of its own, which also holds the worker's lock.
+type lease struct {
+	store *Store
+	conn  *pgx.Conn // nil while it is broken
+	good  time.Time // until then the lease is certain, by the clock of this process
+}
+
+const sqlLock = `SELECT pg_advisory_lock_shared(hashtextextended($1, 0))`
+
+// takeLease connects, takes the worker's lock and then writes its row, so that a row
+// without a lock always means a dead worker.
+func (s *Store) takeLease(ctx context.Context) (*lease, error) {
+	l := &lease{store: s}
+	if err := l.connect(ctx); err != nil {
+		return nil, err
+	}
+	asked := time.Now()
+	_, err := l.conn.Exec(ctx, `INSERT INTO workers (id, pid, host, started_at, until, server, locked)
+		VALUES ($1, $2, $3, $4, clock_timestamp() + $5::bigint * interval '1 microsecond', pg_postmaster_start_time(), true)
+		ON CONFLICT (id) DO UPDATE SET until = excluded.until, server = excluded.server`,
+		s.worker.id, os.Getpid(), hostname(), terret.Now().UnixMicro(), s.options.Lease.Microseconds())
+	if err != nil {
+		return nil, errors.Join(err, l.conn.Close(ctx))
+	}
+	l.good = asked.Add(s.options.Lease)
+	return l, nil
+}
+
+func (l *lease) connect(ctx context.Context) error {
+	c, err := pgx.ConnectConfig(ctx, l.store.dial)
+	if err != nil {
+		return err
+	}
+	if _, err := c.Exec(ctx, sqlLock, l.store.worker.id); err != nil {
+		return errors.Join(err, c.Close(ctx))
+	}
+	l.conn = c
+	return nil
+}
+
+// keep renews the lease until the context ends or the lease is lost.
+func (l *lease) keep(ctx context.Context) {
+	s := l.store
+	defer func() {
+		if l.conn != nil {
+			_ = l.conn.Close(context.WithoutCancel(ctx))
+		}
+	}()
+	every := s.options.Lease / 5
+	for pause(ctx, every) {
+		// The last moment is well before others may act, so that the agents of this
+		// worker have ended by then.
+		last := l.good.Add(-s.options.Lease / 3)
+		alive, err := l.renew(ctx, last)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil && alive:
+			every = s.options.Lease / 5
+		case err == nil, !time.Now().Before(last):
+			s.log.ErrorContext(ctx, "the lease of this process is lost; its agents stop", "database", s.name, "worker", s.worker.id, "error", err)
+			s.worker.lose()
+			s.news.others()
+			return
+		default:
+			every = min(s.options.Lease/50, 200*time.Millisecond)
+		}
+	}
+}
+
+// renew reports whether the lease goes on. After an error nobody knows.
+func (l *lease) renew(ctx context.Context, last time.Time) (alive bool, err error) {
+	ctx, cancel := context.WithDeadline(ctx, maxTime(last, time.Now().Add(time.Second)))
+	defer cancel()
+	if l.conn == nil || l.conn.IsClosed() {
+		if err := l.connect(ctx); err != nil {
+			return false, err
+		}
+	}
+	asked := time.Now()
+	tag, err := l.conn.Exec(ctx, `UPDATE workers SET until = clock_timestamp() + $2::bigint * interval '1 microsecond', server = pg_postmaster_start_time()
+		WHERE id = $1 AND until > clock_timestamp()`, l.store.worker.id, l.store.options.Lease.Microseconds())
+	if err != nil {
+		return false, err
+	}
+	if tag.RowsAffected() == 0 {
+		return false, nil
+	}
+	l.good = asked.Add(l.store.options.Lease)
+	return true, nil
+}
+
+func maxTime(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// lose says that the worker is dead for good.
+func (w *worker) lose() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lost = errLost()
+	close(w.losses)
+}
+
+// Lost is closed when this worker's lease is lost: others may own its sessions, so
+// whatever acts for them must end at once.
+func (s *Store) Lost() <-chan struct{} { return s.worker.losses }
+
+// retire gives back everything that this worker owns and removes its traces.
+func (s *Store) retire() error {
+	w := &s.worker
+	w.mu.Lock()
+	w.gone = true
+	up, lost := w.up, w.lost != nil
+	w.mu.Unlock()
+	if !up {
+		return nil
+	}
+	var err error
+	if !lost {
+		err = s.write(context.Background(), "retire worker", func(ctx context.Context, tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, `UPDATE sessions SET owner = '' WHERE owner = $1`, w.id); err != nil {
+				return err
+			}
+			_, err := tx.Exec(ctx, `DELETE FROM workers WHERE id = $1`, w.id)
+			return err
+		})
+	}
+	w.mu.Lock()
+	w.up = false
+	w.mu.Unlock()
+	w.end()
+	<-w.ended
+	return err
+}

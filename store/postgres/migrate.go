@@ -1,0 +1,143 @@
+package postgres
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/terret-dev/terret"
+)
+
+//go:embed migrations/*.sql
+var migrationFiles embed.FS
+
+// oldestProgram is the oldest schema whose programs can still use the newest one: while a
+// fleet is updated, old and new nodes run together over one step.
+const oldestProgram = 1
+
+// migrations are applied in the order of their names; the schema's version is how many
+// have been applied. They only go forward, and a released one is never changed.
+func migrations() ([]string, error) {
+	names, err := fs.Glob(migrationFiles, "migrations/*.sql")
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(names)
+	out := make([]string, len(names))
+	for i, name := range names {
+		text, err := migrationFiles.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = string(text)
+	}
+	return out, nil
+}
+
+// migrate brings the schema up to date. Of several processes one does it.
+func (s *Store) migrate(ctx context.Context, c *pgx.Conn) error {
+	steps, err := migrations()
+	if err != nil {
+		return err
+	}
+	s.known = len(steps)
+	if err := s.findSchema(ctx, c); err != nil {
+		return err
+	}
+	version, err := s.schemaVersion(ctx, c)
+	if err != nil || version >= s.known {
+		return err
+	}
+	return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('terret migrate ' || current_schema(), 0))`); err != nil {
+			return err
+		}
+		version, err := s.schemaVersion(ctx, c)
+		if err != nil || version >= s.known {
+			return err // another process was faster
+		}
+		for i, step := range steps[version:] {
+			if _, err := tx.Conn().PgConn().Exec(ctx, step).ReadAll(); err != nil {
+				return fmt.Errorf("migration %d: %w", version+i+1, err)
+			}
+		}
+		if _, err := tx.Exec(ctx, `UPDATE terret SET schema = $1, oldest = $2`, s.known, oldestProgram); err != nil {
+			return err
+		}
+		return addPart(ctx, tx, 0)
+	})
+}
+
+// findSchema finds the schema to use, or creates the one that the address names.
+func (s *Store) findSchema(ctx context.Context, c *pgx.Conn) error {
+	var schema *string
+	err := c.QueryRow(ctx, `SELECT current_schema()`).Scan(&schema)
+	if err == nil && schema == nil {
+		first, _, _ := strings.Cut(s.dial.RuntimeParams["search_path"], ",")
+		if first = strings.Trim(first, `" `); first == "" {
+			return terret.Errorf(terret.CodeStartupRefused, "%s: no schema of the search path exists; create one, or name it with ?search_path=", s.name)
+		}
+		if _, err = c.Exec(ctx, `CREATE SCHEMA IF NOT EXISTS `+pgx.Identifier{first}.Sanitize()); err != nil && !isCode(err, "23505") { // another was faster
+			return err
+		}
+		err = c.QueryRow(ctx, `SELECT current_schema()`).Scan(&schema)
+	}
+	if err != nil {
+		return err
+	}
+	if schema == nil {
+		return terret.Errorf(terret.CodeStartupRefused, "%s: the schema of the search path cannot be used; grant usage on it", s.name)
+	}
+	s.schema = *schema
+	return nil
+}
+
+// schemaVersion is 0 if there is nothing yet. It refuses what a newer version has
+// written, unless that says that this one can use it.
+func (s *Store) schemaVersion(ctx context.Context, c *pgx.Conn) (version int, err error) {
+	var there bool
+	if err := c.QueryRow(ctx, `SELECT to_regclass(quote_ident(current_schema()) || '.terret') IS NOT NULL`).Scan(&there); err != nil || !there {
+		return 0, err
+	}
+	var oldest int
+	err = c.QueryRow(ctx, `SELECT schema, oldest FROM terret`).Scan(&version, &oldest)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return 0, terret.Errorf(terret.CodeStartupRefused, "%s: the table terret in schema %s is empty; it is damaged or another program's", s.name, s.schema)
+	case err != nil:
+		return 0, err
+	case oldest > s.known:
+		return 0, s.newerSchema()
+	}
+	return version, nil
+}
+
+func (s *Store) newerSchema() error {
+	return terret.Errorf(terret.CodeStartupRefused,
+		"%s was written by a newer terret than this one (which supports schema %d); update terret, or restart it if it was just updated", s.name, s.known)
+}
+
+// partSize is how many sessions share a part of the log.
+const partSize = 1 << 14
+
+// partOf is the number of the part that holds the events of a session.
+func partOf(key int64) int64 { return key / partSize }
+
+// addPart creates a part of the log, if it is not there. Creating it apart and attaching
+// it holds up nobody.
+func addPart(ctx context.Context, tx pgx.Tx, n int64) error {
+	name := fmt.Sprintf("events_%d", n)
+	var there bool
+	if err := tx.QueryRow(ctx, `SELECT to_regclass(quote_ident(current_schema()) || '.' || $1) IS NOT NULL`, name).Scan(&there); err != nil || there {
+		return err
+	}
+	_, err := tx.Conn().PgConn().Exec(ctx, fmt.Sprintf(`CREATE TABLE %[1]s (LIKE events INCLUDING DEFAULTS INCLUDING CONSTRAINTS);
+		ALTER TABLE events ATTACH PARTITION %[1]s FOR VALUES FROM (%[2]d) TO (%[3]d)`, name, n*partSize, (n+1)*partSize)).ReadAll()
+	return err
+}
