@@ -1,0 +1,1 @@
+export{o as Mermaid}from"./chunk-7TTQLYRW-BdBI3KMh.js";

@@ -1,1 +1,0 @@
-export{S as Mermaid}from"./index-D1lBdxcF.js";
