@@ -231,6 +231,10 @@ func (r *Runner) ask(ctx context.Context, by, id string, i int, def definition, 
 		var said team.Answer
 		said, err = team.Ask(ctx, r.Providers, c, question, n, prompt)
 		out.CostUSD += said.CostUSD
+		if err != nil && terret.AsError(err).Code == terret.CodeProcessFailed && n < maxRepairs && ctx.Err() == nil {
+			err = nil // a crash cut it off
+			continue
+		}
 		if err != nil {
 			break
 		}

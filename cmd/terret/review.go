@@ -61,6 +61,7 @@ func newReview(a *app) *cobra.Command {
 	fl.StringVar(&o.Cwd, "cwd", "", "folder to review (default: this one)")
 	fl.StringVar(&o.format, "format", "text", strings.Join(review.Formats(), ", "))
 	fl.BoolVar(&asJSON, "json", false, "the same as --format json")
+	cmd.AddCommand(newReviewList(a), newReviewShow(a, "show", "Show a review", false), newReviewShow(a, "resume", "Continue a review that was interrupted", true))
 	return cmd
 }
 
@@ -88,28 +89,21 @@ func runReview(ctx context.Context, a *app, o reviewOptions) (err error) {
 	if o.Cwd, err = flags.folder(); err != nil {
 		return terret.Invalid("cwd", "%w", err)
 	}
-	_, done, err := a.start(ctx, true) // reviewers read, and ask nobody
-	if err != nil {
-		return err
-	}
-	defer done()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer interrupts(func() { cancel(terret.ErrInterrupted) }, func() {})()
-	r := a.sessions(false).Reviews()
-	report, err := r.Start(ctx, a.user(), o.Request)
-	if err != nil {
-		return err
-	}
-	if !report.Empty {
-		for _, one := range report.Agents {
-			a.note("%s reviews (%s)", one.Agent, report.Template)
-		}
-		if report, err = r.Run(ctx, a.user(), report.ID); err != nil {
+	return withReviews(ctx, a, true, func(ctx context.Context, r *review.Runner) error {
+		report, err := r.Start(ctx, a.user(), o.Request)
+		if err != nil {
 			return err
 		}
-	}
-	return a.printReview(report, o.format)
+		if !report.Empty {
+			for _, one := range report.Agents {
+				a.note("%s reviews (%s)", one.Agent, report.Template)
+			}
+			if report, err = r.Run(ctx, a.user(), report.ID); err != nil {
+				return err
+			}
+		}
+		return a.printReview(report, o.format)
+	})
 }
 
 // printReview prints a report. A verdict of FAIL, and a review that failed, are errors.

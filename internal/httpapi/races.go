@@ -128,7 +128,7 @@ func (s *Server) startRace(ctx context.Context, in *struct{ Body newRace }) (*bo
 	if err != nil {
 		return nil, err
 	}
-	s.raceOn(r, caller(ctx), x.ID)
+	s.work(x.ID, job{Kind: jobRace, By: caller(ctx)})
 	x.State = race.Running
 	return reply(x, nil)
 }
@@ -137,25 +137,16 @@ func (s *Server) resumeRace(ctx context.Context, in *SessionPath) (*body[race.Ra
 	if err := s.stopping(); err != nil {
 		return nil, err
 	}
-	r, x, err := s.race(ctx, in.ID)
+	_, x, err := s.race(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
 	if x.State != race.Interrupted {
 		return nil, terret.Errorf(terret.CodeConflict, "race %s is %s", in.ID, x.State)
 	}
-	s.raceOn(r, caller(ctx), in.ID)
+	s.work(in.ID, job{Kind: jobRace, By: caller(ctx)})
 	x.State = race.Running
 	return reply(x, nil)
-}
-
-// raceOn works on a race in the background, until the server stops.
-func (s *Server) raceOn(r *race.Runner, by, id string) {
-	s.background.Go(func() {
-		if _, err := r.Run(s.steps, by, id); err != nil && s.steps.Err() == nil {
-			s.log.Warn("a race was cut off", "race", id, "error", err)
-		}
-	})
 }
 
 func (s *Server) keepRacer(ctx context.Context, in *struct {

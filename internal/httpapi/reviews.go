@@ -88,28 +88,19 @@ func (s *Server) resumeReview(ctx context.Context, in *SessionPath) (*body[revie
 	if err := s.stopping(); err != nil {
 		return nil, err
 	}
-	r, report, err := s.review(ctx, in.ID)
+	_, report, err := s.review(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := s.inRoots("cwd", report.Cwd); err != nil {
 		return nil, err
 	}
-	if report.State != "interrupted" {
+	if report.State != interrupted {
 		return nil, terret.Errorf(terret.CodeConflict, "review %s is %s", in.ID, report.State)
 	}
-	s.reviewOn(r, caller(ctx), in.ID)
+	s.work(in.ID, job{Kind: jobReview, By: caller(ctx)})
 	report.State = "running"
 	return reply(report, nil)
-}
-
-// reviewOn works on a review in the background, until the server stops.
-func (s *Server) reviewOn(r *review.Runner, by, id string) {
-	s.background.Go(func() {
-		if _, err := r.Run(s.steps, by, id); err != nil && s.steps.Err() == nil {
-			s.log.Warn("a review was cut off", "review", id, "error", err)
-		}
-	})
 }
 
 func (s *Server) startReview(ctx context.Context, in *struct{ Body newReview }) (*body[review.Report], error) {
@@ -139,7 +130,7 @@ func (s *Server) startReview(ctx context.Context, in *struct{ Body newReview }) 
 	if err != nil || report.Empty {
 		return reply(report, err)
 	}
-	s.reviewOn(r, caller(ctx), report.ID)
+	s.work(report.ID, job{Kind: jobReview, By: caller(ctx)})
 	report.State = "running"
 	return reply(report, nil)
 }

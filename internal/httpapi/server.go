@@ -222,6 +222,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		}
 	})
 	defer s.Close()
+	s.background.Go(s.resume)
 	err := hs.Serve(l)
 	close(ended)
 	if errors.Is(err, http.ErrServerClosed) {

@@ -83,7 +83,7 @@ func (s *Server) startWorkflow(ctx context.Context, in *struct{ Body newWorkflow
 	if err != nil {
 		return nil, err
 	}
-	s.work(r, caller(ctx), run.ID)
+	s.work(run.ID, job{Kind: jobWorkflow, By: caller(ctx)})
 	return reply(r.Get(ctx, run.ID))
 }
 
@@ -116,15 +116,6 @@ func (s *Server) resumeWorkflow(ctx context.Context, in *struct {
 			return nil, err
 		}
 	}
-	s.work(r, caller(ctx), in.ID)
+	s.work(in.ID, job{Kind: jobWorkflow, By: caller(ctx)})
 	return reply(r.Get(ctx, in.ID))
-}
-
-// work works on a run in the background, until the server stops.
-func (s *Server) work(r *workflow.Runner, by, id string) {
-	s.background.Go(func() {
-		if _, err := r.Run(s.steps, by, id); err != nil && s.steps.Err() == nil {
-			s.log.Warn("a run of a workflow was cut off", "run", id, "error", err)
-		}
-	})
 }

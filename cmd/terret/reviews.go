@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/access"
+	"github.com/terret-dev/terret/review"
+)
+
+// withReviews runs fn with what runs reviews.
+func withReviews(ctx context.Context, a *app, acts bool, fn func(ctx context.Context, r *review.Runner) error) error {
+	if acts && access.Inside(a.environ) {
+		return access.ErrInside("only a person can start a review")
+	}
+	_, done, err := a.start(ctx, true) // reviewers read, and ask nobody
+	if err != nil {
+		return err
+	}
+	defer done()
+	if acts {
+		var cancel context.CancelCauseFunc
+		ctx, cancel = context.WithCancelCause(ctx)
+		defer cancel(nil)
+		defer interrupts(func() { cancel(terret.ErrInterrupted) }, func() {})()
+	}
+	return fn(ctx, a.sessions(false).Reviews())
+}
+
+func newReviewList(a *app) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List reviews, the newest first", Args: exactArgs(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withReviews(cmd.Context(), a, false, func(ctx context.Context, r *review.Runner) error {
+				all, err := r.All(ctx)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return a.printJSON(terret.Page[review.Report]{Items: all})
+				}
+				w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+				fmt.Fprintln(w, "REVIEW\tTEMPLATE\tSTATE\tVERDICT\tFINDINGS\tFOLDER")
+				for _, x := range all {
+					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\n", x.ID[:13], oneLine(x.Template), x.State, nonEmpty(string(x.Verdict), "-"), len(x.Findings), oneLine(x.Cwd))
+				}
+				return w.Flush()
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// newReviewShow makes `show`, which prints a review, and `resume`, which first ends it.
+func newReviewShow(a *app, use, short string, acts bool) *cobra.Command {
+	var format string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: use + " REVIEW", Short: short, Args: exactArgs("REVIEW"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if asJSON {
+				format = "json"
+			}
+			if !slices.Contains(review.Formats(), format) {
+				return (review.Report{}).Write(a.out, format)
+			}
+			return withReviews(cmd.Context(), a, acts, func(ctx context.Context, r *review.Runner) error {
+				s, err := a.resolve(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				report, err := r.Get(ctx, s.ID)
+				if err == nil && acts {
+					report, err = r.Run(ctx, a.user(), s.ID)
+				}
+				if err != nil {
+					return err
+				}
+				if report.State == "running" || report.State == "interrupted" {
+					a.note("the review is %s", report.State)
+				}
+				return a.printReview(report, format)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "text", strings.Join(review.Formats(), ", "))
+	cmd.Flags().BoolVar(&asJSON, "json", false, "the same as --format json")
+	return cmd
+}
