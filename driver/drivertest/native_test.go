@@ -59,6 +59,9 @@ func native() drivertest.Target {
 			MCP: func(server, name string, input map[string]any) drivertest.Call {
 				return drivertest.Call{Name: "mcp__" + server + "__" + name, Input: input}
 			},
+			Subagent: func(prompt string) drivertest.Call {
+				return drivertest.Call{Name: "Task", Input: map[string]any{"description": "look", "prompt": prompt}}
+			},
 			Structured: func(value map[string]any) drivertest.Call {
 				return drivertest.Call{Name: "StructuredOutput", Input: value}
 			},

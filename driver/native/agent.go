@@ -130,10 +130,15 @@ func (a *agent) Close(context.Context) error {
 	a.end(interrupted())
 	a.mu.Unlock()
 	a.work.Wait()
-	if a.servers != nil {
-		return a.servers.Close()
+	return a.closeServers()
+}
+
+// closeServers ends the session's MCP servers, if it has any.
+func (a *agent) closeServers() error {
+	if a.servers == nil {
+		return nil
 	}
-	return nil
+	return a.servers.Close()
 }
 
 // states say how the session's MCP servers are.

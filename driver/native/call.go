@@ -59,6 +59,10 @@ func (t *turnRun) query() (*chosen, query) {
 	for _, x := range t.tools {
 		q.tools = append(q.tools, x.spec())
 	}
+	if t.sub != nil {
+		q.messages = repaired(t.sub.messages, nil)
+		return t.model(), q
+	}
 	t.a.mu.Lock()
 	q.messages = t.a.conversation()
 	t.a.mu.Unlock()
@@ -164,14 +168,14 @@ func (s *speech) whole(ctx context.Context, r *reply) error {
 	if text := terret.TextOf(blocks); text != "" {
 		t.text = text
 	}
-	t.a.add(message{role: terret.RoleAssistant, blocks: blocks, turn: t.id})
-	t.a.mu.Lock()
-	t.a.context = r.context
-	t.a.mu.Unlock()
-	return t.emit(ctx,
-		terret.MessageComplete{MessageID: s.id, Role: terret.RoleAssistant, Blocks: blocks},
-		t.used(r.context),
-	)
+	t.add(message{role: terret.RoleAssistant, blocks: blocks, turn: t.id})
+	if t.sub == nil {
+		t.a.mu.Lock()
+		t.a.context = r.context
+		t.a.mu.Unlock()
+	}
+	whole := t.event(terret.MessageComplete{MessageID: s.id, Role: terret.RoleAssistant, Blocks: blocks})
+	return t.a.host.Emit(ctx, []terret.Event{whole, t.used()}, nil)
 }
 
 // breakOff ends the announced calls of an incomplete answer.

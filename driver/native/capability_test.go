@@ -39,6 +39,7 @@ var proofs = map[terret.Capability]func(*testing.T){
 	terret.CanFork:             TestFork,
 	terret.CanCommands:         TestCommands,
 	terret.CanHooks:            TestHooks,
+	terret.CanSubagents:        TestSubagents,
 }
 
 func TestCapabilitiesAreTrue(t *testing.T) {
@@ -56,7 +57,7 @@ func TestCapabilitiesAreTrue(t *testing.T) {
 	if c.Oversight != terret.OversightAll { // TestOrderOfEvents, TestOnlyAllowAllows
 		t.Errorf("oversight %s", c.Oversight)
 	}
-	for _, name := range []terret.Capability{terret.CanSubagents, terret.CanReasoning} {
+	for _, name := range []terret.Capability{terret.CanOneShot, terret.CanPrewarm, terret.CanReasoning} {
 		if ability := c.Abilities[name]; ability.OK || ability.Reason == "" {
 			t.Errorf("%s: %+v", name, ability)
 		}
@@ -166,8 +167,7 @@ func TestAskedForWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	key := map[string]string{"ANTHROPIC_API_KEY": canary}
 	for name, in := range map[string]terret.Settings{
-		"subagents": {Agents: terret.JSON(`{"x":{}}`)},
-		"budget":    {MaxCostUSD: terret.USD},
+		"budget": {MaxCostUSD: terret.USD},
 	} {
 		_, err := bareWith(t, newHost(), key, in, claude)
 		wantKind(t, err, terret.CodeUnsupported)

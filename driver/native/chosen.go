@@ -76,12 +76,11 @@ func (c *chosen) capabilities() terret.Capabilities {
 	can := []terret.Capability{
 		terret.CanPermissions, terret.CanQuestions, terret.CanStream, terret.CanMultiTurn, terret.CanReconnect, terret.CanInterrupt,
 		terret.CanEditInput, terret.CanSystemPrompt, terret.CanPlan, terret.CanSelectModel, terret.CanAttachments,
-		terret.CanUndo, terret.CanRedo, terret.CanSteer, terret.CanCompact, terret.CanStructuredOutput, terret.CanMCP, terret.CanFork, terret.CanCommands, terret.CanHooks,
+		terret.CanUndo, terret.CanRedo, terret.CanSteer, terret.CanCompact, terret.CanStructuredOutput, terret.CanMCP, terret.CanFork, terret.CanCommands, terret.CanHooks, terret.CanSubagents,
 	}
 	cannot := map[terret.Capability]string{
-		terret.CanSubagents: "not yet",
-		terret.CanOneShot:   "it has no process that could end with a turn",
-		terret.CanPrewarm:   "it has no process that could be started before it is needed",
+		terret.CanOneShot: "it has no process that could end with a turn",
+		terret.CanPrewarm: "it has no process that could be started before it is needed",
 	}
 	if c.priced {
 		can = append(can, terret.CanCost, terret.CanBudget)

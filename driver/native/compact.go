@@ -34,6 +34,9 @@ func (a *agent) Compact(_ context.Context, turn, instructions string, in terret.
 
 // makeRoom compacts the conversation if the model's context is nearly full.
 func (t *turnRun) makeRoom(ctx context.Context) error {
+	if t.sub != nil {
+		return nil
+	}
 	limit := t.model().card.Context
 	t.a.mu.Lock()
 	full := limit > 0 && t.a.context*100 > limit*fullAt
@@ -85,10 +88,8 @@ func (t *turnRun) compact(ctx context.Context, trigger, instructions string) err
 	}
 	a.context = r.usage.Output
 	a.mu.Unlock()
-	return t.emit(ctx,
-		terret.CompactPost{TokensBefore: before, TokensAfter: r.usage.Output, Summary: summary},
-		t.used(r.usage.Output),
-	)
+	post := t.event(terret.CompactPost{TokensBefore: before, TokensAfter: r.usage.Output, Summary: summary})
+	return a.host.Emit(ctx, []terret.Event{post, t.used()}, nil)
 }
 
 // summarize asks for the summary. If the conversation is too long even for that, the

@@ -56,6 +56,8 @@ func rebuild(ctx context.Context, history func(context.Context) iter.Seq2[terret
 		}
 		if ev.Actor == "" || ev.Actor == terret.ActorRoot {
 			p.take(ev)
+		} else if m, ok := ev.Data.(terret.MessageComplete); ok {
+			p.know(m.Blocks)
 		}
 	}
 	return p, nil
@@ -77,9 +79,7 @@ func (p *past) take(ev terret.Event) {
 			role = terret.RoleUser
 		}
 		p.messages = append(p.messages, message{role: role, blocks: d.Blocks, turn: ev.Turn})
-		for _, c := range callsIn(d.Blocks) {
-			p.calls[c.ToolID] = true
-		}
+		p.know(d.Blocks)
 	case terret.ToolPost:
 		p.results[d.ToolID] = terret.Block{Type: terret.BlockToolResult, ToolID: d.ToolID, Content: d.Content}
 	case terret.ToolFailure:
@@ -110,6 +110,13 @@ func (p *past) take(ev terret.Event) {
 		default:
 			p.forward()
 		}
+	}
+}
+
+// know remembers the ids of calls, so that they are not used again.
+func (p *past) know(blocks []terret.Block) {
+	for _, c := range callsIn(blocks) {
+		p.calls[c.ToolID] = true
 	}
 }
 

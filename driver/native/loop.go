@@ -28,13 +28,16 @@ func (a *agent) newTurn(id string, in terret.Settings) (*turnRun, error) {
 			return nil, err
 		}
 	}
+	if t.helpers, err = a.helpers(in); err != nil {
+		return nil, err
+	}
 	t.tools = t.available()
 	return t, nil
 }
 
 // available are the tools of the turn.
 func (t *turnRun) available() []tool {
-	out := available(t.settings, t.a.remote())
+	out := available(t.settings, t.a.remote(), t.helpers)
 	if t.format != nil {
 		out = append(out, tool{name: structuredTool, own: t.format.spec()})
 	}
@@ -85,8 +88,10 @@ type turnRun struct {
 	compacted  bool        // because the conversation was too long for the model
 	format     *format     // of the answer, if it has one
 	structured terret.JSON // the answer in that format
-	reminders  int         // that an answer in that format is wanted
-	again      bool        // it was told to go on instead of stopping
+	helpers    map[string]helper
+	sub        *subagent // nil for the turn itself
+	reminders  int       // that an answer in that format is wanted
+	again      bool      // it was told to go on instead of stopping
 }
 
 func (t *turnRun) loop(ctx context.Context) error {
@@ -120,7 +125,7 @@ func (t *turnRun) loop(ctx context.Context) error {
 		}
 		results, stop, err := t.use(ctx, id, calls)
 		// Even if the turn is over: what was done must be known.
-		t.a.add(message{role: terret.RoleUser, blocks: results, turn: t.id})
+		t.add(message{role: terret.RoleUser, blocks: results, turn: t.id})
 		told := t.emit(context.WithoutCancel(ctx), terret.MessageComplete{MessageID: terret.NewID(terret.PrefixMessage), Role: terret.RoleTool, Blocks: results})
 		switch {
 		case err != nil:
@@ -131,7 +136,9 @@ func (t *turnRun) loop(ctx context.Context) error {
 			return interrupted()
 		}
 		if t.structured == nil {
-			t.a.hear(false)
+			if t.sub == nil {
+				t.a.hear(false)
+			}
 			continue
 		}
 		if over, err := t.over(ctx); err != nil || over {
@@ -144,6 +151,9 @@ func (t *turnRun) loop(ctx context.Context) error {
 // over reports whether the turn is over: nobody has said anything meanwhile, and nobody
 // wants it to go on.
 func (t *turnRun) over(ctx context.Context) (bool, error) {
+	if t.sub != nil {
+		return t.subOver(ctx)
+	}
 	if t.a.hear(false) {
 		return false, nil
 	}
@@ -154,10 +164,13 @@ func (t *turnRun) over(ctx context.Context) (bool, error) {
 // spend counts what a call to the model used.
 func (t *turnRun) spend(m *chosen, r reply) {
 	cost := m.cost(r)
-	t.usage, t.cost = t.usage.Add(r.usage), t.cost+cost
 	t.a.mu.Lock()
 	defer t.a.mu.Unlock()
 	t.a.spent += cost
+	t.usage, t.cost = t.usage.Add(r.usage), t.cost+cost
+	if root := t.root(); root != t {
+		root.usage, root.cost = root.usage.Add(r.usage), root.cost+cost
+	}
 }
 
 // affords returns an error if the session has used up its budget.
@@ -170,9 +183,12 @@ func (t *turnRun) affords() error {
 	return nil
 }
 
-// used is the usage of the turn so far, with so many tokens in the context.
-func (t *turnRun) used(context int64) terret.UsageUpdate {
-	return terret.UsageUpdate{Usage: t.usage, CostUSD: t.cost, ContextUsed: context, ContextMax: t.model().card.Context}
+// used is the usage of the turn so far, which includes that of subagents.
+func (t *turnRun) used() terret.Event {
+	root, max := t.root(), t.root().model().card.Context
+	t.a.mu.Lock()
+	defer t.a.mu.Unlock()
+	return terret.Event{Data: terret.UsageUpdate{Usage: root.usage, CostUSD: root.cost, ContextUsed: t.a.context, ContextMax: max}}
 }
 
 func (t *turnRun) emit(ctx context.Context, data ...terret.Data) error {
@@ -183,15 +199,20 @@ func (t *turnRun) emit(ctx context.Context, data ...terret.Data) error {
 	return t.a.host.Emit(ctx, events, nil)
 }
 
-// event is an event of the turn.
-func (t *turnRun) event(d terret.Data) terret.Event { return terret.Event{Data: d} }
+// event is an event of the turn, or of the subagent in it.
+func (t *turnRun) event(d terret.Data) terret.Event {
+	if t.sub == nil {
+		return terret.Event{Data: d}
+	}
+	return terret.Event{Actor: terret.SubActor(t.sub.id), ParentTool: t.sub.tool, Data: d}
+}
 
 // planning reports whether nothing may be changed for now.
 func (t *turnRun) planning() bool {
 	t.a.mu.Lock()
 	defer t.a.mu.Unlock()
-	if t.mode != "" {
-		return t.mode == modePlan
+	if mode := t.root().mode; mode != "" {
+		return mode == modePlan
 	}
 	return t.a.mode == modePlan
 }
@@ -218,6 +239,13 @@ func (t *turnRun) system() string {
 	text := fmt.Sprintf("You are operating within %s.\nProject root: %s\nMode: %s\n\n", t.a.driver.cfg.ProductName, s.Cwd, s.Mode) +
 		"You are a coding agent. Use the tools to look at and change files in the project, and say briefly what you did. " +
 		"A tool use may be denied: then do not try to get around it; say what you would have needed."
+	if t.sub != nil {
+		text += "\n\nYou are a subagent: another agent gave you a task, and sees nothing but your last message. Report in it what was asked for."
+		if t.sub.helper.Prompt != "" {
+			text += "\n\n" + t.sub.helper.Prompt
+		}
+		return text + t.a.told
+	}
 	if t.planning() || s.Policy == terret.PolicyPlan {
 		text += planPrompt
 	}

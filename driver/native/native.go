@@ -163,7 +163,11 @@ func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, 
 		a.servers.Refresh(ctx)
 	}
 	a.told = a.instructions()
-	available := available(r.Settings, a.remote())
+	helpers, err := a.helpers(r.Settings)
+	if err != nil {
+		return nil, errors.Join(err, a.closeServers())
+	}
+	available := available(r.Settings, a.remote(), helpers)
 	names := make([]string, len(available))
 	for i, t := range available {
 		names[i] = t.name
@@ -172,10 +176,7 @@ func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, 
 		Source: source, Agent: Name, AgentVersion: version(), NativeID: cmp.Or(string(a.req.Session.NativeID), r.Session.ID), Model: name, Tools: names, Commands: a.listed(),
 		Cwd: r.Session.Cwd, PermissionMode: r.Session.PermissionMode, MCPServers: a.states(),
 	}}}, nil); err != nil {
-		if a.servers != nil {
-			err = errors.Join(err, a.servers.Close())
-		}
-		return nil, err
+		return nil, errors.Join(err, a.closeServers())
 	}
 	a.life, a.end = context.WithCancelCause(context.Background())
 	return a, nil
@@ -185,8 +186,7 @@ func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, 
 // ignoring it.
 func missing(in terret.Settings, c terret.Capabilities) error {
 	for name, asked := range map[terret.Capability]bool{
-		terret.CanSubagents: len(in.Agents) > 0,
-		terret.CanBudget:    in.MaxCostUSD > 0,
+		terret.CanBudget: in.MaxCostUSD > 0,
 	} {
 		if asked {
 			if err := c.Need(name); err != nil {

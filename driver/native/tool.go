@@ -33,7 +33,7 @@ func (t tool) spec() toolSpec {
 const allTools = "default"
 
 // available lists the agent's tools in a turn. remote are those of MCP servers.
-func available(in terret.Settings, remote []tools.Tool) []tool {
+func available(in terret.Settings, remote []tools.Tool, helpers map[string]helper) []tool {
 	var all []tool
 	for _, impl := range slices.Concat(tools.All(), remote) {
 		all = append(all, tool{name: impl.Name, impl: impl})
@@ -41,6 +41,7 @@ func available(in terret.Settings, remote []tools.Tool) []tool {
 	for i := range ownTools {
 		all = append(all, tool{name: ownTools[i].name, own: &ownTools[i]})
 	}
+	all = append(all, tool{name: taskTool, own: taskSpec(helpers)})
 	return slices.DeleteFunc(all, func(x tool) bool {
 		named := func(list []string) bool {
 			return slices.ContainsFunc(list, func(n string) bool { return n == x.name || ofServer(x.name, n) })
@@ -58,8 +59,11 @@ func ofServer(tool, listed string) bool {
 }
 
 func classOf(name string) terret.ToolClass {
-	if strings.HasPrefix(name, "mcp__") {
+	switch {
+	case strings.HasPrefix(name, "mcp__"):
 		return terret.ClassMCP
+	case name == taskTool:
+		return terret.ClassAgent
 	}
 	if t, ok := tools.Find(name); ok {
 		return terret.ToolClass(t.Class)
@@ -90,6 +94,7 @@ func (t *turnRun) use(ctx context.Context, message string, calls []terret.Block)
 		if o.denied {
 			t.denials = append(t.denials, terret.Denial{ToolID: calls[i].ToolID, Tool: calls[i].Name, Input: calls[i].Input, Reason: strings.TrimPrefix(o.text, "denied: ")})
 		}
+		t.denials = append(t.denials, o.denials...)
 		results = append(results, resultOf(calls[i], o.text, o.failed))
 	}
 	return results, stop, err
@@ -110,6 +115,8 @@ type outcome struct {
 	denied bool
 	stop   bool
 	err    error // ends the turn
+	// denials are those of a subagent.
+	denials []terret.Denial
 }
 
 func (u *use) run(ctx context.Context) outcome {
@@ -139,6 +146,8 @@ func (u *use) run(ctx context.Context) outcome {
 		return u.plan(ctx)
 	case structuredTool:
 		return u.answer(ctx)
+	case taskTool:
+		return u.task(ctx)
 	}
 	return u.work(ctx, u.tools[i].impl)
 }
