@@ -37,6 +37,9 @@ func native() drivertest.Target {
 			Shell: func(command string) drivertest.Call {
 				return drivertest.Call{Name: "Bash", Input: map[string]any{"command": command}}
 			},
+			Background: func(command string) drivertest.Call {
+				return drivertest.Call{Name: "Bash", Input: map[string]any{"command": command, "run_in_background": true}}
+			},
 			Write: func(path, content string) drivertest.Call {
 				return drivertest.Call{Name: "Write", Input: map[string]any{"file_path": path, "content": content}}
 			},

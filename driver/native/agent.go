@@ -39,8 +39,22 @@ type agent struct {
 	// says that it will hear nothing more in this turn.
 	steered []message
 	deaf    bool
-	context int64       // tokens of the conversation at the last answer
-	spent   terret.Cost // by the session
+	// idle is closed when the end of the turn is reported; nil if there is nothing to wait for.
+	idle chan struct{}
+	// replaced says that a prompt came while the agent worked by itself: for the engine
+	// it is the same turn.
+	replaced bool
+	last     terret.Settings // of the last turn, but for what is only for one turn
+	tasks    map[string]*task
+	context  int64       // tokens of the conversation at the last answer
+	spent    terret.Cost // by the session
+	before   spending    // of work that counts for the next turn
+}
+
+// spending is what calls to models used.
+type spending struct {
+	usage terret.Usage
+	cost  terret.Cost
 }
 
 // interrupted is the error of an interrupted turn.
@@ -49,8 +63,8 @@ func interrupted() *terret.Error {
 }
 
 // Prompt implements terret.Agent.
-func (a *agent) Prompt(_ context.Context, turn string, p terret.Prompt, in terret.Settings) error {
-	return a.start(turn, in, func(ctx context.Context, t *turnRun) error {
+func (a *agent) Prompt(ctx context.Context, turn string, p terret.Prompt, in terret.Settings) error {
+	return a.start(ctx, turn, in, func(ctx context.Context, t *turnRun) error {
 		return t.converse(ctx, p)
 	})
 }
@@ -68,14 +82,28 @@ func (t *turnRun) converse(ctx context.Context, p terret.Prompt) error {
 	return t.loop(ctx)
 }
 
-// start starts a turn that does that work.
-func (a *agent) start(turn string, in terret.Settings, work func(context.Context, *turnRun) error) error {
+// start starts a turn that does that work. If the agent works by itself, it waits until
+// that is done: then both are one turn.
+func (a *agent) start(wait context.Context, turn string, in terret.Settings, work func(context.Context, *turnRun) error) error {
 	t, err := a.newTurn(turn, in)
 	if err != nil {
 		return err
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	for a.turn == byItself && a.life.Err() == nil {
+		a.replaced = true
+		idle := a.idle
+		a.mu.Unlock()
+		select {
+		case <-idle:
+		case <-wait.Done():
+		}
+		a.mu.Lock()
+		if wait.Err() != nil {
+			return context.Cause(wait)
+		}
+	}
 	if a.life.Err() != nil {
 		return terret.Errorf(terret.CodeSessionClosed, "the agent is closed")
 	}
@@ -83,7 +111,10 @@ func (a *agent) start(turn string, in terret.Settings, work func(context.Context
 		return terret.Errorf(terret.CodeSessionBusy, "the agent is busy with turn %s", a.turn)
 	}
 	ctx, stop := context.WithCancelCause(a.life)
-	a.turn, a.stop, a.steered, a.deaf = turn, stop, nil, false
+	a.begins(turn, stop)
+	a.last = in
+	a.last.Model, a.last.PermissionMode, a.last.OutputSchema = "", "", nil
+	t.usage, t.cost, a.before = a.before.usage, a.before.cost, spending{}
 	a.work.Go(func() {
 		defer stop(nil)
 		a.run(ctx, t, work)
@@ -117,7 +148,7 @@ func (a *agent) hear(last bool) bool {
 func (a *agent) Interrupt(_ context.Context, turn string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.turn == turn && a.stop != nil {
+	if (a.turn == turn || a.turn == byItself) && a.stop != nil {
 		a.stop(interrupted())
 	}
 	return nil

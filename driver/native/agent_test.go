@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -103,6 +104,20 @@ func bareWith(t *testing.T, h *host, env map[string]string, in terret.Settings, 
 		}
 		if err := d.Shutdown(context.Background()); err != nil {
 			t.Error(err)
+		}
+	})
+	return a, err
+}
+
+// bareOf opens an agent of the fixture's driver without an engine.
+func bareOf(t *testing.T, f *fixture, h *host) (terret.Agent, error) {
+	t.Helper()
+	a, err := f.driver.Open(t.Context(), terret.OpenRequest{
+		Session: terret.Session{ID: "x", Cwd: f.dir, Model: "anthropic/claude-test"}, Host: h, Log: slog.New(slog.DiscardHandler), Env: []string{"PATH=" + os.Getenv("PATH")},
+	})
+	t.Cleanup(func() {
+		if a != nil {
+			_ = a.Close(context.Background())
 		}
 	})
 	return a, err

@@ -107,7 +107,7 @@ func (a *agent) Command(ctx context.Context, turn, name, args string, in terret.
 		return c.err
 	}
 	p := terret.Prompt{Blocks: []terret.Block{terret.Text(c.expand(args))}}
-	return a.start(turn, in, func(ctx context.Context, t *turnRun) error {
+	return a.start(ctx, turn, in, func(ctx context.Context, t *turnRun) error {
 		if err := t.emit(ctx, terret.UserPrompt{MessageID: turn, Blocks: p.Blocks}); err != nil {
 			return err
 		}

@@ -27,9 +27,9 @@ const (
 )
 
 // Compact implements terret.Compacter.
-func (a *agent) Compact(_ context.Context, turn, instructions string, in terret.Settings) error {
+func (a *agent) Compact(ctx context.Context, turn, instructions string, in terret.Settings) error {
 	in.OutputSchema = nil // it is about answers
-	return a.start(turn, in, func(ctx context.Context, t *turnRun) error { return t.compact(ctx, manually, instructions) })
+	return a.start(ctx, turn, in, func(ctx context.Context, t *turnRun) error { return t.compact(ctx, manually, instructions) })
 }
 
 // makeRoom compacts the conversation if the model's context is nearly full.

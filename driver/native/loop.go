@@ -50,8 +50,23 @@ func (a *agent) run(ctx context.Context, t *turnRun, work func(context.Context, 
 	err := work(ctx, t)
 
 	a.mu.Lock() // before the end is reported: then the next prompt may come
+	idle, replaced := a.idle, a.replaced
 	a.turn, a.stop, a.deaf = "", nil, true
+	if replaced {
+		a.before = spending{t.usage, t.cost}
+	}
 	a.mu.Unlock()
+	defer func() {
+		a.mu.Lock()
+		if a.idle == idle {
+			a.idle = nil
+		}
+		a.mu.Unlock()
+		close(idle)
+	}()
+	if replaced {
+		return // the turn goes on with what was prompted
+	}
 	took := time.Since(began).Milliseconds()
 	var end terret.Data = terret.TurnComplete{
 		Text: t.text, StopReason: t.stopReason, Usage: t.usage, CostUSD: t.cost, NumSteps: t.steps,

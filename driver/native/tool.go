@@ -38,18 +38,23 @@ func available(in terret.Settings, remote []tools.Tool, helpers map[string]helpe
 	for _, impl := range slices.Concat(tools.All(), remote) {
 		all = append(all, tool{name: impl.Name, impl: impl})
 	}
-	for i := range ownTools {
-		all = append(all, tool{name: ownTools[i].name, own: &ownTools[i]})
+	for _, specs := range [][]toolSpec{ownTools, taskTools} {
+		for i := range specs {
+			all = append(all, tool{name: specs[i].name, own: &specs[i]})
+		}
 	}
 	all = append(all, tool{name: taskTool, own: taskSpec(helpers)})
 	return slices.DeleteFunc(all, func(x tool) bool {
 		named := func(list []string) bool {
-			return slices.ContainsFunc(list, func(n string) bool { return n == x.name || ofServer(x.name, n) })
+			return slices.ContainsFunc(list, func(n string) bool { return n == x.name || ofServer(x.name, n) || n == "Bash" && ofBash(x.name) })
 		}
 		exists := in.Tools == nil || named(in.Tools) || slices.Contains(in.Tools, allTools)
 		return !exists || named(in.RemovedTools)
 	})
 }
+
+// ofBash reports whether a tool comes and goes with Bash.
+func ofBash(tool string) bool { return tool == outputTool || tool == killTool }
 
 // ofServer reports whether a tool is of the MCP server that a list names as a whole:
 // mcp__SERVER, or mcp__SERVER__*.
@@ -148,6 +153,8 @@ func (u *use) run(ctx context.Context) outcome {
 		return u.answer(ctx)
 	case taskTool:
 		return u.task(ctx)
+	case outputTool, killTool:
+		return u.supervise(ctx)
 	}
 	return u.work(ctx, u.tools[i].impl)
 }
@@ -192,6 +199,9 @@ func (u *use) work(ctx context.Context, impl tools.Tool) outcome {
 			return u.failed(ctx, tools.Result{Text: err.Error()}, 0)
 		}
 		edited = fmt.Sprintf("[The input was changed before the tool ran, to %s]\n", d.UpdatedInput)
+	}
+	if ready.Background {
+		return u.inBackground(ctx, ready)
 	}
 	began := time.Now()
 	r, err := ready.Run(ctx, func(text string) {

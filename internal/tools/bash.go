@@ -17,6 +17,7 @@ import (
 const (
 	bashTimeout = 120_000 // milliseconds
 	bashLongest = 600_000
+	forever     = 365 * 24 * time.Hour // of commands in the background
 	// commandLimit is what is sure to fit into one argument (128 KB on Linux).
 	commandLimit = 100_000
 
@@ -34,11 +35,13 @@ func bashTool() Tool {
 		Name: "Bash", Class: Execute,
 		Description: "Runs a shell command in the session's folder and returns what it prints (standard output and error together). " +
 			"There is no terminal and no input. Output over 30,000 characters loses its middle. " +
-			"Nothing outlives the command: processes that it leaves in the background are ended.",
+			"Nothing outlives the command: processes that it leaves in the background are ended. " +
+			"With run_in_background you need not wait for it: you get an id for BashOutput and KillBash, and are told when it ends.",
 		Schema: json.RawMessage(`{"type":"object","properties":{` +
 			`"command":{"type":"string","description":"The command, as typed in a shell"},` +
 			`"timeout_ms":{"type":"integer","minimum":1,"maximum":600000,"description":"Time limit in milliseconds; 120000 if not given"},` +
-			`"description":{"type":"string","description":"What the command does, in a few words"}},` +
+			`"description":{"type":"string","description":"What the command does, in a few words"},` +
+			`"run_in_background":{"type":"boolean","description":"Go on while it runs; then there is no time limit unless you give one"}},` +
 			`"required":["command"],"additionalProperties":false}`),
 		Prepare: prepareBash,
 	}
@@ -53,9 +56,13 @@ type command struct {
 }
 
 func prepareBash(_ context.Context, env Env, input json.RawMessage) (*Use, error) {
-	a := parse("Bash", input, "command", "timeout_ms", "description")
+	a := parse("Bash", input, "command", "timeout_ms", "description", "run_in_background")
 	c := command{env: env, text: a.text("command")}
 	c.timeout = time.Duration(a.number("timeout_ms", 1, bashLongest, bashTimeout)) * time.Millisecond
+	background := a.flag("run_in_background")
+	if background && !a.has("timeout_ms") {
+		c.timeout = forever
+	}
 	_ = a.optionalText("description")
 	switch {
 	case a.has("command") && strings.TrimSpace(c.text) == "":
@@ -78,8 +85,8 @@ func prepareBash(_ context.Context, env Env, input json.RawMessage) (*Use, error
 	return &Use{
 		Tool: "Bash", Class: Execute,
 		Title:   "Run `" + brief(strings.TrimSpace(c.text)) + "`",
-		Command: c.text,
-		run:     c.run,
+		Command: c.text, Background: background,
+		run: c.run,
 	}, nil
 }
 

@@ -90,7 +90,7 @@ func TestBashRefuses(t *testing.T) {
 	b.refused("Bash", input{"command": strings.Repeat("x", commandLimit+1)}, "write it to a file")
 	b.refused("Bash", input{"command": "x", "timeout_ms": 600001}, "between 1 and 600000")
 	b.refused("Bash", input{"command": "x", "timeout_ms": 0}, "between 1 and 600000")
-	b.refused("Bash", input{"command": "x", "run_in_background": true}, "no field", "command, timeout_ms, description")
+	b.refused("Bash", input{"command": "x", "run_in_the_background": true}, "no field", "command, timeout_ms, description")
 	b.Shell = "no-such-shell"
 	b.refused("Bash", input{"command": "x"}, "no-such-shell")
 	b.Shell = "sh"

@@ -44,6 +44,8 @@ type Use struct {
 	Command string   // the command of Bash, as it will be run
 	Paths   []string // absolute, symlinks resolved: the file, or the folder searched
 	Diff    string   // unified diff of an edit against the file as it is now
+	// Background says that the caller of the tool wants to go on while it runs.
+	Background bool
 	// Inside is true if every path is inside Dir or Roots after symlinks are resolved,
 	// and none is in a .git. It is false for Bash, whose paths are unknown.
 	Inside bool
