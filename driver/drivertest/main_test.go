@@ -26,7 +26,7 @@ const (
 // calls run.
 func targets() []drivertest.Target {
 	return []drivertest.Target{
-		native(), nativeChat(), claude(), claudeOneShot(),
+		native(), nativeChat(), nativeResponses(), nativeGemini(), claude(), claudeOneShot(),
 		codex(), opencode(),
 		acpGemini(), acpQwen(), acpClaude(), acpCodex(), acpOpenCode(), acpCopilot(), acpGoose(),
 	}

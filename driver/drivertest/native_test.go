@@ -90,6 +90,34 @@ func nativeChat() drivertest.Target {
 	return t
 }
 
+// nativeBy is the same with an API that is configured.
+func nativeBy(title, api, base string) drivertest.Target {
+	t := native()
+	t.Title, t.Model, t.Other = title, "lab/model-test", "lab/model-other"
+	t.Wire = func(name string) string { return strings.TrimPrefix(name, "lab/") }
+	t.Driver = func(p drivertest.Place) terret.Driver {
+		return nativedriver.New(nativedriver.Config{
+			Getenv:    func(name string) string { return map[string]string{"OPENAI_API_KEY": p.Key}[name] },
+			Providers: map[string]nativedriver.Provider{"lab": {BaseURL: p.URL + base, KeyEnv: "OPENAI_API_KEY", API: api}},
+			Backoff:   func(int, time.Duration) time.Duration { return 0 },
+			Prices:    "testdata/prices.json",
+			UserDir:   p.Home,
+		})
+	}
+	t.Env = func(p drivertest.Place) []string { return []string{"OPENAI_API_KEY=" + p.Key} }
+	return t
+}
+
+func nativeResponses() drivertest.Target {
+	return nativeBy("native, Responses", "responses", "/v1")
+}
+
+func nativeGemini() drivertest.Target { return nativeBy("native, Gemini's API", "gemini", "") }
+
+func TestNativeResponses(t *testing.T) { run(t, nativeResponses()) }
+
+func TestNativeGemini(t *testing.T) { run(t, nativeGemini()) }
+
 func TestNative(t *testing.T) { run(t, native()) }
 
 func TestNativeChat(t *testing.T) { run(t, nativeChat()) }

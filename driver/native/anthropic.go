@@ -3,7 +3,6 @@ package native
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -40,7 +39,7 @@ func anthropicAuth(h http.Header, variable, key string) {
 func (c *claude) generate(ctx context.Context, q query, s sink) (reply, error) {
 	request := c.request(q)
 	r, err := c.send(ctx, request, s)
-	if f, ok := errors.AsType[*failure](err); ok && request.Thinking != nil && f.why.HTTPStatus == http.StatusBadRequest && strings.Contains(f.why.Message, "thinking") {
+	if request.Thinking != nil && rejects(err, "thinking") {
 		c.plain.Store(true)
 		return c.send(ctx, c.request(q), s)
 	}

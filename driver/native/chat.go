@@ -14,7 +14,7 @@ type chat struct{ *endpoint }
 
 // generate implements model.
 func (c *chat) generate(ctx context.Context, q query, s sink) (reply, error) {
-	a := chatAnswer{text: none, thinking: none, calls: map[int]int{}}
+	a := newChatAnswer()
 	err := c.ask(ctx, "chat/completions", c.request(q), func() bool { return a.begun }, func(_ string, data []byte) error {
 		if bytes.Equal(bytes.TrimSpace(data), []byte("[DONE]")) {
 			return nil
@@ -47,6 +47,8 @@ type chatAnswer struct {
 	usage          terret.Usage
 	cost           terret.Cost
 }
+
+func newChatAnswer() chatAnswer { return chatAnswer{text: none, thinking: none, calls: map[int]int{}} }
 
 // take adds a chunk, and returns the pieces that it brings.
 func (a *chatAnswer) take(chunk chatChunk) []piece {

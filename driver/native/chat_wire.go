@@ -127,14 +127,7 @@ func chatHeard(blocks []terret.Block) []chatMessage {
 	for _, b := range blocks {
 		switch b.Type {
 		case terret.BlockToolResult:
-			text := terret.TextOf(b.Content)
-			if strings.TrimSpace(text) == "" {
-				text = nothing
-			}
-			if b.IsError {
-				text = "Error: " + text
-			}
-			out = append(out, chatMessage{Role: "tool", ToolCallID: b.ToolID, Content: text})
+			out = append(out, chatMessage{Role: "tool", ToolCallID: b.ToolID, Content: resultText(b)})
 		case terret.BlockText:
 			if strings.TrimSpace(b.Text) != "" {
 				parts = append(parts, chatPart{Type: "text", Text: b.Text})
@@ -151,6 +144,18 @@ func chatHeard(blocks []terret.Block) []chatMessage {
 		out = append(out, chatMessage{Role: "user", Content: parts})
 	}
 	return out
+}
+
+// resultText is the result of a tool in words, for APIs that know no errors of tools.
+func resultText(b terret.Block) string {
+	text := terret.TextOf(b.Content)
+	if strings.TrimSpace(text) == "" {
+		text = nothing
+	}
+	if b.IsError {
+		text = "Error: " + text
+	}
+	return text
 }
 
 func chatAttachment(b terret.Block) chatPart {

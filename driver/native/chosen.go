@@ -59,7 +59,7 @@ func (d *Driver) model(name string, known card) (model, error) {
 		return nil, err
 	}
 	e.card = known
-	return p.speak(e), nil
+	return e.speak(e), nil
 }
 
 // cost is what a call cost: what the provider says, or else what the card says.

@@ -21,7 +21,12 @@
 // in order.
 //
 // Models are named "provider/model", such as "anthropic/claude-sonnet-4-5" or
-// "ollama/qwen3-coder"; "demo" is one that needs nothing. Anthropic's API is spoken to in
-// its own dialect, all others in OpenAI's Chat Completions. Config.Providers adds any
-// server that speaks it.
+// "ollama/qwen3-coder"; "demo" is one that needs nothing. Anthropic, OpenAI and Google are
+// spoken to in their own dialects, all others in OpenAI's Chat Completions.
+// Config.Providers adds any server that speaks one of these. What is known about models,
+// such as their prices, is in models.json.
+//
+// Subagents, which the tool Task starts, have a conversation of their own that ends with
+// them. Commands in the background end with the agent; when one ends earlier, the agent
+// goes on by itself.
 package native

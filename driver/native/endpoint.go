@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/redact"
@@ -20,6 +21,7 @@ const (
 
 // endpoint is a provider's API for one model.
 type endpoint struct {
+	dialect
 	provider provider
 	model    string // as the API knows it
 	card     card
@@ -39,7 +41,12 @@ func (e *endpoint) ask(ctx context.Context, path string, request any, begun func
 	if err != nil {
 		return terret.Errorf(terret.CodeInternal, "write down the request: %w", err)
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, e.base.JoinPath(path).String(), bytes.NewReader(body))
+	path, values, _ := strings.Cut(path, "?")
+	to := e.base.JoinPath(path)
+	if values != "" {
+		to.RawQuery = values
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, to.String(), bytes.NewReader(body))
 	if err != nil {
 		return e.apiError(err, false)
 	}

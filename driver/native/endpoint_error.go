@@ -1,9 +1,11 @@
 package native
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,17 +31,21 @@ func (e *wireError) said() (name, message string) {
 	}
 	var full struct {
 		Type, Message string
-		Code          any // some send a number
+		Code          any    // some send a number
+		Status        string // Google's
 	}
 	_ = json.Unmarshal(e.body, &body) // else it is not one
 	if json.Unmarshal(body.Error, &message) == nil {
 		return "", message
 	}
+	if len(body.Error) == 0 {
+		body.Error = e.body // an event of the Responses API
+	}
 	_ = json.Unmarshal(body.Error, &full)
 	if code, ok := full.Code.(string); ok && code != "" {
 		return code, full.Message
 	}
-	return full.Type, full.Message
+	return cmp.Or(full.Status, full.Type), full.Message
 }
 
 // tooLong reports whether the API says that the conversation does not fit.
@@ -48,6 +54,13 @@ func (e *wireError) tooLong() bool {
 	message = strings.ToLower(message)
 	return name == "context_length_exceeded" || strings.Contains(message, "prompt is too long") ||
 		strings.Contains(message, "maximum context length") || strings.Contains(message, "exceeds the context") || strings.Contains(message, "context window")
+}
+
+// rejects reports whether the API says that a request is wrong because of one of these
+// things.
+func rejects(err error, things ...string) bool {
+	f, ok := errors.AsType[*failure](err)
+	return ok && f.why.HTTPStatus == http.StatusBadRequest && slices.ContainsFunc(things, func(thing string) bool { return strings.Contains(strings.ToLower(f.why.Message), thing) })
 }
 
 // garbage is the error for what is not an answer of the API. Within one it may be
@@ -99,24 +112,24 @@ func (e *endpoint) judge(api *wireError) *terret.Error {
 	key := e.provider.keyName()
 	out := &terret.Error{}
 	switch {
-	case name == "authentication_error" || name == "invalid_api_key" || status == http.StatusUnauthorized:
+	case name == "authentication_error" || name == "invalid_api_key" || name == "UNAUTHENTICATED" || strings.Contains(detail, "API key not valid") || status == http.StatusUnauthorized:
 		out.Code, out.Message = terret.CodeNotAuthenticated, "the API does not accept the key in "+key+": "+detail
 	case name == "billing_error" || name == "insufficient_quota" || status == http.StatusPaymentRequired || strings.Contains(detail, "credit balance is too low"):
 		out.Code, out.Message = terret.CodeBilling, "the account has no credit: "+detail
-	case name == "permission_error" || status == http.StatusForbidden:
+	case name == "permission_error" || name == "PERMISSION_DENIED" || status == http.StatusForbidden:
 		out.Code, out.Message = terret.CodeNotAuthenticated, "the key in "+key+" is not allowed to do this: "+detail
-	case name == "not_found_error" || name == "model_not_found" || status == http.StatusNotFound && ours:
+	case name == "not_found_error" || name == "model_not_found" || name == "NOT_FOUND" || status == http.StatusNotFound && ours:
 		out.Code, out.Message = terret.CodeModelNotFound, "the API does not know the model "+e.model+": "+detail
 	case status == http.StatusNotFound:
 		out.Code, out.Message = terret.CodeConnectionFailed, "there is no model API at this address: "+detail+"; check "+e.provider.addressName()
-	case name == "rate_limit_error" || name == "rate_limit_exceeded" || status == http.StatusTooManyRequests:
+	case name == "rate_limit_error" || name == "rate_limit_exceeded" || name == "RESOURCE_EXHAUSTED" || status == http.StatusTooManyRequests:
 		out.Code, out.Retryable, out.Message = terret.CodeRateLimited, true, "the API's rate limit is reached: "+detail
-	case name == "overloaded_error" || name == "server_is_overloaded" || status == 529 || status == http.StatusServiceUnavailable:
+	case name == "overloaded_error" || name == "server_is_overloaded" || name == "UNAVAILABLE" || status == 529 || status == http.StatusServiceUnavailable:
 		out.Code, out.Retryable, out.Message = terret.CodeOverloaded, true, "the API is overloaded: "+detail
 	default:
 		out.Code, out.Message = terret.CodeModelError, "the API failed: "+detail
 		out.Retryable = status >= http.StatusInternalServerError || status == http.StatusRequestTimeout || status == http.StatusConflict ||
-			name == "api_error" || name == "timeout_error" || name == "server_error"
+			name == "api_error" || name == "timeout_error" || name == "server_error" || name == "INTERNAL" || name == "DEADLINE_EXCEEDED"
 	}
 	return out
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -65,7 +67,7 @@ func (d *Driver) offered(ctx context.Context, p provider, known table) []terret.
 }
 
 func (e *endpoint) list(ctx context.Context) ([]terret.Model, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, e.base.JoinPath("models").String(), http.NoBody)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, e.base.JoinPath(e.dialect.list).String(), http.NoBody)
 	if err != nil {
 		return nil, err
 	}
@@ -84,6 +86,11 @@ func (e *endpoint) list(ctx context.Context) ([]terret.Model, error) {
 			ID      string `json:"id"`
 			Context int64  `json:"context_length"` // OpenRouter's and vLLM's
 		} `json:"data"`
+		Models []struct { // Google's
+			Name    string   `json:"name"`
+			Context int64    `json:"inputTokenLimit"`
+			Methods []string `json:"supportedGenerationMethods"`
+		} `json:"models"`
 	}
 	if err := json.NewDecoder(io.LimitReader(res.Body, maxList)).Decode(&body); err != nil {
 		return nil, err
@@ -92,6 +99,11 @@ func (e *endpoint) list(ctx context.Context) ([]terret.Model, error) {
 	for _, m := range body.Data {
 		if m.ID != "" {
 			out = append(out, terret.Model{ID: e.provider.name + "/" + m.ID, Name: m.ID, Context: m.Context})
+		}
+	}
+	for _, m := range body.Models {
+		if name, ok := strings.CutPrefix(m.Name, "models/"); ok && slices.Contains(m.Methods, "generateContent") {
+			out = append(out, terret.Model{ID: e.provider.name + "/" + name, Name: name, Context: m.Context})
 		}
 	}
 	return out, nil

@@ -1,6 +1,7 @@
 package native
 
 import (
+	"cmp"
 	"maps"
 	"net/http"
 	"net/url"
@@ -12,10 +13,30 @@ import (
 	"github.com/terret-dev/terret/internal/sse"
 )
 
-// Provider is an API that speaks OpenAI's Chat Completions, as nearly all do.
+// Provider is an API with models.
 type Provider struct {
 	BaseURL string // the part before /chat/completions, such as http://127.0.0.1:8000/v1
 	KeyEnv  string // the variable that holds the key; empty means that it needs none
+	// API is what it speaks: chat (OpenAI's Chat Completions, as nearly all do),
+	// responses (OpenAI's), anthropic or gemini. Empty means chat.
+	API string
+}
+
+// dialect is a way to speak to models.
+type dialect struct {
+	speak func(*endpoint) model
+	auth  func(h http.Header, variable, key string) // nil means a bearer token
+	list  string                                    // where the API lists its models
+}
+
+// dialects are those that we speak, by the name of the API.
+func dialects() map[string]dialect {
+	return map[string]dialect{
+		"chat":      {speakChat, nil, "models"},
+		"responses": {func(e *endpoint) model { return &responses{endpoint: e} }, nil, "models"},
+		"anthropic": {func(e *endpoint) model { return &claude{endpoint: e} }, anthropicAuth, "v1/models"},
+		"gemini":    {func(e *endpoint) model { return &gemini{endpoint: e} }, geminiAuth, "v1beta/models"},
+	}
 }
 
 // provider is where models are.
@@ -26,8 +47,8 @@ type provider struct {
 	baseEnv string   // the variable that holds another address; empty means there is none
 	keys    []string // variables, of which one holds the key; none means that it needs no key
 	model   string   // the default; empty means there is none
-	speak   func(*endpoint) model
-	auth    func(h http.Header, variable, key string)
+	api     string   // what it speaks, see dialects
+	abroad  string   // what servers at other addresses speak; empty means the same
 }
 
 // builtIn are the providers that everybody has.
@@ -35,11 +56,12 @@ func builtIn() []provider {
 	return []provider{
 		{
 			name: "anthropic", title: "Anthropic", base: "https://api.anthropic.com", baseEnv: anthropicBase, keys: []string{anthropicKey, anthropicToken},
-			model: "claude-sonnet-4-5", auth: anthropicAuth, speak: func(e *endpoint) model { return &claude{endpoint: e} },
+			model: "claude-sonnet-4-5", api: "anthropic",
 		},
-		{name: "openai", title: "OpenAI", base: "https://api.openai.com/v1", baseEnv: "OPENAI_BASE_URL", keys: []string{"OPENAI_API_KEY"}, model: "gpt-5.5", speak: speakChat},
-		{name: "openrouter", title: "OpenRouter", base: "https://openrouter.ai/api/v1", baseEnv: "OPENROUTER_BASE_URL", keys: []string{"OPENROUTER_API_KEY"}, speak: speakChat},
-		{name: "ollama", title: "Ollama", base: "http://127.0.0.1:11434/v1", baseEnv: "OLLAMA_BASE_URL", speak: speakChat},
+		{name: "openai", title: "OpenAI", base: "https://api.openai.com/v1", baseEnv: "OPENAI_BASE_URL", keys: []string{"OPENAI_API_KEY"}, model: "gpt-5.5", api: "responses", abroad: "chat"},
+		{name: "gemini", title: "Google", base: "https://generativelanguage.googleapis.com", baseEnv: "GOOGLE_GEMINI_BASE_URL", keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, model: "gemini-2.5-pro", api: "gemini"},
+		{name: "openrouter", title: "OpenRouter", base: "https://openrouter.ai/api/v1", baseEnv: "OPENROUTER_BASE_URL", keys: []string{"OPENROUTER_API_KEY"}, api: "chat"},
+		{name: "ollama", title: "Ollama", base: "http://127.0.0.1:11434/v1", baseEnv: "OLLAMA_BASE_URL", api: "chat"},
 	}
 }
 
@@ -50,7 +72,7 @@ func (c Config) providers() []provider {
 	all := builtIn()
 	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
 		p := c.Providers[name]
-		own := provider{name: name, title: name, base: p.BaseURL, speak: speakChat}
+		own := provider{name: name, title: name, base: p.BaseURL, api: cmp.Or(p.API, "chat")}
 		if p.KeyEnv != "" {
 			own.keys = []string{p.KeyEnv}
 		}
@@ -73,6 +95,13 @@ func (d *Driver) endpoint(p provider, name string) (*endpoint, error) {
 	if !d.signedIn(p) {
 		return nil, terret.Errorf(terret.CodeNotAuthenticated, "there is no key for %s's models; set %s, or use the demo model with --model demo", p.title, p.keys[0])
 	}
+	if p.abroad != "" && d.setting(p.baseEnv) != "" {
+		p.api = p.abroad
+	}
+	var ok bool
+	if e.dialect, ok = dialects()[p.api]; !ok {
+		return nil, terret.Invalid("providers."+p.name+".api", "%q is not an API that Terret speaks; use one of %s", p.api, strings.Join(sorted(dialects()), ", "))
+	}
 	secrets := map[string]string{}
 	for _, variable := range p.keys {
 		key := d.setting(variable)
@@ -80,8 +109,8 @@ func (d *Driver) endpoint(p provider, name string) (*endpoint, error) {
 			continue
 		}
 		if secrets[variable] = key; len(secrets) == 1 { // the first one counts
-			if p.auth != nil {
-				p.auth(e.header, variable, key)
+			if e.auth != nil {
+				e.auth(e.header, variable, key)
 			} else {
 				e.header.Set("Authorization", "Bearer "+key)
 			}

@@ -84,7 +84,7 @@ func driversOf(o Options, agents map[string]config.Agent) all.Config {
 func Providers(c config.Config) map[string]native.Provider {
 	out := map[string]native.Provider{}
 	for name, p := range c.Providers {
-		out[name] = native.Provider{BaseURL: p.BaseURL, KeyEnv: p.KeyEnv}
+		out[name] = native.Provider{BaseURL: p.BaseURL, KeyEnv: p.KeyEnv, API: p.API}
 	}
 	return out
 }

@@ -27,7 +27,7 @@ type Config struct {
 	KeepDeltas     Duration            `json:"keep_deltas,omitzero" env:"TERRET_KEEP_DELTAS" class:"grants" jsonschema:"How long to keep the pieces of streamed text; never drops none. The server drops older ones in the background; whole messages are always kept. Default 24h."`
 	Rules          Rules               `json:"rules,omitzero" class:"inside" jsonschema:"Rules for tool uses, such as Bash(git status). Rules of all layers apply; deny beats allow."`
 	Agents         map[string]Agent    `json:"agents,omitzero" check:"name" class:"inside" jsonschema:"How to start agents, by name."`
-	Providers      map[string]Provider `json:"providers,omitzero" check:"name" class:"inside" jsonschema:"APIs with models for the native agent that speak OpenAI's Chat Completions, by the name before the slash in the names of their models."`
+	Providers      map[string]Provider `json:"providers,omitzero" check:"name" class:"inside" jsonschema:"APIs with models for the native agent by the name before the slash in the names of their models."`
 	Prices         string              `json:"prices,omitzero" env:"TERRET_PRICES" check:"path" class:"grants" jsonschema:"A file with prices and context sizes of models for the native agent, in the form of driver/native/models.json. Its models are added to those that Terret knows, or replace them."`
 	Roots          []string            `json:"roots,omitzero" env:"TERRET_ROOTS" check:"path" class:"grants" jsonschema:"The folders in which the server may open sessions and show files. Empty: the folder it was started in."`
 	Addr           string              `json:"addr,omitzero" env:"TERRET_ADDR" check:"addr" class:"grants" jsonschema:"The address the server listens on. Default 127.0.0.1:7433."`
@@ -78,6 +78,7 @@ type Agent struct {
 type Provider struct {
 	BaseURL string `json:"base_url,omitzero" check:"url" class:"grants" jsonschema:"Its address without /chat/completions, such as http://127.0.0.1:8000/v1."`
 	KeyEnv  string `json:"key_env,omitzero" check:"variable" class:"grants" jsonschema:"The variable that holds the key. Empty: it needs none."`
+	API     string `json:"api,omitzero" check:"name" class:"grants" jsonschema:"What it speaks: chat (OpenAI's Chat Completions), responses (OpenAI's Responses), anthropic or gemini. Default chat."`
 }
 
 // defaults is the configuration without files and variables, except for Data, which
