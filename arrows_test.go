@@ -33,7 +33,7 @@ var arrows = map[string][]string{
 	"workflow":          {".", "engine", "team", "internal/"},
 	"review":            {".", "team", "workflow", "internal/"},
 	"race":              {".", "team", "workflow", "internal/"},
-	"sdk":               {".", "engine", "view", "driver/all", "store/sqlite", "internal/"},
+	"sdk":               {".", "engine", "view", "driver/all", "driver/native", "store/sqlite", "internal/"},
 	"client":            {".", "internal/sse"},
 	"tui":               {".", "engine", "view", "internal/"},
 	"web":               {},

@@ -17,6 +17,7 @@ type TurnStart struct {
 	Prompt    []Block      `json:"prompt"`
 	MessageID string       `json:"message_id,omitempty"`
 	ParentID  string       `json:"parent_id,omitempty"`
+	Root      bool         `json:"root,omitempty"` // the prompt follows no message
 	Origin    Origin       `json:"origin"`
 	Options   *TurnOptions `json:"options,omitempty"`
 }
@@ -58,6 +59,7 @@ type TurnError struct {
 type UserPrompt struct {
 	MessageID string  `json:"message_id,omitempty"`
 	ParentID  string  `json:"parent_id,omitempty"`
+	Root      bool    `json:"root,omitempty"` // it follows no message
 	Blocks    []Block `json:"blocks"`
 }
 

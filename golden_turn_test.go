@@ -55,6 +55,8 @@ func turnExamples() []example {
 		inTurn(terret.UserPrompt{
 			MessageID: goldenMessage, ParentID: goldenParent, Blocks: []terret.Block{terret.Text("Use the other branch.")},
 		}, by("ada"), source("UserPromptSubmit")),
+		inTurn(terret.TurnStart{Prompt: []terret.Block{terret.Text("Something else.")}, MessageID: goldenMessage, Root: true, Origin: terret.OriginUser}, variant("root")),
+		inTurn(terret.UserPrompt{MessageID: goldenMessage, Root: true, Blocks: []terret.Block{terret.Text("Something else.")}}, variant("root")),
 		inTurn(terret.MessageDelta{MessageID: goldenMessage, Index: 1, Text: "The loop "}, source("content_block_delta")),
 		inTurn(terret.ReasoningDelta{MessageID: goldenMessage, Index: 2, Text: "It never ends because "}),
 		inTurn(terret.MessageComplete{

@@ -2,6 +2,7 @@ package terret
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"strings"
 	"sync"
@@ -50,6 +51,20 @@ func ValidID(prefix, s string) bool {
 		}
 	}
 	return true
+}
+
+// MessageUUID is the id of a message of that session where only UUIDs will do. Ids of
+// ours without their prefix, and ids that are UUIDs, stay what they are; for others,
+// which agents choose, it is computed from the id.
+func MessageUUID(session, id string) string {
+	if bare := strings.TrimPrefix(id, PrefixMessage); ValidID("", strings.ToLower(bare)) {
+		return bare
+	}
+	sum := sha256.Sum256([]byte(session + "\x00" + id))
+	u := [16]byte(sum[:16])
+	u[6] = 0x80 | u[6]&0x0f // version 8: custom
+	u[8] = 0x80 | u[8]&0x3f
+	return format(u)
 }
 
 // generator makes version 7 UUIDs whose 48 bits of time and 12 bits of counter never go

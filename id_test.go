@@ -34,6 +34,23 @@ func TestNewID(t *testing.T) {
 	}
 }
 
+func TestMessageUUID(t *testing.T) {
+	session := terret.NewSessionID()
+	bare := terret.NewSessionID()
+	for id, want := range map[string]string{bare: bare, "msg_" + bare: bare, strings.ToUpper(bare): strings.ToUpper(bare)} {
+		if got := terret.MessageUUID(session, id); got != want {
+			t.Errorf("%s becomes %s", id, got)
+		}
+	}
+	made := terret.MessageUUID(session, "msg_01")
+	if !terret.ValidID("", made) || made != terret.MessageUUID(session, "msg_01") {
+		t.Errorf("msg_01 becomes %s", made)
+	}
+	if made == terret.MessageUUID(session, "msg_02") || made == terret.MessageUUID(bare, "msg_01") {
+		t.Errorf("%s is not unique", made)
+	}
+}
+
 // TestNewIDHoldsTheTime reads the clock out of an id.
 func TestNewIDHoldsTheTime(t *testing.T) {
 	id := terret.NewSessionID()

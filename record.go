@@ -98,10 +98,14 @@ type TurnOptions struct {
 
 // Prompt is what a person or a program says to an agent.
 type Prompt struct {
-	Blocks    []Block     `json:"blocks"`
-	MessageID string      `json:"message_id,omitempty"`
-	ParentID  string      `json:"parent_id,omitempty"`
-	Options   TurnOptions `json:"options,omitzero"`
+	Blocks    []Block `json:"blocks"`
+	MessageID string  `json:"message_id,omitempty"`
+	// ParentID is the message that this one follows, which must be the session's last.
+	// Empty means the last one, or none if Root is set: the message begins a thread, but
+	// the agent still remembers the session.
+	ParentID string      `json:"parent_id,omitempty"`
+	Root     bool        `json:"root,omitempty"`
+	Options  TurnOptions `json:"options,omitzero"`
 }
 
 // Turn is one prompt and everything that followed from it.

@@ -438,7 +438,7 @@ func TestNewSession(t *testing.T) {
 			BasePrompt: true, Gates: []terret.Gate{"x"}, Timeouts: map[terret.Gate]int{"x": 1},
 			NativeID: "x", Worktree: true, KeepRaw: true, Unenforced: true, OnStale: "x",
 		},
-		"NewTurn": client.NewTurn{Prompt: "x", Blocks: []terret.Block{{}}, MessageID: "x", ParentID: "x", When: "x", Options: terret.TurnOptions{MaxTurns: 1}},
+		"NewTurn": client.NewTurn{Prompt: "x", Blocks: []terret.Block{{}}, MessageID: "x", ParentID: "x", Root: true, When: "x", Options: terret.TurnOptions{MaxTurns: 1}},
 	} {
 		b, err := json.Marshal(v)
 		if err != nil {

@@ -19,6 +19,7 @@ type NewTurn struct {
 	Blocks    []terret.Block     `json:"blocks,omitempty"`
 	MessageID string             `json:"message_id,omitempty"`
 	ParentID  string             `json:"parent_id,omitempty"`
+	Root      bool               `json:"root,omitempty"`
 	When      string             `json:"when,omitempty"`
 	Options   terret.TurnOptions `json:"options,omitzero"`
 	// Key makes it safe to send the prompt again: the same key never starts a second

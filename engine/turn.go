@@ -59,8 +59,10 @@ func (e *Engine) Prompt(ctx context.Context, r PromptRequest) (terret.Turn, erro
 				return err
 			}
 		}
-		var err error
-		t, err = begin()
+		err := e.checkParent(ctx, &r)
+		if err == nil {
+			t, err = begin()
+		}
 		return err
 	}
 	err := e.on(ctx, r.Session, func(l *live) error {
@@ -200,7 +202,7 @@ func (l *live) begin(r PromptRequest, origin terret.Origin, taken []string, in i
 	t.command = r.command
 	t.prepared = make(chan struct{})
 	l.turn = t
-	start := terret.TurnStart{Prompt: r.Prompt.Blocks, MessageID: r.Prompt.MessageID, ParentID: r.Prompt.ParentID, Origin: origin}
+	start := terret.TurnStart{Prompt: r.Prompt.Blocks, MessageID: r.Prompt.MessageID, ParentID: r.Prompt.ParentID, Root: r.Prompt.Root, Origin: origin}
 	if !isZero(r.Prompt.Options) {
 		start.Options = &r.Prompt.Options
 	}
@@ -375,7 +377,7 @@ func (e *Engine) steer(ctx context.Context, l *live, t *turn, r PromptRequest) (
 		return terret.Turn{}, terret.Errorf(terret.CodeConflict, "the turn has just ended; send the prompt again")
 	}
 	a := l.write(l.put(nil, terret.Event{By: r.By, Data: terret.UserPrompt{
-		MessageID: r.Prompt.MessageID, ParentID: r.Prompt.ParentID, Blocks: r.Prompt.Blocks,
+		MessageID: r.Prompt.MessageID, ParentID: r.Prompt.ParentID, Root: r.Prompt.Root, Blocks: r.Prompt.Blocks,
 	}}), nil)
 	l.mu.Unlock()
 	if err := a.wait(); err != nil {

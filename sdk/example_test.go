@@ -69,12 +69,11 @@ func ExampleSession_SendMessage() {
 		log.Fatal(err)
 	}
 	defer session.Close()
-	parent := "11111111-1111-4111-8111-111111111111"
 	err = session.SendMessage(ctx, sdk.UserMessage{
-		Message:    sdk.Text("read go.mod"),
-		UUID:       "22222222-2222-4222-8222-222222222222",
-		ParentUUID: &parent,
-		SessionID:  session.ID(),
+		Message:   sdk.Text("read go.mod"),
+		UUID:      "22222222-2222-4222-8222-222222222222",
+		Root:      true, // it follows no other
+		SessionID: session.ID(),
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -84,10 +83,10 @@ func ExampleSession_SendMessage() {
 			log.Fatal(err)
 		}
 		if m, ok := msg.(*sdk.NormalizedMessage); ok && m.Role == terret.RoleUser {
-			fmt.Println(m.UUID, "follows", *m.ParentUUID)
+			fmt.Println(m.UUID, "begins a thread:", m.ParentUUID == nil)
 		}
 	}
-	// Output: 22222222-2222-4222-8222-222222222222 follows 11111111-1111-4111-8111-111111111111
+	// Output: 22222222-2222-4222-8222-222222222222 begins a thread: true
 }
 
 // One message, one result.

@@ -29,8 +29,12 @@ func TestMessageJSON(t *testing.T) {
 			Subtype: "error", IsError: true, Content: "no", Error: &terret.Error{Code: terret.CodeModelError, Message: "no"},
 		},
 		`{"type":"user","message":[{"type":"text","text":"hi"},{"type":"image","mimeType":"image/png","data":"AQI="}],"parentUuid":null,"uuid":"u","sessionId":"s"}`: sdk.UserMessage{
-			Message: []sdk.Part{{Type: "text", Text: "hi"}, {Type: "image", MIMEType: "image/png", Data: []byte{1, 2}}}, UUID: "u", SessionID: "s",
+			Message: []sdk.Part{{Type: "text", Text: "hi"}, {Type: "image", MIMEType: "image/png", Data: []byte{1, 2}}}, Root: true, UUID: "u", SessionID: "s",
 		},
+		`{"type":"user","message":[{"type":"text","text":"hi"}],"parentUuid":"p","uuid":"u","sessionId":"s"}`: sdk.UserMessage{
+			Message: sdk.Text("hi"), ParentUUID: &parent, UUID: "u", SessionID: "s",
+		},
+		`{"type":"user","message":[{"type":"text","text":"hi"}],"uuid":"","sessionId":""}`: sdk.UserMessage{Message: sdk.Text("hi")},
 	} {
 		var got, wanted any
 		b, err := json.Marshal(m)
@@ -62,7 +66,16 @@ func TestUserMessageFromJSON(t *testing.T) {
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("round trip: %v\n%s", err, diff)
 	}
-	for _, bad := range []string{`{"type":"system","message":"x"}`, `{"message":"x"}`, `{"type":"user","message":7}`, `{"type":"user"}`} {
+	for text, root := range map[string]bool{
+		`{"type":"user","message":"x","parentUuid":null}`: true,
+		`{"type":"user","message":"x"}`:                   false,
+		`{"type":"user","message":"x","parentUuid":"p"}`:  false,
+	} {
+		if err := json.Unmarshal([]byte(text), &got); err != nil || got.Root != root {
+			t.Errorf("%s: root %v, %v", text, got.Root, err)
+		}
+	}
+	for _, bad := range []string{`{"type":"user","message":"x","parentUuid":7}`, `{"type":"system","message":"x"}`, `{"message":"x"}`, `{"type":"user","message":7}`, `{"type":"user"}`} {
 		if err := json.Unmarshal([]byte(bad), &got); err == nil {
 			t.Errorf("%s is taken", bad)
 		}

@@ -34,15 +34,17 @@ import (
 	"path/filepath"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/native"
 	"github.com/terret-dev/terret/internal/assemble"
 	"github.com/terret-dev/terret/internal/config"
 )
 
-// Options says what session to create. The zero value is the native agent in the
-// current folder, with the best model that there is a key for.
+// Options says what session to create. All but Model may be left out.
 type Options struct {
 	Agent string // default: native
-	Model string // as provider/model, or "demo"
+	// Model is provider/model, or "demo". The native agent needs one, here or in the
+	// persona; other agents have their own default.
+	Model string
 	Cwd   string // default: the current folder
 	// Persona names a role from agents/AGENT_*.md in Cwd. Its restrictions always
 	// apply; its grants apply if somebody has trusted the folder with `terret trust`
@@ -86,7 +88,7 @@ func NewSession(ctx context.Context, o Options) (*Session, error) {
 	o.Session.BasePrompt = o.Session.BasePrompt || o.Mode != ""
 	made, err := s.harness.Sessions(defaults).Create(ctx, terret.Session{
 		Agent: o.Agent, Model: o.Model, Cwd: o.Cwd, Persona: terret.NullString(o.Persona), Mode: o.Mode, Policy: o.Policy, Options: o.Session,
-	}, assemble.CreateOptions{})
+	}, assemble.CreateOptions{Check: hasModel})
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -97,8 +99,17 @@ func NewSession(ctx context.Context, o Options) (*Session, error) {
 
 // defaults fills in what neither the options nor the persona set.
 func defaults(_ context.Context, s *terret.Session) {
-	s.Agent = cmp.Or(s.Agent, "native")
+	s.Agent = cmp.Or(s.Agent, native.Name)
 	s.Policy = cmp.Or(s.Policy, terret.PolicyAutoApprove)
+}
+
+// hasModel refuses to choose a model: a program that embeds an agent must not end up
+// with the demo by mistake.
+func hasModel(s terret.Session) error {
+	if s.Agent == native.Name && s.Model == "" {
+		return terret.Invalid("Model", `there is no model; name one, such as "anthropic/claude-sonnet-4-5", or "demo" to try things out`)
+	}
+	return nil
 }
 
 // Resume resumes a session that is kept in Options.DataDir. It uses only DataDir,

@@ -45,11 +45,20 @@ func (s *Session) Send(ctx context.Context, text string) error {
 	return s.SendMessage(ctx, UserMessage{Message: Text(text)})
 }
 
-// SendMessage sends a message with images or a place in the thread. It keeps the
-// message's UUID and ParentUUID, or sets them if they are empty.
+// SendMessage sends a message with images, an id or a place in the thread.
+//
+// Agents cannot go back: a message may follow only the last one (no parent, or its
+// UUID), or none (Root). Any other parent is a conflict; fork the session to continue
+// from there.
 func (s *Session) SendMessage(ctx context.Context, m UserMessage) error {
 	if m.SessionID != "" && m.SessionID != s.id {
 		return terret.Invalid("SessionID", "the message is for session %s, not %s", m.SessionID, s.id)
+	}
+	if m.UUID != "" && terret.MessageUUID("", m.UUID) != m.UUID {
+		return terret.Invalid("UUID", "%q is not a UUID", m.UUID)
+	}
+	if m.Root && m.ParentUUID != nil {
+		return terret.Invalid("ParentUUID", "a message that begins a thread follows no other")
 	}
 	blocks, err := m.blocks()
 	if err != nil {
@@ -58,14 +67,12 @@ func (s *Session) SendMessage(ctx context.Context, m UserMessage) error {
 	if s.isClosed() {
 		return errClosed
 	}
-	p := terret.Prompt{Blocks: blocks, MessageID: m.UUID}
-	turn := terret.NewID(terret.PrefixTurn)
-	s.mu.Lock()
+	p := terret.Prompt{Blocks: blocks, MessageID: m.UUID, Root: m.Root}
 	if m.ParentUUID != nil {
 		p.ParentID = *m.ParentUUID
-	} else if len(s.sent) == 0 { // otherwise it follows what is still to come
-		p.ParentID = s.thread.Last()
 	}
+	turn := terret.NewID(terret.PrefixTurn)
+	s.mu.Lock()
 	s.sent = append(s.sent, turn)
 	s.mu.Unlock()
 	_, err = s.engine.Prompt(ctx, engine.PromptRequest{Session: s.id, Prompt: p, Turn: turn, When: engine.WhenQueue, By: "sdk"})

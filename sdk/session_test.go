@@ -103,25 +103,50 @@ func TestQueue(t *testing.T) {
 	}
 }
 
+// A message keeps its own id and its place in the thread, where it has one.
 func TestSendMessage(t *testing.T) {
 	t.Parallel()
 	s := newSession(t, scripted(t))
-	parent := "the parent"
-	err := s.SendMessage(deadline(t), sdk.UserMessage{Message: sdk.Text("hi"), UUID: "my own", ParentUUID: &parent, SessionID: s.ID()})
-	if err != nil {
-		t.Fatal(err)
+	const first, second, third = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222", "33333333-3333-4333-8333-333333333333"
+	exchange := func(m sdk.UserMessage) []*sdk.NormalizedMessage {
+		t.Helper()
+		m.Message, m.SessionID = sdk.Text("hi"), s.ID()
+		if err := s.SendMessage(deadline(t), m); err != nil {
+			t.Fatal(err)
+		}
+		messages, _ := receive(t, s)
+		thread(t, m.UUID, messages[1:])
+		if messages[0].UUID != m.UUID {
+			t.Errorf("%s became %s", m.UUID, messages[0].UUID)
+		}
+		return messages
 	}
-	messages, _ := receive(t, s)
-	if m := messages[0]; m.UUID != "my own" || m.ParentUUID == nil || *m.ParentUUID != parent {
-		t.Errorf("%+v", m)
-	}
-	thread(t, "my own", messages[1:])
+	last := func(messages []*sdk.NormalizedMessage) string { return messages[len(messages)-1].UUID }
 
+	messages := exchange(sdk.UserMessage{UUID: first})
+	thread(t, "", messages[:1])
+	parent := last(messages)
+	messages = exchange(sdk.UserMessage{UUID: second, ParentUUID: &parent})
+	thread(t, parent, messages[:1])
+	// Without a parent it begins a thread, although others were said before.
+	messages = exchange(sdk.UserMessage{UUID: third, Root: true})
+	thread(t, "", messages[:1])
+
+	// The agent cannot go back.
+	older, unknown := first, terret.NewSessionID()
+	for name, parent := range map[string]*string{"older": &older, "older answer": &parent, "unknown": &unknown} {
+		err := s.SendMessage(deadline(t), sdk.UserMessage{Message: sdk.Text("hi"), ParentUUID: parent})
+		if kindOf(err) != terret.CodeConflict || !strings.Contains(err.Error(), last(messages)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 	for name, m := range map[string]sdk.UserMessage{
 		"another session": {Message: sdk.Text("hi"), SessionID: terret.NewSessionID()},
 		"empty":           {},
 		"empty text":      {Message: sdk.Text("")},
 		"unknown part":    {Message: []sdk.Part{{Type: "sound"}}},
+		"not a UUID":      {Message: sdk.Text("hi"), UUID: "my own"},
+		"root and parent": {Message: sdk.Text("hi"), Root: true, ParentUUID: &older},
 	} {
 		if err := s.SendMessage(deadline(t), m); kindOf(err) != terret.CodeInvalidRequest {
 			t.Errorf("%s: %v", name, err)
@@ -182,6 +207,14 @@ func TestBadOptions(t *testing.T) {
 		c.change(&o)
 		if _, err := sdk.NewSession(deadline(t), o); kindOf(err) != c.want {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// There is no model unless somebody names one, with or without a key.
+	for _, key := range []string{"X=", "ANTHROPIC_API_KEY=not-a-key"} {
+		o := demo(t)
+		o.Model, o.Env = "", append(o.Env, key)
+		if _, err := sdk.NewSession(deadline(t), o); kindOf(err) != terret.CodeInvalidRequest || terret.AsError(err).Field != "Model" {
+			t.Errorf("no model, with %s: %v", key, err)
 		}
 	}
 	if _, err := sdk.Resume(deadline(t), terret.NewSessionID(), demo(t)); kindOf(err) != terret.CodeInvalidRequest {

@@ -7,12 +7,15 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// UserMessage is a message to the agent. In JSON its type is user, and a text message
-// may be a string.
+// UserMessage is a message to the agent. In JSON its type is user, a text message may be
+// a string, and a parentUuid of null means Root.
 type UserMessage struct {
 	Message []Part `json:"message"`
 	// ParentUUID is the message that this one follows; nil means the last one.
-	ParentUUID *string `json:"parentUuid"`
+	ParentUUID *string `json:"parentUuid,omitempty"`
+	// Root says that it follows no message, and begins a thread. The agent still
+	// remembers the session.
+	Root bool `json:"-"`
 	// UUID is the message's own id; empty means a new one.
 	UUID string `json:"uuid"`
 	// SessionID, if set, must be that of the session.
@@ -33,10 +36,22 @@ func Text(s string) []Part { return []Part{{Type: "text", Text: s}} }
 // MarshalJSON adds the type.
 func (m UserMessage) MarshalJSON() ([]byte, error) {
 	type plain UserMessage
-	return json.Marshal(struct {
+	out := struct {
 		Type string `json:"type"`
 		plain
-	}{"user", plain(m)})
+		Parent json.RawMessage `json:"parentUuid,omitempty"` // hides the other
+	}{Type: "user", plain: plain(m)}
+	switch {
+	case m.Root:
+		out.Parent = json.RawMessage("null")
+	case m.ParentUUID != nil:
+		parent, err := json.Marshal(*m.ParentUUID)
+		if err != nil {
+			return nil, err
+		}
+		out.Parent = parent
+	}
+	return json.Marshal(out)
 }
 
 // UnmarshalJSON accepts a message of type user.
@@ -45,6 +60,7 @@ func (m *UserMessage) UnmarshalJSON(b []byte) error {
 	var in struct {
 		Type    string          `json:"type"`
 		Message json.RawMessage `json:"message"`
+		Parent  json.RawMessage `json:"parentUuid"` // hides the other
 		plain
 	}
 	if err := json.Unmarshal(b, &in); err != nil {
@@ -54,6 +70,11 @@ func (m *UserMessage) UnmarshalJSON(b []byte) error {
 		return terret.Invalid("type", "a message to the agent must be of type user, not %q", in.Type)
 	}
 	*m = UserMessage(in.plain)
+	if m.Root = string(in.Parent) == "null"; !m.Root && in.Parent != nil {
+		if err := json.Unmarshal(in.Parent, &m.ParentUUID); err != nil {
+			return err
+		}
+	}
 	if text := bytes.TrimSpace(in.Message); len(text) > 0 && text[0] == '"' {
 		var s string
 		if err := json.Unmarshal(text, &s); err != nil {

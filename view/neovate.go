@@ -1,6 +1,10 @@
 package view
 
-import "github.com/terret-dev/terret"
+import (
+	"strconv"
+
+	"github.com/terret-dev/terret"
+)
 
 // SDKMessage is a message of the neovate view: a *NormalizedMessage, a
 // *SystemMessage or a *ResultMessage. In JSON the field type tells them apart.
@@ -71,11 +75,9 @@ func (m *ResultMessage) MarshalJSON() ([]byte, error) {
 }
 
 // Neovate is the view of that name: only complete messages, each with the one that it
-// follows. The zero value is ready for the first event.
+// follows. Ids of messages are UUIDs here: see [terret.MessageUUID]. The zero value is
+// ready for the first event.
 type Neovate struct{ session, last string }
-
-// Last is the id of the last message of the thread.
-func (n *Neovate) Last() string { return n.last }
 
 // Event implements View.
 func (n *Neovate) Event(e terret.Event) []Message {
@@ -101,11 +103,11 @@ func (n *Neovate) Message(e terret.Event) SDKMessage {
 		if d.Origin == terret.OriginBackground {
 			return nil
 		}
-		return n.message(e, d.MessageID, d.ParentID, terret.RoleUser, d.Prompt)
+		return n.message(e, d.MessageID, d.ParentID, d.Root, terret.RoleUser, d.Prompt)
 	case terret.UserPrompt:
-		return n.message(e, d.MessageID, d.ParentID, terret.RoleUser, d.Blocks)
+		return n.message(e, d.MessageID, d.ParentID, d.Root, terret.RoleUser, d.Blocks)
 	case terret.MessageComplete:
-		return n.message(e, d.MessageID, d.ParentID, d.Role, d.Blocks)
+		return n.message(e, d.MessageID, d.ParentID, false, d.Role, d.Blocks)
 	case terret.TurnComplete:
 		return &ResultMessage{Subtype: "success", Content: d.Text, Usage: d.Usage, CostUSD: d.CostUSD}
 	case terret.TurnError:
@@ -114,18 +116,22 @@ func (n *Neovate) Message(e terret.Event) SDKMessage {
 	return nil
 }
 
-// message is a message of the thread. Without its own parent it follows the last one. A
-// repeated message is sent once.
-func (n *Neovate) message(e terret.Event, id, parent string, role terret.Role, blocks []terret.Block) SDKMessage {
-	if id != "" && id == n.last {
+// message is a message of the thread. Without its own parent it follows the last one,
+// unless it begins a thread. A repeated message is sent once.
+func (n *Neovate) message(e terret.Event, id, parent string, root bool, role terret.Role, blocks []terret.Block) SDKMessage {
+	if id == "" { // the agent gave it none
+		id = "event " + strconv.FormatInt(e.Seq, 10)
+	}
+	if id == n.last {
 		return nil
 	}
-	m := &NormalizedMessage{Role: role, Content: append([]terret.Block{}, blocks...), Timestamp: e.Time, UUID: id}
-	if parent == "" {
+	m := &NormalizedMessage{Role: role, Content: append([]terret.Block{}, blocks...), Timestamp: e.Time, UUID: terret.MessageUUID(n.session, id)}
+	if parent == "" && !root {
 		parent = n.last
 	}
 	if parent != "" {
-		m.ParentUUID = &parent
+		uuid := terret.MessageUUID(n.session, parent)
+		m.ParentUUID = &uuid
 	}
 	n.last = id
 	return m

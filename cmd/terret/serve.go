@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"html"
+	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -29,7 +30,7 @@ type serveOptions struct {
 	addr, cert, key string
 	roots           []string
 	hosts, origins  []string
-	open            bool
+	open, attached  bool
 	drain           time.Duration
 }
 
@@ -52,6 +53,7 @@ func newServe(a *app) *cobra.Command {
 	fl.StringVar(&o.key, "tls-key", "", "key of the certificate")
 	fl.StringArrayVar(&o.hosts, "host", nil, "additional host name of the server (repeatable)")
 	fl.StringArrayVar(&o.origins, "origin", nil, "additional origin whose pages may use the server (repeatable)")
+	fl.BoolVar(&o.attached, "attached", false, "stop when standard input ends: for a program that starts the server and must not leave it behind")
 	fl.DurationVar(&o.drain, "drain", 20*time.Second, "how long to wait for running turns when the server stops")
 	return cmd
 }
@@ -90,6 +92,12 @@ func runServe(ctx context.Context, a *app, o serveOptions) error {
 			a.logger.Error("cannot run the team", "error", err)
 		}
 	})
+	if o.attached {
+		go func() { // ends with the program: nothing can interrupt the read
+			_, _ = io.Copy(io.Discard, a.in)
+			cancel()
+		}()
+	}
 	defer interrupts(cancel, func() { _ = e.Close(ctx) })() // the second Ctrl-C interrupts running turns
 
 	// Connections wait until Serve accepts them, so clients can connect as soon as they

@@ -30,6 +30,8 @@ type Sessions struct {
 type CreateOptions struct {
 	// Unenforced creates the session even if its agent can get around tool limits.
 	Unenforced bool
+	// Check, if set, may refuse the session once persona and defaults have completed it.
+	Check func(terret.Session) error
 	// Tell, if set, receives notes for the person.
 	Tell func(note string)
 }
@@ -71,6 +73,11 @@ func (m *Sessions) create(ctx context.Context, s terret.Session, o CreateOptions
 	chosen := s.Policy // by a person or a persona; a default promises nothing
 	if m.Defaults != nil {
 		m.Defaults(ctx, &s)
+	}
+	if o.Check != nil {
+		if err := o.Check(s); err != nil {
+			return terret.Session{}, err
+		}
 	}
 	if err := m.overseen(ctx, s, chosen, o); err != nil {
 		return terret.Session{}, err

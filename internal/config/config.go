@@ -13,6 +13,7 @@ type Config struct {
 	Agent          string              `json:"agent,omitzero" env:"TERRET_AGENT" check:"name" class:"grants" jsonschema:"The agent to use when none is named, such as claude. Empty: the first one that is installed and signed in."`
 	Model          string              `json:"model,omitzero" env:"TERRET_MODEL" check:"text" class:"grants" jsonschema:"The model to use when none is named. Empty: the agent's own choice."`
 	Policy         string              `json:"policy,omitzero" env:"TERRET_POLICY" check:"policy" class:"grants" jsonschema:"What happens to a tool use that no rule decides. Empty: what the command does by default."`
+	ProductName    string              `json:"product_name,omitzero" env:"TERRET_PRODUCT_NAME" check:"text" class:"grants" jsonschema:"What agents call the product in place of Terret."`
 	Data           string              `json:"data,omitzero" env:"TERRET_HOME" check:"path" class:"grants" jsonschema:"The folder of the database, the token and the sockets. A relative path is taken from the folder of the file, or of the project; ~/ is the home folder."`
 	IdleAfter      Duration            `json:"idle_after,omitzero" env:"TERRET_IDLE_AFTER" class:"grants" jsonschema:"How long an agent with nothing to do is kept before its process is ended, or never. Default 30m."`
 	SilentAfter    Duration            `json:"silent_after,omitzero" env:"TERRET_SILENT_AFTER" class:"grants" jsonschema:"How long an agent may say and ask nothing in a turn before it is stopped, or never. Default 2h."`

@@ -43,6 +43,7 @@ const everything = `// Comments are fine.
 	"agent": "claude",
 	"model": "opus",
 	"policy": "accept-edits",
+	"product_name": "Acme",
 	"data": "/srv/terret",
 	"idle_after": "1h30m",
 	"silent_after": "3h",
@@ -73,7 +74,7 @@ func TestEveryKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Loaded{Files: []string{file}, Config: Config{
-		Agent: "claude", Model: "opus", Policy: "accept-edits", Data: "/srv/terret",
+		Agent: "claude", Model: "opus", Policy: "accept-edits", ProductName: "Acme", Data: "/srv/terret",
 		IdleAfter: Duration(90 * time.Minute), SilentAfter: Duration(3 * time.Hour), InterruptGrace: Duration(5 * time.Second),
 		Timeouts:   map[string]Duration{"permission": Duration(10 * time.Minute), "question": Never},
 		Unattended: true, Undo: Undo{MaxFiles: 10, MaxBytes: 20}, Pool: Pool{Size: 2, Keys: 3, MaxMemory: 4}, Team: Team{MaxHops: 5, MaxPerMinute: 6, MaxCostUSD: 7}, Worktree: Worktree{Setup: "make", Copy: []string{".env"}}, LogLevel: "debug", KeepDeltas: Never,
@@ -138,7 +139,7 @@ func TestUntrustedProject(t *testing.T) {
 	if diff := cmp.Diff(want, got.Config); diff != "" {
 		t.Error(diff)
 	}
-	wantIgnored := strings.Fields(`agent model policy data idle_after silent_after interrupt_grace timeouts.permission timeouts.question
+	wantIgnored := strings.Fields(`agent model policy product_name data idle_after silent_after interrupt_grace timeouts.permission timeouts.question
 		unattended undo.off undo.max_files undo.max_bytes pool.size pool.keys pool.max_memory worktree.setup worktree.copy team.max_hops team.max_per_minute team.max_cost_usd log_level keep_deltas rules.allow
 		agents.claude.path agents.claude.env agents.claude.args providers.lab.base_url providers.lab.key_env prices roots addr`)
 	if diff := cmp.Diff(wantIgnored, got.Ignored); diff != "" {
@@ -276,7 +277,7 @@ func TestVariables(t *testing.T) {
 	t.Parallel()
 	list := strings.Join([]string{"/a", "/b"}, string(filepath.ListSeparator))
 	got, err := Load(Sources{Environ: []string{
-		"HOME=/home/me", "TERRET_AGENT=codex", "TERRET_MODEL=m", "TERRET_POLICY=plan", "TERRET_HOME=~/t", "TERRET_IDLE_AFTER=never", "TERRET_SILENT_AFTER=1h",
+		"HOME=/home/me", "TERRET_AGENT=codex", "TERRET_MODEL=m", "TERRET_POLICY=plan", "TERRET_PRODUCT_NAME=Acme", "TERRET_HOME=~/t", "TERRET_IDLE_AFTER=never", "TERRET_SILENT_AFTER=1h",
 		"TERRET_INTERRUPT_GRACE=1s", "TERRET_UNATTENDED=1", "TERRET_UNDO_OFF=true", "TERRET_LOG_LEVEL=warn",
 		"TERRET_KEEP_DELTAS=48h", "TERRET_ROOTS=" + list, "TERRET_ADDR=localhost:1", "TERRET_UNHEARD_OF=1", "TERRET_OWNER=1",
 	}})
@@ -284,7 +285,7 @@ func TestVariables(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Config{
-		Agent: "codex", Model: "m", Policy: "plan", Data: "/home/me/t", IdleAfter: Never, SilentAfter: Duration(time.Hour), InterruptGrace: Duration(time.Second),
+		Agent: "codex", Model: "m", Policy: "plan", ProductName: "Acme", Data: "/home/me/t", IdleAfter: Never, SilentAfter: Duration(time.Hour), InterruptGrace: Duration(time.Second),
 		Unattended: true, Undo: Undo{Off: true}, LogLevel: "warn", KeepDeltas: Duration(48 * time.Hour),
 		Roots: []string{"/a", "/b"}, Addr: "localhost:1",
 	}

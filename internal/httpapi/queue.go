@@ -138,7 +138,7 @@ func (s *Server) changed(ctx context.Context, session terret.Session, turn strin
 	if err := s.checkTurn(ctx, n); err != nil {
 		return nil, err
 	}
-	return &terret.Prompt{Blocks: n.prompt().Blocks, MessageID: terret.NewID(terret.PrefixMessage), ParentID: p.ParentID, Options: n.Options}, nil
+	return &terret.Prompt{Blocks: n.prompt().Blocks, MessageID: terret.NewID(terret.PrefixMessage), ParentID: p.ParentID, Root: p.Root, Options: n.Options}, nil
 }
 
 // waiting returns a prompt from the queue.

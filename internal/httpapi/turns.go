@@ -52,14 +52,15 @@ type newTurn struct {
 	Prompt    string             `json:"prompt,omitempty" doc:"What the agent should do. Either this or blocks."`
 	Blocks    []terret.Block     `json:"blocks,omitempty" doc:"The same as text, images and documents."`
 	MessageID string             `json:"message_id,omitempty"`
-	ParentID  string             `json:"parent_id,omitempty"`
+	ParentID  string             `json:"parent_id,omitempty" doc:"The message that this one follows, by its id or its UUID in the neovate view. It must be the session's last."`
+	Root      bool               `json:"root,omitempty" doc:"It follows no message, and begins a thread. The agent still remembers the session. Default: it follows the last one."`
 	When      engine.When        `json:"when,omitempty" enum:"reject,queue,steer"`
 	Options   terret.TurnOptions `json:"options,omitzero"`
 }
 
 // prompt is what the agent is told.
 func (n newTurn) prompt() terret.Prompt {
-	p := terret.Prompt{Blocks: n.Blocks, MessageID: n.MessageID, ParentID: n.ParentID, Options: n.Options}
+	p := terret.Prompt{Blocks: n.Blocks, MessageID: n.MessageID, ParentID: n.ParentID, Root: n.Root, Options: n.Options}
 	if n.Prompt != "" {
 		p.Blocks = []terret.Block{terret.Text(n.Prompt)}
 	}
