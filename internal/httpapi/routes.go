@@ -30,6 +30,7 @@ func (s *Server) routes() {
 	s.commandRoutes()
 	s.transferRoutes()
 	s.tokenRoutes()
+	s.markRoutes()
 	s.teamRoutes()
 	s.workflowRoutes()
 	s.reviewRoutes()

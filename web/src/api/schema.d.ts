@@ -212,6 +212,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/marks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show which sessions people have pinned, put away and seen
+         * @description Marks are for lists that people look at. All who use the server share them, so all devices of a person show the same.
+         */
+        get: operations["get-marks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Pin sessions, put them away, or mark them as seen
+         * @description What is not named stays as it is. The newest 5,000 marks of each kind are kept.
+         */
+        patch: operations["change-marks"];
+        trace?: never;
+    };
     "/v1/me": {
         parameters: {
             query?: never;
@@ -1595,6 +1619,24 @@ export interface components {
             session?: string;
             /** @description Send it as Authorization: Bearer. */
             token: string;
+        };
+        MarkChange: {
+            archive?: string[];
+            pin?: string[];
+            /** @description Sessions in which everything has been seen by now. */
+            seen?: string[];
+            unarchive?: string[];
+            unpin?: string[];
+        };
+        Marks: {
+            /** @description Sessions that were put away, the newest mark last. */
+            archived: string[];
+            /** @description Sessions, the newest mark last. */
+            pinned: string[];
+            /** @description By session: what happened until then has been seen. */
+            seen: {
+                [key: string]: string;
+            };
         };
         Match: {
             path: string;
@@ -3009,6 +3051,66 @@ export interface operations {
             429: components["responses"]["TooMany"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "get-marks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Marks"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "change-marks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MarkChange"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Marks"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
             default: components["responses"]["Problem"];
         };
     };

@@ -4,7 +4,8 @@ import { useRequests } from "../api/queries";
 import { usePhone, useWide } from "../lib/media";
 import { useRoute } from "../lib/router";
 import { useSettings, useView } from "../lib/state";
-import { useEnded } from "../stream/ended";
+import { takeSeen, useEnded } from "../stream/ended";
+import { followMarks } from "../stream/marks";
 import { Lazy } from "../ui/Lazy";
 import { Link } from "../ui/Link";
 import { BottomBar } from "./BottomBar";
@@ -17,6 +18,7 @@ import { SessionView } from "./SessionView";
 import { RightPane } from "../panes/RightPane";
 import { Sidebar } from "./Sidebar";
 import { StatusBar } from "./StatusBar";
+import { takeMarks } from "./kept";
 import { useKeys } from "./keys";
 
 const Review = lazy(() => import("../panes/Review").then((m) => ({ default: m.Review })));
@@ -36,6 +38,7 @@ export function Workspace() {
   const open = useRequests().data?.items.length ?? 0;
   useKeys();
   useNotifications();
+  useEffect(() => followMarks((marks) => { takeMarks(marks); takeSeen(marks.seen); }), []);
   const unread = useEnded((e) => Object.keys(e.sessions).length);
   useEffect(() => {
     document.title = open > 0 ? `(${open}) Terret` : unread > 0 ? `✓ ${unread} · Terret` : "Terret";

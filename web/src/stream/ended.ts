@@ -6,6 +6,7 @@ import { persist } from "zustand/middleware";
 import type { Event, KnownEvent, Session } from "../api/types";
 import { parse } from "../lib/router";
 import { isWorking } from "../model/lists";
+import { changeMarks, type Marks } from "./marks";
 
 export interface Ended {
   at: string;
@@ -36,15 +37,27 @@ function mark(session: string, ended: Ended): void {
   }));
 }
 
-export function tickOff(...ids: string[]): void {
+/** Forgets marks; returns whose. */
+function drop(which: (id: string, ended: Ended) => boolean): string[] {
   const { sessions } = useEnded.getState();
-  if (ids.some((id) => id in sessions)) useEnded.setState({ sessions: Object.fromEntries(Object.entries(sessions).filter(([id]) => !ids.includes(id))) });
+  const ids = Object.entries(sessions).filter(([id, e]) => which(id, e)).map(([id]) => id);
+  if (ids.length > 0) useEnded.setState({ sessions: Object.fromEntries(Object.entries(sessions).filter(([id]) => !ids.includes(id))) });
+  return ids;
 }
+
+/** A person has seen these, and need not see them on another device. */
+export function tickOff(...ids: string[]): void {
+  const seen = drop((id) => ids.includes(id));
+  if (seen.length > 0) changeMarks({ seen }).catch(() => {}); // then they are seen here only
+}
+
+/** Forgets what was seen on another device. */
+export const takeSeen = (seen: Marks["seen"]): void => void drop((id, e) => (seen[id] ?? "") >= e.at);
 
 export function noteEnded(events: readonly Event[]): void {
   for (const event of events) {
     const e = event as KnownEvent;
-    if (e.kind === "turn.start") tickOff(e.session);
+    if (e.kind === "turn.start") drop((id) => id === e.session);
     if (e.kind !== "turn.complete" && e.kind !== "turn.error") continue;
     if (looking(e.session)) continue;
     // Who stopped a turn knows that it ended.
