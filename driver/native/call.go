@@ -8,8 +8,12 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// maxAttempts bounds how often a call is tried.
-const maxAttempts = 6
+const (
+	// maxAttempts bounds how often a call is tried.
+	maxAttempts = 6
+	// patientFor is how often it is tried before a fallback model gets it.
+	patientFor = 3
+)
 
 // call asks the model once, reports what it says, and retries if the provider says that
 // this may help. It returns the id of the message.
@@ -37,10 +41,33 @@ func (t *turnRun) call(ctx context.Context) (id string, r reply, err error) {
 			m, q = t.query()
 			continue
 		}
+		if fell, err := t.fallBack(ctx, attempt, err); err != nil {
+			return "", reply{}, err
+		} else if fell {
+			m, q = t.query()
+			attempt = 0
+			continue
+		}
 		if err := t.pause(ctx, attempt, err); err != nil {
 			return "", reply{}, err
 		}
 	}
+}
+
+// fallBack has the fallback model answer for the rest of the turn, if there is one and
+// the model does not exist, or has failed too often. It reports whether it does.
+func (t *turnRun) fallBack(ctx context.Context, attempt int, why error) (bool, error) {
+	from, to, e := t.model().id, t.settings.FallbackModel, terret.AsError(why)
+	if to == "" || to == from || t.fell || e.Code != terret.CodeModelNotFound && (!e.Retryable || attempt < patientFor) {
+		return false, nil
+	}
+	m, err := t.a.driver.choose(to, t.settings)
+	if err != nil {
+		t.a.req.Log.Warn("cannot use the fallback model", "model", to, "error", err)
+		return false, nil
+	}
+	t.own, t.fell = m, true
+	return true, t.emit(ctx, terret.ModelFallback{From: from, To: to, Why: e.Message})
 }
 
 // model is the one that answers in this turn.

@@ -106,7 +106,9 @@ type turnRun struct {
 	helpers    map[string]helper
 	sub        *subagent // nil for the turn itself
 	reminders  int       // that an answer in that format is wanted
-	again      bool      // it was told to go on instead of stopping
+	fell       bool      // the fallback model answers
+	stuck      stuck
+	again      bool // it was told to go on instead of stopping
 }
 
 func (t *turnRun) loop(ctx context.Context) error {
@@ -149,6 +151,9 @@ func (t *turnRun) loop(ctx context.Context) error {
 			return told
 		case stop:
 			return interrupted()
+		}
+		if err := t.unstick(ctx, calls, results); err != nil {
+			return err
 		}
 		if t.structured == nil {
 			if t.sub == nil {
