@@ -22,8 +22,9 @@ type agent struct {
 	driver  *Driver
 	req     terret.OpenRequest
 	host    terret.Host
-	environ []string // what commands may see
-	told    string   // instructions from files
+	environ []string     // what commands may see
+	told    string       // instructions from files
+	added   []tools.Tool // of the program that embeds us
 	life    context.Context
 	end     context.CancelCauseFunc
 	work    sync.WaitGroup
@@ -180,12 +181,12 @@ func (a *agent) states() []terret.MCPServer {
 	return a.servers.States()
 }
 
-// remote are the tools of the session's MCP servers.
+// remote are the tools of the program that embeds us and of the session's MCP servers.
 func (a *agent) remote() []tools.Tool {
 	if a.servers == nil {
-		return nil
+		return a.added
 	}
-	return a.servers.Tools()
+	return slices.Concat(a.added, a.servers.Tools())
 }
 
 // Capabilities implements terret.Agent.

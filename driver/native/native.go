@@ -13,6 +13,7 @@ import (
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/mcphost"
 	"github.com/terret-dev/terret/internal/proc"
+	"github.com/terret-dev/terret/internal/tools"
 )
 
 // Name is the agent's name.
@@ -46,6 +47,8 @@ type Config struct {
 	// in all projects. Those of a project are in .terret and .claude, and count if the
 	// folder is trusted. Empty means that there is none.
 	UserDir string
+	// Tools are those of the program that embeds the agent.
+	Tools []Tool
 }
 
 // Driver opens native agents. They share its connections, which Shutdown closes.
@@ -53,6 +56,7 @@ type Driver struct {
 	cfg   Config
 	net   *transport
 	table func() (table, error) // read once, when it is needed
+	tools func() ([]tools.Tool, error)
 }
 
 var (
@@ -83,7 +87,7 @@ func New(c Config) *Driver {
 	if c.Backoff == nil {
 		c.Backoff = backoff
 	}
-	return &Driver{cfg: c, net: newTransport(), table: sync.OnceValues(func() (table, error) { return readTable(c.Prices) })}
+	return &Driver{cfg: c, net: newTransport(), table: sync.OnceValues(func() (table, error) { return readTable(c.Prices) }), tools: sync.OnceValues(c.made)}
 }
 
 // Name implements terret.Driver.
@@ -150,6 +154,9 @@ func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, 
 	a := &agent{
 		driver: d, req: r, host: r.Host, model: m, mode: r.Session.PermissionMode,
 		environ: proc.FilterEnv(r.Env, d.cfg.Env...), past: past{calls: map[string]bool{}}, spent: r.Session.CostUSD, tasks: map[string]*task{}, last: r.Settings,
+	}
+	if a.added, err = d.tools(); err != nil {
+		return nil, err
 	}
 	source, err := a.remember(ctx)
 	if err != nil {
