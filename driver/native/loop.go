@@ -37,7 +37,7 @@ func (a *agent) newTurn(id string, in terret.Settings) (*turnRun, error) {
 
 // available are the tools of the turn.
 func (t *turnRun) available() []tool {
-	out := available(t.settings, t.a.remote(), t.helpers)
+	out := available(t.settings, t.a.remote(), t.helpers, t.a.skills())
 	if t.format != nil {
 		out = append(out, tool{name: structuredTool, own: t.format.spec()})
 	}

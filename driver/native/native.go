@@ -174,7 +174,7 @@ func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, 
 	if err != nil {
 		return nil, errors.Join(err, a.closeServers())
 	}
-	available := available(r.Settings, a.remote(), helpers)
+	available := available(r.Settings, a.remote(), helpers, a.skills())
 	names := make([]string, len(available))
 	for i, t := range available {
 		names[i] = t.name

@@ -3,11 +3,11 @@ package native
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/terret-dev/terret/internal/frontmatter"
@@ -56,8 +56,8 @@ func (a *agent) skills() map[string]skill {
 
 // holding is where a path of texts is.
 func (f folder) holding(rest string) string {
-	for i := len(f.in) - 1; i >= 0; i-- {
-		dir := filepath.Join(f.dir, filepath.FromSlash(f.in[i]), filepath.FromSlash(rest))
+	for _, in := range slices.Backward(f.in) {
+		dir := filepath.Join(f.dir, filepath.FromSlash(in), filepath.FromSlash(rest))
 		if _, err := os.Stat(filepath.Join(dir, "SKILL.md")); err == nil {
 			return dir
 		}
@@ -92,7 +92,7 @@ func (u *use) learn(ctx context.Context) outcome {
 	all := u.a.skills()
 	s, ok := all[in.Skill]
 	if wrong == "" && !ok {
-		wrong = errors.New("there is no skill " + in.Skill + "; there are " + strings.Join(sorted(all), ", ")).Error()
+		wrong = "there is no skill " + in.Skill + "; there are " + strings.Join(sorted(all), ", ")
 	}
 	if wrong != "" {
 		return u.refuse(ctx, wrong)

@@ -33,7 +33,7 @@ func (t tool) spec() toolSpec {
 const allTools = "default"
 
 // available lists the agent's tools in a turn. remote are those of MCP servers.
-func available(in terret.Settings, remote []tools.Tool, helpers map[string]helper) []tool {
+func available(in terret.Settings, remote []tools.Tool, helpers map[string]helper, skills map[string]skill) []tool {
 	var all []tool
 	for _, impl := range slices.Concat(tools.All(), remote) {
 		all = append(all, tool{name: impl.Name, impl: impl})
@@ -44,6 +44,9 @@ func available(in terret.Settings, remote []tools.Tool, helpers map[string]helpe
 		}
 	}
 	all = append(all, tool{name: taskTool, own: taskSpec(helpers)})
+	if spec := skillSpec(skills); spec != nil {
+		all = append(all, tool{name: skillTool, own: spec})
+	}
 	return slices.DeleteFunc(all, func(x tool) bool {
 		named := func(list []string) bool {
 			return slices.ContainsFunc(list, func(n string) bool { return n == x.name || ofServer(x.name, n) || n == "Bash" && ofBash(x.name) })
@@ -153,6 +156,8 @@ func (u *use) run(ctx context.Context) outcome {
 		return u.answer(ctx)
 	case taskTool:
 		return u.task(ctx)
+	case skillTool:
+		return u.learn(ctx)
 	case outputTool, killTool:
 		return u.supervise(ctx)
 	}
