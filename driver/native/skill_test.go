@@ -16,7 +16,7 @@ func TestSkills(t *testing.T) {
 	user := t.TempDir()
 	put(t, user, map[string]string{
 		"skills/release/SKILL.md": "---\nname: release\ndescription: how we release\n---\nTag it.", "skills/release/notes.txt": "x",
-		"skills/broken/SKILL.md": "---\n", "skills/README.md": "no skill",
+		"skills/release/extra.md": "---\ndescription: not this\n---\nNor that.", "skills/broken/SKILL.md": "---\n", "skills/README.md": "no skill",
 	})
 	for _, trusted := range []bool{true, false} {
 		f, got := simulated(t, `
