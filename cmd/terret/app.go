@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/url"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -39,6 +40,7 @@ type app struct {
 
 	data      string // flag --data, then the data folder
 	dataGiven bool   // the flag was given
+	store     string // flag --store
 
 	// About the command, to be set before prepare.
 	dir    string // the project's folder; empty means the working directory
@@ -111,6 +113,10 @@ func (a *app) commandLine(args ...string) string {
 		dir, _ := syntax.Quote(a.data, syntax.LangBash) // it fails only for NUL, which no path contains
 		words = append(words, "--data", dir)
 	}
+	if a.store != "" {
+		address, _ := syntax.Quote(a.store, syntax.LangBash) // as above
+		words = append(words, "--store", address)
+	}
 	return strings.Join(append(words, args...), " ")
 }
 
@@ -137,6 +143,9 @@ func (a *app) readSettings() error {
 	if err := a.loadConfig(); err != nil {
 		return err
 	}
+	if err := a.chooseStore(); err != nil {
+		return err
+	}
 	a.dataGiven = a.data != ""
 	if a.serves && a.cfg.Pool.Size == 0 {
 		a.cfg.Pool.Size = 1
@@ -156,6 +165,26 @@ func (a *app) readSettings() error {
 		Home: a.data, Env: a.environ, Config: a.cfg, UserFile: config.UserFile(a.environ), Product: a.cfg.ProductName, MockScript: a.getenv("TERRET_MOCK_SCRIPT"), Files: true, Log: a.logger,
 	})
 	return err
+}
+
+// chooseStore lets the flag decide. Everybody on the machine can read it, so it must not
+// hold a password.
+func (a *app) chooseStore() error {
+	if a.store == "" {
+		return nil
+	}
+	if err := config.CheckStore(a.store); err != nil {
+		return terret.Invalid("store", "--store: %w", err)
+	}
+	u, err := url.Parse(a.store)
+	if err != nil {
+		return terret.Invalid("store", "--store: the address cannot be read; it looks like postgres://user@host/database")
+	}
+	if _, has := u.User.Password(); has || u.Query().Has("password") {
+		return terret.Invalid("store", "--store must not hold a password, since others on this machine can see it; put the address into TERRET_STORE or the configuration, or the password into PGPASSWORD or ~/.pgpass")
+	}
+	a.cfg.Store = a.store
+	return nil
 }
 
 // open opens the store. First it ends agents that an earlier terret left behind.

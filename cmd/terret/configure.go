@@ -38,7 +38,7 @@ func (a *app) loadConfig() error {
 		return nil // it changed just now
 	}
 	// A project cannot move Terret's own files, which include what is trusted.
-	loaded.Data = a.cfg.Data
+	loaded.Data, loaded.Store = a.cfg.Data, a.cfg.Store
 	a.cfg = loaded.Config
 	return nil
 }

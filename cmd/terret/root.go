@@ -47,6 +47,7 @@ func newRoot(a *app) *cobra.Command {
 		Args: cobra.ArbitraryArgs,
 	}
 	root.PersistentFlags().StringVar(&a.data, "data", "", "folder of the database (default $TERRET_HOME, or the platform's data folder)")
+	root.PersistentFlags().StringVar(&a.store, "store", "", "PostgreSQL database of a fleet, such as postgres://user@host/database (default $TERRET_STORE, or a file in the data folder)")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return terret.Errorf(terret.CodeInvalidRequest, "%w; see `%s --help`", err, cmd.CommandPath())
 	})

@@ -20,6 +20,7 @@ import (
 	"github.com/terret-dev/terret/internal/redact"
 	"github.com/terret-dev/terret/internal/trust"
 	"github.com/terret-dev/terret/internal/worktree"
+	"github.com/terret-dev/terret/store/postgres"
 	"github.com/terret-dev/terret/store/sqlite"
 )
 
@@ -48,6 +49,12 @@ type Options struct {
 	Log *slog.Logger
 }
 
+// Store is a store with its upkeep.
+type Store interface {
+	terret.Store
+	terret.Maintainer
+}
+
 // Harness is what a frontend works with.
 type Harness struct {
 	Home   string
@@ -56,7 +63,7 @@ type Harness struct {
 	Trust *trust.Store
 	Roles *Roles
 
-	Store  *sqlite.Store  // set by Open
+	Store  Store          // set by Open
 	Engine *engine.Engine // set by Start
 
 	options Options
@@ -98,13 +105,37 @@ func (h *Harness) Trusts(dir string) bool {
 }
 
 // Open opens the store. The caller must Close the harness.
-func (h *Harness) Open(ctx context.Context) (err error) {
-	path := sqlite.Memory
-	if h.Home != "" {
-		path = filepath.Join(h.Home, "terret.db")
+func (h *Harness) Open(ctx context.Context) error {
+	address := h.options.Config.Store
+	switch {
+	case address != "":
+	case h.Home != "":
+		address = filepath.Join(h.Home, "terret.db")
+	default:
+		address = sqlite.Memory
 	}
-	h.Store, err = sqlite.Open(ctx, path, sqlite.Options{Log: h.options.Log})
+	s, err := OpenStore(ctx, address, h.options.Log)
+	if err == nil {
+		h.Store = s
+	}
 	return err
+}
+
+// OpenStore opens the store at an address: that of a PostgreSQL database, or the path of
+// a file. The caller must Close it.
+func OpenStore(ctx context.Context, address string, log *slog.Logger) (Store, error) {
+	if postgres.IsURL(address) {
+		s, err := postgres.Open(ctx, address, postgres.Options{Log: log})
+		if err != nil {
+			return nil, err
+		}
+		return s, nil
+	}
+	s, err := sqlite.Open(ctx, address, sqlite.Options{Log: log})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // Start starts the engine on the open store. Unattended means that nobody can be asked.

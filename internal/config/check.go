@@ -57,6 +57,8 @@ func (p place) check(check, value string) (string, error) {
 		return value, checkAddr(value)
 	case "url":
 		return value, checkURL(value)
+	case "store":
+		return value, CheckStore(value)
 	case "path":
 		return p.path(value)
 	case "program":
@@ -116,6 +118,15 @@ func checkURL(s string) error {
 	}
 	if u.User != nil {
 		return errors.New("an address must not hold a password; put the key into a variable and name it as key_env")
+	}
+	return nil
+}
+
+// CheckStore rejects what is not the address of a PostgreSQL database. Its error never
+// holds the address, in which there may be a password.
+func CheckStore(s string) error {
+	if !strings.HasPrefix(s, "postgres://") && !strings.HasPrefix(s, "postgresql://") {
+		return errors.New("it is not the address of a PostgreSQL database, which looks like postgres://user@host/database; `data` is the folder for a database on this machine")
 	}
 	return nil
 }

@@ -23,6 +23,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"testing"
 	"time"
 )
 
@@ -241,3 +242,18 @@ func (s *Server) URL(name string) string {
 
 // Addr is host and port of the server.
 func (s *Server) Addr() string { return s.addr }
+
+// ForTest starts a server until the end of the test. Without a PostgreSQL the test is
+// skipped, or fails if there must be one.
+func ForTest(t testing.TB) *Server {
+	t.Helper()
+	s, err := Start()
+	if errors.Is(err, ErrNone) && !Required() {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Stop)
+	return s
+}

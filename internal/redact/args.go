@@ -24,7 +24,7 @@ func FromEnv(environ []string) map[string]string {
 func secretName(name string) bool {
 	name = strings.ToUpper(strings.ReplaceAll(strings.TrimLeft(name, "-"), "-", "_"))
 	switch name {
-	case "DATABASE_URL", "REDIS_URL", "APIKEY", "AUTHORIZATION", "PROXY_AUTHORIZATION":
+	case "DATABASE_URL", "REDIS_URL", "TERRET_STORE", "APIKEY", "AUTHORIZATION", "PROXY_AUTHORIZATION":
 		return true
 	}
 	if strings.HasSuffix(name, "PASSWORD") || strings.HasSuffix(name, "PASSWD") { // PGPASSWORD

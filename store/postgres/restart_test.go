@@ -14,12 +14,7 @@ import (
 // TestRestart restarts the server, and kills it, while several sessions are written and
 // read. Everything goes on, and what was acknowledged is there once.
 func TestRestart(t *testing.T) {
-	needServer(t)
-	own, err := pgtest.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer own.Stop()
+	own := pgtest.ForTest(t)
 	s, err := Open(t.Context(), own.URL(t.Name()), Options{Lease: time.Minute, Wait: time.Minute})
 	if err != nil {
 		t.Fatal(err)
@@ -93,12 +88,7 @@ func (o *owner) pour(t *testing.T, ctx context.Context, wrote chan<- struct{}) {
 
 // TestGone has a database that stays away: calls end with an error that says so.
 func TestGone(t *testing.T) {
-	needServer(t)
-	own, err := pgtest.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer own.Stop()
+	own := pgtest.ForTest(t)
 	s, err := Open(t.Context(), own.URL(t.Name()), Options{Wait: 10 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
