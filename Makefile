@@ -32,6 +32,7 @@ chat: build ## chat with an agent in the terminal
 test: ## run everything that must pass; installs what is missing, or says how to
 	@scripts/setup.sh compiler curl node browser postgres || [ $$? = 3 ]
 	@$(MAKE) --no-print-directory race
+	@$(MAKE) --no-print-directory fleet
 	@$(MAKE) --no-print-directory conformance
 	@$(MAKE) --no-print-directory web-test
 
@@ -44,6 +45,12 @@ race: ## run the same with the race detector, if there is a C compiler
 	@if scripts/setup.sh compiler; then echo "$(GO) test -race ./..."; CGO_ENABLED=1 $(GO) test -race -timeout 20m ./...; \
 	elif [ -n "$$CI" ]; then exit 1; \
 	else echo "no C compiler: testing without the race detector"; $(GO) test -timeout 20m ./...; fi
+
+.PHONY: fleet
+fleet: ## run the suites of the engine and the HTTP API on a real PostgreSQL, if there is one
+	@if scripts/setup.sh postgres; then TERRET_TEST_POSTGRES=1 TERRET_TEST_STORE=postgres $(GO) test -timeout 5m ./engine ./internal/httpapi; \
+	elif [ -n "$$CI" ]; then exit 1; \
+	else echo "no PostgreSQL: the suites ran on SQLite only"; fi
 
 .PHONY: conformance
 conformance: agents/node_modules/.stamp ## run the store and driver suites with the real agents, and write docs/CONFORMANCE.md

@@ -12,7 +12,6 @@ import (
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/driver/mock"
 	"github.com/terret-dev/terret/engine"
-	"github.com/terret-dev/terret/store/sqlite"
 )
 
 // Other processes of the tests: this test binary again, with childRole in its
@@ -45,7 +44,7 @@ func recoveryScript() mock.Script {
 }
 
 func runChild(ctx context.Context, role, path, session string) error {
-	store, err := sqlite.Open(ctx, path, sqlite.Options{})
+	store, err := openStore(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -126,7 +125,7 @@ func killed(t *testing.T, path, session string) {
 func offline(t *testing.T) (path, session string) {
 	t.Helper()
 	path = t.TempDir() + "/terret.db"
-	s, err := sqlite.Open(t.Context(), path, sqlite.Options{})
+	s, err := openStore(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +179,7 @@ func TestRecoveryOfAnAnswer(t *testing.T) {
 	t.Parallel()
 	path, id := offline(t)
 	killed(t, path, id)
-	s, err := sqlite.Open(t.Context(), path, sqlite.Options{})
+	s, err := openStore(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,10 +230,10 @@ func TestRecoveryRace(t *testing.T) {
 	t.Parallel()
 	path, id := offline(t)
 	killed(t, path, id)
-	var other *sqlite.Store
+	var other Store
 	once := false
 	f := openFixture(t, path, mock.New(recoveryScript()), func(c *engine.Config) {
-		other = c.Store.(*sqlite.Store)
+		other = c.Store.(Store)
 		c.Store = &faults{Store: other, before: func(ctx context.Context) {
 			page, err := other.ListRequests(ctx, terret.RequestFilter{Session: id, State: terret.RequestOpen})
 			if err != nil || once || len(page.Items) == 0 {

@@ -210,7 +210,7 @@ func (s *shutdowner) Shutdown(context.Context) error { s.calls++; return s.err }
 
 func TestShutdown(t *testing.T) {
 	t.Parallel()
-	store, err := sqlite.Open(t.Context(), sqlite.Memory, sqlite.Options{})
+	store, err := openStore(t.Context(), sqlite.Memory)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 
 // faults is a store that fails as it is told to.
 type faults struct {
-	*sqlite.Store
+	Store
 	mu     sync.Mutex
 	rules  error
 	commit func([]terret.Batch) error    // about the transaction
@@ -28,7 +28,7 @@ func faultyFixture(t *testing.T, d terret.Driver, change ...func(*engine.Config)
 	t.Helper()
 	s := &faults{}
 	f := openFixture(t, sqlite.Memory, d, append(change, func(c *engine.Config) {
-		s.Store = c.Store.(*sqlite.Store)
+		s.Store = c.Store.(Store)
 		c.Store = s
 	})...)
 	return f, s

@@ -6,11 +6,10 @@ import (
 	"testing"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/store/sqlite"
 )
 
 // checkLog holds what must be true of every session at rest, whatever happened.
-func checkLog(t *testing.T, s *sqlite.Store, session string) {
+func checkLog(t *testing.T, s Store, session string) {
 	t.Helper()
 	events := readLog(t, s, session)
 	for _, problem := range problems(events) {
@@ -112,7 +111,7 @@ func decisionOf(ev terret.Event) (terret.Decision, bool) {
 }
 
 // checkTables compares what lists show with the log.
-func checkTables(t *testing.T, s *sqlite.Store, session string, events []terret.Event) {
+func checkTables(t *testing.T, s Store, session string, events []terret.Event) {
 	t.Helper()
 	ctx := context.Background()
 	row, err := s.Session(ctx, session)

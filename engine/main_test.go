@@ -9,18 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/driver/mock"
 	"github.com/terret-dev/terret/engine"
 	"github.com/terret-dev/terret/store/sqlite"
 )
 
-func TestMain(m *testing.M) {
-	childMain()
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { verify(m) }
 
 // patience bounds waits of tests that would otherwise hang; it is never measured.
 const patience = 60 * time.Second
@@ -29,7 +24,7 @@ const patience = 60 * time.Second
 type fixture struct {
 	*engine.Engine
 	t     *testing.T
-	store *sqlite.Store
+	store Store
 	path  string // of the store
 	dir   string // that agents work in
 	limit time.Duration
@@ -51,7 +46,7 @@ func fileFixture(t *testing.T, path string, d terret.Driver, change ...func(*eng
 
 func openFixture(t *testing.T, path string, d terret.Driver, change ...func(*engine.Config)) *fixture {
 	t.Helper()
-	store, err := sqlite.Open(t.Context(), path, sqlite.Options{})
+	store, err := openStore(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}

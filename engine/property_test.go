@@ -48,7 +48,7 @@ type chaos struct {
 	files   bool
 	script  func(terret.Session) mock.Script
 	engines []*engine.Engine
-	stores  []*sqlite.Store
+	stores  []Store
 	faults  []*faults
 	ids     []string
 }
@@ -86,7 +86,7 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 }
 
 func (c *chaos) open() {
-	store, err := sqlite.Open(c.t.Context(), c.path, sqlite.Options{})
+	store, err := openStore(c.t.Context(), c.path)
 	if err != nil {
 		c.t.Fatal(err)
 	}

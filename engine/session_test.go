@@ -237,7 +237,7 @@ func TestDelete(t *testing.T) {
 // crowded is a store in which many sessions have lost their owner. It lets nobody
 // claim one before enough have come.
 type crowded struct {
-	*sqlite.Store
+	Store
 	lost   []terret.Session
 	enough int
 	full   chan struct{}
@@ -275,7 +275,7 @@ func (c *crowded) Claim(ctx context.Context, id string) (terret.Claim, error) {
 // once.
 func TestRecoveryIsBounded(t *testing.T) {
 	t.Parallel()
-	store, err := sqlite.Open(t.Context(), sqlite.Memory, sqlite.Options{})
+	store, err := openStore(t.Context(), sqlite.Memory)
 	if err != nil {
 		t.Fatal(err)
 	}

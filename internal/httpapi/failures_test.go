@@ -22,7 +22,6 @@ import (
 	"github.com/terret-dev/terret/internal/access"
 	"github.com/terret-dev/terret/internal/httpapi"
 	"github.com/terret-dev/terret/internal/trust"
-	"github.com/terret-dev/terret/store/sqlite"
 )
 
 // unprovoked reports whether a status is listed although this test cannot make the
@@ -368,7 +367,7 @@ func (w *walk) sessions(t *testing.T) {
 // foreign sessions are at work in another process.
 func (w *walk) foreign(t *testing.T) {
 	f := newFixture(t)
-	store, err := sqlite.Open(t.Context(), filepath.Join(f.home, "terret.db"), sqlite.Options{})
+	store, err := openStore(t.Context(), filepath.Join(f.home, "terret.db"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,8 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/driver/mock"
 	"github.com/terret-dev/terret/engine"
@@ -25,11 +23,10 @@ import (
 	"github.com/terret-dev/terret/internal/httpapi"
 	"github.com/terret-dev/terret/internal/sse"
 	"github.com/terret-dev/terret/internal/trust"
-	"github.com/terret-dev/terret/store/sqlite"
 	"github.com/terret-dev/terret/team"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { verify(m) }
 
 // fixture is a server on a loopback port, with a real engine and store behind it.
 type fixture struct {
@@ -70,7 +67,7 @@ func newFixture(t *testing.T, options ...option) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := sqlite.Open(t.Context(), filepath.Join(home, "terret.db"), sqlite.Options{})
+	store, err := openStore(t.Context(), filepath.Join(home, "terret.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
