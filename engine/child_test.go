@@ -44,6 +44,9 @@ func recoveryScript() mock.Script {
 }
 
 func runChild(ctx context.Context, role, path, session string) error {
+	if role == "talk" || role == "silence" {
+		return talk(ctx, path, session, role == "silence")
+	}
 	store, err := openStore(ctx, path)
 	if err != nil {
 		return err

@@ -90,6 +90,7 @@ func (e *Engine) watchLoop() {
 
 // lookAround handles what other processes may have written.
 func (e *Engine) lookAround() {
+	e.dropLost()
 	e.hub.WakeOthers(func(session string) bool { return e.mine(session) != nil })
 	if err := e.serveInbox(e.life); err != nil && e.life.Err() == nil {
 		e.log.Warn("cannot read what other processes want", "error", err)

@@ -172,7 +172,7 @@ func (w *writer) append(last *pgx.Batch, group []prepared, shared *shared) *int6
 	queueBlobs(last, spilled)
 	shared.queue(last)
 	version := new(int64)
-	last.Queue(sqlAppend, w.store.known, w.store.channel(), w.store.worker.id, int64(len(seq)), session, seq, at, kind, body, blob, raw, rawBlob).
+	last.Queue(sqlAppend, w.store.known, w.store.channel(), w.store.worker.name(), int64(len(seq)), session, seq, at, kind, body, blob, raw, rawBlob).
 		QueryRow(func(row pgx.Row) error {
 			var pos int64
 			if err := row.Scan(version, &pos, nil); err != nil {

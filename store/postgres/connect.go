@@ -37,10 +37,13 @@ func (s *Store) configure(text string) (*pgxpool.Config, error) {
 		c.ConnectTimeout = 10 * time.Second
 	}
 	// The name by which others find the connections of a dead worker. See evict.
-	c.RuntimeParams["application_name"] = s.worker.label()
+	config.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
+		c.RuntimeParams["application_name"] = label(s.worker.name())
+		return nil
+	}
 	defaults := map[string]string{
-		"lock_timeout":                        "20s",
-		"idle_in_transaction_session_timeout": "20s",
+		"lock_timeout":                        "10s",
+		"idle_in_transaction_session_timeout": "5s", // of a process that is stopped in the middle
 	}
 	for name, value := range defaults {
 		if _, ok := c.RuntimeParams[name]; !ok {
@@ -103,4 +106,11 @@ func (f facts) refuse() string {
 		return "synchronous_commit is off, so a crash would lose what was acknowledged; turn it on"
 	}
 	return ""
+}
+
+// connect opens a connection of a worker outside the pool.
+func (s *Store) connect(ctx context.Context, worker string) (*pgx.Conn, error) {
+	config := s.dial.Copy()
+	config.RuntimeParams["application_name"] = label(worker)
+	return pgx.ConnectConfig(ctx, config)
 }

@@ -34,7 +34,7 @@ func (e *commitError) Unwrap() error { return e.err }
 // unreachable reports whether the server is not there now, but may be again soon.
 func unreachable(err error) bool {
 	switch c := code(err); {
-	case c == "57P01", c == "57P02", c == "57P03", c == "57P05", c == "53300", c == "25006", strings.HasPrefix(c, "08"):
+	case c == "57P01", c == "25P03", c == "57P02", c == "57P03", c == "57P05", c == "53300", c == "25006", strings.HasPrefix(c, "08"):
 		return true // it stops, has crashed, starts, is full, or is no longer the primary
 	case c != "":
 		return false

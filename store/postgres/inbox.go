@@ -38,7 +38,7 @@ func (s *Store) Pending(ctx context.Context, session string) (out []terret.Inbox
 	w := where{}
 	w.add(`i.state = 'pending' AND NOT s.deleted`)
 	w.addIf(session != "", `s.id = ?`, clean(session))
-	w.addIf(session == "", `s.owner = ?`, s.worker.id)
+	w.addIf(session == "", `s.owner = ?`, s.worker.name())
 	err = s.read(ctx, "read inbox", func(c *pgx.Conn) error {
 		out = []terret.InboxItem{}
 		rows, err := c.Query(ctx, `SELECT i.id, s.id, i.kind, i.body, i.sender, i.at FROM inbox i

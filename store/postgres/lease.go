@@ -12,10 +12,11 @@ import (
 )
 
 func errLost() error {
-	return terret.Errorf(terret.CodeConflict, "this process was out of touch with the database for too long, so its sessions may belong to others; restart it")
+	return terret.Errorf(terret.CodeConflict, "this process was out of touch with the database for too long, so its sessions may belong to others; try again")
 }
 
-// register takes a lease. A worker whose lease was lost never gets another.
+// register takes a lease. A worker whose lease was lost never gets another: the store
+// goes on as a new worker, which owns nothing yet.
 func (s *Store) register(ctx context.Context) error {
 	w := &s.worker
 	w.mu.Lock()
@@ -23,14 +24,18 @@ func (s *Store) register(ctx context.Context) error {
 	switch {
 	case w.gone:
 		return errClosed()
-	case w.lost != nil:
-		return w.lost
-	case w.up:
+	case w.up && !w.lost:
 		return nil
 	}
+	if w.lost {
+		<-w.ended
+		w.id, w.losses, w.lost, w.up = terret.NewID(terret.PrefixWorker), make(chan struct{}), false, false
+		s.pool.Reset() // connections carry the worker's name
+	}
 	var l *lease
+	id := w.id
 	err := s.retry(ctx, func() (err error) {
-		l, err = s.takeLease(ctx)
+		l, err = s.takeLease(ctx, id)
 		return err
 	})
 	if err != nil {
@@ -48,6 +53,7 @@ func (s *Store) register(ctx context.Context) error {
 // lease is renewed on a connection of its own, which also holds the worker's lock.
 type lease struct {
 	store *Store
+	id    string    // of the worker
 	conn  *pgx.Conn // nil while it is broken
 	good  time.Time // until then the lease is certain, by the clock of this process
 }
@@ -56,8 +62,8 @@ const sqlLock = `SELECT pg_advisory_lock_shared(hashtextextended($1, 0))`
 
 // takeLease connects, takes the worker's lock and then writes its row, so that a row
 // without a lock always means a dead worker.
-func (s *Store) takeLease(ctx context.Context) (*lease, error) {
-	l := &lease{store: s}
+func (s *Store) takeLease(ctx context.Context, id string) (*lease, error) {
+	l := &lease{store: s, id: id}
 	if err := l.connect(ctx); err != nil {
 		return nil, err
 	}
@@ -65,7 +71,7 @@ func (s *Store) takeLease(ctx context.Context) (*lease, error) {
 	_, err := l.conn.Exec(ctx, `INSERT INTO workers (id, pid, host, started_at, until, server, locked)
 		VALUES ($1, $2, $3, $4, clock_timestamp() + $5::bigint * interval '1 microsecond', pg_postmaster_start_time(), true)
 		ON CONFLICT (id) DO UPDATE SET until = excluded.until, server = excluded.server`,
-		s.worker.id, os.Getpid(), hostname(), terret.Now().UnixMicro(), s.options.Lease.Microseconds())
+		id, os.Getpid(), hostname(), terret.Now().UnixMicro(), s.options.Lease.Microseconds())
 	if err != nil {
 		return nil, errors.Join(err, l.conn.Close(ctx))
 	}
@@ -74,11 +80,11 @@ func (s *Store) takeLease(ctx context.Context) (*lease, error) {
 }
 
 func (l *lease) connect(ctx context.Context) error {
-	c, err := pgx.ConnectConfig(ctx, l.store.dial)
+	c, err := l.store.connect(ctx, l.id)
 	if err != nil {
 		return err
 	}
-	if _, err := c.Exec(ctx, sqlLock, l.store.worker.id); err != nil {
+	if _, err := c.Exec(ctx, sqlLock, l.id); err != nil {
 		return errors.Join(err, c.Close(ctx))
 	}
 	l.conn = c
@@ -105,7 +111,7 @@ func (l *lease) keep(ctx context.Context) {
 		case err == nil && alive:
 			every = s.options.Lease / 5
 		case err == nil, !time.Now().Before(last):
-			s.log.ErrorContext(ctx, "the lease of this process is lost; its agents stop", "database", s.name, "worker", s.worker.id, "error", err)
+			s.log.ErrorContext(ctx, "the lease of this process is lost; its agents stop", "database", s.name, "worker", l.id, "error", err)
 			s.worker.lose()
 			s.news.others()
 			return
@@ -126,7 +132,7 @@ func (l *lease) renew(ctx context.Context, last time.Time) (alive bool, err erro
 	}
 	asked := time.Now()
 	tag, err := l.conn.Exec(ctx, `UPDATE workers SET until = clock_timestamp() + $2::bigint * interval '1 microsecond', server = pg_postmaster_start_time()
-		WHERE id = $1 AND until > clock_timestamp()`, l.store.worker.id, l.store.options.Lease.Microseconds())
+		WHERE id = $1 AND until > clock_timestamp()`, l.id, l.store.options.Lease.Microseconds())
 	if err != nil {
 		return false, err
 	}
@@ -148,20 +154,25 @@ func maxTime(a, b time.Time) time.Time {
 func (w *worker) lose() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.lost = errLost()
+	w.lost = true
 	close(w.losses)
 }
 
 // Lost is closed when this worker's lease is lost: others may own its sessions, so
-// whatever acts for them must end at once.
-func (s *Store) Lost() <-chan struct{} { return s.worker.losses }
+// whatever acts for them must end at once. After the next claim the store is a new
+// worker, with a new channel.
+func (s *Store) Lost() <-chan struct{} {
+	s.worker.mu.Lock()
+	defer s.worker.mu.Unlock()
+	return s.worker.losses
+}
 
 // retire gives back everything that this worker owns and removes its traces.
 func (s *Store) retire() error {
 	w := &s.worker
 	w.mu.Lock()
 	w.gone = true
-	up, lost := w.up, w.lost != nil
+	up, lost, id := w.up, w.lost, w.id
 	w.mu.Unlock()
 	if !up {
 		return nil
@@ -169,10 +180,10 @@ func (s *Store) retire() error {
 	var err error
 	if !lost {
 		err = s.write(context.Background(), "retire worker", func(ctx context.Context, tx pgx.Tx) error {
-			if _, err := tx.Exec(ctx, `UPDATE sessions SET owner = '' WHERE owner = $1`, w.id); err != nil {
+			if _, err := tx.Exec(ctx, `UPDATE sessions SET owner = '' WHERE owner = $1`, id); err != nil {
 				return err
 			}
-			_, err := tx.Exec(ctx, `DELETE FROM workers WHERE id = $1`, w.id)
+			_, err := tx.Exec(ctx, `DELETE FROM workers WHERE id = $1`, id)
 			return err
 		})
 	}

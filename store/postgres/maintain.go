@@ -18,6 +18,9 @@ const chunk = 1000
 
 // Delete implements terret.Sessions.
 func (s *Store) Delete(ctx context.Context, id string) error {
+	if err := s.evict(ctx, id); err != nil {
+		return err
+	}
 	var key int64
 	err := s.write(ctx, "delete session", func(ctx context.Context, tx pgx.Tx) (err error) {
 		if err := s.mayTake(ctx, tx, id); err != nil {

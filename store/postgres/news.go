@@ -133,7 +133,7 @@ func (s *Store) channel() string {
 // up: whoever waits, waits for a database that cannot be reached, too.
 func (s *Store) listen() {
 	for s.life.Err() == nil {
-		if c, err := pgx.ConnectConfig(s.life, s.dial); err == nil {
+		if c, err := s.connect(s.life, s.worker.name()); err == nil {
 			s.hear(c)
 			_ = c.Close(context.WithoutCancel(s.life))
 		}
@@ -154,7 +154,7 @@ func (s *Store) hear(c *pgx.Conn) {
 		switch {
 		case err == nil:
 			who, number, _ := strings.Cut(n.Payload, " ")
-			if version, err := strconv.ParseInt(number, 10, 64); err == nil && who != s.worker.id {
+			if version, err := strconv.ParseInt(number, 10, 64); err == nil && who != s.worker.name() {
 				s.news.theirs(version)
 			}
 		case ctx.Err() != nil && !c.IsClosed():

@@ -42,7 +42,7 @@ func TestLostNotification(t *testing.T) {
 		}
 		// Also when the connection that listens is gone.
 		if _, err := a.pool.Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-			WHERE application_name = $1 AND query LIKE 'LISTEN%'`, b.worker.label()); err != nil {
+			WHERE application_name = $1 AND query LIKE 'LISTEN%'`, label(b.worker.name())); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -58,7 +58,7 @@ func (s *Store) ListRequests(ctx context.Context, f terret.RequestFilter) (terre
 
 // Answered implements terret.Requests.
 func (s *Store) Answered(ctx context.Context) ([]terret.Request, error) {
-	return s.requests(ctx, `r.state = 'answered' AND r.state <> 'decided' AND s.owner = $1 ORDER BY r.id`, s.worker.id)
+	return s.requests(ctx, `r.state = 'answered' AND r.state <> 'decided' AND s.owner = $1 ORDER BY r.id`, s.worker.name())
 }
 
 func (s *Store) requests(ctx context.Context, where string, args ...any) (out []terret.Request, err error) {

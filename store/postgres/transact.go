@@ -95,7 +95,7 @@ func (s *Store) write(ctx context.Context, what string, fn func(ctx context.Cont
 		}
 		last := &pgx.Batch{}
 		var version int64
-		last.Queue(sqlFinish, s.known, s.channel(), s.worker.id).QueryRow(func(row pgx.Row) error { return row.Scan(&version, nil) })
+		last.Queue(sqlFinish, s.known, s.channel(), s.worker.name()).QueryRow(func(row pgx.Row) error { return row.Scan(&version, nil) })
 		if err := s.finish(ctx, c.Conn(), last); err != nil {
 			return err
 		}

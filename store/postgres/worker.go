@@ -14,19 +14,25 @@ import (
 // worker is this store's identity in the fleet. It is registered at the first claim, so
 // that commands which only read leave no trace.
 type worker struct {
-	id string
-
 	mu     sync.Mutex
-	up     bool  // it has a lease
-	gone   bool  // the store is closed
-	lost   error // why the lease is lost, which is for good
+	id     string // changes when a lease is lost
+	up     bool   // it has, or had, a lease
+	gone   bool   // the store is closed
+	lost   bool   // the lease is lost, which is for good
 	end    context.CancelFunc
 	ended  chan struct{} // closed when nothing renews the lease any more
 	losses chan struct{} // closed when the lease is lost
 }
 
-// label is what the connections of the worker are called in the database.
-func (w *worker) label() string { return "terret " + w.id }
+// label is what the connections of a worker are called in the database.
+func label(id string) string { return "terret " + id }
+
+// name is the worker's id at the moment.
+func (w *worker) name() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.id
+}
 
 // leaving reports whether the store is being closed, and only the worker still writes.
 func (w *worker) leaving() bool {
@@ -36,7 +42,7 @@ func (w *worker) leaving() bool {
 }
 
 // Worker implements terret.Ownership.
-func (s *Store) Worker() string { return s.worker.id }
+func (s *Store) Worker() string { return s.worker.name() }
 
 // sqlAlive says whether a worker may still act. Its lease must not have run out by the
 // clock of the database. If it had a lock, the server has not been restarted since, and
@@ -60,7 +66,7 @@ func (s *Store) Claim(ctx context.Context, session string) (terret.Claim, error)
 		}
 		// A worker that is not there can own nothing: it may have been declared dead.
 		tag, err := tx.Exec(ctx, `UPDATE sessions SET owner = $1, epoch = epoch + 1
-			WHERE id = $2 AND EXISTS (SELECT 1 FROM workers WHERE id = $1 AND until > clock_timestamp() FOR SHARE)`, s.worker.id, clean(session))
+			WHERE id = $2 AND EXISTS (SELECT 1 FROM workers WHERE id = $1 AND until > clock_timestamp() FOR SHARE)`, s.worker.name(), clean(session))
 		if err != nil {
 			return err
 		}
@@ -86,7 +92,7 @@ func (s *Store) mayTake(ctx context.Context, tx pgx.Tx, session string) error {
 		return notFound(session)
 	case err != nil:
 		return err
-	case owner == "" || owner == s.worker.id:
+	case owner == "" || owner == s.worker.name():
 		return nil
 	}
 	var alive bool
@@ -99,35 +105,44 @@ func (s *Store) mayTake(ctx context.Context, tx pgx.Tx, session string) error {
 	case err != nil:
 		return err
 	case alive:
-		return terret.Errorf(terret.CodeConflict, "session %s is in use by process %d on %s", session, pid, host)
+		return inUse(session, pid, host)
 	}
 	_, err = tx.Exec(ctx, `DELETE FROM workers WHERE id = $1`, owner)
 	return err
 }
 
-// evict ends the connections of a dead owner. If it was stopped in the middle of a
-// transaction, that would hold up its successor.
+// evict refuses if the owner is alive, and ends the connections of a dead one: if it was
+// stopped in the middle of a transaction, that would hold up its successor. It waits for
+// no lock.
 func (s *Store) evict(ctx context.Context, session string) error {
 	return s.read(ctx, "look for the owner", func(c *pgx.Conn) error {
-		var owner string
-		err := c.QueryRow(ctx, `SELECT s.owner FROM sessions s JOIN workers w ON w.id = s.owner
-			WHERE s.id = $1 AND s.owner <> $2 AND NOT `+sqlAlive, clean(session), s.worker.id).Scan(&owner)
-		if errors.Is(err, pgx.ErrNoRows) {
+		var owner, host string
+		var pid int
+		var alive bool
+		err := c.QueryRow(ctx, `SELECT s.owner, w.pid, w.host, `+sqlAlive+` FROM sessions s JOIN workers w ON w.id = s.owner
+			WHERE s.id = $1 AND s.owner <> $2 AND NOT s.deleted`, clean(session), s.worker.name()).Scan(&owner, &pid, &host, &alive)
+		switch {
+		case errors.Is(err, pgx.ErrNoRows):
 			return nil
-		}
-		if err != nil {
+		case err != nil:
 			return err
+		case alive:
+			return inUse(session, pid, host)
 		}
 		_, err = c.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-			WHERE datname = current_database() AND usename = current_user AND application_name = $1`, "terret "+owner)
+			WHERE datname = current_database() AND usename = current_user AND application_name = $1`, label(owner))
 		return err
 	})
+}
+
+func inUse(session string, pid int, host string) error {
+	return terret.Errorf(terret.CodeConflict, "session %s is in use by process %d on %s", session, pid, host)
 }
 
 // Release implements terret.Ownership.
 func (s *Store) Release(ctx context.Context, session string, epoch int64) error {
 	return s.write(ctx, "release session", func(ctx context.Context, tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, `UPDATE sessions SET owner = '' WHERE id = $1 AND owner = $2 AND epoch = $3`, clean(session), s.worker.id, epoch)
+		_, err := tx.Exec(ctx, `UPDATE sessions SET owner = '' WHERE id = $1 AND owner = $2 AND epoch = $3`, clean(session), s.worker.name(), epoch)
 		return err
 	})
 }
