@@ -107,6 +107,10 @@ picture: ## redraw the picture in the README (needs tmux)
 web: web/node_modules/.stamp ## rebuild the web UI into web/dist (needs Node)
 	cd web && npm run types && npm run typecheck && npm test && npm run build
 
+.PHONY: sdk-typescript
+sdk-typescript: web/node_modules/.stamp ## rebuild the TypeScript SDK into sdk/typescript/dist (needs Node)
+	sdk/typescript/build.sh
+
 # Set CHROMIUM=path to use another browser than the chromium in the PATH.
 .PHONY: web-test
 web-test: build web/node_modules/.stamp agents/node_modules/.stamp ## test the web UI in a real browser (needs Node and Chromium)

@@ -1,0 +1,120 @@
+"use strict";
+Object.defineProperty(exports, "__esModule", { value: true });
+exports.running = running;
+exports.start = start;
+const node_child_process_1 = require("node:child_process");
+const node_fs_1 = require("node:fs");
+const node_os_1 = require("node:os");
+const node_path_1 = require("node:path");
+const promises_1 = require("node:timers/promises");
+const connection_js_1 = require("./connection.js");
+const errors_js_1 = require("./errors.js");
+/** How long the program may take to stop before it is killed. */
+const stopTimeout = 20_000;
+/** How long to wait for the end of the program when it does not answer any more. */
+const exitTimeout = 500;
+function running(url, token) {
+    const connection = new connection_js_1.Connection(url, token);
+    return { connection, explain: async (error) => error, stop: async () => connection.close() };
+}
+/**
+ * Starts `terret serve`. It ends with its standard input, so that it never outlives this
+ * program, and it does not keep this program running.
+ */
+async function start(options) {
+    const temporary = options.dataDir === undefined;
+    const data = temporary ? (0, node_fs_1.mkdtempSync)((0, node_path_1.join)((0, node_os_1.tmpdir)(), 'terret-')) : (0, node_path_1.resolve)(options.dataDir);
+    const remove = () => {
+        if (temporary)
+            (0, node_fs_1.rmSync)(data, { recursive: true, force: true });
+    };
+    const child = (0, node_child_process_1.spawn)(options.program, [
+        'serve', '--attached', '--addr', '127.0.0.1:0', '--drain', '0s', '--root', (0, node_path_1.parse)(options.cwd).root, '--data', data,
+    ], { cwd: options.cwd, env: { ...process.env, ...options.env }, stdio: ['pipe', 'pipe', 'pipe'], windowsHide: true });
+    child.stdin.on('error', () => { }); // it is gone, which 'exit' says too
+    const stderr = lastLines(child);
+    let failure;
+    const exited = new Promise((done) => {
+        child.once('error', (cause) => {
+            failure ??= new errors_js_1.TerretError('process_failed', `cannot start ${options.program}: ${cause.message}; install terret, or set TERRET_BIN or the option program`, { cause });
+            done();
+        });
+        child.once('exit', (code, signal) => {
+            failure ??= new errors_js_1.TerretError('process_failed', `terret ended unexpectedly${stderr().length > 0 ? `: ${stderr().join('\n')}` : ''}`, {
+                exitCode: code ?? undefined, signal: signal ?? undefined, stderr: stderr(),
+            });
+            done();
+        });
+    });
+    const onExit = () => {
+        child.kill();
+        remove();
+    };
+    process.once('exit', onExit);
+    const stop = async () => {
+        refs(child, true);
+        child.stdin.end();
+        const timer = new AbortController();
+        (0, promises_1.setTimeout)(stopTimeout, undefined, { signal: timer.signal }).then(() => child.kill('SIGKILL'), () => { });
+        await exited;
+        timer.abort();
+        process.removeListener('exit', onExit);
+        remove();
+    };
+    const url = await Promise.race([address(child), exited]);
+    if (url === undefined) {
+        await stop();
+        throw failure ?? new errors_js_1.TerretError('process_failed', 'terret ended before it was ready');
+    }
+    refs(child, false);
+    const connection = new connection_js_1.Connection(url, (0, node_fs_1.readFileSync)((0, node_path_1.join)(data, 'token'), 'utf8').trim());
+    let stopping;
+    return {
+        connection,
+        explain: async (error) => {
+            if (!(error instanceof errors_js_1.TerretError) || error.code !== 'connection_failed')
+                return error;
+            const timer = new AbortController(); // the connection breaks a little before the process is gone
+            await Promise.race([exited, (0, promises_1.setTimeout)(exitTimeout, undefined, { signal: timer.signal })]).catch(() => { });
+            timer.abort();
+            return failure ?? error;
+        },
+        stop: () => {
+            connection.close();
+            return (stopping ??= stop());
+        },
+    };
+}
+/** Says whether the child keeps this program running. */
+function refs(child, on) {
+    for (const handle of [child, child.stdin, child.stdout, child.stderr]) {
+        if (on)
+            handle?.ref?.();
+        else
+            handle?.unref?.();
+    }
+}
+/** The address that the server says when it is ready. It never ends if there is none. */
+function address(child) {
+    return new Promise((resolve) => {
+        let text = '';
+        child.stdout?.on('data', (chunk) => {
+            if (text === 'done')
+                return;
+            text += chunk.toString('utf8');
+            const found = /^listening on (\S+)\n/m.exec(text);
+            if (found?.[1]) {
+                text = 'done';
+                resolve(found[1]);
+            }
+        });
+    });
+}
+/** The last lines of standard error, without the one that signs a browser in. */
+function lastLines(child) {
+    let text = '';
+    child.stderr?.on('data', (chunk) => {
+        text = (text + chunk.toString('utf8')).slice(-8192);
+    });
+    return () => text.split('\n').filter((line) => line !== '' && !line.startsWith('sign in with ')).slice(-20);
+}

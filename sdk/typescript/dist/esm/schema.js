@@ -1,0 +1,2 @@
+// Generated from docs/openapi.json by gen. Do not edit.
+export {};

@@ -1,0 +1,68 @@
+import type { Server } from './server.js';
+import type { SDKDecision, SDKRequest } from './schema.js';
+import { TerretError } from './errors.js';
+import { follow } from './follow.js';
+
+/**
+ * Decides a request of the agent: a permission, a question, a plan, or a gate. It may take
+ * its time; the signal fires when the request is decided otherwise or the session is closed.
+ * If it throws, the request is refused.
+ */
+export type OnRequest = (request: SDKRequest, context: { signal: AbortSignal }) => SDKDecision | Promise<SDKDecision>;
+
+type RawEvent = { expects?: { request_id: string }; data?: { request_id?: string; behavior?: string } };
+
+/** Lets the callback decide the requests of a session, until the signal fires. */
+export async function openDesk(server: Server, session: string, after: number, gates: string[], onRequest: OnRequest, signal: AbortSignal): Promise<void> {
+  const query = gates.length > 0 ? `&gates=${gates.map(encodeURIComponent).join(',')}` : '';
+  const asked = new Map<string, AbortController>();
+  signal.addEventListener('abort', () => asked.forEach((a) => a.abort()), { once: true });
+  const stream = await follow(server, `/v1/sessions/${session}/events?deltas=0${query}`, after, signal, true);
+  void (async () => {
+    for await (const event of stream) {
+      const body = JSON.parse(event.data) as RawEvent;
+      const decided = body.data?.request_id;
+      if (decided !== undefined && body.data?.behavior !== undefined) {
+        asked.get(decided)?.abort();
+        asked.delete(decided);
+      }
+      if (body.expects === undefined) continue;
+      const id = body.expects.request_id;
+      const controller = new AbortController();
+      asked.set(id, controller);
+      void decide(server, id, onRequest, controller.signal).catch((error: unknown) => {
+        if (!controller.signal.aborted) process.emitWarning(`a decision was refused: ${String(error)}`, 'TerretWarning');
+      });
+    }
+  })().catch((error: unknown) => {
+    if (!signal.aborted) process.emitWarning(`nobody decides for session ${session} any more: ${String(error)}`, 'TerretWarning');
+  });
+}
+
+async function decide(server: Server, id: string, onRequest: OnRequest, signal: AbortSignal): Promise<void> {
+  const path = `/v1/decisions/${encodeURIComponent(id)}`;
+  const request = await server.connection.call<SDKRequest>('GET', path);
+  if (request.state !== 'open' || signal.aborted) return;
+  let decision: SDKDecision;
+  try {
+    decision = await onRequest(request, { signal });
+  } catch (error) {
+    decision = refusal(request.gate, error);
+  }
+  if (signal.aborted) return;
+  try {
+    await server.connection.call('POST', path, decision);
+  } catch (error) {
+    if (signal.aborted || !(error instanceof TerretError) || error.code !== 'invalid_request') throw error;
+    await server.connection.call('POST', path, refusal(request.gate, error)); // nobody else will decide
+    throw error;
+  }
+}
+
+/** The decision of a program that could not decide. */
+function refusal(gate: string, why: unknown): SDKDecision {
+  const behaviors: Record<string, SDKDecision['behavior']> = {
+    question: 'reject', plan: 'revise', pre_tool: 'ask', prompt: 'passthrough', stop: 'passthrough', subagent_stop: 'passthrough', compact: 'passthrough',
+  };
+  return { behavior: behaviors[gate] ?? 'deny', reason: `the program could not decide: ${why instanceof Error ? why.message : String(why)}` };
+}
