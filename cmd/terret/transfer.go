@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/engine"
 	"github.com/terret-dev/terret/internal/archive"
+	"github.com/terret-dev/terret/internal/project"
 )
 
 func newSessionsExport(a *app) *cobra.Command {
@@ -26,16 +28,65 @@ func newSessionsExport(a *app) *cobra.Command {
 }
 
 func newSessionsImport(a *app) *cobra.Command {
-	var cwd string
+	var cwd, folder string
 	cmd := &cobra.Command{
-		Use: "import FILE", Short: "Import a session that export printed (- is standard input)", Args: exactArgs("FILE"),
-		Long: "Import a session that export printed. It gets new ids and keeps the conversation\n" +
-			"and its history; permissions and the agent's own session id are not\n" +
-			"imported.",
-		RunE: func(cmd *cobra.Command, args []string) error { return runImport(cmd.Context(), a, args[0], cwd) },
+		Use: "import FILE | --project DIR", Short: "Import a session that export printed, or those whose files a project holds",
+		Long: "Import a session that export printed (- is standard input). It gets new ids and\n" +
+			"keeps the conversation and its history; permissions and the agent's own session\n" +
+			"id are not imported.\n\n" +
+			"With --project, make the sessions again whose files are in the folder's .terret,\n" +
+			"after the database was lost. They keep their ids and titles, and go on where the\n" +
+			"agent remembers; what was said before is not in Terret's log. Their policy is ask.",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if folder != "" {
+				return exactArgs()(cmd, args)
+			}
+			return exactArgs("FILE")(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if folder != "" {
+				return restoreProject(cmd.Context(), a, folder)
+			}
+			return runImport(cmd.Context(), a, args[0], cwd)
+		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", "", "folder for the session (default: its original folder)")
+	cmd.Flags().StringVar(&folder, "project", "", "make the sessions of this folder's .terret again")
+	cmd.MarkFlagsMutuallyExclusive("cwd", "project")
 	return cmd
+}
+
+// restoreProject makes the sessions again whose files a project's folder holds, except
+// those that exist. It prints their ids.
+func restoreProject(ctx context.Context, a *app, folder string) error {
+	found, err := project.Sessions(folder)
+	if err != nil && len(found) == 0 {
+		return terret.Invalid("project", "%w", err)
+	}
+	if err != nil {
+		fmt.Fprintln(a.err, "left out:", err)
+	}
+	if len(found) == 0 {
+		return terret.Errorf(terret.CodeNotFound, "%s has no files of sessions", folder)
+	}
+	if err := a.open(ctx); err != nil {
+		return err
+	}
+	for _, s := range found {
+		s.Agent = a.harness.Agents.Name(s.Agent)
+		_, err := a.harness.Store.Create(ctx, s)
+		if errors.Is(err, terret.ErrConflict) {
+			fmt.Fprintf(a.err, "%s exists already\n", s.ID)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(a.out, s.ID); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func runImport(ctx context.Context, a *app, file, cwd string) error {

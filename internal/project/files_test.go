@@ -32,7 +32,7 @@ func TestSessionFile(t *testing.T) {
 	f.Record(s, nil)
 	want := map[string]any{
 		"id": s.ID, "createdAt": "2026-02-07T10:00:00.123Z", "updatedAt": "2026-02-07T10:00:00.123Z",
-		"projectRoot": s.Cwd, "persona": nil, "mode": "workbench", "claudeSessionId": nil,
+		"projectRoot": s.Cwd, "persona": nil, "mode": "workbench", "claudeSessionId": nil, "agent": "claude", "title": "",
 	}
 	if diff := cmp.Diff(want, sessionFile(t, s)); diff != "" {
 		t.Error(diff)
@@ -98,7 +98,7 @@ func TestSessionFileIsAlwaysWhole(t *testing.T) {
 			running = false
 		default:
 		}
-		if got := sessionFile(t, s); len(got) != 7 {
+		if got := sessionFile(t, s); len(got) != 9 {
 			t.Fatalf("read %v", got)
 		}
 	}

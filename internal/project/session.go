@@ -12,7 +12,7 @@ import (
 )
 
 // sessionFile is the content of a session's file: what the session is, but nothing that
-// was said in it.
+// was said in it, except for its title. [Sessions] reads it.
 type sessionFile struct {
 	ID          string            `json:"id"`
 	CreatedAt   string            `json:"createdAt"`
@@ -22,6 +22,9 @@ type sessionFile struct {
 	Mode        terret.Mode       `json:"mode"`
 	// ClaudeSessionID is the agent's own session id, whatever the agent.
 	ClaudeSessionID terret.NullString `json:"claudeSessionId"`
+	Agent           string            `json:"agent"`
+	Title           string            `json:"title"`
+	OneShot         bool              `json:"oneShot,omitempty"`
 }
 
 // isoTime is ISO 8601 with milliseconds.
@@ -40,6 +43,7 @@ func (f *Files) saveSession(dir *os.Root, s terret.Session) error {
 	content, err := json.MarshalIndent(sessionFile{
 		ID: s.ID, CreatedAt: iso(s.CreatedAt), UpdatedAt: iso(s.UpdatedAt), ProjectRoot: s.Cwd,
 		Persona: terret.NullString(f.redact.String(string(s.Persona))), Mode: mode, ClaudeSessionID: s.NativeID,
+		Agent: s.Agent, Title: f.redact.String(s.Title), OneShot: s.OneShot,
 	}, "", "  ")
 	if err != nil {
 		return err

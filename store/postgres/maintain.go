@@ -278,7 +278,7 @@ func completed(ctx context.Context, c *pgx.Conn, pieces []piece) ([]piece, error
 // Backup implements terret.Maintainer. PostgreSQL has its own ways, which also work while
 // the fleet is running.
 func (s *Store) Backup(context.Context, string) error {
-	return terret.Errorf(terret.CodeInvalidRequest, "a PostgreSQL database is backed up with pg_dump or pg_basebackup; `terret db copy` copies it into a file")
+	return terret.Errorf(terret.CodeInvalidRequest, "a PostgreSQL database is backed up with pg_dump or pg_basebackup")
 }
 
 // Check implements terret.Maintainer.
