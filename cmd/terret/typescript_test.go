@@ -169,8 +169,8 @@ func TestTypeScriptMessages(t *testing.T) {
 			got = append(got, string(m[1]))
 		}
 		want := []string{"type"}
-		for i := range reflect.TypeOf(of).NumField() {
-			tag, omit, _ := strings.Cut(reflect.TypeOf(of).Field(i).Tag.Get("json"), ",")
+		for field := range reflect.TypeOf(of).Fields() {
+			tag, omit, _ := strings.Cut(field.Tag.Get("json"), ",")
 			if omit != "" {
 				tag += "?"
 			}
