@@ -1923,9 +1923,12 @@ export interface components {
             blocks?: components["schemas"]["Block"][];
             message_id?: string;
             options?: components["schemas"]["TurnOptions"];
+            /** @description The message that this one follows, by its id or its UUID in the neovate view. It must be the session's last. */
             parent_id?: string;
             /** @description What the agent should do. Either this or blocks. */
             prompt?: string;
+            /** @description It follows no message, and begins a thread. The agent still remembers the session. Default: it follows the last one. */
+            root?: boolean;
             /** @enum {string} */
             when?: "reject" | "queue" | "steer";
         };
