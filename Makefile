@@ -48,7 +48,7 @@ race: ## run the same with the race detector, if there is a C compiler
 
 .PHONY: fleet
 fleet: ## run the suites of the engine and the HTTP API on a real PostgreSQL, if there is one
-	@if scripts/setup.sh postgres; then TERRET_TEST_POSTGRES=1 TERRET_TEST_STORE=postgres $(GO) test -timeout 5m ./engine ./internal/httpapi; \
+	@if scripts/setup.sh postgres; then TERRET_TEST_POSTGRES=1 TERRET_TEST_STORE=postgres $(GO) test -timeout 15m ./engine ./internal/httpapi; \
 	elif [ -n "$$CI" ]; then exit 1; \
 	else echo "no PostgreSQL: the suites ran on SQLite only"; fi
 

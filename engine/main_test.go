@@ -50,7 +50,7 @@ func openFixture(t *testing.T, path string, d terret.Driver, change ...func(*eng
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := engine.Config{Store: store, Drivers: []terret.Driver{d}, CloseGrace: 10 * time.Second}
+	cfg := engine.Config{Store: store, Drivers: []terret.Driver{d}, CloseGrace: time.Minute}
 	for _, c := range change {
 		c(&cfg)
 	}
