@@ -113,7 +113,21 @@ func openTerminal() (ours, theirs *os.File, err error) {
 	if err == nil {
 		theirs, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
 	}
-	return ours, theirs, errors.Join(err)
+	if err == nil {
+		err = keepOutput(theirs)
+	}
+	return ours, theirs, err
+}
+
+// keepOutput makes Ctrl-C leave the terminal's output alone. By itself the kernel drops
+// what was written and not read yet, also what a quick program says after the signal.
+func keepOutput(terminal *os.File) error {
+	mode, err := unix.IoctlGetTermios(int(terminal.Fd()), unix.TCGETS)
+	if err != nil {
+		return err
+	}
+	mode.Lflag |= unix.NOFLSH
+	return unix.IoctlSetTermios(int(terminal.Fd()), unix.TCSETS, mode)
 }
 
 func (x *terminal) watch() {

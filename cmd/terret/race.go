@@ -94,7 +94,19 @@ func runRace(ctx context.Context, a *app, o raceOptions) error {
 
 // race runs a race to its finish, shows the table, and keeps a racer if one is named.
 func (a *app) race(ctx context.Context, r *race.Runner, id string, o raceOptions) error {
-	x, err := r.Run(ctx, a.user(), id)
+	x, err := r.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	show := newBoard(a.err, a.colour(a.err), a.interactive())
+	for _, one := range x.Racers {
+		if one.State == race.Running {
+			show.add(one.Name, one.Session)
+		}
+	}
+	stop := show.watch(ctx, a.harness.Engine)
+	x, err = r.Run(ctx, a.user(), id)
+	stop()
 	if err != nil {
 		return err
 	}

@@ -97,12 +97,16 @@ func (r *renderer) message(ev terret.Event, d terret.MessageComplete) {
 	r.screen.endWords()
 }
 
-func (r *renderer) toolBegins(d terret.ToolPre) {
-	title := d.Title
-	if title == "" {
-		title = d.Name + " " + inputSummary(d.Input)
+// toolTitle says what a tool is to do, in one line.
+func toolTitle(d terret.ToolPre) string {
+	if d.Title != "" {
+		return oneLine(d.Title)
 	}
-	title = oneLine(title)
+	return oneLine(d.Name + " " + inputSummary(d.Input))
+}
+
+func (r *renderer) toolBegins(d terret.ToolPre) {
+	title := toolTitle(d)
 	r.titles[d.ToolID] = title
 	r.screen.line("%s %s", r.screen.paint(cyan, "●"), cut(title, 160))
 	r.screen.busy(title)

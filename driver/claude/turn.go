@@ -339,7 +339,7 @@ func (t *translator) abandon(why terret.Error, now time.Time) []terret.Event {
 	if running {
 		if n := t.turn.malformed; n > 0 && why.Code == terret.CodeProcessFailed && why.Signal == "" {
 			why.Code = terret.CodeMalformedOutput
-			why.Message = fmt.Sprintf("Claude Code printed %d lines that are not of its protocol, and no result: %s", n, why.Message)
+			why.Message = fmt.Sprintf("%s; lines before that which could not be read: %d", why.Message, n)
 		}
 		end := terret.Data(terret.TurnError{
 			Error: why, Text: t.said(), Usage: t.turn.usage.Add(t.turn.estimate), CostUSD: t.turn.cost,
