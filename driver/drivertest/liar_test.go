@@ -27,7 +27,7 @@ type lyingAgent struct{ terret.Agent }
 
 func (a lyingAgent) Capabilities() terret.Capabilities {
 	c := a.Agent.Capabilities()
-	c.Abilities[terret.CanReasoning] = terret.Ability{OK: true, By: terret.ByAgent}
+	c.Abilities[terret.CanPrewarm] = terret.Ability{OK: true, By: terret.ByAgent}
 	c.Abilities[terret.CanStream] = terret.Ability{Reason: "it would be a lie"}
 	return c
 }
@@ -41,7 +41,7 @@ func TestLiar(t *testing.T) {
 		drivertest.Run(t, target)
 		return
 	}
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=TestLiar/(hello|streaming|reasoning)$", "-test.v")
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=TestLiar/(hello|streaming|prewarmed)$", "-test.v")
 	cmd.Env = append(os.Environ(), lie+"=1", matrix+"=")
 	out, err := cmd.CombinedOutput()
 	if err == nil {
@@ -49,7 +49,7 @@ func TestLiar(t *testing.T) {
 	}
 	for _, want := range []string{
 		"--- PASS: TestLiar/hello",
-		"--- FAIL: TestLiar/reasoning",
+		"--- FAIL: TestLiar/prewarmed",
 		"--- FAIL: TestLiar/streaming",
 		"it works, though the agent does not declare partial_streaming (it says: it would be a lie)",
 	} {
