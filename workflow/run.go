@@ -200,7 +200,10 @@ func (r *Runner) attempt(ctx context.Context, by string, run *Run, st *StepRun, 
 		case err != nil:
 			failure = err
 		case !result.OK:
-			failure = fmt.Errorf("the check `%s` failed with %s:\n%s", step.Check, result.Exit, result.Output)
+			failure = fmt.Errorf("the check `%s` failed with %s", step.Check, result.Exit)
+			if result.Output != "" {
+				failure = fmt.Errorf("%w:\n%s", failure, result.Output)
+			}
 		}
 	}
 	e := ended{Text: answer.Text, CostUSD: answer.CostUSD}
