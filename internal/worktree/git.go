@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/terret-dev/terret/internal/lockfile"
 )
 
 // minMajor and minMinor are the oldest git that ignores the user's configuration when
@@ -131,4 +133,23 @@ func environ() []string {
 		}
 	}
 	return env
+}
+
+// alone waits until nobody else of us changes the repository's list of worktrees, and
+// keeps others from it until release is called: git itself fails when it reads about a
+// worktree that another git is just making.
+func (g *git) alone(ctx context.Context) (release func(), err error) {
+	common, err := g.run(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.Open(filepath.FromSlash(common))
+	if err != nil {
+		return nil, err
+	}
+	if err := lockfile.Lock(ctx, dir); err != nil {
+		_ = dir.Close()
+		return nil, err
+	}
+	return func() { _ = dir.Close() }, nil
 }

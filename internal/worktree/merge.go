@@ -78,6 +78,11 @@ func Discard(ctx context.Context, home, id, dir string) error {
 	if err := removeAll(own); err != nil {
 		return err
 	}
+	release, err := g.alone(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
 	list, err := g.run(ctx, "worktree", "list", "--porcelain")
 	if err != nil {
 		return err

@@ -92,6 +92,11 @@ func Add(ctx context.Context, home, id, dir string) (cwd string, err error) {
 	if err := g.disarm(ctx); err != nil {
 		return "", err
 	}
+	release, err := g.alone(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer release()
 	own := filepath.Join(home, folder, id)
 	if err := os.MkdirAll(filepath.Dir(own), 0o700); err != nil {
 		return "", err
@@ -142,6 +147,11 @@ func Remove(ctx context.Context, home, path string, own func(file string) bool) 
 	if err != nil {
 		return "", err
 	}
+	release, err := g.alone(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer release()
 	if kept, err := g.unsaved(ctx, id, own); kept != "" || err != nil {
 		return kept, err
 	}

@@ -1,10 +1,12 @@
 package worktree_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -91,6 +93,36 @@ func TestAdd(t *testing.T) {
 	}
 	if got := r.sh(cwd, "cat a.txt"); got != "one" {
 		t.Errorf("the first one is harmed: %q", got)
+	}
+}
+
+// Several at once, as in a race: git alone fails when it reads about a worktree that
+// another git is just making.
+func TestTogether(t *testing.T) {
+	t.Parallel()
+	r := newRepository(t)
+	for round := range 3 {
+		var group sync.WaitGroup
+		for i := range 6 {
+			group.Go(func() {
+				id := fmt.Sprintf("t%d-%d", round, i)
+				if err := worktree.Discard(t.Context(), r.home, id, r.dir); err != nil {
+					t.Error(err)
+				}
+				cwd, err := worktree.Add(t.Context(), r.home, id, r.dir)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if kept, err := worktree.Remove(t.Context(), r.home, cwd, nil); kept != "" || err != nil {
+					t.Errorf("kept %q, %v", kept, err)
+				}
+			})
+		}
+		group.Wait()
+	}
+	if list := r.sh(r.dir, "git worktree list"); strings.Count(list, "\n") != 0 {
+		t.Errorf("left: %s", list)
 	}
 }
 
