@@ -215,7 +215,7 @@ func prewarmed(f *fixture) {
 
 func trustsNothing(t Target) string {
 	if t.Poison == nil {
-		return "it reads no settings of a folder"
+		return "nothing in a folder makes it run a command by itself"
 	}
 	return ""
 }
