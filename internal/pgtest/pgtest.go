@@ -12,6 +12,7 @@ package pgtest
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -70,6 +71,20 @@ func Main() *Server {
 	fmt.Fprintln(os.Stderr, "PostgreSQL:", err)
 	os.Exit(1)
 	return nil
+}
+
+// Asked starts a server if TERRET_TEST_STORE=postgres asks for the tests to run on one.
+// Without it they run on SQLite, and it returns nil. It ends the program if there is no
+// PostgreSQL.
+func Asked() *Server {
+	if os.Getenv("TERRET_TEST_STORE") != "postgres" {
+		return nil
+	}
+	s := Main()
+	if s == nil {
+		os.Exit(1)
+	}
+	return s
 }
 
 // Start makes an empty cluster and starts a server for it.
@@ -238,6 +253,20 @@ func (s *Server) Stop() {
 func (s *Server) URL(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return fmt.Sprintf("postgres://terret:%s@%s/postgres?search_path=t_%x", password, s.addr, sum[:8])
+}
+
+// Address is where a store is that SQLite would have at path: there, or in a schema that
+// stands for it. In a bubble of synctest, where it is the year 2000, there is no network,
+// so a store in memory stays there.
+func (s *Server) Address(path string) string {
+	const memory = ":memory:"
+	switch {
+	case s == nil || path == memory && time.Now().Year() == 2000:
+		return path
+	case path == memory:
+		return s.URL(rand.Text())
+	}
+	return s.URL(path)
 }
 
 // Addr is host and port of the server.

@@ -20,11 +20,9 @@ const inlineLimit = 64 << 10
 
 // prepared is a batch that is ready to write.
 type prepared struct {
-	index int // in the caller's list
-	batch terret.Batch
-	rows  []store.Row
-	proj  store.Projection
-	row   sessionRow // once it is locked
+	store.Prepared
+
+	row sessionRow // once it is locked
 }
 
 // sessionRow is what is known of a session while its row is locked.
@@ -39,12 +37,16 @@ type sessionRow struct {
 // the second writes everything and commits.
 func (s *Store) Commit(ctx context.Context, batches []terret.Batch) ([]terret.Result, error) {
 	results := make([]terret.Result, len(batches))
-	all, err := prepareGroup(batches, results)
+	encoded, err := store.Group(batches, results)
 	if err != nil {
 		return nil, err
 	}
-	if len(all) == 0 {
+	if len(encoded) == 0 {
 		return results, nil
+	}
+	all := make([]prepared, len(encoded))
+	for i, p := range encoded {
+		all[i].Prepared = p
 	}
 	for tries := 1; ; tries++ {
 		group, err := s.commit(ctx, all, results)
@@ -78,27 +80,6 @@ func (s *Store) commit(ctx context.Context, all []prepared, results []terret.Res
 	return group, err
 }
 
-// prepareGroup encodes the batches before anything is locked, in the order of their
-// session ids. A batch that cannot be encoded fails alone.
-func prepareGroup(batches []terret.Batch, results []terret.Result) ([]prepared, error) {
-	group := make([]prepared, 0, len(batches))
-	for i, b := range batches {
-		rows, proj, err := store.Rows(b)
-		if err != nil {
-			results[i].Err = terret.AsError(err)
-			continue
-		}
-		group = append(group, prepared{index: i, batch: b, rows: rows, proj: proj})
-	}
-	slices.SortFunc(group, func(a, b prepared) int { return strings.Compare(a.batch.Session, b.batch.Session) })
-	for i := 1; i < len(group); i++ {
-		if group[i].batch.Session == group[i-1].batch.Session {
-			return nil, terret.Errorf(terret.CodeInternal, "two batches for session %s in one commit", group[i].batch.Session)
-		}
-	}
-	return group, nil
-}
-
 // writer writes a group of batches in a transaction.
 type writer struct {
 	store   *Store
@@ -130,9 +111,9 @@ func (w *writer) sessions(last *pgx.Batch, group []prepared) {
 	n := len(group)
 	keys, numbers, touched, cursors := make([]int64, n), make([]int64, n), make([]int64, n), make([][]byte, n)
 	for i, p := range group {
-		keys[i], numbers[i], cursors[i] = p.row.key, p.batch.After+int64(len(p.rows)), p.batch.Cursor
-		if p.proj.Touched {
-			touched[i] = p.rows[len(p.rows)-1].Time.UnixMicro()
+		keys[i], numbers[i], cursors[i] = p.row.key, p.Batch.After+int64(len(p.Rows)), p.Batch.Cursor
+		if p.Projection.Touched {
+			touched[i] = p.Rows[len(p.Rows)-1].Time.UnixMicro()
 		}
 	}
 	last.Queue(`UPDATE sessions s SET last_seq = u.last_seq, updated_at = greatest(s.updated_at, u.touched), cursor = coalesce(u.cursor, s.cursor)
@@ -157,17 +138,17 @@ func (w *writer) append(last *pgx.Batch, group []prepared, shared *shared) *int6
 	var body, blob, raw, rawBlob [][]byte
 	spilled := map[string][]byte{}
 	for _, p := range group {
-		r := terret.Result{LastSeq: p.batch.After, Entries: make([]terret.Entry, 0, len(p.rows))}
-		for _, row := range p.rows {
+		r := terret.Result{LastSeq: p.Batch.After, Entries: make([]terret.Entry, 0, len(p.Rows))}
+		for _, row := range p.Rows {
 			r.LastSeq++
 			session, seq, at, kind = append(session, p.row.key), append(seq, r.LastSeq), append(at, row.Time.UnixMicro()), append(kind, clean(string(row.Kind)))
 			inline, hash := spill(row.Body, spilled)
 			body, blob = append(body, inline), append(blob, hash)
 			inline, hash = spill(row.Raw, spilled)
 			raw, rawBlob = append(raw, inline), append(rawBlob, hash)
-			r.Entries = append(r.Entries, terret.Entry{Session: p.batch.Session, Seq: r.LastSeq, Kind: row.Kind, Body: row.Body, Raw: row.Raw})
+			r.Entries = append(r.Entries, terret.Entry{Session: p.Batch.Session, Seq: r.LastSeq, Kind: row.Kind, Body: row.Body, Raw: row.Raw})
 		}
-		w.results[p.index] = r
+		w.results[p.Index] = r
 	}
 	queueBlobs(last, spilled)
 	shared.queue(last)
@@ -180,9 +161,9 @@ func (w *writer) append(last *pgx.Batch, group []prepared, shared *shared) *int6
 			}
 			pos -= int64(len(seq))
 			for _, p := range group {
-				for i := range w.results[p.index].Entries {
+				for i := range w.results[p.Index].Entries {
 					pos++
-					w.results[p.index].Entries[i].Pos = pos
+					w.results[p.Index].Entries[i].Pos = pos
 				}
 			}
 			return nil
@@ -229,7 +210,7 @@ func (s *Store) settle(ctx context.Context, group []prepared, results []terret.R
 	ctx = context.WithoutCancel(ctx)
 	p := group[0]
 	for _, q := range group {
-		if len(q.rows) > 0 {
+		if len(q.Rows) > 0 {
 			p = q
 			break
 		}
@@ -250,7 +231,7 @@ func (s *Store) settle(ctx context.Context, group []prepared, results []terret.R
 // trace looks for the effect of a batch. It first takes the lock that the transaction has
 // held all along, and so waits until that has ended.
 func trace(ctx context.Context, tx pgx.Tx, p prepared) (wrote bool, err error) {
-	b := p.batch
+	b := p.Batch
 	var key, epoch int64
 	var cursor []byte
 	err = tx.QueryRow(ctx, `SELECT key, epoch, cursor FROM sessions WHERE id = $1 FOR UPDATE`, b.Session).Scan(&key, &epoch, &cursor)
@@ -268,8 +249,8 @@ func trace(ctx context.Context, tx pgx.Tx, p prepared) (wrote bool, err error) {
 		return wrote, err
 	}
 	switch {
-	case len(p.rows) > 0: // the next owner's event would differ, at least in its time
-		row := p.rows[0]
+	case len(p.Rows) > 0: // the next owner's event would differ, at least in its time
+		row := p.Rows[0]
 		inline, hash := spill(row.Body, map[string][]byte{})
 		return one(`SELECT at = $3 AND kind = $4 AND body IS NOT DISTINCT FROM $5 AND blob IS NOT DISTINCT FROM $6
 			FROM events WHERE session = $1 AND seq = $2`, key, b.After+1, row.Time.UnixMicro(), clean(string(row.Kind)), inline, hash)
@@ -285,7 +266,7 @@ func trace(ctx context.Context, tx pgx.Tx, p prepared) (wrote bool, err error) {
 func (s *Store) positions(ctx context.Context, group []prepared, results []terret.Result) error {
 	return s.read(ctx, "read what was committed", func(c *pgx.Conn) error {
 		for _, p := range group {
-			entries := results[p.index].Entries
+			entries := results[p.Index].Entries
 			if len(entries) == 0 {
 				continue
 			}

@@ -41,7 +41,7 @@ func (w *writer) lock(ctx context.Context, all []prepared) ([]prepared, error) {
 	admitted := make([]prepared, 0, len(all))
 	for _, p := range all {
 		if err := j.admit(&p); err != nil {
-			w.results[p.index] = terret.Result{Err: err}
+			w.results[p.Index] = terret.Result{Err: err}
 			continue
 		}
 		admitted = append(admitted, p)
@@ -52,17 +52,17 @@ func (w *writer) lock(ctx context.Context, all []prepared) ([]prepared, error) {
 func (j *judge) read(ctx context.Context, c *pgx.Conn, all []prepared) error {
 	var ids, requests, turns []string
 	for _, p := range all {
-		ids = append(ids, p.batch.Session)
-		for _, o := range p.proj.Opened {
+		ids = append(ids, p.Batch.Session)
+		for _, o := range p.Projection.Opened {
 			requests = append(requests, o.RequestID)
 		}
-		for _, d := range p.proj.Decided {
+		for _, d := range p.Projection.Decided {
 			requests = append(requests, d.RequestID)
 		}
-		for _, t := range p.proj.Started {
+		for _, t := range p.Projection.Started {
 			turns = append(turns, t.ID)
 		}
-		for _, t := range p.proj.Ended {
+		for _, t := range p.Projection.Ended {
 			turns = append(turns, t.ID)
 		}
 	}
@@ -105,8 +105,8 @@ func (j *judge) read(ctx context.Context, c *pgx.Conn, all []prepared) error {
 
 // admit says why a batch is refused. Otherwise later batches find what it will change.
 func (j *judge) admit(p *prepared) error {
-	row, ok := j.sessions[p.batch.Session]
-	switch b := p.batch; {
+	row, ok := j.sessions[p.Batch.Session]
+	switch b := p.Batch; {
 	case !ok:
 		return notFound(b.Session)
 	case row.epoch != b.Epoch:
@@ -128,13 +128,13 @@ func (j *judge) admit(p *prepared) error {
 }
 
 func (j *judge) admitTurns(p *prepared, after map[string]turnRow) error {
-	for _, t := range p.proj.Started {
+	for _, t := range p.Projection.Started {
 		if _, ok := lookUp(t.ID, after, j.turns); ok {
-			return terret.Errorf(terret.CodeConflict, "session %s: turn %s of the batch already exists", p.batch.Session, t.ID)
+			return terret.Errorf(terret.CodeConflict, "session %s: turn %s of the batch already exists", p.Batch.Session, t.ID)
 		}
 		after[t.ID] = turnRow{session: p.row.key, state: string(terret.TurnRunning)}
 	}
-	for _, t := range p.proj.Ended {
+	for _, t := range p.Projection.Ended {
 		r, ok := lookUp(t.ID, after, j.turns)
 		if !ok || r.session != p.row.key || r.state != string(terret.TurnRunning) {
 			return terret.Errorf(terret.CodeConflict, "turn %q is not running, so it cannot end", t.ID)
@@ -147,13 +147,13 @@ func (j *judge) admitTurns(p *prepared, after map[string]turnRow) error {
 // admitRequests sees to it that a request has one decision. If another process has
 // already answered it, only that answer is accepted.
 func (j *judge) admitRequests(p *prepared, after map[string]requestRow) error {
-	for _, o := range p.proj.Opened {
+	for _, o := range p.Projection.Opened {
 		if _, ok := lookUp(o.RequestID, after, j.requests); ok {
-			return terret.Errorf(terret.CodeConflict, "session %s: request %s of the batch already exists", p.batch.Session, o.RequestID)
+			return terret.Errorf(terret.CodeConflict, "session %s: request %s of the batch already exists", p.Batch.Session, o.RequestID)
 		}
 		after[o.RequestID] = requestRow{session: p.row.key, state: "open"}
 	}
-	for _, d := range p.proj.Decided {
+	for _, d := range p.Projection.Decided {
 		r, ok := lookUp(d.RequestID, after, j.requests)
 		switch {
 		case !ok || r.session != p.row.key:

@@ -5,13 +5,12 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
-	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/store"
 )
 
 //go:embed migrations/*.sql
@@ -21,24 +20,8 @@ var migrationFiles embed.FS
 // fleet is updated, old and new nodes run together over one step.
 const oldestProgram = 1
 
-// migrations are applied in the order of their names; the schema's version is how many
-// have been applied. They only go forward, and a released one is never changed.
-func migrations() ([]string, error) {
-	names, err := fs.Glob(migrationFiles, "migrations/*.sql")
-	if err != nil {
-		return nil, err
-	}
-	slices.Sort(names)
-	out := make([]string, len(names))
-	for i, name := range names {
-		text, err := migrationFiles.ReadFile(name)
-		if err != nil {
-			return nil, err
-		}
-		out[i] = string(text)
-	}
-	return out, nil
-}
+// migrations are the steps to the newest schema.
+func migrations() ([]string, error) { return store.Migrations(migrationFiles) }
 
 // migrate brings the schema up to date. Of several processes one does it.
 func (s *Store) migrate(ctx context.Context, c *pgx.Conn) error {

@@ -23,7 +23,7 @@ type projector struct {
 func (w *projector) exec(query string, args ...any) { w.batch.Queue(query, args...) }
 
 func (w *projector) project(p prepared) {
-	for _, t := range p.proj.Started {
+	for _, t := range p.Projection.Started {
 		if p.row.canRedo {
 			w.exec(`UPDATE sessions SET can_redo = false WHERE key = $1`, w.key)
 			w.exec(`UPDATE turns SET undone = 2 WHERE session = $1 AND undone = 1`, w.key)
@@ -31,35 +31,35 @@ func (w *projector) project(p prepared) {
 		w.exec(`INSERT INTO turns (id, session, state, origin, start_seq, started_at) VALUES ($1, $2, $3, $4, $5, $6)`,
 			t.ID, w.key, string(terret.TurnRunning), string(t.Origin), t.Seq, t.At.UnixMicro())
 	}
-	for _, o := range p.proj.Opened {
-		w.open(o, p.batch.Epoch)
+	for _, o := range p.Projection.Opened {
+		w.open(o, p.Batch.Epoch)
 	}
-	for _, d := range p.proj.Decided {
+	for _, d := range p.Projection.Decided {
 		text, _ := json.Marshal(d) // the judge has done it before
 		w.exec(`UPDATE requests SET state = 'decided', decision = $2 WHERE id = $1`, d.RequestID, string(text))
 	}
-	for _, t := range p.proj.Ended {
+	for _, t := range p.Projection.Ended {
 		w.endTurn(t, p.row)
 	}
-	revert := len(p.proj.Rewound) > 0
-	for _, c := range p.proj.Snapshot {
+	revert := len(p.Projection.Rewound) > 0
+	for _, c := range p.Projection.Snapshot {
 		w.snapshot(c)
 		revert = revert || c.Changed
 	}
-	for _, c := range p.proj.Rewound {
+	for _, c := range p.Projection.Rewound {
 		w.rewound(c)
 	}
 	if revert {
 		w.revert()
 	}
-	w.session(p.proj.Session)
-	for _, id := range p.batch.Taken {
+	w.session(p.Projection.Session)
+	for _, id := range p.Batch.Taken {
 		w.exec(`UPDATE inbox SET state = 'taken' WHERE id = $1 AND session = $2`, id, w.key)
 	}
-	for _, id := range p.batch.Delivered {
+	for _, id := range p.Batch.Delivered {
 		w.exec(`UPDATE requests SET delivered = true WHERE id = $1 AND session = $2 AND state = 'decided'`, id, w.key)
 	}
-	for id, n := range p.batch.Hits {
+	for id, n := range p.Batch.Hits {
 		w.shared.hits[id] += n
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"slices"
-	"strings"
 
 	sqlite3 "modernc.org/sqlite/lib"
 
@@ -31,18 +29,10 @@ const (
 
 const sqlInsertBlob = `INSERT INTO blobs (hash, body) VALUES (?, ?) ON CONFLICT DO NOTHING`
 
-// prepared is a batch that is ready to write.
-type prepared struct {
-	index int // in the caller's list
-	batch terret.Batch
-	rows  []store.Row
-	proj  store.Projection
-}
-
 // Commit implements terret.Log.
 func (s *Store) Commit(ctx context.Context, batches []terret.Batch) ([]terret.Result, error) {
 	results := make([]terret.Result, len(batches))
-	group, err := prepareGroup(batches, results)
+	group, err := store.Group(batches, results)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +46,7 @@ func (s *Store) Commit(ctx context.Context, batches []terret.Batch) ([]terret.Re
 			if err != nil {
 				return err
 			}
-			results[p.index] = r
+			results[p.Index] = r
 		}
 		return nil
 	})
@@ -73,53 +63,32 @@ func (s *Store) Commit(ctx context.Context, batches []terret.Batch) ([]terret.Re
 }
 
 // durabilityOf counts the pieces of text in a group that holds nothing else.
-func durabilityOf(group []prepared) durability {
+func durabilityOf(group []store.Prepared) durability {
 	n := 0
 	for _, p := range group {
-		if !p.plain() || p.proj.Touched || p.batch.Cursor != nil {
+		if !plain(p) || p.Projection.Touched || p.Batch.Cursor != nil {
 			return synced
 		}
-		n += len(p.rows)
+		n += len(p.Rows)
 	}
 	return durability(n)
 }
 
 // plain reports whether the batch changes only the log and the session's cursor.
-func (p prepared) plain() bool {
-	return p.proj.Empty() && len(p.batch.Taken)+len(p.batch.Delivered)+len(p.batch.Hits) == 0
-}
-
-// prepareGroup encodes the batches before the write lock is taken, in the order of
-// their session ids. A batch that cannot be encoded fails alone.
-func prepareGroup(batches []terret.Batch, results []terret.Result) ([]prepared, error) {
-	group := make([]prepared, 0, len(batches))
-	for i, b := range batches {
-		rows, proj, err := store.Rows(b)
-		if err != nil {
-			results[i].Err = terret.AsError(err)
-			continue
-		}
-		group = append(group, prepared{index: i, batch: b, rows: rows, proj: proj})
-	}
-	slices.SortFunc(group, func(a, b prepared) int { return strings.Compare(a.batch.Session, b.batch.Session) })
-	for i := 1; i < len(group); i++ {
-		if group[i].batch.Session == group[i-1].batch.Session {
-			return nil, terret.Errorf(terret.CodeInternal, "two batches for session %s in one commit", group[i].batch.Session)
-		}
-	}
-	return group, nil
+func plain(p store.Prepared) bool {
+	return p.Projection.Empty() && len(p.Batch.Taken)+len(p.Batch.Delivered)+len(p.Batch.Hits) == 0
 }
 
 // settle finds out whether a commit of unknown outcome took place. Any batch that was
 // not refused will do, since the transaction holds all of them or none.
-func (s *Store) settle(ctx context.Context, group []prepared, results []terret.Result, cause error) error {
+func (s *Store) settle(ctx context.Context, group []store.Prepared, results []terret.Result, cause error) error {
 	if _, ok := errors.AsType[*commitError](cause); !ok {
 		return cause
 	}
 	unknown := cause
 	err := s.alone(context.WithoutCancel(ctx), func(c *lite.Conn) error {
 		for _, p := range group {
-			if results[p.index].Err != nil {
+			if results[p.Index].Err != nil {
 				continue
 			}
 			wrote, known := trace(c, p)
@@ -140,12 +109,12 @@ func (s *Store) settle(ctx context.Context, group []prepared, results []terret.R
 
 // trace looks for the effect of a batch: the session's last number, since nobody else
 // can have written under its epoch; without events, its other effects.
-func trace(c *lite.Conn, p prepared) (wrote, known bool) {
+func trace(c *lite.Conn, p store.Prepared) (wrote, known bool) {
 	scan := func(r *lite.Rows) { wrote = r.Bool(0) }
 	var err error
-	switch b := p.batch; {
-	case len(p.rows) > 0:
-		_, err = c.Row(scan, `SELECT epoch = ? AND last_seq = ? FROM sessions WHERE id = ?`, b.Epoch, b.After+int64(len(p.rows)), b.Session)
+	switch b := p.Batch; {
+	case len(p.Rows) > 0:
+		_, err = c.Row(scan, `SELECT epoch = ? AND last_seq = ? FROM sessions WHERE id = ?`, b.Epoch, b.After+int64(len(p.Rows)), b.Session)
 	case len(b.Taken) > 0:
 		_, err = c.Row(scan, `SELECT state = 'taken' FROM inbox WHERE id = ?`, b.Taken[0])
 	case len(b.Delivered) > 0:
@@ -168,12 +137,12 @@ type writer struct {
 var errRefused = errors.New("the batch is refused")
 
 // writeAlone writes the only batch of a transaction.
-func (w *writer) writeAlone(p prepared, results []terret.Result) error {
+func (w *writer) writeAlone(p store.Prepared, results []terret.Result) error {
 	r, err := w.writeProjected(p)
 	if err != nil {
 		return err
 	}
-	results[p.index] = r
+	results[p.Index] = r
 	if r.Err != nil {
 		return errRefused
 	}
@@ -183,8 +152,8 @@ func (w *writer) writeAlone(p prepared, results []terret.Result) error {
 // writeBatch writes one batch of several. The error is about the whole transaction;
 // what concerns only this session is in the result, and leaves no trace in the
 // transaction.
-func (w *writer) writeBatch(p prepared) (terret.Result, error) {
-	if p.plain() {
+func (w *writer) writeBatch(p store.Prepared) (terret.Result, error) {
+	if plain(p) {
 		key, refused, err := w.take(p)
 		if err != nil || refused != nil {
 			return terret.Result{Err: refused}, err
@@ -208,10 +177,10 @@ func (w *writer) writeBatch(p prepared) (terret.Result, error) {
 
 // writeProjected writes a batch and what follows from it. If the result refuses it,
 // some of it may already be written.
-func (w *writer) writeProjected(p prepared) (terret.Result, error) {
+func (w *writer) writeProjected(p store.Prepared) (terret.Result, error) {
 	r, err := w.project(p)
 	if code(err) == sqlite3.SQLITE_CONSTRAINT {
-		err = terret.Errorf(terret.CodeConflict, "session %s: a turn or a request of the batch already exists (%w)", p.batch.Session, err)
+		err = terret.Errorf(terret.CodeConflict, "session %s: a turn or a request of the batch already exists (%w)", p.Batch.Session, err)
 	}
 	if e, ok := errors.AsType[*terret.Error](err); ok {
 		return terret.Result{Err: e}, nil
@@ -219,7 +188,7 @@ func (w *writer) writeProjected(p prepared) (terret.Result, error) {
 	return r, err
 }
 
-func (w *writer) project(p prepared) (terret.Result, error) {
+func (w *writer) project(p store.Prepared) (terret.Result, error) {
 	key, refused, err := w.take(p)
 	if err != nil || refused != nil {
 		return terret.Result{Err: refused}, err
@@ -235,10 +204,10 @@ func (w *writer) project(p prepared) (terret.Result, error) {
 
 // take takes the numbers for the batch. The second result says why it may not have
 // them.
-func (w *writer) take(p prepared) (key int64, refused, err error) {
+func (w *writer) take(p store.Prepared) (key int64, refused, err error) {
 	var touched int64
-	if p.proj.Touched {
-		touched = p.rows[len(p.rows)-1].Time.UnixMicro()
+	if p.Projection.Touched {
+		touched = p.Rows[len(p.Rows)-1].Time.UnixMicro()
 	}
 	key, ok, err := w.pass(p, touched)
 	if e, is := errors.AsType[*terret.Error](err); is {
@@ -248,34 +217,34 @@ func (w *writer) take(p prepared) (key int64, refused, err error) {
 		return 0, nil, err
 	}
 	if !ok {
-		refused, err = whyRefused(w.tx, p.batch)
+		refused, err = whyRefused(w.tx, p.Batch)
 		return 0, refused, err
 	}
-	if p.batch.Cursor != nil {
-		err = w.tx.Exec(`UPDATE sessions SET cursor = ? WHERE key = ?`, p.batch.Cursor, key)
+	if p.Batch.Cursor != nil {
+		err = w.tx.Exec(`UPDATE sessions SET cursor = ? WHERE key = ?`, p.Batch.Cursor, key)
 	}
 	return key, refused, err
 }
 
 // pass goes through the fence with the cached key and, if that fails, with the
 // session's own: an id that was deleted and created again has another key.
-func (w *writer) pass(p prepared, touched int64) (key int64, ok bool, err error) {
-	remembered, known := w.store.keys.Load(p.batch.Session)
+func (w *writer) pass(p store.Prepared, touched int64) (key int64, ok bool, err error) {
+	remembered, known := w.store.keys.Load(p.Batch.Session)
 	for {
 		if known {
 			key = remembered.(int64)
-		} else if key, err = sessionKey(w.tx, p.batch.Session); err != nil {
+		} else if key, err = sessionKey(w.tx, p.Batch.Session); err != nil {
 			return 0, false, err
 		}
-		n, err := changed(w.tx, sqlFence, len(p.rows), touched, key, p.batch.Session, p.batch.Epoch, p.batch.After)
+		n, err := changed(w.tx, sqlFence, len(p.Rows), touched, key, p.Batch.Session, p.Batch.Epoch, p.Batch.After)
 		if err != nil {
 			return 0, false, err
 		}
 		if n == 1 {
-			w.store.keys.Store(p.batch.Session, key)
+			w.store.keys.Store(p.Batch.Session, key)
 			return key, true, nil
 		}
-		w.store.keys.Delete(p.batch.Session)
+		w.store.keys.Delete(p.Batch.Session)
 		if !known {
 			return 0, false, nil
 		}
@@ -298,9 +267,9 @@ func whyRefused(tx *lite.Conn, b terret.Batch) (refused, err error) {
 	return terret.Errorf(terret.CodeConflict, "session %s is at event %d, not %d", b.Session, last, b.After), nil
 }
 
-func (w *writer) append(key int64, p prepared) (terret.Result, error) {
-	r := terret.Result{LastSeq: p.batch.After, Entries: make([]terret.Entry, 0, len(p.rows))}
-	for _, row := range p.rows {
+func (w *writer) append(key int64, p store.Prepared) (terret.Result, error) {
+	r := terret.Result{LastSeq: p.Batch.After, Entries: make([]terret.Entry, 0, len(p.Rows))}
+	for _, row := range p.Rows {
 		r.LastSeq++
 		var err error
 		if len(row.Raw) == 0 && len(row.Body) <= inlineLimit { // almost always
@@ -312,7 +281,7 @@ func (w *writer) append(key int64, p prepared) (terret.Result, error) {
 			return r, err
 		}
 		r.Entries = append(r.Entries, terret.Entry{
-			Session: p.batch.Session, Seq: r.LastSeq, Pos: w.tx.LastInsertID(), Kind: row.Kind, Body: row.Body, Raw: row.Raw,
+			Session: p.Batch.Session, Seq: r.LastSeq, Pos: w.tx.LastInsertID(), Kind: row.Kind, Body: row.Body, Raw: row.Raw,
 		})
 	}
 	return r, nil

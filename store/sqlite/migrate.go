@@ -4,10 +4,10 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
-	"slices"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/lite"
+	"github.com/terret-dev/terret/store"
 )
 
 //go:embed migrations/*.sql
@@ -16,24 +16,8 @@ var migrationFiles embed.FS
 // applicationID marks the file as ours: "TRRT".
 const applicationID = 0x54525254
 
-// migrations are applied in the order of their names; the schema's version is how many
-// have been applied. They only go forward, and a released one is never changed.
-func migrations() ([]string, error) {
-	names, err := fs.Glob(migrationFiles, "migrations/*.sql")
-	if err != nil {
-		return nil, err
-	}
-	slices.Sort(names)
-	out := make([]string, len(names))
-	for i, name := range names {
-		text, err := migrationFiles.ReadFile(name)
-		if err != nil {
-			return nil, err
-		}
-		out[i] = string(text)
-	}
-	return out, nil
-}
+// migrations are the steps to the newest schema.
+func migrations() ([]string, error) { return store.Migrations(migrationFiles) }
 
 // schemaVersion returns the version of the schema and the newest that this program
 // knows. It refuses files that are not ours or that a newer version has written.

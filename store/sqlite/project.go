@@ -23,47 +23,47 @@ func (w *projector) exec(query string, args ...any) (n int64) {
 	return n
 }
 
-func (w *projector) project(p prepared) {
-	for _, t := range p.proj.Started {
+func (w *projector) project(p store.Prepared) {
+	for _, t := range p.Projection.Started {
 		if w.exec(`UPDATE sessions SET can_redo = 0 WHERE key = ? AND can_redo = 1`, w.key) > 0 {
 			w.exec(`UPDATE turns SET undone = 2 WHERE session = ? AND undone = 1`, w.key)
 		}
 		w.exec(`INSERT INTO turns (id, session, state, origin, start_seq, started_at) VALUES (?, ?, ?, ?, ?, ?)`,
 			t.ID, w.key, string(terret.TurnRunning), string(t.Origin), t.Seq, t.At.UnixMicro())
 	}
-	for _, o := range p.proj.Opened {
+	for _, o := range p.Projection.Opened {
 		var expires any
 		if o.ExpiresAt != nil {
 			expires = o.ExpiresAt.UnixMicro()
 		}
 		w.exec(`INSERT INTO requests (id, session, turn, seq, epoch, gate, state, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, 'open', ?, ?)`,
-			o.RequestID, w.key, o.Turn, o.Seq, p.batch.Epoch, string(o.Gate), o.At.UnixMicro(), expires)
+			o.RequestID, w.key, o.Turn, o.Seq, p.Batch.Epoch, string(o.Gate), o.At.UnixMicro(), expires)
 	}
-	for _, d := range p.proj.Decided {
+	for _, d := range p.Projection.Decided {
 		w.decide(d)
 	}
-	for _, t := range p.proj.Ended {
+	for _, t := range p.Projection.Ended {
 		w.endTurn(t)
 	}
-	revert := len(p.proj.Rewound) > 0
-	for _, c := range p.proj.Snapshot {
+	revert := len(p.Projection.Rewound) > 0
+	for _, c := range p.Projection.Snapshot {
 		w.snapshot(c)
 		revert = revert || c.Changed
 	}
-	for _, c := range p.proj.Rewound {
+	for _, c := range p.Projection.Rewound {
 		w.rewound(c)
 	}
 	if revert {
 		w.revert()
 	}
-	w.session(p.proj.Session)
-	for _, id := range p.batch.Taken {
+	w.session(p.Projection.Session)
+	for _, id := range p.Batch.Taken {
 		w.exec(`UPDATE inbox SET state = 'taken' WHERE id = ? AND session = ?`, id, w.key)
 	}
-	for _, id := range p.batch.Delivered {
+	for _, id := range p.Batch.Delivered {
 		w.exec(`UPDATE requests SET delivered = 1 WHERE id = ? AND session = ? AND state = 'decided'`, id, w.key)
 	}
-	for id, n := range p.batch.Hits {
+	for id, n := range p.Batch.Hits {
 		w.exec(`UPDATE rules SET hits = hits + ? WHERE id = ?`, n, id)
 	}
 }
