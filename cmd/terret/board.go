@@ -42,6 +42,9 @@ func (b *board) add(name, session string) {
 
 // watch shows what the agents do until stop is called, which waits. The last lines stay.
 func (b *board) watch(ctx context.Context, e *engine.Engine) (stop func()) {
+	if len(b.rows) == 0 {
+		return func() {}
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	var ids []string
 	for _, r := range b.rows {
@@ -88,8 +91,8 @@ func (b *board) watch(ctx context.Context, e *engine.Engine) (stop func()) {
 
 // take takes in an event.
 func (b *board) take(ev terret.Event) {
+	doing, over := b.activity(ev)
 	for _, r := range b.rows {
-		doing, over := b.activity(ev)
 		if r.session != ev.Session || doing == "" || doing == r.doing || r.over {
 			continue
 		}
