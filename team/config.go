@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/terret-dev/terret"
 )
@@ -57,13 +58,19 @@ var ignoredCredentials = []string{"api_key", "auth_token", "base_url"}
 
 // names are what members may be called: one word, that is not taken for a flag, a topic
 // or punctuation of a sentence.
-var names = regexp.MustCompile(`^[\pL\pN](?:[\pL\pN._-]{0,62}[\pL\pN])?$`)
+var names = regexp.MustCompile(`^[\pL\pN](?:[\pL\pN._-]*[\pL\pN])?$`)
+
+// maxName is how many characters a name may have. The pattern does not count them: it
+// would take a hundred kilobytes in every process.
+const maxName = 64
+
+func isName(s string) bool { return utf8.RuneCountInString(s) <= maxName && names.MatchString(s) }
 
 // checkName rejects names that cannot be addressed.
 func checkName(name string) error {
 	switch {
-	case !names.MatchString(name):
-		return terret.Invalid("name", "%q cannot be a name: use up to 64 letters, digits, dots, dashes and underscores", name)
+	case !isName(name):
+		return terret.Invalid("name", "%q cannot be a name: use up to %d letters, digits, dots, dashes and underscores", name, maxName)
 	case strings.EqualFold(name, All), name == busName:
 		return terret.Invalid("name", "%q is taken", name)
 	}
@@ -116,7 +123,7 @@ func (c Config) Validate() error {
 		return terret.Invalid("session", "%q is not a session id", c.Session)
 	}
 	for _, t := range c.Topics {
-		if !names.MatchString(t) {
+		if !isName(t) {
 			return terret.Invalid("topics", "%q cannot be a topic: use letters, digits, dots, dashes and underscores", t)
 		}
 	}

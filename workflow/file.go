@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/yamlfile"
@@ -53,9 +54,12 @@ type Step struct {
 }
 
 var (
-	ids          = regexp.MustCompile(`^[\pL\pN](?:[\pL\pN_-]{0,40}[\pL\pN])?$`)
+	ids          = regexp.MustCompile(`^[\pL\pN](?:[\pL\pN_-]*[\pL\pN])?$`)
 	placeholders = regexp.MustCompile(`\{\{\s*([^{}]*?)\s*\}\}`)
 )
+
+// maxID is how many characters the id of a step may have.
+const maxID = 42
 
 // Parse reads a workflow. Errors begin with name:line:column.
 func Parse(name string, data []byte) (*Workflow, error) {
@@ -93,8 +97,8 @@ func (s *Step) check(file yamlfile.File, path string, known []string) (err error
 	switch {
 	case s.ID == "":
 		return file.Errorf(path, "a step needs an id")
-	case !ids.MatchString(s.ID):
-		return file.Errorf(path+".id", "%q cannot be an id: use up to 42 letters, digits, dashes and underscores", s.ID)
+	case !ids.MatchString(s.ID), utf8.RuneCountInString(s.ID) > maxID:
+		return file.Errorf(path+".id", "%q cannot be an id: use up to %d letters, digits, dashes and underscores", s.ID, maxID)
 	case slices.Contains(known, s.ID):
 		return file.Errorf(path+".id", "%q is taken", s.ID)
 	case strings.TrimSpace(s.Prompt) == "":

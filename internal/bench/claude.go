@@ -293,37 +293,31 @@ func (b claudeBench) firstPooled(ctx context.Context, e *engine.Engine) (took, e
 	return t, e.CloseSession(ctx, s.ID, "bench")
 }
 
-// turn prompts a session and returns when the turn is over.
+// engineTurn prompts a session and returns when the turn is over. It makes the JSON of
+// every event, as the server does for its clients, but reads none: that is theirs.
 func engineTurn(ctx context.Context, e *engine.Engine, session string, after *int64) (t took, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	began := time.Now()
-	turn, err := e.Prompt(ctx, engine.PromptRequest{Session: session, Prompt: hello()})
-	if err != nil {
+	if _, err := e.Prompt(ctx, engine.PromptRequest{Session: session, Prompt: hello()}); err != nil {
 		return took{}, err
 	}
+	var line []byte
 	for entry, err := range e.Events(ctx, engine.EventQuery{Session: session, After: *after, Follow: true}) {
 		if err != nil {
 			return took{}, err
 		}
-		ev, err := entry.Decode()
-		if err != nil {
-			return took{}, err
-		}
-		*after = entry.Seq
-		if ev.Turn != turn.ID {
-			continue
-		}
-		switch d := ev.Data.(type) {
-		case terret.MessageDelta:
+		*after, line = entry.Seq, entry.AppendJSON(line[:0])
+		switch entry.Kind {
+		case terret.KindMessageDelta:
 			if t.text == 0 {
 				t.text = time.Since(began)
 			}
-		case terret.TurnComplete:
+		case terret.KindTurnComplete:
 			t.end = time.Since(began)
 			return t, nil
-		case terret.TurnError:
-			return took{}, &d.Error
+		case terret.KindTurnError:
+			return took{}, fmt.Errorf("the turn failed: %s", line)
 		}
 	}
 	return took{}, errors.New("the turn did not end")
