@@ -128,7 +128,8 @@ func (e *Engine) isClosed() bool {
 
 // New makes an engine and starts it. It takes over what dead processes left behind: it
 // ends their turns with an error and decides their requests, so that their sessions can
-// be resumed. The context bounds that. The caller must Close the engine.
+// be resumed. The context bounds that. On a store with leases it goes on to do so while it
+// runs. The caller must Close the engine.
 func New(ctx context.Context, cfg Config) (*Engine, error) {
 	e := &Engine{
 		cfg: cfg, store: cfg.Store, log: cfg.Log, secrets: redact.Known(cfg.Secrets),
@@ -158,6 +159,9 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	e.work.Go(e.watchLoop)
 	if err := e.recover(ctx); err != nil {
 		return nil, errors.Join(err, e.Close(context.WithoutCancel(ctx)))
+	}
+	if s, ok := cfg.Store.(leased); ok {
+		e.work.Go(func() { e.takeOverLoop(s.Lease()) })
 	}
 	return e, nil
 }

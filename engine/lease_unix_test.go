@@ -4,42 +4,117 @@ package engine_test
 
 import (
 	"context"
-	"strings"
+	"errors"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/mock"
+	"github.com/terret-dev/terret/engine"
 	"github.com/terret-dev/terret/internal/pgtest"
 	"github.com/terret-dev/terret/store/postgres"
 )
 
-// TestPaused stops a process that owns a session, lets another take over, and wakes it:
-// not one event of the old owner follows, and its agent ends, whether it has something to
-// say or not.
-func TestPaused(t *testing.T) {
+// node is an engine of a fleet.
+type node struct {
+	*engine.Engine
+	store *postgres.Store
+}
+
+// newNode starts an engine on the database that stands for path, until the test ends.
+func newNode(t *testing.T, own *pgtest.Server, path string, script mock.Script) node {
+	t.Helper()
+	s, err := postgres.Open(t.Context(), own.URL(path), postgres.Options{Lease: shortLease})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := engine.New(t.Context(), engine.Config{Store: s, Drivers: []terret.Driver{mock.New(script)}, CloseGrace: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+		if err := errors.Join(e.Close(ctx), s.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return node{e, s}
+}
+
+// create makes a session that nobody owns.
+func (n node) create(t *testing.T) string {
+	t.Helper()
+	s, err := n.Create(t.Context(), terret.Session{Agent: "mock", Cwd: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.ID
+}
+
+// until returns the events of a session after a number, up to the first of that kind.
+func (n node) until(t *testing.T, session string, after int64, kind terret.Kind) []terret.Entry {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	defer cancel()
+	var out []terret.Entry
+	for entry, err := range n.Events(ctx, engine.EventQuery{Session: session, After: after, Follow: true}) {
+		if err != nil {
+			t.Fatalf("no %s: %v", kind, err)
+		}
+		if out = append(out, entry); entry.Kind == kind {
+			break
+		}
+	}
+	return out
+}
+
+// fleet makes child processes of the test use that server.
+func fleet(t *testing.T) *pgtest.Server {
+	t.Helper()
 	own := pgtest.ForTest(t)
+	t.Setenv("TERRET_TEST_STORE", "postgres")
+	t.Setenv("TERRET_PGTEST_SERVER", own.Addr())
+	return own
+}
+
+// TestTakeover kills a process while another runs: that one ends the turn of the first
+// and decides its request, and the session goes on there.
+func TestTakeover(t *testing.T) {
+	own, path := fleet(t), t.TempDir()
+	n := newNode(t, own, path, mock.Script{Turns: [][]mock.Step{{}, {{Text: "two"}}}})
+	id := n.create(t)
+	killed(t, path, id)
+	entries := n.until(t, id, 0, terret.KindTurnError)
+	var kinds []terret.Kind
+	for _, e := range entries[len(entries)-3:] {
+		kinds = append(kinds, e.Kind)
+	}
+	if want := []terret.Kind{terret.KindSessionResumed, terret.KindPermissionDecision, terret.KindTurnError}; !slices.Equal(kinds, want) {
+		t.Errorf("the log ends with %v, not %v", kinds, want)
+	}
+	if _, err := n.Prompt(t.Context(), engine.PromptRequest{Session: id, Prompt: text("more")}); err != nil {
+		t.Fatal(err)
+	}
+	n.until(t, id, entries[len(entries)-1].Seq, terret.KindTurnComplete)
+}
+
+// TestPaused stops a process that owns a session until another has taken over, and wakes
+// it: not one event of the old owner follows, and its agent ends, whether it has something
+// to say or not. The process goes on as another worker.
+func TestPaused(t *testing.T) {
+	own := fleet(t)
 	for _, role := range []string{"talk", "silence"} {
 		t.Run(role, func(t *testing.T) { testPaused(t, own, role) })
 	}
 }
 
 func testPaused(t *testing.T, own *pgtest.Server, role string) {
-	t.Setenv("TERRET_TEST_STORE", "postgres")
-	t.Setenv("TERRET_PGTEST_SERVER", own.Addr())
-	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
-	defer cancel()
 	path := t.TempDir()
-	s, err := postgres.Open(ctx, own.URL(path), postgres.Options{Lease: shortLease})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	n, err := s.Create(ctx, terret.Session{ID: terret.NewSessionID(), Agent: "mock", Cwd: t.TempDir(), Policy: terret.PolicyAsk})
-	if err != nil {
-		t.Fatal(err)
-	}
-	child, out := startChild(t, role, path, n.ID)
+	n := newNode(t, own, path, mock.Script{})
+	id := n.create(t)
+	child, out := startChild(t, role, path, id)
 	defer func() {
 		_ = child.Process.Kill()
 		_ = child.Wait() // it was killed
@@ -51,23 +126,10 @@ func testPaused(t *testing.T, own *pgtest.Server, role string) {
 		t.Fatal(err)
 	}
 	stopped := time.Now()
-	var claim terret.Claim
-	for {
-		if claim, err = s.Claim(ctx, n.ID); err == nil {
-			break
-		}
-		if terret.AsError(err).Code != terret.CodeConflict {
-			t.Fatal(err)
-		}
-		time.Sleep(50 * time.Millisecond) // a lease takes its time to end
-	}
+	entries := n.until(t, id, 0, terret.KindTurnError)
+	entries = n.until(t, id, entries[len(entries)-1].Seq, terret.KindSessionStateChange) // the last word of the new owner
+	ended := entries[len(entries)-1].Seq
 	t.Logf("taken over after %v with a lease of %v", time.Since(stopped).Round(time.Millisecond), shortLease)
-	results, err := s.Commit(ctx, []terret.Batch{{Session: n.ID, Epoch: claim.Session.Epoch, After: claim.Session.LastSeq, Events: []terret.Event{
-		{Time: terret.Now(), Data: terret.Notification{Text: "mine", Level: "info"}},
-	}}})
-	if err != nil || results[0].Err != nil {
-		t.Fatal(results, err)
-	}
 	if err := child.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
@@ -76,15 +138,12 @@ func testPaused(t *testing.T, own *pgtest.Server, role string) {
 	if out.Text() != "the agent has ended" {
 		t.Errorf("the agent of the old owner goes on: %q", out.Text())
 	}
-	after, err := s.Read(ctx, terret.ReadQuery{Session: n.ID, After: results[0].LastSeq})
-	if err != nil || len(after) != 0 {
-		t.Errorf("%d events follow, %v", len(after), err)
-	}
-	// The process goes on as another worker, once the session is free.
-	if err := s.Release(ctx, n.ID, claim.Session.Epoch); err != nil {
-		t.Fatal(err)
-	}
-	if !out.Scan() || !strings.HasPrefix(out.Text(), "works again") {
+	if !out.Scan() || out.Text() != "works again" {
 		t.Errorf("the child said %q", out.Text())
+	}
+	// It works as another worker, so the next event is that of a new owner.
+	entries = n.until(t, id, ended, terret.KindSessionResumed)
+	for _, e := range entries[:len(entries)-1] {
+		t.Errorf("%s follows", e.Body)
 	}
 }

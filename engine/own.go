@@ -164,7 +164,7 @@ func (e *Engine) adopt(ctx context.Context, l *live) error {
 	if s.Turn != "" {
 		out = append(out, l.envelopeOf(s.Turn, terret.Event{Data: terret.TurnError{Usage: spent.Usage, CostUSD: spent.CostUSD, Error: terret.Error{
 			Code: terret.CodeProcessFailed, Retryable: true,
-			Message: "terret restarted and stopped this turn; retry, or send a message",
+			Message: "terret stopped while it ran this turn; retry, or send a message",
 		}}}))
 		l.session.Usage, l.session.CostUSD = s.Usage.Add(spent.Usage), s.CostUSD+spent.CostUSD
 		l.rest = terret.SessionFailed
@@ -235,19 +235,29 @@ func (e *Engine) recover(ctx context.Context) error {
 		}
 		group.Go(func() {
 			defer func() { <-room }()
-			e.recoverOne(ctx, s.ID)
+			e.recoverOne(ctx, s)
 		})
 	}
 	group.Wait()
 	return context.Cause(ctx)
 }
 
-func (e *Engine) recoverOne(ctx context.Context, id string) {
-	l, err := e.own(ctx, id)
+// recoverOne ends what a dead process has begun in a session. If another process was
+// faster it does nothing, also if that one has given the session back by now.
+func (e *Engine) recoverOne(ctx context.Context, orphan terret.Session) {
+	id := orphan.ID
+	var l *live
+	now, err := e.store.Session(ctx, id)
+	if err == nil {
+		if now.Owner != orphan.Owner {
+			return
+		}
+		l, err = e.own(ctx, id)
+	}
 	switch {
 	case errors.Is(err, terret.ErrConflict) || errors.Is(err, terret.ErrSessionNotFound): // another process was faster
 	case err != nil: // one bad session must not keep us from working on the others
-		if ctx.Err() == nil {
+		if ctx.Err() == nil && !e.isClosed() {
 			e.log.Error("could not clean up a session of a dead process", "session", id, "error", err)
 		}
 	default:

@@ -167,6 +167,9 @@ func (s *Store) Lost() <-chan struct{} {
 	return s.worker.losses
 }
 
+// Lease is how long a worker that cannot be reached keeps its sessions.
+func (s *Store) Lease() time.Duration { return s.options.Lease }
+
 // retire gives back everything that this worker owns and removes its traces.
 func (s *Store) retire() error {
 	w := &s.worker
