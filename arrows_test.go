@@ -168,3 +168,40 @@ func TestLinkSets(t *testing.T) {
 		}
 	}
 }
+
+// TestOwners holds who owns what. A driver of somebody else's agent runs a program and
+// translates: it has no shell, tools, model, permission rules or loop of its own, and no
+// terminal to scrape. What Terret owns (personas, sessions, events, context, the log)
+// knows no agent.
+func TestOwners(t *testing.T) {
+	t.Parallel()
+	foreign := []string{"driver/claude", "driver/codex", "driver/opencode", "driver/acp"}
+	agents := []string{"policy", "engine", "view", "sim", "driver/native", "internal/tools", "internal/shellread", "internal/persona", "internal/project", "internal/mcphost"}
+	ours := []string{"engine", "policy", "view", "store/sqlite", "internal/persona", "internal/project", "internal/access", "client"}
+	seen := 0
+	for _, p := range listPackages(t) {
+		name, _ := inModule(p.ImportPath)
+		driver, owner := slices.Contains(foreign, name), slices.Contains(ours, name)
+		if driver || owner {
+			seen++
+		}
+		for _, dep := range p.Deps {
+			to, _ := inModule(dep)
+			switch {
+			case driver && slices.Contains(agents, to):
+				t.Errorf("%s links %s: that is the agent's work, or ours", name, to)
+			case driver && slices.Contains(strings.Split(dep, "/"), "pty"):
+				t.Errorf("%s links %s: it must not need a terminal", name, dep)
+			case owner && strings.HasPrefix(to, "driver/"):
+				t.Errorf("%s links %s: it must not know an agent", name, to)
+			}
+		}
+		// The others speak HTTP with a server of the agent.
+		if name == "driver/claude" && slices.Contains(p.Imports, "net/http") {
+			t.Errorf("%s speaks HTTP: the agent talks to its model itself", name)
+		}
+	}
+	if seen != len(foreign)+len(ours) {
+		t.Errorf("found %d of %d packages", seen, len(foreign)+len(ours))
+	}
+}

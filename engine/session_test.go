@@ -234,6 +234,40 @@ func TestDelete(t *testing.T) {
 	}
 }
 
+// TestStopBySession holds that whatever runs is found by its session: stopping one, in
+// either way, leaves the others at work, and states say which is which.
+func TestStopBySession(t *testing.T) {
+	t.Parallel()
+	g := newGate()
+	f := newFixture(t, mock.Script{Turns: [][]mock.Step{{g.step(), {Hang: true}}}})
+	stop := []func(ctx context.Context, session, by string) error{f.Interrupt, f.Kill}
+	var ids, turns []string
+	for range 3 {
+		id := f.session()
+		ids = append(ids, id)
+		turns = append(turns, f.prompt(id, "go").ID)
+		g.wait(t)
+	}
+	close(g.open)
+	for i, how := range stop {
+		if err := how(t.Context(), ids[i], "ann"); err != nil {
+			t.Fatal(err)
+		}
+		f.ended(ids[i], turns[i])
+		f.until(ids[i], 0, func(ev terret.Event) bool {
+			d, ok := ev.Data.(terret.SessionStateChange)
+			return ok && d.State == terret.SessionIdle
+		})
+		for j, id := range ids {
+			if s := f.stored(id); (s.State == terret.SessionBusy) != (j > i) {
+				t.Errorf("after the stop of %d, session %d is %s", i, j, s.State)
+			}
+		}
+	}
+	wantKind(t, f.Interrupt(t.Context(), ids[0], "ann"), terret.CodeConflict)
+	wantKind(t, f.Kill(t.Context(), terret.NewSessionID(), "ann"), terret.CodeSessionNotFound)
+}
+
 // crowded is a store in which many sessions have lost their owner. It lets nobody
 // claim one before enough have come.
 type crowded struct {

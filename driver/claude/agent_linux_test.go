@@ -9,9 +9,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/guard/guardtest"
@@ -102,6 +104,54 @@ func TestOpenCanceled(t *testing.T) {
 	}()
 	if _, err := s.d.Open(ctx, s.req); !errors.Is(err, mine) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestReady holds that an agent is open, and takes a prompt, only once its process has
+// answered the greeting: the first one, and one that later settings need.
+func TestReady(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "held")
+	hold := filepath.Join(filepath.Dir(s.record), "hold")
+	if err := unix.Mkfifo(hold, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// unlessReady does something that needs a process, and lets the process answer.
+	unlessReady := func(do func()) {
+		t.Helper()
+		var answers atomic.Bool
+		early := make(chan bool, 1)
+		go func() {
+			do()
+			early <- !answers.Load()
+		}()
+		release, err := os.OpenFile(hold, os.O_WRONLY, 0) // blocks until it has been greeted
+		if err != nil {
+			t.Fatal(err)
+		}
+		answers.Store(true)
+		if err := release.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if <-early {
+			t.Error("it did not wait until the process was ready")
+		}
+	}
+	var a terret.Agent
+	unlessReady(func() { a, _ = s.d.Open(t.Context(), s.req) })
+	if a == nil {
+		t.Fatalf("it is not open:\n%s", s.log)
+	}
+	t.Cleanup(func() { s.close(a) })
+	s.says(a, "hello", "You said hello ")
+	unlessReady(func() {
+		if err := a.Prompt(t.Context(), "turn_2", words("again"), terret.Settings{MaxTurns: 3}); err != nil {
+			t.Errorf("prompt: %v\n%s", err, s.log)
+		}
+	})
+	s.complete(s.end(1), "You said again ")
+	if n := len(s.starts()); n != 2 {
+		t.Errorf("%d processes", n)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 
 	"github.com/terret-dev/terret"
 )
@@ -264,6 +265,8 @@ func (f *fake) greeted(id any, request object) {
 	case "refuses":
 		f.refuse(id, "not today")
 		return
+	case "held":
+		f.hold()
 	case "servers": // it talks to the server in our process first
 		for _, name := range []string{"calc", "unknown"} {
 			f.ask("mcp-"+name, object{"subtype": "mcp_message", "server_name": name, "message": object{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}})
@@ -283,6 +286,17 @@ func (f *fake) greeted(id any, request object) {
 		"models":   []object{{"value": "opus", "displayName": "Opus", "supportedEffortLevels": []string{"low", "high"}}},
 		"pid":      os.Getpid(), "current_permission_mode": f.mode, "claude_code_version": os.Getenv(versionEnv),
 	}}})
+}
+
+// hold waits until the test lets it answer the greeting. Whoever speaks to it before
+// that is told so.
+func (f *fake) hold() {
+	if _, err := os.ReadFile(filepath.Join(os.Getenv("HOME"), "hold")); err != nil {
+		f.die(90, err.Error())
+	}
+	if n, err := unix.IoctlGetInt(0, unix.TIOCINQ); err != nil || n > 0 || f.in.Buffered() > 0 {
+		f.die(91, "spoken to before it was ready")
+	}
 }
 
 func (f *fake) ask(id string, request object) {

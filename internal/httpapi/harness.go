@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/terret-dev/terret"
@@ -190,7 +191,13 @@ func (s *Server) harnessDelete(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.maker.Delete(r.Context(), found.ID, true); err != nil {
+	force := true // as these routes always did
+	if q := r.URL.Query().Get("force"); q != "" {
+		if force, err = strconv.ParseBool(q); err != nil {
+			return terret.Invalid("force", "%q is neither true nor false", q)
+		}
+	}
+	if _, err := s.maker.Delete(r.Context(), found.ID, force); err != nil {
 		return err
 	}
 	s.sessions.remove()

@@ -194,6 +194,8 @@ func TestHarnessStops(t *testing.T) {
 	}
 	defer res.Body.Close()
 	go read(res)
+	f.do("DELETE", "/api/harness/session/"+s.ID+"?force=perhaps", nil).problem(400, terret.CodeInvalidRequest, "force")
+	f.do("DELETE", "/api/harness/session/"+s.ID+"?force=false", nil).problem(409, terret.CodeSessionBusy, "")
 	f.do("DELETE", "/api/harness/session/"+s.ID, nil).want(204, nil)
 	if got = types(<-done); len(got) < 2 || got[len(got)-2] != "session:error" || got[len(got)-1] != "process:exit" {
 		t.Errorf("messages of a turn that was deleted: %v", got)
@@ -300,6 +302,33 @@ func TestHarnessPersona(t *testing.T) {
 	f.do("POST", "/v1/sessions/"+s.ID+"/turns", map[string]any{"prompt": "x"}).problem(409, terret.CodeConflict, "persona")
 	if page := (terret.Page[terret.Turn]{}); f.do("GET", "/v1/sessions/"+s.ID+"/turns", nil).want(200, &page).status == 200 && len(page.Items) != 2 {
 		t.Errorf("%d turns have begun, want 2", len(page.Items))
+	}
+}
+
+// TestHarnessModes holds that a session of every mode never asks, and that a turn can
+// be given each of the agent's own permission modes, except the one that skips them.
+func TestHarnessModes(t *testing.T) {
+	t.Parallel()
+	var agent told
+	f := newFixture(t, claude([]mock.Step{{Text: "ok"}, exits("0")}), listen(&agent))
+	var last harnessSession
+	for _, mode := range []terret.Mode{terret.ModeWorkbench, terret.ModePipeline, terret.ModeDirect} {
+		f.do("POST", "/api/harness/session/create", map[string]any{"projectRoot": f.dir, "persona": nil, "mode": mode}).want(201, &last)
+		var record terret.Session
+		f.do("GET", "/v1/sessions/"+last.Session.ID, nil).want(200, &record)
+		if record.Mode != mode || record.PermissionMode != "dontAsk" || record.Policy != terret.PolicyDenyUnlessAllowed || !record.OneShot {
+			t.Errorf("%s: %+v", mode, record)
+		}
+		f.harnessTurn(last.Session.ID)
+		if in := agent.last(t, last.Session.ID); in.PermissionMode != "" { // so that of the session counts
+			t.Errorf("%s: its turn has mode %q", mode, in.PermissionMode)
+		}
+	}
+	for _, mode := range []string{"default", "acceptEdits", "dontAsk", "plan", "auto"} {
+		f.harnessTurn(last.Session.ID, func(b map[string]any) { b["opts"] = map[string]any{"permissionMode": mode} })
+		if in := agent.last(t, last.Session.ID); in.PermissionMode != mode {
+			t.Errorf("a turn in mode %s has mode %q", mode, in.PermissionMode)
+		}
 	}
 }
 

@@ -56,8 +56,8 @@ type harnessOptions struct {
 }
 
 func (o harnessOptions) options() (terret.TurnOptions, error) {
-	if o.PermissionMode != "" && !slices.Contains([]string{"default", "acceptEdits", "dontAsk", "plan"}, o.PermissionMode) {
-		return terret.TurnOptions{}, terret.Invalid("opts.permissionMode", "unknown mode %q; use default, acceptEdits, dontAsk or plan", o.PermissionMode)
+	if o.PermissionMode != "" && !slices.Contains([]string{"default", "acceptEdits", "dontAsk", "plan", "auto"}, o.PermissionMode) {
+		return terret.TurnOptions{}, terret.Invalid("opts.permissionMode", "unknown mode %q; use default, acceptEdits, dontAsk, plan or auto", o.PermissionMode)
 	}
 	return terret.TurnOptions{
 		PermissionMode: o.PermissionMode, Tools: o.Tools, DisallowedTools: o.DisallowedTools, AutoApproveTools: o.AutoApproveTools,
