@@ -64,7 +64,7 @@ func TestWhatTheModelIsSent(t *testing.T) {
 			t.Errorf("%+v", tool)
 		}
 	}
-	if diff := cmp.Diff([]string{"Bash", "Read", "Write", "Edit", "Glob", "Grep", "Ask", "Plan", "BashOutput", "KillBash", "Task"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"Bash", "Read", "Write", "Edit", "Glob", "Grep", "WebFetch", "Ask", "Plan", "BashOutput", "KillBash", "TodoWrite", "Task"}, names); diff != "" {
 		t.Error(diff)
 	}
 	if n := strings.Count(string(got.list()[0].Body), `"cache_control"`); n != 2 {
@@ -231,7 +231,7 @@ func TestModelOfOneTurn(t *testing.T) {
 func TestToolsFilter(t *testing.T) {
 	t.Parallel()
 	f, got := simulated(t, "side_calls: steps\nsteps: [{repeat: forever, answer: {text: ok}}]")
-	everything := []string{"Bash", "Read", "Write", "Edit", "Glob", "Grep", "Ask", "Plan", "BashOutput", "KillBash", "Task"}
+	everything := []string{"Bash", "Read", "Write", "Edit", "Glob", "Grep", "WebFetch", "Ask", "Plan", "BashOutput", "KillBash", "TodoWrite", "Task"}
 	for i, c := range []struct {
 		session terret.SessionOptions
 		turn    terret.TurnOptions
@@ -241,7 +241,7 @@ func TestToolsFilter(t *testing.T) {
 		{terret.SessionOptions{Tools: []string{"default"}}, terret.TurnOptions{}, everything},
 		{terret.SessionOptions{Tools: []string{"Read", "Bash", "Nonsense"}}, terret.TurnOptions{}, []string{"Bash", "Read", "BashOutput", "KillBash"}},
 		{terret.SessionOptions{Tools: []string{}}, terret.TurnOptions{}, nil},
-		{terret.SessionOptions{DisallowedTools: []string{"Bash", "Ask", "Plan", "Task", "Bash(x)"}}, terret.TurnOptions{}, []string{"Read", "Write", "Edit", "Glob", "Grep"}},
+		{terret.SessionOptions{DisallowedTools: []string{"Bash", "Ask", "Plan", "Task", "Bash(x)"}}, terret.TurnOptions{}, []string{"Read", "Write", "Edit", "Glob", "Grep", "WebFetch", "TodoWrite"}},
 		{terret.SessionOptions{Tools: []string{"Read", "Grep"}, DisallowedTools: []string{"Read"}}, terret.TurnOptions{}, []string{"Grep"}},
 		{terret.SessionOptions{Tools: []string{"Read", "Grep"}}, terret.TurnOptions{Tools: []string{"Grep", "Bash"}}, []string{"Grep"}},
 		{terret.SessionOptions{Tools: []string{"Read", "Grep"}}, terret.TurnOptions{ToolsOverride: []string{"Bash", "Ask"}}, []string{"Bash", "Ask", "BashOutput", "KillBash"}},

@@ -82,6 +82,7 @@ func (t *turnRun) compact(ctx context.Context, trigger, instructions string) err
 		return terret.Errorf(terret.CodeModelError, "the model did not summarize the conversation, so it stays as it is")
 	}
 	a.mu.Lock()
+	summary += open(a.past.todos)
 	a.past.fold(summary, t.id)
 	if trigger == "auto" { // the turn goes on
 		a.past.messages = append(a.past.messages, message{role: terret.RoleUser, blocks: []terret.Block{terret.Text(goOn)}, turn: t.id})

@@ -21,7 +21,8 @@ type past struct {
 	// results are those of tools that ended, even if the turn ended before they got
 	// into a message.
 	results map[string]terret.Block
-	begun   bool // an agent was opened for the session before
+	todos   []terret.PlanEntry // as the model last wrote them down
+	begun   bool               // an agent was opened for the session before
 }
 
 // remembered is a conversation as it was.
@@ -43,7 +44,7 @@ func rebuild(ctx context.Context, history func(context.Context) iter.Seq2[terret
 		switch entry.Kind {
 		case terret.KindTurnStart, terret.KindUserPrompt, terret.KindMessageComplete, terret.KindToolPost, terret.KindToolFailure, terret.KindCheckpointRewound,
 			terret.KindCompactPre, terret.KindCompactPost, terret.KindTurnError,
-			terret.KindHookEvent, terret.KindHookDecision, terret.KindStopDecision:
+			terret.KindHookEvent, terret.KindHookDecision, terret.KindStopDecision, terret.KindPlanUpdate:
 		case terret.KindSessionStart:
 			p.begun = p.begun || line[entry.Session] == math.MaxInt64
 			continue
@@ -96,6 +97,8 @@ func (p *past) take(ev terret.Event) {
 		if d.Summary != "" {
 			p.fold(d.Summary, ev.Turn)
 		}
+	case terret.PlanUpdate:
+		p.todos = d.Entries
 	case terret.HookEvent:
 		p.asked(d, ev.Turn)
 	case terret.HookDecision:

@@ -56,7 +56,7 @@ const ownClass = string(terret.ClassOther)
 // made are the program's own tools, ready for use.
 func (c Config) made() ([]tools.Tool, error) {
 	var out []tools.Tool
-	seen := map[string]bool{taskTool: true, skillTool: true, askTool: true, planTool: true, structuredTool: true, outputTool: true, killTool: true}
+	seen := map[string]bool{taskTool: true, skillTool: true, askTool: true, planTool: true, structuredTool: true, outputTool: true, killTool: true, todoTool: true}
 	for _, t := range tools.All() {
 		seen[t.Name] = true
 	}

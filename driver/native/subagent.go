@@ -110,7 +110,7 @@ func (u *use) subagent(input terret.JSON) (*turnRun, taskInput, error) {
 		t.own = m
 	}
 	t.tools = slices.DeleteFunc(slices.Clone(u.tools), func(x tool) bool {
-		return x.own != nil && x.name != skillTool || h.Tools != nil && !slices.ContainsFunc(h.Tools, func(n string) bool { return n == x.name || ofServer(x.name, n) })
+		return x.own != nil && x.name != skillTool && x.name != todoTool || h.Tools != nil && !slices.ContainsFunc(h.Tools, func(n string) bool { return n == x.name || ofServer(x.name, n) })
 	})
 	t.add(message{role: terret.RoleUser, blocks: []terret.Block{terret.Text(in.Prompt)}})
 	return t, in, nil

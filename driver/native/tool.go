@@ -43,7 +43,7 @@ func available(in terret.Settings, remote []tools.Tool, helpers map[string]helpe
 			all = append(all, tool{name: specs[i].name, own: &specs[i]})
 		}
 	}
-	all = append(all, tool{name: taskTool, own: taskSpec(helpers)})
+	all = append(all, tool{name: todoTool, own: &todoSpec}, tool{name: taskTool, own: taskSpec(helpers)})
 	if spec := skillSpec(skills); spec != nil {
 		all = append(all, tool{name: skillTool, own: spec})
 	}
@@ -72,6 +72,8 @@ func classOf(name string) terret.ToolClass {
 		return terret.ClassMCP
 	case name == taskTool:
 		return terret.ClassAgent
+	case name == todoTool:
+		return terret.ClassThink
 	}
 	if t, ok := tools.Find(name); ok {
 		return terret.ToolClass(t.Class)
@@ -158,6 +160,8 @@ func (u *use) run(ctx context.Context) outcome {
 		return u.task(ctx)
 	case skillTool:
 		return u.learn(ctx)
+	case todoTool:
+		return u.todo(ctx)
 	case outputTool, killTool:
 		return u.supervise(ctx)
 	}
@@ -188,7 +192,7 @@ func (u *use) work(ctx context.Context, impl tools.Tool) outcome {
 		return u.refuse(ctx, err.Error())
 	}
 	looks := classOf(impl.Name) == terret.ClassRead || classOf(impl.Name) == terret.ClassSearch
-	if !looks && u.planning() {
+	if !looks && classOf(impl.Name) != terret.ClassFetch && u.planning() {
 		return u.planFirst(ctx, ready)
 	}
 	d, allowed, err := u.permit(ctx, ready, looks && ready.Inside)

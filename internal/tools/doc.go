@@ -1,5 +1,5 @@
 // Package tools is what the native agent can do to files and processes: Bash, Read,
-// Write, Edit, Glob and Grep. It knows nothing about models and holds no permissions: a
+// Write, Edit, Glob and Grep, and WebFetch to read the web. It knows nothing about models and holds no permissions: a
 // call is prepared, somebody decides about the [Use], and then it is run.
 //
 //	tool, _ := tools.Find("Edit")
@@ -24,6 +24,10 @@
 // The folders of processes in /proc are refused, because the tools run in the harness
 // and would expose its environment.
 //
+// WebFetch reaches public addresses only. That is decided for each connection, by the
+// address that it is about to be made to, so that neither a name nor a redirect leads
+// into a private network. It stays with the host that it was asked for.
+//
 // # Limits
 //
 // Every limit is a constant beside its tool. Memory use stays within them, however much
@@ -35,6 +39,7 @@
 //	Edit   files of at most 10 MB
 //	Glob   the 1,000 newest files
 //	Grep   500 matches, 30,000 characters, 500 characters a line, 1 MB of a line searched
+//	WebFetch  5 MB, of which 100,000 characters are shown, 5 redirects, 30 s
 //
 // # What is not guaranteed
 //

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"time"
 )
 
@@ -14,6 +15,8 @@ type Env struct {
 	Environ []string // what commands may see; the caller has filtered it; nil is nothing
 	Owner   string   // mark for processes
 	Shell   string   // a POSIX shell; empty is bash if found, else sh
+	// Private are addresses that WebFetch may reach although they are not public.
+	Private []netip.Prefix
 }
 
 // Classes of tools.
@@ -22,12 +25,13 @@ const (
 	Reads   = "read"
 	Edits   = "edit"
 	Search  = "search"
+	Fetch   = "fetch"
 )
 
 // Tool is one tool.
 type Tool struct {
 	Name        string
-	Class       string // Execute, Reads, Edits or Search
+	Class       string // Execute, Reads, Edits, Search or Fetch
 	Description string // for the model
 	Schema      json.RawMessage
 	// Prepare checks the input and says what the tool would do, without doing it. ctx
@@ -47,7 +51,8 @@ type Use struct {
 	// Background says that the caller of the tool wants to go on while it runs.
 	Background bool
 	// Inside is true if every path is inside Dir or Roots after symlinks are resolved,
-	// and none is in a .git. It is false for Bash, whose paths are unknown.
+	// and none is in a .git. It is false for Bash, whose paths are unknown, and for
+	// WebFetch, which has none.
 	Inside bool
 
 	run func(ctx context.Context, progress func(string)) (Result, error)
@@ -113,7 +118,7 @@ const (
 
 // All returns the tools, in the order in which a model should see them.
 func All() []Tool {
-	return []Tool{bashTool(), readTool(), writeTool(), editTool(), globTool(), grepTool()}
+	return []Tool{bashTool(), readTool(), writeTool(), editTool(), globTool(), grepTool(), fetchTool()}
 }
 
 // Find returns the tool of that name.

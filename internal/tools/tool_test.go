@@ -33,7 +33,7 @@ func TestAll(t *testing.T) {
 				t.Errorf("%s: %s is required and not described", tool.Name, r)
 			}
 		}
-		if !slices.Contains([]string{Execute, Reads, Edits, Search}, tool.Class) || tool.Description == "" {
+		if !slices.Contains([]string{Execute, Reads, Edits, Search, Fetch}, tool.Class) || tool.Description == "" {
 			t.Errorf("%s: class %q", tool.Name, tool.Class)
 		}
 		// The fields of the schema are those that Prepare knows.
@@ -52,7 +52,7 @@ func TestAll(t *testing.T) {
 			t.Errorf("%s knows %v, the schema %v", tool.Name, known, schema.Properties)
 		}
 	}
-	if d := cmp.Diff([]string{"Bash", "Read", "Write", "Edit", "Glob", "Grep"}, names); d != "" {
+	if d := cmp.Diff([]string{"Bash", "Read", "Write", "Edit", "Glob", "Grep", "WebFetch"}, names); d != "" {
 		t.Error(d)
 	}
 	if _, ok := Find("bash"); ok {
