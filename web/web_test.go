@@ -75,7 +75,7 @@ type chunk struct {
 // the page, the entry, and what that imports.
 func TestFirstLoadIsSmall(t *testing.T) {
 	t.Parallel()
-	const limit = 300 << 10
+	const limit = 250 << 10
 	raw, err := os.ReadFile("dist/.vite/manifest.json")
 	if err != nil {
 		t.Fatal(err)

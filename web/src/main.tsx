@@ -2,6 +2,7 @@ import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { ApiError } from "./api/http";
+import { loadMarkdown } from "./conversation/Markdown";
 import { App } from "./shell/App";
 import { Boundary } from "./ui/Boundary";
 import "./styles/index.css";
@@ -25,3 +26,6 @@ createRoot(document.getElementById("root")!).render(
     </Boundary>
   </StrictMode>,
 );
+
+// Fetched behind the first paint, so that it is mostly there when a conversation is.
+loadMarkdown();

@@ -1,96 +1,34 @@
-// Text of an agent as Markdown. Whatever it holds, it can neither run anything nor
-// fetch anything: HTML is shown as text, pictures are named and not loaded, links go
-// to http, https and mailto only and open apart.
+// Text of an agent. What draws Markdown is large and is loaded behind the first paint;
+// until it is there, the text is shown as it was written.
 
-import { memo, type ComponentProps, type ReactNode } from "react";
-import { defaultRemarkPlugins, Streamdown } from "streamdown";
-import rehypeSanitize, { defaultSchema } from "rehype-sanitize";
-import { safeLink, safeText } from "../lib/safe";
-import { CodeBlock } from "./CodeBlock";
+import { useSyncExternalStore } from "react";
+import { safeText } from "../lib/safe";
+import type { RichMarkdown } from "./RichMarkdown";
 
-type Props = ComponentProps<typeof Streamdown>;
+let rich: typeof RichMarkdown | undefined;
+let loading = false;
+const readers = new Set<() => void>();
 
-const schema = { ...defaultSchema, tagNames: (defaultSchema.tagNames ?? []).filter((name) => name !== "picture" && name !== "source") };
-
-interface Node { type: string; value?: string; children?: Node[] }
-
-/** HTML that an agent wrote becomes text, so that a reader sees it. */
-const showHtml = () => function visit(node: Node): void {
-  if (node.type === "raw") node.type = "text";
-  node.children?.forEach(visit);
-};
-
-const Link = ({ href, children }: { href?: string | undefined; children?: ReactNode }) => {
-  const url = safeLink(href);
-  return url ? (
-    <a href={url} target="_blank" rel="noreferrer noopener nofollow" title={url}>
-      {children}
-    </a>
-  ) : (
-    <span className="no-link" title={href ? `Not opened: ${safeText(href).slice(0, 200)}` : undefined}>
-      {children}
-    </span>
+/** Begins to load what draws Markdown. A load that failed is tried again by the next call. */
+export function loadMarkdown(): void {
+  if (rich || loading) return;
+  loading = true;
+  import("./RichMarkdown").then(
+    (m) => {
+      rich = m.RichMarkdown;
+      readers.forEach((read) => read());
+    },
+    () => (loading = false),
   );
+}
+
+const subscribe = (read: () => void) => {
+  readers.add(read);
+  loadMarkdown();
+  return () => void readers.delete(read);
 };
 
-const Picture = ({ src, alt }: { src?: unknown; alt?: string | undefined }) => {
-  const url = typeof src === "string" ? safeLink(src) : undefined;
-  const name = `picture${alt ? `: ${alt}` : ""} (not loaded)`;
-  return <span className="tag">{url ? <Link href={url}>{name}</Link> : name}</span>;
-};
-
-const textOf = (node: ReactNode): string => {
-  if (typeof node === "string" || typeof node === "number") return String(node);
-  if (Array.isArray(node)) return node.map(textOf).join("");
-  return "";
-};
-
-const components: NonNullable<Props["components"]> = {
-  a: ({ href, children }) => <Link href={href}>{children}</Link>,
-  img: ({ src, alt }) => <Picture src={src} alt={alt} />,
-  code: ({ className, children }) => (
-    <CodeBlock code={textOf(children).replace(/\n$/, "")} language={/language-([\w+#-]+)/.exec(className ?? "")?.[1] ?? ""} />
-  ),
-  inlineCode: ({ children }) => <code className="inline">{children}</code>,
-  table: ({ children }) => (
-    <div className="table-scroll" tabIndex={0} role="group" aria-label="Table">
-      <table>{children}</table>
-    </div>
-  ),
-  input: ({ checked }) => <input type="checkbox" checked={!!checked} disabled readOnly aria-label={checked ? "done" : "open"} />,
-};
-
-// Headings of an answer are below those of the page.
-const heading = (level: number) =>
-  function Heading({ children }: { children?: ReactNode }) {
-    return (
-      <p className={`md-heading h${level}`} role="heading" aria-level={Math.min(6, level + 2)}>
-        {children}
-      </p>
-    );
-  };
-
-const plain = ["p", "ul", "ol", "li", "blockquote", "hr", "thead", "tbody", "tr", "th", "td", "strong", "sup", "sub", "section"];
-
-const all = {
-  ...components,
-  ...Object.fromEntries([1, 2, 3, 4, 5, 6].map((level) => [`h${level}`, heading(level)])),
-  ...Object.fromEntries(plain.map((tag) => [tag, tag])),
-} as NonNullable<Props["components"]>;
-
-export const Markdown = memo(function Markdown({ text, streaming = false }: { text: string; streaming?: boolean }) {
-  return (
-    <Streamdown
-      className="markdown"
-      mode={streaming ? "streaming" : "static"}
-      parseIncompleteMarkdown={streaming}
-      remarkPlugins={Object.values(defaultRemarkPlugins)}
-      rehypePlugins={[showHtml, [rehypeSanitize, schema]]}
-      components={all}
-      controls={false}
-      linkSafety={{ enabled: false }}
-    >
-      {safeText(text)}
-    </Streamdown>
-  );
-});
+export function Markdown({ text, streaming = false }: { text: string; streaming?: boolean }) {
+  const Rich = useSyncExternalStore(subscribe, () => rich);
+  return Rich ? <Rich text={text} streaming={streaming} /> : <div className="markdown plain">{safeText(text)}</div>;
+}

@@ -5,7 +5,7 @@ import { type ReactNode } from "react";
 import { flushSync } from "react-dom";
 import { createRoot } from "react-dom/client";
 import type { Session } from "../api/types";
-import { Markdown } from "../conversation/Markdown";
+import { RichMarkdown as Markdown } from "../conversation/RichMarkdown";
 import { clock, dollars, duration, tokens, totalTokens } from "../lib/format";
 import { safeName, safeText, withoutAnsi } from "../lib/safe";
 import { withoutSecrets } from "../lib/secrets";
