@@ -1,0 +1,1 @@
+export{o as Mermaid}from"./RichMarkdown-K7wp_Rsd.js";

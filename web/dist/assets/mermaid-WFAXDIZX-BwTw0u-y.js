@@ -1,1 +1,0 @@
-export{o as Mermaid}from"./chunk-7TTQLYRW-BdBI3KMh.js";
