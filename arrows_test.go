@@ -48,6 +48,7 @@ var arrows = map[string][]string{
 	"internal/complaint": {".", "internal/"},
 	"internal/logcheck":  {"."},
 	"internal/handover":  {".", "internal/"},
+	"internal/hive":      {".", "internal/"},
 	"internal/mcphost":   {".", "internal/"},
 	"internal/program":   {".", "internal/"},
 	"internal/persona":   {".", "policy", "internal/"},

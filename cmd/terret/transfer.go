@@ -13,6 +13,7 @@ import (
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/engine"
 	"github.com/terret-dev/terret/internal/archive"
+	"github.com/terret-dev/terret/internal/hive"
 	"github.com/terret-dev/terret/internal/project"
 )
 
@@ -28,46 +29,54 @@ func newSessionsExport(a *app) *cobra.Command {
 }
 
 func newSessionsImport(a *app) *cobra.Command {
-	var cwd, folder string
+	var cwd, folder, database string
 	cmd := &cobra.Command{
-		Use: "import FILE | --project DIR", Short: "Import a session that export printed, or those whose files a project holds",
+		Use: "import FILE | --project DIR | --hive DATABASE", Short: "Import a session that export printed, or the sessions of a project's files or of Hive",
 		Long: "Import a session that export printed (- is standard input). It gets new ids and\n" +
 			"keeps the conversation and its history; permissions and the agent's own session\n" +
 			"id are not imported.\n\n" +
 			"With --project, make the sessions again whose files are in the folder's .terret,\n" +
 			"after the database was lost. They keep their ids and titles, and go on where the\n" +
-			"agent remembers; what was said before is not in Terret's log. Their policy is ask.",
+			"agent remembers; what was said before is not in Terret's log. Their policy is ask.\n\n" +
+			"With --hive, do the same with the sessions in a database of the desktop app Hive.\n" +
+			"Its column opencode_session_id holds the agent's own session id, whichever the\n" +
+			"agent; rows without agent_sdk are of OpenCode.",
 		Args: func(cmd *cobra.Command, args []string) error {
-			if folder != "" {
+			if folder != "" || database != "" {
 				return exactArgs()(cmd, args)
 			}
 			return exactArgs("FILE")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if folder != "" {
-				return restoreProject(cmd.Context(), a, folder)
+			switch {
+			case folder != "":
+				found, err := project.Sessions(folder)
+				return restore(cmd.Context(), a, "project", folder, found, err)
+			case database != "":
+				found, err := hive.Sessions(database)
+				return restore(cmd.Context(), a, "hive", database, found, err)
 			}
 			return runImport(cmd.Context(), a, args[0], cwd)
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", "", "folder for the session (default: its original folder)")
 	cmd.Flags().StringVar(&folder, "project", "", "make the sessions of this folder's .terret again")
-	cmd.MarkFlagsMutuallyExclusive("cwd", "project")
+	cmd.Flags().StringVar(&database, "hive", "", "make the sessions of this database of Hive")
+	cmd.MarkFlagsMutuallyExclusive("cwd", "project", "hive")
 	return cmd
 }
 
-// restoreProject makes the sessions again whose files a project's folder holds, except
-// those that exist. It prints their ids.
-func restoreProject(ctx context.Context, a *app, folder string) error {
-	found, err := project.Sessions(folder)
+// restore makes the sessions that were found at a place, except those that exist, and
+// prints their ids. err says what was left out.
+func restore(ctx context.Context, a *app, flag, place string, found []terret.Session, err error) error {
 	if err != nil && len(found) == 0 {
-		return terret.Invalid("project", "%w", err)
+		return terret.Invalid(flag, "%w", err)
 	}
 	if err != nil {
 		fmt.Fprintln(a.err, "left out:", err)
 	}
 	if len(found) == 0 {
-		return terret.Errorf(terret.CodeNotFound, "%s has no files of sessions", folder)
+		return terret.Errorf(terret.CodeNotFound, "%s has no sessions", place)
 	}
 	if err := a.open(ctx); err != nil {
 		return err
