@@ -21,12 +21,15 @@ func agentsSection() section {
 	return section{
 		name: "Other agents",
 		intro: "The real programs, with a scripted model on loopback: a warm turn through Terret, and the same program driven by hand over the same protocol, " +
-			"in alternation. A turn may take 10 % or 5 ms longer, whichever is more. Times are medians.",
+			"in alternation, with a rest after each turn, in which some programs are still at work. A turn may take 10 % or 5 ms longer, whichever is more. Times are medians.",
 		run: benchAgents,
 	}
 }
 
-const agentTurns = 15
+const (
+	agentTurns = 15
+	agentRest  = 500 * time.Millisecond
+)
 
 func benchAgents(ctx context.Context, dir string) ([]row, error) {
 	model, err := startModel(ctx, dir)
@@ -43,12 +46,8 @@ func benchAgents(ctx context.Context, dir string) ([]row, error) {
 		if start == nil {
 			start = acpByHand(a.ACP)
 		}
-		home := filepath.Join(dir, a.Name)
-		work := filepath.Join(home, "work")
-		if err := os.MkdirAll(work, 0o700); err != nil {
-			return nil, err
-		}
-		place, err := a.At(home, work, strings.TrimSpace(model.url))
+		// Each has a home of its own: some programs look at what others write there.
+		place, err := placeFor(a, filepath.Join(dir, a.Name), model.url)
 		if errors.Is(err, fs.ErrNotExist) {
 			rows = append(rows, row{a.Name, "not installed: run `make conformance` first", ""})
 			continue
@@ -56,7 +55,16 @@ func benchAgents(ctx context.Context, dir string) ([]row, error) {
 		if err != nil {
 			return nil, err
 		}
-		r, err := benchAgent(ctx, strings.Replace(a.Name, "claude-agent-acp", "claude-acp", 1), place, start)
+		other, err := placeFor(a, filepath.Join(dir, a.Name+"-by-hand"), model.url)
+		if err != nil {
+			return nil, err
+		}
+		hand, err := start(ctx, other)
+		if err != nil {
+			return nil, fmt.Errorf("%s by hand: %w", a.Name, err)
+		}
+		r, err := benchAgent(ctx, strings.Replace(a.Name, "claude-agent-acp", "claude-acp", 1), place, hand)
+		hand.close()
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", a.Name, err)
 		}
@@ -65,8 +73,16 @@ func benchAgents(ctx context.Context, dir string) ([]row, error) {
 	return rows, nil
 }
 
+func placeFor(a agenttest.Agent, home, url string) (agenttest.Place, error) {
+	work := filepath.Join(home, "work")
+	if err := os.MkdirAll(work, 0o700); err != nil {
+		return agenttest.Place{}, err
+	}
+	return a.At(home, work, strings.TrimSpace(url))
+}
+
 // benchAgent compares turns through the engine with turns by hand.
-func benchAgent(ctx context.Context, name string, place agenttest.Place, start byHand) (r row, err error) {
+func benchAgent(ctx context.Context, name string, place agenttest.Place, hand *manual) (r row, err error) {
 	store, err := sqlite.Open(ctx, filepath.Join(place.Home, "terret.db"), sqlite.Options{})
 	if err != nil {
 		return row{}, err
@@ -85,11 +101,6 @@ func benchAgent(ctx context.Context, name string, place agenttest.Place, start b
 	if err != nil {
 		return row{}, err
 	}
-	hand, err := start(ctx, place)
-	if err != nil {
-		return row{}, err
-	}
-	defer hand.close()
 	var after int64
 	first, err := engineTurn(ctx, e, s.ID, &after)
 	if err != nil {
@@ -103,12 +114,15 @@ func benchAgent(ctx context.Context, name string, place agenttest.Place, start b
 			return row{}, err
 		}
 		t.cpu = cpuTime() - before
+		time.Sleep(agentRest)
 		began := time.Now()
 		if err := hand.turn(ctx); err != nil {
 			return row{}, err
 		}
+		byHand := took{end: time.Since(began)}
+		time.Sleep(agentRest)
 		if i >= 2 { // the first ones are slower
-			own, direct = append(own, t), append(direct, took{end: time.Since(began)})
+			own, direct = append(own, t), append(direct, byHand)
 		}
 	}
 	through, bare := medianOf(own, endOf), medianOf(direct, endOf)

@@ -28,7 +28,7 @@ type manual struct {
 }
 
 func startManual(ctx context.Context, p agenttest.Place, args ...string) (*manual, error) {
-	cmd := exec.CommandContext(ctx, p.Program, args...)
+	cmd := apart(exec.CommandContext(ctx, p.Program, args...))
 	cmd.Dir, cmd.Env = p.Dir, p.Env
 	in, err := cmd.StdinPipe()
 	if err != nil {

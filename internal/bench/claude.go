@@ -308,15 +308,13 @@ func engineTurn(ctx context.Context, e *engine.Engine, session string, after *in
 			return took{}, err
 		}
 		*after, line = entry.Seq, entry.AppendJSON(line[:0])
-		switch entry.Kind {
-		case terret.KindMessageDelta:
-			if t.text == 0 {
-				t.text = time.Since(began)
-			}
-		case terret.KindTurnComplete:
+		switch {
+		case entry.Kind == terret.KindMessageDelta && t.text == 0:
+			t.text = time.Since(began)
+		case entry.Kind == terret.KindTurnComplete:
 			t.end = time.Since(began)
 			return t, nil
-		case terret.KindTurnError:
+		case entry.Kind == terret.KindTurnError:
 			return took{}, fmt.Errorf("the turn failed: %s", line)
 		}
 	}

@@ -27,7 +27,7 @@ type direct struct {
 func (b claudeBench) startDirect(ctx context.Context, more ...string) (*direct, error) {
 	args := append(more, "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
 		"--include-partial-messages", "--permission-prompt-tool", "stdio", "--setting-sources=user")
-	cmd := exec.CommandContext(ctx, b.program, args...)
+	cmd := apart(exec.CommandContext(ctx, b.program, args...))
 	cmd.Dir, cmd.Env = b.work, b.env
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -89,7 +89,7 @@ func (b claudeBench) firstGreeted(ctx context.Context) (took, error) {
 
 // coldText is the time from the start of a new process to its first text.
 func (b claudeBench) coldText(ctx context.Context) (time.Duration, error) {
-	cmd := exec.CommandContext(ctx, b.program, "-p", "hello", "--output-format", "stream-json", "--verbose", "--include-partial-messages")
+	cmd := apart(exec.CommandContext(ctx, b.program, "-p", "hello", "--output-format", "stream-json", "--verbose", "--include-partial-messages"))
 	cmd.Dir, cmd.Env = b.work, b.env
 	out, err := cmd.StdoutPipe()
 	if err != nil {
