@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -231,6 +232,12 @@ func (u *use) takeCommand(fields map[string]json.RawMessage, cwd string) {
 			u.doubt = "its command is not readable"
 		}
 	}
+	for _, name := range namesIn(fields["env"]) {
+		if !harmlessEnv[name] {
+			u.exact = false
+			u.script.doubts = append(u.script.doubts, "it has another "+name+" than usual, which may change what commands do")
+		}
+	}
 	name := strings.ToLower(u.Tool)
 	switch {
 	case !found:
@@ -242,6 +249,14 @@ func (u *use) takeCommand(fields map[string]json.RawMessage, cwd string) {
 	}
 	u.files = nil // what a shell tool calls a path is not what it touches
 	u.files = append(u.files, u.script.files...)
+}
+
+// namesIn are the names of variables that a field gives, as a list or with values.
+func namesIn(raw json.RawMessage) []string {
+	if fields, err := readFields(raw); err == nil {
+		return slices.Sorted(maps.Keys(fields))
+	}
+	return texts(raw)
 }
 
 // readFields reads a JSON object. Unlike encoding/json for a struct it keeps the case

@@ -2,6 +2,7 @@ package native
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 
@@ -28,6 +29,7 @@ type agent struct {
 	life    context.Context
 	end     context.CancelCauseFunc
 	work    sync.WaitGroup
+	state   *tools.State
 	servers *mcphost.Servers // nil if the session has none
 
 	mu    sync.Mutex
@@ -162,7 +164,7 @@ func (a *agent) Close(context.Context) error {
 	a.end(interrupted())
 	a.mu.Unlock()
 	a.work.Wait()
-	return a.closeServers()
+	return errors.Join(a.closeServers(), a.state.Close())
 }
 
 // closeServers ends the session's MCP servers, if it has any.

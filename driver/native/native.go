@@ -153,7 +153,7 @@ func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, 
 	}
 	a := &agent{
 		driver: d, req: r, host: r.Host, model: m, mode: r.Session.PermissionMode,
-		environ: proc.FilterEnv(r.Env, d.cfg.Env...), past: past{calls: map[string]bool{}}, spent: r.Session.CostUSD, tasks: map[string]*task{}, last: r.Settings,
+		environ: proc.FilterEnv(r.Env, d.cfg.Env...), past: past{calls: map[string]bool{}}, state: tools.NewState(), spent: r.Session.CostUSD, tasks: map[string]*task{}, last: r.Settings,
 	}
 	if a.added, err = d.tools(); err != nil {
 		return nil, err

@@ -22,6 +22,7 @@ type subagent struct {
 	helper helper
 	tool   string   // the call that started it
 	parent *turnRun // of whoever started it
+	state  *tools.State
 	// messages is the conversation; only the goroutine of the turn uses it.
 	messages []message
 }
@@ -96,7 +97,7 @@ func (u *use) subagent(input terret.JSON) (*turnRun, taskInput, error) {
 	}
 	t := &turnRun{
 		a: u.a, id: u.id, limit: u.root().limit, settings: u.settings, own: u.model(), compacted: true,
-		sub: &subagent{id: terret.NewID("sub_"), kind: in.Kind, helper: h, tool: u.call.ToolID, parent: u.turnRun},
+		sub: &subagent{id: terret.NewID("sub_"), kind: in.Kind, helper: h, tool: u.call.ToolID, parent: u.turnRun, state: u.a.state.Fork()},
 	}
 	name := h.Model
 	if in.Model != "" {
@@ -114,6 +115,14 @@ func (u *use) subagent(input terret.JSON) (*turnRun, taskInput, error) {
 	})
 	t.add(message{role: terret.RoleUser, blocks: []terret.Block{terret.Text(in.Prompt)}})
 	return t, in, nil
+}
+
+// state is what tool calls of this conversation left behind.
+func (t *turnRun) state() *tools.State {
+	if t.sub != nil {
+		return t.sub.state
+	}
+	return t.a.state
 }
 
 // root is the turn itself, also for a subagent.

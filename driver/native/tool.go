@@ -183,7 +183,13 @@ func (u *use) refuse(ctx context.Context, why string) outcome {
 
 // work runs a tool on files or processes, once it is allowed.
 func (u *use) work(ctx context.Context, impl tools.Tool) outcome {
-	env := tools.Env{Dir: u.a.req.Session.Cwd, Roots: u.settings.AddDirs, Environ: u.a.environ, Owner: u.a.req.Owner}
+	env := tools.Env{Dir: u.a.req.Session.Cwd, Roots: u.settings.AddDirs, Environ: u.a.environ, Owner: u.a.req.Owner, State: u.state()}
+	if dir := env.State.Folder(); dir != "" {
+		env.Roots = append(slices.Clip(env.Roots), dir)
+	}
+	if impl.Name == "Bash" {
+		u.call.Input = terret.JSON(env.State.Fill(env, json.RawMessage(u.call.Input)))
+	}
 	ready, err := impl.Prepare(ctx, env, json.RawMessage(u.call.Input))
 	switch {
 	case ctx.Err() != nil:

@@ -33,14 +33,17 @@ const (
 func bashTool() Tool {
 	return Tool{
 		Name: "Bash", Class: Execute,
-		Description: "Runs a shell command in the session's folder and returns what it prints (standard output and error together). " +
-			"There is no terminal and no input. Output over 30,000 characters loses its middle. " +
+		Description: "Runs a shell command and returns what it prints (standard output and error together). " +
+			"It begins in the folder in which the last one ended, at first the session's, and has the variables that earlier ones exported. " +
+			"There is no terminal and no input. Of output over 30,000 characters the middle is left out; you are told which file has all of it. " +
 			"Nothing outlives the command: processes that it leaves in the background are ended. " +
 			"With run_in_background you need not wait for it: you get an id for BashOutput and KillBash, and are told when it ends.",
 		Schema: json.RawMessage(`{"type":"object","properties":{` +
 			`"command":{"type":"string","description":"The command, as typed in a shell"},` +
 			`"timeout_ms":{"type":"integer","minimum":1,"maximum":600000,"description":"Time limit in milliseconds; 120000 if not given"},` +
 			`"description":{"type":"string","description":"What the command does, in a few words"},` +
+			`"cwd":{"type":"string","description":"The folder to run it in, inside the session's folders"},` +
+			`"env":{"type":"array","items":{"type":"string"},"description":"Which of the variables that earlier commands exported it has; all if not given"},` +
 			`"run_in_background":{"type":"boolean","description":"Go on while it runs; then there is no time limit unless you give one"}},` +
 			`"required":["command"],"additionalProperties":false}`),
 		Prepare: prepareBash,
@@ -51,19 +54,25 @@ func bashTool() Tool {
 type command struct {
 	env     Env
 	shell   string // absolute
+	dir     string // in which it begins
+	environ []string
 	text    string
 	timeout time.Duration
+
+	background bool
 }
 
 func prepareBash(_ context.Context, env Env, input json.RawMessage) (*Use, error) {
-	a := parse("Bash", input, "command", "timeout_ms", "description", "run_in_background")
+	a := parse("Bash", input, "command", "timeout_ms", "description", "cwd", "env", "run_in_background")
 	c := command{env: env, text: a.text("command")}
 	c.timeout = time.Duration(a.number("timeout_ms", 1, bashLongest, bashTimeout)) * time.Millisecond
 	background := a.flag("run_in_background")
+	c.background = background
 	if background && !a.has("timeout_ms") {
 		c.timeout = forever
 	}
 	_ = a.optionalText("description")
+	cwd, names := a.optionalText("cwd"), a.list("env")
 	switch {
 	case a.has("command") && strings.TrimSpace(c.text) == "":
 		a.fail("the command is empty")
@@ -82,12 +91,43 @@ func prepareBash(_ context.Context, env Env, input json.RawMessage) (*Use, error
 	if c.shell, err = findShell(env.Shell); err != nil {
 		return nil, err
 	}
+	if err := c.begin(cwd, names); err != nil {
+		return nil, err
+	}
 	return &Use{
 		Tool: "Bash", Class: Execute,
 		Title:   "Run `" + brief(strings.TrimSpace(c.text)) + "`",
 		Command: c.text, Background: background,
 		run: c.run,
 	}, nil
+}
+
+// begin says where the command begins, and with which variables.
+func (c *command) begin(cwd string, names []string) (err error) {
+	c.dir, c.environ = filepath.Clean(c.env.Dir), c.env.Environ
+	if cwd != "" {
+		p, err := c.env.locate("cwd", cwd)
+		if err == nil && !p.inside {
+			err = fmt.Errorf("cwd %s is outside the session's folders; name files outside by their absolute paths", p.shown)
+		}
+		if err == nil {
+			err = isFolder(p)
+		}
+		if err != nil {
+			return fmt.Errorf("Bash: %w", err) //nolint:staticcheck // names a tool
+		}
+		c.dir = p.real
+	}
+	switch {
+	case c.env.State != nil:
+		c.environ, err = c.env.State.environ(c.environ, names)
+	case len(names) > 0:
+		err = errors.New("no earlier command has exported anything")
+	}
+	if err != nil {
+		return fmt.Errorf("Bash: %w", err) //nolint:staticcheck // names a tool
+	}
+	return nil
 }
 
 // findShell returns the absolute path of the shell to use.
@@ -120,22 +160,24 @@ func (c *command) run(ctx context.Context, progress func(string)) (Result, error
 	if err != nil {
 		return Result{}, fmt.Errorf("the command was not run: %w", err)
 	}
-	text := c.text
-	if strings.HasPrefix(text, "-") || strings.HasPrefix(text, "+") {
-		text = " " + text // or the shell takes it for an option
+	report, err := newReporting()
+	if err != nil {
+		return Result{}, fmt.Errorf("the command was not run: %w", errors.Join(err, r.Close(), w.Close()))
 	}
 	g, err := guard.Start(ctx, guard.Config{
-		Path: c.shell, Argv: []string{c.shell, "-c", text},
-		Dir: filepath.Clean(c.env.Dir), Env: c.env.Environ, Owner: c.env.Owner,
-		Stdout: w, Stderr: w,
+		Path: c.shell, Argv: []string{c.shell, "-c", report.script(c.shell), c.shell, c.text},
+		Dir: c.dir, Env: c.environ, Owner: c.env.Owner,
+		Stdin: report.w, Stdout: w, Stderr: w,
 		Grace: killGrace, KeepDescendants: true,
 	})
 	_ = w.Close()
 	if err != nil {
 		_ = r.Close()
+		report.drop()
 		return Result{}, fmt.Errorf("the command was not run: %w", err)
 	}
-	var out output
+	report.begin()
+	out := output{spill: c.spill()}
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
@@ -145,16 +187,30 @@ func (c *command) run(ctx context.Context, progress func(string)) (Result, error
 		_ = g.Close()
 		_ = r.Close()
 		<-read
+		report.finish()
 	}()
 	why := c.await(ctx, g.Exited(), &out, progress)
 	left, stuck := endTree(g, why)
 	_ = r.SetReadDeadline(time.Now().Add(drain))
 	<-read
 	res := c.result(g, &out, why, left, stuck)
+	if c.env.State != nil && why == ended && !c.background {
+		if note := c.env.State.learn(c.env, report.finish()); note != "" {
+			res.Text = strings.TrimSuffix(res.Text, "\n") + "\n" + note
+		}
+	}
 	if why == cancelled {
 		return res, ctx.Err()
 	}
 	return res, nil
+}
+
+// spill is where output goes that is too long.
+func (c *command) spill() spill {
+	if c.env.State == nil {
+		return spill{}
+	}
+	return spill{create: c.env.State.temp.create}
 }
 
 // await waits until the command itself has ended, its time is up or ctx ends. From time
@@ -215,6 +271,7 @@ type bashFacts struct {
 
 func (c *command) result(g *guard.Guard, out *output, why outcome, left, stuck bool) Result {
 	text, cut := out.text()
+	file := out.whole(cut)
 	facts := bashFacts{ExitCode: -1, TimedOut: why == timedOut, BackgroundEnded: left, OutputBytes: out.total}
 	var notes []string
 	note := func(format string, v ...any) { notes = append(notes, fmt.Sprintf("["+format+"]", v...)) }
@@ -231,6 +288,9 @@ func (c *command) result(g *guard.Guard, out *output, why outcome, left, stuck b
 		} else if exit.Code != 0 {
 			note("exit code %d", exit.Code)
 		}
+	}
+	if file != "" {
+		note("all of the output, %d bytes, is in %s", min(out.total, maxSpill), file)
 	}
 	if left {
 		note("processes that the command left running in the background were ended")

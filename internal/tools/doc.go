@@ -33,7 +33,7 @@
 // Every limit is a constant beside its tool. Memory use stays within them, however much
 // a command prints or a file contains.
 //
-//	Bash   30,000 characters of output (head and tail), 10 min, 100,000 bytes of command
+//	Bash   30,000 characters of output (head and tail; 64 MB in a file), 10 min, 100,000 bytes of command
 //	Read   2,000 lines unless asked for more, 2,000 characters a line, 256 KB
 //	Write  10 MB; the diff is left out over 2 MB
 //	Edit   files of at most 10 MB

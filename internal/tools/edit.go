@@ -12,17 +12,23 @@ import (
 // occurrencesShown is how many lines an error about occurrences names.
 const occurrencesShown = 10
 
+// maxEdits bounds the changes of one Edit.
+const maxEdits = 200
+
 func editTool() Tool {
 	return Tool{
 		Name: "Edit", Class: Edits,
 		Description: "Replaces a string in a file. old_string must be in the file exactly once, white space included; give more of the lines around it to make it unique, " +
-			"or set replace_all to replace every occurrence. Line endings (CRLF) and a byte order mark are kept.",
+			"or set replace_all to replace every occurrence. For several changes of a file give edits: each is made in what the ones before it left, and either all are made or none. " +
+			"Line endings (CRLF) and a byte order mark are kept. A file that has changed since you read it must be read again first.",
 		Schema: json.RawMessage(`{"type":"object","properties":{` +
 			`"file_path":{"type":"string","description":"The file, absolute or relative to the session's folder"},` +
 			`"old_string":{"type":"string","description":"The text to replace, without line numbers"},` +
 			`"new_string":{"type":"string","description":"The text to put in its place"},` +
-			`"replace_all":{"type":"boolean","description":"Replace every occurrence"}},` +
-			`"required":["file_path","old_string","new_string"],"additionalProperties":false}`),
+			`"replace_all":{"type":"boolean","description":"Replace every occurrence"},` +
+			`"edits":{"type":"array","description":"Several changes, in place of old_string and new_string","items":{"type":"object","properties":{` +
+			`"old_string":{"type":"string"},"new_string":{"type":"string"},"replace_all":{"type":"boolean"}},"required":["old_string","new_string"],"additionalProperties":false}}},` +
+			`"required":["file_path"],"additionalProperties":false}`),
 		Prepare: prepareEdit,
 	}
 }
@@ -30,19 +36,55 @@ func editTool() Tool {
 // editing is a prepared Edit use.
 type editing struct {
 	replacement
+	changes  []change
 	replaced int // occurrences
 }
 
-func prepareEdit(ctx context.Context, env Env, input json.RawMessage) (*Use, error) {
-	a := parse("Edit", input, "file_path", "old_string", "new_string", "replace_all")
-	path, old, new := a.text("file_path"), a.text("old_string"), a.text("new_string")
-	all := a.flag("replace_all")
+// change is one of the changes of an Edit.
+type change struct {
+	old, new string
+	all      bool
+}
+
+// changeIn reads a change.
+func changeIn(a *args) change {
+	c := change{a.text("old_string"), a.text("new_string"), a.flag("replace_all")}
 	switch {
-	case a.has("old_string") && old == "":
+	case a.has("old_string") && c.old == "":
 		a.fail("old_string is empty; to create a file or to replace all of it use Write")
-	case old == new && a.has("new_string"):
+	case c.old == c.new && a.has("new_string"):
 		a.fail("old_string and new_string are the same")
 	}
+	return c
+}
+
+// changesIn reads the changes of an Edit: one, or a list of them.
+func changesIn(a *args) []change {
+	if !a.has("edits") {
+		return []change{changeIn(a)}
+	}
+	if a.has("old_string") || a.has("new_string") || a.has("replace_all") {
+		a.fail("give either edits, or old_string and new_string")
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(a.fields["edits"], &list) != nil || len(list) == 0 || len(list) > maxEdits {
+		a.fail("edits must be a list of 1 to %d changes", maxEdits)
+		return nil
+	}
+	var out []change
+	for i, raw := range list {
+		one := parse("Edit", raw, "old_string", "new_string", "replace_all")
+		out = append(out, changeIn(one))
+		if one.err != nil {
+			a.fail("edits[%d]: %v", i, one.err)
+		}
+	}
+	return out
+}
+
+func prepareEdit(ctx context.Context, env Env, input json.RawMessage) (*Use, error) {
+	a := parse("Edit", input, "file_path", "old_string", "new_string", "replace_all", "edits")
+	path, changes := a.text("file_path"), changesIn(a)
 	if err := a.done(); err != nil {
 		return nil, err
 	}
@@ -50,13 +92,13 @@ func prepareEdit(ctx context.Context, env Env, input json.RawMessage) (*Use, err
 	if err != nil {
 		return nil, err
 	}
-	e := &editing{replacement: replacement{env: env, place: p}}
+	e := &editing{replacement: replacement{env: env, place: p}, changes: changes}
 	use := &Use{
 		Tool: "Edit", Class: Edits,
 		Title: "Edit " + brief(p.shown), Paths: []string{p.real}, Inside: p.inside,
 		run: e.edit,
 	}
-	if err = e.prepare(ctx, old, new, all); err == nil {
+	if err = e.prepare(ctx); err == nil {
 		e.diff = unified(p, e.before, e.after)
 		use.Diff = e.diff
 	}
@@ -64,7 +106,7 @@ func prepareEdit(ctx context.Context, env Env, input json.RawMessage) (*Use, err
 }
 
 // prepare reads the file and makes its new content.
-func (e *editing) prepare(ctx context.Context, old, new string, all bool) (err error) {
+func (e *editing) prepare(ctx context.Context) (err error) {
 	if e.before, err = look(ctx, e.place, writeLimit); err != nil {
 		return err
 	}
@@ -74,12 +116,20 @@ func (e *editing) prepare(ctx context.Context, old, new string, all bool) (err e
 	case !e.before.whole:
 		return fmt.Errorf("%s is larger than %d bytes; change it with a command", e.place.shown, writeLimit)
 	}
-	if err := e.writable(); err != nil {
+	if err := errors.Join(e.writable(), e.known()); err != nil {
 		return err
 	}
-	e.after, e.replaced, err = substitute(e.before.content, old, new, all)
-	if err != nil {
-		return fmt.Errorf("%s: %w", e.place.shown, err)
+	e.after = e.before.content
+	for i, c := range e.changes {
+		var n int
+		e.after, n, err = substitute(e.after, c.old, c.new, c.all)
+		switch {
+		case err != nil && len(e.changes) > 1:
+			return fmt.Errorf("%s: edits[%d]: %w. No change was made", e.place.shown, i, err)
+		case err != nil:
+			return fmt.Errorf("%s: %w", e.place.shown, err)
+		}
+		e.replaced += n
 	}
 	if bytes.Equal(e.before.content, e.after) {
 		return fmt.Errorf("%s: the edit would change nothing (the two strings differ only in line endings)", e.place.shown)

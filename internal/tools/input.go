@@ -103,6 +103,14 @@ func (a *args) flag(name string) (b bool) {
 	return b
 }
 
+// list is nil when the field is absent.
+func (a *args) list(name string) (l []string) {
+	if raw, ok := a.fields[name]; ok && json.Unmarshal(raw, &l) != nil {
+		a.fail("%s must be a list of strings", name)
+	}
+	return l
+}
+
 // number is a whole number within bounds, or otherwise when the field is absent.
 func (a *args) number(name string, least, most, otherwise int) int {
 	raw, ok := a.fields[name]

@@ -27,6 +27,7 @@ type output struct {
 	total int64  // bytes
 	cut   int64  // characters that are in neither
 	shown int64  // bytes that progress has shown or skipped
+	spill spill  // has everything, once head and tail have not
 }
 
 // readFrom reads r until it ends or fails.
@@ -45,10 +46,16 @@ func (o *output) add(b []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.total += int64(len(b))
+	if o.spill.file != nil {
+		o.spill.write(nil, b)
+	}
 	room := min(outputKeep-len(o.head), len(b))
 	o.head = append(o.head, b[:room]...)
 	o.tail = append(o.tail, b[room:]...)
 	if len(o.tail) > 2*outputKeep {
+		if o.cut == 0 && o.spill.file == nil {
+			o.spill.write([][]byte{o.head}, o.tail)
+		}
 		cut := len(o.tail) - outputKeep
 		o.cut += int64(characters(o.tail[:cut]))
 		o.tail = o.tail[:copy(o.tail, o.tail[cut:])]
@@ -80,6 +87,17 @@ func (o *output) text() (text string, cut bool) {
 		return cutMiddle(clean(append(slices.Clip(o.head), o.tail...)), "", 0)
 	}
 	return cutMiddle(clean(o.head), clean(o.tail), o.cut)
+}
+
+// whole ends the file that has all of the output, and says where it is. If something is
+// missing in the text, there is one.
+func (o *output) whole(missing bool) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if missing && o.spill.file == nil {
+		o.spill.write([][]byte{o.head}, o.tail)
+	}
+	return o.spill.close()
 }
 
 // cutMiddle keeps outputLimit characters of head, missing characters, and tail.

@@ -83,6 +83,13 @@ func (r *reading) run(ctx context.Context, _ func(string)) (Result, error) {
 		return Result{}, err
 	}
 	defer f.Close()
+	if r.env.State != nil && info.Size() <= writeLimit {
+		now, err := look(ctx, r.place, 0) // before it is read: a change from then on is noticed
+		if err != nil {
+			return Result{}, err
+		}
+		r.env.State.saw(r.place.real, now.sum)
+	}
 	text := newLines(&ctxReader{ctx, f}, utf8.UTFMax*(readWidth+1))
 	if start := text.start(); isBinary(start) {
 		return Result{}, fmt.Errorf("%s is a binary file (%s, %d bytes) and cannot be shown as text", r.place.shown, binaryKind(start), info.Size())

@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -26,6 +27,14 @@ type replacement struct {
 func (r *replacement) writable() error {
 	if info := r.before.info; info != nil && info.Mode().Perm()&0o222 == 0 {
 		return fmt.Errorf("%s is read-only (mode %04o)", r.place.shown, info.Mode().Perm())
+	}
+	return nil
+}
+
+// known fails for a file that is not as the model has last seen it.
+func (r *replacement) known() error {
+	if r.env.State.changed(r.place.real, r.before) {
+		return fmt.Errorf("%s has changed since you last read it; read it again before you change it", r.place.shown)
 	}
 	return nil
 }
@@ -63,6 +72,8 @@ func (r *replacement) commit(ctx context.Context) (ChangeKind, error) {
 	kind, err := r.swap(ctx, root, temp)
 	if err != nil {
 		_ = root.Remove(temp)
+	} else {
+		r.env.State.saw(r.place.real, sha256.Sum256(r.after))
 	}
 	return kind, err
 }

@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -42,7 +43,7 @@ func prepareWrite(ctx context.Context, env Env, input json.RawMessage) (*Use, er
 		run: r.write,
 	}
 	if r.before, err = look(ctx, p, diffInput+1); err == nil {
-		err = r.writable()
+		err = errors.Join(r.writable(), r.known())
 	}
 	if err == nil {
 		r.diff = unified(p, r.before, r.after)
