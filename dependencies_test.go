@@ -25,6 +25,7 @@ var dependencies = map[string]string{
 	"github.com/spf13/cobra":                          "the command line",
 	"golang.org/x/term":                               "terminals",
 	"github.com/jackc/pgx/v5":                         "the database of a fleet",
+	"github.com/landlock-lsm/go-landlock":             "sandboxes where bubblewrap is missing",
 	"github.com/rogpeppe/go-internal":                 "script tests of the command line",
 	"github.com/anthropics/anthropic-sdk-go":          "what the Anthropic API takes and sends, in tests",
 	"github.com/modelcontextprotocol/go-sdk":          "MCP servers of the native agent",

@@ -32,6 +32,8 @@ type Description struct {
 	OneShot Oversight
 	// Program says that the agent is a program, which may be missing.
 	Program bool
+	// Sandbox says that the agent's commands can run in a sandbox of Terret's.
+	Sandbox bool
 }
 
 // PlanMode is the agent's own permission mode for planning; empty if it has none.

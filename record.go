@@ -68,6 +68,9 @@ type SessionOptions struct {
 	Worktree bool         `json:"worktree,omitempty"`
 	KeepRaw  bool         `json:"keep_raw,omitempty"`
 	OnStale  OnStale      `json:"on_stale,omitempty"`
+	// Sandbox is for the agent's commands; empty means what the persona and the
+	// configuration say.
+	Sandbox Sandbox `json:"sandbox,omitempty"`
 }
 
 // OnStale says what to do when the agent has lost a session.
@@ -208,6 +211,7 @@ type Persona struct {
 	Model            string   `json:"model,omitempty"`
 	Agent            string   `json:"agent,omitempty"`
 	Policy           Policy   `json:"policy,omitempty"`
+	Sandbox          Sandbox  `json:"sandbox,omitempty"`
 	Trusted          bool     `json:"trusted"`
 }
 

@@ -29,4 +29,6 @@ type Settings struct {
 	Gates   []Gate
 	KeepRaw bool
 	OnStale OnStale
+	// Sandbox, if set, is what the agent's commands must run in.
+	Sandbox Sandbox
 }

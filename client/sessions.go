@@ -44,6 +44,7 @@ type NewSession struct {
 	NativeID string              `json:"native_id,omitempty"`
 	Worktree bool                `json:"worktree,omitempty"`
 	KeepRaw  bool                `json:"keep_raw,omitempty"`
+	Sandbox  terret.Sandbox      `json:"sandbox,omitempty"`
 	OnStale  terret.OnStale      `json:"on_stale,omitempty"`
 	// Unenforced creates the session even if its agent cannot be held to the session's
 	// restrictions.

@@ -27,6 +27,9 @@ func checkSession(s terret.Session) error {
 			return err
 		}
 	}
+	if err := s.Options.Sandbox.Validate("options.sandbox"); err != nil {
+		return err
+	}
 	if err := terret.CheckGates("options.gates", s.Options.Gates); err != nil {
 		return err
 	}

@@ -49,6 +49,9 @@ func (e *Engine) settingsFor(ctx context.Context, s terret.Session, o terret.Tur
 		}
 	}
 	in := resolve(s, role, o)
+	if err := e.canSandbox(s.Agent, in.Sandbox); err != nil {
+		return inForce{}, err
+	}
 	if s.Policy == terret.PolicyPlan && in.PermissionMode == "" {
 		in.PermissionMode = terret.DescriptionOf(e.lookup(s.Agent)).PlanMode()
 	}
@@ -56,10 +59,20 @@ func (e *Engine) settingsFor(ctx context.Context, s terret.Session, o terret.Tur
 	return in, nil
 }
 
+// canSandbox refuses a sandbox for an agent that would ignore it.
+func (e *Engine) canSandbox(agent string, box terret.Sandbox) error {
+	about := terret.DescriptionOf(e.lookup(agent))
+	if box == "" || about.Sandbox {
+		return nil
+	}
+	return terret.Errorf(terret.CodeUnsupported, "the commands of %s cannot run in a sandbox of Terret's (%s): leave it out, or use the agent native", agent, box)
+}
+
 // resolve is the one place that combines a session, its persona and a turn.
 //
 // A tool exists if the session and the persona both have it; what either removes is
-// gone; what either approves is approved; the lower limit on steps counts. The turn's
+// gone; what either approves is approved; the lower limit on steps and the stricter
+// sandbox count. The turn's
 // lists count where the persona has none, and narrow the session's; what a turn removes
 // is always gone. A turn's *_override beats all three. A persona's grants count only if
 // it is trusted, its restrictions always.
@@ -84,7 +97,7 @@ func resolve(s terret.Session, role Role, o terret.TurnOptions) inForce {
 			SystemAppend: paragraphs(so.SystemAppend, cmp.Or(role.Prompt, o.SystemAppend)),
 			MaxTurns:     steps(s, role, o), MaxCostUSD: so.MaxCostUSD,
 			WholeMessages: o.Partial != nil && !*o.Partial,
-			KeepRaw:       so.KeepRaw, OnStale: so.OnStale,
+			KeepRaw:       so.KeepRaw, OnStale: so.OnStale, Sandbox: so.Sandbox.Stricter(p.Sandbox),
 		},
 		gates: union(so.Gates, p.Gates), limits: so.Timeouts,
 	}

@@ -29,6 +29,12 @@ func TestResolveCases(t *testing.T) {
 	}{
 		"nothing": {want: settings{MaxTurns: 25}},
 
+		"a session's sandbox":       {s: terret.SessionOptions{Sandbox: terret.SandboxWrite}, want: settings{Sandbox: terret.SandboxWrite, MaxTurns: 25}},
+		"a persona's sandbox":       {p: terret.Persona{Sandbox: terret.SandboxReadOnly}, s: terret.SessionOptions{Sandbox: terret.SandboxWrite}, want: settings{Sandbox: terret.SandboxReadOnly, MaxTurns: 25}},
+		"no persona leaves it":      {p: terret.Persona{Sandbox: terret.SandboxOff}, s: terret.SessionOptions{Sandbox: terret.SandboxWrite}, want: settings{Sandbox: terret.SandboxWrite, MaxTurns: 25}},
+		"nobody leaves a persona's": {p: terret.Persona{Sandbox: terret.SandboxWrite}, s: terret.SessionOptions{Sandbox: terret.SandboxOff}, want: settings{Sandbox: terret.SandboxWrite, MaxTurns: 25}},
+		"none":                      {s: terret.SessionOptions{Sandbox: terret.SandboxOff}, want: settings{MaxTurns: 25}},
+
 		"a persona's tools":      {p: terret.Persona{Tools: readGrep}, want: settings{Tools: readGrep, MaxTurns: 25}},
 		"no tools":               {p: terret.Persona{Tools: noTools}, want: settings{Tools: noTools, MaxTurns: 25}},
 		"a turn's tools":         {t: terret.TurnOptions{Tools: bash}, want: settings{Tools: bash, MaxTurns: 25}},

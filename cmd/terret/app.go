@@ -162,7 +162,8 @@ func (a *app) readSettings() error {
 		return err
 	}
 	a.harness, err = assemble.New(assemble.Options{
-		Home: a.data, Env: a.environ, Config: a.cfg, UserFile: config.UserFile(a.environ), Product: a.cfg.ProductName, MockScript: a.getenv("TERRET_MOCK_SCRIPT"), Files: true, Log: a.logger,
+		SandboxHelper: sandboxHelper(),
+		Home:          a.data, Env: a.environ, Config: a.cfg, UserFile: config.UserFile(a.environ), Product: a.cfg.ProductName, MockScript: a.getenv("TERRET_MOCK_SCRIPT"), Files: true, Log: a.logger,
 	})
 	return err
 }

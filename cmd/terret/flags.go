@@ -22,7 +22,7 @@ import (
 // sessionFlags are the flags that run and chat share.
 type sessionFlags struct {
 	agent, model, cwd, persona, mode, policy, permissionMode string
-	effort, systemAppend, mcp, resume                        string
+	effort, systemAppend, mcp, resume, sandbox               string
 	allow, deny, ask, tools, disallowed, autoApprove, gates  []string
 	sources, addDirs                                         []string
 	maxTurns                                                 int
@@ -60,6 +60,8 @@ func (f *sessionFlags) add(cmd *cobra.Command) {
 	fl.BoolVar(&f.worktree, "worktree", false, "work in a new git worktree of the folder, on its own branch")
 	fl.StringVar(&f.systemAppend, "system-append", "", "text to append to the system prompt")
 	fl.StringVar(&f.mcp, "mcp", "", "file that configures MCP servers")
+	fl.StringVar(&f.sandbox, "sandbox", "", "run commands without network and let them change workspace-write (the default: the folder and temporary files) or read-only (nothing); or off")
+	fl.Lookup("sandbox").NoOptDefVal = string(terret.SandboxWrite)
 	fl.BoolVar(&f.raw, "raw", false, "keep the agent's own messages in the log")
 	fl.BoolVar(&f.unenforced, "unenforced", false, "start even if tool limits cannot be enforced")
 	f.set = func(name string) bool { return cmd.Flags().Changed(name) }
@@ -106,6 +108,9 @@ func (f *sessionFlags) check() error {
 	if err := terret.CheckGates("gate", f.wantedGates()); err != nil {
 		return err
 	}
+	if err := terret.Sandbox(f.sandbox).Validate("sandbox"); err != nil {
+		return err
+	}
 	if f.mode != "" {
 		if err := terret.Mode(f.mode).Validate(); err != nil {
 			return err
@@ -126,7 +131,7 @@ func (f *sessionFlags) check() error {
 func (f *sessionFlags) goOn(ctx context.Context, a *app, e *engine.Engine, s terret.Session) (terret.Session, error) {
 	for _, flag := range []string{
 		"agent", "persona", "mode", "allow", "deny", "ask", "tools", "disallowed-tools", "auto-approve-tools", "gate", "setting-sources",
-		"add-dir", "effort", "max-turns", "max-cost", "one-shot", "worktree", "system-append", "mcp",
+		"add-dir", "effort", "max-turns", "max-cost", "one-shot", "worktree", "system-append", "mcp", "sandbox",
 	} {
 		if f.set(flag) {
 			return terret.Session{}, terret.Invalid(flag, "this cannot be changed in session %s; leave --%s out, or start a new session", s.ID[:13], flag)
@@ -180,7 +185,7 @@ func (f *sessionFlags) session(ctx context.Context, a *app, e *engine.Engine, in
 		Options: terret.SessionOptions{
 			Allow: f.allow, Deny: f.deny, Ask: f.ask, AddDirs: f.addDirs, Effort: f.effort, MaxTurns: f.maxTurns,
 			MaxCostUSD: terret.CostOf(f.maxCost), SystemAppend: f.systemAppend, KeepRaw: f.raw,
-			BasePrompt: f.mode != "", Gates: f.wantedGates(), Worktree: f.worktree,
+			BasePrompt: f.mode != "", Gates: f.wantedGates(), Worktree: f.worktree, Sandbox: terret.Sandbox(f.sandbox),
 		},
 	}
 	for flag, list := range map[string]struct {
@@ -237,6 +242,9 @@ func (a *app) defaults(ctx context.Context, s *terret.Session, interactive bool)
 	}
 	if s.Policy == "" {
 		defaultPolicy(s, interactive)
+	}
+	if s.Options.Sandbox == "" && a.harness.Agents.About(s.Agent).Sandbox {
+		s.Options.Sandbox = terret.Sandbox(a.cfg.Sandbox) // others have none, or their own
 	}
 	s.Options.Allow = append(s.Options.Allow, a.cfg.Rules.Allow...)
 	s.Options.Deny = append(s.Options.Deny, a.cfg.Rules.Deny...)

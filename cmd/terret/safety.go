@@ -8,6 +8,7 @@ import (
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/guard"
 	"github.com/terret-dev/terret/internal/proc"
+	"github.com/terret-dev/terret/internal/sandbox"
 )
 
 // printSafety says what agents are kept from, and what they are not.
@@ -19,6 +20,11 @@ func (a *app) printSafety(verbose bool) {
 		fmt.Fprintf(a.out, "\nall processes of an agent end with it; cgroup v2 is not available (%v), so one that drops its environment and its parents is missed if Terret and the agent's guard are both killed with -9\n", err)
 	default:
 		fmt.Fprintln(a.out, "\nall processes of an agent end with it, whatever is killed: each agent has a control group (cgroup v2) of its own")
+	}
+	if by, err := sandbox.New(sandboxHelper(), a.environ).Mechanism(); err != nil {
+		fmt.Fprintf(a.out, "--sandbox does not work: %s\n", oneLine(err.Error()))
+	} else {
+		fmt.Fprintf(a.out, "--sandbox works for the native agent, by %s\n", by)
 	}
 	out := proc.KeptOut(a.environ)
 	if !verbose {

@@ -31,6 +31,9 @@ type Config struct {
 	UserDir string
 	// Prices, if set, is a file with prices of models for the native agent.
 	Prices string
+	// SandboxHelper and Home are for the native agent's sandboxes; see native.Config.
+	SandboxHelper []string
+	Home          string
 	// MockScript, if set, is the script file of the agent "mock".
 	MockScript string
 }
@@ -64,7 +67,7 @@ func Drivers(c Config) ([]terret.Driver, error) {
 		return nil, err
 	}
 	drivers = append(drivers, others...)
-	drivers = append(drivers, native.New(native.Config{ProductName: c.ProductName, Getenv: lookup(c.Env), Env: one(native.Name).Env, Providers: c.Providers, Prices: c.Prices, UserDir: c.UserDir}))
+	drivers = append(drivers, native.New(native.Config{ProductName: c.ProductName, Getenv: lookup(c.Env), Env: one(native.Name).Env, Providers: c.Providers, Prices: c.Prices, UserDir: c.UserDir, SandboxHelper: c.SandboxHelper, Home: c.Home}))
 	if c.MockScript != "" {
 		script, err := mock.Load(c.MockScript)
 		if err != nil {

@@ -17,15 +17,22 @@ import (
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/driver/native"
 	"github.com/terret-dev/terret/engine"
+	"github.com/terret-dev/terret/internal/sandbox"
 	"github.com/terret-dev/terret/sim"
 	"github.com/terret-dev/terret/store/sqlite"
 )
 
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == sandboxHelper {
+		sandbox.Main(os.Args[2:])
+	}
 	// A connection of net/http that was refused stays for half a second, so that
 	// the client reads the answer before the reset.
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
 }
+
+// sandboxHelper makes the test binary the helper of sandboxes.
+const sandboxHelper = "sandbox-exec"
 
 // patience bounds waits of tests that would otherwise hang; it is never measured.
 const patience = 60 * time.Second

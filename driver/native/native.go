@@ -13,6 +13,7 @@ import (
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/mcphost"
 	"github.com/terret-dev/terret/internal/proc"
+	"github.com/terret-dev/terret/internal/sandbox"
 	"github.com/terret-dev/terret/internal/tools"
 )
 
@@ -47,6 +48,13 @@ type Config struct {
 	// in all projects. Those of a project are in .terret and .claude, and count if the
 	// folder is trusted. Empty means that there is none.
 	UserDir string
+	// SandboxHelper is the program, with arguments, that starts commands in a sandbox:
+	// an installed terret, as in {"/usr/bin/terret", "sandbox-exec"}. Without one, sessions
+	// that ask for a sandbox are refused.
+	SandboxHelper []string
+	// Home is Terret's own folder, which commands in a sandbox cannot change. Empty means
+	// that there is none.
+	Home string
 	// Tools are those of the program that embeds the agent.
 	Tools []Tool
 }
@@ -57,6 +65,7 @@ type Driver struct {
 	net   *transport
 	table func() (table, error) // read once, when it is needed
 	tools func() ([]tools.Tool, error)
+	boxes *sandbox.Runner
 }
 
 var (
@@ -87,7 +96,7 @@ func New(c Config) *Driver {
 	if c.Backoff == nil {
 		c.Backoff = backoff
 	}
-	return &Driver{cfg: c, net: newTransport(), table: sync.OnceValues(func() (table, error) { return readTable(c.Prices) }), tools: sync.OnceValues(c.made)}
+	return &Driver{cfg: c, net: newTransport(), table: sync.OnceValues(func() (table, error) { return readTable(c.Prices) }), tools: sync.OnceValues(c.made), boxes: sandbox.New(c.SandboxHelper, []string{"PATH=" + c.Getenv("PATH")})}
 }
 
 // Name implements terret.Driver.
@@ -155,6 +164,9 @@ func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, 
 		driver: d, req: r, host: r.Host, model: m, mode: r.Session.PermissionMode,
 		environ: proc.FilterEnv(r.Env, d.cfg.Env...), past: past{calls: map[string]bool{}}, state: tools.NewState(), spent: r.Session.CostUSD, tasks: map[string]*task{}, last: r.Settings,
 	}
+	if err := a.sandboxed(r.Settings); err != nil {
+		return nil, err
+	}
 	if a.added, err = d.tools(); err != nil {
 		return nil, err
 	}
@@ -163,7 +175,7 @@ func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, 
 		return nil, err
 	}
 	if len(r.Settings.MCP) > 0 {
-		a.servers, err = mcphost.New(r.Settings.MCP, mcphost.Options{Dir: r.Session.Cwd, Environ: a.environ, Owner: r.Owner, Log: r.Log})
+		a.servers, err = mcphost.New(r.Settings.MCP, mcphost.Options{Dir: r.Session.Cwd, Environ: a.environ, Owner: r.Owner, Log: r.Log, Wrap: a.wrap(r.Settings)})
 		if err != nil {
 			return nil, err
 		}

@@ -36,7 +36,7 @@ const allTools = "default"
 func available(in terret.Settings, remote []tools.Tool, helpers map[string]helper, skills map[string]skill) []tool {
 	var all []tool
 	for _, impl := range slices.Concat(tools.All(), remote) {
-		all = append(all, tool{name: impl.Name, impl: impl})
+		all = append(all, tool{name: impl.Name, impl: boxed(impl, in)})
 	}
 	for _, specs := range [][]toolSpec{ownTools, taskTools} {
 		for i := range specs {
@@ -183,7 +183,7 @@ func (u *use) refuse(ctx context.Context, why string) outcome {
 
 // work runs a tool on files or processes, once it is allowed.
 func (u *use) work(ctx context.Context, impl tools.Tool) outcome {
-	env := tools.Env{Dir: u.a.req.Session.Cwd, Roots: u.settings.AddDirs, Environ: u.a.environ, Owner: u.a.req.Owner, State: u.state()}
+	env := tools.Env{Dir: u.a.req.Session.Cwd, Roots: u.settings.AddDirs, Environ: u.a.environ, Owner: u.a.req.Owner, State: u.state(), Wrap: u.a.wrap(u.settings)}
 	if dir := env.State.Folder(); dir != "" {
 		env.Roots = append(slices.Clip(env.Roots), dir)
 	}
@@ -214,6 +214,9 @@ func (u *use) work(ctx context.Context, impl tools.Tool) outcome {
 			return u.failed(ctx, tools.Result{Text: err.Error()}, 0)
 		}
 		edited = fmt.Sprintf("[The input was changed before the tool ran, to %s]\n", d.UpdatedInput)
+	}
+	if o, stays := u.staysIn(ctx, ready); !stays {
+		return o
 	}
 	if ready.Background {
 		return u.inBackground(ctx, ready)

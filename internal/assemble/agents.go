@@ -70,7 +70,7 @@ func builtIn(name string) bool {
 }
 
 func driversOf(o Options, agents map[string]config.Agent) all.Config {
-	out := all.Config{Env: o.Env, ProductName: o.Product, Agents: map[string]all.Agent{}, Providers: Providers(o.Config), Prices: o.Config.Prices, MockScript: o.MockScript}
+	out := all.Config{Env: o.Env, ProductName: o.Product, Agents: map[string]all.Agent{}, Providers: Providers(o.Config), Prices: o.Config.Prices, MockScript: o.MockScript, SandboxHelper: o.SandboxHelper, Home: o.Home}
 	if o.UserFile != "" {
 		out.UserDir = filepath.Dir(o.UserFile)
 	}
@@ -123,8 +123,8 @@ func (a *Agents) changes() int {
 // Name returns the name of the agent that is known by that name or alias.
 func (a *Agents) Name(alias string) string { return terret.AgentName(a.Drivers(), alias) }
 
-// about is what the driver of an agent says about it.
-func (a *Agents) about(name string) terret.Description {
+// About is what the driver of an agent says about it.
+func (a *Agents) About(name string) terret.Description {
 	for _, d := range a.Drivers() {
 		if d.Name() == name {
 			return terret.DescriptionOf(d)
@@ -202,7 +202,7 @@ func (a *Agents) known(ctx context.Context, name string) terret.Probe {
 // Missing says what the agent lacks to be used, and what to do about it; it is empty if
 // nothing is known to be missing.
 func (a *Agents) Missing(ctx context.Context, name string) string {
-	if !a.about(name).Program {
+	if !a.About(name).Program {
 		return ""
 	}
 	p := a.known(ctx, name)

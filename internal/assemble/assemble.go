@@ -43,6 +43,8 @@ type Options struct {
 	MockScript string
 	// Product replaces "Terret" in system prompts.
 	Product string
+	// SandboxHelper, if set, is how to start this program as the helper of sandboxes.
+	SandboxHelper []string
 	// Files keeps Terret's files in project folders.
 	Files bool
 	// Log is for the operator; nil discards it.

@@ -96,11 +96,11 @@ func (m *Sessions) successor(old terret.Session, agent, model string) terret.Ses
 	if len(s.Options.SettingSources) > 0 { // none stays none
 		s.Options.SettingSources = nil
 	}
-	if policy, ok := m.Agents.about(old.Agent).Modes[old.PermissionMode]; ok && s.Policy == terret.PolicyRules {
+	if policy, ok := m.Agents.About(old.Agent).Modes[old.PermissionMode]; ok && s.Policy == terret.PolicyRules {
 		s.Policy = policy // what the old agent's own mode amounts to
 	}
-	for mode, policy := range m.Agents.about(agent).Modes {
-		if mode == old.PermissionMode && policy == m.Agents.about(old.Agent).Modes[mode] {
+	for mode, policy := range m.Agents.About(agent).Modes {
+		if mode == old.PermissionMode && policy == m.Agents.About(old.Agent).Modes[mode] {
 			s.PermissionMode = mode
 		}
 	}

@@ -217,7 +217,7 @@ func (m *Sessions) overseen(ctx context.Context, s terret.Session, chosen terret
 	if err != nil {
 		return err
 	}
-	about := m.Agents.about(s.Agent)
+	about := m.Agents.About(s.Agent)
 	if chosen != "" && about.Modes[cmp.Or(in.PermissionMode, s.PermissionMode)] == chosen {
 		chosen = "" // the agent's own mode amounts to it
 	}

@@ -20,6 +20,8 @@ func Words(check string) []string {
 		return []string{"ask", "accept-edits", "rules", "plan", "deny-unless-allowed", "auto-approve"}
 	case "gate":
 		return []string{"permission", "pre_tool", "prompt", "question", "plan", "stop", "subagent_stop", "compact", "trust"}
+	case "sandbox":
+		return []string{"off", "workspace-write", "read-only"}
 	case "level":
 		return []string{"debug", "info", "warn", "error"}
 	}

@@ -120,6 +120,7 @@ type newSession struct {
 	Worktree         bool                `json:"worktree,omitempty" doc:"Work in the session's own git worktree, on its own branch, instead of cwd."`
 	KeepRaw          bool                `json:"keep_raw,omitempty" doc:"Keep the agent's own messages in the log."`
 	Unenforced       bool                `json:"unenforced,omitempty" doc:"Create the session even if its agent cannot be held to the session's restrictions."`
+	Sandbox          terret.Sandbox      `json:"sandbox,omitempty" enum:"off,workspace-write,read-only" doc:"What the agent's commands may change, without network. Default: what the persona and the configuration say."`
 	OnStale          string              `json:"on_stale,omitempty" enum:"new,error" doc:"What to do when the agent has lost the session."`
 }
 
@@ -131,7 +132,7 @@ func (n newSession) record() terret.Session {
 			Tools: n.Tools, DisallowedTools: n.DisallowedTools, AutoApproveTools: n.AutoApproveTools, Allow: n.Allow, Deny: n.Deny, Ask: n.Ask,
 			SettingSources: n.SettingSources, AddDirs: n.AddDirs, Agents: n.Agents, MCP: n.MCP, Effort: n.Effort,
 			FallbackModel: n.FallbackModel, OutputSchema: n.OutputSchema, MaxTurns: n.MaxTurns, MaxCostUSD: n.MaxCostUSD,
-			SystemAppend: n.SystemAppend, BasePrompt: n.BasePrompt, Gates: n.Gates, Timeouts: n.Timeouts, Worktree: n.Worktree, KeepRaw: n.KeepRaw, OnStale: terret.OnStale(n.OnStale),
+			SystemAppend: n.SystemAppend, BasePrompt: n.BasePrompt, Gates: n.Gates, Timeouts: n.Timeouts, Worktree: n.Worktree, KeepRaw: n.KeepRaw, OnStale: terret.OnStale(n.OnStale), Sandbox: n.Sandbox,
 		},
 	}
 }
@@ -172,7 +173,7 @@ func checkRules(rules map[string][]string) error {
 func (s *Server) careful(n newSession) bool {
 	return n.Policy.Careful() && s.carefulMode(n.PermissionMode) &&
 		len(n.AutoApproveTools) == 0 && len(n.Allow) == 0 && len(n.MCP) == 0 && len(n.Agents) == 0 &&
-		!n.Unenforced && len(n.Timeouts) == 0 // after a timeout the agent continues
+		!n.Unenforced && n.Sandbox != terret.SandboxOff && len(n.Timeouts) == 0 // after a timeout the agent continues
 }
 
 // carefulMode reports whether a permission mode is careful in every agent that has it,

@@ -30,6 +30,8 @@ type Options struct {
 	Environ []string // what they may see, besides what the configuration gives them
 	Owner   string   // marks their processes
 	Log     *slog.Logger
+	// Wrap, if set, turns the arguments of a program into those that run it in a sandbox.
+	Wrap func(argv []string) ([]string, error)
 }
 
 // Servers are those of one session. They are safe for concurrent use.
@@ -142,9 +144,15 @@ func (s *Servers) connect(ctx context.Context, name string, c server) (*mcp.Clie
 		for _, k := range slices.Sorted(maps.Keys(c.Env)) {
 			env = append(env, k+"="+c.Env[k])
 		}
+		argv := append([]string{c.Command}, c.Args...)
 		var err error
+		if s.o.Wrap != nil {
+			if argv, err = s.o.Wrap(argv); err != nil {
+				return nil, nil, err
+			}
+		}
 		process, err = proc.Start(ctx, proc.Spec{
-			Argv: append([]string{c.Command}, c.Args...), Dir: s.o.Dir, Env: env, Owner: s.o.Owner,
+			Argv: argv, Dir: s.o.Dir, Env: env, Owner: s.o.Owner,
 			OnStderr: func(line string) { s.o.Log.Debug("an MCP server says", "server", name, "line", line) },
 		})
 		if err != nil {

@@ -42,7 +42,7 @@ func TestApply(t *testing.T) {
 func TestGrantsNeedTrust(t *testing.T) {
 	t.Parallel()
 	for _, key := range keys {
-		value := map[string]string{"max_turns": "3", "policy": "plan", "gates": "stop"}[key]
+		value := map[string]string{"max_turns": "3", "policy": "plan", "gates": "stop", "sandbox": "read-only"}[key]
 		if value == "" {
 			value = "Read"
 		}

@@ -23,6 +23,7 @@
 //	disallowed_tools    rules for what is denied
 //	auto_approve_tools  rules for what runs without being asked for
 //	max_turns           most steps in a turn
+//	sandbox             what commands may change, without network: workspace-write or read-only
 //	gates               where the agent waits for a decision, such as stop
 //	model, agent        what to use, unless a person says otherwise
 //	policy              what happens when no rule decides, unless a person says otherwise
@@ -34,7 +35,7 @@
 // # Trust
 //
 // Personas come with the repository. Restrictions (tools, disallowed_tools, gates, a
-// lower max_turns) always apply; everything else waits until a person trusts the
+// lower max_turns, a stricter sandbox) always apply; everything else waits until a person trusts the
 // folder, which terret.Persona.Trusted says. Whoever loads a persona sets it; files
 // cannot.
 package persona

@@ -15,7 +15,7 @@ import (
 
 // keys are the settings of a persona, in display order.
 var keys = []string{
-	"id", "description", "tools", "disallowed_tools", "auto_approve_tools", "max_turns", "gates", "model", "agent", "policy",
+	"id", "description", "tools", "disallowed_tools", "auto_approve_tools", "max_turns", "gates", "model", "agent", "policy", "sandbox",
 }
 
 // Bounds on settings.
@@ -115,6 +115,9 @@ func set(p *terret.Persona, f frontmatter.Field) (err error) {
 		}
 	case "agent":
 		p.Agent, err = text, checkID(text)
+	case "sandbox":
+		p.Sandbox = terret.Sandbox(text)
+		err = p.Sandbox.Validate("sandbox")
 	case "policy":
 		if p.Policy = terret.Policy(text); !slices.Contains(terret.Policies(), p.Policy) {
 			err = terret.Errorf(terret.CodeInvalidRequest, "there is no policy %q; use one of %v", text, terret.Policies())

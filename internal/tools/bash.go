@@ -63,8 +63,16 @@ type command struct {
 }
 
 func prepareBash(_ context.Context, env Env, input json.RawMessage) (*Use, error) {
-	a := parse("Bash", input, "command", "timeout_ms", "description", "cwd", "env", "run_in_background")
+	fields := []string{"command", "timeout_ms", "description", "cwd", "env", "run_in_background"}
+	if env.Wrap != nil {
+		fields = append(fields, outsideField, reasonField)
+	}
+	a := parse("Bash", input, fields...)
 	c := command{env: env, text: a.text("command")}
+	outside, reason := a.flag(outsideField), a.optionalText(reasonField)
+	if outside {
+		c.env.Wrap = nil
+	}
 	c.timeout = time.Duration(a.number("timeout_ms", 1, bashLongest, bashTimeout)) * time.Millisecond
 	background := a.flag("run_in_background")
 	c.background = background
@@ -97,7 +105,7 @@ func prepareBash(_ context.Context, env Env, input json.RawMessage) (*Use, error
 	return &Use{
 		Tool: "Bash", Class: Execute,
 		Title:   "Run `" + brief(strings.TrimSpace(c.text)) + "`",
-		Command: c.text, Background: background,
+		Command: c.text, Background: background, Outside: outside, Reason: brief(reason),
 		run: c.run,
 	}, nil
 }
@@ -164,8 +172,15 @@ func (c *command) run(ctx context.Context, progress func(string)) (Result, error
 	if err != nil {
 		return Result{}, fmt.Errorf("the command was not run: %w", errors.Join(err, r.Close(), w.Close()))
 	}
+	argv := []string{c.shell, "-c", report.script(c.shell), c.shell, c.text}
+	if c.env.Wrap != nil {
+		if argv, err = c.env.Wrap(argv); err != nil {
+			report.drop()
+			return Result{}, fmt.Errorf("the command was not run: %w", errors.Join(err, r.Close(), w.Close()))
+		}
+	}
 	g, err := guard.Start(ctx, guard.Config{
-		Path: c.shell, Argv: []string{c.shell, "-c", report.script(c.shell), c.shell, c.text},
+		Path: argv[0], Argv: argv,
 		Dir: c.dir, Env: c.environ, Owner: c.env.Owner,
 		Stdin: report.w, Stdout: w, Stderr: w,
 		Grace: killGrace, KeepDescendants: true,

@@ -19,6 +19,8 @@ type Env struct {
 	State *State
 	// Private are addresses that WebFetch may reach although they are not public.
 	Private []netip.Prefix
+	// Wrap, if set, turns the arguments of a command into those that run it in a sandbox.
+	Wrap func(argv []string) ([]string, error)
 }
 
 // Classes of tools.
@@ -52,6 +54,10 @@ type Use struct {
 	Diff    string   // unified diff of an edit against the file as it is now
 	// Background says that the caller of the tool wants to go on while it runs.
 	Background bool
+	// Outside says that the caller of the tool wants it to run outside the sandbox, and
+	// Reason why.
+	Outside bool
+	Reason  string
 	// Inside is true if every path is inside Dir or Roots after symlinks are resolved,
 	// and none is in a .git. It is false for Bash, whose paths are unknown, and for
 	// WebFetch, which has none.

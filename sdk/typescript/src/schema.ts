@@ -138,6 +138,8 @@ export interface NewSession {
   permission_mode?: string;
   persona?: string;
   policy?: "ask" | "accept-edits" | "rules" | "plan" | "deny-unless-allowed" | "auto-approve";
+  /** What the agent's commands may change, without network. Default: what the persona and the configuration say. */
+  sandbox?: "off" | "workspace-write" | "read-only";
   /** Which of its own settings the agent reads. */
   setting_sources?: Array<string>;
   /** Text to append to the system prompt. */

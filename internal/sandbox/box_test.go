@@ -1,0 +1,42 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestMayWrite(t *testing.T) {
+	t.Parallel()
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"project/data/worktrees/one", "project/src", "project2", "data"} {
+		if err := os.MkdirAll(filepath.Join(top, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(filepath.Join(top, "project"), filepath.Join(top, "link")); err != nil {
+		t.Fatal(err)
+	}
+	at := func(name string) string { return filepath.Join(top, name) }
+	b := Box{Write: []string{at("link"), at("project/data/worktrees/one"), at("nowhere")}, Protect: []string{at("project/data")}}
+	for path, want := range map[string]bool{
+		"project": true, "project/src/new": true, "project2/x": false, "nowhere/x": false, "project/data": false,
+		"project/data/terret.db": false, "project/data/worktrees/one/x": true, "project/data/worktrees/other/x": false, "data/x": false,
+	} {
+		if got := b.MayWrite(at(path)); got != want {
+			t.Errorf("may write %s: %v, want %v", path, got, want)
+		}
+	}
+	if got := b.excepted(); got != at("project/data") {
+		t.Errorf("excepted is %q", got)
+	}
+	if got := (Box{Write: []string{at("project/data/worktrees/one")}, Protect: []string{at("project/data")}}).excepted(); got != "" {
+		t.Errorf("excepted is %q, but a folder in a protected one may be written to", got)
+	}
+	if !(Box{Write: []string{"/"}}).MayWrite("/etc/passwd") {
+		t.Error("the root folder does not hold everything")
+	}
+}

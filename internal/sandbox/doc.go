@@ -1,0 +1,30 @@
+// Package sandbox runs commands without network and with few folders that they may
+// write to, on Linux.
+//
+//	r := sandbox.New([]string{"/usr/bin/terret", "sandbox-exec"}, os.Environ())
+//	argv, err := r.Wrap(sandbox.Box{Write: []string{project, "/tmp"}}, []string{"/bin/sh", "-c", text})
+//
+// Whoever starts argv instead gets the same process in a sandbox: same pipes, same
+// folder, same environment, same exit status.
+//
+// # How it works
+//
+// A process can only restrict itself, so a helper runs first: the program of [New],
+// which must call [Main] with what follows in its arguments. The helper applies the
+// restrictions and then becomes the command. It uses bubblewrap if that is installed and
+// works here, or else Landlock (Linux 6.2 or newer); if neither holds, Wrap says why. What
+// works here is tried out once, by a command that must fail to write and to open a socket.
+//
+// # What it holds
+//
+//   - Files: everything can be read, but only the folders of Box.Write be changed, without
+//     those of Box.Protect. The kernel decides after it has followed symbolic links.
+//   - Network: none. With bubblewrap, a command has a loopback interface of its own. With
+//     Landlock there are no sockets at all, except pairs.
+//   - Sockets of this machine, such as Docker's: a command cannot open one, wherever it is.
+//   - Privileges: none are left, also for root, and none can be gained.
+//
+// Landlock cannot keep a command from changing the mode, owner and times of files that
+// belong to the user. It cannot except a folder from one that may be written to, either:
+// there Wrap refuses.
+package sandbox
