@@ -185,6 +185,36 @@ func TestMerge(t *testing.T) {
 	}
 }
 
+// TestOtherBranch keeps what an agent committed elsewhere than on the branch it was given.
+func TestOtherBranch(t *testing.T) {
+	t.Parallel()
+	for name, checkout := range map[string][]string{"branch": {"checkout", "-qb", "fix"}, "no branch": {"checkout", "-q", "--detach"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			wanders := worker{"wanders", func(dir string) error {
+				git(t, dir, checkout...)
+				if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("two\n"), 0o600); err != nil {
+					return err
+				}
+				git(t, dir, "commit", "-qam", "fixed")
+				return os.WriteFile(filepath.Join(dir, "b.txt"), []byte("more\n"), 0o600)
+			}}
+			f := newFixture(t, wanders, writes("stays", "c.txt", "x\n"))
+			x := f.run(race.Request{Task: "go", Agents: []string{"wanders", "stays"}})
+			f.write("d.txt", "mine\n") // no fast-forward
+			git(t, f.dir, "add", ".")
+			git(t, f.dir, "commit", "-qm", "meanwhile")
+			if _, err := f.Keep(t.Context(), "ann", x.ID, "wanders-1", false); err != nil {
+				t.Fatal(err)
+			}
+			if f.read("a.txt") != "two\n" || f.read("b.txt") != "more\n" || f.read("d.txt") != "mine\n" {
+				t.Error("the work is lost")
+			}
+			f.wantNothingLeft()
+		})
+	}
+}
+
 // TestPatch keeps one as a patch, after the branch has moved on.
 func TestPatch(t *testing.T) {
 	t.Parallel()

@@ -246,7 +246,7 @@ func (r *Runner) Keep(ctx context.Context, by, id, name string, patch bool) (Rac
 		if patch {
 			err = worktree.Apply(ctx, x.Cwd, one.Dir, x.base)
 		} else if err = worktree.Commit(ctx, one.Dir, x.Task); err == nil {
-			err = worktree.Merge(ctx, x.Cwd, one.Session)
+			err = worktree.Merge(ctx, x.Cwd, one.Dir)
 		}
 		if err != nil {
 			return x, terret.Errorf(terret.CodeConflict, "%w", err)

@@ -135,9 +135,20 @@ func (g *git) person(ctx context.Context) []string {
 	return []string{"GIT_AUTHOR_NAME=" + name, "GIT_AUTHOR_EMAIL=" + email, "GIT_COMMITTER_NAME=" + name, "GIT_COMMITTER_EMAIL=" + email}
 }
 
-// Merge merges the branch of the worktree with that id into what is checked out in dir.
-// If that is not possible, dir stays as it is.
-func Merge(ctx context.Context, dir, id string) error {
+// Merge merges what is checked out in a worktree into what is checked out in dir. If that
+// is not possible, dir stays as it is.
+func Merge(ctx context.Context, dir, tree string) error {
+	from, err := open(ctx, tree)
+	if err != nil {
+		return err
+	}
+	// Whoever worked there may have left the branch that the worktree was made with.
+	name, err := from.run(ctx, "symbolic-ref", "--quiet", "--short", "HEAD")
+	if err != nil {
+		if name, err = from.commit(ctx, ""); err != nil {
+			return err
+		}
+	}
 	g, err := top(ctx, dir)
 	if err != nil {
 		return err
@@ -146,7 +157,7 @@ func Merge(ctx context.Context, dir, id string) error {
 		return err
 	}
 	g.env = g.person(ctx)
-	if _, err := g.run(ctx, "merge", "--quiet", "--no-edit", "--no-verify", "--no-gpg-sign", Branch(id)); err != nil {
+	if _, err := g.run(ctx, "merge", "--quiet", "--no-edit", "--no-verify", "--no-gpg-sign", name); err != nil {
 		_, _ = g.run(context.WithoutCancel(ctx), "merge", "--abort") // the first error counts
 		return fmt.Errorf("it cannot be merged: %w", err)
 	}
