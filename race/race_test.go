@@ -185,6 +185,35 @@ func TestMerge(t *testing.T) {
 	}
 }
 
+// TestOneAtATime holds that nobody keeps or drops anything while somebody else does.
+func TestOneAtATime(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, writes("one", "a.txt", "1\n"), writes("two", "b.txt", "2\n"))
+	x := f.run(race.Request{Task: "go", Agents: []string{"one", "two"}})
+	other, err := f.Lock(t.Context(), x.ID) // who has not merged anything yet
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, patch := range []bool{false, true} {
+		if _, err := f.Keep(t.Context(), "ann", x.ID, "one-1", patch); !errors.Is(err, terret.ErrConflict) || f.read("a.txt") != "one\n" {
+			t.Errorf("patch %v: %v", patch, err)
+		}
+	}
+	if _, err := f.Drop(t.Context(), "ann", x.ID); !errors.Is(err, terret.ErrConflict) {
+		t.Error(err)
+	}
+	if err := other.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Keep(t.Context(), "ann", x.ID, "two-2", false); err != nil || f.read("a.txt") != "one\n" || f.read("b.txt") != "2\n" {
+		t.Error(err)
+	}
+	if _, err := f.Keep(t.Context(), "ann", x.ID, "one-1", false); !errors.Is(err, terret.ErrConflict) || f.read("a.txt") != "one\n" {
+		t.Errorf("it kept two: %v", err)
+	}
+	f.wantNothingLeft()
+}
+
 // TestOtherBranch keeps what an agent committed elsewhere than on the branch it was given.
 func TestOtherBranch(t *testing.T) {
 	t.Parallel()

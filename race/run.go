@@ -226,10 +226,11 @@ func (x *Racer) count(diff string) {
 // that is not committed. Then it drops all worktrees. If the changes do not fit, nothing
 // is changed or dropped.
 func (r *Runner) Keep(ctx context.Context, by, id, name string, patch bool) (Race, error) {
-	x, err := r.open(ctx, id)
+	x, lock, err := r.open(ctx, id)
 	if err != nil {
 		return x, err
 	}
+	defer lock.Close()
 	i := x.find(name)
 	switch {
 	case i < 0:
@@ -255,38 +256,49 @@ func (r *Runner) Keep(ctx context.Context, by, id, name string, patch bool) (Rac
 			return x, err
 		}
 	}
-	return r.end(ctx, by, x, Kept)
+	return r.end(ctx, by, x, Kept, lock)
 }
 
 // Drop removes all worktrees of a race, and what was done in them.
 func (r *Runner) Drop(ctx context.Context, by, id string) (Race, error) {
-	x, err := r.open(ctx, id)
-	if err != nil {
-		return x, err
-	}
-	state := Dropped
-	if x.Kept != "" {
-		state = Kept // it was cut off after that
-	}
-	return r.end(ctx, by, x, state)
-}
-
-// open returns a race that has not ended and that nobody works on.
-func (r *Runner) open(ctx context.Context, id string) (Race, error) {
-	x, err := r.Get(ctx, id)
-	if err == nil && (x.State == Running || x.State == Kept || x.State == Dropped) {
-		err = terret.Errorf(terret.CodeConflict, "race %s is %s", id, x.State)
-	}
-	return x, err
-}
-
-// end removes the worktrees, and ends the race.
-func (r *Runner) end(ctx context.Context, by string, x Race, state State) (Race, error) {
-	lock, err := r.Lock(ctx, x.ID)
+	x, lock, err := r.open(ctx, id)
 	if err != nil {
 		return x, err
 	}
 	defer lock.Close()
+	state := Dropped
+	if x.Kept != "" {
+		state = Kept // it was cut off after that
+	}
+	return r.end(ctx, by, x, state, lock)
+}
+
+// open returns a race that has not ended and that nobody works on, and keeps others from
+// working on it until the lock is closed.
+func (r *Runner) open(ctx context.Context, id string) (x Race, lock *os.File, err error) {
+	ended := func() error {
+		if err == nil && (x.State == Kept || x.State == Dropped) {
+			err = terret.Errorf(terret.CodeConflict, "race %s is %s", id, x.State)
+		}
+		return err
+	}
+	if x, err = r.load(ctx, id); ended() != nil {
+		return x, nil, err
+	}
+	if lock, err = r.Lock(ctx, id); errors.Is(err, terret.ErrConflict) {
+		return x, nil, terret.Errorf(terret.CodeConflict, "somebody is working on race %s; wait for that to end", id)
+	} else if err != nil {
+		return x, nil, err
+	}
+	if x, err = r.load(ctx, id); ended() != nil { // while we waited
+		_ = lock.Close()
+		return x, nil, err
+	}
+	return x, lock, nil
+}
+
+// end removes the worktrees, and ends the race.
+func (r *Runner) end(ctx context.Context, by string, x Race, state State, lock *os.File) (Race, error) {
 	for _, one := range x.Racers {
 		if err := r.Host.Engine.CloseSession(ctx, one.Session, by); err != nil && !errors.Is(err, terret.ErrSessionNotFound) {
 			return x, err
@@ -301,5 +313,5 @@ func (r *Runner) end(ctx context.Context, by string, x Race, state State) (Race,
 	if err := os.Remove(lock.Name()); err != nil {
 		return x, err
 	}
-	return r.Get(ctx, x.ID)
+	return r.load(ctx, x.ID)
 }
