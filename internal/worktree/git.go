@@ -69,9 +69,13 @@ func open(ctx context.Context, dir string) (*git, error) {
 	return g, nil
 }
 
-// disarm finds and disables the file filters that the repository's configuration names.
+// mergeFile does what git does to files that no merge driver is for.
+const mergeFile = "git merge-file --quiet --marker-size=%L %A %O %B"
+
+// disarm finds and disables the file filters and merge drivers that the repository's
+// configuration names.
 func (g *git) disarm(ctx context.Context) error {
-	out, err := g.run(ctx, "config", "--includes", "--null", "--name-only", "--get-regexp", `^filter\.`)
+	out, err := g.run(ctx, "config", "--includes", "--null", "--name-only", "--get-regexp", `^filter\.|^merge\..*\.driver$`)
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 1 {
 		return nil // there is none
 	}
@@ -79,10 +83,14 @@ func (g *git) disarm(ctx context.Context) error {
 		return err
 	}
 	for key := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
-		at := strings.LastIndex(key, ".")
-		for variable, value := range map[string]string{"smudge": "", "clean": "", "process": "", "required": "false"} {
+		name := key[:strings.LastIndex(key, ".")]
+		values := map[string]string{"smudge": "", "clean": "", "process": "", "required": "false"}
+		if strings.HasPrefix(key, "merge.") {
+			values = map[string]string{"driver": mergeFile}
+		}
+		for variable, value := range values {
 			n := len(g.off) / 2
-			g.off = append(g.off, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s.%s", n, key[:at], variable), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", n, value))
+			g.off = append(g.off, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s.%s", n, name, variable), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", n, value))
 		}
 	}
 	return nil

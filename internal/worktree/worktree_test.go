@@ -276,6 +276,41 @@ func TestHostile(t *testing.T) {
 	}
 }
 
+// TestHostileMerge holds that merging runs nothing that the repository names, which an
+// agent in a worktree can change, and merges as git does by itself.
+func TestHostileMerge(t *testing.T) {
+	t.Parallel()
+	r := newRepository(t)
+	canary := filepath.Join(r.home, "canary")
+	r.sh(r.dir, `
+		seq 9 > n.txt; echo '*.txt merge=evil' > .gitattributes; git add .; git commit -qm numbers
+		git config merge.conflictStyle diff3
+		git config merge.evil.driver 'touch `+canary+`'`)
+	cwd := r.add("one", r.dir)
+	r.sh(cwd, "sed -i.bak s/9/nine/ n.txt; rm n.txt.bak")
+	r.sh(r.dir, "sed -i.bak s/1/one/ n.txt; rm n.txt.bak; git commit -qam one")
+	if err := worktree.Commit(t.Context(), cwd, "nine"); err != nil {
+		t.Fatal(err)
+	}
+	if err := worktree.Merge(t.Context(), r.dir, cwd); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.sh(r.dir, "head -1 n.txt; tail -1 n.txt; git status --porcelain"); got != "one\nnine" {
+		t.Errorf("merged: %s", got)
+	}
+	r.sh(cwd, "git reset -q --hard main; sed -i.bak s/one/uno/ n.txt; rm n.txt.bak")
+	r.sh(r.dir, "sed -i.bak s/one/eins/ n.txt; rm n.txt.bak; git commit -qam eins")
+	if err := worktree.Commit(t.Context(), cwd, "uno"); err != nil {
+		t.Fatal(err)
+	}
+	if err := worktree.Merge(t.Context(), r.dir, cwd); err == nil || r.sh(r.dir, "head -1 n.txt; git status --porcelain") != "eins" {
+		t.Errorf("a conflict was merged: %v", err)
+	}
+	if exists(canary) {
+		t.Error("the merge driver was run")
+	}
+}
+
 func TestFind(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]string{
