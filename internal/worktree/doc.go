@@ -13,7 +13,8 @@
 //
 // # Guarantees
 //
-// Git runs without the user's configuration and environment. It reads the repository's
+// Git runs without the user's configuration and environment, except for the list of what
+// the user's git ignores everywhere. It reads the repository's
 // own configuration, but runs nothing that it names: no hook, filter, merge driver, file
 // system monitor or helper. A file that such a filter would change, as with LFS, is checked
 // out as it is stored.

@@ -30,7 +30,7 @@ const killDelay = 2 * time.Second
 // They cover everything that names a program.
 var settings = []string{
 	"core.hooksPath=" + os.DevNull, "core.fsmonitor=false", "core.untrackedCache=false", "core.alternateRefsCommand=",
-	"core.attributesFile=" + os.DevNull, "core.excludesFile=" + os.DevNull, "core.quotePath=false", "core.pager=cat",
+	"core.attributesFile=" + os.DevNull, "core.quotePath=false", "core.pager=cat",
 	"core.sshCommand=false", "core.gitProxy=", "diff.external=", "protocol.allow=never", "credential.helper=",
 	"submodule.recurse=false", "gc.auto=0", "maintenance.auto=false", "advice.detachedHead=false", "color.ui=false",
 	"gpg.program=false", "checkout.workers=1",
@@ -41,6 +41,7 @@ type git struct {
 	bin, dir string
 	env      []string // besides the usual
 	off      []string // variables that disable filters which the repository names
+	ignores  string   // the file of what the user's git ignores everywhere
 }
 
 // open finds git, and what it must not run in that folder.
@@ -66,7 +67,28 @@ func open(ctx context.Context, dir string) (*git, error) {
 	if major < minMajor || major == minMajor && minor < minMinor {
 		return nil, fmt.Errorf("git %d.%d is too old; install git %d.%d or later", major, minor, minMajor, minMinor)
 	}
+	g.ignores = g.usersIgnores(ctx)
 	return g, nil
+}
+
+// usersIgnores finds the file in which the user says what git ignores in every repository:
+// it may be there to keep secrets out. The repository has no say in it.
+func (g *git) usersIgnores(ctx context.Context) string {
+	cmd := exec.CommandContext(ctx, g.bin, "config", "--global", "--includes", "--type=path", "--get", "core.excludesFile")
+	cmd.Dir = g.dir
+	out, err := cmd.Output()
+	if file := strings.TrimSuffix(string(out), "\n"); err == nil && file != "" {
+		return file
+	}
+	config := os.Getenv("XDG_CONFIG_HOME")
+	if config == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return os.DevNull
+		}
+		config = filepath.Join(home, ".config")
+	}
+	return filepath.Join(config, "git", "ignore")
 }
 
 // mergeFile does what git does to files that no merge driver is for.
@@ -99,7 +121,7 @@ func (g *git) disarm(ctx context.Context) error {
 // run runs a command and returns what it prints, without the last line's end.
 func (g *git) run(ctx context.Context, args ...string) (string, error) {
 	var argv []string
-	for _, kv := range settings {
+	for _, kv := range append([]string{"core.excludesFile=" + g.ignores}, settings...) {
 		argv = append(argv, "-c", kv)
 	}
 	cmd := exec.CommandContext(ctx, g.bin, append(argv, args...)...)

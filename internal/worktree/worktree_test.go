@@ -311,6 +311,53 @@ func TestHostileMerge(t *testing.T) {
 	}
 }
 
+// TestUsersIgnores holds that files which the user's own git ignores everywhere are not
+// shown, are no uncommitted changes, and are not committed.
+func TestUsersIgnores(t *testing.T) {
+	for name, set := range map[string]func(home string) (file string){
+		"by default": func(home string) string { return filepath.Join(home, ".config", "git", "ignore") },
+		"as configured": func(home string) string {
+			file := filepath.Join(home, "ignored")
+			if err := os.WriteFile(filepath.Join(home, ".gitconfig"), []byte("[core]\n\texcludesFile = ~/ignored\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			return file
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			home := t.TempDir()
+			t.Setenv("HOME", home)
+			t.Setenv("XDG_CONFIG_HOME", "")
+			t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(home, ".gitconfig"))
+			r := newRepository(t)
+			file := set(home)
+			if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, []byte("*.secret\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range []string{"my.secret", ".gitignore"} {
+				if err := os.WriteFile(filepath.Join(r.dir, name), []byte("changed\n"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if diff, err := worktree.Diff(t.Context(), r.dir, ""); err != nil || strings.Contains(diff, "secret") || !strings.Contains(diff, "+changed") {
+				t.Errorf("%v\n%s", err, diff)
+			}
+			if err := worktree.Commit(t.Context(), r.dir, "changed"); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := worktree.Head(t.Context(), r.dir); err != nil {
+				t.Error(err)
+			}
+			if files := r.sh(r.dir, "git ls-files"); strings.Contains(files, "secret") {
+				t.Errorf("committed: %s", files)
+			}
+		})
+	}
+}
+
 func TestFind(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]string{
