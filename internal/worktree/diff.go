@@ -11,7 +11,7 @@ import (
 )
 
 // Diff is what has changed in the repository that dir is in, as a unified diff: between
-// two commits if rev is a range, or else from that commit to the files as they are now,
+// two commits if rev is a range (A..B or A...B), or else from that commit to the files as they are now,
 // new files included. It runs nothing that the repository names, and changes nothing in
 // it. Its errors are for people.
 func Diff(ctx context.Context, dir, rev string) (string, error) {
@@ -43,14 +43,11 @@ func top(ctx context.Context, dir string) (*git, error) {
 func (g *git) diff(ctx context.Context, rev string, command ...string) (string, error) {
 	command = append(command, "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--ignore-submodules=dirty")
 	if strings.Contains(rev, "..") {
-		from, to, _ := strings.Cut(strings.Replace(rev, "...", "..", 1), "..")
-		if from, err := g.commit(ctx, from); err != nil {
+		from, to, err := g.ends(ctx, rev)
+		if err != nil {
 			return "", err
-		} else if to, err := g.commit(ctx, to); err != nil {
-			return "", err
-		} else {
-			return g.run(ctx, append(command, from, to, "--")...)
 		}
+		return g.run(ctx, append(command, from, to, "--")...)
 	}
 	from, err := g.commit(ctx, rev)
 	if err != nil {
@@ -65,6 +62,27 @@ func (g *git) diff(ctx context.Context, rev string, command ...string) (string, 
 		return "", err
 	}
 	return g.run(ctx, append(command, "--cached", from, "--")...)
+}
+
+// ends are the commits that a range compares. With three dots the first is the last one
+// that both sides have in common, as in git diff.
+func (g *git) ends(ctx context.Context, rev string) (from, to string, err error) {
+	a, b, common := strings.Cut(rev, "...")
+	if !common {
+		a, b, _ = strings.Cut(rev, "..")
+	}
+	if from, err = g.commit(ctx, a); err != nil {
+		return "", "", err
+	}
+	if to, err = g.commit(ctx, b); err != nil {
+		return "", "", err
+	}
+	if common {
+		if from, err = g.run(ctx, "merge-base", from, to); err != nil && ctx.Err() == nil {
+			err = fmt.Errorf("%q compares two histories that have no commit in common", rev)
+		}
+	}
+	return from, to, err
 }
 
 // commit finds a commit; empty means the one that is checked out.

@@ -311,6 +311,35 @@ func TestHostileMerge(t *testing.T) {
 	}
 }
 
+// TestRanges holds that ranges mean what they mean to git diff.
+func TestRanges(t *testing.T) {
+	t.Parallel()
+	r := newRepository(t)
+	r.sh(r.dir, `
+		git checkout -qb topic; echo t > t.txt; git add .; git commit -qm topic
+		git checkout -q main; echo m > m.txt; git add .; git commit -qm more`)
+	for rev, want := range map[string]string{"main..topic": "m.txt t.txt", "main...topic": "t.txt", "topic...": "m.txt", "topic..": "m.txt t.txt", "...topic": "t.txt"} {
+		diff, err := worktree.Diff(t.Context(), r.dir, rev)
+		if err != nil {
+			t.Errorf("%s: %v", rev, err)
+			continue
+		}
+		var files []string
+		for line := range strings.Lines(diff) {
+			if _, file, ok := strings.Cut(strings.TrimSpace(line), " b/"); ok {
+				files = append(files, file)
+			}
+		}
+		if got := strings.Join(files, " "); got != want {
+			t.Errorf("%s shows %s, want %s", rev, got, want)
+		}
+	}
+	r.sh(r.dir, "git checkout -q --orphan alone; git commit -qm alone")
+	if _, err := worktree.Diff(t.Context(), r.dir, "main...alone"); err == nil || !strings.Contains(err.Error(), "no commit in common") {
+		t.Error(err)
+	}
+}
+
 // TestUsersIgnores holds that files which the user's own git ignores everywhere are not
 // shown, are no uncommitted changes, and are not committed.
 func TestUsersIgnores(t *testing.T) {
