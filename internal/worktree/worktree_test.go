@@ -326,8 +326,8 @@ func TestRanges(t *testing.T) {
 		}
 		var files []string
 		for line := range strings.Lines(diff) {
-			if _, file, ok := strings.Cut(strings.TrimSpace(line), " b/"); ok {
-				files = append(files, file)
+			if strings.HasPrefix(line, "diff --git ") {
+				files = append(files, strings.TrimSpace(line[strings.Index(line, " b/")+3:]))
 			}
 		}
 		if got := strings.Join(files, " "); got != want {
