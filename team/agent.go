@@ -77,7 +77,7 @@ func (a *sessionAgent) HandleMessage(ctx context.Context, m Message) iter.Seq2[M
 
 // handle has a message answered and passes on what the agent says.
 func (a *sessionAgent) handle(ctx context.Context, m Message, say func(Message)) error {
-	turn := terret.PrefixTurn + derivedID("turn", a.config.Name, m.ID, strconv.Itoa(attempt(m)))
+	turn := turnOf(a.config.Name, m.ID, attempt(m))
 	s := a.template
 	if s.ID == "" {
 		s.ID = derivedID("session", a.config.Name, m.ID)
@@ -93,6 +93,11 @@ func (a *sessionAgent) handle(ctx context.Context, m Message, say func(Message))
 	}
 	a.finish(turn, failed || err != nil)
 	return err
+}
+
+// turnOf is the turn in which the agent of that name handles a message.
+func turnOf(name, message string, attempt int) string {
+	return terret.PrefixTurn + derivedID("turn", name, message, strconv.Itoa(attempt))
 }
 
 // attempt is how often the message was tried before.

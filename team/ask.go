@@ -2,8 +2,10 @@ package team
 
 import (
 	"context"
+	"errors"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/engine"
 )
 
 // Answer is what an agent made of a prompt.
@@ -41,6 +43,38 @@ func Ask(ctx context.Context, providers *Providers, c Config, id string, attempt
 		out.Text = last.Content
 	}
 	return out, err
+}
+
+// StopAsked stops what Ask began with that name, id and attempt, and returns when it has
+// ended. If it has not begun, it never will.
+func StopAsked(ctx context.Context, h Host, name, id string, attempt int) error {
+	session, turn := AskSession(name, id), turnOf(name, derivedID("ask", id), attempt)
+	t, err := h.Engine.FindTurn(ctx, session, turn)
+	if err != nil || t == nil {
+		return err
+	}
+	if t.State == terret.TurnQueued {
+		err := h.Engine.DropQueued(ctx, turn)
+		if !errors.Is(err, terret.ErrConflict) { // it has just begun
+			return err
+		}
+		t.State = terret.TurnRunning
+	}
+	if t.State != terret.TurnRunning {
+		return nil
+	}
+	if err := h.Engine.Interrupt(ctx, session, ""); err != nil && !errors.Is(err, terret.ErrConflict) {
+		return err
+	}
+	for entry, err := range h.Engine.Events(ctx, engine.EventQuery{Session: session, Follow: true}) {
+		if err != nil {
+			return err
+		}
+		if ev, err := entry.Decode(); err == nil && ev.Turn == turn && ev.Kind().EndsTurn() {
+			break
+		}
+	}
+	return context.Cause(ctx)
 }
 
 // AskSession is the session in which an agent of that name, in query mode, is asked.

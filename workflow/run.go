@@ -11,6 +11,7 @@ package workflow
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 
@@ -233,20 +234,19 @@ func (r *Runner) ask(ctx context.Context, run *Run, st *StepRun, step Step) (tea
 	case st.Error != "":
 		prompt = "Your last attempt failed: " + st.Error + "\n\nTry again. The task was:\n\n" + prompt
 	}
-	if step.timeout > 0 {
-		var cancel context.CancelFunc
-		outer := ctx
-		ctx, cancel = context.WithTimeoutCause(ctx, step.timeout, terret.Errorf(terret.CodeTimeout, "the step took longer than %s and was stopped", step.timeout))
-		defer cancel()
-		defer context.AfterFunc(ctx, func() {
-			if outer.Err() == nil && ctx.Err() != nil {
-				_ = r.Host.Engine.Interrupt(outer, st.Session, "") // it has ended, then
-			}
-		})()
-	}
 	c := team.Config{
 		Name: st.ID, Type: st.Agent, Model: step.Model, Cwd: run.Cwd, Instructions: step.Instructions, AllowedTools: step.Tools,
 		PermissionMode: step.PermissionMode, SettingSources: step.SettingSources, MaxCostUSD: terret.CostOf(step.MaxCostUSD),
 	}
-	return team.Ask(ctx, r.Providers, c, run.ID+st.ID, st.Attempts-1, prompt)
+	if step.timeout == 0 {
+		return team.Ask(ctx, r.Providers, c, run.ID+st.ID, st.Attempts-1, prompt)
+	}
+	late := terret.Errorf(terret.CodeTimeout, "the step took longer than %s and was stopped", step.timeout)
+	limited, cancel := context.WithTimeoutCause(ctx, step.timeout, late)
+	defer cancel()
+	answer, err := team.Ask(limited, r.Providers, c, run.ID+st.ID, st.Attempts-1, prompt)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		err = errors.Join(late, team.StopAsked(ctx, r.Host, st.ID, run.ID+st.ID, st.Attempts-1))
+	}
+	return answer, err
 }

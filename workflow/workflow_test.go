@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -225,6 +226,32 @@ func TestTimeout(t *testing.T) {
 	run := f.finish(t, f.start(t, "steps: [{id: one, prompt: first, timeout: 20ms}]").ID, workflow.Failed)
 	if !strings.Contains(run.Detail, "took longer than 20ms") {
 		t.Errorf("it says %q", run.Detail)
+	}
+}
+
+// TestTimeoutThenRetry holds that an agent which was stopped has ended before it is asked
+// again: otherwise the next attempt waits behind it, or is the one that is stopped.
+func TestTimeoutThenRetry(t *testing.T) {
+	t.Parallel()
+	var f *fixture
+	var id string
+	var asked atomic.Int32
+	overtaken := false
+	f = newFixture(t, t.TempDir(), t.TempDir(), mock.Talker(func(ctx context.Context, _, _ string) (string, error) {
+		if asked.Add(1) > 1 {
+			return "done", nil
+		}
+		<-ctx.Done()
+		for range 5 { // takes its time to stop
+			run, err := f.Get(context.Background(), id)
+			overtaken = overtaken || err != nil || run.Steps[0].Attempts > 1
+		}
+		return "", context.Cause(ctx)
+	}))
+	id = f.start(t, "steps: [{id: one, prompt: first, timeout: 1s, on_failure: retry, retries: 9}]").ID
+	f.finish(t, id, workflow.Completed)
+	if overtaken {
+		t.Error("it was asked again before it had stopped")
 	}
 }
 
