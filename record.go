@@ -28,6 +28,9 @@ type Session struct {
 	// Epoch and Owner say who may append. Owner is a worker's id, or empty.
 	Epoch int64  `json:"epoch"`
 	Owner string `json:"owner,omitempty"`
+	// Node is the node of the fleet that has the session's folder; empty if any may have
+	// it.
+	Node string `json:"node,omitempty"`
 }
 
 // Revert says where undo and redo would go.

@@ -237,6 +237,7 @@ const (
 	InboxClose     InboxKind = "close"
 	InboxUpdate    InboxKind = "update" // body is a SessionUpdated
 	InboxNote      InboxKind = "note"   // body is what to append to a log without an agent
+	InboxWake      InboxKind = "wake"   // the node that has the folder must take the session
 )
 
 // InboxItem is a task for the owner of a session.

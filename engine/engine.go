@@ -35,6 +35,9 @@ type Config struct {
 	// Home is Terret's own folder. Agents may not touch it; undo keeps its snapshots
 	// there. Empty means no undo.
 	Home string
+	// Node is the name of this machine in a fleet: sessions that are made here belong to
+	// it, and those of other nodes do not run here. Empty on a single machine.
+	Node string
 	// Env is the environment from which drivers choose what an agent may see.
 	Env []string
 	// Trust reports whether a person trusts a folder; nil means no folder is trusted.
@@ -100,6 +103,7 @@ type Engine struct {
 	live     map[string]*live         // sessions that this process owns
 	claiming map[string]chan struct{} // sessions being claimed; closed afterwards
 	deciding map[string]int           // requests that Decide is working on
+	wakes    map[string]bool          // wake items that are being handled
 	closed   bool
 
 	trace func(from, to phase) // called for each transition, in tests
@@ -133,7 +137,7 @@ func (e *Engine) isClosed() bool {
 func New(ctx context.Context, cfg Config) (*Engine, error) {
 	e := &Engine{
 		cfg: cfg, store: cfg.Store, log: cfg.Log, secrets: redact.Known(cfg.Secrets),
-		drivers: map[string]terret.Driver{}, live: map[string]*live{}, claiming: map[string]chan struct{}{}, deciding: map[string]int{},
+		drivers: map[string]terret.Driver{}, live: map[string]*live{}, claiming: map[string]chan struct{}{}, deciding: map[string]int{}, wakes: map[string]bool{},
 	}
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)

@@ -60,7 +60,7 @@ func (w *watcher) wait(ctx context.Context, s terret.Store, since int64) (versio
 func (e *Engine) watchLoop() {
 	var version int64
 	for {
-		if len(e.lives()) == 0 && !e.hub.Watching() {
+		if len(e.lives()) == 0 && !e.hub.Watching() && e.cfg.Node == "" {
 			select {
 			case <-e.watch.nudge:
 			case <-e.life.Done():
@@ -99,7 +99,7 @@ func (e *Engine) lookAround() {
 
 // serveInbox handles what other processes ask of our sessions.
 func (e *Engine) serveInbox(ctx context.Context) error {
-	if len(e.lives()) == 0 {
+	if len(e.lives()) == 0 && e.cfg.Node == "" {
 		return nil
 	}
 	answered, err := e.store.Answered(ctx)
@@ -118,6 +118,8 @@ func (e *Engine) serveInbox(ctx context.Context) error {
 	for _, item := range items {
 		if l := e.mine(item.Session); l != nil {
 			e.serve(ctx, l, item)
+		} else if item.Kind == terret.InboxWake {
+			e.woken(item)
 		}
 	}
 	return nil
@@ -133,8 +135,12 @@ func (e *Engine) serve(ctx context.Context, l *live, item terret.InboxItem) {
 		}
 		return
 	}
-	if item.Kind == terret.InboxNote {
+	switch item.Kind {
+	case terret.InboxNote:
 		e.takeNote(l, item)
+		return
+	case terret.InboxWake:
+		e.woken(item)
 		return
 	}
 	if l.take(item.ID).wait() != nil {
@@ -153,7 +159,7 @@ func (e *Engine) serve(ctx context.Context, l *live, item terret.InboxItem) {
 			if err = unmarshal(item.Body, &u); err == nil {
 				err = e.Update(ctx, l.id, u, item.By)
 			}
-		case terret.InboxPrompt, terret.InboxNote: // above
+		case terret.InboxPrompt, terret.InboxNote, terret.InboxWake: // above
 		default:
 			err = terret.Errorf(terret.CodeUnsupported, "unknown inbox item %q", item.Kind)
 		}
@@ -190,7 +196,14 @@ func (e *Engine) promptForeign(ctx context.Context, r PromptRequest) (terret.Tur
 	if s.Turn != "" && r.When != WhenQueue {
 		return terret.Turn{}, terret.Errorf(terret.CodeSessionBusy, "session %s is busy with a turn in another process; queue the prompt, or wait", s.ID)
 	}
-	return e.enqueuePrompt(ctx, r)
+	if err := e.reachable(ctx, s); err != nil {
+		return terret.Turn{}, err
+	}
+	t, err := e.enqueuePrompt(ctx, r)
+	if err == nil {
+		err = e.rouse(ctx, s, true)
+	}
+	return t, err
 }
 
 // enqueuePrompt adds a prompt to the session's queue. If its owner gives the session

@@ -3,8 +3,6 @@
 package engine_test
 
 import (
-	"context"
-	"errors"
 	"slices"
 	"syscall"
 	"testing"
@@ -14,61 +12,7 @@ import (
 	"github.com/terret-dev/terret/driver/mock"
 	"github.com/terret-dev/terret/engine"
 	"github.com/terret-dev/terret/internal/pgtest"
-	"github.com/terret-dev/terret/store/postgres"
 )
-
-// node is an engine of a fleet.
-type node struct {
-	*engine.Engine
-	store *postgres.Store
-}
-
-// newNode starts an engine on the database that stands for path, until the test ends.
-func newNode(t *testing.T, own *pgtest.Server, path string, script mock.Script) node {
-	t.Helper()
-	s, err := postgres.Open(t.Context(), own.URL(path), postgres.Options{Lease: shortLease})
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := engine.New(t.Context(), engine.Config{Store: s, Drivers: []terret.Driver{mock.New(script)}, CloseGrace: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx := context.WithoutCancel(t.Context())
-		if err := errors.Join(e.Close(ctx), s.Close()); err != nil {
-			t.Error(err)
-		}
-	})
-	return node{e, s}
-}
-
-// create makes a session that nobody owns.
-func (n node) create(t *testing.T) string {
-	t.Helper()
-	s, err := n.Create(t.Context(), terret.Session{Agent: "mock", Cwd: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s.ID
-}
-
-// until returns the events of a session after a number, up to the first of that kind.
-func (n node) until(t *testing.T, session string, after int64, kind terret.Kind) []terret.Entry {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
-	defer cancel()
-	var out []terret.Entry
-	for entry, err := range n.Events(ctx, engine.EventQuery{Session: session, After: after, Follow: true}) {
-		if err != nil {
-			t.Fatalf("no %s: %v", kind, err)
-		}
-		if out = append(out, entry); entry.Kind == kind {
-			break
-		}
-	}
-	return out
-}
 
 // fleet makes child processes of the test use that server.
 func fleet(t *testing.T) *pgtest.Server {

@@ -28,12 +28,20 @@ func (e *Engine) own(ctx context.Context, id string) (*live, error) {
 	if e.isClosed() {
 		return nil, refused()
 	}
-	l, err := e.claim(ctx, id)
+	if err := e.here(ctx, id); err != nil {
+		return nil, err
+	}
+	return e.claimed(ctx, id, false)
+}
+
+// claimed claims a session. Closing says that it is only to be given back.
+func (e *Engine) claimed(ctx context.Context, id string, closing bool) (*live, error) {
+	l, err := e.claim(ctx, id, closing)
 	for range 10 { // somebody may answer a request just as we decide that nobody did
 		if !errors.Is(err, terret.ErrAlreadyDecided) {
 			break
 		}
-		l, err = e.claim(ctx, id)
+		l, err = e.claim(ctx, id, closing)
 	}
 	return l, err
 }
@@ -97,13 +105,13 @@ func isForeign(err error) bool {
 }
 
 // claim does the work of own, while nobody else here claims the session.
-func (e *Engine) claim(ctx context.Context, id string) (*live, error) {
+func (e *Engine) claim(ctx context.Context, id string, closing bool) (*live, error) {
 	c, err := e.store.Claim(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	l := &live{
-		e: e, id: id, log: e.log.With("session", id, "agent", c.Session.Agent),
+		e: e, id: id, closing: closing, log: e.log.With("session", id, "agent", c.Session.Agent),
 		session: c.Session, rest: restingState(c.Session.State), cursor: c.Cursor, last: c.Session.LastSeq,
 		open: map[string]*request{}, begun: map[string]bool{}, left: make(chan struct{}), secrets: secrets{known: e.secrets},
 	}
@@ -246,13 +254,14 @@ func (e *Engine) recover(ctx context.Context) error {
 // faster it does nothing, also if that one has given the session back by now.
 func (e *Engine) recoverOne(ctx context.Context, orphan terret.Session) {
 	id := orphan.ID
-	var l *live
+	defer e.lockClaim(id)()
 	now, err := e.store.Session(ctx, id)
-	if err == nil {
-		if now.Owner != orphan.Owner {
-			return
-		}
-		l, err = e.own(ctx, id)
+	var l *live
+	switch {
+	case err == nil && now.Owner != orphan.Owner, e.isClosed(), e.mine(id) != nil: // if it is ours, it is being given up
+		return
+	case err == nil:
+		l, err = e.claimed(ctx, id, true)
 	}
 	switch {
 	case errors.Is(err, terret.ErrConflict) || errors.Is(err, terret.ErrSessionNotFound): // another process was faster
@@ -261,7 +270,7 @@ func (e *Engine) recoverOne(ctx context.Context, orphan terret.Session) {
 			e.log.Error("could not clean up a session of a dead process", "session", id, "error", err)
 		}
 	default:
-		e.shut(ctx, l, "")
+		e.retire(l, "")
 	}
 }
 

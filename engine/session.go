@@ -46,6 +46,7 @@ func (e *Engine) complete(s terret.Session) (terret.Session, error) {
 }
 
 func (e *Engine) create(ctx context.Context, s terret.Session) (terret.Session, error) {
+	s.Node = e.cfg.Node
 	made, err := e.store.Create(ctx, s)
 	if err == nil {
 		e.records.Add(made, nil)
@@ -117,7 +118,21 @@ func (e *Engine) Update(ctx context.Context, id string, u terret.SessionUpdated,
 		return a.wait()
 	})
 	if isForeign(err) {
-		return e.send(ctx, id, terret.InboxUpdate, by, u)
+		return e.updateForeign(ctx, id, u, by)
+	}
+	return err
+}
+
+func (e *Engine) updateForeign(ctx context.Context, id string, u terret.SessionUpdated, by string) error {
+	s, err := e.store.Session(ctx, id)
+	if err == nil {
+		err = e.reachable(ctx, s)
+	}
+	if err == nil {
+		err = e.send(ctx, id, terret.InboxUpdate, by, u)
+	}
+	if err == nil {
+		err = e.rouse(ctx, s, false)
 	}
 	return err
 }

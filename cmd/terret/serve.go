@@ -32,6 +32,8 @@ type serveOptions struct {
 	hosts, origins  []string
 	open, attached  bool
 	drain           time.Duration
+	labels          []string // of the node
+	max             int      // sessions of the node
 }
 
 func newServe(a *app) *cobra.Command {
@@ -65,8 +67,11 @@ func runServe(ctx context.Context, a *app, o serveOptions) error {
 		return err
 	}
 	defer done()
-	tokens, err := access.Open(a.data)
+	tokens, err := a.openTokens()
 	if err != nil {
+		return err
+	}
+	if err := a.join(ctx, o); err != nil {
 		return err
 	}
 	r, err := a.harness.Team(ctx, a.sessions(true))
@@ -113,7 +118,25 @@ func runServe(ctx context.Context, a *app, o serveOptions) error {
 	return s.Serve(ctx, l)
 }
 
-func (a *app) newServer(e *engine.Engine, tokens *access.Tokens, r *team.Registry, o serveOptions) (*httpapi.Server, error) {
+// openTokens opens the tokens of this machine, or of the fleet. The store must be open.
+func (a *app) openTokens() (*access.Tokens, error) {
+	if fleet, ok := a.harness.Store.(terret.Fleet); ok {
+		return access.OpenShared(a.data, fleet)
+	}
+	return access.Open(a.data)
+}
+
+// join makes the server a node, if it is one of a fleet.
+func (a *app) join(ctx context.Context, o serveOptions) error {
+	roots, err := a.serveRoots(o)
+	if err != nil {
+		return err
+	}
+	return a.harness.Join(ctx, terret.Node{Version: version(), Roots: roots, Labels: o.labels, Max: o.max})
+}
+
+// serveRoots are the folders that sessions may work in.
+func (a *app) serveRoots(o serveOptions) ([]string, error) {
 	roots := o.roots
 	if len(roots) == 0 {
 		roots = a.cfg.Roots
@@ -125,10 +148,18 @@ func (a *app) newServer(e *engine.Engine, tokens *access.Tokens, r *team.Registr
 		}
 		roots = []string{dir}
 	}
+	return roots, nil
+}
+
+func (a *app) newServer(e *engine.Engine, tokens *access.Tokens, r *team.Registry, o serveOptions) (*httpapi.Server, error) {
+	roots, err := a.serveRoots(o)
+	if err != nil {
+		return nil, err
+	}
 	return httpapi.New(httpapi.Config{
 		Engine: e, Store: a.harness.Store, Tokens: tokens, Hosts: o.hosts, Origins: o.origins,
 		Roots: roots, Home: a.data, Trust: a.trust, Web: web.Handler(), Version: version(), Log: a.logger, Limits: httpapi.Limits{Drain: max(o.drain, time.Millisecond)},
-		Sessions: a.sessions(true), Team: r, Env: a.environ, Worktree: a.cfg.Worktree,
+		Node: a.harness.Node(), Sessions: a.sessions(true), Team: r, Env: a.environ, Worktree: a.cfg.Worktree,
 	})
 }
 

@@ -43,7 +43,13 @@ func (a *app) tokens(sensitive bool) (*access.Tokens, error) {
 	if err := a.prepare(); err != nil {
 		return nil, err
 	}
-	return access.Open(a.data)
+	if a.cfg.Store == "" {
+		return access.Open(a.data)
+	}
+	if err := a.open(context.Background()); err != nil {
+		return nil, err
+	}
+	return a.openTokens()
 }
 
 func runTokenLs(a *app, asJSON bool) error {

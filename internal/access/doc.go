@@ -13,6 +13,9 @@
 // [Gate.Authenticate] checks the file, so that a token revoked by one process is
 // refused by all at once.
 //
+// The nodes of a fleet share the list in their database instead ([OpenShared]); each has
+// an admin token of its own.
+//
 // A token is sent as "Authorization: Bearer" and in no other way. There is no cookie:
 // cookies ignore ports, so they would be sent to a page that an agent serves on another
 // port. Tokens in URLs are ignored.

@@ -65,7 +65,7 @@ func makeHome(home string) error {
 // cannot be read, there are no tokens.
 func (t *Tokens) load() ([]stored, error) {
 	path := filepath.Join(t.dir, listFile)
-	raw, err := readPrivate(path, maxFile)
+	raw, err := t.read(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		t.file = cached{}
@@ -77,6 +77,27 @@ func (t *Tokens) load() ([]stored, error) {
 		t.file.list, t.file.err = parse(path, raw)
 	}
 	return t.file.list, t.file.err
+}
+
+// sharedName is the document that holds the tokens of a fleet, as tokens.json does on a
+// single machine.
+const sharedName = "tokens"
+
+// sharedPatience bounds how long the list is waited for.
+const sharedPatience = 5 * time.Second
+
+// read returns the list as it is stored.
+func (t *Tokens) read(path string) ([]byte, error) {
+	if t.shared == nil {
+		return readPrivate(path, maxFile)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), sharedPatience)
+	defer cancel()
+	raw, err := t.shared.Document(ctx, sharedName)
+	if err == nil && raw == nil {
+		err = fs.ErrNotExist
+	}
+	return raw, err
 }
 
 func parse(path string, raw []byte) ([]stored, error) {
@@ -93,6 +114,18 @@ func parse(path string, raw []byte) ([]stored, error) {
 // change replaces the tokens with the result of fn, with no other process in between.
 // Expired tokens are dropped.
 func (t *Tokens) change(ctx context.Context, fn func([]stored) ([]stored, error)) error {
+	if t.shared != nil {
+		return t.shared.ChangeDocument(ctx, sharedName, func(old []byte) ([]byte, error) {
+			if old == nil {
+				return changed(nil, fn)
+			}
+			list, err := parse("the fleet's list of tokens", old)
+			if err != nil {
+				return nil, err
+			}
+			return changed(list, fn)
+		})
+	}
 	lock, err := t.lock(ctx)
 	if err != nil {
 		return err
@@ -109,24 +142,45 @@ func (t *Tokens) rewrite(fn func([]stored) ([]stored, error)) error {
 	if err != nil {
 		return err
 	}
-	list = slices.DeleteFunc(slices.Clone(list), func(s stored) bool { return s.expired(time.Now()) })
-	if list, err = fn(list); err != nil {
-		return err
-	}
-	raw, err := json.MarshalIndent(document{Version: fileVersion, Tokens: slices.Clip(append([]stored{}, list...))}, "", "\t")
+	raw, err := changed(list, fn)
 	if err != nil {
 		return err
 	}
-	if err := atomicfile.Write(filepath.Join(t.dir, listFile), append(raw, '\n')); err != nil {
+	if err := atomicfile.Write(filepath.Join(t.dir, listFile), raw); err != nil {
 		return terret.Errorf(terret.CodeInternal, "cannot store the tokens: %w", err)
 	}
 	return nil
 }
 
-// noteUse records roughly when a token was used. It never waits for another process and
-// never fails: the use matters more than the record. t.mu must be held.
+// changed is the list after a change, as it is stored, without expired tokens.
+func changed(list []stored, fn func([]stored) ([]stored, error)) ([]byte, error) {
+	list = slices.DeleteFunc(slices.Clone(list), func(s stored) bool { return s.expired(time.Now()) })
+	list, err := fn(list)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := json.MarshalIndent(document{Version: fileVersion, Tokens: slices.Clip(append([]stored{}, list...))}, "", "\t")
+	return append(raw, '\n'), err
+}
+
+// noteUse records roughly when a token was used. It never waits for another process of
+// this machine, and never fails: the use matters more than the record. t.mu must be held.
 func (t *Tokens) noteUse(used Token) {
 	if time.Since(used.LastUsedAt.Time) < usedEvery {
+		return
+	}
+	note := func(list []stored) ([]stored, error) {
+		for i := range list {
+			if list[i].Name == used.Name && list[i].CreatedAt == used.CreatedAt {
+				list[i].LastUsedAt = terret.Now()
+			}
+		}
+		return list, nil
+	}
+	if t.shared != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), sharedPatience)
+		defer cancel()
+		_ = t.change(ctx, note)
 		return
 	}
 	lock, err := lockfile.TryOpen(t.lockPath())
@@ -134,14 +188,7 @@ func (t *Tokens) noteUse(used Token) {
 		return
 	}
 	defer lock.Close()
-	_ = t.rewrite(func(list []stored) ([]stored, error) {
-		for i := range list {
-			if list[i].Name == used.Name && list[i].CreatedAt == used.CreatedAt {
-				list[i].LastUsedAt = terret.Now()
-			}
-		}
-		return list, nil
-	})
+	_ = t.rewrite(note)
 }
 
 func (t *Tokens) lockPath() string { return filepath.Join(t.dir, lockFile) }

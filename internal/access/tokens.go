@@ -60,8 +60,9 @@ func (t Token) expired(now time.Time) bool {
 // Tokens are the tokens of one Terret home. It is safe for concurrent use, even by
 // several processes. It holds no open files and needs no closing.
 type Tokens struct {
-	dir   string
-	admin hash
+	dir    string
+	shared Shared // nil: the list is a file
+	admin  hash
 
 	mu    sync.Mutex // guards file and codes
 	file  cached
@@ -83,6 +84,22 @@ func Open(home string) (*Tokens, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	_, err = t.load()
+	return t, err
+}
+
+// Shared keeps documents that all nodes of a fleet see; see terret.Fleet.
+type Shared interface {
+	Document(ctx context.Context, name string) ([]byte, error)
+	ChangeDocument(ctx context.Context, name string, fn func(old []byte) ([]byte, error)) error
+}
+
+// OpenShared is Open for a node of a fleet: all nodes share the tokens, except the admin
+// token, which each has for itself.
+func OpenShared(home string, s Shared) (*Tokens, error) {
+	t, err := Open(home)
+	if err == nil {
+		t.shared = s
+	}
 	return t, err
 }
 

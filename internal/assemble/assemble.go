@@ -155,7 +155,7 @@ func (h *Harness) engineConfig() engine.Config {
 		timeouts[terret.Gate(gate)] = max(time.Duration(d), 0)
 	}
 	out := engine.Config{
-		Store: h.Store, Drivers: h.Agents.fixed, Lookup: h.Agents.Lookup, Log: o.Log, Home: h.Home, Env: o.Env,
+		Store: h.Store, Drivers: h.Agents.fixed, Lookup: h.Agents.Lookup, Log: o.Log, Home: h.Home, Node: h.Node(), Env: o.Env,
 		Trust: h.Trusts, Roles: h.Roles.For, Secrets: redact.FromEnv(o.Env),
 		IdleAfter: time.Duration(c.IdleAfter), Silence: time.Duration(c.SilentAfter), InterruptGrace: time.Duration(c.InterruptGrace), Timeouts: timeouts, Unattended: c.Unattended,
 		Undo: engine.UndoLimits{Off: c.Undo.Off, MaxFiles: c.Undo.MaxFiles, MaxBytes: c.Undo.MaxBytes},

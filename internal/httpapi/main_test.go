@@ -97,6 +97,9 @@ func newFixture(t *testing.T, options ...option) *fixture {
 	for _, o := range options {
 		o(&hc, &ec)
 	}
+	if s, ok := ec.Store.(Store); ok { // an option may have replaced it
+		store = s
+	}
 	e, err := engine.New(t.Context(), ec)
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +135,7 @@ func newFixture(t *testing.T, options ...option) *fixture {
 		server.Close()
 	})
 	f := &fixture{
-		t: t, store: store, engine: e, server: server, url: hs.URL, client: hs.Client(), tokens: tokens, token: secret,
+		t: t, store: store, engine: e, server: server, url: hs.URL, client: hs.Client(), tokens: hc.Tokens, token: secret,
 		dir: root, root: root, home: home,
 	}
 	return f

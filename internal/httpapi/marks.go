@@ -60,9 +60,28 @@ func (s *Server) readMarks() (Marks, error) {
 	return out, err
 }
 
+// marksName is the document that holds the marks of a fleet.
+const marksName = "marks"
+
+// sharedMarks reads what the nodes of a fleet share.
+func sharedMarks(text []byte) (Marks, error) {
+	out := Marks{Pinned: []string{}, Archived: []string{}, Seen: map[string]terret.Time{}}
+	if text == nil {
+		return out, nil
+	}
+	return out, json.Unmarshal(text, &out)
+}
+
 func (s *Server) getMarks(ctx context.Context, _ *struct{}) (*body[Marks], error) {
 	if err := everywhere(ctx); err != nil {
 		return nil, err
+	}
+	if s.fleet != nil {
+		text, err := s.fleet.Document(ctx, marksName)
+		if err != nil {
+			return nil, err
+		}
+		return reply(sharedMarks(text))
 	}
 	return reply(s.readMarks())
 }
@@ -71,7 +90,7 @@ func (s *Server) changeMarks(ctx context.Context, in *struct{ Body markChange })
 	if err := everywhere(ctx); err != nil {
 		return nil, err
 	}
-	if s.cfg.Home == "" {
+	if s.cfg.Home == "" && s.fleet == nil {
 		return nil, terret.Errorf(terret.CodeInternal, "there is no data folder to keep marks in")
 	}
 	n := in.Body
@@ -79,6 +98,17 @@ func (s *Server) changeMarks(ctx context.Context, in *struct{ Body markChange })
 		if checkID(id) != nil {
 			return nil, terret.Invalid("body", "%q is not the id of a session", id)
 		}
+	}
+	if s.fleet != nil {
+		var m Marks
+		err := s.fleet.ChangeDocument(ctx, marksName, func(old []byte) (_ []byte, err error) {
+			if m, err = sharedMarks(old); err != nil {
+				return nil, err
+			}
+			m = m.with(n)
+			return json.Marshal(m)
+		})
+		return reply(m, err)
 	}
 	lock, err := lockfile.Open(ctx, filepath.Join(s.cfg.Home, "marks.lock"))
 	if err != nil {
@@ -89,6 +119,16 @@ func (s *Server) changeMarks(ctx context.Context, in *struct{ Body markChange })
 	if err != nil {
 		return nil, err
 	}
+	m = m.with(n)
+	text, err := json.Marshal(m)
+	if err != nil {
+		return nil, err
+	}
+	return reply(m, atomicfile.Write(s.marksFile(), text))
+}
+
+// with is the marks after a change. It changes m.Seen.
+func (m Marks) with(n markChange) Marks {
 	m.Pinned, m.Archived = marked(m.Pinned, n.Pin, n.Unpin), marked(m.Archived, n.Archive, n.Unarchive)
 	for _, id := range n.Seen {
 		m.Seen[id] = terret.Now()
@@ -96,11 +136,7 @@ func (s *Server) changeMarks(ctx context.Context, in *struct{ Body markChange })
 	for len(m.Seen) > maxMarks {
 		delete(m.Seen, slices.MinFunc(slices.Collect(maps.Keys(m.Seen)), func(a, b string) int { return m.Seen[a].Compare(m.Seen[b].Time) }))
 	}
-	text, err := json.Marshal(m)
-	if err != nil {
-		return nil, err
-	}
-	return reply(m, atomicfile.Write(s.marksFile(), text))
+	return m
 }
 
 // marked is the list with and without some sessions.

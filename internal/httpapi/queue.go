@@ -92,7 +92,7 @@ func (s *Server) editQueued(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.inRoots("cwd", session.Cwd); err != nil {
+	if err := s.mayBeIn(session); err != nil {
 		return nil, err
 	}
 	if _, err := s.queued(ctx, in.QueuedPath); err != nil {

@@ -36,9 +36,23 @@ func (s *Server) routes() {
 	s.reviewRoutes()
 	s.raceRoutes()
 	for _, op := range s.operations {
-		s.mux.Handle(op.method+" "+op.path, op.handler())
+		s.mux.Handle(op.method+" "+op.path, s.relaying(op.route, op.handler()))
 	}
 	s.plainRoutes()
+}
+
+// relaying passes requests on that another node of the fleet must answer.
+func (s *Server) relaying(op route, here http.Handler) http.Handler {
+	if s.fleet == nil {
+		return here
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if node := s.elsewhere(r, op.id); node != "" {
+			s.relay(w, r, op, node)
+			return
+		}
+		here.ServeHTTP(w, r)
+	})
 }
 
 // plainRoutes are the routes that OpenAPI does not describe.

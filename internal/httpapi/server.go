@@ -49,6 +49,9 @@ type Config struct {
 	Worktree config.Worktree
 	// Version is the program's, for /healthz.
 	Version string
+	// Node is the name of this server in a fleet, which the engine has, too. Empty on a
+	// single machine.
+	Node string
 	// Web serves everything that is not one of our routes; it may be nil.
 	Web http.Handler
 	// Log is for the operator; nil discards it.
@@ -96,6 +99,7 @@ type Server struct {
 	cfg    Config
 	engine *engine.Engine
 	store  terret.Store
+	fleet  terret.Fleet // nil on a single machine
 	log    *slog.Logger
 	limits Limits
 
@@ -161,6 +165,10 @@ func New(cfg Config) (*Server, error) {
 	s.steps, s.endSteps = context.WithCancel(s.life)
 	s.keys.init()
 	s.metrics.init()
+	if fleet, ok := cfg.Store.(terret.Fleet); ok && cfg.Node != "" {
+		s.fleet = fleet
+		s.background.Go(s.answerCalls)
+	}
 	s.routes()
 	s.handler = s.outer(s.mux)
 	return s, nil

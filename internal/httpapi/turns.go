@@ -253,7 +253,7 @@ func turnIn(list []terret.Turn, id string) *terret.Turn {
 // mayWork refuses turns in folders that this server may not work in, such as those of
 // sessions that another program made, and more concurrent turns than allowed.
 func (s *Server) mayWork(ctx context.Context, session terret.Session) error {
-	if _, err := s.inRoots("cwd", session.Cwd); err != nil {
+	if err := s.mayBeIn(session); err != nil {
 		return err
 	}
 	if session.Turn != "" {
@@ -263,6 +263,15 @@ func (s *Server) mayWork(ctx context.Context, session terret.Session) error {
 	if err == nil && busy >= s.limits.Working {
 		err = tooMany("%d sessions are working, the maximum; wait until one is done", busy)
 	}
+	return err
+}
+
+// mayBeIn refuses sessions in folders outside of the roots. Another node has its own.
+func (s *Server) mayBeIn(session terret.Session) error {
+	if s.engine.Elsewhere(session) != "" {
+		return nil
+	}
+	_, err := s.inRoots("cwd", session.Cwd)
 	return err
 }
 

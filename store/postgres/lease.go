@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -33,9 +34,9 @@ func (s *Store) register(ctx context.Context) error {
 		s.pool.Reset() // connections carry the worker's name
 	}
 	var l *lease
-	id := w.id
+	id, node, about := w.id, w.node, w.about
 	err := s.retry(ctx, func() (err error) {
-		l, err = s.takeLease(ctx, id)
+		l, err = s.takeLease(ctx, id, node, about)
 		return err
 	})
 	if err != nil {
@@ -62,16 +63,16 @@ const sqlLock = `SELECT pg_advisory_lock_shared(hashtextextended($1, 0))`
 
 // takeLease connects, takes the worker's lock and then writes its row, so that a row
 // without a lock always means a dead worker.
-func (s *Store) takeLease(ctx context.Context, id string) (*lease, error) {
+func (s *Store) takeLease(ctx context.Context, id, node, about string) (*lease, error) {
 	l := &lease{store: s, id: id}
 	if err := l.connect(ctx); err != nil {
 		return nil, err
 	}
 	asked := time.Now()
-	_, err := l.conn.Exec(ctx, `INSERT INTO workers (id, pid, host, started_at, until, server, locked)
-		VALUES ($1, $2, $3, $4, clock_timestamp() + $5::bigint * interval '1 microsecond', pg_postmaster_start_time(), true)
+	_, err := l.conn.Exec(ctx, `INSERT INTO workers (id, pid, host, started_at, until, server, locked, node, about)
+		VALUES ($1, $2, $3, $4, clock_timestamp() + $5::bigint * interval '1 microsecond', pg_postmaster_start_time(), true, $6, $7)
 		ON CONFLICT (id) DO UPDATE SET until = excluded.until, server = excluded.server`,
-		id, os.Getpid(), hostname(), terret.Now().UnixMicro(), s.options.Lease.Microseconds())
+		id, os.Getpid(), hostname(), terret.Now().UnixMicro(), s.options.Lease.Microseconds(), node, cmp.Or(about, "{}"))
 	if err != nil {
 		return nil, errors.Join(err, l.conn.Close(ctx))
 	}

@@ -39,10 +39,10 @@ func (s *Store) Create(ctx context.Context, n terret.Session) (terret.Session, e
 	err = s.write(ctx, "create session", func(ctx context.Context, tx pgx.Tx) error {
 		var key int64
 		err := tx.QueryRow(ctx, `INSERT INTO sessions (id, agent, native_id, title, cwd, persona, mode, model, policy, permission_mode,
-				one_shot, state, created_at, updated_at, forked_from, handed_to, options)
-			VALUES ($1, $2, nullif($3, ''), $4, $5, nullif($6, ''), $7, $8, $9, $10, $11, $12, $13, $13, $14, $15, $16) ON CONFLICT DO NOTHING RETURNING key`,
+				one_shot, state, created_at, updated_at, forked_from, handed_to, options, node)
+			VALUES ($1, $2, nullif($3, ''), $4, $5, nullif($6, ''), $7, $8, $9, $10, $11, $12, $13, $13, $14, $15, $16, $17) ON CONFLICT DO NOTHING RETURNING key`,
 			n.ID, clean(n.Agent), clean(string(n.NativeID)), clean(n.Title), clean(n.Cwd), clean(string(n.Persona)), clean(string(n.Mode)), clean(n.Model),
-			clean(string(n.Policy)), clean(n.PermissionMode), n.OneShot, string(n.State), n.CreatedAt.UnixMicro(), clean(n.ForkedFrom), clean(n.HandedTo), string(options)).Scan(&key)
+			clean(string(n.Policy)), clean(n.PermissionMode), n.OneShot, string(n.State), n.CreatedAt.UnixMicro(), clean(n.ForkedFrom), clean(n.HandedTo), string(options), clean(n.Node)).Scan(&key)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return terret.Errorf(terret.CodeConflict, "there already is a session %s", n.ID)
 		}
@@ -82,7 +82,7 @@ func sessionOf(ctx context.Context, c *pgx.Conn, id string) (terret.Session, err
 
 const sessionColumns = `id, agent, coalesce(native_id, ''), title, cwd, coalesce(persona, ''), mode, model, policy, permission_mode,
 	one_shot, state, turn, created_at, updated_at, owner, epoch, last_seq, input, output, cache_read, cache_write, reasoning, cost,
-	coalesce(checkpoint_id, ''), can_undo, can_redo, forked_from, handed_to, options,
+	coalesce(checkpoint_id, ''), can_undo, can_redo, forked_from, handed_to, options, node,
 	(SELECT count(*) FROM requests r WHERE r.session = sessions.key AND ` + sqlOpen + `)`
 
 // sessions reads the matching sessions; limit 0 means all.
@@ -115,7 +115,7 @@ func scanSession(r pgx.Rows) (terret.Session, error) {
 	err := r.Scan(&n.ID, &n.Agent, &nativeID, &n.Title, &n.Cwd, &persona, &mode, &n.Model, &policy, &n.PermissionMode,
 		&n.OneShot, &state, &n.Turn, &created, &updated, &n.Owner, &n.Epoch, &n.LastSeq,
 		&n.Usage.Input, &n.Usage.Output, &n.Usage.CacheRead, &n.Usage.CacheWrite, &n.Usage.Reasoning, &cost,
-		&revert.CheckpointID, &revert.CanUndo, &revert.CanRedo, &n.ForkedFrom, &n.HandedTo, &options, &n.OpenRequests)
+		&revert.CheckpointID, &revert.CanUndo, &revert.CanRedo, &n.ForkedFrom, &n.HandedTo, &options, &n.Node, &n.OpenRequests)
 	if err != nil {
 		return n, err
 	}

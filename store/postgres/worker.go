@@ -22,6 +22,15 @@ type worker struct {
 	end    context.CancelFunc
 	ended  chan struct{} // closed when nothing renews the lease any more
 	losses chan struct{} // closed when the lease is lost
+	node   string        // the name by which others can ask this process; empty if not
+	about  string        // what it says of itself
+}
+
+// nodeName is the name of the node that this process is, or empty.
+func (w *worker) nodeName() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.node
 }
 
 // label is what the connections of a worker are called in the database.
@@ -147,8 +156,14 @@ func (s *Store) Release(ctx context.Context, session string, epoch int64) error 
 	})
 }
 
-// Orphans implements terret.Ownership. It also forgets dead workers that own nothing.
+// Orphans implements terret.Ownership. It also forgets dead workers that own nothing. A
+// node that has lost its lease becomes a node again.
 func (s *Store) Orphans(ctx context.Context) ([]terret.Session, error) {
+	if s.worker.nodeName() != "" {
+		if err := s.register(ctx); err != nil {
+			return nil, err
+		}
+	}
 	var out []terret.Session
 	idle := 0
 	err := s.read(ctx, "find orphans", func(c *pgx.Conn) (err error) {

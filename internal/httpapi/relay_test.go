@@ -1,0 +1,107 @@
+package httpapi_test
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/mock"
+	"github.com/terret-dev/terret/engine"
+	"github.com/terret-dev/terret/internal/access"
+	"github.com/terret-dev/terret/internal/assemble"
+	"github.com/terret-dev/terret/internal/httpapi"
+	"github.com/terret-dev/terret/internal/pgtest"
+	"github.com/terret-dev/terret/internal/sse"
+)
+
+// onFleet makes the fixture a node of a fleet.
+func onFleet(t *testing.T, own *pgtest.Server, schema, name string, n terret.Node) option {
+	return func(hc *httpapi.Config, ec *engine.Config) {
+		t.Helper()
+		store, err := assemble.OpenStore(t.Context(), own.URL(schema), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := store.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		fleet := store.(terret.Fleet)
+		n.Name, n.Place, n.Roots = name, name, hc.Roots
+		if err := fleet.Join(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+		ec.Store, ec.Node, ec.Undo.Off = store, name, false
+		hc.Store, hc.Node = store, name
+		if hc.Tokens, err = access.OpenShared(hc.Home, fleet); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestAnyNode uses a session on the node that does not have its folder: its stream, its
+// files, a turn whose events are the response, and undo.
+func TestAnyNode(t *testing.T) {
+	t.Parallel()
+	own := pgtest.ForTest(t)
+	steps := []mock.Step{{Do: func(_ context.Context, dir string) error {
+		return os.WriteFile(filepath.Join(dir, "made.txt"), []byte("made"), 0o600)
+	}}, {Text: "done"}}
+	a := newFixture(t, script(steps...), onFleet(t, own, t.Name(), "a", terret.Node{}))
+	b := newFixture(t, onFleet(t, own, t.Name(), "b", terret.Node{}))
+	if err := os.WriteFile(filepath.Join(a.dir, "hello.txt"), []byte("hello"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var s terret.Session
+	a.do("POST", "/v1/sessions", map[string]any{"cwd": a.dir}).want(201, &s)
+
+	// The files are on the other machine, which only its own roots bound.
+	if got := b.do("GET", "/v1/files/content?session="+s.ID+"&path=hello.txt", nil).want(200, nil); !strings.Contains(string(got.body), "hello") {
+		t.Errorf("%s", got.body)
+	}
+	if got := b.do("GET", "/v1/roots?node=a", nil).want(200, nil); !strings.Contains(string(got.body), a.root) {
+		t.Errorf("the roots of node a are not %s", got.body)
+	}
+	b.do("GET", "/v1/roots?node=nowhere", nil).problem(422, terret.CodeInvalidRequest, "node")
+
+	// A turn, with its events as the response.
+	req := b.request(t.Context(), "POST", "/v1/sessions/"+s.ID+"/turns", map[string]any{"prompt": "go"}, "Accept", sse.ContentType)
+	res, err := b.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, err := io.ReadAll(res.Body)
+	if err := res.Body.Close(); err != nil {
+		t.Error(err)
+	}
+	if err != nil || !strings.Contains(string(events), "turn.complete") {
+		t.Fatalf("%v: %s", err, events)
+	}
+	if _, err := os.Stat(filepath.Join(a.dir, "made.txt")); err != nil {
+		t.Fatal(err)
+	}
+	b.do("POST", "/v1/sessions/"+s.ID+"/undo", nil).want(200, nil)
+	if _, err := os.Stat(filepath.Join(a.dir, "made.txt")); err == nil {
+		t.Error("the file is still there")
+	}
+
+	// What people share: tokens and marks.
+	secret, _, err := a.tokens.Create(t.Context(), access.Spec{Name: "phone", Scope: access.View})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.token = secret
+	b.do("GET", "/v1/sessions/"+s.ID, nil).want(200, nil)
+	b.do("POST", "/v1/sessions/"+s.ID+"/undo", nil).problem(403, terret.CodeForbidden, "")
+	a.do("PATCH", "/v1/marks", map[string]any{"pin": []string{s.ID}}).want(200, nil)
+	var marks httpapi.Marks
+	b.do("GET", "/v1/marks", nil).want(200, &marks)
+	if len(marks.Pinned) != 1 || marks.Pinned[0] != s.ID {
+		t.Errorf("%+v", marks)
+	}
+}
