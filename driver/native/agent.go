@@ -8,6 +8,7 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/mcphost"
+	"github.com/terret-dev/terret/internal/plugin"
 	"github.com/terret-dev/terret/internal/tools"
 )
 
@@ -30,6 +31,7 @@ type agent struct {
 	end     context.CancelCauseFunc
 	work    sync.WaitGroup
 	state   *tools.State
+	plugins *plugin.Plugins  // nil if there are none
 	servers *mcphost.Servers // nil if the session has none
 
 	mu    sync.Mutex
@@ -51,6 +53,7 @@ type agent struct {
 	tasks    map[string]*task
 	context  int64       // tokens of the conversation at the last answer
 	spent    terret.Cost // by the session
+	warned   []string    // what was said about plugins
 	before   spending    // of work that counts for the next turn
 }
 
@@ -77,10 +80,26 @@ func (t *turnRun) converse(ctx context.Context, p terret.Prompt) error {
 	if blocked, err := t.promptBlocked(ctx, p); blocked || err != nil {
 		return err
 	}
-	t.a.begin(t.id, p)
-	if t.a.servers != nil { // some may have ended, or have other tools now
+	// Some may have ended, or have other tools now.
+	if t.a.servers != nil {
 		t.a.servers.Refresh(ctx)
+	}
+	if err := t.a.refreshPlugins(ctx); err != nil {
+		return err
+	}
+	if t.a.servers != nil || t.a.plugins != nil {
 		t.tools = t.available()
+	}
+	blocked, add, err := t.promptHooked(ctx, p)
+	if blocked || err != nil {
+		return err
+	}
+	t.a.begin(t.id, p)
+	if len(add) > 0 {
+		t.add(message{role: terret.RoleUser, blocks: add, turn: t.id})
+		if err := t.emit(ctx, terret.UserPrompt{Blocks: add}); err != nil {
+			return err
+		}
 	}
 	return t.loop(ctx)
 }
@@ -164,7 +183,7 @@ func (a *agent) Close(context.Context) error {
 	a.end(interrupted())
 	a.mu.Unlock()
 	a.work.Wait()
-	return errors.Join(a.closeServers(), a.state.Close())
+	return errors.Join(a.closeServers(), a.closePlugins(), a.state.Close())
 }
 
 // closeServers ends the session's MCP servers, if it has any.
@@ -183,12 +202,17 @@ func (a *agent) states() []terret.MCPServer {
 	return a.servers.States()
 }
 
-// remote are the tools of the program that embeds us and of the session's MCP servers.
+// remote are the tools of the program that embeds us, of plugins and of the session's MCP
+// servers.
 func (a *agent) remote() []tools.Tool {
-	if a.servers == nil {
-		return a.added
+	out := a.added
+	if a.plugins != nil {
+		out = slices.Concat(out, a.plugins.Tools())
 	}
-	return slices.Concat(a.added, a.servers.Tools())
+	if a.servers != nil {
+		out = slices.Concat(out, a.servers.Tools())
+	}
+	return out
 }
 
 // Capabilities implements terret.Agent.

@@ -20,10 +20,12 @@ type command struct {
 	terret.Command
 	body string
 	err  error // of its file
+	// asks, if set, is who makes the prompt, in place of the body.
+	asks func(ctx context.Context, args string) (string, error)
 }
 
-// commands are those that there are now: our own, those of the user and those of a
-// trusted project. Of those with the same name the last one counts.
+// commands are those that there are now: our own, those of the user, of a trusted project
+// and of plugins. Of those with the same name the last one counts.
 func (a *agent) commands() map[string]command {
 	out := map[string]command{"init": {Command: terret.Command{Name: "init", Description: "write AGENTS.md for this project"}, body: initPrompt}}
 	for _, f := range a.folders("commands") {
@@ -32,6 +34,14 @@ func (a *agent) commands() map[string]command {
 			name := strings.ReplaceAll(path, "/", ":")
 			if !strings.ContainsFunc(name, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
 				out[name] = parseCommand(name, texts[path])
+			}
+		}
+	}
+	if a.plugins != nil {
+		for name, c := range a.plugins.Commands() {
+			out[name] = command{
+				Command: terret.Command{Name: name, Description: firstLine(c.Description), Hint: firstLine(c.Hint)},
+				asks:    func(ctx context.Context, args string) (string, error) { return a.plugins.Expand(ctx, name, args) },
 			}
 		}
 	}
@@ -106,8 +116,14 @@ func (a *agent) Command(ctx context.Context, turn, name, args string, in terret.
 	case c.err != nil:
 		return c.err
 	}
-	p := terret.Prompt{Blocks: []terret.Block{terret.Text(c.expand(args))}}
 	return a.start(ctx, turn, in, func(ctx context.Context, t *turnRun) error {
+		text, err := c.expand(args), error(nil)
+		if c.asks != nil {
+			if text, err = c.asks(ctx, args); err != nil {
+				return terret.Errorf(terret.CodeExecutionError, "/%s: %w", name, err)
+			}
+		}
+		p := terret.Prompt{Blocks: []terret.Block{terret.Text(text)}}
 		if err := t.emit(ctx, terret.UserPrompt{MessageID: turn, Blocks: p.Blocks}); err != nil {
 			return err
 		}

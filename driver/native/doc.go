@@ -26,6 +26,9 @@
 // Config.Providers adds any server that speaks one of these. What is known about models,
 // such as their prices, is in models.json.
 //
+// Programs in the user's folder, and in that of a trusted project, add tools, commands and
+// hooks: see docs/PLUGINS.md.
+//
 // Subagents, which the tool Task starts, have a conversation of their own that ends with
 // them. Commands in the background end with the agent; when one ends earlier, the agent
 // goes on by itself.

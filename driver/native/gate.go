@@ -51,8 +51,11 @@ func (t *turnRun) promptBlocked(ctx context.Context, p terret.Prompt) (bool, err
 // mayStop asks whether the turn may end. If not, the model is told why.
 func (t *turnRun) mayStop(ctx context.Context) (bool, error) {
 	why, blocked, err := t.blocked(ctx, terret.GateStop, terret.StopRequest{LastMessage: t.text, Again: t.again})
+	if err != nil {
+		return false, err
+	}
 	if !blocked {
-		return true, err
+		return t.stopHooked(ctx)
 	}
 	t.again = true
 	t.a.add(notYet(why, t.id))
@@ -79,10 +82,13 @@ func (p *past) decided(d terret.Decision, turn string) {
 }
 
 // asked is what a hook in the log means for it: a command to compact is not for the
-// model, even if it was blocked.
+// model, even if it was blocked, and neither is a prompt that a plugin blocked.
 func (p *past) asked(d terret.HookEvent, turn string) {
-	var data struct{ Trigger string }
-	if d.Hook == compactHook && json.Unmarshal(d.Data, &data) == nil && data.Trigger == manually {
+	var data struct {
+		Trigger string
+		Blocked *string `json:"blocked_by_plugin"`
+	}
+	if json.Unmarshal(d.Data, &data) == nil && (d.Hook == compactHook && data.Trigger == manually || d.Hook == promptHook && data.Blocked != nil) {
 		p.drop(turn)
 	}
 }

@@ -44,8 +44,8 @@ type Config struct {
 	// models.json in this package. Its models are added to those that are built in, or
 	// replace them. Empty means that there is none.
 	Prices string
-	// UserDir is a folder of the user's with commands (commands/NAME.md), which are there
-	// in all projects. Those of a project are in .terret and .claude, and count if the
+	// UserDir is a folder of the user's with commands (commands/NAME.md), plugins and the
+	// like, which are there in all projects. Those of a project are in .terret and .claude, and count if the
 	// folder is trusted. Empty means that there is none.
 	UserDir string
 	// SandboxHelper is the program, with arguments, that starts commands in a sandbox:
@@ -181,10 +181,13 @@ func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, 
 		}
 		a.servers.Refresh(ctx)
 	}
+	if err := a.openPlugins(ctx); err != nil {
+		return nil, errors.Join(err, a.closeServers(), a.closePlugins())
+	}
 	a.told = a.instructions()
 	helpers, err := a.helpers(r.Settings)
 	if err != nil {
-		return nil, errors.Join(err, a.closeServers())
+		return nil, errors.Join(err, a.closeServers(), a.closePlugins())
 	}
 	available := available(r.Settings, a.remote(), helpers, a.skills())
 	names := make([]string, len(available))
@@ -195,7 +198,7 @@ func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, 
 		Source: source, Agent: Name, AgentVersion: version(), NativeID: cmp.Or(string(a.req.Session.NativeID), r.Session.ID), Model: name, Tools: names, Commands: a.listed(),
 		Cwd: r.Session.Cwd, PermissionMode: r.Session.PermissionMode, MCPServers: a.states(),
 	}}}, nil); err != nil {
-		return nil, errors.Join(err, a.closeServers())
+		return nil, errors.Join(err, a.closeServers(), a.closePlugins())
 	}
 	a.life, a.end = context.WithCancelCause(context.Background())
 	return a, nil

@@ -227,6 +227,7 @@ func (u *use) work(ctx context.Context, impl tools.Tool) outcome {
 		_ = u.emit(ctx, terret.ToolProgress{ToolID: u.call.ToolID, Text: text, ElapsedMS: time.Since(began).Milliseconds()})
 	})
 	r.Text = edited + r.Text
+	u.remark(ctx, &r)
 	switch took := time.Since(began); {
 	case err != nil:
 		return u.interrupted(ctx, err, r, took)
@@ -244,6 +245,9 @@ func (u *use) work(ctx context.Context, impl tools.Tool) outcome {
 func (u *use) permit(ctx context.Context, ready *tools.Use, look bool) (d terret.Decision, allowed bool, err error) {
 	pre := u.pre()
 	pre.Title, pre.Paths, pre.Diff = ready.Title, ready.Paths, ready.Diff
+	if why, is, err := u.forbidden(ctx, pre); is || err != nil {
+		return terret.Decision{Reason: why}, false, err
+	}
 	if look || u.wants(terret.GatePreTool) {
 		d, err = u.decide(ctx, terret.Ask{Key: u.key + "/pre", Gate: terret.GatePreTool, Event: u.event(pre)})
 		if err != nil {
