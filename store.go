@@ -14,6 +14,7 @@ type Store interface {
 	Log
 	Ownership
 	Sessions
+	Searcher
 	Requests
 	Inbox
 	Rules
@@ -179,6 +180,38 @@ type SessionFilter struct {
 	Cursor   string // Next of the previous page
 }
 
+// Searcher finds messages by their words.
+type Searcher interface {
+	// Search returns what people and agents said that holds all these words, the newest
+	// first. A word also finds those that begin with it, and case does not matter. It
+	// finds everything that was committed before the call: what is not indexed yet is
+	// indexed first. Without a word it fails with an invalid_request error.
+	Search(ctx context.Context, q SearchQuery) (Page[Found], error)
+}
+
+// SearchQuery selects messages.
+type SearchQuery struct {
+	Words   string
+	Session string // only this session; empty means all
+	Limit   int    // at most; 0 means 50
+	Cursor  string // Next of the previous page
+}
+
+// Found is a message that a search found. Text is the part of it around the first of
+// the words, on one line.
+type Found struct {
+	Session   string `json:"session"`
+	Title     string `json:"title"` // of the session, as are Agent and Cwd
+	Agent     string `json:"agent"`
+	Cwd       string `json:"cwd"`
+	Seq       int64  `json:"seq"` // of the event that holds the message
+	Time      Time   `json:"time"`
+	Turn      string `json:"turn,omitempty"`
+	MessageID string `json:"message_id,omitempty"`
+	Role      Role   `json:"role"`
+	Text      string `json:"text"`
+}
+
 // UsageRow is a line of a usage report.
 type UsageRow struct {
 	Key     string `json:"key"`
@@ -264,7 +297,7 @@ type Rules interface {
 type Maintainer interface {
 	// Compact drops the pieces of text older than the cut-off whose complete text is in
 	// the log, and what interrupted deletions left behind. It returns the number of
-	// dropped events.
+	// dropped events. It also indexes what is new, so that a search need not.
 	Compact(ctx context.Context, before time.Time) (dropped int64, err error)
 	// Backup writes a consistent copy to a new file.
 	Backup(ctx context.Context, path string) error

@@ -228,6 +228,12 @@ func TestStory(t *testing.T) {
 	if _, err := c.Usage(ctx, "agent", time.Time{}, time.Now()); err != nil {
 		t.Error(err)
 	}
+	if found, err := c.Search(ctx, terret.SearchQuery{Words: "nowhere", Session: made.ID, Limit: 3}); err != nil || len(found.Items) != 0 {
+		t.Errorf("%+v %v", found, err)
+	}
+	if _, err := c.Search(ctx, terret.SearchQuery{Words: "%"}); !errors.Is(err, terret.ErrInvalid) {
+		t.Error(err)
+	}
 	_, err = c.CreateSession(ctx, client.NewSession{Cwd: dir, Model: "-x"})
 	if e := terret.AsError(err); !errors.Is(err, terret.ErrInvalid) || e.Field != "model" {
 		t.Errorf("%+v", e)

@@ -93,6 +93,12 @@ func (c *Client) AllSessions(ctx context.Context, f terret.SessionFilter) iter.S
 	})
 }
 
+// Search returns a page of messages that hold all the words, the newest first.
+func (c *Client) Search(ctx context.Context, q terret.SearchQuery) (terret.Page[terret.Found], error) {
+	v := values("q", q.Words, "session", q.Session, "limit", positive(q.Limit), "cursor", q.Cursor)
+	return do[terret.Page[terret.Found]](ctx, c, call{method: "GET", path: at("search"), query: v})
+}
+
 // pages yields the items of all pages. The error comes last and once.
 func pages[T any](next func(cursor string) (terret.Page[T], error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {

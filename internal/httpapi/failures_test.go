@@ -134,6 +134,8 @@ func (at target) query(op *described) string {
 		return "cwd=" + at.dir
 	case "revoke-token-by-query":
 		return "name=nobody"
+	case "search":
+		return "q=words"
 	}
 	return ""
 }
@@ -405,6 +407,10 @@ func (s faulty) Session(context.Context, string) (terret.Session, error) {
 
 func (s faulty) ListSessions(context.Context, terret.SessionFilter) (terret.Page[terret.Session], error) {
 	return terret.Page[terret.Session]{}, s.err
+}
+
+func (s faulty) Search(context.Context, terret.SearchQuery) (terret.Page[terret.Found], error) {
+	return terret.Page[terret.Found]{}, s.err
 }
 
 func (s faulty) Request(context.Context, string) (terret.Request, error) {

@@ -25,6 +25,7 @@ func (s *Server) routes() {
 	s.ruleRoutes()
 	s.agentRoutes()
 	s.usageRoutes()
+	s.searchRoutes()
 	s.folderRoutes()
 	s.personaRoutes()
 	s.commandRoutes()

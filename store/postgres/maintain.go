@@ -67,6 +67,9 @@ func (s *Store) Compact(ctx context.Context, before time.Time) (int64, error) {
 	if err := s.sweep(ctx); err != nil {
 		return 0, err
 	}
+	if err := s.index(ctx); err != nil {
+		return 0, err
+	}
 	var dropped int64
 	for {
 		n, more, err := s.compactChunk(ctx, before)

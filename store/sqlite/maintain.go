@@ -46,7 +46,12 @@ func (s *Store) purge(ctx context.Context, key int64, id string) error {
 			return err
 		}
 		err := s.write(ctx, "delete session", func(tx *lite.Conn) error {
-			n, err := changed(tx, `DELETE FROM events WHERE pos IN (SELECT pos FROM events WHERE session = ? LIMIT ?)`, key, chunk)
+			// In both statements the same events: those with the lowest numbers.
+			const some = `(SELECT pos FROM events WHERE session = ? ORDER BY seq LIMIT ?)`
+			if err := tx.Exec(`DELETE FROM words WHERE rowid IN `+some, key, chunk); err != nil {
+				return err
+			}
+			n, err := changed(tx, `DELETE FROM events WHERE pos IN `+some, key, chunk)
 			if err != nil || n > 0 {
 				return err
 			}
@@ -78,6 +83,9 @@ func (s *Store) purge(ctx context.Context, key int64, id string) error {
 // where it stopped, and the next call continues there.
 func (s *Store) Compact(ctx context.Context, before time.Time) (int64, error) {
 	if err := s.sweep(ctx); err != nil {
+		return 0, err
+	}
+	if err := s.index(ctx); err != nil {
 		return 0, err
 	}
 	var dropped int64

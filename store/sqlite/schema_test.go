@@ -96,6 +96,8 @@ func readFixture(t *testing.T, s *Store) {
 			t.Errorf("%s (-want +got):\n%s", what, d)
 		}
 	}
+	found, err := s.Search(ctx, terret.SearchQuery{Words: "do"})
+	check("search", len(found.Items), err, 2) // the prompt, and the answer that holds "done"
 	n, err := s.Session(ctx, fixtureSession)
 	check("session", n, err, terret.Session{
 		ID: fixtureSession, Agent: "claude", NativeID: "native", Title: "A title", Cwd: "/home/me", Persona: "reviewer", Mode: "workbench",

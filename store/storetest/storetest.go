@@ -92,6 +92,8 @@ var tests = []test{
 	{name: "the last position only grows", run: testLastPos},
 	{name: "count sessions", run: testCount},
 	{name: "one turn", run: testTurn},
+	{name: "search", run: testSearch},
+	{name: "a deleted session is not found", run: testSearchDelete},
 	{name: "owners are told of what others do", run: testWaitForeign},
 }
 
