@@ -172,7 +172,7 @@ export class Watch {
 
 export async function signedIn(browser: Browser, server: Server, options: BrowserContextOptions = {}): Promise<{ context: BrowserContext; page: Page; watch: Watch }> {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
-  context.setDefaultTimeout(60_000); // never measured: a busy machine takes its time
+  context.setDefaultTimeout(Number(process.env.E2E_TIMEOUT ?? 60_000)); // never measured: a busy machine takes its time
   const watch = new Watch(context, () => server.url);
   const page = await context.newPage();
   // Each code works once: further browsers get the token that programs have.

@@ -21,7 +21,7 @@ it("searching filters what needs you, too", async () => {
   const needs = page.getByRole("region", { name: "Needs you" });
   await needs.getByText("echo pears").waitFor();
   await needs.getByText("echo apples").waitFor();
-  await page.getByRole("searchbox", { name: "Search sessions" }).fill("apples");
+  await page.getByRole("searchbox", { name: "Search sessions and messages" }).fill("apples");
   await needs.getByText("echo pears").waitFor({ state: "detached", timeout: 3_000 });
   expect(await needs.getByText("echo apples").count()).toBe(1);
   await context.close();

@@ -5,7 +5,7 @@ import { useMemo } from "react";
 import { call, query } from "./http";
 import { keys } from "./keys";
 import type {
-  Changes, Command, Dirs, FileContent, FileEntry, List, Model, Persona, Probe, Request, Rule, Session, Turn, UsageRow,
+  Changes, Command, Dirs, FileContent, FileEntry, Found, List, Model, Persona, Probe, Request, Rule, Session, Turn, UsageRow,
 } from "./types";
 
 const id = encodeURIComponent;
@@ -22,6 +22,16 @@ export const useFoundSessions = (words: string): Session[] =>
     queryKey: [...keys.sessions, "find", words], enabled: words !== "", placeholderData: keepPreviousData,
     queryFn: ({ signal }) => call<List<Session>>(`/v1/sessions${query({ q: words, limit: 50 })}`, { signal }), select: withAgent,
   }).data?.items ?? [];
+
+/** Messages with these words, from all sessions; fewer than two letters ask for nothing. */
+export const useFoundMessages = (words: string, limit: number): Found[] => {
+  const wanted = /[\p{L}\p{N}].*[\p{L}\p{N}]/u.test(words);
+  const found = useQuery({
+    queryKey: [...keys.sessions, "search", words, limit], enabled: wanted, placeholderData: keepPreviousData, retry: false,
+    queryFn: ({ signal }) => call<List<Found>>(`/v1/search${query({ q: words, limit })}`, { signal }),
+  }).data?.items;
+  return useMemo(() => (wanted ? (found ?? []).filter((f) => f.agent !== "none") : []), [wanted, found]);
+};
 
 export const useSession = (session: string | null): Session | undefined =>
   useSessions().data?.items.find((s) => s.id === session);

@@ -528,6 +528,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Find messages by their words, newest first
+         * @description It looks at what people and agents said, not at what tools read or printed. All words must occur; each also finds longer words that begin with it, and case does not matter. A token for one session searches that session only.
+         */
+        get: operations["search"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/sessions": {
         parameters: {
             query?: never;
@@ -1510,6 +1530,20 @@ export interface components {
             hash?: string;
             problem?: string;
         };
+        Found: {
+            agent: string;
+            cwd: string;
+            message_id?: string;
+            role: string;
+            /** Format: int64 */
+            seq: number;
+            session: string;
+            text: string;
+            /** Format: date-time */
+            time: string;
+            title: string;
+            turn?: string;
+        };
         HandedOver: {
             agent: string;
             /** Format: double */
@@ -1951,6 +1985,10 @@ export interface components {
         };
         PageCopy: {
             items: components["schemas"]["Copy"][];
+            next?: string;
+        };
+        PageFound: {
+            items: components["schemas"]["Found"][];
             next?: string;
         };
         PageMessage: {
@@ -3666,6 +3704,43 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    search: {
+        parameters: {
+            query: {
+                /** @description The words. */
+                q: string;
+                /** @description Only this session. */
+                session?: string;
+                /** @description Default 50. */
+                limit?: number;
+                /** @description The next of the previous page. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageFound"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["Invalid"];
             429: components["responses"]["TooMany"];
             500: components["responses"]["Internal"];

@@ -35,6 +35,9 @@ export type Turn = Narrow<Schemas["Turn"], {
   prompt: Block[];
 }>;
 
+/** A message that a search found. */
+export type Found = Schemas["Found"];
+
 export type Command = Schemas["Command"];
 export interface McpServer { name: string; status?: string; error?: string }
 

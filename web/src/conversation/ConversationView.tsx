@@ -5,7 +5,7 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { ArrowDown } from "lucide-react";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useView } from "../lib/state";
-import { findRows, rowOf, rowsOf } from "../model/rows";
+import { findRows, rowOf, rowOfMessage, rowsOf } from "../model/rows";
 import { root } from "../model/types";
 import { Button } from "../ui/Button";
 import { useShown } from "./context";
@@ -74,15 +74,16 @@ export function ConversationView({ label = "Conversation" }: { label?: string })
   const wanted = useView((s) => s.jump);
   const [marked, setMarked] = useState(-1);
   useEffect(() => {
-    if (!wanted) return;
-    const to = rowOf(rows, wanted.key);
+    if (!wanted || ("message" in wanted && wanted.message.session !== session.id)) return;
+    const to = "key" in wanted ? rowOf(rows, wanted.key) : rowOfMessage(rows, wanted.message.turn, wanted.message.messageId, wanted.message.mine);
+    if (to < 0 && "message" in wanted) return; // its part of the history comes yet
     useView.setState({ jump: null });
     if (to < 0) return;
     stick.current = false;
     setAtEnd(false);
     setMarked(to);
     list.scrollToIndex(to, { align: "center" });
-  }, [wanted, rows, list]);
+  }, [wanted, rows, list, session.id]);
   useEffect(() => {
     if (marked < 0) return;
     const timer = setTimeout(() => setMarked(-1), 2_000);

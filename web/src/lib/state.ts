@@ -90,14 +90,17 @@ export function applyTheme(theme: Theme): void {
 
 export type Overlay = "palette" | "shortcuts" | "new-session" | "rename" | "delete" | "handoff" | null;
 
+/** A message that somebody looks for. */
+export interface Sought { session: string; turn: string; messageId: string; mine: boolean }
+
 interface View {
   overlay: Overlay;
   phone: PhonePane;
   finding: boolean;
   /** The turn whose changes are shown; empty means all. */
   changesOf: string;
-  /** An item of the conversation to show. */
-  jump: { key: string } | null;
+  /** An item of the conversation to show, by its key or by its message; a message waits until its session is shown. */
+  jump: { key: string } | { message: Sought } | null;
   /** Whether the changes have the whole window. */
   review: boolean;
 }

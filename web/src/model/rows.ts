@@ -47,6 +47,15 @@ export function rowsOf(items: readonly Item[]): Row[] {
 export const rowOf = (rows: readonly Row[], key: string): number =>
   rows.findIndex((row) => (row.type === "group" ? row.tools.some((t) => t.key === key) : row.item.key === key || (row.item.type === "tool" && row.item.requestId === key)));
 
+/** The row of a message: by its id, or else the prompt or the end of its turn; -1 if it is not there. */
+export function rowOfMessage(rows: readonly Row[], turn: string, messageId: string, mine: boolean): number {
+  const at = rows.findIndex((r) => r.type === "item" && messageId !== "" && (r.item.messageId === messageId || r.item.key === messageId) && (r.item.type === "text" || r.item.type === "user"));
+  if (at >= 0) return at;
+  const of = (r: Row) => r.type === "item" && r.item.turn === turn && r.item.type === (mine ? "user" : "text");
+  const near = mine ? rows.findIndex(of) : rows.findLastIndex(of);
+  return near >= 0 ? near : rows.findIndex((r) => (r.type === "item" ? r.item.turn : r.tools[0]!.turn) === turn);
+}
+
 /** The words of an item, for finding. */
 export function wordsOf(item: Item): string {
   switch (item.type) {

@@ -1,7 +1,7 @@
 import { Command } from "cmdk";
 import { Dialog } from "radix-ui";
 import { useDeferredValue, useMemo, useState } from "react";
-import { useCan, useFork, useFoundSessions, useRequests, useSessions } from "../api/queries";
+import { useCan, useFork, useFoundMessages, useFoundSessions, useRequests, useSessions } from "../api/queries";
 import type { Session } from "../api/types";
 import { baseName } from "../lib/format";
 import { go, sessionPath } from "../lib/router";
@@ -9,6 +9,7 @@ import { safeName } from "../lib/safe";
 import { applyTheme, type RightTab, useSettings, useView } from "../lib/state";
 import { isWorking } from "../model/lists";
 import { gist } from "../requests/words";
+import { Around, showMessage } from "./Messages";
 import { turnOnNotifications } from "./notifications";
 import { useSessionActions } from "./sessionActions";
 
@@ -17,7 +18,9 @@ interface Action { name: string; keys?: string; run: () => unknown }
 /** Every action and every session, by a few letters. */
 export default function Palette({ session, onClose }: { session: Session | undefined; onClose: () => void }) {
   const [words, setWords] = useState("");
-  const found = useFoundSessions(useDeferredValue(words.trim()));
+  const sought = useDeferredValue(words.trim());
+  const found = useFoundSessions(sought);
+  const messages = useFoundMessages(sought, 8);
   const known = useSessions().data?.items ?? [];
   // What the server finds stands beside what is here already, so that nothing waits for it.
   const sessions = useMemo(() => [...new Map([...known.slice(0, words ? undefined : 50), ...(words ? found : [])].map((s) => [s.id, s])).values()], [known, found, words]);
@@ -33,7 +36,7 @@ export default function Palette({ session, onClose }: { session: Session | undef
         <Dialog.Content className="dialog palette" aria-describedby={undefined}>
           <Dialog.Title className="visually-hidden">Commands</Dialog.Title>
           <Command label="Commands" loop>
-            <Command.Input className="palette-input" placeholder="Type a command or a session" value={words} onValueChange={setWords} />
+            <Command.Input className="palette-input" placeholder="Type a command, a session or words of a message" value={words} onValueChange={setWords} />
             <Command.List className="palette-list">
               <Command.Empty className="empty">No matches</Command.Empty>
               {requests.length > 0 && (
@@ -52,6 +55,16 @@ export default function Palette({ session, onClose }: { session: Session | undef
                   </Command.Item>
                 ))}
               </Command.Group>
+              {messages.length > 0 && (
+                <Command.Group heading="Messages">
+                  {messages.map((f) => (
+                    // The server has matched the words, which need not stand in the part that is shown.
+                    <Command.Item key={`${f.session}-${f.seq}`} value={`message ${f.session} ${f.seq} ${words}`} onSelect={run(() => showMessage(f))}>
+                      <span className="hit-item"><Around found={f} words={sought} /><span className="faint small cut">{safeName(f.title) || "New session"}</span></span>
+                    </Command.Item>
+                  ))}
+                </Command.Group>
+              )}
             </Command.List>
           </Command>
         </Dialog.Content>

@@ -18,6 +18,7 @@ import { Link } from "../ui/Link";
 import { Menu } from "../ui/Menu";
 import { Brand } from "./Brand";
 import { arrange, keep, useKept } from "./kept";
+import { Messages } from "./Messages";
 
 const pages = [
   { page: "team", name: "Team" },
@@ -41,11 +42,12 @@ export function Sidebar() {
         <Button look="quiet" label="New session (Alt-N)" onClick={() => useView.setState({ overlay: "new-session" })}><Plus size={16} /></Button>
       </div>
       <div className="search">
-        <input className="input" type="search" placeholder="Search sessions" aria-label="Search sessions" value={words} onChange={(e) => setWords(e.target.value)} />
+        <input className="input" type="search" placeholder="Search sessions and messages" aria-label="Search sessions and messages" value={words} onChange={(e) => setWords(e.target.value)} />
       </div>
       <div className="list">
         {route.page !== "home" && <NeedsYou words={words} />}
         <SessionList words={words} chosen={route.page === "session" ? route.session : ""} />
+        <Messages words={words} />
       </div>
       <div className="side-foot">
         {pages.map(({ page, name }) => (
@@ -98,7 +100,7 @@ function SessionList({ words, chosen }: { words: string; chosen: string }) {
   if (isPending) return <Skeleton lines={8} />;
   if (error) return <div className="empty" role="alert">{error.message}</div>;
   if (pinned.length + folders.length + archived.length === 0) {
-    return <div className="empty">{words ? "No matches" : "No sessions yet. Press Alt-N to start one."}</div>;
+    return <div className="empty">{words ? "No sessions match" : "No sessions yet. Press Alt-N to start one."}</div>;
   }
   const all = folders.map((g) => g.cwd);
   const entries = (list: Session[]) => <ul className="plain">{list.map((s) => <Entry key={s.id} session={s} chosen={s.id === chosen} now={now} />)}</ul>;

@@ -1,0 +1,50 @@
+import { expect, it } from "vitest";
+import { live, world } from "./harness";
+
+const say = (id: string, text: string) => ({ event: { kind: "message.complete", data: { message_id: id, role: "assistant", blocks: [{ type: "text", text }] } } });
+const long = Array.from({ length: 60 }, (_, i) => say(`m${i}`, i === 7 ? "The marmalade is in the **third** cupboard." : `Paragraph ${i} of a long answer.\n\nMore of it.\n\nAnd more.`));
+
+const { server, open } = world({ script: { turns: [long] } });
+
+it("words that were said lead to their message, from the list and from the palette", async () => {
+  const { context, page, watch } = await open();
+  const id = await server.session({ agent: "mock", title: "kitchen" }, "where is it?");
+  await server.session({ agent: "mock", title: "cellar" });
+  await expect.poll(async () => (await server.api<{ state: string }>("GET", `/v1/sessions/${id}`)).body.state).toBe("idle");
+  await page.goto(server.url);
+  await live(page);
+  const side = page.getByRole("navigation", { name: "Sessions" });
+  const field = side.getByRole("searchbox");
+  await field.fill("CUPBOARD marma");
+  const hits = side.getByRole("region", { name: "Messages" });
+  await hits.getByText("kitchen").waitFor();
+  expect(await hits.locator("mark").allInnerTexts()).toEqual(["marma", "cupboard"]);
+  await hits.getByText("kitchen").click();
+  await page.waitForURL(`**/s/${id}`);
+  const there = page.locator(".virtual-row.hit", { hasText: "marmalade is in the third cupboard" });
+  await there.waitFor();
+  const box = (await there.boundingBox())!;
+  const view = (await page.getByRole("region", { name: "Conversation" }).boundingBox())!;
+  expect(box.y).toBeGreaterThanOrEqual(view.y);
+  expect(box.y + box.height).toBeLessThanOrEqual(view.y + view.height);
+  await field.fill("");
+  await hits.waitFor({ state: "detached" });
+
+  await page.goto(server.url);
+  await live(page);
+  await page.keyboard.press("Control+k");
+  await page.getByRole("dialog").getByRole("combobox").fill("third cupb");
+  const option = page.getByRole("option", { name: /marmalade is in the/ });
+  await option.waitFor();
+  await option.click();
+  await page.waitForURL(`**/s/${id}`);
+  await there.waitFor();
+
+  await server.api("DELETE", `/v1/sessions/${id}`);
+  await page.goto(server.url);
+  await field.fill("marmalade");
+  await side.getByText("No sessions match").waitFor();
+  expect(await hits.count()).toBe(0);
+  expect(watch.problems).toEqual([]);
+  await context.close();
+});
