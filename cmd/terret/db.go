@@ -11,7 +11,7 @@ import (
 )
 
 func newDB(a *app) *cobra.Command {
-	cmd := &cobra.Command{Use: "db", Short: "Check, compact and back up the database", Args: exactArgs(), RunE: func(cmd *cobra.Command, _ []string) error {
+	cmd := &cobra.Command{Use: "db", Short: "Check, compact, back up and copy the database", Args: exactArgs(), RunE: func(cmd *cobra.Command, _ []string) error {
 		return cmd.Help()
 	}}
 	var keep time.Duration
@@ -43,6 +43,7 @@ func newDB(a *app) *cobra.Command {
 			return a.harness.Store.Backup(cmd.Context(), args[0])
 		}},
 		compact,
+		newDBCopy(a),
 	)
 	return cmd
 }
