@@ -23,7 +23,9 @@ func (a *agent) openPlugins(ctx context.Context) error {
 	if len(found) == 0 {
 		return nil
 	}
-	a.plugins = plugin.New(found, plugin.Options{Dir: a.req.Session.Cwd, Session: a.req.Session.ID, Environ: a.environ, Owner: a.req.Owner, Log: a.req.Log})
+	a.plugins = plugin.New(found, plugin.Options{
+		Dir: a.req.Session.Cwd, Session: a.req.Session.ID, Environ: a.environ, Owner: a.req.Owner, Log: a.req.Log, Wrap: a.wrap(a.req.Settings),
+	})
 	return a.refreshPlugins(ctx)
 }
 

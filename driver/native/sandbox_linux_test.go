@@ -13,15 +13,21 @@ import (
 )
 
 // boxes are a fixture with sandboxes, and a folder outside.
-func boxes(t *testing.T, scenario string) (f *fixture, got *requests, outside string) {
+func boxes(t *testing.T, scenario string, more ...func(*setup)) (f *fixture, got *requests, outside string) {
 	t.Helper()
 	outside = t.TempDir()
 	temp := t.TempDir()
-	f, got = simulated(t, strings.ReplaceAll(scenario, "OUTSIDE", outside), func(s *setup) {
+	f, got = simulated(t, strings.ReplaceAll(scenario, "OUTSIDE", outside), append(more, func(s *setup) {
 		s.native.SandboxHelper = []string{os.Args[0], sandboxHelper}
 		s.native.Home = t.TempDir()
-		s.config = func(c *engine.Config) { c.Env = append(c.Env, "TMPDIR="+temp) }
-	})
+		before := s.config
+		s.config = func(c *engine.Config) {
+			if before != nil {
+				before(c)
+			}
+			c.Env = append(c.Env, "TMPDIR="+temp)
+		}
+	})...)
 	return f, got, outside
 }
 
@@ -114,6 +120,22 @@ func TestSandboxOfServers(t *testing.T) {
 		s.Options.MCP = terret.JSON(`{"mcpServers": {"a": {"command": "sh", "args": ["-c", "echo x > inside; echo x > ` + outside + `/log"]}}}`)
 	})
 	if text := f.says(id, "go"); text != "Done." {
+		t.Error(text)
+	}
+	if f.file("inside") != "x\n" {
+		t.Error("it was not started")
+	}
+	if _, err := os.Stat(filepath.Join(outside, "log")); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+// TestSandboxOfPlugins has a plugin that writes inside and tries to write outside.
+func TestSandboxOfPlugins(t *testing.T) {
+	t.Parallel()
+	f, _, outside := boxes(t, "steps: [{answer: {text: Done.}}]", trusting(t.TempDir(), true))
+	script(t, filepath.Join(f.dir, ".terret/plugins/one"), "#!/bin/sh\necho x > inside; echo x > "+outside+"/log\n")
+	if text := f.says(f.session(claude, inSandbox(terret.SandboxWrite)), "go"); text != "Done." {
 		t.Error(text)
 	}
 	if f.file("inside") != "x\n" {
