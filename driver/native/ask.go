@@ -60,6 +60,25 @@ func (u *use) ask(ctx context.Context) outcome {
 	return u.done(ctx, tools.Result{Text: strings.Join(answerIn(d.Answers), ", ")}, 0)
 }
 
+// askFor puts the question of an MCP server to a person. Outside of a turn there is nobody
+// to ask.
+func (a *agent) askFor(ctx context.Context, q terret.QuestionRequest) (terret.Decision, error) {
+	a.mu.Lock()
+	busy := a.turn != ""
+	a.mu.Unlock()
+	if !busy {
+		return terret.Decision{}, terret.Errorf(terret.CodeConflict, "no turn runs")
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	defer context.AfterFunc(a.life, stop)()
+	d, err := a.host.Ask(ctx, terret.Ask{Key: terret.NewID(terret.PrefixControl), Gate: terret.GateQuestion, Event: terret.Event{Data: q}})
+	if err == nil {
+		err = a.host.Delivered(ctx, d.RequestID)
+	}
+	return d, err
+}
+
 // answerIn is the answer to the only question, whatever id it has.
 func answerIn(answers map[string]terret.Choice) terret.Choice {
 	if a, ok := answers[questionID]; ok {

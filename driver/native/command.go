@@ -24,8 +24,8 @@ type command struct {
 	asks func(ctx context.Context, args string) (string, error)
 }
 
-// commands are those that there are now: our own, those of the user, of a trusted project
-// and of plugins. Of those with the same name the last one counts.
+// commands are those that there are now: our own, those of the user, of a trusted project,
+// of MCP servers and of plugins. Of those with the same name the last one counts.
 func (a *agent) commands() map[string]command {
 	out := map[string]command{"init": {Command: terret.Command{Name: "init", Description: "write AGENTS.md for this project"}, body: initPrompt}}
 	for _, f := range a.folders("commands") {
@@ -35,6 +35,11 @@ func (a *agent) commands() map[string]command {
 			if !strings.ContainsFunc(name, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
 				out[name] = parseCommand(name, texts[path])
 			}
+		}
+	}
+	if a.servers != nil {
+		for name, c := range a.servers.Commands() {
+			out[name] = command{Command: c, asks: func(ctx context.Context, args string) (string, error) { return a.servers.Expand(ctx, name, args) }}
 		}
 	}
 	if a.plugins != nil {

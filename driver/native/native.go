@@ -175,7 +175,7 @@ func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, 
 		return nil, err
 	}
 	if len(r.Settings.MCP) > 0 {
-		a.servers, err = mcphost.New(r.Settings.MCP, mcphost.Options{Dir: r.Session.Cwd, Environ: a.environ, Owner: r.Owner, Log: r.Log, Wrap: a.wrap(r.Settings)})
+		a.servers, err = mcphost.New(r.Settings.MCP, mcphost.Options{Dir: r.Session.Cwd, Environ: a.environ, Owner: r.Owner, Log: r.Log, Wrap: a.wrap(r.Settings), Ask: a.askFor})
 		if err != nil {
 			return nil, err
 		}

@@ -8,12 +8,14 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/brief"
 	"github.com/terret-dev/terret/internal/proc"
 )
 
@@ -32,6 +34,9 @@ type Options struct {
 	Log     *slog.Logger
 	// Wrap, if set, turns the arguments of a program into those that run it in a sandbox.
 	Wrap func(argv []string) ([]string, error)
+	// Ask puts the question of a server to a person, while a tool of it runs. Nil means
+	// that servers cannot ask.
+	Ask func(ctx context.Context, q terret.QuestionRequest) (terret.Decision, error)
 }
 
 // Servers are those of one session. They are safe for concurrent use.
@@ -43,18 +48,22 @@ type Servers struct {
 	end      context.CancelFunc
 	watching sync.WaitGroup
 
-	mu  sync.Mutex
-	all map[string]*running
+	mu    sync.Mutex
+	all   map[string]*running
+	calls int
+	news  map[string]func(string) // who wants the progress of a call, by its token
 }
 
 // running is one server. It is guarded by the mutex of Servers, except for what never
 // changes while a session lasts.
 type running struct {
 	config  server
+	starts  sync.Mutex         // held while it is started, so that it is started once
 	session *mcp.ClientSession // nil while it does not run
 	process *proc.Process      // nil if it is not a program
 	tools   []*mcp.Tool
-	changed bool // its tools may be others now
+	prompts []*mcp.Prompt
+	changed bool // its tools and prompts may be others now
 	problem string
 }
 
@@ -64,7 +73,7 @@ func New(config terret.JSON, o Options) (*Servers, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Servers{o: o, names: slices.Sorted(maps.Keys(servers)), all: map[string]*running{}}
+	s := &Servers{o: o, names: slices.Sorted(maps.Keys(servers)), all: map[string]*running{}, news: map[string]func(string){}}
 	s.life, s.end = context.WithCancel(context.Background())
 	for name, c := range servers {
 		s.all[name] = &running{config: c}
@@ -86,8 +95,10 @@ func (s *Servers) Refresh(ctx context.Context) {
 }
 
 func (s *Servers) refresh(ctx context.Context, name string) {
-	s.mu.Lock()
 	r := s.all[name]
+	r.starts.Lock()
+	defer r.starts.Unlock()
+	s.mu.Lock()
 	session, stale := r.session, r.changed
 	s.mu.Unlock()
 	if session != nil && !stale {
@@ -99,8 +110,9 @@ func (s *Servers) refresh(ctx context.Context, name string) {
 		session, process, err = s.connect(ctx, name, r.config)
 	}
 	var tools []*mcp.Tool
+	var prompts []*mcp.Prompt
 	if err == nil {
-		tools, err = list(ctx, session)
+		tools, prompts, err = list(ctx, session)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,7 +128,7 @@ func (s *Servers) refresh(ctx context.Context, name string) {
 		r.process, r.session = process, session
 		s.watching.Go(func() { s.watch(name, session, process) })
 	}
-	r.tools, r.changed = tools, false
+	r.tools, r.prompts, r.changed = tools, prompts, false
 }
 
 // reason says why a server does not work, in the server's own words if there are any.
@@ -133,9 +145,17 @@ func reason(ctx context.Context, err error, p *proc.Process) string {
 
 // connect starts a server, or reaches it. Whoever gets a session closes it.
 func (s *Servers) connect(ctx context.Context, name string, c server) (*mcp.ClientSession, *proc.Process, error) {
-	client := mcp.NewClient(&mcp.Implementation{Name: "terret", Version: "1"}, &mcp.ClientOptions{
-		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { s.stale(name) },
-	})
+	options := &mcp.ClientOptions{
+		ToolListChangedHandler:      func(context.Context, *mcp.ToolListChangedRequest) { s.stale(name) },
+		PromptListChangedHandler:    func(context.Context, *mcp.PromptListChangedRequest) { s.stale(name) },
+		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) { s.progressed(r.Params) },
+	}
+	if s.o.Ask != nil {
+		options.ElicitationHandler = func(ctx context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			return s.elicit(ctx, name, r.Params)
+		}
+	}
+	client := mcp.NewClient(&mcp.Implementation{Name: "terret", Version: "1"}, options)
 	var transport mcp.Transport
 	var process *proc.Process
 	switch c.Type {
@@ -183,7 +203,7 @@ func (s *Servers) connect(ctx context.Context, name string, c server) (*mcp.Clie
 	return session, process, nil
 }
 
-// stale notes that a server has other tools.
+// stale notes that a server has other tools or prompts.
 func (s *Servers) stale(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,25 +221,56 @@ func (s *Servers) watch(name string, session *mcp.ClientSession, process *proc.P
 	defer s.mu.Unlock()
 	r := s.all[name]
 	if r.session == session {
-		r.session, r.process, r.tools, r.problem = nil, nil, nil, "it ended"
+		r.session, r.process, r.tools, r.prompts, r.problem = nil, nil, nil, nil, "it ended"
 		if err != nil {
 			r.problem += ": " + err.Error()
 		}
 	}
 }
 
-// list asks for the tools of a server.
-func list(ctx context.Context, session *mcp.ClientSession) ([]*mcp.Tool, error) {
-	var out []*mcp.Tool
-	for t, err := range session.Tools(ctx, nil) {
-		if err != nil {
-			return nil, err
-		}
-		if out = append(out, t); len(out) > maxTools {
-			return nil, fmt.Errorf("it has more than %d tools", maxTools)
+// list asks for the tools and prompts of a server, as far as it says that it has any.
+func list(ctx context.Context, session *mcp.ClientSession) (out []*mcp.Tool, prompts []*mcp.Prompt, err error) {
+	has := session.InitializeResult().Capabilities
+	if has == nil {
+		has = &mcp.ServerCapabilities{}
+	}
+	if has.Tools != nil || has.Prompts == nil && has.Resources == nil {
+		for t, err := range session.Tools(ctx, nil) {
+			if err != nil {
+				return nil, nil, err
+			}
+			if out = append(out, t); len(out) > maxTools {
+				return nil, nil, fmt.Errorf("it has more than %d tools", maxTools)
+			}
 		}
 	}
-	return out, nil
+	if has.Prompts != nil {
+		for p, err := range session.Prompts(ctx, nil) {
+			if err != nil {
+				return nil, nil, err
+			}
+			if prompts = append(prompts, p); len(prompts) > maxPrompts {
+				return nil, nil, fmt.Errorf("it has more than %d prompts", maxPrompts)
+			}
+		}
+	}
+	return out, prompts, nil
+}
+
+// progressed passes on how far a call is.
+func (s *Servers) progressed(p *mcp.ProgressNotificationParams) {
+	token, _ := p.ProgressToken.(string)
+	s.mu.Lock()
+	say := s.news[token]
+	s.mu.Unlock()
+	if say == nil {
+		return
+	}
+	text := strings.TrimSpace(fmt.Sprintf("%s %g", brief.Cut(p.Message, maxAsked), p.Progress))
+	if p.Total > 0 {
+		text += fmt.Sprintf(" of %g", p.Total)
+	}
+	say(text + "\n")
 }
 
 // States say how the servers are.

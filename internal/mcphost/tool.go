@@ -38,7 +38,8 @@ func (s *Servers) Tools() []tools.Tool {
 	var out []tools.Tool
 	seen := map[string]bool{}
 	for _, server := range s.names {
-		for _, t := range s.all[server].tools {
+		r := s.all[server]
+		for _, t := range r.tools {
 			name := Name(server, t.Name)
 			if seen[name] {
 				continue // two names that differ only in what models must not see
@@ -52,6 +53,13 @@ func (s *Servers) Tools() []tools.Tool {
 				Name: name, Class: Class, Description: t.Description, Schema: schema, Prepare: s.prepare(server, t.Name, name),
 			})
 		}
+		if r.session != nil && r.session.InitializeResult().Capabilities != nil && r.session.InitializeResult().Capabilities.Resources != nil {
+			for _, t := range s.resourceTools(server) {
+				if !seen[t.Name] {
+					out = append(out, t)
+				}
+			}
+		}
 	}
 	return out
 }
@@ -63,31 +71,73 @@ func (s *Servers) prepare(server, tool, name string) func(context.Context, tools
 			return nil, fmt.Errorf("%s: the input must be an object: %w", name, err)
 		}
 		use := tools.Use{Tool: name, Class: Class, Title: brief.Line(server + ": " + tool)}
-		return use.Doing(func(ctx context.Context, _ func(string)) (tools.Result, error) {
-			return s.call(ctx, server, tool, arguments)
+		return use.Doing(func(ctx context.Context, progress func(string)) (tools.Result, error) {
+			return s.call(ctx, server, tool, arguments, progress)
 		}), nil
 	}
 }
 
-// call calls a tool. An error of the context is returned as it is.
-func (s *Servers) call(ctx context.Context, server, tool string, arguments map[string]any) (tools.Result, error) {
-	s.mu.Lock()
-	session := s.all[server].session
-	s.mu.Unlock()
+// with does something with a server's session, within a time limit. A server that does not
+// run is started first. An error of the context is returned as it is.
+func (s *Servers) with(ctx context.Context, server string, do func(context.Context, *mcp.ClientSession) error) error {
+	session := s.sessionOf(server)
 	if session == nil {
-		return tools.Result{}, fmt.Errorf("the MCP server %s does not run; it is started again with the next turn", server)
+		starting, cancel := context.WithTimeout(ctx, startPatience)
+		s.refresh(starting, server)
+		cancel()
+		if session = s.sessionOf(server); session == nil {
+			return fmt.Errorf("the MCP server %s does not run: %s", server, s.problemOf(server))
+		}
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, callPatience, fmt.Errorf("no result within %s", callPatience))
 	defer cancel()
-	res, err := session.CallTool(limited, &mcp.CallToolParams{Name: tool, Arguments: arguments})
+	err := do(limited, session)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() == nil && limited.Err() != nil:
+		err = context.Cause(limited)
+	case errors.Is(err, mcp.ErrConnectionClosed):
+		err = errors.New("the server ended; it is started again when it is next used")
+	}
+	return fmt.Errorf("the MCP server %s: %w", server, err)
+}
+
+func (s *Servers) sessionOf(server string) *mcp.ClientSession {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all[server].session
+}
+
+func (s *Servers) problemOf(server string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all[server].problem
+}
+
+// call calls a tool, and tells how far it is.
+func (s *Servers) call(ctx context.Context, server, tool string, arguments map[string]any, progress func(string)) (tools.Result, error) {
+	say, stop := tools.Updates(progress)
+	defer stop()
+	s.mu.Lock()
+	s.calls++
+	token := fmt.Sprintf("call-%d", s.calls)
+	s.news[token] = say
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.news, token)
+		s.mu.Unlock()
+	}()
+	params := &mcp.CallToolParams{Name: tool, Arguments: arguments}
+	params.SetProgressToken(token)
+	var res *mcp.CallToolResult
+	err := s.with(ctx, server, func(ctx context.Context, session *mcp.ClientSession) (err error) {
+		res, err = session.CallTool(ctx, params)
+		return err
+	})
 	if err != nil {
-		if ctx.Err() == nil && limited.Err() != nil {
-			err = context.Cause(limited)
-		}
-		if errors.Is(err, mcp.ErrConnectionClosed) {
-			err = errors.New("the server ended; it is started again with the next turn")
-		}
-		return tools.Result{}, fmt.Errorf("the MCP server %s: %w", server, err)
+		return tools.Result{}, err
 	}
 	out := tools.Result{Text: brief.Cut(textOf(res.Content), maxText), IsError: res.IsError}
 	if res.StructuredContent != nil {

@@ -70,11 +70,11 @@ func use(t *testing.T, p *Plugins) string {
 func TestOddPlugins(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ text, want string }{
-		"ends":           {"#!/bin/sh\nexit 0\n", "closed"},
+		"ends":           {"#!/bin/sh\nexit 0\n", "it ended"},
 		"says why":       {"#!/bin/sh\necho no key >&2\nexit 1\n", "no key"},
 		"no program":     {"#!/nonexistent/program\n", "does not work"},
-		"garbage":        {"#!/bin/sh\necho $$ > pids\nwhile :; do echo garbage; done\n", "closed"},
-		"endless line":   {"#!/bin/sh\necho $$ > pids\nhead -c 100000000 /dev/zero | tr '\\0' x\n", "closed"},
+		"garbage":        {"#!/bin/sh\necho $$ > pids\nwhile :; do echo garbage; done\n", "it ended"},
+		"endless line":   {"#!/bin/sh\necho $$ > pids\nhead -c 100000000 /dev/zero | tr '\\0' x\n", "it ended"},
 		"null answer":    {"#!/bin/sh\nread -r l; echo '{\"id\":1,\"result\":null}'; read -r l\n", ""},
 		"error":          {"#!/bin/sh\nread -r l; echo '{\"id\":1,\"error\":{\"code\":1,\"message\":\"not today\"}}'; read -r l\n", "not today"},
 		"wrong type":     {"#!/bin/sh\nread -r l; echo '{\"id\":1,\"result\":{\"tools\":5}}'; read -r l\n", "cannot unmarshal"},
@@ -82,8 +82,8 @@ func TestOddPlugins(t *testing.T) {
 		"two of a name":  {"#!/bin/sh\nread -r l; echo '{\"id\":1,\"result\":{\"tools\":[{\"name\":\"x\"},{\"name\":\"x\"}]}}'; read -r l\n", "two tools with the name x"},
 		"bad schema":     {"#!/bin/sh\nread -r l; echo '{\"id\":1,\"result\":{\"tools\":[{\"name\":\"x\",\"schema\":{\"type\":\"string\"}}]}}'; read -r l\n", "must be that of an object"},
 		"unknown hook":   {"#!/bin/sh\nread -r l; echo '{\"id\":1,\"result\":{\"hooks\":[\"allow\"]}}'; read -r l\n", `no hook "allow"`},
-		"floods of news": {"#!/bin/sh\necho $$ > pids\nyes '{\"method\":\"progress\",\"params\":{}}'\n", "closed"},
-		"leaves another": {"#!/bin/sh\n(setsid sleep 1000 & echo $! > pids)\nexit 1\n", "closed"},
+		"floods of news": {"#!/bin/sh\necho $$ > pids\nyes '{\"method\":\"progress\",\"params\":{}}'\n", "it ended"},
+		"leaves another": {"#!/bin/sh\n(setsid sleep 1000 & echo $! > pids)\nexit 1\n", "it ended"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

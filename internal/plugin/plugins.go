@@ -101,8 +101,11 @@ func (p *Plugins) start(ctx context.Context, r *running) {
 	var o offer
 	if err == nil {
 		err = conn.Call(ctx, initialize, greeting{Version, p.o.Dir, p.o.Session}, &o)
-		if err == nil {
+		switch {
+		case err == nil:
 			err = o.check()
+		case errors.Is(err, rpc.ErrClosed):
+			err = errors.New("it ended before it said what it offers")
 		}
 		if err != nil {
 			err = errors.Join(err, p.end(conn, process))

@@ -20,8 +20,7 @@ const (
 	// prefix begins the names of their tools, as models know them.
 	prefix = "plugin__"
 
-	maxText    = 100_000 // bytes of a result that the model gets
-	maxUpdates = 200     // notices of progress of one call
+	maxText = 100_000 // bytes of a result that the model gets
 )
 
 // call calls a plugin within a time limit. One that does not keep it is ended.
@@ -87,15 +86,12 @@ func (p *Plugins) prepare(r *running, t tool, name string) func(context.Context,
 
 // run runs a tool.
 func (p *Plugins) run(ctx context.Context, r *running, name string, input json.RawMessage, tell func(string)) (tools.Result, error) {
-	updates := 0
+	say, stop := tools.Updates(tell)
+	defer stop()
 	p.mu.Lock()
 	p.calls++
 	id := fmt.Sprintf("%s-%d", name, p.calls)
-	r.news[id] = func(text string) {
-		if updates++; updates <= maxUpdates {
-			tell(text)
-		}
-	}
+	r.news[id] = say
 	p.mu.Unlock()
 	defer func() {
 		p.mu.Lock()
