@@ -80,7 +80,8 @@ func fingerprint(q terret.Ask) string {
 }
 
 // enter locks l.mu once the agent may ask. While the end of a turn is on its way into
-// the log it waits: the request would come too late to be decided before it.
+// the log it waits: the request would come too late to be decided before it. While the
+// session goes back or forward it waits, too: no turn can begin.
 func (h *host) enter(ctx context.Context) error {
 	l := h.l
 	for {
@@ -96,13 +97,18 @@ func (h *host) enter(ctx context.Context) error {
 			l.mu.Unlock()
 			return err
 		}
-		if l.phase != settling {
+		var over <-chan struct{}
+		switch l.phase {
+		case settling:
+			over = l.turn.done
+		case rewinding:
+			over = l.rewound
+		case idle, starting, running, stopping, leaving, broken, gone:
 			return nil
 		}
-		t := l.turn
 		l.mu.Unlock()
 		select {
-		case <-t.done:
+		case <-over:
 		case <-ctx.Done():
 		case <-h.life.Done():
 		}

@@ -37,7 +37,7 @@ type live struct {
 	turn    *turn               // the current one
 	begun   map[string]bool     // ids of turns that began here
 	open    map[string]*request
-	held    []held        // what the agent said while the turn settles
+	held    []held        // what the agent said while the turn settles, or the session is rewound
 	rewound chan struct{} // closed when the phase rewinding ends
 	idle    *time.Timer
 	// leftover holds prompts that an earlier owner left in the queue; they wait until
@@ -53,7 +53,7 @@ type live struct {
 	dirty     bool
 }
 
-// held is what an agent said while its last turn settled.
+// held is what an agent said while its last turn settled, or its session was rewound.
 type held struct {
 	host   *host
 	events []terret.Event

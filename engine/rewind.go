@@ -111,6 +111,7 @@ func (l *live) endRewind() {
 	defer l.mu.Unlock()
 	if l.phase == rewinding { // otherwise the log failed
 		l.write(l.to(idle, nil), nil)
+		l.writeHeld()
 	}
 	close(l.rewound)
 }

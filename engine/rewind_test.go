@@ -2,7 +2,9 @@ package engine_test
 
 import (
 	"context"
+	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -307,4 +309,58 @@ func TestIdleWhileUndone(t *testing.T) {
 		f.close()
 		checkLog(t, f.store, id)
 	})
+}
+
+// An agent may speak, or ask, while its session goes back: what it says begins a turn
+// afterwards, and is not lost.
+func TestSpeaksWhileRewinding(t *testing.T) {
+	t.Parallel()
+	for name, asks := range map[string]bool{"says": false, "asks": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPuppet()
+			f, s := faultyFixture(t, p)
+			id := f.session()
+			turn := f.prompt(id, "go").ID
+			a := p.agent(t)
+			a.prompted(t)
+			a.complete(t, turn)
+			f.ended(id, turn)
+			var once sync.Once
+			var work sync.WaitGroup
+			speak := func() {
+				if asks {
+					work.Go(func() { _, _ = a.req.Host.Ask(t.Context(), hook("1", terret.GatePreTool)) })
+					for range 10_000 { // let it get as far as it can
+						runtime.Gosched()
+					}
+					return
+				}
+				a.say(t, terret.Notification{Text: "first"}, terret.MessageComplete{MessageID: "m", Role: terret.RoleAssistant, Blocks: []terret.Block{terret.Text("still here")}})
+				a.say(t, terret.Notification{Text: "last"})
+			}
+			s.set(func() { s.turns = func() { once.Do(speak) } })
+			if _, err := f.Undo(t.Context(), id, "", false); err == nil {
+				t.Error("there was something to undo")
+			}
+			kind := terret.KindMessageComplete
+			if asks {
+				kind = terret.KindToolPre
+			}
+			f.until(id, 0, isKind(kind))
+			work.Wait()
+			a.complete(t, "")
+			f.close()
+			checkLog(t, f.store, id)
+			said := ""
+			for _, ev := range readLog(t, f.store, id) {
+				if n, ok := ev.Data.(terret.Notification); ok {
+					said += n.Text + " "
+				}
+			}
+			if !asks && said != "first last " {
+				t.Errorf("it said %q", said)
+			}
+		})
+	}
 }

@@ -68,6 +68,12 @@ func (l *live) writeEnd(t *turn, end terret.Event, after *terret.CheckpointCreat
 		l.cursor = t.cursor
 	}
 	a := l.enqueue(&appending{events: l.to(idle, out), cursor: t.cursor})
+	l.writeHeld()
+	return a
+}
+
+// writeHeld writes what the agent has said in the meantime. l.mu must be held.
+func (l *live) writeHeld() {
 	waiting := l.held
 	l.held = nil
 	for _, h := range waiting {
@@ -75,7 +81,6 @@ func (l *live) writeEnd(t *turn, end terret.Event, after *terret.CheckpointCreat
 			l.log.Debug("late events of a closed agent", "error", err, "events", len(h.events))
 		}
 	}
-	return a
 }
 
 // complete completes the last event of a turn, and adds its cost to the session's
