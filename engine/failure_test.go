@@ -223,3 +223,18 @@ func TestStreamEndsWithTheLog(t *testing.T) {
 	faults.failBatches(nil)
 	f.close()
 }
+
+// A session that could not be taken over belongs to nobody: another process can have it.
+func TestFailedClaimIsGivenBack(t *testing.T) {
+	t.Parallel()
+	f, s := faultyFixture(t, mock.New(mock.Script{}))
+	id := f.session()
+	s.set(func() { s.queue = errDisk })
+	if _, err := f.Prompt(t.Context(), engine.PromptRequest{Session: id, Prompt: text("go")}); err == nil {
+		t.Error("it did not fail")
+	}
+	s.set(func() { s.queue = nil })
+	if row, err := f.store.Session(t.Context(), id); err != nil || row.Owner != "" {
+		t.Errorf("it belongs to %q: %v", row.Owner, err)
+	}
+}

@@ -15,6 +15,7 @@ type faults struct {
 	Store
 	mu     sync.Mutex
 	rules  error
+	queue  error                         // of Pending
 	commit func([]terret.Batch) error    // about the transaction
 	batch  func(terret.Batch) error      // about one session
 	before func(ctx context.Context)     // each commit
@@ -52,6 +53,16 @@ func (s *faults) ListRules(ctx context.Context, session string) ([]terret.Rule, 
 		return nil, err
 	}
 	return s.Store.ListRules(ctx, session)
+}
+
+func (s *faults) Pending(ctx context.Context, session string) ([]terret.InboxItem, error) {
+	s.mu.Lock()
+	err := s.queue
+	s.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	return s.Store.Pending(ctx, session)
 }
 
 func (s *faults) PutRule(ctx context.Context, r terret.Rule) error {

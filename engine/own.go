@@ -115,10 +115,10 @@ func (e *Engine) claim(ctx context.Context, id string, closing bool) (*live, err
 		session: c.Session, rest: restingState(c.Session.State), cursor: c.Cursor, last: c.Session.LastSeq,
 		open: map[string]*request{}, begun: map[string]bool{}, left: make(chan struct{}), secrets: secrets{known: e.secrets},
 	}
-	if l.leftover, err = e.queued(ctx, id); err != nil {
-		return nil, err
-	}
 	release := func() error { return e.store.Release(context.WithoutCancel(ctx), id, c.Session.Epoch) }
+	if l.leftover, err = e.queued(ctx, id); err != nil {
+		return nil, errors.Join(err, release())
+	}
 	if err := e.adopt(ctx, l); err != nil {
 		return nil, errors.Join(err, release())
 	}
