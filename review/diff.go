@@ -28,14 +28,15 @@ func parseDiff(text string, rule DiffRule) change {
 	var out change
 	for _, part := range split(text) {
 		f := changedFile{text: part, lines: map[int]bool{}}
-		next := 0
+		next, head := 0, true
 		for line := range strings.Lines(part) {
 			line = strings.TrimSuffix(line, "\n")
 			m := hunk.FindStringSubmatch(line)
 			switch {
 			case m != nil:
+				head = false
 				next, _ = strconv.Atoi(m[2]) // digits
-			case next == 0: // the head
+			case head:
 				if name, ok := strings.CutPrefix(line, "+++ "); ok && name != "/dev/null" {
 					f.path = pathOf(name)
 				}
@@ -61,14 +62,20 @@ func parseDiff(text string, rule DiffRule) change {
 
 // split cuts a diff into its files.
 func split(text string) []string {
+	const head = "diff --git "
 	var out []string
+	begin, at := -1, 0
 	for line := range strings.Lines(text) {
-		if strings.HasPrefix(line, "diff --git ") {
-			out = append(out, "")
+		if strings.HasPrefix(line, head) {
+			if begin >= 0 {
+				out = append(out, text[begin:at])
+			}
+			begin = at
 		}
-		if len(out) > 0 {
-			out[len(out)-1] += line
-		}
+		at += len(line)
+	}
+	if begin >= 0 {
+		out = append(out, text[begin:])
 	}
 	return out
 }
