@@ -153,10 +153,16 @@ func TestWorkflow(t *testing.T) {
 	if run := until("waiting"); run.Steps[0].Output != "You said: say hi" || !strings.Contains(run.Detail, "step two failed") {
 		t.Errorf("%+v", run)
 	}
+	if _, err := c.ResumeWorkflow(ctx, run.ID, ""); err == nil || terret.AsError(err).Code != terret.CodeInvalidRequest {
+		t.Errorf("nobody said what to do: %v", err)
+	}
 	if _, err := c.ResumeWorkflow(ctx, run.ID, "skip"); err != nil {
 		t.Fatal(err)
 	}
 	until("completed")
+	if _, err := c.ResumeWorkflow(ctx, run.ID, ""); !errors.Is(err, terret.ErrConflict) {
+		t.Errorf("it went on after its end: %v", err)
+	}
 	if all, err := c.Workflows(ctx); err != nil || len(all) != 1 || all[0].ID != run.ID {
 		t.Errorf("%+v: %v", all, err)
 	}

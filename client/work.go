@@ -47,10 +47,14 @@ func (c *Client) Workflow(ctx context.Context, id string) (Run, error) {
 	return do[Run](ctx, c, call{method: "GET", path: at("workflows", id)})
 }
 
-// ResumeWorkflow continues a run that was interrupted, or that waits; then the decision
-// is retry, skip or stop.
+// ResumeWorkflow continues a run that was interrupted, or that waits. If it waits, the
+// decision is retry, skip or stop; otherwise it is empty.
 func (c *Client) ResumeWorkflow(ctx context.Context, id, decision string) (Run, error) {
-	return do[Run](ctx, c, call{method: "POST", path: at("workflows", id, "resume"), body: map[string]string{"decision": decision}})
+	body := map[string]string{}
+	if decision != "" {
+		body["decision"] = decision
+	}
+	return do[Run](ctx, c, call{method: "POST", path: at("workflows", id, "resume"), body: body})
 }
 
 // Review is what agents say about a change.

@@ -111,10 +111,20 @@ func (s *Server) resumeWorkflow(ctx context.Context, in *struct {
 	if _, err := s.inRoots("cwd", run.Cwd); err != nil {
 		return nil, err
 	}
-	if in.Body != nil && in.Body.Decision != "" {
-		if err := r.Decide(ctx, caller(ctx), in.ID, in.Body.Decision); err != nil {
-			return nil, err
-		}
+	decision := ""
+	if in.Body != nil {
+		decision = in.Body.Decision
+	}
+	switch {
+	case decision != "":
+		err = r.Decide(ctx, caller(ctx), in.ID, decision)
+	case run.State == workflow.Waiting:
+		err = terret.Invalid("decision", "the run waits for a person; say retry, skip or stop")
+	case run.State != workflow.Interrupted:
+		err = terret.Errorf(terret.CodeConflict, "run %s is %s", in.ID, run.State)
+	}
+	if err != nil {
+		return nil, err
 	}
 	s.work(in.ID, job{Kind: jobWorkflow, By: caller(ctx)})
 	return reply(r.Get(ctx, in.ID))
