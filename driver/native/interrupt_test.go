@@ -114,6 +114,32 @@ steps:
 	}
 }
 
+// TestSteeredThenInterrupted holds that the model hears what was said in a turn that ended
+// before it could: the log says that it was told.
+func TestSteeredThenInterrupted(t *testing.T) {
+	t.Parallel()
+	f, got := simulated(t, `
+steps:
+  - {match: {user: begin}, answer: {tools: [{name: Bash, input: {command: "touch begun; sleep 1000"}}]}}
+  - {match: {user: next}, answer: {text: Well.}}
+`)
+	id := f.session(claude)
+	turn := f.prompt(id, "begin")
+	f.until(id, isKind("tool.pre"))
+	_, err := f.Prompt(t.Context(), engine.PromptRequest{
+		Session: id, When: engine.WhenSteer, Prompt: terret.Prompt{Blocks: []terret.Block{terret.Text("mind the gap")}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.interrupt(id)
+	f.end(id, turn.ID)
+	f.says(id, "next")
+	if said := spoken(got.nth(t, 1)); !strings.Contains(strings.Join(said, "\n"), "mind the gap") {
+		t.Errorf("%q", said)
+	}
+}
+
 func TestInterruptWhileRetrying(t *testing.T) {
 	t.Parallel()
 	f, got := simulated(t, "steps: [{answer: {error: {status: 500}}, repeat: forever}]", func(s *setup) {

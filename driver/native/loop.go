@@ -3,6 +3,7 @@ package native
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/terret-dev/terret"
@@ -51,7 +52,8 @@ func (a *agent) run(ctx context.Context, t *turnRun, work func(context.Context, 
 
 	a.mu.Lock() // before the end is reported: then the next prompt may come
 	idle, replaced := a.idle, a.replaced
-	a.turn, a.stop, a.deaf = "", nil, true
+	a.past.messages = append(slices.Clip(a.past.messages), a.steered...) // for the next turn: the log has it, too
+	a.turn, a.stop, a.steered, a.deaf = "", nil, nil, true
 	if replaced {
 		a.before = spending{t.usage, t.cost}
 	}
