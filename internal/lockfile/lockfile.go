@@ -34,7 +34,7 @@ func Lock(ctx context.Context, f *os.File) error {
 }
 
 // Open opens the file at path, creating it if it is missing, and locks it. Closing the
-// file unlocks it.
+// file unlocks it; whoever has the lock may remove the file first.
 func Open(ctx context.Context, path string) (*os.File, error) {
 	return opened(path, func(f *os.File) (bool, error) {
 		err := Lock(ctx, f)
@@ -46,13 +46,23 @@ func Open(ctx context.Context, path string) (*os.File, error) {
 func TryOpen(path string) (*os.File, error) { return opened(path, tryLock) }
 
 func opened(path string, lock func(*os.File) (bool, error)) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
+	for {
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		if ok, err := lock(f); !ok || err != nil {
+			f.Close()
+			return nil, err
+		}
+		mine, err := f.Stat()
+		if err != nil {
+			f.Close()
+			return nil, err
+		}
+		if there, err := os.Stat(path); err == nil && os.SameFile(mine, there) {
+			return f, nil
+		}
+		f.Close() // whoever had it has removed the file: others would lock another
 	}
-	if ok, err := lock(f); !ok || err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
 }

@@ -132,3 +132,35 @@ func TestDeadHolder(t *testing.T) {
 	}
 	f.Close()
 }
+
+// TestRemoved holds that a lock on a file that was removed is worth nothing: whoever waited
+// for it gets the lock of the file that others will open.
+func TestRemoved(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "lock")
+	first, err := lockfile.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make(chan *os.File, 1)
+	go func() {
+		f, err := lockfile.Open(t.Context(), path)
+		if err != nil {
+			t.Error(err)
+		}
+		got <- f
+	}()
+	for range 10_000 { // let it wait
+		runtime.Gosched()
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	first.Close()
+	second := <-got
+	defer second.Close()
+	if third, err := lockfile.TryOpen(path); err != nil || third != nil {
+		t.Errorf("two have the lock: %v", err)
+		third.Close()
+	}
+}
