@@ -31,7 +31,7 @@ func newAgents(a *app) *cobra.Command {
 	for _, c := range []*cobra.Command{cmd, ls, doctor} {
 		c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	}
-	doctor.Flags().BoolVarP(&verbose, "verbose", "v", false, "also say which variables agents do not see")
+	doctor.Flags().BoolVarP(&verbose, "verbose", "v", false, "also say what agents can do that are not installed, and which variables agents do not see")
 	cmd.AddCommand(ls, doctor, newAgentsAdd(a), newAgentsRemove(a))
 	return cmd
 }
@@ -79,8 +79,16 @@ func runDoctor(ctx context.Context, a *app, args []string, asJSON, verbose bool)
 	if err := a.printAgents(probes); err != nil {
 		return err
 	}
+	left := false
 	for _, p := range probes {
-		a.printAbilities(p)
+		if p.Found || verbose || len(args) > 0 {
+			a.printAbilities(p)
+		} else {
+			left = true
+		}
+	}
+	if left {
+		a.note("`%s` says what an agent can do that is not installed", a.commandLine("agents", "doctor", "NAME"))
 	}
 	a.printSafety(verbose)
 	return nil

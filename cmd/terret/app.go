@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -49,6 +50,8 @@ type app struct {
 	quiet  bool   // the command itself says what is trusted
 	serves bool   // it is a server
 
+	demoOnce              sync.Once // says that the demo model is used
+	demo                  atomic.Bool
 	keysOnce              sync.Once
 	keys                  *keyboard
 	prepareOnce, openOnce sync.Once
@@ -251,20 +254,31 @@ func (a *app) close() error {
 
 // resolve finds a session by its id or a unique prefix of it.
 func (a *app) resolve(ctx context.Context, id string) (terret.Session, error) {
+	return a.find(ctx, id, "session", "terret sessions ls", terret.SessionFilter{})
+}
+
+// resolveWork finds the log of a run, a review or a race in the same way. Command is the
+// one that lists them.
+func (a *app) resolveWork(ctx context.Context, id, what, command string) (terret.Session, error) {
+	return a.find(ctx, id, what, "terret "+command+" list", terret.SessionFilter{Agent: engine.NoAgent})
+}
+
+func (a *app) find(ctx context.Context, id, what, lister string, f terret.SessionFilter) (terret.Session, error) {
 	if id == "" || strings.Trim(id, "0123456789abcdef-") != "" || strings.HasPrefix(id, "-") {
-		return terret.Session{}, terret.Invalid("session", "%q is not a session id; `terret sessions ls` lists them", id)
+		return terret.Session{}, terret.Invalid(what, "%q is not a %s id; `%s` lists them", id, what, lister)
 	}
-	page, err := a.harness.Store.ListSessions(ctx, terret.SessionFilter{IDPrefix: id, Limit: 2})
+	f.IDPrefix, f.Limit = id, 2
+	page, err := a.harness.Store.ListSessions(ctx, f)
 	if err != nil {
 		return terret.Session{}, err
 	}
 	switch len(page.Items) {
 	case 0:
-		return terret.Session{}, terret.Errorf(terret.CodeSessionNotFound, "there is no session %s; `terret sessions ls` lists them", id)
+		return terret.Session{}, terret.Errorf(terret.CodeSessionNotFound, "there is no %s %s; `%s` lists them", what, id, lister)
 	case 1:
 		return page.Items[0], nil
 	}
-	return terret.Session{}, terret.Invalid("session", "several sessions begin with %s; type more of the id", id)
+	return terret.Session{}, terret.Invalid(what, "several %ss begin with %s; type more of the id", what, id)
 }
 
 // latest is the most recently used session of this folder.

@@ -221,6 +221,7 @@ func (a *app) sessions(interactive bool) *assemble.Sessions {
 // defaults fills in what neither flags nor config set.
 func (a *app) defaults(ctx context.Context, s *terret.Session, interactive bool) {
 	own := native.Config{Getenv: a.getenv, Providers: assemble.Providers(a.cfg)}
+	why := "no key is set"
 	s.Agent = nonEmpty(s.Agent, a.harness.Agents.Name(a.cfg.Agent))
 	if s.Model == "" && (s.Agent == "" || own.Has(a.cfg.Model) == (s.Agent == native.Name)) {
 		s.Model = a.cfg.Model // not another agent's
@@ -229,13 +230,17 @@ func (a *app) defaults(ctx context.Context, s *terret.Session, interactive bool)
 		s.Agent = native.Name
 	}
 	if s.Agent == "" {
+		why = "no agent is installed and no key is set"
 		s.Agent = all.Choose(ctx, a.harness.Agents.Drivers(), a.data, a.environ)
 	}
 	if s.Model == "" && s.Agent == native.Name {
 		s.Model = native.New(own).DefaultModel()
 		if s.Model == native.DemoModel {
-			a.note("no agent is installed and no key is set: using the built-in demo model (see `terret agents doctor`)")
+			a.demoOnce.Do(func() { a.note("%s: using the built-in demo model (see `terret agents doctor`)", why) })
 		}
+	}
+	if s.Model == native.DemoModel && s.Agent == native.Name {
+		a.demo.Store(true)
 	}
 	if s.Policy == "" {
 		s.Policy = terret.Policy(a.cfg.Policy)

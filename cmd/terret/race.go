@@ -176,7 +176,7 @@ func newRaceKeep(a *app) *cobra.Command {
 // onRace runs fn with a race by its id or a prefix.
 func (a *app) onRace(ctx context.Context, id string, fn func(ctx context.Context, r *race.Runner, x race.Race) error) error {
 	return withRaces(ctx, a, true, func(ctx context.Context, r *race.Runner) error {
-		s, err := a.resolve(ctx, id)
+		s, err := a.resolveWork(ctx, id, "race", "race")
 		if err != nil {
 			return err
 		}

@@ -113,6 +113,9 @@ func (a *app) printReview(report review.Report, format string) error {
 		for _, one := range report.Agents {
 			all = append(all, one.Agent+": "+one.Error)
 		}
+		if a.demo.Load() {
+			all = append(all, "the demo model cannot review (see `terret agents doctor`)")
+		}
 		return terret.Errorf(terret.CodeExecutionError, "nobody could review: %s", strings.Join(all, "; "))
 	}
 	if err := report.Write(a.out, format); err != nil {

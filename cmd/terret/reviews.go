@@ -73,7 +73,7 @@ func newReviewShow(a *app, use, short string, acts bool) *cobra.Command {
 				return (review.Report{}).Write(a.out, format)
 			}
 			return withReviews(cmd.Context(), a, acts, func(ctx context.Context, r *review.Runner) error {
-				s, err := a.resolve(ctx, args[0])
+				s, err := a.resolveWork(ctx, args[0], "review", "review")
 				if err != nil {
 					return err
 				}

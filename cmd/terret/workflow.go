@@ -137,7 +137,7 @@ func newWorkflowResume(a *app) *cobra.Command {
 				return wrongArgs(cmd)
 			}
 			return withWorkflows(cmd.Context(), a, true, func(ctx context.Context, r *workflow.Runner) error {
-				s, err := a.resolve(ctx, args[0])
+				s, err := a.resolveWork(ctx, args[0], "run", "workflow")
 				if err != nil {
 					return err
 				}
@@ -198,7 +198,7 @@ func newWorkflowShow(a *app) *cobra.Command {
 		Use: "show RUN", Short: "Show a run and its steps", Args: exactArgs("RUN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withWorkflows(cmd.Context(), a, false, func(ctx context.Context, r *workflow.Runner) error {
-				s, err := a.resolve(ctx, args[0])
+				s, err := a.resolveWork(ctx, args[0], "run", "workflow")
 				if err != nil {
 					return err
 				}
