@@ -10,7 +10,7 @@ import { nameOf } from "../lib/words";
 import { rowsOf } from "../model/rows";
 import { root } from "../model/types";
 import type { NoticeItem, SubagentItem, TaskItem, TextItem, ThinkingItem, TurnEndItem, UserItem } from "../model/types";
-import { useSessionActions } from "../shell/sessionActions";
+import { turnsFrom, useSessionActions } from "../shell/sessionActions";
 import { Button } from "../ui/Button";
 import { CopyButton } from "../ui/CopyButton";
 import { Menu } from "../ui/Menu";
@@ -26,6 +26,8 @@ export const User = memo(function User({ item }: { item: UserItem }) {
   const { anywhere } = useFork(session);
   const text = item.blocks.map((b) => b.text ?? "").join("");
   const media = item.blocks.filter((b) => b.type === "image" || b.type === "document");
+  const can = useCan(session.agent);
+  const back = can("undo") && !!session.revert?.can_undo && !conversation.runningTurn && turnsFrom(conversation, item.turn).some((t) => conversation.changed.has(t));
   const last = (conversation.threads.get(root) ?? []).findLast((i) => i.type === "user")?.key === item.key;
   const resend = async () => {
     // The last turn is taken back first; what came before stays, and the words are sent again.
@@ -47,6 +49,7 @@ export const User = memo(function User({ item }: { item: UserItem }) {
           <Menu
             trigger={<Button look="quiet" tiny label="Message actions"><MoreHorizontal size={14} /></Button>}
             entries={[
+              back && { label: "Go back to before this", icon: <Undo2 size={14} />, onSelect: () => void actions.goBackTo(item.turn) },
               { label: "Edit and resend", icon: <Pencil size={14} />, onSelect: () => void resend() },
               anywhere && { label: "Fork from here", icon: <GitFork size={14} />, onSelect: () => actions.fork(item.key) },
             ]}

@@ -6,11 +6,12 @@ import * as api from "../api/actions";
 import { ApiError, call } from "../api/http";
 import { keys } from "../api/keys";
 import type { Session } from "../api/types";
+import { plural } from "../lib/format";
 import { go, sessionPath } from "../lib/router";
 import { getDraft, offerDraft, setDraft } from "../lib/state";
 import { attempt, say } from "../lib/toast";
 import { rewound } from "../lib/words";
-import { root } from "../model/types";
+import { type Conversation, root } from "../model/types";
 import { conversations } from "../stream/live";
 
 type Way = "undo" | "redo";
@@ -41,6 +42,52 @@ export async function rewind(client: QueryClient, session: string, way: Way): Pr
   say(rewound(way, done.files?.length ?? 0), undefined, { label: back === "redo" ? "Redo" : "Undo", run: () => rewind(client, session, back) });
 }
 
+/** The turns from one on that are not taken back, oldest first. */
+export function turnsFrom(c: Conversation, turn: string): string[] {
+  const all = (c.threads.get(root) ?? []).flatMap((i) => (i.type === "user" && i.origin !== "steer" ? [i.turn] : []));
+  const at = all.indexOf(turn);
+  return at < 0 ? [] : all.slice(at).filter((t) => !c.undone.has(t));
+}
+
+/**
+ * Takes back a turn and all that came after it. Where an agent keeps its conversation,
+ * only what they changed goes back: then the server takes back turns that changed
+ * something, so there must be one left, or an older turn would go.
+ */
+export async function goBackTo(client: QueryClient, session: string, turn: string): Promise<void> {
+  const { conversation } = conversations.get(session).snapshot();
+  const prompt = (conversation.threads.get(root) ?? []).find((i) => i.type === "user" && i.turn === turn);
+  const left = new Set(turnsFrom(conversation, turn));
+  const files = new Set<string>();
+  let steps = 0;
+  let talk = false;
+  const step = (force: boolean) =>
+    call<{ turn: string; files?: string[]; conversation: boolean }>(`/v1/sessions/${encodeURIComponent(session)}/undo`, { method: "POST", body: { force } });
+  await attempt("Going back did not work", async () => {
+    while (left.size > 0 && (talk || [...left].some((t) => conversation.changed.has(t)))) {
+      const done = await step(false).catch((cause: unknown) => {
+        const overwrite = cause instanceof ApiError && cause.kind === "conflict";
+        if (!overwrite || !window.confirm(`${cause.message}\n\nOverwrite these files?`)) throw cause;
+        return step(true);
+      });
+      steps++;
+      talk = done.conversation;
+      done.files?.forEach((f) => files.add(f));
+      // What came after the turn went with it.
+      const order = [...left];
+      for (const t of order.slice(Math.max(0, order.indexOf(done.turn)))) left.delete(t);
+    }
+  });
+  await client.invalidateQueries({ queryKey: keys.sessions });
+  if (steps === 0) return;
+  if (prompt?.type === "user" && !getDraft(session)) offerDraft(session, prompt.blocks.map((b) => b.text ?? "").join("").trim());
+  const redo = async () => {
+    for (let i = 0; i < steps; i++) await call(`/v1/sessions/${encodeURIComponent(session)}/redo`, { method: "POST", body: { force: false } });
+    await client.invalidateQueries({ queryKey: keys.sessions });
+  };
+  say(`Went back ${plural(steps, "turn")}`, files.size > 0 ? rewound("undo", files.size) : undefined, { label: "Redo", run: () => attempt("Redo did not work", redo) });
+}
+
 /** Hands a file to the person. */
 function save(file: Blob, name: string): void {
   const url = URL.createObjectURL(file);
@@ -58,6 +105,7 @@ export function useSessionActions(session: Session) {
     return {
       undo: () => rewind(client, session.id, "undo"),
       redo: () => rewind(client, session.id, "redo"),
+      goBackTo: (turn: string) => goBackTo(client, session.id, turn),
       fork: async (messageId?: string) => {
         const made = await attempt("The session could not be forked", () => api.fork(session.id, messageId));
         if (!made) return;
@@ -65,12 +113,14 @@ export function useSessionActions(session: Session) {
         go(sessionPath(made.id));
         say("Forked", "The original stays as it is.");
       },
-      retry: (turn: string) => {
-        const items = conversations.get(session.id).snapshot().conversation.threads.get(root) ?? [];
-        const prompt = items.find((i) => i.type === "user" && i.turn === turn);
-        if (prompt?.type !== "user") return Promise.resolve(undefined);
-        return attempt("The message was not sent", () => api.prompt(session.id, prompt.blocks, "reject"));
-      },
+      retry: (turn: string) =>
+        attempt("The message was not sent", async () => {
+          const store = conversations.get(session.id);
+          const find = () => (store.snapshot().conversation.threads.get(root) ?? []).findLast((i) => i.type === "user" && (turn === "" || i.turn === turn));
+          if (!find()) await store.catchUp();
+          const prompt = find();
+          return prompt?.type === "user" ? api.prompt(session.id, prompt.blocks, "reject") : undefined;
+        }),
       interrupt: () => attempt("The turn did not stop", () => api.interrupt(session.id)),
       kill: () => attempt("The agent could not be killed", () => api.kill(session.id)),
       close: async () => {
