@@ -121,6 +121,16 @@ export const useChanges = (session: string, turn: string) =>
     queryFn: ({ signal }) => call<Changes>(`/v1/sessions/${id(session)}/changes${query({ turn })}`, { signal }),
   });
 
+/** What a turn changed, without the diffs; of the last turn, if none is named. */
+export const useTurnCounts = (session: string, turn: string, enabled: boolean) =>
+  useQuery({
+    queryKey: [...keys.changes(session), "counts", turn], enabled, retry: false, staleTime: 60_000,
+    queryFn: async ({ signal }): Promise<Changes | null> => {
+      const of = turn || (await call<List<Turn>>(`/v1/sessions/${id(session)}/turns`, { signal })).items.at(-1)?.id;
+      return of ? call<Changes>(`/v1/sessions/${id(session)}/changes${query({ turn: of, diff: "0" })}`, { signal }) : null;
+    },
+  }).data;
+
 /** Commands that can be typed. The agent is opened to tell them, so only on demand. */
 export const useCommands = (session: string, enabled: boolean) =>
   useQuery({

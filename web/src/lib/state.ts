@@ -22,6 +22,8 @@ interface Settings {
   split: boolean;
   /** The address that opens a file in an editor. */
   editor: string;
+  /** How Home groups those that work. */
+  workBy: "folder" | "team" | "none";
 }
 
 /** Kept in the browser. */
@@ -29,7 +31,7 @@ export const useSettings = create<Settings>()(
   persist(
     (): Settings => ({
       theme: "system", tab: "changes", left: true, right: false, notify: false,
-      history: [], lastFolder: "", lastAgent: "", lastPolicy: "ask", split: true, editor: "vscode://file{path}",
+      history: [], lastFolder: "", lastAgent: "", lastPolicy: "ask", split: true, editor: "vscode://file{path}", workBy: "folder",
     }),
     { name: "terret.settings", version: 3, migrate: (old) => ({ ...(old as Settings), right: false, tab: "changes" }) },
   ),
@@ -103,6 +105,8 @@ interface View {
   jump: { key: string } | { message: Sought } | null;
   /** Whether the changes have the whole window. */
   review: boolean;
+  /** The session that opens with its changes. */
+  reviewNext: string;
 }
 
-export const useView = create<View>()(() => ({ overlay: null, phone: "chat", finding: false, changesOf: "", jump: null, review: false }));
+export const useView = create<View>()(() => ({ overlay: null, phone: "chat", finding: false, changesOf: "", jump: null, review: false, reviewNext: "" }));

@@ -1,6 +1,6 @@
 // What an agent is doing right now, in a few words, from its events.
 
-import type { Event, KnownEvent, ToolClass } from "../api/types";
+import type { Block, Event, KnownEvent, ToolClass } from "../api/types";
 import { baseName } from "../lib/format";
 import { isDecision, isRequest } from "./requests";
 import { argument } from "./summary";
@@ -38,6 +38,14 @@ function without<T>(all: ReadonlyMap<string, T>, key: string): ReadonlyMap<strin
   return out;
 }
 
+const remembered = 300; // characters of what it said
+
+/** The last paragraph of a message, which says what comes next, without marks of Markdown. */
+function wordsIn(blocks: readonly Block[]): string {
+  const text = blocks.map((b) => (b.type === "text" ? (b.text ?? "") : "")).join("").trim();
+  return (text.split(/\n\s*\n/).at(-1) ?? "").replace(/^\s*(?:#+|[-*>]|\d+\.)\s+/gm, "").replace(/[`*]/g, "").replace(/\s+/g, " ").slice(0, remembered);
+}
+
 /** The act after an event; the same object if nothing changed. */
 export function foldAct(act: Act, event: Event): Act {
   const e = event as KnownEvent;
@@ -50,9 +58,13 @@ export function foldAct(act: Act, event: Event): Act {
       return noAct;
     case "message.delta":
       return say("writing");
+    case "message.complete": {
+      if (!act.since) return act;
+      const said = e.data.role === "assistant" ? wordsIn(e.data.blocks) : "";
+      return said ? { ...act, text: "thinking", said } : say("thinking");
+    }
     case "session.start":
     case "reasoning.delta":
-    case "message.complete":
     case "user.prompt":
       return act.since ? say("thinking") : act;
     case "session.state":

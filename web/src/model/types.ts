@@ -71,9 +71,11 @@ export interface Act {
   text: string;
   /** When the turn began; empty while none runs. */
   since: string;
+  /** The agent's last words in this turn. */
+  said: string;
 }
 
-export const noAct: Act = { tools: new Map(), asked: new Set(), text: "", since: "" };
+export const noAct: Act = { tools: new Map(), asked: new Set(), text: "", since: "", said: "" };
 
 export const root = "root";
 

@@ -42,7 +42,7 @@ export function Sidebar() {
         <Button look="quiet" label="New session (Alt-N)" onClick={() => useView.setState({ overlay: "new-session" })}><Plus size={16} /></Button>
       </div>
       <div className="search">
-        <input className="input" type="search" placeholder="Search sessions and messages" aria-label="Search sessions and messages" value={words} onChange={(e) => setWords(e.target.value)} />
+        <input className="input" type="search" placeholder="Search" aria-label="Search sessions and messages" value={words} onChange={(e) => setWords(e.target.value)} />
       </div>
       <div className="list">
         {route.page !== "home" && <NeedsYou words={words} />}

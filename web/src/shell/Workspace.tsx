@@ -58,7 +58,7 @@ function Centre() {
   const route = useRoute();
   const review = useView((s) => s.review);
   const session = route.page === "session" ? route.session : "";
-  useEffect(() => useView.setState({ review: false }), [session]);
+  useEffect(() => useView.setState((v) => ({ review: !!session && v.reviewNext === session, reviewNext: "" })), [session]);
   if (session) return review ? <Lazy lines={8}><Review /></Lazy> : <SessionView />;
   if (route.page === "home") return <Home />;
   if (route.page === "missing" || route.page === "session") return <Missing />;

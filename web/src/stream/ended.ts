@@ -14,6 +14,8 @@ export interface Ended {
   failed: string;
   /** The agent's last words. */
   text: string;
+  /** The turn, where it is known. */
+  turn?: string;
 }
 
 interface Store {
@@ -62,7 +64,7 @@ export function noteEnded(events: readonly Event[]): void {
     if (looking(e.session)) continue;
     // Who stopped a turn knows that it ended.
     if (e.kind === "turn.error" && (e.data.error.kind === "interrupted" || e.data.error.kind === "killed")) continue;
-    mark(e.session, { at: e.time, failed: e.kind === "turn.error" ? e.data.error.message : "", text: (e.data.text ?? "").trim().slice(0, 300) });
+    mark(e.session, { at: e.time, failed: e.kind === "turn.error" ? e.data.error.message : "", text: (e.data.text ?? "").trim().slice(0, 300), ...(e.turn ? { turn: e.turn } : {}) });
   }
 }
 

@@ -26,3 +26,8 @@ export function useStable<T>(items: readonly T[], key: (t: T) => string, held: b
   before.current = out.lines;
   return out;
 }
+
+/** How many newcomers wait until the list is let go. */
+export function Fresh({ count }: { count: number }) {
+  return count > 0 ? <span className="fresh small" role="status">{count} new</span> : null;
+}
