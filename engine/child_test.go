@@ -47,6 +47,9 @@ func runChild(ctx context.Context, role, path, session string) error {
 	if role == "talk" || role == "silence" {
 		return talk(ctx, path, session, role == "silence")
 	}
+	if role == "drill" {
+		return drill(ctx, path, session)
+	}
 	store, err := openStore(ctx, path)
 	if err != nil {
 		return err

@@ -49,7 +49,10 @@ func (e *Engine) reachable(ctx context.Context, s terret.Session) error {
 		return err
 	}
 	for _, n := range nodes {
-		if n.Name == s.Node {
+		switch {
+		case n.Name == s.Node && n.Draining:
+			return terret.Errorf(terret.CodeConflict, "session %s belongs to node %s, which finishes and stops; try again when it is back", s.ID, s.Node)
+		case n.Name == s.Node:
 			return nil
 		}
 	}

@@ -57,6 +57,8 @@ func newServe(a *app) *cobra.Command {
 	fl.StringArrayVar(&o.origins, "origin", nil, "additional origin whose pages may use the server (repeatable)")
 	fl.BoolVar(&o.attached, "attached", false, "stop when standard input ends: for a program that starts the server and must not leave it behind")
 	fl.DurationVar(&o.drain, "drain", 20*time.Second, "how long to wait for running turns when the server stops")
+	fl.StringSliceVar(&o.labels, "labels", nil, "in a fleet: what this machine is or has, such as gpu,eu")
+	fl.IntVar(&o.max, "max", 0, "in a fleet: how many sessions it takes from others (default: any number)")
 	return cmd
 }
 
@@ -132,7 +134,12 @@ func (a *app) join(ctx context.Context, o serveOptions) error {
 	if err != nil {
 		return err
 	}
-	return a.harness.Join(ctx, terret.Node{Version: version(), Roots: roots, Labels: o.labels, Max: o.max})
+	return a.harness.Join(ctx, nodeOf(roots, o))
+}
+
+// nodeOf is what a server says of itself to a fleet.
+func nodeOf(roots []string, o serveOptions) terret.Node {
+	return terret.Node{Version: version(), Roots: roots, Labels: o.labels, Max: o.max}
 }
 
 // serveRoots are the folders that sessions may work in.
@@ -159,7 +166,7 @@ func (a *app) newServer(e *engine.Engine, tokens *access.Tokens, r *team.Registr
 	return httpapi.New(httpapi.Config{
 		Engine: e, Store: a.harness.Store, Tokens: tokens, Hosts: o.hosts, Origins: o.origins,
 		Roots: roots, Home: a.data, Trust: a.trust, Web: web.Handler(), Version: version(), Log: a.logger, Limits: httpapi.Limits{Drain: max(o.drain, time.Millisecond)},
-		Node: a.harness.Node(), Sessions: a.sessions(true), Team: r, Env: a.environ, Worktree: a.cfg.Worktree,
+		Node: a.harness.Node(), About: a.harness.About(nodeOf(roots, o)), Sessions: a.sessions(true), Team: r, Env: a.environ, Worktree: a.cfg.Worktree,
 	})
 }
 

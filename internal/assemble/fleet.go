@@ -35,12 +35,17 @@ func (h *Harness) Join(ctx context.Context, n terret.Node) error {
 	if !ok {
 		return nil
 	}
-	var err error
-	if n.Place, err = h.place(); err != nil {
+	if _, err := h.place(); err != nil {
 		return err
 	}
+	return fleet.Join(ctx, h.About(n))
+}
+
+// About completes what a node says of itself.
+func (h *Harness) About(n terret.Node) terret.Node {
 	n.Name = h.Node()
-	return fleet.Join(ctx, n)
+	n.Place, _ = h.place() // Join has said what is wrong
+	return n
 }
 
 // place is an id of this installation, which is made once.

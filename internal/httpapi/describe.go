@@ -60,6 +60,7 @@ const (
 	tagDecisions = "decisions"
 	tagEvents    = "events"
 	tagFiles     = "files"
+	tagFleet     = "fleet"
 	tagPersonas  = "personas"
 	tagRules     = "rules"
 	tagSessions  = "sessions"
@@ -81,6 +82,7 @@ func tags() []*huma.Tag {
 		{Name: tagFiles, Description: "The folders that sessions may work in, and what has changed there. Read-only."},
 		{Name: tagPersonas, Description: "The roles that a project defines, and whether its folder is trusted."},
 		{Name: tagTeam, Description: "Named agents that write to each other and to people. What they do is in their sessions; what they say to each other is in the team's own log."},
+		{Name: tagFleet, Description: "The machines that share a PostgreSQL database."},
 		{Name: tagWork, Description: "Work that passes through several agents: workflows, reviews and races. Each has a log of its own, in a session without an agent."},
 		{Name: tagUsage, Description: "Turns, tokens and cost."},
 		{Name: tagAccess, Description: "Tokens, and who may do what with them."},

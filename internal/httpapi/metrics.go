@@ -95,6 +95,10 @@ func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	e.one("terret_streams", "gauge", "Open event streams.", float64(s.streams.Load()))
 	e.one("terret_open_requests", "gauge", "Requests that wait for a decision, at most 1000.", float64(len(open.Items)))
 	e.one("terret_working_sessions", "gauge", "Sessions with a running turn.", float64(working))
+	if err := s.fleetMetrics(ctx, &e); err != nil {
+		writeProblem(w, err)
+		return
+	}
 	e.one("go_goroutines", "gauge", "Goroutines.", float64(runtime.NumGoroutine()))
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	_, _ = w.Write(e.Bytes())

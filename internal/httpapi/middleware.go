@@ -158,12 +158,12 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintf(w, "{\"status\":\"ok\",\"version\":%q}\n", nonEmpty(s.cfg.Version, "dev"))
 }
 
-// ready reports whether the server accepts work: not while it is stopping, or if it
-// cannot read its store.
+// ready reports whether the server accepts work: not while it is stopping, if it cannot
+// read its store, or if it has lost its lease.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	err := s.stopping()
 	if err == nil {
-		_, err = s.store.LastPos(r.Context())
+		err = s.inTouch(r.Context())
 	}
 	if err != nil {
 		writeProblem(w, terret.Errorf(terret.CodeStartupRefused, "not ready: %w", err))

@@ -37,7 +37,7 @@ func onFleet(t *testing.T, own *pgtest.Server, schema, name string, n terret.Nod
 			t.Fatal(err)
 		}
 		ec.Store, ec.Node, ec.Undo.Off = store, name, false
-		hc.Store, hc.Node = store, name
+		hc.Store, hc.Node, hc.About = store, name, n
 		if hc.Tokens, err = access.OpenShared(hc.Home, fleet); err != nil {
 			t.Fatal(err)
 		}

@@ -36,6 +36,7 @@ func (s *Server) routes() {
 	s.workflowRoutes()
 	s.reviewRoutes()
 	s.raceRoutes()
+	s.fleetRoutes()
 	for _, op := range s.operations {
 		s.mux.Handle(op.method+" "+op.path, s.relaying(op.route, op.handler()))
 	}

@@ -52,6 +52,8 @@ type Config struct {
 	// Node is the name of this server in a fleet, which the engine has, too. Empty on a
 	// single machine.
 	Node string
+	// About is what this node says of itself to others.
+	About terret.Node
 	// Web serves everything that is not one of our routes; it may be nil.
 	Web http.Handler
 	// Log is for the operator; nil discards it.
@@ -120,6 +122,7 @@ type Server struct {
 	readers  *readers
 	exports  atomic.Int64
 	draining atomic.Bool
+	leave    chan time.Duration // somebody wants this node to stop, after that time at most
 
 	closeTeam func() // if it is our own
 
@@ -139,7 +142,7 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{
 		cfg: cfg, engine: cfg.Engine, store: cfg.Store, log: cfg.Log,
 		limits: cfg.Limits.withDefaults(), mux: http.NewServeMux(), maker: cfg.Sessions, spec: sync.OnceValues(Describe),
-		readers: newReaders(),
+		readers: newReaders(), leave: make(chan time.Duration, 1),
 	}
 	if s.maker == nil {
 		s.maker = &assemble.Sessions{Engine: cfg.Engine, Store: cfg.Store, Home: cfg.Home, Roles: &assemble.Roles{}, Agents: assemble.NewAgents(cfg.Drivers)}
@@ -217,12 +220,14 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer wait.Wait()
 	ended := make(chan struct{})
 	wait.Go(func() {
+		wait := s.limits.Drain
 		select {
 		case <-ctx.Done():
+		case wait = <-s.leave:
 		case <-ended:
 			return
 		}
-		s.stop(context.WithoutCancel(ctx))
+		s.stop(ctx, wait)
 		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 		defer cancel()
 		if err := hs.Shutdown(grace); err != nil {
@@ -239,15 +244,23 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return terret.Errorf(terret.CodeInternal, "the server stopped: %w", err)
 }
 
-// stop lets turns end, and then interrupts them.
-func (s *Server) stop(ctx context.Context) {
+// stop lets turns end, and then interrupts them. If a node leaves its fleet, which may take
+// long, the end of the context still means Limits.Drain.
+func (s *Server) stop(ctx context.Context, wait time.Duration) {
 	s.draining.Store(true)
 	s.endSteps()
-	drain, cancel := context.WithTimeout(ctx, s.limits.Drain)
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), wait)
 	defer cancel()
-	if err := s.engine.Drain(drain); err != nil {
-		s.log.Info("interrupting turns that are still running", "after", s.limits.Drain)
+	if ctx.Err() == nil {
+		defer context.AfterFunc(ctx, func() {
+			pause(drain, s.limits.Drain)
+			cancel()
+		})()
 	}
+	if err := s.engine.Drain(drain); err != nil {
+		s.log.Info("interrupting turns that are still running", "after", wait)
+	}
+	ctx = context.WithoutCancel(ctx)
 	closing, cancelClosing := context.WithTimeout(ctx, closeTimeout)
 	defer cancelClosing()
 	if err := s.engine.Close(closing); err != nil {
