@@ -57,7 +57,8 @@ type Provider string
 // The providers of a capability.
 const (
 	ByAgent   Provider = "agent"
-	ByHarness Provider = "harness"
+	ByDriver  Provider = "driver"  // with the agent, which has no such thing itself
+	ByHarness Provider = "harness" // without the agent
 )
 
 // Ability says whether a capability works and who provides it, or why it does not.

@@ -155,7 +155,7 @@ func TestConstantsOfTheVocabulary(t *testing.T) {
 		"RequestState":   "open decided",
 		"Tested":         "yes newer older",
 		"Oversight":      "all asked none",
-		"Provider":       "agent harness",
+		"Provider":       "agent driver harness",
 	} {
 		var got []string
 		for _, value := range declaredConstants(t, typeName) {

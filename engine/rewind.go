@@ -200,7 +200,7 @@ func (e *Engine) enlist(ctx context.Context, l *live, way *trip) error {
 	ability := terret.CapabilitiesOf(agent).Abilities[name]
 	r, ok := agent.(terret.Rewinder)
 	switch {
-	case ok && ability.OK && ability.By == terret.ByAgent:
+	case ok && ability.OK && ability.By != terret.ByHarness:
 		way.agent = r
 	case ability.Reason != "":
 		way.unable = "this agent cannot change its conversation: " + ability.Reason

@@ -1,7 +1,10 @@
 package view
 
 import (
+	"cmp"
 	"encoding/json"
+	"slices"
+	"strings"
 
 	"github.com/terret-dev/terret"
 )
@@ -33,13 +36,59 @@ var (
 // HiveCapabilitiesOf is what an agent itself can do, without what the harness does for
 // it.
 func HiveCapabilitiesOf(c terret.Capabilities) HiveCapabilities {
-	own := func(name terret.Capability) bool { a := c.Abilities[name]; return a.OK && a.By != terret.ByHarness }
+	own := func(name terret.Capability) bool { a := c.Abilities[name]; return a.OK && a.By == terret.ByAgent }
 	return HiveCapabilities{
 		SupportsUndo: own(terret.CanUndo), SupportsRedo: own(terret.CanRedo), SupportsCommands: own(terret.CanCommands),
 		SupportsPermissionRequests: own(terret.CanPermissions), SupportsQuestionPrompts: own(terret.CanQuestions),
 		SupportsModelSelection: own(terret.CanSelectModel), SupportsReconnect: own(terret.CanReconnect),
 		SupportsPartialStreaming: own(terret.CanStream),
 	}
+}
+
+// HiveAgents is what each agent itself can do, by Hive's names for them.
+func HiveAgents(probes []terret.Probe) map[string]HiveCapabilities {
+	out := map[string]HiveCapabilities{}
+	for _, p := range probes {
+		out[hiveAgent(p.Agent)] = HiveCapabilitiesOf(p.Capabilities)
+	}
+	return out
+}
+
+// HiveProvider is a provider of models and its models, by id.
+type HiveProvider struct {
+	ID     string               `json:"id"`
+	Models map[string]HiveModel `json:"models"`
+}
+
+// HiveModel is what Hive knows about a model.
+type HiveModel struct {
+	ID    string `json:"id"`
+	Name  string `json:"name"`
+	Limit struct {
+		Context int64 `json:"context,omitempty"`
+		Output  int64 `json:"output,omitempty"`
+	} `json:"limit"`
+}
+
+// HiveModels groups an agent's models by provider. A model whose id names none is the
+// agent's own.
+func HiveModels(agent string, models []terret.Model) []HiveProvider {
+	out := []HiveProvider{}
+	for _, m := range models {
+		provider, id, ok := strings.Cut(m.ID, "/")
+		if !ok {
+			provider, id = hiveAgent(agent), m.ID
+		}
+		at := slices.IndexFunc(out, func(p HiveProvider) bool { return p.ID == provider })
+		if at < 0 {
+			at = len(out)
+			out = append(out, HiveProvider{ID: provider, Models: map[string]HiveModel{}})
+		}
+		h := HiveModel{ID: id, Name: cmp.Or(m.Name, id)}
+		h.Limit.Context, h.Limit.Output = m.Context, m.MaxOutput
+		out[at].Models[id] = h
+	}
+	return out
 }
 
 // hiveReply is Hive's word for a permission decision.
@@ -102,6 +151,26 @@ func FromHive(q terret.Request, body []byte) (terret.Decision, error) {
 		return terret.Decision{}, err
 	}
 	return out, nil
+}
+
+// HiveRequests are open requests as the events that announced them. A gate that Hive
+// does not know is left out.
+func HiveRequests(requests []terret.Request) []json.RawMessage {
+	out := []json.RawMessage{}
+	for _, q := range requests {
+		kind, ok := map[terret.Gate]terret.Kind{
+			terret.GatePermission: terret.KindPermissionRequest, terret.GateQuestion: terret.KindQuestionRequest, terret.GatePlan: terret.KindPlanRequest,
+		}[q.Gate]
+		data, err := terret.DecodeData(kind, q.Data)
+		if !ok || err != nil {
+			continue
+		}
+		h := newHive(Options{Session: terret.Session{ID: q.Session}})
+		for _, m := range h.Event(terret.Event{Session: q.Session, Data: data}) {
+			out = append(out, m.Data)
+		}
+	}
+	return out
 }
 
 func permitted(reply string) (terret.Behavior, terret.Scope, error) {

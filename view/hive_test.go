@@ -258,7 +258,7 @@ func TestHiveCapabilities(t *testing.T) {
 			t.Errorf("%s is not %v and %v", c.name, c.openCode, c.claude)
 		}
 		for ability, want := range map[terret.Ability]bool{
-			{OK: true, By: terret.ByAgent}: true, {OK: true, By: terret.ByHarness}: false, {By: terret.ByAgent}: false,
+			{OK: true, By: terret.ByAgent}: true, {OK: true, By: terret.ByHarness}: false, {OK: true, By: terret.ByDriver}: false, {By: terret.ByAgent}: false,
 		} {
 			one := terret.Capabilities{Abilities: map[terret.Capability]terret.Ability{c.capability: ability}}
 			if got := view.HiveCapabilitiesOf(one); of(got) != want || want && got == (view.HiveCapabilities{}) {

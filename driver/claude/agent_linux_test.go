@@ -704,6 +704,20 @@ func (calculator) Serve(_ context.Context, message json.RawMessage) (json.RawMes
 	return nil, nil
 }
 
+// TestRedoIsOurs holds that Claude Code is not said to go forward again itself: the
+// driver remembers where it was.
+func TestRedoIsOurs(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name terret.Capability
+		want terret.Provider
+	}{{terret.CanUndo, terret.ByAgent}, {terret.CanRedo, terret.ByDriver}} {
+		if got := capabilities().Abilities[c.name]; !got.OK || got.By != c.want {
+			t.Errorf("%s: %+v", c.name, got)
+		}
+	}
+}
+
 func TestServers(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, "servers", inForce(func(in *terret.Settings) {

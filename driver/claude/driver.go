@@ -107,6 +107,7 @@ func capabilities() terret.Capabilities {
 		c.Abilities[name] = terret.Ability{OK: true, By: terret.ByAgent}
 	}
 	c.Abilities[terret.CanQueue] = terret.Ability{OK: true, By: terret.ByHarness}
+	c.Abilities[terret.CanRedo] = terret.Ability{OK: true, By: terret.ByDriver} // the agent goes back only
 	return c
 }
 

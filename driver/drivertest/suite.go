@@ -19,7 +19,8 @@ type scenario struct {
 	also []terret.Capability
 	// overseen says that it needs an agent of which every tool use passes us.
 	overseen bool
-	// byAgent says that it is about what the agent itself does for the capability.
+	// byAgent says that it is about what the agent itself, or its driver with it, does
+	// for the capability.
 	byAgent bool
 	// cannot says why it cannot be tried on the target; empty if it can.
 	cannot func(Target) string
@@ -191,7 +192,7 @@ func planOf(s scenario, target Target, declared terret.Capabilities) plan {
 	switch {
 	case s.overseen && declared.Oversight != terret.OversightAll:
 		return plan{cell: cell{lacking, "not every tool use passes us"}, skip: true}
-	case s.byAgent && ok && ability.By != terret.ByAgent:
+	case s.byAgent && ok && ability.By == terret.ByHarness:
 		return plan{cell: cell{lacking, fmt.Sprintf("%s is the harness's work, not the agent's", s.needs)}, skip: true}
 	case ok && cannot != "" && s.needs != "":
 		return plan{cell: cell{mark: failed}, wrong: fmt.Sprintf("%s is declared, but cannot be shown: %s", s.needs, cannot)}

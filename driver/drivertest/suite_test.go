@@ -59,6 +59,7 @@ func TestPlan(t *testing.T) {
 		"not declared, with reason":  {scenario{needs: "x"}, terret.Ability{Reason: "not yet"}, plan{cell: cell{lacking, "not yet"}}},
 		"not declared, not possible": {scenario{needs: "x", cannot: cannot}, terret.Ability{Reason: "not yet"}, plan{cell: cell{lacking, "not yet"}, skip: true}},
 		"by the agent":               {scenario{needs: "x", byAgent: true}, terret.Ability{OK: true, By: terret.ByAgent}, plan{cell: cell{mark: passed}}},
+		"by the driver":              {scenario{needs: "x", byAgent: true}, terret.Ability{OK: true, By: terret.ByDriver}, plan{cell: cell{mark: passed}}},
 		"with another one": {
 			scenario{needs: "x", also: []terret.Capability{"y"}},
 			terret.Ability{OK: true},

@@ -13,13 +13,15 @@ func (s *Server) agentRoutes() {
 	handle(s, route{
 		method: "GET", path: "/v1/agents", id: "list-agents", tag: tagAgents, scope: access.View,
 		summary: "List agents: whether each is installed and signed in, and what it can do",
-		long:    "Probing starts the agents' programs, so the answer may be some seconds old.",
+		long:    "Probing starts the agents' programs, so the answer may be some seconds old. With view, a table of what each agent can do itself.",
+		dialect: s.agentsDialect, views: []string{"hive"},
 	}, s.listAgents)
 	handle(s, route{
 		method: "GET", path: "/v1/agents/{agent}/models", id: "list-models", tag: tagAgents, scope: access.View,
 		summary: "List the models of an agent",
-		long:    "Some agents list their models only in a session.",
+		long:    "Some agents list their models only in a session. With view, by provider.",
 		fails:   fromAgent,
+		dialect: s.modelsDialect, views: []string{"hive"},
 	}, s.listModels)
 	handle(s, route{
 		method: "POST", path: "/v1/agents", id: "add-agent", tag: tagAgents, scope: access.Admin, status: http.StatusCreated,
@@ -43,18 +45,23 @@ func (s *Server) listModels(ctx context.Context, in *struct {
 	Agent string `path:"agent"`
 },
 ) (*body[terret.Page[terret.Model]], error) {
-	name := s.maker.Agents.Name(in.Agent)
+	return page(s.models(ctx, in.Agent))
+}
+
+// models are the models of an agent.
+func (s *Server) models(ctx context.Context, agent string) ([]terret.Model, error) {
+	name := s.maker.Agents.Name(agent)
 	for _, d := range s.maker.Agents.Drivers() {
 		if d.Name() != name {
 			continue
 		}
 		l, ok := d.(terret.ModelLister)
 		if !ok {
-			return nil, terret.Errorf(terret.CodeUnsupported, "%s lists its models only in a session", in.Agent)
+			return nil, terret.Errorf(terret.CodeUnsupported, "%s lists its models only in a session", agent)
 		}
-		return page(l.Models(ctx))
+		return l.Models(ctx)
 	}
-	return nil, terret.Errorf(terret.CodeNotFound, "there is no agent %.64q; GET /v1/agents lists them", in.Agent)
+	return nil, terret.Errorf(terret.CodeNotFound, "there is no agent %.64q; GET /v1/agents lists them", agent)
 }
 
 type newAgent struct {

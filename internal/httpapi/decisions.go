@@ -14,8 +14,9 @@ func (s *Server) decisionRoutes() {
 	handle(s, route{
 		method: "GET", path: "/v1/decisions", id: "list-requests", tag: tagDecisions, scope: access.View,
 		summary: "List the requests that wait for a decision, oldest first",
-		long:    "With state=all, decided ones too.",
+		long:    "With state=all, decided ones too. With view, open ones as the events that announced them.",
 		fails:   inSession(),
+		dialect: s.listDialect, views: []string{"hive"},
 	}, s.listRequests)
 	handle(s, route{
 		method: "GET", path: "/v1/decisions/{request}", id: "get-request", tag: tagDecisions, scope: access.View,
@@ -26,8 +27,9 @@ func (s *Server) decisionRoutes() {
 	handle(s, route{
 		method: "POST", path: "/v1/decisions/{request}", id: "decide", tag: tagDecisions, scope: access.Decide,
 		summary: "Decide a request",
-		long:    "Exactly one of several answers counts; the others get 409 already_decided. The log records the token's name as the decider.",
+		long:    "Exactly one of several answers counts; the others get 409 already_decided. The log records the token's name as the decider. With view, the body is a decision in that system's own form.",
 		fails:   stored(terret.CodeNotFound, terret.CodeAlreadyDecided),
+		dialect: s.decideDialect, views: []string{"athena", "hive"},
 	}, s.decide)
 }
 
@@ -118,26 +120,29 @@ func (s *Server) decide(ctx context.Context, in *struct {
 		return nil, err
 	}
 	b := in.Body
+	return reply(s.decideAs(ctx, r, in.Key, terret.Decision{
+		RequestID: r.RequestID, Behavior: b.Behavior, Scope: b.Scope, Source: terret.ByUser, Reason: b.Reason, Rule: b.Rule,
+		InputHash: b.InputHash, UpdatedInput: b.UpdatedInput, Answers: b.Answers, NextMode: b.NextMode, Interrupt: b.Interrupt,
+	}))
+}
+
+// decideAs decides a request in the name of the caller, and returns it.
+func (s *Server) decideAs(ctx context.Context, r terret.Request, key string, b terret.Decision) (terret.Request, error) {
 	if err := checkName("next_mode", b.NextMode); err != nil {
-		return nil, err
+		return terret.Request{}, err
 	}
 	if err := checkAnswers(r, b.Answers); err != nil {
-		return nil, err
+		return terret.Request{}, err
 	}
 	if b.Scope == terret.ScopeAlways { // a rule for every session is an admin's to make, as by PUT /v1/rules
 		if err := access.From(ctx).May(access.Admin, ""); err != nil {
-			return nil, err
+			return terret.Request{}, err
 		}
 	}
-	by := caller(ctx)
-	_, err = s.keys.do(ctx, in.Key, []any{by, "decide", r.RequestID}, b, func() (any, error) {
-		return nil, s.engine.Decide(ctx, terret.Decision{
-			RequestID: r.RequestID, Behavior: b.Behavior, Scope: b.Scope, Source: terret.ByUser, By: by, Reason: b.Reason, Rule: b.Rule,
-			InputHash: b.InputHash, UpdatedInput: b.UpdatedInput, Answers: b.Answers, NextMode: b.NextMode, Interrupt: b.Interrupt,
-		})
-	}, nil)
+	b.By = caller(ctx)
+	_, err := s.keys.do(ctx, key, []any{b.By, "decide", r.RequestID}, b, func() (any, error) { return nil, s.engine.Decide(ctx, b) }, nil)
 	if err != nil {
-		return nil, err
+		return terret.Request{}, err
 	}
-	return reply(s.store.Request(ctx, r.RequestID))
+	return s.store.Request(ctx, r.RequestID)
 }

@@ -106,6 +106,13 @@ func newFixture(t *testing.T, options ...option) *fixture {
 	}
 	hc.Engine = e
 	for _, d := range ec.Drivers {
+		if l, ok := d.(terret.ModelLister); ok {
+			hc.Drivers = append(hc.Drivers, struct {
+				overseen
+				terret.ModelLister
+			}{overseen{d}, l})
+			continue
+		}
 		hc.Drivers = append(hc.Drivers, overseen{d})
 	}
 	hc.Sessions = &assemble.Sessions{Engine: e, Store: store, Home: home, Roles: roles, Agents: assemble.NewAgents(hc.Drivers), Defaults: func(_ context.Context, s *terret.Session) {

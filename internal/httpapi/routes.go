@@ -3,7 +3,9 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -84,6 +86,9 @@ type route struct {
 	status       int // of success; zero means 200, or 204 without a body
 	// fails lists the errors it can return besides those of every route.
 	fails []terret.ErrorCode
+	// dialect, if set, serves requests with the parameter view, which is one of views.
+	dialect func(w http.ResponseWriter, r *http.Request, view string) error
+	views   []string
 	// answers and request describe what the handler itself writes and reads.
 	answers func(huma.Registry) map[string]*huma.Response
 	request *huma.RequestBody
@@ -105,7 +110,21 @@ func (op operation) handler() http.Handler {
 		tidy(api.OpenAPI())
 		return &e
 	})
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { registered().ServeHTTP(w, r) })
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if op.dialect == nil || !r.URL.Query().Has("view") {
+			registered().ServeHTTP(w, r)
+			return
+		}
+		err := need(r.Context(), op.scope)
+		if view := r.URL.Query().Get("view"); err == nil && !slices.Contains(op.views, view) {
+			err = terret.Invalid("view", "%.64q is not a dialect of this route; use %s", view, strings.Join(op.views, " or "))
+		} else if err == nil {
+			err = op.dialect(w, r, view)
+		}
+		if err != nil {
+			writeProblem(w, err)
+		}
+	})
 }
 
 // endpoint is the huma.Adapter of one route.
@@ -143,6 +162,15 @@ func (r route) operation(api huma.API) huma.Operation {
 		Security:   []map[string][]string{{"token": {}}},
 		Responses:  map[string]*huma.Response{},
 		Extensions: map[string]any{"x-errors": r.errors()},
+	}
+	if r.dialect != nil {
+		enum := make([]any, len(r.views))
+		for i, v := range r.views {
+			enum[i] = v
+		}
+		op.Parameters = append(op.Parameters, &huma.Param{
+			Name: "view", In: "query", Description: "Speak another system's dialect.", Schema: &huma.Schema{Type: huma.TypeString, Enum: enum},
+		})
 	}
 	if r.answers != nil {
 		op.Responses = r.answers(api.OpenAPI().Components.Schemas)
