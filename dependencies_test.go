@@ -23,6 +23,7 @@ var dependencies = map[string]string{
 	"golang.org/x/sys":                                "pidfd, prctl",
 	"golang.org/x/text":                               "Unicode variants of paths in rules",
 	"github.com/spf13/cobra":                          "the command line",
+	"github.com/zalando/go-keyring":                   "the keyring of the operating system",
 	"golang.org/x/term":                               "terminals",
 	"github.com/jackc/pgx/v5":                         "the database of a fleet",
 	"github.com/landlock-lsm/go-landlock":             "sandboxes where bubblewrap is missing",

@@ -29,6 +29,9 @@ type Config struct {
 	Providers map[string]native.Provider
 	// UserDir, if set, is a folder with commands of the user's for the native agent.
 	UserDir string
+	// Key looks up keys of models' APIs that are not in Env, by the name of the provider;
+	// nil means that there are none.
+	Key func(provider string) (string, error)
 	// Prices, if set, is a file with prices of models for the native agent.
 	Prices string
 	// SandboxHelper and Home are for the native agent's sandboxes; see native.Config.
@@ -67,7 +70,10 @@ func Drivers(c Config) ([]terret.Driver, error) {
 		return nil, err
 	}
 	drivers = append(drivers, others...)
-	drivers = append(drivers, native.New(native.Config{ProductName: c.ProductName, Getenv: lookup(c.Env), Env: one(native.Name).Env, Providers: c.Providers, Prices: c.Prices, UserDir: c.UserDir, SandboxHelper: c.SandboxHelper, Home: c.Home}))
+	drivers = append(drivers, native.New(native.Config{
+		ProductName: c.ProductName, Getenv: lookup(c.Env), Env: one(native.Name).Env, Providers: c.Providers, Key: c.Key, Prices: c.Prices,
+		UserDir: c.UserDir, SandboxHelper: c.SandboxHelper, Home: c.Home,
+	}))
 	if c.MockScript != "" {
 		script, err := mock.Load(c.MockScript)
 		if err != nil {

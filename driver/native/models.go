@@ -1,6 +1,7 @@
 package native
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -19,8 +20,9 @@ const (
 	maxList      = 8 << 20 // bytes
 )
 
-// Models lists the models that can be used with the available keys. OpenAI, Ollama and
-// the like are asked for theirs; one that does not answer soon is left out.
+// Models lists the models that can be used with the available keys. All providers are
+// asked for theirs; one that does not answer soon is left out, but for Anthropic's known
+// models.
 func (d *Driver) Models(ctx context.Context) ([]terret.Model, error) {
 	ctx, cancel := context.WithTimeout(ctx, listPatience)
 	defer cancel()
@@ -35,7 +37,11 @@ func (d *Driver) Models(ctx context.Context) ([]terret.Model, error) {
 		switch {
 		case !d.signedIn(p):
 		case p.name == "anthropic":
-			found[i] = known.of(p.name)
+			asking.Go(func() {
+				if found[i] = d.offered(ctx, p, known); len(found[i]) == 0 {
+					found[i] = known.of(p.name) // not every address that speaks the API lists them
+				}
+			})
 		case len(p.keys) > 0 || p.baseEnv == "" || d.setting(p.baseEnv) != "": // somebody wants it
 			asking.Go(func() { found[i] = d.offered(ctx, p, known) })
 		}
@@ -67,7 +73,10 @@ func (d *Driver) offered(ctx context.Context, p provider, known table) []terret.
 }
 
 func (e *endpoint) list(ctx context.Context) ([]terret.Model, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, e.base.JoinPath(e.dialect.list).String(), http.NoBody)
+	path, values, _ := strings.Cut(e.dialect.list, "?")
+	at := e.base.JoinPath(path)
+	at.RawQuery = values
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), http.NoBody)
 	if err != nil {
 		return nil, err
 	}
@@ -84,6 +93,7 @@ func (e *endpoint) list(ctx context.Context) ([]terret.Model, error) {
 	var body struct {
 		Data []struct {
 			ID      string `json:"id"`
+			Name    string `json:"display_name"`   // Anthropic's
 			Context int64  `json:"context_length"` // OpenRouter's and vLLM's
 		} `json:"data"`
 		Models []struct { // Google's
@@ -98,7 +108,7 @@ func (e *endpoint) list(ctx context.Context) ([]terret.Model, error) {
 	var out []terret.Model
 	for _, m := range body.Data {
 		if m.ID != "" {
-			out = append(out, terret.Model{ID: e.provider.name + "/" + m.ID, Name: m.ID, Context: m.Context})
+			out = append(out, terret.Model{ID: e.provider.name + "/" + m.ID, Name: cmp.Or(m.Name, m.ID), Context: m.Context})
 		}
 	}
 	for _, m := range body.Models {

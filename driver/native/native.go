@@ -30,6 +30,9 @@ type Config struct {
 	ProductName string
 	// Getenv looks up keys and base URLs; nil means the process's environment.
 	Getenv func(string) string
+	// Key looks up keys that are not in the environment, by the name of the provider. It
+	// returns an empty one if there is none. Nil means that there are none.
+	Key func(provider string) (string, error)
 	// Env lists further variables that commands may see; NAME* matches a prefix.
 	Env []string
 	// Providers are further APIs, by the name that stands before the slash in the names

@@ -20,6 +20,8 @@ type Provider struct {
 	// API is what it speaks: chat (OpenAI's Chat Completions, as nearly all do),
 	// responses (OpenAI's), anthropic or gemini. Empty means chat.
 	API string
+	// Headers are sent with each request.
+	Headers map[string]string
 }
 
 // dialect is a way to speak to models.
@@ -34,7 +36,7 @@ func dialects() map[string]dialect {
 	return map[string]dialect{
 		"chat":      {speakChat, nil, "models"},
 		"responses": {func(e *endpoint) model { return &responses{endpoint: e} }, nil, "models"},
-		"anthropic": {func(e *endpoint) model { return &claude{endpoint: e} }, anthropicAuth, "v1/models"},
+		"anthropic": {func(e *endpoint) model { return &claude{endpoint: e} }, anthropicAuth, "v1/models?limit=1000"},
 		"gemini":    {func(e *endpoint) model { return &gemini{endpoint: e} }, geminiAuth, "v1beta/models"},
 	}
 }
@@ -48,7 +50,8 @@ type provider struct {
 	keys    []string // variables, of which one holds the key; none means that it needs no key
 	model   string   // the default; empty means there is none
 	api     string   // what it speaks, see dialects
-	abroad  string   // what servers at other addresses speak; empty means the same
+	headers map[string]string
+	abroad  string // what servers at other addresses speak; empty means the same
 }
 
 // builtIn are the providers that everybody has.
@@ -72,7 +75,7 @@ func (c Config) providers() []provider {
 	all := builtIn()
 	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
 		p := c.Providers[name]
-		own := provider{name: name, title: name, base: p.BaseURL, api: cmp.Or(p.API, "chat")}
+		own := provider{name: name, title: name, base: p.BaseURL, api: cmp.Or(p.API, "chat"), headers: p.Headers}
 		if p.KeyEnv != "" {
 			own.keys = []string{p.KeyEnv}
 		}
@@ -84,7 +87,23 @@ func (c Config) providers() []provider {
 
 // signedIn reports whether the provider has a key, if it needs one.
 func (d *Driver) signedIn(p provider) bool {
-	return len(p.keys) == 0 || slices.ContainsFunc(p.keys, func(k string) bool { return d.setting(k) != "" })
+	if len(p.keys) == 0 || slices.ContainsFunc(p.keys, func(k string) bool { return d.setting(k) != "" }) {
+		return true
+	}
+	key, err := d.kept(p)
+	return key != "" || err != nil // the error is said when it is used
+}
+
+// kept is the provider's key that is not in the environment; empty if there is none.
+func (d *Driver) kept(p provider) (string, error) {
+	if d.cfg.Key == nil {
+		return "", nil
+	}
+	key, err := d.cfg.Key(p.name)
+	if err != nil {
+		return "", terret.Errorf(terret.CodeNotAuthenticated, "%w", err)
+	}
+	return key, nil
 }
 
 // endpoint is the provider's API for a model.
@@ -93,7 +112,7 @@ func (d *Driver) endpoint(p provider, name string) (*endpoint, error) {
 		"Content-Type": {"application/json"}, "Accept": {sse.ContentType}, "User-Agent": {"terret"},
 	}}
 	if !d.signedIn(p) {
-		return nil, terret.Errorf(terret.CodeNotAuthenticated, "there is no key for %s's models; set %s, or use the demo model with --model demo", p.title, p.keys[0])
+		return nil, terret.Errorf(terret.CodeNotAuthenticated, "there is no key for %s's models; set %s, keep one with terret keys set %s, or use the demo model with --model demo", p.title, p.keys[0], p.name)
 	}
 	if p.abroad != "" && d.setting(p.baseEnv) != "" {
 		p.api = p.abroad
@@ -102,9 +121,23 @@ func (d *Driver) endpoint(p provider, name string) (*endpoint, error) {
 	if e.dialect, ok = dialects()[p.api]; !ok {
 		return nil, terret.Invalid("providers."+p.name+".api", "%q is not an API that Terret speaks; use one of %s", p.api, strings.Join(sorted(dialects()), ", "))
 	}
+	for name, value := range p.headers {
+		e.header.Set(name, value)
+	}
+	given := map[string]string{}
+	for _, variable := range p.keys {
+		given[variable] = d.setting(variable)
+	}
+	if len(p.keys) > 0 && !slices.ContainsFunc(p.keys, func(k string) bool { return given[k] != "" }) {
+		key, err := d.kept(p)
+		if err != nil {
+			return nil, err
+		}
+		given[p.keys[0]] = key
+	}
 	secrets := map[string]string{}
 	for _, variable := range p.keys {
-		key := d.setting(variable)
+		key := given[variable]
 		if key == "" {
 			continue
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/terret-dev/terret/driver/all"
 	"github.com/terret-dev/terret/driver/native"
 	"github.com/terret-dev/terret/internal/config"
+	"github.com/terret-dev/terret/internal/keys"
 )
 
 // probeFor is how long probe results count: probing starts the agents' programs.
@@ -71,6 +72,9 @@ func builtIn(name string) bool {
 
 func driversOf(o Options, agents map[string]config.Agent) all.Config {
 	out := all.Config{Env: o.Env, ProductName: o.Product, Agents: map[string]all.Agent{}, Providers: Providers(o.Config), Prices: o.Config.Prices, MockScript: o.MockScript, SandboxHelper: o.SandboxHelper, Home: o.Home}
+	if o.Config.Data != "" {
+		out.Key = keys.Open(o.Config.Data).Get
+	}
 	if o.UserFile != "" {
 		out.UserDir = filepath.Dir(o.UserFile)
 	}
@@ -84,7 +88,7 @@ func driversOf(o Options, agents map[string]config.Agent) all.Config {
 func Providers(c config.Config) map[string]native.Provider {
 	out := map[string]native.Provider{}
 	for name, p := range c.Providers {
-		out[name] = native.Provider{BaseURL: p.BaseURL, KeyEnv: p.KeyEnv, API: p.API}
+		out[name] = native.Provider{BaseURL: p.BaseURL, KeyEnv: p.KeyEnv, API: p.API, Headers: p.Headers}
 	}
 	return out
 }

@@ -80,9 +80,10 @@ type Agent struct {
 
 // Provider is an API with models for the native agent.
 type Provider struct {
-	BaseURL string `json:"base_url,omitzero" check:"url" class:"grants" jsonschema:"Its address without /chat/completions, such as http://127.0.0.1:8000/v1."`
-	KeyEnv  string `json:"key_env,omitzero" check:"variable" class:"grants" jsonschema:"The variable that holds the key. Empty: it needs none."`
-	API     string `json:"api,omitzero" check:"name" class:"grants" jsonschema:"What it speaks: chat (OpenAI's Chat Completions), responses (OpenAI's Responses), anthropic or gemini. Default chat."`
+	BaseURL string            `json:"base_url,omitzero" check:"url" class:"grants" jsonschema:"Its address without /chat/completions, such as http://127.0.0.1:8000/v1."`
+	KeyEnv  string            `json:"key_env,omitzero" check:"variable" class:"grants" jsonschema:"The variable that holds the key. Empty: it needs none."`
+	API     string            `json:"api,omitzero" check:"name" class:"grants" jsonschema:"What it speaks: chat (OpenAI's Chat Completions), responses (OpenAI's Responses), anthropic or gemini. Default chat."`
+	Headers map[string]string `json:"headers,omitzero" check:"text" class:"grants" jsonschema:"Headers that are sent with each request. Keys do not belong here: see key_env and terret keys."`
 }
 
 // defaults is the configuration without files and variables, except for Data, which

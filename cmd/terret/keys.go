@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/access"
+	"github.com/terret-dev/terret/internal/keys"
+)
+
+func newKeys(a *app) *cobra.Command {
+	list := func(*cobra.Command, []string) error { return runKeysLs(a) }
+	cmd := &cobra.Command{
+		Use: "keys", Short: "Keep the keys of models' APIs for the native agent", Args: exactArgs(),
+		Long: "Keep the keys of models' APIs for the native agent, in the keyring of the operating\n" +
+			"system or, where there is none, in a file that only you can read. A key in the\n" +
+			"environment (OPENAI_API_KEY and the like) counts more.",
+		Example: "  terret keys set openai < key.txt",
+		RunE:    list,
+	}
+	set := &cobra.Command{
+		Use: "set PROVIDER", Short: "Keep a key, which is read from standard input", Args: exactArgs("PROVIDER"),
+		RunE: func(cmd *cobra.Command, args []string) error { return runKeysSet(cmd, a, args[0]) },
+	}
+	rm := &cobra.Command{
+		Use: "rm PROVIDER", Aliases: []string{"remove"}, Short: "Forget a key", Args: exactArgs("PROVIDER"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := a.keyStore()
+			if err != nil {
+				return err
+			}
+			found, err := s.Remove(cmd.Context(), args[0])
+			if err == nil && !found {
+				err = terret.Errorf(terret.CodeNotFound, "there is no key of %s; `terret keys` lists what there is", args[0])
+			}
+			return err
+		},
+	}
+	cmd.AddCommand(&cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List whose keys there are", Args: exactArgs(), RunE: list}, set, rm)
+	return cmd
+}
+
+// keyStore opens the keys. Agents must not change them.
+func (a *app) keyStore() (*keys.Store, error) {
+	if access.Inside(a.environ) {
+		return nil, access.ErrInside("keys are for people")
+	}
+	if err := a.prepare(); err != nil {
+		return nil, err
+	}
+	return keys.Open(a.data), nil
+}
+
+func runKeysLs(a *app) error {
+	s, err := a.keyStore()
+	if err != nil {
+		return err
+	}
+	names, inRing, err := s.Names()
+	if err != nil {
+		return terret.Errorf(terret.CodeInvalidRequest, "%w", err)
+	}
+	if len(names) == 0 {
+		a.note("no keys; `terret keys set openai` keeps one")
+		return nil
+	}
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "PROVIDER\tWHERE")
+	for _, name := range names {
+		fmt.Fprintf(w, "%s\t%s\n", printable(name), where(inRing[name]))
+	}
+	return w.Flush()
+}
+
+func where(inRing bool) string {
+	if inRing {
+		return "keyring"
+	}
+	return "file"
+}
+
+func runKeysSet(cmd *cobra.Command, a *app, name string) error {
+	s, err := a.keyStore()
+	if err != nil {
+		return err
+	}
+	key, err := readKey(a, name)
+	if err != nil {
+		return err
+	}
+	inRing, err := s.Set(cmd.Context(), name, key)
+	if err != nil {
+		return terret.Errorf(terret.CodeInvalidRequest, "%w", err)
+	}
+	a.note("the key of %s is in the %s", name, where(inRing))
+	return nil
+}
+
+// readKey reads a key from standard input: a terminal does not show it.
+func readKey(a *app, name string) (string, error) {
+	if f, ok := a.in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		fmt.Fprintf(a.err, "The key of %s (it is not shown): ", name)
+		key, err := term.ReadPassword(int(f.Fd()))
+		fmt.Fprintln(a.err)
+		return string(key), err
+	}
+	line, err := bufio.NewReader(io.LimitReader(a.in, 64<<10)).ReadString('\n')
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return line, err
+}
