@@ -196,11 +196,10 @@ func (s *speech) whole(ctx context.Context, r *reply) error {
 		t.text = text
 	}
 	t.add(message{role: terret.RoleAssistant, blocks: blocks, turn: t.id})
-	if t.sub == nil {
-		t.a.mu.Lock()
-		t.a.context = r.context
-		t.a.mu.Unlock()
-	}
+	t.a.mu.Lock()
+	used, _ := t.memory()
+	*used = r.context
+	t.a.mu.Unlock()
 	whole := t.event(terret.MessageComplete{MessageID: s.id, Role: terret.RoleAssistant, Blocks: blocks})
 	return t.a.host.Emit(ctx, []terret.Event{whole, t.used()}, nil)
 }

@@ -16,6 +16,8 @@ const (
 	summaryDetail = " Keep: the task and its limits, in the person's own words; decisions, and why they were made; the files that were changed, and how; " +
 		"what was tried and failed; what is left to do. Answer with the summary alone."
 	goOn = "Go on with the task."
+	// begunWork stands for what a subagent did before its conversation was compacted.
+	begunWork = "I have begun with it."
 
 	// fullAt is how full a model's context may be, in percent, before the conversation
 	// is compacted.
@@ -34,12 +36,11 @@ func (a *agent) Compact(ctx context.Context, turn, instructions string, in terre
 
 // makeRoom compacts the conversation if the model's context is nearly full.
 func (t *turnRun) makeRoom(ctx context.Context) error {
-	if t.sub != nil {
-		return nil
-	}
+	t.trim()
 	limit := t.model().card.Context
 	t.a.mu.Lock()
-	full := limit > 0 && t.a.context*100 > limit*fullAt
+	used, _ := t.memory()
+	full := limit > 0 && *used*100 > limit*fullAt
 	t.a.mu.Unlock()
 	if !full || t.compacted {
 		return nil
@@ -52,7 +53,8 @@ func (t *turnRun) makeRoom(ctx context.Context) error {
 func (t *turnRun) compact(ctx context.Context, trigger, instructions string) error {
 	a := t.a
 	a.mu.Lock()
-	before, messages, known := a.context, a.past.messages, a.past.results
+	used, conversation := t.memory()
+	before, messages, known := *used, *conversation, a.past.results
 	a.mu.Unlock()
 	why, blocked, err := t.blocked(ctx, terret.GateCompact, hook(compactHook, map[string]string{"trigger": trigger, "custom_instructions": instructions}))
 	if blocked && trigger == manually {
@@ -82,6 +84,15 @@ func (t *turnRun) compact(ctx context.Context, trigger, instructions string) err
 		return terret.Errorf(terret.CodeModelError, "the model did not summarize the conversation, so it stays as it is")
 	}
 	a.mu.Lock()
+	if t.sub != nil { // nobody goes back in its conversation
+		p := past{}
+		p.fold(summary, t.id)
+		t.sub.messages = append([]message{messages[0], {role: terret.RoleAssistant, blocks: []terret.Block{terret.Text(begunWork)}, turn: t.id}}, p.messages...)
+		t.sub.messages = append(t.sub.messages, message{role: terret.RoleUser, blocks: []terret.Block{terret.Text(goOn)}, turn: t.id})
+		t.sub.context = r.usage.Output
+		a.mu.Unlock()
+		return t.emit(ctx, terret.CompactPost{TokensBefore: before, TokensAfter: r.usage.Output, Summary: summary})
+	}
 	summary += open(a.past.todos)
 	a.past.fold(summary, t.id)
 	if trigger == "auto" { // the turn goes on

@@ -14,7 +14,8 @@
 // something, until a plan is approved. Its other permission modes are up to the
 // session's policy.
 //
-// A conversation that no longer fits is compacted: the model summarizes it, and goes on
+// In a conversation that fills much of the model's context, old large results of tools are
+// cut. One that no longer fits is compacted: the model summarizes it, and goes on
 // with the summary. The log keeps what was said, so that one can go back to before it.
 //
 // The calls of one answer run concurrently, except that edits run one after the other,

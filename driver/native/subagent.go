@@ -25,6 +25,7 @@ type subagent struct {
 	state  *tools.State
 	// messages is the conversation; only the goroutine of the turn uses it.
 	messages []message
+	context  int64 // tokens of it at the last answer; guarded by a.mu
 }
 
 // taskInput is the input of Task.
@@ -96,7 +97,7 @@ func (u *use) subagent(input terret.JSON) (*turnRun, taskInput, error) {
 		return nil, in, errors.New("there is no subagent_type " + in.Kind + "; there are " + strings.Join(sorted(u.helpers), ", "))
 	}
 	t := &turnRun{
-		a: u.a, id: u.id, limit: u.root().limit, settings: u.settings, own: u.model(), compacted: true,
+		a: u.a, id: u.id, limit: u.root().limit, settings: u.settings, own: u.model(),
 		sub: &subagent{id: terret.NewID("sub_"), kind: in.Kind, helper: h, tool: u.call.ToolID, parent: u.turnRun, state: u.a.state.Fork()},
 	}
 	name := h.Model
