@@ -619,7 +619,8 @@ func TestKeyRefused(t *testing.T) {
 	s := newSetup(t, "talk")
 	a := s.open()
 	d := s.failed(s.turn(a, words("key")), terret.CodeNotAuthenticated)
-	if d.Error.HTTPStatus != 401 || d.Error.Message != notSignedIn || d.Error.Retryable {
+	const hint = "Claude Code not authenticated. Run `claude auth login` in your terminal."
+	if d.Error.HTTPStatus != 401 || d.Error.Message != hint || d.Error.Retryable {
 		t.Errorf("%+v", d.Error)
 	}
 	if n := count[terret.Retry](s.host.said()); n != 2 {
@@ -702,6 +703,24 @@ func (calculator) Serve(_ context.Context, message json.RawMessage) (json.RawMes
 		return json.RawMessage(`{"jsonrpc":"2.0","id":1,"result":{"tools":[]}}`), nil
 	}
 	return nil, nil
+}
+
+// TestUntestedVersion holds that a session says at its start that its agent's version was
+// not tested, once, and works.
+func TestUntestedVersion(t *testing.T) {
+	t.Parallel()
+	for version, want := range map[string]string{
+		"": "", newestTested: "", oldestTested: "", "9.1.0": "9.1.0 is newer", "2.1.9": "2.1.9 is older",
+	} {
+		s := newSetup(t, "talk", func(s *setup) { s.req.Env = append(s.req.Env, versionEnv+"="+version) })
+		a := s.open()
+		s.says(a, "hello", "You said hello ")
+		s.says(a, "again", "You said again ")
+		warned := all[terret.DiagWarning](s.host.said())
+		if want == "" && len(warned) != 0 || want != "" && (len(warned) != 1 || !strings.Contains(warned[0].Text, want)) {
+			t.Errorf("version %q: %+v", version, warned)
+		}
+	}
 }
 
 // TestRedoIsOurs holds that Claude Code is not said to go forward again itself: the

@@ -2,6 +2,7 @@ package claude
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -353,7 +354,7 @@ func (f *fake) takeUp(id, text string) {
 func (f *fake) start() {
 	f.say(object{
 		"type": "system", "subtype": "init", "cwd": ".", "tools": []string{"Bash"}, "model": "resolved-" + f.model, "permissionMode": f.mode,
-		"claude_code_version": "2.1.325", "slash_commands": []string{"compact"},
+		"claude_code_version": cmp.Or(os.Getenv(versionEnv), "2.1.325"), "slash_commands": []string{"compact"},
 	})
 	f.inited = true
 }

@@ -3,6 +3,7 @@ package claude
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/program"
@@ -17,6 +18,19 @@ const (
 // Probe implements terret.Prober.
 func (d *Driver) Probe(ctx context.Context) (terret.Probe, error) {
 	return d.program().Probe(ctx, terret.Probe{Agent: Name, Capabilities: capabilities()}, d.auth)
+}
+
+// untested says that a version is none of those that were tested, if it is not.
+func untested(version string) string {
+	how := "newer"
+	switch {
+	case version == "", program.Compare(version, oldestTested) >= 0 && program.Compare(version, newestTested) <= 0:
+		return ""
+	case program.Compare(version, oldestTested) < 0:
+		how = "older"
+	}
+	return fmt.Sprintf("Claude Code %s is %s than the versions that Terret was tested with, %s to %s; if something fails, install one of those",
+		version, how, oldestTested, newestTested)
 }
 
 func (d *Driver) program() program.Program {

@@ -112,6 +112,9 @@ func (t *translator) firstInit(m *initMessage) {
 		Source: t.opts.source, Agent: agentName, AgentVersion: m.Version, NativeID: s.nativeID, Model: m.Model, Tools: m.Tools,
 		Commands: commandsNamed(m.SlashCommands), Cwd: m.Cwd, PermissionMode: m.PermissionMode, MCPServers: servers,
 	})
+	if text := untested(m.Version); text != "" {
+		t.emit(terret.DiagWarning{Text: text})
+	}
 	if want := t.opts.expect; want != "" && want != s.nativeID {
 		t.emit(terret.DiagWarning{Text: fmt.Sprintf("the agent was told to use the session id %s, but uses %s", want, s.nativeID)})
 	}

@@ -186,3 +186,25 @@ func TestContextBoundsTheStartOnly(t *testing.T) {
 	}
 	_ = p.Stdout().Close()
 }
+
+// TestGraces holds how long an agent that does not end has, unless the caller says
+// otherwise: two seconds when it is stopped, five between TERM and KILL when it is
+// killed.
+func TestGraces(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		spec       Spec
+		stop, kill time.Duration
+	}{
+		{Spec{}, 2 * time.Second, 5 * time.Second},
+		{Spec{StopGrace: time.Minute, KillGrace: time.Hour}, time.Minute, time.Hour},
+	} {
+		p := start(t, c.spec, `exit 0`)
+		if p.stopGrace != c.stop || p.killGrace != c.kill {
+			t.Errorf("%+v: %s and %s", c.spec, p.stopGrace, p.killGrace)
+		}
+		if _, err := p.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
+}
