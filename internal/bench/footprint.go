@@ -22,13 +22,7 @@ func footprintSection() section {
 }
 
 func footprint(ctx context.Context, dir string) ([]row, error) {
-	bin := filepath.Join(dir, "terret")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", bin, "./cmd/terret")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build: %w\n%s", err, out)
-	}
-	info, err := os.Stat(bin)
+	bin, size, err := built(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +44,7 @@ func footprint(ctx context.Context, dir string) ([]row, error) {
 	}
 	return []row{
 		{"direct dependencies", fmt.Sprintf("%d: %s", len(deps), strings.Join(deps, ", ")), ""},
-		{"size of the binary", fmt.Sprintf("%.1f MB", float64(info.Size())/1e6), ""},
+		{"size of the binary", fmt.Sprintf("%.1f MB", float64(size)/1e6), ""},
 		{"`terret version`, median of 50", start.Round(100 * time.Microsecond).String(), "20 ms"},
 		{"`terret version`, peak memory", fmt.Sprintf("%.1f MB", float64(memory)/1e3), ""},
 		{"`terret run` with the demo model to its first text, median of 20", first.Round(100 * time.Microsecond).String(), "60 ms"},
