@@ -107,6 +107,10 @@ func (e *Engine) Update(ctx context.Context, id string, u terret.SessionUpdated,
 			return err
 		}
 		l.mu.Lock()
+		if err := l.unusable(); err != nil { // given back meanwhile
+			l.mu.Unlock()
+			return err
+		}
 		out := l.put(nil, terret.Event{By: by, Data: u})
 		if h != nil && (u.Policy != nil || u.PermissionMode != nil) {
 			if text := e.unkept(l.session, inForce{}, terret.CapabilitiesOf(h.agent)); text != "" {

@@ -340,3 +340,64 @@ func TestRecoveryIsBounded(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// renamer is an agent that is told when its session is renamed.
+type renamer struct {
+	*puppetAgent
+	told func()
+}
+
+func (r renamer) Rename(context.Context, string) error { r.told(); return nil }
+
+type renaming struct {
+	*puppet
+	told func()
+}
+
+func (d renaming) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, error) {
+	a, err := d.puppet.Open(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return renamer{a.(*puppetAgent), d.told}, nil
+}
+
+// A session may be given back, and taken by another process, while its agent is told of a
+// change: that process makes the change.
+func TestUpdateWhileGivenBack(t *testing.T) {
+	t.Parallel()
+	var once sync.Once
+	var f, g *fixture
+	var id, turn string
+	p, q := newPuppet(), newPuppet()
+	f = fileFixture(t, "", renaming{p, func() {
+		once.Do(func() {
+			if err := f.CloseSession(context.Background(), id, ""); err != nil {
+				t.Error(err)
+			}
+			turn = g.prompt(id, "go on").ID
+		})
+	}})
+	g = fileFixture(t, f.path, q)
+	id = f.session()
+	first := f.prompt(id, "go").ID
+	a := p.agent(t)
+	a.prompted(t)
+	a.complete(t, first)
+	f.ended(id, first)
+	title := "new"
+	if err := f.Update(t.Context(), id, terret.SessionUpdated{Title: &title}, ""); err != nil {
+		t.Error(err)
+	}
+	g.until(id, 0, func(ev terret.Event) bool {
+		u, ok := ev.Data.(terret.SessionUpdated)
+		return ok && u.Title != nil && *u.Title == title
+	})
+	b := q.agent(t)
+	b.prompted(t)
+	b.complete(t, turn)
+	g.ended(id, turn)
+	f.close()
+	g.close()
+	checkLog(t, g.store, id)
+}
