@@ -64,6 +64,7 @@ describe.each([["light"], ["dark"], ["contrast"]])("axe finds nothing, %s", (the
     await visit("/usage", () => page.locator("canvas").waitFor());
     await visit("/agents", () => page.getByRole("heading", { name: "What each can do" }).waitFor());
     await visit("/rules", () => page.getByText("Bash(git status *)").first().waitFor());
+    await visit("/settings", () => page.getByRole("heading", { name: "Settings" }).waitFor());
     await visit("/personas", () => page.getByText("No personas in this folder").waitFor());
     await visit("/team", () => page.getByRole("img", { name: /wrote to/ }).waitFor());
     await page.getByRole("button", { name: "Add a member" }).click();

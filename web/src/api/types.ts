@@ -35,6 +35,8 @@ export type Turn = Narrow<Schemas["Turn"], {
   prompt: Block[];
 }>;
 
+export type Token = Schemas["Token"];
+
 /** A message that a search found. */
 export type Found = Schemas["Found"];
 

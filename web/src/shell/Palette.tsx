@@ -88,6 +88,7 @@ const general: Action[] = [
   { name: "Agents", run: () => go("/agents") },
   { name: "Rules", run: () => go("/rules") },
   { name: "Personas", run: () => go("/personas") },
+  { name: "Settings", run: () => go("/settings") },
   { name: "Keyboard shortcuts", keys: "Alt /", run: () => useView.setState({ overlay: "shortcuts" }) },
   { name: "Notify me when something needs me", run: turnOnNotifications },
   { name: "Open files in VS Code", run: () => useSettings.setState({ editor: "vscode://file{path}" }) },

@@ -26,6 +26,7 @@ const pages = [
   { page: "agents", name: "Agents" },
   { page: "rules", name: "Rules" },
   { page: "personas", name: "Personas" },
+  { page: "settings", name: "Settings" },
 ] as const;
 
 const stateWords = { needs: "needs you", busy: "working", failed: "failed", done: "finished", idle: "idle" };

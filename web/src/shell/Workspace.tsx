@@ -28,6 +28,7 @@ const pages = {
   agents: lazy(() => import("../pages/Agents")),
   rules: lazy(() => import("../pages/Rules")),
   personas: lazy(() => import("../pages/Personas")),
+  settings: lazy(() => import("../pages/Settings")),
 };
 
 const Work = lazy(() => import("../work/Work"));
