@@ -71,6 +71,8 @@ type SessionOptions struct {
 	Worktree bool         `json:"worktree,omitempty"`
 	KeepRaw  bool         `json:"keep_raw,omitempty"`
 	OnStale  OnStale      `json:"on_stale,omitempty"`
+	// Record keeps what the native agent's model is asked and answers, for `terret replay`.
+	Record bool `json:"record,omitempty"`
 	// Sandbox is for the agent's commands; empty means what the persona and the
 	// configuration say.
 	Sandbox Sandbox `json:"sandbox,omitempty"`

@@ -29,6 +29,8 @@ type Settings struct {
 	Gates   []Gate
 	KeepRaw bool
 	OnStale OnStale
+	// Record keeps what the model is asked and answers, to run it again.
+	Record bool
 	// Sandbox, if set, is what the agent's commands must run in.
 	Sandbox Sandbox
 }

@@ -97,7 +97,7 @@ func resolve(s terret.Session, role Role, o terret.TurnOptions) inForce {
 			SystemAppend: paragraphs(so.SystemAppend, cmp.Or(role.Prompt, o.SystemAppend)),
 			MaxTurns:     steps(s, role, o), MaxCostUSD: so.MaxCostUSD,
 			WholeMessages: o.Partial != nil && !*o.Partial,
-			KeepRaw:       so.KeepRaw, OnStale: so.OnStale, Sandbox: so.Sandbox.Stricter(p.Sandbox),
+			KeepRaw:       so.KeepRaw, OnStale: so.OnStale, Sandbox: so.Sandbox.Stricter(p.Sandbox), Record: so.Record,
 		},
 		gates: union(so.Gates, p.Gates), limits: so.Timeouts,
 	}

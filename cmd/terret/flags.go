@@ -28,7 +28,7 @@ type sessionFlags struct {
 	maxTurns                                                 int
 	maxCost                                                  float64
 	timeout                                                  time.Duration
-	continued, oneShot, raw, unenforced, worktree            bool
+	continued, oneShot, raw, unenforced, worktree, record    bool
 	set                                                      func(string) bool
 }
 
@@ -63,6 +63,7 @@ func (f *sessionFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.sandbox, "sandbox", "", "run commands without network and let them change workspace-write (the default: the folder and temporary files) or read-only (nothing); or off")
 	fl.Lookup("sandbox").NoOptDefVal = string(terret.SandboxWrite)
 	fl.BoolVar(&f.raw, "raw", false, "keep the agent's own messages in the log")
+	fl.BoolVar(&f.record, "record", false, "keep what the native agent's model is asked and answers, for 'terret replay'")
 	fl.BoolVar(&f.unenforced, "unenforced", false, "start even if tool limits cannot be enforced")
 	f.set = func(name string) bool { return cmd.Flags().Changed(name) }
 }
@@ -131,7 +132,7 @@ func (f *sessionFlags) check() error {
 func (f *sessionFlags) goOn(ctx context.Context, a *app, e *engine.Engine, s terret.Session) (terret.Session, error) {
 	for _, flag := range []string{
 		"agent", "persona", "mode", "allow", "deny", "ask", "tools", "disallowed-tools", "auto-approve-tools", "gate", "setting-sources",
-		"add-dir", "effort", "max-turns", "max-cost", "one-shot", "worktree", "system-append", "mcp", "sandbox",
+		"add-dir", "effort", "max-turns", "max-cost", "one-shot", "worktree", "system-append", "mcp", "sandbox", "record",
 	} {
 		if f.set(flag) {
 			return terret.Session{}, terret.Invalid(flag, "this cannot be changed in session %s; leave --%s out, or start a new session", s.ID[:13], flag)
@@ -185,7 +186,7 @@ func (f *sessionFlags) session(ctx context.Context, a *app, e *engine.Engine, in
 		Options: terret.SessionOptions{
 			Allow: f.allow, Deny: f.deny, Ask: f.ask, AddDirs: f.addDirs, Effort: f.effort, MaxTurns: f.maxTurns,
 			MaxCostUSD: terret.CostOf(f.maxCost), SystemAppend: f.systemAppend, KeepRaw: f.raw,
-			BasePrompt: f.mode != "", Gates: f.wantedGates(), Worktree: f.worktree, Sandbox: terret.Sandbox(f.sandbox),
+			BasePrompt: f.mode != "", Gates: f.wantedGates(), Worktree: f.worktree, Sandbox: terret.Sandbox(f.sandbox), Record: f.record,
 		},
 	}
 	for flag, list := range map[string]struct {
@@ -205,12 +206,20 @@ func (f *sessionFlags) session(ctx context.Context, a *app, e *engine.Engine, in
 		}
 	}
 	made, err := a.sessions(interactive).Create(ctx, s, assemble.CreateOptions{
-		Unenforced: f.unenforced, Tell: func(note string) { a.note("%s", oneLine(note)) },
+		Check: canRecord, Unenforced: f.unenforced, Tell: func(note string) { a.note("%s", oneLine(note)) },
 	})
 	if errors.Is(err, terret.ErrUnsupported) && terret.AsError(err).Field == assemble.UnenforcedField {
 		err = terret.Errorf(terret.CodeUnsupported, "%w; --unenforced starts it anyway", err)
 	}
 	return made, err
+}
+
+// canRecord refuses to record what no other agent would show us.
+func canRecord(s terret.Session) error {
+	if s.Options.Record && s.Agent != native.Name {
+		return terret.Errorf(terret.CodeUnsupported, "sessions of %s cannot be recorded, only those of the native agent; leave --record out", s.Agent)
+	}
+	return nil
 }
 
 // sessions makes sessions, with the defaults from the settings.
@@ -251,6 +260,7 @@ func (a *app) defaults(ctx context.Context, s *terret.Session, interactive bool)
 	if s.Options.Sandbox == "" && a.harness.Agents.About(s.Agent).Sandbox {
 		s.Options.Sandbox = terret.Sandbox(a.cfg.Sandbox) // others have none, or their own
 	}
+	s.Options.Record = s.Options.Record || a.cfg.Record && s.Agent == native.Name
 	s.Options.Allow = append(s.Options.Allow, a.cfg.Rules.Allow...)
 	s.Options.Deny = append(s.Options.Deny, a.cfg.Rules.Deny...)
 }

@@ -33,6 +33,7 @@ type agent struct {
 	state   *tools.State
 	plugins *plugin.Plugins  // nil if there are none
 	servers *mcphost.Servers // nil if the session has none
+	rec     *recorder        // nil if it is not recorded
 
 	mu    sync.Mutex
 	model *chosen
@@ -94,6 +95,7 @@ func (t *turnRun) converse(ctx context.Context, p terret.Prompt) error {
 	if blocked || err != nil {
 		return err
 	}
+	t.a.rec.said(p)
 	t.a.begin(t.id, p)
 	if len(add) > 0 {
 		t.add(message{role: terret.RoleUser, blocks: add, turn: t.id})
@@ -183,7 +185,7 @@ func (a *agent) Close(context.Context) error {
 	a.end(interrupted())
 	a.mu.Unlock()
 	a.work.Wait()
-	return errors.Join(a.closeServers(), a.closePlugins(), a.state.Close())
+	return errors.Join(a.closeServers(), a.closePlugins(), a.state.Close(), a.rec.close())
 }
 
 // closeServers ends the session's MCP servers, if it has any.

@@ -22,7 +22,7 @@ func (t *turnRun) call(ctx context.Context) (id string, r reply, err error) {
 	for attempt := 1; ; attempt++ {
 		s := &speech{t: t, id: terret.NewID(terret.PrefixMessage)}
 		began := time.Now()
-		r, err := m.generate(ctx, q, func(p piece) error { return s.tell(ctx, p) })
+		r, err := t.ask(ctx, m, q, func(p piece) error { return s.tell(ctx, p) })
 		t.api += time.Since(began)
 		t.spend(m, r)
 		if err == nil {

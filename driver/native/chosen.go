@@ -43,7 +43,7 @@ func (d *Driver) describe(name string) (*chosen, error) {
 
 // model makes the model of that name.
 func (d *Driver) model(name string, known card) (model, error) {
-	if name == DemoModel {
+	if name == DemoModel || d.cfg.Replay != nil { // then the recording answers
 		return demo{}, nil
 	}
 	p, rest, ok := d.cfg.find(name)

@@ -109,7 +109,7 @@ func (t *turnRun) compact(ctx context.Context, trigger, instructions string) err
 func (t *turnRun) summarize(ctx context.Context, q query) (reply, error) {
 	m, cut := t.model(), false
 	for attempt := 1; ; attempt++ {
-		r, err := m.generate(ctx, q, func(piece) error { return ctx.Err() })
+		r, err := t.ask(ctx, m, q, func(piece) error { return ctx.Err() })
 		t.spend(m, r)
 		if err == nil {
 			return r, nil

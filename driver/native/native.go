@@ -58,6 +58,8 @@ type Config struct {
 	// Home is Terret's own folder, which commands in a sandbox cannot change. Empty means
 	// that there is none.
 	Home string
+	// Replay, if set, answers in place of every model.
+	Replay *Replay
 	// Tools are those of the program that embeds the agent.
 	Tools []Tool
 }
@@ -202,6 +204,9 @@ func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, 
 		Cwd: r.Session.Cwd, PermissionMode: r.Session.PermissionMode, MCPServers: a.states(),
 	}}}, nil); err != nil {
 		return nil, errors.Join(err, a.closeServers(), a.closePlugins())
+	}
+	if err := a.record(); err != nil {
+		return nil, errors.Join(err, a.closeServers())
 	}
 	a.life, a.end = context.WithCancelCause(context.Background())
 	return a, nil

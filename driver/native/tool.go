@@ -149,6 +149,9 @@ func (u *use) run(ctx context.Context) outcome {
 	case !json.Valid(u.call.Input):
 		return u.refuse(ctx, u.call.Name+": the input is not valid JSON; if the answer was cut off at its limit, make the call smaller")
 	}
+	if o, ok := u.replayed(ctx); ok {
+		return o
+	}
 	switch u.call.Name {
 	case askTool:
 		return u.ask(ctx)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/native"
 	"github.com/terret-dev/terret/engine"
 	"github.com/terret-dev/terret/internal/persona"
 	"github.com/terret-dev/terret/internal/project"
@@ -121,6 +122,11 @@ func (m *Sessions) Delete(ctx context.Context, id string, force bool) (Deleted, 
 	}
 	if err := m.Engine.Delete(ctx, id, force); err != nil {
 		return Deleted{}, err
+	}
+	if m.Home != "" {
+		if err := native.DeleteRecording(m.Home, id); err != nil {
+			return Deleted{}, err
+		}
 	}
 	top, _, ok := worktree.Find(m.Home, s.Cwd)
 	if !ok || !s.Options.Worktree {

@@ -44,6 +44,7 @@ const everything = `// Comments are fine.
 	"model": "opus",
 	"policy": "accept-edits",
 	"sandbox": "workspace-write",
+	"record": true,
 	"product_name": "Acme",
 	"data": "/srv/terret",
 	"store": "postgres://me@db.example.com/terret",
@@ -77,7 +78,7 @@ func TestEveryKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Loaded{Files: []string{file}, Config: Config{
-		Agent: "claude", Model: "opus", Policy: "accept-edits", Sandbox: "workspace-write", ProductName: "Acme", Data: "/srv/terret", Store: "postgres://me@db.example.com/terret", Node: "builder-1",
+		Agent: "claude", Model: "opus", Policy: "accept-edits", Sandbox: "workspace-write", Record: true, ProductName: "Acme", Data: "/srv/terret", Store: "postgres://me@db.example.com/terret", Node: "builder-1",
 		IdleAfter: Duration(90 * time.Minute), SilentAfter: Duration(3 * time.Hour), InterruptGrace: Duration(5 * time.Second),
 		Timeouts:   map[string]Duration{"permission": Duration(10 * time.Minute), "question": Never},
 		Unattended: true, Undo: Undo{MaxFiles: 10, MaxBytes: 20}, Pool: Pool{Size: 2, Keys: 3, MaxMemory: 4}, Team: Team{MaxHops: 5, MaxPerMinute: 6, MaxCostUSD: 7}, Worktree: Worktree{Setup: "make", Copy: []string{".env"}}, LogLevel: "debug", KeepDeltas: Never,
@@ -142,7 +143,7 @@ func TestUntrustedProject(t *testing.T) {
 	if diff := cmp.Diff(want, got.Config); diff != "" {
 		t.Error(diff)
 	}
-	wantIgnored := strings.Fields(`agent model policy sandbox product_name data store node idle_after silent_after interrupt_grace timeouts.permission timeouts.question
+	wantIgnored := strings.Fields(`agent model policy sandbox record product_name data store node idle_after silent_after interrupt_grace timeouts.permission timeouts.question
 		unattended undo.off undo.max_files undo.max_bytes pool.size pool.keys pool.max_memory worktree.setup worktree.copy team.max_hops team.max_per_minute team.max_cost_usd log_level keep_deltas rules.allow
 		agents.claude.path agents.claude.env agents.claude.args providers.lab.base_url providers.lab.key_env prices roots addr`)
 	if diff := cmp.Diff(wantIgnored, got.Ignored); diff != "" {
