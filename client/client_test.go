@@ -438,7 +438,7 @@ func TestNewSession(t *testing.T) {
 	}
 	for name, v := range map[string]any{
 		"NewSession": client.NewSession{
-			Agent: "x", Model: "x", Cwd: "x", Persona: "x", Mode: "x", Policy: "x", PermissionMode: "x", Title: "x", Tools: []string{}, DisallowedTools: []string{},
+			Agent: "x", Model: "x", Cwd: "x", Repo: "x", Labels: []string{"x"}, Persona: "x", Mode: "x", Policy: "x", PermissionMode: "x", Title: "x", Tools: []string{}, DisallowedTools: []string{},
 			AutoApproveTools: []string{}, Allow: []string{""}, Deny: []string{""}, Ask: []string{""}, SettingSources: []string{}, AddDirs: []string{""}, Agents: terret.JSON("1"),
 			MCP: terret.JSON("1"), Effort: "x", FallbackModel: "x", OutputSchema: terret.JSON("1"), MaxTurns: 1, MaxCostUSD: 1, SystemAppend: "x", OneShot: true,
 			BasePrompt: true, Gates: []terret.Gate{"x"}, Timeouts: map[terret.Gate]int{"x": 1},

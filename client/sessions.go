@@ -10,11 +10,13 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// NewSession describes a session to create. Cwd is required.
+// NewSession describes a session to create. Cwd or Repo is required.
 type NewSession struct {
 	Agent            string        `json:"agent,omitempty"`
 	Model            string        `json:"model,omitempty"`
-	Cwd              string        `json:"cwd"`
+	Cwd              string        `json:"cwd,omitempty"`
+	Repo             string        `json:"repo,omitempty"`   // a git repository to clone and work in
+	Labels           []string      `json:"labels,omitempty"` // of the node that clones it
 	Persona          string        `json:"persona,omitempty"`
 	Mode             terret.Mode   `json:"mode,omitempty"`
 	Policy           terret.Policy `json:"policy,omitempty"`

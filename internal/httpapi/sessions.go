@@ -90,7 +90,9 @@ func (s *Server) replySession(ctx context.Context) func(terret.Session, error) (
 type newSession struct {
 	Agent            string              `json:"agent,omitempty" doc:"The agent to use. Default: the configured one, or else one that is installed."`
 	Model            string              `json:"model,omitempty"`
-	Cwd              string              `json:"cwd" doc:"The folder to work in; it must be inside one of the roots."`
+	Cwd              string              `json:"cwd,omitempty" doc:"The folder to work in; it must be inside one of the roots. Either this or repo."`
+	Repo             string              `json:"repo,omitempty" maxLength:"2000" doc:"The git repository to clone and work in, such as https://host/path or git@host:path. In a fleet the node with the fewest sessions clones it. It needs scope decide."`
+	Labels           []string            `json:"labels,omitempty" maxItems:"20" doc:"With repo: labels that the node must have."`
 	Persona          string              `json:"persona,omitempty"`
 	Mode             terret.Mode         `json:"mode,omitempty" enum:"workbench,pipeline,direct"`
 	Policy           terret.Policy       `json:"policy,omitempty" enum:"ask,accept-edits,rules,plan,deny-unless-allowed,auto-approve"`
@@ -213,6 +215,14 @@ func (s *Server) createSession(ctx context.Context, in *struct{ Body newSession 
 			return nil, err
 		}
 	}
+	if n.Repo != "" {
+		return s.createFrom(ctx, n)
+	}
+	return s.createHere(ctx, n)
+}
+
+// createHere makes a session that was checked, in a folder of this machine.
+func (s *Server) createHere(ctx context.Context, n newSession) (*body[MadeSession], error) {
 	var notes []string
 	made, err := s.makeSession(ctx, n.record(), assemble.CreateOptions{
 		Unenforced: n.Unenforced, Tell: func(note string) { notes = append(notes, note) },

@@ -1,0 +1,91 @@
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/http"
+	"os"
+	"slices"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/access"
+	"github.com/terret-dev/terret/internal/worktree"
+)
+
+// createFrom makes a session in a clone of a repository, on the node with the fewest
+// sessions that has the labels and takes another one.
+func (s *Server) createFrom(ctx context.Context, n newSession) (*body[MadeSession], error) {
+	if n.Cwd != "" {
+		return nil, terret.Invalid("cwd", "use either cwd or repo")
+	}
+	if err := need(ctx, access.Decide); err != nil { // it uses what the worker's git may do
+		return nil, err
+	}
+	if s.fleet != nil && ctx.Value(relayedKey{}) == nil {
+		nodes, err := s.fleet.Nodes(ctx)
+		if err != nil {
+			return nil, err
+		}
+		node, err := chooseNode(nodes, n.Labels)
+		if err != nil {
+			return nil, err
+		}
+		if node != s.cfg.Node {
+			return s.createOn(ctx, node, n)
+		}
+	}
+	env := s.cfg.Env
+	if env == nil {
+		env = os.Environ()
+	}
+	id := terret.NewSessionID()
+	dir, err := worktree.Clone(ctx, n.Repo, s.cfg.Roots[0], id[len(id)-8:], env)
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return nil, terret.Invalid("repo", "%w", err)
+	}
+	n.Cwd, n.Repo, n.Labels = dir, "", nil
+	return s.createHere(ctx, n)
+}
+
+// chooseNode chooses the node for a session.
+func chooseNode(nodes []terret.Node, labels []string) (string, error) {
+	var fit []terret.Node
+	for _, n := range nodes {
+		has := !slices.ContainsFunc(labels, func(l string) bool { return !slices.Contains(n.Labels, l) })
+		if has && !n.Draining && (n.Max == 0 || n.Sessions < n.Max) {
+			fit = append(fit, n)
+		}
+	}
+	if len(fit) == 0 {
+		return "", terret.Errorf(terret.CodeConflict, "none of %d nodes takes another session with these labels; `terret fleet` shows their labels and limits", len(nodes))
+	}
+	best := slices.MinFunc(fit, func(a, b terret.Node) int {
+		return cmp.Or(cmp.Compare(a.Sessions, b.Sessions), cmp.Compare(a.Working, b.Working), cmp.Compare(a.Name, b.Name))
+	})
+	return best.Name, nil
+}
+
+// createOn has another node make the session.
+func (s *Server) createOn(ctx context.Context, node string, n newSession) (*body[MadeSession], error) {
+	text, err := json.Marshal(n)
+	if err != nil {
+		return nil, err
+	}
+	a, err := s.askNode(ctx, node, question{Method: http.MethodPost, URL: "/v1/sessions", Type: "application/json", Body: text, By: limited(access.From(ctx))})
+	if err != nil {
+		return nil, err
+	}
+	if a.Status != http.StatusCreated {
+		var p Problem
+		if err := json.Unmarshal(a.Body, &p); err != nil {
+			return nil, terret.Errorf(terret.CodeInternal, "node %s answered with status %d", node, a.Status)
+		}
+		return nil, &terret.Error{Code: p.Kind, Message: p.Detail, Field: p.Field}
+	}
+	var made MadeSession
+	return reply(made, json.Unmarshal(a.Body, &made))
+}
