@@ -267,3 +267,51 @@ func TestHiveCapabilities(t *testing.T) {
 		}
 	}
 }
+
+// TestHiveModels groups models by provider; those that name none are the agent's own.
+func TestHiveModels(t *testing.T) {
+	t.Parallel()
+	got, err := json.Marshal(view.HiveModels("claude", []terret.Model{
+		{ID: "anthropic/opus", Name: "Opus", Context: 200, MaxOutput: 30}, {ID: "haiku"}, {ID: "anthropic/sonnet", Name: "Sonnet"},
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `[{"id":"anthropic","models":{"opus":{"id":"opus","name":"Opus","limit":{"context":200,"output":30}},"sonnet":{"id":"sonnet","name":"Sonnet","limit":{}}}},` +
+		`{"id":"claude-code","models":{"haiku":{"id":"haiku","name":"haiku","limit":{}}}}]`
+	if string(got) != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	agents := view.HiveAgents([]terret.Probe{
+		{Agent: "claude", Capabilities: terret.Capabilities{Abilities: map[terret.Capability]terret.Ability{terret.CanUndo: {OK: true, By: terret.ByAgent}}}},
+		{Agent: "codex"},
+	})
+	if len(agents) != 2 || !agents["claude-code"].SupportsUndo || agents["codex"].SupportsUndo {
+		t.Errorf("agents %+v", agents)
+	}
+}
+
+// TestHiveRequests lists what is open as the events that announced it, without what Hive
+// does not know or cannot be read.
+func TestHiveRequests(t *testing.T) {
+	t.Parallel()
+	id := terret.NewSessionID()
+	open := view.HiveRequests([]terret.Request{
+		{Session: id, Gate: terret.GatePermission, Data: terret.JSON(`{"request_id":"req_1","tool":"Bash","input":{}}`)},
+		{Session: id, Gate: terret.GateStop, Data: terret.JSON(`{}`)},
+		{Session: id, Gate: terret.GateQuestion, Data: terret.JSON(`7`)},
+		{Session: id, Gate: terret.GatePlan, Data: terret.JSON(`{"request_id":"req_2","plan":"Do it."}`)},
+	})
+	var got []string
+	for _, m := range open {
+		e := decoded(t, string(m)).(map[string]any)
+		data := e["data"].(map[string]any)
+		got = append(got, e["type"].(string)+" "+data["id"].(string))
+		if e["sessionId"] != id {
+			t.Errorf("%s", m)
+		}
+	}
+	if d := cmp.Diff([]string{"permission.asked req_1", "plan.ready req_2"}, got); d != "" {
+		t.Error(d)
+	}
+}

@@ -39,7 +39,7 @@ func Sessions(path string) ([]terret.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer db.Close()
+	defer func() { _ = db.Close() }() // it was only read
 	if err := db.Exec(`PRAGMA query_only = 1`); err != nil {
 		return nil, err
 	}

@@ -94,7 +94,7 @@ func TestOddRows(t *testing.T) {
 		"agent":  {`UPDATE sessions SET agent_sdk = 'a' || char(10) WHERE name = 'fix the login'`, "no name"},
 		"native": {`UPDATE sessions SET opencode_session_id = char(27) WHERE name = 'fix the login'`, "no name"},
 		"title":  {`UPDATE sessions SET name = hex(zeroblob(300)) WHERE name = 'fix the login'`, "too long"},
-		"folder": {`UPDATE worktrees SET path = '/there/is/none'`, "/there/is/none"},
+		"folder": {`UPDATE worktrees SET path = '/there/is/none'`, `session "3b241101-e2bb-4255-8caf-4136c566a962": there is no folder "/there/is/none"`},
 		"time":   {`UPDATE sessions SET created_at = 'soon' WHERE name = 'fix the login'`, "soon"},
 	} {
 		path, _ := database(t, "1.sql", "2.sql", c.script)
@@ -102,7 +102,11 @@ func TestOddRows(t *testing.T) {
 			t.Errorf("%s: %d sessions, %v", name, len(found), err)
 		}
 	}
-	path, _ := database(t, "1.sql", "2.sql", `UPDATE sessions SET agent_sdk = ''`)
+	path, _ := database(t, "1.sql", `UPDATE sessions SET opencode_session_id = hex(zeroblob(256)) WHERE name = 'fix the login'`) // 512 letters
+	if found, err := hive.Sessions(path); err != nil || len(found) != 2 {
+		t.Errorf("a long id: %+v, %v", found, err)
+	}
+	path, _ = database(t, "1.sql", "2.sql", `UPDATE sessions SET agent_sdk = ''`)
 	if found, err := hive.Sessions(path); err != nil || len(found) != 3 || found[2].Agent != "opencode" {
 		t.Errorf("no agent: %+v, %v", found, err)
 	}

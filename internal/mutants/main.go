@@ -56,7 +56,7 @@ func run(ctx context.Context, args []string, out io.Writer) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	survived := 0
 	for _, pkg := range f.Args() {
 		all, err := mutantsOf(ctx, pkg, *base)

@@ -57,6 +57,11 @@ func TestDecomp(t *testing.T) {
 	if diff := cmp.Diff(terret.Persona{ID: "DECOMP", SourceFile: "agents/AGENT_DECOMP.md", Tools: []string{"Read", "Grep"}}, p); diff != "" {
 		t.Error(diff)
 	}
+	p.DisallowedTools, p.MaxTurns = []string{"WebFetch"}, 7
+	want := Config{ID: "DECOMP", SourceFile: "agents/AGENT_DECOMP.md", AllowedTools: []string{"Read", "Grep"}, DisallowedTools: []string{"WebFetch"}, MaxTurns: 7}
+	if diff := cmp.Diff(want, ConfigOf(p)); diff != "" {
+		t.Error(diff)
+	}
 	got, err := l.Prompt(PromptRequest{Dir: dir, Persona: &p, Mode: terret.ModeWorkbench})
 	if err != nil {
 		t.Fatal(err)
