@@ -21,7 +21,7 @@ func readTool() Tool {
 	return Tool{
 		Name: "Read", Class: Reads,
 		Description: "Reads a text file and returns its lines, numbered. Reads 2,000 lines from the beginning unless offset or limit say otherwise; " +
-			"longer lines are cut at 2,000 characters. Line numbers and the tab behind them are not part of the file.",
+			"longer lines are cut at 2,000 characters. Of a notebook (.ipynb) you get the cells and what they printed; to change one, edit its JSON with a command. Line numbers and the tab behind them are not part of the file.",
 		Schema: json.RawMessage(`{"type":"object","properties":{` +
 			`"file_path":{"type":"string","description":"The file, absolute or relative to the session's folder"},` +
 			`"offset":{"type":"integer","minimum":0,"description":"First line to read, from 1"},` +
@@ -90,7 +90,13 @@ func (r *reading) run(ctx context.Context, _ func(string)) (Result, error) {
 		}
 		r.env.State.saw(r.place.real, now.sum)
 	}
-	text := newLines(&ctxReader{ctx, f}, utf8.UTFMax*(readWidth+1))
+	var from io.Reader = f
+	if shown, ok, err := asNotebook(r.place.real, f); err != nil {
+		return Result{}, problem(r.place, err)
+	} else if ok {
+		from = strings.NewReader(shown)
+	}
+	text := newLines(&ctxReader{ctx, from}, utf8.UTFMax*(readWidth+1))
 	if start := text.start(); isBinary(start) {
 		return Result{}, fmt.Errorf("%s is a binary file (%s, %d bytes) and cannot be shown as text", r.place.shown, binaryKind(start), info.Size())
 	}
