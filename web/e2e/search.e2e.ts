@@ -16,7 +16,7 @@ it("words that were said lead to their message, from the list and from the palet
   const side = page.getByRole("navigation", { name: "Sessions" });
   const field = side.getByRole("searchbox");
   await field.fill("CUPBOARD marma");
-  const hits = side.getByRole("region", { name: "Messages" });
+  const hits = side.getByRole("region", { name: "Messages found" });
   await hits.getByText("kitchen").waitFor();
   expect(await hits.locator("mark").allInnerTexts()).toEqual(["marma", "cupboard"]);
   await hits.getByText("kitchen").click();

@@ -41,7 +41,7 @@ export function Messages({ words }: { words: string }) {
   const now = useNow(found.length > 0, 30_000);
   if (found.length === 0) return null;
   return (
-    <section aria-label="Messages">
+    <section aria-label="Messages found">
       <h2>Messages</h2>
       <ul className="plain">
         {found.map((f) => (
