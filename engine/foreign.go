@@ -135,11 +135,11 @@ func (e *Engine) serve(ctx context.Context, l *live, item terret.InboxItem) {
 		}
 		return
 	}
-	switch item.Kind {
-	case terret.InboxNote:
+	if item.Kind == terret.InboxNote {
 		e.takeNote(l, item)
 		return
-	case terret.InboxWake:
+	}
+	if item.Kind == terret.InboxWake {
 		e.woken(item)
 		return
 	}

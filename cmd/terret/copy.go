@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"os"
 	"time"
@@ -32,7 +33,7 @@ func newDBCopy(a *app) *cobra.Command {
 	return cmd
 }
 
-func runDBCopy(ctx context.Context, a *app, from, to, node string, restart bool) error {
+func runDBCopy(ctx context.Context, a *app, from, to, node string, restart bool) (err error) {
 	if err := a.prepare(); err != nil {
 		return err
 	}
@@ -56,12 +57,12 @@ func runDBCopy(ctx context.Context, a *app, from, to, node string, restart bool)
 	if err != nil {
 		return err
 	}
-	defer source.Close()
+	defer func() { err = errors.Join(err, source.Close()) }()
 	target, err := assemble.OpenStore(ctx, to, a.logger)
 	if err != nil {
 		return err
 	}
-	defer target.Close()
+	defer func() { err = errors.Join(err, target.Close()) }()
 	return copyStore(ctx, a, source, target, nonEmpty(node, assemble.NodeName(a.cfg)), restart)
 }
 

@@ -42,7 +42,7 @@ func Clone(ctx context.Context, address, root, id string, env []string) (dir str
 
 // repositoryName checks the address of a repository, and returns what to call its folder.
 func repositoryName(address string) (string, error) {
-	rest := address
+	var rest string
 	if user, after, ok := strings.Cut(address, "@"); ok && !strings.Contains(address, "://") && strings.Contains(after, ":") && !strings.ContainsAny(user, "/:-") {
 		_, rest, _ = strings.Cut(after, ":") // git@host:path
 	} else {
