@@ -122,8 +122,9 @@ func (a *agent) Command(ctx context.Context, turn, name, args string, in terret.
 		return c.err
 	}
 	return a.start(ctx, turn, in, func(ctx context.Context, t *turnRun) error {
-		text, err := c.expand(args), error(nil)
+		text := c.expand(args)
 		if c.asks != nil {
+			var err error
 			if text, err = c.asks(ctx, args); err != nil {
 				return terret.Errorf(terret.CodeExecutionError, "/%s: %w", name, err)
 			}

@@ -127,7 +127,7 @@ func fetchError(ctx context.Context, u *url.URL, err error) error {
 	if e, ok := errors.AsType[*notPublic](err); ok {
 		err = e
 	}
-	return fmt.Errorf("WebFetch: %s: %w", plain(u.Host), err) //nolint:staticcheck // names a tool
+	return fmt.Errorf("WebFetch: %s: %w", plain(u.Host), err)
 }
 
 func (f *fetching) result(res *http.Response, body []byte) (Result, error) {
@@ -145,7 +145,7 @@ func (f *fetching) result(res *http.Response, body []byte) (Result, error) {
 	if kind == "text/html" || kind == "application/xhtml+xml" {
 		md, err := markdown(text, res.Request.URL)
 		if err != nil {
-			return Result{}, fmt.Errorf("WebFetch: the page cannot be read: %w", err) //nolint:staticcheck // names a tool
+			return Result{}, fmt.Errorf("WebFetch: the page cannot be read: %w", err)
 		}
 		text = md
 	}
