@@ -70,7 +70,7 @@ func asked(model string, q query) recordedCall {
 // recorder writes a recording. It is safe for concurrent use.
 type recorder struct {
 	secrets *redact.Redactor
-	warn    func(string, error)
+	warn    func(error)
 
 	mu     sync.Mutex
 	file   *os.File // nil once it is full or failed
@@ -97,7 +97,7 @@ func (a *agent) record() error {
 	if err != nil {
 		return terret.Errorf(terret.CodeStartupRefused, "the session cannot be recorded: %w", err)
 	}
-	r := &recorder{file: f, secrets: redact.New(redact.FromEnv(a.req.Env)), warn: func(what string, err error) { a.req.Log.Warn(what, "session", a.req.Session.ID, "error", err) }}
+	r := &recorder{file: f, secrets: redact.New(redact.FromEnv(a.req.Env)), warn: func(err error) { a.req.Log.Warn("the recording ends here", "session", a.req.Session.ID, "error", err) }}
 	if info, err := f.Stat(); err == nil {
 		r.size = info.Size()
 	}
@@ -166,14 +166,14 @@ func (r *recorder) write(line recordedLine) {
 		return
 	}
 	b := append(r.secrets.Bytes(asJSON(line)), '\n')
-	err := error(nil)
+	var err error
 	if r.size += int64(len(b)); r.size > maxRecording {
 		err = errors.New("it is larger than 64 MB")
 	} else {
 		_, err = r.file.Write(b)
 	}
 	if err != nil {
-		r.warn("the recording ends here", errors.Join(err, r.file.Close()))
+		r.warn(errors.Join(err, r.file.Close()))
 		r.file = nil
 	}
 }

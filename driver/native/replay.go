@@ -237,18 +237,19 @@ func messageIn(list []recordedSaid, i int) string {
 	if i >= len(list) {
 		return ""
 	}
-	out := "[" + string(list[i].Role) + "]\n"
+	var out strings.Builder
+	out.WriteString("[" + string(list[i].Role) + "]\n")
 	for _, b := range list[i].Blocks {
 		switch b.Type {
 		case terret.BlockToolUse:
-			out += "call " + b.Name + " " + string(b.Input) + "\n"
+			out.WriteString("call " + b.Name + " " + string(b.Input) + "\n")
 		case terret.BlockToolResult:
-			out += "result " + terret.TextOf(b.Content) + "\n"
+			out.WriteString("result " + terret.TextOf(b.Content) + "\n")
 		default:
-			out += string(b.Type) + " " + b.Text + "\n"
+			out.WriteString(string(b.Type) + " " + b.Text + "\n")
 		}
 	}
-	return out
+	return out.String()
 }
 
 // ask asks the model, or the recording in its place, and records it if that is wanted. The
