@@ -71,8 +71,8 @@ export interface NewSession {
     auto_approve_tools?: Array<string>;
     /** Add Terret's own text to the system prompt; a persona and the modes workbench and pipeline always do. */
     base_prompt?: boolean;
-    /** The folder to work in; it must be inside one of the roots. */
-    cwd: string;
+    /** The folder to work in; it must be inside one of the roots. Either this or repo. */
+    cwd?: string;
     /** Rules for tool uses to deny. */
     deny?: Array<string>;
     /** Tools to remove. */
@@ -83,6 +83,8 @@ export interface NewSession {
     gates?: Array<string>;
     /** Keep the agent's own messages in the log. */
     keep_raw?: boolean;
+    /** With repo: labels that the node must have. */
+    labels?: Array<string>;
     max_cost_usd?: number;
     /** Maximum number of steps per turn. */
     max_turns?: number;
@@ -102,6 +104,8 @@ export interface NewSession {
     permission_mode?: string;
     persona?: string;
     policy?: "ask" | "accept-edits" | "rules" | "plan" | "deny-unless-allowed" | "auto-approve";
+    /** The git repository to clone and work in, such as https://host/path or git@host:path. In a fleet the node with the fewest sessions clones it. It needs scope decide. */
+    repo?: string;
     /** What the agent's commands may change, without network. Default: what the persona and the configuration say. */
     sandbox?: "off" | "workspace-write" | "read-only";
     /** Which of its own settings the agent reads. */
