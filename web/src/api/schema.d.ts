@@ -13,7 +13,7 @@ export interface paths {
         };
         /**
          * List agents: whether each is installed and signed in, and what it can do
-         * @description Probing starts the agents' programs, so the answer may be some seconds old.
+         * @description Probing starts the agents' programs, so the answer may be some seconds old. With view, a table of what each agent can do itself.
          */
         get: operations["list-agents"];
         put?: never;
@@ -57,7 +57,7 @@ export interface paths {
         };
         /**
          * List the models of an agent
-         * @description Some agents list their models only in a session.
+         * @description Some agents list their models only in a session. With view, by provider.
          */
         get: operations["list-models"];
         put?: never;
@@ -77,7 +77,7 @@ export interface paths {
         };
         /**
          * List the requests that wait for a decision, oldest first
-         * @description With state=all, decided ones too.
+         * @description With state=all, decided ones too. With view, open ones as the events that announced them.
          */
         get: operations["list-requests"];
         put?: never;
@@ -103,7 +103,7 @@ export interface paths {
         put?: never;
         /**
          * Decide a request
-         * @description Exactly one of several answers counts; the others get 409 already_decided. The log records the token's name as the decider.
+         * @description Exactly one of several answers counts; the others get 409 already_decided. The log records the token's name as the decider. With view, the body is a decision in that system's own form.
          */
         post: operations["decide"];
         delete?: never;
@@ -206,6 +206,46 @@ export interface paths {
         get: operations["find-files"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/fleet": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show the nodes of the fleet
+         * @description Which nodes run, what they can take, and how many sessions each has, owns and works on. A session's owner is a node's worker. On a single machine there are no nodes.
+         */
+        get: operations["get-fleet"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/fleet/drain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Let a node finish and stop
+         * @description The node (parameter `node`, or else this one) gets no new sessions and prompts; its running turns have `wait` seconds to end, and then it stops. Its sessions stay and can be read on every other node.
+         */
+        post: operations["drain-node"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1470,6 +1510,13 @@ export interface components {
             kept?: string;
             worktree?: string;
         };
+        DrainRequest: {
+            /**
+             * Format: int64
+             * @description Seconds that running turns have to end. Default: 3600.
+             */
+            wait?: number;
+        };
         DryRun: {
             /** @description What the rule decides. */
             behavior: string;
@@ -1523,6 +1570,16 @@ export interface components {
             suggestion?: string;
             verified: boolean;
         };
+        Fleet: {
+            /**
+             * Format: double
+             * @description How long the database takes to answer this node, in milliseconds.
+             */
+            database_ms: number;
+            /** @description The node that answers. */
+            node?: string;
+            nodes: components["schemas"]["Node"][];
+        };
         FolderTrust: {
             decision: string;
             files: components["schemas"]["File"][];
@@ -1563,6 +1620,7 @@ export interface components {
             mode: string;
             model: string;
             native_id: string | null;
+            node?: string;
             /** @description What to know about the session. */
             notes?: string[];
             one_shot: boolean;
@@ -1622,6 +1680,7 @@ export interface components {
             mode: string;
             model: string;
             native_id: string | null;
+            node?: string;
             /** @description What to know before the first prompt. */
             notes?: string[];
             one_shot: boolean;
@@ -1873,8 +1932,8 @@ export interface components {
             auto_approve_tools?: string[];
             /** @description Add Terret's own text to the system prompt; a persona and the modes workbench and pipeline always do. */
             base_prompt?: boolean;
-            /** @description The folder to work in; it must be inside one of the roots. */
-            cwd: string;
+            /** @description The folder to work in; it must be inside one of the roots. Either this or repo. */
+            cwd?: string;
             /** @description Rules for tool uses to deny. */
             deny?: string[];
             /** @description Tools to remove. */
@@ -1885,6 +1944,8 @@ export interface components {
             gates?: string[];
             /** @description Keep the agent's own messages in the log. */
             keep_raw?: boolean;
+            /** @description With repo: labels that the node must have. */
+            labels?: string[];
             /** Format: double */
             max_cost_usd?: number;
             /**
@@ -1913,6 +1974,13 @@ export interface components {
             persona?: string;
             /** @enum {string} */
             policy?: "ask" | "accept-edits" | "rules" | "plan" | "deny-unless-allowed" | "auto-approve";
+            /** @description The git repository to clone and work in, such as https://host/path or git@host:path. In a fleet the node with the fewest sessions clones it. It needs scope decide. */
+            repo?: string;
+            /**
+             * @description What the agent's commands may change, without network. Default: what the persona and the configuration say.
+             * @enum {string}
+             */
+            sandbox?: "off" | "workspace-write" | "read-only";
             /** @description Which of its own settings the agent reads. */
             setting_sources?: string[];
             /** @description Text to append to the system prompt. */
@@ -1973,6 +2041,29 @@ export interface components {
             input?: string;
             /** @description The workflow's file, in YAML. */
             workflow: string;
+        };
+        Node: {
+            draining?: boolean;
+            host: string;
+            labels?: string[];
+            /** Format: int64 */
+            max?: number;
+            name: string;
+            /** Format: int64 */
+            owned: number;
+            /** Format: int64 */
+            pid: number;
+            roots?: string[];
+            /** Format: date-time */
+            seen_at: string;
+            /** Format: int64 */
+            sessions: number;
+            /** Format: date-time */
+            started_at: string;
+            version?: string;
+            worker: string;
+            /** Format: int64 */
+            working: number;
         };
         NullableRevert: {
             can_redo: boolean;
@@ -2062,6 +2153,7 @@ export interface components {
             max_turns?: number;
             model?: string;
             policy?: string;
+            sandbox?: string;
             source_file: string;
             tools?: string[];
             trusted: boolean;
@@ -2284,6 +2376,7 @@ export interface components {
             mode: string;
             model: string;
             native_id: string | null;
+            node?: string;
             one_shot: boolean;
             /** Format: int64 */
             open_requests: number;
@@ -2327,6 +2420,8 @@ export interface components {
             mcp?: unknown;
             on_stale?: string;
             output_schema?: unknown;
+            record?: boolean;
+            sandbox?: string;
             setting_sources?: string[];
             system_append?: string;
             timeouts?: {
@@ -2680,7 +2775,10 @@ export type $defs = Record<string, never>;
 export interface operations {
     "list-agents": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Speak another system's dialect. */
+                view?: "hive";
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -2773,7 +2871,10 @@ export interface operations {
     };
     "list-models": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Speak another system's dialect. */
+                view?: "hive";
+            };
             header?: never;
             path: {
                 agent: string;
@@ -2810,6 +2911,8 @@ export interface operations {
     "list-requests": {
         parameters: {
             query?: {
+                /** @description Speak another system's dialect. */
+                view?: "hive";
                 session?: string;
                 /** @description Default open. */
                 state?: "open" | "all";
@@ -2878,7 +2981,10 @@ export interface operations {
     };
     decide: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Speak another system's dialect. */
+                view?: "athena" | "hive";
+            };
             header?: {
                 /** @description The same answer with the same key counts only once. */
                 "Idempotency-Key"?: string;
@@ -3092,6 +3198,67 @@ export interface operations {
             429: components["responses"]["TooMany"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "get-fleet": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Fleet"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "drain-node": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["DrainRequest"];
+            };
+        };
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Fleet"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
             default: components["responses"]["Problem"];
         };
     };

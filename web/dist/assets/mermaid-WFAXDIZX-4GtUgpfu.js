@@ -1,1 +1,0 @@
-export{o as Mermaid}from"./RichMarkdown-K7wp_Rsd.js";
