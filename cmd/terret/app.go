@@ -109,7 +109,8 @@ func (a *app) home() string {
 	return config.DataDir(a.environ)
 }
 
-// commandLine is a terret command to type in another terminal, with the same data folder.
+// commandLine is a terret command to type in another terminal, with the same data folder
+// and store. A password is left out: what we print ends up in logs.
 func (a *app) commandLine(args ...string) string {
 	words := []string{"terret"}
 	if a.dataGiven {
@@ -117,10 +118,26 @@ func (a *app) commandLine(args ...string) string {
 		words = append(words, "--data", dir)
 	}
 	if a.store != "" {
-		address, _ := syntax.Quote(a.store, syntax.LangBash) // as above
+		address, _ := syntax.Quote(withoutPassword(a.store), syntax.LangBash) // as above
 		words = append(words, "--store", address)
 	}
 	return strings.Join(append(words, args...), " ")
+}
+
+// withoutPassword is the address of a database without its password.
+func withoutPassword(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "postgres://…"
+	}
+	if _, given := u.User.Password(); given {
+		u.User = url.User(u.User.Username())
+	}
+	if q := u.Query(); q.Has("password") {
+		q.Del("password")
+		u.RawQuery = q.Encode()
+	}
+	return u.String()
 }
 
 // user is the name of the current user in the log.

@@ -23,3 +23,16 @@ func TestPostgres(t *testing.T) {
 	}
 	testscript.Run(t, p)
 }
+
+func TestNoPasswordInHints(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]string{
+		"postgres://me:hidden@db.example.com/terret?sslmode=require": "terret --store 'postgres://me@db.example.com/terret?sslmode=require' pending",
+		"postgres://me@db.example.com/terret?password=hidden":        "terret --store postgres://me@db.example.com/terret pending",
+		"postgres://me:hid%zzden@db":                                 "terret --store postgres://… pending",
+	} {
+		if got := (&app{store: given}).commandLine("pending"); got != want {
+			t.Errorf("%s: %s, want %s", given, got, want)
+		}
+	}
+}

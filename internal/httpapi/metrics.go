@@ -20,9 +20,9 @@ import (
 // metrics counts what the server does.
 type metrics struct {
 	began   time.Time
-	events  atomic.Int64 // ended streams
-	streams atomic.Int64 // of those, cut because the reader did not read
-	cuts    atomic.Int64 // of them, because the reader did not read
+	events  atomic.Int64 // sent on streams
+	streams atomic.Int64 // that have ended
+	cuts    atomic.Int64 // streams cut because the reader did not read
 
 	mu       sync.Mutex
 	requests map[requestLabels]requestCount
