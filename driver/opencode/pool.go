@@ -62,6 +62,9 @@ func (p *pool) acquire(ctx context.Context, l launch, owner string, patience tim
 		return nil, context.Cause(ctx)
 	}
 	defer func() { <-at.turn }()
+	if _, err := p.place(l.key()); err != nil { // it was closed while we waited
+		return nil, err
+	}
 	if at.server != nil && !at.server.alive() {
 		at.server.stop() // it has crashed; those who use it find out by themselves
 		at.server, at.users = nil, 0
