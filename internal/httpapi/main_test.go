@@ -67,12 +67,13 @@ func newFixture(t *testing.T, options ...option) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := openStore(t.Context(), filepath.Join(home, "terret.db"))
+	own, err := openStore(t.Context(), filepath.Join(home, "terret.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	store := own
 	t.Cleanup(func() {
-		if err := store.Close(); err != nil {
+		if err := own.Close(); err != nil {
 			t.Error(err)
 		}
 	})
