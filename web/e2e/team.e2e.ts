@@ -31,7 +31,7 @@ it("a team is made, talks, is seen talking, and is shut down", async () => {
   // Everything below comes by itself: nothing is loaded anew.
   const log = page.getByRole("log");
   await log.getByText("Have Carl look around").waitFor();
-  await log.getByText("list files", { exact: true }).waitFor();
+  await log.getByText("list files", { exact: true }).first().waitFor();
   await log.getByText("Carl has looked.").waitFor();
   expect(await message.inputValue()).toBe("");
   await page.getByRole("img", { name: /bob wrote to carl once/ }).waitFor();
