@@ -18,6 +18,8 @@ import { Skeleton } from "../ui/Lazy";
 const themes: [Theme, string][] = [["system", "System"], ["light", "Light"], ["dark", "Dark"], ["contrast", "High contrast"]];
 const editors: [string, string][] = [["vscode://file{path}", "VS Code"], ["cursor://file{path}", "Cursor"], ["zed://file{path}", "Zed"]];
 
+const used = (when: string): string => (when === "now" ? "in use now" : `used ${when} ago`);
+
 export default function Settings() {
   return (
     <div className="page-inner settings">
@@ -110,7 +112,7 @@ function Devices() {
         {data?.items.map((t) => (
           <li key={t.name} className="setting">
             <span><strong>{safeName(t.name)}{t.name === me ? " (this browser)" : ""}</strong>
-              <span className="dim small">{t.device ? "Device" : "Token"} · may {may[t.scope] ?? t.scope}{t.session ? " in one session" : ""} · {t.last_used_at ? `used ${ago(t.last_used_at)}` : "never used"}</span></span>
+              <span className="dim small">{t.device ? "Device" : "Token"} · may {may[t.scope] ?? t.scope}{t.session ? " in one session" : ""} · {t.last_used_at ? used(ago(t.last_used_at)) : "never used"}</span></span>
             <Button look="quiet" tiny aria-label={`Sign out ${safeName(t.name)}`} onClick={() => revoke(t.name)}>Sign out</Button>
           </li>
         ))}
