@@ -31,7 +31,6 @@ chat: build ## chat with an agent in the terminal
 .PHONY: test
 test: ## test everything but the matrix of agents; installs what is missing, or says how to
 	@scripts/setup.sh compiler curl node browser postgres || [ $$? = 3 ]
-	@scripts/setup.sh bwrap || true
 	@$(MAKE) --no-print-directory race
 	@$(MAKE) --no-print-directory fleet
 	@$(MAKE) --no-print-directory web-test

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Sees to it that what the tests need is there: scripts/setup.sh [compiler] [curl] [node] [browser] [postgres] [bwrap]
+# Sees to it that what the tests need is there: scripts/setup.sh [compiler] [curl] [node] [browser] [postgres]
 #
 # As root on Debian what is missing is installed; elsewhere this names the one command
 # that does it. It ends with 1 if something is still missing, with 3 if that is only the
@@ -87,7 +87,6 @@ look() {
 			has node || need nodejs "Node.js, for the agents and the web UI"
 			has npm || need npm "npm, which installs the agents and the tools of the web UI"
 			;;
-		bwrap) [ "$(uname)" != Linux ] || has bwrap || need bubblewrap "bubblewrap, one of the two ways to make a sandbox" ;;
 		browser) has "${CHROMIUM:-chromium}" || need chromium "Chromium, in which the web UI is tested (another one: CHROMIUM=path)" ;;
 		postgres) has_postgres || need postgresql "PostgreSQL, on which the store of a fleet is tested" ;;
 		*) say "there is no $what"; exit 2 ;;
