@@ -84,11 +84,14 @@ func (s *Servers) elicit(ctx context.Context, server string, p *mcp.ElicitParams
 	if err == nil {
 		err = json.Unmarshal(raw, &f)
 	}
-	if err != nil || len(f.Properties) > maxFields {
-		return nil, fmt.Errorf("the question must be a form of at most %d fields: %w", maxFields, err)
+	if err != nil {
+		return nil, fmt.Errorf("the question must be a form: %w", err)
+	}
+	if len(f.Properties) > maxFields {
+		return nil, fmt.Errorf("the question must be a form of at most %d fields", maxFields)
 	}
 	d, err := s.o.Ask(ctx, terret.QuestionRequest{Questions: f.questions(server, p.Message)})
-	if err != nil || d.Behavior != terret.BehaviorAnswer {
+	if err != nil || d.Behavior != terret.BehaviorAnswer || f.refused(d.Answers) {
 		return &mcp.ElicitResult{Action: declined}, nil //nolint:nilerr // nobody answered
 	}
 	content, err := f.content(d.Answers)
@@ -100,6 +103,12 @@ func (s *Servers) elicit(ctx context.Context, server string, p *mcp.ElicitParams
 
 // confirm is the id of the only question of an empty form.
 const confirm = "confirm"
+
+// refused reports whether a form without fields, which only asks whether to go on, was not
+// answered with yes.
+func (f form) refused(answers map[string]terret.Choice) bool {
+	return len(f.Properties) == 0 && !slices.Contains(answers[confirm], yes)
+}
 
 // questions are one for each field.
 func (f form) questions(server, message string) []terret.Question {
@@ -132,7 +141,7 @@ func (f form) questions(server, message string) []terret.Question {
 func (f form) content(answers map[string]terret.Choice) (map[string]any, error) {
 	out := map[string]any{}
 	for name, p := range f.Properties {
-		given := answers[name]
+		given := slices.Clone(answers[name]) // the decision is in the log as it was given
 		_, values := p.choices()
 		for i, g := range given {
 			if v, ok := values[g]; ok {
