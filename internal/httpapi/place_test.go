@@ -58,6 +58,7 @@ func TestRepo(t *testing.T) {
 	f.do("POST", "/v1/sessions", map[string]any{"repo": strings.Replace(repo, "tool", "none", 1)}).problem(422, terret.CodeInvalidRequest, "repo")
 	f.do("POST", "/v1/sessions", map[string]any{"repo": repo, "cwd": f.dir}).problem(422, terret.CodeInvalidRequest, "cwd")
 	f.do("POST", "/v1/sessions", map[string]any{}).problem(422, terret.CodeInvalidRequest, "cwd")
+	f.do("POST", "/v1/sessions", map[string]any{"repo": repo, "agent": "nobody"}).problem(503, terret.CodeAgentNotFound, "")
 	entries, err := os.ReadDir(f.root)
 	if err != nil || len(entries) != 1 {
 		t.Errorf("failed clones are left: %v, %v", entries, err)
