@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,7 +28,7 @@ func agentsSection() section {
 }
 
 const (
-	agentTurns = 15
+	agentTurns = 40
 	agentRest  = 500 * time.Millisecond
 )
 
@@ -108,23 +109,31 @@ func benchAgent(ctx context.Context, name string, place agenttest.Place, hand *m
 	}
 	var own, direct []took
 	for i := range agentTurns + 2 {
-		before := cpuTime()
-		t, err := engineTurn(ctx, e, s.ID, &after)
-		if err != nil {
-			return row{}, err
+		through := func() error {
+			before := cpuTime()
+			t, err := engineTurn(ctx, e, s.ID, &after)
+			t.cpu = cpuTime() - before
+			own = append(own, t)
+			return err
 		}
-		t.cpu = cpuTime() - before
-		time.Sleep(agentRest)
-		began := time.Now()
-		if err := hand.turn(ctx); err != nil {
-			return row{}, err
+		byHand := func() error {
+			began := time.Now()
+			err := hand.turn(ctx)
+			direct = append(direct, took{end: time.Since(began)})
+			return err
 		}
-		byHand := took{end: time.Since(began)}
-		time.Sleep(agentRest)
-		if i >= 2 { // the first ones are slower
-			own, direct = append(own, t), append(direct, byHand)
+		turns := []func() error{through, byHand}
+		if i%2 == 1 {
+			slices.Reverse(turns)
+		}
+		for _, turn := range turns {
+			if err := turn(); err != nil {
+				return row{}, err
+			}
+			time.Sleep(agentRest)
 		}
 	}
+	own, direct = own[2:], direct[2:] // the first ones are slower
 	through, bare := medianOf(own, endOf), medianOf(direct, endOf)
 	return row{
 		name, fmt.Sprintf("%.1f ms; by hand %.1f ms: added %.1f ms; %.1f ms CPU of Terret; first text of a new session %.0f ms",
