@@ -19,6 +19,9 @@ func Stopping(e *Engine, session string) bool {
 	return l.turn != nil && l.turn.stop != nil
 }
 
+// LookAgain makes the engine look at what is in the store for its sessions.
+func LookAgain(e *Engine) { e.watch.lookAgain() }
+
 // Killer returns what kills the session's present turn, at any time.
 func Killer(e *Engine, session string) func() {
 	l := e.mine(session)

@@ -23,6 +23,7 @@ type faults struct {
 	put    func(rule terret.Rule)        // before PutRule
 	turns  func()                        // after Turn or Turns has read
 	looked chan struct{}                 // each time somebody asks for answers
+	reads  map[string]int                // of the queue of a session
 }
 
 func faultyFixture(t *testing.T, d terret.Driver, change ...func(*engine.Config)) (*fixture, *faults) {
@@ -58,6 +59,10 @@ func (s *faults) ListRules(ctx context.Context, session string) ([]terret.Rule, 
 func (s *faults) Pending(ctx context.Context, session string) ([]terret.InboxItem, error) {
 	s.mu.Lock()
 	err := s.queue
+	if s.reads == nil {
+		s.reads = map[string]int{}
+	}
+	s.reads[session]++
 	s.mu.Unlock()
 	if err != nil {
 		return nil, err

@@ -128,6 +128,7 @@ func (e *Engine) serveInbox(ctx context.Context) error {
 func (e *Engine) serve(ctx context.Context, l *live, item terret.InboxItem) {
 	if item.Kind == terret.InboxPrompt {
 		l.mu.Lock()
+		l.queued = true
 		free := l.phase == idle && l.unusable() == nil && !l.leftover[item.ID]
 		l.mu.Unlock()
 		if free {

@@ -43,7 +43,10 @@ type live struct {
 	// leftover holds prompts that an earlier owner left in the queue; they wait until
 	// somebody prompts.
 	leftover map[string]bool
-	secrets  secrets
+	// queued is set if there may be prompts in the queue. The watcher, and whoever puts
+	// one there, sees to it: turns that nobody queues behind do not read the queue.
+	queued  bool
+	secrets secrets
 
 	// For the committer.
 	last      int64 // number of the last committed event

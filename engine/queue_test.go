@@ -31,6 +31,44 @@ func (f *fixture) queue(session string) []string {
 	return out
 }
 
+// TestQueueUnread holds that turns behind which nothing is queued do not read the queue:
+// it is read when the session is taken, and when it is given back.
+func TestQueueUnread(t *testing.T) {
+	t.Parallel()
+	f, store := faultyFixture(t, mock.New(mock.Script{Turns: [][]mock.Step{{{Text: "ok"}}}}))
+	id := f.session()
+	for range 5 {
+		f.run(id, "hello")
+	}
+	f.close()
+	if got := store.reads[id]; got != 2 {
+		t.Errorf("the queue was read %d times, want 2", got)
+	}
+}
+
+// TestQueueGoesOn runs several prompts that were queued long ago, when nothing tells the
+// engine of them any more.
+func TestQueueGoesOn(t *testing.T) {
+	t.Parallel()
+	g := newGate()
+	f, store := faultyFixture(t, mock.New(mock.Script{Turns: [][]mock.Step{{g.step()}, {{Text: "ok"}}}}))
+	id := f.session()
+	f.prompt(id, "first")
+	g.wait(t)
+	f.promptWhen(id, "a", engine.WhenQueue)
+	f.promptWhen(id, "b", engine.WhenQueue)
+	last := f.promptWhen(id, "c", engine.WhenQueue)
+	looked := make(chan struct{})
+	store.set(func() { store.looked = looked })
+	for range 3 { // the first may have begun before, the second may be due anyway
+		engine.LookAgain(f.Engine)
+		receive(t, looked)
+	}
+	store.set(func() { store.looked = nil })
+	close(g.open)
+	f.ended(id, last.ID)
+}
+
 func TestQueue(t *testing.T) {
 	t.Parallel()
 	g := newGate()

@@ -42,7 +42,12 @@ func (e *Engine) settle(l *live, t *turn, end terret.Event) {
 		return
 	}
 	t.over()
-	e.next(l)
+	l.mu.Lock()
+	queued := l.queued
+	l.mu.Unlock()
+	if queued {
+		e.next(l)
+	}
 }
 
 // writeEnd writes the last events of a turn, and then what the agent said while the
@@ -131,9 +136,15 @@ func (l *live) complete(t *turn, data terret.Data) terret.Data {
 
 // next starts the first queued prompt.
 func (e *Engine) next(l *live) {
+	l.mu.Lock()
+	l.queued = false // until somebody says so again
+	l.mu.Unlock()
 	items, err := e.store.Pending(e.life, l.id)
 	if err != nil {
 		l.log.Warn("cannot read the queue", "error", err)
+		l.mu.Lock()
+		l.queued = true
+		l.mu.Unlock()
 		return
 	}
 	for _, item := range items {
@@ -156,6 +167,7 @@ func (e *Engine) next(l *live) {
 			continue
 		}
 		if l.phase != idle || l.unusable() != nil {
+			l.queued = true
 			l.mu.Unlock()
 			return
 		}
@@ -165,6 +177,7 @@ func (e *Engine) next(l *live) {
 			continue
 		}
 		t, a := l.begin(PromptRequest{Session: l.id, Prompt: q.Prompt, By: item.By, Turn: item.ID, command: q.Command}, cmp.Or(q.Origin, terret.OriginQueue), []string{item.ID}, in)
+		l.queued = true // there may be more
 		l.mu.Unlock()
 		switch {
 		case a.wait() != nil:
