@@ -191,12 +191,24 @@ func (s *Server) answerTo(q question) answer {
 		}
 	}
 	w := &kept{header: http.Header{}}
-	s.noted(s.mux).ServeHTTP(w, r)
-	if w.body.Len() > maxRelayed {
+	whole := s.serveWhole(w, r)
+	switch {
+	case !whole:
+		w = &kept{header: http.Header{}}
+		writeProblem(w, terret.Errorf(terret.CodeInternal, "node %s broke its response off; see its log, and try again", s.cfg.Node))
+	case w.body.Len() > maxRelayed:
 		w = &kept{header: http.Header{}}
 		writeProblem(w, terret.Errorf(terret.CodeUnsupported, "the response has more than %d bytes, which is too much to pass on; ask node %s itself", maxRelayed, s.cfg.Node))
 	}
 	return answer{w.status, w.header.Get("Content-Type"), w.body.Bytes()}
+}
+
+// serveWhole serves a request, and reports whether the response is whole. Handlers break a
+// response off with a panic, which the HTTP server would take.
+func (s *Server) serveWhole(w http.ResponseWriter, r *http.Request) (whole bool) {
+	defer func() { _ = recover() }() // noted has logged it
+	s.noted(s.mux).ServeHTTP(w, r)
+	return true
 }
 
 // kept is a response that is kept for another node.
