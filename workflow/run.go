@@ -123,6 +123,27 @@ func (r *Runner) Decide(ctx context.Context, by, id, decision string) error {
 // Run works on a run until it ends, waits for a person, or the context ends. A run that
 // has ended, or waits, stays as it is.
 func (r *Runner) Run(ctx context.Context, by, id string) (Run, error) {
+	run, err := r.work(ctx, by, id)
+	for err == nil && run.State == Waiting {
+		// Somebody may have decided while we had the lock, and could not go on then.
+		now, err := r.load(ctx, id)
+		if err != nil || now.State == Waiting {
+			return run, err
+		}
+		again, err := r.work(ctx, by, id)
+		if errors.Is(err, terret.ErrConflict) {
+			return run, nil // somebody else goes on with it
+		}
+		if err != nil {
+			return again, err
+		}
+		run = again
+	}
+	return run, err
+}
+
+// work does what Run does, except that nobody looks what was decided meanwhile.
+func (r *Runner) work(ctx context.Context, by, id string) (Run, error) {
 	lock, err := r.Lock(ctx, id)
 	if err != nil {
 		return Run{}, err

@@ -218,6 +218,34 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+// TestDecidedEarly decides while the runner that made the run wait still has its lock:
+// whoever decides cannot go on then, so that runner does.
+func TestDecidedEarly(t *testing.T) {
+	t.Parallel()
+	for decision, want := range map[string]workflow.State{"skip": workflow.Completed, "stop": workflow.Stopped} {
+		t.Run(decision, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			f := newFixture(t, t.TempDir(), dir, works(dir, ""))
+			id := f.start(t, "steps: [{id: one, prompt: first, check: 'false', on_failure: ask}, {id: two, prompt: second}]").ID
+			other, decided := *f.Runner, false
+			f.Progress = func(run workflow.Run) {
+				if run.State != workflow.Waiting || decided {
+					return
+				}
+				decided = true
+				if err := other.Decide(t.Context(), "ben", id, decision); err != nil {
+					t.Error(err)
+				}
+				if _, err := other.Run(t.Context(), "ben", id); !errors.Is(err, terret.ErrConflict) {
+					t.Errorf("two work on it: %v", err)
+				}
+			}
+			f.finish(t, id, want)
+		})
+	}
+}
+
 // TestTimeout stops an agent that takes too long.
 func TestTimeout(t *testing.T) {
 	t.Parallel()
