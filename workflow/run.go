@@ -41,7 +41,7 @@ func (r *Runner) Start(ctx context.Context, by, name string, file []byte, cwd, i
 	if err != nil {
 		return Run{}, err
 	}
-	def := definition{Workflow: string(file), Cwd: cwd, Input: input, Agent: r.Default(ctx, cwd)}
+	def := definition{Name: name, Workflow: string(file), Cwd: cwd, Input: input, Agent: r.Default(ctx, cwd)}
 	for _, s := range w.Steps {
 		if s.Agent != "" {
 			if _, err := r.Providers.Get(s.Agent); err != nil {

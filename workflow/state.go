@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strconv"
@@ -64,6 +65,7 @@ type StepRun struct {
 
 // definition is what a run was started with, in its log.
 type definition struct {
+	Name     string `json:"name"` // of the file
 	Workflow string `json:"workflow"`
 	Cwd      string `json:"cwd"`
 	Input    string `json:"input,omitempty"`
@@ -93,7 +95,7 @@ func (r *Runner) load(ctx context.Context, id string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := Parse("workflow", []byte(def.Workflow))
+	w, err := Parse(cmp.Or(def.Name, taskRun), []byte(def.Workflow))
 	if err != nil {
 		return nil, err
 	}

@@ -196,6 +196,9 @@ func TestFailures(t *testing.T) {
 			f := newFixture(t, t.TempDir(), dir, works(dir, ""))
 			id := f.start(t, "steps: [{id: one, prompt: first, "+c.step+"}, {id: two, prompt: second}]").ID
 			run := f.finish(t, id, c.want)
+			if run.Name != "three" { // as the file
+				t.Errorf("it is called %q", run.Name)
+			}
 			if !strings.Contains(run.Detail, c.detail) {
 				t.Errorf("it says %q", run.Detail)
 			}
