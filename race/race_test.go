@@ -311,6 +311,40 @@ func TestRefused(t *testing.T) {
 	f.wantNothingLeft()
 }
 
+// TestSameStart commits to the folder after the race was started: all agents begin with
+// the commit of the start, and nothing of the new one counts as theirs.
+func TestSameStart(t *testing.T) {
+	t.Parallel()
+	seen := make(chan bool, 2)
+	looks := func(name string) worker {
+		return worker{name, func(dir string) error {
+			_, err := os.Stat(filepath.Join(dir, "later.txt"))
+			seen <- err == nil
+			return os.WriteFile(filepath.Join(dir, "new.txt"), []byte("new\n"), 0o600)
+		}}
+	}
+	f := newFixture(t, looks("a"), looks("b"))
+	x, err := f.Start(t.Context(), "ann", race.Request{Task: "go", Agents: []string{"a", "b"}, Cwd: f.dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.write("later.txt", "later\n")
+	git(t, f.dir, "add", ".")
+	git(t, f.dir, "commit", "-qm", "later")
+	if x, err = f.Run(t.Context(), "ann", x.ID); err != nil || x.State != race.Finished {
+		t.Fatalf("%+v: %v", x, err)
+	}
+	for _, one := range x.Racers {
+		if <-seen || one.Files != 1 || one.Insertions != 1 {
+			t.Errorf("%+v begins with another commit", one)
+		}
+	}
+	if _, err := f.Keep(t.Context(), "ann", x.ID, "a-1", false); err != nil || f.read("new.txt") != "new\n" || f.read("later.txt") != "later\n" {
+		t.Errorf("%v", err)
+	}
+	f.wantNothingLeft()
+}
+
 // TestCutOff runs a race again that was cut off. An agent that was done is not asked again.
 func TestCutOff(t *testing.T) {
 	t.Parallel()

@@ -96,7 +96,7 @@ func (r *Runner) prepare(ctx context.Context, by string, x Race, one *Racer) (po
 	if err := worktree.Discard(ctx, r.Home, one.Session, x.Cwd); err != nil { // what a crash left half done
 		return 0, err
 	}
-	dir, err := worktree.Add(ctx, r.Home, one.Session, x.Cwd)
+	dir, err := worktree.AddAt(ctx, r.Home, one.Session, x.Cwd, x.base) // the folder may have moved on
 	if err != nil {
 		return 0, err
 	}

@@ -67,6 +67,11 @@ func Origin(home, path string) (string, bool) {
 // is in. It returns the folder in it that corresponds to dir. Both home and dir are
 // absolute. Its errors are for people.
 func Add(ctx context.Context, home, id, dir string) (cwd string, err error) {
+	return AddAt(ctx, home, id, dir, "HEAD")
+}
+
+// AddAt is Add for a commit other than the one that is checked out in dir.
+func AddAt(ctx context.Context, home, id, dir, commit string) (cwd string, err error) {
 	g, err := open(ctx, dir)
 	if err != nil {
 		return "", err
@@ -118,7 +123,7 @@ func Add(ctx context.Context, home, id, dir string) (cwd string, err error) {
 	if err := os.WriteFile(filepath.Join(own, originName), []byte(real+"\n"), 0o600); err != nil {
 		return "", err
 	}
-	if _, err := g.run(ctx, "worktree", "add", "--quiet", "--no-track", "-b", Branch(id), tree, "HEAD"); err != nil {
+	if _, err := g.run(ctx, "worktree", "add", "--quiet", "--no-track", "-b", Branch(id), tree, commit); err != nil {
 		return "", err
 	}
 	cwd = filepath.Join(tree, below)
