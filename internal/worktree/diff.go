@@ -134,6 +134,11 @@ func (g *git) apart(ctx context.Context) (done func(), err error) {
 		done()
 		return nil, err
 	}
-	g.env = []string{"GIT_INDEX_FILE=" + copied, "GIT_OBJECT_DIRECTORY=" + filepath.Join(dir, "objects"), "GIT_ALTERNATE_OBJECT_DIRECTORIES=" + objects}
+	g.env = []string{"GIT_INDEX_FILE=" + copied, "GIT_OBJECT_DIRECTORY=" + filepath.Join(dir, "objects"), "GIT_ALTERNATE_OBJECT_DIRECTORIES=" + quoted(objects)}
 	return done, nil
+}
+
+// quoted is a path as one entry of a list of folders for git.
+func quoted(path string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(path) + `"`
 }

@@ -415,3 +415,20 @@ func TestFind(t *testing.T) {
 		t.Errorf("kept %q, %v", kept, err)
 	}
 }
+
+// TestOddPath has a repository in a folder whose name git would take for two of a list of
+// folders, or for one that is quoted.
+func TestOddPath(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"a:b", `"quoted`, "back\\slash: \"é\t"} {
+		r := newRepository(t)
+		odd := filepath.Join(filepath.Dir(r.dir), name)
+		if err := os.Rename(r.dir, odd); err != nil {
+			t.Fatal(err)
+		}
+		r.sh(odd, "echo new > b.txt")
+		if diff, err := worktree.Diff(t.Context(), odd, ""); err != nil || !strings.Contains(diff, "+new") {
+			t.Errorf("%q: %v, %s", name, err, diff)
+		}
+	}
+}
