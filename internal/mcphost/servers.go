@@ -128,7 +128,7 @@ func (s *Servers) refresh(ctx context.Context, name string) {
 		r.process, r.session = process, session
 		s.watching.Go(func() { s.watch(name, session, process) })
 	}
-	r.tools, r.prompts, r.changed = tools, prompts, false
+	r.tools, r.prompts, r.changed = tools, prompts, err != nil // then they are asked for again
 }
 
 // reason says why a server does not work, in the server's own words if there are any.

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -227,6 +228,37 @@ func TestHTTPServers(t *testing.T) {
 				t.Errorf("%+v", r)
 			}
 		})
+	}
+}
+
+// TestToolsAtLast has a server that cannot list its tools at first. It has them when it can.
+func TestToolsAtLast(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	bird := parrot()
+	bird.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
+			if method == "tools/list" {
+				if asked++; asked == 1 {
+					return nil, errors.New("not yet")
+				}
+			}
+			return next(ctx, method, r)
+		}
+	})
+	server := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return bird }, nil))
+	t.Cleanup(server.Close)
+	t.Cleanup(server.CloseClientConnections)
+	s := start(t.Context(), t, `{"mcpServers": {"bird": {"url": "`+server.URL+`"}}}`)
+	if got := s.States()[0]; got.Status != "failed" || !strings.Contains(got.Error, "not yet") || len(names(s)) > 0 {
+		t.Fatalf("%+v with %q", got, names(s))
+	}
+	s.Refresh(t.Context())
+	if got := s.States()[0]; got.Status != "connected" || len(names(s)) != 1 {
+		t.Errorf("%+v with %q", got, names(s))
+	}
+	if s.Refresh(t.Context()); asked != 2 {
+		t.Errorf("it was asked %d times", asked)
 	}
 }
 
