@@ -206,7 +206,7 @@ func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, 
 		return nil, errors.Join(err, a.closeServers(), a.closePlugins())
 	}
 	if err := a.record(); err != nil {
-		return nil, errors.Join(err, a.closeServers())
+		return nil, errors.Join(err, a.closeServers(), a.closePlugins())
 	}
 	a.life, a.end = context.WithCancelCause(context.Background())
 	return a, nil

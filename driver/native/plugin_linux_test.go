@@ -165,3 +165,22 @@ func TestPluginThatDoesNotWork(t *testing.T) {
 		t.Errorf("%q", warnings)
 	}
 }
+
+// TestPluginOfNoSession ends with a session that cannot begin.
+func TestPluginOfNoSession(t *testing.T) {
+	t.Parallel()
+	user := t.TempDir()
+	script(t, filepath.Join(user, "plugins/lives"), "#!/bin/sh\necho $$ > "+user+"/pid\nread -r l\necho '{\"id\":1,\"result\":{}}'\ncat\n")
+	f, _ := simulated(t, `{steps: [{answer: {text: ok}, repeat: forever}]}`, trusting(user, false))
+	id := f.session(claude, withOptions(terret.SessionOptions{Record: true})) // and there is no folder for it
+	if end := last[terret.TurnError](t, f.run(id, "hi")); end.Error.Code != terret.CodeUnsupported {
+		t.Fatalf("%+v", end)
+	}
+	pid, err := os.ReadFile(filepath.Join(user, "pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat("/proc/" + strings.TrimSpace(string(pid))); err == nil {
+		t.Errorf("process %s is left", pid)
+	}
+}
