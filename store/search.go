@@ -2,6 +2,7 @@ package store
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -119,9 +120,10 @@ const (
 // Snippet is the part of a text around the first of the words, on one line.
 func Snippet(text string, words []string) string {
 	line := []rune(strings.Join(strings.Fields(text), " "))
-	from := max(0, firstWord(line, words)-snippetBefore)
-	for from > 0 && from < len(line) && line[from-1] != ' ' { // begin with a whole word
-		from++
+	at := firstWord(line, words)
+	from := max(0, at-snippetBefore)
+	if from > 0 && line[from-1] != ' ' { // begin with a whole word, where words have spaces between them
+		from += slices.Index(line[from:at], ' ') + 1
 	}
 	to := min(len(line), from+snippetLength)
 	out := string(line[from:to])
