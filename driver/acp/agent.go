@@ -28,6 +28,7 @@ type agent struct {
 	mu      sync.Mutex
 	p       *process
 	quiet   *process // its end is not that of the agent
+	used    *process // in a one-shot session: it has had its turn
 	closed  bool
 	session picked
 
@@ -76,12 +77,12 @@ func (a *agent) Capabilities() terret.Capabilities {
 func (a *agent) ready(ctx context.Context, in terret.Settings) (*process, error) {
 	l := a.d.p.launchOf(in)
 	a.mu.Lock()
-	p, closed := a.p, a.closed
+	p, closed, used := a.p, a.closed, a.p == a.used
 	a.mu.Unlock()
 	if closed {
 		return nil, errClosed
 	}
-	if p != nil && p.launch.equal(l) {
+	if p != nil && !used && p.launch.equal(l) {
 		select {
 		case <-p.gone: // and this was not told yet
 			<-p.ended

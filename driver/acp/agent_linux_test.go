@@ -3,6 +3,7 @@ package acp
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -310,5 +311,50 @@ func TestOneShot(t *testing.T) {
 	s.says(a, "more", "You said more")
 	if n := len(all[terret.SessionStart](s.host.said())); n != 2 {
 		t.Errorf("%d processes", n)
+	}
+}
+
+// eager is a host that prompts as soon as a turn ends, as an engine with a queue does.
+type eager struct {
+	*host
+	again func()
+}
+
+func (h *eager) Emit(ctx context.Context, events []terret.Event, cursor []byte) error {
+	err := h.host.Emit(ctx, events, cursor)
+	if ends(events) > 0 && h.again != nil {
+		again := h.again
+		h.again = nil
+		again()
+	}
+	return err
+}
+
+// TestOneShotAtOnce prompts while the end of a turn is being told: the next turn has a
+// process of its own all the same, and does not end with that of the first.
+func TestOneShotAtOnce(t *testing.T) {
+	t.Parallel()
+	prompted := make(chan error, 1)
+	s := newSetup(t, "fair", func(s *setup) { s.req.Session.OneShot = true })
+	h := &eager{host: s.host}
+	s.req.Host = h
+	a := s.open()
+	h.again = func() {
+		go func() {
+			p := terret.Prompt{Blocks: []terret.Block{terret.Text("more")}, MessageID: "m2"}
+			prompted <- a.Prompt(t.Context(), "turn2", p, s.req.Settings)
+		}()
+		for a.switching.TryLock() { // until it has begun
+			a.switching.Unlock()
+			runtime.Gosched()
+		}
+	}
+	s.says(a, "hello", "You said hello")
+	if err := <-prompted; err != nil {
+		t.Fatal(err)
+	}
+	events := s.await("the second end", func(events []terret.Event) bool { return ends(events) == 2 })
+	if d := all[terret.TurnComplete](events); len(d) != 2 || d[1].Text != "You said more" || len(all[terret.SessionStart](events)) != 2 {
+		t.Errorf("%s", dump(events))
 	}
 }

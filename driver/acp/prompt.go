@@ -97,6 +97,11 @@ func (a *agent) run(t *turn, prompt []object) {
 	case errors.Is(err, errSilent): // it was told to stop, and did not
 		_ = t.p.kill()
 	}
+	if a.req.Session.OneShot { // before its end is told: the next turn may begin with that
+		a.mu.Lock()
+		a.used = t.p
+		a.mu.Unlock()
+	}
 	a.telling.Lock()
 	events := t.end(a, answer, err)
 	cost := a.state.cost

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -350,5 +352,56 @@ func TestOneShot(t *testing.T) {
 	}
 	if n := len(all[terret.SessionEnd](s.host.said())); n != 0 {
 		t.Error("the session has ended")
+	}
+}
+
+// eager is a host that prompts as soon as a turn ends, as an engine with a queue does.
+type eager struct {
+	*host
+	again func()
+}
+
+func (h *eager) Emit(ctx context.Context, events []terret.Event, cursor []byte) error {
+	err := h.host.Emit(ctx, events, cursor)
+	if h.again != nil && slices.ContainsFunc(events, func(ev terret.Event) bool { return ev.Kind().EndsTurn() }) {
+		again := h.again
+		h.again = nil
+		again()
+	}
+	return err
+}
+
+// TestOneShotAtOnce prompts while the end of a turn is being told: the next turn has a
+// process of its own all the same, and does not end with that of the first.
+func TestOneShotAtOnce(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "plain")
+	s.req.Session.OneShot = true
+	h := &eager{host: s.host}
+	s.req.Host = h
+	a, ok := s.open().(*agent)
+	if !ok {
+		t.Fatal("it is another agent")
+	}
+	prompted := make(chan error, 1)
+	h.again = func() {
+		go func() { prompted <- a.Prompt(t.Context(), "turn2", words("more"), terret.Settings{MaxTurns: 7}) }()
+		for { // until it has a process, or there is none to have
+			a.mu.Lock()
+			over := a.p == nil || a.turn.MaxTurns == 7
+			a.mu.Unlock()
+			if over {
+				return
+			}
+			runtime.Gosched()
+		}
+	}
+	s.run(a, "hello", terret.Settings{})
+	if err := <-prompted; err != nil {
+		t.Fatal(err)
+	}
+	s.await("the second end", func() bool { return len(s.host.ends()) == 2 })
+	if _, ok := s.host.ends()[1].(terret.TurnComplete); !ok {
+		t.Error(dump(s.host.said()))
 	}
 }

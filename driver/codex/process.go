@@ -134,14 +134,14 @@ func (p *process) hear(_ context.Context, m rpc.Message) error {
 	if limit := p.t.turn.over; limit != nil && over == nil || m.Method == "turn/started" && p.t.turn.stopping {
 		p.stopTurn(p.t.turn.id)
 	}
+	if p.a != nil && p.a.req.Session.OneShot && slices.ContainsFunc(events, func(ev terret.Event) bool { return ev.Kind().EndsTurn() }) {
+		p.a.release(p) // before the end is told: the next turn may begin with that
+	}
 	err := p.pass(events)
 	if m.Method == "turn/completed" && p.t.turn.running && p.t.turn.id == "" && p.t.turn.plan != "" {
 		plan := p.t.turn.plan
 		p.t.turn.plan = ""
 		p.work.Go(func() { p.a.present(p, plan) })
-	}
-	if p.a != nil && p.a.req.Session.OneShot && slices.ContainsFunc(events, func(ev terret.Event) bool { return ev.Kind().EndsTurn() }) {
-		p.a.release(p)
 	}
 	return err
 }

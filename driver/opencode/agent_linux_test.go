@@ -499,3 +499,52 @@ func TestWarmServerIsTakenOver(t *testing.T) {
 		t.Error("the warm one was not given back")
 	}
 }
+
+// eager is a host that prompts as soon as a turn ends, as an engine with a queue does.
+type eager struct {
+	*host
+	again func()
+}
+
+func (h *eager) Emit(ctx context.Context, events []terret.Event, cursor []byte) error {
+	err := h.host.Emit(ctx, events, cursor)
+	if h.again != nil && slices.ContainsFunc(events, func(ev terret.Event) bool { return ev.Kind().EndsTurn() }) {
+		again := h.again
+		h.again = nil
+		again()
+	}
+	return err
+}
+
+// TestOneShotAtOnce prompts while the end of a turn is being told: the next turn has a
+// server of its own all the same, and does not end with that of the first.
+func TestOneShotAtOnce(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "plain")
+	s.req.Session.OneShot = true
+	h := &eager{host: s.host}
+	s.req.Host = h
+	a := s.open()
+	prompted := make(chan error, 1)
+	h.again = func() {
+		s.host.note(func() { s.host.events = nil }) // that was the first turn
+		first := a.current()
+		done := make(chan struct{})
+		go func() {
+			p := terret.Prompt{MessageID: "msg_2", Blocks: []terret.Block{terret.Text("more")}}
+			prompted <- a.Prompt(t.Context(), "trn_2", p, s.req.Settings)
+			close(done)
+		}()
+		select { // until the prompt is taken, or waits for another server
+		case <-done:
+		case <-first.life.Done():
+		}
+	}
+	s.prompt(a, "trn_1", "hello")
+	if err := <-prompted; err != nil {
+		t.Fatal(err)
+	}
+	if end, ok := s.ended().Data.(terret.TurnComplete); !ok {
+		t.Errorf("%+v\n%s", end, strings.Join(story(s.host.events), "\n"))
+	}
+}

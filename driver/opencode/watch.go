@@ -152,7 +152,6 @@ func (s *seat) finish(why *terret.Error) error {
 	s.mu.Lock()
 	events := s.t.end(why, time.Now())
 	s.mu.Unlock()
-	err := s.emit(events)
-	s.a.turnEnded(s)
-	return err
+	s.a.turnEnded(s) // before the end is told: the next turn may begin with that
+	return s.emit(events)
 }
