@@ -42,13 +42,13 @@ for goose in node_modules/@aaif/goose-binary-*/bin/goose; do
 done
 
 missing=
-for program in claude opencode codex gemini qwen copilot claude-agent-acp codex-acp; do
+for program in claude opencode codex gemini qwen copilot claude-agent-acp codex-acp mcp-server-everything; do
 	if [ ! -x "node_modules/.bin/$program" ]; then
 		missing="$missing $program"
 	fi
 done
 if [ -n "$missing" ]; then
-	echo "these agents could not be installed:$missing" >&2
+	echo "these programs could not be installed:$missing" >&2
 	exit 1
 fi
 if [ ! -x node_modules/.bin/goose ]; then

@@ -18,6 +18,12 @@ const (
 	Gemini    = "/v1beta/models/"
 )
 
+// MCPServer is the reference MCP server, which has something of everything that a server can
+// offer. Its first argument is its transport: stdio or streamableHttp.
+func MCPServer() Agent {
+	return Agent{Name: "MCP server", Program: "mcp-server-everything", settings: func(Place) ([]string, error) { return nil, nil }}
+}
+
 // All returns the agents, one of each kind.
 func All() []Agent {
 	once := func(args ...string) func(string) []string {
