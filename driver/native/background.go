@@ -31,6 +31,7 @@ var taskTools = []toolSpec{
 
 const (
 	maxTasks  = 20     // commands in the background at a time
+	maxEnded  = 20     // of which the output can still be read
 	maxUnread = 30_000 // characters of their output that nobody has asked for
 	maxNotice = 2000   // characters of it that the model is told when one ends
 )
@@ -80,18 +81,8 @@ func (u *use) inBackground(ctx context.Context, ready *tools.Use) outcome {
 	k := &task{id: terret.NewID("task_"), title: ready.Title}
 	life, kill := context.WithCancel(a.life)
 	k.kill = kill
-	a.mu.Lock()
-	running := 0
-	for _, other := range a.tasks {
-		if other.running() {
-			running++
-		}
-	}
-	if running < maxTasks {
-		a.tasks[k.id] = k
-	}
-	a.mu.Unlock()
-	if running >= maxTasks {
+	running, ok := a.keepTask(k)
+	if !ok {
 		kill()
 		return u.failed(ctx, tools.Result{Text: fmt.Sprintf("there are %d commands in the background; end one with %s first", running, killTool)}, 0)
 	}
@@ -105,6 +96,27 @@ func (u *use) inBackground(ctx context.Context, ready *tools.Use) outcome {
 		a.taskEnded(k, r, err)
 	})
 	return u.done(ctx, tools.Result{Text: fmt.Sprintf("It runs in the background as %s. You will be told when it ends.", k.id)}, 0)
+}
+
+// keepTask adds a command to those that the model can ask for, if there are not too many. Of
+// those that have ended it forgets the oldest.
+func (a *agent) keepTask(k *task) (running int, ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var ended []string
+	for _, id := range sorted(a.tasks) { // ids are in the order of time
+		if !a.tasks[id].running() {
+			ended = append(ended, id)
+		}
+	}
+	if running = len(a.tasks) - len(ended); running >= maxTasks {
+		return running, false
+	}
+	for _, id := range ended[:max(0, len(ended)-maxEnded)] {
+		delete(a.tasks, id)
+	}
+	a.tasks[k.id] = k
+	return running, true
 }
 
 func (k *task) running() bool {
@@ -123,7 +135,15 @@ func (a *agent) taskEnded(k *task, r tools.Result, err error) {
 	case r.IsError:
 		status = "failed"
 	}
-	k.ended, k.unread = status, r.Text
+	k.ended = status
+	rest := r.Remarks // the output itself was told before
+	if rest == "" && r.IsError {
+		rest = r.Text // it was not run
+	}
+	if rest != "" && k.unread != "" && !strings.HasSuffix(k.unread, "\n") {
+		rest = "\n" + rest
+	}
+	k.unread += rest
 	k.mu.Unlock()
 	end := terret.TaskEnd{ID: k.id, Status: status, Summary: brief.Cut(r.Text, maxNotice)}
 	if err := a.host.Emit(context.WithoutCancel(a.life), []terret.Event{{Data: end}}, nil); err != nil || a.life.Err() != nil || status == "killed" {

@@ -1,6 +1,8 @@
 package native_test
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -87,6 +89,84 @@ steps:
 	}
 	if said := spoken(got.nth(t, 3)); !strings.Contains(said[len(said)-1], "ready\nfinished") {
 		t.Errorf("%q", said)
+	}
+}
+
+// TestBackgroundOutputOnce is that output which was read is not told again when the command
+// has ended, also if there was much of it.
+func TestBackgroundOutputOnce(t *testing.T) {
+	t.Parallel()
+	f, _ := simulated(t, `
+steps:
+  - {match: {user: begin}, answer: {tools: [{name: Bash, input: {command: "seq 1 3000; until test -e go; do sleep 0.05; done; printf finished; exit 3", run_in_background: true}}]}}
+  - {match: {tool_result: runs in the background}, answer: {text: It runs.}}
+  - {match: {user: "/^read (?P<task>task_[-0-9a-z]+)/"}, answer: {tools: [{name: BashOutput, input: {task_id: "{{task}}"}}]}, repeat: forever, anywhere: true}
+  - {match: {tool_result: "[running]"}, answer: {text: Running.}, repeat: forever, anywhere: true}
+  - {match: {tool_result: "[failed]"}, answer: {text: Ended.}, repeat: forever, anywhere: true}
+  - {match: {user: "has ended: failed]"}, answer: {text: I heard it.}, anywhere: true}
+`)
+	id := f.session(claude)
+	task := last[terret.TaskStart](t, f.run(id, "begin")).ID
+	said := ""
+	read := func() string {
+		text := terret.TextOf(last[terret.ToolPost](t, f.run(id, "read "+task)).Content)
+		if text != "[no new output]\n[running]" {
+			said += strings.TrimSuffix(text, "[running]")
+		}
+		return text
+	}
+	for !strings.HasSuffix(read(), "\n3000\n[running]") { //nolint:revive // it polls, as models do
+	}
+	f.write("go", "")
+	f.until(id, func(ev terret.Event) bool {
+		d, ok := ev.Data.(terret.TurnComplete)
+		return ok && d.Text == "I heard it."
+	})
+	read()
+	read()
+	want := ""
+	for i := range 3000 {
+		want += strconv.Itoa(i+1) + "\n"
+	}
+	if want += "finished\n[exit code 3]\n[failed][no new output]\n[failed]"; said != want {
+		t.Errorf("%d bytes of output, not %d: %.200q … %q", len(said), len(want), said, said[max(0, len(said)-200):])
+	}
+}
+
+// TestBackgroundIsForgotten is that the agent does not keep the output of all commands that
+// it ever ran in the background.
+func TestBackgroundIsForgotten(t *testing.T) {
+	t.Parallel()
+	scenario := "steps:\n"
+	for i := range 25 {
+		scenario += fmt.Sprintf(`  - {match: {user: begin %d.}, answer: {tools: [{name: Bash, input: {command: "echo %d", run_in_background: true}}]}}
+  - {match: {tool_result: runs in the background}, answer: {text: It runs.}}
+  - {match: {user: "completed]"}, answer: {text: Done.}}
+`, i, i)
+	}
+	f, _ := simulated(t, scenario+`
+  - {match: {user: "/read (?P<first>task_[-0-9a-z]+) (?P<final>task_[-0-9a-z]+)/"}, answer: {tools: [{name: BashOutput, input: {task_id: "{{first}}"}}, {name: BashOutput, input: {task_id: "{{final}}"}}]}}
+  - {answer: {text: Read.}}
+`)
+	id := f.session(claude)
+	var tasks []string
+	for i := range 25 {
+		f.prompt(id, fmt.Sprintf("begin %d.", i))
+		done := 0
+		events := f.until(id, func(ev terret.Event) bool {
+			if d, ok := ev.Data.(terret.TurnComplete); ok && d.Text == "Done." {
+				done++
+			}
+			return done == i+1
+		})
+		tasks = append(tasks, last[terret.TaskStart](t, events).ID)
+	}
+	events := f.run(id, "read "+tasks[0]+" "+tasks[24])
+	if got := last[terret.ToolFailure](t, events); !strings.Contains(got.Error, "there is no command") {
+		t.Errorf("%+v", got)
+	}
+	if got := last[terret.ToolPost](t, events); terret.TextOf(got.Content) != "24\n[completed]" {
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -52,6 +52,7 @@ type Servers struct {
 	all   map[string]*running
 	calls int
 	news  map[string]func(string) // who wants the progress of a call, by its token
+	noted func()                  // for tests: called when a server has other tools; may be nil
 }
 
 // running is one server. It is guarded by the mutex of Servers, except for what never
@@ -208,6 +209,9 @@ func (s *Servers) stale(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all[name].changed = true
+	if s.noted != nil {
+		s.noted()
+	}
 }
 
 // watch notes the end of a server, so that it is started again. It ends with it.

@@ -149,13 +149,13 @@ func TestServers(t *testing.T) {
 	}
 
 	// It has other tools now.
+	changed := make(chan struct{}, 9)
+	s.mu.Lock()
+	s.noted = func() { changed <- struct{}{} }
+	s.mu.Unlock()
 	use(t, s, repeat, "learn")
-	for range 500 {
-		if s.Refresh(t.Context()); len(names(s)) == 2 {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	<-changed
+	s.Refresh(t.Context())
 	if diff := cmp.Diff([]string{repeat, "mcp__bird_1__sing"}, names(s)); diff != "" {
 		t.Error(diff)
 	}
@@ -164,14 +164,9 @@ func TestServers(t *testing.T) {
 	if r := use(t, s, repeat, "die"); !r.IsError {
 		t.Errorf("%+v", r)
 	}
-	for range 500 {
-		if s.States()[0].Status == "failed" {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	if len(names(s)) > 0 {
-		t.Errorf("a server that ended has %q", names(s))
+	s.watching.Wait()
+	if got := s.States()[0].Status; got != "failed" || len(names(s)) > 0 {
+		t.Errorf("a server that ended is %s and has %q", got, names(s))
 	}
 	s.Refresh(t.Context())
 	if r := use(t, s, repeat, "back"); r.Text != "back!" {

@@ -208,6 +208,11 @@ func (c *command) run(ctx context.Context, progress func(string)) (Result, error
 	left, stuck := endTree(g, why)
 	_ = r.SetReadDeadline(time.Now().Add(drain))
 	<-read
+	if c.background { // nobody may have asked for the rest
+		if text := out.news(c.newsLimit(), true); text != "" {
+			progress(text)
+		}
+	}
 	res := c.result(g, &out, why, left, stuck)
 	if c.env.State != nil && why == ended && !c.background {
 		if note := c.env.State.learn(c.env, report.finish()); note != "" {
@@ -244,11 +249,21 @@ func (c *command) await(ctx context.Context, exited <-chan struct{}, out *output
 		case <-timer.C:
 			return timedOut
 		case <-ticker.C:
-			if text := out.news(); text != "" {
+			if text := out.news(c.newsLimit(), false); text != "" {
 				progress(text)
 			}
 		}
 	}
+}
+
+// newsLimit bounds the new output of one progress. That of a command in the background is
+// all that anybody reads of it: if some is left out, there is more than whoever reads it
+// shows, so that he knows.
+func (c *command) newsLimit() int {
+	if c.background {
+		return 2 * outputLimit
+	}
+	return progressLimit
 }
 
 // endTree ends what is left of the command. left says that the command had ended
@@ -330,6 +345,7 @@ func (c *command) result(g *guard.Guard, out *output, why outcome, left, stuck b
 	}
 	return Result{
 		Text:       text + strings.Join(notes, "\n"),
+		Remarks:    strings.Join(notes, "\n"),
 		IsError:    facts.ExitCode != 0,
 		Truncated:  cut,
 		Structured: structured(facts),

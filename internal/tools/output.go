@@ -124,18 +124,19 @@ func cutMiddle(head, tail string, missing int64) (text string, cut bool) {
 	return fmt.Sprintf("%s\n[... %d characters cut ...]\n%s", strings.TrimSuffix(first, "\n"), missing, tail[end:]), true
 }
 
-// news is the end of what came since the last news; empty if nothing did.
-func (o *output) news() string {
+// news is the end of what came since the last news, limit bytes at most; empty if nothing
+// did. final says that no more will come.
+func (o *output) news(limit int, final bool) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	from := max(o.shown, o.total-progressLimit)
+	from := max(o.shown, o.total-int64(limit))
 	b := o.last(int(o.total - from))
 	if from > o.shown { // something was skipped, perhaps half a character
 		for len(b) > 0 && !utf8.RuneStart(b[0]) {
 			b, from = b[1:], from+1
 		}
 	}
-	text, used := cleanPart(b, false)
+	text, used := cleanPart(b, final)
 	if used == 0 && len(b) > progressLimit/2 {
 		text, used = cleanPart(b, true)
 	}
@@ -143,7 +144,7 @@ func (o *output) news() string {
 	return text
 }
 
-// last returns the last n bytes, n at most progressLimit.
+// last returns the last n bytes, n at most outputKeep.
 func (o *output) last(n int) []byte {
 	if n <= len(o.tail) {
 		return o.tail[len(o.tail)-n:]

@@ -95,7 +95,7 @@ func TestNews(t *testing.T) {
 	step := func(in, want string) {
 		t.Helper()
 		o.add([]byte(in))
-		wantText(t, want, o.news())
+		wantText(t, want, o.news(progressLimit, false))
 	}
 	step("", "")
 	step("one\n", "one\n")

@@ -77,7 +77,8 @@ func (u Use) Doing(run func(ctx context.Context, progress func(string)) (Result,
 // it started is alive.
 //
 // progress may be nil. It is called on Run's goroutine with new output, and must return
-// soon: it does not hold up the command, but delays the check of its time limit.
+// soon: it does not hold up the command, but delays the check of its time limit. A command
+// in the background tells all of its output in this way, but for what comes too fast.
 func (u *Use) Run(ctx context.Context, progress func(text string)) (Result, error) {
 	if ctx.Err() != nil {
 		return Result{}, fmt.Errorf("%s: %w", u.Tool, context.Cause(ctx))
@@ -101,6 +102,7 @@ func (u *Use) Run(ctx context.Context, progress func(text string)) (Result, erro
 // Result is the result of a Use.
 type Result struct {
 	Text       string // for the model; valid UTF-8
+	Remarks    string // the part of Text that is not output of a command
 	IsError    bool
 	Diff       string // of what was done to a file
 	Changed    []Change
