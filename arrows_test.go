@@ -47,6 +47,7 @@ var arrows = map[string][]string{
 	"internal/archive":   {"."},
 	"internal/complaint": {".", "internal/"},
 	"internal/logcheck":  {"."},
+	"internal/elicit":    {".", "internal/"},
 	"internal/handover":  {".", "internal/"},
 	"internal/hive":      {".", "internal/"},
 	"internal/mcphost":   {".", "internal/"},

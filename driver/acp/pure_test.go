@@ -190,35 +190,6 @@ func TestFragment(t *testing.T) {
 	}
 }
 
-func TestForm(t *testing.T) {
-	t.Parallel()
-	f := formOf([]byte(`{"type":"object","properties":{
-		"question_0":{"type":"string","title":"Colour","oneOf":[{"const":"r","title":"Red"},{"const":"b","title":"Blue","description":"as the sky"}]},
-		"question_0_custom":{"type":"string","title":"Other"},
-		"many":{"type":"array","description":"Which?","items":{"enum":["x","y"]}},
-		"sure":{"type":"boolean"},"count":{"type":"integer"}}}`))
-	q := f.questions("Which colour?")
-	if len(q) != 4 || q[1].ID != "many" || !q[1].Multi || q[1].Text != "Which?" || q[2].ID != "question_0" || q[2].Text != "Which colour?" || q[2].Options[1].Label != "Blue" {
-		t.Errorf("%+v", q)
-	}
-	for want, answers := range map[string]map[string]terret.Choice{
-		`{"question_0":"b"}`:                       {"question_0": {"Blue"}},
-		`{"question_0_custom":"pink"}`:             {"question_0": {"pink"}},
-		`{"count":3,"many":["x","y"],"sure":true}`: {"many": {"x", "y"}, "sure": {"true"}, "count": {"3"}, "none": {"?"}},
-	} {
-		got := f.answer(terret.Decision{Behavior: terret.BehaviorAnswer, Answers: answers})
-		if got["action"] != "accept" || string(encode(got["content"])) != want {
-			t.Errorf("%s, want %s", encode(got), want)
-		}
-	}
-	if got := f.answer(terret.Decision{Behavior: terret.BehaviorReject}); got["action"] != "decline" {
-		t.Errorf("%v", got)
-	}
-	if q := formOf(nil).questions("Hm?"); len(q) != 1 || q[0].Text != "Hm?" {
-		t.Errorf("%+v", q)
-	}
-}
-
 // TestProfiles holds that each says what people need.
 func TestProfiles(t *testing.T) {
 	t.Parallel()

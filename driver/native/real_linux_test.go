@@ -11,6 +11,7 @@ import (
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/engine"
 	"github.com/terret-dev/terret/internal/agenttest"
+	"github.com/terret-dev/terret/internal/elicit"
 	"github.com/terret-dev/terret/internal/proc"
 )
 
@@ -25,7 +26,8 @@ steps:
   - {match: {tool_result: none}, answer: {tools: [{name: mcp__all__trigger-long-running-operation, input: {duration: 0.1, steps: 3}}]}}
   - {match: {tool_result: Long running operation completed}, answer: {tools: [{name: mcp__all__trigger-elicitation-request, input: {}}]}}
   - {match: {tool_result: User provided the requested information}, answer: {tools: [{name: mcp__all__trigger-elicitation-request, input: {}}]}}
-  - {match: {tool_result: User declined}, answer: {text: Used it all.}}
+  - {match: {tool_result: User declined}, answer: {tools: [{name: mcp__all__trigger-url-elicitation, input: {url: "https://shop.example/pay", message: Pay first.}}]}}
+  - {match: {tool_result: "/accept/"}, answer: {text: Used it all.}}
   - {match: {user: "What's weather in Paris, Texas?"}, answer: {text: Warm.}}
 `
 
@@ -53,17 +55,19 @@ func useEverything(t *testing.T, config string) {
 	f, _ := simulated(t, everything)
 	id := f.session(claude, withOptions(terret.SessionOptions{MCP: terret.JSON(`{"mcpServers": {"all": ` + config + `}}`)}))
 	turn := f.prompt(id, "go")
-	question := func(after string) terret.Event {
+	seen := map[string]bool{}
+	question := func() terret.Event {
 		events := f.until(id, func(ev terret.Event) bool {
-			return ended(turn.ID)(ev) || ev.Expects != nil && ev.Expects.Gate == terret.GateQuestion && ev.Expects.RequestID != after
+			return ended(turn.ID)(ev) || ev.Expects != nil && ev.Expects.Gate == terret.GateQuestion && !seen[ev.Expects.RequestID]
 		})
 		if last := events[len(events)-1]; last.Expects != nil {
+			seen[last.Expects.RequestID] = true
 			return last
 		}
 		t.Fatalf("no question before the end: %+v", events[len(events)-1].Data)
 		return terret.Event{}
 	}
-	ask := question("")
+	ask := question()
 	q, ok := ask.Data.(terret.QuestionRequest)
 	if !ok || len(q.Questions) != 13 {
 		t.Fatalf("%+v", ask.Data)
@@ -72,7 +76,12 @@ func useEverything(t *testing.T, config string) {
 		"name": {"Ann"}, "check": {"Yes"}, "integer": {"7"}, "number": {"2.5"}, "titledSingleSelectEnum": {"Wonder Woman"},
 		"titledMultipleSelectEnum": {"Tuna", "Trout"}, "untitledMultipleSelectEnum": {"Drums"}, "legacyTitledEnum": {"Dogs"},
 	}})
-	f.decide(question(ask.Expects.RequestID), terret.Decision{Behavior: terret.BehaviorReject})
+	f.decide(question(), terret.Decision{Behavior: terret.BehaviorReject})
+	address := question()
+	if q, ok := address.Data.(terret.QuestionRequest); !ok || q.URL != "https://shop.example/pay" || q.Questions[0].Text != "Pay first." {
+		t.Errorf("%+v", address.Data)
+	}
+	f.decide(address, terret.Decision{Behavior: terret.BehaviorAnswer, Answers: map[string]terret.Choice{elicit.Confirm: {elicit.Yes}}})
 	events := f.end(id, turn.ID)
 	if end := last[terret.TurnComplete](t, events); end.Text != "Used it all." {
 		t.Errorf("%+v", end)

@@ -2,34 +2,37 @@ package mcphost
 
 import (
 	"context"
-	"slices"
+	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/elicit"
 )
 
-// TestConfirm is a question without fields: only yes is an acceptance.
-func TestConfirm(t *testing.T) {
+// TestElicit is that a person decides, and sees who asks and which address he is to open.
+func TestElicit(t *testing.T) {
 	t.Parallel()
-	for answer, want := range map[string]string{yes: accepted, no: declined, "": declined} {
-		s := &Servers{o: Options{Ask: func(context.Context, terret.QuestionRequest) (terret.Decision, error) {
-			return terret.Decision{Behavior: terret.BehaviorAnswer, Answers: map[string]terret.Choice{confirm: {answer}}}, nil
+	for answer, want := range map[string]string{elicit.Yes: elicit.Accepted, elicit.No: elicit.Declined} {
+		s := &Servers{o: Options{Ask: func(_ context.Context, q terret.QuestionRequest) (terret.Decision, error) {
+			if len(q.Questions) != 1 || q.Questions[0].Header != "shop" || q.Questions[0].Text != "Buy it?" || q.URL != "https://shop.example/pay" {
+				t.Errorf("%+v", q)
+			}
+			return terret.Decision{Behavior: terret.BehaviorAnswer, Answers: map[string]terret.Choice{elicit.Confirm: {answer}}}, nil
 		}}}
-		if got, err := s.elicit(t.Context(), "shop", &mcp.ElicitParams{Message: "Buy it?"}); err != nil || got.Action != want {
+		got, err := s.elicit(t.Context(), "shop", &mcp.ElicitParams{Mode: "url", Message: "Buy it?", URL: "https://shop.example/pay"})
+		if err != nil || got.Action != want {
 			t.Errorf("%q: %+v, %v; want %s", answer, got, err, want)
 		}
 	}
-}
-
-// TestAnswersStay are that what the server gets does not change what was decided.
-func TestAnswersStay(t *testing.T) {
-	t.Parallel()
-	f := form{Properties: map[string]field{"size": {Type: "string", Enum: []string{"l"}, Names: []string{"Large"}}}}
-	given := terret.Choice{"Large"}
-	content, err := f.content(map[string]terret.Choice{"size": given})
-	if err != nil || content["size"] != "l" || !slices.Equal([]string(given), []string{"Large"}) {
-		t.Errorf("%v, %v; the answer is now %v", content, err, given)
+	s := &Servers{o: Options{Ask: func(context.Context, terret.QuestionRequest) (terret.Decision, error) {
+		t.Error("a person was asked")
+		return terret.Decision{}, nil
+	}}}
+	for _, address := range []string{"file:///etc/passwd", "javascript:alert(1)", "https:", "%"} {
+		if _, err := s.elicit(t.Context(), "shop", &mcp.ElicitParams{Mode: "url", Message: "Open it", URL: address}); err == nil || !strings.Contains(err.Error(), "is no address") {
+			t.Errorf("%s: %v", address, err)
+		}
 	}
 }

@@ -151,7 +151,9 @@ func (s *Servers) connect(ctx context.Context, name string, c server) (*mcp.Clie
 		PromptListChangedHandler:    func(context.Context, *mcp.PromptListChangedRequest) { s.stale(name) },
 		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) { s.progressed(r.Params) },
 	}
+	options.Capabilities = &mcp.ClientCapabilities{}
 	if s.o.Ask != nil {
+		options.Capabilities.Elicitation = &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{}}
 		options.ElicitationHandler = func(ctx context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 			return s.elicit(ctx, name, r.Params)
 		}
@@ -270,7 +272,7 @@ func (s *Servers) progressed(p *mcp.ProgressNotificationParams) {
 	if say == nil {
 		return
 	}
-	text := strings.TrimSpace(fmt.Sprintf("%s %g", brief.Cut(p.Message, maxAsked), p.Progress))
+	text := strings.TrimSpace(fmt.Sprintf("%s %g", brief.Cut(p.Message, maxTold), p.Progress))
 	if p.Total > 0 {
 		text += fmt.Sprintf(" of %g", p.Total)
 	}
