@@ -35,6 +35,7 @@ const (
 	CodeModelNotFound    ErrorCode = "model_not_found"
 	CodeMaxTurns         ErrorCode = "max_turns"
 	CodeMaxBudget        ErrorCode = "max_budget"
+	CodeMaxStructured    ErrorCode = "max_structured_retries"
 	CodeResumeFailed     ErrorCode = "resume_failed"
 	CodeInterrupted      ErrorCode = "interrupted"
 	CodeKilled           ErrorCode = "killed"
@@ -75,6 +76,7 @@ var errorClasses = map[ErrorCode]ErrorClass{
 	CodeModelNotFound:    {http.StatusNotFound, 6, -32029},
 	CodeMaxTurns:         {0, 7, -32030},
 	CodeMaxBudget:        {0, 7, -32031},
+	CodeMaxStructured:    {0, 7, -32035},
 	CodeResumeFailed:     {0, 0, -32032},
 	CodeInterrupted:      {0, 130, -32800},
 	CodeKilled:           {0, 137, -32033},

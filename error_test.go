@@ -32,7 +32,7 @@ rate_limited                                  429  6
 overloaded                                    503  6
 billing                                       402  6
 model_not_found                               404  6
-max_turns max_budget                          0    7
+max_turns max_budget max_structured_retries   0    7
 resume_failed                                 0    0
 interrupted                                   0    130
 killed                                        0    137

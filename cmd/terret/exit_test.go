@@ -31,7 +31,7 @@ func TestExitCodes(t *testing.T) {
 		terret.CodeSessionBusy: 3, terret.CodeConflict: 3, terret.CodeSessionClosed: 3, terret.CodeUnsupported: 3,
 		terret.CodeAgentNotFound: 5, terret.CodeNotAuthenticated: 5, terret.CodeConnectionFailed: 6, terret.CodeProcessFailed: 6,
 		terret.CodeMalformedOutput: 6, terret.CodeExecutionError: 6, terret.CodeModelError: 6, terret.CodeRateLimited: 6,
-		terret.CodeOverloaded: 6, terret.CodeBilling: 6, terret.CodeModelNotFound: 6, terret.CodeMaxTurns: 7, terret.CodeMaxBudget: 7,
+		terret.CodeOverloaded: 6, terret.CodeBilling: 6, terret.CodeModelNotFound: 6, terret.CodeMaxTurns: 7, terret.CodeMaxBudget: 7, terret.CodeMaxStructured: 7,
 		terret.CodeInterrupted: 130, terret.CodeKilled: 137, terret.CodeTimeout: 124, terret.CodeStartupRefused: 1, terret.CodeInternal: 1,
 	} {
 		t.Run(string(kind), func(t *testing.T) {

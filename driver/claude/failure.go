@@ -28,6 +28,8 @@ func (t *translator) failureOf(r *resultMessage) *terret.Error {
 		return terret.Errorf(terret.CodeMaxTurns, "%s", said)
 	case t.head.Subtype == "error_max_budget_usd":
 		return terret.Errorf(terret.CodeMaxBudget, "%s", said)
+	case t.head.Subtype == "error_max_structured_output_retries":
+		return terret.Errorf(terret.CodeMaxStructured, "%s", cmp.Or(said, "the model gave no answer that fits output_schema; simplify the schema, or ask again"))
 	case !t.session.started && r.NumTurns == 0 && isResumeError(r.Errors):
 		return terret.Errorf(terret.CodeResumeFailed, "%s", said)
 	}

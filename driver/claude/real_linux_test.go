@@ -36,6 +36,8 @@ steps:
   - {match: {user: "/^make a plan/"}, anywhere: true, repeat: forever, answer: {tools: [{name: ExitPlanMode, input: {plan: "Write a file."}}]}}
   - {match: {user: "/^delegate/"}, anywhere: true, repeat: forever, answer: {tools: [{name: Agent, input: {description: d, prompt: say hi, subagent_type: general-purpose}}]}}
   - {match: {user: "/^add up/"}, anywhere: true, repeat: forever, answer: {tools: [{name: mcp__calc__add, input: {}}]}}
+  - {match: {user: "/^misfit/"}, anywhere: true, repeat: forever, answer: {tools: [{name: StructuredOutput, input: {number: 3}}]}}
+  - {match: {tool_result: "/schema/"}, anywhere: true, repeat: forever, answer: {tools: [{name: StructuredOutput, input: {number: 3}}]}}
   - {match: {user: slow}, anywhere: true, repeat: forever, answer: {text: "one two three four five six seven eight nine ten", delay: 300ms}}
   - {match: {user: refuse me}, anywhere: true, repeat: forever, answer: {error: {status: 401, type: authentication_error, message: invalid x-api-key}}}
   - {match: {user: no such model}, anywhere: true, repeat: forever, answer: {error: {status: 404, type: not_found_error, message: "model: x"}}}
@@ -122,6 +124,19 @@ func (r *real) hears(want []string, not ...string) {
 func (r *real) file(name string) bool {
 	_, err := os.Stat(filepath.Join(r.req.Session.Cwd, name))
 	return err == nil
+}
+
+// TestRealMisfit is that answers which never fit the schema end the turn with a code of
+// its own.
+func TestRealMisfit(t *testing.T) {
+	r := newReal(t, inForce(func(in *terret.Settings) {
+		in.OutputSchema = terret.JSON(`{"type":"object","properties":{"count":{"type":"integer"}},"required":["count"],"additionalProperties":false}`)
+	}))
+	a := r.open()
+	d := r.failed(r.turn(a, words("misfit")), terret.CodeMaxStructured)
+	if d.Error.Message == "" || d.Error.Retryable {
+		t.Errorf("%+v", d.Error)
+	}
 }
 
 func TestRealDecisions(t *testing.T) {

@@ -227,7 +227,7 @@ func TestErrorKinds(t *testing.T) {
 		{"", `"terminal_reason":"aborted_tools","is_error":false`, terret.CodeInterrupted, false},
 		{"", `"subtype":"error_max_turns"`, terret.CodeMaxTurns, false},
 		{"", `"subtype":"error_max_budget_usd"`, terret.CodeMaxBudget, false},
-		{"", `"subtype":"error_max_structured_output_retries"`, terret.CodeExecutionError, false},
+		{"", `"subtype":"error_max_structured_output_retries"`, terret.CodeMaxStructured, false},
 		{"", `"result":"API Error: odd"`, terret.CodeModelError, false},
 		{"", ``, terret.CodeExecutionError, false},
 	} {

@@ -17,6 +17,7 @@ const (
 	formatPrompt = "\n\nGive your final answer by calling the tool " + structuredTool + ", once, when you are done."
 	formatAgain  = "Give your answer by calling the tool " + structuredTool + "."
 	maxReminders = 2
+	maxMisfits   = 5
 )
 
 // format is the form that an answer must have.
@@ -52,6 +53,9 @@ func (u *use) answer(ctx context.Context) outcome {
 		err = u.format.resolved.Validate(value)
 	}
 	if err != nil {
+		u.a.mu.Lock()
+		u.misfits++
+		u.a.mu.Unlock()
 		return u.refuse(ctx, "the answer does not fit the schema: "+err.Error()+"; call "+structuredTool+" again with one that does")
 	}
 	if err := u.emit(ctx, u.pre()); err != nil {
@@ -78,5 +82,13 @@ func (t *turnRun) unformatted() error {
 	if t.format == nil || t.structured != nil {
 		return nil
 	}
-	return terret.Errorf(terret.CodeModelError, "the model gave no answer that fits output_schema; what it said instead is the text of the turn")
+	return terret.Errorf(terret.CodeMaxStructured, "the model gave no answer that fits output_schema; what it said instead is the text of the turn")
+}
+
+// misfit is the error of a turn whose answers did not fit too often.
+func (t *turnRun) misfit() error {
+	if t.structured != nil || t.misfits < maxMisfits {
+		return nil
+	}
+	return terret.Errorf(terret.CodeMaxStructured, "the model gave %d answers, none of which fits output_schema; simplify the schema, or ask again", t.misfits)
 }

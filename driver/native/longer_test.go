@@ -138,11 +138,13 @@ func TestStructuredOutput(t *testing.T) {
 	for name, c := range map[string]struct {
 		steps string
 		want  string // empty: there is none
+		said  string // the text then
 	}{
-		"at once":   {`[{answer: {tools: [{name: StructuredOutput, input: {count: 3}}]}}]`, `{"count":3}`},
-		"mended":    {`[{answer: {tools: [{name: StructuredOutput, input: {count: three}}]}}, {match: {tool_result: does not fit the schema}, answer: {tools: [{name: StructuredOutput, input: {count: 3}}]}}]`, `{"count":3}`},
-		"forgotten": {`[{answer: {text: Three.}}, {match: {user: by calling the tool StructuredOutput}, answer: {tools: [{name: StructuredOutput, input: {count: 3}}]}}]`, `{"count":3}`},
-		"refused":   {`[{answer: {text: Three.}, repeat: 3}]`, ""},
+		"at once":    {`[{answer: {tools: [{name: StructuredOutput, input: {count: 3}}]}}]`, `{"count":3}`, ""},
+		"mended":     {`[{answer: {tools: [{name: StructuredOutput, input: {count: three}}]}}, {match: {tool_result: does not fit the schema}, answer: {tools: [{name: StructuredOutput, input: {count: 3}}]}}]`, `{"count":3}`, ""},
+		"forgotten":  {`[{answer: {text: Three.}}, {match: {user: by calling the tool StructuredOutput}, answer: {tools: [{name: StructuredOutput, input: {count: 3}}]}}]`, `{"count":3}`, ""},
+		"refused":    {`[{answer: {text: Three.}, repeat: 3}]`, "", "Three."},
+		"never fits": {`[{answer: {tools: [{name: StructuredOutput, input: {count: three}}]}}, {answer: {tools: [{name: StructuredOutput, input: {number: 3}}]}, repeat: 4}]`, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -150,7 +152,7 @@ func TestStructuredOutput(t *testing.T) {
 			id := f.session(claude, withOptions(terret.SessionOptions{OutputSchema: schema}))
 			events := f.run(id, "how many")
 			if c.want == "" {
-				if e := last[terret.TurnError](t, events); e.Error.Code != terret.CodeModelError || e.Text != "Three." {
+				if e := last[terret.TurnError](t, events); e.Error.Code != terret.CodeMaxStructured || e.Text != c.said {
 					t.Errorf("%+v", e)
 				}
 				return

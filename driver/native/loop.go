@@ -108,6 +108,7 @@ type turnRun struct {
 	helpers    map[string]helper
 	sub        *subagent // nil for the turn itself
 	reminders  int       // that an answer in that format is wanted
+	misfits    int       // answers that were not in that format; guarded by a.mu
 	fell       bool      // the fallback model answers
 	stuck      stuck
 	again      bool // it was told to go on instead of stopping
@@ -153,6 +154,9 @@ func (t *turnRun) loop(ctx context.Context) error {
 			return told
 		case stop:
 			return interrupted()
+		}
+		if err := t.misfit(); err != nil {
+			return err
 		}
 		if err := t.unstick(ctx, calls, results); err != nil {
 			return err

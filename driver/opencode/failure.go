@@ -51,7 +51,9 @@ func failureOf(f *failure) *terret.Error {
 		out.Code, out.Retryable = terret.CodeOverloaded, true
 	case status >= 500:
 		out.Code, out.Retryable = terret.CodeModelError, true
-	case status >= 400 || f.Name == "MessageOutputLengthError" || f.Name == "ContextOverflowError" || f.Name == "StructuredOutputError":
+	case f.Name == "StructuredOutputError":
+		out.Code = terret.CodeMaxStructured
+	case status >= 400 || f.Name == "MessageOutputLengthError" || f.Name == "ContextOverflowError":
 		out.Code = terret.CodeModelError
 	case unconnected(said):
 		out.Code, out.Retryable = terret.CodeConnectionFailed, true

@@ -232,6 +232,8 @@ func TestFailures(t *testing.T) {
 		{"APIError", 400, "x", terret.CodeModelError, false},
 		{"APIError", 0, "Cannot connect to API: x", terret.CodeConnectionFailed, true},
 		{"Other", 0, "", terret.CodeExecutionError, false},
+		{"StructuredOutputError", 0, "x", terret.CodeMaxStructured, false},
+		{"ContextOverflowError", 0, "x", terret.CodeModelError, false},
 		{"APIError", 402, "x", terret.CodeBilling, false},
 	} {
 		f := &failure{Name: c.name}

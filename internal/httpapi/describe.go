@@ -99,7 +99,7 @@ var anyRoute = []terret.ErrorCode{
 var fromAgent = []terret.ErrorCode{
 	terret.CodeConflict, terret.CodeUnsupported, terret.CodeSessionClosed, terret.CodeAgentNotFound, terret.CodeNotAuthenticated,
 	terret.CodeConnectionFailed, terret.CodeProcessFailed, terret.CodeMalformedOutput, terret.CodeExecutionError, terret.CodeModelError,
-	terret.CodeOverloaded, terret.CodeBilling, terret.CodeModelNotFound, terret.CodeMaxTurns, terret.CodeMaxBudget, terret.CodeResumeFailed,
+	terret.CodeOverloaded, terret.CodeBilling, terret.CodeModelNotFound, terret.CodeMaxTurns, terret.CodeMaxBudget, terret.CodeMaxStructured, terret.CodeResumeFailed,
 	terret.CodeInterrupted, terret.CodeKilled, terret.CodeTimeout, terret.CodeStartupRefused, terret.CodeNotFound, terret.CodeSessionBusy,
 }
 

@@ -1,5 +1,5 @@
 /** What went wrong, for programs to branch on. */
-export type ErrorCode = "agent_not_found" | "already_decided" | "billing" | "conflict" | "connection_failed" | "execution_error" | "forbidden" | "internal" | "interrupted" | "invalid_request" | "killed" | "malformed_output" | "max_budget" | "max_turns" | "model_error" | "model_not_found" | "not_authenticated" | "not_found" | "overloaded" | "process_failed" | "rate_limited" | "resume_failed" | "session_busy" | "session_closed" | "session_not_found" | "startup_refused" | "timeout" | "unauthorized" | "unsupported";
+export type ErrorCode = "agent_not_found" | "already_decided" | "billing" | "conflict" | "connection_failed" | "execution_error" | "forbidden" | "internal" | "interrupted" | "invalid_request" | "killed" | "malformed_output" | "max_budget" | "max_structured_retries" | "max_turns" | "model_error" | "model_not_found" | "not_authenticated" | "not_found" | "overloaded" | "process_failed" | "rate_limited" | "resume_failed" | "session_busy" | "session_closed" | "session_not_found" | "startup_refused" | "timeout" | "unauthorized" | "unsupported";
 export interface Block {
     bytes?: string;
     content?: Array<Block>;
