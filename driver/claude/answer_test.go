@@ -152,6 +152,7 @@ func TestHookAnswers(t *testing.T) {
 		{"PreToolUse", terret.Decision{Behavior: terret.BehaviorPassthrough}, `{}`},
 		{"PreToolUse", terret.Decision{Behavior: terret.BehaviorAllow, Reason: "fine"}, `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow","permissionDecisionReason":"fine"}}`},
 		{"PreToolUse", terret.Decision{Behavior: terret.BehaviorDeny, Interrupt: true}, `{"continue":false,"stopReason":"denied","hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"denied"}}`},
+		{"PreToolUse", terret.Decision{Behavior: terret.BehaviorBlock, Reason: "no"}, `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"no"}}`},
 		{"PermissionRequest", terret.Decision{Behavior: terret.BehaviorAllow}, `{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow"}}}`},
 		{"PermissionRequest", terret.Decision{Behavior: terret.BehaviorAllow, UpdatedInput: terret.JSON(`{"a":1}`)}, `{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow","updatedInput":{"a":1}}}}`},
 		{"PermissionRequest", terret.Decision{Behavior: terret.BehaviorDeny, Reason: "no", Interrupt: true}, `{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"deny","message":"no","interrupt":true}}}`},

@@ -37,6 +37,39 @@ func TestArguments(t *testing.T) {
 	}
 }
 
+// TestLaunchOf is what each setting becomes at the start of a process, and that what is
+// not set becomes nothing.
+func TestLaunchOf(t *testing.T) {
+	t.Parallel()
+	d := New(Config{Args: []string{"--ours"}})
+	env, r := []string{"A=b"}, terret.OpenRequest{Session: terret.Session{Cwd: "/p"}}
+	want := launch{args: []string{"--setting-sources=user", "--ours"}, env: env, dir: "/p"}
+	compare := cmp.AllowUnexported(launch{})
+	if diff := cmp.Diff(want, d.launchOf(r, env, terret.Settings{}), compare); diff != "" {
+		t.Errorf("nothing set: -want +got\n%s", diff)
+	}
+	r.Session.PermissionMode, r.Trusted = bypass, true
+	in := terret.Settings{
+		FallbackModel: "haiku", Effort: "low", Tools: []string{"Bash", "Read"}, RemovedTools: []string{"Write", "Edit"}, ApprovedTools: []string{"Bash(ls *)", "Read"},
+		AddDirs: []string{"/a", "/b"}, OutputSchema: terret.JSON(`{"type":"object"}`), MaxTurns: 25, SettingSources: []string{"user", "local"},
+		SystemAppend: "Talk like a pirate.", MCP: terret.JSON(`{"web":{}}`), Agents: terret.JSON(`{"scout":{}}`), Gates: []terret.Gate{terret.GateStop},
+	}
+	want = launch{
+		args: []string{
+			"--setting-sources=user,local", "--fallback-model=haiku", "--effort=low", "--tools=Bash,Read", "--disallowedTools=Write,Edit", "--allowedTools=Bash(ls *),Read",
+			"--add-dir=/a", "--add-dir=/b", `--json-schema={"type":"object"}`, "--allow-dangerously-skip-permissions", "--max-turns=25", "--ours",
+		},
+		env: env, dir: "/p", append: "Talk like a pirate.", servers: in.MCP, agents: in.Agents, gates: in.Gates,
+	}
+	got := d.launchOf(r, env, in)
+	if diff := cmp.Diff(want, got, compare); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if other := d.launchOf(r, env, terret.Settings{Tools: []string{}}); !slices.Contains(other.args, "--tools=") {
+		t.Errorf("an empty list of tools: %q", other.args)
+	}
+}
+
 func TestSettingSources(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

@@ -57,6 +57,7 @@ type hiveEvent struct {
 			Options  []struct{ Label string }
 		}
 		Permission, Result string
+		Kind               string
 		Part               struct{ Type, Tool, Text string }
 		Role               string
 	}
@@ -233,6 +234,58 @@ func TestHiveClient(t *testing.T) {
 	}
 	if len(answers) != 2 || !strings.Contains(answers[0], `"blue"`) || !strings.Contains(answers[1], `"reject"`) {
 		t.Errorf("the agent heard %v", answers)
+	}
+}
+
+// TestHiveMessages is Hive's prompt, abort and getMessages: what was said can be read, and
+// an aborted turn ends with an error after which the session is idle.
+func TestHiveMessages(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, script(
+		mock.Step{Text: "I begin."},
+		mock.Step{Tool: &mock.Tool{Name: "Bash", Input: terret.JSON(`{"command":"ls"}`), Ask: true, Result: "a.go"}},
+	))
+	c := hiveClient{foreign{t, f}}
+	id := f.session(func(b map[string]any) { b["policy"] = "ask" }).ID
+	if status := c.prompt(id, "go"); status != http.StatusAccepted {
+		t.Fatalf("prompt: %d", status)
+	}
+	var end hiveEvent
+	for ev, err := range f.events("/v1/sessions/" + id + "/events?view=hive") {
+		end = hiveEvent{}
+		if err == nil {
+			err = json.Unmarshal(ev.Data, &end)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if end.Type == "permission.asked" {
+			if status := c.call("POST", "/v1/sessions/"+id+"/interrupt", nil, nil); status != http.StatusOK {
+				t.Fatalf("abort: %d", status)
+			}
+		}
+		if end.Type == "session.error" || end.Type == "session.completed" {
+			break
+		}
+	}
+	if end.Type != "session.error" || end.Data.Kind != "interrupted" || end.StatusPayload.Type != "idle" {
+		t.Errorf("the aborted turn ended with %+v", end)
+	}
+	var messages struct {
+		Items []struct {
+			Role   string
+			Blocks []struct{ Type, Text, Name string }
+		}
+	}
+	c.call("GET", "/v1/sessions/"+id+"/messages", nil, &messages)
+	var said []string
+	for _, m := range messages.Items {
+		for _, b := range m.Blocks {
+			said = append(said, strings.TrimSpace(m.Role+" "+b.Type+" "+b.Text+b.Name))
+		}
+	}
+	if len(said) < 2 || said[0] != "user text go" || said[1] != "assistant text I begin." {
+		t.Errorf("messages: %q", said)
 	}
 }
 
