@@ -88,7 +88,10 @@ look() {
 			has npm || need npm "npm, which installs the agents and the tools of the web UI"
 			;;
 		browser) has "${CHROMIUM:-chromium}" || need chromium "Chromium, in which the web UI is tested (another one: CHROMIUM=path)" ;;
-		postgres) has_postgres || need postgresql "PostgreSQL, on which the store of a fleet is tested" ;;
+		postgres)
+			has_postgres || need postgresql "PostgreSQL, on which the store of a fleet is tested"
+			has pgbouncer || [ -x /usr/sbin/pgbouncer ] || need pgbouncer "PgBouncer, through which it is tested, too"
+			;;
 		*) say "there is no $what"; exit 2 ;;
 		esac
 	done

@@ -22,6 +22,12 @@ func IsURL(text string) bool {
 	return strings.HasPrefix(text, "postgres://") || strings.HasPrefix(text, "postgresql://")
 }
 
+// limits are settings of the server that every connection, or transaction, has.
+var limits = []struct{ name, value string }{
+	{"lock_timeout", "10s"},
+	{"idle_in_transaction_session_timeout", "5s"}, // of a process that is stopped in the middle
+}
+
 // configure reads the URL. Errors never hold its password.
 func (s *Store) configure(text string) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(text)
@@ -36,18 +42,13 @@ func (s *Store) configure(text string) (*pgxpool.Config, error) {
 	if c.ConnectTimeout == 0 {
 		c.ConnectTimeout = 10 * time.Second
 	}
-	// The name by which others find the connections of a dead worker. See evict.
 	config.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
-		c.RuntimeParams["application_name"] = label(s.worker.name())
+		s.adapt(c, s.worker.name())
 		return nil
 	}
-	defaults := map[string]string{
-		"lock_timeout":                        "10s",
-		"idle_in_transaction_session_timeout": "5s", // of a process that is stopped in the middle
-	}
-	for name, value := range defaults {
-		if _, ok := c.RuntimeParams[name]; !ok {
-			c.RuntimeParams[name] = value
+	for _, l := range limits {
+		if _, ok := c.RuntimeParams[l.name]; !ok {
+			c.RuntimeParams[l.name] = l.value
 		}
 	}
 	s.dial = c.Copy()
@@ -111,6 +112,6 @@ func (f facts) refuse() string {
 // connect opens a connection of a worker outside the pool.
 func (s *Store) connect(ctx context.Context, worker string) (*pgx.Conn, error) {
 	config := s.dial.Copy()
-	config.RuntimeParams["application_name"] = label(worker)
+	s.adapt(config, worker)
 	return pgx.ConnectConfig(ctx, config)
 }

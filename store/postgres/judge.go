@@ -34,7 +34,7 @@ type turnRow struct {
 // may be written. The results say why the others are refused.
 func (w *writer) lock(ctx context.Context, all []prepared) ([]prepared, error) {
 	j := judge{sessions: map[string]sessionRow{}, requests: map[string]requestRow{}, turns: map[string]turnRow{}}
-	if err := j.read(ctx, w.conn, all); err != nil {
+	if err := j.read(ctx, w.conn, w.store.begin(), all); err != nil {
 		_ = abandon(ctx, w.conn) // the caller gets the earlier error
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (w *writer) lock(ctx context.Context, all []prepared) ([]prepared, error) {
 	return admitted, nil
 }
 
-func (j *judge) read(ctx context.Context, c *pgx.Conn, all []prepared) error {
+func (j *judge) read(ctx context.Context, c *pgx.Conn, begin []string, all []prepared) error {
 	var ids, requests, turns []string
 	for _, p := range all {
 		ids = append(ids, p.Batch.Session)
@@ -67,7 +67,9 @@ func (j *judge) read(ctx context.Context, c *pgx.Conn, all []prepared) error {
 		}
 	}
 	first := &pgx.Batch{}
-	first.Queue("BEGIN")
+	for _, statement := range begin {
+		first.Queue(statement)
+	}
 	first.Queue(`SELECT id, key, epoch, last_seq, agent, model, cwd, can_redo FROM sessions
 		WHERE id = ANY ($1) AND NOT deleted ORDER BY id FOR NO KEY UPDATE`, ids).Query(func(rows pgx.Rows) error {
 		var id string

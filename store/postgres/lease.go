@@ -70,9 +70,9 @@ func (s *Store) takeLease(ctx context.Context, id, node, about string) (*lease, 
 	}
 	asked := time.Now()
 	_, err := l.conn.Exec(ctx, `INSERT INTO workers (id, pid, host, started_at, until, server, locked, node, about)
-		VALUES ($1, $2, $3, $4, clock_timestamp() + $5::bigint * interval '1 microsecond', pg_postmaster_start_time(), true, $6, $7)
+		VALUES ($1, $2, $3, $4, clock_timestamp() + $5::bigint * interval '1 microsecond', pg_postmaster_start_time(), $8, $6, $7)
 		ON CONFLICT (id) DO UPDATE SET until = excluded.until, server = excluded.server`,
-		id, os.Getpid(), hostname(), terret.Now().UnixMicro(), s.options.Lease.Microseconds(), node, cmp.Or(about, "{}"))
+		id, os.Getpid(), hostname(), terret.Now().UnixMicro(), s.options.Lease.Microseconds(), node, cmp.Or(about, "{}"), !s.pooled.Load())
 	if err != nil {
 		return nil, errors.Join(err, l.conn.Close(ctx))
 	}
@@ -85,8 +85,10 @@ func (l *lease) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.Exec(ctx, sqlLock, l.id); err != nil {
-		return errors.Join(err, c.Close(ctx))
+	if !l.store.pooled.Load() {
+		if _, err := c.Exec(ctx, sqlLock, l.id); err != nil {
+			return errors.Join(err, c.Close(ctx))
+		}
 	}
 	l.conn = c
 	return nil

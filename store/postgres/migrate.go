@@ -61,9 +61,12 @@ func (s *Store) migrate(ctx context.Context, c *pgx.Conn) error {
 func (s *Store) findSchema(ctx context.Context, c *pgx.Conn) error {
 	var schema *string
 	err := c.QueryRow(ctx, `SELECT current_schema()`).Scan(&schema)
+	first := s.searchPath()
+	if err == nil && s.pooled.Load() && first != "" && (schema == nil || *schema != first) {
+		return s.refuseSetting("search_path")
+	}
 	if err == nil && schema == nil {
-		first, _, _ := strings.Cut(s.dial.RuntimeParams["search_path"], ",")
-		if first = strings.Trim(first, `" `); first == "" {
+		if first == "" {
 			return terret.Errorf(terret.CodeStartupRefused, "%s: no schema of the search path exists; create one, or name it with ?search_path=", s.name)
 		}
 		if _, err = c.Exec(ctx, `CREATE SCHEMA IF NOT EXISTS `+pgx.Identifier{first}.Sanitize()); err != nil && !isCode(err, "23505") { // another was faster
@@ -79,6 +82,12 @@ func (s *Store) findSchema(ctx context.Context, c *pgx.Conn) error {
 	}
 	s.schema = *schema
 	return nil
+}
+
+// searchPath is the first schema that the address names, or empty.
+func (s *Store) searchPath() string {
+	first, _, _ := strings.Cut(s.dial.RuntimeParams["search_path"], ",")
+	return strings.Trim(first, `" `)
 }
 
 // schemaVersion is 0 if there is nothing yet. It refuses what a newer version has

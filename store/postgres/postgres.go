@@ -28,6 +28,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -40,7 +41,8 @@ const (
 	maxConnections = 10 // of the pool, unless the URL says pool_max_conns
 	defaultLease   = 15 * time.Second
 	defaultWait    = 30 * time.Second
-	pollEvery      = time.Second // how often changes are looked for, in case a notification is lost
+	pollEvery      = time.Second            // how often changes are looked for, in case a notification is lost
+	pollPooled     = 100 * time.Millisecond // the same where no notification gets through
 )
 
 // Options tunes a store. The zero value is right for almost everybody.
@@ -65,6 +67,7 @@ type Store struct {
 	pool   *pgxpool.Pool
 	dial   *pgx.ConnConfig // for connections outside the pool
 	schema string
+	pooled atomic.Bool // a pooler is between; see pooler.go
 
 	turn   chan struct{} // one token, for the transactions that change something
 	worker worker
@@ -113,13 +116,16 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	if err := s.open(ctx); err != nil {
 		s.stop()
 		s.pool.Close()
+		if name := unsupported(err); name != "" {
+			err = s.refuseSetting(name)
+		}
 		return nil, describe("open", s.name, err)
 	}
 	return s, nil
 }
 
 func (s *Store) open(ctx context.Context) error {
-	conn, err := s.pool.Acquire(ctx)
+	conn, err := s.first(ctx)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -85,7 +86,7 @@ func (s *Store) retry(ctx context.Context, try func() error) error {
 // runs to its end. It may run several times, see read.
 func (s *Store) write(ctx context.Context, what string, fn func(ctx context.Context, tx pgx.Tx) error) error {
 	return s.writing(ctx, what, func(ctx context.Context, c *pgxpool.Conn) error {
-		tx, err := c.Begin(ctx)
+		tx, err := c.BeginTx(ctx, pgx.TxOptions{BeginQuery: strings.Join(s.begin(), "; ")})
 		if err != nil {
 			return err
 		}
