@@ -127,7 +127,14 @@ sdk-typescript: web/node_modules/.stamp ## rebuild the TypeScript SDK into sdk/t
 .PHONY: web-test
 web-test: build web/node_modules/.stamp agents/node_modules/.stamp ## test the web UI in a real browser (needs Node and Chromium)
 	@scripts/setup.sh browser
-	cd web && npm run typecheck -- --incremental --tsBuildInfoFile node_modules/.cache/typecheck.json && npm test && $(E2E) npm run e2e
+	@$(MAKE) --no-print-directory -j2 web-types web-unit
+	cd web && $(E2E) npm run e2e
+
+.PHONY: web-types web-unit
+web-types:
+	cd web && npm run typecheck -- --incremental --tsBuildInfoFile node_modules/.cache/typecheck.json
+web-unit:
+	cd web && npm test
 
 .PHONY: screenshots
 screenshots: build web/node_modules/.stamp ## redo docs/screenshots (needs Node and Chromium)

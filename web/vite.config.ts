@@ -25,5 +25,5 @@ export default defineConfig({
     chunkSizeWarningLimit: 900,
   },
   server: { proxy: Object.fromEntries(["/v1", "/api", "/healthz"].map((p) => [p, { target: server }])) },
-  test: { environment: "happy-dom", include: ["src/**/*.test.{ts,tsx}"] },
+  test: { environment: "node", include: ["src/**/*.test.{ts,tsx}"] },
 });

@@ -5,7 +5,7 @@ export default defineConfig({
   test: {
     environment: "node",
     include: ["e2e/**/*.e2e.ts"],
-    fileParallelism: false,
+    maxWorkers: 2, // each has a server and a browser, and waits for them most of the time
     testTimeout: 240_000,
     hookTimeout: 90_000,
     // A browser on a busy machine; what was tried again is printed.

@@ -1,3 +1,4 @@
+// @vitest-environment happy-dom
 import { expect, it, vi } from "vitest";
 import { Script } from "../model/testing";
 import { ConversationStore } from "./conversations";

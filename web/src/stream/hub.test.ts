@@ -1,3 +1,4 @@
+// @vitest-environment happy-dom
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { ApiError } from "../api/http";
 import { Hub, type HubListener, type Status } from "./hub";
