@@ -22,6 +22,7 @@ import (
 	"github.com/terret-dev/terret/engine"
 	"github.com/terret-dev/terret/internal/access"
 	"github.com/terret-dev/terret/internal/httpapi"
+	"github.com/terret-dev/terret/internal/pages"
 	"github.com/terret-dev/terret/team"
 	"github.com/terret-dev/terret/web"
 )
@@ -117,6 +118,7 @@ func runServe(ctx context.Context, a *app, o serveOptions) error {
 	if o.open {
 		defer a.browse(ctx, signIn)()
 	}
+	_ = pages.Unmap() // memory that nobody needs is no reason not to serve
 	return s.Serve(ctx, l)
 }
 

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package pages
+
+// Unmap does nothing on this system.
+func Unmap() error { return nil }
