@@ -8,8 +8,8 @@ import (
 	"github.com/terret-dev/terret/internal/checkpoint"
 )
 
-// Copy is what a forced undo or redo overwrote. It belongs to the folder, and is dropped
-// after 30 days, or when there are 20 newer ones or more than 256 MiB.
+// Copy is what a forced undo or redo, or a taking back, overwrote. It belongs to the folder, and is dropped
+// after 30 days, or when there are 100 newer ones or more than 256 MiB.
 type Copy struct {
 	ID    string       `json:"id"`
 	Time  terret.Time  `json:"time"`

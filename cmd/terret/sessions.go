@@ -237,7 +237,7 @@ func newSessionsRm(a *app) *cobra.Command {
 
 func newRewind(a *app, direction string) *cobra.Command {
 	var force, list bool
-	var restore string
+	var restore, file string
 	cmd := &cobra.Command{
 		Use: direction + " [SESSION]", Args: maxOneArg,
 		Short: map[string]string{"undo": "Undo what the last turn changed", "redo": "Bring back what undo took"}[direction],
@@ -248,6 +248,8 @@ func newRewind(a *app, direction string) *cobra.Command {
 					return a.listCopies(ctx, e, s)
 				case restore != "":
 					return a.restoreCopy(ctx, e, s, restore, force)
+				case file != "":
+					return a.takeBack(ctx, e, s, file)
 				}
 				how, what := e.Undo, "undone"
 				if direction == "redo" {
@@ -266,7 +268,9 @@ func newRewind(a *app, direction string) *cobra.Command {
 	if direction == "undo" {
 		cmd.Flags().BoolVar(&list, "list", false, "list the copies of files that --force has overwritten in this folder")
 		cmd.Flags().StringVar(&restore, "restore", "", "put the files of the copy `ID` back")
-		cmd.MarkFlagsMutuallyExclusive("list", "restore")
+		cmd.Flags().StringVar(&file, "file", "", "undo only what the last turn that changed the file at `PATH` did to it; the conversation stays")
+		cmd.MarkFlagsMutuallyExclusive("list", "restore", "file")
+		cmd.MarkFlagsMutuallyExclusive("file", "force")
 		cmd.MarkFlagsMutuallyExclusive("list", "force")
 	}
 	return cmd

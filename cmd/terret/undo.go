@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/engine"
+	"github.com/terret-dev/terret/internal/workfiles"
 )
 
 // rewoundText says what undo or redo did, and on lines of their own what it did not.
@@ -80,4 +82,40 @@ func (a *app) restoreCopy(ctx context.Context, e *engine.Engine, s terret.Sessio
 	}
 	_, err = fmt.Fprintln(a.out, text)
 	return err
+}
+
+// takeBack undoes what the last turn that changed a file did to it.
+func (a *app) takeBack(ctx context.Context, e *engine.Engine, s terret.Session, file string) error {
+	turns, err := a.harness.Store.Turns(ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	dir, err := workfiles.Open(s.Cwd, a.home())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = dir.Close() }()
+	for _, t := range slices.Backward(turns) {
+		if !t.Changed || t.Undone || t.After == "" {
+			continue
+		}
+		back, err := dir.BackTurn(ctx, t.Before, t.After, workfiles.Pick{Path: file})
+		if err != nil && terret.AsError(err).Code == terret.CodeNotFound {
+			continue // another turn changed it
+		}
+		if err != nil {
+			return err
+		}
+		r, err := e.TakeBack(ctx, s.ID, a.user(), engine.Replacement{Path: back.Path, Now: (*engine.File)(back.Now), Wanted: (*engine.File)(back.Wanted)})
+		if err != nil {
+			return err
+		}
+		text := "undone: " + printable(back.Path)
+		if r.Copy != "" {
+			text += "\n" + copyText(r.Copy)
+		}
+		_, err = fmt.Fprintln(a.out, text)
+		return err
+	}
+	return terret.Errorf(terret.CodeNotFound, "no turn of session %s that is not undone changed %s; give the path as it is from %s", s.ID, file, s.Cwd)
 }

@@ -29,6 +29,8 @@ type Change struct {
 	// system has them, not always UTF-8.
 	Path string
 	Kind Kind
+	// OldID and NewID are the object ids of the contents; empty where there is nothing.
+	OldID, NewID string
 	// OldMode and NewMode are 0o644 or 0o755 for files, with fs.ModeSymlink for
 	// symbolic links, and 0 where there is nothing.
 	OldMode, NewMode fs.FileMode
@@ -135,7 +137,7 @@ func parseChanges(raw []byte) ([]Change, error) {
 }
 
 func (d delta) change() Change {
-	c := Change{Path: d.path, Kind: Modified, OldMode: d.old.fileMode(), NewMode: d.new.fileMode()}
+	c := Change{Path: d.path, Kind: Modified, OldMode: d.old.fileMode(), NewMode: d.new.fileMode(), OldID: d.old.id, NewID: d.new.id}
 	switch {
 	case d.old == entry{}:
 		c.Kind = Created

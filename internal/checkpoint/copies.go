@@ -21,7 +21,7 @@ import (
 
 // The bounds of the copies of one folder. The oldest go first.
 const (
-	maxCopies    = 20
+	maxCopies    = 100
 	maxCopyAge   = 30 * 24 * time.Hour
 	maxCopyBytes = 256 << 20
 )
@@ -29,7 +29,7 @@ const (
 // ErrUnknownCopy reports a copy that does not exist, or no longer.
 var ErrUnknownCopy = errors.New("checkpoint: unknown copy")
 
-// Copy is what a forced restore overwrote.
+// Copy is what a forced restore or a replacement overwrote.
 type Copy struct {
 	ID    string
 	Time  time.Time
@@ -53,7 +53,7 @@ type manifest struct {
 type copiedNote struct {
 	Path  []byte    `json:"path"`
 	Bytes int64     `json:"bytes"`
-	Was   entryNote `json:"was"`  // the content of the copy
+	Was   entryNote `json:"was"`  // the content of the copy; zero if nothing was there
 	Left  entryNote `json:"left"` // what the restore put there; zero if nothing
 }
 
@@ -72,8 +72,8 @@ var copyRE = regexp.MustCompile(`^\d{8}-\d{6}\.\d{3}-[a-z2-7]{6}$`)
 
 func (r *Repo) copies() string { return filepath.Join(r.shadow, "copies") }
 
-// Copies lists what forced restores of this folder overwrote, the newest first. At most
-// 20 are kept, for 30 days, with 256 MiB in all.
+// Copies lists what forced restores and replacements in this folder overwrote, the newest
+// first. At most 100 are kept, for 30 days, with 256 MiB in all.
 func (r *Repo) Copies(ctx context.Context) ([]Copy, error) {
 	var list []Copy
 	err := r.locked(ctx, func(git) error {
@@ -174,6 +174,9 @@ func (j *restore) keepCopy(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
+		if n.Was == (entryNote{}) {
+			continue
+		}
 		if err := j.copyFile(n, filepath.Join(temp, strconv.Itoa(i))); err != nil {
 			return fmt.Errorf("keep a copy of %q: %w", n.Path, err)
 		}
@@ -192,13 +195,13 @@ func (j *restore) keepCopy(ctx context.Context) error {
 	return nil
 }
 
-// toCopy lists the files that the steps overwrite and nobody recorded.
+// toCopy lists the files that the steps overwrite and nobody recorded, or all of them.
 func (j *restore) toCopy() ([]copiedNote, error) {
 	var list []copiedNote
 	var sum int64
 	seen := map[string]bool{}
 	for _, s := range j.steps {
-		if !s.alien {
+		if !s.alien && !j.opt.keep {
 			continue
 		}
 		p, now := s.path, s.now
@@ -209,6 +212,10 @@ func (j *restore) toCopy() ([]copiedNote, error) {
 			if now, err = j.tree.look(p); err != nil {
 				return nil, err
 			}
+		}
+		if j.opt.keep && now.info == nil && now.block == "" {
+			list = append(list, copiedNote{Path: []byte(p), Left: left})
+			continue
 		}
 		if seen[p] || now.entry == (entry{}) {
 			continue

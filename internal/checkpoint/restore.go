@@ -22,6 +22,8 @@ type RestoreOptions struct {
 	Force bool
 	// For is kept with the copy, to say what it was made for.
 	For string
+
+	keep bool // keep a copy of everything, and of what was not there
 }
 
 // Result says what a restore did, path by path. The lists are sorted.
@@ -165,12 +167,21 @@ func (j *restore) deltas(ctx context.Context, from, to ID) ([]delta, notes, erro
 // files lists the files of a tree.
 func (g git) files(ctx context.Context, tree string, each func(path string, e entry)) error {
 	return g.Records(ctx, nil, []string{"ls-tree", "-r", "-z", "--full-tree", tree}, func(rec string) error {
-		meta, p, _ := strings.Cut(rec, "\t")
-		if f := strings.Fields(meta); len(f) == 3 {
-			each(p, entry{mode: f[0], id: f[2]})
+		if e, p, ok := parseTree(rec); ok {
+			each(p, e)
 		}
 		return nil
 	})
+}
+
+// parseTree parses "mode type id\tpath" of a file.
+func parseTree(rec string) (e entry, path string, ok bool) {
+	meta, path, _ := strings.Cut(rec, "\t")
+	f := strings.Fields(meta)
+	if len(f) != 3 || f[1] != "blob" {
+		return entry{}, "", false
+	}
+	return entry{mode: f[0], id: f[2]}, path, true
 }
 
 // decide sorts the paths into those to change and those that stay.

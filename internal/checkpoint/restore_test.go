@@ -330,6 +330,12 @@ func TestChangesAndDiff(t *testing.T) {
 		{Path: "gone", Kind: Deleted, OldMode: 0o644, Deletions: 1},
 		{Path: "sh", Kind: Modified, OldMode: 0o644, NewMode: 0o755},
 	}
+	for i := range got {
+		if got[i].OldID == "" != (got[i].OldMode == 0) || got[i].NewID == "" != (got[i].NewMode == 0) {
+			t.Errorf("ids of %+v", got[i])
+		}
+		got[i].OldID, got[i].NewID = "", ""
+	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("changes (-want +got):\n%s", d)
 	}

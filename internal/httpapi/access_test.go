@@ -126,6 +126,8 @@ func TestElsewhere(t *testing.T) {
 		{"POST", at + "/commands", map[string]any{"name": "x"}},
 		{"POST", at + "/compact", nil},
 		{"POST", at + "/undo", nil},
+		{"POST", at + "/changes/take-back", map[string]any{"path": "a", "state": "x"}},
+		{"POST", at + "/commit", map[string]any{"message": "x", "files": []any{map[string]any{"path": "a", "state": "x"}}}},
 		{"POST", at + "/fork", nil},
 		{"POST", at + "/handoff", map[string]any{"agent": "mock"}},
 		{"PATCH", at + "/queue/trn_x", map[string]any{"before": "end"}},

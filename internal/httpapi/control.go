@@ -19,7 +19,7 @@ func (s *Server) controlRoutes() {
 	handle(s, route{
 		method: "GET", path: "/v1/sessions/{id}/copies", id: "list-copies", tag: tagControl, scope: access.View,
 		summary: "List copies of overwritten files",
-		long:    "What forced undos and redos overwrote in the session's folder, the newest first. Copies are dropped after 30 days, or when there are 20 newer ones or more than 256 MiB.",
+		long:    "What forced undos and redos overwrote in the session's folder, the newest first. Copies are dropped after 30 days, or when there are 100 newer ones or more than 256 MiB.",
 		fails:   inSession(terret.CodeUnsupported),
 	}, s.copies)
 	handle(s, route{

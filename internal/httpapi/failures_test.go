@@ -160,6 +160,10 @@ func (at target) body(op *described) any {
 		return map[string]any{"to": []string{"nobody"}, "text": "hi"}
 	case "set-topology":
 		return map[string]any{"kind": "broadcast"}
+	case "take-back":
+		return map[string]any{"path": "a.txt", "state": "x"}
+	case "commit":
+		return map[string]any{"message": "Do it", "files": []any{map[string]any{"path": "a.txt", "state": "x"}}}
 	case "update-session":
 		return map[string]any{"model": "m"}
 	case "prompt":

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/engine"
 	"github.com/terret-dev/terret/internal/access"
 	"github.com/terret-dev/terret/internal/workfiles"
 )
@@ -45,6 +46,12 @@ func (s *Server) folderRoutes() {
 		long:    "Returns unified diffs. Without a turn: against the last commit or, outside a repository, the state before the first turn.",
 		fails:   inSession(terret.CodeNotFound, terret.CodeUnsupported),
 	}, s.changes)
+	handle(s, route{
+		method: "POST", path: "/v1/sessions/{id}/changes/take-back", id: "take-back", tag: tagFiles, scope: access.Prompt,
+		summary: "Take back the change of one file, or some of its hunks",
+		long:    "The file becomes what the list of changes compares it with, or loses only the hunks that are named. If it is no longer in the state that the caller saw, or not as the turn left it, that is a conflict and nothing is touched. What was there is kept as a copy, which restore-copy puts back. The conversation stays as it is.",
+		fails:   inSession(terret.CodeNotFound, terret.CodeUnsupported, terret.CodeSessionBusy),
+	}, s.takeBack)
 }
 
 // inRoots returns the folder's real path, if it is inside one of the roots.
@@ -159,18 +166,59 @@ func (s *Server) changes(ctx context.Context, in *struct {
 	})
 }
 
+type newTakeBack struct {
+	Path  string `json:"path" minLength:"1" doc:"As the list of changes has it."`
+	State string `json:"state" minLength:"1" doc:"The state of the change, as the list has it."`
+	Turn  string `json:"turn,omitempty" doc:"What this turn changed. Default: all that has changed, as the list has it without a turn."`
+	Hunks []int  `json:"hunks,omitempty" maxItems:"10000" nullable:"false" doc:"Hunks of the diff, counted from 0. Default: the whole change."`
+}
+
+func (s *Server) takeBack(ctx context.Context, in *struct {
+	SessionPath
+	Body newTakeBack
+},
+) (*body[engine.Restored], error) {
+	return inFolder(ctx, s, in.ID, func(record terret.Session, dir *workfiles.Folder) (engine.Restored, error) {
+		back, err := s.planBack(ctx, record, dir, in.Body)
+		if err != nil {
+			return engine.Restored{}, err
+		}
+		return s.engine.TakeBack(ctx, record.ID, caller(ctx), engine.Replacement{
+			Path: back.Path, Now: (*engine.File)(back.Now), Wanted: (*engine.File)(back.Wanted),
+		})
+	})
+}
+
+func (s *Server) planBack(ctx context.Context, record terret.Session, dir *workfiles.Folder, want newTakeBack) (workfiles.Back, error) {
+	turns, err := s.store.Turns(ctx, record.ID)
+	if err != nil {
+		return workfiles.Back{}, err
+	}
+	pick := workfiles.Pick{Path: want.Path, State: want.State, Hunks: want.Hunks}
+	if want.Turn == "" {
+		return dir.BackWorking(ctx, firstSnapshot(turns), pick)
+	}
+	if t := turnIn(turns, want.Turn); t != nil {
+		return dir.BackTurn(ctx, t.Before, t.After, pick)
+	}
+	return workfiles.Back{}, terret.Errorf(terret.CodeNotFound, "session %s has no turn %.64q", record.ID, want.Turn)
+}
+
 // working returns what has changed in a session's folder so far.
 func (s *Server) working(ctx context.Context, record terret.Session, dir *workfiles.Folder, diffs bool) (workfiles.Changes, error) {
 	turns, err := s.store.Turns(ctx, record.ID)
 	if err != nil {
 		return workfiles.Changes{}, err
 	}
-	first := ""
+	return dir.Working(ctx, firstSnapshot(turns), diffs)
+}
+
+// firstSnapshot is that of the folder before the session's first turn.
+func firstSnapshot(turns []terret.Turn) string {
 	for _, t := range turns {
 		if t.Before != "" {
-			first = t.Before
-			break
+			return t.Before
 		}
 	}
-	return dir.Working(ctx, first, diffs)
+	return ""
 }

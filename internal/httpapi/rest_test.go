@@ -2,6 +2,8 @@ package httpapi_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -189,6 +191,76 @@ func TestUndoAndChanges(t *testing.T) {
 	f.do("POST", at+"/copies/"+r.Copy+"/restore", nil).want(200, &back)
 	if got, err := os.ReadFile(made); err != nil || string(got) != "mine" || !cmp.Equal(back.Files, []string{"made.txt"}) {
 		t.Errorf("%q, %v: %+v", got, err, back)
+	}
+}
+
+// TestTakeBack takes one file of a turn back over HTTP, and brings it back again. A file
+// that somebody changed meanwhile is left alone.
+func TestTakeBack(t *testing.T) {
+	t.Parallel()
+	write := func(_ context.Context, dir string) error {
+		return errors.Join(os.WriteFile(filepath.Join(dir, "a.txt"), []byte("by the turn\n"), 0o600), os.WriteFile(filepath.Join(dir, "b.txt"), []byte("too\n"), 0o600))
+	}
+	f := newFixture(t, func(_ *httpapi.Config, e *engine.Config) { e.Undo = engine.UndoLimits{} }, script(mock.Step{Do: write}, mock.Step{Text: "made"}))
+	a := filepath.Join(f.dir, "a.txt")
+	if err := os.WriteFile(a, []byte("before\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := f.session()
+	turn := f.prompt(s.ID, "make")
+	f.wait(s.ID, "turn.complete")
+	at := "/v1/sessions/" + s.ID
+	var c workfiles.Changes
+	f.do("GET", at+"/changes?turn="+turn.ID, nil).want(200, &c)
+	if len(c.Items) != 2 || c.Items[0].Path != "a.txt" {
+		t.Fatalf("changes %+v", c)
+	}
+	back := map[string]any{"path": "a.txt", "state": c.Items[0].State, "turn": turn.ID}
+	holds := func(want string) {
+		t.Helper()
+		if got, err := os.ReadFile(a); err != nil || string(got) != want {
+			t.Errorf("it holds %q, %v; want %q", got, err, want)
+		}
+	}
+	f.do("POST", at+"/changes/take-back", map[string]any{"path": "a.txt", "state": "other", "turn": turn.ID}).problem(409, terret.CodeConflict, "")
+	f.do("POST", at+"/changes/take-back", map[string]any{"path": "a.txt", "state": "x", "turn": "trn_none"}).problem(404, terret.CodeNotFound, "")
+	holds("by the turn\n")
+	var r engine.Restored
+	f.do("POST", at+"/changes/take-back", back).want(200, &r)
+	holds("before\n")
+	if !cmp.Equal(r.Files, []string{"a.txt"}) || r.Copy == "" {
+		t.Fatalf("taken back %+v", r)
+	}
+	f.do("POST", at+"/copies/"+r.Copy+"/restore", nil).want(200, &r)
+	holds("by the turn\n")
+	if err := os.WriteFile(a, []byte("mine\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f.do("POST", at+"/changes/take-back", back).problem(409, terret.CodeConflict, "")
+	holds("mine\n")
+	delete(back, "turn")
+	f.do("GET", at+"/changes", nil).want(200, &c)
+	back["state"], back["hunks"] = c.Items[0].State, []int{0}
+	f.do("POST", at+"/changes/take-back", back).want(200, &r)
+	holds("before\n")
+	f.do("POST", at+"/undo", nil).want(200, nil) // of the rest of the turn
+	if _, err := os.Stat(filepath.Join(f.dir, "b.txt")); !os.IsNotExist(err) {
+		t.Errorf("b.txt is still there: %v", err)
+	}
+	holds("before\n")
+	var rewound []string
+	for e, err := range f.engine.Events(t.Context(), engine.EventQuery{Session: s.ID}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ev, err := e.Decode(); err != nil {
+			t.Fatal(err)
+		} else if d, ok := ev.Data.(terret.CheckpointRewound); ok {
+			rewound = append(rewound, d.Direction+" "+strings.Join(d.Files, ","))
+		}
+	}
+	if want := []string{"undo a.txt", "restore a.txt", "undo a.txt", "undo b.txt"}; !cmp.Equal(rewound, want) {
+		t.Errorf("the log says %q, want %q", rewound, want)
 	}
 }
 

@@ -29,6 +29,7 @@ func (s *Server) routes() {
 	s.usageRoutes()
 	s.searchRoutes()
 	s.folderRoutes()
+	s.commitRoutes()
 	s.personaRoutes()
 	s.commandRoutes()
 	s.transferRoutes()

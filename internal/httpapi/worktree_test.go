@@ -94,3 +94,36 @@ func TestWorktreeLink(t *testing.T) {
 		t.Errorf("%s, %v", real, err)
 	}
 }
+
+// TestCommit commits what a person chose of the changes, and says why it does not.
+func TestCommit(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, script(mock.Step{Text: "hm"}, mock.Step{Hang: true}))
+	s := f.session()
+	at := "/v1/sessions/" + s.ID + "/commit"
+	file := func(path, state string) map[string]any {
+		return map[string]any{"message": " Sell more ", "files": []any{map[string]any{"path": path, "state": state}}}
+	}
+	f.do("POST", at, file("a.txt", "x")).problem(501, terret.CodeUnsupported, "")
+	f.git("git init -q -b main . && echo one > a.txt && git add . && git commit -qm one && git config user.name Ada && git config user.email ada@example.org && echo two > a.txt && echo b > b.txt")
+	var c workfiles.Changes
+	f.do("GET", "/v1/sessions/"+s.ID+"/changes", nil).want(200, &c)
+	if len(c.Items) != 2 || c.Items[0].Path != "a.txt" {
+		t.Fatalf("changes %+v", c)
+	}
+	f.do("POST", at, map[string]any{"message": " \n", "files": []any{map[string]any{"path": "a.txt", "state": "x"}}}).problem(422, terret.CodeInvalidRequest, "message")
+	f.do("POST", at, file("a.txt", c.Items[1].State)).problem(409, terret.CodeConflict, "")
+	f.do("POST", at, file("../a.txt", c.Items[0].State)).problem(409, terret.CodeConflict, "")
+	f.git("git rev-parse HEAD > .git/MERGE_HEAD")
+	f.do("POST", at, file("a.txt", c.Items[0].State)).problem(409, terret.CodeConflict, "")
+	f.git("rm .git/MERGE_HEAD")
+	var done struct {
+		Commit string
+		Files  int
+	}
+	f.do("POST", at, file("a.txt", c.Items[0].State)).want(200, &done)
+	f.git(`test "$(git log -1 --format='%H %an %s')" = "` + done.Commit + ` Ada Sell more" && test "$(git status --porcelain)" = "?? b.txt"`)
+	f.prompt(s.ID, "go")
+	f.wait(s.ID, terret.KindMessageComplete)
+	f.do("POST", at, file("b.txt", c.Items[1].State)).problem(409, terret.CodeSessionBusy, "")
+}

@@ -36,6 +36,8 @@ type Change struct {
 	// neither it nor all of them together are too large.
 	Diff     string `json:"diff,omitempty"`
 	TooLarge bool   `json:"too_large,omitempty"` // for a diff
+	// State names what the file was and is: it differs if either does.
+	State string `json:"state"`
 }
 
 // Changes are what has changed, sorted by path.
@@ -60,6 +62,8 @@ const (
 	maxAllDiffs  = 8 << 20
 )
 
+var errNothingToCompare = terret.Errorf(terret.CodeUnsupported, "the folder is not in a git repository and no turn has been recorded here, so there is nothing to compare with")
+
 // Working returns what has changed in the folder: since the commit that is
 // checked out, if the folder is in a git repository, or else since first, the
 // snapshot before the session's first turn, which may be empty. The error is
@@ -72,7 +76,7 @@ func (f *Folder) Working(ctx context.Context, first string, diffs bool) (Changes
 		}
 	}
 	if first == "" {
-		return Changes{}, terret.Errorf(terret.CodeUnsupported, "the folder is not in a git repository and no turn has been recorded here, so there is nothing to compare with")
+		return Changes{}, errNothingToCompare
 	}
 	shadow, err := f.shadow(ctx)
 	if err != nil {
@@ -139,7 +143,7 @@ func between(ctx context.Context, shadow *checkpoint.Repo, before, after checkpo
 			continue
 		}
 		one := Change{
-			Path: valid(c.Path), Kind: Kind(c.Kind), Insertions: c.Insertions, Deletions: c.Deletions, Binary: c.Binary,
+			Path: valid(c.Path), Kind: Kind(c.Kind), Insertions: c.Insertions, Deletions: c.Deletions, Binary: c.Binary, State: shadowState(c),
 		}
 		if c.OldMode != c.NewMode && c.Kind == checkpoint.Modified {
 			one.OldMode, one.NewMode = modeName(c.OldMode), modeName(c.NewMode)

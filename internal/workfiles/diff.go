@@ -11,7 +11,7 @@ import (
 // differ only in line endings that git converts. lines is how many may still be
 // compared, and becomes less.
 func change(rel string, old, now present, lines *int) (c Change, changed bool) {
-	c = Change{Path: valid(rel), Kind: Modified}
+	c = Change{Path: valid(rel), Kind: Modified, State: stateOf(old.entry, now.entry)}
 	switch {
 	case old.mode == "" && now.mode == "":
 		return c, false // it came and went
@@ -31,7 +31,7 @@ func change(rel string, old, now present, lines *int) (c Change, changed bool) {
 		return c, true
 	}
 	from, to := string(old.content), string(now.content)
-	if !strings.Contains(from, "\r\n") && bytes.Count(now.content, []byte("\n")) == strings.Count(to, "\r\n") {
+	if converts(old.content, now.content) {
 		to = strings.ReplaceAll(to, "\r\n", "\n")
 	}
 	if from == to && c.Kind == Modified && c.OldMode == "" {
@@ -46,6 +46,13 @@ func change(rel string, old, now present, lines *int) (c Change, changed bool) {
 	c.Diff, c.Insertions, c.Deletions = unified(c, from, to)
 	c.TooLarge = len(c.Diff) > maxDiff
 	return c, true
+}
+
+// converts reports whether a text looks like one whose line endings git converts: they
+// are LF in the repository and CRLF in the folder.
+func converts(old, now []byte) bool {
+	crlf := bytes.Count(now, []byte("\r\n"))
+	return crlf > 0 && !bytes.Contains(old, []byte("\r\n")) && bytes.Count(now, []byte("\n")) == crlf
 }
 
 // unified makes the diff of a text as git writes it, and counts its lines.

@@ -41,6 +41,7 @@ type git struct {
 	bin, dir string
 	env      []string // besides the usual
 	off      []string // variables that disable filters which the repository names
+	in       []byte   // the input of commands
 	ignores  string   // the file of what the user's git ignores everywhere
 }
 
@@ -127,6 +128,7 @@ func (g *git) run(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, g.bin, append(argv, args...)...)
 	cmd.Dir, cmd.Env = g.dir, append(environ(), fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(g.off)/2))
 	cmd.Env = append(append(cmd.Env, g.off...), g.env...)
+	cmd.Stdin = bytes.NewReader(g.in)
 	cmd.Cancel = func() error { return terminate(cmd.Process) }
 	cmd.WaitDelay = killDelay
 	var out, said bytes.Buffer

@@ -120,6 +120,9 @@ func Commit(ctx context.Context, dir, message string) error {
 	return err
 }
 
+// nobodysEmail is that of commits where git has none.
+const nobodysEmail = "terret@localhost"
+
 // person is who commits: the user, as git's own configuration says.
 func (g *git) person(ctx context.Context) []string {
 	ask := func(key, otherwise string) string {
@@ -131,7 +134,7 @@ func (g *git) person(ctx context.Context) []string {
 		}
 		return otherwise
 	}
-	name, email := ask("user.name", "Terret"), ask("user.email", "terret@localhost")
+	name, email := ask("user.name", "Terret"), ask("user.email", nobodysEmail)
 	return []string{"GIT_AUTHOR_NAME=" + name, "GIT_AUTHOR_EMAIL=" + email, "GIT_COMMITTER_NAME=" + name, "GIT_COMMITTER_EMAIL=" + email}
 }
 
