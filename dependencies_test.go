@@ -32,6 +32,7 @@ var dependencies = map[string]string{
 	"github.com/modelcontextprotocol/go-sdk":          "MCP servers of the native agent",
 	"modernc.org/libc":                                "what the database is translated to, at the version that it asks for",
 	"modernc.org/sqlite":                              "the database, without cgo",
+	"rsc.io/qr":                                       "links that a phone can read off the screen",
 	"mvdan.cc/sh/v3":                                  "shell commands as the shell reads them",
 }
 

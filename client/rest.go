@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"net/http"
 	"time"
 
 	"github.com/terret-dev/terret"
@@ -105,4 +106,17 @@ func day(t time.Time) string {
 		return ""
 	}
 	return t.UTC().Format(time.DateOnly)
+}
+
+// SignInLink signs in one device, once and for ten minutes.
+type SignInLink struct {
+	URL       string      `json:"url"`
+	ExpiresAt terret.Time `json:"expires_at"`
+	QR        []string    `json:"qr"` // rows of 0 and 1, where 1 is dark
+}
+
+// SignInLink makes a link that signs in a device which reaches the server at origin. The
+// device may do everything.
+func (c *Client) SignInLink(ctx context.Context, origin string) (SignInLink, error) {
+	return do[SignInLink](ctx, c, call{method: http.MethodPost, path: at("signin", "links"), body: map[string]string{"origin": origin}})
 }

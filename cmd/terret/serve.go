@@ -43,9 +43,9 @@ func newServe(a *app) *cobra.Command {
 		Use: "serve", Short: "Serve the API and the web UI", Args: exactArgs(),
 		Long: "Serve the API and the web UI.\n\n" +
 			"When ready, it prints its address and, on standard error, a URL that signs one\n" +
-			"browser in, once, within ten minutes. Programs send the token from the file\n" +
-			"\"token\" in the data folder. The first Ctrl-C lets running turns finish, the\n" +
-			"second interrupts them.",
+			"browser in, once, within ten minutes; `terret open` makes another. Programs send the\n" +
+			"token from the file \"token\" in the data folder. The first Ctrl-C lets running turns\n" +
+			"finish, the second interrupts them.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return runServe(cmd.Context(), a, o) },
 	}
 	fl := cmd.Flags()
@@ -106,6 +106,11 @@ func runServe(ctx context.Context, a *app, o serveOptions) error {
 			cancel()
 		}()
 	}
+	withdraw, err := announce(a.data, placeOf(url, o))
+	if err != nil {
+		return errors.Join(terret.Errorf(terret.CodeStartupRefused, "cannot say where the server listens: %w", err), l.Close())
+	}
+	defer withdraw()
 	defer interrupts(cancel, func() { _ = e.Close(ctx) })() // the second Ctrl-C interrupts running turns
 
 	// Connections wait until Serve accepts them, so clients can connect as soon as they
@@ -116,7 +121,7 @@ func runServe(ctx context.Context, a *app, o serveOptions) error {
 	signIn := url + "/#code=" + tokens.NewCode()
 	fmt.Fprintf(a.err, "sign in with %s\n", signIn)
 	if o.open {
-		defer a.browse(ctx, signIn)()
+		defer a.browse(ctx, signIn).remove()
 	}
 	_ = pages.Unmap() // memory that nobody needs is no reason not to serve
 	return s.Serve(ctx, l)
@@ -214,36 +219,55 @@ func reachable(addr net.Addr) string {
 	return netip.AddrPortFrom(ip, at.Port()).String()
 }
 
+// browsing is a browser that is being opened.
+type browsing struct {
+	done sync.WaitGroup
+	dir  string // of the page that leads to the URL; the browser may read it late
+}
+
+func (b *browsing) wait() { b.done.Wait() }
+
+func (b *browsing) remove() {
+	b.wait()
+	if b.dir != "" {
+		_ = os.RemoveAll(b.dir)
+	}
+}
+
 // browse opens a URL in the user's browser. The URL holds a code that must not show up
-// in a process list, so the browser opens a file that redirects to it. The returned
-// function removes the file.
-func (a *app) browse(ctx context.Context, url string) (stop func()) {
-	failed := func(err error) func() {
-		a.note("cannot open a browser (%v); open the URL above", err)
-		return func() {}
+// in a process list, so the browser opens a file that redirects to it. The caller
+// removes the file, or else the next call does when the code is worthless.
+func (a *app) browse(ctx context.Context, url string) *browsing {
+	old, _ := filepath.Glob(filepath.Join(a.data, "open-*")) // the pattern is right
+	for _, dir := range old {
+		if info, err := os.Stat(dir); err == nil && time.Since(info.ModTime()) > time.Hour {
+			_ = os.RemoveAll(dir)
+		}
+	}
+	b := &browsing{}
+	failed := func(err error) *browsing {
+		a.note("cannot open a browser (%v); open the link yourself (`terret open --print` prints a new one)", err)
+		return b
 	}
 	dir, err := os.MkdirTemp(a.data, "open-")
 	if err != nil {
 		return failed(err)
 	}
+	b.dir = dir
 	file := filepath.Join(dir, "terret.html")
-	page := "<!doctype html><meta charset=utf-8><meta http-equiv=refresh content=\"0;url=" + html.EscapeString(url) + "\"><title>Terret</title>"
+	page := "<!doctype html><meta charset=utf-8><meta name=referrer content=no-referrer><meta http-equiv=refresh content=\"0;url=" + html.EscapeString(url) + "\"><title>Terret</title>"
 	if err := os.WriteFile(file, []byte(page), 0o600); err != nil {
-		_ = os.RemoveAll(dir)
+		b.remove()
 		return failed(err)
 	}
 	program := "xdg-open"
 	if runtime.GOOS == "darwin" {
 		program = "open"
 	}
-	var wait sync.WaitGroup
-	wait.Go(func() {
+	b.done.Go(func() {
 		if err := exec.CommandContext(ctx, program, file).Run(); err != nil && ctx.Err() == nil {
 			failed(err)
 		}
 	})
-	return func() {
-		wait.Wait()
-		_ = os.RemoveAll(dir)
-	}
+	return b
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"text/tabwriter"
 
@@ -14,8 +15,8 @@ import (
 )
 
 type trustOptions struct {
-	yes, no, json bool
-	dir           string
+	yes, no, json, list, forget bool
+	dir                         string
 }
 
 func newTrust(a *app) *cobra.Command {
@@ -34,8 +35,48 @@ func newTrust(a *app) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&o.yes, "yes", false, "trust the folder as it is now, without asking")
 	cmd.Flags().BoolVar(&o.no, "no", false, "do not trust it, and do not ask again")
+	cmd.Flags().BoolVar(&o.list, "list", false, "list the folders that were decided about")
+	cmd.Flags().BoolVar(&o.forget, "forget", false, "forget what was decided about the folder, which need not exist any more")
+	cmd.MarkFlagsMutuallyExclusive("list", "forget")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
 	return cmd
+}
+
+// listTrust prints the latest decision about each folder.
+func listTrust(a *app, asJSON bool) error {
+	list, err := a.trust.List()
+	if err != nil {
+		return terret.Errorf(terret.CodeInvalidRequest, "%w", err)
+	}
+	if asJSON {
+		return a.printJSON(terret.Page[trust.Decided]{Items: list})
+	}
+	if len(list) == 0 {
+		a.note("nobody has decided about a folder; `terret trust DIR` does")
+		return nil
+	}
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "FOLDER\tDECISION\tBY\tDECIDED")
+	for _, d := range list {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", oneLine(d.Folder), d.Decision, oneLine(d.By), ago(terret.TimeOf(d.At)))
+	}
+	return w.Flush()
+}
+
+// forgetTrust removes the decisions about a folder.
+func forgetTrust(a *app, dir string) error {
+	folder, err := filepath.Abs(dir)
+	if err != nil {
+		return terret.Invalid("dir", "%w", err)
+	}
+	if real, err := filepath.EvalSymlinks(folder); err == nil {
+		folder = real
+	}
+	known, err := a.trust.Forget(folder)
+	if err == nil && !known {
+		err = terret.Errorf(terret.CodeNotFound, "nobody has decided about %s; `terret trust --list` lists the folders", oneLine(folder))
+	}
+	return err
 }
 
 // trustReport is what `terret trust --json` prints.
@@ -47,6 +88,16 @@ type trustReport struct {
 func runTrust(ctx context.Context, a *app, o trustOptions) error {
 	if o.yes && o.no {
 		return terret.Invalid("yes", "use --yes or --no, not both")
+	}
+	if o.list || o.forget {
+		a.quiet = true
+		if err := a.prepare(); err != nil {
+			return err
+		}
+		if o.list {
+			return listTrust(a, o.json)
+		}
+		return forgetTrust(a, o.dir)
 	}
 	if info, err := os.Stat(o.dir); err != nil {
 		return terret.Invalid("dir", "%w", err)

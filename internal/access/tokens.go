@@ -66,13 +66,13 @@ type Tokens struct {
 
 	mu    sync.Mutex // guards file and codes
 	file  cached
-	codes map[hash]time.Time // unused codes, with their expiry
+	codes map[hash]code // unused codes
 }
 
 // Open reads the tokens of a Terret home and creates the admin token if there is none.
 // It refuses files that others could read, and says how to fix them.
 func Open(home string) (*Tokens, error) {
-	t := &Tokens{dir: home, codes: map[hash]time.Time{}}
+	t := &Tokens{dir: home, codes: map[hash]code{}}
 	if err := makeHome(home); err != nil {
 		return nil, err
 	}

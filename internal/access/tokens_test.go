@@ -427,6 +427,10 @@ func TestExchange(t *testing.T) {
 	if err != nil || second.Name != "Firefox on Linux 2" {
 		t.Errorf("%+v, %v", second, err)
 	}
+	look, expires := tokens.NewCodeFor(View)
+	if _, third, err := tokens.exchange(t.Context(), look, "phone"); err != nil || third.Scope != View || !expires.After(time.Now()) {
+		t.Errorf("%+v, %v, until %v", third, err, expires)
+	}
 	// A code is of the process that made it.
 	_, _, err = openTokens(t, tokens.dir).exchange(t.Context(), tokens.NewCode(), "x")
 	wantKind(t, "another process", err, terret.CodeUnauthorized)
@@ -455,7 +459,8 @@ func TestManyCodes(t *testing.T) {
 	if len(tokens.codes) > maxCodes {
 		t.Errorf("%d codes wait", len(tokens.codes))
 	}
-	if tokens.spend(first) || !tokens.spend(last) {
+	_, old := tokens.spend(first)
+	if _, young := tokens.spend(last); old || !young {
 		t.Error("not the oldest code went")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/driver/mock"
@@ -66,11 +67,12 @@ func TestScopes(t *testing.T) {
 	if got.Decision.By != "decide" {
 		t.Errorf("decided by %q", got.Decision.By)
 	}
-	for _, c := range [][2]string{{"GET", "/v1/tokens"}, {"DELETE", "/v1/tokens/view"}, {"DELETE", "/v1/tokens?name=view"}} {
+	for _, c := range [][2]string{{"GET", "/v1/tokens"}, {"DELETE", "/v1/tokens/view"}, {"DELETE", "/v1/tokens?name=view"}, {"GET", "/v1/trust/folders"}, {"DELETE", "/v1/trust?folder=x"}} {
 		decide.do(c[0], c[1], nil).problem(403, terret.CodeForbidden, "")
 	}
 	decide.do("PUT", "/v1/rules", map[string]any{"items": []any{}}).problem(403, terret.CodeForbidden, "")
 	decide.do("POST", "/v1/tokens", map[string]any{"name": "x", "scope": "admin"}).problem(403, terret.CodeForbidden, "")
+	decide.do("POST", "/v1/signin/links", map[string]any{"origin": "https://terret.example"}).problem(403, terret.CodeForbidden, "")
 }
 
 // TestOneSession holds that a token for one session sees nothing of others.
@@ -303,4 +305,29 @@ func TestStop(t *testing.T) {
 	f.do("POST", "/v1/sessions", map[string]any{"cwd": f.dir}).problem(503, terret.CodeStartupRefused, "")
 	f.do("POST", "/v1/sessions/"+s.ID+"/turns", map[string]any{"prompt": "x"}).problem(503, terret.CodeStartupRefused, "")
 	f.do("GET", "/healthz", nil).want(200, nil)
+}
+
+func TestSignInLink(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	var link httpapi.SignInLink
+	for _, bad := range []string{"", "terret.example", "ftp://x", "https://ann@x", "https://x/", "https://x?y", "https://x#y", "https://" + strings.Repeat("x", 600)} {
+		if a := f.do("POST", "/v1/signin/links", map[string]any{"origin": bad}); a.status != 422 {
+			t.Errorf("%q: %d %s", bad, a.status, a.body)
+		}
+	}
+	f.do("POST", "/v1/signin/links", map[string]any{"origin": "https://terret.example:8443", "scope": "decide"}).want(201, &link)
+	code, ok := strings.CutPrefix(link.URL, "https://terret.example:8443/#code=")
+	if left := time.Until(link.ExpiresAt.Time); !ok || left <= 0 || left > 10*time.Minute {
+		t.Errorf("%s, for %s", link.URL, left)
+	}
+	if n := len(link.QR); n < 21 || len(link.QR[n-1]) != n || !strings.HasPrefix(link.QR[0], "11111110") || strings.Trim(strings.Join(link.QR, ""), "01") != "" {
+		t.Errorf("no QR code: %q", link.QR)
+	}
+	var made access.Token
+	f.do("POST", "/v1/signin", map[string]any{"code": code, "device": "phone"}, "Authorization", "").want(201, &made)
+	if made.Scope != access.Decide || !made.Device {
+		t.Errorf("made %+v", made)
+	}
+	f.do("POST", "/v1/signin", map[string]any{"code": code}, "Authorization", "").problem(401, terret.CodeUnauthorized, "")
 }

@@ -134,6 +134,8 @@ func (at target) query(op *described) string {
 		return "cwd=" + at.dir
 	case "revoke-token-by-query":
 		return "name=nobody"
+	case "forget-trust":
+		return "folder=/nowhere"
 	case "search":
 		return "q=words"
 	}
@@ -182,6 +184,8 @@ func (at target) body(op *described) any {
 		return map[string]any{"name": "hi"}
 	case "sign-in":
 		return map[string]any{"code": at.code}
+	case "make-sign-in-link":
+		return map[string]any{"origin": "https://terret.example"}
 	case "make-token":
 		return map[string]any{"name": "one", "scope": "view", "session": at.session}
 	case "import-session":
@@ -298,7 +302,7 @@ func (w *walk) inputs(t *testing.T) {
 	w.note(w.byID("remove-agent"), f.do("DELETE", "/v1/agents/nobody", nil)).problem(404, terret.CodeNotFound, "")
 
 	// What nobody has set up.
-	for _, id := range []string{"get-trust", "set-trust"} {
+	for _, id := range []string{"get-trust", "set-trust", "list-trust", "forget-trust"} {
 		w.call(f, w.byID(id), at).problem(501, terret.CodeUnsupported, "")
 	}
 	f = newFixture(t, func(c *httpapi.Config, e *engine.Config) {
@@ -306,6 +310,7 @@ func (w *walk) inputs(t *testing.T) {
 		e.Drivers = []terret.Driver{mock.New(mock.Script{})}
 	})
 	w.call(f, w.byID("set-trust"), target{dir: f.dir}).problem(409, terret.CodeConflict, "")
+	w.call(f, w.byID("forget-trust"), target{}).problem(404, terret.CodeNotFound, "")
 }
 
 // lone uses a token that is for another session.

@@ -5,7 +5,6 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/access"
-	"github.com/terret-dev/terret/internal/trust"
 )
 
 func (s *Server) personaRoutes() {
@@ -20,18 +19,6 @@ func (s *Server) personaRoutes() {
 		long:    "As the next turn would get it; the files are read now.",
 		fails:   []terret.ErrorCode{terret.CodeNotFound},
 	}, s.personaPrompt)
-	handle(s, route{
-		method: "GET", path: "/v1/trust", id: "get-trust", tag: tagPersonas, scope: access.View,
-		summary: "Show what would take effect in a folder, and whether it is trusted",
-		long:    "The hash identifies exactly this content.",
-		fails:   []terret.ErrorCode{terret.CodeUnsupported},
-	}, s.getTrust)
-	handle(s, route{
-		method: "POST", path: "/v1/trust", id: "set-trust", tag: tagPersonas, scope: access.Admin,
-		summary: "Trust a folder as it is now, or not",
-		long:    "Send the hash that GET returned: if the folder has changed since, it is a conflict.",
-		fails:   []terret.ErrorCode{terret.CodeConflict, terret.CodeUnsupported},
-	}, s.setTrust)
 }
 
 // Personas are those of a folder. Broken lists invalid files, and why.
@@ -90,52 +77,4 @@ func (s *Server) personaPrompt(ctx context.Context, in *struct {
 	}
 	made, err := s.roles.Prompt(dir, &p, in.Mode)
 	return reply(SystemPrompt(made), err)
-}
-
-// FolderTrust is what would take effect in a folder, and the decision about it.
-type FolderTrust struct {
-	trust.State
-	Decision trust.Decision `json:"decision"`
-}
-
-func (s *Server) getTrust(ctx context.Context, in *struct {
-	Cwd string `query:"cwd" required:"true"`
-},
-) (*body[FolderTrust], error) {
-	dir, err := s.folderOf(ctx, in.Cwd)
-	if err != nil {
-		return nil, err
-	}
-	return reply(s.checkTrust(dir))
-}
-
-func (s *Server) checkTrust(dir string) (FolderTrust, error) {
-	if s.cfg.Trust == nil {
-		return FolderTrust{}, terret.Errorf(terret.CodeUnsupported, "this server does not store trust decisions")
-	}
-	d, state, err := s.cfg.Trust.Check(dir)
-	if state.Files == nil {
-		state.Files = []trust.File{}
-	}
-	return FolderTrust{State: state, Decision: d}, err
-}
-
-type newTrust struct {
-	Cwd     string `json:"cwd"`
-	Hash    string `json:"hash" doc:"The hash of the content you reviewed."`
-	Trusted bool   `json:"trusted"`
-}
-
-func (s *Server) setTrust(ctx context.Context, in *struct{ Body newTrust }) (*body[FolderTrust], error) {
-	dir, err := s.folderOf(ctx, in.Body.Cwd)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := s.checkTrust(dir); err != nil {
-		return nil, err
-	}
-	if err := s.cfg.Trust.Decide(dir, in.Body.Hash, in.Body.Trusted, caller(ctx)); err != nil {
-		return nil, terret.Errorf(terret.CodeConflict, "%w", err)
-	}
-	return reply(s.checkTrust(dir))
 }

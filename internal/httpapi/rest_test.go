@@ -329,6 +329,23 @@ func TestPersonasAndTrust(t *testing.T) {
 	if in := agent.last(t, made.ID); !cmp.Equal(in.ApprovedTools, []string{"Read"}) || !strings.Contains(in.SystemAppend, "Look.") {
 		t.Errorf("settings %+v", in)
 	}
+	var folders terret.Page[trust.Decided]
+	f.do("GET", "/v1/trust/folders", nil).want(200, &folders)
+	if len(folders.Items) != 1 || folders.Items[0].Folder != state.Folder || folders.Items[0].Decision != trust.Trusted || folders.Items[0].By != "admin" {
+		t.Errorf("decisions %+v", folders.Items)
+	}
+	one := "/v1/trust?folder=" + url.QueryEscape(state.Folder)
+	f.do("DELETE", one, nil).want(204, nil)
+	f.do("DELETE", one, nil).problem(404, terret.CodeNotFound, "")
+	f.do("GET", "/v1/trust"+cwd, nil).want(200, &state)
+	if state.Decision != trust.Unknown {
+		t.Errorf("forgotten, but %+v", state)
+	}
+	turn = f.prompt(made.ID, "and again")
+	f.ended(made.ID, turn.ID)
+	if in := agent.last(t, made.ID); len(in.ApprovedTools) != 0 {
+		t.Errorf("a folder that was forgotten still grants: %+v", in)
+	}
 }
 
 func TestTransfer(t *testing.T) {

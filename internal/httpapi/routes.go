@@ -31,6 +31,7 @@ func (s *Server) routes() {
 	s.folderRoutes()
 	s.commitRoutes()
 	s.personaRoutes()
+	s.trustRoutes()
 	s.commandRoutes()
 	s.transferRoutes()
 	s.tokenRoutes()

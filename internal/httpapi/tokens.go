@@ -3,7 +3,10 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"time"
+
+	"rsc.io/qr"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/access"
@@ -16,6 +19,11 @@ func (s *Server) tokenRoutes() {
 		long:    "The code is in the fragment of the URL that `terret serve` prints. This needs no token.",
 		fails:   stored(),
 	}, s.signIn)
+	handle(s, route{
+		method: "POST", path: "/v1/signin/links", id: "make-sign-in-link", tag: tagAccess, scope: access.Admin, status: http.StatusCreated,
+		summary: "Make a link that signs in one device",
+		long:    "It works once, within ten minutes, on this server, until it stops. The code is in the link's fragment, which browsers do not send.",
+	}, s.makeLink)
 	handle(s, route{
 		method: "GET", path: "/v1/me", id: "who-am-i", tag: tagAccess, scope: access.View,
 		summary: "Show whose token this is",
@@ -61,6 +69,42 @@ type newSignIn struct {
 func (s *Server) signIn(ctx context.Context, in *struct{ Body newSignIn }) (*body[MadeToken], error) {
 	secret, t, err := s.gate.SignIn(ctx, in.Body.Code, nonEmpty(in.Body.Device, "browser"))
 	return reply(MadeToken{t, secret}, err)
+}
+
+type newLink struct {
+	Origin string       `json:"origin" maxLength:"512" doc:"The address at which the device reaches this server, such as https://terret.example."`
+	Scope  access.Scope `json:"scope,omitempty" enum:"view,prompt,decide,admin" doc:"What the device may do. Default: admin."`
+}
+
+// SignInLink signs in one device.
+type SignInLink struct {
+	URL       string      `json:"url"`
+	ExpiresAt terret.Time `json:"expires_at"`
+	QR        []string    `json:"qr" doc:"The link as a QR code: rows of 0 and 1, where 1 is dark, without the quiet zone."`
+}
+
+func (s *Server) makeLink(_ context.Context, in *struct{ Body newLink }) (*body[SignInLink], error) {
+	at, err := url.Parse(in.Body.Origin)
+	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" || at.User != nil || at.Path+at.RawQuery+at.Fragment != "" {
+		return nil, terret.Invalid("origin", "%.200q is not an origin; write it like https://terret.example", in.Body.Origin)
+	}
+	code, expires := s.cfg.Tokens.NewCodeFor(access.Scope(nonEmpty(string(in.Body.Scope), string(access.Admin))))
+	link := SignInLink{URL: in.Body.Origin + "/#code=" + code, ExpiresAt: terret.TimeOf(expires)}
+	drawn, err := qr.Encode(link.URL, qr.M)
+	if err != nil {
+		return nil, terret.Invalid("origin", "it is too long for a QR code")
+	}
+	for y := range drawn.Size {
+		row := make([]byte, drawn.Size)
+		for x := range row {
+			row[x] = '0'
+			if drawn.Black(x, y) {
+				row[x] = '1'
+			}
+		}
+		link.QR = append(link.QR, string(row))
+	}
+	return reply(link, nil)
 }
 
 func (s *Server) me(ctx context.Context, _ *struct{}) (*body[access.Identity], error) {

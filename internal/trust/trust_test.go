@@ -5,9 +5,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -286,6 +288,52 @@ func TestDecisions(t *testing.T) {
 	expect(Trusted)
 	if _, _, err := store.Check(filepath.Join(dir, "gone")); err == nil {
 		t.Error("a folder that is not there was looked at")
+	}
+}
+
+func TestForget(t *testing.T) {
+	t.Parallel()
+	store := Open(t.TempDir())
+	if list, err := store.List(); err != nil || len(list) != 0 {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	if known, err := store.Forget("/nowhere"); known || err != nil {
+		t.Errorf("an unknown folder: %v, %v", known, err)
+	}
+	var want []Decided
+	for i, trusted := range []bool{true, false} {
+		dir := t.TempDir()
+		write(t, dir, map[string]string{".mcp.json": "1"})
+		s := inspect(t, dir)
+		for _, decision := range []bool{!trusted, trusted} { // the last one counts
+			if err := store.Decide(dir, s.Hash, decision, fmt.Sprint("ann", i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want = append(want, Decided{Folder: s.Folder, Decision: map[bool]Decision{true: Trusted, false: Refused}[trusted], By: fmt.Sprint("ann", i)})
+	}
+	list, err := store.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range list {
+		if list[i].At.IsZero() {
+			t.Errorf("%+v has no time", list[i])
+		}
+		list[i].At = time.Time{}
+	}
+	slices.SortFunc(want, func(a, b Decided) int { return strings.Compare(a.Folder, b.Folder) })
+	if diff := cmp.Diff(want, list); diff != "" {
+		t.Error(diff)
+	}
+	if known, err := store.Forget(want[0].Folder); !known || err != nil {
+		t.Errorf("%v, %v", known, err)
+	}
+	if d, _, err := store.Check(want[0].Folder); d != Unknown || err != nil {
+		t.Errorf("forgotten, but %s, %v", d, err)
+	}
+	if d, _, err := store.Check(want[1].Folder); d != want[1].Decision || err != nil {
+		t.Errorf("the other folder: %s, %v", d, err)
 	}
 }
 

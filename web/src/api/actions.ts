@@ -15,6 +15,10 @@ export interface NewSession {
   policy?: string;
   permission_mode?: string;
   title?: string;
+  max_cost_usd?: number;
+  max_turns?: number;
+  /** How many seconds requests wait, by their kind. */
+  timeouts?: Record<string, number>;
   /** Start it even if the agent cannot be held to the session's restrictions. */
   unenforced?: boolean;
 }

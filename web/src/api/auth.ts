@@ -48,17 +48,25 @@ export function takeCode(): string | null {
   return code;
 }
 
+/** What the list of devices calls this browser. */
+export function deviceName(agent: string): string {
+  const first = (names: [RegExp, string][]) => names.find(([mark]) => mark.test(agent))?.[1];
+  const browser = first([[/Edg\w*\//, "Edge"], [/OPR\//, "Opera"], [/Firefox\/|FxiOS\//, "Firefox"], [/Chrom\w+\/|CriOS\//, "Chrome"], [/Safari\//, "Safari"]]) ?? "Browser";
+  const system = first([[/iPhone/, "iPhone"], [/iPad/, "iPad"], [/Android/, "Android"], [/Mac OS X/, "Mac"], [/Windows/, "Windows"], [/CrOS/, "ChromeOS"], [/Linux/, "Linux"]]);
+  return system ? `${browser} on ${system}` : browser;
+}
+
 export async function exchange(code: string): Promise<void> {
   const response = await fetch("/v1/signin", {
     method: "POST",
     headers: { "Content-Type": "application/json" },
     credentials: "omit",
-    body: JSON.stringify({ code, device: "browser" }),
+    body: JSON.stringify({ code, device: deviceName(navigator.userAgent) }),
   });
   if (!response.ok) {
     throw new Error(
       response.status < 500
-        ? "This sign-in link was used before or is too old. Start the server again to get a new one, or use a token."
+        ? "This sign-in link was used before or is too old. Run terret open for a new one, or use a token."
         : `The server answered ${response.status}.`,
     );
   }

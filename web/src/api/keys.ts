@@ -7,6 +7,7 @@ export const keys = {
   models: (agent: string) => ["models", agent] as const,
   rules: ["rules"] as const,
   tokens: ["tokens"] as const,
+  trusted: ["trusted"] as const,
   personas: (cwd: string) => ["personas", cwd] as const,
   personaPrompt: (id: string, cwd: string, mode: string) => ["persona-prompt", id, cwd, mode] as const,
   roots: ["roots"] as const,

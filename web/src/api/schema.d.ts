@@ -1100,6 +1100,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/signin/links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make a link that signs in one device
+         * @description It works once, within ten minutes, on this server, until it stops. The code is in the link's fragment, which browsers do not send.
+         */
+        post: operations["make-sign-in-link"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/team": {
         parameters: {
             query?: never;
@@ -1302,6 +1322,30 @@ export interface paths {
          * @description Send the hash that GET returned: if the folder has changed since, it is a conflict.
          */
         post: operations["set-trust"];
+        /**
+         * Forget what was decided about a folder
+         * @description Nothing in it takes effect until a person decides again. Agents that already run keep what they have read.
+         */
+        delete: operations["forget-trust"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/trust/folders": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the folders that somebody decided to trust or not
+         * @description The latest decision about each. It holds until what takes effect in the folder changes.
+         */
+        get: operations["list-trust"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1488,6 +1532,13 @@ export interface components {
             id: string;
             /** Format: date-time */
             time: string;
+        };
+        Decided: {
+            /** Format: date-time */
+            at: string;
+            by: string;
+            decision: string;
+            folder: string;
         };
         Decision: {
             answers?: {
@@ -1817,6 +1868,15 @@ export interface components {
             /** @description What to do next. Default: to continue the work. */
             prompt?: string;
         };
+        NewLink: {
+            /** @description The address at which the device reaches this server, such as https://terret.example. */
+            origin: string;
+            /**
+             * @description What the device may do. Default: admin.
+             * @enum {string}
+             */
+            scope?: "view" | "prompt" | "decide" | "admin";
+        };
         NewMember: {
             /** @description The kind of agent, such as sdk (Claude Code), or person. Default: the configured one. */
             agent?: string;
@@ -2076,6 +2136,10 @@ export interface components {
         };
         PageCopy: {
             items: components["schemas"]["Copy"][];
+            next?: string;
+        };
+        PageDecided: {
+            items: components["schemas"]["Decided"][];
             next?: string;
         };
         PageFound: {
@@ -2429,6 +2493,13 @@ export interface components {
             };
             tools?: string[];
             worktree?: boolean;
+        };
+        SignInLink: {
+            /** Format: date-time */
+            expires_at: string;
+            /** @description The link as a QR code: rows of 0 and 1, where 1 is dark, without the quiet zone. */
+            qr: string[];
+            url: string;
         };
         StepRun: {
             agent: string;
@@ -5166,6 +5237,40 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    "make-sign-in-link": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewLink"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignInLink"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            default: components["responses"]["Problem"];
+        };
+    };
     "get-team": {
         parameters: {
             query?: never;
@@ -5676,6 +5781,64 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "forget-trust": {
+        parameters: {
+            query: {
+                /** @description The folder, as the list names it. */
+                folder: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "list-trust": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageDecided"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             422: components["responses"]["Invalid"];
             429: components["responses"]["TooMany"];
             500: components["responses"]["Internal"];

@@ -18,6 +18,10 @@ interface Settings {
   lastFolder: string;
   lastAgent: string;
   lastPolicy: string;
+  /** What new sessions may use: dollars, steps in a turn, seconds that requests wait; 0 is no limit. */
+  limitCost: number;
+  limitSteps: number;
+  limitWait: number;
   /** Whether diffs stand side by side where there is room. */
   split: boolean;
   /** The address that opens a file in an editor. */
@@ -31,7 +35,7 @@ export const useSettings = create<Settings>()(
   persist(
     (): Settings => ({
       theme: "system", tab: "changes", left: true, right: false, notify: false,
-      history: [], lastFolder: "", lastAgent: "", lastPolicy: "ask", split: true, editor: "vscode://file{path}", workBy: "folder",
+      history: [], lastFolder: "", lastAgent: "", lastPolicy: "ask", limitCost: 0, limitSteps: 0, limitWait: 0, split: true, editor: "vscode://file{path}", workBy: "folder",
     }),
     { name: "terret.settings", version: 3, migrate: (old) => ({ ...(old as Settings), right: false, tab: "changes" }) },
   ),

@@ -1,35 +1,32 @@
 // What this browser keeps, and who else is signed in.
 
-import { useQuery, useQueryClient } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import { call, query } from "../api/http";
-import { keys } from "../api/keys";
-import { useAgents, useMe, useOwner } from "../api/queries";
-import type { List, Token } from "../api/types";
-import { ago } from "../lib/format";
+import { useAgents, useOwner } from "../api/queries";
 import { safeName } from "../lib/safe";
 import { applyTheme, type Theme, useSettings } from "../lib/state";
-import { attempt } from "../lib/toast";
 import { agentName, choices, policies } from "../lib/words";
 import { turnOnNotifications } from "../shell/notifications";
-import { Button } from "../ui/Button";
-import { Skeleton } from "../ui/Lazy";
+import { Devices } from "./SettingsDevices";
+import { Trusted } from "./SettingsTrust";
 
 const themes: [Theme, string][] = [["system", "System"], ["light", "Light"], ["dark", "Dark"], ["contrast", "High contrast"]];
 const editors: [string, string][] = [["vscode://file{path}", "VS Code"], ["cursor://file{path}", "Cursor"], ["zed://file{path}", "Zed"]];
 
-const used = (when: string): string => (when === "now" ? "in use now" : `used ${when} ago`);
+const waits: [number, string][] = [[0, "No limit"], [3600, "One hour"], [8 * 3600, "Eight hours"], [24 * 3600, "A day"]];
 
 export default function Settings() {
+  const owner = useOwner();
   return (
     <div className="page-inner settings">
       <div className="column">
         <h1>Settings</h1>
-        <p className="dim">These are kept in this browser, except for devices and tokens.</p>
+        <p className="dim">{owner ? "Trusted folders, devices and tokens belong to the server. Everything else is kept in this browser." : "These are kept in this browser."}</p>
       </div>
       <Look />
       <NewSessions />
-      <Devices />
+      <Limits />
+      {owner && <Trusted />}
+      {owner && <Devices />}
     </div>
   );
 }
@@ -88,35 +85,25 @@ function NewSessions() {
   );
 }
 
-const may: Record<string, string> = { view: "look", prompt: "look and prompt", decide: "look, prompt and answer", admin: "do everything" };
+/** A whole number from a field; what is none is no limit. */
+const number = (text: string): number => Math.max(0, Math.floor(Number(text)) || 0);
 
-/** Browsers that are signed in and tokens of programs. Only the owner sees them. */
-function Devices() {
-  const owner = useOwner();
-  const me = useMe();
-  const client = useQueryClient();
-  const { data, error, isPending } = useQuery({ queryKey: keys.tokens, enabled: owner, queryFn: ({ signal }) => call<List<Token>>("/v1/tokens", { signal }) });
-  if (!owner) return null;
-  const revoke = async (name: string) => {
-    if (!window.confirm(`Sign out ${safeName(name)}? Whoever uses it has to sign in again.`)) return;
-    await attempt("It was not signed out", () => call<void>(`/v1/tokens${query({ name })}`, { method: "DELETE" }));
-    await client.invalidateQueries({ queryKey: keys.tokens });
-  };
+function Limits() {
+  const { limitCost, limitSteps, limitWait } = useSettings();
   return (
-    <section className="column" aria-label="Devices and tokens">
-      <h2>Devices and tokens</h2>
-      {isPending && <Skeleton lines={3} />}
-      {error && <p role="alert">{error.message}</p>}
-      {data?.items.length === 0 && <p className="dim">No other device is signed in. <span className="mono">terret token</span> makes a token for a program.</p>}
-      <ul className="plain">
-        {data?.items.map((t) => (
-          <li key={t.name} className="setting">
-            <span><strong>{safeName(t.name)}{t.name === me ? " (this browser)" : ""}</strong>
-              <span className="dim small">{t.device ? "Device" : "Token"} · may {may[t.scope] ?? t.scope}{t.session ? " in one session" : ""} · {t.last_used_at ? used(ago(t.last_used_at)) : "never used"}</span></span>
-            <Button look="quiet" tiny aria-label={`Sign out ${safeName(t.name)}`} onClick={() => revoke(t.name)}>Sign out</Button>
-          </li>
-        ))}
-      </ul>
+    <section className="column" aria-label="Limits of new sessions">
+      <h2>Limits of new sessions</h2>
+      <Field name="Cost" what="In dollars. A session that has cost this much does nothing more.">
+        <input className="input" type="number" min={0} step={1} inputMode="numeric" placeholder="No limit" value={limitCost || ""} onChange={(e) => useSettings.setState({ limitCost: number(e.target.value) })} />
+      </Field>
+      <Field name="Steps" what="How often the model may be asked in one turn.">
+        <input className="input" type="number" min={0} step={1} inputMode="numeric" placeholder="No limit" value={limitSteps || ""} onChange={(e) => useSettings.setState({ limitSteps: number(e.target.value) })} />
+      </Field>
+      <Field name="Waiting" what="How long a question or a request for permission waits for you.">
+        <select className="input" value={limitWait} onChange={(e) => useSettings.setState({ limitWait: Number(e.target.value) })}>
+          {waits.map(([seconds, name]) => <option key={seconds} value={seconds}>{name}</option>)}
+        </select>
+      </Field>
     </section>
   );
 }

@@ -23,7 +23,7 @@ export function showMessage(f: Found): void {
 /** The text around the words, which stand out. */
 export function Around({ found, words }: { found: Found; words: string }) {
   const wanted = words.toLowerCase().match(/[\p{L}\p{N}\p{M}]+/gu) ?? [];
-  const parts = safeText(found.text).split(/([\p{L}\p{N}\p{M}]+)/u);
+  const parts = safeText(found.text).replaceAll(/`{3,}\S*/g, " ").split(/([\p{L}\p{N}\p{M}]+)/u);
   return (
     <span className="around">
       {parts.map((part, i) => {

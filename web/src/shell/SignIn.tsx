@@ -32,7 +32,7 @@ export function SignIn() {
         {error && <p className="form-error" role="alert">{error}</p>}
         {!busy && (
           <>
-            <p className="dim">This browser has no token for this server yet. Open the link that <code>terret serve</code> printed: it works once and for ten minutes. Starting the server again prints a new one.</p>
+            <p className="dim">This browser has no token for this server yet. Run <code>terret open</code> where the server runs, or open the link that <code>terret serve</code> printed. On another device, scan the code that Settings shows under “Sign in another device”. A link works once, for ten minutes.</p>
             <WithToken onError={setError} />
             <p className="dim small">The token stays in this browser and is sent to this server only.</p>
           </>

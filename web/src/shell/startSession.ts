@@ -4,6 +4,16 @@ import { go, sessionPath } from "../lib/router";
 import { useSettings } from "../lib/state";
 import { attempt, say } from "../lib/toast";
 
+/** The limits that Settings name. */
+function limits(): Partial<NewSession> {
+  const { limitCost, limitSteps, limitWait } = useSettings.getState();
+  return {
+    ...(limitCost ? { max_cost_usd: limitCost } : {}),
+    ...(limitSteps ? { max_turns: limitSteps } : {}),
+    ...(limitWait ? { timeouts: { permission: limitWait, question: limitWait, plan: limitWait } } : {}),
+  };
+}
+
 /**
  * Makes a session, goes there, and says the first words. A session whose restrictions
  * the agent could get around is refused; then onLoose is told why.
@@ -11,7 +21,7 @@ import { attempt, say } from "../lib/toast";
 export async function startSession(options: NewSession, first?: string, onLoose?: (why: string) => void): Promise<boolean> {
   const session = await attempt("The session could not be made", async () => {
     try {
-      return await createSession(options);
+      return await createSession({ ...limits(), ...options });
     } catch (cause) {
       if (!onLoose || !(cause instanceof ApiError) || cause.field !== "unenforced") throw cause;
       onLoose(cause.message);
