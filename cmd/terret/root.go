@@ -53,7 +53,7 @@ func newRoot(a *app) *cobra.Command {
 	})
 	root.AddCommand(
 		newRun(a), newChat(a), newSessions(a), newSearch(a), newEvents(a), newPending(a), newDecide(a),
-		newRules(a), newPersonas(a), newTrust(a), newToken(a), newKeys(a), newAgents(a), newModels(a), newCommands(a), newUsage(a), newTeam(a), newHandoff(a), newWorkflow(a), newReview(a), newRace(a), newBench(a), newReplay(a), newServe(a), newOpen(a), newWorker(a), newFleet(a), newSim(a), newDB(a), newVersion(a),
+		newRules(a), newPersonas(a), newTrust(a), newToken(a), newKeys(a), newMCP(a), newAgents(a), newModels(a), newCommands(a), newUsage(a), newTeam(a), newHandoff(a), newWorkflow(a), newReview(a), newRace(a), newBench(a), newReplay(a), newServe(a), newOpen(a), newWorker(a), newFleet(a), newSim(a), newDB(a), newVersion(a),
 	)
 	root.InitDefaultHelpCmd()
 	return root

@@ -32,6 +32,9 @@ type Config struct {
 	// Key looks up keys of models' APIs that are not in Env, by the name of the provider;
 	// nil means that there are none.
 	Key func(provider string) (string, error)
+	// MCPTokens keep the sign-ins at the native agent's MCP servers; nil means that there are
+	// none.
+	MCPTokens native.TokenStore
 	// Prices, if set, is a file with prices of models for the native agent.
 	Prices string
 	// SandboxHelper and Home are for the native agent's sandboxes; see native.Config.
@@ -71,7 +74,7 @@ func Drivers(c Config) ([]terret.Driver, error) {
 	}
 	drivers = append(drivers, others...)
 	drivers = append(drivers, native.New(native.Config{
-		ProductName: c.ProductName, Getenv: lookup(c.Env), Env: one(native.Name).Env, Providers: c.Providers, Key: c.Key, Prices: c.Prices,
+		ProductName: c.ProductName, Getenv: lookup(c.Env), Env: one(native.Name).Env, Providers: c.Providers, Key: c.Key, MCPTokens: c.MCPTokens, Prices: c.Prices,
 		UserDir: c.UserDir, SandboxHelper: c.SandboxHelper, Home: c.Home,
 	}))
 	if c.MockScript != "" {

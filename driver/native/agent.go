@@ -84,6 +84,7 @@ func (t *turnRun) converse(ctx context.Context, p terret.Prompt) error {
 	// Some may have ended, or have other tools now.
 	if t.a.servers != nil {
 		t.a.servers.Refresh(ctx)
+		t.generation = t.a.servers.Generation()
 	}
 	if err := t.a.refreshPlugins(ctx); err != nil {
 		return err

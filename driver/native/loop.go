@@ -95,6 +95,7 @@ type turnRun struct {
 	own        *chosen // answers in this turn, if not the session's
 	mode       string  // permission mode of this turn, if not the session's; guarded by a.mu
 	tools      []tool
+	generation int // of the MCP servers' tools
 	steps      int
 	api        time.Duration
 	text       string
@@ -161,6 +162,7 @@ func (t *turnRun) loop(ctx context.Context) error {
 		if err := t.unstick(ctx, calls, results); err != nil {
 			return err
 		}
+		t.renew()
 		if t.structured == nil {
 			if t.sub == nil {
 				t.a.hear(false)
@@ -171,6 +173,16 @@ func (t *turnRun) loop(ctx context.Context) error {
 			t.stopReason = "end_turn"
 			return err
 		}
+	}
+}
+
+// renew looks for the tools again, if MCP servers have others now.
+func (t *turnRun) renew() {
+	if t.a.servers == nil || t.sub != nil {
+		return
+	}
+	if g := t.a.servers.Generation(); g != t.generation {
+		t.generation, t.tools = g, t.available()
 	}
 }
 

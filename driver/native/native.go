@@ -33,6 +33,9 @@ type Config struct {
 	// Key looks up keys that are not in the environment, by the name of the provider. It
 	// returns an empty one if there is none. Nil means that there are none.
 	Key func(provider string) (string, error)
+	// MCPTokens keep what MCP servers gave people for signing in. Nil means that servers that
+	// want that are not reached.
+	MCPTokens TokenStore
 	// Env lists further variables that commands may see; NAME* matches a prefix.
 	Env []string
 	// Providers are further APIs, by the name that stands before the slash in the names
@@ -62,6 +65,14 @@ type Config struct {
 	Replay *Replay
 	// Tools are those of the program that embeds the agent.
 	Tools []Tool
+}
+
+// TokenStore keeps secrets by name. It must be safe for concurrent use.
+type TokenStore interface {
+	// Get returns an empty text if there is nothing of that name.
+	Get(name string) (string, error)
+	// Set keeps a line of text, and reports whether it is in a keyring.
+	Set(ctx context.Context, name, value string) (inRing bool, err error)
 }
 
 // Driver opens native agents. They share its connections, which Shutdown closes.
@@ -180,7 +191,7 @@ func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, 
 		return nil, err
 	}
 	if len(r.Settings.MCP) > 0 {
-		a.servers, err = mcphost.New(r.Settings.MCP, mcphost.Options{Dir: r.Session.Cwd, Environ: a.environ, Owner: r.Owner, Log: r.Log, Wrap: a.wrap(r.Settings), Ask: a.askFor})
+		a.servers, err = mcphost.New(r.Settings.MCP, mcphost.Options{Dir: r.Session.Cwd, Environ: a.environ, Owner: r.Owner, Log: r.Log, Wrap: a.wrap(r.Settings), Ask: a.askFor, Tokens: d.cfg.MCPTokens})
 		if err != nil {
 			return nil, err
 		}

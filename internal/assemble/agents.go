@@ -73,7 +73,7 @@ func builtIn(name string) bool {
 func driversOf(o Options, agents map[string]config.Agent) all.Config {
 	out := all.Config{Env: o.Env, ProductName: o.Product, Agents: map[string]all.Agent{}, Providers: Providers(o.Config), Prices: o.Config.Prices, MockScript: o.MockScript, SandboxHelper: o.SandboxHelper, Home: o.Home}
 	if o.Config.Data != "" {
-		out.Key = keys.Open(o.Config.Data).Get
+		out.Key, out.MCPTokens = keys.Open(o.Config.Data).Get, keys.OpenMCP(o.Config.Data)
 	}
 	if o.UserFile != "" {
 		out.UserDir = filepath.Dir(o.UserFile)

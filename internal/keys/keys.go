@@ -24,7 +24,6 @@ import (
 )
 
 const (
-	service = "terret" // in the keyring
 	maxKey  = 16 << 10 // bytes
 	maxFile = 4 << 20  // bytes
 )
@@ -39,16 +38,22 @@ type Ring interface {
 // Store keeps keys by the names of providers. It is safe for concurrent use, also by
 // several processes.
 type Store struct {
-	path string
-	ring Ring // nil if there is none
+	path    string
+	service string // in the keyring
+	ring    Ring   // nil if there is none
 }
 
 // Open opens the store in a folder, which need not exist. Nothing is read before it is
 // needed.
-func Open(dir string) *Store { return &Store{filepath.Join(dir, "keys.json"), system()} }
+func Open(dir string) *Store { return &Store{filepath.Join(dir, "keys.json"), "terret", system()} }
+
+// OpenMCP opens the store of what MCP servers gave people for signing in, by names of its own.
+func OpenMCP(dir string) *Store {
+	return &Store{filepath.Join(dir, "mcp-tokens.json"), "terret-mcp", system()}
+}
 
 // With is the store with another keyring; nil means none.
-func (s *Store) With(r Ring) *Store { return &Store{s.path, r} }
+func (s *Store) With(r Ring) *Store { return &Store{s.path, s.service, r} }
 
 // entry is a key. It is in the keyring if Ring is set.
 type entry struct {
@@ -99,7 +104,7 @@ func (s *Store) Get(name string) (string, error) {
 	case s.ring == nil:
 		return "", fmt.Errorf("the key of %s is in a keyring that cannot be reached from here", name)
 	}
-	key, err := s.ring.Get(service, name)
+	key, err := s.ring.Get(s.service, name)
 	if err != nil {
 		return "", fmt.Errorf("the keyring does not give the key of %s: %w", name, err)
 	}
@@ -115,7 +120,7 @@ func (s *Store) Set(ctx context.Context, name, key string) (inRing bool, err err
 	case key == "" || len(key) > maxKey || strings.ContainsAny(key, "\r\n\x00"):
 		return false, errors.New("a key is one line that is not empty")
 	}
-	if s.ring != nil && s.ring.Set(service, name, key) == nil {
+	if s.ring != nil && s.ring.Set(s.service, name, key) == nil {
 		return true, s.change(ctx, func(all map[string]entry) { all[name] = entry{Ring: true} })
 	}
 	return false, s.change(ctx, func(all map[string]entry) { all[name] = entry{Key: key} })
@@ -126,7 +131,7 @@ func (s *Store) Remove(ctx context.Context, name string) (found bool, err error)
 	err = s.change(ctx, func(all map[string]entry) {
 		var e entry
 		if e, found = all[name]; e.Ring && s.ring != nil {
-			_ = s.ring.Delete(service, name) // it may be gone
+			_ = s.ring.Delete(s.service, name) // it may be gone
 		}
 		delete(all, name)
 	})

@@ -19,6 +19,13 @@ type server struct {
 	Env     map[string]string `json:"env"`
 	URL     string            `json:"url"`
 	Headers map[string]string `json:"headers"`
+	OAuth   oauthConfig       `json:"oauth"`
+}
+
+// oauthConfig is for servers at which programs cannot register themselves.
+type oauthConfig struct {
+	ClientID     string `json:"clientId"`
+	CallbackPort int    `json:"callbackPort"` // of this machine; 0 is any
 }
 
 // parse reads a configuration: {"mcpServers": {NAME: …}}.
@@ -42,6 +49,22 @@ func parse(config terret.JSON) (map[string]server, error) {
 	return in.Servers, nil
 }
 
+// Address is the address of a server in a configuration.
+func Address(config terret.JSON, name string) (string, error) {
+	servers, err := parse(config)
+	if err != nil {
+		return "", err
+	}
+	s, ok := servers[name]
+	switch {
+	case !ok:
+		return "", terret.Errorf(terret.CodeNotFound, "the configuration has no MCP server %s", name)
+	case s.URL == "":
+		return "", terret.Invalid("mcp", "the MCP server %s is a program: nobody signs in there", name)
+	}
+	return s.URL, nil
+}
+
 func (s *server) check() error {
 	if s.Type == "" || s.Type == "streamable-http" {
 		s.Type = "stdio"
@@ -58,6 +81,9 @@ func (s *server) check() error {
 	case "http", "sse":
 		if u, err := url.Parse(s.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 			return fmt.Errorf("%q is not its address", s.URL)
+		}
+		if s.OAuth.CallbackPort < 0 || s.OAuth.CallbackPort > 65535 {
+			return fmt.Errorf("%d is not a port", s.OAuth.CallbackPort)
 		}
 		return nil
 	}

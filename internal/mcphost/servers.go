@@ -37,6 +37,9 @@ type Options struct {
 	// Ask puts the question of a server to a person, while a tool of it runs. Nil means
 	// that servers cannot ask.
 	Ask func(ctx context.Context, q terret.QuestionRequest) (terret.Decision, error)
+	// Tokens keep what servers gave people for signing in. Nil means that servers that want
+	// that are not reached.
+	Tokens Tokens
 }
 
 // Servers are those of one session. They are safe for concurrent use.
@@ -51,14 +54,17 @@ type Servers struct {
 	mu    sync.Mutex
 	all   map[string]*running
 	calls int
-	news  map[string]func(string) // who wants the progress of a call, by its token
-	noted func()                  // for tests: called when a server has other tools; may be nil
+	// generation counts changes of tools and prompts.
+	generation int
+	news       map[string]func(string) // who wants the progress of a call, by its token
+	noted      func()                  // for tests: called when a server has other tools; may be nil
 }
 
 // running is one server. It is guarded by the mutex of Servers, except for what never
 // changes while a session lasts.
 type running struct {
 	config  server
+	door    *door              // nil if nobody can sign in
 	starts  sync.Mutex         // held while it is started, so that it is started once
 	session *mcp.ClientSession // nil while it does not run
 	process *proc.Process      // nil if it is not a program
@@ -77,9 +83,35 @@ func New(config terret.JSON, o Options) (*Servers, error) {
 	s := &Servers{o: o, names: slices.Sorted(maps.Keys(servers)), all: map[string]*running{}, news: map[string]func(string){}}
 	s.life, s.end = context.WithCancel(context.Background())
 	for name, c := range servers {
-		s.all[name] = &running{config: c}
+		s.all[name] = &running{config: c, door: s.doorOf(name, c)}
 	}
 	return s, nil
+}
+
+// Only is New with only one of the servers, which must have an address.
+func Only(config terret.JSON, name string, o Options) (*Servers, error) {
+	if _, err := Address(config, name); err != nil {
+		return nil, err
+	}
+	s, err := New(config, o)
+	if err != nil {
+		return nil, err
+	}
+	s.names, s.all = []string{name}, map[string]*running{name: s.all[name]}
+	return s, nil
+}
+
+// doorOf is the door of a server, unless the configuration says how we get in.
+func (s *Servers) doorOf(name string, c server) *door {
+	if c.Type != "http" || s.o.Tokens == nil {
+		return nil
+	}
+	for header := range c.Headers {
+		if strings.EqualFold(header, "Authorization") {
+			return nil
+		}
+	}
+	return &door{address: c.URL, tokens: s.o.Tokens, config: c.OAuth, client: &http.Client{Timeout: authorityPatience}, shut: func() { s.stale(name) }}
 }
 
 // Refresh starts the servers that do not run, all at once, and asks those for their
@@ -120,6 +152,9 @@ func (s *Servers) refresh(ctx context.Context, name string) {
 	r.problem = ""
 	if err != nil {
 		r.problem = reason(ctx, err, process)
+		if errors.Is(err, errSignIn) {
+			r.problem = signInFirst
+		}
 		s.o.Log.Warn("an MCP server does not work", "server", name, "error", r.problem)
 	}
 	if session == nil {
@@ -130,6 +165,7 @@ func (s *Servers) refresh(ctx context.Context, name string) {
 		s.watching.Go(func() { s.watch(name, session, process) })
 	}
 	r.tools, r.prompts, r.changed = tools, prompts, err != nil // then they are asked for again
+	s.generation++
 }
 
 // reason says why a server does not work, in the server's own words if there are any.
@@ -185,7 +221,11 @@ func (s *Servers) connect(ctx context.Context, name string, c server) (*mcp.Clie
 	case "sse":
 		transport = &mcp.SSEClientTransport{Endpoint: c.URL, HTTPClient: withHeaders(c.Headers)}
 	default:
-		transport = &mcp.StreamableClientTransport{Endpoint: c.URL, HTTPClient: withHeaders(c.Headers)}
+		t := &mcp.StreamableClientTransport{Endpoint: c.URL, HTTPClient: withHeaders(c.Headers)}
+		if d := s.all[name].door; d != nil {
+			t.OAuthHandler = d
+		}
+		transport = t
 	}
 	// A connection may live as long as the context that it was made with, so that only
 	// the wait for it is bounded.
@@ -211,6 +251,7 @@ func (s *Servers) stale(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all[name].changed = true
+	s.generation++
 	if s.noted != nil {
 		s.noted()
 	}
@@ -279,6 +320,18 @@ func (s *Servers) progressed(p *mcp.ProgressNotificationParams) {
 	say(text + "\n")
 }
 
+// NeedsAuth is the status of a server at which a person must sign in.
+const NeedsAuth = "needs-auth"
+
+const signInFirst = "a person must sign in: `terret mcp login` does it, or the tool " + signIn + " in a session"
+
+// Generation counts the changes of the servers' tools and prompts.
+func (s *Servers) Generation() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.generation
+}
+
 // States say how the servers are.
 func (s *Servers) States() []terret.MCPServer {
 	s.mu.Lock()
@@ -287,7 +340,10 @@ func (s *Servers) States() []terret.MCPServer {
 	for _, name := range s.names {
 		r := s.all[name]
 		state := terret.MCPServer{Name: name, Status: "connected", Error: r.problem}
-		if r.session == nil || r.problem != "" {
+		switch {
+		case r.door != nil && r.door.refused():
+			state.Status, state.Error = NeedsAuth, signInFirst
+		case r.session == nil || r.problem != "":
 			state.Status = "failed"
 		}
 		out = append(out, state)

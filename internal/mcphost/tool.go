@@ -39,6 +39,9 @@ func (s *Servers) Tools() []tools.Tool {
 	seen := map[string]bool{}
 	for _, server := range s.names {
 		r := s.all[server]
+		if r.door != nil && r.door.refused() && s.o.Ask != nil {
+			out = append(out, s.signInTool(server))
+		}
 		for _, t := range r.tools {
 			name := Name(server, t.Name)
 			if seen[name] {
@@ -62,6 +65,26 @@ func (s *Servers) Tools() []tools.Tool {
 		}
 	}
 	return out
+}
+
+// signIn is the tool by which a model has a person sign in at a server.
+const signIn = "sign_in"
+
+func (s *Servers) signInTool(server string) tools.Tool {
+	name := Name(server, signIn)
+	return tools.Tool{
+		Name: name, Class: Class, Description: "The MCP server " + server + " is closed until a person signs in. This shows a person the link, and waits. Use it only if you need that server.",
+		Schema: json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`),
+		Prepare: func(context.Context, tools.Env, json.RawMessage) (*tools.Use, error) {
+			use := tools.Use{Tool: name, Class: Class, Title: brief.Line(server + ": " + signIn)}
+			return use.Doing(func(ctx context.Context, _ func(string)) (tools.Result, error) {
+				if err := s.SignIn(ctx, server, s.showing(server)); err != nil {
+					return tools.Result{}, err
+				}
+				return tools.Result{Text: "The person has signed in: the tools of " + server + " are there now."}, nil
+			}), nil
+		},
+	}
 }
 
 func (s *Servers) prepare(server, tool, name string) func(context.Context, tools.Env, json.RawMessage) (*tools.Use, error) {
@@ -97,6 +120,8 @@ func (s *Servers) with(ctx context.Context, server string, do func(context.Conte
 		return nil
 	case ctx.Err() == nil && limited.Err() != nil:
 		err = context.Cause(limited)
+	case errors.Is(err, errSignIn):
+		err = errors.New(signInFirst)
 	case errors.Is(err, mcp.ErrConnectionClosed):
 		err = errors.New("the server ended; it is started again when it is next used")
 	}

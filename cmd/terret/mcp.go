@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/access"
+	"github.com/terret-dev/terret/internal/keys"
+	"github.com/terret-dev/terret/internal/mcphost"
+)
+
+func newMCP(a *app) *cobra.Command {
+	var file string
+	list := func(*cobra.Command, []string) error { return runMCPLs(a) }
+	cmd := &cobra.Command{
+		Use: "mcp", Short: "Sign in at MCP servers, for the native agent", Args: exactArgs(),
+		Long: "Sign in at MCP servers that want that, for the native agent. What a server gives for it is\n" +
+			"in the keyring of the operating system or, where there is none, in a file that only you can\n" +
+			"read. `terret sessions show` shows how the servers of a session are.",
+		Example: "  terret mcp login https://mcp.example.com/mcp\n  terret mcp login tracker --mcp servers.json",
+		RunE:    list,
+	}
+	login := &cobra.Command{
+		Use: "login SERVER", Short: "Sign in at a server: an address, or a name in the file of --mcp", Args: exactArgs("SERVER"),
+		RunE: func(cmd *cobra.Command, args []string) error { return runMCPLogin(cmd.Context(), a, args[0], file) },
+	}
+	logout := &cobra.Command{
+		Use: "logout SERVER", Short: "Forget a sign-in: an address, a name in the file of --mcp, or one of the list", Args: exactArgs("SERVER"),
+		RunE: func(cmd *cobra.Command, args []string) error { return runMCPLogout(cmd.Context(), a, args[0], file) },
+	}
+	for _, c := range []*cobra.Command{login, logout} {
+		c.Flags().StringVar(&file, "mcp", "", "file that configures MCP servers")
+	}
+	cmd.AddCommand(&cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List the servers at which you are signed in", Args: exactArgs(), RunE: list}, login, logout)
+	return cmd
+}
+
+// mcpTokens opens the sign-ins. Agents must not use them.
+func (a *app) mcpTokens() (*keys.Store, error) {
+	if access.Inside(a.environ) {
+		return nil, access.ErrInside("signing in is for people")
+	}
+	if err := a.prepare(); err != nil {
+		return nil, err
+	}
+	return keys.OpenMCP(a.data), nil
+}
+
+func runMCPLs(a *app) error {
+	store, err := a.mcpTokens()
+	if err != nil {
+		return err
+	}
+	names, inRing, err := store.Names()
+	if err != nil {
+		return terret.Errorf(terret.CodeInvalidRequest, "%w", err)
+	}
+	if len(names) == 0 {
+		a.note("you are signed in at no MCP server; `terret mcp login ADDRESS` signs you in")
+		return nil
+	}
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "SERVER\tWHERE")
+	for _, name := range names {
+		fmt.Fprintf(w, "%s\t%s\n", printable(name), where(inRing[name]))
+	}
+	return w.Flush()
+}
+
+// mcpServer is the configuration that has the server of that name or address, and its name.
+func mcpServer(server, file string) (name string, config terret.JSON, err error) {
+	if file != "" {
+		config, err = readJSON(file)
+		return server, config, err
+	}
+	if u, err := url.Parse(server); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return "", nil, terret.Invalid("server", "%q is not the address of a server; name the file that configures it with --mcp", server)
+	}
+	config, err = json.Marshal(map[string]any{"mcpServers": map[string]any{"server": map[string]string{"url": server}}})
+	return "server", config, err
+}
+
+func runMCPLogin(ctx context.Context, a *app, server, file string) (err error) {
+	store, err := a.mcpTokens()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer interrupts(func() { cancel(terret.ErrInterrupted) }, func() {})()
+	name, config, err := mcpServer(server, file)
+	if err != nil {
+		return err
+	}
+	servers, err := mcphost.Only(config, name, mcphost.Options{Log: slog.New(slog.DiscardHandler), Tokens: store})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = servers.Close() }() // nothing is written by it
+	servers.Refresh(ctx)
+	state := servers.States()[0]
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case state.Status == "connected":
+		a.note("%s lets you in already", printable(server))
+		return nil
+	case state.Status != mcphost.NeedsAuth:
+		return terret.Errorf(terret.CodeConnectionFailed, "%s cannot be reached: %s", server, state.Error)
+	}
+	err = servers.SignIn(ctx, name, a.showLink)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		return terret.Errorf(terret.CodeNotAuthenticated, "%w", err)
+	}
+	a.note("you are signed in at %s", printable(server))
+	return nil
+}
+
+// showLink prints the link at which a person signs in. At a terminal he can also paste the
+// address at which his browser ended.
+func (a *app) showLink(ctx context.Context, link string) (string, error) {
+	a.note("open this link to sign in:\n%s", printable(link))
+	pasted := make(chan string, 1)
+	if f, ok := a.in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		a.note("if your browser ends at a page of 127.0.0.1 that it cannot open, paste its address here")
+		go func() { // nothing but the end of the program ends the wait for a keyboard
+			if line, err := bufio.NewReader(f).ReadString('\n'); err == nil {
+				pasted <- line
+			}
+		}()
+	}
+	select {
+	case line := <-pasted:
+		return line, nil
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
+
+func runMCPLogout(ctx context.Context, a *app, server, file string) error {
+	store, err := a.mcpTokens()
+	if err != nil {
+		return err
+	}
+	kept := server
+	if name, config, err := mcpServer(server, file); err == nil {
+		address, err := mcphost.Address(config, name)
+		if err != nil {
+			return err
+		}
+		kept = mcphost.TokenName(address)
+	} else if file != "" {
+		return err
+	}
+	found, err := store.Remove(ctx, kept)
+	if err == nil && !found {
+		err = terret.Errorf(terret.CodeNotFound, "you are not signed in at %s; `terret mcp` lists where you are", server)
+	}
+	return err
+}

@@ -1,0 +1,177 @@
+package mcphost
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"golang.org/x/oauth2"
+)
+
+// Tokens keep what servers gave people for signing in, by [TokenName]. They are secrets.
+type Tokens interface {
+	// Get returns an empty text if there is nothing of that name.
+	Get(name string) (string, error)
+	// Set keeps a line of text, and reports whether it is in a keyring.
+	Set(ctx context.Context, name, value string) (inRing bool, err error)
+}
+
+var oddHost = regexp.MustCompile(`[^a-zA-Z0-9.-]`)
+
+// TokenName is the name of what the server at an address gave. Nothing but the address
+// counts: a server that another configuration gives the same name gets no tokens of this one.
+func TokenName(address string) string {
+	host := "server"
+	if u, err := url.Parse(address); err == nil && u.Host != "" {
+		host = oddHost.ReplaceAllString(u.Host, "-")
+	}
+	sum := sha256.Sum256([]byte(address))
+	return "mcp-" + host[:min(len(host), 40)] + "-" + hex.EncodeToString(sum[:6])
+}
+
+// errSignIn says that a person must sign in first.
+var errSignIn = errors.New("a person must sign in")
+
+// authorityPatience bounds each request to an authorization server.
+const authorityPatience = 30 * time.Second
+
+// door lets us in at a server that wants people to sign in. It implements auth.OAuthHandler:
+// it uses the tokens that there are, but never asks by itself. It is safe for concurrent use.
+type door struct {
+	address string
+	tokens  Tokens
+	config  oauthConfig
+	client  *http.Client
+	shut    func()     // called when the server refuses us
+	asking  sync.Mutex // held while a person is asked
+
+	mu      sync.Mutex
+	read    bool // the tokens
+	key     *key // nil if there is none
+	refusal *refusal
+}
+
+// refusal is how a server refused a request.
+type refusal struct {
+	method, url string
+	status      int
+	header      http.Header
+}
+
+var _ auth.OAuthHandler = (*door)(nil)
+
+// TokenSource implements auth.OAuthHandler.
+func (d *door) TokenSource(context.Context) (oauth2.TokenSource, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.read {
+		g, err := d.load()
+		if err != nil {
+			return nil, err
+		}
+		d.read = true
+		if g != nil {
+			d.key = &key{d: d, grant: *g}
+		}
+	}
+	if d.key == nil {
+		return nil, nil
+	}
+	return d.key, nil
+}
+
+// Authorize implements auth.OAuthHandler. It keeps what the server says for signIn.
+func (d *door) Authorize(_ context.Context, req *http.Request, resp *http.Response) error {
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection can be used again
+	_ = resp.Body.Close()
+	if resp.StatusCode == http.StatusForbidden && !strings.Contains(strings.Join(resp.Header.Values("WWW-Authenticate"), " "), "insufficient_scope") {
+		return nil // to sign in again would not help
+	}
+	d.mu.Lock()
+	d.refusal = &refusal{method: req.Method, url: req.URL.String(), status: resp.StatusCode, header: resp.Header.Clone()}
+	d.mu.Unlock()
+	d.shut()
+	return errSignIn
+}
+
+// grant is what a server gave a person, with what it takes to renew it.
+type grant struct {
+	Address      string           `json:"address"`
+	ClientID     string           `json:"client_id"`
+	ClientSecret string           `json:"client_secret,omitempty"`
+	TokenURL     string           `json:"token_url"`
+	AuthStyle    oauth2.AuthStyle `json:"auth_style"`
+	Token        *oauth2.Token    `json:"token"`
+}
+
+// load reads the grant that is kept; nil if there is none.
+func (d *door) load() (*grant, error) {
+	text, err := d.tokens.Get(TokenName(d.address))
+	if err != nil || text == "" {
+		return nil, err
+	}
+	var g grant
+	if err := json.Unmarshal([]byte(text), &g); err != nil || g.Token == nil || g.Address != d.address {
+		return nil, errors.New("what is kept of its sign-in cannot be read; sign in again")
+	}
+	return &g, nil
+}
+
+func (d *door) save(ctx context.Context, g grant) error {
+	text, err := json.Marshal(g)
+	if err != nil {
+		return err
+	}
+	if _, err := d.tokens.Set(ctx, TokenName(d.address), string(text)); err != nil {
+		return fmt.Errorf("the sign-in cannot be kept: %w", err)
+	}
+	return nil
+}
+
+// key is the token that opens the door. It is renewed when it is too old, and kept then.
+type key struct {
+	d *door
+
+	mu    sync.Mutex
+	grant grant
+}
+
+// Token implements oauth2.TokenSource.
+func (k *key) Token() (*oauth2.Token, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.grant.Token.Valid() {
+		return k.grant.Token, nil
+	}
+	// Another process may have renewed it; then ours no longer renews anything.
+	if g, err := k.d.load(); err == nil && g != nil && g.Token.Valid() {
+		k.grant = *g
+		return g.Token, nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithValue(context.Background(), oauth2.HTTPClient, k.d.client), authorityPatience)
+	defer cancel()
+	c := oauth2.Config{ClientID: k.grant.ClientID, ClientSecret: k.grant.ClientSecret, Endpoint: oauth2.Endpoint{TokenURL: k.grant.TokenURL, AuthStyle: k.grant.AuthStyle}}
+	t, err := c.TokenSource(ctx, k.grant.Token).Token()
+	if err != nil {
+		if r, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
+			return nil, &oauth2.RetrieveError{Response: r.Response, ErrorCode: r.ErrorCode} // without what it sent, which may hold secrets
+		}
+		if k.grant.Token.RefreshToken == "" {
+			return nil, &oauth2.RetrieveError{ErrorCode: "invalid_grant"} // the server will refuse us, and say how to sign in
+		}
+		return nil, errors.New("its authorization server cannot be reached")
+	}
+	k.grant.Token = t
+	return t, k.d.save(ctx, k.grant)
+}
