@@ -12,6 +12,7 @@ var dependencies = map[string]string{
 	"github.com/danielgtaylor/huma/v2":                "routes that describe themselves",
 	"github.com/JohannesKaufmann/html-to-markdown/v2": "web pages that a model can read",
 	"golang.org/x/net":                                "character sets of web pages",
+	"golang.org/x/oauth2":                             "tokens of MCP servers, in the form that the MCP SDK wants",
 	"github.com/aymanbagabas/go-udiff":                "diffs of edits",
 	"github.com/bmatcuk/doublestar/v4":                "** in path patterns",
 	"github.com/goccy/go-yaml":                        "scenario files and frontmatter",
