@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -82,6 +83,8 @@ type Driver struct {
 	table func() (table, error) // read once, when it is needed
 	tools func() ([]tools.Tool, error)
 	boxes *sandbox.Runner
+	// ripgrep is the path of rg; empty if it is not installed.
+	ripgrep func() string
 }
 
 var (
@@ -112,7 +115,11 @@ func New(c Config) *Driver {
 	if c.Backoff == nil {
 		c.Backoff = backoff
 	}
-	return &Driver{cfg: c, net: newTransport(), table: sync.OnceValues(func() (table, error) { return readTable(c.Prices) }), tools: sync.OnceValues(c.made), boxes: sandbox.New(c.SandboxHelper, []string{"PATH=" + c.Getenv("PATH")})}
+	ripgrep := func() string {
+		path, _ := exec.LookPath("rg") // without it, searches are slower
+		return path
+	}
+	return &Driver{ripgrep: sync.OnceValue(ripgrep), cfg: c, net: newTransport(), table: sync.OnceValues(func() (table, error) { return readTable(c.Prices) }), tools: sync.OnceValues(c.made), boxes: sandbox.New(c.SandboxHelper, []string{"PATH=" + c.Getenv("PATH")})}
 }
 
 // Name implements terret.Driver.

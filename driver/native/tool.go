@@ -186,7 +186,7 @@ func (u *use) refuse(ctx context.Context, why string) outcome {
 
 // work runs a tool on files or processes, once it is allowed.
 func (u *use) work(ctx context.Context, impl tools.Tool) outcome {
-	env := tools.Env{Dir: u.a.req.Session.Cwd, Roots: u.settings.AddDirs, Environ: u.a.environ, Owner: u.a.req.Owner, State: u.state(), Wrap: u.a.wrap(u.settings)}
+	env := tools.Env{Dir: u.a.req.Session.Cwd, Roots: u.settings.AddDirs, Environ: u.a.environ, Owner: u.a.req.Owner, State: u.state(), Wrap: u.a.wrap(u.settings), Ripgrep: u.a.driver.ripgrep()}
 	if dir := env.State.Folder(); dir != "" {
 		env.Roots = append(slices.Clip(env.Roots), dir)
 	}

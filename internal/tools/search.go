@@ -22,17 +22,24 @@ type search struct {
 	unread  int // files that could not be read
 	full    bool
 	cutLine bool // of some line only the beginning was searched
+
+	seen  int             // files
+	maybe map[string]bool // those that may have matches, if that is known
+	known bool
 }
 
 // open searches a file below root. What cannot be read is counted and passed
 // over: in a tree that others work on, files come and go.
 func (s *search) open(ctx context.Context, root *os.Root, rel string) error {
-	f, _, err := openIn(root, filepath.FromSlash(rel), s.place)
+	f, info, err := openIn(root, filepath.FromSlash(rel), s.place)
 	if err != nil {
 		s.unread++
 		return nil
 	}
 	defer f.Close()
+	if s.passes(ctx, rel, info) {
+		return nil
+	}
 	err = s.file(ctx, f, below(s.place, rel))
 	if err != nil && ctx.Err() == nil && !errors.Is(err, errEnough) {
 		s.unread++

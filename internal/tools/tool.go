@@ -15,6 +15,7 @@ type Env struct {
 	Environ []string // what commands may see; the caller has filtered it; nil is nothing
 	Owner   string   // mark for processes
 	Shell   string   // a POSIX shell; empty is bash if found, else sh
+	Ripgrep string   // the program rg, which Grep uses if there is one
 	// State is what earlier calls have left behind; nil means that they leave nothing.
 	State *State
 	// Private are addresses that WebFetch may reach although they are not public.
