@@ -118,6 +118,7 @@ func TestEnvironment(t *testing.T) {
 	s.open()
 	st := s.starts()[0]
 	for _, want := range []string{
+		s.req.Env[slices.IndexFunc(s.req.Env, func(e string) bool { return strings.HasPrefix(e, "HOME=") })], // the agent's own login is there
 		"ANTHROPIC_API_KEY=" + canary, "MY_TOKEN=mine", "MAX_THINKING_TOKENS=9", "CLAUDE_CODE_OAUTH_TOKEN=oauth", "PWD=" + s.req.Session.Cwd, "LANG=C",
 		"CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1", "DISABLE_AUTOUPDATER=1",
 	} {
