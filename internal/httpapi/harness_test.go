@@ -257,6 +257,11 @@ func TestHarnessPersona(t *testing.T) {
 	if s.Persona == nil || *s.Persona != "DECOMP" {
 		t.Errorf("session %+v", s)
 	}
+	var list []struct{ ID, Persona, Mode, ProjectRoot, CreatedAt, UpdatedAt string }
+	f.do("GET", "/api/harness/session/list", nil).want(200, &list)
+	if len(list) != 1 || list[0].ID != s.ID || list[0].Persona != "DECOMP" || list[0].Mode != "workbench" || list[0].ProjectRoot != f.dir || list[0].CreatedAt == "" || list[0].UpdatedAt < list[0].CreatedAt {
+		t.Errorf("list %+v", list)
+	}
 	var record terret.Session
 	f.do("GET", "/v1/sessions/"+s.ID, nil).want(200, &record)
 	if record.PermissionMode != "dontAsk" || record.Policy != terret.PolicyDenyUnlessAllowed || !record.OneShot || record.Agent != "claude" {
