@@ -3,19 +3,12 @@ package terret_test
 import (
 	"bytes"
 	"fmt"
-	"go/ast"
-	"go/doc"
-	"go/parser"
-	"go/token"
 	"io/fs"
 	"os"
-	"path"
 	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
-	"unicode"
-	"unicode/utf8"
 )
 
 const requirementsFile = "docs/REQUIREMENTS.md"
@@ -198,153 +191,52 @@ func checkRequirementIDs(rows []requirementRow) (faults []string) {
 	return faults
 }
 
-// testIndex answers whether a "shown by" entry exists in root. Each package is
-// parsed once, and never built.
-type testIndex struct {
-	root     fs.FS
-	packages map[string]testPackage
-}
-
-// testPackage holds the functions of a folder's test files that go test runs.
-type testPackage struct {
-	runs map[string]bool
-	err  error
-}
-
-// check returns an error when the entry names nothing that exists, or has none
-// of the three forms.
-func (x testIndex) check(entry string) error {
-	if dir, name, ok := strings.Cut(entry, ":"); ok && strings.HasSuffix(dir, ".e2e.ts") {
-		return x.checkBrowserTest(dir, strings.TrimSpace(name))
-	} else if ok {
-		return x.checkFunction(strings.TrimSpace(dir), strings.TrimSpace(name))
-	}
-	isScript := path.Ext(entry) == ".txtar"
-	isScreen := strings.HasPrefix(entry, "docs/screenshots/")
-	if !isScript && !isScreen {
-		return fmt.Errorf("%q is no `package: TestName`, no `file.e2e.ts: name of the test`, no .txtar and no docs/screenshots/ file", entry)
-	}
-	info, err := fs.Stat(x.root, entry)
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%q is not a file", entry)
-	}
-	return nil
-}
-
-// checkBrowserTest looks for a browser test by how its name begins.
-func (x testIndex) checkBrowserTest(file, name string) error {
-	source, err := fs.ReadFile(x.root, file)
-	if err != nil {
-		return err
-	}
-	if name == "" || !strings.Contains(string(source), `("`+name) {
-		return fmt.Errorf("%s has no test %q", file, name)
-	}
-	return nil
-}
-
-func (x testIndex) checkFunction(dir, name string) error {
-	name, _, _ = strings.Cut(name, "/")
-	pkg, ok := x.packages[dir]
-	if !ok {
-		pkg.runs, pkg.err = runnableTests(x.root, dir)
-		x.packages[dir] = pkg
-	}
-	if pkg.err != nil {
-		return pkg.err
-	}
-	if !pkg.runs[name] {
-		return fmt.Errorf("package %q has no test, example, fuzz target or benchmark %q that runs", dir, name)
-	}
-	return nil
-}
-
-// runnableTests names what go test can run in the test files of dir: functions
-// with the right name and signature, and examples with an output comment.
-func runnableTests(root fs.FS, dir string) (map[string]bool, error) {
-	entries, err := fs.ReadDir(root, dir)
-	if err != nil {
-		return nil, err
-	}
-	var files []*ast.File
-	runs := map[string]bool{}
-	fset := token.NewFileSet()
-	for _, entry := range entries {
-		name := entry.Name()
-		if !strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "_") || strings.HasPrefix(name, ".") {
-			continue
-		}
-		source, err := fs.ReadFile(root, path.Join(dir, name))
-		if err != nil {
-			return nil, err
-		}
-		file, err := parser.ParseFile(fset, path.Join(dir, name), source, parser.ParseComments|parser.SkipObjectResolution)
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, file)
-		for _, decl := range file.Decls {
-			if fn, ok := decl.(*ast.FuncDecl); ok && isTestFunction(fn) {
-				runs[fn.Name.Name] = true
-			}
-		}
-	}
-	if len(files) == 0 {
-		return nil, fmt.Errorf("package %q has no test files", dir)
-	}
-	for _, example := range doc.Examples(files...) {
-		if example.Output != "" || example.EmptyOutput {
-			runs["Example"+example.Name] = true
-		}
-	}
-	return runs, nil
-}
-
-// isTestFunction reports whether fn is TestXxx(*testing.T), FuzzXxx(*testing.F)
-// or BenchmarkXxx(*testing.B).
-func isTestFunction(fn *ast.FuncDecl) bool {
-	params := fn.Type.Params.List
-	if fn.Recv != nil || fn.Type.Results != nil || fn.Type.TypeParams != nil || len(params) != 1 || len(params[0].Names) > 1 {
-		return false
-	}
-	pointer, ok := params[0].Type.(*ast.StarExpr)
-	if !ok {
-		return false
-	}
-	selector, ok := pointer.X.(*ast.SelectorExpr)
-	if !ok {
-		return false
-	}
-	for prefix, param := range map[string]string{"Test": "T", "Fuzz": "F", "Benchmark": "B"} {
-		rest, ok := strings.CutPrefix(fn.Name.Name, prefix)
-		first, _ := utf8.DecodeRuneInString(rest)
-		if ok && selector.Sel.Name == param && !unicode.IsLower(first) {
-			return true
-		}
-	}
-	return false
-}
-
 // TestCheckRequirements breaks a good table in every way that the check is
 // there to find.
 func TestCheckRequirements(t *testing.T) {
 	root := fstest.MapFS{
-		"root_test.go": {Data: []byte("package p_test\nimport \"testing\"\nfunc TestRoot(t *testing.T) {}\n")},
+		"root_test.go": {Data: []byte("package p_test\nimport \"testing\"\nfunc TestRoot(t *testing.T) { run(\"testdata/script\") }\n")},
+		"real/real_test.go": {Data: []byte(`package real
+import "testing"
+
+const variable = "TERRET_CONFORMANCE"
+
+func need(t *testing.T) { if os.Getenv(variable) == "" { t.Skip() } }
+
+func TestRealOne(t *testing.T) { need(t) }
+
+func TestOther(t *testing.T) { need(t) }
+
+func TestScripts(t *testing.T) { need(t); run("testdata/agents") }
+
+func TestAlone(t *testing.T) {}
+`)},
+		"real/real_windows_test.go":    {Data: []byte("package real\nfunc TestWindows(t *testing.T) {}\n")},
+		"real/tagged_test.go":          {Data: []byte("//go:build never\n\npackage real\nfunc TestTagged(t *testing.T) {}\n")},
+		"real/testdata/agents/a.txtar": {},
+		"testdata/idle/run.txtar":      {},
+		"scripts/conformance.sh":       {Data: []byte("run \"the real one\" -run '^TestReal' ./real ./a/b\n")},
 		"a/b/b_test.go": {Data: []byte(`package b
 import "testing"
+
 func TestIt(t *testing.T) {}
+
 func FuzzIt(f *testing.F) {}
+
 func BenchmarkIt(b *testing.B) {}
+
 func ExampleIt() {
 	// Output:
 }
+
 func ExampleSilent() {}
+
 func TestMain(m *testing.M) {}
+
 func Testing(t *testing.T) {}
+
 func (s suite) TestMethod(t *testing.T) {}
+
 type suite struct{}
 `)},
 		"a/b/b.go":                   {Data: []byte("package b\nfunc TestElsewhere(t *testing.T) {}\n")},
@@ -352,7 +244,7 @@ type suite struct{}
 		"testdata/script/run.txtar":  {},
 		"docs/screenshots/old/1.png": {},
 		"docs/screenshots/start.png": {},
-		"web/e2e/a.e2e.ts":           {Data: []byte("it(\"it works, and more\", async () => {})")},
+		"web/e2e/a.e2e.ts":           {Data: []byte("it(\"it works, and more\", async () => {})\nit.skip(\"it is skipped\", f)\n// it(\"it was\", f)\n")},
 	}
 	good := func(cells map[string]string) string {
 		var b strings.Builder
@@ -373,6 +265,10 @@ type suite struct{}
 		"good":            {good(nil), nil},
 		"every form":      {shown("`.: TestRoot`, a/b: TestIt/some_case, a/b: FuzzIt, a/b: BenchmarkIt, a/b: ExampleIt, `testdata/script/run.txtar`, docs/screenshots/start.png, web/e2e/a.e2e.ts: it works"), nil},
 		"browser tests":   {shown("web/e2e/a.e2e.ts: it does not, web/e2e/b.e2e.ts: it works, web/e2e/a.e2e.ts:"), []string{"it does not", "b.e2e.ts", `no test ""`}},
+		"skipped there":   {shown("web/e2e/a.e2e.ts: it is skipped, web/e2e/a.e2e.ts: it was"), []string{"does not run", "does not run"}},
+		"real agents":     {shown("real: TestRealOne, real: TestAlone, real: TestOther, real/testdata/agents/a.txtar"), []string{"TestOther is skipped", "TestScripts is skipped"}},
+		"elsewhere":       {shown("real: TestWindows, real: TestTagged"), []string{`"TestWindows"`, `"TestTagged"`}},
+		"nobody runs it":  {shown("testdata/idle/run.txtar"), []string{"no test of package"}},
 		"missing":         {replace(row("C131b"), ""), []string{"no row for C131b"}},
 		"unsplit":         {replace(row("C131a"), row("C131")), []string{`unknown id "C131"`, "no row for C131a"}},
 		"double":          {replace(row("A5"), row("A5")+row("A5")), []string{"A5 again"}},

@@ -79,13 +79,16 @@ func TestUntestedVersion(t *testing.T) {
 }
 
 // TestRedoIsOurs holds that Claude Code is not said to go forward again itself: the
-// driver remembers where it was.
+// driver remembers where it was. The other seven things that Hive asks of an agent it does.
 func TestRedoIsOurs(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name terret.Capability
 		want terret.Provider
-	}{{terret.CanUndo, terret.ByAgent}, {terret.CanRedo, terret.ByDriver}} {
+	}{
+		{terret.CanUndo, terret.ByAgent}, {terret.CanRedo, terret.ByDriver}, {terret.CanCommands, terret.ByAgent}, {terret.CanPermissions, terret.ByAgent},
+		{terret.CanQuestions, terret.ByAgent}, {terret.CanSelectModel, terret.ByAgent}, {terret.CanReconnect, terret.ByAgent}, {terret.CanStream, terret.ByAgent},
+	} {
 		if got := capabilities().Abilities[c.name]; !got.OK || got.By != c.want {
 			t.Errorf("%s: %+v", c.name, got)
 		}

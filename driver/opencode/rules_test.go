@@ -213,6 +213,18 @@ func TestChooseModel(t *testing.T) {
 	}
 }
 
+// TestHivesEight is that OpenCode itself can do all eight things that Hive asks of an agent.
+func TestHivesEight(t *testing.T) {
+	t.Parallel()
+	for _, name := range []terret.Capability{
+		terret.CanUndo, terret.CanRedo, terret.CanCommands, terret.CanPermissions, terret.CanQuestions, terret.CanSelectModel, terret.CanReconnect, terret.CanStream,
+	} {
+		if got := capabilities().Abilities[name]; !got.OK || got.By != terret.ByAgent {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
