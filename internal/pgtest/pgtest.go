@@ -44,7 +44,8 @@ func Required() bool { return os.Getenv("CI") != "" || os.Getenv("TERRET_TEST_PO
 type Server struct {
 	bin, dir string
 	addr     string
-	owned    bool // this process started it
+	owned    bool   // this process started it
+	listen   string // further addresses, each after a comma
 
 	wrapper *exec.Cmd
 	life    io.Closer // the server ends when this is closed, or the process dies
@@ -171,7 +172,7 @@ func (s *Server) Launch() error {
 	// dies, whatever the reason.
 	const wrapper = `"$@" & server=$!; cat >/dev/null; kill -INT $server 2>/dev/null; wait $server`
 	s.wrapper = exec.Command("/bin/sh", "-c", wrapper, "sh", filepath.Join(s.bin, "postgres"), "-D", s.data(), "-p", port, //nolint:noctx // it lives as long as the tests
-		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="+s.dir, "-c", "max_connections=300", "-c", "shared_buffers=64MB", "-c", "log_min_messages=fatal")
+		"-c", "listen_addresses=127.0.0.1"+s.listen, "-c", "unix_socket_directories="+s.dir, "-c", "max_connections=300", "-c", "shared_buffers=64MB", "-c", "log_min_messages=fatal")
 	s.wrapper.Dir = s.dir
 	output, err := os.Create(filepath.Join(s.dir, "output"))
 	if err != nil {

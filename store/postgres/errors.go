@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"net"
@@ -39,10 +41,18 @@ func unreachable(err error) bool {
 	case c != "":
 		return false
 	}
+	if standby(err) {
+		return true
+	}
 	_, network := asType[net.Error](err)
 	return network || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EPIPE) ||
 		pgconn.SafeToRetry(err) || err != nil && strings.Contains(err.Error(), "conn closed")
+}
+
+// standby reports whether no server could be written to, of those that an address names.
+func standby(err error) bool {
+	return isCode(err, "25006") || errors.Is(err, pgconn.ErrReadOnlyConnection) || errors.Is(err, pgconn.ErrStandbyConnection)
 }
 
 // collided reports whether the server ended a transaction because of another one.
@@ -52,6 +62,26 @@ func collided(err error) bool {
 		return true
 	}
 	return false
+}
+
+// untrusted says what to do if client and server do not agree about TLS.
+func untrusted(err error) string {
+	_, host := asType[x509.HostnameError](err)
+	_, authority := asType[x509.UnknownAuthorityError](err)
+	_, certificate := asType[*tls.CertificateVerificationError](err)
+	switch {
+	case isCode(err, "28000") && strings.Contains(err.Error(), "no encryption"):
+		return "the server wants TLS; add sslmode=verify-full to the address"
+	case host:
+		return "the server's certificate is another host's; use the name that is in it"
+	case authority:
+		return "nobody who is trusted here has signed the server's certificate; name the file with its authority's certificate: sslrootcert=FILE"
+	case certificate:
+		return "the server's certificate is not valid"
+	case code(err) == "" && strings.Contains(err.Error(), "server refused TLS connection"):
+		return "the server does not speak TLS; turn it on there (ssl = on), or take sslmode out of the address if nobody is in between"
+	}
+	return ""
 }
 
 // describe turns an error of the server into one that a person can act on. Errors that
@@ -67,6 +97,12 @@ func describe(what, name string, err error) error {
 	refused := func(fix string) error {
 		return terret.Errorf(terret.CodeStartupRefused, "%s: %s: %s (%w)", what, name, fix, err)
 	}
+	if fix := untrusted(err); fix != "" {
+		return refused(fix)
+	}
+	if standby(err) {
+		return terret.Errorf(terret.CodeInternal, "%s: %s: the database is read-only now; nothing stored is lost; if another server is the primary, use its address, or name all servers and add target_session_attrs=read-write (%w)", what, name, err)
+	}
 	switch code(err) {
 	case "28P01", "28000":
 		return refused("the server does not let this user in; check the user and the password")
@@ -76,8 +112,6 @@ func describe(what, name string, err error) error {
 		return refused("the user may not do that; grant it CREATE and USAGE on the schema, or make it the owner of the tables")
 	case "42P07":
 		return refused("the schema holds tables of another program; choose another one with ?search_path=")
-	case "25006":
-		return refused("the database is read-only now; use the address of the primary")
 	case "53100":
 		return terret.Errorf(terret.CodeInternal, "%s: %s: the server's disk is full; free some space and try again, nothing stored is lost (%w)", what, name, err)
 	case "53300":

@@ -136,6 +136,9 @@ func (l *lease) renew(ctx context.Context, last time.Time) (alive bool, err erro
 	asked := time.Now()
 	tag, err := l.conn.Exec(ctx, `UPDATE workers SET until = clock_timestamp() + $2::bigint * interval '1 microsecond', server = pg_postmaster_start_time()
 		WHERE id = $1 AND until > clock_timestamp()`, l.id, l.store.options.Lease.Microseconds())
+	if isCode(err, "25006") { // this server has become a standby; perhaps another is the primary
+		return false, errors.Join(err, l.conn.Close(ctx))
+	}
 	if err != nil {
 		return false, err
 	}

@@ -16,19 +16,23 @@ import (
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
-// oldestProgram is the oldest schema whose programs can still use the newest one: while a
-// fleet is updated, old and new nodes run together over one step.
-const oldestProgram = 1
+// plan is the way to the newest schema.
+type plan struct {
+	steps []string
+	// oldest is the oldest schema whose programs can still use the newest one. A step
+	// that only adds leaves it as it is: while a fleet is updated, old and new nodes run
+	// together. After one that does not, older programs refuse to go on.
+	oldest int
+}
 
-// migrations are the steps to the newest schema.
-func migrations() ([]string, error) { return store.Migrations(migrationFiles) }
+func newPlan() (plan, error) {
+	steps, err := store.Migrations(migrationFiles)
+	return plan{steps: steps, oldest: 1}, err
+}
 
 // migrate brings the schema up to date. Of several processes one does it.
 func (s *Store) migrate(ctx context.Context, c *pgx.Conn) error {
-	steps, err := migrations()
-	if err != nil {
-		return err
-	}
+	steps := s.plan.steps
 	s.known = len(steps)
 	if err := s.findSchema(ctx, c); err != nil {
 		return err
@@ -50,7 +54,7 @@ func (s *Store) migrate(ctx context.Context, c *pgx.Conn) error {
 				return fmt.Errorf("migration %d: %w", version+i+1, err)
 			}
 		}
-		if _, err := tx.Exec(ctx, `UPDATE terret SET schema = $1, oldest = $2`, s.known, oldestProgram); err != nil {
+		if _, err := tx.Exec(ctx, `UPDATE terret SET schema = $1, oldest = $2`, s.known, s.plan.oldest); err != nil {
 			return err
 		}
 		return addPart(ctx, tx, 0)

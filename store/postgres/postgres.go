@@ -62,6 +62,7 @@ type Store struct {
 	name    string // of the database, for people; without a password
 	log     *slog.Logger
 	options Options
+	plan    plan
 	known   int // version of the schema
 
 	pool   *pgxpool.Pool
@@ -93,7 +94,15 @@ var (
 // Open connects to the database at url (postgres://user:password@host/database) and
 // brings its schema up to date. The caller must Close the store.
 func Open(ctx context.Context, url string, o Options) (*Store, error) {
-	s := &Store{log: o.Log, options: o, turn: make(chan struct{}, 1)}
+	p, err := newPlan()
+	if err != nil {
+		return nil, err
+	}
+	return open(ctx, url, o, p)
+}
+
+func open(ctx context.Context, url string, o Options, p plan) (*Store, error) {
+	s := &Store{log: o.Log, options: o, plan: p, turn: make(chan struct{}, 1)}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 
@@ -131,6 +132,52 @@ func TestNewerSchema(t *testing.T) {
 	}
 	o.must(t, "again")
 	o.want(t, s, 3)
+}
+
+// TestMixedVersions updates a fleet while it works: nodes of the old version go on after a
+// step that only adds, and start again too; after one that does not they are refused, and
+// write nothing.
+func TestMixedVersions(t *testing.T) {
+	t.Parallel()
+	needServer(t)
+	before, err := Open(t.Context(), server.URL(t.Name()), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	with := func(oldest int, steps ...string) *Store {
+		t.Helper()
+		p := before.plan
+		p.steps, p.oldest = append(slices.Clone(p.steps), steps...), oldest
+		s, err := open(t.Context(), server.URL(t.Name()), Options{}, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() }) // which an old version may not
+		return s
+	}
+	o := newOwner(t, before)
+	o.must(t, "before")
+
+	const adds = `ALTER TABLE sessions ADD COLUMN mood TEXT NOT NULL DEFAULT ''; CREATE TABLE moods (name TEXT PRIMARY KEY)`
+	newer := with(before.plan.oldest, adds)
+	o.must(t, "by the old version, which was there before")
+	newOwner(t, newer).must(t, "by the new one")
+	newOwner(t, with(before.plan.oldest)).must(t, "by the old version, which has just started")
+	if _, err := before.ListSessions(t.Context(), terret.SessionFilter{}); err != nil {
+		t.Errorf("the old version cannot list: %v", err)
+	}
+
+	n := len(before.plan.steps)
+	newest := with(n+2, adds, `ALTER TABLE sessions RENAME COLUMN mood TO feeling`)
+	wantSays(t, "the old version", o.append(t.Context(), "after"), "newer terret")
+	wantRefused(t, server.URL(t.Name()), "newer terret", fmt.Sprintf("supports schema %d", n), "update terret")
+	page, err := newest.Read(t.Context(), terret.ReadQuery{Session: o.id})
+	if err != nil || len(page) != 2 {
+		t.Errorf("%d events, want 2 (%v)", len(page), err)
+	}
+	if err := before.Close(); err == nil || !strings.Contains(err.Error(), "newer terret") {
+		t.Errorf("close: %v", err)
+	}
 }
 
 // owner has a session that this store has claimed.

@@ -70,7 +70,11 @@ func (s *Store) retry(ctx context.Context, try func() error) error {
 			return err
 		case deadline.IsZero():
 			deadline = time.Now().Add(s.options.Wait)
-			s.log.WarnContext(ctx, "the database cannot be reached; waiting for it", "database", s.name, "error", err)
+			if standby(err) {
+				s.log.WarnContext(ctx, "the database is read-only now; waiting until it can be written to", "database", s.name, "error", err)
+			} else {
+				s.log.WarnContext(ctx, "the database cannot be reached; waiting for it", "database", s.name, "error", err)
+			}
 		case time.Now().After(deadline):
 			return err
 		}
