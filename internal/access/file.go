@@ -49,6 +49,11 @@ type cached struct {
 	raw  []byte
 	list []stored
 	err  error // if its content is invalid
+
+	// Of the list of a fleet: when it was read, and how many changes this process had
+	// made by then.
+	read    time.Time
+	changes int64
 }
 
 func makeHome(home string) error {
@@ -64,6 +69,22 @@ func makeHome(home string) error {
 // load returns the tokens. t.mu must be held. The list must not be changed. If the file
 // cannot be read, there are no tokens.
 func (t *Tokens) load() ([]stored, error) {
+	if t.shared != nil && t.file.changes == t.changes.Load() && t.age() < sharedLife {
+		return t.file.list, t.file.err
+	}
+	began, changes := time.Now(), t.changes.Load()
+	list, err := t.reload()
+	if err == nil {
+		t.file.read, t.file.changes = began, changes
+	}
+	return list, err
+}
+
+// age is how old the list is that was read last. t.mu must be held.
+func (t *Tokens) age() time.Duration { return time.Since(t.file.read) }
+
+// reload is load without a memory.
+func (t *Tokens) reload() ([]stored, error) {
 	path := filepath.Join(t.dir, listFile)
 	raw, err := t.read(path)
 	switch {
@@ -83,8 +104,15 @@ func (t *Tokens) load() ([]stored, error) {
 // single machine.
 const sharedName = "tokens"
 
-// sharedPatience bounds how long the list is waited for.
-const sharedPatience = 5 * time.Second
+const (
+	sharedPatience = 5 * time.Second // how long the list is waited for
+	// sharedLife is for how long a node goes by the list that it has read: so long a token
+	// that another node has revoked may still be accepted.
+	sharedLife = time.Second
+	// sharedMiss is the same for a token that is not in the list: another node may just
+	// have made it. Guessing does not cost the database more than this.
+	sharedMiss = 100 * time.Millisecond
+)
 
 // read returns the list as it is stored.
 func (t *Tokens) read(path string) ([]byte, error) {
@@ -115,6 +143,7 @@ func parse(path string, raw []byte) ([]stored, error) {
 // Expired tokens are dropped.
 func (t *Tokens) change(ctx context.Context, fn func([]stored) ([]stored, error)) error {
 	if t.shared != nil {
+		defer t.changes.Add(1)
 		return t.shared.ChangeDocument(ctx, sharedName, func(old []byte) ([]byte, error) {
 			if old == nil {
 				return changed(nil, fn)

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -64,6 +65,8 @@ type Tokens struct {
 	shared Shared // nil: the list is a file
 	admin  hash
 
+	changes atomic.Int64 // of the shared list, made by this process
+
 	mu    sync.Mutex // guards file and codes
 	file  cached
 	codes map[hash]code // unused codes
@@ -98,7 +101,7 @@ type Shared interface {
 func OpenShared(home string, s Shared) (*Tokens, error) {
 	t, err := Open(home)
 	if err == nil {
-		t.shared = s
+		t.shared, t.file = s, cached{} // which was the file's
 	}
 	return t, err
 }
@@ -217,8 +220,9 @@ func (t *Tokens) List() ([]Token, error) {
 	return all, nil
 }
 
-// Revoke makes a token invalid, in all processes, from now on. Its open streams end
-// when their server next calls [Tokens.Valid].
+// Revoke makes a token invalid, in all processes of this machine from now on, on other
+// nodes of a fleet within a second. Its open streams end when their server next calls
+// [Tokens.Valid].
 func (t *Tokens) Revoke(ctx context.Context, name string) error {
 	if name == adminName {
 		return terret.Invalid("name", "the admin token cannot be revoked, only replaced: stop the server, remove %s, and start it again", t.AdminPath())
@@ -253,14 +257,14 @@ func (t *Tokens) Valid(id Identity) error {
 }
 
 func (t *Tokens) find(h hash) (Identity, error) {
-	found := -1
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	list, err := t.load()
-	for i, s := range list { // compare with all of them, even after a match
-		if subtle.ConstantTimeCompare(s.Hash[:], h[:]) == 1 {
-			found = i
-		}
+	found := search(list, h)
+	if err == nil && found < 0 && t.shared != nil && t.age() >= sharedMiss {
+		t.file.read = time.Time{}
+		list, err = t.load()
+		found = search(list, h)
 	}
 	switch {
 	case subtle.ConstantTimeCompare(t.admin[:], h[:]) == 1:
@@ -273,6 +277,17 @@ func (t *Tokens) find(h hash) (Identity, error) {
 	s := list[found]
 	t.noteUse(s.Token)
 	return Identity{Name: s.Name, Scope: s.Scope, Session: s.Session, Device: s.Device, hash: h}, nil
+}
+
+// search compares with all tokens, even after a match.
+func search(list []stored, h hash) (found int) {
+	found = -1
+	for i, s := range list {
+		if subtle.ConstantTimeCompare(s.Hash[:], h[:]) == 1 {
+			found = i
+		}
+	}
+	return found
 }
 
 // newSecret returns n random bytes in base64url.
