@@ -129,8 +129,8 @@ func TestWorkflow(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	run, err := c.StartWorkflow(ctx, "steps: [{id: one, prompt: 'say {{input}}'}, {id: two, prompt: go, check: 'false', on_failure: ask}]", dir, "hi")
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || run.State != "running" {
+		t.Fatalf("%+v: %v", run, err)
 	}
 	until := func(state string) client.Run {
 		t.Helper()
@@ -156,8 +156,8 @@ func TestWorkflow(t *testing.T) {
 	if _, err := c.ResumeWorkflow(ctx, run.ID, ""); err == nil || terret.AsError(err).Code != terret.CodeInvalidRequest {
 		t.Errorf("nobody said what to do: %v", err)
 	}
-	if _, err := c.ResumeWorkflow(ctx, run.ID, "skip"); err != nil {
-		t.Fatal(err)
+	if resumed, err := c.ResumeWorkflow(ctx, run.ID, "skip"); err != nil || resumed.State == "interrupted" {
+		t.Fatalf("%+v: %v", resumed, err)
 	}
 	until("completed")
 	if _, err := c.ResumeWorkflow(ctx, run.ID, ""); !errors.Is(err, terret.ErrConflict) {

@@ -84,7 +84,8 @@ func (s *Server) startWorkflow(ctx context.Context, in *struct{ Body newWorkflow
 		return nil, err
 	}
 	s.work(run.ID, job{Kind: jobWorkflow, By: caller(ctx)})
-	return reply(r.Get(ctx, run.ID))
+	run.State = workflow.Running
+	return reply(run, nil)
 }
 
 func (s *Server) resumeWorkflow(ctx context.Context, in *struct {
@@ -127,5 +128,8 @@ func (s *Server) resumeWorkflow(ctx context.Context, in *struct {
 		return nil, err
 	}
 	s.work(in.ID, job{Kind: jobWorkflow, By: caller(ctx)})
-	return reply(r.Get(ctx, in.ID))
+	if run, err = r.Get(ctx, in.ID); run.State == workflow.Interrupted {
+		run.State = workflow.Running // the work is about to begin
+	}
+	return reply(run, err)
 }
