@@ -12,12 +12,24 @@ export type OnRequest = (request: SDKRequest, context: { signal: AbortSignal }) 
 
 type RawEvent = { expects?: { request_id: string }; data?: { request_id?: string; behavior?: string } };
 
-/** Lets the callback decide the requests of a session, until the signal fires. */
+/** Lets the callback decide the requests of a session, until the signal fires: those that are open now, and all after a number. */
 export async function openDesk(server: Server, session: string, after: number, gates: string[], onRequest: OnRequest, signal: AbortSignal): Promise<void> {
   const query = gates.length > 0 ? `&gates=${gates.map(encodeURIComponent).join(',')}` : '';
   const asked = new Map<string, AbortController>();
   signal.addEventListener('abort', () => asked.forEach((a) => a.abort()), { once: true });
+  const offer = (id: string) => {
+    if (asked.has(id)) return;
+    const controller = new AbortController();
+    asked.set(id, controller);
+    void decide(server, id, onRequest, controller.signal).catch((error: unknown) => {
+      if (!controller.signal.aborted) process.emitWarning(`a decision was refused: ${String(error)}`, 'TerretWarning');
+    });
+  };
   const stream = await follow(server, `/v1/sessions/${session}/events?deltas=0${query}`, after, signal, true);
+  if (after > 0) {
+    const open = await server.connection.call<{ items: { request_id: string }[] }>('GET', `/v1/decisions?session=${session}&limit=1000`);
+    open.items.forEach((request) => offer(request.request_id));
+  }
   void (async () => {
     for await (const event of stream) {
       const body = JSON.parse(event.data) as RawEvent;
@@ -26,13 +38,7 @@ export async function openDesk(server: Server, session: string, after: number, g
         asked.get(decided)?.abort();
         asked.delete(decided);
       }
-      if (body.expects === undefined) continue;
-      const id = body.expects.request_id;
-      const controller = new AbortController();
-      asked.set(id, controller);
-      void decide(server, id, onRequest, controller.signal).catch((error: unknown) => {
-        if (!controller.signal.aborted) process.emitWarning(`a decision was refused: ${String(error)}`, 'TerretWarning');
-      });
+      if (body.expects !== undefined) offer(body.expects.request_id);
     }
   })().catch((error: unknown) => {
     if (!signal.aborted) process.emitWarning(`nobody decides for session ${session} any more: ${String(error)}`, 'TerretWarning');

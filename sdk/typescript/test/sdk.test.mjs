@@ -268,6 +268,17 @@ test('a running server serves too, and keeps the session', { timeout }, async (t
   await again.send('hello');
   assert.equal((await receive(again)).result.isError, false);
   await again.close();
+
+  // What waits already when a session is resumed is offered to the callback.
+  const asking = await createSession({ model: 'demo', cwd, server, policy: 'ask' });
+  await asking.send('run: touch waited');
+  const headers = { authorization: `Bearer ${server.token}` };
+  while ((await (await fetch(`${server.url}/v1/decisions?session=${asking.sessionId}`, { headers })).json()).items.length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+  const deciding = await resumeSession(asking.sessionId, { server, onRequest: () => ({ behavior: 'allow' }) });
+  assert.equal((await receive(asking)).result.isError, false);
+  assert.ok(existsSync(join(cwd, 'waited')));
+  await deciding.close();
+  await asking.close();
 });
 
 test('require works as import does', () => {

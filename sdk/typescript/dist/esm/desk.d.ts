@@ -8,5 +8,5 @@ import type { SDKDecision, SDKRequest } from './schema.js';
 export type OnRequest = (request: SDKRequest, context: {
     signal: AbortSignal;
 }) => SDKDecision | Promise<SDKDecision>;
-/** Lets the callback decide the requests of a session, until the signal fires. */
+/** Lets the callback decide the requests of a session, until the signal fires: those that are open now, and all after a number. */
 export declare function openDesk(server: Server, session: string, after: number, gates: string[], onRequest: OnRequest, signal: AbortSignal): Promise<void>;

@@ -1,11 +1,25 @@
 import { TerretError } from './errors.js';
 import { follow } from './follow.js';
-/** Lets the callback decide the requests of a session, until the signal fires. */
+/** Lets the callback decide the requests of a session, until the signal fires: those that are open now, and all after a number. */
 export async function openDesk(server, session, after, gates, onRequest, signal) {
     const query = gates.length > 0 ? `&gates=${gates.map(encodeURIComponent).join(',')}` : '';
     const asked = new Map();
     signal.addEventListener('abort', () => asked.forEach((a) => a.abort()), { once: true });
+    const offer = (id) => {
+        if (asked.has(id))
+            return;
+        const controller = new AbortController();
+        asked.set(id, controller);
+        void decide(server, id, onRequest, controller.signal).catch((error) => {
+            if (!controller.signal.aborted)
+                process.emitWarning(`a decision was refused: ${String(error)}`, 'TerretWarning');
+        });
+    };
     const stream = await follow(server, `/v1/sessions/${session}/events?deltas=0${query}`, after, signal, true);
+    if (after > 0) {
+        const open = await server.connection.call('GET', `/v1/decisions?session=${session}&limit=1000`);
+        open.items.forEach((request) => offer(request.request_id));
+    }
     void (async () => {
         for await (const event of stream) {
             const body = JSON.parse(event.data);
@@ -14,15 +28,8 @@ export async function openDesk(server, session, after, gates, onRequest, signal)
                 asked.get(decided)?.abort();
                 asked.delete(decided);
             }
-            if (body.expects === undefined)
-                continue;
-            const id = body.expects.request_id;
-            const controller = new AbortController();
-            asked.set(id, controller);
-            void decide(server, id, onRequest, controller.signal).catch((error) => {
-                if (!controller.signal.aborted)
-                    process.emitWarning(`a decision was refused: ${String(error)}`, 'TerretWarning');
-            });
+            if (body.expects !== undefined)
+                offer(body.expects.request_id);
         }
     })().catch((error) => {
         if (!signal.aborted)
