@@ -86,6 +86,26 @@ func TestNUL(t *testing.T) {
 	}
 }
 
+// A command that there is not is named, and not the first of its flags.
+func TestNoSuchCommand(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args  []string
+		shows string
+	}{
+		{[]string{"tema"}, `there is no command "tema"; ` + "`terret help` lists them"},
+		{[]string{"tema", "add", "--model", "m"}, `there is no command "tema"`},
+		{[]string{"team", "add", "ann", "--model", "m"}, `there is no command "add"; ` + "`terret team --help` lists them"},
+		{[]string{"team", "--model", "m"}, "unknown flag: --model; see `terret team --help`"},
+		{[]string{"--model", "m"}, "unknown flag: --model"},
+		{[]string{"team", "spawn", "ann", "--modle", "m"}, "unknown flag: --modle; see `terret team spawn --help`"},
+	} {
+		if code, _, stderr := inProcess(t, "", nil, c.args...); code != 2 || !strings.Contains(stderr, c.shows) {
+			t.Errorf("%q: exit code %d: %q", c.args, code, stderr)
+		}
+	}
+}
+
 // Text of an agent cannot move the cursor, recolour or hide anything.
 func TestPrintable(t *testing.T) {
 	t.Parallel()

@@ -38,17 +38,22 @@ func newRoot(a *app) *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		// Without a command, show the help.
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return terret.Invalid("command", "there is no command %q; `terret help` lists them", args[0])
 			}
-			return cmd.Help()
+			return nil
 		},
-		Args: cobra.ArbitraryArgs,
 	}
 	root.PersistentFlags().StringVar(&a.data, "data", "", "folder of the database (default $TERRET_HOME, or the platform's data folder)")
 	root.PersistentFlags().StringVar(&a.store, "store", "", "PostgreSQL database of a fleet, such as postgres://user@host/database (default $TERRET_STORE, or a file in the data folder)")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if args := cmd.Flags().Args(); len(args) > 0 && cmd.HasSubCommands() { // those before the flag
+			if noSuch := cmd.ValidateArgs(args); noSuch != nil {
+				return noSuch // the flag is that of a command that there is not
+			}
+		}
 		return terret.Errorf(terret.CodeInvalidRequest, "%w; see `%s --help`", err, cmd.CommandPath())
 	})
 	root.AddCommand(
