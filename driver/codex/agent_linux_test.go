@@ -355,6 +355,34 @@ func TestOneShot(t *testing.T) {
 	}
 }
 
+// TestElicitation has an MCP server ask: a question for each field of its form, answers of
+// the fields' types, and no as no.
+func TestElicitation(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		prompt, id string
+		decision   terret.Decision
+		want       string
+	}{
+		{"form", "age", terret.Decision{Behavior: terret.BehaviorAnswer, Answers: map[string]terret.Choice{"age": {"41"}, "member": {"Yes"}}}, `{"action":"accept","content":{"age":41,"member":true}}`},
+		{"form", "age", terret.Decision{Behavior: terret.BehaviorReject}, `{"action":"decline"}`},
+		{"form", "age", terret.Decision{Behavior: terret.BehaviorReject, Source: terret.ByInterrupt}, `{"action":"cancel"}`},
+		{"confirm", "confirm", terret.Decision{Behavior: terret.BehaviorAnswer, Answers: map[string]terret.Choice{"confirm": {"Yes"}}}, `{"action":"accept"}`},
+		{"confirm", "confirm", terret.Decision{Behavior: terret.BehaviorAnswer, Answers: map[string]terret.Choice{"confirm": {"No"}}}, `{"action":"decline"}`},
+	} {
+		s := newSetup(t, "plain")
+		var asked terret.QuestionRequest
+		s.host.decide = func(q terret.Ask) terret.Decision {
+			asked, _ = q.Event.Data.(terret.QuestionRequest)
+			return c.decision
+		}
+		end, _ := s.run(s.open(), c.prompt, terret.Settings{}).(terret.TurnComplete)
+		if end.Text != c.want || len(asked.Questions) == 0 || asked.Questions[0].ID != c.id || asked.Questions[0].Header != "club" || len(asked.Schema) == 0 {
+			t.Errorf("%s %v: %q, asked %+v", c.prompt, c.decision, end.Text, asked)
+		}
+	}
+}
+
 // eager is a host that prompts as soon as a turn ends, as an engine with a queue does.
 type eager struct {
 	*host

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/elicit"
 	"github.com/terret-dev/terret/internal/rpc"
 )
 
@@ -162,24 +163,21 @@ func (p *process) questions(ctx context.Context, m rpc.Message, r approval) (any
 
 // elicitation puts a question of an MCP server to people.
 func (p *process) elicitation(ctx context.Context, m rpc.Message, r approval) (any, error) {
-	q := terret.QuestionRequest{
-		Questions: []terret.Question{{ID: "answer", Header: r.ServerName, Text: r.Message}}, Schema: terret.JSON(r.Schema), URL: r.URL,
+	form, err := elicit.Parse(r.Schema, elicit.Options{From: r.ServerName})
+	if err != nil {
+		return elicit.Result{Action: elicit.Declined}, nil //nolint:nilerr // nobody could answer it
+	}
+	q := terret.QuestionRequest{Questions: form.Questions(r.Message), URL: r.URL}
+	if isSet(r.Schema) {
+		q.Schema = terret.JSON(r.Schema)
 	}
 	d, err := p.askIn(ctx, terret.Ask{
 		Key: terret.NewID(terret.PrefixControl), Gate: terret.GateQuestion, Event: terret.Event{Source: m.Method, Data: q},
 	})
-	if err != nil || d.Behavior != terret.BehaviorAnswer {
-		return object{"action": "decline"}, err
+	if err != nil {
+		return elicit.Result{Action: elicit.Declined}, err
 	}
-	content := object{}
-	for name, choice := range d.Answers {
-		if len(choice) == 1 {
-			content[name] = choice[0]
-		} else {
-			content[name] = choice
-		}
-	}
-	return object{"action": "accept", "content": content}, nil
+	return form.Result(d)
 }
 
 // askIn is ask for a request that Codex may withdraw, and notes that it was answered.

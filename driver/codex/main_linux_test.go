@@ -184,6 +184,17 @@ func (f *fake) prompted(prompt string) {
 	case "plan", "smaller":
 		f.tell("item/completed", object{"item": object{"type": "plan", "id": "p-" + f.turn(), "text": "Write a file."}})
 		f.end("completed", nil)
+	case "form", "confirm": // an MCP server asks
+		fields := object{"age": object{"type": "integer", "title": "Age"}, "member": object{"type": "boolean"}}
+		if prompt == "confirm" {
+			fields = object{}
+		}
+		f.say(object{"id": 88, "method": "mcpServer/elicitation/request", "params": object{
+			"threadId": f.thread, "serverName": "club", "mode": "form", "message": "Who are you?", "requestedSchema": object{"type": "object", "properties": fields},
+		}})
+		_, _, result := f.next()
+		f.text(string(encode(result)))
+		f.end("completed", nil)
 	case "deaf": // takes no notice of an interrupt
 		f.text("I do not listen")
 		_, _ = io.Copy(io.Discard, f.in)
