@@ -182,13 +182,14 @@ func TestElicitation(t *testing.T) {
 	}
 	a := others[0].(asking)
 	q := a.ask.Event.Data.(terret.QuestionRequest)
+	yesNo := []terret.Option{{Label: "Yes"}, {Label: "No"}}
 	want := []terret.Question{
-		{ID: "age", Header: "Your age", Text: "Who are you?"},
-		{ID: "color", Header: "color", Text: "Who are you?", Options: []terret.Option{{Label: "red"}, {Label: "blue"}}},
-		{ID: "member", Header: "member", Text: "Who are you?\nof the club", Options: []terret.Option{{Label: "true"}, {Label: "false"}}},
-		{ID: "name", Header: "name", Text: "Who are you?"},
-		{ID: "tags", Header: "tags", Text: "Who are you?", Multi: true, Options: []terret.Option{{Label: "a"}, {Label: "b"}}},
-		{ID: "weight", Header: "weight", Text: "Who are you?"},
+		{ID: "age", Header: "calc", Text: "Who are you?\nYour age"},
+		{ID: "color", Header: "calc", Text: "Who are you?\ncolor", Options: []terret.Option{{Label: "red"}, {Label: "blue"}}},
+		{ID: "member", Header: "calc", Text: "Who are you?\nof the club", Options: yesNo},
+		{ID: "name", Header: "calc", Text: "Who are you?\nname"},
+		{ID: "tags", Header: "calc", Text: "Who are you?\ntags", Multi: true, Options: []terret.Option{{Label: "a"}, {Label: "b"}}},
+		{ID: "weight", Header: "calc", Text: "Who are you?\nweight"},
 	}
 	if diff := cmp.Diff(want, q.Questions); diff != "" || a.ask.Gate != terret.GateQuestion || len(q.Schema) == 0 {
 		t.Error(a.ask.Gate, diff)
@@ -202,17 +203,23 @@ func TestElicitation(t *testing.T) {
 		}}, `{"action":"accept","content":{"age":41,"weight":70.5,"member":true,"color":"red","tags":["a","b"],"name":"Bo"}}`},
 		{
 			terret.Decision{Behavior: terret.BehaviorAnswer, Answers: map[string]terret.Choice{"age": {"old"}, "weight": {"NaN"}, "member": {"maybe"}}},
-			`{"action":"accept","content":{"age":"old","weight":"NaN","member":"maybe"}}`,
+			`{"action":"decline"}`, // none of it fits
 		},
 		{terret.Decision{Behavior: terret.BehaviorReject, Source: terret.ByUser}, `{"action":"decline"}`},
 		{terret.Decision{Behavior: terret.BehaviorReject, Source: terret.ByInterrupt}, `{"action":"cancel"}`},
+		{terret.Decision{Behavior: terret.BehaviorReject, Source: terret.ByTimeout}, `{"action":"cancel"}`},
 	} {
 		sameJSON(t, []byte(`{"type":"control_response","response":{"subtype":"success","request_id":"e1","response":`+c.want+`}}`), a.line(c.decision))
 	}
 
 	_, others = newTranslator(options{}).translate([]byte(`{"type":"control_request","request_id":"e2","request":{"subtype":"elicitation","mcp_server_name":"x","message":"Sign in","mode":"url","url":"https://example.org"}}`), start)
-	q = others[0].(asking).ask.Event.Data.(terret.QuestionRequest)
-	if diff := cmp.Diff(terret.QuestionRequest{URL: "https://example.org", Questions: []terret.Question{{ID: "q1", Header: "x", Text: "Sign in"}}}, q); diff != "" {
+	a = others[0].(asking)
+	q = a.ask.Event.Data.(terret.QuestionRequest)
+	if diff := cmp.Diff(terret.QuestionRequest{URL: "https://example.org", Questions: []terret.Question{{ID: "confirm", Header: "x", Text: "Sign in", Options: yesNo}}}, q); diff != "" {
 		t.Error(diff)
+	}
+	for answer, action := range map[string]string{"Yes": "accept", "No": "decline"} { // no is no
+		d := terret.Decision{Behavior: terret.BehaviorAnswer, Answers: map[string]terret.Choice{"confirm": {answer}}}
+		sameJSON(t, []byte(`{"type":"control_response","response":{"subtype":"success","request_id":"e2","response":{"action":"`+action+`"}}}`), a.line(d))
 	}
 }

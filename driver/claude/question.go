@@ -3,12 +3,10 @@ package claude
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/elicit"
 )
 
 // questionInput is the input of the tool that asks people.
@@ -58,107 +56,30 @@ func (t *translator) elicitation(m *controlRequest) {
 	r := m.Request
 	var text string
 	decode(r.Message, &text)
-	fields := schemaFields(r.RequestedSchema)
-	q := terret.QuestionRequest{URL: r.URL, Schema: terret.JSON(r.RequestedSchema)}
+	o := elicit.Options{From: r.MCPServerName}
+	form, err := elicit.Parse(r.RequestedSchema, o)
+	if err != nil {
+		form, _ = elicit.Parse(nil, o) // what cannot be filled in can still be refused
+	}
+	q := terret.QuestionRequest{Questions: form.Questions(text), URL: r.URL, Schema: terret.JSON(r.RequestedSchema)}
 	if string(q.Schema) == "null" {
 		q.Schema = nil
-	}
-	for _, name := range sortedKeys(fields) {
-		q.Questions = append(q.Questions, fields[name].question(name, text))
-	}
-	if len(q.Questions) == 0 {
-		q.Questions = []terret.Question{{ID: questionID(0), Header: r.MCPServerName, Text: text}}
 	}
 	t.put(asking{
 		id:     m.RequestID,
 		ask:    terret.Ask{Gate: terret.GateQuestion, Event: terret.Event{Data: q}},
-		answer: func(d terret.Decision) any { return answerElicitation(fields, d) },
+		answer: func(d terret.Decision) any { return answerElicitation(form, d) },
 	}, "", "", t.head.name())
 }
 
-// schemaField is a field of a form from an MCP server.
-type schemaField struct {
-	Type        string   `json:"type"`
-	Title       string   `json:"title"`
-	Description string   `json:"description"`
-	Enum        []string `json:"enum"`
-	Items       struct {
-		Enum []string `json:"enum"`
-	} `json:"items"`
-}
-
-func schemaFields(schema json.RawMessage) map[string]schemaField {
-	var s struct {
-		Properties map[string]json.RawMessage `json:"properties"`
-	}
-	decode(schema, &s)
-	out := map[string]schemaField{}
-	for name, raw := range s.Properties {
-		var f schemaField
-		decode(raw, &f)
-		out[name] = f
-	}
-	return out
-}
-
-func (f schemaField) question(name, text string) terret.Question {
-	out := terret.Question{ID: name, Header: name, Text: text, Multi: f.Type == "array"}
-	if f.Title != "" {
-		out.Header = f.Title
-	}
-	if f.Description != "" {
-		out.Text += "\n" + f.Description
-	}
-	options := slices.Concat(f.Enum, f.Items.Enum)
-	if f.Type == "boolean" {
-		options = []string{"true", "false"}
-	}
-	for _, o := range options {
-		out.Options = append(out.Options, terret.Option{Label: o})
-	}
-	return out
-}
-
-// value converts an answer to the type of the field.
-func (f schemaField) value(c terret.Choice) any {
-	text := strings.Join(c, ", ")
-	switch f.Type {
-	case "array":
-		return []string(c)
-	case "boolean":
-		if b, err := strconv.ParseBool(strings.ToLower(text)); err == nil {
-			return b
-		}
-	case "integer":
-		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-			return n
-		}
-	case "number":
-		if n, err := strconv.ParseFloat(text, 64); err == nil && json.Valid([]byte(text)) {
-			return n
-		}
-	}
-	return text
-}
-
-type elicitationAnswer struct {
-	Action  string         `json:"action"` // accept, decline, cancel
-	Content map[string]any `json:"content,omitempty"`
-}
-
 // answerElicitation is the answer to a question from an MCP server.
-func answerElicitation(fields map[string]schemaField, d terret.Decision) elicitationAnswer {
-	switch {
-	case d.Source == terret.ByInterrupt || d.Source == terret.ByAgentExit || d.Source == terret.ByTimeout:
-		return elicitationAnswer{Action: "cancel"}
-	case d.Behavior != terret.BehaviorAnswer:
-		return elicitationAnswer{Action: "decline"}
+func answerElicitation(form elicit.Form, d terret.Decision) elicit.Result {
+	if d.Source == terret.ByTimeout {
+		return elicit.Result{Action: elicit.Cancelled}
 	}
-	out := elicitationAnswer{Action: "accept", Content: map[string]any{}}
-	for _, name := range slices.Sorted(maps.Keys(d.Answers)) {
-		if f, ok := fields[name]; ok {
-			out.Content[name] = f.value(d.Answers[name])
-		}
+	out, err := form.Result(d)
+	if err != nil { // the server could not use it
+		return elicit.Result{Action: elicit.Declined}
 	}
 	return out
 }
