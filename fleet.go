@@ -41,7 +41,8 @@ type Fleet interface {
 	// Nodes lists the living nodes by name.
 	Nodes(ctx context.Context) ([]Node, error)
 	// Call asks a node and waits for its answer. It fails with not_found if there is no
-	// such node, or none any more.
+	// such node, or none any more, and with conflict if the process that took the
+	// question is gone: nobody knows what it has done.
 	Call(ctx context.Context, node string, question []byte) (answer []byte, err error)
 	// Calls takes what others have asked of this node. The caller must Reply to each.
 	Calls(ctx context.Context) ([]Call, error)
