@@ -14,8 +14,18 @@ import (
 // writes to.
 const NoAgent = "none"
 
-// OpenLog makes a session in which no agent works, unless it exists.
+// OpenLog makes a session in which no agent works, unless it exists. In a fleet it is
+// anybody's.
 func (e *Engine) OpenLog(ctx context.Context, id, title string) error {
+	return e.openLog(ctx, id, title, "")
+}
+
+// OpenLogHere is OpenLog for work that only this node can do, because it has the folder.
+func (e *Engine) OpenLogHere(ctx context.Context, id, title string) error {
+	return e.openLog(ctx, id, title, e.cfg.Node)
+}
+
+func (e *Engine) openLog(ctx context.Context, id, title, node string) error {
 	_, err := e.store.Session(ctx, id)
 	if !errors.Is(err, terret.ErrSessionNotFound) {
 		return err
@@ -25,7 +35,7 @@ func (e *Engine) OpenLog(ctx context.Context, id, title string) error {
 		cwd = os.TempDir()
 	}
 	_, err = e.store.Create(ctx, terret.Session{
-		ID: id, Agent: NoAgent, Title: title, Cwd: cwd, Mode: terret.ModeDirect, Policy: terret.PolicyAsk, State: terret.SessionIdle,
+		ID: id, Agent: NoAgent, Title: title, Cwd: cwd, Mode: terret.ModeDirect, Policy: terret.PolicyAsk, State: terret.SessionIdle, Node: node,
 	})
 	if err == nil {
 		return nil

@@ -33,7 +33,7 @@ func (l Log) Open(ctx context.Context, by, kind, name string, definition any) (s
 		return "", err
 	}
 	id := terret.NewSessionID()
-	if err := l.Host.Engine.OpenLog(ctx, id, kind+" "+name); err != nil {
+	if err := l.Host.Engine.OpenLogHere(ctx, id, kind+" "+name); err != nil {
 		return "", err
 	}
 	return id, l.Note(ctx, id, by, terret.TaskStart{ID: id, Type: kind, Description: name}, terret.TaskUpdate{ID: id, Status: defined, Text: string(text)})
@@ -109,6 +109,11 @@ func (l Log) Each(ctx context.Context, fn func(id string) error) error {
 // Lock makes this process the only one that works on something, until the file is closed.
 // Whoever ends the work removes the file first.
 func (l Log) Lock(ctx context.Context, id string) (*os.File, error) {
+	if node, err := l.elsewhere(ctx, id); err != nil {
+		return nil, err
+	} else if node != "" {
+		return nil, terret.Errorf(terret.CodeConflict, "only node %s can work on %s: it has the folder", node, id)
+	}
 	dir := l.Home
 	if dir == "" {
 		dir = os.TempDir()
@@ -132,9 +137,22 @@ const folder = "workflows"
 // lockWait bounds the wait for somebody who only looks.
 const lockWait = 500 * time.Millisecond
 
+// elsewhere returns the node of a fleet that does the work, if it is not this one.
+func (l Log) elsewhere(ctx context.Context, id string) (string, error) {
+	s, err := l.Host.Store.Session(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	return l.Host.Engine.Elsewhere(s), nil
+}
+
 // Alone reports whether nobody works on something. It waits a moment, because a process
-// that is just being started holds the locks of its parent.
+// that is just being started holds the locks of its parent. What another node does is
+// that node's to know.
 func (l Log) Alone(ctx context.Context, id string) (bool, error) {
+	if node, err := l.elsewhere(ctx, id); node != "" || err != nil {
+		return false, err
+	}
 	if l.Home == "" {
 		return false, nil // nobody can tell
 	}

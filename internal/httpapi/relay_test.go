@@ -105,3 +105,30 @@ func TestAnyNode(t *testing.T) {
 		t.Errorf("%+v", marks)
 	}
 }
+
+// TestWorkOfAnotherNode looks at a workflow from the node that does not work on it, which
+// must not take it for one that nobody works on, and decides about it there.
+func TestWorkOfAnotherNode(t *testing.T) {
+	t.Parallel()
+	own := pgtest.ForTest(t)
+	a := newFixture(t, onFleet(t, own, t.Name(), "a", terret.Node{}))
+	b := newFixture(t, onFleet(t, own, t.Name(), "b", terret.Node{}))
+	type run struct{ ID, State string }
+	var x run
+	file := "steps: [{id: one, prompt: hi, check: 'false', on_failure: ask}, {id: two, prompt: go}]"
+	a.do("POST", "/v1/workflows", map[string]any{"workflow": file, "cwd": a.dir}).want(202, &x)
+	until := func(state string) {
+		t.Helper()
+		for x.State != state {
+			var all terret.Page[run]
+			b.do("GET", "/v1/workflows", nil).want(200, &all)
+			if len(all.Items) != 1 || all.Items[0].State == "interrupted" {
+				t.Fatalf("%+v", all.Items)
+			}
+			b.do("GET", "/v1/workflows/"+x.ID, nil).want(200, &x)
+		}
+	}
+	until("waiting")
+	b.do("POST", "/v1/workflows/"+x.ID+"/resume", map[string]any{"decision": "skip"}).want(202, &x)
+	until("completed")
+}
