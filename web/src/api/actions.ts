@@ -52,6 +52,12 @@ export const kill = (session: string) => post<void>(at(session, "/kill"));
 export const closeSession = (session: string) => post<void>(at(session, "/close"));
 export const undo = (session: string, force = false) => post<void>(at(session, "/undo"), { force });
 export const redo = (session: string, force = false) => post<void>(at(session, "/redo"), { force });
+/** Takes the change of a file back, or hunks of it; the copy brings it back. */
+export const takeBack = (session: string, body: { path: string; state: string; turn?: string; hunks?: number[] }) =>
+  post<{ files: string[]; copy?: string }>(at(session, "/changes/take-back"), body);
+export const restoreCopy = (session: string, copy: string) => post<void>(at(session, `/copies/${encodeURIComponent(copy)}/restore`));
+export const commit = (session: string, body: { message: string; files: { path: string; state: string }[] }) =>
+  post<{ commit: string; files: number }>(at(session, "/commit"), body);
 export const fork = (session: string, messageId?: string) =>
   post<Session>(at(session, "/fork"), messageId ? { message_id: messageId } : {});
 

@@ -680,6 +680,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/sessions/{id}/changes/take-back": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take back the change of one file, or some of its hunks
+         * @description The file becomes what the list of changes compares it with, or loses only the hunks that are named. If it is no longer in the state that the caller saw, or not as the turn left it, that is a conflict and nothing is touched. What was there is kept as a copy, which restore-copy puts back. The conversation stays as it is.
+         */
+        post: operations["take-back"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/sessions/{id}/close": {
         parameters: {
             query?: never;
@@ -718,6 +738,26 @@ export interface paths {
          * @description Returns the turn, like a prompt. Starts the agent if it is not running.
          */
         post: operations["run-command"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{id}/commit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Commit changed files of a session's folder
+         * @description Commits exactly the files that are named, in the name of git's own user; what else is staged stays staged. Each must be in the state in which the list of changes showed it. No hook runs and nothing is signed, which is why this needs a token that may decide. A merge in progress, a missing name and the like are conflicts that say what to do.
+         */
+        post: operations["commit"];
         delete?: never;
         options?: never;
         head?: never;
@@ -773,7 +813,7 @@ export interface paths {
         };
         /**
          * List copies of overwritten files
-         * @description What forced undos and redos overwrote in the session's folder, the newest first. Copies are dropped after 30 days, or when there are 20 newer ones or more than 256 MiB.
+         * @description What forced undos and redos overwrote in the session's folder, the newest first. Copies are dropped after 30 days, or when there are 100 newer ones or more than 256 MiB.
          */
         get: operations["list-copies"];
         put?: never;
@@ -1480,6 +1520,7 @@ export interface components {
             new_mode?: string;
             old_mode?: string;
             path: string;
+            state: string;
             too_large?: boolean;
         };
         Changes: {
@@ -1495,6 +1536,12 @@ export interface components {
             description?: string;
             hint?: string;
             name: string;
+        };
+        Committed: {
+            /** @description The id of the commit. */
+            commit: string;
+            /** Format: int64 */
+            files: number;
         };
         Content: {
             binary?: boolean;
@@ -1696,6 +1743,12 @@ export interface components {
             scope: string;
             session?: string;
         };
+        Item: {
+            /** @description As the list of changes has it. */
+            path: string;
+            /** @description The state of the change, as the list has it. */
+            state: string;
+        };
         "Keep-racerRequest": {
             /**
              * @description Default merge.
@@ -1824,6 +1877,10 @@ export interface components {
             name: string;
             /** @enum {string} */
             when?: "reject" | "queue";
+        };
+        NewCommit: {
+            files: components["schemas"]["Item"][];
+            message: string;
         };
         NewCompaction: {
             /** @description What to keep. */
@@ -2061,6 +2118,16 @@ export interface components {
             code: string;
             /** @description Its name in the log. Default: browser. */
             device?: string;
+        };
+        NewTakeBack: {
+            /** @description Hunks of the diff, counted from 0. Default: the whole change. */
+            hunks?: number[];
+            /** @description As the list of changes has it. */
+            path: string;
+            /** @description The state of the change, as the list has it. */
+            state: string;
+            /** @description What this turn changed. Default: all that has changed, as the list has it without a turn. */
+            turn?: string;
         };
         NewToken: {
             name: string;
@@ -4259,6 +4326,47 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    "take-back": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewTakeBack"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Restored"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
     close: {
         parameters: {
             query?: never;
@@ -4373,6 +4481,47 @@ export interface operations {
             500: components["responses"]["Internal"];
             501: components["responses"]["Unsupported"];
             502: components["responses"]["AgentFailed"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    commit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewCommit"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Committed"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
             503: components["responses"]["Unavailable"];
             default: components["responses"]["Problem"];
         };

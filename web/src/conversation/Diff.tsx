@@ -1,11 +1,12 @@
 // Unified diffs, file by file, with marks on the words that changed. Loaded when the
 // first diff is shown.
 
-import { ChevronRight, ExternalLink } from "lucide-react";
-import { memo, type ReactNode, useEffect, useMemo, useState } from "react";
-import { type ChangeData, Diff as View, type FileData, getChangeKey, Hunk, markEdits, parseDiff, tokenize } from "react-diff-view";
+import { Check, ChevronRight, ExternalLink, Undo2 } from "lucide-react";
+import { Fragment, memo, type ReactNode, useEffect, useMemo, useState } from "react";
+import { type ChangeData, Decoration, Diff as View, type FileData, getChangeKey, Hunk, type HunkData, markEdits, parseDiff, tokenize } from "react-diff-view";
 import { safeName, safeText } from "../lib/safe";
 import { useSettings } from "../lib/state";
+import { digest } from "../panes/reviewed";
 import type { Comment } from "../model/comments";
 import { CopyButton } from "../ui/CopyButton";
 import { Output } from "./Output";
@@ -20,6 +21,37 @@ export interface ReviewProps {
   comments: readonly Comment[];
   /** Keeps a comment; without text it is dropped. */
   onSave: (line: number, code: string, key: string, text: string) => void;
+}
+
+/** What can be done with the hunks of a file. A hunk is named by what it changes. */
+export interface HunkProps {
+  busy: boolean;
+  kept: (hunk: string) => boolean;
+  /** Last says that no other hunk is open. */
+  keep: (wanted: boolean, hunk: string, last: boolean) => void;
+  takeBack: (index: number) => void;
+}
+
+const nameOf = (h: HunkData) => digest(`${h.oldStart}\n${h.changes.map((c) => c.type[0] + c.content).join("\n")}`);
+
+function HunkHead({ file, index, hunks }: { file: FileData; index: number; hunks: HunkProps }) {
+  const hunk = file.hunks[index]!;
+  const name = nameOf(hunk);
+  const kept = hunks.kept(name);
+  const last = file.hunks.every((h) => h === hunk || hunks.kept(nameOf(h)));
+  const first = hunk.newLines > 0 ? hunk.newStart : hunk.newStart + 1;
+  const lines = hunk.newLines > 1 ? `Lines ${first}–${first + hunk.newLines - 1}` : `Line ${first}`;
+  return (
+    <div className="row hunk-head">
+      <span className="grow faint">{lines}</span>
+      <button type="button" className="button quiet tiny" aria-pressed={kept} aria-label={`Keep ${lines.toLowerCase()}`} onClick={() => hunks.keep(!kept, name, last)}>
+        <Check size={13} /> {kept ? "Kept" : "Keep"}
+      </button>
+      <button type="button" className="button quiet tiny" aria-label={`Take back ${lines.toLowerCase()}`} disabled={hunks.busy} title={hunks.busy ? "Stop the turn first" : "Put these lines back as they were"} onClick={() => hunks.takeBack(index)}>
+        <Undo2 size={13} /> Take back
+      </button>
+    </div>
+  );
 }
 
 /** Something that stands under a line of the new file. */
@@ -53,13 +85,13 @@ function CommentBox({ text, writing, onSave, onEdit }: { text: string; writing: 
 }
 
 /** The files of a diff. Bare leaves out the name of a single file, where it is said already. */
-export default memo(function Diff({ text, cwd, folded = false, paths = none, bare = false, review, notes = noNotes }: { bare?: boolean; review?: ReviewProps; notes?: readonly DiffNote[]; text: string; cwd: string; folded?: boolean; paths?: readonly string[] }) {
+export default memo(function Diff({ text, cwd, folded = false, paths = none, bare = false, review, notes = noNotes, head, hunks }: { head?: ReactNode; hunks?: HunkProps; bare?: boolean; review?: ReviewProps; notes?: readonly DiffNote[]; text: string; cwd: string; folded?: boolean; paths?: readonly string[] }) {
   const files = useMemo(() => parse(text), [text]);
   if (!files) return <Output text={text} />;
   return (
     <div className="diffs">
       {files.map((file, i) => (
-        <FileDiff key={`${file.oldPath}:${file.newPath}:${i}`} file={file} cwd={cwd} folded={folded} paths={paths} bare={bare && files.length === 1} review={review} notes={notes} />
+        <FileDiff key={`${file.oldPath}:${file.newPath}:${i}`} file={file} cwd={cwd} folded={folded} paths={paths} bare={bare && files.length === 1} review={review} notes={notes} head={head} hunks={hunks} />
       ))}
     </div>
   );
@@ -85,7 +117,7 @@ export const pathOf = (file: Pick<FileData, "type" | "oldPath" | "newPath">, pat
   return paths.includes(`/${path}`) ? `/${path}` : path;
 };
 
-function FileDiff({ file, cwd, folded, paths, bare, review, notes }: { bare: boolean; notes: readonly DiffNote[]; review: ReviewProps | undefined; file: FileData; cwd: string; folded: boolean; paths: readonly string[] }) {
+function FileDiff({ file, cwd, folded, paths, bare, review, notes, head, hunks: acts }: { head: ReactNode; hunks: HunkProps | undefined; bare: boolean; notes: readonly DiffNote[]; review: ReviewProps | undefined; file: FileData; cwd: string; folded: boolean; paths: readonly string[] }) {
   const editor = useSettings((s) => s.editor);
   const path = pathOf(file, paths);
   const [added, removed] = useMemo(() => count(file), [file]);
@@ -129,6 +161,7 @@ function FileDiff({ file, cwd, folded, paths, bare, review, notes }: { bare: boo
             <span className="added">+{added}</span> <span className="removed">−{removed}</span>
           </span>
         </button>
+        {head}
         <CopyButton text={path} label="Copy path" />
         <a className="button quiet tiny icon" href={editor.replace("{path}", encodeURI(absolute))} title="Open in editor" aria-label={`Open ${safeName(path)} in editor`}>
           <ExternalLink size={13} />
@@ -140,7 +173,12 @@ function FileDiff({ file, cwd, folded, paths, bare, review, notes }: { bare: boo
             <p className="small dim">A binary file changed.</p>
           ) : (
             <View viewType={review?.split ? "split" : "unified"} diffType={file.type} hunks={file.hunks} tokens={tokens} gutterType="default" {...commenting} {...(own.length > 0 ? { widgets: { ...commenting?.widgets, ...noted(file, own) } } : {})}>
-              {(hunks) => hunks.map((h) => <Hunk key={h.content} hunk={h} />)}
+              {(hunks) => hunks.map((h, i) => (
+                <Fragment key={h.content}>
+                  {acts && hunks.length > 1 && <Decoration><HunkHead file={file} index={i} hunks={acts} /></Decoration>}
+                  {(!acts || hunks.length === 1 || !acts.kept(nameOf(h))) && <Hunk hunk={h} />}
+                </Fragment>
+              ))}
             </View>
           )}
         </div>

@@ -1,19 +1,18 @@
 import { Maximize2, Redo2, Undo2 } from "lucide-react";
-import { lazy, useMemo } from "react";
+import { useMemo } from "react";
 import { useCan, useChanges } from "../api/queries";
 import { useShown } from "../conversation/context";
 import { clock, plural } from "../lib/format";
-import { safeName } from "../lib/safe";
 import { useView } from "../lib/state";
 import { root } from "../model/types";
 import { useSessionActions } from "../shell/sessionActions";
 import { Button } from "../ui/Button";
-import { Lazy, Skeleton } from "../ui/Lazy";
-
-const Diff = lazy(() => import("../conversation/Diff"));
+import { Skeleton } from "../ui/Lazy";
+import { ChangeList } from "./ChangeList";
+import { CommitBox } from "./CommitBox";
 
 /** The turns that changed files, and the one that is chosen; empty means all. */
-function useTurns() {
+export function useTurns() {
   const { conversation } = useShown();
   const turns = useMemo(
     () => (conversation.threads.get(root) ?? []).filter((i) => i.type === "user" && conversation.changed.has(i.turn)),
@@ -44,6 +43,7 @@ export function ChangesPane() {
   const actions = useSessionActions(session);
   const can = useCan(session.agent);
   const { data, error, isPending } = useChosenChanges();
+  const { turn } = useTurns();
   return (
     <div className="changes">
       <div className="row wrap changes-head">
@@ -63,13 +63,8 @@ export function ChangesPane() {
             {plural(data.items.length, "file")} <span className="added">+{data.insertions}</span> <span className="removed">−{data.deletions}</span>{" "}
             {{ head: "since the last commit", start: "since the session began", turn: "in this turn" }[data.since]}
           </p>
-          <Lazy lines={6}>
-            {data.items.map((c) =>
-              c.diff ? <Diff key={c.path} text={c.diff} cwd={session.cwd} folded={data.items.length > 12} /> : (
-                <p key={c.path} className="small"><span className={`mark ${c.change}`}>{c.change}</span> <span className="mono">{safeName(c.path)}</span>{" "}
-                  <span className="faint">{c.too_large ? "too large to show" : c.binary ? "binary" : ""}</span></p>
-              ))}
-          </Lazy>
+          <ChangeList items={data.items} turn={turn} folded={data.items.length > 12} />
+          {data.since === "head" && <CommitBox items={data.items} />}
           {data.truncated && <p className="small faint">More has changed than is shown.</p>}
         </>
       )}

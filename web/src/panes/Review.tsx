@@ -1,5 +1,5 @@
-import { Columns2, Copy, Rows2, X } from "lucide-react";
-import { lazy, useState } from "react";
+import { Check, Columns2, Copy, Rows2, X } from "lucide-react";
+import { useState } from "react";
 import { useShown } from "../conversation/context";
 import { plural } from "../lib/format";
 import { useMedia } from "../lib/media";
@@ -8,10 +8,12 @@ import { getDraft, offerDraft, useSettings, useView } from "../lib/state";
 import { copy } from "../lib/toast";
 import { type Comment, messageOf } from "../model/comments";
 import { Button } from "../ui/Button";
-import { Lazy, Skeleton } from "../ui/Lazy";
-import { useChosenChanges, Which } from "./ChangesPane";
+import { Skeleton } from "../ui/Lazy";
+import { ChangeList, useSplit } from "./ChangeList";
+import { CommitBox } from "./CommitBox";
+import { useChosenChanges, useTurns, Which } from "./ChangesPane";
 
-const Diff = lazy(() => import("../conversation/Diff"));
+const none: readonly never[] = [];
 
 const marks: Record<string, string> = { created: "A", modified: "M", deleted: "D" };
 
@@ -29,7 +31,9 @@ export function Review() {
     // The message field is there once this page is gone.
     requestAnimationFrame(() => offerDraft(session.id, [before, messageOf(comments)].filter(Boolean).join("\n\n")));
   };
-  const items = data?.items ?? [];
+  const items = data?.items ?? none;
+  const { turn } = useTurns();
+  const { open, kept } = useSplit(items);
   return (
     <main className="pane review" aria-label="Changes">
       <header className="bar">
@@ -50,34 +54,27 @@ export function Review() {
         <div className="review-body">
           <nav className="review-files" aria-label="Changed files">
             <ul className="plain">
-              {items.map((c) => (
-                <li key={c.path}>
+              {[...open, ...kept].map((c) => (
+                <li key={c.path} className={kept.includes(c) ? "kept" : ""}>
                   <button type="button" className="node" onClick={() => document.getElementById(`review-${c.path}`)?.scrollIntoView({ block: "start" })}>
                     <span className={`mark ${c.change}`} title={c.change}>{marks[c.change] ?? "M"}</span>
                     <span className="cut grow">{safeName(c.path)}</span>
-                    <span className="counts"><span className="added">+{c.insertions}</span> <span className="removed">−{c.deletions}</span></span>
+                    {kept.includes(c) ? <Check size={13} aria-label="kept" /> : <span className="counts"><span className="added">+{c.insertions}</span> <span className="removed">−{c.deletions}</span></span>}
                   </button>
                 </li>
               ))}
             </ul>
           </nav>
           <div className="review-diffs" tabIndex={0} role="region" aria-label="Diffs">
-            <Lazy lines={8}>
-              {items.map((c) => (
-                <div key={c.path} id={`review-${c.path}`}>
-                  {c.diff ? (
-                    <Diff text={c.diff} cwd={session.cwd} review={{
-                      split: split && roomy,
-                      comments: comments.filter((x) => x.path === c.path),
-                      onSave: (line, code, key, text) => setComments((all) => [...all.filter((x) => x.path !== c.path || x.key !== key), ...(text.trim() ? [{ path: c.path, line, code, key, text }] : [])]),
-                    }} />
-                  ) : <p className="small faint">{safeName(c.path)}: {c.binary ? "binary" : "too large to show"}</p>}
-                </div>
-              ))}
-            </Lazy>
+            <ChangeList items={items} turn={turn} review={(c) => ({
+              split: split && roomy,
+              comments: comments.filter((x) => x.path === c.path),
+              onSave: (line, code, key, text) => setComments((all) => [...all.filter((x) => x.path !== c.path || x.key !== key), ...(text.trim() ? [{ path: c.path, line, code, key, text }] : [])]),
+            })} />
           </div>
         </div>
       )}
+      {data?.since === "head" && items.length > 0 && <CommitBox items={items} />}
       <footer className="review-foot">
         <span className="grow small dim">{comments.length > 0 ? plural(comments.length, "comment") : "Click a line number to comment on it."}</span>
         <Button look="primary" disabled={comments.length === 0} onClick={send}>Add to the message</Button>
