@@ -25,6 +25,7 @@ func (s *Server) routes() {
 	s.eventRoutes()
 	s.decisionRoutes()
 	s.ruleRoutes()
+	s.adviceRoutes()
 	s.agentRoutes()
 	s.usageRoutes()
 	s.searchRoutes()
