@@ -22,6 +22,7 @@ const (
 	CanSteer            Capability = "steer"
 	CanQueue            Capability = "queue"
 	CanFork             Capability = "fork"
+	CanForkAt           Capability = "fork_at" // up to a message
 	CanHooks            Capability = "hooks"
 	CanSubagents        Capability = "subagents"
 	CanMCP              Capability = "mcp"
@@ -45,7 +46,7 @@ const (
 func AllCapabilities() []Capability {
 	return []Capability{
 		CanUndo, CanRedo, CanCommands, CanPermissions, CanQuestions, CanSelectModel, CanReconnect, CanStream,
-		CanSteer, CanQueue, CanFork, CanHooks, CanSubagents, CanMCP, CanAttachments, CanStructuredOutput,
+		CanSteer, CanQueue, CanFork, CanForkAt, CanHooks, CanSubagents, CanMCP, CanAttachments, CanStructuredOutput,
 		CanBudget, CanOneShot, CanMultiTurn, CanPrewarm, CanSystemPrompt, CanPlan, CanInterrupt, CanCompact,
 		CanCost, CanReasoning, CanEditInput,
 	}

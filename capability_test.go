@@ -16,7 +16,7 @@ import (
 
 // vocabularyCapabilities are the ones that are written down, oversight apart.
 const vocabularyCapabilities = `undo redo commands permission_requests question_prompts model_selection reconnect
-	partial_streaming steer queue fork hooks subagents mcp attachments structured_output budget one_shot multi_turn
+	partial_streaming steer queue fork fork_at hooks subagents mcp attachments structured_output budget one_shot multi_turn
 	prewarm system_prompt plan_mode interrupt compact cost reasoning edited_input`
 
 func TestAllCapabilities(t *testing.T) {
@@ -143,7 +143,7 @@ func (ableAgent) Forward(context.Context) error { return nil }
 
 // needsMethod are the capabilities that a driver cannot have by declaring them.
 var needsMethod = []terret.Capability{
-	terret.CanSteer, terret.CanSelectModel, terret.CanCommands, terret.CanFork, terret.CanCompact, terret.CanUndo, terret.CanRedo,
+	terret.CanSteer, terret.CanSelectModel, terret.CanCommands, terret.CanFork, terret.CanForkAt, terret.CanCompact, terret.CanUndo, terret.CanRedo,
 }
 
 // TestCapabilitiesOfMasks has an agent declare everything: what it has no method

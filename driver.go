@@ -220,7 +220,7 @@ func implements(a Agent, name Capability) bool {
 		_, ok = a.(ModelSetter)
 	case CanCommands:
 		_, ok = a.(Commander)
-	case CanFork:
+	case CanFork, CanForkAt:
 		_, ok = a.(Forker)
 	case CanCompact:
 		_, ok = a.(Compacter)

@@ -222,7 +222,11 @@ func (e *Engine) Fork(ctx context.Context, id, messageID string) (terret.Session
 			return err
 		}
 		s = l.snapshot()
-		if err := terret.CapabilitiesOf(agent).Need(terret.CanFork); err != nil {
+		need := terret.CanFork
+		if messageID != "" {
+			need = terret.CanForkAt
+		}
+		if err := terret.CapabilitiesOf(agent).Need(need); err != nil {
 			return err
 		}
 		f, ok := agent.(terret.Forker)

@@ -167,6 +167,7 @@ func (f Features) capabilities() terret.Capabilities {
 		{terret.CanReconnect, f.Resume, "it cannot load a session again"},
 		{terret.CanOneShot, f.Resume, "it cannot load a session again"},
 		{terret.CanFork, f.Fork, "it cannot copy a session"},
+		{terret.CanForkAt, false, "ACP copies a session only as a whole"},
 		{terret.CanAttachments, f.Images, "it takes no images"},
 		{terret.CanSelectModel, f.Models, "it offers no choice of models"},
 		{terret.CanReasoning, f.Reasoning, "it does not tell what the model thinks"},

@@ -117,7 +117,7 @@ func oneShotCapabilities() terret.Capabilities {
 	c.Oversight = terret.OversightNone
 	for _, name := range []terret.Capability{
 		terret.CanPermissions, terret.CanQuestions, terret.CanPlan, terret.CanSteer, terret.CanEditInput, terret.CanHooks, terret.CanPrewarm,
-		terret.CanCommands, terret.CanCompact, terret.CanFork,
+		terret.CanCommands, terret.CanCompact, terret.CanFork, terret.CanForkAt,
 	} {
 		c.Abilities[name] = terret.Ability{Reason: "the session is one-shot: its process accepts only a prompt"}
 	}

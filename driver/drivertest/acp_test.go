@@ -44,7 +44,6 @@ func acpTarget(name string, a acpAgent) drivertest.Target {
 		},
 		Lacks: drivertest.Lacks{
 			ToolNames: true, DenialReason: true, ToolChoice: "ACP has no way to take tools away",
-			ForkAt: "ACP copies a session only as a whole",
 		},
 	}
 	a.target(&t)

@@ -16,7 +16,7 @@ var keeping = []scenario{
 	{name: "stale resume", cannot: forgetsNothing, run: staleResume},
 	{name: "stale resume is an error", cannot: forgetsNothing, run: staleError},
 	{name: "fork", needs: terret.CanFork, run: fork},
-	{name: "fork at a message", also: []terret.Capability{terret.CanFork}, cannot: forksWhole, run: forkAt},
+	{name: "fork at a message", needs: terret.CanForkAt, run: forkAt},
 	{name: "two sessions at once", run: twoSessions},
 	{name: "rename", run: rename},
 	{name: "compaction", needs: terret.CanCompact, run: compaction},
@@ -157,8 +157,6 @@ func fork(f *fixture) {
 		f.Errorf("%v %v: %s, and %s forked from %s", errA, errB, a.NativeID, b.NativeID, b.ForkedFrom)
 	}
 }
-
-func forksWhole(t Target) string { return t.Lacks.ForkAt }
 
 // forkAt is a copy that ends with a message of the past.
 func forkAt(f *fixture) {

@@ -74,7 +74,6 @@ type Lacks struct {
 	LongPrompts  string // taking a prompt of 3 MB
 	ModelSwitch  string // going to another model for good
 	HeedsTrust   bool   // leaving the settings of a folder alone: it must not be started where there are any
-	ForkAt       string // copying a session up to a message
 	NewIDs       bool   // ids of sessions that are given only once
 	ExactText    bool   // passing a prompt on to the model as it is
 	DenialReason bool   // telling the model why a tool use was denied

@@ -37,6 +37,7 @@ var proofs = map[terret.Capability]func(*testing.T){
 	terret.CanCost:             TestCost,
 	terret.CanBudget:           TestBudget,
 	terret.CanFork:             TestFork,
+	terret.CanForkAt:           TestFork,
 	terret.CanCommands:         TestCommands,
 	terret.CanHooks:            TestHooks,
 	terret.CanSubagents:        TestSubagents,

@@ -76,7 +76,7 @@ func (c *chosen) capabilities() terret.Capabilities {
 	can := []terret.Capability{
 		terret.CanPermissions, terret.CanQuestions, terret.CanStream, terret.CanMultiTurn, terret.CanReconnect, terret.CanInterrupt,
 		terret.CanEditInput, terret.CanSystemPrompt, terret.CanPlan, terret.CanSelectModel, terret.CanAttachments,
-		terret.CanUndo, terret.CanRedo, terret.CanSteer, terret.CanCompact, terret.CanStructuredOutput, terret.CanMCP, terret.CanFork, terret.CanCommands, terret.CanHooks, terret.CanSubagents,
+		terret.CanUndo, terret.CanRedo, terret.CanSteer, terret.CanCompact, terret.CanStructuredOutput, terret.CanMCP, terret.CanFork, terret.CanForkAt, terret.CanCommands, terret.CanHooks, terret.CanSubagents,
 	}
 	cannot := map[terret.Capability]string{
 		terret.CanOneShot: "it has no process that could end with a turn",

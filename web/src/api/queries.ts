@@ -51,14 +51,15 @@ export const useCan = (agent: string): ((capability: string) => boolean) => {
   };
 };
 
-/** Agents that can go on from the middle of a conversation; others copy all of it. */
-const forksAnywhere = new Set(["claude", "codex", "opencode"]);
-
 /** Where a session can be forked: it must have begun, rest, and have an agent that is known to do it. */
 export const useFork = (s: Session): { whole: boolean; anywhere: boolean } => {
-  const ability = useAgents().data?.items.find((a) => a.agent === s.agent)?.capabilities.fork;
-  const whole = typeof ability === "object" && ability.ok && !!s.native_id && (s.state === "idle" || s.state === "closed");
-  return { whole, anywhere: whole && forksAnywhere.has(s.agent) };
+  const abilities = useAgents().data?.items.find((a) => a.agent === s.agent)?.capabilities;
+  const has = (name: string) => {
+    const ability = abilities?.[name];
+    return typeof ability === "object" && ability.ok;
+  };
+  const ready = !!s.native_id && (s.state === "idle" || s.state === "closed");
+  return { whole: ready && has("fork"), anywhere: ready && has("fork_at") };
 };
 
 /** The models of an agent that lets one choose. */
@@ -70,8 +71,9 @@ export const useModels = (agent: string) => {
   });
 };
 
-export const useRules = () =>
-  useQuery({ queryKey: keys.rules, queryFn: ({ signal }) => call<List<Rule>>("/v1/rules", { signal }) });
+/** The permanent rules, and those of a session if one is named. */
+export const useRules = (session = "", enabled = true) =>
+  useQuery({ queryKey: [...keys.rules, session], enabled, queryFn: ({ signal }) => call<List<Rule>>(`/v1/rules${query({ session })}`, { signal }) });
 
 export const usePersonas = (cwd: string) =>
   useQuery({

@@ -2305,6 +2305,7 @@ export interface components {
                 cost?: components["schemas"]["Ability"];
                 edited_input?: components["schemas"]["Ability"];
                 fork?: components["schemas"]["Ability"];
+                fork_at?: components["schemas"]["Ability"];
                 hooks?: components["schemas"]["Ability"];
                 interrupt?: components["schemas"]["Ability"];
                 mcp?: components["schemas"]["Ability"];
