@@ -26,7 +26,7 @@ const defaultMaxBody = 16 << 20
 // scripts, styles and data from this server only, images also from data and blob URLs,
 // no framing, no forms, no inline scripts.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; " +
-	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	"connect-src 'self'; manifest-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // headers are set on every response. Handlers may override them.
 var headers = map[string]string{

@@ -171,7 +171,7 @@ export class Watch {
 }
 
 export async function signedIn(browser: Browser, server: Server, options: BrowserContextOptions = {}): Promise<{ context: BrowserContext; page: Page; watch: Watch }> {
-  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, serviceWorkers: "block", ...options });
   context.setDefaultTimeout(Number(process.env.E2E_TIMEOUT ?? 60_000)); // never measured: a busy machine takes its time
   const watch = new Watch(context, () => server.url);
   const page = await context.newPage();

@@ -3,6 +3,7 @@ import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { ApiError } from "./api/http";
 import { loadMarkdown } from "./conversation/Markdown";
+import { installable } from "./lib/install";
 import { App } from "./shell/App";
 import { Boundary } from "./ui/Boundary";
 import "./styles/index.css";
@@ -29,3 +30,4 @@ createRoot(document.getElementById("root")!).render(
 
 // Fetched behind the first paint, so that it is mostly there when a conversation is.
 loadMarkdown();
+installable();

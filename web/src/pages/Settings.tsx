@@ -2,10 +2,12 @@
 
 import type { ReactNode } from "react";
 import { useAgents, useOwner } from "../api/queries";
+import { install, useOffer } from "../lib/install";
 import { safeName } from "../lib/safe";
 import { applyTheme, type Theme, useSettings } from "../lib/state";
 import { agentName, choices, policies } from "../lib/words";
 import { turnOnNotifications } from "../shell/notifications";
+import { Button } from "../ui/Button";
 import { Devices } from "./SettingsDevices";
 import { Trusted } from "./SettingsTrust";
 
@@ -42,6 +44,7 @@ function Field({ name, what, children }: { name: string; what?: string | undefin
 
 function Look() {
   const { theme, editor, notify } = useSettings();
+  const { offer } = useOffer();
   const known = editors.some(([address]) => address === editor);
   return (
     <section className="column" aria-label="This browser">
@@ -60,6 +63,12 @@ function Look() {
       <Field name="Notifications" what="When something needs you or is done, and you look elsewhere.">
         <input type="checkbox" checked={notify} onChange={(e) => (e.target.checked ? void turnOnNotifications() : useSettings.setState({ notify: false }))} />
       </Field>
+      {offer && (
+        <div className="setting">
+          <span><strong>App</strong><span className="dim small">Terret in a window of its own, among your other programs.</span></span>
+          <Button tiny onClick={() => void install()}>Install</Button>
+        </div>
+      )}
     </section>
   );
 }
