@@ -70,6 +70,8 @@ describe("axe finds nothing", () => {
     const waiting = await server.session({}, "run: rm -rf .cache"); // its own, since requests run out
     const { context, page } = await signedIn(browser, server, { viewport: { width, height }, reducedMotion: "reduce" });
     if (size === "desktop") await live(page);
+    const node = { name: "a", worker: "w", host: "a.example", pid: 1, labels: ["gpu"], max: 9, started_at: new Date().toISOString(), seen_at: "2020-01-01T00:00:00Z", sessions: 8, owned: 1, working: 1 };
+    await page.route("**/v1/fleet", (route) => route.fulfill({ json: { node: "a", database_ms: 2, nodes: [node, { ...node, name: "b", worker: "x", version: "v1", draining: true }] } }));
     const visit = async (path: string, ready: () => Promise<unknown>, own?: string) => {
       await page.evaluate((path) => {
         history.pushState(null, "", path);
@@ -82,6 +84,7 @@ describe("axe finds nothing", () => {
     await visit("/usage", () => page.locator("canvas").waitFor());
     await visit("/agents", () => page.getByRole("heading", { name: "What each can do" }).waitFor());
     await visit("/rules", () => page.getByText("Bash(git status *)").first().waitFor());
+    await visit("/fleet", () => page.getByRole("list", { name: "Nodes" }).waitFor());
     await visit("/settings", () => page.getByRole("heading", { name: "Settings" }).waitFor());
     await visit("/personas", () => page.getByText("No personas in this folder").waitFor());
     await visit("/team", () => page.getByRole("img", { name: /wrote to/ }).waitFor());

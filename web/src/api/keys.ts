@@ -8,6 +8,7 @@ export const keys = {
   rules: ["rules"] as const,
   tokens: ["tokens"] as const,
   trusted: ["trusted"] as const,
+  fleet: ["fleet"] as const,
   personas: (cwd: string) => ["personas", cwd] as const,
   personaPrompt: (id: string, cwd: string, mode: string) => ["persona-prompt", id, cwd, mode] as const,
   roots: ["roots"] as const,

@@ -5,7 +5,7 @@ import { useMemo } from "react";
 import { call, query } from "./http";
 import { keys } from "./keys";
 import type {
-  Changes, Command, Dirs, FileContent, FileEntry, Found, List, Model, Persona, Probe, Request, Rule, Session, Turn, UsageRow,
+  Changes, Command, Dirs, FileContent, FileEntry, Fleet, Found, List, Model, Persona, Probe, Request, Rule, Session, Turn, UsageRow,
 } from "./types";
 
 const id = encodeURIComponent;
@@ -148,6 +148,10 @@ export const useQueue = (session: string) =>
 
 export const useUsage = (group: string) =>
   useQuery({ queryKey: keys.usage(group), queryFn: ({ signal }) => call<List<UsageRow>>(`/v1/usage${query({ group })}`, { signal }) });
+
+/** The nodes that share the store; none on a single machine. */
+export const useFleet = (every?: number) =>
+  useQuery({ queryKey: keys.fleet, retry: false, staleTime: 60_000, refetchInterval: every ?? false, queryFn: ({ signal }) => call<Fleet>("/v1/fleet", { signal }) });
 
 const useIdentity = () =>
   useQuery({ queryKey: keys.me, queryFn: ({ signal }) => call<{ name: string; scope: string }>("/v1/me", { signal }), staleTime: Infinity }).data;

@@ -37,6 +37,9 @@ export type Turn = Narrow<Schemas["Turn"], {
 
 export type Token = Schemas["Token"];
 
+export type Fleet = Schemas["Fleet"];
+export type FleetNode = Schemas["Node"];
+
 /** A message that a search found. */
 export type Found = Schemas["Found"];
 

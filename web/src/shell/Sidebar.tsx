@@ -1,6 +1,6 @@
 import { ChevronRight, MoreHorizontal, Plus, Search } from "lucide-react";
 import { memo, type ReactNode, useMemo, useState } from "react";
-import { useRequests, useSessions } from "../api/queries";
+import { useFleet, useRequests, useSessions } from "../api/queries";
 import type { Session } from "../api/types";
 import { useNow } from "../lib/now";
 import { ago, dollars } from "../lib/format";
@@ -26,6 +26,7 @@ const pages = [
   { page: "agents", name: "Agents" },
   { page: "rules", name: "Rules" },
   { page: "personas", name: "Personas" },
+  { page: "fleet", name: "Fleet" },
   { page: "settings", name: "Settings" },
 ] as const;
 
@@ -34,6 +35,7 @@ const stateWords = { needs: "needs you", busy: "working", failed: "failed", done
 export function Sidebar() {
   const route = useRoute();
   const [words, setWords] = useState("");
+  const fleet = !!useFleet().data?.node;
   return (
     <nav className="pane side" aria-label="Sessions">
       <div className="bar">
@@ -51,7 +53,7 @@ export function Sidebar() {
         <Messages words={words} />
       </div>
       <div className="side-foot">
-        {pages.map(({ page, name }) => (
+        {pages.filter(({ page }) => page !== "fleet" || fleet).map(({ page, name }) => (
           <Link key={page} to={`/${page}`} className="button quiet" aria-current={route.page === page || (page === "team" && "id" in route) ? "page" : undefined}>{name}</Link>
         ))}
       </div>

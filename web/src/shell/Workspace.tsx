@@ -28,6 +28,7 @@ const pages = {
   agents: lazy(() => import("../pages/Agents")),
   rules: lazy(() => import("../pages/Rules")),
   personas: lazy(() => import("../pages/Personas")),
+  fleet: lazy(() => import("../pages/Fleet")),
   settings: lazy(() => import("../pages/Settings")),
 };
 
