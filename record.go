@@ -227,6 +227,9 @@ type Model struct {
 	Context   int64    `json:"context,omitempty"`
 	MaxOutput int64    `json:"max_output,omitempty"`
 	Efforts   []string `json:"efforts,omitempty"`
+	// Can is what the model is known to do or not: tools, images, thinking, cache. What is
+	// not in it is not known.
+	Can map[string]bool `json:"can,omitempty"`
 }
 
 // ContextUsage says how full an agent's context is, and with what.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -231,7 +232,23 @@ func newModels(a *app) *cobra.Command {
 		}
 		models, err := lister.Models(ctx)
 		return models, true, err
-	}, func(m terret.Model) (string, string) { return m.ID, m.Name })
+	}, func(m terret.Model) (string, string) { return m.ID, strings.TrimSpace(m.Name + " " + abilities(m)) })
+}
+
+// abilities says what a model can and cannot do, as far as that is known.
+func abilities(m terret.Model) string {
+	var can, cannot []string
+	for _, name := range slices.Sorted(maps.Keys(m.Can)) {
+		if m.Can[name] {
+			can = append(can, name)
+		} else {
+			cannot = append(cannot, "no "+name)
+		}
+	}
+	if len(m.Can) == 0 {
+		return ""
+	}
+	return "(" + strings.Join(append(can, cannot...), ", ") + ")"
 }
 
 func newCommands(a *app) *cobra.Command {

@@ -13,7 +13,7 @@ import (
 func (c *claude) request(q query) wireRequest {
 	r := wireRequest{
 		Model: c.model, MaxTokens: maxOutputTokens, Stream: true,
-		System:   []wireBlock{{Type: wireText, Text: q.system, CacheControl: cached()}},
+		System:   []wireBlock{{Type: wireText, Text: q.system}},
 		Messages: []wireMessage{},
 	}
 	for _, t := range q.tools {
@@ -26,7 +26,9 @@ func (c *claude) request(q query) wireRequest {
 		}
 		r.Messages = append(r.Messages, wireMessage{Role: role, Content: wireBlocks(m.blocks, c.id())})
 	}
-	r.mark()
+	if !off(c.card.Cache) {
+		r.mark()
+	}
 	c.think(&r, q.effort)
 	return r
 }
@@ -34,6 +36,7 @@ func (c *claude) request(q query) wireRequest {
 // mark has what was said so far kept in the cache. The API finds what it kept at the
 // last step only if it is near a mark, so that there is one there, too.
 func (r *wireRequest) mark() {
+	r.System[0].CacheControl = cached()
 	n := len(r.Messages)
 	for _, at := range []int{n - 1, n - 3} {
 		if at >= 0 && r.Messages[at].Role == terret.RoleUser {
@@ -116,7 +119,11 @@ func wireBlocks(blocks []terret.Block, model string) []wireBlock {
 			if strings.TrimSpace(text) == "" {
 				text = nothing
 			}
-			out = append(out, wireBlock{Type: wireToolResult, ToolUseID: b.ToolID, Content: []wireBlock{{Type: wireText, Text: text}}, IsError: b.IsError})
+			content := []wireBlock{{Type: wireText, Text: text}}
+			for _, i := range imagesIn(b.Content) {
+				content = append(content, image(i))
+			}
+			out = append(out, wireBlock{Type: wireToolResult, ToolUseID: b.ToolID, Content: content, IsError: b.IsError})
 		case terret.BlockImage:
 			out = append(out, image(b))
 		case terret.BlockDocument:

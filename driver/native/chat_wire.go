@@ -128,6 +128,9 @@ func chatHeard(blocks []terret.Block) []chatMessage {
 		switch b.Type {
 		case terret.BlockToolResult:
 			out = append(out, chatMessage{Role: "tool", ToolCallID: b.ToolID, Content: resultText(b)})
+			for _, i := range imagesIn(b.Content) { // the result itself can only be text
+				parts = append(parts, chatAttachment(i))
+			}
 		case terret.BlockText:
 			if strings.TrimSpace(b.Text) != "" {
 				parts = append(parts, chatPart{Type: "text", Text: b.Text})

@@ -75,7 +75,7 @@ func (c *chosen) capabilities() terret.Capabilities {
 	out := terret.Capabilities{Oversight: terret.OversightAll, Abilities: map[terret.Capability]terret.Ability{}}
 	can := []terret.Capability{
 		terret.CanPermissions, terret.CanQuestions, terret.CanStream, terret.CanMultiTurn, terret.CanReconnect, terret.CanInterrupt,
-		terret.CanEditInput, terret.CanSystemPrompt, terret.CanPlan, terret.CanSelectModel, terret.CanAttachments,
+		terret.CanEditInput, terret.CanSystemPrompt, terret.CanPlan, terret.CanSelectModel,
 		terret.CanUndo, terret.CanRedo, terret.CanSteer, terret.CanCompact, terret.CanStructuredOutput, terret.CanMCP, terret.CanFork, terret.CanForkAt, terret.CanCommands, terret.CanHooks, terret.CanSubagents,
 	}
 	cannot := map[terret.Capability]string{
@@ -87,6 +87,11 @@ func (c *chosen) capabilities() terret.Capabilities {
 	} else {
 		why := "the price of " + c.id + " is not known; add it to the file that the setting prices names"
 		cannot[terret.CanCost], cannot[terret.CanBudget] = why, why
+	}
+	if off(c.card.Images) {
+		cannot[terret.CanAttachments] = "the model " + c.id + " takes no images"
+	} else {
+		can = append(can, terret.CanAttachments)
 	}
 	if c.thinks() {
 		can = append(can, terret.CanReasoning)

@@ -136,6 +136,9 @@ func (g *gemini) parts(blocks []terret.Block, names map[string]string) []geminiP
 				key, b.IsError = "error", false
 			}
 			out = append(out, geminiPart{Response: &geminiResponse{b.ToolID, names[b.ToolID], map[string]string{key: resultText(b)}}})
+			for _, i := range imagesIn(b.Content) {
+				out = append(out, geminiAttachment(i))
+			}
 		case terret.BlockImage, terret.BlockDocument:
 			out = append(out, geminiAttachment(b))
 		case terret.BlockThinking: // not sent back

@@ -65,8 +65,12 @@ func (d *Driver) offered(ctx context.Context, p provider, known table) []terret.
 		return nil
 	}
 	for i, m := range list {
-		if c, _ := known.find(m.ID); m.Context == 0 {
+		c, _ := known.find(m.ID)
+		if m.Context == 0 {
 			list[i].Context = c.Context
+		}
+		if list[i].Can == nil {
+			list[i].Can = c.can()
 		}
 	}
 	return list
@@ -95,6 +99,11 @@ func (e *endpoint) list(ctx context.Context) ([]terret.Model, error) {
 			ID      string `json:"id"`
 			Name    string `json:"display_name"`   // Anthropic's
 			Context int64  `json:"context_length"` // OpenRouter's and vLLM's
+
+			Parameters   []string `json:"supported_parameters"` // OpenRouter's
+			Architecture struct {
+				Input []string `json:"input_modalities"`
+			} `json:"architecture"`
 		} `json:"data"`
 		Models []struct { // Google's
 			Name    string   `json:"name"`
@@ -108,7 +117,14 @@ func (e *endpoint) list(ctx context.Context) ([]terret.Model, error) {
 	var out []terret.Model
 	for _, m := range body.Data {
 		if m.ID != "" {
-			out = append(out, terret.Model{ID: e.provider.name + "/" + m.ID, Name: cmp.Or(m.Name, m.ID), Context: m.Context})
+			one := terret.Model{ID: e.provider.name + "/" + m.ID, Name: cmp.Or(m.Name, m.ID), Context: m.Context}
+			if m.Parameters != nil && m.Architecture.Input != nil {
+				one.Can = map[string]bool{
+					"tools": slices.Contains(m.Parameters, "tools"), "thinking": slices.Contains(m.Parameters, "reasoning"),
+					"images": slices.Contains(m.Architecture.Input, "image"),
+				}
+			}
+			out = append(out, one)
 		}
 	}
 	for _, m := range body.Models {

@@ -19,7 +19,7 @@ import (
 const everything = `
 steps:
   - match: {user: go}
-    answer: {tools: [{name: mcp__all__echo, input: {message: ahoy}}, {name: mcp__all__get-sum, input: {a: 2, b: 40}}, {name: mcp__all__get-structured-content, input: {location: Chicago}}]}
+    answer: {tools: [{name: mcp__all__echo, input: {message: ahoy}}, {name: mcp__all__get-sum, input: {a: 2, b: 40}}, {name: mcp__all__get-tiny-image, input: {}}, {name: mcp__all__get-structured-content, input: {location: Chicago}}]}
   - {match: {tool_result: Light rain}, answer: {tools: [{name: mcp__all__list_resources, input: {}}]}}
   - match: {tool_result: "demo://resource/dynamic/text/"}
     answer: {tools: [{name: mcp__all__read_resource, input: {uri: "demo://resource/dynamic/text/7"}}, {name: mcp__all__read_resource, input: {uri: "demo://resource/none"}}]}
@@ -105,6 +105,9 @@ func checkResults(t *testing.T, events []terret.Event) {
 	t.Helper()
 	var said string
 	for _, p := range all[terret.ToolPost](events) {
+		if p.Name == "mcp__all__get-tiny-image" && !slices.ContainsFunc(p.Content, func(b terret.Block) bool { return b.MediaType == "image/png" && len(b.Bytes) > 0 }) {
+			t.Errorf("no image in %+v", p)
+		}
 		said += terret.TextOf(p.Content) + "\n"
 	}
 	for _, want := range []string{"Echo: ahoy", "The sum of 2 and 40 is 42.", "Resource 7: This is a plaintext resource", "- Name: Ann", "- Agreed to terms: true", "- Favorite Integer: 7", "- Favorite Number: 2.5"} {

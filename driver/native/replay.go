@@ -255,6 +255,7 @@ func messageIn(list []recordedSaid, i int) string {
 // ask asks the model, or the recording in its place, and records it if that is wanted. The
 // calls of subagents are not recorded: their result is.
 func (t *turnRun) ask(ctx context.Context, m *chosen, q query, s sink) (reply, error) {
+	q = m.suited(q)
 	if r := t.a.driver.cfg.Replay; r != nil {
 		return r.answer(m.id, q, s)
 	}

@@ -142,6 +142,9 @@ func responsesHeard(blocks []terret.Block) []responsesItem {
 		switch b.Type {
 		case terret.BlockToolResult:
 			out = append(out, responsesItem{Type: "function_call_output", CallID: b.ToolID, Output: resultText(b)})
+			for _, i := range imagesIn(b.Content) {
+				parts = append(parts, responsesAttachment(i))
+			}
 		case terret.BlockText:
 			if strings.TrimSpace(b.Text) != "" {
 				parts = append(parts, responsesPart{Type: "input_text", Text: b.Text})

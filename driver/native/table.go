@@ -33,6 +33,10 @@ type card struct {
 	Name     string `json:"name,omitempty"`    // as people know it
 	Context  int64  `json:"context,omitempty"` // in tokens
 	Thinking string `json:"thinking,omitempty"`
+	// What the model can do; nil means that nobody knows, and it is tried.
+	Tools  *bool `json:"tools,omitempty"`
+	Images *bool `json:"images,omitempty"`
+	Cache  *bool `json:"cache,omitempty"` // keeps prompts that it has read
 	prices
 	// AboveTokens is the length of a prompt from which other prices count; zero means
 	// that there is none.
@@ -40,7 +44,7 @@ type card struct {
 	Above       prices `json:"above,omitzero"`
 }
 
-// How Anthropic's models are asked to think.
+// How models are asked to think. Only Anthropic's know a budget.
 const (
 	thinkAdaptive = "adaptive" // as much as they see fit
 	thinkBudget   = "budget"   // at most so many tokens
@@ -146,7 +150,7 @@ func (t table) of(provider string) []terret.Model {
 			if c.Name == "" {
 				c.Name = rest
 			}
-			out = append(out, terret.Model{ID: id, Name: c.Name, Context: c.Context})
+			out = append(out, terret.Model{ID: id, Name: c.Name, Context: c.Context, Can: c.can()})
 		}
 	}
 	return out

@@ -105,7 +105,9 @@ func (t *turnRun) use(ctx context.Context, message string, calls []terret.Block)
 			t.denials = append(t.denials, terret.Denial{ToolID: calls[i].ToolID, Tool: calls[i].Name, Input: calls[i].Input, Reason: strings.TrimPrefix(o.text, "denied: ")})
 		}
 		t.denials = append(t.denials, o.denials...)
-		results = append(results, resultOf(calls[i], o.text, o.failed))
+		r := resultOf(calls[i], o.text, o.failed)
+		r.Content = append(r.Content, o.images...)
+		results = append(results, r)
 	}
 	return results, stop, err
 }
@@ -121,6 +123,7 @@ type use struct {
 // outcome is the result of a call.
 type outcome struct {
 	text   string // for the model
+	images []terret.Block
 	failed bool
 	denied bool
 	stop   bool
@@ -332,14 +335,18 @@ func (u *use) failed(ctx context.Context, r tools.Result, took time.Duration) ou
 }
 
 func (u *use) done(ctx context.Context, r tools.Result, took time.Duration) outcome {
+	var images []terret.Block
+	for _, i := range r.Images {
+		images = append(images, terret.Block{Type: terret.BlockImage, MediaType: i.MediaType, Bytes: i.Data})
+	}
 	data := []terret.Data{terret.ToolPost{
-		ToolID: u.call.ToolID, Name: u.call.Name, Content: []terret.Block{terret.Text(r.Text)}, Diff: r.Diff,
+		ToolID: u.call.ToolID, Name: u.call.Name, Content: append([]terret.Block{terret.Text(r.Text)}, images...), Diff: r.Diff,
 		DurationMS: took.Milliseconds(), Structured: terret.JSON(r.Structured),
 	}}
 	for _, ch := range r.Changed {
 		data = append(data, terret.FileChanged{Path: ch.Path, Change: string(ch.Kind), ToolID: u.call.ToolID})
 	}
-	return outcome{text: r.Text, err: u.emit(ctx, data...)}
+	return outcome{text: r.Text, images: images, err: u.emit(ctx, data...)}
 }
 
 func firstLine(s string) string {

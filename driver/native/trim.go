@@ -31,7 +31,7 @@ func trimmed(in []message, excess int64) (out []message, saved int64) {
 			if b.Type != terret.BlockToolResult {
 				continue
 			}
-			if results++; results > keptResults && len(terret.TextOf(b.Content)) > largeResult {
+			if results++; results > keptResults && sizeOf(b.Content) > largeResult {
 				large = append(large, at{i, j})
 			}
 		}
@@ -43,12 +43,21 @@ func trimmed(in []message, excess int64) (out []message, saved int64) {
 		}
 		blocks := slices.Clone(out[l.message].blocks)
 		text := terret.TextOf(blocks[l.block].Content)
-		short := fmt.Sprintf("%s\n[%d bytes of this old result were left out to save room; call the tool again if you need them]", cutAt(text, largeResult/4), len(text)-largeResult/4)
+		size := sizeOf(blocks[l.block].Content)
+		short := fmt.Sprintf("%s\n[%d bytes of this old result were left out to save room; call the tool again if you need them]", cutAt(text, largeResult/4), size-min(len(text), largeResult/4))
 		blocks[l.block].Content = []terret.Block{terret.Text(short)}
 		out[l.message].blocks = blocks
-		saved += int64(len(text)-len(short)) / perToken
+		saved += int64(size-len(short)) / perToken
 	}
 	return out, saved
+}
+
+// imageSize is about how many bytes of text cost as much as an image.
+const imageSize = 10_000
+
+// sizeOf is the size of a result in bytes, as far as models count it.
+func sizeOf(content []terret.Block) int {
+	return len(terret.TextOf(content)) + imageSize*len(imagesIn(content))
 }
 
 // cutAt is the beginning of a text, without half a character.

@@ -164,7 +164,7 @@ func (s *Servers) call(ctx context.Context, server, tool string, arguments map[s
 	if err != nil {
 		return tools.Result{}, err
 	}
-	out := tools.Result{Text: brief.Cut(textOf(res.Content), maxText), IsError: res.IsError}
+	out := tools.Result{Text: brief.Cut(textOf(res.Content), maxText), Images: imagesOf(res.Content), IsError: res.IsError}
 	if res.StructuredContent != nil {
 		if out.Structured, err = json.Marshal(res.StructuredContent); err != nil {
 			out.Structured = nil // it was JSON before
@@ -174,6 +174,22 @@ func (s *Servers) call(ctx context.Context, server, tool string, arguments map[s
 		out.Text = brief.Cut(string(out.Structured), maxText)
 	}
 	return out, nil
+}
+
+const maxImages = 5 // of one result
+
+// shown reports whether models take an image.
+func shown(data []byte) bool { return len(data) <= tools.ImageLimit && tools.ImageType(data) != "" }
+
+// imagesOf are the images of a result that models take. Their first bytes say what they are.
+func imagesOf(content []mcp.Content) []tools.Image {
+	var out []tools.Image
+	for _, c := range content {
+		if i, ok := c.(*mcp.ImageContent); ok && shown(i.Data) && len(out) < maxImages {
+			out = append(out, tools.Image{MediaType: tools.ImageType(i.Data), Data: i.Data})
+		}
+	}
+	return out
 }
 
 // textOf is what a model is told of a result.
@@ -190,7 +206,11 @@ func textOf(content []mcp.Content) string {
 		case *mcp.ResourceLink:
 			parts = append(parts, "[resource "+c.URI+"]")
 		case *mcp.ImageContent:
-			parts = append(parts, fmt.Sprintf("[an image of type %s, which is not shown]", c.MIMEType))
+			if shown(c.Data) {
+				parts = append(parts, fmt.Sprintf("[an image of type %s]", c.MIMEType))
+			} else {
+				parts = append(parts, fmt.Sprintf("[an image of type %s, which is not shown]", c.MIMEType))
+			}
 		case *mcp.AudioContent:
 			parts = append(parts, fmt.Sprintf("[a recording of type %s, which is not played]", c.MIMEType))
 		}

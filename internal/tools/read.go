@@ -21,7 +21,7 @@ func readTool() Tool {
 	return Tool{
 		Name: "Read", Class: Reads,
 		Description: "Reads a text file and returns its lines, numbered. Reads 2,000 lines from the beginning unless offset or limit say otherwise; " +
-			"longer lines are cut at 2,000 characters. Of a notebook (.ipynb) you get the cells and what they printed; to change one, edit its JSON with a command. Line numbers and the tab behind them are not part of the file.",
+			"longer lines are cut at 2,000 characters. Of a notebook (.ipynb) you get the cells and what they printed; to change one, edit its JSON with a command. Images (PNG, JPEG, GIF, WebP) are shown to you. Line numbers and the tab behind them are not part of the file.",
 		Schema: json.RawMessage(`{"type":"object","properties":{` +
 			`"file_path":{"type":"string","description":"The file, absolute or relative to the session's folder"},` +
 			`"offset":{"type":"integer","minimum":0,"description":"First line to read, from 1"},` +
@@ -89,6 +89,9 @@ func (r *reading) run(ctx context.Context, _ func(string)) (Result, error) {
 			return Result{}, err
 		}
 		r.env.State.saw(r.place.real, now.sum)
+	}
+	if res, ok, err := r.asImage(f, info.Size()); ok || err != nil {
+		return res, err
 	}
 	var from io.Reader = f
 	if shown, ok, err := asNotebook(r.place.real, f); err != nil {

@@ -97,7 +97,7 @@ func TestReadRefuses(t *testing.T) {
 	b.refused("Read", input{"file_path": "makefile.x"}, "there is Makefile")
 	b.refused("Read", input{"file_path": "none/x/y"}, "nor does its folder")
 	b.refused("Read", input{"file_path": "zzzzzz"}, "zzzzzz does not exist")
-	b.fails(b.prepare("Read", input{"file_path": "image.png"}), "binary", "PNG image", "10 bytes")
+	b.fails(b.prepare("Read", input{"file_path": "image.png"}), "image/png", "is damaged")
 	b.fails(b.prepare("Read", input{"file_path": "blob"}), "binary", "unknown kind", "5 bytes")
 	use := b.prepare("Read", input{"file_path": "blob"})
 	if err := os.Remove(b.path("blob")); err != nil {

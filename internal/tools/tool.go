@@ -104,6 +104,7 @@ func (u *Use) Run(ctx context.Context, progress func(text string)) (Result, erro
 type Result struct {
 	Text       string // for the model; valid UTF-8
 	Remarks    string // the part of Text that is not output of a command
+	Images     []Image
 	IsError    bool
 	Diff       string // of what was done to a file
 	Changed    []Change
