@@ -101,7 +101,7 @@ var strange = []string{
 	"f() { a; }", "function f { a; }", "case a in b) c;; esac", "select a in b; do c; done", "coproc a", "for a; do b; done", "for ((;;)); do a; done",
 	"for a in b; { c; }", "for a b in c; do d; done", "if a; then b", "if; then b; fi", "while a; do b", "do", "done", "fi", "then", "in", "esac", "{ a }", "{a; }",
 	"( )", "()", "((", "( (a)", "a)", "a; )", "a ;; b", "a ; ; b", "a & & b", "a &| b", "a &! b", "&& a", "a &&", "a |", "| a", "a || | b", "! ! a", "!", "time", "time -p a",
-	"[[ a && b ]]", "[[ a || b ]]", "[[ (a) ]]", "[[ a < b ]]", "[[ ]]", "[[ a", "[[ a =~ (b) ]]", "[[ a =~ b ]]", "[[ -e}f a ]]", "[[ a b ]]", "[[ a -foo b ]]", "[[ a == b c ]]", "[[ ! ]]", "[[ ! ! a ]]", "[[ -F a ]]", "declare a=b", "local a=b", "typeset a", "let a=1", "export a[1]=b", "export a+=b", "export \"a=b\"", "export $a", "export \\a=b", "export a?=b", "export -", "export --a",
+	"[[ a && b ]]", "[[ a || b ]]", "[[ (a) ]]", "[[ a < b ]]", "[[ ]]", "[[ -x ]]", "[[ ! -f ]]", "<a !", "a >(b)>(c)", "a \"b\"#c", "a $b#c", "a ${b}#", "a \\b#c", "export a=b > c d", "x!y=z", "x}y=z[1]", "^=a[b]c d", "> a done", "x!=z", "[[ a", "[[ a =~ (b) ]]", "[[ a =~ b ]]", "[[ -e}f a ]]", "[[ a b ]]", "[[ a -foo b ]]", "[[ a == b c ]]", "[[ ! ]]", "[[ ! ! a ]]", "[[ -F a ]]", "declare a=b", "local a=b", "typeset a", "let a=1", "export a[1]=b", "export a+=b", "export \"a=b\"", "export $a", "export \\a=b", "export a?=b", "export -", "export --a",
 	"repeat 2 a", "foreach a", "noglob a", "a; }", "if a; then b; fi c", "(a) b", "{ a; } b", "a | ! b", "a\n)",
 }
 

@@ -1,6 +1,9 @@
 package shellread
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // simple reads assignments, words and redirections up to the end of a command.
 func (r *strict) simple() bool {
@@ -34,7 +37,7 @@ func (r *strict) simple() bool {
 			if !r.parts(true) {
 				return false
 			}
-		case exports && !r.exported():
+		case exports && (len(redirects) > 0 || !r.exported()), words == 0 && r.unclear():
 			return false
 		default:
 			words++
@@ -85,6 +88,17 @@ func (r *strict) argument() bool {
 		return false
 	}
 	return r.word()
+}
+
+// unclear reports whether the name of a command is one that the readers do not agree on:
+// a keyword after a redirection, or a name with = in it that assigns nothing.
+func (r *strict) unclear() bool {
+	n := 0
+	for !delimits(r.at(n)) {
+		n++
+	}
+	name := r.src[r.pos : r.pos+n]
+	return slices.Contains(keywords, name) || strings.Contains(name, "=")
 }
 
 // redirections reads those that follow a compound command.

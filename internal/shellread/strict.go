@@ -390,7 +390,7 @@ func (r *strict) test() bool {
 	}
 	switch len(words) {
 	case 1:
-		return words[0] != "!"
+		return words[0] != "!" && (len(words[0]) != 2 || words[0][0] != '-') // an operator alone is an error
 	case 2:
 		return len(words[0]) == 2 && words[0][0] == '-' && words[0][1] >= 'a' && words[0][1] <= 'z'
 	case 3:

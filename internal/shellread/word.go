@@ -14,16 +14,18 @@ func (r *strict) parts(empty bool) bool {
 	start := r.pos
 	if r.process() {
 		kind := r.src[r.pos : r.pos+2]
-		return r.inside(false, kind, kind) && delimits(r.next()) && r.next() != '('
+		return r.inside(false, kind, kind) && delimits(r.next()) && r.next() != '(' && !r.process()
 	}
-	for {
+	for text := false; ; {
+		plain := text // what comes before
+		text = false
 		switch c := r.next(); {
 		case delimits(c):
 			// A word in braces or of digits before < or > would name a descriptor,
 			// and a parenthesis would make it a function, an array or a glob.
-			text := r.src[start:r.pos]
-			named := strings.HasSuffix(text, "}") || text != "" && strings.Trim(text, "0123456789") == ""
-			return c != '(' && (empty || text != "") && (c != '<' && c != '>' || !named && !r.process())
+			all := r.src[start:r.pos]
+			named := strings.HasSuffix(all, "}") || all != "" && strings.Trim(all, "0123456789") == ""
+			return c != '(' && (empty || all != "") && (c != '<' && c != '>' || !named && !r.process())
 		case c == '\\':
 			r.pos++
 			if c = r.next(); c == 0 || c == '\n' {
@@ -48,9 +50,10 @@ func (r *strict) parts(empty bool) bool {
 			if !r.backquote(false) {
 				return false
 			}
-		case c == '#' && r.pos == start:
-			return false
+		case c == '#' && !plain:
+			return false // a comment, or to one of the readers one
 		default:
+			text = true
 			r.form.text(markText, r.src[r.pos:r.pos+1])
 			r.pos++
 		}
