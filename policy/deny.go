@@ -166,12 +166,11 @@ func mayBeDenied(globs []string, file fileUse) bool {
 	}
 	for _, cwd := range file.cwds {
 		text := join(cwd, file.path.text)
-		if strings.HasPrefix(file.path.text, anyText) && !file.path.glob {
-			text = anyText + text
-		}
-		fixed, _, _ := strings.Cut(text, anyText)
-		if strings.Contains(fixed, "/../") || strings.Contains(fixed, "/./") {
+		if mayGoUp(text) {
 			return true
+		}
+		if _, rest, unknown := strings.Cut(text, anyText); unknown && !file.path.glob {
+			text = anyText + rest // a variable may hold .., and so lead anywhere
 		}
 		for _, glob := range globs {
 			if mayMatchUp(coarse(fold(glob)), fold(text), file.path.glob) {
@@ -180,6 +179,13 @@ func mayBeDenied(globs []string, file fileUse) bool {
 		}
 	}
 	return false
+}
+
+// mayGoUp reports whether a part of a partly unknown path is . or .., or may be: a shell
+// expands .* and .? to them, too.
+func mayGoUp(text string) bool {
+	return strings.Contains(text, "/../") || strings.Contains(text, "/./") || strings.HasSuffix(text, "/..") ||
+		strings.Contains(text, anyText+"../") || strings.Contains(text, "/."+anyText)
 }
 
 // mayMatchUp reports whether the pattern may match a partly unknown path, or a folder
