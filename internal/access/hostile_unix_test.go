@@ -3,6 +3,7 @@
 package access
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -111,5 +112,24 @@ func TestFilesArePrivate(t *testing.T) {
 	}
 	if info, err := os.Stat(tokens.dir); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("the home has mode %v (%v)", info.Mode(), err)
+	}
+}
+
+// owned is a file of that user.
+type owned struct {
+	fs.FileInfo
+	uid uint32
+}
+
+func (o owned) Sys() any { return &syscall.Stat_t{Uid: o.uid} }
+
+// A file counts as ours if it belongs to us or to root, and to nobody else.
+func TestOurs(t *testing.T) {
+	t.Parallel()
+	me := uint32(os.Geteuid())
+	for uid, want := range map[uint32]bool{me: true, 0: true, me + 1: false, me + 1000: false} {
+		if got := ours(owned{uid: uid}); got != want {
+			t.Errorf("user %d of a file of %d: %v", me, uid, got)
+		}
 	}
 }
