@@ -56,8 +56,8 @@ fleet: ## run the suites of the engine and the HTTP API on a real PostgreSQL, if
 	else echo "no PostgreSQL: the suites ran on SQLite only"; fi
 
 .PHONY: drill
-drill: ## run three nodes with many sessions on a PostgreSQL, and fail them one after the other (minutes)
-	TERRET_TEST_POSTGRES=1 TERRET_DRILL=$${SESSIONS:-200} $(GO) test -timeout 15m -count 1 -run TestDrill ./engine -v | grep -v '^=== '
+drill: ## run three nodes with many sessions on a PostgreSQL, and fail them one after the other (minutes; in network namespaces as root)
+	TERRET_TEST_POSTGRES=1 TERRET_DRILL=$${SESSIONS:-200} TERRET_DRILL_PAUSE=$${PAUSE:-60s} $(GO) test -timeout 15m -count 1 -run TestDrill ./engine -v | grep -v '^=== '
 
 .PHONY: conformance
 conformance: agents/node_modules/.stamp ## test with every real agent, and write docs/CONFORMANCE.md (half an hour)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -96,9 +97,10 @@ func runChild(ctx context.Context, role, path, session string) error {
 
 // startChild starts another process and returns a function that kills it as kill -9
 // does.
-func startChild(t *testing.T, role, path, session string) (cmd *exec.Cmd, out *bufio.Scanner) {
+func startChild(t *testing.T, role, path, session string, through ...string) (cmd *exec.Cmd, out *bufio.Scanner) {
 	t.Helper()
-	cmd = exec.CommandContext(t.Context(), os.Args[0])
+	command := append(slices.Clone(through), os.Args[0])
+	cmd = exec.CommandContext(t.Context(), command[0], command[1:]...)
 	cmd.Env = append(unsetenv(childRole), childRole+"="+role, childPath+"="+path, childSession+"="+session)
 	cmd.Stderr = os.Stderr
 	pipe, err := cmd.StdoutPipe()

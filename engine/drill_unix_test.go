@@ -7,14 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -23,71 +20,6 @@ import (
 	"github.com/terret-dev/terret/driver/mock"
 	"github.com/terret-dev/terret/engine"
 )
-
-// wire is a connection to the database that can be cut.
-type wire struct {
-	listener net.Listener
-	cut      atomic.Bool
-	mu       sync.Mutex
-	open     []net.Conn
-	group    sync.WaitGroup
-}
-
-func newWire(t *testing.T, to string) *wire {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &wire{listener: l}
-	w.group.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			d, err := net.Dial("tcp", to)
-			if err != nil {
-				_ = c.Close()
-				continue
-			}
-			w.mu.Lock()
-			w.open = append(w.open, c, d)
-			w.mu.Unlock()
-			w.group.Go(func() { w.carry(c, d) })
-			w.group.Go(func() { w.carry(d, c) })
-		}
-	})
-	t.Cleanup(func() {
-		_ = l.Close()
-		w.mu.Lock()
-		for _, c := range w.open {
-			_ = c.Close()
-		}
-		w.mu.Unlock()
-		w.group.Wait()
-	})
-	return w
-}
-
-// carry copies until an end closes. While the wire is cut, what is sent is lost, as in a
-// network that drops packets: nobody is told.
-func (w *wire) carry(from, to net.Conn) {
-	defer to.Close()
-	buffer := make([]byte, 1<<16)
-	for {
-		n, err := from.Read(buffer)
-		if w.cut.Load() {
-			n = 0
-		}
-		if _, werr := to.Write(buffer[:n]); err != nil || werr != nil {
-			for w.cut.Load() && errors.Is(err, io.EOF) { // not even that gets through
-				time.Sleep(20 * time.Millisecond)
-			}
-			return
-		}
-	}
-}
 
 // watch is what a viewer on the wrong node saw of a session.
 type watch struct {
@@ -131,12 +63,11 @@ func TestDrill(t *testing.T) {
 	}
 	own, path := fleet(t), t.TempDir()
 	viewer := named(t, own, path, "viewer", mock.Script{})
-	var wires []*wire
+	links := newLinks(t, own)
 	var nodes []*exec.Cmd
-	for i := range drillNodes {
-		w := newWire(t, own.Addr())
-		t.Setenv(drillVia, w.listener.Addr().String())
-		child, out := startChild(t, "drill", path, fmt.Sprintf("node-%d", i))
+	for i, l := range links {
+		t.Setenv(drillVia, l.addr())
+		child, out := startChild(t, "drill", path, fmt.Sprintf("node-%d", i), l.inside()...)
 		t.Cleanup(func() {
 			_ = child.Process.Kill()
 			_ = child.Wait()
@@ -144,7 +75,7 @@ func TestDrill(t *testing.T) {
 		if !out.Scan() || out.Text() != "ready" {
 			t.Fatalf("node %d said %q", i, out.Text())
 		}
-		wires, nodes = append(wires, w), append(nodes, child)
+		nodes = append(nodes, child)
 	}
 	watches, stop := viewer.watchAll(t)
 	report(t, viewer, watches, "nothing yet", "", time.Time{})
@@ -164,16 +95,28 @@ func TestDrill(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitOver(t, watches, "node-1")
+	time.Sleep(time.Until(at.Add(drillPause(t))))
 	if err := nodes[1].Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	report(t, viewer, watches, "node paused", "node-1", at)
+	report(t, viewer, watches, "node paused "+drillPause(t).String(), "node-1", at)
 	at = time.Now()
-	wires[2].cut.Store(true)
+	links[2].cut(t)
 	waitOver(t, watches, "node-2")
-	wires[2].cut.Store(false)
+	links[2].mend(t)
 	report(t, viewer, watches, "node cut off", "node-2", at)
 	stop()
+}
+
+// drillPause is how long a node is stopped: longer than four leases, a minute as `make
+// drill` runs it.
+func drillPause(t *testing.T) time.Duration {
+	t.Helper()
+	d, err := time.ParseDuration(cmp.Or(os.Getenv("TERRET_DRILL_PAUSE"), "1m"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return max(d, 4*shortLease+time.Second)
 }
 
 // watchAll follows all sessions.
