@@ -465,3 +465,15 @@ func TestNewSession(t *testing.T) {
 		}
 	}
 }
+
+// TestFleetOfOne asks a server on a single machine, which has no nodes.
+func TestFleetOfOne(t *testing.T) {
+	t.Parallel()
+	c, _, _ := setup(t, mock.Script{})
+	if got, err := c.Fleet(t.Context()); err != nil || got.Nodes == nil || len(got.Nodes) != 0 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := c.DrainNode(t.Context(), "", time.Minute); terret.AsError(err).Code != terret.CodeUnsupported {
+		t.Errorf("drain: %v", err)
+	}
+}

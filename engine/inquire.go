@@ -139,6 +139,9 @@ func (e *Engine) wake(ctx context.Context, l *live) (terret.Agent, error) {
 
 // elsewhere says what to do if another process owns the session.
 func elsewhere(err error) error {
+	if other, ok := errors.AsType[nodeError](err); ok {
+		return other.error
+	}
 	if isForeign(err) {
 		return terret.Errorf(terret.CodeConflict, "%w; ask there, or close it there first", err)
 	}

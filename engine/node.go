@@ -32,10 +32,15 @@ func (e *Engine) here(ctx context.Context, id string) error {
 	}
 	s, err := e.store.Session(ctx, id)
 	if err == nil && e.elsewhere(s) {
-		err = terret.Errorf(terret.CodeConflict, "session %s belongs to node %s, which has its folder", id, s.Node)
+		err = nodeError{terret.Errorf(terret.CodeConflict, "session %s belongs to node %s, which has its folder %s; do this on %[2]s, or over HTTP or in the browser on any node", id, s.Node, s.Cwd)}
 	}
 	return err
 }
+
+// nodeError says that the session belongs to another node.
+type nodeError struct{ error }
+
+func (e nodeError) Unwrap() error { return e.error }
 
 // reachable refuses a session of a node that does not run: nobody would see what is sent
 // to it.

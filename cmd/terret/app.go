@@ -298,16 +298,24 @@ func (a *app) find(ctx context.Context, id, what, lister string, f terret.Sessio
 	return terret.Session{}, terret.Invalid(what, "several %ss begin with %s; type more of the id", what, id)
 }
 
-// latest is the most recently used session of this folder.
+// latest is the most recently used session of this folder. Of a fleet's sessions, other
+// machines' in a folder with the same path do not count.
 func (a *app) latest(ctx context.Context, dir string) (terret.Session, error) {
-	page, err := a.harness.Store.ListSessions(ctx, terret.SessionFilter{Cwd: dir, Limit: 1})
-	if err != nil {
-		return terret.Session{}, err
+	here := a.harness.Node()
+	for f := (terret.SessionFilter{Cwd: dir, Limit: 50}); ; {
+		page, err := a.harness.Store.ListSessions(ctx, f)
+		if err != nil {
+			return terret.Session{}, err
+		}
+		for _, s := range page.Items {
+			if s.Node == "" || s.Node == here {
+				return s, nil
+			}
+		}
+		if f.Cursor = page.Next; f.Cursor == "" {
+			return terret.Session{}, terret.Errorf(terret.CodeSessionNotFound, "there is no session in %s yet; `terret run` starts one", dir)
+		}
 	}
-	if len(page.Items) == 0 {
-		return terret.Session{}, terret.Errorf(terret.CodeSessionNotFound, "there is no session in %s yet; `terret run` starts one", dir)
-	}
-	return page.Items[0], nil
 }
 
 // interrupts calls the first function at the first Ctrl-C and the second at the next.

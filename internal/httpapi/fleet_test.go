@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/client"
 	"github.com/terret-dev/terret/driver/mock"
 	"github.com/terret-dev/terret/internal/httpapi"
 	"github.com/terret-dev/terret/internal/pgtest"
@@ -55,9 +56,17 @@ func TestFleet(t *testing.T) {
 	b.do("GET", "/readyz", nil).want(200, nil)
 	dashboard(t, string(b.do("GET", "/metrics", nil).want(200, nil).body))
 
-	b.do("POST", "/v1/fleet/drain?node=a", map[string]any{"wait": 600}).want(202, &fleet)
-	if !fleet.Nodes[0].Draining {
-		t.Errorf("%+v", fleet)
+	web := httptest.NewServer(b.server.Handler())
+	defer web.Close()
+	c, err := client.New(web.URL, client.Options{Token: b.token, HTTP: web.Client()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := c.Fleet(t.Context()); err != nil || got.Node != "b" || len(got.Nodes) != 2 || got.Nodes[0].Labels[0] != "gpu" || got.DatabaseMS <= 0 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := c.DrainNode(t.Context(), "a", 10*time.Minute); err != nil || !got.Nodes[0].Draining || got.Node != "a" {
+		t.Errorf("%+v, %v", got, err)
 	}
 	w := httptest.NewRecorder()
 	a.server.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1/readyz", nil))
