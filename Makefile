@@ -149,17 +149,30 @@ web/node_modules/.stamp: web/package-lock.json
 	cd web && npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
+# The base must hold git; agents are installed on top of it. BASE=scratch needs no network.
+BASE ?= docker.io/library/node:22-bookworm
+ARCH ?= amd64
+.PHONY: image
+image: ## make bin/image.tar, a container image, without a daemon (BASE=image to put it on another one)
+	GOOS=linux GOARCH=$(ARCH) $(GO) build $(FLAGS) -o $(BIN)/image/terret ./cmd/terret
+	cd tools && $(GO) run ./image -program ../$(BIN)/image/terret -base $(BASE) -arch $(ARCH) -o ../$(BIN)/image.tar
+	@echo "$(BIN)/image.tar: load it with docker load or podman load"
+
+.PHONY: image-test
+image-test: ## make an image, unpack it and run what the Compose file runs; check that file
+	cd tools && $(GO) test ./image
+
 .PHONY: gen
 gen: ## regenerate all generated files
 	$(GO) generate ./...
 
 # `check` fails if generating or tidying changes any file.
 .PHONY: check
-check: ## check generated files, formatting, lint, the OpenAPI description, go.mod and cross-builds
+check: ## check generated files, formatting, lint, the OpenAPI description, go.mod, cross-builds and the image
 	@before=$$(git status --porcelain; git diff) ; $(MAKE) --no-print-directory gen && $(GO) mod tidy && \
 		after=$$(git status --porcelain; git diff); if [ "$$before" != "$$after" ]; then \
 		echo "generated files or go.mod were not up to date:" >&2; git status --short >&2; git --no-pager diff --stat >&2; exit 1; fi
-	@$(MAKE) --no-print-directory lint lint-api cross
+	@$(MAKE) --no-print-directory lint lint-api cross image-test
 
 .PHONY: cross
 cross: ## build for every platform (Windows builds, but does not run yet)
