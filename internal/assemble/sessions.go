@@ -109,12 +109,13 @@ func (m *Sessions) inWorktree(ctx context.Context, s terret.Session) (_ terret.S
 
 // Deleted says what remains of a deleted session.
 type Deleted struct {
-	// Worktree is the session's worktree, if it was kept; Kept says why.
+	// Worktree is the session's worktree or clone, if it was kept; Kept says why.
 	Worktree string `json:"worktree,omitempty"`
 	Kept     string `json:"kept,omitempty"`
 }
 
-// Delete deletes a session, and its worktree if it has one and nothing would be lost.
+// Delete deletes a session, and its worktree, or the clone that was made for it, if it has
+// one and nothing would be lost.
 func (m *Sessions) Delete(ctx context.Context, id string, force bool) (Deleted, error) {
 	s, err := m.Store.Session(ctx, id)
 	if err != nil {
@@ -128,18 +129,22 @@ func (m *Sessions) Delete(ctx context.Context, id string, force bool) (Deleted, 
 			return Deleted{}, err
 		}
 	}
+	// The session is gone, so later failures are not errors.
+	remove, same := worktree.Remove, terret.SessionFilter{Cwd: s.Cwd}
 	top, _, ok := worktree.Find(m.Home, s.Cwd)
 	if !ok || !s.Options.Worktree {
-		return Deleted{}, nil
+		if m.Home == "" || !worktree.IsClone(m.Home, s.Cwd) {
+			return Deleted{}, nil
+		}
+		top, remove, same = s.Cwd, worktree.RemoveClone, terret.SessionFilter{Query: filepath.Base(s.Cwd)}
 	}
-	// The session is gone, so later failures are not errors.
-	others, err := m.Store.ListSessions(ctx, terret.SessionFilter{Cwd: s.Cwd, Limit: 1})
-	if err == nil && len(others.Items) > 0 {
-		return Deleted{top, "session " + others.Items[0].ID + " works in it too"}, nil
+	other, err := m.worksIn(ctx, s.Cwd, same)
+	if other != "" {
+		return Deleted{top, "session " + other + " works in it too"}, nil
 	}
 	kept := ""
 	if err == nil {
-		kept, err = worktree.Remove(ctx, m.Home, s.Cwd, func(file string) bool { return m.ours(top, s.Cwd, file) })
+		kept, err = remove(ctx, m.Home, s.Cwd, func(file string) bool { return m.ours(top, s.Cwd, file) })
 	}
 	if err != nil {
 		kept = err.Error()
@@ -148,6 +153,24 @@ func (m *Sessions) Delete(ctx context.Context, id string, force bool) (Deleted, 
 		return Deleted{}, nil
 	}
 	return Deleted{top, kept}, nil
+}
+
+// worksIn finds a session that works in a folder, or below it, among those of a filter.
+func (m *Sessions) worksIn(ctx context.Context, dir string, f terret.SessionFilter) (id string, err error) {
+	for {
+		page, err := m.Store.ListSessions(ctx, f)
+		if err != nil {
+			return "", err
+		}
+		for _, s := range page.Items {
+			if s.Cwd == dir || strings.HasPrefix(s.Cwd, dir+string(filepath.Separator)) {
+				return s.ID, nil
+			}
+		}
+		if f.Cursor = page.Next; f.Cursor == "" {
+			return "", nil
+		}
+	}
 }
 
 // ours reports whether Terret itself wrote a file of a worktree.

@@ -48,7 +48,10 @@ func (s *Server) createFrom(ctx context.Context, n newSession) (*body[MadeSessio
 		return nil, terret.Invalid("repo", "%w", err)
 	}
 	n.Cwd, n.Repo, n.Labels = dir, "", nil
-	made, err := s.createHere(ctx, n)
+	var made *body[MadeSession]
+	if err = worktree.NoteClone(s.maker.Home, dir); err == nil {
+		made, err = s.createHere(ctx, n)
+	}
 	if err != nil { // nobody knows of the clone
 		if left := os.RemoveAll(dir); left != nil {
 			s.log.Warn("cannot remove a clone that no session uses", "dir", dir, "error", left)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/access"
+	"github.com/terret-dev/terret/internal/assemble"
 	"github.com/terret-dev/terret/internal/pgtest"
 )
 
@@ -90,4 +91,60 @@ func TestPlacement(t *testing.T) {
 	}
 	a.do("POST", "/v1/sessions", map[string]any{"repo": repo, "labels": []string{"eu"}}).problem(409, terret.CodeConflict, "")
 	a.do("POST", "/v1/sessions", map[string]any{"repo": strings.Replace(repo, "tool", "none", 1), "labels": []string{}}).problem(422, terret.CodeInvalidRequest, "repo")
+}
+
+// TestRepoDeleted deletes sessions that were begun from a repository: their clones go with
+// them, unless something would be lost.
+func TestRepoDeleted(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	repo := servedRepository(t)
+	begin := func(script string) terret.Session {
+		t.Helper()
+		var s terret.Session
+		f.do("POST", "/v1/sessions", map[string]any{"repo": repo}).want(201, &s)
+		cmd := exec.CommandContext(t.Context(), "sh", "-ec", script)
+		cmd.Dir, cmd.Env = s.Cwd, append(os.Environ(), "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.org")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v: %s", script, err, out)
+		}
+		return s
+	}
+	gone := func(s terret.Session) bool {
+		_, err := os.Stat(s.Cwd)
+		return os.IsNotExist(err)
+	}
+	kept := func(s terret.Session, why string) {
+		t.Helper()
+		var d assemble.Deleted
+		f.do("DELETE", "/v1/sessions/"+s.ID, nil).want(200, &d)
+		if d.Worktree != s.Cwd || !strings.Contains(d.Kept, why) || gone(s) {
+			t.Errorf("%+v, want %q", d, why)
+		}
+	}
+	clean := begin("true")
+	f.do("DELETE", "/v1/sessions/"+clean.ID, nil).want(204, nil)
+	if !gone(clean) {
+		t.Error("the clone is still there")
+	}
+	kept(begin("echo more >>file"), "uncommitted")
+	kept(begin("git commit -q --allow-empty -m more"), "not pushed")
+	kept(begin("git checkout -q -b side && git commit -q --allow-empty -m more && git checkout -q -"), "not pushed")
+	kept(begin("git commit -q --allow-empty -m more && git tag here && git reset -q --hard HEAD^"), "not pushed")
+	kept(begin("echo more >file && git add file && git stash -q"), "not pushed")
+
+	shared := begin("mkdir below")
+	var other terret.Session
+	f.do("POST", "/v1/sessions", map[string]any{"cwd": filepath.Join(shared.Cwd, "below")}).want(201, &other)
+	kept(shared, other.ID+" works in it too")
+	f.do("DELETE", "/v1/sessions/"+other.ID, nil).want(204, nil)
+	if gone(shared) {
+		t.Error("the folder above a session's is gone")
+	}
+
+	moved := begin("true")
+	if err := os.RemoveAll(moved.Cwd); err != nil {
+		t.Fatal(err)
+	}
+	f.do("DELETE", "/v1/sessions/"+moved.ID, nil).want(204, nil)
 }

@@ -44,7 +44,7 @@ func (s *Server) sessionRoutes() {
 	handle(s, route{
 		method: "DELETE", path: "/v1/sessions/{id}", id: "delete-session", tag: tagSessions, scope: access.Prompt, status: http.StatusNoContent,
 		summary: "Delete a session and its log",
-		long:    "If a turn is running, this needs force=true, which kills the turn. Its own worktree is removed too, unless that would lose changes or commits; then the response is 200 and says so.",
+		long:    "If a turn is running, this needs force=true, which kills the turn. Its own worktree, or the clone that was made for it, is removed too, unless that would lose changes or commits; then the response is 200 and says so.",
 		fails:   inSession(terret.CodeSessionBusy),
 		answers: func(r huma.Registry) map[string]*huma.Response {
 			return map[string]*huma.Response{

@@ -10,6 +10,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/terret-dev/terret/internal/atomicfile"
 )
 
 // Clone clones a repository into a new folder inside root, and returns the folder, whose
@@ -68,4 +70,64 @@ func repositoryName(address string) (string, error) {
 		name = "repository"
 	}
 	return name, nil
+}
+
+// clones is the folder in Terret's own that knows which clones are ours, by their names. A
+// mark in the clone itself could be made by an agent, in any folder.
+const clones = "clones"
+
+func cloneNote(home, dir string) string { return filepath.Join(home, clones, filepath.Base(dir)) }
+
+// NoteClone remembers that a clone was made for a session, and goes with it.
+func NoteClone(home, dir string) error {
+	if err := os.MkdirAll(filepath.Join(home, clones), 0o700); err != nil {
+		return err
+	}
+	return atomicfile.Write(cloneNote(home, dir), []byte(dir))
+}
+
+// IsClone reports whether NoteClone has remembered the folder.
+func IsClone(home, dir string) bool {
+	text, err := os.ReadFile(cloneNote(home, dir))
+	return err == nil && string(text) == dir
+}
+
+// RemoveClone removes a clone that NoteClone has remembered, if nothing is lost: everything
+// is committed, and pushed. Otherwise it leaves it and says why. own is as in Remove.
+func RemoveClone(ctx context.Context, home, dir string, own func(file string) bool) (kept string, err error) {
+	if !IsClone(home, dir) {
+		return "", nil
+	}
+	if _, err := os.Stat(dir); err == nil {
+		g, err := open(ctx, dir)
+		if err == nil {
+			err = g.disarm(ctx)
+		}
+		if err != nil {
+			return "", err
+		}
+		if kept, err := g.unpushed(ctx, own); kept != "" || err != nil {
+			return kept, err
+		}
+	}
+	return "", errors.Join(removeAll(dir), os.Remove(cloneNote(home, dir)))
+}
+
+// unpushed says what would be lost with a clone, or "".
+func (g *git) unpushed(ctx context.Context, own func(string) bool) (string, error) {
+	if kept, err := g.uncommitted(ctx, own); kept != "" || err != nil {
+		return kept, err
+	}
+	others, err := g.others(ctx)
+	if err != nil {
+		return "", err
+	}
+	if len(others) > 0 {
+		return "other worktrees belong to it", nil
+	}
+	lost, err := g.run(ctx, "rev-list", "--max-count=1", "--all", "HEAD", "--not", "--remotes")
+	if err != nil || lost == "" {
+		return "", err
+	}
+	return "it has commits that were not pushed", nil
 }

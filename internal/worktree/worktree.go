@@ -189,8 +189,8 @@ func removeAll(dir string) (err error) {
 	return err
 }
 
-// unsaved says what would be lost with the worktree, or "".
-func (g *git) unsaved(ctx context.Context, id string, own func(string) bool) (string, error) {
+// uncommitted says what was not committed, or "".
+func (g *git) uncommitted(ctx context.Context, own func(string) bool) (string, error) {
 	status, err := g.run(ctx, "status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=none")
 	if err != nil {
 		return "", err
@@ -200,6 +200,14 @@ func (g *git) unsaved(ctx context.Context, id string, own func(string) bool) (st
 			continue
 		}
 		return "it has uncommitted changes", nil
+	}
+	return "", nil
+}
+
+// unsaved says what would be lost with the worktree, or "".
+func (g *git) unsaved(ctx context.Context, id string, own func(string) bool) (string, error) {
+	if kept, err := g.uncommitted(ctx, own); kept != "" || err != nil {
+		return kept, err
 	}
 	others, err := g.others(ctx)
 	if err != nil {
