@@ -8,6 +8,15 @@ import (
 	"github.com/terret-dev/terret"
 )
 
+// PageSize is how many items a page has: as many as were asked for, most at most, and the
+// usual number if nobody asked.
+func PageSize(asked, usual, most int) int {
+	if asked <= 0 {
+		return usual
+	}
+	return min(asked, most)
+}
+
 // CheckSession refuses what cannot become a session, and fills in what may be left out.
 func CheckSession(n *terret.Session) error {
 	switch {

@@ -99,10 +99,7 @@ func SearchWords(query string) ([]string, error) {
 
 // SearchPage returns how many messages to read, and the position to start before.
 func SearchPage(q terret.SearchQuery) (limit int, before int64, err error) {
-	limit, before = q.Limit, 1<<62
-	if limit <= 0 || limit > 200 {
-		limit = 50
-	}
+	limit, before = PageSize(q.Limit, 50, 200), 1<<62
 	if q.Cursor != "" {
 		if before, err = strconv.ParseInt(q.Cursor, 10, 64); err != nil || before <= 0 {
 			return 0, 0, BadCursor()

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/store"
 )
 
@@ -21,6 +22,16 @@ func TestSnippet(t *testing.T) {
 		got := store.Snippet(c.text, []string{c.word})
 		if !strings.HasPrefix(got, c.first) || !strings.Contains(got, c.shows) {
 			t.Errorf("%s: %q", c.name, got)
+		}
+	}
+}
+
+// TestPageSize gives as much as there may be to those who ask for more.
+func TestPageSize(t *testing.T) {
+	t.Parallel()
+	for asked, want := range map[int]int{-1: 50, 0: 50, 1: 1, 200: 200, 201: 200, 1 << 40: 200} {
+		if limit, _, err := store.SearchPage(terret.SearchQuery{Limit: asked}); err != nil || limit != want {
+			t.Errorf("%d: %d, %v", asked, limit, err)
 		}
 	}
 }

@@ -106,6 +106,34 @@ func TestNoSuchCommand(t *testing.T) {
 	}
 }
 
+// A list has as many items as were asked for, however many a page holds.
+func TestUpTo(t *testing.T) {
+	t.Parallel()
+	const there, most = 7, 3
+	pages := func(limit int, cursor string) (p terret.Page[int], err error) {
+		n := len(cursor)
+		for len(p.Items) < min(limit, most) && n < there {
+			p.Items = append(p.Items, n)
+			n++
+		}
+		if n < there {
+			p.Next = strings.Repeat("x", n)
+		}
+		return p, nil
+	}
+	for wanted, want := range map[int]int{1: 1, 3: 3, 4: 4, 6: 6, 7: 7, 100: 7} {
+		got, err := upTo(wanted, pages)
+		if err != nil || len(got.Items) != want || got.Items[want-1] != want-1 || (got.Next == "") != (want == there) {
+			t.Errorf("%d: %+v, %v", wanted, got, err)
+		}
+	}
+	for _, args := range [][]string{{"sessions", "ls", "--limit", "0"}, {"search", "--limit", "-1", "x"}} {
+		if code, _, stderr := inProcess(t, "", nil, append([]string{"--data", t.TempDir()}, args...)...); code != 2 || !strings.Contains(stderr, "limit: ") {
+			t.Errorf("%q: %d %q", args, code, stderr)
+		}
+	}
+}
+
 // Text of an agent cannot move the cursor, recolour or hide anything.
 func TestPrintable(t *testing.T) {
 	t.Parallel()

@@ -37,7 +37,7 @@ func runSearch(ctx context.Context, a *app, words string, o searchOptions) error
 		return err
 	}
 	defer done()
-	q := terret.SearchQuery{Words: words, Limit: o.limit}
+	q := terret.SearchQuery{Words: words}
 	if o.session != "" {
 		found, err := a.resolve(ctx, o.session)
 		if err != nil {
@@ -45,7 +45,10 @@ func runSearch(ctx context.Context, a *app, words string, o searchOptions) error
 		}
 		q.Session = found.ID
 	}
-	page, err := a.harness.Store.Search(ctx, q)
+	page, err := upTo(o.limit, func(limit int, cursor string) (terret.Page[terret.Found], error) {
+		q.Limit, q.Cursor = limit, cursor
+		return a.harness.Store.Search(ctx, q)
+	})
 	if err != nil {
 		return err
 	}

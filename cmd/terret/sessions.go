@@ -18,7 +18,7 @@ import (
 
 func newSessions(a *app) *cobra.Command {
 	cmd := &cobra.Command{Use: "sessions", Aliases: []string{"session"}, Short: "List, show and change sessions", Args: exactArgs(), RunE: func(cmd *cobra.Command, _ []string) error {
-		return runSessionsLs(cmd.Context(), a, listOptions{})
+		return runSessionsLs(cmd.Context(), a, listOptions{limit: usualSessions})
 	}}
 	cmd.AddCommand(newSessionsLs(a), newSessionsShow(a), newSessionsRename(a), newSessionsRm(a),
 		newRewind(a, "undo"), newRewind(a, "redo"), newSessionsFork(a), newSessionsExport(a), newSessionsImport(a))
@@ -42,9 +42,12 @@ func newSessionsLs(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&o.cwd, "cwd", "", "only sessions in this folder")
 	cmd.Flags().StringVar(&o.state, "state", "", "only sessions in this state")
 	cmd.Flags().StringVarP(&o.query, "query", "q", "", "only sessions with these words in title, folder, model or agent")
-	cmd.Flags().IntVar(&o.limit, "limit", 50, "maximum number of sessions")
+	cmd.Flags().IntVar(&o.limit, "limit", usualSessions, "maximum number of sessions")
 	return cmd
 }
+
+// usualSessions is how many sessions are listed if nobody says how many.
+const usualSessions = 50
 
 func runSessionsLs(ctx context.Context, a *app, o listOptions) error {
 	_, done, err := a.start(ctx, true)
@@ -52,11 +55,14 @@ func runSessionsLs(ctx context.Context, a *app, o listOptions) error {
 		return err
 	}
 	defer done()
-	f := terret.SessionFilter{Agent: a.harness.Agents.Name(o.agent), Cwd: o.cwd, Query: o.query, Limit: o.limit}
+	f := terret.SessionFilter{Agent: a.harness.Agents.Name(o.agent), Cwd: o.cwd, Query: o.query}
 	if o.state != "" {
 		f.States = []terret.SessionState{terret.SessionState(o.state)}
 	}
-	page, err := a.harness.Store.ListSessions(ctx, f)
+	page, err := upTo(o.limit, func(limit int, cursor string) (terret.Page[terret.Session], error) {
+		f.Limit, f.Cursor = limit, cursor
+		return a.harness.Store.ListSessions(ctx, f)
+	})
 	if err != nil {
 		return err
 	}
@@ -77,6 +83,21 @@ func runSessionsLs(ctx context.Context, a *app, o listOptions) error {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", s.ID[:13], state(s), s.Agent, ago(s.UpdatedAt), dollars(s.CostUSD), cut(oneLine(nonEmpty(s.Title, "(no title)")), 60))
 	}
 	return w.Flush()
+}
+
+// upTo reads pages until it has as many items as wanted.
+func upTo[T any](wanted int, read func(limit int, cursor string) (terret.Page[T], error)) (terret.Page[T], error) {
+	all := terret.Page[T]{Items: []T{}}
+	if wanted < 1 {
+		return all, terret.Invalid("limit", "%d must be at least 1", wanted)
+	}
+	for {
+		page, err := read(wanted-len(all.Items), all.Next)
+		all.Items, all.Next = append(all.Items, page.Items...), page.Next
+		if err != nil || page.Next == "" || len(all.Items) >= wanted {
+			return all, err
+		}
+	}
 }
 
 func state(s terret.Session) string {

@@ -38,10 +38,7 @@ func (s *Store) Request(ctx context.Context, id string) (terret.Request, error) 
 
 // ListRequests implements terret.Requests.
 func (s *Store) ListRequests(ctx context.Context, f terret.RequestFilter) (terret.Page[terret.Request], error) {
-	limit := f.Limit
-	if limit <= 0 || limit > 1000 {
-		limit = 100
-	}
+	limit := store.PageSize(f.Limit, 100, 1000)
 	w := where{}
 	w.add(`r.id > ?`, clean(f.Cursor)) // ids are in time order
 	w.addIf(f.Session != "", `s.id = ?`, clean(f.Session))

@@ -156,10 +156,7 @@ func (s *Store) ListSessions(ctx context.Context, f terret.SessionFilter) (terre
 		}
 		w.add(`(`+order.Column+`, id) `+op+` (?, ?)`, key, id)
 	}
-	limit := f.Limit
-	if limit <= 0 || limit > 1000 {
-		limit = 100
-	}
+	limit := store.PageSize(f.Limit, 100, 1000)
 	err = s.read(ctx, "list sessions", func(c *lite.Conn) (err error) {
 		page.Items, err = sessions(c, w.String(), w.args, order.Column+" "+order.Direction+", id "+order.Direction, limit+1)
 		return err
