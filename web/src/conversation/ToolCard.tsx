@@ -14,6 +14,7 @@ import { Lazy } from "../ui/Lazy";
 import { useShown } from "./context";
 import { Media } from "./Media";
 import { Output } from "./Output";
+import { Why } from "./Why";
 
 const Diff = lazy(() => import("./Diff"));
 
@@ -73,6 +74,7 @@ function Head({ tool, cwd, asked, decision }: { tool: ToolItem; cwd: string; ask
 export const ToolCard = memo(function ToolCard({ tool }: { tool: ToolItem }) {
   const { session, conversation } = useShown();
   const asked = !!tool.requestId && conversation.open.has(tool.requestId);
+  const decision = tool.requestId ? conversation.decisions.get(tool.requestId) : undefined;
   const [chosen, setOpen] = useState<boolean | null>(null);
   // While it is asked for, the request shows the diff.
   const open = chosen ?? (tool.class === "edit" && !!tool.diff && tool.state === "done");
@@ -80,21 +82,22 @@ export const ToolCard = memo(function ToolCard({ tool }: { tool: ToolItem }) {
     <div className={`tool${bad(tool) ? " bad" : ""}`}>
       <button type="button" className="fold tool-line" aria-expanded={open} onClick={() => setOpen(!open)}>
         <ChevronRight size={14} aria-hidden="true" />
-        <Head tool={tool} cwd={session.cwd} asked={asked} decision={tool.requestId ? conversation.decisions.get(tool.requestId) : undefined} />
+        <Head tool={tool} cwd={session.cwd} asked={asked} decision={decision} />
       </button>
       {!open && chosen === null && tool.class === "execute" && tool.state === "running" && tool.output && (
         <div className="tool-live"><Output text={tool.output.slice(-liveTail)} live /></div>
       )}
       {!open && tool.state === "failed" && reason(tool) && <p className="tool-reason cut">{reason(tool)}</p>}
-      {open && <ToolBody tool={tool} cwd={session.cwd} />}
+      {open && <ToolBody tool={tool} cwd={session.cwd} decision={decision} />}
     </div>
   );
 });
 
-function ToolBody({ tool, cwd }: { tool: ToolItem; cwd: string }) {
+function ToolBody({ tool, cwd, decision }: { tool: ToolItem; cwd: string; decision: Decision | undefined }) {
   const input = inputText(tool);
   return (
     <div className="tool-body">
+      {decision && <Why decision={decision} />}
       {!tool.diff && input && (
         <Part title="Input" copy={input}>
           <pre className="output" tabIndex={0} role="group" aria-label="Input">

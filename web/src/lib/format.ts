@@ -46,6 +46,12 @@ export function stopwatch(ms: number): string {
 export const clock = (time: string) =>
   new Date(time).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
 
+/** How long ago, in a sentence. */
+export function since(time: string, now = Date.now()): string {
+  const text = ago(time, now);
+  return text === "now" ? "just now" : text.endsWith(" d") ? `${plural(Number.parseInt(text, 10), "day")} ago` : `${text} ago`;
+}
+
 export function ago(time: string, now = Date.now()): string {
   const s = Math.max(0, (now - Date.parse(time)) / 1000);
   if (s < 60) return "now";

@@ -10,11 +10,13 @@ import { safeName } from "../lib/safe";
 import { attempt } from "../lib/toast";
 import { Button } from "../ui/Button";
 import { Skeleton } from "../ui/Lazy";
+import { Lately, Suggestions, useRuleDecisions } from "./RuleAdvice";
 
 export default function Rules() {
   const client = useQueryClient();
   const { data, error, isPending } = useRules();
   const rules = data?.items ?? [];
+  const advice = useRuleDecisions();
   const save = async (next: (Pick<Rule, "effect" | "pattern"> & { id?: string })[]) => {
     const done = await attempt("The rules were not changed", () => putRules(next.map(({ id, effect, pattern }) => ({ effect, pattern, ...(id ? { id } : {}) }))));
     await client.invalidateQueries({ queryKey: keys.rules });
@@ -27,6 +29,7 @@ export default function Rules() {
         <p className="dim">Rules decide before anybody is asked. Deny beats allow; both beat the session's mode.</p>
       </div>
       <AddRule onAdd={(rule) => save([...rules, rule])} />
+      {advice && <Suggestions list={advice.suggestions} onAdd={(made) => save([...rules, ...made])} />}
       {isPending && <Skeleton lines={4} />}
       {error && <p role="alert">{error.message}</p>}
       {data && rules.length === 0 && (
@@ -50,6 +53,7 @@ export default function Rules() {
           </table>
         </div>
       )}
+      {advice && <Lately list={advice.items} />}
     </div>
   );
 }

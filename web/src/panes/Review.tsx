@@ -75,7 +75,7 @@ export function Review() {
         </div>
       )}
       {data?.since === "head" && items.length > 0 && <CommitBox items={items} />}
-      <footer className="review-foot">
+      <footer className={`review-foot${comments.length === 0 ? " idle" : ""}`}>
         <span className="grow small dim">{comments.length > 0 ? plural(comments.length, "comment") : "Click a line number to comment on it."}</span>
         <Button look="primary" disabled={comments.length === 0} onClick={send}>Add to the message</Button>
       </footer>
