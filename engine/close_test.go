@@ -104,6 +104,31 @@ func TestCloseDuringEverything(t *testing.T) {
 	}
 }
 
+// A session that was given back writes nothing more, whoever is late: it may be ours again,
+// and two batches for one session would fail the commit, and with it all other sessions.
+func TestNothingAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, mock.Script{})
+	id := f.session()
+	f.run(id, "1")
+	late := engine.Writer(f.Engine, id)
+	if err := late(); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.CloseSession(t.Context(), id, ""); err != nil {
+		t.Fatal(err)
+	}
+	if late() == nil {
+		t.Error("it was written")
+	}
+	f.run(id, "2")
+	if late() == nil {
+		t.Error("it was written into the session of another time")
+	}
+	f.close()
+	checkLog(t, f.store, id)
+}
+
 func TestClosedEngine(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, mock.Script{})

@@ -160,8 +160,8 @@ func (e *Engine) commitGroup(group []*live) {
 // the calls.
 func (l *live) enqueue(a *appending) *appending {
 	a.done = make(chan struct{})
-	if l.why != nil {
-		a.err = l.why
+	if err := l.over(); err != nil {
+		a.err = err
 		close(a.done)
 		return a
 	}
@@ -176,6 +176,16 @@ func (l *live) enqueue(a *appending) *appending {
 		signal(l.e.commits.hurry)
 	}
 	return a
+}
+
+// over says why nothing more can be written, or nil. A session that was given back may be
+// ours again under another live by now, and two batches for one session fail a whole
+// commit. l.mu must be held.
+func (l *live) over() error {
+	if l.why == nil && l.phase == gone {
+		return errGone
+	}
+	return l.why
 }
 
 // write passes events and the driver's cursor to the committer, if there are any. l.mu

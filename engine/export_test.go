@@ -31,6 +31,12 @@ func Killer(e *Engine, session string) func() {
 	return func() { e.killTurn(context.Background(), l, t, because(terret.CodeKilled, "killed late", "")) }
 }
 
+// Writer returns what writes to the session as it is ours now, at any time.
+func Writer(e *Engine, session string) func() error {
+	l := e.mine(session)
+	return func() error { return l.take(terret.NewID(terret.PrefixControl)).wait() }
+}
+
 // Trace tells of the transitions of all sessions, as "from → to". It must be called
 // before the first session is used.
 func Trace(e *Engine, tell func(edge string)) {

@@ -123,16 +123,22 @@ func (e *Engine) runQueue(id string) {
 	e.next(l)
 }
 
-// forget ends our use of a session that was given back.
+// forget ends our use of a session that was given back. What somebody still wanted to
+// write is not written: the session may be ours again at once.
 func (e *Engine) forget(l *live) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	e.mu.Lock()
 	if e.live[l.id] == l {
 		delete(e.live, l.id)
 	}
 	e.mu.Unlock()
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.to(gone, nil)
+	for _, a := range l.pending {
+		a.err = errGone
+		close(a.done)
+	}
+	l.pending = nil
 }
 
 // abandon stops the agent of a session whose log failed, and gives the session back, so
