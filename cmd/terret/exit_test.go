@@ -98,7 +98,7 @@ func TestNoSuchCommand(t *testing.T) {
 		{[]string{"team", "add", "ann", "--model", "m"}, `there is no command "add"; ` + "`terret team --help` lists them"},
 		{[]string{"team", "--model", "m"}, "unknown flag: --model; see `terret team --help`"},
 		{[]string{"--model", "m"}, "unknown flag: --model"},
-		{[]string{"team", "spawn", "ann", "--modle", "m"}, "unknown flag: --modle; see `terret team spawn --help`"},
+		{[]string{"team", "spawn", "ann", "--colour", "m"}, "unknown flag: --colour; see `terret team spawn --help`"},
 	} {
 		if code, _, stderr := inProcess(t, "", nil, c.args...); code != 2 || !strings.Contains(stderr, c.shows) {
 			t.Errorf("%q: exit code %d: %q", c.args, code, stderr)
