@@ -86,8 +86,14 @@ func TestRedoIsOurs(t *testing.T) {
 		name terret.Capability
 		want terret.Provider
 	}{
-		{terret.CanUndo, terret.ByAgent}, {terret.CanRedo, terret.ByDriver}, {terret.CanCommands, terret.ByAgent}, {terret.CanPermissions, terret.ByAgent},
-		{terret.CanQuestions, terret.ByAgent}, {terret.CanSelectModel, terret.ByAgent}, {terret.CanReconnect, terret.ByAgent}, {terret.CanStream, terret.ByAgent},
+		{terret.CanUndo, terret.ByAgent},
+		{terret.CanRedo, terret.ByDriver},
+		{terret.CanCommands, terret.ByAgent},
+		{terret.CanPermissions, terret.ByAgent},
+		{terret.CanQuestions, terret.ByAgent},
+		{terret.CanSelectModel, terret.ByAgent},
+		{terret.CanReconnect, terret.ByAgent},
+		{terret.CanStream, terret.ByAgent},
 	} {
 		if got := capabilities().Abilities[c.name]; !got.OK || got.By != c.want {
 			t.Errorf("%s: %+v", c.name, got)
