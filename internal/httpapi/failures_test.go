@@ -360,8 +360,9 @@ func (w *walk) sessions(t *testing.T) {
 	})
 	var open terret.Page[terret.Request]
 	s := f.session()
-	f.prompt(s.ID, "one")
+	turn := f.prompt(s.ID, "one")
 	f.wait(s.ID, terret.KindPermissionRequest)
+	w.call(f, w.byID("replay-command"), target{session: s.ID, turn: turn.ID}).problem(501, terret.CodeUnsupported, "")
 	f.do("GET", "/v1/decisions?session="+s.ID, nil).want(200, &open)
 	at := target{request: open.Items[0].RequestID}
 	w.callBody(f, "decide", at, map[string]any{"behavior": "allow", "input_hash": "other"}).problem(409, terret.CodeConflict, "")

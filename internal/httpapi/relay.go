@@ -22,7 +22,7 @@ import (
 // do. The parameter "node" sends any other operation to a node, except those that stream.
 var machineBound = map[string]bool{
 	"list-commands": true, "run-command": true, "compact": true, "session-models": true, "context": true, "list-copies": true, "restore-copy": true, "fork": true,
-	"handoff": true, "undo": true, "redo": true, "changes": true, "take-back": true, "commit": true, "list-files": true, "read-file": true, "find-files": true, "delete-session": true,
+	"handoff": true, "undo": true, "redo": true, "changes": true, "take-back": true, "commit": true, "replay-command": true, "list-files": true, "read-file": true, "find-files": true, "delete-session": true,
 	"get-workflow": true, "resume-workflow": true, "get-review": true, "resume-review": true, "get-race": true, "resume-race": true, "keep-racer": true, "drop-race": true,
 }
 

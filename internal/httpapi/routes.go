@@ -26,6 +26,7 @@ func (s *Server) routes() {
 	s.decisionRoutes()
 	s.ruleRoutes()
 	s.adviceRoutes()
+	s.replayRoutes()
 	s.agentRoutes()
 	s.usageRoutes()
 	s.searchRoutes()

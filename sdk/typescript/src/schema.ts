@@ -15,7 +15,6 @@ export type ErrorCode =
   | "killed"
   | "malformed_output"
   | "max_budget"
-  | "max_structured_retries"
   | "max_turns"
   | "model_error"
   | "model_not_found"

@@ -133,6 +133,13 @@ export const useTurnCounts = (session: string, turn: string, enabled: boolean) =
     },
   }).data;
 
+/** The command that does a turn without us, where there is one. */
+export const useReplay = (session: string, turn: string, enabled: boolean): string =>
+  useQuery({
+    queryKey: ["replay", session, turn], enabled, retry: false, staleTime: Infinity,
+    queryFn: ({ signal }) => call<{ command: string }>(`/v1/sessions/${id(session)}/turns/${id(turn)}/replay`, { signal }),
+  }).data?.command ?? "";
+
 /** Commands that can be typed. The agent is opened to tell them, so only on demand. */
 export const useCommands = (session: string, enabled: boolean) =>
   useQuery({

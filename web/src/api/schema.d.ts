@@ -1100,6 +1100,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/sessions/{id}/turns/{turn}/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show the command that does a turn without Terret
+         * @description A shell command for the session's folder, to find out whose fault something is. It is unsupported for agents that have no such command, and where no system prompt was saved.
+         */
+        get: operations["replay-command"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/sessions/{id}/undo": {
         parameters: {
             query?: never;
@@ -2409,6 +2429,9 @@ export interface components {
             name: string;
             session: string;
             state: string;
+        };
+        ReplayCommand: {
+            command: string;
         };
         Report: {
             agents: components["schemas"]["AgentReport"][];
@@ -5302,6 +5325,40 @@ export interface operations {
             500: components["responses"]["Internal"];
             501: components["responses"]["Unsupported"];
             502: components["responses"]["AgentFailed"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "replay-command": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                id: string;
+                turn: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReplayCommand"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
             503: components["responses"]["Unavailable"];
             default: components["responses"]["Problem"];
         };

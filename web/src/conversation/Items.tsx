@@ -2,7 +2,7 @@
 
 import { ChevronRight, CircleAlert, GitFork, Info, MoreHorizontal, Pencil, RotateCcw, TriangleAlert, Undo2 } from "lucide-react";
 import { memo, useState } from "react";
-import { useCan, useFork, useMe } from "../api/queries";
+import { useCan, useFork, useMe, useReplay } from "../api/queries";
 import { clock, dollars, duration, plural, sentence, tokens, totalTokens } from "../lib/format";
 import { safeText } from "../lib/safe";
 import { offerDraft, useSettings, useView } from "../lib/state";
@@ -161,6 +161,7 @@ export const TurnEnd = memo(function TurnEnd({ item }: { item: TurnEndItem }) {
   const changed = conversation.changed.has(item.turn);
   const undone = conversation.undone.has(item.turn);
   const quietEnd = item.error?.kind === "interrupted" || item.error?.kind === "killed";
+  const replay = useReplay(session.id, item.turn, !!item.error && !quietEnd && item.turn !== "");
   const showChanges = () => {
     useView.setState({ changesOf: item.turn, phone: "side" });
     useSettings.setState({ tab: "changes", right: true });
@@ -174,6 +175,12 @@ export const TurnEnd = memo(function TurnEnd({ item }: { item: TurnEndItem }) {
           {!quietEnd && item.error.kind && <span className="tag">{item.error.kind}</span>}
           {(item.errors?.length ?? 0) > 0 && <details><summary>Detail</summary><pre>{safeText(item.errors!.join("\n"))}</pre></details>}
           {!quietEnd && <Button tiny onClick={() => actions.retry(item.turn)}><RotateCcw size={12} /> Retry</Button>}
+          {replay && (
+            <span className="small turn-replay">
+              To run it without Terret, in the session's folder:
+              <span className="hint-code"><code>{safeText(replay)}</code><CopyButton text={replay} label="Copy the command" /></span>
+            </span>
+          )}
         </div>
       )}
       <div className="turn-facts">
