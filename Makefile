@@ -130,6 +130,11 @@ web-test: build web/node_modules/.stamp agents/node_modules/.stamp ## test the w
 	@$(MAKE) --no-print-directory -j2 web-types web-unit
 	cd web && $(E2E) npm run e2e
 
+# The story of a session in Firefox: Playwright's own, or FIREFOX=path.
+.PHONY: web-firefox
+web-firefox: build web/node_modules/.stamp ## test the core of the web UI in Firefox (cd web && npx playwright-core install firefox)
+	cd web && BROWSER=firefox $(E2E) npm run e2e -- e2e/story e2e/home e2e/cards e2e/queue e2e/keyboard e2e/reconnect
+
 .PHONY: web-types web-unit
 web-types:
 	cd web && npm run typecheck -- --incremental --tsBuildInfoFile node_modules/.cache/typecheck.json
@@ -140,6 +145,11 @@ web-unit:
 screenshots: build web/node_modules/.stamp ## redo docs/screenshots (needs Node and Chromium)
 	@scripts/setup.sh browser
 	cd web && $(E2E) npm run screenshots
+
+.PHONY: web-bench
+web-bench: build web/node_modules/.stamp ## measure the web UI with 500 sessions and with 50,000 events (needs Node, Chromium and a quiet machine)
+	@scripts/setup.sh browser
+	cd web && $(E2E) npm run bench
 
 E2E = TERRET_BIN=$(abspath $(BIN))/terret CHROMIUM="$${CHROMIUM:-$$(command -v chromium)}"
 

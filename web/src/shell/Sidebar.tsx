@@ -15,7 +15,7 @@ import { useMissed } from "../stream/missed";
 import { Button } from "../ui/Button";
 import { Skeleton } from "../ui/Lazy";
 import { Link } from "../ui/Link";
-import { Menu } from "../ui/Menu";
+import { LateMenu, Menu } from "../ui/Menu";
 import { Brand } from "./Brand";
 import { arrange, keep, useKept } from "./kept";
 import { Messages } from "./Messages";
@@ -164,7 +164,7 @@ const Entry = memo(function Entry({ session: s, chosen, now }: { session: Sessio
         {missed ? <span className="missed" title="A request timed out before you answered">missed</span> : <span className="faint small">{ago(s.updated_at, now)}</span>}
         <span className="under cut">{nameOf(s)}{s.model && s.agent !== "native" ? ` · ${modelName(s.model)}` : ""}{s.cost_usd > 0 ? ` · ${dollars(s.cost_usd)}` : ""}</span>
       </Link>
-      <Menu
+      <LateMenu
         trigger={<Button look="quiet" tiny label={`Actions for ${safeName(s.title) || "New session"}`} className="on-row"><MoreHorizontal size={14} /></Button>}
         entries={[
           { label: pinned ? "Unpin" : "Pin", onSelect: () => keep("pinned", !pinned, s.id) },
