@@ -442,7 +442,7 @@ func TestNewSession(t *testing.T) {
 			AutoApproveTools: []string{}, Allow: []string{""}, Deny: []string{""}, Ask: []string{""}, SettingSources: []string{}, AddDirs: []string{""}, Agents: terret.JSON("1"),
 			MCP: terret.JSON("1"), Effort: "x", FallbackModel: "x", OutputSchema: terret.JSON("1"), MaxTurns: 1, MaxCostUSD: 1, SystemAppend: "x", OneShot: true,
 			BasePrompt: true, Gates: []terret.Gate{"x"}, Timeouts: map[terret.Gate]int{"x": 1},
-			NativeID: "x", Worktree: true, KeepRaw: true, Unenforced: true, OnStale: "x", Sandbox: "x",
+			NativeID: "x", Worktree: true, KeepRaw: true, Unenforced: true, OnStale: "x", Sandbox: "x", Record: true,
 		},
 		"NewTurn": client.NewTurn{Prompt: "x", Blocks: []terret.Block{{}}, MessageID: "x", ParentID: "x", Root: true, When: "x", Options: terret.TurnOptions{MaxTurns: 1}},
 	} {

@@ -48,6 +48,7 @@ type NewSession struct {
 	KeepRaw  bool                `json:"keep_raw,omitempty"`
 	Sandbox  terret.Sandbox      `json:"sandbox,omitempty"`
 	OnStale  terret.OnStale      `json:"on_stale,omitempty"`
+	Record   bool                `json:"record,omitempty"` // keep the model's traffic, for terret replay
 	// Unenforced creates the session even if its agent cannot be held to the session's
 	// restrictions.
 	Unenforced bool `json:"unenforced,omitempty"`

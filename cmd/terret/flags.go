@@ -206,20 +206,12 @@ func (f *sessionFlags) session(ctx context.Context, a *app, e *engine.Engine, in
 		}
 	}
 	made, err := a.sessions(interactive).Create(ctx, s, assemble.CreateOptions{
-		Check: canRecord, Unenforced: f.unenforced, Tell: func(note string) { a.note("%s", oneLine(note)) },
+		Unenforced: f.unenforced, Tell: func(note string) { a.note("%s", oneLine(note)) },
 	})
 	if errors.Is(err, terret.ErrUnsupported) && terret.AsError(err).Field == assemble.UnenforcedField {
 		err = terret.Errorf(terret.CodeUnsupported, "%w; --unenforced starts it anyway", err)
 	}
 	return made, err
-}
-
-// canRecord refuses to record what no other agent would show us.
-func canRecord(s terret.Session) error {
-	if s.Options.Record && s.Agent != native.Name {
-		return terret.Errorf(terret.CodeUnsupported, "sessions of %s cannot be recorded, only those of the native agent; leave --record out", s.Agent)
-	}
-	return nil
 }
 
 // sessions makes sessions, with the defaults from the settings.

@@ -20,7 +20,7 @@ func newSessions(a *app) *cobra.Command {
 	cmd := &cobra.Command{Use: "sessions", Aliases: []string{"session"}, Short: "List, show and change sessions", Args: exactArgs(), RunE: func(cmd *cobra.Command, _ []string) error {
 		return runSessionsLs(cmd.Context(), a, listOptions{limit: usualSessions})
 	}}
-	cmd.AddCommand(newSessionsLs(a), newSessionsShow(a), newSessionsRename(a), newSessionsRm(a),
+	cmd.AddCommand(newSessionsLs(a), newSessionsShow(a), newSessionsContext(a), newSessionsRename(a), newSessionsRm(a),
 		newRewind(a, "undo"), newRewind(a, "redo"), newSessionsFork(a), newSessionsExport(a), newSessionsImport(a))
 	return cmd
 }
@@ -164,13 +164,63 @@ func newSessionsShow(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show [SESSION]", Short: "Show a session and its turns", Args: maxOneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withSession(a, first(args), func(ctx context.Context, _ *engine.Engine, s terret.Session) error {
-				return a.showSession(ctx, s, asJSON)
+			return withSession(a, first(args), func(ctx context.Context, e *engine.Engine, s terret.Session) error {
+				return a.showSession(ctx, e, s, asJSON)
 			})(cmd.Context())
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
+}
+
+func newSessionsContext(a *app) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "context [SESSION]", Short: "Show what fills the agent's context, as far as the agent says", Args: maxOneArg,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withSession(a, first(args), func(ctx context.Context, e *engine.Engine, s terret.Session) error {
+				u, err := e.Context(ctx, s.ID)
+				switch {
+				case err != nil:
+					return err
+				case asJSON:
+					return a.printJSON(u)
+				}
+				w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', tabwriter.AlignRight)
+				for _, p := range u.Parts {
+					fmt.Fprintf(w, "%d\t  %s\n", p.Tokens, oneLine(p.Name))
+				}
+				fmt.Fprintf(w, "%d\t  used", u.Used)
+				if u.Max > 0 {
+					fmt.Fprintf(w, " of %d (%d%%)", u.Max, u.Used*100/u.Max)
+				}
+				fmt.Fprintln(w)
+				return w.Flush()
+			})(cmd.Context())
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// mcpServers are the session's MCP servers, as its agent said when it last started.
+func (a *app) mcpServers(ctx context.Context, e *engine.Engine, session string) (out []terret.MCPServer, err error) {
+	for entry, err := range e.Events(ctx, engine.EventQuery{Session: session}) {
+		if err != nil {
+			return nil, err
+		}
+		if entry.Kind != terret.KindSessionStart {
+			continue
+		}
+		ev, err := entry.Decode()
+		if err != nil {
+			return nil, err
+		}
+		if d, ok := ev.Data.(terret.SessionStart); ok {
+			out = d.MCPServers
+		}
+	}
+	return out, nil
 }
 
 func first(args []string) string {
@@ -180,16 +230,21 @@ func first(args []string) string {
 	return args[0]
 }
 
-func (a *app) showSession(ctx context.Context, s terret.Session, asJSON bool) error {
+func (a *app) showSession(ctx context.Context, e *engine.Engine, s terret.Session, asJSON bool) error {
 	turns, err := a.harness.Store.Turns(ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	servers, err := a.mcpServers(ctx, e, s.ID)
 	if err != nil {
 		return err
 	}
 	if asJSON {
 		return a.printJSON(struct {
 			terret.Session
-			Turns []terret.Turn `json:"turns"`
-		}{s, turns})
+			Turns   []terret.Turn      `json:"turns"`
+			Servers []terret.MCPServer `json:"mcp_servers,omitempty"`
+		}{s, turns, servers})
 	}
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	for _, line := range [][2]string{
@@ -205,6 +260,9 @@ func (a *app) showSession(ctx context.Context, s terret.Session, asJSON bool) er
 		{"created", s.CreatedAt.Local().Format(time.DateTime)},
 	} {
 		fmt.Fprintf(w, "%s\t%s\n", line[0], line[1])
+	}
+	for _, m := range servers {
+		fmt.Fprintf(w, "mcp\t%s\n", oneLine(strings.TrimSuffix(m.Name+" "+m.Status+": "+m.Error, ": ")))
 	}
 	if err := w.Flush(); err != nil {
 		return err

@@ -27,7 +27,10 @@ type command struct {
 // commands are those that there are now: our own, those of the user, of a trusted project,
 // of MCP servers and of plugins. Of those with the same name the last one counts.
 func (a *agent) commands() map[string]command {
-	out := map[string]command{"init": {Command: terret.Command{Name: "init", Description: "write AGENTS.md for this project"}, body: initPrompt}}
+	out := map[string]command{
+		"init":         {Command: terret.Command{Name: "init", Description: "write AGENTS.md for this project"}, body: initPrompt},
+		contextCommand: {Command: terret.Command{Name: contextCommand, Description: "show what fills the context"}},
+	}
 	for _, f := range a.folders("commands") {
 		texts := f.texts(2)
 		for _, path := range sorted(texts) {
@@ -120,6 +123,8 @@ func (a *agent) Command(ctx context.Context, turn, name, args string, in terret.
 		return terret.Errorf(terret.CodeNotFound, "there is no command /%s", name)
 	case c.err != nil:
 		return c.err
+	case name == contextCommand && c.body == "" && c.asks == nil: // nobody has another of that name
+		return a.showContext(ctx, turn, in)
 	}
 	return a.start(ctx, turn, in, func(ctx context.Context, t *turnRun) error {
 		text := c.expand(args)

@@ -63,10 +63,10 @@ func TestCommands(t *testing.T) {
 		}
 		want := []string{
 			"broken: its file cannot be read: line 1: the settings that begin here are not closed; write --- on its own line after them ",
-			"git:tidy: Tidy up. ", "greet: says hello NAME", "init: write AGENTS.md for this project ", "plain: Do the project's. ",
+			"context: show what fills the context ", "git:tidy: Tidy up. ", "greet: says hello NAME", "init: write AGENTS.md for this project ", "plain: Do the project's. ",
 		}
 		if !trusted {
-			want = append(want[:1:1], "greet: says hello NAME", "init: write AGENTS.md for this project ", "plain: Do the plain thing. ")
+			want = append(want[:2:2], "greet: says hello NAME", "init: write AGENTS.md for this project ", "plain: Do the plain thing. ")
 		}
 		if diff := cmp.Diff(want, names); diff != "" {
 			t.Errorf("trusted %v: %s", trusted, diff)

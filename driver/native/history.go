@@ -44,7 +44,7 @@ func rebuild(ctx context.Context, history func(context.Context) iter.Seq2[terret
 		switch entry.Kind {
 		case terret.KindTurnStart, terret.KindUserPrompt, terret.KindMessageComplete, terret.KindToolPost, terret.KindToolFailure, terret.KindCheckpointRewound,
 			terret.KindCompactPre, terret.KindCompactPost, terret.KindTurnError,
-			terret.KindHookEvent, terret.KindHookDecision, terret.KindStopDecision, terret.KindPlanUpdate:
+			terret.KindHookEvent, terret.KindHookDecision, terret.KindStopDecision, terret.KindPlanUpdate, terret.KindNotification:
 		case terret.KindSessionStart:
 			p.begun = p.begun || line[entry.Session] == math.MaxInt64
 			continue
@@ -99,6 +99,10 @@ func (p *past) take(ev terret.Event) {
 		}
 	case terret.PlanUpdate:
 		p.todos = d.Entries
+	case terret.Notification:
+		if d.Type == contextNote {
+			p.drop(ev.Turn)
+		}
 	case terret.HookEvent:
 		p.asked(d, ev.Turn)
 	case terret.HookDecision:

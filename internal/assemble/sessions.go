@@ -75,6 +75,9 @@ func (m *Sessions) create(ctx context.Context, s terret.Session, o CreateOptions
 	if m.Defaults != nil {
 		m.Defaults(ctx, &s)
 	}
+	if s.Options.Record && s.Agent != native.Name { // no other agent would show us what its model hears
+		return terret.Session{}, terret.Errorf(terret.CodeUnsupported, "sessions of %s cannot be recorded, only those of the native agent; leave record out", s.Agent)
+	}
 	if o.Check != nil {
 		if err := o.Check(s); err != nil {
 			return terret.Session{}, err

@@ -123,6 +123,7 @@ type newSession struct {
 	KeepRaw          bool                `json:"keep_raw,omitempty" doc:"Keep the agent's own messages in the log."`
 	Unenforced       bool                `json:"unenforced,omitempty" doc:"Create the session even if its agent cannot be held to the session's restrictions."`
 	Sandbox          terret.Sandbox      `json:"sandbox,omitempty" enum:"off,workspace-write,read-only" doc:"What the agent's commands may change, without network. Default: what the persona and the configuration say."`
+	Record           bool                `json:"record,omitempty" doc:"Keep what the native agent's model is asked and answers, for terret replay."`
 	OnStale          string              `json:"on_stale,omitempty" enum:"new,error" doc:"What to do when the agent has lost the session."`
 }
 
@@ -134,7 +135,7 @@ func (n newSession) record() terret.Session {
 			Tools: n.Tools, DisallowedTools: n.DisallowedTools, AutoApproveTools: n.AutoApproveTools, Allow: n.Allow, Deny: n.Deny, Ask: n.Ask,
 			SettingSources: n.SettingSources, AddDirs: n.AddDirs, Agents: n.Agents, MCP: n.MCP, Effort: n.Effort,
 			FallbackModel: n.FallbackModel, OutputSchema: n.OutputSchema, MaxTurns: n.MaxTurns, MaxCostUSD: n.MaxCostUSD,
-			SystemAppend: n.SystemAppend, BasePrompt: n.BasePrompt, Gates: n.Gates, Timeouts: n.Timeouts, Worktree: n.Worktree, KeepRaw: n.KeepRaw, OnStale: terret.OnStale(n.OnStale), Sandbox: n.Sandbox,
+			SystemAppend: n.SystemAppend, BasePrompt: n.BasePrompt, Gates: n.Gates, Timeouts: n.Timeouts, Worktree: n.Worktree, KeepRaw: n.KeepRaw, OnStale: terret.OnStale(n.OnStale), Sandbox: n.Sandbox, Record: n.Record,
 		},
 	}
 }
