@@ -115,7 +115,7 @@ steps:
 		}
 		return text
 	}
-	for !strings.HasSuffix(read(), "\n3000\n[running]") { //nolint:revive // it polls, as models do
+	for !strings.HasSuffix(read(), "\n3000\n[running]") { // it polls, as models do
 	}
 	f.write("go", "")
 	f.until(id, func(ev terret.Event) bool {
