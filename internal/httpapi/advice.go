@@ -22,8 +22,8 @@ func (s *Server) adviceRoutes() {
 	}, s.ruleDecisions)
 }
 
-// Decided is a decision about a tool use.
-type Decided struct {
+// DecidedUse is a decision about a tool use.
+type DecidedUse struct {
 	RequestID string          `json:"request_id"`
 	Session   string          `json:"session"`
 	At        terret.Time     `json:"at" doc:"When it was asked."`
@@ -42,7 +42,7 @@ type Suggestion struct {
 
 // Decisions are the newest decisions, and what follows from them.
 type Decisions struct {
-	Items       []Decided    `json:"items" doc:"The newest first." nullable:"false"`
+	Items       []DecidedUse    `json:"items" doc:"The newest first." nullable:"false"`
 	Suggestions []Suggestion `json:"suggestions" nullable:"false"`
 }
 
@@ -92,7 +92,7 @@ func firstRequestOf(t time.Time) string {
 
 // advice gathers what follows from requests, the oldest first.
 type advice struct {
-	last   []Decided
+	last   []DecidedUse
 	found  map[string]*Suggestion
 	denied map[string]bool
 }
@@ -103,7 +103,7 @@ func (a *advice) add(r terret.Request, ruled bool) {
 	if json.Unmarshal(r.Data, &p) != nil {
 		return // judge has read it
 	}
-	if a.last = append(a.last, Decided{r.RequestID, r.Session, r.CreatedAt, p.Tool, p.Title, *r.Decision}); len(a.last) > adviceDecided {
+	if a.last = append(a.last, DecidedUse{r.RequestID, r.Session, r.CreatedAt, p.Tool, p.Title, *r.Decision}); len(a.last) > adviceDecided {
 		a.last = a.last[1:]
 	}
 	d := r.Decision
@@ -128,7 +128,7 @@ func (a *advice) result() Decisions {
 	out := Decisions{Items: slices.Clone(a.last), Suggestions: []Suggestion{}}
 	slices.Reverse(out.Items)
 	if out.Items == nil {
-		out.Items = []Decided{}
+		out.Items = []DecidedUse{}
 	}
 	for key, s := range a.found {
 		if s.Count >= adviceEnough && !a.denied[key] {

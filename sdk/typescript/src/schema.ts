@@ -15,6 +15,7 @@ export type ErrorCode =
   | "killed"
   | "malformed_output"
   | "max_budget"
+  | "max_structured_retries"
   | "max_turns"
   | "model_error"
   | "model_not_found"

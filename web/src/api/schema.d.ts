@@ -548,6 +548,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/rules/decisions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show what decided lately, and which rules repeated answers suggest
+         * @description Of the last 30 days: the newest decisions about tools, each with the rule, mode or person that decided, and rules that would have given the answer that a person gave at least three times by hand. A suggestion is left out if that was ever denied, or if the rules decide it already.
+         */
+        get: operations["rule-decisions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/rules/dry-run": {
         parameters: {
             query?: never;
@@ -648,7 +668,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a session and its log
-         * @description If a turn is running, this needs force=true, which kills the turn. Its own worktree is removed too, unless that would lose changes or commits; then the response is 200 and says so.
+         * @description If a turn is running, this needs force=true, which kills the turn. Its own worktree, or the clone that was made for it, is removed too, unless that would lose changes or commits; then the response is 200 and says so.
          */
         delete: operations["delete-session"];
         options?: never;
@@ -1607,6 +1627,18 @@ export interface components {
             decision: string;
             folder: string;
         };
+        DecidedUse: {
+            /**
+             * Format: date-time
+             * @description When it was asked.
+             */
+            at: string;
+            decision: components["schemas"]["Decision"];
+            request_id: string;
+            session: string;
+            title: string;
+            tool: string;
+        };
         Decision: {
             answers?: {
                 [key: string]: string | string[];
@@ -1623,6 +1655,11 @@ export interface components {
             scope?: string;
             source: string;
             updated_input?: unknown;
+        };
+        Decisions: {
+            /** @description The newest first. */
+            items: components["schemas"]["DecidedUse"][];
+            suggestions: components["schemas"]["Suggestion"][];
         };
         Deleted: {
             kept?: string;
@@ -1873,6 +1910,9 @@ export interface components {
             turn: string;
         };
         Model: {
+            can?: {
+                [key: string]: boolean;
+            };
             /** Format: int64 */
             context?: number;
             efforts?: string[];
@@ -2111,6 +2151,8 @@ export interface components {
             persona?: string;
             /** @enum {string} */
             policy?: "ask" | "accept-edits" | "rules" | "plan" | "deny-unless-allowed" | "auto-approve";
+            /** @description Keep what the native agent's model is asked and answers, for terret replay. */
+            record?: boolean;
             /** @description The git repository to clone and work in, such as https://host/path or git@host:path. In a fleet the node with the fewest sessions clones it. It needs scope decide. */
             repo?: string;
             /**
@@ -2615,6 +2657,19 @@ export interface components {
             parent?: string;
             path: string;
             truncated?: boolean;
+        };
+        Suggestion: {
+            /**
+             * Format: int64
+             * @description How often a person allowed it.
+             */
+            count: number;
+            /** Format: date-time */
+            last: string;
+            /** @description They allow it together. */
+            patterns: string[];
+            /** @description What was allowed last. */
+            title: string;
         };
         SystemPrompt: {
             /** @description What was omitted or cut, and why. */
@@ -3997,6 +4052,34 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "rule-decisions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Decisions"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["Invalid"];
             429: components["responses"]["TooMany"];
             500: components["responses"]["Internal"];

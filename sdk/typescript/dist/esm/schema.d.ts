@@ -104,6 +104,8 @@ export interface NewSession {
     permission_mode?: string;
     persona?: string;
     policy?: "ask" | "accept-edits" | "rules" | "plan" | "deny-unless-allowed" | "auto-approve";
+    /** Keep what the native agent's model is asked and answers, for terret replay. */
+    record?: boolean;
     /** The git repository to clone and work in, such as https://host/path or git@host:path. In a fleet the node with the fewest sessions clones it. It needs scope decide. */
     repo?: string;
     /** What the agent's commands may change, without network. Default: what the persona and the configuration say. */
