@@ -3,6 +3,9 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/terret-dev/terret"
@@ -237,4 +240,29 @@ func TestFailedClaimIsGivenBack(t *testing.T) {
 	if row, err := f.store.Session(t.Context(), id); err != nil || row.Owner != "" {
 		t.Errorf("it belongs to %q: %v", row.Owner, err)
 	}
+}
+
+// TestFolderGone prompts a session whose folder was removed: the turn says so, and the
+// session goes on when the folder is back.
+func TestFolderGone(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, mock.Script{Turns: [][]mock.Step{{{Text: "one"}}}})
+	dir := filepath.Join(t.TempDir(), "work")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	id := f.session(func(s *terret.Session) { s.Cwd = dir })
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	got := last[terret.TurnError](t, f.run(id, "go"))
+	if !strings.Contains(got.Error.Message, dir+" is not there any more") {
+		t.Errorf("%+v", got)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	last[terret.TurnComplete](t, f.run(id, "go"))
+	f.close()
+	checkLog(t, f.store, id)
 }

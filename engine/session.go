@@ -75,6 +75,15 @@ func checkFolder(dir string) (string, error) {
 	return abs, nil
 }
 
+// folderThere refuses to start an agent in a folder that is not there any more: some would
+// work elsewhere, or say something else.
+func folderThere(dir string) error {
+	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
+		return terret.Errorf(terret.CodeStartupRefused, "the session's folder %s is not there any more; put it back and prompt the session again, or begin another one", dir)
+	}
+	return nil
+}
+
 // CloseSession ends the session's agent. The session can be prompted again.
 func (e *Engine) CloseSession(ctx context.Context, id, by string) error {
 	l := e.mine(id)

@@ -297,6 +297,9 @@ func (e *Engine) openAgent(ctx context.Context, l *live) (*host, error) {
 		return nil, context.Cause(ctx)
 	}
 	d, err := e.driver(session.Agent)
+	if err == nil {
+		err = folderThere(session.Cwd)
+	}
 	if err != nil {
 		return nil, err
 	}
