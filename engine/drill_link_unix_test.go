@@ -63,7 +63,7 @@ func mayNamespace() error {
 }
 
 func ip(args ...string) error {
-	if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil { //nolint:noctx // it takes no time
+	if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("ip %v: %w: %s", args, err, out)
 	}
 	return nil

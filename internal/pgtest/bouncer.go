@@ -47,7 +47,7 @@ func (s *Server) Bouncer(t testing.TB, settings ...string) *Bouncer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("", "terret-pgbouncer-") // t.TempDir is closed to other users
+	dir, err := os.MkdirTemp("", "terret-pgbouncer-") //nolint:usetesting // t.TempDir is closed to other users
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,14 +58,14 @@ func (s *Server) Bouncer(t testing.TB, settings ...string) *Bouncer {
 	file := filepath.Join(dir, "pgbouncer.ini")
 	b := &Bouncer{addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), used: map[string]string{}}
 	server := fmt.Sprintf("host=%s port=%s user=terret password=%s dbname=postgres", host, serverPort, password)
-	text := "[databases]\n* = " + server + "\n"
+	text := []byte("[databases]\n* = " + server + "\n")
 	for i := range bouncerSchemas {
-		text += fmt.Sprintf("%[1]s = %[2]s connect_query='SET search_path TO %[1]s'\n", b.schema(i), server)
+		text = fmt.Appendf(text, "%[1]s = %[2]s connect_query='SET search_path TO %[1]s'\n", b.schema(i), server)
 	}
-	text += fmt.Sprintf("\n[pgbouncer]\nlisten_addr=127.0.0.1\nlisten_port=%d\nunix_socket_dir=\n"+
+	text = fmt.Appendf(text, "\n[pgbouncer]\nlisten_addr=127.0.0.1\nlisten_port=%d\nunix_socket_dir=\n"+
 		"auth_type=any\npool_mode=transaction\nmax_client_conn=300\ndefault_pool_size=4\nlogfile=%s\n%s\n",
 		port, filepath.Join(dir, "log"), strings.Join(settings, "\n"))
-	if err := errors.Join(os.WriteFile(file, []byte(text), 0o600), giveAway(dir), giveAway(file)); err != nil {
+	if err := errors.Join(os.WriteFile(file, text, 0o600), giveAway(dir), giveAway(file)); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), program, "-q", file)

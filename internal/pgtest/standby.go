@@ -13,7 +13,7 @@ import (
 // Standby makes a copy of the server that follows it, until the end of the test.
 func (s *Server) Standby(t testing.TB) *Server {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "terret-standby-")
+	dir, err := os.MkdirTemp("", "terret-standby-") //nolint:usetesting // t.TempDir is closed to other users
 	if err == nil {
 		err = giveAway(dir)
 	}

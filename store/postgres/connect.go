@@ -72,19 +72,36 @@ type facts struct {
 	version                  int
 	encoding, durable, fsync string
 	standby, readOnly        bool
+	clock                    time.Time
+}
+
+// maxSkew is how much the clock of a machine may differ from the database's before that is
+// said. Leases and deadlines go by the database's; the times of events are the machine's.
+const maxSkew = time.Minute
+
+// skewed is how far the clock of this machine is ahead of the database's, or 0 if that does
+// not matter.
+func (f facts) skewed(now time.Time) time.Duration {
+	if d := now.Sub(f.clock).Round(time.Second); d.Abs() > maxSkew {
+		return d
+	}
+	return 0
 }
 
 // checkServer refuses servers that cannot keep what a store promises.
 func (s *Store) checkServer(ctx context.Context, c *pgx.Conn) error {
 	var f facts
 	err := c.QueryRow(ctx, `SELECT current_setting('server_version_num')::int, current_setting('server_encoding'),
-			current_setting('synchronous_commit'), current_setting('fsync'), pg_is_in_recovery(), current_setting('transaction_read_only')::bool`).
-		Scan(&f.version, &f.encoding, &f.durable, &f.fsync, &f.standby, &f.readOnly)
+			current_setting('synchronous_commit'), current_setting('fsync'), pg_is_in_recovery(), current_setting('transaction_read_only')::bool, clock_timestamp()`).
+		Scan(&f.version, &f.encoding, &f.durable, &f.fsync, &f.standby, &f.readOnly, &f.clock)
 	if err != nil {
 		return err
 	}
 	if why := f.refuse(); why != "" {
 		return terret.Errorf(terret.CodeStartupRefused, "%s: %s", s.name, why)
+	}
+	if d := f.skewed(s.now()); d != 0 {
+		s.log.WarnContext(ctx, "the clock of this machine is not the database's: its events will have wrong times; nothing else depends on it", "ahead", d, "database", s.name)
 	}
 	if f.fsync == "off" {
 		s.log.WarnContext(ctx, "the database server runs with fsync off: a power cut can destroy everything", "database", s.name)

@@ -63,7 +63,7 @@ func newFlow(t *testing.T, url string) *flow {
 		t.Fatal(err)
 	}
 	f.s = s
-	f.ctx, f.end = context.WithTimeout(t.Context(), 3*time.Minute)
+	f.ctx, f.end = context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(func() {
 		f.end()
 		f.group.Wait()
@@ -130,6 +130,7 @@ func run(t *testing.T, s *pgtest.Server, statements ...string) {
 // TestFailover kills the primary while sessions are written, and promotes its standby a
 // while later. Everything goes on there, and what was acknowledged is there once.
 func TestFailover(t *testing.T) {
+	t.Parallel()
 	primary := pgtest.ForTest(t)
 	secondary := primary.Standby(t)
 	wantRefused(t, secondary.URL(t.Name()), "standby", "target_session_attrs=read-write")
@@ -154,6 +155,7 @@ func TestFailover(t *testing.T) {
 // TestReadOnlyForAWhile makes a database read-only while sessions are written: that is
 // said and waited for.
 func TestReadOnlyForAWhile(t *testing.T) {
+	t.Parallel()
 	own := pgtest.ForTest(t)
 	f := newFlow(t, own.URL(t.Name()))
 	f.some()

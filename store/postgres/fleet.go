@@ -56,7 +56,7 @@ func (s *Store) nameIsFree(ctx context.Context, n terret.Node) error {
 	for _, o := range all {
 		if o.Name == n.Name && o.Place != n.Place {
 			return terret.Errorf(terret.CodeStartupRefused,
-				"there already is a node %q in this fleet: process %d on %s; give this one another name with --node, or another schema if it is another fleet's", n.Name, o.PID, o.Host)
+				"there already is a node %q in this fleet: process %d on %s; give this one another name (TERRET_NODE, or node in the configuration), or another schema if it belongs to another fleet", n.Name, o.PID, o.Host)
 		}
 	}
 	return nil

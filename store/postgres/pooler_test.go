@@ -35,6 +35,7 @@ func pooled(ctx context.Context, b *pgtest.Bouncer, name string, o Options) (*St
 
 // TestPooled runs the suite through a PgBouncer in transaction mode.
 func TestPooled(t *testing.T) {
+	t.Parallel()
 	needServer(t)
 	b := server.Bouncer(t)
 	through := onServer

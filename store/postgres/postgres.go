@@ -81,6 +81,8 @@ type Store struct {
 	closing sync.Once
 	closed  error
 
+	now func() time.Time // the clock of this machine
+
 	// fault, if set by a test, is called before and after the commit of a transaction,
 	// as if the connection had broken there.
 	fault func(phase string) error
@@ -102,7 +104,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 }
 
 func open(ctx context.Context, url string, o Options, p plan) (*Store, error) {
-	s := &Store{log: o.Log, options: o, plan: p, turn: make(chan struct{}, 1)}
+	s := &Store{log: o.Log, options: o, plan: p, now: time.Now, turn: make(chan struct{}, 1)}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}

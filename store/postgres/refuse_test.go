@@ -3,10 +3,12 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -100,6 +102,24 @@ func TestRefuseServer(t *testing.T) {
 	for word, f := range map[string]facts{"PostgreSQL 12; terret needs 13": old, "standby": standby} {
 		if why := f.refuse(); !strings.Contains(why, word) {
 			t.Errorf("%q does not say %q", why, word)
+		}
+	}
+}
+
+// TestClockOff has a machine whose clock is off by an hour: that is said, and changes
+// nothing about who is alive.
+func TestClockOff(t *testing.T) {
+	t.Parallel()
+	for off, word := range map[time.Duration]string{time.Hour: "wrong times; nothing else depends on it\" ahead=1h0m0s", -time.Hour: "ahead=-1h0m0s", 10 * time.Second: ""} {
+		var log logged
+		s := openSchema(t, t.Name(), func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+		s.now = func() time.Time { return time.Now().Add(off) }
+		if err := s.read(t.Context(), "check", func(c *pgx.Conn) error { return s.checkServer(t.Context(), c) }); err != nil {
+			t.Fatal(err)
+		}
+		said := log.text.String()
+		if !strings.Contains(said, word) || word == "" && said != "" {
+			t.Errorf("%s off: %q does not say %q", off, said, word)
 		}
 	}
 }

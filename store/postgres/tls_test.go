@@ -67,6 +67,7 @@ func (a *authority) sign(t *testing.T, change func(*x509.Certificate)) (certific
 
 // TestTLS has a server with a certificate: it is checked, and what is wrong with it said.
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	own, right, wrong := pgtest.ForTest(t), newAuthority(t), newAuthority(t)
 	install := func(change func(*x509.Certificate)) {
 		t.Helper()
