@@ -1,9 +1,9 @@
 import { useMe, useRules } from "../api/queries";
 import type { Decision, Rule } from "../api/types";
 import { since } from "../lib/format";
-import { safeName, safeText } from "../lib/safe";
+import { safeName } from "../lib/safe";
 import { policies } from "../lib/words";
-import { verdict } from "../requests/words";
+import { reasonOf, verdict } from "../requests/words";
 import { Link } from "../ui/Link";
 import { useShown } from "./context";
 
@@ -17,7 +17,7 @@ export function Why({ decision: d }: { decision: Decision }) {
   return (
     <p className="why">
       {sentence(d, me, session.policy)}
-      {d.reason && <span className="dim"> {safeText(d.reason)}{/[.!?]$/.test(d.reason) ? "" : "."}</span>}
+      {d.reason && <span className="dim"> {reasonOf(d)}{/[.!?]$/.test(d.reason) ? "" : "."}</span>}
       {d.source === "rule" && rules && <span className="dim"> {origin(rule, me)}</span>}
       {d.source === "user" && d.rule && <span className="dim"> That made the rule <span className="mono">{safeName(d.rule)}</span>.</span>}
       {d.rule && <> <Link to="/rules">Rules</Link></>}

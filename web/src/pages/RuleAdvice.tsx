@@ -10,8 +10,8 @@ import { useMe } from "../api/queries";
 import type { Decision, Rule } from "../api/types";
 import { ago } from "../lib/format";
 import { sessionPath } from "../lib/router";
-import { safeName, safeText } from "../lib/safe";
-import { verdict } from "../requests/words";
+import { safeName } from "../lib/safe";
+import { reasonOf, verdict } from "../requests/words";
 import { Button } from "../ui/Button";
 import { Link } from "../ui/Link";
 
@@ -63,9 +63,9 @@ export function Lately({ list }: { list: readonly Decided[] }) {
           <tbody>
             {list.map((x) => (
               <tr key={x.request_id}>
-                <td className="mono advice-what"><Link to={sessionPath(x.session)}>{safeName(x.title || x.tool)}</Link></td>
+                <td className="mono advice-what"><Link to={sessionPath(x.session)}>{safeName((x.title || x.tool).replaceAll("`", ""))}</Link></td>
                 <td>{verdict(x.decision, me)}</td>
-                <td className="dim">{x.decision.reason ? safeText(x.decision.reason) : ""}</td>
+                <td className="dim">{reasonOf(x.decision)}</td>
                 <td className="number dim">{ago(x.at)}</td>
               </tr>
             ))}

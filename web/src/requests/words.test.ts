@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import type { Request } from "../api/types";
-import { heading, headline } from "./words";
+import type { Decision, Request } from "../api/types";
+import { heading, headline, reasonOf } from "./words";
 
 const ask = (data: object): Request => ({ request_id: "r", session: "s", gate: "permission", state: "open", created_at: "", seq: 1, delivered: true, data } as unknown as Request);
 
@@ -14,4 +14,10 @@ it.each([
 ])("%j", (data, short, whole) => {
   expect(headline(ask(data), "Claude")).toBe(short);
   expect(heading(ask(data), "Claude")).toBe(whole);
+});
+
+it("reasons name modes as people know them", () => {
+  const why = (reason: string) => reasonOf({ reason } as Decision);
+  expect(why("The policy auto-approve allows whatever no rule denies.")).toBe("The mode Full auto allows whatever no rule denies.");
+  expect(why("The policy of the house")).toBe("The policy of the house");
 });

@@ -3,6 +3,7 @@
 import type { Decision, Request } from "../api/types";
 import { baseName } from "../lib/format";
 import { safeText } from "../lib/safe";
+import { policies } from "../lib/words";
 import { argument } from "../model/summary";
 
 const short = 60;
@@ -76,6 +77,13 @@ export function verdict(d: Decision, me: string): string {
   const reach = d.behavior === "allow" && d.scope === "session" ? " for this session" : d.behavior === "allow" && d.scope === "always" ? " always" : "";
   return `${who} ${did}${reach}`;
 }
+
+/** Why something was decided, with modes as people know them. */
+export const reasonOf = (d: Decision): string =>
+  safeText(d.reason ?? "").replace(/\b([Tt])he policy ([\w-]+)/g, (whole, t: string, id: string) => {
+    const mode = policies.find((p) => p.id === id)?.name;
+    return mode ? `${t}he mode ${mode}` : whole;
+  });
 
 export function answersOf(d: Decision): string {
   return Object.values(d.answers ?? {}).map((a) => (Array.isArray(a) ? a.join(", ") : a)).join(" · ");
