@@ -24,8 +24,12 @@ func refused(format string, args ...any) error {
 // unfinished is what git keeps in its folder while an operation of several steps waits for
 // a person, and its name.
 var unfinished = []struct{ file, name string }{
-	{"MERGE_HEAD", "merge"}, {"CHERRY_PICK_HEAD", "cherry-pick"}, {"REVERT_HEAD", "revert"},
-	{"rebase-merge", "rebase"}, {"rebase-apply", "rebase"}, {"BISECT_LOG", "bisect"},
+	{"MERGE_HEAD", "merge"},
+	{"CHERRY_PICK_HEAD", "cherry-pick"},
+	{"REVERT_HEAD", "revert"},
+	{"rebase-merge", "rebase"},
+	{"rebase-apply", "rebase"},
+	{"BISECT_LOG", "bisect"},
 }
 
 // CommitFiles commits files as they are in the folder, in the name of the user of git's

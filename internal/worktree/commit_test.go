@@ -69,6 +69,7 @@ func TestCommitRefused(t *testing.T) {
 		"rebase":        {who + "mkdir .git/rebase-merge", "a rebase is in progress"},
 		"filter":        {who + "echo 'new filter=lfs' > .gitattributes", "filter lfs"},
 		"locked":        {who + "touch .git/index.lock", "index.lock"},
+		"locked branch": {who + "touch .git/refs/heads/main.lock", "git did not commit"},
 		"no repository": {"rm -rf .git", "not in a git repository"},
 		"nothing":       {who + "git add new; git commit -qm new", "git did not commit"},
 	} {
