@@ -42,7 +42,7 @@ type Suggestion struct {
 
 // Decisions are the newest decisions, and what follows from them.
 type Decisions struct {
-	Items       []DecidedUse    `json:"items" doc:"The newest first." nullable:"false"`
+	Items       []DecidedUse `json:"items" doc:"The newest first." nullable:"false"`
 	Suggestions []Suggestion `json:"suggestions" nullable:"false"`
 }
 
