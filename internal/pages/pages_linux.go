@@ -13,7 +13,7 @@ import (
 // Unmap gives back the pages of the program's code and constants that are in memory. The
 // kernel keeps them cached and maps those that are used again.
 func Unmap() error {
-	maps, err := os.ReadFile("/proc/self/maps")
+	maps, err := os.ReadFile("/proc/self/smaps")
 	if err != nil {
 		return err
 	}
@@ -21,29 +21,41 @@ func Unmap() error {
 	if err != nil {
 		return err
 	}
-	lines := bufio.NewScanner(bytes.NewReader(maps))
-	for lines.Scan() {
-		start, size, ok := constant(lines.Text(), program)
-		if !ok {
-			continue
-		}
-		if _, _, errno := unix.Syscall(unix.SYS_MADVISE, start, size, unix.MADV_DONTNEED); errno != 0 {
+	for _, m := range constant(maps, program) {
+		if _, _, errno := unix.Syscall(unix.SYS_MADVISE, m.start, m.size, unix.MADV_DONTNEED); errno != 0 {
 			return os.NewSyscallError("madvise", errno)
 		}
 	}
-	return lines.Err()
+	return nil
 }
 
-// constant returns the place of a mapping, if it is one of the program that nobody can
-// write to. What was written to a page would be lost with it.
-func constant(line, program string) (start, size uintptr, ok bool) {
-	place, rest, _ := strings.Cut(line, " ")
-	mode, _, _ := strings.Cut(rest, " ")
-	if !strings.HasSuffix(line, " "+program) || (mode != "r-xp" && mode != "r--p") {
-		return 0, 0, false
+// mapping is a part of the process's memory.
+type mapping struct{ start, size uintptr }
+
+// constant returns the mappings of the program that are the same as in its file: nobody
+// can write to them, and nobody has. What was written to a page is lost with it; the
+// linker of C writes to pages and protects them afterwards.
+func constant(smaps []byte, program string) []mapping {
+	var out []mapping
+	var m mapping
+	ours := false
+	for lines := bufio.NewScanner(bytes.NewReader(smaps)); lines.Scan(); {
+		field, value, _ := strings.Cut(lines.Text(), " ")
+		switch {
+		case !strings.HasSuffix(field, ":"): // the first line of a mapping
+			m, ours = place(field)
+			ours = ours && strings.HasSuffix(value, " "+program) && (strings.HasPrefix(value, "r-xp ") || strings.HasPrefix(value, "r--p "))
+		case field == "Anonymous:" && ours && strings.TrimSpace(value) == "0 kB":
+			out = append(out, m)
+		}
 	}
-	from, to, _ := strings.Cut(place, "-")
+	return out
+}
+
+// place reads an address range, such as 00400000-01385000.
+func place(text string) (mapping, bool) {
+	from, to, _ := strings.Cut(text, "-")
 	a, errA := strconv.ParseUint(from, 16, 64)
 	b, errB := strconv.ParseUint(to, 16, 64)
-	return uintptr(a), uintptr(b - a), errA == nil && errB == nil
+	return mapping{uintptr(a), uintptr(b - a)}, errA == nil && errB == nil && a < b
 }
