@@ -80,6 +80,20 @@ func (t *Tokens) load() ([]stored, error) {
 	return list, err
 }
 
+// loadAfter is load for a list that was read after that time: another node may just have
+// made the token that is looked for. t.mu must be held; others have it in the meantime.
+func (t *Tokens) loadAfter(when time.Time) ([]stored, error) {
+	if early := sharedMiss - t.age(); early > 0 {
+		t.mu.Unlock()
+		time.Sleep(early)
+		t.mu.Lock()
+	}
+	if !t.file.read.After(when) {
+		t.file.read = time.Time{}
+	}
+	return t.load()
+}
+
 // age is how old the list is that was read last. t.mu must be held.
 func (t *Tokens) age() time.Duration { return time.Since(t.file.read) }
 
@@ -109,8 +123,8 @@ const (
 	// sharedLife is for how long a node goes by the list that it has read: so long a token
 	// that another node has revoked may still be accepted.
 	sharedLife = time.Second
-	// sharedMiss is the same for a token that is not in the list: another node may just
-	// have made it. Guessing does not cost the database more than this.
+	// sharedMiss is how long a token that is not in the list waits until the list is read
+	// again: guessing does not cost the database more than that.
 	sharedMiss = 100 * time.Millisecond
 )
 

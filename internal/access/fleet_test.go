@@ -73,7 +73,6 @@ func fleetTokens(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(nodes[0].dir, listFile)); err == nil {
 		t.Error("the list is a file as well")
 	}
-	time.Sleep(sharedMiss)
 	id, err := nodes[1].authenticate(secret)
 	if err != nil || id.Name != made.Name || id.Scope != View {
 		t.Fatalf("on the other node: %+v, %v", id, err)
