@@ -44,16 +44,14 @@ func (g *grepping) candidates(ctx context.Context) (files map[string]bool, ok bo
 	if err != nil {
 		return nil, false
 	}
+	defer context.AfterFunc(ctx, func() { _, _ = p.Kill() })() // it may say nothing for long
 	_ = p.Stdin().Close()
-	out, err := io.ReadAll(io.LimitReader(&ctxReader{ctx, p.Stdout()}, ripgrepLimit+1))
+	out, err := io.ReadAll(io.LimitReader(p.Stdout(), ripgrepLimit+1))
 	if err == nil && len(out) <= ripgrepLimit {
-		select {
-		case <-p.Done():
-		case <-ctx.Done():
-		}
+		<-p.Done()
 	}
 	exit, err2 := p.Kill() // it has ended, unless something is wrong
-	if err != nil || err2 != nil || len(out) > ripgrepLimit || exit.Signal != "" || exit.Code != 0 && exit.Code != 1 {
+	if ctx.Err() != nil || err != nil || err2 != nil || len(out) > ripgrepLimit || exit.Signal != "" || exit.Code != 0 && exit.Code != 1 {
 		return nil, false
 	}
 	files = map[string]bool{}

@@ -1,11 +1,14 @@
 package tools
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -135,5 +138,35 @@ func TestRipgrepOfAProject(t *testing.T) {
 	b.Ripgrep = other.path("rg")
 	if res := b.works("Grep", input{"pattern": "needle", "output_mode": "count"}); !strings.Contains(res.Text, "y/latin:1\n") {
 		t.Errorf("%s", res.Text)
+	}
+}
+
+// TestRipgrepInterrupted is that a search which finds nothing can be ended.
+func TestRipgrepInterrupted(t *testing.T) {
+	t.Parallel()
+	b, other := newBench(t), newBench(t)
+	runs := other.path("runs")
+	if err := syscall.Mkfifo(runs, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	other.write("rg", "#!/bin/sh\necho >"+runs+"\nexec /bin/sleep 600\n")
+	if err := os.Chmod(other.path("rg"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	b.Ripgrep = other.path("rg")
+	g := &grepping{env: b.Env, place: place{real: b.Dir, shown: "."}, skip: unlessNamed(b.Dir, ""), re: regexp.MustCompile("needle")}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan bool)
+	go func() {
+		_, ok := g.candidates(ctx)
+		ended <- ok
+	}()
+	if _, err := os.ReadFile(runs); err != nil { // it ends when the program has begun
+		t.Fatal(err)
+	}
+	cancel()
+	if <-ended {
+		t.Error("a search that was broken off is believed")
 	}
 }
