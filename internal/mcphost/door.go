@@ -115,15 +115,16 @@ type grant struct {
 	Token        *oauth2.Token    `json:"token"`
 }
 
-// load reads the grant that is kept; nil if there is none.
+// load reads the grant that is kept; nil if there is none, or none that can be used: then
+// the server refuses us, and a person can sign in again.
 func (d *door) load() (*grant, error) {
 	text, err := d.tokens.Get(TokenName(d.address))
 	if err != nil || text == "" {
 		return nil, err
 	}
 	var g grant
-	if err := json.Unmarshal([]byte(text), &g); err != nil || g.Token == nil || g.Address != d.address {
-		return nil, errors.New("what is kept of its sign-in cannot be read; sign in again")
+	if json.Unmarshal([]byte(text), &g) != nil || g.Token == nil || g.Address != d.address {
+		return nil, nil
 	}
 	return &g, nil
 }
@@ -164,14 +165,21 @@ func (k *key) Token() (*oauth2.Token, error) {
 	c := oauth2.Config{ClientID: k.grant.ClientID, ClientSecret: k.grant.ClientSecret, Endpoint: oauth2.Endpoint{TokenURL: k.grant.TokenURL, AuthStyle: k.grant.AuthStyle}}
 	t, err := c.TokenSource(ctx, k.grant.Token).Token()
 	if err != nil {
-		if r, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
-			return nil, &oauth2.RetrieveError{Response: r.Response, ErrorCode: r.ErrorCode} // without what it sent, which may hold secrets
-		}
-		if k.grant.Token.RefreshToken == "" {
+		r, ok := errors.AsType[*oauth2.RetrieveError](err)
+		switch {
+		case k.grant.Token.RefreshToken == "", ok && final(r.Response):
 			return nil, &oauth2.RetrieveError{ErrorCode: "invalid_grant"} // the server will refuse us, and say how to sign in
+		case ok:
+			return nil, &oauth2.RetrieveError{Response: r.Response, ErrorCode: r.ErrorCode} // without what it sent, which may hold secrets
 		}
 		return nil, errors.New("its authorization server cannot be reached")
 	}
 	k.grant.Token = t
 	return t, k.d.save(ctx, k.grant)
+}
+
+// final reports whether an authorization server will not renew a token, whatever its reason:
+// the client may be one that it has forgotten.
+func final(r *http.Response) bool {
+	return r != nil && r.StatusCode >= 400 && r.StatusCode < 500 && r.StatusCode != http.StatusRequestTimeout && r.StatusCode != http.StatusTooManyRequests
 }

@@ -193,3 +193,34 @@ func TestSignInOtherwise(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestSignInAgain is that a person can sign in again where what is kept is of no more use.
+func TestSignInAgain(t *testing.T) {
+	t.Parallel()
+	a, store := oauthtest.New(t), keys.OpenMCP(t.TempDir()).With(nil)
+	signIn := func(s *Servers) {
+		t.Helper()
+		if got := s.States()[0]; got.Status != NeedsAuth {
+			t.Fatalf("%+v", got)
+		}
+		err := s.SignIn(t.Context(), "bird", func(ctx context.Context, link string) (string, error) {
+			oauthtest.Browse(t, link)
+			<-ctx.Done()
+			return "", ctx.Err()
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := store.Set(t.Context(), TokenName(a.URL), `{"token": `); err != nil {
+		t.Fatal(err)
+	}
+	signIn(guest(t, a, store, io.Discard, nil))
+	kept, err := store.Get(TokenName(a.URL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	age(t, a, store, kept)
+	a.Forget()
+	signIn(guest(t, a, store, io.Discard, nil))
+}

@@ -116,13 +116,17 @@ func (a *Authority) token(w http.ResponseWriter, r *http.Request) {
 		q := a.codes[r.PostFormValue("code")]
 		sum := sha256.Sum256([]byte(r.PostFormValue("code_verifier")))
 		if q == nil || q.Get("code_challenge") != base64.RawURLEncoding.EncodeToString(sum[:]) || q.Get("client_id") != r.PostFormValue("client_id") {
-			a.refuse(w)
+			a.refuse(w, http.StatusBadRequest, "invalid_grant")
 			return
 		}
 		delete(a.codes, r.PostFormValue("code"))
 	case "refresh_token":
+		if a.clients[r.PostFormValue("client_id")] == nil {
+			a.refuse(w, http.StatusUnauthorized, "invalid_client")
+			return
+		}
 		if !a.refreshes[r.PostFormValue("refresh_token")] {
-			a.refuse(w)
+			a.refuse(w, http.StatusBadRequest, "invalid_grant")
 			return
 		}
 		delete(a.refreshes, r.PostFormValue("refresh_token"))
@@ -133,10 +137,10 @@ func (a *Authority) token(w http.ResponseWriter, r *http.Request) {
 	a.say(w, map[string]any{"access_token": access, "token_type": "Bearer", "expires_in": 3600, "refresh_token": refresh})
 }
 
-func (a *Authority) refuse(w http.ResponseWriter) {
+func (a *Authority) refuse(w http.ResponseWriter, status int, why string) {
 	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusBadRequest)
-	a.say(w, map[string]any{"error": "invalid_grant", "error_description": "secret-refresh is not good"})
+	w.WriteHeader(status)
+	a.say(w, map[string]any{"error": why, "error_description": "secret-refresh is not good"})
 }
 
 // Browse opens the link and follows it, as a browser does.
@@ -157,6 +161,13 @@ func Browse(t *testing.T, link string) {
 	if resp.StatusCode != http.StatusOK || !strings.Contains(string(body), "You can close this page") {
 		t.Errorf("%s: %s", resp.Status, body)
 	}
+}
+
+// Forget has the authority forget the programs that have registered.
+func (a *Authority) Forget() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	clear(a.clients)
 }
 
 // Renewals counts the tokens that were renewed.
