@@ -219,9 +219,9 @@ func (s *Servers) connect(ctx context.Context, name string, c server) (*mcp.Clie
 		}
 		transport = &mcp.IOTransport{Reader: process.Stdout(), Writer: process.Stdin()}
 	case "sse":
-		transport = &mcp.SSEClientTransport{Endpoint: c.URL, HTTPClient: withHeaders(c.Headers)}
+		transport = &mcp.SSEClientTransport{Endpoint: c.URL, HTTPClient: withHeaders(c.URL, c.Headers)}
 	default:
-		t := &mcp.StreamableClientTransport{Endpoint: c.URL, HTTPClient: withHeaders(c.Headers)}
+		t := &mcp.StreamableClientTransport{Endpoint: c.URL, HTTPClient: withHeaders(c.URL, c.Headers)}
 		if d := s.all[name].door; d != nil {
 			t.OAuthHandler = d
 		}
@@ -380,20 +380,4 @@ func (s *Servers) Close() error {
 	s.end()
 	s.watching.Wait()
 	return errors.Join(errs...)
-}
-
-// withHeaders is a client that sends these with each request.
-func withHeaders(headers map[string]string) *http.Client {
-	return &http.Client{Transport: sending(headers)}
-}
-
-type sending map[string]string
-
-// RoundTrip implements http.RoundTripper.
-func (s sending) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	for name, value := range s {
-		r.Header.Set(name, value)
-	}
-	return http.DefaultTransport.RoundTrip(r)
 }
