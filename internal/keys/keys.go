@@ -86,6 +86,9 @@ func (s *Store) read() (map[string]entry, error) {
 	if err := json.NewDecoder(f).Decode(&out); err != nil {
 		return nil, fmt.Errorf("%s cannot be read: %w", s.path, err)
 	}
+	if out == nil { // the file says null
+		out = map[string]entry{}
+	}
 	return out, nil
 }
 

@@ -95,3 +95,19 @@ func TestKeys(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestNull is that a file which says null has no keys, and can get some.
+func TestNull(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "keys.json"), []byte("null\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := Open(dir).With(nil)
+	if _, err := s.Set(t.Context(), "openai", "k"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Get("openai"); err != nil || got != "k" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
