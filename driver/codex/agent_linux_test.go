@@ -241,7 +241,8 @@ func TestApprovals(t *testing.T) {
 		want string
 	}{
 		{terret.Decision{Behavior: terret.BehaviorAllow}, "accept"},
-		{terret.Decision{Behavior: terret.BehaviorAllow, Scope: terret.ScopeSession}, "acceptForSession"},
+		{terret.Decision{Behavior: terret.BehaviorAllow, Scope: terret.ScopeSession}, "accept"},
+		{terret.Decision{Behavior: terret.BehaviorAllow, Scope: terret.ScopeAlways}, "accept"},
 		{terret.Decision{Behavior: terret.BehaviorDeny, Reason: "not on a Sunday"}, "decline"},
 		{terret.Decision{Behavior: terret.BehaviorDeny, Reason: "stop it", Interrupt: true}, "cancel"},
 	}

@@ -123,11 +123,10 @@ func (p *process) leaveSandbox(ctx context.Context, m rpc.Message, r approval, c
 	return object{"decision": "decline"}, nil
 }
 
-// decisionWord is a decision in Codex's words. One that stays is Terret's to keep.
+// decisionWord is a decision in Codex's words. One that stays is Terret's to keep: what Codex
+// remembers it does not ask about again, whatever the rules say by then.
 func decisionWord(d terret.Decision) string {
 	switch {
-	case d.Behavior == terret.BehaviorAllow && (d.Scope == terret.ScopeSession || d.Scope == terret.ScopeAlways):
-		return "acceptForSession"
 	case d.Behavior == terret.BehaviorAllow:
 		return "accept"
 	case d.Interrupt:
