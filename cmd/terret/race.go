@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -111,15 +112,14 @@ func (a *app) race(ctx context.Context, r *race.Runner, id string, o raceOptions
 		return err
 	}
 	if o.keep != "" {
-		name := o.keep
-		if name == "best" {
-			if name = x.Best(); name == "" {
-				a.printRace(x)
-				return terret.Errorf(terret.CodeExecutionError, "nobody changed anything and passed; `%s` drops the race", a.commandLine("race", "drop", x.ID[:13]))
-			}
-		}
+		name, err := a.racer(x, o.keep)
 		if !o.json {
 			a.printRace(x)
+		} else if err != nil {
+			err = errors.Join(err, a.printJSON(x))
+		}
+		if err != nil {
+			return err
 		}
 		if x, err = r.Keep(ctx, a.user(), id, name, o.patch); err != nil {
 			return err
@@ -140,6 +140,17 @@ func (a *app) race(ctx context.Context, r *race.Runner, id string, o raceOptions
 	return nil
 }
 
+// racer is the name of the racer to keep, where "best" stands for the best.
+func (a *app) racer(x race.Race, name string) (string, error) {
+	if name != "best" {
+		return name, nil
+	}
+	if best := x.Best(); best != "" {
+		return best, nil
+	}
+	return "", terret.Errorf(terret.CodeExecutionError, "nobody changed anything and passed; `%s` drops the race", a.commandLine("race", "drop", x.ID[:13]))
+}
+
 // printRace prints the table of a race.
 func (a *app) printRace(x race.Race) {
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
@@ -157,12 +168,11 @@ func newRaceKeep(a *app) *cobra.Command {
 		Use: "keep RACE RACER", Short: "Merge what one agent did, and drop the rest", Args: exactArgs("RACE", "RACER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.onRace(cmd.Context(), args[0], func(ctx context.Context, r *race.Runner, x race.Race) error {
-				name := args[1]
-				if name == "best" {
-					name = x.Best()
+				name, err := a.racer(x, args[1])
+				if err != nil {
+					return err
 				}
-				_, err := r.Keep(ctx, a.user(), x.ID, name, patch)
-				if err == nil {
+				if _, err = r.Keep(ctx, a.user(), x.ID, name, patch); err == nil {
 					a.note("kept %s", name)
 				}
 				return err
