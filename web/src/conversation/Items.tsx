@@ -148,6 +148,7 @@ const advice: Record<string, string> = {
   billing: "The provider refuses to bill. Look at your account there.",
   model_not_found: "Choose another model below.",
   max_turns: "The turn reached its limit of steps. Send “go on” to continue.",
+  max_structured_retries: "The answer never matched the required schema. Try again, or simplify the schema.",
   max_budget: "The turn reached its budget. Raise it, or go on in a new session.",
   interrupted: "You stopped it. Send a message to go on.",
   killed: "It was ended by force. Send a message to go on.",

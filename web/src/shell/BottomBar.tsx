@@ -1,5 +1,6 @@
 import { BellDot, FileDiff, List, MessageSquare } from "lucide-react";
 import { useRequests } from "../api/queries";
+import { useRoute } from "../lib/router";
 import { type PhonePane, useView } from "../lib/state";
 import { useConnection } from "../stream/live";
 
@@ -13,10 +14,11 @@ const panes: { id: PhonePane; name: string; Icon: typeof List }[] = [
 export function BottomBar() {
   const phone = useView((s) => s.phone);
   const open = useRequests().data?.items.length ?? 0;
+  const inSession = useRoute().page === "session"; // elsewhere nothing has changed
   const away = useConnection((s) => s.state === "reconnecting");
   return (
     <nav className="bottom-bar" aria-label="Panes">
-      {panes.map(({ id, name, Icon }) => (
+      {panes.filter(({ id }) => inSession || id !== "side").map(({ id, name, Icon }) => (
         <button key={id} type="button" aria-current={phone === id} onClick={() => useView.setState({ phone: id })}>
           <Icon size={20} aria-hidden="true" />
           {id === "chat" && away ? "Reconnecting" : name}
