@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -54,15 +55,16 @@ func CommitFiles(ctx context.Context, dir, message string, paths []string) (comm
 		return "", err
 	}
 	defer release()
+	ctx = context.WithoutCancel(ctx) // what is begun is finished: half of it would have to be undone
+	g.lineEndings(ctx)
 	added, err := g.mention(ctx, paths)
 	if err != nil {
-		return "", err
+		return "", refused("git did not commit: %w", err)
 	}
 	g.in = joined(paths)
 	_, err = g.run(ctx, "commit", "--quiet", "--no-verify", "--no-gpg-sign", "--cleanup=whitespace", "--message", message,
 		"--only", "--pathspec-from-file=-", "--pathspec-file-nul")
 	if err != nil {
-		ctx := context.WithoutCancel(ctx)
 		if len(added) > 0 {
 			g.in = joined(added)
 			_, undo := g.run(ctx, "rm", "--cached", "--quiet", "--force", "--pathspec-from-file=-", "--pathspec-file-nul")
@@ -107,6 +109,19 @@ func (g *git) author(ctx context.Context) ([]string, error) {
 		return nil, refused("git does not know who you are; tell it with `git config --global user.name NAME` and `git config --global user.email ADDRESS`")
 	}
 	return env, nil
+}
+
+// lineEndings has git store line endings as the user's own git does: the configuration that
+// says so is mostly not that of the repository.
+func (g *git) lineEndings(ctx context.Context) {
+	for _, key := range []string{"core.autocrlf", "core.eol"} {
+		cmd := exec.CommandContext(ctx, g.bin, "config", "--get", key)
+		cmd.Dir = g.dir
+		if out, err := cmd.Output(); err == nil {
+			n := len(g.off) / 2
+			g.off = append(g.off, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", n, key), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", n, strings.TrimSpace(string(out))))
+		}
+	}
 }
 
 // mention makes git know those of the files that it does not, and returns them.

@@ -79,12 +79,29 @@ func TestCommitRefused(t *testing.T) {
 			status := "git status --porcelain 2>&1 || true"
 			before := r.sh(r.dir, status)
 			_, err := worktree.CommitFiles(t.Context(), r.dir, "x", []string{"new"})
-			if _, ok := errors.AsType[*worktree.RefusedError](err); name != "locked" && !ok || err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, ok := errors.AsType[*worktree.RefusedError](err); !ok || err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v", err)
 			}
 			if d := cmp.Diff(before, r.sh(r.dir, status)); d != "" {
 				t.Errorf("something changed: %s", d)
 			}
 		})
+	}
+}
+
+// Line endings are stored as the user's own git stores them.
+func TestCommitLineEndings(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "gitconfig")
+	if err := os.WriteFile(config, []byte("[user]\n\tname = Ada\n\temail = ada@example.org\n[core]\n\tautocrlf = input\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GIT_CONFIG_GLOBAL", config)
+	r := newRepository(t)
+	r.sh(r.dir, `printf 'one\r\ntwo\r\n' > sub/a.txt`)
+	if _, err := worktree.CommitFiles(t.Context(), r.dir, "x", []string{"sub/a.txt"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.sh(r.dir, "git cat-file blob HEAD:sub/a.txt | od -An -c | tr -d ' '; git status --porcelain"); got != `one\ntwo\n` {
+		t.Errorf("it holds %s", got)
 	}
 }

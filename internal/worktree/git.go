@@ -40,7 +40,7 @@ var settings = []string{
 type git struct {
 	bin, dir string
 	env      []string // besides the usual
-	off      []string // variables that disable filters which the repository names
+	off      []string // variables that disable filters which the repository names, and other settings
 	in       []byte   // the input of commands
 	ignores  string   // the file of what the user's git ignores everywhere
 }
