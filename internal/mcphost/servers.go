@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -111,7 +110,7 @@ func (s *Servers) doorOf(name string, c server) *door {
 			return nil
 		}
 	}
-	return &door{address: c.URL, tokens: s.o.Tokens, config: c.OAuth, client: &http.Client{Timeout: authorityPatience}, shut: func() { s.stale(name) }}
+	return &door{address: c.URL, tokens: s.o.Tokens, config: c.OAuth, client: authorityClient(c.URL), shut: func() { s.stale(name) }}
 }
 
 // Refresh starts the servers that do not run, all at once, and asks those for their
