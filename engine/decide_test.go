@@ -53,7 +53,7 @@ func TestScopes(t *testing.T) {
 	p := mock.Script{Turns: [][]mock.Step{{ask("go vet ./..."), ask("go vet ./...")}}}
 	for _, scope := range []terret.Scope{terret.ScopeSession, terret.ScopeAlways} {
 		f, faults := faultyFixture(t, mock.New(p))
-		slow, answered, looked := make(chan struct{}), make(chan struct{}, 1), make(chan struct{})
+		slow, answered, looked := make(chan struct{}), make(chan struct{}, 1), make(chan struct{}, 1)
 		faults.set(func() {
 			faults.put = func(terret.Rule) {
 				answered <- struct{}{}

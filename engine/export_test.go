@@ -22,6 +22,9 @@ func Stopping(e *Engine, session string) bool {
 // LookAgain makes the engine look at what is in the store for its sessions.
 func LookAgain(e *Engine) { e.watch.lookAgain() }
 
+// Next starts the session's first queued prompt, if it can.
+func Next(e *Engine, session string) { e.next(e.mine(session)) }
+
 // Killer returns what kills the session's present turn, at any time.
 func Killer(e *Engine, session string) func() {
 	l := e.mine(session)

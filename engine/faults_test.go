@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"testing"
@@ -22,8 +23,10 @@ type faults struct {
 	answer func(d terret.Decision) error // instead of Answer
 	put    func(rule terret.Rule)        // before PutRule
 	turns  func()                        // after Turn or Turns has read
-	looked chan struct{}                 // each time somebody asks for answers
+	looked chan struct{}                 // each time somebody asks for answers; buffered, so that none is missed
 	reads  map[string]int                // of the queue of a session
+	once   map[string]error              // of the next Pending of a session, or of all
+	inbox  chan struct{}                 // the same, when what is pending of all was read
 }
 
 func faultyFixture(t *testing.T, d terret.Driver, change ...func(*engine.Config)) (*fixture, *faults) {
@@ -58,7 +61,8 @@ func (s *faults) ListRules(ctx context.Context, session string) ([]terret.Rule, 
 
 func (s *faults) Pending(ctx context.Context, session string) ([]terret.InboxItem, error) {
 	s.mu.Lock()
-	err := s.queue
+	err, inbox := cmp.Or(s.queue, s.once[session]), s.inbox
+	delete(s.once, session)
 	if s.reads == nil {
 		s.reads = map[string]int{}
 	}
@@ -67,7 +71,14 @@ func (s *faults) Pending(ctx context.Context, session string) ([]terret.InboxIte
 	if err != nil {
 		return nil, err
 	}
-	return s.Store.Pending(ctx, session)
+	items, err := s.Store.Pending(ctx, session)
+	if inbox != nil && session == "" {
+		select {
+		case inbox <- struct{}{}:
+		default:
+		}
+	}
+	return items, err
 }
 
 func (s *faults) PutRule(ctx context.Context, r terret.Rule) error {

@@ -77,7 +77,10 @@ func (e *Engine) watchLoop() {
 			v, every = version, time.Second
 		}
 		version = v
-		e.lookAround()
+		if err := e.lookAround(); err != nil { // whoever wrote will not say so again
+			e.watch.lookAgain()
+			every = time.Second
+		}
 		pause := time.NewTimer(every)
 		select {
 		case <-pause.C:
@@ -89,12 +92,14 @@ func (e *Engine) watchLoop() {
 }
 
 // lookAround handles what other processes may have written.
-func (e *Engine) lookAround() {
+func (e *Engine) lookAround() error {
 	e.dropLost()
 	e.hub.WakeOthers(func(session string) bool { return e.mine(session) != nil })
-	if err := e.serveInbox(e.life); err != nil && e.life.Err() == nil {
+	err := e.serveInbox(e.life)
+	if err != nil && e.life.Err() == nil {
 		e.log.Warn("cannot read what other processes want", "error", err)
 	}
+	return err
 }
 
 // serveInbox handles what other processes ask of our sessions.

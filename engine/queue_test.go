@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -58,7 +59,7 @@ func TestQueueGoesOn(t *testing.T) {
 	f.promptWhen(id, "a", engine.WhenQueue)
 	f.promptWhen(id, "b", engine.WhenQueue)
 	last := f.promptWhen(id, "c", engine.WhenQueue)
-	looked := make(chan struct{})
+	looked := make(chan struct{}, 1)
 	store.set(func() { store.looked = looked })
 	for range 3 { // the first may have begun before, the second may be due anyway
 		engine.LookAgain(f.Engine)
@@ -67,6 +68,70 @@ func TestQueueGoesOn(t *testing.T) {
 	store.set(func() { store.looked = nil })
 	close(g.open)
 	f.ended(id, last.ID)
+}
+
+// TestQueueLeftBehindRuns runs what an earlier owner left in the queue behind the first
+// prompt, also if somebody has looked at the queue before, as undo does.
+func TestQueueLeftBehindRuns(t *testing.T) {
+	t.Parallel()
+	f, store := faultyFixture(t, mock.New(mock.Script{Turns: [][]mock.Step{{{Text: "ok"}}}}))
+	id, left, title := f.session(), terret.NewID(terret.PrefixTurn), "mine"
+	if err := f.store.Send(t.Context(), inQueue(id, left)); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Update(t.Context(), id, terret.SessionUpdated{Title: &title}, ""); err != nil { // takes the session
+		t.Fatal(err)
+	}
+	read := make(chan struct{}, 1)
+	store.set(func() { store.inbox = read })
+	for range 2 {
+		engine.LookAgain(f.Engine)
+		receive(t, read)
+	}
+	engine.Next(f.Engine, id)
+	f.run(id, "go")
+	f.ended(id, left)
+}
+
+// TestQueueAfterAnError runs what is queued although the queue could not be read once,
+// by the watcher or at the end of a turn.
+func TestQueueAfterAnError(t *testing.T) {
+	t.Parallel()
+	for _, watcher := range []bool{true, false} {
+		t.Run(fmt.Sprintf("watcher=%t", watcher), func(t *testing.T) {
+			t.Parallel()
+			g := newGate()
+			f, store := faultyFixture(t, mock.New(mock.Script{Turns: [][]mock.Step{{g.step()}, {{Text: "ok"}}}}))
+			id, sent := f.session(), terret.NewID(terret.PrefixTurn)
+			first := f.prompt(id, "first")
+			g.wait(t)
+			fail := func(reader string) { store.set(func() { store.once = map[string]error{reader: errDisk} }) }
+			if watcher {
+				close(g.open)
+				f.ended(id, first.ID)
+				fail("")
+			}
+			read := make(chan struct{}, 1)
+			store.set(func() { store.inbox = read })
+			if err := f.store.Send(t.Context(), inQueue(id, sent)); err != nil {
+				t.Fatal(err)
+			}
+			if !watcher {
+				for range 2 { // after the second, the engine has done what the first one told it
+					engine.LookAgain(f.Engine)
+					receive(t, read)
+				}
+				fail(id)
+				close(g.open)
+			}
+			f.ended(id, sent)
+		})
+	}
+}
+
+// inQueue is a prompt as another process sends it.
+func inQueue(session, turn string) terret.InboxItem {
+	return terret.InboxItem{ID: turn, Session: session, Kind: terret.InboxPrompt, Body: terret.JSON(`{"blocks":[{"type":"text","text":"x"}]}`)}
 }
 
 func TestQueue(t *testing.T) {

@@ -145,6 +145,7 @@ func (e *Engine) next(l *live) {
 		l.mu.Lock()
 		l.queued = true
 		l.mu.Unlock()
+		e.watch.lookAgain() // which comes back here
 		return
 	}
 	for _, item := range items {

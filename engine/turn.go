@@ -197,6 +197,7 @@ func (l *live) record(t *turn) terret.Turn {
 // begin starts a turn of the session and writes its first event. l.mu must be held, and
 // the session must be idle.
 func (l *live) begin(r PromptRequest, origin terret.Origin, taken []string, in inForce) (*turn, *appending) {
+	l.queued = l.queued || len(l.leftover) > 0
 	l.leftover = nil
 	t := l.newTurn(r.Turn, origin, r.Prompt, in)
 	t.command = r.command
