@@ -129,6 +129,21 @@ func TestNothingAfterTheEnd(t *testing.T) {
 	checkLog(t, f.store, id)
 }
 
+// A session that is lost while it is given back is given up once.
+func TestLostWhileGivenBack(t *testing.T) {
+	t.Parallel()
+	f, store := faultyFixture(t, mock.New(mock.Script{}))
+	id := f.session()
+	f.run(id, "1")
+	store.set(func() { store.leave = sync.OnceFunc(func() { engine.Fence(f.Engine, id) }) })
+	if err := f.CloseSession(t.Context(), id, ""); err != nil {
+		t.Fatal(err)
+	}
+	f.run(id, "2")
+	f.close()
+	checkLog(t, f.store, id)
+}
+
 func TestClosedEngine(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, mock.Script{})

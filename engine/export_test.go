@@ -40,6 +40,14 @@ func Writer(e *Engine, session string) func() error {
 	return func() error { return l.take(terret.NewID(terret.PrefixControl)).wait() }
 }
 
+// Fence takes the session from the engine, as if its lease were lost, and waits until the
+// engine has given it up.
+func Fence(e *Engine, session string) {
+	l := e.mine(session)
+	l.fail(nil, terret.ErrFenced)
+	<-l.left
+}
+
 // Trace tells of the transitions of all sessions, as "from → to". It must be called
 // before the first session is used.
 func Trace(e *Engine, tell func(edge string)) {

@@ -26,6 +26,7 @@ type faults struct {
 	looked chan struct{}                 // each time somebody asks for answers; buffered, so that none is missed
 	reads  map[string]int                // of the queue of a session
 	once   map[string]error              // of the next Pending of a session, or of all
+	leave  func()                        // before Release
 	inbox  chan struct{}                 // the same, when what is pending of all was read
 }
 
@@ -168,4 +169,14 @@ func (s *faults) Commit(ctx context.Context, batches []terret.Batch) ([]terret.R
 		results[at[i]] = r
 	}
 	return results, nil
+}
+
+func (s *faults) Release(ctx context.Context, session string, epoch int64) error {
+	s.mu.Lock()
+	leave := s.leave
+	s.mu.Unlock()
+	if leave != nil {
+		leave()
+	}
+	return s.Store.Release(ctx, session, epoch)
 }

@@ -128,6 +128,9 @@ func (e *Engine) runQueue(id string) {
 func (e *Engine) forget(l *live) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.phase == gone { // it was lost while it was given back
+		return
+	}
 	e.mu.Lock()
 	if e.live[l.id] == l {
 		delete(e.live, l.id)
