@@ -103,7 +103,7 @@ func (l *lease) keep(ctx context.Context) {
 		}
 	}()
 	every := s.options.Lease / 5
-	for pause(ctx, every) {
+	for s.worker.pause(ctx, every) {
 		// The last moment is well before others may act, so that the agents of this
 		// worker have ended by then.
 		last := l.good.Add(-s.options.Lease / 3)
@@ -122,6 +122,20 @@ func (l *lease) keep(ctx context.Context) {
 			every = min(s.options.Lease/50, 200*time.Millisecond)
 		}
 	}
+}
+
+// pause sleeps until somebody doubts that the lease goes on, and reports whether the
+// context is still alive.
+func (w *worker) pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-w.doubt:
+	case <-ctx.Done():
+		return false
+	}
+	return true
 }
 
 // renew reports whether the lease goes on. After an error nobody knows.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -24,6 +25,7 @@ type worker struct {
 	losses chan struct{} // closed when the lease is lost
 	node   string        // the name by which others can ask this process; empty if not
 	about  string        // what it says of itself
+	doubt  chan struct{} // asks whether the lease goes on; buffered
 }
 
 // nodeName is the name of the node that this process is, or empty.
@@ -60,16 +62,28 @@ const sqlAlive = `(w.until > clock_timestamp() AND NOT (w.locked AND w.server = 
 	AND NOT EXISTS (SELECT 1 FROM pg_locks l WHERE l.locktype = 'advisory' AND l.granted AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
 		AND l.classid::bigint = (hashtextextended(w.id, 0) >> 32) & 4294967295 AND l.objid::bigint = hashtextextended(w.id, 0) & 4294967295 AND l.objsubid = 1)))`
 
-// Claim implements terret.Ownership.
+// Claim implements terret.Ownership. If the lease of this process has ended and it has not
+// noticed, as after a machine's sleep, it goes on as another worker: nobody else may have
+// the session.
 func (s *Store) Claim(ctx context.Context, session string) (terret.Claim, error) {
+	out, ended, err := s.claim(ctx, session)
+	if ended != nil && awaitEnd(ctx, ended, s.options.Lease) {
+		out, _, err = s.claim(ctx, session)
+	}
+	return out, err
+}
+
+// claim is Claim as the worker that the store is. If that one's lease has ended, so that it
+// can own nothing, claim returns what is closed when nothing renews it any more.
+func (s *Store) claim(ctx context.Context, session string) (out terret.Claim, ended <-chan struct{}, err error) {
 	if err := s.register(ctx); err != nil {
-		return terret.Claim{}, err
+		return out, nil, err
 	}
 	if err := s.evict(ctx, session); err != nil {
-		return terret.Claim{}, err
+		return out, nil, err
 	}
-	var out terret.Claim
-	err := s.write(ctx, "claim session", func(ctx context.Context, tx pgx.Tx) error {
+	keeper := s.worker.keeper()
+	err = s.write(ctx, "claim session", func(ctx context.Context, tx pgx.Tx) error {
 		if err := s.mayTake(ctx, tx, session); err != nil {
 			return err
 		}
@@ -80,6 +94,7 @@ func (s *Store) Claim(ctx context.Context, session string) (terret.Claim, error)
 			return err
 		}
 		if tag.RowsAffected() == 0 {
+			ended = keeper
 			return errLost()
 		}
 		if err := tx.QueryRow(ctx, `SELECT cursor FROM sessions WHERE id = $1`, session).Scan(&out.Cursor); err != nil {
@@ -88,7 +103,33 @@ func (s *Store) Claim(ctx context.Context, session string) (terret.Claim, error)
 		out.Session, err = sessionOf(ctx, tx.Conn(), session)
 		return err
 	})
-	return out, err
+	if ended != nil {
+		select {
+		case s.worker.doubt <- struct{}{}:
+		default: // it is being asked already
+		}
+	}
+	return out, ended, err
+}
+
+// keeper is closed when nothing renews the worker's lease any more.
+func (w *worker) keeper() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.ended
+}
+
+// awaitEnd waits for the channel to be closed, for some time, and reports whether it was.
+func awaitEnd(ctx context.Context, ended <-chan struct{}, limit time.Duration) bool {
+	t := time.NewTimer(limit)
+	defer t.Stop()
+	select {
+	case <-ended:
+		return true
+	case <-t.C:
+	case <-ctx.Done():
+	}
+	return false
 }
 
 // mayTake locks a session, and refuses if another living worker owns it. A dead owner is
