@@ -81,6 +81,35 @@ func named(t *testing.T, own *pgtest.Server, path, name string, script mock.Scri
 	return n
 }
 
+// TestNoteOfOtherNode appends to a log that only another node may write, while nobody has it
+// open; and after that node has ended, when nobody would.
+func TestNoteOfOtherNode(t *testing.T) {
+	t.Parallel()
+	own, path := pgtest.ForTest(t), t.TempDir()
+	b := named(t, own, path, "b", mock.Script{})
+	id := terret.NewSessionID()
+	note := func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		return b.Note(ctx, id, "ann", terret.TaskUpdate{ID: id, Status: "skipped", Text: "step"})
+	}
+	t.Run("idle", func(t *testing.T) {
+		a := named(t, own, path, "a", mock.Script{})
+		if err := a.OpenLogHere(t.Context(), id, "run"); err != nil {
+			t.Fatal(err)
+		}
+		if err := note(); err != nil {
+			t.Fatal(err)
+		}
+		b.until(t, id, 0, terret.KindTaskUpdate)
+	})
+	err := note()
+	wantKind(t, err, terret.CodeConflict)
+	if err != nil && !strings.Contains(err.Error(), "does not run") {
+		t.Error(err)
+	}
+}
+
 // seq is the number of the last of these events.
 func seq(entries []terret.Entry) int64 { return entries[len(entries)-1].Seq }
 

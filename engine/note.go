@@ -108,8 +108,15 @@ type noted struct {
 const noteEvery = 20 * time.Millisecond
 
 // noteForeign has another process append events. If that one gives the session back, we
-// take it, and the note with it.
+// take it, and the note with it, or the node does whose session it is.
 func (e *Engine) noteForeign(ctx context.Context, session, by string, events []terret.Event) error {
+	s, err := e.store.Session(ctx, session)
+	if err == nil {
+		err = e.reachable(ctx, s)
+	}
+	if err != nil {
+		return err
+	}
 	all := make([]noted, 0, len(events))
 	for _, ev := range events {
 		data, err := json.Marshal(ev.Data)
@@ -124,6 +131,9 @@ func (e *Engine) noteForeign(ctx context.Context, session, by string, events []t
 	}
 	item := terret.InboxItem{ID: terret.NewID(terret.PrefixControl), Session: session, Kind: terret.InboxNote, By: by, Body: body}
 	if err := e.store.Send(ctx, item); err != nil {
+		return err
+	}
+	if err := e.rouse(ctx, s, false); err != nil {
 		return err
 	}
 	for {
