@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/terret-dev/terret/internal/atomicfile"
@@ -99,6 +100,9 @@ func RemoveClone(ctx context.Context, home, dir string, own func(file string) bo
 		return "", nil
 	}
 	if _, err := os.Stat(dir); err == nil {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err != nil { // git would look at a repository above
+			return "it is no longer a repository", nil //nolint:nilerr // so it is kept
+		}
 		g, err := open(ctx, dir)
 		if err == nil {
 			err = g.disarm(ctx)
@@ -125,7 +129,11 @@ func (g *git) unpushed(ctx context.Context, own func(string) bool) (string, erro
 	if len(others) > 0 {
 		return "other worktrees belong to it", nil
 	}
-	lost, err := g.run(ctx, "rev-list", "--max-count=1", "--all", "HEAD", "--not", "--remotes")
+	ours := []string{"--all"}
+	if _, err := g.run(ctx, "rev-parse", "--verify", "--quiet", "HEAD"); err == nil { // a branch may have no commit yet
+		ours = append(ours, "HEAD")
+	}
+	lost, err := g.run(ctx, slices.Concat([]string{"rev-list", "--max-count=1"}, ours, []string{"--not", "--remotes"})...)
 	if err != nil || lost == "" {
 		return "", err
 	}

@@ -1,0 +1,40 @@
+package worktree_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/terret-dev/terret/internal/worktree"
+)
+
+// TestRemoveClone removes clones in which nothing is to lose, also those of a repository
+// without commits, and keeps what is no longer a clone.
+func TestRemoveClone(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ script, kept string }{
+		"empty":         {"git init -q --bare origin && git clone -q origin shop/clone 2>/dev/null", ""},
+		"pushed":        {"git clone -q shop shop/clone", ""},
+		"unborn branch": {"git clone -q shop shop/clone && cd shop/clone && git switch -q --orphan other", ""},
+		"commit":        {"git clone -q shop shop/clone && cd shop/clone && git switch -q --detach && git commit -q --allow-empty -m two", "not pushed"},
+		"no repository": {"git clone -q shop shop/clone && rm -rf shop/clone/.git && echo clone > shop/.git/info/exclude", "no longer a repository"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRepository(t)
+			r.sh(filepath.Dir(r.dir), c.script)
+			dir := filepath.Join(r.dir, "clone")
+			if err := worktree.NoteClone(r.home, dir); err != nil {
+				t.Fatal(err)
+			}
+			kept, err := worktree.RemoveClone(t.Context(), r.home, dir, func(string) bool { return false })
+			if err != nil || !strings.Contains(kept, c.kept) || (kept == "") != (c.kept == "") {
+				t.Errorf("kept because %q, want %q: %v", kept, c.kept, err)
+			}
+			if _, err := os.Stat(dir); (err == nil) != (c.kept != "") {
+				t.Errorf("the clone: %v", err)
+			}
+		})
+	}
+}
