@@ -73,8 +73,11 @@ func (d *door) refused() bool {
 // address of this machine, and what the server gives is kept.
 func (d *door) signIn(ctx context.Context, show Show) error {
 	d.mu.Lock()
-	refusal := *d.refusal
+	refusal := d.refusal
 	d.mu.Unlock()
+	if refusal == nil { // somebody has just signed in
+		return errors.New("it does not ask anybody to sign in any more")
+	}
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", d.config.CallbackPort))
 	if err != nil {

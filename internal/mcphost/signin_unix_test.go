@@ -192,6 +192,10 @@ func TestSignInOtherwise(t *testing.T) {
 	if err := s.SignIn(t.Context(), "bird", nil); err == nil || !strings.Contains(err.Error(), "does not ask anybody") {
 		t.Error(err)
 	}
+	// Nor if the one who signs in is only a moment faster.
+	if err := s.all["bird"].door.signIn(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "does not ask anybody") {
+		t.Error(err)
+	}
 }
 
 // TestSignInAgain is that a person can sign in again where what is kept is of no more use.
