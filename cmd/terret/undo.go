@@ -111,6 +111,9 @@ func (a *app) takeBack(ctx context.Context, e *engine.Engine, s terret.Session, 
 			return err
 		}
 		text := "undone: " + printable(back.Path)
+		if len(r.Files) == 0 {
+			text = "undone: nothing had to change"
+		}
 		if r.Copy != "" {
 			text += "\n" + copyText(r.Copy)
 		}
