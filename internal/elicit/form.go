@@ -171,7 +171,7 @@ func (f Form) Result(d terret.Decision) (Result, error) {
 }
 
 func confirmed(answer terret.Choice) bool {
-	return slices.ContainsFunc(answer, func(a string) bool { return strings.EqualFold(strings.TrimSpace(a), Yes) })
+	return len(answer) == 1 && strings.EqualFold(strings.TrimSpace(answer[0]), Yes)
 }
 
 // fill puts an answer into the content. Nothing is put there for an empty one.

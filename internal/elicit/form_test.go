@@ -109,6 +109,10 @@ func TestConfirm(t *testing.T) {
 			t.Errorf("%q: %+v, %v; want %s", answer, got, err, want)
 		}
 	}
+	both := terret.Decision{Behavior: terret.BehaviorAnswer, Answers: map[string]terret.Choice{Confirm: {No, Yes}}}
+	if got, err := parse(t, "", Options{}).Result(both); err != nil || got.Action != Declined {
+		t.Errorf("no and yes: %+v, %v", got, err)
+	}
 }
 
 // TestAnswersStay is that what the asker gets does not change what was decided.
