@@ -1,6 +1,7 @@
 package pgtest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -68,7 +69,7 @@ func (s *Server) Bouncer(t testing.TB, settings ...string) *Bouncer {
 	if err := errors.Join(os.WriteFile(file, text, 0o600), giveAway(dir), giveAway(file)); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), program, "-q", file)
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), program, "-q", file) // stores are closed after the test's context ends
 	cmd.Dir = dir
 	asOther(cmd)
 	if err := cmd.Start(); err != nil {
