@@ -46,6 +46,7 @@ func (s *Store) configure(text string) (*pgxpool.Config, error) {
 		s.adapt(c, s.worker.name())
 		return nil
 	}
+	config.PrepareConn = s.suited
 	for _, l := range limits {
 		if _, ok := c.RuntimeParams[l.name]; !ok {
 			c.RuntimeParams[l.name] = l.value

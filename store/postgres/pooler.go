@@ -35,15 +35,17 @@ func (s *Store) first(ctx context.Context) (*pgxpool.Conn, error) {
 	if err == nil && pid == c.Conn().PgConn().PID() {
 		return c, nil
 	}
-	if err == nil { // the pooler has given out a number of its own
-		s.pooled.Store(true)
-		err = c.Conn().Close(ctx)
-	}
 	c.Release()
 	if err != nil {
 		return nil, err
 	}
+	s.pooled.Store(true) // the pooler has given out a number of its own
 	return s.pool.Acquire(ctx)
+}
+
+// suited refuses connections of the pool that were made before a pooler was noticed.
+func (s *Store) suited(_ context.Context, c *pgx.Conn) (bool, error) {
+	return !s.pooled.Load() || c.Config().DefaultQueryExecMode == pgx.QueryExecModeCacheDescribe, nil
 }
 
 // unsupported is the name of the setting that a pooler does not take, or empty.

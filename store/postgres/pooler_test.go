@@ -114,6 +114,31 @@ func TestPooledWorkers(t *testing.T) {
 	next.want(t, b, 2)
 }
 
+// TestPooledFromTheStart has connections that were opened before the PgBouncer was noticed:
+// they prepare statements, so they are not used.
+func TestPooledFromTheStart(t *testing.T) {
+	t.Parallel()
+	needServer(t)
+	bouncer := server.Bouncer(t, "ignore_startup_parameters=lock_timeout,idle_in_transaction_session_timeout")
+	openPooled(t, bouncer) // makes the schema
+	url, _ := bouncer.URL(t.Name())
+	s, err := Open(t.Context(), url+"?pool_min_conns=4", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for range 6 {
+		c, err := s.pool.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Release()
+		if mode := c.Conn().Config().DefaultQueryExecMode; mode != pgx.QueryExecModeCacheDescribe {
+			t.Errorf("a connection is in mode %v", mode)
+		}
+	}
+}
+
 // TestPooledSettings has settings that do not get through a PgBouncer.
 func TestPooledSettings(t *testing.T) {
 	t.Parallel()
