@@ -37,7 +37,7 @@ var unfinished = []struct{ file, name string }{
 // configuration, and returns the commit. Paths are from dir. What else is staged stays
 // staged. No hook runs and nothing is signed; a file that a filter would change is refused.
 // The error is a *RefusedError if a person can do something about it; then nothing is
-// changed.
+// changed. The context bounds the call until the repository is changed.
 func CommitFiles(ctx context.Context, dir, message string, paths []string) (commit string, err error) {
 	g, err := top(ctx, dir)
 	if err != nil {

@@ -1,8 +1,10 @@
 package worktree_test
 
 import (
+	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -40,6 +42,43 @@ func TestCommitFiles(t *testing.T) {
 	// From a folder inside, with paths from there.
 	r.sh(r.dir, "echo again >> sub/a.txt")
 	if _, err := worktree.CommitFiles(t.Context(), filepath.Join(r.dir, "sub"), "again", []string{"a.txt"}); err != nil {
+		t.Error(err)
+	}
+}
+
+// A commit that has begun is made, although whoever asked for it has gone: one that was
+// made, but counted as failed, would leave its new files staged for removal.
+func TestCommitGoesOn(t *testing.T) {
+	r := newRepository(t)
+	program, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	made, on := filepath.Join(bin, "made"), filepath.Join(bin, "on")
+	for _, pipe := range []string{made, on} {
+		r.sh(bin, "mkfifo "+pipe)
+	}
+	script := "#!/bin/sh\n" + program + " \"$@\" || exit\ncase \" $* \" in *' commit --quiet '*) echo >" + made + "; read line <" + on + ";; esac\n"
+	if err := os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r.sh(r.dir, "git config user.name Ada; git config user.email ada@example.org; echo new > new.txt")
+	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	ctx, cancel := context.WithCancel(t.Context())
+	left := make(chan error, 1)
+	go func() {
+		_, err := os.ReadFile(made)
+		cancel()
+		left <- errors.Join(err, os.WriteFile(on, []byte("go on\n"), 0o600))
+	}()
+	if _, err := worktree.CommitFiles(ctx, r.dir, "new", []string{"new.txt"}); err != nil {
+		t.Error(err)
+	}
+	if got := r.sh(r.dir, program+" status --porcelain"); got != "" {
+		t.Errorf("what is left is %q", got)
+	}
+	if err := <-left; err != nil {
 		t.Error(err)
 	}
 }
