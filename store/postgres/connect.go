@@ -102,7 +102,7 @@ func (s *Store) checkServer(ctx context.Context, c *pgx.Conn) error {
 		return terret.Errorf(terret.CodeStartupRefused, "%s: %s", s.name, why)
 	}
 	if d := f.skewed(s.now()); d != 0 {
-		s.log.WarnContext(ctx, "the clock of this machine is not the database's: its events will have wrong times; nothing else depends on it", "ahead", d, "database", s.name)
+		s.log.WarnContext(ctx, "the clock of this machine differs from the database's: events of this machine will have wrong times; nothing else depends on it", "ahead", d, "database", s.name)
 	}
 	if f.fsync == "off" {
 		s.log.WarnContext(ctx, "the database server runs with fsync off: a power cut can destroy everything", "database", s.name)

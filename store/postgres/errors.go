@@ -73,13 +73,13 @@ func untrusted(err error) string {
 	case isCode(err, "28000") && strings.Contains(err.Error(), "no encryption"):
 		return "the server wants TLS; add sslmode=verify-full to the address"
 	case host:
-		return "the server's certificate is another host's; use the name that is in it"
+		return "the server's certificate is for another host; connect by a name that is in the certificate"
 	case authority:
-		return "nobody who is trusted here has signed the server's certificate; name the file with its authority's certificate: sslrootcert=FILE"
+		return "the server's certificate is signed by an authority that is not trusted here; add sslrootcert=FILE with that authority's certificate"
 	case certificate:
 		return "the server's certificate is not valid"
 	case code(err) == "" && strings.Contains(err.Error(), "server refused TLS connection"):
-		return "the server does not speak TLS; turn it on there (ssl = on), or take sslmode out of the address if nobody is in between"
+		return "the server does not speak TLS; turn it on there (ssl = on), or remove sslmode from the address if you trust the network"
 	}
 	return ""
 }

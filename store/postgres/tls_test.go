@@ -100,11 +100,11 @@ func TestTLS(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	wantRefused(t, url(wrong.file), "nobody who is trusted here has signed", "sslrootcert=FILE")
+	wantRefused(t, url(wrong.file), "an authority that is not trusted here", "sslrootcert=FILE")
 	wantRefused(t, url(filepath.Join(t.TempDir(), "nothing.pem")), "not one", "CA file")
 
 	install(func(c *x509.Certificate) { c.DNSNames = []string{"db.example.com"} })
-	wantRefused(t, url(right.file), "another host's")
+	wantRefused(t, url(right.file), "for another host")
 	install(func(c *x509.Certificate) { ours(c); c.NotAfter = time.Now().Add(-time.Minute) })
 	wantRefused(t, url(right.file), "not valid", "expired")
 
