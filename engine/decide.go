@@ -11,7 +11,7 @@ import (
 // Decide answers an open request on behalf of a person or a program, whichever process
 // owns its session. Of several answers exactly one succeeds; the others fail with
 // already_decided. It returns when the answer can no longer be lost.
-func (e *Engine) Decide(ctx context.Context, d terret.Decision) error {
+func (e *Engine) Decide(ctx context.Context, d terret.Decision) (err error) {
 	r, err := e.store.Request(ctx, d.RequestID)
 	if err != nil {
 		return err
@@ -28,7 +28,12 @@ func (e *Engine) Decide(ctx context.Context, d terret.Decision) error {
 	}
 	// Our own watcher must not let the agent continue before the rules are stored.
 	e.setDeciding(d.RequestID, 1)
-	defer e.setDeciding(d.RequestID, -1)
+	defer func() {
+		e.setDeciding(d.RequestID, -1)
+		if err != nil { // the answer may be stored all the same, and the watcher left it to us
+			e.watch.lookAgain()
+		}
+	}()
 	if err := e.store.Answer(ctx, d); err != nil {
 		return err
 	}

@@ -46,6 +46,36 @@ func TestPersonDecides(t *testing.T) {
 	checkLog(t, f.store, id)
 }
 
+// An answer that was stored although the store could not say so reaches the agent.
+func TestAnswerOfUnknownFate(t *testing.T) {
+	t.Parallel()
+	f, faults := faultyFixture(t, mock.New(mock.Script{Turns: [][]mock.Step{{ask("make")}}}))
+	id := f.session()
+	turn := f.prompt(id, "go")
+	r := f.request(id, 1)
+	looked := make(chan struct{}, 1)
+	faults.set(func() {
+		faults.looked = looked
+		faults.answer = func(d terret.Decision) error {
+			if err := f.store.Answer(context.Background(), d); err != nil {
+				return err
+			}
+			for range 2 { // the watcher sees it, and leaves it to Decide
+				engine.LookAgain(f.Engine)
+				receive(t, looked)
+			}
+			return errDisk
+		}
+	})
+	err := f.Decide(t.Context(), terret.Decision{RequestID: r.RequestID, Behavior: terret.BehaviorAllow, By: "ann"})
+	if !errors.Is(err, errDisk) {
+		t.Errorf("the decision: %v", err)
+	}
+	if d := last[terret.PermissionDecision](t, f.ended(id, turn.ID)); d.By != "ann" {
+		t.Errorf("decision %+v", d)
+	}
+}
+
 // A decision for more than once makes a rule before the agent hears of it, so that
 // the next request is decided by that.
 func TestScopes(t *testing.T) {
