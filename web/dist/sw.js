@@ -15,14 +15,17 @@ self.addEventListener("fetch", (event) => {
 });
 
 async function asset(request) {
-  const cache = await caches.open(kept);
-  const found = await cache.match(request);
+  const cache = await caches.open(kept).catch(() => null); // some browsers let nothing be kept
+  const found = await cache?.match(request).catch(() => null);
   if (found) return found;
   const answer = await fetch(request);
-  if (answer.ok) {
-    await cache.put(request, answer.clone());
-    const all = await cache.keys(); // in the order in which they came
-    await Promise.all(all.slice(0, Math.max(0, all.length - most)).map((old) => cache.delete(old)));
-  }
+  // A file that cannot be kept, as on a full disk, is used all the same.
+  if (cache && answer.ok) await keep(cache, request, answer.clone()).catch(() => undefined);
   return answer;
+}
+
+async function keep(cache, request, answer) {
+  await cache.put(request, answer);
+  const all = await cache.keys(); // in the order in which they came
+  await Promise.all(all.slice(0, Math.max(0, all.length - most)).map((old) => cache.delete(old)));
 }
