@@ -58,7 +58,7 @@ it("adds an agent, works with it, and removes it", async () => {
   await card.getByText("3.2.1").waitFor();
   await card.getByText("ready", { exact: true }).waitFor();
   await card.getByText("Terret sees what it asks about").waitFor();
-  await card.getByText("of 27 abilities").click();
+  await card.getByText(/of \d+ abilities/).click();
   await card.getByText("ACP has no hooks").waitFor();
 
   // Its restrictions would not hold: the dialog says so, and a person can go on.
