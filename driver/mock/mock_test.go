@@ -345,7 +345,7 @@ func TestLoad(t *testing.T) {
 			t.Errorf("%s: %v, want %q", script, err, want)
 		}
 	}
-	if _, err := mock.Load("/nowhere"); !errors.Is(err, os.ErrNotExist) {
+	if _, err := mock.Load(filepath.Join(t.TempDir(), "missing")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("missing file: %v", err)
 	}
 }
