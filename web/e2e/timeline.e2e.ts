@@ -5,24 +5,25 @@ const { server, open } = world();
 
 it("the side pane is closed until asked for, opens on changes, and shows the session as a picture to jump in", async () => {
   const { context, page, watch } = await open();
-  const id = await server.session({ policy: "auto-approve" }, "create a.txt containing one, then run: echo hi");
+  const file = `a${Date.now()}.txt`; // so that a second try changes something, too
+  const id = await server.session({ policy: "auto-approve" }, `create ${file} containing one, then run: echo hi`);
+  const idle = () => expect.poll(async () => (await server.api<{ state: string }>("GET", `/v1/sessions/${id}`)).body.state).toBe("idle");
+  await idle();
   await page.goto(`${server.url}/s/${id}`);
   await page.locator(".turn-end").waitFor();
   expect(await page.getByRole("tablist").count()).toBe(0);
   for (let i = 0; i < 6; i++) {
-    await page.getByRole("textbox", { name: "Message" }).fill("run: seq 1 3, then list files");
-    await page.keyboard.press("Enter");
-    await page.locator(".turn-end").nth(Math.min(i + 1, 1)).waitFor();
-    await expect.poll(async () => (await server.api<{ state: string }>("GET", `/v1/sessions/${id}`)).body.state).toBe("idle");
+    await server.api("POST", `/v1/sessions/${id}/turns`, { prompt: "run: seq 1 3, then list files" });
+    await idle();
   }
   await page.keyboard.press("Alt+]");
   await page.getByRole("tabpanel", { name: "Changes" }).waitFor();
   await openTab(page, "Timeline");
   const panel = page.getByRole("tabpanel", { name: "Timeline" });
-  expect(await panel.getByRole("button").count()).toBe(7);
+  await expect.poll(() => panel.getByRole("button").count()).toBe(7);
   expect(await panel.locator(".tl-part").count()).toBeGreaterThan(7);
-  await panel.getByRole("button", { name: /create a.txt/ }).click();
-  await page.locator(".virtual-row.hit .user", { hasText: "create a.txt" }).waitFor();
+  await panel.getByRole("button", { name: new RegExp(`create ${file}`) }).click();
+  await page.locator(".virtual-row.hit .user", { hasText: `create ${file}` }).waitFor();
   expect(watch.problems).toEqual([]);
   await context.close();
 });
