@@ -2,10 +2,13 @@ package mcphost
 
 import (
 	"fmt"
+	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"strings"
+	"sync"
+	"syscall"
 )
 
 // withHeaders is a client that sends these with each request to that server. They may be
@@ -33,7 +36,9 @@ func (s sending) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // authorityClient is a client for the authorization server that the server at an address
-// names. A server elsewhere must not have us ask what listens on this machine only.
+// names. A server elsewhere must not have us ask what only this machine reaches: itself, and
+// what is on its link, such as a cloud's metadata. Private networks are allowed: companies
+// have both servers there.
 func authorityClient(address string) *http.Client {
 	client := &http.Client{Timeout: authorityPatience}
 	if u, err := url.Parse(address); err != nil || !isLocal(u.Hostname()) {
@@ -49,15 +54,39 @@ func (outward) RoundTrip(r *http.Request) (*http.Response, error) {
 	if isLocal(r.URL.Hostname()) {
 		return nil, fmt.Errorf("it names %s, which is this machine, for signing in", r.URL.Host)
 	}
-	return http.DefaultTransport.RoundTrip(r)
+	if proxy, err := http.ProxyFromEnvironment(r); err != nil || proxy != nil {
+		return http.DefaultTransport.RoundTrip(r) // the proxy resolves the name, and may be local
+	}
+	return elsewhere().RoundTrip(r)
+}
+
+// elsewhere is a transport that connects to no local address, whatever name leads there.
+var elsewhere = sync.OnceValue(func() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.Proxy = nil
+	t.DialContext = (&net.Dialer{Timeout: authorityPatience, Control: notLocal}).DialContext
+	return t
+})
+
+// notLocal fails for an address, as it is about to be connected to, that is local.
+func notLocal(_, address string, _ syscall.RawConn) error {
+	at, err := netip.ParseAddrPort(address)
+	if err == nil && local(at.Addr()) {
+		err = fmt.Errorf("it leads to %s, which only this machine reaches, for signing in", at.Addr())
+	}
+	return err
+}
+
+func local(a netip.Addr) bool {
+	a = a.WithZone("").Unmap()
+	return a.IsLoopback() || a.IsUnspecified() || a.IsLinkLocalUnicast()
 }
 
 // isLocal reports whether a host is this machine by its name.
 func isLocal(host string) bool {
 	host = strings.TrimSuffix(strings.ToLower(host), ".")
 	if ip, err := netip.ParseAddr(host); err == nil {
-		ip = ip.Unmap()
-		return ip.IsLoopback() || ip.IsUnspecified()
+		return local(ip)
 	}
 	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }

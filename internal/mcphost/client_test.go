@@ -74,4 +74,17 @@ func TestAuthorityElsewhere(t *testing.T) {
 			t.Errorf("%s: %v", host, err)
 		}
 	}
+	// A name that leads here is found out when it is connected to.
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, here.URL, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp, err := elsewhere().RoundTrip(req); err == nil || !strings.Contains(err.Error(), "which only this machine reaches") {
+		t.Errorf("%v, %v", resp, err)
+	}
+	for address, ok := range map[string]bool{"169.254.169.254:80": false, "[fe80::1]:80": false, "[::]:80": false, "[::ffff:127.0.0.1]:80": false, "10.0.0.7:443": true, "93.184.215.14:443": true} {
+		if err := notLocal("tcp", address, nil); (err == nil) != ok {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
 }
