@@ -218,6 +218,9 @@ func TestElicitation(t *testing.T) {
 	if diff := cmp.Diff(terret.QuestionRequest{URL: "https://example.org", Questions: []terret.Question{{ID: "confirm", Header: "x", Text: "Sign in", Options: yesNo}}}, q); diff != "" {
 		t.Error(diff)
 	}
+	_, others = newTranslator(options{}).translate([]byte(`{"type":"control_request","request_id":"e3","request":{"subtype":"elicitation","mcp_server_name":"x","message":"Fill in","mode":"form","requested_schema":{"properties":{"a":1}}}}`), start)
+	sameJSON(t, []byte(`{"type":"control_response","response":{"subtype":"success","request_id":"e3","response":{"action":"decline"}}}`),
+		others[0].(asking).line(terret.Decision{Behavior: terret.BehaviorAnswer, Answers: map[string]terret.Choice{"confirm": {"Yes"}}})) // nobody could fill it in
 	for answer, action := range map[string]string{"Yes": "accept", "No": "decline"} { // no is no
 		d := terret.Decision{Behavior: terret.BehaviorAnswer, Answers: map[string]terret.Choice{"confirm": {answer}}}
 		sameJSON(t, []byte(`{"type":"control_response","response":{"subtype":"success","request_id":"e2","response":{"action":"`+action+`"}}}`), a.line(d))

@@ -57,18 +57,23 @@ func (t *translator) elicitation(m *controlRequest) {
 	var text string
 	decode(r.Message, &text)
 	o := elicit.Options{From: r.MCPServerName}
-	form, err := elicit.Parse(r.RequestedSchema, o)
-	if err != nil {
-		form, _ = elicit.Parse(nil, o) // what cannot be filled in can still be refused
+	form, unreadable := elicit.Parse(r.RequestedSchema, o)
+	if unreadable != nil {
+		form, _ = elicit.Parse(nil, o) // so that people learn of it
 	}
 	q := terret.QuestionRequest{Questions: form.Questions(text), URL: r.URL, Schema: terret.JSON(r.RequestedSchema)}
 	if string(q.Schema) == "null" {
 		q.Schema = nil
 	}
 	t.put(asking{
-		id:     m.RequestID,
-		ask:    terret.Ask{Gate: terret.GateQuestion, Event: terret.Event{Data: q}},
-		answer: func(d terret.Decision) any { return answerElicitation(form, d) },
+		id:  m.RequestID,
+		ask: terret.Ask{Gate: terret.GateQuestion, Event: terret.Event{Data: q}},
+		answer: func(d terret.Decision) any {
+			if out := answerElicitation(form, d); unreadable == nil || out.Action != elicit.Accepted {
+				return out
+			}
+			return elicit.Result{Action: elicit.Declined} // nobody could fill it in
+		},
 	}, "", "", t.head.name())
 }
 
