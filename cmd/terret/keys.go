@@ -48,15 +48,18 @@ func newKeys(a *app) *cobra.Command {
 	return cmd
 }
 
-// keyStore opens the keys. Agents must not change them.
-func (a *app) keyStore() (*keys.Store, error) {
+// keyStore opens the keys.
+func (a *app) keyStore() (*keys.Store, error) { return a.secrets(keys.Open, "keys are for people") }
+
+// secrets opens a store of secrets, which agents must not use.
+func (a *app) secrets(open func(dir string) *keys.Store, why string) (*keys.Store, error) {
 	if access.Inside(a.environ) {
-		return nil, access.ErrInside("keys are for people")
+		return nil, access.ErrInside(why)
 	}
 	if err := a.prepare(); err != nil {
 		return nil, err
 	}
-	return keys.Open(a.data), nil
+	return open(a.data), nil
 }
 
 func runKeysLs(a *app) error {
@@ -64,16 +67,21 @@ func runKeysLs(a *app) error {
 	if err != nil {
 		return err
 	}
+	return a.listSecrets(s, "PROVIDER", "no keys; `terret keys set openai` keeps one")
+}
+
+// listSecrets lists of whom there are secrets, and where they are kept.
+func (a *app) listSecrets(s *keys.Store, whose, none string) error {
 	names, inRing, err := s.Names()
 	if err != nil {
 		return terret.Errorf(terret.CodeInvalidRequest, "%w", err)
 	}
 	if len(names) == 0 {
-		a.note("no keys; `terret keys set openai` keeps one")
+		a.note("%s", none)
 		return nil
 	}
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "PROVIDER\tWHERE")
+	fmt.Fprintf(w, "%s\tWHERE\n", whose)
 	for _, name := range names {
 		fmt.Fprintf(w, "%s\t%s\n", printable(name), where(inRing[name]))
 	}

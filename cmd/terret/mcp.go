@@ -4,17 +4,14 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"net/url"
 	"os"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/access"
 	"github.com/terret-dev/terret/internal/keys"
 	"github.com/terret-dev/terret/internal/mcphost"
 )
@@ -45,15 +42,9 @@ func newMCP(a *app) *cobra.Command {
 	return cmd
 }
 
-// mcpTokens opens the sign-ins. Agents must not use them.
+// mcpTokens opens the sign-ins.
 func (a *app) mcpTokens() (*keys.Store, error) {
-	if access.Inside(a.environ) {
-		return nil, access.ErrInside("signing in is for people")
-	}
-	if err := a.prepare(); err != nil {
-		return nil, err
-	}
-	return keys.OpenMCP(a.data), nil
+	return a.secrets(keys.OpenMCP, "signing in is for people")
 }
 
 func runMCPLs(a *app) error {
@@ -61,20 +52,7 @@ func runMCPLs(a *app) error {
 	if err != nil {
 		return err
 	}
-	names, inRing, err := store.Names()
-	if err != nil {
-		return terret.Errorf(terret.CodeInvalidRequest, "%w", err)
-	}
-	if len(names) == 0 {
-		a.note("you are signed in at no MCP server; `terret mcp login ADDRESS` signs you in")
-		return nil
-	}
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SERVER\tWHERE")
-	for _, name := range names {
-		fmt.Fprintf(w, "%s\t%s\n", printable(name), where(inRing[name]))
-	}
-	return w.Flush()
+	return a.listSecrets(store, "SERVER", "you are signed in at no MCP server; `terret mcp login ADDRESS` signs you in")
 }
 
 // mcpServer is the configuration that has the server of that name or address, and its name.
@@ -129,13 +107,13 @@ func runMCPLogin(ctx context.Context, a *app, server, file string) (err error) {
 	return nil
 }
 
-// showLink prints the link at which a person signs in. At a terminal he can also paste the
-// address at which his browser ended.
+// showLink prints the link at which a person signs in. At a terminal they can also paste the
+// address at which their browser ended up.
 func (a *app) showLink(ctx context.Context, link string) (string, error) {
 	a.note("open this link to sign in:\n%s", printable(link))
 	pasted := make(chan string, 1)
 	if f, ok := a.in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		a.note("if your browser ends at a page of 127.0.0.1 that it cannot open, paste its address here")
+		a.note("if your browser ends up at a page of 127.0.0.1 that it cannot open, paste its address here")
 		go func() { // nothing but the end of the program ends the wait for a keyboard
 			if line, err := bufio.NewReader(f).ReadString('\n'); err == nil {
 				pasted <- line
