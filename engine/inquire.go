@@ -90,6 +90,15 @@ func contextOf(d terret.Data) (terret.ContextUsage, bool) {
 	return terret.ContextUsage{Used: u.ContextUsed, Max: u.ContextMax}, ok && u.ContextUsed > 0
 }
 
+// MCPServers are the MCP servers of a session, as its agent said when it last started.
+func (e *Engine) MCPServers(ctx context.Context, session string) ([]terret.MCPServer, error) {
+	servers, _, err := lastOf(ctx, e, session, func(d terret.Data) ([]terret.MCPServer, bool) {
+		s, ok := d.(terret.SessionStart)
+		return s.MCPServers, ok
+	}, terret.KindSessionStart)
+	return servers, err
+}
+
 // lastOf returns the last value found in events of these kinds.
 func lastOf[T any](ctx context.Context, e *Engine, session string, of func(terret.Data) (T, bool), kinds ...terret.Kind) (out T, found bool, err error) {
 	if l := e.mine(session); l != nil {

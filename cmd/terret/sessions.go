@@ -203,26 +203,6 @@ func newSessionsContext(a *app) *cobra.Command {
 	return cmd
 }
 
-// mcpServers are the session's MCP servers, as its agent said when it last started.
-func (a *app) mcpServers(ctx context.Context, e *engine.Engine, session string) (out []terret.MCPServer, err error) {
-	for entry, err := range e.Events(ctx, engine.EventQuery{Session: session}) {
-		if err != nil {
-			return nil, err
-		}
-		if entry.Kind != terret.KindSessionStart {
-			continue
-		}
-		ev, err := entry.Decode()
-		if err != nil {
-			return nil, err
-		}
-		if d, ok := ev.Data.(terret.SessionStart); ok {
-			out = d.MCPServers
-		}
-	}
-	return out, nil
-}
-
 func first(args []string) string {
 	if len(args) == 0 {
 		return ""
@@ -235,7 +215,7 @@ func (a *app) showSession(ctx context.Context, e *engine.Engine, s terret.Sessio
 	if err != nil {
 		return err
 	}
-	servers, err := a.mcpServers(ctx, e, s.ID)
+	servers, err := e.MCPServers(ctx, s.ID)
 	if err != nil {
 		return err
 	}
