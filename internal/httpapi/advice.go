@@ -61,7 +61,7 @@ func (s *Server) ruleDecisions(ctx context.Context, _ *struct{}) (*body[Decision
 	if err != nil {
 		return nil, err
 	}
-	a := advice{found: map[string]*Suggestion{}, denied: map[string]bool{}}
+	a := advice{found: map[string]*suggested{}, denied: map[string]bool{}}
 	folders := map[string]string{}
 	for cursor := firstRequestOf(time.Now().AddDate(0, 0, -adviceDays)); ; {
 		p, err := s.store.ListRequests(ctx, terret.RequestFilter{State: terret.RequestDecided, Limit: 500, Cursor: cursor})
@@ -69,18 +69,16 @@ func (s *Server) ruleDecisions(ctx context.Context, _ *struct{}) (*body[Decision
 			return nil, err
 		}
 		for _, r := range p.Items {
-			v, ok, err := s.judge(ctx, r, rules, folders)
-			if err != nil {
-				return nil, err
-			}
-			if ok && r.Decision != nil {
-				a.add(r, v.Rule != nil)
-			}
+			a.add(r)
 		}
 		if cursor = p.Next; cursor == "" {
-			return reply(a.result(), nil)
+			break
 		}
 	}
+	return reply(a.result(func(r terret.Request) (bool, error) {
+		v, _, err := s.judge(ctx, r, rules, folders)
+		return v.Rule != nil, err
+	}))
 }
 
 // firstRequestOf is what ids of requests that were made later come after: ids begin with
@@ -93,15 +91,21 @@ func firstRequestOf(t time.Time) string {
 // advice gathers what follows from requests, the oldest first.
 type advice struct {
 	last   []DecidedUse
-	found  map[string]*Suggestion
+	found  map[string]*suggested
 	denied map[string]bool
 }
 
-// add takes a request that was decided. Ruled says that a rule of today decides it.
-func (a *advice) add(r terret.Request, ruled bool) {
+// suggested is a suggestion, and the requests that people answered.
+type suggested struct {
+	Suggestion
+	answered []terret.Request
+}
+
+// add takes a request that was decided.
+func (a *advice) add(r terret.Request) {
 	var p terret.PermissionRequest
-	if json.Unmarshal(r.Data, &p) != nil {
-		return // judge has read it
+	if r.Gate != terret.GatePermission || r.Decision == nil || json.Unmarshal(r.Data, &p) != nil {
+		return
 	}
 	if a.last = append(a.last, DecidedUse{r.RequestID, r.Session, r.CreatedAt, p.Tool, p.Title, *r.Decision}); len(a.last) > adviceDecided {
 		a.last = a.last[1:]
@@ -114,30 +118,45 @@ func (a *advice) add(r terret.Request, ruled bool) {
 	switch {
 	case d.Behavior == terret.BehaviorDeny:
 		a.denied[key] = true
-	case d.Behavior != terret.BehaviorAllow || d.Scope != terret.ScopeOnce || ruled || len(d.UpdatedInput) > 0:
-	case a.found[key] == nil:
-		a.found[key] = &Suggestion{Patterns: p.Suggestions, Count: 1, Last: r.CreatedAt, Title: p.Title}
+	case d.Behavior != terret.BehaviorAllow || d.Scope != terret.ScopeOnce || len(d.UpdatedInput) > 0:
 	default:
+		if a.found[key] == nil {
+			a.found[key] = &suggested{Suggestion: Suggestion{Patterns: p.Suggestions}}
+		}
 		s := a.found[key]
-		s.Count++
+		s.answered = append(s.answered, r)
 		s.Last, s.Title = r.CreatedAt, p.Title
 	}
 }
 
-func (a *advice) result() Decisions {
+// result is what follows. Ruled reports whether a rule of today decides a request: then
+// nobody would be asked.
+func (a *advice) result(ruled func(terret.Request) (bool, error)) (Decisions, error) {
 	out := Decisions{Items: slices.Clone(a.last), Suggestions: []Suggestion{}}
 	slices.Reverse(out.Items)
 	if out.Items == nil {
 		out.Items = []DecidedUse{}
 	}
 	for key, s := range a.found {
-		if s.Count >= adviceEnough && !a.denied[key] {
-			out.Suggestions = append(out.Suggestions, *s)
+		if len(s.answered) < adviceEnough || a.denied[key] {
+			continue
+		}
+		for _, r := range s.answered {
+			decided, err := ruled(r)
+			if err != nil {
+				return Decisions{}, err
+			}
+			if !decided {
+				s.Count++
+			}
+		}
+		if s.Count >= adviceEnough {
+			out.Suggestions = append(out.Suggestions, s.Suggestion)
 		}
 	}
 	slices.SortFunc(out.Suggestions, func(x, y Suggestion) int {
 		return cmp.Or(cmp.Compare(y.Count, x.Count), slices.Compare(x.Patterns, y.Patterns))
 	})
 	out.Suggestions = out.Suggestions[:min(len(out.Suggestions), adviceMost)]
-	return out
+	return out, nil
 }
