@@ -285,9 +285,15 @@ func (w *trip) files(ctx context.Context, repo *checkpoint.Repo, dir string, out
 	for _, k := range result.Kept {
 		out.Kept = append(out.Kept, k.Path)
 	}
+	restored := map[string]bool{}
+	for _, path := range result.Restored {
+		restored[path] = true
+	}
 	for _, c := range changes {
-		data.Insertions += c.Insertions
-		data.Deletions += c.Deletions
+		if restored[c.Path] {
+			data.Insertions += c.Insertions
+			data.Deletions += c.Deletions
+		}
 	}
 	return nil
 }

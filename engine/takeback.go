@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -15,6 +14,8 @@ import (
 type Replacement struct {
 	Path        string // from the folder, with slashes
 	Now, Wanted *File
+	// Insertions and Deletions say by how many lines they differ, for the log.
+	Insertions, Deletions int
 }
 
 // File is a file or symbolic link.
@@ -61,22 +62,10 @@ func (e *Engine) takeBack(ctx context.Context, l *live, by string, r Replacement
 	out := Restored{Files: append([]string{}, result.Restored...), Copy: result.Copy}
 	data := terret.CheckpointRewound{CheckpointID: terret.NewID(terret.PrefixCheckpoint), Files: out.Files, Direction: undo, Copy: out.Copy}
 	if len(out.Files) > 0 {
-		data.Insertions, data.Deletions = lineChange(r.Now, r.Wanted)
+		data.Insertions, data.Deletions = r.Insertions, r.Deletions
 	}
 	l.mu.Lock()
 	a := l.write(l.put(nil, terret.Event{By: by, Data: data}), nil)
 	l.mu.Unlock()
 	return out, a.wait()
-}
-
-// lineChange says by how many lines a file grew or shrank.
-func lineChange(now, wanted *File) (insertions, deletions int) {
-	count := func(f *File) int {
-		if f == nil {
-			return 0
-		}
-		return bytes.Count(f.Content, []byte("\n"))
-	}
-	grown := count(wanted) - count(now)
-	return max(grown, 0), max(-grown, 0)
 }

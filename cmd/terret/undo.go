@@ -106,7 +106,10 @@ func (a *app) takeBack(ctx context.Context, e *engine.Engine, s terret.Session, 
 		if err != nil {
 			return err
 		}
-		r, err := e.TakeBack(ctx, s.ID, a.user(), engine.Replacement{Path: back.Path, Now: (*engine.File)(back.Now), Wanted: (*engine.File)(back.Wanted)})
+		added, removed := back.Lines()
+		r, err := e.TakeBack(ctx, s.ID, a.user(), engine.Replacement{
+			Path: back.Path, Now: (*engine.File)(back.Now), Wanted: (*engine.File)(back.Wanted), Insertions: added, Deletions: removed,
+		})
 		if err != nil {
 			return err
 		}

@@ -183,8 +183,9 @@ func (s *Server) takeBack(ctx context.Context, in *struct {
 		if err != nil {
 			return engine.Restored{}, err
 		}
+		added, removed := back.Lines()
 		return s.engine.TakeBack(ctx, record.ID, caller(ctx), engine.Replacement{
-			Path: back.Path, Now: (*engine.File)(back.Now), Wanted: (*engine.File)(back.Wanted),
+			Path: back.Path, Now: (*engine.File)(back.Now), Wanted: (*engine.File)(back.Wanted), Insertions: added, Deletions: removed,
 		})
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -256,10 +257,10 @@ func TestTakeBack(t *testing.T) {
 		if ev, err := e.Decode(); err != nil {
 			t.Fatal(err)
 		} else if d, ok := ev.Data.(terret.CheckpointRewound); ok {
-			rewound = append(rewound, d.Direction+" "+strings.Join(d.Files, ","))
+			rewound = append(rewound, fmt.Sprintf("%s %s +%d -%d", d.Direction, strings.Join(d.Files, ","), d.Insertions, d.Deletions))
 		}
 	}
-	if want := []string{"undo a.txt", "restore a.txt", "undo a.txt", "undo b.txt"}; !cmp.Equal(rewound, want) {
+	if want := []string{"undo a.txt +1 -1", "restore a.txt +0 -0", "undo a.txt +1 -1", "undo b.txt +0 -1"}; !cmp.Equal(rewound, want) {
 		t.Errorf("the log says %q, want %q", rewound, want)
 	}
 }

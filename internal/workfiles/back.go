@@ -24,6 +24,22 @@ type Back struct {
 	Now, Wanted *checkpoint.File
 }
 
+// Lines says how many lines are inserted and deleted. Of what is no text it knows nothing.
+func (b Back) Lines() (insertions, deletions int) {
+	text := func(f *checkpoint.File) string {
+		if f == nil {
+			return ""
+		}
+		return string(f.Content)
+	}
+	from, to := text(b.Now), text(b.Wanted)
+	if isBinary([]byte(from)) || isBinary([]byte(to)) || strings.Count(from, "\n")+strings.Count(to, "\n") > maxDiffLines {
+		return 0, 0
+	}
+	_, insertions, deletions = unified(Change{Path: b.Path, Kind: Modified}, from, to)
+	return insertions, deletions
+}
+
 // Pick says which change to take back.
 type Pick struct {
 	Path string
