@@ -53,7 +53,7 @@ func (s *Server) createFrom(ctx context.Context, n newSession) (*body[MadeSessio
 		made, err = s.createHere(ctx, n)
 	}
 	if err != nil { // nobody knows of the clone
-		if left := os.RemoveAll(dir); left != nil {
+		if left := worktree.DropClone(s.maker.Home, dir); left != nil {
 			s.log.Warn("cannot remove a clone that no session uses", "dir", dir, "error", left)
 		}
 	}

@@ -87,6 +87,11 @@ func NoteClone(home, dir string) error {
 	return atomicfile.Write(cloneNote(home, dir), []byte(dir))
 }
 
+// DropClone removes a clone that no session uses, and forgets it.
+func DropClone(home, dir string) error {
+	return errors.Join(os.RemoveAll(dir), os.RemoveAll(cloneNote(home, dir)))
+}
+
 // IsClone reports whether NoteClone has remembered the folder.
 func IsClone(home, dir string) bool {
 	text, err := os.ReadFile(cloneNote(home, dir))
