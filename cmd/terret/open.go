@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -103,16 +104,21 @@ type listening struct {
 	Cert   string `json:"cert,omitempty"` // the SHA-256 of its certificate
 }
 
+// announcePatience bounds how long the file is waited for.
+const announcePatience = 5 * time.Second
+
 // announce writes the file, until the returned function is called.
-func announce(data string, at listening) (withdraw func(), err error) {
+func announce(ctx context.Context, data string, at listening) (withdraw func(), err error) {
 	dir := filepath.Join(data, "servers")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
 	path := filepath.Join(dir, fmt.Sprintf("%d.json", os.Getpid()))
-	f, err := lockfile.TryOpen(path)
-	if err != nil || f == nil {
-		return nil, errors.Join(err, fmt.Errorf("%s is in use", path))
+	ctx, cancel := context.WithTimeoutCause(ctx, announcePatience, fmt.Errorf("%s is in use", path))
+	defer cancel()
+	f, err := lockfile.Open(ctx, path) // whoever looks for servers has it for a moment
+	if err != nil {
+		return nil, err
 	}
 	withdraw = func() { _, _ = os.Remove(path), f.Close() } // a file that is left is not locked
 	if err := errors.Join(f.Truncate(0), json.NewEncoder(f).Encode(at)); err != nil {

@@ -106,7 +106,7 @@ func runServe(ctx context.Context, a *app, o serveOptions) error {
 			cancel()
 		}()
 	}
-	withdraw, err := announce(a.data, placeOf(url, o))
+	withdraw, err := announce(ctx, a.data, placeOf(url, o))
 	if err != nil {
 		return errors.Join(terret.Errorf(terret.CodeStartupRefused, "cannot say where the server listens: %w", err), l.Close())
 	}
