@@ -130,11 +130,6 @@ web-test: build web/node_modules/.stamp agents/node_modules/.stamp ## test the w
 	@$(MAKE) --no-print-directory -j2 web-types web-unit
 	cd web && $(E2E) npm run e2e
 
-# The story of a session in Firefox: Playwright's own, or FIREFOX=path.
-.PHONY: web-firefox
-web-firefox: build web/node_modules/.stamp ## test the core of the web UI in Firefox (cd web && npx playwright-core install firefox)
-	cd web && BROWSER=firefox $(E2E) npm run e2e -- e2e/story e2e/home e2e/cards e2e/queue e2e/keyboard e2e/reconnect
-
 .PHONY: web-types web-unit
 web-types:
 	cd web && npm run typecheck -- --incremental --tsBuildInfoFile node_modules/.cache/typecheck.json

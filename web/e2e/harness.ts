@@ -1,14 +1,12 @@
 // A server of its own for each test file, and a browser.
 //
-// TERRET_BIN names the program (`make web-test` builds it), CHROMIUM the browser. With
-// BROWSER=firefox it is Playwright's own Firefox (`npx playwright-core install firefox`), or
-// the one that FIREFOX names, if it is new enough for Playwright to drive it.
+// TERRET_BIN names the program (`make web-test` builds it), CHROMIUM the browser.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join, resolve } from "node:path";
-import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, firefox, type Page } from "playwright-core";
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { afterAll, beforeAll, expect } from "vitest";
 
 const binary = process.env.TERRET_BIN ?? "../bin/terret";
@@ -148,9 +146,7 @@ export function world(options: Options = {}) {
 }
 
 export const launch = (): Promise<Browser> =>
-  process.env.BROWSER === "firefox"
-    ? firefox.launch(process.env.FIREFOX ? { channel: "moz-firefox", executablePath: process.env.FIREFOX } : {})
-    : chromium.launch({ executablePath: browserPath, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+  chromium.launch({ executablePath: browserPath, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
 
 /** Things that must not happen on any page: errors, broken policy, foreign hosts. */
 export class Watch {
