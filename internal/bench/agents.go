@@ -102,8 +102,9 @@ func benchAgent(ctx context.Context, name string, place agenttest.Place, hand *m
 	if err != nil {
 		return row{}, err
 	}
-	var after int64
-	first, err := engineTurn(ctx, e, s.ID, &after)
+	view := watch(ctx, e, s.ID)
+	defer view.stop()
+	first, err := view.turn(ctx)
 	if err != nil {
 		return row{}, err
 	}
@@ -111,7 +112,7 @@ func benchAgent(ctx context.Context, name string, place agenttest.Place, hand *m
 	for i := range agentTurns + 2 {
 		through := func() error {
 			before := cpuTime()
-			t, err := engineTurn(ctx, e, s.ID, &after)
+			t, err := view.turn(ctx)
 			t.cpu = cpuTime() - before
 			own = append(own, t)
 			return err

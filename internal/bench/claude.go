@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -195,8 +196,9 @@ func (b claudeBench) warm(ctx context.Context, e *engine.Engine) ([]row, error) 
 	if err != nil {
 		return nil, err
 	}
-	var after int64
-	all, err := alternate(func() (took, error) { return engineTurn(ctx, e, s.ID, &after) }, direct.turn)
+	view := watch(ctx, e, s.ID)
+	defer view.stop()
+	all, err := alternate(func() (took, error) { return view.turn(ctx) }, direct.turn)
 	if err != nil {
 		return nil, err
 	}
@@ -286,28 +288,46 @@ func (b claudeBench) firstPooled(ctx context.Context, e *engine.Engine) (took, e
 		return took{}, errors.New("the pool is empty after a minute")
 	}
 	time.Sleep(settled)
-	t, err := engineTurn(ctx, e, s.ID, new(int64))
+	view := watch(ctx, e, s.ID)
+	defer view.stop()
+	t, err := view.turn(ctx)
 	if err != nil {
 		return took{}, err
 	}
 	return t, e.CloseSession(ctx, s.ID, "bench")
 }
 
-// engineTurn prompts a session and returns when the turn is over. It makes the JSON of
-// every event, as the server does for its clients, but reads none: that is theirs.
-func engineTurn(ctx context.Context, e *engine.Engine, session string, after *int64) (t took, err error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
+// viewer prompts a session and follows it from turn to turn, as a user interface does.
+type viewer struct {
+	e       *engine.Engine
+	session string
+	next    func() (terret.Entry, error, bool)
+	cancel  context.CancelFunc
+	stop    func()
+	line    []byte
+}
+
+// watch follows a session. The caller stops the viewer.
+func watch(ctx context.Context, e *engine.Engine, session string) *viewer {
+	ctx, cancel := context.WithCancel(ctx)
+	next, end := iter.Pull2(e.Events(ctx, engine.EventQuery{Session: session, Follow: true}))
+	return &viewer{e: e, session: session, next: next, cancel: cancel, stop: func() { cancel(); end() }}
+}
+
+// turn prompts the session and returns when the turn is over. It makes the JSON of each
+// event, as whoever shows it would.
+func (v *viewer) turn(ctx context.Context) (t took, err error) {
+	defer time.AfterFunc(time.Minute, v.cancel).Stop()
 	began := time.Now()
-	if _, err := e.Prompt(ctx, engine.PromptRequest{Session: session, Prompt: hello()}); err != nil {
+	if _, err := v.e.Prompt(ctx, engine.PromptRequest{Session: v.session, Prompt: hello()}); err != nil {
 		return took{}, err
 	}
-	var line []byte
-	for entry, err := range e.Events(ctx, engine.EventQuery{Session: session, After: *after, Follow: true}) {
-		if err != nil {
-			return took{}, err
+	for {
+		entry, err, ok := v.next()
+		if err != nil || !ok {
+			return took{}, errors.Join(errors.New("the turn did not end"), err)
 		}
-		*after, line = entry.Seq, entry.AppendJSON(line[:0])
+		v.line = entry.AppendJSON(v.line[:0])
 		switch {
 		case entry.Kind == terret.KindMessageDelta && t.text == 0:
 			t.text = time.Since(began)
@@ -315,10 +335,9 @@ func engineTurn(ctx context.Context, e *engine.Engine, session string, after *in
 			t.end = time.Since(began)
 			return t, nil
 		case entry.Kind == terret.KindTurnError:
-			return took{}, fmt.Errorf("the turn failed: %s", line)
+			return took{}, fmt.Errorf("the turn failed: %s", v.line)
 		}
 	}
-	return took{}, errors.New("the turn did not end")
 }
 
 func hello() terret.Prompt {
