@@ -81,10 +81,10 @@ fuzz: ## run every fuzz test for FUZZTIME (default 20s)
 	@for p in $$($(GO) list ./...); do for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
 		echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $${FUZZTIME:-20s} $$p || exit 1; done; done
 
-# BASE=REV tries only lines that changed since; PACKAGES, SAMPLE and SKIP bound it further.
+# SINCE=REV tries only lines that changed since; PACKAGES, SAMPLE and SKIP bound it further.
 .PHONY: mutants
-mutants: ## change the code a bit at a time and list what no test notices (takes hours; set PACKAGES, BASE, SAMPLE)
-	$(GO) run ./internal/mutants -base '$(BASE)' -sample $(or $(SAMPLE),0) -skip '$(SKIP)' $(or $(PACKAGES),./policy ./engine ./store ./driver/claude ./driver/codex ./driver/opencode ./driver/acp ./internal/access)
+mutants: ## change the code a bit at a time and list what no test notices (takes hours; set PACKAGES, SINCE, SAMPLE)
+	$(GO) run ./internal/mutants -base '$(SINCE)' -sample $(or $(SAMPLE),0) -skip '$(SKIP)' $(or $(PACKAGES),./policy ./engine ./store ./driver/claude ./driver/codex ./driver/opencode ./driver/acp ./internal/access)
 
 .PHONY: fmt
 fmt: $(TOOLS)/golangci-lint ## format the code
