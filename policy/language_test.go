@@ -168,6 +168,26 @@ func TestInterpreters(t *testing.T) {
 	}
 }
 
+// TestQuotedPatterns has a star mean all that follows, also after a quoted word.
+func TestQuotedPatterns(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		rule, command string
+		want          bool
+	}{
+		{"Bash(ls 'a b' *)", "ls 'a b' c d", true},
+		{"Bash(ls 'a b' *)", "ls 'a b'", true},
+		{"Bash(ls a '*')", "ls a b c", false},
+		{"Bash(ls *)", "ls `ls -a`", true},
+		{"Bash(ls *)", "ls `ls \\a`", false}, // shells differ
+	} {
+		got := Judge(bash(test.command), allow(test.rule), terret.PolicyAsk)
+		if (got.Behavior == terret.BehaviorAllow) != test.want {
+			t.Errorf("%s with %s: %s (%s)", test.command, test.rule, got.Behavior, got.Reason)
+		}
+	}
+}
+
 // TestFolders is about where a command runs after cd.
 func TestFolders(t *testing.T) {
 	t.Parallel()
