@@ -158,6 +158,8 @@ func TestInterpreters(t *testing.T) {
 		{"Bash(ls *)", "trap 'ls' EXIT", true},
 		{"Bash(ls *)", "trap - EXIT; ls", true},
 		{"Bash(ls *)", "trap -- ls EXIT", false},
+		{"Bash(ls *)", "trap; ls", true}, // which lists what is trapped
+		{"Bash(ls *)", "trap rm; ls", true},
 		{"Bash(source *)", "source a.sh", false},
 		{"Bash(source a.sh)", "source a.sh", true},
 	} {

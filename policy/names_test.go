@@ -171,3 +171,14 @@ func TestGuardedNames(t *testing.T) {
 		t.Errorf("a project below .claude: %s (%s)", got.Behavior, got.Reason)
 	}
 }
+
+// TestUnknownFiles has a rule for all edits not count for a file that may be any.
+func TestUnknownFiles(t *testing.T) {
+	t.Parallel()
+	for cwd, want := range map[string]terret.Behavior{"/repo": terret.BehaviorAllow, "": asked} {
+		s := Subject{Tool: "Edit", Class: terret.ClassEdit, Input: object("file_path", "a.go"), Cwd: cwd, Readlink: noLinks}
+		if got := Judge(s, allow("Edit"), terret.PolicyAsk); got.Behavior != want {
+			t.Errorf("in %q: %s (%s), want %s", cwd, got.Behavior, got.Reason, want)
+		}
+	}
+}
