@@ -237,30 +237,3 @@ func domainMatches(domain, host string) bool {
 	}
 	return host == strings.Trim(domain, "[]")
 }
-
-// protectedFiles finds files of the tool use that lie in protected folders.
-func (u *use) protectedFiles() (Verdict, match) {
-	files := u.files
-	if u.script != nil {
-		files = append(slices.Clone(files), u.script.operands...)
-	}
-	doubt, found := Verdict{}, no
-	if len(u.Protected) == 0 {
-		return doubt, no
-	}
-	for _, file := range files {
-		readings, why := u.readings(file)
-		if why != "" {
-			continue // unknown paths are left to rules and to people
-		}
-		for _, f := range readings {
-			if folder := u.protectedBy(f, file.write && file.search); folder != "" {
-				return Verdict{Behavior: terret.BehaviorDeny, Reason: sentence("No tool may touch %s, which holds the harness's own files", folder)}, yes
-			}
-			if folder := u.protectedBy(f, file.search); folder != "" {
-				doubt, found = Verdict{Behavior: terret.BehaviorAsk, Reason: sentence("%s contains %s, which no tool may touch", file.path.text, folder)}, maybe
-			}
-		}
-	}
-	return doubt, found
-}

@@ -169,12 +169,13 @@ func (r *reader) useOption(c *call, row *row, g given) {
 			c.opaque(g.name + " may lead to another folder")
 		}
 	case kindFolder:
+		for _, cwd := range slices.Clone(c.cwds) {
+			if g.value.literal() {
+				c.cwds = append(c.cwds, path.Clean(join(cwd, g.value.text)))
+			}
+		}
 		if !r.insideRoots(g.value) {
 			c.opaque(row.name + " works in a folder outside the project")
-			return
-		}
-		for _, cwd := range slices.Clone(c.cwds) {
-			c.cwds = append(c.cwds, path.Clean(join(cwd, g.value.text)))
 		}
 	case kindToolflags:
 		if !plainToolFlags(g.value) {

@@ -16,6 +16,9 @@ type script struct {
 	files []fileUse
 	// operands are files that its commands name in their arguments.
 	operands []fileUse
+	// mentions are all its words: what one of them names may reach a program as input,
+	// or in a variable.
+	mentions []fileUse
 	// doubts say why it may run more than its calls.
 	doubts []string
 	// refused says why it was not parsed at all.
@@ -111,6 +114,7 @@ func (s *script) merge(t *script) {
 	s.calls = append(s.calls, t.calls...)
 	s.files = append(s.files, t.files...)
 	s.operands = append(s.operands, t.operands...)
+	s.mentions = append(s.mentions, t.mentions...)
 	s.doubts = append(s.doubts, t.doubts...)
 	s.dynamic = s.dynamic || t.dynamic
 	s.odd = s.odd || t.odd
@@ -189,6 +193,7 @@ func (r *reader) visit(node syntax.Node) bool {
 		w, doubt := readWord(n, r.subject)
 		r.out.dynamic = r.out.dynamic || !w.literal()
 		r.doubt(doubt)
+		r.mention(n, w)
 	case *syntax.CmdSubst:
 		r.out.dynamic = true
 		if n.TempFile || n.ReplyVar {
@@ -272,6 +277,7 @@ func (r *reader) call(n *syntax.CallExpr) {
 	words := make([]word, len(n.Args))
 	for i, arg := range n.Args {
 		words[i] = r.word(arg)
+		r.mention(arg, words[i]) // before the command changes the folder
 	}
 	r.command(words)
 }

@@ -13,6 +13,7 @@ type word struct {
 	text   string
 	splits bool // may turn out to be no word, or several
 	glob   bool // only file names are unknown in it
+	cut    bool // what follows its last unknown part is left out
 }
 
 func (w word) literal() bool { return !strings.Contains(w.text, anyText) }
@@ -110,7 +111,7 @@ func readWord(w *syntax.Word, s Subject) (word, string) {
 	for i, part := range w.Parts {
 		r.part(part, w.Parts[i+1:], i == 0)
 	}
-	return word{text: r.b.String(), splits: r.splits, glob: !r.other}, r.doubt
+	return word{text: r.b.String(), splits: r.splits, glob: !r.other, cut: r.rest}, r.doubt
 }
 
 func (r *wordReader) write(s string) {
