@@ -126,6 +126,9 @@ func (a *agent) start(wait context.Context, turn string, in terret.Settings, wor
 		}
 		a.mu.Lock()
 		if wait.Err() != nil {
+			if a.idle == idle {
+				a.replaced = false // it ends as its own turn after all
+			}
 			return context.Cause(wait)
 		}
 	}

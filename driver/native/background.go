@@ -88,6 +88,7 @@ func (u *use) inBackground(ctx context.Context, ready *tools.Use) outcome {
 	}
 	if err := u.emit(ctx, terret.TaskStart{ID: k.id, ToolID: u.call.ToolID, Type: "local_bash", Description: ready.Title}); err != nil {
 		kill()
+		a.dropTask(k)
 		return outcome{text: brokenOff, failed: true, err: err}
 	}
 	a.work.Go(func() {
@@ -117,6 +118,13 @@ func (a *agent) keepTask(k *task) (running int, ok bool) {
 	}
 	a.tasks[k.id] = k
 	return running, true
+}
+
+// dropTask forgets a command that was not started.
+func (a *agent) dropTask(k *task) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.tasks, k.id)
 }
 
 func (k *task) running() bool {

@@ -1,7 +1,9 @@
 package native_test
 
 import (
+	"context"
 	"fmt"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -9,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/native"
 	"github.com/terret-dev/terret/engine"
 )
 
@@ -244,10 +247,12 @@ steps:
 	})
 	accepted := make(chan error)
 	go func() { accepted <- a.Prompt(t.Context(), "2", text("more"), terret.Settings{}) }()
+	for !native.Awaited(a) {
+		runtime.Gosched()
+	}
 	select {
 	case err := <-accepted:
 		t.Fatal("it did not wait:", err)
-	case <-h.came: // whatever comes
 	default:
 	}
 	got.release("end")
@@ -258,4 +263,45 @@ steps:
 	if ends := all[terret.TurnComplete](events); len(ends) != 2 || ends[1].Text != "More." || ends[1].Usage.Input != 110 {
 		t.Errorf("%+v", ends)
 	}
+}
+
+// TestPromptWithdrawn is a prompt that waits for the agent's own work and is withdrawn: that
+// work ends as a turn of its own, or the engine would wait for its end for ever.
+func TestPromptWithdrawn(t *testing.T) {
+	t.Parallel()
+	f, got := simulated(t, `
+steps:
+  - {match: {user: begin}, answer: {tools: [{name: Bash, input: {command: "until test -e go; do sleep 0.05; done", run_in_background: true}}]}}
+  - {match: {tool_result: runs in the background}, answer: {text: It runs.}}
+  - {match: {user: "completed]"}, answer: {pieces: [It is, " done."], hold: end}}
+`)
+	h := newHost()
+	a, err := bareOf(t, f, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Prompt(t.Context(), "1", text("begin"), terret.Settings{}); err != nil {
+		t.Fatal(err)
+	}
+	h.until(t, ended("1"))
+	f.write("go", "")
+	h.until(t, func(ev terret.Event) bool {
+		d, ok := ev.Data.(terret.MessageDelta)
+		return ok && strings.HasPrefix(d.Text, "It is")
+	})
+	ctx, withdraw := context.WithCancel(t.Context())
+	accepted := make(chan error)
+	go func() { accepted <- a.Prompt(ctx, "2", text("more"), terret.Settings{}) }()
+	for !native.Awaited(a) {
+		runtime.Gosched()
+	}
+	withdraw()
+	if err := <-accepted; err == nil {
+		t.Error("it was accepted")
+	}
+	got.release("end")
+	h.until(t, func(ev terret.Event) bool {
+		d, ok := ev.Data.(terret.TurnComplete)
+		return ok && d.Text == "It is done."
+	})
 }

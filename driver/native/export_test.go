@@ -20,3 +20,11 @@ func (d *Driver) Price(model string, u terret.Usage) (terret.Cost, bool, error) 
 	}
 	return c.card.cost(u), c.priced, nil
 }
+
+// Awaited reports whether a prompt waits until the agent has done what it began by itself.
+func Awaited(x terret.Agent) bool {
+	a := x.(*agent)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.replaced
+}
