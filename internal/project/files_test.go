@@ -163,6 +163,11 @@ func TestPromptAndReplay(t *testing.T) {
 	if got := project.Replay(s, "what's up?"); got != want {
 		t.Errorf("replay %s\nwant   %s", got, want)
 	}
+	for message, quoted := range map[string]string{"=ls": "'=ls'", "[x]": "'[x]'", "a=b": "a=b"} {
+		if got := project.Replay(s, message); !strings.HasPrefix(got, "claude -p "+quoted+" ") {
+			t.Errorf("replay of %s: %s", message, got)
+		}
+	}
 	s.NativeID = "n1"
 	if got := project.Replay(s, "what's up?"); got != want+" --resume=n1" {
 		t.Errorf("replay %s", got)

@@ -37,7 +37,7 @@ func TestLogLines(t *testing.T) {
 		"process spawned": {
 			terret.ProcessSpawn{Argv: []string{"claude", "-p", "it's", "--api-key=x"}, PID: 7},
 			"info", "process:spawn",
-			m{"command": `claude -p 'it'\''s' --api-key=[redacted]`, "pid": 7.0},
+			m{"command": `claude -p 'it'\''s' '--api-key=[redacted]'`, "pid": 7.0},
 		},
 		"session init": {
 			terret.SessionStart{Source: "new", NativeID: "n1", Model: "opus", Tools: []string{"Read", "Bash"}},

@@ -58,7 +58,8 @@ func Replay(s terret.Session, message string) string {
 	return command(argv)
 }
 
-// command quotes a command line for a shell.
+// command quotes a command line for a shell. In zsh = begins the path of a program, and
+// brackets that match no file are an error.
 func command(argv []string) string {
 	quoted := make([]string, len(argv))
 	for i, arg := range argv {
@@ -69,9 +70,9 @@ func command(argv []string) string {
 
 func quote(s string) string {
 	plain := func(c rune) bool {
-		return c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || strings.ContainsRune("-_=./:,@%+[]", c)
+		return c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || strings.ContainsRune("-_=./:,@%+", c)
 	}
-	if s != "" && strings.IndexFunc(s, func(c rune) bool { return !plain(c) }) < 0 {
+	if s != "" && s[0] != '=' && strings.IndexFunc(s, func(c rune) bool { return !plain(c) }) < 0 {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
