@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/atomicfile"
@@ -63,20 +64,52 @@ func (s *Server) forget(id string) {
 	}
 }
 
+// jobbing counts who works on each job: a person may have it go on before the one who
+// stopped there has left.
+type jobbing struct {
+	mu sync.Mutex
+	on map[string]int
+}
+
+// takeJob notes a job that somebody begins to work on.
+func (s *Server) takeJob(id string, j job) {
+	s.jobbing.mu.Lock()
+	defer s.jobbing.mu.Unlock()
+	if s.jobbing.on == nil {
+		s.jobbing.on = map[string]int{}
+	}
+	s.jobbing.on[id]++
+	s.note(id, j)
+}
+
+// leaveJob ends the work of one on a job. What is done is forgotten, unless somebody else
+// already works on it again.
+func (s *Server) leaveJob(id string, done bool) {
+	s.jobbing.mu.Lock()
+	defer s.jobbing.mu.Unlock()
+	if s.jobbing.on[id]--; s.jobbing.on[id] > 0 {
+		return
+	}
+	delete(s.jobbing.on, id)
+	if done {
+		s.forget(id)
+	}
+}
+
 // work works on something in the background, until the server stops.
 func (s *Server) work(id string, j job) {
-	s.note(id, j)
+	s.takeJob(id, j)
 	s.background.Go(func() {
 		err := s.runJob(j, id)
+		stopped := s.steps.Err() != nil
 		switch {
-		case s.steps.Err() != nil:
+		case stopped:
 			j.Crashes = 0 // it was asked to stop
 			s.note(id, j)
 		case err != nil:
 			s.log.Warn("work was cut off", "kind", j.Kind, "id", id, "error", err)
-		default:
-			s.forget(id)
 		}
+		s.leaveJob(id, err == nil && !stopped)
 	})
 }
 

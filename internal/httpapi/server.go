@@ -131,6 +131,7 @@ type Server struct {
 	steps      context.Context // ends when the server begins to stop: no further step of a workflow begins
 	endSteps   context.CancelFunc
 	background sync.WaitGroup
+	jobbing    jobbing
 }
 
 // New makes a server, for use with [Server.Serve] or [Server.Handler]. The caller must
