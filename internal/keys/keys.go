@@ -129,6 +129,22 @@ func (s *Store) Set(ctx context.Context, name, key string) (inRing bool, err err
 	return false, s.change(ctx, func(all map[string]entry) { all[name] = entry{Key: key} })
 }
 
+// Lock keeps out whoever else locks the same name, also in other processes, until the
+// returned function is called. Get and Set do not wait for it.
+func (s *Store) Lock(ctx context.Context, name string) (unlock func(), err error) {
+	if !named.MatchString(name) {
+		return nil, fmt.Errorf("%q cannot be the name of a provider", name)
+	}
+	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
+		return nil, err
+	}
+	lock, err := lockfile.Open(ctx, s.path+"."+name+".lock")
+	if err != nil {
+		return nil, err
+	}
+	return func() { _ = lock.Close() }, nil // that releases it
+}
+
 // Remove forgets a key, and reports whether there was one.
 func (s *Store) Remove(ctx context.Context, name string) (found bool, err error) {
 	err = s.change(ctx, func(all map[string]entry) {

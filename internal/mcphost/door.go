@@ -27,6 +27,12 @@ type Tokens interface {
 	Set(ctx context.Context, name, value string) (inRing bool, err error)
 }
 
+// locker is what Tokens of several processes also are.
+type locker interface {
+	// Lock keeps out whoever else locks the name, until unlock is called.
+	Lock(ctx context.Context, name string) (unlock func(), err error)
+}
+
 var oddHost = regexp.MustCompile(`[^a-zA-Z0-9.-]`)
 
 // TokenName is the name of what the server at an address gave. Nothing but the address
@@ -155,13 +161,26 @@ func (k *key) Token() (*oauth2.Token, error) {
 	if k.grant.Token.Valid() {
 		return k.grant.Token, nil
 	}
-	// Another process may have renewed it; then ours no longer renews anything.
-	if g, err := k.d.load(); err == nil && g != nil && g.Token.Valid() {
-		k.grant = *g
-		return g.Token, nil
-	}
 	ctx, cancel := context.WithTimeout(context.WithValue(context.Background(), oauth2.HTTPClient, k.d.client), authorityPatience)
 	defer cancel()
+	// What renews a token can be used once: sessions and processes take turns.
+	if l, ok := k.d.tokens.(locker); ok {
+		unlock, err := l.Lock(ctx, TokenName(k.d.address))
+		if err != nil {
+			return nil, fmt.Errorf("the sign-in cannot be renewed: %w", err)
+		}
+		defer unlock()
+	}
+	switch g, err := k.d.load(); {
+	case err != nil: // ours may still do
+	case g == nil: // the person has signed out
+		return nil, &oauth2.RetrieveError{ErrorCode: "invalid_grant"}
+	case g.Token.Valid(): // somebody else has renewed it
+		k.grant = *g
+		return g.Token, nil
+	case g.Token.RefreshToken != "":
+		k.grant = *g
+	}
 	c := oauth2.Config{ClientID: k.grant.ClientID, ClientSecret: k.grant.ClientSecret, Endpoint: oauth2.Endpoint{TokenURL: k.grant.TokenURL, AuthStyle: k.grant.AuthStyle}}
 	t, err := c.TokenSource(ctx, k.grant.Token).Token()
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -227,4 +228,74 @@ func TestSignInAgain(t *testing.T) {
 	age(t, a, store, kept)
 	a.Forget()
 	signIn(guest(t, a, store, io.Discard, nil))
+}
+
+// TestRenewTogether has many sessions renew the same sign-in at once: what renews it can be
+// used only once, so one of them does, and the others use what that one got.
+func TestRenewTogether(t *testing.T) {
+	t.Parallel()
+	a, store := oauthtest.New(t), keys.OpenMCP(t.TempDir()).With(nil)
+	s := guest(t, a, store, io.Discard, func(ctx context.Context, q terret.QuestionRequest) (terret.Decision, error) {
+		oauthtest.Browse(t, q.URL)
+		<-ctx.Done()
+		return terret.Decision{}, ctx.Err()
+	})
+	if r := use(t, s, "mcp__bird__sign_in", ""); r.IsError {
+		t.Fatalf("%+v", r)
+	}
+	kept, err := store.Get(TokenName(a.URL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	age(t, a, store, kept)
+	var group sync.WaitGroup
+	for range 8 {
+		d := &door{address: a.URL, tokens: store, client: http.DefaultClient}
+		source, err := d.TokenSource(t.Context())
+		if err != nil || source == nil {
+			t.Fatal(source, err)
+		}
+		group.Go(func() {
+			if token, err := source.Token(); err != nil || !token.Valid() {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if n := a.Renewals(); n != 1 {
+		t.Errorf("it was renewed %d times", n)
+	}
+}
+
+// TestSignedOut signs out while a session has an old token: that one does not sign in again.
+func TestSignedOut(t *testing.T) {
+	t.Parallel()
+	a, store := oauthtest.New(t), keys.OpenMCP(t.TempDir()).With(nil)
+	s := guest(t, a, store, io.Discard, func(ctx context.Context, q terret.QuestionRequest) (terret.Decision, error) {
+		oauthtest.Browse(t, q.URL)
+		<-ctx.Done()
+		return terret.Decision{}, ctx.Err()
+	})
+	if r := use(t, s, "mcp__bird__sign_in", ""); r.IsError {
+		t.Fatalf("%+v", r)
+	}
+	kept, err := store.Get(TokenName(a.URL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	age(t, a, store, kept)
+	d := &door{address: a.URL, tokens: store, client: http.DefaultClient}
+	source, err := d.TokenSource(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Remove(t.Context(), TokenName(a.URL)); err != nil {
+		t.Fatal(err)
+	}
+	if token, err := source.Token(); err == nil {
+		t.Errorf("it still gives %v", token.Type())
+	}
+	if again, err := store.Get(TokenName(a.URL)); err != nil || again != "" {
+		t.Errorf("the sign-in is back: %v", err)
+	}
 }
