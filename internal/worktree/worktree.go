@@ -143,6 +143,7 @@ func Remove(ctx context.Context, home, path string, own func(file string) bool) 
 	}
 	base := filepath.Dir(tree)
 	if _, err := os.Stat(tree); errors.Is(err, fs.ErrNotExist) {
+		finish(ctx, home, tree, id)
 		return "", os.RemoveAll(base)
 	}
 	g, err := open(ctx, tree)
@@ -168,15 +169,47 @@ func Remove(ctx context.Context, home, path string, own func(file string) bool) 
 	if err := removeAll(tree); err != nil {
 		return "", err
 	}
-	if _, err := g.run(ctx, "worktree", "remove", "--force", tree); err != nil {
+	if err := g.unlist(ctx, tree, id); err != nil {
 		return "", err
+	}
+	return "", os.RemoveAll(base)
+}
+
+// unlist has the repository forget a worktree whose folder is gone, and its branch.
+func (g *git) unlist(ctx context.Context, tree, id string) error {
+	if _, err := g.run(ctx, "worktree", "remove", "--force", tree); err != nil {
+		return err
 	}
 	if _, err := g.run(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+Branch(id)); err == nil {
 		if _, err := g.run(ctx, "branch", "-D", "--", Branch(id)); err != nil {
-			return "", err
+			return err
 		}
 	}
-	return "", os.RemoveAll(base)
+	return nil
+}
+
+// finish does what is left of a Remove that was cut off when the folder was gone. If it
+// cannot, as when the repository is gone, or if the branch has commits that no other has,
+// everything stays as it is.
+func finish(ctx context.Context, home, tree, id string) {
+	origin, ok := Origin(home, tree)
+	if !ok {
+		return
+	}
+	g, err := top(ctx, origin)
+	if err != nil {
+		return
+	}
+	release, err := g.alone(ctx)
+	if err != nil {
+		return
+	}
+	defer release()
+	branch := "refs/heads/" + Branch(id)
+	lost, err := g.run(ctx, "rev-list", "--max-count=1", branch, "--not", "--exclude="+Branch(id), "--branches", "--tags", "--remotes", "HEAD")
+	if err == nil && lost == "" {
+		_ = g.unlist(ctx, tree, id) // whatever it says, nobody can do more
+	}
 }
 
 // removeAll removes a folder in which somebody may still be writing.
@@ -231,14 +264,21 @@ func (g *git) others(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := g.run(ctx, "worktree", "list", "--porcelain")
+	list, err := g.run(ctx, "worktree", "list", "--porcelain", "-z")
+	end := "\x00"
+	if err != nil { // git before 2.36 ends lines as usual, so that it cannot tell paths with line ends
+		if strings.Contains(top, "\n") {
+			return nil, err
+		}
+		list, err = g.run(ctx, "worktree", "list", "--porcelain")
+		end = "\n"
+	}
 	if err != nil {
 		return nil, err
 	}
 	var out []string
 	at := ""
-	for line := range strings.Lines(list) {
-		line = strings.TrimSuffix(line, "\n")
+	for line := range strings.SplitSeq(list, end) {
 		if path, ok := strings.CutPrefix(line, "worktree "); ok {
 			at = path
 		}

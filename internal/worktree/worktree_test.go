@@ -432,3 +432,39 @@ func TestOddPath(t *testing.T) {
 		}
 	}
 }
+
+// A worktree in a folder with a line end in its name is not mistaken for another one that
+// has its commits, too.
+func TestRemoveWithLineEnd(t *testing.T) {
+	t.Parallel()
+	r := newRepository(t)
+	odd := filepath.Join(filepath.Dir(r.dir), "two\nlines")
+	if err := os.Rename(r.dir, odd); err != nil {
+		t.Fatal(err)
+	}
+	cwd := r.add("one", odd)
+	r.sh(cwd, "echo x > sub/a.txt; git commit -qam two")
+	if kept, err := worktree.Remove(t.Context(), r.home, cwd, nil); kept == "" || err != nil || !exists(cwd) {
+		t.Errorf("kept %q, %v", kept, err)
+	}
+}
+
+// A Remove that was killed after the folder was gone is finished by the next one, unless
+// the branch has commits of its own.
+func TestRemoveFinished(t *testing.T) {
+	t.Parallel()
+	for script, left := range map[string]string{"true": "", "echo x > sub/a.txt; git commit -qam two": "terret/one"} {
+		r := newRepository(t)
+		cwd := r.add("one", r.dir)
+		r.sh(cwd, script)
+		if err := os.RemoveAll(cwd); err != nil {
+			t.Fatal(err)
+		}
+		if kept, err := worktree.Remove(t.Context(), r.home, cwd, nil); kept != "" || err != nil {
+			t.Errorf("%s: kept %q, %v", script, kept, err)
+		}
+		if got := r.sh(r.dir, "git branch --list --format='%(refname:short)' 'terret/*'"); got != left {
+			t.Errorf("%s: the branches are %q, want %q", script, got, left)
+		}
+	}
+}
