@@ -2,13 +2,13 @@ package mcphost
 
 import (
 	"fmt"
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"strings"
 	"sync"
-	"syscall"
+
+	"github.com/terret-dev/terret/internal/reach"
 )
 
 // withHeaders is a client that sends these with each request to that server. They may be
@@ -41,7 +41,7 @@ func (s sending) RoundTrip(r *http.Request) (*http.Response, error) {
 // have both servers there.
 func authorityClient(address string) *http.Client {
 	client := &http.Client{Timeout: authorityPatience}
-	if u, err := url.Parse(address); err != nil || !isLocal(u.Hostname()) {
+	if u, err := url.Parse(address); err != nil || !reach.IsLocal(u.Hostname()) {
 		client.Transport = outward{}
 	}
 	return client
@@ -51,7 +51,7 @@ type outward struct{}
 
 // RoundTrip implements http.RoundTripper.
 func (outward) RoundTrip(r *http.Request) (*http.Response, error) {
-	if isLocal(r.URL.Hostname()) {
+	if reach.IsLocal(r.URL.Hostname()) {
 		return nil, fmt.Errorf("it names %s, which is this machine, for signing in", r.URL.Host)
 	}
 	if proxy, err := http.ProxyFromEnvironment(r); err != nil || proxy != nil {
@@ -64,29 +64,16 @@ func (outward) RoundTrip(r *http.Request) (*http.Response, error) {
 var elsewhere = sync.OnceValue(func() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.Proxy = nil
-	t.DialContext = (&net.Dialer{Timeout: authorityPatience, Control: notLocal}).DialContext
+	dialer := reach.Dialer(notLocal)
+	dialer.Timeout = authorityPatience
+	t.DialContext = dialer.DialContext
 	return t
 })
 
 // notLocal fails for an address, as it is about to be connected to, that is local.
-func notLocal(_, address string, _ syscall.RawConn) error {
-	at, err := netip.ParseAddrPort(address)
-	if err == nil && local(at.Addr()) {
-		err = fmt.Errorf("it leads to %s, which only this machine reaches, for signing in", at.Addr())
+func notLocal(to netip.Addr) error {
+	if reach.Local(to) {
+		return fmt.Errorf("it leads to %s, which only this machine reaches, for signing in", to)
 	}
-	return err
-}
-
-func local(a netip.Addr) bool {
-	a = a.WithZone("").Unmap()
-	return a.IsLoopback() || a.IsUnspecified() || a.IsLinkLocalUnicast()
-}
-
-// isLocal reports whether a host is this machine by its name.
-func isLocal(host string) bool {
-	host = strings.TrimSuffix(strings.ToLower(host), ".")
-	if ip, err := netip.ParseAddr(host); err == nil {
-		return local(ip)
-	}
-	return host == "localhost" || strings.HasSuffix(host, ".localhost")
+	return nil
 }

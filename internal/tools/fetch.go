@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"io"
 	"mime"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
@@ -19,6 +17,8 @@ import (
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/commonmark"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
 	"golang.org/x/net/html/charset"
+
+	"github.com/terret-dev/terret/internal/reach"
 )
 
 const (
@@ -103,8 +103,7 @@ func (f *fetching) run(ctx context.Context, _ func(string)) (Result, error) {
 // client makes a client that reaches public addresses only, and whose connections end
 // with closeIdle. It uses no proxy: that would hide where a connection leads.
 func (f *fetching) client() (client *http.Client, closeIdle func()) {
-	dialer := &net.Dialer{Control: func(_, address string, _ syscall.RawConn) error { return f.env.mayReach(address) }}
-	t := &http.Transport{DialContext: dialer.DialContext, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 256 << 10}
+	t := &http.Transport{DialContext: reach.Dialer(f.env.mayReach).DialContext, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 256 << 10}
 	return &http.Client{Transport: t, CheckRedirect: func(r *http.Request, via []*http.Request) error {
 		switch {
 		case r.URL.Host != f.url.Host || r.URL.User != nil || r.URL.Scheme != "https" && r.URL.Scheme != f.url.Scheme:
