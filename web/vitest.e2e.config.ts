@@ -8,6 +8,7 @@ export default defineConfig({
     maxWorkers: 2, // each has a server and a browser, and waits for them most of the time
     testTimeout: 240_000,
     hookTimeout: 90_000,
+    expect: { poll: { timeout: 60_000, interval: 100 } }, // never measured: a busy machine takes its time
     // A browser on a busy machine; what was tried again is printed.
     retry: 1,
   },

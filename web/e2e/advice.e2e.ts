@@ -6,13 +6,14 @@ const { server, open } = world();
 it("repeated answers become a rule, and decisions say what decided", async () => {
   await server.api("PUT", "/v1/rules", { items: [] });
   const id = await server.session({ policy: "ask" });
+  let turns = 0;
   const ask = async (command: string, asked: boolean) => {
     expect((await server.api("POST", `/v1/sessions/${id}/turns`, { prompt: `run: ${command}` })).status).toBe(202);
     if (asked) {
       const request = await vi.waitUntil(async () => (await server.api<{ items: { request_id: string }[] }>("GET", `/v1/decisions?session=${id}`)).body.items[0], { timeout: 60_000 });
       await server.api("POST", `/v1/decisions/${request.request_id}`, { behavior: "allow" });
     }
-    await vi.waitUntil(async () => (await server.api<{ state: string }>("GET", `/v1/sessions/${id}`)).body.state === "idle", { timeout: 60_000 });
+    await server.ended(id, ++turns);
   };
   for (const dir of ["a", "b", "c"]) await ask(`go vet ./${dir}`, true);
 
@@ -21,7 +22,7 @@ it("repeated answers become a rule, and decisions say what decided", async () =>
   const suggested = page.getByRole("region", { name: "Suggested rules" });
   await suggested.getByText("You allowed Bash(go vet *) 3 times by hand.").waitFor();
   const lately = page.getByRole("region", { name: "Decided lately" });
-  expect(await lately.getByRole("row").count()).toBe(4);
+  await expect.poll(() => lately.getByRole("row").count()).toBe(4);
   await lately.getByText("You allowed it").first().waitFor();
   await suggested.getByRole("button", { name: "Always allow Bash(go vet *)" }).click();
   await page.getByRole("group", { name: "Rules" }).getByText("Bash(go vet *)").waitFor();

@@ -1,8 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { launch, Server, signedIn } from "./harness";
+import { expect, it } from "vitest";
+import { world } from "./harness";
 
 // A program that speaks just enough ACP for a turn; "wait" makes it work until it is stopped.
 const agent = `#!/bin/sh
@@ -21,22 +20,11 @@ while read -r line; do
 done
 `;
 
-let browser: Browser;
-const server = new Server({ script: { turns: [[{ text: "Hi from the mock" }]] } });
+const { server, open } = world({ script: { turns: [[{ text: "Hi from the mock" }]] } }, () => writeFileSync(program, agent, { mode: 0o700 }));
 const program = join(server.home, "my agent");
 
-beforeAll(async () => {
-  writeFileSync(program, agent, { mode: 0o700 });
-  await server.start();
-  browser = await launch();
-});
-afterAll(async () => {
-  await browser?.close();
-  await server.remove();
-});
-
 it("adds an agent, works with it, and removes it", async () => {
-  const { page, watch, context } = await signedIn(browser, server);
+  const { page, watch, context } = await open();
   await page.goto(`${server.url}/agents`);
   await page.getByRole("button", { name: "Add an agent" }).click();
   const dialog = page.getByRole("dialog", { name: "Add an agent" });
@@ -104,7 +92,7 @@ it("adds an agent, works with it, and removes it", async () => {
 });
 
 it("chooses an agent, its model and its own mode", async () => {
-  const { page, watch, context } = await signedIn(browser, server);
+  const { page, watch, context } = await open();
   await page.getByRole("button", { name: /New session/ }).first().click();
   const dialog = page.getByRole("dialog", { name: "New session" });
   expect(await dialog.getByLabel(/own mode/).count()).toBe(0); // no agent is chosen
@@ -124,7 +112,7 @@ it("chooses an agent, its model and its own mode", async () => {
 
 it("only the owner sees how to add one", async () => {
   const made = await server.api<{ token: string }>("POST", "/v1/tokens", { name: "phone", scope: "decide" });
-  const { page, context } = await signedIn(browser, server);
+  const { page, context } = await open();
   await page.evaluate((token) => localStorage.setItem("terret.token", token), made.body.token);
   await page.goto(`${server.url}/agents`);
   await page.getByRole("heading", { name: "What each can do" }).waitFor();

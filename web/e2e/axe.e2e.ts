@@ -2,13 +2,13 @@ import axe from "axe-core";
 import { execFileSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { launch, live, openTab, Server, signedIn } from "./harness";
+import type { Page } from "playwright-core";
+import { describe, expect, it, vi } from "vitest";
+import { live, openTab, world } from "./harness";
 
-let browser: Browser;
 const finding = { severity: "high", category: "bug", file: "a.txt", line: 1, message: "This is wrong.", suggestion: "Do it right." };
-const server = new Server({ script: { overseen: true, turns: [[{ text: JSON.stringify({ verdict: "FAIL", findings: [finding, { ...finding, severity: "low", line: 9 }] }) }]] } });
+const script = { overseen: true, turns: [[{ text: JSON.stringify({ verdict: "FAIL", findings: [finding, { ...finding, severity: "low", line: 9 }] }) }]] };
+const { server, open, browser } = world({ script }, prepare);
 let done = "";
 let run = "";
 let report = "";
@@ -16,9 +16,7 @@ let race = "";
 const repo = join(dirname(server.project), "repo");
 const git = (...args: string[]) => execFileSync("git", ["-C", repo, "-c", "user.name=t", "-c", "user.email=t@t", ...args]);
 
-beforeAll(async () => {
-  await server.start();
-  browser = await launch();
+async function prepare(): Promise<void> {
   done = await server.session({ policy: "auto-approve" }, "create a.go containing package main, then run: ls, then list files");
   await server.session({}, "ask me");
   mkdirSync(repo);
@@ -35,11 +33,7 @@ beforeAll(async () => {
   for (const [name, agent] of [["carl", "native"], ["paul", "person"]]) await server.api("POST", "/v1/team/agents", { name, agent, cwd: repo });
   await server.api("POST", "/v1/team/messages", { to: ["carl"], text: "list files" });
   await server.api("PUT", "/v1/rules", { items: [{ effect: "allow", pattern: "Bash(git status *)" }, { effect: "deny", pattern: "Bash(curl *)" }] });
-});
-afterAll(async () => {
-  await browser?.close();
-  await server.remove();
-});
+}
 
 const everything: axe.RunOptions = {
   runOnly: { type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"] },
@@ -68,7 +62,7 @@ async function check(page: Page, what: string, own = "main, aside, [role=dialog]
 describe("axe finds nothing", () => {
   it.each([["desktop", 1440, 900], ["phone", 390, 844]])("%s", async (size, width, height) => {
     const waiting = await server.session({}, "run: rm -rf .cache"); // its own, since requests run out
-    const { context, page } = await signedIn(browser, server, { viewport: { width, height }, reducedMotion: "reduce" });
+    const { context, page } = await open({ viewport: { width, height }, reducedMotion: "reduce" });
     if (size === "desktop") await live(page);
     const node = { name: "a", worker: "w", host: "a.example", pid: 1, labels: ["gpu"], max: 9, started_at: new Date().toISOString(), seen_at: "2020-01-01T00:00:00Z", sessions: 8, owned: 1, working: 1 };
     await page.route("**/v1/fleet", (route) => route.fulfill({ json: { node: "a", database_ms: 2, nodes: [node, { ...node, name: "b", worker: "x", version: "v1", draining: true }] } }));
@@ -133,7 +127,7 @@ describe("axe finds nothing", () => {
 });
 
 it("the page to sign in", async () => {
-  const context = await browser.newContext();
+  const context = await browser().newContext();
   const page = await context.newPage();
   await page.goto(server.url);
   await page.getByRole("heading", { name: "Sign in from your terminal" }).waitFor();

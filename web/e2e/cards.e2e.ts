@@ -64,7 +64,7 @@ it("reads fold, commands say what they are for, failures why, and long output op
   const output = page.getByRole("group", { name: "Output" });
   await output.waitFor();
   await expect.poll(() => output.evaluate((e) => e.scrollHeight - e.scrollTop - e.clientHeight)).toBeLessThan(4);
-  expect(await output.evaluate((e) => e.scrollTop)).toBeGreaterThan(100);
+  await expect.poll(() => output.evaluate((e) => e.scrollTop)).toBeGreaterThan(100);
   await page.getByText("npm ERR! peer dep react@19", { exact: true }).waitFor();
   expect(watch.problems).toEqual([]);
   await context.close();

@@ -1,16 +1,14 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { allow, claude, launch, Server, signedIn } from "./harness";
+import { expect, it } from "vitest";
+import { allow, claude, world } from "./harness";
 
 // The real Claude Code with a scripted model: text, a question, an edit that is asked
 // for, and everything taken back.
 const installed = existsSync(claude);
 if (!installed && process.env.CI) throw new Error("Claude Code is not installed: run `make conformance` first");
 
-let browser: Browser;
-const server = new Server({
+const { server, open } = world({
   model: `
 steps:
   - match: {user: greet me}
@@ -31,18 +29,8 @@ steps:
 `,
 });
 
-beforeAll(async () => {
-  if (!installed) return;
-  await server.start();
-  browser = await launch();
-});
-afterAll(async () => {
-  await browser?.close();
-  await server.remove();
-});
-
 it.skipIf(!installed)("the real Claude Code asks, edits, and is undone", async () => {
-  const { page, watch, context } = await signedIn(browser, server);
+  const { page, watch, context } = await open();
   const id = await server.session({ agent: "claude", policy: "ask" }, "greet me");
   await page.goto(`${server.url}/s/${id}`);
   await page.locator("p", { hasText: "I will ask first." }).waitFor();

@@ -11,7 +11,7 @@ it("several turns are taken back in one step, and the prompt is in the message f
   const file = (name: string) => join(server.project, name);
   const ask = async (prompt: string, turns: number) => {
     await server.api("POST", `/v1/sessions/${id}/turns`, { prompt });
-    await expect.poll(async () => (await server.api<{ items: { state: string }[] }>("GET", `/v1/sessions/${id}/turns`)).body.items.filter((t) => t.state === "completed").length).toBe(turns);
+    await server.ended(id, turns);
   };
   await ask("create keep.txt containing one", 1);
   await ask("create two.txt containing two", 2);

@@ -7,7 +7,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
-import { afterAll, beforeAll, expect } from "vitest";
+import { afterAll, beforeEach, expect } from "vitest";
 
 const binary = process.env.TERRET_BIN ?? "../bin/terret";
 const browserPath = process.env.CHROMIUM ?? "/usr/bin/chromium";
@@ -33,9 +33,21 @@ export class Server {
   private code = "";
 
   constructor(private readonly options: Options = {}) {
-    mkdirSync(this.home, { mode: 0o700 });
+    this.furnish();
+  }
+
+  private furnish(): void {
+    mkdirSync(this.home, { recursive: true, mode: 0o700 });
     mkdirSync(this.project, { recursive: true });
-    if (options.script) writeFileSync(join(this.dir, "script.json"), JSON.stringify(options.script));
+    if (this.options.script) writeFileSync(join(this.dir, "script.json"), JSON.stringify(this.options.script));
+  }
+
+  /** Starts over with empty folders at the same paths. */
+  async renew(): Promise<void> {
+    await this.remove();
+    this.furnish();
+    this.url = "";
+    await this.start();
   }
 
   async start(): Promise<void> {
@@ -128,14 +140,29 @@ export class Server {
     if (prompt) expect((await this.api("POST", `/v1/sessions/${body.id}/turns`, { prompt })).status).toBe(202);
     return body.id;
   }
+
+  /** Waits until so many turns of a session are over; its state alone may be that of before the prompt. */
+  async ended(id: string, turns = 1): Promise<void> {
+    const over = async () => (await this.api<{ items: { state: string }[] }>("GET", `/v1/sessions/${id}/turns`)).body.items.filter((t) => !/^(queued|running)$/.test(t.state)).length;
+    await expect.poll(over).toBeGreaterThanOrEqual(turns);
+    await expect.poll(async () => (await this.api<{ state: string }>("GET", `/v1/sessions/${id}`)).body.state).toBe("idle");
+  }
 }
 
-/** A server and a browser for the tests of one file, and a way to open a signed-in page. */
-export function world(options: Options = {}) {
+/**
+ * A server and a browser for the tests of one file, and a way to open a signed-in page.
+ * A test that is tried again gets new ones, since the first try left something behind;
+ * so no test may need what another one did. `prepare` runs on each new server.
+ */
+export function world(options: Options = {}, prepare?: (server: Server) => unknown) {
   const server = new Server(options);
   let browser: Browser | undefined;
-  beforeAll(async () => {
-    await server.start();
+  beforeEach(async ({ task }) => {
+    if (browser && !task.result?.retryCount) return;
+    await browser?.close();
+    browser = undefined;
+    await server.renew();
+    await prepare?.(server);
     browser = await launch();
   });
   afterAll(async () => {

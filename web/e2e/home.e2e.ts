@@ -18,12 +18,12 @@ it("work starts, is answered, watched and ticked off from Home", async () => {
   await page.goto(server.url);
   const needs = page.getByRole("main").getByRole("region", { name: "Needs you" });
   await needs.getByText("echo from home").first().waitFor();
-  await server.session({ title: "long work", policy: "auto-approve" }, "run: sleep 30");
+  await server.session({ title: "long work", policy: "auto-approve" }, "run: sleep 600");
   const working = page.getByRole("main").getByRole("region", { name: "Working" });
   await working.getByText("long work").waitFor();
-  await working.getByText("running sleep 30").waitFor();
+  await working.getByText("running sleep 600").waitFor();
   await page.reload();
-  await working.getByText("running sleep 30").waitFor(); // also for somebody who comes later
+  await working.getByText("running sleep 600").waitFor(); // also for somebody who comes later
 
   // What is answered here keeps its place while the pointer is on it.
   await server.session({ title: "second" }, "run: echo two");
@@ -38,7 +38,7 @@ it("work starts, is answered, watched and ticked off from Home", async () => {
   expect(await second.boundingBox()).toEqual(place);
   await page.mouse.move(5, 5);
   await needs.getByText("echo three").first().waitFor();
-  expect(await needs.getByText("Answered").count()).toBe(0);
+  await expect.poll(() => needs.getByText("Answered").count()).toBe(0);
 
   const done = page.getByRole("main").getByRole("region", { name: "Done since you last looked" });
   await done.getByText("run: echo from home").waitFor();

@@ -15,7 +15,7 @@ it("a whole day's work without a mouse", async () => {
 
   await keys.press("Alt+n");
   await page.getByRole("dialog", { name: "New session" }).waitFor();
-  await keys.type("create a.txt containing one, then run: sleep 20");
+  await keys.type("create a.txt containing one, then run: sleep 200");
   await keys.press("Enter");
   await page.locator("[data-request]").waitFor();
 
@@ -26,7 +26,7 @@ it("a whole day's work without a mouse", async () => {
   await keys.press("Backspace");
   await asked("a.txt");
   await keys.press("Enter");
-  await asked("sleep 20");
+  await asked("sleep 200");
 
   await keys.press("e");
   await page.getByLabel("The command that will run instead").waitFor();
@@ -43,9 +43,9 @@ it("a whole day's work without a mouse", async () => {
   // Undo gives the prompt back: it comes a moment later, and what is typed replaces it.
   await page.waitForFunction(() => document.querySelector<HTMLTextAreaElement>("textarea[aria-label='Message']")?.value !== "");
   await keys.press("Control+a");
-  await keys.type("run: sleep 30");
+  await keys.type("run: sleep 300");
   await keys.press("Enter");
-  await asked("sleep 30");
+  await asked("sleep 300");
   await keys.press("s"); // nothing safe is suggested for it, so the rule is shown first
   await page.getByLabel("Allow in this session").waitFor();
   await keys.press("Enter");
@@ -71,7 +71,7 @@ it("a whole day's work without a mouse", async () => {
 
   await page.getByRole("textbox", { name: "Message" }).focus();
   await keys.press("ArrowUp");
-  expect(await page.getByRole("textbox", { name: "Message" }).inputValue()).toBe("run: sleep 30");
+  await expect.poll(() => page.getByRole("textbox", { name: "Message" }).inputValue()).toBe("run: sleep 300");
   expect(watch.problems).toEqual([]);
   await context.close();
 });

@@ -24,11 +24,11 @@ it("shows an answer from its beginning to somebody who comes in its middle", asy
   await expect.poll(async () => (await server.api<{ last_seq: number }>("GET", `/v1/sessions/${id}`)).body.last_seq).toBeGreaterThan(12);
   await page.goto(`${server.url}/s/${id}`);
   await live(page);
-  await page.locator(".said", { hasText: "The first half. The second half. word 0 word 1" }).waitFor({ timeout: 3_000 });
+  await page.locator(".said", { hasText: "The first half. The second half. word 0 word 1" }).waitFor();
   await page.locator(".said", { hasText: "word 39" }).waitFor();
   expect(asked).toBeLessThanOrEqual(4); // once when it opens and once when the stream does, in two parts each
   await page.reload();
-  await page.locator(".said", { hasText: "The first half. The second half. word 0 word 1 word 2 word 3 " }).waitFor({ timeout: 3_000 });
+  await page.locator(".said", { hasText: "The first half. The second half. word 0 word 1 word 2 word 3 " }).waitFor();
   expect(watch.problems).toEqual([]);
   await context.close();
 });

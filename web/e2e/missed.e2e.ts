@@ -11,7 +11,7 @@ it("a request waits unless a limit is set; what timed out stays marked until it 
   const patient = await server.session({ title: "patient" }, "run: echo one");
   const hasty = await server.session({ title: "hasty", timeouts: { permission: 1 } }, "run: echo two");
   const row = page.locator(`[data-session="${hasty}"]`);
-  await row.getByText("missed").waitFor({ timeout: 15_000 });
+  await row.getByText("missed").waitFor();
   expect((await server.api<{ items: { expires_at?: string }[] }>("GET", `/v1/decisions?session=${patient}`)).body.items).toMatchObject([{ state: "open" }]);
   expect(await page.getByRole("timer").count()).toBe(0);
   expect(await state(patient)).toBe("waiting");
@@ -21,7 +21,7 @@ it("a request waits unless a limit is set; what timed out stays marked until it 
   // Somebody who was away learns of it as well.
   await page.goto("about:blank");
   const later = await server.session({ title: "later", timeouts: { permission: 1 } }, "run: echo three");
-  await expect.poll(() => state(later), { timeout: 15_000 }).toBe("idle");
+  await server.ended(later);
   await page.goto(server.url);
   await page.locator(`[data-session="${later}"]`).getByText("missed").waitFor();
 

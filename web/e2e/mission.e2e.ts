@@ -46,7 +46,7 @@ it("those that work fold by folder, and what is folded is not drawn", async () =
   for (const folder of ["web-client", "worker"]) {
     const cwd = join(server.project, "..", folder);
     mkdirSync(cwd, { recursive: true });
-    for (let i = 0; i < 7; i++) await server.session({ title: `${folder} ${i}`, cwd, policy: "auto-approve" }, "run: sleep 60");
+    for (let i = 0; i < 7; i++) await server.session({ title: `${folder} ${i}`, cwd, policy: "auto-approve" }, "run: sleep 600");
   }
   const working = page.getByRole("main").getByRole("region", { name: "Working" });
   const fold = working.locator("details", { hasText: "web-client" });
@@ -54,7 +54,7 @@ it("those that work fold by folder, and what is folded is not drawn", async () =
   expect(await working.locator(".home-row").count()).toBe(0);
   await fold.locator("summary").click();
   await working.getByText("web-client 3").waitFor();
-  expect(await working.locator(".home-row").count()).toBe(7);
+  await expect.poll(() => working.locator(".home-row").count()).toBe(7);
   await working.getByRole("combobox").selectOption("One list");
   await expect.poll(() => working.locator(".home-row").count()).toBe(14);
   await working.getByRole("combobox").selectOption("By team");

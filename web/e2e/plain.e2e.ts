@@ -18,10 +18,12 @@ it("an answer can be read before what draws Markdown is loaded, and its end stay
   expect(await said.locator(".markdown.plain").innerText()).toContain("- finding **29** of the review");
   release();
   await said.getByText("The last line.", { exact: true }).waitFor();
-  expect(await said.locator("li").count()).toBe(30);
-  const box = (await said.getByText("The last line.", { exact: true }).boundingBox())!;
-  const view = (await page.getByRole("region", { name: "Conversation" }).boundingBox())!;
-  expect(box.y + box.height).toBeLessThanOrEqual(view.y + view.height);
+  await expect.poll(() => said.locator("li").count()).toBe(30);
+  await expect.poll(async () => {
+    const box = (await said.getByText("The last line.", { exact: true }).boundingBox())!;
+    const view = (await page.getByRole("region", { name: "Conversation" }).boundingBox())!;
+    return view.y + view.height - box.y - box.height;
+  }).toBeGreaterThanOrEqual(0);
   expect(watch.problems).toEqual([]);
   await context.close();
 });

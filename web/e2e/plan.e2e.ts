@@ -1,13 +1,11 @@
 import { existsSync } from "node:fs";
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { claude, launch, live, Server, signedIn } from "./harness";
+import { expect, it } from "vitest";
+import { claude, live, world } from "./harness";
 
 // The real Claude Code with a scripted model that presents a plan.
 const installed = existsSync(claude);
 
-let browser: Browser;
-const server = new Server({
+const { server, open } = world({
   model: `
 steps:
   - match: {user: plan a farewell}
@@ -17,18 +15,8 @@ steps:
 `,
 });
 
-beforeAll(async () => {
-  if (!installed) return;
-  await server.start();
-  browser = await launch();
-});
-afterAll(async () => {
-  await browser?.close();
-  await server.remove();
-});
-
 it.skipIf(!installed)("Plan puts the real Claude Code into plan mode, and its plan is a card", async () => {
-  const { page, watch, context } = await signedIn(browser, server);
+  const { page, watch, context } = await open();
   const id = await server.session({ agent: "claude", policy: "ask" });
   await page.goto(`${server.url}/s/${id}`);
   await live(page);

@@ -5,7 +5,7 @@ const { server, open } = world();
 
 it("a queued message shows at once, and can be changed, moved and dropped", async () => {
   const { context, page, watch } = await open();
-  const id = await server.session({ policy: "auto-approve" }, "run: sleep 60");
+  const id = await server.session({ policy: "auto-approve" }, "run: sleep 600");
   await page.goto(`${server.url}/s/${id}`);
   await live(page);
   await page.locator(".tool .dot.busy").first().waitFor();
@@ -15,7 +15,7 @@ it("a queued message shows at once, and can be changed, moved and dropped", asyn
   for (const words of ["list files", "say hello"]) {
     await message.fill(words);
     await message.press("Alt+Enter");
-    await queue.getByText(words).waitFor({ timeout: 5_000 });
+    await queue.getByText(words).waitFor();
   }
   expect(await lines.first().innerText()).toMatch(/Next:\s*list files/);
 
@@ -27,11 +27,11 @@ it("a queued message shows at once, and can be changed, moved and dropped", asyn
   await lines.first().getByText("say hello twice").waitFor();
   await lines.first().getByRole("button", { name: "Drop" }).click();
   await queue.getByText("say hello").waitFor({ state: "detached" });
-  expect(await lines.count()).toBe(1);
+  await expect.poll(() => lines.count()).toBe(1);
 
   // Somebody else's message shows too.
   expect((await server.api("POST", `/v1/sessions/${id}/turns`, { prompt: "from afar", when: "queue" })).status).toBe(202);
-  await queue.getByText("from afar").waitFor({ timeout: 10_000 });
+  await queue.getByText("from afar").waitFor();
   expect(watch.problems).toEqual([]);
   await context.close();
 });

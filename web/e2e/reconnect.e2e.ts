@@ -5,7 +5,7 @@ const { server, open } = world();
 
 it("survives a crash of the server in mid-turn without a reload, gap or duplicate", async () => {
   const { context, page } = await open();
-  const id = await server.session({ policy: "auto-approve" }, "run: for i in 1 2 3 4 5 6 7 8 9; do echo line $i; sleep 0.3; done");
+  const id = await server.session({ policy: "auto-approve" }, "run: for i in 1 2 3 4 5 6 7 8 9; do echo line $i; sleep 0.3; done; sleep 600");
   await page.goto(`${server.url}/s/${id}`);
   await page.evaluate(() => ((window as { mark?: number }).mark = 1));
   await page.locator(".tool .output", { hasText: "line 2" }).waitFor();
@@ -24,13 +24,13 @@ it("survives a crash of the server in mid-turn without a reload, gap or duplicat
   await message.fill("list files");
   await message.press("Enter");
   await page.locator(".turn-end").nth(1).waitFor();
-  expect(await page.locator(".user").count()).toBe(2);
+  await expect.poll(() => page.locator(".user").count()).toBe(2);
   expect(await page.evaluate(() => (window as { mark?: number }).mark)).toBe(1);
 
   // What is shown now is what a fresh page shows.
   const shown = await page.locator(".rows").innerText();
   await page.reload();
   await page.locator(".turn-end").nth(1).waitFor();
-  expect(await page.locator(".rows").innerText()).toBe(shown);
+  await expect.poll(() => page.locator(".rows").innerText()).toBe(shown);
   await context.close();
 });

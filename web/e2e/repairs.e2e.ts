@@ -18,14 +18,14 @@ it("a restart leaves the list as it was, and Terret's records stay out of the wa
   const ids: string[] = [];
   for (const title of ["one", "two", "three"]) {
     const id = await server.session({ title, policy: "auto-approve" }, `create ${title}.txt containing x`);
-    await expect.poll(async () => (await server.api<{ state: string }>("GET", `/v1/sessions/${id}`)).body.state).toBe("idle");
+    await server.ended(id);
     ids.unshift(id);
   }
   const times = async () => (await server.api<{ items: { updated_at: string }[] }>("GET", "/v1/sessions")).body.items.map((s) => s.updated_at);
   const before = await times();
   const { context, page, watch } = await open();
   await live(page);
-  expect(await order(page)).toEqual(ids);
+  await expect.poll(() => order(page)).toEqual(ids);
   await server.stop();
   await server.start();
   await live(page);
@@ -33,7 +33,7 @@ it("a restart leaves the list as it was, and Terret's records stay out of the wa
   expect(await times()).toEqual(before);
   await page.reload();
   await live(page);
-  expect(await order(page)).toEqual(ids);
+  await expect.poll(() => order(page)).toEqual(ids);
 
   await page.goto(`${server.url}/s/${ids[0]}`);
   await openTab(page, "Files");
@@ -54,7 +54,7 @@ it("the palette finds every session", async () => {
   await live(page);
   await page.keyboard.press("Control+k");
   await page.getByRole("combobox", { name: "Commands" }).fill("needle haystack");
-  await page.getByRole("option", { name: /needle in a haystack/ }).click({ timeout: 5_000 });
+  await page.getByRole("option", { name: /needle in a haystack/ }).click();
   await page.waitForURL(`**/s/${needle}`);
   await context.close();
 });
@@ -71,9 +71,8 @@ it.each([1024, 800])("nothing overlaps or is cut at %s pixels", async (width) =>
   const before = (await page.locator(".composer").boundingBox())!;
   await openTab(page, "Changes");
   for (const tab of await page.getByRole("tab").all()) {
-    const box = (await tab.boundingBox())!;
-    expect(box.x + box.width).toBeLessThanOrEqual(width);
-    expect(await tab.evaluate((e) => document.elementFromPoint(e.getBoundingClientRect().right - 3, e.getBoundingClientRect().y + 10) === e)).toBe(true);
+    await expect.poll(async () => { const box = (await tab.boundingBox())!; return box.x + box.width; }).toBeLessThanOrEqual(width);
+    await expect.poll(() => tab.evaluate((e) => document.elementFromPoint(e.getBoundingClientRect().right - 3, e.getBoundingClientRect().y + 10) === e)).toBe(true);
   }
   expect(await page.locator(".composer").boundingBox()).toEqual(before); // the pane lies over it
   await context.close();

@@ -16,7 +16,7 @@ it("a turn that failed offers the command that does it without us, where there i
   await page.reload();
   await live(page);
   await page.getByRole("button", { name: "Copy the command" }).click();
-  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(command);
+  await expect.poll(() => page.evaluate(() => navigator.clipboard.readText())).toBe(command);
   expect(watch.problems).toEqual([]);
   await context.close();
 });

@@ -32,7 +32,7 @@ it("tokens and cost stand in the bar and at the end of the answer; a crash gives
   await message.fill("go on");
   await message.press("Enter");
   await page.locator(".rows").getByRole("alert").getByText("The agent exited with code 1").waitFor();
-  expect(await message.isEnabled()).toBe(true);
+  await expect.poll(() => message.isEnabled()).toBe(true);
   await message.fill("are you there?");
   const send = page.getByRole("button", { name: /^Send/ });
   await expect.poll(() => send.isEnabled()).toBe(true);
@@ -54,7 +54,7 @@ it("commands are picked from a list by their first letters", async () => {
   await message.pressSequentially("os");
   await expect.poll(() => list.getByRole("option").count()).toBe(1);
   await message.press("Enter");
-  expect(await message.inputValue()).toBe("/cost ");
+  await expect.poll(() => message.inputValue()).toBe("/cost ");
   expect(watch.problems).toEqual([]);
   await context.close();
 });

@@ -10,7 +10,7 @@ it("words that were said lead to their message, from the list and from the palet
   const { context, page, watch } = await open();
   const id = await server.session({ agent: "mock", title: "kitchen" }, "where is it?");
   await server.session({ agent: "mock", title: "cellar" });
-  await expect.poll(async () => (await server.api<{ state: string }>("GET", `/v1/sessions/${id}`)).body.state).toBe("idle");
+  await server.ended(id);
   await page.goto(server.url);
   await live(page);
   const side = page.getByRole("navigation", { name: "Sessions" });
@@ -18,15 +18,16 @@ it("words that were said lead to their message, from the list and from the palet
   await field.fill("CUPBOARD marma");
   const hits = side.getByRole("region", { name: "Messages found" });
   await hits.getByText("kitchen").waitFor();
-  expect(await hits.locator("mark").allInnerTexts()).toEqual(["marma", "cupboard"]);
+  await expect.poll(() => hits.locator("mark").allInnerTexts()).toEqual(["marma", "cupboard"]);
   await hits.getByText("kitchen").click();
   await page.waitForURL(`**/s/${id}`);
   const there = page.locator(".virtual-row.hit", { hasText: "marmalade is in the third cupboard" });
   await there.waitFor();
-  const box = (await there.boundingBox())!;
-  const view = (await page.getByRole("region", { name: "Conversation" }).boundingBox())!;
-  expect(box.y).toBeGreaterThanOrEqual(view.y);
-  expect(box.y + box.height).toBeLessThanOrEqual(view.y + view.height);
+  await expect.poll(async () => {
+    const box = (await there.boundingBox())!;
+    const view = (await page.getByRole("region", { name: "Conversation" }).boundingBox())!;
+    return box.y >= view.y && box.y + box.height <= view.y + view.height;
+  }).toBe(true);
   await field.fill("");
   await hits.waitFor({ state: "detached" });
 
@@ -44,7 +45,7 @@ it("words that were said lead to their message, from the list and from the palet
   await page.goto(server.url);
   await field.fill("marmalade");
   await side.getByText("No sessions match").waitFor();
-  expect(await hits.count()).toBe(0);
+  await expect.poll(() => hits.count()).toBe(0);
   expect(watch.problems).toEqual([]);
   await context.close();
 });

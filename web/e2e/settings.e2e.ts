@@ -13,12 +13,12 @@ it("one page has the theme, the editor, what new sessions begin with, and who is
   await page.getByRole("navigation", { name: "Sessions" }).getByRole("link", { name: "Settings" }).click();
   const main = page.getByRole("main");
   await main.getByRole("combobox", { name: "Theme" }).selectOption("Dark");
-  expect(await page.locator("html").getAttribute("data-theme")).toBe("dark");
+  await expect.poll(() => page.locator("html").getAttribute("data-theme")).toBe("dark");
   await main.getByRole("combobox", { name: /^Editor/ }).selectOption("Zed");
   await main.getByRole("combobox", { name: /^Mode/ }).selectOption("Plan");
   await page.reload();
-  expect(await main.getByRole("combobox", { name: "Theme" }).inputValue()).toBe("dark");
-  expect(await main.getByRole("combobox", { name: /^Editor/ }).inputValue()).toBe("zed://file{path}");
+  await expect.poll(() => main.getByRole("combobox", { name: "Theme" }).inputValue()).toBe("dark");
+  await expect.poll(() => main.getByRole("combobox", { name: /^Editor/ }).inputValue()).toBe("zed://file{path}");
   const devices = main.getByRole("region", { name: "Devices and tokens" });
   await devices.getByText("may look · never used").waitFor();
   page.removeAllListeners("dialog"); // the watch dismisses what nobody expects
@@ -27,7 +27,7 @@ it("one page has the theme, the editor, what new sessions begin with, and who is
   await devices.getByText("build robot").waitFor({ state: "detached" });
   expect((await server.api<{ items: { name: string }[] }>("GET", "/v1/tokens")).body.items.map((t) => t.name)).not.toContain("build robot");
   await page.goto(server.url);
-  expect(await main.getByRole("combobox", { name: "Mode" }).inputValue()).toBe("plan");
+  await expect.poll(() => main.getByRole("combobox", { name: "Mode" }).inputValue()).toBe("plan");
   expect(watch.problems).toEqual([]);
   await context.close();
 });

@@ -8,8 +8,8 @@ it("a missing session and an unknown page keep the rest of the window", async ()
   await live(page);
   for (const [path, words] of [["/s/01a1e06c-d13d-722b-acab-f8c90c06d7bf", "This session cannot be shown"], ["/nowhere", "There is no such page"]]) {
     await page.goto(server.url + path);
-    await page.getByText(words!).waitFor({ timeout: 10_000 });
-    await page.getByRole("navigation", { name: "Sessions" }).waitFor({ timeout: 3_000 });
+    await page.getByText(words!).waitFor();
+    await page.getByRole("navigation", { name: "Sessions" }).waitFor();
   }
   await context.close();
 });
@@ -22,7 +22,7 @@ it("searching filters what needs you, too", async () => {
   await needs.getByText("echo pears").waitFor();
   await needs.getByText("echo apples").waitFor();
   await page.getByRole("searchbox", { name: "Search sessions and messages" }).fill("apples");
-  await needs.getByText("echo pears").waitFor({ state: "detached", timeout: 3_000 });
+  await needs.getByText("echo pears").waitFor({ state: "detached" });
   expect(await needs.getByText("echo apples").count()).toBe(1);
   await context.close();
 });

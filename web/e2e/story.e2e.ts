@@ -35,7 +35,7 @@ it("a new session, a permission, a diff, undo and redo", async () => {
   await request.getByText("package main").waitFor();
   const file = join(server.project, "../hello.go");
   expect(existsSync(file)).toBe(false);
-  expect(await page.title()).toBe("(1) Terret");
+  await expect.poll(() => page.title()).toBe("(1) Terret");
   await request.getByRole("button", { name: allow }).click();
 
   await request.getByRole("heading", { name: /^Run / }).waitFor();
@@ -47,7 +47,7 @@ it("a new session, a permission, a diff, undo and redo", async () => {
 
   await page.locator(".turn-end").getByText("tokens").waitFor();
   await page.getByText("You allowed it always").waitFor();
-  expect(await page.title()).toBe("Terret");
+  await expect.poll(() => page.title()).toBe("Terret");
 
   await page.locator(".turn-end").getByRole("button", { name: "Changes" }).click();
   await page.getByRole("tabpanel").getByRole("cell", { name: "package main" }).waitFor();
@@ -92,6 +92,6 @@ it("keeps the draft, and shows why a turn failed", async () => {
   await message.fill("half a thought");
   await page.reload();
   await live(page);
-  expect(await message.inputValue()).toBe("half a thought");
+  await expect.poll(() => message.inputValue()).toBe("half a thought");
   await context.close();
 });

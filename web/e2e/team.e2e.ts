@@ -33,7 +33,7 @@ it("a team is made, talks, is seen talking, and is shut down", async () => {
   await log.getByText("Have Carl look around").waitFor();
   await log.getByText("list files", { exact: true }).first().waitFor();
   await log.getByText("Carl has looked.").waitFor();
-  expect(await message.inputValue()).toBe("");
+  await expect.poll(() => message.inputValue()).toBe("");
   await page.getByRole("img", { name: /bob wrote to carl once/ }).waitFor();
   await page.getByRole("img", { name: /bob wrote to paul once/ }).waitFor();
   await page.getByText("1 message waiting").waitFor(); // Paul's
@@ -41,7 +41,7 @@ it("a team is made, talks, is seen talking, and is shut down", async () => {
   // One member's mail, its session, and the end of it.
   await page.getByRole("button", { name: /^paul/ }).click();
   await page.getByRole("heading", { name: "Messages of paul" }).waitFor();
-  expect(await log.getByText("list files", { exact: true }).count()).toBe(0);
+  await expect.poll(() => log.getByText("list files", { exact: true }).count()).toBe(0);
   await page.getByRole("button", { name: "Show all" }).click();
   await page.getByLabel("Who may write to whom").selectOption("hierarchical");
   await expect.poll(async () => (await server.api<{ topology: { kind: string } }>("GET", "/v1/team")).body.topology.kind).toBe("hierarchical");

@@ -5,25 +5,23 @@ const { server, open } = world();
 
 it("the side pane is closed until asked for, opens on changes, and shows the session as a picture to jump in", async () => {
   const { context, page, watch } = await open();
-  const file = `a${Date.now()}.txt`; // so that a second try changes something, too
-  const id = await server.session({ policy: "auto-approve" }, `create ${file} containing one, then run: echo hi`);
-  const idle = () => expect.poll(async () => (await server.api<{ state: string }>("GET", `/v1/sessions/${id}`)).body.state).toBe("idle");
-  await idle();
+  const id = await server.session({ policy: "auto-approve" }, "create a.txt containing one, then run: echo hi");
+  await server.ended(id);
   await page.goto(`${server.url}/s/${id}`);
   await page.locator(".turn-end").waitFor();
   expect(await page.getByRole("tablist").count()).toBe(0);
   for (let i = 0; i < 6; i++) {
     await server.api("POST", `/v1/sessions/${id}/turns`, { prompt: "run: seq 1 3, then list files" });
-    await idle();
+    await server.ended(id, i + 2);
   }
   await page.keyboard.press("Alt+]");
   await page.getByRole("tabpanel", { name: "Changes" }).waitFor();
   await openTab(page, "Timeline");
   const panel = page.getByRole("tabpanel", { name: "Timeline" });
   await expect.poll(() => panel.getByRole("button").count()).toBe(7);
-  expect(await panel.locator(".tl-part").count()).toBeGreaterThan(7);
-  await panel.getByRole("button", { name: new RegExp(`create ${file}`) }).click();
-  await page.locator(".virtual-row.hit .user", { hasText: `create ${file}` }).waitFor();
+  await expect.poll(() => panel.locator(".tl-part").count()).toBeGreaterThan(7);
+  await panel.getByRole("button", { name: /create a.txt/ }).click();
+  await page.locator(".virtual-row.hit .user", { hasText: "create a.txt" }).waitFor();
   expect(watch.problems).toEqual([]);
   await context.close();
 });
@@ -32,6 +30,7 @@ const ours = /oversight|passthrough|\bgrants\b|no opinion|First that is ready|ow
 
 it("no word on the screen is one of ours", async () => {
   const { context, page } = await open();
+  await server.ended(await server.session({ title: "done" }, "list files")); // Usage tells of it
   const asked = await server.session({ title: "asked" }, "ask me");
   const edit = await server.session({ title: "edit" }, "create b.txt containing one");
   await live(page);

@@ -25,7 +25,7 @@ it("two windows share one stream, and a request has one answer", async () => {
   ]);
   await Promise.all([a.waitFor({ state: "detached" }), b.waitFor({ state: "detached" })]);
   const words = async (page: typeof one) => (await page.locator(".verdict").first().textContent()) ?? "";
-  expect(await words(one)).toBe(await words(two));
+  await expect.poll(async () => (await words(one)) === (await words(two))).toBe(true);
   expect((await server.api("POST", `/v1/decisions/${request}`, { behavior: "allow" })).status).toBe(409);
 
   // When the window that reads the stream closes, the other goes on.

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { beforeAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { live, world } from "./harness";
 
 const report = {
@@ -10,16 +10,16 @@ const report = {
     { severity: "high", category: "bug", file: "cart.go", line: 2, message: "This divides by zero.", suggestion: "Check the count first." },
   ],
 };
-const { server, open } = world({ script: { overseen: true, turns: [[{ delay: "200ms" }, { text: JSON.stringify(report) }]] } });
+const { server, open } = world({ script: { overseen: true, turns: [[{ delay: "200ms" }, { text: JSON.stringify(report) }]] } }, prepare);
 const git = (...args: string[]) => execFileSync("git", ["-C", server.project, ...args], { env: { ...process.env, HOME: dirname(server.home) } }).toString();
 
-beforeAll(() => {
+function prepare(): void {
   writeFileSync(join(dirname(server.home), ".gitconfig"), "[user]\nname = t\nemail = t@t\n");
   writeFileSync(join(server.project, "cart.go"), "package cart\nvar each = 1\n");
   git("init", "-q", "-b", "main");
   git("add", ".");
   git("commit", "-qm", "one");
-});
+}
 
 it("a workflow runs step by step, asks what to do about a failed step, and goes on", async () => {
   const { context, page, watch } = await open();
@@ -40,7 +40,7 @@ it("a workflow runs step by step, asks what to do about a failed step, and goes 
   writeFileSync(join(server.project, "allowed"), "");
   await page.getByRole("button", { name: "Try again" }).click();
   await page.locator('[data-step="end"].completed').waitFor();
-  expect(await page.getByRole("progressbar", { name: "Steps done" }).getAttribute("value")).toBe("3");
+  await expect.poll(() => page.getByRole("progressbar", { name: "Steps done" }).getAttribute("value")).toBe("3");
   await page.getByRole("link", { name: "← Workflows" }).click();
   await page.getByRole("list", { name: "Runs" }).getByText("3 of 3 steps").waitFor();
   expect(watch.problems).toEqual([]);
@@ -67,8 +67,8 @@ it("a review stands on the diff, and one key turns a finding into a prompt", asy
   const bug = page.getByRole("group", { name: "Diff of cart.go" }).getByRole("article", { name: "High: This divides by zero." });
   await bug.waitFor();
   await page.getByRole("region", { name: "Not on the diff" }).getByRole("article", { name: "Low: Nobody calls this." }).getByText("unverified").waitFor();
-  expect(await page.locator(".work-title .verdict").textContent()).toBe("Fail");
-  expect(await page.getByRole("list", { name: "Reviewers" }).getByRole("listitem").count()).toBe(2);
+  await expect.poll(() => page.locator(".work-title .verdict").textContent()).toBe("Fail");
+  await expect.poll(() => page.getByRole("list", { name: "Reviewers" }).getByRole("listitem").count()).toBe(2);
   await page.keyboard.press("j");
   await page.keyboard.press("f");
   await page.waitForURL(`**/s/${session}`);
@@ -108,7 +108,7 @@ it("a race is seen side by side, compared, and one is kept", async () => {
 
   const results = page.getByRole("group", { name: "Results" });
   await results.getByText("suggested").waitFor();
-  expect(await results.getByText("passed").count()).toBe(2);
+  await expect.poll(() => results.getByText("passed").count()).toBe(2);
   expect(await results.getByText("failed", { exact: true }).count()).toBe(1);
   expect(await results.getByRole("button", { name: "Keep" }).count()).toBe(2); // one changed nothing
   await page.getByRole("button", { name: "native-3", exact: true }).click();
@@ -117,7 +117,7 @@ it("a race is seen side by side, compared, and one is kept", async () => {
   await page.getByRole("dialog", { name: "Keep native-3?" }).getByRole("button", { name: "Merge" }).click();
   await page.getByText("Kept native-3").first().waitFor();
   expect(readFileSync(join(server.project, "won.txt"), "utf8")).toContain("yes");
-  expect(git("worktree", "list").trim().split("\n")).toHaveLength(1);
+  await expect.poll(() => git("worktree", "list").trim().split("\n").length).toBe(1);
 
   // Another one is dropped.
   const { body } = await server.api<{ id: string }>("POST", "/v1/races", { cwd: server.project, task: "create lost.txt containing no", agents: ["native", "native"] });
@@ -126,7 +126,7 @@ it("a race is seen side by side, compared, and one is kept", async () => {
   await page.getByRole("dialog", { name: "Drop everything?" }).getByRole("button", { name: "Drop all" }).click();
   await page.locator(".work-title").getByText("Dropped").waitFor();
   expect(existsSync(join(server.project, "lost.txt"))).toBe(false);
-  expect(git("worktree", "list").trim().split("\n")).toHaveLength(1);
+  await expect.poll(() => git("worktree", "list").trim().split("\n").length).toBe(1);
   expect(watch.problems).toEqual([]);
   await context.close();
 });
