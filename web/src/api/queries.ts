@@ -1,6 +1,6 @@
 // What is read from the server. The stream keeps the lists in step; see live.ts.
 
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { keepPreviousData, replaceEqualDeep, useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { call, query } from "./http";
 import { keys } from "./keys";
@@ -10,11 +10,26 @@ import type {
 
 const id = encodeURIComponent;
 
-/** Without the logs of teams, workflows, reviews and races, which have pages of their own. */
-const withAgent = (list: List<Session>): List<Session> => ({ ...list, items: list.items.filter((s) => s.agent !== "none") });
+const withAgents = new WeakMap<List<Session>, List<Session>>();
+
+/** Without the logs of teams, workflows, reviews and races, which have pages of their own. Made once for all who ask. */
+function withAgent(list: List<Session>): List<Session> {
+  let out = withAgents.get(list);
+  if (!out) {
+    out = { ...list, items: list.items.filter((s) => s.agent !== "none") };
+    withAgents.set(list, out);
+    withAgents.set(out, out);
+  }
+  return out;
+}
+
+/** Keeps the objects of sessions that are as before. What was made of such a list has them already. */
+const sameSessions = (old: unknown, list: unknown) => (withAgents.has(list as List<Session>) ? list : replaceEqualDeep(old, list));
 
 export const useSessions = () =>
-  useQuery({ queryKey: keys.sessions, queryFn: ({ signal }) => call<List<Session>>("/v1/sessions?limit=500", { signal }), select: withAgent });
+  useQuery({
+    queryKey: keys.sessions, queryFn: ({ signal }) => call<List<Session>>("/v1/sessions?limit=500", { signal }), select: withAgent, structuralSharing: sameSessions,
+  });
 
 /** Sessions with these words, from all that the server has; empty words ask for nothing. */
 export const useFoundSessions = (words: string): Session[] =>

@@ -27,6 +27,16 @@ it("a restart and an agent that ends leave the list as it is", () => {
   expect(patchSessions([session("a"), session("b")], s.events).list.map((x) => [x.id, x.updated_at])).toEqual([["a", "2025-01-01T00:00:00Z"], ["b", "2025-01-01T00:00:00Z"]]);
 });
 
+it("pieces of text leave the list, and what is drawn from it, alone", () => {
+  const s = new Script().add("message.delta", { message_id: "m", index: 0, text: "word" }, { session: "b" });
+  const before = [session("a"), session("b")];
+  expect(patchSessions(before, s.events).list).toBe(before);
+  s.add("session.state", { state: "busy" }, { session: "b" });
+  const { list } = patchSessions(before, s.events);
+  expect(list.map((x) => [x.id, x.last_seq])).toEqual([["b", 2], ["a", 0]]);
+  expect(list[1]).toBe(before[0]);
+});
+
 it("keeps open requests until they are decided", () => {
   const s = new Script().add("question.request", { request_id: "q", questions: [] }).add("permission.request", { request_id: "p" });
   const open = patchRequests([], s.events);

@@ -6,15 +6,16 @@ import { isDecision, isRequest, requestOf } from "./requests";
 
 const quiet = new Set(["session.resumed", "session.end", "process.exit"]);
 
-/** The session after the event. */
+/** Pieces of text come many times a second and say nothing new about a session. */
+const isPiece = (kind: string) => kind === "message.delta" || kind === "reasoning.delta" || kind === "tool.delta" || kind === "tool.progress";
+
+/** The session after the event; the same object if nothing changed. */
 export function patchSession(s: Session, event: Event): Session {
-  if (event.seq <= s.last_seq) return s;
+  if (event.seq <= s.last_seq || isPiece(event.kind)) return s;
   const e = event as KnownEvent;
   const next: Session = { ...s, last_seq: e.seq };
-  // Pieces of text come many times a second and say nothing new about the session.
-  // Neither do agents that come and go, as after a restart.
+  // Agents that come and go, as after a restart, say nothing new about the session.
   if (quiet.has(event.kind)) return next;
-  if (e.kind === "message.delta" || e.kind === "reasoning.delta" || e.kind === "tool.delta" || e.kind === "tool.progress") return next;
   next.updated_at = e.time;
   switch (e.kind) {
     case "session.state":
@@ -36,17 +37,23 @@ export function patchSession(s: Session, event: Event): Session {
   return next;
 }
 
-/** The list after the events, newest first; fresh says that it must be fetched again. */
-export function patchSessions(list: readonly Session[], events: readonly Event[]): { list: Session[]; fresh: boolean } {
+/** The list after the events, newest first, and the same one if nothing changed; fresh says that it must be fetched again. */
+export function patchSessions(list: Session[], events: readonly Event[]): { list: Session[]; fresh: boolean } {
   const byId = new Map(list.map((s) => [s.id, s]));
   let fresh = false;
+  let changed = false;
   for (const e of events) {
     const s = byId.get(e.session);
-    if (!s) fresh = true;
-    else byId.set(s.id, patchSession(s, e));
+    const next = s && patchSession(s, e);
+    if (!next) fresh = true;
+    else if (next !== s) {
+      byId.set(next.id, next);
+      changed = true;
+    }
     // Some things are known to the server alone: what undo would do, sums, ends.
     if (e.kind === "turn.complete" || e.kind === "turn.error" || e.kind === "checkpoint.rewound" || e.kind === "session.end") fresh = true;
   }
+  if (!changed) return { list, fresh };
   const out = [...byId.values()].sort((a, b) => (a.updated_at < b.updated_at ? 1 : a.updated_at > b.updated_at ? -1 : 0));
   return { list: out, fresh };
 }

@@ -7,6 +7,7 @@ import { keys } from "../api/keys";
 import type { Event, List, Request, Session } from "../api/types";
 import { patchRequests, patchSessions } from "../model/lists";
 import { noteActs } from "./acts";
+import { inBatches } from "./batches";
 import { Conversations } from "./conversations";
 import { noteEnded, shareEnded } from "./ended";
 import { Hub, type Status } from "./hub";
@@ -40,6 +41,9 @@ export function goLive(client: QueryClient): () => void {
       stale.clear();
     }, 250);
   };
+  const lists = inBatches((events) => {
+    if (patchLists(client, events)) refreshSoon();
+  });
   const hub = new Hub({
     onStatus: (status) => useConnection.setState(status, true),
     onOpen: (exact) => {
@@ -51,7 +55,7 @@ export function goLive(client: QueryClient): () => void {
     onEntries: (entries) => {
       const events = entries.map((e) => e.event);
       conversations.push(events);
-      if (patchLists(client, events)) refreshSoon();
+      lists.push(events);
       refreshFiles(client, events);
       refreshWork(events);
       noteMissed(events);
@@ -63,6 +67,7 @@ export function goLive(client: QueryClient): () => void {
   const unshare = shareEnded();
   return () => {
     unshare();
+    lists.close();
     clearTimeout(timer);
     clearTimeout(workTimer);
     hub.close();
@@ -75,7 +80,7 @@ function patchLists(client: QueryClient, events: readonly Event[]): boolean {
     if (!old) return old;
     const patched = patchSessions(old.items, events);
     fresh = patched.fresh;
-    return { ...old, items: patched.list };
+    return patched.list === old.items ? old : { ...old, items: patched.list };
   });
   client.setQueryData<List<Request>>(keys.requests, (old) => {
     if (!old) return old;

@@ -1,10 +1,17 @@
-import { afterEach, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { noUsage, Script, text } from "../model/testing";
-import { decode, type Entry, fetchEvents, readStream, unfinishedAfter } from "./sse";
+import { decode, type Entry, fetchEvents, readStream, rest, unfinishedAfter } from "./sse";
 
 const event = (seq: number) => JSON.stringify({ seq, session: "s", kind: "notification", time: "", data: { text: "ä" } });
 
-afterEach(() => vi.unstubAllGlobals());
+beforeEach(() => {
+  vi.useFakeTimers();
+  vi.stubGlobal("document", { hidden: false });
+});
+afterEach(() => {
+  vi.useRealTimers();
+  vi.unstubAllGlobals();
+});
 
 function answer(...pieces: Uint8Array[]) {
   const fetch = vi.fn(async (_path: string, _init: RequestInit) =>
@@ -26,11 +33,28 @@ it("reads events that are cut anywhere, even within a letter", async () => {
     const fetch = answer(bytes.slice(0, cut), bytes.slice(cut));
     const got: Entry[] = [];
     const started: string[] = [];
-    await readStream("/v1/events", { signal: new AbortController().signal, onOpen: () => {}, onEntries: (e) => got.push(...e), onCursor: (c) => started.push(c) });
+    const ended = readStream("/v1/events", { signal: new AbortController().signal, onOpen: () => {}, onEntries: (e) => got.push(...e), onCursor: (c) => started.push(c) });
+    await vi.advanceTimersByTimeAsync(2 * rest);
+    await ended;
     expect(got.map((e) => [e.cursor, e.event.seq, (e.event.data as { text: string }).text])).toEqual([["4", 4, "ä"], ["5", 5, "ä"]]);
     expect(fetch.mock.calls[0]![1].headers).toMatchObject({ Accept: "text/event-stream" });
     expect(started).toEqual(["3"]);
   }
+});
+
+it.each([false, true])("rests between two batches, unless nobody sees the page (hidden: %s)", async (hidden) => {
+  vi.stubGlobal("document", { hidden });
+  const line = (seq: number) => new TextEncoder().encode(`id: ${seq}\ndata: ${event(seq)}\n\n`);
+  answer(line(1), line(2), line(3));
+  const got: number[] = [];
+  const ended = readStream("/v1/events", { signal: new AbortController().signal, onOpen: () => {}, onEntries: (e) => got.push(...e.map((x) => x.event.seq)), onCursor: () => {} });
+  await vi.advanceTimersByTimeAsync(0);
+  expect(got).toEqual(hidden ? [1, 2, 3] : [1]);
+  await vi.advanceTimersByTimeAsync(rest);
+  expect(got).toEqual(hidden ? [1, 2, 3] : [1, 2]);
+  await vi.advanceTimersByTimeAsync(2 * rest);
+  expect(got).toEqual([1, 2, 3]);
+  await ended;
 });
 
 it("skips what is not an event", async () => {

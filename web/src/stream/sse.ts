@@ -13,9 +13,14 @@ export interface Entry {
 /** How long a stream may be silent. The server sends a heartbeat every 15 s. */
 export const silenceLimit = 40_000;
 
+/** The rest after a batch, in milliseconds: what comes meanwhile makes the next one. */
+export const rest = 50;
+
 /**
  * Reads one stream until it ends, fails, or is silent for too long. Entries are
- * handed over in batches, one for each piece that came from the network.
+ * handed over in batches: the first at once, and no more than twenty a second while
+ * somebody looks. A page that nobody sees does not rest, since its timers are slow
+ * and other tabs may wait for what it reads.
  */
 export async function readStream(
   path: string,
@@ -56,6 +61,7 @@ export async function readStream(
       if (batch.length > 0) {
         options.onEntries(batch);
         batch = [];
+        if (!document.hidden) await new Promise((done) => setTimeout(done, rest));
       }
     }
   } finally {
