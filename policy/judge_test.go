@@ -202,6 +202,9 @@ func TestParse(t *testing.T) {
 			t.Errorf("%q: the error shows no right rule: %v", bad, err)
 		}
 	}
+	if _, err := Parse("write_file(src/**)"); err == nil || !strings.Contains(err.Error(), "Write(src/**)") {
+		t.Errorf("a tool that rules call by another name: %v", err)
+	}
 }
 
 func TestSuggest(t *testing.T) {
