@@ -5,10 +5,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/terret-dev/terret"
 )
 
 // cupboard holds the documents of a fleet.
@@ -143,5 +146,46 @@ func fleetTokensCannotBeRead(t *testing.T) {
 	time.Sleep(sharedLife)
 	if _, err := tokens.authenticate(secret); err != nil {
 		t.Errorf("when it is back: %v", err)
+	}
+}
+
+// TestFleetCodes signs a device in at another node than the one that made the link, as
+// behind a load balancer: once, whichever nodes are asked.
+func TestFleetCodes(t *testing.T) {
+	t.Parallel()
+	shelf := &cupboard{docs: map[string][]byte{}}
+	var nodes []*Tokens
+	for range 2 {
+		n, err := OpenShared(t.TempDir(), shelf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		nodes = append(nodes, n)
+	}
+	code, _, err := nodes[0].NewCodeFor(t.Context(), View)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(shelf.docs[sharedCodes]), code) {
+		t.Error("the code itself is kept")
+	}
+	_, _, err = nodes[1].exchange(t.Context(), code+"x", "phone")
+	wantKind(t, "a wrong code", err, terret.CodeUnauthorized)
+	secret, made, err := nodes[1].exchange(t.Context(), code, "phone")
+	if err != nil || made.Scope != View {
+		t.Fatalf("%+v, %v", made, err)
+	}
+	for i, n := range nodes {
+		_, _, err := n.exchange(t.Context(), code, "again")
+		wantKind(t, "used", err, terret.CodeUnauthorized)
+		if id, err := n.authenticate(secret); err != nil || id.Scope != View {
+			t.Errorf("node %d: %+v, %v", i, id, err)
+		}
+	}
+	shelf.set(sharedCodes, []byte("nonsense"), nil)
+	if again, _, err := nodes[0].NewCodeFor(t.Context(), View); err != nil {
+		t.Error(err)
+	} else if _, _, err := nodes[1].exchange(t.Context(), again, "laptop"); err != nil {
+		t.Error(err)
 	}
 }

@@ -69,13 +69,13 @@ type Tokens struct {
 
 	mu    sync.Mutex // guards file and codes
 	file  cached
-	codes map[hash]code // unused codes
+	codes codes // of this process
 }
 
 // Open reads the tokens of a Terret home and creates the admin token if there is none.
 // It refuses files that others could read, and says how to fix them.
 func Open(home string) (*Tokens, error) {
-	t := &Tokens{dir: home, codes: map[hash]code{}}
+	t := &Tokens{dir: home, codes: codes{}}
 	if err := makeHome(home); err != nil {
 		return nil, err
 	}

@@ -427,7 +427,10 @@ func TestExchange(t *testing.T) {
 	if err != nil || second.Name != "Firefox on Linux 2" {
 		t.Errorf("%+v, %v", second, err)
 	}
-	look, expires := tokens.NewCodeFor(View)
+	look, expires, err := tokens.NewCodeFor(t.Context(), View)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if _, third, err := tokens.exchange(t.Context(), look, "phone"); err != nil || third.Scope != View || !expires.After(time.Now()) {
 		t.Errorf("%+v, %v, until %v", third, err, expires)
 	}
@@ -459,8 +462,8 @@ func TestManyCodes(t *testing.T) {
 	if len(tokens.codes) > maxCodes {
 		t.Errorf("%d codes wait", len(tokens.codes))
 	}
-	_, old := tokens.spend(first)
-	if _, young := tokens.spend(last); old || !young {
+	_, old, _ := tokens.spend(t.Context(), first) // it has no fleet to fail
+	if _, young, _ := tokens.spend(t.Context(), last); old || !young {
 		t.Error("not the oldest code went")
 	}
 }

@@ -83,12 +83,15 @@ type SignInLink struct {
 	QR        []string    `json:"qr" doc:"The link as a QR code: rows of 0 and 1, where 1 is dark, without the quiet zone."`
 }
 
-func (s *Server) makeLink(_ context.Context, in *struct{ Body newLink }) (*body[SignInLink], error) {
+func (s *Server) makeLink(ctx context.Context, in *struct{ Body newLink }) (*body[SignInLink], error) {
 	at, err := url.Parse(in.Body.Origin)
 	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" || at.User != nil || at.Path+at.RawQuery+at.Fragment != "" {
 		return nil, terret.Invalid("origin", "%.200q is not an origin; write it like https://terret.example", in.Body.Origin)
 	}
-	code, expires := s.cfg.Tokens.NewCodeFor(access.Scope(nonEmpty(string(in.Body.Scope), string(access.Admin))))
+	code, expires, err := s.cfg.Tokens.NewCodeFor(ctx, access.Scope(nonEmpty(string(in.Body.Scope), string(access.Admin))))
+	if err != nil {
+		return nil, err
+	}
 	link := SignInLink{URL: in.Body.Origin + "/#code=" + code, ExpiresAt: terret.TimeOf(expires)}
 	drawn, err := qr.Encode(link.URL, qr.M)
 	if err != nil {
