@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	mathrand "math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -36,6 +37,9 @@ const urlEnv = "TERRET_PGTEST_SERVER"
 
 // ErrNone says that no PostgreSQL is installed.
 var ErrNone = errors.New("no PostgreSQL is installed (Debian, Ubuntu: apt-get install postgresql; macOS: brew install postgresql)")
+
+// errTaken says that somebody else has the port.
+var errTaken = errors.New("somebody else has the port of the server")
 
 // Required reports whether tests must fail rather than skip without a PostgreSQL.
 func Required() bool { return os.Getenv("CI") != "" || os.Getenv("TERRET_TEST_POSTGRES") == "1" }
@@ -102,7 +106,16 @@ func Start() (*Server, error) {
 	if err := s.create(); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	if err := s.Launch(); err != nil {
+	err = s.Launch()
+	for range 5 { // somebody else may have taken the port since we looked
+		if !errors.Is(err, errTaken) {
+			break
+		}
+		if err = s.choosePort(); err == nil {
+			err = s.Launch()
+		}
+	}
+	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	return s, nil
@@ -141,17 +154,28 @@ func (s *Server) create() error {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w: %s", err, out)
 	}
+	return s.choosePort()
+}
+
+func (s *Server) choosePort() error {
 	port, err := freePort()
 	s.addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	return err
 }
 
+// freePort finds a port below those that systems give to connections: otherwise one of them
+// could have it while the server is restarted.
 func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it listens for a moment
-	if err != nil {
-		return 0, err
+	const first, ports, tries = 15_000, 15_000, 100
+	var err error
+	for range tries {
+		var l net.Listener
+		port := first + mathrand.IntN(ports)
+		if l, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil { //nolint:noctx // it listens for a moment
+			return port, l.Close()
+		}
 	}
-	return l.Addr().(*net.TCPAddr).Port, l.Close()
+	return 0, err
 }
 
 // command runs a program of the server as a user who may: not root.
@@ -190,13 +214,17 @@ func (s *Server) Launch() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for {
-		err := s.command("pg_isready", "-q", "-h", "127.0.0.1", "-p", port).Run()
+		// By its socket: on the port there may be the server of another test.
+		err := s.command("pg_isready", "-q", "-h", s.dir, "-p", port).Run()
 		if err == nil {
 			return nil
 		}
+		said, _ := os.ReadFile(output.Name()) // what it said, if anything
+		if strings.Contains(string(said), "could not create any TCP/IP sockets") {
+			return errors.Join(errTaken, s.Halt())
+		}
 		select {
 		case <-ctx.Done():
-			said, _ := os.ReadFile(output.Name()) // what it said, if anything
 			return errors.Join(fmt.Errorf("the server does not start: %w: %s", err, said), s.Halt())
 		case <-time.After(20 * time.Millisecond):
 		}
