@@ -61,6 +61,7 @@ type Repo struct {
 
 	mu    sync.Mutex
 	off   *DisabledError // set once a limit was hit
+	since time.Time      // when
 	known known
 
 	names  int           // lookLimit, except in tests
@@ -127,12 +128,19 @@ func Open(ctx context.Context, home, dir string, lim Limits) (*Repo, error) {
 	return r, nil
 }
 
+// offFor is how long undo is off after a limit was hit: then somebody may have cleaned up,
+// or the machine may be less busy.
+const offFor = 5 * time.Minute
+
 // disabled returns the reason why undo is off, or nil. A snapshot that hits a limit
-// turns undo off for the life of the Repo, so that a folder that is too large does not
-// cost its limit at every turn.
+// turns undo off for a while, so that a folder that is too large does not cost its limit
+// at every turn.
 func (r *Repo) disabled() *DisabledError {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if time.Since(r.since) >= offFor {
+		r.off = nil
+	}
 	return r.off
 }
 
@@ -140,7 +148,7 @@ func (r *Repo) disabled() *DisabledError {
 func (r *Repo) disable(reason string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.off = &DisabledError{Dir: r.dir, Reason: reason}
+	r.off, r.since = &DisabledError{Dir: r.dir, Reason: reason}, time.Now()
 	return r.off
 }
 

@@ -79,6 +79,23 @@ func TestLimitOfFilesWithChanges(t *testing.T) {
 	}
 }
 
+// A folder that was too large is recorded again, in the same process, once somebody has
+// cleaned up: the server has a Repo for as long as it runs.
+func TestOnAgain(t *testing.T) {
+	t.Parallel()
+	f := openFolder(t, t.TempDir(), t.TempDir(), Limits{MaxFiles: 2})
+	f.sh("touch a b c")
+	f.wantOff("more than 2 files")
+	f.sh("rm c")
+	f.wantOff("more than 2 files") // nobody looks yet
+	f.since = f.since.Add(-offFor)
+	f.snapshot()
+	f.sh("touch c")
+	f.wantOff("more than 2 files")
+	f.since = f.since.Add(-offFor)
+	f.wantOff("more than 2 files")
+}
+
 func TestLeavesOutLargeFiles(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t, t.TempDir(), t.TempDir(), Limits{MaxFileBytes: 100})
