@@ -54,6 +54,7 @@ var arrows = map[string][]string{
 	"internal/program":   {".", "internal/"},
 	"internal/persona":   {".", "policy", "internal/"},
 	"internal/project":   {".", "internal/"},
+	"internal/push":      {".", "internal/"},
 	"internal/assemble":  {"./"}, // wires everything, for the program and the library
 
 	"internal/httpapi":     {".", "engine", "policy", "view", "team", "workflow", "review", "race", "internal/"},

@@ -23,6 +23,7 @@ var dependencies = map[string]string{
 	"go.uber.org/goleak":                              "goroutine leaks in tests",
 	"golang.org/x/sys":                                "pidfd, prctl",
 	"golang.org/x/text":                               "Unicode variants of paths in rules",
+	"github.com/SherClockHolmes/webpush-go":           "messages that only one browser can read",
 	"github.com/spf13/cobra":                          "the command line",
 	"github.com/zalando/go-keyring":                   "the keyring of the operating system",
 	"golang.org/x/term":                               "terminals",

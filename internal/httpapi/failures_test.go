@@ -50,6 +50,7 @@ func TestFailures(t *testing.T) {
 		{"another process", (*walk).foreign},
 		{"store", (*walk).store},
 		{"agent", (*walk).agent},
+		{"push", (*walk).push},
 		{"stopping", (*walk).stopping},
 	} {
 		t.Run(trouble.name, func(t *testing.T) { trouble.meet(w, t) })
@@ -134,6 +135,8 @@ func (at target) query(op *described) string {
 		return "cwd=" + at.dir
 	case "revoke-token-by-query":
 		return "name=nobody"
+	case "unsubscribe-push":
+		return "id=nobody"
 	case "forget-trust":
 		return "folder=/nowhere"
 	case "search":
@@ -184,6 +187,8 @@ func (at target) body(op *described) any {
 		return map[string]any{"name": "hi"}
 	case "sign-in":
 		return map[string]any{"code": at.code}
+	case "test-push":
+		return map[string]any{"id": "nobody"}
 	case "make-sign-in-link":
 		return map[string]any{"origin": "https://terret.example"}
 	case "make-token":

@@ -76,14 +76,19 @@ func (s *Server) getMarks(ctx context.Context, _ *struct{}) (*body[Marks], error
 	if err := everywhere(ctx); err != nil {
 		return nil, err
 	}
-	if s.fleet != nil {
-		text, err := s.fleet.Document(ctx, marksName)
-		if err != nil {
-			return nil, err
-		}
-		return reply(sharedMarks(text))
+	return reply(s.marks(ctx))
+}
+
+// marks returns what people have noted.
+func (s *Server) marks(ctx context.Context) (Marks, error) {
+	if s.fleet == nil {
+		return s.readMarks()
 	}
-	return reply(s.readMarks())
+	text, err := s.fleet.Document(ctx, marksName)
+	if err != nil {
+		return Marks{}, err
+	}
+	return sharedMarks(text)
 }
 
 func (s *Server) changeMarks(ctx context.Context, in *struct{ Body markChange }) (_ *body[Marks], err error) {

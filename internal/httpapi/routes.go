@@ -38,6 +38,7 @@ func (s *Server) routes() {
 	s.transferRoutes()
 	s.tokenRoutes()
 	s.markRoutes()
+	s.pushRoutes()
 	s.teamRoutes()
 	s.workflowRoutes()
 	s.reviewRoutes()

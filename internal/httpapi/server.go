@@ -15,6 +15,7 @@ import (
 	"github.com/terret-dev/terret/internal/access"
 	"github.com/terret-dev/terret/internal/assemble"
 	"github.com/terret-dev/terret/internal/config"
+	"github.com/terret-dev/terret/internal/push"
 	"github.com/terret-dev/terret/internal/trust"
 	"github.com/terret-dev/terret/internal/workfiles"
 	"github.com/terret-dev/terret/team"
@@ -56,6 +57,9 @@ type Config struct {
 	About terret.Node
 	// Web serves everything that is not one of our routes; it may be nil.
 	Web http.Handler
+	// PushClient reaches the push services of browsers; nil means one that connects to
+	// public addresses only and follows no redirects.
+	PushClient *http.Client
 	// Log is for the operator; nil discards it.
 	Log    *slog.Logger
 	Limits Limits
@@ -73,6 +77,9 @@ type Limits struct {
 	Write      time.Duration // until a reader that does not read is disconnected; 30 s
 	Drain      time.Duration // for turns to end when the server stops; 20 s
 	Exit       time.Duration // for /api/harness to wait for a process after its turn; 10 s
+	// PushGather is how long a notification waits for others, so that one message tells all
+	// of them; 3 s. PushSpacing is the time between two messages to one browser; 15 s.
+	PushGather, PushSpacing time.Duration
 }
 
 func (l Limits) withDefaults() Limits {
@@ -86,6 +93,8 @@ func (l Limits) withDefaults() Limits {
 	setDefault(&l.Write, 30*time.Second)
 	setDefault(&l.Drain, 20*time.Second)
 	setDefault(&l.Exit, 10*time.Second)
+	setDefault(&l.PushGather, 3*time.Second)
+	setDefault(&l.PushSpacing, 15*time.Second)
 	return l
 }
 
@@ -124,6 +133,10 @@ type Server struct {
 	draining atomic.Bool
 	leave    chan time.Duration // somebody wants this node to stop, after that time at most
 
+	push       *push.Queue   // nil if nobody can subscribe
+	pushWanted chan struct{} // has one element if somebody has just subscribed
+	pushFrom   atomic.Int64  // one more than the position from which they are told; 0 if from when they are found
+
 	closeTeam func() // if it is our own
 
 	life       context.Context // for work that outlives a request
@@ -143,7 +156,7 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{
 		cfg: cfg, engine: cfg.Engine, store: cfg.Store, log: cfg.Log,
 		limits: cfg.Limits.withDefaults(), mux: http.NewServeMux(), maker: cfg.Sessions, spec: sync.OnceValues(Describe),
-		readers: newReaders(), leave: make(chan time.Duration, 1),
+		readers: newReaders(), leave: make(chan time.Duration, 1), pushWanted: make(chan struct{}, 1),
 	}
 	if s.maker == nil {
 		s.maker = &assemble.Sessions{Engine: cfg.Engine, Store: cfg.Store, Home: cfg.Home, Roles: &assemble.Roles{}, Agents: assemble.NewAgents(cfg.Drivers)}
@@ -173,6 +186,8 @@ func New(cfg Config) (*Server, error) {
 		s.fleet = fleet
 		s.background.Go(s.answerCalls)
 	}
+	s.push = s.newPusher()
+	s.startPush()
 	s.routes()
 	s.handler = s.outer(s.mux)
 	return s, nil
