@@ -59,3 +59,27 @@ func TestPlan(t *testing.T) {
 		})
 	}
 }
+
+// TestPlanOneShot is that the process of a one-shot session ends with its turn, also if that
+// ends at its plan.
+func TestPlanOneShot(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "plain")
+	s.req.Session.PermissionMode, s.req.Session.OneShot = planMode, true
+	s.host.decide = func(terret.Ask) terret.Decision {
+		return terret.Decision{Behavior: terret.BehaviorRevise, Interrupt: true}
+	}
+	a := s.open().(*agent)
+	if end, ok := s.run(a, "plan", terret.Settings{}).(terret.TurnError); !ok || end.Error.Code != terret.CodeInterrupted {
+		t.Errorf("%+v", end)
+	}
+	a.mu.Lock()
+	left, retired := a.p, a.retired
+	a.mu.Unlock()
+	if left != nil || retired == nil {
+		t.Error("the process stays")
+	}
+	if err := a.parted(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

@@ -134,10 +134,7 @@ func (p *process) hear(_ context.Context, m rpc.Message) error {
 	if limit := p.t.turn.over; limit != nil && over == nil || m.Method == "turn/started" && p.t.turn.stopping {
 		p.stopTurn(p.t.turn.id)
 	}
-	if p.a != nil && p.a.req.Session.OneShot && slices.ContainsFunc(events, func(ev terret.Event) bool { return ev.Kind().EndsTurn() }) {
-		p.a.release(p) // before the end is told: the next turn may begin with that
-	}
-	err := p.pass(events)
+	err := p.tell(events)
 	if m.Method == "turn/completed" && p.t.turn.running && p.t.turn.id == "" && p.t.turn.plan != "" {
 		plan := p.t.turn.plan
 		p.t.turn.plan = ""
@@ -176,9 +173,18 @@ func (p *process) say(source string, raw []byte, make func(*translator)) {
 	defer p.mu.Unlock()
 	p.t.set(source, raw, time.Now())
 	make(p.t)
-	if err := p.pass(p.t.take()); err != nil {
+	if err := p.tell(p.t.take()); err != nil {
 		p.log.Warn("the log takes nothing more from the agent", "error", err)
 	}
+}
+
+// tell is pass for what Codex did. In a session in which each turn has its own process, the
+// end of a turn is the end of the process. p.mu must be held.
+func (p *process) tell(events []terret.Event) error {
+	if p.a != nil && p.a.req.Session.OneShot && slices.ContainsFunc(events, func(ev terret.Event) bool { return ev.Kind().EndsTurn() }) {
+		p.a.release(p) // before the end is told: the next turn may begin with that
+	}
+	return p.pass(events)
 }
 
 // pass hands out events, or keeps them until somebody listens. p.mu must be held.
