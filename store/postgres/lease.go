@@ -17,38 +17,77 @@ func errLost() error {
 }
 
 // register takes a lease. A worker whose lease was lost never gets another: the store
-// goes on as a new worker, which owns nothing yet.
+// goes on as a new worker, which owns nothing yet. One takes it for all: the others wait,
+// but nobody waits who only wants to know who the worker is.
 func (s *Store) register(ctx context.Context) error {
 	w := &s.worker
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	switch {
-	case w.gone:
-		return errClosed()
-	case w.up && !w.lost:
-		return nil
+	if up, err := w.registered(); up || err != nil {
+		return err
 	}
-	if w.lost {
-		<-w.ended
-		w.id, w.losses, w.lost, w.up = terret.NewID(terret.PrefixWorker), make(chan struct{}), false, false
+	select {
+	case w.taking <- struct{}{}:
+		defer func() { <-w.taking }()
+	case <-ctx.Done():
+		return describe("register worker", s.name, context.Cause(ctx))
+	}
+	if up, err := w.registered(); up || err != nil {
+		return err
+	}
+	id, node, about, renamed := w.anew()
+	if renamed {
 		s.pool.Reset() // connections carry the worker's name
 	}
 	var l *lease
-	id, node, about := w.id, w.node, w.about
-	err := s.retry(ctx, func() (err error) {
-		l, err = s.takeLease(ctx, id, node, about)
+	err := s.retry(ctx, func() error {
+		_, err := w.registered()
+		if err == nil {
+			l, err = s.takeLease(ctx, id, node, about)
+		}
 		return err
 	})
 	if err != nil {
 		return describe("register worker", s.name, err)
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.gone { // meanwhile
+		_, err := l.conn.Exec(ctx, `DELETE FROM workers WHERE id = $1`, id)
+		return errors.Join(errClosed(), err, l.conn.Close(ctx))
+	}
 	life, end := context.WithCancel(s.life)
 	w.up, w.end, w.ended = true, end, make(chan struct{})
+	ended := w.ended
 	s.work.Go(func() {
-		defer close(w.ended)
+		defer close(ended)
 		l.keep(life)
 	})
 	return nil
+}
+
+// registered reports whether the worker has a lease.
+func (w *worker) registered() (bool, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.gone {
+		return false, errClosed()
+	}
+	return w.up && !w.lost, nil
+}
+
+// anew makes the worker another one if its lease was lost, once nothing renews that any
+// more. It returns who the worker is.
+func (w *worker) anew() (id, node, about string, renamed bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.lost {
+		ended := w.ended
+		w.mu.Unlock()
+		<-ended
+		w.mu.Lock()
+		w.id, w.losses, w.lost, w.up = terret.NewID(terret.PrefixWorker), make(chan struct{}), false, false
+		renamed = true
+	}
+	return w.id, w.node, w.about, renamed
 }
 
 // lease is renewed on a connection of its own, which also holds the worker's lock.

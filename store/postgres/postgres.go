@@ -116,6 +116,7 @@ func open(ctx context.Context, url string, o Options, p plan) (*Store, error) {
 	}
 	s.turn <- struct{}{}
 	s.worker.id, s.worker.losses, s.worker.doubt = terret.NewID(terret.PrefixWorker), make(chan struct{}), make(chan struct{}, 1)
+	s.worker.taking = make(chan struct{}, 1)
 	config, err := s.configure(url)
 	if err != nil {
 		return nil, err

@@ -2,7 +2,9 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -111,6 +113,46 @@ func TestGone(t *testing.T) {
 	s.options.Wait = time.Minute
 	o.must(t, "two after all")
 	o.want(t, s, 2)
+	if err := s.Close(); err != nil {
+		t.Errorf("close: %v", err)
+	}
+}
+
+// TestRegisterWhileGone has a worker that waits for a database that is away: whoever only
+// asks who the worker is does not wait, and whoever waits for the same can leave.
+func TestRegisterWhileGone(t *testing.T) {
+	own := pgtest.ForTest(t)
+	s, err := Open(t.Context(), own.URL(t.Name()), Options{Wait: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := own.Halt(); err != nil {
+		t.Fatal(err)
+	}
+	first, leave := context.WithCancel(t.Context())
+	claimed := make(chan error)
+	go func() {
+		_, err := s.Claim(first, "s")
+		claimed <- err
+	}()
+	for len(s.worker.taking) == 0 {
+		runtime.Gosched()
+	}
+	if s.Worker() == "" || s.Lost() == nil {
+		t.Error("nobody is the worker")
+	}
+	second, gone := context.WithCancel(t.Context())
+	gone()
+	if _, err := s.Claim(second, "s"); !errors.Is(err, context.Canceled) {
+		t.Errorf("the second one: %v", err)
+	}
+	leave()
+	if err := <-claimed; !errors.Is(err, context.Canceled) {
+		t.Errorf("the first one: %v", err)
+	}
+	if err := own.Launch(); err != nil {
+		t.Fatal(err)
+	}
 	if err := s.Close(); err != nil {
 		t.Errorf("close: %v", err)
 	}

@@ -26,6 +26,7 @@ type worker struct {
 	node   string        // the name by which others can ask this process; empty if not
 	about  string        // what it says of itself
 	doubt  chan struct{} // asks whether the lease goes on; buffered
+	taking chan struct{} // holds one value while a lease is being taken
 }
 
 // nodeName is the name of the node that this process is, or empty.
