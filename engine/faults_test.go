@@ -26,6 +26,7 @@ type faults struct {
 	looked chan struct{}                 // each time somebody asks for answers; buffered, so that none is missed
 	reads  map[string]int                // of the queue of a session
 	once   map[string]error              // of the next Pending of a session, or of all
+	unread map[string]error              // of the next Turn with that id
 	leave  func()                        // before Release
 	inbox  chan struct{}                 // the same, when what is pending of all was read
 }
@@ -99,6 +100,13 @@ func (s *faults) Turns(ctx context.Context, session string) ([]terret.Turn, erro
 }
 
 func (s *faults) Turn(ctx context.Context, session, id string) (terret.Turn, error) {
+	s.mu.Lock()
+	fault := s.unread[id]
+	delete(s.unread, id)
+	s.mu.Unlock()
+	if fault != nil {
+		return terret.Turn{}, fault
+	}
 	out, err := s.Store.Turn(ctx, session, id)
 	s.read()
 	return out, err

@@ -434,3 +434,32 @@ func TestOrigin(t *testing.T) {
 		t.Errorf("%+v: %v", turns, err)
 	}
 }
+
+// TestQueueUnsure has a prompt in the queue whose turn has been, while the store cannot say
+// so for a moment: it does not run again.
+func TestQueueUnsure(t *testing.T) {
+	t.Parallel()
+	f, store := faultyFixture(t, mock.New(mock.Script{Turns: [][]mock.Step{{{Text: "ok"}}}}))
+	id := f.session()
+	been := f.prompt(id, "one")
+	f.ended(id, been.ID)
+	if err := f.CloseSession(t.Context(), id, ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.store.Send(t.Context(), inQueue(id, been.ID)); err != nil {
+		t.Fatal(err)
+	}
+	store.set(func() { store.unread = map[string]error{been.ID: errors.New("out of order")} })
+	f.run(id, "two")
+	last := f.promptWhen(id, "three", engine.WhenQueue)
+	f.ended(id, last.ID)
+	var begun []string
+	for _, ev := range f.log(id) {
+		if d, ok := ev.Data.(terret.TurnStart); ok {
+			begun = append(begun, terret.TextOf(d.Prompt))
+		}
+	}
+	if !slices.Equal(begun, []string{"one", "two", "three"}) {
+		t.Errorf("%q", begun)
+	}
+}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"errors"
 	"time"
 
 	"github.com/terret-dev/terret"
@@ -141,11 +142,7 @@ func (e *Engine) next(l *live) {
 	l.mu.Unlock()
 	items, err := e.store.Pending(e.life, l.id)
 	if err != nil {
-		l.log.Warn("cannot read the queue", "error", err)
-		l.mu.Lock()
-		l.queued = true
-		l.mu.Unlock()
-		e.watch.lookAgain() // which comes back here
+		e.nextLater(l, err)
 		return
 	}
 	for _, item := range items {
@@ -157,9 +154,13 @@ func (e *Engine) next(l *live) {
 		if err != nil {
 			l.log.Error("dropped a queued prompt that cannot be read", "turn", item.ID, "error", err)
 		}
-		if _, known := e.store.Turn(e.life, l.id, item.ID); known == nil {
+		switch _, known := e.store.Turn(e.life, l.id, item.ID); {
+		case known == nil:
 			l.take(item.ID) // it has already begun, by another path
 			continue
+		case !errors.Is(known, terret.ErrNotFound):
+			e.nextLater(l, known)
+			return
 		}
 		in, unsettled := e.settingsFor(e.life, l.snapshot(), q.Options)
 		l.mu.Lock()
@@ -190,6 +191,15 @@ func (e *Engine) next(l *live) {
 		}
 		return
 	}
+}
+
+// nextLater has next come back to a queue that could not be read.
+func (e *Engine) nextLater(l *live, why error) {
+	l.log.Warn("cannot read the queue", "error", why)
+	l.mu.Lock()
+	l.queued = true
+	l.mu.Unlock()
+	e.watch.lookAgain() // which comes back here
 }
 
 // take marks an inbox item as handled.
