@@ -34,7 +34,7 @@ func TestTakenPort(t *testing.T) {
 	if err := second.Launch(); err != nil {
 		t.Fatal(err)
 	}
-	if l, err := net.Listen("tcp", second.addr); err == nil { //nolint:noctx // it listens for a moment
+	if l, err := net.Listen("tcp", second.addr); err == nil {
 		_ = l.Close()
 		t.Error("nobody listens")
 	}
