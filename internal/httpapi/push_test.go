@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -61,9 +62,7 @@ func titled(title string) func(map[string]any) {
 func (f *fixture) bearer(name string, more map[string]any) []string {
 	f.t.Helper()
 	body := map[string]any{"name": name, "scope": "view"}
-	for k, v := range more {
-		body[k] = v
-	}
+	maps.Copy(body, more)
 	var made httpapi.MadeToken
 	f.do("POST", "/v1/tokens", body).want(201, &made)
 	return []string{"Authorization", "Bearer " + made.Secret}

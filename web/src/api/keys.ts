@@ -7,6 +7,7 @@ export const keys = {
   models: (agent: string) => ["models", agent] as const,
   rules: ["rules"] as const,
   tokens: ["tokens"] as const,
+  push: ["push"] as const,
   trusted: ["trusted"] as const,
   fleet: ["fleet"] as const,
   personas: (cwd: string) => ["personas", cwd] as const,

@@ -336,6 +336,51 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/push": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show the key for push notifications, and the caller's subscriptions
+         * @description A browser that subscribes with the key and then calls PUT /v1/push is told what waits, also while no page is open.
+         */
+        get: operations["get-push"];
+        /**
+         * Send push notifications to a browser
+         * @description The body is a PushSubscription as the browser gives it. It belongs to the token of the call: it is told what the token may see, and forgotten when the token ends. A token has ten at most; the oldest makes room.
+         */
+        put: operations["subscribe-push"];
+        post?: never;
+        /** Send a browser no more push notifications */
+        delete: operations["unsubscribe-push"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/push/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a push notification as a test
+         * @description Succeeds when the browser's push service has accepted it.
+         */
+        post: operations["test-push"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/races": {
         parameters: {
             query?: never;
@@ -2035,6 +2080,19 @@ export interface components {
              */
             type?: "chat" | "system" | "command";
         };
+        NewPush: {
+            endpoint: string;
+            /**
+             * Format: int64
+             * @description As the browser gives it. It is not used: a push service tells when a subscription has ended.
+             */
+            expirationTime?: number;
+            keys: components["schemas"]["NewPushKeysStruct"];
+        };
+        NewPushKeysStruct: {
+            auth: string;
+            p256dh: string;
+        };
         NewRace: {
             /** @description The same one may be there more than once. */
             agents: string[];
@@ -2432,6 +2490,20 @@ export interface components {
             field?: string;
             message: string;
         };
+        PushState: {
+            /** @description The server's key, in base64url; the browser's applicationServerKey. */
+            public_key: string;
+            /** @description Those of the caller's token, the oldest first. */
+            subscriptions: components["schemas"]["PushSubscription"][];
+        };
+        PushSubscription: {
+            /** Format: date-time */
+            created_at: string;
+            /** @description The SHA-256 of its endpoint, in hexadecimal. */
+            id: string;
+            /** @description The host that notifications are sent to. */
+            service: string;
+        };
         QueuedChange: {
             /** @description The turn to move it before, or "end". */
             before?: string;
@@ -2746,6 +2818,10 @@ export interface components {
             routes?: {
                 [key: string]: string[] | null;
             };
+        };
+        "Test-pushRequest": {
+            /** @description The subscription's id. */
+            id: string;
         };
         Token: {
             /** Format: date-time */
@@ -3623,6 +3699,142 @@ export interface operations {
             422: components["responses"]["Invalid"];
             429: components["responses"]["TooMany"];
             500: components["responses"]["Internal"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "get-push": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PushState"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "subscribe-push": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewPush"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PushState"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "unsubscribe-push": {
+        parameters: {
+            query: {
+                /** @description The subscription's id. */
+                id: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "test-push": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Test-pushRequest"];
+            };
+        };
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            502: components["responses"]["AgentFailed"];
+            503: components["responses"]["Unavailable"];
             default: components["responses"]["Problem"];
         };
     };

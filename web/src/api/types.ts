@@ -36,6 +36,7 @@ export type Turn = Narrow<Schemas["Turn"], {
 }>;
 
 export type Token = Schemas["Token"];
+export type PushState = Schemas["PushState"];
 
 export type Fleet = Schemas["Fleet"];
 export type FleetNode = Schemas["Node"];

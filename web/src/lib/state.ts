@@ -13,6 +13,8 @@ interface Settings {
   left: boolean;
   right: boolean;
   notify: boolean;
+  /** Whether the server pushes notifications to this browser, which then need no page. */
+  push: boolean;
   /** The newest prompts, for the composer's history. */
   history: string[];
   lastFolder: string;
@@ -34,7 +36,7 @@ interface Settings {
 export const useSettings = create<Settings>()(
   persist(
     (): Settings => ({
-      theme: "system", tab: "changes", left: true, right: false, notify: false,
+      theme: "system", tab: "changes", left: true, right: false, notify: false, push: false,
       history: [], lastFolder: "", lastAgent: "", lastPolicy: "ask", limitCost: 0, limitSteps: 0, limitWait: 0, split: true, editor: "vscode://file{path}", workBy: "folder",
     }),
     { name: "terret.settings", version: 3, migrate: (old) => ({ ...(old as Settings), right: false, tab: "changes" }) },

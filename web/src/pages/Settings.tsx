@@ -6,9 +6,10 @@ import { install, useOffer } from "../lib/install";
 import { safeName } from "../lib/safe";
 import { applyTheme, type Theme, useSettings } from "../lib/state";
 import { agentName, choices, policies } from "../lib/words";
-import { turnOnNotifications } from "../shell/notifications";
+import { turnOffNotifications, turnOnNotifications } from "../shell/notifications";
 import { Button } from "../ui/Button";
 import { Devices } from "./SettingsDevices";
+import { Push } from "./SettingsPush";
 import { Trusted } from "./SettingsTrust";
 
 const themes: [Theme, string][] = [["system", "System"], ["light", "Light"], ["dark", "Dark"], ["contrast", "High contrast"]];
@@ -61,8 +62,9 @@ function Look() {
         </select>
       </Field>
       <Field name="Notifications" what="When something needs you or is done, and you look elsewhere.">
-        <input type="checkbox" checked={notify} onChange={(e) => (e.target.checked ? void turnOnNotifications() : useSettings.setState({ notify: false }))} />
+        <input type="checkbox" checked={notify} onChange={(e) => (e.target.checked ? void turnOnNotifications() : void turnOffNotifications())} />
       </Field>
+      <Push />
       {offer && (
         <div className="setting">
           <span><strong>App</strong><span className="dim small">Terret in a window of its own, among your other programs.</span></span>

@@ -10,7 +10,7 @@ import { go, sessionPath } from "../lib/router";
 import { safeName } from "../lib/safe";
 import { useSettings } from "../lib/state";
 import { agentName, nameOf } from "../lib/words";
-import { say } from "../lib/toast";
+import { attempt, say } from "../lib/toast";
 import { useEnded } from "../stream/ended";
 import { gist, heading } from "../requests/words";
 
@@ -21,10 +21,35 @@ export async function turnOnNotifications(): Promise<void> {
   say(granted ? "You will be told when something needs you or is done" : "The browser does not allow notifications");
 }
 
+export async function turnOffNotifications(): Promise<void> {
+  const { push } = useSettings.getState();
+  useSettings.setState({ notify: false });
+  if (push) await attempt("The server was not told", async () => (await import("../lib/push")).turnOffPush());
+}
+
+/** Goes where a notification that somebody clicked leads; the result stops it. */
+function followClicks(): () => void {
+  const onMessage = ({ data }: MessageEvent<{ go?: unknown }>) => {
+    if (typeof data?.go === "string" && /^\/(?!\/)/.test(data.go)) go(data.go);
+  };
+  const worker = navigator.serviceWorker as ServiceWorkerContainer | undefined; // absent over plain HTTP
+  worker?.addEventListener("message", onMessage);
+  return () => worker?.removeEventListener("message", onMessage);
+}
+
 export function useNotifications(): void {
+  const push = useSettings((s) => s.push);
+  useEffect(followClicks, []);
+  useEffect(() => {
+    if (push) void import("../lib/push").then((m) => m.renewPush()).catch(() => undefined); // the next time, then
+  }, [push]);
+  // What the server pushes is shown by the service worker, and only once.
+  useTelling(useSettings((s) => s.notify) && !push);
+}
+
+function useTelling(notify: boolean): void {
   const requests = useRequests().data?.items;
   const sessions = useSessions().data?.items;
-  const notify = useSettings((s) => s.notify);
   const client = useQueryClient();
   const known = useRef<Set<string> | null>(null);
   useEffect(() => {

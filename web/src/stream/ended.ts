@@ -57,15 +57,20 @@ export function tickOff(...ids: string[]): void {
 export const takeSeen = (seen: Marks["seen"]): void => void drop((id, e) => (seen[id] ?? "") >= e.at);
 
 export function noteEnded(events: readonly Event[]): void {
+  const seen: string[] = [];
   for (const event of events) {
     const e = event as KnownEvent;
     if (e.kind === "turn.start") drop((id) => id === e.session);
     if (e.kind !== "turn.complete" && e.kind !== "turn.error") continue;
-    if (looking(e.session)) continue;
+    if (looking(e.session)) {
+      seen.push(e.session);
+      continue;
+    }
     // Who stopped a turn knows that it ended.
     if (e.kind === "turn.error" && (e.data.error.kind === "interrupted" || e.data.error.kind === "killed")) continue;
     mark(e.session, { at: e.time, failed: e.kind === "turn.error" ? e.data.error.message : "", text: (e.data.text ?? "").trim().slice(0, 300), ...(e.turn ? { turn: e.turn } : {}) });
   }
+  if (seen.length > 0) changeMarks({ seen }).catch(() => {}); // else another device is told
 }
 
 /** Marks what changed since this browser last looked and works no longer. */
