@@ -17,6 +17,7 @@ import (
 	"github.com/terret-dev/terret/driver/mock"
 	"github.com/terret-dev/terret/internal/httpapi"
 	"github.com/terret-dev/terret/internal/pgtest"
+	"github.com/terret-dev/terret/internal/pushtest"
 	"github.com/terret-dev/terret/internal/sse"
 )
 
@@ -119,6 +120,26 @@ func (f *fixture) untilKind(session string, kind terret.Kind) {
 		n, err := res.Body.Read(buffer)
 		if seen = append(seen, buffer[:n]...); err != nil {
 			f.t.Fatalf("no %s: %v in %s", kind, err, seen)
+		}
+	}
+}
+
+// TestPushFleet holds that a browser that subscribed on one node is told of the sessions of
+// all nodes, of each by one of them.
+func TestPushFleet(t *testing.T) {
+	t.Parallel()
+	own, service := pgtest.ForTest(t), pushtest.New(t)
+	b := newFixture(t, script(mock.Step{Text: "done"}), onFleet(t, own, t.Name(), "b", terret.Node{}), pushing(service))
+	browser, _ := b.subscribe(service)
+	a := newFixture(t, script(mock.Step{Text: "done"}), onFleet(t, own, t.Name(), "a", terret.Node{}), pushing(service))
+	for _, f := range []*fixture{a, b} {
+		name := "of b"
+		if f == a {
+			name = "of a"
+		}
+		f.prompt(f.session(titled(name)).ID, "go on")
+		if got := f.told(browser); len(got) != 1 || got[0].Title != name || got[0].Body != "Finished." {
+			t.Errorf("told %+v, want one note %s", got, name)
 		}
 	}
 }
