@@ -2,6 +2,8 @@ package access
 
 import (
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/terret-dev/terret"
 )
@@ -42,4 +44,21 @@ func TestMark(t *testing.T) {
 			wantKind(t, mark, err, terret.CodeUnauthorized)
 		}
 	}
+}
+
+func TestMarkExpires(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		tokens := newTokens(t)
+		id, err := tokens.authenticate(create(t, tokens, Spec{Name: "guest", Scope: View, Life: time.Hour}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tokens.Marked(id.Mark()); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Hour)
+		_, err = tokens.Marked(id.Mark())
+		wantKind(t, "an hour later", err, terret.CodeUnauthorized)
+	})
 }

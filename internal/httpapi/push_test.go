@@ -150,6 +150,9 @@ func TestPushOnlyWhatIsNew(t *testing.T) {
 		t.Errorf("told %+v", got)
 	}
 	f.prompt(other.ID, "hang")
+	if got := f.server.PushNotes(t.Context(), f.subscriptions()[0], []push.Topic{{Session: other.ID, Ended: true, At: time.Now()}}); len(got) != 0 {
+		t.Errorf("told of a session that goes on: %+v", got)
+	}
 	f.do("POST", "/v1/sessions/"+other.ID+"/interrupt", nil).want(200, nil)
 	f.wait(other.ID, "turn.error")
 	last := f.session(titled("Last"))

@@ -66,10 +66,12 @@ it("shows what is pushed, unless a page that somebody looks at does", async () =
 });
 
 it("leads to the session whose notification is clicked", async () => {
-  const click = (path: unknown, ...urls: string[]) => tell("notificationclick", { notification: { close: () => undefined, data: { path } } }, urls.map((url) => ({ url })));
+  let closed = 0;
+  const click = (path: unknown, ...urls: string[]) => tell("notificationclick", { notification: { close: () => void closed++, data: { path } } }, urls.map((url) => ({ url })));
   const home = "https://terret.example/", session = "https://terret.example/s/1";
   expect(await click("/s/1")).toEqual(["open /s/1"]);
   expect(await click("/s/1", home, session)).toEqual([`focus ${session}`]);
   expect(await click("/s/1", home)).toEqual([`${home} goes to /s/1`, `focus ${home}`]);
   for (const path of ["https://evil.example/", "//evil.example", "/s/../x", undefined]) expect(await click(path)).toEqual(["open /"]);
+  expect(closed).toBe(7);
 });
