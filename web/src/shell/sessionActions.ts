@@ -95,7 +95,7 @@ function save(file: Blob, name: string): void {
   link.href = url;
   link.download = name;
   link.click();
-  URL.revokeObjectURL(url);
+  setTimeout(() => URL.revokeObjectURL(url), 60_000); // Firefox begins to read it only later
 }
 
 export function useSessionActions(session: Session) {
