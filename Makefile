@@ -30,7 +30,7 @@ chat: build ## chat with an agent in the terminal
 
 .PHONY: test
 test: ## test everything but the matrix of agents; installs what is missing, or says how to
-	@scripts/setup.sh compiler curl node browser postgres || [ $$? = 3 ]
+	@scripts/setup.sh compiler curl node browser firefox postgres || [ $$? = 3 ]
 	@$(MAKE) --no-print-directory race
 	@$(MAKE) --no-print-directory fleet
 	@$(MAKE) --no-print-directory web-test
@@ -123,12 +123,19 @@ web: web/node_modules/.stamp ## rebuild the web UI into web/dist (needs Node)
 sdk-typescript: web/node_modules/.stamp ## rebuild the TypeScript SDK into sdk/typescript/dist (needs Node)
 	sdk/typescript/build.sh
 
-# Set CHROMIUM=path to use another browser than the chromium in the PATH.
+# Set CHROMIUM=path or FIREFOX=path to use another browser than the one in the PATH.
 .PHONY: web-test
-web-test: build web/node_modules/.stamp agents/node_modules/.stamp ## test the web UI in a real browser (needs Node and Chromium)
+web-test: build web/node_modules/.stamp agents/node_modules/.stamp ## test the web UI in real browsers (needs Node and Chromium; Firefox if there is one)
 	@scripts/setup.sh browser
 	@$(MAKE) --no-print-directory -j2 web-types web-unit
 	cd web && $(E2E) npm run e2e
+	@$(MAKE) --no-print-directory web-firefox
+
+.PHONY: web-firefox
+web-firefox: build web/node_modules/.stamp ## test the web UI in a stock Firefox, if there is one (ALL=1: every test)
+	@if scripts/setup.sh firefox; then echo "cd web && npm run e2e:firefox"; cd web && $(E2E) npm run e2e:firefox; \
+	elif [ -n "$$CI" ]; then exit 1; \
+	else echo "no Firefox: the web UI was tested in Chromium only"; fi
 
 .PHONY: web-types web-unit
 web-types:
@@ -146,7 +153,7 @@ web-bench: build web/node_modules/.stamp ## measure the web UI with 500 sessions
 	@scripts/setup.sh browser
 	cd web && $(E2E) npm run bench
 
-E2E = TERRET_BIN=$(abspath $(BIN))/terret CHROMIUM="$${CHROMIUM:-$$(command -v chromium)}"
+E2E = TERRET_BIN=$(abspath $(BIN))/terret CHROMIUM="$${CHROMIUM:-$$(command -v chromium)}" FIREFOX="$${FIREFOX:-$$(command -v firefox-esr || command -v firefox)}"
 
 # The web UI's tools are reinstalled when the lock is newer.
 web/node_modules/.stamp: web/package-lock.json

@@ -1,9 +1,10 @@
 #!/bin/sh
-# Sees to it that what the tests need is there: scripts/setup.sh [compiler] [curl] [node] [browser] [postgres]
+# Sees to it that what the tests need is there: scripts/setup.sh [compiler] [curl] [node] [browser] [firefox] [postgres]
 #
 # As root on Debian what is missing is installed; elsewhere this names the one command
 # that does it. It ends with 1 if something is still missing, with 3 if that is only the
-# compiler, without which the tests can do. Building and running terret needs none of it.
+# compiler or Firefox, without which the tests can do. Building and running terret needs
+# none of it.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 node_from=20.19 # what the tools of the web UI need
@@ -33,6 +34,10 @@ has_postgres() {
 	has initdb || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1
 }
 
+has_firefox() {
+	if [ -n "${FIREFOX:-}" ]; then has "$FIREFOX"; else has firefox-esr || has firefox; fi
+}
+
 # newer_node puts a Node.js of our own before one that is too old.
 newer_node() {
 	node_is_new && return
@@ -49,11 +54,11 @@ by_hand() {
 	if has apt-get; then
 		echo "sudo apt-get install --no-install-recommends $*"
 	elif has dnf; then
-		echo "sudo dnf install $(echo "$*" | sed 's/libc6-dev/glibc-devel/; s/ npm/ nodejs-npm/; s/postgresql/postgresql-server/')"
+		echo "sudo dnf install $(echo "$*" | sed 's/libc6-dev/glibc-devel/; s/ npm/ nodejs-npm/; s/postgresql/postgresql-server/; s/firefox-esr/firefox/')"
 	elif has pacman; then
-		echo "sudo pacman -S $(echo "$*" | sed 's/libc6-dev/glibc/')"
+		echo "sudo pacman -S $(echo "$*" | sed 's/libc6-dev/glibc/; s/firefox-esr/firefox/')"
 	elif has brew; then
-		echo "brew install$(echo " $*" | sed 's/ gcc libc6-dev/ gcc/; s/ nodejs/ node/; s/ npm//; s/ ca-certificates//')"
+		echo "brew install$(echo " $*" | sed 's/ gcc libc6-dev/ gcc/; s/ nodejs/ node/; s/ npm//; s/ ca-certificates//; s/firefox-esr/firefox/')"
 	else
 		echo "the installer of your system, for what Debian calls: $*"
 	fi
@@ -88,6 +93,7 @@ look() {
 			has npm || need npm "npm, which installs the agents and the tools of the web UI"
 			;;
 		browser) has "${CHROMIUM:-chromium}" || need chromium "Chromium, in which the web UI is tested (another one: CHROMIUM=path)" ;;
+		firefox) has_firefox || need firefox-esr "Firefox, in which the web UI is tested, too (another one: FIREFOX=path)" ;;
 		postgres)
 			has_postgres || need postgresql "PostgreSQL, on which the store of a fleet is tested"
 			has pgbouncer || [ -x /usr/sbin/pgbouncer ] || need pgbouncer "PgBouncer, through which it is tested, too"
@@ -103,7 +109,7 @@ if [ -n "$packages" ]; then
 	! install $packages || look "$@"
 	case $packages in
 	"") ;;
-	" gcc libc6-dev") exit 3 ;;
+	" gcc libc6-dev" | " firefox-esr" | " gcc libc6-dev firefox-esr") exit 3 ;;
 	*) exit 1 ;;
 	esac
 fi

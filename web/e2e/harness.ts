@@ -1,6 +1,6 @@
 // A server of its own for each test file, and a browser.
 //
-// TERRET_BIN names the program (`make web-test` builds it), CHROMIUM the browser.
+// TERRET_BIN names the program (`make web-test` builds it), CHROMIUM and FIREFOX the browsers.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { afterAll, beforeEach, expect } from "vitest";
+import { launchFirefox } from "./firefox";
 
 const binary = process.env.TERRET_BIN ?? "../bin/terret";
 const browserPath = process.env.CHROMIUM ?? "/usr/bin/chromium";
@@ -172,8 +173,11 @@ export function world(options: Options = {}, prepare?: (server: Server) => unkno
   return { server, browser: () => browser!, open: (options?: BrowserContextOptions) => signedIn(browser!, server, options) };
 }
 
+/** Set by `npm run e2e:firefox`. */
+export const inFirefox = process.env.E2E_BROWSER === "firefox";
+
 export const launch = (): Promise<Browser> =>
-  chromium.launch({ executablePath: browserPath, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+  inFirefox ? launchFirefox() : chromium.launch({ executablePath: browserPath, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
 
 /** Things that must not happen on any page: errors, broken policy, foreign hosts. */
 export class Watch {

@@ -90,9 +90,9 @@ it("another device signs in with a link that works once, and never sends its cod
   await there.getByRole("navigation", { name: "Panes" }).waitFor();
   expect(there.url()).not.toContain("code");
   expect(seen.filter((s) => s.includes(code) && !s.startsWith(link))).toEqual([]); // the fragment stays in the browser
-  await dialog.getByRole("status").getByText(/Chrome on Linux.* is signed in/).waitFor();
+  await dialog.getByRole("status").getByText(/(Chrome|Firefox) on Linux.* is signed in/).waitFor();
   const tokens = (await server.api<{ items: { name: string; scope: string }[] }>("GET", "/v1/tokens")).body.items;
-  expect(tokens.find((t) => t.name === "Chrome on Linux")?.scope).toBe("decide");
+  expect(tokens.find((t) => /^(Chrome|Firefox) on Linux$/.test(t.name))?.scope).toBe("decide");
 
   const again = await (await context.browser()!.newContext()).newPage();
   await again.goto(link);
