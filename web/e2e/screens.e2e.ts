@@ -73,6 +73,7 @@ describe.each(["light", "dark"] as const)("in %s colours", (colorScheme) => {
       for (const width of [390, 800, 1024, 1440]) {
         await page.setViewportSize({ width, height: 900 });
         await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth), { message: `${what} at ${width}` }).toBeLessThanOrEqual(0);
+        expect(await page.locator(".home-need-title > *").evaluateAll((all) => all.filter((e) => e.getBoundingClientRect().height > 26).map((e) => e.textContent)), `one line at ${width}`).toEqual([]);
         if (shots && (width === 390 || width === 1440)) await page.screenshot({ path: join(shots, `${colorScheme}-${width}-${what.replaceAll("/", "_").slice(0, 12)}.png`) });
       }
     };

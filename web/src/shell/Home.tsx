@@ -59,7 +59,7 @@ function Needs({ sessions, held }: { sessions: readonly Session[]; held: boolean
           <div key={r.request_id} className={`home-need${gone ? " gone" : ""}`} inert={gone}>
             <Link to={sessionPath(r.session)} className="home-need-title small">
               <strong className="cut">{safeName(s?.title ?? "") || "New session"}</strong>
-              <span className="faint">{s ? `${nameOf(s)} · ${safeName(baseName(s.cwd))}` : ""}</span>
+              <span className="faint cut">{s ? `${nameOf(s)} · ${safeName(baseName(s.cwd))}` : ""}</span>
               {gone && <span className="tag">Answered</span>}
             </Link>
             {s && <LastWords session={s} held={held} />}

@@ -95,7 +95,7 @@ function save(file: Blob, name: string): void {
   link.href = url;
   link.download = name;
   link.click();
-  setTimeout(() => URL.revokeObjectURL(url), 60_000); // Firefox begins to read it only later
+  setTimeout(() => URL.revokeObjectURL(url), 60_000); // a browser may begin to read it only later
 }
 
 export function useSessionActions(session: Session) {
