@@ -11,13 +11,15 @@ const desktop = { "ui.primaryPointerCapabilities": 6, "ui.allPointerCapabilities
 /** FIREFOX names another one than firefox-esr. What it writes is in a folder that goes with it. */
 export async function launchFirefox(prefs: Record<string, number> = {}): Promise<Browser> {
   const home = mkdtempSync(join(tmpdir(), "terret-e2e-firefox-"));
-  const browser = await firefox.launch({
+  const clean = () => rmSync(home, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+  const started = firefox.launch({
     channel: "moz-firefox", // spoken to by WebDriver BiDi
     executablePath: resolve("e2e/bidi.mjs"),
     env: { PATH: process.env.PATH!, HOME: home, TMPDIR: home, FIREFOX: process.env.FIREFOX || "firefox-esr", MOZ_HEADLESS: "1", LANG: "C.UTF-8" },
     firefoxUserPrefs: { ...desktop, ...prefs },
   });
-  browser.on("disconnected", () => rmSync(home, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }));
+  const browser = await started.catch((e) => { clean(); throw e; });
+  browser.on("disconnected", clean);
   const make = browser.newContext.bind(browser);
   browser.newContext = async (options) => {
     const context = await make({ ...options, permissions: undefined, isMobile: undefined });
