@@ -78,17 +78,22 @@ const all = {
   ...Object.fromEntries(plain.map((tag) => [tag, tag])),
 } as NonNullable<Props["components"]>;
 
+// Made once: a block of text that is as before is drawn again if these are others.
+const remark = Object.values(defaultRemarkPlugins);
+const rehype: NonNullable<Props["rehypePlugins"]> = [showHtml, [rehypeSanitize, schema]];
+const links = { enabled: false };
+
 export const RichMarkdown = memo(function RichMarkdown({ text, streaming = false }: { text: string; streaming?: boolean }) {
   return (
     <Streamdown
       className="markdown"
       mode={streaming ? "streaming" : "static"}
       parseIncompleteMarkdown={streaming}
-      remarkPlugins={Object.values(defaultRemarkPlugins)}
-      rehypePlugins={[showHtml, [rehypeSanitize, schema]]}
+      remarkPlugins={remark}
+      rehypePlugins={rehype}
       components={all}
       controls={false}
-      linkSafety={{ enabled: false }}
+      linkSafety={links}
     >
       {safeText(text)}
     </Streamdown>

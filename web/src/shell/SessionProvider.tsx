@@ -1,22 +1,34 @@
-import { type ReactNode, useSyncExternalStore } from "react";
+import { type ReactNode, useMemo, useSyncExternalStore } from "react";
 import { useSessions } from "../api/queries";
 import { ShownContext } from "../conversation/context";
 import { safeText } from "../lib/safe";
+import type { ConversationStore } from "../stream/conversations";
 import { conversations } from "../stream/live";
 import { Button } from "../ui/Button";
 import { Skeleton } from "../ui/Lazy";
 import { Link } from "../ui/Link";
 
-/** Gives the session that is shown, and its conversation, to the shell; or the shell what to show in its place. */
+const none = { subscribe: () => () => {}, snapshot: () => null };
+
+/**
+ * Gives the session that is shown, and its conversation, to the shell; or the shell what
+ * to show in its place. The shell stays as it is when another session is shown, or none.
+ */
 export function SessionProvider({ id, shell }: { id: string; shell: (instead?: ReactNode) => ReactNode }) {
-  const store = conversations.get(id);
-  const snap = useSyncExternalStore(store.subscribe, store.snapshot);
+  const store = id ? conversations.get(id) : null;
+  const snap = useSyncExternalStore((store ?? none).subscribe, (store ?? none).snapshot);
   const sessions = useSessions();
   const session = sessions.data?.items.find((s) => s.id === id);
-  if (session && snap.loaded) return <ShownContext value={{ session, conversation: snap.conversation }}>{shell()}</ShownContext>;
-  const error = snap.error ?? sessions.error;
-  if (error || (sessions.data && !sessions.isFetching && !session)) {
-    return shell(
+  const shown = useMemo(() => (session && snap?.loaded ? { session, conversation: snap.conversation } : null), [session, snap]);
+  return <ShownContext value={shown}>{shell(shown || !store || !snap ? undefined : <Instead store={store} error={snap.error} there={!!session} />)}</ShownContext>;
+}
+
+/** What is shown while a session is fetched, and if it cannot be. */
+function Instead({ store, error: failed, there }: { store: ConversationStore; error: Error | null; there: boolean }) {
+  const sessions = useSessions();
+  const error = failed ?? sessions.error;
+  if (error || (sessions.data && !sessions.isFetching && !there)) {
+    return (
       <main className="page">
         <div className="page-inner empty" role="alert">
           <strong>This session cannot be shown</strong>
@@ -26,8 +38,8 @@ export function SessionProvider({ id, shell }: { id: string; shell: (instead?: R
             <Link to="/" className="button quiet">All sessions</Link>
           </span>
         </div>
-      </main>,
+      </main>
     );
   }
-  return shell(<main className="page" aria-busy="true"><div className="page-inner"><Skeleton lines={8} /></div></main>);
+  return <main className="page" aria-busy="true"><div className="page-inner"><Skeleton lines={8} /></div></main>;
 }

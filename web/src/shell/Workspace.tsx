@@ -50,7 +50,7 @@ export function Workspace() {
   const shell = (instead?: ReactNode) => (phone ? <PhonePanes instead={instead} /> : <DesktopPanes instead={instead} />);
   return (
     <div className="app">
-      {route.page === "session" ? <SessionProvider key={route.session} id={route.session} shell={shell} /> : shell()}
+      <SessionProvider id={route.page === "session" ? route.session : ""} shell={shell} />
       <Overlays />
     </div>
   );
@@ -61,7 +61,7 @@ function Centre() {
   const review = useView((s) => s.review);
   const session = route.page === "session" ? route.session : "";
   useEffect(() => useView.setState((v) => ({ review: !!session && v.reviewNext === session, reviewNext: "" })), [session]);
-  if (session) return review ? <Lazy lines={8}><Review /></Lazy> : <SessionView />;
+  if (session) return review ? <Lazy key={session} lines={8}><Review /></Lazy> : <SessionView key={session} />;
   if (route.page === "home") return <Home />;
   if (route.page === "missing" || route.page === "session") return <Missing />;
   if ("id" in route) return <main className="page"><Lazy lines={6}><Work page={route.page} id={route.id} /></Lazy></main>;
@@ -88,7 +88,8 @@ function DesktopPanes({ instead }: Instead) {
   const route = useRoute();
   const left = useSettings((s) => s.left);
   const review = useView((s) => s.review);
-  const open = useSettings((s) => s.right) && route.page === "session" && !instead && !review;
+  const shown = route.page === "session" ? route.session : "";
+  const open = useSettings((s) => s.right) && !!shown && !instead && !review;
   const wide = useWide();
   const right = open && wide;
   const { defaultLayout, onLayoutChanged } = useDefaultLayout({
@@ -107,14 +108,14 @@ function DesktopPanes({ instead }: Instead) {
         {right && (
           <>
             <Separator className="divider" aria-label="Width of the right pane" />
-            <Panel id="right" defaultSize="400px" minSize="260px" maxSize="60%"><RightPane /></Panel>
+            <Panel id="right" defaultSize="400px" minSize="260px" maxSize="60%"><RightPane key={shown} /></Panel>
           </>
         )}
       </Group>
       {open && !wide && (
         <>
           <button type="button" className="drawer-veil" tabIndex={-1} aria-hidden="true" onClick={() => useSettings.setState({ right: false })} />
-          <aside className="drawer" aria-label="About this session"><RightPane /></aside>
+          <aside className="drawer" aria-label="About this session"><RightPane key={shown} /></aside>
         </>
       )}
       <StatusBar />
@@ -132,7 +133,7 @@ function PhonePanes({ instead }: Instead) {
     phone === "sessions" ? <PhoneMain title="Sessions"><Sidebar /></PhoneMain>
     : phone === "needs" ? <NeedsPage />
     : instead ? instead
-    : phone === "side" && route.page === "session" ? <PhoneMain title="Changes"><RightPane /></PhoneMain>
+    : phone === "side" && route.page === "session" ? <PhoneMain key={route.session} title="Changes"><RightPane /></PhoneMain>
     : <Centre />;
   return (
     <>

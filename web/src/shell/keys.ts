@@ -13,6 +13,7 @@ import { useSettings, useView } from "../lib/state";
 import { attempt } from "../lib/toast";
 import { isWorking } from "../model/lists";
 import { toggleRight } from "./rightPane";
+import { listed } from "./SessionList";
 import { rewind } from "./sessionActions";
 
 const inText = (el: Element | null) =>
@@ -51,8 +52,7 @@ export function useKeys(): void {
       return route.page === "session" ? sessions().find((s) => s.id === route.session) : undefined;
     };
     const move = (by: number) => {
-      const order = [...document.querySelectorAll<HTMLElement>("[data-session]")].map((e) => e.dataset.session!);
-      const list = order.length > 0 ? order : sessions().map((s) => s.id);
+      const list = listed.sessions.length > 0 ? listed.sessions : sessions().map((s) => s.id);
       const at = list.indexOf(shown()?.id ?? "");
       const next = list[at < 0 ? 0 : Math.max(0, Math.min(list.length - 1, at + by))];
       if (next) go(sessionPath(next));
