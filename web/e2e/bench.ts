@@ -1,5 +1,7 @@
 // Measures the UI in a real browser: `make web-bench`, on a machine that does nothing
-// else. It asserts no times; what it prints is for people to compare.
+// else. It asserts no times; what it prints is for people to compare. Each session at
+// work writes five pieces of text a second, all at the same time: 250 events a second,
+// in one paragraph that never ends, which is the hardest to draw.
 
 import type { CDPSession, Page } from "playwright-core";
 import { it } from "vitest";
@@ -12,14 +14,22 @@ const seconds = 10;
 
 const piece = (i: number) => ({ event: { kind: "message.delta", data: { message_id: "m1", index: 0, text: `word ${i} of an answer that goes on. ` } } });
 
-const { server, open } = world({ script: { turns: [[...Array.from({ length: 3000 }, (_, i) => [{ delay: "200ms" }, piece(i)]).flat(), { hang: true }]] } });
+const { server, open, browser } = world({ script: { turns: [[...Array.from({ length: 3000 }, (_, i) => [{ delay: "200ms" }, piece(i)]).flat(), { hang: true }]] } });
 
 const say = (what: string, value: string) => process.stdout.write(`${what.padEnd(64)} ${value}\n`);
+
+/** Seconds of a core that all processes of the browser have used. */
+async function used(): Promise<number> {
+  const devtools = await browser().newBrowserCDPSession();
+  const { processInfo } = await devtools.send("SystemInfo.getProcessInfo");
+  await devtools.detach();
+  return processInfo.reduce((sum, p) => sum + p.cpuTime, 0);
+}
 
 /** What the renderer's main thread did in some seconds, and how evenly it drew. */
 async function measure(page: Page, devtools: CDPSession, what: string, act?: string): Promise<void> {
   const read = async () => Object.fromEntries((await devtools.send("Performance.getMetrics")).metrics.map((m) => [m.name, m.value])) as Record<string, number>;
-  const before = await read();
+  const [before, usedBefore] = [await read(), await used()];
   const frames = await page.evaluate(async ({ seconds, act }) => {
     const list = act ? document.querySelector(act) : null;
     const gaps: number[] = [];
@@ -34,9 +44,10 @@ async function measure(page: Page, devtools: CDPSession, what: string, act?: str
     gaps.sort((a, b) => a - b);
     return { drawn: gaps.length / seconds, slow: gaps.filter((g) => g > 34).length, p95: gaps[Math.floor(gaps.length * 0.95)] ?? 0 };
   }, { seconds, act });
-  const after = await read();
+  const [after, usedAfter] = [await read(), await used()];
   const spent = (name: string) => (after[name] ?? 0) - (before[name] ?? 0);
   say(`${what}: main thread`, `${(spent("TaskDuration") / seconds * 100).toFixed(1)} % of a core (scripts ${(spent("ScriptDuration") / seconds * 100).toFixed(1)} %)`);
+  say(`${what}: all of the browser`, `${((usedAfter - usedBefore) / seconds * 100).toFixed(1)} % of a core`);
   say(`${what}: layouts, style recalculations, DOM nodes`, `${spent("LayoutCount")}, ${spent("RecalcStyleCount")}, ${after.Nodes}`);
   if (act) say(`${what}: frames while scrolling`, `${frames.drawn.toFixed(0)} a second, 95 % within ${frames.p95.toFixed(0)} ms, ${frames.slow} slow`);
 }
@@ -85,7 +96,8 @@ it("measures", async () => {
   await measure(page, devtools, "Home, scrolling the list", ".side .list");
   await page.goto(`${server.url}/s/${watched}`);
   await page.getByText("of an answer that goes on").first().waitFor();
-  await measure(page, devtools, "A conversation that is being written", ".conversation .scroll");
+  await measure(page, devtools, "A conversation that is being written");
+  await measure(page, devtools, "A conversation that is being written and scrolled", ".conversation .scroll");
 
   const id = await long(server);
   await page.goto(server.url);

@@ -3,7 +3,7 @@
 
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { ArrowDown } from "lucide-react";
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useView } from "../lib/state";
 import { findRows, rowOf, rowOfMessage, rowsOf } from "../model/rows";
 import { root } from "../model/types";
@@ -31,7 +31,7 @@ export function ConversationView({ label = "Conversation" }: { label?: string })
     count: rows.length,
     getScrollElement: () => box.current,
     estimateSize: () => 64,
-    getItemKey: (i) => rows[i]!.key,
+    getItemKey: useCallback((i: number) => rows[i]!.key, [rows]),
     overscan: 6,
     paddingStart: 24,
     paddingEnd: 24,
