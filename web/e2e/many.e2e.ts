@@ -68,6 +68,12 @@ it("keys, focus and addresses reach the sessions that are out of view", async ()
   await page.locator('li[aria-posinset="40"] [aria-current="page"]').waitFor();
   await inView(page, 'li[aria-posinset="40"]');
   await page.waitForURL(`**/s/${await nth(page, 40).getAttribute("data-session")}`);
+  await end(page);
+  await nth(page, total).waitFor();
+  expect(await nth(page, 40).count()).toBe(0);
+  await page.keyboard.press("Alt+k");
+  await page.locator('li[aria-posinset="39"] [aria-current="page"]').waitFor();
+  await inView(page, 'li[aria-posinset="39"]');
 
   // What has the focus stays, wherever the list is scrolled to, and Tab goes on from there.
   await list(page).evaluate((el) => void (el.scrollTop = 0));
