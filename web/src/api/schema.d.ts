@@ -350,11 +350,14 @@ export interface paths {
         get: operations["get-push"];
         /**
          * Send push notifications to a browser
-         * @description The body is a PushSubscription as the browser gives it. It belongs to the token of the call: it is told what the token may see, and forgotten when the token ends. A token has ten at most; the oldest makes room.
+         * @description The body is what the browser says of its PushSubscription. It belongs to the token of the call: it is told what the token may see, and forgotten when the token ends. A token has ten at most; the oldest makes room.
          */
         put: operations["subscribe-push"];
         post?: never;
-        /** Send a browser no more push notifications */
+        /**
+         * Send a browser no more push notifications
+         * @description Only the token that it belongs to can end a subscription, or whoever revokes the token.
+         */
         delete: operations["unsubscribe-push"];
         options?: never;
         head?: never;
@@ -2082,11 +2085,6 @@ export interface components {
         };
         NewPush: {
             endpoint: string;
-            /**
-             * Format: int64
-             * @description As the browser gives it. It is not used: a push service tells when a subscription has ended.
-             */
-            expirationTime?: number;
             keys: components["schemas"]["NewPushKeysStruct"];
         };
         NewPushKeysStruct: {

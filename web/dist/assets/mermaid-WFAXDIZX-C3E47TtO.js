@@ -1,1 +1,0 @@
-export{o as Mermaid}from"./RichMarkdown-0ilG8dVo.js";
