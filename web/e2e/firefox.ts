@@ -19,7 +19,8 @@ export async function launchFirefox(prefs: Record<string, number> = {}): Promise
     firefoxUserPrefs: { ...desktop, ...prefs },
   });
   const browser = await started.catch((e) => { clean(); throw e; });
-  browser.on("disconnected", clean);
+  const close = browser.close.bind(browser);
+  browser.close = async () => { await close(); clean(); }; // by then it writes no more
   const make = browser.newContext.bind(browser);
   browser.newContext = async (options) => {
     const context = await make({ ...options, permissions: undefined, isMobile: undefined });

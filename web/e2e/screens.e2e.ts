@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { launchFirefox } from "./firefox";
 import { inFirefox, live, openTab, signedIn, world } from "./harness";
 
@@ -49,6 +49,7 @@ describe.each(["light", "dark"] as const)("in %s colours", (colorScheme) => {
     await server.ended(changed);
     // Playwright cannot tell a stock Firefox which colours the system has.
     const own = inFirefox ? await launchFirefox({ "layout.css.prefers-color-scheme.content-override": colorScheme === "dark" ? 0 : 1 }) : undefined;
+    onTestFinished(() => own?.close());
     const { context, page, watch } = await (own ? signedIn(own, server) : open({ colorScheme }));
     await live(page);
     expect(await page.evaluate(lightness)).toSatisfy((l: number) => (colorScheme === "dark" ? l < 90 : l > 200));
@@ -93,6 +94,5 @@ describe.each(["light", "dark"] as const)("in %s colours", (colorScheme) => {
     await fits("review");
     if (!shots) expect(watch.problems).toEqual([]); // a picture of Firefox needs a style that the policy forbids
     await context.close();
-    await own?.close();
   });
 });
