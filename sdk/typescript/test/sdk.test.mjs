@@ -139,16 +139,17 @@ test('a callback decides', { timeout }, async (t) => {
 });
 
 test('a request that is decided otherwise is withdrawn', { timeout }, async (t) => {
-  let withdrawn;
+  let withdrawn, interrupted;
   const seen = new Promise((resolve) => { withdrawn = resolve; });
   const s = await session(t, { onRequest: (r, { signal }) => new Promise((_, reject) => {
     signal.addEventListener('abort', () => { withdrawn(); reject(new Error('withdrawn')); });
-    void s.interrupt();
+    interrupted = s.interrupt();
   }) });
   await s.send('run: touch x');
   const { result } = await receive(s);
   assert.equal(result.error.kind, 'interrupted');
   await seen;
+  await interrupted; // or it fails when the session is closed
 });
 
 test('without a callback what would be asked is refused', { timeout }, async (t) => {
