@@ -51,3 +51,22 @@ it("marks what finished until it is seen: in the list, the title, the icon, and 
   expect(watch.problems).toEqual([]);
   await context.close();
 });
+
+it("notifies through the service worker where pages may not", async () => {
+  const { context, page, watch } = await open();
+  await page.addInitScript(() => {
+    const told: string[] = [];
+    Object.assign(window, { told });
+    Object.assign(window, { Notification: class { static permission = "granted"; constructor() { throw new TypeError("Illegal constructor"); } } });
+    const registration = { showNotification: async (title: string, o: { data: { path: string } }) => { told.push(title, o.data.path); } };
+    Object.defineProperty(navigator.serviceWorker, "ready", { get: () => Promise.resolve(registration) });
+    Object.defineProperty(document, "hidden", { get: () => true });
+  });
+  await page.evaluate(() => localStorage.setItem("terret.settings", JSON.stringify({ state: { notify: true }, version: 2 })));
+  await page.reload();
+  await live(page);
+  const id = await server.session({ title: "on a phone" }, "list files");
+  await expect.poll(() => page.evaluate(() => (window as unknown as { told: string[] }).told)).toEqual(["Demo finished", `/s/${id}`]);
+  expect(watch.problems).toEqual([]);
+  await context.close();
+});

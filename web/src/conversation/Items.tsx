@@ -162,6 +162,7 @@ export const TurnEnd = memo(function TurnEnd({ item }: { item: TurnEndItem }) {
   const changed = conversation.changed.has(item.turn);
   const undone = conversation.undone.has(item.turn);
   const quietEnd = item.error?.kind === "interrupted" || item.error?.kind === "killed";
+  const help = item.error && (advice[item.error.kind] ?? (item.error.retryable ? "Try again." : ""));
   const replay = useReplay(session.id, item.turn, !!item.error && !quietEnd && item.turn !== "");
   const showChanges = () => {
     useView.setState({ changesOf: item.turn, phone: "side" });
@@ -172,7 +173,7 @@ export const TurnEnd = memo(function TurnEnd({ item }: { item: TurnEndItem }) {
       {item.error && (
         <div className={`turn-error${quietEnd ? " quiet" : ""}`} role={quietEnd ? undefined : "alert"}>
           <strong>{quietEnd ? "Stopped" : sentence(safeText(item.error.message))}</strong>
-          <span>{advice[item.error.kind] ?? (item.error.retryable ? "Try again." : "")}</span>
+          {help && <span>{help}</span>}
           {!quietEnd && item.error.kind && <span className="tag">{item.error.kind}</span>}
           {(item.errors?.length ?? 0) > 0 && <details><summary>Detail</summary><pre>{safeText(item.errors!.join("\n"))}</pre></details>}
           {!quietEnd && <Button tiny onClick={() => actions.retry(item.turn)}><RotateCcw size={12} /> Retry</Button>}

@@ -81,7 +81,13 @@ function useTelling(notify: boolean): void {
 
 /** Tells it once, whatever the number of tabs, and leads to the session. */
 function tell(title: string, body: string, tag: string, session: string): void {
-  const note = new Notification(title, { body, tag });
+  let note: Notification;
+  try {
+    note = new Notification(title, { body, tag });
+  } catch { // Android shows only what a service worker shows
+    void navigator.serviceWorker?.ready.then((r) => r.showNotification(title, { body, tag, data: { path: sessionPath(session) } }));
+    return;
+  }
   note.onclick = () => {
     window.focus();
     go(sessionPath(session));

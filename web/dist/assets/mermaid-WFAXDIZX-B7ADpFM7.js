@@ -1,0 +1,1 @@
+export{o as Mermaid}from"./RichMarkdown-z2P-n1su.js";
