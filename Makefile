@@ -29,8 +29,8 @@ chat: build ## chat with an agent in the terminal
 	$(BIN)/terret chat
 
 .PHONY: test
-test: ## test everything but the matrix of agents; installs what is missing, or says how to
-	@scripts/setup.sh compiler curl node browser firefox postgres || [ $$? = 3 ]
+test: ## test everything but the matrix of agents and Firefox; installs what is missing, or says how to
+	@scripts/setup.sh compiler curl node browser postgres || [ $$? = 3 ]
 	@$(MAKE) --no-print-directory race
 	@$(MAKE) --no-print-directory fleet
 	@$(MAKE) --no-print-directory web-test
@@ -125,17 +125,16 @@ sdk-typescript: web/node_modules/.stamp ## rebuild the TypeScript SDK into sdk/t
 
 # Set CHROMIUM=path or FIREFOX=path to use another browser than the one in the PATH.
 .PHONY: web-test
-web-test: build web/node_modules/.stamp agents/node_modules/.stamp ## test the web UI in real browsers (needs Node and Chromium; Firefox if there is one)
+web-test: build web/node_modules/.stamp agents/node_modules/.stamp ## test the web UI in a real browser (needs Node and Chromium)
 	@scripts/setup.sh browser
 	@$(MAKE) --no-print-directory -j2 web-types web-unit
 	cd web && $(E2E) npm run e2e
-	@$(MAKE) --no-print-directory web-firefox
 
 .PHONY: web-firefox
-web-firefox: build web/node_modules/.stamp ## test the web UI in a stock Firefox, if there is one (ALL=1: every test)
+web-firefox: build web/node_modules/.stamp agents/node_modules/.stamp ## test the web UI in a stock Firefox, if there is one (ALL=1: every test)
 	@if scripts/setup.sh firefox; then echo "cd web && npm run e2e:firefox"; cd web && $(E2E) npm run e2e:firefox; \
 	elif [ -n "$$CI" ]; then exit 1; \
-	else echo "no Firefox: the web UI was tested in Chromium only"; fi
+	else echo "no Firefox: nothing was tested"; fi
 
 .PHONY: web-types web-unit
 web-types:

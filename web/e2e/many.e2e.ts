@@ -1,14 +1,14 @@
 import axe from "axe-core";
 import type { Page } from "playwright-core";
-import { beforeAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { live, world } from "./harness";
 
 const many = 480;
 const piece = (i: number) => ({ event: { kind: "message.delta", data: { message_id: "m1", index: 0, text: `word ${i} ` } } });
-const { server, open } = world({ script: { turns: [[...Array.from({ length: 1000 }, (_, i) => [{ delay: "200ms" }, piece(i)]).flat(), { hang: true }]] } });
+const script = { turns: [[...Array.from({ length: 1000 }, (_, i) => [{ delay: "200ms" }, piece(i)]).flat(), { hang: true }]] };
 
 let working = "";
-beforeAll(async () => {
+const { server, open } = world({ script }, async (server) => {
   for (let i = 0; i < many; i += 20) await Promise.all(Array.from({ length: 20 }, (_, n) => server.session({ agent: "mock", title: `session ${i + n}` })));
   for (let i = 0; i < 3; i++) working = await server.session({ agent: "mock", title: `at work ${i}` }, "go");
 });
