@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"context"
 	"strings"
 	"sync"
 	"testing"
@@ -32,6 +33,7 @@ func TestTimeouts(t *testing.T) {
 			want  terret.Behavior
 		}{
 			{askFor("1", "make"), 5 * time.Minute, terret.BehaviorDeny},
+			{withFallback(askFor("1b", "make"), terret.BehaviorAllow), 5 * time.Minute, terret.BehaviorDeny},
 			{terret.Ask{Key: "2", Gate: terret.GatePlan, Event: terret.Event{Data: terret.PlanRequest{Plan: "p"}}}, time.Hour, terret.BehaviorRevise},
 			{terret.Ask{Key: "3", Gate: terret.GateQuestion, Timeout: time.Second, Event: terret.Event{Data: terret.QuestionRequest{}}}, time.Second, terret.BehaviorReject},
 			{terret.Ask{Key: "4", Gate: terret.GateTrust, Timeout: time.Minute, Fallback: terret.BehaviorAllow, Event: terret.Event{Data: terret.HookEvent{Hook: "trust"}}}, time.Minute, terret.BehaviorAllow},
@@ -51,6 +53,40 @@ func TestTimeouts(t *testing.T) {
 		f.close()
 		checkLog(t, f.store, id)
 	})
+}
+
+func withFallback(q terret.Ask, b terret.Behavior) terret.Ask {
+	q.Fallback = b
+	return q
+}
+
+// A gate that is open when the turn is stopped is refused: its fallback is for when
+// nobody answers.
+func TestStopTakesNoFallback(t *testing.T) {
+	t.Parallel()
+	p := newPuppet()
+	f := openFixture(t, ":memory:", p)
+	id := f.session(wantGates(terret.GatePreTool))
+	turn := f.prompt(id, "go").ID
+	a := p.agent(t)
+	a.prompted(t)
+	answer := make(chan terret.Decision, 1)
+	go func() {
+		d, err := a.req.Host.Ask(context.Background(), withFallback(hook("1", terret.GatePreTool), terret.BehaviorAllow))
+		if err != nil {
+			t.Error(err)
+		}
+		answer <- d
+	}()
+	f.request(id, 1)
+	if err := f.Interrupt(t.Context(), id, ""); err != nil {
+		t.Fatal(err)
+	}
+	if d := receive(t, answer); d.Behavior != terret.GatePreTool.Refusal() || d.Source != terret.ByInterrupt {
+		t.Errorf("decision %+v", d)
+	}
+	a.complete(t, turn)
+	f.ended(id, turn)
 }
 
 // What a person is asked waits for as long as it takes, unless somebody sets a limit.
