@@ -54,9 +54,10 @@
 // not know that "rm -r -f" is the same, Bash(rm *) does not need to. Rules about
 // files reach into shell commands through redirections and through the programs of
 // the table only; what git does to files that it tracks counts only if they are
-// named. Hard links, mounts, links behind a glob, redirects of a web server, and
-// whatever changes between the judgment and the use are out of sight, as are aliases and functions that the agent's shell loads at its
-// start, and settings in git's own configuration. Commands are read as bash -c
+// named. Hard links, mounts, links behind a glob, what a program prints and another
+// uses as a name, redirects of a web server, and whatever changes between the judgment
+// and the use are out of sight, as are aliases, functions and options that the agent's
+// shell loads at its start, and settings in git's own configuration. Commands are read as bash -c
 // and zsh -c read them, not as a shell at a terminal does. This is a guard for
 // agents that err, not a sandbox. docs/SECURITY.md has more.
 //

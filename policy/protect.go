@@ -2,6 +2,7 @@ package policy
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -108,7 +109,7 @@ func (u *use) mayLeadTo(folder string, file fileUse) match {
 			case u.excepted(base):
 			case within && file.path.glob && !file.path.cut && !strings.Contains("/"+rest+"/", "/../"):
 				return yes
-			case within, file.path.glob && namesReach(parts(whole), parts(folder), file):
+			case within, (file.path.glob || partlyKnown(parts(whole))) && namesReach(parts(whole), parts(folder), file):
 				return maybe
 			}
 		}
@@ -140,37 +141,59 @@ func knownFolder(p string) string {
 
 func parts(p string) []string { return strings.Split(strings.Trim(fold(p), "/"), "/") }
 
-// namesReach reports whether file names may complete the parts of a path to a folder, to
+// partlyKnown reports whether a part of the path is known in part: one of which nothing
+// is known says nothing about where the path leads.
+func partlyKnown(path []string) bool {
+	return slices.ContainsFunc(path, func(p string) bool {
+		return strings.Contains(p, anyText) && strings.Trim(p, anyText) != ""
+	})
+}
+
+// namesReach reports whether names may complete the parts of a path to a folder, to
 // something in it, or, if the path is searched, to a folder above it. A star at the
-// beginning of a part matches no hidden file.
+// beginning of a part matches no hidden file, unless the file use says so. It goes
+// through the path from its end, so that double stars cost no more than other parts.
 func namesReach(path, folder []string, file fileUse) bool {
-	switch {
-	case len(folder) == 0:
-		return true
-	case len(path) == 0:
-		return file.search
-	case len(path[0]) > 1 && strings.Trim(path[0], anyText) == "": // a double star
-		return namesReach(path[1:], folder, file) || !strings.HasPrefix(folder[0], ".") && namesReach(path, folder[1:], file)
-	case strings.HasPrefix(path[0], anyText) && strings.HasPrefix(folder[0], "."), !mayMatch(path[0], folder[0]):
-		return false
-	case len(path) == 1 && file.path.cut:
-		return true
+	hides := func(name string) bool { return strings.HasPrefix(name, ".") && file.path.glob && !file.hidden }
+	below := make([]bool, len(folder)+1) // whether path[i+1:] may lead to folder[j:]
+	here := make([]bool, len(folder)+1)
+	for j := range below {
+		below[j] = file.search
 	}
-	return namesReach(path[1:], folder[1:], file)
+	below[len(folder)] = true
+	for i := len(path) - 1; i >= 0; i-- {
+		here[len(folder)] = true
+		for j := len(folder) - 1; j >= 0; j-- {
+			switch {
+			case len(path[i]) > 1 && strings.Trim(path[i], anyText) == "": // a double star
+				here[j] = below[j] || !hides(folder[j]) && here[j+1]
+			case strings.HasPrefix(path[i], anyText) && hides(folder[j]), !mayMatch(path[i], folder[j]):
+				here[j] = false
+			default:
+				here[j] = below[j+1] || i == len(path)-1 && file.path.cut
+			}
+		}
+		below, here = here, below
+	}
+	return below[0]
 }
 
 // maxMentions bounds how many words of a script are looked at.
 const maxMentions = 2000
+
+// dotGlobs finds the settings of shells with which a star matches hidden files.
+var dotGlobs = regexp.MustCompile(`(?i)dotglob|glob_?dots|globignore`)
 
 // mention records a word, whatever it is for, and what becomes of its braces.
 func (r *reader) mention(n *syntax.Word, w word) {
 	if len(r.subject.Protected) == 0 {
 		return
 	}
-	cwds := slices.Clone(r.cwds)
+	use := fileUse{cwds: slices.Clone(r.cwds), doubtful: true, by: "a word", hidden: r.dotGlobs}
 	add := func(w word) {
 		if len(r.out.mentions) < maxMentions {
-			r.out.mentions = append(r.out.mentions, fileUse{path: w, cwds: cwds, doubtful: true, by: "a word"})
+			use.path = w
+			r.out.mentions = append(r.out.mentions, use)
 		}
 	}
 	add(w)
@@ -179,6 +202,11 @@ func (r *reader) mention(n *syntax.Word, w word) {
 	}
 	if name, rest, _ := strings.Cut(n.Lit(), "/"); strings.HasPrefix(name, "~") && len(name) > 1 {
 		add(word{text: join(r.subject.Home, rest)}) // the home of somebody, perhaps of this user
+		add(word{text: "./" + rest})                // ~+ is the current folder
+	}
+	if slices.ContainsFunc(n.Parts, func(p syntax.WordPart) bool { _, is := p.(*syntax.ExtGlob); return is }) {
+		use.hidden = true // in zsh the parentheses may say so
+		add(word{text: w.text, glob: true, cut: w.cut})
 	}
 	split := &syntax.Word{Parts: slices.Clone(n.Parts)}
 	if w.literal() || !syntax.SplitBraces(split) {
@@ -190,6 +218,15 @@ func (r *reader) mention(n *syntax.Word, w word) {
 		}
 		expanded, _ := readWord(oneLiteral(one), r.subject)
 		add(expanded)
+	}
+}
+
+// mentionValue records the value of a variable. Where it is used only the shell knows:
+// perhaps in the user's home.
+func (r *reader) mentionValue(n *syntax.Word) {
+	w, _ := readWord(n, r.subject)
+	if len(r.subject.Protected) > 0 && len(r.out.mentions) < maxMentions {
+		r.out.mentions = append(r.out.mentions, fileUse{path: w, doubtful: true, by: "a word"})
 	}
 }
 

@@ -3,6 +3,7 @@ package policy
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/terret-dev/terret"
@@ -30,8 +31,8 @@ func inHome(t *testing.T) (bash func(command string) Subject) {
 	}
 }
 
-// No way to write a path leads a shell to the harness's own files without a person, even
-// if everything is approved.
+// These ways to write a path lead no shell to the harness's own files without a person,
+// even if everything is approved.
 func TestProtectedFromShells(t *testing.T) {
 	t.Parallel()
 	bash := inHome(t)
@@ -48,6 +49,8 @@ func TestProtectedFromShells(t *testing.T) {
 			"cp -r ../../.t* .", "cd ~ && cat .t*/token", "cd ~/.t* && cat token", "rm -rf ../../.*", "mv ~/.terr* x", "ln -s ~/.terr* x", "echo x > ~/.terr*/token",
 			"for f in ~/.terret/*; do cat $f; done", "for f in ~/.terr*/*; do cat \"$f\"; done", "f=~/.terret/token; cat $f", "f=token; cat ~/.terret/$f",
 			"bash -c 'cat ~/.t*/token'", "eval 'cat ~/.t*/token'", "foo ~/.terr*/token", "foo --file=$HOME/.terr*/token", "cat ${HOME:-x}/.terret/token", "cat `echo ~`/.terret/token",
+			"cat ~/.ter${x}ret/token", "cat $HOME/.terret$x/token", "cat ~/.terr$(true)et/token", "X=.terret; cat ~/$X/token", "export X=.terret/token; cat ~/$X", "cat ~+/../../.terret/token",
+			"shopt -s dotglob; cat ~/*/token", "bash -O dotglob -c 'cat ~/*/token'", "setopt GLOB_DOTS; cat ~/*/token", "cat ~/*(D)/token",
 			"pushd ~ && cat .terret/token", "cd $X && cat .terret/token", "cat ~/**/.t*/token", "cp x ~/", "tar xf x.tgz -C ~",
 		},
 		terret.BehaviorAllow: {
@@ -55,6 +58,7 @@ func TestProtectedFromShells(t *testing.T) {
 			"for f in *.go; do gofmt -l $f; done", "for f in $(git ls-files); do wc -l \"$f\"; done", "find . -name '*.go' | xargs grep -n foo", "find . -name '*.go' -exec grep -n foo {} +",
 			"cat $(git ls-files '*.go')", "cat /etc/*release", "ls ../*/src", "grep -rn foo src/**/*.ts", "rm -rf ./build/*", "cd \"$(git rev-parse --show-toplevel)\" && make", "cd $DIR && ls src",
 			"cp -r \"$SRC\"/. \"$DST\"", "tmp=$(mktemp -d); cd $tmp; go build; ls $tmp/*", "mkdir -p ~/{a,b}", "touch {a,b}{c,d}.go", "touch {1..1000000000}", "cat .terret/log", "cp x ~/code/", "echo '~/.terret/token'",
+			"cat ~/co$x/y", "cat ~/.config/$x.json", "cat ~+/main.go",
 		},
 	} {
 		for _, command := range commands {
@@ -62,6 +66,21 @@ func TestProtectedFromShells(t *testing.T) {
 				t.Errorf("%s: %s (%s), want %s", command, got.Behavior, got.Reason, want)
 			}
 		}
+	}
+}
+
+// Many double stars are judged as quickly as few.
+func TestProtectedFromDoubleStars(t *testing.T) {
+	t.Parallel()
+	bash := inHome(t)
+	for _, between := range []string{"**/", "**/a/", "*/**/"} {
+		command := "ls /" + strings.Repeat(between, 10_000/len(between)) + ".q*"
+		if got := Judge(bash(command), nil, terret.PolicyAutoApprove); got.Behavior != terret.BehaviorAllow {
+			t.Errorf("%s: %s (%s)", between, got.Behavior, got.Reason)
+		}
+	}
+	if got := Judge(bash("ls /"+strings.Repeat("**/", 2000)+".t*"), nil, terret.PolicyAutoApprove); got.Behavior != terret.BehaviorAsk {
+		t.Errorf("%s (%s)", got.Behavior, got.Reason)
 	}
 }
 

@@ -87,6 +87,8 @@ type reader struct {
 	inners  int // of wrappers
 	gnu     bool
 	loops   bool
+	// dotGlobs says that stars may match hidden files.
+	dotGlobs bool
 }
 
 // readScript analyses a shell command.
@@ -150,6 +152,7 @@ func (r *reader) parse(source string) {
 	}
 	outer := r.source
 	r.source = source
+	r.dotGlobs = r.dotGlobs || dotGlobs.MatchString(source)
 	for node := range syntax.Preorder(file) {
 		switch node.(type) {
 		case *syntax.ForClause, *syntax.WhileClause, *syntax.FuncDecl:

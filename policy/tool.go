@@ -107,6 +107,7 @@ type fileUse struct {
 	search   bool // the tool looks at what is below the path
 	doubtful bool // it is an operand of a program of which little is known
 	fills    bool // files of any name may come to lie below the path
+	hidden   bool // stars in the path match hidden files, too
 	by       string
 }
 

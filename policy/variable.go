@@ -48,6 +48,9 @@ func (r *reader) assignment(a *syntax.Assign, exported bool) {
 		return
 	}
 	r.assigned(a.Name.Value, exported)
+	if a.Value != nil {
+		r.mentionValue(a.Value)
+	}
 	if a.Index != nil {
 		r.arithmetic(a.Index)
 	}
