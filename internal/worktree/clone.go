@@ -115,6 +115,9 @@ func RemoveClone(ctx context.Context, home, dir string, own func(file string) bo
 		if err != nil {
 			return "", err
 		}
+		if kept, err := g.elsewhere(ctx); kept != "" || err != nil {
+			return kept, err
+		}
 		if kept, err := g.unpushed(ctx, own); kept != "" || err != nil {
 			return kept, err
 		}

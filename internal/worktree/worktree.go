@@ -158,6 +158,9 @@ func Remove(ctx context.Context, home, path string, own func(file string) bool) 
 		return "", err
 	}
 	defer release()
+	if kept, err := g.elsewhere(ctx); kept != "" || err != nil {
+		return kept, err
+	}
 	if kept, err := g.unsaved(ctx, id, own); kept != "" || err != nil {
 		return kept, err
 	}
@@ -166,13 +169,27 @@ func Remove(ctx context.Context, home, path string, own func(file string) bool) 
 		return "", err
 	}
 	g.dir = common // the worktree is about to go
-	if err := removeAll(tree); err != nil {
+	// At once, so that one who is killed here leaves nothing that looks like changes.
+	if err := os.Rename(tree, filepath.Join(base, goneName)); err != nil {
 		return "", err
 	}
 	if err := g.unlist(ctx, tree, id); err != nil {
 		return "", err
 	}
-	return "", os.RemoveAll(base)
+	return "", removeAll(base)
+}
+
+// goneName is that of a worktree that is being removed.
+const goneName = "gone"
+
+// elsewhere says that the folder is not the top of a repository, or "". git would go by
+// one above it.
+func (g *git) elsewhere(ctx context.Context) (string, error) {
+	below, err := g.run(ctx, "rev-parse", "--show-prefix")
+	if err != nil || below == "" {
+		return "", err
+	}
+	return "it is no longer a repository", nil
 }
 
 // unlist has the repository forget a worktree whose folder is gone, and its branch.

@@ -222,6 +222,23 @@ func TestRemoveOfDetached(t *testing.T) {
 	}
 }
 
+// A folder that has lost its repository is not judged by one around it.
+func TestRemoveBelowAnother(t *testing.T) {
+	t.Parallel()
+	for name, script := range map[string]string{"gone": "rm .git", "empty": "rm .git; mkdir .git"} {
+		r := newRepository(t)
+		cwd := r.add("one", r.dir)
+		r.sh(cwd, script+"; echo x > precious")
+		r.sh(r.home, "git init -q; echo '*' > .gitignore; git -c user.name=a -c user.email=a@b commit -q --allow-empty -m one")
+		if kept, err := worktree.Remove(t.Context(), r.home, cwd, nil); kept != "it is no longer a repository" || err != nil {
+			t.Errorf("%s: kept %q, %v", name, kept, err)
+		}
+		if !exists(filepath.Join(cwd, "precious")) {
+			t.Errorf("%s: the file is gone", name)
+		}
+	}
+}
+
 // When the repository is gone, nobody can tell what would be lost.
 func TestRemoveWithoutRepository(t *testing.T) {
 	t.Parallel()
@@ -449,19 +466,20 @@ func TestRemoveWithLineEnd(t *testing.T) {
 	}
 }
 
-// A Remove that was killed after the folder was gone is finished by the next one, unless
-// the branch has commits of its own.
+// A Remove that was killed after it had moved the folder out of the way is finished by the
+// next one, unless the branch has commits of its own.
 func TestRemoveFinished(t *testing.T) {
 	t.Parallel()
 	for script, left := range map[string]string{"true": "", "echo x > sub/a.txt; git commit -qam two": "terret/one"} {
 		r := newRepository(t)
 		cwd := r.add("one", r.dir)
 		r.sh(cwd, script)
-		if err := os.RemoveAll(cwd); err != nil {
+		base := filepath.Dir(cwd)
+		if err := os.Rename(cwd, filepath.Join(base, "gone")); err != nil {
 			t.Fatal(err)
 		}
-		if kept, err := worktree.Remove(t.Context(), r.home, cwd, nil); kept != "" || err != nil {
-			t.Errorf("%s: kept %q, %v", script, kept, err)
+		if kept, err := worktree.Remove(t.Context(), r.home, cwd, nil); kept != "" || err != nil || exists(base) {
+			t.Errorf("%s: kept %q, %v; the folder is there: %v", script, kept, err, exists(base))
 		}
 		if got := r.sh(r.dir, "git branch --list --format='%(refname:short)' 'terret/*'"); got != left {
 			t.Errorf("%s: the branches are %q, want %q", script, got, left)
