@@ -175,9 +175,12 @@ type SessionFilter struct {
 	NativeID string
 	States   []SessionState
 	Query    string // words that all occur in title, folder, model or agent
-	Sort     string // updated (default), created, title, cost
-	Limit    int
-	Cursor   string // Next of the previous page
+	// UpdatedBefore selects sessions in which nothing has happened since then; zero
+	// means all.
+	UpdatedBefore Time
+	Sort          string // updated (default), created, title, cost
+	Limit         int
+	Cursor        string // Next of the previous page
 }
 
 // Searcher finds messages by their words.

@@ -107,53 +107,31 @@ func (s *Store) sweep(ctx context.Context) error {
 		}
 	}
 	err = s.write(ctx, "sweep", func(ctx context.Context, tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `DELETE FROM inbox WHERE state <> 'pending' AND at < $1`, time.Now().Add(-24*time.Hour).UnixMicro()); err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(`+sqlBlobLock+`)`); err != nil {
-			return err
-		}
-		_, err := tx.Exec(ctx, `DELETE FROM blobs WHERE hash IN (SELECT hash FROM blobs b
-			WHERE NOT EXISTS (SELECT 1 FROM events WHERE blob = b.hash) AND NOT EXISTS (SELECT 1 FROM events WHERE raw_blob = b.hash) LIMIT $1)`, chunk)
+		_, err := tx.Exec(ctx, `DELETE FROM inbox WHERE state <> 'pending' AND at < $1`, time.Now().Add(-24*time.Hour).UnixMicro())
 		return err
 	})
 	if err != nil {
+		return err
+	}
+	if err := s.dropBlobs(ctx); err != nil {
 		return err
 	}
 	return s.dropParts(ctx)
 }
 
-// dropParts drops the parts of the log whose sessions are all gone. A part that may still
-// get one stays.
-func (s *Store) dropParts(ctx context.Context) error {
-	var newest int64
-	var parts []int64
-	err := s.read(ctx, "sweep", func(c *pgx.Conn) error {
-		if err := c.QueryRow(ctx, `SELECT last_value FROM sessions_key_seq`).Scan(&newest); err != nil {
+// dropBlobs removes the large bodies that no event refers to.
+func (s *Store) dropBlobs(ctx context.Context) error {
+	for n := int64(chunk); n == chunk; {
+		if err := context.Cause(ctx); err != nil {
 			return err
 		}
-		rows, err := c.Query(ctx, `SELECT substring(c.relname FROM 8)::bigint AS n FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
-			WHERE i.inhparent = 'events'::regclass AND c.relname ~ '^events_[0-9]+$' ORDER BY n`)
-		if err != nil {
-			return err
-		}
-		parts, err = pgx.CollectRows(rows, pgx.RowTo[int64])
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	for _, n := range parts {
-		if n >= partOf(newest) {
-			break
-		}
-		err := s.write(ctx, "drop a part of the log", func(ctx context.Context, tx pgx.Tx) error {
-			var used bool
-			err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM sessions WHERE key >= $1 AND key < $2)`, n*partSize, (n+1)*partSize).Scan(&used)
-			if err != nil || used {
+		err := s.write(ctx, "sweep", func(ctx context.Context, tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(`+sqlBlobLock+`)`); err != nil {
 				return err
 			}
-			_, err = tx.Exec(ctx, fmt.Sprintf(`DROP TABLE events_%d`, n))
+			tag, err := tx.Exec(ctx, `DELETE FROM blobs WHERE hash IN (SELECT hash FROM blobs b
+				WHERE NOT EXISTS (SELECT 1 FROM events WHERE blob = b.hash) AND NOT EXISTS (SELECT 1 FROM events WHERE raw_blob = b.hash) LIMIT $1)`, chunk)
+			n = tag.RowsAffected()
 			return err
 		})
 		if err != nil {

@@ -118,22 +118,3 @@ func (s *Store) newerSchema() error {
 	return terret.Errorf(terret.CodeStartupRefused,
 		"%s was written by a newer terret than this one (which supports schema %d); update terret, or restart it if it was just updated", s.name, s.known)
 }
-
-// partSize is how many sessions share a part of the log.
-const partSize = 1 << 14
-
-// partOf is the number of the part that holds the events of a session.
-func partOf(key int64) int64 { return key / partSize }
-
-// addPart creates a part of the log, if it is not there. Creating it apart and attaching
-// it holds up nobody.
-func addPart(ctx context.Context, tx pgx.Tx, n int64) error {
-	name := fmt.Sprintf("events_%d", n)
-	var there bool
-	if err := tx.QueryRow(ctx, `SELECT to_regclass(quote_ident(current_schema()) || '.' || $1) IS NOT NULL`, name).Scan(&there); err != nil || there {
-		return err
-	}
-	_, err := tx.Conn().PgConn().Exec(ctx, fmt.Sprintf(`CREATE TABLE %[1]s (LIKE events INCLUDING DEFAULTS INCLUDING CONSTRAINTS);
-		ALTER TABLE events ATTACH PARTITION %[1]s FOR VALUES FROM (%[2]d) TO (%[3]d)`, name, n*partSize, (n+1)*partSize)).ReadAll()
-	return err
-}

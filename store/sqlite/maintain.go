@@ -117,14 +117,31 @@ func (s *Store) sweep(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.write(ctx, "sweep", func(tx *lite.Conn) error {
-		if err := tx.Exec(`DELETE FROM inbox WHERE state <> 'pending' AND at < ?`,
-			time.Now().Add(-24*time.Hour).UnixMicro()); err != nil {
+	err = s.write(ctx, "sweep", func(tx *lite.Conn) error {
+		return tx.Exec(`DELETE FROM inbox WHERE state <> 'pending' AND at < ?`, time.Now().Add(-24*time.Hour).UnixMicro())
+	})
+	if err != nil {
+		return err
+	}
+	return s.dropBlobs(ctx)
+}
+
+// dropBlobs removes the large bodies that no event refers to.
+func (s *Store) dropBlobs(ctx context.Context) error {
+	for n := int64(chunk); n == chunk; {
+		if err := context.Cause(ctx); err != nil {
 			return err
 		}
-		return tx.Exec(`DELETE FROM blobs WHERE hash IN (SELECT hash FROM blobs b
-			WHERE NOT EXISTS (SELECT 1 FROM events WHERE blob = b.hash) AND NOT EXISTS (SELECT 1 FROM events WHERE raw_blob = b.hash) LIMIT ?)`, chunk)
-	})
+		err := s.write(ctx, "sweep", func(tx *lite.Conn) (err error) {
+			n, err = changed(tx, `DELETE FROM blobs WHERE hash IN (SELECT hash FROM blobs b
+				WHERE NOT EXISTS (SELECT 1 FROM events WHERE blob = b.hash) AND NOT EXISTS (SELECT 1 FROM events WHERE raw_blob = b.hash) LIMIT ?)`, chunk)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // piece is a delta that might be dropped.

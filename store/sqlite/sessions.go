@@ -140,6 +140,7 @@ func (s *Store) ListSessions(ctx context.Context, f terret.SessionFilter) (terre
 	w.addIf(f.Agent != "", `agent = ?`, f.Agent)
 	w.addIf(f.Cwd != "", `cwd = ?`, f.Cwd)
 	w.addIf(f.NativeID != "", `native_id = ?`, f.NativeID)
+	w.addIf(!f.UpdatedBefore.IsZero(), `updated_at < ?`, f.UpdatedBefore.UnixMicro())
 	w.inStates(f.States)
 	for word := range strings.FieldsSeq(f.Query) {
 		like := "%" + store.EscapeLike(word) + "%"

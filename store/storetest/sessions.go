@@ -107,6 +107,8 @@ func testList(t *testing.T, s *suite) {
 		{"backslash is literal", terret.SessionFilter{Query: `k\s`}, []string{`back\slash`}},
 		{"quote is literal", terret.SessionFilter{Query: `'`}, []string{}},
 		{"nothing matches", terret.SessionFilter{Query: "nowhere"}, []string{}},
+		{"old", terret.SessionFilter{UpdatedBefore: at(1, 3)}, []string{"fix_this", "Fix 100% of it"}},
+		{"old, of one agent", terret.SessionFilter{UpdatedBefore: at(1, 4), Agent: "claude"}, []string{`back\slash`, "Fix 100% of it"}},
 		{"by title", terret.SessionFilter{Sort: "title"}, []string{"Fix 100% of it", `back\slash`, "fix_this", "fixed 1000 things"}},
 		{"by creation", terret.SessionFilter{Sort: "created"}, []string{"fixed 1000 things", `back\slash`, "fix_this", "Fix 100% of it"}},
 	} {
@@ -128,6 +130,7 @@ func testList(t *testing.T, s *suite) {
 	w.must(t, event("", terret.SessionUpdated{Title: &title}))
 	diff(t, "after a rename", titles(t, st, terret.SessionFilter{}), []string{"zzz", "fixed 1000 things", `back\slash`, "fix_this"})
 	w.must(t, start("trn_x"), event("trn_x", terret.TurnComplete{CostUSD: 10}))
+	diff(t, "no longer old", titles(t, st, terret.SessionFilter{UpdatedBefore: at(1, 3)}), []string{"fix_this"})
 	diff(t, "by cost", titles(t, st, terret.SessionFilter{Sort: "cost", Limit: 1}), []string{"zzz", "fixed 1000 things", `back\slash`, "fix_this"})
 }
 
