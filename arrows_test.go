@@ -50,6 +50,7 @@ var arrows = map[string][]string{
 	"internal/elicit":    {".", "internal/"},
 	"internal/handover":  {".", "internal/"},
 	"internal/hive":      {".", "internal/"},
+	"internal/marks":     {"."},
 	"internal/mcphost":   {".", "internal/"},
 	"internal/program":   {".", "internal/"},
 	"internal/persona":   {".", "policy", "internal/"},

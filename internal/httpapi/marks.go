@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/terret-dev/terret/internal/access"
 	"github.com/terret-dev/terret/internal/atomicfile"
 	"github.com/terret-dev/terret/internal/lockfile"
+	"github.com/terret-dev/terret/internal/marks"
 )
 
 func (s *Server) markRoutes() {
@@ -29,11 +29,7 @@ func (s *Server) markRoutes() {
 }
 
 // Marks are what people have noted about sessions.
-type Marks struct {
-	Pinned   []string               `json:"pinned" doc:"Sessions, the newest mark last."`
-	Archived []string               `json:"archived" doc:"Sessions that were put away, the newest mark last."`
-	Seen     map[string]terret.Time `json:"seen" doc:"By session: what happened until then has been seen."`
-}
+type Marks = marks.Marks
 
 type markChange struct {
 	Pin       []string `json:"pin,omitempty" maxItems:"1000"`
@@ -46,32 +42,6 @@ type markChange struct {
 // maxMarks bounds the marks of each kind.
 const maxMarks = 5000
 
-func (s *Server) marksFile() string { return filepath.Join(s.cfg.Home, "marks.json") }
-
-func (s *Server) readMarks() (Marks, error) {
-	out := Marks{Pinned: []string{}, Archived: []string{}, Seen: map[string]terret.Time{}}
-	text, err := os.ReadFile(s.marksFile())
-	if errors.Is(err, os.ErrNotExist) || s.cfg.Home == "" {
-		return out, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &out)
-	}
-	return out, err
-}
-
-// marksName is the document that holds the marks of a fleet.
-const marksName = "marks"
-
-// sharedMarks reads what the nodes of a fleet share.
-func sharedMarks(text []byte) (Marks, error) {
-	out := Marks{Pinned: []string{}, Archived: []string{}, Seen: map[string]terret.Time{}}
-	if text == nil {
-		return out, nil
-	}
-	return out, json.Unmarshal(text, &out)
-}
-
 func (s *Server) getMarks(ctx context.Context, _ *struct{}) (*body[Marks], error) {
 	if err := everywhere(ctx); err != nil {
 		return nil, err
@@ -81,14 +51,7 @@ func (s *Server) getMarks(ctx context.Context, _ *struct{}) (*body[Marks], error
 
 // marks returns what people have noted.
 func (s *Server) marks(ctx context.Context) (Marks, error) {
-	if s.fleet == nil {
-		return s.readMarks()
-	}
-	text, err := s.fleet.Document(ctx, marksName)
-	if err != nil {
-		return Marks{}, err
-	}
-	return sharedMarks(text)
+	return marks.Read(ctx, s.fleet, s.cfg.Home)
 }
 
 func (s *Server) changeMarks(ctx context.Context, in *struct{ Body markChange }) (_ *body[Marks], err error) {
@@ -106,11 +69,11 @@ func (s *Server) changeMarks(ctx context.Context, in *struct{ Body markChange })
 	}
 	if s.fleet != nil {
 		var m Marks
-		err := s.fleet.ChangeDocument(ctx, marksName, func(old []byte) (_ []byte, err error) {
-			if m, err = sharedMarks(old); err != nil {
+		err := s.fleet.ChangeDocument(ctx, marks.Document, func(old []byte) (_ []byte, err error) {
+			if m, err = marks.Parse(old); err != nil {
 				return nil, err
 			}
-			m = m.with(n)
+			m = withMarks(m, n)
 			return json.Marshal(m)
 		})
 		return reply(m, err)
@@ -120,20 +83,20 @@ func (s *Server) changeMarks(ctx context.Context, in *struct{ Body markChange })
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	m, err := s.readMarks()
+	m, err := s.marks(ctx)
 	if err != nil {
 		return nil, err
 	}
-	m = m.with(n)
+	m = withMarks(m, n)
 	text, err := json.Marshal(m)
 	if err != nil {
 		return nil, err
 	}
-	return reply(m, atomicfile.Write(s.marksFile(), text))
+	return reply(m, atomicfile.Write(marks.File(s.cfg.Home), text))
 }
 
-// with is the marks after a change. It changes m.Seen.
-func (m Marks) with(n markChange) Marks {
+// withMarks is the marks after a change. It changes m.Seen.
+func withMarks(m Marks, n markChange) Marks {
 	m.Pinned, m.Archived = marked(m.Pinned, n.Pin, n.Unpin), marked(m.Archived, n.Archive, n.Unarchive)
 	for _, id := range n.Seen {
 		m.Seen[id] = terret.Now()
