@@ -95,6 +95,7 @@ func runServe(ctx context.Context, a *app, o serveOptions) error {
 	defer background.Wait()
 	defer cancel()
 	background.Go(func() { a.harness.Maintain(ctx) })
+	background.Go(func() { a.harness.Retain(ctx, a.sessions(true)) })
 	background.Go(func() {
 		if err := r.Run(ctx); err != nil && ctx.Err() == nil {
 			a.logger.Error("cannot run the team", "error", err)

@@ -20,7 +20,7 @@ func newSessions(a *app) *cobra.Command {
 	cmd := &cobra.Command{Use: "sessions", Aliases: []string{"session"}, Short: "List, show and change sessions", Args: exactArgs(), RunE: func(cmd *cobra.Command, _ []string) error {
 		return runSessionsLs(cmd.Context(), a, listOptions{limit: usualSessions})
 	}}
-	cmd.AddCommand(newSessionsLs(a), newSessionsShow(a), newSessionsContext(a), newSessionsRename(a), newSessionsRm(a),
+	cmd.AddCommand(newSessionsLs(a), newSessionsShow(a), newSessionsContext(a), newSessionsRename(a), newSessionsRm(a), newSessionsPrune(a),
 		newRewind(a, "undo"), newRewind(a, "redo"), newSessionsFork(a), newSessionsExport(a), newSessionsImport(a))
 	return cmd
 }

@@ -282,3 +282,27 @@ func TestTerminalChat(t *testing.T) {
 	x.expect("left by Ctrl-C")
 	x.end(130)
 }
+
+// A person is asked before old sessions go, and only a yes deletes them.
+func TestTerminalPrune(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.terret("run", "hello")
+	for _, answer := range []string{"\n", "no\n", "\x04", "y\n"} {
+		if !strings.Contains(p.terret("sessions"), "hello") {
+			t.Fatal("the session is gone")
+		}
+		x := p.start(nil, "sessions", "prune", "--older-than", "1ns")
+		x.expect("1 session with")
+		x.expect("Delete them? [y/N] > ")
+		x.send(answer)
+		code := 0
+		if answer == "\x04" {
+			code = 130
+		}
+		x.end(code)
+	}
+	if got := p.terret("sessions"); strings.Contains(got, "hello") {
+		t.Errorf("the session is still there:\n%s", got)
+	}
+}

@@ -8,10 +8,13 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// When a server compacts its store: not while it starts, and then regularly.
+// When a server compacts its store and deletes old sessions: not while it starts, and
+// then regularly.
 const (
 	firstCompact = time.Minute
 	nextCompact  = time.Hour
+	firstPrune   = 10 * time.Minute
+	nextPrune    = 24 * time.Hour
 )
 
 // Maintain regularly drops streamed pieces that are older than keep_deltas, until the
@@ -40,5 +43,44 @@ func maintain(ctx context.Context, m terret.Maintainer, keep time.Duration, log 
 			log.Info("dropped old pieces of text", "count", n)
 		}
 		wait.Reset(nextCompact)
+	}
+}
+
+// Retain deletes sessions that are older than keep_sessions once a day, until the context
+// ends. Of a fleet's, each node deletes its own.
+func (h *Harness) Retain(ctx context.Context, m *Sessions) {
+	retain(ctx, m, time.Duration(h.options.Config.KeepSessions), h.options.Log)
+}
+
+// pruner is the part of [Sessions] that deletes old ones.
+type pruner interface {
+	Stale(ctx context.Context, o Prune) (Pruned, error)
+	Prune(ctx context.Context, o Prune, stale Pruned) (Pruned, error)
+}
+
+// retain deletes nothing if keep is negative or zero.
+func retain(ctx context.Context, m pruner, keep time.Duration, log *slog.Logger) {
+	if keep <= 0 {
+		return
+	}
+	wait := time.NewTimer(firstPrune)
+	defer wait.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-wait.C:
+		}
+		o := Prune{Before: time.Now().Add(-keep)}
+		done, err := m.Stale(ctx, o)
+		if err == nil {
+			done, err = m.Prune(ctx, o, done)
+		}
+		if err != nil && ctx.Err() == nil {
+			log.Warn("could not delete old sessions", "error", err)
+		} else if n := len(done.Sessions); n > 0 {
+			log.Info("deleted old sessions", "count", n, "events", done.Events, "older_than", keep)
+		}
+		wait.Reset(nextPrune)
 	}
 }

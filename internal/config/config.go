@@ -2,6 +2,8 @@ package config
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -30,6 +32,7 @@ type Config struct {
 	Worktree       Worktree            `json:"worktree,omitzero" class:"inside" jsonschema:"How to prepare the worktrees of races."`
 	LogLevel       string              `json:"log_level,omitzero" env:"TERRET_LOG_LEVEL" check:"level" class:"grants" jsonschema:"The lowest level of messages in Terret's own log, terret.log in the data folder. Default info."`
 	KeepDeltas     Duration            `json:"keep_deltas,omitzero" env:"TERRET_KEEP_DELTAS" class:"grants" jsonschema:"How long to keep the pieces of streamed text; never drops none. The server drops older ones in the background; whole messages are always kept. Default 24h."`
+	KeepSessions   Duration            `json:"keep_sessions,omitzero" env:"TERRET_KEEP_SESSIONS" class:"grants" jsonschema:"How long to keep sessions in which nothing happens, such as 90d. Once a day the server deletes older ones, as terret sessions prune does; pinned ones stay. Default never."`
 	Rules          Rules               `json:"rules,omitzero" class:"inside" jsonschema:"Rules for tool uses, such as Bash(git status). Rules of all layers apply; deny beats allow."`
 	Agents         map[string]Agent    `json:"agents,omitzero" check:"name" class:"inside" jsonschema:"How to start agents, by name."`
 	Providers      map[string]Provider `json:"providers,omitzero" check:"name" class:"inside" jsonschema:"APIs with models for the native agent by the name before the slash in the names of their models."`
@@ -107,14 +110,19 @@ type Duration time.Duration
 // Never is an unlimited length of time.
 const Never Duration = -1
 
-// parseDuration reads what String writes.
+// parseDuration reads what String writes, and days.
 func parseDuration(s string) (Duration, error) {
 	if s == "never" {
 		return Never, nil
 	}
 	d, err := time.ParseDuration(s)
+	if days, ok := strings.CutSuffix(s, "d"); ok {
+		var n uint64
+		n, err = strconv.ParseUint(days, 10, 16)
+		d = time.Duration(n) * 24 * time.Hour
+	}
 	if err != nil || d <= 0 {
-		return 0, fmt.Errorf(`%q is not a duration; write it like "90s", "30m", "1h30m" or "never"`, s)
+		return 0, fmt.Errorf(`%q is not a duration; write it like "90s", "30m", "1h30m", "90d" or "never"`, s)
 	}
 	return Duration(d), nil
 }

@@ -60,6 +60,7 @@ const everything = `// Comments are fine.
 	"team": {"max_hops": 5, "max_per_minute": 6, "max_cost_usd": 7},
 	"log_level": "debug",
 	"keep_deltas": "never",
+	"keep_sessions": "90d",
 	"rules": {"allow": ["Bash(git status)"], "deny": ["Bash(rm *)"]},
 	"agents": {"claude": {"path": "bin/claude", "env": ["ANTHROPIC_API_KEY", "AWS_*"], "args": ["--x", ""]}},
 	"providers": {"lab": {"base_url": "http://127.0.0.1:8000/v1", "key_env": "LAB_KEY"}},
@@ -81,7 +82,7 @@ func TestEveryKey(t *testing.T) {
 		Agent: "claude", Model: "opus", Policy: "accept-edits", Sandbox: "workspace-write", Record: true, ProductName: "Acme", Data: "/srv/terret", Store: "postgres://me@db.example.com/terret", Node: "builder-1",
 		IdleAfter: Duration(90 * time.Minute), SilentAfter: Duration(3 * time.Hour), InterruptGrace: Duration(5 * time.Second),
 		Timeouts:   map[string]Duration{"permission": Duration(10 * time.Minute), "question": Never},
-		Unattended: true, Undo: Undo{MaxFiles: 10, MaxBytes: 20}, Pool: Pool{Size: 2, Keys: 3, MaxMemory: 4}, Team: Team{MaxHops: 5, MaxPerMinute: 6, MaxCostUSD: 7}, Worktree: Worktree{Setup: "make", Copy: []string{".env"}}, LogLevel: "debug", KeepDeltas: Never,
+		Unattended: true, Undo: Undo{MaxFiles: 10, MaxBytes: 20}, Pool: Pool{Size: 2, Keys: 3, MaxMemory: 4}, Team: Team{MaxHops: 5, MaxPerMinute: 6, MaxCostUSD: 7}, Worktree: Worktree{Setup: "make", Copy: []string{".env"}}, LogLevel: "debug", KeepDeltas: Never, KeepSessions: Duration(2160 * time.Hour),
 		Rules: Rules{Allow: []string{"Bash(git status)"}, Deny: []string{"Bash(rm *)"}},
 		Agents: map[string]Agent{"claude": {
 			Path: filepath.Join(dir, "bin/claude"), Env: []string{"ANTHROPIC_API_KEY", "AWS_*"}, Args: []string{"--x", ""},
@@ -144,7 +145,7 @@ func TestUntrustedProject(t *testing.T) {
 		t.Error(diff)
 	}
 	wantIgnored := strings.Fields(`agent model policy sandbox record product_name data store node idle_after silent_after interrupt_grace timeouts.permission timeouts.question
-		unattended undo.off undo.max_files undo.max_bytes pool.size pool.keys pool.max_memory worktree.setup worktree.copy team.max_hops team.max_per_minute team.max_cost_usd log_level keep_deltas rules.allow
+		unattended undo.off undo.max_files undo.max_bytes pool.size pool.keys pool.max_memory worktree.setup worktree.copy team.max_hops team.max_per_minute team.max_cost_usd log_level keep_deltas keep_sessions rules.allow
 		agents.claude.path agents.claude.env agents.claude.args providers.lab.base_url providers.lab.key_env prices roots addr`)
 	if diff := cmp.Diff(wantIgnored, got.Ignored); diff != "" {
 		t.Error(diff)
@@ -231,7 +232,10 @@ func TestErrorsNameTheLine(t *testing.T) {
 		"huge":              {`{"undo": {"max_bytes": 99999999999999999999}}`, `not 99999999999999999999`},
 		"not a bool":        {`{"unattended": "yes"}`, `1:16: unattended must be true or false, not a string`},
 		"twice":             {"{\"model\": \"a\",\n\"agent\": \"x\",\n\"model\": \"b\"}", `3:1: "model" is set twice; first in line 1`},
-		"bad duration":      {`{"idle_after": "10 minutes"}`, `1:16: idle_after: "10 minutes" is not a duration; write it like "90s", "30m", "1h30m" or "never"`},
+		"bad duration":      {`{"idle_after": "10 minutes"}`, `1:16: idle_after: "10 minutes" is not a duration; write it like "90s", "30m", "1h30m", "90d" or "never"`},
+		"part of a day":     {`{"keep_sessions": "1.5d"}`, `"1.5d" is not a duration`},
+		"no days":           {`{"keep_sessions": "0d"}`, `"0d" is not a duration`},
+		"too many days":     {`{"keep_sessions": "200000d"}`, `is not a duration`},
 		"negative duration": {`{"idle_after": "-1s"}`, `is not a duration`},
 		"no duration":       {`{"idle_after": 10}`, `1:16: idle_after must be a string such as "30m", not 10`},
 		"never is too long": {`{"interrupt_grace": "never"}`, `1:21: interrupt_grace: "never" is not possible here`},
@@ -283,14 +287,14 @@ func TestVariables(t *testing.T) {
 	got, err := Load(Sources{Environ: []string{
 		"HOME=/home/me", "TERRET_AGENT=codex", "TERRET_MODEL=m", "TERRET_POLICY=plan", "TERRET_PRODUCT_NAME=Acme", "TERRET_HOME=~/t", "TERRET_IDLE_AFTER=never", "TERRET_SILENT_AFTER=1h",
 		"TERRET_INTERRUPT_GRACE=1s", "TERRET_UNATTENDED=1", "TERRET_UNDO_OFF=true", "TERRET_LOG_LEVEL=warn",
-		"TERRET_KEEP_DELTAS=48h", "TERRET_ROOTS=" + list, "TERRET_ADDR=localhost:1", "TERRET_UNHEARD_OF=1", "TERRET_OWNER=1",
+		"TERRET_KEEP_DELTAS=48h", "TERRET_KEEP_SESSIONS=7d", "TERRET_ROOTS=" + list, "TERRET_ADDR=localhost:1", "TERRET_UNHEARD_OF=1", "TERRET_OWNER=1",
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := Config{
 		Agent: "codex", Model: "m", Policy: "plan", ProductName: "Acme", Data: "/home/me/t", IdleAfter: Never, SilentAfter: Duration(time.Hour), InterruptGrace: Duration(time.Second),
-		Unattended: true, Undo: Undo{Off: true}, LogLevel: "warn", KeepDeltas: Duration(48 * time.Hour),
+		Unattended: true, Undo: Undo{Off: true}, LogLevel: "warn", KeepDeltas: Duration(48 * time.Hour), KeepSessions: Duration(168 * time.Hour),
 		Roots: []string{"/a", "/b"}, Addr: "localhost:1",
 	}
 	if diff := cmp.Diff(want, got.Config); diff != "" {

@@ -32,7 +32,7 @@ func main() {
 func schema() ([]byte, error) {
 	s, err := jsonschema.For[config.Config](&jsonschema.ForOptions{
 		TypeSchemas: map[reflect.Type]*jsonschema.Schema{
-			reflect.TypeFor[config.Duration](): {Type: "string", Pattern: `^(never|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$`},
+			reflect.TypeFor[config.Duration](): {Type: "string", Pattern: `^(never|[0-9]+d|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$`},
 		},
 	})
 	if err != nil {
