@@ -163,6 +163,53 @@ func TestAskWhileSettling(t *testing.T) {
 	})
 }
 
+// A turn that fails ends with its own error, although somebody stops it while its end is
+// on its way into the log.
+func TestStopWhileSettling(t *testing.T) {
+	t.Parallel()
+	for name, stop := range map[string]func(*fixture, context.Context, string) error{
+		"interrupt": func(f *fixture, ctx context.Context, id string) error { return f.Interrupt(ctx, id, "ann") },
+		"kill":      func(f *fixture, ctx context.Context, id string) error { return f.Kill(ctx, id, "ann") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := newPuppet()
+				f, faults := faultyFixture(t, p)
+				f.limit = 24 * time.Hour
+				id := f.session()
+				turn := f.prompt(id, "go").ID
+				a := <-p.opened
+				<-a.prompts
+				settle := make(chan struct{})
+				faults.set(func() {
+					faults.answer = func(terret.Decision) error {
+						<-settle
+						return nil
+					}
+				})
+				go func() { _, _ = a.ask("1", "make") }()
+				f.request(id, 1)
+				a.say(t, terret.TurnError{Error: terret.Error{Code: terret.CodeRateLimited, Message: "too many requests"}})
+				synctest.Wait()
+				stopped := make(chan error, 1)
+				go func() { stopped <- stop(f, t.Context(), id) }()
+				synctest.Wait()
+				close(settle)
+				if err := <-stopped; err != nil {
+					t.Error(err)
+				}
+				f.ended(id, turn)
+				if ends := all[terret.TurnError](f.log(id)); len(ends) != 1 || ends[0].Error.Code != terret.CodeRateLimited {
+					t.Errorf("the turn ended with %+v", ends)
+				}
+				f.close()
+				checkLog(t, f.store, id)
+			})
+		})
+	}
+}
+
 // Nobody waits forever for a request that could not be written.
 func TestAskFails(t *testing.T) {
 	t.Parallel()

@@ -40,7 +40,7 @@ func (e *Engine) stopLocal(ctx context.Context, l *live, t *turn, how terret.Inb
 		return
 	}
 	l.mu.Lock()
-	first := l.turn == t && t.stop == nil
+	first := l.turn == t && t.stop == nil && l.phase != settling // otherwise it is ending
 	if first {
 		l.write(l.markStopped(t, because(terret.CodeInterrupted, "interrupted", by), nil), nil)
 	}
@@ -62,8 +62,11 @@ func because(code terret.ErrorCode, how, by string) *terret.Error {
 }
 
 // markStopped records why the turn must end. A turn that is already settling keeps its
-// phase. l.mu must be held.
+// phase and ends as it was going to: whoever stops it comes too late. l.mu must be held.
 func (l *live) markStopped(t *turn, why *terret.Error, out []terret.Event) []terret.Event {
+	if l.phase == settling {
+		return out
+	}
 	t.stop = why
 	if l.phase == starting || l.phase == running {
 		return l.to(stopping, out)
