@@ -53,21 +53,22 @@ func (s *Server) commit(ctx context.Context, in *struct {
 		if changes.Since != "head" {
 			return committed{}, terret.Errorf(terret.CodeUnsupported, "%s is not in a git repository, so there is nothing to commit to", record.Cwd)
 		}
-		states := map[string]string{}
+		now := map[string]workfiles.Change{}
 		for _, c := range changes.Items {
-			states[c.Path] = c.State
+			now[c.Path] = c
 		}
-		var paths []string
+		var files []worktree.Seen
 		for _, f := range in.Body.Files {
-			if states[f.Path] != f.State {
+			c := now[f.Path]
+			if c.State != f.State {
 				return committed{}, terret.Errorf(terret.CodeConflict, "%s has changed since you looked at it, so nothing was committed; look at it again", f.Path)
 			}
-			paths = append(paths, f.Path)
+			files = append(files, worktree.Seen{Path: c.Path, Mode: c.NowMode, ID: c.NowID})
 		}
-		id, err := worktree.CommitFiles(ctx, record.Cwd, message, paths)
+		id, err := worktree.CommitFiles(ctx, record.Cwd, message, changes.Head, files)
 		if why, ok := errors.AsType[*worktree.RefusedError](err); ok {
 			return committed{}, terret.Errorf(terret.CodeConflict, "%s", why.Reason)
 		}
-		return committed{Commit: id, Files: len(paths)}, err
+		return committed{Commit: id, Files: len(files)}, err
 	})
 }

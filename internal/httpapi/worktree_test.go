@@ -127,3 +127,32 @@ func TestCommit(t *testing.T) {
 	f.wait(s.ID, terret.KindMessageComplete)
 	f.do("POST", at, file("b.txt", c.Items[1].State)).problem(409, terret.CodeSessionBusy, "")
 }
+
+// A file that changes between the look at it and the commit is not committed: not even
+// the part of it that somebody has seen.
+func TestCommitChangedMeanwhile(t *testing.T) {
+	f := newFixture(t, script())
+	s := f.session()
+	f.git("git init -q -b main . && echo one > a.txt && git add . && git commit -qm one && git config user.name Ada && git config user.email ada@example.org && echo two > a.txt")
+	var c workfiles.Changes
+	f.do("GET", "/v1/sessions/"+s.ID+"/changes", nil).want(200, &c)
+	meddle(t, "check-attr", "echo unseen > a.txt") // which runs when the states have been compared
+	f.do("POST", "/v1/sessions/"+s.ID+"/commit", map[string]any{"message": "x", "files": []any{map[string]any{"path": "a.txt", "state": c.Items[0].State}}}).
+		problem(409, terret.CodeConflict, "")
+	f.git(`test "$(git log --format=%s)" = one && test "$(git status --porcelain)" = " M a.txt"`)
+}
+
+// meddle has a command of git's run a script first, in the folder it runs in.
+func meddle(t *testing.T, command, script string) {
+	t.Helper()
+	program, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	text := "#!/bin/sh\ncase \" $* \" in *' " + command + " '*) " + script + ";; esac\nexec " + program + " \"$@\"\n"
+	if err := os.WriteFile(filepath.Join(bin, "git"), []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+}

@@ -38,6 +38,10 @@ type Change struct {
 	TooLarge bool   `json:"too_large,omitempty"` // for a diff
 	// State names what the file was and is: it differs if either does.
 	State string `json:"state"`
+	// NowMode and NowID are the file as git would record it, if Working compared it with
+	// a commit: no mode is no file, and no id is one that is too large to tell.
+	NowMode string `json:"-"`
+	NowID   string `json:"-"`
 }
 
 // Changes are what has changed, sorted by path.
@@ -46,6 +50,7 @@ type Changes struct {
 	// out), start (the folder as it was before the session's first turn) or turn
 	// (the folder before a turn with the folder after it).
 	Since      string   `json:"since"`
+	Head       string   `json:"-"` // the commit that was checked out, if Since is head and there is one
 	Items      []Change `json:"items"`
 	Insertions int      `json:"insertions"`
 	Deletions  int      `json:"deletions"`

@@ -11,7 +11,10 @@ import (
 // differ only in line endings that git converts. lines is how many may still be
 // compared, and becomes less.
 func change(rel string, old, now present, lines *int) (c Change, changed bool) {
-	c = Change{Path: valid(rel), Kind: Modified, State: stateOf(old.entry, now.entry)}
+	c = Change{Path: valid(rel), Kind: Modified, State: stateOf(old.entry, now.entry), NowMode: now.mode}
+	if now.id != tooLarge {
+		c.NowID = now.id
+	}
 	switch {
 	case old.mode == "" && now.mode == "":
 		return c, false // it came and went

@@ -71,6 +71,7 @@ func (f *Folder) sinceHead(ctx context.Context, repo repository, diffs bool) (Ch
 	if err != nil {
 		return Changes{}, terret.Errorf(terret.CodeUnsupported, "the git repository cannot be read: %w", err)
 	}
+	out := Changes{Since: "head", Items: []Change{}, Head: head}
 	if head == "" {
 		head = emptyTree
 	}
@@ -82,7 +83,6 @@ func (f *Folder) sinceHead(ctx context.Context, repo repository, diffs bool) (Ch
 	if repo.top != f.dir && g.ignores(ctx, ".") {
 		return Changes{}, errIgnoredFolder
 	}
-	out := Changes{Since: "head", Items: []Change{}}
 	list, more, err := g.differing(ctx, head)
 	if err != nil {
 		return Changes{}, repoError(ctx, err)
@@ -230,7 +230,7 @@ func (f *Folder) present(ctx context.Context, rel string, idLength int) (present
 		return now, nil
 	}
 	if info.Size() > maxHash {
-		now.id = "too large to tell"
+		now.id = tooLarge
 		return now, nil
 	}
 	now.id = blobID(idLength, info.Size(), io.MultiReader(bytes.NewReader(now.content), &ctxReader{ctx, file}))
@@ -238,8 +238,12 @@ func (f *Folder) present(ctx context.Context, rel string, idLength int) (present
 	return now, ctx.Err()
 }
 
-// maxHash bounds a file that is read to know whether it has changed.
-const maxHash = 64 << 20
+// maxHash bounds a file that is read to know whether it has changed. A larger one has the
+// id tooLarge.
+const (
+	maxHash  = 64 << 20
+	tooLarge = "too large to tell"
+)
 
 // blobID returns the object id of content, of that many digits.
 func blobID(digits int, size int64, content io.Reader) string {

@@ -1,9 +1,7 @@
 package worktree
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -33,18 +31,20 @@ var unfinished = []struct{ file, name string }{
 	{"BISECT_LOG", "bisect"},
 }
 
-// CommitFiles commits files as they are in the folder, in the name of the user of git's
-// configuration, and returns the commit. Paths are from dir. What else is staged stays
-// staged. No hook runs and nothing is signed; a file that a filter would change is refused.
-// The error is a *RefusedError if a person can do something about it; then nothing is
-// changed. The context bounds the call until the repository is changed.
-func CommitFiles(ctx context.Context, dir, message string, paths []string) (commit string, err error) {
+// CommitFiles commits files as somebody has seen them on top of head, the commit that was
+// checked out then (empty: none), in the name of the user of git's configuration, and
+// returns the commit. Paths are from dir. What else is staged stays staged. No hook runs
+// and nothing is signed; a file that a filter would change is refused, and so is one that
+// is no longer as it was seen. The error is a *RefusedError if a person can do something
+// about it; then nothing is changed. The context bounds the call until the repository is
+// changed.
+func CommitFiles(ctx context.Context, dir, message, head string, files []Seen) (commit string, err error) {
 	g, err := top(ctx, dir)
 	if err != nil {
 		return "", refused("%w", err)
 	}
 	g.dir = dir
-	if err := g.ready(ctx, paths); err != nil {
+	if err := g.ready(ctx, files); err != nil {
 		return "", err
 	}
 	if g.env, err = g.author(ctx); err != nil {
@@ -55,29 +55,42 @@ func CommitFiles(ctx context.Context, dir, message string, paths []string) (comm
 		return "", err
 	}
 	defer release()
-	ctx = context.WithoutCancel(ctx) // what is begun is finished: half of it would have to be undone
 	g.lineEndings(ctx)
-	added, err := g.mention(ctx, paths)
+	temp, err := os.MkdirTemp("", "terret-commit-")
 	if err != nil {
-		return "", refused("git did not commit: %w", err)
+		return "", err
 	}
-	g.in = joined(paths)
-	_, err = g.run(ctx, "commit", "--quiet", "--no-verify", "--no-gpg-sign", "--cleanup=whitespace", "--message", message,
-		"--only", "--pathspec-from-file=-", "--pathspec-file-nul")
+	defer func() { _ = os.RemoveAll(temp) }()
+	staged, tree, err := g.treeOf(ctx, filepath.Join(temp, "index"), head, files)
 	if err != nil {
-		if len(added) > 0 {
-			g.in = joined(added)
-			_, undo := g.run(ctx, "rm", "--cached", "--quiet", "--force", "--pathspec-from-file=-", "--pathspec-file-nul")
-			err = errors.Join(err, undo)
-		}
-		return "", refused("git did not commit: %w", err)
+		return "", err
 	}
-	g.in = nil
-	return g.run(ctx, "rev-parse", "--verify", "HEAD")
+	if commit, err = g.record(ctx, tree, head, message); err != nil {
+		return "", err
+	}
+	note := "commit: "
+	if head == "" {
+		note = "commit (initial): "
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(message), "\n")
+	ctx = context.WithoutCancel(ctx) // what is begun is finished: half of it would have to be undone
+	err = g.move(ctx, head, commit, note+first, func() error {
+		g.in = staged
+		defer func() { g.in = nil }()
+		_, err := g.run(ctx, "update-index", "-z", "--index-info")
+		return err
+	})
+	if err == nil {
+		return commit, nil
+	}
+	if now, _ := g.run(ctx, "rev-parse", "--quiet", "--verify", "HEAD"); now != head { // an error: there is none
+		return "", refused("another commit is checked out since you looked at the changes, so nothing was committed; look at them again")
+	}
+	return "", refused("git did not commit: %w", err)
 }
 
 // ready refuses what cannot be committed right now.
-func (g *git) ready(ctx context.Context, paths []string) error {
+func (g *git) ready(ctx context.Context, files []Seen) error {
 	own, err := g.run(ctx, "rev-parse", "--absolute-git-dir")
 	if err != nil {
 		return err
@@ -87,7 +100,7 @@ func (g *git) ready(ctx context.Context, paths []string) error {
 			return refused("a %s is in progress in %s; finish or abort it with git first", u.name, g.dir)
 		}
 	}
-	g.in = joined(paths)
+	g.in = joined(files, func(Seen) bool { return true })
 	defer func() { g.in = nil }()
 	out, err := g.run(ctx, "check-attr", "-z", "--stdin", "filter")
 	if err != nil {
@@ -122,34 +135,4 @@ func (g *git) lineEndings(ctx context.Context) {
 			g.off = append(g.off, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", n, key), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", n, strings.TrimSpace(string(out))))
 		}
 	}
-}
-
-// mention makes git know those of the files that it does not, and returns them.
-func (g *git) mention(ctx context.Context, paths []string) ([]string, error) {
-	out, err := g.run(ctx, "ls-files", "--others", "--exclude-standard", "-z", "--")
-	if err != nil {
-		return nil, err
-	}
-	var list []string
-	for p := range strings.SplitSeq(out, "\x00") {
-		if p != "" && slices.Contains(paths, p) {
-			list = append(list, p)
-		}
-	}
-	if len(list) == 0 {
-		return nil, nil
-	}
-	g.in = joined(list)
-	defer func() { g.in = nil }()
-	_, err = g.run(ctx, "add", "--intent-to-add", "--pathspec-from-file=-", "--pathspec-file-nul")
-	return list, err
-}
-
-func joined(paths []string) []byte {
-	var b bytes.Buffer
-	for _, p := range paths {
-		b.WriteString(p)
-		b.WriteByte(0)
-	}
-	return b.Bytes()
 }

@@ -14,6 +14,37 @@ import (
 	"github.com/terret-dev/terret/internal/worktree"
 )
 
+// commit commits files as they are now.
+func (r repository) commit(ctx context.Context, dir, message string, paths ...string) (string, error) {
+	r.t.Helper()
+	return worktree.CommitFiles(ctx, dir, message, r.head(), r.seen(dir, paths...))
+}
+
+// head is the commit that is checked out, if there is one.
+func (r repository) head() string {
+	r.t.Helper()
+	return r.sh(r.dir, "git rev-parse --quiet --verify HEAD 2>/dev/null || true")
+}
+
+// seen looks at files.
+func (r repository) seen(dir string, paths ...string) (out []worktree.Seen) {
+	r.t.Helper()
+	for _, p := range paths {
+		s := worktree.Seen{Path: p}
+		switch info, err := os.Lstat(filepath.Join(dir, p)); {
+		case err != nil:
+		case info.Mode()&os.ModeSymlink != 0:
+			s.Mode, s.ID = "120000", r.sh(dir, "printf %s \"$(readlink "+p+")\" | git hash-object --stdin")
+		case info.Mode()&0o100 != 0:
+			s.Mode, s.ID = "100755", r.sh(dir, "git hash-object --no-filters "+p)
+		default:
+			s.Mode, s.ID = "100644", r.sh(dir, "git hash-object --no-filters "+p)
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
 // A commit holds exactly the files that are named, as they are in the folder: what else is
 // staged or changed stays so, and nothing that the repository names runs.
 func TestCommitFiles(t *testing.T) {
@@ -25,7 +56,7 @@ func TestCommitFiles(t *testing.T) {
 		chmod +x hooks/*; git config core.hooksPath hooks; git config commit.gpgSign true; echo hooks > .git/info/exclude
 		echo staged > other; git add other
 		echo more >> sub/a.txt; echo new > sub/new.txt; echo left > sub/left.txt; rm gone`)
-	commit, err := worktree.CommitFiles(t.Context(), r.dir, "Sell more\n\nBecause.\n", []string{"sub/a.txt", "sub/new.txt", "gone"})
+	commit, err := r.commit(t.Context(), r.dir, "Sell more\n\nBecause.\n", "sub/a.txt", "sub/new.txt", "gone")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +72,7 @@ func TestCommitFiles(t *testing.T) {
 	}
 	// From a folder inside, with paths from there.
 	r.sh(r.dir, "echo again >> sub/a.txt")
-	if _, err := worktree.CommitFiles(t.Context(), filepath.Join(r.dir, "sub"), "again", []string{"a.txt"}); err != nil {
+	if _, err := r.commit(t.Context(), filepath.Join(r.dir, "sub"), "again", "a.txt"); err != nil {
 		t.Error(err)
 	}
 }
@@ -59,7 +90,7 @@ func TestCommitGoesOn(t *testing.T) {
 	for _, pipe := range []string{made, on} {
 		r.sh(bin, "mkfifo "+pipe)
 	}
-	script := "#!/bin/sh\n" + program + " \"$@\" || exit\ncase \" $* \" in *' commit --quiet '*) echo >" + made + "; read line <" + on + ";; esac\n"
+	script := "#!/bin/sh\n" + program + " \"$@\" || exit\ncase \" $* \" in *' update-ref '*) echo >" + made + "; read line <" + on + ";; esac\n"
 	if err := os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +103,7 @@ func TestCommitGoesOn(t *testing.T) {
 		cancel()
 		left <- errors.Join(err, os.WriteFile(on, []byte("go on\n"), 0o600))
 	}()
-	if _, err := worktree.CommitFiles(ctx, r.dir, "new", []string{"new.txt"}); err != nil {
+	if _, err := r.commit(ctx, r.dir, "new", "new.txt"); err != nil {
 		t.Error(err)
 	}
 	if got := r.sh(r.dir, program+" status --porcelain"); got != "" {
@@ -87,7 +118,7 @@ func TestCommitFirst(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)
 	r.sh(r.dir, "rm -rf .git; git init -q .; git config user.name Ada; git config user.email ada@example.org")
-	if _, err := worktree.CommitFiles(t.Context(), r.dir, "first", []string{"sub/a.txt"}); err != nil {
+	if _, err := r.commit(t.Context(), r.dir, "first", "sub/a.txt"); err != nil {
 		t.Error(err)
 	}
 	if got := r.sh(r.dir, "git show --name-only --format="); got != "sub/a.txt" {
@@ -117,7 +148,7 @@ func TestCommitRefused(t *testing.T) {
 			r.sh(r.dir, "echo new > new; "+c.script)
 			status := "git status --porcelain 2>&1 || true"
 			before := r.sh(r.dir, status)
-			_, err := worktree.CommitFiles(t.Context(), r.dir, "x", []string{"new"})
+			_, err := r.commit(t.Context(), r.dir, "x", "new")
 			if _, ok := errors.AsType[*worktree.RefusedError](err); !ok || err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v", err)
 			}
@@ -137,10 +168,64 @@ func TestCommitLineEndings(t *testing.T) {
 	t.Setenv("GIT_CONFIG_GLOBAL", config)
 	r := newRepository(t)
 	r.sh(r.dir, `printf 'one\r\ntwo\r\n' > sub/a.txt`)
-	if _, err := worktree.CommitFiles(t.Context(), r.dir, "x", []string{"sub/a.txt"}); err != nil {
+	if _, err := r.commit(t.Context(), r.dir, "x", "sub/a.txt"); err != nil {
 		t.Fatal(err)
 	}
 	if got := r.sh(r.dir, "git cat-file blob HEAD:sub/a.txt | od -An -c | tr -d ' '; git status --porcelain"); got != `one\ntwo\n` {
+		t.Errorf("it holds %s", got)
+	}
+}
+
+// What is no longer as it was seen is refused, and nothing is committed.
+func TestCommitChanged(t *testing.T) {
+	t.Parallel()
+	const more, changed, moved = "echo more >> sub/a.txt", "sub/a.txt has changed", "another commit is checked out"
+	for name, c := range map[string]struct{ before, between, want string }{
+		"content":        {more, "echo again >> sub/a.txt", changed},
+		"line endings":   {`git config core.autocrlf input; printf 'one\r\nmore\r\n' > sub/a.txt`, `printf 'one\r\nother\r\n' > sub/a.txt`, changed},
+		"mode":           {more, "chmod +x sub/a.txt", changed},
+		"gone":           {more, "rm sub/a.txt", changed},
+		"a folder":       {more, "rm sub/a.txt; mkdir sub/a.txt; echo x > sub/a.txt/x", "sub/a.txt"},
+		"back":           {"rm sub/a.txt", "echo back > sub/a.txt", changed},
+		"another commit": {more, "git commit -q --allow-empty -m other", moved},
+		"no commit":      {more, "git update-ref -d HEAD", moved},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRepository(t)
+			r.sh(r.dir, "git config user.name Ada; git config user.email ada@example.org; "+c.before)
+			head, seen := r.head(), r.seen(r.dir, "sub/a.txt")
+			r.sh(r.dir, c.between)
+			const state = "git rev-parse HEAD 2>&1 || true; git status --porcelain; git ls-files -s"
+			before := r.sh(r.dir, state)
+			commit, err := worktree.CommitFiles(t.Context(), r.dir, "x", head, seen)
+			if _, ok := errors.AsType[*worktree.RefusedError](err); !ok || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("commit %q, error %v", commit, err)
+			}
+			if d := cmp.Diff(before, r.sh(r.dir, state)); d != "" {
+				t.Errorf("something changed: %s", d)
+			}
+		})
+	}
+}
+
+// Files become folders, links and programs, and the other way round.
+func TestCommitKinds(t *testing.T) {
+	t.Parallel()
+	r := newRepository(t)
+	r.sh(r.dir, `git config user.name Ada; git config user.email ada@example.org
+		echo 1 > file; mkdir folder moved; echo 2 > folder/x; echo 3 > moved/y; git add .; git commit -qm two
+		rm file; mkdir file; echo 4 > file/in; rm -r folder; echo 5 > folder; chmod +x folder
+		mv moved elsewhere; ln -s elsewhere moved`)
+	files := r.seen(r.dir, "file/in", "folder", "moved", "elsewhere/y")
+	for _, gone := range []string{"file", "folder/x", "moved/y"} {
+		files = append(files, worktree.Seen{Path: gone})
+	}
+	if _, err := worktree.CommitFiles(t.Context(), r.dir, "kinds", r.head(), files); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.sh(r.dir, "git status --porcelain; git ls-tree -r --format='%(objectmode) %(path)' HEAD"); got !=
+		"100644 .gitignore\n100644 elsewhere/y\n100644 file/in\n100755 folder\n120000 moved\n100644 sub/a.txt" {
 		t.Errorf("it holds %s", got)
 	}
 }

@@ -121,6 +121,18 @@ func (g *git) disarm(ctx context.Context) error {
 
 // run runs a command and returns what it prints, without the last line's end.
 func (g *git) run(ctx context.Context, args ...string) (string, error) {
+	cmd := g.command(ctx, args...)
+	cmd.Stdin = bytes.NewReader(g.in)
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	if err := cmd.Run(); err != nil {
+		return "", failed(ctx, args[0], said.String(), err)
+	}
+	return strings.TrimSuffix(out.String(), "\n"), nil
+}
+
+// command prepares a command that has no input and no output yet.
+func (g *git) command(ctx context.Context, args ...string) *exec.Cmd {
 	var argv []string
 	for _, kv := range append([]string{"core.excludesFile=" + g.ignores}, settings...) {
 		argv = append(argv, "-c", kv)
@@ -128,22 +140,21 @@ func (g *git) run(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, g.bin, append(argv, args...)...)
 	cmd.Dir, cmd.Env = g.dir, append(environ(), fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(g.off)/2))
 	cmd.Env = append(append(cmd.Env, g.off...), g.env...)
-	cmd.Stdin = bytes.NewReader(g.in)
 	cmd.Cancel = func() error { return terminate(cmd.Process) }
 	cmd.WaitDelay = killDelay
-	var out, said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &said
-	if err := cmd.Run(); err != nil {
-		if ctx.Err() != nil {
-			return "", context.Cause(ctx)
-		}
-		why := strings.TrimSpace(said.String())
-		if len(why) > 2000 {
-			why = why[:2000]
-		}
-		return "", fmt.Errorf("git %s: %s (%w)", args[0], why, err)
+	return cmd
+}
+
+// failed is the error of a command that said that.
+func failed(ctx context.Context, command, said string, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
-	return strings.TrimSuffix(out.String(), "\n"), nil
+	why := strings.TrimSpace(said)
+	if len(why) > 2000 {
+		why = why[:2000]
+	}
+	return fmt.Errorf("git %s: %s (%w)", command, why, err)
 }
 
 // environ is the environment of every git: nothing of the user's except what the system
