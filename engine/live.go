@@ -47,6 +47,7 @@ type live struct {
 	// one there, sees to it: turns that nobody queues behind do not read the queue.
 	queued  bool
 	secrets secrets
+	undoOff string // why turns cannot be undone, as the log says; empty: they can
 
 	// For the committer.
 	last      int64 // number of the last committed event

@@ -16,7 +16,6 @@ type undoer struct {
 	limits checkpoint.Limits
 
 	mu    sync.Mutex
-	off   map[string]string           // why undo is off, by folder
 	repos map[string]*checkpoint.Repo // by folder; they remember what they last saw
 }
 
@@ -47,20 +46,6 @@ func (u *undoer) repo(ctx context.Context, dir string) (*checkpoint.Repo, error)
 	return r, nil
 }
 
-// tellOnce reports whether the reason is new for that folder.
-func (u *undoer) tellOnce(dir, reason string) bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.off[dir] == reason {
-		return false
-	}
-	if u.off == nil {
-		u.off = map[string]string{}
-	}
-	u.off[dir] = reason
-	return true
-}
-
 // recordsLate reports whether the folder can be recorded as late as the agent's first
 // request to use a tool, because nothing changes before that. Commands may change files
 // before they reach the model.
@@ -87,12 +72,13 @@ func (e *Engine) snapshotBefore(l *live, t *turn) {
 		return // it was killed meanwhile
 	}
 	if err != nil {
-		if t.ctx.Err() == nil && e.undo.tellOnce(dir, err.Error()) {
+		if t.ctx.Err() == nil && l.undoOff != err.Error() {
+			l.undoOff = err.Error()
 			l.write(l.put(nil, terret.Event{Data: terret.DiagWarning{Text: undoOff(err)}}), nil)
 		}
 		return
 	}
-	t.before = id
+	t.before, l.undoOff = id, ""
 	l.write(l.put(nil, terret.Event{Data: terret.CheckpointCreated{
 		CheckpointID: terret.NewID(terret.PrefixCheckpoint), MessageID: t.prompt.MessageID, OfTurn: t.id, Phase: "before", Snapshot: id,
 	}}), nil)

@@ -185,7 +185,7 @@ func TestUndoOfAStoppedTurn(t *testing.T) {
 }
 
 // Without a home there is no undo, no events, and an error that says so. A folder
-// that cannot be recorded is told of once.
+// that cannot be recorded is told of once in each session.
 func TestUndoIsOff(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, mock.Script{Turns: [][]mock.Step{{write("a", "a1")}}, Overseen: true})
@@ -215,6 +215,11 @@ func TestUndoIsOffForAFolder(t *testing.T) {
 	}
 	_, err := f.Undo(t.Context(), id, "", false)
 	wantKind(t, err, terret.CodeUnsupported)
+	other := f.session(withPolicy(terret.PolicyRules), func(s *terret.Session) { s.Cwd = "/" })
+	f.run(other, "1")
+	if warnings := all[terret.DiagWarning](f.log(other)); len(warnings) != 1 {
+		t.Errorf("the warnings of another session there are %+v", warnings)
+	}
 }
 
 // TestRecordsLate proves that an agent which asks before it changes anything costs no
