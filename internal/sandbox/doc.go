@@ -13,7 +13,8 @@
 // which must call [Main] with what follows in its arguments. The helper applies the
 // restrictions and then becomes the command. It uses bubblewrap if that is installed and
 // works here, or else Landlock (Linux 6.2 or newer); if neither holds, Wrap says why. What
-// works here is tried out once, by a command that must fail to write and to open a socket.
+// works here is tried out once, by a command that must fail to write and to open a socket;
+// a failure that passes, as of a machine that is short of memory, is not remembered.
 //
 // # What it holds
 //

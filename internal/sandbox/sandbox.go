@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -29,7 +30,11 @@ const trialLimit = 20 * time.Second
 type Runner struct {
 	helper []string
 	path   string // PATH
-	tried  func() (by, error)
+
+	mu     sync.Mutex // held while mechanisms are tried out
+	known  bool       // what choose found, for good
+	chosen by
+	err    error
 }
 
 // by is what makes the sandbox.
@@ -48,8 +53,20 @@ func New(helper, environ []string) *Runner {
 			r.path = path
 		}
 	}
-	r.tried = sync.OnceValues(r.choose)
 	return r
+}
+
+// tried says what makes the sandbox. It is tried out once, and again only if a mechanism
+// failed for a reason that passes.
+func (r *Runner) tried() (by, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.known {
+		return r.chosen, r.err
+	}
+	chosen, lasting, err := r.choose()
+	r.known, r.chosen, r.err = lasting, chosen, err
+	return chosen, err
 }
 
 // Mechanism says what makes the sandbox on this machine, or why there can be none.
@@ -60,23 +77,29 @@ func (r *Runner) Mechanism() (string, error) {
 
 // Check says why a command cannot run in the box on this machine; nil if it can.
 func (r *Runner) Check(b Box) error {
-	by, err := r.tried()
+	_, err := r.suited(b)
+	return err
+}
+
+// suited says what makes the sandbox for that box.
+func (r *Runner) suited(b Box) (by, error) {
+	found, err := r.tried()
 	if err != nil {
-		return err
+		return by{}, err
 	}
-	if inner := b.excepted(); inner != "" && by.name == Landlock {
-		return fmt.Errorf("commands in the sandbox could write to %s, which Landlock cannot except from the folder around it: install bubblewrap (bwrap), or work in another folder", inner)
+	if inner := b.excepted(); inner != "" && found.name == Landlock {
+		return by{}, fmt.Errorf("commands in the sandbox could write to %s, which Landlock cannot except from the folder around it: install bubblewrap (bwrap), or work in another folder", inner)
 	}
-	return nil
+	return found, nil
 }
 
 // Wrap returns the arguments that run argv in the box. argv begins with the program, which
 // is looked up in this process's PATH.
 func (r *Runner) Wrap(b Box, argv []string) ([]string, error) {
-	if err := r.Check(b); err != nil {
+	by, err := r.suited(b)
+	if err != nil {
 		return nil, err
 	}
-	by, _ := r.tried() // it worked
 	path, err := exec.LookPath(argv[0])
 	if err == nil {
 		path, err = filepath.Abs(path)
@@ -103,27 +126,29 @@ func (r *Runner) wrap(by by, b Box, argv []string) []string {
 	return append(append(out, string(text)), argv...)
 }
 
-// choose tries out what could make a sandbox, the best first.
-func (r *Runner) choose() (by, error) {
+// choose tries out what could make a sandbox, the best first. The answer is lasting unless
+// something failed for a reason that passes.
+func (r *Runner) choose() (chosen by, lasting bool, err error) {
 	switch {
 	case runtime.GOOS != "linux":
-		return by{}, errors.New("there is no sandbox on this system, only on Linux; start the session without it")
+		return by{}, true, errors.New("there is no sandbox on this system, only on Linux; start the session without it")
 	case len(r.helper) == 0:
-		return by{}, errors.New("this program has no sandbox; start the session without it")
+		return by{}, true, errors.New("this program has no sandbox; start the session without it")
 	}
 	var why []error
+	lasting = true
 	if program, err := r.bwrap(); err != nil {
 		why = append(why, err)
-	} else if err := r.try(by{Bubblewrap, program}); err != nil {
-		why = append(why, fmt.Errorf("bubblewrap does not work here: %w", err))
+	} else if passes, err := r.try(by{Bubblewrap, program}); err != nil {
+		why, lasting = append(why, fmt.Errorf("bubblewrap does not work here: %w", err)), !passes
 	} else {
-		return by{Bubblewrap, program}, nil
+		return by{Bubblewrap, program}, true, nil
 	}
-	if err := r.try(by{name: Landlock}); err != nil {
+	if passes, err := r.try(by{name: Landlock}); err != nil {
 		why = append(why, fmt.Errorf("Landlock does not work here: %w", err)) //nolint:staticcheck // a name
-		return by{}, fmt.Errorf("there is no sandbox on this machine; install bubblewrap, or start the session without it: %w", errors.Join(why...))
+		return by{}, lasting && !passes, fmt.Errorf("there is no sandbox on this machine; install bubblewrap, or start the session without it: %w", errors.Join(why...))
 	}
-	return by{name: Landlock}, nil
+	return by{name: Landlock}, lasting, nil
 }
 
 // bwrap finds bubblewrap. A relative entry of PATH could be of a project, and does not
@@ -138,13 +163,14 @@ func (r *Runner) bwrap() (string, error) {
 	return "", errors.New("bubblewrap (bwrap) is not installed")
 }
 
-// try has the helper break out of a sandbox, which must fail.
-func (r *Runner) try(by by) error {
+// try has the helper break out of a sandbox, which must fail. An error passes if the
+// machine was only short of something.
+func (r *Runner) try(by by) (passes bool, err error) {
 	ctx, stop := context.WithTimeout(context.Background(), trialLimit)
 	defer stop()
 	outside, err := os.MkdirTemp("", "terret-sandbox-")
 	if err != nil {
-		return err
+		return true, err
 	}
 	defer func() { _ = os.RemoveAll(outside) }()
 	argv := r.wrap(by, Box{}, append(append([]string{}, r.helper...), trial, filepath.Join(outside, "file")))
@@ -153,12 +179,27 @@ func (r *Runner) try(by by) error {
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%w: %s", err, strings.TrimSpace(said.String()))
+		return ctx.Err() != nil || passing(err, said.String()), fmt.Errorf("%w: %s", err, strings.TrimSpace(said.String()))
 	}
 	if strings.TrimSpace(said.String()) != held {
-		return fmt.Errorf("it was tried out, and said %q", said.String())
+		return false, fmt.Errorf("it was tried out, and said %q", said.String())
 	}
-	return nil
+	return false, nil
+}
+
+// passing reports whether a command failed because the machine was short of something: it
+// could not be started, was killed, or says so.
+func passing(err error, said string) bool {
+	exit, ended := errors.AsType[*exec.ExitError](err)
+	if ended && !exit.Exited() {
+		return true
+	}
+	for _, short := range []error{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE} {
+		if errors.Is(err, short) || strings.Contains(strings.ToLower(said), short.Error()) {
+			return true
+		}
+	}
+	return false
 }
 
 const (

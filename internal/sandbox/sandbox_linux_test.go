@@ -223,3 +223,45 @@ func TestMissingBubblewrap(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 }
+
+// A mechanism that failed because the machine was short of something is tried again; one
+// that does not work here is not.
+func TestTriedAgain(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		fails string // how the mechanism does, the first time
+		again bool
+	}{
+		"short of processes": {"echo 'bwrap: Creating new namespace failed: Resource temporarily unavailable' >&2; exit 1", true},
+		"killed":             {"kill -9 $$", true},
+		"forbidden":          {"echo 'bwrap: setting up uid map: Permission denied' >&2; exit 1", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			script := func(name, then string) string {
+				path, been := filepath.Join(dir, name), filepath.Join(dir, name+".been")
+				text := "#!/bin/sh\nif ! [ -e " + been + " ]; then : > " + been + "; " + c.fails + "; fi\n" + then + "\n"
+				if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				return path
+			}
+			r := New([]string{script("helper", "exec "+os.Args[0]+" "+helperArg+` "$@"`)}, nil)
+			if got, err := r.Mechanism(); err == nil {
+				t.Errorf("the first time, %s works", got)
+			}
+			if got, err := r.Mechanism(); (err == nil) != c.again {
+				t.Errorf("the second time: %q, %v", got, err)
+			}
+			script("bwrap", "echo "+held) // Landlock does in the meantime
+			r = New([]string{os.Args[0], helperArg}, []string{"PATH=" + dir})
+			want := map[bool]string{true: Bubblewrap, false: Landlock}
+			for _, again := range []bool{false, c.again} {
+				if got, err := r.Mechanism(); err != nil || got != want[again] {
+					t.Errorf("mechanism %q, error %v; want %s", got, err, want[again])
+				}
+			}
+		})
+	}
+}
