@@ -135,6 +135,26 @@ func (d *door) load() (*grant, error) {
 	return &g, nil
 }
 
+// lock keeps others, also in other processes, from changing the grant that is kept.
+func (d *door) lock(ctx context.Context) (unlock func(), err error) {
+	if l, ok := d.tokens.(locker); ok {
+		return l.Lock(ctx, TokenName(d.address))
+	}
+	return func() {}, nil
+}
+
+// keep keeps a new grant. Whoever is just renewing the old one finishes first: he would
+// replace the new one.
+func (d *door) keep(ctx context.Context, g grant) error {
+	unlock, err := d.lock(ctx)
+	if err != nil {
+		return fmt.Errorf("the sign-in cannot be kept: %w", err)
+	}
+	defer unlock()
+	return d.save(ctx, g)
+}
+
+// save replaces the grant that is kept. The lock must be held.
 func (d *door) save(ctx context.Context, g grant) error {
 	text, err := json.Marshal(g)
 	if err != nil {
@@ -164,13 +184,11 @@ func (k *key) Token() (*oauth2.Token, error) {
 	ctx, cancel := context.WithTimeout(context.WithValue(context.Background(), oauth2.HTTPClient, k.d.client), authorityPatience)
 	defer cancel()
 	// What renews a token can be used once: sessions and processes take turns.
-	if l, ok := k.d.tokens.(locker); ok {
-		unlock, err := l.Lock(ctx, TokenName(k.d.address))
-		if err != nil {
-			return nil, fmt.Errorf("the sign-in cannot be renewed: %w", err)
-		}
-		defer unlock()
+	unlock, err := k.d.lock(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("the sign-in cannot be renewed: %w", err)
 	}
+	defer unlock()
 	switch g, err := k.d.load(); {
 	case err != nil: // ours may still do
 	case g == nil: // the person has signed out

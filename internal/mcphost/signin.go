@@ -92,7 +92,7 @@ func (d *door) signIn(ctx context.Context, show Show) error {
 		},
 		NewTokenSource: func(ctx context.Context, c *oauth2.Config, t *oauth2.Token) (oauth2.TokenSource, error) {
 			got = &key{d: d, grant: grant{Address: d.address, ClientID: c.ClientID, ClientSecret: c.ClientSecret, TokenURL: c.Endpoint.TokenURL, AuthStyle: c.Endpoint.AuthStyle, Token: t}}
-			return got, d.save(ctx, got.grant)
+			return got, d.keep(ctx, got.grant)
 		},
 		DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
 			ClientName: "Terret", RedirectURIs: []string{redirect}, TokenEndpointAuthMethod: "none",

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,7 +25,7 @@ import (
 )
 
 // guest is a session that uses the server of an authority.
-func guest(t *testing.T, a *oauthtest.Authority, store *keys.Store, log io.Writer, ask func(context.Context, terret.QuestionRequest) (terret.Decision, error)) *Servers {
+func guest(t *testing.T, a *oauthtest.Authority, store Tokens, log io.Writer, ask func(context.Context, terret.QuestionRequest) (terret.Decision, error)) *Servers {
 	t.Helper()
 	s, err := New(terret.JSON(`{"mcpServers": {"bird": {"url": "`+a.URL+`"}}}`), Options{Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), Tokens: store, Ask: ask})
 	if err != nil {
@@ -265,6 +266,47 @@ func TestRenewTogether(t *testing.T) {
 	if n := a.Renewals(); n != 1 {
 		t.Errorf("it was renewed %d times", n)
 	}
+}
+
+// TestSignInIsKeptAlone has a person sign in: what is kept then would be replaced by whoever
+// is just renewing the old sign-in, so nobody else may.
+func TestSignInIsKeptAlone(t *testing.T) {
+	t.Parallel()
+	a, store := oauthtest.New(t), &lone{Store: keys.OpenMCP(t.TempDir()).With(nil), t: t}
+	s := guest(t, a, store, io.Discard, func(ctx context.Context, q terret.QuestionRequest) (terret.Decision, error) {
+		oauthtest.Browse(t, q.URL)
+		<-ctx.Done()
+		return terret.Decision{}, ctx.Err()
+	})
+	if r := use(t, s, "mcp__bird__sign_in", ""); r.IsError {
+		t.Fatalf("%+v", r)
+	}
+	if store.kept.Load() != 1 {
+		t.Errorf("%d were kept", store.kept.Load())
+	}
+}
+
+// lone is a store that complains if something is kept without the lock.
+type lone struct {
+	*keys.Store
+	t          *testing.T
+	held, kept atomic.Int32
+}
+
+func (l *lone) Lock(ctx context.Context, name string) (func(), error) {
+	unlock, err := l.Store.Lock(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	l.held.Add(1)
+	return func() { l.held.Add(-1); unlock() }, nil
+}
+
+func (l *lone) Set(ctx context.Context, name, value string) (bool, error) {
+	if l.kept.Add(1); l.held.Load() != 1 {
+		l.t.Error("it is kept without the lock")
+	}
+	return l.Store.Set(ctx, name, value)
 }
 
 // TestSignedOut signs out while a session has an old token: that one does not sign in again.
