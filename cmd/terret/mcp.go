@@ -143,6 +143,11 @@ func runMCPLogout(ctx context.Context, a *app, server, file string) error {
 	} else if file != "" {
 		return err
 	}
+	unlock, err := store.Lock(ctx, kept) // whoever is just renewing it would bring it back
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	found, err := store.Remove(ctx, kept)
 	if err == nil && !found {
 		err = terret.Errorf(terret.CodeNotFound, "you are not signed in at %s; `terret mcp` lists where you are", server)

@@ -1,6 +1,7 @@
 package mcphost
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -172,20 +173,26 @@ type key struct {
 
 	mu    sync.Mutex
 	grant grant
+	// spent is what renewed the grant, if the grant could not be kept: what is kept then
+	// is worth nothing any more.
+	spent string
 }
 
 // Token implements oauth2.TokenSource.
 func (k *key) Token() (*oauth2.Token, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.grant.Token.Valid() {
+	if k.grant.Token.Valid() && k.spent == "" {
 		return k.grant.Token, nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithValue(context.Background(), oauth2.HTTPClient, k.d.client), authorityPatience)
 	defer cancel()
 	// What renews a token can be used once: sessions and processes take turns.
 	unlock, err := k.d.lock(ctx)
-	if err != nil {
+	switch {
+	case err != nil && k.grant.Token.Valid(): // it is kept another time
+		return k.grant.Token, nil
+	case err != nil:
 		return nil, fmt.Errorf("the sign-in cannot be renewed: %w", err)
 	}
 	defer unlock()
@@ -193,26 +200,42 @@ func (k *key) Token() (*oauth2.Token, error) {
 	case err != nil: // ours may still do
 	case g == nil: // the person has signed out
 		return nil, &oauth2.RetrieveError{ErrorCode: "invalid_grant"}
-	case g.Token.Valid(): // somebody else has renewed it
-		k.grant = *g
-		return g.Token, nil
-	case g.Token.RefreshToken != "":
-		k.grant = *g
+	case k.spent != "" && g.Token.RefreshToken == k.spent: // ours is newer
+	case g.Token.Valid(), g.Token.RefreshToken != "": // somebody else may have renewed it
+		k.grant, k.spent = *g, ""
 	}
+	spent := k.spent
+	if !k.grant.Token.Valid() {
+		spent = cmp.Or(spent, k.grant.Token.RefreshToken)
+		if err := k.renew(ctx); err != nil {
+			return nil, err
+		}
+	} else if spent == "" {
+		return k.grant.Token, nil
+	}
+	k.spent = ""
+	if err := k.d.save(ctx, k.grant); err != nil {
+		k.spent = spent // the token is good all the same, and is kept as soon as that works
+	}
+	return k.grant.Token, nil
+}
+
+// renew replaces the token with a new one.
+func (k *key) renew(ctx context.Context) error {
 	c := oauth2.Config{ClientID: k.grant.ClientID, ClientSecret: k.grant.ClientSecret, Endpoint: oauth2.Endpoint{TokenURL: k.grant.TokenURL, AuthStyle: k.grant.AuthStyle}}
 	t, err := c.TokenSource(ctx, k.grant.Token).Token()
 	if err != nil {
 		r, ok := errors.AsType[*oauth2.RetrieveError](err)
 		switch {
 		case k.grant.Token.RefreshToken == "", ok && final(r.Response):
-			return nil, &oauth2.RetrieveError{ErrorCode: "invalid_grant"} // the server will refuse us, and say how to sign in
+			return &oauth2.RetrieveError{ErrorCode: "invalid_grant"} // the server will refuse us, and say how to sign in
 		case ok:
-			return nil, &oauth2.RetrieveError{Response: r.Response, ErrorCode: r.ErrorCode} // without what it sent, which may hold secrets
+			return &oauth2.RetrieveError{Response: r.Response, ErrorCode: r.ErrorCode} // without what it sent, which may hold secrets
 		}
-		return nil, errors.New("its authorization server cannot be reached")
+		return errors.New("its authorization server cannot be reached")
 	}
 	k.grant.Token = t
-	return t, k.d.save(ctx, k.grant)
+	return nil
 }
 
 // final reports whether an authorization server will not renew a token, whatever its reason:

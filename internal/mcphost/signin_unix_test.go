@@ -309,6 +309,64 @@ func (l *lone) Set(ctx context.Context, name, value string) (bool, error) {
 	return l.Store.Set(ctx, name, value)
 }
 
+// full is a store that takes nothing for a while.
+type full struct {
+	*keys.Store
+	is bool
+}
+
+func (f *full) Set(ctx context.Context, name, value string) (bool, error) {
+	if f.is {
+		return false, errors.New("no space left on device")
+	}
+	return f.Store.Set(ctx, name, value)
+}
+
+// TestRenewalNotKept renews a sign-in that cannot be kept. It is good all the same, is used
+// when it must be renewed again, and is kept as soon as that works.
+func TestRenewalNotKept(t *testing.T) {
+	t.Parallel()
+	a, store := oauthtest.New(t), &full{Store: keys.OpenMCP(t.TempDir()).With(nil)}
+	s := guest(t, a, store, io.Discard, func(ctx context.Context, q terret.QuestionRequest) (terret.Decision, error) {
+		oauthtest.Browse(t, q.URL)
+		<-ctx.Done()
+		return terret.Decision{}, ctx.Err()
+	})
+	if r := use(t, s, "mcp__bird__sign_in", ""); r.IsError {
+		t.Fatalf("%+v", r)
+	}
+	kept, err := store.Get(TokenName(a.URL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	age(t, a, store.Store, kept)
+	store.is = true
+	k := &key{d: &door{address: a.URL, tokens: store, client: http.DefaultClient}}
+	g, err := k.d.load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.grant = *g
+	for range 3 {
+		token, err := k.Token()
+		if err != nil || !token.Valid() {
+			t.Fatal(err)
+		}
+		k.grant.Token.Expiry = time.Now().Add(-time.Hour)
+	}
+	store.is = false
+	k.grant.Token.Expiry = time.Now().Add(time.Hour)
+	if _, err := k.Token(); err != nil {
+		t.Fatal(err)
+	}
+	if g, err = k.d.load(); err != nil || g.Token.AccessToken != k.grant.Token.AccessToken {
+		t.Errorf("the renewed sign-in is not kept: %v", err)
+	}
+	if n := a.Renewals(); n != 3 {
+		t.Errorf("it was renewed %d times", n)
+	}
+}
+
 // TestSignedOut signs out while a session has an old token: that one does not sign in again.
 func TestSignedOut(t *testing.T) {
 	t.Parallel()
