@@ -167,7 +167,7 @@ func newRaceKeep(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "keep RACE RACER", Short: "Merge what one agent did, and drop the rest", Args: exactArgs("RACE", "RACER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.onRace(cmd.Context(), args[0], func(ctx context.Context, r *race.Runner, x race.Race) error {
+			return a.onRace(cmd.Context(), args[0], true, func(ctx context.Context, r *race.Runner, x race.Race) error {
 				name, err := a.racer(x, args[1])
 				if err != nil {
 					return err
@@ -183,9 +183,10 @@ func newRaceKeep(a *app) *cobra.Command {
 	return cmd
 }
 
-// onRace runs fn with a race by its id or a prefix.
-func (a *app) onRace(ctx context.Context, id string, fn func(ctx context.Context, r *race.Runner, x race.Race) error) error {
-	return withRaces(ctx, a, true, func(ctx context.Context, r *race.Runner) error {
+// onRace runs fn with a race by its id or a prefix. If acts is set, it is refused inside an
+// agent.
+func (a *app) onRace(ctx context.Context, id string, acts bool, fn func(ctx context.Context, r *race.Runner, x race.Race) error) error {
+	return withRaces(ctx, a, acts, func(ctx context.Context, r *race.Runner) error {
 		s, err := a.resolveWork(ctx, id, "race", "race")
 		if err != nil {
 			return err
@@ -202,7 +203,7 @@ func newRaceDrop(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "drop RACE", Short: "Remove all worktrees of a race, and what was done in them", Args: exactArgs("RACE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.onRace(cmd.Context(), args[0], func(ctx context.Context, r *race.Runner, x race.Race) error {
+			return a.onRace(cmd.Context(), args[0], true, func(ctx context.Context, r *race.Runner, x race.Race) error {
 				_, err := r.Drop(ctx, a.user(), x.ID)
 				return err
 			})
@@ -214,7 +215,7 @@ func newRaceResume(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "resume RACE", Short: "Continue a race that was cut off", Args: exactArgs("RACE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.onRace(cmd.Context(), args[0], func(ctx context.Context, r *race.Runner, x race.Race) error {
+			return a.onRace(cmd.Context(), args[0], true, func(ctx context.Context, r *race.Runner, x race.Race) error {
 				return a.race(ctx, r, x.ID, raceOptions{})
 			})
 		},
@@ -226,7 +227,7 @@ func newRaceShow(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show RACE", Short: "Show a race", Args: exactArgs("RACE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.onRace(cmd.Context(), args[0], func(ctx context.Context, r *race.Runner, x race.Race) error {
+			return a.onRace(cmd.Context(), args[0], false, func(ctx context.Context, r *race.Runner, x race.Race) error {
 				if diff {
 					if err := r.Diffs(ctx, &x); err != nil {
 						return err
