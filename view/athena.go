@@ -302,7 +302,8 @@ func (a *athena) decided(d terret.Decision) []Message {
 	return []Message{say("decision", object{"type": "decision", "requestId": d.RequestID, "decision": ToAthena(d)})}
 }
 
-// athenaHarness is Athena's name for an agent.
+// athenaHarness is Athena's name for an agent. The pair is a word of Athena's dialect: what
+// another system calls an agent is not the driver's to say.
 func athenaHarness(agent string) string {
 	if agent == "claude" {
 		return "agent-sdk"

@@ -267,7 +267,8 @@ func hiveUsage(u terret.Usage) object {
 	return object{"input": u.Input, "output": u.Output, "cacheRead": u.CacheRead, "cacheCreation": u.CacheWrite}
 }
 
-// hiveAgent is Hive's name for an agent.
+// hiveAgent is Hive's name for an agent. The pair is a word of Hive's dialect: what another
+// system calls an agent is not the driver's to say.
 func hiveAgent(agent string) string {
 	if agent == "claude" {
 		return "claude-code"

@@ -17,7 +17,8 @@ import (
 
 // The routes under /api/harness are those of an older program, with its names and
 // shapes: a session is one of Claude Code that runs a process for each turn and never
-// waits for a person.
+// waits for a person. Their shapes have no field for an agent, so the names of this one and
+// its mode are words of the dialect, which no driver can say.
 
 const (
 	harnessAgent = "claude"

@@ -116,5 +116,6 @@ func readSession(dir *os.Root, name, cwd string) (terret.Session, error) {
 	return s, nil
 }
 
-// firstAgent is the agent of files that do not name one: there was only this one.
+// firstAgent is the agent of files that do not name one: there was only this one. It is a
+// word of the file format (claudeSessionId is another), so no driver can say it.
 const firstAgent = "claude"
