@@ -37,6 +37,16 @@ it("pieces of text leave the list, and what is drawn from it, alone", () => {
   expect(list[1]).toBe(before[0]);
 });
 
+it("asks for a session that the list lacks only when that can bring it in", () => {
+  const fresh = (kind: string, data: unknown) => patchSessions([session("a")], new Script().add(kind as never, data as never, { session: "old" }).events).fresh;
+  expect(fresh("message.delta", { message_id: "m", index: 0, text: "word" })).toBe(false);
+  expect(fresh("session.end", { reason: "idle" })).toBe(false);
+  expect(fresh("message.complete", { message_id: "m", role: "assistant", blocks: [] })).toBe(true);
+  expect(fresh("turn.complete", { text: "", usage: noUsage, cost_usd: 0, duration_ms: 1 })).toBe(true);
+  // What the list has is fetched again when its agent ends.
+  expect(patchSessions([session("a")], new Script().add("session.end", { reason: "idle" }, { session: "a" }).events).fresh).toBe(true);
+});
+
 it("keeps open requests until they are decided", () => {
   const s = new Script().add("question.request", { request_id: "q", questions: [] }).add("permission.request", { request_id: "p" });
   const open = patchRequests([], s.events);

@@ -9,6 +9,9 @@ const quiet = new Set(["session.resumed", "session.end", "process.exit"]);
 /** Pieces of text come many times a second and say nothing new about a session. */
 const isPiece = (kind: string) => kind === "message.delta" || kind === "reasoning.delta" || kind === "tool.delta" || kind === "tool.progress";
 
+/** Whether the event makes its session newer in lists, here as on the server. */
+const touches = (kind: string) => !quiet.has(kind) && !isPiece(kind);
+
 /** The session after the event; the same object if nothing changed. */
 export function patchSession(s: Session, event: Event): Session {
   if (event.seq <= s.last_seq || isPiece(event.kind)) return s;
@@ -45,8 +48,12 @@ export function patchSessions(list: Session[], events: readonly Event[]): { list
   for (const e of events) {
     const s = byId.get(e.session);
     const next = s && patchSession(s, e);
-    if (!next) fresh = true;
-    else if (next !== s) {
+    if (!next) {
+      // The server has more sessions than the list: only what makes this one newer can bring it in.
+      fresh ||= touches(e.kind);
+      continue;
+    }
+    if (next !== s) {
       byId.set(next.id, next);
       changed = true;
     }

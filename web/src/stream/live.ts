@@ -8,6 +8,7 @@ import type { Event, List, Request, Session } from "../api/types";
 import { patchRequests, patchSessions } from "../model/lists";
 import { noteActs } from "./acts";
 import { inBatches } from "./batches";
+import { calmly } from "./calm";
 import { Conversations } from "./conversations";
 import { noteEnded, shareEnded } from "./ended";
 import { Hub, type Status } from "./hub";
@@ -19,14 +20,7 @@ export const useConnection = create<Status>(() => ({ state: "connecting", since:
 
 /** Starts the stream; the result stops it. */
 export function goLive(client: QueryClient): () => void {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const refreshSoon = () => {
-    timer ??= setTimeout(() => {
-      timer = undefined;
-      void client.invalidateQueries({ queryKey: keys.sessions });
-      void client.invalidateQueries({ queryKey: ["usage"] });
-    }, 150);
-  };
+  const refresh = calmly(() => Promise.all([client.invalidateQueries({ queryKey: keys.sessions }), client.invalidateQueries({ queryKey: ["usage"] })]));
   const stale = new Set<"team" | "work">();
   let workTimer: ReturnType<typeof setTimeout> | undefined;
   const refreshWork = (events: readonly Event[]) => {
@@ -42,7 +36,7 @@ export function goLive(client: QueryClient): () => void {
     }, 250);
   };
   const lists = inBatches((events) => {
-    if (patchLists(client, events)) refreshSoon();
+    if (patchLists(client, events)) refresh.ask();
   });
   const hub = new Hub({
     onStatus: (status) => useConnection.setState(status, true),
@@ -68,7 +62,7 @@ export function goLive(client: QueryClient): () => void {
   return () => {
     unshare();
     lists.close();
-    clearTimeout(timer);
+    refresh.close();
     clearTimeout(workTimer);
     hub.close();
   };
