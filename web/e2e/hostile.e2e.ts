@@ -1,5 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Page } from "playwright-core";
 import { expect, it } from "vitest";
 import { allow, openTab, world } from "./harness";
 
@@ -32,9 +33,19 @@ const { server, open } = world({
   },
 });
 
+/** Unfolds all of the conversation. What unfolds moves the rest, so no pointer has to hit it. */
+async function unfold(page: Page): Promise<void> {
+  const folded = page.locator(".rows .fold[aria-expanded='false']");
+  await folded.first().waitFor();
+  for (let left = await folded.count(); left > 0; left = await folded.count()) {
+    await folded.first().evaluate((el) => (el as HTMLElement).click());
+    await expect.poll(() => folded.count()).toBeLessThan(left);
+  }
+}
+
 it("nothing an agent says or names can act", async () => {
   writeFileSync(join(server.project, "\u202egnp.evil<img src=x onerror=window.owned=1>.md".replaceAll("/", "")), "<script>window.owned=1</script>");
-  const { context, page, watch } = await open();
+  const { context, page, watch } = await open({ viewport: { width: 1440, height: 3000 } }); // all of it is drawn
   const id = await server.session({ agent: "mock", title: `${name}\u202e` }, bad);
   await page.goto(`${server.url}/s/${id}`);
   const request = page.locator("[data-request]");
@@ -42,7 +53,9 @@ it("nothing an agent says or names can act", async () => {
   await request.getByRole("radio").first().click();
   await request.getByRole("button", { name: /Approve/ }).click();
   await page.locator(".turn-error").waitFor();
-  for (const fold of await page.locator(".fold").all()) if ((await fold.getAttribute("aria-expanded")) === "false") await fold.click().catch(() => {});
+  await unfold(page);
+  await page.locator(".thought").getByText("click me").waitFor();
+  await page.locator(".tool-body").getByText("red").first().waitFor();
   for (const tab of ["Changes", "Files", "Plan", "Timeline", "Details"]) await openTab(page, tab);
   await page.getByRole("button", { name: "Show raw events" }).click();
   await page.getByRole("tab", { name: "Files" }).click();

@@ -124,7 +124,9 @@ it("the service worker shows what is pushed while nobody looks, and leads to the
   await click();
   await page.waitForURL(`${server.url}/s/${id}`);
   await page.getByRole("main").getByText("Done.").first().waitFor();
-  await page.goto("about:blank");
+  await page.close();
+  // A page that is closed counts for a moment longer.
+  await expect.poll(() => worker.evaluate(`self.clients.matchAll({ type: "window", includeUncontrolled: true }).then((all) => all.length)`), patience).toBe(0);
   await click();
   await expect.poll(() => worker.evaluate("self.opened"), patience).toEqual([`/s/${id}`]);
   await context.close();
