@@ -13,6 +13,7 @@ let done = "";
 let run = "";
 let report = "";
 let race = "";
+let edits = "";
 const repo = join(dirname(server.project), "repo");
 const git = (...args: string[]) => execFileSync("git", ["-C", repo, "-c", "user.name=t", "-c", "user.email=t@t", ...args]);
 
@@ -33,6 +34,8 @@ async function prepare(): Promise<void> {
   for (const [name, agent] of [["carl", "native"], ["paul", "person"]]) await server.api("POST", "/v1/team/agents", { name, agent, cwd: repo });
   await server.api("POST", "/v1/team/messages", { to: ["carl"], text: "list files" });
   await server.api("PUT", "/v1/rules", { items: [{ effect: "allow", pattern: "Bash(git status *)" }, { effect: "deny", pattern: "Bash(curl *)" }] });
+  writeFileSync(join(repo, "c.txt"), "new\n");
+  edits = await server.session({ cwd: repo, title: "two files to commit" });
 }
 
 const everything: axe.RunOptions = {
@@ -64,6 +67,7 @@ describe("axe finds nothing", () => {
     const waiting = await server.session({}, "run: rm -rf .cache"); // its own, since requests run out
     const { context, page } = await open({ viewport: { width, height }, reducedMotion: "reduce" });
     if (size === "desktop") await live(page);
+    const panes = page.getByRole("navigation", { name: "Panes" });
     const node = { name: "a", worker: "w", host: "a.example", pid: 1, labels: ["gpu"], max: 9, started_at: new Date().toISOString(), seen_at: "2020-01-01T00:00:00Z", sessions: 8, owned: 1, working: 1 };
     await page.route("**/v1/fleet", (route) => route.fulfill({ json: { node: "a", database_ms: 2, nodes: [node, { ...node, name: "b", worker: "x", version: "v1", draining: true }] } }));
     const visit = async (path: string, ready: () => Promise<unknown>, own?: string) => {
@@ -92,10 +96,19 @@ describe("axe finds nothing", () => {
     await visit(`/reviews/${report}`, () => page.getByRole("group", { name: "Diff of a.txt" }).getByText("This is wrong.").waitFor());
     await visit(`/races/${race}`, () => page.getByRole("group", { name: "Diff of b.txt" }).waitFor());
     await visit(`/s/${waiting}`, () => page.locator("[data-request]").waitFor());
+    await visit(`/s/${edits}`, () => page.getByRole("heading", { name: "two files to commit" }).waitFor());
+    if (size === "phone") await panes.getByRole("button", { name: "Changes" }).click();
+    else await openTab(page, "Changes");
+    const commit = page.getByRole("form", { name: "Commit" });
+    await commit.getByRole("textbox").fill("Say two"); // a button that is off may be pale
+    await page.getByRole("tabpanel").getByRole("button", { name: "Keep a.txt" }).click();
+    await commit.getByRole("combobox", { name: "What to commit" }).waitFor();
+    await check(page, `${size} commit`);
+    if (size === "phone") await panes.getByRole("button", { name: "Chat" }).click();
     await visit(`/s/${done}`, () => page.locator(".turn-end").waitFor());
     if (size === "phone") {
       for (const pane of ["Sessions", "Needs you", "Changes"]) {
-        await page.getByRole("navigation", { name: "Panes" }).getByRole("button", { name: pane }).click();
+        await panes.getByRole("button", { name: pane }).click();
         await check(page, `${size} ${pane}`, "html");
       }
     } else {
