@@ -27,7 +27,7 @@ export default function Fleet() {
       {isPending && <Skeleton lines={6} />}
       {error && <p role="alert">{error.message}</p>}
       {data && !data.node && (
-        <div className="empty"><strong>There is no fleet</strong><span>This server keeps its sessions in a file of its own. Servers that share a PostgreSQL database are a fleet: see <span className="mono">terret serve --help</span>, --store.</span></div>
+        <div className="empty"><strong>There is no fleet</strong><span>This server keeps its sessions in a file of its own. Servers that share a PostgreSQL database are a fleet: start each with <span className="mono">terret serve --store postgres://user@host/database</span>.</span></div>
       )}
       {data?.node && nodes.length === 0 && <div className="empty"><strong>No node runs</strong><span>This server has lost its lease, and takes a new one in a moment.</span></div>}
       {data && nodes.length > 0 && (
@@ -63,7 +63,7 @@ function Node({ node, here }: { node: FleetNode; here: boolean }) {
   return (
     <li className="card column fleet-node">
       <div className="row wrap">
-        <h2 className="grow">{safeName(node.name)}</h2>
+        <h2>{safeName(node.name)}</h2>
         {here && <span className="tag">this server</span>}
         {node.draining && <span className="tag bad">draining</span>}
         {silent > late && <span className="tag bad">no sign of life for {duration(silent)}</span>}
@@ -76,7 +76,7 @@ function Node({ node, here }: { node: FleetNode; here: boolean }) {
       {node.draining && <p className="small">It gets no new sessions, and stops when its turns have ended.</p>}
       {owned.length > 0 && (
         <>
-          <span><button type="button" className="button quiet tiny" aria-expanded={open} onClick={() => setOpen(!open)}>{open ? "Hide" : "Show"} {plural(owned.length, "session")} that it owns</button></span>
+          <div className="row"><button type="button" className="button quiet tiny fleet-owns" aria-expanded={open} onClick={() => setOpen(!open)}>{open ? "Hide" : "Show"} {plural(owned.length, "session")} that it owns</button></div>
           {open && <Owned sessions={owned} />}
         </>
       )}

@@ -26,7 +26,7 @@ export function Push() {
   return (
     <>
       <label className="setting">
-        <span><strong>{name}</strong><span className="dim small">Your browser's maker delivers them, encrypted. They say which session needs you, and no more.</span></span>
+        <span><strong>{name}</strong><span className="dim small">Your browser's maker delivers them, encrypted. They say which session needs you or is done, and no more.</span></span>
         <input type="checkbox" checked={on} disabled={busy} onChange={(e) => void change(e.target.checked)} />
       </label>
       {on && (
