@@ -1,0 +1,1 @@
+export{o as Mermaid}from"./RichMarkdown-jSh5uDDd.js";

@@ -1,1 +1,0 @@
-export{o as Mermaid}from"./RichMarkdown-z2P-n1su.js";
