@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -58,6 +59,7 @@ type box struct {
 	due    time.Time // zero if nothing waits
 	sent   time.Time // the last message
 	tries  int
+	gone   bool // the service says so; it is not asked again
 }
 
 func (q *Queue) init() {
@@ -105,11 +107,25 @@ func (q *Queue) take(now time.Time) (topics []Topic, next time.Time) {
 	return topics, time.Time{}
 }
 
+// putBack returns topics that could not be handed out. What came since takes their place.
+func (q *Queue) putBack(topics []Topic) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.fresh = merge(topics, q.fresh...)
+}
+
+// run is what Run remembers.
+type run struct {
+	boxes   map[string]*box // by endpoint
+	reading trouble         // with the book
+	ending  trouble         // with taking subscriptions out of it
+}
+
 // Run sends what is added until the context ends, and waits for what it has begun.
 func (q *Queue) Run(ctx context.Context) {
 	q.init()
 	defer q.Client.CloseIdleConnections()
-	boxes := map[string]*box{}
+	r := &run{boxes: map[string]*box{}}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for ctx.Err() == nil {
@@ -119,14 +135,9 @@ func (q *Queue) Run(ctx context.Context) {
 		case <-q.wake:
 		case <-timer.C:
 		}
-		topics, next := q.take(time.Now())
-		if err := q.work(ctx, boxes, topics); err != nil && ctx.Err() == nil {
-			q.Log.Warn("notifications were not sent", "error", err)
-		}
-		for _, b := range boxes {
-			if !b.due.IsZero() && (next.IsZero() || b.due.Before(next)) {
-				next = b.due
-			}
+		next := r.reading.until
+		if !time.Now().Before(next) {
+			next = q.round(ctx, r)
 		}
 		if !next.IsZero() {
 			timer.Reset(max(0, time.Until(next)))
@@ -134,41 +145,68 @@ func (q *Queue) Run(ctx context.Context) {
 	}
 }
 
-// work hands topics out to the boxes, and sends what is due.
-func (q *Queue) work(ctx context.Context, boxes map[string]*box, topics []Topic) error {
+// round sends what is due, and returns when to look again; zero means when there is more.
+func (q *Queue) round(ctx context.Context, r *run) (next time.Time) {
+	topics, next := q.take(time.Now())
+	if !q.work(ctx, r, topics) {
+		return r.reading.until
+	}
+	for _, b := range r.boxes {
+		if !b.due.IsZero() && (next.IsZero() || b.due.Before(next)) {
+			next = b.due
+		}
+	}
+	return next
+}
+
+// work hands topics out to the boxes, and sends what is due. It reports whether the book
+// could be read; if not, nothing has changed.
+func (q *Queue) work(ctx context.Context, r *run, topics []Topic) bool {
 	now := time.Now()
-	if len(topics) == 0 && !slices.ContainsFunc(values(boxes), func(b *box) bool { return b.ready(now) }) {
-		return nil
+	if len(topics) == 0 && !slices.ContainsFunc(values(r.boxes), func(b *box) bool { return b.ready(now) }) {
+		return true
 	}
-	p, err := q.current(ctx)
+	p, err := q.Book.read(ctx)
+	if r.reading.note(err) && ctx.Err() == nil {
+		q.Log.Warn("notifications wait: who wants them cannot be read", "error", err)
+	}
 	if err != nil {
-		return err
+		q.putBack(topics)
+		return false
 	}
-	q.hand(boxes, p.Subscriptions, topics, now)
-	var gone []string
-	var mu sync.Mutex // guards gone
+	q.hand(r.boxes, p.Subscriptions, topics, now)
+	q.tidy(ctx, r, &p)
 	var wait sync.WaitGroup
 	places := make(chan struct{}, together)
-	for _, b := range boxes {
+	for _, b := range r.boxes {
 		if !b.ready(now) {
 			continue
 		}
 		places <- struct{}{}
 		wait.Go(func() {
 			defer func() { <-places }()
-			if q.deliver(ctx, p, b) {
-				mu.Lock()
-				defer mu.Unlock()
-				gone = append(gone, b.to.Endpoint)
-			}
+			q.deliver(ctx, p, b)
 		})
 	}
 	wait.Wait()
-	if len(gone) == 0 {
-		return nil
+	q.tidy(ctx, r, &p)
+	return true
+}
+
+// tidy removes subscriptions that may not be used any more, and those whose browser is gone.
+func (q *Queue) tidy(ctx context.Context, r *run, p *page) {
+	ended := func(s Subscription) bool { return r.boxes[s.Endpoint].isGone() || !q.Valid(s) }
+	if time.Now().Before(r.ending.until) || !slices.ContainsFunc(p.Subscriptions, ended) {
+		return
 	}
-	_, err = q.Book.Remove(ctx, func(s Subscription) bool { return slices.Contains(gone, s.Endpoint) })
-	return err
+	_, err := q.Book.Remove(ctx, ended)
+	if r.ending.note(err) && ctx.Err() == nil {
+		q.Log.Warn("subscriptions that have ended cannot be removed", "error", err)
+	}
+	if err == nil {
+		p.Subscriptions = slices.DeleteFunc(p.Subscriptions, ended)
+		maps.DeleteFunc(r.boxes, func(_ string, b *box) bool { return b.gone })
+	}
 }
 
 func values(boxes map[string]*box) (list []*box) {
@@ -180,29 +218,23 @@ func values(boxes map[string]*box) (list []*box) {
 
 func (b *box) ready(now time.Time) bool { return !b.due.IsZero() && !now.Before(b.due) }
 
-// current returns the book without subscriptions that may not be used any more, which it
-// removes.
-func (q *Queue) current(ctx context.Context) (page, error) {
-	p, err := q.Book.read(ctx)
-	if err != nil {
-		return p, err
-	}
-	invalid := func(s Subscription) bool { return !q.Valid(s) }
-	if !slices.ContainsFunc(p.Subscriptions, invalid) {
-		return p, nil
-	}
-	return q.Book.change(ctx, func(p *page) error {
-		p.Subscriptions = slices.DeleteFunc(p.Subscriptions, invalid)
-		return nil
-	})
-}
+func (b *box) isGone() bool { return b != nil && b.gone }
 
-// hand puts topics into the boxes of all subscriptions, and drops boxes that have none.
+func (b *box) clear() { b.topics, b.due, b.tries = nil, time.Time{}, 0 }
+
+// hand puts topics into the boxes of valid subscriptions, and drops boxes that have none.
+// Those whose browser is gone stay until their subscription does.
 func (q *Queue) hand(boxes map[string]*box, subscriptions []Subscription, topics []Topic, now time.Time) {
 	known := map[string]bool{}
 	for _, s := range subscriptions {
-		known[s.Endpoint] = true
 		b := boxes[s.Endpoint]
+		if !b.isGone() && !q.Valid(s) {
+			continue
+		}
+		known[s.Endpoint] = true
+		if b.isGone() {
+			continue
+		}
 		if b == nil {
 			b = &box{}
 			boxes[s.Endpoint] = b
@@ -226,33 +258,31 @@ func (q *Queue) hand(boxes map[string]*box, subscriptions []Subscription, topics
 	}
 }
 
-// deliver makes one try to send what is in a box. It reports whether the subscription is
-// gone.
-func (q *Queue) deliver(ctx context.Context, p page, b *box) (gone bool) {
+// deliver makes one try to send what is in a box.
+func (q *Queue) deliver(ctx context.Context, p page, b *box) {
 	notes := q.Notes(ctx, b.to, b.topics)
 	if len(notes) == 0 {
-		b.topics, b.due, b.tries = nil, time.Time{}, 0
-		return false
+		b.clear()
+		return
 	}
 	err := send(ctx, q.Client, p, b.to, notes)
 	b.tries++
 	answer, refused := errors.AsType[*refusal](err)
 	switch wait := cmp.Or(waitOf(answer), firstRetry<<(2*(b.tries-1))); {
 	case ctx.Err() != nil:
-		return false
+		return
 	case err == nil:
 		b.sent = time.Now()
 	case refused && answer.gone():
+		b.gone = true
 		q.Log.Info("a browser no longer wants notifications", "device", b.to.Name, "service", b.to.Service())
-		return true
 	case (!refused || answer.later()) && b.tries < maxTries && wait <= maxWait:
 		b.due = time.Now().Add(wait)
-		return false
+		return
 	default:
 		q.Log.Warn("a notification was not sent", "device", b.to.Name, "service", b.to.Service(), "tries", b.tries, "error", err)
 	}
-	b.topics, b.due, b.tries = nil, time.Time{}, 0
-	return false
+	b.clear()
 }
 
 func waitOf(r *refusal) time.Duration {
