@@ -276,13 +276,19 @@ func (q *Queue) deliver(ctx context.Context, p page, b *box) {
 	case refused && answer.gone():
 		b.gone = true
 		q.Log.Info("a browser no longer wants notifications", "device", b.to.Name, "service", b.to.Service())
-	case (!refused || answer.later()) && b.tries < maxTries && wait <= maxWait:
+	case mayPass(err) && b.tries < maxTries && wait <= maxWait:
 		b.due = time.Now().Add(wait)
 		return
 	default:
 		q.Log.Warn("a notification was not sent", "device", b.to.Name, "service", b.to.Service(), "tries", b.tries, "error", err)
 	}
 	b.clear()
+}
+
+// mayPass reports whether a failed try may succeed later.
+func mayPass(err error) bool {
+	answer, refused := errors.AsType[*refusal](err)
+	return (!refused || answer.later()) && !errors.Is(err, errTooLong)
 }
 
 func waitOf(r *refusal) time.Duration {

@@ -1,6 +1,7 @@
 package push
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdh"
 	"encoding/base64"
@@ -133,15 +134,30 @@ func (r *refusal) later() bool {
 	return r.status == http.StatusTooManyRequests || r.status >= 500
 }
 
-// send makes one try to send notes to a browser. An error that is no *refusal means that
-// the service was not reached. Errors do not tell the endpoint.
+// errTooLong is the error for notes that no service takes.
+var errTooLong = errors.New("the message is too long")
+
+// encode makes notes a message.
+func encode(notes []Note) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // which takes six bytes for one
+	if err := e.Encode(map[string]any{"notes": notes}); err != nil {
+		return nil, err
+	}
+	payload := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	if len(payload) > maxPayload {
+		return nil, fmt.Errorf("%w: it has %d bytes, and may have %d", errTooLong, len(payload), maxPayload)
+	}
+	return payload, nil
+}
+
+// send makes one try to send notes to a browser. An error that is neither a *refusal nor
+// errTooLong means that the service was not reached. Errors do not tell the endpoint.
 func send(ctx context.Context, client *http.Client, p page, to Subscription, notes []Note) error {
-	payload, err := json.Marshal(map[string]any{"notes": notes})
+	payload, err := encode(notes)
 	if err != nil {
 		return err
-	}
-	if len(payload) > maxPayload {
-		return fmt.Errorf("a message of %d bytes is too long", len(payload))
 	}
 	ctx, cancel := context.WithTimeout(ctx, sendPatience)
 	defer cancel()
