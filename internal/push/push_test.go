@@ -3,6 +3,7 @@ package push_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -342,5 +343,25 @@ func TestReach(t *testing.T) {
 	}
 	if client.CheckRedirect(nil, nil) != http.ErrUseLastResponse { //nolint:errorlint // compared as net/http does
 		t.Error("it follows redirects")
+	}
+}
+
+type nowhere struct{ why error }
+
+func (n nowhere) RoundTrip(*http.Request) (*http.Response, error) { return nil, n.why }
+
+// TestUnreached holds that a caller does not learn where a name leads, and that the log tells.
+func TestUnreached(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	log := f.logged()
+	b := f.subscribe("a")
+	f.queue.Client = &http.Client{Transport: nowhere{errors.New("it leads to 10.1.2.3")}}
+	err := f.queue.Test(t.Context(), subscription(b, "a"), push.Note{Title: "x"})
+	if err == nil || strings.Contains(err.Error(), "10.1.2.3") || !strings.Contains(err.Error(), pushtest.Host) {
+		t.Errorf("error %v", err)
+	}
+	if !strings.Contains(log.String(), "10.1.2.3") || strings.Contains(log.String(), "/send/") {
+		t.Errorf("logged %s", log)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -301,6 +302,12 @@ func waitOf(r *refusal) time.Duration {
 // ErrBusy says that too many tests are on their way.
 var ErrBusy = errors.New("other tests are on their way; try again in a few seconds")
 
+// errUnreached is all that a caller learns of a service that was not reached. Why not would
+// tell where names lead in the server's network; the log has it.
+func errUnreached(to Subscription) error {
+	return fmt.Errorf("the push service %s could not be reached; the server's log says why", to.Service())
+}
+
 // Test sends a note to a browser, at once and once.
 func (q *Queue) Test(ctx context.Context, to Subscription, n Note) error {
 	q.init()
@@ -315,7 +322,14 @@ func (q *Queue) Test(ctx context.Context, to Subscription, n Note) error {
 		return err
 	}
 	err = send(ctx, q.Client, p, to, []Note{n})
-	if r, ok := errors.AsType[*refusal](err); ok && r.gone() {
+	r, refused := errors.AsType[*refusal](err)
+	switch {
+	case err == nil || errors.Is(err, errTooLong):
+		return err
+	case !refused:
+		q.Log.Warn("a test notification was not sent", "device", to.Name, "error", err)
+		return errUnreached(to)
+	case r.gone():
 		_, removing := q.Book.Remove(ctx, func(s Subscription) bool { return s.Endpoint == to.Endpoint })
 		return errors.Join(err, removing)
 	}
