@@ -26,6 +26,10 @@ var machineBound = map[string]bool{
 	"get-workflow": true, "resume-workflow": true, "get-review": true, "resume-review": true, "get-race": true, "resume-race": true, "keep-racer": true, "drop-race": true,
 }
 
+// ofToken names the operations on what belongs to the caller's token. Other nodes are not told
+// which it is, and share what belongs to it.
+var ofToken = map[string]bool{"get-push": true, "subscribe-push": true, "unsubscribe-push": true, "test-push": true}
+
 var streams = map[string]bool{"session-events": true, "all-events": true, "prompt": true, "export-session": true}
 
 const (
@@ -86,6 +90,9 @@ func (s *Server) elsewhere(r *http.Request, op string) string {
 // relay has another node answer the request.
 func (s *Server) relay(w http.ResponseWriter, r *http.Request, op route, node string) {
 	err := need(r.Context(), op.scope)
+	if err == nil && ofToken[op.id] {
+		err = terret.Invalid("node", "all nodes share the subscriptions of a token; leave the parameter out")
+	}
 	var body []byte
 	if err == nil {
 		body, err = io.ReadAll(io.LimitReader(r.Body, maxRelayed+1))

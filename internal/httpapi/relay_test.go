@@ -15,6 +15,7 @@ import (
 	"github.com/terret-dev/terret/internal/assemble"
 	"github.com/terret-dev/terret/internal/httpapi"
 	"github.com/terret-dev/terret/internal/pgtest"
+	"github.com/terret-dev/terret/internal/pushtest"
 	"github.com/terret-dev/terret/internal/sse"
 )
 
@@ -68,6 +69,13 @@ func TestAnyNode(t *testing.T) {
 		t.Errorf("the roots of node a are not %s", got.body)
 	}
 	b.do("GET", "/v1/roots?node=nowhere", nil).problem(422, terret.CodeInvalidRequest, "node")
+
+	// What belongs to a token is no other node's to look for: it does not know which.
+	b.do("GET", "/v1/push?node=a", nil).problem(422, terret.CodeInvalidRequest, "node")
+	b.do("PUT", "/v1/push?node=a", pushtest.New(t).Browser().Subscription()).problem(422, terret.CodeInvalidRequest, "node")
+	b.do("DELETE", "/v1/push?id=x&node=a", nil).problem(422, terret.CodeInvalidRequest, "node")
+	b.do("POST", "/v1/push/test?node=a", map[string]any{"id": "x"}).problem(422, terret.CodeInvalidRequest, "node")
+	b.do("GET", "/v1/push?node=b", nil).want(200, nil)
 
 	// A turn, with its events as the response.
 	req := b.request(t.Context(), "POST", "/v1/sessions/"+s.ID+"/turns", map[string]any{"prompt": "go"}, "Accept", sse.ContentType)
