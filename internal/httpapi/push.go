@@ -92,7 +92,7 @@ func (s *Server) putPush(ctx context.Context, in *struct{ Body newPush }) (*body
 	if who.IsAdmin() {
 		wanted.Node = s.cfg.Node
 	}
-	if err := s.push.Book.Put(ctx, wanted); err != nil {
+	if err := s.push.Put(ctx, wanted); err != nil {
 		return nil, err
 	}
 	s.watchPush() // before the answer, so that nothing after it is missed

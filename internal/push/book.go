@@ -179,10 +179,15 @@ func (b *Book) Any(ctx context.Context) (bool, error) {
 // Put adds a subscription, or renews it. Whoever has all of a browser's secrets is that
 // browser, which may have signed in again; whoever knows only the endpoint is not.
 func (b *Book) Put(ctx context.Context, s Subscription) error {
+	_, err := b.put(ctx, s)
+	return err
+}
+
+func (b *Book) put(ctx context.Context, s Subscription) (full bool, err error) {
 	if err := s.check(); err != nil {
-		return err
+		return false, err
 	}
-	_, err := b.change(ctx, func(p *page) error {
+	_, err = b.change(ctx, func(p *page) error {
 		at := slices.IndexFunc(p.Subscriptions, func(o Subscription) bool { return o.Endpoint == s.Endpoint })
 		if at >= 0 {
 			old := p.Subscriptions[at]
@@ -200,13 +205,13 @@ func (b *Book) Put(ctx context.Context, s Subscription) error {
 			oldest := slices.IndexFunc(p.Subscriptions, own)
 			p.Subscriptions = slices.Delete(p.Subscriptions, oldest, oldest+1)
 		}
-		if len(p.Subscriptions) >= maxAll {
+		if full = len(p.Subscriptions) >= maxAll; full {
 			return terret.Errorf(terret.CodeConflict, "there are already %d browsers that get notifications, the maximum; turn them off on one of them, or sign it out", maxAll)
 		}
 		p.Subscriptions = append(p.Subscriptions, s)
 		return nil
 	})
-	return err
+	return full, err
 }
 
 func count(list []Subscription, which func(Subscription) bool) (n int) {

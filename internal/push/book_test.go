@@ -96,6 +96,26 @@ func TestBookIsBounded(t *testing.T) {
 	}
 }
 
+// TestRoom holds that subscriptions of tokens that have ended keep nobody out.
+func TestRoom(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for i := range 200 {
+		f.subscribe("owner " + string(rune('A'+i/10)))
+	}
+	late := subscription(f.service.Browser(), "late")
+	if err := f.queue.Put(t.Context(), late); !errors.Is(err, terret.ErrConflict) {
+		t.Errorf("one too many: %v", err)
+	}
+	f.revoked["owner B"] = true
+	if err := f.queue.Put(t.Context(), late); err != nil {
+		t.Errorf("after a token has ended: %v", err)
+	}
+	if n := f.subscribers(); n != 191 {
+		t.Errorf("%d subscriptions", n)
+	}
+}
+
 func TestSubscriptionsAreChecked(t *testing.T) {
 	t.Parallel()
 	book, service := &push.Book{Home: t.TempDir()}, pushtest.New(t)

@@ -335,3 +335,27 @@ func (q *Queue) Test(ctx context.Context, to Subscription, n Note) error {
 	}
 	return err
 }
+
+// Prune removes subscriptions that may not be used any more.
+func (q *Queue) Prune(ctx context.Context) error {
+	invalid := func(s Subscription) bool { return !q.Valid(s) }
+	p, err := q.Book.read(ctx)
+	if err != nil || !slices.ContainsFunc(p.Subscriptions, invalid) {
+		return err
+	}
+	_, err = q.Book.Remove(ctx, invalid)
+	return err
+}
+
+// Put adds a subscription to the book, or renews it. If the book is full, those that may not
+// be used any more make room.
+func (q *Queue) Put(ctx context.Context, s Subscription) error {
+	full, err := q.Book.put(ctx, s)
+	if !full {
+		return err
+	}
+	if err := q.Prune(ctx); err != nil {
+		return err
+	}
+	return q.Book.Put(ctx, s)
+}
