@@ -7,6 +7,12 @@ import (
 )
 
 // PushNotes is what a browser would be told.
-func (s *Server) PushNotes(ctx context.Context, to push.Subscription, topics []push.Topic) []push.Note {
+func (s *Server) PushNotes(ctx context.Context, to push.Subscription, topics []push.Topic) ([]push.Note, error) {
 	return s.pushNotes(ctx, to, topics)
 }
+
+// WantsPush reports whether the server takes it that somebody wants notifications.
+func (s *Server) WantsPush() bool { return s.wantsPush() }
+
+// TellsOf reports whether the server tells of a session.
+func (s *Server) TellsOf(session string) bool { return s.tellsOf(session) }

@@ -54,6 +54,16 @@ func (f *fixture) told(b *pushtest.Browser) []pushtest.Note {
 	}
 }
 
+// notes is what a browser would be told.
+func (f *fixture) notes(to push.Subscription, topics ...push.Topic) []push.Note {
+	f.t.Helper()
+	notes, err := f.server.PushNotes(f.t.Context(), to, topics)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return notes
+}
+
 func titled(title string) func(map[string]any) {
 	return func(b map[string]any) { b["title"] = title }
 }
@@ -150,7 +160,7 @@ func TestPushOnlyWhatIsNew(t *testing.T) {
 		t.Errorf("told %+v", got)
 	}
 	f.prompt(other.ID, "hang")
-	if got := f.server.PushNotes(t.Context(), f.subscriptions()[0], []push.Topic{{Session: other.ID, Ended: true, At: time.Now()}}); len(got) != 0 {
+	if got := f.notes(f.subscriptions()[0], push.Topic{Session: other.ID, Ended: true, At: time.Now()}); len(got) != 0 {
 		t.Errorf("told of a session that goes on: %+v", got)
 	}
 	f.do("POST", "/v1/sessions/"+other.ID+"/interrupt", nil).want(200, nil)
@@ -161,7 +171,7 @@ func TestPushOnlyWhatIsNew(t *testing.T) {
 		t.Errorf("told %+v", got)
 	}
 	for _, sub := range f.subscriptions() {
-		got := f.server.PushNotes(t.Context(), sub, []push.Topic{{Session: last.ID, Ended: true, At: time.Now()}, {Session: seen.ID, Ended: true, At: time.Now().Add(2 * time.Hour)}, {Session: terret.NewSessionID()}})
+		got := f.notes(sub, push.Topic{Session: last.ID, Ended: true, At: time.Now()}, push.Topic{Session: seen.ID, Ended: true, At: time.Now().Add(2 * time.Hour)}, push.Topic{Session: terret.NewSessionID()})
 		want := 2
 		if sub.Name == "guest" {
 			want = 1
@@ -186,7 +196,7 @@ func TestPushSum(t *testing.T) {
 		f.prompt(s.ID, "go on")
 		f.wait(s.ID, "question.request")
 		topics = append(topics, push.Topic{Session: s.ID})
-		got := f.server.PushNotes(t.Context(), to, topics)
+		got := f.notes(to, topics...)
 		if len(got) != want {
 			t.Fatalf("told %+v", got)
 		}
@@ -196,12 +206,12 @@ func TestPushSum(t *testing.T) {
 	}
 	idle := f.session()
 	topics = append(topics, push.Topic{Session: idle.ID, Ended: true, At: time.Now()})
-	got := f.server.PushNotes(t.Context(), to, topics)
+	got := f.notes(to, topics...)
 	if diff := cmp.Diff([]push.Note{{Title: "3 sessions need you, 1 done", Body: "Open Terret to see them.", Tag: "sum", Path: "/", Urgent: true}}, got); diff != "" {
 		t.Error(diff)
 	}
 	topics[0].Session = terret.NewSessionID()
-	if got := f.server.PushNotes(t.Context(), to, topics); len(got) != 3 || got[2].Body != "Finished." || got[2].Title != "Session in "+filepath.Base(f.dir) || got[2].Urgent {
+	if got := f.notes(to, topics...); len(got) != 3 || got[2].Body != "Finished." || got[2].Title != "Session in "+filepath.Base(f.dir) || got[2].Urgent {
 		t.Errorf("told %+v", got)
 	}
 }

@@ -2,9 +2,12 @@ package httpapi
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/terret-dev/terret"
@@ -52,23 +55,23 @@ func (s *Server) startPush() {
 
 // watchPush has somebody told of what happens from now on.
 func (s *Server) watchPush() {
-	pos, err := s.store.LastPos(s.life)
-	if err != nil {
-		return // then from a moment later
+	if pos, err := s.store.LastPos(s.life); err == nil { // if not, from a moment later
+		s.pushFrom.CompareAndSwap(0, pos+1)
 	}
-	s.pushFrom.CompareAndSwap(0, pos+1)
 	select {
 	case s.pushWanted <- struct{}{}:
 	default:
 	}
 }
 
+// wantsPush reports whether somebody wants notifications, or may: what happens while that
+// cannot be read is told later.
 func (s *Server) wantsPush() bool {
 	any, err := s.push.Book.Any(s.life)
-	if err != nil && s.life.Err() == nil {
+	if failed := err != nil; s.pushFailed.Swap(failed) != failed && failed && s.life.Err() == nil {
 		s.log.Warn("cannot see who wants notifications", "error", err)
 	}
-	return any
+	return any || err != nil
 }
 
 // watchForPush follows all sessions while somebody wants notifications, if no other server
@@ -103,11 +106,14 @@ func (s *Server) followForPush() (ended bool) {
 		}
 		defer lock.Close()
 	}
+	defer s.pruneForPush()()
 	pos := s.pushFrom.Load() - 1
-	if pos < 0 {
+	for pos < 0 && s.life.Err() == nil {
 		var err error
 		if pos, err = s.store.LastPos(s.life); err != nil {
-			return s.life.Err() != nil
+			pos = -1
+			s.log.Debug("cannot see what to notify people of; trying again", "error", err)
+			pause(s.life, time.Second)
 		}
 	}
 	for s.life.Err() == nil {
@@ -160,37 +166,72 @@ func pushTopic(e terret.Entry) (push.Topic, bool) {
 }
 
 // tellsOf reports whether this server tells people of a session. In a fleet the session's
-// node does; if that is not there, the first of those that are.
+// node does; if that is not there, the first of those that are. If nobody knows, each does:
+// a browser shows what several tell once.
 func (s *Server) tellsOf(id string) bool {
 	if s.fleet == nil {
 		return true
 	}
 	session, err := s.store.Session(s.life, id)
 	if err != nil || session.Node == s.cfg.Node {
-		return err == nil
+		return !errors.Is(err, terret.ErrSessionNotFound)
 	}
 	nodes, err := s.fleet.Nodes(s.life)
-	if err != nil || slices.ContainsFunc(nodes, func(n terret.Node) bool { return n.Name == session.Node }) {
-		return false
+	if err != nil {
+		return true
 	}
-	return len(nodes) > 0 && nodes[0].Name == s.cfg.Node
+	return !hasNode(nodes, session.Node) && len(nodes) > 0 && nodes[0].Name == s.cfg.Node
+}
+
+func hasNode(nodes []terret.Node, name string) bool {
+	return slices.ContainsFunc(nodes, func(n terret.Node) bool { return n.Name == name })
+}
+
+// pruneForPush removes subscriptions whose token has ended, now and then, also while there is
+// nothing to send. The result ends that, and waits for it.
+func (s *Server) pruneForPush() (stop func()) {
+	ctx, cancel := context.WithCancel(s.life)
+	var done sync.WaitGroup
+	done.Go(func() {
+		for ctx.Err() == nil {
+			if err := s.push.Prune(ctx); err != nil && ctx.Err() == nil {
+				s.log.Debug("cannot remove subscriptions that have ended", "error", err)
+			}
+			pause(ctx, lookForPush)
+		}
+	})
+	return func() {
+		cancel()
+		done.Wait()
+	}
+}
+
+// ofOtherNode reports whether only another node knows the token of a subscription.
+func (s *Server) ofOtherNode(p push.Subscription) bool {
+	return s.fleet != nil && p.Node != "" && p.Node != s.cfg.Node
 }
 
 // validPush reports whether the token that a subscription belongs to is still valid. The
 // admin token of another node is that node's to judge.
 func (s *Server) validPush(p push.Subscription) bool {
-	if p.Node != "" && p.Node != s.cfg.Node {
+	if s.ofOtherNode(p) {
 		return true
 	}
 	_, err := s.cfg.Tokens.Marked(p.Owner)
 	return err == nil || terret.AsError(err).Code != terret.CodeUnauthorized
 }
 
-// seesPush reports whether the token of a subscription may see a session.
-func (s *Server) seesPush(p push.Subscription, session string) bool {
-	if p.Node != "" && p.Node != s.cfg.Node {
-		return true
+// pushSight returns which sessions the token of a subscription may see. The admin token of
+// another node sees all while that node is there, which ends its subscription when it must.
+func (s *Server) pushSight(ctx context.Context, p push.Subscription) (sees func(session string) bool, err error) {
+	if s.ofOtherNode(p) {
+		nodes, err := s.fleet.Nodes(ctx)
+		there := hasNode(nodes, p.Node)
+		return func(string) bool { return there }, err
 	}
 	who, err := s.cfg.Tokens.Marked(p.Owner)
-	return err == nil && who.May(access.View, session) == nil
+	if err != nil && terret.AsError(err).Code == terret.CodeUnauthorized {
+		return func(string) bool { return false }, nil
+	}
+	return func(session string) bool { return who.May(access.View, session) == nil }, err
 }

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -20,20 +21,27 @@ const (
 
 // pushNotes says what is still true of topics, in few words. They show on locked screens,
 // so commands, file contents and what agents write stay in the session.
-func (s *Server) pushNotes(ctx context.Context, to push.Subscription, topics []push.Topic) []push.Note {
+func (s *Server) pushNotes(ctx context.Context, to push.Subscription, topics []push.Topic) ([]push.Note, error) {
 	marks, err := s.marks(ctx)
 	if err != nil {
 		s.log.Warn("cannot see what people have seen", "error", err)
 	}
+	sees, err := s.pushSight(ctx, to)
+	if err != nil {
+		return nil, err
+	}
 	var notes []push.Note
 	needs := 0
 	for _, t := range topics {
-		if !s.seesPush(to, t.Session) {
+		if !sees(t.Session) {
 			continue
 		}
 		session, err := s.store.Session(ctx, t.Session)
+		if errors.Is(err, terret.ErrSessionNotFound) {
+			continue
+		}
 		if err != nil {
-			continue // it is gone
+			return nil, err
 		}
 		n := push.Note{Title: pushLine(pushTitle(session), maxPushTitle), Path: "/s/" + session.ID, Tag: "ended-" + session.ID}
 		switch {
@@ -45,7 +53,10 @@ func (s *Server) pushNotes(ctx context.Context, to push.Subscription, topics []p
 			n.Body = "Finished."
 		default:
 			open, err := s.store.ListRequests(ctx, terret.RequestFilter{Session: session.ID, State: terret.RequestOpen, Limit: 100})
-			if err != nil || len(open.Items) == 0 {
+			if err != nil {
+				return nil, err
+			}
+			if len(open.Items) == 0 {
 				continue // somebody was faster
 			}
 			n.Tag, n.Urgent, n.Body = "needs-"+session.ID, true, pushLine(pushNeeds(open.Items), maxPushBody)
@@ -54,9 +65,9 @@ func (s *Server) pushNotes(ctx context.Context, to push.Subscription, topics []p
 		notes = append(notes, n)
 	}
 	if len(notes) > maxPushNotes {
-		return []push.Note{{Title: pushSum(needs, len(notes)-needs), Body: "Open Terret to see them.", Tag: "sum", Path: "/", Urgent: needs > 0}}
+		return []push.Note{{Title: pushSum(needs, len(notes)-needs), Body: "Open Terret to see them.", Tag: "sum", Path: "/", Urgent: needs > 0}}, nil
 	}
-	return notes
+	return notes, nil
 }
 
 func pushLine(s string, most int) string {

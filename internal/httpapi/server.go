@@ -136,6 +136,7 @@ type Server struct {
 	push       *push.Queue   // nil if nobody can subscribe
 	pushWanted chan struct{} // has one element if somebody has just subscribed
 	pushFrom   atomic.Int64  // one more than the position from which they are told; 0 if from when they are found
+	pushFailed atomic.Bool   // who wants them could not be read; it has been logged
 
 	closeTeam func() // if it is our own
 

@@ -22,8 +22,8 @@ func TestLongest(t *testing.T) {
 				b := f.subscribe("a")
 				id := strings.Repeat("0", 36)
 				note := push.Note{Title: strings.Repeat(char, 80), Body: strings.Repeat(char, 160), Tag: "ended-" + id, Path: "/s/" + id}
-				f.queue.Notes = func(context.Context, push.Subscription, []push.Topic) []push.Note {
-					return []push.Note{note, note, note}
+				f.queue.Notes = func(context.Context, push.Subscription, []push.Topic) ([]push.Note, error) {
+					return []push.Note{note, note, note}, nil
 				}
 				defer f.run()()
 				f.need("x")

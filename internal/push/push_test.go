@@ -39,6 +39,7 @@ type fixture struct {
 	mu      sync.Mutex
 	revoked map[string]bool // owners
 	settled map[string]bool // sessions of which there is nothing to say any more
+	blind   bool            // what there is to say cannot be told
 }
 
 // newFixture makes a queue without a network. Run it in a bubble.
@@ -54,15 +55,18 @@ func newFixture(t *testing.T) *fixture {
 			defer f.mu.Unlock()
 			return !f.revoked[s.Owner]
 		},
-		Notes: func(_ context.Context, _ push.Subscription, topics []push.Topic) (notes []push.Note) {
+		Notes: func(_ context.Context, _ push.Subscription, topics []push.Topic) (notes []push.Note, err error) {
 			f.mu.Lock()
 			defer f.mu.Unlock()
+			if f.blind {
+				return nil, errors.New("the store is away")
+			}
 			for _, topic := range topics {
 				if !f.settled[topic.Session] {
 					notes = append(notes, push.Note{Title: topic.Session, Body: topic.Failed, Tag: topic.Session, Path: "/s/" + topic.Session, Urgent: !topic.Ended})
 				}
 			}
-			return notes
+			return notes, nil
 		},
 	}
 	return f

@@ -40,9 +40,9 @@ type Queue struct {
 	Gather, Spacing time.Duration
 	// Valid reports whether a subscription may still be sent to; one that may not is
 	// removed. Notes are what there is to say, to whoever it belongs to, of these topics
-	// when they are sent.
+	// when they are sent; if that cannot be told, it is asked again later.
 	Valid func(Subscription) bool
-	Notes func(context.Context, Subscription, []Topic) []Note
+	Notes func(context.Context, Subscription, []Topic) ([]Note, error)
 	Log   *slog.Logger
 
 	mu    sync.Mutex
@@ -261,12 +261,14 @@ func (q *Queue) hand(boxes map[string]*box, subscriptions []Subscription, topics
 
 // deliver makes one try to send what is in a box.
 func (q *Queue) deliver(ctx context.Context, p page, b *box) {
-	notes := q.Notes(ctx, b.to, b.topics)
-	if len(notes) == 0 {
+	notes, err := q.Notes(ctx, b.to, b.topics)
+	if err == nil && len(notes) == 0 {
 		b.clear()
 		return
 	}
-	err := send(ctx, q.Client, p, b.to, notes)
+	if err == nil {
+		err = send(ctx, q.Client, p, b.to, notes)
+	}
 	b.tries++
 	answer, refused := errors.AsType[*refusal](err)
 	switch wait := cmp.Or(waitOf(answer), firstRetry<<(2*(b.tries-1))); {

@@ -117,3 +117,29 @@ func TestGoneForGood(t *testing.T) {
 		f.want("one that is back", after(time.Hour, gone), "back")
 	})
 }
+
+// TestBlind holds that what cannot be told at the moment is told later.
+func TestBlind(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		log := f.logged()
+		b := f.subscribe("a")
+		see := func(blind bool) {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.blind = blind
+		}
+		see(true)
+		defer f.run()()
+		f.need("x")
+		f.want("the store is away", after(4*time.Second, b))
+		see(false)
+		f.want("it is back", after(15*time.Second, b), "x")
+		f.wantLines(log, 0)
+		see(true)
+		f.need("y")
+		f.want("it is away for long", after(time.Hour, b))
+		f.wantLines(log, 1)
+	})
+}
