@@ -36,9 +36,9 @@ func (s sending) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // authorityClient is a client for the authorization server that the server at an address
-// names. A server elsewhere must not have us ask what only this machine reaches: itself, and
-// what is on its link, such as a cloud's metadata. Private networks are allowed: companies
-// have both servers there.
+// names. A server elsewhere must not have us ask what only this machine reaches: itself, what
+// is on its link, and the metadata of the clouds that internal/reach knows. Private networks
+// are allowed: companies have both servers there.
 func authorityClient(address string) *http.Client {
 	client := &http.Client{Timeout: authorityPatience}
 	if u, err := url.Parse(address); err != nil || !reach.IsLocal(u.Hostname()) {

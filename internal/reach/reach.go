@@ -27,6 +27,16 @@ var reserved = []netip.Prefix{
 	netip.MustParsePrefix("3fff::/20"),
 }
 
+// metadata are the addresses at which clouds tell a machine about itself, its credentials
+// among it, and that are not on its link. Those that are need no list.
+var metadata = []netip.Addr{
+	netip.MustParseAddr("100.100.100.200"), // Alibaba
+	netip.MustParseAddr("168.63.129.16"),   // Azure
+	netip.MustParseAddr("192.0.0.192"),     // Oracle
+	netip.MustParseAddr("fd00:ec2::254"),   // Amazon
+	netip.MustParseAddr("fd20:ce::254"),    // Google
+}
+
 // unicast6 is where public IPv6 addresses are. Those that hold an IPv4 address for a
 // gateway are elsewhere.
 var unicast6 = netip.MustParsePrefix("2000::/3")
@@ -37,14 +47,15 @@ func Public(a netip.Addr) bool {
 	if !a.IsValid() || !a.IsGlobalUnicast() || a.IsPrivate() || a.Is6() && !unicast6.Contains(a) {
 		return false
 	}
-	return !slices.ContainsFunc(reserved, func(p netip.Prefix) bool { return p.Contains(a) })
+	return !slices.Contains(metadata, a) && !slices.ContainsFunc(reserved, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// Local reports whether only this machine reaches what is at an address: itself, and what
-// is on its link, such as a cloud's metadata.
+// Local reports whether only this machine reaches what is at an address: itself, what is on
+// its link, and a cloud's metadata. Addresses of private networks are not local, nor are
+// those of 100.64.0.0/10, which overlay networks of companies use.
 func Local(a netip.Addr) bool {
 	a = plain(a)
-	return a.IsLoopback() || a.IsUnspecified() || a.IsLinkLocalUnicast()
+	return a.IsLoopback() || a.IsUnspecified() || a.IsLinkLocalUnicast() || slices.Contains(metadata, a)
 }
 
 // IsLocal reports whether a host, by its name or as an address, is local.

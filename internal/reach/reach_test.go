@@ -21,6 +21,7 @@ func TestPublicAddresses(t *testing.T) {
 		"127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "0.1.2.3", "224.0.0.1", "255.255.255.255", "240.0.0.1",
 		"192.0.2.1", "198.18.0.1", "198.51.100.7", "203.0.113.9", "::", "::1", "::ffff:10.0.0.1", "fe80::1", "fe80::1%eth0", "fc00::1", "fd12::1", "ff02::1",
 		"64:ff9b::7f00:1", "64:ff9b::a00:1", "2002:7f00:1::", "2001::1", "2001:db8::1", "::127.0.0.1", "fec0::1", "100::1",
+		"100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254",
 	} {
 		if reach.Public(netip.MustParseAddr(a)) {
 			t.Errorf("%s counts as public", a)
@@ -35,12 +36,12 @@ func TestPublicAddresses(t *testing.T) {
 
 func TestLocal(t *testing.T) {
 	t.Parallel()
-	for _, host := range []string{"localhost", "LOCALHOST.", "x.localhost", "127.0.0.7", "::ffff:127.0.0.1", "::1", "0.0.0.0", "::", "169.254.169.254", "fe80::1%eth0"} {
+	for _, host := range []string{"localhost", "LOCALHOST.", "x.localhost", "127.0.0.7", "::ffff:127.0.0.1", "::1", "0.0.0.0", "::", "169.254.169.254", "fe80::1%eth0", "100.100.100.200", "::ffff:100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254"} {
 		if !reach.IsLocal(host) {
 			t.Errorf("%s does not count as local", host)
 		}
 	}
-	for _, host := range []string{"example.com", "localhost.example.com", "10.0.0.1", "fd12::1", "1.1.1.1", ""} {
+	for _, host := range []string{"example.com", "localhost.example.com", "10.0.0.1", "100.64.0.1", "fd12::1", "fd00:ec2::253", "1.1.1.1", ""} {
 		if reach.IsLocal(host) {
 			t.Errorf("%s counts as local", host)
 		}
