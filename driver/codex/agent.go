@@ -230,11 +230,11 @@ func (a *agent) run(ctx context.Context, in terret.Settings, start func(*process
 	return nil
 }
 
-// turnParams are what every turn is told, since Codex keeps what the last one was told.
-// a.mu must be held.
+// turnParams are what a turn is told, since Codex keeps what the last one was told. a.mu
+// must be held.
 func (a *agent) turnParams(in terret.Settings) object {
 	model := cmp.Or(in.Model, a.model, a.own)
-	params := object{"threadId": a.native, "summary": "auto", "model": model}
+	params := object{"threadId": a.native, "model": model}
 	if len(in.OutputSchema) > 0 {
 		params["outputSchema"] = in.OutputSchema
 	}
@@ -252,14 +252,24 @@ func (a *agent) turnParams(in terret.Settings) object {
 	return params
 }
 
-// startTurn calls what begins a turn, and learns its id.
+// startTurn calls what begins a turn, and learns its id. Codex is told the model only if
+// that is another than before: a turn that sets anything takes it milliseconds longer.
 func (p *process) startTurn(ctx context.Context, method string, params object) error {
+	model, _ := params["model"].(string)
+	p.mu.Lock()
+	if model != "" && model == p.model && params["collaborationMode"] == nil {
+		delete(params, "model")
+	}
+	p.mu.Unlock()
 	var answer turnAnswer
 	if err := p.conn.Call(ctx, method, params, &answer); err != nil {
 		return err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if model != "" {
+		p.model = model
+	}
 	if p.t.turn.running && p.t.turn.id == "" {
 		p.t.turn.id = answer.Turn.ID
 	}

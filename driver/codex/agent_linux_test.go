@@ -39,6 +39,19 @@ func TestHello(t *testing.T) {
 	}
 }
 
+// TestModelToldOnce is that a turn is told the model only if that is another than before.
+func TestModelToldOnce(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "plain")
+	a := s.open()
+	for i, c := range []struct{ model, told string }{{"", "<nil>"}, {"big", "big"}, {"big", "<nil>"}, {"", "m"}, {"", "<nil>"}} {
+		end, _ := s.run(a, "model?", terret.Settings{Model: c.model}).(terret.TurnComplete)
+		if end.Text != c.told {
+			t.Errorf("turn %d was told %s, want %s", i+1, end.Text, c.told)
+		}
+	}
+}
+
 // TestStart is what becomes of programs that are not Codex, or not well.
 func TestStart(t *testing.T) {
 	t.Parallel()

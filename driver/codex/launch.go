@@ -82,6 +82,7 @@ func (d *Driver) launchOf(r terret.OpenRequest, mode string, in terret.Settings)
 		"features.unified_exec_tty": false,
 		// Without a network a turn ends with an error; it would wait for one.
 		"features.unbounded_connection_retries": false,
+		"model_reasoning_summary":               "auto",
 	}
 	if !slices.Contains(in.ApprovedTools, searchTool) || !has(in, searchTool) {
 		l.config["web_search"] = "disabled" // the provider runs it, so it does not pass us

@@ -41,6 +41,7 @@ type fake struct {
 	thread string
 	turns  int
 	asked  int
+	model  any // that the turn was told
 }
 
 func (f *fake) say(v any) { fmt.Println(string(encode(v))) }
@@ -122,6 +123,7 @@ func (f *fake) handle(id json.RawMessage, method string, params object) {
 		f.tell("turn/started", object{"turn": object{"id": f.turn()}})
 		input, _ := params["input"].([]any)
 		first, _ := input[0].(map[string]any)
+		f.model = params["model"]
 		f.prompted(fmt.Sprint(first["text"]))
 	case "turn/interrupt":
 		f.answer(id, object{})
@@ -149,6 +151,9 @@ func (f *fake) prompted(prompt string) {
 	case "hello":
 		f.text("Hello.")
 		f.tell("thread/tokenUsage/updated", object{"tokenUsage": object{"last": object{"inputTokens": 5, "outputTokens": 2}, "total": object{"inputTokens": 5, "outputTokens": 2}}})
+		f.end("completed", nil)
+	case "model?":
+		f.text(fmt.Sprint(f.model))
 		f.end("completed", nil)
 	case "twice": // ends its turn twice, and goes on talking
 		f.text("Hello.")

@@ -44,6 +44,7 @@ type process struct {
 	// in which things happened.
 	mu     sync.Mutex
 	t      *translator
+	model  string         // that the thread goes on with; empty if we do not know
 	a      *agent         // nil until one takes the process
 	early  []terret.Event // said before
 	stderr *complaint.Log

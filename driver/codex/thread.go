@@ -97,7 +97,10 @@ func (p *process) callThread(ctx context.Context, method string, params object) 
 		return answer, terret.Errorf(terret.CodeMalformedOutput, "Codex did not say which thread it has loaded")
 	}
 	p.mu.Lock()
-	p.t.thread = answer.Thread.ID
+	p.t.thread, p.model = answer.Thread.ID, ""
+	if method == "thread/start" { // others may have been told another model by their last turn
+		p.model = answer.Model
+	}
 	p.mu.Unlock()
 	return answer, nil
 }
