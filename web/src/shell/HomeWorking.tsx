@@ -76,10 +76,9 @@ function Fold({ group: g, alone, folded, now, gone }: { group: Group; alone: boo
 
 function WorkingRow({ session: s, now, gone }: { session: Session; now: number; gone: boolean }) {
   const act = useActs((a) => a.sessions[s.id]);
-  const begun = !!act?.since;
   useEffect(() => {
-    if (!begun && !gone) void lookUpAct(s.id, s.last_seq);
-  }, [begun, gone, s.id]);
+    if (!act && !gone) void lookUpAct(s.id, s.last_seq);
+  }, [act, gone, s.id]);
   return (
     <li className={`home-row${gone ? " gone" : ""}`}>
       <Link to={sessionPath(s.id)} className="home-link">

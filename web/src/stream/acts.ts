@@ -1,15 +1,12 @@
 // What the agents of all sessions are doing, from what the stream tells.
 
 import { create } from "zustand";
-import { call } from "../api/http";
-import type { Event, List, Turn } from "../api/types";
+import type { Event } from "../api/types";
 import { foldAct } from "../model/act";
 import { type Act, noAct } from "../model/types";
 import { fetchEvents } from "./sse";
 
 export const useActs = create<{ sessions: Readonly<Record<string, Act>> }>(() => ({ sessions: {} }));
-
-const actOf = (session: string): Act | undefined => useActs.getState().sessions[session];
 
 export function noteActs(events: readonly Event[]): void {
   let next: Record<string, Act> | undefined;
@@ -28,29 +25,16 @@ export function noteActs(events: readonly Event[]): void {
 const tail = 60; // events that tell what a session is doing
 const asked = new Set<string>();
 
-/** Looks up what a session does, and since when, that worked before this page was open. */
+/** Looks up what a session does that worked before this page was open. */
 export async function lookUpAct(session: string, lastSeq: number): Promise<void> {
-  if (asked.has(session) || actOf(session)?.since) return;
+  if (asked.has(session) || session in useActs.getState().sessions) return;
   asked.add(session);
   try {
-    if (!actOf(session)) {
-      const events = await fetchEvents(session, Math.max(0, lastSeq - tail));
-      if (!actOf(session)) noteActs(events);
-    }
-    if (!actOf(session)?.since) await lookUpStart(session);
+    const events = await fetchEvents(session, Math.max(0, lastSeq - tail));
+    if (!(session in useActs.getState().sessions)) noteActs(events);
   } catch {
     // The stream tells soon enough.
   } finally {
     asked.delete(session);
   }
-}
-
-/** A long answer has more pieces than the events that are looked at: its turn says when it began. */
-async function lookUpStart(session: string): Promise<void> {
-  const before = actOf(session);
-  const { items } = await call<List<Turn>>(`/v1/sessions/${encodeURIComponent(session)}/turns`);
-  const since = items.findLast((t) => t.state === "running")?.started_at;
-  const now = actOf(session);
-  if (!since || now?.since || (before && !now)) return; // meanwhile another one began, or this one ended
-  useActs.setState(({ sessions }) => ({ sessions: { ...sessions, [session]: { ...(now ?? noAct), since } } }));
 }
