@@ -143,7 +143,7 @@ web-unit:
 	cd web && npm test
 
 .PHONY: screenshots
-screenshots: build web/node_modules/.stamp ## redo docs/screenshots (needs Node and Chromium)
+screenshots: build web/node_modules/.stamp agents/node_modules/.stamp ## redo docs/screenshots with the real Claude Code (needs Node and Chromium)
 	@scripts/setup.sh browser
 	cd web && $(E2E) npm run screenshots
 

@@ -1,30 +1,34 @@
-// Makes docs/screenshots: the main states, desktop and phone, light and dark. Run by
-// `make screenshots`; look at what it made before you commit it.
+// Makes docs/screenshots: the main states, desktop and phone, light and dark, with the real
+// Claude Code. Run by `make screenshots`; look at what it made before you commit it.
 
 import { mkdirSync } from "node:fs";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { launch, live, openTab, Server, signedIn } from "./harness";
-import { script } from "./screenshots.script";
+import { furnish, model, prompts } from "./screenshots.script";
 
 const out = new URL("../../docs/screenshots/", import.meta.url).pathname;
-const server = new Server({ script });
+const server = new Server({ model });
 let browser: Browser;
 const ids: Record<string, string> = {};
 
 beforeAll(async () => {
   mkdirSync(out, { recursive: true });
+  furnish(server.project);
   await server.start();
   browser = await launch();
   await server.api("PUT", "/v1/rules", {
     items: [{ effect: "allow", pattern: "Bash(git status *)" }, { effect: "allow", pattern: "Bash(go test *)" }, { effect: "deny", pattern: "Bash(curl *)" }],
   });
-  ids.done = await server.session({ title: "greeting in Go", policy: "auto-approve" },
-    "create greet.go containing package main, then replace main with greet in greet.go, then run: ls -la, then list files");
-  ids.failed = await server.session({ title: "upgrade vite" }, "fail");
-  ids.question = await server.session({ title: "choose a colour" }, "ask me");
-  ids.flaky = await server.session({ agent: "mock", title: "fix flaky login test" }, "The login test is flaky. Find out why.");
-});
+  const begin = (title: string, prompt: string, more = {}) => server.session({ agent: "claude", policy: "accept-edits", title, ...more }, prompt);
+  ids.done = await begin("Health endpoint", prompts.done, { persona: "TESTER" });
+  ids.failed = await begin("Upgrade to Go 1.27", prompts.failed);
+  ids.question = await begin("Where sessions are kept", prompts.question);
+  ids.flaky = await begin("Fix the flaky login test", prompts.flaky, { persona: "TESTER" });
+  // Go compiles its library first, in the home of this server.
+  const state = async (id: string) => (await server.api<{ state: string; open_requests: number }>("GET", `/v1/sessions/${id}`)).body;
+  while ((await state(ids.done)).state === "busy" || (await state(ids.flaky)).open_requests === 0) await new Promise((done) => setTimeout(done, 200));
+}, 300_000);
 afterAll(async () => {
   await browser?.close();
   await server.remove();
@@ -43,6 +47,8 @@ describe.each(["light", "dark"] as const)("%s", (theme) => {
       await page.goto(server.url + path);
       await live(page);
     };
+    await open("/agents");
+    await page.locator(".skeletons").first().waitFor({ state: "detached" }); // what they can do is known then
     await open(`/s/${ids.flaky}`);
     await page.locator("[data-request]").waitFor();
     await shoot("permission");
@@ -60,12 +66,15 @@ describe.each(["light", "dark"] as const)("%s", (theme) => {
     await shoot("error");
     for (const name of ["usage", "agents", "rules", "personas"]) {
       await open(`/${name}`);
+      await page.locator(".skeletons").first().waitFor({ state: "detached" }); // agents are asked for their version
       await shoot(name);
     }
     await open("/");
     await shoot("home");
     await page.keyboard.press("Alt+n");
-    await page.getByRole("dialog").waitFor();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByRole("textbox", { name: "Folder" }).fill(server.project);
+    await dialog.getByLabel("Persona").selectOption("TESTER");
     await shoot("new-session");
     await page.keyboard.press("Escape");
     await page.keyboard.press("Control+k");

@@ -1,7 +1,7 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { live, world } from "./harness";
+import { live, openTab, world } from "./harness";
 
 const { server, open } = world();
 
@@ -60,5 +60,20 @@ it("single files and hunks are taken back, brought back and kept", async () => {
   await expect.poll(() => file("long.txt").getByText("mine").count()).toBe(0);
   await file("long.txt").getByText("line XXX.").waitFor();
   expect(watch.problems).toEqual([]);
+  await context.close();
+});
+
+it("the pane shows names of files in full, and a row says once what allowed it", async () => {
+  const { context, page } = await open();
+  const name = "internal/health/handler_test.go";
+  const id = await server.session({ policy: "auto-approve" }, `create ${name} containing hi`);
+  await page.goto(`${server.url}/s/${id}`);
+  await live(page);
+  await page.locator(".turn-end").waitFor();
+  expect((await page.locator(".why").first().innerText()).trim()).toBe("The mode Full auto allows whatever no rule denies.");
+  await openTab(page, "Changes");
+  const shown = page.getByRole("tabpanel", { name: "Changes" }).locator(".diff-head .cut").getByText(name);
+  await shown.waitFor();
+  expect(await shown.evaluate((el) => el.scrollWidth <= el.clientWidth)).toBe(true);
   await context.close();
 });

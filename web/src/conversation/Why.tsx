@@ -14,10 +14,12 @@ export function Why({ decision: d }: { decision: Decision }) {
   const rules = useRules(session.id, d.source === "rule").data?.items;
   if (d.behavior === "passthrough" || d.behavior === "ask") return null;
   const rule = rules?.find((r) => r.pattern === d.rule);
+  const reason = reasonOf(d);
+  const told = d.source === "policy" && reason.startsWith("The mode "); // the reason says who, too
   return (
     <p className="why">
-      {sentence(d, me, session.policy)}
-      {d.reason && <span className="dim"> {reasonOf(d)}{/[.!?]$/.test(d.reason) ? "" : "."}</span>}
+      {!told && sentence(d, me, session.policy)}
+      {reason && <span className="dim"> {reason}{/[.!?]$/.test(reason) ? "" : "."}</span>}
       {d.source === "rule" && rules && <span className="dim"> {origin(rule, me)}</span>}
       {d.source === "user" && d.rule && <span className="dim"> That made the rule <span className="mono">{safeName(d.rule)}</span>.</span>}
       {d.rule && <> <Link to="/rules">Rules</Link></>}

@@ -6,8 +6,10 @@ export function duration(ms: number): string {
   const s = Math.round(ms / 1000);
   if (s < 60) return `${s} s`;
   const m = Math.floor(s / 60);
-  return m < 60 ? `${m} min ${s % 60} s` : `${Math.floor(m / 60)} h ${m % 60} min`;
+  return m < 60 ? both(m, "min", s % 60, "s") : both(Math.floor(m / 60), "h", m % 60, "min");
 }
+
+const both = (n: number, unit: string, rest: number, smaller: string) => `${n} ${unit}${rest ? ` ${rest} ${smaller}` : ""}`;
 
 export function tokens(n: number): string {
   if (n < 1000) return String(n);
