@@ -43,7 +43,7 @@ it("Settings turn push notifications on by a click, and off again", async () => 
   // The server cannot reach that service: it says so, and nothing stays behind.
   await box.click();
   await page.getByText("It was not turned on", { exact: true }).waitFor();
-  await page.getByText(/^the notification was not sent: cannot reach the push service push\.invalid/).waitFor();
+  await page.getByText(/^the notification was not sent: the push service push\.invalid could not be reached/).waitFor();
   expect([await box.isChecked(), await kept(), await page.evaluate(() => localStorage.getItem("stub.push"))]).toEqual([false, 0, null]);
   const tests: unknown[] = [];
   await page.route("**/v1/push/test", (route) => { tests.push(route.request().postDataJSON()); return route.fulfill({ status: 204 }); });
