@@ -1,7 +1,7 @@
 // @vitest-environment happy-dom
 import { expect, it, vi } from "vitest";
 import { Script } from "../model/testing";
-import { ConversationStore } from "./conversations";
+import { ConversationStore, Conversations } from "./conversations";
 
 const script = () => {
   const s = new Script();
@@ -49,4 +49,20 @@ it("says what went wrong and tries again when asked to", async () => {
   fail = false;
   await store.catchUp();
   expect(store.snapshot()).toMatchObject({ loaded: true, error: null });
+});
+
+it("asks again when the stream opens while history is on its way: what came between is in neither", async () => {
+  const all = script();
+  const said = (events: typeof all) => new Response(events.map((e) => JSON.stringify(e)).join("\n"));
+  let first: (answer: Response) => void = () => {};
+  const early = new Promise<Response>((done) => (first = done));
+  const fetch = vi.fn(async (path: string) => said(all.slice(Number(/after=(\d+)/.exec(path)![1])))).mockReturnValueOnce(early);
+  vi.stubGlobal("fetch", fetch);
+  const open = new Conversations();
+  const store = open.get("s");
+  store.subscribe(() => {});
+  open.catchUp(); // the server has answered the first one already, but the page has not heard it
+  first(said(all.slice(0, 2)));
+  await vi.waitFor(() => expect(words(store)).toBe("012345"));
+  vi.unstubAllGlobals();
 });

@@ -64,6 +64,12 @@ export class ConversationStore {
     return this.fetching;
   }
 
+  /** Fetches what is missing, anew: a fetch that is under way may have been answered before. */
+  async catchUpAgain(): Promise<void> {
+    await this.fetching;
+    await this.catchUp();
+  }
+
   private async load(): Promise<void> {
     try {
       const events = await this.fetch(this.session, this.snap.conversation.lastSeq);
@@ -130,10 +136,10 @@ export class Conversations {
     for (const [id, list] of by) this.stores.get(id)!.push(list);
   }
 
-  /** After the stream was away for a while. */
+  /** After the stream was opened: it tells nothing of before. */
   catchUp(): void {
     for (const [id, store] of this.stores) {
-      if (store.watched) void store.catchUp();
+      if (store.watched) void store.catchUpAgain();
       else this.stores.delete(id);
     }
   }
