@@ -161,13 +161,13 @@ func namesReach(path, folder []string, file fileUse) bool {
 		below[j] = file.search
 	}
 	below[len(folder)] = true
-	for i := len(path) - 1; i >= 0; i-- {
+	for i, part := range slices.Backward(path) {
 		here[len(folder)] = true
 		for j := len(folder) - 1; j >= 0; j-- {
 			switch {
-			case len(path[i]) > 1 && strings.Trim(path[i], anyText) == "": // a double star
+			case len(part) > 1 && strings.Trim(part, anyText) == "": // a double star
 				here[j] = below[j] || !hides(folder[j]) && here[j+1]
-			case strings.HasPrefix(path[i], anyText) && hides(folder[j]), !mayMatch(path[i], folder[j]):
+			case strings.HasPrefix(part, anyText) && hides(folder[j]), !mayMatch(part, folder[j]):
 				here[j] = false
 			default:
 				here[j] = below[j+1] || i == len(path)-1 && file.path.cut
