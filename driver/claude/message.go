@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
+	"strings"
 )
 
 // decode reads JSON into v. It skips fields of an unexpected type: an agent that
@@ -50,6 +52,41 @@ func parse(line []byte) (message, bool) {
 		decode(line, m)
 	}
 	return m, true
+}
+
+// opening is the last init line. Every turn opens with one, which is the longest line of
+// a short turn, and mostly only its id is new: then it is not decoded again.
+type opening struct {
+	line []byte
+	m    *initMessage
+}
+
+// parse decodes a line, as the function does.
+func (t *translator) parse(line []byte) (message, bool) {
+	if id, ok := t.opening.again(line); ok {
+		m := *t.opening.m
+		m.UUID = id
+		return &m, true
+	}
+	m, ok := parse(line)
+	if init, is := m.(*initMessage); is {
+		t.opening = opening{slices.Clone(line), init}
+	}
+	return m, ok
+}
+
+// again reports whether the line repeats the last one with another id.
+func (o opening) again(line []byte) (id string, ok bool) {
+	if o.m == nil || len(line) != len(o.line) {
+		return "", false
+	}
+	before, rest, ok := bytes.Cut(line, []byte(`,"uuid":"`))
+	id, after, closed := cutString(rest, "")
+	if !ok || !closed || len(id) != len(o.m.UUID) || strings.Contains(id, `\`) || !bytes.HasPrefix(o.line, before) {
+		return "", false
+	}
+	old := o.line[len(before):]
+	return id, bytes.HasSuffix(old, after) && bytes.HasPrefix(old, []byte(`,"uuid":"`+o.m.UUID+`"`))
 }
 
 // peek guesses the type of a line, and the subtype of a system line, so that it need

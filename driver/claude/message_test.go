@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
+	"strings"
 	"testing"
+
+	"github.com/terret-dev/terret"
 )
 
 // TestParse is that a line means the same however it is written, and that the kind of
@@ -58,6 +61,39 @@ func TestParse(t *testing.T) {
 	for _, line := range []string{``, `x`, `[]`, `{"type":"user"`, `{"type":"user"} x`, `"user"`} {
 		if _, ok := parse([]byte(line)); ok {
 			t.Errorf("%q is a message", line)
+		}
+	}
+}
+
+// TestSameOpening: a line that opens a turn as the last one did is not decoded again,
+// and means what it says all the same.
+func TestSameOpening(t *testing.T) {
+	line := func(model, id string) string {
+		return `{"type":"system","subtype":"init","cwd":"/w","session_id":"s1","model":"` + model +
+			`","permissionMode":"default","tools":["Bash"],"uuid":"` + id + `","fast":"off"}`
+	}
+	tr := newTranslator(options{})
+	feed(tr, line("m", "u1"))
+	decoded := tr.opening.m
+	if events := feed(tr, line("m", "u2")); len(events) != 0 || tr.head.UUID != "u2" {
+		t.Errorf("the same again: id %s, events %v", tr.head.UUID, events)
+	}
+	if tr.opening.m != decoded {
+		t.Error("it was decoded again")
+	}
+	feed(tr, `{"type":"system","subtype":"status","permissionMode":"plan","session_id":"s1"}`)
+	if events := feed(tr, line("m", "u3")); len(events) != 1 || *events[0].Data.(terret.SessionUpdated).PermissionMode != "default" {
+		t.Errorf("back in the mode of the last opening: %v", events)
+	}
+	if events := feed(tr, line("n", "u4")); len(events) != 1 || *events[0].Data.(terret.SessionUpdated).Model != "n" {
+		t.Errorf("another model in a line of the same length: %v", events)
+	}
+	for _, odd := range []string{
+		line("n", `u\"`), strings.Replace(line("n", "u5"), "off", "on!", 1), strings.Replace(line("n", "u5"), `,"uuid":"u5"`, `,"uuid": "u"`, 1),
+	} {
+		decoded = tr.opening.m
+		if feed(tr, odd); tr.opening.m == decoded {
+			t.Errorf("not decoded: %s", odd)
 		}
 	}
 }

@@ -62,6 +62,7 @@ type translator struct {
 	plan     []planItem
 	compact  compaction
 	spent    spending
+	opening  opening
 }
 
 // session is what the agent last said about the session.
@@ -92,7 +93,7 @@ func (t *translator) translate(line []byte, now time.Time) ([]terret.Event, []co
 	if len(line) == 0 {
 		return nil, nil
 	}
-	m, ok := parse(line)
+	m, ok := t.parse(line)
 	if !ok {
 		t.turn.malformed++
 		t.emit(terret.DiagParseError{Text: brief.Cut(string(line), diagLimit)})
