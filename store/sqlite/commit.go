@@ -19,8 +19,14 @@ const inlineLimit = 64 << 10
 // sqlFence admits a batch only if its epoch and its last number are still the
 // session's. The batch gets its numbers under the same lock. The key finds the row
 // fast; the id makes sure that it is still that session's.
-const sqlFence = `UPDATE sessions SET last_seq = last_seq + ?, updated_at = max(updated_at, ?)
- WHERE key = ? AND id = ? AND epoch = ? AND last_seq = ? AND deleted = 0`
+const sqlFence = ` WHERE key = ? AND id = ? AND epoch = ? AND last_seq = ? AND deleted = 0`
+
+// What a batch writes with its numbers. Pieces of text leave the time as it is, and the
+// index of it alone.
+const (
+	sqlNumber = `UPDATE sessions SET last_seq = last_seq + ?` + sqlFence
+	sqlTouch  = `UPDATE sessions SET last_seq = last_seq + ?, updated_at = max(updated_at, ?)` + sqlFence
+)
 
 const (
 	sqlInsertEvent      = `INSERT INTO events (session, seq, at, kind, body) VALUES (?, ?, ?, ?, ?)`
@@ -236,7 +242,7 @@ func (w *writer) pass(p store.Prepared, touched int64) (key int64, ok bool, err 
 		} else if key, err = sessionKey(w.tx, p.Batch.Session); err != nil {
 			return 0, false, err
 		}
-		n, err := changed(w.tx, sqlFence, len(p.Rows), touched, key, p.Batch.Session, p.Batch.Epoch, p.Batch.After)
+		n, err := w.number(key, p, touched)
 		if err != nil {
 			return 0, false, err
 		}
@@ -250,6 +256,16 @@ func (w *writer) pass(p store.Prepared, touched int64) (key int64, ok bool, err 
 		}
 		known = false
 	}
+}
+
+// number gives the batch its numbers, if nobody else has them, and returns how many
+// sessions that has changed.
+func (w *writer) number(key int64, p store.Prepared, touched int64) (int64, error) {
+	b, n := p.Batch, len(p.Rows)
+	if touched == 0 {
+		return changed(w.tx, sqlNumber, n, key, b.Session, b.Epoch, b.After)
+	}
+	return changed(w.tx, sqlTouch, n, touched, key, b.Session, b.Epoch, b.After)
 }
 
 func whyRefused(tx *lite.Conn, b terret.Batch) (refused, err error) {
