@@ -116,6 +116,11 @@ func (w *writer) sessions(last *pgx.Batch, group []prepared) {
 			touched[i] = p.Rows[len(p.Rows)-1].Time.UnixMicro()
 		}
 	}
+	if !slices.ContainsFunc(cursors, func(c []byte) bool { return c != nil }) {
+		last.Queue(`UPDATE sessions s SET last_seq = u.last_seq, updated_at = greatest(s.updated_at, u.touched)
+			FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS u (key, last_seq, touched) WHERE s.key = u.key`, keys, numbers, touched)
+		return
+	}
 	last.Queue(`UPDATE sessions s SET last_seq = u.last_seq, updated_at = greatest(s.updated_at, u.touched), cursor = coalesce(u.cursor, s.cursor)
 		FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bytea[]) AS u (key, last_seq, touched, cursor) WHERE s.key = u.key`,
 		keys, numbers, touched, cursors)
@@ -123,51 +128,78 @@ func (w *writer) sessions(last *pgx.Batch, group []prepared) {
 
 // sqlAppend gives the events their positions, writes them, and tells the others. The
 // server has received all of it before it takes the lock that everybody waits for.
-const sqlAppend = `WITH next AS (` + sqlNext + `, last_pos = last_pos + $4 RETURNING version, last_pos),
+const (
+	sqlAppend = `WITH next AS (` + sqlNext + `, last_pos = last_pos + $4 RETURNING version, last_pos),
+	written AS (INSERT INTO events (pos, session, seq, at, kind, body)
+		SELECT next.last_pos - $4 + e.n, e.session, e.seq, e.at, e.kind, e.body
+		FROM next, unnest($5::bigint[], $6::bigint[], $7::bigint[], $8::text[], $9::bytea[])
+			WITH ORDINALITY AS e (session, seq, at, kind, body, n))` + sqlTell
+	// sqlAppendLarge is for groups with large events, or with the agents' own messages.
+	sqlAppendLarge = `WITH next AS (` + sqlNext + `, last_pos = last_pos + $4 RETURNING version, last_pos),
 	written AS (INSERT INTO events (pos, session, seq, at, kind, body, blob, raw, raw_blob)
 		SELECT next.last_pos - $4 + e.n, e.session, e.seq, e.at, e.kind, e.body, e.blob, e.raw, e.raw_blob
 		FROM next, unnest($5::bigint[], $6::bigint[], $7::bigint[], $8::text[], $9::bytea[], $10::bytea[], $11::bytea[], $12::bytea[])
-			WITH ORDINALITY AS e (session, seq, at, kind, body, blob, raw, raw_blob, n))
+			WITH ORDINALITY AS e (session, seq, at, kind, body, blob, raw, raw_blob, n))` + sqlTell
+	sqlTell = `
 	SELECT version, last_pos, pg_notify($2, $3 || ' ' || version)::text FROM next`
+)
+
+// columns are the events of a group as sqlAppend takes them.
+type columns struct {
+	session, seq, at         []int64
+	kind                     []string
+	body, blob, raw, rawBlob [][]byte
+	spilled                  map[string][]byte // large bodies by their hashes
+	large                    bool              // the last three columns hold something
+}
+
+func (c *columns) add(key, seq int64, row store.Row) {
+	c.session, c.seq, c.at, c.kind = append(c.session, key), append(c.seq, seq), append(c.at, row.Time.UnixMicro()), append(c.kind, clean(string(row.Kind)))
+	body, blob := spill(row.Body, c.spilled)
+	raw, rawBlob := spill(row.Raw, c.spilled)
+	c.body, c.blob, c.raw, c.rawBlob = append(c.body, body), append(c.blob, blob), append(c.raw, raw), append(c.rawBlob, rawBlob)
+	c.large = c.large || blob != nil || len(row.Raw) > 0
+}
+
+// queue queues the statement that appends the events.
+func (c *columns) queue(last *pgx.Batch, s *Store) *pgx.QueuedQuery {
+	args := []any{s.known, s.channel(), s.worker.name(), int64(len(c.seq)), c.session, c.seq, c.at, c.kind, c.body}
+	if c.large {
+		return last.Queue(sqlAppendLarge, append(args, c.blob, c.raw, c.rawBlob)...)
+	}
+	return last.Queue(sqlAppend, args...)
+}
 
 // append queues the events and what ends the transaction, and fills in the results. The
 // version is known when the batch has been sent.
 func (w *writer) append(last *pgx.Batch, group []prepared, shared *shared) *int64 {
-	var session, seq, at []int64
-	var kind []string
-	var body, blob, raw, rawBlob [][]byte
-	spilled := map[string][]byte{}
+	events := columns{spilled: map[string][]byte{}}
 	for _, p := range group {
 		r := terret.Result{LastSeq: p.Batch.After, Entries: make([]terret.Entry, 0, len(p.Rows))}
 		for _, row := range p.Rows {
 			r.LastSeq++
-			session, seq, at, kind = append(session, p.row.key), append(seq, r.LastSeq), append(at, row.Time.UnixMicro()), append(kind, clean(string(row.Kind)))
-			inline, hash := spill(row.Body, spilled)
-			body, blob = append(body, inline), append(blob, hash)
-			inline, hash = spill(row.Raw, spilled)
-			raw, rawBlob = append(raw, inline), append(rawBlob, hash)
+			events.add(p.row.key, r.LastSeq, row)
 			r.Entries = append(r.Entries, terret.Entry{Session: p.Batch.Session, Seq: r.LastSeq, Kind: row.Kind, Body: row.Body, Raw: row.Raw})
 		}
 		w.results[p.Index] = r
 	}
-	queueBlobs(last, spilled)
+	queueBlobs(last, events.spilled)
 	shared.queue(last)
 	version := new(int64)
-	last.Queue(sqlAppend, w.store.known, w.store.channel(), w.store.worker.name(), int64(len(seq)), session, seq, at, kind, body, blob, raw, rawBlob).
-		QueryRow(func(row pgx.Row) error {
-			var pos int64
-			if err := row.Scan(version, &pos, nil); err != nil {
-				return err
+	events.queue(last, w.store).QueryRow(func(row pgx.Row) error {
+		var pos int64
+		if err := row.Scan(version, &pos, nil); err != nil {
+			return err
+		}
+		pos -= int64(len(events.seq))
+		for _, p := range group {
+			for i := range w.results[p.Index].Entries {
+				pos++
+				w.results[p.Index].Entries[i].Pos = pos
 			}
-			pos -= int64(len(seq))
-			for _, p := range group {
-				for i := range w.results[p.Index].Entries {
-					pos++
-					w.results[p.Index].Entries[i].Pos = pos
-				}
-			}
-			return nil
-		})
+		}
+		return nil
+	})
 	return version
 }
 
