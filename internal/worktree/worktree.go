@@ -170,7 +170,7 @@ func Remove(ctx context.Context, home, path string, own func(file string) bool) 
 	}
 	g.dir = common // the worktree is about to go
 	// At once, so that one who is killed here leaves nothing that looks like changes.
-	if err := os.Rename(tree, filepath.Join(base, goneName)); err != nil {
+	if err := os.Rename(tree, tree+".gone"); err != nil {
 		return "", err
 	}
 	if err := g.unlist(ctx, tree, id); err != nil {
@@ -178,9 +178,6 @@ func Remove(ctx context.Context, home, path string, own func(file string) bool) 
 	}
 	return "", removeAll(base)
 }
-
-// goneName is that of a worktree that is being removed.
-const goneName = "gone"
 
 // elsewhere says that the folder is not the top of a repository, or "". git would go by
 // one above it.

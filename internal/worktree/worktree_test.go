@@ -465,24 +465,3 @@ func TestRemoveWithLineEnd(t *testing.T) {
 		t.Errorf("kept %q, %v", kept, err)
 	}
 }
-
-// A Remove that was killed after it had moved the folder out of the way is finished by the
-// next one, unless the branch has commits of its own.
-func TestRemoveFinished(t *testing.T) {
-	t.Parallel()
-	for script, left := range map[string]string{"true": "", "echo x > sub/a.txt; git commit -qam two": "terret/one"} {
-		r := newRepository(t)
-		cwd := r.add("one", r.dir)
-		r.sh(cwd, script)
-		base := filepath.Dir(cwd)
-		if err := os.Rename(cwd, filepath.Join(base, "gone")); err != nil {
-			t.Fatal(err)
-		}
-		if kept, err := worktree.Remove(t.Context(), r.home, cwd, nil); kept != "" || err != nil || exists(base) {
-			t.Errorf("%s: kept %q, %v; the folder is there: %v", script, kept, err, exists(base))
-		}
-		if got := r.sh(r.dir, "git branch --list --format='%(refname:short)' 'terret/*'"); got != left {
-			t.Errorf("%s: the branches are %q, want %q", script, got, left)
-		}
-	}
-}
