@@ -3,8 +3,6 @@ package checkpoint
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha1"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/terret-dev/terret/internal/gitcmd"
 )
 
 // The bounds of the copies of one folder. The oldest go first.
@@ -253,12 +253,11 @@ func (j *restore) copyFile(n copiedNote, to string) error {
 	if err != nil {
 		return err
 	}
-	h := sha1.New()
-	fmt.Fprintf(h, "blob %d\x00", n.Bytes)
+	h := gitcmd.NewBlob(gitcmd.Digits, n.Bytes)
 	if err := (blob{io.TeeReader(in, h), n.Bytes}).copyTo(out); err != nil {
 		return err
 	}
-	if hex.EncodeToString(h.Sum(nil)) != n.Was.ID {
+	if h.ID() != n.Was.ID {
 		return errRace
 	}
 	return nil

@@ -15,6 +15,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"github.com/terret-dev/terret/internal/gitcmd"
 )
 
 // packFrom is the number of files from which a snapshot writes one pack instead
@@ -145,7 +147,7 @@ func (s *spool) add(path string, info fs.FileInfo) error {
 	if err != nil || int64(len(content)) != info.Size() {
 		return nil
 	}
-	id := blobID(content)
+	id := gitcmd.BlobID(gitcmd.Digits, content)
 	if _, dup := s.seen.LoadOrStore(id, true); dup {
 		return nil
 	}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+
+	"github.com/terret-dev/terret/internal/gitcmd"
 )
 
 // MaxReplace bounds a file that File reads.
@@ -34,7 +36,7 @@ func (f *File) entry() entry {
 	case f.Mode&0o100 != 0:
 		mode = modeExec
 	}
-	return entry{mode, blobID(f.Content)}
+	return entry{mode, gitcmd.BlobID(gitcmd.Digits, f.Content)}
 }
 
 func (f *File) perm() fs.FileMode {

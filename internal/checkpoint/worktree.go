@@ -1,8 +1,6 @@
 package checkpoint
 
 import (
-	"crypto/sha1"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +11,8 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
+
+	"github.com/terret-dev/terret/internal/gitcmd"
 )
 
 // worktree is the folder, opened for a restore. Every path goes through an os.Root, so
@@ -58,7 +58,7 @@ func (w worktree) look(p string) (present, error) {
 		if err != nil {
 			return present{}, err
 		}
-		now.entry = entry{modeSymlink, blobID([]byte(filepath.ToSlash(target)))}
+		now.entry = entry{modeSymlink, gitcmd.BlobID(gitcmd.Digits, []byte(filepath.ToSlash(target)))}
 	case mode.IsRegular():
 		now.mode = modeFile
 		if mode&0o100 != 0 {
@@ -106,12 +106,11 @@ func (w worktree) hash(p string, info fs.FileInfo) (string, error) {
 	if err := sameOpen(f, info); err != nil {
 		return "", err
 	}
-	h := sha1.New()
-	fmt.Fprintf(h, "blob %d\x00", info.Size())
+	h := gitcmd.NewBlob(gitcmd.Digits, info.Size())
 	if _, err := io.Copy(h, f); err != nil {
 		return "", err
 	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	return h.ID(), nil
 }
 
 // unchanged reports whether what is at p is still what was seen.
@@ -208,14 +207,6 @@ func sameOpen(f *os.File, info fs.FileInfo) error {
 		return fmt.Errorf("%s changed while it was being read", f.Name())
 	}
 	return nil
-}
-
-// blobID returns the object id of content.
-func blobID(content []byte) string {
-	h := sha1.New()
-	fmt.Fprintf(h, "blob %d\x00", len(content))
-	h.Write(content)
-	return hex.EncodeToString(h.Sum(nil))
 }
 
 // safePath reports whether a path of a tree may be written to: inside the

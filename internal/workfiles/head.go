@@ -4,9 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/sha1"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -206,7 +203,7 @@ func (f *Folder) present(ctx context.Context, rel string, idLength int) (present
 			return present{}, nil
 		}
 		b := []byte(filepath.ToSlash(target))
-		return present{entry: entry{modeLink, blobID(idLength, int64(len(b)), bytes.NewReader(b))}, content: b, whole: true}, nil
+		return present{entry: entry{modeLink, gitcmd.BlobID(idLength, b)}, content: b, whole: true}, nil
 	}
 	file, info, err := f.open(rel)
 	if err != nil || info.IsDir() {
@@ -226,14 +223,16 @@ func (f *Folder) present(ctx context.Context, rel string, idLength int) (present
 	}
 	now.whole = len(now.content) <= maxDiffInput
 	if now.whole {
-		now.id = blobID(idLength, int64(len(now.content)), bytes.NewReader(now.content))
+		now.id = gitcmd.BlobID(idLength, now.content)
 		return now, nil
 	}
 	if info.Size() > maxHash {
 		now.id = tooLarge
 		return now, nil
 	}
-	now.id = blobID(idLength, info.Size(), io.MultiReader(bytes.NewReader(now.content), &ctxReader{ctx, file}))
+	blob := gitcmd.NewBlob(idLength, info.Size())
+	_, _ = io.Copy(blob, io.MultiReader(bytes.NewReader(now.content), &ctxReader{ctx, file})) // an error makes another id, which is a change
+	now.id = blob.ID()
 	now.content = now.content[:sniff]
 	return now, ctx.Err()
 }
@@ -244,17 +243,6 @@ const (
 	maxHash  = 64 << 20
 	tooLarge = "too large to tell"
 )
-
-// blobID returns the object id of content, of that many digits.
-func blobID(digits int, size int64, content io.Reader) string {
-	h := sha1.New()
-	if digits == 64 {
-		h = sha256.New()
-	}
-	fmt.Fprintf(h, "blob %d\x00", size)
-	_, _ = io.Copy(h, content) // an error makes another id, which is a change
-	return hex.EncodeToString(h.Sum(nil))
-}
 
 type ctxReader struct {
 	ctx context.Context

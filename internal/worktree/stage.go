@@ -4,14 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/sha1"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/terret-dev/terret/internal/gitcmd"
 )
 
 // Seen is a file as somebody has seen it.
@@ -145,24 +144,13 @@ func missing(dir, path string) bool {
 // line endings, for example.
 func (g *git) converted(ctx context.Context, f Seen, object string) bool {
 	content, err := os.ReadFile(filepath.Join(g.dir, filepath.FromSlash(f.Path)))
-	if err != nil || blobID(len(object), content) != f.ID {
+	if err != nil || gitcmd.BlobID(len(object), content) != f.ID {
 		return false
 	}
 	one := *g
 	one.in = content
 	id, err := one.run(ctx, "hash-object", "--stdin", "--path="+f.Path)
 	return err == nil && id == object
-}
-
-// blobID returns the object id of content, of that many digits.
-func blobID(digits int, content []byte) string {
-	h := sha1.New()
-	if digits == 64 {
-		h = sha256.New()
-	}
-	fmt.Fprintf(h, "blob %d\x00", len(content))
-	h.Write(content)
-	return hex.EncodeToString(h.Sum(nil))
 }
 
 // record makes the commit, which nothing names yet.
