@@ -259,6 +259,8 @@ func (p *process) startTurn(ctx context.Context, method string, params object) e
 	p.mu.Lock()
 	if model != "" && model == p.model && params["collaborationMode"] == nil {
 		delete(params, "model")
+	} else if model != "" {
+		p.model = "" // a call that fails may have set it or not
 	}
 	p.mu.Unlock()
 	var answer turnAnswer

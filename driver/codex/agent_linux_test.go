@@ -44,7 +44,13 @@ func TestModelToldOnce(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, "plain")
 	a := s.open()
-	for i, c := range []struct{ model, told string }{{"", "<nil>"}, {"big", "big"}, {"big", "<nil>"}, {"", "m"}, {"", "<nil>"}} {
+	for i, c := range []struct{ model, told string }{{"", "<nil>"}, {"big", "big"}, {"big", "<nil>"}, {"", "m"}, {"", "<nil>"}, {"refused", ""}, {"", "m"}, {"", "<nil>"}} {
+		if c.model == "refused" { // Codex may have taken the model before it refused the turn
+			if err := a.Prompt(t.Context(), "turn", words("refuse"), terret.Settings{Model: c.model}); err == nil {
+				t.Error("the turn was not refused")
+			}
+			continue
+		}
 		end, _ := s.run(a, "model?", terret.Settings{Model: c.model}).(terret.TurnComplete)
 		if end.Text != c.told {
 			t.Errorf("turn %d was told %s, want %s", i+1, end.Text, c.told)

@@ -118,13 +118,18 @@ func (f *fake) handle(id json.RawMessage, method string, params object) {
 	case "thread/resume", "thread/fork":
 		f.refuse(id, "no rollout found for thread id "+fmt.Sprint(params["threadId"]))
 	case "turn/start":
+		input, _ := params["input"].([]any)
+		first, _ := input[0].(map[string]any)
+		prompt := fmt.Sprint(first["text"])
+		if prompt == "refuse" {
+			f.refuse(id, "not this one")
+			return
+		}
 		f.turns++
 		f.answer(id, object{"turn": object{"id": f.turn()}})
 		f.tell("turn/started", object{"turn": object{"id": f.turn()}})
-		input, _ := params["input"].([]any)
-		first, _ := input[0].(map[string]any)
 		f.model = params["model"]
-		f.prompted(fmt.Sprint(first["text"]))
+		f.prompted(prompt)
 	case "turn/interrupt":
 		f.answer(id, object{})
 		f.end("interrupted", nil)
