@@ -28,7 +28,20 @@ func maintain(ctx context.Context, m terret.Maintainer, keep time.Duration, log 
 	if keep <= 0 {
 		return
 	}
-	wait := time.NewTimer(firstCompact)
+	regularly(ctx, firstCompact, nextCompact, func() {
+		switch n, err := m.Compact(ctx, time.Now().Add(-keep)); {
+		case err != nil && ctx.Err() == nil:
+			log.Warn("could not drop old pieces of text", "error", err)
+		case n > 0:
+			log.Info("dropped old pieces of text", "count", n)
+		}
+	})
+}
+
+// regularly does something after the first wait, then with the next one in between, until
+// the context ends.
+func regularly(ctx context.Context, first, next time.Duration, do func()) {
+	wait := time.NewTimer(first)
 	defer wait.Stop()
 	for {
 		select {
@@ -36,13 +49,8 @@ func maintain(ctx context.Context, m terret.Maintainer, keep time.Duration, log 
 			return
 		case <-wait.C:
 		}
-		switch n, err := m.Compact(ctx, time.Now().Add(-keep)); {
-		case err != nil && ctx.Err() == nil:
-			log.Warn("could not drop old pieces of text", "error", err)
-		case n > 0:
-			log.Info("dropped old pieces of text", "count", n)
-		}
-		wait.Reset(nextCompact)
+		do()
+		wait.Reset(next)
 	}
 }
 
@@ -63,14 +71,7 @@ func retain(ctx context.Context, m pruner, keep time.Duration, log *slog.Logger)
 	if keep <= 0 {
 		return
 	}
-	wait := time.NewTimer(firstPrune)
-	defer wait.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-wait.C:
-		}
+	regularly(ctx, firstPrune, nextPrune, func() {
 		o := Prune{Before: time.Now().Add(-keep)}
 		done, err := m.Stale(ctx, o)
 		if err == nil {
@@ -81,6 +82,5 @@ func retain(ctx context.Context, m pruner, keep time.Duration, log *slog.Logger)
 		} else if n := len(done.Sessions); n > 0 {
 			log.Info("deleted old sessions", "count", n, "events", done.Events, "older_than", keep)
 		}
-		wait.Reset(nextPrune)
-	}
+	})
 }
