@@ -13,7 +13,6 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/engine"
-	"github.com/terret-dev/terret/internal/project"
 )
 
 func newSessions(a *app) *cobra.Command {
@@ -258,7 +257,7 @@ func (a *app) showSession(ctx context.Context, e *engine.Engine, s terret.Sessio
 		}
 	}
 	if n := len(turns); n > 0 {
-		if command := project.Replay(s, terret.TextOf(turns[n-1].Prompt)); command != "" {
+		if command, err := a.harness.Agents.ByHand(s, terret.TextOf(turns[n-1].Prompt)); err == nil { // most agents have none
 			fmt.Fprintf(a.out, "\nto run the last turn without Terret, in that folder:\n  %s\n", printable(command))
 		}
 	}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/access"
-	"github.com/terret-dev/terret/internal/project"
 )
 
 func (s *Server) replayRoutes() {
@@ -41,9 +40,6 @@ func (s *Server) replayCommand(ctx context.Context, in *struct {
 	if t == nil {
 		return nil, terret.Errorf(terret.CodeNotFound, "session %s has no turn %.64q", record.ID, in.Turn)
 	}
-	command := project.Replay(record, terret.TextOf(t.Prompt))
-	if command == "" {
-		return nil, terret.Errorf(terret.CodeUnsupported, "no command does this turn without Terret: the agent has none, or no system prompt was saved")
-	}
-	return reply(replayCommand{command}, nil)
+	command, err := s.maker.Agents.ByHand(record, terret.TextOf(t.Prompt))
+	return reply(replayCommand{command}, err)
 }

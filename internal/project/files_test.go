@@ -146,7 +146,7 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-func TestPromptAndReplay(t *testing.T) {
+func TestSavePrompt(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
 	f := project.New(project.Options{})
@@ -159,22 +159,20 @@ func TestPromptAndReplay(t *testing.T) {
 			t.Errorf("prompt %q", text)
 		}
 	}
-	want := "claude -p 'what'\\''s up?' --output-format=stream-json --verbose --append-system-prompt-file=.terret/prompts/" + s.ID + "-system.txt"
-	if got := project.Replay(s, "what's up?"); got != want {
-		t.Errorf("replay %s\nwant   %s", got, want)
+	if got, want := project.SavedPrompt(s), ".terret/prompts/"+s.ID+"-system.txt"; got != want {
+		t.Errorf("saved at %s, want %s", got, want)
 	}
-	for message, quoted := range map[string]string{"=ls": "'=ls'", "[x]": "'[x]'", "a=b": "a=b"} {
-		if got := project.Replay(s, message); !strings.HasPrefix(got, "claude -p "+quoted+" ") {
-			t.Errorf("replay of %s: %s", message, got)
+	if got := project.SavedPrompt(newSession(t)); got != "" {
+		t.Errorf("nothing was saved, but %s is there", got)
+	}
+}
+
+func TestShellCommand(t *testing.T) {
+	t.Parallel()
+	for arg, want := range map[string]string{"what's up?": `'what'\''s up?'`, "=ls": "'=ls'", "[x]": "'[x]'", "a=b": "a=b", "": "''"} {
+		if got := project.ShellCommand([]string{"say", arg}); got != "say "+want {
+			t.Errorf("%q: %s", arg, got)
 		}
-	}
-	s.NativeID = "n1"
-	if got := project.Replay(s, "what's up?"); got != want+" --resume=n1" {
-		t.Errorf("replay %s", got)
-	}
-	s.Agent = "codex"
-	if got := project.Replay(s, "x"); got != "" {
-		t.Errorf("replay %s", got)
 	}
 }
 

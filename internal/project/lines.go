@@ -194,7 +194,7 @@ func (f *Files) command(argv []string) string {
 	for i, arg := range f.redact.Args(argv) {
 		short[i] = cut(arg, saidCut)
 	}
-	return cut(command(short), 20*saidCut)
+	return cut(ShellCommand(short), 20*saidCut)
 }
 
 // cut returns the first n characters.

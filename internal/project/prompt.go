@@ -2,6 +2,7 @@ package project
 
 import (
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -38,29 +39,19 @@ func (f *Files) SavePrompt(s terret.Session, prompt string) (path string, err er
 	return filepath.Join(s.Cwd, folderName, promptsName, promptName(s)), nil
 }
 
-// Replay is a shell command, for the session's folder, that sends a message with the
-// saved system prompt to Claude Code without Terret in between: it shows whose fault
-// something is. It is empty for other agents, and if no prompt was saved.
-func Replay(s terret.Session, message string) string {
-	if s.Agent != "claude" {
+// SavedPrompt is the path of the system prompt that was saved last, from the session's
+// folder. It is empty if none was saved.
+func SavedPrompt(s terret.Session) string {
+	file := path.Join(folderName, promptsName, promptName(s))
+	if _, err := os.Stat(filepath.Join(s.Cwd, filepath.FromSlash(file))); err != nil {
 		return ""
 	}
-	if _, err := os.Stat(filepath.Join(s.Cwd, folderName, promptsName, promptName(s))); err != nil {
-		return ""
-	}
-	argv := []string{
-		"claude", "-p", message, "--output-format=stream-json", "--verbose",
-		"--append-system-prompt-file=" + folderName + "/" + promptsName + "/" + promptName(s),
-	}
-	if s.NativeID != "" {
-		argv = append(argv, "--resume="+string(s.NativeID))
-	}
-	return command(argv)
+	return file
 }
 
-// command quotes a command line for a shell. In zsh = begins the path of a program, and
+// ShellCommand quotes a command line for a shell. In zsh = begins the path of a program, and
 // brackets that match no file are an error.
-func command(argv []string) string {
+func ShellCommand(argv []string) string {
 	quoted := make([]string, len(argv))
 	for i, arg := range argv {
 		quoted[i] = quote(arg)
