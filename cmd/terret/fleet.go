@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/access"
+	"github.com/terret-dev/terret/internal/httpapi"
 )
 
 func newFleet(a *app) *cobra.Command {
@@ -98,36 +100,30 @@ func newWorker(a *app) *cobra.Command {
 	return cmd
 }
 
-// runDrain asks a node as another node would.
 func runDrain(ctx context.Context, a *app, node string, wait time.Duration) error {
-	fleet, err := a.fleetStore(ctx)
+	err := a.askNode(ctx, node, http.MethodPost, "/v1/fleet/drain", map[string]int{"wait": max(1, int(wait.Seconds()))}, nil)
 	if err != nil {
 		return err
-	}
-	body, err := json.Marshal(map[string]int{"wait": max(1, int(wait.Seconds()))})
-	if err != nil {
-		return err
-	}
-	question, err := json.Marshal(map[string]any{
-		"method": "POST", "url": "/v1/fleet/drain", "type": "application/json", "body": body,
-		"by": map[string]string{"name": a.user(), "scope": "admin"},
-	})
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	answer, err := fleet.Call(ctx, node, question)
-	if err != nil {
-		return err
-	}
-	var said struct {
-		Status int    `json:"status"`
-		Body   []byte `json:"body"`
-	}
-	if err := json.Unmarshal(answer, &said); err != nil || said.Status != 202 {
-		return terret.Errorf(terret.CodeInternal, "node %s does not drain: %s", node, said.Body)
 	}
 	a.note("node %s takes nothing new, and stops when its turns have ended, at most in %s", node, wait)
 	return nil
 }
+
+// askNode asks a node of the fleet as another node would.
+func (a *app) askNode(ctx context.Context, node, method, url string, in, out any) error {
+	fleet, err := a.fleetStore(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, answerPatience,
+		terret.Errorf(terret.CodeTimeout, "node %s has not answered within %s; it may still do what it was asked, so look before you try again", node, answerPatience))
+	defer cancel()
+	err = httpapi.Ask(ctx, fleet, node, access.Identity{Name: a.user(), Scope: access.Admin}, method, url, in, out)
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// answerPatience is how long a node may take to answer.
+const answerPatience = time.Minute

@@ -275,24 +275,6 @@ func newSessionsRename(a *app) *cobra.Command {
 	}
 }
 
-func newSessionsRm(a *app) *cobra.Command {
-	var force bool
-	cmd := &cobra.Command{
-		Use: "rm SESSION", Short: "Delete a session and its log", Args: exactArgs("SESSION"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return withSession(a, args[0], func(ctx context.Context, _ *engine.Engine, s terret.Session) error {
-				done, err := a.sessions(false).Delete(ctx, s.ID, force)
-				if done.Worktree != "" {
-					a.note("its worktree %s was kept: %s", printable(done.Worktree), oneLine(done.Kept))
-				}
-				return err
-			})(cmd.Context())
-		},
-	}
-	cmd.Flags().BoolVar(&force, "force", false, "delete it even if a turn is running, which is killed")
-	return cmd
-}
-
 func newRewind(a *app, direction string) *cobra.Command {
 	var force, list bool
 	var restore, file string

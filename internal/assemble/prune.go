@@ -107,7 +107,7 @@ func (m *Sessions) Prune(ctx context.Context, o Prune, stale Pruned) (Pruned, er
 			continue // it is not old any more
 		}
 		if err == nil && why == "" {
-			one.Deleted, err = m.Delete(ctx, one.ID, false)
+			one.Deleted, err = m.remove(ctx, s, false)
 		}
 		switch {
 		case errors.Is(err, terret.ErrSessionNotFound):

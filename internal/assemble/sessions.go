@@ -118,17 +118,42 @@ type Deleted struct {
 }
 
 // Delete deletes a session, and its worktree, or the clone that was made for it, if it has
-// one and nothing would be lost.
+// one and nothing would be lost. It refuses the sessions of other nodes, which have those.
 func (m *Sessions) Delete(ctx context.Context, id string, force bool) (Deleted, error) {
 	s, err := m.Store.Session(ctx, id)
 	if err != nil {
 		return Deleted{}, err
 	}
-	if err := m.Engine.Delete(ctx, id, force); err != nil {
+	if node := m.Engine.Elsewhere(s); node != "" {
+		return Deleted{}, terret.Errorf(terret.CodeConflict, "session %s belongs to node %s, which has its folder %s; delete it there", id, node, s.Cwd)
+	}
+	return m.remove(ctx, s, force)
+}
+
+// DeleteGone deletes a session of a node that no longer runs. The node's folders are out of
+// reach, so a worktree or clone stays in them.
+func (m *Sessions) DeleteGone(ctx context.Context, id, node string, force bool) (Deleted, error) {
+	s, err := m.Store.Session(ctx, id)
+	if err != nil {
+		return Deleted{}, err
+	}
+	fleet, _ := m.Store.(terret.Fleet) // nil on a single machine
+	if err := refuseNode(ctx, fleet, node); err != nil {
+		return Deleted{}, err
+	}
+	if s.Node != node {
+		return Deleted{}, terret.Invalid("node", "session %s is not of node %s; it is of node %s", id, node, s.Node)
+	}
+	return m.remove(ctx, s, force)
+}
+
+// remove deletes a session and what it has on this machine.
+func (m *Sessions) remove(ctx context.Context, s terret.Session, force bool) (Deleted, error) {
+	if err := m.Engine.Delete(ctx, s.ID, force); err != nil {
 		return Deleted{}, err
 	}
 	if m.Home != "" {
-		if err := native.DeleteRecording(m.Home, id); err != nil {
+		if err := native.DeleteRecording(m.Home, s.ID); err != nil {
 			return Deleted{}, err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -198,10 +199,14 @@ func (s *Server) harnessDelete(w http.ResponseWriter, r *http.Request) error {
 			return terret.Invalid("force", "%q is neither true nor false", q)
 		}
 	}
-	if _, err := s.maker.Delete(r.Context(), found.ID, force); err != nil {
+	if node := s.engine.Elsewhere(found); node != "" {
+		err = Ask(r.Context(), s.fleet, node, limited(access.From(r.Context())), http.MethodDelete, fmt.Sprintf("/v1/sessions/%s?force=%t", found.ID, force), nil, nil)
+	} else if _, err = s.maker.Delete(r.Context(), found.ID, force); err == nil {
+		s.sessions.remove()
+	}
+	if err != nil {
 		return err
 	}
-	s.sessions.remove()
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"net/http"
 	"os"
 	"slices"
@@ -80,21 +79,7 @@ func chooseNode(nodes []terret.Node, labels []string) (string, error) {
 
 // createOn has another node make the session.
 func (s *Server) createOn(ctx context.Context, node string, n newSession) (*body[MadeSession], error) {
-	text, err := json.Marshal(n)
-	if err != nil {
-		return nil, err
-	}
-	a, err := s.askNode(ctx, node, question{Method: http.MethodPost, URL: "/v1/sessions", Type: "application/json", Body: text, By: limited(access.From(ctx))})
-	if err != nil {
-		return nil, err
-	}
-	if a.Status != http.StatusCreated {
-		var p Problem
-		if err := json.Unmarshal(a.Body, &p); err != nil {
-			return nil, terret.Errorf(terret.CodeInternal, "node %s answered with status %d", node, a.Status)
-		}
-		return nil, &terret.Error{Code: p.Kind, Message: p.Detail, Field: p.Field}
-	}
 	var made MadeSession
-	return reply(made, json.Unmarshal(a.Body, &made))
+	err := Ask(ctx, s.fleet, node, limited(access.From(ctx)), http.MethodPost, "/v1/sessions", n, &made)
+	return reply(made, err)
 }

@@ -105,7 +105,7 @@ func (s *Server) relay(w http.ResponseWriter, r *http.Request, op route, node st
 		return
 	}
 	bodyRead(r.Context())
-	a, err := s.askNode(r.Context(), node, question{
+	a, err := askNode(r.Context(), s.fleet, node, question{
 		Method: r.Method, URL: r.URL.RequestURI(), Type: r.Header.Get("Content-Type"), Key: r.Header.Get("Idempotency-Key"), Body: body, By: limited(access.From(r.Context())),
 	})
 	switch gone := errors.Is(err, terret.ErrNotFound); {
@@ -132,19 +132,6 @@ func limited(id access.Identity) access.Identity {
 		id.Scope = access.Prompt
 	}
 	return id
-}
-
-func (s *Server) askNode(ctx context.Context, node string, q question) (answer, error) {
-	var a answer
-	text, err := json.Marshal(q)
-	if err != nil {
-		return a, err
-	}
-	said, err := s.fleet.Call(ctx, node, text)
-	if err == nil {
-		err = json.Unmarshal(said, &a)
-	}
-	return a, err
 }
 
 // answerCalls does what other nodes ask for, until the server is closed.

@@ -140,3 +140,25 @@ func TestWorkOfAnotherNode(t *testing.T) {
 	b.do("POST", "/v1/workflows/"+x.ID+"/resume", map[string]any{"decision": "skip"}).want(202, &x)
 	until("completed")
 }
+
+// TestDeleteOnAnyNode has the node that has a session's worktree delete both, on every
+// route; it is not deleted without the worktree.
+func TestDeleteOnAnyNode(t *testing.T) {
+	t.Parallel()
+	own := pgtest.ForTest(t)
+	a := newFixture(t, onFleet(t, own, t.Name(), "a", terret.Node{}))
+	b := newFixture(t, onFleet(t, own, t.Name(), "b", terret.Node{}))
+	a.git("git init -q -b main . && echo one > a.txt && git add . && git commit -qm one")
+	for _, route := range []string{"/v1/sessions/", "/api/harness/session/"} {
+		s := a.session(inTree)
+		b.do("DELETE", "/v1/sessions/"+s.ID+"?node=b", nil).problem(409, terret.CodeConflict, "")
+		if _, err := os.Stat(s.Cwd); err != nil {
+			t.Error(err)
+		}
+		b.do("DELETE", route+s.ID, nil).want(204, nil)
+		a.do("GET", "/v1/sessions/"+s.ID, nil).problem(404, terret.CodeSessionNotFound, "")
+		if _, err := os.Stat(s.Cwd); err == nil {
+			t.Errorf("%s: the worktree is still there", route)
+		}
+	}
+}
