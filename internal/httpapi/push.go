@@ -90,7 +90,7 @@ func (s *Server) putPush(ctx context.Context, in *struct{ Body newPush }) (*body
 		Owner: who.Mark(), Name: who.Name, CreatedAt: terret.Now(),
 	}
 	if who.IsAdmin() {
-		wanted.Node = s.cfg.Node
+		wanted.Node, wanted.SeenAt = s.cfg.Node, wanted.CreatedAt
 	}
 	if err := s.push.Put(ctx, wanted); err != nil {
 		return nil, err

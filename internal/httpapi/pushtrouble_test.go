@@ -184,3 +184,30 @@ func TestPushOfOtherNode(t *testing.T) {
 		t.Errorf("left %+v", left)
 	}
 }
+
+// TestPushOfRetiredNode holds that the subscriptions of a node that is gone for good go,
+// too, so that they do not count for ever.
+func TestPushOfRetiredNode(t *testing.T) {
+	t.Parallel()
+	own, service := pgtest.ForTest(t), pushtest.New(t)
+	store := &shakyFleet{changed: make(chan struct{}, 1)}
+	newFixture(t, onFleet(t, own, t.Name(), "a", terret.Node{}), pushing(service), func(c *httpapi.Config, _ *engine.Config) {
+		store.Store, store.Fleet = c.Store, c.Store.(terret.Fleet)
+		c.Store = store
+		for node, days := range map[string]int{"retired": 31, "on leave": 29} {
+			b := service.Browser()
+			s := push.Subscription{Endpoint: b.Endpoint, P256DH: b.P256DH, Auth: b.Auth, Owner: node, Node: node, SeenAt: terret.TimeOf(time.Now().AddDate(0, 0, -days))}
+			if err := (&push.Book{Shared: store.Fleet}).Put(t.Context(), s); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	select {
+	case <-store.changed:
+	case <-time.After(time.Minute):
+		t.Error("nothing was removed")
+	}
+	if left := store.subscriptions(t); len(left) != 1 || left[0].Node != "on leave" {
+		t.Errorf("left %+v", left)
+	}
+}

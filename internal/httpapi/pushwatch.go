@@ -187,14 +187,14 @@ func hasNode(nodes []terret.Node, name string) bool {
 	return slices.ContainsFunc(nodes, func(n terret.Node) bool { return n.Name == name })
 }
 
-// pruneForPush removes subscriptions whose token has ended, now and then, also while there is
-// nothing to send. The result ends that, and waits for it.
+// pruneForPush removes subscriptions whose token or node has ended, now and then, also while
+// there is nothing to send. The result ends that, and waits for it.
 func (s *Server) pruneForPush() (stop func()) {
 	ctx, cancel := context.WithCancel(s.life)
 	var done sync.WaitGroup
 	done.Go(func() {
 		for ctx.Err() == nil {
-			if err := s.push.Prune(ctx); err != nil && ctx.Err() == nil {
+			if err := errors.Join(s.push.Prune(ctx), s.retireForPush(ctx)); err != nil && ctx.Err() == nil {
 				s.log.Debug("cannot remove subscriptions that have ended", "error", err)
 			}
 			pause(ctx, lookForPush)
@@ -204,6 +204,18 @@ func (s *Server) pruneForPush() (stop func()) {
 		cancel()
 		done.Wait()
 	}
+}
+
+// retireForPush removes the subscriptions of nodes that are gone for good.
+func (s *Server) retireForPush(ctx context.Context) error {
+	if s.fleet == nil {
+		return nil
+	}
+	nodes, err := s.fleet.Nodes(ctx)
+	if err != nil {
+		return err
+	}
+	return s.push.Book.Retire(ctx, func(name string) bool { return hasNode(nodes, name) })
 }
 
 // ofOtherNode reports whether only another node knows the token of a subscription.

@@ -53,10 +53,12 @@ type Subscription struct {
 	P256DH   string `json:"p256dh"`
 	Auth     string `json:"auth"`
 	// Owner is the mark of the token that it belongs to, Name the token's name, and Node
-	// the node that knows the token if others do not.
+	// the node that knows the token if others do not. SeenAt is about when that node was
+	// last there; zero if nobody has looked.
 	Owner     string      `json:"owner"`
 	Name      string      `json:"name"`
 	Node      string      `json:"node,omitempty"`
+	SeenAt    terret.Time `json:"seen_at,omitzero"`
 	CreatedAt terret.Time `json:"created_at"`
 }
 
