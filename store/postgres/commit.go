@@ -22,7 +22,42 @@ const inlineLimit = 64 << 10
 type prepared struct {
 	store.Prepared
 
-	row sessionRow // once it is locked
+	bodies []placed   // of the rows
+	row    sessionRow // once it is locked
+}
+
+// placed says where a row has its body and its raw message: in itself, or by the hash of
+// the blob that will hold it.
+type placed struct{ body, blob, raw, rawBlob []byte }
+
+// prepare does what takes long with large bodies before anything is locked.
+func prepare(p store.Prepared) prepared {
+	out := prepared{Prepared: p, bodies: make([]placed, len(p.Rows))}
+	for i, row := range p.Rows {
+		c := &out.bodies[i]
+		c.body, c.blob = spill(row.Body)
+		c.raw, c.rawBlob = spill(row.Raw)
+	}
+	return out
+}
+
+// A commit with bodies of more than largeCommit bytes in all may be idle for longer in its
+// transaction: while they are packed up, the server would soon take this process for one
+// that is stopped.
+const (
+	largeCommit = 1 << 20
+	largeIdle   = `SET LOCAL idle_in_transaction_session_timeout = '15s'`
+)
+
+// large reports whether that is such a commit.
+func large(all []prepared) bool {
+	n := 0
+	for _, p := range all {
+		for _, row := range p.Rows {
+			n += len(row.Body) + len(row.Raw)
+		}
+	}
+	return n > largeCommit
 }
 
 // sessionRow is what is known of a session while its row is locked.
@@ -46,7 +81,7 @@ func (s *Store) Commit(ctx context.Context, batches []terret.Batch) ([]terret.Re
 	}
 	all := make([]prepared, len(encoded))
 	for i, p := range encoded {
-		all[i].Prepared = p
+		all[i] = prepare(p)
 	}
 	for tries := 1; ; tries++ {
 		group, err := s.commit(ctx, all, results)
@@ -153,12 +188,16 @@ type columns struct {
 	large                    bool              // the last three columns hold something
 }
 
-func (c *columns) add(key, seq int64, row store.Row) {
+func (c *columns) add(key, seq int64, row store.Row, p placed) {
 	c.session, c.seq, c.at, c.kind = append(c.session, key), append(c.seq, seq), append(c.at, row.Time.UnixMicro()), append(c.kind, clean(string(row.Kind)))
-	body, blob := spill(row.Body, c.spilled)
-	raw, rawBlob := spill(row.Raw, c.spilled)
-	c.body, c.blob, c.raw, c.rawBlob = append(c.body, body), append(c.blob, blob), append(c.raw, raw), append(c.rawBlob, rawBlob)
-	c.large = c.large || blob != nil || len(row.Raw) > 0
+	c.body, c.blob, c.raw, c.rawBlob = append(c.body, p.body), append(c.blob, p.blob), append(c.raw, p.raw), append(c.rawBlob, p.rawBlob)
+	if p.blob != nil {
+		c.spilled[string(p.blob)] = row.Body
+	}
+	if p.rawBlob != nil {
+		c.spilled[string(p.rawBlob)] = row.Raw
+	}
+	c.large = c.large || p.blob != nil || len(row.Raw) > 0
 }
 
 // queue queues the statement that appends the events.
@@ -176,9 +215,9 @@ func (w *writer) append(last *pgx.Batch, group []prepared, shared *shared) *int6
 	events := columns{spilled: map[string][]byte{}}
 	for _, p := range group {
 		r := terret.Result{LastSeq: p.Batch.After, Entries: make([]terret.Entry, 0, len(p.Rows))}
-		for _, row := range p.Rows {
+		for i, row := range p.Rows {
 			r.LastSeq++
-			events.add(p.row.key, r.LastSeq, row)
+			events.add(p.row.key, r.LastSeq, row, p.bodies[i])
 			r.Entries = append(r.Entries, terret.Entry{Session: p.Batch.Session, Seq: r.LastSeq, Kind: row.Kind, Body: row.Body, Raw: row.Raw})
 		}
 		w.results[p.Index] = r
@@ -205,7 +244,7 @@ func (w *writer) append(last *pgx.Batch, group []prepared, shared *shared) *int6
 
 // spill returns what to put into the two columns of a body: the body itself, or the hash
 // of the blob that will hold it.
-func spill(body []byte, spilled map[string][]byte) (inline, hash []byte) {
+func spill(body []byte) (inline, hash []byte) {
 	switch {
 	case len(body) == 0:
 		return nil, nil
@@ -213,7 +252,6 @@ func spill(body []byte, spilled map[string][]byte) (inline, hash []byte) {
 		return body, nil
 	}
 	sum := sha256.Sum256(body)
-	spilled[string(sum[:])] = body
 	return nil, sum[:]
 }
 
@@ -282,10 +320,9 @@ func trace(ctx context.Context, tx pgx.Tx, p prepared) (wrote bool, err error) {
 	}
 	switch {
 	case len(p.Rows) > 0: // the next owner's event would differ, at least in its time
-		row := p.Rows[0]
-		inline, hash := spill(row.Body, map[string][]byte{})
+		row, at := p.Rows[0], p.bodies[0]
 		return one(`SELECT at = $3 AND kind = $4 AND body IS NOT DISTINCT FROM $5 AND blob IS NOT DISTINCT FROM $6
-			FROM events WHERE session = $1 AND seq = $2`, key, b.After+1, row.Time.UnixMicro(), clean(string(row.Kind)), inline, hash)
+			FROM events WHERE session = $1 AND seq = $2`, key, b.After+1, row.Time.UnixMicro(), clean(string(row.Kind)), at.body, at.blob)
 	case len(b.Taken) > 0:
 		return one(`SELECT state = 'taken' FROM inbox WHERE id = $1`, b.Taken[0])
 	case len(b.Delivered) > 0:

@@ -34,7 +34,11 @@ type turnRow struct {
 // may be written. The results say why the others are refused.
 func (w *writer) lock(ctx context.Context, all []prepared) ([]prepared, error) {
 	j := judge{sessions: map[string]sessionRow{}, requests: map[string]requestRow{}, turns: map[string]turnRow{}}
-	if err := j.read(ctx, w.conn, w.store.begin(), all); err != nil {
+	begin := w.store.begin()
+	if large(all) {
+		begin = append(begin, largeIdle)
+	}
+	if err := j.read(ctx, w.conn, begin, all); err != nil {
 		_ = abandon(ctx, w.conn) // the caller gets the earlier error
 		return nil, err
 	}
