@@ -67,6 +67,25 @@ func TestOrderOfATurn(t *testing.T) {
 	checkLog(t, f.store, id)
 }
 
+// A title has 80 characters at most, however many bytes they are.
+func TestTitleIsCut(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, mock.Script{})
+	fits := strings.Repeat("ö", 80)
+	for prompt, want := range map[string]string{
+		fits:                                fits,
+		fits + "ö":                          strings.Repeat("ö", 79) + "…",
+		strings.Repeat("ö", 78) + " and on": strings.Repeat("ö", 78) + "…",
+		" \n" + fits + "\nand more":         fits,
+	} {
+		id := f.session()
+		f.run(id, prompt)
+		if got := f.stored(id).Title; got != want {
+			t.Errorf("title of %q: %q", prompt, got)
+		}
+	}
+}
+
 func TestOrderOfARequest(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, mock.Script{Turns: [][]mock.Step{{ask("make"), {Text: "done"}}}})
