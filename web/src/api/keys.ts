@@ -2,6 +2,9 @@
 export const keys = {
   me: ["me"] as const,
   sessions: ["sessions"] as const,
+  /** All sessions that were fetched by themselves, and one of them. */
+  ones: ["session"] as const,
+  session: (id: string) => ["session", id] as const,
   requests: ["requests"] as const,
   agents: ["agents"] as const,
   models: (agent: string) => ["models", agent] as const,

@@ -1,7 +1,7 @@
 // What is read from the server. The stream keeps the lists in step; see live.ts.
 
-import { keepPreviousData, replaceEqualDeep, useQuery } from "@tanstack/react-query";
-import { useMemo } from "react";
+import { keepPreviousData, type QueryClient, replaceEqualDeep, useQuery } from "@tanstack/react-query";
+import { useMemo, useRef } from "react";
 import { call, query } from "./http";
 import { keys } from "./keys";
 import type {
@@ -48,8 +48,38 @@ export const useFoundMessages = (words: string, limit: number): Found[] => {
   return useMemo(() => (wanted ? (found ?? []).filter((f) => f.agent !== "none") : []), [wanted, found]);
 };
 
-export const useSession = (session: string | null): Session | undefined =>
-  useSessions().data?.items.find((s) => s.id === session);
+export interface OneSession {
+  session: Session | undefined;
+  error: Error | null;
+  /** It is still being looked for. */
+  pending: boolean;
+  refetch: () => void;
+}
+
+/** A session: from the list, or fetched by itself where the list ends before it. */
+export function useOneSession(session: string | null): OneSession {
+  const list = useSessions();
+  const listed = session ? list.data?.items.find((s) => s.id === session) : undefined;
+  const last = useRef<Session>(undefined); // shown on while it is fetched because others took its place in the list
+  if (listed) last.current = listed;
+  const one = useQuery({
+    queryKey: keys.session(session ?? ""), enabled: !!session && !listed && !list.isPending,
+    queryFn: ({ signal }) => call<Session>(`/v1/sessions/${id(session ?? "")}`, { signal }),
+    placeholderData: last.current?.id === session ? last.current : undefined,
+  });
+  const own = one.data?.agent === "none" ? undefined : one.data;
+  return { session: listed ?? own, error: one.error, pending: list.isPending || one.isFetching, refetch: () => void one.refetch() };
+}
+
+export const useSession = (session: string | null): Session | undefined => useOneSession(session).session;
+
+/** A session that this page knows, in the list or by itself. */
+export const knownSession = (client: QueryClient, session: string): Session | undefined =>
+  client.getQueryData<List<Session>>(keys.sessions)?.items.find((s) => s.id === session) ?? client.getQueryData<Session>(keys.session(session));
+
+/** Fetches the sessions anew: those of the list, and those that are shown beside it. */
+export const refreshSessions = (client: QueryClient): Promise<unknown> =>
+  Promise.all([client.invalidateQueries({ queryKey: keys.sessions }), client.invalidateQueries({ queryKey: keys.ones })]);
 
 export const useRequests = () =>
   useQuery({ queryKey: keys.requests, queryFn: ({ signal }) => call<List<Request>>("/v1/decisions?state=open&limit=500", { signal }) });

@@ -1,13 +1,6 @@
 import { expect, it } from "vitest";
-import type { Session } from "../api/types";
 import { dotOf, folderName, groupByFolder, patchRequests, patchSessions } from "./lists";
-import { noUsage, Script } from "./testing";
-
-const session = (id: string, more: Partial<Session> = {}): Session => ({
-  id, agent: "native", native_id: null, title: id, cwd: "/p", persona: null, mode: "workbench", model: "", policy: "ask",
-  permission_mode: "", state: "idle", created_at: "2025-01-01T00:00:00Z", updated_at: "2025-01-01T00:00:00Z", last_seq: 0,
-  usage: noUsage, cost_usd: 0, open_requests: 0, revert: null, one_shot: false, options: {}, epoch: 1, ...more,
-});
+import { noUsage, Script, session } from "./testing";
 
 it("keeps the list in step, newest first", () => {
   const s = new Script()

@@ -40,6 +40,9 @@ export function patchSession(s: Session, event: Event): Session {
   return next;
 }
 
+/** Whether only the server knows what the event changes: what undo would do, sums, ends. */
+export const unsettles = (kind: string) => kind === "turn.complete" || kind === "turn.error" || kind === "checkpoint.rewound" || kind === "session.end";
+
 /** The list after the events, newest first, and the same one if nothing changed; fresh says that it must be fetched again. */
 export function patchSessions(list: Session[], events: readonly Event[]): { list: Session[]; fresh: boolean } {
   const byId = new Map(list.map((s) => [s.id, s]));
@@ -57,8 +60,7 @@ export function patchSessions(list: Session[], events: readonly Event[]): { list
       byId.set(next.id, next);
       changed = true;
     }
-    // Some things are known to the server alone: what undo would do, sums, ends.
-    if (e.kind === "turn.complete" || e.kind === "turn.error" || e.kind === "checkpoint.rewound" || e.kind === "session.end") fresh = true;
+    if (unsettles(e.kind)) fresh = true;
   }
   if (!changed) return { list, fresh };
   const out = [...byId.values()].sort((a, b) => (a.updated_at < b.updated_at ? 1 : a.updated_at > b.updated_at ? -1 : 0));

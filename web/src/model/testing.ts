@@ -1,5 +1,5 @@
 // Makes events for tests.
-import type { Event, EventData, Kind } from "../api/types";
+import type { Event, EventData, Kind, Session } from "../api/types";
 import { reduce } from "./reduce";
 import { type Conversation, emptyConversation, type Item, root } from "./types";
 
@@ -30,3 +30,9 @@ export class Script {
 
 export const noUsage = { input: 0, output: 0, cache_read: 0, cache_write: 0, reasoning: 0 };
 export const text = (s: string) => ({ type: "text" as const, text: s });
+
+export const session = (id: string, more: Partial<Session> = {}): Session => ({
+  id, agent: "native", native_id: null, title: id, cwd: "/p", persona: null, mode: "workbench", model: "", policy: "ask",
+  permission_mode: "", state: "idle", created_at: "2025-01-01T00:00:00Z", updated_at: "2025-01-01T00:00:00Z", last_seq: 0,
+  usage: noUsage, cost_usd: 0, open_requests: 0, revert: null, one_shot: false, options: {}, epoch: 1, ...more,
+});

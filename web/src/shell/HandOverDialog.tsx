@@ -1,8 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { handOver } from "../api/actions";
-import { keys } from "../api/keys";
-import { useAgents, useModels } from "../api/queries";
+import { refreshSessions, useAgents, useModels } from "../api/queries";
 import type { Session } from "../api/types";
 import { go, sessionPath } from "../lib/router";
 import { safeName } from "../lib/safe";
@@ -32,7 +31,7 @@ export default function HandOverDialog({ session, onClose }: { session: Session;
     if (!made) return;
     onClose();
     for (const note of made.notes ?? []) say(note);
-    await client.invalidateQueries({ queryKey: keys.sessions });
+    await refreshSessions(client);
     go(sessionPath(made.id));
   };
   return (

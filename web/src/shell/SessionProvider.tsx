@@ -1,5 +1,5 @@
 import { type ReactNode, useMemo, useSyncExternalStore } from "react";
-import { useSessions } from "../api/queries";
+import { type OneSession, useOneSession } from "../api/queries";
 import { ShownContext } from "../conversation/context";
 import { safeText } from "../lib/safe";
 import type { ConversationStore } from "../stream/conversations";
@@ -17,24 +17,23 @@ const none = { subscribe: () => () => {}, snapshot: () => null };
 export function SessionProvider({ id, shell }: { id: string; shell: (instead?: ReactNode) => ReactNode }) {
   const store = id ? conversations.get(id) : null;
   const snap = useSyncExternalStore((store ?? none).subscribe, (store ?? none).snapshot);
-  const sessions = useSessions();
-  const session = sessions.data?.items.find((s) => s.id === id);
+  const found = useOneSession(id || null);
+  const { session } = found;
   const shown = useMemo(() => (session && snap?.loaded ? { session, conversation: snap.conversation } : null), [session, snap]);
-  return <ShownContext value={shown}>{shell(shown || !store || !snap ? undefined : <Instead store={store} error={snap.error} there={!!session} />)}</ShownContext>;
+  return <ShownContext value={shown}>{shell(shown || !store || !snap ? undefined : <Instead store={store} error={snap.error} found={found} />)}</ShownContext>;
 }
 
 /** What is shown while a session is fetched, and if it cannot be. */
-function Instead({ store, error: failed, there }: { store: ConversationStore; error: Error | null; there: boolean }) {
-  const sessions = useSessions();
-  const error = failed ?? sessions.error;
-  if (error || (sessions.data && !sessions.isFetching && !there)) {
+function Instead({ store, error: failed, found }: { store: ConversationStore; error: Error | null; found: OneSession }) {
+  const error = failed ?? (found.session ? null : found.error);
+  if (error || (!found.pending && !found.session)) {
     return (
       <main className="page">
         <div className="page-inner empty" role="alert">
           <strong>This session cannot be shown</strong>
           <span>{error ? safeText(error.message) : "It is not there. Somebody may have deleted it."}</span>
           <span className="row">
-            <Button onClick={() => { void store.catchUp(); void sessions.refetch(); }}>Try again</Button>
+            <Button onClick={() => { void store.catchUp(); found.refetch(); }}>Try again</Button>
             <Link to="/" className="button quiet">All sessions</Link>
           </span>
         </div>

@@ -6,6 +6,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
 import * as api from "../api/actions";
 import { keys } from "../api/keys";
+import { knownSession } from "../api/queries";
 import type { List, Request, Session } from "../api/types";
 import { holdToKill } from "../composer/StopButton";
 import { go, parse, sessionPath } from "../lib/router";
@@ -49,7 +50,7 @@ export function useKeys(): void {
     const requests = () => client.getQueryData<List<Request>>(keys.requests)?.items ?? [];
     const shown = () => {
       const route = parse(location.pathname);
-      return route.page === "session" ? sessions().find((s) => s.id === route.session) : undefined;
+      return route.page === "session" ? knownSession(client, route.session) : undefined;
     };
     const move = (by: number) => {
       const list = listed.sessions.length > 0 ? listed.sessions : sessions().map((s) => s.id);

@@ -3,9 +3,8 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
 import { call } from "../api/http";
-import { keys } from "../api/keys";
-import type { List, Session } from "../api/types";
-import { useRequests, useSessions } from "../api/queries";
+import type { Session } from "../api/types";
+import { knownSession, useRequests, useSessions } from "../api/queries";
 import { go, sessionPath } from "../lib/router";
 import { safeName } from "../lib/safe";
 import { useSettings } from "../lib/state";
@@ -69,7 +68,7 @@ function useTelling(notify: boolean): void {
       if (!document.hidden) return;
       for (const [id, e] of Object.entries(now.sessions)) {
         if (before.sessions[id]?.at === e.at) continue;
-        const known = client.getQueryData<List<Session>>(keys.sessions)?.items.find((s) => s.id === id);
+        const known = knownSession(client, id);
         void Promise.resolve(known ?? call<Session>(`/v1/sessions/${encodeURIComponent(id)}`)).catch(() => undefined).then((session) => {
           const who = session ? nameOf(session) : "The agent";
           tell(e.failed ? `${who} failed` : `${who} finished`, safeName(session?.title ?? "") + (e.failed || e.text ? `\n${e.failed || e.text}` : ""), `${id} ${e.at}`, id);

@@ -4,7 +4,7 @@ import { type QueryClient, useQueryClient } from "@tanstack/react-query";
 import { useMemo } from "react";
 import * as api from "../api/actions";
 import { ApiError, call } from "../api/http";
-import { keys } from "../api/keys";
+import { refreshSessions } from "../api/queries";
 import type { Session } from "../api/types";
 import { plural } from "../lib/format";
 import { go, sessionPath } from "../lib/router";
@@ -30,7 +30,7 @@ export async function rewind(client: QueryClient, session: string, way: Way): Pr
       return move(true);
     }
   });
-  await client.invalidateQueries({ queryKey: keys.sessions });
+  await refreshSessions(client);
   if (!done) return;
   if (way === "undo" && !getDraft(session)) {
     // The prompt goes back to where it came from.
@@ -78,12 +78,12 @@ export async function goBackTo(client: QueryClient, session: string, turn: strin
       for (const t of order.slice(Math.max(0, order.indexOf(done.turn)))) left.delete(t);
     }
   });
-  await client.invalidateQueries({ queryKey: keys.sessions });
+  await refreshSessions(client);
   if (steps === 0) return;
   if (prompt?.type === "user" && !getDraft(session)) offerDraft(session, prompt.blocks.map((b) => b.text ?? "").join("").trim());
   const redo = async () => {
     for (let i = 0; i < steps; i++) await call(`/v1/sessions/${encodeURIComponent(session)}/redo`, { method: "POST", body: { force: false } });
-    await client.invalidateQueries({ queryKey: keys.sessions });
+    await refreshSessions(client);
   };
   say(`Went back ${plural(steps, "turn")}`, files.size > 0 ? rewound("undo", files.size) : undefined, { label: "Redo", run: () => attempt("Redo did not work", redo) });
 }
@@ -101,7 +101,7 @@ function save(file: Blob, name: string): void {
 export function useSessionActions(session: Session) {
   const client = useQueryClient();
   return useMemo(() => {
-    const refresh = () => client.invalidateQueries({ queryKey: keys.sessions });
+    const refresh = () => refreshSessions(client);
     return {
       undo: () => rewind(client, session.id, "undo"),
       redo: () => rewind(client, session.id, "redo"),

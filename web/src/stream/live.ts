@@ -4,8 +4,7 @@
 import type { QueryClient } from "@tanstack/react-query";
 import { create } from "zustand";
 import { keys } from "../api/keys";
-import type { Event, List, Request, Session } from "../api/types";
-import { patchRequests, patchSessions } from "../model/lists";
+import type { Event } from "../api/types";
 import { noteActs } from "./acts";
 import { inBatches } from "./batches";
 import { calmly } from "./calm";
@@ -13,6 +12,7 @@ import { Conversations } from "./conversations";
 import { noteEnded, shareEnded } from "./ended";
 import { Hub, type Status } from "./hub";
 import { lookBack, noteMissed } from "./missed";
+import { patchCache } from "./patch";
 
 export const conversations = new Conversations();
 
@@ -36,7 +36,7 @@ export function goLive(client: QueryClient): () => void {
     }, 250);
   };
   const lists = inBatches((events) => {
-    if (patchLists(client, events)) refresh.ask();
+    if (patchCache(client, events)) refresh.ask();
   });
   const hub = new Hub({
     onStatus: (status) => useConnection.setState(status, true),
@@ -66,22 +66,6 @@ export function goLive(client: QueryClient): () => void {
     clearTimeout(workTimer);
     hub.close();
   };
-}
-
-function patchLists(client: QueryClient, events: readonly Event[]): boolean {
-  let fresh = false;
-  client.setQueryData<List<Session>>(keys.sessions, (old) => {
-    if (!old) return old;
-    const patched = patchSessions(old.items, events);
-    fresh = patched.fresh;
-    return patched.list === old.items ? old : { ...old, items: patched.list };
-  });
-  client.setQueryData<List<Request>>(keys.requests, (old) => {
-    if (!old) return old;
-    const items = patchRequests(old.items, events);
-    return items === old.items ? old : { ...old, items: [...items] };
-  });
-  return fresh;
 }
 
 /** Files and changes are fetched anew when something happened to them. */
