@@ -72,6 +72,13 @@ const (
 	VisibleLog      Visibility = "log"      // diagnostics
 )
 
+// Hidden reports whether an event is hidden from people although its kind is for them,
+// such as a summary that only the model should read, or the agent's own words for an
+// error that the end of the turn reports.
+func (e Event) Hidden() bool {
+	return e.Kind().Visibility() == VisibleUI && e.Visibility != "" && e.Visibility != VisibleUI
+}
+
 // Gate is the place where something waits for a decision.
 type Gate string
 

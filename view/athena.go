@@ -101,7 +101,7 @@ func newAthena(o Options) *athena {
 
 func (a *athena) Event(e terret.Event) []Message {
 	a.learn(e)
-	if hidden(e) {
+	if e.Hidden() {
 		return nil
 	}
 	switch d := e.Data.(type) {

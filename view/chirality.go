@@ -84,7 +84,7 @@ func (c *chirality) Event(e terret.Event) []Message {
 	if _, ok := e.Data.(terret.TurnStart); ok || e.Turn != "" && e.Turn != c.turn {
 		c.begin(e.Turn)
 	}
-	if !hidden(e) {
+	if !e.Hidden() {
 		c.translate(e)
 	}
 	return c.out

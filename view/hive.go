@@ -41,7 +41,7 @@ func (h *hive) Event(e terret.Event) []Message {
 	if e.Turn != "" {
 		h.busy = true
 	}
-	if hidden(e) {
+	if e.Hidden() {
 		return nil
 	}
 	out := h.session(e)

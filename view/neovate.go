@@ -93,7 +93,7 @@ func (n *Neovate) Message(e terret.Event) SDKMessage {
 	if e.Session != "" {
 		n.session = e.Session
 	}
-	if subagent(e) != "" || hidden(e) {
+	if subagent(e) != "" || e.Hidden() {
 		return nil
 	}
 	switch d := e.Data.(type) {

@@ -46,7 +46,7 @@ func (o *orchestration) Event(e terret.Event) []Message {
 		o.calls.nextTurn()
 		clear(o.uses)
 	}
-	if subagent(e) != "" || hidden(e) {
+	if subagent(e) != "" || e.Hidden() {
 		return nil
 	}
 	s := speech{view: o, event: e}

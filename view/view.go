@@ -112,12 +112,6 @@ func (k *known) learn(e terret.Event) {
 	}
 }
 
-// hidden reports whether an event is hidden from people although its kind is for them,
-// such as a summary that only the model should read.
-func hidden(e terret.Event) bool {
-	return e.Kind().Visibility() == terret.VisibleUI && e.Visibility != "" && e.Visibility != terret.VisibleUI
-}
-
 // subagent is the id of the subagent that the event belongs to, empty for the agent
 // itself.
 func subagent(e terret.Event) string {

@@ -38,6 +38,10 @@ func (r *renderer) show(ev terret.Event) {
 		}
 	case terret.MessageComplete:
 		r.message(ev, d)
+	case terret.Notification:
+		if !ev.Hidden() {
+			s.line("%s %s", s.paint(cyan, "i"), oneLine(d.Text))
+		}
 	case terret.ToolPre:
 		if ev.Visibility == terret.VisibleUI {
 			r.toolBegins(d)
@@ -68,8 +72,6 @@ func (r *renderer) showRest(ev terret.Event) {
 		s.line("%s rate limit: %s", s.paint(amber, "!"), printable(d.Kind))
 	case terret.ModelFallback:
 		s.line("%s %s answers instead of %s", s.paint(amber, "!"), printable(d.To), printable(d.From))
-	case terret.Notification:
-		s.line("%s %s", s.paint(cyan, "i"), oneLine(d.Text))
 	case terret.DiagWarning:
 		s.line("%s %s", s.paint(amber, "!"), oneLine(d.Text))
 	case terret.SessionNativeID:
@@ -90,7 +92,7 @@ func (r *renderer) message(ev terret.Event, d terret.MessageComplete) {
 	if d.Role != terret.RoleAssistant || ev.Actor != terret.ActorRoot {
 		return
 	}
-	if !r.streamed[d.MessageID] {
+	if !r.streamed[d.MessageID] && !ev.Hidden() {
 		r.screen.say(terret.TextOf(d.Blocks))
 	}
 	delete(r.streamed, d.MessageID)

@@ -5,6 +5,13 @@ import { noAct } from "./types";
 
 const words = (s: Script) => wordsOf(s.events.reduce(foldAct, noAct));
 
+it("does not quote what is not for people", () => {
+  const s = new Script().add("turn.start", { prompt: [], origin: "user" });
+  s.add("message.complete", { message_id: "m", role: "assistant", blocks: [{ type: "text", text: "I look." }] });
+  s.add("message.complete", { message_id: "n", role: "assistant", blocks: [{ type: "text", text: "(no content)" }] }, { visibility: "internal" });
+  expect(s.events.reduce(foldAct, noAct)).toMatchObject({ said: "I look.", text: "thinking" });
+});
+
 it("says what the agent does, from its last event", () => {
   const s = new Script().add("turn.start", { prompt: [], origin: "user" });
   expect(words(s)).toBe("starting");

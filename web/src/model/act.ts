@@ -2,6 +2,7 @@
 
 import type { Block, Event, KnownEvent, ToolClass } from "../api/types";
 import { baseName } from "../lib/format";
+import { hidden } from "./messages";
 import { isDecision, isRequest } from "./requests";
 import { argument } from "./summary";
 import { type Act, noAct } from "./types";
@@ -60,7 +61,7 @@ export function foldAct(act: Act, event: Event): Act {
       return say("writing");
     case "message.complete": {
       if (!act.since) return act;
-      const said = e.data.role === "assistant" ? wordsIn(e.data.blocks) : "";
+      const said = e.data.role === "assistant" && !hidden(e) ? wordsIn(e.data.blocks) : "";
       return said ? { ...act, text: "thinking", said } : say("thinking");
     }
     case "session.start":

@@ -9,6 +9,9 @@ type Of<K extends KnownEvent["kind"]> = Extract<KnownEvent, { kind: K }>;
 /** Live output is cut to this many characters; the newest are kept. */
 export const outputLimit = 200_000;
 
+/** Whether the agent says that this is not for people, such as an error that the end of its turn reports. */
+export const hidden = (e: Pick<KnownEvent, "visibility">) => e.visibility === "internal" || e.visibility === "log";
+
 const partKey = (actor: string, messageId: string, index: number) => `${actor}/${messageId}/${index}`;
 
 export function onMessage(d: Draft, e: Of<"message.delta" | "reasoning.delta" | "message.complete" | "user.prompt">): void {
@@ -36,7 +39,9 @@ export function onMessage(d: Draft, e: Of<"message.delta" | "reasoning.delta" | 
       return;
     }
     case "message.complete":
-      if (e.data.role === "assistant") {
+      if (e.data.role === "assistant" && hidden(e)) {
+        e.data.blocks.forEach((_, index) => d.patch(partKey(actor, e.data.message_id, index), "text", { text: "", streaming: false }));
+      } else if (e.data.role === "assistant") {
         e.data.blocks.forEach((block, index) => complete(d, e, actor, block, index));
       } else if (e.data.role === "tool") {
         for (const block of e.data.blocks) lateResult(d, block);

@@ -1,6 +1,9 @@
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import type { Event, EventOf } from "../api/types";
 import { outputLimit } from "./messages";
 import { reduce } from "./reduce";
+import { findRows, rowsOf } from "./rows";
 import { noUsage, Script, text } from "./testing";
 import { emptyConversation, type ToolItem } from "./types";
 
@@ -23,6 +26,26 @@ describe("messages", () => {
     expect(s.items()[0]).toMatchObject({ text: "Hello, world", streaming: false });
     s.add("message.delta", { message_id: "m", index: 0, text: "!" });
     expect(s.items()[0]).toMatchObject({ text: "Hello, world" });
+  });
+
+  it("drops what turns out not to be for people", () => {
+    const s = new Script()
+      .add("message.complete", { message_id: "a", role: "assistant", blocks: [text("API Error: 500")] }, { visibility: "internal" })
+      .add("message.delta", { message_id: "b", index: 0, text: "(no cont" })
+      .add("message.complete", { message_id: "b", role: "assistant", blocks: [text("(no content)")] }, { visibility: "internal" });
+    expect(rowsOf(s.items())).toEqual([]);
+    expect(rowsOf(s.stepwise().threads.get("root")!)).toEqual([]);
+  });
+
+  // What the driver of Claude Code makes of failed turns of the real program.
+  it.each(["api_400", "api_500_exhausted", "api_429_exhausted", "api_connection_refused"])("says once why a turn failed: %s", (name) => {
+    const lines = readFileSync(`../driver/claude/testdata/golden/${name}.ndjson`, "utf8").trim().split("\n");
+    const events = lines.map((line, i) => ({ seq: i + 1, session: "s", time: "", actor: "root", turn: "t", ...JSON.parse(line) }) as Event);
+    const why = events.flatMap((e) => (e.kind === "turn.error" ? (e as EventOf<"turn.error">).data.error.message : []))[0]!;
+    expect(why).toContain("API Error");
+    const rows = rowsOf(reduce(emptyConversation, events).threads.get("root")!);
+    expect(findRows(rows, why)).toEqual([rows.length - 1]);
+    expect(rows.at(-1)).toMatchObject({ item: { type: "turn-end" } });
   });
 
   it("keeps thinking apart", () => {

@@ -6,7 +6,7 @@ import { totalTokens } from "../lib/format";
 import { rewound } from "../lib/words";
 import { foldAct } from "./act";
 import { Draft } from "./draft";
-import { onMessage, onTool } from "./messages";
+import { hidden, onMessage, onTool } from "./messages";
 import { onDecision, onRequest } from "./requests";
 import { type Conversation, type NoticeItem, root } from "./types";
 
@@ -211,7 +211,7 @@ function onRewound(d: Draft, e: Of<"checkpoint.rewound">): void {
 function onNotice(d: Draft, e: KnownEvent): void {
   switch (e.kind) {
     case "notification":
-      if (e.visibility === "log" || e.visibility === "internal") return;
+      if (hidden(e)) return;
       notice(d, e, e.data.level === "error" || e.data.level === "warning" ? e.data.level : "info",
         e.data.title ? `${e.data.title}: ${e.data.text}` : e.data.text);
       break;

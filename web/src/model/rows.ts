@@ -21,6 +21,9 @@ function silent(item: Item, onTools: ReadonlySet<string>): boolean {
   return item.request.gate !== "question" && item.request.gate !== "plan" && (d.source === "policy" || d.source === "rule") && d.behavior === "allow";
 }
 
+/** Whether it turned out that nothing was said. */
+const empty = (item: Item) => item.type === "text" && !item.streaming && item.text.trim() === "";
+
 export function rowsOf(items: readonly Item[]): Row[] {
   const rows: Row[] = [];
   const onTools = new Set(items.flatMap((i) => (i.type === "tool" && i.requestId ? [i.requestId] : [])));
@@ -31,7 +34,7 @@ export function rowsOf(items: readonly Item[]): Row[] {
     run = [];
   };
   for (const item of items) {
-    if (silent(item, onTools)) continue;
+    if (silent(item, onTools) || empty(item)) continue;
     if (looks(item)) {
       run.push(item);
       continue;

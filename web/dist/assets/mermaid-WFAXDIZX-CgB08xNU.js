@@ -1,0 +1,1 @@
+export{o as Mermaid}from"./RichMarkdown-D0_FVT1i.js";
