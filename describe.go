@@ -32,6 +32,8 @@ type Description struct {
 	OneShot Oversight
 	// Program says that the agent is a program, which may be missing.
 	Program bool
+	// Can is what the agent can do, if that is known without asking its program.
+	Can *Capabilities
 	// Sandbox says that the agent's commands can run in a sandbox of Terret's.
 	Sandbox bool
 }

@@ -8,5 +8,10 @@ import (
 
 // Describe implements terret.Describer.
 func (d *Driver) Describe() terret.Description {
-	return terret.Description{Title: cmp.Or(d.p.Title, d.p.Name), Env: d.p.Env, Program: true}
+	about := terret.Description{Title: cmp.Or(d.p.Title, d.p.Name), Env: d.p.Env, Program: true}
+	if d.p.Can != nil {
+		can := d.p.capabilities(*d.p.Can)
+		about.Can = &can
+	}
+	return about
 }

@@ -100,6 +100,29 @@ func Probes(ctx context.Context, drivers []terret.Driver) []terret.Probe {
 	return out
 }
 
+// Declared says at once what agents can do, without starting their programs: it does not
+// know whether they are installed and signed in. Agents of which only their program knows
+// what they can do are left out.
+func Declared(ctx context.Context, drivers []terret.Driver) []terret.Probe {
+	var out []terret.Probe
+	for _, d := range drivers {
+		about := terret.DescriptionOf(d)
+		switch {
+		case !about.Program:
+			out = append(out, probe(ctx, d))
+		case about.Can != nil:
+			out = append(out, named(terret.Probe{Agent: d.Name(), Capabilities: *about.Can}, about))
+		}
+	}
+	return out
+}
+
+// named adds what the driver says about its agent.
+func named(p terret.Probe, about terret.Description) terret.Probe {
+	p.Title, p.Modes = about.Title, slices.Sorted(maps.Keys(about.Modes))
+	return p
+}
+
 func probe(ctx context.Context, d terret.Driver) terret.Probe {
 	p, ok := d.(terret.Prober)
 	if !ok {
@@ -114,9 +137,7 @@ func probe(ctx context.Context, d terret.Driver) terret.Probe {
 	case err != nil:
 		found.Agent, found.Found, found.Fix = d.Name(), false, err.Error()
 	}
-	about := terret.DescriptionOf(d)
-	found.Title, found.Modes = about.Title, slices.Sorted(maps.Keys(about.Modes))
-	return found
+	return named(found, terret.DescriptionOf(d))
 }
 
 // Remember notes what probes have found out.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +21,7 @@ import (
 type prober struct {
 	name  string
 	probe terret.Probe
+	can   *terret.Capabilities
 	err   error
 	asked int
 }
@@ -27,7 +29,7 @@ type prober struct {
 func (p *prober) Name() string { return p.name }
 
 func (p *prober) Describe() terret.Description {
-	return terret.Description{Title: "The " + p.name, Modes: map[string]terret.Policy{"plan": terret.PolicyPlan, "ask": terret.PolicyAsk}, Program: p.name != "inside", Env: []string{"A_KEY", "AB_*"}}
+	return terret.Description{Title: "The " + p.name, Modes: map[string]terret.Policy{"plan": terret.PolicyPlan, "ask": terret.PolicyAsk}, Program: p.name != "inside", Can: p.can, Env: []string{"A_KEY", "AB_*"}}
 }
 
 func (p *prober) Open(context.Context, terret.OpenRequest) (terret.Agent, error) {
@@ -38,6 +40,55 @@ func (p *prober) Probe(context.Context) (terret.Probe, error) {
 	p.asked++
 	p.probe.Agent = p.name
 	return p.probe, p.err
+}
+
+// TestDeclared holds that programs are not asked for what they can do where that is known,
+// and left out where it is not.
+func TestDeclared(t *testing.T) {
+	t.Parallel()
+	can := terret.Capabilities{Abilities: map[terret.Capability]terret.Ability{terret.CanSteer: {OK: true}}}
+	known, unknown := &prober{name: "known", can: &can}, &prober{name: "unknown"}
+	inside := &prober{name: "inside", probe: terret.Probe{Found: true, Capabilities: can}}
+	got := Declared(t.Context(), []terret.Driver{known, unknown, inside})
+	if known.asked+unknown.asked > 0 {
+		t.Error("a program was asked")
+	}
+	if len(got) != 2 || got[0].Agent != "known" || got[0].Title != "The known" || !got[0].Capabilities.Has(terret.CanSteer) || len(got[0].Modes) != 2 {
+		t.Errorf("got %+v", got)
+	}
+	if len(got) != 2 || got[1].Agent != "inside" || !got[1].Found || !got[1].Capabilities.Has(terret.CanSteer) {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// TestDeclaredIsProbed holds that every driver declares what its probe says.
+func TestDeclaredIsProbed(t *testing.T) {
+	t.Parallel()
+	drivers, err := Drivers(Config{Env: []string{"HOME=/"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	missing := map[string]Agent{} // no program of this machine is asked
+	for _, d := range drivers {
+		if terret.DescriptionOf(d).Program {
+			missing[d.Name()] = Agent{Path: filepath.Join(t.TempDir(), "missing")}
+		}
+	}
+	if drivers, err = Drivers(Config{Env: []string{"HOME=/"}, Agents: missing}); err != nil {
+		t.Fatal(err)
+	}
+	declared := map[string]terret.Probe{}
+	for _, p := range Declared(t.Context(), drivers) {
+		declared[p.Agent] = p
+	}
+	if len(declared) != len(drivers) {
+		t.Errorf("%d of %d agents say what they can do", len(declared), len(drivers))
+	}
+	for _, p := range Probes(t.Context(), drivers) {
+		if got := declared[p.Agent]; !reflect.DeepEqual(got.Capabilities, p.Capabilities) || got.Title != p.Title || !slices.Equal(got.Modes, p.Modes) {
+			t.Errorf("%s declares %+v, and its probe says %+v", p.Agent, got, p)
+		}
+	}
 }
 
 func TestChoose(t *testing.T) {

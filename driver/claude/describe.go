@@ -4,6 +4,7 @@ import "github.com/terret-dev/terret"
 
 // Describe implements terret.Describer.
 func (d *Driver) Describe() terret.Description {
+	can := capabilities()
 	return terret.Description{
 		Title:   "Claude Code",
 		Aliases: []string{"claude-code", "agent-sdk", "sdk"},
@@ -15,5 +16,6 @@ func (d *Driver) Describe() terret.Description {
 		Asking:  "default",
 		OneShot: terret.OversightNone,
 		Program: true,
+		Can:     &can,
 	}
 }

@@ -5,8 +5,9 @@ import "github.com/terret-dev/terret"
 // Describe implements terret.Describer. Its modes are its own roles, build and plan among
 // them; the rules decide in all of them.
 func (d *Driver) Describe() terret.Description {
+	can := capabilities()
 	return terret.Description{
-		Title: "OpenCode", Aliases: []string{"open-code"}, Env: providers, Program: true,
+		Title: "OpenCode", Aliases: []string{"open-code"}, Env: providers, Program: true, Can: &can,
 		Modes: map[string]terret.Policy{"build": terret.PolicyAsk, "plan": terret.PolicyPlan}, Asking: "build",
 	}
 }

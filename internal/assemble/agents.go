@@ -152,9 +152,19 @@ func (a *Agents) Probe(ctx context.Context) []terret.Probe {
 	return items
 }
 
+// Declared says at once what agents can do, as far as that is known without starting their
+// programs. It does not say whether they are installed.
+func (a *Agents) Declared(ctx context.Context) []terret.Probe {
+	return a.marked(all.Declared(ctx, a.Drivers()))
+}
+
 // probe asks these drivers.
 func (a *Agents) probe(ctx context.Context, drivers []terret.Driver) []terret.Probe {
-	out := all.Probes(ctx, drivers)
+	return a.marked(all.Probes(ctx, drivers))
+}
+
+// marked says which agents the user added.
+func (a *Agents) marked(out []terret.Probe) []terret.Probe {
 	a.list.Lock()
 	defer a.list.Unlock()
 	for i := range out {

@@ -37,7 +37,13 @@ func (s *Server) agentRoutes() {
 	}, s.removeAgent)
 }
 
-func (s *Server) listAgents(ctx context.Context, _ *struct{}) (*body[terret.Page[terret.Probe]], error) {
+func (s *Server) listAgents(ctx context.Context, in *struct {
+	Probe string `query:"probe" enum:"0,1" doc:"0 starts no programs: the answer comes at once and says what agents can do, but not whether they are installed. Agents of which only their program knows that are left out."`
+},
+) (*body[terret.Page[terret.Probe]], error) {
+	if in.Probe == "0" {
+		return page(s.maker.Agents.Declared(ctx), nil)
+	}
 	return page(s.maker.Agents.Probe(ctx), nil)
 }
 

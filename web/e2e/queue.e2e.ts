@@ -35,3 +35,13 @@ it("a queued message shows at once, and can be changed, moved and dropped", asyn
   expect(watch.problems).toEqual([]);
   await context.close();
 });
+
+it("a running agent can be steered before all the agents' programs have said who they are", async () => {
+  const { context, page, watch } = await open();
+  const id = await server.session({ policy: "auto-approve" }, "run: sleep 600");
+  await page.route(/\/v1\/agents$/, () => {}); // which takes seconds where a dozen are installed
+  await page.goto(`${server.url}/s/${id}`);
+  await page.getByRole("button", { name: "Steer" }).waitFor();
+  expect(watch.problems).toEqual([]);
+  await context.close();
+});

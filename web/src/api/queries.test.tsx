@@ -1,11 +1,11 @@
 // @vitest-environment happy-dom
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
-import { act } from "react";
+import { act, type ReactNode } from "react";
 import { createRoot } from "react-dom/client";
 import { afterEach, expect, it, vi } from "vitest";
 import { session } from "../model/testing";
 import { keys } from "./keys";
-import { useOneSession } from "./queries";
+import { useHas, useOneSession } from "./queries";
 
 (globalThis as { IS_REACT_ACT_ENVIRONMENT?: boolean }).IS_REACT_ACT_ENVIRONMENT = true;
 afterEach(() => void vi.unstubAllGlobals());
@@ -18,21 +18,41 @@ function serve(there: Record<string, unknown>) {
   return fetch;
 }
 
+async function render(what: ReactNode): Promise<QueryClient> {
+  const client = new QueryClient({ defaultOptions: { queries: { retry: false, staleTime: Infinity } } });
+  const root = createRoot(document.createElement("div"));
+  await act(async () => root.render(<QueryClientProvider client={client}>{what}</QueryClientProvider>));
+  return client;
+}
+
 /** Draws what the hook says about a session; the titles are those that were drawn. */
 async function draw(id: string) {
-  const client = new QueryClient({ defaultOptions: { queries: { retry: false, staleTime: Infinity } } });
   const drawn: string[] = [];
   function Shown() {
     const { session, error, pending } = useOneSession(id);
     drawn.push(session?.title ?? (pending ? "…" : error?.message ?? "none"));
     return null;
   }
-  const root = createRoot(document.createElement("div"));
-  await act(async () => root.render(<QueryClientProvider client={client}><Shown /></QueryClientProvider>));
+  const client = await render(<Shown />);
   return { client, drawn, last: (words: string) => vi.waitFor(() => act(async () => expect(drawn.at(-1)).toBe(words))) };
 }
 
 const list = "/v1/sessions?limit=500";
+
+it("what agents can do is known before all their programs have answered, and then from them", async () => {
+  const probe = (ok: boolean) => ({ items: [{ agent: "claude", capabilities: { steer: { ok } } }] });
+  let answer: (r: Response) => void = () => {};
+  vi.stubGlobal("fetch", (path: string) => (path === "/v1/agents" ? new Promise((done) => (answer = done)) : Promise.resolve(Response.json(path === "/v1/agents?probe=0" ? probe(true) : {}))));
+  const drawn: boolean[] = [];
+  function Steer() {
+    drawn.push(useHas("claude")("steer"));
+    return null;
+  }
+  await render(<Steer />);
+  await vi.waitFor(() => act(async () => expect(drawn.at(-1)).toBe(true)));
+  await act(async () => answer(Response.json(probe(false))));
+  await vi.waitFor(() => act(async () => expect(drawn.at(-1)).toBe(false)));
+});
 
 it("a session of the list is not fetched by itself", async () => {
   const fetch = serve({ [list]: { items: [session("a")] } });

@@ -5,7 +5,7 @@ import { useMemo, useRef } from "react";
 import { call, query } from "./http";
 import { keys } from "./keys";
 import type {
-  Changes, Command, Dirs, FileContent, FileEntry, Fleet, Found, List, Model, Persona, Probe, Request, Rule, Session, Turn, UsageRow,
+  Capabilities, Changes, Command, Dirs, FileContent, FileEntry, Fleet, Found, List, Model, Persona, Probe, Request, Rule, Session, Turn, UsageRow,
 } from "./types";
 
 const id = encodeURIComponent;
@@ -87,22 +87,37 @@ export const useRequests = () =>
 export const useAgents = () =>
   useQuery({ queryKey: keys.agents, queryFn: ({ signal }) => call<List<Probe>>("/v1/agents", { signal }), staleTime: 60_000 });
 
+/** What an agent can do. Until all programs have answered, which may take seconds, that is what the server knows of them. */
+function useAbilities(agent: string): Capabilities | undefined {
+  const asked = useAgents().data;
+  const known = useQuery({
+    queryKey: [...keys.agents, "known"], enabled: !asked, staleTime: Infinity,
+    queryFn: ({ signal }) => call<List<Probe>>("/v1/agents?probe=0", { signal }),
+  }).data;
+  return (asked ?? known)?.items.find((a) => a.agent === agent)?.capabilities;
+}
+
 /** Whether an agent can do something; true as long as that is not known. */
 export const useCan = (agent: string): ((capability: string) => boolean) => {
-  const can = useAgents().data?.items.find((a) => a.agent === agent)?.capabilities;
+  const abilities = useAbilities(agent);
   return (capability) => {
-    const ability = can?.[capability];
+    const ability = abilities?.[capability];
     return typeof ability !== "object" || ability.ok;
+  };
+};
+
+/** Whether an agent is known to be able to do something. */
+export const useHas = (agent: string): ((capability: string) => boolean) => {
+  const abilities = useAbilities(agent);
+  return (capability) => {
+    const ability = abilities?.[capability];
+    return typeof ability === "object" && ability.ok;
   };
 };
 
 /** Where a session can be forked: it must have begun, rest, and have an agent that is known to do it. */
 export const useFork = (s: Session): { whole: boolean; anywhere: boolean } => {
-  const abilities = useAgents().data?.items.find((a) => a.agent === s.agent)?.capabilities;
-  const has = (name: string) => {
-    const ability = abilities?.[name];
-    return typeof ability === "object" && ability.ok;
-  };
+  const has = useHas(s.agent);
   const ready = !!s.native_id && (s.state === "idle" || s.state === "closed");
   return { whole: ready && has("fork"), anywhere: ready && has("fork_at") };
 };

@@ -3069,6 +3069,8 @@ export interface operations {
             query?: {
                 /** @description Speak another system's dialect. */
                 view?: "hive";
+                /** @description 0 starts no programs: the answer comes at once and says what agents can do, but not whether they are installed. Agents of which only their program knows that are left out. */
+                probe?: "0" | "1";
             };
             header?: never;
             path?: never;

@@ -6,7 +6,7 @@ import { Paperclip, Send, Square, X } from "lucide-react";
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { prompt, runCommand } from "../api/actions";
 import { keys } from "../api/keys";
-import { useAgents, useCan } from "../api/queries";
+import { useCan, useHas } from "../api/queries";
 import type { Block } from "../api/types";
 import { useShown } from "../conversation/context";
 import { safeName } from "../lib/safe";
@@ -35,9 +35,8 @@ export function Composer() {
   const area = useRef<HTMLTextAreaElement>(null);
   const picker = useRef<HTMLInputElement>(null);
   const busy = isWorking(conversation.state);
-  const known = useAgents().isSuccess;
   const can = useCan(session.agent);
-  const steer = known && can("steer");
+  const steer = useHas(session.agent)("steer");
 
   const change = useCallback((next: string) => {
     setText(next);

@@ -1,1 +1,0 @@
-export{o as Mermaid}from"./RichMarkdown-D0_FVT1i.js";
