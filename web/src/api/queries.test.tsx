@@ -3,9 +3,10 @@ import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { act, type ReactNode } from "react";
 import { createRoot } from "react-dom/client";
 import { afterEach, expect, it, vi } from "vitest";
-import { session } from "../model/testing";
+import { Script, session } from "../model/testing";
 import { keys } from "./keys";
-import { useHas, useOneSession } from "./queries";
+import { hear } from "./meanwhile";
+import { useHas, useOneSession, useRequests, useSessions } from "./queries";
 
 (globalThis as { IS_REACT_ACT_ENVIRONMENT?: boolean }).IS_REACT_ACT_ENVIRONMENT = true;
 afterEach(() => void vi.unstubAllGlobals());
@@ -75,6 +76,28 @@ it("one that others push off the list is shown on while it is fetched", async ()
   await last("fetched");
   expect(new Set(drawn)).toEqual(new Set(["…", "s", "fetched"]));
   expect(drawn.lastIndexOf("…")).toBeLessThan(drawn.indexOf("s"));
+});
+
+it("what happens while lists are fetched is not lost to answers of before", async () => {
+  const answers = new Map<string, (r: Response) => void>();
+  vi.stubGlobal("fetch", (path: string) => new Promise<Response>((done) => answers.set(path, done)));
+  const drawn: string[] = [];
+  function Shown() {
+    const [sessions, requests, one] = [useSessions().data?.items, useRequests().data?.items, useOneSession("old").session];
+    drawn.push(`${sessions?.map((s) => s.state)} ${requests?.map((r) => r.request_id)} ${one?.title}`);
+    return null;
+  }
+  await render(<Shown />);
+  const script = new Script().add("session.state", { state: "waiting" }).add("permission.request", { request_id: "new" });
+  script.add("permission.decision", { request_id: "gone", gate: "permission", behavior: "allow", source: "user" });
+  hear(script.events);
+  const gone = { request_id: "gone", session: "s", gate: "permission", data: { request_id: "gone" }, state: "open" };
+  await act(async () => answers.get(list)!(Response.json({ items: [session("s")] })));
+  await act(async () => answers.get("/v1/decisions?state=open&limit=500")!(Response.json({ items: [gone] })));
+  await vi.waitFor(() => act(async () => expect(answers.has("/v1/sessions/old")).toBe(true)));
+  hear(new Script().add("session.updated", { title: "renamed" }, { session: "old" }).events);
+  await act(async () => answers.get("/v1/sessions/old")!(Response.json(session("old"))));
+  await vi.waitFor(() => act(async () => expect(drawn.at(-1)).toBe("waiting new renamed")));
 });
 
 it.each([

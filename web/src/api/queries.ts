@@ -2,8 +2,10 @@
 
 import { keepPreviousData, type QueryClient, replaceEqualDeep, useQuery } from "@tanstack/react-query";
 import { useMemo, useRef } from "react";
+import { patchRequests, patchSession, patchSessions } from "../model/lists";
 import { call, query } from "./http";
 import { keys } from "./keys";
+import { caughtUp } from "./meanwhile";
 import type {
   Capabilities, Changes, Command, Dirs, FileContent, FileEntry, Fleet, Found, List, Model, Persona, Probe, Request, Rule, Session, Turn, UsageRow,
 } from "./types";
@@ -28,7 +30,9 @@ const sameSessions = (old: unknown, list: unknown) => (withAgents.has(list as Li
 
 export const useSessions = () =>
   useQuery({
-    queryKey: keys.sessions, queryFn: ({ signal }) => call<List<Session>>("/v1/sessions?limit=500", { signal }), select: withAgent, structuralSharing: sameSessions,
+    queryKey: keys.sessions, select: withAgent, structuralSharing: sameSessions,
+    queryFn: ({ signal }) =>
+      caughtUp(call<List<Session>>("/v1/sessions?limit=500", { signal }), (list, events) => ({ ...list, items: patchSessions(list.items, events).list })),
   });
 
 /** Sessions with these words, from all that the server has; empty words ask for nothing. */
@@ -64,7 +68,8 @@ export function useOneSession(session: string | null): OneSession {
   if (listed) last.current = listed;
   const one = useQuery({
     queryKey: keys.session(session ?? ""), enabled: !!session && !listed && !list.isPending,
-    queryFn: ({ signal }) => call<Session>(`/v1/sessions/${id(session ?? "")}`, { signal }),
+    queryFn: ({ signal }) =>
+      caughtUp(call<Session>(`/v1/sessions/${id(session ?? "")}`, { signal }), (s, events) => events.filter((e) => e.session === s.id).reduce(patchSession, s)),
     placeholderData: last.current?.id === session ? last.current : undefined,
   });
   const own = one.data?.agent === "none" ? undefined : one.data;
@@ -82,7 +87,11 @@ export const refreshSessions = (client: QueryClient): Promise<unknown> =>
   Promise.all([client.invalidateQueries({ queryKey: keys.sessions }), client.invalidateQueries({ queryKey: keys.ones })]);
 
 export const useRequests = () =>
-  useQuery({ queryKey: keys.requests, queryFn: ({ signal }) => call<List<Request>>("/v1/decisions?state=open&limit=500", { signal }) });
+  useQuery({
+    queryKey: keys.requests,
+    queryFn: ({ signal }) =>
+      caughtUp(call<List<Request>>("/v1/decisions?state=open&limit=500", { signal }), (list, events) => ({ ...list, items: [...patchRequests(list.items, events)] })),
+  });
 
 export const useAgents = () =>
   useQuery({ queryKey: keys.agents, queryFn: ({ signal }) => call<List<Probe>>("/v1/agents", { signal }), staleTime: 60_000 });

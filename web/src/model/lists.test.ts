@@ -15,6 +15,16 @@ it("keeps the list in step, newest first", () => {
   expect(patchSessions([session("a")], s.events).fresh).toBe(true);
 });
 
+it("a request that waits is counted while other tools pass their hooks", () => {
+  const s = new Script()
+    .add("permission.request", { request_id: "r" })
+    .add("tool.pre", { tool_id: "t", name: "Read", class: "read", input: {} }, { expects: { request_id: "h", gate: "pre_tool", fallback: "allow" } })
+    .add("hook.decision", { request_id: "h", gate: "pre_tool", behavior: "allow", source: "policy" });
+  expect(patchSessions([session("s")], s.events).list[0]).toMatchObject({ open_requests: 1 });
+  s.add("permission.decision", { request_id: "r", gate: "permission", behavior: "allow", source: "user" });
+  expect(patchSessions([session("s")], s.events).list[0]).toMatchObject({ open_requests: 0 });
+});
+
 it("a restart and an agent that ends leave the list as it is", () => {
   const s = new Script().add("session.resumed" as never, {} as never, { session: "b" }).add("session.end", { reason: "idle" }, { session: "b" });
   expect(patchSessions([session("a"), session("b")], s.events).list.map((x) => [x.id, x.updated_at])).toEqual([["a", "2025-01-01T00:00:00Z"], ["b", "2025-01-01T00:00:00Z"]]);

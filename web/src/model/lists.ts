@@ -34,8 +34,9 @@ export function patchSession(s: Session, event: Event): Session {
       next.cost_usd = e.data.cost_usd;
       break;
     default:
-      if (isRequest(e)) next.open_requests = s.open_requests + 1;
-      else if (isDecision(e)) next.open_requests = Math.max(0, s.open_requests - 1);
+      // As the server counts: tools that wait for a hook, too, since decisions about them come as well.
+      if (isDecision(e)) next.open_requests = Math.max(0, s.open_requests - 1);
+      else if (isRequest(e) || event.expects) next.open_requests = s.open_requests + 1;
   }
   return next;
 }

@@ -4,6 +4,7 @@
 import type { QueryClient } from "@tanstack/react-query";
 import { create } from "zustand";
 import { keys } from "../api/keys";
+import { hear } from "../api/meanwhile";
 import type { Event } from "../api/types";
 import { noteActs } from "./acts";
 import { inBatches } from "./batches";
@@ -48,6 +49,7 @@ export function goLive(client: QueryClient): () => void {
     },
     onEntries: (entries) => {
       const events = entries.map((e) => e.event);
+      hear(events);
       conversations.push(events);
       lists.push(events);
       refreshFiles(client, events);
