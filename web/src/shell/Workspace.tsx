@@ -1,10 +1,9 @@
 import { lazy, type ReactNode, useEffect } from "react";
 import { Group, Panel, Separator, useDefaultLayout } from "react-resizable-panels";
-import { useRequests } from "../api/queries";
 import { usePhone, useWide } from "../lib/media";
 import { useRoute } from "../lib/router";
 import { useSettings, useView } from "../lib/state";
-import { takeSeen, useEnded } from "../stream/ended";
+import { takeSeen } from "../stream/ended";
 import { followMarks } from "../stream/marks";
 import { Lazy } from "../ui/Lazy";
 import { Link } from "../ui/Link";
@@ -18,6 +17,7 @@ import { SessionView } from "./SessionView";
 import { RightPane } from "../panes/RightPane";
 import { Sidebar } from "./Sidebar";
 import { StatusBar } from "./StatusBar";
+import { Title } from "./Title";
 import { takeMarks } from "./kept";
 import { useKeys } from "./keys";
 
@@ -37,21 +37,15 @@ const Work = lazy(() => import("../work/Work"));
 export function Workspace() {
   const route = useRoute();
   const phone = usePhone();
-  const open = useRequests().data?.items.length ?? 0;
   useKeys();
   useNotifications();
   useEffect(() => followMarks((marks) => { takeMarks(marks); takeSeen(marks.seen); }), []);
-  const unread = useEnded((e) => Object.keys(e.sessions).length);
-  useEffect(() => {
-    document.title = open > 0 ? `(${open}) Terret` : unread > 0 ? `✓ ${unread} · Terret` : "Terret";
-    const icon = document.querySelector<HTMLLinkElement>("link[rel=icon]");
-    if (icon) icon.href = open > 0 ? "/icon-needs.svg" : unread > 0 ? "/icon-done.svg" : "/icon.svg";
-  }, [open, unread]);
   const shell = (instead?: ReactNode) => (phone ? <PhonePanes instead={instead} /> : <DesktopPanes instead={instead} />);
   return (
     <div className="app">
       <SessionProvider id={route.page === "session" ? route.session : ""} shell={shell} />
       <Overlays />
+      <Title />
     </div>
   );
 }

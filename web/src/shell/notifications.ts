@@ -6,11 +6,11 @@ import { call } from "../api/http";
 import type { Session } from "../api/types";
 import { knownSession, useRequests, useSessions } from "../api/queries";
 import { go, sessionPath } from "../lib/router";
-import { safeName } from "../lib/safe";
+import { safeName, safeText } from "../lib/safe";
 import { useSettings } from "../lib/state";
 import { agentName, nameOf } from "../lib/words";
 import { attempt, say } from "../lib/toast";
-import { useEnded } from "../stream/ended";
+import { type Ended, useEnded } from "../stream/ended";
 import { gist, heading } from "../requests/words";
 
 export async function turnOnNotifications(): Promise<void> {
@@ -70,12 +70,19 @@ function useTelling(notify: boolean): void {
         if (before.sessions[id]?.at === e.at) continue;
         const known = knownSession(client, id);
         void Promise.resolve(known ?? call<Session>(`/v1/sessions/${encodeURIComponent(id)}`)).catch(() => undefined).then((session) => {
-          const who = session ? nameOf(session) : "The agent";
-          tell(e.failed ? `${who} failed` : `${who} finished`, safeName(session?.title ?? "") + (e.failed || e.text ? `\n${e.failed || e.text}` : ""), `${id} ${e.at}`, id);
+          const { title, body } = wordsOfEnd(session, e);
+          tell(title, body, `${id} ${e.at}`, id);
         });
       }
     });
   }, [notify, client]);
+}
+
+/** What is told of a turn that ended. Its words are the agent's, or those of whoever made it fail. */
+export function wordsOfEnd(session: Session | undefined, e: Ended): { title: string; body: string } {
+  const who = session ? nameOf(session) : "The agent";
+  const words = safeText(e.failed || e.text);
+  return { title: e.failed ? `${who} failed` : `${who} finished`, body: safeName(session?.title ?? "") + (words ? `\n${words}` : "") };
 }
 
 /** Tells it once, whatever the number of tabs, and leads to the session. */

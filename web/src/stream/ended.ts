@@ -73,11 +73,11 @@ export function noteEnded(events: readonly Event[]): void {
   if (seen.length > 0) changeMarks({ seen }).catch(() => {}); // else another device is told
 }
 
-/** Marks what changed since this browser last looked and works no longer. */
+/** Marks what changed since this browser last looked and works no longer; not logs without an agent, which nobody opens. */
 export function markEnded(sessions: readonly Session[], since: string): void {
   const known = useEnded.getState().sessions;
   for (const s of sessions) {
-    if (s.updated_at <= since || s.id in known || looking(s.id) || s.last_seq === 0 || isWorking(s.state)) continue;
+    if (s.agent === "none" || s.updated_at <= since || s.id in known || looking(s.id) || s.last_seq === 0 || isWorking(s.state)) continue;
     mark(s.id, { at: s.updated_at, failed: s.state === "failed" ? "It failed." : "", text: "" });
   }
 }
