@@ -1,5 +1,7 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, it } from "vitest";
-import { live, world } from "./harness";
+import { live, openTab, world } from "./harness";
 
 const { server, open } = world();
 
@@ -32,5 +34,31 @@ it("survives a crash of the server in mid-turn without a reload, gap or duplicat
   await page.reload();
   await page.locator(".turn-end").nth(1).waitFor();
   await expect.poll(() => page.locator(".rows").innerText()).toBe(shown);
+  await context.close();
+});
+
+it("a session that was opened while the server was away shows once it is back", async () => {
+  const { context, page } = await open();
+  writeFileSync(join(server.project, "notes.txt"), "kept for later\n");
+  const id = await server.session({ policy: "auto-approve" }, "list files");
+  await server.ended(id);
+  await live(page);
+  const row = page.locator(`.side [data-session="${id}"]`);
+  await row.waitFor();
+  await server.stop();
+  await page.getByRole("status").filter({ hasText: "reconnecting since" }).waitFor();
+  await row.click();
+  await page.getByText("This session cannot be shown").waitFor();
+  await server.start();
+  await page.locator(".turn-end").first().waitFor();
+
+  // What a pane could not fetch comes by itself, too.
+  await openTab(page, "Files");
+  await server.stop();
+  await page.getByRole("status").filter({ hasText: "reconnecting since" }).waitFor();
+  await page.getByRole("treeitem", { name: "notes.txt" }).click();
+  await page.getByText("The server cannot be reached").first().waitFor();
+  await server.start();
+  await page.getByText("kept for later").waitFor();
   await context.close();
 });

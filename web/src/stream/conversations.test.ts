@@ -51,6 +51,22 @@ it("says what went wrong and tries again when asked to", async () => {
   expect(store.snapshot()).toMatchObject({ loaded: true, error: null });
 });
 
+it("fetches anew, once the server is back, what somebody looks at and could not be fetched", async () => {
+  const fetch = vi.fn(async (_path: string) => new Response(script().map((e) => JSON.stringify(e)).join("\n")));
+  fetch.mockRejectedValueOnce(new TypeError("no network"));
+  vi.stubGlobal("fetch", fetch);
+  const open = new Conversations();
+  const store = open.get("s");
+  store.subscribe(() => {});
+  await vi.waitFor(() => expect(store.snapshot().error).not.toBeNull());
+  open.retry();
+  await vi.waitFor(() => expect(store.snapshot()).toMatchObject({ loaded: true, error: null }));
+  const asked = fetch.mock.calls.length;
+  open.retry(); // nothing is missing now
+  expect(fetch).toHaveBeenCalledTimes(asked);
+  vi.unstubAllGlobals();
+});
+
 it("asks again when the stream opens while history is on its way: what came between is in neither", async () => {
   const all = script();
   const said = (events: typeof all) => new Response(events.map((e) => JSON.stringify(e)).join("\n"));

@@ -136,6 +136,11 @@ export class Conversations {
     for (const [id, list] of by) this.stores.get(id)!.push(list);
   }
 
+  /** Fetches anew what could not be fetched while the server was away. */
+  retry(): void {
+    for (const store of this.stores.values()) if (store.watched && store.snapshot().error) void store.catchUp();
+  }
+
   /** After the stream was opened: it tells nothing of before. */
   catchUp(): void {
     for (const [id, store] of this.stores) {

@@ -3,6 +3,7 @@
 
 import type { QueryClient } from "@tanstack/react-query";
 import { create } from "zustand";
+import { ApiError } from "../api/http";
 import { keys } from "../api/keys";
 import { hear } from "../api/meanwhile";
 import type { Event } from "../api/types";
@@ -42,7 +43,12 @@ export function goLive(client: QueryClient): () => void {
   const hub = new Hub({
     onStatus: (status) => useConnection.setState(status, true),
     onOpen: (exact) => {
-      if (exact) return;
+      if (exact) {
+        // The stream goes on where it was; what was asked for meanwhile got no answer.
+        void client.refetchQueries({ type: "active", predicate: (q) => unanswered(q.state.error) });
+        conversations.retry();
+        return;
+      }
       void client.invalidateQueries();
       conversations.catchUp();
       void lookBack();
@@ -69,6 +75,9 @@ export function goLive(client: QueryClient): () => void {
     hub.close();
   };
 }
+
+/** Whether the server was not reached, or could not answer. */
+const unanswered = (error: Error | null) => error instanceof ApiError && (error.status === 0 || error.status >= 500);
 
 /** Files and changes are fetched anew when something happened to them. */
 function refreshFiles(client: QueryClient, events: readonly Event[]): void {

@@ -1,0 +1,1 @@
+export{o as Mermaid}from"./RichMarkdown-Bm53AkL6.js";
