@@ -47,6 +47,20 @@ it("a session beyond the end of the list opens by its link and from the search",
   await context.close();
 });
 
+it("a pinned one is in the list", async () => {
+  const old = await twoSessions();
+  await server.api("PATCH", "/v1/marks", { pin: [old] });
+  const { context, page, watch } = await open();
+  await shorten(page);
+  await page.goto(server.url);
+  const pinned = page.getByRole("region", { name: "Pinned" }).getByText("the old one");
+  await pinned.waitFor();
+  await server.api("PATCH", `/v1/sessions/${old}`, { title: "renamed" });
+  await page.getByRole("region", { name: "Pinned" }).getByText("renamed").waitFor();
+  expect(watch.problems).toEqual([]);
+  await context.close();
+});
+
 it("what happens to it is seen there, and keys act on it", async () => {
   const old = await twoSessions();
   const { context, page, watch } = await open();

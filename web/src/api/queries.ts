@@ -1,6 +1,6 @@
 // What is read from the server. The stream keeps the lists in step; see live.ts.
 
-import { keepPreviousData, type QueryClient, replaceEqualDeep, useQuery } from "@tanstack/react-query";
+import { keepPreviousData, queryOptions, type QueryClient, replaceEqualDeep, useQueries, useQuery } from "@tanstack/react-query";
 import { useMemo, useRef } from "react";
 import { patchRequests, patchSession, patchSessions } from "../model/lists";
 import { call, query } from "./http";
@@ -60,6 +60,26 @@ export interface OneSession {
   refetch: () => void;
 }
 
+const oneSession = (session: string) =>
+  queryOptions({
+    queryKey: keys.session(session),
+    queryFn: ({ signal }) =>
+      caughtUp(call<Session>(`/v1/sessions/${id(session)}`, { signal }), (s, events) => events.filter((e) => e.session === s.id).reduce(patchSession, s)),
+  });
+
+/** How many sessions are fetched one by one. */
+const mostBeyond = 100;
+
+/** Those of these sessions that the list ends before. */
+export function useBeyond(sessions: readonly string[]): Session[] {
+  const list = useSessions().data?.items;
+  const missing = list ? sessions.filter((id) => !list.some((s) => s.id === id)).slice(0, mostBeyond) : [];
+  return useQueries({
+    queries: missing.map((id) => ({ ...oneSession(id), retry: false, staleTime: Infinity })), // a deleted one stays so
+    combine: (found) => found.flatMap((q) => (q.data && q.data.agent !== "none" ? [q.data] : [])),
+  });
+}
+
 /** A session: from the list, or fetched by itself where the list ends before it. */
 export function useOneSession(session: string | null): OneSession {
   const list = useSessions();
@@ -67,9 +87,7 @@ export function useOneSession(session: string | null): OneSession {
   const last = useRef<Session>(undefined); // shown on while it is fetched because others took its place in the list
   if (listed) last.current = listed;
   const one = useQuery({
-    queryKey: keys.session(session ?? ""), enabled: !!session && !listed && !list.isPending,
-    queryFn: ({ signal }) =>
-      caughtUp(call<Session>(`/v1/sessions/${id(session ?? "")}`, { signal }), (s, events) => events.filter((e) => e.session === s.id).reduce(patchSession, s)),
+    ...oneSession(session ?? ""), enabled: !!session && !listed && !list.isPending,
     placeholderData: last.current?.id === session ? last.current : undefined,
   });
   const own = one.data?.agent === "none" ? undefined : one.data;

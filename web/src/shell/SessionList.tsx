@@ -2,7 +2,7 @@
 
 import { defaultRangeExtractor, type Range, useVirtualizer } from "@tanstack/react-virtual";
 import { type FocusEvent, type RefObject, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
-import { useSessions } from "../api/queries";
+import { useBeyond, useSessions } from "../api/queries";
 import type { Session } from "../api/types";
 import { useNow } from "../lib/now";
 import { safeName } from "../lib/safe";
@@ -48,9 +48,10 @@ interface Props { box: RefObject<HTMLElement | null>; words: string; chosen: str
 export function SessionList({ box, words, chosen }: Props) {
   const { data, error, isPending } = useSessions();
   const kept = useKept();
+  const old = useBeyond(kept.pinned);
   const rows = useMemo(
-    () => rowsOf(sectionsOf(arrange((data?.items ?? []).filter((s) => has(wordsOf(s), words)), kept), kept.folded, words !== "")),
-    [data, words, kept],
+    () => rowsOf(sectionsOf(arrange([...(data?.items ?? []), ...old].filter((s) => has(wordsOf(s), words)), kept), kept.folded, words !== "")),
+    [data, old, words, kept],
   );
   useLayoutEffect(() => {
     listed.sessions = rows.flatMap((r) => r.session?.id ?? []);

@@ -1,1 +1,0 @@
-export{o as Mermaid}from"./RichMarkdown-Bm53AkL6.js";
