@@ -46,9 +46,10 @@ func (s *Server) createFrom(ctx context.Context, n newSession) (*body[MadeSessio
 	case err != nil:
 		return nil, terret.Invalid("repo", "%w", err)
 	}
+	repo := n.Repo
 	n.Cwd, n.Repo, n.Labels = dir, "", nil
 	var made *body[MadeSession]
-	if err = worktree.NoteClone(s.maker.Home, dir); err == nil {
+	if err = worktree.NoteClone(s.maker.Home, dir, repo); err == nil {
 		made, err = s.createHere(ctx, n)
 	}
 	if err != nil { // nobody knows of the clone

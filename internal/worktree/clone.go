@@ -79,12 +79,13 @@ const clones = "clones"
 
 func cloneNote(home, dir string) string { return filepath.Join(home, clones, filepath.Base(dir)) }
 
-// NoteClone remembers that a clone was made for a session, and goes with it.
-func NoteClone(home, dir string) error {
+// NoteClone remembers that a clone of the repository at the address was made for a session,
+// and goes with it. Where it came from is not left to the clone: its agent can change that.
+func NoteClone(home, dir, address string) error {
 	if err := os.MkdirAll(filepath.Join(home, clones), 0o700); err != nil {
 		return err
 	}
-	return atomicfile.Write(cloneNote(home, dir), []byte(dir))
+	return atomicfile.Write(cloneNote(home, dir), []byte(dir+"\n"+address))
 }
 
 // DropClone removes a clone that no session uses, and forgets it.
@@ -94,8 +95,25 @@ func DropClone(home, dir string) error {
 
 // IsClone reports whether NoteClone has remembered the folder.
 func IsClone(home, dir string) bool {
+	_, ok := clonedFrom(home, dir)
+	return ok
+}
+
+// ClonedFrom returns the address of the repository that NoteClone has remembered, or "":
+// older versions did not remember it.
+func ClonedFrom(home, dir string) string {
+	address, _ := clonedFrom(home, dir)
+	return address
+}
+
+func clonedFrom(home, dir string) (address string, ok bool) {
 	text, err := os.ReadFile(cloneNote(home, dir))
-	return err == nil && string(text) == dir
+	rest, ok := strings.CutPrefix(string(text), dir)
+	address, noted := strings.CutPrefix(rest, "\n")
+	if !noted {
+		address = ""
+	}
+	return address, err == nil && ok && (noted || rest == "")
 }
 
 // RemoveClone removes a clone that NoteClone has remembered, if nothing is lost: everything

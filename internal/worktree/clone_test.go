@@ -25,7 +25,7 @@ func TestRemoveClone(t *testing.T) {
 			r := newRepository(t)
 			r.sh(filepath.Dir(r.dir), c.script)
 			dir := filepath.Join(r.dir, "clone")
-			if err := worktree.NoteClone(r.home, dir); err != nil {
+			if err := worktree.NoteClone(r.home, dir, "https://host/shop"); err != nil {
 				t.Fatal(err)
 			}
 			kept, err := worktree.RemoveClone(t.Context(), r.home, dir, func(string) bool { return false })

@@ -91,6 +91,14 @@ func CommitFiles(ctx context.Context, dir, message, head string, files []Seen) (
 
 // ready refuses what cannot be committed right now.
 func (g *git) ready(ctx context.Context, files []Seen) error {
+	if err := g.settled(ctx); err != nil {
+		return err
+	}
+	return g.unfiltered(ctx, joined(files, func(Seen) bool { return true }), "commit it with git")
+}
+
+// settled refuses a repository in which an operation of several steps waits for a person.
+func (g *git) settled(ctx context.Context) error {
 	own, err := g.run(ctx, "rev-parse", "--absolute-git-dir")
 	if err != nil {
 		return err
@@ -100,16 +108,22 @@ func (g *git) ready(ctx context.Context, files []Seen) error {
 			return refused("a %s is in progress in %s; finish or abort it with git first", u.name, g.dir)
 		}
 	}
-	g.in = joined(files, func(Seen) bool { return true })
-	defer func() { g.in = nil }()
-	out, err := g.run(ctx, "check-attr", "-z", "--stdin", "filter")
+	return nil
+}
+
+// unfiltered refuses files that git stores in another form, and says what to do instead. The
+// paths each end with a zero byte.
+func (g *git) unfiltered(ctx context.Context, paths []byte, instead string) error {
+	own := *g
+	own.in = paths
+	out, err := own.run(ctx, "check-attr", "-z", "--stdin", "filter")
 	if err != nil {
 		return err
 	}
 	record := strings.Split(out, "\x00")
 	for i := 0; i+2 < len(record); i += 3 {
 		if v := record[i+2]; v != "unspecified" && v != "unset" {
-			return refused("%s is stored by git in another form (filter %s in .gitattributes), and filters do not run here; commit it with git", record[i], v)
+			return refused("%s is stored by git in another form (filter %s in .gitattributes), and filters do not run here; %s", record[i], v, instead)
 		}
 	}
 	return nil

@@ -1,0 +1,265 @@
+package worktree
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Pack is what a clone holds that its origin does not, for a clone on another machine.
+type Pack struct {
+	URL      string     `json:"url"`
+	Head     string     `json:"head"`             // the commit that is checked out
+	Branch   string     `json:"branch,omitempty"` // that is checked out; empty: none
+	Branches []Branched `json:"branches"`
+	// Files is a commit on top of Head that holds the files as they are; empty: as Head has them.
+	Files string `json:"files,omitempty"`
+	// Objects is a git pack of what is not on the origin; empty: everything is.
+	Objects []byte `json:"objects,omitempty"`
+}
+
+// Branched is a branch of a clone.
+type Branched struct {
+	Name     string `json:"name"`
+	Commit   string `json:"commit"`
+	Upstream string `json:"upstream,omitempty"` // its branch of the origin
+}
+
+// PackLimits bounds a Pack, in bytes; zero means the default.
+type PackLimits struct {
+	Objects int   // packed; 8 MB
+	Files   int64 // changed files as they are, before git packs them; 256 MB
+}
+
+const (
+	maxObjects  = 8 << 20
+	maxChanged  = 256 << 20
+	maxBranches = 1000
+	fromOrigin  = "refs/remotes/origin/"
+)
+
+// PackClone packs a clone whose origin is at the address: its branches, and its files as they
+// are, except for those that git ignores. Tags and stashes stay. It changes nothing in the
+// clone. The error is a *RefusedError if a person can do something about it.
+func PackClone(ctx context.Context, dir, address string, limits PackLimits) (Pack, error) {
+	g, err := top(ctx, dir)
+	if err != nil {
+		return Pack{}, refused("%w", err)
+	}
+	if real, err := filepath.EvalSymlinks(dir); err != nil || real != g.dir {
+		return Pack{}, refused("%s is no longer a repository", dir)
+	}
+	if err := g.settled(ctx); err != nil {
+		return Pack{}, err
+	}
+	p := Pack{URL: address}
+	if p.Head, err = g.run(ctx, "rev-parse", "--quiet", "--verify", "HEAD^{commit}"); err != nil {
+		if ctx.Err() != nil {
+			return Pack{}, context.Cause(ctx)
+		}
+		return Pack{}, refused("the repository in %s has no commit yet; make one first", dir)
+	}
+	p.Branch, _ = g.run(ctx, "symbolic-ref", "--quiet", "--short", "HEAD") // an error: no branch is checked out
+	if p.Branches, err = g.branches(ctx); err != nil {
+		return Pack{}, err
+	}
+	temp, err := os.MkdirTemp("", "terret-pack-")
+	if err != nil {
+		return Pack{}, err
+	}
+	defer func() { _ = os.RemoveAll(temp) }()
+	if limits.Files == 0 {
+		limits.Files = maxChanged
+	}
+	if limits.Objects == 0 {
+		limits.Objects = maxObjects
+	}
+	own, err := g.aside(ctx, temp)
+	if err != nil {
+		return Pack{}, err
+	}
+	if p.Files, err = own.snapshot(ctx, p.Head, limits.Files); err != nil {
+		return Pack{}, err
+	}
+	p.Objects, err = own.missing(ctx, p, limits.Objects)
+	return p, err
+}
+
+// branches lists the local branches.
+func (g *git) branches(ctx context.Context) ([]Branched, error) {
+	out, err := g.run(ctx, "for-each-ref", "--format=%(objectname) %(refname) %(upstream)", "refs/heads/")
+	if err != nil || out == "" {
+		return []Branched{}, err
+	}
+	all := []Branched{}
+	for line := range strings.SplitSeq(out, "\n") {
+		part := strings.Split(line, " ") // names have no spaces
+		b := Branched{Commit: part[0], Name: strings.TrimPrefix(part[1], "refs/heads/")}
+		if up, ok := strings.CutPrefix(part[2], fromOrigin); ok {
+			b.Upstream = up
+		}
+		all = append(all, b)
+	}
+	if len(all) > maxBranches {
+		return nil, refused("%s has %d branches; at most %d can move", g.dir, len(all), maxBranches)
+	}
+	return all, nil
+}
+
+// aside is git with an index and a store of objects of its own, which begin like those of
+// the repository.
+func (g *git) aside(ctx context.Context, temp string) (*git, error) {
+	out, err := g.run(ctx, "rev-parse", "--path-format=absolute", "--git-path", "index", "--git-path", "objects")
+	if err != nil {
+		return nil, err
+	}
+	index, objects, _ := strings.Cut(out, "\n")
+	mine := filepath.Join(temp, "objects")
+	if err := os.MkdirAll(filepath.Join(mine, "info"), 0o700); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(mine, "info", "alternates"), []byte(objects+"\n"), 0o600); err != nil {
+		return nil, err
+	}
+	content, err := os.ReadFile(filepath.FromSlash(index)) // with it git need not read files that have not changed
+	if err == nil {
+		err = os.WriteFile(filepath.Join(temp, "index"), content, 0o600)
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	own := *g
+	own.env = append(append([]string{}, g.env...), "GIT_INDEX_FILE="+filepath.Join(temp, "index"), "GIT_OBJECT_DIRECTORY="+mine)
+	own.lineEndings(ctx)
+	return &own, nil
+}
+
+// snapshot makes a commit of the files as they are, on top of head, or "" if they are as
+// head has them.
+func (g *git) snapshot(ctx context.Context, head string, limit int64) (string, error) {
+	if err := g.notTooMuch(ctx, limit); err != nil {
+		return "", err
+	}
+	if err := g.stage(ctx); err != nil {
+		return "", refused("git cannot read the files: %w", err)
+	}
+	if err := g.movable(ctx, head); err != nil {
+		return "", err
+	}
+	tree, err := g.run(ctx, "write-tree")
+	if err != nil {
+		return "", err
+	}
+	if was, err := g.run(ctx, "rev-parse", "--verify", head+"^{tree}"); err != nil || was == tree {
+		return "", err
+	}
+	own := *g
+	own.env = append(append([]string{}, g.env...), "GIT_AUTHOR_NAME=Terret", "GIT_AUTHOR_EMAIL="+nobodysEmail, "GIT_COMMITTER_NAME=Terret", "GIT_COMMITTER_EMAIL="+nobodysEmail)
+	return own.record(ctx, tree, head, "The files as they were")
+}
+
+// notTooMuch refuses files that have changed and are too large to look at.
+func (g *git) notTooMuch(ctx context.Context, limit int64) error {
+	out, err := g.run(ctx, "ls-files", "-z", "--modified", "--others", "--exclude-standard")
+	if err != nil {
+		return err
+	}
+	var sum int64
+	for path := range strings.SplitSeq(out, "\x00") {
+		info, err := os.Lstat(filepath.Join(g.dir, filepath.FromSlash(path)))
+		if err != nil || !info.Mode().IsRegular() {
+			continue // it was deleted, or is a link
+		}
+		if sum += info.Size(); sum > limit {
+			return refused("the files in %s that are not committed have more than %d MB; let git ignore what is not needed, or commit and push the rest, and try again", g.dir, limit>>20)
+		}
+	}
+	return nil
+}
+
+// movable refuses what would not arrive: repositories inside of this one, and files that
+// git stores in another form.
+func (g *git) movable(ctx context.Context, head string) error {
+	staged, err := g.run(ctx, "ls-files", "--stage", "-z")
+	if err != nil {
+		return err
+	}
+	for rec := range strings.SplitSeq(staged, "\x00") {
+		meta, path, _ := strings.Cut(rec, "\t")
+		if !strings.HasPrefix(meta, "160000 ") {
+			continue
+		}
+		if _, err := os.Lstat(filepath.Join(g.dir, filepath.FromSlash(path), ".git")); err == nil {
+			return refused("%s is a repository of its own, or a submodule, whose files would stay behind; remove it (git submodule deinit), and try again", path)
+		}
+	}
+	changed, err := g.run(ctx, "diff", "--cached", "--name-only", "-z", "--no-renames", "--diff-filter=d", "--no-ext-diff", head, "--")
+	if err != nil {
+		return err
+	}
+	return g.unfiltered(ctx, []byte(changed), "commit and push it with git, and try again")
+}
+
+// commits lists what a pack names.
+func (p Pack) commits() []string {
+	out := []string{p.Head}
+	for _, b := range p.Branches {
+		out = append(out, b.Commit)
+	}
+	if p.Files != "" {
+		out = append(out, p.Files)
+	}
+	return out
+}
+
+// revisions selects, for commands that read it, the commits of a pack that are not on the
+// origin.
+func (g *git) revisions(ctx context.Context, p Pack) ([]byte, error) {
+	onOrigin, err := g.run(ctx, "for-each-ref", "--format=^%(objectname)", fromOrigin)
+	return []byte(strings.Join(p.commits(), "\n") + "\n" + onOrigin + "\n"), err
+}
+
+// missing packs what the origin does not have.
+func (g *git) missing(ctx context.Context, p Pack, limit int) ([]byte, error) {
+	own := *g
+	var err error
+	if own.in, err = g.revisions(ctx, p); err != nil {
+		return nil, err
+	}
+	if lost, err := own.run(ctx, "rev-list", "--max-count=1", "--stdin"); err != nil || lost == "" {
+		return nil, err
+	}
+	out := &bounded{limit: limit}
+	var said bytes.Buffer
+	cmd := own.command(ctx, "pack-objects", "--revs", "--thin", "--stdout", "--quiet", "--delta-base-offset", "--threads=1")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(own.in), out, &said
+	err = cmd.Run()
+	switch {
+	case out.full:
+		return nil, refused("what was not pushed from %s has more than %d MB, packed; push it, let git ignore what is not needed, and try again", g.dir, limit>>20)
+	case err != nil:
+		return nil, failed(ctx, "pack-objects", said.String(), err)
+	}
+	return out.taken.Bytes(), nil
+}
+
+// bounded takes a bounded number of bytes.
+type bounded struct {
+	taken bytes.Buffer // not embedded: its ReadFrom knows no bound
+	limit int
+	full  bool
+}
+
+var errFull = errors.New("it is too large")
+
+// Write implements io.Writer.
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.taken.Len()+len(p) > b.limit {
+		b.full = true
+		return 0, errFull
+	}
+	return b.taken.Write(p)
+}
