@@ -43,6 +43,7 @@ type live struct {
 	// leftover holds prompts that an earlier owner left in the queue; they wait until
 	// somebody prompts.
 	leftover map[string]bool
+	told     bool // the agent needs no account of a session that this one continues
 	// queued is set if there may be prompts in the queue. The watcher, and whoever puts
 	// one there, sees to it: turns that nobody queues behind do not read the queue.
 	queued  bool

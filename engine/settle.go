@@ -163,6 +163,11 @@ func (e *Engine) next(l *live) {
 			return
 		}
 		in, unsettled := e.settingsFor(e.life, l.snapshot(), q.Options)
+		account, noAccount := e.account(e.life, l)
+		if noAccount != nil {
+			e.nextLater(l, noAccount)
+			return
+		}
 		l.mu.Lock()
 		if l.leftover[item.ID] {
 			l.mu.Unlock()
@@ -178,7 +183,7 @@ func (e *Engine) next(l *live) {
 			l.take(item.ID)
 			continue
 		}
-		t, a := l.begin(PromptRequest{Session: l.id, Prompt: q.Prompt, By: item.By, Turn: item.ID, command: q.Command}, cmp.Or(q.Origin, terret.OriginQueue), []string{item.ID}, in)
+		t, a := l.begin(after(account, PromptRequest{Session: l.id, Prompt: q.Prompt, By: item.By, Turn: item.ID, command: q.Command}), cmp.Or(q.Origin, terret.OriginQueue), []string{item.ID}, in)
 		l.queued = true // there may be more
 		l.mu.Unlock()
 		switch {

@@ -134,6 +134,10 @@ func (e *Engine) promptLive(ctx context.Context, l *live, r PromptRequest) (terr
 	if err != nil {
 		return terret.Turn{}, err
 	}
+	account, err := e.account(ctx, l)
+	if err != nil {
+		return terret.Turn{}, err
+	}
 	behind := false // others are already waiting
 	if r.When == WhenQueue {
 		if behind, err = e.hasQueue(ctx, l); err != nil {
@@ -164,7 +168,7 @@ func (e *Engine) promptLive(ctx context.Context, l *live, r PromptRequest) (terr
 		l.mu.Unlock()
 		return terret.Turn{}, terret.Errorf(terret.CodeSessionBusy, "session %s is busy with another turn; queue the prompt, steer the turn, or wait", l.id)
 	}
-	t, a := l.begin(r, cmp.Or(r.Origin, terret.OriginUser), nil, in)
+	t, a := l.begin(after(account, r), cmp.Or(r.Origin, terret.OriginUser), nil, in)
 	l.mu.Unlock()
 	if err := a.wait(); err != nil {
 		return terret.Turn{}, err

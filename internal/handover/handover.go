@@ -49,14 +49,33 @@ var kinds = []terret.Kind{
 	terret.KindPermissionDecision, terret.KindQuestionDecision, terret.KindPlanDecision,
 }
 
-// Account tells what happened in a session. If files is nil, it is not known which have
-// changed.
+// Account tells what happened in a session, for an agent in the same folder. If files is nil,
+// it is not known which have changed.
 func Account(ctx context.Context, log Log, s terret.Session, files []File) (string, error) {
-	turns, err := log.Turns(ctx, s.ID)
+	a, err := collect(ctx, log, s)
 	if err != nil {
 		return "", err
 	}
-	a := account{undone: map[string]bool{}, asked: map[string]string{}, said: map[string]bool{}}
+	return a.text(s, "which worked in this folder", files), nil
+}
+
+// Moved is Account for a session that continues on another node, in a copy of the folder.
+func Moved(ctx context.Context, log Log, s, to terret.Session) (string, error) {
+	a, err := collect(ctx, log, s)
+	if err != nil {
+		return "", err
+	}
+	where := fmt.Sprintf("which worked on another machine, in the folder %s. You work in a copy of it, %s: "+
+		"commits, branches and changed files are there, what git ignores is not, nothing is staged, and nothing runs that was started there", line(s.Cwd), line(to.Cwd))
+	return a.text(s, where, nil), nil
+}
+
+func collect(ctx context.Context, log Log, s terret.Session) (*account, error) {
+	turns, err := log.Turns(ctx, s.ID)
+	if err != nil {
+		return nil, err
+	}
+	a := &account{undone: map[string]bool{}, asked: map[string]string{}, said: map[string]bool{}}
 	for _, t := range turns {
 		a.undone[t.ID] = t.Undone
 		if t.Undone {
@@ -66,15 +85,15 @@ func Account(ctx context.Context, log Log, s terret.Session, files []File) (stri
 	for q := (terret.ReadQuery{Session: s.ID, Kinds: kinds}); ; {
 		entries, err := log.Read(ctx, q)
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		if len(entries) == 0 {
-			return a.text(s, files), nil
+			return a, nil
 		}
 		for _, e := range entries {
 			ev, err := e.Decode()
 			if err != nil {
-				return "", err
+				return nil, err
 			}
 			if !a.undone[ev.Turn] && (ev.Actor == "" || ev.Actor == terret.ActorRoot) {
 				a.add(ev)
