@@ -147,6 +147,11 @@ func TestMoveAndWait(t *testing.T) {
 	if err != nil || first != nil {
 		t.Fatalf("%+v: %v", first, err)
 	}
+	title := "renamed"
+	if err := a.Update(t.Context(), there.ID, terret.SessionUpdated{Title: &title}, "ann"); err != nil {
+		t.Fatal(err)
+	}
+	b.until(t, there.ID, 0, terret.KindSessionUpdated) // it has looked at what it was sent
 	equal(t, "queue", b.waiting(t, there.ID), "later")
 	back, _, err := b.Move(t.Context(), engine.Moving{Session: there.ID, Make: a.to(t)})
 	if err != nil {
