@@ -258,7 +258,7 @@ func (c *Client) Import(ctx context.Context, r io.Reader, cwd string) (terret.Se
 // HandedOver is a session that continues another one, and its first turn.
 type HandedOver struct {
 	terret.Session
-	First terret.Turn `json:"first"`
+	First terret.Turn `json:"first"` // zero if none has begun
 	Notes []string    `json:"notes,omitempty"`
 }
 
@@ -271,4 +271,23 @@ func (c *Client) Handoff(ctx context.Context, id, agent, model, prompt string) (
 		Prompt string `json:"prompt,omitempty"`
 	}{agent, model, prompt}
 	return do[HandedOver](ctx, c, call{method: "POST", path: at("sessions", id, "handoff"), body: body})
+}
+
+// Move says where a session goes on.
+type Move struct {
+	// Node is the node's name, or "any": the one with the fewest sessions that has the
+	// labels of the session's own.
+	Node string `json:"node"`
+	// Agent and Model are those of the new session; empty means the same.
+	Agent string `json:"agent,omitempty"`
+	Model string `json:"model,omitempty"`
+	// Prompt is what to do next; empty means to continue. Idle begins no turn.
+	Prompt string `json:"prompt,omitempty"`
+	Idle   bool   `json:"idle,omitempty"`
+}
+
+// Move has a session on another node of the fleet go on with the work of one that was begun
+// from a git repository. Needs a token that may decide.
+func (c *Client) Move(ctx context.Context, id string, m Move) (HandedOver, error) {
+	return do[HandedOver](ctx, c, call{method: "POST", path: at("sessions", id, "handoff"), body: m})
 }

@@ -19,8 +19,8 @@ type HandOver struct {
 	By      string
 }
 
-// continueWork is the prompt of a hand-over that has none.
-const continueWork = "Continue the work where it stopped."
+// ContinueWork is the prompt of a hand-over that has none.
+const ContinueWork = "Continue the work where it stopped."
 
 // HandOver makes a session with another agent in the same folder, under the same
 // restrictions, and notes in the old one's log where it is continued. It returns the
@@ -55,7 +55,24 @@ func (m *Sessions) HandOver(ctx context.Context, r HandOver, o CreateOptions) (t
 	if err := m.Engine.Update(ctx, old.ID, terret.SessionUpdated{HandedTo: &made.ID}, r.By); err != nil {
 		return fail(err)
 	}
-	return made, terret.Prompt{Blocks: []terret.Block{terret.Text(account + "\n\n"), terret.Text(cmp.Or(r.Prompt, continueWork))}}, nil
+	return made, terret.Prompt{Blocks: []terret.Block{terret.Text(account + "\n\n"), terret.Text(cmp.Or(r.Prompt, ContinueWork))}}, nil
+}
+
+// Succeed makes the session that continues one of another node in dir, a copy of its folder,
+// under the same restrictions. An empty agent means the same one.
+func (m *Sessions) Succeed(ctx context.Context, old terret.Session, dir, agent, model string, o CreateOptions) (terret.Session, error) {
+	agent = m.Agents.Name(cmp.Or(agent, old.Agent))
+	if err := m.ready(ctx, agent); err != nil {
+		return terret.Session{}, err
+	}
+	s := m.successor(old, agent, model)
+	s.Cwd = dir
+	if len(s.Options.AddDirs) > 0 {
+		s.Options.AddDirs = nil
+		o.tell("its additional folders were left out: they are on node " + old.Node)
+	}
+	o.Unenforced = o.Unenforced || agent == old.Agent // somebody has agreed to that
+	return m.Create(ctx, s, o)
 }
 
 // ready refuses an agent that is missing something, and says what to do.

@@ -36,8 +36,8 @@ func (s *Server) controlRoutes() {
 	}, s.fork)
 	handle(s, route{
 		method: "POST", path: "/v1/sessions/{id}/handoff", id: "handoff", tag: tagControl, scope: access.Prompt, status: http.StatusCreated,
-		summary: "Hand a session over to another agent",
-		long:    "Creates a session with another agent in the same folder, under the same restrictions, and starts its first turn with a bounded account of this one: messages, decisions, plan and changed files, and what was left out. This session's handed_to then names the new one, whose forked_from names this one. Nothing else changes here: a running turn goes on, and requests can be answered. An agent that is not installed or signed in is refused.",
+		summary: "Hand a session over to another agent or node",
+		long:    "Creates a session with another agent in the same folder, under the same restrictions, and starts its first turn with a bounded account of this one: messages, decisions, plan and changed files, and what was left out. This session's handed_to then names the new one, whose forked_from names this one. Nothing else changes here: a running turn goes on, and requests can be answered. An agent that is not installed or signed in is refused. In a fleet, node has a session on another node go on with the work of one that was begun from a git repository and in which nothing happens, in a clone with the same commits, branches and changed files; what git ignores stays behind. Queued prompts go along, and the account comes with the first prompt there. This needs scope decide.",
 		fails:   inSession(terret.CodeAgentNotFound, terret.CodeNotAuthenticated, terret.CodeUnsupported),
 	}, s.handoff)
 }
@@ -156,16 +156,18 @@ func (s *Server) fork(ctx context.Context, in *struct {
 }
 
 type newHandoff struct {
-	Agent  string `json:"agent" minLength:"1" doc:"The agent that takes over."`
+	Agent  string `json:"agent,omitempty" doc:"The agent that takes over. Only with node it may be left out: then it is the same."`
 	Model  string `json:"model,omitempty" doc:"Default: the agent's own."`
 	Prompt string `json:"prompt,omitempty" doc:"What to do next. Default: to continue the work."`
+	Node   string `json:"node,omitempty" maxLength:"200" doc:"The node of the fleet on which to go on, or \"any\": the one with the fewest sessions that has the labels of this one. Default: the same node, in the same folder."`
+	Idle   bool   `json:"idle,omitempty" doc:"With node: begin no turn. The account then comes with the first prompt that somebody sends."`
 }
 
 // HandedOver is the session that continues another one.
 type HandedOver struct {
 	terret.Session
-	First terret.Turn `json:"first" doc:"The turn in which the agent learns what happened."`
-	Notes []string    `json:"notes,omitempty" doc:"What to know about the session."`
+	First *terret.Turn `json:"first,omitempty" doc:"The turn in which the agent learns what happened, if there is one already."`
+	Notes []string     `json:"notes,omitempty" doc:"What to know about the session."`
 }
 
 func (s *Server) handoff(ctx context.Context, in *struct {
@@ -174,9 +176,6 @@ func (s *Server) handoff(ctx context.Context, in *struct {
 },
 ) (*body[HandedOver], error) {
 	if err := s.folderInRoots(ctx, in.ID); err != nil {
-		return nil, err
-	}
-	if err := s.stopping(); err != nil {
 		return nil, err
 	}
 	if err := everywhere(ctx); err != nil {
@@ -192,6 +191,15 @@ func (s *Server) handoff(ctx context.Context, in *struct {
 	if len(n.Prompt) > s.limits.Prompt {
 		return nil, tooLarge("prompt", "it has %d bytes; at most %d are allowed", len(n.Prompt), s.limits.Prompt)
 	}
+	if n.Node != "" {
+		return s.moveTo(ctx, in.ID, n)
+	}
+	if n.Idle {
+		return nil, terret.Invalid("idle", "it goes with node")
+	}
+	if err := s.stopping(); err != nil {
+		return nil, err
+	}
 	if err := s.sessions.add(ctx, s); err != nil {
 		return nil, err
 	}
@@ -204,5 +212,5 @@ func (s *Server) handoff(ctx context.Context, in *struct {
 		return nil, err
 	}
 	first, err := s.engine.Prompt(ctx, engine.PromptRequest{Session: made.ID, Prompt: prompt, When: engine.WhenReject, By: caller(ctx)})
-	return reply(HandedOver{shown(access.From(ctx), made), first, notes}, err)
+	return reply(HandedOver{shown(access.From(ctx), made), &first, notes}, err)
 }

@@ -20,7 +20,7 @@ func (s *Server) fleetRoutes() {
 	handle(s, route{
 		method: "POST", path: "/v1/fleet/drain", id: "drain-node", tag: tagFleet, scope: access.Admin, status: http.StatusAccepted,
 		summary: "Let a node finish and stop",
-		long:    "The node (parameter `node`, or else this one) gets no new sessions and prompts; its running turns have `wait` seconds to end, and then it stops. Its sessions stay and can be read on every other node.",
+		long:    "The node (parameter `node`, or else this one) gets no new sessions and prompts; its running turns have `wait` seconds to end, and then it stops. Its sessions stay and can be read on every other node. With `hold` it does not stop at once, so that sessions can be handed over to other nodes; call this again without it.",
 		fails:   []terret.ErrorCode{terret.CodeUnsupported},
 	}, s.drainNode)
 }
@@ -52,7 +52,8 @@ func (s *Server) getFleet(ctx context.Context, _ *struct{}) (*body[Fleet], error
 }
 
 type drainRequest struct {
-	Wait int `json:"wait,omitempty" minimum:"0" maximum:"86400" doc:"Seconds that running turns have to end. Default: 3600."`
+	Wait int  `json:"wait,omitempty" minimum:"0" maximum:"86400" doc:"Seconds that running turns have to end. Default: 3600."`
+	Hold bool `json:"hold,omitempty" doc:"Take nothing new, but do not stop before this is called again without hold, or wait is over."`
 }
 
 func (s *Server) drainNode(ctx context.Context, in *struct{ Body *drainRequest }) (*body[Fleet], error) {
@@ -69,12 +70,25 @@ func (s *Server) drainNode(ctx context.Context, in *struct{ Body *drainRequest }
 		wait = time.Duration(in.Body.Wait) * time.Second
 	}
 	s.draining.Store(true)
+	if in.Body != nil && in.Body.Hold {
+		s.log.Info("taking nothing new", "wait", wait)
+		s.background.Go(func() {
+			pause(s.life, wait)
+			s.goAway(time.Second) // whoever asked for this has forgotten it
+		})
+	} else {
+		s.log.Info("draining", "wait", wait)
+		s.goAway(wait)
+	}
+	return s.getFleet(ctx, nil)
+}
+
+// goAway has the server stop, after that time at most.
+func (s *Server) goAway(wait time.Duration) {
 	select {
 	case s.leave <- wait:
 	default: // it is already leaving
 	}
-	s.log.Info("draining", "wait", wait)
-	return s.getFleet(ctx, nil)
 }
 
 // leased is a store of which this process owns sessions for a time only.

@@ -34,30 +34,48 @@ func (s *Server) createFrom(ctx context.Context, n newSession) (*body[MadeSessio
 			return s.createOn(ctx, node, n)
 		}
 	}
-	env := s.cfg.Env
-	if env == nil {
-		env = os.Environ()
-	}
-	id := terret.NewSessionID()
-	dir, err := worktree.Clone(ctx, n.Repo, s.cfg.Roots[0], id[len(id)-8:], env)
+	dir, err := worktree.Clone(ctx, n.Repo, s.cfg.Roots[0], cloneID(), s.environ())
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case err != nil:
 		return nil, terret.Invalid("repo", "%w", err)
 	}
-	repo := n.Repo
-	n.Cwd, n.Repo, n.Labels = dir, "", nil
 	var made *body[MadeSession]
-	if err = worktree.NoteClone(s.maker.Home, dir, repo); err == nil {
+	err = s.inClone(dir, n.Repo, func() (err error) {
+		n.Cwd, n.Repo, n.Labels = dir, "", nil
 		made, err = s.createHere(ctx, n)
+		return err
+	})
+	return made, err
+}
+
+// environ is the environment of git when it clones.
+func (s *Server) environ() []string {
+	if s.cfg.Env == nil {
+		return os.Environ()
+	}
+	return s.cfg.Env
+}
+
+// cloneID ends the name of a clone's folder.
+func cloneID() string {
+	id := terret.NewSessionID()
+	return id[len(id)-8:]
+}
+
+// inClone has create make a session in a clone, and removes the clone if that fails.
+func (s *Server) inClone(dir, address string, create func() error) error {
+	err := worktree.NoteClone(s.maker.Home, dir, address)
+	if err == nil {
+		err = create()
 	}
 	if err != nil { // nobody knows of the clone
 		if left := worktree.DropClone(s.maker.Home, dir); left != nil {
 			s.log.Warn("cannot remove a clone that no session uses", "dir", dir, "error", left)
 		}
 	}
-	return made, err
+	return err
 }
 
 // chooseNode chooses the node for a session.
@@ -80,7 +98,11 @@ func chooseNode(nodes []terret.Node, labels []string) (string, error) {
 
 // createOn has another node make the session.
 func (s *Server) createOn(ctx context.Context, node string, n newSession) (*body[MadeSession], error) {
-	var made MadeSession
-	err := Ask(ctx, s.fleet, node, limited(access.From(ctx)), http.MethodPost, "/v1/sessions", n, &made)
-	return reply(made, err)
+	return reply(s.madeBy(ctx, node, "/v1/sessions", n))
+}
+
+// madeBy asks another node to make a session.
+func (s *Server) madeBy(ctx context.Context, node, path string, what any) (made MadeSession, err error) {
+	err = Ask(ctx, s.fleet, node, limited(access.From(ctx)), http.MethodPost, path, what, &made)
+	return made, err
 }

@@ -78,6 +78,7 @@ func (s *Server) plainRoutes() {
 	s.mux.HandleFunc("GET /healthz", s.health)
 	s.mux.HandleFunc("GET /readyz", s.ready)
 	s.mux.HandleFunc("GET /metrics", s.serveMetrics)
+	s.mux.HandleFunc("POST "+arrivalsPath, s.arrivals)
 	s.harnessRoutes()
 }
 

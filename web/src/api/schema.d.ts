@@ -243,7 +243,7 @@ export interface paths {
         put?: never;
         /**
          * Let a node finish and stop
-         * @description The node (parameter `node`, or else this one) gets no new sessions and prompts; its running turns have `wait` seconds to end, and then it stops. Its sessions stay and can be read on every other node.
+         * @description The node (parameter `node`, or else this one) gets no new sessions and prompts; its running turns have `wait` seconds to end, and then it stops. Its sessions stay and can be read on every other node. With `hold` it does not stop at once, so that sessions can be handed over to other nodes; call this again without it.
          */
         post: operations["drain-node"];
         delete?: never;
@@ -982,8 +982,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Hand a session over to another agent
-         * @description Creates a session with another agent in the same folder, under the same restrictions, and starts its first turn with a bounded account of this one: messages, decisions, plan and changed files, and what was left out. This session's handed_to then names the new one, whose forked_from names this one. Nothing else changes here: a running turn goes on, and requests can be answered. An agent that is not installed or signed in is refused.
+         * Hand a session over to another agent or node
+         * @description Creates a session with another agent in the same folder, under the same restrictions, and starts its first turn with a bounded account of this one: messages, decisions, plan and changed files, and what was left out. This session's handed_to then names the new one, whose forked_from names this one. Nothing else changes here: a running turn goes on, and requests can be answered. An agent that is not installed or signed in is refused. In a fleet, node has a session on another node go on with the work of one that was begun from a git repository and in which nothing happens, in a clone with the same commits, branches and changed files; what git ignores stays behind. Queued prompts go along, and the account comes with the first prompt there. This needs scope decide.
          */
         post: operations["handoff"];
         delete?: never;
@@ -1714,6 +1714,8 @@ export interface components {
             worktree?: string;
         };
         DrainRequest: {
+            /** @description Take nothing new, but do not stop before this is called again without hold, or wait is over. */
+            hold?: boolean;
             /**
              * Format: int64
              * @description Seconds that running turns have to end. Default: 3600.
@@ -1813,8 +1815,8 @@ export interface components {
             cwd: string;
             /** Format: int64 */
             epoch: number;
-            /** @description The turn in which the agent learns what happened. */
-            first: components["schemas"]["Turn"];
+            /** @description The turn in which the agent learns what happened, if there is one already. */
+            first?: components["schemas"]["Turn"];
             forked_from?: string;
             handed_to?: string;
             id: string;
@@ -2026,10 +2028,14 @@ export interface components {
             message_id?: string;
         };
         NewHandoff: {
-            /** @description The agent that takes over. */
-            agent: string;
+            /** @description The agent that takes over. Only with node it may be left out: then it is the same. */
+            agent?: string;
+            /** @description With node: begin no turn. The account then comes with the first prompt that somebody sends. */
+            idle?: boolean;
             /** @description Default: the agent's own. */
             model?: string;
+            /** @description The node of the fleet on which to go on, or "any": the one with the fewest sessions that has the labels of this one. Default: the same node, in the same folder. */
+            node?: string;
             /** @description What to do next. Default: to continue the work. */
             prompt?: string;
         };
