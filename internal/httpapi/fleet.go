@@ -70,17 +70,21 @@ func (s *Server) drainNode(ctx context.Context, in *struct{ Body *drainRequest }
 		wait = time.Duration(in.Body.Wait) * time.Second
 	}
 	s.draining.Store(true)
+	out, err := s.getFleet(ctx, nil) // first: a server that leaves ends what it does for others
+	if err != nil {
+		return nil, err
+	}
 	if in.Body != nil && in.Body.Hold {
 		s.log.Info("taking nothing new", "wait", wait)
 		s.background.Go(func() {
 			pause(s.life, wait)
 			s.goAway(time.Second) // whoever asked for this has forgotten it
 		})
-	} else {
-		s.log.Info("draining", "wait", wait)
-		s.goAway(wait)
+		return out, nil
 	}
-	return s.getFleet(ctx, nil)
+	s.log.Info("draining", "wait", wait)
+	s.goAway(wait)
+	return out, nil
 }
 
 // goAway has the server stop, after that time at most.
