@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -90,33 +89,36 @@ func newWorker(a *app) *cobra.Command {
 	fl.StringSliceVar(&o.labels, "labels", nil, "what this machine is or has, such as gpu,eu")
 	fl.IntVar(&o.max, "max", 0, "how many sessions it takes from others (default: any number)")
 	fl.DurationVar(&o.drain, "drain", 20*time.Second, "how long to wait for running turns when it is stopped by a signal")
-	var wait time.Duration
-	drain := &cobra.Command{
-		Use: "drain NODE", Short: "Let a node finish its turns and stop", Args: exactArgs("NODE"),
-		RunE: func(cmd *cobra.Command, args []string) error { return runDrain(cmd.Context(), a, args[0], wait) },
-	}
-	drain.Flags().DurationVar(&wait, "wait", time.Hour, "how long running turns have to end")
-	cmd.AddCommand(drain)
+	cmd.AddCommand(newDrain(a))
 	return cmd
 }
 
-func runDrain(ctx context.Context, a *app, node string, wait time.Duration) error {
-	err := a.askNode(ctx, node, http.MethodPost, "/v1/fleet/drain", map[string]int{"wait": max(1, int(wait.Seconds()))}, nil)
-	if err != nil {
-		return err
+func newDrain(a *app) *cobra.Command {
+	var o drainOptions
+	cmd := &cobra.Command{
+		Use: "drain NODE", Short: "Let a node finish its turns and stop", Args: exactArgs("NODE"),
+		Long: "Let a node finish its turns and stop. It takes nothing new.\n\n" +
+			"With --move, sessions that were begun from a git repository go on on other nodes:\n" +
+			"each gets a successor there, in a clone with the same commits and files, which waits\n" +
+			"for its next prompt. The others stay, and can be read everywhere.",
+		RunE: func(cmd *cobra.Command, args []string) error { return runDrain(cmd.Context(), a, args[0], o) },
 	}
-	a.note("node %s takes nothing new, and stops when its turns have ended, at most in %s", node, wait)
-	return nil
+	fl := cmd.Flags()
+	fl.DurationVar(&o.wait, "wait", time.Hour, "how long running turns have to end")
+	fl.BoolVar(&o.move, "move", false, "move sessions to other nodes first, if they were begun from a git repository")
+	fl.StringVar(&o.to, "to", "any", "with --move: the node to move them to (default: those with the fewest sessions that have this one's labels)")
+	fl.StringVar(&o.since, "since", "7d", "with --move: only sessions in which something happened since then, or that have queued prompts")
+	return cmd
 }
 
-// askNode asks a node of the fleet as another node would.
-func (a *app) askNode(ctx context.Context, node, method, url string, in, out any) error {
+// askNode asks a node of the fleet as another node would. It waits that long at most.
+func (a *app) askNode(ctx context.Context, node string, patience time.Duration, method, url string, in, out any) error {
 	fleet, err := a.fleetStore(ctx)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, answerPatience,
-		terret.Errorf(terret.CodeTimeout, "node %s has not answered within %s; it may still do what it was asked, so look before you try again", node, answerPatience))
+	ctx, cancel := context.WithTimeoutCause(ctx, patience,
+		terret.Errorf(terret.CodeTimeout, "node %s has not answered within %s; it may still do what it was asked, so look before you try again", node, patience))
 	defer cancel()
 	err = httpapi.Ask(ctx, fleet, node, access.Identity{Name: a.user(), Scope: access.Admin}, method, url, in, out)
 	if err != nil && ctx.Err() != nil {
@@ -125,5 +127,5 @@ func (a *app) askNode(ctx context.Context, node, method, url string, in, out any
 	return err
 }
 
-// answerPatience is how long a node may take to answer.
+// answerPatience is how long a node may take for what it does at once.
 const answerPatience = time.Minute

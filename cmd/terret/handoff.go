@@ -16,16 +16,21 @@ import (
 type handoffOptions struct {
 	assemble.HandOver
 	json, unenforced bool
+	node             string
+	idle             bool
 }
 
 func newHandoff(a *app) *cobra.Command {
 	var o handoffOptions
 	cmd := &cobra.Command{
-		Use: "handoff SESSION --to AGENT [PROMPT]", Short: "Hand a session over to another agent",
+		Use: "handoff SESSION --to AGENT|--node NODE [PROMPT]", Short: "Hand a session over to another agent, or another machine",
 		Long: "Hand a session over to another agent, which continues the work in the same folder.\n\n" +
 			"It gets a new session under the same restrictions, and a bounded account of the old\n" +
 			"one: messages, decisions, plan and changed files. The old session stays as it is;\n" +
-			"what waits for a decision there can still be answered.",
+			"what waits for a decision there can still be answered.\n\n" +
+			"In a fleet, --node has the same agent, or that of --to, go on on another node. That\n" +
+			"works for sessions that were begun from a git repository, while nothing happens in\n" +
+			"them: what was not pushed goes along, what git ignores stays behind.",
 		Args: minOneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Session, o.Prompt = args[0], strings.Join(args[1:], " ")
@@ -35,6 +40,8 @@ func newHandoff(a *app) *cobra.Command {
 	fl := cmd.Flags()
 	fl.StringVar(&o.Agent, "to", "", "agent that takes over; 'terret agents' lists them")
 	fl.StringVar(&o.Model, "model", "", "model, by the agent's name for it")
+	fl.StringVar(&o.node, "node", "", "in a fleet: node that takes over, or any")
+	fl.BoolVar(&o.idle, "idle", false, "with --node: begin no turn; the account comes with the next prompt")
 	fl.BoolVar(&o.json, "json", false, "print events as JSON, one per line")
 	fl.BoolVar(&o.unenforced, "unenforced", false, "start even if tool limits cannot be enforced")
 	return cmd
@@ -43,6 +50,12 @@ func newHandoff(a *app) *cobra.Command {
 func runHandoff(ctx context.Context, a *app, o handoffOptions) error {
 	if access.Inside(a.environ) {
 		return access.ErrInside("only a person can hand a session over")
+	}
+	if o.node != "" {
+		return runMove(ctx, a, o)
+	}
+	if o.idle {
+		return terret.Invalid("idle", "it goes with --node")
 	}
 	if o.Agent == "" {
 		return terret.Invalid("to", "say which agent takes over; `terret agents` lists them")

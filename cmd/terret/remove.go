@@ -46,7 +46,7 @@ func (a *app) remove(ctx context.Context, e *engine.Engine, s terret.Session, o 
 	if node == "" {
 		return a.sessions(false).Delete(ctx, s.ID, o.force)
 	}
-	err = a.askNode(ctx, node, http.MethodDelete, fmt.Sprintf("/v1/sessions/%s?force=%t", s.ID, o.force), nil, &done)
+	err = a.askNode(ctx, node, answerPatience, http.MethodDelete, fmt.Sprintf("/v1/sessions/%s?force=%t", s.ID, o.force), nil, &done)
 	if errors.Is(err, terret.ErrNotFound) {
 		err = terret.Errorf(terret.CodeConflict, "node %s does not run, and has the folder of session %s; start terret there and try again, or, if it is gone for good, use --node %[1]s", node, s.ID)
 	}

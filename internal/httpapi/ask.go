@@ -52,7 +52,7 @@ func (a answer) problem(node string) error {
 	}
 	var p Problem
 	if err := json.Unmarshal(a.Body, &p); err != nil || p.Kind == "" {
-		return terret.Errorf(terret.CodeInternal, "node %s answered with status %d", node, a.Status)
+		return terret.Errorf(terret.CodeInternal, "node %s answered with status %d; it may run an older version", node, a.Status)
 	}
 	return &terret.Error{Code: p.Kind, Message: p.Detail, Field: p.Field}
 }
