@@ -11,6 +11,8 @@
 // commits can be reached from another branch, a tag or another worktree. Files that git
 // ignores do not count, as with git worktree remove.
 //
+// A clone that was made for a session can be packed for another machine, and unpacked there.
+//
 // # Guarantees
 //
 // Git runs without the user's configuration and environment, except for the list of what
