@@ -121,3 +121,31 @@ func TestHandOverInWorktree(t *testing.T) {
 		t.Errorf("the worktree is still there: %v", err)
 	}
 }
+
+// TestSucceed holds that a session of another node goes on under the same restrictions, without
+// folders that are not here. Whether its agent keeps to them somebody has decided already.
+func TestSucceed(t *testing.T) {
+	t.Parallel()
+	h := start(t, Options{Home: t.TempDir(), Drivers: append(follows(), helper{mock.New(mock.Script{}), "missing"}, loose{oversight: terret.OversightNone})})
+	old := terret.Session{
+		ID: terret.NewSessionID(), Agent: "loose", Cwd: "/elsewhere", Node: "far", NativeID: "x", Model: "m", Title: "a title", Policy: terret.PolicyPlan,
+		Options: terret.SessionOptions{Deny: []string{"Bash(rm *)"}, AddDirs: []string{"/elsewhere/too"}, MaxCostUSD: 5},
+	}
+	dir := folder(t, nil)
+	var notes []string
+	made, err := h.Sessions(nil).Succeed(t.Context(), old, dir, "", "", CreateOptions{Tell: func(n string) { notes = append(notes, n) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := old.Options
+	want.AddDirs = nil
+	if diff := cmp.Diff(want, made.Options); diff != "" || made.Agent != "loose" || made.Model != "m" || made.Cwd != dir || made.Policy != terret.PolicyPlan || made.ForkedFrom != old.ID || made.NativeID != "" {
+		t.Errorf("%+v\n-want +got\n%s", made, diff)
+	}
+	if len(old.Options.AddDirs) != 1 || !strings.Contains(strings.Join(notes, "\n"), "additional folders were left out: they are on node far") {
+		t.Errorf("%q", notes)
+	}
+	if _, err := h.Sessions(nil).Succeed(t.Context(), old, dir, "helper", "", CreateOptions{}); err == nil || terret.AsError(err).Code != terret.CodeNotAuthenticated {
+		t.Errorf("%v", err)
+	}
+}

@@ -38,7 +38,7 @@ func (s *Server) controlRoutes() {
 		method: "POST", path: "/v1/sessions/{id}/handoff", id: "handoff", tag: tagControl, scope: access.Prompt, status: http.StatusCreated,
 		summary: "Hand a session over to another agent or node",
 		long:    "Creates a session with another agent in the same folder, under the same restrictions, and starts its first turn with a bounded account of this one: messages, decisions, plan and changed files, and what was left out. This session's handed_to then names the new one, whose forked_from names this one. Nothing else changes here: a running turn goes on, and requests can be answered. An agent that is not installed or signed in is refused. In a fleet, node has a session on another node go on with the work of one that was begun from a git repository and in which nothing happens, in a clone with the same commits, branches and changed files; what git ignores stays behind. Queued prompts go along, and the account comes with the first prompt there. This needs scope decide.",
-		fails:   inSession(terret.CodeAgentNotFound, terret.CodeNotAuthenticated, terret.CodeUnsupported),
+		fails:   inSession(terret.CodeAgentNotFound, terret.CodeNotAuthenticated, terret.CodeUnsupported, terret.CodeSessionBusy),
 	}, s.handoff)
 }
 

@@ -124,6 +124,9 @@ func (s *Server) otherNode(ctx context.Context, want string) (string, error) {
 
 // sendTo packs a session's clone, and has a node make the successor.
 func (s *Server) sendTo(ctx context.Context, node, address string, old terret.Session, n newHandoff) (MadeSession, error) {
+	if err := s.alone(ctx, old); err != nil {
+		return MadeSession{}, err
+	}
 	pack, err := worktree.PackClone(ctx, old.Cwd, address, worktree.PackLimits{})
 	if _, ok := errors.AsType[*worktree.RefusedError](err); ok {
 		return MadeSession{}, terret.Errorf(terret.CodeConflict, "session %s cannot move: %w", old.ID, err)
@@ -136,6 +139,24 @@ func (s *Server) sendTo(ctx context.Context, node, address string, old terret.Se
 		err = terret.Errorf(terret.CodeConflict, "%s", terret.AsError(err).Message)
 	}
 	return made, err
+}
+
+// alone refuses a session in whose folder another one is at work.
+func (s *Server) alone(ctx context.Context, old terret.Session) error {
+	for f := (terret.SessionFilter{Cwd: old.Cwd}); ; {
+		page, err := s.store.ListSessions(ctx, f)
+		if err != nil {
+			return err
+		}
+		for _, other := range page.Items {
+			if other.ID != old.ID && other.Node == old.Node && other.Turn != "" {
+				return terret.Errorf(terret.CodeSessionBusy, "session %s works in the folder of session %s; stop it, or wait for it, before you move this one", other.ID, old.ID)
+			}
+		}
+		if f.Cursor = page.Next; f.Cursor == "" {
+			return nil
+		}
+	}
 }
 
 // arrivals makes the successor of a session of another node.

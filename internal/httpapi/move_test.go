@@ -92,6 +92,41 @@ func TestHandToNode(t *testing.T) {
 	}
 }
 
+// TestHandToNodeBusy holds that a session does not move while a turn runs in its folder, its
+// own or another session's.
+func TestHandToNodeBusy(t *testing.T) {
+	t.Parallel()
+	own, release := pgtest.ForTest(t), make(chan struct{})
+	a := newFixture(t, turns([]mock.Step{{Text: "one"}}, []mock.Step{{Text: "two"}, {Do: func(ctx context.Context, _ string) error {
+		select {
+		case <-release:
+		case <-ctx.Done():
+		}
+		return nil
+	}}}), onFleet(t, own, t.Name(), "a", terret.Node{}))
+	newFixture(t, onFleet(t, own, t.Name(), "b", terret.Node{}))
+	first := a.begun(servedRepository(t))
+	var second terret.Session
+	a.do("POST", "/v1/sessions", map[string]any{"cwd": first.Cwd}).want(201, &second)
+	a.prompt(second.ID, "begin")
+	a.untilKind(second.ID, terret.KindTurnComplete)
+	s, err := a.store.Session(t.Context(), second.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.prompt(second.ID, "work")
+	a.waitAfter(second.ID, s.LastSeq, terret.KindMessageComplete)
+	for _, id := range []string{first.ID, second.ID} {
+		p := a.do("POST", "/v1/sessions/"+id+"/handoff", map[string]any{"node": "b"}).problem(409, terret.CodeSessionBusy, "")
+		if !strings.Contains(p.Detail, second.ID) {
+			t.Errorf("%s", p.Detail)
+		}
+	}
+	close(release)
+	a.waitAfter(second.ID, s.LastSeq, terret.KindTurnComplete)
+	a.do("POST", "/v1/sessions/"+first.ID+"/handoff", map[string]any{"node": "b"}).want(201, nil)
+}
+
 // TestHandToNodeRefused holds who may move what where, and that everything stays as it was
 // otherwise.
 func TestHandToNodeRefused(t *testing.T) {
