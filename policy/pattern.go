@@ -2,11 +2,11 @@ package policy
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/lazyregexp"
 )
 
 // Pattern is the parsed form of a rule's pattern. It is immutable.
@@ -32,7 +32,7 @@ type patternWord struct {
 // String returns the pattern as it was written.
 func (p Pattern) String() string { return p.source }
 
-var mcpName = regexp.MustCompile(`^mcp__[A-Za-z0-9_.-]*\*?$`)
+var mcpName = lazyregexp.New(`^mcp__[A-Za-z0-9_.-]*\*?$`)
 
 // isToolName reports whether a tool may be called that.
 func isToolName(s string) bool {
@@ -130,7 +130,7 @@ func parsePath(p Pattern, arg string) (Pattern, error) {
 	return p, nil
 }
 
-var hostName = regexp.MustCompile(`^(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?$|^\[[0-9a-f:.]+\]$`)
+var hostName = lazyregexp.New(`^(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?$|^\[[0-9a-f:.]+\]$`)
 
 func parseDomain(p Pattern, arg string) (Pattern, error) {
 	host, ok := strings.CutPrefix(arg, "domain:")

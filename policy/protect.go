@@ -2,7 +2,6 @@ package policy
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -10,6 +9,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/lazyregexp"
 )
 
 // protectedFiles finds files of the tool use that lie in protected folders, or that may.
@@ -182,7 +182,7 @@ func namesReach(path, folder []string, file fileUse) bool {
 const maxMentions = 2000
 
 // dotGlobs finds the settings of shells with which a star matches hidden files.
-var dotGlobs = regexp.MustCompile(`(?i)dotglob|glob_?dots|globignore`)
+var dotGlobs = lazyregexp.New(`(?i)dotglob|glob_?dots|globignore`)
 
 // mention records a word, whatever it is for, and what becomes of its braces.
 func (r *reader) mention(n *syntax.Word, w word) {

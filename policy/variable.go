@@ -1,10 +1,11 @@
 package policy
 
 import (
-	"regexp"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/terret-dev/terret/internal/lazyregexp"
 )
 
 // harmlessEnv are variables that may be set for a command: none of them makes a program
@@ -21,7 +22,7 @@ var specialNames = set("path fpath cdpath manpath mailpath module_path argv stat
 	"modules jobstates jobtexts jobdirs dirstack keymaps widgets zle_hooks precmd_functions preexec_functions " +
 	"chpwd_functions periodic_functions zshaddhistory_functions zshexit_functions histchars home term user shell")
 
-var localName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+var localName = lazyregexp.New(`^[a-z][a-z0-9_]*$`)
 
 func set(names string) map[string]bool {
 	m := map[string]bool{}

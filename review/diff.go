@@ -2,9 +2,10 @@ package review
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/terret-dev/terret/internal/lazyregexp"
 )
 
 // maxDiff bounds the diff that an agent gets, in bytes.
@@ -21,7 +22,7 @@ type changedFile struct {
 	lines map[int]bool // of the new file, those that the diff shows
 }
 
-var hunk = regexp.MustCompile(`^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@`)
+var hunk = lazyregexp.New(`^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@`)
 
 // parseDiff splits a unified diff of git, without the files that the rule excludes.
 func parseDiff(text string, rule DiffRule) change {

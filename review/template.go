@@ -6,11 +6,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/lazyregexp"
 	"github.com/terret-dev/terret/internal/yamlfile"
 )
 
@@ -51,7 +51,7 @@ const allTools = "all"
 // readOnly are the tools of templates that name none.
 var readOnly = []string{"Read", "Glob", "Grep"}
 
-var placeholders = regexp.MustCompile(`\{\{\s*([^{}]*?)\s*\}\}`)
+var placeholders = lazyregexp.New(`\{\{\s*([^{}]*?)\s*\}\}`)
 
 // Load returns the built-in template of that name, or else the one in that file.
 func Load(name string) (Template, error) {

@@ -2,9 +2,10 @@ package sim
 
 import (
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/terret-dev/terret/internal/lazyregexp"
 )
 
 // Request is what an agent asks the model, independent of the API.
@@ -104,7 +105,7 @@ func (r Request) aside(h heard) bool {
 
 // madeBy finds, in the id of a call, the reply that made it. Agents may add something
 // around ids.
-var madeBy = regexp.MustCompile(`sim_\d+_\d+`)
+var madeBy = lazyregexp.New(`sim_\d+_\d+`)
 
 // spoke is the index of the message after the beginning of the model's last reply: some
 // agents split a reply with several calls into several messages, each followed by its

@@ -3,14 +3,15 @@ package sim
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/terret-dev/terret/internal/lazyregexp"
 )
 
 // A template is text with {{names}} in it: variables, groups of the step's regular
 // expressions, last (what the agent said last) and open (two opening braces).
-var placeholder = regexp.MustCompile(`\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}`)
+var placeholder = lazyregexp.New(`\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}`)
 
 const (
 	nameLast = "last"

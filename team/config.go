@@ -3,12 +3,12 @@ package team
 import (
 	"maps"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/lazyregexp"
 )
 
 // The modes of an agent, as the key "mode" of its credentials.
@@ -58,7 +58,7 @@ var ignoredCredentials = []string{"api_key", "auth_token", "base_url"}
 
 // names are what members may be called: one word, that is not taken for a flag, a topic
 // or punctuation of a sentence.
-var names = regexp.MustCompile(`^[\pL\pN](?:[\pL\pN._-]*[\pL\pN])?$`)
+var names = lazyregexp.New(`^[\pL\pN](?:[\pL\pN._-]*[\pL\pN])?$`)
 
 // maxName is how many characters a name may have. The pattern does not count them: it
 // would take a hundred kilobytes in every process.

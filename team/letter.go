@@ -1,8 +1,9 @@
 package team
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/terret-dev/terret/internal/lazyregexp"
 )
 
 // letter is how an agent reads a message. What a person wrote is the prompt as it is.
@@ -35,7 +36,7 @@ type part struct {
 	text string
 }
 
-var addresses = regexp.MustCompile(`^@(#?[\pL\pN][\pL\pN._-]*)`)
+var addresses = lazyregexp.New(`^@(#?[\pL\pN][\pL\pN._-]*)`)
 
 // addressed splits an answer at the lines that begin with the names of members. It is
 // empty if no line does. What comes before the first is for nobody. Code is not looked at.

@@ -2,13 +2,13 @@ package workflow
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/lazyregexp"
 	"github.com/terret-dev/terret/internal/yamlfile"
 )
 
@@ -54,8 +54,8 @@ type Step struct {
 }
 
 var (
-	ids          = regexp.MustCompile(`^[\pL\pN](?:[\pL\pN_-]*[\pL\pN])?$`)
-	placeholders = regexp.MustCompile(`\{\{\s*([^{}]*?)\s*\}\}`)
+	ids          = lazyregexp.New(`^[\pL\pN](?:[\pL\pN_-]*[\pL\pN])?$`)
+	placeholders = lazyregexp.New(`\{\{\s*([^{}]*?)\s*\}\}`)
 )
 
 // maxID is how many characters the id of a step may have.

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/brief"
+	"github.com/terret-dev/terret/internal/lazyregexp"
 	"github.com/terret-dev/terret/internal/rpc"
 )
 
@@ -138,12 +138,12 @@ func kindOf(status int) (code terret.ErrorCode, retryable bool) {
 
 var (
 	// statuses find the status of the model's API in the words of agents.
-	statuses = regexp.MustCompile(`(?i)(?:status(?:[ _]?code)?|error|code|http)["']?(?:\s*[:=]|\s+is|\s+code)?\s*["']?\(?([45]\d\d)\b|^\(?([45]\d\d)\b|\(([45]\d\d)\b`)
+	statuses = lazyregexp.New(`(?i)(?:status(?:[ _]?code)?|error|code|http)["']?(?:\s*[:=]|\s+is|\s+code)?\s*["']?\(?([45]\d\d)\b|^\(?([45]\d\d)\b|\(([45]\d\d)\b`)
 	// unreachable are words for a model that nobody answers for.
-	unreachable = regexp.MustCompile(`(?i)ECONNREFUSED|connection refused|connection error|fetch failed|network error|could not connect|can.t connect|unable to connect|cannot connect|error sending request|socket hang up|ECONNRESET|ENOTFOUND`)
-	missing     = regexp.MustCompile(`(?i)selected model|model\b.{0,80}\b(?:not found|does not exist|may not exist)`)
-	limited     = regexp.MustCompile(`(?i)rate limit`)
-	unsigned    = regexp.MustCompile(`(?i)\bauthenticat|failed to resolve provider|missing environment variable|not logged in|not signed in|unauthorized|api[ _]key (?:is )?(?:not|missing|required)|missing (?:api[ _])?key|no api[ _]key|invalid api key|please (?:log|sign) in|/login\b`)
+	unreachable = lazyregexp.New(`(?i)ECONNREFUSED|connection refused|connection error|fetch failed|network error|could not connect|can.t connect|unable to connect|cannot connect|error sending request|socket hang up|ECONNRESET|ENOTFOUND`)
+	missing     = lazyregexp.New(`(?i)selected model|model\b.{0,80}\b(?:not found|does not exist|may not exist)`)
+	limited     = lazyregexp.New(`(?i)rate limit`)
+	unsigned    = lazyregexp.New(`(?i)\bauthenticat|failed to resolve provider|missing environment variable|not logged in|not signed in|unauthorized|api[ _]key (?:is )?(?:not|missing|required)|missing (?:api[ _])?key|no api[ _]key|invalid api key|please (?:log|sign) in|/login\b`)
 )
 
 // statusIn is the status that a text tells, or zero.

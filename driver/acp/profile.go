@@ -1,10 +1,10 @@
 package acp
 
 import (
-	"regexp"
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/lazyregexp"
 )
 
 // Profile is what must be known of a program that speaks ACP beyond what it says of
@@ -84,10 +84,10 @@ type quirks struct {
 	// ignore are methods and kinds of updates that tell nothing of interest.
 	ignore []string
 	// failure finds in the last words of a turn that ended well that it did not.
-	failure *regexp.Regexp
+	failure *lazyregexp.Regexp
 	// notice finds pieces of messages that are not the model's, but the agent's own; a
 	// piece that matches failure is another message.
-	notice *regexp.Regexp
+	notice *lazyregexp.Regexp
 	// anonymous says that messages of the model have ids, and those of the agent none: one
 	// that ends a turn in which the model was not heard of tells why.
 	anonymous bool

@@ -1,9 +1,8 @@
 package acp
 
 import (
-	"regexp"
-
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/lazyregexp"
 )
 
 // Profiles are the agents that were tried, in the order in which one is chosen when
@@ -68,8 +67,8 @@ func copilot() Profile {
 		quirks: quirks{
 			usage:   usageOfSession,
 			names:   map[string]string{"execute": "bash", "read": "view", "edit": "edit"},
-			notice:  regexp.MustCompile(`^Info: `),
-			failure: regexp.MustCompile(`^Error: `),
+			notice:  lazyregexp.New(`^Info: `),
+			failure: lazyregexp.New(`^Error: `),
 		},
 	}
 }
@@ -92,7 +91,7 @@ func goose() Profile {
 			terret.CanCommands:    "its own commands work as prompts; those of the user are recipes, which it does not list",
 		},
 		quirks: quirks{
-			failure:   regexp.MustCompile(`^(?:Ran into this error: |Network error: )`),
+			failure:   lazyregexp.New(`^(?:Ran into this error: |Network error: )`),
 			titleName: " · ",
 			kinds:     map[string]string{"shell": "execute", "write": "edit", "edit": "edit", "read": "read", "tree": "search"},
 		},

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"os/exec"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/brief"
+	"github.com/terret-dev/terret/internal/lazyregexp"
 	"github.com/terret-dev/terret/internal/proc"
 	"github.com/terret-dev/terret/internal/redact"
 	"github.com/terret-dev/terret/internal/rpc"
@@ -38,7 +38,7 @@ func (f *turnFailure) info() (word string, status int) {
 // statusWords are Codex's words for statuses that it does not tell.
 var statusWords = map[string]int{"badRequest": 400, "unauthorized": 401, "modelNotFound": 404, "internalServerError": 500}
 
-var statusPattern = regexp.MustCompile(`(?i)\bstatus(?: code)?:? (\d{3})\b`)
+var statusPattern = lazyregexp.New(`(?i)\bstatus(?: code)?:? (\d{3})\b`)
 
 // status is what the model's API answered, or zero.
 func (f *turnFailure) status() int {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/brief"
+	"github.com/terret-dev/terret/internal/lazyregexp"
 )
 
 // demo is a model that needs no network: it understands a few plain requests, really
@@ -34,21 +35,21 @@ type request struct {
 // Forms of requests. Text that goes into a file, a command or a search is used as it
 // is; other requests may end with a punctuation mark.
 var demoPatterns = []struct {
-	re    *regexp.Regexp
+	re    *lazyregexp.Regexp
 	parse func(m []string) request
 }{
-	{regexp.MustCompile(`(?i)^list(?: the| all)? files(?:[.!?]*| in (.+))$`), func(m []string) request {
+	{lazyregexp.New(`(?i)^list(?: the| all)? files(?:[.!?]*| in (.+))$`), func(m []string) request {
 		in := map[string]any{"pattern": "**/*"}
 		if m[1] != "" {
 			in["path"] = fileName(m[1])
 		}
 		return request{intro: "I will list the files.", tool: "Glob", input: in}
 	}},
-	{regexp.MustCompile(`(?i)^(?:read|show|open)(?: the)?(?: file)? (.+)$`), func(m []string) request {
+	{lazyregexp.New(`(?i)^(?:read|show|open)(?: the)?(?: file)? (.+)$`), func(m []string) request {
 		file := fileName(m[1])
 		return request{intro: "I will read " + file + ".", tool: "Read", input: map[string]any{"file_path": file}}
 	}},
-	{regexp.MustCompile(`(?i)^search for (.+?)(?: in (\S+))?$`), func(m []string) request {
+	{lazyregexp.New(`(?i)^search for (.+?)(?: in (\S+))?$`), func(m []string) request {
 		text := unquoted(m[1])
 		in := map[string]any{"pattern": regexp.QuoteMeta(text), "output_mode": "content"}
 		if m[2] != "" {
@@ -56,39 +57,39 @@ var demoPatterns = []struct {
 		}
 		return request{intro: "I will search for " + text + ".", tool: "Grep", input: in}
 	}},
-	{regexp.MustCompile(`(?is)^(?:create|write)(?: a| the)?(?: file)? ("[^"]+"|\S+) (?:containing|with) (.+)$`), func(m []string) request {
+	{lazyregexp.New(`(?is)^(?:create|write)(?: a| the)?(?: file)? ("[^"]+"|\S+) (?:containing|with) (.+)$`), func(m []string) request {
 		file := fileName(m[1])
 		return request{intro: "I will create " + file + ".", tool: "Write", input: map[string]any{"file_path": file, "content": m[2] + "\n"}}
 	}},
-	{regexp.MustCompile(`(?is)^replace (.+) with (.+) in ("[^"]+"|\S+)$`), func(m []string) request {
+	{lazyregexp.New(`(?is)^replace (.+) with (.+) in ("[^"]+"|\S+)$`), func(m []string) request {
 		file := fileName(m[3])
 		return request{intro: "I will edit " + file + ".", tool: "Edit", input: map[string]any{
 			"file_path": file, "old_string": unquoted(m[1]), "new_string": unquoted(m[2]), "replace_all": true,
 		}}
 	}},
-	{regexp.MustCompile(`(?is)^run(?::\s*|\s+)(.+)$`), func(m []string) request {
+	{lazyregexp.New(`(?is)^run(?::\s*|\s+)(.+)$`), func(m []string) request {
 		return request{intro: "I will run a command.", tool: "Bash", input: map[string]any{"command": m[1]}}
 	}},
-	{regexp.MustCompile(`(?i)^ask me\b.*$`), func([]string) request {
+	{lazyregexp.New(`(?i)^ask me\b.*$`), func([]string) request {
 		return request{intro: "I have a question.", tool: askTool, input: map[string]any{
 			"question": "Which colour do you like best?", "header": "Colour",
 			"options": []map[string]string{{"label": "red", "description": "warm"}, {"label": "blue", "description": "cool"}},
 		}}
 	}},
-	{regexp.MustCompile(`(?i)^make a plan\b.*$`), func([]string) request {
+	{lazyregexp.New(`(?i)^make a plan\b.*$`), func([]string) request {
 		return request{intro: "Here is a plan.", tool: planTool, input: map[string]any{
 			"plan": "1. Look at the files\n2. Change what must change\n3. Run the tests",
 		}}
 	}},
-	{regexp.MustCompile(`(?i)^fail[.!?]*$`), func([]string) request { return request{fail: true} }},
-	{regexp.MustCompile(`(?i)^(?:hi|hello|hey)\b.*$`), func([]string) request {
+	{lazyregexp.New(`(?i)^fail[.!?]*$`), func([]string) request { return request{fail: true} }},
+	{lazyregexp.New(`(?i)^(?:hi|hello|hey)\b.*$`), func([]string) request {
 		return request{say: "Hello! " + demoHelp}
 	}},
 }
 
 var (
-	demoThen   = regexp.MustCompile(`(?i),\s*(?:and\s+)?then\s+`)
-	demoPlease = regexp.MustCompile(`(?i)^please,?\s+`)
+	demoThen   = lazyregexp.New(`(?i),\s*(?:and\s+)?then\s+`)
+	demoPlease = lazyregexp.New(`(?i)^please,?\s+`)
 )
 
 // unquoted is s without quotes around it.

@@ -3,10 +3,10 @@ package opencode
 import (
 	"context"
 	"encoding/json"
-	"regexp"
 	"slices"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/lazyregexp"
 	"github.com/terret-dev/terret/internal/program"
 )
 
@@ -70,4 +70,4 @@ func auth(ctx context.Context, p program.Program) string {
 }
 
 // held is how the program says that there are keys.
-var held = regexp.MustCompile(`[1-9]\d* (?:credential|environment variable)`)
+var held = lazyregexp.New(`[1-9]\d* (?:credential|environment variable)`)

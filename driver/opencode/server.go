@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"os/exec"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/brief"
+	"github.com/terret-dev/terret/internal/lazyregexp"
 	"github.com/terret-dev/terret/internal/ndjson"
 	"github.com/terret-dev/terret/internal/proc"
 	"github.com/terret-dev/terret/internal/redact"
@@ -44,7 +44,7 @@ type server struct {
 	work     sync.WaitGroup // the reader of its output
 }
 
-var ready = regexp.MustCompile(`listening on (http://(?:127\.0\.0\.1|localhost|\[::1\]):\d+)`)
+var ready = lazyregexp.New(`listening on (http://(?:127\.0\.0\.1|localhost|\[::1\]):\d+)`)
 
 // startServer starts a server and waits until it can be talked to. The context bounds
 // the start.

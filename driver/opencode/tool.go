@@ -2,12 +2,12 @@ package opencode
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/brief"
+	"github.com/terret-dev/terret/internal/lazyregexp"
 )
 
 // classes says what the agent's tools do. A tool that is not here is one of a server
@@ -43,7 +43,7 @@ func newNames(servers []string) names {
 	return names{servers}
 }
 
-var oddLetters = regexp.MustCompile(`[^a-zA-Z0-9_-]`)
+var oddLetters = lazyregexp.New(`[^a-zA-Z0-9_-]`)
 
 // ours is our name of a tool.
 func (n names) ours(tool string) string {

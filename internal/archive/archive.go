@@ -17,10 +17,10 @@ import (
 	"errors"
 	"io"
 	"iter"
-	"regexp"
 	"strings"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/lazyregexp"
 )
 
 // Write writes a session and its events.
@@ -272,7 +272,7 @@ func harmless(d terret.Data) terret.Data {
 	return d
 }
 
-var idPattern = regexp.MustCompile(`(?:trn_|req_|\b)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+var idPattern = lazyregexp.New(`(?:trn_|req_|\b)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 
 // renamed replaces the ids of the session, its turns and its requests wherever they
 // occur. Other ids stay.

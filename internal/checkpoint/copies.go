@@ -10,13 +10,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/terret-dev/terret/internal/gitcmd"
+	"github.com/terret-dev/terret/internal/lazyregexp"
 )
 
 // The bounds of the copies of one folder. The oldest go first.
@@ -68,7 +68,7 @@ func (e entryNote) entry() entry { return entry{e.Mode, e.ID} }
 // copyTime begins the name of a copy, which sorts by time.
 const copyTime = "20060102-150405.000"
 
-var copyRE = regexp.MustCompile(`^\d{8}-\d{6}\.\d{3}-[a-z2-7]{6}$`)
+var copyRE = lazyregexp.New(`^\d{8}-\d{6}\.\d{3}-[a-z2-7]{6}$`)
 
 func (r *Repo) copies() string { return filepath.Join(r.shadow, "copies") }
 

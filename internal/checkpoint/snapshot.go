@@ -10,11 +10,11 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/terret-dev/terret/internal/gitcmd"
+	"github.com/terret-dev/terret/internal/lazyregexp"
 )
 
 // ID names a snapshot in its shadow repository, for good: it may be stored and
@@ -22,7 +22,7 @@ import (
 type ID string
 
 // idRE is a tree and the notes that go with it, both object ids.
-var idRE = regexp.MustCompile(`^[0-9a-f]{40}-[0-9a-f]{40}$`)
+var idRE = lazyregexp.New(`^[0-9a-f]{40}-[0-9a-f]{40}$`)
 
 // split returns the tree and the notes of an ID, safe to pass to git.
 func (id ID) split() (tree, notes string, err error) {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/engine"
 	"github.com/terret-dev/terret/internal/access"
+	"github.com/terret-dev/terret/internal/lazyregexp"
 )
 
 // Problem is an error in a response: RFC 9457, with the error's code as its type.
@@ -119,7 +119,7 @@ func plainProblem(status int, detail string) *Problem {
 	return &Problem{Type: string(kind), Title: http.StatusText(status), Status: status, Detail: detail, Kind: kind}
 }
 
-var missingProperty = regexp.MustCompile(`^expected required property (\S+) to be present$`)
+var missingProperty = lazyregexp.New(`^expected required property (\S+) to be present$`)
 
 // transformProblem turns huma's validation errors into our problems.
 func transformProblem(_ huma.Context, _ string, v any) (any, error) {

@@ -12,7 +12,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"github.com/zalando/go-keyring"
 
 	"github.com/terret-dev/terret/internal/atomicfile"
+	"github.com/terret-dev/terret/internal/lazyregexp"
 	"github.com/terret-dev/terret/internal/lockfile"
 )
 
@@ -61,7 +61,7 @@ type entry struct {
 	Key  string `json:"key,omitempty"`
 }
 
-var named = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,63}$`)
+var named = lazyregexp.New(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,63}$`)
 
 // read returns what the file says. A file that others can read is refused.
 func (s *Store) read() (map[string]entry, error) {

@@ -11,13 +11,14 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"golang.org/x/oauth2"
+
+	"github.com/terret-dev/terret/internal/lazyregexp"
 )
 
 // Tokens keep what servers gave people for signing in, by [TokenName]. They are secrets.
@@ -34,7 +35,7 @@ type locker interface {
 	Lock(ctx context.Context, name string) (unlock func(), err error)
 }
 
-var oddHost = regexp.MustCompile(`[^a-zA-Z0-9.-]`)
+var oddHost = lazyregexp.New(`[^a-zA-Z0-9.-]`)
 
 // TokenName is the name of what the server at an address gave. Nothing but the address
 // counts: a server that another configuration gives the same name gets no tokens of this one.

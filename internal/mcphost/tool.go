@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/terret-dev/terret/internal/brief"
+	"github.com/terret-dev/terret/internal/lazyregexp"
 	"github.com/terret-dev/terret/internal/tools"
 )
 
@@ -20,7 +20,7 @@ const Class = "mcp"
 const maxText = 100_000 // bytes of a result that the model gets
 
 // odd are characters that the names of tools must not have: APIs of models refuse them.
-var odd = regexp.MustCompile(`[^a-zA-Z0-9_-]`)
+var odd = lazyregexp.New(`[^a-zA-Z0-9_-]`)
 
 // maxName is how long the name of a tool may be for most APIs.
 const maxName = 64

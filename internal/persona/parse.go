@@ -2,7 +2,6 @@ package persona
 
 import (
 	"errors"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/frontmatter"
+	"github.com/terret-dev/terret/internal/lazyregexp"
 	"github.com/terret-dev/terret/policy"
 )
 
@@ -25,7 +25,7 @@ const (
 	maxList        = 200
 )
 
-var validID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
+var validID = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 
 // fail makes an error about a line of a persona's file.
 func fail(file string, line int, format string, args ...any) *terret.Error {

@@ -4,8 +4,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
+
+	"github.com/terret-dev/terret/internal/lazyregexp"
 )
 
 // maxPlugins bounds the programs that are taken from a folder.
@@ -18,7 +19,7 @@ type Found struct {
 }
 
 // named is the name of a plugin: it becomes part of the names of its tools.
-var named = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_-]{0,31}$`)
+var named = lazyregexp.New(`^[a-zA-Z0-9][a-zA-Z0-9_-]{0,31}$`)
 
 // Find lists the executable files in a folder, in the order of their names. Files with
 // other names, and links that lead out of the folder, are left out.

@@ -4,10 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/terret-dev/terret/internal/lazyregexp"
 )
 
 // Version is that of the protocol.
@@ -72,7 +73,7 @@ const (
 	maxSchema  = 64 << 10 // bytes
 )
 
-var offered = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_-]{0,25}$`)
+var offered = lazyregexp.New(`^[a-zA-Z0-9][a-zA-Z0-9_-]{0,25}$`)
 
 // check fails for an offer that cannot be used.
 func (o *offer) check() error {

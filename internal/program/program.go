@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/lazyregexp"
 	"github.com/terret-dev/terret/internal/proc"
 )
 
@@ -114,7 +114,7 @@ func (p Program) tested(version string) terret.Tested {
 }
 
 // versionPattern is a version in the first line, at its start or after a name.
-var versionPattern = regexp.MustCompile(`^(?:[^\n]*?[ \t])??v?(\d+\.\d+\.\d+)`)
+var versionPattern = lazyregexp.New(`^(?:[^\n]*?[ \t])??v?(\d+\.\d+\.\d+)`)
 
 // VersionIn returns the version a program says; empty if it says none.
 func VersionIn(said string) string {

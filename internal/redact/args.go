@@ -1,8 +1,9 @@
 package redact
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/terret-dev/terret/internal/lazyregexp"
 )
 
 // FromEnv picks from an environment what is secret by its name: names that end
@@ -39,10 +40,10 @@ func secretName(name string) bool {
 }
 
 var (
-	word       = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
-	assignment = regexp.MustCompile(`([A-Za-z][A-Za-z0-9_-]*)=("[^"]*"|'[^']*'|[^\s"']+)`)
-	member     = regexp.MustCompile(`"([A-Za-z][A-Za-z0-9_-]*)"(\s*:\s*)"((?:[^"\\]|\\.)*)"`)
-	header     = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9_-]*)(\s*:\s*)\S`)
+	word       = lazyregexp.New(`^[A-Za-z0-9_-]+$`)
+	assignment = lazyregexp.New(`([A-Za-z][A-Za-z0-9_-]*)=("[^"]*"|'[^']*'|[^\s"']+)`)
+	member     = lazyregexp.New(`"([A-Za-z][A-Za-z0-9_-]*)"(\s*:\s*)"((?:[^"\\]|\\.)*)"`)
+	header     = lazyregexp.New(`^([A-Za-z][A-Za-z0-9_-]*)(\s*:\s*)\S`)
 )
 
 // Args returns a command as it may be logged. Besides secrets, it replaces the

@@ -10,10 +10,11 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/terret-dev/terret/internal/lazyregexp"
 )
 
 const (
@@ -118,7 +119,7 @@ func (s *State) environ(from, names []string) ([]string, error) {
 }
 
 // variable is the name of a variable that can be kept.
-var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var variable = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // ofShell are variables that each shell sets by itself.
 var ofShell = []string{"_", "SHLVL", "PWD", "OLDPWD"}

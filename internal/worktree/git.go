@@ -8,12 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/terret-dev/terret/internal/lazyregexp"
 	"github.com/terret-dev/terret/internal/lockfile"
 )
 
@@ -21,7 +21,7 @@ import (
 // it is told to (GIT_CONFIG_GLOBAL).
 const minMajor, minMinor = 2, 32
 
-var versionRE = regexp.MustCompile(`^git version (\d+)\.(\d+)`)
+var versionRE = lazyregexp.New(`^git version (\d+)\.(\d+)`)
 
 // killDelay bounds the wait for a git that was told to stop.
 const killDelay = 2 * time.Second
