@@ -120,8 +120,8 @@ func (e *Engine) moveQueue(ctx context.Context, l *live, to terret.Session) erro
 			return err
 		}
 		switch err := e.store.Drop(ctx, old); {
-		case errors.Is(err, terret.ErrNotFound): // somebody has just removed it
-			if err := e.store.Drop(ctx, item.ID); err != nil {
+		case removed(err): // by somebody else, just now
+			if err := e.store.Drop(ctx, item.ID); err != nil && !removed(err) {
 				return err
 			}
 		case err != nil:
@@ -134,6 +134,11 @@ func (e *Engine) moveQueue(ctx context.Context, l *live, to terret.Session) erro
 		return nil
 	}
 	return e.rouse(ctx, to, true)
+}
+
+// removed reports whether an item is no longer in the queue.
+func removed(err error) bool {
+	return errors.Is(err, terret.ErrNotFound) || errors.Is(err, terret.ErrConflict)
 }
 
 // maxMoves bounds how often a session may have moved before somebody prompts it.
@@ -190,9 +195,10 @@ func (e *Engine) accountFor(ctx context.Context, s terret.Session) (string, erro
 	return "", nil
 }
 
-// knows reports whether the agent has heard the account in that turn.
+// knows reports whether the agent has heard the account in that turn for certain: one that
+// failed or was stopped may not have reached it. To hear it twice does no harm.
 func knows(t terret.Turn) bool {
-	return !t.Undone && t.State != terret.TurnFailed && handover.Begins(t.Prompt)
+	return !t.Undone && t.State == terret.TurnCompleted && handover.Begins(t.Prompt)
 }
 
 // after is a prompt that begins with an account.

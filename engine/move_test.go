@@ -12,6 +12,7 @@ import (
 	"github.com/terret-dev/terret/driver/mock"
 	"github.com/terret-dev/terret/engine"
 	"github.com/terret-dev/terret/internal/pgtest"
+	"github.com/terret-dev/terret/store/postgres"
 )
 
 // turn prompts a session on a node, and waits for the end of the turn.
@@ -263,5 +264,87 @@ func TestAccountAgain(t *testing.T) {
 	equal(t, "heard", said, "go", "go again", "and again")
 	if accounts != 2 {
 		t.Errorf("%d accounts", accounts)
+	}
+}
+
+// hasty is a store in which somebody removes a queued prompt just when it is moved.
+type hasty struct {
+	*postgres.Store
+	remove string // the id of the prompt
+}
+
+func (s *hasty) Send(ctx context.Context, item terret.InboxItem) error {
+	if s.remove != "" && item.Kind == terret.InboxPrompt {
+		old := s.remove
+		s.remove = ""
+		if err := s.Drop(ctx, old); err != nil {
+			return err
+		}
+	}
+	return s.Store.Send(ctx, item)
+}
+
+// TestMoveRemoved holds that a prompt that is removed while it moves is gone in both
+// sessions, and that those behind it move all the same.
+func TestMoveRemoved(t *testing.T) {
+	t.Parallel()
+	own, path := pgtest.ForTest(t), t.TempDir()
+	var store *hasty
+	a := named(t, own, path, "a", mock.Script{}, func(c *engine.Config) {
+		store = &hasty{Store: c.Store.(*postgres.Store)}
+		c.Store = store
+	})
+	b := named(t, own, path, "b", mock.Script{})
+	id := a.create(t)
+	a.leave(t, id, "first")
+	a.leave(t, id, "second")
+	items, err := a.store.Pending(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, _, err := a.Move(t.Context(), engine.Moving{Session: id, Make: func(ctx context.Context, s terret.Session) (terret.Session, error) {
+		store.remove = items[0].ID
+		return b.to(t)(ctx, s)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "queue here", a.waiting(t, id))
+	equal(t, "queue there", b.waiting(t, made.ID), "second")
+}
+
+// TestAccountAfterStop holds that the account comes again after a turn that was stopped, in
+// which the agent may not have heard it, and after what told it was undone.
+func TestAccountAfterStop(t *testing.T) {
+	t.Parallel()
+	own, path := pgtest.ForTest(t), t.TempDir()
+	a := named(t, own, path, "a", mock.Script{})
+	script := mock.Script{Turns: [][]mock.Step{{ask("make")}, {write("f", "1")}, {write("f", "2")}, {{Text: "yes"}}}}
+	b := named(t, own, path, "b", script, func(c *engine.Config) { c.Home = t.TempDir() })
+	id := a.create(t)
+	a.turn(t, id, "do it")
+	made, _, err := a.Move(t.Context(), engine.Moving{Session: id, Make: b.to(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Prompt(t.Context(), engine.PromptRequest{Session: made.ID, Prompt: text("stopped")}); err != nil {
+		t.Fatal(err)
+	}
+	b.until(t, made.ID, 0, terret.KindPermissionRequest)
+	if err := b.Interrupt(t.Context(), made.ID, "ann"); err != nil {
+		t.Fatal(err)
+	}
+	b.turnQueued(t, made.ID, "again")
+	b.turnQueued(t, made.ID, "knows it")
+	for range 2 {
+		if _, err := b.Undo(t.Context(), made.ID, "ann", false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.turnQueued(t, made.ID, "after undo")
+	said, accounts := b.heard(t, made.ID)
+	equal(t, "heard", said, "stopped", "again", "knows it", "after undo")
+	if accounts != 3 {
+		t.Errorf("%d accounts, want all but that of the third turn", accounts)
 	}
 }

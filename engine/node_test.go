@@ -72,9 +72,9 @@ func (n node) until(t *testing.T, session string, after int64, kind terret.Kind)
 }
 
 // named makes a node that others can reach by that name.
-func named(t *testing.T, own *pgtest.Server, path, name string, script mock.Script) node {
+func named(t *testing.T, own *pgtest.Server, path, name string, script mock.Script, change ...func(*engine.Config)) node {
 	t.Helper()
-	n := newNode(t, own, path, script, func(c *engine.Config) { c.Node = name })
+	n := newNode(t, own, path, script, append(change, func(c *engine.Config) { c.Node = name })...)
 	if err := n.store.Join(t.Context(), terret.Node{Name: name, Place: name}); err != nil {
 		t.Fatal(err)
 	}

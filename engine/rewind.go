@@ -109,6 +109,7 @@ func (l *live) beginRewind(direction string) error {
 func (l *live) endRewind() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.told = false            // what told the agent may be undone
 	if l.phase == rewinding { // otherwise the log failed
 		l.write(l.to(idle, nil), nil)
 		l.writeHeld()
