@@ -98,15 +98,22 @@ func newDrain(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "drain NODE", Short: "Let a node finish its turns and stop", Args: exactArgs("NODE"),
 		Long: "Let a node finish its turns and stop. It takes nothing new.\n\n" +
-			"With --move, sessions that were begun from a git repository go on on other nodes:\n" +
+			"With --move, sessions that were begun from a git repository continue on other nodes:\n" +
 			"each gets a successor there, in a clone with the same commits and files, which waits\n" +
 			"for its next prompt. The others stay, and can be read everywhere.",
-		RunE: func(cmd *cobra.Command, args []string) error { return runDrain(cmd.Context(), a, args[0], o) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			for _, name := range []string{"to", "since"} {
+				if cmd.Flags().Changed(name) && !o.move {
+					return terret.Invalid(name, "it goes with --move")
+				}
+			}
+			return runDrain(cmd.Context(), a, args[0], o)
+		},
 	}
 	fl := cmd.Flags()
 	fl.DurationVar(&o.wait, "wait", time.Hour, "how long running turns have to end")
 	fl.BoolVar(&o.move, "move", false, "move sessions to other nodes first, if they were begun from a git repository")
-	fl.StringVar(&o.to, "to", "any", "with --move: the node to move them to (default: those with the fewest sessions that have this one's labels)")
+	fl.StringVar(&o.to, "to", "any", "with --move: the node to move them to, or any: those with the fewest sessions that have this one's labels")
 	fl.StringVar(&o.since, "since", "7d", "with --move: only sessions in which something happened since then, or that have queued prompts")
 	return cmd
 }

@@ -28,7 +28,7 @@ func newHandoff(a *app) *cobra.Command {
 			"It gets a new session under the same restrictions, and a bounded account of the old\n" +
 			"one: messages, decisions, plan and changed files. The old session stays as it is;\n" +
 			"what waits for a decision there can still be answered.\n\n" +
-			"In a fleet, --node has the same agent, or that of --to, go on on another node. That\n" +
+			"In a fleet, --node has the same agent, or that of --to, continue on another node. That\n" +
 			"works for sessions that were begun from a git repository, while nothing happens in\n" +
 			"them: what was not pushed goes along, what git ignores stays behind.",
 		Args: minOneArg,

@@ -105,19 +105,21 @@ func runDrain(ctx context.Context, a *app, node string, o drainOptions) error {
 	tell := func(wait time.Duration, hold bool) error {
 		return a.askNode(ctx, node, answerPatience, http.MethodPost, "/v1/fleet/drain", drain{max(1, int(wait.Seconds())), hold}, nil)
 	}
+	if access.Inside(a.environ) {
+		return access.ErrInside("only a person can have a node stop")
+	}
 	if o.move {
-		if access.Inside(a.environ) {
-			return access.ErrInside("only a person can move sessions")
-		}
 		if err := takers(ctx, fleet, node, o.to); err != nil {
 			return err
 		}
-		if err := tell(min(o.wait+time.Hour, 24*time.Hour), true); err != nil {
+		hold := func() error { return tell(min(o.wait+time.Hour, 24*time.Hour), true) }
+		if err := hold(); err != nil {
 			return err
 		}
 		a.note("node %s takes nothing new", node)
-		m := mover{app: a, fleet: fleet, node: node, to: o.to, recent: time.Now().Add(-time.Duration(since))}
+		m := mover{app: a, fleet: fleet, node: node, to: o.to, recent: time.Now().Add(-time.Duration(since)), hold: hold, busy: map[string]string{}}
 		if err := m.run(ctx, o.wait); err != nil {
+			a.note("node %s still takes nothing new, and stops by itself in a while; run this again to continue", node)
 			return err
 		}
 	}
@@ -148,6 +150,8 @@ type mover struct {
 	fleet        terret.Fleet
 	node, to     string
 	recent       time.Time
+	hold         func() error      // lets the node wait for us longer
+	busy         map[string]string // why sessions wait
 	moved, stays int
 }
 
@@ -181,7 +185,7 @@ func (m *mover) run(ctx context.Context, wait time.Duration) error {
 			return context.Cause(ctx)
 		}
 		for _, id := range left {
-			m.stay(id, "a turn still runs")
+			m.stay(id, m.busy[id])
 		}
 		break
 	}
@@ -239,15 +243,18 @@ func (m *mover) round(ctx context.Context, ids []string) (busy []string, err err
 		case err != nil:
 			return nil, err
 		case s.Turn != "":
-			busy = append(busy, id)
+			busy, m.busy[id] = append(busy, id), "a turn still runs"
 			continue
+		}
+		if err := m.hold(); err != nil {
+			return nil, err
 		}
 		made, err := m.app.moveSession(ctx, s, moving{Node: m.to, Idle: true})
 		switch {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case err != nil && terret.AsError(err).Code == terret.CodeSessionBusy:
-			busy = append(busy, id)
+			busy, m.busy[id] = append(busy, id), terret.AsError(err).Message
 		case err != nil:
 			m.stay(id, terret.AsError(err).Message)
 		default:
