@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // Pack is what a clone holds that its origin does not, for a clone on another machine.
@@ -124,17 +126,36 @@ func (g *git) aside(ctx context.Context, temp string) (*git, error) {
 	if err := os.WriteFile(filepath.Join(mine, "info", "alternates"), []byte(objects+"\n"), 0o600); err != nil {
 		return nil, err
 	}
-	content, err := os.ReadFile(filepath.FromSlash(index)) // with it git need not read files that have not changed
-	if err == nil {
-		err = os.WriteFile(filepath.Join(temp, "index"), content, 0o600)
-	}
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
+	// With it git need not read files that have not changed.
+	if err := copyIndex(filepath.FromSlash(index), filepath.Join(temp, "index")); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
 	own := *g
 	own.env = append(append([]string{}, g.env...), "GIT_INDEX_FILE="+filepath.Join(temp, "index"), "GIT_OBJECT_DIRECTORY="+mine)
 	own.lineEndings(ctx)
 	return &own, nil
+}
+
+// copyIndex copies an index with its time: git reads a file that is not older than the index,
+// even if it looks unchanged.
+func copyIndex(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }()
+	info, err := in.Stat() // of what is read: git replaces an index as a whole
+	if err != nil {
+		return err
+	}
+	content, err := io.ReadAll(in)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(to, content, 0o600); err != nil {
+		return err
+	}
+	return os.Chtimes(to, time.Time{}, info.ModTime())
 }
 
 // snapshot makes a commit of the files as they are, on top of head, or "" if they are as

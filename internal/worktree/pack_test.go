@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/terret-dev/terret/internal/worktree"
 )
@@ -97,6 +98,31 @@ func TestPackPushed(t *testing.T) {
 	}
 	if want, got := c.sh(c.clone, look), c.sh(c.unpack(p), look); got != want {
 		t.Errorf("the old one:\n%s\n\nthe new one:\n%s", want, got)
+	}
+}
+
+// TestPackRacy packs a file that was written again right after a commit, with as many bytes:
+// only the time of the index tells git that it must read the file.
+func TestPackRacy(t *testing.T) {
+	t.Parallel()
+	c := newClone(t)
+	file, at := filepath.Join(c.clone, "keep.txt"), time.Now().Add(-time.Hour).Truncate(time.Second)
+	write := func(text string, also ...string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range append(also, file) {
+			if err := os.Chtimes(path, at, at); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	write("one\n")
+	c.sh(c.clone, "git config core.trustctime false; git commit -qam one") // nobody can set a ctime
+	write("two\n", filepath.Join(c.clone, ".git", "index"))
+	if got := c.sh(c.unpack(c.pack()), "cat keep.txt"); got != "two" {
+		t.Errorf("the file holds %q", got)
 	}
 }
 
