@@ -9,8 +9,8 @@ import (
 )
 
 // Unpack makes a clone like the one that was packed, in a new folder inside root, and
-// returns the folder; id and env are as in Clone. Nothing that comes with the pack runs. What
-// was staged is no longer: the files are as they were, and the index as the commit. A file
+// returns the folder; id and env are as in Clone. Nothing that comes with the pack runs. Nothing
+// is staged any more: the files are as they were, and the index as the commit. A file
 // that a filter would change, as with LFS, is as git stores it where the commit is not the one
 // that the origin's own branch has.
 func Unpack(ctx context.Context, p Pack, root, id string, env []string) (dir string, err error) {
