@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,6 +55,9 @@ func PackClone(ctx context.Context, dir, address string, limits PackLimits) (Pac
 	if real, err := filepath.EvalSymlinks(dir); err != nil || real != g.dir {
 		return Pack{}, refused("%s is no longer a repository", dir)
 	}
+	if err := g.ownsAll(ctx, dir); err != nil {
+		return Pack{}, err
+	}
 	if err := g.settled(ctx); err != nil {
 		return Pack{}, err
 	}
@@ -88,6 +92,41 @@ func PackClone(ctx context.Context, dir, address string, limits PackLimits) (Pac
 	}
 	p.Objects, err = own.missing(ctx, p, limits.Objects)
 	return p, err
+}
+
+// ownsAll refuses a clone that shows another repository, in whole or in part: an agent may
+// have made it so, and a pack would hold what is there. Clone makes none of this.
+func (g *git) ownsAll(ctx context.Context, dir string) error {
+	const only = "only the repository that was cloned here can move; put it back, and try again"
+	own := filepath.Join(g.dir, ".git")
+	for _, path := range []string{dir, own} {
+		if info, err := os.Lstat(path); err != nil || !info.IsDir() {
+			return refused("%s is not an ordinary folder; %s", path, only)
+		}
+	}
+	common, err := g.run(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
+	if err != nil {
+		return err
+	}
+	if common = filepath.FromSlash(common); common != own {
+		return refused("%s uses the repository in %s; %s", dir, common, only)
+	}
+	objects := filepath.Join(own, "objects")
+	alternates := filepath.Join(objects, "info", "alternates")
+	if _, err := os.Lstat(alternates); !errors.Is(err, fs.ErrNotExist) {
+		return refused("%s uses objects of another repository; run `git repack -ad`, remove %s, and try again", dir, alternates)
+	}
+	return filepath.WalkDir(objects, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil // git has just removed it
+		case err != nil:
+			return err
+		case !d.IsDir() && !d.Type().IsRegular():
+			return refused("%s is not an ordinary file or folder; %s", path, only)
+		}
+		return nil
+	})
 }
 
 // branches lists the local branches.
@@ -127,7 +166,7 @@ func (g *git) aside(ctx context.Context, temp string) (*git, error) {
 		return nil, err
 	}
 	// With it git need not read files that have not changed.
-	if err := copyIndex(filepath.FromSlash(index), filepath.Join(temp, "index")); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := copyIndex(filepath.FromSlash(index), filepath.Join(temp, "index")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	own := *g

@@ -154,6 +154,37 @@ func TestPackRefused(t *testing.T) {
 	}
 }
 
+// TestPackElsewhere refuses a clone that an agent has turned into a view of another
+// repository, of which a pack would hold everything.
+func TestPackElsewhere(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ script, want string }{
+		"file":            {`rm -rf .git; echo "gitdir: $OTHER/.git" > .git; git -C "$OTHER" config core.worktree "$PWD"`, ".git is not an ordinary folder"},
+		"link":            {`rm -rf .git; ln -s "$OTHER/.git" .git`, ".git is not an ordinary folder"},
+		"common folder":   {`echo "$OTHER/.git" > .git/commondir`, "uses the repository in"},
+		"bare":            {`cp -r .git/. .; rm -rf .git; mkdir .git; git config --file config core.bare false; git config --file config core.worktree "$PWD"`, "uses the repository in"},
+		"alternates":      {`echo "$OTHER/.git/objects" > .git/objects/info/alternates; git update-ref refs/heads/x "$SECRET"`, "alternates"},
+		"alternates gone": {`ln -s /nowhere .git/objects/info/alternates`, "alternates"},
+		"linked objects":  {`cp -r .git/objects/. "$OTHER/.git/objects"; rm -rf .git/objects; ln -s "$OTHER/.git/objects" .git/objects`, "objects is not an ordinary file"},
+		"linked folder":   {`d=$(echo "$SECRET" | cut -c1-2); rm -rf .git/objects/$d; ln -s "$OTHER/.git/objects/$d" .git/objects/$d`, "is not an ordinary file"},
+		"linked info":     {`mkdir "$OTHER/info"; echo "$OTHER/.git/objects" > "$OTHER/info/alternates"; rm -rf .git/objects/info; ln -s "$OTHER/info" .git/objects/info`, "alternates"},
+		"linked pack":     {`git -C "$OTHER" gc -q; for f in "$OTHER"/.git/objects/pack/*; do ln -s "$f" .git/objects/pack/; done; git update-ref refs/heads/x "$SECRET"`, "is not an ordinary file"},
+		"whole clone":     {`mv "$PWD" "$PWD.away"; ln -s "$OTHER" "$PWD"`, "is not an ordinary folder"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newClone(t)
+			other := filepath.Join(filepath.Dir(r.dir), "other")
+			r.sh(filepath.Dir(r.dir), "git clone -q shop other && cd other && echo secret > secret && git add . && git commit -qm secret")
+			r.sh(r.clone, "OTHER='"+other+"' SECRET="+r.sh(other, "git rev-parse HEAD")+"\n"+c.script)
+			p, err := worktree.PackClone(t.Context(), r.clone, r.url, worktree.PackLimits{})
+			if _, ok := errors.AsType[*worktree.RefusedError](err); !ok || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want %q; it packed %d bytes", err, c.want, len(p.Objects))
+			}
+		})
+	}
+}
+
 // TestPackNoFilter holds that nothing that the clone's configuration names runs.
 func TestPackNoFilter(t *testing.T) {
 	t.Parallel()
