@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -68,7 +69,9 @@ func PackClone(ctx context.Context, dir, address string, limits PackLimits) (Pac
 		}
 		return Pack{}, refused("the repository in %s has no commit yet; make one first", dir)
 	}
-	p.Branch, _ = g.run(ctx, "symbolic-ref", "--quiet", "--short", "HEAD") // an error: no branch is checked out
+	if p.Branch, err = g.branch(ctx); err != nil {
+		return Pack{}, err
+	}
 	if p.Branches, err = g.branches(ctx); err != nil {
 		return Pack{}, err
 	}
@@ -127,6 +130,23 @@ func (g *git) ownsAll(ctx context.Context, dir string) error {
 		}
 		return nil
 	})
+}
+
+// branch is the one that is checked out, or "". Git's short name for it would be another if a
+// tag has the same name.
+func (g *git) branch(ctx context.Context) (string, error) {
+	ref, err := g.run(ctx, "symbolic-ref", "--quiet", "HEAD")
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 1 {
+		return "", nil // a commit is checked out
+	}
+	if err != nil {
+		return "", err
+	}
+	name, ok := strings.CutPrefix(ref, "refs/heads/")
+	if !ok {
+		return "", refused("HEAD in %s is %s, which is not a branch; switch to one, and try again", g.dir, ref)
+	}
+	return name, nil
 }
 
 // branches lists the local branches.

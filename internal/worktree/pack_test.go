@@ -126,6 +126,21 @@ func TestPackRacy(t *testing.T) {
 	}
 }
 
+// TestPackTag moves a branch that has the name of a tag.
+func TestPackTag(t *testing.T) {
+	t.Parallel()
+	c := newClone(t)
+	c.sh(filepath.Dir(c.dir), "git -C shop.git tag main HEAD^ && git -C shop.git update-server-info")
+	c.sh(c.clone, "git fetch -q --tags && echo more > more && git add . && git commit -qm more")
+	p := c.pack()
+	if p.Branch != "main" {
+		t.Errorf("the branch is %q", p.Branch)
+	}
+	if want, got := c.sh(c.clone, look), c.sh(c.unpack(p), look); got != want {
+		t.Errorf("the old one:\n%s\n\nthe new one:\n%s", want, got)
+	}
+}
+
 // TestPackRefused holds what cannot be packed, and what to do then.
 func TestPackRefused(t *testing.T) {
 	t.Parallel()
@@ -140,6 +155,7 @@ func TestPackRefused(t *testing.T) {
 		"repository inside": {"git init -q inner; cd inner; git commit -q --allow-empty -m x", "inner is a repository of its own", worktree.PackLimits{}},
 		"filter":            {"echo '*.bin filter=lfs' > .gitattributes; echo x > a.bin", "a.bin is stored by git in another form", worktree.PackLimits{}},
 		"no commit":         {"git checkout -q --orphan other", "no commit yet", worktree.PackLimits{}},
+		"no branch":         {"git symbolic-ref HEAD refs/remotes/origin/main", "is refs/remotes/origin/main, which is not a branch", worktree.PackLimits{}},
 		"no repository":     {"rm -rf .git", "repository", worktree.PackLimits{}},
 	} {
 		t.Run(name, func(t *testing.T) {
