@@ -126,11 +126,11 @@ func TestPackRacy(t *testing.T) {
 	}
 }
 
-// TestPackTag moves a branch that has the name of a tag.
+// TestPackTag moves a branch that has the name of a tag, as has its upstream.
 func TestPackTag(t *testing.T) {
 	t.Parallel()
 	c := newClone(t)
-	c.sh(filepath.Dir(c.dir), "git -C shop.git tag main HEAD^ && git -C shop.git update-server-info")
+	c.sh(filepath.Dir(c.dir), "git -C shop.git tag main HEAD^ && git -C shop.git tag origin/main HEAD^ && git -C shop.git update-server-info")
 	c.sh(c.clone, "git fetch -q --tags && echo more > more && git add . && git commit -qm more")
 	p := c.pack()
 	if p.Branch != "main" {

@@ -144,7 +144,7 @@ func (g *git) setBranches(ctx context.Context, p Pack) error {
 		if _, err := g.run(ctx, "show-ref", "--verify", "--quiet", fromOrigin+b.Upstream); err != nil {
 			continue // it is gone
 		}
-		if _, err := g.run(ctx, "branch", "--quiet", "--set-upstream-to=origin/"+b.Upstream, "--", b.Name); err != nil {
+		if _, err := g.run(ctx, "branch", "--quiet", "--set-upstream-to="+fromOrigin+b.Upstream, "--", b.Name); err != nil {
 			return err
 		}
 	}
