@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { agentName, modelName } from "./words";
+import { agentName, modelName, signInHint } from "./words";
 
 it.each([
   ["claude-opus-4-5-20250929", "Opus 4.5"], ["claude-sonnet-4-20250514", "Sonnet 4"], ["claude-3-5-haiku-latest", "Haiku 3.5"],
@@ -8,4 +8,8 @@ it.each([
 
 it("names agents as people do", () => {
   expect([agentName("claude"), agentName("native"), agentName("native", "claude-opus-4-5"), agentName("mine"), agentName(undefined)]).toEqual(["Claude", "Demo", "Terret", "mine", "The agent"]);
+});
+
+it("does not say twice that nobody is signed in", () => {
+  expect([signInHint("nobody is signed in; run `codex login`"), signInHint("set a key")]).toEqual(["Run `codex login`", "Set a key"]);
 });

@@ -59,3 +59,6 @@ export function modelName(model: string): string {
 }
 
 export const nameOf = (s: { agent: string; model: string }) => agentName(s.agent, s.model);
+
+/** What to do, for a place that has already said that nobody is signed in. */
+export const signInHint = (fix: string) => sentence(fix.replace(/^nobody is signed in; /, ""));

@@ -6,7 +6,7 @@ import type { Session } from "../api/types";
 import { go, sessionPath } from "../lib/router";
 import { safeName } from "../lib/safe";
 import { attempt, say } from "../lib/toast";
-import { agentName, nameOf } from "../lib/words";
+import { agentName, nameOf, signInHint } from "../lib/words";
 import { isWorking } from "../model/lists";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
@@ -58,7 +58,7 @@ export default function HandOverDialog({ session, onClose }: { session: Session;
             </select>
           </label>
         </div>
-        {unready && <div className="notice boxed" role="status"><strong>{safeName(agentName(agent))} is not signed in</strong><span>{probe?.fix && <Hint text={probe.fix} />}</span></div>}
+        {unready && <div className="notice boxed" role="status"><strong>{safeName(agentName(agent))} is not signed in</strong><span>{probe?.fix && <Hint text={signInHint(probe.fix)} />}</span></div>}
         <label className="field"><span>What should it do next?</span>
           <textarea className="input" rows={3} placeholder="Optional. It continues the work." value={next} onChange={(e) => setNext(e.target.value)} />
         </label>

@@ -5,7 +5,7 @@ import { baseName } from "../lib/format";
 import { sessionPath } from "../lib/router";
 import { safeName, safeText } from "../lib/safe";
 import { useSettings } from "../lib/state";
-import { agentName, nameOf } from "../lib/words";
+import { agentName, nameOf, signInHint } from "../lib/words";
 import { RequestCard } from "../requests/RequestCard";
 import { lookUpAct, useActs } from "../stream/acts";
 import { Hint } from "../ui/Hint";
@@ -91,7 +91,7 @@ function NotWell() {
     <section aria-label="Not ready">
       <div className="home-head"><h2>Not ready</h2></div>
       <ul className="plain small">
-        {agents.map((a) => <li key={a.agent} className="home-hint"><strong>{safeName(agentName(a.agent))} is not signed in.</strong> {a.fix && <Hint text={a.fix} />}</li>)}
+        {agents.map((a) => <li key={a.agent} className="home-hint"><strong>{safeName(agentName(a.agent))} is not signed in.</strong> {a.fix && <Hint text={signInHint(a.fix)} />}</li>)}
       </ul>
     </section>
   );

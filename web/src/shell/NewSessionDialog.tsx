@@ -2,7 +2,7 @@ import { useEffect, useState } from "react";
 import { useAgents, useModels, usePersonas } from "../api/queries";
 import type { Probe } from "../api/types";
 import { safeName, safeText } from "../lib/safe";
-import { agentName, modes, oversights, policies } from "../lib/words";
+import { agentName, modes, oversights, policies, signInHint } from "../lib/words";
 import { Button } from "../ui/Button";
 import { Hint } from "../ui/Hint";
 import { Dialog } from "../ui/Dialog";
@@ -109,7 +109,7 @@ function Abilities({ probe }: { probe: Probe | undefined }) {
       {unready && (
         <div className="notice boxed" role="status">
           <strong>{name} is not signed in</strong>
-          <span>{probe.fix && <Hint text={probe.fix} />}</span>
+          <span>{probe.fix && <Hint text={signInHint(probe.fix)} />}</span>
         </div>
       )}
       <p className="small dim">

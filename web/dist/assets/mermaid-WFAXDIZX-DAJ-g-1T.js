@@ -1,0 +1,1 @@
+export{o as Mermaid}from"./RichMarkdown-C1k4W7-r.js";
