@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/engine"
@@ -15,7 +16,7 @@ import (
 	"github.com/terret-dev/terret/internal/worktree"
 )
 
-// A session that was begun from a repository can go on on another node: the node that has
+// A session that was begun from a repository can continue on another node: the node that has
 // its clone packs what the repository does not have, and asks the other one, through the
 // store, to make the successor from that.
 
@@ -24,6 +25,10 @@ const anyNode = "any"
 
 // arrivalsPath is where nodes send what moves. Nobody else can use it.
 const arrivalsPath = "/v1/fleet/arrivals"
+
+// moveLimit bounds a move, which goes on when its caller is gone: the other node would make
+// the successor anyway, and the caller's next attempt another one.
+const moveLimit = 10 * time.Minute
 
 // arrival is a session that comes from another node.
 type arrival struct {
@@ -68,7 +73,13 @@ func (s *Server) moveTo(ctx context.Context, id string, n newHandoff) (*body[Han
 	if !n.Idle {
 		how.First = &terret.Prompt{Blocks: []terret.Block{terret.Text(cmp.Or(n.Prompt, assemble.ContinueWork))}}
 	}
-	made, first, err := s.engine.Move(ctx, how)
+	whole, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), moveLimit,
+		terret.Errorf(terret.CodeConflict, "node %s has not taken session %s within %v; it may have made a session all the same, so look before you try again", node, id, moveLimit))
+	defer cancel()
+	made, first, err := s.engine.Move(whole, how)
+	if err != nil && whole.Err() != nil {
+		err = context.Cause(whole)
+	}
 	return reply(HandedOver{made, first, notes}, err)
 }
 

@@ -1,0 +1,97 @@
+package httpapi_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/pgtest"
+)
+
+// slowRepository is a repository that can keep git waiting.
+type slowRepository struct {
+	address string
+	gate    atomic.Pointer[barrier]
+}
+
+// barrier is closed until somebody opens it.
+type barrier struct {
+	once        sync.Once
+	asked, open chan struct{} // closed when git has come, and when it may go on
+}
+
+func newSlowRepository(t *testing.T) *slowRepository {
+	t.Helper()
+	to, err := url.Parse(servedRepository(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, proxy := &slowRepository{}, httputil.NewSingleHostReverseProxy(&url.URL{Scheme: to.Scheme, Host: to.Host})
+	hs := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if g := s.gate.Load(); g != nil {
+			g.once.Do(func() { close(g.asked) })
+			select {
+			case <-g.open:
+			case <-r.Context().Done():
+				return
+			}
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(hs.Close)
+	s.address = hs.URL + to.Path
+	return s
+}
+
+// close keeps everybody waiting who comes from now on.
+func (s *slowRepository) close() *barrier {
+	g := &barrier{asked: make(chan struct{}), open: make(chan struct{})}
+	s.gate.Store(g)
+	return g
+}
+
+func await(t *testing.T, what string, c <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-c:
+	case <-time.After(time.Minute):
+		t.Fatalf("%s: nothing happens", what)
+	}
+}
+
+// TestMoveCallerGone holds that a move ends as a whole although its caller has gone away
+// while the other node was at work: one session has a successor, and knows it.
+func TestMoveCallerGone(t *testing.T) {
+	t.Parallel()
+	own, repo := pgtest.ForTest(t), newSlowRepository(t)
+	a := newFixture(t, onFleet(t, own, t.Name(), "a", terret.Node{}))
+	newFixture(t, onFleet(t, own, t.Name(), "b", terret.Node{}))
+	old := a.begun(repo.address)
+	g := repo.close()
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	ended, w := make(chan struct{}), httptest.NewRecorder()
+	req := a.request(ctx, "POST", "/v1/sessions/"+old.ID+"/handoff", map[string]any{"node": "b", "idle": true})
+	go func() {
+		defer close(ended)
+		a.server.Handler().ServeHTTP(w, req)
+	}()
+	await(t, "the clone", g.asked)
+	leave()
+	close(g.open)
+	await(t, "the move", ended)
+	all, err := a.store.ListSessions(t.Context(), terret.SessionFilter{})
+	if err != nil || len(all.Items) != 2 {
+		t.Fatalf("%+v: %v", all.Items, err)
+	}
+	if s, err := a.store.Session(t.Context(), old.ID); err != nil || w.Code != http.StatusCreated || s.HandedTo == "" {
+		t.Errorf("%+v: %v; %s", s, err, w.Body)
+	}
+}
