@@ -30,6 +30,10 @@ const arrivalsPath = "/v1/fleet/arrivals"
 // the successor anyway, and the caller's next attempt another one.
 const moveLimit = 10 * time.Minute
 
+// unpackLimit bounds how long a node makes the clone. It gives up before whoever asked does,
+// who would otherwise never know of the session.
+const unpackLimit = moveLimit - 2*time.Minute
+
 // arrival is a session that comes from another node.
 type arrival struct {
 	Session string        `json:"session"` // the old one
@@ -73,14 +77,28 @@ func (s *Server) moveTo(ctx context.Context, id string, n newHandoff) (*body[Han
 	if !n.Idle {
 		how.First = &terret.Prompt{Blocks: []terret.Block{terret.Text(cmp.Or(n.Prompt, assemble.ContinueWork))}}
 	}
-	whole, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), moveLimit,
-		terret.Errorf(terret.CodeConflict, "node %s has not taken session %s within %v; it may have made a session all the same, so look before you try again", node, id, moveLimit))
+	whole, cancel := s.wholly(ctx, terret.Errorf(terret.CodeConflict, "node %s has not taken session %s within %v; it may have made a session all the same, so look before you try again", node, id, moveLimit))
 	defer cancel()
 	made, first, err := s.engine.Move(whole, how)
 	if err != nil && whole.Err() != nil {
 		err = context.Cause(whole)
 	}
 	return reply(HandedOver{made, first, notes}, err)
+}
+
+// wholly is the context of a move: it does not end with the caller's, but when the move takes
+// too long, and when this server begins to stop, which waits for the session.
+func (s *Server) wholly(ctx context.Context, late error) (context.Context, context.CancelFunc) {
+	limited, end := context.WithTimeoutCause(context.WithoutCancel(ctx), moveLimit, late)
+	whole, cancel := context.WithCancelCause(limited)
+	forget := context.AfterFunc(s.steps, func() {
+		cancel(terret.Errorf(terret.CodeStartupRefused, "the server is stopping, so it did not wait for the other node, which may have made a session all the same; look before you try again"))
+	})
+	return whole, func() {
+		forget()
+		cancel(nil)
+		end()
+	}
 }
 
 // movable returns the address of the repository that a session was begun from.
@@ -197,8 +215,12 @@ func (s *Server) arrive(ctx context.Context, in arrival) (MadeSession, error) {
 	if err != nil {
 		return fail(err)
 	}
-	dir, err := worktree.Unpack(ctx, in.Pack, s.cfg.Roots[0], cloneID(), s.environ())
+	limited, cancel := context.WithTimeout(ctx, unpackLimit)
+	defer cancel()
+	dir, err := worktree.Unpack(limited, in.Pack, s.cfg.Roots[0], cloneID(), s.environ())
 	switch {
+	case err != nil && ctx.Err() == nil && limited.Err() != nil:
+		return fail(terret.Errorf(terret.CodeConflict, "node %s cannot take session %s: cloning its repository took more than %v", s.cfg.Node, old.ID, unpackLimit))
 	case ctx.Err() != nil:
 		return fail(context.Cause(ctx))
 	case err != nil:

@@ -2,10 +2,12 @@ package httpapi_test
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -93,5 +95,45 @@ func TestMoveCallerGone(t *testing.T) {
 	}
 	if s, err := a.store.Session(t.Context(), old.ID); err != nil || w.Code != http.StatusCreated || s.HandedTo == "" {
 		t.Errorf("%+v: %v; %s", s, err, w.Body)
+	}
+}
+
+// TestMoveServerStops holds that a server stops although another node is at work on a
+// session of its own, which stays as it was.
+func TestMoveServerStops(t *testing.T) {
+	t.Parallel()
+	own, repo := pgtest.ForTest(t), newSlowRepository(t)
+	a := newFixture(t, onFleet(t, own, t.Name(), "a", terret.Node{}))
+	b := newFixture(t, onFleet(t, own, t.Name(), "b", terret.Node{}))
+	old := a.begun(repo.address)
+	g := repo.close()
+	defer close(g.open)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	moved, stopped, w := make(chan struct{}), make(chan struct{}), httptest.NewRecorder()
+	go func() {
+		defer close(stopped)
+		if err := a.server.Serve(ctx, l); err != nil {
+			t.Error(err)
+		}
+	}()
+	req := a.request(t.Context(), "POST", "/v1/sessions/"+old.ID+"/handoff", map[string]any{"node": "b", "idle": true})
+	go func() {
+		defer close(moved)
+		a.server.Handler().ServeHTTP(w, req)
+	}()
+	await(t, "the clone", g.asked)
+	stop()
+	await(t, "the move", moved)
+	await(t, "the server", stopped)
+	if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "the server is stopping") {
+		t.Errorf("%d: %s", w.Code, w.Body)
+	}
+	if s, err := b.store.Session(t.Context(), old.ID); err != nil || s.HandedTo != "" || s.Owner != "" {
+		t.Errorf("%+v: %v", s, err)
 	}
 }
