@@ -71,7 +71,6 @@ func (m *Sessions) Succeed(ctx context.Context, old terret.Session, dir, agent, 
 		s.Options.AddDirs = nil
 		o.tell("its additional folders were left out: they are on node " + old.Node)
 	}
-	o.Unenforced = o.Unenforced || agent == old.Agent // somebody has agreed to that
 	return m.Create(ctx, s, o)
 }
 

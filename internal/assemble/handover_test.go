@@ -123,7 +123,8 @@ func TestHandOverInWorktree(t *testing.T) {
 }
 
 // TestSucceed holds that a session of another node goes on under the same restrictions, without
-// folders that are not here. Whether its agent keeps to them somebody has decided already.
+// folders that are not here, and that it does not if its agent cannot be held to them here:
+// the old node may have enforced them.
 func TestSucceed(t *testing.T) {
 	t.Parallel()
 	h := start(t, Options{Home: t.TempDir(), Drivers: append(follows(), helper{mock.New(mock.Script{}), "missing"}, loose{oversight: terret.OversightNone})})
@@ -132,8 +133,11 @@ func TestSucceed(t *testing.T) {
 		Options: terret.SessionOptions{Deny: []string{"Bash(rm *)"}, AddDirs: []string{"/elsewhere/too"}, MaxCostUSD: 5},
 	}
 	dir := folder(t, nil)
+	if _, err := h.Sessions(nil).Succeed(t.Context(), old, dir, "", "", CreateOptions{}); !errors.Is(err, terret.ErrUnsupported) || terret.AsError(err).Field != UnenforcedField {
+		t.Errorf("restrictions that nobody enforces: %v", err)
+	}
 	var notes []string
-	made, err := h.Sessions(nil).Succeed(t.Context(), old, dir, "", "", CreateOptions{Tell: func(n string) { notes = append(notes, n) }})
+	made, err := h.Sessions(nil).Succeed(t.Context(), old, dir, "", "", CreateOptions{Unenforced: true, Tell: func(n string) { notes = append(notes, n) }})
 	if err != nil {
 		t.Fatal(err)
 	}
