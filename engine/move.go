@@ -141,9 +141,6 @@ func removed(err error) bool {
 	return errors.Is(err, terret.ErrNotFound) || errors.Is(err, terret.ErrConflict)
 }
 
-// maxMoves bounds how often a session may have moved before somebody prompts it.
-const maxMoves = 100
-
 // account is what the agent of a session that was moved to this node must be told before its
 // prompt: what happened in the old one. It is empty if the agent knows it, or if there is
 // nothing to tell.
@@ -175,24 +172,11 @@ func (e *Engine) accountFor(ctx context.Context, s terret.Session) (string, erro
 	if err != nil || slices.ContainsFunc(turns, knows) {
 		return "", err
 	}
-	for range maxMoves { // it may have moved again before anybody prompted it
-		if turns, err = e.store.Turns(ctx, from.ID); err != nil {
-			return "", err
-		}
-		if len(turns) > 0 {
-			return handover.Moved(ctx, e.store, from, s)
-		}
-		if from.ForkedFrom == "" {
-			return "", nil
-		}
-		if from, err = e.store.Session(ctx, from.ForkedFrom); err != nil {
-			if errors.Is(err, terret.ErrSessionNotFound) {
-				err = nil
-			}
-			return "", err
-		}
+	from, err = handover.Source(ctx, e.store, from) // it may have moved again before anybody prompted it
+	if err != nil || from.ID == "" {
+		return "", err
 	}
-	return "", nil
+	return handover.Moved(ctx, e.store, from, s)
 }
 
 // knows reports whether the agent has heard the account in that turn for certain: one that

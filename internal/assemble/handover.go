@@ -40,11 +40,7 @@ func (m *Sessions) HandOver(ctx context.Context, r HandOver, o CreateOptions) (t
 	if err := m.ready(ctx, agent); err != nil {
 		return fail(err)
 	}
-	files, err := m.changed(ctx, old)
-	if err != nil {
-		return fail(err)
-	}
-	account, err := handover.Account(ctx, m.Store, old, files)
+	account, err := m.account(ctx, old)
 	if err != nil {
 		return fail(err)
 	}
@@ -56,6 +52,25 @@ func (m *Sessions) HandOver(ctx context.Context, r HandOver, o CreateOptions) (t
 		return fail(err)
 	}
 	return made, terret.Prompt{Blocks: []terret.Block{terret.Text(account + "\n\n"), terret.Text(cmp.Or(r.Prompt, ContinueWork))}}, nil
+}
+
+// account tells what happened in a session, or, if nobody has prompted it yet, in the one that
+// it continues, which may be on another node.
+func (m *Sessions) account(ctx context.Context, old terret.Session) (string, error) {
+	from, err := handover.Source(ctx, m.Store, old)
+	switch {
+	case err != nil:
+		return "", err
+	case from.ID == "":
+		from = old
+	case from.Node != old.Node || from.Cwd != old.Cwd:
+		return handover.Moved(ctx, m.Store, from, old)
+	}
+	files, err := m.changed(ctx, from)
+	if err != nil {
+		return "", err
+	}
+	return handover.Account(ctx, m.Store, from, files)
 }
 
 // Succeed makes the session that continues one of another node in dir, a copy of its folder,

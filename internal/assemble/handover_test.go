@@ -63,6 +63,30 @@ func TestHandOver(t *testing.T) {
 	}
 }
 
+// TestHandOverMoved holds that the next agent learns what happened before the session was moved
+// to this node, although nobody has prompted it here.
+func TestHandOverMoved(t *testing.T) {
+	t.Parallel()
+	h := start(t, Options{Home: t.TempDir(), Drivers: append(follows([]mock.Step{{Text: "half done"}}), helper{mock.New(mock.Script{}), "ok"})})
+	m := h.Sessions(nil)
+	old, err := m.Create(t.Context(), terret.Session{Agent: "mock", Cwd: folder(t, nil)}, CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn(t, h, old.ID)
+	moved, err := m.Succeed(t.Context(), old, folder(t, nil), "", "", CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, prompt, err := m.HandOver(t.Context(), HandOver{Session: moved.ID, Agent: "helper"}, CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := terret.TextOf(prompt.Blocks); !strings.Contains(text, "half done") || !strings.Contains(text, "in the folder "+old.Cwd) || !strings.Contains(text, moved.Cwd) {
+		t.Errorf("the prompt is %s", text)
+	}
+}
+
 // TestHandOverRefused holds that nothing is made for an agent that is not ready.
 func TestHandOverRefused(t *testing.T) {
 	t.Parallel()

@@ -6,6 +6,7 @@ package handover
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -39,6 +40,39 @@ type Log interface {
 type File struct {
 	Path   string
 	Change string // created, modified or deleted
+}
+
+// maxMoves bounds how often a session may have moved before somebody prompts it.
+const maxMoves = 100
+
+// Sessions is a Log that also knows the sessions; every [terret.Store] is one.
+type Sessions interface {
+	Log
+	Session(ctx context.Context, id string) (terret.Session, error)
+}
+
+// Source returns the session to tell about when s is continued: s itself, or, if nobody has
+// prompted it yet, the nearest one before it that has turns. The ID is empty if there is none.
+func Source(ctx context.Context, log Sessions, s terret.Session) (terret.Session, error) {
+	for range maxMoves {
+		turns, err := log.Turns(ctx, s.ID)
+		switch {
+		case err != nil:
+			return terret.Session{}, err
+		case len(turns) > 0:
+			return s, nil
+		case s.ForkedFrom == "":
+			return terret.Session{}, nil
+		}
+		s, err = log.Session(ctx, s.ForkedFrom)
+		if errors.Is(err, terret.ErrSessionNotFound) {
+			return terret.Session{}, nil
+		}
+		if err != nil {
+			return terret.Session{}, err
+		}
+	}
+	return terret.Session{}, nil
 }
 
 // kinds are the kinds of events that the account is made of.
