@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/terret-dev/terret"
@@ -76,15 +77,48 @@ func (s *Server) drainNode(ctx context.Context, in *struct{ Body *drainRequest }
 	}
 	if in.Body != nil && in.Body.Hold {
 		s.log.Info("taking nothing new", "wait", wait)
-		s.background.Go(func() {
-			pause(s.life, wait)
-			s.goAway(time.Second) // whoever asked for this has forgotten it
-		})
+		s.hold(wait)
 		return out, nil
 	}
 	s.log.Info("draining", "wait", wait)
+	s.setHold(nil)
 	s.goAway(wait)
 	return out, nil
+}
+
+// forgotten is how long running turns have to end if whoever held the node never came back.
+const forgotten = time.Minute
+
+// holding is a node that takes nothing new, and does not stop yet.
+type holding struct {
+	mu  sync.Mutex
+	end context.CancelFunc // of the wait; nil if there is none
+}
+
+// hold has the server stop after a time, unless it is held again or told to stop before.
+func (s *Server) hold(wait time.Duration) {
+	ctx, cancel := context.WithCancel(s.life)
+	s.setHold(cancel)
+	s.background.Go(func() {
+		defer cancel()
+		pause(ctx, wait)
+		s.held.mu.Lock()
+		defer s.held.mu.Unlock()
+		if ctx.Err() == nil {
+			s.log.Warn("stopping, since nobody has said what to do", "after", wait)
+			s.goAway(forgotten)
+		}
+	})
+}
+
+// setHold replaces what ends the wait of hold, which then no longer stops the server.
+func (s *Server) setHold(end context.CancelFunc) {
+	s.held.mu.Lock()
+	defer s.held.mu.Unlock()
+	if s.held.end != nil {
+		s.held.end()
+	}
+	s.held.end = end
 }
 
 // goAway has the server stop, after that time at most.

@@ -131,6 +131,7 @@ type Server struct {
 	readers  *readers
 	exports  atomic.Int64
 	draining atomic.Bool
+	held     holding
 	leave    chan time.Duration // somebody wants this node to stop, after that time at most
 
 	push       *push.Queue   // nil if nobody can subscribe
