@@ -202,7 +202,7 @@ func (e *Engine) promptForeign(ctx context.Context, r PromptRequest) (terret.Tur
 	if s.Turn != "" && r.When != WhenQueue {
 		return terret.Turn{}, terret.Errorf(terret.CodeSessionBusy, "session %s is busy with a turn in another process; queue the prompt, or wait", s.ID)
 	}
-	if err := e.reachable(ctx, s); err != nil {
+	if err := e.takesPrompts(ctx, s); err != nil {
 		return terret.Turn{}, err
 	}
 	t, err := e.enqueuePrompt(ctx, r)

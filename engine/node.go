@@ -45,8 +45,17 @@ func (e nodeError) Unwrap() error { return e.error }
 // reachable refuses a session of a node that does not run: nobody would see what is sent
 // to it.
 func (e *Engine) reachable(ctx context.Context, s terret.Session) error {
+	if s.Owner != "" {
+		return nil
+	}
+	return e.takesPrompts(ctx, s)
+}
+
+// takesPrompts refuses also a session of a node that finishes, which takes nothing new even
+// for sessions that it owns.
+func (e *Engine) takesPrompts(ctx context.Context, s terret.Session) error {
 	fleet, ok := e.store.(terret.Fleet)
-	if !ok || !e.elsewhere(s) || s.Owner != "" {
+	if !ok || !e.elsewhere(s) {
 		return nil
 	}
 	nodes, err := fleet.Nodes(ctx)
@@ -60,6 +69,9 @@ func (e *Engine) reachable(ctx context.Context, s terret.Session) error {
 		case n.Name == s.Node:
 			return nil
 		}
+	}
+	if s.Owner != "" { // by a process that is no node, such as a command line
+		return nil
 	}
 	return terret.Errorf(terret.CodeConflict, "session %s belongs to node %s, which does not run; start terret there, and try again", s.ID, s.Node)
 }

@@ -198,3 +198,29 @@ func TestNodeGone(t *testing.T) {
 		t.Errorf("two installations have one name: %v", err)
 	}
 }
+
+// TestNodeDraining holds that a node that finishes gets no prompts from others, even for a
+// session that it owns; everything else still reaches it.
+func TestNodeDraining(t *testing.T) {
+	t.Parallel()
+	a, b := pair(t, mock.Script{})
+	id := a.create(t)
+	a.turn(t, id, "begin")
+	if s, err := b.store.Session(t.Context(), id); err != nil || s.Owner == "" {
+		t.Fatalf("nobody owns %+v: %v", s, err)
+	}
+	if err := a.store.Join(t.Context(), terret.Node{Name: "a", Place: "a", Draining: true}); err != nil {
+		t.Fatal(err)
+	}
+	for _, when := range []engine.When{engine.WhenReject, engine.WhenQueue} {
+		_, err := b.Prompt(t.Context(), engine.PromptRequest{Session: id, Prompt: text("go"), When: when})
+		if !errors.Is(err, terret.ErrConflict) || !strings.Contains(err.Error(), "node a, which finishes and stops") {
+			t.Errorf("%s: %v", when, err)
+		}
+	}
+	at, title := b.last(t, id), "renamed"
+	if err := b.Update(t.Context(), id, terret.SessionUpdated{Title: &title}, "ann"); err != nil {
+		t.Fatal(err)
+	}
+	b.until(t, id, at, terret.KindSessionUpdated)
+}
