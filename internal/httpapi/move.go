@@ -160,6 +160,9 @@ func (s *Server) sendTo(ctx context.Context, node, address string, old terret.Se
 	if _, ok := errors.AsType[*worktree.RefusedError](err); ok {
 		return MadeSession{}, terret.Errorf(terret.CodeConflict, "session %s cannot move: %w", old.ID, err)
 	}
+	if err == nil {
+		err = s.alone(ctx, old) // packing takes its time
+	}
 	if err != nil {
 		return MadeSession{}, err
 	}

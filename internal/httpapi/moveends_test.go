@@ -14,6 +14,9 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/mock"
+	"github.com/terret-dev/terret/engine"
+	"github.com/terret-dev/terret/internal/httpapi"
 	"github.com/terret-dev/terret/internal/pgtest"
 )
 
@@ -136,4 +139,58 @@ func TestMoveServerStops(t *testing.T) {
 	if s, err := b.store.Session(t.Context(), old.ID); err != nil || s.HandedTo != "" || s.Owner != "" {
 		t.Errorf("%+v: %v", s, err)
 	}
+}
+
+// lookedAt is a store that tells when somebody has looked for the sessions in a folder.
+type lookedAt struct {
+	terret.Store
+	terret.Fleet
+	then *atomic.Pointer[func()] // called once
+}
+
+func (l lookedAt) ListSessions(ctx context.Context, f terret.SessionFilter) (terret.Page[terret.Session], error) {
+	page, err := l.Store.ListSessions(ctx, f)
+	if f.Cwd != "" {
+		if then := l.then.Swap(nil); then != nil {
+			(*then)()
+		}
+	}
+	return page, err
+}
+
+// TestMoveBusyMeanwhile holds that a session does not move if another one has begun to work in
+// its folder while that was packed.
+func TestMoveBusyMeanwhile(t *testing.T) {
+	t.Parallel()
+	own, release, then := pgtest.ForTest(t), make(chan struct{}), atomic.Pointer[func()]{}
+	a := newFixture(t, turns([]mock.Step{{Text: "one"}}, []mock.Step{{Text: "two"}, {Do: func(ctx context.Context, _ string) error {
+		select {
+		case <-release:
+		case <-ctx.Done():
+		}
+		return nil
+	}}}), onFleet(t, own, t.Name(), "a", terret.Node{}), func(hc *httpapi.Config, _ *engine.Config) {
+		hc.Store = lookedAt{hc.Store, hc.Store.(terret.Fleet), &then}
+	})
+	newFixture(t, onFleet(t, own, t.Name(), "b", terret.Node{}))
+	first := a.begun(servedRepository(t))
+	var second terret.Session
+	a.do("POST", "/v1/sessions", map[string]any{"cwd": first.Cwd}).want(201, &second)
+	a.prompt(second.ID, "begin")
+	a.untilKind(second.ID, terret.KindTurnComplete)
+	s, err := a.store.Session(t.Context(), second.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	work := func() {
+		a.prompt(second.ID, "work")
+		a.waitAfter(second.ID, s.LastSeq, terret.KindMessageComplete)
+	}
+	then.Store(&work)
+	p := a.do("POST", "/v1/sessions/"+first.ID+"/handoff", map[string]any{"node": "b", "idle": true}).problem(409, terret.CodeSessionBusy, "")
+	if !strings.Contains(p.Detail, second.ID) {
+		t.Errorf("%s", p.Detail)
+	}
+	close(release)
+	a.waitAfter(second.ID, s.LastSeq, terret.KindTurnComplete)
 }
