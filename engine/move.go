@@ -151,6 +151,9 @@ func (e *Engine) account(ctx context.Context, l *live) (string, error) {
 	if told || s.ForkedFrom == "" || s.Node == "" {
 		return "", nil
 	}
+	if err := l.flush(); err != nil { // how the last turn ended must be in the store
+		return "", err
+	}
 	text, err := e.accountFor(ctx, s)
 	if err == nil && text == "" {
 		l.mu.Lock()
