@@ -29,29 +29,37 @@ func New(expr string) *Regexp {
 	return r
 }
 
+// MatchString is that of [regexp.Regexp].
 func (r *Regexp) MatchString(s string) bool { return r.compiled().MatchString(s) }
-func (r *Regexp) Match(b []byte) bool       { return r.compiled().Match(b) }
 
+// FindString is that of [regexp.Regexp].
 func (r *Regexp) FindString(s string) string { return r.compiled().FindString(s) }
 
+// FindStringSubmatch is that of [regexp.Regexp].
 func (r *Regexp) FindStringSubmatch(s string) []string { return r.compiled().FindStringSubmatch(s) }
 
+// FindSubmatch is that of [regexp.Regexp].
 func (r *Regexp) FindSubmatch(b []byte) [][]byte { return r.compiled().FindSubmatch(b) }
 
+// FindAllStringSubmatch is that of [regexp.Regexp].
 func (r *Regexp) FindAllStringSubmatch(s string, n int) [][]string {
 	return r.compiled().FindAllStringSubmatch(s, n)
 }
 
+// ReplaceAllString is that of [regexp.Regexp].
 func (r *Regexp) ReplaceAllString(s, with string) string {
 	return r.compiled().ReplaceAllString(s, with)
 }
 
+// ReplaceAllStringFunc is that of [regexp.Regexp].
 func (r *Regexp) ReplaceAllStringFunc(s string, with func(string) string) string {
 	return r.compiled().ReplaceAllStringFunc(s, with)
 }
 
+// ReplaceAllFunc is that of [regexp.Regexp].
 func (r *Regexp) ReplaceAllFunc(b []byte, with func([]byte) []byte) []byte {
 	return r.compiled().ReplaceAllFunc(b, with)
 }
 
+// Split is that of [regexp.Regexp].
 func (r *Regexp) Split(s string, n int) []string { return r.compiled().Split(s, n) }
