@@ -22,7 +22,7 @@ const inlineLimit = 64 << 10
 type prepared struct {
 	store.Prepared
 
-	bodies []placed   // of the rows
+	bodies []placed   // of the rows; nil if none of them is large
 	row    sessionRow // once it is locked
 }
 
@@ -32,13 +32,28 @@ type placed struct{ body, blob, raw, rawBlob []byte }
 
 // prepare does what takes long with large bodies before anything is locked.
 func prepare(p store.Prepared) prepared {
-	out := prepared{Prepared: p, bodies: make([]placed, len(p.Rows))}
-	for i, row := range p.Rows {
-		c := &out.bodies[i]
-		c.body, c.blob = spill(row.Body)
-		c.raw, c.rawBlob = spill(row.Raw)
+	out := prepared{Prepared: p}
+	if !slices.ContainsFunc(p.Rows, func(r store.Row) bool { return max(len(r.Body), len(r.Raw)) > inlineLimit }) {
+		return out
+	}
+	for _, row := range p.Rows {
+		out.bodies = append(out.bodies, place(row))
 	}
 	return out
+}
+
+// placed says where the row with that index has its body.
+func (p *prepared) placed(i int) placed {
+	if p.bodies == nil {
+		return place(p.Rows[i])
+	}
+	return p.bodies[i]
+}
+
+func place(row store.Row) (p placed) {
+	p.body, p.blob = spill(row.Body)
+	p.raw, p.rawBlob = spill(row.Raw)
+	return p
 }
 
 // A commit with bodies of more than largeCommit bytes in all may be idle for longer in its
@@ -217,7 +232,7 @@ func (w *writer) append(last *pgx.Batch, group []prepared, shared *shared) *int6
 		r := terret.Result{LastSeq: p.Batch.After, Entries: make([]terret.Entry, 0, len(p.Rows))}
 		for i, row := range p.Rows {
 			r.LastSeq++
-			events.add(p.row.key, r.LastSeq, row, p.bodies[i])
+			events.add(p.row.key, r.LastSeq, row, p.placed(i))
 			r.Entries = append(r.Entries, terret.Entry{Session: p.Batch.Session, Seq: r.LastSeq, Kind: row.Kind, Body: row.Body, Raw: row.Raw})
 		}
 		w.results[p.Index] = r
@@ -320,7 +335,7 @@ func trace(ctx context.Context, tx pgx.Tx, p prepared) (wrote bool, err error) {
 	}
 	switch {
 	case len(p.Rows) > 0: // the next owner's event would differ, at least in its time
-		row, at := p.Rows[0], p.bodies[0]
+		row, at := p.Rows[0], p.placed(0)
 		return one(`SELECT at = $3 AND kind = $4 AND body IS NOT DISTINCT FROM $5 AND blob IS NOT DISTINCT FROM $6
 			FROM events WHERE session = $1 AND seq = $2`, key, b.After+1, row.Time.UnixMicro(), clean(string(row.Kind)), at.body, at.blob)
 	case len(b.Taken) > 0:
