@@ -17,14 +17,14 @@ import (
 
 // Clone clones a repository into a new folder inside root, and returns the folder, whose
 // name ends with the id. The user's own git settings say how to sign in; git asks nobody. No
-// hook of the repository runs, and no submodule is fetched.
+// hook runs meanwhile, and no submodule is fetched.
 func Clone(ctx context.Context, address, root, id string, env []string) (dir string, err error) {
 	name, err := repositoryName(address)
 	if err != nil {
 		return "", err
 	}
 	dir = filepath.Join(root, name+"-"+id)
-	cmd := exec.CommandContext(ctx, "git", "clone", "--quiet", "--template=", "-c", "core.hooksPath="+os.DevNull, "--", address, dir)
+	cmd := exec.CommandContext(ctx, "git", "-c", "core.hooksPath="+os.DevNull, "clone", "--quiet", "--template=", "--", address, dir)
 	cmd.Env = append(append([]string{}, env...), "GIT_TERMINAL_PROMPT=0", "GIT_ALLOW_PROTOCOL=https:http:ssh", "GIT_SSH_COMMAND=ssh -oBatchMode=yes")
 	cmd.Cancel = func() error { return terminate(cmd.Process) }
 	cmd.WaitDelay = killDelay

@@ -82,8 +82,29 @@ func TestPack(t *testing.T) {
 	if exists(filepath.Join(dir, "ignored")) {
 		t.Error("what git ignores came along")
 	}
-	if got := c.sh(dir, "git config core.hooksPath; git fsck --strict"); !strings.HasPrefix(got, os.DevNull) {
-		t.Errorf("%s", got)
+	c.sh(dir, "git fsck --strict")
+}
+
+// TestCloneHooks holds that no hook runs while a repository is cloned, and that those who
+// work in the clone may have some.
+func TestCloneHooks(t *testing.T) {
+	t.Parallel()
+	c := newClone(t)
+	c.sh(c.root, `mkdir hooks; printf '#!/bin/sh\ntouch %s/ran\n' "$PWD" > hooks/post-checkout; chmod 755 hooks/*; git config -f global core.hooksPath "$PWD/hooks"`)
+	env := append(os.Environ(), "GIT_CONFIG_GLOBAL="+filepath.Join(c.root, "global"))
+	dir, err := worktree.Clone(t.Context(), c.url, c.root, "3", env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if exists(filepath.Join(c.root, "ran")) {
+		t.Error("a hook ran")
+	}
+	if got := c.sh(dir, "git config --local core.hooksPath || true"); got != "" {
+		t.Errorf("the clone has its hooks in %q", got)
+	}
+	c.sh(dir, "GIT_CONFIG_GLOBAL=../global git checkout -qb mine")
+	if !exists(filepath.Join(c.root, "ran")) {
+		t.Error("no hook runs in the clone")
 	}
 }
 
