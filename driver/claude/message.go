@@ -6,11 +6,20 @@ import (
 	"errors"
 	"slices"
 	"strings"
+
+	fast "github.com/segmentio/encoding/json"
 )
+
+// shortLine is the length of JSON that cannot be nested too deeply: encoding/json
+// accepts 10,000 levels, and the faster decoder any number, until the stack is full.
+const shortLine = 16 << 10
 
 // decode reads JSON into v. It skips fields of an unexpected type: an agent that
 // changes one must not become unreadable. It reports whether the bytes are JSON at all.
 func decode(b []byte, v any) bool {
+	if len(b) <= shortLine && fast.Unmarshal(b, v) == nil { // in half the time
+		return true
+	}
 	err := json.Unmarshal(b, v)
 	if err == nil {
 		return true

@@ -97,3 +97,14 @@ func TestSameOpening(t *testing.T) {
 		}
 	}
 }
+
+// TestDeepLine holds that no line is nested too deeply to be read, or refused.
+func TestDeepLine(t *testing.T) {
+	t.Parallel()
+	for _, depth := range []int{100, 9_000, 11_000, 10_000_000} {
+		line := []byte(`{"type":"stream_event","a":` + strings.Repeat("[", depth) + strings.Repeat("]", depth) + `}`)
+		if _, ok := parse(line); ok != (depth < 10_000) {
+			t.Errorf("%d levels can be read: %v", depth, ok)
+		}
+	}
+}

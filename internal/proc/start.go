@@ -66,8 +66,8 @@ func Start(ctx context.Context, s Spec) (*Process, error) {
 		stopGrace: orDefault(s.StopGrace, defaultStopGrace),
 		killGrace: orDefault(s.KillGrace, defaultKillGrace),
 		stdin:     pipes[0].w,
-		stdout:    &pipeReader{f: pipes[1].r},
-		stderr:    &pipeReader{f: pipes[2].r},
+		stdout:    newPipeReader(pipes[1].r),
+		stderr:    newPipeReader(pipes[2].r),
 		tail:      &tail{onLine: s.OnStderr},
 		done:      make(chan struct{}),
 	}
