@@ -258,7 +258,7 @@ func (c *Client) Import(ctx context.Context, r io.Reader, cwd string) (terret.Se
 // HandedOver is a session that continues another one, and its first turn.
 type HandedOver struct {
 	terret.Session
-	First terret.Turn `json:"first"` // zero if none has begun
+	First terret.Turn `json:"first,omitzero"` // zero if none has begun
 	Notes []string    `json:"notes,omitempty"`
 }
 

@@ -51,7 +51,10 @@ func runHandoff(ctx context.Context, a *app, o handoffOptions) error {
 	if access.Inside(a.environ) {
 		return access.ErrInside("only a person can hand a session over")
 	}
-	if o.node != "" {
+	switch {
+	case o.node != "" && o.unenforced:
+		return terret.Invalid("unenforced", "it does not go with --node: a session moves only to where its limits can be enforced")
+	case o.node != "":
 		return runMove(ctx, a, o)
 	}
 	if o.idle {

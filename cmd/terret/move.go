@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/client"
 	"github.com/terret-dev/terret/engine"
 	"github.com/terret-dev/terret/internal/access"
 	"github.com/terret-dev/terret/internal/config"
@@ -21,27 +22,11 @@ const (
 	lookTime = 200 * time.Millisecond
 )
 
-// moving is the body of a hand-over to another node.
-type moving struct {
-	Node   string `json:"node"`
-	Agent  string `json:"agent,omitempty"`
-	Model  string `json:"model,omitempty"`
-	Prompt string `json:"prompt,omitempty"`
-	Idle   bool   `json:"idle,omitempty"`
-}
-
-// moved is the session that goes on elsewhere.
-type moved struct {
-	terret.Session
-	First *terret.Turn `json:"first,omitempty"`
-	Notes []string     `json:"notes,omitempty"`
-}
-
 // moveSession asks the node that has a session's folder to move it.
-func (a *app) moveSession(ctx context.Context, s terret.Session, m moving) (moved, error) {
-	var made moved
+func (a *app) moveSession(ctx context.Context, s terret.Session, m client.Move) (client.HandedOver, error) {
+	var made client.HandedOver
 	err := a.askNode(ctx, s.Node, moveTime, http.MethodPost, "/v1/sessions/"+s.ID+"/handoff", m, &made)
-	if errors.Is(err, terret.ErrNotFound) && terret.AsError(err).Code == terret.CodeNotFound {
+	if errors.Is(err, terret.ErrNotFound) {
 		err = terret.Errorf(terret.CodeConflict, "session %s belongs to node %s, which has its folder and does not run as a server; start `terret serve` or `terret worker` there, and try again", s.ID, s.Node)
 	}
 	return made, err
@@ -59,7 +44,7 @@ func runMove(ctx context.Context, a *app, o handoffOptions) error {
 	if s.Node == "" {
 		return terret.Errorf(terret.CodeConflict, "session %s belongs to no node, so it cannot move", s.ID)
 	}
-	made, err := a.moveSession(ctx, s, moving{Node: o.node, Agent: o.Agent, Model: o.Model, Prompt: o.Prompt, Idle: o.idle})
+	made, err := a.moveSession(ctx, s, client.Move{Node: o.node, Agent: o.Agent, Model: o.Model, Prompt: o.Prompt, Idle: o.idle})
 	if err != nil {
 		return err
 	}
@@ -67,13 +52,13 @@ func runMove(ctx context.Context, a *app, o handoffOptions) error {
 		return a.printJSON(made)
 	}
 	a.tellMoved(s, made)
-	if made.First != nil {
-		a.note("it goes on there; follow it with `%s`", a.commandLine("events", "--follow", made.ID))
+	if made.First.ID != "" {
+		a.note("it continues there; follow it with `%s`", a.commandLine("events", "--follow", made.ID))
 	}
 	return nil
 }
 
-func (a *app) tellMoved(s terret.Session, made moved) {
+func (a *app) tellMoved(s terret.Session, made client.HandedOver) {
 	fmt.Fprintf(a.out, "moved %s to node %s as %s\n", s.ID, made.Node, made.ID)
 	for _, note := range made.Notes {
 		a.note("%s", oneLine(note))
@@ -249,7 +234,7 @@ func (m *mover) round(ctx context.Context, ids []string) (busy []string, err err
 		if err := m.hold(); err != nil {
 			return nil, err
 		}
-		made, err := m.app.moveSession(ctx, s, moving{Node: m.to, Idle: true})
+		made, err := m.app.moveSession(ctx, s, client.Move{Node: m.to, Idle: true})
 		switch {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
