@@ -100,6 +100,9 @@ func (s *Store) Commit(ctx context.Context, batches []terret.Batch) ([]terret.Re
 	}
 	for tries := 1; ; tries++ {
 		group, err := s.commit(ctx, all, results)
+		if isCode(err, "55P03") && tries < 5 {
+			continue // lock_timeout: the others are slow, but they are not stopped
+		}
 		if _, unknown := asType[*commitError](err); !unknown {
 			return results, err
 		}

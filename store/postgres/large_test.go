@@ -11,19 +11,8 @@ import (
 // for one that is stopped: it would end the connection, at each try.
 func TestLargeCommit(t *testing.T) {
 	look := openSchema(t, t.Name())
-	s, err := Open(t.Context(), server.URL(t.Name())+"&idle_in_transaction_session_timeout=1s", Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	made, err := s.Create(t.Context(), terret.Session{ID: terret.NewSessionID(), Agent: "mock", Cwd: "/", Mode: terret.ModeDirect, Policy: terret.PolicyAsk})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := s.Claim(t.Context(), made.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := openWith(t, "&idle_in_transaction_session_timeout=1s")
+	owned := claimNew(t, s)
 	s.fault = func(when string) error { // packs up for longer than the server would wait
 		for idle := true; idle && when == "before"; {
 			err := look.pool.QueryRow(t.Context(), `SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE application_name = $1
@@ -35,8 +24,8 @@ func TestLargeCommit(t *testing.T) {
 		return nil
 	}
 	text := strings.Repeat("x", largeCommit)
-	done, err := s.Commit(t.Context(), []terret.Batch{{Session: made.ID, Epoch: c.Session.Epoch, After: c.Session.LastSeq, Events: []terret.Event{
-		{Session: made.ID, Time: terret.Now(), Data: terret.Notification{Text: text, Level: "info"}, Raw: []byte(text)},
+	done, err := s.Commit(t.Context(), []terret.Batch{{Session: owned.ID, Epoch: owned.Epoch, After: owned.LastSeq, Events: []terret.Event{
+		{Session: owned.ID, Time: terret.Now(), Data: terret.Notification{Text: text, Level: "info"}, Raw: []byte(text)},
 	}}})
 	if err != nil || done[0].Err != nil {
 		t.Fatal(err, done)

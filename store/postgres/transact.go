@@ -180,6 +180,9 @@ func (s *Store) finish(ctx context.Context, c *pgx.Conn, last *pgx.Batch) error 
 	case err == nil:
 		return nil
 	}
+	if isCode(err, "25P03") {
+		return err // the server had ended the transaction before
+	}
 	if code(err) == "" || unreachable(err) {
 		return &commitError{err}
 	}
