@@ -113,6 +113,11 @@ func (e *Engine) commitLoop() {
 
 // awaitHurry waits until somebody may wait for what is dirty, but not for long.
 func (e *Engine) awaitHurry() {
+	select {
+	case <-e.commits.hurry:
+		return // mostly, and a timer costs more than it seems
+	default:
+	}
 	slack := time.NewTimer(linger)
 	defer slack.Stop()
 	select {
@@ -165,6 +170,9 @@ func (l *live) enqueue(a *appending) *appending {
 		close(a.done)
 		return a
 	}
+	if l.backlog += len(a.events); l.backlog > backlogEvents || a.urgent() {
+		signal(l.e.commits.hurry) // first, so that the committer need not wait for it
+	}
 	if !l.dirty && !l.e.commits.add(l) {
 		a.err = errClosed
 		close(a.done)
@@ -172,9 +180,6 @@ func (l *live) enqueue(a *appending) *appending {
 	}
 	l.dirty = true
 	l.pending = append(l.pending, a)
-	if l.backlog += len(a.events); l.backlog > backlogEvents || a.urgent() {
-		signal(l.e.commits.hurry)
-	}
 	return a
 }
 

@@ -279,7 +279,10 @@ func TestOtherEngine(t *testing.T) {
 	if foreign.State != terret.TurnQueued {
 		t.Errorf("a prompt to another process is %s", foreign.State)
 	}
-	b.until(id, 0, func(ev terret.Event) bool { return ev.Turn == foreign.ID && ev.Kind() == "message.complete" })
+	seen := b.until(id, 0, func(ev terret.Event) bool { return ev.Turn == foreign.ID && ev.Kind() == "message.complete" })
+	if origin := last[terret.TurnStart](t, seen).Origin; origin != terret.OriginUser {
+		t.Errorf("a prompt that did not wait came from %s", origin)
+	}
 	_, err := b.Prompt(t.Context(), engine.PromptRequest{Session: id, Prompt: text("x")})
 	wantKind(t, err, terret.CodeSessionBusy)
 	wantKind(t, b.Delete(t.Context(), id, false), terret.CodeSessionBusy)

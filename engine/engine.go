@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/terret-dev/terret"
@@ -111,6 +112,7 @@ type Engine struct {
 	shutdown sync.Once // of the drivers
 	downErr  error
 
+	edits   atomic.Int64 // of queues, by this process
 	commits committer
 	hub     *hub.Hub
 	watch   watcher

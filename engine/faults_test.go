@@ -28,6 +28,8 @@ type faults struct {
 	once   map[string]error              // of the next Pending of a session, or of all
 	unread map[string]error              // of the next Turn with that id
 	leave  func()                        // before Release
+	pended func()                        // after Pending of a session has read
+	drop   func()                        // after Drop
 	inbox  chan struct{}                 // the same, when what is pending of all was read
 }
 
@@ -69,11 +71,18 @@ func (s *faults) Pending(ctx context.Context, session string) ([]terret.InboxIte
 		s.reads = map[string]int{}
 	}
 	s.reads[session]++
+	var pended func()
+	if session != "" {
+		pended = s.pended
+	}
 	s.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
 	items, err := s.Store.Pending(ctx, session)
+	if pended != nil {
+		pended()
+	}
 	if inbox != nil && session == "" {
 		select {
 		case inbox <- struct{}{}:
@@ -81,6 +90,17 @@ func (s *faults) Pending(ctx context.Context, session string) ([]terret.InboxIte
 		}
 	}
 	return items, err
+}
+
+func (s *faults) Drop(ctx context.Context, id string) error {
+	err := s.Store.Drop(ctx, id)
+	s.mu.Lock()
+	drop := s.drop
+	s.mu.Unlock()
+	if drop != nil {
+		drop()
+	}
+	return err
 }
 
 func (s *faults) PutRule(ctx context.Context, r terret.Rule) error {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -205,6 +206,9 @@ func (e *Engine) promptForeign(ctx context.Context, r PromptRequest) (terret.Tur
 	if err := e.takesPrompts(ctx, s); err != nil {
 		return terret.Turn{}, err
 	}
+	if s.Turn == "" { // it goes by the queue, but need not wait there
+		r.Origin = cmp.Or(r.Origin, terret.OriginUser)
+	}
 	t, err := e.enqueuePrompt(ctx, r)
 	if err == nil {
 		err = e.rouse(ctx, s, true)
@@ -272,7 +276,7 @@ func (e *Engine) Queue(ctx context.Context, session string) ([]terret.Turn, erro
 
 // EditQueued changes a queued prompt, or moves it before the turn with that id, or to
 // the end if "end". A nil prompt or an empty place changes nothing. A queued command
-// becomes the prompt.
+// becomes the prompt. One that has begun is a conflict.
 func (e *Engine) EditQueued(ctx context.Context, turn string, p *terret.Prompt, before string) error {
 	var body terret.JSON
 	if p != nil {
@@ -284,8 +288,32 @@ func (e *Engine) EditQueued(ctx context.Context, turn string, p *terret.Prompt, 
 			return terret.Invalid("prompt", "%w", err)
 		}
 	}
-	return e.store.Edit(ctx, turn, body, before)
+	if err := e.store.Edit(ctx, turn, body, before); err != nil {
+		return err
+	}
+	return e.edited(turn)
 }
 
-// DropQueued removes a queued prompt.
-func (e *Engine) DropQueued(ctx context.Context, turn string) error { return e.store.Drop(ctx, turn) }
+// DropQueued removes a queued prompt. One that has begun is a conflict.
+func (e *Engine) DropQueued(ctx context.Context, turn string) error {
+	if err := e.store.Drop(ctx, turn); err != nil {
+		return err
+	}
+	return e.edited(turn)
+}
+
+// edited is called after a queued prompt was changed in the store. Whoever has read the
+// queue and begins a prompt from now on reads it again; a prompt that has begun meanwhile
+// was not changed, and that is a conflict.
+func (e *Engine) edited(turn string) error {
+	e.edits.Add(1)
+	for _, l := range e.lives() {
+		l.mu.Lock()
+		begun := l.begun[turn]
+		l.mu.Unlock()
+		if begun {
+			return terret.Errorf(terret.CodeConflict, "the queued prompt %s has just begun", turn)
+		}
+	}
+	return nil
+}

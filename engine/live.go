@@ -117,6 +117,23 @@ func (l *live) newTurn(id string, origin terret.Origin, p terret.Prompt, in inFo
 	return t
 }
 
+// Live returns a session that this process owns, from memory. It may be ahead of the
+// store by what is being committed. Its last number and the time of its last change may
+// be older than there.
+func (e *Engine) Live(id string) (terret.Session, bool) {
+	l := e.mine(id)
+	if l == nil {
+		return terret.Session{}, false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.session
+	if l.turn != nil {
+		s.Turn = l.turn.id
+	}
+	return s, l.over() == nil
+}
+
 // snapshot returns a copy of the session.
 func (l *live) snapshot() terret.Session {
 	l.mu.Lock()

@@ -242,21 +242,28 @@ func TestMoveRefused(t *testing.T) {
 	}
 }
 
+// carry moves a session in which there was a turn, and prompts the successor.
+func carry(t *testing.T, a, b node, what string) terret.Session {
+	t.Helper()
+	id := a.create(t)
+	a.turn(t, id, "do it")
+	made, _, err := a.Move(t.Context(), engine.Moving{Session: id, Make: b.to(t)})
+	if err == nil {
+		_, err = b.Prompt(t.Context(), engine.PromptRequest{Session: made.ID, Prompt: text(what)})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
 // TestAccountAgain holds that the account comes again if the agent did not hear it.
 func TestAccountAgain(t *testing.T) {
 	t.Parallel()
 	own, path := pgtest.ForTest(t), t.TempDir()
 	a := named(t, own, path, "a", mock.Script{})
 	b := named(t, own, path, "b", mock.Script{Turns: [][]mock.Step{{{Fail: terret.Errorf(terret.CodeNotAuthenticated, "sign in")}}, {{Text: "yes"}}}})
-	id := a.create(t)
-	a.turn(t, id, "do it")
-	made, _, err := a.Move(t.Context(), engine.Moving{Session: id, Make: b.to(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := b.Prompt(t.Context(), engine.PromptRequest{Session: made.ID, Prompt: text("go")}); err != nil {
-		t.Fatal(err)
-	}
+	made := carry(t, a, b, "go")
 	b.until(t, made.ID, 0, terret.KindTurnError)
 	b.turnQueued(t, made.ID, "go again")
 	b.turnQueued(t, made.ID, "and again")
@@ -321,15 +328,7 @@ func TestAccountAfterStop(t *testing.T) {
 	a := named(t, own, path, "a", mock.Script{})
 	script := mock.Script{Turns: [][]mock.Step{{ask("make")}, {write("f", "1")}, {write("f", "2")}, {{Text: "yes"}}}}
 	b := named(t, own, path, "b", script, func(c *engine.Config) { c.Home = t.TempDir() })
-	id := a.create(t)
-	a.turn(t, id, "do it")
-	made, _, err := a.Move(t.Context(), engine.Moving{Session: id, Make: b.to(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := b.Prompt(t.Context(), engine.PromptRequest{Session: made.ID, Prompt: text("stopped")}); err != nil {
-		t.Fatal(err)
-	}
+	made := carry(t, a, b, "stopped")
 	b.until(t, made.ID, 0, terret.KindPermissionRequest)
 	if err := b.Interrupt(t.Context(), made.ID, "ann"); err != nil {
 		t.Fatal(err)

@@ -135,11 +135,17 @@ func (l *live) complete(t *turn, data terret.Data) terret.Data {
 	return data
 }
 
-// next starts the first queued prompt.
+// next starts the first queued prompt, unless a turn runs: the end of that one calls next
+// again.
 func (e *Engine) next(l *live) {
 	l.mu.Lock()
-	l.queued = false // until somebody says so again
+	free := l.phase == idle
+	l.queued = !free // until somebody says so again
 	l.mu.Unlock()
+	if !free {
+		return
+	}
+	edits := e.edits.Load()
 	items, err := e.store.Pending(e.life, l.id)
 	if err != nil {
 		e.nextLater(l, err)
@@ -182,6 +188,11 @@ func (e *Engine) next(l *live) {
 			l.mu.Unlock()
 			l.take(item.ID)
 			continue
+		}
+		if e.edits.Load() != edits { // what was read may have changed
+			l.mu.Unlock()
+			e.next(l)
+			return
 		}
 		t, a := l.begin(after(account, PromptRequest{Session: l.id, Prompt: q.Prompt, By: item.By, Turn: item.ID, command: q.Command}), cmp.Or(q.Origin, terret.OriginQueue), []string{item.ID}, in)
 		l.queued = true // there may be more

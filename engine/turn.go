@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"runtime"
 	"slices"
 
 	"github.com/terret-dev/terret"
@@ -232,6 +233,7 @@ func (e *Engine) startTurn(l *live, t *turn) {
 	if !e.goBackground(func() { e.runTurn(l, t) }) {
 		close(t.prepared)
 	}
+	runtime.Gosched() // so that the agent need not wait until the caller is done
 }
 
 // runTurn prepares the folder and the agent, and hands over the prompt.

@@ -150,6 +150,9 @@ func TestSteps(t *testing.T) {
 		"rejected": {[]mock.Step{{Question: &terret.Question{ID: "q"}}}, func(terret.Ask) terret.Decision {
 			return terret.Decision{Behavior: terret.BehaviorReject, Reason: "busy"}
 		}, "question.request message.delta message.delta message.complete turn.complete", "No answer: busy"},
+		"stopped": {[]mock.Step{{Tool: &mock.Tool{Name: "Bash", Input: input, Ask: true}}}, func(terret.Ask) terret.Decision {
+			return terret.Decision{Behavior: terret.BehaviorDeny, Source: terret.ByInterrupt}
+		}, "tool.pre permission.request turn.error", ""},
 		"plan": {[]mock.Step{{Plan: "p"}}, func(terret.Ask) terret.Decision {
 			return terret.Decision{Behavior: terret.BehaviorApprove}
 		}, "plan.request message.delta message.delta message.complete turn.complete", "The plan: approve"},

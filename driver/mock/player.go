@@ -191,6 +191,9 @@ func (p *player) ask(ctx context.Context, gate terret.Gate, key string, data ter
 	if ctx.Err() != nil {
 		return d, context.Cause(ctx)
 	}
+	if d.Source == terret.ByInterrupt { // the interrupt itself is on its way
+		return d, terret.ErrInterrupted
+	}
 	return d, nil
 }
 

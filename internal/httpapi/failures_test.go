@@ -424,6 +424,8 @@ func (s faulty) ListSessions(context.Context, terret.SessionFilter) (terret.Page
 	return terret.Page[terret.Session]{}, s.err
 }
 
+func (s faulty) CountSessions(context.Context, ...terret.SessionState) (int, error) { return 0, s.err }
+
 func (s faulty) Search(context.Context, terret.SearchQuery) (terret.Page[terret.Found], error) {
 	return terret.Page[terret.Found]{}, s.err
 }

@@ -92,30 +92,44 @@ func TestHandToNode(t *testing.T) {
 	}
 }
 
-// TestHandToNodeBusy holds that a session does not move while a turn runs in its folder, its
-// own or another session's.
-func TestHandToNodeBusy(t *testing.T) {
-	t.Parallel()
-	own, release := pgtest.ForTest(t), make(chan struct{})
-	a := newFixture(t, turns([]mock.Step{{Text: "one"}}, []mock.Step{{Text: "two"}, {Do: func(ctx context.Context, _ string) error {
+// workUntil is a turn that says something and goes on until it is released.
+func workUntil(release <-chan struct{}) []mock.Step {
+	return []mock.Step{{Text: "two"}, {Do: func(ctx context.Context, _ string) error {
 		select {
 		case <-release:
 		case <-ctx.Done():
 		}
 		return nil
-	}}}), onFleet(t, own, t.Name(), "a", terret.Node{}))
+	}}}
+}
+
+// neighbour is another session in the folder of s, after its first turn, and what begins
+// its second one.
+func (f *fixture) neighbour(s terret.Session) (other terret.Session, work func()) {
+	f.t.Helper()
+	f.do("POST", "/v1/sessions", map[string]any{"cwd": s.Cwd}).want(201, &other)
+	f.prompt(other.ID, "begin")
+	f.untilKind(other.ID, terret.KindTurnComplete)
+	other, err := f.store.Session(f.t.Context(), other.ID)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return other, func() {
+		f.prompt(other.ID, "work")
+		f.waitAfter(other.ID, other.LastSeq, terret.KindMessageComplete)
+	}
+}
+
+// TestHandToNodeBusy holds that a session does not move while a turn runs in its folder, its
+// own or another session's.
+func TestHandToNodeBusy(t *testing.T) {
+	t.Parallel()
+	own, release := pgtest.ForTest(t), make(chan struct{})
+	a := newFixture(t, turns([]mock.Step{{Text: "one"}}, workUntil(release)), onFleet(t, own, t.Name(), "a", terret.Node{}))
 	newFixture(t, onFleet(t, own, t.Name(), "b", terret.Node{}))
 	first := a.begun(servedRepository(t))
-	var second terret.Session
-	a.do("POST", "/v1/sessions", map[string]any{"cwd": first.Cwd}).want(201, &second)
-	a.prompt(second.ID, "begin")
-	a.untilKind(second.ID, terret.KindTurnComplete)
-	s, err := a.store.Session(t.Context(), second.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a.prompt(second.ID, "work")
-	a.waitAfter(second.ID, s.LastSeq, terret.KindMessageComplete)
+	second, work := a.neighbour(first)
+	work()
 	for _, id := range []string{first.ID, second.ID} {
 		p := a.do("POST", "/v1/sessions/"+id+"/handoff", map[string]any{"node": "b"}).problem(409, terret.CodeSessionBusy, "")
 		if !strings.Contains(p.Detail, second.ID) {
@@ -123,7 +137,7 @@ func TestHandToNodeBusy(t *testing.T) {
 		}
 	}
 	close(release)
-	a.waitAfter(second.ID, s.LastSeq, terret.KindTurnComplete)
+	a.waitAfter(second.ID, second.LastSeq, terret.KindTurnComplete)
 	a.do("POST", "/v1/sessions/"+first.ID+"/handoff", map[string]any{"node": "b"}).want(201, nil)
 }
 

@@ -163,34 +163,17 @@ func (l lookedAt) ListSessions(ctx context.Context, f terret.SessionFilter) (ter
 func TestMoveBusyMeanwhile(t *testing.T) {
 	t.Parallel()
 	own, release, then := pgtest.ForTest(t), make(chan struct{}), atomic.Pointer[func()]{}
-	a := newFixture(t, turns([]mock.Step{{Text: "one"}}, []mock.Step{{Text: "two"}, {Do: func(ctx context.Context, _ string) error {
-		select {
-		case <-release:
-		case <-ctx.Done():
-		}
-		return nil
-	}}}), onFleet(t, own, t.Name(), "a", terret.Node{}), func(hc *httpapi.Config, _ *engine.Config) {
+	a := newFixture(t, turns([]mock.Step{{Text: "one"}}, workUntil(release)), onFleet(t, own, t.Name(), "a", terret.Node{}), func(hc *httpapi.Config, _ *engine.Config) {
 		hc.Store = lookedAt{hc.Store, hc.Store.(terret.Fleet), &then}
 	})
 	newFixture(t, onFleet(t, own, t.Name(), "b", terret.Node{}))
 	first := a.begun(servedRepository(t))
-	var second terret.Session
-	a.do("POST", "/v1/sessions", map[string]any{"cwd": first.Cwd}).want(201, &second)
-	a.prompt(second.ID, "begin")
-	a.untilKind(second.ID, terret.KindTurnComplete)
-	s, err := a.store.Session(t.Context(), second.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	work := func() {
-		a.prompt(second.ID, "work")
-		a.waitAfter(second.ID, s.LastSeq, terret.KindMessageComplete)
-	}
+	second, work := a.neighbour(first)
 	then.Store(&work)
 	p := a.do("POST", "/v1/sessions/"+first.ID+"/handoff", map[string]any{"node": "b", "idle": true}).problem(409, terret.CodeSessionBusy, "")
 	if !strings.Contains(p.Detail, second.ID) {
 		t.Errorf("%s", p.Detail)
 	}
 	close(release)
-	a.waitAfter(second.ID, s.LastSeq, terret.KindTurnComplete)
+	a.waitAfter(second.ID, second.LastSeq, terret.KindTurnComplete)
 }

@@ -127,6 +127,7 @@ type Server struct {
 	metrics  metrics
 	keys     keys
 	sessions sessionCount
+	atWork   workCount
 	streams  atomic.Int64
 	readers  *readers
 	exports  atomic.Int64

@@ -62,13 +62,28 @@ type SessionPath struct {
 
 // session returns the session of a path, if the caller may see it.
 func (s *Server) session(ctx context.Context, id string) (terret.Session, error) {
-	if err := checkID(id); err != nil {
-		return terret.Session{}, err
-	}
-	if err := mayTouch(ctx, id); err != nil {
+	if err := maySee(ctx, id); err != nil {
 		return terret.Session{}, err
 	}
 	return s.store.Session(ctx, id)
+}
+
+// liveSession is session, without reading the store if this process works on it.
+func (s *Server) liveSession(ctx context.Context, id string) (terret.Session, error) {
+	if err := maySee(ctx, id); err != nil {
+		return terret.Session{}, err
+	}
+	if live, ok := s.engine.Live(id); ok {
+		return live, nil
+	}
+	return s.store.Session(ctx, id)
+}
+
+func maySee(ctx context.Context, id string) error {
+	if err := checkID(id); err != nil {
+		return err
+	}
+	return mayTouch(ctx, id)
 }
 
 // shown is a session as the caller may see it. The configuration of servers and
@@ -182,7 +197,10 @@ func (s *Server) careful(n newSession) bool {
 // carefulMode reports whether a permission mode is careful in every agent that has it,
 // and some agent has it.
 func (s *Server) carefulMode(mode string) bool {
-	known := mode == ""
+	if mode == "" {
+		return true // the agent's own, or the session's, which was checked
+	}
+	known := false
 	for _, d := range s.maker.Agents.Drivers() {
 		if p, has := terret.DescriptionOf(d).Modes[mode]; has {
 			if !p.Careful() {
@@ -269,7 +287,7 @@ func (c *sessionCount) add(ctx context.Context, s *Server) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.known || c.n >= s.limits.Sessions {
-		n, err := s.countSessions(ctx)
+		n, err := s.store.CountSessions(ctx)
 		if err != nil {
 			return err
 		}
@@ -286,20 +304,6 @@ func (c *sessionCount) remove() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.n = max(c.n-1, 0)
-}
-
-func (s *Server) countSessions(ctx context.Context) (int, error) {
-	n, cursor := 0, ""
-	for {
-		p, err := s.store.ListSessions(ctx, terret.SessionFilter{Limit: 1000, Cursor: cursor, Sort: "created"})
-		if err != nil {
-			return 0, err
-		}
-		n += len(p.Items)
-		if cursor = p.Next; cursor == "" {
-			return n, nil
-		}
-	}
 }
 
 type sessionQuery struct {

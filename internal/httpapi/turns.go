@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -152,7 +154,7 @@ type promptInput struct {
 type turnAnswer struct{ Body func(huma.Context) }
 
 func (s *Server) prompt(ctx context.Context, in *promptInput) (*turnAnswer, error) {
-	session, err := s.session(ctx, in.ID)
+	session, err := s.liveSession(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -259,11 +261,40 @@ func (s *Server) mayWork(ctx context.Context, session terret.Session) error {
 	if session.Turn != "" {
 		return nil
 	}
-	busy, err := s.store.CountSessions(ctx, workingStates...)
-	if err == nil && busy >= s.limits.Working {
-		err = tooMany("%d sessions are working, the maximum; wait until one is done", busy)
+	return s.atWork.add(s.limits.Working, func() (int, error) { return s.store.CountSessions(ctx, workingStates...) })
+}
+
+// workCount knows roughly how many sessions are working at most: as many as there were
+// when it last counted, and one for each prompt since. It counts again before it refuses,
+// and after a second, because other processes run turns too.
+type workCount struct {
+	mu sync.Mutex
+	n  int
+	at time.Time
+}
+
+func (c *workCount) add(limit int, count func() (int, error)) error {
+	now := time.Now()
+	c.mu.Lock()
+	room := c.n < limit && now.Sub(c.at) < time.Second
+	if room {
+		c.n++
 	}
-	return err
+	c.mu.Unlock()
+	if room {
+		return nil
+	}
+	n, err := count()
+	if err == nil && n >= limit {
+		err = tooMany("%d sessions are working, the maximum; wait until one is done", n)
+	}
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.n, c.at = n+1, now
+	return nil
 }
 
 // mayBeIn refuses sessions in folders outside of the roots. Another node has its own.

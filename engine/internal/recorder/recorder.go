@@ -1,10 +1,11 @@
 // Package recorder tells a [Sink], such as the files in a project's folder, what was
 // committed, without ever holding up the committer.
 //
-// Records wait in a queue for a moment, so that the sink gets related ones in one call:
-// it opens files once per turn instead of once per line, and not while the turn needs
-// the processor. The queue is unbounded: a sink that hangs costs memory, never an
-// event.
+// What turns bring waits in a queue for up to a second, so that the sink gets it in one
+// call: it opens files once per turn instead of once per line, and not while the turn
+// needs the processor. What happens rarely, such as the start of an agent, is told at
+// once, with all that waits. The queue is unbounded: a sink that hangs costs memory,
+// never an event.
 //
 // [New] starts one goroutine; only that goroutine calls the sink. [Recorder.Close] ends
 // it and waits for it.
@@ -18,8 +19,12 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// gather is how long the first record waits for others.
-const gather = 100 * time.Millisecond
+// gather is how long the first record waits for others, unless there are that many
+// entries: they take memory while they wait.
+const (
+	gather = time.Second
+	enough = 1000
+)
 
 // Sink keeps records besides the log. One goroutine calls it, for each session in the
 // order of its commits. It may take its time.
@@ -35,12 +40,14 @@ type Sink interface {
 type Recorder struct {
 	to      Sink
 	wake    chan struct{} // has room for one
+	now     chan struct{} // the same; what waits is to be told without waiting for more
 	closing chan struct{}
 	done    chan struct{} // closed when the goroutine has ended
 
-	mu     sync.Mutex
-	queue  []record
-	closed bool
+	mu      sync.Mutex
+	queue   []record
+	waiting int // entries in the queue
+	closed  bool
 }
 
 // record is something to tell the sink.
@@ -53,7 +60,7 @@ type record struct {
 // New makes a recorder and starts it. Without a sink it does nothing. The caller must
 // Close it.
 func New(to Sink) *Recorder {
-	r := &Recorder{to: to, wake: make(chan struct{}, 1), closing: make(chan struct{}), done: make(chan struct{})}
+	r := &Recorder{to: to, wake: make(chan struct{}, 1), now: make(chan struct{}, 1), closing: make(chan struct{}), done: make(chan struct{})}
 	if to == nil {
 		close(r.done)
 		return r
@@ -82,8 +89,23 @@ func (r *Recorder) put(rec record) {
 		return
 	}
 	r.queue = append(r.queue, rec)
+	signal(r.wake)
+	if r.waiting += len(rec.entries); r.waiting >= enough || rec.rare() {
+		signal(r.now)
+	}
+}
+
+// rare reports whether the record is of something that happens once in the life of a
+// session or of an agent's process.
+func (rec record) rare() bool {
+	return len(rec.entries) == 0 || slices.ContainsFunc(rec.entries, func(e terret.Entry) bool {
+		return e.Kind == terret.KindProcessSpawn || e.Kind == terret.KindProcessExit || e.Kind == terret.KindSessionEnd
+	})
+}
+
+func signal(ch chan<- struct{}) {
 	select {
-	case r.wake <- struct{}{}:
+	case ch <- struct{}{}:
 	default:
 	}
 }
@@ -126,6 +148,8 @@ func (r *Recorder) wait() bool {
 	select {
 	case <-more.C:
 		return true
+	case <-r.now:
+		return true
 	case <-r.closing:
 		return false
 	}
@@ -135,7 +159,7 @@ func (r *Recorder) wait() bool {
 func (r *Recorder) take() []record {
 	r.mu.Lock()
 	queue := r.queue
-	r.queue = nil
+	r.queue, r.waiting = nil, 0
 	r.mu.Unlock()
 	var out []record
 	last := map[string]int{} // the index of each session's last record
@@ -143,9 +167,10 @@ func (r *Recorder) take() []record {
 		i, ok := last[rec.session.ID]
 		if ok && !rec.removed && !out[i].removed {
 			out[i].session = rec.session
-			out[i].entries = append(slices.Clip(out[i].entries), rec.entries...) // others share the entries
+			out[i].entries = append(out[i].entries, rec.entries...)
 			continue
 		}
+		rec.entries = slices.Clip(rec.entries) // others share them, so the first append copies
 		last[rec.session.ID] = len(out)
 		out = append(out, rec)
 	}

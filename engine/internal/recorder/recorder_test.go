@@ -67,19 +67,74 @@ func TestGather(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &notes{}
 		r := recorder.New(n)
-		r.Add(session("a", ""), nil)
 		r.Add(session("a", "new"), entries(1, 2))
 		r.Add(session("b", "other"), entries(1))
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(time.Second / 2)
 		r.Add(session("a", "newer"), entries(3))
 		synctest.Wait()
 		n.want(t)
-		time.Sleep(time.Second)
+		time.Sleep(2 * time.Second)
 		n.want(t, "a newer: 1 2 3", "b other: 1")
 		r.Add(session("a", "newest"), entries(4))
-		time.Sleep(time.Second)
+		time.Sleep(2 * time.Second)
 		n.want(t, "a newer: 1 2 3", "b other: 1", "a newest: 4")
 		r.Close()
+	})
+}
+
+// People look into the files to see what was started how, and whether it still runs.
+func TestRareAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, rare := range map[string]func(*recorder.Recorder) string{
+		"created": func(r *recorder.Recorder) string { r.Add(session("b", "x"), nil); return "b x:" },
+		"removed": func(r *recorder.Recorder) string { r.Remove(session("b", "x")); return "remove b" },
+		"spawn":   kind(terret.KindProcessSpawn),
+		"exit":    kind(terret.KindProcessExit),
+		"end":     kind(terret.KindSessionEnd),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				n := &notes{}
+				r := recorder.New(n)
+				defer r.Close()
+				r.Add(session("a", "x"), entries(1))
+				synctest.Wait()
+				n.want(t)
+				call := rare(r)
+				synctest.Wait()
+				n.want(t, "a x: 1", call)
+			})
+		})
+	}
+}
+
+// kind adds an entry of that kind to a session, and returns what the sink is told.
+func kind(k terret.Kind) func(*recorder.Recorder) string {
+	return func(r *recorder.Recorder) string {
+		r.Add(session("b", "x"), []terret.Entry{{Seq: 7, Kind: k}})
+		return "b x: 7"
+	}
+}
+
+// A lot is recorded without waiting for more: it takes memory.
+func TestEnough(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		n := &notes{}
+		r := recorder.New(n)
+		defer r.Close()
+		for range 2 {
+			for range 999 {
+				r.Add(session("a", ""), entries(1))
+			}
+			synctest.Wait()
+			n.want(t)
+			r.Add(session("a", ""), entries(1))
+			synctest.Wait()
+			n.want(t, "a :"+strings.Repeat(" 1", 1000))
+			n.calls = nil
+		}
 	})
 }
 
@@ -107,9 +162,9 @@ func TestSlowSink(t *testing.T) {
 		if took := time.Since(began); took > 0 {
 			t.Errorf("adding took %v", took)
 		}
-		time.Sleep(time.Second)
+		time.Sleep(2 * time.Second)
 		r.Add(session("a", "x"), entries(2))
-		if took := time.Since(began); took > time.Second {
+		if took := time.Since(began); took > 2*time.Second {
 			t.Errorf("adding took %v", took)
 		}
 		r.Close()
