@@ -27,7 +27,7 @@ type section struct {
 }
 
 func sections() []section {
-	return []section{footprintSection(), judgeSection(), storeSection(), postgresSection(), engineSection(), nativeSection(), busSection(), serverSection(), deadSection(), claudeSection(), agentsSection()}
+	return []section{footprintSection(), judgeSection(), storeSection(), postgresSection(), engineSection(), nativeSection(), busSection(), serverSection(), deadSection(), claudeSection(), claudeHTTPSection(), agentsSection()}
 }
 
 func main() {

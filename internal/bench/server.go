@@ -37,7 +37,7 @@ func serverSection() section {
 func deadSection() section {
 	return section{
 		name:  "Dead readers",
-		intro: "1,000 connections to `terret serve` ask for a stream of events and never read it.",
+		intro: "As many connections to `terret serve` as it takes, but one, ask for a stream of events and never read it.",
 		run: func(ctx context.Context, dir string) ([]row, error) {
 			return serverSteps(ctx, dir, benchDeadReaders)
 		},
@@ -83,19 +83,28 @@ type server struct {
 	http  *http.Client
 }
 
-// serve starts a server whose data and sessions are in a folder, and returns once it
-// has answered a request.
-func serve(ctx context.Context, bin, home string, script mock.Script) (s *server, err error) {
-	work, path := filepath.Join(home, "work"), filepath.Join(home, "script.json")
+// serve starts a server with a mock agent.
+func serve(ctx context.Context, bin, home string, script mock.Script) (*server, error) {
+	path := filepath.Join(home, "script.json")
 	text, err := json.Marshal(script)
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(os.MkdirAll(work, 0o755), os.WriteFile(path, text, 0o600)); err != nil {
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		return nil, err
+	}
+	return startServer(ctx, bin, home, "TERRET_MOCK_SCRIPT="+path)
+}
+
+// startServer starts a server whose data and sessions are in a folder, and returns once it
+// has answered a request.
+func startServer(ctx context.Context, bin, home string, env ...string) (*server, error) {
+	work := filepath.Join(home, "work")
+	if err := os.MkdirAll(work, 0o755); err != nil {
 		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, bin, "serve", "--addr", "127.0.0.1:0")
-	cmd.Dir, cmd.Env = work, append(clean(home), "TERRET_MOCK_SCRIPT="+path)
+	cmd.Dir, cmd.Env = work, append(clean(home), env...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -103,7 +112,7 @@ func serve(ctx context.Context, bin, home string, script mock.Script) (s *server
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	s = &server{cmd: cmd, out: out, work: work, http: &http.Client{Transport: &http.Transport{}}}
+	s := &server{cmd: cmd, out: out, work: work, http: &http.Client{Transport: &http.Transport{}}}
 	if err := s.greet(ctx, home); err != nil {
 		return nil, errors.Join(err, s.stop())
 	}
@@ -175,9 +184,9 @@ func (s *server) do(ctx context.Context, method, path string, body, into any) er
 	return nil
 }
 
-func (s *server) session(ctx context.Context) (id string, err error) {
+func (s *server) session(ctx context.Context, agent string) (id string, err error) {
 	var made terret.Session
-	err = s.do(ctx, http.MethodPost, "/v1/sessions", map[string]any{"agent": "mock", "cwd": s.work}, &made)
+	err = s.do(ctx, http.MethodPost, "/v1/sessions", map[string]any{"agent": agent, "cwd": s.work}, &made)
 	return made.ID, err
 }
 
@@ -245,7 +254,7 @@ func benchFirstEvent(ctx context.Context, bin, home string) (rows []row, err err
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()
-	id, err := s.session(ctx)
+	id, err := s.session(ctx, "mock")
 	if err != nil {
 		return nil, err
 	}
@@ -301,17 +310,7 @@ func (s *server) openStream(ctx context.Context, id string) (took []time.Duratio
 	}
 	defer func() { err = errors.Join(err, stream.Close()) }()
 	lines := bufio.NewReader(stream)
-	until := func(kind terret.Kind) error {
-		for {
-			line, err := lines.ReadSlice('\n')
-			if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
-				return err
-			}
-			if strings.TrimSpace(string(line)) == "event: "+string(kind) {
-				return nil
-			}
-		}
-	}
+	until := func(kind terret.Kind) error { return untilKind(lines, kind) }
 	for range serverTurns + 5 { // those that were there
 		if err := until(terret.KindTurnComplete); err != nil {
 			return nil, err

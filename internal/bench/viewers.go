@@ -52,7 +52,7 @@ func benchViewers(ctx context.Context, bin, home string) ([]row, error) {
 func watchTogether(ctx context.Context, s *server) (took time.Duration, events int64, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	id, err := s.session(ctx)
+	id, err := s.session(ctx, "mock")
 	if err != nil {
 		return 0, 0, err
 	}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/claude"
+)
+
+func claudeHTTPSection() section {
+	return section{
+		name: "Claude Code over HTTP",
+		intro: "The same turn through `terret serve` in a process of its own: a client POSTs prompts and reads the session's stream, in " +
+			"alternation with the direct program. CPU is that of the server, without the agent's, with what it does between its turns.",
+		run: func(ctx context.Context, dir string) ([]row, error) { return serverSteps(ctx, dir, benchClaudeHTTP) },
+	}
+}
+
+func benchClaudeHTTP(ctx context.Context, bin, home string) (rows []row, err error) {
+	program := claudeProgram()
+	if program == "" {
+		return []row{{"Claude Code", "not installed: run `make conformance` first", ""}}, nil
+	}
+	model, err := startModel(ctx, home)
+	if err != nil {
+		return nil, err
+	}
+	defer model.close()
+	env := claudeEnv(home, model.url)
+	s, err := startServer(ctx, bin, home, append(env, "PATH="+filepath.Dir(program)+string(os.PathListSeparator)+os.Getenv("PATH"))...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.stop()) }()
+	direct, err := claudeBench{program: program, work: s.work, env: env}.startDirect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer direct.close()
+	c, err := s.client(ctx, claude.Name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, c.stream.Close()) }()
+	before := cpuOf(s.cmd.Process.Pid)
+	all, err := alternate(func() (took, error) { return c.turn(ctx) }, direct.turn)
+	if err != nil {
+		return nil, err
+	}
+	cpu := cpuOf(s.cmd.Process.Pid) - before
+	text, bareText := medianOf(all[0], textOf), medianOf(all[1], textOf)
+	return []row{
+		{fmt.Sprintf("warm turn, POST to end, median of %d", warmTurns), ratioOf(medianOf(all[0], endOf), medianOf(all[1], endOf)), "ratio 1.15"},
+		{"first text in a warm turn", fmt.Sprintf("%.1f ms; direct %.1f ms: added %.1f ms", ms(text), ms(bareText), ms(text-bareText)), "added 2 ms"},
+		{"POST to `turn.start`", fmt.Sprintf("%.1f ms", ms(medianTime(c.starts[len(c.starts)-warmTurns:]))), "1 ms"},
+		{"CPU of the server in a warm turn, mean (Linux)", fmt.Sprintf("%.2f ms", ms(cpu)/float64(len(c.starts))), "2.5 ms"},
+	}, nil
+}
+
+// httpClient prompts a session and reads its stream.
+type httpClient struct {
+	s      *server
+	id     string
+	stream io.ReadCloser // the owner closes it
+	lines  *bufio.Reader
+	starts []time.Duration // of all turns
+}
+
+// client makes a session and opens its stream.
+func (s *server) client(ctx context.Context, agent string) (*httpClient, error) {
+	id, err := s.session(ctx, agent)
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.request(ctx, http.MethodGet, "/v1/sessions/"+id+"/events", nil)
+	if err != nil {
+		return nil, err
+	}
+	stream, err := s.events(r)
+	if err != nil {
+		return nil, err
+	}
+	c := &httpClient{s: s, id: id, stream: stream, lines: bufio.NewReaderSize(stream, 1<<20)}
+	if _, err := c.turn(ctx); err != nil { // starts the agent
+		return nil, errors.Join(err, stream.Close())
+	}
+	c.starts = nil
+	return c, nil
+}
+
+func (c *httpClient) turn(ctx context.Context) (t took, err error) {
+	began, answered := time.Now(), make(chan error, 1)
+	go func() {
+		answered <- c.s.do(ctx, http.MethodPost, "/v1/sessions/"+c.id+"/turns", map[string]string{"prompt": "hello"}, nil)
+	}()
+	err = untilKind(c.lines, terret.KindTurnStart)
+	start := time.Since(began)
+	if err == nil {
+		err = untilKind(c.lines, terret.KindMessageDelta)
+	}
+	t.text = time.Since(began)
+	if err == nil {
+		err = untilKind(c.lines, terret.KindTurnComplete)
+	}
+	t.end = time.Since(began)
+	if err != nil {
+		return took{}, err // the request ends with the context
+	}
+	c.starts = append(c.starts, start)
+	return t, <-answered
+}
+
+// untilKind reads a stream to the next event of a kind. A turn that fails ends it.
+func untilKind(lines *bufio.Reader, kind terret.Kind) error {
+	for {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			return err
+		}
+		switch got, ok := strings.CutPrefix(strings.TrimSpace(line), "event: "); {
+		case ok && got == string(kind):
+			return nil
+		case ok && got == string(terret.KindTurnError):
+			return errors.New("the turn failed")
+		}
+	}
+}
+
+// cpuOf is what the threads of a process have used so far, on Linux; elsewhere 0.
+func cpuOf(pid int) (sum time.Duration) {
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	if err != nil {
+		return 0
+	}
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			continue // the thread has ended
+		}
+		ran, _, _ := strings.Cut(string(text), " ")
+		if n, err := strconv.ParseInt(ran, 10, 64); err == nil {
+			sum += time.Duration(n)
+		}
+	}
+	return sum
+}
