@@ -69,7 +69,7 @@ describe("axe finds nothing", () => {
     if (size === "desktop") await live(page);
     const panes = page.getByRole("navigation", { name: "Panes" });
     const node = { name: "a", worker: "w", host: "a.example", pid: 1, labels: ["gpu"], max: 9, started_at: new Date().toISOString(), seen_at: "2020-01-01T00:00:00Z", sessions: 8, owned: 1, working: 1 };
-    await page.route("**/v1/fleet", (route) => route.fulfill({ json: { node: "a", database_ms: 2, nodes: [node, { ...node, name: "b", worker: "x", version: "v1", draining: true }] } }));
+    await page.route("**/v1/fleet", (route) => route.fulfill({ json: { node: "a", database_ms: 2, nodes: [node, { ...node, name: "b", worker: "x", version: "v1", draining: true }, { ...node, name: "c", worker: "y" }] } }));
     const visit = async (path: string, ready: () => Promise<unknown>, own?: string) => {
       await page.evaluate((path) => {
         history.pushState(null, "", path);
@@ -121,12 +121,14 @@ describe("axe finds nothing", () => {
       await check(page, `${size} review`);
       await page.keyboard.press("Alt+c");
       await page.locator(".title").click();
-      await page.getByRole("button", { name: "Session actions" }).click();
-      await page.getByRole("menuitem", { name: "Hand over…" }).click();
-      await page.getByRole("dialog", { name: "Hand over" }).waitFor();
-      await check(page, `${size} hand over`);
-      await page.keyboard.press("Escape");
-      await page.getByRole("dialog").waitFor({ state: "detached" });
+      for (const name of ["Hand over", "Move to another node"]) {
+        await page.getByRole("button", { name: "Session actions" }).click();
+        await page.getByRole("menuitem", { name: `${name}…` }).click();
+        await page.getByRole("dialog", { name }).waitFor();
+        await check(page, `${size} ${name}`);
+        await page.keyboard.press("Escape");
+        await page.getByRole("dialog").waitFor({ state: "detached" });
+      }
       for (const [key, dialog] of [["Alt+n", "New session"], ["Alt+/", "Keyboard"], ["Control+k", "Commands"]] as const) {
         await page.keyboard.press(key);
         await page.getByRole("dialog", { name: dialog }).waitFor();

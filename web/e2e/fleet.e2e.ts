@@ -44,6 +44,41 @@ it("a fleet has a page: nodes, versions, load, who owns what, and what is wrong"
   await context.close();
 });
 
+it("a session moves to another node", async () => {
+  const id = await server.session({ title: "to be moved" }, "hello");
+  const successor = await server.session({ title: "continued elsewhere" });
+  const { context, page, watch } = await open();
+  const answer = { node: "build-1", nodes: [...nodes(Date.now(), "w1"), { ...nodes(Date.now(), "w3")[0], name: "build-3", sessions: 1 }], database_ms: 1 };
+  const sent: unknown[] = [];
+  let refused = true;
+  await page.route("**/v1/fleet", (route) => route.fulfill({ json: answer }));
+  await page.route("**/handoff", async (route) => {
+    sent.push(route.request().postDataJSON());
+    if (refused) return route.fulfill({ status: 409, contentType: "application/problem+json", json: { type: "conflict", title: "Conflict", status: 409, detail: "the session was not started from a git repository" } });
+    return route.fulfill({ status: 201, json: { ...(await server.api<object>("GET", `/v1/sessions/${successor}`)).body, notes: [] } });
+  });
+  await page.goto(`${server.url}/s/${id}`);
+  await live(page);
+  await page.getByRole("button", { name: "Session actions" }).click();
+  await page.getByRole("menuitem", { name: "Move to another node…" }).click();
+  const dialog = page.getByRole("dialog", { name: "Move to another node" });
+  const to = dialog.getByRole("combobox", { name: "To" });
+  await to.waitFor();
+  // Neither this node, nor one that drains.
+  expect(await to.getByRole("option").allTextContents()).toEqual(["The node with the fewest sessions", "build-3 (1 session)"]);
+  await to.selectOption("build-3");
+  await dialog.getByRole("button", { name: "Move" }).click();
+  await page.getByText("the session was not started from a git repository").first().waitFor();
+  await dialog.getByLabel("What should it do next?").fill("run the tests");
+  refused = false;
+  await dialog.getByRole("button", { name: "Move" }).click();
+  await page.waitForURL(`**/s/${successor}`);
+  await dialog.waitFor({ state: "hidden" });
+  expect(sent).toEqual([{ node: "build-3", idle: true }, { node: "build-3", prompt: "run the tests" }]);
+  expect(watch.problems.filter((p) => !p.includes("409"))).toEqual([]);
+  await context.close();
+});
+
 it("a single machine has no fleet in its navigation", async () => {
   const { context, page, watch } = await open();
   await page.goto(`${server.url}/fleet`); // the real answer
@@ -51,6 +86,11 @@ it("a single machine has no fleet in its navigation", async () => {
   const links = page.getByRole("navigation", { name: "Sessions" });
   await links.getByRole("link", { name: "Settings" }).waitFor();
   expect(await links.getByRole("link", { name: "Fleet" }).count()).toBe(0);
+  await page.goto(`${server.url}/s/${await server.session({ title: "at home" }, "hello")}`);
+  await live(page);
+  await page.getByRole("button", { name: "Session actions" }).click();
+  await page.getByRole("menuitem", { name: "Delete…" }).waitFor();
+  expect(await page.getByRole("menuitem", { name: "Move to another node…" }).count()).toBe(0);
   expect(watch.problems).toEqual([]);
   await context.close();
 });

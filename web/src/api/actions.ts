@@ -61,8 +61,8 @@ export const commit = (session: string, body: { message: string; files: { path: 
 export const fork = (session: string, messageId?: string) =>
   post<Session>(at(session, "/fork"), messageId ? { message_id: messageId } : {});
 
-/** Continues a session with another agent, in a new one. */
-export const handOver = (session: string, body: { agent: string; model?: string; prompt?: string }) =>
+/** Continues a session with another agent, or on another node, in a new one. */
+export const handOver = (session: string, body: { agent: string; model?: string; prompt?: string } | { node: string; prompt?: string; idle?: boolean }) =>
   post<Session & { notes?: string[] }>(at(session, "/handoff"), body);
 
 export const editQueued = (session: string, turn: string, text: string) =>

@@ -7,7 +7,7 @@ import { call, query } from "./http";
 import { keys } from "./keys";
 import { caughtUp } from "./meanwhile";
 import type {
-  Capabilities, Changes, Command, Dirs, FileContent, FileEntry, Fleet, Found, List, Model, Persona, Probe, Request, Rule, Session, Turn, UsageRow,
+  Capabilities, Changes, Command, Dirs, FileContent, FileEntry, Fleet, FleetNode, Found, List, Model, Persona, Probe, Request, Rule, Session, Turn, UsageRow,
 } from "./types";
 
 const id = encodeURIComponent;
@@ -246,6 +246,12 @@ export const useUsage = (group: string) =>
 /** The nodes that share the store; none on a single machine. */
 export const useFleet = (every?: number) =>
   useQuery({ queryKey: keys.fleet, retry: false, staleTime: 60_000, refetchInterval: every ?? false, queryFn: ({ signal }) => call<Fleet>("/v1/fleet", { signal }) });
+
+/** The nodes on which a session can continue. A node that drains takes none. */
+export const useOtherNodes = (session: Session): FleetNode[] => {
+  const fleet = useFleet().data;
+  return fleet?.node ? (fleet.nodes ?? []).filter((n) => !n.draining && n.name !== (session.node || fleet.node)) : [];
+};
 
 const useIdentity = () =>
   useQuery({ queryKey: keys.me, queryFn: ({ signal }) => call<{ name: string; scope: string }>("/v1/me", { signal }), staleTime: Infinity }).data;

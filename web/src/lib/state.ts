@@ -96,7 +96,7 @@ export function applyTheme(theme: Theme): void {
   }
 }
 
-export type Overlay = "palette" | "shortcuts" | "new-session" | "rename" | "delete" | "handoff" | null;
+export type Overlay = "palette" | "shortcuts" | "new-session" | "rename" | "delete" | "handoff" | "move" | null;
 
 /** A message that somebody looks for. */
 export interface Sought { session: string; turn: string; messageId: string; mine: boolean }

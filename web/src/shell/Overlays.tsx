@@ -7,6 +7,7 @@ import { DeleteDialog, RenameDialog } from "./SessionDialogs";
 const Palette = lazy(() => import("./Palette"));
 const NewSessionDialog = lazy(() => import("./NewSessionDialog"));
 const HandOverDialog = lazy(() => import("./HandOverDialog"));
+const MoveDialog = lazy(() => import("./MoveDialog"));
 const Shortcuts = lazy(() => import("./Shortcuts"));
 
 export function Overlays() {
@@ -21,6 +22,7 @@ export function Overlays() {
       {overlay === "shortcuts" && <Shortcuts onClose={close} />}
       {overlay === "rename" && session && <RenameDialog session={session} onClose={close} />}
       {overlay === "handoff" && session && <HandOverDialog session={session} onClose={close} />}
+      {overlay === "move" && session && <MoveDialog session={session} onClose={close} />}
       {overlay === "delete" && session && <DeleteDialog session={session} onClose={close} />}
     </Suspense>
   );

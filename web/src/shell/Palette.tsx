@@ -1,7 +1,7 @@
 import { Command } from "cmdk";
 import { Dialog } from "radix-ui";
 import { useDeferredValue, useMemo, useState } from "react";
-import { useCan, useFork, useFoundMessages, useFoundSessions, useRequests, useSessions } from "../api/queries";
+import { useCan, useFork, useFoundMessages, useFoundSessions, useOtherNodes, useRequests, useSessions } from "../api/queries";
 import type { Session } from "../api/types";
 import { baseName } from "../lib/format";
 import { go, sessionPath } from "../lib/router";
@@ -104,6 +104,7 @@ function SessionActions({ session, run }: { session: Session; run: (action: () =
   const a = useSessionActions(session);
   const can = useCan(session.agent);
   const fork = useFork(session);
+  const movable = useOtherNodes(session).length > 0;
   const list: (Action | false | undefined)[] = [
     isWorking(session.state) && { name: "Stop the turn", keys: "Esc", run: a.interrupt },
     isWorking(session.state) && { name: "Kill the agent", run: a.kill },
@@ -119,6 +120,7 @@ function SessionActions({ session, run }: { session: Session; run: (action: () =
     { name: "Rename session", run: () => useView.setState({ overlay: "rename" }) },
     fork.whole && { name: "Fork session", run: () => a.fork() },
     { name: "Hand over to another agent", run: () => useView.setState({ overlay: "handoff" }) },
+    movable && { name: "Move to another node", run: () => useView.setState({ overlay: "move" }) },
     { name: "Export session as HTML", run: a.exportHtml },
     { name: "Export session for Terret", run: a.export },
     { name: "Stop agent process", run: a.close },

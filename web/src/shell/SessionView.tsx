@@ -1,6 +1,6 @@
-import { ArrowRightLeft, Download, FileText, GitFork, MoreHorizontal, PanelRight, Pencil, Power, Redo2, Trash2, Undo2 } from "lucide-react";
+import { ArrowRightLeft, Download, FileText, GitFork, MoreHorizontal, PanelRight, Pencil, Power, Redo2, Server, Trash2, Undo2 } from "lucide-react";
 import { useEffect } from "react";
-import { useCan, useFork, useSession } from "../api/queries";
+import { useCan, useFork, useOtherNodes, useSession } from "../api/queries";
 import { Composer } from "../composer/Composer";
 import { useShown } from "../conversation/context";
 import { ConversationView } from "../conversation/ConversationView";
@@ -57,6 +57,7 @@ function Header() {
   const actions = useSessionActions(session);
   const can = useCan(session.agent);
   const fork = useFork(session);
+  const movable = useOtherNodes(session).length > 0;
   const items = conversation.threads.get("root")?.length ?? 0;
   const right = useSettings((s) => s.right);
   const phone = usePhone();
@@ -73,6 +74,7 @@ function Header() {
           can("redo") && { label: "Redo", icon: <Redo2 size={14} />, disabled: !session.revert?.can_redo, onSelect: actions.redo },
           fork.whole && { label: "Fork", icon: <GitFork size={14} />, onSelect: () => actions.fork() },
           items > 0 && { label: "Hand over…", icon: <ArrowRightLeft size={14} />, onSelect: () => useView.setState({ overlay: "handoff" }) },
+          movable && { label: "Move to another node…", icon: <Server size={14} />, onSelect: () => useView.setState({ overlay: "move" }) },
           { label: "Export as HTML", icon: <FileText size={14} />, onSelect: actions.exportHtml },
           { label: "Export for Terret", icon: <Download size={14} />, onSelect: actions.export },
           { label: "Stop agent process", icon: <Power size={14} />, onSelect: actions.close },

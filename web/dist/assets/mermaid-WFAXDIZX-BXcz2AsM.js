@@ -1,0 +1,1 @@
+export{o as Mermaid}from"./RichMarkdown-CJli_Tw8.js";

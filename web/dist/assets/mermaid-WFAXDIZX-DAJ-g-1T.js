@@ -1,1 +1,0 @@
-export{o as Mermaid}from"./RichMarkdown-C1k4W7-r.js";

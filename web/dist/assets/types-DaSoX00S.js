@@ -1,0 +1,1 @@
+var e={tools:new Map,asked:new Set,text:``,since:``,said:``},t=`root`,n={lastSeq:0,state:`pending`,detail:``,threads:new Map([[t,[]]]),places:new Map,info:{agent:``,version:``,model:``,tools:[],commands:[],mcpServers:[]},usage:null,plan:[],open:new Map,decisions:new Map,undone:new Set,changed:new Set,files:new Map,runningTurn:``,act:e,usedBefore:0};export{e as n,t as r,n as t};
