@@ -26,9 +26,10 @@ type Store interface {
 // Log is the append-only log of all sessions.
 //
 // What Commit has acknowledged survives the death of any process. It also survives a
-// power cut, with one exception: pieces of text ([Kind.Delta]) at the end of a session
-// may be lost if only such pieces were committed after them. So after a power cut a
-// session's log is complete, except perhaps for some pieces at its end.
+// power cut, with two exceptions: pieces of text ([Kind.Delta]) at the end of a session
+// may be lost if only such pieces were committed after them, and so may a batch that is
+// marked Early, until Sync returns. So after a power cut a session's log is complete,
+// except perhaps for some pieces, or what nobody was told is stored, at its end.
 //
 // No Seq or Pos is ever reused, whatever is lost. Numbers are dense, except where a
 // power cut or Compact has removed pieces. So a reader that continues after the last
@@ -47,6 +48,9 @@ type Log interface {
 	// The tables for lists and filters (sessions, turns, requests, usage) are updated
 	// from the events in the same transaction.
 	Commit(ctx context.Context, batches []Batch) ([]Result, error)
+	// Sync returns when everything that this store has committed is on disk. After an
+	// error that is not known, and trying again does not tell.
+	Sync(ctx context.Context) error
 	// Read returns a page of events of one session in order. It may return fewer than
 	// asked for, but none only if there are no more.
 	Read(ctx context.Context, q ReadQuery) ([]Entry, error)
@@ -83,6 +87,10 @@ type Batch struct {
 	Delivered []string
 	// Hits counts how often rules decided.
 	Hits map[string]int64
+	// Early allows Commit to return before the batch is on disk. The caller calls Sync
+	// next, and promises nobody that the batch is stored before Sync returns. A commit
+	// that holds another batch is on disk nevertheless.
+	Early bool
 }
 
 // Result is the outcome of a batch.

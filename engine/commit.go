@@ -26,7 +26,8 @@ type appending struct {
 	cursor []byte
 	taken  []string
 	hits   map[string]int64
-	done   chan struct{} // closed when it is committed, or never will be
+	shown  chan struct{} // if not nil, it may be shown before it is on disk; closed then
+	done   chan struct{} // closed when it is committed and on disk, or never will be
 	err    error         // valid after done
 }
 
@@ -34,6 +35,17 @@ type appending struct {
 func (a *appending) wait() error {
 	<-a.done
 	return a.err
+}
+
+// waitShown blocks until a is committed, and shown to everybody who follows the session.
+// If it is not on disk by then, wait waits for that.
+func (a *appending) waitShown() error {
+	select {
+	case <-a.shown:
+		return nil
+	case <-a.done:
+		return a.err
+	}
 }
 
 // urgent reports whether somebody may wait for a: its text was not seen before, or it
@@ -141,7 +153,9 @@ func (e *Engine) commitGroup(group []*live) {
 	if len(batches) == 0 {
 		return
 	}
-	results, err := e.store.Commit(context.WithoutCancel(e.life), batches)
+	ctx := context.WithoutCancel(e.life)
+	results, err := e.store.Commit(ctx, batches)
+	early := false // something is shown that may not be on disk
 	for i, l := range owners {
 		switch {
 		case err != nil:
@@ -149,15 +163,44 @@ func (e *Engine) commitGroup(group []*live) {
 		case results[i].Err != nil:
 			l.fail(parts[i], results[i].Err)
 		default:
-			s := l.committed(results[i])
-			e.hub.Publish(l.id, results[i].Entries)
-			if len(results[i].Entries) > 0 && s.Agent != NoAgent {
-				e.records.Add(s, results[i].Entries)
-			}
-			for _, a := range parts[i] {
-				close(a.done)
-			}
+			e.show(l, results[i])
+			finish(parts[i], batches[i].Early)
+			early = early || batches[i].Early
 		}
+	}
+	if !early {
+		return
+	}
+	err = e.store.Sync(ctx)
+	for i, l := range owners {
+		switch {
+		case !batches[i].Early || results[i].Err != nil:
+		case err != nil:
+			l.fail(parts[i], err)
+		default:
+			finish(parts[i], false)
+		}
+	}
+}
+
+// finish releases those who wait for what was committed; if it is early, only those who
+// wait until it is shown.
+func finish(part []*appending, early bool) {
+	for _, a := range part {
+		if early {
+			close(a.shown)
+		} else {
+			close(a.done)
+		}
+	}
+}
+
+// show publishes what was committed.
+func (e *Engine) show(l *live, r terret.Result) {
+	s := l.committed(r)
+	e.hub.Publish(l.id, r.Entries)
+	if len(r.Entries) > 0 && s.Agent != NoAgent {
+		e.records.Add(s, r.Entries)
 	}
 }
 
@@ -228,6 +271,7 @@ func (l *live) batch() (terret.Batch, []*appending) {
 			break
 		}
 		n++
+		b.Early = a.shown != nil && (n == 1 || b.Early)
 		b.Events = append(b.Events, a.events...)
 		if a.cursor != nil {
 			b.Cursor = a.cursor

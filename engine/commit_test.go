@@ -8,7 +8,87 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/engine"
 )
+
+// TestPromptOnDisk has the disk write a prompt while the agent already reads it: whoever
+// follows the session sees the turn begin, but Prompt returns only when the disk has it.
+func TestPromptOnDisk(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		p := newPuppet()
+		f, store := faultyFixture(t, p)
+		id := f.session()
+		began, release := make(chan struct{}), make(chan struct{})
+		store.set(func() {
+			store.sync = func() error {
+				close(began)
+				<-release
+				return nil
+			}
+		})
+		var turn terret.Turn
+		promised := make(chan struct{})
+		go func() {
+			turn = f.prompt(id, "one")
+			close(promised)
+		}()
+		receive(t, began)
+		a := p.agent(t)
+		a.prompted(t)
+		if n := len(all[terret.TurnStart](f.log(id))); n != 1 {
+			t.Errorf("%d turns have begun, want 1", n)
+		}
+		synctest.Wait()
+		select {
+		case <-promised:
+			t.Error("the prompt was acknowledged before it was on disk")
+		default:
+		}
+		close(release)
+		receive(t, promised)
+		store.set(func() { store.sync = nil })
+		a.complete(t, turn.ID)
+		f.ended(id, turn.ID)
+	})
+}
+
+// TestEarlyBatches holds what may be shown before it is on disk: the beginning of a turn,
+// for which somebody waits who is told when it is.
+func TestEarlyBatches(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		p := newPuppet()
+		f, store := faultyFixture(t, p)
+		var mu sync.Mutex
+		early, others := 0, 0
+		store.failBatches(func(b terret.Batch) error {
+			mu.Lock()
+			defer mu.Unlock()
+			switch starts := slices.Contains(kindsOf(b.Events), terret.KindTurnStart); {
+			case !b.Early:
+				others++
+			case !starts || len(b.Taken) > 0 || b.Cursor != nil:
+				t.Errorf("early: %v, taken %v", kindsOf(b.Events), b.Taken)
+			default:
+				early++
+			}
+			return nil
+		})
+		id := f.session()
+		first := f.prompt(id, "one").ID
+		a := p.agent(t)
+		a.prompted(t)
+		queued := f.promptWhen(id, "two", engine.WhenQueue).ID
+		a.complete(t, first)
+		a.prompted(t)
+		a.complete(t, queued)
+		f.ended(id, queued)
+		mu.Lock()
+		defer mu.Unlock()
+		if early != 1 || others == 0 {
+			t.Errorf("%d early batches and %d others, want 1 and some", early, others)
+		}
+	})
+}
 
 // TestLinger has the end of a message wait for the end of its turn, so that both cost
 // one commit, but not for long.

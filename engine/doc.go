@@ -5,7 +5,9 @@
 //
 // Callers use the methods of [Engine]. Every result is committed to the log first and
 // published after that, so what [Engine.Events] yields survives a crash of the process.
-// A power cut can take only pieces of streamed text at the end of a session.
+// What a method has returned also survives a power cut. What was only published may be
+// lost in one if it is the last of its session: pieces of streamed text, and for the
+// moment that the disk takes, the beginning of a turn.
 //
 // # The life of a turn
 //
@@ -48,7 +50,7 @@
 //
 //	Engine.Prompt     claims the session, or sends the prompt to its owner
 //	settingsFor       resolves what is in force (settings.go)
-//	begin             writes turn.start; idle → starting
+//	begin             writes turn.start; idle → starting; Prompt returns when it is on disk
 //	openAgent         takes a warm agent, or starts one
 //	hand              starting → running; the driver gets prompt and settings
 //	host.Emit         writes what the agent says, in order

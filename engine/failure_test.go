@@ -91,6 +91,39 @@ func TestFailedTransaction(t *testing.T) {
 	checkLog(t, f.store, id)
 }
 
+// A prompt of which the disk cannot say whether it has it fails with its session. The agent
+// that got it is stopped, and the next to claim the session puts it in order.
+func TestFailedSync(t *testing.T) {
+	t.Parallel()
+	p := newPuppet()
+	f, faults := faultyFixture(t, p)
+	id := f.session()
+	fail := make(chan struct{})
+	faults.set(func() { faults.sync = func() error { <-fail; return errDisk } })
+	answer := make(chan error, 1)
+	go func() {
+		_, err := f.Prompt(t.Context(), engine.PromptRequest{Session: id, Prompt: text("1")})
+		answer <- err
+	}()
+	a := p.agent(t)
+	a.prompted(t)
+	close(fail)
+	wantKind(t, receive(t, answer), terret.CodeInternal)
+	receive(t, a.closed)
+	faults.set(func() { faults.sync = nil })
+	turn := f.prompt(id, "2").ID
+	a = p.agent(t)
+	a.prompted(t)
+	a.complete(t, turn)
+	f.ended(id, turn)
+	f.close()
+	starts, ends := all[terret.TurnStart](f.log(id)), all[terret.TurnError](f.log(id))
+	if len(starts) != 2 || len(ends) != 1 || ends[0].Error.Code != terret.CodeProcessFailed {
+		t.Errorf("turns began: %+v, and failed: %+v", starts, ends)
+	}
+	checkLog(t, f.store, id)
+}
+
 // Wherever in its life a session fails, nobody hangs.
 func TestFailsAnywhere(t *testing.T) {
 	t.Parallel()

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"runtime"
 	"slices"
 
 	"github.com/terret-dev/terret"
@@ -171,10 +170,13 @@ func (e *Engine) promptLive(ctx context.Context, l *live, r PromptRequest) (terr
 	}
 	t, a := l.begin(after(account, r), cmp.Or(r.Origin, terret.OriginUser), nil, in)
 	l.mu.Unlock()
+	if err := a.waitShown(); err != nil {
+		return terret.Turn{}, err
+	}
+	e.startTurn(l, t) // the agent reads the prompt while the disk writes it
 	if err := a.wait(); err != nil {
 		return terret.Turn{}, err
 	}
-	e.startTurn(l, t)
 	return l.record(t), nil
 }
 
@@ -199,8 +201,9 @@ func (l *live) record(t *turn) terret.Turn {
 	}
 }
 
-// begin starts a turn of the session and writes its first event. l.mu must be held, and
-// the session must be idle.
+// begin starts a turn of the session and writes its first event, which is shown before it
+// is on disk unless it takes from the inbox. l.mu must be held, and the session must be
+// idle.
 func (l *live) begin(r PromptRequest, origin terret.Origin, taken []string, in inForce) (*turn, *appending) {
 	l.queued = l.queued || len(l.leftover) > 0
 	l.leftover = nil
@@ -216,7 +219,11 @@ func (l *live) begin(r PromptRequest, origin terret.Origin, taken []string, in i
 	if title := titleOf(r.Prompt.Blocks); l.session.Title == "" && title != "" && r.command == nil {
 		out = l.put(out, terret.Event{Data: terret.SessionUpdated{Title: &title}})
 	}
-	return t, l.enqueue(&appending{events: l.to(starting, out), taken: taken})
+	a := &appending{events: l.to(starting, out), taken: taken}
+	if len(taken) == 0 {
+		a.shown = make(chan struct{})
+	}
+	return t, l.enqueue(a)
 }
 
 // beginBackground starts a turn that the agent began by itself. l.mu must be held, and
@@ -233,7 +240,6 @@ func (e *Engine) startTurn(l *live, t *turn) {
 	if !e.goBackground(func() { e.runTurn(l, t) }) {
 		close(t.prepared)
 	}
-	runtime.Gosched() // so that the agent need not wait until the caller is done
 }
 
 // runTurn prepares the folder and the agent, and hands over the prompt.

@@ -28,11 +28,11 @@ func lastBoot(c *lite.Conn) (n int64, err error) {
 	return n, err
 }
 
-// jump makes sure that no number is reused. If the machine died, pieces of text that
-// were committed and shown may be lost. They can only have been the last events of
-// sessions whose owner died with the machine, at most unsyncedPieces of each:
-// everything that ends ownership, and everything else that is written, is synced. So
-// these sessions continue after all numbers that anybody can have seen.
+// jump makes sure that no number is reused. If the machine died, pieces of text and
+// early batches that were committed and shown may be lost. They can only have been the
+// last events of sessions whose owner died with the machine, at most unsyncedEvents of
+// each: everything that ends ownership, and everything else that is written, is synced.
+// So these sessions continue after all numbers that anybody can have seen.
 func (s *Store) jump(tx *lite.Conn) error {
 	last, err := lastBoot(tx)
 	if err != nil || last == s.boot {
@@ -48,7 +48,7 @@ func (s *Store) jump(tx *lite.Conn) error {
 		if s.worker.alive(owner) {
 			continue
 		}
-		if err := tx.Exec(`UPDATE sessions SET last_seq = last_seq + ? WHERE owner = ?`, unsyncedPieces, owner); err != nil {
+		if err := tx.Exec(`UPDATE sessions SET last_seq = last_seq + ? WHERE owner = ?`, unsyncedEvents, owner); err != nil {
 			return err
 		}
 	}

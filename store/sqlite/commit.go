@@ -68,16 +68,19 @@ func (s *Store) Commit(ctx context.Context, batches []terret.Batch) ([]terret.Re
 	return results, nil
 }
 
-// durabilityOf counts the pieces of text in a group that holds nothing else.
-func durabilityOf(group []store.Prepared) durability {
-	n := 0
+// durabilityOf looks for a group that holds only pieces of text and early batches.
+func durabilityOf(group []store.Prepared) (d durability) {
 	for _, p := range group {
-		if !plain(p) || p.Projection.Touched || p.Batch.Cursor != nil {
+		if !p.Batch.Early && (!plain(p) || p.Projection.Touched || p.Batch.Cursor != nil) {
 			return synced
 		}
-		n += len(p.Rows)
+		d.events += len(p.Rows)
+		d.early = d.early || p.Batch.Early
 	}
-	return durability(n)
+	if d.events == 0 {
+		return synced
+	}
+	return d
 }
 
 // plain reports whether the batch changes only the log and the session's cursor.

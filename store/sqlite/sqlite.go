@@ -4,8 +4,8 @@
 // # Durability
 //
 // The file is in WAL mode. What Commit has acknowledged survives kill -9. It also
-// survives power cuts, except for pieces of text that nothing else followed: see
-// sync.go. A transaction holds a whole group of batches, so the price is one sync per
+// survives power cuts, except for pieces of text that nothing else followed and what is
+// not synced yet: see sync.go. A transaction holds a whole group of batches, so the price is one sync per
 // group.
 //
 // # Concurrency
@@ -73,6 +73,7 @@ type Store struct {
 	turn     chan struct{}
 	db       *lite.Conn // the writer; nil before Open and after Close
 	sync     syncer
+	wal      *os.File // the log file; nil before the first Sync
 	files    identity
 	rival    int64 // data_version when last asked; changed by other processes only
 	suspect  bool  // others have written, and may have changed the schema
@@ -86,7 +87,7 @@ type Store struct {
 	closed  error
 
 	// fault, if set by a test, is called before and after the commit of a transaction,
-	// as if the disk had failed there.
+	// and before a sync, as if the disk had failed there.
 	fault func(phase string) error
 }
 
@@ -219,6 +220,10 @@ func (s *Store) closeDatabases() error {
 	err := s.readers.close()
 	<-s.turn // somebody may still be looking for rivals
 	defer func() { s.turn <- struct{}{} }()
+	if s.wal != nil {
+		err = errors.Join(err, s.wal.Close())
+		s.wal = nil
+	}
 	if s.db != nil {
 		err = errors.Join(err, s.db.Close())
 		s.db = nil

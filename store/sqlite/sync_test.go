@@ -1,9 +1,11 @@
 package sqlite
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -30,6 +32,44 @@ func (o *holder) commit(t *testing.T, b terret.Batch) []terret.Entry {
 	return r[0].Entries
 }
 
+func note() terret.Event {
+	return terret.Event{Time: terret.Now(), Data: terret.Notification{Text: "note"}}
+}
+
+// Levels of PRAGMA synchronous: at normal a transaction is not synced.
+const normal, full = 1, 2
+
+// levels is how a store commits and syncs.
+type levels struct {
+	committed []int64
+	syncs     int
+}
+
+func watchLevels(s *Store) *levels {
+	l := &levels{}
+	s.fault = func(phase string) error { // with the turn
+		switch phase {
+		case "before":
+			_, err := s.db.Row(func(r *lite.Rows) { l.committed = append(l.committed, r.Int(0)) }, "PRAGMA synchronous")
+			return err
+		case "sync":
+			l.syncs++
+		}
+		return nil
+	}
+	return l
+}
+
+// want holds that do commits once, at that level.
+func (l *levels) want(t *testing.T, what string, level int64, do func()) {
+	t.Helper()
+	l.committed = nil
+	do()
+	if len(l.committed) != 1 || l.committed[0] != level {
+		t.Errorf("%s: committed at %v, want %d", what, l.committed, level)
+	}
+}
+
 // TestPiecesAreNotSyncedAlone holds which transactions are synced: all but those of
 // nothing but pieces of text, and of these one in a while.
 func TestPiecesAreNotSyncedAlone(t *testing.T) {
@@ -39,28 +79,13 @@ func TestPiecesAreNotSyncedAlone(t *testing.T) {
 		t.Skip("this system does not say when it was started, so everything is synced")
 	}
 	x, y := newHolder(t, s), newHolder(t, s)
-	var levels []int64
-	s.fault = func(phase string) error { // with the turn, before and after a commit
-		if phase == "before" {
-			_, err := s.db.Row(func(r *lite.Rows) { levels = append(levels, r.Int(0)) }, "PRAGMA synchronous")
-			return err
-		}
-		return nil
-	}
-	const normal, full = 1, 2
+	l := watchLevels(s)
 	n := 0
 	piece := func() terret.Event { n++; return pieceOf(n) }
-	note := func() terret.Event {
-		return terret.Event{Time: terret.Now(), Data: terret.Notification{Text: "note"}}
-	}
 	step := func(what string, want int64, do func()) {
 		t.Helper()
 		s.sync.last = time.Now().Add(time.Hour) // no time passes
-		levels = nil
-		do()
-		if len(levels) != 1 || levels[0] != want {
-			t.Errorf("%s: committed at %v, want %d", what, levels, want)
-		}
+		l.want(t, what, want, do)
 	}
 	alone := func(what string, want int64, change func(*terret.Batch)) {
 		t.Helper()
@@ -101,7 +126,7 @@ func TestPiecesAreNotSyncedAlone(t *testing.T) {
 
 	// No more than a number of them, however they come.
 	many := x.batch()
-	for range unsyncedPieces - 1 {
+	for range unsyncedEvents - 1 {
 		many.Events = append(many.Events, piece())
 	}
 	step("many pieces", normal, func() { x.commit(t, many) })
@@ -116,17 +141,86 @@ func TestPiecesAreNotSyncedAlone(t *testing.T) {
 
 	// Nor for longer than a time.
 	s.sync.last = time.Now().Add(-2 * unsyncedFor)
-	levels = nil
-	x.commit(t, x.batch(piece()))
-	if len(levels) != 1 || levels[0] != full {
-		t.Errorf("a piece after a while: committed at %v, want %d", levels, full)
-	}
+	l.want(t, "a piece after a while", full, func() { x.commit(t, x.batch(piece())) })
 
 	// Nor where it cannot be known whether the machine has died since.
 	s.sync.lazy = false
 	alone("a piece on a strange system", full, same)
 	wantEvents(t, s, x.id, x.seq)
 	wantClean(t, s)
+}
+
+// TestEarly holds that an early batch is not synced when it is committed, however long ago
+// the last sync was, but when Sync returns.
+func TestEarly(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, tempPath(t))
+	if !s.sync.lazy {
+		t.Skip("this system does not say when it was started, so everything is synced")
+	}
+	x, y := newHolder(t, s), newHolder(t, s)
+	l := watchLevels(s)
+	commit := func(what string, want int64, change func(*terret.Batch)) {
+		t.Helper()
+		b := x.batch(note())
+		b.Early = true
+		change(&b)
+		l.want(t, what, want, func() { x.commit(t, b) })
+	}
+	same := func(*terret.Batch) {}
+	sync := func(what string, want int) {
+		t.Helper()
+		l.syncs = 0
+		if err := s.Sync(t.Context()); err != nil || l.syncs != want {
+			t.Errorf("%s: synced %d times, want %d, %v", what, l.syncs, want, err)
+		}
+	}
+	sync("nothing", 0)
+	for range 2 {
+		s.sync.last = time.Now().Add(-2 * unsyncedFor)
+		commit("a note after a while", normal, same)
+		sync("the note", 1)
+		sync("nothing more", 0)
+		if s.sync.events != 0 || time.Since(s.sync.last) > unsyncedFor {
+			t.Errorf("%d events are said to be unsynced since %v", s.sync.events, s.sync.last)
+		}
+	}
+	is, err := s.wal.Stat()
+	if now, nowErr := os.Stat(s.path + "-wal"); err != nil || nowErr != nil || !os.SameFile(is, now) {
+		t.Errorf("what is synced is not the log: %v, %v", err, nowErr)
+	}
+	commit("one that takes from the inbox", normal, func(b *terret.Batch) { b.Taken = []string{"i"} })
+	commit("one that is not early", full, func(b *terret.Batch) { b.Early = false })
+	sync("what that synced", 0)
+	commit("one without events", full, func(b *terret.Batch) { b.Events, b.Cursor = nil, []byte("c") })
+	l.want(t, "one and another that is not", full, func() {
+		b := x.batch(note())
+		b.Early = true
+		r, err := s.Commit(t.Context(), []terret.Batch{b, y.batch(note())})
+		if err != nil || r[0].Err != nil || r[1].Err != nil {
+			t.Fatal(r, err)
+		}
+		x.seq = r[0].LastSeq
+	})
+	sync("both", 0)
+	commit("more than may be lost", full, func(b *terret.Batch) { b.Events = slices.Repeat(b.Events, unsyncedEvents+1) })
+
+	// A disk that fails is not taken for one that has it.
+	commit("the last", normal, same)
+	s.fault = func(string) error { return errors.New("disk on fire") }
+	for range 2 {
+		if err := s.Sync(t.Context()); err == nil {
+			t.Error("a sync that failed is said to have worked")
+		}
+	}
+	s.fault = nil
+	wantEvents(t, s, x.id, x.seq)
+	wantClean(t, s)
+
+	// Where it cannot be known whether the machine has died since, all is synced.
+	s.sync.lazy = false
+	l = watchLevels(s)
+	commit("on a strange system", full, same)
 }
 
 // TestPowerCut takes away what was not synced, as a power cut may, and starts the
@@ -146,6 +240,9 @@ func TestPowerCut(t *testing.T) {
 	for i := range 5 {
 		seen = append(seen, x.commit(t, x.batch(pieceOf(i)))...)
 	}
+	early := x.batch(note())
+	early.Early = true
+	seen = append(seen, x.commit(t, early)...)
 	last := seen[len(seen)-1]
 
 	other := connect(t, cut)
@@ -156,8 +253,8 @@ func TestPowerCut(t *testing.T) {
 			t.Fatal(err)
 		}
 		n, err := again.Session(t.Context(), x.id)
-		if err != nil || n.LastSeq != 1+unsyncedPieces {
-			t.Errorf("the session goes on after %d, want %d, %v", n.LastSeq, 1+unsyncedPieces, err)
+		if err != nil || n.LastSeq != 1+unsyncedEvents {
+			t.Errorf("the session goes on after %d, want %d, %v", n.LastSeq, 1+unsyncedEvents, err)
 		}
 		if n, err := again.Session(t.Context(), idle.id); err != nil || n.LastSeq != 1 {
 			t.Errorf("a session that nobody owned goes on after %d, %v", n.LastSeq, err)

@@ -127,7 +127,7 @@ func (k *killing) check(t *testing.T) {
 }
 
 // writeUntilKilled commits groups of batches of all sizes and says what was
-// acknowledged.
+// acknowledged, synced or not.
 func (w *childWorker) writeUntilKilled(ctx context.Context, j job) error {
 	random := rand.New(rand.NewPCG(j.Seed, 0))
 	if _, err := w.do(ctx, job{Do: "claim", Sessions: j.Sessions}); err != nil {
@@ -136,13 +136,19 @@ func (w *childWorker) writeUntilKilled(ctx context.Context, j job) error {
 	for n := 0; ; n++ {
 		var batches []terret.Batch
 		some := someEvents
-		if random.IntN(2) == 0 {
+		kind := random.IntN(3)
+		if kind == 0 {
 			some = somePieces
 		}
 		for _, id := range j.Sessions[:1+random.IntN(len(j.Sessions))] {
-			batches = append(batches, w.writers[id].batch(some(random, n)...))
+			b := w.writers[id].batch(some(random, n)...)
+			b.Early = kind == 1
+			batches = append(batches, b)
 		}
 		results, err := w.st.Commit(ctx, batches)
+		if kind == 1 && err == nil && random.IntN(2) == 0 {
+			err = w.st.Sync(ctx)
+		}
 		if err != nil {
 			return err
 		}
