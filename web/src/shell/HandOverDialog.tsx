@@ -1,39 +1,26 @@
-import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { handOver } from "../api/actions";
-import { refreshSessions, useAgents, useModels } from "../api/queries";
+import { useAgents, useModels } from "../api/queries";
 import type { Session } from "../api/types";
-import { go, sessionPath } from "../lib/router";
 import { safeName } from "../lib/safe";
-import { attempt, say } from "../lib/toast";
 import { agentName, nameOf, signInHint } from "../lib/words";
 import { isWorking } from "../model/lists";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import { Hint } from "../ui/Hint";
+import { useHandOver } from "./useHandOver";
 
 /** Has another agent continue a session. */
 export default function HandOverDialog({ session, onClose }: { session: Session; onClose: () => void }) {
-  const client = useQueryClient();
+  const { busy, run } = useHandOver(session, onClose);
   const agents = (useAgents().data?.items ?? []).filter((a) => a.found);
   const [chosen, setChosen] = useState("");
   const [model, setModel] = useState("");
   const [next, setNext] = useState("");
-  const [busy, setBusy] = useState(false);
   const agent = chosen || (agents.find((a) => a.agent !== session.agent) ?? agents[0])?.agent || "";
   const models = useModels(agent).data?.items ?? [];
   const probe = agents.find((a) => a.agent === agent);
   const unready = probe?.auth === "missing" && agent !== "native";
-  const hand = async () => {
-    setBusy(true);
-    const made = await attempt("The session was not handed over", () => handOver(session.id, { agent, ...(model ? { model } : {}), ...(next.trim() ? { prompt: next.trim() } : {}) }));
-    setBusy(false);
-    if (!made) return;
-    onClose();
-    for (const note of made.notes ?? []) say(note);
-    await refreshSessions(client);
-    go(sessionPath(made.id));
-  };
+  const hand = () => run("The session was not handed over", { agent, ...(model ? { model } : {}), ...(next.trim() ? { prompt: next.trim() } : {}) });
   return (
     <Dialog title="Hand over" description="Has another agent continue this session" onClose={onClose} foot={
       <>

@@ -1,32 +1,19 @@
-import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { handOver } from "../api/actions";
-import { refreshSessions, useOtherNodes } from "../api/queries";
+import { useOtherNodes } from "../api/queries";
 import type { Session } from "../api/types";
 import { plural } from "../lib/format";
-import { go, sessionPath } from "../lib/router";
 import { safeName } from "../lib/safe";
-import { attempt, say } from "../lib/toast";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
+import { useHandOver } from "./useHandOver";
 
 /** Has a session continue on another node of the fleet. */
 export default function MoveDialog({ session, onClose }: { session: Session; onClose: () => void }) {
-  const client = useQueryClient();
+  const { busy, run } = useHandOver(session, onClose);
   const nodes = useOtherNodes(session);
   const [node, setNode] = useState("any");
   const [next, setNext] = useState("");
-  const [busy, setBusy] = useState(false);
-  const move = async () => {
-    setBusy(true);
-    const made = await attempt("The session was not moved", () => handOver(session.id, { node, ...(next.trim() ? { prompt: next.trim() } : { idle: true }) }));
-    setBusy(false);
-    if (!made) return;
-    onClose();
-    for (const note of made.notes ?? []) say(note);
-    await refreshSessions(client);
-    go(sessionPath(made.id));
-  };
+  const move = () => run("The session was not moved", { node, ...(next.trim() ? { prompt: next.trim() } : { idle: true }) });
   return (
     <Dialog title="Move to another node" description="Continues this session on another machine" onClose={onClose} foot={
       <>

@@ -1,1 +1,0 @@
-export{o as Mermaid}from"./RichMarkdown-CJli_Tw8.js";

@@ -1,0 +1,1 @@
+export{o as Mermaid}from"./RichMarkdown-Bb3ZiSWS.js";
