@@ -26,29 +26,33 @@ func TestPromptOnDisk(t *testing.T) {
 				return nil
 			}
 		})
-		var turn terret.Turn
-		promised := make(chan struct{})
-		go func() {
-			turn = f.prompt(id, "one")
-			close(promised)
-		}()
+		turn := terret.NewID(terret.PrefixTurn)
+		promised := make(chan error, 2)
+		prompt := func() {
+			_, err := f.Prompt(t.Context(), engine.PromptRequest{Session: id, Prompt: text("one"), Turn: turn})
+			promised <- err
+		}
+		go prompt()
 		receive(t, began)
 		a := p.agent(t)
 		a.prompted(t)
 		if n := len(all[terret.TurnStart](f.log(id))); n != 1 {
 			t.Errorf("%d turns have begun, want 1", n)
 		}
+		go prompt() // somebody who is unsure whether the first call came through
 		synctest.Wait()
-		select {
-		case <-promised:
+		if len(promised) > 0 {
 			t.Error("the prompt was acknowledged before it was on disk")
-		default:
 		}
 		close(release)
-		receive(t, promised)
+		for range 2 {
+			if err := receive(t, promised); err != nil {
+				t.Error(err)
+			}
+		}
 		store.set(func() { store.sync = nil })
-		a.complete(t, turn.ID)
-		f.ended(id, turn.ID)
+		a.complete(t, turn)
+		f.ended(id, turn)
 	})
 }
 

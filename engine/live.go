@@ -70,6 +70,7 @@ type turn struct {
 	id       string
 	origin   terret.Origin
 	started  time.Time
+	began    *appending // its start; nil if the agent began it by itself
 	prompt   terret.Prompt
 	in       inForce         // in force for this turn
 	command  *command        // to run instead of the prompt
@@ -89,6 +90,14 @@ type turn struct {
 	partial partial
 	steps   int
 	usage   terret.UsageUpdate // as of the last update; of this turn only
+}
+
+// onDisk blocks until the start of the turn is on disk.
+func (t *turn) onDisk() error {
+	if t.began == nil { // nobody is promised anything
+		return nil
+	}
+	return t.began.wait()
 }
 
 // over releases everybody who waits for the end of the turn.

@@ -194,11 +194,11 @@ func (e *Engine) next(l *live) {
 			e.next(l)
 			return
 		}
-		t, a := l.begin(after(account, PromptRequest{Session: l.id, Prompt: q.Prompt, By: item.By, Turn: item.ID, command: q.Command}), cmp.Or(q.Origin, terret.OriginQueue), []string{item.ID}, in)
+		t := l.begin(after(account, PromptRequest{Session: l.id, Prompt: q.Prompt, By: item.By, Turn: item.ID, command: q.Command}), cmp.Or(q.Origin, terret.OriginQueue), []string{item.ID}, in)
 		l.queued = true // there may be more
 		l.mu.Unlock()
 		switch {
-		case a.wait() != nil:
+		case t.onDisk() != nil:
 		case unsettled != nil:
 			close(t.prepared)
 			e.endTurn(l, t, terret.AsError(unsettled))

@@ -66,7 +66,11 @@ func (e *Engine) Prompt(ctx context.Context, r PromptRequest) (terret.Turn, erro
 		return err
 	}
 	err := e.on(ctx, r.Session, func(l *live) error {
-		return once(func() (terret.Turn, error) { return e.promptLive(ctx, l, r) })
+		err := once(func() (terret.Turn, error) { return e.promptLive(ctx, l, r) })
+		if cur := l.current(); err == nil && cur != nil && cur.id == t.ID {
+			err = cur.onDisk() // another call may have begun it
+		}
+		return err
 	})
 	if isForeign(err) {
 		err = once(func() (terret.Turn, error) { return e.promptForeign(ctx, r) })
@@ -168,13 +172,13 @@ func (e *Engine) promptLive(ctx context.Context, l *live, r PromptRequest) (terr
 		l.mu.Unlock()
 		return terret.Turn{}, terret.Errorf(terret.CodeSessionBusy, "session %s is busy with another turn; queue the prompt, steer the turn, or wait", l.id)
 	}
-	t, a := l.begin(after(account, r), cmp.Or(r.Origin, terret.OriginUser), nil, in)
+	t = l.begin(after(account, r), cmp.Or(r.Origin, terret.OriginUser), nil, in)
 	l.mu.Unlock()
-	if err := a.waitShown(); err != nil {
+	if err := t.began.waitShown(); err != nil {
 		return terret.Turn{}, err
 	}
 	e.startTurn(l, t) // the agent reads the prompt while the disk writes it
-	if err := a.wait(); err != nil {
+	if err := t.onDisk(); err != nil {
 		return terret.Turn{}, err
 	}
 	return l.record(t), nil
@@ -204,7 +208,7 @@ func (l *live) record(t *turn) terret.Turn {
 // begin starts a turn of the session and writes its first event, which is shown before it
 // is on disk unless it takes from the inbox. l.mu must be held, and the session must be
 // idle.
-func (l *live) begin(r PromptRequest, origin terret.Origin, taken []string, in inForce) (*turn, *appending) {
+func (l *live) begin(r PromptRequest, origin terret.Origin, taken []string, in inForce) *turn {
 	l.queued = l.queued || len(l.leftover) > 0
 	l.leftover = nil
 	t := l.newTurn(r.Turn, origin, r.Prompt, in)
@@ -223,7 +227,8 @@ func (l *live) begin(r PromptRequest, origin terret.Origin, taken []string, in i
 	if len(taken) == 0 {
 		a.shown = make(chan struct{})
 	}
-	return t, l.enqueue(a)
+	t.began = l.enqueue(a)
+	return t
 }
 
 // beginBackground starts a turn that the agent began by itself. l.mu must be held, and
