@@ -29,7 +29,8 @@ type Store interface {
 // power cut, with two exceptions: pieces of text ([Kind.Delta]) at the end of a session
 // may be lost if only such pieces were committed after them, and so may a batch that is
 // marked Early, until Sync returns. So after a power cut a session's log is complete,
-// except perhaps for some pieces, or what nobody was told is stored, at its end.
+// except that pieces, or an early batch that was never acknowledged, may be missing at
+// its end.
 //
 // No Seq or Pos is ever reused, whatever is lost. Numbers are dense, except where a
 // power cut or Compact has removed pieces. So a reader that continues after the last
@@ -49,7 +50,7 @@ type Log interface {
 	// from the events in the same transaction.
 	Commit(ctx context.Context, batches []Batch) ([]Result, error)
 	// Sync returns when everything that this store has committed is on disk. After an
-	// error that is not known, and trying again does not tell.
+	// error it is unknown what is.
 	Sync(ctx context.Context) error
 	// Read returns a page of events of one session in order. It may return fewer than
 	// asked for, but none only if there are no more.
@@ -88,8 +89,9 @@ type Batch struct {
 	// Hits counts how often rules decided.
 	Hits map[string]int64
 	// Early allows Commit to return before the batch is on disk. The caller calls Sync
-	// next, and promises nobody that the batch is stored before Sync returns. A commit
-	// that holds another batch is on disk nevertheless.
+	// next, and promises nobody that the batch is stored before Sync returns. If the
+	// commit also holds a batch that must be synced, all of it is on disk when Commit
+	// returns.
 	Early bool
 }
 

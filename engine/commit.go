@@ -127,7 +127,7 @@ func (e *Engine) commitLoop() {
 func (e *Engine) awaitHurry() {
 	select {
 	case <-e.commits.hurry:
-		return // mostly, and a timer costs more than it seems
+		return // the usual case; it saves a timer
 	default:
 	}
 	slack := time.NewTimer(linger)

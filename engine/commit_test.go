@@ -56,8 +56,8 @@ func TestPromptOnDisk(t *testing.T) {
 	})
 }
 
-// TestEarlyBatches holds what may be shown before it is on disk: the beginning of a turn,
-// for which somebody waits who is told when it is.
+// TestEarlyBatches holds what may be shown before it is on disk: the beginning of a turn
+// whose sender is told once it is.
 func TestEarlyBatches(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		p := newPuppet()

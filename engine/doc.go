@@ -5,9 +5,9 @@
 //
 // Callers use the methods of [Engine]. Every result is committed to the log first and
 // published after that, so what [Engine.Events] yields survives a crash of the process.
-// What a method has returned also survives a power cut. What was only published may be
-// lost in one if it is the last of its session: pieces of streamed text, and for the
-// moment that the disk takes, the beginning of a turn.
+// What a method has acknowledged also survives a power cut. One can take what was only
+// published, at the end of a session: pieces of streamed text and, until it is synced,
+// the beginning of a turn.
 //
 // # The life of a turn
 //

@@ -91,8 +91,9 @@ func TestFailedTransaction(t *testing.T) {
 	checkLog(t, f.store, id)
 }
 
-// A prompt of which the disk cannot say whether it has it fails with its session. The agent
-// that got it is stopped, and the next to claim the session puts it in order.
+// If the sync fails, nobody knows whether the prompt is on disk: the call fails, and so does
+// the session. The agent that got the prompt is stopped, and the next to claim the session
+// puts it in order.
 func TestFailedSync(t *testing.T) {
 	t.Parallel()
 	p := newPuppet()

@@ -231,7 +231,7 @@ func (e *Engine) enqueuePrompt(ctx context.Context, r PromptRequest) (terret.Tur
 	} else if !errors.Is(err, terret.ErrConflict) {
 		return terret.Turn{}, err
 	}
-	return terret.Turn{ID: r.Turn, Session: r.Session, State: terret.TurnQueued, Origin: terret.OriginQueue, MessageID: r.Prompt.MessageID, Prompt: r.Prompt.Blocks}, nil
+	return terret.Turn{ID: r.Turn, Session: r.Session, State: terret.TurnQueued, Origin: cmp.Or(r.Origin, terret.OriginQueue), MessageID: r.Prompt.MessageID, Prompt: r.Prompt.Blocks}, nil
 }
 
 func (e *Engine) stopForeign(ctx context.Context, session string, how terret.InboxKind, by string) error {

@@ -67,10 +67,15 @@ func (e *Engine) Prompt(ctx context.Context, r PromptRequest) (terret.Turn, erro
 	}
 	err := e.on(ctx, r.Session, func(l *live) error {
 		err := once(func() (terret.Turn, error) { return e.promptLive(ctx, l, r) })
-		if cur := l.current(); err == nil && cur != nil && cur.id == t.ID {
-			err = cur.onDisk() // another call may have begun it
+		switch cur := l.current(); {
+		case err != nil:
+			return err
+		case cur != nil && cur.id == t.ID:
+			return cur.onDisk() // another call may have begun it
+		case given && l.isBroken(): // what was found may not be on disk: the next owner knows
+			return errGone
 		}
-		return err
+		return nil
 	})
 	if isForeign(err) {
 		err = once(func() (terret.Turn, error) { return e.promptForeign(ctx, r) })

@@ -264,36 +264,39 @@ func (s *Server) mayWork(ctx context.Context, session terret.Session) error {
 	return s.atWork.add(s.limits.Working, func() (int, error) { return s.store.CountSessions(ctx, workingStates...) })
 }
 
-// workCount knows roughly how many sessions are working at most: as many as there were
+// workCount keeps an upper bound on the number of working sessions: as many as there were
 // when it last counted, and one for each prompt since. It counts again before it refuses,
 // and after a second, because other processes run turns too.
 type workCount struct {
-	mu sync.Mutex
-	n  int
-	at time.Time
+	mu    sync.Mutex
+	n     int
+	at    time.Time // of the count
+	added int       // prompts in all
 }
 
+// add lets a prompt in if fewer than limit sessions are working.
 func (c *workCount) add(limit int, count func() (int, error)) error {
-	now := time.Now()
-	c.mu.Lock()
-	room := c.n < limit && now.Sub(c.at) < time.Second
-	if room {
-		c.n++
-	}
-	c.mu.Unlock()
-	if room {
-		return nil
-	}
-	n, err := count()
-	if err == nil && n >= limit {
-		err = tooMany("%d sessions are working, the maximum; wait until one is done", n)
-	}
-	if err != nil {
-		return err
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.n, c.at = n+1, now
+	now := time.Now()
+	for c.n >= limit || now.Sub(c.at) >= time.Second {
+		now = time.Now()
+		before := c.added
+		c.mu.Unlock()
+		n, err := count()
+		c.mu.Lock()
+		if err != nil {
+			return err
+		}
+		if n >= limit {
+			return tooMany("%d sessions are working, the maximum; wait until one is done", n)
+		}
+		if !now.Before(c.at) { // otherwise somebody has counted later
+			c.n, c.at = n+c.added-before, now // the last ones may not have been counted
+		}
+	}
+	c.n++
+	c.added++
 	return nil
 }
 

@@ -1,12 +1,46 @@
 package httpapi
 
 import (
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/terret-dev/terret"
 )
+
+// TestWorkCountAtOnce has many prompts count at the same time, before any of them works:
+// no more than the limit are let in.
+func TestWorkCountAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var c workCount
+		var in, counting atomic.Int64
+		counted := make(chan struct{})
+		count := func() (int, error) {
+			if counting.Add(1) > 10 {
+				return 3, nil
+			}
+			<-counted
+			return 0, nil
+		}
+		var group sync.WaitGroup
+		for range 10 {
+			group.Go(func() {
+				if c.add(3, count) == nil {
+					in.Add(1)
+				}
+			})
+		}
+		synctest.Wait()
+		close(counted)
+		group.Wait()
+		if in.Load() != 3 {
+			t.Errorf("%d prompts were let in, the limit is 3", in.Load())
+		}
+	})
+}
 
 // TestWorkCount holds that prompts need not count what works, and that nobody is refused,
 // or let in for long, because of an old count.

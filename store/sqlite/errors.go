@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"errors"
+	"os"
 
 	sqlite3 "modernc.org/sqlite/lib"
 
@@ -33,6 +34,9 @@ func describe(what, path string, err error) error {
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
+	if _, ok := errors.AsType[*os.SyscallError](err); ok {
+		return failedDisk(what, path, err)
+	}
 	switch code(err) {
 	case sqlite3.SQLITE_FULL:
 		return terret.Errorf(terret.CodeInternal, "%s: the disk that holds %s is full; free some space and try again, nothing stored is lost (%w)", what, path, err)
@@ -43,7 +47,11 @@ func describe(what, path string, err error) error {
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM:
 		return terret.Errorf(terret.CodeStartupRefused, "%s: %s or its folder cannot be written; check the permissions or choose another data folder (%w)", what, path, err)
 	case sqlite3.SQLITE_IOERR:
-		return terret.Errorf(terret.CodeInternal, "%s: the disk that holds %s is full or has failed; free some space and try again, nothing stored is lost (%w)", what, path, err)
+		return failedDisk(what, path, err)
 	}
 	return terret.Errorf(terret.CodeInternal, "%s: %s: %w", what, path, err)
+}
+
+func failedDisk(what, path string, err error) error {
+	return terret.Errorf(terret.CodeInternal, "%s: the disk that holds %s is full or has failed; free some space and try again, nothing stored is lost (%w)", what, path, err)
 }

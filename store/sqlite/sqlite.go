@@ -4,9 +4,9 @@
 // # Durability
 //
 // The file is in WAL mode. What Commit has acknowledged survives kill -9. It also
-// survives power cuts, except for pieces of text that nothing else followed and what is
-// not synced yet: see sync.go. A transaction holds a whole group of batches, so the price is one sync per
-// group.
+// survives power cuts, except for pieces of text that nothing else followed, and early
+// batches before they are synced: see sync.go. A transaction holds a whole group of
+// batches, so the price is one sync per group.
 //
 // # Concurrency
 //
@@ -86,8 +86,10 @@ type Store struct {
 	closing sync.Once
 	closed  error
 
+	syncData func(*os.File) error // writes a file's content to the disk; tests replace it
+
 	// fault, if set by a test, is called before and after the commit of a transaction,
-	// and before a sync, as if the disk had failed there.
+	// as if the disk had failed there.
 	fault func(phase string) error
 }
 
@@ -99,7 +101,7 @@ var (
 // Open opens the file at path, creating it and its folder if need be, and brings its
 // schema up to date. The caller must Close the store.
 func Open(ctx context.Context, path string, o Options) (*Store, error) {
-	s := &Store{path: path, log: o.Log, turn: make(chan struct{}, 1)}
+	s := &Store{path: path, log: o.Log, turn: make(chan struct{}, 1), syncData: syncData}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"time"
 
+	sqlite3 "modernc.org/sqlite/lib"
+
 	"github.com/terret-dev/terret/internal/lite"
 )
 
@@ -21,7 +23,7 @@ const (
 
 // durability says whether a transaction may be acknowledged before it is on disk.
 type durability struct {
-	events int  // it holds nothing but so many events that need not be there; 0: it must be
+	events int  // that it holds, if none of them has to be on disk yet; 0 if any has to
 	early  bool // Sync follows at once
 }
 
@@ -35,6 +37,7 @@ type syncer struct {
 	events  int  // unsynced so far
 	last    time.Time
 	changes int64 // of the connection, before the transaction
+	failed  bool  // a sync of events that readers see: the log may have a hole on disk
 }
 
 // prepare makes the connection ready for a transaction. None may be open.
@@ -55,42 +58,67 @@ func (y *syncer) prepare(c *lite.Conn, d durability) error {
 	return nil
 }
 
-// done records that the transaction was committed.
-func (y *syncer) done(c *lite.Conn, d durability) {
-	switch {
-	case y.relaxed:
+// committing records that the transaction may be committed from now on.
+func (y *syncer) committing(d durability) {
+	if y.relaxed {
 		y.events += d.events
-	case c.TotalChanges() != y.changes: // otherwise there was nothing to sync
+	}
+}
+
+// done records how the commit went. If it failed, its own events are not in the log, but
+// those before it may not be on disk, and later syncs do not tell.
+func (y *syncer) done(c *lite.Conn, err error) {
+	switch {
+	case err != nil:
+		y.failed = y.failed || y.events > 0
+	case !y.relaxed && c.TotalChanges() != y.changes: // otherwise there was nothing to sync
 		y.events, y.last = 0, time.Now()
 	}
+}
+
+// mend makes sure that nothing is written behind a hole in the log: after a power cut it
+// would be lost. It copies the log, which is still in memory, into the database. The
+// turn must be held.
+func (s *Store) mend(ctx context.Context, c *lite.Conn) error {
+	if !s.sync.failed {
+		return nil
+	}
+	err := s.whileBusy(ctx, func() error {
+		busy := true
+		_, err := c.Row(func(r *lite.Rows) { busy = r.Bool(0) }, "PRAGMA wal_checkpoint(TRUNCATE)")
+		if err == nil && busy {
+			err = &lite.Error{Code: sqlite3.SQLITE_BUSY, Text: "the log is in use"}
+		}
+		return err
+	})
+	if err == nil {
+		s.sync.events, s.sync.last, s.sync.failed = 0, time.Now(), false
+	}
+	return err
 }
 
 // Sync implements terret.Log. SQLite has no call for it, so the log file is synced
 // through a descriptor of our own; unlike on the database, there are no locks on it that
 // closing one could release.
 func (s *Store) Sync(ctx context.Context) error {
-	err := s.alone(ctx, func(*lite.Conn) error {
-		if s.sync.events == 0 {
+	err := s.alone(ctx, func(c *lite.Conn) error {
+		switch {
+		case s.sync.failed:
+			return s.mend(ctx, c)
+		case s.sync.events == 0:
 			return nil
 		}
 		if err := s.syncWAL(); err != nil {
+			s.sync.failed = true
 			return err
 		}
 		s.sync.events, s.sync.last = 0, time.Now()
 		return nil
 	})
-	if err != nil {
-		return describe("sync", s.path, err)
-	}
-	return nil
+	return describe("sync", s.path, err)
 }
 
 func (s *Store) syncWAL() error {
-	if s.fault != nil {
-		if err := s.fault("sync"); err != nil {
-			return err
-		}
-	}
 	if s.wal == nil {
 		f, err := os.OpenFile(s.path+"-wal", os.O_RDWR, 0)
 		if err != nil {
@@ -101,5 +129,5 @@ func (s *Store) syncWAL() error {
 		}
 		s.wal = f
 	}
-	return syncData(s.wal)
+	return s.syncData(s.wal)
 }

@@ -1,11 +1,14 @@
 package sqlite
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -48,14 +51,20 @@ type levels struct {
 func watchLevels(s *Store) *levels {
 	l := &levels{}
 	s.fault = func(phase string) error { // with the turn
-		switch phase {
-		case "before":
+		if phase == "before" {
 			_, err := s.db.Row(func(r *lite.Rows) { l.committed = append(l.committed, r.Int(0)) }, "PRAGMA synchronous")
 			return err
-		case "sync":
-			l.syncs++
 		}
 		return nil
+	}
+	s.syncData = func(f *os.File) error {
+		now, err := os.Stat(s.path + "-wal")
+		is, isErr := f.Stat()
+		if err != nil || isErr != nil || !os.SameFile(is, now) {
+			return fmt.Errorf("%s is not the log: %w, %w", f.Name(), err, isErr)
+		}
+		l.syncs++
+		return syncData(f)
 	}
 	return l
 }
@@ -177,17 +186,14 @@ func TestEarly(t *testing.T) {
 	}
 	sync("nothing", 0)
 	for range 2 {
-		s.sync.last = time.Now().Add(-2 * unsyncedFor)
+		began := time.Now()
+		s.sync.last = began.Add(-2 * unsyncedFor)
 		commit("a note after a while", normal, same)
 		sync("the note", 1)
 		sync("nothing more", 0)
-		if s.sync.events != 0 || time.Since(s.sync.last) > unsyncedFor {
+		if s.sync.events != 0 || s.sync.last.Before(began) {
 			t.Errorf("%d events are said to be unsynced since %v", s.sync.events, s.sync.last)
 		}
-	}
-	is, err := s.wal.Stat()
-	if now, nowErr := os.Stat(s.path + "-wal"); err != nil || nowErr != nil || !os.SameFile(is, now) {
-		t.Errorf("what is synced is not the log: %v, %v", err, nowErr)
 	}
 	commit("one that takes from the inbox", normal, func(b *terret.Batch) { b.Taken = []string{"i"} })
 	commit("one that is not early", full, func(b *terret.Batch) { b.Early = false })
@@ -205,22 +211,92 @@ func TestEarly(t *testing.T) {
 	sync("both", 0)
 	commit("more than may be lost", full, func(b *terret.Batch) { b.Events = slices.Repeat(b.Events, unsyncedEvents+1) })
 
-	// A disk that fails is not taken for one that has it.
-	commit("the last", normal, same)
-	s.fault = func(string) error { return errors.New("disk on fire") }
-	for range 2 {
-		if err := s.Sync(t.Context()); err == nil {
-			t.Error("a sync that failed is said to have worked")
+	// One that was committed although the disk says otherwise goes into the database.
+	s.fault = func(phase string) error {
+		if phase == "after" {
+			return errDisk
 		}
+		return nil
 	}
-	s.fault = nil
-	wantEvents(t, s, x.id, x.seq)
-	wantClean(t, s)
+	b := x.batch(note())
+	b.Early = true
+	x.commit(t, b)
+	if err := s.Sync(t.Context()); err != nil || s.sync.events != 0 {
+		t.Errorf("what was found in the log: %d events are unsynced, %v", s.sync.events, err)
+	}
+	if wal, err := os.Stat(s.path + "-wal"); err != nil || wal.Size() != 0 {
+		t.Errorf("it is not in the database: %v, %v", wal, err)
+	}
+	l = watchLevels(s)
 
 	// Where it cannot be known whether the machine has died since, all is synced.
 	s.sync.lazy = false
-	l = watchLevels(s)
 	commit("on a strange system", full, same)
+	wantEvents(t, s, x.id, x.seq)
+	wantClean(t, s)
+}
+
+var errDisk = errors.New("disk on fire")
+
+// TestFailedSync has the disk lose what readers have seen, and say so once. Nothing is
+// written behind that hole: first all of it goes into the database.
+func TestFailedSync(t *testing.T) {
+	t.Parallel()
+	for name, fail := range map[string]func(*testing.T, *Store, *holder){
+		"early": func(t *testing.T, s *Store, x *holder) {
+			b := x.batch(note())
+			b.Early = true
+			x.commit(t, b)
+			s.syncData = func(*os.File) error { return os.NewSyscallError("fdatasync", syscall.EIO) }
+			if err := s.Sync(t.Context()); err == nil || !strings.Contains(err.Error(), "is full or has failed") {
+				t.Errorf("a failed sync: %v", err)
+			}
+		},
+		"behind pieces": func(t *testing.T, s *Store, x *holder) {
+			x.commit(t, x.batch(pieceOf(1)))
+			s.fault = func(string) error { return errDisk }
+			if _, err := s.Commit(t.Context(), []terret.Batch{x.batch(note())}); err == nil {
+				t.Error("a failed commit is said to have worked")
+			}
+			s.fault = nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := tempPath(t)
+			s := openFile(t, path)
+			if !s.sync.lazy {
+				t.Skip("this system does not say when it was started, so everything is synced")
+			}
+			x := newHolder(t, s)
+			x.must(t, strings.Repeat("x", 50_000))
+			fail(t, s, x)
+
+			reader, err := connect(t, path).BeginTx(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var n int
+			if err := reader.QueryRowContext(t.Context(), "SELECT count(*) FROM events").Scan(&n); err != nil {
+				t.Fatal(err)
+			}
+			short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			defer cancel()
+			if _, err := s.Commit(short, []terret.Batch{x.batch(note())}); err == nil {
+				t.Error("something was written behind the hole")
+			}
+			if err := reader.Rollback(); err != nil {
+				t.Fatal(err)
+			}
+
+			x.must(t, "after it")
+			if wal, err := os.Stat(path + "-wal"); err != nil || wal.Size() > 50_000 {
+				t.Errorf("the log still holds what was before: %v, %v", wal.Size(), err)
+			}
+			wantEvents(t, s, x.id, x.seq)
+			wantClean(t, s)
+		})
+	}
 }
 
 // TestPowerCut takes away what was not synced, as a power cut may, and starts the

@@ -44,6 +44,9 @@ func (s *Store) begin(ctx context.Context, d durability, fn func(*lite.Conn) err
 		if err := s.checkGone(); err != nil {
 			return err
 		}
+		if err := s.mend(ctx, c); err != nil {
+			return err
+		}
 		if err := s.sync.prepare(c, d); err != nil {
 			return err
 		}
@@ -58,10 +61,12 @@ func (s *Store) begin(ctx context.Context, d durability, fn func(*lite.Conn) err
 		if err := fn(c); err != nil {
 			return err
 		}
-		if err := s.commit(c); err != nil {
+		s.sync.committing(d)
+		err := s.commit(c)
+		s.sync.done(c, err)
+		if err != nil {
 			return err
 		}
-		s.sync.done(c, d)
 		s.noteFiles()
 		return nil
 	})

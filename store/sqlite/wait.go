@@ -118,8 +118,8 @@ func (s *Store) poll() error {
 	return nil
 }
 
-// lookForRivals checks whether others have written. It does not wait for the turn: the
-// transaction that has it checks too.
+// lookForRivals checks whether others have written. It does not wait for the turn: a
+// transaction that has it checks too, and the next poll is not far.
 func (s *Store) lookForRivals() error {
 	select {
 	case <-s.turn:

@@ -3,12 +3,13 @@
 // TERRET_BIN names the program (`make web-test` builds it), CHROMIUM and FIREFOX the browsers.
 
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { afterAll, beforeEach, expect } from "vitest";
 import { launchFirefox } from "./firefox";
+import { removeFolder } from "./remove";
 
 const binary = process.env.TERRET_BIN ?? "../bin/terret";
 const browserPath = process.env.CHROMIUM ?? "/usr/bin/chromium";
@@ -113,7 +114,7 @@ export class Server {
   async remove(): Promise<void> {
     await this.stop();
     this.sim?.kill();
-    rmSync(this.dir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }); // agents end just after their server
+    await removeFolder(this.dir); // agents end just after their server
   }
 
   get signIn(): string {

@@ -19,8 +19,8 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// gather is how long the first record waits for others, unless there are that many
-// entries: they take memory while they wait.
+// The first record waits this long for others, or until there are enough entries, since
+// they take memory.
 const (
 	gather = time.Second
 	enough = 1000
