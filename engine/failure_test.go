@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/driver/mock"
@@ -123,6 +124,43 @@ func TestFailedSync(t *testing.T) {
 		t.Errorf("turns began: %+v, and failed: %+v", starts, ends)
 	}
 	checkLog(t, f.store, id)
+}
+
+// Whoever asks for a turn whose start may not be on disk, while its session is given up, is
+// told nothing before the next owner has put it in order.
+func TestAskAfterFailedSync(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		f, faults := faultyFixture(t, newPuppet())
+		id, turn := f.session(), terret.NewID(terret.PrefixTurn)
+		leaving, leave := make(chan struct{}), make(chan struct{})
+		faults.set(func() {
+			faults.sync = func() error { return errDisk }
+			faults.leave = func() { close(leaving); <-leave }
+		})
+		prompt := func() (terret.Turn, error) {
+			return f.Prompt(t.Context(), engine.PromptRequest{Session: id, Prompt: text("1"), Turn: turn})
+		}
+		_, err := prompt()
+		wantKind(t, err, terret.CodeInternal)
+		receive(t, leaving)
+		faults.set(func() { faults.sync, faults.leave = nil, nil })
+		found := make(chan terret.Turn, 1)
+		go func() {
+			again, err := prompt()
+			if err != nil {
+				t.Error(err)
+			}
+			found <- again
+		}()
+		synctest.Wait()
+		if len(found) > 0 {
+			t.Error("the turn was acknowledged before anybody knew whether it is on disk")
+		}
+		close(leave)
+		if again := receive(t, found); again.State != terret.TurnFailed {
+			t.Errorf("the turn is %s", again.State)
+		}
+	})
 }
 
 // Wherever in its life a session fails, nobody hangs.

@@ -39,6 +39,16 @@ func note() terret.Event {
 	return terret.Event{Time: terret.Now(), Data: terret.Notification{Text: "note"}}
 }
 
+// openLazy opens a store that does not sync everything.
+func openLazy(t *testing.T) *Store {
+	t.Helper()
+	s := openFile(t, tempPath(t))
+	if !s.sync.lazy {
+		t.Skip("this system does not say when it was started, so everything is synced")
+	}
+	return s
+}
+
 // Levels of PRAGMA synchronous: at normal a transaction is not synced.
 const normal, full = 1, 2
 
@@ -83,10 +93,7 @@ func (l *levels) want(t *testing.T, what string, level int64, do func()) {
 // nothing but pieces of text, and of these one in a while.
 func TestPiecesAreNotSyncedAlone(t *testing.T) {
 	t.Parallel()
-	s := openFile(t, tempPath(t))
-	if !s.sync.lazy {
-		t.Skip("this system does not say when it was started, so everything is synced")
-	}
+	s := openLazy(t)
 	x, y := newHolder(t, s), newHolder(t, s)
 	l := watchLevels(s)
 	n := 0
@@ -163,10 +170,7 @@ func TestPiecesAreNotSyncedAlone(t *testing.T) {
 // the last sync was, but when Sync returns.
 func TestEarly(t *testing.T) {
 	t.Parallel()
-	s := openFile(t, tempPath(t))
-	if !s.sync.lazy {
-		t.Skip("this system does not say when it was started, so everything is synced")
-	}
+	s := openLazy(t)
 	x, y := newHolder(t, s), newHolder(t, s)
 	l := watchLevels(s)
 	commit := func(what string, want int64, change func(*terret.Batch)) {
@@ -263,16 +267,12 @@ func TestFailedSync(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			path := tempPath(t)
-			s := openFile(t, path)
-			if !s.sync.lazy {
-				t.Skip("this system does not say when it was started, so everything is synced")
-			}
+			s := openLazy(t)
 			x := newHolder(t, s)
 			x.must(t, strings.Repeat("x", 50_000))
 			fail(t, s, x)
 
-			reader, err := connect(t, path).BeginTx(t.Context(), nil)
+			reader, err := connect(t, s.path).BeginTx(t.Context(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -290,7 +290,7 @@ func TestFailedSync(t *testing.T) {
 			}
 
 			x.must(t, "after it")
-			if wal, err := os.Stat(path + "-wal"); err != nil || wal.Size() > 50_000 {
+			if wal, err := os.Stat(s.path + "-wal"); err != nil || wal.Size() > 50_000 {
 				t.Errorf("the log still holds what was before: %v, %v", wal.Size(), err)
 			}
 			wantEvents(t, s, x.id, x.seq)
