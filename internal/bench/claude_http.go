@@ -82,11 +82,7 @@ func (s *server) client(ctx context.Context, agent string) (*httpClient, error) 
 	if err != nil {
 		return nil, err
 	}
-	r, err := s.request(ctx, http.MethodGet, "/v1/sessions/"+id+"/events", nil)
-	if err != nil {
-		return nil, err
-	}
-	stream, err := s.events(r)
+	stream, err := s.follow(ctx, id)
 	if err != nil {
 		return nil, err
 	}

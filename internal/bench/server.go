@@ -297,14 +297,19 @@ func benchFirstEvent(ctx context.Context, bin, home string) (rows []row, err err
 	}, nil
 }
 
-// openStream takes the time from a prompt to the turn's start on a stream of the session
-// that was there before, as user interfaces have it.
-func (s *server) openStream(ctx context.Context, id string) (took []time.Duration, err error) {
+// follow opens the stream of a session. The caller closes it.
+func (s *server) follow(ctx context.Context, id string) (io.ReadCloser, error) {
 	r, err := s.request(ctx, http.MethodGet, "/v1/sessions/"+id+"/events", nil)
 	if err != nil {
 		return nil, err
 	}
-	stream, err := s.events(r)
+	return s.events(r)
+}
+
+// openStream takes the time from a prompt to the turn's start on a stream of the session
+// that was there before, as user interfaces have it.
+func (s *server) openStream(ctx context.Context, id string) (took []time.Duration, err error) {
+	stream, err := s.follow(ctx, id)
 	if err != nil {
 		return nil, err
 	}
