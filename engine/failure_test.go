@@ -126,6 +126,44 @@ func TestFailedSync(t *testing.T) {
 	checkLog(t, f.store, id)
 }
 
+// If the end of a turn is in the log, but nobody knows whether it is on disk, the session
+// fails, and the next to claim it finds the turn completed and goes on behind it.
+func TestFailedSyncOfEnd(t *testing.T) {
+	t.Parallel()
+	p := newPuppet()
+	f, faults := faultyFixture(t, p)
+	id := f.session()
+	faults.set(func() {
+		faults.wrote = func(batches []terret.Batch) error {
+			for _, ev := range batches[0].Events {
+				if ev.Kind().EndsTurn() {
+					return errDisk
+				}
+			}
+			return nil
+		}
+	})
+	first := f.prompt(id, "1").ID
+	a := p.agent(t)
+	a.prompted(t)
+	a.complete(t, first)
+	receive(t, a.closed)
+	faults.set(func() { faults.wrote = nil })
+	second := f.prompt(id, "2").ID
+	a = p.agent(t)
+	a.prompted(t)
+	a.complete(t, second)
+	f.ended(id, second)
+	if got, err := f.store.Turn(t.Context(), id, first); err != nil || got.State != terret.TurnCompleted {
+		t.Errorf("the first turn is %s, %v", got.State, err)
+	}
+	f.close()
+	if n := len(all[terret.TurnComplete](f.log(id))); n != 2 {
+		t.Errorf("%d turns are complete, want 2", n)
+	}
+	checkLog(t, f.store, id)
+}
+
 // Whoever asks for a turn whose start may not be on disk, while its session is given up, is
 // told nothing before the next owner has put it in order.
 func TestAskAfterFailedSync(t *testing.T) {

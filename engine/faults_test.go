@@ -18,6 +18,7 @@ type faults struct {
 	rules  error
 	queue  error                         // of Pending
 	commit func([]terret.Batch) error    // about the transaction
+	wrote  func([]terret.Batch) error    // the same, after it was committed
 	batch  func(terret.Batch) error      // about one session
 	before func(ctx context.Context)     // each commit
 	sync   func() error                  // before Sync
@@ -169,7 +170,7 @@ func (s *faults) Answer(ctx context.Context, d terret.Decision) error {
 
 func (s *faults) Commit(ctx context.Context, batches []terret.Batch) ([]terret.Result, error) {
 	s.mu.Lock()
-	commit, batch, before := s.commit, s.batch, s.before
+	commit, wrote, batch, before := s.commit, s.wrote, s.batch, s.before
 	s.mu.Unlock()
 	if before != nil {
 		before(ctx)
@@ -180,7 +181,11 @@ func (s *faults) Commit(ctx context.Context, batches []terret.Batch) ([]terret.R
 		}
 	}
 	if batch == nil {
-		return s.Store.Commit(ctx, batches)
+		results, err := s.Store.Commit(ctx, batches)
+		if err == nil && wrote != nil {
+			err = wrote(batches)
+		}
+		return results, err
 	}
 	results := make([]terret.Result, len(batches))
 	var good []terret.Batch

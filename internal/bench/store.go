@@ -25,7 +25,7 @@ const (
 func storeSection() section {
 	return section{
 		name:  "Store",
-		intro: "`store/sqlite`, WAL and synchronous=FULL: everything measured is on disk when it is acknowledged.",
+		intro: "`store/sqlite`, in WAL mode: everything measured is on disk when it is acknowledged.",
 		run:   benchStore,
 	}
 }

@@ -42,7 +42,8 @@ func (s *Store) Commit(ctx context.Context, batches []terret.Batch) ([]terret.Re
 	if err != nil {
 		return nil, err
 	}
-	err = s.writeAs(ctx, "commit", durabilityOf(group), func(tx *lite.Conn) error {
+	d := durabilityOf(group)
+	err = s.writeAs(ctx, "commit", d, func(tx *lite.Conn) error {
 		w := &writer{store: s, tx: tx}
 		if len(group) == 1 { // rolling back the transaction is enough
 			return w.writeAlone(group[0], results)
@@ -60,7 +61,10 @@ func (s *Store) Commit(ctx context.Context, batches []terret.Batch) ([]terret.Re
 		return results, nil
 	}
 	if err != nil {
-		if err = s.settle(ctx, group, results, err); err != nil {
+		if err = s.settle(ctx, group, results, err); err == nil && !d.later {
+			err = s.Sync(context.WithoutCancel(ctx))
+		}
+		if err != nil {
 			return nil, err
 		}
 		s.news.publish()
@@ -68,18 +72,18 @@ func (s *Store) Commit(ctx context.Context, batches []terret.Batch) ([]terret.Re
 	return results, nil
 }
 
-// durabilityOf looks for a group that holds only pieces of text and early batches.
-func durabilityOf(group []store.Prepared) (d durability) {
+// durabilityOf looks for a group that holds only pieces of text and early batches: it need
+// not be on disk yet.
+func durabilityOf(group []store.Prepared) durability {
+	d := durability{later: true}
 	for _, p := range group {
-		if !p.Batch.Early && (!plain(p) || p.Projection.Touched || p.Batch.Cursor != nil) {
-			return synced
-		}
 		d.events += len(p.Rows)
 		d.early = d.early || p.Batch.Early
+		if !p.Batch.Early && (!plain(p) || p.Projection.Touched || p.Batch.Cursor != nil) {
+			d.later = false
+		}
 	}
-	if d.events == 0 {
-		return synced
-	}
+	d.later = d.later && d.events > 0
 	return d
 }
 

@@ -5,8 +5,9 @@
 //
 // The file is in WAL mode. What Commit has acknowledged survives kill -9. It also
 // survives power cuts, except for pieces of text that nothing else followed, and early
-// batches before they are synced: see sync.go. A transaction holds a whole group of
-// batches, so the price is one sync per group.
+// batches before they are synced: see sync.go. Readers may see what is about to be
+// acknowledged. A transaction holds a whole group of batches, so the price is one sync
+// per group.
 //
 // # Concurrency
 //
@@ -73,7 +74,7 @@ type Store struct {
 	turn     chan struct{}
 	db       *lite.Conn // the writer; nil before Open and after Close
 	sync     syncer
-	wal      *os.File // the log file; nil before the first Sync
+	wal      *os.File // the log file; nil before it is first synced
 	files    identity
 	rival    int64 // data_version when last asked; changed by other processes only
 	suspect  bool  // others have written, and may have changed the schema
@@ -142,7 +143,7 @@ func (s *Store) open(ctx context.Context) error {
 	}
 	last, err := lastBoot(s.db)
 	if err == nil && last != s.boot {
-		err = s.begin(ctx, synced, s.jump)
+		err = s.begin(ctx, durability{}, s.jump)
 	}
 	s.sync.lazy = err == nil
 	return err
@@ -177,7 +178,7 @@ func (s *Store) openWriter(ctx context.Context, path string) error {
 	if err != nil || s.version == known {
 		return err
 	}
-	return s.begin(ctx, synced, func(tx *lite.Conn) error {
+	return s.begin(ctx, durability{}, func(tx *lite.Conn) error {
 		s.version, err = migrate(tx, s.path)
 		return err
 	})

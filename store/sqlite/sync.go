@@ -11,29 +11,31 @@ import (
 	"github.com/terret-dev/terret/internal/lite"
 )
 
+// SQLite syncs its log with fsync, which also writes the file's times, and shows a
+// transaction only after that. Batches of events are committed without that sync; then
+// the log is synced with fdatasync, and Commit returns.
+//
 // Most of what is committed is pieces of text, and a later event holds their full text.
-// A transaction of only such pieces is written to the log but not synced, so it
-// survives the death of the process but not of the machine. The next transaction that
-// holds anything else syncs the log file, and everything before it. The same goes for
-// batches that are marked as early, which Sync syncs at once.
+// A transaction of only such pieces is not synced, so it survives the death of the
+// process but not of the machine. The next sync includes it. The same goes for batches
+// that are marked as early, which Sync syncs at once.
 const (
 	unsyncedEvents = 1000        // at most, per process; see jump
 	unsyncedFor    = time.Second // then the next transaction is synced, whatever it holds
 )
 
-// durability says whether a transaction may be acknowledged before it is on disk.
+// durability says what has to be on disk, and when. The zero value is a transaction that
+// nobody sees before it is on disk.
 type durability struct {
-	events int  // that it holds, if none of them has to be on disk yet; 0 if any has to
-	early  bool // Sync follows at once
+	events int  // that it holds, if readers may see them before they are on disk
+	later  bool // Commit may return before they are
+	early  bool // and Sync follows at once
 }
-
-// synced is a transaction that is on disk when it is acknowledged.
-var synced durability
 
 // syncer decides which transactions are synced. Whoever holds the turn owns it.
 type syncer struct {
-	lazy    bool // pieces need not be synced at once
-	relaxed bool // the connection does not sync
+	lazy    bool // the machine tells when it was started, so transactions may be seen before they are on disk
+	relaxed bool // SQLite does not sync
 	events  int  // unsynced so far
 	last    time.Time
 	changes int64 // of the connection, before the transaction
@@ -43,7 +45,7 @@ type syncer struct {
 // prepare makes the connection ready for a transaction. None may be open.
 func (y *syncer) prepare(c *lite.Conn, d durability) error {
 	y.changes = c.TotalChanges()
-	relax := y.lazy && d != synced && y.events+d.events <= unsyncedEvents && (d.early || time.Since(y.last) < unsyncedFor)
+	relax := y.lazy && d.events > 0 && y.events+d.events <= unsyncedEvents
 	if relax == y.relaxed {
 		return nil
 	}
@@ -65,15 +67,20 @@ func (y *syncer) committing(d durability) {
 	}
 }
 
-// done records how the commit went. If it failed, its own events are not in the log, but
-// those before it may not be on disk, and later syncs do not tell.
-func (y *syncer) done(c *lite.Conn, err error) {
+// done records how the commit went, and reports whether the log must be synced now. If it
+// failed, its own events are not in the log, but those before it may not be on disk, and
+// later syncs do not tell.
+func (y *syncer) done(c *lite.Conn, d durability, err error) bool {
 	switch {
 	case err != nil:
 		y.failed = y.failed || y.events > 0
-	case !y.relaxed && c.TotalChanges() != y.changes: // otherwise there was nothing to sync
+		return false
+	case y.relaxed:
+		return !d.later || !d.early && time.Since(y.last) >= unsyncedFor
+	case c.TotalChanges() != y.changes: // otherwise there was nothing to sync
 		y.events, y.last = 0, time.Now()
 	}
+	return false
 }
 
 // mend makes sure that nothing is written behind a hole in the log: after a power cut it
@@ -108,26 +115,36 @@ func (s *Store) Sync(ctx context.Context) error {
 		case s.sync.events == 0:
 			return nil
 		}
-		if err := s.syncWAL(); err != nil {
-			s.sync.failed = true
-			return err
-		}
-		s.sync.events, s.sync.last = 0, time.Now()
-		return nil
+		return s.syncLog()
 	})
 	return describe("sync", s.path, err)
 }
 
-func (s *Store) syncWAL() error {
-	if s.wal == nil {
-		f, err := os.OpenFile(s.path+"-wal", os.O_RDWR, 0)
-		if err != nil {
-			return err
-		}
-		if err := s.checkGone(); err != nil {
-			return errors.Join(err, f.Close())
-		}
-		s.wal = f
+// syncLog writes to the disk what is in the log. The turn must be held.
+func (s *Store) syncLog() error {
+	err := s.openLog()
+	if err == nil {
+		err = s.syncData(s.wal)
 	}
-	return s.syncData(s.wal)
+	if err != nil {
+		s.sync.failed = true
+		return err
+	}
+	s.sync.events, s.sync.last = 0, time.Now()
+	return nil
+}
+
+func (s *Store) openLog() error {
+	if s.wal != nil {
+		return nil
+	}
+	f, err := os.OpenFile(s.path+"-wal", os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	if err := s.checkGone(); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	s.wal = f
+	return nil
 }

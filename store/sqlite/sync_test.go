@@ -49,23 +49,30 @@ func openLazy(t *testing.T) *Store {
 	return s
 }
 
-// Levels of PRAGMA synchronous: at normal a transaction is not synced.
-const normal, full = 1, 2
+// How a transaction gets to the disk: not by itself, by a sync after it, or by SQLite's
+// before anybody sees it.
+const unsynced, synced, full = "not synced", "synced", "synced by SQLite"
 
-// levels is how a store commits and syncs.
-type levels struct {
-	committed []int64
-	syncs     int
+// syncs is how a store commits and syncs.
+type syncs struct {
+	committed []string
+	n         int // of the store's own
 }
 
-func watchLevels(s *Store) *levels {
-	l := &levels{}
+func watchSyncs(s *Store) *syncs {
+	l := &syncs{}
 	s.fault = func(phase string) error { // with the turn
-		if phase == "before" {
-			_, err := s.db.Row(func(r *lite.Rows) { l.committed = append(l.committed, r.Int(0)) }, "PRAGMA synchronous")
-			return err
+		if phase != "before" {
+			return nil
 		}
-		return nil
+		_, err := s.db.Row(func(r *lite.Rows) {
+			how := unsynced // at NORMAL
+			if r.Int(0) == 2 {
+				how = full
+			}
+			l.committed = append(l.committed, how)
+		}, "PRAGMA synchronous")
+		return err
 	}
 	s.syncData = func(f *os.File) error {
 		now, err := os.Stat(s.path + "-wal")
@@ -73,20 +80,27 @@ func watchLevels(s *Store) *levels {
 		if err != nil || isErr != nil || !os.SameFile(is, now) {
 			return fmt.Errorf("%s is not the log: %w, %w", f.Name(), err, isErr)
 		}
-		l.syncs++
+		l.n++
+		if n := len(l.committed); n > 0 {
+			l.committed[n-1] += ", then synced"
+			if l.committed[n-1] == unsynced+", then synced" {
+				l.committed[n-1] = synced
+			}
+		}
 		return syncData(f)
 	}
 	return l
 }
 
-// want holds that do commits once, at that level.
-func (l *levels) want(t *testing.T, what string, level int64, do func()) {
+// want holds that do commits once, in that way.
+func (l *syncs) want(t *testing.T, what, how string, do func()) {
 	t.Helper()
 	l.committed = nil
 	do()
-	if len(l.committed) != 1 || l.committed[0] != level {
-		t.Errorf("%s: committed at %v, want %d", what, l.committed, level)
+	if len(l.committed) != 1 || l.committed[0] != how {
+		t.Errorf("%s: %q, want %q", what, l.committed, how)
 	}
+	l.committed = nil
 }
 
 // TestPiecesAreNotSyncedAlone holds which transactions are synced: all but those of
@@ -95,15 +109,15 @@ func TestPiecesAreNotSyncedAlone(t *testing.T) {
 	t.Parallel()
 	s := openLazy(t)
 	x, y := newHolder(t, s), newHolder(t, s)
-	l := watchLevels(s)
+	l := watchSyncs(s)
 	n := 0
 	piece := func() terret.Event { n++; return pieceOf(n) }
-	step := func(what string, want int64, do func()) {
+	step := func(what string, want string, do func()) {
 		t.Helper()
 		s.sync.last = time.Now().Add(time.Hour) // no time passes
 		l.want(t, what, want, do)
 	}
-	alone := func(what string, want int64, change func(*terret.Batch)) {
+	alone := func(what string, want string, change func(*terret.Batch)) {
 		t.Helper()
 		b := x.batch(piece())
 		change(&b)
@@ -111,16 +125,16 @@ func TestPiecesAreNotSyncedAlone(t *testing.T) {
 	}
 	same := func(*terret.Batch) {}
 
-	step("a note", full, func() { x.commit(t, x.batch(note())) })
-	alone("a piece", normal, same)
-	alone("another piece", normal, same)
-	alone("a piece and a note", full, func(b *terret.Batch) { b.Events = append(b.Events, note()) })
-	alone("a piece with the driver's cursor", full, func(b *terret.Batch) { b.Cursor = []byte("c") })
-	alone("a piece that takes from the inbox", full, func(b *terret.Batch) { b.Taken = []string{"i"} })
-	alone("a piece that delivers", full, func(b *terret.Batch) { b.Delivered = []string{"r"} })
-	alone("a piece and a rule's hit", full, func(b *terret.Batch) { b.Hits = map[string]int64{"r": 1} })
-	alone("a piece with the agent's message", normal, func(b *terret.Batch) { b.Events[0].Raw = []byte("raw") })
-	alone("a piece that is a request", full, func(b *terret.Batch) {
+	step("a note", synced, func() { x.commit(t, x.batch(note())) })
+	alone("a piece", unsynced, same)
+	alone("another piece", unsynced, same)
+	alone("a piece and a note", synced, func(b *terret.Batch) { b.Events = append(b.Events, note()) })
+	alone("a piece with the driver's cursor", synced, func(b *terret.Batch) { b.Cursor = []byte("c") })
+	alone("a piece that takes from the inbox", synced, func(b *terret.Batch) { b.Taken = []string{"i"} })
+	alone("a piece that delivers", synced, func(b *terret.Batch) { b.Delivered = []string{"r"} })
+	alone("a piece and a rule's hit", synced, func(b *terret.Batch) { b.Hits = map[string]int64{"r": 1} })
+	alone("a piece with the agent's message", unsynced, func(b *terret.Batch) { b.Events[0].Raw = []byte("raw") })
+	alone("a piece that is a request", synced, func(b *terret.Batch) {
 		b.Events[0].Expects = &terret.Expects{RequestID: terret.NewID(terret.PrefixRequest), Gate: terret.GateStop}
 	})
 	group := func(events ...terret.Event) func() {
@@ -132,8 +146,8 @@ func TestPiecesAreNotSyncedAlone(t *testing.T) {
 			x.seq, y.seq = r[0].LastSeq, r[1].LastSeq
 		}
 	}
-	step("pieces of two sessions", normal, group(piece(), piece()))
-	step("a piece and another's note", full, group(piece(), note()))
+	step("pieces of two sessions", unsynced, group(piece(), piece()))
+	step("a piece and another's note", synced, group(piece(), note()))
 	step("a release", full, func() {
 		if err := s.Release(t.Context(), y.id, y.epoch); err != nil {
 			t.Fatal(err)
@@ -145,19 +159,19 @@ func TestPiecesAreNotSyncedAlone(t *testing.T) {
 	for range unsyncedEvents - 1 {
 		many.Events = append(many.Events, piece())
 	}
-	step("many pieces", normal, func() { x.commit(t, many) })
-	alone("the last that fits", normal, same)
+	step("many pieces", unsynced, func() { x.commit(t, many) })
+	alone("the last that fits", unsynced, same)
 	step("a transaction that changes nothing", full, func() {
 		if err := s.Release(t.Context(), y.id, y.epoch); err != nil {
 			t.Fatal(err)
 		}
 	})
 	alone("one too many", full, same)
-	alone("the first after that", normal, same)
+	alone("the first after that", unsynced, same)
 
 	// Nor for longer than a time.
 	s.sync.last = time.Now().Add(-2 * unsyncedFor)
-	l.want(t, "a piece after a while", full, func() { x.commit(t, x.batch(piece())) })
+	l.want(t, "a piece after a while", synced, func() { x.commit(t, x.batch(piece())) })
 
 	// Nor where it cannot be known whether the machine has died since.
 	s.sync.lazy = false
@@ -172,8 +186,8 @@ func TestEarly(t *testing.T) {
 	t.Parallel()
 	s := openLazy(t)
 	x, y := newHolder(t, s), newHolder(t, s)
-	l := watchLevels(s)
-	commit := func(what string, want int64, change func(*terret.Batch)) {
+	l := watchSyncs(s)
+	commit := func(what string, want string, change func(*terret.Batch)) {
 		t.Helper()
 		b := x.batch(note())
 		b.Early = true
@@ -183,27 +197,27 @@ func TestEarly(t *testing.T) {
 	same := func(*terret.Batch) {}
 	sync := func(what string, want int) {
 		t.Helper()
-		l.syncs = 0
-		if err := s.Sync(t.Context()); err != nil || l.syncs != want {
-			t.Errorf("%s: synced %d times, want %d, %v", what, l.syncs, want, err)
+		l.n = 0
+		if err := s.Sync(t.Context()); err != nil || l.n != want {
+			t.Errorf("%s: synced %d times, want %d, %v", what, l.n, want, err)
 		}
 	}
 	sync("nothing", 0)
 	for range 2 {
 		began := time.Now()
 		s.sync.last = began.Add(-2 * unsyncedFor)
-		commit("a note after a while", normal, same)
+		commit("a note after a while", unsynced, same)
 		sync("the note", 1)
 		sync("nothing more", 0)
 		if s.sync.events != 0 || s.sync.last.Before(began) {
 			t.Errorf("%d events are said to be unsynced since %v", s.sync.events, s.sync.last)
 		}
 	}
-	commit("one that takes from the inbox", normal, func(b *terret.Batch) { b.Taken = []string{"i"} })
-	commit("one that is not early", full, func(b *terret.Batch) { b.Early = false })
+	commit("one that takes from the inbox", unsynced, func(b *terret.Batch) { b.Taken = []string{"i"} })
+	commit("one that is not early", synced, func(b *terret.Batch) { b.Early = false })
 	sync("what that synced", 0)
 	commit("one without events", full, func(b *terret.Batch) { b.Events, b.Cursor = nil, []byte("c") })
-	l.want(t, "one and another that is not", full, func() {
+	l.want(t, "one and another that is not", synced, func() {
 		b := x.batch(note())
 		b.Early = true
 		r, err := s.Commit(t.Context(), []terret.Batch{b, y.batch(note())})
@@ -222,16 +236,21 @@ func TestEarly(t *testing.T) {
 		}
 		return nil
 	}
-	b := x.batch(note())
-	b.Early = true
-	x.commit(t, b)
-	if err := s.Sync(t.Context()); err != nil || s.sync.events != 0 {
-		t.Errorf("what was found in the log: %d events are unsynced, %v", s.sync.events, err)
+	for _, early := range []bool{true, false} {
+		b := x.batch(note())
+		b.Early = early
+		x.commit(t, b)
+		if early {
+			if err := s.Sync(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		wal, err := os.Stat(s.path + "-wal")
+		if err != nil || wal.Size() != 0 || s.sync.events != 0 {
+			t.Errorf("early: %t: what was found in the log is not in the database: %v, %d events, %v", early, wal, s.sync.events, err)
+		}
 	}
-	if wal, err := os.Stat(s.path + "-wal"); err != nil || wal.Size() != 0 {
-		t.Errorf("it is not in the database: %v, %v", wal, err)
-	}
-	l = watchLevels(s)
+	l = watchSyncs(s)
 
 	// Where it cannot be known whether the machine has died since, all is synced.
 	s.sync.lazy = false
@@ -246,15 +265,23 @@ var errDisk = errors.New("disk on fire")
 // written behind that hole: first all of it goes into the database.
 func TestFailedSync(t *testing.T) {
 	t.Parallel()
+	failing := func(*os.File) error { return os.NewSyscallError("fdatasync", syscall.EIO) }
 	for name, fail := range map[string]func(*testing.T, *Store, *holder){
 		"early": func(t *testing.T, s *Store, x *holder) {
 			b := x.batch(note())
 			b.Early = true
 			x.commit(t, b)
-			s.syncData = func(*os.File) error { return os.NewSyscallError("fdatasync", syscall.EIO) }
+			s.syncData = failing
 			if err := s.Sync(t.Context()); err == nil || !strings.Contains(err.Error(), "is full or has failed") {
 				t.Errorf("a failed sync: %v", err)
 			}
+		},
+		"of a commit": func(t *testing.T, s *Store, x *holder) {
+			s.syncData = failing
+			if _, err := s.Commit(t.Context(), []terret.Batch{x.batch(note())}); err == nil || !strings.Contains(err.Error(), "is full or has failed") {
+				t.Errorf("a failed sync: %v", err)
+			}
+			x.seq++ // it is in the log
 		},
 		"behind pieces": func(t *testing.T, s *Store, x *holder) {
 			x.commit(t, x.batch(pieceOf(1)))
@@ -271,6 +298,7 @@ func TestFailedSync(t *testing.T) {
 			x := newHolder(t, s)
 			x.must(t, strings.Repeat("x", 50_000))
 			fail(t, s, x)
+			s.syncData = syncData
 
 			reader, err := connect(t, s.path).BeginTx(t.Context(), nil)
 			if err != nil {
@@ -325,7 +353,7 @@ func TestPowerCut(t *testing.T) {
 	mustExec(t, other, `UPDATE upkeep SET value = value + 1 WHERE name = 'boot'`) // started anew
 	for range 2 {
 		again := openFile(t, cut)
-		if err := again.begin(t.Context(), synced, again.jump); err != nil { // as another process that opens it at the same time
+		if err := again.begin(t.Context(), durability{}, again.jump); err != nil { // as another process that opens it at the same time
 			t.Fatal(err)
 		}
 		n, err := again.Session(t.Context(), x.id)

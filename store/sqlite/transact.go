@@ -11,7 +11,7 @@ import (
 // write runs fn in an exclusive write transaction, and wakes those who Wait. The
 // context bounds the wait for the turn; once begun, the transaction runs to its end.
 func (s *Store) write(ctx context.Context, what string, fn func(tx *lite.Conn) error) error {
-	return s.writeAs(ctx, what, synced, fn)
+	return s.writeAs(ctx, what, durability{}, fn)
 }
 
 // writeAs is write for a transaction with a known durability.
@@ -63,11 +63,14 @@ func (s *Store) begin(ctx context.Context, d durability, fn func(*lite.Conn) err
 		}
 		s.sync.committing(d)
 		err := s.commit(c)
-		s.sync.done(c, err)
+		due := s.sync.done(c, d, err)
 		if err != nil {
 			return err
 		}
 		s.noteFiles()
+		if due {
+			return s.syncLog()
+		}
 		return nil
 	})
 }
