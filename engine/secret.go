@@ -34,6 +34,11 @@ func (s *secrets) hide(ev terret.Event) terret.Event {
 	case terret.ToolProgress:
 		d.Text = s.next("output"+d.ToolID, d.Text)
 		ev.Data = d
+	case terret.SessionStateChange:
+		if d.Detail != "" {
+			return s.hideWhole(ev)
+		}
+	case terret.UsageUpdate: // numbers
 	default:
 		return s.hideWhole(ev)
 	}

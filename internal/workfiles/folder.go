@@ -106,14 +106,18 @@ func realFolder(dir string) (string, error) {
 	if err != nil {
 		return "", problem(dir, err)
 	}
-	info, err := os.Stat(real)
+	return real, isFolder(real)
+}
+
+func isFolder(path string) error {
+	info, err := os.Stat(path)
 	if err != nil {
-		return "", problem(dir, err)
+		return problem(path, err)
 	}
 	if !info.IsDir() {
-		return "", terret.Invalid("path", "%s is not a folder", dir)
+		return terret.Invalid("path", "%s is not a folder", path)
 	}
-	return real, nil
+	return nil
 }
 
 // local checks a path that somebody gave, relative to the folder and with

@@ -64,21 +64,20 @@ func (r *Roots) resolve(path string) (real, root string, err error) {
 	if origin, ok := worktree.Origin(r.home, path); ok {
 		return r.resolveTree(path, origin)
 	}
-	outside := terret.Errorf(terret.CodeForbidden, "%q is not in a folder that sessions may be opened in; choose one of %s, or start the server with --root", path, strings.Join(r.list, ", "))
 	if !filepath.IsAbs(path) || strings.ContainsRune(path, 0) {
 		return "", "", terret.Invalid("path", "%q is not an absolute path", path)
 	}
 	real, err = filepath.EvalSymlinks(path)
-	if err != nil {
-		if r.rootOf(filepath.Clean(path)) == "" {
-			return "", "", outside
-		}
+	if err != nil && r.rootOf(filepath.Clean(path)) != "" {
 		return "", "", problem(path, err)
 	}
-	if root = r.rootOf(real); root == "" {
-		return "", "", outside
+	if err == nil {
+		root = r.rootOf(real)
 	}
-	if real, err = realFolder(real); err != nil {
+	if root == "" {
+		return "", "", terret.Errorf(terret.CodeForbidden, "%q is not in a folder that sessions may be opened in; choose one of %s, or start the server with --root", path, strings.Join(r.list, ", "))
+	}
+	if err := isFolder(real); err != nil {
 		return "", "", err
 	}
 	h, err := openHome(r.home)

@@ -25,7 +25,7 @@ func Branch(id string) string { return branchPrefix + id }
 // Find returns the top of the worktree under home that holds the path, and the id of the
 // worktree. Both paths are absolute, and path is without symbolic links.
 func Find(home, path string) (top, id string, ok bool) {
-	if home == "" {
+	if home == "" || !strings.Contains(strings.ToLower(path), folder) { // almost all paths
 		return "", "", false
 	}
 	if top, id, ok = find(home, path); ok {
