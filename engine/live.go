@@ -84,6 +84,7 @@ type turn struct {
 	cursor  []byte        // that goes into the log with its end
 	stop    *terret.Error // why it is to end, once somebody said so
 	heard   time.Time     // when its agent last said or asked something
+	silence *time.Timer   // looks whether that is too long ago; nil if nothing is
 	record  sync.Once     // of the folder's state before it
 	before  string        // that state
 	text    string        // of the last message
@@ -101,7 +102,14 @@ func (t *turn) onDisk() error {
 }
 
 // over releases everybody who waits for the end of the turn.
-func (t *turn) over() { t.finish.Do(func() { close(t.done) }) }
+func (t *turn) over() {
+	t.finish.Do(func() {
+		if t.silence != nil {
+			t.silence.Stop()
+		}
+		close(t.done)
+	})
+}
 
 // partial is the text of a message that is still streaming.
 type partial struct {
@@ -120,9 +128,7 @@ func (l *live) newTurn(id string, origin terret.Origin, p terret.Prompt, in inFo
 	l.begun[id] = true
 	t := &turn{id: id, origin: origin, started: time.Now(), heard: time.Now(), prompt: p, in: in, done: make(chan struct{})}
 	t.ctx, t.cancel = context.WithCancelCause(l.e.life)
-	if l.e.cfg.Silence > 0 {
-		l.e.goBackground(func() { l.e.watchSilence(l, t) })
-	}
+	l.watchSilence(t)
 	return t
 }
 

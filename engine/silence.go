@@ -7,45 +7,32 @@ import (
 )
 
 // watchSilence stops a turn in which the agent says and asks nothing for too long. While
-// somebody is asked, the agent may wait.
-func (e *Engine) watchSilence(l *live, t *turn) {
-	limit := e.cfg.Silence
-	wait := time.NewTimer(limit)
-	defer wait.Stop()
-	for {
-		select {
-		case <-t.done:
-			return
-		case <-e.life.Done():
-			return
-		case <-wait.C:
-		}
-		left := l.silent(t, limit)
-		if left <= 0 {
-			return
-		}
-		wait.Reset(left)
+// somebody is asked, the agent may wait. l.mu must be held.
+func (l *live) watchSilence(t *turn) {
+	if limit := l.e.cfg.Silence; limit > 0 {
+		t.silence = time.AfterFunc(limit, func() { l.e.goBackground(func() { l.silent(t, limit) }) })
 	}
 }
 
-// silent stops the turn if its agent has been silent for that long. It returns how long
-// it may go on being silent, or zero if there is nothing more to watch.
-func (l *live) silent(t *turn, limit time.Duration) time.Duration {
+// silent stops the turn if its agent has been silent for that long. If it has not, it
+// looks again when it may have been.
+func (l *live) silent(t *turn, limit time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.turn != t || t.stop != nil || l.phase == settling {
-		return 0
+		return
 	}
+	left := limit - time.Since(t.heard)
 	if len(l.open) > 0 {
-		return limit
+		left = limit
 	}
-	if left := limit - time.Since(t.heard); left > 0 {
-		return left
+	if left > 0 {
+		t.silence.Reset(left)
+		return
 	}
 	why := terret.Errorf(terret.CodeTimeout, "the agent said nothing for %s and was stopped; prompt the session to go on, or set silent_after", limit)
 	out := l.put(nil, terret.Event{Data: terret.DiagWarning{Text: "the agent has said nothing for " + limit.String() + " and is stopped"}})
 	l.write(l.stopFor(why, out), nil)
-	return 0
 }
 
 // spoke notes that the agent gave a sign of life. l.mu must be held.
