@@ -100,6 +100,8 @@ type Engine struct {
 	end  context.CancelCauseFunc
 	work sync.WaitGroup // everything that Close waits for
 
+	background background
+
 	mu       sync.Mutex
 	live     map[string]*live         // sessions that this process owns
 	claiming map[string]chan struct{} // sessions being claimed; closed afterwards
@@ -140,6 +142,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	e := &Engine{
 		cfg: cfg, store: cfg.Store, log: cfg.Log, secrets: redact.Known(cfg.Secrets),
 		drivers: map[string]terret.Driver{}, live: map[string]*live{}, claiming: map[string]chan struct{}{}, deciding: map[string]int{}, wakes: map[string]bool{},
+		background: background{next: make(chan func())},
 	}
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
@@ -277,15 +280,3 @@ func (e *Engine) lookup(name string) terret.Driver {
 }
 
 func (e *Engine) trusts(cwd string) bool { return e.cfg.Trust != nil && e.cfg.Trust(cwd) }
-
-// goBackground runs fn in a goroutine that Close waits for. It refuses once the
-// engine's life is over.
-func (e *Engine) goBackground(fn func()) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.life.Err() != nil {
-		return false
-	}
-	e.work.Go(fn)
-	return true
-}
