@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"unicode/utf8"
 )
 
 // Version is the version of the vocabulary that this package writes. Fields are only
@@ -130,45 +129,6 @@ func (e Event) MarshalJSON() ([]byte, error) {
 		return nil, err
 	}
 	return Entry{Seq: e.Seq, Body: body, Raw: e.Raw}.AppendJSON(nil), nil
-}
-
-// Encode returns the bytes that a store keeps: the JSON form without sequence
-// number and raw message, always an object and always valid UTF-8.
-func (e Event) Encode() ([]byte, error) {
-	if e.Data == nil {
-		return nil, Errorf(CodeInternal, "event without data in session %s", e.Session)
-	}
-	w := envelope{
-		V: e.V, Session: e.Session, Turn: e.Turn, By: e.By, Time: e.Time,
-		Kind: e.Kind(), Actor: e.Actor, ParentTool: e.ParentTool, Expects: e.Expects,
-		Visibility: e.Visibility, Source: e.Source, Data: e.Data,
-	}
-	if w.V == 0 {
-		w.V = Version
-	}
-	if w.Actor == "" {
-		w.Actor = ActorRoot
-	}
-	if w.Visibility == "" {
-		w.Visibility = w.Kind.Visibility()
-	}
-	if o, ok := e.Data.(Opaque); ok {
-		if o.Name == "" {
-			return nil, Errorf(CodeInternal, "event without a kind in session %s", e.Session)
-		}
-		w.Data = o.JSON
-	}
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(w); err != nil {
-		return nil, fmt.Errorf("encode %s: %w", w.Kind, err)
-	}
-	body := bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
-	if !utf8.Valid(body) { // raw JSON from an agent may hold anything
-		body = bytes.ToValidUTF8(body, []byte("\uFFFD"))
-	}
-	return body, nil
 }
 
 // UnmarshalJSON reads what MarshalJSON writes. A kind that this version does not know

@@ -27,9 +27,9 @@ func Now() Time { return TimeOf(time.Now()) }
 func TimeOf(t time.Time) Time { return Time{t.UTC().Round(0).Truncate(time.Microsecond)} }
 
 // MarshalJSON implements json.Marshaler.
-func (t Time) MarshalJSON() ([]byte, error) {
-	return t.UTC().AppendFormat(nil, `"`+timeLayout+`"`), nil
-}
+func (t Time) MarshalJSON() ([]byte, error) { return t.appendJSON(nil), nil }
+
+func (t Time) appendJSON(b []byte) []byte { return t.UTC().AppendFormat(b, `"`+timeLayout+`"`) }
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (t *Time) UnmarshalJSON(b []byte) error {
