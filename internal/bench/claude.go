@@ -167,10 +167,10 @@ func (b claudeBench) run(ctx context.Context, dir string) (rows []row, err error
 	return slices.Concat(warm, driver, first), err
 }
 
-// alternate takes turns in processes that are up, one of each after the other.
-func alternate(turns ...func() (took, error)) ([][]took, error) {
+// alternate takes n turns in processes that are up, one of each after the other.
+func alternate(n int, turns ...func() (took, error)) ([][]took, error) {
 	all := make([][]took, len(turns))
-	for i := range warmTurns + 5 {
+	for i := range n + 5 {
 		for j, turn := range turns {
 			before := cpuTime()
 			t, err := turn()
@@ -202,7 +202,7 @@ func (b claudeBench) warm(ctx context.Context, e *engine.Engine) ([]row, error) 
 	}
 	view := watch(ctx, e, s.ID)
 	defer view.stop()
-	all, err := alternate(func() (took, error) { return view.turn(ctx) }, direct.turn)
+	all, err := alternate(warmTurns, func() (took, error) { return view.turn(ctx) }, direct.turn)
 	if err != nil {
 		return nil, err
 	}
@@ -232,7 +232,7 @@ func (b claudeBench) driverAlone(ctx context.Context) (rows []row, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, driver.close(ctx)) }()
-	all, err := alternate(func() (took, error) { return driver.turn(ctx) }, lean.turn, printing.turn)
+	all, err := alternate(warmTurns, func() (took, error) { return driver.turn(ctx) }, lean.turn, printing.turn)
 	if err != nil {
 		return nil, err
 	}
