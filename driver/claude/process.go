@@ -38,10 +38,11 @@ type process struct {
 	work sync.WaitGroup // writer, and what waits for decisions
 	told chan struct{}  // closed when serve has reported everything
 
-	outMu sync.Mutex
-	out   []outgoing
-	wake  chan struct{}
-	wrote chan struct{} // closed when nothing more will be written
+	writing sync.Mutex // held by whoever writes lines
+	outMu   sync.Mutex
+	out     []outgoing
+	wake    chan struct{}
+	wrote   chan struct{} // closed when nothing more will be written
 
 	mu       sync.Mutex
 	t        *translator

@@ -171,11 +171,15 @@ func TestStuckPrompt(t *testing.T) {
 
 // queueing reports whether no large line is being written yet.
 func (p *process) queueing() bool {
+	if p.writing.TryLock() {
+		p.writing.Unlock()
+		return true
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.outMu.Lock()
 	defer p.outMu.Unlock()
-	return !p.t.turn.asked() || len(p.out) > 0 || len(p.wake) > 0
+	return !p.t.turn.asked() || len(p.out) > 0
 }
 
 func canceled() context.Context {

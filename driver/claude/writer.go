@@ -45,7 +45,13 @@ func (p *process) retract(id string) {
 // agent has ended since: the end of the turn reports that.
 func (p *process) prompt(ctx context.Context, id string, blocks []terret.Block) error {
 	done := make(chan error, 1)
-	p.put(outgoing{line: promptLine(id, blocks), done: done})
+	p.enqueue(outgoing{line: promptLine(id, blocks), done: done})
+	if p.life.Err() == nil && ctx.Err() == nil && p.writing.TryLock() { // it would wake the writer, only to wait for it
+		p.writeAll()
+		p.writing.Unlock()
+	} else {
+		p.wakeWriter()
+	}
 	canceled := ctx.Done()
 	for {
 		select {
@@ -103,9 +109,17 @@ func (p *process) interrupt(ctx context.Context) error {
 func (p *process) send(line []byte) { p.put(outgoing{line: line}) }
 
 func (p *process) put(o outgoing) {
+	p.enqueue(o)
+	p.wakeWriter()
+}
+
+func (p *process) enqueue(o outgoing) {
 	p.outMu.Lock()
+	defer p.outMu.Unlock()
 	p.out = append(p.out, o)
-	p.outMu.Unlock()
+}
+
+func (p *process) wakeWriter() {
 	select {
 	case p.wake <- struct{}{}:
 	default:
@@ -123,30 +137,37 @@ func (p *process) next() (o outgoing, ok bool) {
 	return o, true
 }
 
-// write writes the lines until the process ends. A process that does not read its input
-// is stopped.
+// write writes the lines until the process ends.
 func (p *process) write() {
 	defer close(p.wrote)
-	w := ndjson.NewWriter(p.proc.Stdin())
 	for {
 		select {
 		case <-p.wake:
 		case <-p.proc.Done():
 			return
 		}
-		for o, ok := p.next(); ok; o, ok = p.next() {
-			err := w.WriteRaw(o.line)
-			if o.done != nil {
-				o.done <- err
-			}
-			switch {
-			case err == nil || errors.Is(err, os.ErrClosed): // it is being stopped
-			case errors.Is(err, ndjson.ErrInvalid) || errors.Is(err, ndjson.ErrNewline):
-				p.log.Error("could not write a line to the agent", "error", err)
-			default:
-				p.log.Warn("the agent does not read its input; stopping it", "error", err)
-				_, _ = p.proc.Kill()
-			}
+		p.writing.Lock()
+		p.writeAll()
+		p.writing.Unlock()
+	}
+}
+
+// writeAll writes the lines that wait. A process that does not read its input is stopped.
+// p.writing must be held.
+func (p *process) writeAll() {
+	w := ndjson.NewWriter(p.proc.Stdin())
+	for o, ok := p.next(); ok; o, ok = p.next() {
+		err := w.WriteRaw(o.line)
+		if o.done != nil {
+			o.done <- err
+		}
+		switch {
+		case err == nil || errors.Is(err, os.ErrClosed): // it is being stopped
+		case errors.Is(err, ndjson.ErrInvalid) || errors.Is(err, ndjson.ErrNewline):
+			p.log.Error("could not write a line to the agent", "error", err)
+		default:
+			p.log.Warn("the agent does not read its input; stopping it", "error", err)
+			_, _ = p.proc.Kill()
 		}
 	}
 }

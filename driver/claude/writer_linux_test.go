@@ -24,6 +24,7 @@ func promptOfAnAgentThatEnds(t *testing.T, written bool) {
 	t.Helper()
 	p := &process{wake: make(chan struct{}, 1), wrote: make(chan struct{})}
 	p.life, p.end = context.WithCancelCause(t.Context())
+	p.writing.Lock() // we are the writer
 	prompted := make(chan error, 1)
 	go func() { prompted <- p.prompt(t.Context(), "id", []terret.Block{terret.Text("die")}) }()
 	<-p.wake
