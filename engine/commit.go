@@ -26,7 +26,7 @@ type appending struct {
 	cursor []byte
 	taken  []string
 	hits   map[string]int64
-	shown  chan struct{} // if not nil, it may be shown before it is on disk; closed then
+	shown  func()        // if not nil, it may be shown before it is on disk; the committer calls it then
 	done   chan struct{} // closed when it is committed and on disk, or never will be
 	err    error         // valid after done
 }
@@ -35,17 +35,6 @@ type appending struct {
 func (a *appending) wait() error {
 	<-a.done
 	return a.err
-}
-
-// waitShown blocks until a is committed, and shown to everybody who follows the session.
-// If it is not on disk by then, wait waits for that.
-func (a *appending) waitShown() error {
-	select {
-	case <-a.shown:
-		return nil
-	case <-a.done:
-		return a.err
-	}
 }
 
 // urgent reports whether somebody may wait for a: its text was not seen before, or it
@@ -183,13 +172,14 @@ func (e *Engine) commitGroup(group []*live) {
 	}
 }
 
-// finish releases those who wait for what was committed; if it is early, only those who
-// wait until it is shown.
+// finish goes on with what was committed and shown. If it is early, nobody is told yet.
 func finish(part []*appending, early bool) {
 	for _, a := range part {
-		if early {
-			close(a.shown)
-		} else {
+		if a.shown != nil {
+			a.shown()
+			a.shown = nil
+		}
+		if !early {
 			close(a.done)
 		}
 	}

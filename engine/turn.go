@@ -179,10 +179,6 @@ func (e *Engine) promptLive(ctx context.Context, l *live, r PromptRequest) (terr
 	}
 	t = l.begin(after(account, r), cmp.Or(r.Origin, terret.OriginUser), nil, in)
 	l.mu.Unlock()
-	if err := t.began.waitShown(); err != nil {
-		return terret.Turn{}, err
-	}
-	e.startTurn(l, t) // the agent reads the prompt while the disk writes it
 	if err := t.onDisk(); err != nil {
 		return terret.Turn{}, err
 	}
@@ -210,9 +206,10 @@ func (l *live) record(t *turn) terret.Turn {
 	}
 }
 
-// begin starts a turn of the session and writes its first event, which is shown before it
-// is on disk unless it takes from the inbox. l.mu must be held, and the session must be
-// idle.
+// begin starts a turn of the session and writes its first event. If it takes nothing from
+// the inbox, that is shown before it is on disk, and the agent reads the prompt while the
+// disk writes it; otherwise the caller starts the turn. l.mu must be held, and the session
+// must be idle.
 func (l *live) begin(r PromptRequest, origin terret.Origin, taken []string, in inForce) *turn {
 	l.queued = l.queued || len(l.leftover) > 0
 	l.leftover = nil
@@ -230,7 +227,7 @@ func (l *live) begin(r PromptRequest, origin terret.Origin, taken []string, in i
 	}
 	a := &appending{events: l.to(starting, out), taken: taken}
 	if len(taken) == 0 {
-		a.shown = make(chan struct{})
+		a.shown = func() { l.e.startTurn(l, t) }
 	}
 	t.began = l.enqueue(a)
 	return t
