@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"net/netip"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,17 +23,43 @@ func peerInside(remote, local netip.AddrPort) bool {
 	if inode == "" {
 		return false // on another machine, or gone
 	}
-	own := treeOf(os.Getpid())
-	for _, pid := range holders(inode) {
-		if pid == os.Getpid() {
-			continue
+	return heldInside(inode, holders)
+}
+
+// looks is how often to look for who holds a connection, if it changes hands.
+const looks = 10
+
+// heldInside looks again if a process that is inside no longer holds the connection. A
+// new process holds what its parent has open until it runs its program, with an agent's
+// mark if it is to be one; then the parent still holds it. But whoever passes it on again
+// and again is inside, and so is whoever leaves it to nobody.
+func heldInside(inode string, holders func(inode string) []int) bool {
+	own, seen := treeOf(os.Getpid()), false
+	for range looks {
+		all := holders(inode)
+		if len(all) == 0 {
+			return seen
 		}
-		for depth := 0; pid > 1 && depth < 256 && pid != os.Getpid(); depth++ {
-			if tree := treeOf(pid); tree != "" && tree != own {
-				return true
-			}
-			pid = parentOf(pid)
+		marked := slices.DeleteFunc(all, func(pid int) bool { return !isInside(pid, own) })
+		if len(marked) == 0 {
+			return false
 		}
+		if slices.ContainsFunc(marked, func(pid int) bool { return holds(pid, inode) }) {
+			return true
+		}
+		seen = true
+	}
+	return true
+}
+
+// isInside reports whether a process or an ancestor carries a mark other than our own.
+// What this process has started is inside only by its own mark.
+func isInside(pid int, own string) bool {
+	for depth := 0; pid > 1 && depth < 256 && pid != os.Getpid(); depth++ {
+		if tree := treeOf(pid); tree != "" && tree != own {
+			return true
+		}
+		pid = parentOf(pid)
 	}
 	return false
 }
@@ -96,22 +123,21 @@ func parseEndpoint(s string) (netip.AddrPort, bool) {
 
 // holders returns the processes that have the socket open, as far as we may look.
 func holders(inode string) []int {
-	want := "socket:[" + inode + "]"
 	var list []int
 	for _, name := range names("/proc") {
-		pid, err := strconv.Atoi(name)
-		if err != nil {
-			continue
-		}
-		dir := "/proc/" + name + "/fd"
-		for _, fd := range names(dir) {
-			if to, err := os.Readlink(dir + "/" + fd); err == nil && to == want {
-				list = append(list, pid)
-				break
-			}
+		if pid, err := strconv.Atoi(name); err == nil && holds(pid, inode) {
+			list = append(list, pid)
 		}
 	}
 	return list
+}
+
+func holds(pid int, inode string) bool {
+	dir, want := "/proc/"+strconv.Itoa(pid)+"/fd", "socket:["+inode+"]"
+	return slices.ContainsFunc(names(dir), func(fd string) bool {
+		to, err := os.Readlink(dir + "/" + fd)
+		return err == nil && to == want
+	})
 }
 
 func names(dir string) []string {
