@@ -39,8 +39,9 @@ type Log interface {
 	// Commit appends batches in one transaction, at most one batch for each session,
 	// and returns when they are safe, as described above. Each batch succeeds or fails
 	// on its own, as its Result says. The error is about the transaction as a whole:
-	// then nothing was written. If the outcome is unknown, Commit finds out before it
-	// returns.
+	// then nothing was written, unless the disk has failed. In that case readers may see
+	// what was written, and a repeated call fails with a conflict. If the outcome is
+	// unknown, Commit finds out before it returns.
 	//
 	// A commit in which all batches hold only pieces of text need not be on disk when
 	// it returns. The next commit that holds anything else, and any other change, syncs

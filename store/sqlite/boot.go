@@ -28,10 +28,10 @@ func lastBoot(c *lite.Conn) (n int64, err error) {
 	return n, err
 }
 
-// jump makes sure that no number is reused. If the machine died, pieces of text and
-// early batches that were committed and shown may be lost. They can only have been the
-// last events of sessions whose owner died with the machine, at most unsyncedEvents of
-// each: everything that ends ownership, and everything else that is written, is synced.
+// jump makes sure that no number is reused. If the machine died, events that readers had
+// seen but that were not synced may be lost. They can only have been the last events of
+// sessions whose owner died with the machine, at most unsyncedEvents of each: everything
+// that ends ownership is synced before anybody sees it.
 // So these sessions continue after all numbers that anybody can have seen.
 func (s *Store) jump(tx *lite.Conn) error {
 	last, err := lastBoot(tx)

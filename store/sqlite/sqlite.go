@@ -64,6 +64,7 @@ type Options struct {
 // Store is a terret.Store in an SQLite file.
 type Store struct {
 	path    string
+	walPath string // of the log file: SQLite follows links
 	log     *slog.Logger
 	version int   // of the schema
 	boot    int64 // of the machine
@@ -74,7 +75,7 @@ type Store struct {
 	turn     chan struct{}
 	db       *lite.Conn // the writer; nil before Open and after Close
 	sync     syncer
-	wal      *os.File // the log file; nil before it is first synced
+	wal      *os.File // the log file; nil if SQLite syncs everything
 	files    identity
 	rival    int64 // data_version when last asked; changed by other processes only
 	suspect  bool  // others have written, and may have changed the schema
@@ -89,8 +90,8 @@ type Store struct {
 
 	syncData func(*os.File) error // writes a file's content to the disk; tests replace it
 
-	// fault, if set by a test, is called before and after the commit of a transaction,
-	// as if the disk had failed there.
+	// fault, if set by a test, is called before and after the commit of a transaction, and
+	// before a checkpoint, as if the disk had failed there.
 	fault func(phase string) error
 }
 
@@ -126,6 +127,11 @@ func (s *Store) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return err
+	}
+	s.walPath = real + "-wal"
 	s.readers.init(func() (*lite.Conn, error) { return dial(path, setUpReader) })
 	lost, err := lostInWAL(path)
 	if err != nil {
@@ -145,8 +151,15 @@ func (s *Store) open(ctx context.Context) error {
 	if err == nil && last != s.boot {
 		err = s.begin(ctx, durability{}, s.jump)
 	}
-	s.sync.lazy = err == nil
-	return err
+	if err != nil {
+		return err
+	}
+	if err := s.openLog(); err != nil {
+		s.log.Warn("the log file cannot be opened, so SQLite syncs everything, which is slower", "error", err)
+		return nil
+	}
+	s.sync.lazy = true
+	return nil
 }
 
 // dial opens a connection and sets it up.

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"errors"
 	"os"
 	"time"
 
@@ -21,7 +20,7 @@ import (
 // that are marked as early, which Sync syncs at once.
 const (
 	unsyncedEvents = 1000        // at most, per process; see jump
-	unsyncedFor    = time.Second // then the next transaction is synced, whatever it holds
+	unsyncedFor    = time.Second // then the next transaction is synced, even one of pieces
 )
 
 // durability says what has to be on disk, and when. The zero value is a transaction that
@@ -29,7 +28,7 @@ const (
 type durability struct {
 	events int  // that it holds, if readers may see them before they are on disk
 	later  bool // Commit may return before they are
-	early  bool // and Sync follows at once
+	early  bool // some of them are early: Sync follows at once
 }
 
 // syncer decides which transactions are synced. Whoever holds the turn owns it.
@@ -84,22 +83,38 @@ func (y *syncer) done(c *lite.Conn, d durability, err error) bool {
 }
 
 // mend makes sure that nothing is written behind a hole in the log: after a power cut it
-// would be lost. It copies the log, which is still in memory, into the database. The
-// turn must be held.
-func (s *Store) mend(ctx context.Context, c *lite.Conn) error {
+// would be lost. The turn must be held.
+func (s *Store) mend(ctx context.Context) error {
 	if !s.sync.failed {
 		return nil
 	}
-	err := s.whileBusy(ctx, func() error {
-		busy := true
-		_, err := c.Row(func(r *lite.Rows) { busy = r.Bool(0) }, "PRAGMA wal_checkpoint(TRUNCATE)")
-		if err == nil && busy {
-			err = &lite.Error{Code: sqlite3.SQLITE_BUSY, Text: "the log is in use"}
-		}
-		return err
-	})
+	return s.whileBusy(ctx, s.tryMend)
+}
+
+// tryMend copies the log, which is still in memory, into the database. SQLite syncs the
+// log first, and may hear only now of the error that we heard of: Linux reports it once
+// for each descriptor. The turn must be held.
+func (s *Store) tryMend() error {
+	err := s.checkpoint()
+	if code(err) == sqlite3.SQLITE_IOERR {
+		err = s.checkpoint()
+	}
 	if err == nil {
 		s.sync.events, s.sync.last, s.sync.failed = 0, time.Now(), false
+	}
+	return err
+}
+
+func (s *Store) checkpoint() error {
+	if s.fault != nil {
+		if err := s.fault("checkpoint"); err != nil {
+			return err
+		}
+	}
+	busy := true
+	_, err := s.db.Row(func(r *lite.Rows) { busy = r.Bool(0) }, "PRAGMA wal_checkpoint(TRUNCATE)")
+	if err == nil && busy {
+		err = &lite.Error{Code: sqlite3.SQLITE_BUSY, Text: "the log is in use"}
 	}
 	return err
 }
@@ -108,10 +123,10 @@ func (s *Store) mend(ctx context.Context, c *lite.Conn) error {
 // through a descriptor of our own; unlike on the database, there are no locks on it that
 // closing one could release.
 func (s *Store) Sync(ctx context.Context) error {
-	err := s.alone(ctx, func(c *lite.Conn) error {
+	err := s.alone(ctx, func(*lite.Conn) error {
 		switch {
 		case s.sync.failed:
-			return s.mend(ctx, c)
+			return s.mend(ctx)
 		case s.sync.events == 0:
 			return nil
 		}
@@ -120,31 +135,22 @@ func (s *Store) Sync(ctx context.Context) error {
 	return describe("sync", s.path, err)
 }
 
-// syncLog writes to the disk what is in the log. The turn must be held.
+// syncLog writes to the disk what is in the log. If it fails, readers see what may not be
+// on disk. The turn must be held.
 func (s *Store) syncLog() error {
-	err := s.openLog()
-	if err == nil {
-		err = s.syncData(s.wal)
-	}
-	if err != nil {
+	if err := s.syncData(s.wal); err != nil {
 		s.sync.failed = true
+		_ = s.tryMend() // before anybody else writes; if it cannot, whoever writes next has to
+		s.news.publish()
 		return err
 	}
 	s.sync.events, s.sync.last = 0, time.Now()
 	return nil
 }
 
-func (s *Store) openLog() error {
-	if s.wal != nil {
-		return nil
-	}
-	f, err := os.OpenFile(s.path+"-wal", os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	if err := s.checkGone(); err != nil {
-		return errors.Join(err, f.Close())
-	}
-	s.wal = f
-	return nil
+// openLog opens the log file before anything is written to it, since a descriptor reports
+// no errors from before it was opened.
+func (s *Store) openLog() (err error) {
+	s.wal, err = os.OpenFile(s.walPath, os.O_RDWR, 0)
+	return err
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	sqlite3 "modernc.org/sqlite/lib"
+
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/lite"
 )
@@ -297,9 +299,6 @@ func TestFailedSync(t *testing.T) {
 			s := openLazy(t)
 			x := newHolder(t, s)
 			x.must(t, strings.Repeat("x", 50_000))
-			fail(t, s, x)
-			s.syncData = syncData
-
 			reader, err := connect(t, s.path).BeginTx(t.Context(), nil)
 			if err != nil {
 				t.Fatal(err)
@@ -308,6 +307,9 @@ func TestFailedSync(t *testing.T) {
 			if err := reader.QueryRowContext(t.Context(), "SELECT count(*) FROM events").Scan(&n); err != nil {
 				t.Fatal(err)
 			}
+			fail(t, s, x)
+			s.syncData = syncData
+
 			short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			defer cancel()
 			if _, err := s.Commit(short, []terret.Batch{x.batch(note())}); err == nil {
@@ -324,6 +326,59 @@ func TestFailedSync(t *testing.T) {
 			wantEvents(t, s, x.id, x.seq)
 			wantClean(t, s)
 		})
+	}
+}
+
+// TestMendAtOnce holds that what a failed sync leaves behind goes into the database before
+// anybody else can write, if nobody is in the way.
+func TestMendAtOnce(t *testing.T) {
+	t.Parallel()
+	s := openLazy(t)
+	x := newHolder(t, s)
+	s.syncData = func(*os.File) error { return os.NewSyscallError("fdatasync", syscall.EIO) }
+	told := false
+	s.fault = func(phase string) error { // SQLite's own descriptor hears of it, too
+		if phase != "checkpoint" || told {
+			return nil
+		}
+		told = true
+		return &lite.Error{Code: sqlite3.SQLITE_IOERR | 4<<8, Text: "disk I/O error"}
+	}
+	seen, err := s.Wait(t.Context(), -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Commit(t.Context(), []terret.Batch{x.batch(note())}); err == nil {
+		t.Error("a failed sync is said to have worked")
+	}
+	x.seq++
+	if now, err := s.Wait(t.Context(), -1); err != nil || now == seen {
+		t.Errorf("nobody is told of what is in the log: %d, %v", now, err)
+	}
+	if wal, err := os.Stat(s.path + "-wal"); err != nil || wal.Size() != 0 || s.sync.failed {
+		t.Errorf("it is not in the database: %v, %v", wal, err)
+	}
+	s.syncData = syncData
+	x.must(t, "after it")
+	wantEvents(t, s, x.id, x.seq)
+	wantClean(t, s)
+}
+
+// TestLinkedDatabase opens a database by a link: its log is beside what that leads to.
+func TestLinkedDatabase(t *testing.T) {
+	t.Parallel()
+	path, link := tempPath(t), filepath.Join(t.TempDir(), "link.db")
+	openFile(t, path)
+	if err := os.Symlink(path, link); err != nil {
+		t.Skip(err)
+	}
+	s := openFile(t, link)
+	x := newHolder(t, s)
+	x.must(t, "one")
+	x.must(t, "two")
+	wantEvents(t, s, x.id, x.seq)
+	if s.wal == nil || s.files.wal == nil {
+		t.Error("the log file was not found")
 	}
 }
 

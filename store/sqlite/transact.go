@@ -44,7 +44,7 @@ func (s *Store) begin(ctx context.Context, d durability, fn func(*lite.Conn) err
 		if err := s.checkGone(); err != nil {
 			return err
 		}
-		if err := s.mend(ctx, c); err != nil {
+		if err := s.mend(ctx); err != nil {
 			return err
 		}
 		if err := s.sync.prepare(c, d); err != nil {
