@@ -17,8 +17,9 @@ import (
 	"github.com/terret-dev/terret/internal/redact"
 )
 
-// process is a running Claude Code that reads and writes lines. One goroutine writes,
-// one reads; requests of either side wait elsewhere.
+// process is a running Claude Code that reads and writes lines. One goroutine reads.
+// Another one writes, except for prompts that find nobody writing. Requests of either
+// side wait elsewhere.
 type process struct {
 	proc    *proc.Process
 	lines   *ndjson.Reader
@@ -38,7 +39,8 @@ type process struct {
 	work sync.WaitGroup // writer, and what waits for decisions
 	told chan struct{}  // closed when serve has reported everything
 
-	writing sync.Mutex // held by whoever writes lines
+	writing sync.Mutex // held by whoever writes lines; for good once nothing more will be
+	writer  *ndjson.Writer
 	outMu   sync.Mutex
 	out     []outgoing
 	wake    chan struct{}
@@ -103,7 +105,7 @@ func (p *process) spawn(ctx context.Context, s proc.Spec) (err error) {
 	if p.proc, err = proc.Start(ctx, s); err != nil {
 		return startError(err, s.Argv[0])
 	}
-	p.lines = ndjson.NewReader(p.proc.Stdout(), 0)
+	p.lines, p.writer = ndjson.NewReader(p.proc.Stdout(), 0), ndjson.NewWriter(p.proc.Stdin())
 	p.life, p.end = context.WithCancelCause(context.Background())
 	p.work.Go(p.write)
 	return nil

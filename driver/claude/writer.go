@@ -45,8 +45,8 @@ func (p *process) retract(id string) {
 // agent has ended since: the end of the turn reports that.
 func (p *process) prompt(ctx context.Context, id string, blocks []terret.Block) error {
 	done := make(chan error, 1)
-	p.enqueue(outgoing{line: promptLine(id, blocks), done: done})
-	if p.life.Err() == nil && ctx.Err() == nil && p.writing.TryLock() { // it would wake the writer, only to wait for it
+	next := p.enqueue(outgoing{line: promptLine(id, blocks), done: done})
+	if next && ctx.Err() == nil && p.writing.TryLock() { // otherwise it would wake the writer, and wait for it
 		p.writeAll()
 		p.writing.Unlock()
 	} else {
@@ -113,10 +113,12 @@ func (p *process) put(o outgoing) {
 	p.wakeWriter()
 }
 
-func (p *process) enqueue(o outgoing) {
+// enqueue reports whether no other line waits to be written.
+func (p *process) enqueue(o outgoing) bool {
 	p.outMu.Lock()
 	defer p.outMu.Unlock()
 	p.out = append(p.out, o)
+	return len(p.out) == 1
 }
 
 func (p *process) wakeWriter() {
@@ -144,6 +146,7 @@ func (p *process) write() {
 		select {
 		case <-p.wake:
 		case <-p.proc.Done():
+			p.writing.Lock() // for good
 			return
 		}
 		p.writing.Lock()
@@ -155,9 +158,8 @@ func (p *process) write() {
 // writeAll writes the lines that wait. A process that does not read its input is stopped.
 // p.writing must be held.
 func (p *process) writeAll() {
-	w := ndjson.NewWriter(p.proc.Stdin())
 	for o, ok := p.next(); ok; o, ok = p.next() {
-		err := w.WriteRaw(o.line)
+		err := p.writer.WriteRaw(o.line)
 		if o.done != nil {
 			o.done <- err
 		}
@@ -167,7 +169,7 @@ func (p *process) writeAll() {
 			p.log.Error("could not write a line to the agent", "error", err)
 		default:
 			p.log.Warn("the agent does not read its input; stopping it", "error", err)
-			_, _ = p.proc.Kill()
+			p.work.Go(func() { _, _ = p.proc.Kill() }) // the writer is among the work, and waits for p.writing before it ends
 		}
 	}
 }
