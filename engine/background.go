@@ -35,7 +35,7 @@ func (e *Engine) goBackground(fn func()) bool {
 // for it.
 func (e *Engine) moreWork() {
 	b := &e.background
-	for b.spare.Add(1) <= spareWorkers {
+	for b.stay() {
 		select {
 		case fn := <-b.next:
 			b.spare.Add(-1)
@@ -44,5 +44,17 @@ func (e *Engine) moreWork() {
 			return
 		}
 	}
-	b.spare.Add(-1)
+}
+
+// stay counts a goroutine as waiting, unless enough do.
+func (b *background) stay() bool {
+	for {
+		n := b.spare.Load()
+		if n >= spareWorkers {
+			return false
+		}
+		if b.spare.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
 }

@@ -172,7 +172,8 @@ func (e *Engine) commitGroup(group []*live) {
 	}
 }
 
-// finish goes on with what was committed and shown. If it is early, nobody is told yet.
+// finish goes on with what was committed and shown. If it is early, those who wait for the
+// disk go on waiting.
 func finish(part []*appending, early bool) {
 	for _, a := range part {
 		if a.shown != nil {

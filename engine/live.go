@@ -84,7 +84,7 @@ type turn struct {
 	cursor  []byte        // that goes into the log with its end
 	stop    *terret.Error // why it is to end, once somebody said so
 	heard   time.Time     // when its agent last said or asked something
-	silence *time.Timer   // looks whether that is too long ago; nil if nothing is
+	silence *time.Timer   // looks whether that is too long ago; nil if there is no limit
 	record  sync.Once     // of the folder's state before it
 	before  string        // that state
 	text    string        // of the last message

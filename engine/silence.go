@@ -14,8 +14,8 @@ func (l *live) watchSilence(t *turn) {
 	}
 }
 
-// silent stops the turn if its agent has been silent for that long. If it has not, it
-// looks again when it may have been.
+// silent stops the turn if its agent has been silent for that long. Otherwise it sets the
+// timer for the earliest time when it can have been.
 func (l *live) silent(t *turn, limit time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

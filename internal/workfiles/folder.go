@@ -106,16 +106,17 @@ func realFolder(dir string) (string, error) {
 	if err != nil {
 		return "", problem(dir, err)
 	}
-	return real, isFolder(real)
+	return real, isFolder(real, dir)
 }
 
-func isFolder(path string) error {
-	info, err := os.Stat(path)
+// isFolder checks a path without links. Errors name it as they gave it.
+func isFolder(real, given string) error {
+	info, err := os.Stat(real)
 	if err != nil {
-		return problem(path, err)
+		return problem(given, err)
 	}
 	if !info.IsDir() {
-		return terret.Invalid("path", "%s is not a folder", path)
+		return terret.Invalid("path", "%s is not a folder", given)
 	}
 	return nil
 }

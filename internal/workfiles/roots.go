@@ -77,7 +77,7 @@ func (r *Roots) resolve(path string) (real, root string, err error) {
 	if root == "" {
 		return "", "", terret.Errorf(terret.CodeForbidden, "%q is not in a folder that sessions may be opened in; choose one of %s, or start the server with --root", path, strings.Join(r.list, ", "))
 	}
-	if err := isFolder(real); err != nil {
+	if err := isFolder(real, path); err != nil {
 		return "", "", err
 	}
 	h, err := openHome(r.home)
