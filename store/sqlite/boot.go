@@ -31,8 +31,8 @@ func lastBoot(c *lite.Conn) (n int64, err error) {
 // jump makes sure that no number is reused. If the machine died, events that readers had
 // seen but that were not synced may be lost. They can only have been the last events of
 // sessions whose owner died with the machine, at most unsyncedEvents of each: everything
-// that ends ownership is synced before anybody sees it.
-// So these sessions continue after all numbers that anybody can have seen.
+// that ends ownership is synced before anybody sees it. So these sessions continue after
+// all numbers that anybody can have seen.
 func (s *Store) jump(tx *lite.Conn) error {
 	last, err := lastBoot(tx)
 	if err != nil || last == s.boot {

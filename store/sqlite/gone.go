@@ -21,7 +21,7 @@ func (s *Store) checkGone() error {
 	if err := sameFile(s.path, s.files.db); err != nil {
 		return err
 	}
-	return sameFile(s.walPath, s.files.wal)
+	return sameFile(s.path+"-wal", s.files.wal)
 }
 
 // noteFiles remembers the files once they are there. The turn must be held.
@@ -33,7 +33,7 @@ func (s *Store) noteFiles() {
 		s.files.db, _ = os.Stat(s.path) // if it is gone already, there will be none
 	}
 	if s.files.wal == nil {
-		s.files.wal, _ = os.Stat(s.walPath)
+		s.files.wal, _ = os.Stat(s.path + "-wal")
 	}
 }
 

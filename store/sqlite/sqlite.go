@@ -63,8 +63,7 @@ type Options struct {
 
 // Store is a terret.Store in an SQLite file.
 type Store struct {
-	path    string
-	walPath string // of the log file: SQLite follows links
+	path    string // absolute, and without links once it is open: the other files are beside what they lead to
 	log     *slog.Logger
 	version int   // of the schema
 	boot    int64 // of the machine
@@ -109,7 +108,6 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	}
 	s.turn <- struct{}{}
 	s.news.init()
-	s.worker.init(path)
 	if err := s.open(ctx); err != nil {
 		return nil, errors.Join(describe("open", path, err), s.closeDatabases())
 	}
@@ -118,29 +116,26 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 
 func (s *Store) open(ctx context.Context) error {
 	if s.path == Memory {
-		return s.openWriter(ctx, ":memory:")
+		s.worker.init(Memory)
+		return s.openWriter(ctx)
 	}
 	if err := prepareFile(s.path); err != nil {
 		return err
 	}
-	path, err := filepath.Abs(s.path)
-	if err != nil {
+	var err error
+	if s.path, err = realPath(s.path); err != nil {
 		return err
 	}
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return err
-	}
-	s.walPath = real + "-wal"
-	s.readers.init(func() (*lite.Conn, error) { return dial(path, setUpReader) })
-	lost, err := lostInWAL(path)
+	s.worker.init(s.path)
+	s.readers.init(func() (*lite.Conn, error) { return dial(s.path, setUpReader) })
+	lost, err := lostInWAL(s.path)
 	if err != nil {
 		return err
 	}
 	if lost != "" {
 		s.log.Error("the database was damaged", "problem", lost)
 	}
-	if err := s.openWriter(ctx, path); err != nil {
+	if err := s.openWriter(ctx); err != nil {
 		return err
 	}
 	s.noteFiles()
@@ -162,6 +157,14 @@ func (s *Store) open(ctx context.Context) error {
 	return nil
 }
 
+func realPath(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(path)
+}
+
 // dial opens a connection and sets it up.
 func dial(path, pragmas string) (*lite.Conn, error) {
 	c, err := lite.Open(path)
@@ -176,9 +179,9 @@ func dial(path, pragmas string) (*lite.Conn, error) {
 
 // openWriter opens the write connection and brings the schema up to date. It changes
 // nothing before it knows that the file is ours.
-func (s *Store) openWriter(ctx context.Context, path string) error {
+func (s *Store) openWriter(ctx context.Context) error {
 	var err error
-	if s.db, err = lite.Open(path); err != nil {
+	if s.db, err = lite.Open(s.path); err != nil {
 		return err
 	}
 	var known int

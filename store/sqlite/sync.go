@@ -151,6 +151,6 @@ func (s *Store) syncLog() error {
 // openLog opens the log file before anything is written to it, since a descriptor reports
 // no errors from before it was opened.
 func (s *Store) openLog() (err error) {
-	s.wal, err = os.OpenFile(s.walPath, os.O_RDWR, 0)
+	s.wal, err = os.OpenFile(s.path+"-wal", os.O_RDWR, 0)
 	return err
 }

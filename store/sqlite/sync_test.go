@@ -364,11 +364,12 @@ func TestMendAtOnce(t *testing.T) {
 	wantClean(t, s)
 }
 
-// TestLinkedDatabase opens a database by a link: its log is beside what that leads to.
+// TestLinkedDatabase opens a database by its name and by a link: both are the same, with
+// one log and with the same workers.
 func TestLinkedDatabase(t *testing.T) {
 	t.Parallel()
 	path, link := tempPath(t), filepath.Join(t.TempDir(), "link.db")
-	openFile(t, path)
+	direct := openFile(t, path)
 	if err := os.Symlink(path, link); err != nil {
 		t.Skip(err)
 	}
@@ -379,6 +380,9 @@ func TestLinkedDatabase(t *testing.T) {
 	wantEvents(t, s, x.id, x.seq)
 	if s.wal == nil || s.files.wal == nil {
 		t.Error("the log file was not found")
+	}
+	if _, err := direct.Claim(t.Context(), x.id); err == nil {
+		t.Error("a session was taken from somebody who is alive")
 	}
 }
 
