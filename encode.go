@@ -123,3 +123,13 @@ func (w *jsonWriter) value(v any) error {
 	w.buf.Truncate(w.buf.Len() - 1)
 	return nil
 }
+
+// jsonString encodes a string, as the log does.
+func jsonString(s string) []byte {
+	w := writers.Get().(*jsonWriter)
+	defer w.release()
+	if err := w.value(s); err != nil {
+		panic(err) // a string always encodes
+	}
+	return bytes.Clone(w.buf.Bytes())
+}

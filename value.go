@@ -2,7 +2,6 @@ package terret
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/big"
@@ -42,17 +41,6 @@ func (t *Time) UnmarshalJSON(b []byte) error {
 	}
 	*t = TimeOf(in)
 	return nil
-}
-
-// jsonString encodes a string without escaping HTML, as the log does.
-func jsonString(s string) []byte {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s); err != nil {
-		panic(err) // a string always encodes
-	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
 }
 
 // JSON is any JSON value, kept as it came. It is written unchanged, except that an
