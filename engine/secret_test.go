@@ -20,6 +20,7 @@ func TestSecretsStayOut(t *testing.T) {
 	f := newFixture(t, mock.Script{Turns: [][]mock.Step{{
 		{Tool: &mock.Tool{Name: "Bash", Class: terret.ClassExecute, Input: terret.JSON(`{"command":"echo ` + canary + `"}`), Ask: true, Result: "KEY=" + canary}},
 		piece("it is " + canary[:12]), piece(canary[12:] + ", as you see"),
+		{Event: &mock.RawEvent{Kind: "retry", Data: terret.JSON(`{"error":"bad key ` + canary + `"}`)}},
 		{Text: "the key is " + canary},
 	}}}, func(c *engine.Config) {
 		c.Secrets = map[string]string{"SOME_API_KEY": canary, "SHORT": "x"}

@@ -5,10 +5,10 @@
 //
 // An agent is one process for many turns or, in one-shot mode, one for each turn. We
 // greet a process with the hooks that we want to hear about; one goroutine reads its
-// lines, one writes most of ours, and each request that waits for a decision has its own. The
-// process is replaced when a turn needs other start options, and when the conversation
-// goes back: then the next prompt goes to a copy of the session that ends at an earlier
-// message.
+// lines, one writes most of ours, and each request that waits for a decision has its
+// own. The process is replaced when a turn needs other start options, and when the
+// conversation goes back: then the next prompt goes to a copy of the session that ends
+// at an earlier message.
 //
 // # Translation
 //

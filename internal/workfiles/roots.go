@@ -68,11 +68,10 @@ func (r *Roots) resolve(path string) (real, root string, err error) {
 		return "", "", terret.Invalid("path", "%q is not an absolute path", path)
 	}
 	real, err = filepath.EvalSymlinks(path)
-	if err != nil && r.rootOf(filepath.Clean(path)) != "" {
-		return "", "", problem(path, err)
-	}
 	if err == nil {
 		root = r.rootOf(real)
+	} else if r.rootOf(filepath.Clean(path)) != "" {
+		return "", "", problem(path, err)
 	}
 	if root == "" {
 		return "", "", terret.Errorf(terret.CodeForbidden, "%q is not in a folder that sessions may be opened in; choose one of %s, or start the server with --root", path, strings.Join(r.list, ", "))
