@@ -57,6 +57,12 @@ func (a asking) refuse(why string) []byte {
 	return a.line(terret.Decision{Gate: a.ask.Gate, Behavior: a.ask.Gate.Refusal(), Reason: why})
 }
 
+// tooLate is the answer to a request about a tool call that ended with its turn: the call
+// must not run any more.
+func (a asking) tooLate() []byte {
+	return a.line(terret.Decision{Gate: a.ask.Gate, Behavior: terret.BehaviorDeny, Reason: "the turn is over"})
+}
+
 // decided records that a request was answered, and how.
 func (t *translator) decided(id string, d terret.Decision) {
 	tool, ok := t.asked[id]
@@ -113,6 +119,10 @@ func (t *translator) request(m *controlRequest) {
 
 // put hands out a request for a decision.
 func (t *translator) put(a asking, actor, parent, source string) {
+	if t.cut[a.tool] {
+		t.others = append(t.others, reply{a.tooLate()})
+		return
+	}
 	a.ask.Key = a.id
 	a.ask.Event.Actor, a.ask.Event.ParentTool, a.ask.Event.Source = actor, parent, source
 	if t.opts.keepRaw {
@@ -130,7 +140,7 @@ func (t *translator) put(a asking, actor, parent, source string) {
 
 func (t *translator) canUseTool(id string, r canUseTool) {
 	actor, parent := t.actorOf("", r.AgentID)
-	if r.ToolUseID != "" && !t.finished[r.ToolUseID] { // it may come before the message with the call
+	if r.ToolUseID != "" && !t.finished[r.ToolUseID] && !t.cut[r.ToolUseID] { // it may come before the message with the call
 		c := t.call(r.ToolUseID, r.ToolName, actor, parent)
 		if len(c.input) == 0 {
 			c.input = whole(r.Input, nil)

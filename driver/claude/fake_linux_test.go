@@ -332,6 +332,9 @@ func (f *fake) user() string {
 			continue
 		}
 		if m["type"] != "user" {
+			if r, _ := m["response"].(object); r != nil {
+				f.seen = append(f.seen, r)
+			}
 			continue
 		}
 		message, _ := m["message"].(object)
@@ -418,6 +421,15 @@ func (f *fake) prompted(text string) {
 		f.permission("r1", "one")
 		f.say(object{"type": "control_cancel_request", "request_id": "r1"})
 		f.reply("withdrawn")
+	case "ask-late": // about a call that ends with the turn, before the end and twice after it
+		f.permission("r1", "one")
+		f.reply("over")
+		f.ask("h1", object{"subtype": "hook_callback", "callback_id": "PreToolUse", "input": object{
+			"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": object{}, "tool_use_id": "toolu_r1",
+		}})
+		f.ask("r2", object{"subtype": "can_use_tool", "tool_name": "Bash", "input": object{}, "tool_use_id": "toolu_r1"})
+	case "told":
+		f.reply(string(encode([]any{f.decision("r1")["response"], f.decision("h1")["response"], f.decision("r2")["response"]})))
 	case "plan":
 		f.ask("p1", object{"subtype": "can_use_tool", "tool_name": "ExitPlanMode", "input": object{"plan": "Do it."}, "tool_use_id": "toolu_p"})
 		answer, _ := f.decision("p1")["response"].(object)

@@ -24,6 +24,10 @@ func (t *translator) hookCallback(m *controlRequest) {
 		if !t.opts.preToolHook || tool == "" {
 			break
 		}
+		if t.cut[tool] {
+			a.tool, a.ask.Gate = tool, terret.GatePreTool
+			break
+		}
 		c := t.call(tool, in.ToolName, actor, parent)
 		c.input = whole(in.ToolInput, nil)
 		if c.told {

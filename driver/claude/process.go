@@ -56,6 +56,7 @@ type process struct {
 
 var (
 	errWithdrawn = errors.New("the agent no longer waits for an answer")
+	errTurnOver  = errors.New("the turn is over")
 	errEnded     = errors.New("the agent's process has ended")
 )
 
@@ -188,6 +189,14 @@ func (p *process) translate(line []byte) ([]terret.Event, []control) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	events, controls := p.t.translate(line, time.Now())
+	// Before the end of the turn is told: a request that is told after it would look like
+	// the beginning of another turn, which never ends.
+	for _, id := range p.t.overdue {
+		if cancel := p.asks[id]; cancel != nil {
+			cancel(errTurnOver)
+		}
+	}
+	p.t.overdue = nil
 	switch {
 	case !p.stopping:
 	case !p.t.busy():
@@ -279,13 +288,16 @@ func (p *process) ask(a *agent, q asking) {
 		d, err := a.req.Host.Ask(ctx, q.ask)
 		p.mu.Lock()
 		delete(p.asks, q.id)
-		over := context.Cause(ctx) != nil
+		over := context.Cause(ctx)
 		if err == nil {
 			p.t.decided(q.id, d)
 		}
 		p.mu.Unlock()
 		switch {
-		case over:
+		case errors.Is(over, errTurnOver):
+			p.send(q.tooLate())
+			return
+		case over != nil:
 			return // nobody waits for the answer
 		case err != nil:
 			p.log.Warn("refused a request of the agent", "error", err)

@@ -141,6 +141,57 @@ func TestRequestsEnd(t *testing.T) {
 	}
 }
 
+// endHost calls told when the end of a turn is told.
+type endHost struct {
+	*host
+	told func()
+}
+
+func (h endHost) Emit(ctx context.Context, events []terret.Event, cursor []byte) error {
+	if slices.ContainsFunc(events, isEnd) {
+		h.told()
+	}
+	return h.host.Emit(ctx, events, cursor)
+}
+
+// TestLateRequests is that a request about a tool call that ended with the turn is given
+// up before the end is told, and that one that comes even later is refused: the host would
+// take either for the beginning of another turn.
+func TestLateRequests(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "talk")
+	asked := make(chan context.Context, 1)
+	s.host.decide = func(ctx context.Context, q terret.Ask) (terret.Decision, error) {
+		asked <- ctx
+		<-ctx.Done()
+		return terret.Decision{}, context.Cause(ctx)
+	}
+	s.req.Host = endHost{s.host, func() {
+		select {
+		case ctx := <-asked:
+			if !errors.Is(context.Cause(ctx), errTurnOver) {
+				t.Errorf("at the end of the turn the request was still open: %v", context.Cause(ctx))
+			}
+		default: // it never got there, or the turn had no requests
+		}
+	}}
+	a := s.open()
+	s.says(a, "ask-late", "over")
+	s.says(a, "told", `[{"behavior":"deny","message":"the turn is over"},`+
+		`{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"the turn is over"}},`+
+		`{"behavior":"deny","message":"the turn is over"}]`)
+	if n := len(s.host.asked); n != 1 {
+		t.Errorf("%d requests", n)
+	}
+	calls := map[terret.Kind]int{}
+	for _, ev := range s.host.said() {
+		calls[ev.Kind()]++
+	}
+	if calls[terret.KindToolPre] != 1 || calls[terret.KindToolFailure] != 1 {
+		t.Errorf("the call was told again: %v", calls)
+	}
+}
+
 func TestGreeting(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, "talk", inForce(func(in *terret.Settings) {

@@ -153,7 +153,8 @@ func (t *translator) changed(c *toolCall, extra toolOutcome) {
 }
 
 // breakOff ends the calls that the end of the turn left open, except those of subagents
-// that continue by themselves.
+// that continue by themselves. The agent may have asked about them just before, or may
+// still ask.
 func (t *translator) breakOff(why string) {
 	for _, c := range sortedCalls(t.tools) {
 		if t.inBackground(c.actor) {
@@ -164,7 +165,12 @@ func (t *translator) breakOff(why string) {
 		}
 		t.tell(c)
 		delete(t.tools, c.id)
-		t.finished[c.id] = true
+		t.finished[c.id], t.cut[c.id] = true, true
+		for id, tool := range t.asked {
+			if tool == c.id {
+				t.overdue = append(t.overdue, id)
+			}
+		}
 		t.emitBy(c.actor, c.parentTool, "", terret.ToolFailure{
 			ToolID: c.id, Name: c.name, DurationMS: t.now.Sub(c.began).Milliseconds(), Error: why, Interrupted: true,
 		})

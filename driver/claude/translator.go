@@ -55,6 +55,8 @@ type translator struct {
 	speakers map[string]*speaker  // by actor
 	tools    map[string]*toolCall // by id, while they run
 	finished map[string]bool      // tools that ran in this turn
+	cut      map[string]bool      // tools that the end of the last turn left without a result
+	overdue  []string             // open requests about those, until somebody gives them up
 	tasks    map[string]*task     // by id, until they end
 	agents   map[string]string    // tool calls by the id of the subagent they started
 	starters map[string]string    // the reverse
@@ -79,7 +81,7 @@ func newTranslator(o options) *translator {
 		o.source = "new"
 	}
 	return &translator{
-		opts: o, speakers: map[string]*speaker{}, tools: map[string]*toolCall{}, finished: map[string]bool{},
+		opts: o, speakers: map[string]*speaker{}, tools: map[string]*toolCall{}, finished: map[string]bool{}, cut: map[string]bool{},
 		tasks: map[string]*task{}, agents: map[string]string{}, starters: map[string]string{}, asked: map[string]string{},
 		session: session{nativeID: o.nativeID}, turn: newTurn(),
 	}

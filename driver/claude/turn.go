@@ -295,10 +295,16 @@ func (t *translator) said() string {
 // endTurn reports the end of the turn, after the end of everything that ends with it.
 func (t *translator) endTurn(end terret.Data) {
 	why := "the turn ended before the tool did"
-	if d, ok := end.(terret.TurnComplete); ok && d.StopReason == "tool_deferred" {
+	d, _ := end.(terret.TurnComplete)
+	deferred := d.StopReason == "tool_deferred"
+	if deferred {
 		why = "deferred"
 	}
+	clear(t.cut)
 	t.breakOff(why)
+	if deferred {
+		clear(t.cut) // they are yet to run
+	}
 	t.endCompaction("")
 	t.emitBy("", "", "", end)
 	known, prompts := t.turn.known, t.turn.prompts

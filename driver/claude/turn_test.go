@@ -3,6 +3,7 @@ package claude
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -42,6 +43,28 @@ func TestSteering(t *testing.T) {
 	wantKinds(t, events, "message.complete turn.complete")
 	if d := events[len(events)-1].Data.(terret.TurnComplete); d.CostUSD != terret.CostOf(0.003) || d.NumSteps != 2 {
 		t.Errorf("%+v", d)
+	}
+}
+
+// A call that was cut off by the end of its turn must not run any more; one that was
+// deferred is asked about again.
+func TestRequestAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	const ask = `{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{},"tool_use_id":"t1"}}`
+	end := func(reason string) string {
+		return `{"type":"result","subtype":"success","is_error":false,"session_id":"s1","result":"","stop_reason":"` + reason + `"}`
+	}
+	for reason, asks := range map[string]bool{"max_tokens": false, "tool_deferred": true} {
+		tr := replaying()
+		tr.prompted("p1", "go")
+		feed(tr, replayLine("p1"), toolLine("m1", "t1", "Bash", `{}`), end(reason))
+		_, controls := tr.translate([]byte(ask), time.Now())
+		if len(controls) != 1 {
+			t.Fatalf("%s: %d controls", reason, len(controls))
+		}
+		if _, asked := controls[0].(asking); asked != asks || tr.busy() != asks {
+			t.Errorf("%s: %T, busy: %t", reason, controls[0], tr.busy())
+		}
 	}
 }
 
