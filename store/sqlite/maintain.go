@@ -216,8 +216,8 @@ func completed(c *lite.Conn, pieces []piece) ([]piece, error) {
 	}
 	whole := map[store.Part]int64{} // to the number of the event that holds it
 	for session, seq := range first {
-		rows := c.Query(`SELECT e.seq, e.kind, coalesce(e.body, (SELECT body FROM blobs WHERE hash = e.blob)) FROM events e INDEXED BY events_whole
-			WHERE e.session = ? AND e.seq > ? AND e.kind IN ('message.complete', 'tool.pre') AND `+sqlWhole+` ORDER BY e.seq`, session, seq)
+		rows := c.Query(`SELECT e.seq, e.kind, coalesce(e.body, (SELECT body FROM blobs WHERE hash = e.blob)) FROM events e
+			WHERE e.session = ? AND e.seq > ? AND e.kind IN ('message.complete', 'tool.pre') ORDER BY e.seq`, session, seq)
 		for rows.Next() {
 			for _, p := range store.PartsOf(session, intern(rows.Bytes(1)), rows.Bytes(2)) {
 				whole[p] = rows.Int(0)

@@ -135,23 +135,14 @@ func (p *pageReader) query(q terret.ReadQuery) (text string, args []any) {
 		where += ` AND e.seq < ?`
 		args = append(args, q.Before)
 	}
-	from := ` FROM events e`
-	if kinds, more := kindFilter(q.Kinds); len(more) > 0 {
-		if !slices.ContainsFunc(q.Kinds, terret.Kind.Delta) {
-			from += ` INDEXED BY events_whole`
-			where += ` AND ` + sqlWhole
-		}
-		where, args = where+kinds, append(args, more...)
-	}
+	kinds, more := kindFilter(q.Kinds)
+	where, args = where+kinds, append(args, more...)
 	order := ` ORDER BY e.seq`
 	if q.Backward {
 		order += ` DESC`
 	}
-	return `SELECT ` + p.columns() + from + where + order, args
+	return `SELECT ` + p.columns() + ` FROM events e` + where + order, args
 }
-
-// sqlWhole is the condition of the index events_whole.
-const sqlWhole = `e.kind NOT IN ('message.delta', 'reasoning.delta', 'tool.delta')`
 
 // columns are few, since each costs time on every row.
 func (p *pageReader) columns() string {

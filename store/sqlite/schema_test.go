@@ -226,3 +226,23 @@ func TestHiveView(t *testing.T) {
 		t.Errorf("the agent of a session was changed: %v", err)
 	}
 }
+
+// TestKindsInTheIndex is that looking for a few kinds of events reads the rows of no
+// others: most of a log is pieces of text.
+func TestKindsInTheIndex(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, tempPath(t))
+	p := &pageReader{session: "any"}
+	for _, backward := range []bool{false, true} {
+		query, args := p.query(terret.ReadQuery{Kinds: []terret.Kind{terret.KindTurnStart}, Backward: backward})
+		query = strings.Replace(query, p.columns(), "e.seq, e.kind", 1) // what tells whether an event is wanted
+		var plan string
+		err := s.read(t.Context(), "explain", func(c *lite.Conn) error {
+			_, err := c.Row(func(r *lite.Rows) { plan = r.Text(3) }, "EXPLAIN QUERY PLAN "+query, args...)
+			return err
+		})
+		if want := "SEARCH e USING COVERING INDEX events_seq (session=? AND seq>?)"; err != nil || plan != want {
+			t.Errorf("%v\n got %s\nwant %s", err, plan, want)
+		}
+	}
+}
