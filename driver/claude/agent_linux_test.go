@@ -153,6 +153,57 @@ func TestReady(t *testing.T) {
 	}
 }
 
+// TestCloseWhileStarting is that closing an agent does not wait for a process that is
+// still starting.
+func TestCloseWhileStarting(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "held")
+	hold := filepath.Join(filepath.Dir(s.record), "hold")
+	if err := os.WriteFile(hold, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a := s.open()
+	if err := errors.Join(os.Remove(hold), unix.Mkfifo(hold, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- a.Prompt(t.Context(), "turn_1", words("hello"), terret.Settings{MaxTurns: 3}) }()
+	greeted, err := os.OpenFile(hold, os.O_WRONLY, 0) // blocks until the second process waits there
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer greeted.Close()
+	s.close(a)
+	if err := <-failed; !errors.Is(err, errClosed) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestLongLine is that a line which is too long is skipped, and the agent goes on.
+func TestLongLine(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "talk")
+	s.says(s.open(), "shout", "That was loud.")
+	if n := count[terret.DiagWarning](s.host.said()); n != 1 {
+		t.Errorf("%d warnings", n)
+	}
+}
+
+// TestPromptTwice is that a prompt never gets the id of an earlier one: the agent would
+// drop it.
+func TestPromptTwice(t *testing.T) {
+	t.Parallel()
+	p := &process{t: newTranslator(options{}), used: map[string]bool{}}
+	first, second := p.announce("msg_x", nil), p.announce("msg_x", nil)
+	if first == second {
+		t.Errorf("both are %s", first)
+	}
+	p.retract(first)
+	if again := p.announce("msg_x", nil); again != first { // it was never written
+		t.Errorf("%s, not %s", again, first)
+	}
+}
+
 // awaitStart waits until a process runs.
 func (s *setup) awaitStart() {
 	guardtest.Eventually(s.t, "process", func() bool { return len(s.starts()) > 0 })

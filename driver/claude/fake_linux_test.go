@@ -430,6 +430,13 @@ func (f *fake) prompted(text string) {
 		f.ask("r2", object{"subtype": "can_use_tool", "tool_name": "Bash", "input": object{}, "tool_use_id": "toolu_r1"})
 	case "told":
 		f.reply(string(encode([]any{f.decision("r1")["response"], f.decision("h1")["response"], f.decision("r2")["response"]})))
+	case "shout": // one byte more than is read
+		piece := strings.Repeat("x", 1<<20)
+		for range 64 {
+			fmt.Print(piece)
+		}
+		fmt.Println("x")
+		f.reply("That was loud.")
 	case "plan":
 		f.ask("p1", object{"subtype": "can_use_tool", "tool_name": "ExitPlanMode", "input": object{"plan": "Do it."}, "tool_use_id": "toolu_p"})
 		answer, _ := f.decision("p1")["response"].(object)

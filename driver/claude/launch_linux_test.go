@@ -213,6 +213,39 @@ func TestWarm(t *testing.T) {
 	s.says(s.reopen(a), "who", "opus default")
 }
 
+// TestSources is how a session begins, by its native id: a copy counts its original's
+// cost, so its budget is watched by the engine alone.
+func TestSources(t *testing.T) {
+	t.Parallel()
+	const id, message = "0197a9d0-0000-7000-8000-000000000001", "0197a9d0-0000-7000-8000-000000000002"
+	for native, want := range map[string]string{"": "new", id: "resume", id + "@": "fork", id + "@" + message: "fork", id + "@" + fromNothing: "new"} {
+		n, err := nativeOf(native)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, o := n.args(); o.source != want {
+			t.Errorf("%q: %s, want %s", native, o.source, want)
+		}
+	}
+}
+
+// TestWarmKeepsRaw is that a process keeps the agent's own messages if it was warmed for
+// a session that wants them.
+func TestWarmKeepsRaw(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "talk", inForce(func(in *terret.Settings) { in.KeepRaw = true }))
+	w, err := s.d.Prewarm(t.Context(), s.req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.req.Warm = w
+	s.says(s.open(), "hello", "You said hello ")
+	kept := slices.ContainsFunc(s.host.said(), func(ev terret.Event) bool { return strings.Contains(string(ev.Raw), `"type":"result"`) })
+	if n := len(s.starts()); n != 1 || !kept {
+		t.Errorf("%d processes, kept: %t", n, kept)
+	}
+}
+
 // TestPrimed is that a warm process prepares its first turn, where it does so without
 // asking the model's API.
 func TestPrimed(t *testing.T) {

@@ -109,9 +109,7 @@ func (t *translator) taskEnded(m *taskMessage) {
 	t.endTask(k, m)
 	if m.Status != "completed" && t.turn.open && !t.turn.root && !t.turn.asked() {
 		// Only the subagent was at work, and the agent will not continue by itself.
-		t.turn.usage = t.turn.usage.Add(t.turn.estimate)
-		t.turn.estimate = terret.Usage{}
-		t.endTurn(terret.TurnComplete{StopReason: m.Status, Usage: t.turn.usage, CostUSD: t.turn.cost})
+		t.endTurn(terret.TurnComplete{StopReason: m.Status, Usage: t.turn.usage.Add(t.turn.estimate), CostUSD: t.turn.cost})
 	}
 }
 

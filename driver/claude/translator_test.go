@@ -312,6 +312,8 @@ func TestTitles(t *testing.T) {
 		{"Agent", `{"description":"look around"}`, "Start an agent: look around"},
 		{"mcp__calc__add", `{"a":1}`, "Use add of calc"},
 		{"Skill", `[]`, "Skill"},
+		{"Bash", `{}`, "Bash"},
+		{"Read", `{"file_path":"rel.go","command":"ls"}`, "Read rel.go"},
 	} {
 		if got := decodeInput(terret.JSON(c.input)).title(c.name, "/home/dev/project"); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)

@@ -2,6 +2,7 @@ package claude
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -156,6 +157,11 @@ func TestForeignPrompt(t *testing.T) {
 	tr := replaying()
 	tr.prompted("p1", "go")
 	wantKinds(t, feed(tr, replayLine("p1"), replayLine("wakeup")), "user.prompt")
+
+	tr = replaying()
+	tr.prompted("p1", "go")
+	wantKinds(t, feed(tr, replayLine("wakeup")), "user.prompt")                                                       // before it takes up ours
+	wantKinds(t, feed(tr, textLine("m1", "gone"), result(0.001), replayLine("p1")), "message.complete turn.complete") // ours, when it is over
 }
 
 // The costs of a process that counts anew are not negative.
@@ -194,13 +200,17 @@ func TestStoppedInBackground(t *testing.T) {
 	wantKinds(t, feed(tr, launch...),
 		"session.start session.native_id tool.pre subagent.start task.start message.complete tool.post message.complete turn.complete")
 	sub := func(line string) string { return line[:len(line)-1] + `,"parent_tool_use_id":"t1"}` }
-	events := feed(tr, sub(toolLine("m2", "t2", "Read", `{"file_path":"/x"}`)))
+	tool := toolLine("m2", "t2", "Read", `{"file_path":"/x"}`)
+	events := feed(tr, sub(strings.Replace(tool, `"content":`, `"usage":{"input_tokens":5,"output_tokens":7},"content":`, 1)))
 	wantKinds(t, events, "tool.pre")
 	if events[0].Actor != "sub:a1" || events[0].ParentTool != "t1" {
 		t.Errorf("%+v", events[0])
 	}
-	wantKinds(t, feed(tr, taskLine("updated", `"patch":{"status":"killed"}`), taskLine("notification", `"status":"stopped","summary":"look"`)),
-		"message.complete subagent.stop task.end tool.failure turn.complete")
+	events = feed(tr, taskLine("updated", `"patch":{"status":"killed"}`), taskLine("notification", `"status":"stopped","summary":"look"`))
+	wantKinds(t, events, "message.complete subagent.stop task.end tool.failure turn.complete")
+	if d := events[len(events)-1].Data.(terret.TurnComplete); d.Usage != (terret.Usage{Input: 5, Output: 7}) {
+		t.Errorf("%+v", d.Usage)
+	}
 	if len(tr.tools)+len(tr.tasks) != 0 {
 		t.Errorf("left behind: %v %v", tr.tools, tr.tasks)
 	}
