@@ -24,7 +24,7 @@ func TestHello(t *testing.T) {
 		t.Errorf("%+v", end)
 	}
 	starts := all[terret.SessionStart](s.host.said())
-	if len(starts) != 1 || starts[0].NativeID == "" || starts[0].AgentVersion != "0.166.0" || starts[0].Source != "new" {
+	if len(starts) != 1 || starts[0].NativeID == "" || starts[0].AgentVersion != "0.166.0" || starts[0].Source != "new" || starts[0].PermissionMode != noSandbox {
 		t.Errorf("%+v", starts)
 	}
 	if err := a.Close(t.Context()); err != nil {
@@ -36,6 +36,26 @@ func TestHello(t *testing.T) {
 	}
 	if err := a.Prompt(t.Context(), "t", words("hello"), terret.Settings{}); !errors.Is(err, terret.ErrClosed) {
 		t.Errorf("a closed agent: %v", err)
+	}
+}
+
+func TestCommands(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "plain")
+	a, ok := s.open().(*agent)
+	if !ok {
+		t.Fatal("it is another agent")
+	}
+	list, err := a.Commands(t.Context())
+	var names []string
+	for _, c := range list {
+		names = append(names, c.Name+": "+c.Description)
+	}
+	if want := []string{"review: Review changes", "pdf: Read PDF files"}; err != nil || !slices.Equal(names, want) {
+		t.Errorf("%q, %v", names, err)
+	}
+	if err := a.Forward(t.Context()); !errors.Is(err, terret.ErrConflict) {
+		t.Errorf("forward, where nothing was taken back: %v", err)
 	}
 }
 

@@ -130,6 +130,10 @@ func (f *fake) handle(id json.RawMessage, method string, params object) {
 		f.tell("turn/started", object{"turn": object{"id": f.turn()}})
 		f.model = params["model"]
 		f.prompted(prompt)
+	case "skills/list":
+		f.answer(id, object{"data": []object{{"skills": []object{
+			{"name": "pdf", "description": "Read PDF files", "enabled": true}, {"name": "off"}, {"name": "review", "enabled": true},
+		}}}})
 	case "turn/interrupt":
 		f.answer(id, object{})
 		f.end("interrupted", nil)

@@ -36,6 +36,67 @@ func TestPatchDiff(t *testing.T) {
 	}
 }
 
+func TestReviewTarget(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]string{
+		" ":            `{"type":"uncommittedChanges"}`,
+		"base  main ":  `{"branch":"main","type":"baseBranch"}`,
+		"commit abc":   `{"sha":"abc","type":"commit"}`,
+		"base":         `{"instructions":"base","type":"custom"}`,
+		"base of it":   `{"instructions":"base of it","type":"custom"}`,
+		"commit":       `{"instructions":"commit","type":"custom"}`,
+		"commit by me": `{"instructions":"commit by me","type":"custom"}`,
+		"the tests":    `{"instructions":"the tests","type":"custom"}`,
+	} {
+		if got := string(encode(reviewTarget(args))); got != want {
+			t.Errorf("%q: %s, want %s", args, got, want)
+		}
+	}
+}
+
+func TestToolNames(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{"spawnAgent": "spawn_agent", "SendInput": "send_input", "wait": "wait", "": ""} {
+		if got := snake(name); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+	for removed, config := range map[string]map[string]any{
+		"": {"features.shell_tool": true, "web_search": "live"}, shellTool: {"features.shell_tool": false}, searchTool: {"web_search": "disabled"},
+	} {
+		want := slices.DeleteFunc(slices.Clone(toolNames), func(name string) bool { return name == removed })
+		if got := (launch{config: config}).offered(); !slices.Equal(got, want) {
+			t.Errorf("without %q: %v", removed, got)
+		}
+	}
+}
+
+// TestEndOfAnotherTurn is that only its own end ends a turn, and only once.
+func TestEndOfAnotherTurn(t *testing.T) {
+	t.Parallel()
+	tr := newTranslator()
+	tr.thread = "root"
+	hear := func(method, params string) (ends int) {
+		for _, ev := range tr.hear(method, json.RawMessage(params), []byte(params), time.Time{}) {
+			if ev.Kind() == terret.KindTurnComplete {
+				ends++
+			}
+		}
+		return ends
+	}
+	const first, second = `{"threadId":"root","turn":{"id":"t1","status":"completed"}}`, `{"threadId":"root","turn":{"id":"t2","status":"completed"}}`
+	var got []int
+	got = append(got, hear("turn/completed", first)) // nothing is running
+	tr.begin(terret.Settings{}, time.Time{})
+	hear("turn/started", first)
+	got = append(got, hear("turn/completed", second), hear("turn/completed", first), hear("turn/completed", first))
+	tr.begin(terret.Settings{}, time.Time{})
+	got = append(got, hear("turn/completed", first), hear("turn/completed", second)) // the id of the second is not known yet
+	if want := []int{0, 0, 1, 0, 0, 1}; !slices.Equal(got, want) {
+		t.Errorf("ends: %v, want %v", got, want)
+	}
+}
+
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	for failure, want := range map[string]terret.Error{
@@ -172,17 +233,5 @@ func TestPlanUpdate(t *testing.T) {
 	got := dump(events)
 	if got != `plan.update  {"entries":[{"text":"a","status":"in_progress"},{"text":"b","status":"pending"}]}`+"\n" {
 		t.Error(got)
-	}
-}
-
-func TestReviewTarget(t *testing.T) {
-	t.Parallel()
-	for args, want := range map[string]string{
-		"": `{"type":"uncommittedChanges"}`, "base main": `{"branch":"main","type":"baseBranch"}`,
-		" commit abc123 ": `{"sha":"abc123","type":"commit"}`, "base your view on facts": `{"instructions":"base your view on facts","type":"custom"}`,
-	} {
-		if got := string(encode(reviewTarget(args))); got != want {
-			t.Errorf("%q: %s", args, got)
-		}
 	}
 }
