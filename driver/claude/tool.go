@@ -169,6 +169,7 @@ func (t *translator) breakOff(why string) {
 		for id, tool := range t.asked {
 			if tool == c.id {
 				t.overdue = append(t.overdue, id)
+				delete(t.asked, id)
 			}
 		}
 		t.emitBy(c.actor, c.parentTool, "", terret.ToolFailure{
