@@ -59,6 +59,35 @@ func TestCommands(t *testing.T) {
 	}
 }
 
+// TestLeaveSandbox is that only a person who says so lets a command out of the sandbox.
+func TestLeaveSandbox(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		d    terret.Decision
+		want string
+	}{
+		"yes":        {terret.Decision{Behavior: terret.BehaviorAnswer, Answers: map[string]terret.Choice{"leave_sandbox": {"Run it outside"}}}, "accept"},
+		"no":         {terret.Decision{Behavior: terret.BehaviorAnswer, Answers: map[string]terret.Choice{"leave_sandbox": {"Keep the sandbox"}}}, "decline"},
+		"both":       {terret.Decision{Behavior: terret.BehaviorAnswer, Answers: map[string]terret.Choice{"leave_sandbox": {"Run it outside", "Keep the sandbox"}}}, "decline"},
+		"allowed":    {terret.Decision{Behavior: terret.BehaviorAllow}, "decline"},
+		"not at all": {terret.Decision{Behavior: terret.BehaviorReject, Answers: map[string]terret.Choice{"leave_sandbox": {"Run it outside"}}}, "decline"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSetup(t, "plain")
+			s.req.Session.PermissionMode = workspaceWrite
+			s.host.decide = func(terret.Ask) terret.Decision { return c.d }
+			end, _ := s.run(s.open(), "x", terret.Settings{}).(terret.TurnComplete)
+			s.host.mu.Lock()
+			asked := slices.Clone(s.host.asked)
+			s.host.mu.Unlock()
+			if end.Text != c.want || len(asked) != 1 || asked[0].Gate != terret.GateQuestion {
+				t.Errorf("%q, want %q; asked %+v", end.Text, c.want, asked)
+			}
+		})
+	}
+}
+
 // TestModelToldOnce is that a turn is told the model only if that is another than before.
 func TestModelToldOnce(t *testing.T) {
 	t.Parallel()

@@ -54,6 +54,49 @@ func TestReviewTarget(t *testing.T) {
 	}
 }
 
+func TestToolFailures(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"status":"completed"}`:                                                                      "",
+		`{"status":"completed","success":true}`:                                                       "",
+		`{"status":"completed","success":false,"error":{"message":"no"}}`:                             "no",
+		`{"status":"failed","success":true}`:                                                          "it failed",
+		`{"type":"commandExecution","status":"failed","exitCode":2,"aggregatedOutput":" oh\n"}`:       "exit code 2: oh",
+		`{"type":"fileChange","status":"failed","exitCode":2,"aggregatedOutput":" it does not fit "}`: "it does not fit",
+	} {
+		var it item
+		if err := json.Unmarshal([]byte(text), &it); err != nil {
+			t.Fatal(err)
+		}
+		if got := it.failure(); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+	for text, want := range map[string]string{
+		`{"message":"no","additionalDetails":"really"}`: "no: really", `{"message":"no, really","additionalDetails":"really"}`: "no, really", `{"message":"no"}`: "no",
+	} {
+		var f turnFailure
+		if err := json.Unmarshal([]byte(text), &f); err != nil {
+			t.Fatal(err)
+		}
+		if got := f.said(); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestTokens is that what came from the cache counts once.
+func TestTokens(t *testing.T) {
+	t.Parallel()
+	got := tokens{Input: 100, CacheRead: 60, CacheWrite: 30, Output: 7, Reasoning: 3}.usage()
+	if want := (terret.Usage{Input: 10, CacheRead: 60, CacheWrite: 30, Output: 7, Reasoning: 3}); got != want {
+		t.Errorf("%+v", got)
+	}
+	if got := (tokens{Input: 1, CacheRead: 2}).usage().Input; got != 0 {
+		t.Errorf("%d", got)
+	}
+}
+
 func TestToolNames(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{"spawnAgent": "spawn_agent", "SendInput": "send_input", "wait": "wait", "": ""} {
