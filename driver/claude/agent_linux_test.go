@@ -168,11 +168,13 @@ func TestCloseWhileStarting(t *testing.T) {
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- a.Prompt(t.Context(), "turn_1", words("hello"), terret.Settings{MaxTurns: 3}) }()
-	greeted, err := os.OpenFile(hold, os.O_WRONLY, 0) // blocks until the second process waits there
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer greeted.Close()
+	var held *os.File // nobody writes to it, so the second process never answers
+	guardtest.Eventually(t, "second process", func() bool {
+		var err error
+		held, err = os.OpenFile(hold, os.O_WRONLY|unix.O_NONBLOCK, 0)
+		return err == nil
+	})
+	defer held.Close()
 	s.close(a)
 	if err := <-failed; !errors.Is(err, errClosed) {
 		t.Errorf("%v", err)

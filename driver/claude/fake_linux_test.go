@@ -292,11 +292,16 @@ func (f *fake) greeted(id any, request object) {
 // hold waits until the test lets it answer the greeting. Whoever speaks to it before
 // that is told so.
 func (f *fake) hold() {
-	if _, err := os.ReadFile(filepath.Join(os.Getenv("HOME"), "hold")); err != nil {
-		f.die(90, err.Error())
-	}
+	f.wait()
 	if n, err := unix.IoctlGetInt(0, unix.TIOCINQ); err != nil || n > 0 || f.in.Buffered() > 0 {
 		f.die(91, "spoken to before it was ready")
+	}
+}
+
+// wait waits until the test lets it go on.
+func (f *fake) wait() {
+	if _, err := os.ReadFile(filepath.Join(os.Getenv("HOME"), "hold")); err != nil {
+		f.die(90, err.Error())
 	}
 }
 
@@ -423,6 +428,7 @@ func (f *fake) prompted(text string) {
 		f.reply("withdrawn")
 	case "ask-late": // about a call that ends with the turn, before the end and twice after it
 		f.permission("r1", "one")
+		f.wait()
 		f.reply("over")
 		f.ask("h1", object{"subtype": "hook_callback", "callback_id": "PreToolUse", "input": object{
 			"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": object{}, "tool_use_id": "toolu_r1",

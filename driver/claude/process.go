@@ -291,6 +291,8 @@ func (p *process) ask(a *agent, q asking) {
 		over := context.Cause(ctx)
 		if err == nil {
 			p.t.decided(q.id, d)
+		} else {
+			delete(p.t.asked, q.id)
 		}
 		p.mu.Unlock()
 		switch {

@@ -5,11 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"github.com/terret-dev/terret"
 )
@@ -160,21 +164,25 @@ func (h endHost) Emit(ctx context.Context, events []terret.Event, cursor []byte)
 func TestLateRequests(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, "talk")
+	hold := filepath.Join(filepath.Dir(s.record), "hold")
+	if err := unix.Mkfifo(hold, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	asked := make(chan context.Context, 1)
-	s.host.decide = func(ctx context.Context, q terret.Ask) (terret.Decision, error) {
+	s.host.decide = func(ctx context.Context, _ terret.Ask) (terret.Decision, error) {
 		asked <- ctx
+		if err := os.WriteFile(hold, nil, 0o600); err != nil { // now the turn may end
+			return terret.Decision{}, err
+		}
 		<-ctx.Done()
 		return terret.Decision{}, context.Cause(ctx)
 	}
-	s.req.Host = endHost{s.host, func() {
-		select {
-		case ctx := <-asked:
-			if !errors.Is(context.Cause(ctx), errTurnOver) {
-				t.Errorf("at the end of the turn the request was still open: %v", context.Cause(ctx))
-			}
-		default: // it never got there, or the turn had no requests
+	once := sync.OnceFunc(func() {
+		if ctx := <-asked; !errors.Is(context.Cause(ctx), errTurnOver) {
+			t.Errorf("at the end of the turn the request was still open: %v", context.Cause(ctx))
 		}
-	}}
+	})
+	s.req.Host = endHost{s.host, once}
 	a := s.open()
 	s.says(a, "ask-late", "over")
 	s.says(a, "told", `[{"behavior":"deny","message":"the turn is over"},`+

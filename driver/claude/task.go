@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/terret-dev/terret"
 )
@@ -167,17 +168,27 @@ func (t *translator) noteTask(c *toolCall, extra toolOutcome) {
 	t.tellTask(k)
 }
 
-// inBackground reports whether the actor is a subagent that continues after the turn.
+// inBackground reports whether the actor is a subagent that continues after the turn, or
+// was started by one.
 func (t *translator) inBackground(actor string) bool {
-	if actor == "" {
-		return false
-	}
-	for _, k := range t.tasks {
-		if k.agent && k.told && terret.SubActor(k.id) == actor {
+	for range maxDepth {
+		id, ok := strings.CutPrefix(actor, terret.SubActor(""))
+		if !ok {
+			return false
+		}
+		if k := t.tasks[id]; k != nil && k.agent && k.told {
 			return true
 		}
+		starter := t.tools[t.agents[id]]
+		if starter == nil {
+			return false
+		}
+		actor = starter.actor
 	}
 	return false
 }
+
+// maxDepth bounds how deep subagents start others.
+const maxDepth = 10
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

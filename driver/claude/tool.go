@@ -3,6 +3,7 @@ package claude
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,6 +78,10 @@ func (t *translator) toolPre(id, name string, input terret.JSON) terret.ToolPre 
 
 // toolResults handles the results of calls.
 func (t *translator) toolResults(actor string, m *userMessage, results []contentBlock) {
+	if !slices.ContainsFunc(results, func(b contentBlock) bool { return !t.cut[b.ToolUseID] }) {
+		t.unknown() // they come after the end of their turn, and would open another
+		return
+	}
 	var told []terret.Block
 	for _, b := range results {
 		told = append(told, b.block())
@@ -91,7 +96,7 @@ func (t *translator) toolResults(actor string, m *userMessage, results []content
 
 func (t *translator) toolResult(actor string, m *userMessage, b contentBlock, structured json.RawMessage) {
 	id := b.ToolUseID
-	if t.finished[id] {
+	if t.finished[id] || t.cut[id] {
 		return // a tool has one result; the message holds what there is
 	}
 	_, parent := t.actor()
@@ -153,9 +158,12 @@ func (t *translator) changed(c *toolCall, extra toolOutcome) {
 }
 
 // breakOff ends the calls that the end of the turn left open, except those of subagents
-// that continue by themselves. The agent may have asked about them just before, or may
-// still ask.
-func (t *translator) breakOff(why string) {
+// that continue by themselves. Those that were deferred are yet to run. The agent may have
+// asked about the others just before, or may still ask: they must not run any more.
+func (t *translator) breakOff(why string, deferred bool) {
+	if len(t.cut) > mostCut {
+		clear(t.cut)
+	}
 	for _, c := range sortedCalls(t.tools) {
 		if t.inBackground(c.actor) {
 			continue
@@ -165,17 +173,28 @@ func (t *translator) breakOff(why string) {
 		}
 		t.tell(c)
 		delete(t.tools, c.id)
-		t.finished[c.id], t.cut[c.id] = true, true
-		for id, tool := range t.asked {
-			if tool == c.id {
-				t.overdue = append(t.overdue, id)
-				delete(t.asked, id)
-			}
+		t.finished[c.id] = true
+		if !deferred {
+			t.cutOff(c.id)
 		}
 		t.emitBy(c.actor, c.parentTool, "", terret.ToolFailure{
 			ToolID: c.id, Name: c.name, DurationMS: t.now.Sub(c.began).Milliseconds(), Error: why, Interrupted: true,
 		})
 		t.stopAgentOf(c, "")
+	}
+}
+
+// mostCut bounds how many calls are remembered that were cut off.
+const mostCut = 1000
+
+// cutOff gives up the requests about a call.
+func (t *translator) cutOff(call string) {
+	t.cut[call] = true
+	for id, tool := range t.asked {
+		if tool == call {
+			t.overdue = append(t.overdue, id)
+			delete(t.asked, id)
+		}
 	}
 }
 

@@ -55,8 +55,8 @@ type translator struct {
 	speakers map[string]*speaker  // by actor
 	tools    map[string]*toolCall // by id, while they run
 	finished map[string]bool      // tools that ran in this turn
-	cut      map[string]bool      // tools that the end of the last turn left without a result
-	overdue  []string             // open requests about those, until somebody gives them up
+	cut      map[string]bool      // tools that the end of their turn left without a result
+	overdue  []string             // open requests about those, until the caller cancels them
 	tasks    map[string]*task     // by id, until they end
 	agents   map[string]string    // tool calls by the id of the subagent they started
 	starters map[string]string    // the reverse

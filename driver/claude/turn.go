@@ -300,11 +300,7 @@ func (t *translator) endTurn(end terret.Data) {
 	if deferred {
 		why = "deferred"
 	}
-	clear(t.cut)
-	t.breakOff(why)
-	if deferred {
-		clear(t.cut) // they are yet to run
-	}
+	t.breakOff(why, deferred)
 	t.endCompaction("")
 	t.emitBy("", "", "", end)
 	known, prompts := t.turn.known, t.turn.prompts

@@ -2,6 +2,7 @@ package claude
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -47,25 +48,92 @@ func TestSteering(t *testing.T) {
 	}
 }
 
+// askLine asks about a call.
+func askLine(id, tool, agent string) string {
+	return fmt.Sprintf(`{"type":"control_request","request_id":%q,"request":{"subtype":"can_use_tool","tool_name":"Bash","input":{},"tool_use_id":%q,"agent_id":%q}}`, id, tool, agent)
+}
+
+// endLine ends a turn, for a reason.
+func endLine(reason string) string {
+	return fmt.Sprintf(`{"type":"result","subtype":"success","is_error":false,"session_id":"s1","result":"","stop_reason":%q}`, reason)
+}
+
+// by makes a line that of the subagent which a call started.
+func by(tool, line string) string {
+	return line[:len(line)-1] + fmt.Sprintf(`,"parent_tool_use_id":%q}`, tool)
+}
+
+// launched starts a subagent in the background by the call t1.
+func launched() []string {
+	return []string{
+		toolLine("m1", "t1", "Agent", `{"description":"look","run_in_background":true}`),
+		taskLine("started", `"task_type":"local_agent","description":"look","subagent_type":"Explore"`),
+		resultOf("t1", "launched", `{"isAsync":true,"agentId":"a1"}`),
+	}
+}
+
 // A call that was cut off by the end of its turn must not run any more; one that was
 // deferred is asked about again.
 func TestRequestAfterTheEnd(t *testing.T) {
 	t.Parallel()
-	const ask = `{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{},"tool_use_id":"t1"}}`
-	end := func(reason string) string {
-		return `{"type":"result","subtype":"success","is_error":false,"session_id":"s1","result":"","stop_reason":"` + reason + `"}`
-	}
 	for reason, asks := range map[string]bool{"max_tokens": false, "tool_deferred": true} {
 		tr := replaying()
 		tr.prompted("p1", "go")
-		feed(tr, replayLine("p1"), toolLine("m1", "t1", "Bash", `{}`), end(reason))
-		_, controls := tr.translate([]byte(ask), time.Now())
+		feed(tr, replayLine("p1"), toolLine("m1", "t1", "Bash", `{}`), askLine("r0", "t1", ""), endLine(reason))
+		if given := len(tr.overdue) > 0; given == asks {
+			t.Errorf("%s: given up: %q", reason, tr.overdue)
+		}
+		_, controls := tr.translate([]byte(askLine("r1", "t1", "")), time.Now())
 		if len(controls) != 1 {
 			t.Fatalf("%s: %d controls", reason, len(controls))
 		}
 		if _, asked := controls[0].(asking); asked != asks || tr.busy() != asks {
 			t.Errorf("%s: %T, busy: %t", reason, controls[0], tr.busy())
 		}
+	}
+}
+
+// A call that was cut off stays so when a subagent ends after the turn, and its result
+// does not begin a turn.
+func TestCutForGood(t *testing.T) {
+	t.Parallel()
+	tr := replaying()
+	tr.prompted("p1", "go")
+	feed(tr, append(launched(), toolLine("m2", "t2", "Bash", `{}`), endLine("max_tokens"))...)
+	wantKinds(t, feed(tr, by("t1", toolLine("m3", "t3", "Read", `{}`)), taskLine("notification", `"status":"stopped","summary":"look"`)),
+		"tool.pre message.complete subagent.stop task.end tool.failure turn.complete")
+	if _, controls := tr.translate([]byte(askLine("r1", "t2", "")), time.Now()); len(controls) != 1 || tr.busy() {
+		t.Errorf("%v, busy: %t", controls, tr.busy())
+	} else if _, refused := controls[0].(reply); !refused {
+		t.Errorf("it was asked: %+v", controls[0])
+	}
+	wantKinds(t, feed(tr, resultOf("t2", "the turn is over", `null`)), "unknown")
+	if tr.busy() {
+		t.Error("its result began a turn")
+	}
+	tr.prompted("p2", "go on")
+	feed(tr, replayLine("p2"), toolLine("m4", "t4", "Bash", `{}`))
+	both := `{"type":"tool_result","tool_use_id":"t4","content":"x"},{"type":"tool_result","tool_use_id":"t2","content":"the turn is over"}`
+	wantKinds(t, feed(tr, `{"type":"user","uuid":"u-4","message":{"role":"user","content":[`+both+`]}}`), "message.complete tool.post message.complete")
+}
+
+// What a subagent in the background has started goes on after the turn, too.
+func TestBelowTheBackground(t *testing.T) {
+	t.Parallel()
+	tr := replaying()
+	tr.prompted("p1", "go")
+	below := strings.ReplaceAll(taskLine("started", `"task_type":"local_agent","description":"look","subagent_type":"Explore"`), "a1", "a2")
+	feed(tr, append(launched(), by("t1", toolLine("m2", "t2", "Agent", `{}`)), strings.ReplaceAll(below, "t1", "t2"),
+		by("t2", toolLine("m3", "t3", "Bash", `{}`)), endLine("end_turn"))...)
+	if tr.cut["t2"] || tr.cut["t3"] {
+		t.Errorf("cut off: %v", tr.cut)
+	}
+	_, controls := tr.translate([]byte(askLine("r1", "t3", "a2")), time.Now())
+	if len(controls) != 1 {
+		t.Fatalf("%d controls", len(controls))
+	}
+	if a, asked := controls[0].(asking); !asked || a.ask.Event.Actor != "sub:a2" {
+		t.Errorf("%+v", controls[0])
 	}
 }
 
@@ -192,16 +260,10 @@ func TestStoppedInBackground(t *testing.T) {
 	t.Parallel()
 	tr := newTranslator(options{})
 	tr.prompted("", "go")
-	launch := []string{
-		initLine, toolLine("m1", "t1", "Agent", `{"description":"look","run_in_background":true}`),
-		taskLine("started", `"task_type":"local_agent","description":"look","subagent_type":"Explore"`),
-		resultOf("t1", "launched", `{"isAsync":true,"agentId":"a1"}`), result(0.001),
-	}
-	wantKinds(t, feed(tr, launch...),
+	wantKinds(t, feed(tr, slices.Concat([]string{initLine}, launched(), []string{result(0.001)})...),
 		"session.start session.native_id tool.pre subagent.start task.start message.complete tool.post message.complete turn.complete")
-	sub := func(line string) string { return line[:len(line)-1] + `,"parent_tool_use_id":"t1"}` }
 	tool := toolLine("m2", "t2", "Read", `{"file_path":"/x"}`)
-	events := feed(tr, sub(strings.Replace(tool, `"content":`, `"usage":{"input_tokens":5,"output_tokens":7},"content":`, 1)))
+	events := feed(tr, by("t1", strings.Replace(tool, `"content":`, `"usage":{"input_tokens":5,"output_tokens":7},"content":`, 1)))
 	wantKinds(t, events, "tool.pre")
 	if events[0].Actor != "sub:a1" || events[0].ParentTool != "t1" {
 		t.Errorf("%+v", events[0])
