@@ -145,6 +145,7 @@ func TestCheckFinds(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct{ spoil, says string }{
 		"number behind the log": {`UPDATE sessions SET last_seq = 0`, "its log ends elsewhere"},
+		"same number twice":     {`INSERT INTO events (session, seq, at, kind, body) SELECT session, seq, at, 'diag.info', body FROM events`, "several events 1"},
 		"lost blob":             {`DELETE FROM blobs`, "is lost"},
 		"decided by nobody":     {`INSERT INTO requests (id, session, turn, seq, epoch, gate, state, created_at) VALUES ('r', 1, '', 1, 1, 'plan', 'decided', 0)`, "without a decision"},
 	} {

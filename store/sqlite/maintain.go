@@ -208,19 +208,25 @@ func oldPieces(c *lite.Conn, from int64, before time.Time) (pieces []piece, to i
 // completed returns the pieces whose full text comes later in the log. Nothing else may
 // be dropped: the pieces of an interrupted message are all that is left of it.
 func completed(c *lite.Conn, pieces []piece) ([]piece, error) {
-	first := map[int64]int64{} // session to its first piece
+	first := map[int64]int64{}               // session to its first piece
+	last := map[int64]map[store.Part]int64{} // and to the last piece of each part
 	for _, p := range pieces {
-		if _, ok := first[p.part.Session]; !ok {
-			first[p.part.Session] = p.seq
+		session := p.part.Session
+		if last[session] == nil {
+			first[session], last[session] = p.seq, map[store.Part]int64{}
 		}
+		last[session][p.part] = p.seq
 	}
 	whole := map[store.Part]int64{} // to the number of the event that holds it
 	for session, seq := range first {
+		missing := last[session]
 		rows := c.Query(`SELECT e.seq, e.kind, coalesce(e.body, (SELECT body FROM blobs WHERE hash = e.blob)) FROM events e
 			WHERE e.session = ? AND e.seq > ? AND e.kind IN ('message.complete', 'tool.pre') ORDER BY e.seq`, session, seq)
-		for rows.Next() {
+		for len(missing) > 0 && rows.Next() {
 			for _, p := range store.PartsOf(session, intern(rows.Bytes(1)), rows.Bytes(2)) {
-				whole[p] = rows.Int(0)
+				if whole[p] = rows.Int(0); whole[p] > missing[p] {
+					delete(missing, p)
+				}
 			}
 		}
 		if err := rows.Close(); err != nil {
@@ -277,6 +283,8 @@ func (s *Store) Check(ctx context.Context) (found []string, err error) {
 		for _, q := range []struct{ finding, query string }{
 			{"session %s: it counts %s events, its log ends elsewhere", `SELECT s.id, s.last_seq FROM sessions s
 				WHERE deleted = 0 AND last_seq < (SELECT max(seq) FROM events WHERE session = s.key)`},
+			{"session %s: there are several events %s", `SELECT s.id, e.seq FROM events e JOIN sessions s ON s.key = e.session
+				GROUP BY e.session, e.seq HAVING count(*) > 1`},
 			{"session %s: event %s is lost, with what it held", `SELECT s.id, e.seq FROM events e JOIN sessions s ON s.key = e.session
 				WHERE e.body IS NULL AND NOT EXISTS (SELECT 1 FROM blobs WHERE hash = e.blob)`},
 			{"request %s is %s without a decision", `SELECT id, state FROM requests WHERE state <> 'open' AND decision IS NULL`},

@@ -233,16 +233,17 @@ func TestKindsInTheIndex(t *testing.T) {
 	t.Parallel()
 	s := openFile(t, tempPath(t))
 	p := &pageReader{session: "any"}
-	for _, backward := range []bool{false, true} {
-		query, args := p.query(terret.ReadQuery{Kinds: []terret.Kind{terret.KindTurnStart}, Backward: backward})
+	few := []terret.Kind{terret.KindTurnStart, terret.KindMessageComplete}
+	for _, q := range []terret.ReadQuery{{Kinds: few}, {Kinds: few[:1], Backward: true}, {Kinds: few, Before: 7, Backward: true}} {
+		query, args := p.query(q)
 		query = strings.Replace(query, p.columns(), "e.seq, e.kind", 1) // what tells whether an event is wanted
 		var plan string
 		err := s.read(t.Context(), "explain", func(c *lite.Conn) error {
 			_, err := c.Row(func(r *lite.Rows) { plan = r.Text(3) }, "EXPLAIN QUERY PLAN "+query, args...)
 			return err
 		})
-		if want := "SEARCH e USING COVERING INDEX events_seq (session=? AND seq>?)"; err != nil || plan != want {
-			t.Errorf("%v\n got %s\nwant %s", err, plan, want)
+		if want := "SEARCH e USING COVERING INDEX events_seq (session=? AND seq>?"; err != nil || !strings.HasPrefix(plan, want) {
+			t.Errorf("%+v: %v\n got %s\nwant %s", q, err, plan, want)
 		}
 	}
 }

@@ -84,6 +84,17 @@ func testCompact(t *testing.T, s *suite) {
 	}
 }
 
+// testCompactAgain has a message that went on after it was complete.
+func testCompactAgain(t *testing.T, s *suite) {
+	st := s.fresh(t)
+	w := newWriter(t, st)
+	w.must(t, timed(at(1, 0), start("trn_1"), piece("trn_1", "m1", "hello "), whole("trn_1", "m1", "hello "),
+		piece("trn_1", "m1", "world"), whole("trn_1", "m1", "hello world"), event("trn_1", terret.TurnComplete{}))...)
+	compact(t, st, at(2, 0), 2)
+	diff(t, "what is left", kindsOf(mustRead(t, st, w.session)),
+		[]string{"1 turn.start", "3 message.complete", "5 message.complete", "6 turn.complete"})
+}
+
 // testCompactKeeps has pieces that are all there is.
 func testCompactKeeps(t *testing.T, s *suite) {
 	thinking := func(turn, message string) terret.Event {

@@ -83,6 +83,7 @@ var tests = []test{
 	{name: "rules", run: testRules},
 	{name: "compaction", run: testCompact},
 	{name: "compaction keeps what is nowhere else", run: testCompactKeeps},
+	{name: "compaction of a message that went on", run: testCompactAgain},
 	{name: "bodies of all sizes", run: testBodies},
 	{name: "bytes are kept", run: testBytes},
 	{name: "large bodies are stored once", run: testBlobs},
