@@ -111,7 +111,13 @@ func (s *Store) read(ctx context.Context, what string, fn func(c *lite.Conn) err
 		return describe(what, s.path, err)
 	}
 	defer s.readers.put(c)
-	return describe(what, s.path, interruptible(ctx, c, fn))
+	err = interruptible(ctx, c, fn)
+	if code(err) == sqlite3.SQLITE_ERROR { // the statement does not fit the schema
+		if v, vErr := userVersion(c); vErr == nil && v != s.version {
+			err = newerSchema(s.path, v, s.version)
+		}
+	}
+	return describe(what, s.path, err)
 }
 
 // interruptible runs fn on a connection. If the context ends, so does the query.

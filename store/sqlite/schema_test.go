@@ -187,6 +187,10 @@ func TestNewerSchema(t *testing.T) {
 	_, err = s.Create(t.Context(), terret.Session{ID: terret.NewSessionID(), Agent: "mock", Cwd: "/"})
 	wantSays(t, err, terret.CodeStartupRefused, "newer terret")
 	wantEvents(t, s, h.id, 1) // what is there can still be read
+	mustExec(t, newer, `ALTER TABLE rules RENAME TO laws`)
+	_, err = s.ListRules(t.Context(), "") // unless it is elsewhere
+	wantSays(t, err, terret.CodeStartupRefused, "newer terret", "99", path)
+	mustExec(t, newer, `ALTER TABLE laws RENAME TO rules`)
 	wantSays(t, s.Close(), terret.CodeStartupRefused, "newer terret")
 	_, err = Open(context.WithoutCancel(t.Context()), path, Options{})
 	wantSays(t, err, terret.CodeStartupRefused, "newer terret", "99", path)

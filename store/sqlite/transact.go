@@ -167,8 +167,8 @@ func (s *Store) checkSchema(tx *lite.Conn) error {
 	if !s.suspect {
 		return nil
 	}
-	var v int
-	if _, err := tx.Row(func(r *lite.Rows) { v = int(r.Int(0)) }, "PRAGMA user_version"); err != nil {
+	v, err := userVersion(tx)
+	if err != nil {
 		return err
 	}
 	if v != s.version {
@@ -176,6 +176,11 @@ func (s *Store) checkSchema(tx *lite.Conn) error {
 	}
 	s.suspect = false
 	return nil
+}
+
+func userVersion(c *lite.Conn) (v int, err error) {
+	_, err = c.Row(func(r *lite.Rows) { v = int(r.Int(0)) }, "PRAGMA user_version")
+	return v, err
 }
 
 // pause sleeps and reports whether the context is still alive.
