@@ -61,7 +61,8 @@ type Host interface {
 	// Ask logs a request and waits for its decision. It blocks for as long as that
 	// takes, so never call it on the goroutine that reads the agent's output. Asking
 	// again with the same key returns the same decision. The error is that of the
-	// context, or says that the agent must stop.
+	// context, or says that the agent must stop. If the context has already ended,
+	// nothing is logged.
 	Ask(ctx context.Context, q Ask) (Decision, error)
 	// Delivered records that the agent was told the decision.
 	Delivered(ctx context.Context, requestID string) error

@@ -72,6 +72,30 @@ func TestPromptFails(t *testing.T) {
 	checkLog(t, f.store, id)
 }
 
+// A request that its agent has given up before it was told begins no turn: drivers count on
+// that where a request and the end of its turn cross.
+func TestAskTooLate(t *testing.T) {
+	t.Parallel()
+	p := newPuppet()
+	f := openFixture(t, ":memory:", p)
+	id, a, first := chatty(t, f, p)
+	a.complete(t, first)
+	f.ended(id, first)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	mine := errors.New("the turn is over")
+	cancel(mine)
+	if d, err := a.req.Host.Ask(ctx, askFor("1", "make")); !errors.Is(err, mine) {
+		t.Errorf("%+v, %v", d, err)
+	}
+	second := f.prompt(id, "again").ID // it would be busy
+	a.prompted(t)
+	a.complete(t, second)
+	f.ended(id, second)
+	if turns, err := f.store.Turns(t.Context(), id); err != nil || len(turns) != 2 {
+		t.Errorf("%+v, %v", turns, err)
+	}
+}
+
 // Ends that come twice, for other turns, or while none runs, end nothing.
 func TestStrayEnds(t *testing.T) {
 	t.Parallel()
