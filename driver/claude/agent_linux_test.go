@@ -110,10 +110,7 @@ func TestOpenCanceled(t *testing.T) {
 func TestReady(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, "held")
-	hold := filepath.Join(filepath.Dir(s.record), "hold")
-	if err := unix.Mkfifo(hold, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	hold := s.holds()
 	// unlessReady does something that needs a process, and lets the process answer.
 	unlessReady := func(do func()) {
 		t.Helper()
@@ -158,14 +155,14 @@ func TestReady(t *testing.T) {
 func TestCloseWhileStarting(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, "held")
-	hold := filepath.Join(filepath.Dir(s.record), "hold")
-	if err := os.WriteFile(hold, nil, 0o600); err != nil {
+	if err := os.WriteFile(s.hold(), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	a := s.open()
-	if err := errors.Join(os.Remove(hold), unix.Mkfifo(hold, 0o600)); err != nil {
+	if err := os.Remove(s.hold()); err != nil {
 		t.Fatal(err)
 	}
+	hold := s.holds()
 	failed := make(chan error, 1)
 	go func() { failed <- a.Prompt(t.Context(), "turn_1", words("hello"), terret.Settings{MaxTurns: 3}) }()
 	var held *os.File // nobody writes to it, so the second process never answers
@@ -204,6 +201,18 @@ func TestPromptTwice(t *testing.T) {
 	if again := p.announce("msg_x", nil); again != first { // it was never written
 		t.Errorf("%s, not %s", again, first)
 	}
+}
+
+// hold is the file that a fake reads before it goes on.
+func (s *setup) hold() string { return filepath.Join(filepath.Dir(s.record), "hold") }
+
+// holds makes fakes wait there until somebody writes to that file and closes it.
+func (s *setup) holds() string {
+	s.t.Helper()
+	if err := unix.Mkfifo(s.hold(), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	return s.hold()
 }
 
 // awaitStart waits until a process runs.

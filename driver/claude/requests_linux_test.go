@@ -6,14 +6,12 @@ import (
 	"errors"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/sys/unix"
 
 	"github.com/terret-dev/terret"
 )
@@ -164,10 +162,7 @@ func (h endHost) Emit(ctx context.Context, events []terret.Event, cursor []byte)
 func TestLateRequests(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, "talk")
-	hold := filepath.Join(filepath.Dir(s.record), "hold")
-	if err := unix.Mkfifo(hold, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	hold := s.holds()
 	asked := make(chan context.Context, 1)
 	s.host.decide = func(ctx context.Context, _ terret.Ask) (terret.Decision, error) {
 		asked <- ctx
