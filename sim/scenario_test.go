@@ -12,10 +12,10 @@ import (
 func TestParseErrors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ text, want string }{
-		{"", "test.yaml:1:1: want one YAML document"},
-		{"a: 1\n---\nb: 2\n", "want one YAML document"},
-		{"- 1", "want a mapping"},
-		{"just text", "want a mapping"},
+		{"", "test.yaml:1:1: the file must hold exactly one YAML document"},
+		{"a: 1\n---\nb: 2\n", "the file must hold exactly one YAML document"},
+		{"- 1", "expected a mapping"},
+		{"just text", "expected a mapping"},
 		{"steps: []", "test.yaml:1:8: a scenario needs steps"},
 		{"conversations: shared", "a scenario needs steps"},
 		{"steps:\n  - answer: {text: hi}\n    foo: 1\n", `test.yaml:3:5: unknown field "foo"`},
@@ -25,7 +25,7 @@ func TestParseErrors(t *testing.T) {
 		{"steps:\n  - answer: {text: a, text: b}\n", "test.yaml:2:23: "},
 		{"steps: 3", "test.yaml:1:8: "},
 		{"steps:\n  - answer: {text: [a]}\n", "test.yaml:2:20: this is "},
-		{"steps:\n  - answer: {usage: {input: many}}\n", "test.yaml:2:29: this is string, want int"},
+		{"steps:\n  - answer: {usage: {input: many}}\n", "test.yaml:2:29: this is string, expected int"},
 		{"steps:\n  - answer: &a {text: hi}\n  - answer: *a\n", "test.yaml:2:13: anchors, aliases and tags are not allowed"},
 		{"conversations: maybe\nsteps:\n  - answer: {text: hi}\n", `test.yaml:1:16: "maybe" is not a way to tell conversations apart`},
 		{"side_calls: maybe\nsteps:\n  - answer: {text: hi}\n", `test.yaml:1:13: "maybe"`},

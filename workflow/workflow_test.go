@@ -290,7 +290,7 @@ func TestTimeoutThenRetry(t *testing.T) {
 func TestBadFiles(t *testing.T) {
 	t.Parallel()
 	for file, want := range map[string]string{
-		"":                        "f.yaml:1:1: want one YAML document",
+		"":                        "f.yaml:1:1: the file must hold exactly one YAML document",
 		"steps: []":               "f.yaml:1:8: a workflow needs steps",
 		"steps:\n  - promt: x":    `f.yaml:2:5: unknown field "promt"`,
 		"steps:\n  - prompt: x":   "f.yaml:2:5: a step needs an id",

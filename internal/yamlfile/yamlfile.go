@@ -49,13 +49,13 @@ type File struct {
 // check rejects what is YAML but not a single mapping.
 func (f File) check() error {
 	if len(f.file.Docs) != 1 || f.file.Docs[0].Body == nil {
-		return fmt.Errorf("%s:1:1: want one YAML document, got %d", f.Name, len(f.file.Docs))
+		return fmt.Errorf("%s:1:1: the file must hold exactly one YAML document", f.Name)
 	}
 	root := f.file.Docs[0].Body
 	switch root.Type() {
 	case ast.MappingType, ast.MappingValueType:
 	default:
-		return fmt.Errorf("%s: want a mapping", f.at(root))
+		return fmt.Errorf("%s: expected a mapping, such as name: value", f.at(root))
 	}
 	var found finder
 	ast.Walk(&found, root)
@@ -125,7 +125,7 @@ func located(name string, err error) error {
 	}
 	message := y.GetMessage()
 	if t, ok := errors.AsType[*yaml.TypeError](err); ok {
-		message = fmt.Sprintf("this is %s, want %s", t.SrcType, t.DstType.Kind())
+		message = fmt.Sprintf("this is %s, expected %s", t.SrcType, t.DstType.Kind())
 	}
 	p := y.GetToken().Position
 	return fmt.Errorf("%s:%d:%d: %s", name, p.Line, p.Column, message)
