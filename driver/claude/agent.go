@@ -430,7 +430,7 @@ func (a *agent) Capabilities() terret.Capabilities { return capabilities() }
 // startError says why a process could not start, and what to do.
 func startError(err error, program string) error {
 	if errors.Is(err, exec.ErrNotFound) {
-		return terret.Errorf(terret.CodeAgentNotFound, "Claude Code is not installed: %s was not found; run `npm install -g @anthropic-ai/claude-code`, or set agents.claude.path", program)
+		return terret.Errorf(terret.CodeAgentNotFound, "Claude Code is not installed: %s was not found; run `%s`, or set agents.claude.path", program, install)
 	}
 	return terret.Errorf(terret.CodeStartupRefused, "%w", err)
 }

@@ -33,10 +33,13 @@ func untested(version string) string {
 		version, how, oldestTested, newestTested)
 }
 
+// install is the command that installs the newest version that was tested.
+const install = "npm install -g @anthropic-ai/claude-code@" + newestTested
+
 func (d *Driver) program() program.Program {
 	return program.Program{
 		Title: "Claude Code", Path: d.cfg.Path, Env: d.environ(d.cfg.Environ, "/"),
-		Install: "npm install -g @anthropic-ai/claude-code@" + newestTested, Oldest: oldestTested, Newest: newestTested,
+		Install: install, Oldest: oldestTested, Newest: newestTested,
 		SignIn: "nobody is signed in; run `claude auth login`, or set ANTHROPIC_API_KEY",
 	}
 }
