@@ -24,7 +24,7 @@ func newAgents(a *app) *cobra.Command {
 	cmd := &cobra.Command{Use: "agents", Short: "List agents, and what is missing to use them", Args: exactArgs(), RunE: list}
 	ls := &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List agents", Args: exactArgs(), RunE: list}
 	doctor := &cobra.Command{
-		Use: "doctor [AGENT]", Short: "Say what is installed, signed in, what each agent can do, and how to fix what is missing", Args: maxOneArg,
+		Use: "doctor [AGENT]", Short: "Say what is installed and signed in, what each agent can do, and how to fix what is missing", Args: maxOneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runDoctor(cmd.Context(), a, args, asJSON, verbose)
 		},
@@ -32,7 +32,7 @@ func newAgents(a *app) *cobra.Command {
 	for _, c := range []*cobra.Command{cmd, ls, doctor} {
 		c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	}
-	doctor.Flags().BoolVarP(&verbose, "verbose", "v", false, "also say what agents can do that are not installed, and which variables agents do not see")
+	doctor.Flags().BoolVarP(&verbose, "verbose", "v", false, "also say what agents that are not installed can do, and which variables agents do not see")
 	cmd.AddCommand(ls, doctor, newAgentsAdd(a), newAgentsRemove(a))
 	return cmd
 }
@@ -58,7 +58,7 @@ func runAgents(ctx context.Context, a *app, asJSON bool) error {
 	if err := a.printAgents(probes); err != nil {
 		return err
 	}
-	a.note("`%s` says what each can do, and why not", a.commandLine("agents", "doctor"))
+	a.note("`%s` says what each can and cannot do, and why", a.commandLine("agents", "doctor"))
 	return nil
 }
 
@@ -89,7 +89,7 @@ func runDoctor(ctx context.Context, a *app, args []string, asJSON, verbose bool)
 		}
 	}
 	if left {
-		a.note("`%s` says what an agent can do that is not installed", a.commandLine("agents", "doctor", "NAME"))
+		a.note("`%s` says what an agent that is not installed can do", a.commandLine("agents", "doctor", "NAME"))
 	}
 	a.printSafety(verbose)
 	return nil
@@ -286,7 +286,7 @@ func newListing[T any](
 		case err != nil:
 			return err
 		case !ok:
-			return terret.Errorf(terret.CodeUnsupported, "%s does not list its %s", agent, what)
+			return terret.Errorf(terret.CodeUnsupported, "%s lists its %s only in a session", agent, what)
 		case asJSON:
 			return a.printJSON(terret.Page[T]{Items: items})
 		}

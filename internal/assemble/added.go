@@ -173,7 +173,7 @@ func (a *Agents) removable(name string) error {
 	case isOne(a.fixed, name):
 		return terret.Errorf(terret.CodeConflict, "%s is built in and cannot be removed", name)
 	case a.added[name] == nil && !users:
-		return terret.Errorf(terret.CodeNotFound, "there is no agent %.64q", name)
+		return terret.Errorf(terret.CodeNotFound, "there is no agent %.64q; `terret agents` lists them", name)
 	case !users:
 		return terret.Errorf(terret.CodeConflict, "%s is added by the project's .terret/config.jsonc; remove it there", name)
 	}
