@@ -156,7 +156,7 @@ func (c *conversation) command(ctx context.Context, line string) (quit bool) {
 
 func (c *conversation) update(ctx context.Context, arg string, set func(*terret.SessionUpdated)) error {
 	if arg == "" {
-		return terret.Invalid("command", "say what to change it to, as in /model NAME")
+		return terret.Invalid("command", "say what to change it to; /help shows how")
 	}
 	var u terret.SessionUpdated
 	set(&u)
