@@ -39,7 +39,7 @@ func (f *sessionFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.cwd, "cwd", "", "folder to work in (default: this one)")
 	fl.StringVar(&f.persona, "persona", "", "persona, from agents/AGENT_*.md")
 	fl.StringVar(&f.mode, "mode", "", "workbench, pipeline or direct")
-	fl.StringVar(&f.policy, "policy", "", "what to do if no rule decides: ask, auto-edit, plan, full-auto, rules, allowed-only")
+	fl.StringVar(&f.policy, "policy", "", "what to do if no rule decides: ask, accept-edits (or auto-edit), plan, auto-approve (or full-auto), rules, deny-unless-allowed (or allowed-only)")
 	fl.StringVar(&f.permissionMode, "permission-mode", "", "the agent's own permission mode")
 	fl.StringArrayVar(&f.allow, "allow", nil, "rule for tool uses to allow, such as 'Bash(git *)' (repeatable)")
 	fl.StringArrayVar(&f.deny, "deny", nil, "rule for tool uses to deny (repeatable)")
