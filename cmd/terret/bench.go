@@ -58,11 +58,11 @@ func newBench(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure an agent on small repository tasks",
-		Long: "Measure an agent on small repository tasks, such as to fix a failing test, to rename\n" +
-			"across files, or to resolve a merge conflict. Each is done in a folder of its own, in which\n" +
+		Long: "Measure an agent on small repository tasks, such as fixing a failing test, renaming\n" +
+			"across files, or resolving a merge conflict. Each is done in a folder of its own, in which\n" +
 			"the agent may do what it likes without asking, and is judged by a checker that the agent\n" +
-			"does not see. It needs git, sh and Go. A model that costs money costs money here, too.\n" +
-			"Ctrl-C stops it, and prints what there is.",
+			"does not see. It needs git, sh and Go. A model that costs money costs money here too.\n" +
+			"Ctrl-C stops it, and prints the results so far.",
 		Example: "  terret bench --agent claude --task merge-conflict --task nil-map\n" +
 			"  terret bench --model ollama/qwen3-coder --runs 3 --json > results.json",
 		Args: exactArgs(),

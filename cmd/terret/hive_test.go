@@ -70,7 +70,7 @@ func TestImportHive(t *testing.T) {
 		t.Errorf("a second time: %s\n%s", out, stderr)
 	}
 	help, _ := run("sessions", "import", "--help")
-	if !strings.Contains(help, "opencode_session_id holds the agent's own session id, whichever the\nagent") {
+	if !strings.Contains(help, "opencode_session_id holds the agent's own session id, whichever agent\nit is") {
 		t.Errorf("the name of the column is not explained:\n%s", help)
 	}
 	if code, _, stderr := inProcess(t, "", nil, "sessions", "import", "--hive", filepath.Join(dir, "none.db"), "--data", home); code != 2 || !strings.Contains(stderr, "none.db") {

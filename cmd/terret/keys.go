@@ -22,7 +22,7 @@ func newKeys(a *app) *cobra.Command {
 		Use: "keys", Short: "Keep the keys of models' APIs for the native agent", Args: exactArgs(),
 		Long: "Keep the keys of models' APIs for the native agent, in the keyring of the operating\n" +
 			"system or, where there is none, in a file that only you can read. A key in the\n" +
-			"environment (OPENAI_API_KEY and the like) counts more.",
+			"environment (OPENAI_API_KEY and the like) takes precedence.",
 		Example: "  terret keys set openai < key.txt",
 		RunE:    list,
 	}
@@ -39,12 +39,12 @@ func newKeys(a *app) *cobra.Command {
 			}
 			found, err := s.Remove(cmd.Context(), args[0])
 			if err == nil && !found {
-				err = terret.Errorf(terret.CodeNotFound, "there is no key of %s; `terret keys` lists what there is", args[0])
+				err = terret.Errorf(terret.CodeNotFound, "there is no key for %s; `terret keys` lists those that are kept", args[0])
 			}
 			return err
 		},
 	}
-	cmd.AddCommand(&cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List whose keys there are", Args: exactArgs(), RunE: list}, set, rm)
+	cmd.AddCommand(&cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List the providers whose keys are kept", Args: exactArgs(), RunE: list}, set, rm)
 	return cmd
 }
 
@@ -108,14 +108,14 @@ func runKeysSet(cmd *cobra.Command, a *app, name string) error {
 	if err != nil {
 		return terret.Errorf(terret.CodeInvalidRequest, "%w", err)
 	}
-	a.note("the key of %s is in the %s", name, where(inRing))
+	a.note("the key for %s is kept in the %s", name, where(inRing))
 	return nil
 }
 
 // readKey reads a key from standard input: a terminal does not show it.
 func readKey(a *app, name string) (string, error) {
 	if f, ok := a.in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		fmt.Fprintf(a.err, "The key of %s (it is not shown): ", name)
+		fmt.Fprintf(a.err, "Key for %s (it is not shown): ", name)
 		key, err := term.ReadPassword(int(f.Fd()))
 		fmt.Fprintln(a.err)
 		return string(key), err

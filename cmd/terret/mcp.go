@@ -20,25 +20,25 @@ func newMCP(a *app) *cobra.Command {
 	var file string
 	list := func(*cobra.Command, []string) error { return runMCPLs(a) }
 	cmd := &cobra.Command{
-		Use: "mcp", Short: "Sign in at MCP servers, for the native agent", Args: exactArgs(),
-		Long: "Sign in at MCP servers that want that, for the native agent. What a server gives for it is\n" +
-			"in the keyring of the operating system or, where there is none, in a file that only you can\n" +
-			"read. `terret sessions show` shows how the servers of a session are.",
+		Use: "mcp", Short: "Sign in to MCP servers, for the native agent", Args: exactArgs(),
+		Long: "Sign in to MCP servers that require it, for the native agent. The tokens that a server issues\n" +
+			"are kept in the keyring of the operating system or, where there is none, in a file that only\n" +
+			"you can read. `terret sessions show` shows the state of a session's servers.",
 		Example: "  terret mcp login https://mcp.example.com/mcp\n  terret mcp login tracker --mcp servers.json",
 		RunE:    list,
 	}
 	login := &cobra.Command{
-		Use: "login SERVER", Short: "Sign in at a server: an address, or a name in the file of --mcp", Args: exactArgs("SERVER"),
+		Use: "login SERVER", Short: "Sign in to a server: an address, or a name in the file of --mcp", Args: exactArgs("SERVER"),
 		RunE: func(cmd *cobra.Command, args []string) error { return runMCPLogin(cmd.Context(), a, args[0], file) },
 	}
 	logout := &cobra.Command{
-		Use: "logout SERVER", Short: "Forget a sign-in: an address, a name in the file of --mcp, or one of the list", Args: exactArgs("SERVER"),
+		Use: "logout SERVER", Short: "Forget a sign-in: an address, a name in the file of --mcp, or one that is listed", Args: exactArgs("SERVER"),
 		RunE: func(cmd *cobra.Command, args []string) error { return runMCPLogout(cmd.Context(), a, args[0], file) },
 	}
 	for _, c := range []*cobra.Command{login, logout} {
 		c.Flags().StringVar(&file, "mcp", "", "file that configures MCP servers")
 	}
-	cmd.AddCommand(&cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List the servers at which you are signed in", Args: exactArgs(), RunE: list}, login, logout)
+	cmd.AddCommand(&cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List the servers that you are signed in to", Args: exactArgs(), RunE: list}, login, logout)
 	return cmd
 }
 
@@ -52,7 +52,7 @@ func runMCPLs(a *app) error {
 	if err != nil {
 		return err
 	}
-	return a.listSecrets(store, "SERVER", "you are signed in at no MCP server; `terret mcp login ADDRESS` signs you in")
+	return a.listSecrets(store, "SERVER", "you are not signed in to any MCP server; `terret mcp login ADDRESS` signs you in")
 }
 
 // mcpServer is the configuration that has the server of that name or address, and its name.
@@ -91,7 +91,7 @@ func runMCPLogin(ctx context.Context, a *app, server, file string) (err error) {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case state.Status == "connected":
-		a.note("%s lets you in already", printable(server))
+		a.note("%s already lets you in; no sign-in is needed", printable(server))
 		return nil
 	case state.Status != mcphost.NeedsAuth:
 		return terret.Errorf(terret.CodeConnectionFailed, "%s cannot be reached: %s", server, state.Error)
@@ -103,7 +103,7 @@ func runMCPLogin(ctx context.Context, a *app, server, file string) (err error) {
 	case err != nil:
 		return terret.Errorf(terret.CodeNotAuthenticated, "%w", err)
 	}
-	a.note("you are signed in at %s", printable(server))
+	a.note("you are signed in to %s", printable(server))
 	return nil
 }
 
@@ -150,7 +150,7 @@ func runMCPLogout(ctx context.Context, a *app, server, file string) error {
 	defer unlock()
 	found, err := store.Remove(ctx, kept)
 	if err == nil && !found {
-		err = terret.Errorf(terret.CodeNotFound, "you are not signed in at %s; `terret mcp` lists where you are", server)
+		err = terret.Errorf(terret.CodeNotFound, "you are not signed in to %s; `terret mcp` lists the servers that you are signed in to", server)
 	}
 	return err
 }

@@ -52,9 +52,9 @@ func TestMCPLogin(t *testing.T) {
 			t.Errorf("%q is not in %s", want, got)
 		}
 	}
-	has(terret(0), "signed in at no MCP server")
-	has(terret(0, "login", "bird", "--mcp", file), "you are signed in at bird")
-	has(terret(0, "login", a.URL), "lets you in already")
+	has(terret(0), "not signed in to any MCP server")
+	has(terret(0, "login", "bird", "--mcp", file), "you are signed in to bird")
+	has(terret(0, "login", a.URL), "already lets you in")
 	has(terret(0), "mcp-127.0.0.1-")
 	terret(0, "logout", a.URL)
 	has(terret(3, "logout", "bird", "--mcp", file), "you are not signed in")

@@ -194,7 +194,7 @@ func (p listening) client() *http.Client {
 		InsecureSkipVerify: true, // VerifyConnection is stricter
 		VerifyConnection: func(s tls.ConnectionState) error {
 			if p.Cert == "" || fingerprint(s.PeerCertificates[0].Raw) != p.Cert {
-				return errors.New("the server has another certificate than it had when it was started")
+				return errors.New("the server's certificate is not the one it had when it was started")
 			}
 			return nil
 		},

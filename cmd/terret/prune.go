@@ -25,11 +25,12 @@ type pruneOptions struct {
 func newSessionsPrune(a *app) *cobra.Command {
 	var o pruneOptions
 	cmd := &cobra.Command{
-		Use: "prune", Short: "Delete sessions in which nothing has happened for long", Args: exactArgs(),
-		Long: "Delete sessions in which nothing has happened for long, each as `terret sessions rm`\n" +
-			"does. Sessions stay that are pinned, at work, waiting for a decision or in use by\n" +
-			"another process, that have queued prompts, and those of the team and of races,\n" +
-			"reviews and workflows that have not ended. In a fleet each node deletes its own.",
+		Use: "prune", Short: "Delete sessions in which nothing has happened for a long time", Args: exactArgs(),
+		Long: "Delete sessions in which nothing has happened for a long time, each as\n" +
+			"`terret sessions rm` does. Sessions are kept if they are pinned, at work, waiting for a\n" +
+			"decision or in use by another process, or if they have queued prompts; so are those of\n" +
+			"the team, and of races, reviews and workflows that have not ended. In a fleet each node\n" +
+			"deletes its own.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return runPrune(cmd.Context(), a, o) },
 	}
 	fl := cmd.Flags()

@@ -30,7 +30,8 @@ func newRace(a *app) *cobra.Command {
 			"table compares them. `terret race keep` merges what one did, or applies it as a patch,\n" +
 			"and removes all worktrees; `terret race drop` removes them all.\n\n" +
 			"The key worktree of the configuration says which command prepares a worktree (setup)\n" +
-			"and which files that git does not know are copied (copy). PORT is a port of its own.",
+			"and which files that git does not track are copied into it (copy). In each worktree the\n" +
+			"variable PORT holds a port of its own.",
 		Example: "  terret race \"fix the flaky test\" --agent claude --agent codex --check \"go test ./...\"\n" +
 			"  terret race keep 0195e0c4 codex-2",
 		Args: minOneArg,
@@ -148,7 +149,7 @@ func (a *app) racer(x race.Race, name string) (string, error) {
 	if best := x.Best(); best != "" {
 		return best, nil
 	}
-	return "", terret.Errorf(terret.CodeExecutionError, "nobody changed anything and passed; `%s` drops the race", a.commandLine("race", "drop", x.ID[:13]))
+	return "", terret.Errorf(terret.CodeExecutionError, "no agent changed something and passed the check; `%s` drops the race", a.commandLine("race", "drop", x.ID[:13]))
 }
 
 // printRace prints the table of a race.

@@ -33,7 +33,7 @@ func newSessionsRm(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&o.force, "force", false, "delete it even if a turn is running, which is killed")
-	cmd.Flags().StringVar(&o.gone, "node", "", "in a fleet: the session is of this node, which is gone for good; what it has in its folders stays")
+	cmd.Flags().StringVar(&o.gone, "node", "", "in a fleet: the session belongs to this node, which is gone for good; what is in its folders there stays")
 	return cmd
 }
 

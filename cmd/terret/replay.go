@@ -25,16 +25,16 @@ func newReplay(a *app) *cobra.Command {
 		Use:   "replay SESSION",
 		Short: "Run a recorded session again, and show what differs",
 		Long: "Run a recorded session of the native agent again, offline: its model answers as it did then,\n" +
-			"and what it is asked now is compared with what it was asked then. That shows what a change of\n" +
-			"a persona, of instructions, of tools or of Terret itself means for the model.\n\n" +
-			"Tools are not run, but have the results that they had; with --tools real they run in a copy of\n" +
+			"and what it is asked now is compared with what it was asked then. That shows what a change to\n" +
+			"a persona, instructions, tools or Terret itself means for the model.\n\n" +
+			"Tools are not run, but return what they returned then; with --tools real they run in a copy of\n" +
 			"the folder as it is now, with everything allowed. Subagents are not run again.\n" +
 			"The exit code is 1 if something differs. Record a session with `terret run --record`.",
 		Example: "  terret run --record --policy auto-edit \"fix the typo in main.go\"\n  terret replay 01a1e29a",
 		Args:    exactArgs("SESSION"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return runReplay(cmd.Context(), a, args[0], o) },
 	}
-	cmd.Flags().StringVar(&o.tools, "tools", "recorded", "recorded: tools have the results of then; real: they run in a copy of the folder")
+	cmd.Flags().StringVar(&o.tools, "tools", "recorded", "recorded: tools return what they returned then; real: they run in a copy of the folder")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print the differences as JSON")
 	return cmd
 }
@@ -114,7 +114,7 @@ func (a *app) printReplay(r *native.Replay, o replayOptions) error {
 		}
 	}
 	if len(found) == 0 {
-		a.note("%d prompts, %d calls of the model: nothing differs", len(r.Prompts()), r.Calls())
+		a.note("nothing differs (prompts: %d, calls of the model: %d)", len(r.Prompts()), r.Calls())
 		return nil
 	}
 	return fmt.Errorf("the session differs from its recording in %d places", len(found))

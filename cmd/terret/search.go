@@ -20,7 +20,8 @@ func newSearch(a *app) *cobra.Command {
 	var o searchOptions
 	cmd := &cobra.Command{
 		Use: "search WORDS...", Short: "Find messages of all sessions by their words, newest first", Args: minOneArg,
-		Long: "Search finds what people and agents said, not what tools read or printed. All words must occur; each also finds longer words that begin with it, and case does not matter.",
+		Long: "Find what people and agents said, not what tools read or printed. All words must occur;\n" +
+			"each also finds longer words that begin with it, and case does not matter.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runSearch(cmd.Context(), a, strings.Join(args, " "), o)
 		},

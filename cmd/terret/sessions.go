@@ -175,7 +175,7 @@ func newSessionsShow(a *app) *cobra.Command {
 func newSessionsContext(a *app) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "context [SESSION]", Short: "Show what fills the agent's context, as far as the agent says", Args: maxOneArg,
+		Use: "context [SESSION]", Short: "Show what fills the agent's context, as far as the agent reports it", Args: maxOneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withSession(a, first(args), func(ctx context.Context, e *engine.Engine, s terret.Session) error {
 				u, err := e.Context(ctx, s.ID)

@@ -252,7 +252,7 @@ func newTeamHistory(a *app) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVarP(&q.Follow, "follow", "f", false, "go on with what is written from now on")
+	cmd.Flags().BoolVarP(&q.Follow, "follow", "f", false, "keep printing new messages")
 	cmd.Flags().StringVar(&q.Conversation, "conversation", "", "only the conversation that this message began")
 	cmd.Flags().Int64Var(&q.After, "after", 0, "only messages with a greater number")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, one message per line")

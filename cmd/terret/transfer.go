@@ -35,12 +35,12 @@ func newSessionsImport(a *app) *cobra.Command {
 		Long: "Import a session that export printed (- is standard input). It gets new ids and\n" +
 			"keeps the conversation and its history; permissions and the agent's own session\n" +
 			"id are not imported.\n\n" +
-			"With --project, make the sessions again whose files are in the folder's .terret,\n" +
-			"after the database was lost. They keep their ids and titles, and go on where the\n" +
+			"With --project, recreate the sessions whose files are in the folder's .terret, after\n" +
+			"the database was lost. They keep their ids and titles, and continue as far as the\n" +
 			"agent remembers; what was said before is not in Terret's log. Their policy is ask.\n\n" +
-			"With --hive, do the same with the sessions in a database of the desktop app Hive.\n" +
-			"Its column opencode_session_id holds the agent's own session id, whichever the\n" +
-			"agent; rows without agent_sdk are of OpenCode.",
+			"With --hive, do the same for the sessions in a database of the desktop app Hive.\n" +
+			"Its column opencode_session_id holds the agent's own session id, whichever agent\n" +
+			"it is; rows without agent_sdk are OpenCode's.",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if folder != "" || database != "" {
 				return exactArgs()(cmd, args)
@@ -60,8 +60,8 @@ func newSessionsImport(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", "", "folder for the session (default: its original folder)")
-	cmd.Flags().StringVar(&folder, "project", "", "make the sessions of this folder's .terret again")
-	cmd.Flags().StringVar(&database, "hive", "", "make the sessions of this database of Hive")
+	cmd.Flags().StringVar(&folder, "project", "", "recreate the sessions in this folder's .terret")
+	cmd.Flags().StringVar(&database, "hive", "", "recreate the sessions in this database of Hive")
 	cmd.MarkFlagsMutuallyExclusive("cwd", "project", "hive")
 	return cmd
 }

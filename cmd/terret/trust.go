@@ -35,7 +35,7 @@ func newTrust(a *app) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&o.yes, "yes", false, "trust the folder as it is now, without asking")
 	cmd.Flags().BoolVar(&o.no, "no", false, "do not trust it, and do not ask again")
-	cmd.Flags().BoolVar(&o.list, "list", false, "list the folders that were decided about")
+	cmd.Flags().BoolVar(&o.list, "list", false, "list the folders that somebody has decided about")
 	cmd.Flags().BoolVar(&o.forget, "forget", false, "forget what was decided about the folder, which need not exist any more")
 	cmd.MarkFlagsMutuallyExclusive("list", "forget")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
@@ -52,7 +52,7 @@ func listTrust(a *app, asJSON bool) error {
 		return a.printJSON(terret.Page[trust.Decided]{Items: list})
 	}
 	if len(list) == 0 {
-		a.note("nobody has decided about a folder; `terret trust DIR` does")
+		a.note("nobody has decided about any folder yet; `terret trust DIR` asks you about one")
 		return nil
 	}
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)

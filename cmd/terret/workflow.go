@@ -17,8 +17,8 @@ import (
 
 func newWorkflow(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "workflow", Short: "Run steps of several agents as one durable thing", Args: exactArgs(),
-		Long: "Run steps of several agents as one durable thing. A workflow is a YAML file:\n\n" +
+		Use: "workflow", Short: "Run the steps of several agents as one durable run", Args: exactArgs(),
+		Long: "Run the steps of several agents as one durable run. A workflow is a YAML file:\n\n" +
 			"  name: fix\n" +
 			"  steps:\n" +
 			"    - id: plan\n" +
