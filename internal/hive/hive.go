@@ -92,7 +92,7 @@ func session(r *lite.Rows) (terret.Session, error) {
 	}
 	for _, word := range []string{s.Agent, string(s.NativeID)} {
 		if len(word) > maxName || terret.CheckWord("", word) != nil {
-			return s, fmt.Errorf("%.64q is no name", word)
+			return s, fmt.Errorf("%.64q is not a name", word)
 		}
 	}
 	if len(s.Title) > maxName {

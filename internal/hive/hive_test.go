@@ -91,8 +91,8 @@ func TestOddRows(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ script, want string }{
 		"id":     {`UPDATE sessions SET id = '../x' WHERE name = 'fix the login'`, "not a UUID"},
-		"agent":  {`UPDATE sessions SET agent_sdk = 'a' || char(10) WHERE name = 'fix the login'`, "no name"},
-		"native": {`UPDATE sessions SET opencode_session_id = char(27) WHERE name = 'fix the login'`, "no name"},
+		"agent":  {`UPDATE sessions SET agent_sdk = 'a' || char(10) WHERE name = 'fix the login'`, "not a name"},
+		"native": {`UPDATE sessions SET opencode_session_id = char(27) WHERE name = 'fix the login'`, "not a name"},
 		"title":  {`UPDATE sessions SET name = hex(zeroblob(300)) WHERE name = 'fix the login'`, "too long"},
 		"folder": {`UPDATE worktrees SET path = '/there/is/none'`, `session "3b241101-e2bb-4255-8caf-4136c566a962": there is no folder "/there/is/none"`},
 		"time":   {`UPDATE sessions SET created_at = 'soon' WHERE name = 'fix the login'`, "soon"},

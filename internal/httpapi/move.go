@@ -144,7 +144,7 @@ func (s *Server) otherNode(ctx context.Context, want string) (string, error) {
 	case err == nil:
 		return node, nil
 	case want != anyNode:
-		return "", terret.Errorf(terret.CodeConflict, "node %s takes no other session; `terret fleet` shows its limit", want)
+		return "", terret.Errorf(terret.CodeConflict, "node %s takes no more sessions; `terret fleet` shows its limit", want)
 	case len(labels) > 0:
 		return "", terret.Errorf(terret.CodeConflict, "no other node that takes sessions has the labels %v of node %s; name one", labels, s.cfg.Node)
 	}

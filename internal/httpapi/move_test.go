@@ -194,7 +194,7 @@ func TestHandToNodeRefused(t *testing.T) {
 	if made.First != nil || made.Node != "b" || made.State != terret.SessionPending {
 		t.Errorf("%+v", made)
 	}
-	refused(b, made.ID, map[string]any{"node": "a"}, 409, terret.CodeConflict, "", "node a takes no other session")
+	refused(b, made.ID, map[string]any{"node": "a"}, 409, terret.CodeConflict, "", "node a takes no more sessions")
 
 	single := newFixture(t)
 	refused(single, single.session().ID, map[string]any{"node": "b"}, 501, terret.CodeUnsupported, "", "not part of a fleet")

@@ -102,7 +102,7 @@ func readSession(dir *os.Root, name, cwd string) (terret.Session, error) {
 	}
 	for _, word := range []string{s.Agent, string(s.NativeID), string(s.Persona)} {
 		if len(word) > maxName || terret.CheckWord("", word) != nil {
-			return terret.Session{}, fmt.Errorf("%.64q is no name", word)
+			return terret.Session{}, fmt.Errorf("%.64q is not a name", word)
 		}
 	}
 	if err := s.Mode.Validate(); err != nil {

@@ -88,7 +88,7 @@ func (r *Runner) suited(b Box) (by, error) {
 		return by{}, err
 	}
 	if inner := b.excepted(); inner != "" && found.name == Landlock {
-		return by{}, fmt.Errorf("commands in the sandbox could write to %s, which Landlock cannot except from the folder around it: install bubblewrap (bwrap), or work in another folder", inner)
+		return by{}, fmt.Errorf("commands in the sandbox could write to %s, which Landlock cannot except from the folder around it: install bubblewrap (bwrap), work in another folder, or choose another data folder with --data", inner)
 	}
 	return found, nil
 }

@@ -84,7 +84,7 @@ func (g *git) take(ctx context.Context, p Pack) error {
 }
 
 func (p Pack) lost(err error) error {
-	return fmt.Errorf("commits are missing that were on %s once; push what is not there, and try again: %w", p.URL, err)
+	return fmt.Errorf("commits that were once on %s are missing; push what is not there, and try again: %w", p.URL, err)
 }
 
 // check refuses names that git would take for something else.
