@@ -24,7 +24,7 @@ func (b *browser) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// TestMCPLogin signs in at a server, by its address and by its name, and out again. Nothing
+// TestMCPLogin signs in to a server, by its address and by its name, and out again. Nothing
 // that is printed holds a token.
 func TestMCPLogin(t *testing.T) {
 	t.Parallel()

@@ -25,7 +25,7 @@ const signInPatience = 15 * time.Minute
 // if that could not be opened.
 type Show func(ctx context.Context, link string) (ended string, err error)
 
-// SignIn has a person sign in at a server whose state says that it wants that, and connects
+// SignIn has a person sign in to a server whose state says that it wants that, and connects
 // to it.
 func (s *Servers) SignIn(ctx context.Context, server string, show Show) error {
 	r := s.all[server]
@@ -33,7 +33,7 @@ func (s *Servers) SignIn(ctx context.Context, server string, show Show) error {
 		return fmt.Errorf("the MCP server %s does not ask anybody to sign in", server)
 	}
 	if !r.door.asking.TryLock() {
-		return fmt.Errorf("a person is already asked to sign in at the MCP server %s", server)
+		return fmt.Errorf("a person has already been asked to sign in to the MCP server %s", server)
 	}
 	defer r.door.asking.Unlock()
 	ctx, cancel := context.WithTimeoutCause(ctx, signInPatience, fmt.Errorf("nobody signed in within %s", signInPatience))

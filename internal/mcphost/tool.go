@@ -67,7 +67,7 @@ func (s *Servers) Tools() []tools.Tool {
 	return out
 }
 
-// signIn is the tool by which a model has a person sign in at a server.
+// signIn is the tool by which a model has a person sign in to a server.
 const signIn = "sign_in"
 
 func (s *Servers) signInTool(server string) tools.Tool {
