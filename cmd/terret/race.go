@@ -149,7 +149,7 @@ func (a *app) racer(x race.Race, name string) (string, error) {
 	if best := x.Best(); best != "" {
 		return best, nil
 	}
-	return "", terret.Errorf(terret.CodeExecutionError, "no agent changed something and passed the check; `%s` drops the race", a.commandLine("race", "drop", x.ID[:13]))
+	return "", terret.Errorf(terret.CodeExecutionError, "no agent both changed something and passed the check; `%s` drops the race", a.commandLine("race", "drop", x.ID[:13]))
 }
 
 // printRace prints the table of a race.

@@ -31,9 +31,10 @@ func newRoot(a *app) *cobra.Command {
 		Short: "One harness for every coding agent",
 		Long: "Terret drives coding agents behind one set of events and decisions,\n" +
 			"and keeps every session in a log that survives crashes.\n\n" +
-			"Exit codes: 0 success, 1 internal error, 2 bad input, 3 not found, busy or unsupported,\n" +
-			"4 not allowed, 5 agent missing or not signed in, 6 the agent or its model failed,\n" +
-			"7 limit on steps or cost reached, 10 a review's verdict is FAIL, 124 timeout, 130 interrupted, 137 killed.",
+			"Exit codes: 0 success, 1 internal error, a server or an agent that cannot start, or a replay\n" +
+			"that differs, 2 bad input, 3 not found, busy or unsupported, 4 not allowed,\n" +
+			"5 agent missing or not signed in, 6 the agent or its model failed, 7 limit on steps or cost\n" +
+			"reached, 10 a review's verdict is FAIL, 124 timeout, 130 interrupted, 137 killed.",
 		Version:       version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
