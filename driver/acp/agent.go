@@ -269,7 +269,7 @@ func (a *agent) shut(end func(*process) error) error {
 func (a *agent) Context(context.Context) (terret.ContextUsage, error) {
 	c := a.now().context
 	if c.Max == 0 {
-		return c, terret.Errorf(terret.CodeUnsupported, "%s has not told what fills its context", a.d.p.title())
+		return c, terret.Errorf(terret.CodeUnsupported, "%s has not said what fills its context", a.d.p.title())
 	}
 	return c, nil
 }

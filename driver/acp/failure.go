@@ -116,7 +116,7 @@ func (a *agent) notSignedIn(text string) *terret.Error {
 	if c := a.d.p.SignIn.Command; c != "" {
 		how = " Run `" + c + "` in your terminal."
 	}
-	return terret.Errorf(terret.CodeNotAuthenticated, "%s not authenticated.%s It said: %s", a.d.p.title(), how, brief.Cut(text, 500))
+	return terret.Errorf(terret.CodeNotAuthenticated, "%s is not authenticated.%s It said: %s", a.d.p.title(), how, brief.Cut(text, 500))
 }
 
 // kindOf is what a status of the model's API means.

@@ -219,7 +219,7 @@ func (a *agent) startFailed(p *process, err error) error {
 		return known
 	}
 	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return terret.Errorf(terret.CodeMalformedOutput, "%s does not answer as ACP wants: %w", p.title, err)
+		return terret.Errorf(terret.CodeMalformedOutput, "%s does not answer as ACP requires: %w", p.title, err)
 	}
 	return err
 }

@@ -112,7 +112,7 @@ func (d *Driver) endpoint(p provider, name string) (*endpoint, error) {
 		"Content-Type": {"application/json"}, "Accept": {sse.ContentType}, "User-Agent": {"terret"},
 	}}
 	if !d.signedIn(p) {
-		return nil, terret.Errorf(terret.CodeNotAuthenticated, "there is no key for %s's models; set %s, keep one with terret keys set %s, or use the demo model with --model demo", p.title, p.keys[0], p.name)
+		return nil, terret.Errorf(terret.CodeNotAuthenticated, "there is no key for %s's models; set %s, keep one with `terret keys set %s`, or use the demo model with --model demo", p.title, p.keys[0], p.name)
 	}
 	if p.abroad != "" && d.setting(p.baseEnv) != "" {
 		p.api = p.abroad

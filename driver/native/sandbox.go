@@ -41,7 +41,7 @@ func (a *agent) sandboxed(in terret.Settings) error {
 		return nil
 	}
 	if err := a.driver.boxes.Check(a.box(in)); err != nil {
-		return terret.Errorf(terret.CodeUnsupported, "the session is to run in a sandbox (%s): %w", in.Sandbox, err)
+		return terret.Errorf(terret.CodeUnsupported, "the session cannot have its sandbox (%s): %w", in.Sandbox, err)
 	}
 	return nil
 }

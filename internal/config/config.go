@@ -65,7 +65,7 @@ type Team struct {
 // Worktree says how to prepare a worktree before an agent works in it.
 type Worktree struct {
 	Setup string   `json:"setup,omitzero" check:"text" class:"grants" jsonschema:"A shell command to run in it, such as npm ci. The variable PORT holds a port of its own."`
-	Copy  []string `json:"copy,omitzero" class:"grants" jsonschema:"Files to copy into it that git does not know, such as .env."`
+	Copy  []string `json:"copy,omitzero" class:"grants" jsonschema:"Files that git does not track and that are copied into it, such as .env."`
 }
 
 // Rules are rules as people type them.

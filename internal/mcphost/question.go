@@ -18,7 +18,7 @@ const maxTold = 2000 // characters of a notice of progress
 func (s *Servers) elicit(ctx context.Context, server string, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	if p.URL != "" {
 		if u, err := url.Parse(p.URL); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
-			return nil, fmt.Errorf("%q is no address that a person could open", p.URL)
+			return nil, fmt.Errorf("%q is not an address that a person could open", p.URL)
 		}
 	}
 	schema, err := json.Marshal(p.RequestedSchema)

@@ -31,7 +31,7 @@ func TestElicit(t *testing.T) {
 		return terret.Decision{}, nil
 	}}}
 	for _, address := range []string{"file:///etc/passwd", "javascript:alert(1)", "https:", "%"} {
-		if _, err := s.elicit(t.Context(), "shop", &mcp.ElicitParams{Mode: "url", Message: "Open it", URL: address}); err == nil || !strings.Contains(err.Error(), "is no address") {
+		if _, err := s.elicit(t.Context(), "shop", &mcp.ElicitParams{Mode: "url", Message: "Open it", URL: address}); err == nil || !strings.Contains(err.Error(), "is not an address") {
 			t.Errorf("%s: %v", address, err)
 		}
 	}

@@ -166,7 +166,7 @@ func ofProcess(real string) bool {
 }
 
 var (
-	errLinks     = errors.New("it leads over too many symbolic links; is there a loop?")
+	errLinks     = errors.New("it leads through too many symbolic links; is there a loop?")
 	errNotFolder = errors.New("a part of it is a file, not a folder")
 )
 
