@@ -30,8 +30,8 @@ func newRace(a *app) *cobra.Command {
 			"table compares them. `terret race keep` merges what one did, or applies it as a patch,\n" +
 			"and removes all worktrees; `terret race drop` removes them all.\n\n" +
 			"The key worktree of the configuration says which command prepares a worktree (setup)\n" +
-			"and which files that git does not track are copied into it (copy). In each worktree the\n" +
-			"variable PORT holds a port of its own.",
+			"and which files that git does not track are copied into it (copy). For setup and the\n" +
+			"check, the variable PORT holds a port of the worktree's own.",
 		Example: "  terret race \"fix the flaky test\" --agent claude --agent codex --check \"go test ./...\"\n" +
 			"  terret race keep 0195e0c4 codex-2",
 		Args: minOneArg,
