@@ -89,8 +89,8 @@ func resolve(s terret.Session, role Role, o terret.TurnOptions) inForce {
 		Settings: terret.Settings{
 			Model: o.Model, PermissionMode: o.PermissionMode,
 			Effort: cmp.Or(o.Effort, so.Effort), FallbackModel: so.FallbackModel,
-			Tools:          toolsThatExist(so, p, o),
-			RemovedTools:   union(orElse(o.DisallowedToolsOverride, union(so.DisallowedTools, p.DisallowedTools)), o.DisallowedTools),
+			Tools:          byAllNames(toolsThatExist(so, p, o)),
+			RemovedTools:   byAllNames(union(orElse(o.DisallowedToolsOverride, union(so.DisallowedTools, p.DisallowedTools)), o.DisallowedTools)),
 			ApprovedTools:  so.AutoApproveTools,
 			SettingSources: so.SettingSources, AddDirs: so.AddDirs,
 			Agents: so.Agents, MCP: so.MCP, OutputSchema: so.OutputSchema,
@@ -130,6 +130,17 @@ func toolsThatExist(s terret.SessionOptions, p *terret.Persona, o terret.TurnOpt
 		tools = intersection(tools, o.Tools)
 	}
 	return tools
+}
+
+// byAllNames adds the names that rules use for the tools in a list, which may have those of
+// another agent, or another case: bash also means Bash.
+func byAllNames(list []string) []string {
+	for _, name := range list {
+		if as := policy.ToolName(name); !slices.Contains(list, as) {
+			list = append(slices.Clip(list), as)
+		}
+	}
+	return list
 }
 
 // steps is how many steps a turn may take; zero leaves it to the agent.

@@ -50,6 +50,8 @@ func TestResolveCases(t *testing.T) {
 
 		"what is gone adds up":     {p: terret.Persona{DisallowedTools: read}, s: terret.SessionOptions{DisallowedTools: bash}, t: terret.TurnOptions{DisallowedTools: tools("Edit")}, want: settings{RemovedTools: tools("Bash", "Read", "Edit"), MaxTurns: 25}},
 		"override of what is gone": {p: terret.Persona{DisallowedTools: read}, s: terret.SessionOptions{DisallowedTools: bash}, t: terret.TurnOptions{DisallowedToolsOverride: tools("Edit")}, want: settings{RemovedTools: tools("Edit"), MaxTurns: 25}},
+		"gone by another name":     {p: terret.Persona{DisallowedTools: tools("shell")}, t: terret.TurnOptions{DisallowedTools: tools("webfetch")}, want: settings{RemovedTools: tools("shell", "webfetch", "Bash", "WebFetch"), MaxTurns: 25}},
+		"tools by another name":    {s: terret.SessionOptions{Tools: tools("bash", "Edit")}, want: settings{Tools: tools("bash", "Edit", "Bash"), MaxTurns: 25}},
 		"nothing is gone":          {p: terret.Persona{DisallowedTools: read}, t: terret.TurnOptions{DisallowedToolsOverride: noTools}, want: settings{RemovedTools: noTools, MaxTurns: 25}},
 
 		"untrusted approval":          {p: terret.Persona{AutoApproveTools: bash}, want: settings{MaxTurns: 25}},

@@ -21,7 +21,7 @@ func (u *use) matches(p Pattern) (why string, m match) {
 	if u.class == terret.ClassExecute && p.glob != "" {
 		return u.matchesShellFiles(p)
 	}
-	if !u.called(p.tool) {
+	if !u.called(p.tool) && (!p.whole || !u.isAlso(p.tool)) {
 		return "", no
 	}
 	switch {

@@ -178,6 +178,16 @@ func TestToolsAndRules(t *testing.T) {
 		{fetch("https://go.dev/"), deny("WebFetch(domain:go.dev)"), denied},
 		{fetch("https://a@go.dev:8/"), deny("WebFetch(domain:go.dev)"), denied},
 		{use("Read", "", "file_path", "x"), allow("read"), asked},
+		// Rules that restrict know a tool by all its names, and in any case.
+		{use("Bash", "", "command", "ls"), deny("bash"), denied},
+		{use("Bash", "", "command", "ls"), deny("BASH"), denied},
+		{use("Bash", "", "command", "ls"), deny("run_shell_command"), denied},
+		{use("some_shell", terret.ClassExecute, "command", "ls"), deny("bash"), denied},
+		{use("TodoWrite", "", "todos", ""), deny("todowrite"), denied},
+		{use("Grep", "", "pattern", "x"), deny("read"), denied},
+		{use("write_file", "", "path", "x"), deny("replace"), asked},
+		{use("Bash", "", "command", "ls"), append(allow("Bash"), terret.Rule{Effect: terret.EffectAsk, Pattern: "bash"}), asked},
+		{use("Bash", "", "command", "ls"), allow("bash"), asked},
 		{use("Grep", "", "pattern", "x"), allow("Read"), asked},
 		{use("Grep", "", "pattern", "x"), allow("Grep"), terret.BehaviorAllow},
 	}

@@ -75,6 +75,18 @@ var classRule = map[terret.ToolClass]string{
 	terret.ClassSearch: "Grep", terret.ClassFetch: "WebFetch", terret.ClassAgent: "Agent",
 }
 
+// ToolName is the name that rules use for a tool, given the name that some agent uses for
+// it, in any case: Bash for bash or shell. Other names are returned as they are.
+func ToolName(name string) string {
+	if known, ok := tools[name]; ok {
+		return known.rule
+	}
+	if known, ok := tools[strings.ToLower(name)]; ok {
+		return known.rule
+	}
+	return name
+}
+
 // ruleName is the canonical form of a tool's name in a rule.
 func ruleName(name string) string {
 	if name == "Task" {
@@ -138,6 +150,14 @@ func newUse(s Subject) *use {
 	}
 	u.take(fields)
 	return u
+}
+
+// isAlso reports whether the name is another agent's name for the tool, or one of its own
+// in another case. It is for rules that restrict: one that says bash must not let Bash
+// through.
+func (u *use) isAlso(name string) bool {
+	return ToolName(name) == oneName(u.Tool, u.class) ||
+		slices.ContainsFunc(u.names, func(n string) bool { return strings.EqualFold(name, n) })
 }
 
 // called reports whether rules may use that name for the tool.
