@@ -152,6 +152,9 @@ func TestMerge(t *testing.T) {
 	if bad.Check != "failed" || bad.State != race.Finished || failed.State != race.Failed || !strings.Contains(failed.Error, "no luck") {
 		t.Errorf("%+v\n%+v", bad, failed)
 	}
+	if s, err := f.Host.Store.Session(t.Context(), good.Session); err != nil || s.Title != "write two ("+good.Name+")" {
+		t.Errorf("the session is called %q: %v", s.Title, err)
+	}
 	if x.Best() != good.Name {
 		t.Errorf("the best is %q", x.Best())
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/brief"
 	"github.com/terret-dev/terret/internal/check"
 	"github.com/terret-dev/terret/internal/worktree"
 	"github.com/terret-dev/terret/team"
@@ -168,7 +169,7 @@ func copyFile(from, to, name string) error {
 // work has the agent work, and checks what it did.
 func (r *Runner) work(ctx context.Context, x Race, one *Racer, port int) error {
 	c := team.Config{
-		Name: one.Name, Type: one.Agent, Model: x.request.Model, Cwd: one.Dir, PermissionMode: x.request.PermissionMode, AllowedTools: x.request.Tools,
+		Name: one.Name, Title: fmt.Sprintf("%s (%s)", brief.Cut(brief.Line(x.Task), 60), one.Name), Type: one.Agent, Model: x.request.Model, Cwd: one.Dir, PermissionMode: x.request.PermissionMode, AllowedTools: x.request.Tools,
 		Instructions: fmt.Sprintf("You work in a git worktree of your own. Change only what is in it. If you start a server, use port %d.", port),
 	}
 	for n := 0; ; n++ { // a crash may have cut earlier attempts off

@@ -156,6 +156,9 @@ func TestReview(t *testing.T) {
 		cmp.Diff([]string{"Read", "Glob", "Grep"}, s.Options.Tools) != "" || s.Policy != terret.PolicyAsk || len(s.Options.AutoApproveTools) > 0 {
 		t.Errorf("%+v: %v", s, err)
 	}
+	if want := "Review of " + filepath.Base(dir) + " (one-1)"; s.Title != want {
+		t.Errorf("the session is called %q, want %q", s.Title, want)
+	}
 	if status := git(t, dir, "status", "--porcelain"); !strings.Contains(status, `?? "new file.go"`) {
 		t.Errorf("the review changed the index: %s", status)
 	}

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -217,7 +218,7 @@ func (r *Runner) ask(ctx context.Context, by, id string, i int, def definition, 
 	task := fmt.Sprintf("%s-%d", agent, i+1)
 	question := id + task
 	c := team.Config{
-		Name: task, Type: agent, Model: cmp.Or(def.Model, def.Template.Model), Cwd: def.Cwd, Instructions: def.Template.System, AllowedTools: def.Template.Tools,
+		Name: task, Title: fmt.Sprintf("Review of %s (%s)", filepath.Base(def.Cwd), task), Type: agent, Model: cmp.Or(def.Model, def.Template.Model), Cwd: def.Cwd, Instructions: def.Template.System, AllowedTools: def.Template.Tools,
 		PermissionMode: def.Template.PermissionMode, SettingSources: def.Template.SettingSources, MaxCostUSD: terret.CostOf(def.Template.MaxCostUSD),
 	}
 	c.Careful = c.PermissionMode == ""

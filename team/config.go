@@ -1,6 +1,7 @@
 package team
 
 import (
+	"cmp"
 	"maps"
 	"os"
 	"slices"
@@ -20,6 +21,8 @@ const (
 // Config says how to make an agent. Name and Type are required.
 type Config struct {
 	Name string `json:"name"`
+	// Title is that of the agent's session; empty means the name.
+	Title string `json:"title,omitempty"`
 	// Type is the provider's.
 	Type         string `json:"agent_type"`
 	Instructions string `json:"instructions,omitempty"` // added to the agent's system prompt
@@ -159,7 +162,7 @@ func (c Config) session(d terret.Driver) (terret.Session, error) {
 		mode, policy, approved = "", terret.PolicyAsk, nil
 	}
 	return terret.Session{
-		Agent: d.Name(), Title: c.Name, Cwd: cwd, Model: c.Model, Policy: policy, PermissionMode: mode,
+		Agent: d.Name(), Title: cmp.Or(c.Title, c.Name), Cwd: cwd, Model: c.Model, Policy: policy, PermissionMode: mode,
 		Options: terret.SessionOptions{
 			Tools: c.AllowedTools, AutoApproveTools: approved, SettingSources: sources, SystemAppend: c.Instructions, MaxCostUSD: c.MaxCostUSD,
 		},

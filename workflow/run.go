@@ -256,7 +256,7 @@ func (r *Runner) ask(ctx context.Context, run *Run, st *StepRun, step Step) (tea
 		prompt = "Your last attempt failed: " + st.Error + "\n\nTry again. The task was:\n\n" + prompt
 	}
 	c := team.Config{
-		Name: st.ID, Type: st.Agent, Model: step.Model, Cwd: run.Cwd, Instructions: step.Instructions, AllowedTools: step.Tools,
+		Name: st.ID, Title: run.Name + ": " + st.ID, Type: st.Agent, Model: step.Model, Cwd: run.Cwd, Instructions: step.Instructions, AllowedTools: step.Tools,
 		PermissionMode: step.PermissionMode, SettingSources: step.SettingSources, MaxCostUSD: terret.CostOf(step.MaxCostUSD),
 	}
 	if step.timeout == 0 {

@@ -158,7 +158,7 @@ func TestRun(t *testing.T) {
 	if seen[0] != "running pending pending pending" || seen[1] != "running running pending pending" || seen[len(seen)-1] != "completed completed completed completed" {
 		t.Errorf("progress %q", seen)
 	}
-	if s, err := f.store.Session(t.Context(), run.Steps[1].Session); err != nil || s.Title != "two" {
+	if s, err := f.store.Session(t.Context(), run.Steps[1].Session); err != nil || s.Title != run.Name+": two" {
 		t.Errorf("the step's session is %+v: %v", s, err)
 	}
 	if err := f.Host.Engine.OpenLog(t.Context(), team.LogSession, "team"); err != nil { // another log

@@ -2,13 +2,14 @@ package mock
 
 import (
 	"context"
+	"strings"
 	"sync"
 
 	"github.com/terret-dev/terret"
 )
 
 // Talker is a driver whose agents answer as a function says, which gets the session's
-// title and the prompt. Its context ends when the agent is interrupted or closed.
+// title, without what comes before ": ", and the prompt. Its context ends when the agent is interrupted or closed.
 type Talker func(ctx context.Context, name, prompt string) (string, error)
 
 // Name implements terret.Driver.
@@ -16,7 +17,11 @@ func (t Talker) Name() string { return "talker" }
 
 // Open implements terret.Driver.
 func (t Talker) Open(_ context.Context, r terret.OpenRequest) (terret.Agent, error) {
-	a := &talkerAgent{talk: t, name: r.Session.Title, host: r.Host}
+	name := r.Session.Title
+	if i := strings.LastIndex(name, ": "); i >= 0 {
+		name = name[i+len(": "):]
+	}
+	a := &talkerAgent{talk: t, name: name, host: r.Host}
 	a.life, a.end = context.WithCancel(context.Background())
 	return a, nil
 }
