@@ -125,9 +125,8 @@ func (r *request) file(ctx context.Context, opinion *terret.Decision, hits map[s
 		l.mu.Unlock()
 		return false, err
 	}
-	if l.turn != nil && l.turn.stop != nil && opinion == nil {
-		d := refusal(r.ask.Gate, terret.ByInterrupt, "the turn was stopped")
-		opinion = &d
+	if d := r.overruled(opinion); d != nil {
+		opinion, hits = d, nil
 	}
 	ev := r.ask.Event
 	ev.Data = withRequestID(ev.Data, r.id)
@@ -150,7 +149,7 @@ func (r *request) file(ctx context.Context, opinion *terret.Decision, hits map[s
 	if opinion != nil {
 		out = l.settleRequest(out, r, *opinion)
 	}
-	r.ask.Event.Data = nil // it is in the log
+	r.ask.Event.Data, r.ask.Event.Raw = nil, nil // they are in the log
 	r.filed = l.enqueue(&appending{events: out, hits: hits})
 	l.mu.Unlock()
 	if opinion != nil && noOpinion(*opinion) {
@@ -168,6 +167,29 @@ func (r *request) file(ctx context.Context, opinion *terret.Decision, hits map[s
 		close(r.decided)
 	}
 	return opinion != nil, err
+}
+
+// overruled is the decision that counts instead of the opinion, if there is one: no tool
+// runs in a turn that was stopped, and nobody waits for a decider who has left. l.mu must
+// be held.
+func (r *request) overruled(opinion *terret.Decision) *terret.Decision {
+	l, gate, in := r.l, r.ask.Gate, r.host.in
+	if l.turn != nil {
+		in = l.turn.in
+	}
+	isTool := gate == terret.GatePermission || gate == terret.GatePreTool
+	switch {
+	case l.turn != nil && l.turn.stop != nil && isTool && (opinion == nil || opinion.Behavior != terret.BehaviorDeny):
+		return &terret.Decision{Behavior: terret.BehaviorDeny, Source: terret.ByInterrupt, Reason: givenUp[terret.ByInterrupt]}
+	case opinion != nil:
+		return nil
+	case l.turn != nil && l.turn.stop != nil:
+		d := refusal(gate, terret.ByInterrupt, givenUp[terret.ByInterrupt])
+		return &d
+	case isHook(gate) && !l.e.wants(l.id, in, gate):
+		return &terret.Decision{Behavior: fallback(r.ask), Source: terret.ByChannel, Reason: givenUp[terret.ByChannel]}
+	}
+	return nil
 }
 
 // settleRequest appends the decision of a request. l.mu must be held; the caller must
@@ -224,6 +246,14 @@ func (r *request) await(ctx context.Context) (terret.Decision, error) {
 	return r.decision, r.err
 }
 
+// givenUp says why a request was decided although nobody answered it.
+var givenUp = map[terret.DecisionSource]string{
+	terret.ByTimeout:   "nobody answered in time",
+	terret.ByAgentExit: "the agent no longer waits for an answer",
+	terret.ByInterrupt: "the turn was stopped",
+	terret.ByChannel:   "whoever wanted to decide has left",
+}
+
 // giveUp decides a request that nobody has decided, with the safe answer at its gate.
 // If somebody was faster, that decision stands. It returns when the decision is
 // committed.
@@ -231,13 +261,7 @@ func (e *Engine) giveUp(r *request, source terret.DecisionSource) {
 	if r.filed.wait() != nil {
 		return // the request is not in the log
 	}
-	reason := map[terret.DecisionSource]string{
-		terret.ByTimeout:   "nobody answered in time",
-		terret.ByAgentExit: "the agent no longer waits for an answer",
-		terret.ByInterrupt: "the turn was stopped",
-		terret.ByChannel:   "whoever wanted to decide has left",
-	}[source]
-	d := refusal(r.ask.Gate, source, reason)
+	d := refusal(r.ask.Gate, source, givenUp[source])
 	if (source == terret.ByTimeout || source == terret.ByChannel) && r.ask.Gate != terret.GatePermission {
 		d.Behavior = fallback(r.ask)
 	}

@@ -180,6 +180,7 @@ func finish(part []*appending, early bool) {
 			a.shown()
 			a.shown = nil
 		}
+		a.events = nil // requests live longer than what they wrote
 		if !early {
 			close(a.done)
 		}

@@ -84,12 +84,9 @@ func (e *Engine) checkDecision(ctx context.Context, r terret.Request, d terret.D
 	if err := d.Validate(); err != nil {
 		return d, err
 	}
-	if r.Gate != terret.GatePermission {
-		return d, nil
-	}
-	var p terret.PermissionRequest
-	if err := unmarshal(r.Data, &p); err != nil {
-		return d, terret.Errorf(terret.CodeInternal, "request %s cannot be read: %w", r.RequestID, err)
+	p, isTool, err := toolUse(r)
+	if err != nil || !isTool {
+		return d, err
 	}
 	if d.InputHash != "" && d.InputHash != p.InputHash {
 		return d, terret.Errorf(terret.CodeConflict, "the input of request %s is not the one you decided on; look at it again", r.RequestID)
@@ -116,6 +113,24 @@ func (e *Engine) checkDecision(ctx context.Context, r terret.Request, d terret.D
 		return d, terret.Invalid("updated_input", "the edited input is denied: %s", v.Reason)
 	}
 	return d, nil
+}
+
+// toolUse returns the tool use that a request is about, if it is about one.
+func toolUse(r terret.Request) (p terret.PermissionRequest, is bool, err error) {
+	var pre terret.ToolPre
+	switch r.Gate {
+	case terret.GatePermission:
+		err = unmarshal(r.Data, &p)
+	case terret.GatePreTool:
+		err = unmarshal(r.Data, &pre)
+		p = terret.PermissionRequest{ToolID: pre.ToolID, Tool: pre.Name, Class: pre.Class, Input: pre.Input, InputHash: terret.InputHash(pre.Input)}
+	default:
+		return p, false, nil
+	}
+	if err != nil {
+		return p, false, terret.Errorf(terret.CodeInternal, "request %s cannot be read: %w", r.RequestID, err)
+	}
+	return p, true, nil
 }
 
 // settingsOf returns the settings in force for the turn of a request.
@@ -146,6 +161,8 @@ func rulesFor(r terret.Request, d terret.Decision) ([]terret.Rule, error) {
 	}
 	deny := d.Behavior == terret.BehaviorDeny
 	switch {
+	case len(d.UpdatedInput) > 0 && d.Rule == "": // the suggestions are about what was edited away
+		return nil, terret.Invalid("scope", "you changed the input, and the suggested rules are about the old one; allow it once, or name a rule")
 	case len(patterns) == 0:
 		return nil, terret.Invalid("scope", "there is no safe rule for this; allow it once, or write a rule yourself")
 	case deny && len(patterns) > 1: // each would deny more than this

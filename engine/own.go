@@ -202,21 +202,26 @@ func (e *Engine) spent(ctx context.Context, s terret.Session) (terret.UsageUpdat
 // with its decision: the one somebody has given, or else a refusal because the agent is
 // gone.
 func (e *Engine) undecided(ctx context.Context, session string) ([]terret.Request, error) {
+	// The open ones come first: one that is answered meanwhile is then in both lists.
+	open, err := e.store.ListRequests(ctx, terret.RequestFilter{Session: session, State: terret.RequestOpen, Limit: 1000})
+	if err != nil {
+		return nil, err
+	}
 	out, err := e.store.Answered(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var mine []terret.Request
+	answered := map[string]bool{}
 	for _, r := range out {
 		if r.Session == session {
-			mine = append(mine, r)
+			mine, answered[r.RequestID] = append(mine, r), true
 		}
 	}
-	page, err := e.store.ListRequests(ctx, terret.RequestFilter{Session: session, State: terret.RequestOpen, Limit: 1000})
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range page.Items {
+	for _, r := range open.Items {
+		if answered[r.RequestID] {
+			continue
+		}
 		d := refusal(r.Gate, terret.ByAgentExit, "the agent is gone")
 		d.RequestID = r.RequestID
 		r.Decision = &d
