@@ -150,6 +150,10 @@ func (e *Engine) serve(ctx context.Context, l *live, item terret.InboxItem) {
 		e.woken(item)
 		return
 	}
+	if item.Kind == terret.InboxUpdate {
+		e.takeUpdate(ctx, l, item)
+		return
+	}
 	if l.take(item.ID).wait() != nil {
 		return
 	}
@@ -161,18 +165,47 @@ func (e *Engine) serve(ctx context.Context, l *live, item terret.InboxItem) {
 			if err = unmarshal(item.Body, &w); err == nil {
 				e.grant(ctx, l, item, w)
 			}
-		case terret.InboxUpdate:
-			var u terret.SessionUpdated
-			if err = unmarshal(item.Body, &u); err == nil {
-				err = e.Update(ctx, l.id, u, item.By)
-			}
-		case terret.InboxPrompt, terret.InboxNote, terret.InboxWake: // above
+		case terret.InboxPrompt, terret.InboxNote, terret.InboxWake, terret.InboxUpdate: // above
 		default:
 			err = terret.Errorf(terret.CodeUnsupported, "unknown inbox item %q", item.Kind)
 		}
 		if err != nil {
 			l.log.Warn("a request from another process failed", "kind", item.Kind, "error", err)
 		}
+	})
+}
+
+// takeUpdate changes the session as another process asked. What cannot be written because
+// the session is given back waits for its next owner.
+func (e *Engine) takeUpdate(ctx context.Context, l *live, item terret.InboxItem) {
+	l.mu.Lock()
+	skip := l.updates[item.ID] || l.unusable() != nil
+	if !skip {
+		if l.updates == nil {
+			l.updates = map[string]bool{}
+		}
+		l.updates[item.ID] = true
+	}
+	l.mu.Unlock()
+	if skip {
+		return
+	}
+	e.goBackground(func() {
+		var u terret.SessionUpdated
+		err := unmarshal(item.Body, &u)
+		if err == nil {
+			err = e.update(ctx, l, u, item.By, item.ID)
+		}
+		l.mu.Lock()
+		refused := err != nil && l.unusable() == nil
+		l.mu.Unlock()
+		if refused {
+			l.log.Warn("a request from another process failed", "kind", item.Kind, "error", err)
+			_ = l.take(item.ID).wait() // if it was not written, it is tried again
+		}
+		l.mu.Lock()
+		delete(l.updates, item.ID)
+		l.mu.Unlock()
 	})
 }
 

@@ -25,6 +25,9 @@ func (e *Engine) shut(ctx context.Context, l *live, reason string) {
 	}
 	first := !l.closing
 	l.closing = true
+	if l.stopOpening != nil {
+		l.stopOpening(errGone)
+	}
 	l.mu.Unlock()
 	e.stopAll(ctx, l, reason)
 	if first {
@@ -73,6 +76,7 @@ func (e *Engine) retire(l *live, reason string) {
 		e.closeAgent(l, h)
 	}
 	l.parting.Wait() // the next owner must not meet an agent of ours
+	l.waitOpened()
 	l.mu.Lock()
 	var out []terret.Event
 	if reason != "" && h != nil {
@@ -94,6 +98,13 @@ func (e *Engine) retire(l *live, reason string) {
 	if reason != deleted {
 		e.reclaim(l)
 	}
+}
+
+// waitOpened waits for an agent that is being opened. Whoever opens it closes it, since
+// nobody wants it any more.
+func (l *live) waitOpened() {
+	l.opening.Lock()
+	defer l.opening.Unlock()
 }
 
 // reclaim takes back a session if somebody queued a prompt at the very moment it was

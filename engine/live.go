@@ -17,9 +17,10 @@ type live struct {
 	log *slog.Logger
 
 	// opening is held while the agent is opened or closed, so that there is never
-	// more than one.
-	opening sync.Mutex
-	parting sync.WaitGroup // agents that ended by themselves and are being closed
+	// more than one. stopOpening, under mu, ends an opening outside a turn.
+	opening     sync.Mutex
+	stopOpening context.CancelCauseFunc
+	parting     sync.WaitGroup // agents that ended by themselves and are being closed
 
 	left chan struct{} // closed when the session is gone
 
@@ -43,7 +44,8 @@ type live struct {
 	// leftover holds prompts that an earlier owner left in the queue; they wait until
 	// somebody prompts.
 	leftover map[string]bool
-	told     bool // the agent needs no account of a session that this one continues
+	told     bool            // the agent needs no account of a session that this one continues
+	updates  map[string]bool // inbox items that are being carried out
 	// queued is set if there may be prompts in the queue. The watcher, and whoever puts
 	// one there, sees to it: turns that nobody queues behind do not read the queue.
 	queued  bool

@@ -104,36 +104,40 @@ func (e *Engine) Update(ctx context.Context, id string, u terret.SessionUpdated,
 	if err := checkUpdate(u); err != nil {
 		return err
 	}
-	err := e.on(ctx, id, func(l *live) error {
-		l.mu.Lock()
-		h, err := l.host, l.unusable()
-		u := e.leavePlanMode(l.session, u)
-		l.mu.Unlock()
-		if err == nil && h != nil {
-			err = tellAgent(ctx, h.agent, u)
-		}
-		if err != nil {
-			return err
-		}
-		l.mu.Lock()
-		if err := l.unusable(); err != nil { // given back meanwhile
-			l.mu.Unlock()
-			return err
-		}
-		out := l.put(nil, terret.Event{By: by, Data: u})
-		if h != nil && (u.Policy != nil || u.PermissionMode != nil) {
-			if text := e.unkept(l.session, inForce{}, terret.CapabilitiesOf(h.agent)); text != "" {
-				out = l.put(out, terret.Event{Data: terret.DiagWarning{Text: text}})
-			}
-		}
-		a := l.write(out, nil)
-		l.mu.Unlock()
-		return a.wait()
-	})
+	err := e.on(ctx, id, func(l *live) error { return e.update(ctx, l, u, by) })
 	if isForeign(err) {
 		return e.updateForeign(ctx, id, u, by)
 	}
 	return err
+}
+
+// update changes a session of ours. The inbox items that asked for it are taken in the
+// same transaction.
+func (e *Engine) update(ctx context.Context, l *live, u terret.SessionUpdated, by string, taken ...string) error {
+	l.mu.Lock()
+	h, err := l.host, l.unusable()
+	u = e.leavePlanMode(l.session, u)
+	l.mu.Unlock()
+	if err == nil && h != nil {
+		err = tellAgent(ctx, h.agent, u)
+	}
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	if err := l.unusable(); err != nil { // given back meanwhile
+		l.mu.Unlock()
+		return err
+	}
+	out := l.put(nil, terret.Event{By: by, Data: u})
+	if h != nil && (u.Policy != nil || u.PermissionMode != nil) {
+		if text := e.unkept(l.session, inForce{}, terret.CapabilitiesOf(h.agent)); text != "" {
+			out = l.put(out, terret.Event{Data: terret.DiagWarning{Text: text}})
+		}
+	}
+	a := l.enqueue(&appending{events: out, taken: taken})
+	l.mu.Unlock()
+	return a.wait()
 }
 
 func (e *Engine) updateForeign(ctx context.Context, id string, u terret.SessionUpdated, by string) error {

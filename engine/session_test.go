@@ -2,7 +2,9 @@ package engine_test
 
 import (
 	"context"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -400,4 +402,117 @@ func TestUpdateWhileGivenBack(t *testing.T) {
 	f.close()
 	g.close()
 	checkLog(t, g.store, id)
+}
+
+// A change that another process sent is carried out and taken in one commit: whatever
+// ends the owner, it is not lost.
+func TestUpdateFromElsewhereIsOneCommit(t *testing.T) {
+	t.Parallel()
+	p := newPuppet()
+	store := &faults{}
+	f := fileFixture(t, "", p, func(c *engine.Config) {
+		store.Store = c.Store.(Store)
+		c.Store = store
+	})
+	g := fileFixture(t, f.path, newPuppet())
+	id := f.session()
+	turn := f.prompt(id, "go").ID
+	a := p.agent(t)
+	a.prompted(t)
+	store.set(func() {
+		store.batch = func(b terret.Batch) error {
+			if len(b.Taken) > 0 && !slices.ContainsFunc(b.Events, func(ev terret.Event) bool { return ev.Kind() == terret.KindSessionUpdated }) {
+				t.Error("it is taken before it is carried out")
+			}
+			return nil
+		}
+	})
+	strict := terret.PolicyDenyUnlessAllowed
+	if err := g.Update(t.Context(), id, terret.SessionUpdated{Policy: &strict}, "ann"); err != nil {
+		t.Fatal(err)
+	}
+	f.until(id, 0, func(ev terret.Event) bool { return ev.Kind() == terret.KindSessionUpdated })
+	a.complete(t, turn)
+	f.ended(id, turn)
+}
+
+// A change that reaches an owner who is closing is left to the next one.
+func TestUpdateWhileTheOwnerCloses(t *testing.T) {
+	t.Parallel()
+	p, q := newPuppet(), newPuppet()
+	store := &faults{inbox: make(chan struct{}, 1)}
+	f := fileFixture(t, "", p, func(c *engine.Config) {
+		c.InterruptGrace = time.Minute
+		store.Store = c.Store.(Store)
+		c.Store = store
+	})
+	g := fileFixture(t, f.path, q)
+	id := f.session()
+	turn := f.prompt(id, "go").ID
+	a := p.agent(t)
+	a.prompted(t)
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		f.close()
+	}()
+	receive(t, a.interrupts) // the agent takes its time to stop
+	strict := terret.PolicyDenyUnlessAllowed
+	if err := g.Update(t.Context(), id, terret.SessionUpdated{Policy: &strict}, "ann"); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 { // the last look began after the change was sent, and what it found is done
+		engine.LookAgain(f.Engine)
+		receive(t, store.inbox)
+	}
+	a.complete(t, turn)
+	<-closed
+	next := g.prompt(id, "again").ID
+	b := q.agent(t)
+	b.prompted(t)
+	g.until(id, 0, func(ev terret.Event) bool {
+		u, ok := ev.Data.(terret.SessionUpdated)
+		return ok && u.Policy != nil && *u.Policy == strict
+	})
+	b.complete(t, next)
+	g.ended(id, next)
+}
+
+// A session whose agent is being opened, to ask it something, is given back after that:
+// the next owner must not meet an agent of ours.
+func TestCloseWhileOpening(t *testing.T) {
+	t.Parallel()
+	opening, left := make(chan struct{}), make(chan struct{})
+	p := newPuppet()
+	var opens atomic.Int32
+	p.onOpen = func(ctx context.Context, _ *puppetAgent) error {
+		if opens.Add(1) > 1 {
+			return nil // whoever asks has taken the session again
+		}
+		close(opening)
+		select {
+		case <-ctx.Done(): // closing does not wait for a slow start
+		case <-left:
+		}
+		select {
+		case <-left:
+			t.Error("the session was given back while its agent was being opened")
+		case <-time.After(100 * time.Millisecond):
+		}
+		return nil
+	}
+	f, store := faultyFixture(t, p)
+	store.set(func() { store.leave = sync.OnceFunc(func() { close(left) }) })
+	id := f.session()
+	asked := make(chan struct{})
+	go func() {
+		defer close(asked)
+		_, _ = f.Models(context.Background(), id)
+	}()
+	<-opening
+	if err := f.CloseSession(t.Context(), id, ""); err != nil {
+		t.Error(err)
+	}
+	<-asked
+	<-receive(t, p.opened).closed
 }

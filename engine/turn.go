@@ -307,14 +307,21 @@ func (l *live) hand(t *turn, h *host) error {
 func (e *Engine) openAgent(ctx context.Context, l *live) (*host, error) {
 	l.opening.Lock()
 	defer l.opening.Unlock()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	l.mu.Lock()
-	h, session, cursor, t := l.host, l.session, l.cursor, l.turn
-	l.mu.Unlock()
-	if h != nil {
-		return h, nil
+	h, session, cursor, t, gone := l.host, l.session, l.cursor, l.turn, l.unusable()
+	if t == nil {
+		l.stopOpening = cancel
 	}
-	if ctx.Err() != nil { // the caller was stopped while others held the lock
+	l.mu.Unlock()
+	switch {
+	case h != nil:
+		return h, nil
+	case ctx.Err() != nil: // the caller was stopped while others held the lock
 		return nil, context.Cause(ctx)
+	case t == nil && gone != nil:
+		return nil, gone
 	}
 	d, err := e.driver(session.Agent)
 	if err == nil {
