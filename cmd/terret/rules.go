@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -66,11 +68,18 @@ func newRulesAdd(a *app) *cobra.Command {
 			if err := a.open(ctx); err != nil {
 				return err
 			}
-			r := terret.Rule{ID: terret.NewID(terret.PrefixRule), Effect: terret.Effect(args[0]), Pattern: args[1], Scope: terret.ScopeAlways, MadeBy: a.user()}
-			if err := a.harness.Store.PutRule(ctx, r); err != nil {
+			rules, err := a.harness.Store.ListRules(ctx, "")
+			if err != nil {
 				return err
 			}
-			_, err := fmt.Fprintln(a.out, r.ID)
+			r := terret.Rule{ID: terret.NewID(terret.PrefixRule), Effect: terret.Effect(args[0]), Pattern: args[1], Scope: terret.ScopeAlways, MadeBy: a.user()}
+			if i := slices.IndexFunc(rules, func(old terret.Rule) bool { return old.Effect == r.Effect && old.Pattern == r.Pattern }); i >= 0 {
+				a.note("there already is such a rule")
+				r = rules[i]
+			} else if err := a.harness.Store.PutRule(ctx, r); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(a.out, r.ID)
 			return err
 		},
 	}
@@ -87,12 +96,24 @@ func runRulesRm(ctx context.Context, a *app, which string) error {
 	if err != nil {
 		return err
 	}
+	var found []terret.Rule
+	var names []string
 	for _, r := range rules {
 		if r.ID == which || r.Pattern == which {
-			return a.harness.Store.DeleteRule(ctx, r.ID)
+			found, names = append(found, r), append(names, fmt.Sprintf("%s (%s)", r.ID, r.Effect))
 		}
 	}
-	return terret.Errorf(terret.CodeNotFound, "there is no rule %q; `terret rules ls` lists them", which)
+	switch len(found) {
+	case 0:
+		return terret.Errorf(terret.CodeNotFound, "there is no rule %q; `terret rules ls` lists them", which)
+	case 1:
+		if err := a.harness.Store.DeleteRule(ctx, found[0].ID); err != nil {
+			return err
+		}
+		a.note("removed the rule %s %s", found[0].Effect, printable(found[0].Pattern))
+		return nil
+	}
+	return terret.Invalid("rule", "several rules have the pattern %s: %s; name one by its id", which, strings.Join(names, ", "))
 }
 
 func newRulesTest(a *app) *cobra.Command {
