@@ -101,6 +101,9 @@ func newTokenNew(a *app) *cobra.Command {
 		Example: "  terret token new ci --scope prompt\n  terret token new for-ann --scope view --session 0190… --for 24h",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.name = args[0]
+			if cmd.Flags().Changed("for") && o.life <= 0 {
+				return terret.Invalid("for", "%s must be positive; leave it out for a token that does not expire", o.life)
+			}
 			return runTokenNew(cmd.Context(), a, o)
 		},
 	}
@@ -114,9 +117,6 @@ func runTokenNew(ctx context.Context, a *app, o tokenOptions) error {
 	scope, err := access.ParseScope(o.scope)
 	if err != nil {
 		return err
-	}
-	if o.life < 0 {
-		return terret.Invalid("for", "%s must not be negative; leave it out for a token that does not expire", o.life)
 	}
 	tokens, err := a.tokens(true)
 	if err != nil {
