@@ -83,6 +83,14 @@ type Racer struct {
 	CostUSD     terret.Cost `json:"cost_usd"`
 	DurationMS  int64       `json:"duration_ms"`
 	Diff        string      `json:"diff,omitempty"` // if it was asked for
+
+	kind terret.ErrorCode // of Error
+}
+
+// logged is a racer as the log holds it.
+type logged struct {
+	*Racer
+	Kind terret.ErrorCode `json:"kind,omitempty"`
 }
 
 // definition is what a race was started with, in its log.
@@ -174,7 +182,10 @@ func (x *Race) apply(data terret.Data) error {
 			}
 		}
 		if i := x.find(d.ID); i >= 0 {
-			return json.Unmarshal([]byte(d.Summary), &x.Racers[i])
+			in := logged{Racer: &x.Racers[i]}
+			err := json.Unmarshal([]byte(d.Summary), &in)
+			in.kind = in.Kind
+			return err
 		}
 	}
 	return nil
@@ -226,6 +237,15 @@ func (r *Runner) All(ctx context.Context) ([]Race, error) {
 		return err
 	})
 	return out, err
+}
+
+// Failed is the kind of error that the first agent failed with, if all agents failed. Else
+// it is empty.
+func (x Race) Failed() terret.ErrorCode {
+	if len(x.Racers) == 0 || slices.ContainsFunc(x.Racers, func(r Racer) bool { return r.State != Failed }) {
+		return ""
+	}
+	return cmp.Or(x.Racers[0].kind, terret.CodeExecutionError) // older logs do not say
 }
 
 // Best is the racer that did best: of those that finished, changed something and passed

@@ -64,23 +64,30 @@ func (r *Runner) run(ctx context.Context, by string, x Race, one Racer) error {
 	}
 	one.State, one.DurationMS = Finished, time.Since(began).Milliseconds()
 	if err != nil {
-		one.State, one.Error = Failed, err.Error()
+		one.fail(err)
 	}
 	if one.Dir != "" {
 		diff, err := worktree.Diff(ctx, one.Dir, x.base)
 		if err != nil {
-			one.State, one.Error = Failed, err.Error()
+			one.fail(err)
 		}
 		one.count(diff)
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	summary, err := json.Marshal(one)
+	summary, err := json.Marshal(logged{&one, one.kind})
 	if err != nil {
 		return err
 	}
 	return r.Note(ctx, x.ID, by, terret.TaskEnd{ID: one.Name, Status: string(one.State), Summary: string(summary)})
+}
+
+func (x *Racer) fail(err error) {
+	x.State, x.Error, x.kind = Failed, err.Error(), terret.AsError(err).Code
+	if x.kind == terret.CodeInternal { // such as a worktree that could not be set up
+		x.kind = terret.CodeExecutionError
+	}
 }
 
 // prepare makes the racer's worktree, unless there is one already, and finds a port for it.

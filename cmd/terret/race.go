@@ -131,12 +131,24 @@ func (a *app) race(ctx context.Context, r *race.Runner, id string, o raceOptions
 		}
 		return nil
 	}
+	failed := a.allFailed(x)
 	if o.json {
-		return a.printJSON(x)
+		return errors.Join(failed, a.printJSON(x))
 	}
 	a.printRace(x)
+	if failed != nil {
+		return failed
+	}
 	if x.State == race.Finished {
 		a.note("`%s RACER` keeps one, `%s` drops all", a.commandLine("race", "keep", x.ID[:13]), a.commandLine("race", "drop", x.ID[:13]))
+	}
+	return nil
+}
+
+// allFailed is the error of a race in which every agent failed, and nil of any other.
+func (a *app) allFailed(x race.Race) error {
+	if kind := x.Failed(); kind != "" && x.State == race.Finished {
+		return terret.Errorf(kind, "no agent finished the task; `%s` drops the race", a.commandLine("race", "drop", x.ID[:13]))
 	}
 	return nil
 }
@@ -149,18 +161,26 @@ func (a *app) racer(x race.Race, name string) (string, error) {
 	if best := x.Best(); best != "" {
 		return best, nil
 	}
+	if err := a.allFailed(x); err != nil {
+		return "", err
+	}
 	return "", terret.Errorf(terret.CodeExecutionError, "no agent both changed something and passed the check; `%s` drops the race", a.commandLine("race", "drop", x.ID[:13]))
 }
 
-// printRace prints the table of a race.
+// printRace prints the table of a race, and why agents failed.
 func (a *app) printRace(x race.Race) {
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "RACER\tSTATE\tCHECK\tFILES\tLINES\tCOST\tTIME\tSESSION\tDETAIL")
 	for _, one := range x.Racers {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t+%d -%d\t$%.4f\t%s\t%s\t%s\n", one.Name, one.State, nonEmpty(one.Check, "-"), one.Files, one.Insertions, one.Deletions,
-			one.CostUSD.Dollars(), elapsedMS(one.DurationMS), one.Session[:13], cut(oneLine(nonEmpty(one.Error, one.Answer)), 60))
+			one.CostUSD.Dollars(), elapsedMS(one.DurationMS), one.Session[:13], cut(oneLine(one.Answer), 60))
 	}
 	_ = w.Flush() // the output remembers errors
+	for _, one := range x.Racers {
+		if one.Error != "" {
+			fmt.Fprintf(a.out, "\n%s: %s\n", one.Name, printable(one.Error))
+		}
+	}
 }
 
 func newRaceKeep(a *app) *cobra.Command {
