@@ -161,12 +161,12 @@ func newAgentsAdd(a *app) *cobra.Command {
 			if access.Inside(a.environ) {
 				return access.ErrInside("only a person can add agents")
 			}
-			n.Name, n.Argv = args[0], args[1:]
+			n.Name, n.Argv, n.ForceFlag = args[0], args[1:], "--force"
 			return runAgentsAdd(cmd.Context(), a, n)
 		},
 	}
 	cmd.Flags().StringArrayVar(&n.Env, "env", nil, "variable it may see although its name looks secret; NAME* matches a prefix (repeatable)")
-	cmd.Flags().BoolVar(&n.Force, "force", false, "add it even if there is no such program yet")
+	cmd.Flags().BoolVar(&n.Force, "force", false, "add it even if there is no such program yet, or it does not speak ACP")
 	return cmd
 }
 

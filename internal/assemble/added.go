@@ -85,8 +85,10 @@ type NewAgent struct {
 	Name string
 	Argv []string // the program and its arguments
 	Env  []string // variables it may see although their names look secret
-	// Force adds it even if there is no such program yet.
+	// Force adds it even if there is no such program yet, or it does not speak ACP.
 	Force bool
+	// ForceFlag is what errors call Force; by default force, as the API does.
+	ForceFlag string
 }
 
 // maxAgentName bounds a name, in characters: it is shown in tables.
@@ -114,9 +116,13 @@ func (n NewAgent) check() error {
 	case err == nil || n.Force:
 		return nil
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
-		return terret.Invalid("argv", "there is no program %s; install it first, or use force to add it anyway", n.Argv[0])
+		return terret.Invalid("argv", "there is no program %s; install it first, or %s", n.Argv[0], n.anyway())
 	}
-	return terret.Invalid("argv", "%s cannot be started: %w; use force to add it anyway", n.Argv[0], err)
+	return terret.Invalid("argv", "%s cannot be started: %w; %s", n.Argv[0], err, n.anyway())
+}
+
+func (n NewAgent) anyway() string {
+	return "use " + cmp.Or(n.ForceFlag, "force") + " to add it anyway"
 }
 
 // Add adds an agent to the user's file, and returns what is known about it. From then
@@ -132,8 +138,16 @@ func (a *Agents) Add(ctx context.Context, n NewAgent) (terret.Probe, error) {
 	if a.options.UserFile == "" {
 		return terret.Probe{}, terret.Errorf(terret.CodeUnsupported, "there is no configuration file to add agents to")
 	}
-	if _, err := all.Add(driversOf(a.options, map[string]config.Agent{n.Name: one}), a.fixed, n.Name); err != nil {
+	d, err := all.Add(driversOf(a.options, map[string]config.Agent{n.Name: one}), a.fixed, n.Name)
+	if err != nil {
 		return terret.Probe{}, err
+	}
+	probes := a.probe(ctx, []terret.Driver{d})
+	if ctx.Err() != nil {
+		return terret.Probe{}, context.Cause(ctx)
+	}
+	if !probes[0].Found && !n.Force {
+		return terret.Probe{}, terret.Invalid("argv", "%s; %s", probes[0].Fix, n.anyway())
 	}
 	switch err := config.AddAgent(ctx, a.options.UserFile, n.Name, one, a.options.Env); {
 	case errors.Is(err, config.ErrExists):
@@ -142,8 +156,7 @@ func (a *Agents) Add(ctx context.Context, n NewAgent) (terret.Probe, error) {
 		return terret.Probe{}, fileError(err)
 	}
 	a.look()
-	p, _ := a.One(ctx, n.Name)
-	return p, nil
+	return a.marked(probes)[0], nil
 }
 
 // fileError is an error of changing the user's file. What is wrong in it, or with what

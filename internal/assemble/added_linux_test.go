@@ -117,6 +117,7 @@ func TestAddRefuses(t *testing.T) {
 		"no program":   {NewAgent{Name: "mine"}, terret.ErrInvalid, "say which program"},
 		"missing":      {NewAgent{Name: "mine", Argv: []string{"/there/is/none"}}, terret.ErrInvalid, "there is no program /there/is/none"},
 		"not to start": {NewAgent{Name: "mine", Argv: []string{file}}, terret.ErrInvalid, "permission denied"},
+		"no agent":     {NewAgent{Name: "mine", Argv: []string{"true"}}, terret.ErrInvalid, "does not answer as an agent that speaks ACP"},
 		"relative":     {NewAgent{Name: "mine", Argv: []string{"./agent"}, Force: true}, terret.ErrInvalid, "relative path"},
 		"a zero":       {NewAgent{Name: "mine", Argv: []string{program, "a\x00b"}}, terret.ErrInvalid, "cannot be passed"},
 	} {

@@ -74,7 +74,7 @@ type newAgent struct {
 	Name  string   `json:"name" maxLength:"64" doc:"What to call it."`
 	Argv  []string `json:"argv" minItems:"1" maxItems:"256" doc:"The program, by its full path or its name in PATH, and its arguments."`
 	Env   []string `json:"env,omitempty" maxItems:"256" doc:"Variables it may see although their names look secret. NAME* matches a prefix."`
-	Force bool     `json:"force,omitempty" doc:"Add it even if there is no such program yet."`
+	Force bool     `json:"force,omitempty" doc:"Add it even if there is no such program yet, or it does not speak ACP."`
 }
 
 func (s *Server) addAgent(ctx context.Context, in *struct{ Body newAgent }) (*body[terret.Probe], error) {

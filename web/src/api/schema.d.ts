@@ -1976,7 +1976,7 @@ export interface components {
             argv: string[];
             /** @description Variables it may see although their names look secret. NAME* matches a prefix. */
             env?: string[];
-            /** @description Add it even if there is no such program yet. */
+            /** @description Add it even if there is no such program yet, or it does not speak ACP. */
             force?: boolean;
             /** @description What to call it. */
             name: string;
