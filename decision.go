@@ -142,7 +142,7 @@ func (d Decision) Validate() error {
 		found = found || b == d.Behavior
 	}
 	if !found {
-		return Invalid("behavior", "%q is not an answer at the %s gate; use one of %v", d.Behavior, d.Gate, allowed)
+		return Invalid("behavior", "%q is not an answer at the %s gate; use %s", d.Behavior, d.Gate, oneOf(allowed))
 	}
 	switch d.Scope {
 	case "", ScopeOnce, ScopeSession, ScopeAlways:

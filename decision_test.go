@@ -96,7 +96,7 @@ func TestDecisionValidate(t *testing.T) {
 // TestDecisionValidateSaysWhatIsPossible reads an error as a person does.
 func TestDecisionValidateSaysWhatIsPossible(t *testing.T) {
 	err := terret.Decision{Gate: terret.GatePlan, Behavior: terret.BehaviorAllow}.Validate()
-	const want = `behavior: "allow" is not an answer at the plan gate; use one of [approve revise]`
+	const want = `behavior: "allow" is not an answer at the plan gate; use approve or revise`
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 )
 
 // ErrorCode is what a program branches on.
@@ -164,6 +165,22 @@ func Invalid(field, format string, args ...any) *Error {
 	e := Errorf(CodeInvalidRequest, format, args...)
 	e.Field, e.Message = field, field+": "+e.Message
 	return e
+}
+
+// oneOf is a choice in words, such as "a, b or c".
+func oneOf[T ~string](choices []T) string {
+	var b strings.Builder
+	for i, c := range choices {
+		switch {
+		case i == 0:
+		case i == len(choices)-1:
+			b.WriteString(" or ")
+		default:
+			b.WriteString(", ")
+		}
+		b.WriteString(string(c))
+	}
+	return b.String()
 }
 
 // AsError returns err as an *Error: the one it is or wraps, or else a new one with code

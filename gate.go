@@ -27,7 +27,7 @@ func CheckGates(field string, gates []Gate) error {
 		case slices.Contains(Gates(), g):
 			return Invalid(field, "an agent always waits at %s; leave it out", g)
 		default:
-			return Invalid(field, "there is no gate %.64q; use one of %v", g, HookGates())
+			return Invalid(field, "there is no gate %.64q; use %s", g, oneOf(HookGates()))
 		}
 	}
 	return nil
@@ -38,7 +38,7 @@ func CheckTimeouts(field string, limits map[Gate]int) error {
 	for _, g := range slices.Sorted(maps.Keys(limits)) {
 		switch seconds := limits[g]; {
 		case !slices.Contains(Gates(), g):
-			return Invalid(field, "there is no gate %.64q; use one of %v", g, Gates())
+			return Invalid(field, "there is no gate %.64q; use %s", g, oneOf(Gates()))
 		case seconds < 0:
 			return Invalid(field, "%s must not be negative; 0 means no limit", g)
 		case seconds > maxTimeout:

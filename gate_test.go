@@ -36,7 +36,7 @@ func TestCheckGates(t *testing.T) {
 		"nothing":       {},
 		"hooks":         {gates: terret.HookGates()},
 		"always asked":  {gates: []terret.Gate{terret.GateStop, terret.GatePermission}, want: "always waits at permission"},
-		"unknown gate":  {gates: []terret.Gate{"stopp"}, want: `no gate "stopp"; use one of [pre_tool prompt stop subagent_stop compact]`},
+		"unknown gate":  {gates: []terret.Gate{"stopp"}, want: `no gate "stopp"; use pre_tool, prompt, stop, subagent_stop or compact`},
 		"limits":        {limits: map[terret.Gate]int{terret.GateStop: 30, terret.GatePermission: 0}},
 		"unknown limit": {limits: map[terret.Gate]int{"": 1}, want: `no gate ""`},
 		"negative":      {limits: map[terret.Gate]int{terret.GateStop: -1}, want: "stop must not be negative"},

@@ -21,7 +21,7 @@ func (s Sandbox) Validate(field string) error {
 	if s == "" || slices.Contains(Sandboxes(), s) {
 		return nil
 	}
-	return Invalid(field, "there is no sandbox %q; use one of %v", s, Sandboxes())
+	return Invalid(field, "there is no sandbox %q; use %s", s, oneOf(Sandboxes()))
 }
 
 // Stricter returns the stricter of the two; it is empty if neither is a sandbox.

@@ -2,6 +2,7 @@ package terret
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 )
 
@@ -113,6 +114,14 @@ func PolicyNamed(word string) Policy {
 		}
 	}
 	return Policy(word)
+}
+
+// Validate rejects an unknown policy.
+func (p Policy) Validate() error {
+	if slices.Contains(Policies(), p) {
+		return nil
+	}
+	return Invalid("policy", "there is no policy %q; use %s", p, oneOf(Policies()))
 }
 
 // Policies lists them in display order.

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"slices"
 	"strings"
 	"unicode"
 
@@ -11,8 +10,8 @@ import (
 
 // checkSession validates a new session.
 func checkSession(s terret.Session) error {
-	if !slices.Contains(terret.Policies(), s.Policy) {
-		return terret.Invalid("policy", "there is no policy %q; use one of %v", s.Policy, terret.Policies())
+	if err := s.Policy.Validate(); err != nil {
+		return err
 	}
 	if err := s.Mode.Validate(); err != nil {
 		return err
@@ -64,8 +63,10 @@ func checkRules(field string, patterns []string) error {
 
 // checkUpdate validates a change to a session.
 func checkUpdate(u terret.SessionUpdated) error {
-	if u.Policy != nil && !slices.Contains(terret.Policies(), *u.Policy) {
-		return terret.Invalid("policy", "there is no policy %q; use one of %v", *u.Policy, terret.Policies())
+	if u.Policy != nil {
+		if err := u.Policy.Validate(); err != nil {
+			return err
+		}
 	}
 	if u.Mode != nil {
 		if err := u.Mode.Validate(); err != nil {

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/checkpoint"
@@ -99,7 +100,7 @@ func (e *Engine) restoreCopy(ctx context.Context, l *live, id, by string, force 
 
 func restoreError(err error, what, dir string) error {
 	if conflict, ok := errors.AsType[*checkpoint.ConflictError](err); ok {
-		return terret.Errorf(terret.CodeConflict, "these files were changed since, so nothing was touched: %v; use force to overwrite them, which keeps a copy", conflict.Paths)
+		return terret.Errorf(terret.CodeConflict, "these files were changed since, so nothing was touched: %s; use force to overwrite them, which keeps a copy", strings.Join(conflict.Paths, ", "))
 	}
 	if err != nil {
 		return terret.Errorf(terret.CodeInternal, "%s in %s: %w", what, dir, err)

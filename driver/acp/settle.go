@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/rpc"
@@ -199,7 +200,7 @@ func (a *agent) SetModel(_ context.Context, model string) error {
 func (a *agent) SetPermissionMode(_ context.Context, mode string) error {
 	s := a.now()
 	if all := s.modes(); all != nil && !slices.Contains(all, mode) {
-		return terret.Invalid("permission_mode", "%s has no mode %q; use one of %v", a.d.p.title(), mode, all)
+		return terret.Invalid("permission_mode", "%s has no mode %q; use one of %s", a.d.p.title(), mode, strings.Join(all, ", "))
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -208,7 +208,7 @@ func checkSettings(in terret.Settings, s terret.Session) error {
 func checkMode(mode string, s terret.Session) error {
 	switch {
 	case !validMode(mode):
-		return terret.Invalid("permission_mode", "Claude Code has no permission mode %q; use one of %v", mode, permissionModes)
+		return terret.Invalid("permission_mode", "Claude Code has no permission mode %q; use one of %s", mode, strings.Join(permissionModes, ", "))
 	case mode == bypass && s.PermissionMode != bypass:
 		return terret.Invalid("permission_mode", "bypass can only be chosen at creation; start a session with --permission-mode %s", bypass)
 	}

@@ -169,6 +169,9 @@ func TestRefusedSessions(t *testing.T) {
 			t.Errorf("%s: it can be warm", field)
 		}
 	}
+	if err := checkMode("bogus", terret.Session{}); !strings.HasSuffix(err.Error(), "; use one of "+strings.Join(permissionModes, ", ")) {
+		t.Error(err)
+	}
 }
 
 func TestBypass(t *testing.T) {

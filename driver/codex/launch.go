@@ -218,7 +218,7 @@ func checkSettings(in terret.Settings) error {
 
 func checkMode(mode string) error {
 	if mode != "" && !slices.Contains(permissionModes, mode) {
-		return terret.Invalid("permission_mode", "Codex has no permission mode %q; use one of %v", mode, permissionModes)
+		return terret.Invalid("permission_mode", "Codex has no permission mode %q; use one of %s", mode, strings.Join(permissionModes, ", "))
 	}
 	return nil
 }

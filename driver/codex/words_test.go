@@ -230,6 +230,9 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s: it could be prewarmed", field)
 		}
 	}
+	if err := checkMode("yolo"); !strings.HasSuffix(err.Error(), "; use one of "+strings.Join(permissionModes, ", ")) {
+		t.Error(err)
+	}
 	if _, err := inputOf([]terret.Block{terret.Text(strings.Repeat("x", maxPrompt+1))}); !strings.Contains(err.Error(), "1048576") {
 		t.Error(err)
 	}

@@ -107,7 +107,7 @@ func (a about) primary(name string) (agentInfo, error) {
 		}
 		all = append(all, r.Name)
 	}
-	return agentInfo{}, terret.Invalid("permission_mode", "OpenCode has no agent %q; use one of %v", name, all)
+	return agentInfo{}, terret.Invalid("permission_mode", "OpenCode has no agent %q; use one of %s", name, strings.Join(all, ", "))
 }
 
 // modelRef is a model, as prompts name it.

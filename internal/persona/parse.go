@@ -119,9 +119,8 @@ func set(p *terret.Persona, f frontmatter.Field) (err error) {
 		p.Sandbox = terret.Sandbox(text)
 		err = p.Sandbox.Validate("sandbox")
 	case "policy":
-		if p.Policy = terret.Policy(text); !slices.Contains(terret.Policies(), p.Policy) {
-			err = terret.Errorf(terret.CodeInvalidRequest, "there is no policy %q; use one of %v", text, terret.Policies())
-		}
+		p.Policy = terret.Policy(text)
+		err = p.Policy.Validate()
 	}
 	return err
 }

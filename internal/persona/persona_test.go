@@ -147,7 +147,7 @@ func TestBadSettings(t *testing.T) {
 		"empty model":       {"---\nmodel: \"\"\n---\n", ":2: model has no value"},
 		"flag for a model":  {"---\nmodel: --x\n---\n", "is not a model name"},
 		"lines":             {"---\nmodel: |\n  a\n  b\n---\n", "contains control characters or several lines"},
-		"policy":            {"---\npolicy: yolo\n---\n", `there is no policy "yolo"; use one of`},
+		"policy":            {"---\npolicy: yolo\n---\n", `there is no policy "yolo"; use ask, `},
 		"path for an agent": {"---\nagent: ../x\n---\n", "is not a name"},
 		"path for an id":    {"---\nid: a/b\n---\n", "is not a name"},
 		"long description":  {"---\ndescription: " + strings.Repeat("x", 600) + "\n---\n", "description must not be longer than"},
