@@ -97,6 +97,12 @@ func TestStates(t *testing.T) {
 		if got := terret.SessionState(state).Working(); got != want {
 			t.Errorf("session %s: working %t", state, got)
 		}
+		if err := terret.SessionState(state).Validate(); err != nil {
+			t.Error(err)
+		}
+	}
+	if got, want := len(terret.SessionStates()), len(declaredConstants(t, "SessionState")); got != want {
+		t.Errorf("%d states of sessions for %d constants", got, want)
 	}
 	for _, state := range declaredConstants(t, "TurnState") {
 		want := state != "queued" && state != "running"

@@ -24,6 +24,22 @@ const (
 	SessionClosed       SessionState = "closed"
 )
 
+// SessionStates lists them.
+func SessionStates() []SessionState {
+	return []SessionState{
+		SessionPending, SessionStarting, SessionIdle, SessionBusy, SessionWaiting, SessionCompacting, SessionRetrying,
+		SessionInterrupting, SessionFailed, SessionStale, SessionClosed,
+	}
+}
+
+// Validate rejects an unknown state.
+func (s SessionState) Validate() error {
+	if slices.Contains(SessionStates(), s) {
+		return nil
+	}
+	return Invalid("state", "there is no state %.64q; use %s", s, oneOf(SessionStates()))
+}
+
 // Working reports whether a turn runs in that state.
 func (s SessionState) Working() bool {
 	switch s {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -57,6 +58,9 @@ func runSessionsLs(ctx context.Context, a *app, o listOptions) error {
 	f := terret.SessionFilter{Agent: a.harness.Agents.Name(o.agent), Cwd: o.cwd, Query: o.query}
 	if o.state != "" {
 		f.States = []terret.SessionState{terret.SessionState(o.state)}
+		if err := f.States[0].Validate(); err != nil {
+			return err
+		}
 	}
 	page, err := upTo(o.limit, func(limit int, cursor string) (terret.Page[terret.Session], error) {
 		f.Limit, f.Cursor = limit, cursor
@@ -64,6 +68,11 @@ func runSessionsLs(ctx context.Context, a *app, o listOptions) error {
 	})
 	if err != nil {
 		return err
+	}
+	if len(page.Items) == 0 && o.agent != "" {
+		if err := a.hadAgent(ctx, f.Agent); err != nil {
+			return err
+		}
 	}
 	if o.json {
 		return a.printJSON(page)
@@ -82,6 +91,18 @@ func runSessionsLs(ctx context.Context, a *app, o listOptions) error {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", s.ID[:13], state(s), s.Agent, ago(s.UpdatedAt), dollars(s.CostUSD), cut(oneLine(nonEmpty(s.Title, "(no title)")), 60))
 	}
 	return w.Flush()
+}
+
+// hadAgent refuses an agent that there neither is nor was.
+func (a *app) hadAgent(ctx context.Context, name string) error {
+	if slices.ContainsFunc(a.harness.Agents.Drivers(), func(d terret.Driver) bool { return d.Name() == name }) {
+		return nil
+	}
+	page, err := a.harness.Store.ListSessions(ctx, terret.SessionFilter{Agent: name, Limit: 1})
+	if err == nil && len(page.Items) == 0 {
+		err = noAgent(name)
+	}
+	return err
 }
 
 // upTo reads pages until it has as many items as wanted.

@@ -263,6 +263,7 @@ func (a *app) printHistory(ctx context.Context, r *team.Registry, q team.History
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer interrupts(cancel, func() {})()
+	none := true
 	for m, err := range r.Bus.History(ctx, q) {
 		if err != nil && ctx.Err() != nil {
 			return nil // Ctrl-C ends it
@@ -270,6 +271,7 @@ func (a *app) printHistory(ctx context.Context, r *team.Registry, q team.History
 		if err != nil {
 			return err
 		}
+		none = false
 		if asJSON {
 			if err := a.printLine(m); err != nil {
 				return err
@@ -277,6 +279,10 @@ func (a *app) printHistory(ctx context.Context, r *team.Registry, q team.History
 			continue
 		}
 		fmt.Fprintf(a.out, "%s  %s > %s: %s\n", m.Timestamp.Local().Format(time.TimeOnly), m.Sender, strings.Join(m.Recipients, ", "), m.Content)
+	}
+	if none && q == (team.HistoryQuery{Member: q.Member}) && q.Member != "" { // one who has left has a history, too
+		_, err := r.Get(ctx, q.Member)
+		return err
 	}
 	return nil
 }

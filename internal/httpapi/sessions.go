@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"path/filepath"
-	"slices"
 	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -316,14 +315,10 @@ type sessionQuery struct {
 	Cursor string                `query:"cursor" doc:"The next of the previous page."`
 }
 
-var sessionStates = append([]terret.SessionState{
-	terret.SessionPending, terret.SessionIdle, terret.SessionFailed, terret.SessionStale, terret.SessionClosed,
-}, workingStates...)
-
 func (s *Server) listSessions(ctx context.Context, in *sessionQuery) (*body[terret.Page[terret.Session]], error) {
 	for _, state := range in.State {
-		if !slices.Contains(sessionStates, state) {
-			return nil, terret.Invalid("state", "there is no state %.64q", state)
+		if err := state.Validate(); err != nil {
+			return nil, err
 		}
 	}
 	if in.Cwd != "" {
