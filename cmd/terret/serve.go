@@ -184,7 +184,7 @@ func (a *app) listen(ctx context.Context, tokens *access.Tokens, o serveOptions)
 	if (o.cert == "") != (o.key == "") {
 		return nil, "", terret.Invalid("tls-cert", "use --tls-cert and --tls-key together")
 	}
-	if err := access.CheckBind(addr, o.cert != "", tokens); err != nil {
+	if err := access.CheckBind(ctx, addr, o.cert != "", tokens); err != nil {
 		return nil, "", err
 	}
 	var config *tls.Config

@@ -1,6 +1,7 @@
 package access
 
 import (
+	"context"
 	"net"
 	"net/netip"
 	"strings"
@@ -12,10 +13,13 @@ import (
 // even on loopback; anything else also needs TLS. Loopback is an address in
 // 127.0.0.0/8, ::1, or the name localhost; every other name, an empty host and the
 // wildcards 0.0.0.0 and :: are not.
-func CheckBind(addr string, tls bool, tokens *Tokens) error {
-	host, _, err := net.SplitHostPort(addr)
+func CheckBind(ctx context.Context, addr string, tls bool, tokens *Tokens) error {
+	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return terret.Invalid("addr", "%q is not HOST:PORT (%w); use 127.0.0.1:7433", addr, err)
+	}
+	if _, err := net.DefaultResolver.LookupPort(ctx, "tcp", port); err != nil {
+		return terret.Invalid("addr", "there is no port %q; use a number up to 65535", port)
 	}
 	if tokens == nil {
 		return terret.Errorf(terret.CodeStartupRefused, "there are no tokens, so anybody could use the server on %s", addr)

@@ -16,6 +16,8 @@ func TestCheckBind(t *testing.T) {
 		{"127.0.0.1:7433", true},
 		{"127.0.0.1:0", true},
 		{"127.8.8.8:1", true},
+		{"127.0.0.1:65535", true},
+		{"127.0.0.1:", true},
 		{"[::1]:7433", true},
 		{"[::ffff:127.0.0.1]:7433", true},
 		{"localhost:7433", true},
@@ -43,11 +45,11 @@ func TestCheckBind(t *testing.T) {
 		if c.loopback {
 			want = ""
 		}
-		wantKind(t, c.addr, CheckBind(c.addr, false, tokens), want)
-		wantKind(t, c.addr+" with TLS", CheckBind(c.addr, true, tokens), "")
-		wantKind(t, c.addr+" without tokens", CheckBind(c.addr, true, nil), terret.CodeStartupRefused)
+		wantKind(t, c.addr, CheckBind(t.Context(), c.addr, false, tokens), want)
+		wantKind(t, c.addr+" with TLS", CheckBind(t.Context(), c.addr, true, tokens), "")
+		wantKind(t, c.addr+" without tokens", CheckBind(t.Context(), c.addr, true, nil), terret.CodeStartupRefused)
 	}
-	for _, addr := range []string{"", "7433", "localhost", "::1", "::1:7433"} {
-		wantKind(t, addr, CheckBind(addr, false, tokens), terret.CodeInvalidRequest)
+	for _, addr := range []string{"", "7433", "localhost", "::1", "::1:7433", "127.0.0.1:65536", "127.0.0.1:-1", "0.0.0.0:99999", "127.0.0.1:no-such-service"} {
+		wantKind(t, addr, CheckBind(t.Context(), addr, false, tokens), terret.CodeInvalidRequest)
 	}
 }

@@ -138,8 +138,8 @@ func TestChecklistNonLoopbackBind(t *testing.T) {
 	t.Parallel()
 	tokens := newTokens(t)
 	for _, addr := range []string{"0.0.0.0:1", "[::]:1", ":1", "*:1", "192.0.2.1:1", "example.com:1"} {
-		wantKind(t, addr, CheckBind(addr, false, tokens), terret.CodeStartupRefused)
-		wantKind(t, addr, CheckBind(addr, true, nil), terret.CodeStartupRefused)
+		wantKind(t, addr, CheckBind(t.Context(), addr, false, tokens), terret.CodeStartupRefused)
+		wantKind(t, addr, CheckBind(t.Context(), addr, true, nil), terret.CodeStartupRefused)
 	}
 }
 
