@@ -102,7 +102,7 @@ func (a *app) printReplay(r *native.Replay, o replayOptions) error {
 		if err := a.printJSON(struct {
 			Calls       int                 `json:"calls"`
 			Differences []native.Difference `json:"differences"`
-		}{r.Calls(), found}); err != nil {
+		}{r.Calls(), append([]native.Difference{}, found...)}); err != nil {
 			return err
 		}
 	} else {
