@@ -29,13 +29,15 @@ func newRun(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [flags] [PROMPT]",
 		Short: "Run one turn, then exit",
-		Long:  "Run one turn, then exit. The prompt is the argument, or standard input.\nText goes to standard output as it comes, activity to standard error.",
+		Long:  "Run one turn, then exit. The prompt is the argument, or standard input (also as -).\nText goes to standard output as it comes, activity to standard error.",
 		Example: "  terret run \"list files\"\n" +
 			"  terret run --policy full-auto \"create hello.txt containing hi, then run: cat hello.txt\"\n" +
 			"  git diff | terret run --json",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.prompt = strings.Join(args, " ")
+			if o.prompt = strings.Join(args, " "); o.prompt == "-" {
+				o.prompt = "" // readPrompt reads standard input anyway
+			}
 			return runRun(cmd.Context(), a, o)
 		},
 	}
