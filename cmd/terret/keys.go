@@ -6,13 +6,17 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/native"
 	"github.com/terret-dev/terret/internal/access"
+	"github.com/terret-dev/terret/internal/assemble"
 	"github.com/terret-dev/terret/internal/keys"
 )
 
@@ -109,6 +113,9 @@ func runKeysSet(cmd *cobra.Command, a *app, name string) error {
 		return terret.Errorf(terret.CodeInvalidRequest, "%w", err)
 	}
 	a.note("the key for %s is kept in the %s", name, where(inRing))
+	if known := (native.Config{Providers: assemble.Providers(a.cfg)}).ProviderNames(); !slices.Contains(known, name) {
+		a.note("there is no provider %s, only %s; `providers` in the configuration adds others", name, strings.Join(known, ", "))
+	}
 	return nil
 }
 

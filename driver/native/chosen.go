@@ -48,11 +48,7 @@ func (d *Driver) model(name string, known card) (model, error) {
 	}
 	p, rest, ok := d.cfg.find(name)
 	if !ok {
-		var names []string
-		for _, p := range d.cfg.providers() {
-			names = append(names, p.name+"/MODEL")
-		}
-		return nil, terret.Errorf(terret.CodeModelNotFound, "there is no model %q; use demo, or one of %s", name, strings.Join(names, ", "))
+		return nil, terret.Errorf(terret.CodeModelNotFound, "there is no model %q; use demo, or one of %s/MODEL", name, strings.Join(d.cfg.ProviderNames(), "/MODEL, "))
 	}
 	e, err := d.endpoint(p, rest)
 	if err != nil {

@@ -85,6 +85,15 @@ func (c Config) providers() []provider {
 	return all
 }
 
+// ProviderNames are the names of all of them.
+func (c Config) ProviderNames() []string {
+	var names []string
+	for _, p := range c.providers() {
+		names = append(names, p.name)
+	}
+	return names
+}
+
 // signedIn reports whether the provider has a key, if it needs one.
 func (d *Driver) signedIn(p provider) bool {
 	if len(p.keys) == 0 || slices.ContainsFunc(p.keys, func(k string) bool { return d.setting(k) != "" }) {
