@@ -14,6 +14,8 @@ import (
 	"slices"
 	"time"
 
+	sqlite3 "modernc.org/sqlite/lib"
+
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/lite"
 )
@@ -44,6 +46,9 @@ func Sessions(path string) ([]terret.Session, error) {
 		return nil, err
 	}
 	columns, err := names(db)
+	if e, ok := errors.AsType[*lite.Error](err); ok && e.Primary() == sqlite3.SQLITE_NOTADB {
+		return nil, fmt.Errorf("%s is not a database of Hive", path)
+	}
 	if err != nil {
 		return nil, err
 	}
