@@ -54,7 +54,11 @@ func (a *app) describeRequest(r terret.Request) (what, how string) {
 	case terret.GatePermission:
 		var p terret.PermissionRequest
 		if json.Unmarshal(r.Data, &p) == nil {
-			return cut(oneLine(p.Title+": "+detail(p)), 160), decide + " allow  (or deny)"
+			what := p.Title
+			if all := detail(p); what != "Run `"+all+"`" { // which says it all
+				what += ": " + all
+			}
+			return cut(oneLine(what), 160), decide + " allow  (or deny)"
 		}
 	case terret.GateQuestion:
 		var q terret.QuestionRequest
