@@ -346,6 +346,14 @@ func interrupts(first, second func()) (stop func()) {
 	}
 }
 
+// about is an error about a field of the API, by what the command line calls the field.
+func about(err error, field, name string) error {
+	if terret.AsError(err).Field != field {
+		return err
+	}
+	return terret.Invalid(name, "%s", strings.TrimPrefix(err.Error(), field+": "))
+}
+
 // exitCode returns the exit code, and prints the error unless it has been shown.
 func (a *app) exitCode(err error) int {
 	if err == nil {

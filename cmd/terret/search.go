@@ -51,7 +51,7 @@ func runSearch(ctx context.Context, a *app, words string, o searchOptions) error
 		return a.harness.Store.Search(ctx, q)
 	})
 	if err != nil {
-		return err
+		return about(err, "q", "words")
 	}
 	if o.json {
 		return a.printJSON(page)

@@ -104,7 +104,7 @@ func runTeamSpawn(ctx context.Context, a *app, o spawnOptions) error {
 		}
 		m, err := r.Spawn(ctx, a.user(), c)
 		if err != nil {
-			return err
+			return about(err, "credentials.mode", "mode")
 		}
 		fmt.Fprintln(a.out, m.Name)
 		if missing := a.harness.Agents.Missing(ctx, a.harness.Agents.Name(m.Type)); missing != "" {

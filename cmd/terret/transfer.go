@@ -99,14 +99,14 @@ func restore(ctx context.Context, a *app, flag, place string, found []terret.Ses
 }
 
 func runImport(ctx context.Context, a *app, file, cwd string) error {
-	in := a.in
+	in, name := a.in, "standard input"
 	if file != "-" {
 		f, err := os.Open(file)
 		if err != nil {
 			return terret.Invalid("file", "%w", err)
 		}
 		defer f.Close()
-		in = io.Reader(f)
+		in, name = io.Reader(f), file
 	}
 	if err := a.open(ctx); err != nil {
 		return err
@@ -126,7 +126,7 @@ func runImport(ctx context.Context, a *app, file, cwd string) error {
 		return nil
 	})
 	if err != nil {
-		return err
+		return about(err, "body", name)
 	}
 	_, err = fmt.Fprintln(a.out, s.ID)
 	return err
