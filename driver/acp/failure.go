@@ -31,6 +31,9 @@ func (t *turn) failureOf(a *agent, answer prompted, err error) *terret.Error {
 		if out.Code == terret.CodeExecutionError && data.Name == "APIError" {
 			out.Code = terret.CodeModelError
 		}
+		if t.silent && out.Code == terret.CodeExecutionError {
+			return t.silence(a) // it says only that it was told to stop
+		}
 		return out
 	}
 	switch {

@@ -165,9 +165,9 @@ func (f *fake) prompt(m wireMessage) {
 		f.say("I beg")
 		fmt.Fprintln(os.Stderr, "out of memory")
 		os.Exit(7)
-	case "hang", "hang deaf":
+	case "hang", "hang deaf", "hang and ask":
 		f.say("Let me see")
-		f.wait(m, word == "hang deaf")
+		f.wait(m, word)
 		return
 	case "garbage":
 		fmt.Printf("Warning: not JSON\n{\"type\":\"later\",\"x\":1}\n[1]\nnull\n%s\n", strings.Repeat("x", 3<<20))
@@ -189,7 +189,7 @@ func (f *fake) prompt(m wireMessage) {
 		f.ask(word)
 	case "tool":
 		f.update(`{"sessionUpdate":"tool_call","toolCallId":"t9","title":"sleep","kind":"execute","status":"in_progress","rawInput":{"command":"sleep"}}`)
-		f.wait(m, false)
+		f.wait(m, word)
 		return
 	case "fail":
 		f.send(wireMessage{ID: m.ID, Error: json.RawMessage(`{"code":-32603,"message":"Internal error","data":{"details":"API error, status 429: slow down"}}`)})
@@ -204,10 +204,13 @@ func (f *fake) prompt(m wireMessage) {
 }
 
 // wait waits until the turn is to end, and ends it unless it is deaf.
-func (f *fake) wait(m wireMessage, deaf bool) {
+func (f *fake) wait(m wireMessage, word string) {
 	for {
 		got := f.read()
-		if got.Method == methodCancel && !deaf {
+		if got.Method == methodCancel && word != "hang deaf" {
+			if word == "hang and ask" {
+				f.ask(word)
+			}
 			f.answer(m, `{"stopReason":"cancelled"}`)
 			return
 		}

@@ -184,7 +184,7 @@ func (a *agent) watch(t *turn, tell, giveUp func()) *watchdog {
 		busy := t.busy()
 		silent := !busy && quiet >= a.d.idle
 		if silent {
-			t.silent = true
+			t.cancelled, t.silent = true, true
 		}
 		a.telling.Unlock()
 		switch {

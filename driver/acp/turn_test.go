@@ -1,12 +1,18 @@
 package acp
 
 import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"reflect"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/redact"
+	"github.com/terret-dev/terret/internal/rpc"
 )
 
 // TestWatch holds that a turn is stopped when the agent says nothing, but not while a
@@ -44,4 +50,49 @@ func TestWatch(t *testing.T) {
 			t.Errorf("told to stop after %v, given up after %v, last heard of after %v", after, end, last)
 		}
 	})
+}
+
+// TestFailureOf is why a turn failed, by the answer that ended it.
+func TestFailureOf(t *testing.T) {
+	t.Parallel()
+	a := newAgent(New(Profile{Argv: []string{"x"}}, Config{}), terret.OpenRequest{})
+	refusal := func(code int, data string) error {
+		return &rpc.Error{Code: int64(code), Message: "Internal error", Data: json.RawMessage(data)}
+	}
+	denied := []terret.Denial{{Tool: "bash"}}
+	for name, tt := range map[string]struct {
+		turn   *turn
+		reason string
+		err    error
+		want   terret.Error
+	}{
+		"well":                      {reason: "end_turn"},
+		"interrupted":               {reason: "cancelled", want: terret.Error{Code: terret.CodeInterrupted}},
+		"denied":                    {reason: "cancelled", turn: &turn{denials: denied}},
+		"denied and interrupted":    {reason: "cancelled", turn: &turn{denials: denied, cancelled: true}, want: terret.Error{Code: terret.CodeInterrupted}},
+		"interrupted with an error": {err: refusal(-32603, ""), turn: &turn{cancelled: true}, want: terret.Error{Code: terret.CodeInterrupted}},
+		"too many steps":            {reason: "max_turn_requests", want: terret.Error{Code: terret.CodeMaxTurns}},
+		"refused by the model":      {reason: "refusal", want: terret.Error{Code: terret.CodeModelError}},
+		"closed":                    {reason: "end_turn", turn: &turn{abandoned: true}, want: terret.Error{Code: terret.CodeProcessFailed}},
+		"silent":                    {reason: "cancelled", turn: &turn{silent: true}, want: terret.Error{Code: terret.CodeTimeout, Retryable: true}},
+		"silent with an error":      {err: refusal(-32603, ""), turn: &turn{cancelled: true, silent: true}, want: terret.Error{Code: terret.CodeTimeout, Retryable: true}},
+		"silent with a reason":      {err: refusal(-32603, `{"statusCode":402}`), turn: &turn{cancelled: true, silent: true}, want: terret.Error{Code: terret.CodeBilling, HTTPStatus: 402}},
+		"not readable":              {err: errors.New("odd"), want: terret.Error{Code: terret.CodeMalformedOutput}},
+		"status as the code":        {err: refusal(402, ""), want: terret.Error{Code: terret.CodeBilling, HTTPStatus: 402}},
+		"status in the data":        {err: refusal(-32603, `{"statusCode":503}`), want: terret.Error{Code: terret.CodeModelError, HTTPStatus: 503, Retryable: true}},
+		"error of the API":          {err: refusal(-32603, `{"errorName":"APIError"}`), want: terret.Error{Code: terret.CodeModelError}},
+		"no status":                 {err: refusal(600, `{}`), want: terret.Error{Code: terret.CodeExecutionError}},
+		"not signed in":             {err: refusal(codeAuthRequired, `{}`), want: terret.Error{Code: terret.CodeNotAuthenticated}},
+		"not signed in there":       {err: refusal(-32603, `{"errorName":"ProviderAuthError"}`), want: terret.Error{Code: terret.CodeNotAuthenticated}},
+	} {
+		turn := cmp.Or(tt.turn, &turn{})
+		turn.p = &process{title: "It", redact: redact.New(nil)}
+		var got terret.Error
+		if e := turn.failureOf(a, prompted{StopReason: tt.reason}, tt.err); e != nil {
+			got = terret.Error{Code: e.Code, HTTPStatus: e.HTTPStatus, Retryable: e.Retryable}
+		}
+		if !reflect.DeepEqual(got, tt.want) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
 }
