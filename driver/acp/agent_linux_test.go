@@ -1,7 +1,9 @@
 package acp
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"runtime"
 	"slices"
@@ -10,6 +12,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/rpc"
 )
 
 func TestTurns(t *testing.T) {
@@ -24,7 +27,14 @@ func TestTurns(t *testing.T) {
 		t.Errorf("%+v", start)
 	}
 	s.says(a, "again", "You said again")
+	p := a.process()
+	if p.dead() {
+		t.Error("it runs and is taken for dead")
+	}
 	s.close(a)
+	if !p.dead() {
+		t.Error("it has ended and is not taken for dead")
+	}
 	if err := a.Prompt(t.Context(), "turn", terret.Prompt{}, terret.Settings{}); !errors.Is(err, terret.ErrClosed) {
 		t.Errorf("prompt after close: %v", err)
 	}
@@ -68,7 +78,7 @@ func TestDies(t *testing.T) {
 		t.Errorf("the log has %+v of what it wrote to stderr", got)
 	}
 	events := s.says(a, "hello", "You said hello")
-	if strings.Contains(dump(events), "said before") {
+	if len(all[terret.Unknown](events)) > 0 {
 		t.Errorf("what was replayed is told again:\n%s", dump(events))
 	}
 	starts := all[terret.SessionStart](s.host.said())
@@ -167,6 +177,31 @@ func TestErrors(t *testing.T) {
 	s.says(a, "hello", "You said hello")
 }
 
+// TestHear is that only the agent's own session counts, and nothing that the profile
+// calls of no interest.
+func TestHear(t *testing.T) {
+	t.Parallel()
+	a := newAgent(New(Profile{Argv: []string{"x"}, quirks: quirks{ignore: []string{"_x/*", "hum"}}}, Config{}), terret.OpenRequest{})
+	a.native = "s1"
+	for _, tt := range []struct{ method, params, want string }{
+		{"_x/y", `{}`, ""},
+		{"_y/x", `{}`, "_y/x"},
+		{methodUpdate, `{"sessionId":"s1","update":{"sessionUpdate":"hum"}}`, ""},
+		{methodUpdate, `{"sessionId":"s1","update":{"sessionUpdate":"plan"}}`, "session/update plan"}, // no turn runs
+		{methodUpdate, `{"sessionId":"s2","update":{"sessionUpdate":"notice"}}`, "session/update"},
+	} {
+		h := &host{changed: make(chan struct{})}
+		a.req.Host = h
+		if err := a.hear(rpc.Message{Method: tt.method, Params: json.RawMessage(tt.params)}); err != nil {
+			t.Error(err)
+		}
+		kept := all[terret.Unknown](h.said())
+		if tt.want == "" && len(h.said()) > 0 || tt.want != "" && (len(kept) != 1 || kept[0].NativeType != tt.want) {
+			t.Errorf("%s %s: %s", tt.method, tt.params, dump(h.said()))
+		}
+	}
+}
+
 // TestLate has an agent that goes on after the end of a turn: that begins no other, and
 // what it asks is refused.
 func TestLate(t *testing.T) {
@@ -260,6 +295,70 @@ func TestLost(t *testing.T) {
 	}
 	s.req.Settings.OnStale = terret.OnStaleError
 	s.refused(terret.CodeResumeFailed)
+}
+
+// TestResume has agents that go on with a session in different ways.
+func TestResume(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		load bool // the profile's quirk
+		want string
+	}{
+		"fair":     {false, methodLoad},
+		"resuming": {false, methodResume},
+		"either":   {false, methodResume},
+		"either 2": {true, methodLoad},
+		"neither":  {false, methodNew},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSetup(t, strings.TrimSuffix(name, " 2"), func(s *setup) {
+				s.req.Session.NativeID = "s1"
+				s.d.p.quirks.load = tt.load
+			})
+			s.says(s.open(), "opened?", tt.want)
+			start := all[terret.SessionStart](s.host.said())
+			if len(start) != 1 || (start[0].Source == "resume") != (tt.want != methodNew) {
+				t.Errorf("%+v", start)
+			}
+		})
+	}
+}
+
+// TestOneTurn is that the mode and the model of a turn are not those of the next one.
+func TestOneTurn(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "fair")
+	a := s.open()
+	for _, in := range []terret.Settings{{}, {PermissionMode: "yolo", Model: "m2"}, {}} {
+		s.req.Settings = in
+		s.says(a, "hello", "You said hello")
+		want := picked{cmp.Or(in.Model, "m1"), cmp.Or(in.PermissionMode, "ask")}
+		if now := a.now(); (picked{now.model, now.mode}) != want {
+			t.Errorf("model %s and mode %s, want %v", now.model, now.mode, want)
+		}
+	}
+}
+
+// TestRefusedChoices has an agent that does not take what a turn is to have.
+func TestRefusedChoices(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "fair")
+	a := s.open()
+	for _, tt := range []struct {
+		in   terret.Settings
+		want terret.ErrorCode
+		says string
+	}{
+		{terret.Settings{PermissionMode: "none"}, terret.CodeInvalidRequest, `no mode "none"; it has [ask yolo]`},
+		{terret.Settings{Model: "none"}, terret.CodeModelNotFound, `the model "none"`},
+	} {
+		err := a.Prompt(t.Context(), "turn", terret.Prompt{}, tt.in)
+		if e := terret.AsError(err); e == nil || e.Code != tt.want || !strings.Contains(e.Message, tt.says) || !strings.Contains(e.Message, "there is none") {
+			t.Errorf("%+v: %v", tt.in, err)
+		}
+	}
+	s.says(a, "hello", "You said hello")
 }
 
 func TestChoices(t *testing.T) {

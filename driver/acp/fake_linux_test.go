@@ -45,6 +45,7 @@ type fake struct {
 	in    *bufio.Reader
 	lines []recordedLine // that a real one said, if it plays one
 	late  bool           // it goes on after the end of a turn
+	how   string         // the method that opened its session
 }
 
 func play(name string) {
@@ -127,17 +128,29 @@ func (f *fake) serve(m wireMessage) {
 	case m.Method == methodInitialize && f.name == "nonsense":
 		f.answer(m, `["what?"]`)
 	case m.Method == methodInitialize:
-		f.answer(m, `{"protocolVersion":1,"agentInfo":{"name":"fake","version":"1.2.3"},"agentCapabilities":{"loadSession":true,"sessionCapabilities":{"fork":{}}}}`)
+		can := `"loadSession":true,"sessionCapabilities":{"fork":{}}`
+		switch f.name {
+		case "resuming":
+			can = `"sessionCapabilities":{"resume":{}}`
+		case "either":
+			can = `"loadSession":true,"sessionCapabilities":{"resume":{}}`
+		case "neither":
+			can = `"sessionCapabilities":{"resume":null}`
+		}
+		f.answer(m, `{"protocolVersion":1,"agentInfo":{"name":"fake","version":"1.2.3"},"agentCapabilities":{`+can+`}}`)
 	case m.Method == methodNew && f.name == "stranger":
 		f.send(wireMessage{ID: m.ID, Error: json.RawMessage(`{"code":-32000,"message":"Authentication required"}`)})
 	case m.Method == methodLoad && f.name == "forgetful":
 		f.send(wireMessage{ID: m.ID, Error: json.RawMessage(`{"code":-32002,"message":"Session not found"}`)})
-	case m.Method == methodNew, m.Method == methodLoad, m.Method == methodFork:
+	case m.Method == methodNew, m.Method == methodLoad, m.Method == methodResume, m.Method == methodFork:
+		f.how = m.Method
 		if m.Method == methodLoad {
 			f.say("this was said before")
 		}
 		f.answer(m, `{"sessionId":"s1","modes":{"currentModeId":"ask","availableModes":[{"id":"ask"},{"id":"yolo"}]},
 			"configOptions":[{"id":"model","category":"model","currentValue":"m1","options":[{"name":"group","options":[{"value":"m1","name":"One"},{"value":"m2","name":"Two"}]}]}]}`)
+	case (m.Method == methodSetMode || m.Method == methodSetOption) && strings.Contains(string(m.Params), `"none"`):
+		f.send(wireMessage{ID: m.ID, Error: json.RawMessage(`{"code":-32602,"message":"there is none"}`)})
 	case m.Method == methodSetMode && f.late:
 		f.late = false
 		f.say("One more thing.")
@@ -193,6 +206,10 @@ func (f *fake) prompt(m wireMessage) {
 		return
 	case "fail":
 		f.send(wireMessage{ID: m.ID, Error: json.RawMessage(`{"code":-32603,"message":"Internal error","data":{"details":"API error, status 429: slow down"}}`)})
+		return
+	case "opened?":
+		f.say(f.how)
+		f.answer(m, `{"stopReason":"end_turn"}`)
 		return
 	case "late":
 		f.answer(m, `{"stopReason":"end_turn"}`)

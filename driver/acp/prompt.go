@@ -229,11 +229,7 @@ func (a *agent) Commands(ctx context.Context) ([]terret.Command, error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	out := a.now().commands
-	if out == nil {
-		out = []terret.Command{}
-	}
-	return out, nil
+	return a.now().commands, nil
 }
 
 // listPatience is how long an agent may take to list its commands.

@@ -52,6 +52,48 @@ func TestWatch(t *testing.T) {
 	})
 }
 
+// TestModeChanged is that a mode which the agent changes by itself stays that of the
+// session only if it is no answer to us.
+func TestModeChanged(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		turn *turn
+		mode string
+		told bool
+	}{
+		"no turn":             {nil, "yolo", false},
+		"as the turn begins":  {&turn{}, "yolo", false},
+		"while it asks":       {&turn{steps: 1, open: 1}, "yolo", false},
+		"in the turn":         {&turn{steps: 1}, "yolo", true},
+		"the one that it has": {&turn{steps: 1}, "ask", false},
+		"none":                {&turn{steps: 1}, "", false},
+	} {
+		a := &agent{turn: tt.turn, state: state{mode: "ask"}, session: picked{mode: "ask"}}
+		events := a.modeChanged(tt.mode)
+		if told := len(events) == 1 && *events[0].Data.(terret.SessionUpdated).PermissionMode == tt.mode; told != tt.told {
+			t.Errorf("%s: %+v", name, events)
+		}
+		if kept := a.session.mode == "yolo"; kept != tt.told {
+			t.Errorf("%s: the session has the mode %s", name, a.session.mode)
+		}
+	}
+}
+
+// TestCost is that a turn costs what the agent has counted since it began, also if it
+// counts anew.
+func TestCost(t *testing.T) {
+	t.Parallel()
+	a := &agent{state: state{cost: 5}}
+	a.count(4) // no turn runs
+	a.turn = &turn{spent: 4}
+	for _, tt := range []struct{ total, want terret.Cost }{{4, 0}, {6, 2}, {6, 2}, {1, 1}, {3, 3}} {
+		a.count(tt.total)
+		if got := a.soFar().CostUSD; got != tt.want {
+			t.Errorf("at %v it costs %v, want %v", tt.total, got, tt.want)
+		}
+	}
+}
+
 // TestFailureOf is why a turn failed, by the answer that ended it.
 func TestFailureOf(t *testing.T) {
 	t.Parallel()
