@@ -20,6 +20,9 @@ func TestMain(m *testing.M) {
 		play(name)
 		os.Exit(0)
 	}
+	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test.") { // an agent that was not told which one
+		os.Exit(2) // or tests would start tests without end
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -95,7 +95,7 @@ func newSetup(t *testing.T, name string, change ...func(*setup)) *setup {
 	marker := guardtest.Marker()
 	s := &setup{t: t, host: &host{changed: make(chan struct{})}}
 	env := []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), fakeEnv + "=" + name, "MARKER=" + marker, "FAKE_KEY=" + canary, "OTHER_TOKEN=" + canary}
-	s.d = New(Profile{Name: "fake", Argv: []string{os.Args[0]}, Env: []string{"FAKE_*"}}, Config{Environ: env, Env: []string{"MARKER"}})
+	s.d = New(Profile{Name: "fake", Argv: []string{os.Args[0], "--acp"}, Env: []string{"FAKE_*"}}, Config{Environ: env, Env: []string{"MARKER"}})
 	s.req = terret.OpenRequest{
 		Session: terret.Session{ID: terret.NewSessionID(), Agent: "fake", Cwd: t.TempDir()},
 		Host:    s.host, Env: env, Owner: "w1", Log: slog.New(slog.NewTextHandler(s, nil)),

@@ -22,7 +22,7 @@ func TestMeet(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			argv := []string{os.Args[0]}
+			argv := []string{os.Args[0], "--acp"}
 			if name == "missing" {
 				argv = []string{"/there/is/none"}
 			}

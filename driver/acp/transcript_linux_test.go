@@ -32,7 +32,7 @@ func TestTranscripts(t *testing.T) {
 			t.Parallel()
 			s := newSetup(t, "replay:"+file, func(s *setup) {
 				p := profile
-				p.Argv, p.Env = []string{os.Args[0]}, append(p.Env, "FAKE_*")
+				p.Argv, p.Env = []string{os.Args[0], "--acp"}, append(p.Env, "FAKE_*")
 				s.d = New(p, Config{})
 			})
 			asked := 0
