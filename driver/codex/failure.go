@@ -98,21 +98,15 @@ func kindOf(word string, status int, said string) (code terret.ErrorCode, retrya
 		return terret.CodeOverloaded, true
 	}
 	switch word {
-	case "unauthorized":
-		return terret.CodeNotAuthenticated, false
 	case "usageLimitExceeded", "rateLimitExceeded", "sessionBudgetExceeded":
 		return terret.CodeRateLimited, true
 	case "serverOverloaded", "flexUnavailable", "policyCapacityUnavailable":
 		return terret.CodeOverloaded, true
-	case "modelNotFound":
-		return terret.CodeModelNotFound, false
-	case "internalServerError":
-		return terret.CodeModelError, true
 	}
 	switch {
 	case status >= 500:
 		return terret.CodeModelError, true
-	case status >= 400 || word == "badRequest" || word == "contextWindowExceeded" || word == "cyberPolicy" || word == "misalignmentPolicyViolation":
+	case status >= 400 || word == "contextWindowExceeded" || word == "cyberPolicy" || word == "misalignmentPolicyViolation":
 		return terret.CodeModelError, false
 	case strings.Contains(said, "Missing environment variable"):
 		return terret.CodeNotAuthenticated, false
