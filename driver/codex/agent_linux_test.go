@@ -2,7 +2,9 @@ package codex
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -54,8 +56,105 @@ func TestCommands(t *testing.T) {
 	if want := []string{"review: Review changes", "pdf: Read PDF files"}; err != nil || !slices.Equal(names, want) {
 		t.Errorf("%q, %v", names, err)
 	}
+	models, err := a.Models(t.Context())
+	if err != nil || len(models) != 1 || models[0].ID != "m1" || models[0].Name != "One" || !slices.Equal(models[0].Efforts, []string{"high"}) {
+		t.Errorf("%+v, %v", models, err)
+	}
+	if err := a.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := a.Models(t.Context()); !errors.Is(err, terret.ErrClosed) {
+		t.Errorf("models of a closed agent: %v", err)
+	}
+}
+
+// TestRewind goes back and forward again, where no process runs at first.
+func TestRewind(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "remembers")
+	s.req.Session.OneShot = true
+	a, ok := s.open().(*agent)
+	if !ok {
+		t.Fatal("it is another agent")
+	}
+	s.run(a, "hello", terret.Settings{})
+	thread := func() string {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return a.native
+	}
+	been := []string{thread()}
+	for _, message := range []string{"m1", "m2"} { // before the first turn, and after it
+		if err := a.Rewind(t.Context(), message); err != nil || slices.Contains(been, thread()) {
+			t.Fatalf("back to %s: %v, with %s after %v", message, err, thread(), been)
+		}
+		been = append(been, thread())
+	}
+	for _, want := range []string{been[1], been[0]} {
+		if err := a.Forward(t.Context()); err != nil || thread() != want {
+			t.Errorf("forward: %v, with %s of %v", err, thread(), been)
+		}
+	}
 	if err := a.Forward(t.Context()); !errors.Is(err, terret.ErrConflict) {
 		t.Errorf("forward, where nothing was taken back: %v", err)
+	}
+	if err := a.Rewind(t.Context(), "m3"); !errors.Is(err, terret.ErrNotFound) {
+		t.Errorf("back to a message that is not known: %v", err)
+	}
+}
+
+// TestCloseWhileStarting is that an agent can be closed while its process says nothing.
+func TestCloseWhileStarting(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "mute")
+	a := newAgent(s.d, s.req)
+	prompted := make(chan error, 1)
+	go func() { prompted <- a.Prompt(t.Context(), "turn", words("hello"), terret.Settings{}) }()
+	for a.switching.TryLock() { // until it has begun
+		a.switching.Unlock()
+		runtime.Gosched()
+	}
+	if err := a.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := <-prompted; !errors.Is(err, terret.ErrClosed) {
+		t.Errorf("the prompt: %v", err)
+	}
+}
+
+// TestMissingLeavesNothing is that the folder of the hooks goes with a program that is
+// not there.
+func TestMissingLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	if _, err := New(Config{Path: "/nowhere/codex"}).Open(t.Context(), terret.OpenRequest{Log: slog.New(slog.DiscardHandler)}); terret.AsError(err).Code != terret.CodeAgentNotFound {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("%v, %v", left, err)
+	}
+}
+
+// TestStopHook is that all that Codex has said is told before somebody decides whether it
+// may stop.
+func TestStopHook(t *testing.T) {
+	t.Parallel()
+	h := &host{changed: make(chan struct{})}
+	p := &process{t: newTranslator(), a: &agent{req: terret.OpenRequest{Host: h}}, log: slog.New(slog.DiscardHandler)}
+	p.t.thread = "root"
+	p.t.begin(terret.Settings{}, time.Time{})
+	p.t.hear("item/completed", json.RawMessage(`{"threadId":"root","item":{"type":"agentMessage","id":"m1","text":"Done."}}`), nil, time.Time{})
+	var before []terret.Event
+	h.decide = func(terret.Ask) terret.Decision {
+		before = h.said()
+		return terret.Decision{Behavior: terret.BehaviorBlock, Reason: "run the tests"}
+	}
+	answer, _ := p.gateHook(hookInput{Event: "Stop", LastSaid: "Done."}, nil)
+	if said := all[terret.MessageComplete](before); len(said) != 1 || terret.TextOf(said[0].Blocks) != "Done." {
+		t.Errorf("told before:\n%s", dump(before))
+	}
+	if q, ok := h.asked[0].Event.Data.(terret.StopRequest); !ok || q.LastMessage != "Done." || answer.Decision != "block" || answer.Reason != "run the tests" {
+		t.Errorf("%+v, %+v", h.asked, answer)
 	}
 }
 

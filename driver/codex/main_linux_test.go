@@ -119,6 +119,14 @@ func (f *fake) handle(id json.RawMessage, method string, params object) {
 		f.thread = terret.NewSessionID()
 		f.answer(id, object{"thread": object{"id": f.thread}, "model": "m", "cwd": params["cwd"]})
 	case "thread/resume", "thread/fork":
+		if f.name == "remembers" && params["excludeTurns"] == true {
+			f.thread = fmt.Sprint(params["threadId"])
+			if method == "thread/fork" && params["lastTurnId"] == "turn-1" {
+				f.thread = terret.NewSessionID()
+			}
+			f.answer(id, object{"thread": object{"id": f.thread}, "model": "m"})
+			return
+		}
 		f.refuse(id, "no rollout found for thread id "+fmt.Sprint(params["threadId"]))
 	case "turn/start":
 		input, _ := params["input"].([]any)
@@ -133,6 +141,16 @@ func (f *fake) handle(id json.RawMessage, method string, params object) {
 		f.tell("turn/started", object{"turn": object{"id": f.turn()}})
 		f.model = params["model"]
 		f.prompted(prompt)
+	case "thread/turns/list": // two pages
+		page := object{"data": []object{{"id": "turn-1", "items": []object{{"id": "m1"}}}}, "nextCursor": "more"}
+		if params["cursor"] == "more" {
+			page = object{"data": []object{{"id": "turn-2", "items": []object{{"id": "m2"}}}}}
+		}
+		f.answer(id, page)
+	case "model/list":
+		f.answer(id, object{"data": []object{
+			{"model": "m1", "displayName": "One", "supportedReasoningEfforts": []object{{"reasoningEffort": "high"}}}, {"model": "m2", "hidden": true},
+		}})
 	case "skills/list":
 		f.answer(id, object{"data": []object{{"skills": []object{
 			{"name": "pdf", "description": "Read PDF files", "enabled": true}, {"name": "off"}, {"name": "review", "enabled": true},

@@ -85,6 +85,48 @@ func TestToolFailures(t *testing.T) {
 	}
 }
 
+// TestItems is what the calls of tools are named, and what the model thought.
+func TestItems(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"type":"commandExecution","command":"ls","cwd":"/p"}`:              `exec_command {"cmd":"ls"}`,
+		`{"type":"commandExecution","command":"ls","cwd":"/q"}`:              `exec_command {"cmd":"ls","workdir":"/q"}`,
+		`{"type":"mcpToolCall","server":"a","tool":"b","arguments":{"x":1}}`: `mcp__a__b {"x":1}`,
+		`{"type":"dynamicToolCall","tool":"d","arguments":{"x":1}}`:          `d {"x":1}`,
+		`{"type":"webSearch","query":"q"}`:                                   `web_search {"query":"q"}`,
+		`{"type":"imageView","path":"/p/a.png"}`:                             `view_image {"path":"/p/a.png"}`,
+		`{"type":"imageGeneration"}`:                                         `image_generation {}`,
+		`{"type":"collabAgentToolCall","tool":"sendInput","prompt":"go"}`:    `send_input {"prompt":"go"}`,
+		`{"type":"reasoning","summary":["a","b"]}`:                           "",
+	} {
+		var it item
+		if err := json.Unmarshal([]byte(text), &it); err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if c := callOf(it, "/p"); c != nil {
+			got = c.name + " " + string(c.input)
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+	for item, want := range map[string]string{
+		`{"type":"reasoning","id":"r1","summary":["a","b"]}`:                 `{"type":"thinking","text":"a\n\nb"}`,
+		`{"type":"reasoning","id":"r1","summary":["a"],"content":["c","d"]}`: `{"type":"thinking","text":"c\n\nd"}`,
+		`{"type":"reasoning","id":"r1"}`:                                     "",
+	} {
+		tr := newTranslator()
+		tr.thread = "root"
+		tr.begin(terret.Settings{}, time.Time{})
+		tr.hear("item/completed", json.RawMessage(`{"threadId":"root","item":`+item+`}`), nil, time.Time{})
+		got := dump(tr.hear("turn/completed", json.RawMessage(`{"threadId":"root","turn":{"id":"t1","status":"completed"}}`), nil, time.Time{}))
+		if !strings.Contains(got, want) || want == "" && strings.Contains(got, "message.complete") {
+			t.Errorf("%s: %s", item, got)
+		}
+	}
+}
+
 // TestTokens is that what came from the cache counts once.
 func TestTokens(t *testing.T) {
 	t.Parallel()
