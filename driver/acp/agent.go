@@ -137,7 +137,6 @@ func (a *agent) start(ctx context.Context, l launch) (*process, error) {
 	}
 	if err != nil {
 		_ = p.stop(ctx)
-		close(p.ended)
 		return nil, a.startFailed(p, err)
 	}
 	return p, nil

@@ -35,6 +35,9 @@ func TestTurns(t *testing.T) {
 	if !p.dead() {
 		t.Error("it has ended and is not taken for dead")
 	}
+	if n := len(all[terret.SessionEnd](s.host.said())); n != 0 {
+		t.Error("an agent that is closed has not ended by itself")
+	}
 	if err := a.Prompt(t.Context(), "turn", terret.Prompt{}, terret.Settings{}); !errors.Is(err, terret.ErrClosed) {
 		t.Errorf("prompt after close: %v", err)
 	}
@@ -53,11 +56,17 @@ func TestNoStart(t *testing.T) {
 				if name == "mute" {
 					s.d.patience = time.Second
 				}
+				if name == "stranger" {
+					s.d.p.SignIn.Command = "fake login"
+				}
 				if name == "missing" {
 					s.d.p.Argv = []string{"/there/is/none"}
 				}
 			})
 			err := s.refused(want)
+			if name == "stranger" && !strings.Contains(err.Message, "Run `fake login`") {
+				t.Errorf("it does not say what to do: %+v", err)
+			}
 			if name == "dead" && (err.ExitCode == nil || *err.ExitCode != 3 || !strings.Contains(err.Message, "I do not feel well")) {
 				t.Errorf("%+v", err)
 			}
@@ -183,21 +192,32 @@ func TestHear(t *testing.T) {
 	t.Parallel()
 	a := newAgent(New(Profile{Argv: []string{"x"}, quirks: quirks{ignore: []string{"_x/*", "hum"}}}, Config{}), terret.OpenRequest{})
 	a.native = "s1"
-	for _, tt := range []struct{ method, params, want string }{
-		{"_x/y", `{}`, ""},
-		{"_y/x", `{}`, "_y/x"},
-		{methodUpdate, `{"sessionId":"s1","update":{"sessionUpdate":"hum"}}`, ""},
-		{methodUpdate, `{"sessionId":"s1","update":{"sessionUpdate":"plan"}}`, "session/update plan"}, // no turn runs
-		{methodUpdate, `{"sessionId":"s2","update":{"sessionUpdate":"notice"}}`, "session/update"},
+	running := newTurn(a.d.p, nil, terret.Settings{}, "/")
+	for _, tt := range []struct {
+		turn                 *turn
+		method, params, want string
+	}{
+		{nil, "_x/y", `{}`, ""},
+		{nil, "_y/x", `{}`, "_y/x"},
+		{nil, methodUpdate, `{"sessionId":"s1","update":{"sessionUpdate":"plan"}}`, "session/update plan"}, // it is of no turn
+		{nil, methodUpdate, `{"sessionId":"s2","update":{"sessionUpdate":"notice"}}`, "session/update"},
+		{running, methodUpdate, `{"sessionId":"s1","update":{"sessionUpdate":"hum"}}`, ""},
+		{running, methodUpdate, `{"sessionId":"s1","update":{"sessionUpdate":"user_message_chunk"}}`, ""},
+		{running, methodUpdate, `{"sessionId":"s1","update":{"sessionUpdate":"usage_update"}}`, ""}, // and it changes nothing
+		{running, methodUpdate, `{"sessionId":"s1","update":{"sessionUpdate":"later"}}`, "session/update later"},
 	} {
+		running.heard = time.Time{}
 		h := &host{changed: make(chan struct{})}
-		a.req.Host = h
+		a.req.Host, a.turn = h, tt.turn
 		if err := a.hear(rpc.Message{Method: tt.method, Params: json.RawMessage(tt.params)}); err != nil {
 			t.Error(err)
 		}
 		kept := all[terret.Unknown](h.said())
 		if tt.want == "" && len(h.said()) > 0 || tt.want != "" && (len(kept) != 1 || kept[0].NativeType != tt.want) {
 			t.Errorf("%s %s: %s", tt.method, tt.params, dump(h.said()))
+		}
+		if heard := !running.heard.IsZero(); heard != (tt.turn != nil && tt.want != "") {
+			t.Errorf("%s %s: it counts as a sign of life: %v", tt.method, tt.params, heard)
 		}
 	}
 }
@@ -279,9 +299,49 @@ func TestDeniedAndStopped(t *testing.T) {
 	s.host.decide = func(context.Context, terret.Ask) (terret.Decision, error) {
 		return terret.Decision{Behavior: terret.BehaviorDeny, Interrupt: true}, nil
 	}
-	events := s.turn(s.open(), "ask")
+	a := s.open()
+	events := s.turn(a, "ask")
 	if !strings.Contains(dump(events), `\"cancelled\"`) {
 		t.Errorf("%s", dump(events))
+	}
+	// One that does not stop by itself is told to.
+	e := s.fails(s.turn(a, "ask and wait"), terret.CodeInterrupted)
+	if len(e.Denials) != 1 {
+		t.Errorf("%+v", e)
+	}
+}
+
+// TestQuestions has an agent that asks for more than permission.
+func TestQuestions(t *testing.T) {
+	t.Parallel()
+	for want, d := range map[string]terret.Decision{
+		`{"action":"accept","content":{"age":41}}`: {Behavior: terret.BehaviorAnswer, Answers: map[string]terret.Choice{"age": {"41"}}},
+		`{"action":"decline"}`:                     {Behavior: terret.BehaviorReject},
+	} {
+		s := newSetup(t, "fair")
+		s.host.decide = func(context.Context, terret.Ask) (terret.Decision, error) { return d, nil }
+		events := s.says(s.open(), "question", want)
+		asked := all[terret.QuestionRequest](events)
+		if len(asked) != 1 || len(asked[0].Questions) != 1 || asked[0].Questions[0].ID != "age" {
+			t.Errorf("%s", dump(events))
+		}
+	}
+}
+
+// TestCloseWhileStarting is that an agent can be closed while its process says nothing.
+func TestCloseWhileStarting(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "mute", func(s *setup) { s.req.Session.OneShot = true })
+	a := s.open()
+	prompted := make(chan error, 1)
+	go func() { prompted <- a.Prompt(t.Context(), "turn", terret.Prompt{}, terret.Settings{}) }()
+	for a.switching.TryLock() { // until it has begun
+		a.switching.Unlock()
+		runtime.Gosched()
+	}
+	s.close(a)
+	if err := <-prompted; !errors.Is(err, terret.ErrClosed) {
+		t.Errorf("the prompt: %v", err)
 	}
 }
 
@@ -352,6 +412,7 @@ func TestRefusedChoices(t *testing.T) {
 	}{
 		{terret.Settings{PermissionMode: "none"}, terret.CodeInvalidRequest, `no mode "none"; it has [ask yolo]`},
 		{terret.Settings{Model: "none"}, terret.CodeModelNotFound, `the model "none"`},
+		{terret.Settings{Effort: "none"}, terret.CodeInvalidRequest, `the effort "none"`},
 	} {
 		err := a.Prompt(t.Context(), "turn", terret.Prompt{}, tt.in)
 		if e := terret.AsError(err); e == nil || e.Code != tt.want || !strings.Contains(e.Message, tt.says) || !strings.Contains(e.Message, "there is none") {

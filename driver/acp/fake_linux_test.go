@@ -49,6 +49,7 @@ type fake struct {
 	lines []recordedLine // that a real one said, if it plays one
 	late  bool           // it goes on after the end of a turn
 	how   string         // the method that opened its session
+	told  bool           // to end the turn, while it waited for an answer
 }
 
 func play(name string) {
@@ -151,7 +152,8 @@ func (f *fake) serve(m wireMessage) {
 			f.say("this was said before")
 		}
 		f.answer(m, `{"sessionId":"s1","modes":{"currentModeId":"ask","availableModes":[{"id":"ask"},{"id":"yolo"}]},
-			"configOptions":[{"id":"model","category":"model","currentValue":"m1","options":[{"name":"group","options":[{"value":"m1","name":"One"},{"value":"m2","name":"Two"}]}]}]}`)
+			"configOptions":[{"id":"model","category":"model","currentValue":"m1","options":[{"name":"group","options":[{"value":"m1","name":"One"},{"value":"m2","name":"Two"}]}]},
+			{"id":"effort","category":"thought_level","currentValue":"low","options":[{"value":"low"},{"value":"high"}]}]}`)
 	case (m.Method == methodSetMode || m.Method == methodSetOption) && strings.Contains(string(m.Params), `"none"`):
 		f.send(wireMessage{ID: m.ID, Error: json.RawMessage(`{"code":-32602,"message":"there is none"}`)})
 	case m.Method == methodSetMode && f.late:
@@ -200,6 +202,16 @@ func (f *fake) prompt(m wireMessage) {
 		return
 	case "ask", "ask and leave":
 		f.ask(word)
+	case "ask and wait":
+		f.ask(word)
+		f.wait(m, word)
+		return
+	case "question":
+		f.send(wireMessage{ID: json.RawMessage(`0`), Method: methodElicit, Params: json.RawMessage(`{"sessionId":"s1","mode":"form","message":"Who are you?",
+			"requestedSchema":{"type":"object","properties":{"age":{"type":"integer"}}}}`)})
+		f.say(string(f.read().Result))
+		f.answer(m, `{"stopReason":"end_turn"}`)
+		return
 	case "ask twice":
 		f.ask(word)
 		f.ask(word)
@@ -226,8 +238,8 @@ func (f *fake) prompt(m wireMessage) {
 // wait waits until the turn is to end, and ends it unless it is deaf.
 func (f *fake) wait(m wireMessage, word string) {
 	for {
-		got := f.read()
-		if got.Method == methodCancel && word != "hang deaf" {
+		if (f.told || f.read().Method == methodCancel) && word != "hang deaf" {
+			f.told = false
 			if word == "hang and ask" {
 				f.ask(word)
 			}
@@ -248,8 +260,12 @@ func (f *fake) ask(word string) {
 		return
 	}
 	for {
-		if m := f.read(); m.Method == "" && string(m.ID) == "0" {
-			f.say(string(m.Result) + " ")
+		m := f.read()
+		f.told = f.told || m.Method == methodCancel
+		if m.Method == "" && string(m.ID) == "0" {
+			if word != "ask and wait" {
+				f.say(string(m.Result) + " ")
+			}
 			return
 		}
 	}

@@ -63,13 +63,22 @@ func (a *agent) permission(ctx context.Context, p *process, m rpc.Message) (any,
 	return answerOf(params.Options, d), nil
 }
 
+// askable is the turn in which a process may ask, or nil: none runs, or another process
+// has it, or it is to end. a.telling is held.
+func (a *agent) askable(p *process) *turn {
+	if t := a.turn; t != nil && t.p == p && !t.cancelled && context.Cause(t.life) == nil {
+		return t
+	}
+	return nil
+}
+
 // prepare tells the call that a request is about, and makes the request. It returns nil
 // if there is nobody to ask.
 func (a *agent) prepare(p *process, m rpc.Message, params permissionParams) (*asking, error) {
 	a.telling.Lock()
 	defer a.telling.Unlock()
-	t := a.turn
-	if t == nil || t.p != p || t.cancelled || context.Cause(t.life) != nil {
+	t := a.askable(p)
+	if t == nil {
 		return nil, nil
 	}
 	t.heard = time.Now()

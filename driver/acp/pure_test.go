@@ -82,6 +82,83 @@ func TestAnswerOf(t *testing.T) {
 	}
 }
 
+func TestBlocks(t *testing.T) {
+	t.Parallel()
+	got := string(encode(blocks([]terret.Block{
+		terret.Text("hi"),
+		{Type: terret.BlockImage, MediaType: "image/png", Bytes: []byte("x")},
+		{Type: terret.BlockImage, URL: "http://x/a.png", Name: "a"},
+		{Type: terret.BlockDocument, URL: "http://x/a.pdf", Name: "b"},
+		{Type: terret.BlockDocument, MediaType: "text/plain", Name: "c", Bytes: []byte("y")},
+	})))
+	want := `[{"text":"hi","type":"text"},{"data":"eA==","mimeType":"image/png","type":"image"},` +
+		`{"name":"a","type":"resource_link","uri":"http://x/a.png"},{"name":"b","type":"resource_link","uri":"http://x/a.pdf"},` +
+		`{"resource":{"blob":"eQ==","mimeType":"text/plain","uri":"file:///c"},"type":"resource"}]`
+	if got != want {
+		t.Errorf("%s", got)
+	}
+}
+
+// TestNameOf is the name by which rules know a tool.
+func TestNameOf(t *testing.T) {
+	t.Parallel()
+	q := quirks{idName: "__", titleName: " · ", names: map[string]string{"execute": "bash"}}
+	for name, tt := range map[string]struct {
+		q quirks
+		u call
+	}{
+		"said":    {q, call{ID: "id__1", Name: "said", Title: "title · x", Kind: "execute"}},
+		"id":      {q, call{ID: "id__1", Title: "title · x", Kind: "execute"}},
+		"title":   {q, call{ID: "1", Title: "title · x", Kind: "execute"}},
+		"bash":    {q, call{ID: "1", Kind: "execute"}},
+		"execute": {quirks{}, call{ID: "id__1", Title: "title · x", Kind: "execute"}},
+		"a · b":   {quirks{}, call{Title: "a · b"}},
+		"tool":    {q, call{}},
+	} {
+		if got := (&turn{profile: Profile{quirks: tt.q}}).nameOf(tt.u); got != name {
+			t.Errorf("%s, want %s", got, name)
+		}
+	}
+}
+
+// TestPlanOf is which requests are about a plan. A plan that a rule could allow as a
+// plain tool use would be approved by nobody.
+func TestPlanOf(t *testing.T) {
+	t.Parallel()
+	turn := &turn{profile: Profile{quirks: quirks{planTool: "ExitPlanMode"}}}
+	shown := []callContent{{Type: "content", Content: block{Type: "text", Text: "shown"}}}
+	for name, tt := range map[string]struct {
+		c    tool
+		want string
+		ok   bool
+	}{
+		"in the input":     {tool{kind: "switch_mode", input: []byte(`{"plan":"a"}`), content: shown}, "a", true},
+		"shown":            {tool{kind: "switch_mode", content: shown}, "shown", true},
+		"not there yet":    {tool{kind: "switch_mode", name: "ExitPlanMode"}, "", true},
+		"of another mode":  {tool{kind: "switch_mode", name: "Mode"}, "", false},
+		"of another class": {tool{kind: "edit", name: "ExitPlanMode", input: []byte(`{"plan":"a"}`)}, "", false},
+	} {
+		if plan, ok := turn.planOf(&tt.c); ok != tt.ok || plan.Plan != tt.want {
+			t.Errorf("%s: %+v, %v", name, plan, ok)
+		}
+	}
+}
+
+// TestLaunchEqual is which turns need another process.
+func TestLaunchEqual(t *testing.T) {
+	t.Parallel()
+	one := launch{servers: terret.JSON(`{}`), dirs: []string{"/a"}, append: "x"}
+	for name, other := range map[string]launch{
+		"servers": {servers: terret.JSON(`{"mcpServers":{}}`), dirs: one.dirs, append: one.append},
+		"folders": {servers: one.servers, dirs: []string{"/b"}, append: one.append},
+		"prompt":  {servers: one.servers, dirs: one.dirs, append: "y"},
+	} {
+		if one.equal(other) || !other.equal(other) {
+			t.Errorf("other %s are not noticed", name)
+		}
+	}
+}
+
 func TestServers(t *testing.T) {
 	t.Parallel()
 	got := string(encode(servers(terret.JSON(`{"mcpServers":{"b":{"command":"/bin/b"},"a":{"url":"http://x","headers":{"K":"v"}},
@@ -185,6 +262,11 @@ func TestFragment(t *testing.T) {
 		turn := newTurn(Profile{}, nil, terret.Settings{}, "/")
 		got := turn.diff(&tool{kind: "edit", content: []callContent{{Type: "diff", Path: file, Old: "two", New: "zwei"}}})
 		if !strings.Contains(got, "\n one\n-two\n+zwei\n three\n") {
+			t.Errorf("%q", got)
+		}
+		// What replaces nothing is not a piece of the file.
+		got = turn.diff(&tool{kind: "edit", content: []callContent{{Type: "diff", Path: file, New: "vier\n"}}})
+		if !strings.Contains(got, "\n+vier\n") || strings.Contains(got, "one") {
 			t.Errorf("%q", got)
 		}
 	}

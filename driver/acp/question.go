@@ -28,8 +28,8 @@ func (a *agent) elicit(ctx context.Context, p *process, m rpc.Message) (any, err
 		return nil, err
 	}
 	a.telling.Lock()
-	t := a.turn
-	if t == nil || t.p != p || t.cancelled || context.Cause(t.life) != nil {
+	t := a.askable(p)
+	if t == nil {
 		a.telling.Unlock()
 		return elicit.Result{Action: elicit.Cancelled}, nil
 	}

@@ -79,6 +79,28 @@ func TestModeChanged(t *testing.T) {
 	}
 }
 
+// TestAskable is in which turns an agent may ask.
+func TestAskable(t *testing.T) {
+	t.Parallel()
+	p := &process{}
+	for name, tt := range map[string]struct {
+		change func(*agent)
+		want   bool
+	}{
+		"its own":            {func(*agent) {}, true},
+		"none":               {func(a *agent) { a.turn = nil }, false},
+		"of another process": {func(a *agent) { a.turn.p = &process{} }, false},
+		"to be ended":        {func(a *agent) { a.turn.cancelled = true }, false},
+		"over":               {func(a *agent) { a.turn.withdraw(errOver) }, false},
+	} {
+		a := &agent{turn: newTurn(Profile{}, p, terret.Settings{}, "/")}
+		tt.change(a)
+		if got := a.askable(p) != nil; got != tt.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 // TestCost is that a turn costs what the agent has counted since it began, also if it
 // counts anew.
 func TestCost(t *testing.T) {
