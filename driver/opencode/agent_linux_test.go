@@ -455,7 +455,10 @@ func TestQuestion(t *testing.T) {
 			s := newSetup(t, "good")
 			s.host.decide = func(context.Context, terret.Ask) (terret.Decision, error) { return d, nil }
 			a := s.open()
-			s.run(a, "question")
+			end := s.run(a, "question")
+			if _, failed := end.Data.(terret.TurnError); failed != (d.Source == terret.ByInterrupt) {
+				t.Errorf("%+v", end.Data)
+			}
 			text := ""
 			for _, ev := range s.host.events {
 				if m, ok := ev.Data.(terret.MessageComplete); ok {
@@ -466,6 +469,39 @@ func TestQuestion(t *testing.T) {
 				t.Errorf("the agent was told %s", text)
 			}
 		})
+	}
+}
+
+// TestRewind goes back and forward again.
+func TestRewind(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "good")
+	a := s.open()
+	if err := a.Forward(t.Context()); !errors.Is(err, terret.ErrConflict) {
+		t.Errorf("forward, where nothing was taken back: %v", err)
+	}
+	s.run(a, "hello")
+	all, err := a.seat.c.messages(t.Context(), "ses_1", 0)
+	if err != nil || len(all) != 2 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	first, last := all[0].Info.ID, all[1].Info.ID
+	if err := a.Rewind(t.Context(), "msg_none"); !errors.Is(err, terret.ErrNotFound) {
+		t.Errorf("back to a message that is not known: %v", err)
+	}
+	forward := func(string) error { return a.Forward(t.Context()) }
+	back := func(id string) error { return a.Rewind(t.Context(), id) }
+	for i, step := range []struct {
+		move     func(string) error
+		to, want string
+	}{{back, last, last}, {back, first, first}, {forward, "", last}, {forward, "", ""}} {
+		if err := step.move(step.to); err != nil {
+			t.Fatal(err)
+		}
+		var info struct{ Reverted string }
+		if err := a.seat.c.get(t.Context(), "/session/ses_1", &info); err != nil || info.Reverted != step.want {
+			t.Errorf("after step %d it ends before %q, want %q (%v)", i+1, info.Reverted, step.want, err)
+		}
 	}
 }
 

@@ -41,6 +41,7 @@ type fake struct {
 	rules    any
 	n        int
 	busy     bool
+	reverted string // the message before which the conversation ends
 	aborted  chan struct{}
 	answers  chan object
 }
@@ -123,6 +124,13 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprint(w, `{"name":"NotFoundError","data":{"message":"there is none"}}`)
 			return
 		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		answer(object{"id": "ses_1", "reverted": f.reverted})
+	case "POST /session/ID/revert", "POST /session/ID/unrevert":
+		f.mu.Lock()
+		f.reverted, _ = body["messageID"].(string)
+		f.mu.Unlock()
 		answer(object{"id": "ses_1"})
 	case "PATCH /session/ID":
 		f.mu.Lock()

@@ -78,6 +78,9 @@ func TestSubagents(t *testing.T) {
 	if !denied(build, "bash", []string{"ls", "rm x"}) || denied(build, "bash", []string{"ls"}) {
 		t.Error("what it may not do by its own rules")
 	}
+	if !allowed(build, "read", []string{"a.txt"}) || allowed(build, "read", []string{"a.txt", "a/.env"}) || allowed(build, "webfetch", []string{"http://x"}) || allowed(nil, "read", []string{"a.txt"}) {
+		t.Error("what it may do by its own rules")
+	}
 }
 
 func TestWild(t *testing.T) {
@@ -120,6 +123,41 @@ func TestNames(t *testing.T) {
 	}
 	if !listed([]string{"mcp__git__*"}, "mcp__git__log") || !listed([]string{"mcp__git"}, "mcp__git__log") || listed([]string{"mcp__gi__*"}, "mcp__git__log") {
 		t.Error("tools of a server")
+	}
+	for tool, want := range map[string]terret.ToolClass{"bash": terret.ClassExecute, "mcp__git__log": terret.ClassMCP, "of_a_plugin": terret.ClassOther} {
+		if got := classOf(tool); got != want {
+			t.Errorf("%s: %s", tool, got)
+		}
+	}
+	a := about{names: n, tools: []string{"bash", "invalid", "git_log", "of_a_plugin"}}
+	for _, c := range []struct {
+		in               terret.Settings
+		offered, unasked []string
+	}{
+		{terret.Settings{}, []string{"bash", "mcp__git__log"}, []string{"of_a_plugin"}},
+		{terret.Settings{ApprovedTools: []string{"of_a_plugin"}}, []string{"bash", "mcp__git__log", "of_a_plugin"}, nil},
+		{terret.Settings{Tools: []string{"bash"}}, []string{"bash"}, nil},
+	} {
+		if offered, unasked := a.offered(c.in), a.unasked(c.in); !slices.Equal(offered, c.offered) || !slices.Equal(unasked, c.unasked) {
+			t.Errorf("%+v: offered %v, not offered because they would not ask %v", c.in, offered, unasked)
+		}
+	}
+}
+
+func TestUsable(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		`{"source":"env","env":["K"]}`:                             true,
+		`{"source":"config","env":["K"]}`:                          false,
+		`{"source":"config","env":["K"],"key":""}`:                 false,
+		`{"source":"config","env":["K"],"key":"k"}`:                true,
+		`{"source":"config","env":["K"],"options":{"apiKey":"k"}}`: true,
+		`{"source":"config"}`:                                      true,
+	} {
+		var p provider
+		if !decode([]byte(text), &p) || p.usable() != want {
+			t.Errorf("%s: %v", text, p.usable())
+		}
 	}
 }
 
@@ -247,6 +285,7 @@ func TestFailures(t *testing.T) {
 		{"StructuredOutputError", 0, "x", terret.CodeMaxStructured, false},
 		{"ContextOverflowError", 0, "x", terret.CodeModelError, false},
 		{"APIError", 402, "x", terret.CodeBilling, false},
+		{"APIError", 0, "x", terret.CodeModelError, false},
 	} {
 		f := &failure{Name: c.name}
 		f.Data.StatusCode, f.Data.Message = c.status, c.message

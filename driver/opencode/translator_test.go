@@ -229,8 +229,12 @@ func TestDoneBeforeItsParts(t *testing.T) {
 	if _, answered := tr.settled(); answered {
 		t.Error("it is answered before the answer is there")
 	}
-	say("message.part.updated", o{"part": o{"id": "prt_2", "messageID": "msg_2", "sessionID": "ses_1", "type": "text", "text": "Hello.", "time": o{"end": 4}}})
+	say("message.part.updated", o{"part": o{"id": "prt_2", "messageID": "msg_2", "sessionID": "ses_1", "type": "text", "text": "Hel"}})
 	say("message.part.updated", o{"part": o{"id": "prt_3", "messageID": "msg_2", "sessionID": "ses_1", "type": "step-finish"}})
+	if _, answered := tr.settled(); answered {
+		t.Error("it is answered before the text is whole")
+	}
+	say("message.part.updated", o{"part": o{"id": "prt_2", "messageID": "msg_2", "sessionID": "ses_1", "type": "text", "text": "Hello.", "time": o{"end": 4}}})
 	if _, answered := tr.settled(); !answered {
 		t.Error("it is not answered")
 	}
@@ -245,6 +249,73 @@ func TestDoneBeforeItsParts(t *testing.T) {
 	say("message.part.updated", o{"part": o{"id": "prt_5", "messageID": "msg_2", "sessionID": "ses_1", "type": "text", "text": "later", "time": o{"end": 9}}})
 	if got := story(all); len(got) != len(want) {
 		t.Errorf("what comes after the end is told: %v", got)
+	}
+}
+
+// TestChangedFiles is what is told of the files that tools change.
+func TestChangedFiles(t *testing.T) {
+	t.Parallel()
+	type o = map[string]any
+	for _, c := range []struct {
+		tool     string
+		metadata o
+		want     []terret.FileChanged
+	}{
+		{"write", o{"filepath": "/p/a", "exists": false}, []terret.FileChanged{{Path: "/p/a", Change: "created", ToolID: "c1"}}},
+		{"write", o{"filepath": "/p/a", "exists": true}, []terret.FileChanged{{Path: "/p/a", Change: "modified", ToolID: "c1"}}},
+		{"edit", o{"filediff": o{"file": "/p/a"}}, []terret.FileChanged{{Path: "/p/a", Change: "modified", ToolID: "c1"}}},
+		{"read", o{"filepath": "/p/a"}, nil},
+	} {
+		tr := newTranslator(options{native: "ses_1"})
+		tr.begin("trn_1", time.Now())
+		ev, data := said(t, "message.updated", o{"info": o{"id": "msg_2", "sessionID": "ses_1", "role": "assistant"}})
+		tr.translate(ev, data, time.Now())
+		ev, data = said(t, "message.part.updated", o{"part": o{
+			"id": "prt_1", "messageID": "msg_2", "sessionID": "ses_1", "type": "tool", "callID": "c1", "tool": c.tool, "state": o{"status": "completed", "metadata": c.metadata},
+		}})
+		var got []terret.FileChanged
+		for _, ev := range tr.translate(ev, data, time.Now()) {
+			if d, ok := ev.Data.(terret.FileChanged); ok {
+				got = append(got, d)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s %v: %+v", c.tool, c.metadata, got)
+		}
+	}
+}
+
+// TestOtherSessions is that what happens in other sessions, in subagents or between turns
+// is not the turn's.
+func TestOtherSessions(t *testing.T) {
+	t.Parallel()
+	type o = map[string]any
+	tr := newTranslator(options{native: "ses_1"})
+	tell := func(kind string, properties o) []string {
+		ev, data := said(t, kind, properties)
+		return story(tr.translate(ev, data, time.Now()))
+	}
+	trouble := func(session string) (out []string) {
+		out = append(out, tell("session.status", o{"sessionID": session, "status": o{"type": "retry", "attempt": 1}})...)
+		out = append(out, tell("session.compacted", o{"sessionID": session})...)
+		return append(out, tell("session.error", o{"sessionID": session, "error": o{"name": "APIError"}})...)
+	}
+	if got := trouble("ses_1"); len(got) != 0 {
+		t.Errorf("between turns: %v", got)
+	}
+	tr.begin("trn_1", time.Now())
+	tell("session.created", o{"info": o{"id": "ses_2", "parentID": "ses_1", "agent": "explore"}})
+	tell("session.created", o{"info": o{"id": "ses_3", "parentID": "ses_0"}})
+	if len(tr.children) != 1 || tr.children["ses_2"] == nil || tr.children["ses_2"].agent != "explore" {
+		t.Errorf("subagents: %+v", tr.children)
+	}
+	tell("message.updated", o{"info": o{"id": "msg_1", "sessionID": "ses_2", "role": "user"}})
+	if got := trouble("ses_2"); len(got) != 0 || tr.turn.failure != nil || len(tr.turn.users) != 0 {
+		t.Errorf("in a subagent: %v, %+v", got, tr.turn)
+	}
+	tell("message.updated", o{"info": o{"id": "msg_2", "sessionID": "ses_1", "role": "user"}})
+	if got := trouble("ses_1"); !slices.Equal(got, []string{"retry 1", "compact.post"}) || tr.turn.failure == nil || !slices.Equal(tr.turn.users, []string{"msg_2"}) {
+		t.Errorf("in the turn: %v, %+v", got, tr.turn)
 	}
 }
 
