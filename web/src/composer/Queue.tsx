@@ -5,7 +5,7 @@ import { dropQueued, editQueued, moveQueued } from "../api/actions";
 import { keys } from "../api/keys";
 import { useQueue } from "../api/queries";
 import type { Session, Turn } from "../api/types";
-import { safeText } from "../lib/safe";
+import { safeProse } from "../lib/safe";
 import { attempt } from "../lib/toast";
 import { isWorking } from "../model/lists";
 import { Button } from "../ui/Button";
@@ -52,7 +52,7 @@ export function Queue({ session }: { session: Session }) {
               }}
             />
           ) : (
-            <span className="grow cut">{safeText(wordsOf(t))}</span>
+            <span className="grow cut">{safeProse(wordsOf(t))}</span>
           )}
           {i > 0 && <Button look="quiet" tiny label="Move up" onClick={() => act("The message was not moved", () => moveQueued(session.id, t.id, turns[i - 1]!.id))}><ArrowUp size={13} /></Button>}
           <Button look="quiet" tiny label="Edit" onClick={() => setEditing(t.id)}><Pencil size={13} /></Button>

@@ -4,7 +4,7 @@ import { ChevronRight, CircleAlert, GitFork, Info, MoreHorizontal, Pencil, Rotat
 import { memo, useState } from "react";
 import { useCan, useFork, useMe, useReplay } from "../api/queries";
 import { clock, dollars, duration, plural, sentence, tokens, totalTokens } from "../lib/format";
-import { safeText } from "../lib/safe";
+import { safeProse, safeText } from "../lib/safe";
 import { offerDraft, useSettings, useView } from "../lib/state";
 import { nameOf } from "../lib/words";
 import { rowsOf } from "../model/rows";
@@ -56,7 +56,7 @@ export const User = memo(function User({ item }: { item: UserItem }) {
           />
         </span>
       </div>
-      {text && <div className="user-text">{safeText(text)}</div>}
+      {text && <div className="user-text">{safeProse(text)}</div>}
       {media.length > 0 && <div className="row wrap">{media.map((b, i) => <Media key={i} block={b} />)}</div>}
     </article>
   );
@@ -79,7 +79,7 @@ export const Thinking = memo(function Thinking({ item }: { item: ThinkingItem })
       <button type="button" className="fold tool-line" aria-expanded={open} onClick={() => setOpen(!open)}>
         <ChevronRight size={14} aria-hidden="true" />
         <span className="faint">{item.streaming ? "Thinking" : "Thought"}</span>
-        {!open && <span className="faint cut grow">{safeText(first)}</span>}
+        {!open && <span className="faint cut grow">{safeProse(first)}</span>}
       </button>
       {open && <div className="thought"><Markdown text={item.text} streaming={item.streaming} /></div>}
     </div>

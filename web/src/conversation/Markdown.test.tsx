@@ -74,6 +74,10 @@ it("still shows Markdown", async () => {
 it("shows HTML as text, and what would deceive", async () => {
   expect((await show("before <b>bold</b> after")).textContent).toContain("<b>bold</b>");
   expect((await show("abc\u202edef")).textContent).toContain("\\u202e");
+  const family = "👩\u200d👧";
+  const box = await show(`${family} \`${family}\`\n\n\`\`\`\n${family}\n\`\`\``);
+  expect(box.querySelector("p")?.firstChild?.textContent).toBe(`${family} `);
+  expect([...box.querySelectorAll("code")].map((c) => c.textContent)).toEqual(["👩\\u200d👧", "👩\\u200d👧"]);
 });
 
 it("names pictures instead of loading them", async () => {

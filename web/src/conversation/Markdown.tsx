@@ -2,7 +2,7 @@
 // until it is there, the text is shown as it was written.
 
 import { useSyncExternalStore } from "react";
-import { safeText } from "../lib/safe";
+import { safeProse } from "../lib/safe";
 import type { RichMarkdown } from "./RichMarkdown";
 
 let rich: typeof RichMarkdown | undefined;
@@ -30,5 +30,5 @@ const subscribe = (read: () => void) => {
 
 export function Markdown({ text, streaming = false }: { text: string; streaming?: boolean }) {
   const Rich = useSyncExternalStore(subscribe, () => rich);
-  return Rich ? <Rich text={text} streaming={streaming} /> : <div className="markdown plain">{safeText(text)}</div>;
+  return Rich ? <Rich text={text} streaming={streaming} /> : <div className="markdown plain">{safeProse(text)}</div>;
 }

@@ -5,7 +5,7 @@
 import { memo, type ComponentProps, type ReactNode } from "react";
 import { defaultRemarkPlugins, Streamdown } from "streamdown";
 import rehypeSanitize, { defaultSchema } from "rehype-sanitize";
-import { safeLink, safeText } from "../lib/safe";
+import { safeLink, safeProse, safeText } from "../lib/safe";
 import { CodeBlock } from "./CodeBlock";
 
 type Props = ComponentProps<typeof Streamdown>;
@@ -49,9 +49,9 @@ const components: NonNullable<Props["components"]> = {
   a: ({ href, children }) => <Link href={href}>{children}</Link>,
   img: ({ src, alt }) => <Picture src={src} alt={alt} />,
   code: ({ className, children }) => (
-    <CodeBlock code={textOf(children).replace(/\n$/, "")} language={/language-([\w+#-]+)/.exec(className ?? "")?.[1] ?? ""} />
+    <CodeBlock code={safeText(textOf(children)).replace(/\n$/, "")} language={/language-([\w+#-]+)/.exec(className ?? "")?.[1] ?? ""} />
   ),
-  inlineCode: ({ children }) => <code className="inline">{children}</code>,
+  inlineCode: ({ children }) => <code className="inline">{safeText(textOf(children))}</code>,
   table: ({ children }) => (
     <div className="table-scroll" tabIndex={0} role="group" aria-label="Table">
       <table>{children}</table>
@@ -95,7 +95,7 @@ export const RichMarkdown = memo(function RichMarkdown({ text, streaming = false
       controls={false}
       linkSafety={links}
     >
-      {safeText(text)}
+      {safeProse(text)}
     </Streamdown>
   );
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { pictureSource, safeLink, safeName, safeText, withoutAnsi } from "./safe";
+import { pictureSource, safeLink, safeName, safeProse, safeText, withoutAnsi } from "./safe";
 
 describe("safeLink", () => {
   it.each([
@@ -24,6 +24,22 @@ it("shows what would deceive", () => {
   expect(safeName("a\nb\tc\u001b[31m")).toBe("a␊b␉c␛[31m");
   expect(safeText("a\nb\u200b")).toBe("a\nb\\u200b");
   expect(safeText("grün 日本 🙂")).toBe("grün 日本 🙂");
+});
+
+it.each([
+  "👩‍👩‍👧‍👦 🏳️‍🌈 👩🏽‍⚕️", // emoji in one
+  "می‌خواهم PDF‌ها ۱۰‌ها", // Persian
+  "र्‍य क्‍ষ র‍্যাব", // Indic, with a joiner before and after the virama
+  "ന്‍ പാല്‍.", // Malayalam, at the end of a word
+])("leaves %s in prose as it is, and shows it in names", (text) => {
+  expect(safeProse(text)).toBe(text);
+  expect(safeName(text)).toMatch(/\\u200[cd]/);
+});
+
+it("shows in prose what would deceive", () => {
+  expect(safeProse("pass\u200dword a\u200cb")).toBe("pass\\u200dword a\\u200cb");
+  expect(safeProse("\u200dمی\u200c\u200cخ \u200c")).toBe("\\u200dمی\\u200c\\u200cخ \\u200c");
+  expect(safeProse("می\u202e\u200b\u200f\u2066\ufeff\u001b")).toBe("می\\u202e\\u200b\\u200f\\u2066\\ufeff␛");
 });
 
 it("takes terminal sequences out", () => {

@@ -12,6 +12,14 @@ const visible = (c: string) => {
 /** Makes deceiving characters visible. */
 export const safeText = (s: string) => s.replace(deceiving, visible);
 
+// One zero-width joiner or non-joiner where it shapes an emoji or a script other than Latin.
+const letters = String.raw`[^\P{L}\p{Script=Latin}]|[^\P{M}\p{Script=Inherited}]`;
+const shaping = String.raw`(?<=[\p{L}\p{M}\p{Nd}\p{Extended_Pictographic}\p{Emoji_Modifier}])[\u200c\u200d](?=${letters}|\p{Extended_Pictographic})|(?<=[^\P{M}\p{Script=Inherited}])[\u200c\u200d]`;
+const deceivingInProse = new RegExp(`(${shaping})|${deceiving.source}`, "gu");
+
+/** The same for prose, which leaves joiners where people write them. Not for what a person decides on, runs or opens. */
+export const safeProse = (s: string) => s.replace(deceivingInProse, (c: string, shapes?: string) => shapes ?? visible(c));
+
 /** The same for names, which are one line. */
 export const safeName = (s: string) => safeText(s).replace(/[\n\t]/g, (c) => (c === "\n" ? "␊" : "␉"));
 

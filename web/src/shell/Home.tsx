@@ -3,7 +3,7 @@ import { useAgents, useRequests, useRoots, useSessions } from "../api/queries";
 import type { Session } from "../api/types";
 import { baseName } from "../lib/format";
 import { sessionPath } from "../lib/router";
-import { safeName, safeText } from "../lib/safe";
+import { safeName, safeProse } from "../lib/safe";
 import { useSettings } from "../lib/state";
 import { agentName, nameOf, signInHint } from "../lib/words";
 import { RequestCard } from "../requests/RequestCard";
@@ -80,7 +80,7 @@ function LastWords({ session: s, held }: { session: Session; held: boolean }) {
     if (!act) void lookUpAct(s.id, s.last_seq);
   }, [act, s.id]);
   if (!held && act?.said) shown.current = act.said;
-  return shown.current ? <p className="home-said dim">{safeText(shown.current)}</p> : null;
+  return shown.current ? <p className="home-said dim">{safeProse(shown.current)}</p> : null;
 }
 
 /** Agents that are installed and cannot work, with the way out. */

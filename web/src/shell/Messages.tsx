@@ -6,7 +6,7 @@ import type { Found } from "../api/types";
 import { ago } from "../lib/format";
 import { useNow } from "../lib/now";
 import { go, sessionPath } from "../lib/router";
-import { safeName, safeText } from "../lib/safe";
+import { safeName, safeProse } from "../lib/safe";
 import { useView } from "../lib/state";
 import { agentName } from "../lib/words";
 import { Link } from "../ui/Link";
@@ -23,7 +23,7 @@ export function showMessage(f: Found): void {
 /** The text around the words, which stand out. */
 export function Around({ found, words }: { found: Found; words: string }) {
   const wanted = words.toLowerCase().match(/[\p{L}\p{N}\p{M}]+/gu) ?? [];
-  const parts = safeText(found.text).replaceAll(/`{3,}\S*/g, " ").split(/([\p{L}\p{N}\p{M}]+)/u);
+  const parts = safeProse(found.text).replaceAll(/`{3,}\S*/g, " ").split(/([\p{L}\p{N}\p{M}]+)/u);
   return (
     <span className="around">
       {parts.map((part, i) => {

@@ -7,7 +7,7 @@ import { createRoot } from "react-dom/client";
 import type { Session } from "../api/types";
 import { RichMarkdown as Markdown } from "../conversation/RichMarkdown";
 import { clock, dollars, duration, tokens, totalTokens } from "../lib/format";
-import { safeName, safeText, withoutAnsi } from "../lib/safe";
+import { safeName, safeProse, safeText, withoutAnsi } from "../lib/safe";
 import { withoutSecrets } from "../lib/secrets";
 import { nameOf } from "../lib/words";
 import { argument, describe, outcome } from "../model/summary";
@@ -59,7 +59,7 @@ export function htmlOf(session: Session, c: Conversation): string {
 function Part({ item, c, cwd }: { item: Item; c: Conversation; cwd: string }) {
   switch (item.type) {
     case "user":
-      return <div className="user">{safeText(item.blocks.map((b) => b.text ?? (b.name || b.type)).join(""))}</div>;
+      return <div className="user">{safeProse(item.blocks.map((b) => b.text ?? (b.name || b.type)).join(""))}</div>;
     case "text":
       return <Markdown text={item.text} />;
     case "thinking":

@@ -6,7 +6,7 @@ import { call } from "../api/http";
 import type { Session } from "../api/types";
 import { knownSession, useRequests, useSessions } from "../api/queries";
 import { go, sessionPath } from "../lib/router";
-import { safeName, safeText } from "../lib/safe";
+import { safeName, safeProse } from "../lib/safe";
 import { useSettings } from "../lib/state";
 import { agentName, nameOf } from "../lib/words";
 import { attempt, say } from "../lib/toast";
@@ -81,7 +81,7 @@ function useTelling(notify: boolean): void {
 /** What is told of a turn that ended. Its words are the agent's, or those of whoever made it fail. */
 export function wordsOfEnd(session: Session | undefined, e: Ended): { title: string; body: string } {
   const who = session ? nameOf(session) : "The agent";
-  const words = safeText(e.failed || e.text);
+  const words = safeProse(e.failed || e.text);
   return { title: e.failed ? `${who} failed` : `${who} finished`, body: safeName(session?.title ?? "") + (words ? `\n${words}` : "") };
 }
 
