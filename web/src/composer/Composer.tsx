@@ -153,6 +153,7 @@ export function Composer() {
           <textarea
             ref={area}
             rows={1}
+            dir="auto"
             value={text}
             aria-label="Message"
             aria-autocomplete="list"

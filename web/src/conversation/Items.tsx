@@ -56,7 +56,7 @@ export const User = memo(function User({ item }: { item: UserItem }) {
           />
         </span>
       </div>
-      {text && <div className="user-text">{safeProse(text)}</div>}
+      {text && <div className="user-text" dir="auto">{safeProse(text)}</div>}
       {media.length > 0 && <div className="row wrap">{media.map((b, i) => <Media key={i} block={b} />)}</div>}
     </article>
   );

@@ -84,3 +84,9 @@ it("names pictures instead of loading them", async () => {
   const box = await show("![chart](https://example.org/p.png)");
   expect(box.textContent).toContain("picture: chart (not loaded)");
 });
+
+it("lets each piece of text run in its own direction", async () => {
+  const box = await show("# العنوان\n\nנ\n\n- واحد\n\n  اثنان\n\n> نص\n\n| a |\n|---|\n| ب |");
+  for (const tag of ["[role=heading]", "p:not([role])", "li", "blockquote", "th", "td"]) expect(box.querySelector(tag)?.getAttribute("dir"), tag).toBe("auto");
+  expect(box.querySelector("li > p[dir], blockquote > p[dir]")).toBeNull(); // or the item would have no letter to go by
+});

@@ -12,12 +12,26 @@ type Props = ComponentProps<typeof Streamdown>;
 
 const schema = { ...defaultSchema, tagNames: (defaultSchema.tagNames ?? []).filter((name) => name !== "picture" && name !== "source") };
 
-interface Node { type: string; value?: string; children?: Node[] }
+interface Node { type: string; value?: string; children?: Node[]; tagName?: string; properties?: Record<string, unknown> }
 
 /** HTML that an agent wrote becomes text, so that a reader sees it. */
 const showHtml = () => function visit(node: Node): void {
   if (node.type === "raw") node.type = "text";
   node.children?.forEach(visit);
+};
+
+const directed = /^(?:p|li|blockquote|t[hd])$/;
+
+/**
+ * Each piece of text runs in the direction of its first letter. Paragraphs of an item or a
+ * quotation run with it: what has a direction of its own says nothing about what it is in.
+ */
+const direct = () => function visit(node: Node): void {
+  const within = node.tagName === "li" || node.tagName === "blockquote";
+  for (const child of node.children ?? []) {
+    if (directed.test(child.tagName ?? "") && !(within && child.tagName === "p")) child.properties = { ...child.properties, dir: "auto" };
+    visit(child);
+  }
 };
 
 const Link = ({ href, children }: { href?: string | undefined; children?: ReactNode }) => {
@@ -64,7 +78,7 @@ const components: NonNullable<Props["components"]> = {
 const heading = (level: number) =>
   function Heading({ children }: { children?: ReactNode }) {
     return (
-      <p className={`md-heading h${level}`} role="heading" aria-level={Math.min(6, level + 2)}>
+      <p className={`md-heading h${level}`} dir="auto" role="heading" aria-level={Math.min(6, level + 2)}>
         {children}
       </p>
     );
@@ -80,7 +94,7 @@ const all = {
 
 // Made once: a block of text that is as before is drawn again if these are others.
 const remark = Object.values(defaultRemarkPlugins);
-const rehype: NonNullable<Props["rehypePlugins"]> = [showHtml, [rehypeSanitize, schema]];
+const rehype: NonNullable<Props["rehypePlugins"]> = [showHtml, [rehypeSanitize, schema], direct];
 const links = { enabled: false };
 
 export const RichMarkdown = memo(function RichMarkdown({ text, streaming = false }: { text: string; streaming?: boolean }) {

@@ -57,7 +57,7 @@ export function HomeComposer() {
   return (
     <form className="composer home-composer" aria-label="New session" onSubmit={(e) => { e.preventDefault(); void start(); }}>
       <div className="composer-box">
-        <textarea ref={area} rows={3} aria-label="What should the agent do?" placeholder="What should the agent do?" value={text} onChange={(e) => change(e.target.value)}
+        <textarea ref={area} rows={3} dir="auto" aria-label="What should the agent do?" placeholder="What should the agent do?" value={text} onChange={(e) => change(e.target.value)}
           onKeyDown={(e) => { if (e.key === "Enter" && !e.shiftKey && !e.nativeEvent.isComposing) { e.preventDefault(); void start(); } }} />
         <div className="composer-foot">
           <div className="pickers">
