@@ -4,6 +4,7 @@
 const key = "terret.token";
 const listeners = new Set<() => void>();
 let memory: string | null = null; // where storage is blocked
+let refused = false;
 
 export function getToken(): string | null {
   try {
@@ -15,6 +16,7 @@ export function getToken(): string | null {
 
 export function setToken(token: string | null): void {
   memory = token;
+  if (token) refused = false;
   try {
     if (token) localStorage.setItem(key, token);
     else localStorage.removeItem(key);
@@ -26,8 +28,13 @@ export function setToken(token: string | null): void {
 
 /** The server no longer takes our token. */
 export function signedOut(): void {
-  if (getToken()) setToken(null);
+  if (!getToken()) return;
+  refused = true;
+  setToken(null);
 }
+
+/** Whether there was a token that the server no longer takes. */
+export const wasRefused = () => refused;
 
 export function onTokenChange(listener: () => void): () => void {
   const fromOtherTab = (e: StorageEvent) => {
@@ -56,6 +63,8 @@ export function deviceName(agent: string): string {
   return system ? `${browser} on ${system}` : browser;
 }
 
+export const tooMany = "Too many attempts. Wait a minute and try again.";
+
 export async function exchange(code: string): Promise<void> {
   const response = await fetch("/v1/signin", {
     method: "POST",
@@ -65,7 +74,9 @@ export async function exchange(code: string): Promise<void> {
   });
   if (!response.ok) {
     throw new Error(
-      response.status < 500
+      response.status === 429
+        ? tooMany
+        : response.status < 500
         ? "This sign-in link was used before or is too old. Run terret open for a new one, or use a token."
         : `The server answered ${response.status}.`,
     );

@@ -145,7 +145,7 @@ const advice: Record<string, string> = {
   agent_not_found: "Install the agent; the Agents page says how.",
   rate_limited: "Wait until the limit resets, or choose another model.",
   overloaded: "The provider is busy. Try again in a moment.",
-  billing: "The provider refuses to bill. Look at your account there.",
+  billing: "The provider says there is no credit left. Check billing in your account.",
   model_not_found: "Choose another model below.",
   max_turns: "The turn reached its limit of steps. Send “go on” to continue.",
   max_structured_retries: "The answer never matched the required schema. Try again, or simplify the schema.",

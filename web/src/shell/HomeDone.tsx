@@ -5,7 +5,7 @@ import { Check } from "lucide-react";
 import { useMemo, useState } from "react";
 import { useCan, useTurnCounts } from "../api/queries";
 import type { Session } from "../api/types";
-import { ago, plural } from "../lib/format";
+import { ago, plural, sentence } from "../lib/format";
 import { go, sessionPath } from "../lib/router";
 import { safeName, safeProse } from "../lib/safe";
 import { useView } from "../lib/state";
@@ -72,7 +72,7 @@ function DoneRow({ session: s, ended: e, gone }: { session: Session; ended: Ende
         <span className={`dot ${e.failed ? "failed" : "done"}`}><span className="visually-hidden">{e.failed ? "failed" : "finished"}</span></span>
         <strong className="cut home-title">{title}</strong>
         <span className="dim home-who">{nameOf(s)}</span>
-        <span className={`cut grow ${e.failed ? "tool-error" : "dim"}`}>{safeProse(firstLine(e.failed || e.text) || "finished")}</span>
+        <span className={`cut grow ${e.failed ? "tool-error" : "dim"}`}>{safeProse((e.failed ? sentence(firstLine(e.failed)) : firstLine(e.text)) || "finished")}</span>
         {files > 0 && <span className="counts small home-counts" title={plural(files, "file")}><span className="added">+{counts!.insertions}</span> <span className="removed">−{counts!.deletions}</span> <span className="faint">in {plural(files, "file")}</span></span>}
         <span className="faint number">{ago(e.at)}</span>
       </Link>

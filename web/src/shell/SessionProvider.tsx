@@ -1,6 +1,8 @@
 import { type ReactNode, useMemo, useSyncExternalStore } from "react";
+import { ApiError } from "../api/http";
 import { type OneSession, useOneSession } from "../api/queries";
 import { ShownContext } from "../conversation/context";
+import { sentence } from "../lib/format";
 import { safeText } from "../lib/safe";
 import type { ConversationStore } from "../stream/conversations";
 import { conversations } from "../stream/live";
@@ -27,14 +29,15 @@ export function SessionProvider({ id, shell }: { id: string; shell: (instead?: R
 function Instead({ store, error: failed, found }: { store: ConversationStore; error: Error | null; found: OneSession }) {
   const error = failed ?? (found.session ? null : found.error);
   if (error || (!found.pending && !found.session)) {
+    const gone = !error || (error instanceof ApiError && error.status === 404);
     return (
       <main className="page">
         <div className="page-inner empty" role="alert">
           <strong>This session cannot be shown</strong>
-          <span>{error ? safeText(error.message) : "It is not there. Somebody may have deleted it."}</span>
+          <span>{gone ? "It does not exist. Somebody may have deleted it." : sentence(safeText(error.message))}</span>
           <span className="row">
-            <Button onClick={() => { void store.catchUp(); found.refetch(); }}>Try again</Button>
-            <Link to="/" className="button quiet">All sessions</Link>
+            {!gone && <Button onClick={() => { void store.catchUp(); found.refetch(); }}>Try again</Button>}
+            <Link to="/" className={`button${gone ? "" : " quiet"}`}>All sessions</Link>
           </span>
         </div>
       </main>

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "react";
-import { exchange, setToken, takeCode } from "../api/auth";
+import { exchange, setToken, takeCode, tooMany, wasRefused } from "../api/auth";
 import { Brand } from "./Brand";
 
 // The code works once, so it is taken once, also when React mounts twice.
@@ -32,7 +32,7 @@ export function SignIn() {
         {error && <p className="form-error" role="alert">{error}</p>}
         {!busy && (
           <>
-            <p className="dim">This browser has no token for this server yet. Run <code>terret open</code> where the server runs, or open the link that <code>terret serve</code> printed. On another device, scan the code that Settings shows under “Sign in another device”. A link works once, for ten minutes.</p>
+            <p className="dim">{wasRefused() ? "The server no longer accepts this browser's token." : "This browser has no token for this server yet."} Run <code>terret open</code> where the server runs, or open the link that <code>terret serve</code> printed. On another device, scan the code that Settings shows under “Sign in another device”. A link works once, for ten minutes.</p>
             <WithToken onError={setError} />
             <p className="dim small">The token stays in this browser and is sent to this server only.</p>
           </>
@@ -48,7 +48,7 @@ function WithToken({ onError }: { onError: (error: string) => void }) {
   const use = async () => {
     const answer = await fetch("/v1/me", { headers: { Authorization: `Bearer ${token.trim()}` }, credentials: "omit" }).catch(() => null);
     if (answer?.ok) setToken(token.trim());
-    else onError(answer ? "The server does not know this token." : "The server cannot be reached.");
+    else onError(!answer ? "The server cannot be reached." : answer.status === 429 ? tooMany : "The server does not know this token.");
   };
   return (
     <form className="column sign-in-form" onSubmit={(e) => { e.preventDefault(); void use(); }}>
