@@ -9,6 +9,7 @@ import { keys } from "../api/keys";
 import { useCan, useHas } from "../api/queries";
 import type { Block } from "../api/types";
 import { useShown } from "../conversation/context";
+import { useTouch } from "../lib/media";
 import { safeName } from "../lib/safe";
 import { nameOf, nextPolicy } from "../lib/words";
 import { getDraft, onDraft, remember, setDraft, useSettings } from "../lib/state";
@@ -37,6 +38,7 @@ export function Composer() {
   const busy = isWorking(conversation.state);
   const can = useCan(session.agent);
   const steer = useHas(session.agent)("steer");
+  const touch = useTouch();
 
   const change = useCallback((next: string) => {
     setText(next);
@@ -159,7 +161,7 @@ export function Composer() {
             aria-autocomplete="list"
             aria-controls={completion.open ? "completion" : undefined}
             aria-activedescendant={completion.open ? `completion-${completion.chosen}` : undefined}
-            placeholder={busy ? (steer ? `Steer ${nameOf(session)}, or Alt-Enter to queue` : "Queue a message") : "Message   / commands   @ files"}
+            placeholder={busy ? (steer ? `Steer ${nameOf(session)}${touch ? "" : ", or Alt-Enter to queue"}` : "Queue a message") : "Message   / commands   @ files"}
             onChange={(e) => { change(e.target.value); setPast(-1); }}
             onKeyDown={onKeyDown}
             onSelect={completion.onCaret}

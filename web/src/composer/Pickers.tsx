@@ -24,7 +24,7 @@ export function Pickers() {
       ) : (
         model && session.agent !== "native" && <span className="tag">{modelName(model)}</span>
       )}
-      <select className="pick" aria-label="Mode" title={`${policies.find((p) => p.id === policy)?.what ?? ""} (Shift-Tab)`} value={policy} onChange={(e) => actions.update({ policy: e.target.value })}>
+      <select className="pick mode" aria-label="Mode" title={`${policies.find((p) => p.id === policy)?.what ?? ""} (Shift-Tab)`} value={policy} onChange={(e) => actions.update({ policy: e.target.value })}>
         {choices(policy).map((p) => <option key={p.id} value={p.id}>{p.name}</option>)}
       </select>
       {session.persona && <span className="tag persona-tag">{session.persona}</span>}

@@ -16,3 +16,6 @@ export function useMedia(query: string): boolean {
 export const useWide = () => useMedia("(min-width: 1200px)");
 
 export const usePhone = () => useMedia("(max-width: 699px)");
+
+/** Whether there may be no keyboard, so that nobody should be told of keys. */
+export const useTouch = () => useMedia("(pointer: coarse)");

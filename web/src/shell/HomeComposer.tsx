@@ -74,7 +74,7 @@ export function HomeComposer() {
                 {models.map((m) => <option key={m.id} value={m.id}>{safeName(m.name || m.id)}</option>)}
               </select>
             )}
-            <select className="pick" aria-label="Mode" title={policies.find((p) => p.id === lastPolicy)?.what} value={lastPolicy} onChange={(e) => useSettings.setState({ lastPolicy: e.target.value })}>
+            <select className="pick mode" aria-label="Mode" title={policies.find((p) => p.id === lastPolicy)?.what} value={lastPolicy} onChange={(e) => useSettings.setState({ lastPolicy: e.target.value })}>
               {choices(lastPolicy).map((p) => <option key={p.id} value={p.id}>{p.name}</option>)}
             </select>
           </div>

@@ -4,6 +4,7 @@ import { defaultRangeExtractor, type Range, useVirtualizer } from "@tanstack/rea
 import { type FocusEvent, type RefObject, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useBeyond, useSessions } from "../api/queries";
 import type { Session } from "../api/types";
+import { useTouch } from "../lib/media";
 import { useNow } from "../lib/now";
 import { safeName } from "../lib/safe";
 import { folderName } from "../model/lists";
@@ -49,6 +50,7 @@ export function SessionList({ box, words, chosen }: Props) {
   const { data, error, isPending } = useSessions();
   const kept = useKept();
   const old = useBeyond(kept.pinned);
+  const touch = useTouch();
   const rows = useMemo(
     () => rowsOf(sectionsOf(arrange([...(data?.items ?? []), ...old].filter((s) => has(wordsOf(s), words)), kept), kept.folded, words !== "")),
     [data, old, words, kept],
@@ -59,7 +61,7 @@ export function SessionList({ box, words, chosen }: Props) {
   }, [rows]);
   if (isPending) return <Skeleton lines={8} />;
   if (error) return <div className="empty" role="alert">{error.message}</div>;
-  if (rows.length === 0) return <div className="empty">{words ? "No sessions match" : "No sessions yet. Press Alt-N to start one."}</div>;
+  if (rows.length === 0) return <div className="empty">{words ? "No sessions match" : `No sessions yet.${touch ? "" : " Press Alt-N to start one."}`}</div>;
   return <Rows box={box} rows={rows} chosen={chosen} />;
 }
 
