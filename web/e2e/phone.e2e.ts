@@ -71,3 +71,24 @@ it("what can be done with a session is in sight where nothing can hover", async 
   await context.close();
   await own?.close();
 });
+
+it("rules can be written and removed", async () => {
+  await server.api("PUT", "/v1/rules", { items: [{ effect: "deny", pattern: "Bash(curl *)" }, { effect: "allow", pattern: `Edit(${"a-long-folder/".repeat(8)}**)` }] });
+  const { context, page, watch } = await open(phone);
+  await page.goto(`${server.url}/rules`);
+  await page.getByLabel("Effect").selectOption("ask");
+  const pattern = page.getByLabel("Pattern");
+  expect((await pattern.boundingBox())!.width).toBeGreaterThan(280);
+  await pattern.fill("Bash(git push *)");
+  await tap(page.getByRole("button", { name: "Add rule" }));
+  const table = page.getByRole("group", { name: "Rules" });
+  await table.getByText("ask", { exact: true }).waitFor();
+  for (const remove of await table.getByRole("button", { name: /^Remove/ }).all()) {
+    const box = await remove.boundingBox();
+    expect(box!.x + box!.width).toBeLessThanOrEqual(390);
+  }
+  await tap(table.getByRole("button", { name: "Remove Bash(git push *)" }));
+  await expect.poll(() => table.getByRole("row").count()).toBe(3);
+  expect(watch.problems).toEqual([]);
+  await context.close();
+});

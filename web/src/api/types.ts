@@ -90,7 +90,7 @@ export type Request = Narrow<Schemas["Request"], {
 /** What a person answers. */
 export type Answer = Omit<Schemas["NewDecision"], "$schema" | "input_hash">;
 
-export type Rule = Narrow<Schemas["Rule"], { effect: "allow" | "deny"; scope: Scope }>;
+export type Rule = Narrow<Schemas["Rule"], { effect: "allow" | "deny" | "ask"; scope: Scope }>;
 
 export type Persona = Schemas["Persona"];
 export type Model = Schemas["Model"];

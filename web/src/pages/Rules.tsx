@@ -12,6 +12,8 @@ import { Button } from "../ui/Button";
 import { Skeleton } from "../ui/Lazy";
 import { Lately, Suggestions, useRuleDecisions } from "./RuleAdvice";
 
+const looks = { allow: "good", deny: "bad", ask: "ask" };
+
 export default function Rules() {
   const client = useQueryClient();
   const { data, error, isPending } = useRules();
@@ -26,7 +28,7 @@ export default function Rules() {
     <div className="page-inner">
       <div className="column">
         <h1>Rules</h1>
-        <p className="dim">Rules decide before anybody is asked. Deny beats allow; both beat the session's mode.</p>
+        <p className="dim">Rules decide first: deny beats ask, and ask beats allow. All beat the session's mode, except that ask never loosens it.</p>
       </div>
       <AddRule onAdd={(rule) => save([...rules, rule])} />
       {advice && <Suggestions list={advice.suggestions} onAdd={(made) => save([...rules, ...made])} />}
@@ -37,13 +39,13 @@ export default function Rules() {
       )}
       {rules.length > 0 && (
         <div className="table-scroll" tabIndex={0} role="group" aria-label="Rules">
-          <table className="table">
+          <table className="table rules">
             <thead><tr><th>Effect</th><th>Pattern</th><th className="number">Decided</th><th>Made</th><th><span className="visually-hidden">Remove</span></th></tr></thead>
             <tbody>
               {rules.map((r) => (
                 <tr key={r.id}>
-                  <td><span className={`tag ${r.effect === "allow" ? "good" : "bad"}`}>{r.effect}</span></td>
-                  <td className="mono">{safeName(r.pattern)}</td>
+                  <td><span className={`tag ${looks[r.effect]}`}>{r.effect}</span></td>
+                  <td className="mono rule-pattern">{safeName(r.pattern)}</td>
                   <td className="number">{plural(r.hits, "time")}</td>
                   <td className="dim">{safeName(r.made_by)}, {ago(r.made_at)}</td>
                   <td className="number"><Button look="quiet" tiny label={`Remove ${r.pattern}`} onClick={() => save(rules.filter((x) => x.id !== r.id))}><Trash2 size={14} /></Button></td>
@@ -69,9 +71,9 @@ function AddRule({ onAdd }: { onAdd: (rule: Pick<Rule, "effect" | "pattern">) =>
   return (
     <form className="card column form" onSubmit={async (e) => { e.preventDefault(); if (await onAdd({ effect, pattern: pattern.trim() })) { setPattern(""); setTried(""); } }}>
       <div className="row wrap">
-        <select className="input narrow" aria-label="Effect" value={effect} onChange={(e) => setEffect(e.target.value as Rule["effect"])}><option value="allow">Allow</option><option value="deny">Deny</option></select>
-        <input className="input mono grow" aria-label="Pattern" placeholder="Bash(git status *)" value={pattern} onChange={(e) => { setPattern(e.target.value); setTried(""); }} required />
-        <Button disabled={!pattern.trim()} onClick={test}>Test on history</Button>
+        <select className="input narrow" aria-label="Effect" value={effect} onChange={(e) => { setEffect(e.target.value as Rule["effect"]); setTried(""); }}><option value="allow">Allow</option><option value="deny">Deny</option><option value="ask">Ask</option></select>
+        <input className="input mono grow new-pattern" aria-label="Pattern" placeholder="Bash(git status *)" value={pattern} onChange={(e) => { setPattern(e.target.value); setTried(""); }} required />
+        {effect !== "ask" && <Button disabled={!pattern.trim()} onClick={test}>Test on history</Button>}
         <button type="submit" className="button primary" disabled={!pattern.trim()}>Add rule</button>
       </div>
       <span className="small dim" aria-live="polite">{tried}</span>
