@@ -49,3 +49,33 @@ it("words that were said lead to their message, from the list and from the palet
   expect(watch.problems).toEqual([]);
   await context.close();
 });
+
+it("Find marks each match and brings the next one into view", async () => {
+  const { context, page, watch } = await open();
+  const id = await server.session({ agent: "mock", title: "pantry" }, "what is there?");
+  await server.ended(id);
+  await page.goto(`${server.url}/s/${id}`);
+  await live(page);
+  await page.getByText("Paragraph 59").waitFor();
+  await page.keyboard.press("Control+f");
+  await page.keyboard.type("more");
+  await page.getByText("1 of 118").waitFor();
+  const current = () => page.evaluate(() => {
+    const [range] = [...(CSS.highlights.get("found-now") ?? [])] as Range[];
+    if (!range) return "";
+    const [at, view] = [range.getBoundingClientRect(), document.querySelector(".scroll")!.getBoundingClientRect()];
+    const nth = [...(CSS.highlights.get("found") ?? [])].indexOf(range);
+    return at.top >= view.top && at.bottom <= view.bottom ? `${nth} ${range.startContainer.textContent}` : "";
+  });
+  await expect.poll(current).toBe("0 More of it.");
+  await page.keyboard.press("Enter");
+  await expect.poll(current).toBe("1 And more.");
+  await page.keyboard.press("Shift+Enter");
+  await page.keyboard.press("Shift+Enter");
+  await page.getByText("118 of 118").waitFor();
+  await expect.poll(current).toMatch(/And more\.$/);
+  await page.keyboard.press("Escape");
+  expect(await page.evaluate(() => CSS.highlights.size)).toBe(0);
+  expect(watch.problems).toEqual([]);
+  await context.close();
+});

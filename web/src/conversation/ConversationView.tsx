@@ -5,11 +5,12 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { ArrowDown } from "lucide-react";
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useView } from "../lib/state";
-import { findRows, rowOf, rowOfMessage, rowsOf } from "../model/rows";
+import { findRows, inFull, rowOf, rowOfMessage, rowsOf } from "../model/rows";
 import { root } from "../model/types";
 import { Button } from "../ui/Button";
 import { useShown } from "./context";
 import { Find } from "./Find";
+import { canMark, useFound } from "./found";
 import { LiveLine } from "./LiveLine";
 import { NewText } from "./NewText";
 import { RowView } from "./RowView";
@@ -64,12 +65,15 @@ export function ConversationView({ label = "Conversation" }: { label?: string })
     if (atEnd) setSeen(rows.length);
   }, [atEnd, rows.length]);
 
+  const at = hits[hit];
+  const marks = at !== undefined && canMark && inFull(rows[at]!);
   useEffect(() => {
-    const to = hits[hit];
-    if (to === undefined) return;
+    if (at === undefined) return;
     stick.current = false;
-    list.scrollToIndex(to, { align: "center" });
-  }, [hits, hit, list]);
+    if (!marks) list.scrollToIndex(at, { align: "center" });
+    else if (!list.getVirtualItems().some((v) => v.index === at)) box.current!.scrollTop = list.getOffsetForIndex(at, "start")![0];
+  }, [words, hit, at, marks, list]);
+  useFound(box, finding ? words : "", at, at === undefined ? 0 : hit - hits.indexOf(at));
 
   const wanted = useView((s) => s.jump);
   const [marked, setMarked] = useState(-1);
@@ -111,7 +115,7 @@ export function ConversationView({ label = "Conversation" }: { label?: string })
                 key={v.key}
                 data-index={v.index}
                 ref={list.measureElement}
-                className={`virtual-row${undone ? " undone" : ""}${hits[hit] === v.index || marked === v.index ? " hit" : ""}`}
+                className={`virtual-row${undone ? " undone" : ""}${(at === v.index && !marks) || marked === v.index ? " hit" : ""}`}
                 style={{ transform: `translateY(${v.start}px)` }}
               >
                 <div className="measure">

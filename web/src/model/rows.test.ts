@@ -21,6 +21,15 @@ it("collapses runs of reads, and only runs", () => {
   expect(findRows(rows, " ")).toEqual([]);
 });
 
+it("finds each match in what is said, and what folds once", () => {
+  const s = new Script();
+  s.add("message.complete", { message_id: "m", role: "assistant", blocks: [text("a.b, A.B and axb (really?)")] });
+  read(s, "a", "/p/a.b/a.b");
+  const rows = rowsOf(s.items());
+  expect(findRows(rows, "a.b")).toEqual([0, 0, 1]);
+  expect(findRows(rows, "(really?)")).toEqual([0]);
+});
+
 it("hides requests that a rule allowed, and shows those that were denied", () => {
   const s = new Script();
   for (const [id, behavior] of [["r1", "allow"], ["r2", "deny"]] as const) {

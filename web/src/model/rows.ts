@@ -84,14 +84,19 @@ export function wordsOf(item: Item): string {
   }
 }
 
-/** The rows in which the words occur, without regard to case. */
+/** Finds the words without regard to case, if there are any. */
+export const finder = (words: string) => (words.trim() ? new RegExp(words.trim().replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"), "giu") : undefined);
+
+/** Whether a row shows all its words; others fold them. */
+export const inFull = (row: Row) => row.type === "item" && (row.item.type === "text" || row.item.type === "user");
+
+/** The row of each match. What folds its words counts once. */
 export function findRows(rows: readonly Row[], words: string): number[] {
-  const needle = words.trim().toLowerCase();
-  if (!needle) return [];
-  const hits: number[] = [];
-  rows.forEach((row, i) => {
+  const find = finder(words);
+  if (!find) return [];
+  return rows.flatMap((row, i) => {
     const items: readonly Item[] = row.type === "group" ? row.tools : [row.item];
-    if (items.some((item) => wordsOf(item).toLowerCase().includes(needle))) hits.push(i);
+    const found = items.flatMap((item) => wordsOf(item).match(find) ?? []);
+    return (inFull(row) ? found : found.slice(0, 1)).map(() => i);
   });
-  return hits;
 }
