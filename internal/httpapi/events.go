@@ -243,7 +243,7 @@ func (s *Server) sendUntilStalled(ctx context.Context, st *stream, ew *eventWrit
 			if err == nil {
 				err = ew.write(st, entry)
 				s.metrics.events.Add(1)
-				st.settle()
+				st.sent()
 			}
 		}
 		switch {

@@ -213,18 +213,28 @@ func (r *readers) cutOne() bool {
 
 // admit says whether there is room for an event of that size: errLarge means not now.
 func (st *stream) admit(size int) error {
-	if st.large || int64(size) <= 2*st.readers.share.Load() {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if int64(size) <= 2*st.readers.share.Load() {
 		return nil
 	}
-	select {
-	case st.readers.large <- struct{}{}:
-		st.mu.Lock()
-		st.large = true
-		st.mu.Unlock()
-		return nil
-	default:
-		return errLarge
+	if !st.large {
+		select {
+		case st.readers.large <- struct{}{}:
+		default:
+			return errLarge
+		}
 	}
+	st.large, st.coming = true, true
+	return nil
+}
+
+// sent takes note that the event that was admitted is among what waits to be written.
+func (st *stream) sent() {
+	st.mu.Lock()
+	st.coming = false
+	st.mu.Unlock()
+	st.settle()
 }
 
 // waitLarge waits until a large event may be sent. Those who hold one and do not read it
@@ -239,7 +249,7 @@ func (st *stream) waitLarge(ctx context.Context) error {
 		select {
 		case st.readers.large <- struct{}{}:
 			st.mu.Lock()
-			st.large = true
+			st.large, st.coming = true, true
 			st.mu.Unlock()
 			return nil
 		case <-again.C:
@@ -261,7 +271,7 @@ func (st *stream) holdsLarge() bool {
 func (st *stream) settle() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if st.large && st.held <= 2*st.readers.share.Load() {
+	if st.large && !st.coming && st.held <= 2*st.readers.share.Load() {
 		st.large = false
 		<-st.readers.large
 	}
@@ -298,7 +308,7 @@ func (st *stream) cutIfStuck() bool {
 // letGo forgets what waits to be written: nobody writes it any more.
 func (st *stream) letGo() {
 	st.mu.Lock()
-	st.held, st.buf, st.spare = 0, nil, nil
+	st.held, st.buf, st.spare, st.coming = 0, nil, nil, false
 	st.mu.Unlock()
 	st.settle()
 }

@@ -262,3 +262,73 @@ func (r *readers) holds() (n int64) {
 	}
 	return n
 }
+
+// sipping is a response whose reader takes a moment for a small piece, and nothing of a
+// large one until it is let.
+type sipping struct {
+	reading
+	read chan struct{}
+}
+
+func (s *sipping) Write(b []byte) (int, error) {
+	if len(b) > mostShare {
+		<-s.read
+	} else {
+		time.Sleep(10 * time.Millisecond)
+	}
+	return s.reading.Write(b)
+}
+
+// TestLargeWhileSmallIsWritten holds that the end of a write does not give away the place
+// of a large event that is still to come.
+func TestLargeWhileSmallIsWritten(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := bare()
+		s.limits.Write = time.Hour
+		large := []byte(`{"kind":"notification","data":{"text":"` + strings.Repeat("y", 1<<20) + `"}}`)
+		events := func(_ context.Context, last terret.Entry) iter.Seq2[terret.Entry, error] {
+			return func(yield func(terret.Entry, error) bool) {
+				for seq := last.Seq + 1; seq <= 2; seq++ {
+					body := []byte(`{"kind":"notification","data":{"text":"small"}}`)
+					if seq == 2 {
+						body = large
+					}
+					if !yield(terret.Entry{Session: "s", Seq: seq, Kind: terret.KindNotification, Body: body}, nil) {
+						return
+					}
+				}
+			}
+		}
+		read := make(chan struct{})
+		var work sync.WaitGroup
+		for range 5 * maxLarge {
+			work.Go(func() {
+				ew := &eventWriter{skip: func(e terret.Entry) bool { // as a view that takes its time
+					if len(e.Body) == len(large) {
+						time.Sleep(20 * time.Millisecond)
+					}
+					return false
+				}}
+				s.streaming(&sipping{reading{header: http.Header{}}, read}, bareRequest(t), sse.ContentType, nil, func(ctx context.Context, st *stream) error {
+					return s.sendEvents(ctx, st, ew, events)
+				})
+			})
+		}
+		time.Sleep(stuck / 2) // before anybody is cut
+		synctest.Wait()
+		held := 0
+		for _, st := range s.readers.all() {
+			st.mu.Lock()
+			if st.held > mostShare {
+				held++
+			}
+			st.mu.Unlock()
+		}
+		if held != maxLarge {
+			t.Errorf("%d streams hold a large event, want %d", held, maxLarge)
+		}
+		close(read)
+		work.Wait()
+	})
+}

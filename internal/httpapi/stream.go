@@ -46,6 +46,7 @@ type stream struct {
 	spare   []byte
 	held    int64     // bytes in buf and in the write that goes on
 	large   bool      // it may hold an event that is larger than its share
+	coming  bool      // and that event is still to be appended
 	writing time.Time // when that write began; zero if there is none
 	err     error     // why nothing more can be sent
 	ended   bool      // the sender is done

@@ -206,9 +206,12 @@ func (s *Server) startTurn(ctx context.Context, session terret.Session, in *prom
 				return nil, otherRequest()
 			}
 		}
-		return s.engine.Prompt(ctx, r)
+		t, err := s.engine.Prompt(ctx, r)
+		t.Prompt = nil // it may be large, and is remembered; whoever repeats the request has it
+		return t, err
 	}, &replayed)
 	turn, _ = v.(terret.Turn)
+	turn.Prompt = r.Prompt.Blocks
 	return turn, replayed, err
 }
 

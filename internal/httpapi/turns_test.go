@@ -237,8 +237,8 @@ func TestIdempotency(t *testing.T) {
 			}
 			defer res.Body.Close()
 			var turn terret.Turn
-			if err := json.NewDecoder(res.Body).Decode(&turn); err != nil || res.StatusCode != http.StatusAccepted {
-				t.Errorf("%d %v", res.StatusCode, err)
+			if err := json.NewDecoder(res.Body).Decode(&turn); err != nil || res.StatusCode != http.StatusAccepted || terret.TextOf(turn.Prompt) != "once" {
+				t.Errorf("%d %v %+v", res.StatusCode, err, turn)
 			}
 			ids[i] = turn.ID
 		})
@@ -251,6 +251,9 @@ func TestIdempotency(t *testing.T) {
 		if id != ids[0] || id == "" {
 			t.Errorf("turns %v", ids)
 		}
+	}
+	if n := f.server.RememberedBlocks(); n > 0 { // they may be large
+		t.Errorf("%d blocks of prompts are remembered", n)
 	}
 	f.do("POST", turns, map[string]any{"prompt": "else"}, "Idempotency-Key", "k1").problem(422, terret.CodeInvalidRequest, "Idempotency-Key")
 	f.do("POST", turns, map[string]any{"prompt": "once"}, "Idempotency-Key", strings.Repeat("x", 300)).problem(422, terret.CodeInvalidRequest, "Idempotency-Key")
