@@ -27,7 +27,7 @@ it("cards say what is asked in words, and edits are edited as text", async () =>
   await live(page);
   const card = page.locator("[data-request]");
   await card.getByRole("heading", { name: "Create cart.go" }).waitFor();
-  expect(await card.getByText("cart.go").count()).toBe(1); // its name, once
+  expect(await card.getByText("cart.go").count()).toBe(2); // its name, once, and the rule for the session
   await card.getByRole("button", { name: "More answers" }).click();
   await page.getByRole("menuitem", { name: /Edit/ }).click();
   const text = card.getByLabel("What will be written to cart.go instead");
@@ -50,6 +50,20 @@ it("cards say what is asked in words, and edits are edited as text", async () =>
   await page.getByRole("button", { name: "Message actions" }).click();
   await page.getByRole("menuitem", { name: "Edit and resend" }).click();
   await expect.poll(() => message.inputValue()).toContain("create cart.go");
+  expect(watch.problems).toEqual([]);
+  await context.close();
+});
+
+it("what is allowed for the session is the whole command, and is not asked again", async () => {
+  const { context, page, watch } = await open();
+  const id = await server.session({}, "run: ls -la / && git push --force");
+  await page.goto(`${server.url}/s/${id}`);
+  const card = page.locator("[data-request]");
+  await card.getByText("Allow for session adds Bash(git push --force), Bash(ls *)").waitFor();
+  await card.getByRole("button", { name: "Allow for session" }).click();
+  await server.ended(id);
+  await server.api("POST", `/v1/sessions/${id}/turns`, { prompt: "run: ls -la / && git push --force" });
+  await server.ended(id, 2);
   expect(watch.problems).toEqual([]);
   await context.close();
 });

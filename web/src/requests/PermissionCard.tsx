@@ -19,7 +19,8 @@ export function PermissionCard({ request, cwd }: { request: Request; cwd: string
   const { data } = request;
   const { sending, answer } = useDecide(request);
   const [mode, setMode] = useState<Mode>("choose");
-  const suggested = data.suggestions?.[0];
+  const rules = data.suggestions ?? [];
+  const adds = useId();
   const description = describe(data.input);
   const stop = () => answer({ behavior: "deny", interrupt: true });
   return (
@@ -30,6 +31,9 @@ export function PermissionCard({ request, cwd }: { request: Request; cwd: string
         <span title={safeText(data.reason ?? "")}>{!data.reason || /^The policy |^No rule /.test(data.reason) ? "No rule covers this" : safeText(data.reason)}</span>
         {cwd && <span className="faint"> · {safeName(baseName(cwd))}</span>}
       </p>
+      {mode === "choose" && request.gate === "permission" && rules.length > 0 && (
+        <p className="why" id={adds}>Allow for session adds <span className="mono">{safeText(rules.join(", "))}</span></p>
+      )}
       {mode === "choose" && (
         <div className="answers apart">
           <div className="answers">
@@ -38,8 +42,9 @@ export function PermissionCard({ request, cwd }: { request: Request; cwd: string
             </Button>
             {request.gate === "permission" && (
               <>
-                <Button data-key="s" disabled={sending} onClick={() => (suggested ? answer({ behavior: "allow", scope: "session", rule: suggested }) : setMode("session"))}>
-                  Allow for session{!suggested && "…"} <kbd>s</kbd>
+                {/* Without a rule it adds all that are suggested: only together they allow the same again. */}
+                <Button data-key="s" aria-describedby={rules.length > 0 ? adds : undefined} disabled={sending} onClick={() => (rules.length > 0 ? answer({ behavior: "allow", scope: "session" }) : setMode("session"))}>
+                  Allow for session{rules.length === 0 && "…"} <kbd>s</kbd>
                 </Button>
                 <Menu
                   trigger={<Button label="More answers" disabled={sending}><ChevronDown size={14} /></Button>}
@@ -68,10 +73,10 @@ export function PermissionCard({ request, cwd }: { request: Request; cwd: string
       {(mode === "always" || mode === "session") && (
         <MakeRule
           scope={mode}
-          suggestions={data.suggestions ?? []}
-          first={suggested || exactly(request)}
+          suggestions={rules}
+          first={rules[0] || exactly(request)}
           onBack={() => setMode("choose")}
-          onAllow={(rule) => answer({ behavior: "allow", scope: mode, rule })}
+          onAllow={(rule) => answer({ behavior: "allow", scope: mode, ...(rule ? { rule } : {}) })}
         />
       )}
       {mode === "edit" && (
@@ -109,13 +114,24 @@ function exactly({ data }: Request): string {
 }
 
 function MakeRule({ scope, suggestions, first, onBack, onAllow }: {
-  scope: "always" | "session"; suggestions: string[]; first: string; onBack: () => void; onAllow: (rule: string) => void;
+  scope: "always" | "session"; suggestions: string[]; first: string; onBack: () => void; onAllow: (rule?: string) => void;
 }) {
   const [rule, setRule] = useState(first);
+  const [all, setAll] = useState(suggestions.length > 1);
   const id = useId();
+  const title = scope === "always" ? "Always allow, in all sessions" : "Allow in this session";
+  if (all) {
+    return (
+      <form className="answer-form" onSubmit={(e) => { e.preventDefault(); onAllow(); }}>
+        <span className="small dim" id={id}>{title}</span>
+        <ul className="plain mono small" aria-labelledby={id}>{suggestions.map((s) => <li key={s}>{safeText(s)}</li>)}</ul>
+        <FormFoot onBack={onBack} label={`Save ${suggestions.length} rules and allow`} autoFocus><Button onClick={() => setAll(false)}>Write one rule instead</Button></FormFoot>
+      </form>
+    );
+  }
   return (
     <form className="answer-form" onSubmit={(e) => { e.preventDefault(); onAllow(rule.trim()); }}>
-      <label htmlFor={id}>{scope === "always" ? "Always allow, in all sessions" : "Allow in this session"}</label>
+      <label htmlFor={id}>{title}</label>
       <input id={id} className="input mono" value={rule} onChange={(e) => setRule(e.target.value)} autoFocus list={`${id}-list`} />
       <datalist id={`${id}-list`}>{suggestions.map((s) => <option key={s} value={s} />)}</datalist>
       <FormFoot onBack={onBack} disabled={!rule.trim()} label="Save rule and allow" />
@@ -170,10 +186,10 @@ function Deny({ onBack, onStop, onDeny }: { onBack: () => void; onStop: () => vo
   );
 }
 
-export function FormFoot({ onBack, label, disabled, danger, children }: { onBack?: () => void; label: string; disabled?: boolean; danger?: boolean; children?: ReactNode }) {
+export function FormFoot({ onBack, label, disabled, danger, autoFocus, children }: { onBack?: () => void; label: string; disabled?: boolean; danger?: boolean; autoFocus?: boolean; children?: ReactNode }) {
   return (
     <div className="answers">
-      <button type="submit" className={`button ${danger ? "danger" : "primary"}`} disabled={disabled}>{label}</button>
+      <button type="submit" className={`button ${danger ? "danger" : "primary"}`} disabled={disabled} autoFocus={autoFocus}>{label}</button>
       {children}
       {onBack && <Button look="quiet" data-key="Escape" onClick={(e) => { e.currentTarget.closest<HTMLElement>("[data-request]")?.focus(); onBack(); }}>Back</Button>}
     </div>

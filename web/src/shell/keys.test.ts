@@ -1,9 +1,52 @@
 // @vitest-environment happy-dom
-import { afterEach, expect, it } from "vitest";
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { act, createElement } from "react";
+import { createRoot } from "react-dom/client";
+import { afterEach, expect, it, vi } from "vitest";
+import { keys } from "../api/keys";
 import { parse } from "../lib/router";
-import { pressRequestKey } from "./keys";
+import { session } from "../model/testing";
+import { pressRequestKey, useKeys } from "./keys";
+
+const interrupt = vi.hoisted(() => vi.fn(async () => {}));
+vi.mock("../api/actions", () => ({ interrupt }));
+
+(globalThis as { IS_REACT_ACT_ENVIRONMENT?: boolean }).IS_REACT_ACT_ENVIRONMENT = true;
 
 afterEach(() => document.body.replaceChildren());
+
+/** The keyboard of a session that works. */
+async function keyboard(): Promise<{ press: (key: string, on?: Element) => Promise<void>; off: () => Promise<void> }> {
+  interrupt.mockClear();
+  history.replaceState(null, "", "/s/s1");
+  const client = new QueryClient();
+  client.setQueryData(keys.sessions, { items: [session("s1", { state: "busy" })] });
+  const Keys = () => (useKeys(), null);
+  const root = createRoot(document.createElement("div"));
+  await act(async () => root.render(createElement(QueryClientProvider, { client }, createElement(Keys))));
+  return {
+    press: (key, on = document.body) => act(async () => {
+      on.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+      on.dispatchEvent(new KeyboardEvent("keyup", { key, bubbles: true }));
+    }),
+    off: () => act(async () => root.unmount()),
+  };
+}
+
+it("Esc leaves the form of a request, wherever the focus is in it, before it stops the turn", async () => {
+  const { press, off } = await keyboard();
+  const save = card("1");
+  const back = document.createElement("button");
+  back.dataset.key = "Escape";
+  back.onclick = () => back.remove();
+  save.after(back);
+  save.focus();
+  await press("Escape", save);
+  expect([back.isConnected, interrupt.mock.calls.length]).toEqual([false, 0]);
+  await press("Escape", save);
+  expect(interrupt).toHaveBeenCalledTimes(1);
+  await off();
+});
 
 function card(id: string): HTMLButtonElement {
   const section = document.createElement("section");

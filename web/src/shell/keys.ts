@@ -109,10 +109,8 @@ export function useKeys(): void {
       // Where the key was pressed: the field may be gone by now.
       const focus = e.target instanceof Element ? e.target : null;
       const message = messageField();
-      if (inText(focus) && !(e.key === "Escape" && focus === message)) {
-        if (e.key === "Escape" && focus?.closest("[data-request]") && pressRequestKey("Escape")) e.preventDefault();
-        return;
-      }
+      if (e.key === "Escape" && focus?.closest("[data-request]") && pressRequestKey("Escape")) return e.preventDefault();
+      if (inText(focus) && !(e.key === "Escape" && focus === message)) return;
       if (e.key === "Escape") {
         const s = shown();
         if (!e.repeat) escapeAt = Date.now();
