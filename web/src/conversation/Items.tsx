@@ -10,6 +10,7 @@ import { nameOf } from "../lib/words";
 import { rowsOf } from "../model/rows";
 import { root } from "../model/types";
 import type { NoticeItem, SubagentItem, TaskItem, TextItem, ThinkingItem, TurnEndItem, UserItem } from "../model/types";
+import { showRight } from "../shell/rightPane";
 import { turnsFrom, useSessionActions } from "../shell/sessionActions";
 import { Button } from "../ui/Button";
 import { CopyButton } from "../ui/CopyButton";
@@ -166,7 +167,8 @@ export const TurnEnd = memo(function TurnEnd({ item }: { item: TurnEndItem }) {
   const replay = useReplay(session.id, item.turn, !!item.error && !quietEnd && item.turn !== "");
   const showChanges = () => {
     useView.setState({ changesOf: item.turn, phone: "side" });
-    useSettings.setState({ tab: "changes", right: true });
+    useSettings.setState({ tab: "changes" });
+    showRight(true);
   };
   return (
     <footer className="turn-end">

@@ -12,8 +12,11 @@ export function useMedia(query: string): boolean {
   );
 }
 
+const wide = "(min-width: 1200px)";
+
 /** Whether the right pane has room beside the conversation; otherwise it lies over it. */
-export const useWide = () => useMedia("(min-width: 1200px)");
+export const useWide = () => useMedia(wide);
+export const isWide = () => matchMedia(wide).matches;
 
 export const usePhone = () => useMedia("(max-width: 699px)");
 

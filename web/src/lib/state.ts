@@ -11,6 +11,7 @@ interface Settings {
   theme: Theme;
   tab: RightTab;
   left: boolean;
+  /** Whether the right pane is open where there is room beside the conversation. */
   right: boolean;
   notify: boolean;
   /** Whether the server pushes notifications to this browser, which then need no page. */
@@ -104,6 +105,8 @@ export interface Sought { session: string; turn: string; messageId: string; mine
 interface View {
   overlay: Overlay;
   phone: PhonePane;
+  /** Whether the right pane lies over the conversation, where there is no room beside it. */
+  drawer: boolean;
   finding: boolean;
   /** The turn whose changes are shown; empty means all. */
   changesOf: string;
@@ -115,4 +118,4 @@ interface View {
   reviewNext: string;
 }
 
-export const useView = create<View>()(() => ({ overlay: null, phone: "chat", finding: false, changesOf: "", jump: null, review: false, reviewNext: "" }));
+export const useView = create<View>()(() => ({ overlay: null, phone: "chat", drawer: false, finding: false, changesOf: "", jump: null, review: false, reviewNext: "" }));

@@ -2,6 +2,7 @@ import { X } from "lucide-react";
 import { Tabs } from "radix-ui";
 import { useShown } from "../conversation/context";
 import { type RightTab, useSettings } from "../lib/state";
+import { showRight } from "../shell/rightPane";
 import { Boundary } from "../ui/Boundary";
 import { Button } from "../ui/Button";
 import { ChangesPane } from "./ChangesPane";
@@ -34,7 +35,7 @@ export function RightPane() {
           ))}
         </Tabs.List>
         <span className="desktop-only">
-          <Button look="quiet" tiny label="Hide this pane (Alt-])" onClick={() => useSettings.setState({ right: false })}><X size={14} /></Button>
+          <Button look="quiet" tiny label="Hide this pane (Alt-])" onClick={() => showRight(false)}><X size={14} /></Button>
         </span>
       </div>
       {tabs.map(({ id, name, Body }) => (

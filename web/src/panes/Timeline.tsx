@@ -16,7 +16,7 @@ const kinds: { is: (b: Bar) => boolean; name: string; css: string }[] = [
 
 const kindOf = (b: Bar) => kinds.find((k) => k.is(b))!;
 
-const jump = (key: string) => useView.setState({ jump: { key }, phone: "chat" });
+const jump = (key: string) => useView.setState({ jump: { key }, phone: "chat", drawer: false });
 
 /** The session as a picture: a bar for each turn, with what ran in it and when it waited. */
 export function Timeline() {

@@ -12,7 +12,7 @@ import { agentName } from "../lib/words";
 import { Link } from "../ui/Link";
 
 const seek = (f: Found) =>
-  useView.setState({ phone: "chat", jump: { message: { session: f.session, turn: f.turn ?? "", messageId: f.message_id ?? "", mine: f.role === "user" } } });
+  useView.setState({ phone: "chat", drawer: false, jump: { message: { session: f.session, turn: f.turn ?? "", messageId: f.message_id ?? "", mine: f.role === "user" } } });
 
 /** Opens the session of a message, at that message. */
 export function showMessage(f: Found): void {

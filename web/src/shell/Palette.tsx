@@ -11,6 +11,7 @@ import { isWorking } from "../model/lists";
 import { gist } from "../requests/words";
 import { Around, showMessage } from "./Messages";
 import { turnOnNotifications } from "./notifications";
+import { showRight } from "./rightPane";
 import { useSessionActions } from "./sessionActions";
 
 interface Action { name: string; keys?: string; run: () => unknown }
@@ -74,7 +75,8 @@ export default function Palette({ session, onClose }: { session: Session | undef
 }
 
 const show = (tab: RightTab) => () => {
-  useSettings.setState({ tab, right: true });
+  useSettings.setState({ tab });
+  showRight(true);
   useView.setState({ phone: "side" });
 };
 
@@ -110,7 +112,7 @@ function SessionActions({ session, run }: { session: Session; run: (action: () =
     isWorking(session.state) && { name: "Kill the agent", run: a.kill },
     can("undo") && session.revert?.can_undo && { name: "Undo the last turn", keys: "Alt U", run: a.undo },
     can("redo") && session.revert?.can_redo && { name: "Redo", keys: "Alt Shift U", run: a.redo },
-    { name: "Find in the conversation", keys: "Ctrl F", run: () => useView.setState({ finding: true }) },
+    { name: "Find in the conversation", keys: "Ctrl F", run: () => useView.setState({ finding: true, drawer: false }) },
     { name: "Review the changes", keys: "Alt C", run: () => useView.setState({ review: true, phone: "chat" }) },
     { name: "Show files", run: show("files") },
     { name: "Show changes", run: show("changes") },

@@ -8,7 +8,7 @@ import { baseName } from "../lib/format";
 import { usePhone } from "../lib/media";
 import { sessionPath } from "../lib/router";
 import { safeName } from "../lib/safe";
-import { useSettings, useView } from "../lib/state";
+import { useView } from "../lib/state";
 import { nameOf } from "../lib/words";
 import { dotOf } from "../model/lists";
 import { PlanList } from "../panes/PlanPane";
@@ -17,7 +17,7 @@ import { seen, useMissed } from "../stream/missed";
 import { Button } from "../ui/Button";
 import { Link } from "../ui/Link";
 import { Menu } from "../ui/Menu";
-import { toggleRight } from "./rightPane";
+import { toggleRight, useRight } from "./rightPane";
 import { Starters } from "./Starters";
 import { TrustStrip } from "./Trust";
 import { useSessionActions } from "./sessionActions";
@@ -59,7 +59,7 @@ function Header() {
   const fork = useFork(session);
   const movable = useOtherNodes(session).length > 0;
   const items = conversation.threads.get("root")?.length ?? 0;
-  const right = useSettings((s) => s.right);
+  const right = useRight();
   const phone = usePhone();
   return (
     <header className="bar">

@@ -1,4 +1,4 @@
-import { lazy, type ReactNode, useEffect } from "react";
+import { lazy, type ReactNode, useEffect, useLayoutEffect, useRef } from "react";
 import { Group, Panel, Separator, useDefaultLayout } from "react-resizable-panels";
 import { usePhone, useWide } from "../lib/media";
 import { useRoute } from "../lib/router";
@@ -20,6 +20,7 @@ import { StatusBar } from "./StatusBar";
 import { Title } from "./Title";
 import { takeMarks } from "./kept";
 import { useKeys } from "./keys";
+import { showRight, useRight } from "./rightPane";
 
 const Review = lazy(() => import("../panes/Review").then((m) => ({ default: m.Review })));
 
@@ -83,15 +84,17 @@ function DesktopPanes({ instead }: Instead) {
   const left = useSettings((s) => s.left);
   const review = useView((s) => s.review);
   const shown = route.page === "session" ? route.session : "";
-  const open = useSettings((s) => s.right) && !!shown && !instead && !review;
+  const open = useRight() && !!shown && !instead && !review;
   const wide = useWide();
   const right = open && wide;
+  const drawer = open && !wide;
+  useEffect(() => useView.setState({ drawer: false }), [shown, wide, review]);
   const { defaultLayout, onLayoutChanged } = useDefaultLayout({
     id: "terret.panes", storage: localStorage, panelIds: [left && "left", "centre", right && "right"].filter((p) => p !== false),
   });
   return (
     <>
-      <Group className="panes" defaultLayout={defaultLayout} onLayoutChanged={onLayoutChanged}>
+      <Group className="panes" inert={drawer} defaultLayout={defaultLayout} onLayoutChanged={onLayoutChanged}>
         {left && (
           <>
             <Panel id="left" defaultSize="260px" minSize="200px" maxSize="420px"><Sidebar /></Panel>
@@ -106,13 +109,28 @@ function DesktopPanes({ instead }: Instead) {
           </>
         )}
       </Group>
-      {open && !wide && (
-        <>
-          <button type="button" className="drawer-veil" tabIndex={-1} aria-hidden="true" onClick={() => useSettings.setState({ right: false })} />
-          <aside className="drawer" aria-label="About this session"><RightPane key={shown} /></aside>
-        </>
-      )}
+      {drawer && <Drawer><RightPane key={shown} /></Drawer>}
       <StatusBar />
+    </>
+  );
+}
+
+/** The right pane over the conversation. It has the focus until it closes. */
+function Drawer({ children }: { children: ReactNode }) {
+  const aside = useRef<HTMLElement>(null);
+  const before = useRef<Element>(null);
+  useLayoutEffect(() => {
+    before.current = document.activeElement;
+    aside.current?.focus();
+  }, []);
+  // Not before what is behind it can have the focus again.
+  useEffect(() => () => {
+    if (document.activeElement === document.body && before.current instanceof HTMLElement) before.current.focus();
+  }, []);
+  return (
+    <>
+      <button type="button" className="drawer-veil" tabIndex={-1} aria-hidden="true" onClick={() => showRight(false)} />
+      <aside ref={aside} tabIndex={-1} className="drawer" aria-label="About this session">{children}</aside>
     </>
   );
 }

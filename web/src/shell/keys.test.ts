@@ -5,6 +5,7 @@ import { createRoot } from "react-dom/client";
 import { afterEach, expect, it, vi } from "vitest";
 import { keys } from "../api/keys";
 import { parse } from "../lib/router";
+import { useView } from "../lib/state";
 import { session } from "../model/testing";
 import { pressRequestKey, useKeys } from "./keys";
 
@@ -57,6 +58,26 @@ function card(id: string): HTMLButtonElement {
   document.body.append(section);
   return button;
 }
+
+it("Esc closes the drawer before it stops the turn", async () => {
+  const { press, off } = await keyboard();
+  const drawer = document.createElement("aside");
+  drawer.className = "drawer";
+  const field = document.createElement("input");
+  drawer.append(field);
+  document.body.append(drawer);
+  vi.stubGlobal("matchMedia", () => ({ matches: false }));
+  for (const at of [document.body, field]) {
+    useView.setState({ drawer: true });
+    await press("Escape", at);
+    expect([useView.getState().drawer, interrupt.mock.calls.length]).toEqual([false, 0]);
+  }
+  drawer.remove();
+  await press("Escape");
+  expect(interrupt).toHaveBeenCalledTimes(1);
+  vi.unstubAllGlobals();
+  await off();
+});
 
 it("presses the key of the request that has the focus, else of the first", () => {
   const pressed: string[] = [];

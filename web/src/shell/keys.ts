@@ -13,7 +13,7 @@ import { go, parse, sessionPath } from "../lib/router";
 import { useSettings, useView } from "../lib/state";
 import { attempt } from "../lib/toast";
 import { isWorking } from "../model/lists";
-import { toggleRight } from "./rightPane";
+import { showRight, toggleRight } from "./rightPane";
 import { listed } from "./SessionList";
 import { rewind } from "./sessionActions";
 
@@ -64,10 +64,10 @@ export function useKeys(): void {
       const focus = () => {
         const card = document.querySelector<HTMLElement>(`[data-request="${first.request_id}"]`);
         card?.focus();
-        return !!card;
+        return !!card && card === document.activeElement;
       };
       go(sessionPath(first.session));
-      useView.setState({ phone: "chat" });
+      useView.setState({ phone: "chat", drawer: false });
       if (!focus()) requestAnimationFrame(focus);
     };
     const rewindShown = (way: "undo" | "redo") => () => {
@@ -95,7 +95,7 @@ export function useKeys(): void {
           useView.setState((s) => ({ overlay: s.overlay === "palette" ? null : "palette" }));
         } else if (e.key === "f" && shown()) {
           e.preventDefault();
-          useView.setState({ finding: true });
+          useView.setState({ finding: true, drawer: false });
         }
         return;
       }
@@ -105,6 +105,10 @@ export function useKeys(): void {
         if (!action || e.repeat) return;
         e.preventDefault();
         return action();
+      }
+      if (e.key === "Escape" && document.querySelector(".drawer")) {
+        e.preventDefault();
+        return showRight(false);
       }
       // Where the key was pressed: the field may be gone by now.
       const focus = e.target instanceof Element ? e.target : null;
