@@ -14,7 +14,7 @@ const { server, open } = world({
     turns: [[
       ...["a.go", "b.go", "c.go", "d.go"].flatMap((f) => tool(f, "Read", "read", { file_path: f }, { content: [{ type: "text", text: f }] })),
       ...tool("t", "Bash", "execute", { command: "go test ./...", description: "Run all unit tests" }, { content: [{ type: "text", text: lines }] }),
-      ...tool("f", "Bash", "execute", { command: "npm ci" }, { error: "npm ERR! peer dep react@19\nmore of it" }),
+      ...tool("f", "Bash", "execute", { command: "npm ci" }, { error: "exit code 1: resolving\n\nnpm ERR! peer dep react@19\n" }),
       { text: "That is all." },
     ]],
   },
@@ -79,7 +79,7 @@ it("reads fold, commands say what they are for, failures why, and long output op
   await output.waitFor();
   await expect.poll(() => output.evaluate((e) => e.scrollHeight - e.scrollTop - e.clientHeight)).toBeLessThan(4);
   await expect.poll(() => output.evaluate((e) => e.scrollTop)).toBeGreaterThan(100);
-  await page.getByText("npm ERR! peer dep react@19", { exact: true }).waitFor();
+  await page.getByText("exit code 1: npm ERR! peer dep react@19", { exact: true }).waitFor();
   expect(watch.problems).toEqual([]);
   await context.close();
 });

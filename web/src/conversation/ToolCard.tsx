@@ -5,8 +5,8 @@ import { lazy, memo, type ReactNode, useState } from "react";
 import { useMe } from "../api/queries";
 import type { Decision, ToolClass } from "../api/types";
 import { duration } from "../lib/format";
-import { safeName, safeText, withoutAnsi } from "../lib/safe";
-import { argument, describe, groupTitle, outcome, pathsOf } from "../model/summary";
+import { safeName, safeText } from "../lib/safe";
+import { argument, describe, groupTitle, outcome, pathsOf, whyFailed } from "../model/summary";
 import type { ToolItem } from "../model/types";
 import { verdict } from "../requests/words";
 import { CopyButton } from "../ui/CopyButton";
@@ -28,9 +28,6 @@ export const ToolIcon = ({ of }: { of: ToolClass }) => {
 };
 
 const liveTail = 4_000; // characters of a running command that show unasked
-
-/** The first line of what went wrong. */
-const reason = (t: ToolItem) => safeName(withoutAnsi(t.error || t.output).trim().split("\n", 1)[0] ?? "");
 
 const bad = (t: ToolItem) => t.state === "failed" || t.state === "denied";
 
@@ -63,7 +60,7 @@ function Head({ tool, cwd, asked, decision }: { tool: ToolItem; cwd: string; ask
       <span className="tool-name">{safeName(tool.name)}</span>
       <span className="mono cut grow tool-argument">{argument(tool.input, cwd)}{described && <span className="tool-described"> {described}</span>}</span>
       {tool.state === "running" && !asked && <span className="dot busy" aria-hidden="true" />}
-      {decision && <Verdict decision={decision} />}
+      {decision && !(tool.state === "failed" && decision.behavior === "allow") && <Verdict decision={decision} />}
       {result && decision?.source !== "timeout" && <span className={bad(tool) ? "tool-bad" : "tool-result"}>{result}</span>}
       {ms !== undefined && ms >= 50 && <span className="faint tool-time">{duration(ms)}</span>}
     </>
@@ -78,6 +75,7 @@ export const ToolCard = memo(function ToolCard({ tool }: { tool: ToolItem }) {
   const [chosen, setOpen] = useState<boolean | null>(null);
   // While it is asked for, the request shows the diff.
   const open = chosen ?? (tool.class === "edit" && !!tool.diff && tool.state === "done");
+  const why = !open && tool.state === "failed" && whyFailed(tool);
   return (
     <div className={`tool${bad(tool) ? " bad" : ""}`}>
       <button type="button" className="fold tool-line" aria-expanded={open} onClick={() => setOpen(!open)}>
@@ -87,7 +85,7 @@ export const ToolCard = memo(function ToolCard({ tool }: { tool: ToolItem }) {
       {!open && chosen === null && tool.class === "execute" && tool.state === "running" && tool.output && (
         <div className="tool-live"><Output text={tool.output.slice(-liveTail)} live /></div>
       )}
-      {!open && tool.state === "failed" && reason(tool) && <p className="tool-reason cut">{reason(tool)}</p>}
+      {why && <p className="tool-reason cut">{why}</p>}
       {open && <ToolBody tool={tool} cwd={session.cwd} decision={decision} />}
     </div>
   );

@@ -64,6 +64,21 @@ export function outcome(tool: ToolItem, asked: boolean): string {
   }
 }
 
+/** How agents tell the exit code: before the output, or after it, with other remarks. */
+const exits = [/^exit code (\d+)(:|\n|$)/i, /(?:^|\n)\[exit code (\d+)\](\n\[[^\n]*\])*$/];
+
+/** Why a call failed, in a line: of a command its exit code, if it says one, and its last words. */
+export function whyFailed(tool: ToolItem): string {
+  const [error, output] = [tool.error ?? "", tool.output].map((t) => withoutAnsi(t).trim()) as [string, string];
+  if (tool.class !== "execute") return safeName(linesOf(error || output)[0] ?? "");
+  const text = output.includes(error) ? output : error; // it may be only how the output begins
+  const told = exits.find((e) => e.test(text));
+  const last = (t: string) => linesOf(told ? t.replace(told, "") : t).at(-1);
+  return safeName([told && `exit code ${told.exec(text)![1]}`, last(text) ?? last(output)].filter(Boolean).join(": "));
+}
+
+const linesOf = (text: string) => text.split(/[\r\n]+/).map((l) => l.trim()).filter(Boolean);
+
 export function diffSize(diff: string): { added: number; removed: number } {
   let added = 0;
   let removed = 0;
