@@ -20,6 +20,7 @@ it("the side pane is closed until asked for, opens on changes, and shows the ses
   const panel = page.getByRole("tabpanel", { name: "Timeline" });
   await expect.poll(() => panel.getByRole("button").count()).toBe(7);
   await expect.poll(() => panel.locator(".tl-part").count()).toBeGreaterThan(7);
+  expect(await panel.getByText("waited for you").count()).toBe(0);
   await panel.getByRole("button", { name: /create a.txt/ }).click();
   await page.locator(".virtual-row.hit .user", { hasText: "create a.txt" }).waitFor();
   expect(watch.problems).toEqual([]);

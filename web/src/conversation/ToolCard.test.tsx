@@ -1,6 +1,7 @@
 // @vitest-environment happy-dom
 import { renderToStaticMarkup } from "react-dom/server";
 import { expect, it, vi } from "vitest";
+import type { RequestData } from "../api/types";
 import { Script, session } from "../model/testing";
 import { ShownContext } from "./context";
 import { ToolCard } from "./ToolCard";
@@ -20,6 +21,27 @@ const bash = () => new Script()
   .add("tool.pre", { tool_id: "t", name: "Bash", class: "execute", input: { command: "make" } })
   .add("permission.request", { request_id: "r", tool_id: "t" });
 const allowed = () => bash().add("permission.decision", { request_id: "r", gate: "permission", behavior: "allow", source: "user", by: "me" });
+
+it.each([
+  ["question", { question: "Which colour?" }, { questions: [{ id: "q", text: "Which colour?" }] }],
+  ["question", { questions: [{ question: "Which colour?" }] }, { questions: [{ id: "q", text: "Which colour?" }] }],
+  ["plan", { plan: "1. Look\n2. Act" }, { plan: "1. Look\n2. Act" }],
+] as const)("a call that puts a %s waits for a person: %j", (gate, input, data) => {
+  const ask = () => new Script().add("tool.pre", { tool_id: "t", name: "Ask", class: "other", input });
+  expect(line(ask()).text).toMatch(/running$/);
+  const asked = () => ask().add(`${gate}.request`, { request_id: "r", ...data } as RequestData);
+  expect(line(asked()).text).toMatch(/waiting for you$/);
+  expect(line(asked()).html).not.toContain("busy");
+  expect(line(asked().add(`${gate}.decision`, { request_id: "r", gate, behavior: "answer", source: "user" })).text).toMatch(/running$/);
+});
+
+it("a call that runs beside a question goes on, and one that needs approval says so", () => {
+  const beside = new Script()
+    .add("tool.pre", { tool_id: "t", name: "Bash", class: "execute", input: { command: "make" } })
+    .add("question.request", { request_id: "r", questions: [{ id: "q", text: "Which colour?" }] });
+  expect(line(beside).text).toMatch(/running$/);
+  expect(line(bash()).text).toMatch(/needs approval$/);
+});
 
 it("a command that was allowed and failed says why, with no check mark", () => {
   const { text, html } = line(allowed().add("tool.failure", { tool_id: "t", name: "Bash", error: "cc main.c\nno such file\n[exit code 2]", duration_ms: 1 }));

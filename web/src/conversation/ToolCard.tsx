@@ -3,10 +3,10 @@ import {
 } from "lucide-react";
 import { lazy, memo, type ReactNode, useState } from "react";
 import { useMe } from "../api/queries";
-import type { Decision, ToolClass } from "../api/types";
+import type { Decision, Request, ToolClass } from "../api/types";
 import { duration } from "../lib/format";
 import { safeName, safeText } from "../lib/safe";
-import { argument, describe, groupTitle, outcome, pathsOf, whyFailed } from "../model/summary";
+import { argument, describe, groupTitle, outcome, pathsOf, waitsFor, whyFailed } from "../model/summary";
 import type { ToolItem } from "../model/types";
 import { verdict } from "../requests/words";
 import { CopyButton } from "../ui/CopyButton";
@@ -49,7 +49,7 @@ function Verdict({ decision: d }: { decision: Decision }) {
   );
 }
 
-function Head({ tool, cwd, asked, decision }: { tool: ToolItem; cwd: string; asked: boolean; decision: Decision | undefined }) {
+function Head({ tool, cwd, asked, decision }: { tool: ToolItem; cwd: string; asked: Request | undefined; decision: Decision | undefined }) {
   const result = outcome(tool, asked);
   const described = describe(tool.input);
   const spent = tool.durationMs ?? tool.elapsedMs;
@@ -70,7 +70,7 @@ function Head({ tool, cwd, asked, decision }: { tool: ToolItem; cwd: string; ask
 /** A tool call: one line until a person asks for more. Edits show their diff. */
 export const ToolCard = memo(function ToolCard({ tool }: { tool: ToolItem }) {
   const { session, conversation } = useShown();
-  const asked = !!tool.requestId && conversation.open.has(tool.requestId);
+  const asked = waitsFor(tool, conversation.open);
   const decision = tool.requestId ? conversation.decisions.get(tool.requestId) : undefined;
   const [chosen, setOpen] = useState<boolean | null>(null);
   // While it is asked for, the request shows the diff.

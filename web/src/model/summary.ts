@@ -1,5 +1,6 @@
 // A tool call in one line: the tool and the one argument that matters.
 
+import type { Request } from "../api/types";
 import { baseName, relative } from "../lib/format";
 import { safeName, withoutAnsi } from "../lib/safe";
 import type { ToolItem } from "./types";
@@ -41,13 +42,22 @@ export function describe(input: unknown): string {
     : "";
 }
 
-/** What became of the call, in a word; asked says that it waits for a person. */
-export function outcome(tool: ToolItem, asked: boolean): string {
+/** The request with which a call waits for a person: its own, or the question or plan that is its input. */
+export function waitsFor(tool: ToolItem, open: ReadonlyMap<string, Request>): Request | undefined {
+  if (tool.requestId && open.has(tool.requestId)) return open.get(tool.requestId);
+  if (tool.state !== "running" || open.size === 0) return undefined;
+  const input = JSON.stringify(tool.input ?? null);
+  const holds = (text: string | undefined) => !!text && input.includes(JSON.stringify(text));
+  return [...open.values()].find(({ data }) => !data.tool_id && (holds(data.plan) || holds(data.questions?.[0]?.text)));
+}
+
+/** What became of the call, in a word; asked is the request with which it waits. */
+export function outcome(tool: ToolItem, asked?: Request): string {
   switch (tool.state) {
     case "writing":
       return "";
     case "running":
-      return asked ? "needs approval" : "running";
+      return !asked ? "running" : asked.gate === "permission" ? "needs approval" : "waiting for you";
     case "denied":
       return "denied";
     case "interrupted":

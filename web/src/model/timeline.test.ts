@@ -19,6 +19,16 @@ it("draws turns, tools and waits where they were", () => {
   ]);
 });
 
+it.each(["rule", "policy"] as const)("what a %s decided waited for nobody", (source) => {
+  const s = new Script();
+  s.turn = "t1";
+  s.add("turn.start", { prompt: [text("fix it")], message_id: "m1", origin: "user" })
+    .add("permission.request", { request_id: "r" })
+    .add("permission.decision", { request_id: "r", gate: "permission", behavior: "allow", source })
+    .add("turn.complete", { text: "", usage: noUsage, cost_usd: 0, duration_ms: 5_000 });
+  expect(timeline(s.conversation(), 0)[0]).toMatchObject({ waited: 0, bars: [] });
+});
+
 it("a turn that runs goes on until now", () => {
   const s = new Script();
   s.turn = "t1";

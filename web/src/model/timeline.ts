@@ -1,6 +1,6 @@
 // A session as a picture: its turns, what ran in each, and when it waited for a person.
 
-import type { ToolClass } from "../api/types";
+import type { Decision, ToolClass } from "../api/types";
 import { argument } from "./summary";
 import { type Conversation, type Item, root } from "./types";
 
@@ -53,6 +53,9 @@ export function timeline(c: Conversation, now: number): TurnLine[] {
   return lines;
 }
 
+/** Whether nobody had to answer. */
+const decidedAlone = (d: Decision | undefined) => d?.source === "rule" || d?.source === "policy";
+
 function addBar(line: TurnLine | undefined, item: Item, at: (time: string, line: TurnLine) => number): void {
   if (!line) return;
   const from = at(item.time, line);
@@ -62,7 +65,7 @@ function addBar(line: TurnLine | undefined, item: Item, at: (time: string, line:
     line.tools++;
     const ended = item.state !== "running" && item.state !== "writing";
     bar(item.class, ended ? from + (item.durationMs ?? 0) : line.ms, `${item.name} ${argument(item.input, "")}`, item.state === "failed" || item.state === "denied");
-  } else if (item.type === "request" && (item.decidedAt || item.request.state === "open")) {
+  } else if (item.type === "request" && (item.decidedAt || item.request.state === "open") && !decidedAlone(item.request.decision)) {
     const to = item.decidedAt ? at(item.decidedAt, line) : line.ms;
     line.waited += Math.max(0, to - from);
     bar("wait", to, "Waited for your answer", false);

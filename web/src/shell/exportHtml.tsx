@@ -90,7 +90,7 @@ function Tool({ tool, cwd }: { tool: ToolItem; cwd: string }) {
   const text = withoutAnsi(tool.error || tool.output).trim();
   return (
     <details open={!!tool.diff && tool.state === "done"}>
-      <summary>{safeName(tool.name)} <code>{argument(tool.input, cwd)}</code> {describe(tool.input)} {outcome(tool, false)}</summary>
+      <summary>{safeName(tool.name)} <code>{argument(tool.input, cwd)}</code> {describe(tool.input)} {outcome(tool)}</summary>
       {tool.diff
         ? <pre>{tool.diff.split("\n").map((l, i) => <span key={i} className={l.startsWith("+") ? "plus" : l.startsWith("-") ? "minus" : undefined}>{safeText(l)}{"\n"}</span>)}</pre>
         : text && <pre>{safeText(text)}</pre>}
