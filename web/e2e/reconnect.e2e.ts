@@ -37,6 +37,27 @@ it("survives a crash of the server in mid-turn without a reload, gap or duplicat
   await context.close();
 });
 
+it.each([1440, 390])("says above the message that the server is away, and covers neither at %s pixels", async (width) => {
+  const { context, page } = await open({ viewport: { width, height: 844 } });
+  const id = await server.session({ policy: "auto-approve" }, "run: sleep 600");
+  await page.goto(`${server.url}/s/${id}`);
+  await page.getByRole("button", { name: /^Stop/ }).waitFor();
+  await server.stop();
+  const away = page.getByRole("status").filter({ hasText: "Not connected. Trying again…" });
+  await away.waitFor();
+  const message = page.getByRole("textbox", { name: "Message" });
+  await message.fill("are you there");
+  await message.press("Enter");
+  const toast = page.locator(".toast", { hasText: "The message was not sent" });
+  await toast.waitFor();
+  const [shown, line, field] = [(await toast.boundingBox())!, (await away.boundingBox())!, (await page.locator(".composer-box").boundingBox())!];
+  expect(shown.y + shown.height).toBeLessThanOrEqual(line.y);
+  expect(line.y + line.height).toBeLessThanOrEqual(field.y);
+  await server.start();
+  await away.waitFor({ state: "detached" });
+  await context.close();
+});
+
 it("a session that was opened while the server was away shows once it is back", async () => {
   const { context, page } = await open();
   writeFileSync(join(server.project, "notes.txt"), "kept for later\n");

@@ -15,6 +15,7 @@ import { nameOf, nextPolicy } from "../lib/words";
 import { getDraft, onDraft, remember, setDraft, useSettings } from "../lib/state";
 import { attempt, fail } from "../lib/toast";
 import { isWorking } from "../model/lists";
+import { Away } from "../shell/Away";
 import { useSessionActions } from "../shell/sessionActions";
 import { Button } from "../ui/Button";
 import { blockOf } from "./attachments";
@@ -140,6 +141,7 @@ export function Composer() {
     >
       <div className="measure">
         <Queue session={session} />
+        <Away />
         <Completion completion={completion} />
         <div className="composer-box">
           {files.length > 0 && (

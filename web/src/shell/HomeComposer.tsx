@@ -6,6 +6,7 @@ import { safeName, safeText } from "../lib/safe";
 import { getDraft, remember, setDraft, useSettings, useView } from "../lib/state";
 import { agentName, choices, policies } from "../lib/words";
 import { Button } from "../ui/Button";
+import { Away } from "./Away";
 import { startSession } from "./startSession";
 
 const draft = "home";
@@ -56,6 +57,7 @@ export function HomeComposer() {
   };
   return (
     <form className="composer home-composer" aria-label="New session" onSubmit={(e) => { e.preventDefault(); void start(); }}>
+      <Away />
       <div className="composer-box">
         <textarea ref={area} rows={3} dir="auto" aria-label="What should the agent do?" placeholder="What should the agent do?" value={text} onChange={(e) => change(e.target.value)}
           onKeyDown={(e) => { if (e.key === "Enter" && !e.shiftKey && !e.nativeEvent.isComposing) { e.preventDefault(); void start(); } }} />
