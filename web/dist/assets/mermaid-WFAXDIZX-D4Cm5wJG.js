@@ -1,0 +1,1 @@
+export{o as Mermaid}from"./RichMarkdown-D8AkDlSb.js";
