@@ -175,22 +175,39 @@ func (e *Engine) serve(ctx context.Context, l *live, item terret.InboxItem) {
 	})
 }
 
-// takeUpdate changes the session as another process asked. What cannot be written because
-// the session is given back waits for its next owner.
+// takeUpdate changes the session as another process asked, after earlier changes. What
+// cannot be written because the session is given back waits for its next owner.
 func (e *Engine) takeUpdate(ctx context.Context, l *live, item terret.InboxItem) {
 	l.mu.Lock()
-	skip := l.updates[item.ID] || l.unusable() != nil
-	if !skip {
-		if l.updates == nil {
-			l.updates = map[string]bool{}
-		}
-		l.updates[item.ID] = true
-	}
-	l.mu.Unlock()
-	if skip {
+	if l.known[item.ID] || l.unusable() != nil {
+		l.mu.Unlock()
 		return
 	}
-	e.goBackground(func() {
+	if l.known == nil {
+		l.known = map[string]bool{}
+	}
+	l.known[item.ID] = true
+	l.updates = append(l.updates, item)
+	first := !l.updating
+	l.updating = true
+	l.mu.Unlock()
+	if first {
+		e.goBackground(func() { e.carryOut(ctx, l) })
+	}
+}
+
+// carryOut carries out the changes that other processes sent.
+func (e *Engine) carryOut(ctx context.Context, l *live) {
+	for {
+		l.mu.Lock()
+		if len(l.updates) == 0 || l.unusable() != nil {
+			l.updating = false
+			l.mu.Unlock()
+			return
+		}
+		item := l.updates[0]
+		l.updates = l.updates[1:]
+		l.mu.Unlock()
 		var u terret.SessionUpdated
 		err := unmarshal(item.Body, &u)
 		if err == nil {
@@ -201,12 +218,9 @@ func (e *Engine) takeUpdate(ctx context.Context, l *live, item terret.InboxItem)
 		l.mu.Unlock()
 		if refused {
 			l.log.Warn("a request from another process failed", "kind", item.Kind, "error", err)
-			_ = l.take(item.ID).wait() // if it was not written, it is tried again
+			_ = l.take(item.ID).wait() // if it was not written, the next owner tries it again
 		}
-		l.mu.Lock()
-		delete(l.updates, item.ID)
-		l.mu.Unlock()
-	})
+	}
 }
 
 // wish says what an item is about, so that a late one does no harm: it was meant for

@@ -134,7 +134,7 @@ func (e *Engine) withAgent(ctx context.Context, session string, fn func(terret.A
 
 // wake returns the session's agent for use outside a turn, opening it if there is none.
 func (e *Engine) wake(ctx context.Context, l *live) (terret.Agent, error) {
-	h, err := e.openAgent(ctx, l)
+	h, err := e.openAgent(ctx, l, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -44,8 +44,12 @@ type live struct {
 	// leftover holds prompts that an earlier owner left in the queue; they wait until
 	// somebody prompts.
 	leftover map[string]bool
-	told     bool            // the agent needs no account of a session that this one continues
-	updates  map[string]bool // inbox items that are being carried out
+	told     bool // the agent needs no account of a session that this one continues
+	// updates are changes that other processes sent and that wait to be carried out, in
+	// order, by one goroutine if updating; known are the ids of all that came.
+	updates  []terret.InboxItem
+	updating bool
+	known    map[string]bool
 	// queued is set if there may be prompts in the queue. The watcher, and whoever puts
 	// one there, sees to it: turns that nobody queues behind do not read the queue.
 	queued  bool

@@ -262,7 +262,7 @@ func (e *Engine) prepareTurn(l *live, t *turn) error {
 	if limit, spent := t.in.MaxCostUSD, l.snapshot().CostUSD; limit > 0 && spent >= limit {
 		return overBudget(spent, limit)
 	}
-	h, err := e.openAgent(t.ctx, l)
+	h, err := e.openAgent(t.ctx, l, t)
 	if err != nil {
 		return err
 	}
@@ -303,15 +303,17 @@ func (l *live) hand(t *turn, h *host) error {
 	return nil
 }
 
-// openAgent returns the session's agent, opening it if there is none.
-func (e *Engine) openAgent(ctx context.Context, l *live) (*host, error) {
+// openAgent returns the session's agent, opening it if there is none: for that turn, or
+// outside of one if it is nil. Closing the session ends an opening outside a turn with
+// errGone.
+func (e *Engine) openAgent(ctx context.Context, l *live, of *turn) (*host, error) {
 	l.opening.Lock()
 	defer l.opening.Unlock()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	l.mu.Lock()
 	h, session, cursor, t, gone := l.host, l.session, l.cursor, l.turn, l.unusable()
-	if t == nil {
+	if of == nil {
 		l.stopOpening = cancel
 	}
 	l.mu.Unlock()
@@ -320,9 +322,18 @@ func (e *Engine) openAgent(ctx context.Context, l *live) (*host, error) {
 		return h, nil
 	case ctx.Err() != nil: // the caller was stopped while others held the lock
 		return nil, context.Cause(ctx)
-	case t == nil && gone != nil:
+	case of == nil && gone != nil:
 		return nil, gone
 	}
+	h, err := e.openFor(ctx, l, session, cursor, t)
+	if err != nil && errors.Is(context.Cause(ctx), errGone) { // drivers say it in words of their own
+		err = errGone
+	}
+	return h, err
+}
+
+// openFor opens an agent with the settings of a turn, or of the session if it is nil.
+func (e *Engine) openFor(ctx context.Context, l *live, session terret.Session, cursor []byte, t *turn) (*host, error) {
 	d, err := e.driver(session.Agent)
 	if err == nil {
 		err = folderThere(session.Cwd)
@@ -336,7 +347,7 @@ func (e *Engine) openAgent(ctx context.Context, l *live) (*host, error) {
 	} else if in, err = e.settingsFor(ctx, session, terret.TurnOptions{}); err != nil {
 		return nil, err
 	}
-	h = l.newHost(in)
+	h := l.newHost(in)
 	r := e.openRequest(session, in.Settings, l.log)
 	r.Warm = e.pool.Claim(d, r)
 	r.Cursor, r.Host = cursor, h

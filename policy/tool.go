@@ -78,14 +78,20 @@ var classRule = map[terret.ToolClass]string{
 // ToolName is the name that rules use for a tool, given the name that some agent uses for
 // it, in any case: Bash for bash or shell. Other names are returned as they are.
 func ToolName(name string) string {
-	if known, ok := tools[name]; ok {
-		return known.rule
+	if siblings[name] {
+		return name
 	}
-	if known, ok := tools[strings.ToLower(name)]; ok {
-		return known.rule
+	for _, n := range []string{name, strings.ToLower(name)} {
+		if known, ok := tools[n]; ok {
+			return known.rule
+		}
 	}
 	return name
 }
+
+// siblings are tools that agents have beside the one whose rules cover them, so that
+// nobody means that one by their names.
+var siblings = map[string]bool{"NotebookRead": true, "view_image": true, "apply_patch": true, "patch": true, "replace": true}
 
 // ruleName is the canonical form of a tool's name in a rule.
 func ruleName(name string) string {

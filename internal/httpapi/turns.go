@@ -195,6 +195,7 @@ func (s *Server) prompt(ctx context.Context, in *promptInput) (*turnAnswer, erro
 // started before.
 func (s *Server) startTurn(ctx context.Context, session terret.Session, in *promptInput) (turn terret.Turn, replayed bool, err error) {
 	r := engine.PromptRequest{Session: session.ID, Prompt: in.Body.prompt(), When: in.Body.When, By: caller(ctx)}
+	prompt := r.Prompt.Blocks // for those who repeat the request
 	v, err := s.keys.do(ctx, in.Key, []any{r.By, "prompt", session.ID}, in.Body, func() (any, error) {
 		if in.Key != "" {
 			r.Turn = turnOfKey(r.By, session.ID, "prompt", in.Key)
@@ -207,11 +208,11 @@ func (s *Server) startTurn(ctx context.Context, session terret.Session, in *prom
 			}
 		}
 		t, err := s.engine.Prompt(ctx, r)
-		t.Prompt = nil // it may be large, and is remembered; whoever repeats the request has it
+		prompt, t.Prompt = t.Prompt, nil // it may be large, and t is remembered
 		return t, err
 	}, &replayed)
 	turn, _ = v.(terret.Turn)
-	turn.Prompt = r.Prompt.Blocks
+	turn.Prompt = prompt
 	return turn, replayed, err
 }
 

@@ -77,7 +77,7 @@ func CheckOversight(c terret.Capabilities, in terret.Settings, deny []string, ch
 // aboutReading reports whether a rule is about tools that agents use without asking.
 func aboutReading(rule string) bool {
 	tool, _, _ := strings.Cut(rule, "(")
-	return slices.Contains([]string{"Read", "Glob", "Grep", "LS"}, tool)
+	return slices.Contains([]string{"Read", "Glob", "Grep", "LS"}, policy.ToolName(tool))
 }
 
 // Config is a persona with the field names of the first frontend that had them.

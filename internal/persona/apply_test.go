@@ -72,18 +72,19 @@ func TestCheckOversight(t *testing.T) {
 		none   string
 		chosen terret.Policy
 	}{
-		"nothing":          {},
-		"all tools":        {in: settings{Tools: some("default"), RemovedTools: none, ApprovedTools: some("Bash")}},
-		"some tools":       {in: settings{Tools: some("Read")}, asked: "held to tools: it uses tools without asking", none: "held to tools: none of its tool uses"},
-		"no tools":         {in: settings{Tools: none}, asked: "held to tools:", none: "held to tools:"},
-		"tools taken away": {in: settings{RemovedTools: some("Bash")}, asked: "held to disallowed_tools:", none: "held to disallowed_tools:"},
-		"deny rules":       {deny: some("Bash(rm *)"), none: "held to deny rules:"},
-		"all of it":        {in: settings{Tools: none, RemovedTools: some("Bash")}, deny: some("Bash"), asked: "tools and disallowed_tools:", none: "tools and disallowed_tools and deny rules:"},
-		"reading denied":   {deny: some("Bash(rm *)", "Read(**/.env)"), asked: "held to deny rules about reading:", none: "held to deny rules:"},
-		"ask":              {chosen: terret.PolicyAsk, none: "held to the policy ask:"},
-		"plan":             {chosen: terret.PolicyPlan, none: "held to the policy plan:"},
-		"deny the rest":    {chosen: terret.PolicyDenyUnlessAllowed, asked: "held to the policy deny-unless-allowed: it uses tools without asking", none: "held to the policy deny-unless-allowed:"},
-		"all is allowed":   {chosen: terret.PolicyAutoApprove},
+		"nothing":            {},
+		"all tools":          {in: settings{Tools: some("default"), RemovedTools: none, ApprovedTools: some("Bash")}},
+		"some tools":         {in: settings{Tools: some("Read")}, asked: "held to tools: it uses tools without asking", none: "held to tools: none of its tool uses"},
+		"no tools":           {in: settings{Tools: none}, asked: "held to tools:", none: "held to tools:"},
+		"tools taken away":   {in: settings{RemovedTools: some("Bash")}, asked: "held to disallowed_tools:", none: "held to disallowed_tools:"},
+		"deny rules":         {deny: some("Bash(rm *)"), none: "held to deny rules:"},
+		"all of it":          {in: settings{Tools: none, RemovedTools: some("Bash")}, deny: some("Bash"), asked: "tools and disallowed_tools:", none: "tools and disallowed_tools and deny rules:"},
+		"reading, otherwise": {deny: some("grep"), asked: "held to deny rules about reading:", none: "held to deny rules:"},
+		"reading denied":     {deny: some("Bash(rm *)", "Read(**/.env)"), asked: "held to deny rules about reading:", none: "held to deny rules:"},
+		"ask":                {chosen: terret.PolicyAsk, none: "held to the policy ask:"},
+		"plan":               {chosen: terret.PolicyPlan, none: "held to the policy plan:"},
+		"deny the rest":      {chosen: terret.PolicyDenyUnlessAllowed, asked: "held to the policy deny-unless-allowed: it uses tools without asking", none: "held to the policy deny-unless-allowed:"},
+		"all is allowed":     {chosen: terret.PolicyAutoApprove},
 	} {
 		for oversight, want := range map[terret.Oversight]string{terret.OversightAll: "", terret.OversightAsked: c.asked, terret.OversightNone: c.none, "": c.none} {
 			err := CheckOversight(terret.Capabilities{Oversight: oversight}, c.in, c.deny, c.chosen)
