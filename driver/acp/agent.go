@@ -24,6 +24,7 @@ type agent struct {
 	// switching is held while a process is started, stopped or set up for a turn.
 	switching sync.Mutex
 	began     picked // what the session had when it was opened; switching is held
+	lent      lent   // switching is held
 
 	mu      sync.Mutex
 	p       *process

@@ -390,12 +390,16 @@ func TestOneTurn(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, "fair")
 	a := s.open()
-	for _, in := range []terret.Settings{{}, {PermissionMode: "yolo", Model: "m2"}, {}} {
+	for _, in := range []terret.Settings{{}, {PermissionMode: "yolo", Model: "m2", Effort: "high"}, {Effort: "high"}, {}, {Effort: "low"}, {}} {
 		s.req.Settings = in
 		s.says(a, "hello", "You said hello")
 		want := picked{cmp.Or(in.Model, "m1"), cmp.Or(in.PermissionMode, "ask")}
 		if now := a.now(); (picked{now.model, now.mode}) != want {
 			t.Errorf("model %s and mode %s, want %v", now.model, now.mode, want)
+		}
+		now := a.now()
+		if got, want := now.option("thought_level").current(), cmp.Or(in.Effort, "low"); got != want {
+			t.Errorf("%+v: effort %s, want %s", in, got, want)
 		}
 	}
 }
@@ -410,7 +414,7 @@ func TestRefusedChoices(t *testing.T) {
 		want terret.ErrorCode
 		says string
 	}{
-		{terret.Settings{PermissionMode: "none"}, terret.CodeInvalidRequest, `no mode "none"; it has [ask yolo]`},
+		{terret.Settings{PermissionMode: "none"}, terret.CodeInvalidRequest, `no mode "none"; it has ask, yolo`},
 		{terret.Settings{Model: "none"}, terret.CodeModelNotFound, `the model "none"`},
 		{terret.Settings{Effort: "none"}, terret.CodeInvalidRequest, `the effort "none"`},
 	} {

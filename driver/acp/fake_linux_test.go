@@ -50,10 +50,12 @@ type fake struct {
 	late  bool           // it goes on after the end of a turn
 	how   string         // the method that opened its session
 	told  bool           // to end the turn, while it waited for an answer
+	// What was chosen for the session.
+	model, effort string
 }
 
 func play(name string) {
-	f := &fake{name: name, in: bufio.NewReaderSize(os.Stdin, 1<<20)}
+	f := &fake{name: name, in: bufio.NewReaderSize(os.Stdin, 1<<20), model: "m1", effort: "low"}
 	if file, ok := strings.CutPrefix(name, "replay:"); ok {
 		f.load(file)
 	}
@@ -151,11 +153,20 @@ func (f *fake) serve(m wireMessage) {
 		if m.Method == methodLoad {
 			f.say("this was said before")
 		}
-		f.answer(m, `{"sessionId":"s1","modes":{"currentModeId":"ask","availableModes":[{"id":"ask"},{"id":"yolo"}]},
-			"configOptions":[{"id":"model","category":"model","currentValue":"m1","options":[{"name":"group","options":[{"value":"m1","name":"One"},{"value":"m2","name":"Two"}]}]},
-			{"id":"effort","category":"thought_level","currentValue":"low","options":[{"value":"low"},{"value":"high"}]}]}`)
+		f.answer(m, `{"sessionId":"s1","modes":{"currentModeId":"ask","availableModes":[{"id":"ask"},{"id":"yolo"}]},`+f.options()+`}`)
 	case (m.Method == methodSetMode || m.Method == methodSetOption) && strings.Contains(string(m.Params), `"none"`):
 		f.send(wireMessage{ID: m.ID, Error: json.RawMessage(`{"code":-32602,"message":"there is none"}`)})
+	case m.Method == methodSetOption:
+		var chosen struct{ ConfigID, Value string }
+		if err := json.Unmarshal(m.Params, &chosen); err != nil {
+			panic(err)
+		}
+		if chosen.ConfigID == "model" {
+			f.model = chosen.Value
+		} else {
+			f.effort = chosen.Value
+		}
+		f.answer(m, "{"+f.options()+"}")
 	case m.Method == methodSetMode && f.late:
 		f.late = false
 		f.say("One more thing.")
@@ -167,6 +178,12 @@ func (f *fake) serve(m wireMessage) {
 	default:
 		f.answer(m, `{}`)
 	}
+}
+
+// options is what can be chosen, and what is.
+func (f *fake) options() string {
+	return `"configOptions":[{"id":"model","category":"model","currentValue":"` + f.model + `","options":[{"name":"group","options":[{"value":"m1","name":"One"},{"value":"m2","name":"Two"}]}]},
+		{"id":"effort","category":"thought_level","currentValue":"` + f.effort + `","options":[{"value":"low"},{"value":"high"}]}]`
 }
 
 // prompt does what the prompt says.

@@ -104,7 +104,7 @@ func (a *agent) setMode(ctx context.Context, p *process, mode string) error {
 		return terret.Invalid("permission_mode", "%s has no modes", p.title)
 	}
 	if err != nil {
-		return a.refused(p, terret.CodeInvalidRequest, fmt.Sprintf("has no mode %q; it has %v", mode, s.modes()), err)
+		return a.refused(p, terret.CodeInvalidRequest, fmt.Sprintf("has no mode %q; it has %s", mode, strings.Join(s.modes(), ", ")), err)
 	}
 	a.telling.Lock()
 	a.state.mode = mode
@@ -127,16 +127,34 @@ func (s state) modes() []string {
 	return out
 }
 
-// setEffort chooses how much the model thinks, where that can be chosen.
+// lent is an effort that a turn chose, and the one that the session had before.
+type lent struct{ effort, before string }
+
+// setEffort chooses how much the model thinks, where that can be chosen. Without a choice
+// it goes back to what it was before a turn had its own, unless that has changed since:
+// other models have other efforts.
 func (a *agent) setEffort(ctx context.Context, p *process, effort string) error {
 	s := a.now()
 	o := s.option("thought_level")
-	if effort == "" || o == nil || o.current() == effort {
+	if o == nil {
 		return nil
 	}
-	if err := a.setOption(ctx, p, o.ID, effort); err != nil {
-		return a.refused(p, terret.CodeInvalidRequest, fmt.Sprintf("does not take the effort %q", effort), err)
+	next := lent{effort, o.current()}
+	if a.lent.effort == o.current() {
+		next.before = a.lent.before
 	}
+	if effort == "" {
+		effort, next = next.before, lent{}
+		if !slices.ContainsFunc(o.values(), func(v value) bool { return v.Value == effort }) {
+			effort = o.current()
+		}
+	}
+	if o.current() != effort {
+		if err := a.setOption(ctx, p, o.ID, effort); err != nil {
+			return a.refused(p, terret.CodeInvalidRequest, fmt.Sprintf("does not take the effort %q", effort), err)
+		}
+	}
+	a.lent = next
 	return nil
 }
 
