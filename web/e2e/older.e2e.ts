@@ -44,6 +44,7 @@ it("a session beyond the end of the list opens by its link and from the search",
   await page.goto(`${server.url}/s/01a1-nothing`);
   await page.getByText("This session cannot be shown").waitFor();
   expect(watch.problems).toEqual([]);
+  await page.unrouteAll({ behavior: "wait" }); // an answer that is on its way outlives the page otherwise
   await context.close();
 });
 
@@ -58,6 +59,7 @@ it("a pinned one is in the list", async () => {
   await server.api("PATCH", `/v1/sessions/${old}`, { title: "renamed" });
   await page.getByRole("region", { name: "Pinned" }).getByText("renamed").waitFor();
   expect(watch.problems).toEqual([]);
+  await page.unrouteAll({ behavior: "wait" });
   await context.close();
 });
 
@@ -80,5 +82,6 @@ it("what happens to it is seen there, and keys act on it", async () => {
   await page.getByText("Stopped", { exact: true }).waitFor();
   await page.locator(".bar .dot.idle").waitFor();
   expect(watch.problems).toEqual([]);
+  await page.unrouteAll({ behavior: "wait" });
   await context.close();
 });
