@@ -54,7 +54,7 @@ func (h *host) Ask(ctx context.Context, q terret.Ask) (terret.Decision, error) {
 	if err != nil {
 		return terret.Decision{}, err
 	}
-	if q.Gate == terret.GatePreTool || q.Gate == terret.GatePermission {
+	if aboutTool(q.Gate) {
 		l.recordBefore(r.turn) // the agent may change something once it has the answer
 	}
 	if filed {
@@ -174,16 +174,16 @@ func (r *request) file(ctx context.Context, opinion *terret.Decision, hits map[s
 // be held.
 func (r *request) overruled(opinion *terret.Decision) *terret.Decision {
 	l, gate, in := r.l, r.ask.Gate, r.host.in
+	stopped := false
 	if l.turn != nil {
-		in = l.turn.in
+		in, stopped = l.turn.in, l.turn.stop != nil
 	}
-	isTool := gate == terret.GatePermission || gate == terret.GatePreTool
 	switch {
-	case l.turn != nil && l.turn.stop != nil && isTool && (opinion == nil || opinion.Behavior != terret.BehaviorDeny):
+	case stopped && aboutTool(gate) && (opinion == nil || opinion.Behavior != terret.BehaviorDeny):
 		return &terret.Decision{Behavior: terret.BehaviorDeny, Source: terret.ByInterrupt, Reason: givenUp[terret.ByInterrupt]}
 	case opinion != nil:
 		return nil
-	case l.turn != nil && l.turn.stop != nil:
+	case stopped:
 		d := refusal(gate, terret.ByInterrupt, givenUp[terret.ByInterrupt])
 		return &d
 	case isHook(gate) && !l.e.wants(l.id, in, gate):

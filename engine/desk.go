@@ -46,6 +46,9 @@ func isHook(g terret.Gate) bool {
 	return false
 }
 
+// aboutTool reports whether the decision at the gate is about a tool use.
+func aboutTool(g terret.Gate) bool { return g == terret.GatePermission || g == terret.GatePreTool }
+
 // noOpinion reports whether a decision tells the agent nothing.
 func noOpinion(d terret.Decision) bool {
 	return d.Behavior == terret.BehaviorPassthrough || d.Behavior == terret.BehaviorAsk && d.Rule == ""

@@ -38,11 +38,13 @@ type faults struct {
 func faultyFixture(t *testing.T, d terret.Driver, change ...func(*engine.Config)) (*fixture, *faults) {
 	t.Helper()
 	s := &faults{}
-	f := openFixture(t, sqlite.Memory, d, append(change, func(c *engine.Config) {
-		s.Store = c.Store.(Store)
-		c.Store = s
-	})...)
-	return f, s
+	return openFixture(t, sqlite.Memory, d, append(change, s.in)...), s
+}
+
+// in puts the faults between an engine and its store.
+func (s *faults) in(c *engine.Config) {
+	s.Store = c.Store.(Store)
+	c.Store = s
 }
 
 func (s *faults) set(change func()) {

@@ -188,26 +188,16 @@ func (e *Engine) takeUpdate(ctx context.Context, l *live, item terret.InboxItem)
 	}
 	l.known[item.ID] = true
 	l.updates = append(l.updates, item)
-	first := !l.updating
-	l.updating = true
+	first := len(l.updates) == 1
 	l.mu.Unlock()
 	if first {
-		e.goBackground(func() { e.carryOut(ctx, l) })
+		e.goBackground(func() { e.carryOut(ctx, l, item) })
 	}
 }
 
-// carryOut carries out the changes that other processes sent.
-func (e *Engine) carryOut(ctx context.Context, l *live) {
-	for {
-		l.mu.Lock()
-		if len(l.updates) == 0 || l.unusable() != nil {
-			l.updating = false
-			l.mu.Unlock()
-			return
-		}
-		item := l.updates[0]
-		l.updates = l.updates[1:]
-		l.mu.Unlock()
+// carryOut carries out the first change that other processes sent, and those after it.
+func (e *Engine) carryOut(ctx context.Context, l *live, item terret.InboxItem) {
+	for more := true; more; {
 		var u terret.SessionUpdated
 		err := unmarshal(item.Body, &u)
 		if err == nil {
@@ -220,6 +210,12 @@ func (e *Engine) carryOut(ctx context.Context, l *live) {
 			l.log.Warn("a request from another process failed", "kind", item.Kind, "error", err)
 			_ = l.take(item.ID).wait() // if it was not written, the next owner tries it again
 		}
+		l.mu.Lock()
+		l.updates = l.updates[1:]
+		if more = len(l.updates) > 0 && l.unusable() == nil; more {
+			item = l.updates[0]
+		}
+		l.mu.Unlock()
 	}
 }
 

@@ -17,10 +17,9 @@ type live struct {
 	log *slog.Logger
 
 	// opening is held while the agent is opened or closed, so that there is never
-	// more than one. stopOpening, under mu, ends an opening outside a turn.
-	opening     sync.Mutex
-	stopOpening context.CancelCauseFunc
-	parting     sync.WaitGroup // agents that ended by themselves and are being closed
+	// more than one.
+	opening sync.Mutex
+	parting sync.WaitGroup // agents that ended by themselves and are being closed
 
 	left chan struct{} // closed when the session is gone
 
@@ -45,11 +44,13 @@ type live struct {
 	// somebody prompts.
 	leftover map[string]bool
 	told     bool // the agent needs no account of a session that this one continues
-	// updates are changes that other processes sent and that wait to be carried out, in
-	// order, by one goroutine if updating; known are the ids of all that came.
-	updates  []terret.InboxItem
-	updating bool
-	known    map[string]bool
+	// updates are changes that other processes sent and that are not carried out yet; one
+	// goroutine does that, in order, while there are any. known are the ids of all that
+	// came.
+	updates []terret.InboxItem
+	known   map[string]bool
+	// stopOpening ends the last opening of an agent outside a turn.
+	stopOpening context.CancelCauseFunc
 	// queued is set if there may be prompts in the queue. The watcher, and whoever puts
 	// one there, sees to it: turns that nobody queues behind do not read the queue.
 	queued  bool

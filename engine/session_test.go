@@ -410,10 +410,7 @@ func TestUpdateFromElsewhereIsOneCommit(t *testing.T) {
 	t.Parallel()
 	p := newPuppet()
 	store := &faults{}
-	f := fileFixture(t, "", p, func(c *engine.Config) {
-		store.Store = c.Store.(Store)
-		c.Store = store
-	})
+	f := fileFixture(t, "", p, store.in)
 	g := fileFixture(t, f.path, newPuppet())
 	id := f.session()
 	turn := f.prompt(id, "go").ID
@@ -441,11 +438,7 @@ func TestUpdateWhileTheOwnerCloses(t *testing.T) {
 	t.Parallel()
 	p, q := newPuppet(), newPuppet()
 	store := &faults{inbox: make(chan struct{}, 1)}
-	f := fileFixture(t, "", p, func(c *engine.Config) {
-		c.InterruptGrace = time.Minute
-		store.Store = c.Store.(Store)
-		c.Store = store
-	})
+	f := fileFixture(t, "", p, store.in, func(c *engine.Config) { c.InterruptGrace = time.Minute })
 	g := fileFixture(t, f.path, q)
 	id := f.session()
 	turn := f.prompt(id, "go").ID

@@ -72,10 +72,7 @@ func TestUpdateFromElsewhereHappensOnce(t *testing.T) {
 	t.Parallel()
 	p := newPuppet()
 	store := &stale{faults: &faults{inbox: make(chan struct{}, 1)}, listed: make(chan struct{}), written: make(chan struct{})}
-	f := fileFixture(t, "", p, func(c *engine.Config) {
-		store.Store = c.Store.(Store)
-		c.Store = store
-	})
+	f := fileFixture(t, "", p, store.in, func(c *engine.Config) { c.Store = store })
 	g := fileFixture(t, f.path, newPuppet())
 	id := f.session()
 	turn := f.prompt(id, "go").ID
@@ -168,10 +165,7 @@ func TestCloseWhileATurnWaitsForAQuestion(t *testing.T) {
 		}
 	}
 	store := &faults{}
-	f := fileFixture(t, "", p, func(c *engine.Config) {
-		store.Store = c.Store.(Store)
-		c.Store = store
-	})
+	f := fileFixture(t, "", p, store.in)
 	g := fileFixture(t, f.path, newPuppet())
 	id := f.session()
 	title := "ours"
