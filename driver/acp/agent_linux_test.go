@@ -127,6 +127,20 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
+// TestInterruptedEarly has an agent that begins only after it was told to stop: it is
+// told again.
+func TestInterruptedEarly(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "fair")
+	a := s.open()
+	before := s.host.said()
+	s.prompt(a, "begin late")
+	if err := a.Interrupt(t.Context(), "turn"); err != nil {
+		t.Error(err)
+	}
+	s.fails(s.end(before), terret.CodeInterrupted)
+}
+
 // TestSilence has agents that say nothing for too long. One of them does not even stop,
 // and one asks for more when it is told to.
 func TestSilence(t *testing.T) {

@@ -50,6 +50,7 @@ type fake struct {
 	late  bool           // it goes on after the end of a turn
 	how   string         // the method that opened its session
 	told  bool           // to end the turn, while it waited for an answer
+	early bool           // or before it had the prompt
 	// What was chosen for the session.
 	model, effort string
 }
@@ -127,6 +128,7 @@ func (f *fake) answer(m wireMessage, result string) {
 func (f *fake) serve(m wireMessage) {
 	switch {
 	case m.ID == nil: // a notification
+		f.early = m.Method == methodCancel
 	case f.lines != nil:
 		f.replay(m)
 	case m.Method == methodInitialize && f.name == "later":
@@ -201,6 +203,13 @@ func (f *fake) prompt(m wireMessage) {
 		fmt.Fprintln(os.Stderr, "out of memory")
 		os.Exit(7)
 	case "hang", "hang deaf", "hang and ask":
+		f.say("Let me see")
+		f.wait(m, word)
+		return
+	case "begin late": // when it was told to stop
+		for !f.early && f.read().Method != methodCancel {
+		}
+		f.early = false
 		f.say("Let me see")
 		f.wait(m, word)
 		return

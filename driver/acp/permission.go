@@ -137,7 +137,9 @@ func (a *agent) decided(q *asking, d terret.Decision, err error) (stop bool) {
 		}
 	}
 	stop = d.Interrupt && !q.t.cancelled
-	q.t.cancelled = q.t.cancelled || stop
+	if stop {
+		q.t.stop()
+	}
 	return stop
 }
 

@@ -134,7 +134,7 @@ func (a *agent) Interrupt(context.Context, string) error {
 	t := a.turn
 	done := t == nil || t.cancelled
 	if !done {
-		t.cancelled = true
+		t.stop()
 	}
 	a.telling.Unlock()
 	if done {
@@ -184,7 +184,8 @@ func (a *agent) watch(t *turn, tell, giveUp func()) *watchdog {
 		busy := t.busy()
 		silent := !busy && quiet >= a.d.idle
 		if silent {
-			t.cancelled, t.silent = true, true
+			t.silent = true
+			t.stop()
 		}
 		a.telling.Unlock()
 		switch {

@@ -29,7 +29,7 @@ type turn struct {
 	cancelled bool // it is to end
 	silent    bool // because the agent said nothing
 	abandoned bool // because the agent is closed
-	again     bool // it was told so twice
+	again     bool // it need not be told so once more
 	message   message
 	said      string // the last message that held text
 	steps     int
@@ -70,6 +70,13 @@ func newTurn(profile Profile, p *process, in terret.Settings, cwd string) *turn 
 // busy reports whether it is somebody else's turn to do something.
 func (t *turn) busy() bool {
 	return t.open > 0 || slices.ContainsFunc(t.tools, func(c *tool) bool { return c.told && !c.done })
+}
+
+// stop notes that the turn is to end. An agent that is at work hears it the first time;
+// one that is not may begin only afterwards, and is told again.
+func (t *turn) stop() {
+	t.cancelled = true
+	t.again = t.again || len(t.tools) > 0 || len(t.message.blocks) > 0 || t.steps > 0
 }
 
 // text takes in a piece of a message, or of what the model thinks.

@@ -52,6 +52,29 @@ func TestWatch(t *testing.T) {
 	})
 }
 
+// TestToldToStopOnce holds that only an agent that has not begun is told to stop again:
+// one that was at work may have ended the turn by then, and would take it for the next.
+func TestToldToStopOnce(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		before func(*turn)
+		again  bool
+	}{
+		"nothing yet":     {func(*turn) {}, true},
+		"it thinks":       {func(t *turn) { t.text("", "hm", true) }, false},
+		"it speaks":       {func(t *turn) { t.text("", "Let me", false) }, false},
+		"it has spoken":   {func(t *turn) { t.text("", "Let me", false); t.complete() }, false},
+		"it calls a tool": {func(t *turn) { t.upsert(call{ID: "t1"}) }, false},
+	} {
+		turn := newTurn(Profile{}, nil, terret.Settings{}, "/")
+		tt.before(turn)
+		turn.stop()
+		if !turn.cancelled || turn.again == tt.again {
+			t.Errorf("%s: to be told again: %v", name, !turn.again)
+		}
+	}
+}
+
 // TestModeChanged is that a mode which the agent changes by itself stays that of the
 // session only if it is no answer to us.
 func TestModeChanged(t *testing.T) {
