@@ -28,9 +28,11 @@ type PermissionDenied struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// QuestionRequest asks a person questions.
+// QuestionRequest asks a person questions. ToolID is the call that waits for the answers,
+// if the agent says which.
 type QuestionRequest struct {
 	RequestID string     `json:"request_id"`
+	ToolID    string     `json:"tool_id,omitempty"`
 	Questions []Question `json:"questions"`
 	Schema    JSON       `json:"schema,omitempty"`
 	URL       string     `json:"url,omitempty"`
@@ -51,9 +53,11 @@ type Option struct {
 	Description string `json:"description,omitempty"`
 }
 
-// PlanRequest presents a plan for approval.
+// PlanRequest presents a plan for approval. ToolID is the call that waits for it, if the
+// agent says which.
 type PlanRequest struct {
 	RequestID string `json:"request_id"`
+	ToolID    string `json:"tool_id,omitempty"`
 	Plan      string `json:"plan"`
 	File      string `json:"file,omitempty"`
 }

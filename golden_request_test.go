@@ -17,7 +17,7 @@ func requestExamples() []example {
 		}, expects(terret.GatePermission, terret.BehaviorDeny, 5*time.Minute), source("can_use_tool")),
 		inTurn(terret.PermissionDenied{ToolID: goldenTool, Tool: "WebFetch", Reason: "the mode is dontAsk"}),
 		inTurn(terret.QuestionRequest{
-			RequestID: goldenRequest,
+			RequestID: goldenRequest, ToolID: goldenTool,
 			Questions: []terret.Question{{
 				ID: "q1", Header: "Branch", Text: "Which branches?", Multi: true,
 				Options: []terret.Option{{Label: "main", Description: "what is released"}, {Label: "next", Description: "what comes then"}},
@@ -25,7 +25,7 @@ func requestExamples() []example {
 			Schema: terret.JSON(`{"type":"object","properties":{"q1":{"type":"array"}}}`), URL: "https://example.com/ask",
 		}, expects(terret.GateQuestion, terret.BehaviorReject, 0), source("AskUserQuestion")),
 		inTurn(terret.PlanRequest{
-			RequestID: goldenRequest, Plan: "1. Raise i.\n2. Test.", File: "/home/ada/.claude/plans/loop.md",
+			RequestID: goldenRequest, ToolID: goldenTool, Plan: "1. Raise i.\n2. Test.", File: "/home/ada/.claude/plans/loop.md",
 		}, expects(terret.GatePlan, terret.BehaviorRevise, 0), source("ExitPlanMode")),
 		inTurn(terret.StopRequest{
 			RequestID: goldenRequest, LastMessage: "The loop ends now.", Again: true, Background: true,

@@ -114,7 +114,7 @@ func (t *turn) planOf(c *tool) (terret.PlanRequest, bool) {
 		return terret.PlanRequest{}, false
 	}
 	decode(c.input, &input)
-	plan := terret.PlanRequest{Plan: cmp.Or(input.Plan, terret.TextOf(c.shown())), File: input.File}
+	plan := terret.PlanRequest{ToolID: c.id, Plan: cmp.Or(input.Plan, terret.TextOf(c.shown())), File: input.File}
 	return plan, plan.Plan != "" || c.name == t.profile.quirks.planTool
 }
 

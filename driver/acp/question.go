@@ -15,6 +15,7 @@ type elicitParams struct {
 	Message string          `json:"message"`
 	URL     string          `json:"url"`
 	Schema  json.RawMessage `json:"requestedSchema"`
+	Call    string          `json:"toolCallId"` // that waits for the answers
 }
 
 // elicit puts questions of the agent to people, and answers it.
@@ -36,12 +37,15 @@ func (a *agent) elicit(ctx context.Context, p *process, m rpc.Message) (any, err
 	t.heard = time.Now()
 	t.open++
 	t.asks.Add(1)
+	q := terret.QuestionRequest{Questions: form.Questions(params.Message), URL: params.URL}
+	if c := t.find(params.Call); c != nil {
+		q.ToolID = c.id
+	}
 	a.telling.Unlock()
 	defer t.asks.Done()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(t.life, func() { cancel(context.Cause(t.life)) })()
-	q := terret.QuestionRequest{Questions: form.Questions(params.Message), URL: params.URL}
 	if has(params.Schema) {
 		q.Schema = terret.JSON(params.Schema)
 	}

@@ -151,12 +151,12 @@ func (t *translator) canUseTool(id string, r canUseTool) {
 	switch r.ToolName {
 	case "AskUserQuestion":
 		a.ask.Gate = terret.GateQuestion
-		a.ask.Event.Data = questionRequest(r.Input)
+		a.ask.Event.Data = questionRequest(r)
 		a.answer = func(d terret.Decision) any { return answerQuestions(r, d) }
 	case "ExitPlanMode":
 		f := decodeInput(terret.JSON(r.Input))
 		a.ask.Gate = terret.GatePlan
-		a.ask.Event.Data = terret.PlanRequest{Plan: f.Plan, File: f.PlanFilePath}
+		a.ask.Event.Data = terret.PlanRequest{ToolID: r.ToolUseID, Plan: f.Plan, File: f.PlanFilePath}
 		a.answer = func(d terret.Decision) any { return answerPlan(r, d) }
 	default:
 		a.ask.Gate = terret.GatePermission

@@ -22,10 +22,10 @@ type questionInput struct {
 // questionID is the id of the nth question.
 func questionID(n int) string { return fmt.Sprintf("q%d", n+1) }
 
-func questionRequest(input json.RawMessage) terret.QuestionRequest {
+func questionRequest(r canUseTool) terret.QuestionRequest {
 	var in questionInput
-	decode(input, &in)
-	out := terret.QuestionRequest{Questions: []terret.Question{}}
+	decode(r.Input, &in)
+	out := terret.QuestionRequest{ToolID: r.ToolUseID, Questions: []terret.Question{}}
 	for i, q := range in.Questions {
 		out.Questions = append(out.Questions, terret.Question{
 			ID: questionID(i), Header: q.Header, Text: q.Question, Options: q.Options, Multi: q.MultiSelect,

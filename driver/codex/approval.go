@@ -108,7 +108,7 @@ func (p *process) leaveSandbox(ctx context.Context, m rpc.Message, r approval, c
 	}
 	d, err := p.askIn(ctx, terret.Ask{
 		Key: terret.NewID(terret.PrefixControl), Gate: terret.GateQuestion,
-		Event: terret.Event{Actor: c.actor, Source: m.Method, Data: terret.QuestionRequest{Questions: []terret.Question{{
+		Event: terret.Event{Actor: c.actor, Source: m.Method, Data: terret.QuestionRequest{ToolID: c.id, Questions: []terret.Question{{
 			ID: id, Header: "Sandbox", Text: text, Options: []terret.Option{{Label: no}, {Label: yes}},
 		}}}},
 	})
@@ -139,7 +139,7 @@ func isSet(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "nu
 
 // questions puts Codex's questions to people.
 func (p *process) questions(ctx context.Context, m rpc.Message, r approval) (any, error) {
-	q := terret.QuestionRequest{}
+	q := terret.QuestionRequest{ToolID: r.ItemID}
 	for _, each := range r.Questions {
 		q.Questions = append(q.Questions, terret.Question{ID: each.ID, Header: each.Header, Text: each.Question, Options: each.Options})
 	}

@@ -293,6 +293,21 @@ func noQuestions(t Target) string {
 	return ""
 }
 
+// waitsWith holds that a request names the call that waits for it, if the agent tells of
+// that call.
+func (f *fixture) waitsWith(events []terret.Event, id, tool string) {
+	f.Helper()
+	want := ""
+	for _, d := range all[terret.ToolPre](events) {
+		if d.Name == tool {
+			want = d.ToolID
+		}
+	}
+	if id != want {
+		f.Errorf("the request names the call %q, want %q", id, want)
+	}
+}
+
 // questioned waits for the question, which is checked.
 func (f *fixture) questioned(session, turn string) (terret.Event, terret.Question) {
 	f.Helper()
@@ -317,6 +332,8 @@ func question(f *fixture) {
 	events := f.end(id, turn)
 	f.completed(events, "Blue it is.")
 	f.byPerson(events, ev, terret.BehaviorAnswer)
+	asked, _ := ev.Data.(terret.QuestionRequest)
+	f.waitsWith(events, asked.ToolID, f.target.Tools.Ask("").Name)
 }
 
 func questionRejected(f *fixture) {
@@ -381,6 +398,9 @@ func planApproved(f *fixture) {
 	events := f.end(id, turn)
 	f.completed(events, "Carried out.")
 	f.byPerson(events, ev, terret.BehaviorApprove)
+	if asked, _ := ev.Data.(terret.PlanRequest); tools.Plan != nil {
+		f.waitsWith(events, asked.ToolID, tools.Plan("").Name)
+	}
 	f.holds("made.txt", "x")
 	s, err := f.seats[0].store.Session(f.Context(), id)
 	if err != nil || s.PermissionMode == f.target.PlanMode {

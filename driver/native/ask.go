@@ -47,6 +47,7 @@ func (u *use) ask(ctx context.Context) outcome {
 		return u.refuse(ctx, askTool+": the question is empty")
 	}
 	d, err := u.request(ctx, terret.GateQuestion, terret.QuestionRequest{
+		ToolID:    u.call.ToolID,
 		Questions: []terret.Question{{ID: questionID, Header: in.Header, Text: in.Question, Options: in.Options, Multi: in.Multi}},
 	})
 	if err != nil {
@@ -99,7 +100,7 @@ func (u *use) plan(ctx context.Context) outcome {
 	if strings.TrimSpace(in.Plan) == "" {
 		return u.refuse(ctx, planTool+": the plan is empty")
 	}
-	d, err := u.request(ctx, terret.GatePlan, terret.PlanRequest{Plan: in.Plan})
+	d, err := u.request(ctx, terret.GatePlan, terret.PlanRequest{ToolID: u.call.ToolID, Plan: in.Plan})
 	if err != nil {
 		return u.interrupted(ctx, err, tools.Result{}, 0)
 	}

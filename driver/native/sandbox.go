@@ -80,6 +80,7 @@ func (u *use) staysIn(ctx context.Context, ready *tools.Use) (outcome, bool) {
 		text += "\nIts reason: " + ready.Reason
 	}
 	d, err := u.decide(ctx, terret.Ask{Key: u.key + "/sandbox", Gate: terret.GateQuestion, Event: u.event(terret.QuestionRequest{
+		ToolID:    u.call.ToolID,
 		Questions: []terret.Question{{ID: id, Header: "Sandbox", Text: text, Options: []terret.Option{{Label: no}, {Label: yes}}}},
 	})})
 	switch {

@@ -10,7 +10,7 @@ import (
 
 func (s *seat) question(q questionAsked) {
 	s.open(q.ID, q.SessionID, func(open *asking) {
-		request := terret.QuestionRequest{Questions: []terret.Question{}}
+		request := terret.QuestionRequest{ToolID: q.Tool.CallID, Questions: []terret.Question{}}
 		for i, one := range q.Questions {
 			request.Questions = append(request.Questions, terret.Question{
 				ID: questionID(i), Header: one.Header, Text: one.Question, Options: one.Options, Multi: one.Multiple,

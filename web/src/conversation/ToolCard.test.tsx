@@ -23,13 +23,12 @@ const bash = () => new Script()
 const allowed = () => bash().add("permission.decision", { request_id: "r", gate: "permission", behavior: "allow", source: "user", by: "me" });
 
 it.each([
-  ["question", { question: "Which colour?" }, { questions: [{ id: "q", text: "Which colour?" }] }],
-  ["question", { questions: [{ question: "Which colour?" }] }, { questions: [{ id: "q", text: "Which colour?" }] }],
-  ["plan", { plan: "1. Look\n2. Act" }, { plan: "1. Look\n2. Act" }],
-] as const)("a call that puts a %s waits for a person: %j", (gate, input, data) => {
-  const ask = () => new Script().add("tool.pre", { tool_id: "t", name: "Ask", class: "other", input });
+  ["question", { questions: [{ id: "q", text: "Which colour?" }] }],
+  ["plan", { plan: "1. Look\n2. Act" }],
+] as const)("a call that puts a %s waits for a person", (gate, data) => {
+  const ask = () => new Script().add("tool.pre", { tool_id: "t", name: "Ask", class: "other", input: {} });
   expect(line(ask()).text).toMatch(/running$/);
-  const asked = () => ask().add(`${gate}.request`, { request_id: "r", ...data } as RequestData);
+  const asked = () => ask().add(`${gate}.request`, { request_id: "r", tool_id: "t", ...data } as RequestData);
   expect(line(asked()).text).toMatch(/waiting for you$/);
   expect(line(asked()).html).not.toContain("busy");
   expect(line(asked().add(`${gate}.decision`, { request_id: "r", gate, behavior: "answer", source: "user" })).text).toMatch(/running$/);

@@ -28,7 +28,8 @@ export function onRequest(d: Draft, e: RequestEvent): void {
   const request = requestOf(e);
   (d.c.open as Map<string, Request>).set(request.request_id, request);
   d.add(e.actor || root, { type: "request", key: request.request_id, turn: e.turn ?? "", time: e.time, request });
-  if (e.data.tool_id) d.patch(e.data.tool_id, "tool", { requestId: request.request_id });
+  // Answers, and what became of a plan, are rows of their own.
+  if (e.data.tool_id && request.gate !== "question" && request.gate !== "plan") d.patch(e.data.tool_id, "tool", { requestId: request.request_id });
 }
 
 export function onDecision(d: Draft, e: DecisionEvent): void {

@@ -42,13 +42,9 @@ export function describe(input: unknown): string {
     : "";
 }
 
-/** The request with which a call waits for a person: its own, or the question or plan that is its input. */
+/** The request with which a call waits for a person. */
 export function waitsFor(tool: ToolItem, open: ReadonlyMap<string, Request>): Request | undefined {
-  if (tool.requestId && open.has(tool.requestId)) return open.get(tool.requestId);
-  if (tool.state !== "running" || open.size === 0) return undefined;
-  const input = JSON.stringify(tool.input ?? null);
-  const holds = (text: string | undefined) => !!text && input.includes(JSON.stringify(text));
-  return [...open.values()].find(({ data }) => !data.tool_id && (holds(data.plan) || holds(data.questions?.[0]?.text)));
+  return [...open.values()].find(({ data }) => data.tool_id === tool.key);
 }
 
 /** What became of the call, in a word; asked is the request with which it waits. */

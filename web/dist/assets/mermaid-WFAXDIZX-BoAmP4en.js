@@ -1,0 +1,1 @@
+export{o as Mermaid}from"./RichMarkdown-DHzPw5V1.js";
