@@ -148,8 +148,11 @@ func (e *Engine) settingsOf(ctx context.Context, s terret.Session, r terret.Requ
 // rulesFor returns the rules that a lasting decision makes: the one it names, or all
 // suggested ones, because only together they allow the same thing again.
 func rulesFor(r terret.Request, d terret.Decision) ([]terret.Rule, error) {
-	if d.Scope == terret.ScopeOnce || r.Gate != terret.GatePermission {
+	if d.Scope == terret.ScopeOnce {
 		return nil, nil
+	}
+	if r.Gate != terret.GatePermission {
+		return nil, terret.Invalid("scope", "only a permission can be decided for longer than once; leave the scope out, or add a rule")
 	}
 	var p terret.PermissionRequest
 	if err := unmarshal(r.Data, &p); err != nil {

@@ -44,7 +44,9 @@ func TestEditBeforeATool(t *testing.T) {
 	wantKind(t, f.Decide(t.Context(), d), terret.CodeInvalidRequest)
 	d.UpdatedInput, d.InputHash = terret.JSON(`{"command":"make all"}`), terret.InputHash(terret.JSON(`{"command":"make none"}`))
 	wantKind(t, f.Decide(t.Context(), d), terret.CodeConflict)
-	d.InputHash = ""
+	d.InputHash, d.Scope = "", terret.ScopeSession // no rule could come of it
+	wantKind(t, f.Decide(t.Context(), d), terret.CodeInvalidRequest)
+	d.Scope = terret.ScopeOnce
 	f.decide(d)
 	if d := receive(t, heard); d.Behavior != terret.BehaviorAllow || !strings.Contains(string(d.UpdatedInput), "make all") {
 		t.Errorf("the agent heard %+v", d)
