@@ -77,7 +77,7 @@ type Ask struct {
 	// where the data has one.
 	Event Event
 	// Fallback is the decision if nobody decides; empty means the safe answer at the
-	// gate.
+	// gate. A permission is always denied then.
 	Fallback Behavior
 	// Timeout bounds the wait; zero means the default of the gate.
 	Timeout time.Duration

@@ -262,7 +262,7 @@ func (e *Engine) giveUp(r *request, source terret.DecisionSource) {
 		return // the request is not in the log
 	}
 	d := refusal(r.ask.Gate, source, givenUp[source])
-	if (source == terret.ByTimeout || source == terret.ByChannel) && r.ask.Gate != terret.GatePermission {
+	if source == terret.ByTimeout || source == terret.ByChannel {
 		d.Behavior = fallback(r.ask)
 	}
 	d.RequestID = r.id

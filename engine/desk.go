@@ -54,9 +54,10 @@ func noOpinion(d terret.Decision) bool {
 	return d.Behavior == terret.BehaviorPassthrough || d.Behavior == terret.BehaviorAsk && d.Rule == ""
 }
 
-// fallback is the decision if nobody decides.
+// fallback is the decision if nobody decides. Silence permits nothing, whatever the agent
+// asks for.
 func fallback(q terret.Ask) terret.Behavior {
-	if q.Fallback != "" {
+	if q.Fallback != "" && q.Gate != terret.GatePermission {
 		return q.Fallback
 	}
 	return q.Gate.Refusal()

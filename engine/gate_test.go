@@ -210,6 +210,54 @@ func TestConnectedDecider(t *testing.T) {
 	}
 }
 
+// Of two programs that want to decide the same, one may leave: the agent waits for the
+// other. It waits in no other session than the one they want to decide in.
+func TestDeciderStays(t *testing.T) {
+	t.Parallel()
+	p := newPuppet()
+	f := openFixture(t, ":memory:", p)
+	id, other := f.session(), f.session()
+	leave := f.Want(id, terret.GateStop)
+	defer f.Want(id, terret.GateStop)()
+	begin := func(session string) (*puppetAgent, string) {
+		turn := f.prompt(session, "go").ID
+		a := p.agent(t)
+		a.prompted(t)
+		return a, turn
+	}
+	a, turn := begin(id)
+	b, otherTurn := begin(other)
+	if got := b.req.Settings.Gates; len(got) > 0 {
+		t.Errorf("the other session's agent was told of gates %v", got)
+	}
+	got := make(chan terret.Decision, 1)
+	ask := func(a *puppetAgent) {
+		d, err := a.req.Host.Ask(t.Context(), hook("1", terret.GateStop))
+		if err != nil {
+			t.Error(err)
+		}
+		got <- d
+	}
+	go ask(b)
+	if d := receive(t, got); d.Source != terret.ByPolicy {
+		t.Errorf("the other session's agent heard %+v", d)
+	}
+	go ask(a)
+	r := f.request(id, 1)
+	leave()
+	if r, err := f.store.Request(t.Context(), r.RequestID); err != nil || r.State != terret.RequestOpen {
+		t.Errorf("after one of two deciders left: %+v, %v", r, err)
+	}
+	f.decide(terret.Decision{RequestID: r.RequestID, Behavior: terret.BehaviorBlock, Reason: "go on"})
+	if d := receive(t, got); d.Behavior != terret.BehaviorBlock {
+		t.Errorf("the agent heard %+v", d)
+	}
+	a.complete(t, turn)
+	f.ended(id, turn)
+	b.complete(t, otherTurn)
+	f.ended(other, otherTurn)
+}
+
 // One decision lets one agent go on, and no other request.
 func TestOneDecisionOneRequest(t *testing.T) {
 	t.Parallel()

@@ -46,6 +46,9 @@ func TestTimeouts(t *testing.T) {
 			if took := time.Since(began); took != c.after {
 				t.Errorf("%s: decided after %v, want %v", c.ask.Gate, took, c.after)
 			}
+			if x := expects(f.log(id), d.RequestID); x.Gate != c.ask.Gate || x.Fallback != c.want || x.ExpiresAt == nil || x.ExpiresAt.Sub(began) != c.after {
+				t.Errorf("%s: its event says %+v", c.ask.Gate, x)
+			}
 			wantKind(t, f.Decide(t.Context(), terret.Decision{RequestID: d.RequestID, Behavior: c.want}), terret.CodeAlreadyDecided)
 		}
 		a.complete(t, turn.ID)
@@ -53,6 +56,16 @@ func TestTimeouts(t *testing.T) {
 		f.close()
 		checkLog(t, f.store, id)
 	})
+}
+
+// expects is what the event of a request says about its decision.
+func expects(events []terret.Event, request string) terret.Expects {
+	for _, ev := range events {
+		if ev.Expects != nil && ev.Expects.RequestID == request {
+			return *ev.Expects
+		}
+	}
+	return terret.Expects{}
 }
 
 func withFallback(q terret.Ask, b terret.Behavior) terret.Ask {
