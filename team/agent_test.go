@@ -145,9 +145,9 @@ func TestStates(t *testing.T) {
 	}}))
 	a := f.agent("mock", client("c"))
 	for i, want := range []terret.AgentState{terret.AgentIdle, terret.AgentFailed, terret.AgentIdle} {
-		for range a.HandleMessage(t.Context(), team.NewMessage("ann", "hi", "c")) {
-			if got := a.State(); got != terret.AgentProcessing && got != want {
-				t.Errorf("message %d: state %s", i, got)
+		for _, err := range a.HandleMessage(t.Context(), team.NewMessage("ann", "hi", "c")) {
+			if got := a.State(); err == nil && got != terret.AgentProcessing {
+				t.Errorf("while it handles message %d: state %s", i, got)
 			}
 		}
 		if got := a.State(); got != want {
@@ -159,10 +159,13 @@ func TestStates(t *testing.T) {
 // TestReadToTheEnd holds that a caller who stops early does not cut the response: O78.
 func TestReadToTheEnd(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, mock.New(full))
+	left := make(chan struct{})
+	wait := func(context.Context, string) error { <-left; return nil }
+	f := newFixture(t, mock.New(mock.Script{Turns: [][]mock.Step{{{Text: "Looking."}, {Do: wait}, {Tool: ls}, {Text: "One file."}}}}))
 	a := f.agent("mock", client("c"))
 	m := team.NewMessage("ann", "hi", "c")
 	for range a.HandleMessage(t.Context(), m) {
+		close(left) // so that the rest is said when nobody listens any more
 		break
 	}
 	if a.State() != terret.AgentIdle {
@@ -299,7 +302,7 @@ func TestHooks(t *testing.T) {
 			if err != nil || ev.Expects == nil {
 				continue
 			}
-			err = f.engine.Decide(ctx, terret.Decision{RequestID: ev.Expects.RequestID, Gate: terret.GateStop, Behavior: terret.BehaviorAllow, By: "ann"})
+			err = f.engine.Decide(ctx, terret.Decision{RequestID: ev.Expects.RequestID, Gate: terret.GateStop, Behavior: terret.BehaviorBlock, Reason: "tests are missing", By: "ann"})
 			if err != nil {
 				t.Error(err)
 			}
@@ -307,7 +310,7 @@ func TestHooks(t *testing.T) {
 		}
 	})
 	all, err := said(ctx, a, team.NewMessage("ann", "go", "rev"))
-	if err != nil || all[len(all)-1].Content != "done" {
+	if err != nil || all[0].Content != "Blocked: tests are missing" {
 		t.Errorf("%+v: %v", all, err)
 	}
 	decided := false

@@ -294,6 +294,22 @@ func TestTopologies(t *testing.T) {
 	}
 }
 
+// TestAnswersNeedNoRoute holds that an agent may answer whoever wrote to it, also where
+// it reaches nobody by itself.
+func TestAnswersNeedNoRoute(t *testing.T) {
+	t.Parallel()
+	c := newCrew(t, newFixture(t, counting(5)))
+	if err := c.Bus.SetTopology(c.ctx, "ann", team.Topology{Kind: team.Custom, Routes: map[string][]string{"a": {"b"}}}); err != nil {
+		t.Fatal(err)
+	}
+	c.spawn(team.Config{Name: "a"}, team.Config{Name: "b"})
+	c.run()
+	c.ask("number 0", "a")
+	if diff := cmp.Diff(exchange, c.heard(team.HistoryQuery{})); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
 // TestLoopGuard holds that two agents that answer each other for ever are stopped, and
 // that whoever began it is told why.
 func TestLoopGuard(t *testing.T) {

@@ -33,7 +33,8 @@ func names(all []team.Member) (out []string) {
 
 func TestRegistry(t *testing.T) {
 	t.Parallel()
-	c := newCrew(t, newFixture(t, counting(0)))
+	d := &opened{Driver: counting(0)}
+	c := newCrew(t, newFixture(t, d))
 	if all := c.list(); all == nil || len(all) != 0 {
 		t.Errorf("%+v", all)
 	}
@@ -68,8 +69,8 @@ func TestRegistry(t *testing.T) {
 	if diff := cmp.Diff(c.list(), later.list()); diff != "" {
 		t.Errorf("-here +later\n%s", diff)
 	}
-	if err := c.Shutdown(c.ctx, "ann", "b"); err != nil {
-		t.Fatal(err)
+	if err := c.Shutdown(c.ctx, "ann", "b"); err != nil || d.alive() != 0 {
+		t.Fatalf("%v, %d agents are open", err, d.alive())
 	}
 	if _, err := c.Get(c.ctx, "b"); !errors.Is(err, terret.ErrNotFound) {
 		t.Error(err)
@@ -80,15 +81,23 @@ func TestRegistry(t *testing.T) {
 	if _, err := c.Bus.Send(c.ctx, team.NewMessage("ann", "number 0", "b")); !errors.Is(err, terret.ErrNotFound) {
 		t.Error(err)
 	}
+	if m := c.send("number 0", team.All); !slices.Equal(m.Recipients, []string{"a"}) {
+		t.Errorf("a message to all went to %v", m.Recipients)
+	} else if _, err := c.Bus.Await(c.ctx, m.ID); err != nil {
+		t.Fatal(err)
+	}
 	c.spawn(team.Config{Name: "b"}) // the name is free again
 	if again, _ := c.Get(c.ctx, "b"); again.Session == b.Session {
 		t.Error("the new b has the old one's session")
 	}
 	c.ask("number 0", "b")
-	if err := c.ShutdownAll(c.ctx, "ann"); err != nil || len(c.list()) != 0 {
-		t.Errorf("%v: %v", c.list(), err)
+	stop() // no worker of this process has the agents, which are still open
+	if d.alive() != 2 {
+		t.Errorf("%d agents are open", d.alive())
 	}
-	stop()
+	if err := c.ShutdownAll(c.ctx, "ann"); err != nil || len(c.list()) != 0 || d.alive() != 0 {
+		t.Errorf("%v: %v, %d agents are open", c.list(), err, d.alive())
+	}
 }
 
 // f0 reports whether nothing is stored.
@@ -172,7 +181,7 @@ func TestSupervision(t *testing.T) {
 		{"stopped by a person", 9, terret.Errorf(terret.CodeInterrupted, "by ann"), fast("", 0), "a could not answer: talker: by ann", []string{"idle", "processing", "failed gave up after attempt 1: talker: by ann"}},
 	} {
 		var calls atomic.Int32
-		c := newCrew(t, newFixture(t, talker(func(_ context.Context, _, prompt string) (string, error) {
+		d := &opened{Driver: talker(func(_ context.Context, _, prompt string) (string, error) {
 			n := calls.Add(1)
 			if again := strings.HasPrefix(prompt, "You were interrupted"); again != (n > 1) && n <= 3 {
 				t.Errorf("%s: attempt %d reads %q", q.name, n, prompt)
@@ -181,7 +190,8 @@ func TestSupervision(t *testing.T) {
 				return "", q.err
 			}
 			return "at last", nil
-		})))
+		})}
+		c := newCrew(t, newFixture(t, d))
 		c.spawn(team.Config{Name: "a", Restart: q.restart})
 		stop := c.run()
 		answers := c.ask("go", "a")
@@ -191,6 +201,9 @@ func TestSupervision(t *testing.T) {
 		if diff := cmp.Diff(q.states, c.states("a")); diff != "" {
 			t.Errorf("%s: -want +got\n%s", q.name, diff)
 		}
+		if n := int(calls.Load()); len(d.requests()) != n || d.alive() != 1 {
+			t.Errorf("%s: %d attempts, %d agents were started, %d are open", q.name, n, len(d.requests()), d.alive())
+		}
 		if q.fails == 9 { // X2
 			calls.Store(9)
 			c.ask("go", "a")
@@ -199,6 +212,25 @@ func TestSupervision(t *testing.T) {
 			}
 		}
 		stop()
+	}
+}
+
+// TestFailedAttemptsCost holds that what failed attempts cost counts towards the limit of
+// the conversation.
+func TestFailedAttemptsCost(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int32
+	f := newFixture(t, talker(func(context.Context, string, string) (string, error) {
+		if calls.Add(1) <= 2 {
+			return "", terret.Errorf(terret.CodeOverloaded, "no luck")
+		}
+		return "at last", nil
+	}))
+	c := newCrew(t, f, func(o *team.Options) { o.Limits.CostUSD = terret.USD / 4 }) // a turn costs ten cents
+	c.spawn(team.Config{Name: "a", Restart: team.Restart{BackoffMS: 1}})
+	c.run()
+	if got := c.ask("go", "a"); len(got) != 1 || got[0].Content != "the conversation was stopped: it has cost $0.3" {
+		t.Errorf("%+v", got)
 	}
 }
 
