@@ -300,6 +300,36 @@ func TestFormats(t *testing.T) {
 	}
 }
 
+// TestTemplateFile holds that what a template of the user's own says is what the agents
+// work with.
+func TestTemplateFile(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, says("one", `{"verdict": "PASS"}`))
+	files, dir := t.TempDir(), seeded(t)
+	for text, want := range map[string]terret.Session{
+		"prompt: '{{diff}}'\nsystem: Be kind.\ntools: [Read, Bash]\npermission_mode: odd\nmodel: large\nsetting_sources: [project]\nmax_cost_usd: 0.5": {
+			Model: "large", PermissionMode: "odd", Options: terret.SessionOptions{
+				SystemAppend: "Be kind.", Tools: []string{"Read", "Bash"}, AutoApproveTools: []string{"Read", "Bash"}, SettingSources: []string{"project"}, MaxCostUSD: terret.USD / 2,
+			},
+		},
+		"prompt: '{{diff}}'\ntools: [all]": {Options: terret.SessionOptions{SettingSources: []string{}}},
+	} {
+		write(t, files, "mine.yaml", text)
+		template, err := review.Load(filepath.Join(files, "mine.yaml"))
+		if err != nil || template.Name != "mine" {
+			t.Fatal(template, err)
+		}
+		got := run(t, r, review.Request{Cwd: dir, Template: template})
+		s, err := r.Host.Store.Session(t.Context(), got.Agents[0].Session)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, terret.Session{Model: s.Model, PermissionMode: s.PermissionMode, Options: s.Options}); diff != "" {
+			t.Errorf("%s\n-want +got\n%s", text, diff)
+		}
+	}
+}
+
 // TestTemplates loads those that are built in, and says what is wrong with others.
 func TestTemplates(t *testing.T) {
 	t.Parallel()
