@@ -310,6 +310,44 @@ func TestHarnessPersona(t *testing.T) {
 	}
 }
 
+// TestHarnessOptions holds that each option of a turn reaches the agent under its own
+// name, and that the overrides beat the persona's lists, also with an empty one.
+func TestHarnessOptions(t *testing.T) {
+	t.Parallel()
+	var agent told
+	f := newFixture(t, claude([]mock.Step{{Text: "ok"}, exits("0")}), listen(&agent))
+	if err := os.Mkdir(filepath.Join(f.dir, "agents"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	persona := "---\ntools: [Read, Grep]\ndisallowed_tools: [Edit]\n---\nYou look.\n"
+	if err := os.WriteFile(filepath.Join(f.dir, "agents", "AGENT_LOOK.md"), []byte(persona), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		persona                  any
+		opts                     map[string]any
+		tools, removed, approved []string
+		whole                    bool
+	}{
+		{nil, map[string]any{
+			"tools": "Read, Bash", "disallowedTools": []string{"Write"}, "autoApproveTools": []string{"Bash(git *)"}, "includePartialMessages": false,
+		}, []string{"Read", "Bash"}, []string{"Write"}, []string{"Bash(git *)"}, true},
+		{"LOOK", nil, []string{"Read", "Grep"}, []string{"Edit"}, nil, false},
+		{"LOOK", map[string]any{
+			"toolsOverride": []string{"Glob"}, "disallowedToolsOverride": []string{"Bash"}, "autoApproveToolsOverride": "Read",
+		}, []string{"Glob"}, []string{"Bash"}, []string{"Read"}, false},
+		{"LOOK", map[string]any{"disallowedToolsOverride": []string{}}, []string{"Read", "Grep"}, []string{}, nil, false},
+	} {
+		s := f.harnessSession(c.persona).Session
+		f.harnessTurn(s.ID, func(b map[string]any) { b["opts"] = c.opts })
+		in := agent.last(t, s.ID)
+		got := [][]string{in.Tools, in.RemovedTools, in.ApprovedTools}
+		if diff := cmp.Diff([][]string{c.tools, c.removed, c.approved}, got); diff != "" || in.WholeMessages != c.whole {
+			t.Errorf("%v: whole messages %v\n%s", c.opts, in.WholeMessages, diff)
+		}
+	}
+}
+
 // TestHarnessModes holds that a session of every mode never asks, and that a turn can
 // be given each of the agent's own permission modes, except the one that skips them.
 func TestHarnessModes(t *testing.T) {
