@@ -38,7 +38,7 @@ func allFiles(t *testing.T, s terret.Session) string {
 func TestSecretsStayOut(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
-	s.Persona = canary
+	s.Persona, s.Title = canary, "Use "+canary+shaped
 	f := project.New(project.Options{Redactor: redact.New(redact.FromEnv([]string{"MY_API_KEY=" + canary}))})
 	escaped := `{"command":"echo cAnAry\"0123456789\\\u003czZyYxXwW\u003e ` + shaped + `"}`
 	spread := strings.Repeat("x", 190) // so that the cut is within the secret

@@ -23,5 +23,3 @@ func HoldLock(t *testing.T, project string) {
 	}
 	t.Cleanup(func() { file.Close() })
 }
-
-const MaxLog = maxLog

@@ -19,11 +19,19 @@ func TestRotation(t *testing.T) {
 	s := newSession(t)
 	f := project.New(project.Options{})
 	f.Record(s, entries(t, s, terret.DiagStderr{Text: "first"}))
-	old := []byte(strings.Repeat("x", project.MaxLog-100) + "\n")
-	if err := os.WriteFile(logPath(s), old, 0o600); err != nil {
+	if err := os.WriteFile(logPath(s)+".1", []byte("older\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(logPath(s)+".1", []byte("older\n"), 0o600); err != nil {
+	const limit = 10 << 20
+	if err := os.Truncate(logPath(s), limit-1000); err != nil {
+		t.Fatal(err)
+	}
+	f.Record(s, entries(t, s, terret.DiagStderr{Text: "it fits"}))
+	if got := read(t, logPath(s)+".1"); got != "older\n" {
+		t.Errorf("the log was rotated too early: the old one has %d bytes", len(got))
+	}
+	old := []byte(strings.Repeat("x", limit-100) + "\n")
+	if err := os.WriteFile(logPath(s), old, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	f.Record(s, entries(t, s, terret.DiagStderr{Text: "second"}, terret.DiagStderr{Text: "third"}))
