@@ -8,6 +8,24 @@ import (
 	"github.com/terret-dev/terret"
 )
 
+// TestOrder is the order in which an agent is chosen if none is named: those of the
+// configuration come after ours, and the built-in one is the last resort.
+func TestOrder(t *testing.T) {
+	t.Parallel()
+	drivers, err := Drivers(Config{Env: []string{"PATH=/usr/bin"}, Agents: map[string]Agent{"mine": {Path: "my-agent", ACP: true}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, d := range drivers {
+		names = append(names, d.Name())
+	}
+	first, last := []string{"claude", "codex", "opencode", "gemini"}, []string{"mine", "native"}
+	if !slices.Equal(names[:len(first)], first) || !slices.Equal(names[len(names)-len(last):], last) {
+		t.Errorf("the drivers are %v", names)
+	}
+}
+
 // TestAdded holds that a program that speaks ACP can be added under a name of its own,
 // and that other names are refused.
 func TestAdded(t *testing.T) {
