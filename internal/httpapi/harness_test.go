@@ -140,6 +140,11 @@ func TestHarness(t *testing.T) {
 		t.Errorf("the error does not name the exit code: %+v", e)
 	}
 	other := f.harnessSession(nil).Session
+	elsewhere := filepath.Join(f.dir, "elsewhere")
+	if err := os.Mkdir(elsewhere, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	f.do("POST", "/api/harness/session/create", map[string]any{"projectRoot": elsewhere, "mode": "direct"}).want(201, nil)
 	var list []struct{ ID, ProjectRoot, UpdatedAt string }
 	f.do("GET", "/api/harness/session/list?projectRoot="+f.dir, nil).want(200, &list)
 	if len(list) != 2 || list[0].ID != other.ID || list[1].ID != s.ID || list[0].UpdatedAt < list[1].UpdatedAt {

@@ -3,12 +3,14 @@ package httpapi
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -287,5 +289,24 @@ func TestKeys(t *testing.T) {
 	}
 	if len(k.known) > maxKeys || len(k.order) > maxKeys {
 		t.Errorf("%d keys are known", len(k.known))
+	}
+}
+
+// TestHarnessEnd holds that a turn of which nothing more is heard has a last message, and
+// an error before it unless it has had its result.
+func TestHarnessEnd(t *testing.T) {
+	t.Parallel()
+	for over, want := range map[bool][]string{false: {"session:error the server is stopping", "process:exit "}, true: {"process:exit "}} {
+		var got []string
+		for ev, err := range sse.Read(bytes.NewReader(appendHarnessEnd(nil, "s", over, terret.Errorf(terret.CodeStartupRefused, "the server is stopping"))), 1<<20) {
+			var m struct{ Type, SessionID, Error string }
+			if err := errors.Join(err, json.Unmarshal(ev.Data, &m)); err != nil || m.SessionID != "s" {
+				t.Fatalf("%s: %v", ev.Data, err)
+			}
+			got = append(got, m.Type+" "+m.Error)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("over %v: %q, want %q", over, got, want)
+		}
 	}
 }
