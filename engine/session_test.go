@@ -236,6 +236,26 @@ func TestDelete(t *testing.T) {
 	}
 }
 
+// TestDeleteKills holds that a forced deletion kills the agent, instead of asking it to
+// stop, and returns when it is gone.
+func TestDeleteKills(t *testing.T) {
+	t.Parallel()
+	p := newPuppet()
+	f := openFixture(t, ":memory:", p)
+	id, a, _ := chatty(t, f, p)
+	if err := f.Delete(t.Context(), id, true); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-a.closed:
+	default:
+		t.Error("the agent still runs")
+	}
+	if n := len(a.interrupts); n > 0 {
+		t.Errorf("the agent was interrupted %d times", n)
+	}
+}
+
 // TestStopBySession holds that whatever runs is found by its session: stopping one, in
 // either way, leaves the others at work, and states say which is which.
 func TestStopBySession(t *testing.T) {

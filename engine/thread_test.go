@@ -70,3 +70,23 @@ func TestParent(t *testing.T) {
 	close(g.open)
 	f.ended(id, turn.ID)
 }
+
+// A prompt cannot follow the last message while others wait before it, also if no turn
+// runs: an earlier owner may have left them.
+func TestParentBehindAQueue(t *testing.T) {
+	t.Parallel()
+	g := newGate()
+	script := mock.New(mock.Script{Turns: [][]mock.Step{{g.step()}}})
+	f := fileFixture(t, "", script)
+	id := f.session()
+	f.prompt(id, "1")
+	g.wait(t)
+	f.promptWhen(id, "2", engine.WhenQueue)
+	f.close()
+	parent := last[terret.TurnStart](t, f.log(id)).MessageID
+	h := fileFixture(t, f.path, script)
+	p := text("3")
+	p.ParentID = parent
+	_, err := h.Prompt(t.Context(), engine.PromptRequest{Session: id, Prompt: p, When: engine.WhenQueue})
+	wantKind(t, err, terret.CodeConflict)
+}
