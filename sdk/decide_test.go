@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/driver/mock"
@@ -63,7 +64,41 @@ func TestOnRequest(t *testing.T) {
 	}
 }
 
-// The callback learns that its answer is no longer wanted, and Close waits for it.
+// Close returns when the callback has: it may use what its program closes next.
+func TestCloseWaitsForOnRequest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		withdrawn, proceed := make(chan struct{}), make(chan struct{})
+		o := scripted(t, []mock.Step{{Tool: &mock.Tool{Name: "Bash", Input: terret.JSON(`{"command": "ls"}`), Ask: true}}})
+		o.Policy = terret.PolicyAsk
+		asked := make(chan struct{})
+		o.OnRequest = func(ctx context.Context, _ terret.Request) (terret.Decision, error) {
+			close(asked)
+			<-ctx.Done()
+			close(withdrawn)
+			<-proceed
+			return terret.Decision{}, ctx.Err()
+		}
+		s := newSession(t, o)
+		send(t, s, "go")
+		<-asked
+		closed := make(chan error, 1)
+		go func() { closed <- s.Close() }()
+		<-withdrawn
+		synctest.Wait()
+		select {
+		case <-closed:
+			t.Error("it did not wait")
+		default:
+		}
+		close(proceed)
+		if err := <-closed; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// The callback learns that its answer is no longer wanted.
 func TestOnRequestIsWithdrawn(t *testing.T) {
 	t.Parallel()
 	ask := []mock.Step{{Tool: &mock.Tool{Name: "Bash", Input: terret.JSON(`{"command": "ls"}`), Ask: true}}}

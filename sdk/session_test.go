@@ -103,6 +103,27 @@ func TestQueue(t *testing.T) {
 	}
 }
 
+// What the agent does by itself after a turn is not the answer to the next message.
+func TestBackgroundIsNoAnswer(t *testing.T) {
+	t.Parallel()
+	s := newSession(t, scripted(t, []mock.Step{{Text: "one"}, {Background: []mock.Step{{Text: "by the way"}}}}, []mock.Step{{Text: "two"}}))
+	send(t, s, "1")
+	receive(t, s)
+	for ev, err := range s.Events(deadline(t)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d, ok := ev.Data.(terret.TurnComplete); ok && d.Text == "by the way" {
+			break
+		}
+	}
+	send(t, s, "2")
+	messages, result := receive(t, s)
+	if len(messages) != 2 || messages[0].Text() != "2" || result.Content != "two" {
+		t.Errorf("%d messages, result %q", len(messages), result.Content)
+	}
+}
+
 // A message keeps its own id and its place in the thread, where it has one.
 func TestSendMessage(t *testing.T) {
 	t.Parallel()
