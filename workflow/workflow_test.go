@@ -172,6 +172,36 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestStep holds that what a step says is what its agent works with, and that an agent
+// that is to try again is told what went wrong.
+func TestStep(t *testing.T) {
+	t.Parallel()
+	var prompts []string
+	d := mock.Talker(func(_ context.Context, _, prompt string) (string, error) {
+		prompts = append(prompts, prompt)
+		return "ok", nil
+	})
+	f := newFixture(t, t.TempDir(), t.TempDir(), d)
+	f.Providers.Register("other", func() team.Provider { return team.FromDriver(f.Host, d, "other") })
+	run := f.start(t, "steps: [{id: one, prompt: first, agent: other, model: large, instructions: Be kind., tools: [Read, Bash], permission_mode: odd, "+
+		"setting_sources: [project], max_cost_usd: 0.5, check: 'echo too bad; false', on_failure: retry, retries: 1}]")
+	step := f.finish(t, run.ID, workflow.Failed).Steps[0]
+	s, err := f.store.Session(t.Context(), step.Session)
+	if err != nil || step.Agent != "other" || s.Model != "large" || s.PermissionMode != "odd" || s.Cwd != f.dir {
+		t.Errorf("%+v in %+v: %v", step, s, err)
+	}
+	options := terret.SessionOptions{
+		SystemAppend: "Be kind.", Tools: []string{"Read", "Bash"}, AutoApproveTools: []string{"Read", "Bash"}, SettingSources: []string{"project"}, MaxCostUSD: terret.USD / 2,
+	}
+	if diff := cmp.Diff(options, s.Options); diff != "" {
+		t.Errorf("options: -want +got\n%s", diff)
+	}
+	again := "Your last attempt failed: the check `echo too bad; false` failed with exit code 1:\ntoo bad\n\nTry again. The task was:\n\nfirst"
+	if diff := cmp.Diff([]string{"first", again}, prompts); diff != "" {
+		t.Errorf("prompts: -want +got\n%s", diff)
+	}
+}
+
 // TestFailures holds what happens when steps fail.
 func TestFailures(t *testing.T) {
 	t.Parallel()
