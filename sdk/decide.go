@@ -8,8 +8,8 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// decide lets OnRequest decide requests from now on.
-func (s *Session) decide(o Options) {
+// decide lets OnRequest decide the requests that wait already, and all from now on.
+func (s *Session) decide(o Options, waiting ...string) {
 	if o.OnRequest == nil {
 		return
 	}
@@ -22,6 +22,14 @@ func (s *Session) decide(o Options) {
 	after := s.received // nobody else has the session yet
 	s.deciding.Go(func() {
 		asked := map[string]context.CancelFunc{}
+		ask := func(id string) {
+			open, stop := context.WithCancel(ctx)
+			asked[id] = stop
+			s.deciding.Go(func() { s.decideOne(open, o, id) })
+		}
+		for _, id := range waiting {
+			ask(id)
+		}
 		for ev, err := range s.follow(ctx, after) {
 			if err != nil {
 				break
@@ -30,13 +38,9 @@ func (s *Session) decide(o Options) {
 				asked[d.RequestID]()
 				delete(asked, d.RequestID)
 			}
-			if ev.Expects == nil {
-				continue
+			if ev.Expects != nil {
+				ask(ev.Expects.RequestID)
 			}
-			id := ev.Expects.RequestID
-			open, stop := context.WithCancel(ctx)
-			asked[id] = stop
-			s.deciding.Go(func() { s.decideOne(open, o, id) })
 		}
 		for _, stop := range asked {
 			stop()
@@ -60,7 +64,7 @@ func (s *Session) decideOne(ctx context.Context, o Options, id string) {
 	if o.Log != nil {
 		o.Log.Warn("a decision was refused", "request", id, "error", err)
 	}
-	if errors.Is(err, terret.ErrInvalid) { // it was invalid, and nobody else will decide: refuse
+	if !errors.Is(err, terret.ErrAlreadyDecided) { // the agent waits, and perhaps nobody else will decide
 		_ = s.answer(ctx, id, refusal(r.Gate, err))
 	}
 }

@@ -40,6 +40,9 @@ func TestOnRequest(t *testing.T) {
 		"no decision": {"run: echo ran", func(context.Context, terret.Request) (terret.Decision, error) {
 			return terret.Decision{Behavior: "perhaps"}, nil
 		}, "could not decide"},
+		"another input": {"run: echo ran", func(context.Context, terret.Request) (terret.Decision, error) {
+			return terret.Decision{Behavior: terret.BehaviorAllow, InputHash: "of something else"}, nil
+		}, "could not decide: the input of request"},
 		"question": {"ask me", func(_ context.Context, r terret.Request) (terret.Decision, error) {
 			var q terret.QuestionRequest
 			if err := json.Unmarshal(r.Data, &q); err != nil {
@@ -129,5 +132,56 @@ func TestOnRequestIsWithdrawn(t *testing.T) {
 				t.Fatal("the callback still waits")
 			}
 		})
+	}
+}
+
+// A program that resumes a session which another one runs gets what waits already.
+func TestOnRequestOfAnother(t *testing.T) {
+	t.Parallel()
+	o := scripted(t, []mock.Step{{Tool: &mock.Tool{Name: "Bash", Input: terret.JSON(`{"command": "ls"}`), Ask: true}}, {Text: "done"}})
+	asked := make(chan struct{})
+	o.DataDir, o.Policy = t.TempDir(), terret.PolicyAsk
+	o.OnRequest = func(ctx context.Context, _ terret.Request) (terret.Decision, error) {
+		close(asked)
+		<-ctx.Done()
+		return terret.Decision{}, ctx.Err()
+	}
+	owner := newSession(t, o)
+	send(t, owner, "go")
+	<-asked
+	o.OnRequest = func(context.Context, terret.Request) (terret.Decision, error) {
+		return terret.Decision{Behavior: terret.BehaviorAllow}, nil
+	}
+	other, err := sdk.Resume(deadline(t), owner.ID(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if _, result := receive(t, owner); result.Content != "done" {
+		t.Errorf("%+v", result)
+	}
+}
+
+// The gates of a resumed session count, too.
+func TestGatesOfResumed(t *testing.T) {
+	t.Parallel()
+	o := scripted(t, []mock.Step{{Gate: terret.GateStop}, {Text: "done"}})
+	o.DataDir = t.TempDir()
+	id := newSession(t, o).ID()
+	asked := make(chan terret.Gate, 1)
+	o.Gates = []terret.Gate{terret.GateStop}
+	o.OnRequest = func(_ context.Context, r terret.Request) (terret.Decision, error) {
+		asked <- r.Gate
+		return terret.Decision{Behavior: terret.BehaviorAllow}, nil
+	}
+	s, err := sdk.Resume(deadline(t), id, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	send(t, s, "go")
+	receive(t, s)
+	if len(asked) != 1 {
+		t.Error("nobody was asked")
 	}
 }

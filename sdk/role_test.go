@@ -1,6 +1,7 @@
 package sdk_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -126,6 +127,19 @@ func TestRefusedOptions(t *testing.T) {
 	o.Session.Gates = []terret.Gate{"stopp"}
 	if _, err := sdk.NewSession(deadline(t), o); err == nil || terret.AsError(err).Field != "gates" {
 		t.Errorf("an unknown gate: %v", err)
+	}
+	o = demo(t)
+	o.Gates = []terret.Gate{terret.GateStop}
+	if _, err := sdk.NewSession(deadline(t), o); err == nil || terret.AsError(err).Field != "Gates" {
+		t.Errorf("a gate at which nobody decides: %v", err)
+	}
+	o.OnRequest = func(context.Context, terret.Request) (terret.Decision, error) { return terret.Decision{}, nil }
+	o.Gates, o.DataDir = []terret.Gate{"stopp"}, t.TempDir()
+	if _, err := sdk.NewSession(deadline(t), o); err == nil || terret.AsError(err).Field != "Gates" {
+		t.Errorf("an unknown gate for OnRequest: %v", err)
+	}
+	if _, err := sdk.Resume(deadline(t), terret.NewSessionID(), o); err == nil || terret.AsError(err).Field != "Gates" {
+		t.Errorf("an unknown gate of a resumed session: %v", err)
 	}
 	o = demo(t)
 	o.Mode = "sideways"

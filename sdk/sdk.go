@@ -65,11 +65,12 @@ type Options struct {
 	// refused at once.
 	OnRequest func(ctx context.Context, r terret.Request) (terret.Decision, error)
 	// Gates lists where else the agent waits for OnRequest: pre_tool, prompt, stop,
-	// subagent_stop, compact.
+	// subagent_stop, compact. They need OnRequest.
 	Gates []terret.Gate
 	// Session holds all other options of a session.
 	Session terret.SessionOptions
-	// Drivers replaces the default drivers.
+	// Drivers replaces the default drivers. They were made with settings of their own,
+	// such as keys, and Agent must name one of them.
 	Drivers []terret.Driver
 	// Env is the environment for keys, and agents may see parts of it; nil means the
 	// program's own.
@@ -113,7 +114,8 @@ func hasModel(s terret.Session) error {
 }
 
 // Resume resumes a session that is kept in Options.DataDir. It uses only DataDir,
-// OnRequest, Drivers, Env, ProductName and Log of the options.
+// OnRequest, Gates, Drivers, Env, ProductName and Log of the options. OnRequest also
+// gets what waits for a decision already, if another process runs the session.
 func Resume(ctx context.Context, id string, o Options) (*Session, error) {
 	if o.DataDir == "" {
 		return nil, terret.Invalid("DataDir", "a session can only be resumed from a data folder")
@@ -127,10 +129,11 @@ func Resume(ctx context.Context, id string, o Options) (*Session, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	s.id = kept.ID
-	if err := s.catchUp(ctx); err != nil {
+	waiting, err := s.catchUp(ctx)
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	s.decide(o)
+	s.decide(o, waiting...)
 	return s, nil
 }
 
@@ -156,8 +159,19 @@ func Prompt(ctx context.Context, text string, o Options) (result *ResultMessage,
 	return nil, terret.Errorf(terret.CodeInternal, "the session ended without a result")
 }
 
+// checkGates refuses gates at which no agent would ever wait.
+func checkGates(o Options) error {
+	if len(o.Gates) > 0 && o.OnRequest == nil {
+		return terret.Invalid("Gates", "nobody would decide there; set OnRequest")
+	}
+	return terret.CheckGates("Gates", o.Gates)
+}
+
 // open opens the store and the engine.
 func open(ctx context.Context, o *Options) (*Session, error) {
+	if err := checkGates(*o); err != nil {
+		return nil, err
+	}
 	if o.Env == nil {
 		o.Env = os.Environ()
 	}

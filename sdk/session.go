@@ -81,7 +81,7 @@ func (s *Session) SendMessage(ctx context.Context, m UserMessage) error {
 		s.sent = slices.DeleteFunc(s.sent, func(t string) bool { return t == turn })
 		s.mu.Unlock()
 	}
-	return err
+	return s.unlessClosed(err)
 }
 
 var errClosed = terret.Errorf(terret.CodeSessionClosed, "the session is closed")
@@ -104,7 +104,11 @@ func (s *Session) Receive(ctx context.Context) iter.Seq2[Message, error] {
 		s.mu.Lock()
 		after, waiting := s.received, len(s.sent)
 		s.mu.Unlock()
-		if waiting == 0 {
+		switch {
+		case s.isClosed():
+			yield(nil, errClosed)
+			return
+		case waiting == 0:
 			yield(nil, terret.Errorf(terret.CodeConflict, "nothing to receive: no message was sent"))
 			return
 		}
@@ -145,19 +149,25 @@ func (s *Session) take(ev terret.Event) Message {
 	return msg
 }
 
-// catchUp skips what happened before.
-func (s *Session) catchUp(ctx context.Context) error {
+// catchUp skips what happened before. It returns the requests that still wait.
+func (s *Session) catchUp(ctx context.Context) (waiting []string, err error) {
 	for entry, err := range s.engine.Events(ctx, engine.EventQuery{Session: s.id}) {
 		if err != nil {
-			return err
+			return nil, err
 		}
 		ev, err := entry.Decode()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		s.take(ev)
+		if ev.Expects != nil {
+			waiting = append(waiting, ev.Expects.RequestID)
+		}
+		if d, ok := terret.DecisionOf(ev.Data); ok {
+			waiting = slices.DeleteFunc(waiting, func(id string) bool { return id == d.RequestID })
+		}
 	}
-	return nil
+	return waiting, nil
 }
 
 // Events yields the session's events from the beginning, then live, including deltas,
@@ -184,13 +194,24 @@ func (s *Session) follow(ctx context.Context, after int64) iter.Seq2[terret.Even
 	}
 }
 
-// Interrupt stops the running turn.
+// Interrupt stops the running turn. It does not wait for its end, which Receive yields
+// as its result. If no turn is running, it fails with code conflict.
 func (s *Session) Interrupt(ctx context.Context) error {
-	return s.engine.Interrupt(ctx, s.id, "sdk")
+	return s.unlessClosed(s.engine.Interrupt(ctx, s.id, "sdk"))
 }
 
-// Close ends the agent and waits until nothing of the session is running. It is
-// idempotent.
+// unlessClosed returns the error of a call, which says something about the engine or the
+// store if the session was closed meanwhile.
+func (s *Session) unlessClosed(err error) error {
+	if err != nil && s.isClosed() {
+		return errClosed
+	}
+	return err
+}
+
+// Close ends the agent and waits until nothing of the session is running. An agent that
+// does not stop within ten seconds is ended by force. Close waits for OnRequest, which
+// must not call it. It is idempotent.
 func (s *Session) Close() error {
 	s.closing.Do(func() {
 		close(s.ended)

@@ -155,6 +155,14 @@ func TestCloseDuringTurn(t *testing.T) {
 	if err := s.Send(deadline(t), "more"); kindOf(err) != terret.CodeSessionClosed {
 		t.Errorf("send after close: %v", err)
 	}
+	if err := s.Interrupt(deadline(t)); kindOf(err) != terret.CodeSessionClosed {
+		t.Errorf("interrupt after close: %v", err)
+	}
+	for _, err := range s.Receive(deadline(t)) {
+		if kindOf(err) != terret.CodeSessionClosed {
+			t.Errorf("receive after close: %v", err)
+		}
+	}
 	for _, err := range s.Events(deadline(t)) {
 		if err != nil && kindOf(err) != terret.CodeSessionClosed {
 			t.Errorf("events after close: %v", err)
