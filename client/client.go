@@ -76,6 +76,9 @@ type call struct {
 
 // send sends a request and returns a successful response. The caller closes its body.
 func (c *Client) send(ctx context.Context, r call) (*http.Response, error) {
+	if err := checkPath(r.path); err != nil {
+		return nil, err
+	}
 	u := c.base.JoinPath(r.path)
 	u.RawQuery = r.query.Encode()
 	body, contentType := r.reader, "application/x-ndjson"
@@ -183,6 +186,20 @@ func at(parts ...string) string {
 		parts[i] = url.PathEscape(p)
 	}
 	return "/v1/" + strings.Join(parts, "/")
+}
+
+// checkPath refuses ids that would make it the path of something else, as ".." makes the
+// path of a queued prompt that of its session.
+func checkPath(path string) error {
+	for part := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
+		switch part {
+		case "":
+			return terret.Invalid("id", "an id or a name is empty")
+		case ".", "..":
+			return terret.Invalid("id", "%q is not an id or a name", part)
+		}
+	}
+	return nil
 }
 
 // values makes a query from pairs, leaving out empty ones.

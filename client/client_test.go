@@ -156,6 +156,9 @@ func TestStory(t *testing.T) {
 			if err != nil || len(open.Items) != 1 {
 				t.Fatalf("open %+v %v", open, err)
 			}
+			if decided, err := c.Requests(ctx, terret.RequestFilter{State: terret.RequestDecided}); err != nil || len(decided.Items) != 0 {
+				t.Errorf("decided %+v %v", decided, err)
+			}
 			d := terret.Decision{RequestID: ev.Expects.RequestID, Behavior: terret.BehaviorAllow, Reason: "fine"}
 			if r, err := c.Decide(ctx, d, ""); err != nil || r.Decision.Reason != "fine" {
 				t.Errorf("%+v %v", r, err)
@@ -364,6 +367,39 @@ func TestQueries(t *testing.T) {
 	}
 	if !errors.Is(last, terret.ErrSessionNotFound) {
 		t.Errorf("ended with %v", last)
+	}
+}
+
+// An id that is none never becomes the path of something else: a queued prompt named ".."
+// would be the session.
+func TestNoIDs(t *testing.T) {
+	t.Parallel()
+	c, _, dir := setup(t, mock.Script{})
+	ctx := t.Context()
+	s, err := c.CreateSession(ctx, client.NewSession{Cwd: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"", ".", ".."} {
+		_, noSession := c.Session(ctx, id)
+		_, noTurn := c.EditQueued(ctx, s.ID, id, client.NewTurn{Prompt: "x"}, "")
+		_, noPrompt := c.Prompt(ctx, id, client.NewTurn{Prompt: "x"})
+		for i, err := range []error{noSession, noTurn, noPrompt, c.DropQueued(ctx, s.ID, id), c.RemoveAgent(ctx, id)} {
+			if !errors.Is(err, terret.ErrInvalid) || terret.AsError(err).Field != "id" {
+				t.Errorf("%d with %q: %v", i, id, err)
+			}
+		}
+		for _, err := range c.Events(ctx, client.EventQuery{Session: id}) {
+			if !errors.Is(err, terret.ErrInvalid) {
+				t.Errorf("events of %q: %v", id, err)
+			}
+		}
+	}
+	if _, err := c.Session(ctx, s.ID); err != nil {
+		t.Errorf("the session is gone: %v", err)
+	}
+	if _, err := c.Session(ctx, "../x"); !errors.Is(err, terret.ErrSessionNotFound) {
+		t.Errorf("an odd id: %v", err)
 	}
 }
 

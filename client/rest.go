@@ -3,13 +3,14 @@ package client
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/terret-dev/terret"
 )
 
-// Requests returns a page of requests that wait for a decision; with an empty state,
-// decided ones too.
+// Requests returns a page of requests that are in that state; with an empty state, of all
+// requests. A page of decided ones may hold fewer than the limit although more follow.
 func (c *Client) Requests(ctx context.Context, f terret.RequestFilter) (terret.Page[terret.Request], error) {
 	state := "all"
 	if f.State == terret.RequestOpen {
@@ -17,6 +18,7 @@ func (c *Client) Requests(ctx context.Context, f terret.RequestFilter) (terret.P
 	}
 	q := values("session", f.Session, "state", state, "limit", positive(f.Limit), "cursor", f.Cursor)
 	p, err := do[terret.Page[terret.Request]](ctx, c, call{method: "GET", path: at("decisions"), query: q})
+	p.Items = slices.DeleteFunc(p.Items, func(r terret.Request) bool { return f.State != "" && r.State != f.State })
 	return p, err
 }
 
