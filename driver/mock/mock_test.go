@@ -238,6 +238,38 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
+// An interrupt ends one turn of a talker; the next one is as good as the first.
+func TestTalkerInterrupt(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	began := make(chan struct{}, 1)
+	talker := mock.Talker(func(ctx context.Context, _, prompt string) (string, error) {
+		if prompt == "wait" {
+			began <- struct{}{}
+			<-ctx.Done()
+		}
+		return prompt, ctx.Err()
+	})
+	a, err := talker.Open(t.Context(), terret.OpenRequest{Host: h})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close(context.Background())
+	prompt(t, a, "trn_1", "wait")
+	<-began
+	for _, turn := range []string{"trn_0", "trn_1", "trn_1"} {
+		if err := a.Interrupt(t.Context(), turn); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.until("turn.error", 1)
+	prompt(t, a, "trn_2", "again")
+	events := h.until("turn.complete", 1)
+	if end := events[len(events)-1].Data.(terret.TurnComplete); end.Text != "again" {
+		t.Errorf("end %+v", end)
+	}
+}
+
 // An agent that is opened again goes on with the script; the last turn repeats.
 func TestResume(t *testing.T) {
 	t.Parallel()

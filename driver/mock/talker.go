@@ -9,7 +9,8 @@ import (
 )
 
 // Talker is a driver whose agents answer as a function says, which gets the session's
-// title, without what comes before ": ", and the prompt. Its context ends when the agent is interrupted or closed.
+// title, without what comes before ": ", and the prompt. Its context ends when the turn
+// is interrupted or the agent is closed; it must return then, because Close waits for it.
 type Talker func(ctx context.Context, name, prompt string) (string, error)
 
 // Name implements terret.Driver.
@@ -33,12 +34,21 @@ type talkerAgent struct {
 	life context.Context
 	end  context.CancelFunc
 	work sync.WaitGroup
+
+	mu   sync.Mutex
+	turn string
+	stop context.CancelFunc // ends that turn
 }
 
 // Prompt implements terret.Agent.
-func (a *talkerAgent) Prompt(_ context.Context, _ string, p terret.Prompt, _ terret.Settings) error {
+func (a *talkerAgent) Prompt(_ context.Context, turn string, p terret.Prompt, _ terret.Settings) error {
+	ctx, stop := context.WithCancel(a.life)
+	a.mu.Lock()
+	a.turn, a.stop = turn, stop
+	a.mu.Unlock()
 	a.work.Go(func() {
-		text, err := a.talk(a.life, a.name, terret.TextOf(p.Blocks))
+		defer stop()
+		text, err := a.talk(ctx, a.name, terret.TextOf(p.Blocks))
 		var end terret.Data = terret.TurnComplete{Text: text, CostUSD: terret.USD / 10}
 		if err != nil {
 			end = terret.TurnError{Error: *terret.AsError(err), CostUSD: terret.USD / 10}
@@ -49,7 +59,14 @@ func (a *talkerAgent) Prompt(_ context.Context, _ string, p terret.Prompt, _ ter
 }
 
 // Interrupt implements terret.Agent.
-func (a *talkerAgent) Interrupt(context.Context, string) error { a.end(); return nil }
+func (a *talkerAgent) Interrupt(_ context.Context, turn string) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.turn == turn {
+		a.stop()
+	}
+	return nil
+}
 
 // Close implements terret.Agent.
 func (a *talkerAgent) Close(context.Context) error {
