@@ -99,7 +99,7 @@ type definition struct {
 	Base string `json:"base"` // the commit that all begin with
 }
 
-// Runner runs races.
+// Runner runs races. Its log must have a Home, which also holds the worktrees.
 type Runner struct {
 	workflow.Log
 	Providers *team.Providers
@@ -114,7 +114,7 @@ const maxRacers = 10
 func (r *Runner) Start(ctx context.Context, by string, q Request) (Race, error) {
 	switch {
 	case r.Home == "":
-		return Race{}, terret.Invalid("cwd", "a race needs a data folder, but there is none")
+		return Race{}, terret.Invalid("home", "a race needs a data folder for its worktrees, but there is none")
 	case q.Task == "":
 		return Race{}, terret.Invalid("task", "it is empty; say what the agents should do")
 	case len(q.Agents) < 2:

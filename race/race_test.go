@@ -312,6 +312,10 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	f.wantNothingLeft()
+	f.Home = ""
+	if _, err := f.Start(t.Context(), "ann", q); err == nil || terret.AsError(err).Field != "home" {
+		t.Error(err)
+	}
 }
 
 // TestSameStart commits to the folder after the race was started: all agents begin with

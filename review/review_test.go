@@ -271,6 +271,25 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
+// TestNoAgent holds that somebody must name an agent.
+func TestNoAgent(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, says("one", `{"verdict": "PASS"}`))
+	code, err := review.Load("code")
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := review.Request{Cwd: seeded(t), Template: code}
+	r.Default = nil
+	if _, err := r.Start(t.Context(), "ann", q); !errors.Is(err, terret.ErrInvalid) || terret.AsError(err).Field != "agents" {
+		t.Error(err)
+	}
+	q.Template.Agent = "one"
+	if got := run(t, r, q); got.Verdict != review.Pass {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestFormats writes a report in each format.
 func TestFormats(t *testing.T) {
 	t.Parallel()

@@ -35,7 +35,7 @@ const maxRepairs = 2
 type Runner struct {
 	workflow.Log
 	Providers *team.Providers
-	// Default names the agent of reviews that name none.
+	// Default names the agent of reviews that name none; nil means that all must name one.
 	Default func(ctx context.Context, cwd string) string
 }
 
@@ -69,7 +69,14 @@ func (r *Runner) Start(ctx context.Context, by string, q Request) (Report, error
 		return Report{Template: q.Template.Name, Cwd: q.Cwd, State: completed, Empty: true, Findings: []Finding{}, Agents: []AgentReport{}}, nil
 	}
 	if len(q.Agents) == 0 {
-		q.Agents = []string{cmp.Or(q.Template.Agent, r.Default(ctx, q.Cwd))}
+		agent := q.Template.Agent
+		if agent == "" && r.Default != nil {
+			agent = r.Default(ctx, q.Cwd)
+		}
+		if agent == "" {
+			return Report{}, terret.Invalid("agents", "neither the request nor the template names an agent")
+		}
+		q.Agents = []string{agent}
 	}
 	for _, a := range q.Agents {
 		if _, err := r.Providers.Get(a); err != nil {

@@ -42,6 +42,12 @@ type Registry struct {
 // Open reads the team's log and follows it. The context bounds the reading. The caller
 // must Close the registry before its engine.
 func Open(ctx context.Context, o Options) (*Registry, error) {
+	switch {
+	case o.Host.Engine == nil || o.Host.Store == nil:
+		return nil, terret.Invalid("Host", "a team needs an engine and its store")
+	case o.Providers == nil:
+		return nil, terret.Invalid("Providers", "a team needs providers; FromDrivers makes them")
+	}
 	r := &Registry{
 		options: o, log: o.Log, agents: map[string]*worker{},
 		Bus: &Bus{engine: o.Host.Engine, store: o.Host.Store, ledger: newLedger(), limits: o.Limits.withDefaults(), exists: make(chan struct{})},

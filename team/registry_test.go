@@ -31,6 +31,16 @@ func names(all []team.Member) (out []string) {
 	return out
 }
 
+// A team without what it needs is refused.
+func TestOpenRefuses(t *testing.T) {
+	t.Parallel()
+	for _, o := range []team.Options{{}, {Host: team.Host{Engine: &engine.Engine{}}}} {
+		if _, err := team.Open(t.Context(), o); !errors.Is(err, terret.ErrInvalid) {
+			t.Error(err)
+		}
+	}
+}
+
 func TestRegistry(t *testing.T) {
 	t.Parallel()
 	d := &opened{Driver: counting(0)}

@@ -1,10 +1,55 @@
 package workflow_test
 
 import (
+	"context"
 	"fmt"
+	"os"
 
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/mock"
+	"github.com/terret-dev/terret/engine"
+	"github.com/terret-dev/terret/store/sqlite"
+	"github.com/terret-dev/terret/team"
 	"github.com/terret-dev/terret/workflow"
 )
+
+// A runner needs an engine, its store and providers of agents. Those of races and reviews
+// are made the same way.
+func ExampleRunner() {
+	ctx := context.Background()
+	store, err := sqlite.Open(ctx, sqlite.Memory, sqlite.Options{})
+	if err != nil {
+		panic(err)
+	}
+	defer store.Close()
+	drivers := []terret.Driver{mock.Talker(func(_ context.Context, _, prompt string) (string, error) { return "I did: " + prompt, nil })}
+	e, err := engine.New(ctx, engine.Config{Store: store, Drivers: drivers})
+	if err != nil {
+		panic(err)
+	}
+	defer e.Close(ctx)
+
+	host := team.Host{Engine: e, Store: store}
+	runner := workflow.Runner{
+		Log: workflow.Log{Host: host, List: store.ListSessions}, Providers: team.FromDrivers(host, drivers), Env: os.Environ(),
+		Default: func(context.Context, string) string { return "talker" },
+	}
+	run, err := runner.Start(ctx, "ann", "fix.yaml", []byte(`
+name: fix
+steps:
+  - {id: plan, prompt: "plan {{input}}"}
+  - {id: build, prompt: "carry out: {{plan}}"}
+`), os.TempDir(), "the bridge")
+	if err != nil {
+		panic(err)
+	}
+	run, err = runner.Run(ctx, "ann", run.ID)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(run.State, len(run.Steps))
+	// Output: completed 2
+}
 
 // A file with a typo says where it is.
 func ExampleParse() {

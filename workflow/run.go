@@ -29,7 +29,7 @@ type Runner struct {
 	Providers *team.Providers
 	// Env is the environment of checks.
 	Env []string
-	// Default names the agent of steps that name none.
+	// Default names the agent of steps that name none; nil means that all must name one.
 	Default func(ctx context.Context, cwd string) string
 	// Progress, if set, is told about the run after each change.
 	Progress func(Run)
@@ -41,9 +41,15 @@ func (r *Runner) Start(ctx context.Context, by, name string, file []byte, cwd, i
 	if err != nil {
 		return Run{}, err
 	}
-	def := definition{Name: name, Workflow: string(file), Cwd: cwd, Input: input, Agent: r.Default(ctx, cwd)}
+	def := definition{Name: name, Workflow: string(file), Cwd: cwd, Input: input}
+	if r.Default != nil {
+		def.Agent = r.Default(ctx, cwd)
+	}
 	for _, s := range w.Steps {
-		if s.Agent != "" {
+		switch {
+		case s.Agent == "" && def.Agent == "":
+			return Run{}, terret.Invalid("agent", "step %s names no agent, and there is no default", s.ID)
+		case s.Agent != "":
 			if _, err := r.Providers.Get(s.Agent); err != nil {
 				return Run{}, err
 			}

@@ -316,6 +316,18 @@ func TestTimeoutThenRetry(t *testing.T) {
 	}
 }
 
+// TestNoAgent holds that each step must have an agent.
+func TestNoAgent(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	f := newFixture(t, t.TempDir(), dir, works(dir, ""))
+	f.Default = nil
+	if _, err := f.Start(t.Context(), "ann", "three.yaml", []byte(three), dir, ""); !errors.Is(err, terret.ErrInvalid) || !strings.Contains(err.Error(), "step one names no agent") {
+		t.Error(err)
+	}
+	f.finish(t, f.start(t, "name: one\nsteps:\n  - {id: one, prompt: first, agent: talker}\n").ID, workflow.Completed)
+}
+
 // TestBadFiles holds that errors say where they are.
 func TestBadFiles(t *testing.T) {
 	t.Parallel()
