@@ -1,12 +1,33 @@
 package engine
 
 import (
+	"encoding/json"
 	"strings"
 	"unicode"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/policy"
 )
+
+// checkConfig says what an engine lacks.
+func checkConfig(cfg Config) error {
+	if cfg.Store == nil {
+		return terret.Invalid("Store", "an engine needs a store; sqlite.Open opens one")
+	}
+	names := map[string]bool{}
+	for i, d := range cfg.Drivers {
+		switch {
+		case d == nil:
+			return terret.Invalid("Drivers", "number %d is nil", i)
+		case d.Name() == "":
+			return terret.Invalid("Drivers", "number %d has no name", i)
+		case names[d.Name()]:
+			return terret.Invalid("Drivers", "there are two with the name %q", d.Name())
+		}
+		names[d.Name()] = true
+	}
+	return nil
+}
 
 // checkSession validates a new session.
 func checkSession(s terret.Session) error {
@@ -29,6 +50,9 @@ func checkSession(s terret.Session) error {
 	if err := s.Options.Sandbox.Validate("options.sandbox"); err != nil {
 		return err
 	}
+	if err := checkLimits(s.Options); err != nil {
+		return err
+	}
 	if err := terret.CheckGates("options.gates", s.Options.Gates); err != nil {
 		return err
 	}
@@ -42,6 +66,27 @@ func checkSession(s terret.Session) error {
 		return err
 	}
 	return checkRules("options.ask", s.Options.Ask)
+}
+
+// checkLimits rejects limits that would be none, and JSON that is none.
+func checkLimits(o terret.SessionOptions) error {
+	switch {
+	case o.MaxTurns < 0:
+		return terret.Invalid("options.max_turns", "%d must not be negative; 0 means the default", o.MaxTurns)
+	case o.MaxCostUSD < 0:
+		return terret.Invalid("options.max_cost_usd", "%s must not be negative; 0 means no limit", o.MaxCostUSD)
+	case o.OnStale != "" && o.OnStale != terret.OnStaleNew && o.OnStale != terret.OnStaleError:
+		return terret.Invalid("options.on_stale", "%q is unknown; use %s or %s", o.OnStale, terret.OnStaleNew, terret.OnStaleError)
+	}
+	for _, j := range []struct {
+		field string
+		value terret.JSON
+	}{{"options.agents", o.Agents}, {"options.mcp", o.MCP}, {"options.output_schema", o.OutputSchema}} {
+		if len(j.value) > 0 && !json.Valid(j.value) {
+			return terret.Invalid(j.field, "it is not valid JSON")
+		}
+	}
+	return nil
 }
 
 // checkWord rejects values that an agent could misread as a flag or as several lines.

@@ -72,6 +72,37 @@ func TestPromptFails(t *testing.T) {
 	checkLog(t, f.store, id)
 }
 
+// empty is a driver that opens nothing.
+type empty struct{ *puppet }
+
+func (empty) Open(context.Context, terret.OpenRequest) (terret.Agent, error) { return nil, nil }
+
+// A driver that is not finished fails its turns, and nothing else.
+func TestUnfinishedDriver(t *testing.T) {
+	t.Parallel()
+	f := openFixture(t, ":memory:", empty{newPuppet()})
+	id := f.session()
+	if e := last[terret.TurnError](t, f.run(id, "go")).Error; e.Code != terret.CodeInternal || !strings.Contains(e.Message, "neither an agent nor an error") {
+		t.Errorf("no agent: %+v", e)
+	}
+	p := newPuppet()
+	f = openFixture(t, ":memory:", p)
+	id, a, first := chatty(t, f, p)
+	if d, err := a.req.Host.Ask(t.Context(), terret.Ask{Gate: terret.GatePermission}); terret.AsError(err).Code != terret.CodeInternal {
+		t.Errorf("a request without data: %+v, %v", d, err)
+	}
+	a.say(t, terret.TurnError{})
+	if e := last[terret.TurnError](t, f.ended(id, first)).Error; e.Code != terret.CodeInternal || e.Message == "" {
+		t.Errorf("an error that says nothing: %+v", e)
+	}
+	second := f.prompt(id, "again").ID
+	a.prompted(t)
+	a.complete(t, second)
+	f.ended(id, second)
+	f.close()
+	checkLog(t, f.store, id)
+}
+
 // A request that its agent has given up before it was told begins no turn: drivers count on
 // that where a request and the end of its turn cross.
 func TestAskTooLate(t *testing.T) {

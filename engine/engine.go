@@ -25,8 +25,8 @@ const (
 
 // Config is what an engine works with. Store and Drivers are required.
 type Config struct {
-	Store   terret.Store
-	Drivers []terret.Driver
+	Store   terret.Store    // required; the caller closes it after the engine
+	Drivers []terret.Driver // each with a name of its own
 	// Lookup, if set, finds agents that are not among Drivers, such as those that were
 	// added while the engine runs. It returns nil if there is none of that name. The
 	// engine does not shut these drivers down.
@@ -139,6 +139,9 @@ func (e *Engine) isClosed() bool {
 // be resumed. The context bounds that. On a store with leases it goes on to do so while it
 // runs. The caller must Close the engine.
 func New(ctx context.Context, cfg Config) (*Engine, error) {
+	if err := checkConfig(cfg); err != nil {
+		return nil, err
+	}
 	e := &Engine{
 		cfg: cfg, store: cfg.Store, log: cfg.Log, secrets: redact.Known(cfg.Secrets),
 		drivers: map[string]terret.Driver{}, live: map[string]*live{}, claiming: map[string]chan struct{}{}, deciding: map[string]int{}, wakes: map[string]bool{},

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -206,6 +207,18 @@ func TestCreateAndPromptRefuse(t *testing.T) {
 	wantKind(t, create(func(s *terret.Session) { s.Cwd = "" }), terret.CodeInvalidRequest)
 	wantKind(t, create(func(s *terret.Session) { s.Cwd += "/missing" }), terret.CodeInvalidRequest)
 	wantKind(t, create(func(s *terret.Session) { s.Policy = "yolo" }), terret.CodeInvalidRequest)
+	for field, change := range map[string]func(*terret.SessionOptions){
+		"options.max_turns":     func(o *terret.SessionOptions) { o.MaxTurns = -1 },
+		"options.max_cost_usd":  func(o *terret.SessionOptions) { o.MaxCostUSD = -1 },
+		"options.on_stale":      func(o *terret.SessionOptions) { o.OnStale = "perhaps" },
+		"options.mcp":           func(o *terret.SessionOptions) { o.MCP = terret.JSON("{") },
+		"options.output_schema": func(o *terret.SessionOptions) { o.OutputSchema = terret.JSON("{") },
+	} {
+		err := create(func(s *terret.Session) { change(&s.Options) })
+		if wantKind(t, err, terret.CodeInvalidRequest); err != nil && terret.AsError(err).Field != field {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
 	id := f.session()
 	for _, r := range []engine.PromptRequest{
 		{Session: id},
@@ -219,5 +232,25 @@ func TestCreateAndPromptRefuse(t *testing.T) {
 	wantKind(t, err, terret.CodeSessionNotFound)
 	if n := len(f.log(id)); n != 0 {
 		t.Errorf("%d events of prompts that were refused", n)
+	}
+}
+
+// An engine says what it lacks.
+func TestNewRefuses(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, mock.Script{})
+	for name, cfg := range map[string]engine.Config{
+		"nothing":   {},
+		"no driver": {Store: f.store, Drivers: []terret.Driver{nil}},
+		"no name":   {Store: f.store, Drivers: []terret.Driver{mock.NewFunc("", nil)}},
+		"two":       {Store: f.store, Drivers: []terret.Driver{mock.New(mock.Script{}), mock.New(mock.Script{})}},
+	} {
+		e, err := engine.New(t.Context(), cfg)
+		if !errors.Is(err, terret.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err == nil {
+			_ = e.Close(t.Context())
+		}
 	}
 }

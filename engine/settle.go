@@ -128,6 +128,12 @@ func (l *live) complete(t *turn, data terret.Data) terret.Data {
 		if t.stop != nil {
 			d.Error = *t.stop
 		}
+		if d.Error.Code == "" && d.Error.Message == "" {
+			d.Error.Message = "the agent failed and did not say why"
+		}
+		if d.Error.Code == "" {
+			d.Error.Code = terret.CodeInternal
+		}
 		data = d
 	}
 	l.session.Usage = l.session.Usage.Add(usage)

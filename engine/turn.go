@@ -353,6 +353,9 @@ func (e *Engine) openFor(ctx context.Context, l *live, session terret.Session, c
 	r.Cursor, r.Host = cursor, h
 	r.History = func(ctx context.Context) iter.Seq2[terret.Entry, error] { return e.history(ctx, session) }
 	agent, err := d.Open(ctx, r)
+	if err == nil && agent == nil {
+		err = terret.Errorf(terret.CodeInternal, "the driver of %s returned neither an agent nor an error", session.Agent)
+	}
 	if err != nil {
 		h.end(errClosed)
 		return nil, err
