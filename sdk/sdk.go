@@ -32,6 +32,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/driver/native"
@@ -41,7 +42,7 @@ import (
 
 // Options says what session to create. All but Model may be left out.
 type Options struct {
-	Agent string // default: native
+	Agent string // default: native, or the only one of Drivers
 	// Model is provider/model, or "demo". The native agent needs one, here or in the
 	// persona; other agents have their own default.
 	Model string
@@ -70,7 +71,8 @@ type Options struct {
 	// Session holds all other options of a session.
 	Session terret.SessionOptions
 	// Drivers replaces the default drivers. They were made with settings of their own,
-	// such as keys, and Agent must name one of them.
+	// such as keys. Close shuts them down: sessions that are open at the same time must
+	// not share one.
 	Drivers []terret.Driver
 	// Env is the environment for keys, and agents may see parts of it; nil means the
 	// program's own.
@@ -87,9 +89,9 @@ func NewSession(ctx context.Context, o Options) (*Session, error) {
 		return nil, err
 	}
 	o.Session.BasePrompt = o.Session.BasePrompt || o.Mode != ""
-	made, err := s.harness.Sessions(defaults).Create(ctx, terret.Session{
+	made, err := s.harness.Sessions(o.defaults).Create(ctx, terret.Session{
 		Agent: o.Agent, Model: o.Model, Cwd: o.Cwd, Persona: terret.NullString(o.Persona), Mode: o.Mode, Policy: o.Policy, Options: o.Session,
-	}, assemble.CreateOptions{Check: hasModel})
+	}, assemble.CreateOptions{Check: o.check})
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -99,14 +101,23 @@ func NewSession(ctx context.Context, o Options) (*Session, error) {
 }
 
 // defaults fills in what neither the options nor the persona set.
-func defaults(_ context.Context, s *terret.Session) {
+func (o Options) defaults(_ context.Context, s *terret.Session) {
+	if s.Agent == "" && len(o.Drivers) == 1 {
+		s.Agent = o.Drivers[0].Name()
+	}
 	s.Agent = cmp.Or(s.Agent, native.Name)
 	s.Policy = cmp.Or(s.Policy, terret.PolicyAutoApprove)
 }
 
-// hasModel refuses to choose a model: a program that embeds an agent must not end up
-// with the demo by mistake.
-func hasModel(s terret.Session) error {
+// check refuses an agent that is not among the drivers, and to choose a model: a program
+// that embeds an agent must not end up with the demo by mistake.
+func (o Options) check(s terret.Session) error {
+	if o.Drivers != nil {
+		name := terret.AgentName(o.Drivers, s.Agent)
+		if !slices.ContainsFunc(o.Drivers, func(d terret.Driver) bool { return d.Name() == name }) {
+			return terret.Errorf(terret.CodeAgentNotFound, "there is no agent %q among Drivers; set Agent to the name of one of them", s.Agent)
+		}
+	}
 	if s.Agent == native.Name && s.Model == "" {
 		return terret.Invalid("Model", `there is no model; name one, such as "anthropic/claude-sonnet-4-5", or "demo" to try things out`)
 	}

@@ -17,18 +17,20 @@ import (
 // closeTimeout is how long Close waits before it uses force.
 const closeTimeout = 10 * time.Second
 
-// Session is a conversation. Its methods may be called concurrently, but only one
-// Receive and one Events loop should run at a time.
+// Session is a conversation; NewSession and Resume make one. Its methods may be called
+// concurrently, but only one Receive loop may run at a time: a second one fails with code
+// conflict.
 type Session struct {
 	id      string
 	harness *assemble.Harness
 	engine  *engine.Engine
 	store   terret.Store
 
-	mu       sync.Mutex
-	received int64        // number of the last event that Receive handled
-	thread   view.Neovate // as of that event
-	sent     []string     // turns that Receive has yielded no result for yet, in order
+	mu        sync.Mutex
+	receiving bool         // a Receive loop runs
+	received  int64        // number of the last event that Receive handled
+	thread    view.Neovate // as of that event
+	sent      []string     // turns that Receive has yielded no result for yet, in order
 
 	desk     context.CancelFunc
 	deciding sync.WaitGroup
@@ -98,20 +100,15 @@ func (s *Session) isClosed() bool {
 // Receive yields the complete messages of the next turn that was sent, and ends after
 // its result. You may leave the loop early; the rest comes with the next Receive. If
 // nothing was sent it fails at once, instead of waiting for ever. When the session is
-// closed, it fails with code session_closed.
+// closed, it fails with code session_closed; when the context ends, with its cause.
 func (s *Session) Receive(ctx context.Context) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
-		s.mu.Lock()
-		after, waiting := s.received, len(s.sent)
-		s.mu.Unlock()
-		switch {
-		case s.isClosed():
-			yield(nil, errClosed)
-			return
-		case waiting == 0:
-			yield(nil, terret.Errorf(terret.CodeConflict, "nothing to receive: no message was sent"))
+		after, err := s.beginReceive()
+		if err != nil {
+			yield(nil, err)
 			return
 		}
+		defer s.endReceive()
 		for ev, err := range s.follow(ctx, after) {
 			if err != nil {
 				yield(nil, err)
@@ -127,6 +124,28 @@ func (s *Session) Receive(ctx context.Context) iter.Seq2[Message, error] {
 			}
 		}
 	}
+}
+
+// beginReceive returns the number of the last event that was received.
+func (s *Session) beginReceive() (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.isClosed():
+		return 0, errClosed
+	case s.receiving:
+		return 0, terret.Errorf(terret.CodeConflict, "another Receive loop is running; only one may run at a time")
+	case len(s.sent) == 0:
+		return 0, terret.Errorf(terret.CodeConflict, "nothing to receive: no message was sent")
+	}
+	s.receiving = true
+	return s.received, nil
+}
+
+func (s *Session) endReceive() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.receiving = false
 }
 
 // take records how far Receive is, and returns the event as a message. What others do

@@ -166,6 +166,8 @@ func TestSendMessage(t *testing.T) {
 		"empty":           {},
 		"empty text":      {Message: sdk.Text("")},
 		"unknown part":    {Message: []sdk.Part{{Type: "sound"}}},
+		"no image":        {Message: []sdk.Part{{Type: "image", MIMEType: "image/png"}}},
+		"any image":       {Message: []sdk.Part{{Type: "image", Data: []byte("GIF89a")}}},
 		"not a UUID":      {Message: sdk.Text("hi"), UUID: "my own"},
 		"root and parent": {Message: sdk.Text("hi"), Root: true, ParentUUID: &older},
 	} {
@@ -211,6 +213,24 @@ func TestPromptOnce(t *testing.T) {
 	cancel()
 	if _, err := sdk.Prompt(ctx, "hello", demo(t)); !errors.Is(err, context.Canceled) {
 		t.Errorf("with a context that has ended: %v", err)
+	}
+}
+
+// One driver is the one to use; of several, one must be named.
+func TestDrivers(t *testing.T) {
+	t.Parallel()
+	o := scripted(t)
+	o.Agent = ""
+	if result, err := sdk.Prompt(deadline(t), "hello", o); err != nil || result.IsError {
+		t.Errorf("%+v, %v", result, err)
+	}
+	o.Drivers = append(o.Drivers, mock.NewFunc("other", nil))
+	if _, err := sdk.NewSession(deadline(t), o); kindOf(err) != terret.CodeAgentNotFound || !strings.Contains(err.Error(), "among Drivers") {
+		t.Errorf("two drivers: %v", err)
+	}
+	o.Drivers = []terret.Driver{nil}
+	if _, err := sdk.NewSession(deadline(t), o); kindOf(err) != terret.CodeInvalidRequest {
+		t.Errorf("a nil driver: %v", err)
 	}
 }
 

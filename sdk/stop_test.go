@@ -56,6 +56,26 @@ func TestReceiveWithoutSend(t *testing.T) {
 	}
 }
 
+// A second loop would take messages from the first, so it fails.
+func TestOneReceive(t *testing.T) {
+	t.Parallel()
+	s := newSession(t, scripted(t, []mock.Step{{Text: "one"}}))
+	send(t, s, "go")
+	send(t, s, "again")
+	for _, err := range s.Receive(deadline(t)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, err := range s.Receive(deadline(t)) {
+			if n++; n > 1 || kindOf(err) != terret.CodeConflict {
+				t.Fatalf("a second loop: %v", err)
+			}
+		}
+	}
+	receive(t, s)
+}
+
 func TestReceiveEndsWithContext(t *testing.T) {
 	t.Parallel()
 	s := newSession(t, scripted(t, []mock.Step{{Text: "working"}, {Hang: true}}, []mock.Step{{Text: "again"}}))

@@ -3,6 +3,7 @@ package sdk
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 
 	"github.com/terret-dev/terret"
 )
@@ -26,8 +27,8 @@ type UserMessage struct {
 type Part struct {
 	Type     string `json:"type"` // text, image
 	Text     string `json:"text,omitempty"`
-	MIMEType string `json:"mimeType,omitempty"`
-	Data     []byte `json:"data,omitempty"`
+	MIMEType string `json:"mimeType,omitempty"` // of an image, such as image/png
+	Data     []byte `json:"data,omitempty"`     // of an image; base64 in JSON
 }
 
 // Text makes a text message.
@@ -95,6 +96,9 @@ func (m UserMessage) blocks() ([]terret.Block, error) {
 				out = append(out, terret.Text(p.Text))
 			}
 		case "image":
+			if len(p.Data) == 0 || !strings.HasPrefix(p.MIMEType, "image/") {
+				return nil, terret.Invalid("Message", "an image needs its bytes and their type, such as image/png, not %q", p.MIMEType)
+			}
 			out = append(out, terret.Block{Type: terret.BlockImage, MediaType: p.MIMEType, Bytes: p.Data})
 		default:
 			return nil, terret.Invalid("Message", "a part must be text or image, not %q", p.Type)
