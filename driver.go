@@ -56,7 +56,8 @@ type Host interface {
 	// Emit appends events to the session's log, in order, together with the cursor from
 	// which the driver can resume after a restart (nil leaves it unchanged). It blocks
 	// only while the store does. An error means that the log accepts nothing more from
-	// this agent: stop it.
+	// this agent: stop it. What belongs to a turn (see Kind.InTurn) while none runs
+	// begins one, which must end like any other.
 	Emit(ctx context.Context, events []Event, cursor []byte) error
 	// Ask logs a request and waits for its decision. It blocks for as long as that
 	// takes, so never call it on the goroutine that reads the agent's output. Asking
@@ -70,11 +71,12 @@ type Host interface {
 
 // Ask is an agent's request for a decision.
 type Ask struct {
-	// Key is the agent's own id of the request, unique within the session.
+	// Key is the agent's own id of the request, unique within the session. Asking for
+	// something else with the same key is another request.
 	Key  string
 	Gate Gate
-	// Event is what to log. The host fills in its Expects, and the request id
-	// where the data has one.
+	// Event is what to log, with the data that belongs to the gate. The host fills in its
+	// Expects, and the request id where the data has one.
 	Event Event
 	// Fallback is the decision if nobody decides; empty means the safe answer at the
 	// gate. A permission is always denied then.

@@ -81,17 +81,17 @@ func (e Event) Hidden() bool {
 // Gate is the place where something waits for a decision.
 type Gate string
 
-// The gates.
+// The gates, each with the data of a request there.
 const (
-	GatePermission   Gate = "permission"
-	GatePreTool      Gate = "pre_tool"
-	GatePrompt       Gate = "prompt"
-	GateQuestion     Gate = "question"
-	GatePlan         Gate = "plan"
-	GateStop         Gate = "stop"
-	GateSubagentStop Gate = "subagent_stop"
-	GateCompact      Gate = "compact"
-	GateTrust        Gate = "trust"
+	GatePermission   Gate = "permission"    // PermissionRequest
+	GatePreTool      Gate = "pre_tool"      // ToolPre
+	GatePrompt       Gate = "prompt"        // HookEvent
+	GateQuestion     Gate = "question"      // QuestionRequest
+	GatePlan         Gate = "plan"          // PlanRequest
+	GateStop         Gate = "stop"          // StopRequest
+	GateSubagentStop Gate = "subagent_stop" // HookEvent
+	GateCompact      Gate = "compact"       // HookEvent
+	GateTrust        Gate = "trust"         // up to the driver
 )
 
 // Expects says that an event waits for a decision.

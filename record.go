@@ -163,7 +163,7 @@ type Request struct {
 	Turn      string       `json:"turn,omitempty"`
 	Seq       int64        `json:"seq"` // of its event
 	Gate      Gate         `json:"gate"`
-	Data      JSON         `json:"data"` // as in its event
+	Data      JSON         `json:"data"` // as in its event: see the gates
 	State     RequestState `json:"state"`
 	CreatedAt Time         `json:"created_at"`
 	ExpiresAt *Time        `json:"expires_at,omitempty"`

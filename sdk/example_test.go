@@ -2,9 +2,11 @@ package sdk_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log"
 	"os"
+	"strings"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/sdk"
@@ -116,6 +118,41 @@ func ExampleOptions_onRequest() {
 	}
 	fmt.Println(result.Content)
 	// Output: That did not work: denied: not today
+}
+
+// At the gates that it names, the agent waits for the program, too: here it must not stop
+// before it has done something else. What a request is about depends on its gate.
+func ExampleOptions_gates() {
+	dir, remove := project()
+	defer remove()
+	blocked := false
+	result, err := sdk.Prompt(context.Background(), "ask me", sdk.Options{
+		Model: "demo", Cwd: dir, Gates: []terret.Gate{terret.GateStop},
+		OnRequest: func(_ context.Context, r terret.Request) (terret.Decision, error) {
+			switch r.Gate {
+			case terret.GateQuestion:
+				var q terret.QuestionRequest
+				if err := json.Unmarshal(r.Data, &q); err != nil {
+					return terret.Decision{}, err
+				}
+				answers := map[string]terret.Choice{q.Questions[0].ID: {"blue"}}
+				return terret.Decision{Behavior: terret.BehaviorAnswer, Answers: answers}, nil
+			case terret.GateStop:
+				if blocked {
+					return terret.Decision{Behavior: terret.BehaviorAllow}, nil
+				}
+				blocked = true
+				return terret.Decision{Behavior: terret.BehaviorBlock, Reason: "read go.mod"}, nil
+			default:
+				return terret.Decision{}, fmt.Errorf("nobody decides at the gate %s", r.Gate)
+			}
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("it has read go.mod:", strings.Contains(result.Content, "module example"))
+	// Output: it has read go.mod: true
 }
 
 // A session that is kept can be taken up again, by this program or another.

@@ -24,8 +24,8 @@ const Name = "native"
 // DemoModel is the model that needs nothing.
 const DemoModel = "demo"
 
-// Config says how native agents work. The zero value uses the environment that the
-// engine passes on.
+// Config says how native agents work. The zero value takes keys from the process's
+// environment. Commands see a part of the environment that the engine passes on.
 type Config struct {
 	// ProductName replaces "Terret" in the base prompt.
 	ProductName string
