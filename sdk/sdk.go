@@ -206,5 +206,5 @@ func open(ctx context.Context, o *Options) (*Session, error) {
 	if err != nil {
 		return nil, errors.Join(err, h.Close(context.WithoutCancel(ctx)))
 	}
-	return &Session{harness: h, engine: h.Engine, store: h.Store, ended: make(chan struct{})}, nil
+	return &Session{harness: h, engine: h.Engine, store: h.Store, ended: make(chan struct{}), sending: map[string]bool{}}, nil
 }

@@ -27,10 +27,11 @@ type Session struct {
 	store   terret.Store
 
 	mu        sync.Mutex
-	receiving bool         // a Receive loop runs
-	received  int64        // number of the last event that Receive handled
-	thread    view.Neovate // as of that event
-	sent      []string     // turns that Receive has yielded no result for yet, in order
+	receiving bool            // a Receive loop runs
+	received  int64           // number of the last event that Receive handled
+	thread    view.Neovate    // as of that event
+	sent      []string        // turns that Receive has yielded no result for yet, in order
+	sending   map[string]bool // those of them that the engine may not have yet
 
 	desk     context.CancelFunc
 	deciding sync.WaitGroup
@@ -76,12 +77,14 @@ func (s *Session) SendMessage(ctx context.Context, m UserMessage) error {
 	turn := terret.NewID(terret.PrefixTurn)
 	s.mu.Lock()
 	s.sent = append(s.sent, turn)
+	s.sending[turn] = true
 	s.mu.Unlock()
 	_, err = s.engine.Prompt(ctx, engine.PromptRequest{Session: s.id, Prompt: p, Turn: turn, When: engine.WhenQueue, By: "sdk"})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.sending, turn)
 	if err != nil {
-		s.mu.Lock()
 		s.sent = slices.DeleteFunc(s.sent, func(t string) bool { return t == turn })
-		s.mu.Unlock()
 	}
 	return s.unlessClosed(err)
 }
@@ -99,8 +102,9 @@ func (s *Session) isClosed() bool {
 
 // Receive yields the complete messages of the next turn that was sent, and ends after
 // its result. You may leave the loop early; the rest comes with the next Receive. If
-// nothing was sent it fails at once, instead of waiting for ever. When the session is
-// closed, it fails with code session_closed; when the context ends, with its cause.
+// nothing was sent it fails at once, instead of waiting for ever. A message that somebody
+// has dropped from the queue fails with code not_found. When the session is closed,
+// Receive fails with code session_closed; when the context ends, with its cause.
 func (s *Session) Receive(ctx context.Context) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
 		after, err := s.beginReceive()
@@ -116,6 +120,10 @@ func (s *Session) Receive(ctx context.Context) iter.Seq2[Message, error] {
 			}
 			msg := s.take(ev)
 			if msg == nil {
+				if err := s.dropped(ctx, ev); err != nil {
+					yield(nil, err)
+					return
+				}
 				continue
 			}
 			_, last := msg.(*ResultMessage)
@@ -166,6 +174,29 @@ func (s *Session) take(ev terret.Event) Message {
 		return nil
 	}
 	return msg
+}
+
+// dropped fails if the event says that the agent rests, although a message was sent that
+// it will never get: somebody has dropped it from the queue, which leaves no event.
+func (s *Session) dropped(ctx context.Context, ev terret.Event) error {
+	state, ok := ev.Data.(terret.SessionStateChange)
+	if !ok || state.State != terret.SessionIdle && state.State != terret.SessionFailed {
+		return nil
+	}
+	s.mu.Lock()
+	sent := slices.DeleteFunc(slices.Clone(s.sent), func(t string) bool { return s.sending[t] })
+	s.mu.Unlock()
+	for _, id := range sent {
+		if t, err := s.engine.FindTurn(ctx, s.id, id); err != nil || t != nil {
+			continue // if the engine has ended, the next event says so
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.sent = slices.DeleteFunc(s.sent, func(t string) bool { return t == id })
+		s.received = ev.Seq - 1 // there may be others
+		return terret.Errorf(terret.CodeNotFound, "the message was dropped from the queue; send it again if the agent should still get it")
+	}
+	return nil
 }
 
 // catchUp skips what happened before. It returns the requests that still wait.

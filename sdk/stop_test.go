@@ -3,6 +3,7 @@ package sdk_test
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -10,6 +11,7 @@ import (
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/driver/mock"
 	"github.com/terret-dev/terret/sdk"
+	"github.com/terret-dev/terret/store/sqlite"
 )
 
 // Breaking off loses nothing and leaves nothing behind.
@@ -53,6 +55,53 @@ func TestReceiveWithoutSend(t *testing.T) {
 	}
 	if n != 1 {
 		t.Errorf("%d errors", n)
+	}
+}
+
+// A message that somebody drops from the queue has no result, and says so.
+func TestDropped(t *testing.T) {
+	t.Parallel()
+	asked, release := make(chan struct{}), make(chan struct{})
+	o := scripted(t, []mock.Step{{Tool: &mock.Tool{Name: "Bash", Input: terret.JSON(`{"command": "ls"}`), Ask: true}}, {Text: "done"}}, []mock.Step{{Text: "last"}})
+	o.DataDir, o.Policy = t.TempDir(), terret.PolicyAsk
+	o.OnRequest = func(context.Context, terret.Request) (terret.Decision, error) {
+		close(asked)
+		<-release
+		return terret.Decision{Behavior: terret.BehaviorAllow}, nil
+	}
+	s := newSession(t, o)
+	for _, text := range []string{"go", "second", "third"} {
+		send(t, s, text)
+	}
+	<-asked
+	store, err := sqlite.Open(deadline(t), filepath.Join(o.DataDir, "terret.db"), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	queue, err := store.Pending(deadline(t), s.ID())
+	if err != nil || len(queue) != 2 {
+		t.Fatalf("%+v, %v", queue, err)
+	}
+	for _, item := range queue {
+		if err := store.Drop(deadline(t), item.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(release)
+	if _, result := receive(t, s); result.Content != "done" {
+		t.Errorf("%+v", result)
+	}
+	for i, want := range []terret.ErrorCode{terret.CodeNotFound, terret.CodeNotFound, terret.CodeConflict} {
+		for _, err := range s.Receive(deadline(t)) {
+			if kindOf(err) != want {
+				t.Fatalf("%d: %v", i, err)
+			}
+		}
+	}
+	send(t, s, "go on")
+	if _, result := receive(t, s); result.Content != "last" {
+		t.Errorf("%+v", result)
 	}
 }
 
