@@ -68,7 +68,7 @@ func checkSession(s terret.Session) error {
 	return checkRules("options.ask", s.Options.Ask)
 }
 
-// checkLimits rejects limits that would be none, and JSON that is none.
+// checkLimits rejects limits that would be none, and values that are no JSON objects.
 func checkLimits(o terret.SessionOptions) error {
 	switch {
 	case o.MaxTurns < 0:
@@ -82,8 +82,9 @@ func checkLimits(o terret.SessionOptions) error {
 		field string
 		value terret.JSON
 	}{{"options.agents", o.Agents}, {"options.mcp", o.MCP}, {"options.output_schema", o.OutputSchema}} {
-		if len(j.value) > 0 && !json.Valid(j.value) {
-			return terret.Invalid(j.field, "it is not valid JSON")
+		var object map[string]json.RawMessage
+		if len(j.value) > 0 && json.Unmarshal(j.value, &object) != nil {
+			return terret.Invalid(j.field, "it is not a JSON object")
 		}
 	}
 	return nil

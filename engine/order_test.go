@@ -212,7 +212,7 @@ func TestCreateAndPromptRefuse(t *testing.T) {
 		"options.max_cost_usd":  func(o *terret.SessionOptions) { o.MaxCostUSD = -1 },
 		"options.on_stale":      func(o *terret.SessionOptions) { o.OnStale = "perhaps" },
 		"options.mcp":           func(o *terret.SessionOptions) { o.MCP = terret.JSON("{") },
-		"options.output_schema": func(o *terret.SessionOptions) { o.OutputSchema = terret.JSON("{") },
+		"options.output_schema": func(o *terret.SessionOptions) { o.OutputSchema = terret.JSON("[]") },
 	} {
 		err := create(func(s *terret.Session) { change(&s.Options) })
 		if wantKind(t, err, terret.CodeInvalidRequest); err != nil && terret.AsError(err).Field != field {

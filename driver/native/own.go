@@ -3,7 +3,9 @@ package native
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -21,8 +23,8 @@ type Tool struct {
 	run         func(ctx context.Context, input json.RawMessage) (string, error)
 }
 
-// NewTool makes a tool of a function. The schema of its input comes from the fields of In
-// and their json and jsonschema tags. The model gets the text, or the error, that run
+// NewTool makes a tool of a function. The schema of its input comes from the fields of In,
+// a struct or a map, and their json and jsonschema tags. The model gets the text, or the error, that run
 // returns. run may be called concurrently, and must return soon when its context ends. Each
 // use asks for permission, as one of another tool does.
 func NewTool[In any](name, description string, run func(ctx context.Context, in In) (string, error)) Tool {
@@ -32,6 +34,9 @@ func NewTool[In any](name, description string, run func(ctx context.Context, in 
 			schema, err := jsonschema.For[In](nil)
 			if err != nil {
 				return nil, nil, err
+			}
+			if schema.Type != "object" && !slices.Contains(schema.Types, "object") {
+				return nil, nil, errors.New("it must be a struct or a map")
 			}
 			resolved, err := schema.Resolve(nil)
 			if err != nil {

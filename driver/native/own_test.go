@@ -90,6 +90,7 @@ func TestBadTools(t *testing.T) {
 		"two tools with the name Bash":   {native.NewTool("Bash", "", nothing)},
 		"two tools with the name Count":  {counter(), counter()},
 		"Made was not made by NewTool":   {{Name: "Made"}},
+		"it must be a struct or a map":   {native.NewTool("Say", "", func(context.Context, string) (string, error) { return "", nil })},
 		"the tool Odd has no schema":     {native.NewTool("Odd", "", func(context.Context, struct{ C chan int }) (string, error) { return "", nil })},
 	} {
 		f := newFixture(t, setup{native: native.Config{Tools: own}})
