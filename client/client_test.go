@@ -344,6 +344,11 @@ func TestQueries(t *testing.T) {
 		}
 		break
 	}
+	for _, err := range c.AllEvents(t.Context(), client.AllQuery{Sessions: []string{}}) {
+		if !errors.Is(err, terret.ErrInvalid) {
+			t.Fatalf("no session is not all of them: %v", err)
+		}
+	}
 	for e, err := range c.Events(t.Context(), client.EventQuery{Session: s.ID, Kinds: []terret.Kind{"turn.start", "turn.complete"}, Raw: true, NoDeltas: true}) {
 		if err != nil || e.Kind != "turn.start" && e.Kind != "turn.complete" || e.Session != s.ID {
 			t.Errorf("%+v %v", e, err)

@@ -33,7 +33,7 @@ type EventQuery struct {
 
 // AllQuery selects what a stream of several or all sessions yields.
 type AllQuery struct {
-	Sessions []string // nil means all
+	Sessions []string // nil means all; an empty list is an error
 	// Cursor is that of the last entry seen; empty starts with the oldest event, Now
 	// with the next one.
 	Cursor   string
@@ -98,6 +98,10 @@ func (c *Client) AllEvents(ctx context.Context, q AllQuery) iter.Seq2[Entry, err
 		query.Set("deltas", "0")
 	}
 	return func(yield func(Entry, error) bool) {
+		if q.Sessions != nil && len(q.Sessions) == 0 { // the server would take it for all
+			yield(Entry{}, terret.Invalid("sessions", "the list is empty; nil means all sessions"))
+			return
+		}
 		s := stream{c: c, path: at("events"), query: query, follow: true, last: q.Cursor}
 		err := s.run(ctx, func(ev sse.Event) (bool, error) {
 			if ev.Name == "stream.start" {
