@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/terret-dev/terret"
@@ -84,6 +85,9 @@ func (e *Engine) checkDecision(ctx context.Context, r terret.Request, d terret.D
 	if err := d.Validate(); err != nil {
 		return d, err
 	}
+	if err := checkAnswers(r, d.Answers); err != nil {
+		return d, err
+	}
 	p, isTool, err := toolUse(r)
 	if err != nil || !isTool {
 		return d, err
@@ -113,6 +117,26 @@ func (e *Engine) checkDecision(ctx context.Context, r terret.Request, d terret.D
 		return d, terret.Invalid("updated_input", "the edited input is denied: %s", v.Reason)
 	}
 	return d, nil
+}
+
+// checkAnswers rejects answers to questions that were not asked: the real question
+// would silently stay unanswered. Agents also accept a question's text or header as its
+// id.
+func checkAnswers(r terret.Request, answers map[string]terret.Choice) error {
+	var q terret.QuestionRequest
+	if len(answers) == 0 || r.Gate != terret.GateQuestion || unmarshal(r.Data, &q) != nil || len(q.Questions) == 0 || len(q.Schema) > 0 {
+		return nil
+	}
+	var ids []string
+	for _, one := range q.Questions {
+		ids = append(ids, one.ID)
+	}
+	for id := range answers {
+		if !slices.ContainsFunc(q.Questions, func(one terret.Question) bool { return id == one.ID || id == one.Text || id == one.Header }) {
+			return terret.Invalid("answers", "there is no question %.64q in this request; use %s", id, strings.Join(ids, ", "))
+		}
+	}
+	return nil
 }
 
 // toolUse returns the tool use that a request is about, if it is about one.

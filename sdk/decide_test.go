@@ -50,6 +50,9 @@ func TestOnRequest(t *testing.T) {
 			}
 			return terret.Decision{Behavior: terret.BehaviorAnswer, Answers: map[string]terret.Choice{q.Questions[0].ID: {"blue"}}}, nil
 		}, "You chose blue."},
+		"another question": {"ask me", func(context.Context, terret.Request) (terret.Decision, error) {
+			return terret.Decision{Behavior: terret.BehaviorAnswer, Answers: map[string]terret.Choice{"colour": {"blue"}}}, nil
+		}, `there is no question "colour" in this request`},
 		"plan": {"make a plan", func(context.Context, terret.Request) (terret.Decision, error) {
 			return terret.Decision{Behavior: terret.BehaviorApprove}, nil
 		}, "The plan is approved"},

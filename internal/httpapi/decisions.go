@@ -2,9 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"encoding/json"
-	"slices"
-	"strings"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/access"
@@ -89,26 +86,6 @@ type newDecision struct {
 	Interrupt    bool                     `json:"interrupt,omitempty" doc:"Also stop the turn."`
 }
 
-// checkAnswers rejects answers to questions that were not asked: the real question
-// would silently stay unanswered. Agents also accept a question's text or header as its
-// id.
-func checkAnswers(r terret.Request, answers map[string]terret.Choice) error {
-	var q terret.QuestionRequest
-	if len(answers) == 0 || r.Gate != terret.GateQuestion || json.Unmarshal(r.Data, &q) != nil || len(q.Questions) == 0 || len(q.Schema) > 0 {
-		return nil
-	}
-	var ids []string
-	for _, one := range q.Questions {
-		ids = append(ids, one.ID)
-	}
-	for id := range answers {
-		if !slices.ContainsFunc(q.Questions, func(one terret.Question) bool { return id == one.ID || id == one.Text || id == one.Header }) {
-			return terret.Invalid("answers", "there is no question %.64q in this request; use %s", id, strings.Join(ids, ", "))
-		}
-	}
-	return nil
-}
-
 func (s *Server) decide(ctx context.Context, in *struct {
 	RequestPath
 	Key  string `header:"Idempotency-Key" maxLength:"255" doc:"The same answer with the same key counts only once."`
@@ -129,9 +106,6 @@ func (s *Server) decide(ctx context.Context, in *struct {
 // decideAs decides a request in the name of the caller, and returns it.
 func (s *Server) decideAs(ctx context.Context, r terret.Request, key string, b terret.Decision) (terret.Request, error) {
 	if err := checkName("next_mode", b.NextMode); err != nil {
-		return terret.Request{}, err
-	}
-	if err := checkAnswers(r, b.Answers); err != nil {
 		return terret.Request{}, err
 	}
 	if b.Scope == terret.ScopeAlways { // a rule for every session is an admin's to make, as by PUT /v1/rules
