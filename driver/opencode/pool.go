@@ -85,13 +85,11 @@ func (l *lease) release() (ended bool) {
 	l.once.Do(func() {
 		l.place.turn <- struct{}{}
 		defer func() { <-l.place.turn }()
-		if l.place.server != l.server { // it has been replaced
-			ended = true
-			return
-		}
-		if l.place.users--; l.place.users == 0 {
-			l.stop()
-			l.place.server = nil
+		if l.place.server == l.server { // or else it is gone, and may have been replaced
+			if l.place.users--; l.place.users == 0 {
+				l.stop()
+				l.place.server = nil
+			}
 		}
 		ended = !l.alive()
 	})

@@ -100,9 +100,6 @@ func (a *agent) sit(ctx context.Context, l *lease, in terret.Settings) (*seat, e
 // introduce waits until the server listens to us and we to it, and finds the session or
 // begins one. It returns what to tell of that.
 func (s *seat) introduce(ctx context.Context, in terret.Settings) ([]terret.Event, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(s.a.life, func() { cancel(errClosed) })()
 	var err error
 	if s.about, err = s.c.about(ctx); err != nil {
 		return nil, s.diagnose(err)
@@ -161,17 +158,18 @@ func (s *seat) opened(ctx context.Context) error {
 
 // diagnose is err, or that the server has died if that is why.
 func (s *seat) diagnose(err error) error {
-	grace := time.NewTimer(0)
 	if e, ok := errors.AsType[*terret.Error](err); ok && e.Code == terret.CodeConnectionFailed {
-		grace.Reset(deathTime) // its connections end before it does
+		grace := time.NewTimer(deathTime) // its connections end before it does
+		defer grace.Stop()
+		select {
+		case <-s.lease.proc.Done():
+		case <-grace.C:
+		}
 	}
-	defer grace.Stop()
-	select {
-	case <-s.lease.proc.Done():
+	if !s.lease.alive() {
 		exit, _ := s.lease.proc.Kill()
 		why := s.lease.exitError(exit, "OpenCode's server ended", "prompt the session to start it again")
 		return &why
-	case <-grace.C:
 	}
 	if e, ok := errors.AsType[*callError](err); ok {
 		return terret.Errorf(terret.CodeExecutionError, "%w", e)
