@@ -38,7 +38,7 @@ type fake struct {
 	mu       sync.Mutex
 	streams  map[chan []byte]bool
 	messages []object // stored
-	rules    any
+	title    string
 	n        int
 	busy     bool
 	reverted string // the message before which the conversation ends
@@ -82,7 +82,10 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	body := object{}
-	_ = json.NewDecoder(r.Body).Decode(&body)
+	if json.NewDecoder(r.Body).Decode(&body) == nil && r.Header.Get("Content-Type") != "application/json" {
+		w.WriteHeader(http.StatusUnsupportedMediaType)
+		return
+	}
 	answer := func(v any) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(v)
@@ -97,12 +100,17 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "GET /global/health":
 		answer(object{"healthy": true, "version": "1.18.33"})
 	case "GET /agent":
-		answer([]object{{"name": "build", "mode": "primary", "permission": []object{
+		rules := []object{
 			{"permission": "*", "pattern": "*", "action": "allow"},
 			{"permission": "webfetch", "pattern": "*", "action": "deny"},
 			{"permission": "*", "pattern": "*", "action": "ask"},
 			{"permission": "external_directory", "pattern": "*", "action": "allow"},
-		}}})
+		}
+		answer([]object{
+			{"name": "build", "mode": "primary", "permission": rules},
+			{"name": "plan", "mode": "primary", "permission": rules},
+			{"name": "reckless", "mode": "subagent", "permission": rules[:1]}, // asks about nothing
+		})
 	case "GET /experimental/tool/ids":
 		answer([]string{"bash", "write", "edit", "of_a_plugin"})
 	case "GET /mcp", "GET /config":
@@ -110,7 +118,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "GET /config/providers":
 		answer(object{"providers": []object{{"id": "fake", "source": "env", "models": object{"m1": object{"name": "One"}}}}})
 	case "GET /command":
-		answer([]object{{"name": "greet"}})
+		answer([]object{{"name": "greet"}, {"name": "review", "agent": "plan"}, {"name": "rush", "agent": "reckless"}})
 	case "GET /permission", "GET /question":
 		answer([]object{})
 	case "GET /event":
@@ -126,7 +134,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		answer(object{"id": "ses_1", "reverted": f.reverted})
+		answer(object{"id": "ses_1", "reverted": f.reverted, "title": f.title})
 	case "POST /session/ID/revert", "POST /session/ID/unrevert":
 		f.mu.Lock()
 		f.reverted, _ = body["messageID"].(string)
@@ -134,7 +142,9 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer(object{"id": "ses_1"})
 	case "PATCH /session/ID":
 		f.mu.Lock()
-		f.rules = body["permission"]
+		if title, ok := body["title"].(string); ok {
+			f.title = title
+		}
 		f.mu.Unlock()
 		answer(object{"id": "ses_1"})
 	case "GET /session/ID/message":
@@ -157,7 +167,13 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		text, _ := parts[0].(object)["text"].(string)
 		w.WriteHeader(http.StatusNoContent)
 		_ = http.NewResponseController(w).Flush() // the turn may be the last it does
-		go f.turn(text)
+		go f.turn(text, body)
+	case "POST /session/ID/command", "POST /session/ID/summarize": // answered when the turn is over
+		f.turn("body", body)
+		answer(true)
+	case "POST /session/ID/fork":
+		before, _ := body["messageID"].(string)
+		answer(object{"id": "ses_before_" + before})
 	default:
 		if strings.HasSuffix(path, "/reply") || strings.HasSuffix(path, "/reject") {
 			body["path"] = path
@@ -269,7 +285,7 @@ func (m *fakeMessage) text(s string) {
 }
 
 // turn does what the prompt says.
-func (f *fake) turn(text string) {
+func (f *fake) turn(text string, body object) {
 	user := object{"id": f.id("msg"), "sessionID": "ses_1", "role": "user"}
 	f.store(user)
 	if text == "refuse" { // as for an agent that does not exist: it is never busy
@@ -326,6 +342,10 @@ func (f *fake) turn(text string) {
 	case "question":
 		f.say("question.asked", object{"id": "que_1", "questions": []object{{"question": "Which?", "options": []object{{"label": "A"}}}, {"question": "Why?"}}})
 		b, _ := json.Marshal(<-f.answers)
+		m.text(string(b))
+		m.done("stop")
+	case "body": // says what it was sent
+		b, _ := json.Marshal(body)
 		m.text(string(b))
 		m.done("stop")
 	default:
