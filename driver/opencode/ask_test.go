@@ -1,6 +1,7 @@
 package opencode
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"net/http"
@@ -14,16 +15,22 @@ import (
 
 // transport answers every call, and remembers which were made.
 type transport struct {
-	mu    sync.Mutex
-	calls []string
+	mu      sync.Mutex
+	calls   []string
+	answers map[string]string // by path; others are answered with true
+	hold    chan struct{}     // if it is there, each answer waits for it
 }
 
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.calls = append(t.calls, r.URL.Path)
+	t.mu.Unlock()
+	if t.hold != nil {
+		<-t.hold
+	}
+	answer := cmp.Or(t.answers[r.URL.Path], "true")
 	return &http.Response{
-		StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader("true")), Header: http.Header{"Content-Type": {"application/json"}}, Request: r,
+		StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(answer)), Header: http.Header{"Content-Type": {"application/json"}}, Request: r,
 	}, nil
 }
 

@@ -222,7 +222,6 @@ func (t *translator) breakOff() {
 		if c.ended || c.name == "" {
 			continue
 		}
-		c.ended = true
 		if c.read {
 			t.tell(c)
 		}
