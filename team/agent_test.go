@@ -199,6 +199,19 @@ func TestHandledOnce(t *testing.T) {
 	}
 }
 
+// TestHandledWithoutIDs holds that messages without ids are not taken for one another.
+func TestHandledWithoutIDs(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, mock.New(mock.Script{Turns: [][]mock.Step{{{Text: "one"}}, {{Text: "two"}}}}))
+	a := f.agent("mock", client("c"))
+	for _, want := range []string{"one", "two"} {
+		all, err := said(t.Context(), a, team.Message{Sender: "ann", Content: "go on"})
+		if err != nil || all[len(all)-1].Content != want {
+			t.Errorf("%+v: %v, want %s", all, err, want)
+		}
+	}
+}
+
 // TestLeftInTheQueue holds that a message whose process died before its turn began is
 // handled.
 func TestLeftInTheQueue(t *testing.T) {
