@@ -110,7 +110,7 @@ func TestRetryIsToldOnce(t *testing.T) {
 	s, _, _ := newSeat(t)
 	var got []string
 	for _, status := range []o{
-		{"type": "retry", "attempt": 1}, {"type": "retry", "attempt": 1}, {"type": "busy", "attempt": 2}, {"type": "retry", "attempt": 2}, {"type": "retry", "attempt": 1},
+		{"type": "retry", "attempt": 1}, {"type": "retry", "attempt": 1}, {"type": "busy", "attempt": 3}, {"type": "retry", "attempt": 2}, {"type": "retry", "attempt": 1},
 	} {
 		got = append(got, story(s.hears(t, "session.status", o{"sessionID": "ses_1", "status": status}))...)
 	}

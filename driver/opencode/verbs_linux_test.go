@@ -95,10 +95,12 @@ func TestCompact(t *testing.T) {
 		if want := `{"modelID":"m1","providerID":"fake"}`; got != want {
 			t.Errorf("the server was sent %s, want %s", got, want)
 		}
+		s.host.mu.Lock()
 		warned := slices.ContainsFunc(s.host.events, func(ev terret.Event) bool {
 			d, ok := ev.Data.(terret.DiagWarning)
 			return ok && strings.Contains(d.Text, "keep the names")
 		})
+		s.host.mu.Unlock()
 		if warned != (instructions != "") {
 			t.Errorf("%q: it is told that they are not heeded: %v", instructions, warned)
 		}

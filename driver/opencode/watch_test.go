@@ -243,3 +243,23 @@ func TestStopsInOrder(t *testing.T) {
 		s.work.Wait()
 	})
 }
+
+// TestDeathTime is that a server which hangs up is given a moment to be gone before the
+// call is taken to have failed for another reason, and that nothing else is waited for.
+func TestDeathTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, _, _ := newSeat(t)
+		for err, want := range map[error]time.Duration{
+			terret.Errorf(terret.CodeConnectionFailed, "cut off"): deathTime, terret.Errorf(terret.CodeTimeout, "too slow"): 0, &callError{status: 500}: 0,
+		} {
+			began := time.Now()
+			if e := terret.AsError(s.diagnose(err)); e.Code == terret.CodeProcessFailed || !strings.Contains(e.Message, err.Error()) {
+				t.Errorf("%v was told as %v", err, e)
+			}
+			if took := time.Since(began); took != want {
+				t.Errorf("%v: waited %s", err, took)
+			}
+		}
+	})
+}
