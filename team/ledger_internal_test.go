@@ -1,10 +1,12 @@
 package team
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/terret-dev/terret"
@@ -83,8 +85,10 @@ func TestMailIsDealtWithOnce(t *testing.T) {
 	if got := [][]string{l.box("a"), l.box("b"), l.box("paul")}; !slices.Equal(got[0], []string{"m1", "m2"}) || !slices.Equal(got[1], []string{"m1"}) || got[2] != nil {
 		t.Fatalf("the boxes hold %v", got)
 	}
-	if m, _ := l.next("a"); m == nil || m.ID != "m1" {
-		t.Errorf("the oldest is %+v", m)
+	for _, name := range []string{"a", "b"} {
+		if m, _ := l.next(name); m == nil || m.ID != "m1" {
+			t.Errorf("the oldest for %s is %+v", name, m)
+		}
 	}
 	for _, s := range []Status{Delivered, Read, Failed, Delivered, Failed} {
 		l.receipt("m1", "a", s)
@@ -94,6 +98,9 @@ func TestMailIsDealtWithOnce(t *testing.T) {
 		t.Errorf("after two failures: %+v, the box holds %v", got, l.box("a"))
 	}
 	l.receipt("m1", "a", Answered)
+	if !slices.Equal(l.box("a"), []string{"m2"}) {
+		t.Errorf("after the first answer the box holds %v", l.box("a"))
+	}
 	cost := l.talk("m1").cost
 	for _, late := range []Status{Failed, Stopped, Read} {
 		l.receipt("m1", "a", late)
@@ -103,9 +110,60 @@ func TestMailIsDealtWithOnce(t *testing.T) {
 	if got := l.mark("m1", "a"); got != (mark{Answered, 2}) || l.talk("m1").cost != cost || cost != 6*terret.USD {
 		t.Errorf("what is said after the answer counts: %+v, $%s and then $%s", got, cost, l.talk("m1").cost)
 	}
+	if l.mark("m1", "nobody") != (mark{}) || l.mark("m9", "a") != (mark{}) {
+		t.Error("something became of what nobody got")
+	}
 	l.receipt("m2", "a", Stopped)
 	if l.box("a") != nil || !slices.Equal(l.box("b"), []string{"m1"}) {
 		t.Errorf("a has %v, b has %v", l.box("a"), l.box("b"))
+	}
+}
+
+// TestMailIsCounted is how much mail members are shown to have: agents what they have not
+// dealt with, people what they have not seen.
+func TestMailIsCounted(t *testing.T) {
+	t.Parallel()
+	l := newTold(t)
+	l.join("a:talker", "paul:"+Person)
+	for _, c := range []struct {
+		what    string
+		do      func()
+		a, paul int
+	}{
+		{"a message to both", func() { l.send("m1", "ann", "", "a", "paul"); l.receipt("m1", "paul", Delivered) }, 1, 1},
+		{"one to an agent", func() { l.send("m2", "ann", "", "a"); l.receipt("m2", "a", Delivered) }, 2, 1},
+		{"a person has seen one", func() { l.receipt("m1", "paul", Read) }, 2, 0},
+		{"an agent has seen one", func() { l.receipt("m1", "a", Read) }, 2, 0},
+		{"an agent has answered", func() { l.receipt("m1", "a", Answered) }, 1, 0},
+	} {
+		c.do()
+		a, _ := l.member("a")
+		paul, ok := l.member("paul")
+		if !ok || a.Mail != c.a || paul.Mail != c.paul {
+			t.Errorf("%s: an agent has %d and a person %d, want %d and %d", c.what, a.Mail, paul.Mail, c.a, c.paul)
+		}
+	}
+}
+
+// TestTalk is which messages count as those of agents, and that one without a conversation
+// begins one.
+func TestTalk(t *testing.T) {
+	t.Parallel()
+	l := newTold(t)
+	l.join("a:talker", "b:talker", "paul:"+Person)
+	for i, from := range []string{"ann", "paul", "a", "b", busName} {
+		l.send(fmt.Sprint("m", i+1), from, "", "a")
+		want := []int{0, 0, 1, 2, 2}[i]
+		if got := len(l.talk("m1").times); got != want {
+			t.Errorf("after the message of %s, agents have written %d, want %d", from, got, want)
+		}
+	}
+	l.tell(terret.BusMessage{MessageID: "m9", From: "ann", To: []string{"a"}, Type: string(Chat), Text: "hi"})
+	if m := l.find("m9"); m.talk != "m9" || l.find("m2").talk != "m1" || m.hops != 0 {
+		t.Errorf("%+v", m)
+	}
+	if got := len(l.talk("none").times); got != 0 {
+		t.Errorf("a conversation that is not known has %d messages", got)
 	}
 }
 
@@ -265,4 +323,41 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%+v means %+v, want %+v", in, got, want)
 		}
 	}
+}
+
+// TestWaitForTheLedger is that whoever waits for an event hears when it is there, and why
+// it will never be.
+func TestWaitForTheLedger(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newTold(t)
+		broken := errors.New("the log cannot be read")
+		waits := func(seq int64) <-chan error {
+			got := make(chan error, 1)
+			go func() { got <- l.await(t.Context(), seq) }()
+			synctest.Wait()
+			return got
+		}
+		second, third := waits(2), waits(3)
+		l.join("a:talker")
+		synctest.Wait()
+		if len(second)+len(third) > 0 {
+			t.Fatal("somebody was told before the event was there")
+		}
+		l.join("b:talker")
+		if err := <-second; err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		if len(third) > 0 {
+			t.Error("somebody was told of the third event at the second")
+		}
+		l.fail(broken)
+		if err := <-third; !errors.Is(err, broken) {
+			t.Errorf("after the failure: %v", err)
+		}
+		if err := l.await(t.Context(), 1); !errors.Is(err, broken) { // it may be out of date
+			t.Errorf("for what was there before the failure: %v", err)
+		}
+	})
 }
