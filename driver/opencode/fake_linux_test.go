@@ -48,6 +48,9 @@ type fake struct {
 
 func playFake(name string) {
 	switch {
+	case !slices.Contains(os.Args, "serve") && os.Getenv(projectVar) == "":
+		fmt.Fprintln(os.Stderr, "a folder that nobody may have trusted has a say")
+		os.Exit(4)
 	case slices.Contains(os.Args, "--version"):
 		fmt.Println("1.18.33")
 		return
