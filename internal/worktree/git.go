@@ -95,9 +95,16 @@ func (g *git) usersIgnores(ctx context.Context) string {
 // mergeFile does what git does to files that no merge driver is for.
 const mergeFile = "git merge-file --quiet --marker-size=%L %A %O %B"
 
-// disarm finds and disables the file filters and merge drivers that the repository's
-// configuration names.
+// disarm finds and disables the file filters and merge drivers that the configuration of
+// the repository names, or that of one inside of it.
 func (g *git) disarm(ctx context.Context) error {
+	if err := g.disarmOwn(ctx); err != nil {
+		return err
+	}
+	return g.disarmNested(ctx)
+}
+
+func (g *git) disarmOwn(ctx context.Context) error {
 	out, err := g.run(ctx, "config", "--includes", "--null", "--name-only", "--get-regexp", `^filter\.|^merge\..*\.driver$`)
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 1 {
 		return nil // there is none

@@ -263,18 +263,12 @@ func (g *git) notTooMuch(ctx context.Context, limit int64) error {
 // movable refuses what would not arrive: repositories inside of this one, and files that
 // git stores in another form.
 func (g *git) movable(ctx context.Context, head string) error {
-	staged, err := g.run(ctx, "ls-files", "--stage", "-z")
+	inside, err := g.nested(ctx)
 	if err != nil {
 		return err
 	}
-	for rec := range strings.SplitSeq(staged, "\x00") {
-		meta, path, _ := strings.Cut(rec, "\t")
-		if !strings.HasPrefix(meta, "160000 ") {
-			continue
-		}
-		if _, err := os.Lstat(filepath.Join(g.dir, filepath.FromSlash(path), ".git")); err == nil {
-			return refused("%s is a repository of its own, or a submodule, whose files would stay behind; remove it (git submodule deinit), and try again", path)
-		}
+	if len(inside) > 0 {
+		return refused("%s is a repository of its own, or a submodule, whose files would stay behind; remove it (git submodule deinit), and try again", inside[0])
 	}
 	changed, err := g.run(ctx, "diff", "--cached", "--name-only", "-z", "--no-renames", "--diff-filter=d", "--no-ext-diff", head, "--")
 	if err != nil {
