@@ -381,3 +381,70 @@ func TestCutOff(t *testing.T) {
 	}
 	f.wantNothingLeft()
 }
+
+// TestNestedRepository holds that what a racer did in a repository of its own is not lost
+// with its worktree.
+func TestNestedRepository(t *testing.T) {
+	t.Parallel()
+	nests := worker{"nests", func(dir string) error {
+		sub := filepath.Join(dir, "sub")
+		git(t, dir, "init", "-q", sub)
+		if err := os.WriteFile(filepath.Join(sub, "new.txt"), []byte("new\n"), 0o600); err != nil {
+			return err
+		}
+		git(t, sub, "add", ".")
+		git(t, sub, "commit", "-qm", "new")
+		return nil
+	}}
+	f := newFixture(t, nests, writes("other", "c.txt", "x\n"))
+	x := f.run(race.Request{Task: "go", Agents: []string{"nests", "other"}})
+	for _, patch := range []bool{false, true} {
+		_, err := f.Keep(t.Context(), "ann", x.ID, "nests-1", patch)
+		if !errors.Is(err, terret.ErrConflict) || !strings.Contains(err.Error(), "sub") {
+			t.Errorf("patch %v: %v", patch, err)
+		}
+		if _, err := os.Stat(filepath.Join(x.Racers[0].Dir, "sub", "new.txt")); err != nil {
+			t.Errorf("patch %v: %v", patch, err)
+		}
+		if status := git(t, f.dir, "status", "--porcelain"); status != "" {
+			t.Errorf("patch %v: %s", patch, status)
+		}
+	}
+	git(t, f.dir, "clone", "-q", "--bare", filepath.Join(x.Racers[0].Dir, "sub"), filepath.Join(f.home, "sub.git"))
+	git(t, filepath.Join(x.Racers[0].Dir, "sub"), "remote", "add", "origin", filepath.Join(f.home, "sub.git"))
+	git(t, filepath.Join(x.Racers[0].Dir, "sub"), "fetch", "-q", "origin")
+	if _, err := f.Keep(t.Context(), "ann", x.ID, "nests-1", false); err != nil {
+		t.Errorf("what is elsewhere: %v", err)
+	}
+}
+
+// TestIgnoredFiles holds that a merge does not replace files of the person's that git
+// ignores.
+func TestIgnoredFiles(t *testing.T) {
+	t.Parallel()
+	for name, path := range map[string]string{"file": ".env", "folder": ".env/key"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			shows := worker{"shows", func(dir string) error {
+				file := filepath.Join(dir, path)
+				err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte("KEY=example\n"), 0o600))
+				git(t, dir, "add", "--force", path)
+				return err
+			}}
+			f := newFixture(t, shows, writes("other", "c.txt", "x\n"))
+			x := f.run(race.Request{Task: "go", Agents: []string{"shows", "other"}})
+			for _, patch := range []bool{false, true} {
+				_, err := f.Keep(t.Context(), "ann", x.ID, "shows-1", patch)
+				if !errors.Is(err, terret.ErrConflict) || !strings.Contains(err.Error(), ".env") || f.read(".env") != "KEY=1\n" {
+					t.Fatalf("patch %v: %v", patch, err)
+				}
+			}
+			if err := os.Remove(filepath.Join(f.dir, ".env")); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := f.Keep(t.Context(), "ann", x.ID, "shows-1", false); err != nil || f.read(path) != "KEY=example\n" {
+				t.Error(err)
+			}
+		})
+	}
+}

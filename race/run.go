@@ -252,12 +252,7 @@ func (r *Runner) Keep(ctx context.Context, by, id, name string, patch bool) (Rac
 	}
 	one := x.Racers[i]
 	if x.Kept == "" {
-		if patch {
-			err = worktree.Apply(ctx, x.Cwd, one.Dir, x.base)
-		} else if err = worktree.Commit(ctx, one.Dir, x.Task); err == nil {
-			err = worktree.Merge(ctx, x.Cwd, one.Dir)
-		}
-		if err != nil {
+		if err := r.take(ctx, x, one, patch); err != nil {
 			return x, terret.Errorf(terret.CodeConflict, "%w", err)
 		}
 		if err := r.Note(ctx, id, by, terret.TaskUpdate{ID: id, Status: string(Kept), Text: name}); err != nil {
@@ -265,6 +260,20 @@ func (r *Runner) Keep(ctx context.Context, by, id, name string, patch bool) (Rac
 		}
 	}
 	return r.end(ctx, by, x, Kept, lock)
+}
+
+// take brings what a racer did into the folder.
+func (r *Runner) take(ctx context.Context, x Race, one Racer, patch bool) error {
+	if err := worktree.Whole(ctx, one.Dir, x.base); err != nil {
+		return err
+	}
+	if patch {
+		return worktree.Apply(ctx, x.Cwd, one.Dir, x.base)
+	}
+	if err := worktree.Commit(ctx, one.Dir, x.Task); err != nil {
+		return err
+	}
+	return worktree.Merge(ctx, x.Cwd, one.Dir)
 }
 
 // Drop removes all worktrees of a race, and what was done in them.

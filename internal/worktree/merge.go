@@ -159,12 +159,56 @@ func Merge(ctx context.Context, dir, tree string) error {
 	if _, err := g.clean(ctx); err != nil {
 		return err
 	}
+	if err := g.free(ctx, name); err != nil {
+		return err
+	}
 	g.env = g.person(ctx)
 	if _, err := g.run(ctx, "merge", "--quiet", "--no-edit", "--no-verify", "--no-gpg-sign", name); err != nil {
 		_, _ = g.run(context.WithoutCancel(ctx), "merge", "--abort") // the first error counts
 		return fmt.Errorf("it cannot be merged: %w", err)
 	}
 	return nil
+}
+
+// free refuses a merge that would replace files that git ignores: git does so without a word.
+func (g *git) free(ctx context.Context, name string) error {
+	added, err := g.run(ctx, "diff", "--name-only", "-z", "--no-renames", "--diff-filter=A", "HEAD", name, "--")
+	if err != nil {
+		return err
+	}
+	for path := range strings.SplitSeq(added, "\x00") {
+		there := g.inTheWay(path)
+		if there == "" {
+			continue
+		}
+		ignored, err := g.run(ctx, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--", there)
+		if err != nil {
+			return err
+		}
+		if ignored != "" {
+			return fmt.Errorf("it cannot be merged: %s is in the way, which git ignores; move it away first", there)
+		}
+	}
+	return nil
+}
+
+// inTheWay is what a new file at a path would replace: what is there, or a file where a
+// folder above it goes.
+func (g *git) inTheWay(path string) string {
+	for i := 0; i < len(path); i++ {
+		if path[i] != '/' {
+			continue
+		}
+		if info, err := os.Lstat(g.below(path[:i])); err != nil {
+			return ""
+		} else if !info.IsDir() {
+			return path[:i]
+		}
+	}
+	if _, err := os.Lstat(g.below(path)); path == "" || err != nil {
+		return ""
+	}
+	return path
 }
 
 // Apply brings what has changed in a worktree since a commit into dir, without a commit.

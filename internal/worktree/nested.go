@@ -2,6 +2,7 @@ package worktree
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,4 +55,62 @@ func (g *git) disarmNested(ctx context.Context) error {
 		g.off = sub.off
 	}
 	return nil
+}
+
+// Whole refuses a worktree with a repository inside of which something would be lost if what
+// was done since a commit is taken elsewhere and the worktree removed: git takes nothing of
+// such a repository but the name of its commit. Its errors are for people.
+func Whole(ctx context.Context, dir, base string) error {
+	g, err := top(ctx, dir)
+	if err != nil {
+		return err
+	}
+	done, err := g.apart(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if err := g.stage(ctx); err != nil {
+		return err
+	}
+	return g.whole(ctx, base)
+}
+
+func (g *git) whole(ctx context.Context, base string) error {
+	all, err := g.nested(ctx)
+	if err != nil {
+		return err
+	}
+	for _, path := range all {
+		has, err := g.has(ctx, base, path)
+		if err != nil {
+			return err
+		}
+		if !has {
+			return fmt.Errorf("%s is a repository of its own, or a submodule, and what was done in it would be lost; take it from %s first", path, g.below(path))
+		}
+	}
+	return nil
+}
+
+// has reports whether what is in a nested repository is also elsewhere: its files are
+// committed, and the commit is the one that base names, or was pushed.
+func (g *git) has(ctx context.Context, base, path string) (bool, error) {
+	sub := &git{bin: g.bin, dir: g.below(path), ignores: g.ignores}
+	if err := sub.disarm(ctx); err != nil {
+		return false, err
+	}
+	if kept, err := sub.uncommitted(ctx, nil); kept != "" || err != nil {
+		return false, err
+	}
+	head, err := sub.commit(ctx, "")
+	if err != nil {
+		return false, err
+	}
+	was, err := g.run(ctx, "ls-tree", "-z", "--full-tree", base, "--", path)
+	if err != nil || strings.HasPrefix(was, modeLink+" commit "+head+"\t") {
+		return err == nil, err
+	}
+	lost, err := sub.run(ctx, "rev-list", "--max-count=1", head, "--not", "--remotes")
+	return lost == "", err
 }
