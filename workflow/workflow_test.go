@@ -2,6 +2,7 @@ package workflow_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/driver/mock"
 	"github.com/terret-dev/terret/engine"
+	"github.com/terret-dev/terret/internal/archive"
 	"github.com/terret-dev/terret/store/sqlite"
 	"github.com/terret-dev/terret/team"
 	"github.com/terret-dev/terret/workflow"
@@ -446,5 +448,42 @@ func TestKilled(t *testing.T) {
 	}
 	if left, err := filepath.Glob(filepath.Join(home, "workflows", "*")); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v %v", left, err)
+	}
+}
+
+// TestImported holds that the log of a run from elsewhere can be read and not continued:
+// what it would run is somebody else's.
+func TestImported(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	f := newFixture(t, t.TempDir(), dir, works(dir, ""))
+	run := f.start(t, three)
+	s, err := f.store.Session(t.Context(), run.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	if err := archive.Write(&file, s, f.Host.Engine.Events(t.Context(), engine.EventQuery{Session: s.ID, Raw: true})); err != nil {
+		t.Fatal(err)
+	}
+	made, err := archive.Read(t.Context(), f.store, &file, func(*terret.Session) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := f.Run(t.Context(), "ann", made.ID); !errors.Is(err, terret.ErrNotFound) {
+		t.Errorf("it was continued: %+v, %v", got, err)
+	}
+	if all, err := f.All(t.Context()); err != nil || len(all) != 1 || all[0].ID != run.ID {
+		t.Errorf("runs %+v, %v", all, err)
+	}
+	said := ""
+	for entry, err := range f.Host.Engine.Events(t.Context(), engine.EventQuery{Session: made.ID}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		said += string(entry.AppendJSON(nil))
+	}
+	if !strings.Contains(said, "first {{input}}") {
+		t.Errorf("it cannot be read: %s", said)
 	}
 }

@@ -6,7 +6,7 @@
 // and grants nothing: the policy is ask; rules, servers and permission modes are
 // dropped, and so are the agent's own session id and the folder's snapshots, which
 // belong to the original machine. It can be read, searched and, by agents whose memory
-// is the log, continued.
+// is the log, continued. The log of a workflow, a review or a race can only be read.
 package archive
 
 import (
@@ -106,7 +106,7 @@ func Read(ctx context.Context, store Store, r io.Reader, check func(*terret.Sess
 	return store.Session(ctx, s.ID)
 }
 
-// imported marks the title of an imported session.
+// imported marks the title of an imported session, and what its log would have others do.
 const imported = " (imported)"
 
 // renewed is the session as it may be recreated.
@@ -175,7 +175,7 @@ func (in *reader) add(ctx context.Context, n int, line []byte) error {
 		return invalid(n, "the event belongs to another session")
 	}
 	ev.Seq = 0
-	if ev.Data = harmless(ev.Data); ev.Data == nil {
+	if ev.Data = harmless(ev.Data, in.id); ev.Data == nil {
 		return nil
 	}
 	if err := in.follow(n, ev); err != nil {
@@ -253,9 +253,9 @@ func (in *reader) flush(ctx context.Context) error {
 	return nil
 }
 
-// harmless is the data without what would take effect or concerns another machine, or
-// nil if nothing is left.
-func harmless(d terret.Data) terret.Data {
+// harmless is the data of that session without what would take effect or concerns another
+// machine, or nil if nothing is left.
+func harmless(d terret.Data, session string) terret.Data {
 	switch d := d.(type) {
 	case terret.SessionStart:
 		d.NativeID, d.PermissionMode = "", ""
@@ -264,6 +264,11 @@ func harmless(d terret.Data) terret.Data {
 		d.Policy, d.PermissionMode, d.HandedTo = nil, nil, nil
 		if d == (terret.SessionUpdated{}) {
 			return nil
+		}
+		return d
+	case terret.TaskUpdate:
+		if d.ID == session { // it defines a workflow, a review or a race, whose commands somebody could resume
+			d.Status += imported
 		}
 		return d
 	case terret.SessionNativeID, terret.SessionResumed, terret.SessionStateChange, terret.CheckpointCreated, terret.CheckpointRewound:
