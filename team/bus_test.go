@@ -342,6 +342,32 @@ func TestLoopGuard(t *testing.T) {
 	}
 }
 
+// TestManyAtOnce holds that one answer does not send more messages than a conversation may
+// have.
+func TestManyAtOnce(t *testing.T) {
+	t.Parallel()
+	c := newCrew(t, newFixture(t, talker(func(_ context.Context, name, _ string) (string, error) {
+		if name == "a" {
+			return strings.Repeat("@b look\n", 20), nil
+		}
+		return "hm", nil
+	})), func(o *team.Options) { o.Limits = team.Limits{PerMinute: 5} })
+	c.spawn(team.Config{Name: "a"}, team.Config{Name: "b"})
+	c.run()
+	if answers := c.ask("go", "a"); len(answers) != 1 || answers[0].Content != "the conversation was stopped: agents wrote 5 messages within a minute" {
+		t.Errorf("%+v", answers)
+	}
+	sent := 0
+	for _, line := range c.heard(team.HistoryQuery{}) {
+		if strings.HasPrefix(line, "a>") {
+			sent++
+		}
+	}
+	if sent != 5 {
+		t.Errorf("it sent %d messages", sent)
+	}
+}
+
 // TestUntrusted holds that an agent's words reach another agent marked, and that they
 // answer no request.
 func TestUntrusted(t *testing.T) {

@@ -270,7 +270,14 @@ func (w *worker) giveUp(ctx context.Context, m *mail, failures int, cost terret.
 		ID: derivedID("stopped", m.ID, w.member.Name), Sender: w.member.Name, Recipients: []string{m.Sender}, Type: System,
 		Content: fmt.Sprintf("%s could not answer: %v", w.member.Name, why),
 	}
-	return w.note(ctx, append(data, w.send(reply, m, m, cost)...)...)
+	return w.note(ctx, append(data, w.send(reply, m, m, w.spent(m, cost))...)...)
+}
+
+// spent is what is known about a message's conversation after a turn of that cost.
+func (w *worker) spent(m *mail, cost terret.Cost) *talk {
+	t := w.bus.ledger.talk(m.talk)
+	t.cost += cost
+	return &t
 }
 
 // answer sends what the agent said to those it is for, and notes that in the same step.
@@ -278,10 +285,11 @@ func (w *worker) answer(ctx context.Context, m *mail, said Message) error {
 	cost := costOf(said)
 	data := []terret.Data{w.receipt(m, Answered, "", cost), w.state(terret.AgentIdle, "")}
 	meta := map[string]any{metaSession: said.text(metaSession), metaTurn: said.text(metaTurn)}
+	t := w.spent(m, cost)
 	for i, p := range addressed(said.Content, w.bus.ledger.addressable) {
 		data = append(data, w.send(Message{
 			ID: derivedID("answer", m.ID, w.member.Name, fmt.Sprint(i)), Sender: w.member.Name, Recipients: p.to, Content: p.text, Type: Chat, Metadata: meta,
-		}, m, m, cost)...)
+		}, m, m, t)...)
 	}
 	if to := w.bus.ledger.asker(m, w.member.Name); len(data) == 2 && to != nil {
 		reply := Message{
@@ -290,18 +298,17 @@ func (w *worker) answer(ctx context.Context, m *mail, said Message) error {
 		if reply.Content == "" {
 			reply.Content, reply.Type = w.member.Name+" has nothing to say", System
 		}
-		data = append(data, w.send(reply, to, m, cost)...)
+		data = append(data, w.send(reply, to, m, t)...)
 	}
 	return w.note(ctx, data...)
 }
 
-// send makes the events that send an agent's message in reply to one, because of another.
-// Cost is that of the turn in which the agent wrote it. If it must not be sent, whoever
-// began the conversation is told why.
-func (w *worker) send(m Message, to, because *mail, cost terret.Cost) []terret.Data {
-	t := w.bus.ledger.talk(because.talk)
-	t.cost += cost
-	if why := w.bus.limits.exceeded(t, because.hops+1, time.Now()); why != "" {
+// send makes the events that send an agent's message in reply to one, because of another,
+// and counts it in the conversation. If it must not be sent, whoever began the conversation
+// is told why.
+func (w *worker) send(m Message, to, because *mail, t *talk) []terret.Data {
+	now := time.Now()
+	if why := w.bus.limits.exceeded(*t, because.hops+1, now); why != "" {
 		return w.refuse(because, "the conversation was stopped: "+why)
 	}
 	parent := *to
@@ -310,6 +317,7 @@ func (w *worker) send(m Message, to, because *mail, cost terret.Cost) []terret.D
 	if err != nil {
 		return w.refuse(because, "a message was not sent: "+err.Error())
 	}
+	t.add(now)
 	return data
 }
 
