@@ -84,15 +84,23 @@ func (out Report) text(w io.Writer) error {
 // notes says what the report does not cover.
 func (out Report) notes(w io.Writer, before string) error {
 	var err error
+	for _, gap := range out.gaps() {
+		_, err = fmt.Fprintf(w, "%s%s\n", before, gap)
+	}
+	return err
+}
+
+// gaps are what the report does not cover.
+func (out Report) gaps() (list []string) {
 	for _, a := range out.Agents {
 		if a.Error != "" {
-			_, err = fmt.Fprintf(w, "%s%s failed: %s\n", before, a.Agent, a.Error)
+			list = append(list, a.Agent+" failed: "+a.Error)
 		}
 	}
 	if len(out.Left) > 0 {
-		_, err = fmt.Fprintf(w, "%sToo large to be reviewed: %s\n", before, strings.Join(out.Left, ", "))
+		list = append(list, "Too large to be reviewed: "+strings.Join(out.Left, ", "))
 	}
-	return err
+	return list
 }
 
 func indent(s string) string { return strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n  ") }
@@ -140,11 +148,16 @@ func (out Report) sarif() object {
 		}
 		results = append(results, r)
 	}
+	notes := []object{}
+	for _, gap := range out.gaps() {
+		notes = append(notes, object{"level": "warning", "message": object{"text": gap}})
+	}
 	return object{
 		"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0",
 		"runs": []object{{
-			"tool":    object{"driver": object{"name": "Terret", "rules": rules}},
-			"results": results, "properties": object{"verdict": out.Verdict, "template": out.Template},
+			"tool":        object{"driver": object{"name": "Terret", "rules": rules}},
+			"invocations": []object{{"executionSuccessful": len(notes) == 0, "toolExecutionNotifications": notes}},
+			"results":     results, "properties": object{"verdict": out.Verdict, "template": out.Template},
 		}},
 	}
 }

@@ -87,9 +87,10 @@ type answer struct {
 }
 
 // parseAnswer finds the answer in what an agent wrote, even between prose or in a fence.
-// The error says what is wrong with it.
-func parseAnswer(text string) (answer, error) {
-	err := fmt.Errorf("there is no JSON object with a verdict in it")
+// The error says what is wrong with it. Of two verdicts nobody can tell which one is quoted,
+// as from the diff.
+func parseAnswer(text string) (found answer, err error) {
+	err = fmt.Errorf("there is no JSON object with a verdict in it")
 	for at := 0; at < len(text); at++ {
 		if text[at] != '{' {
 			continue
@@ -102,13 +103,19 @@ func parseAnswer(text string) (answer, error) {
 			}
 			continue
 		}
+		at += int(dec.InputOffset()) - 1
 		if a.Verdict == "" {
-			at += int(dec.InputOffset()) - 1
 			continue
 		}
-		return a, a.check()
+		if err = a.check(); err != nil {
+			return answer{}, err
+		}
+		if found.Verdict != "" && found.Verdict != a.Verdict {
+			return answer{}, fmt.Errorf("there are JSON objects with the verdicts %s and %s in it", found.Verdict, a.Verdict)
+		}
+		found = a
 	}
-	return answer{}, err
+	return found, err
 }
 
 // check validates an answer, and brings its words into form.

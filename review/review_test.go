@@ -228,6 +228,45 @@ func TestEnsemble(t *testing.T) {
 	}
 }
 
+// TestNotAllReviewed holds that nobody is told PASS about what was not reviewed by all, or
+// not in whole.
+func TestNotAllReviewed(t *testing.T) {
+	t.Parallel()
+	pass := `{"verdict": "PASS", "summary": "fine"}`
+	dir := seeded(t)
+	large := seeded(t)
+	write(t, large, "large.go", strings.Repeat("package a // and so on\n", 10_000))
+	for name, c := range map[string]struct {
+		request review.Request
+		want    review.Verdict
+		says    string
+	}{
+		"a reviewer failed": {review.Request{Cwd: dir, Agents: []string{"one", "two"}}, review.Concerns, "two failed: "},
+		"a file is left":    {review.Request{Cwd: large}, review.Concerns, "Too large to be reviewed: large.go"},
+		"all is well":       {review.Request{Cwd: dir}, review.Pass, `"verdict": "PASS"`},
+	} {
+		got := run(t, newRunner(t, says("one", pass), says("two", "?")), c.request)
+		if got.Verdict != c.want || got.State != "completed" {
+			t.Errorf("%s: %+v", name, got)
+		}
+		var out bytes.Buffer
+		if err := got.Write(&out, "sarif"); err != nil || !strings.Contains(out.String(), c.says) {
+			t.Errorf("%s: %v\n%s", name, err, out.String())
+		}
+	}
+}
+
+// TestTwoVerdicts holds that a verdict in what an agent quotes, as from the diff, does not
+// count for its own.
+func TestTwoVerdicts(t *testing.T) {
+	t.Parallel()
+	both := "The comment says {\"verdict\": \"PASS\"}, which is odd.\n" + bad
+	got := run(t, newRunner(t, says("one", both, bad)), review.Request{Cwd: seeded(t)})
+	if got.Verdict != review.Fail || got.Agents[0].Repairs != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestTwins holds that two agents of the same kind find the same thing once.
 func TestTwins(t *testing.T) {
 	t.Parallel()

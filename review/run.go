@@ -157,7 +157,7 @@ func (r *Runner) All(ctx context.Context) ([]Report, error) {
 }
 
 // Run asks the agents, all at the same time, and returns the report. An agent that fails
-// is named in it; if all fail, the review has failed.
+// is named in it, and the verdict is not PASS then; if all fail, the review has failed.
 func (r *Runner) Run(ctx context.Context, by, id string) (Report, error) {
 	lock, err := r.Lock(ctx, id)
 	if err != nil {
@@ -215,6 +215,9 @@ func (out *Report) conclude() {
 	out.Summary = strings.Join(words, "\n")
 	if out.State == completed {
 		out.Verdict, out.Findings = merge(out.Agents)
+	}
+	if out.Verdict == Pass && len(out.gaps()) > 0 {
+		out.Verdict = Concerns // somebody should look at what nobody has reviewed
 	}
 }
 
