@@ -215,25 +215,20 @@ func (r *Runner) next(ctx context.Context, by string, run *Run) error {
 
 // attempt asks the agent, checks what it did, and notes how it ended.
 func (r *Runner) attempt(ctx context.Context, by string, run *Run, st *StepRun, step Step, resumed bool) error {
-	answer, failure := r.ask(ctx, run, st, step)
+	limited, cancel := ctx, context.CancelFunc(func() {})
+	if step.timeout > 0 {
+		late := terret.Errorf(terret.CodeTimeout, "the step took longer than %s and was stopped", step.timeout)
+		limited, cancel = context.WithTimeoutCause(ctx, step.timeout, late)
+	}
+	defer cancel()
+	answer, failure := r.ask(ctx, limited, run, st, step)
+	if failure == nil && ctx.Err() == nil {
+		failure = r.check(limited, run, step)
+	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	status := Completed
-	if failure == nil && step.Check != "" {
-		result, err := check.Run(ctx, run.Cwd, r.Env, step.Check)
-		switch {
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case err != nil:
-			failure = err
-		case !result.OK:
-			failure = fmt.Errorf("the check `%s` failed with %s", step.Check, result.Exit)
-			if result.Output != "" {
-				failure = fmt.Errorf("%w:\n%s", failure, result.Output)
-			}
-		}
-	}
 	e := ended{Text: answer.Text, CostUSD: answer.CostUSD}
 	if failure != nil {
 		status, e.Error = Failed, failure.Error()
@@ -248,8 +243,23 @@ func (r *Runner) attempt(ctx context.Context, by string, run *Run, st *StepRun, 
 	return r.Note(ctx, run.ID, by, terret.TaskEnd{ID: fmt.Sprint(st.ID, attemptSep, st.Attempts), Status: string(status), Summary: string(text)})
 }
 
-// ask has the agent do an attempt.
-func (r *Runner) ask(ctx context.Context, run *Run, st *StepRun, step Step) (team.Answer, error) {
+// check runs the command that judges a step, if there is one. The error is how it failed.
+func (r *Runner) check(ctx context.Context, run *Run, step Step) error {
+	if step.Check == "" {
+		return nil
+	}
+	result, err := check.Run(ctx, run.Cwd, r.Env, step.Check)
+	switch {
+	case err != nil || result.OK:
+		return err
+	case result.Output == "":
+		return fmt.Errorf("the check `%s` failed with %s", step.Check, result.Exit)
+	}
+	return fmt.Errorf("the check `%s` failed with %s:\n%s", step.Check, result.Exit, result.Output)
+}
+
+// ask has the agent do an attempt. It is stopped when limited ends before ctx.
+func (r *Runner) ask(ctx, limited context.Context, run *Run, st *StepRun, step Step) (team.Answer, error) {
 	answers := map[string]string{}
 	for _, s := range run.Steps {
 		answers[s.ID] = s.Output
@@ -265,15 +275,9 @@ func (r *Runner) ask(ctx context.Context, run *Run, st *StepRun, step Step) (tea
 		Name: st.ID, Title: run.Name + ": " + st.ID, Type: st.Agent, Model: step.Model, Cwd: run.Cwd, Instructions: step.Instructions, AllowedTools: step.Tools,
 		PermissionMode: step.PermissionMode, SettingSources: step.SettingSources, MaxCostUSD: terret.CostOf(step.MaxCostUSD),
 	}
-	if step.timeout == 0 {
-		return team.Ask(ctx, r.Providers, c, run.ID+st.ID, st.Attempts-1, prompt)
-	}
-	late := terret.Errorf(terret.CodeTimeout, "the step took longer than %s and was stopped", step.timeout)
-	limited, cancel := context.WithTimeoutCause(ctx, step.timeout, late)
-	defer cancel()
 	answer, err := team.Ask(limited, r.Providers, c, run.ID+st.ID, st.Attempts-1, prompt)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		err = errors.Join(late, team.StopAsked(ctx, r.Host, st.ID, run.ID+st.ID, st.Attempts-1))
+		err = errors.Join(context.Cause(limited), team.StopAsked(ctx, r.Host, st.ID, run.ID+st.ID, st.Attempts-1))
 	}
 	return answer, err
 }

@@ -292,6 +292,17 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
+// TestTimeoutOfCheck holds that the time of a step is also that of its check.
+func TestTimeoutOfCheck(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	f := newFixture(t, t.TempDir(), dir, works(dir, ""))
+	run := f.finish(t, f.start(t, "steps: [{id: one, prompt: first, timeout: 2s, check: sleep 1000}]").ID, workflow.Failed)
+	if !strings.Contains(run.Detail, "took longer than 2s") || run.CostUSD == 0 {
+		t.Errorf("it says %q and costs %s", run.Detail, run.CostUSD)
+	}
+}
+
 // TestTimeoutThenRetry holds that an agent which was stopped has ended before it is asked
 // again: otherwise the next attempt waits behind it, or is the one that is stopped.
 func TestTimeoutThenRetry(t *testing.T) {
