@@ -18,7 +18,10 @@ func forms(value string) []string {
 		once := escape(value)
 		out = append(out, once, escape(once)) // JSON in JSON
 	}
-	out = append(out, url.QueryEscape(value), url.PathEscape(value))
+	out = append(out, url.PathEscape(value))
+	for _, plain := range plainInURLs {
+		out = append(out, inURL(value, plain, "%%%02X"), inURL(value, plain, "%%%02x"))
+	}
 	for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
 		padded := encoding.EncodeToString([]byte(value))
 		out = append(out, padded, strings.TrimRight(padded, "="))
@@ -37,6 +40,34 @@ func inside(e *base64.Encoding, value string, shift int) string {
 	first := (shift*8 + 5) / 6           // the first character of the value's bits alone
 	last := (shift*8 + len(value)*8) / 6 // after the last one
 	return coded[first:last]
+}
+
+// plainInURLs are the sets of characters, besides letters and digits, that programs leave as
+// they are in URLs. A plus in front means that they write spaces so.
+var plainInURLs = []string{
+	"-_.~",                      // curl, RFC 3986
+	"-_.~/",                     // Python's quote
+	"+-_.~",                     // Python's quote_plus, Go
+	"+-_.*",                     // URLSearchParams, Java
+	"-_.!~*'()",                 // encodeURIComponent
+	"-_.!~*'();/?:@&=$,#" + "+", // encodeURI
+}
+
+// inURL is the value with all but letters, digits and plain characters escaped.
+func inURL(value, plain, escape string) string {
+	plain, plus := strings.CutPrefix(plain, "+")
+	var b strings.Builder
+	for i := range len(value) {
+		switch c := value[i]; {
+		case c == ' ' && plus:
+			b.WriteByte('+')
+		case strings.IndexByte(alnum, c) >= 0, strings.IndexByte(plain, c) >= 0:
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, escape, c)
+		}
+	}
+	return b.String()
 }
 
 func jsonHTML(s string) string {

@@ -77,6 +77,25 @@ func TestInsideBase64(t *testing.T) {
 	}
 }
 
+// Programs differ in which characters they escape in URLs, and in how they write them.
+func TestInURLs(t *testing.T) {
+	t.Parallel()
+	r := New(map[string]string{"K": "Eby8/vdM02+xNO cqFl!~*('q)$&,;:=@tUw=="})
+	for program, in := range map[string]string{
+		"encodeURIComponent":  "Eby8%2FvdM02%2BxNO%20cqFl!~*('q)%24%26%2C%3B%3A%3D%40tUw%3D%3D",
+		"encodeURI":           "Eby8/vdM02+xNO%20cqFl!~*('q)$&,;:=@tUw==",
+		"URLSearchParams":     "Eby8%2FvdM02%2BxNO+cqFl%21%7E*%28%27q%29%24%26%2C%3B%3A%3D%40tUw%3D%3D",
+		"Python's quote":      "Eby8/vdM02%2BxNO%20cqFl%21~%2A%28%27q%29%24%26%2C%3B%3A%3D%40tUw%3D%3D",
+		"Python's quote_plus": "Eby8%2FvdM02%2BxNO+cqFl%21~%2A%28%27q%29%24%26%2C%3B%3A%3D%40tUw%3D%3D",
+		"curl":                "Eby8%2FvdM02%2BxNO%20cqFl%21~%2A%28%27q%29%24%26%2C%3B%3A%3D%40tUw%3D%3D",
+		"small letters":       "Eby8%2fvdM02%2bxNO%20cqFl%21~%2a%28%27q%29%24%26%2c%3b%3a%3d%40tUw%3d%3d",
+	} {
+		if got := r.String("k=" + in); got != "k=[redacted:K]" {
+			t.Errorf("%s: %s", program, got)
+		}
+	}
+}
+
 func TestShapes(t *testing.T) {
 	t.Parallel()
 	r := New(nil)
