@@ -21,18 +21,19 @@ func (s *secrets) hide(ev terret.Event) terret.Event {
 	if s.known == nil {
 		return ev
 	}
+	whole := true // the agent's own message gives away no more than itself
 	switch d := ev.Data.(type) {
 	case terret.MessageDelta:
-		d.Text = s.next(fmt.Sprint("text", ev.Actor, d.MessageID, d.Index), d.Text)
+		d.Text, whole = s.next(fmt.Sprint("text", ev.Actor, d.MessageID, d.Index), d.Text)
 		ev.Data = d
 	case terret.ReasoningDelta:
-		d.Text = s.next(fmt.Sprint("thought", ev.Actor, d.MessageID, d.Index), d.Text)
+		d.Text, whole = s.next(fmt.Sprint("thought", ev.Actor, d.MessageID, d.Index), d.Text)
 		ev.Data = d
 	case terret.ToolDelta:
-		d.PartialInput = s.next("input"+d.ToolID, d.PartialInput)
+		d.PartialInput, whole = s.next("input"+d.ToolID, d.PartialInput)
 		ev.Data = d
 	case terret.ToolProgress:
-		d.Text = s.next("output"+d.ToolID, d.Text)
+		d.Text, whole = s.next("output"+d.ToolID, d.Text)
 		ev.Data = d
 	case terret.SessionStateChange:
 		if d.Detail != "" {
@@ -43,10 +44,15 @@ func (s *secrets) hide(ev terret.Event) terret.Event {
 		return s.hideWhole(ev)
 	}
 	ev.Raw = s.known.Bytes(ev.Raw)
+	if !whole {
+		ev.Raw = nil
+	}
 	return ev
 }
 
-func (s *secrets) next(text, piece string) string {
+// next returns the next piece of a text without secrets, and whether none of them is in
+// other pieces, too.
+func (s *secrets) next(text, piece string) (clean string, whole bool) {
 	p := s.pieces[text]
 	if p == nil {
 		if s.pieces == nil {
@@ -55,7 +61,8 @@ func (s *secrets) next(text, piece string) string {
 		p = s.known.Pieces()
 		s.pieces[text] = p
 	}
-	return p.Next(piece)
+	clean = p.Next(piece)
+	return clean, clean == s.known.String(piece)
 }
 
 // hideWhole redacts the event in its stored form.
