@@ -16,6 +16,9 @@ func (e *Engine) elsewhere(s terret.Session) bool {
 	return e.cfg.Node != "" && s.Node != "" && s.Node != e.cfg.Node
 }
 
+// Node is the name of this machine in a fleet, or empty if there is none.
+func (e *Engine) Node() string { return e.cfg.Node }
+
 // Elsewhere returns the node that has the session's folder, if it is not this one;
 // otherwise it is empty.
 func (e *Engine) Elsewhere(s terret.Session) string {

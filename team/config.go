@@ -48,6 +48,9 @@ type Config struct {
 	// Session is the session of an agent in client mode. Empty means a new one; an agent
 	// that is made again with the same session continues it.
 	Session string `json:"session,omitempty"`
+	// Node is the node of a fleet on which the agent joined: it has the folder, so the agent
+	// works there. The registry sets it.
+	Node string `json:"node,omitempty"`
 	// Topics are those that the agent has subscribed to.
 	Topics []string `json:"topics,omitempty"`
 	// ReportsTo is the agent's lead in a hierarchy; empty means that it has none.

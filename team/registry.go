@@ -16,8 +16,9 @@ import (
 type Options struct {
 	Host      Host
 	Providers *Providers
-	// Lock is a file; of all processes that share it, one at a time runs the agents.
-	// Empty means that there is only this process.
+	// Lock is a file; of all processes that share it, one at a time runs the agents. In a
+	// fleet each node has its own, and runs the agents that joined there. Empty means that
+	// there is only this process.
 	Lock   string
 	Limits Limits
 	// Log is for the operator; nil discards it.
@@ -117,6 +118,7 @@ func nameTaken(name string) error {
 // process can make it again.
 func (r *Registry) prepare(ctx context.Context, c Config) (_ Config, err error) {
 	c = c.withoutSecrets()
+	c.Node = r.options.Host.Engine.Node()
 	if c.Cwd, err = filepath.Abs(c.Cwd); err != nil {
 		return c, terret.Invalid("cwd", "%w", err)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/terret-dev/terret/internal/lockfile"
 )
 
-// Run runs the team's agents until the context ends: they handle their mail, and are
+// Run runs the team's agents, in a fleet those of this node, until the context ends: they handle their mail, and are
 // started again when they fail. If another process does that, Run waits for its end. When
 // it returns, no agent handles anything; turns that have begun go on in the engine.
 func (r *Registry) Run(ctx context.Context) error {
@@ -73,7 +73,7 @@ func (r *Registry) start(ctx context.Context, work *sync.WaitGroup, all []Member
 		}
 	}
 	for _, m := range all {
-		if m.Type == Person || r.agents[m.Name] != nil {
+		if m.Type == Person || r.agents[m.Name] != nil || r.elsewhere(m) {
 			continue
 		}
 		w := &worker{registry: r, bus: r.Bus, member: m, done: make(chan struct{})}
@@ -86,6 +86,11 @@ func (r *Registry) start(ctx context.Context, work *sync.WaitGroup, all []Member
 			r.forget(w)
 		})
 	}
+}
+
+// elsewhere reports whether another node of the fleet runs the member.
+func (r *Registry) elsewhere(m Member) bool {
+	return r.options.Host.Engine.Elsewhere(terret.Session{Node: m.Config.Node}) != ""
 }
 
 func (r *Registry) forget(w *worker) {
