@@ -158,15 +158,15 @@ func (m *Sessions) remove(ctx context.Context, s terret.Session, force bool) (De
 		}
 	}
 	// The session is gone, so later failures are not errors.
-	remove, same := worktree.Remove, terret.SessionFilter{Cwd: s.Cwd}
-	top, _, ok := worktree.Find(m.Home, s.Cwd)
+	top, id, ok := worktree.Find(m.Home, s.Cwd)
+	remove, same := worktree.Remove, terret.SessionFilter{Query: id}
 	if !ok || !s.Options.Worktree {
 		if m.Home == "" || !worktree.IsClone(m.Home, s.Cwd) {
 			return Deleted{}, nil
 		}
 		top, remove, same = s.Cwd, worktree.RemoveClone, terret.SessionFilter{Query: filepath.Base(s.Cwd)}
 	}
-	other, err := m.worksIn(ctx, s.Cwd, same)
+	other, err := m.worksIn(ctx, top, same)
 	if other != "" {
 		return Deleted{top, "session " + other + " works in it too"}, nil
 	}

@@ -133,6 +133,30 @@ func TestWorktree(t *testing.T) {
 	}
 }
 
+// TestWorktreeShared holds that a worktree stays as long as a session works anywhere in it.
+func TestWorktreeShared(t *testing.T) {
+	t.Parallel()
+	dir := repository(t, map[string]string{"a/a.txt": "", "b/b.txt": ""})
+	h := start(t, Options{Home: t.TempDir(), Drivers: follows()})
+	sessions := h.Sessions(nil)
+	create := func(cwd string, tree bool) terret.Session {
+		t.Helper()
+		s, err := sessions.Create(t.Context(), terret.Session{Agent: "mock", Cwd: cwd, Options: terret.SessionOptions{Worktree: tree}}, CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	for _, place := range []string{"..", "../b"} {
+		first := create(filepath.Join(dir, "a"), true)
+		second := create(filepath.Join(first.Cwd, place), false)
+		done, err := sessions.Delete(t.Context(), first.ID, false)
+		if _, gone := os.Stat(second.Cwd); gone != nil || err != nil || !strings.Contains(done.Kept, second.ID) {
+			t.Errorf("%s: %+v, %v, %v", place, done, err, gone)
+		}
+	}
+}
+
 func TestBadWorktree(t *testing.T) {
 	t.Parallel()
 	home, dir, plain := t.TempDir(), repository(t, nil), t.TempDir()
