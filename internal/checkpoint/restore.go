@@ -256,7 +256,7 @@ func (j *restore) kept(ctx context.Context, deltas []delta, to string, n notes) 
 		switch {
 		case !safePath(d.path):
 			kept[d.path] = "it is not a place to write to"
-		case d.new == entry{} && leftOut[d.path]:
+		case leftOut[d.path]: // the tree may have what it was before that
 			kept[d.path] = "it was there, but not covered by the snapshot"
 		case d.new == entry{}:
 			deletes = append(deletes, d.path)

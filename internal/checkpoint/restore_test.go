@@ -488,6 +488,30 @@ func TestKeepsWhatWasThere(t *testing.T) {
 	}
 }
 
+// A file that was too large when the turn began does not become what it was before that.
+func TestOlderContentStaysAway(t *testing.T) {
+	t.Parallel()
+	for name, turn := range map[string]string{"deleted": "rm big", "small again": "echo small > big"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := openFolder(t, t.TempDir(), t.TempDir(), Limits{MaxFileBytes: 2000})
+			f.write("big", "once small")
+			f.snapshot()
+			f.sh("head -c 3000 /dev/zero > big")
+			before := f.snapshot()
+			f.sh(turn)
+			f.write("a", "1")
+			after := f.snapshot()
+			want := contents(t, f.dir)
+			delete(want, "a")
+			res := f.restore(after, before)
+			if d := cmp.Diff(want, contents(t, f.dir)); d != "" || len(res.Kept) != 1 || res.Kept[0].Path != "big" {
+				t.Errorf("%+v (-want +got):\n%s", res, d)
+			}
+		})
+	}
+}
+
 func TestEmptyFoldersGo(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t)
