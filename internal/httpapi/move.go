@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/terret-dev/terret"
@@ -173,15 +175,16 @@ func (s *Server) sendTo(ctx context.Context, node, address string, old terret.Se
 	return made, err
 }
 
-// alone refuses a session in whose folder another one is at work.
+// alone refuses a session in whose folder, or below it, another one is at work.
 func (s *Server) alone(ctx context.Context, old terret.Session) error {
-	for f := (terret.SessionFilter{Cwd: old.Cwd}); ; {
+	for f := (terret.SessionFilter{Query: filepath.Base(old.Cwd)}); ; {
 		page, err := s.store.ListSessions(ctx, f)
 		if err != nil {
 			return err
 		}
 		for _, other := range page.Items {
-			if other.ID != old.ID && other.Node == old.Node && other.Turn != "" {
+			inside := other.Cwd == old.Cwd || strings.HasPrefix(other.Cwd, old.Cwd+string(filepath.Separator))
+			if inside && other.ID != old.ID && other.Node == old.Node && other.Turn != "" {
 				return terret.Errorf(terret.CodeSessionBusy, "session %s works in the folder of session %s; stop it, or wait for it, before you move this one", other.ID, old.ID)
 			}
 		}

@@ -103,11 +103,11 @@ func workUntil(release <-chan struct{}) []mock.Step {
 	}}}
 }
 
-// neighbour is another session in the folder of s, after its first turn, and what begins
-// its second one.
-func (f *fixture) neighbour(s terret.Session) (other terret.Session, work func()) {
+// neighbour is another session in a folder, after its first turn, and what begins its second
+// one.
+func (f *fixture) neighbour(cwd string) (other terret.Session, work func()) {
 	f.t.Helper()
-	f.do("POST", "/v1/sessions", map[string]any{"cwd": s.Cwd}).want(201, &other)
+	f.do("POST", "/v1/sessions", map[string]any{"cwd": cwd}).want(201, &other)
 	f.prompt(other.ID, "begin")
 	f.untilKind(other.ID, terret.KindTurnComplete)
 	other, err := f.store.Session(f.t.Context(), other.ID)
@@ -120,6 +120,27 @@ func (f *fixture) neighbour(s terret.Session) (other terret.Session, work func()
 	}
 }
 
+// TestHandToNodeBusyBelow holds that a session in a folder of the clone counts, too.
+func TestHandToNodeBusyBelow(t *testing.T) {
+	t.Parallel()
+	own, release := pgtest.ForTest(t), make(chan struct{})
+	a := newFixture(t, turns([]mock.Step{{Text: "one"}}, workUntil(release)), onFleet(t, own, t.Name(), "a", terret.Node{}))
+	newFixture(t, onFleet(t, own, t.Name(), "b", terret.Node{}))
+	first := a.begun(servedRepository(t))
+	below := filepath.Join(first.Cwd, "below")
+	if err := os.Mkdir(below, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	second, work := a.neighbour(below)
+	work()
+	p := a.do("POST", "/v1/sessions/"+first.ID+"/handoff", map[string]any{"node": "b"}).problem(409, terret.CodeSessionBusy, "")
+	if !strings.Contains(p.Detail, second.ID) {
+		t.Errorf("%s", p.Detail)
+	}
+	close(release)
+	a.waitAfter(second.ID, second.LastSeq, terret.KindTurnComplete)
+}
+
 // TestHandToNodeBusy holds that a session does not move while a turn runs in its folder, its
 // own or another session's.
 func TestHandToNodeBusy(t *testing.T) {
@@ -128,7 +149,7 @@ func TestHandToNodeBusy(t *testing.T) {
 	a := newFixture(t, turns([]mock.Step{{Text: "one"}}, workUntil(release)), onFleet(t, own, t.Name(), "a", terret.Node{}))
 	newFixture(t, onFleet(t, own, t.Name(), "b", terret.Node{}))
 	first := a.begun(servedRepository(t))
-	second, work := a.neighbour(first)
+	second, work := a.neighbour(first.Cwd)
 	work()
 	for _, id := range []string{first.ID, second.ID} {
 		p := a.do("POST", "/v1/sessions/"+id+"/handoff", map[string]any{"node": "b"}).problem(409, terret.CodeSessionBusy, "")

@@ -150,7 +150,7 @@ type lookedAt struct {
 
 func (l lookedAt) ListSessions(ctx context.Context, f terret.SessionFilter) (terret.Page[terret.Session], error) {
 	page, err := l.Store.ListSessions(ctx, f)
-	if f.Cwd != "" {
+	if f.Query != "" {
 		if then := l.then.Swap(nil); then != nil {
 			(*then)()
 		}
@@ -168,7 +168,7 @@ func TestMoveBusyMeanwhile(t *testing.T) {
 	})
 	newFixture(t, onFleet(t, own, t.Name(), "b", terret.Node{}))
 	first := a.begun(servedRepository(t))
-	second, work := a.neighbour(first)
+	second, work := a.neighbour(first.Cwd)
 	then.Store(&work)
 	p := a.do("POST", "/v1/sessions/"+first.ID+"/handoff", map[string]any{"node": "b", "idle": true}).problem(409, terret.CodeSessionBusy, "")
 	if !strings.Contains(p.Detail, second.ID) {
