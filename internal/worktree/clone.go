@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/terret-dev/terret/internal/atomicfile"
+	"github.com/terret-dev/terret/internal/redact"
 )
 
 // Clone clones a repository into a new folder inside root, and returns the folder, whose
@@ -56,8 +57,8 @@ func repositoryName(address string) (string, error) {
 		case strings.HasPrefix(u.Host, "-"):
 			return "", fmt.Errorf("%q is not the address of a host", u.Host)
 		}
-		if _, has := u.User.Password(); has {
-			return "", errors.New("the address must not hold a password, which would be stored; let git on the worker sign in, with a credential helper or a key")
+		if _, has := u.User.Password(); has || isKey(u.User.Username()) {
+			return "", errors.New("the address must not hold a password or a key, which would be stored; let git on the worker sign in, with a credential helper or a key")
 		}
 		rest = u.Path
 	}
@@ -72,6 +73,9 @@ func repositoryName(address string) (string, error) {
 	}
 	return name, nil
 }
+
+// isKey reports whether a user's name looks like a key, which some hosts take in its place.
+func isKey(name string) bool { return redact.New(nil).String(name) != name }
 
 // clones is the folder in Terret's own that knows which clones are ours, by their names. A
 // mark in the clone itself could be made by an agent, in any folder.

@@ -38,3 +38,14 @@ func TestRemoveClone(t *testing.T) {
 		})
 	}
 }
+
+// TestCloneKey refuses an address that holds a key in place of a user, as those of GitHub
+// may: it would be stored.
+func TestCloneKey(t *testing.T) {
+	t.Parallel()
+	const key = "ghp_0123456789abcdefghijABCDEFGHIJ012345" // none that ever was
+	_, err := worktree.Clone(t.Context(), "https://"+key+"@127.0.0.1:1/shop.git", t.TempDir(), "one", os.Environ())
+	if err == nil || !strings.Contains(err.Error(), "must not hold") || strings.Contains(err.Error(), key) {
+		t.Error(err)
+	}
+}
