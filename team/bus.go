@@ -1,6 +1,7 @@
 package team
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -347,7 +348,10 @@ func (l *ledger) await(ctx context.Context, seq int64) error {
 		l.mu.Lock()
 		last, failure, news := l.last, l.failure, l.news
 		l.mu.Unlock()
-		if failure != nil || last >= seq {
+		if last >= seq {
+			return nil
+		}
+		if failure != nil {
 			return failure
 		}
 		select {
@@ -399,18 +403,36 @@ func (b *Bus) events(ctx context.Context, after int64, follow bool) iter.Seq2[te
 	}
 }
 
-// follow keeps the ledger up to date until the context ends.
+// follow keeps the ledger up to date until the context ends. If the log cannot be read, it
+// tries again: a database may be away for a while.
 func (b *Bus) follow(ctx context.Context) {
+	for {
+		err := b.take(ctx)
+		if engine.IsClosed(err) {
+			b.ledger.fail(terret.Errorf(terret.CodeStartupRefused, "cannot follow the team's log: %w", err))
+			return
+		}
+		b.ledger.fail(fmt.Errorf("cannot follow the team's log: %w", err))
+		again := time.NewTimer(lookEvery)
+		select {
+		case <-again.C:
+			b.ledger.fail(nil)
+		case <-ctx.Done():
+			again.Stop()
+			return
+		}
+	}
+}
+
+// take takes in what is in the log, and what comes, until that fails.
+func (b *Bus) take(ctx context.Context) error {
 	for ev, err := range b.events(ctx, b.ledger.seen(), true) {
 		if err != nil {
-			if engine.IsClosed(err) {
-				err = terret.Errorf(terret.CodeStartupRefused, "%w", err)
-			}
-			b.ledger.fail(fmt.Errorf("cannot follow the team's log: %w", err))
-			return
+			return err
 		}
 		b.ledger.apply(ev)
 	}
+	return cmp.Or(context.Cause(ctx), errors.New("it has ended"))
 }
 
 func (l *ledger) seen() int64 {

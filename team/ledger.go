@@ -66,7 +66,7 @@ type ledger struct {
 	boxes   map[string][]*mail // what agents have not dealt with
 	talks   map[string]*talk
 	flow    Topology // who reaches whom
-	failure error    // why it is no longer up to date
+	failure error    // why it is not kept up to date
 
 	news    chan struct{} // closed with each event
 	joining chan struct{} // closed when members come or go
@@ -101,7 +101,7 @@ func (l *ledger) apply(ev terret.Event) {
 	l.news = make(chan struct{})
 }
 
-// fail says that the ledger is no longer up to date.
+// fail says why the ledger is no longer kept up to date; nil says that it is again.
 func (l *ledger) fail(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
