@@ -84,7 +84,8 @@ type Racer struct {
 	DurationMS  int64       `json:"duration_ms"`
 	Diff        string      `json:"diff,omitempty"` // if it was asked for
 
-	kind terret.ErrorCode // of Error
+	kind     terret.ErrorCode // of Error
+	prepared string           // the mark of what its worktree began with
 }
 
 // logged is a racer as the log holds it.
@@ -173,6 +174,9 @@ func (x *Race) apply(data terret.Data) error {
 	case terret.TaskUpdate:
 		if d.ID == x.ID && d.Status == string(Kept) {
 			x.Kept = d.Text
+		}
+		if i := x.find(d.ID); i >= 0 && d.Status == prepared {
+			x.Racers[i].prepared = d.Text
 		}
 	case terret.TaskEnd:
 		if d.ID == x.ID {

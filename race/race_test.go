@@ -188,6 +188,20 @@ func TestMerge(t *testing.T) {
 	}
 }
 
+// TestPreparedIsNotDone holds that what prepares a worktree does not count as a racer's work.
+func TestPreparedIsNotDone(t *testing.T) {
+	t.Parallel()
+	idle := worker{"idle", func(string) error { return nil }}
+	f := newFixture(t, idle, writes("good", "a.txt", "two\n"))
+	x := f.run(race.Request{Task: "go", Agents: []string{"idle", "good"}, Setup: "echo >made.txt"})
+	if x.Racers[0].Files != 0 || x.Racers[1].Files != 2 || x.Best() != "good-2" {
+		t.Errorf("the best is %s of %+v", x.Best(), x.Racers)
+	}
+	if x = f.run(race.Request{Task: "go", Agents: []string{"idle", "idle"}, Setup: "echo >made.txt"}); x.Best() != "" {
+		t.Errorf("the best is %s of %+v", x.Best(), x.Racers)
+	}
+}
+
 // TestOneAtATime holds that nobody keeps or drops anything while somebody else does.
 func TestOneAtATime(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,8 @@ package race
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -71,7 +73,9 @@ func (r *Runner) run(ctx context.Context, by string, x Race, one Racer) error {
 		if err != nil {
 			one.fail(err)
 		}
-		one.count(diff)
+		if mark(diff) != one.prepared { // otherwise it has done nothing
+			one.count(diff)
+		}
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -122,8 +126,21 @@ func (r *Runner) prepare(ctx context.Context, by string, x Race, one *Racer) (po
 			return 0, fmt.Errorf("the worktree could not be set up: %s:\n%s", result.Exit, result.Output)
 		}
 	}
-	one.Dir = dir
-	return port, r.Note(ctx, x.ID, by, terret.TaskStart{ID: one.Name, Type: "racer", Description: dir})
+	diff, err := worktree.Diff(ctx, dir, x.base)
+	if err != nil {
+		return 0, err
+	}
+	one.Dir, one.prepared = dir, mark(diff)
+	return port, r.Note(ctx, x.ID, by, terret.TaskStart{ID: one.Name, Type: "racer", Description: dir}, terret.TaskUpdate{ID: one.Name, Status: prepared, Text: one.prepared})
+}
+
+// prepared is the status of a racer whose worktree is ready for it.
+const prepared = "prepared"
+
+// mark tells diffs apart.
+func mark(diff string) string {
+	sum := sha256.Sum256([]byte(diff))
+	return hex.EncodeToString(sum[:])
 }
 
 func (r *Runner) env(port int) []string {
