@@ -145,14 +145,24 @@ steps:
 	}
 }
 
-// TestPluginThatDoesNotWork costs a warning, and nothing else.
+// TestPluginThatDoesNotWork costs a warning. Since it may be a guard, no tools are used.
 func TestPluginThatDoesNotWork(t *testing.T) {
 	t.Parallel()
 	user := t.TempDir()
 	script(t, filepath.Join(user, "plugins/broken"), "#!/bin/sh\necho 'I lack a library' >&2\nexit 3\n")
-	f, _ := simulated(t, `{steps: [{answer: {text: ok}, repeat: forever}]}`, trusting(user, false))
+	f, _ := simulated(t, `
+steps:
+  - {match: {user: one}, answer: {tools: [{name: Bash, input: {command: touch made}}]}}
+  - {match: {tool_result: "the plugin broken does not run"}, answer: {text: ok}}
+  - {answer: {text: ok}, repeat: forever}
+`, trusting(user, false))
 	id := f.session(claude)
-	f.says(id, "one")
+	if end := last[terret.TurnComplete](t, f.run(id, "one")); end.Text != "ok" || len(end.Denials) != 1 {
+		t.Errorf("%+v", end)
+	}
+	if _, err := os.Stat(filepath.Join(f.dir, "made")); err == nil {
+		t.Error("a tool was used")
+	}
 	f.says(id, "two")
 	var warnings []string
 	turn := f.prompt(id, "three")

@@ -53,9 +53,19 @@ type running struct {
 	Found
 	conn    *rpc.Conn // nil while it does not run
 	process *proc.Process
+	known   bool  // it has said what it offers
 	offer   offer // of its last life
 	problem string
 	news    map[string]func(string) // who wants the progress of a call, by its id
+}
+
+// hasHook reports whether a plugin is asked at a hook. One that never said which hooks it
+// has may be a guard.
+func (r *running) hasHook(hook string) bool {
+	if !r.known {
+		return hook == PreTool
+	}
+	return slices.Contains(r.offer.Hooks, hook)
 }
 
 // New makes plugins of programs. Of two with the same name the last one counts. Nothing
@@ -81,7 +91,11 @@ func (p *Plugins) Refresh(ctx context.Context) (problems []string) {
 	defer p.mu.Unlock()
 	for _, r := range p.all {
 		if r.conn == nil && r.problem != "" {
-			problems = append(problems, fmt.Sprintf("the plugin %s does not work: %s", r.Name, r.problem))
+			problem := fmt.Sprintf("the plugin %s does not work: %s", r.Name, r.problem)
+			if !r.known {
+				problem += "; it may be there to forbid tools, so none are used until it works or is removed"
+			}
+			problems = append(problems, problem)
 		}
 	}
 	return problems
@@ -118,7 +132,7 @@ func (p *Plugins) start(ctx context.Context, r *running) {
 		p.o.Log.Warn("a plugin does not work", "plugin", r.Name, "error", r.problem)
 		return
 	}
-	r.conn, r.process, r.offer, r.problem = conn, process, o, ""
+	r.conn, r.process, r.known, r.offer, r.problem = conn, process, true, o, ""
 	p.watching.Go(func() { p.watch(r, conn, process) })
 }
 

@@ -156,7 +156,7 @@ type Verdict struct {
 func (p *Plugins) Wants(hook string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.ContainsFunc(p.all, func(r *running) bool { return slices.Contains(r.offer.Hooks, hook) })
+	return slices.ContainsFunc(p.all, func(r *running) bool { return r.hasHook(hook) })
 }
 
 // Hook asks the plugins that have the hook, one after the other, until one blocks. A
@@ -165,7 +165,7 @@ func (p *Plugins) Hook(ctx context.Context, hook string, data map[string]any) (V
 	var v Verdict
 	for _, r := range p.all {
 		p.mu.Lock()
-		has := slices.Contains(r.offer.Hooks, hook)
+		has := r.hasHook(hook)
 		p.mu.Unlock()
 		if !has {
 			continue
