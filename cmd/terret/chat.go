@@ -56,7 +56,7 @@ func runChat(ctx context.Context, a *app, f sessionFlags) error {
 	c.render = newRenderer(sc)
 	keys := a.keyboard()
 	c.asker = &asker{screen: sc, keys: keys, by: a.user()}
-	sc.line("%s  %s · %s · %s · %s", sc.paint(bold, "terret"), s.Agent, nonEmpty(s.Model, "default model"), s.Policy.Title(), s.Cwd)
+	sc.line("%s  %s · %s · %s · %s", sc.paint(bold, "terret"), printable(s.Agent), nonEmpty(printable(s.Model), "default model"), s.Policy.Title(), oneLine(s.Cwd))
 	sc.line("%s", sc.paint(dim, "/help lists the commands, Ctrl-D leaves"))
 	for {
 		text, err := readMessage(ctx, sc, keys)
@@ -185,7 +185,7 @@ func (c *conversation) status(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.render.screen.line("session %s · %s · %s · %s · %s", s.ID, s.Agent, nonEmpty(s.Model, "-"), s.State, s.Policy.Title())
+	c.render.screen.line("session %s · %s · %s · %s · %s", s.ID, printable(s.Agent), nonEmpty(printable(s.Model), "-"), s.State, s.Policy.Title())
 	c.render.screen.line("%d events · %d tokens in, %d out · cost %s", s.LastSeq, s.Usage.Input+s.Usage.CacheRead+s.Usage.CacheWrite, s.Usage.Output, dollars(s.CostUSD))
 	return nil
 }

@@ -81,7 +81,7 @@ func runPersonasLs(a *app, o personaOptions) error {
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "ID\tTOOLS\tFILE\tDESCRIPTION")
 	for _, p := range found.Personas {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", p.ID, cut(toolNames(p.Tools, "all"), 40), p.SourceFile, printable(nonEmpty(p.Description, "-")))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", p.ID, cut(toolNames(p.Tools, "all"), 40), printable(p.SourceFile), printable(nonEmpty(p.Description, "-")))
 	}
 	return w.Flush()
 }
@@ -116,7 +116,7 @@ func runPersonasShow(a *app, o personaOptions) error {
 	}
 	for _, row := range [][2]string{
 		{"persona", p.ID},
-		{"file", p.SourceFile},
+		{"file", printable(p.SourceFile)},
 		{"description", printable(p.Description)},
 		{"tools", toolNames(p.Tools, "all")},
 		{"disallowed tools", toolNames(p.DisallowedTools, "-")},

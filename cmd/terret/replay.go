@@ -107,7 +107,7 @@ func (a *app) printReplay(r *native.Replay, o replayOptions) error {
 		}
 	} else {
 		for _, d := range found {
-			fmt.Fprintf(a.out, "call %d: %s\n", d.Call, d.What)
+			fmt.Fprintf(a.out, "call %d: %s\n", d.Call, printable(d.What))
 			for line := range strings.Lines(d.Diff) {
 				fmt.Fprintf(a.out, "    %s\n", printable(strings.TrimRight(line, "\n")))
 			}

@@ -118,7 +118,7 @@ func (a *app) printReview(report review.Report, format string) error {
 		}
 		return terret.Errorf(terret.CodeExecutionError, "nobody could review: %s", strings.Join(all, "; "))
 	}
-	if err := report.Write(a.out, format); err != nil {
+	if err := a.writeReview(report, format); err != nil {
 		return err
 	}
 	if report.CostUSD > 0 {
@@ -128,4 +128,18 @@ func (a *app) printReview(report review.Report, format string) error {
 		return errVerdict
 	}
 	return nil
+}
+
+// writeReview writes a report. Text is for people, and agents wrote it; JSON is for
+// programs, which get it as it is.
+func (a *app) writeReview(report review.Report, format string) error {
+	if format == "json" || format == "sarif" {
+		return report.Write(a.out, format)
+	}
+	var text strings.Builder
+	if err := report.Write(&text, format); err != nil {
+		return err
+	}
+	_, err := fmt.Fprint(a.out, printable(text.String()))
+	return err
 }

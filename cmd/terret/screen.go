@@ -196,7 +196,7 @@ func cut(text string, n int) string {
 
 // note prints a message from terret itself.
 func (a *app) note(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
+	text := printable(fmt.Sprintf(format, args...))
 	if a.colour(a.err) {
 		text = dim + text + reset
 	}

@@ -88,7 +88,7 @@ func runSessionsLs(ctx context.Context, a *app, o listOptions) error {
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "ID\tSTATE\tAGENT\tUSED\tCOST\tTITLE")
 	for _, s := range page.Items {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", s.ID[:13], state(s), s.Agent, ago(s.UpdatedAt), dollars(s.CostUSD), cut(oneLine(nonEmpty(s.Title, "(no title)")), 60))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", s.ID[:13], state(s), printable(s.Agent), ago(s.UpdatedAt), dollars(s.CostUSD), cut(oneLine(nonEmpty(s.Title, "(no title)")), 60))
 	}
 	return w.Flush()
 }
@@ -251,7 +251,7 @@ func (a *app) showSession(ctx context.Context, e *engine.Engine, s terret.Sessio
 		{"session", s.ID},
 		{"title", oneLine(s.Title)},
 		{"state", state(s)},
-		{"agent", strings.TrimSpace(s.Agent + " " + s.Model)},
+		{"agent", printable(strings.TrimSpace(s.Agent + " " + s.Model))},
 		{"folder", printable(s.Cwd)},
 		{"policy", string(s.Policy)},
 		{"events", fmt.Sprint(s.LastSeq)},

@@ -208,9 +208,9 @@ func (a *app) printAnswers(ctx context.Context, r *team.Registry, answers []team
 		case m.Type == team.System:
 			failed = errors.Join(failed, terret.Errorf(terret.CodeExecutionError, "%s", m.Content))
 		case len(answers) > 1:
-			fmt.Fprintf(a.out, "%s: %s\n", m.Sender, m.Content)
+			fmt.Fprintf(a.out, "%s: %s\n", m.Sender, printable(m.Content))
 		default:
-			fmt.Fprintln(a.out, m.Content)
+			fmt.Fprintln(a.out, printable(m.Content))
 		}
 		if err := r.Bus.Read(ctx, m.ID, a.user()); err != nil {
 			return err
@@ -278,7 +278,7 @@ func (a *app) printHistory(ctx context.Context, r *team.Registry, q team.History
 			}
 			continue
 		}
-		fmt.Fprintf(a.out, "%s  %s > %s: %s\n", m.Timestamp.Local().Format(time.TimeOnly), m.Sender, strings.Join(m.Recipients, ", "), m.Content)
+		fmt.Fprintf(a.out, "%s  %s > %s: %s\n", m.Timestamp.Local().Format(time.TimeOnly), m.Sender, strings.Join(m.Recipients, ", "), printable(m.Content))
 	}
 	if none && q == (team.HistoryQuery{Member: q.Member}) && q.Member != "" { // one who has left has a history, too
 		_, err := r.Get(ctx, q.Member)

@@ -73,7 +73,7 @@ func restore(ctx context.Context, a *app, flag, place string, found []terret.Ses
 		return terret.Invalid(flag, "%w", err)
 	}
 	if err != nil {
-		fmt.Fprintln(a.err, "left out:", err)
+		fmt.Fprintln(a.err, "left out:", printable(err.Error()))
 	}
 	if len(found) == 0 {
 		return terret.Errorf(terret.CodeNotFound, "%s has no sessions", place)

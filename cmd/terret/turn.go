@@ -212,7 +212,7 @@ func (d *desk) askOnce(ctx context.Context, ev terret.Event) (again bool) {
 	d.given.Store(true)
 	err = d.c.engine.Decide(d.ctx, answer)
 	if err != nil && !errors.Is(err, terret.ErrAlreadyDecided) {
-		d.c.render.screen.line("  %v", err)
+		d.c.render.screen.line("  %s", oneLine(err.Error()))
 	}
 	return errors.Is(err, terret.ErrInvalid) && ctx.Err() == nil
 }

@@ -116,7 +116,7 @@ func (a *app) work(ctx context.Context, r *workflow.Runner, id string, asJSON bo
 			return err
 		}
 	} else if last := run.Steps[len(run.Steps)-1]; run.State == workflow.Completed && last.Output != "" {
-		fmt.Fprintln(a.out, last.Output)
+		fmt.Fprintln(a.out, printable(last.Output))
 	}
 	switch run.State {
 	case workflow.Waiting:
