@@ -142,16 +142,21 @@ func (b *board) draw() {
 	if b.drawn {
 		fmt.Fprintf(&text, "\x1b[%dA", len(b.rows))
 	}
+	columns, _ := size(b.out) // a line that wraps could not be drawn over
 	width := 0
 	for _, r := range b.rows {
-		width = max(width, len(r.name))
+		width = max(width, columnsOf(printable(r.name)))
 	}
+	width = min(width, columns/3)
 	for _, r := range b.rows {
 		took := ""
 		if !r.over {
 			took = elapsed(b.now().Sub(r.since).Truncate(time.Second))
 		}
-		fmt.Fprintf(&text, "\r\x1b[K%s%-*s%s  %s %s%s%s\n", bold, width, printable(r.name), reset, cut(oneLine(r.doing), 60), dim, took, reset)
+		name := fit(printable(r.name), width)
+		name += strings.Repeat(" ", width-columnsOf(name))
+		doing := fit(oneLine(r.doing), min(60, columns-width-len(took)-4))
+		fmt.Fprintf(&text, "\r\x1b[K%s%s%s  %s %s%s%s\n", bold, name, reset, doing, dim, took, reset)
 	}
 	b.drawn = true
 	fmt.Fprint(b.out, text.String())

@@ -20,6 +20,7 @@ type place struct {
 	t       *testing.T
 	dir     string
 	environ []string
+	columns uint16 // of terminals; 0 leaves it open
 }
 
 func newPlace(t *testing.T, extra ...string) *place {
@@ -87,6 +88,7 @@ func (p *place) start(stdout *os.File, args ...string) *terminal {
 		cmd.Stdout = stdout
 	}
 	cmd.SysProcAttr = &unix.SysProcAttr{Setsid: true, Setctty: true}
+	resize(t, ours, p.columns)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -117,6 +119,17 @@ func openTerminal() (ours, theirs *os.File, err error) {
 		err = keepOutput(theirs)
 	}
 	return ours, theirs, err
+}
+
+// resize makes a terminal that wide, and 24 lines high.
+func resize(t *testing.T, terminal *os.File, columns uint16) {
+	t.Helper()
+	if columns == 0 {
+		return
+	}
+	if err := unix.IoctlSetWinsize(int(terminal.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // keepOutput makes Ctrl-C leave the terminal's output alone. By itself the kernel drops

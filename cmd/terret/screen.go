@@ -136,7 +136,9 @@ func (s *screen) draw() {
 		return
 	}
 	s.frame++
-	fmt.Fprintf(s.talk, "\r\x1b[K%s%s %s %s%s", dim, frames[s.frame%len(frames)], cut(oneLine(s.status), 60), elapsed(time.Since(s.since)), reset)
+	took := elapsed(time.Since(s.since))
+	columns, _ := size(s.talk) // a line that wraps could not be removed
+	fmt.Fprintf(s.talk, "\r\x1b[K%s%s %s %s%s", dim, frames[s.frame%len(frames)], fit(oneLine(s.status), min(60, columns-len(took)-4)), took, reset)
 	s.drawn = true
 }
 

@@ -164,6 +164,29 @@ func TestTerminalSpinner(t *testing.T) {
 	}
 }
 
+// The spinner stays on its line, however narrow the terminal is: a line that wraps would
+// be left behind with each step.
+func TestTerminalSpinnerFits(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.columns = 30
+	x := p.start(nil, "run", "--policy", "auto-approve", "run: until test -e go; do sleep 0.01; done; echo 日本語日本語日本語日本語日本語日本語")
+	x.expect(frames[3])
+	x.expect(frames[4])
+	p.file("go", "")
+	spins := 0
+	for part := range strings.SplitSeq(x.end(0), "\r\x1b[K"+dim) {
+		status, _, found := strings.Cut(part, reset)
+		if n := columnsOf(status); found && spins > 0 && n >= 30 {
+			t.Errorf("%q takes %d columns", status, n)
+		}
+		spins++
+	}
+	if spins < 3 {
+		t.Errorf("%d parts; the spinner was not found", spins)
+	}
+}
+
 func TestTerminalPlain(t *testing.T) {
 	t.Parallel()
 	for name, env := range map[string]string{"NO_COLOR": "NO_COLOR=1", "dumb": "TERM=dumb", "CI": "CI=true"} {
