@@ -78,8 +78,8 @@ func (a *asker) permission(ctx context.Context, q terret.PermissionRequest, d *t
 		if err != nil {
 			return err
 		}
-		word, reason, _ := strings.Cut(strings.TrimSpace(line), " ")
-		switch strings.ToLower(word) {
+		word, reason := firstWord(line)
+		switch word {
 		case "y", "yes":
 			d.Behavior = terret.BehaviorAllow
 			return nil
@@ -94,7 +94,7 @@ func (a *asker) permission(ctx context.Context, q terret.PermissionRequest, d *t
 			}
 			return nil
 		case "n", "no", "q", "quit":
-			d.Behavior, d.Reason, d.Interrupt = terret.BehaviorDeny, strings.TrimSpace(reason), strings.HasPrefix(word, "q")
+			d.Behavior, d.Reason, d.Interrupt = terret.BehaviorDeny, reason, strings.HasPrefix(word, "q")
 			return nil
 		case "e", "edit":
 			edited, err := editInput(ctx, q.Input)
@@ -107,6 +107,12 @@ func (a *asker) permission(ctx context.Context, q terret.PermissionRequest, d *t
 		}
 		s.line("  type one of the letters; after n you can add a reason")
 	}
+}
+
+// firstWord splits an answer into its first word, in small letters, and the rest.
+func firstWord(line string) (word, rest string) {
+	word, rest, _ = strings.Cut(strings.TrimSpace(line), " ")
+	return strings.ToLower(word), strings.TrimSpace(rest)
 }
 
 // refuse is the decision when nobody is left to ask.
@@ -269,14 +275,14 @@ func (a *asker) plan(ctx context.Context, q terret.PlanRequest, d *terret.Decisi
 		if err != nil {
 			return err
 		}
-		word, reason, _ := strings.Cut(strings.TrimSpace(line), " ")
-		switch strings.ToLower(word) {
+		switch word, reason := firstWord(line); word {
 		case "y", "yes":
 			d.Behavior = terret.BehaviorApprove
 			return nil
 		case "n", "no":
-			d.Behavior, d.Reason = terret.BehaviorRevise, strings.TrimSpace(reason)
+			d.Behavior, d.Reason = terret.BehaviorRevise, reason
 			return nil
 		}
+		s.line("  type y or n; after n say what to change")
 	}
 }

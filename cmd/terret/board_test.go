@@ -68,7 +68,7 @@ func TestBoardFits(t *testing.T) {
 	b := newBoard(&out, true, false)
 	b.add(strings.Repeat("a-long-name-", 10), "s1")
 	b.add("日本", "s2")
-	b.take(terret.Event{Session: "s2", Visibility: terret.VisibleUI, Data: terret.ToolPre{Name: "Bash", Input: terret.JSON(`{"command":"`+strings.Repeat("日本語", 30)+`"}`)}})
+	b.take(terret.Event{Session: "s2", Visibility: terret.VisibleUI, Data: terret.ToolPre{Name: "Bash", Input: terret.JSON(`{"command":"` + strings.Repeat("日本語", 30) + `"}`)}})
 	out.Reset()
 	b.draw()
 	for line := range strings.Lines(strings.NewReplacer("\x1b[2A", "", "\r\x1b[K", "", bold, "", dim, "", reset, "").Replace(out.String())) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"strings"
 
 	"github.com/terret-dev/terret"
 )
@@ -68,14 +67,14 @@ func (a *asker) hook(ctx context.Context, ev terret.Event, d *terret.Decision) e
 		if err != nil {
 			return err
 		}
-		word, reason, _ := strings.Cut(strings.TrimSpace(line), " ")
-		switch strings.ToLower(word) {
+		switch word, reason := firstWord(line); word {
 		case "y", "yes":
 			d.Behavior = terret.BehaviorAllow
 			return nil
 		case "n", "no":
-			d.Behavior, d.Reason = hookRefusal(gate), strings.TrimSpace(reason)
+			d.Behavior, d.Reason = hookRefusal(gate), reason
 			return nil
 		}
+		s.line("  type y or n; after n say why")
 	}
 }

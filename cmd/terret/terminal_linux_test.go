@@ -30,6 +30,8 @@ func TestTerminalPermission(t *testing.T) {
 		"always":     {"run: git --version, then run: git --version", []string{"a"}, 0, []string{"git version"}, "Bash(git"},
 		"edit":       {"run: echo ran", []string{"e"}, 0, []string{"\nedited\n"}, ""},
 		"quit":       {"run: echo ran, then run: echo again", []string{"q"}, 130, []string{"interrupted"}, ""},
+		"ALWAYS":     {"run: git --version, then run: git --version", []string{"A"}, 0, []string{"git version"}, "Bash(git"},
+		"QUIT":       {"run: echo ran, then run: echo again", []string{"Q not now"}, 130, []string{"interrupted"}, ""},
 		"a diff":     {"create a.txt containing one", []string{"y"}, 0, []string{"+one", "Created a.txt"}, ""},
 		"no letter":  {"run: echo ran", []string{"what", "", "y"}, 0, []string{"type one of the letters", "\nran\n"}, ""},
 		"no more":    {"run: echo ran", []string{"\x04"}, 0, []string{"the input has ended"}, ""},
@@ -91,6 +93,9 @@ func TestTerminalQuestionAndPlan(t *testing.T) {
 	x.expect(askPlan)
 	x.send("n tests first\n")
 	x.expect("tests first")
+	x.expect(askPlan)
+	x.send("what?\n")
+	x.expect("type y or n")
 	x.expect(askPlan)
 	x.send("y\n")
 	x.expect("The plan is approved")
