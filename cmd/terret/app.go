@@ -318,11 +318,20 @@ func (a *app) latest(ctx context.Context, dir string) (terret.Session, error) {
 	}
 }
 
+// endings are the signals that end the program: a request, and the end of the terminal,
+// unless nohup has said that we outlive it.
+func endings() []os.Signal {
+	if signal.Ignored(syscall.SIGHUP) {
+		return []os.Signal{syscall.SIGTERM}
+	}
+	return []os.Signal{syscall.SIGTERM, syscall.SIGHUP}
+}
+
 // interrupts calls the first function at the first Ctrl-C and the second at the next.
 // The returned function ends that.
 func interrupts(first, second func()) (stop func()) {
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, append(endings(), os.Interrupt)...)
 	done := make(chan struct{})
 	var wait sync.WaitGroup
 	wait.Go(func() {

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
+	"os/signal"
 	"strings"
 	"time"
 
@@ -55,6 +57,9 @@ func runChat(ctx context.Context, a *app, f sessionFlags) error {
 	sc := &screen{words: a.out, talk: a.err, colour: a.colour(a.err)}
 	c.render = newRenderer(sc)
 	keys := a.keyboard()
+	ending := make(chan os.Signal, 1)
+	signal.Notify(ending, endings()...)
+	defer signal.Stop(ending)
 	c.asker = &asker{screen: sc, keys: keys, by: a.user()}
 	sc.line("%s  %s · %s · %s · %s", sc.paint(bold, "terret"), printable(s.Agent), nonEmpty(printable(s.Model), "default model"), s.Policy.Title(), oneLine(s.Cwd))
 	sc.line("%s", sc.paint(dim, "/help lists the commands, Ctrl-D leaves"))
@@ -80,7 +85,7 @@ func runChat(ctx context.Context, a *app, f sessionFlags) error {
 		done, err := c.turn(ctx, text)
 		sc.idle()
 		switch {
-		case errors.Is(err, errSecondInterrupt):
+		case errors.Is(err, errSecondInterrupt), len(ending) > 0: // Ctrl-C alone stops only the turn
 			return err
 		case err != nil:
 			sc.line("%s %s", sc.paint(red, "✗"), oneLine(err.Error()))

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -256,6 +257,30 @@ func TestTerminalInterrupt(t *testing.T) {
 			t.Errorf("sessions show:\n%s", shown)
 		}
 	})
+}
+
+// When the terminal is closed, or somebody asks the program to end, the turn ends properly
+// first, and is not found broken later.
+func TestTerminalEnds(t *testing.T) {
+	t.Parallel()
+	for _, signal := range []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM} {
+		t.Run(signal.String(), func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			x := p.start(nil, "chat", "--policy", "auto-approve")
+			x.expect("› ")
+			x.send("run: sleep 1000\n")
+			x.expect("Run `sleep 1000`")
+			if err := x.cmd.Process.Signal(signal); err != nil {
+				t.Fatal(err)
+			}
+			x.end(130)
+			p.nothingLeft()
+			if shown := p.terret("sessions", "show"); !strings.Contains(shown, "turn 1  interrupted") {
+				t.Errorf("sessions show:\n%s", shown)
+			}
+		})
+	}
 }
 
 // nothingLeft waits until no process works in the folder.
