@@ -89,7 +89,10 @@ func (a *app) interactive() bool {
 
 // keyboard is the keyboard of the person at this terminal. All readers share it.
 func (a *app) keyboard() *keyboard {
-	a.keysOnce.Do(func() { a.keys = newKeyboard(a.in) })
+	a.keysOnce.Do(func() {
+		a.keys = newKeyboard(a.in)
+		a.keys.edits = a.interactive() && a.getenv("TERM") != "dumb"
+	})
 	return a.keys
 }
 

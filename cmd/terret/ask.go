@@ -23,9 +23,7 @@ type asker struct {
 
 // read asks for a line. It ignores what was typed before the question appeared.
 func (a *asker) read(ctx context.Context, prompt string) (string, error) {
-	asked := a.keys.fresh()
-	a.screen.prompt(prompt)
-	return a.keys.read(ctx, asked)
+	return a.keys.ask(ctx, a.screen, wanted{prompt: prompt, after: a.keys.fresh()})
 }
 
 // ask asks about one request and returns the decision. The context ends when the

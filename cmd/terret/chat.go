@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/signal"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -38,7 +37,8 @@ const chatHelp = `  /help             this
   /title TEXT       rename the session
   /status           what the session is and has used
   /quit             leave (Ctrl-D too)
-  Ctrl-C stops a turn; twice kills it. End a line with \ to continue on the next.`
+  Ctrl-C stops a turn; twice kills it. The arrows up and down bring back what you said.
+  Alt-Enter begins a new line, as does a \ at the end of one. Ctrl-_ undoes typing.`
 
 func runChat(ctx context.Context, a *app, f sessionFlags) error {
 	if err := f.into(a, a.interactive()); err != nil {
@@ -57,6 +57,10 @@ func runChat(ctx context.Context, a *app, f sessionFlags) error {
 	sc := &screen{words: a.out, talk: a.err, colour: a.colour(a.err)}
 	c.render = newRenderer(sc)
 	keys := a.keyboard()
+	past, err := c.prompts(ctx)
+	if err != nil {
+		return err
+	}
 	ending := make(chan os.Signal, 1)
 	signal.Notify(ending, endings()...)
 	defer signal.Stop(ending)
@@ -64,7 +68,7 @@ func runChat(ctx context.Context, a *app, f sessionFlags) error {
 	sc.line("%s  %s · %s · %s · %s", sc.paint(bold, "terret"), printable(s.Agent), nonEmpty(printable(s.Model), "default model"), s.Policy.Title(), oneLine(s.Cwd))
 	sc.line("%s", sc.paint(dim, "/help lists the commands, Ctrl-D leaves"))
 	for {
-		text, err := readMessage(ctx, sc, keys)
+		text, err := readMessage(ctx, sc, keys, past)
 		if err != nil {
 			sc.line("")
 			a.note("session %s; continue with `terret chat %s`", s.ID[:13], s.ID[:13])
@@ -76,6 +80,7 @@ func runChat(ctx context.Context, a *app, f sessionFlags) error {
 		if text == "" {
 			continue
 		}
+		past = remember(past, text)
 		if strings.HasPrefix(text, "/") {
 			if quit := c.command(ctx, text); quit {
 				return nil
@@ -102,27 +107,36 @@ func nonEmpty(s, otherwise string) string {
 	return s
 }
 
-var errLeft = terret.Errorf(terret.CodeInterrupted, "left by Ctrl-C")
+// prompts are what was said in the session so far.
+func (c *conversation) prompts(ctx context.Context) ([]string, error) {
+	turns, err := c.app.harness.Store.Turns(ctx, c.session.ID)
+	if err != nil {
+		return nil, err
+	}
+	var past []string
+	for _, t := range turns {
+		past = remember(past, terret.TextOf(t.Prompt))
+	}
+	return past, nil
+}
 
 // readMessage reads a message; a line that ends with a backslash continues on the next.
-func readMessage(ctx context.Context, sc *screen, keys *keyboard) (string, error) {
+func readMessage(ctx context.Context, sc *screen, keys *keyboard, past []string) (string, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	leave := func() { cancel(errLeft) }
 	defer interrupts(leave, leave)()
-	sc.prompt("\n" + sc.paint(cyan, "› "))
 	var lines []string
-	for {
-		line, err := keys.read(ctx, time.Time{})
+	for prompt := "\n" + sc.paint(cyan, "› "); ; prompt = sc.paint(dim, "… ") {
+		text, err := keys.ask(ctx, sc, wanted{prompt: prompt, past: past, leaves: true})
 		if err != nil {
 			return "", err
 		}
-		more := strings.HasSuffix(line, `\`)
-		lines = append(lines, strings.TrimSuffix(line, `\`))
+		more := strings.HasSuffix(text, `\`)
+		lines = append(lines, strings.TrimSuffix(text, `\`))
 		if !more {
 			return strings.TrimSpace(strings.Join(lines, "\n")), nil
 		}
-		sc.prompt(sc.paint(dim, "… "))
 	}
 }
 

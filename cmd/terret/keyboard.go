@@ -1,27 +1,30 @@
 package main
 
 import (
-	"bufio"
+	"bytes"
 	"context"
+	"errors"
 	"io"
 	"os"
-	"strings"
+	"os/signal"
 	"time"
 
 	"github.com/terret-dev/terret"
 )
 
-// keyboard delivers the lines that a person types. It reads only when somebody wants a
-// line, so that an editor in between has the terminal to itself.
+// keyboard delivers what a person types. It reads only when somebody wants a line, so
+// that an editor in between has the terminal to itself.
 type keyboard struct {
-	in    io.Reader
-	want  chan struct{}
-	lines chan typed
-	due   bool // a requested line has not been delivered yet
+	in     io.Reader
+	edits  bool // lines are edited here, not by the terminal
+	want   chan struct{}
+	pieces chan typed
+	due    bool   // a requested piece has not been delivered yet
+	rest   []byte // typed, and not used yet
 }
 
 type typed struct {
-	text string
+	text []byte
 	at   time.Time
 	err  error
 }
@@ -29,21 +32,21 @@ type typed struct {
 // newKeyboard reads from in. Its goroutine ends with the program: a read from a
 // terminal cannot be cancelled.
 func newKeyboard(in io.Reader) *keyboard {
-	k := &keyboard{in: in, want: make(chan struct{}, 1), lines: make(chan typed, 1)}
+	k := &keyboard{in: in, want: make(chan struct{}, 1), pieces: make(chan typed, 1)}
 	go func() {
-		r := bufio.NewReader(in)
 		for range k.want {
-			text, err := r.ReadString('\n')
-			if text != "" {
-				err = nil // the error comes with the next read
-			}
-			k.lines <- typed{strings.TrimRight(text, "\r\n"), time.Now(), err}
+			buf := make([]byte, 64<<10)
+			n, err := in.Read(buf)
+			k.pieces <- typed{buf[:n], time.Now(), err}
 		}
 	}()
 	return k
 }
 
-var errNoInput = terret.Errorf(terret.CodeInterrupted, "the input has ended")
+var (
+	errNoInput = terret.Errorf(terret.CodeInterrupted, "the input has ended")
+	errLeft    = terret.Errorf(terret.CodeInterrupted, "left by Ctrl-C")
+)
 
 // fresh starts a question: at a terminal, input typed earlier does not count as its
 // answer.
@@ -52,28 +55,141 @@ func (k *keyboard) fresh() time.Time {
 		return time.Time{}
 	}
 	flushInput(k.in.(*os.File))
+	k.rest = nil
 	return time.Now()
 }
 
-// read returns the next line typed after that time. It fails when the input or the
-// context ends. Only one goroutine at a time may call it.
-func (k *keyboard) read(ctx context.Context, after time.Time) (string, error) {
+// wanted is a line to read.
+type wanted struct {
+	prompt string
+	after  time.Time // what was typed earlier does not count
+	past   []string  // earlier lines, which the person can take again
+	leaves bool      // Ctrl-C clears the line, and leaves if it is empty, instead of interrupting
+}
+
+// ask prompts for a line and returns it. It fails when the input or the context ends.
+// Only one goroutine at a time may call it.
+func (k *keyboard) ask(ctx context.Context, s *screen, l wanted) (string, error) {
+	if k.edits {
+		restore, err := keysAtOnce(k.in.(*os.File), l.leaves)
+		if err == nil {
+			defer restore()
+			return k.edit(ctx, s, l)
+		}
+	}
+	s.prompt(l.prompt)
+	for {
+		end := bytes.IndexByte(k.rest, '\n')
+		if end < 0 {
+			err := k.more(ctx, l.after)
+			if errors.Is(err, errNoInput) && len(k.rest) > 0 {
+				end = len(k.rest)
+				k.rest = append(k.rest, '\n') // the last line has none
+			} else if err != nil {
+				return "", err
+			} else {
+				continue
+			}
+		}
+		text := bytes.TrimRight(k.rest[:end], "\r")
+		k.rest = k.rest[end+1:]
+		if isTerminal(k.in) && len(text) >= maxCanonical {
+			s.line("the terminal has cut this line after %d bytes, so it does not count; a shorter one does, or `terret run < FILE`", len(text))
+			s.prompt(l.prompt)
+			continue
+		}
+		return string(text), nil
+	}
+}
+
+// maxCanonical is how much of a line terminals keep that edit it themselves.
+const maxCanonical = 4095
+
+// more waits for more input.
+func (k *keyboard) more(ctx context.Context, after time.Time) error {
+	_, err := k.wait(ctx, after, nil)
+	return err
+}
+
+// wait waits for more input, or for a signal, which it returns.
+func (k *keyboard) wait(ctx context.Context, after time.Time, signals <-chan os.Signal) (os.Signal, error) {
 	for {
 		if !k.due {
 			k.due = true
 			k.want <- struct{}{}
 		}
 		select {
-		case line := <-k.lines:
+		case piece := <-k.pieces:
 			k.due = false
-			if line.err != nil {
-				return "", errNoInput
+			if len(piece.text) == 0 && piece.err != nil {
+				return nil, errNoInput
 			}
-			if !line.at.Before(after) {
-				return line.text, nil
+			if !piece.at.Before(after) {
+				k.rest = append(k.rest, piece.text...)
+				return nil, nil
 			}
+		case got := <-signals:
+			return got, nil
 		case <-ctx.Done():
-			return "", context.Cause(ctx)
+			return nil, context.Cause(ctx)
 		}
 	}
+}
+
+const (
+	tellPastes = "\x1b[?2004h" // the terminal is to say what is pasted
+	hidePastes = "\x1b[?2004l"
+)
+
+// edit lets a person edit a line.
+func (k *keyboard) edit(ctx context.Context, s *screen, l wanted) (string, error) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, redraws()...)
+	defer signal.Stop(signals)
+	e := s.edit(l)
+	text, err := k.keys(ctx, s, e, l, signals)
+	s.edited(err == nil)
+	return text, err
+}
+
+// keys reads keys until a line is complete.
+func (k *keyboard) keys(ctx context.Context, s *screen, e *editor, l wanted, signals <-chan os.Signal) (string, error) {
+	for {
+		for len(k.rest) > 0 {
+			pressed, n := nextKey(k.rest)
+			if n == 0 {
+				break
+			}
+			k.rest = k.rest[n:]
+			done, err := e.end(pressed, l.leaves)
+			if done || err != nil {
+				return e.text, err
+			}
+			s.press(pressed)
+		}
+		got, err := k.wait(ctx, l.after, signals)
+		if err != nil {
+			return "", err
+		}
+		if got == nil {
+			continue
+		}
+		if _, err := keysAtOnce(k.in.(*os.File), l.leaves); err != nil { // after Ctrl-Z the shell has set its own
+			return "", err
+		}
+		s.redraw()
+	}
+}
+
+// end reports whether a key ends the line or the input.
+func (e *editor) end(k key, leaves bool) (done bool, err error) {
+	switch {
+	case k.name == "enter":
+		return true, nil
+	case k.name == "end of input" && e.text == "":
+		return false, errNoInput
+	case k.name == "leave" && leaves && e.text == "":
+		return false, errLeft
+	}
+	return false, nil
 }

@@ -24,6 +24,8 @@ type screen struct {
 	drawn   bool
 	stop    chan struct{}
 	ticker  sync.WaitGroup
+	editor  *editor // of a line that a person types; nil if nobody is asked
+	held    string  // the agent's words meanwhile
 }
 
 const (
@@ -48,6 +50,15 @@ func (s *screen) paint(colour, text string) string {
 func (s *screen) say(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.editor != nil {
+		s.held += text
+		return
+	}
+	s.write(text)
+}
+
+// write writes the agent's words; s.mu must be held.
+func (s *screen) write(text string) {
 	s.clear()
 	text = printable(text)
 	fmt.Fprint(s.words, text)
@@ -60,6 +71,9 @@ func (s *screen) say(text string) {
 func (s *screen) endWords() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.held != "" && !strings.HasSuffix(s.held, "\n") {
+		s.held += "\n"
+	}
 	s.breakLine()
 }
 
@@ -75,6 +89,10 @@ func (s *screen) breakLine() {
 func (s *screen) line(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.editor != nil { // the news come above it
+		s.editor.hide()
+		defer s.editor.draw()
+	}
 	s.clear()
 	s.breakLine()
 	fmt.Fprintf(s.talk, format+"\n", args...)
@@ -132,7 +150,7 @@ var frames = []string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "�
 func (s *screen) draw() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.status == "" || s.midLine {
+	if s.status == "" || s.midLine || s.editor != nil {
 		return
 	}
 	s.frame++
@@ -148,6 +166,46 @@ func (s *screen) clear() {
 		fmt.Fprint(s.talk, "\r\x1b[K")
 		s.drawn = false
 	}
+}
+
+// edit prompts for a line that a person edits, until edited.
+func (s *screen) edit(l wanted) *editor {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clear()
+	s.breakLine()
+	fmt.Fprint(s.talk, tellPastes+l.prompt)
+	e := &editor{draft: newDraft(l.past), out: s.talk, prompt: l.prompt[strings.LastIndexByte(l.prompt, '\n')+1:]}
+	e.size = func() (columns, lines int) { return size(s.talk) }
+	e.begin()
+	s.editor = e
+	return e
+}
+
+// edited ends that. The line stays if it was completed.
+func (s *screen) edited(completed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.editor.stop(completed)
+	s.editor = nil
+	if s.held != "" {
+		s.write(s.held)
+		s.held = ""
+	}
+}
+
+// press passes a key on to whoever edits.
+func (s *screen) press(k key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.editor.press(k)
+}
+
+// redraw draws the line that is edited anew.
+func (s *screen) redraw() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.editor.resume()
 }
 
 func elapsed(d time.Duration) string {

@@ -62,8 +62,7 @@ func runeColumns(r rune) int {
 	case isRegional(r):
 		return 2
 	}
-	switch width.LookupRune(r).Kind() {
-	case width.EastAsianWide, width.EastAsianFullwidth:
+	if kind := width.LookupRune(r).Kind(); kind == width.EastAsianWide || kind == width.EastAsianFullwidth {
 		return 2
 	}
 	return 1

@@ -1,0 +1,273 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+)
+
+// editor shows a draft behind a prompt on a terminal. The screen that it belongs to
+// guards it.
+type editor struct {
+	*draft
+	out    io.Writer
+	size   func() (columns, lines int)
+	prompt string // its last line
+
+	row   int   // of the cursor, from the first line that is drawn
+	plain bool  // the cursor is at the end of a single line, and nothing is left out
+	used  int   // columns before the cursor in its row
+	wide  int   // columns of the terminal when it was drawn
+	drawn []int // columns of each line down to the cursor, with the prompt, in which it wraps
+}
+
+var colours = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+const (
+	noWrap = "\x1b[?7l" // what does not fit into a line is cut off
+	wrap   = "\x1b[?7h"
+)
+
+// layout are the lines of a draft as a terminal shows them.
+type layout struct {
+	lines       []string
+	above       int    // lines of the prompt before the first of them
+	row, column int    // of the cursor
+	before      string // what is before it in its line
+	begins      int    // the column in which its line begins
+}
+
+func (e *editor) promptColumns() int { return columnsOf(colours.ReplaceAllString(e.prompt, "")) }
+
+// promptEnd goes to the next line if the prompt fills its last one: terminals wait with
+// that for the next character.
+func (e *editor) promptEnd(columns int) string {
+	if n := e.promptColumns(); n > 0 && n%columns == 0 {
+		return "\r\n"
+	}
+	return ""
+}
+
+// lay lays the draft out. It leaves the last column free, so that no line wraps by
+// itself.
+func (e *editor) lay(columns int) layout {
+	before := e.promptColumns()
+	l := layout{above: before / columns}
+	var line strings.Builder
+	used, begins := before%columns, before%columns
+	flush := func() {
+		l.lines = append(l.lines, line.String())
+		line.Reset()
+		used, begins = 0, 0
+	}
+	cursor := func() { l.row, l.column, l.before, l.begins = len(l.lines), used, line.String(), begins }
+	for at := 0; ; {
+		if at == e.at {
+			cursor()
+		}
+		if at == len(e.text) {
+			break
+		}
+		n, w := cluster(e.text[at:])
+		text := e.text[at : at+n]
+		at += n
+		if text == "\n" {
+			flush()
+			continue
+		}
+		text, w = visible(text, w)
+		if used+w >= columns && used > 0 {
+			if flush(); at-n == e.at {
+				cursor()
+			}
+		}
+		line.WriteString(text)
+		used += w
+	}
+	flush()
+	return l
+}
+
+// visible is what is shown of a character.
+func visible(text string, columns int) (string, int) {
+	if text == "\t" {
+		return "    ", 4
+	}
+	if safe := printable(text); safe != text {
+		return safe, columnsOf(safe)
+	}
+	return text, columns
+}
+
+// draw draws the draft over what was drawn before.
+func (e *editor) draw() {
+	columns, lines := e.size()
+	l := e.lay(columns)
+	room := max(1, lines-1)
+	top := 0
+	if len(l.lines)+l.above > room {
+		top = min(max(0, l.row-room/2), max(0, len(l.lines)-room))
+	}
+	shown := l.lines[top:min(len(l.lines), top+room)]
+	var b strings.Builder
+	e.erase(&b)
+	e.row = l.row - top
+	if top == 0 {
+		b.WriteString(e.prompt + e.promptEnd(columns))
+		e.row += l.above
+	}
+	b.WriteString(noWrap + strings.Join(shown, "\r\n"))
+	if up := len(shown) - 1 - (l.row - top); up > 0 {
+		fmt.Fprintf(&b, "\x1b[%dA", up)
+	}
+	b.WriteByte('\r')
+	if l.begins > 0 {
+		fmt.Fprintf(&b, "\x1b[%dC", l.begins)
+	}
+	b.WriteString(l.before + wrap) // again, since the terminal may take other widths for emoji
+	_, _ = io.WriteString(e.out, b.String())
+	e.plain, e.used, e.wide = len(l.lines) == 1 && e.at == len(e.text), l.column, columns
+	e.note(l, top, shown)
+}
+
+// note keeps how wide the lines down to the cursor are: when the terminal gets another
+// size, they wrap in other places.
+func (e *editor) note(l layout, top int, shown []string) {
+	e.drawn = e.drawn[:0]
+	for _, line := range shown[:l.row-top] {
+		e.drawn = append(e.drawn, columnsOf(line))
+	}
+	e.drawn = append(e.drawn, columnsOf(l.before))
+	if top == 0 {
+		e.drawn[0] += e.promptColumns()
+	}
+}
+
+// erase goes to the first line that was drawn, and removes all of them.
+func (e *editor) erase(b *strings.Builder) {
+	row := e.row
+	if columns, _ := e.size(); columns != e.wide && len(e.drawn) > 0 {
+		row = len(e.drawn) - 1
+		for _, n := range e.drawn {
+			row += max(0, n-1) / columns
+		}
+	}
+	if row > 0 {
+		fmt.Fprintf(b, "\x1b[%dA", row)
+	}
+	b.WriteString("\r\x1b[J")
+	e.row, e.used, e.drawn = 0, 0, e.drawn[:0]
+}
+
+// hide removes the draft and its prompt from the terminal.
+func (e *editor) hide() {
+	var b strings.Builder
+	e.erase(&b)
+	_, _ = io.WriteString(e.out, b.String())
+}
+
+// typed inserts text. If it fits behind what is there, it is just written.
+func (e *editor) typed(text string) {
+	simple := e.plain && e.used+len(text) < e.wide && strings.IndexFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) < 0
+	e.insert(text)
+	if !simple {
+		e.draw()
+		return
+	}
+	_, _ = io.WriteString(e.out, text)
+	e.used += len(text)
+	e.drawn[0] += len(text)
+}
+
+// begin begins with an empty draft behind the prompt, which is there.
+func (e *editor) begin() {
+	columns, _ := e.size()
+	l := e.lay(columns)
+	e.row, e.used, e.wide, e.plain = l.above, l.column, columns, true
+	e.drawn = []int{e.promptColumns()}
+	_, _ = io.WriteString(e.out, e.promptEnd(columns))
+}
+
+// resume draws the draft again, after somebody else has used the terminal.
+func (e *editor) resume() {
+	_, _ = io.WriteString(e.out, tellPastes)
+	e.draw()
+}
+
+// stop ends the editing. A draft that is complete stays on the terminal.
+func (e *editor) stop(completed bool) {
+	_, _ = io.WriteString(e.out, hidePastes)
+	if !completed {
+		e.hide()
+		return
+	}
+	if e.at < len(e.text) {
+		e.move(len(e.text))
+		e.draw()
+	}
+	_, _ = io.WriteString(e.out, "\n")
+}
+
+// press does what a key is for. The key "enter" and those that end the input are for
+// the caller.
+func (e *editor) press(k key) {
+	if k.text != "" {
+		e.typed(k.text)
+		return
+	}
+	switch k.name {
+	case "left":
+		e.move(e.previous())
+	case "right":
+		e.move(e.next())
+	case "home":
+		e.move(e.lineStart())
+	case "end":
+		e.move(e.lineEnd())
+	case "word left":
+		e.move(e.wordStart())
+	case "word right":
+		e.move(e.wordEnd())
+	case "up":
+		e.up()
+	case "down":
+		e.down()
+	case "clear":
+		_, _ = io.WriteString(e.out, "\x1b[H\x1b[2J")
+		e.row, e.drawn, e.used = 0, nil, 0
+	default:
+		e.correct(k.name)
+	}
+	e.draw()
+}
+
+// correct does what a key is for that changes the text.
+func (e *editor) correct(name string) {
+	switch name {
+	case "new line":
+		e.insert("\n")
+	case "backspace":
+		e.change(e.previous(), e.at, "")
+	case "leave": // there is something to clear; an empty line is left
+		e.change(0, len(e.text), "")
+	case "delete", "end of input":
+		e.change(e.at, e.next(), "")
+	case "cut left":
+		e.cutOut(e.lineStart(), e.at)
+	case "cut right":
+		e.cutOut(e.at, e.lineEnd())
+	case "cut to space":
+		e.cutOut(e.spaceStart(), e.at)
+	case "cut word left":
+		e.cutOut(e.wordStart(), e.at)
+	case "cut word right":
+		e.cutOut(e.at, e.wordEnd())
+	case "paste":
+		e.insert(e.killed)
+	case "undo":
+		e.undo()
+	case "redo":
+		e.redo()
+	}
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// chatting starts a chat that may write files.
+func (p *place) chatting() *terminal {
+	p.t.Helper()
+	x := p.start(nil, "chat", "--policy", "auto-approve")
+	x.expect("› ")
+	return x
+}
+
+func (p *place) holds(name, want string) {
+	p.t.Helper()
+	got, err := os.ReadFile(filepath.Join(p.dir, name))
+	if err != nil || string(got) != want {
+		p.t.Errorf("%s has %d bytes (%v), want %d: %.200q", name, len(got), err, len(want), got)
+	}
+}
+
+// What is pasted is one message, however many lines it has, and however long they are: the
+// terminal's own editing would keep 4095 bytes of each.
+func TestTerminalPaste(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	x := p.chatting()
+	pasted := strings.Repeat("a line that is pasted\n", 20000) + strings.Repeat("x", 100000)
+	x.send("create a.txt containing " + pasteBegins + strings.ReplaceAll(pasted, "\n", "\r") + pasteEnds + " END\r")
+	x.expect("Created a.txt")
+	p.holds("a.txt", pasted+" END\n")
+	x.expect("› ")
+	x.send("\x04")
+	x.end(0)
+	if shown := p.terret("sessions", "show"); strings.Contains(shown, "turn 2") {
+		t.Errorf("sessions show:\n%s", shown)
+	}
+}
+
+// A terminal that cannot be drawn on edits lines itself, and cuts long ones. That is said,
+// and nothing is sent.
+func TestTerminalCutsLine(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, "TERM=dumb")
+	x := p.chatting()
+	x.send("create a.txt containing " + strings.Repeat("x", 5000) + "\n")
+	x.expect("the terminal has cut this line after 4095 bytes")
+	x.send("create a.txt containing 1\n")
+	x.expect("Created a.txt")
+	p.holds("a.txt", "1\n")
+	x.send("\x04")
+	x.end(0)
+}
+
+func TestTerminalEdits(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	x := p.chatting()
+	x.send("create a.txt containing 1👩‍👩‍👧‍👦\x7f\x1b[D2\n") // the whole family goes, and 2 comes before 1
+	x.expect("Created a.txt")
+	p.holds("a.txt", "21\n")
+	x.expect("tokens")
+	x.expect("› ")
+	x.send("\x1b[A\x17333\n") // the same again, with another last word
+	x.expect("tokens")
+	x.expect("› ")
+	p.holds("a.txt", "333\n")
+
+	// Ctrl-C drops a draft; without one it leaves.
+	x.send("create a.txt containing 4\x03create a.txt containing 5\n")
+	x.expect("tokens")
+	x.expect("› ")
+	p.holds("a.txt", "5\n")
+	x.send("\x03")
+	x.expect("left by Ctrl-C")
+	x.end(130)
+
+	// A session that is resumed knows what was said in it.
+	x = p.start(nil, "chat", "--continue")
+	x.expect("› ")
+	x.send("\x1b[A")
+	x.expect("create a.txt containing 5")
+	x.send("\x03\x03")
+	x.end(130)
+}
+
+// What happens while a person types does not get into the line.
+func TestTerminalTypesOn(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.environ = append(p.environ, "TERRET_MOCK_SCRIPT="+p.file("script.json", `{"turns": [[
+		{"tool": {"name": "Write", "class": "edit", "input": {"file_path": "a"}, "ask": true, "result": "ok"}}
+	]]}`))
+	x := p.start(nil, "run", "--agent", "mock", "go")
+	x.expect(askPermission)
+	x.send("n too early")
+	x.expect("n too early")
+	id := strings.Fields(p.terret("pending"))[0]
+	p.terret("decide", id, "allow")
+	x.expect("\r\x1b[J") // the question is gone
+	x.expect("decided elsewhere: allow")
+	x.end(0)
+}

@@ -1,7 +1,0 @@
-//go:build !linux && !darwin
-
-package main
-
-import "os"
-
-func flushInput(*os.File) {}
