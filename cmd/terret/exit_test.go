@@ -93,7 +93,8 @@ func TestNoSuchCommand(t *testing.T) {
 		args  []string
 		shows string
 	}{
-		{[]string{"tema"}, `there is no command "tema"; ` + "`terret help` lists them"},
+		{[]string{"tema"}, `there is no command "tema"; did you mean team? ` + "`terret help` lists them"},
+		{[]string{"nonsense"}, `there is no command "nonsense"; ` + "`terret help` lists them"},
 		{[]string{"tema", "add", "--model", "m"}, `there is no command "tema"`},
 		{[]string{"team", "add", "ann", "--model", "m"}, `there is no command "add"; ` + "`terret team --help` lists them"},
 		{[]string{"team", "--model", "m"}, "unknown flag: --model; see `terret team --help`"},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -40,9 +41,9 @@ func newRoot(a *app) *cobra.Command {
 		SilenceErrors: true,
 		// Without a command, show the help.
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		Args: func(_ *cobra.Command, args []string) error {
+		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return terret.Invalid("command", "there is no command %q; `terret help` lists them", args[0])
+				return noCommand(cmd, args[0], "terret help")
 			}
 			return nil
 		},
@@ -62,6 +63,7 @@ func newRoot(a *app) *cobra.Command {
 		newRules(a), newPersonas(a), newTrust(a), newToken(a), newKeys(a), newMCP(a), newAgents(a), newModels(a), newCommands(a), newUsage(a), newTeam(a), newHandoff(a), newWorkflow(a), newReview(a), newRace(a), newBench(a), newReplay(a), newServe(a), newOpen(a), newWorker(a), newFleet(a), newSim(a), newDB(a), newVersion(a),
 	)
 	root.InitDefaultHelpCmd()
+	a.complete(root)
 	return root
 }
 
@@ -72,10 +74,19 @@ func exactArgs(names ...string) cobra.PositionalArgs {
 		case len(args) == len(names):
 			return nil
 		case len(names) == 0 && cmd.HasSubCommands():
-			return terret.Invalid("command", "there is no command %q; `%s --help` lists them", args[0], cmd.CommandPath())
+			return noCommand(cmd, args[0], cmd.CommandPath()+" --help")
 		}
 		return wrongArgs(cmd)
 	}
+}
+
+// noCommand says that there is no such command, and which one may have been meant.
+func noCommand(cmd *cobra.Command, name, lister string) error {
+	cmd.SuggestionsMinimumDistance = 2
+	if meant := cmd.SuggestionsFor(name); len(meant) > 0 {
+		return terret.Invalid("command", "there is no command %q; did you mean %s? `%s` lists them", name, strings.Join(meant, " or "), lister)
+	}
+	return terret.Invalid("command", "there is no command %q; `%s` lists them", name, lister)
 }
 
 // maxOneArg accepts one argument or none.
