@@ -23,7 +23,7 @@ func hookText(gate terret.Gate, data terret.JSON) string {
 		Input        terret.JSON    `json:"input"`
 	}
 	_ = json.Unmarshal(data, &d) // missing fields are not shown
-	text, more := "", ""
+	var text, more string
 	switch gate {
 	case terret.GateStop:
 		text, more = "the agent is about to stop", d.LastMessage
