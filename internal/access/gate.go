@@ -137,11 +137,14 @@ func (g *Gate) Guard(next http.Handler) http.Handler {
 		for name, value := range headers {
 			w.Header().Set(name, value)
 		}
+		// A copy, since check replaces the body: the server must still see whether its own was
+		// read to the end. If not, what is left of it must not become the next request.
+		r = r.WithContext(context.WithValue(r.Context(), senderKey{}, sender{remoteOf(r).Addr(), w.Header()}))
 		if err := g.check(w, r); err != nil {
 			g.refuse(w, r, err)
 			return
 		}
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), senderKey{}, sender{remoteOf(r).Addr(), w.Header()})))
+		next.ServeHTTP(w, r)
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -246,5 +247,28 @@ func TestSecurityBodyLimit(t *testing.T) {
 	res.Body.Close()
 	if res.StatusCode < 400 || res.StatusCode >= 500 {
 		t.Errorf("a body of unknown length: %d", res.StatusCode)
+	}
+}
+
+// TestSecurityRestOfABody holds that what was not read of a body does not become the next
+// request of the connection: behind a proxy, somebody else would get its response.
+func TestSecurityRestOfABody(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	address := strings.TrimPrefix(f.url, "http://")
+	next := "GET /healthz HTTP/1.1\r\nHost: " + address + "\r\n\r\n"
+	for _, read := range []int{256 << 10, 4<<10 + 256<<10, 4<<10 + 256<<10 + 1} { // as much as the server reads or more
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := strings.Repeat(" ", read) + next
+		_, _ = fmt.Fprintf(conn, "POST /v1/signin HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s", address, len(body), body)
+		_ = conn.(*net.TCPConn).CloseWrite()
+		got, _ := io.ReadAll(conn) // the server may reset it
+		conn.Close()
+		if n := strings.Count(string(got), "HTTP/1.1 "); n > 1 {
+			t.Errorf("%d bytes: %d responses to one request:\n%s", read, n, got)
+		}
 	}
 }
