@@ -89,7 +89,7 @@ func FromAthena(q terret.Request, body []byte) (terret.Decision, error) {
 		Decision  *RuntimeDecision `json:"decision"`
 	}
 	if err := json.Unmarshal(body, &in); err != nil {
-		return terret.Decision{}, terret.Invalid("decision", "not a RuntimeDecision: %v", err)
+		return terret.Decision{}, terret.Invalid("decision", "not a RuntimeDecision: %w", err)
 	}
 	r := in.RuntimeDecision
 	if in.Type == "decision" && in.Decision != nil {

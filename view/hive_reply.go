@@ -117,7 +117,7 @@ func FromHive(q terret.Request, body []byte) (terret.Decision, error) {
 		Feedback string          `json:"feedback"`
 	}
 	if err := json.Unmarshal(body, &in); err != nil {
-		return terret.Decision{}, terret.Invalid("reply", "not a reply to a request: %v", err)
+		return terret.Decision{}, terret.Invalid("reply", "not a reply to a request: %w", err)
 	}
 	out := terret.Decision{RequestID: q.RequestID, Gate: q.Gate, Source: terret.ByUser}
 	var err error

@@ -45,7 +45,7 @@ func newAPI(a huma.Adapter) huma.API {
 				SecuritySchemes: map[string]*huma.SecurityScheme{"token": {Type: "http", Scheme: "bearer", Description: "`terret token` creates and lists tokens."}},
 			},
 		},
-		Formats:                      huma.DefaultFormats,
+		Formats:                      formats(),
 		DefaultFormat:                "application/json",
 		RejectUnknownQueryParameters: true,
 		Transformers:                 []huma.Transformer{transformProblem},

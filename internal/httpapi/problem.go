@@ -80,7 +80,7 @@ func problemOf(err error) *Problem {
 	if l, ok := errors.AsType[*limitError](err); ok {
 		status = l.status
 	}
-	detail := e.Error()
+	detail := inPlainWords(e.Error(), err)
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		status = http.StatusRequestEntityTooLarge
 	}
@@ -88,9 +88,28 @@ func problemOf(err error) *Problem {
 		status, detail = http.StatusServiceUnavailable, "the server is stopping"
 	}
 	return &Problem{
-		Type: string(e.Code), Title: http.StatusText(status), Status: status, Detail: detail, Kind: e.Code, Field: e.Field,
+		Type: string(e.Code), Title: http.StatusText(status), Status: status, Detail: short(detail), Kind: e.Code, Field: e.Field,
 		Retryable: e.Retryable, ExitCode: e.ExitCode, Signal: e.Signal, Stderr: e.Stderr,
 	}
+}
+
+// maxDetail bounds what an error says, in bytes: it may repeat what the caller sent.
+const maxDetail = 4000
+
+func short(text string) string {
+	if len(text) <= maxDetail {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxDetail], "") + " …"
+}
+
+// inPlainWords is an error's text without the words of package json.
+func inPlainWords(text string, err error) string {
+	fault, cause := jsonFault(err)
+	if cause == nil {
+		return text
+	}
+	return strings.Replace(text, cause.Error(), fault, 1)
 }
 
 // kindOfStatus is the error code for a status from code that does not know ours.
@@ -119,16 +138,22 @@ func plainProblem(status int, detail string) *Problem {
 	return &Problem{Type: string(kind), Title: http.StatusText(status), Status: status, Detail: detail, Kind: kind}
 }
 
+// maxErrors bounds how many things a problem names that are wrong with the input.
+const maxErrors = 100
+
 var missingProperty = lazyregexp.New(`^expected required property (\S+) to be present$`)
 
 // transformProblem turns huma's validation errors into our problems.
-func transformProblem(_ huma.Context, _ string, v any) (any, error) {
+func transformProblem(c huma.Context, _ string, v any) (any, error) {
 	m, ok := v.(*huma.ErrorModel)
 	if !ok {
 		return v, nil
 	}
+	if r, ok := c.(*receiving); ok && r.err != nil && m.Status == http.StatusInternalServerError {
+		return r.problem(), nil
+	}
 	p := plainProblem(m.Status, m.Detail)
-	for _, d := range m.Errors {
+	for _, d := range m.Errors[:min(len(m.Errors), maxErrors)] {
 		if d == nil {
 			continue
 		}
@@ -139,13 +164,16 @@ func transformProblem(_ huma.Context, _ string, v any) (any, error) {
 		} else if message == "unexpected property" {
 			message = "unknown field"
 		}
-		p.Errors = append(p.Errors, ProblemDetail{Field: field, Message: message})
+		p.Errors = append(p.Errors, ProblemDetail{Field: short(field), Message: short(message)})
+	}
+	if p.Detail == "request body is required" {
+		p.Detail = "the body is missing; send JSON"
 	}
 	if len(p.Errors) > 0 {
 		first := p.Errors[0]
 		p.Field, p.Detail = first.Field, first.Message
 		if first.Field != "" {
-			p.Detail = first.Field + ": " + first.Message
+			p.Detail = short(first.Field + ": " + first.Message)
 		}
 	}
 	if len(p.Errors) == 1 {

@@ -151,7 +151,8 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func handle[I, O any](s *Server, r route, fn func(context.Context, *I) (*O, error)) {
 	s.operations = append(s.operations, operation{r, func(api huma.API) {
 		op := r.operation(api)
-		op.MaxBodyBytes, op.BodyReadTimeout = s.limits.Body, bodyTimeout
+		op.MaxBodyBytes, op.BodyReadTimeout = s.limits.Body+1, bodyTimeout // one more: outer has the limit of the route
+		op.Middlewares = append(op.Middlewares, receive)
 		huma.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
 			bodyRead(ctx)
 			out, err := fn(ctx, in)

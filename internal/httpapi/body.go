@@ -1,0 +1,107 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// formats are huma's, with errors that people understand.
+func formats() map[string]huma.Format {
+	all := maps.Clone(huma.DefaultFormats)
+	for name, f := range all {
+		f.Unmarshal = func(b []byte, v any) error {
+			err := json.Unmarshal(b, v)
+			if fault, cause := jsonFault(err); cause != nil {
+				return errors.New(fault)
+			}
+			return err
+		}
+		all[name] = f
+	}
+	return all
+}
+
+// jsonFault says in plain words what package json finds wrong with JSON, which is the
+// cause. That is nil if the error is about something else.
+func jsonFault(err error) (text string, cause error) {
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		text = "a value of the wrong kind: " + e.Value
+		if number, ok := strings.CutPrefix(e.Value, "number "); ok {
+			text = number + " is too large, or not a whole number"
+		}
+		if e.Field != "" {
+			text = e.Field + ": " + text
+		}
+		return text, e
+	}
+	e, ok := errors.AsType[*json.SyntaxError](err)
+	switch {
+	case !ok:
+		return "", nil
+	case strings.Contains(e.Error(), "max depth"):
+		return "the JSON is nested too deeply", e
+	case strings.Contains(e.Error(), "unexpected end"):
+		return "the JSON ends too early", e
+	}
+	return fmt.Sprintf("this is not JSON: there is a mistake at byte %d", e.Offset), e
+}
+
+// humaContext has a name that does not hide the method Context.
+type humaContext huma.Context
+
+// receiving is the context of a request whose body may break off, which huma takes for a
+// failure of the server.
+type receiving struct {
+	humaContext
+	err error // why the body could not be read to its end
+}
+
+// receive lets the rest of a route know what becomes of the body.
+func receive(c huma.Context, next func(huma.Context)) { next(&receiving{humaContext: c}) }
+
+// Unwrap is for humago.Unwrap.
+func (c *receiving) Unwrap() huma.Context { return c.humaContext }
+
+// BodyReader implements huma.Context.
+func (c *receiving) BodyReader() io.Reader { return &receivedBody{c.humaContext.BodyReader(), c} }
+
+// SetStatus implements huma.Context.
+func (c *receiving) SetStatus(status int) {
+	if c.err != nil && status == http.StatusInternalServerError {
+		status = c.problem().Status
+	}
+	c.humaContext.SetStatus(status)
+}
+
+// problem is about the body that could not be read.
+func (c *receiving) problem() *Problem {
+	if e, ok := errors.AsType[*http.MaxBytesError](c.err); ok {
+		return plainProblem(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body has more than %d bytes, which is the maximum", e.Limit))
+	}
+	if e, ok := errors.AsType[net.Error](c.err); ok && e.Timeout() {
+		return plainProblem(http.StatusRequestTimeout, "the body took too long to arrive; send the request again")
+	}
+	return plainProblem(http.StatusBadRequest, "the body ended too early, or was not sent as its headers say; send the request again")
+}
+
+// receivedBody tells its context why it cannot be read further.
+type receivedBody struct {
+	io.Reader
+	to *receiving
+}
+
+func (b *receivedBody) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		b.to.err = err
+	}
+	return n, err
+}
