@@ -79,7 +79,8 @@ var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 // EscapeLike makes text that LIKE takes literally.
 func EscapeLike(s string) string { return likeEscaper.Replace(s) }
 
-// CursorOf keeps the place in a list: the sort key and the id of the last row.
+// CursorOf keeps the place in a list: its order, and the sort key and the id of the last
+// row.
 func CursorOf(n terret.Session, column string) string {
 	var key any
 	switch column {
@@ -92,27 +93,29 @@ func CursorOf(n terret.Session, column string) string {
 	default:
 		key = []byte(n.Title) // base64: a title need not be UTF-8
 	}
-	b, _ := json.Marshal([]any{key, n.ID}) // a number or bytes, and a string
+	b, _ := json.Marshal([]any{key, n.ID, column}) // a number or bytes, and strings
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// ParseCursor reads what CursorOf wrote. The key is an int64 or, for titles, a string.
-func ParseCursor(c string) (key any, id string, err error) {
+// ParseCursor reads what CursorOf wrote for the same order. The key is an int64 or, for
+// titles, a string.
+func ParseCursor(c, column string) (key any, id string, err error) {
 	b, err := base64.RawURLEncoding.DecodeString(c)
 	if err != nil {
 		return nil, "", BadCursor()
 	}
 	var parts []json.RawMessage
-	if json.Unmarshal(b, &parts) != nil || len(parts) != 2 || json.Unmarshal(parts[1], &id) != nil {
+	var of string
+	if json.Unmarshal(b, &parts) != nil || len(parts) != 3 || json.Unmarshal(parts[1], &id) != nil || json.Unmarshal(parts[2], &of) != nil || of != column {
 		return nil, "", BadCursor()
 	}
 	var n int64
 	var text []byte
 	switch {
-	case json.Unmarshal(parts[0], &n) == nil:
-		return n, id, nil
-	case json.Unmarshal(parts[0], &text) == nil:
+	case column == "title" && json.Unmarshal(parts[0], &text) == nil:
 		return string(text), id, nil
+	case column != "title" && json.Unmarshal(parts[0], &n) == nil:
+		return n, id, nil
 	}
 	return nil, "", BadCursor()
 }

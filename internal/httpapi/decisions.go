@@ -13,7 +13,7 @@ func (s *Server) decisionRoutes() {
 		summary: "List the requests that wait for a decision, oldest first",
 		long:    "With state=all, decided ones too. With view, open ones as the events that announced them.",
 		fails:   inSession(),
-		dialect: s.listDialect, views: []string{"hive"},
+		dialect: s.listDialect, views: []string{"hive"}, takes: []string{"session"},
 	}, s.listRequests)
 	handle(s, route{
 		method: "GET", path: "/v1/decisions/{request}", id: "get-request", tag: tagDecisions, scope: access.View,
@@ -37,6 +37,9 @@ func (s *Server) listRequests(ctx context.Context, in *struct {
 	Cursor  string `query:"cursor" doc:"The next of the previous page."`
 },
 ) (*body[terret.Page[terret.Request]], error) {
+	if in.Cursor != "" && !terret.ValidID(terret.PrefixRequest, in.Cursor) {
+		return nil, badCursor()
+	}
 	f := terret.RequestFilter{Session: in.Session, State: terret.RequestOpen, Limit: in.Limit, Cursor: in.Cursor}
 	if in.State == "all" {
 		f.State = ""

@@ -202,7 +202,21 @@ func TestFilters(t *testing.T) {
 			t.Errorf("%s: %d sessions", query, len(p.Items))
 		}
 	}
-	f.do("GET", "/v1/sessions?state=idle,lazy", nil).problem(422, terret.CodeInvalidRequest, "state")
+	for query, field := range map[string]string{
+		"/v1/sessions?state=idle,lazy":         "state",
+		"/v1/sessions?agent=%zz":               "query", // the standard library would leave it out
+		"/v1/sessions?agent=a;limit=1":         "query",
+		"/v1/sessions?agent=a&agent=b":         "agent",
+		"/v1/sessions?q=%00":                   "q", // SQLite would find everything
+		"/v1/sessions?q=%ff":                   "q",
+		"/v1/events?sessions=%zz":              "query",
+		"/v1/decisions?cursor=x":               "cursor",
+		"/v1/decisions?cursor=0":               "cursor",
+		"/v1/decisions?view=hive&state=all":    "state",
+		"/v1/decisions?view=hive&session=&x=1": "x",
+	} {
+		f.do("GET", query, nil, "Accept", "application/x-ndjson").problem(422, terret.CodeInvalidRequest, field)
+	}
 	p := f.do("POST", "/v1/rules/dry-run", map[string]any{"effect": "deny", "pattern": "("}).problem(422, terret.CodeInvalidRequest, "pattern")
 	if strings.Count(p.Detail, "pattern:") != 1 {
 		t.Errorf("detail %q", p.Detail)
@@ -226,4 +240,18 @@ func TestLargeImport(t *testing.T) {
 	if f.do("POST", "/v1/sessions/import", string(again)).want(201, &made); made.Title != title {
 		t.Errorf("title %q became %q", title, made.Title)
 	}
+}
+
+// TestPathsWithDots holds that a path leads nowhere else: DELETE of an item that is called
+// .. would delete what it is in.
+func TestPathsWithDots(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	s := f.session()
+	for _, at := range []string{"/queue/..", "/queue/%2e%2e", "/./turns", "//turns", "/queue/x%00", "/queue/%ff"} {
+		for _, method := range []string{"GET", "DELETE"} {
+			f.send(method+" /v1/sessions/"+s.ID+at+" HTTP/1.1\r\nContent-Length: 0", "").problem(422, terret.CodeInvalidRequest, "url")
+		}
+	}
+	f.do("GET", "/v1/sessions/"+s.ID, nil).want(200, nil)
 }

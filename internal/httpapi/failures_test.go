@@ -140,7 +140,7 @@ func (at target) query(op *described) string {
 	case "forget-trust":
 		return "folder=/nowhere"
 	case "search":
-		return "q=words"
+		return "q=words&session=" + at.fill("{id}")
 	}
 	return ""
 }

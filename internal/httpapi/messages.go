@@ -43,7 +43,7 @@ func (s *Server) listMessages(ctx context.Context, in *messagesInput) (*streamAn
 	if in.Cursor != "" {
 		n, err := strconv.ParseInt(in.Cursor, 10, 64)
 		if err != nil || n < 1 {
-			return nil, terret.Invalid("cursor", "not a cursor from a list; leave it out to start from the beginning")
+			return nil, badCursor()
 		}
 		if q.Backward {
 			q.Before = n

@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
+	"path"
 	"runtime/debug"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/access"
@@ -38,6 +41,10 @@ func (s *Server) outer(next http.Handler) http.Handler {
 		}
 		w.Header().Set("Cache-Control", "no-store")
 		r = r.WithContext(ctx)
+		if err := checkURL(r.URL); err != nil {
+			writeProblem(w, err)
+			return
+		}
 		if _, pattern := s.mux.Handler(r); pattern == "" {
 			s.noRoute(w, r)
 			return
@@ -46,10 +53,37 @@ func (s *Server) outer(next http.Handler) http.Handler {
 	})))
 }
 
+// checkURL refuses what handlers would not see: parts of a query that cannot be read,
+// which would be left out, values after the first, and paths that lead to another route.
+func checkURL(u *url.URL) error {
+	if path.Clean(u.Path) != strings.TrimSuffix(u.Path, "/") || !isText(u.Path) {
+		return terret.Invalid("url", "the path %.200q has a part that is no name: it is empty, made of dots, or not text", u.Path)
+	}
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return terret.Invalid("query", "it cannot be read; write %%25 for a percent sign and %%3B for a semicolon")
+	}
+	for name, values := range query {
+		switch {
+		case !isText(name):
+			return terret.Invalid("query", "%.64q is not the name of a parameter", name)
+		case len(values) > 1:
+			return terret.Invalid(short(name), "it is there %d times; say it once, with commas if it may be a list", len(values))
+		case !isText(values[0]):
+			return terret.Invalid(short(name), "%.64q is not text", values[0])
+		}
+	}
+	return nil
+}
+
+// isText reports whether a string is UTF-8 without zero bytes, at which databases stop
+// reading.
+func isText(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }
+
 // ours reports whether a path belongs to the API. All others belong to the web UI.
-func ours(path string) bool {
+func ours(at string) bool {
 	for _, p := range []string{"/v1", "/api", "/healthz", "/readyz", "/metrics", "/openapi.json"} {
-		if path == p || strings.HasPrefix(path, p+"/") {
+		if at == p || strings.HasPrefix(at, p+"/") {
 			return true
 		}
 	}

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -93,8 +94,10 @@ type route struct {
 	// fails lists the errors it can return besides those of every route.
 	fails []terret.ErrorCode
 	// dialect, if set, serves requests with the parameter view, which is one of views.
+	// Of the route's other parameters it knows those in takes.
 	dialect func(w http.ResponseWriter, r *http.Request, view string) error
 	views   []string
+	takes   []string
 	// answers and request describe what the handler itself writes and reads.
 	answers func(huma.Registry) map[string]*huma.Response
 	request *huma.RequestBody
@@ -122,15 +125,30 @@ func (op operation) handler() http.Handler {
 			return
 		}
 		err := need(r.Context(), op.scope)
-		if view := r.URL.Query().Get("view"); err == nil && !slices.Contains(op.views, view) {
-			err = terret.Invalid("view", "%.64q is not a dialect of this route; use %s", view, strings.Join(op.views, " or "))
-		} else if err == nil {
-			err = op.dialect(w, r, view)
+		if err == nil {
+			err = op.checkDialect(r.URL.Query())
+		}
+		if err == nil {
+			err = op.dialect(w, r, r.URL.Query().Get("view"))
 		}
 		if err != nil {
 			writeProblem(w, err)
 		}
 	})
+}
+
+// checkDialect refuses dialects that the route does not have, and parameters that they do
+// not know.
+func (r route) checkDialect(query url.Values) error {
+	for name := range query {
+		if name != "view" && !slices.Contains(r.takes, name) {
+			return terret.Invalid(short(name), "it does not go with view")
+		}
+	}
+	if view := query.Get("view"); !slices.Contains(r.views, view) {
+		return terret.Invalid("view", "%.64q is not a dialect of this route; use %s", view, strings.Join(r.views, " or "))
+	}
+	return nil
 }
 
 // endpoint is the huma.Adapter of one route.

@@ -12,7 +12,7 @@ func (s *Server) searchRoutes() {
 		method: "GET", path: "/v1/search", id: "search", tag: tagSessions, scope: access.View,
 		summary: "Find messages by their words, newest first",
 		long:    "It looks at what people and agents said, not at what tools read or printed. All words must occur; each also finds longer words that begin with it, and case does not matter. A token for one session searches that session only.",
-		fails:   stored(),
+		fails:   inSession(),
 	}, s.search)
 }
 
@@ -23,12 +23,11 @@ func (s *Server) search(ctx context.Context, in *struct {
 	Cursor  string `query:"cursor" doc:"The next of the previous page."`
 },
 ) (*body[terret.Page[terret.Found]], error) {
-	q := terret.SearchQuery{Words: in.Q, Session: in.Session, Limit: in.Limit, Cursor: in.Cursor}
-	if only := access.From(ctx).Session; only != "" {
-		if q.Session != "" && q.Session != only {
-			return nil, mayTouch(ctx, q.Session)
+	q := terret.SearchQuery{Words: in.Q, Session: nonEmpty(in.Session, access.From(ctx).Session), Limit: in.Limit, Cursor: in.Cursor}
+	if q.Session != "" {
+		if _, err := s.session(ctx, q.Session); err != nil {
+			return nil, err
 		}
-		q.Session = only
 	}
 	return reply(s.store.Search(ctx, q))
 }

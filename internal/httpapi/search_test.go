@@ -38,5 +38,6 @@ func TestSearch(t *testing.T) {
 		t.Errorf("with a token for one session: %v", got)
 	}
 	guest.do("GET", "/v1/search?q=marmalade&session="+two.ID, nil).problem(403, terret.CodeForbidden, "")
+	f.do("GET", "/v1/search?q=marmalade&session="+terret.NewID(""), nil).problem(404, terret.CodeSessionNotFound, "")
 	f.do("GET", "/v1/search?q=%25", nil).problem(422, terret.CodeInvalidRequest, "q")
 }

@@ -15,6 +15,10 @@ func nonEmpty(a, b string) string {
 	return a
 }
 
+func badCursor() error {
+	return terret.Invalid("cursor", "not a cursor from a list; leave it out to start from the beginning")
+}
+
 func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
 // indented is JSON for people, without HTML escapes.

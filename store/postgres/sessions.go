@@ -173,12 +173,9 @@ func (s *Store) ListSessions(ctx context.Context, f terret.SessionFilter) (terre
 		w.add(`(title ILIKE ? OR cwd ILIKE ? OR model ILIKE ? OR agent ILIKE ?)`, like, like, like, like)
 	}
 	if f.Cursor != "" {
-		key, id, err := store.ParseCursor(f.Cursor)
+		key, id, err := store.ParseCursor(f.Cursor, order.Column)
 		if err != nil {
 			return page, err
-		}
-		if _, text := key.(string); text != (order.Column == "title") {
-			return page, store.BadCursor()
 		}
 		op := "<"
 		if order.Direction == "ASC" {

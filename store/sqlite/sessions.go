@@ -147,7 +147,7 @@ func (s *Store) ListSessions(ctx context.Context, f terret.SessionFilter) (terre
 		w.add(`(title LIKE ? ESCAPE '\' OR cwd LIKE ? ESCAPE '\' OR model LIKE ? ESCAPE '\' OR agent LIKE ? ESCAPE '\')`, like, like, like, like)
 	}
 	if f.Cursor != "" {
-		key, id, err := store.ParseCursor(f.Cursor)
+		key, id, err := store.ParseCursor(f.Cursor, order.Column)
 		if err != nil {
 			return page, err
 		}

@@ -170,6 +170,14 @@ func testListPages(t *testing.T, s *suite) {
 			diff(t, fmt.Sprintf("sort %q by %d", sort, limit), ids, whole)
 		}
 	}
+	for _, sort := range []string{"created", "title", "cost"} { // the place in another order means nothing here
+		page, err := st.ListSessions(t.Context(), terret.SessionFilter{Sort: sort, Limit: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = st.ListSessions(t.Context(), terret.SessionFilter{Cursor: page.Next})
+		wantError(t, "cursor of "+sort, err, terret.CodeInvalidRequest)
+	}
 }
 
 // full is a session that has something of everything.
