@@ -257,5 +257,8 @@ func problem(rel string, err error) error {
 	case strings.Contains(reason.Error(), "escapes"): // of os.Root, which exports no error for it
 		return terret.Errorf(terret.CodeForbidden, "%s leads out of the folder", rel)
 	}
+	if errors.Is(err, syscall.ELOOP) || strings.Contains(reason.Error(), "too many links") { // of filepath, which exports no error for it
+		return terret.Invalid("path", "%s leads through too many links, or in a circle", rel)
+	}
 	return terret.Invalid("path", "%s: %w", rel, reason)
 }

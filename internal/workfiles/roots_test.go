@@ -23,7 +23,7 @@ func TestRoots(t *testing.T) {
 	}
 	writeFile(t, at("root/file"), "")
 	writeFile(t, at("root/home/token"), "canary")
-	for link, target := range map[string]string{"root/out": at("outside"), "root/in": "a", "root/up": "..", "alias": at("root"), "root/alias": "home"} {
+	for link, target := range map[string]string{"root/out": at("outside"), "root/in": "a", "root/up": "..", "alias": at("root"), "root/alias": "home", "root/loop": "loop"} {
 		if err := os.Symlink(target, at(link)); err != nil {
 			t.Fatal(err)
 		}
@@ -68,6 +68,10 @@ func TestRoots(t *testing.T) {
 		}
 		_, err = r.Dirs(t.Context(), path)
 		wantKind(t, "dirs "+path, err, kind)
+	}
+	_, err = r.Resolve(at("root/loop"))
+	if wantKind(t, "in a circle", err, terret.CodeInvalidRequest); err == nil || strings.Contains(err.Error(), "EvalSymlinks") {
+		t.Errorf("in a circle: %v", err)
 	}
 	_, err = r.Dirs(t.Context(), at("root/repo/.git"))
 	wantKind(t, "dirs of .git", err, terret.CodeForbidden)
