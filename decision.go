@@ -1,6 +1,7 @@
 package terret
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 )
@@ -155,6 +156,9 @@ func (d Decision) Validate() error {
 		}
 		if !json.Valid(d.UpdatedInput) {
 			return Invalid("updated_input", "not valid JSON")
+		}
+		if !bytes.HasPrefix(bytes.TrimSpace(d.UpdatedInput), []byte("{")) {
+			return Invalid("updated_input", "the input of a tool is an object")
 		}
 	}
 	if d.Behavior == BehaviorAnswer && len(d.Answers) == 0 {

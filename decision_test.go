@@ -60,20 +60,21 @@ func TestDecisionValidate(t *testing.T) {
 		decision terret.Decision
 		field    string // at fault; empty: it is valid
 	}{
-		"allow":          {allow, ""},
-		"no gate":        {with(func(d *terret.Decision) { d.Gate = "" }), "gate"},
-		"unknown gate":   {with(func(d *terret.Decision) { d.Gate = "heaven" }), "gate"},
-		"no behavior":    {with(func(d *terret.Decision) { d.Behavior = "" }), "behavior"},
-		"once":           {with(func(d *terret.Decision) { d.Scope = terret.ScopeOnce }), ""},
-		"session":        {with(func(d *terret.Decision) { d.Scope = terret.ScopeSession }), ""},
-		"always":         {with(func(d *terret.Decision) { d.Scope = terret.ScopeAlways }), ""},
-		"unknown scope":  {with(func(d *terret.Decision) { d.Scope = "forever" }), "scope"},
-		"other input":    {with(func(d *terret.Decision) { d.UpdatedInput = terret.JSON(`{"command":"ls"}`) }), ""},
-		"broken input":   {with(func(d *terret.Decision) { d.UpdatedInput = terret.JSON(`{"command":`) }), "updated_input"},
-		"input, denied":  {with(func(d *terret.Decision) { d.Behavior, d.UpdatedInput = terret.BehaviorDeny, terret.JSON(`{}`) }), "updated_input"},
-		"no answers":     {terret.Decision{Gate: terret.GateQuestion, Behavior: terret.BehaviorAnswer}, "answers"},
-		"rejected":       {terret.Decision{Gate: terret.GateQuestion, Behavior: terret.BehaviorReject}, ""},
-		"hook may block": {terret.Decision{Gate: terret.GatePreTool, Behavior: terret.BehaviorBlock, Reason: "no"}, ""},
+		"allow":           {allow, ""},
+		"no gate":         {with(func(d *terret.Decision) { d.Gate = "" }), "gate"},
+		"unknown gate":    {with(func(d *terret.Decision) { d.Gate = "heaven" }), "gate"},
+		"no behavior":     {with(func(d *terret.Decision) { d.Behavior = "" }), "behavior"},
+		"once":            {with(func(d *terret.Decision) { d.Scope = terret.ScopeOnce }), ""},
+		"session":         {with(func(d *terret.Decision) { d.Scope = terret.ScopeSession }), ""},
+		"always":          {with(func(d *terret.Decision) { d.Scope = terret.ScopeAlways }), ""},
+		"unknown scope":   {with(func(d *terret.Decision) { d.Scope = "forever" }), "scope"},
+		"other input":     {with(func(d *terret.Decision) { d.UpdatedInput = terret.JSON(`{"command":"ls"}`) }), ""},
+		"broken input":    {with(func(d *terret.Decision) { d.UpdatedInput = terret.JSON(`{"command":`) }), "updated_input"},
+		"input, a number": {with(func(d *terret.Decision) { d.UpdatedInput = terret.JSON(`5`) }), "updated_input"},
+		"input, denied":   {with(func(d *terret.Decision) { d.Behavior, d.UpdatedInput = terret.BehaviorDeny, terret.JSON(`{}`) }), "updated_input"},
+		"no answers":      {terret.Decision{Gate: terret.GateQuestion, Behavior: terret.BehaviorAnswer}, "answers"},
+		"rejected":        {terret.Decision{Gate: terret.GateQuestion, Behavior: terret.BehaviorReject}, ""},
+		"hook may block":  {terret.Decision{Gate: terret.GatePreTool, Behavior: terret.BehaviorBlock, Reason: "no"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := test.decision.Validate()

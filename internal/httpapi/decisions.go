@@ -102,7 +102,7 @@ func (s *Server) decide(ctx context.Context, in *struct {
 	b := in.Body
 	return reply(s.decideAs(ctx, r, in.Key, terret.Decision{
 		RequestID: r.RequestID, Behavior: b.Behavior, Scope: b.Scope, Source: terret.ByUser, Reason: b.Reason, Rule: b.Rule,
-		InputHash: b.InputHash, UpdatedInput: b.UpdatedInput, Answers: b.Answers, NextMode: b.NextMode, Interrupt: b.Interrupt,
+		InputHash: b.InputHash, UpdatedInput: unlessNull(b.UpdatedInput), Answers: b.Answers, NextMode: b.NextMode, Interrupt: b.Interrupt,
 	}))
 }
 

@@ -255,3 +255,27 @@ func TestPathsWithDots(t *testing.T) {
 	}
 	f.do("GET", "/v1/sessions/"+s.ID, nil).want(200, nil)
 }
+
+// TestEmptyBlocks holds that blocks can be as empty as a prompt.
+func TestEmptyBlocks(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	at := "/v1/sessions/" + f.session().ID + "/turns"
+	f.do("POST", at, `{"blocks":[{"type":"text"},{"type":"text","text":" \n"}]}`).problem(422, terret.CodeInvalidRequest, "prompt")
+	f.do("POST", at, `{"blocks":[{"type":"text"},{"type":"text","text":"hi"}]}`).want(202, nil)
+}
+
+// TestNullIsNothing holds that null means the same as a field that is missing.
+func TestNullIsNothing(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, script(mock.Step{Tool: &mock.Tool{Name: "Bash", Input: terret.JSON(`{"command":"ls"}`), Ask: true}}))
+	prompter := f.holding("prompter", access.Prompt, "")
+	var s terret.Session
+	prompter.do("POST", "/v1/sessions", map[string]any{"cwd": f.dir, "mcp": nil, "agents": nil, "output_schema": nil}).want(201, &s)
+	f.prompt(s.ID, "list")
+	var r terret.Request
+	f.do("POST", "/v1/decisions/"+f.wait(s.ID, terret.KindPermissionRequest).Expects.RequestID, `{"behavior":"allow","updated_input":null}`).want(200, &r)
+	if r.Decision == nil || r.Decision.UpdatedInput != nil {
+		t.Errorf("decision %+v", r.Decision)
+	}
+}

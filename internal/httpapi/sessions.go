@@ -219,6 +219,7 @@ type MadeSession struct {
 
 func (s *Server) createSession(ctx context.Context, in *struct{ Body newSession }) (*body[MadeSession], error) {
 	n := in.Body
+	n.Agents, n.MCP, n.OutputSchema = unlessNull(n.Agents), unlessNull(n.MCP), unlessNull(n.OutputSchema)
 	if err := s.stopping(); err != nil {
 		return nil, err
 	}

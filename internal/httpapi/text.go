@@ -19,6 +19,14 @@ func badCursor() error {
 	return terret.Invalid("cursor", "not a cursor from a list; leave it out to start from the beginning")
 }
 
+// unlessNull is JSON that a caller sent, without the null that some write for nothing.
+func unlessNull(j terret.JSON) terret.JSON {
+	if string(bytes.TrimSpace(j)) == "null" {
+		return nil
+	}
+	return j
+}
+
 func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
 // indented is JSON for people, without HTML escapes.

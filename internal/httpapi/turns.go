@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -73,7 +74,7 @@ func (s *Server) checkTurn(ctx context.Context, n newTurn) error {
 	switch {
 	case n.Prompt != "" && len(n.Blocks) > 0:
 		return terret.Invalid("blocks", "use either prompt or blocks")
-	case strings.TrimSpace(n.Prompt) == "" && len(n.Blocks) == 0:
+	case strings.TrimSpace(n.Prompt) == "" && !slices.ContainsFunc(n.Blocks, saysSomething):
 		return terret.Invalid("prompt", "it is empty; say what the agent should do")
 	}
 	for field, v := range map[string]string{
@@ -104,6 +105,11 @@ func (s *Server) checkTurn(ctx context.Context, n newTurn) error {
 		}
 	}
 	return s.checkBlocks(n.prompt().Blocks)
+}
+
+// saysSomething reports whether a block is more than blanks.
+func saysSomething(b terret.Block) bool {
+	return b.Type != terret.BlockText || strings.TrimSpace(b.Text) != ""
 }
 
 // checkBlocks accepts what a person can send: text, images and documents.
