@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,11 +23,56 @@ func formats() map[string]huma.Format {
 			if fault, cause := jsonFault(err); cause != nil {
 				return errors.New(fault)
 			}
-			return err
+			if _, first := v.(*any); !first || err != nil { // huma reads it once more
+				return err
+			}
+			if name, ok := repeated(b); ok {
+				return fmt.Errorf("%.64s: it is there more than once", name)
+			}
+			return nil
 		}
 		all[name] = f
 	}
 	return all
+}
+
+// repeated finds a field that an object has more than once: one of its values would be
+// checked and the other used. Names of the body's own fields are the same in capitals.
+func repeated(b []byte) (name string, ok bool) {
+	type object struct {
+		seen  map[string]bool // nil in a list
+		value bool            // the value of a field comes next
+	}
+	var in []object
+	for dec := json.NewDecoder(bytes.NewReader(b)); ; {
+		token, err := dec.Token()
+		if err != nil {
+			return "", false // the end; what is wrong with it was found before
+		}
+		at := len(in) - 1
+		if name, isText := token.(string); isText && at >= 0 && in[at].seen != nil && !in[at].value {
+			key := name
+			if at == 0 {
+				key = strings.ToLower(name)
+			}
+			if in[at].seen[key] {
+				return name, true
+			}
+			in[at].seen[key], in[at].value = true, true
+			continue
+		}
+		if at >= 0 {
+			in[at].value = false
+		}
+		switch token {
+		case json.Delim('{'):
+			in = append(in, object{seen: map[string]bool{}})
+		case json.Delim('['):
+			in = append(in, object{})
+		case json.Delim('}'), json.Delim(']'):
+			in = in[:at]
+		}
+	}
 }
 
 // jsonFault says in plain words what package json finds wrong with JSON, which is the

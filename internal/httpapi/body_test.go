@@ -122,3 +122,21 @@ func TestLongErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestRepeatedFields holds that no field is checked in one place and read in another.
+func TestRepeatedFields(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for body, ok := range map[string]bool{
+		`{"cwd":%q,"policy":"ask","POLICY":"whatever"}`:                  false,
+		`{"cwd":%q,"title":"a","title":"b"}`:                             false,
+		`{"cwd":%q,"mcp":{"a":{"env":{"x":"1","x":"2"}}}}`:               false,
+		`{"cwd":%q,"mcp":{"a":{"command":"a","env":{"x":"","X":""}}}}`:   true,
+		`{"cwd":%q,"tools":["title","title"],"title":"cwd","model":"m"}`: true,
+	} {
+		a := f.do("POST", "/v1/sessions", fmt.Sprintf(body, f.dir))
+		if got := a.status == http.StatusCreated; got != ok {
+			t.Errorf("%s: %d %s", body, a.status, a.body)
+		}
+	}
+}
