@@ -85,6 +85,9 @@ func TestPlainWords(t *testing.T) {
 		{decision + "?view=hive", `{`, "ends too early"},
 		{decision + "?view=hive", `"once"`, "wrong kind: string"},
 		{"/api/harness/turn", `{"sessionId": x}`, "a mistake at byte 15"},
+		{"/api/harness/turn", `{"sessionId":`, "body: it ends too early"},
+		{"/api/harness/turn", `[]`, "body: it must not be"},
+		{"/api/harness/turn", ``, "body: it is missing"},
 	} {
 		var p httpapi.Problem
 		a := f.do("POST", c.path, c.body)

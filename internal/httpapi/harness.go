@@ -82,12 +82,18 @@ func readBody(r *http.Request, into any) error {
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(into); err != nil {
 		if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			return terret.Invalid(e.Field, "it must not be a %s", e.Value)
+			return terret.Invalid(nonEmpty(e.Field, "body"), "it must not be a %s", e.Value)
 		}
 		if name, ok := strings.CutPrefix(err.Error(), `json: unknown field "`); ok {
 			return terret.Invalid(strings.TrimSuffix(name, `"`), "unknown field")
 		}
-		return terret.Invalid("body", "not JSON: %w", err)
+		switch {
+		case errors.Is(err, io.EOF):
+			return terret.Invalid("body", "it is missing; send JSON")
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			return terret.Invalid("body", "it ends too early")
+		}
+		return terret.Invalid("body", "%w", err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return terret.Invalid("body", "there is data after the JSON value")
