@@ -403,7 +403,7 @@ func TestNoIDs(t *testing.T) {
 	if _, err := c.Session(ctx, s.ID); err != nil {
 		t.Errorf("the session is gone: %v", err)
 	}
-	if _, err := c.Session(ctx, "../x"); !errors.Is(err, terret.ErrSessionNotFound) {
+	if _, err := c.Session(ctx, "../x"); !errors.Is(err, terret.ErrInvalid) {
 		t.Errorf("an odd id: %v", err)
 	}
 }
