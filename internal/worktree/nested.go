@@ -16,9 +16,14 @@ func (g *git) nested(ctx context.Context) (paths []string, err error) {
 	if err != nil {
 		return nil, err
 	}
+	real, err := filepath.EvalSymlinks(g.dir)
+	if err != nil {
+		return nil, err
+	}
 	for rec := range strings.SplitSeq(staged, "\x00") {
 		meta, path, _ := strings.Cut(rec, "\t")
-		if strings.HasPrefix(meta, modeLink+" ") && isRepository(g.below(path)) {
+		// "./" is g.dir itself, in which git sees no repository, but the one above.
+		if strings.HasPrefix(meta, modeLink+" ") && path != "./" && isRepository(filepath.Join(real, filepath.FromSlash(path))) {
 			paths = append(paths, path)
 		}
 	}
@@ -48,7 +53,10 @@ func (g *git) disarmNested(ctx context.Context) error {
 	}
 	for _, path := range all {
 		sub := *g
-		sub.dir, sub.env = g.below(path), nil
+		sub.dir, sub.env = g.below(path), []string{"GIT_DIR=.git"} // so git enters it
+		if _, err := sub.run(ctx, "rev-parse", "--git-dir"); err != nil && ctx.Err() == nil {
+			continue // it is broken, and git does not enter it
+		}
 		if err := sub.disarm(ctx); err != nil {
 			return err
 		}

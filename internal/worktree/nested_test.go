@@ -1,10 +1,12 @@
 package worktree_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/terret-dev/terret/internal/worktree"
 )
@@ -39,6 +41,28 @@ func TestHostileNested(t *testing.T) {
 					t.Errorf("%s ran a filter", what)
 					_ = os.Remove(canary)
 				}
+			}
+		})
+	}
+}
+
+// TestBrokenNested holds that a submodule without a repository, as after its folder or the
+// one above was moved, is in nobody's way.
+func TestBrokenNested(t *testing.T) {
+	t.Parallel()
+	for name, broken := range map[string]string{"empty": "mkdir inner/.git", "elsewhere": "echo gitdir: /nowhere > inner/.git"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRepository(t)
+			r.sh(r.dir, `git init -q -b main inner; cd inner; echo one > file; git add file; git commit -qm one; cd ..
+				git add inner 2> /dev/null; git commit -qm inner; rm -rf inner/.git; `+broken)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			if _, err := worktree.Add(ctx, r.home, "one", r.dir); err != nil {
+				t.Errorf("add: %v", err)
+			}
+			if _, _ = worktree.Head(ctx, r.dir); ctx.Err() != nil { // git itself cannot say whether it is clean
+				t.Error("head goes round in circles")
 			}
 		})
 	}
