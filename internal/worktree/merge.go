@@ -176,9 +176,17 @@ func (g *git) free(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	since, err := g.run(ctx, "diff", "--name-only", "-z", "--no-renames", "HEAD..."+name, "--")
+	if err != nil {
+		return err
+	}
+	changed := map[string]bool{} // the rest of what was added was removed in HEAD, and stays so
+	for path := range strings.SplitSeq(since, "\x00") {
+		changed[path] = true
+	}
 	for path := range strings.SplitSeq(added, "\x00") {
 		there := g.inTheWay(path)
-		if there == "" {
+		if there == "" || !changed[path] {
 			continue
 		}
 		ignored, err := g.run(ctx, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--", there)
