@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/terret-dev/terret"
@@ -85,7 +84,8 @@ func (e *Engine) checkDecision(ctx context.Context, r terret.Request, d terret.D
 	if err := d.Validate(); err != nil {
 		return d, err
 	}
-	if err := checkAnswers(r, d.Answers); err != nil {
+	var err error
+	if d.Answers, err = answersTo(r, d.Answers); err != nil {
 		return d, err
 	}
 	p, isTool, err := toolUse(r)
@@ -119,24 +119,30 @@ func (e *Engine) checkDecision(ctx context.Context, r terret.Request, d terret.D
 	return d, nil
 }
 
-// checkAnswers rejects answers to questions that were not asked: the real question
-// would silently stay unanswered. Agents also accept a question's text or header as its
-// id.
-func checkAnswers(r terret.Request, answers map[string]terret.Choice) error {
+// answersTo returns the answers by the ids of the questions; they may also be given by a
+// question's text or header. It rejects answers to questions that were not asked: the real
+// question would silently stay unanswered.
+func answersTo(r terret.Request, answers map[string]terret.Choice) (map[string]terret.Choice, error) {
 	var q terret.QuestionRequest
 	if len(answers) == 0 || r.Gate != terret.GateQuestion || unmarshal(r.Data, &q) != nil || len(q.Questions) == 0 || len(q.Schema) > 0 {
-		return nil
+		return answers, nil
 	}
 	var ids []string
+	out, known := map[string]terret.Choice{}, map[string]bool{}
 	for _, one := range q.Questions {
 		ids = append(ids, one.ID)
-	}
-	for id := range answers {
-		if !slices.ContainsFunc(q.Questions, func(one terret.Question) bool { return id == one.ID || id == one.Text || id == one.Header }) {
-			return terret.Invalid("answers", "there is no question %.64q in this request; use %s", id, strings.Join(ids, ", "))
+		for _, key := range []string{one.Header, one.Text, one.ID} { // the id counts most
+			if choice, ok := answers[key]; ok && key != "" {
+				out[one.ID], known[key] = choice, true
+			}
 		}
 	}
-	return nil
+	for id := range answers {
+		if !known[id] {
+			return nil, terret.Invalid("answers", "there is no question %.64q in this request; use %s", id, strings.Join(ids, ", "))
+		}
+	}
+	return out, nil
 }
 
 // toolUse returns the tool use that a request is about, if it is about one.

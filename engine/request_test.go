@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"runtime"
 	"strings"
 	"sync"
@@ -50,6 +51,34 @@ func TestEditBeforeATool(t *testing.T) {
 	f.decide(d)
 	if d := receive(t, heard); d.Behavior != terret.BehaviorAllow || !strings.Contains(string(d.UpdatedInput), "make all") {
 		t.Errorf("the agent heard %+v", d)
+	}
+	a.complete(t, turn)
+	f.ended(id, turn)
+}
+
+// Agents get answers by the ids of their questions, whatever they were given by: some know
+// nothing else.
+func TestAnswersByID(t *testing.T) {
+	t.Parallel()
+	p := newPuppet()
+	f := openFixture(t, ":memory:", p)
+	id := f.session()
+	turn := f.prompt(id, "go").ID
+	a := p.agent(t)
+	a.prompted(t)
+	heard := a.asked(t, terret.Ask{Key: "1", Gate: terret.GateQuestion, Event: terret.Event{Data: terret.QuestionRequest{Questions: []terret.Question{
+		{ID: "q1", Header: "Color", Text: "Which color?"}, {ID: "q2", Header: "Size", Text: "Which size?"}, {ID: "q3", Text: "Which shape?"}, {ID: "q4", Text: "And else?"},
+	}}}})
+	d := terret.Decision{RequestID: f.request(id, 1).RequestID, Behavior: terret.BehaviorAnswer}
+	for _, unknown := range []string{"q5", ""} {
+		d.Answers = map[string]terret.Choice{"q1": {"red"}, unknown: {"blue"}}
+		wantKind(t, f.Decide(t.Context(), d), terret.CodeInvalidRequest)
+	}
+	d.Answers = map[string]terret.Choice{"q1": {"red"}, "Color": {"blue"}, "Size": {"L"}, "Which shape?": {"round"}}
+	f.decide(d)
+	want := map[string]terret.Choice{"q1": {"red"}, "q2": {"L"}, "q3": {"round"}}
+	if got := receive(t, heard).Answers; !reflect.DeepEqual(got, want) {
+		t.Errorf("the agent heard %v, want %v", got, want)
 	}
 	a.complete(t, turn)
 	f.ended(id, turn)
