@@ -67,3 +67,25 @@ func TestBrokenNested(t *testing.T) {
 		})
 	}
 }
+
+// TestHostileNestedBehindLink holds that nothing of a nested repository runs if a link leads
+// to the clone.
+func TestHostileNestedBehindLink(t *testing.T) {
+	t.Parallel()
+	r := newRepository(t)
+	canary, link := filepath.Join(r.home, "ran"), filepath.Join(r.home, "link")
+	r.sh(r.dir, `git init -q -b main inner; cd inner; echo one > file; git add file; git commit -qm one; cd ..
+		git add inner 2> /dev/null; git commit -qm inner; cd inner
+		git config filter.evil.clean "touch `+canary+`; cat"; echo '* filter=evil' > .git/info/attributes; touch -d 2020-01-01 file
+		ln -s `+filepath.Dir(r.dir)+" "+link)
+	dir := filepath.Join(link, filepath.Base(r.dir))
+	if err := worktree.NoteClone(r.home, dir, "https://example.org/shop"); err != nil {
+		t.Fatal(err)
+	}
+	if kept, err := worktree.RemoveClone(t.Context(), r.home, dir, nil); kept == "" || err != nil {
+		t.Errorf("kept %q, %v", kept, err)
+	}
+	if exists(canary) {
+		t.Error("a filter ran")
+	}
+}
