@@ -36,7 +36,8 @@ const (
 	ByInterrupt DecisionSource = "interrupt"
 )
 
-// Scope says how far a decision reaches.
+// Scope says how far a decision reaches. Only that of a permission can reach further than
+// once.
 type Scope string
 
 // The scopes.
