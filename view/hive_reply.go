@@ -125,6 +125,9 @@ func FromHive(q terret.Request, body []byte) (terret.Decision, error) {
 	case terret.GatePermission, terret.GateTrust:
 		out.Reason = in.Message
 		out.Behavior, out.Scope, err = permitted(in.Reply)
+		if q.Gate == terret.GateTrust { // who is trusted stays so
+			out.Scope = terret.ScopeOnce
+		}
 	case terret.GateQuestion:
 		out.Behavior, out.Reason = terret.BehaviorReject, in.Message
 		if !in.Rejected {

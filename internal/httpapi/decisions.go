@@ -79,7 +79,7 @@ func (s *Server) getRequest(ctx context.Context, in *RequestPath) (*body[terret.
 
 type newDecision struct {
 	Behavior     terret.Behavior          `json:"behavior" enum:"allow,deny,answer,reject,approve,revise,block,ask,passthrough"`
-	Scope        terret.Scope             `json:"scope,omitempty" enum:"once,session,always" doc:"Default once. The others make a rule; always needs a token with scope admin."`
+	Scope        terret.Scope             `json:"scope,omitempty" enum:"once,session,always" doc:"Default once. The others are for permissions, and make a rule; always needs a token with scope admin."`
 	Reason       string                   `json:"reason,omitempty" maxLength:"20000" doc:"Reason to give to the agent."`
 	Rule         string                   `json:"rule,omitempty" maxLength:"2000" doc:"The rule to make for scope session or always. Default: all rules that the request suggests."`
 	InputHash    string                   `json:"input_hash,omitempty" doc:"Hash of the input you reviewed; a mismatch is refused."`

@@ -2016,7 +2016,7 @@ export interface components {
             /** @description The rule to make for scope session or always. Default: all rules that the request suggests. */
             rule?: string;
             /**
-             * @description Default once. The others make a rule; always needs a token with scope admin.
+             * @description Default once. The others are for permissions, and make a rule; always needs a token with scope admin.
              * @enum {string}
              */
             scope?: "once" | "session" | "always";
