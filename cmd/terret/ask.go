@@ -26,6 +26,20 @@ func (a *asker) read(ctx context.Context, prompt string) (string, error) {
 	return a.keys.ask(ctx, a.screen, wanted{prompt: prompt, after: a.keys.fresh()})
 }
 
+// confirm asks the person at the terminal a question outside of turns, and reports whether
+// the answer is yes. Ctrl-C and the signals that end the program leave the question, so
+// that the terminal is as it was before.
+func (a *app) confirm(ctx context.Context, prompt string) (bool, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	leave := func() { cancel(errLeft) }
+	defer interrupts(leave, leave)()
+	ask := &asker{screen: &screen{words: a.out, talk: a.err, colour: a.colour(a.err)}, keys: a.keyboard()}
+	line, err := ask.read(ctx, prompt)
+	word := strings.ToLower(strings.TrimSpace(line))
+	return word == "y" || word == "yes", err
+}
+
 // ask asks about one request and returns the decision. The context ends when the
 // request is decided elsewhere.
 func (a *asker) ask(ctx context.Context, ev terret.Event) (terret.Decision, error) {

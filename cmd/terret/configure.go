@@ -27,8 +27,11 @@ func (a *app) loadConfig() error {
 	if loaded.Broken != nil && !a.quiet {
 		a.note("warning: the settings of this project are ignored: %s", oneLine(loaded.Broken.Error()))
 	}
-	if a.trust = trust.Open(a.home()); dir == "" || a.home() == "" || !a.consider(dir, loaded.Ignored) {
+	if a.trust = trust.Open(a.home()); dir == "" || a.home() == "" {
 		return nil
+	}
+	if trusted, err := a.consider(dir, loaded.Ignored); err != nil || !trusted {
+		return err
 	}
 	src.Trusted = true
 	if loaded, err = config.Load(src); err != nil {

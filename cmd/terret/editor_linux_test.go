@@ -4,7 +4,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // chatting starts a chat that may write files.
@@ -104,4 +107,53 @@ func TestTerminalTypesOn(t *testing.T) {
 	x.expect("\r\x1b[J") // the question is gone
 	x.expect("decided elsewhere: allow")
 	x.end(0)
+}
+
+// However a question ends, the terminal is afterwards as it was before.
+func TestTerminalRestored(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		args   []string
+		prompt string
+		keys   string
+		signal syscall.Signal
+		code   int
+	}{
+		"prune":             {[]string{"sessions", "prune", "--older-than", "1ns"}, "[y/N] > ", "\x03", 0, 130},
+		"prune, terminated": {[]string{"sessions", "prune", "--older-than", "1ns"}, "[y/N] > ", "", syscall.SIGTERM, 130},
+		"trust":             {[]string{"run", "hello"}, askTrust, "\x03", 0, 130},
+		"trust, hung up":    {[]string{"run", "hello"}, askTrust, "", syscall.SIGHUP, 130},
+		"chat, quit":        {[]string{"chat"}, "› ", "\x1c\x03", 0, 130},
+		"chat, terminated":  {[]string{"chat"}, "› ", "", syscall.SIGTERM, 130},
+		"turn":              {[]string{"run", "run: echo ran"}, askPermission, "\x03", 0, 130},
+		"turn, quit":        {[]string{"run", "run: echo ran"}, askPermission, "\x1cn\n", 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			p.terret("run", "hello")
+			if c.prompt == askTrust {
+				p.file(".mcp.json", "{}")
+			}
+			x := p.start(nil, c.args...)
+			x.expect(c.prompt)
+			x.send(c.keys)
+			if c.signal != 0 {
+				if err := x.cmd.Process.Signal(c.signal); err != nil {
+					t.Fatal(err)
+				}
+			}
+			shown := x.end(c.code)
+			mode, err := unix.IoctlGetTermios(int(x.ours.Fd()), unix.TCGETS)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if mode.Lflag&unix.ICANON == 0 || mode.Lflag&unix.ECHO == 0 || mode.Cc[unix.VINTR] != 3 || mode.Cc[unix.VQUIT] != 0x1c {
+				t.Errorf("the terminal's mode is %+v", mode)
+			}
+			if strings.LastIndex(shown, hidePastes) < strings.LastIndex(shown, tellPastes) {
+				t.Errorf("the terminal still marks what is pasted: %q", shown)
+			}
+		})
+	}
 }

@@ -102,10 +102,7 @@ func runPrune(ctx context.Context, a *app, o pruneOptions) error {
 // askPrune asks the person at the terminal.
 func (a *app) askPrune(ctx context.Context, stale assemble.Pruned) (bool, error) {
 	a.note("%s would be deleted%s; --dry-run lists them", counted(stale), kept(stale))
-	ask := &asker{screen: &screen{words: a.out, talk: a.err, colour: a.colour(a.err)}, keys: a.keyboard()}
-	line, err := ask.read(ctx, "Delete them? [y/N] > ")
-	word := strings.ToLower(strings.TrimSpace(line))
-	return word == "y" || word == "yes", err
+	return a.confirm(ctx, "Delete them? [y/N] > ")
 }
 
 // showStale lists what would be deleted.

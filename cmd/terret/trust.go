@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -188,13 +189,10 @@ func (a *app) showActing(state trust.State, most int) {
 // askTrust asks the person at the terminal and records the answer. No answer records
 // nothing.
 func (a *app) askTrust(ctx context.Context, dir string, state trust.State) (bool, error) {
-	ask := &asker{screen: &screen{words: a.out, talk: a.err, colour: a.colour(a.err)}, keys: a.keyboard()}
-	line, err := ask.read(ctx, "Trust them until one changes? [y/N] > ")
+	yes, err := a.confirm(ctx, "Trust them until one changes? [y/N] > ")
 	if err != nil {
 		return false, err
 	}
-	word := strings.ToLower(strings.TrimSpace(line))
-	yes := word == "y" || word == "yes"
 	return yes, a.decideTrust(dir, state, yes)
 }
 
@@ -203,10 +201,10 @@ const maxShown = 10
 
 // consider finds out whether the folder is trusted. If the command works in it and
 // nobody has decided yet, it asks the person, or says what is ignored; ignored lists
-// settings already known to be ignored.
-func (a *app) consider(dir string, ignored []string) bool {
+// settings already known to be ignored. It fails if the person leaves instead.
+func (a *app) consider(dir string, ignored []string) (bool, error) {
 	if len(ignored) == 0 && !a.works {
-		return false // it makes no difference
+		return false, nil // it makes no difference
 	}
 	decision, state, err := a.trust.Check(dir)
 	switch {
@@ -215,25 +213,26 @@ func (a *app) consider(dir string, ignored []string) bool {
 		if _, gone := os.Stat(dir); gone == nil {
 			a.note("warning: this folder is not trusted: %s", oneLine(err.Error()))
 		}
-		return false
+		return false, nil
 	case decision != trust.Unknown:
 	case a.asks && state.Problem == "":
 		a.showActing(state, maxShown)
 		yes, err := a.askTrust(context.Background(), dir, state)
-		if err == nil && yes {
-			return true
-		}
-		if err == nil {
+		switch {
+		case errors.Is(err, errLeft):
+			return false, err
+		case err != nil:
+			a.note("they are ignored: %s", oneLine(err.Error()))
+		case !yes:
 			a.note("they are ignored; `terret trust` changes that")
-			return false
 		}
-		a.note("they are ignored: %s", oneLine(err.Error()))
+		return yes && err == nil, nil
 	case len(ignored) > 0:
 		a.note("ignored settings of this untrusted project: %v; %s", ignored, howToTrust(state))
 	case a.works:
 		a.note("%s in this folder %s ignored; %s", fileCount(state), map[bool]string{true: "is", false: "are"}[len(state.Files) == 1], howToTrust(state))
 	}
-	return err == nil && decision == trust.Trusted
+	return err == nil && decision == trust.Trusted, nil
 }
 
 func howToTrust(state trust.State) string {

@@ -21,6 +21,7 @@ func keysAtOnce(f *os.File, ctrlC bool) (restore func(), err error) {
 	mode.Lflag &^= unix.ICANON | unix.ECHO | unix.IEXTEN
 	mode.Iflag &^= unix.IXON
 	mode.Cc[unix.VMIN], mode.Cc[unix.VTIME] = 1, 0
+	mode.Cc[unix.VQUIT] = noKey // it would end the program at once, and leave the terminal like this
 	if ctrlC {
 		mode.Cc[unix.VINTR] = noKey
 	}
