@@ -23,7 +23,7 @@ type asker struct {
 
 // read asks for a line. It ignores what was typed before the question appeared.
 func (a *asker) read(ctx context.Context, prompt string) (string, error) {
-	return a.keys.ask(ctx, a.screen, wanted{prompt: prompt, after: a.keys.fresh()})
+	return a.keys.ask(ctx, a.screen, wanted{prompt: prompt, fresh: true})
 }
 
 // confirm asks the person at the terminal a question outside of turns, and reports whether

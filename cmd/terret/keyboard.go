@@ -48,21 +48,47 @@ var (
 	errLeft    = terret.Errorf(terret.CodeInterrupted, "left by Ctrl-C")
 )
 
+// settles is how long nothing must come before a question takes answers. Of a long text
+// that is pasted, most waits outside of the terminal until what came before it is read.
+const settles = 100 * time.Millisecond
+
 // fresh starts a question: at a terminal, input typed earlier does not count as its
-// answer.
-func (k *keyboard) fresh() time.Time {
+// answer. It drops what comes until nothing comes any more, and returns that time.
+func (k *keyboard) fresh(ctx context.Context) time.Time {
 	if !isTerminal(k.in) {
 		return time.Time{}
 	}
-	flushInput(k.in.(*os.File))
+	for quiet := false; !quiet; {
+		flushInput(k.in.(*os.File))
+		k.request()
+		select {
+		case piece := <-k.pieces:
+			k.due = false
+			quiet = piece.err != nil // the next read says so again
+		case <-time.After(settles):
+			quiet = true
+		case <-ctx.Done():
+			quiet = true
+		}
+	}
+	flushInput(k.in.(*os.File)) // part of a line, if the terminal edits lines
 	k.rest = nil
 	return time.Now()
+}
+
+// request has the next piece read, unless that was requested before.
+func (k *keyboard) request() {
+	if !k.due {
+		k.due = true
+		k.want <- struct{}{}
+	}
 }
 
 // wanted is a line to read.
 type wanted struct {
 	prompt string
-	after  time.Time // what was typed earlier does not count
+	fresh  bool      // what was typed before the prompt does not count
+	after  time.Time // when that was
 	past   []string  // earlier lines, which the person can take again
 	leaves bool      // Ctrl-C clears the line, and leaves if it is empty, instead of interrupting
 }
@@ -74,8 +100,14 @@ func (k *keyboard) ask(ctx context.Context, s *screen, l wanted) (string, error)
 		restore, err := keysAtOnce(k.in.(*os.File), l.leaves)
 		if err == nil {
 			defer restore()
+			if l.fresh {
+				l.after = k.fresh(ctx)
+			}
 			return k.edit(ctx, s, l)
 		}
+	}
+	if l.fresh {
+		l.after = k.fresh(ctx)
 	}
 	s.prompt(l.prompt)
 	for {
@@ -114,10 +146,7 @@ func (k *keyboard) more(ctx context.Context, after time.Time) error {
 // wait waits for more input, or for a signal, which it returns.
 func (k *keyboard) wait(ctx context.Context, after time.Time, signals <-chan os.Signal) (os.Signal, error) {
 	for {
-		if !k.due {
-			k.due = true
-			k.want <- struct{}{}
-		}
+		k.request()
 		select {
 		case piece := <-k.pieces:
 			k.due = false

@@ -127,6 +127,32 @@ func TestTerminalTypeAhead(t *testing.T) {
 	}
 }
 
+// Nor is the rest of a long text that somebody pastes before the question is there.
+func TestTerminalPasteAhead(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	x := p.start(nil, "run", "--auto-approve-tools", "Bash", "run: until test -e go; do sleep 0.01; done, then create a.txt containing 1")
+	x.expect("Run `until")
+	pasted := make(chan struct{})
+	go func() {
+		defer close(pasted)
+		_, _ = x.ours.WriteString(strings.Repeat("y\n", 20000)) // more than the terminal holds; fails if the program ends
+	}()
+	x.expect("y\r\n")
+	p.file("go", "")
+	x.expect(askPermission)
+	select {
+	case <-pasted: // and dropped
+	case <-time.After(patience / 10):
+		t.Fatal("the question was there before the end of what was pasted")
+	}
+	x.send("n\n")
+	x.end(0)
+	if _, err := os.Stat(filepath.Join(p.dir, "a.txt")); err == nil {
+		t.Error("an answer was taken that was pasted before the question")
+	}
+}
+
 // Whoever is first decides; the question is withdrawn where it is asked.
 func TestTerminalDecidedElsewhere(t *testing.T) {
 	t.Parallel()
