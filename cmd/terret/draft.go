@@ -1,7 +1,6 @@
 package main
 
 import (
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -181,5 +180,5 @@ func remember(past []string, text string) []string {
 	if text == "" || len(past) > 0 && past[len(past)-1] == text {
 		return past
 	}
-	return append(slices.Clip(past), text)
+	return append(past, text)
 }

@@ -24,8 +24,8 @@ type screen struct {
 	drawn   bool
 	stop    chan struct{}
 	ticker  sync.WaitGroup
-	editor  *editor // of a line that a person types; nil if nobody is asked
-	held    string  // the agent's words meanwhile
+	editor  *editor         // of a line that a person types; nil if nobody is asked
+	held    strings.Builder // the agent's words meanwhile
 }
 
 const (
@@ -51,7 +51,7 @@ func (s *screen) say(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.editor != nil {
-		s.held += text
+		s.held.WriteString(text)
 		return
 	}
 	s.write(text)
@@ -71,8 +71,8 @@ func (s *screen) write(text string) {
 func (s *screen) endWords() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.held != "" && !strings.HasSuffix(s.held, "\n") {
-		s.held += "\n"
+	if held := s.held.String(); held != "" && !strings.HasSuffix(held, "\n") {
+		s.held.WriteByte('\n')
 	}
 	s.breakLine()
 }
@@ -188,9 +188,9 @@ func (s *screen) edited(completed bool) {
 	defer s.mu.Unlock()
 	s.editor.stop(completed)
 	s.editor = nil
-	if s.held != "" {
-		s.write(s.held)
-		s.held = ""
+	if s.held.Len() > 0 {
+		s.write(s.held.String())
+		s.held.Reset()
 	}
 }
 

@@ -33,3 +33,21 @@ func TestScreenWhileTyping(t *testing.T) {
 		t.Errorf("at the end: %q and %q", got, words.String())
 	}
 }
+
+// However long a question waits, the agent's words cost no more than they are long.
+func TestScreenHolds(t *testing.T) {
+	var words strings.Builder
+	s := &screen{words: &words, talk: &strings.Builder{}}
+	s.edit(wanted{prompt: "> "})
+	if n := testing.AllocsPerRun(1, func() {
+		for range 1000 {
+			s.say("word ")
+		}
+	}); n > 100 {
+		t.Errorf("to hold 1000 words takes %v allocations", n)
+	}
+	s.edited(false)
+	if got := words.String(); got != strings.Repeat("word ", 2000) { // the function runs twice
+		t.Errorf("%d bytes are shown", len(got))
+	}
+}
