@@ -72,6 +72,8 @@ func TestLayout(t *testing.T) {
 		{"'abcdefgh,left", "abcdefg/h", 1, 0},
 		{"'日本語日本語", "日本語/日本語", 1, 6},
 		{"'a\nb\n", "a/b/", 2, 0},
+		{"'a\n\u0301b", "a/\u0301b", 1, 1},
+		{"'👩\u200d\nb", "👩\u200d/b", 1, 1},
 		{"'a\x1b[31m\tb", "a␛[31m/    b", 1, 5},
 	} {
 		e := quiet(10, 5)
@@ -141,5 +143,17 @@ func TestDrawPart(t *testing.T) {
 	e.draw()
 	if got := out.String(); got != "\r\x1b[J› "+noWrap+"\r\x1b[2C"+wrap {
 		t.Errorf("drew %q", got)
+	}
+}
+
+// A session of many turns is no reason to wait.
+func TestDraftRemembersMany(t *testing.T) {
+	if n := testing.AllocsPerRun(1, func() {
+		var past []string
+		for i := range 1000 {
+			past = remember(past, []string{"yes", "no"}[i%2])
+		}
+	}); n > 100 {
+		t.Errorf("to remember 1000 texts takes %v allocations", n)
 	}
 }

@@ -71,8 +71,12 @@ func escaped(in []byte) (k key, n int) {
 	switch in[1] {
 	case '[', 'O':
 		for n = 2; n < len(in) && n < longestKey; n++ {
-			if in[n] >= '@' && in[n] <= '~' {
+			switch {
+			case in[n] == '[' && n == 2: // F1 to F5 of Linux without windows: one more comes
+			case in[n] >= '@' && in[n] <= '~':
 				return key{name: sequences[string(in[2:n+1])]}, n + 1
+			case in[n] < ' ' || in[n] > '~': // this is no key, and the next one begins
+				return key{}, n
 			}
 		}
 		if n == longestKey {

@@ -18,6 +18,9 @@ func TestKeys(t *testing.T) {
 		"\x1bé":                        {{}},
 		"\x1b[200~a\r\nb\rc\x1b[201~":  {{text: "a\nb\nc"}},
 		"\x1b[200~\x1b[A\x03\x1b[201~": {{text: "\x1b[A\x03"}},
+		"\x1b[[Ax":                     {{}, {text: "x"}},
+		"\x1b[\x03":                    {{}, {name: "leave"}},
+		"\x1b[1\x1b[A":                 {{}, {name: "up"}},
 		"a\tb\x00":                     {{text: "a\tb"}, {}},
 	} {
 		var got []key

@@ -26,10 +26,13 @@ func size(stream any) (columns, lines int) {
 func cluster(text string) (bytes, columns int) {
 	first, bytes := utf8.DecodeRuneInString(text)
 	columns = runeColumns(first)
+	if unicode.IsControl(first) { // a line break stays one, whatever follows
+		return bytes, columns
+	}
 	for last := first; bytes < len(text); {
 		r, n := utf8.DecodeRuneInString(text[bytes:])
 		flag := isRegional(last) && isRegional(r) && bytes == utf8.RuneLen(first)
-		if !extends(r) && !flag && (last != joiner || columns < 2) {
+		if !extends(r) && !flag && (last != joiner || columns < 2 || unicode.IsControl(r)) {
 			break
 		}
 		if r == emojiStyle {
