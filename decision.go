@@ -159,7 +159,7 @@ func (d Decision) Validate() error {
 			return Invalid("updated_input", "not valid JSON")
 		}
 		if !bytes.HasPrefix(bytes.TrimSpace(d.UpdatedInput), []byte("{")) {
-			return Invalid("updated_input", "the input of a tool is an object")
+			return Invalid("updated_input", "must be a JSON object")
 		}
 	}
 	if d.Behavior == BehaviorAnswer && len(d.Answers) == 0 {

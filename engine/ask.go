@@ -29,7 +29,7 @@ type request struct {
 // Ask implements terret.Host.
 func (h *host) Ask(ctx context.Context, q terret.Ask) (terret.Decision, error) {
 	if q.Event.Data == nil { // the store would take nothing more of this session
-		return terret.Decision{}, terret.Errorf(terret.CodeInternal, "the driver asks at the gate %s, but not for what: its event has no data", q.Gate)
+		return terret.Decision{}, terret.Errorf(terret.CodeInternal, "the driver asked at the gate %s without saying for what: its event has no data", q.Gate)
 	}
 	l := h.l
 	print := fingerprint(q)

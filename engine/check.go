@@ -18,11 +18,11 @@ func checkConfig(cfg Config) error {
 	for i, d := range cfg.Drivers {
 		switch {
 		case d == nil:
-			return terret.Invalid("Drivers", "number %d is nil", i)
+			return terret.Invalid("Drivers", "driver %d is nil", i)
 		case d.Name() == "":
-			return terret.Invalid("Drivers", "number %d has no name", i)
+			return terret.Invalid("Drivers", "driver %d has no name", i)
 		case names[d.Name()]:
-			return terret.Invalid("Drivers", "there are two with the name %q", d.Name())
+			return terret.Invalid("Drivers", "two drivers are named %q", d.Name())
 		}
 		names[d.Name()] = true
 	}
@@ -84,7 +84,7 @@ func checkLimits(o terret.SessionOptions) error {
 	}{{"options.agents", o.Agents}, {"options.mcp", o.MCP}, {"options.output_schema", o.OutputSchema}} {
 		var object map[string]json.RawMessage
 		if len(j.value) > 0 && json.Unmarshal(j.value, &object) != nil {
-			return terret.Invalid(j.field, "it is not a JSON object")
+			return terret.Invalid(j.field, "must be a JSON object")
 		}
 	}
 	return nil

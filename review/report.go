@@ -111,7 +111,7 @@ func parseAnswer(text string) (found answer, err error) {
 			return answer{}, err
 		}
 		if found.Verdict != "" && found.Verdict != a.Verdict {
-			return answer{}, fmt.Errorf("there are JSON objects with the verdicts %s and %s in it", found.Verdict, a.Verdict)
+			return answer{}, fmt.Errorf("it gives two verdicts, %s and %s", found.Verdict, a.Verdict)
 		}
 		found = a
 	}

@@ -173,7 +173,7 @@ func Prompt(ctx context.Context, text string, o Options) (result *ResultMessage,
 // checkGates refuses gates at which no agent would ever wait.
 func checkGates(o Options) error {
 	if len(o.Gates) > 0 && o.OnRequest == nil {
-		return terret.Invalid("Gates", "nobody would decide there; set OnRequest")
+		return terret.Invalid("Gates", "nobody would decide there; set OnRequest too")
 	}
 	return terret.CheckGates("Gates", o.Gates)
 }

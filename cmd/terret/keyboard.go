@@ -126,7 +126,7 @@ func (k *keyboard) ask(ctx context.Context, s *screen, l wanted) (string, error)
 		text := bytes.TrimRight(k.rest[:end], "\r")
 		k.rest = k.rest[end+1:]
 		if isTerminal(k.in) && len(text) >= maxCanonical {
-			s.line("the terminal has cut this line after %d bytes, so it does not count; a shorter one does, or `terret run < FILE`", len(text))
+			s.line("the terminal cut this line after %d bytes, so it was not used; type a shorter one, or use `terret run < FILE`", len(text))
 			s.prompt(l.prompt)
 			continue
 		}

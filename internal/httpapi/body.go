@@ -27,7 +27,7 @@ func formats() map[string]huma.Format {
 				return err
 			}
 			if name, ok := repeated(b); ok {
-				return fmt.Errorf("%.64s: it is there more than once", name)
+				return fmt.Errorf("%.64s: given more than once", name)
 			}
 			return nil
 		}
@@ -79,7 +79,7 @@ func repeated(b []byte) (name string, ok bool) {
 // cause. That is nil if the error is about something else.
 func jsonFault(err error) (text string, cause error) {
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		text = "a value of the wrong kind: " + e.Value
+		text = "wrong type of value: " + e.Value
 		if number, ok := strings.CutPrefix(e.Value, "number "); ok {
 			text = number + " is too large, or not a whole number"
 		}
@@ -97,7 +97,7 @@ func jsonFault(err error) (text string, cause error) {
 	case strings.Contains(e.Error(), "unexpected end"):
 		return "the JSON ends too early", e
 	}
-	return fmt.Sprintf("this is not JSON: there is a mistake at byte %d", e.Offset), e
+	return fmt.Sprintf("this is not valid JSON: see byte %d", e.Offset), e
 }
 
 // humaContext has a name that does not hide the method Context.
@@ -135,7 +135,7 @@ func (c *receiving) problem() *Problem {
 	if e, ok := errors.AsType[net.Error](c.err); ok && e.Timeout() {
 		return plainProblem(http.StatusRequestTimeout, "the body took too long to arrive; send the request again")
 	}
-	return plainProblem(http.StatusBadRequest, "the body ended too early, or was not sent as its headers say; send the request again")
+	return plainProblem(http.StatusBadRequest, "the body ended early, or does not match its headers; send the request again")
 }
 
 // receivedBody tells its context why it cannot be read further.

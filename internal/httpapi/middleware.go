@@ -57,7 +57,7 @@ func (s *Server) outer(next http.Handler) http.Handler {
 // which would be left out, values after the first, and paths that lead to another route.
 func checkURL(u *url.URL) error {
 	if path.Clean(u.Path) != strings.TrimSuffix(u.Path, "/") || !isText(u.Path) {
-		return terret.Invalid("url", "the path %.200q has a part that is no name: it is empty, made of dots, or not text", u.Path)
+		return terret.Invalid("url", "a part of the path %.200q is not a name: it is empty, only dots, or not text", u.Path)
 	}
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
@@ -68,7 +68,7 @@ func checkURL(u *url.URL) error {
 		case !isText(name):
 			return terret.Invalid("query", "%.64q is not the name of a parameter", name)
 		case len(values) > 1:
-			return terret.Invalid(short(name), "it is there %d times; say it once, with commas if it may be a list", len(values))
+			return terret.Invalid(short(name), "given %d times; give it once, with commas between several values", len(values))
 		case !isText(values[0]):
 			return terret.Invalid(short(name), "%.64q is not text", values[0])
 		}

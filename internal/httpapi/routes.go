@@ -142,7 +142,7 @@ func (op operation) handler() http.Handler {
 func (r route) checkDialect(query url.Values) error {
 	for name := range query {
 		if name != "view" && !slices.Contains(r.takes, name) {
-			return terret.Invalid(short(name), "it does not go with view")
+			return terret.Invalid(short(name), "cannot be used together with view")
 		}
 	}
 	if view := query.Get("view"); !slices.Contains(r.views, view) {

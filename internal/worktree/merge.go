@@ -194,7 +194,7 @@ func (g *git) free(ctx context.Context, name string) error {
 			return err
 		}
 		if ignored != "" {
-			return fmt.Errorf("it cannot be merged: %s is in the way, which git ignores; move it away first", there)
+			return fmt.Errorf("it cannot be merged: that would overwrite %s, which git ignores; move it away first", there)
 		}
 	}
 	return nil

@@ -95,7 +95,7 @@ func (g *git) whole(ctx context.Context, base string) error {
 			return err
 		}
 		if !has {
-			return fmt.Errorf("%s is a repository of its own, or a submodule, and what was done in it would be lost; take it from %s first", path, g.below(path))
+			return fmt.Errorf("%s is a repository of its own, or a submodule, and what was done in it would be lost; copy it from %s first", path, g.below(path))
 		}
 	}
 	return nil
