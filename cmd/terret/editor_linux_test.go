@@ -51,7 +51,7 @@ func TestTerminalCutsLine(t *testing.T) {
 	p := newPlace(t, "TERM=dumb")
 	x := p.chatting()
 	x.send("create a.txt containing " + strings.Repeat("x", 5000) + "\n")
-	x.expect("the terminal has cut this line after 4095 bytes")
+	x.expect("the terminal cut this line after 4095 bytes")
 	x.send("create a.txt containing 1\n")
 	x.expect("Created a.txt")
 	p.holds("a.txt", "1\n")

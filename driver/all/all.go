@@ -62,8 +62,8 @@ func Drivers(c Config) ([]terret.Driver, error) {
 	one := func(name string) Agent { return c.Agents[name] }
 	drivers := []terret.Driver{
 		claude.New(claude.Config{Path: one(claude.Name).Path, Args: one(claude.Name).Args, Env: one(claude.Name).Env, Environ: c.Env}),
-		codex.New(codex.Config{Path: one(codex.Name).Path, Args: one(codex.Name).Args, Env: one(codex.Name).Env, Environ: c.Env}),
 		opencode.New(opencode.Config{Path: one(opencode.Name).Path, Args: one(opencode.Name).Args, Env: one(opencode.Name).Env, Environ: c.Env}),
+		codex.New(codex.Config{Path: one(codex.Name).Path, Args: one(codex.Name).Args, Env: one(codex.Name).Env, Environ: c.Env}),
 	}
 	for _, p := range acp.Profiles() {
 		drivers = append(drivers, speaksACP(p, c))

@@ -20,7 +20,7 @@ func TestOrder(t *testing.T) {
 	for _, d := range drivers {
 		names = append(names, d.Name())
 	}
-	first, last := []string{"claude", "codex", "opencode", "gemini"}, []string{"mine", "native"}
+	first, last := []string{"claude", "opencode", "codex", "gemini"}, []string{"mine", "native"}
 	if !slices.Equal(names[:len(first)], first) || !slices.Equal(names[len(names)-len(last):], last) {
 		t.Errorf("the drivers are %v", names)
 	}

@@ -18,8 +18,8 @@ func ExampleDrivers() {
 	}
 	// Output:
 	// claude
-	// codex
 	// opencode
+	// codex
 	// gemini
 	// qwen
 	// copilot
