@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -64,12 +65,23 @@ type terminal struct {
 	cmd  *exec.Cmd
 	ours *os.File
 
+	ended chan struct{} // closed when the program has ended
+	err   error         // of that
+
 	mu     sync.Mutex
 	seen   []byte
 	read   int // how much of it expect has passed
 	more   chan struct{}
 	output sync.WaitGroup
 }
+
+// minded makes the programs that we start end with their terminals, also if nohup has told
+// us to ignore that: what a process ignores, its children ignore, too.
+var minded = sync.OnceFunc(func() {
+	if signal.Ignored(unix.SIGHUP) {
+		signal.Notify(make(chan os.Signal, 1), unix.SIGHUP)
+	}
+})
 
 // start runs the program in a terminal. Standard output goes to the file if there is
 // one.
@@ -81,6 +93,7 @@ func (p *place) start(stdout *os.File, args ...string) *terminal {
 		t.Fatal(err)
 	}
 	defer theirs.Close()
+	minded()
 	cmd := exec.CommandContext(t.Context(), "terret", args...)
 	cmd.Dir, cmd.Env = p.dir, p.environ
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs, theirs, theirs
@@ -92,11 +105,15 @@ func (p *place) start(stdout *os.File, args ...string) *terminal {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	x := &terminal{t: t, cmd: cmd, ours: ours, more: make(chan struct{}, 1)}
+	x := &terminal{t: t, cmd: cmd, ours: ours, ended: make(chan struct{}), more: make(chan struct{}, 1)}
 	x.output.Go(x.watch)
+	go func() {
+		defer close(x.ended)
+		x.err = cmd.Wait()
+	}()
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill() // unless it has ended, as it should
-		_ = cmd.Wait()
+		<-x.ended
 		_ = ours.Close()
 		x.output.Wait()
 	})
@@ -202,15 +219,16 @@ func (x *terminal) send(text string) {
 // terminal has shown.
 func (x *terminal) end(code int) string {
 	x.t.Helper()
-	done := make(chan error, 1)
-	go func() { done <- x.cmd.Wait() }()
 	select {
-	case err := <-done:
-		if _, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok {
-			x.t.Fatal(err)
-		}
+	case <-x.ended:
 	case <-time.After(patience):
+		_ = x.cmd.Process.Signal(unix.SIGQUIT) // so that it says where it is
+		<-x.ended
+		x.output.Wait()
 		x.t.Fatalf("it does not end:\n%s", x.all())
+	}
+	if _, ok := errors.AsType[*exec.ExitError](x.err); x.err != nil && !ok {
+		x.t.Fatal(x.err)
 	}
 	x.output.Wait() // the other side is closed now
 	if got := x.cmd.ProcessState.ExitCode(); got != code {
