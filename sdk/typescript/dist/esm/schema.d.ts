@@ -51,7 +51,7 @@ export interface SDKDecision {
     reason?: string;
     /** The rule to make for scope session or always. Default: all rules that the request suggests. */
     rule?: string;
-    /** Default once. The others make a rule; always needs a token with scope admin. */
+    /** Default once. The others are for permissions, and make a rule; always needs a token with scope admin. */
     scope?: "once" | "session" | "always";
     /** Input to use instead of the tool's own. */
     updated_input?: unknown;
