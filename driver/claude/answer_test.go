@@ -42,7 +42,7 @@ func TestRecordedAnswers(t *testing.T) {
 		{"subagent_background", terret.Decision{Behavior: terret.BehaviorAllow}},
 		{"mcp_sdk_server", terret.Decision{Behavior: terret.BehaviorAllow}},
 		{"ask_user_question", terret.Decision{Behavior: terret.BehaviorAnswer, Answers: blue}},
-		{"v2_1_325_ask_user_question", terret.Decision{Behavior: terret.BehaviorAnswer, Answers: map[string]terret.Choice{"Which color?": {"Blue"}}}},
+		{"v2_1_325_ask_user_question", terret.Decision{Behavior: terret.BehaviorAnswer, Answers: map[string]terret.Choice{"q1": {"Blue"}}}},
 		{"ask_user_question_deny", terret.Decision{Behavior: terret.BehaviorReject, Reason: "The user would rather talk about it: use green."}},
 		{"exit_plan_mode_allow", terret.Decision{Behavior: terret.BehaviorApprove}},
 		{"exit_plan_mode_plan_file", terret.Decision{Behavior: terret.BehaviorApprove}},
@@ -108,8 +108,8 @@ func TestAnswersThatAreNotPlain(t *testing.T) {
 		got  any
 		want string
 	}{
-		"free text, by header, one left out": {
-			answerQuestions(ask, terret.Decision{Behavior: terret.BehaviorAnswer, Answers: map[string]terret.Choice{"q1": {"a <deep> \"red\""}, "Sizes": {"S"}, "other": {"x"}}}),
+		"free text, one left out": {
+			answerQuestions(ask, terret.Decision{Behavior: terret.BehaviorAnswer, Answers: map[string]terret.Choice{"q1": {"a <deep> \"red\""}, "q2": {"S"}, "other": {"x"}}}),
 			`{"behavior":"allow","updatedInput":{"questions":[
 				{"question":"Which color?","header":"Color","options":[{"label":"Red"}]},
 				{"question":"Which sizes?","header":"Sizes","multiSelect":true},

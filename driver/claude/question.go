@@ -35,17 +35,14 @@ func questionRequest(r canUseTool) terret.QuestionRequest {
 }
 
 // answersByText returns the answers in the agent's form: by the text of the question,
-// several in one string. An answer may name its question by id, text or header.
+// several in one string.
 func answersByText(input json.RawMessage, answers map[string]terret.Choice) map[string]string {
 	var in questionInput
 	decode(input, &in)
 	out := map[string]string{}
 	for i, q := range in.Questions {
-		for _, key := range []string{questionID(i), q.Question, q.Header} {
-			if a, ok := answers[key]; ok && key != "" {
-				out[q.Question] = strings.Join(a, ", ")
-				break
-			}
+		if a, ok := answers[questionID(i)]; ok {
+			out[q.Question] = strings.Join(a, ", ")
 		}
 	}
 	return out

@@ -3,8 +3,6 @@ package native
 import (
 	"context"
 	"encoding/json"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/terret-dev/terret"
@@ -58,7 +56,7 @@ func (u *use) ask(ctx context.Context) outcome {
 		o.stop = d.Interrupt
 		return o
 	}
-	return u.done(ctx, tools.Result{Text: strings.Join(answerIn(d.Answers), ", ")}, 0)
+	return u.done(ctx, tools.Result{Text: strings.Join(d.Answers[questionID], ", ")}, 0)
 }
 
 // askFor puts the question of an MCP server to a person. Outside of a turn there is nobody
@@ -78,17 +76,6 @@ func (a *agent) askFor(ctx context.Context, q terret.QuestionRequest) (terret.De
 		err = a.host.Delivered(ctx, d.RequestID)
 	}
 	return d, err
-}
-
-// answerIn is the answer to the only question, whatever id it has.
-func answerIn(answers map[string]terret.Choice) terret.Choice {
-	if a, ok := answers[questionID]; ok {
-		return a
-	}
-	for _, id := range slices.Sorted(maps.Keys(answers)) {
-		return answers[id]
-	}
-	return nil
 }
 
 // plan presents a plan.

@@ -59,7 +59,7 @@ func (t *turnRun) unstick(ctx context.Context, calls, results []terret.Block) er
 	if err != nil {
 		return err
 	}
-	answer := strings.Join(answerIn(d.Answers), ", ")
+	answer := strings.Join(d.Answers[questionID], ", ")
 	if d.Behavior != terret.BehaviorAnswer || answer == stopAnswer {
 		return over
 	}

@@ -446,7 +446,7 @@ func TestPermission(t *testing.T) {
 func TestQuestion(t *testing.T) {
 	t.Parallel()
 	for want, d := range map[string]terret.Decision{
-		`"answers":[["A"],["because"]]`:    {Behavior: terret.BehaviorAnswer, Answers: map[string]terret.Choice{"q1": {"A"}, "Why?": {"because"}}},
+		`"answers":[["A"],["because"]]`:    {Behavior: terret.BehaviorAnswer, Answers: map[string]terret.Choice{"q1": {"A"}, "q2": {"because"}}},
 		`(not answered: ask me tomorrow)`:  {Behavior: terret.BehaviorReject, Reason: "ask me tomorrow"},
 		`"path":"/question/que_1/reject"}`: {Behavior: terret.BehaviorReject, Source: terret.ByInterrupt},
 	} {

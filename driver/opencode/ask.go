@@ -332,9 +332,3 @@ func (s *seat) refuse(q permissionAsked, why string) {
 		s.a.req.Log.Warn("the agent could not be told of a refusal", "error", err)
 	}
 }
-
-// question puts a question to the host, and answers it.
-// questionID is the id of the nth question.
-// answersOf gives the answers as the agent wants them: a list for each question. To
-// reject a question would end the turn; so a rejection is told as an answer. An answer
-// may name its question by its id, its text or its header.

@@ -8,6 +8,7 @@ import (
 	"github.com/terret-dev/terret"
 )
 
+// question puts a question to the host, and answers it.
 func (s *seat) question(q questionAsked) {
 	s.open(q.ID, q.SessionID, func(open *asking) {
 		request := terret.QuestionRequest{ToolID: q.Tool.CallID, Questions: []terret.Question{}}
@@ -53,21 +54,17 @@ func (s *seat) reply(ctx context.Context, path string, body any) bool {
 	return s.c.post(ctx, path, body, nil) == nil
 }
 
+// questionID is the id of the nth question.
 func questionID(n int) string { return fmt.Sprintf("q%d", n+1) }
 
+// answersOf gives the answers as the agent wants them: a list for each question. To
+// reject a question would end the turn; so a rejection is told as an answer.
 func answersOf(q questionAsked, d terret.Decision) [][]string {
 	out := make([][]string, len(q.Questions))
-	for i, one := range q.Questions {
-		out[i] = []string{}
+	for i := range q.Questions {
+		out[i] = append([]string{}, d.Answers[questionID(i)]...)
 		if d.Behavior != terret.BehaviorAnswer {
 			out[i] = []string{"(not answered: " + cmp.Or(d.Reason, "decide by yourself") + ")"}
-			continue
-		}
-		for _, key := range []string{questionID(i), one.Question, one.Header} {
-			if a, ok := d.Answers[key]; ok && key != "" {
-				out[i] = a
-				break
-			}
 		}
 	}
 	return out
