@@ -158,15 +158,15 @@ func (m *Sessions) remove(ctx context.Context, s terret.Session, force bool) (De
 		}
 	}
 	// The session is gone, so later failures are not errors.
-	top, id, ok := worktree.Find(m.Home, s.Cwd)
-	remove, same := worktree.Remove, terret.SessionFilter{Query: id}
+	top, _, ok := worktree.Find(m.Home, s.Cwd)
+	remove := worktree.Remove
 	if !ok || !s.Options.Worktree {
 		if m.Home == "" || !worktree.IsClone(m.Home, s.Cwd) {
 			return Deleted{}, nil
 		}
-		top, remove, same = s.Cwd, worktree.RemoveClone, terret.SessionFilter{Query: filepath.Base(s.Cwd)}
+		top, remove = s.Cwd, worktree.RemoveClone
 	}
-	other, err := m.worksIn(ctx, top, same)
+	other, err := m.In(ctx, top, func(terret.Session) bool { return true })
 	if other != "" {
 		return Deleted{top, "session " + other + " works in it too"}, nil
 	}
@@ -183,15 +183,17 @@ func (m *Sessions) remove(ctx context.Context, s terret.Session, force bool) (De
 	return Deleted{top, kept}, nil
 }
 
-// worksIn finds a session that works in a folder, or below it, among those of a filter.
-func (m *Sessions) worksIn(ctx context.Context, dir string, f terret.SessionFilter) (id string, err error) {
-	for {
+// In finds a session that works in a folder, or below it, and is wanted. The id is empty if
+// there is none.
+func (m *Sessions) In(ctx context.Context, dir string, wanted func(terret.Session) bool) (id string, err error) {
+	for f := (terret.SessionFilter{Query: filepath.Base(dir)}); ; {
 		page, err := m.Store.ListSessions(ctx, f)
 		if err != nil {
 			return "", err
 		}
 		for _, s := range page.Items {
-			if s.Cwd == dir || strings.HasPrefix(s.Cwd, dir+string(filepath.Separator)) {
+			inside := s.Cwd == dir || strings.HasPrefix(s.Cwd, dir+string(filepath.Separator))
+			if inside && wanted(s) {
 				return s.ID, nil
 			}
 		}

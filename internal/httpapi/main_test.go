@@ -116,7 +116,7 @@ func newFixture(t *testing.T, options ...option) *fixture {
 		}
 		hc.Drivers = append(hc.Drivers, overseen{d})
 	}
-	hc.Sessions = &assemble.Sessions{Engine: e, Store: store, Home: home, Roles: roles, Agents: assemble.NewAgents(hc.Drivers), Defaults: func(_ context.Context, s *terret.Session) {
+	hc.Sessions = &assemble.Sessions{Engine: e, Store: hc.Store, Home: home, Roles: roles, Agents: assemble.NewAgents(hc.Drivers), Defaults: func(_ context.Context, s *terret.Session) {
 		s.Agent = cmp.Or(s.Agent, "mock")
 	}}
 	lookup := &teamStore{Store: store}

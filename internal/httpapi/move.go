@@ -6,9 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/terret-dev/terret"
@@ -177,21 +175,13 @@ func (s *Server) sendTo(ctx context.Context, node, address string, old terret.Se
 
 // alone refuses a session in whose folder, or below it, another one is at work.
 func (s *Server) alone(ctx context.Context, old terret.Session) error {
-	for f := (terret.SessionFilter{Query: filepath.Base(old.Cwd)}); ; {
-		page, err := s.store.ListSessions(ctx, f)
-		if err != nil {
-			return err
-		}
-		for _, other := range page.Items {
-			inside := other.Cwd == old.Cwd || strings.HasPrefix(other.Cwd, old.Cwd+string(filepath.Separator))
-			if inside && other.ID != old.ID && other.Node == old.Node && other.Turn != "" {
-				return terret.Errorf(terret.CodeSessionBusy, "session %s works in the folder of session %s; stop it, or wait for it, before you move this one", other.ID, old.ID)
-			}
-		}
-		if f.Cursor = page.Next; f.Cursor == "" {
-			return nil
-		}
+	id, err := s.maker.In(ctx, old.Cwd, func(other terret.Session) bool {
+		return other.ID != old.ID && other.Node == old.Node && other.Turn != ""
+	})
+	if err == nil && id != "" {
+		err = terret.Errorf(terret.CodeSessionBusy, "session %s works in the folder of session %s; stop it, or wait for it, before you move this one", id, old.ID)
 	}
+	return err
 }
 
 // arrivals makes the successor of a session of another node.
