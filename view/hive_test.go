@@ -197,6 +197,15 @@ func TestHiveReplies(t *testing.T) {
 	}
 }
 
+// TestHiveTrust holds that trust lasts without a rule, which only permissions make.
+func TestHiveTrust(t *testing.T) {
+	t.Parallel()
+	d, err := view.FromHive(terret.Request{RequestID: "req_1", Gate: terret.GateTrust}, []byte(`{"reply":"always"}`))
+	if err != nil || d.Behavior != terret.BehaviorAllow || d.Scope != terret.ScopeOnce {
+		t.Errorf("%+v, %v", d, err)
+	}
+}
+
 func TestHiveBadReplies(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

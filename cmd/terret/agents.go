@@ -293,7 +293,7 @@ func newListing[T any](
 		w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 		for _, item := range items {
 			name, about := columns(item)
-			fmt.Fprintf(w, "%s\t%s\n", printable(name), cut(printable(about), 100))
+			fmt.Fprintf(w, "%s\t%s\n", printable(name), fit(printable(about), 100))
 		}
 		return w.Flush()
 	}}

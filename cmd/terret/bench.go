@@ -122,7 +122,7 @@ func runBench(ctx context.Context, a *app, o benchOptions) error {
 func (a *app) listTasks(list []tasks.Task) error {
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	for _, t := range list {
-		fmt.Fprintf(w, "%s\t%s\n", t.Name, cut(oneLine(t.Prompt), 100))
+		fmt.Fprintf(w, "%s\t%s\n", t.Name, fit(oneLine(t.Prompt), 100))
 	}
 	return w.Flush()
 }
@@ -176,7 +176,7 @@ func (b *bench) add(r benchRun) {
 		word = "passed"
 		b.report.Passed++
 	}
-	b.note("%s: %s (%s, $%.4f) %s", r.Task, word, elapsedMS(r.DurationMS), r.CostUSD.Dollars(), cut(oneLine(nonEmpty(r.Error, lastLine(r.Output))), 80))
+	b.note("%s: %s (%s, $%.4f) %s", r.Task, word, elapsedMS(r.DurationMS), r.CostUSD.Dollars(), fit(oneLine(nonEmpty(r.Error, lastLine(r.Output))), 80))
 }
 
 // one does a task once.

@@ -100,7 +100,7 @@ func (b *board) take(ev terret.Event) {
 		if b.live {
 			b.draw()
 		} else {
-			fmt.Fprintf(b.out, "%s: %s\n", r.name, cut(doing, 120))
+			fmt.Fprintf(b.out, "%s: %s\n", r.name, fit(doing, 120))
 		}
 	}
 }

@@ -80,7 +80,7 @@ func (a *app) sessionIDs(ctx context.Context) ([]string, error) {
 	page, err := a.harness.Store.ListSessions(ctx, terret.SessionFilter{Limit: usualSessions})
 	var out []string
 	for _, s := range page.Items {
-		out = append(out, s.ID[:13]+"\t"+cut(oneLine(nonEmpty(s.Title, "(no title)")), 60))
+		out = append(out, s.ID[:13]+"\t"+fit(oneLine(nonEmpty(s.Title, "(no title)")), 60))
 	}
 	return out, err
 }
@@ -90,7 +90,7 @@ func (a *app) requestIDs(ctx context.Context) ([]string, error) {
 	var out []string
 	for _, r := range page.Items {
 		what, _ := a.describeRequest(r)
-		out = append(out, r.RequestID+"\t"+cut(oneLine(what), 60))
+		out = append(out, r.RequestID+"\t"+fit(oneLine(what), 60))
 	}
 	return out, err
 }

@@ -150,7 +150,7 @@ func TestPrintable(t *testing.T) {
 			t.Errorf("printable(%q) = %q, want %q", in, got, want)
 		}
 	}
-	if got := cut(oneLine("  many\nwords\there  "), 8); got != "many wo…" {
-		t.Errorf("cut: %q", got)
+	if got := fit(oneLine("  many\nwords\there  "), 8); got != "many wo…" {
+		t.Errorf("fit: %q", got)
 	}
 }

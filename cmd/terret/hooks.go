@@ -61,7 +61,7 @@ func (a *asker) hook(ctx context.Context, ev terret.Event, d *terret.Decision) e
 	}
 	s := a.screen
 	s.line("")
-	s.line("%s %s", s.paint(amber, "?"), s.paint(bold, cut(hookText(gate, data), 400)))
+	s.line("%s %s", s.paint(amber, "?"), s.paint(bold, fit(hookText(gate, data), 400)))
 	for {
 		line, err := a.read(ctx, "  [y]es, let it  [n]o, and say why > ")
 		if err != nil {

@@ -58,7 +58,7 @@ func (a *app) describeRequest(r terret.Request) (what, how string) {
 			if all := detail(p); what != "Run `"+all+"`" { // which says it all
 				what += ": " + all
 			}
-			return cut(oneLine(what), 160), decide + " allow  (or deny)"
+			return fit(oneLine(what), 160), decide + " allow  (or deny)"
 		}
 	case terret.GateQuestion:
 		var q terret.QuestionRequest
@@ -76,11 +76,11 @@ func (a *app) describeRequest(r terret.Request) (what, how string) {
 	case terret.GatePlan:
 		var p terret.PlanRequest
 		if json.Unmarshal(r.Data, &p) == nil {
-			return "plan: " + cut(oneLine(p.Plan), 150), decide + " approve  (or revise)"
+			return "plan: " + fit(oneLine(p.Plan), 150), decide + " approve  (or revise)"
 		}
 	default:
 		if isHook(r.Gate) {
-			return cut(hookText(r.Gate, r.Data), 160), decide + " allow  (or " + string(hookRefusal(r.Gate)) + ")"
+			return fit(hookText(r.Gate, r.Data), 160), decide + " allow  (or " + string(hookRefusal(r.Gate)) + ")"
 		}
 	}
 	return string(r.Gate), decide + " allow  (or deny)"

@@ -81,7 +81,7 @@ func runPersonasLs(a *app, o personaOptions) error {
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "ID\tTOOLS\tFILE\tDESCRIPTION")
 	for _, p := range found.Personas {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", p.ID, cut(toolNames(p.Tools, "all"), 40), printable(p.SourceFile), printable(nonEmpty(p.Description, "-")))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", p.ID, fit(toolNames(p.Tools, "all"), 40), printable(p.SourceFile), printable(nonEmpty(p.Description, "-")))
 	}
 	return w.Flush()
 }

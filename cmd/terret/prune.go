@@ -114,7 +114,7 @@ func (a *app) showStale(stale assemble.Pruned, asJSON bool) error {
 		w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(w, "ID\tAGENT\tUSED\tEVENTS\tTITLE")
 		for _, s := range stale.Sessions {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", s.ID[:13], s.Agent, ago(s.UpdatedAt), s.Events, cut(oneLine(nonEmpty(s.Title, "(no title)")), 60))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", s.ID[:13], s.Agent, ago(s.UpdatedAt), s.Events, fit(oneLine(nonEmpty(s.Title, "(no title)")), 60))
 		}
 		if err := w.Flush(); err != nil {
 			return err

@@ -173,7 +173,7 @@ func (a *app) printRace(x race.Race) {
 	fmt.Fprintln(w, "RACER\tSTATE\tCHECK\tFILES\tLINES\tCOST\tTIME\tSESSION\tDETAIL")
 	for _, one := range x.Racers {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t+%d -%d\t$%.4f\t%s\t%s\t%s\n", one.Name, one.State, nonEmpty(one.Check, "-"), one.Files, one.Insertions, one.Deletions,
-			one.CostUSD.Dollars(), elapsedMS(one.DurationMS), one.Session[:13], cut(oneLine(one.Answer), 60))
+			one.CostUSD.Dollars(), elapsedMS(one.DurationMS), one.Session[:13], fit(oneLine(one.Answer), 60))
 	}
 	_ = w.Flush() // the output remembers errors
 	for _, one := range x.Racers {
@@ -288,7 +288,7 @@ func newRaceList(a *app) *cobra.Command {
 				w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 				fmt.Fprintln(w, "RACE\tSTATE\tRACERS\tKEPT\tTASK")
 				for _, x := range all {
-					fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\n", x.ID[:13], x.State, len(x.Racers), nonEmpty(x.Kept, "-"), cut(oneLine(x.Task), 60))
+					fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\n", x.ID[:13], x.State, len(x.Racers), nonEmpty(x.Kept, "-"), fit(oneLine(x.Task), 60))
 				}
 				return w.Flush()
 			})

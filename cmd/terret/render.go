@@ -110,7 +110,7 @@ func toolTitle(d terret.ToolPre) string {
 func (r *renderer) toolBegins(d terret.ToolPre) {
 	title := toolTitle(d)
 	r.titles[d.ToolID] = title
-	r.screen.line("%s %s", r.screen.paint(cyan, "●"), cut(title, 160))
+	r.screen.line("%s %s", r.screen.paint(cyan, "●"), fit(title, 160))
 	r.screen.busy(title)
 }
 
@@ -132,7 +132,7 @@ func (r *renderer) toolEnds(id, mark, text string, ms int64) {
 	if len(r.titles) > 0 { // several are running: say which
 		text = title + ": " + text
 	}
-	r.screen.line("  %s %s%s", mark, r.screen.paint(dim, cut(text, 140)), r.screen.paint(dim, suffix))
+	r.screen.line("  %s %s%s", mark, r.screen.paint(dim, fit(text, 140)), r.screen.paint(dim, suffix))
 }
 
 func (r *renderer) plan(d terret.PlanUpdate) {

@@ -165,7 +165,7 @@ func runRulesTest(ctx context.Context, a *app, effect, pattern string) error {
 			if r.Decision != nil {
 				was = string(r.Decision.Behavior)
 			}
-			fmt.Fprintf(a.out, "%s  was %s  %s\n", v.Behavior, was, cut(oneLine(p.Tool+" "+inputSummary(p.Input)), 120))
+			fmt.Fprintf(a.out, "%s  was %s  %s\n", v.Behavior, was, fit(oneLine(p.Tool+" "+inputSummary(p.Input)), 120))
 		}
 		if cursor = page.Next; cursor == "" {
 			break

@@ -155,7 +155,7 @@ func (a *app) footer(d terret.TurnComplete, s terret.Session, err error) {
 	}
 	a.note("%s", strings.Join(parts, " · "))
 	for _, x := range d.Denials {
-		a.note("  denied: %s %s: %s", printable(x.Tool), cut(oneLine(inputSummary(x.Input)), 60), oneLine(x.Reason))
+		a.note("  denied: %s %s: %s", printable(x.Tool), fit(oneLine(inputSummary(x.Input)), 60), oneLine(x.Reason))
 	}
 }
 

@@ -246,14 +246,6 @@ func unsafeRune(r rune) bool {
 // oneLine joins text into one line.
 func oneLine(text string) string { return strings.Join(strings.Fields(printable(text)), " ") }
 
-// cut shortens text to n characters.
-func cut(text string, n int) string {
-	if utf8.RuneCountInString(text) <= n {
-		return text
-	}
-	return strings.TrimSpace(string([]rune(text)[:n-1])) + "…"
-}
-
 // note prints a message from terret itself.
 func (a *app) note(format string, args ...any) {
 	text := printable(fmt.Sprintf(format, args...))

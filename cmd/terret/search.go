@@ -64,7 +64,7 @@ func runSearch(ctx context.Context, a *app, words string, o searchOptions) error
 	for _, f := range page.Items {
 		if f.Session != session {
 			session = f.Session
-			fmt.Fprintf(a.out, "%s  %s  %s  %s\n", f.Session[:13], printable(f.Agent), ago(f.Time), cut(oneLine(nonEmpty(f.Title, "(no title)")), 60))
+			fmt.Fprintf(a.out, "%s  %s  %s  %s\n", f.Session[:13], printable(f.Agent), ago(f.Time), fit(oneLine(nonEmpty(f.Title, "(no title)")), 60))
 		}
 		who := "you"
 		if f.Role == terret.RoleAssistant {

@@ -88,7 +88,7 @@ func runSessionsLs(ctx context.Context, a *app, o listOptions) error {
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "ID\tSTATE\tAGENT\tUSED\tCOST\tTITLE")
 	for _, s := range page.Items {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", s.ID[:13], state(s), printable(s.Agent), ago(s.UpdatedAt), dollars(s.CostUSD), cut(oneLine(nonEmpty(s.Title, "(no title)")), 60))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", s.ID[:13], state(s), printable(s.Agent), ago(s.UpdatedAt), dollars(s.CostUSD), fit(oneLine(nonEmpty(s.Title, "(no title)")), 60))
 	}
 	return w.Flush()
 }
@@ -272,7 +272,7 @@ func (a *app) showSession(ctx context.Context, e *engine.Engine, s terret.Sessio
 		if t.Undone {
 			fmt.Fprint(a.out, ", undone")
 		}
-		fmt.Fprintf(a.out, "  %s\n  › %s\n", t.StartedAt.Local().Format(time.TimeOnly), cut(oneLine(terret.TextOf(t.Prompt)), 100))
+		fmt.Fprintf(a.out, "  %s\n  › %s\n", t.StartedAt.Local().Format(time.TimeOnly), fit(oneLine(terret.TextOf(t.Prompt)), 100))
 		if t.Error != nil {
 			fmt.Fprintf(a.out, "  %s: %s\n", t.Error.Code, oneLine(t.Error.Message))
 		}

@@ -144,7 +144,7 @@ func runTeamList(ctx context.Context, a *app, asJSON bool) error {
 			if m.Session != "" {
 				session = m.Session[:13]
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", m.Name, m.Type, m.State, m.Mail, session, cut(oneLine(m.Detail), 60))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", m.Name, m.Type, m.State, m.Mail, session, fit(oneLine(m.Detail), 60))
 		}
 		return w.Flush()
 	})

@@ -99,7 +99,7 @@ func (a *app) work(ctx context.Context, r *workflow.Runner, id string, asJSON bo
 				line += fmt.Sprintf(" (%s, attempt %d)", s.Agent, s.Attempts)
 			}
 			if s.State == workflow.Failed {
-				line += ": " + cut(oneLine(s.Error), 200)
+				line += ": " + fit(oneLine(s.Error), 200)
 			}
 			if s.State != workflow.Pending && said[s.ID] != line {
 				a.note("%s", line)
@@ -186,7 +186,7 @@ func runWorkflowList(ctx context.Context, a *app, asJSON bool) error {
 					done++
 				}
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%d/%d\t$%.4f\t%s\n", run.ID[:13], oneLine(run.Name), run.State, done, len(run.Steps), run.CostUSD.Dollars(), cut(oneLine(run.Detail), 60))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%d/%d\t$%.4f\t%s\n", run.ID[:13], oneLine(run.Name), run.State, done, len(run.Steps), run.CostUSD.Dollars(), fit(oneLine(run.Detail), 60))
 		}
 		return w.Flush()
 	})
@@ -220,7 +220,7 @@ func newWorkflowShow(a *app) *cobra.Command {
 					if s.Session != "" {
 						session = s.Session[:13]
 					}
-					fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", s.ID, nonEmpty(s.Agent, "-"), s.State, s.Attempts, session, cut(oneLine(nonEmpty(s.Output, s.Error)), 60))
+					fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", s.ID, nonEmpty(s.Agent, "-"), s.State, s.Attempts, session, fit(oneLine(nonEmpty(s.Output, s.Error)), 60))
 				}
 				return w.Flush()
 			})

@@ -12,6 +12,7 @@ import (
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/engine"
 	"github.com/terret-dev/terret/internal/access"
+	"github.com/terret-dev/terret/internal/brief"
 	"github.com/terret-dev/terret/internal/lazyregexp"
 )
 
@@ -93,15 +94,10 @@ func problemOf(err error) *Problem {
 	}
 }
 
-// maxDetail bounds what an error says, in bytes: it may repeat what the caller sent.
+// maxDetail bounds what an error says, in characters: it may repeat what the caller sent.
 const maxDetail = 4000
 
-func short(text string) string {
-	if len(text) <= maxDetail {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxDetail], "") + " …"
-}
+func short(text string) string { return brief.Cut(text, maxDetail) }
 
 // inPlainWords is an error's text without the words of package json.
 func inPlainWords(text string, err error) string {
