@@ -25,33 +25,25 @@ type Store interface {
 
 // Log is the append-only log of all sessions.
 //
-// What Commit has acknowledged survives the death of any process. It also survives a
-// power cut, with two exceptions: pieces of text ([Kind.Delta]) at the end of a session
-// may be lost if only such pieces were committed after them, and so may a batch that is
-// marked Early, until Sync returns. So after a power cut a session's log is complete,
-// except that pieces, or an early batch that was never acknowledged, may be missing at
-// its end.
+// What Commit has written survives the death of any process. A power cut can take it
+// until Sync, or any other call that changes something, returns. It takes from the end:
+// what is left of a session's log has no holes.
 //
 // No Seq or Pos is ever reused, whatever is lost. Numbers are dense, except where a
-// power cut or Compact has removed pieces. So a reader that continues after the last
+// power cut has taken events or Compact has removed pieces. So a reader that continues after the last
 // number it has seen misses nothing and sees nothing twice, even across a power cut.
 type Log interface {
 	// Commit appends batches in one transaction, at most one batch for each session,
-	// and returns when they are safe, as described above. Each batch succeeds or fails
-	// on its own, as its Result says. The error is about the transaction as a whole:
-	// then nothing was written, unless the disk has failed. In that case readers may see
-	// what was written, and a repeated call fails with a conflict. If the outcome is
-	// unknown, Commit finds out before it returns.
-	//
-	// A commit in which all batches hold only pieces of text need not be on disk when
-	// it returns. The next commit that holds anything else, and any other change, syncs
-	// everything before it.
+	// and returns when readers can see them; they need not be on disk yet. Each batch
+	// succeeds or fails on its own, as its Result says. The error is about the
+	// transaction as a whole: then nothing was written. If the outcome is unknown, Commit
+	// finds out before it returns.
 	//
 	// The tables for lists and filters (sessions, turns, requests, usage) are updated
 	// from the events in the same transaction.
 	Commit(ctx context.Context, batches []Batch) ([]Result, error)
 	// Sync returns when everything that this store has committed is on disk. After an
-	// error it is unknown what is.
+	// error it is unknown what is, although readers see all of it.
 	Sync(ctx context.Context) error
 	// Read returns a page of events of one session in order. It may return fewer than
 	// asked for, but none only if there are no more.
@@ -89,11 +81,6 @@ type Batch struct {
 	Delivered []string
 	// Hits counts how often rules decided.
 	Hits map[string]int64
-	// Early allows Commit to return before the batch is on disk. The caller calls Sync
-	// next, and promises nobody that the batch is stored before Sync returns. If the
-	// commit also holds a batch that must be synced, all of it is on disk when Commit
-	// returns.
-	Early bool
 }
 
 // Result is the outcome of a batch.

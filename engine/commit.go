@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,13 +22,17 @@ const (
 // the end of a message and the end of its turn cost one commit.
 const linger = 5 * time.Millisecond
 
+// unsyncedFor is how long pieces of text may be committed before the disk has to write
+// them, too. A later event holds their full text.
+const unsyncedFor = time.Second
+
 // appending is a write that waits to be committed.
 type appending struct {
 	events []terret.Event
 	cursor []byte
 	taken  []string
 	hits   map[string]int64
-	shown  func()        // if not nil, it may be shown before it is on disk; the committer calls it then
+	shown  func()        // if not nil, the committer calls it when the events are shown, before they are on disk
 	done   chan struct{} // closed when it is committed and on disk, or never will be
 	err    error         // valid after done
 }
@@ -57,6 +63,7 @@ type committer struct {
 	closed bool          // nothing more is committed
 	wake   chan struct{} // something is dirty
 	hurry  chan struct{} // somebody may wait for it
+	synced time.Time     // owned by commitLoop
 }
 
 // add reports whether l will be committed.
@@ -129,7 +136,7 @@ func (e *Engine) awaitHurry() {
 }
 
 // commitGroup commits the sessions' batches and publishes what was committed, in the
-// order of the numbers.
+// order of the numbers. Then it has the disk write it, and tells those who wait for that.
 func (e *Engine) commitGroup(group []*live) {
 	batches := make([]terret.Batch, 0, len(group))
 	parts := make([][]*appending, 0, len(group))
@@ -144,56 +151,58 @@ func (e *Engine) commitGroup(group []*live) {
 	}
 	ctx := context.WithoutCancel(e.life)
 	results, err := e.store.Commit(ctx, batches)
-	early := false // something is shown that may not be on disk
+	failed := make([]error, len(owners))
 	for i, l := range owners {
-		switch {
-		case err != nil:
-			l.fail(parts[i], err)
-		case results[i].Err != nil:
-			l.fail(parts[i], results[i].Err)
-		default:
-			e.show(l, results[i])
-			finish(parts[i], batches[i].Early)
-			early = early || batches[i].Early
+		if failed[i] = err; err == nil {
+			failed[i] = results[i].Err
+		}
+		if failed[i] == nil {
+			e.show(l, results[i], parts[i])
 		}
 	}
-	if !early {
-		return
+	if err == nil {
+		err = e.sync(ctx, batches)
 	}
-	err = e.store.Sync(ctx)
 	for i, l := range owners {
-		switch {
-		case !batches[i].Early || results[i].Err != nil:
-		case err != nil:
+		if err := cmp.Or(failed[i], err); err != nil {
 			l.fail(parts[i], err)
-		default:
-			finish(parts[i], false)
+			continue
 		}
-	}
-}
-
-// finish goes on with what was committed and shown. If it is early, those who wait for the
-// disk go on waiting.
-func finish(part []*appending, early bool) {
-	for _, a := range part {
-		if a.shown != nil {
-			a.shown()
-			a.shown = nil
-		}
-		a.events = nil // requests live longer than what they wrote
-		if !early {
+		for _, a := range parts[i] {
 			close(a.done)
 		}
 	}
 }
 
 // show publishes what was committed.
-func (e *Engine) show(l *live, r terret.Result) {
+func (e *Engine) show(l *live, r terret.Result, part []*appending) {
 	s := l.committed(r)
 	e.hub.Publish(l.id, r.Entries)
 	if len(r.Entries) > 0 && s.Agent != NoAgent {
 		e.records.Add(s, r.Entries)
 	}
+	for _, a := range part {
+		if a.shown != nil {
+			a.shown()
+		}
+		a.events = nil // requests live longer than what they wrote
+	}
+}
+
+// sync has the disk write what was committed. Pieces of text alone may wait for the rest.
+func (e *Engine) sync(ctx context.Context, batches []terret.Batch) error {
+	if !slices.ContainsFunc(batches, holdsMore) && time.Since(e.commits.synced) < unsyncedFor {
+		return nil
+	}
+	err := e.store.Sync(ctx)
+	e.commits.synced = time.Now()
+	return err
+}
+
+// holdsMore reports whether a batch holds more than pieces of text.
+func holdsMore(b terret.Batch) bool {
+	return b.Cursor != nil || len(b.Taken)+len(b.Delivered)+len(b.Hits) > 0 ||
+		slices.ContainsFunc(b.Events, func(ev terret.Event) bool { return !ev.Kind().Delta() || ev.Expects != nil })
 }
 
 // enqueue passes events to the committer. l.mu must be held; events keep the order of
@@ -263,7 +272,6 @@ func (l *live) batch() (terret.Batch, []*appending) {
 			break
 		}
 		n++
-		b.Early = a.shown != nil && (n == 1 || b.Early)
 		b.Events = append(b.Events, a.events...)
 		if a.cursor != nil {
 			b.Cursor = a.cursor

@@ -18,14 +18,7 @@ func TestPromptOnDisk(t *testing.T) {
 		p := newPuppet()
 		f, store := faultyFixture(t, p)
 		id := f.session()
-		began, release := make(chan struct{}), make(chan struct{})
-		store.set(func() {
-			store.sync = func() error {
-				close(began)
-				<-release
-				return nil
-			}
-		})
+		began, release := slowSync(store)
 		turn := terret.NewID(terret.PrefixTurn)
 		promised := make(chan error, 2)
 		prompt := func() {
@@ -50,47 +43,116 @@ func TestPromptOnDisk(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		store.set(func() { store.sync = nil })
 		a.complete(t, turn)
 		f.ended(id, turn)
 	})
 }
 
-// TestEarlyBatches holds what may be shown before it is on disk: the beginning of a turn
-// whose sender is told once it is.
-func TestEarlyBatches(t *testing.T) {
+// slowSync makes the next sync slow: began is closed when it begins, and it ends when
+// release is closed. Later ones take no time.
+func slowSync(store *faults) (began, release chan struct{}) {
+	began, release = make(chan struct{}), make(chan struct{})
+	store.set(func() {
+		store.sync = func() error {
+			select {
+			case <-began:
+			default:
+				close(began)
+			}
+			<-release
+			return nil
+		}
+	})
+	return began, release
+}
+
+// TestEndOnDisk has the disk write the end of a turn while whoever follows the session
+// already sees it. What comes of it waits for the disk: the next prompt in the queue.
+func TestEndOnDisk(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		p := newPuppet()
 		f, store := faultyFixture(t, p)
-		var mu sync.Mutex
-		early, others := 0, 0
-		store.failBatches(func(b terret.Batch) error {
-			mu.Lock()
-			defer mu.Unlock()
-			switch starts := slices.Contains(kindsOf(b.Events), terret.KindTurnStart); {
-			case !b.Early:
-				others++
-			case !starts || len(b.Taken) > 0 || b.Cursor != nil:
-				t.Errorf("early: %v, taken %v", kindsOf(b.Events), b.Taken)
-			default:
-				early++
-			}
-			return nil
-		})
 		id := f.session()
 		first := f.prompt(id, "one").ID
 		a := p.agent(t)
 		a.prompted(t)
-		queued := f.promptWhen(id, "two", engine.WhenQueue).ID
+		second := f.promptWhen(id, "two", engine.WhenQueue).ID
+		synctest.Wait()
+		began, release := slowSync(store)
 		a.complete(t, first)
-		a.prompted(t)
-		a.complete(t, queued)
-		f.ended(id, queued)
-		mu.Lock()
-		defer mu.Unlock()
-		if early != 1 || others == 0 {
-			t.Errorf("%d early batches and %d others, want 1 and some", early, others)
+		receive(t, began)
+		f.ended(id, first)
+		synctest.Wait()
+		if n := len(all[terret.TurnStart](f.log(id))); n != 1 {
+			t.Errorf("%d turns have begun, want 1: the end of the first is not on disk", n)
 		}
+		close(release)
+		a.prompted(t)
+		a.complete(t, second)
+		f.ended(id, second)
+	})
+}
+
+// TestWhatIsSynced holds what the disk has to write at once: everything but pieces of
+// text, and these, too, if the last sync is a while ago.
+func TestWhatIsSynced(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		p := newPuppet()
+		f, store := faultyFixture(t, p)
+		var mu sync.Mutex
+		var unsynced []terret.Batch
+		syncs := 0
+		store.set(func() {
+			store.wrote = func(batches []terret.Batch) error {
+				mu.Lock()
+				defer mu.Unlock()
+				unsynced = append(unsynced, batches...)
+				return nil
+			}
+			store.sync = func() error {
+				mu.Lock()
+				defer mu.Unlock()
+				unsynced = nil
+				syncs++
+				return nil
+			}
+		})
+		id := f.session()
+		want := func(what string, synced bool, do func()) {
+			t.Helper()
+			synctest.Wait()
+			before := syncs
+			do()
+			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
+			if left := len(unsynced); (syncs > before) != synced || (left == 0) != synced {
+				t.Errorf("%s: %d syncs, and %d batches are left; must be synced: %t", what, syncs-before, left, synced)
+			}
+		}
+		var a *puppetAgent
+		piece := func() { a.say(t, terret.MessageDelta{MessageID: "m", Text: "piece"}) }
+		var first, queued string
+		want("a prompt", true, func() {
+			first = f.prompt(id, "one").ID
+			a = p.agent(t)
+			a.prompted(t)
+		})
+		want("a piece", false, piece)
+		want("another piece", false, piece)
+		time.Sleep(time.Second)
+		want("a piece after a while", true, piece)
+		want("the next", false, piece)
+		want("a piece and a message", true, func() {
+			a.say(t, terret.MessageDelta{MessageID: "m", Text: "piece"}, terret.Notification{Text: "note"})
+		})
+		queued = f.promptWhen(id, "two", engine.WhenQueue).ID
+		want("an end and the next prompt", true, func() {
+			a.complete(t, first)
+			a.prompted(t)
+		})
+		want("an end", true, func() { a.complete(t, queued) })
+		f.ended(id, queued)
 	})
 }
 

@@ -6,8 +6,8 @@
 // Callers use the methods of [Engine]. Every result is committed to the log first and
 // published after that, so what [Engine.Events] yields survives a crash of the process.
 // What a method has acknowledged also survives a power cut. One can take what was only
-// published, at the end of a session: pieces of streamed text and, until it is synced,
-// the beginning of a turn.
+// published, at the end of a session: pieces of streamed text, and what the disk was
+// writing at that moment.
 //
 // # The life of a turn
 //

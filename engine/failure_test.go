@@ -130,25 +130,28 @@ func TestFailedSync(t *testing.T) {
 // fails, and the next to claim it finds the turn completed and goes on behind it.
 func TestFailedSyncOfEnd(t *testing.T) {
 	t.Parallel()
+	for what, fail := range map[string]func(*faults){
+		"in Sync":   func(f *faults) { f.sync = func() error { return errDisk } },
+		"in Commit": func(f *faults) { f.wrote = func([]terret.Batch) error { return errDisk } },
+	} {
+		t.Run(what, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) { failSyncOfEnd(t, fail) })
+		})
+	}
+}
+
+func failSyncOfEnd(t *testing.T, fail func(*faults)) {
 	p := newPuppet()
 	f, faults := faultyFixture(t, p)
 	id := f.session()
-	faults.set(func() {
-		faults.wrote = func(batches []terret.Batch) error {
-			for _, ev := range batches[0].Events {
-				if ev.Kind().EndsTurn() {
-					return errDisk
-				}
-			}
-			return nil
-		}
-	})
 	first := f.prompt(id, "1").ID
 	a := p.agent(t)
 	a.prompted(t)
+	synctest.Wait()
+	faults.set(func() { fail(faults) })
 	a.complete(t, first)
 	receive(t, a.closed)
-	faults.set(func() { faults.wrote = nil })
+	faults.set(func() { faults.sync, faults.wrote = nil, nil })
 	second := f.prompt(id, "2").ID
 	a = p.agent(t)
 	a.prompted(t)

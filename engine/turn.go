@@ -207,9 +207,8 @@ func (l *live) record(t *turn) terret.Turn {
 }
 
 // begin starts a turn of the session and writes its first event. If it takes nothing from
-// the inbox, that is shown before it is on disk, and the agent reads the prompt while the
-// disk writes it; otherwise the caller starts the turn. l.mu must be held, and the session
-// must be idle.
+// the inbox, the agent reads the prompt while the disk writes that event; otherwise the
+// caller starts the turn. l.mu must be held, and the session must be idle.
 func (l *live) begin(r PromptRequest, origin terret.Origin, taken []string, in inForce) *turn {
 	l.queued = l.queued || len(l.leftover) > 0
 	l.leftover = nil

@@ -42,8 +42,11 @@ func (s *Store) Commit(ctx context.Context, batches []terret.Batch) ([]terret.Re
 	if err != nil {
 		return nil, err
 	}
-	d := durabilityOf(group)
-	err = s.writeAs(ctx, "commit", d, func(tx *lite.Conn) error {
+	events := 0
+	for _, p := range group {
+		events += len(p.Rows)
+	}
+	err = s.writeAs(ctx, "commit", events, func(tx *lite.Conn) error {
 		w := &writer{store: s, tx: tx}
 		if len(group) == 1 { // rolling back the transaction is enough
 			return w.writeAlone(group[0], results)
@@ -61,30 +64,12 @@ func (s *Store) Commit(ctx context.Context, batches []terret.Batch) ([]terret.Re
 		return results, nil
 	}
 	if err != nil {
-		if err = s.settle(ctx, group, results, err); err == nil && !d.later {
-			err = s.Sync(context.WithoutCancel(ctx))
-		}
-		if err != nil {
+		if err = s.settle(ctx, group, results, err); err != nil {
 			return nil, err
 		}
 		s.news.publish()
 	}
 	return results, nil
-}
-
-// durabilityOf looks for a group that holds only pieces of text and early batches: it need
-// not be on disk yet.
-func durabilityOf(group []store.Prepared) durability {
-	d := durability{later: true}
-	for _, p := range group {
-		d.events += len(p.Rows)
-		d.early = d.early || p.Batch.Early
-		if !p.Batch.Early && (!plain(p) || p.Projection.Touched || p.Batch.Cursor != nil) {
-			d.later = false
-		}
-	}
-	d.later = d.later && d.events > 0
-	return d
 }
 
 // plain reports whether the batch changes only the log and the session's cursor.

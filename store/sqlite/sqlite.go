@@ -3,11 +3,9 @@
 //
 // # Durability
 //
-// The file is in WAL mode. What Commit has acknowledged survives kill -9. It also
-// survives power cuts, except for pieces of text that nothing else followed, and early
-// batches before they are synced: see sync.go. Readers may see what is about to be
-// acknowledged. A transaction holds a whole group of batches, so the price is one sync
-// per group.
+// The file is in WAL mode. What Commit has written survives kill -9, and power cuts once
+// Sync has returned: see sync.go. A transaction holds a whole group of batches, so the
+// price is one sync per group. All other changes are on disk before anybody sees them.
 //
 // # Concurrency
 //
@@ -144,7 +142,7 @@ func (s *Store) open(ctx context.Context) error {
 	}
 	last, err := lastBoot(s.db)
 	if err == nil && last != s.boot {
-		err = s.begin(ctx, durability{}, s.jump)
+		err = s.begin(ctx, 0, s.jump)
 	}
 	if err != nil {
 		return err
@@ -194,7 +192,7 @@ func (s *Store) openWriter(ctx context.Context) error {
 	if err != nil || s.version == known {
 		return err
 	}
-	return s.begin(ctx, durability{}, func(tx *lite.Conn) error {
+	return s.begin(ctx, 0, func(tx *lite.Conn) error {
 		s.version, err = migrate(tx, s.path)
 		return err
 	})

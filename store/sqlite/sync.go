@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"os"
-	"time"
 
 	sqlite3 "modernc.org/sqlite/lib"
 
@@ -11,40 +10,28 @@ import (
 )
 
 // SQLite syncs its log with fsync, which also writes the file's times, and shows a
-// transaction only after that. Batches of events are committed without that sync; then
-// the log is synced with fdatasync, and Commit returns.
-//
-// Most of what is committed is pieces of text, and a later event holds their full text.
-// A transaction of only such pieces is not synced, so it survives the death of the
-// process but not of the machine. The next sync includes it. The same goes for batches
-// that are marked as early, which Sync syncs at once.
-const (
-	unsyncedEvents = 1000        // at most, per process; see jump
-	unsyncedFor    = time.Second // then the next transaction is synced, even one of pieces
-)
+// transaction only after that. Events are committed without that sync, so they survive
+// the death of the process but not of the machine. Sync syncs them with fdatasync.
+// Everything else is synced by SQLite, with all that was committed before it.
 
-// durability says what has to be on disk, and when. The zero value is a transaction that
-// nobody sees before it is on disk.
-type durability struct {
-	events int  // that it holds, if readers may see them before they are on disk
-	later  bool // Commit may return before they are
-	early  bool // some of them are early: Sync follows at once
-}
+// unsyncedEvents is how many events of a process may be unsynced at a time; see jump.
+const unsyncedEvents = 1000
 
-// syncer decides which transactions are synced. Whoever holds the turn owns it.
+// syncer decides which transactions SQLite syncs. Whoever holds the turn owns it.
 type syncer struct {
-	lazy    bool // the machine tells when it was started, so transactions may be seen before they are on disk
-	relaxed bool // SQLite does not sync
-	events  int  // unsynced so far
-	last    time.Time
+	lazy    bool  // the machine tells when it was started, so transactions may be seen before they are on disk
+	relaxed bool  // SQLite does not sync
+	events  int   // unsynced so far
 	changes int64 // of the connection, before the transaction
 	failed  bool  // a sync of events that readers see: the log may have a hole on disk
 }
 
-// prepare makes the connection ready for a transaction. None may be open.
-func (y *syncer) prepare(c *lite.Conn, d durability) error {
+// prepare makes the connection ready for a transaction with that many events that readers
+// may see before they are on disk; if there are none, SQLite syncs it. No transaction may
+// be open.
+func (y *syncer) prepare(c *lite.Conn, events int) error {
 	y.changes = c.TotalChanges()
-	relax := y.lazy && d.events > 0 && y.events+d.events <= unsyncedEvents
+	relax := y.lazy && events > 0 && y.events+events <= unsyncedEvents
 	if relax == y.relaxed {
 		return nil
 	}
@@ -60,26 +47,21 @@ func (y *syncer) prepare(c *lite.Conn, d durability) error {
 }
 
 // committing records that the transaction may be committed from now on.
-func (y *syncer) committing(d durability) {
+func (y *syncer) committing(events int) {
 	if y.relaxed {
-		y.events += d.events
+		y.events += events
 	}
 }
 
-// done records how the commit went, and reports whether the log must be synced now. If it
-// failed, its own events are not in the log, but those before it may not be on disk, and
-// later syncs do not tell.
-func (y *syncer) done(c *lite.Conn, d durability, err error) bool {
+// done records how the commit went. If it failed, its own events are not in the log, but
+// those before it may not be on disk, and later syncs do not tell.
+func (y *syncer) done(c *lite.Conn, err error) {
 	switch {
 	case err != nil:
 		y.failed = y.failed || y.events > 0
-		return false
-	case y.relaxed:
-		return !d.later || !d.early && time.Since(y.last) >= unsyncedFor
-	case c.TotalChanges() != y.changes: // otherwise there was nothing to sync
-		y.events, y.last = 0, time.Now()
+	case !y.relaxed && c.TotalChanges() != y.changes: // otherwise there was nothing to sync
+		y.events = 0
 	}
-	return false
 }
 
 // mend makes sure that nothing is written behind a hole in the log: after a power cut it
@@ -100,7 +82,7 @@ func (s *Store) tryMend() error {
 		err = s.checkpoint()
 	}
 	if err == nil {
-		s.sync.events, s.sync.last, s.sync.failed = 0, time.Now(), false
+		s.sync.events, s.sync.failed = 0, false
 	}
 	return err
 }
@@ -141,10 +123,9 @@ func (s *Store) syncLog() error {
 	if err := s.syncData(s.wal); err != nil {
 		s.sync.failed = true
 		_ = s.tryMend() // before anybody else writes; if it cannot, whoever writes next has to
-		s.news.publish()
 		return err
 	}
-	s.sync.events, s.sync.last = 0, time.Now()
+	s.sync.events = 0
 	return nil
 }
 

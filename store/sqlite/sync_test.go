@@ -51,9 +51,9 @@ func openLazy(t *testing.T) *Store {
 	return s
 }
 
-// How a transaction gets to the disk: not by itself, by a sync after it, or by SQLite's
-// before anybody sees it.
-const unsynced, synced, full = "not synced", "synced", "synced by SQLite"
+// How a transaction gets to the disk: not by itself, or by SQLite's sync before anybody
+// sees it.
+const unsynced, full = "not synced", "synced by SQLite"
 
 // syncs is how a store commits and syncs.
 type syncs struct {
@@ -83,108 +83,24 @@ func watchSyncs(s *Store) *syncs {
 			return fmt.Errorf("%s is not the log: %w, %w", f.Name(), err, isErr)
 		}
 		l.n++
-		if n := len(l.committed); n > 0 {
-			l.committed[n-1] += ", then synced"
-			if l.committed[n-1] == unsynced+", then synced" {
-				l.committed[n-1] = synced
-			}
-		}
 		return syncData(f)
 	}
 	return l
 }
 
-// want holds that do commits once, in that way.
+// want holds that do commits once, in that way, and leaves the sync of it to others.
 func (l *syncs) want(t *testing.T, what, how string, do func()) {
 	t.Helper()
-	l.committed = nil
+	l.committed, l.n = nil, 0
 	do()
-	if len(l.committed) != 1 || l.committed[0] != how {
-		t.Errorf("%s: %q, want %q", what, l.committed, how)
+	if len(l.committed) != 1 || l.committed[0] != how || l.n != 0 {
+		t.Errorf("%s: %q and %d syncs, want %q", what, l.committed, l.n, how)
 	}
-	l.committed = nil
 }
 
-// TestPiecesAreNotSyncedAlone holds which transactions are synced: all but those of
-// nothing but pieces of text, and of these one in a while.
-func TestPiecesAreNotSyncedAlone(t *testing.T) {
-	t.Parallel()
-	s := openLazy(t)
-	x, y := newHolder(t, s), newHolder(t, s)
-	l := watchSyncs(s)
-	n := 0
-	piece := func() terret.Event { n++; return pieceOf(n) }
-	step := func(what string, want string, do func()) {
-		t.Helper()
-		s.sync.last = time.Now().Add(time.Hour) // no time passes
-		l.want(t, what, want, do)
-	}
-	alone := func(what string, want string, change func(*terret.Batch)) {
-		t.Helper()
-		b := x.batch(piece())
-		change(&b)
-		step(what, want, func() { x.commit(t, b) })
-	}
-	same := func(*terret.Batch) {}
-
-	step("a note", synced, func() { x.commit(t, x.batch(note())) })
-	alone("a piece", unsynced, same)
-	alone("another piece", unsynced, same)
-	alone("a piece and a note", synced, func(b *terret.Batch) { b.Events = append(b.Events, note()) })
-	alone("a piece with the driver's cursor", synced, func(b *terret.Batch) { b.Cursor = []byte("c") })
-	alone("a piece that takes from the inbox", synced, func(b *terret.Batch) { b.Taken = []string{"i"} })
-	alone("a piece that delivers", synced, func(b *terret.Batch) { b.Delivered = []string{"r"} })
-	alone("a piece and a rule's hit", synced, func(b *terret.Batch) { b.Hits = map[string]int64{"r": 1} })
-	alone("a piece with the agent's message", unsynced, func(b *terret.Batch) { b.Events[0].Raw = []byte("raw") })
-	alone("a piece that is a request", synced, func(b *terret.Batch) {
-		b.Events[0].Expects = &terret.Expects{RequestID: terret.NewID(terret.PrefixRequest), Gate: terret.GateStop}
-	})
-	group := func(events ...terret.Event) func() {
-		return func() {
-			r, err := s.Commit(t.Context(), []terret.Batch{x.batch(events[0]), y.batch(events[1])})
-			if err != nil || r[0].Err != nil || r[1].Err != nil {
-				t.Fatal(r, err)
-			}
-			x.seq, y.seq = r[0].LastSeq, r[1].LastSeq
-		}
-	}
-	step("pieces of two sessions", unsynced, group(piece(), piece()))
-	step("a piece and another's note", synced, group(piece(), note()))
-	step("a release", full, func() {
-		if err := s.Release(t.Context(), y.id, y.epoch); err != nil {
-			t.Fatal(err)
-		}
-	})
-
-	// No more than a number of them, however they come.
-	many := x.batch()
-	for range unsyncedEvents - 1 {
-		many.Events = append(many.Events, piece())
-	}
-	step("many pieces", unsynced, func() { x.commit(t, many) })
-	alone("the last that fits", unsynced, same)
-	step("a transaction that changes nothing", full, func() {
-		if err := s.Release(t.Context(), y.id, y.epoch); err != nil {
-			t.Fatal(err)
-		}
-	})
-	alone("one too many", full, same)
-	alone("the first after that", unsynced, same)
-
-	// Nor for longer than a time.
-	s.sync.last = time.Now().Add(-2 * unsyncedFor)
-	l.want(t, "a piece after a while", synced, func() { x.commit(t, x.batch(piece())) })
-
-	// Nor where it cannot be known whether the machine has died since.
-	s.sync.lazy = false
-	alone("a piece on a strange system", full, same)
-	wantEvents(t, s, x.id, x.seq)
-	wantClean(t, s)
-}
-
-// TestEarly holds that an early batch is not synced when it is committed, however long ago
-// the last sync was, but when Sync returns.
-func TestEarly(t *testing.T) {
+// TestSync holds that Commit leaves it to Sync to have the disk write events, and that all
+// else is on disk before anybody sees it.
+func TestSync(t *testing.T) {
 	t.Parallel()
 	s := openLazy(t)
 	x, y := newHolder(t, s), newHolder(t, s)
@@ -192,7 +108,6 @@ func TestEarly(t *testing.T) {
 	commit := func(what string, want string, change func(*terret.Batch)) {
 		t.Helper()
 		b := x.batch(note())
-		b.Early = true
 		change(&b)
 		l.want(t, what, want, func() { x.commit(t, b) })
 	}
@@ -200,35 +115,41 @@ func TestEarly(t *testing.T) {
 	sync := func(what string, want int) {
 		t.Helper()
 		l.n = 0
-		if err := s.Sync(t.Context()); err != nil || l.n != want {
-			t.Errorf("%s: synced %d times, want %d, %v", what, l.n, want, err)
+		if err := s.Sync(t.Context()); err != nil || l.n != want || s.sync.events != 0 {
+			t.Errorf("%s: synced %d times, want %d, and %d events are left, %v", what, l.n, want, s.sync.events, err)
+		}
+	}
+	release := func() {
+		if err := s.Release(t.Context(), y.id, y.epoch); err != nil {
+			t.Fatal(err)
 		}
 	}
 	sync("nothing", 0)
 	for range 2 {
-		began := time.Now()
-		s.sync.last = began.Add(-2 * unsyncedFor)
-		commit("a note after a while", unsynced, same)
+		commit("a note", unsynced, same)
 		sync("the note", 1)
 		sync("nothing more", 0)
-		if s.sync.events != 0 || s.sync.last.Before(began) {
-			t.Errorf("%d events are said to be unsynced since %v", s.sync.events, s.sync.last)
-		}
 	}
 	commit("one that takes from the inbox", unsynced, func(b *terret.Batch) { b.Taken = []string{"i"} })
-	commit("one that is not early", synced, func(b *terret.Batch) { b.Early = false })
-	sync("what that synced", 0)
-	commit("one without events", full, func(b *terret.Batch) { b.Events, b.Cursor = nil, []byte("c") })
-	l.want(t, "one and another that is not", synced, func() {
-		b := x.batch(note())
-		b.Early = true
-		r, err := s.Commit(t.Context(), []terret.Batch{b, y.batch(note())})
+	l.want(t, "those of two sessions", unsynced, func() {
+		r, err := s.Commit(t.Context(), []terret.Batch{x.batch(note()), y.batch(note())})
 		if err != nil || r[0].Err != nil || r[1].Err != nil {
 			t.Fatal(r, err)
 		}
-		x.seq = r[0].LastSeq
+		x.seq, y.seq = r[0].LastSeq, r[1].LastSeq
 	})
-	sync("both", 0)
+	sync("all of them", 1)
+	commit("one without events", full, func(b *terret.Batch) { b.Events, b.Cursor = nil, []byte("c") })
+	commit("another note", unsynced, same)
+	l.want(t, "a release", full, release)
+	sync("what the release synced", 0)
+
+	// No more than a number of them, however they come.
+	commit("as many as may be lost", unsynced, func(b *terret.Batch) { b.Events = slices.Repeat(b.Events, unsyncedEvents-1) })
+	commit("the last that fits", unsynced, same)
+	l.want(t, "a transaction that changes nothing", full, release)
+	commit("one too many", full, same)
+	commit("the first after that", unsynced, same)
 	commit("more than may be lost", full, func(b *terret.Batch) { b.Events = slices.Repeat(b.Events, unsyncedEvents+1) })
 
 	// One that was committed although the disk says otherwise goes into the database.
@@ -238,19 +159,12 @@ func TestEarly(t *testing.T) {
 		}
 		return nil
 	}
-	for _, early := range []bool{true, false} {
-		b := x.batch(note())
-		b.Early = early
-		x.commit(t, b)
-		if early {
-			if err := s.Sync(t.Context()); err != nil {
-				t.Error(err)
-			}
-		}
-		wal, err := os.Stat(s.path + "-wal")
-		if err != nil || wal.Size() != 0 || s.sync.events != 0 {
-			t.Errorf("early: %t: what was found in the log is not in the database: %v, %d events, %v", early, wal, s.sync.events, err)
-		}
+	x.commit(t, x.batch(note()))
+	if err := s.Sync(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if wal, err := os.Stat(s.path + "-wal"); err != nil || wal.Size() != 0 || s.sync.events != 0 {
+		t.Errorf("what was found in the log is not in the database: %v, %d events, %v", wal, s.sync.events, err)
 	}
 	l = watchSyncs(s)
 
@@ -269,24 +183,15 @@ func TestFailedSync(t *testing.T) {
 	t.Parallel()
 	failing := func(*os.File) error { return os.NewSyscallError("fdatasync", syscall.EIO) }
 	for name, fail := range map[string]func(*testing.T, *Store, *holder){
-		"early": func(t *testing.T, s *Store, x *holder) {
-			b := x.batch(note())
-			b.Early = true
-			x.commit(t, b)
+		"of a commit": func(t *testing.T, s *Store, x *holder) {
+			x.commit(t, x.batch(note()))
 			s.syncData = failing
 			if err := s.Sync(t.Context()); err == nil || !strings.Contains(err.Error(), "is full or has failed") {
 				t.Errorf("a failed sync: %v", err)
 			}
 		},
-		"of a commit": func(t *testing.T, s *Store, x *holder) {
-			s.syncData = failing
-			if _, err := s.Commit(t.Context(), []terret.Batch{x.batch(note())}); err == nil || !strings.Contains(err.Error(), "is full or has failed") {
-				t.Errorf("a failed sync: %v", err)
-			}
-			x.seq++ // it is in the log
-		},
-		"behind pieces": func(t *testing.T, s *Store, x *holder) {
-			x.commit(t, x.batch(pieceOf(1)))
+		"behind another": func(t *testing.T, s *Store, x *holder) {
+			x.commit(t, x.batch(note()))
 			s.fault = func(string) error { return errDisk }
 			if _, err := s.Commit(t.Context(), []terret.Batch{x.batch(note())}); err == nil {
 				t.Error("a failed commit is said to have worked")
@@ -344,16 +249,9 @@ func TestMendAtOnce(t *testing.T) {
 		told = true
 		return &lite.Error{Code: sqlite3.SQLITE_IOERR | 4<<8, Text: "disk I/O error"}
 	}
-	seen, err := s.Wait(t.Context(), -1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Commit(t.Context(), []terret.Batch{x.batch(note())}); err == nil {
+	x.commit(t, x.batch(note()))
+	if err := s.Sync(t.Context()); err == nil {
 		t.Error("a failed sync is said to have worked")
-	}
-	x.seq++
-	if now, err := s.Wait(t.Context(), -1); err != nil || now == seen {
-		t.Errorf("nobody is told of what is in the log: %d, %v", now, err)
 	}
 	if wal, err := os.Stat(s.path + "-wal"); err != nil || wal.Size() != 0 || s.sync.failed {
 		t.Errorf("it is not in the database: %v, %v", wal, err)
@@ -403,16 +301,14 @@ func TestPowerCut(t *testing.T) {
 	for i := range 5 {
 		seen = append(seen, x.commit(t, x.batch(pieceOf(i)))...)
 	}
-	early := x.batch(note())
-	early.Early = true
-	seen = append(seen, x.commit(t, early)...)
+	seen = append(seen, x.commit(t, x.batch(note()))...)
 	last := seen[len(seen)-1]
 
 	other := connect(t, cut)
 	mustExec(t, other, `UPDATE upkeep SET value = value + 1 WHERE name = 'boot'`) // started anew
 	for range 2 {
 		again := openFile(t, cut)
-		if err := again.begin(t.Context(), durability{}, again.jump); err != nil { // as another process that opens it at the same time
+		if err := again.begin(t.Context(), 0, again.jump); err != nil { // as another process that opens it at the same time
 			t.Fatal(err)
 		}
 		n, err := again.Session(t.Context(), x.id)

@@ -11,12 +11,13 @@ import (
 // write runs fn in an exclusive write transaction, and wakes those who Wait. The
 // context bounds the wait for the turn; once begun, the transaction runs to its end.
 func (s *Store) write(ctx context.Context, what string, fn func(tx *lite.Conn) error) error {
-	return s.writeAs(ctx, what, durability{}, fn)
+	return s.writeAs(ctx, what, 0, fn)
 }
 
-// writeAs is write for a transaction with a known durability.
-func (s *Store) writeAs(ctx context.Context, what string, d durability, fn func(tx *lite.Conn) error) error {
-	err := s.begin(ctx, d, func(tx *lite.Conn) error {
+// writeAs is write for a transaction with that many events that need not be on disk when
+// it returns.
+func (s *Store) writeAs(ctx context.Context, what string, events int, fn func(tx *lite.Conn) error) error {
+	err := s.begin(ctx, events, func(tx *lite.Conn) error {
 		if err := s.checkSchema(tx); err != nil {
 			return err
 		}
@@ -39,7 +40,7 @@ func (s *Store) ask(ctx context.Context, what string, fn func(tx *lite.Conn) err
 }
 
 // begin waits for this process's turn, then for the file, and runs fn in a transaction.
-func (s *Store) begin(ctx context.Context, d durability, fn func(*lite.Conn) error) error {
+func (s *Store) begin(ctx context.Context, events int, fn func(*lite.Conn) error) error {
 	return s.alone(ctx, func(c *lite.Conn) error {
 		if err := s.checkGone(); err != nil {
 			return err
@@ -47,7 +48,7 @@ func (s *Store) begin(ctx context.Context, d durability, fn func(*lite.Conn) err
 		if err := s.mend(ctx); err != nil {
 			return err
 		}
-		if err := s.sync.prepare(c, d); err != nil {
+		if err := s.sync.prepare(c, events); err != nil {
 			return err
 		}
 		if err := s.beginImmediate(ctx); err != nil {
@@ -61,17 +62,13 @@ func (s *Store) begin(ctx context.Context, d durability, fn func(*lite.Conn) err
 		if err := fn(c); err != nil {
 			return err
 		}
-		s.sync.committing(d)
+		s.sync.committing(events)
 		err := s.commit(c)
-		due := s.sync.done(c, d, err)
-		if err != nil {
-			return err
+		s.sync.done(c, err)
+		if err == nil {
+			s.noteFiles()
 		}
-		s.noteFiles()
-		if due {
-			return s.syncLog()
-		}
-		return nil
+		return err
 	})
 }
 

@@ -138,8 +138,8 @@ func settled(t *testing.T, st terret.Store, id string) (entries []terret.Entry, 
 	}
 }
 
-// writeUntilKilled commits groups of batches of all sizes and says what was
-// acknowledged, synced or not.
+// writeUntilKilled commits groups of batches of all sizes, synced or not, and says what
+// was committed.
 func (w *childWorker) writeUntilKilled(ctx context.Context, j job) error {
 	random := rand.New(rand.NewPCG(j.Seed, 0))
 	if _, err := w.do(ctx, job{Do: "claim", Sessions: j.Sessions}); err != nil {
@@ -148,17 +148,14 @@ func (w *childWorker) writeUntilKilled(ctx context.Context, j job) error {
 	for n := 0; ; n++ {
 		var batches []terret.Batch
 		some := someEvents
-		kind := random.IntN(3)
-		if kind == 0 {
+		if random.IntN(3) == 0 {
 			some = somePieces
 		}
 		for _, id := range j.Sessions[:1+random.IntN(len(j.Sessions))] {
-			b := w.writers[id].batch(some(random, n)...)
-			b.Early = kind == 1
-			batches = append(batches, b)
+			batches = append(batches, w.writers[id].batch(some(random, n)...))
 		}
 		results, err := w.st.Commit(ctx, batches)
-		if kind == 1 && err == nil && random.IntN(2) == 0 {
+		if err == nil && random.IntN(2) == 0 {
 			err = w.st.Sync(ctx)
 		}
 		if err != nil {
@@ -178,7 +175,7 @@ func (w *childWorker) writeUntilKilled(ctx context.Context, j job) error {
 	}
 }
 
-// somePieces is a batch that need not survive a power cut.
+// somePieces is a batch of pieces of text.
 func somePieces(random *rand.Rand, n int) []terret.Event {
 	var events []terret.Event
 	for i := range 1 + random.IntN(4) {
