@@ -97,6 +97,8 @@ func TestNoSuchCommand(t *testing.T) {
 		{[]string{"nonsense"}, `there is no command "nonsense"; ` + "`terret help` lists them"},
 		{[]string{"tema", "add", "--model", "m"}, `there is no command "tema"`},
 		{[]string{"team", "add", "ann", "--model", "m"}, `there is no command "add"; ` + "`terret team --help` lists them"},
+		{[]string{"help", "tema"}, `there is no command "tema"; did you mean team? ` + "`terret help` lists them"},
+		{[]string{"help", "team", "nonsense"}, `there is no command "nonsense"; ` + "`terret team --help` lists them"},
 		{[]string{"team", "--model", "m"}, "unknown flag: --model; see `terret team --help`"},
 		{[]string{"--model", "m"}, "unknown flag: --model"},
 		{[]string{"team", "spawn", "ann", "--colour", "m"}, "unknown flag: --colour; see `terret team spawn --help`"},

@@ -21,7 +21,8 @@ import (
 )
 
 func newKeys(a *app) *cobra.Command {
-	list := func(*cobra.Command, []string) error { return runKeysLs(a) }
+	var asJSON bool
+	list := func(*cobra.Command, []string) error { return runKeysLs(a, asJSON) }
 	cmd := &cobra.Command{
 		Use: "keys", Short: "Keep the keys of models' APIs for the native agent", Args: exactArgs(),
 		Long: "Keep the keys of models' APIs for the native agent, in the keyring of the operating\n" +
@@ -48,7 +49,11 @@ func newKeys(a *app) *cobra.Command {
 			return err
 		},
 	}
-	cmd.AddCommand(&cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List the providers whose keys are kept", Args: exactArgs(), RunE: list}, set, rm)
+	ls := &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List the providers whose keys are kept", Args: exactArgs(), RunE: list}
+	for _, c := range []*cobra.Command{cmd, ls} {
+		c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	}
+	cmd.AddCommand(ls, set, rm)
 	return cmd
 }
 
@@ -66,30 +71,43 @@ func (a *app) secrets(open func(dir string) *keys.Store, why string) (*keys.Stor
 	return open(a.data), nil
 }
 
-func runKeysLs(a *app) error {
+func runKeysLs(a *app, asJSON bool) error {
 	s, err := a.keyStore()
 	if err != nil {
 		return err
 	}
-	return a.listSecrets(s, "PROVIDER", "no keys; `terret keys set openai` keeps one")
+	return a.listSecrets(s, asJSON, "PROVIDER", "no keys; `terret keys set openai` keeps one")
 }
 
 // listSecrets lists of whom there are secrets, and where they are kept.
-func (a *app) listSecrets(s *keys.Store, whose, none string) error {
+func (a *app) listSecrets(s *keys.Store, asJSON bool, whose, none string) error {
 	names, inRing, err := s.Names()
 	if err != nil {
 		return terret.Errorf(terret.CodeInvalidRequest, "%w", err)
 	}
-	if len(names) == 0 {
+	kept := terret.Page[keptSecret]{Items: []keptSecret{}}
+	for _, name := range names {
+		kept.Items = append(kept.Items, keptSecret{name, where(inRing[name])})
+	}
+	switch {
+	case asJSON:
+		return a.printJSON(kept)
+	case len(names) == 0:
 		a.note("%s", none)
 		return nil
 	}
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "%s\tWHERE\n", whose)
-	for _, name := range names {
-		fmt.Fprintf(w, "%s\t%s\n", printable(name), where(inRing[name]))
+	for _, k := range kept.Items {
+		fmt.Fprintf(w, "%s\t%s\n", printable(k.Name), k.Where)
 	}
 	return w.Flush()
+}
+
+// keptSecret is whose secret is kept, and where.
+type keptSecret struct {
+	Name  string `json:"name"`
+	Where string `json:"where"`
 }
 
 func where(inRing bool) string {

@@ -18,7 +18,8 @@ import (
 
 func newMCP(a *app) *cobra.Command {
 	var file string
-	list := func(*cobra.Command, []string) error { return runMCPLs(a) }
+	var asJSON bool
+	list := func(*cobra.Command, []string) error { return runMCPLs(a, asJSON) }
 	cmd := &cobra.Command{
 		Use: "mcp", Short: "Sign in to MCP servers, for the native agent", Args: exactArgs(),
 		Long: "Sign in to MCP servers that require it, for the native agent. The tokens that a server issues\n" +
@@ -38,7 +39,11 @@ func newMCP(a *app) *cobra.Command {
 	for _, c := range []*cobra.Command{login, logout} {
 		c.Flags().StringVar(&file, "mcp", "", "file that configures MCP servers")
 	}
-	cmd.AddCommand(&cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List the servers that you are signed in to", Args: exactArgs(), RunE: list}, login, logout)
+	ls := &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List the servers that you are signed in to", Args: exactArgs(), RunE: list}
+	for _, c := range []*cobra.Command{cmd, ls} {
+		c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	}
+	cmd.AddCommand(ls, login, logout)
 	return cmd
 }
 
@@ -47,12 +52,12 @@ func (a *app) mcpTokens() (*keys.Store, error) {
 	return a.secrets(keys.OpenMCP, "signing in is for people")
 }
 
-func runMCPLs(a *app) error {
+func runMCPLs(a *app, asJSON bool) error {
 	store, err := a.mcpTokens()
 	if err != nil {
 		return err
 	}
-	return a.listSecrets(store, "SERVER", "you are not signed in to any MCP server; `terret mcp login ADDRESS` signs you in")
+	return a.listSecrets(store, asJSON, "SERVER", "you are not signed in to any MCP server; `terret mcp login ADDRESS` signs you in")
 }
 
 // mcpServer is the configuration that has the server of that name or address, and its name.

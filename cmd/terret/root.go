@@ -63,6 +63,9 @@ func newRoot(a *app) *cobra.Command {
 		newRules(a), newPersonas(a), newTrust(a), newToken(a), newKeys(a), newMCP(a), newAgents(a), newModels(a), newCommands(a), newUsage(a), newTeam(a), newHandoff(a), newWorkflow(a), newReview(a), newRace(a), newBench(a), newReplay(a), newServe(a), newOpen(a), newWorker(a), newFleet(a), newSim(a), newDB(a), newVersion(a),
 	)
 	root.InitDefaultHelpCmd()
+	if help, _, err := root.Find([]string{"help"}); err == nil {
+		help.Args = helpArgs
+	}
 	a.complete(root)
 	return root
 }
@@ -78,6 +81,19 @@ func exactArgs(names ...string) cobra.PositionalArgs {
 		}
 		return wrongArgs(cmd)
 	}
+}
+
+// helpArgs accepts the names of a command.
+func helpArgs(cmd *cobra.Command, args []string) error {
+	about, rest, err := cmd.Root().Find(args)
+	if err != nil || len(rest) == 0 || !about.HasSubCommands() {
+		return err
+	}
+	lister := about.CommandPath() + " --help"
+	if about == cmd.Root() {
+		lister = "terret help"
+	}
+	return noCommand(about, rest[0], lister)
 }
 
 // noCommand says that there is no such command, and which one may have been meant.
