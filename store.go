@@ -26,18 +26,19 @@ type Store interface {
 // Log is the append-only log of all sessions.
 //
 // What Commit has written survives the death of any process. A power cut can take it
-// until Sync, or any other call that changes something, returns. It takes from the end:
-// what is left of a session's log has no holes.
+// until Sync returns, or another method than Commit that changes something. It takes from
+// the end: what is left of a session's log has no holes.
 //
 // No Seq or Pos is ever reused, whatever is lost. Numbers are dense, except where a
-// power cut has taken events or Compact has removed pieces. So a reader that continues after the last
-// number it has seen misses nothing and sees nothing twice, even across a power cut.
+// power cut has taken events or Compact has removed pieces. So a reader that continues
+// after the last number it has seen misses nothing and sees nothing twice, even across a
+// power cut.
 type Log interface {
 	// Commit appends batches in one transaction, at most one batch for each session,
 	// and returns when readers can see them; they need not be on disk yet. Each batch
 	// succeeds or fails on its own, as its Result says. The error is about the
-	// transaction as a whole: then nothing was written. If the outcome is unknown, Commit
-	// finds out before it returns.
+	// transaction as a whole: then nothing was written, unless the disk has failed and
+	// Commit, which then looks, could not find out either.
 	//
 	// The tables for lists and filters (sessions, turns, requests, usage) are updated
 	// from the events in the same transaction.

@@ -22,8 +22,8 @@ const (
 // the end of a message and the end of its turn cost one commit.
 const linger = 5 * time.Millisecond
 
-// unsyncedFor is how long pieces of text may be committed before the disk has to write
-// them, too. A later event holds their full text.
+// unsyncedFor is how long after a sync a commit of nothing but pieces of text goes without
+// one. A later event holds their full text.
 const unsyncedFor = time.Second
 
 // appending is a write that waits to be committed.
@@ -33,11 +33,11 @@ type appending struct {
 	taken  []string
 	hits   map[string]int64
 	shown  func()        // if not nil, the committer calls it when the events are shown, before they are on disk
-	done   chan struct{} // closed when it is committed and on disk, or never will be
+	done   chan struct{} // closed when it is committed and, if it must be, on disk; or never will be
 	err    error         // valid after done
 }
 
-// wait blocks until a is committed. It takes no context: a commit cannot be undone.
+// wait blocks until a is done. It takes no context: a commit cannot be undone.
 func (a *appending) wait() error {
 	<-a.done
 	return a.err
@@ -184,6 +184,7 @@ func (e *Engine) show(l *live, r terret.Result, part []*appending) {
 	for _, a := range part {
 		if a.shown != nil {
 			a.shown()
+			a.shown = nil // it holds the turn, which may hold this
 		}
 		a.events = nil // requests live longer than what they wrote
 	}
@@ -249,7 +250,7 @@ func (l *live) write(out []terret.Event, cursor []byte) *appending {
 	return l.enqueue(&appending{events: out, cursor: cursor})
 }
 
-// flush waits until everything written so far is in the log.
+// flush waits until everything written so far is in the log, and on disk if it must be.
 func (l *live) flush() error {
 	l.mu.Lock()
 	if err := l.unusable(); err != nil {

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -45,6 +46,116 @@ func TestPromptOnDisk(t *testing.T) {
 		}
 		a.complete(t, turn)
 		f.ended(id, turn)
+	})
+}
+
+// TestFoundOnDisk asks again for a turn that has ended while the disk still writes: the
+// answer waits for the disk, be it the beginning or the end that is not on it. If the disk
+// fails, the answer is that of the next owner, which goes by the log.
+func TestFoundOnDisk(t *testing.T) {
+	for what, c := range map[string]struct {
+		ended bool // before the disk becomes slow
+		fails error
+	}{"the beginning": {}, "the end": {ended: true}, "the end, and it fails": {ended: true, fails: errDisk}} {
+		t.Run(what, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				p := newPuppet()
+				f, store := faultyFixture(t, p)
+				id, turn := f.session(), terret.NewID(terret.PrefixTurn)
+				promised := make(chan terret.Turn, 2)
+				prompt := func() {
+					found, err := f.Prompt(t.Context(), engine.PromptRequest{Session: id, Prompt: text("one"), Turn: turn})
+					if err != nil || found.ID != turn {
+						t.Errorf("%+v, %v", found, err)
+					}
+					promised <- found
+				}
+				var release chan struct{}
+				if !c.ended {
+					_, release = slowSync(store)
+				}
+				go prompt()
+				a := p.agent(t)
+				a.prompted(t)
+				if c.ended {
+					receive(t, promised)
+					synctest.Wait()
+					release = make(chan struct{})
+					store.set(func() {
+						store.sync = func() error {
+							<-release
+							store.set(func() { store.sync = nil })
+							return c.fails
+						}
+					})
+				}
+				a.complete(t, turn)
+				synctest.Wait()
+				go prompt()
+				synctest.Wait()
+				if len(promised) > 0 {
+					t.Error("a turn was acknowledged before it was on disk")
+				}
+				close(release)
+				if found := receive(t, promised); c.ended && found.State != terret.TurnCompleted {
+					t.Errorf("the turn is %s", found.State)
+				}
+			})
+		})
+	}
+}
+
+// TestGroupOnDisk commits for three sessions at once. One is refused; then the disk fails.
+// Each caller is told what happened to its own.
+func TestGroupOnDisk(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		f, store := faultyFixture(t, newPuppet())
+		ids := []string{f.session(), f.session(), f.session()}
+		title := "title"
+		update := func(id string) error {
+			return f.Update(t.Context(), id, terret.SessionUpdated{Title: &title}, "")
+		}
+		for _, id := range ids { // claims them
+			if err := update(id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		errRefused := errors.New("refused")
+		began, release := slowSync(store)
+		held := make(chan error, 1)
+		go func() { held <- update(ids[0]) }()
+		receive(t, began)
+		var told [3]chan error
+		for i, id := range ids {
+			told[i] = make(chan error, 1)
+			go func() { told[i] <- update(id) }()
+		}
+		synctest.Wait()
+		store.set(func() {
+			store.batch = func(b terret.Batch) error {
+				if b.Session == ids[1] {
+					return errRefused
+				}
+				return nil
+			}
+			store.sync = func() error { return errDisk }
+		})
+		close(release)
+		if err := receive(t, held); err != nil {
+			t.Error(err)
+		}
+		for i, want := range []error{errDisk, errRefused, errDisk} {
+			if err := receive(t, told[i]); !errors.Is(err, want) {
+				t.Errorf("session %d: %v, want %v", i, err, want)
+			}
+		}
+		synctest.Wait()
+		store.set(func() { store.batch, store.sync = nil, nil })
+		for _, id := range ids {
+			if err := update(id); err != nil {
+				t.Error(err)
+			}
+		}
 	})
 }
 

@@ -5,9 +5,10 @@
 //
 // Callers use the methods of [Engine]. Every result is committed to the log first and
 // published after that, so what [Engine.Events] yields survives a crash of the process.
-// What a method has acknowledged also survives a power cut. One can take what was only
-// published, at the end of a session: pieces of streamed text, and what the disk was
-// writing at that moment.
+// What a method has written also survives a power cut when the method returns. One can
+// take what was only published, at the end of a session: pieces of streamed text, and what
+// the disk was writing at that moment. Stopping a turn and closing a session answer for
+// the agent, not for the events that say so.
 //
 // # The life of a turn
 //
@@ -32,7 +33,7 @@
 //	rewinding  undo and redo                           idle                         files in the old or the
 //	                                                                                new state, never between
 //	leaving    closing, or a long time without a turn  gone                         nothing to do
-//	broken     a commit that failed, from any phase    gone                         whatever the phase before did
+//	broken     a failed commit or sync, from any phase gone                         whatever the phase before did
 //	gone       giving the session back                 -                            -
 //
 // What each phase holds: starting has a goroutine that opens the agent (turn.prepared

@@ -72,7 +72,7 @@ func (e *Engine) Prompt(ctx context.Context, r PromptRequest) (terret.Turn, erro
 			return err
 		case cur != nil && cur.id == t.ID:
 			return cur.onDisk() // another call may have begun it
-		case given && l.isBroken(): // what was found may not be on disk: the next owner knows
+		case given && l.flush() != nil: // what was found may not be on disk: the next owner knows
 			return errGone
 		}
 		return nil

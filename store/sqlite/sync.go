@@ -53,8 +53,8 @@ func (y *syncer) committing(events int) {
 	}
 }
 
-// done records how the commit went. If it failed, its own events are not in the log, but
-// those before it may not be on disk, and later syncs do not tell.
+// done records how the commit went. If it failed, its events may be in the log, and those
+// before it may not be on disk, which later syncs do not tell.
 func (y *syncer) done(c *lite.Conn, err error) {
 	switch {
 	case err != nil:
