@@ -19,7 +19,7 @@ func TestPromptOnDisk(t *testing.T) {
 		p := newPuppet()
 		f, store := faultyFixture(t, p)
 		id := f.session()
-		began, release := slowSync(store)
+		began, release := slowSync(store, nil)
 		turn := terret.NewID(terret.PrefixTurn)
 		promised := make(chan error, 2)
 		prompt := func() {
@@ -72,7 +72,7 @@ func TestFoundOnDisk(t *testing.T) {
 				}
 				var release chan struct{}
 				if !c.ended {
-					_, release = slowSync(store)
+					_, release = slowSync(store, c.fails)
 				}
 				go prompt()
 				a := p.agent(t)
@@ -80,14 +80,7 @@ func TestFoundOnDisk(t *testing.T) {
 				if c.ended {
 					receive(t, promised)
 					synctest.Wait()
-					release = make(chan struct{})
-					store.set(func() {
-						store.sync = func() error {
-							<-release
-							store.set(func() { store.sync = nil })
-							return c.fails
-						}
-					})
+					_, release = slowSync(store, c.fails)
 				}
 				a.complete(t, turn)
 				synctest.Wait()
@@ -121,7 +114,7 @@ func TestGroupOnDisk(t *testing.T) {
 			}
 		}
 		errRefused := errors.New("refused")
-		began, release := slowSync(store)
+		began, release := slowSync(store, nil)
 		held := make(chan error, 1)
 		go func() { held <- update(ids[0]) }()
 		receive(t, began)
@@ -159,19 +152,20 @@ func TestGroupOnDisk(t *testing.T) {
 	})
 }
 
-// slowSync makes the next sync slow: began is closed when it begins, and it ends when
-// release is closed. Later ones take no time.
-func slowSync(store *faults) (began, release chan struct{}) {
+// slowSync makes the next sync slow: began is closed when it begins, and it ends with err
+// when release is closed. Later ones work.
+func slowSync(store *faults, err error) (began, release chan struct{}) {
 	began, release = make(chan struct{}), make(chan struct{})
+	first := true
 	store.set(func() {
 		store.sync = func() error {
-			select {
-			case <-began:
-			default:
-				close(began)
+			if !first {
+				return nil
 			}
+			first = false
+			close(began)
 			<-release
-			return nil
+			return err
 		}
 	})
 	return began, release
@@ -189,7 +183,7 @@ func TestEndOnDisk(t *testing.T) {
 		a.prompted(t)
 		second := f.promptWhen(id, "two", engine.WhenQueue).ID
 		synctest.Wait()
-		began, release := slowSync(store)
+		began, release := slowSync(store, nil)
 		a.complete(t, first)
 		receive(t, began)
 		f.ended(id, first)
@@ -210,20 +204,14 @@ func TestWhatIsSynced(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		p := newPuppet()
 		f, store := faultyFixture(t, p)
-		var mu sync.Mutex
-		var unsynced []terret.Batch
-		syncs := 0
+		unsynced, syncs := 0, 0 // read only while nobody writes
 		store.set(func() {
 			store.wrote = func(batches []terret.Batch) error {
-				mu.Lock()
-				defer mu.Unlock()
-				unsynced = append(unsynced, batches...)
+				unsynced += len(batches)
 				return nil
 			}
 			store.sync = func() error {
-				mu.Lock()
-				defer mu.Unlock()
-				unsynced = nil
+				unsynced = 0
 				syncs++
 				return nil
 			}
@@ -235,10 +223,8 @@ func TestWhatIsSynced(t *testing.T) {
 			before := syncs
 			do()
 			synctest.Wait()
-			mu.Lock()
-			defer mu.Unlock()
-			if left := len(unsynced); (syncs > before) != synced || (left == 0) != synced {
-				t.Errorf("%s: %d syncs, and %d batches are left; must be synced: %t", what, syncs-before, left, synced)
+			if (syncs > before) != synced || (unsynced == 0) != synced {
+				t.Errorf("%s: %d syncs, and %d batches are left; must be synced: %t", what, syncs-before, unsynced, synced)
 			}
 		}
 		var a *puppetAgent

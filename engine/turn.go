@@ -52,9 +52,11 @@ func (e *Engine) Prompt(ctx context.Context, r PromptRequest) (terret.Turn, erro
 	// once runs begin unless there already is a turn with that id. It looks when the
 	// session is ours, or known to be another's: then nobody else can begin one.
 	var t terret.Turn
+	found := false // another call began it
 	once := func(begin func() (terret.Turn, error)) error {
 		if given {
-			if old, err := e.FindTurn(ctx, r.Session, r.Turn); old != nil || err != nil {
+			old, err := e.FindTurn(ctx, r.Session, r.Turn)
+			if found = old != nil; found || err != nil {
 				t = deref(old)
 				return err
 			}
@@ -67,15 +69,10 @@ func (e *Engine) Prompt(ctx context.Context, r PromptRequest) (terret.Turn, erro
 	}
 	err := e.on(ctx, r.Session, func(l *live) error {
 		err := once(func() (terret.Turn, error) { return e.promptLive(ctx, l, r) })
-		switch cur := l.current(); {
-		case err != nil:
-			return err
-		case cur != nil && cur.id == t.ID:
-			return cur.onDisk() // another call may have begun it
-		case given && l.flush() != nil: // what was found may not be on disk: the next owner knows
+		if err == nil && found && l.flush() != nil { // it may not be on disk: the next owner knows
 			return errGone
 		}
-		return nil
+		return err
 	})
 	if isForeign(err) {
 		err = once(func() (terret.Turn, error) { return e.promptForeign(ctx, r) })
@@ -160,11 +157,11 @@ func (e *Engine) promptLive(ctx context.Context, l *live, r PromptRequest) (terr
 	}
 	t, busy := l.turn, l.phase != idle
 	switch {
-	case t != nil && t.id == r.Turn:
-		l.mu.Unlock()
-		return l.record(t), nil
 	case l.begun[r.Turn]: // since we looked
 		l.mu.Unlock()
+		if l.flush() != nil {
+			return terret.Turn{}, errGone
+		}
 		found, err := e.FindTurn(ctx, l.id, r.Turn)
 		return deref(found), err
 	case t != nil && r.When == WhenSteer:

@@ -112,21 +112,15 @@ func (s *Store) Sync(ctx context.Context) error {
 		case s.sync.events == 0:
 			return nil
 		}
-		return s.syncLog()
+		if err := s.syncData(s.wal); err != nil {
+			s.sync.failed = true
+			_ = s.tryMend() // before anybody else writes; if it cannot, whoever writes next has to
+			return err
+		}
+		s.sync.events = 0
+		return nil
 	})
 	return describe("sync", s.path, err)
-}
-
-// syncLog writes to the disk what is in the log. If it fails, readers see what may not be
-// on disk. The turn must be held.
-func (s *Store) syncLog() error {
-	if err := s.syncData(s.wal); err != nil {
-		s.sync.failed = true
-		_ = s.tryMend() // before anybody else writes; if it cannot, whoever writes next has to
-		return err
-	}
-	s.sync.events = 0
-	return nil
 }
 
 // openLog opens the log file before anything is written to it, since a descriptor reports
