@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -462,4 +463,60 @@ func TestQueueUnsure(t *testing.T) {
 	if !slices.Equal(begun, []string{"one", "two", "three"}) {
 		t.Errorf("%q", begun)
 	}
+}
+
+// steerable is an agent that can be steered; onSteer runs while it is.
+type steerable struct {
+	*puppet
+	onSteer func()
+}
+
+func (s steerable) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, error) {
+	a, err := s.puppet.Open(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return willing{a, s.onSteer}, nil
+}
+
+type willing struct {
+	terret.Agent
+	onSteer func()
+}
+
+func (w willing) Steer(context.Context, string, terret.Prompt) error {
+	w.onSteer()
+	return nil
+}
+
+// A message that the agent took is not sent again because the turn has ended and the
+// session is being closed when the agent says so.
+func TestSteeredOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		p := newPuppet()
+		p.caps = terret.Capabilities{Abilities: map[terret.Capability]terret.Ability{terret.CanSteer: {OK: true, By: terret.ByAgent}}}
+		taken, answer, closing := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		p.onClose = func(*puppetAgent) { <-closing }
+		f := openFixture(t, ":memory:", steerable{p, func() { close(taken); <-answer }})
+		id, a, turn := chatty(t, f, p)
+		told := make(chan error, 1)
+		go func() {
+			_, err := f.Prompt(t.Context(), engine.PromptRequest{Session: id, Prompt: text("x"), When: engine.WhenSteer, Turn: terret.NewID(terret.PrefixTurn)})
+			told <- err
+		}()
+		receive(t, taken)
+		a.complete(t, turn)
+		f.ended(id, turn)
+		go func() { _ = f.CloseSession(t.Context(), id, "me") }()
+		synctest.Wait()
+		close(answer)
+		synctest.Wait()
+		close(closing)
+		if err := receive(t, told); err != nil {
+			t.Error(err)
+		}
+		if n := len(all[terret.TurnStart](f.log(id))); n != 1 {
+			t.Errorf("%d turns have begun, want 1: the message was sent again", n)
+		}
+	})
 }
