@@ -51,7 +51,7 @@ race: ## run the same with the race detector, if there is a C compiler
 
 .PHONY: fleet
 fleet: ## run the suites of the engine and the HTTP API on a real PostgreSQL, if there is one
-	@if scripts/setup.sh postgres; then TERRET_TEST_POSTGRES=1 TERRET_TEST_STORE=postgres $(GO) test -timeout 15m ./engine ./internal/httpapi; \
+	@if scripts/setup.sh postgres; then TERRET_TEST_POSTGRES=1 TERRET_TEST_STORE=postgres $(GO) test -timeout 15m ./engine ./internal/server/httpapi; \
 	elif [ -n "$$CI" ]; then exit 1; \
 	else echo "no PostgreSQL: the suites ran on SQLite only"; fi
 
@@ -74,7 +74,7 @@ agents/node_modules/.stamp: agents/package-lock.json agents/install.sh
 
 .PHONY: bench
 bench: ## measure, and write docs/BENCHMARKS.md
-	$(GO) run ./internal/bench -write docs/BENCHMARKS.md
+	$(GO) run ./test/bench -write docs/BENCHMARKS.md
 
 .PHONY: fuzz
 fuzz: ## run every fuzz test for FUZZTIME (default 20s)
@@ -84,7 +84,7 @@ fuzz: ## run every fuzz test for FUZZTIME (default 20s)
 # SINCE=REV tries only lines that changed since; PACKAGES, SAMPLE and SKIP bound it further.
 .PHONY: mutants
 mutants: ## change the code a bit at a time and list what no test notices (takes hours; set PACKAGES, SINCE, SAMPLE)
-	$(GO) run ./internal/mutants -base '$(SINCE)' -sample $(or $(SAMPLE),0) -skip '$(SKIP)' $(or $(PACKAGES),./policy ./engine ./store ./driver/claude ./driver/codex ./driver/opencode ./driver/acp ./internal/access)
+	$(GO) run ./test/mutants -base '$(SINCE)' -sample $(or $(SAMPLE),0) -skip '$(SKIP)' $(or $(PACKAGES),./policy ./engine ./store ./driver/claude ./driver/codex ./driver/opencode ./driver/acp ./internal/server/access)
 
 .PHONY: fmt
 fmt: $(TOOLS)/golangci-lint ## format the code

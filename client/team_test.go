@@ -14,8 +14,8 @@ import (
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/client"
 	"github.com/terret-dev/terret/driver/mock"
-	"github.com/terret-dev/terret/internal/assemble"
-	"github.com/terret-dev/terret/team"
+	"github.com/terret-dev/terret/internal/server/assemble"
+	"github.com/terret-dev/terret/work/team"
 )
 
 // runTeam runs the team until the test ends.

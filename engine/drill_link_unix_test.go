@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/terret-dev/terret/internal/pgtest"
+	"github.com/terret-dev/terret/internal/test/pgtest"
 )
 
 // link is what a node of the drill has between itself and the database.

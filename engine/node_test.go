@@ -10,7 +10,7 @@ import (
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/driver/mock"
 	"github.com/terret-dev/terret/engine"
-	"github.com/terret-dev/terret/internal/pgtest"
+	"github.com/terret-dev/terret/internal/test/pgtest"
 	"github.com/terret-dev/terret/store/postgres"
 )
 

@@ -7,8 +7,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/terret-dev/terret/internal/assemble"
-	"github.com/terret-dev/terret/internal/pgtest"
+	"github.com/terret-dev/terret/internal/server/assemble"
+	"github.com/terret-dev/terret/internal/test/pgtest"
 )
 
 // Store is what the tests run on: SQLite, or with TERRET_TEST_STORE=postgres a real

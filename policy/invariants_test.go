@@ -9,7 +9,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/shellread"
+	"github.com/terret-dev/terret/policy/internal/shellread"
 )
 
 // someCommands are commands of all kinds: ordinary, hostile and generated.

@@ -6,7 +6,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
-	"github.com/terret-dev/terret/internal/shellread"
+	"github.com/terret-dev/terret/policy/internal/shellread"
 )
 
 // script is everything that a shell command may do: every command that it may run and

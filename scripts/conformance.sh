@@ -55,11 +55,11 @@ run "a minute of shell scripts, judged and run" -run '^TestDifferential$' ./poli
 run "200 kills of a process that writes to the store" -run '^TestFile$/^nothing_acknowledged' ./store/sqlite -args -storetest.kills=200
 run "the suite of the drivers on the real agents (some minutes)" -parallel 4 -timeout 55m ./driver/drivertest
 run "what the suite does not look at" -run '^TestReal' ./driver/claude ./driver/codex ./driver/native
-run "searches with ripgrep, of which an agent brings one" -run '^TestRipgrep' ./internal/tools
+run "searches with ripgrep, of which an agent brings one" -run '^TestRipgrep' ./driver/native/internal/tools
 run "the command line with the real Claude Code" -parallel 4 -run '^TestClaudeScripts$' ./cmd/terret
 run "one story over HTTP with every agent" -parallel 2 -timeout 20m -run '^TestAgentStories$' ./cmd/terret
 run "several agents on one thing" -parallel 2 -timeout 20m -run '^TestSeveralStories$' ./cmd/terret
-run "one scenario of the scripted models with every agent" -parallel 2 -timeout 15m -run 'Agents|Codex' ./sim ./internal/rpc
+run "one scenario of the scripted models with every agent" -parallel 2 -timeout 15m -run 'Agents|Codex' ./test/sim ./internal/rpc
 
 if [ "$(uname)" != Linux ] || cmp -s "$dir/table.md" docs/CONFORMANCE.md; then
 	exit 0

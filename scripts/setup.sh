@@ -29,7 +29,7 @@ node_is_new() {
 	node -e 'const [a, b] = process.versions.node.split("."), [x, y] = process.argv[1].split("."); process.exit(+a > +x || a === x && +b >= +y ? 0 : 1)' "$node_from"
 }
 
-# has_postgres looks where internal/pgtest does: Debian keeps the server out of the PATH.
+# has_postgres looks where internal/test/pgtest does: Debian keeps the server out of the PATH.
 has_postgres() {
 	has initdb || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1
 }

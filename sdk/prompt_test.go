@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/terret-dev/terret/sdk"
-	"github.com/terret-dev/terret/sim"
+	"github.com/terret-dev/terret/test/sim"
 )
 
 // A model is named provider/model, and told the product's name.

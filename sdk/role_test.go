@@ -12,7 +12,7 @@ import (
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/driver/mock"
 	"github.com/terret-dev/terret/sdk"
-	"github.com/terret-dev/terret/sim"
+	"github.com/terret-dev/terret/test/sim"
 )
 
 // A persona and a mode mean the same here as on the command line.

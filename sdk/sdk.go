@@ -36,8 +36,8 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/driver/native"
-	"github.com/terret-dev/terret/internal/assemble"
-	"github.com/terret-dev/terret/internal/config"
+	"github.com/terret-dev/terret/internal/server/assemble"
+	"github.com/terret-dev/terret/internal/server/config"
 )
 
 // Options says what session to create. All but Model may be left out.

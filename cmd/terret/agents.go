@@ -13,9 +13,9 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/driver/all"
-	"github.com/terret-dev/terret/internal/access"
-	"github.com/terret-dev/terret/internal/assemble"
-	"github.com/terret-dev/terret/internal/config"
+	"github.com/terret-dev/terret/internal/server/access"
+	"github.com/terret-dev/terret/internal/server/assemble"
+	"github.com/terret-dev/terret/internal/server/config"
 )
 
 func newAgents(a *app) *cobra.Command {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/terret-dev/terret/internal/agenttest"
+	"github.com/terret-dev/terret/internal/test/agenttest"
 )
 
 // TestAgentStories tells one story over HTTP with every agent.

@@ -22,12 +22,12 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/cmd/terret/internal/logfile"
 	"github.com/terret-dev/terret/engine"
-	"github.com/terret-dev/terret/internal/assemble"
-	"github.com/terret-dev/terret/internal/config"
 	"github.com/terret-dev/terret/internal/guard"
-	"github.com/terret-dev/terret/internal/logfile"
 	"github.com/terret-dev/terret/internal/redact"
+	"github.com/terret-dev/terret/internal/server/assemble"
+	"github.com/terret-dev/terret/internal/server/config"
 	"github.com/terret-dev/terret/internal/trust"
 )
 

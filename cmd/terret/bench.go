@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/cmd/terret/internal/tasks"
 	"github.com/terret-dev/terret/engine"
-	"github.com/terret-dev/terret/internal/assemble"
-	"github.com/terret-dev/terret/internal/tasks"
+	"github.com/terret-dev/terret/internal/server/assemble"
 )
 
 // benchOptions are the options of `terret bench`.

@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/terret-dev/terret/internal/tasks"
-	"github.com/terret-dev/terret/sim"
+	"github.com/terret-dev/terret/cmd/terret/internal/tasks"
+	"github.com/terret-dev/terret/test/sim"
 )
 
 type step map[string]any

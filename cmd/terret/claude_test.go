@@ -7,7 +7,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/terret-dev/terret/sim"
+	"github.com/terret-dev/terret/test/sim"
 )
 
 // TestClaudeScripts runs terret as people do, with the real Claude Code and the model

@@ -4,7 +4,7 @@ import (
 	"os"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/config"
+	"github.com/terret-dev/terret/internal/server/config"
 	"github.com/terret-dev/terret/internal/trust"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/assemble"
+	"github.com/terret-dev/terret/internal/server/assemble"
 	"github.com/terret-dev/terret/store"
 	"github.com/terret-dev/terret/store/postgres"
 )

@@ -15,7 +15,7 @@ import (
 	"github.com/terret-dev/terret/driver/all"
 	"github.com/terret-dev/terret/driver/native"
 	"github.com/terret-dev/terret/engine"
-	"github.com/terret-dev/terret/internal/assemble"
+	"github.com/terret-dev/terret/internal/server/assemble"
 	"github.com/terret-dev/terret/policy"
 )
 

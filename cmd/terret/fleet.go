@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/access"
-	"github.com/terret-dev/terret/internal/httpapi"
+	"github.com/terret-dev/terret/internal/server/access"
+	"github.com/terret-dev/terret/internal/server/httpapi"
 )
 
 func newFleet(a *app) *cobra.Command {

@@ -29,7 +29,7 @@ func TestImportHive(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"1.sql", "2.sql"} {
-		b, err := os.ReadFile(filepath.Join("../../internal/hive/testdata", name))
+		b, err := os.ReadFile(filepath.Join("internal/hive/testdata", name))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,9 +15,9 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/driver/native"
-	"github.com/terret-dev/terret/internal/access"
-	"github.com/terret-dev/terret/internal/assemble"
-	"github.com/terret-dev/terret/internal/keys"
+	"github.com/terret-dev/terret/internal/server/access"
+	"github.com/terret-dev/terret/internal/server/assemble"
+	"github.com/terret-dev/terret/internal/server/keys"
 )
 
 func newKeys(a *app) *cobra.Command {

@@ -7,7 +7,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/terret-dev/terret/internal/sandbox"
+	"github.com/terret-dev/terret/driver/native"
 )
 
 // sandboxCommand is the command that starts the commands of agents in a sandbox. It is not
@@ -25,7 +25,7 @@ func sandboxHelper() []string {
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == sandboxCommand {
-		sandbox.Main(os.Args[2:])
+		native.SandboxMain(os.Args[2:])
 	}
 	// A broken pipe fails the write instead of killing us, so that a turn still ends
 	// properly. The signal is caught, not ignored: child processes would inherit that.

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"log/slog"
 	"net/url"
 	"os"
 
@@ -12,8 +11,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/keys"
-	"github.com/terret-dev/terret/internal/mcphost"
+	"github.com/terret-dev/terret/driver/native"
+	"github.com/terret-dev/terret/internal/server/keys"
 )
 
 func newMCP(a *app) *cobra.Command {
@@ -69,8 +68,8 @@ func mcpServer(server, file string) (name string, config terret.JSON, err error)
 	if u, err := url.Parse(server); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return "", nil, terret.Invalid("server", "%q is not the address of a server; name the file that configures it with --mcp", server)
 	}
-	config, err = json.Marshal(map[string]any{"mcpServers": map[string]any{"server": map[string]string{"url": server}}})
-	return "server", config, err
+	config, err = json.Marshal(map[string]any{"mcpServers": map[string]any{server: map[string]string{"url": server}}})
+	return server, config, err
 }
 
 func runMCPLogin(ctx context.Context, a *app, server, file string) (err error) {
@@ -85,28 +84,13 @@ func runMCPLogin(ctx context.Context, a *app, server, file string) (err error) {
 	if err != nil {
 		return err
 	}
-	servers, err := mcphost.Only(config, name, mcphost.Options{Log: slog.New(slog.DiscardHandler), Tokens: store})
-	if err != nil {
-		return err
-	}
-	defer func() { _ = servers.Close() }() // nothing is written by it
-	servers.Refresh(ctx)
-	state := servers.States()[0]
+	signedIn, err := native.SignIn(ctx, config, name, store, a.showLink)
 	switch {
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case state.Status == "connected":
+	case err != nil:
+		return err
+	case !signedIn:
 		a.note("%s already lets you in; no sign-in is needed", printable(server))
 		return nil
-	case state.Status != mcphost.NeedsAuth:
-		return terret.Errorf(terret.CodeConnectionFailed, "%s cannot be reached: %s", server, state.Error)
-	}
-	err = servers.SignIn(ctx, name, a.showLink)
-	switch {
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case err != nil:
-		return terret.Errorf(terret.CodeNotAuthenticated, "%w", err)
 	}
 	a.note("you are signed in to %s", printable(server))
 	return nil
@@ -140,11 +124,9 @@ func runMCPLogout(ctx context.Context, a *app, server, file string) error {
 	}
 	kept := server
 	if name, config, err := mcpServer(server, file); err == nil {
-		address, err := mcphost.Address(config, name)
-		if err != nil {
+		if kept, err = native.TokenName(config, name); err != nil {
 			return err
 		}
-		kept = mcphost.TokenName(address)
 	} else if file != "" {
 		return err
 	}

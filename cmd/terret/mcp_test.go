@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/terret-dev/terret/internal/oauthtest"
+	"github.com/terret-dev/terret/internal/test/oauthtest"
 )
 
 // browser opens the links that are printed to it.

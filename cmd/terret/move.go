@@ -12,9 +12,9 @@ import (
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/client"
 	"github.com/terret-dev/terret/engine"
-	"github.com/terret-dev/terret/internal/access"
-	"github.com/terret-dev/terret/internal/config"
-	"github.com/terret-dev/terret/internal/marks"
+	"github.com/terret-dev/terret/internal/server/access"
+	"github.com/terret-dev/terret/internal/server/config"
+	"github.com/terret-dev/terret/internal/server/marks"
 )
 
 const (

@@ -6,7 +6,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/terret-dev/terret/internal/pgtest"
+	"github.com/terret-dev/terret/internal/test/pgtest"
 )
 
 // TestPostgres runs scripts with a PostgreSQL: STORE is the address of a schema of their

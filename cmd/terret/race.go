@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/access"
-	"github.com/terret-dev/terret/race"
+	"github.com/terret-dev/terret/internal/server/access"
+	"github.com/terret-dev/terret/work/race"
 )
 
 // raceOptions are the options of `terret race`.

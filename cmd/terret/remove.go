@@ -10,7 +10,7 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/engine"
-	"github.com/terret-dev/terret/internal/assemble"
+	"github.com/terret-dev/terret/internal/server/assemble"
 )
 
 type removeOptions struct {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/project"
+	"github.com/terret-dev/terret/internal/server/project"
 	"github.com/terret-dev/terret/store/sqlite"
 )
 

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/access"
-	"github.com/terret-dev/terret/review"
+	"github.com/terret-dev/terret/internal/server/access"
+	"github.com/terret-dev/terret/work/review"
 )
 
 // exitFail is the exit code of a review whose verdict is FAIL.

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/access"
+	"github.com/terret-dev/terret/internal/server/access"
 	"github.com/terret-dev/terret/policy"
 )
 

@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/native"
 	"github.com/terret-dev/terret/internal/guard"
 	"github.com/terret-dev/terret/internal/proc"
-	"github.com/terret-dev/terret/internal/sandbox"
 )
 
 // printSafety says what agents are kept from, and what they are not.
@@ -21,7 +21,7 @@ func (a *app) printSafety(verbose bool) {
 	default:
 		fmt.Fprintln(a.out, "\nall processes of an agent end with it, whatever is killed: each agent has a control group (cgroup v2) of its own")
 	}
-	if by, err := sandbox.New(sandboxHelper(), a.environ).Mechanism(); err != nil {
+	if by, err := native.SandboxMechanism(sandboxHelper(), a.environ); err != nil {
 		fmt.Fprintf(a.out, "--sandbox does not work: %s\n", oneLine(err.Error()))
 	} else {
 		fmt.Fprintf(a.out, "--sandbox works for the native agent, by %s\n", by)

@@ -19,12 +19,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/cmd/terret/internal/pages"
 	"github.com/terret-dev/terret/engine"
-	"github.com/terret-dev/terret/internal/access"
-	"github.com/terret-dev/terret/internal/httpapi"
-	"github.com/terret-dev/terret/internal/pages"
-	"github.com/terret-dev/terret/team"
+	"github.com/terret-dev/terret/internal/server/access"
+	"github.com/terret-dev/terret/internal/server/httpapi"
 	"github.com/terret-dev/terret/web"
+	"github.com/terret-dev/terret/work/team"
 )
 
 type serveOptions struct {

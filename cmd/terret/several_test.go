@@ -8,7 +8,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/terret-dev/terret/internal/agenttest"
+	"github.com/terret-dev/terret/internal/test/agenttest"
 )
 
 // TestSeveralStories tells stories in which several real agents work on one thing:

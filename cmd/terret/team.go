@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/access"
-	"github.com/terret-dev/terret/team"
+	"github.com/terret-dev/terret/internal/server/access"
+	"github.com/terret-dev/terret/work/team"
 )
 
 func newTeam(a *app) *cobra.Command {

@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/cmd/terret/internal/hive"
 	"github.com/terret-dev/terret/engine"
-	"github.com/terret-dev/terret/internal/archive"
-	"github.com/terret-dev/terret/internal/hive"
-	"github.com/terret-dev/terret/internal/project"
+	"github.com/terret-dev/terret/internal/server/archive"
+	"github.com/terret-dev/terret/internal/server/project"
 )
 
 func newSessionsExport(a *app) *cobra.Command {

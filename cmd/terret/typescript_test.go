@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/terret-dev/terret/sim"
+	"github.com/terret-dev/terret/test/sim"
 	"github.com/terret-dev/terret/view"
 )
 

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/access"
-	"github.com/terret-dev/terret/workflow"
+	"github.com/terret-dev/terret/internal/server/access"
+	"github.com/terret-dev/terret/work/workflow"
 )
 
 func newWorkflow(a *app) *cobra.Command {

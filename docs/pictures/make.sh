@@ -24,4 +24,4 @@ say s
 sees 'tokens'
 say '/undo'
 sees 'undone'
-run capture-pane -e -p -t p | sed "s#$work#~#g" | go run ./internal/termpic -title "terret chat" >docs/pictures/chat.svg
+run capture-pane -e -p -t p | sed "s#$work#~#g" | go run ./test/termpic -title "terret chat" >docs/pictures/chat.svg

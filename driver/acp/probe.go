@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/program"
 	"github.com/terret-dev/terret/internal/proc"
-	"github.com/terret-dev/terret/internal/program"
 	"github.com/terret-dev/terret/internal/redact"
 	"github.com/terret-dev/terret/internal/rpc"
 )

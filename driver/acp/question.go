@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/elicit"
+	"github.com/terret-dev/terret/driver/internal/elicit"
 	"github.com/terret-dev/terret/internal/rpc"
 )
 

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/guard/guardtest"
+	"github.com/terret-dev/terret/internal/test/guardtest"
 )
 
 var seed = flag.Uint64("seed", 0, "of the random schedules; 0 chooses one")

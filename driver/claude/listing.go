@@ -6,7 +6,7 @@ import (
 	"os"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/program"
+	"github.com/terret-dev/terret/driver/internal/program"
 )
 
 var (

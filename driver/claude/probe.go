@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/program"
+	"github.com/terret-dev/terret/driver/internal/program"
 )
 
 // The oldest and newest versions that were recorded and tested.

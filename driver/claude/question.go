@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/elicit"
+	"github.com/terret-dev/terret/driver/internal/elicit"
 )
 
 // questionInput is the input of the tool that asks people.

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/guard/guardtest"
-	"github.com/terret-dev/terret/sim"
+	"github.com/terret-dev/terret/internal/test/guardtest"
+	"github.com/terret-dev/terret/test/sim"
 )
 
 // These tests run the real Claude Code, as installed by `make conformance`, if

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/program"
+	"github.com/terret-dev/terret/driver/internal/program"
 )
 
 // warm is a process that was greeted and waits for its first prompt. Nobody reads it:

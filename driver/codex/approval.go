@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/elicit"
+	"github.com/terret-dev/terret/driver/internal/elicit"
 	"github.com/terret-dev/terret/internal/rpc"
 )
 

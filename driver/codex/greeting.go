@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/program"
+	"github.com/terret-dev/terret/driver/internal/program"
 	"github.com/terret-dev/terret/internal/rpc"
 )
 

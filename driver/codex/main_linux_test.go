@@ -18,7 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/guard/guardtest"
+	"github.com/terret-dev/terret/internal/test/guardtest"
 )
 
 // fakeEnv says which Codex the test binary plays.

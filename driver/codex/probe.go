@@ -5,7 +5,7 @@ import (
 	"log/slog"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/program"
+	"github.com/terret-dev/terret/driver/internal/program"
 )
 
 // The versions between which everything here was recorded and tested.

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/agenttest"
-	"github.com/terret-dev/terret/sim"
+	"github.com/terret-dev/terret/internal/test/agenttest"
+	"github.com/terret-dev/terret/test/sim"
 )
 
 // These tests run the real Codex, as installed by `make conformance`. They are about what

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/logcheck"
+	"github.com/terret-dev/terret/internal/test/logcheck"
 )
 
 // all are the events' data of one kind.

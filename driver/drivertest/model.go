@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/terret-dev/terret/sim"
+	"github.com/terret-dev/terret/test/sim"
 )
 
 // step is what the model answers to which request. The fields of a request that are

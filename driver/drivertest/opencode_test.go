@@ -10,7 +10,7 @@ import (
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/driver/drivertest"
 	opencodedriver "github.com/terret-dev/terret/driver/opencode"
-	"github.com/terret-dev/terret/internal/agenttest"
+	"github.com/terret-dev/terret/internal/test/agenttest"
 )
 
 // opencode is OpenCode, through its server.

@@ -3,7 +3,7 @@ package drivertest
 import (
 	"testing"
 
-	"github.com/terret-dev/terret/internal/guard/guardtest"
+	"github.com/terret-dev/terret/internal/test/guardtest"
 )
 
 // alive lists the processes that have the mark in their arguments or environment.

@@ -7,9 +7,9 @@ import (
 	"sync"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/mcphost"
-	"github.com/terret-dev/terret/internal/plugin"
-	"github.com/terret-dev/terret/internal/tools"
+	"github.com/terret-dev/terret/driver/native/internal/mcphost"
+	"github.com/terret-dev/terret/driver/native/internal/plugin"
+	"github.com/terret-dev/terret/driver/native/internal/tools"
 )
 
 // modePlan is the permission mode in which nothing changes before a plan is approved,

@@ -8,8 +8,8 @@ import (
 	"sync"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/native/internal/tools"
 	"github.com/terret-dev/terret/internal/brief"
-	"github.com/terret-dev/terret/internal/tools"
 )
 
 // The tools for commands in the background.

@@ -8,7 +8,7 @@ import (
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/driver/native"
 	"github.com/terret-dev/terret/sdk"
-	"github.com/terret-dev/terret/sim"
+	"github.com/terret-dev/terret/test/sim"
 )
 
 // Without a key there is a model all the same, to try things out with.

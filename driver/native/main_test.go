@@ -16,10 +16,10 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/driver/native"
+	"github.com/terret-dev/terret/driver/native/internal/sandbox"
 	"github.com/terret-dev/terret/engine"
-	"github.com/terret-dev/terret/internal/sandbox"
-	"github.com/terret-dev/terret/sim"
 	"github.com/terret-dev/terret/store/sqlite"
+	"github.com/terret-dev/terret/test/sim"
 )
 
 func TestMain(m *testing.M) {

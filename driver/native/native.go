@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/mcphost"
+	"github.com/terret-dev/terret/driver/native/internal/mcphost"
+	"github.com/terret-dev/terret/driver/native/internal/sandbox"
+	"github.com/terret-dev/terret/driver/native/internal/tools"
 	"github.com/terret-dev/terret/internal/proc"
-	"github.com/terret-dev/terret/internal/sandbox"
-	"github.com/terret-dev/terret/internal/tools"
 )
 
 // Name is the agent's name.

@@ -11,7 +11,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/tools"
+	"github.com/terret-dev/terret/driver/native/internal/tools"
 )
 
 // Tool is a tool of the program that embeds the agent. [NewTool] makes one.

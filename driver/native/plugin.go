@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/plugin"
-	"github.com/terret-dev/terret/internal/tools"
+	"github.com/terret-dev/terret/driver/native/internal/plugin"
+	"github.com/terret-dev/terret/driver/native/internal/tools"
 )
 
 // openPlugins finds the programs in the user's folder and in that of a trusted project,

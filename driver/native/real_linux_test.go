@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/elicit"
 	"github.com/terret-dev/terret/engine"
-	"github.com/terret-dev/terret/internal/agenttest"
-	"github.com/terret-dev/terret/internal/elicit"
 	"github.com/terret-dev/terret/internal/proc"
+	"github.com/terret-dev/terret/internal/test/agenttest"
 )
 
 // everything is what the model does with the reference MCP server.

@@ -17,8 +17,8 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/native/internal/tools"
 	"github.com/terret-dev/terret/internal/redact"
-	"github.com/terret-dev/terret/internal/tools"
 )
 
 // Replay is a recorded session that is run again, with the answers that its model gave

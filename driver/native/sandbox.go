@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/sandbox"
-	"github.com/terret-dev/terret/internal/tools"
+	"github.com/terret-dev/terret/driver/native/internal/sandbox"
+	"github.com/terret-dev/terret/driver/native/internal/tools"
 )
 
 // Describe implements terret.Describer.
@@ -100,4 +100,13 @@ func (u *use) writesOutside(ready *tools.Use) bool {
 	}
 	box := u.a.box(u.settings)
 	return slices.ContainsFunc(ready.Paths, func(path string) bool { return !box.MayWrite(path) })
+}
+
+// SandboxMain runs a command in a sandbox, as the process that Config.SandboxHelper
+// starts. It does not return.
+func SandboxMain(args []string) { sandbox.Main(args) }
+
+// SandboxMechanism says what confines commands on this machine, or why nothing can.
+func SandboxMechanism(helper, environ []string) (string, error) {
+	return sandbox.New(helper, environ).Mechanism()
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/keys"
-	"github.com/terret-dev/terret/internal/oauthtest"
+	"github.com/terret-dev/terret/internal/server/keys"
+	"github.com/terret-dev/terret/internal/test/oauthtest"
 )
 
 // TestMCPSignIn is a server at which a person must sign in: he gets the link as a question,

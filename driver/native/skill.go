@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/terret-dev/terret/driver/native/internal/tools"
 	"github.com/terret-dev/terret/internal/frontmatter"
-	"github.com/terret-dev/terret/internal/tools"
 )
 
 // skillTool gives the model the text of a skill.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/tools"
+	"github.com/terret-dev/terret/driver/native/internal/tools"
 )
 
 // mute is a host whose log accepts nothing.

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/tools"
+	"github.com/terret-dev/terret/driver/native/internal/tools"
 )
 
 // todoTool keeps the model's list of what is to be done.

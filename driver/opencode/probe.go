@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/program"
 	"github.com/terret-dev/terret/internal/lazyregexp"
-	"github.com/terret-dev/terret/internal/program"
 )
 
 // The versions between which everything here was recorded and tested.

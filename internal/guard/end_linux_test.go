@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/terret-dev/terret/internal/guard/guardtest"
+	"github.com/terret-dev/terret/internal/test/guardtest"
 )
 
 // TestGivesUpOnForeignProcesses tries, as another user, to end a process of

@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
-	"github.com/terret-dev/terret/internal/guard/guardtest"
+	"github.com/terret-dev/terret/internal/test/guardtest"
 )
 
 func TestExitStatus(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/terret-dev/terret/internal/guard/guardtest"
+	"github.com/terret-dev/terret/internal/test/guardtest"
 )
 
 // TestGuardKilled kills the guard only: the harness ends the tree by its mark.

@@ -17,7 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/terret-dev/terret/internal/guard"
-	"github.com/terret-dev/terret/internal/guard/guardtest"
+	"github.com/terret-dev/terret/internal/test/guardtest"
 )
 
 // roleEnv makes the test binary play a harness that is to be killed.

@@ -16,8 +16,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/terret-dev/terret/internal/guard/guardtest"
 	"github.com/terret-dev/terret/internal/ndjson"
+	"github.com/terret-dev/terret/internal/test/guardtest"
 )
 
 // TestStdoutHolder leaves a process that holds the pipes when the agent ends.

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/terret-dev/terret/internal/agenttest"
 	"github.com/terret-dev/terret/internal/rpc"
-	"github.com/terret-dev/terret/sim"
+	"github.com/terret-dev/terret/internal/test/agenttest"
+	"github.com/terret-dev/terret/test/sim"
 )
 
 type object = map[string]any
@@ -34,7 +34,7 @@ type host struct {
 // connect starts the agent with a scripted model.
 func connect(t *testing.T, a agenttest.Agent, o rpc.Options, args ...string) (*host, agenttest.Place, func()) {
 	t.Helper()
-	scenario, err := sim.Load("../../sim/testdata/agents.yaml")
+	scenario, err := sim.Load("../../test/sim/testdata/agents.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

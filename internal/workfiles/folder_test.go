@@ -318,7 +318,7 @@ func TestFind(t *testing.T) {
 			t.Parallel()
 			f := newFolder(t)
 			for _, p := range []string{
-				"main.go", "internal/access/gate.go", "internal/access/gate_test.go", "internal/agent.go", "docs/gate/readme.md",
+				"main.go", "internal/server/access/gate.go", "internal/server/access/gate_test.go", "internal/agent.go", "docs/gate/readme.md",
 				"cmd/terret/main.go", "node_modules/x/gate.go", "odd \"name\".go", "-rf", "new\nline",
 			} {
 				f.write(p, "")
@@ -328,8 +328,8 @@ func TestFind(t *testing.T) {
 				f.sh("git init -q . && git add main.go")
 			}
 			for query, want := range map[string]string{
-				"gate.go": "internal/access/gate.go", "gate": "docs/gate internal/access/gate.go", "GATE": "docs/gate internal/access/gate.go",
-				"iag": "internal/access/gate.go", "main": "main.go cmd/terret/main.go", "zzz": "", "cmdmain": "cmd/terret/main.go", "-rf": "-rf",
+				"gate.go": "internal/server/access/gate.go", "gate": "docs/gate internal/server/access/gate.go", "GATE": "docs/gate internal/server/access/gate.go",
+				"iag": "internal/server/access/gate.go", "main": "main.go cmd/terret/main.go", "zzz": "", "cmdmain": "cmd/terret/main.go", "-rf": "-rf",
 				"docs/": "docs/gate",
 			} {
 				found, err := f.Find(t.Context(), query, 2)

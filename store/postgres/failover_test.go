@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/pgtest"
+	"github.com/terret-dev/terret/internal/test/pgtest"
 )
 
 // logged is a log that can be waited for.

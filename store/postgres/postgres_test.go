@@ -10,7 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/pgtest"
+	"github.com/terret-dev/terret/internal/test/pgtest"
 	"github.com/terret-dev/terret/store/storetest"
 )
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/pgtest"
+	"github.com/terret-dev/terret/internal/test/pgtest"
 )
 
 // TestRestart restarts the server, and kills it, while several sessions are written and

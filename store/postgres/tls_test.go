@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/terret-dev/terret/internal/pgtest"
+	"github.com/terret-dev/terret/internal/test/pgtest"
 )
 
 // authority signs certificates.

@@ -1,0 +1,54 @@
+package complaint_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/complaint"
+	"github.com/terret-dev/terret/internal/redact"
+)
+
+// host keeps the lines that it is told.
+type host struct {
+	terret.Host
+	lines []string
+}
+
+func (h *host) Emit(_ context.Context, events []terret.Event, _ []byte) error {
+	for _, ev := range events {
+		h.lines = append(h.lines, ev.Data.(terret.DiagStderr).Text)
+	}
+	return nil
+}
+
+func TestLog(t *testing.T) {
+	t.Parallel()
+	var own bytes.Buffer
+	l := complaint.New(slog.New(slog.NewTextHandler(&own, nil)), redact.New(map[string]string{"KEY": "hush-hush"}))
+	l.Line("early, with hush-hush")
+	var h host
+	l.To(&h)
+	l.Line("late")
+	if diff := cmp.Diff([]string{"early, with [redacted:KEY]", "late"}, h.lines); diff != "" {
+		t.Errorf("lines (-want +got):\n%s", diff)
+	}
+	for i := range complaint.Most + 50 {
+		l.Line(fmt.Sprint("flood ", i))
+	}
+	if n := len(h.lines); n != complaint.Most+1 || !strings.Contains(h.lines[n-1], "Terret's own log") {
+		t.Errorf("the session got %d lines, the last %q", n, h.lines[n-1])
+	}
+	if n := strings.Count(own.String(), "flood"); n != complaint.Most+50 {
+		t.Errorf("Terret's own log has %d lines", n)
+	}
+	if strings.Contains(own.String(), "hush-hush") {
+		t.Error("Terret's own log holds a secret")
+	}
+}

@@ -1,0 +1,227 @@
+package assemble
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/all"
+	"github.com/terret-dev/terret/driver/native"
+	"github.com/terret-dev/terret/internal/server/config"
+	"github.com/terret-dev/terret/internal/server/keys"
+)
+
+// probeFor is how long probe results count: probing starts the agents' programs.
+const probeFor = 15 * time.Second
+
+// Agents knows the agents: which there are, whether they are installed, and what they
+// can do, which it caches for a while. Agents that the user's file adds or no longer has
+// count at once. It is safe for concurrent use.
+type Agents struct {
+	fixed   []terret.Driver
+	options Options // of the harness; empty if agents cannot be added
+
+	list  sync.Mutex // guards what follows
+	added map[string]terret.Driver
+	user  map[string]config.Agent // as the file was last read
+	file  stamp
+	news  int // how often added changed
+
+	mu    sync.Mutex // held while probing; guards what follows
+	at    time.Time
+	of    int // the news at that time
+	items []terret.Probe
+}
+
+// NewAgents makes Agents from drivers.
+func NewAgents(drivers []terret.Driver) *Agents { return &Agents{fixed: drivers} }
+
+// newAgents makes the agents that the options ask for.
+func newAgents(o Options) (*Agents, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Drivers != nil {
+		return NewAgents(o.Drivers), nil
+	}
+	drivers, err := all.Drivers(driversOf(o, o.Config.Agents))
+	if err != nil {
+		return nil, err
+	}
+	a := &Agents{options: o, added: map[string]terret.Driver{}}
+	for _, d := range drivers {
+		if o.Config.Agents[d.Name()].ACP && !builtIn(d.Name()) {
+			a.added[d.Name()] = d
+		} else {
+			a.fixed = append(a.fixed, d)
+		}
+	}
+	return a, nil
+}
+
+// builtIn reports whether Terret knows that agent by itself.
+func builtIn(name string) bool {
+	drivers, err := all.Drivers(all.Config{})
+	return err == nil && slices.ContainsFunc(drivers, func(d terret.Driver) bool { return d.Name() == name })
+}
+
+func driversOf(o Options, agents map[string]config.Agent) all.Config {
+	out := all.Config{Env: o.Env, ProductName: o.Product, Agents: map[string]all.Agent{}, Providers: Providers(o.Config), Prices: o.Config.Prices, MockScript: o.MockScript, SandboxHelper: o.SandboxHelper, Home: o.Home}
+	if o.Config.Data != "" {
+		out.Key, out.MCPTokens = keys.Open(o.Config.Data).Get, keys.OpenMCP(o.Config.Data)
+	}
+	if o.UserFile != "" {
+		out.UserDir = filepath.Dir(o.UserFile)
+	}
+	for name, a := range agents {
+		out.Agents[name] = all.Agent{Path: a.Path, Env: a.Env, Args: a.Args, ACP: a.ACP}
+	}
+	return out
+}
+
+// Providers are the APIs that the configuration adds for the native agent.
+func Providers(c config.Config) map[string]native.Provider {
+	out := map[string]native.Provider{}
+	for name, p := range c.Providers {
+		out[name] = native.Provider{BaseURL: p.BaseURL, KeyEnv: p.KeyEnv, API: p.API, Headers: p.Headers}
+	}
+	return out
+}
+
+// Drivers lists the drivers of all agents that there are now.
+func (a *Agents) Drivers() []terret.Driver {
+	a.list.Lock()
+	defer a.list.Unlock()
+	a.refresh()
+	out := slices.Clone(a.fixed)
+	for _, name := range slices.Sorted(maps.Keys(a.added)) {
+		out = append(out, a.added[name])
+	}
+	return out
+}
+
+// Lookup finds an agent that was added; nil if there is none.
+func (a *Agents) Lookup(name string) terret.Driver {
+	a.list.Lock()
+	defer a.list.Unlock()
+	a.refresh()
+	if d, ok := a.added[name]; ok {
+		return d
+	}
+	return nil
+}
+
+// changes counts how often agents were added and removed.
+func (a *Agents) changes() int {
+	a.list.Lock()
+	defer a.list.Unlock()
+	a.refresh()
+	return a.news
+}
+
+// Name returns the name of the agent that is known by that name or alias.
+func (a *Agents) Name(alias string) string { return terret.AgentName(a.Drivers(), alias) }
+
+// About is what the driver of an agent says about it.
+func (a *Agents) About(name string) terret.Description {
+	for _, d := range a.Drivers() {
+		if d.Name() == name {
+			return terret.DescriptionOf(d)
+		}
+	}
+	return terret.Description{}
+}
+
+// Probe asks all drivers, at the same time.
+func (a *Agents) Probe(ctx context.Context) []terret.Probe {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	news := a.changes()
+	if a.items != nil && a.of == news && time.Since(a.at) < probeFor {
+		return a.items
+	}
+	items := a.probe(ctx, a.Drivers())
+	if ctx.Err() == nil {
+		a.items, a.at, a.of = items, time.Now(), news
+	}
+	return items
+}
+
+// Declared says at once what agents can do, as far as that is known without starting their
+// programs. It does not say whether they are installed.
+func (a *Agents) Declared(ctx context.Context) []terret.Probe {
+	return a.marked(all.Declared(ctx, a.Drivers()))
+}
+
+// probe asks these drivers.
+func (a *Agents) probe(ctx context.Context, drivers []terret.Driver) []terret.Probe {
+	return a.marked(all.Probes(ctx, drivers))
+}
+
+// marked says which agents the user added.
+func (a *Agents) marked(out []terret.Probe) []terret.Probe {
+	a.list.Lock()
+	defer a.list.Unlock()
+	for i := range out {
+		_, out[i].Added = a.user[out[i].Agent]
+		out[i].Added = out[i].Added && a.added[out[i].Agent] != nil
+	}
+	return out
+}
+
+// One asks one driver, or remembers what it said. It reports whether there is such an
+// agent.
+func (a *Agents) One(ctx context.Context, name string) (terret.Probe, bool) {
+	news := a.changes()
+	a.mu.Lock()
+	known := a.items
+	if a.of != news || time.Since(a.at) >= probeFor {
+		known = nil
+	}
+	a.mu.Unlock()
+	for _, p := range known {
+		if p.Agent == name {
+			return p, true
+		}
+	}
+	for _, d := range a.Drivers() {
+		if d.Name() == name {
+			return a.probe(ctx, []terret.Driver{d})[0], true
+		}
+	}
+	return terret.Probe{}, false
+}
+
+// known is what is known about an agent: at least whether it can be used, and its
+// oversight. An agent that could be used a while ago is not asked again.
+func (a *Agents) known(ctx context.Context, name string) terret.Probe {
+	drivers, home, env := a.Drivers(), a.options.Home, a.options.Env
+	if home != "" {
+		if p, ok := all.Recall(name, drivers, home, env); ok {
+			return p
+		}
+	}
+	p, ok := a.One(ctx, name)
+	if ok && home != "" && ctx.Err() == nil {
+		all.Remember([]terret.Probe{p}, drivers, home, env)
+	}
+	return p
+}
+
+// Missing says what the agent lacks to be used, and what to do about it; it is empty if
+// nothing is known to be missing.
+func (a *Agents) Missing(ctx context.Context, name string) string {
+	if !a.About(name).Program {
+		return ""
+	}
+	p := a.known(ctx, name)
+	if p.Usable() || ctx.Err() != nil {
+		return ""
+	}
+	return name + " is not ready: " + p.Fix
+}

@@ -1,0 +1,186 @@
+// Package assemble puts a harness together: the store, the drivers, trust, personas,
+// redaction, the files in project folders, and the engine on top. The command line, the
+// server and package sdk all use it, so that a session means the same everywhere.
+//
+// A [Harness] is made in steps, because many commands need only some of them: [New]
+// touches no file, [Harness.Open] opens the store, [Harness.Start] starts the engine.
+package assemble
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/engine"
+	"github.com/terret-dev/terret/internal/redact"
+	"github.com/terret-dev/terret/internal/server/config"
+	"github.com/terret-dev/terret/internal/server/project"
+	"github.com/terret-dev/terret/internal/trust"
+	"github.com/terret-dev/terret/internal/worktree"
+	"github.com/terret-dev/terret/store/postgres"
+	"github.com/terret-dev/terret/store/sqlite"
+)
+
+// Options says what to put together. The zero value keeps everything in memory and
+// trusts nothing.
+type Options struct {
+	// Home is Terret's own folder. Empty keeps sessions in memory, without undo.
+	Home string
+	// Env is the environment: keys come from it, agents see parts of it, and its
+	// secrets are kept out of everything that is stored.
+	Env []string
+	// Config is the configuration.
+	Config config.Config
+	// UserFile is the user's configuration file, to which agents can be added while the
+	// harness runs. Empty: they cannot.
+	UserFile string
+	// Drivers replaces the default drivers.
+	Drivers []terret.Driver
+	// MockScript, if set, is the script file of the agent "mock".
+	MockScript string
+	// Product replaces "Terret" in system prompts.
+	Product string
+	// SandboxHelper, if set, is how to start this program as the helper of sandboxes.
+	SandboxHelper []string
+	// Files keeps Terret's files in project folders.
+	Files bool
+	// Log is for the operator; nil discards it.
+	Log *slog.Logger
+}
+
+// Store is a store with its upkeep.
+type Store interface {
+	terret.Store
+	terret.Maintainer
+}
+
+// Harness is what a frontend works with.
+type Harness struct {
+	Home   string
+	Agents *Agents
+	// Trust knows which folders a person trusts. It is nil without a home.
+	Trust *trust.Store
+	Roles *Roles
+
+	Store  Store          // set by Open
+	Engine *engine.Engine // set by Start
+
+	options Options
+	files   *project.Files // nil unless they are kept
+}
+
+// New makes a harness. It touches no file.
+func New(o Options) (*Harness, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	agents, err := newAgents(o)
+	if err != nil {
+		return nil, err
+	}
+	h := &Harness{Home: o.Home, Agents: agents, options: o}
+	if o.Home != "" {
+		h.Trust = trust.Open(o.Home)
+	}
+	h.Roles = &Roles{Product: o.Product, Trusts: h.Trusts, Log: o.Log}
+	if o.Files {
+		h.files = project.New(project.Options{Redactor: redact.New(redact.FromEnv(o.Env)), Log: o.Log})
+		h.Roles.Save = h.files.SavePrompt
+	}
+	return h, nil
+}
+
+// Trusts reports whether a person trusts the folder as it is now. A session's worktree
+// is trusted if the folder it was made from is, with the same content.
+func (h *Harness) Trusts(dir string) bool {
+	if h.Trust == nil {
+		return false
+	}
+	decision, _, err := h.Trust.Check(dir)
+	if origin, ok := worktree.Origin(h.Home, dir); ok && err == nil && decision == trust.Unknown {
+		decision, _, err = h.Trust.CheckCopy(dir, origin)
+	}
+	return err == nil && decision == trust.Trusted
+}
+
+// Open opens the store. The caller must Close the harness.
+func (h *Harness) Open(ctx context.Context) error {
+	address := h.options.Config.Store
+	switch {
+	case address != "":
+	case h.Home != "":
+		address = filepath.Join(h.Home, "terret.db")
+	default:
+		address = sqlite.Memory
+	}
+	s, err := OpenStore(ctx, address, h.options.Log)
+	if err == nil {
+		h.Store = s
+	}
+	return err
+}
+
+// OpenStore opens the store at an address: that of a PostgreSQL database, or the path of
+// a file. The caller must Close it.
+func OpenStore(ctx context.Context, address string, log *slog.Logger) (Store, error) {
+	if postgres.IsURL(address) {
+		s, err := postgres.Open(ctx, address, postgres.Options{Log: log})
+		if err != nil {
+			return nil, err
+		}
+		return s, nil
+	}
+	s, err := sqlite.Open(ctx, address, sqlite.Options{Log: log})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Start starts the engine on the open store. Unattended means that nobody can be asked.
+func (h *Harness) Start(ctx context.Context, unattended bool) (err error) {
+	cfg := h.engineConfig()
+	cfg.Unattended = cfg.Unattended || unattended
+	h.Engine, err = engine.New(ctx, cfg)
+	return err
+}
+
+func (h *Harness) engineConfig() engine.Config {
+	o, c := h.options, h.options.Config
+	timeouts := map[terret.Gate]time.Duration{}
+	for gate, d := range c.Timeouts {
+		timeouts[terret.Gate(gate)] = max(time.Duration(d), 0)
+	}
+	out := engine.Config{
+		Store: h.Store, Drivers: h.Agents.fixed, Lookup: h.Agents.Lookup, Log: o.Log, Home: h.Home, Node: h.Node(), Env: o.Env,
+		Trust: h.Trusts, Roles: h.Roles.For, Secrets: redact.FromEnv(o.Env),
+		IdleAfter: time.Duration(c.IdleAfter), Silence: time.Duration(c.SilentAfter), InterruptGrace: time.Duration(c.InterruptGrace), Timeouts: timeouts, Unattended: c.Unattended,
+		Undo: engine.UndoLimits{Off: c.Undo.Off, MaxFiles: c.Undo.MaxFiles, MaxBytes: c.Undo.MaxBytes},
+		Pool: engine.Pool{Size: c.Pool.Size, Keys: c.Pool.Keys, MaxMemory: c.Pool.MaxMemory},
+	}
+	if h.files != nil { // a nil *Files would not be a nil Recorder
+		out.Recorder = h.files
+	}
+	return out
+}
+
+// Sessions creates sessions on the running engine. Defaults fills in what neither a
+// person nor a persona sets; it may be nil.
+func (h *Harness) Sessions(defaults func(context.Context, *terret.Session)) *Sessions {
+	return &Sessions{Engine: h.Engine, Store: h.Store, Roles: h.Roles, Agents: h.Agents, Home: h.Home, Defaults: defaults}
+}
+
+// Close closes the engine and the store, if they are open. After the context ends it
+// uses force.
+func (h *Harness) Close(ctx context.Context) (err error) {
+	if h.Engine != nil {
+		err = h.Engine.Close(ctx)
+	}
+	if h.Store != nil {
+		err = errors.Join(err, h.Store.Close())
+	}
+	return err
+}

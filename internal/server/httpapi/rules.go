@@ -1,0 +1,185 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/server/access"
+	"github.com/terret-dev/terret/policy"
+)
+
+func (s *Server) ruleRoutes() {
+	handle(s, route{
+		method: "GET", path: "/v1/rules", id: "list-rules", tag: tagRules, scope: access.View,
+		summary: "List the permanent rules, and those of a session",
+		long:    "Without a session, only the permanent ones. A token for one session sees only that session's own rules.",
+		fails:   inSession(),
+	}, s.listRules)
+	handle(s, route{
+		method: "PUT", path: "/v1/rules", id: "put-rules", tag: tagRules, scope: access.Admin,
+		summary: "Replace the permanent rules",
+		long:    "Rules listed with an id are kept or changed, rules without an id are added, and rules that are not listed are removed.",
+		fails:   stored(),
+	}, s.putRules)
+	handle(s, route{
+		method: "POST", path: "/v1/rules/dry-run", id: "dry-run-rule", tag: tagRules, scope: access.View,
+		summary: "Show which past requests a rule would have decided",
+		long:    "Nothing is changed.",
+		fails:   stored(),
+	}, s.dryRun)
+}
+
+// listRules lists rules. A token for one session sees only that session's own.
+func (s *Server) listRules(ctx context.Context, in *struct {
+	Session string `query:"session"`
+},
+) (*body[terret.Page[terret.Rule]], error) {
+	own := access.From(ctx).Session
+	session := nonEmpty(in.Session, own)
+	if session != "" {
+		if _, err := s.session(ctx, session); err != nil {
+			return nil, err
+		}
+	}
+	rules, err := s.store.ListRules(ctx, session)
+	if own != "" {
+		rules = slices.DeleteFunc(rules, func(r terret.Rule) bool { return r.Session != own })
+	}
+	return page(rules, err)
+}
+
+type newRule struct {
+	ID      string        `json:"id,omitempty" doc:"The id of an existing rule."`
+	Effect  terret.Effect `json:"effect" enum:"allow,deny,ask"`
+	Pattern string        `json:"pattern" maxLength:"2000" doc:"Such as Bash(git status *)."`
+}
+
+func (r newRule) check(field string) error {
+	_, err := policy.Parse(r.Pattern)
+	if err != nil && terret.AsError(err).Field != field {
+		err = terret.Invalid(field, "%w", err)
+	}
+	return err
+}
+
+type newRules struct {
+	Items []newRule `json:"items" maxItems:"10000"`
+}
+
+func (s *Server) putRules(ctx context.Context, in *struct{ Body newRules }) (*body[terret.Page[terret.Rule]], error) {
+	if err := everywhere(ctx); err != nil {
+		return nil, err
+	}
+	now, err := s.store.ListRules(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]terret.Rule{}
+	for _, r := range now {
+		known[r.ID] = r
+	}
+	keep := map[string]terret.Rule{}
+	var made []terret.Rule
+	for _, r := range in.Body.Items {
+		if err := r.check("items"); err != nil {
+			return nil, err
+		}
+		old, ok := known[r.ID]
+		switch {
+		case r.ID == "":
+			made = append(made, terret.Rule{ID: terret.NewID(terret.PrefixRule), Effect: r.Effect, Pattern: r.Pattern, Scope: terret.ScopeAlways, MadeBy: caller(ctx), MadeAt: terret.Now()})
+		case !ok:
+			return nil, terret.Invalid("items", "there is no rule %.64q; leave out the id to add one", r.ID)
+		case old.Effect != r.Effect || old.Pattern != r.Pattern:
+			changed := terret.Rule{ID: old.ID, Effect: r.Effect, Pattern: r.Pattern, Scope: terret.ScopeAlways, MadeBy: caller(ctx), MadeAt: terret.Now()}
+			keep[r.ID], made = changed, append(made, changed)
+		default:
+			keep[r.ID] = old
+		}
+	}
+	// Add new rules first: what is denied must not be allowed even for a moment.
+	for _, r := range made {
+		if err := s.store.PutRule(ctx, r); err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range now {
+		if _, ok := keep[r.ID]; !ok {
+			if err := s.store.DeleteRule(ctx, r.ID); err != nil && !errors.Is(err, terret.ErrNotFound) { // otherwise it is already gone
+				return nil, err
+			}
+		}
+	}
+	return page(s.store.ListRules(ctx, ""))
+}
+
+// DryRun is a past request that a rule would have decided.
+type DryRun struct {
+	Request  terret.Request  `json:"request"`
+	Behavior terret.Behavior `json:"behavior" doc:"What the rule decides."`
+	Reason   string          `json:"reason,omitempty"`
+}
+
+// DryRuns lists all of them.
+type DryRuns struct {
+	Items []DryRun `json:"items"`
+	Total int      `json:"total" doc:"How many requests were checked."`
+}
+
+func (s *Server) dryRun(ctx context.Context, in *struct {
+	Body newRule
+},
+) (*body[DryRuns], error) {
+	if err := everywhere(ctx); err != nil {
+		return nil, err
+	}
+	if err := in.Body.check("pattern"); err != nil {
+		return nil, err
+	}
+	out := DryRuns{Items: []DryRun{}}
+	rules := []terret.Rule{{Effect: in.Body.Effect, Pattern: in.Body.Pattern}}
+	folders := map[string]string{}
+	for cursor := ""; ; {
+		p, err := s.store.ListRequests(ctx, terret.RequestFilter{Limit: 500, Cursor: cursor})
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range p.Items {
+			v, ok, err := s.judge(ctx, r, rules, folders)
+			if err != nil {
+				return nil, err
+			}
+			if ok {
+				out.Total++
+			}
+			if ok && v.Rule != nil && v.Behavior != terret.BehaviorAsk {
+				out.Items = append(out.Items, DryRun{Request: r, Behavior: v.Behavior, Reason: v.Reason})
+			}
+		}
+		if cursor = p.Next; cursor == "" {
+			return reply(out, nil)
+		}
+	}
+}
+
+// judge returns what the rules decide about a past request, if it was about a tool.
+func (s *Server) judge(ctx context.Context, r terret.Request, rules []terret.Rule, folders map[string]string) (policy.Verdict, bool, error) {
+	var p terret.PermissionRequest
+	if r.Gate != terret.GatePermission || json.Unmarshal(r.Data, &p) != nil {
+		return policy.Verdict{}, false, nil
+	}
+	dir, ok := folders[r.Session]
+	if !ok {
+		session, err := s.store.Session(ctx, r.Session)
+		if err != nil {
+			return policy.Verdict{}, false, err
+		}
+		dir = session.Cwd
+		folders[r.Session] = dir
+	}
+	subject := policy.Subject{Tool: p.Tool, Class: p.Class, Input: []byte(p.Input), Cwd: dir}
+	return policy.Judge(subject, rules, terret.PolicyRules), true, nil
+}

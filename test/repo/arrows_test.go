@@ -1,0 +1,234 @@
+package repo_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/terret-dev/terret"
+
+// arrows says which packages of this module each package may import, from the ground up:
+// nothing imports what stands further down in this list, but for the names it gives. A
+// name that ends with a slash stands for everything below, "./" for everything, and "!"
+// takes away. The longest match counts, of packages as of what they may import; leaves do
+// not include the rooms internal/server/ and internal/test/, which must be named.
+// Packages that are not listed may import nothing of the module.
+var arrows = map[string][]string{
+	// The words: events, decisions, records, errors, interfaces.
+	".": {},
+
+	// The leaves: one idea each. Most know nothing of the words.
+	"internal/":              {"internal/"},
+	"internal/handover":      {".", "internal/"},
+	"internal/workfiles":     {".", "internal/"},
+	"internal/test/logcheck": {"."},
+
+	// Rules, logs, agents.
+	"policy":                  {".", "policy/internal/", "internal/"},
+	"policy/internal/":        {},
+	"store":                   {"."},
+	"store/sqlite":            {".", "store", "internal/"},
+	"store/postgres":          {".", "store", "internal/"},
+	"store/storetest":         {"."},
+	"driver/":                 {".", "driver/internal/", "internal/"},
+	"driver/internal/":        {".", "internal/"},
+	"driver/native":           {".", "driver/internal/", "driver/native/internal/", "internal/"},
+	"driver/native/internal/": {".", "driver/internal/", "driver/native/internal/", "internal/"},
+	"driver/all":              {".", "driver/", "internal/"},
+	"driver/drivertest":       {".", "internal/", "internal/test/", "test/sim", "engine", "store/sqlite"},
+
+	// Turns.
+	"engine":           {".", "policy", "internal/", "engine/internal/"},
+	"engine/internal/": {".", "internal/"},
+	"view":             {"."},
+
+	// Several agents on one thing.
+	"work/team":     {".", "engine", "view", "internal/"},
+	"work/workflow": {".", "engine", "work/team", "internal/"},
+	"work/review":   {".", "work/team", "work/workflow", "internal/"},
+	"work/race":     {".", "work/team", "work/workflow", "internal/"},
+
+	// The server. Only what is below stands in these lists: nothing below may import it.
+	"internal/server/":            {".", "internal/"},
+	"internal/server/persona":     {".", "policy", "internal/"},
+	"internal/server/assemble":    {"./", "internal/server/", "!internal/server/httpapi", "!internal/server/push", "!internal/server/access", "!cmd/", "!test/", "!sdk"},
+	"internal/server/httpapi":     {".", "engine", "policy", "view", "work/", "internal/", "internal/server/"},
+	"internal/server/httpapi/gen": {"internal/server/httpapi"},
+	"internal/server/config/gen":  {"internal/server/config"},
+
+	// What people and programs use.
+	"client":               {".", "internal/sse"},
+	"sdk":                  {".", "engine", "view", "driver/all", "driver/native", "store/sqlite", "internal/", "internal/server/assemble", "internal/server/config"},
+	"web":                  {},
+	"cmd/terret":           {"./", "internal/server/", "!test/", "test/sim"},
+	"cmd/terret/internal/": {".", "internal/"},
+
+	// Machinery of tests. Only tests and `terret sim` use it.
+	"test/sim":   {"internal/"},
+	"test/bench": {"./", "internal/server/", "internal/test/"},
+}
+
+type pkg struct {
+	ImportPath string
+	Imports    []string
+	Deps       []string
+}
+
+func listPackages(t *testing.T) []pkg {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports,Deps", "./...")
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, stderr.String())
+	}
+	var pkgs []pkg
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p pkg
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return pkgs
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		pkgs = append(pkgs, p)
+	}
+}
+
+// inModule is the path within the module, "." for the root.
+func inModule(path string) (string, bool) {
+	if path == module {
+		return ".", true
+	}
+	return strings.CutPrefix(path, module+"/")
+}
+
+// mayImport lists what the package may import.
+func mayImport(name string) []string {
+	best, allowed := "", []string(nil)
+	for k, v := range arrows {
+		if (k == name || strings.HasSuffix(k, "/") && strings.HasPrefix(name, k)) && len(k) > len(best) {
+			best, allowed = k, v
+		}
+	}
+	return allowed
+}
+
+// permits looks for the longest entry that stands for the name.
+func permits(allowed []string, name string) bool {
+	best, ok := 0, false
+	for _, a := range slices.Concat([]string{"!internal/server/", "!internal/test/"}, allowed) {
+		a, taken := strings.CutPrefix(a, "!")
+		if n := len(a); (a == name || a == "./" || strings.HasSuffix(a, "/") && strings.HasPrefix(name, a)) && n >= best {
+			best, ok = n, !taken
+		}
+	}
+	return ok
+}
+
+func TestArrows(t *testing.T) {
+	t.Parallel()
+	for _, p := range listPackages(t) {
+		name, ok := inModule(p.ImportPath)
+		if !ok {
+			t.Errorf("%s is not in the module", p.ImportPath)
+			continue
+		}
+		for _, imported := range p.Imports {
+			if to, ok := inModule(imported); ok && !permits(mayImport(name), to) {
+				t.Errorf("%s may not import %s: see docs/ARCHITECTURE.md for the arrows", name, to)
+			}
+		}
+	}
+}
+
+func TestArrowsCanFail(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		from, to string
+		want     bool
+	}{
+		{".", "store", false},
+		{"engine", "driver/claude", false},
+		{"driver/claude", "driver/codex", false},
+		{"driver/claude", "internal/proc", true},
+		{"store/sqlite", "store", true},
+		{"cmd/terret", "driver/all", true},
+		{"internal/proc", ".", false},
+		{"internal/proc", "internal/guard", true},
+		{"internal/proc", "internal/server/config", false},
+		{"engine", "internal/server/assemble", false},
+		{"engine", "work/team", false},
+		{"driver/claude", "driver/native/internal/tools", false},
+		{"cmd/terret", "internal/test/pgtest", false},
+		{"cmd/terret", "internal/server/httpapi", true},
+		{"unheard/of", ".", false},
+	} {
+		if got := permits(mayImport(c.from), c.to); got != c.want {
+			t.Errorf("%s imports %s: allowed %v, want %v", c.from, c.to, got, c.want)
+		}
+	}
+}
+
+// TestLinkSets holds what packages link, directly or not.
+func TestLinkSets(t *testing.T) {
+	t.Parallel()
+	for _, p := range listPackages(t) {
+		name, _ := inModule(p.ImportPath)
+		for _, dep := range p.Deps {
+			_, ours := inModule(dep)
+			first, _, _ := strings.Cut(dep, "/")
+			third := !ours && strings.Contains(first, ".")
+			switch {
+			case name == "." && (third || ours):
+				t.Errorf("the root package links %s; it may use the standard library only", dep)
+			case name == "client" && strings.Contains(dep, "sqlite"):
+				t.Errorf("client links %s", dep)
+			case name == "internal/guard" && third && !strings.HasPrefix(dep, "golang.org/x/sys"):
+				t.Errorf("internal/guard links %s; it runs in front of every agent and must stay lean", dep)
+			}
+		}
+	}
+}
+
+// TestOwners holds who owns what. A driver of somebody else's agent runs a program and
+// translates: it has no shell, tools, model, permission rules or loop of its own, and no
+// terminal to scrape. What Terret owns (personas, sessions, events, context, the log)
+// knows no agent.
+func TestOwners(t *testing.T) {
+	t.Parallel()
+	foreign := []string{"driver/claude", "driver/codex", "driver/opencode", "driver/acp"}
+	agents := []string{"policy", "engine", "view", "test/sim", "driver/native", "driver/native/internal/tools", "policy/internal/shellread", "internal/server/persona", "internal/server/project", "driver/native/internal/mcphost"}
+	ours := []string{"engine", "policy", "view", "store/sqlite", "internal/server/persona", "internal/server/project", "internal/server/access", "client"}
+	seen := 0
+	for _, p := range listPackages(t) {
+		name, _ := inModule(p.ImportPath)
+		driver, owner := slices.Contains(foreign, name), slices.Contains(ours, name)
+		if driver || owner {
+			seen++
+		}
+		for _, dep := range p.Deps {
+			to, _ := inModule(dep)
+			switch {
+			case driver && slices.Contains(agents, to):
+				t.Errorf("%s links %s: that is the agent's work, or ours", name, to)
+			case driver && slices.Contains(strings.Split(dep, "/"), "pty"):
+				t.Errorf("%s links %s: it must not need a terminal", name, dep)
+			case owner && strings.HasPrefix(to, "driver/"):
+				t.Errorf("%s links %s: it must not know an agent", name, to)
+			}
+		}
+		// The others speak HTTP with a server of the agent.
+		if name == "driver/claude" && slices.Contains(p.Imports, "net/http") {
+			t.Errorf("%s speaks HTTP: the agent talks to its model itself", name)
+		}
+	}
+	if seen != len(foreign)+len(ours) {
+		t.Errorf("found %d of %d packages", seen, len(foreign)+len(ours))
+	}
+}
