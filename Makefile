@@ -35,6 +35,12 @@ test: ## test everything but the matrix of agents and Firefox; installs what is 
 	@$(MAKE) --no-print-directory fleet
 	@$(MAKE) --no-print-directory web-test
 
+# SINCE=REV: what has changed since then. By default, since this branch left the one it follows.
+.PHONY: quick
+quick: ## first answers: generated files, format, lint, and the tests of what has changed and what depends on it
+	@$(MAKE) --no-print-directory fresh lint
+	@scripts/quick.sh $(SINCE)
+
 .PHONY: unit
 unit: ## run the tests that need only Go and git: no network, no agent, no C compiler
 	$(GO) test ./...
@@ -44,14 +50,21 @@ unit: ## run the tests that need only Go and git: no network, no agent, no C com
 C_WITHOUT_RACE := -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false
 
 .PHONY: race
-race: ## run the same with the race detector, if there is a C compiler
-	@if scripts/setup.sh compiler; then echo "$(GO) test -race ./..."; CGO_ENABLED=1 $(GO) test -race $(C_WITHOUT_RACE) -timeout 20m ./...; \
+race: ## run the same, with the race detector where things run at once, if there is a C compiler
+	@if scripts/setup.sh compiler; then \
+		echo "$(GO) test -race, in packages in which things run at once"; CGO_ENABLED=1 $(GO) test -p 3 -race $(C_WITHOUT_RACE) -timeout 20m $$(scripts/concurrent.sh yes) && \
+		echo "$(GO) test, in the others" && $(GO) test -p 3 -timeout 20m $$(scripts/concurrent.sh no); \
 	elif [ -n "$$CI" ]; then exit 1; \
 	else echo "no C compiler: testing without the race detector"; $(GO) test -timeout 20m ./...; fi
 
+# Tests whose outcome can depend on the store, by their names: who owns a session, what is
+# committed, queued and decided, what is read and in which order. ALL=1 runs all tests.
+ON_POSTGRES = $(if $(ALL),.,Recover|Takeover|Owner|Lease|Paused|Claim|Lost|GivenBack|Other|Another|Foreign|Elsewhere|Move|Node|Note|Drain|Fleet|Fail|OnDisk|Synced|Commit|Sync|Unknown|Cursor|Stream|Reader|Events|Live|Queue|Drop|Twice|Once|Idempot|Decide|Decision|Answer|Request|Rules|Undo|Parent|Usage|Update|Delete|Search|Transfer|Import|Messages|Marks|ListSessions|Push|Repo|Placement|WorkCount)
+
 .PHONY: fleet
-fleet: ## run the suites of the engine and the HTTP API on a real PostgreSQL, if there is one
-	@if scripts/setup.sh postgres; then TERRET_TEST_POSTGRES=1 TERRET_TEST_STORE=postgres $(GO) test -timeout 15m ./engine ./internal/server/httpapi; \
+fleet: ## run what depends on the store in the suites of the engine and the HTTP API on a real PostgreSQL, if there is one
+	@if scripts/setup.sh postgres; then echo "$(GO) test ./engine ./internal/server/httpapi, on PostgreSQL"; \
+		TERRET_TEST_POSTGRES=1 TERRET_TEST_STORE=postgres $(GO) test -timeout 15m -run '$(ON_POSTGRES)' ./engine ./internal/server/httpapi; \
 	elif [ -n "$$CI" ]; then exit 1; \
 	else echo "no PostgreSQL: the suites ran on SQLite only"; fi
 
@@ -177,17 +190,22 @@ image-test: ## make an image, unpack it and run what the Compose file runs; chec
 gen: ## regenerate all generated files
 	$(GO) generate ./...
 
-# `check` fails if generating or tidying changes any file.
-.PHONY: check
-check: ## check generated files, formatting, lint, the OpenAPI description, go.mod, cross-builds and the image
+# `fresh` fails if generating or tidying changes any file.
+.PHONY: fresh
+fresh: ## check that generated files and go.mod are up to date
 	@before=$$(git status --porcelain; git diff) ; $(MAKE) --no-print-directory gen && $(GO) mod tidy && \
 		after=$$(git status --porcelain; git diff); if [ "$$before" != "$$after" ]; then \
 		echo "generated files or go.mod were not up to date:" >&2; git status --short >&2; git --no-pager diff --stat >&2; exit 1; fi
-	@$(MAKE) --no-print-directory lint lint-api cross image-test
 
+.PHONY: check
+check: ## check generated files, formatting, lint, the OpenAPI description, go.mod, builds for other systems and the image
+	@$(MAKE) --no-print-directory fresh lint lint-api cross image-test
+
+# No file of ours is for one kind of processor, so one of each system will do; ALL=1 builds
+# for both kinds, as a release does.
 .PHONY: cross
-cross: ## build for every platform (Windows builds, but does not run yet)
-	@for p in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64; do \
+cross: ## build for every system (Windows builds, but does not run yet)
+	@for p in darwin/arm64 windows/amd64 $(if $(ALL),linux/amd64 linux/arm64 darwin/amd64); do \
 		echo "build $$p"; GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -o /dev/null ./... || exit 1; done
 
 .PHONY: clean

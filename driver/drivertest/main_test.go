@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -42,6 +43,8 @@ func run(t *testing.T, target drivertest.Target) {
 	if target.Program != "" {
 		target.Version = version(t, target)
 	}
+	column := slices.IndexFunc(targets(), func(other drivertest.Target) bool { return title(other) == title(target) })
+	target.Part = partOf(t, target, column)
 	results.Store(title(target), drivertest.Run(t, target))
 }
 
@@ -64,6 +67,9 @@ func TestMain(m *testing.M) {
 			all = append(all, result)
 		}
 		if err := drivertest.Write(path, all...); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = max(code, 1)
+		} else if err := writeSums(path + ".sums"); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = max(code, 1)
 		}

@@ -38,6 +38,27 @@ func TestEveryCapabilityHasAScenario(t *testing.T) {
 	}
 }
 
+// TestParts holds that the parts of the suite name scenarios that exist, and grow.
+func TestParts(t *testing.T) {
+	t.Parallel()
+	count := map[Part]int{}
+	named := slices.Concat(core, wire)
+	for _, s := range scenarios() {
+		for _, p := range []Part{Everything, Wire, Core} {
+			if p.includes(s.name) {
+				count[p]++
+			}
+		}
+		named = slices.DeleteFunc(named, func(name string) bool { return name == s.name })
+	}
+	if len(named) > 0 {
+		t.Errorf("there are no scenarios %q", named)
+	}
+	if count[Core] != len(core) || count[Wire] != len(core)+len(wire) || count[Everything] != len(scenarios()) {
+		t.Errorf("the parts have %v scenarios", count)
+	}
+}
+
 func TestPlan(t *testing.T) {
 	t.Parallel()
 	cannot := func(Target) string { return "no such tool" }

@@ -9,6 +9,7 @@ type Target struct {
 	Name    string // of the agent
 	Title   string // in the table, if it is not the name
 	Version string // as it is shown in the table
+	Part    Part   // of the suite that is run
 	// Driver makes the driver, for one engine at that place.
 	Driver func(Place) terret.Driver
 	// Env is the environment that the agent's process may see at that place. The

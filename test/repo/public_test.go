@@ -190,7 +190,7 @@ func TestExamplesCanFail(t *testing.T) {
 		"package a_test\nfunc ExampleX() {}":                                                  true,
 		"package a\nfunc ExampleX() {}":                                                       false,
 		"package a_test\nfunc TestX() {}":                                                     false,
-		"package a_test\nimport _ \"" + module + "/internal/config\"\nfunc Example() {}":      false,
+		"package a_test\nimport _ \"" + module + "/internal/server/config\"\nfunc Example() {}":      false,
 		"package a_test\nimport _ \"" + module + "/engine/internal/hub\"\nfunc Example() {}":  false,
 		"package a_test\nimport _ \"" + module + "/engine\"\nfunc Example() { println(1) }\n": true,
 	} {

@@ -1,6 +1,6 @@
 // A stock Firefox for Playwright: it needs no build of its own, as Debian's will do.
 
-import { mkdtempSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { type Browser, firefox } from "playwright-core";
@@ -13,6 +13,7 @@ const desktop = { "ui.primaryPointerCapabilities": 6, "ui.allPointerCapabilities
 export async function launchFirefox(prefs: Record<string, number> = {}): Promise<Browser> {
   const home = mkdtempSync(join(tmpdir(), "terret-e2e-firefox-"));
   const clean = () => removeFolder(home);
+  process.once("exit", () => rmSync(home, { recursive: true, force: true })); // the browser of a worker ends with it
   const started = firefox.launch({
     channel: "moz-firefox", // spoken to by WebDriver BiDi
     executablePath: resolve("e2e/bidi.mjs"),

@@ -1,4 +1,4 @@
-// A server of its own for each test file, and a browser.
+// A server of its own for each test file, and a browser for each worker.
 //
 // TERRET_BIN names the program (`make web-test` builds it), CHROMIUM and FIREFOX the browsers.
 
@@ -151,27 +151,33 @@ export class Server {
   }
 }
 
+/** The browser of this worker, which all its test files use one after the other. */
+let shared: Browser | undefined;
+
 /**
- * A server and a browser for the tests of one file, and a way to open a signed-in page.
+ * A server for the tests of one file, a browser, and a way to open a signed-in page.
  * A test that is tried again gets new ones, since the first try left something behind;
  * so no test may need what another one did. `prepare` runs on each new server.
  */
 export function world(options: Options = {}, prepare?: (server: Server) => unknown) {
   const server = new Server(options);
-  let browser: Browser | undefined;
+  let ready = false;
   beforeEach(async ({ task }) => {
-    if (browser && !task.result?.retryCount) return;
-    await browser?.close();
-    browser = undefined;
+    if (ready && !task.result?.retryCount) return;
+    if (task.result?.retryCount || !shared?.isConnected()) {
+      await shared?.close();
+      shared = undefined;
+    }
     await server.renew();
     await prepare?.(server);
-    browser = await launch();
+    shared ??= await launch();
+    ready = true;
   });
   afterAll(async () => {
-    await browser?.close();
+    await Promise.all((shared?.contexts() ?? []).map((c) => c.close()));
     await server.remove();
   });
-  return { server, browser: () => browser!, open: (options?: BrowserContextOptions) => signedIn(browser!, server, options) };
+  return { server, browser: () => shared!, open: (options?: BrowserContextOptions) => signedIn(shared!, server, options) };
 }
 
 /** Set by `npm run e2e:firefox`. */
