@@ -16,7 +16,7 @@ const hookPatience = 24 * 24 * 60 * 60
 // hooks are the events that every process reports: tool uses, which rules must see
 // before they run, and what the stream does not report. The agent waits for each hook,
 // which costs a round trip, so hooks that repeat the stream are left out.
-// docs/decisions/012-hooks-on-demand.md lists all of them.
+// docs/decisions/016-gates-on-demand.md lists all of them.
 var hooks = []string{
 	"PreToolUse", "Notification", "TaskCreated", "TaskCompleted", "TeammateIdle", "ConfigChange", "CwdChanged", "FileChanged",
 	"InstructionsLoaded", "UserPromptExpansion",
