@@ -20,6 +20,10 @@ help: ## list the commands
 build: ## build bin/terret
 	$(GO) build $(FLAGS) -o $(BIN)/terret ./cmd/terret
 
+.PHONY: changelog
+changelog: ## put the changes since the last release into CHANGELOG.md (VERSION=0.1.0)
+	@scripts/changelog.sh $(VERSION)
+
 .PHONY: run
 run: build ## serve the web UI and open it; needs only Go and git
 	$(BIN)/terret serve --open
