@@ -31,7 +31,7 @@ it.skipIf(!installed)("Plan puts the real Claude Code into plan mode, and its pl
   await message.fill("plan a farewell");
   await message.press("Enter");
   const request = page.locator("[data-request]");
-  await request.getByText("Claude has a plan").waitFor();
+  await request.getByText("Claude Code has a plan").waitFor();
   await request.getByRole("button", { name: /Approve/ }).click();
   await page.locator("p", { hasText: "Goodbye." }).waitFor();
   await page.locator(".turn-end").waitFor();

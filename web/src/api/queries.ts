@@ -111,17 +111,26 @@ export const useRequests = () =>
       caughtUp(call<List<Request>>("/v1/decisions?state=open&limit=500", { signal }), (list, events) => ({ ...list, items: [...patchRequests(list.items, events)] })),
   });
 
-export const useAgents = () =>
-  useQuery({ queryKey: keys.agents, queryFn: ({ signal }) => call<List<Probe>>("/v1/agents", { signal }), staleTime: 60_000 });
+const agents = queryOptions({ queryKey: keys.agents, queryFn: ({ signal }) => call<List<Probe>>("/v1/agents", { signal }), staleTime: 60_000 });
 
-/** What an agent can do. Until all programs have answered, which may take seconds, that is what the server knows of them. */
-function useAbilities(agent: string): Capabilities | undefined {
-  const asked = useAgents().data;
+export const useAgents = () => useQuery(agents);
+
+const noAgents: Probe[] = [];
+
+/** The agents. Until all programs have answered, which may take seconds, that is what the server knows of them; this starts none. */
+export function useKnownAgents(): Probe[] {
+  const asked = useQuery({ ...agents, enabled: false }).data;
   const known = useQuery({
     queryKey: [...keys.agents, "known"], enabled: !asked, staleTime: Infinity,
     queryFn: ({ signal }) => call<List<Probe>>("/v1/agents?probe=0", { signal }),
   }).data;
-  return (asked ?? known)?.items.find((a) => a.agent === agent)?.capabilities;
+  return (asked ?? known)?.items ?? noAgents;
+}
+
+/** What an agent can do. */
+function useAbilities(agent: string): Capabilities | undefined {
+  useAgents();
+  return useKnownAgents().find((a) => a.agent === agent)?.capabilities;
 }
 
 /** Whether an agent can do something; true as long as that is not known. */

@@ -6,12 +6,13 @@ import { Paperclip, Send, Square, X } from "lucide-react";
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { prompt, runCommand } from "../api/actions";
 import { keys } from "../api/keys";
+import { useNames } from "../api/names";
 import { useCan, useHas } from "../api/queries";
 import type { Block } from "../api/types";
 import { useShown } from "../conversation/context";
 import { useTouch } from "../lib/media";
 import { safeName } from "../lib/safe";
-import { nameOf, nextPolicy } from "../lib/words";
+import { nextPolicy } from "../lib/words";
 import { getDraft, onDraft, remember, setDraft, useSettings } from "../lib/state";
 import { attempt, fail } from "../lib/toast";
 import { isWorking } from "../model/lists";
@@ -27,6 +28,7 @@ import { StopButton } from "./StopButton";
 type When = "reject" | "queue" | "steer";
 
 export function Composer() {
+  const { nameOf } = useNames();
   const { session, conversation } = useShown();
   const client = useQueryClient();
   const actions = useSessionActions(session);

@@ -1,15 +1,14 @@
-// One item of the conversation each.
+// One item of the conversation each. A subagent, which has rows of its own, is in RowView.
 
 import { ChevronRight, CircleAlert, GitFork, Info, MoreHorizontal, Pencil, RotateCcw, TriangleAlert, Undo2 } from "lucide-react";
 import { memo, useState } from "react";
+import { useNames } from "../api/names";
 import { useCan, useFork, useMe, useReplay } from "../api/queries";
-import { clock, dollars, duration, plural, sentence, tokens, totalTokens } from "../lib/format";
+import { clock, dollars, duration, sentence, tokens, totalTokens } from "../lib/format";
 import { safeProse, safeText } from "../lib/safe";
 import { offerDraft, useSettings, useView } from "../lib/state";
-import { nameOf } from "../lib/words";
-import { rowsOf } from "../model/rows";
 import { root } from "../model/types";
-import type { NoticeItem, SubagentItem, TaskItem, TextItem, ThinkingItem, TurnEndItem, UserItem } from "../model/types";
+import type { NoticeItem, TaskItem, TextItem, ThinkingItem, TurnEndItem, UserItem } from "../model/types";
 import { showRight } from "../shell/rightPane";
 import { turnsFrom, useSessionActions } from "../shell/sessionActions";
 import { Button } from "../ui/Button";
@@ -18,9 +17,9 @@ import { Menu } from "../ui/Menu";
 import { useShown } from "./context";
 import { Markdown } from "./Markdown";
 import { Media } from "./Media";
-import { RowView } from "./RowView";
 
 export const User = memo(function User({ item }: { item: UserItem }) {
+  const { nameOf } = useNames();
   const { session, conversation } = useShown();
   const actions = useSessionActions(session);
   const me = useMe();
@@ -114,30 +113,6 @@ export const Task = memo(function Task({ item }: { item: TaskItem }) {
         {safeText(item.description)} <span className="faint">{safeText(item.text ?? item.status)}</span>
       </span>
     </div>
-  );
-});
-
-/** A subagent: a thread of its own that can be unfolded. */
-export const Subagent = memo(function Subagent({ item }: { item: SubagentItem }) {
-  const { conversation } = useShown();
-  const [open, setOpen] = useState(false);
-  const items = conversation.threads.get(item.actor) ?? [];
-  return (
-    <section className="subagent" aria-label={`Subagent ${item.name}`}>
-      <button type="button" className="fold tool-line" aria-expanded={open} onClick={() => setOpen(!open)}>
-        <ChevronRight size={14} aria-hidden="true" />
-        <span className={`dot ${item.running ? "busy" : ""}`} aria-hidden="true" />
-        <span className="tool-name">{safeText(item.name)}</span>
-        <span className="grow cut dim">{safeText(item.description)}</span>
-        <span className="faint tool-time">{item.running ? "working" : plural(items.length, "step")}</span>
-      </button>
-      {open && (
-        <div className="subagent-body">
-          {rowsOf(items).map((row) => <RowView key={row.key} row={row} />)}
-          {item.result && items.length === 0 && <Markdown text={item.result} />}
-        </div>
-      )}
-    </section>
   );
 });
 

@@ -1,13 +1,14 @@
+import { useNames } from "../api/names";
 import { stopwatch, tokens, totalTokens } from "../lib/format";
 import { useNow } from "../lib/now";
 import { safeText } from "../lib/safe";
-import { nameOf } from "../lib/words";
 import { wordsOf } from "../model/act";
 import { isWorking } from "../model/lists";
 import { useShown } from "./context";
 
 /** The last line of a conversation: who does what, for how long. Its place is kept while nobody works. */
 export function LiveLine() {
+  const { nameOf } = useNames();
   const { session, conversation: c } = useShown();
   const state = c.state === "pending" ? session.state : c.state;
   const working = isWorking(state) || c.runningTurn !== "";

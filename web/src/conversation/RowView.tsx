@@ -1,6 +1,15 @@
-import type { Row } from "../model/rows";
+// A row of the conversation. A subagent's thread has rows again, so both are here.
+
+import { ChevronRight } from "lucide-react";
+import { memo, useState } from "react";
+import { plural } from "../lib/format";
+import { safeText } from "../lib/safe";
+import { type Row, rowsOf } from "../model/rows";
+import type { SubagentItem } from "../model/types";
 import { RequestCard } from "../requests/RequestCard";
-import { Notice, Said, Subagent, Task, Thinking, TurnEnd, User } from "./Items";
+import { useShown } from "./context";
+import { Notice, Said, Task, Thinking, TurnEnd, User } from "./Items";
+import { Markdown } from "./Markdown";
 import { Media } from "./Media";
 import { ToolCard, ToolGroup } from "./ToolCard";
 
@@ -30,3 +39,27 @@ export function RowView({ row }: { row: Row }) {
       return <Media block={item.block} />;
   }
 }
+
+/** A subagent: a thread of its own that can be unfolded. */
+const Subagent = memo(function Subagent({ item }: { item: SubagentItem }) {
+  const { conversation } = useShown();
+  const [open, setOpen] = useState(false);
+  const items = conversation.threads.get(item.actor) ?? [];
+  return (
+    <section className="subagent" aria-label={`Subagent ${item.name}`}>
+      <button type="button" className="fold tool-line" aria-expanded={open} onClick={() => setOpen(!open)}>
+        <ChevronRight size={14} aria-hidden="true" />
+        <span className={`dot ${item.running ? "busy" : ""}`} aria-hidden="true" />
+        <span className="tool-name">{safeText(item.name)}</span>
+        <span className="grow cut dim">{safeText(item.description)}</span>
+        <span className="faint tool-time">{item.running ? "working" : plural(items.length, "step")}</span>
+      </button>
+      {open && (
+        <div className="subagent-body">
+          {rowsOf(items).map((row) => <RowView key={row.key} row={row} />)}
+          {item.result && items.length === 0 && <Markdown text={item.result} />}
+        </div>
+      )}
+    </section>
+  );
+});

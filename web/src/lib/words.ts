@@ -45,11 +45,20 @@ export const oversights: Record<string, { name: string; what: string }> = {
   none: { name: "nothing", what: "It asks about nothing, so your rules have no effect." },
 };
 
-const agentNames: Record<string, string> = { claude: "Claude", codex: "Codex", opencode: "OpenCode", gemini: "Gemini", qwen: "Qwen", goose: "Goose", copilot: "Copilot", mock: "Mock" };
+export interface Names {
+  /** What people call an agent. */
+  agentName: (agent: string | undefined, model?: string) => string;
+  /** What people call the agent of a session. */
+  nameOf: (session: { agent: string; model: string }) => string;
+}
 
-/** What people call an agent. The built-in one is a demo unless it has a real model. */
-export const agentName = (agent: string | undefined, model = "") =>
-  !agent ? "The agent" : agent === "native" ? (model && !model.includes("demo") ? "Terret" : "Demo") : (agentNames[agent] ?? agent);
+/** Names by the titles that agents have; an agent without one has its id. The built-in one is a demo unless it has a real model. */
+export function namesBy(agents: readonly { agent: string; title?: string }[]): Names {
+  const titles = new Map(agents.map((a) => [a.agent, a.title]));
+  const agentName = (agent: string | undefined, model = "") =>
+    !agent ? "The agent" : agent === "native" ? (model && !model.includes("demo") ? "Terret" : "Demo") : titles.get(agent) || agent;
+  return { agentName, nameOf: (s) => agentName(s.agent, s.model) };
+}
 
 /** A model as people say it: "claude-opus-4-5-20250929" is Opus 4.5. */
 export function modelName(model: string): string {
@@ -57,8 +66,6 @@ export function modelName(model: string): string {
   if (claude) return [sentence(claude[2]!), (claude[3] ?? claude[1] ?? "").replace("-", "."), claude[4] ?? ""].filter(Boolean).join(" ");
   return model;
 }
-
-export const nameOf = (s: { agent: string; model: string }) => agentName(s.agent, s.model);
 
 /** What to do, for a place that has already said that nobody is signed in. */
 export const signInHint = (fix: string) => sentence(fix.replace(/^nobody is signed in; /, ""));

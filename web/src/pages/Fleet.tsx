@@ -1,13 +1,13 @@
 // The machines that share the store: who runs, what each does, who owns what.
 
 import { useState } from "react";
+import { useNames } from "../api/names";
 import { useFleet, useSessions } from "../api/queries";
 import type { FleetNode, Session } from "../api/types";
 import { useNow } from "../lib/now";
 import { ago, duration, plural } from "../lib/format";
 import { sessionPath } from "../lib/router";
 import { safeName } from "../lib/safe";
-import { nameOf } from "../lib/words";
 import { isWorking } from "../model/lists";
 import { Skeleton } from "../ui/Lazy";
 import { Link } from "../ui/Link";
@@ -96,6 +96,7 @@ function Load({ node }: { node: FleetNode }) {
 }
 
 function Owned({ sessions }: { sessions: Session[] }) {
+  const { nameOf } = useNames();
   return (
     <ul className="plain">
       {sessions.slice(0, most).map((s) => (

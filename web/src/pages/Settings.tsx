@@ -1,11 +1,12 @@
 // What this browser keeps, and who else is signed in.
 
 import type { ReactNode } from "react";
+import { useNames } from "../api/names";
 import { useAgents, useOwner } from "../api/queries";
 import { install, useOffer } from "../lib/install";
 import { safeName } from "../lib/safe";
 import { applyTheme, type Theme, useSettings } from "../lib/state";
-import { agentName, choices, policies } from "../lib/words";
+import { choices, policies } from "../lib/words";
 import { turnOffNotifications, turnOnNotifications } from "../shell/notifications";
 import { Button } from "../ui/Button";
 import { Devices } from "./SettingsDevices";
@@ -76,6 +77,7 @@ function Look() {
 }
 
 function NewSessions() {
+  const { agentName } = useNames();
   const { lastAgent, lastPolicy } = useSettings();
   const agents = (useAgents().data?.items ?? []).filter((a) => a.found);
   return (

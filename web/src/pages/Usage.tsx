@@ -1,9 +1,10 @@
 import { lazy, useState } from "react";
+import { useNames } from "../api/names";
 import { useUsage } from "../api/queries";
 import type { UsageRow } from "../api/types";
 import { dollars, percent, tokens, totalTokens } from "../lib/format";
 import { safeName } from "../lib/safe";
-import { agentName, modelName } from "../lib/words";
+import { modelName } from "../lib/words";
 import { Lazy, Skeleton } from "../ui/Lazy";
 
 const Chart = lazy(() => import("./Chart"));
@@ -55,6 +56,7 @@ const sum = (rows: UsageRow[]) =>
   rows.reduce((t, r) => ({ cost: t.cost + r.cost_usd, tokens: t.tokens + totalTokens(r.usage), turns: t.turns + r.turns }), { cost: 0, tokens: 0, turns: 0 });
 
 function Table({ group }: { group: string }) {
+  const { agentName } = useNames();
   const { data, error } = useUsage(group);
   if (error) return <p role="alert">{error.message}</p>;
   if (!data) return <Skeleton lines={4} />;

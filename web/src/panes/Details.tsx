@@ -1,14 +1,16 @@
 import { type ReactNode, useState } from "react";
+import { useNames } from "../api/names";
 import { useShown } from "../conversation/context";
 import { dollars, tokens } from "../lib/format";
 import { safeName, safeText } from "../lib/safe";
-import { nameOf, policies } from "../lib/words";
+import { policies } from "../lib/words";
 import { TrustDetails } from "../shell/Trust";
 import { conversations } from "../stream/live";
 import { CopyButton } from "../ui/CopyButton";
 
 /** Everything about the session that is not the conversation. */
 export function Details() {
+  const { nameOf } = useNames();
   const { session, conversation: c } = useShown();
   const u = c.usage ?? session.usage;
   return (

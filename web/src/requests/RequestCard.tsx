@@ -1,9 +1,9 @@
 import { Check, CircleHelp, ClipboardList, ShieldQuestion, X } from "lucide-react";
 import { memo, useRef } from "react";
+import { useNames } from "../api/names";
 import { useMe, useSession } from "../api/queries";
 import type { Request } from "../api/types";
 import { safeText } from "../lib/safe";
-import { agentName } from "../lib/words";
 import { Countdown } from "./Countdown";
 import { HookCard } from "./HookCard";
 import { PermissionCard } from "./PermissionCard";
@@ -18,6 +18,7 @@ export const RequestCard = memo(function RequestCard({ request }: { request: Req
 });
 
 function Open({ request }: { request: Request }) {
+  const { agentName } = useNames();
   const session = useSession(request.session);
   const card = useRef<HTMLDivElement>(null);
   useFocus(card);

@@ -1,6 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useSyncExternalStore } from "react";
 import { getToken, onTokenChange } from "../api/auth";
+import { NamesProvider } from "../api/names";
 import { goLive } from "../stream/live";
 import { Toasts } from "../ui/Toasts";
 import { SignIn } from "./SignIn";
@@ -12,7 +13,7 @@ export function App() {
   useEffect(() => (token ? goLive(client) : client.clear()), [token, client]);
   return (
     <>
-      {token ? <Workspace /> : <SignIn />}
+      {token ? <NamesProvider><Workspace /></NamesProvider> : <SignIn />}
       <Toasts />
     </>
   );

@@ -2,12 +2,13 @@
 
 import { ChevronRight, MoreHorizontal } from "lucide-react";
 import { memo } from "react";
+import { useNames } from "../api/names";
 import type { Session } from "../api/types";
 import { ago, dollars } from "../lib/format";
 import { sessionPath } from "../lib/router";
 import { safeName } from "../lib/safe";
 import { useView } from "../lib/state";
-import { modelName, nameOf } from "../lib/words";
+import { modelName } from "../lib/words";
 import { dotOf, isWorking } from "../model/lists";
 import { tickOff, useEnded } from "../stream/ended";
 import { useMissed } from "../stream/missed";
@@ -47,6 +48,7 @@ export const FolderHead = memo(function FolderHead({ cwd, name, sessions, open }
 
 /** A session in the list. Drawn again only when it or the time changes, since there may be hundreds. */
 export const Entry = memo(function Entry({ session: s, chosen, now }: { session: Session; chosen: boolean; now: number }) {
+  const { nameOf } = useNames();
   const missed = useMissed((m) => s.id in m.sessions);
   const ended = useEnded((e) => e.sessions[s.id]);
   const pinned = useKept((k) => k.pinned.includes(s.id));

@@ -1,8 +1,9 @@
 import { useState } from "react";
+import { useNames } from "../api/names";
 import { useAgents, useModels } from "../api/queries";
 import type { Session } from "../api/types";
 import { safeName } from "../lib/safe";
-import { agentName, nameOf, signInHint } from "../lib/words";
+import { signInHint } from "../lib/words";
 import { isWorking } from "../model/lists";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
@@ -11,6 +12,7 @@ import { useHandOver } from "./useHandOver";
 
 /** Has another agent continue a session. */
 export default function HandOverDialog({ session, onClose }: { session: Session; onClose: () => void }) {
+  const { agentName, nameOf } = useNames();
   const { busy, run } = useHandOver(session, onClose);
   const agents = (useAgents().data?.items ?? []).filter((a) => a.found);
   const [chosen, setChosen] = useState("");

@@ -1,11 +1,12 @@
 import { useEffect, useRef, useState } from "react";
+import { useNames } from "../api/names";
 import { useAgents, useRequests, useRoots, useSessions } from "../api/queries";
 import type { Session } from "../api/types";
 import { baseName } from "../lib/format";
 import { sessionPath } from "../lib/router";
 import { safeName, safeProse } from "../lib/safe";
 import { useSettings } from "../lib/state";
-import { agentName, nameOf, signInHint } from "../lib/words";
+import { signInHint } from "../lib/words";
 import { RequestCard } from "../requests/RequestCard";
 import { lookUpAct, useActs } from "../stream/acts";
 import { Hint } from "../ui/Hint";
@@ -47,6 +48,7 @@ const cardsAtOnce = 8;
 const byRequest = (r: { request_id: string }) => r.request_id;
 
 function Needs({ sessions, held }: { sessions: readonly Session[]; held: boolean }) {
+  const { nameOf } = useNames();
   const { lines, fresh } = useStable(useRequests().data?.items ?? [], byRequest, held);
   const [all, setAll] = useState(false);
   if (lines.length === 0) return null;
@@ -85,6 +87,7 @@ function LastWords({ session: s, held }: { session: Session; held: boolean }) {
 
 /** Agents that are installed and cannot work, with the way out. */
 function NotWell() {
+  const { agentName } = useNames();
   const agents = (useAgents().data?.items ?? []).filter((a) => a.found && a.agent !== "native" && a.auth === "missing");
   if (agents.length === 0) return null;
   return (

@@ -1,10 +1,11 @@
 import { ArrowRight } from "lucide-react";
 import { useEffect, useMemo, useRef, useState } from "react";
+import { useNames } from "../api/names";
 import { useAgents, useModels, useRoots, useSessions } from "../api/queries";
 import { baseName } from "../lib/format";
 import { safeName, safeText } from "../lib/safe";
 import { getDraft, remember, setDraft, useSettings, useView } from "../lib/state";
-import { agentName, choices, policies } from "../lib/words";
+import { choices, policies } from "../lib/words";
 import { Button } from "../ui/Button";
 import { Away } from "./Away";
 import { startSession } from "./startSession";
@@ -14,6 +15,7 @@ const folders = 12;
 
 /** A new session in one sentence: what to do, where, by whom, and how carefully. */
 export function HomeComposer() {
+  const { agentName } = useNames();
   const roots = useRoots().data?.items;
   const sessions = useSessions().data?.items;
   const agents = (useAgents().data?.items ?? []).filter((a) => a.found);

@@ -3,13 +3,13 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { Check } from "lucide-react";
 import { useMemo, useState } from "react";
+import { useNames } from "../api/names";
 import { useCan, useTurnCounts } from "../api/queries";
 import type { Session } from "../api/types";
 import { ago, plural, sentence } from "../lib/format";
 import { go, sessionPath } from "../lib/router";
 import { safeName, safeProse } from "../lib/safe";
 import { useView } from "../lib/state";
-import { nameOf } from "../lib/words";
 import { type Ended, tickOff, useEnded } from "../stream/ended";
 import { Button } from "../ui/Button";
 import { Link } from "../ui/Link";
@@ -47,6 +47,7 @@ export function Done({ sessions, held }: { sessions: readonly Session[]; held: b
 const firstLine = (text: string) => (text.split("\n").find((line) => /[\p{L}\p{N}]/u.test(line) && !line.startsWith("```")) ?? "").replace(/^\s*(?:#+|[-*>])\s+/, "").replace(/[`*]/g, "");
 
 function DoneRow({ session: s, ended: e, gone }: { session: Session; ended: Ended; gone: boolean }) {
+  const { nameOf } = useNames();
   const client = useQueryClient();
   const actions = useSessionActions(s);
   const can = useCan(s.agent);

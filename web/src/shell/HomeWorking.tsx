@@ -1,6 +1,7 @@
 // Who works now, by folder or team. What is folded is not drawn.
 
 import { useEffect, useMemo, useState } from "react";
+import { useNames } from "../api/names";
 import { useUsage } from "../api/queries";
 import type { Session } from "../api/types";
 import { baseName, dollars, plural, stopwatch } from "../lib/format";
@@ -8,7 +9,6 @@ import { useNow } from "../lib/now";
 import { sessionPath } from "../lib/router";
 import { safeName, safeText } from "../lib/safe";
 import { useSettings } from "../lib/state";
-import { nameOf } from "../lib/words";
 import { wordsOf } from "../model/act";
 import { groupByFolder, isWorking } from "../model/lists";
 import { lookUpAct, useActs } from "../stream/acts";
@@ -75,6 +75,7 @@ function Fold({ group: g, alone, folded, now, gone }: { group: Group; alone: boo
 }
 
 function WorkingRow({ session: s, now, gone }: { session: Session; now: number; gone: boolean }) {
+  const { nameOf } = useNames();
   const act = useActs((a) => a.sessions[s.id]);
   useEffect(() => {
     if (!act && !gone) void lookUpAct(s.id, s.last_seq);

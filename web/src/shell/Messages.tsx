@@ -1,6 +1,7 @@
 // What was said in any session, by its words.
 
 import { useDeferredValue } from "react";
+import { useNames } from "../api/names";
 import { useFoundMessages, useSessions } from "../api/queries";
 import type { Found } from "../api/types";
 import { ago } from "../lib/format";
@@ -8,7 +9,6 @@ import { useNow } from "../lib/now";
 import { go, sessionPath } from "../lib/router";
 import { safeName, safeProse } from "../lib/safe";
 import { useView } from "../lib/state";
-import { agentName } from "../lib/words";
 import { Link } from "../ui/Link";
 
 const seek = (f: Found) =>
@@ -35,6 +35,7 @@ export function Around({ found, words }: { found: Found; words: string }) {
 }
 
 export function Messages({ words }: { words: string }) {
+  const { agentName } = useNames();
   const sought = useDeferredValue(words.trim());
   const found = useFoundMessages(sought, 30);
   const sessions = useSessions().data?.items ?? [];

@@ -1,8 +1,9 @@
 import { useEffect, useState } from "react";
+import { useNames } from "../api/names";
 import { useAgents, useModels, usePersonas } from "../api/queries";
 import type { Probe } from "../api/types";
 import { safeName, safeText } from "../lib/safe";
-import { agentName, modes, oversights, policies, signInHint } from "../lib/words";
+import { modes, oversights, policies, signInHint } from "../lib/words";
 import { Button } from "../ui/Button";
 import { Hint } from "../ui/Hint";
 import { Dialog } from "../ui/Dialog";
@@ -101,6 +102,7 @@ export default function NewSessionDialog({ onClose }: { onClose: () => void }) {
 
 /** What to know about the chosen agent before the first message. */
 function Abilities({ probe }: { probe: Probe | undefined }) {
+  const { agentName } = useNames();
   if (!probe) return null;
   const name = safeName(probe.title || agentName(probe.agent));
   const unready = probe.auth === "missing" && probe.agent !== "native";

@@ -1,5 +1,6 @@
 import { ArrowRightLeft, Download, FileText, GitFork, MoreHorizontal, PanelRight, Pencil, Power, Redo2, Server, Trash2, Undo2 } from "lucide-react";
 import { useEffect } from "react";
+import { useNames } from "../api/names";
 import { useCan, useFork, useOtherNodes, useSession } from "../api/queries";
 import { Composer } from "../composer/Composer";
 import { useShown } from "../conversation/context";
@@ -9,7 +10,6 @@ import { usePhone } from "../lib/media";
 import { sessionPath } from "../lib/router";
 import { safeName } from "../lib/safe";
 import { useView } from "../lib/state";
-import { nameOf } from "../lib/words";
 import { dotOf } from "../model/lists";
 import { PlanList } from "../panes/PlanPane";
 import { tickOff } from "../stream/ended";
@@ -53,6 +53,7 @@ function useSeen(session: string): void {
 }
 
 function Header() {
+  const { nameOf } = useNames();
   const { session, conversation } = useShown();
   const actions = useSessionActions(session);
   const can = useCan(session.agent);
@@ -89,6 +90,7 @@ function Header() {
 
 /** The sessions that this one came from and was handed over to. */
 function Links() {
+  const { nameOf } = useNames();
   const { session } = useShown();
   const from = useSession(session.forked_from ?? null);
   const to = useSession(session.handed_to ?? null);

@@ -1,5 +1,5 @@
 import { prompt } from "../api/actions";
-import { agentName } from "../lib/words";
+import { useNames } from "../api/names";
 import { attempt } from "../lib/toast";
 
 export const examples = [
@@ -10,6 +10,7 @@ export const examples = [
 
 /** An empty session: what can be tried. */
 export function Starters({ agent, model, session }: { agent: string; model: string; session: string }) {
+  const { agentName } = useNames();
   const demo = model.includes("demo") || agent === "native";
   return (
     <div className="scroll starters">

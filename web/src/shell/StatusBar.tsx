@@ -1,8 +1,9 @@
 import { useContext } from "react";
+import { useNames } from "../api/names";
 import { ShownContext } from "../conversation/context";
 import { clock, dollars, tokens, totalTokens } from "../lib/format";
 import { applyTheme, type Theme, useSettings } from "../lib/state";
-import { modelName, nameOf } from "../lib/words";
+import { modelName } from "../lib/words";
 import { useConnection } from "../stream/live";
 
 const words = { connecting: "connecting", live: "live", reconnecting: "reconnecting", "signed-out": "signed out" };
@@ -35,6 +36,7 @@ export function StatusBar() {
 }
 
 function Facts() {
+  const { nameOf } = useNames();
   const { session, conversation: c } = useContext(ShownContext)!;
   const usage = c.usage;
   const full = usage?.context_used && usage.context_max ? Math.round((100 * usage.context_used) / usage.context_max) : null;

@@ -35,6 +35,6 @@ it("marks what changed while the page was closed, but no logs without an agent",
 });
 
 it("a notification shows what could deceive a reader", () => {
-  const { title, body } = wordsOfEnd(session("s", { title: "cart", agent: "claude" }), { at: "", failed: "", text: "all \u202egnp.exe" });
+  const { title, body } = wordsOfEnd("Claude", session("s", { title: "cart" }), { at: "", failed: "", text: "all \u202egnp.exe" });
   expect([title, body]).toEqual(["Claude finished", "cart\nall \\u202egnp.exe"]);
 });

@@ -9,7 +9,6 @@ import { RichMarkdown as Markdown } from "../conversation/RichMarkdown";
 import { clock, dollars, duration, tokens, totalTokens } from "../lib/format";
 import { safeName, safeProse, safeText, withoutAnsi } from "../lib/safe";
 import { withoutSecrets } from "../lib/secrets";
-import { nameOf } from "../lib/words";
 import { argument, describe, outcome } from "../model/summary";
 import { type Conversation, type Item, root, type ToolItem } from "../model/types";
 import { answersOf, gist, verdict } from "../requests/words";
@@ -37,13 +36,13 @@ function markup(node: ReactNode): string {
   return html;
 }
 
-export function htmlOf(session: Session, c: Conversation): string {
+export function htmlOf(session: Session, who: string, c: Conversation): string {
   const items = c.threads.get(root) ?? [];
   const body = markup(
     <>
       <header>
         <h1>{safeName(session.title) || "Session"}</h1>
-        <p>{[nameOf(session), new Date(session.created_at).toLocaleString(), session.cost_usd > 0 ? dollars(session.cost_usd) : ""].filter(Boolean).join(" · ")}</p>
+        <p>{[who, new Date(session.created_at).toLocaleString(), session.cost_usd > 0 ? dollars(session.cost_usd) : ""].filter(Boolean).join(" · ")}</p>
       </header>
       <main>{items.map((item) => <Part key={item.key} item={item} c={c} cwd={session.cwd} />)}</main>
     </>,

@@ -3,12 +3,12 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
 import { call } from "../api/http";
+import { useNames } from "../api/names";
 import type { Session } from "../api/types";
 import { knownSession, useRequests, useSessions } from "../api/queries";
 import { go, sessionPath } from "../lib/router";
 import { safeName, safeProse } from "../lib/safe";
 import { useSettings } from "../lib/state";
-import { agentName, nameOf } from "../lib/words";
 import { attempt, say } from "../lib/toast";
 import { type Ended, useEnded } from "../stream/ended";
 import { gist, heading } from "../requests/words";
@@ -47,6 +47,7 @@ export function useNotifications(): void {
 }
 
 function useTelling(notify: boolean): void {
+  const { agentName, nameOf } = useNames();
   const requests = useRequests().data?.items;
   const sessions = useSessions().data?.items;
   const client = useQueryClient();
@@ -61,7 +62,7 @@ function useTelling(notify: boolean): void {
       const session = sessions?.find((s) => s.id === r.session);
       tell(heading(r, agentName(session?.agent, session?.model)), gist(r, session?.cwd), r.request_id, r.session);
     }
-  }, [requests, sessions, notify]);
+  }, [requests, sessions, notify, agentName]);
   useEffect(() => {
     if (!notify || !("Notification" in window)) return;
     return useEnded.subscribe((now, before) => {
@@ -70,17 +71,16 @@ function useTelling(notify: boolean): void {
         if (before.sessions[id]?.at === e.at) continue;
         const known = knownSession(client, id);
         void Promise.resolve(known ?? call<Session>(`/v1/sessions/${encodeURIComponent(id)}`)).catch(() => undefined).then((session) => {
-          const { title, body } = wordsOfEnd(session, e);
+          const { title, body } = wordsOfEnd(session ? nameOf(session) : "The agent", session, e);
           tell(title, body, `${id} ${e.at}`, id);
         });
       }
     });
-  }, [notify, client]);
+  }, [notify, client, nameOf]);
 }
 
 /** What is told of a turn that ended. Its words are the agent's, or those of whoever made it fail. */
-export function wordsOfEnd(session: Session | undefined, e: Ended): { title: string; body: string } {
-  const who = session ? nameOf(session) : "The agent";
+export function wordsOfEnd(who: string, session: Session | undefined, e: Ended): { title: string; body: string } {
   const words = safeProse(e.failed || e.text);
   return { title: e.failed ? `${who} failed` : `${who} finished`, body: safeName(session?.title ?? "") + (words ? `\n${words}` : "") };
 }

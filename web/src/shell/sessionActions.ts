@@ -4,6 +4,7 @@ import { type QueryClient, useQueryClient } from "@tanstack/react-query";
 import { useMemo } from "react";
 import * as api from "../api/actions";
 import { ApiError, call } from "../api/http";
+import { useNames } from "../api/names";
 import { refreshSessions } from "../api/queries";
 import type { Session } from "../api/types";
 import { plural } from "../lib/format";
@@ -100,6 +101,7 @@ function save(file: Blob, name: string): void {
 
 export function useSessionActions(session: Session) {
   const client = useQueryClient();
+  const { nameOf } = useNames();
   return useMemo(() => {
     const refresh = () => refreshSessions(client);
     return {
@@ -148,8 +150,8 @@ export function useSessionActions(session: Session) {
           const store = conversations.get(session.id);
           await store.catchUp();
           const { htmlOf } = await import("./exportHtml");
-          save(new Blob([htmlOf(session, store.snapshot().conversation)], { type: "text/html" }), `terret-${session.id}.html`);
+          save(new Blob([htmlOf(session, nameOf(session), store.snapshot().conversation)], { type: "text/html" }), `terret-${session.id}.html`);
         }),
     };
-  }, [client, session]);
+  }, [client, session, nameOf]);
 }

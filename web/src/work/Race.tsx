@@ -1,6 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { lazy, useState, useSyncExternalStore } from "react";
 import { keys } from "../api/keys";
+import { useNames } from "../api/names";
 import { useSession } from "../api/queries";
 import type { Race, Racer, Session } from "../api/types";
 import { ShownContext } from "../conversation/context";
@@ -10,7 +11,6 @@ import { baseName, dollars, duration } from "../lib/format";
 import { sessionPath } from "../lib/router";
 import { safeName, safeText } from "../lib/safe";
 import { attempt, say } from "../lib/toast";
-import { agentName } from "../lib/words";
 import { conversations } from "../stream/live";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
@@ -100,6 +100,7 @@ function SessionName({ racer: r }: { racer: Racer }) {
 
 /** What an agent does, as it does it. */
 function Live({ racer }: { racer: Racer }) {
+  const { agentName } = useNames();
   const session = useSession(racer.session);
   return (
     <section className="racer" aria-label={racer.name}>

@@ -2,6 +2,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { MessageSquarePlus } from "lucide-react";
 import { lazy, useEffect, useMemo, useState } from "react";
 import { keys } from "../api/keys";
+import { useNames } from "../api/names";
 import { useSessions } from "../api/queries";
 import type { Finding, ReviewReport, Session } from "../api/types";
 import type { DiffNote } from "../conversation/Diff";
@@ -10,7 +11,6 @@ import { go, sessionPath } from "../lib/router";
 import { safeName, safeText } from "../lib/safe";
 import { getDraft, setDraft, useSettings, useView } from "../lib/state";
 import { attempt } from "../lib/toast";
-import { agentName } from "../lib/words";
 import { Button } from "../ui/Button";
 import { Lazy } from "../ui/Lazy";
 import { resumeReview, useReview } from "./api";
@@ -111,6 +111,7 @@ function useFindingKeys(count: number, at: number, onMove: (at: number) => void,
 }
 
 function Reviewers({ report: r }: { report: ReviewReport }) {
+  const { agentName } = useNames();
   return (
     <ul className="plain reviewers" aria-label="Reviewers">
       {r.agents.map((a, i) => (
@@ -127,6 +128,7 @@ function Reviewers({ report: r }: { report: ReviewReport }) {
 }
 
 function FindingCard({ finding: f, at, chosen, several, onFix, onChoose }: { finding: Finding; at: number; chosen: boolean; several: boolean; onFix: () => void; onChoose: () => void }) {
+  const { agentName } = useNames();
   const place = f.file ? `${f.file}${f.line ? `:${f.line}` : ""}` : "";
   return (
     <article id={`finding-${at}`} className={`finding ${f.severity}${chosen ? " chosen" : ""}`} onClick={onChoose} aria-label={`${sentence(f.severity)}: ${safeName(f.message.split("\n", 1)[0]!)}`}>

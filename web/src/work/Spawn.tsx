@@ -1,8 +1,8 @@
 import { useState } from "react";
+import { useNames } from "../api/names";
 import type { TeamMember } from "../api/types";
 import { safeName } from "../lib/safe";
 import { attempt } from "../lib/toast";
-import { agentName } from "../lib/words";
 import { FolderPicker, useFolder } from "../shell/FolderPicker";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
@@ -12,6 +12,7 @@ import { useReady } from "./parts";
 const person = "person";
 
 export function SpawnDialog({ members, onClose, onDone }: { members: readonly TeamMember[]; onClose: () => void; onDone: () => Promise<unknown> }) {
+  const { agentName } = useNames();
   const agents = useReady();
   const [name, setName] = useState("");
   const [kind, setKind] = useState("");

@@ -2,13 +2,13 @@ import { useQueryClient } from "@tanstack/react-query";
 import { MoreHorizontal, Plus, Send } from "lucide-react";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { keys } from "../api/keys";
+import { useNames } from "../api/names";
 import { useMe } from "../api/queries";
 import type { TeamMember, TeamMessage } from "../api/types";
 import { baseName, clock, plural } from "../lib/format";
 import { go, sessionPath } from "../lib/router";
 import { safeName, safeText } from "../lib/safe";
 import { attempt } from "../lib/toast";
-import { agentName } from "../lib/words";
 import { Markdown } from "../conversation/Markdown";
 import { Button } from "../ui/Button";
 import { Menu } from "../ui/Menu";
@@ -90,6 +90,7 @@ function useRead(messages: readonly TeamMessage[]): void {
 }
 
 function Member({ member: m, chosen, onChoose, onStop }: { member: TeamMember; chosen: boolean; onChoose: () => void; onStop: () => void }) {
+  const { agentName } = useNames();
   const person = m.agent === "person";
   return (
     <li className="member">

@@ -1,12 +1,12 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { Check, Circle, LoaderCircle, SkipForward, X } from "lucide-react";
 import { keys } from "../api/keys";
+import { useNames } from "../api/names";
 import type { StepRun } from "../api/types";
 import { Markdown } from "../conversation/Markdown";
 import { baseName, dollars, plural } from "../lib/format";
 import { safeName, safeText } from "../lib/safe";
 import { attempt } from "../lib/toast";
-import { agentName } from "../lib/words";
 import { Button } from "../ui/Button";
 import { resumeWorkflow, useWorkflow } from "./api";
 import { Pending, SessionLink, State, stateName, Title } from "./parts";
@@ -60,6 +60,7 @@ export function WorkflowPage({ id }: { id: string }) {
 const icons: Record<string, typeof Check> = { completed: Check, skipped: SkipForward, failed: X, running: LoaderCircle };
 
 function Step({ step: s, cut }: { step: StepRun; cut: boolean }) {
+  const { agentName } = useNames();
   const live = s.state === "running" && !cut;
   const Icon = icons[s.state] ?? Circle;
   return (

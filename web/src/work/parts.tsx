@@ -1,12 +1,12 @@
 // What the pages share.
 
 import type { ReactNode } from "react";
+import { useNames } from "../api/names";
 import { useAgents, useSession } from "../api/queries";
 import type { Probe } from "../api/types";
 import { ago, baseName } from "../lib/format";
 import { sessionPath, type WorkPage, workPath } from "../lib/router";
 import { safeName, safeText } from "../lib/safe";
-import { agentName } from "../lib/words";
 import { wordsOf } from "../model/act";
 import { useActs } from "../stream/acts";
 import { Skeleton } from "../ui/Lazy";
@@ -70,6 +70,7 @@ export const useReady = (): Probe[] => (useAgents().data?.items ?? []).filter((a
 
 /** Agents, of which the same one may be there several times. */
 export function AgentList({ label, chosen, least, onChange }: { label: string; chosen: string[]; least: number; onChange: (chosen: string[]) => void }) {
+  const { agentName } = useNames();
   const agents = useReady();
   return (
     <fieldset className="field agents-list">
