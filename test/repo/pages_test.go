@@ -17,12 +17,12 @@ const decisionsIndex = "docs/decisions/README.md"
 var (
 	codeRE     = regexp.MustCompile("(?s)```.*?```|`[^`\n]*`")
 	linkRE     = regexp.MustCompile(`\]\(([^)\s]+)\)`)
-	mentionRE  = regexp.MustCompile(`\bdocs/[\w/-]+\.md\b`)
+	mentionRE  = regexp.MustCompile(`(?:^|[^\w/.-])(docs/[\w/-]+\.md|internal/[a-z][\w/]*\w(?:\.go)?)`)
 	decisionRE = regexp.MustCompile(`^0*(\d+)-[a-z0-9-]+\.md$`)
 )
 
-// TestPages holds that links between files lead somewhere, and that each decision
-// says its number and its status and is in the list.
+// TestPages holds that links and mentions of files and packages lead somewhere, and that
+// each decision says its number and its status and is in the list.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	for _, fault := range pageFaults(t, os.DirFS(".")) {
@@ -37,7 +37,7 @@ func TestPagesSeesFaults(t *testing.T) {
 	tree := fstest.MapFS{
 		"README.md":                   file("[a](docs/A.md) [gone](docs/GONE.md#part) [web](https://x/y.md) [here](#a) `[code](NO.md)`\n"),
 		"docs/A.md":                   file("[up](../README.md) [down](decisions) [off](decisions/009-no.md)\n```\n[code](NO.md)\n```\n"),
-		"a.go":                        file("// docs/A.md and docs/OLD.md say why.\npackage a\n"),
+		"a.go":                        file("// docs/A.md and docs/OLD.md say why, and internal/gone how; engine/internal/x is elsewhere.\npackage a\n"),
 		"node_modules/b.md":           file("[gone](GONE.md)\n"),
 		decisionsIndex:                file("[1](001-one.md) [2](002-two.md) [3](003-three.md)\n"),
 		"docs/decisions/001-one.md":   file(good),
@@ -49,6 +49,7 @@ func TestPagesSeesFaults(t *testing.T) {
 	want := []string{
 		`README.md: there is no docs/GONE.md`,
 		`a.go: there is no docs/OLD.md`,
+		`a.go: there is no internal/gone`,
 		`docs/A.md: there is no docs/decisions/009-no.md`,
 		`docs/decisions/002-two.md must begin with "# 2. Title", an empty line, and "Status: in force" or "Status: superseded by N"`,
 		`docs/decisions/003-three.md must begin with "# 3. Title", an empty line, and "Status: in force" or "Status: superseded by N"`,
@@ -95,24 +96,26 @@ func pageFaults(t *testing.T, tree fs.FS) []string {
 		}
 	}
 	slices.Sort(faults)
-	return faults
+	return slices.Compact(faults)
 }
 
-// targets are the files of this repository that a page links to, or that the comments of a Go file name.
+// targets are the files and folders of this repository that a page links to, or that a page
+// or a comment of a Go file names: pages, and packages below internal.
 func targets(name, text string) []string {
 	var found []string
-	if path.Ext(name) == ".go" {
-		for line := range strings.Lines(text) {
-			if strings.HasPrefix(strings.TrimSpace(line), "//") {
-				found = append(found, mentionRE.FindAllString(line, -1)...)
+	if path.Ext(name) == ".md" {
+		for _, m := range linkRE.FindAllStringSubmatch(codeRE.ReplaceAllString(text, ""), -1) {
+			target, _, _ := strings.Cut(m[1], "#")
+			if target != "" && !strings.Contains(target, ":") {
+				found = append(found, path.Join(path.Dir(name), target))
 			}
 		}
-		return found
 	}
-	for _, m := range linkRE.FindAllStringSubmatch(codeRE.ReplaceAllString(text, ""), -1) {
-		target, _, _ := strings.Cut(m[1], "#")
-		if target != "" && !strings.Contains(target, ":") {
-			found = append(found, path.Join(path.Dir(name), target))
+	for line := range strings.Lines(text) {
+		if path.Ext(name) == ".md" || strings.HasPrefix(strings.TrimSpace(line), "//") {
+			for _, m := range mentionRE.FindAllStringSubmatch(line, -1) {
+				found = append(found, m[1])
+			}
 		}
 	}
 	return found
