@@ -26,6 +26,7 @@ import (
 	"github.com/terret-dev/terret/internal/server/access"
 	"github.com/terret-dev/terret/internal/server/assemble"
 	"github.com/terret-dev/terret/internal/server/httpapi"
+	"github.com/terret-dev/terret/internal/server/installation"
 	"github.com/terret-dev/terret/store/sqlite"
 )
 
@@ -48,10 +49,10 @@ func setup(t *testing.T, script mock.Script) (*client.Client, *flaky, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sessions := &assemble.Sessions{
+	sessions := &installation.Sessions{Sessions: assemble.Sessions{
 		Engine: e, Store: store, Home: home, Roles: &assemble.Roles{}, Agents: assemble.NewAgents([]terret.Driver{mock.New(script)}),
 		Defaults: func(_ context.Context, s *terret.Session) { s.Agent = "mock" },
-	}
+	}}
 	server, err := httpapi.New(httpapi.Config{
 		Engine: e, Store: store, Tokens: tokens, Roots: []string{dir}, Drivers: []terret.Driver{mock.New(script)}, Sessions: sessions, Team: runTeam(t, sessions),
 	})

@@ -14,12 +14,12 @@ import (
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/client"
 	"github.com/terret-dev/terret/driver/mock"
-	"github.com/terret-dev/terret/internal/server/assemble"
+	"github.com/terret-dev/terret/internal/server/installation"
 	"github.com/terret-dev/terret/work/team"
 )
 
 // runTeam runs the team until the test ends.
-func runTeam(t *testing.T, sessions *assemble.Sessions) *team.Registry {
+func runTeam(t *testing.T, sessions *installation.Sessions) *team.Registry {
 	t.Helper()
 	r, err := sessions.Team(t.Context(), team.Limits{}, nil)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/terret-dev/terret/internal/server/assemble"
+	"github.com/terret-dev/terret/internal/server/installation"
 	"github.com/terret-dev/terret/internal/test/pgtest"
 )
 
@@ -30,5 +31,5 @@ func verify(m *testing.M) {
 
 // openStore opens the store at path, or the one that stands for it.
 func openStore(ctx context.Context, path string) (Store, error) {
-	return assemble.OpenStore(ctx, server.Address(path), nil)
+	return installation.OpenStore(ctx, server.Address(path), nil)
 }

@@ -75,7 +75,7 @@ type Options struct {
 	// not share one.
 	Drivers []terret.Driver
 	// Env is the environment for keys, and agents may see parts of it; nil means the
-	// program's own.
+	// program's own. Keys that `terret keys` keeps are not used.
 	Env []string
 	// Log is for the operator; nil discards it.
 	Log *slog.Logger

@@ -28,6 +28,7 @@ import (
 	"github.com/terret-dev/terret/internal/redact"
 	"github.com/terret-dev/terret/internal/server/assemble"
 	"github.com/terret-dev/terret/internal/server/config"
+	"github.com/terret-dev/terret/internal/server/installation"
 	"github.com/terret-dev/terret/internal/trust"
 )
 
@@ -58,9 +59,9 @@ type app struct {
 	prepared, opened      error
 	cfg                   config.Config
 	trust                 *trust.Store
-	logFile               *logfile.File     // since prepare
-	logger                *slog.Logger      // since prepare
-	harness               *assemble.Harness // since prepare; its store since open, its engine since start
+	logFile               *logfile.File         // since prepare
+	logger                *slog.Logger          // since prepare
+	harness               *installation.Harness // since prepare; its store since open, its engine since start
 }
 
 func newApp(in io.Reader, out, err io.Writer, environ []string) *app {
@@ -184,7 +185,7 @@ func (a *app) readSettings() error {
 	if err = a.openLog(); err != nil {
 		return err
 	}
-	a.harness, err = assemble.New(assemble.Options{
+	a.harness, err = installation.New(assemble.Options{
 		SandboxHelper: sandboxHelper(),
 		Home:          a.data, Env: a.environ, Config: a.cfg, UserFile: config.UserFile(a.environ), Product: a.cfg.ProductName, MockScript: a.getenv("TERRET_MOCK_SCRIPT"), Files: true, Log: a.logger,
 	})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/server/assemble"
+	"github.com/terret-dev/terret/internal/server/installation"
 	"github.com/terret-dev/terret/store"
 	"github.com/terret-dev/terret/store/postgres"
 )
@@ -53,12 +54,12 @@ func runDBCopy(ctx context.Context, a *app, from, to, node string, restart bool)
 	if _, err := os.Stat(from); !postgres.IsURL(from) && err != nil {
 		return terret.Invalid("from", "there is no database to copy: %w", err)
 	}
-	source, err := assemble.OpenStore(ctx, from, a.logger)
+	source, err := installation.OpenStore(ctx, from, a.logger)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
-	target, err := assemble.OpenStore(ctx, to, a.logger)
+	target, err := installation.OpenStore(ctx, to, a.logger)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/terret-dev/terret/driver/native"
 	"github.com/terret-dev/terret/engine"
 	"github.com/terret-dev/terret/internal/server/assemble"
+	"github.com/terret-dev/terret/internal/server/installation"
 	"github.com/terret-dev/terret/policy"
 )
 
@@ -215,7 +216,7 @@ func (f *sessionFlags) session(ctx context.Context, a *app, e *engine.Engine, in
 }
 
 // sessions makes sessions, with the defaults from the settings.
-func (a *app) sessions(interactive bool) *assemble.Sessions {
+func (a *app) sessions(interactive bool) *installation.Sessions {
 	return a.harness.Sessions(func(ctx context.Context, s *terret.Session) { a.defaults(ctx, s, interactive) })
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/server/assemble"
 	"github.com/terret-dev/terret/internal/server/config"
+	"github.com/terret-dev/terret/internal/server/installation"
 )
 
 type pruneOptions struct {
@@ -73,7 +73,7 @@ func runPrune(ctx context.Context, a *app, o pruneOptions) error {
 		return err
 	}
 	defer done()
-	m, which := a.sessions(false), assemble.Prune{Before: time.Now().Add(-age), Node: o.node}
+	m, which := a.sessions(false), installation.Prune{Before: time.Now().Add(-age), Node: o.node}
 	stale, err := m.Stale(ctx, which)
 	if err != nil {
 		return err
@@ -100,13 +100,13 @@ func runPrune(ctx context.Context, a *app, o pruneOptions) error {
 }
 
 // askPrune asks the person at the terminal.
-func (a *app) askPrune(ctx context.Context, stale assemble.Pruned) (bool, error) {
+func (a *app) askPrune(ctx context.Context, stale installation.Pruned) (bool, error) {
 	a.note("%s would be deleted%s; --dry-run lists them", counted(stale), kept(stale))
 	return a.confirm(ctx, "Delete them? [y/N] > ")
 }
 
 // showStale lists what would be deleted.
-func (a *app) showStale(stale assemble.Pruned, asJSON bool) error {
+func (a *app) showStale(stale installation.Pruned, asJSON bool) error {
 	if asJSON {
 		return a.printJSON(stale)
 	}
@@ -125,7 +125,7 @@ func (a *app) showStale(stale assemble.Pruned, asJSON bool) error {
 }
 
 // counted says how much it is.
-func counted(p assemble.Pruned) string {
+func counted(p installation.Pruned) string {
 	if n := len(p.Sessions); n != 1 {
 		return fmt.Sprintf("%d sessions with %d events", n, p.Events)
 	}
@@ -133,7 +133,7 @@ func counted(p assemble.Pruned) string {
 }
 
 // kept says how many old sessions stay, and why.
-func kept(p assemble.Pruned) string {
+func kept(p installation.Pruned) string {
 	var parts []string
 	for _, why := range slices.Sorted(maps.Keys(p.Kept)) {
 		parts = append(parts, fmt.Sprintf("%d %s", p.Kept[why], why))

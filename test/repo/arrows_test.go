@@ -4,10 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 const module = "github.com/terret-dev/terret"
@@ -54,16 +58,23 @@ var arrows = map[string][]string{
 	"work/race":     {".", "work/team", "work/workflow", "internal/"},
 
 	// The server. Only what is below stands in these lists: nothing below may import it.
-	"internal/server/":            {".", "internal/"},
-	"internal/server/persona":     {".", "policy", "internal/"},
-	"internal/server/assemble":    {"./", "internal/server/", "!internal/server/httpapi", "!internal/server/push", "!internal/server/access", "!cmd/", "!test/", "!sdk"},
+	"internal/server/":        {".", "internal/"},
+	"internal/server/persona": {".", "policy", "internal/"},
+	"internal/server/assemble": {
+		".", "engine", "driver/all", "driver/native", "store/sqlite", "internal/",
+		"internal/server/config", "internal/server/persona", "internal/server/project",
+	},
+	"internal/server/installation": {
+		".", "engine", "work/", "store/sqlite", "store/postgres", "internal/",
+		"internal/server/assemble", "internal/server/config", "internal/server/keys", "internal/server/marks",
+	},
 	"internal/server/httpapi":     {".", "engine", "policy", "view", "work/", "internal/", "internal/server/"},
 	"internal/server/httpapi/gen": {"internal/server/httpapi"},
 	"internal/server/config/gen":  {"internal/server/config"},
 
 	// What people and programs use.
 	"client":               {".", "internal/sse"},
-	"sdk":                  {".", "engine", "view", "driver/all", "driver/native", "store/sqlite", "internal/", "internal/server/assemble", "internal/server/config"},
+	"sdk":                  {".", "engine", "view", "driver/native", "internal/server/assemble", "internal/server/config"},
 	"web":                  {},
 	"cmd/terret":           {"./", "internal/server/", "!test/", "test/sim"},
 	"cmd/terret/internal/": {".", "internal/"},
@@ -167,6 +178,8 @@ func TestArrowsCanFail(t *testing.T) {
 		{"driver/claude", "driver/native/internal/tools", false},
 		{"cmd/terret", "internal/test/pgtest", false},
 		{"cmd/terret", "internal/server/httpapi", true},
+		{"sdk", "internal/server/installation", false},
+		{"internal/server/assemble", "work/team", false},
 		{"unheard/of", ".", false},
 	} {
 		if got := permits(mayImport(c.from), c.to); got != c.want {
@@ -181,17 +194,77 @@ func TestLinkSets(t *testing.T) {
 	for _, p := range listPackages(t) {
 		name, _ := inModule(p.ImportPath)
 		for _, dep := range p.Deps {
-			_, ours := inModule(dep)
+			to, ours := inModule(dep)
 			first, _, _ := strings.Cut(dep, "/")
 			third := !ours && strings.Contains(first, ".")
 			switch {
 			case name == "." && (third || ours):
 				t.Errorf("the root package links %s; it may use the standard library only", dep)
-			case name == "client" && strings.Contains(dep, "sqlite"):
-				t.Errorf("client links %s", dep)
+			case name == "client" && (third || ours && to != "." && to != "internal/sse"):
+				t.Errorf("client links %s; it may use the standard library, the root package and internal/sse", dep)
 			case name == "internal/guard" && third && !strings.HasPrefix(dep, "golang.org/x/sys"):
 				t.Errorf("internal/guard links %s; it runs in front of every agent and must stay lean", dep)
 			}
+		}
+	}
+}
+
+// linkedModules are the modules of others that a program links with a package that is meant
+// for other people's programs. Whoever adds one adds it to all of those programs.
+var linkedModules = map[string][]string{
+	"client": {},
+	"engine": {
+		"github.com/bmatcuk/doublestar/v4",
+		"golang.org/x/sys",
+		"golang.org/x/text",
+		"mvdan.cc/sh/v3",
+	},
+	"sdk": {
+		"github.com/JohannesKaufmann/dom",
+		"github.com/JohannesKaufmann/html-to-markdown/v2",
+		"github.com/aymanbagabas/go-udiff",
+		"github.com/bmatcuk/doublestar/v4",
+		"github.com/dustin/go-humanize",
+		"github.com/goccy/go-yaml",
+		"github.com/gofrs/flock",
+		"github.com/google/jsonschema-go",
+		"github.com/google/uuid",
+		"github.com/landlock-lsm/go-landlock",
+		"github.com/modelcontextprotocol/go-sdk",
+		"github.com/remyoudompheng/bigfft",
+		"github.com/segmentio/asm",
+		"github.com/segmentio/encoding",
+		"github.com/tailscale/hujson",
+		"github.com/yosida95/uritemplate/v3",
+		"golang.org/x/net",
+		"golang.org/x/oauth2",
+		"golang.org/x/sync",
+		"golang.org/x/sys",
+		"golang.org/x/text",
+		"golang.org/x/time",
+		"kernel.org/pub/linux/libs/security/libcap/psx",
+		"modernc.org/libc",
+		"modernc.org/mathutil",
+		"modernc.org/memory",
+		"modernc.org/sqlite",
+		"mvdan.cc/sh/v3",
+	},
+}
+
+// TestLinkedModules holds the modules that the libraries link, on Linux.
+func TestLinkedModules(t *testing.T) {
+	t.Parallel()
+	for name, want := range linkedModules {
+		cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}", "./"+name)
+		cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0")
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("go list: %v", err)
+		}
+		got := strings.Fields(string(out))
+		slices.Sort(got)
+		if diff := cmp.Diff(want, slices.Compact(got), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s links other modules than it should: %s", name, diff)
 		}
 	}
 }

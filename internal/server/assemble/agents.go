@@ -13,7 +13,6 @@ import (
 	"github.com/terret-dev/terret/driver/all"
 	"github.com/terret-dev/terret/driver/native"
 	"github.com/terret-dev/terret/internal/server/config"
-	"github.com/terret-dev/terret/internal/server/keys"
 )
 
 // probeFor is how long probe results count: probing starts the agents' programs.
@@ -71,10 +70,7 @@ func builtIn(name string) bool {
 }
 
 func driversOf(o Options, agents map[string]config.Agent) all.Config {
-	out := all.Config{Env: o.Env, ProductName: o.Product, Agents: map[string]all.Agent{}, Providers: Providers(o.Config), Prices: o.Config.Prices, MockScript: o.MockScript, SandboxHelper: o.SandboxHelper, Home: o.Home}
-	if o.Config.Data != "" {
-		out.Key, out.MCPTokens = keys.Open(o.Config.Data).Get, keys.OpenMCP(o.Config.Data)
-	}
+	out := all.Config{Env: o.Env, ProductName: o.Product, Agents: map[string]all.Agent{}, Providers: Providers(o.Config), Prices: o.Config.Prices, MockScript: o.MockScript, SandboxHelper: o.SandboxHelper, Home: o.Home, Key: o.Key, MCPTokens: o.MCPTokens}
 	if o.UserFile != "" {
 		out.UserDir = filepath.Dir(o.UserFile)
 	}

@@ -1,6 +1,7 @@
 // Package assemble puts a harness together: the store, the drivers, trust, personas,
-// redaction, the files in project folders, and the engine on top. The command line, the
-// server and package sdk all use it, so that a session means the same everywhere.
+// redaction, the files in project folders, and the engine on top. Package sdk uses it, and
+// the command line and the server do through package installation, so that a session means
+// the same everywhere.
 //
 // A [Harness] is made in steps, because many commands need only some of them: [New]
 // touches no file, [Harness.Open] opens the store, [Harness.Start] starts the engine.
@@ -14,13 +15,13 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/native"
 	"github.com/terret-dev/terret/engine"
 	"github.com/terret-dev/terret/internal/redact"
 	"github.com/terret-dev/terret/internal/server/config"
 	"github.com/terret-dev/terret/internal/server/project"
 	"github.com/terret-dev/terret/internal/trust"
 	"github.com/terret-dev/terret/internal/worktree"
-	"github.com/terret-dev/terret/store/postgres"
 	"github.com/terret-dev/terret/store/sqlite"
 )
 
@@ -32,8 +33,14 @@ type Options struct {
 	// Env is the environment: keys come from it, agents see parts of it, and its
 	// secrets are kept out of everything that is stored.
 	Env []string
-	// Config is the configuration.
+	// Config is the configuration. If it names a store, OpenStore must be set.
 	Config config.Config
+	// OpenStore opens the store at an address.
+	OpenStore func(ctx context.Context, address string, log *slog.Logger) (Store, error)
+	// Key and MCPTokens give what a person has kept for the native agent: keys of models'
+	// APIs, and sign-ins at MCP servers. Nil means that there is nothing.
+	Key       func(provider string) (string, error)
+	MCPTokens native.TokenStore
 	// UserFile is the user's configuration file, to which agents can be added while the
 	// harness runs. Empty: they cannot.
 	UserFile string
@@ -108,36 +115,22 @@ func (h *Harness) Trusts(dir string) bool {
 
 // Open opens the store. The caller must Close the harness.
 func (h *Harness) Open(ctx context.Context) error {
-	address := h.options.Config.Store
-	switch {
-	case address != "":
-	case h.Home != "":
-		address = filepath.Join(h.Home, "terret.db")
-	default:
-		address = sqlite.Memory
+	if address := h.options.Config.Store; address != "" {
+		s, err := h.options.OpenStore(ctx, address, h.options.Log)
+		if err == nil {
+			h.Store = s
+		}
+		return err
 	}
-	s, err := OpenStore(ctx, address, h.options.Log)
+	path := sqlite.Memory
+	if h.Home != "" {
+		path = filepath.Join(h.Home, "terret.db")
+	}
+	s, err := sqlite.Open(ctx, path, sqlite.Options{Log: h.options.Log})
 	if err == nil {
 		h.Store = s
 	}
 	return err
-}
-
-// OpenStore opens the store at an address: that of a PostgreSQL database, or the path of
-// a file. The caller must Close it.
-func OpenStore(ctx context.Context, address string, log *slog.Logger) (Store, error) {
-	if postgres.IsURL(address) {
-		s, err := postgres.Open(ctx, address, postgres.Options{Log: log})
-		if err != nil {
-			return nil, err
-		}
-		return s, nil
-	}
-	s, err := sqlite.Open(ctx, address, sqlite.Options{Log: log})
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
 }
 
 // Start starts the engine on the open store. Unattended means that nobody can be asked.

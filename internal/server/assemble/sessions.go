@@ -127,7 +127,7 @@ func (m *Sessions) Delete(ctx context.Context, id string, force bool) (Deleted, 
 	if node := m.Engine.Elsewhere(s); node != "" {
 		return Deleted{}, terret.Errorf(terret.CodeConflict, "session %s belongs to node %s, which has its folder %s; delete it there", id, node, s.Cwd)
 	}
-	return m.remove(ctx, s, force)
+	return m.Remove(ctx, s, force)
 }
 
 // DeleteGone deletes a session of a node that no longer runs. The node's folders are out of
@@ -138,17 +138,17 @@ func (m *Sessions) DeleteGone(ctx context.Context, id, node string, force bool) 
 		return Deleted{}, err
 	}
 	fleet, _ := m.Store.(terret.Fleet) // nil on a single machine
-	if err := refuseNode(ctx, fleet, node); err != nil {
+	if err := RefuseNode(ctx, fleet, node); err != nil {
 		return Deleted{}, err
 	}
 	if s.Node != node {
 		return Deleted{}, terret.Invalid("node", "session %s is not of node %s; it is of node %s", id, node, s.Node)
 	}
-	return m.remove(ctx, s, force)
+	return m.Remove(ctx, s, force)
 }
 
-// remove deletes a session and what it has on this machine.
-func (m *Sessions) remove(ctx context.Context, s terret.Session, force bool) (Deleted, error) {
+// Remove deletes a session of whatever node, and what it has on this machine.
+func (m *Sessions) Remove(ctx context.Context, s terret.Session, force bool) (Deleted, error) {
 	if err := m.Engine.Delete(ctx, s.ID, force); err != nil {
 		return Deleted{}, err
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/terret-dev/terret/internal/server/access"
 	"github.com/terret-dev/terret/internal/server/assemble"
 	"github.com/terret-dev/terret/internal/server/httpapi"
+	"github.com/terret-dev/terret/internal/server/installation"
 	"github.com/terret-dev/terret/internal/sse"
 	"github.com/terret-dev/terret/internal/trust"
 	"github.com/terret-dev/terret/work/team"
@@ -116,9 +117,9 @@ func newFixture(t *testing.T, options ...option) *fixture {
 		}
 		hc.Drivers = append(hc.Drivers, overseen{d})
 	}
-	hc.Sessions = &assemble.Sessions{Engine: e, Store: hc.Store, Home: home, Roles: roles, Agents: assemble.NewAgents(hc.Drivers), Defaults: func(_ context.Context, s *terret.Session) {
+	hc.Sessions = &installation.Sessions{Sessions: assemble.Sessions{Engine: e, Store: hc.Store, Home: home, Roles: roles, Agents: assemble.NewAgents(hc.Drivers), Defaults: func(_ context.Context, s *terret.Session) {
 		s.Agent = cmp.Or(s.Agent, "mock")
-	}}
+	}}}
 	lookup := &teamStore{Store: store}
 	members := *hc.Sessions
 	members.Store = lookup

@@ -12,8 +12,8 @@ import (
 	"github.com/terret-dev/terret/driver/mock"
 	"github.com/terret-dev/terret/engine"
 	"github.com/terret-dev/terret/internal/server/access"
-	"github.com/terret-dev/terret/internal/server/assemble"
 	"github.com/terret-dev/terret/internal/server/httpapi"
+	"github.com/terret-dev/terret/internal/server/installation"
 	"github.com/terret-dev/terret/internal/sse"
 	"github.com/terret-dev/terret/internal/test/pgtest"
 	"github.com/terret-dev/terret/internal/test/pushtest"
@@ -23,7 +23,7 @@ import (
 func onFleet(t *testing.T, own *pgtest.Server, schema, name string, n terret.Node) option {
 	return func(hc *httpapi.Config, ec *engine.Config) {
 		t.Helper()
-		store, err := assemble.OpenStore(t.Context(), own.URL(schema), nil)
+		store, err := installation.OpenStore(t.Context(), own.URL(schema), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

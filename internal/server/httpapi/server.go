@@ -15,6 +15,7 @@ import (
 	"github.com/terret-dev/terret/internal/server/access"
 	"github.com/terret-dev/terret/internal/server/assemble"
 	"github.com/terret-dev/terret/internal/server/config"
+	"github.com/terret-dev/terret/internal/server/installation"
 	"github.com/terret-dev/terret/internal/server/push"
 	"github.com/terret-dev/terret/internal/trust"
 	"github.com/terret-dev/terret/internal/workfiles"
@@ -40,7 +41,7 @@ type Config struct {
 	Trust *trust.Store
 	// Sessions creates sessions and knows personas. Nil means no defaults, and
 	// untrusted personas.
-	Sessions *assemble.Sessions
+	Sessions *installation.Sessions
 	// Team is the team whose members and messages are served. The server neither runs nor
 	// closes it. Nil means that the server opens it by itself.
 	Team *team.Registry
@@ -116,7 +117,7 @@ type Server struct {
 
 	gate  *access.Gate
 	roots *workfiles.Roots
-	maker *assemble.Sessions
+	maker *installation.Sessions
 	roles *assemble.Roles
 
 	mux        *http.ServeMux
@@ -162,7 +163,7 @@ func New(cfg Config) (*Server, error) {
 		readers: newReaders(), leave: make(chan time.Duration, 1), pushWanted: make(chan struct{}, 1),
 	}
 	if s.maker == nil {
-		s.maker = &assemble.Sessions{Engine: cfg.Engine, Store: cfg.Store, Home: cfg.Home, Roles: &assemble.Roles{}, Agents: assemble.NewAgents(cfg.Drivers)}
+		s.maker = &installation.Sessions{Sessions: assemble.Sessions{Engine: cfg.Engine, Store: cfg.Store, Home: cfg.Home, Roles: &assemble.Roles{}, Agents: assemble.NewAgents(cfg.Drivers)}}
 	}
 	s.roles = s.maker.Roles
 	if s.log == nil {

@@ -1,7 +1,6 @@
-package assemble
+package installation
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -11,22 +10,7 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/atomicfile"
-	"github.com/terret-dev/terret/internal/server/config"
 )
-
-// Node is the name of this machine in a fleet, or empty if the store is not a fleet's.
-func (h *Harness) Node() string {
-	if _, ok := h.Store.(terret.Fleet); !ok {
-		return ""
-	}
-	return NodeName(h.options.Config)
-}
-
-// NodeName is the name that this machine has in a fleet.
-func NodeName(c config.Config) string {
-	host, _ := os.Hostname() // then it has no name of its own
-	return cmp.Or(c.Node, host, "localhost")
-}
 
 // Join makes this process a node of the fleet, which others can ask to do what only this
 // machine can. On a single machine it does nothing.

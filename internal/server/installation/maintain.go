@@ -1,4 +1,4 @@
-package assemble
+package installation
 
 import (
 	"context"
@@ -20,7 +20,7 @@ const (
 // Maintain regularly drops streamed pieces that are older than keep_deltas, until the
 // context ends. The store must stay open that long.
 func (h *Harness) Maintain(ctx context.Context) {
-	maintain(ctx, h.Store, time.Duration(h.options.Config.KeepDeltas), h.options.Log)
+	maintain(ctx, h.Store, time.Duration(h.config.KeepDeltas), h.log)
 }
 
 // maintain drops nothing if keep is negative or zero.
@@ -57,7 +57,7 @@ func regularly(ctx context.Context, first, next time.Duration, do func()) {
 // Retain deletes sessions that are older than keep_sessions once a day, until the context
 // ends. Of a fleet's, each node deletes its own.
 func (h *Harness) Retain(ctx context.Context, m *Sessions) {
-	retain(ctx, m, time.Duration(h.options.Config.KeepSessions), h.options.Log)
+	retain(ctx, m, time.Duration(h.config.KeepSessions), h.log)
 }
 
 // pruner is the part of [Sessions] that deletes old ones.

@@ -1,4 +1,4 @@
-package assemble
+package installation
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/server/assemble"
 	"github.com/terret-dev/terret/internal/worktree"
 	"github.com/terret-dev/terret/work/race"
 	"github.com/terret-dev/terret/work/review"
@@ -16,8 +17,8 @@ import (
 // Team opens the team on the running engine, with the limits of the configuration. Its
 // agents' sessions are created by m. The caller must close it before the engine.
 func (h *Harness) Team(ctx context.Context, m *Sessions) (*team.Registry, error) {
-	c := h.options.Config.Team
-	return m.Team(ctx, team.Limits{Hops: c.MaxHops, PerMinute: c.MaxPerMinute, CostUSD: terret.Cost(c.MaxCostUSD) * terret.USD}, h.options.Log)
+	c := h.config.Team
+	return m.Team(ctx, team.Limits{Hops: c.MaxHops, PerMinute: c.MaxPerMinute, CostUSD: terret.Cost(c.MaxCostUSD) * terret.USD}, h.log)
 }
 
 // Team opens the team of all who share the store. The caller must close it before the
@@ -35,7 +36,7 @@ func (m *Sessions) Team(ctx context.Context, limits team.Limits, log *slog.Logge
 func (m *Sessions) Members() (team.Host, *team.Providers) {
 	host := team.Host{Engine: m.Engine, Store: m.Store, Create: func(ctx context.Context, s terret.Session) (terret.Session, error) {
 		_, _, s.Options.Worktree = worktree.Find(m.Home, s.Cwd) // such as that of a race
-		return m.Create(ctx, s, CreateOptions{})
+		return m.Create(ctx, s, assemble.CreateOptions{})
 	}}
 	providers := team.FromDrivers(host, m.Agents.Drivers())
 	providers.Fallback = func(name string) team.Provider {

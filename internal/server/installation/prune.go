@@ -1,4 +1,4 @@
-package assemble
+package installation
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/engine"
+	"github.com/terret-dev/terret/internal/server/assemble"
 	"github.com/terret-dev/terret/internal/server/marks"
 	"github.com/terret-dev/terret/work/team"
 )
@@ -42,7 +43,7 @@ type Stale struct {
 	UpdatedAt terret.Time `json:"updated_at"`
 	Events    int64       `json:"events"`
 	// Deleted says what remains of it.
-	Deleted
+	assemble.Deleted
 }
 
 // Pruned is what was or would be deleted, and how many old sessions are kept, by reason.
@@ -89,7 +90,7 @@ func (m *Sessions) Stale(ctx context.Context, o Prune) (Pruned, error) {
 	}
 }
 
-// Prune deletes old sessions that Stale has listed, each as [Sessions.Delete] does, and
+// Prune deletes old sessions that Stale has listed, each as Delete does, and
 // then frees their space. A session in which something has happened meanwhile is kept. If
 // it fails, it returns what it has deleted.
 func (m *Sessions) Prune(ctx context.Context, o Prune, stale Pruned) (Pruned, error) {
@@ -107,7 +108,7 @@ func (m *Sessions) Prune(ctx context.Context, o Prune, stale Pruned) (Pruned, er
 			continue // it is not old any more
 		}
 		if err == nil && why == "" {
-			one.Deleted, err = m.remove(ctx, s, false)
+			one.Deleted, err = m.Remove(ctx, s, false)
 		}
 		switch {
 		case errors.Is(err, terret.ErrSessionNotFound):
@@ -141,7 +142,7 @@ type keepers struct {
 func (m *Sessions) keepers(ctx context.Context, o Prune) (k keepers, err error) {
 	k = keepers{Sessions: m, node: o.Node}
 	fleet, _ := m.Store.(terret.Fleet) // nil on a single machine
-	if err := refuseNode(ctx, fleet, o.Node); err != nil {
+	if err := assemble.RefuseNode(ctx, fleet, o.Node); err != nil {
 		return k, err
 	}
 	noted, err := marks.Read(ctx, fleet, m.Home)
@@ -165,21 +166,6 @@ func (m *Sessions) keepers(ctx context.Context, o Prune) (k keepers, err error) 
 		}
 	}
 	return k, err
-}
-
-// refuseNode refuses a node that can do it itself.
-func refuseNode(ctx context.Context, fleet terret.Fleet, name string) error {
-	if name == "" {
-		return nil
-	}
-	if fleet == nil {
-		return terret.Invalid("node", "the sessions are in a file on this machine, so there are no nodes")
-	}
-	nodes, err := fleet.Nodes(ctx)
-	if err == nil && slices.ContainsFunc(nodes, func(n terret.Node) bool { return n.Name == name }) {
-		err = terret.Errorf(terret.CodeConflict, "node %s runs; do this there, so that worktrees and clones go with their sessions", name)
-	}
-	return err
 }
 
 // why says why a session stays; empty means that it may go.

@@ -1,4 +1,4 @@
-package assemble
+package installation
 
 import (
 	"context"
@@ -15,13 +15,18 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/mock"
 	"github.com/terret-dev/terret/engine"
+	"github.com/terret-dev/terret/internal/server/assemble"
 	"github.com/terret-dev/terret/internal/server/marks"
 	"github.com/terret-dev/terret/store/sqlite"
 	"github.com/terret-dev/terret/work/team"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // attic is a store with old sessions.
 type attic struct {
@@ -38,7 +43,24 @@ const long = 100 * 24 * time.Hour
 func newAttic(t *testing.T) *attic {
 	t.Helper()
 	home := t.TempDir()
-	return &attic{T: t, h: start(t, Options{Home: home, Drivers: follows()}), home: home, dir: folder(t, nil), ids: map[string]string{}}
+	h, err := New(assemble.Options{Home: home, Drivers: []terret.Driver{mock.New(mock.Script{})}})
+	if err == nil {
+		err = h.Open(t.Context())
+	}
+	if err == nil {
+		err = h.Start(t.Context(), true)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 20*time.Second)
+		defer cancel()
+		if err := h.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return &attic{T: t, h: h, home: home, dir: t.TempDir(), ids: map[string]string{}}
 }
 
 // add makes a session that was last used long ago, with events of that time.
