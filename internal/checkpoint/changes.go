@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/terret-dev/terret/internal/gitcmd"
 )
 
 // Kind says what happened to a path.
@@ -47,29 +49,7 @@ type delta struct {
 	oldPerm, newPerm fs.FileMode // permission bits of files; 0 if they are not known
 }
 
-// entry is a file as git records it. The zero entry is no file.
-type entry struct {
-	mode string // 100644, 100755 or 120000
-	id   string
-}
-
-const (
-	modeFile    = "100644"
-	modeExec    = "100755"
-	modeSymlink = "120000"
-)
-
-func (e entry) fileMode() fs.FileMode {
-	switch e.mode {
-	case modeFile:
-		return 0o644
-	case modeExec:
-		return 0o755
-	case modeSymlink:
-		return fs.ModeSymlink | 0o777
-	}
-	return 0
-}
+type entry = gitcmd.Entry
 
 // diffArgs are given to every diff: no program runs, nothing is guessed.
 var diffArgs = []string{"diff-tree", "-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all"}
@@ -137,7 +117,7 @@ func parseChanges(raw []byte) ([]Change, error) {
 }
 
 func (d delta) change() Change {
-	c := Change{Path: d.path, Kind: Modified, OldMode: d.old.fileMode(), NewMode: d.new.fileMode(), OldID: d.old.id, NewID: d.new.id}
+	c := Change{Path: d.path, Kind: Modified, OldMode: d.old.FileMode(), NewMode: d.new.FileMode(), OldID: d.old.ID, NewID: d.new.ID}
 	switch {
 	case d.old == entry{}:
 		c.Kind = Created
@@ -147,24 +127,11 @@ func (d delta) change() Change {
 	return c
 }
 
-// parseRaw parses ":oldmode newmode oldid newid status". It is not ok for
-// anything but files and symbolic links.
+// parseRaw reads a record of diff-tree. It is not ok for anything but files and symbolic links.
 func parseRaw(rec, path string) (d delta, ok bool, err error) {
-	f := strings.Fields(strings.TrimPrefix(rec, ":"))
-	if len(f) != 5 {
-		return delta{}, false, fmt.Errorf("read changes: unexpected record %q", rec)
-	}
 	d.path = path
-	for i, e := range []*entry{&d.old, &d.new} {
-		switch f[i] {
-		case "000000":
-		case modeFile, modeExec, modeSymlink:
-			*e = entry{mode: f[i], id: f[i+2]}
-		default:
-			return d, false, nil
-		}
-	}
-	return d, true, nil
+	d.old, d.new, err = gitcmd.ParseRaw(rec)
+	return d, err == nil && d.old.Plain() && d.new.Plain(), err
 }
 
 // deltas lists the paths that differ between two trees.

@@ -63,7 +63,7 @@ type entryNote struct {
 	Perm fs.FileMode `json:"perm,omitempty"`
 }
 
-func (e entryNote) entry() entry { return entry{e.Mode, e.ID} }
+func (e entryNote) entry() entry { return entry{Mode: e.Mode, ID: e.ID} }
 
 // copyTime begins the name of a copy, which sorts by time.
 const copyTime = "20060102-150405.000"
@@ -205,7 +205,7 @@ func (j *restore) toCopy() ([]copiedNote, error) {
 			continue
 		}
 		p, now := s.path, s.now
-		left := entryNote{s.new.mode, s.new.id, s.newPerm}
+		left := entryNote{s.new.Mode, s.new.ID, s.newPerm}
 		if now.block != "" { // someone's file or link, where a folder goes
 			var err error
 			p, left = now.block, entryNote{}
@@ -221,7 +221,7 @@ func (j *restore) toCopy() ([]copiedNote, error) {
 			continue
 		}
 		seen[p] = true
-		was := entryNote{now.mode, now.id, 0}
+		was := entryNote{now.Mode, now.ID, 0}
 		if now.info.Mode().IsRegular() {
 			was.Perm = now.info.Mode().Perm()
 		}
@@ -237,7 +237,7 @@ func (j *restore) toCopy() ([]copiedNote, error) {
 // copyFile copies a file or the target of a symbolic link, as they were seen.
 func (j *restore) copyFile(n copiedNote, to string) error {
 	p := string(n.Path)
-	if n.Was.Mode == modeSymlink {
+	if n.Was.Mode == gitcmd.ModeLink {
 		target, err := j.tree.root.Readlink(local(p))
 		if err != nil {
 			return err

@@ -29,14 +29,14 @@ func (f *File) entry() entry {
 	if f == nil {
 		return entry{}
 	}
-	mode := modeFile
+	mode := gitcmd.ModeFile
 	switch {
 	case f.Mode&fs.ModeSymlink != 0:
-		mode = modeSymlink
+		mode = gitcmd.ModeLink
 	case f.Mode&0o100 != 0:
-		mode = modeExec
+		mode = gitcmd.ModeExec
 	}
-	return entry{mode, gitcmd.BlobID(gitcmd.Digits, f.Content)}
+	return entry{Mode: mode, ID: gitcmd.BlobID(gitcmd.Digits, f.Content)}
 }
 
 func (f *File) perm() fs.FileMode {
@@ -71,8 +71,8 @@ func (r *Repo) File(ctx context.Context, id ID, path string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &File{Mode: at.fileMode(), Perm: n.perms().of(path, at)}
-	err = g.blobs(ctx, []string{at.id}, func(_ int, b blob) error {
+	out := &File{Mode: at.FileMode(), Perm: n.perms().of(path, at)}
+	err = g.blobs(ctx, []string{at.ID}, func(_ int, b blob) error {
 		if b.size > MaxReplace {
 			return ErrFileTooLarge
 		}

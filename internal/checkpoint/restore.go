@@ -181,7 +181,7 @@ func parseTree(rec string) (e entry, path string, ok bool) {
 	if len(f) != 3 || f[1] != "blob" {
 		return entry{}, "", false
 	}
-	return entry{mode: f[0], id: f[2]}, path, true
+	return entry{Mode: f[0], ID: f[2]}, path, true
 }
 
 // decide sorts the paths into those to change and those that stay.
@@ -318,8 +318,8 @@ func (j *restore) layOut(ctx context.Context, tree, dir string, paths []string) 
 	}
 	var files, ids []string
 	err := j.git.files(ctx, tree, func(p string, e entry) {
-		if e.mode != modeSymlink && path.Base(p) == ".gitignore" && parents[path.Dir(p)] {
-			files, ids = append(files, p), append(ids, e.id)
+		if e.Mode != gitcmd.ModeLink && path.Base(p) == ".gitignore" && parents[path.Dir(p)] {
+			files, ids = append(files, p), append(ids, e.ID)
 		}
 	})
 	if err != nil || len(files) == 0 {

@@ -77,7 +77,7 @@ func (j *restore) stage(ctx context.Context) error {
 			return err
 		}
 		s.temp = path.Join(dir, stagePrefix+rand.Text())
-		temps, ids, writes = append(temps, s.temp), append(ids, s.new.id), append(writes, s)
+		temps, ids, writes = append(temps, s.temp), append(ids, s.new.ID), append(writes, s)
 	}
 	if len(writes) == 0 {
 		return context.Cause(ctx)
@@ -86,7 +86,7 @@ func (j *restore) stage(ctx context.Context) error {
 		return err
 	}
 	return j.contents(ctx, ids, func(i int, b blob) error {
-		if writes[i].new.mode == modeSymlink {
+		if writes[i].new.Mode == gitcmd.ModeLink {
 			target, err := b.content()
 			if err != nil {
 				return err
@@ -101,11 +101,11 @@ func (j *restore) stage(ctx context.Context) error {
 // snapshots do not know them: then it keeps those of the file that it replaces.
 func (j *restore) stageFile(s *step, b blob) error {
 	create, perm := fs.FileMode(0o666), s.newPerm
-	if s.new.mode == modeExec {
+	if s.new.Mode == gitcmd.ModeExec {
 		create = 0o777
 	}
 	if perm == 0 && s.now.info != nil && s.now.info.Mode().IsRegular() {
-		perm = usualFor(s.now.info.Mode().Perm(), s.new.mode == modeExec)
+		perm = usualFor(s.now.info.Mode().Perm(), s.new.Mode == gitcmd.ModeExec)
 	}
 	if perm != 0 {
 		create = 0o600

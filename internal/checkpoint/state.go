@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/terret-dev/terret/internal/gitcmd"
 )
 
 // state is what the shadow repository remembers between snapshots beside its
@@ -171,11 +173,11 @@ type perms struct {
 
 // of returns the permission bits of a file, or 0 if they are not known.
 func (p perms) of(path string, e entry) fs.FileMode {
-	if p.usual == 0 || e.mode != modeFile && e.mode != modeExec {
+	if p.usual == 0 || e.Mode != gitcmd.ModeFile && e.Mode != gitcmd.ModeExec {
 		return 0
 	}
 	if perm, ok := p.odd[path]; ok {
 		return perm
 	}
-	return usualFor(p.usual, e.mode == modeExec)
+	return usualFor(p.usual, e.Mode == gitcmd.ModeExec)
 }

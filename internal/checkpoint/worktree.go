@@ -58,13 +58,13 @@ func (w worktree) look(p string) (present, error) {
 		if err != nil {
 			return present{}, err
 		}
-		now.entry = entry{modeSymlink, gitcmd.BlobID(gitcmd.Digits, []byte(filepath.ToSlash(target)))}
+		now.entry = entry{Mode: gitcmd.ModeLink, ID: gitcmd.BlobID(gitcmd.Digits, []byte(filepath.ToSlash(target)))}
 	case mode.IsRegular():
-		now.mode = modeFile
+		now.Mode = gitcmd.ModeFile
 		if mode&0o100 != 0 {
-			now.mode = modeExec
+			now.Mode = gitcmd.ModeExec
 		}
-		now.id, err = w.hash(p, info)
+		now.ID, err = w.hash(p, info)
 		return now, err
 	default:
 		now.other = true
@@ -86,8 +86,8 @@ func (n present) is(e entry) bool {
 	if e == (entry{}) {
 		return n.info == nil
 	}
-	sameMode := n.mode == e.mode || runtime.GOOS == "windows" && n.mode != modeSymlink && e.mode != modeSymlink
-	return n.id == e.id && sameMode
+	sameMode := n.Mode == e.Mode || runtime.GOOS == "windows" && n.Mode != gitcmd.ModeLink && e.Mode != gitcmd.ModeLink
+	return n.ID == e.ID && sameMode
 }
 
 // has reports whether the path holds exactly e with these permission bits, if they are

@@ -1,11 +1,13 @@
-// Package gitcmd is the only way in which Terret runs git on its own git directories:
-// without the user's configuration and environment, and with every setting off that
-// names a program, fetches something or changes content.
+// Package gitcmd is the only way in which Terret runs git, on git directories of its own
+// and on the user's repositories: without the user's configuration and environment, and
+// with every setting off that names a program or fetches something. Cloning is the
+// exception: it needs the user's own git to sign in.
 package gitcmd
 
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,24 +71,29 @@ func parseVersion(out string) (major, minor int, ok bool) {
 	return major, minor, errMajor == nil && errMinor == nil
 }
 
-// config is passed to every command, on the command line, where it overrides every
-// file.
-var config = []string{
+// safe are the settings of every command. They stand on the command line, where they
+// override every file.
+var safe = []string{
 	// Settings that name a program.
 	"core.hooksPath=" + os.DevNull, "core.fsmonitor=false", "core.pager=cat", "core.editor=false", "sequence.editor=false",
 	"core.askPass=", "core.sshCommand=false", "core.gitProxy=", "core.alternateRefsCommand=", "credential.helper=",
 	"diff.external=", "interactive.diffFilter=", "gpg.program=false", "log.showSignature=false",
 	// Settings that fetch, or look elsewhere.
 	"protocol.allow=never", "submodule.recurse=false", "safe.bareRepository=explicit",
-	// Settings that change content or what is listed.
+	"core.attributesFile=" + os.DevNull, "core.excludesFile=" + os.DevNull, "diff.orderFile=" + os.DevNull,
+	// Settings that change how things are listed, or when git tidies up.
+	"core.quotePath=false", "diff.noprefix=false", "diff.mnemonicPrefix=false", "color.ui=false", "advice.detachedHead=false",
+	"core.untrackedCache=false", "checkout.workers=1", "gc.auto=0", "maintenance.auto=false",
+}
+
+// exact are further settings for git directories of our own: what git stores is what is in
+// the folder. In a user's repository their own values count.
+var exact = []string{
 	"core.autocrlf=false", "core.safecrlf=false", "core.eol=lf", "core.checkRoundtripEncoding=",
-	"core.attributesFile=" + os.DevNull, "core.excludesFile=" + os.DevNull,
-	"core.quotePath=false", "core.trustctime=true", "core.sparseCheckout=false",
-	"diff.ignoreSubmodules=all", "diff.renames=false", "diff.noprefix=false", "diff.mnemonicPrefix=false",
-	"diff.algorithm=histogram", "diff.orderFile=" + os.DevNull, "color.ui=false", "advice.detachedHead=false",
+	"core.trustctime=true", "core.sparseCheckout=false",
+	"diff.ignoreSubmodules=all", "diff.renames=false", "diff.algorithm=histogram",
 	// How the index and objects are written.
-	"core.untrackedCache=false", "core.splitIndex=false", "index.version=2", "index.sparse=false",
-	"core.looseCompression=1", "pack.compression=1", "gc.auto=0", "maintenance.auto=false",
+	"core.splitIndex=false", "index.version=2", "index.sparse=false", "core.looseCompression=1", "pack.compression=1",
 }
 
 // baseEnv is the environment of every git: nothing of the user's except what the system
@@ -111,18 +118,23 @@ func baseEnv() []string {
 	return env
 }
 
-// Git runs commands on a git directory that must be Terret's own: anything in its
-// config file that is not switched off here would count.
+// Git runs commands on a git directory of Terret's own, or in a repository of the user's.
+// What the configuration of either names, and safe does not list, counts: see Disarmed.
 type Git struct {
 	Bin     string   // the program, from Find
-	Dir     string   // the git directory
-	Work    string   // the work tree
+	Dir     string   // the git directory; empty means the user's repository that Cwd is in
+	Work    string   // the work tree; with Dir only, as are Index and Objects
 	Cwd     string   // the folder that commands run in, in the work tree
 	Index   string   // the index file
 	Objects string   // the objects folder; empty means that of Dir
 	Config  []string // further settings as key=value, which override all others
+	Env     []string // further variables
 	Lock    *os.File // a lock that commands hold too while they run, on Unix; may be nil
+	off     []pair   // settings with names that the repository has chosen
 }
+
+// pair is a setting for the environment. On the command line a name could not have a "=".
+type pair struct{ key, value string }
 
 // With returns a Git with more settings.
 func (g Git) With(config ...string) Git {
@@ -133,25 +145,46 @@ func (g Git) With(config ...string) Git {
 // Command prepares a command. ctx bounds its life: it is asked to stop, and killed
 // if it does not.
 func (g Git) Command(ctx context.Context, args ...string) *exec.Cmd {
-	argv := make([]string, 0, 2*(len(config)+len(g.Config))+len(args))
-	for _, list := range [][]string{config, g.Config} {
-		for _, kv := range list {
-			argv = append(argv, "-c", kv)
-		}
+	lists := [][]string{safe, exact, g.Config}
+	if g.Dir == "" {
+		lists = [][]string{safe, g.Config}
+	}
+	var argv []string
+	for _, kv := range slices.Concat(lists...) {
+		argv = append(argv, "-c", kv)
 	}
 	cmd := exec.CommandContext(ctx, g.Bin, append(argv, args...)...)
 	cmd.Dir = g.Cwd
-	cmd.Env = append(baseEnv(), "HOME="+g.Dir, "XDG_CONFIG_HOME="+g.Dir, "GIT_DIR="+g.Dir, "GIT_WORK_TREE="+g.Work, "GIT_INDEX_FILE="+g.Index)
+	cmd.Env = append(withSettings(baseEnv(), g.off), "HOME="+cmp.Or(g.Dir, os.DevNull), "XDG_CONFIG_HOME="+cmp.Or(g.Dir, os.DevNull))
+	if g.Dir != "" {
+		cmd.Env = append(cmd.Env, "GIT_DIR="+g.Dir, "GIT_WORK_TREE="+g.Work, "GIT_INDEX_FILE="+g.Index)
+	}
 	if g.Objects != "" {
 		cmd.Env = append(cmd.Env, "GIT_OBJECT_DIRECTORY="+g.Objects)
 	}
 	if args[0] != "check-ignore" { // it takes paths, and rejects the flag
 		cmd.Env = append(cmd.Env, "GIT_LITERAL_PATHSPECS=1")
 	}
+	cmd.Env = append(cmd.Env, g.Env...)
+	inherit(cmd, g.Lock)
+	Polite(cmd)
+	return cmd
+}
+
+// Polite makes the end of its context ask a git to stop, so that it removes its locks and
+// temporary files, and kill it if it does not.
+func Polite(cmd *exec.Cmd) {
 	cmd.Cancel = func() error { return terminate(cmd.Process) }
 	cmd.WaitDelay = killDelay
-	inherit(cmd, g.Lock)
-	return cmd
+}
+
+// UserConfig asks the user's own git "git config" with these arguments, in a folder. It
+// reads settings and does nothing else. ok says that there is one.
+func UserConfig(ctx context.Context, bin, dir string, args ...string) (value string, ok bool) {
+	cmd := exec.CommandContext(ctx, bin, append([]string{"config"}, args...)...)
+	cmd.Dir, cmd.WaitDelay = dir, killDelay
+	out, err := cmd.Output()
+	return strings.TrimSuffix(string(out), "\n"), err == nil
 }
 
 // Output runs a command with in as its input and returns what it prints.
@@ -215,7 +248,7 @@ func (g Git) Stream(ctx context.Context, in io.Reader, args []string, read func(
 	case readErr != nil && !errors.Is(readErr, io.ErrUnexpectedEOF):
 		return readErr
 	}
-	return &Error{command: args[0], stderr: strings.TrimSpace(stderr.buf.String()), err: errors.Join(waitErr, readErr)}
+	return &Error{command: args[0], stderr: stderr.buf.String(), err: errors.Join(waitErr, readErr)}
 }
 
 // Error is a git command that failed by itself.
@@ -227,10 +260,11 @@ type Error struct {
 
 // Error implements error.
 func (e *Error) Error() string {
-	if e.stderr == "" {
+	stderr := strings.TrimSpace(e.stderr)
+	if stderr == "" {
 		return fmt.Sprintf("git %s: %v", e.command, e.err)
 	}
-	return fmt.Sprintf("git %s: %s (%v)", e.command, e.stderr, e.err)
+	return fmt.Sprintf("git %s: %s (%v)", e.command, stderr, e.err)
 }
 
 // Unwrap returns how the process ended.

@@ -166,6 +166,61 @@ func TestHostileSettings(t *testing.T) {
 	tr.sings("git status")
 }
 
+// In a repository of the user's, too, nothing that its configuration names runs: no setting
+// that we know the name of, and none that it has named itself, whatever the name.
+func TestHostileUsersRepository(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"evil", "a=b"} {
+		tr := set(t, settings, strings.NewReplacer("filter.evil", "filter."+name, "diff.evil", "diff."+name, "merge.evil", "merge."+name,
+			"=evil", "="+name).Replace(drivers))
+		g, err := gitcmd.Git{Bin: find(t), Cwd: tr.dir}.Disarmed(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr.silent("looking at the settings")
+		tr.run(g)
+		for _, args := range [][]string{{"add", "--all"}, {"checkout-index", "-f", "-a"}, {"stash"}, {"diff", "HEAD"}} {
+			_, _ = g.With("user.name=a", "user.email=a@example.org").Output(t.Context(), nil, args...)
+			tr.silent("git " + strings.Join(args, " "))
+		}
+		tr.sings("git add .")
+	}
+}
+
+// What a repository names runs nothing, for each kind of setting by itself.
+func TestDisarmedKinds(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ setup, command string }{
+		{"git config filter.x.clean EVIL; echo '* filter=x' > .gitattributes", "add --all"},
+		{"git config filter.x.process EVIL; git config filter.x.required true; echo '* filter=x' > .gitattributes", "add --all"},
+		{"git config filter.x.smudge EVIL; echo '* filter=x' > .gitattributes; rm tracked", "checkout -- tracked"},
+		{"git config diff.x.textconv EVIL; echo '* diff=x' > .gitattributes", "diff"},
+		{"git config diff.x.command EVIL; echo '* diff=x' > .gitattributes", "diff"},
+		{"git config diff.external EVIL", "diff"},
+		{"git config core.fsmonitor EVIL", "status"},
+		{"git config core.editor EVIL", "commit --allow-empty"},
+		{"git config core.hooksPath .git/own; mkdir .git/own; cp EVIL .git/own/pre-commit", "commit --allow-empty -m x"},
+		{"git config gpg.program EVIL; git config commit.gpgSign true", "commit --allow-empty -m x"},
+		{"git config gpg.openpgp.program EVIL; git config commit.gpgSign true", "commit --allow-empty -m x"},
+		{"git config log.showSignature true; git config gpg.program EVIL", "log -1"},
+		{"git config alias.own '!EVIL'", "own"},
+		{"git config remote.x.url ext::EVIL; git config protocol.allow always", "fetch x"},
+		{"git config core.sshCommand EVIL; git config remote.x.url ssh://h/x; git config protocol.allow always", "fetch x"},
+		{"git config merge.x.driver EVIL; echo '* merge=x' > .gitattributes; git checkout -qf .; git branch o; echo 3 > tracked; " +
+			"git commit -qam 3; git checkout -q o; echo 4 > tracked; git commit -qam 4; git checkout -q -", "merge o"},
+	} {
+		const who = "git config user.name a; git config user.email a@example.org"
+		tr := set(t, who, test.setup)
+		g, err := gitcmd.Git{Bin: find(t), Cwd: tr.dir}.Disarmed(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = g.Output(t.Context(), nil, strings.Fields(test.command)...)
+		tr.silent("git " + test.command + " with " + test.setup)
+		set(t, who, test.setup).sings("git -p " + test.command)
+	}
+}
+
 // A folder that looks like a bare repository does not become the repository, wherever
 // commands run.
 func TestBareRepository(t *testing.T) {

@@ -19,6 +19,9 @@ var shielded = []string{
 	"safe.bareRepository=explicit", "protocol.ext.allow=never",
 }
 
+// mergeFile does what git does to files that no merge driver is for.
+const mergeFile = "git merge-file --quiet --marker-size=%L %A %O %B"
+
 // harmless says what to set a key of a repository's own configuration to that would run a
 // program, if it is one. The names of filters, drivers and the like are the repository's.
 func harmless(key string) (value string, ok bool) {
@@ -35,7 +38,9 @@ func harmless(key string) (value string, ok bool) {
 			return "true", true
 		}
 	case "merge":
-		return "false", name == "driver"
+		return mergeFile, name == "driver"
+	case "hook":
+		return "true", name == "command"
 	case "pager", "sequence":
 		return "cat", true
 	case "core":
@@ -59,6 +64,36 @@ func harmless(key string) (value string, ok bool) {
 		return "none", name == "update"
 	}
 	return "", false
+}
+
+// disarm adds what keeps a setting that a repository chose the name of from running
+// anything, if it would.
+func disarm(off []pair, key string) []pair {
+	if strings.HasPrefix(key, "filter.") { // one that is required and does nothing would fail
+		name := key[:strings.LastIndexByte(key, '.')]
+		return append(off, pair{name + ".clean", ""}, pair{name + ".smudge", ""}, pair{name + ".process", ""}, pair{name + ".required", "false"})
+	}
+	if value, ok := harmless(key); ok {
+		off = append(off, pair{key, value})
+	}
+	return off
+}
+
+// Disarmed is a Git that runs none of the filters, drivers and other programs which the
+// configuration of the repository names, whatever it calls them.
+func (g Git) Disarmed(ctx context.Context) (Git, error) {
+	out, err := g.Output(ctx, nil, listSettings...)
+	g.off = slices.Clip(g.off)
+	for _, s := range parseSettings(out) {
+		g.off = disarm(g.off, s.key)
+	}
+	return g, err
+}
+
+// Like is a Git that also does not run what another does not.
+func (g Git) Like(other Git) Git {
+	g.off = other.off
+	return g
 }
 
 // Programs lists the settings in a repository's own configuration that name a program or
@@ -97,13 +132,20 @@ func settingsOf(ctx context.Context, dir string, env []string) []setting {
 	if err != nil {
 		return nil
 	}
-	cmd := exec.CommandContext(ctx, bin, "config", "--list", "-z", "--show-scope")
+	cmd := exec.CommandContext(ctx, bin, listSettings...)
 	cmd.Dir, cmd.Env, cmd.WaitDelay = dir, env, killDelay
 	list, err := cmd.Output()
 	if err != nil {
 		return nil
 	}
-	var out []setting
+	return parseSettings(list)
+}
+
+// listSettings is the command that lists settings with where they are from.
+var listSettings = []string{"config", "--list", "-z", "--show-scope", "--includes"}
+
+// parseSettings reads the list, without what we set ourselves.
+func parseSettings(list []byte) (out []setting) {
 	fields := strings.Split(string(list), "\x00")
 	for i := 0; i+1 < len(fields); i += 2 {
 		if scope := fields[i]; scope != "command" {
@@ -125,24 +167,24 @@ func Shield(ctx context.Context, environ []string, dir string) []string {
 			own[s.key] = s.value
 		}
 	}
-	var settings [][2]string
+	var settings []pair
 	for _, kv := range shielded {
 		key, value, _ := strings.Cut(kv, "=")
 		if v, ok := own[strings.ToLower(key)]; ok {
 			value = v
 		}
-		settings = append(settings, [2]string{key, value})
+		settings = append(settings, pair{key, value})
 	}
 	for _, s := range now {
-		value, ok := harmless(s.key)
-		if !ok || !s.local {
-			continue
-		}
-		settings = append(settings, [2]string{s.key, value})
-		if strings.HasPrefix(s.key, "filter.") {
-			settings = append(settings, [2]string{s.key[:strings.LastIndexByte(s.key, '.')] + ".required", "false"})
+		if s.local {
+			settings = disarm(settings, s.key)
 		}
 	}
+	return withSettings(environ, settings)
+}
+
+// withSettings adds settings to those that an environment has.
+func withSettings(environ []string, settings []pair) []string {
 	out := slices.DeleteFunc(slices.Clone(environ), func(e string) bool { return strings.HasPrefix(e, "GIT_CONFIG_COUNT=") })
 	n := 0
 	for _, e := range environ { // those that are there stay
@@ -150,8 +192,8 @@ func Shield(ctx context.Context, environ []string, dir string) []string {
 			n, _ = strconv.Atoi(count) // what git cannot read either is none
 		}
 	}
-	for _, kv := range settings {
-		out = append(out, "GIT_CONFIG_KEY_"+strconv.Itoa(n)+"="+kv[0], "GIT_CONFIG_VALUE_"+strconv.Itoa(n)+"="+kv[1])
+	for _, s := range settings {
+		out = append(out, "GIT_CONFIG_KEY_"+strconv.Itoa(n)+"="+s.key, "GIT_CONFIG_VALUE_"+strconv.Itoa(n)+"="+s.value)
 		n++
 	}
 	return append(out, "GIT_CONFIG_COUNT="+strconv.Itoa(n))

@@ -42,6 +42,7 @@ func hostile(t *testing.T) (dir, traces string) {
 		"diff.own.textconv": "touch " + traces + "/textconv; cat", "diff.own.command": "touch " + traces + "/command; true",
 		"diff.external": "touch " + traces + "/external; true", "core.hooksPath": "hooks", "include.path": "../included",
 		"alias.st": "!touch " + traces + "/alias", "credential.helper": "!touch " + traces + "/helper",
+		"hook.own.command": "touch " + traces + "/own", "hook.own.event": "post-index-change",
 	} {
 		run("config", key, value)
 	}
@@ -93,7 +94,7 @@ func TestPrograms(t *testing.T) {
 	t.Parallel()
 	dir, _ := hostile(t)
 	got := strings.Join(gitcmd.Programs(t.Context(), dir), "\n")
-	for _, want := range []string{"core.fsmonitor=", "filter.own.clean=", "diff.own.textconv=", "core.hookspath=hooks", "alias.st=!"} {
+	for _, want := range []string{"core.fsmonitor=", "filter.own.clean=", "diff.own.textconv=", "core.hookspath=hooks", "alias.st=!", "hook.own.command="} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s is missing in\n%s", want, got)
 		}

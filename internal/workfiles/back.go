@@ -51,7 +51,7 @@ type Pick struct {
 
 // stateOf names a change: another content or mode on either side is another state.
 func stateOf(old, now entry) string {
-	sum := sha256.Sum256([]byte(old.mode + " " + old.id + " " + now.mode + " " + now.id))
+	sum := sha256.Sum256([]byte(old.Mode + " " + old.ID + " " + now.Mode + " " + now.ID))
 	return hex.EncodeToString(sum[:12])
 }
 
@@ -155,7 +155,7 @@ func largeError(rel string, err error) error {
 }
 
 func shadowState(c checkpoint.Change) string {
-	return stateOf(entry{c.OldMode.String(), c.OldID}, entry{c.NewMode.String(), c.NewID})
+	return stateOf(entry{Mode: c.OldMode.String(), ID: c.OldID}, entry{Mode: c.NewMode.String(), ID: c.NewID})
 }
 
 // backToHead plans to take a file back to the commit that is checked out.
@@ -237,7 +237,7 @@ func (g *git) committed(ctx context.Context, head, rel string) (at entry, err er
 	err = g.records(ctx, nil, []string{"ls-tree", "-z", head, "--", rel}, func(rec string) error {
 		meta, p, _ := strings.Cut(rec, "\t")
 		if f := strings.Fields(meta); p == rel && len(f) == 3 && f[1] == "blob" {
-			at = entry{f[0], f[2]}
+			at = entry{Mode: f[0], ID: f[2]}
 		}
 		return nil
 	})
@@ -266,17 +266,17 @@ func (g *git) object(ctx context.Context, rel string, at entry) (*checkpoint.Fil
 		return nil, nil
 	}
 	var content []byte
-	size, err := g.Output(ctx, nil, "cat-file", "-s", at.id)
+	size, err := g.Output(ctx, nil, "cat-file", "-s", at.ID)
 	if err != nil {
 		return nil, err
 	}
 	if n, err := strconv.ParseInt(strings.TrimSpace(string(size)), 10, 64); err != nil || n > checkpoint.MaxReplace {
 		return nil, largeError(rel, errors.Join(err, checkpoint.ErrFileTooLarge))
 	}
-	if content, err = g.Output(ctx, nil, "cat-file", "blob", at.id); err != nil {
+	if content, err = g.Output(ctx, nil, "cat-file", "blob", at.ID); err != nil {
 		return nil, err
 	}
-	return &checkpoint.File{Mode: at.fileMode(), Content: content}, nil
+	return &checkpoint.File{Mode: at.FileMode(), Content: content}, nil
 }
 
 // whole returns the file at a path, which was just seen.
@@ -284,7 +284,7 @@ func (f *Folder) whole(ctx context.Context, rel string, seen present) (*checkpoi
 	if seen.entry == (entry{}) {
 		return nil, nil
 	}
-	out := &checkpoint.File{Mode: seen.fileMode(), Content: seen.content}
+	out := &checkpoint.File{Mode: seen.FileMode(), Content: seen.content}
 	if seen.whole {
 		return out, nil
 	}

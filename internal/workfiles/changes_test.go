@@ -9,6 +9,7 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/checkpoint"
+	"github.com/terret-dev/terret/internal/gitcmd"
 )
 
 func TestSinceHead(t *testing.T) {
@@ -181,7 +182,7 @@ func TestChangesAreBounded(t *testing.T) {
 	// All together are bounded as well.
 	left, count := maxAllLines, 0
 	for range 2 * maxAllLines / maxDiffLines {
-		text := present{entry: entry{mode: modeFile}, content: []byte(strings.Repeat("x\n", maxDiffLines)), whole: true}
+		text := present{entry: entry{Mode: gitcmd.ModeFile}, content: []byte(strings.Repeat("x\n", maxDiffLines)), whole: true}
 		if one, _ := change("x", present{whole: true}, text, &left); !one.TooLarge || one.Insertions > 0 {
 			count++
 		}

@@ -11,19 +11,19 @@ import (
 // differ only in line endings that git converts. lines is how many may still be
 // compared, and becomes less.
 func change(rel string, old, now present, lines *int) (c Change, changed bool) {
-	c = Change{Path: valid(rel), Kind: Modified, State: stateOf(old.entry, now.entry), NowMode: now.mode}
-	if now.id != tooLarge {
-		c.NowID = now.id
+	c = Change{Path: valid(rel), Kind: Modified, State: stateOf(old.entry, now.entry), NowMode: now.Mode}
+	if now.ID != tooLarge {
+		c.NowID = now.ID
 	}
 	switch {
-	case old.mode == "" && now.mode == "":
+	case old.Mode == "" && now.Mode == "":
 		return c, false // it came and went
-	case old.mode == "":
+	case old.Mode == "":
 		c.Kind = Created
-	case now.mode == "":
+	case now.Mode == "":
 		c.Kind, now.whole = Deleted, true
-	case old.mode != now.mode:
-		c.OldMode, c.NewMode = modeName(old.fileMode()), modeName(now.fileMode())
+	case old.Mode != now.Mode:
+		c.OldMode, c.NewMode = modeName(old.FileMode()), modeName(now.FileMode())
 	}
 	if isBinary(old.content) || isBinary(now.content) {
 		c.Binary = true

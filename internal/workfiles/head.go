@@ -24,29 +24,7 @@ var errIgnoredFolder = errors.New("the repository around the folder ignores it")
 // emptyTree is the object of no files: what a repository without a commit has.
 const emptyTree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
-// entry is a file as git records it. The zero entry is no file.
-type entry struct {
-	mode string // 100644, 100755 or 120000
-	id   string
-}
-
-const (
-	modeFile = "100644"
-	modeExec = "100755"
-	modeLink = "120000"
-)
-
-func (e entry) fileMode() fs.FileMode {
-	switch e.mode {
-	case modeFile:
-		return 0o644
-	case modeExec:
-		return 0o755
-	case modeLink:
-		return fs.ModeSymlink
-	}
-	return 0
-}
+type entry = gitcmd.Entry
 
 // candidate is a path that may have changed.
 type candidate struct {
@@ -143,9 +121,9 @@ func (g *git) differing(ctx context.Context, head string) (list []candidate, mor
 			meta = rec
 			return nil
 		}
-		old, ok := parseRaw(meta)
+		old, _, err := gitcmd.ParseRaw(meta)
 		meta = ""
-		if !ok {
+		if err != nil || !old.Plain() { // a submodule
 			return nil
 		}
 		return add(candidate{path: rec, old: old})
@@ -164,22 +142,6 @@ func (g *git) differing(ctx context.Context, head string) (list []candidate, mor
 
 // maxCandidates bounds the paths that are looked at.
 const maxCandidates = 20_000
-
-// parseRaw parses ":oldmode newmode oldid newid status". It is not ok for
-// submodules.
-func parseRaw(rec string) (old entry, ok bool) {
-	f := strings.Fields(strings.TrimPrefix(rec, ":"))
-	if len(f) != 5 {
-		return entry{}, false
-	}
-	switch f[0] {
-	case "000000":
-		return entry{}, true
-	case modeFile, modeExec, modeLink:
-		return entry{mode: f[0], id: f[2]}, true
-	}
-	return entry{}, false
-}
 
 // present returns what is at a path now. What is behind a symbolic link, cannot
 // be opened, or is no file, is nothing.
@@ -203,7 +165,7 @@ func (f *Folder) present(ctx context.Context, rel string, idLength int) (present
 			return present{}, nil
 		}
 		b := []byte(filepath.ToSlash(target))
-		return present{entry: entry{modeLink, gitcmd.BlobID(idLength, b)}, content: b, whole: true}, nil
+		return present{entry: entry{Mode: gitcmd.ModeLink, ID: gitcmd.BlobID(idLength, b)}, content: b, whole: true}, nil
 	}
 	file, info, err := f.open(rel)
 	if err != nil || info.IsDir() {
@@ -213,9 +175,9 @@ func (f *Folder) present(ctx context.Context, rel string, idLength int) (present
 		return present{}, nil
 	}
 	defer file.Close()
-	now := present{entry: entry{mode: modeFile}}
+	now := present{entry: entry{Mode: gitcmd.ModeFile}}
 	if info.Mode()&0o100 != 0 {
-		now.mode = modeExec
+		now.Mode = gitcmd.ModeExec
 	}
 	now.content, err = readUpTo(ctx, file, maxDiffInput+1)
 	if err != nil {
@@ -223,16 +185,16 @@ func (f *Folder) present(ctx context.Context, rel string, idLength int) (present
 	}
 	now.whole = len(now.content) <= maxDiffInput
 	if now.whole {
-		now.id = gitcmd.BlobID(idLength, now.content)
+		now.ID = gitcmd.BlobID(idLength, now.content)
 		return now, nil
 	}
 	if info.Size() > maxHash {
-		now.id = tooLarge
+		now.ID = tooLarge
 		return now, nil
 	}
 	blob := gitcmd.NewBlob(idLength, info.Size())
 	_, _ = io.Copy(blob, io.MultiReader(bytes.NewReader(now.content), &ctxReader{ctx, file})) // an error makes another id, which is a change
-	now.id = blob.ID()
+	now.ID = blob.ID()
 	now.content = now.content[:sniff]
 	return now, ctx.Err()
 }
@@ -264,8 +226,8 @@ func (g *git) compare(ctx context.Context, list []candidate, diffs bool, out *Ch
 	}
 	var want bytes.Buffer
 	for _, c := range list {
-		if c.old.id != "" {
-			want.WriteString(c.old.id + "\n")
+		if c.old.ID != "" {
+			want.WriteString(c.old.ID + "\n")
 		}
 	}
 	lines := maxAllLines
@@ -275,7 +237,7 @@ func (g *git) compare(ctx context.Context, list []candidate, diffs bool, out *Ch
 				return err
 			}
 			old := present{whole: true}
-			if c.old.id != "" {
+			if c.old.ID != "" {
 				var err error
 				if old, err = readObject(r); err != nil {
 					return err

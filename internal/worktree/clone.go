@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/terret-dev/terret/internal/atomicfile"
+	"github.com/terret-dev/terret/internal/gitcmd"
 	"github.com/terret-dev/terret/internal/redact"
 )
 
@@ -27,8 +28,7 @@ func Clone(ctx context.Context, address, root, id string, env []string) (dir str
 	dir = filepath.Join(root, name+"-"+id)
 	cmd := exec.CommandContext(ctx, "git", "-c", "core.hooksPath="+os.DevNull, "clone", "--quiet", "--template=", "--", address, dir)
 	cmd.Env = append(append([]string{}, env...), "GIT_TERMINAL_PROMPT=0", "GIT_ALLOW_PROTOCOL=https:http:ssh", "GIT_SSH_COMMAND=ssh -oBatchMode=yes")
-	cmd.Cancel = func() error { return terminate(cmd.Process) }
-	cmd.WaitDelay = killDelay
+	gitcmd.Polite(cmd)
 	out, err := cmd.CombinedOutput()
 	if err == nil {
 		return dir, nil

@@ -4,10 +4,11 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/terret-dev/terret/internal/gitcmd"
 )
 
 // RefusedError is a commit that was not made, and what a person can do about it.
@@ -43,11 +44,11 @@ func CommitFiles(ctx context.Context, dir, message, head string, files []Seen) (
 	if err != nil {
 		return "", refused("%w", err)
 	}
-	g.dir = dir
+	g.Cwd = dir
 	if err := g.ready(ctx, files); err != nil {
 		return "", err
 	}
-	if g.env, err = g.author(ctx); err != nil {
+	if g.Env, err = g.author(ctx); err != nil {
 		return "", err
 	}
 	release, err := g.alone(ctx)
@@ -75,9 +76,7 @@ func CommitFiles(ctx context.Context, dir, message, head string, files []Seen) (
 	first, _, _ := strings.Cut(strings.TrimSpace(message), "\n")
 	ctx = context.WithoutCancel(ctx) // what is begun is finished: half of it would have to be undone
 	err = g.move(ctx, head, commit, note+first, func() error {
-		g.in = staged
-		defer func() { g.in = nil }()
-		_, err := g.run(ctx, "update-index", "-z", "--index-info")
+		_, err := g.with(staged).run(ctx, "update-index", "-z", "--index-info")
 		return err
 	})
 	if err == nil {
@@ -105,7 +104,7 @@ func (g *git) settled(ctx context.Context) error {
 	}
 	for _, u := range unfinished {
 		if _, err := os.Lstat(filepath.Join(filepath.FromSlash(own), u.file)); err == nil {
-			return refused("a %s is in progress in %s; finish or abort it with git first", u.name, g.dir)
+			return refused("a %s is in progress in %s; finish or abort it with git first", u.name, g.Cwd)
 		}
 	}
 	return nil
@@ -114,9 +113,7 @@ func (g *git) settled(ctx context.Context) error {
 // unfiltered refuses files that git stores in another form, and says what to do instead. The
 // paths each end with a zero byte.
 func (g *git) unfiltered(ctx context.Context, paths []byte, instead string) error {
-	own := *g
-	own.in = paths
-	out, err := own.run(ctx, "check-attr", "-z", "--stdin", "filter")
+	out, err := g.with(paths).run(ctx, "check-attr", "-z", "--stdin", "filter")
 	if err != nil {
 		return err
 	}
@@ -142,11 +139,8 @@ func (g *git) author(ctx context.Context) ([]string, error) {
 // says so is mostly not that of the repository.
 func (g *git) lineEndings(ctx context.Context) {
 	for _, key := range []string{"core.autocrlf", "core.eol"} {
-		cmd := exec.CommandContext(ctx, g.bin, "config", "--get", key)
-		cmd.Dir = g.dir
-		if out, err := cmd.Output(); err == nil {
-			n := len(g.off) / 2
-			g.off = append(g.off, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", n, key), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", n, strings.TrimSpace(string(out))))
+		if value, ok := gitcmd.UserConfig(ctx, g.Bin, g.Cwd, "--get", key); ok {
+			g.Git = g.With(key + "=" + strings.TrimSpace(value))
 		}
 	}
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // Diff is what has changed in the repository that dir is in, as a unified diff: between
@@ -35,7 +37,7 @@ func top(ctx context.Context, dir string) (*git, error) {
 		}
 		return nil, fmt.Errorf("%s is not in a git repository", dir)
 	}
-	g.dir = filepath.FromSlash(path)
+	g.Cwd = filepath.FromSlash(path)
 	return g, g.disarm(ctx)
 }
 
@@ -53,15 +55,15 @@ func (g *git) diff(ctx context.Context, rev string, command ...string) (string, 
 	if err != nil {
 		return "", err
 	}
-	done, err := g.apart(ctx)
+	own, done, err := g.apart(ctx)
 	if err != nil {
 		return "", err
 	}
 	defer done()
-	if err := g.stage(ctx); err != nil {
+	if err := own.stage(ctx); err != nil {
 		return "", err
 	}
-	return g.run(ctx, append(command, "--cached", from, "--")...)
+	return own.run(ctx, append(command, "--cached", from, "--")...)
 }
 
 // ends are the commits that a range compares. With three dots the first is the last one
@@ -97,48 +99,57 @@ func (g *git) commit(ctx context.Context, rev string) (string, error) {
 	return id, err
 }
 
-// apart makes git work on copies of the index and the objects, until done is called.
-func (g *git) apart(ctx context.Context) (done func(), err error) {
+// apart is git with an index and a store of objects of its own, which begin like those of
+// the repository. They are there until done is called.
+func (g *git) apart(ctx context.Context) (own *git, done func(), err error) {
 	index, err := g.run(ctx, "rev-parse", "--path-format=absolute", "--git-path", "index")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	objects, err := g.run(ctx, "rev-parse", "--path-format=absolute", "--git-path", "objects")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	dir, err := os.MkdirTemp("", "terret-diff-")
+	temp, err := os.MkdirTemp("", "terret-git-")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	done = func() { g.env = nil; _ = os.RemoveAll(dir) }
-	copied := filepath.Join(dir, "index")
-	info, err := os.Stat(index)
-	var text []byte
-	if err == nil {
-		text, err = os.ReadFile(index)
-	}
-	if err == nil {
-		err = os.WriteFile(copied, text, 0o600)
-	}
-	if err == nil { // git looks again at files that are not older than the index
-		err = os.Chtimes(copied, info.ModTime(), info.ModTime())
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil // nothing was added yet
-	}
-	if err == nil {
-		err = os.Mkdir(filepath.Join(dir, "objects"), 0o700)
+	done = func() { _ = os.RemoveAll(temp) }
+	copied, mine := filepath.Join(temp, "index"), filepath.Join(temp, "objects")
+	// With it git need not read files that have not changed. There is none if nothing was added yet.
+	if err = copyIndex(filepath.FromSlash(index), copied); err == nil || errors.Is(err, fs.ErrNotExist) {
+		err = os.Mkdir(mine, 0o700)
 	}
 	if err != nil {
 		done()
-		return nil, err
+		return nil, nil, err
 	}
-	g.env = []string{"GIT_INDEX_FILE=" + copied, "GIT_OBJECT_DIRECTORY=" + filepath.Join(dir, "objects"), "GIT_ALTERNATE_OBJECT_DIRECTORIES=" + quoted(objects)}
-	return done, nil
+	return g.with(g.in, "GIT_INDEX_FILE="+copied, "GIT_OBJECT_DIRECTORY="+mine, "GIT_ALTERNATE_OBJECT_DIRECTORIES="+quoted(objects)), done, nil
 }
 
 // quoted is a path as one entry of a list of folders for git.
 func quoted(path string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(path) + `"`
+}
+
+// copyIndex copies an index with its time: git reads a file that is not older than the index,
+// even if it looks unchanged.
+func copyIndex(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }()
+	info, err := in.Stat() // of what is read: git replaces an index as a whole
+	if err != nil {
+		return err
+	}
+	content, err := io.ReadAll(in)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(to, content, 0o600); err != nil {
+		return err
+	}
+	return os.Chtimes(to, time.Time{}, info.ModTime())
 }

@@ -1,13 +1,15 @@
 package worktree
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/terret-dev/terret/internal/gitcmd"
 )
 
 // ownFile is what Terret writes into folders that git does not ignore.
@@ -50,7 +52,7 @@ func (g *git) clean(ctx context.Context) (string, error) {
 		if ctx.Err() != nil {
 			return "", err
 		}
-		return "", fmt.Errorf("the repository in %s has no commit yet; make one first", g.dir)
+		return "", fmt.Errorf("the repository in %s has no commit yet; make one first", g.Cwd)
 	}
 	status, err := g.run(ctx, "status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all")
 	if err != nil {
@@ -58,7 +60,7 @@ func (g *git) clean(ctx context.Context) (string, error) {
 	}
 	for entry := range strings.SplitSeq(status, "\x00") {
 		if len(entry) > 3 && !isOwn(entry[3:]) {
-			return "", fmt.Errorf("%s has uncommitted changes (%s); commit or stash them first", g.dir, entry[3:])
+			return "", fmt.Errorf("%s has uncommitted changes (%s); commit or stash them first", g.Cwd, entry[3:])
 		}
 	}
 	return head, nil
@@ -115,7 +117,7 @@ func Commit(ctx context.Context, dir, message string) error {
 	if _, err := g.run(ctx, "diff", "--cached", "--quiet", "HEAD", "--"); err == nil {
 		return nil
 	}
-	g.env = g.person(ctx)
+	g.Env = g.person(ctx)
 	_, err = g.run(ctx, "commit", "--quiet", "--no-verify", "--no-gpg-sign", "--message", message)
 	return err
 }
@@ -126,13 +128,8 @@ const nobodysEmail = "terret@localhost"
 // person is who commits: the user, as git's own configuration says.
 func (g *git) person(ctx context.Context) []string {
 	ask := func(key, otherwise string) string {
-		cmd := exec.CommandContext(ctx, g.bin, "config", "--get", key)
-		cmd.Dir = g.dir
-		out, err := cmd.Output()
-		if text := strings.TrimSpace(string(out)); err == nil && text != "" {
-			return text
-		}
-		return otherwise
+		value, _ := gitcmd.UserConfig(ctx, g.Bin, g.Cwd, "--get", key)
+		return cmp.Or(strings.TrimSpace(value), otherwise)
 	}
 	name, email := ask("user.name", "Terret"), ask("user.email", nobodysEmail)
 	return []string{"GIT_AUTHOR_NAME=" + name, "GIT_AUTHOR_EMAIL=" + email, "GIT_COMMITTER_NAME=" + name, "GIT_COMMITTER_EMAIL=" + email}
@@ -162,7 +159,7 @@ func Merge(ctx context.Context, dir, tree string) error {
 	if err := g.free(ctx, name); err != nil {
 		return err
 	}
-	g.env = g.person(ctx)
+	g.Env = g.person(ctx)
 	if _, err := g.run(ctx, "merge", "--quiet", "--no-edit", "--no-verify", "--no-gpg-sign", name); err != nil {
 		_, _ = g.run(context.WithoutCancel(ctx), "merge", "--abort") // the first error counts
 		return fmt.Errorf("it cannot be merged: %w", err)

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/terret-dev/terret/internal/gitcmd"
 )
 
 // nested lists the repositories inside of this one that are in its index: submodules that
@@ -16,24 +18,21 @@ func (g *git) nested(ctx context.Context) (paths []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	real, err := filepath.EvalSymlinks(g.dir)
+	real, err := filepath.EvalSymlinks(g.Cwd)
 	if err != nil {
 		return nil, err
 	}
 	for rec := range strings.SplitSeq(staged, "\x00") {
 		meta, path, _ := strings.Cut(rec, "\t")
-		// "./" is g.dir itself, in which git sees no repository, but the one above.
-		if strings.HasPrefix(meta, modeLink+" ") && path != "./" && isRepository(filepath.Join(real, filepath.FromSlash(path))) {
+		// "./" is g.Cwd itself, in which git sees no repository, but the one above.
+		if strings.HasPrefix(meta, gitcmd.ModeRepo+" ") && path != "./" && isRepository(filepath.Join(real, filepath.FromSlash(path))) {
 			paths = append(paths, path)
 		}
 	}
 	return paths, nil
 }
 
-// modeLink is the mode of a repository in the index of another.
-const modeLink = "160000"
-
-func (g *git) below(path string) string { return filepath.Join(g.dir, filepath.FromSlash(path)) }
+func (g *git) below(path string) string { return filepath.Join(g.Cwd, filepath.FromSlash(path)) }
 
 // isRepository reports whether a folder, that no link leads to, has a repository.
 func isRepository(dir string) bool {
@@ -53,14 +52,14 @@ func (g *git) disarmNested(ctx context.Context) error {
 	}
 	for _, path := range all {
 		sub := *g
-		sub.dir, sub.env = g.below(path), []string{"GIT_DIR=.git"} // so git enters it
+		sub.Cwd, sub.Env = g.below(path), []string{"GIT_DIR=.git"} // so git enters it
 		if _, err := sub.run(ctx, "rev-parse", "--git-dir"); err != nil && ctx.Err() == nil {
 			continue // it is broken, and git does not enter it
 		}
 		if err := sub.disarm(ctx); err != nil {
 			return err
 		}
-		g.off = sub.off
+		g.Git = g.Like(sub.Git)
 	}
 	return nil
 }
@@ -73,15 +72,15 @@ func Whole(ctx context.Context, dir, base string) error {
 	if err != nil {
 		return err
 	}
-	done, err := g.apart(ctx)
+	own, done, err := g.apart(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
-	if err := g.stage(ctx); err != nil {
+	if err := own.stage(ctx); err != nil {
 		return err
 	}
-	return g.whole(ctx, base)
+	return own.whole(ctx, base)
 }
 
 func (g *git) whole(ctx context.Context, base string) error {
@@ -104,7 +103,7 @@ func (g *git) whole(ctx context.Context, base string) error {
 // has reports whether what is in a nested repository is also elsewhere: its files are
 // committed, and the commit is the one that base names, or was pushed.
 func (g *git) has(ctx context.Context, base, path string) (bool, error) {
-	sub := &git{bin: g.bin, dir: g.below(path), ignores: g.ignores}
+	sub := &git{Git: gitcmd.Git{Bin: g.Bin, Cwd: g.below(path), Config: g.Config}}
 	if err := sub.disarm(ctx); err != nil {
 		return false, err
 	}
@@ -116,7 +115,7 @@ func (g *git) has(ctx context.Context, base, path string) (bool, error) {
 		return false, err
 	}
 	was, err := g.run(ctx, "ls-tree", "-z", "--full-tree", base, "--", path)
-	if err != nil || strings.HasPrefix(was, modeLink+" commit "+head+"\t") {
+	if err != nil || strings.HasPrefix(was, gitcmd.ModeRepo+" commit "+head+"\t") {
 		return err == nil, err
 	}
 	lost, err := sub.run(ctx, "rev-list", "--max-count=1", head, "--not", "--remotes")

@@ -1,16 +1,17 @@
 package worktree
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
+
+	"github.com/terret-dev/terret/internal/gitcmd"
 )
 
 // Pack is what a clone holds that its origin does not, for a clone on another machine.
@@ -53,7 +54,7 @@ func PackClone(ctx context.Context, dir, address string, limits PackLimits) (Pac
 	if err != nil {
 		return Pack{}, refused("%w", err)
 	}
-	if real, err := filepath.EvalSymlinks(dir); err != nil || real != g.dir {
+	if real, err := filepath.EvalSymlinks(dir); err != nil || real != g.Cwd {
 		return Pack{}, refused("%s is no longer a repository", dir)
 	}
 	if err := g.ownsAll(ctx, dir); err != nil {
@@ -75,21 +76,18 @@ func PackClone(ctx context.Context, dir, address string, limits PackLimits) (Pac
 	if p.Branches, err = g.branches(ctx); err != nil {
 		return Pack{}, err
 	}
-	temp, err := os.MkdirTemp("", "terret-pack-")
-	if err != nil {
-		return Pack{}, err
-	}
-	defer func() { _ = os.RemoveAll(temp) }()
 	if limits.Files == 0 {
 		limits.Files = maxChanged
 	}
 	if limits.Objects == 0 {
 		limits.Objects = maxObjects
 	}
-	own, err := g.aside(ctx, temp)
+	own, done, err := g.apart(ctx)
 	if err != nil {
 		return Pack{}, err
 	}
+	defer done()
+	own.lineEndings(ctx)
 	if p.Files, err = own.snapshot(ctx, p.Head, limits.Files); err != nil {
 		return Pack{}, err
 	}
@@ -101,7 +99,7 @@ func PackClone(ctx context.Context, dir, address string, limits PackLimits) (Pac
 // have made it so, and a pack would hold what is there. Clone makes none of this.
 func (g *git) ownsAll(ctx context.Context, dir string) error {
 	const only = "only the repository that was cloned here can move; put it back, and try again"
-	own := filepath.Join(g.dir, ".git")
+	own := filepath.Join(g.Cwd, ".git")
 	for _, path := range []string{dir, own} {
 		if info, err := os.Lstat(path); err != nil || !info.IsDir() {
 			return refused("%s is not an ordinary folder; %s", path, only)
@@ -136,7 +134,7 @@ func (g *git) ownsAll(ctx context.Context, dir string) error {
 // tag has the same name.
 func (g *git) branch(ctx context.Context) (string, error) {
 	ref, err := g.run(ctx, "symbolic-ref", "--quiet", "HEAD")
-	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 1 {
+	if gitcmd.ExitCode(err) == 1 {
 		return "", nil // a commit is checked out
 	}
 	if err != nil {
@@ -144,7 +142,7 @@ func (g *git) branch(ctx context.Context) (string, error) {
 	}
 	name, ok := strings.CutPrefix(ref, "refs/heads/")
 	if !ok {
-		return "", refused("HEAD in %s is %s, which is not a branch; switch to one, and try again", g.dir, ref)
+		return "", refused("HEAD in %s is %s, which is not a branch; switch to one, and try again", g.Cwd, ref)
 	}
 	return name, nil
 }
@@ -165,56 +163,9 @@ func (g *git) branches(ctx context.Context) ([]Branched, error) {
 		all = append(all, b)
 	}
 	if len(all) > maxBranches {
-		return nil, refused("%s has %d branches; at most %d can move", g.dir, len(all), maxBranches)
+		return nil, refused("%s has %d branches; at most %d can move", g.Cwd, len(all), maxBranches)
 	}
 	return all, nil
-}
-
-// aside is git with an index and a store of objects of its own, which begin like those of
-// the repository.
-func (g *git) aside(ctx context.Context, temp string) (*git, error) {
-	out, err := g.run(ctx, "rev-parse", "--path-format=absolute", "--git-path", "index", "--git-path", "objects")
-	if err != nil {
-		return nil, err
-	}
-	index, objects, _ := strings.Cut(out, "\n")
-	mine := filepath.Join(temp, "objects")
-	if err := os.MkdirAll(filepath.Join(mine, "info"), 0o700); err != nil {
-		return nil, err
-	}
-	if err := os.WriteFile(filepath.Join(mine, "info", "alternates"), []byte(objects+"\n"), 0o600); err != nil {
-		return nil, err
-	}
-	// With it git need not read files that have not changed.
-	if err := copyIndex(filepath.FromSlash(index), filepath.Join(temp, "index")); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	own := *g
-	own.env = append(append([]string{}, g.env...), "GIT_INDEX_FILE="+filepath.Join(temp, "index"), "GIT_OBJECT_DIRECTORY="+mine)
-	own.lineEndings(ctx)
-	return &own, nil
-}
-
-// copyIndex copies an index with its time: git reads a file that is not older than the index,
-// even if it looks unchanged.
-func copyIndex(from, to string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = in.Close() }()
-	info, err := in.Stat() // of what is read: git replaces an index as a whole
-	if err != nil {
-		return err
-	}
-	content, err := io.ReadAll(in)
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(to, content, 0o600); err != nil {
-		return err
-	}
-	return os.Chtimes(to, time.Time{}, info.ModTime())
 }
 
 // snapshot makes a commit of the files as they are, on top of head, or "" if they are as
@@ -236,8 +187,7 @@ func (g *git) snapshot(ctx context.Context, head string, limit int64) (string, e
 	if was, err := g.run(ctx, "rev-parse", "--verify", head+"^{tree}"); err != nil || was == tree {
 		return "", err
 	}
-	own := *g
-	own.env = append(append([]string{}, g.env...), "GIT_AUTHOR_NAME=Terret", "GIT_AUTHOR_EMAIL="+nobodysEmail, "GIT_COMMITTER_NAME=Terret", "GIT_COMMITTER_EMAIL="+nobodysEmail)
+	own := g.with(nil, "GIT_AUTHOR_NAME=Terret", "GIT_AUTHOR_EMAIL="+nobodysEmail, "GIT_COMMITTER_NAME=Terret", "GIT_COMMITTER_EMAIL="+nobodysEmail)
 	return own.record(ctx, tree, head, "The files as they were")
 }
 
@@ -249,12 +199,12 @@ func (g *git) notTooMuch(ctx context.Context, limit int64) error {
 	}
 	var sum int64
 	for path := range strings.SplitSeq(out, "\x00") {
-		info, err := os.Lstat(filepath.Join(g.dir, filepath.FromSlash(path)))
+		info, err := os.Lstat(filepath.Join(g.Cwd, filepath.FromSlash(path)))
 		if err != nil || !info.Mode().IsRegular() {
 			continue // it was deleted, or is a link
 		}
 		if sum += info.Size(); sum > limit {
-			return refused("the files in %s that are not committed have more than %d MB; let git ignore what is not needed, or commit and push the rest, and try again", g.dir, limit>>20)
+			return refused("the files in %s that are not committed have more than %d MB; let git ignore what is not needed, or commit and push the rest, and try again", g.Cwd, limit>>20)
 		}
 	}
 	return nil
@@ -298,42 +248,20 @@ func (g *git) revisions(ctx context.Context, p Pack) ([]byte, error) {
 
 // missing packs what the origin does not have.
 func (g *git) missing(ctx context.Context, p Pack, limit int) ([]byte, error) {
-	own := *g
-	var err error
-	if own.in, err = g.revisions(ctx, p); err != nil {
+	in, err := g.revisions(ctx, p)
+	if err != nil {
 		return nil, err
 	}
-	if lost, err := own.run(ctx, "rev-list", "--max-count=1", "--stdin"); err != nil || lost == "" {
+	if lost, err := g.with(in).run(ctx, "rev-list", "--max-count=1", "--stdin"); err != nil || lost == "" {
 		return nil, err
 	}
-	out := &bounded{limit: limit}
-	var said bytes.Buffer
-	cmd := own.command(ctx, "pack-objects", "--revs", "--thin", "--stdout", "--quiet", "--delta-base-offset", "--threads=1")
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(own.in), out, &said
-	err = cmd.Run()
-	switch {
-	case out.full:
-		return nil, refused("what was not pushed from %s has more than %d MB, packed; push it, let git ignore what is not needed, and try again", g.dir, limit>>20)
-	case err != nil:
-		return nil, failed(ctx, "pack-objects", said.String(), err)
-	}
-	return out.taken.Bytes(), nil
-}
-
-// bounded takes a bounded number of bytes.
-type bounded struct {
-	taken bytes.Buffer // not embedded: its ReadFrom knows no bound
-	limit int
-	full  bool
-}
-
-var errFull = errors.New("it is too large")
-
-// Write implements io.Writer.
-func (b *bounded) Write(p []byte) (int, error) {
-	if b.taken.Len()+len(p) > b.limit {
-		b.full = true
-		return 0, errFull
-	}
-	return b.taken.Write(p)
+	var out bytes.Buffer
+	args := []string{"pack-objects", "--revs", "--thin", "--stdout", "--quiet", "--delta-base-offset", "--threads=1"}
+	err = g.Stream(ctx, bytes.NewReader(in), args, func(r *bufio.Reader) error {
+		if n, err := out.ReadFrom(io.LimitReader(r, int64(limit)+1)); err != nil || n <= int64(limit) {
+			return err
+		}
+		return refused("what was not pushed from %s has more than %d MB, packed; push it, let git ignore what is not needed, and try again", g.Cwd, limit>>20)
+	})
+	return out.Bytes(), err
 }

@@ -199,7 +199,7 @@ func TestPackElsewhere(t *testing.T) {
 		"file":            {`rm -rf .git; echo "gitdir: $OTHER/.git" > .git; git -C "$OTHER" config core.worktree "$PWD"`, ".git is not an ordinary folder"},
 		"link":            {`rm -rf .git; ln -s "$OTHER/.git" .git`, ".git is not an ordinary folder"},
 		"common folder":   {`echo "$OTHER/.git" > .git/commondir`, "uses the repository in"},
-		"bare":            {`cp -r .git/. .; rm -rf .git; mkdir .git; git config --file config core.bare false; git config --file config core.worktree "$PWD"`, "uses the repository in"},
+		"bare":            {`cp -r .git/. .; rm -rf .git; mkdir .git; git config --file config core.bare false; git config --file config core.worktree "$PWD"`, "is not in a git repository"},
 		"alternates":      {`echo "$OTHER/.git/objects" > .git/objects/info/alternates; git update-ref refs/heads/x "$SECRET"`, "alternates"},
 		"alternates gone": {`ln -s /nowhere .git/objects/info/alternates`, "alternates"},
 		"linked objects":  {`cp -r .git/objects/. "$OTHER/.git/objects"; rm -rf .git/objects; ln -s "$OTHER/.git/objects" .git/objects`, "objects is not an ordinary file"},

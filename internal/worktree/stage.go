@@ -41,8 +41,7 @@ func joined(files []Seen, which func(Seen) bool) []byte {
 // treeOf makes the tree of a commit in an index of its own: head with the files as they
 // were seen. It also returns what makes the repository's own index the same for them.
 func (g *git) treeOf(ctx context.Context, index, head string, files []Seen) (info []byte, tree string, err error) {
-	own := *g
-	own.env = append(append([]string{}, g.env...), "GIT_INDEX_FILE="+index)
+	own := g.with(nil, "GIT_INDEX_FILE="+index)
 	base := []string{"read-tree", "--empty"}
 	if head != "" {
 		base = []string{"read-tree", head}
@@ -56,12 +55,10 @@ func (g *git) treeOf(ctx context.Context, index, head string, files []Seen) (inf
 		{joined(files, func(s Seen) bool { return !s.gone() }), []string{"update-index", "--add", "--remove", "--replace", "-z", "--stdin"}},
 	}
 	for _, s := range steps {
-		own.in = s.in
-		if _, err := own.run(ctx, s.args...); err != nil {
+		if _, err := own.with(s.in).run(ctx, s.args...); err != nil {
 			return nil, "", refused("git did not commit: %w", err)
 		}
 	}
-	own.in = nil
 	if info, err = own.compare(ctx, head, files); err != nil {
 		return nil, "", err
 	}
@@ -98,7 +95,7 @@ func (g *git) compare(ctx context.Context, head string, files []Seen) ([]byte, e
 	var info, rest bytes.Buffer
 	for _, f := range files {
 		if f.gone() {
-			if !missing(g.dir, f.Path) {
+			if !missing(g.Cwd, f.Path) {
 				return nil, f.differs()
 			}
 			fmt.Fprintf(&info, "0 %s\t%s%s\x00", strings.Repeat("0", len(head)), prefix, f.Path)
@@ -143,21 +140,17 @@ func missing(dir, path string) bool {
 // converted reports whether git stores the file that was seen as that object: with other
 // line endings, for example.
 func (g *git) converted(ctx context.Context, f Seen, object string) bool {
-	content, err := os.ReadFile(filepath.Join(g.dir, filepath.FromSlash(f.Path)))
+	content, err := os.ReadFile(filepath.Join(g.Cwd, filepath.FromSlash(f.Path)))
 	if err != nil || gitcmd.BlobID(len(object), content) != f.ID {
 		return false
 	}
-	one := *g
-	one.in = content
-	id, err := one.run(ctx, "hash-object", "--stdin", "--path="+f.Path)
+	id, err := g.with(content).run(ctx, "hash-object", "--stdin", "--path="+f.Path)
 	return err == nil && id == object
 }
 
 // record makes the commit, which nothing names yet.
 func (g *git) record(ctx context.Context, tree, head, message string) (string, error) {
-	own := *g
-	own.in = []byte(message)
-	clean, err := own.run(ctx, "stripspace")
+	clean, err := g.with([]byte(message)).run(ctx, "stripspace")
 	if err != nil {
 		return "", err
 	}
@@ -165,8 +158,7 @@ func (g *git) record(ctx context.Context, tree, head, message string) (string, e
 	if head != "" {
 		args = append(args, "-p", head)
 	}
-	own.in = []byte(clean + "\n")
-	commit, err := own.run(ctx, args...)
+	commit, err := g.with([]byte(clean+"\n")).run(ctx, args...)
 	if err != nil {
 		return "", refused("git did not commit: %w", err)
 	}
@@ -180,7 +172,7 @@ func (g *git) move(ctx context.Context, from, to, note string, meanwhile func() 
 	if from == "" {
 		from = strings.Repeat("0", len(to))
 	}
-	cmd := g.command(ctx, "update-ref", "-m", note, "--stdin")
+	cmd := g.Command(ctx, "update-ref", "-m", note, "--stdin")
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	in, err := cmd.StdinPipe()
@@ -210,7 +202,7 @@ func (g *git) move(ctx context.Context, from, to, note string, meanwhile func() 
 	_ = in.Close()
 	_, _ = io.Copy(io.Discard, out)
 	if ended := cmd.Wait(); ended != nil && err == nil {
-		err = failed(ctx, "update-ref", said.String(), ended)
+		err = fmt.Errorf("git update-ref: %s (%w)", strings.TrimSpace(said.String()), ended)
 	}
 	return err
 }

@@ -62,9 +62,7 @@ func (g *git) take(ctx context.Context, p Pack) error {
 		return err
 	}
 	if len(p.Objects) > 0 {
-		in := *g
-		in.in = p.Objects
-		_, err := in.run(ctx, "index-pack", "--stdin", "--fix-thin", "--strict", "--threads=1")
+		_, err := g.with(p.Objects).run(ctx, "index-pack", "--stdin", "--fix-thin", "--strict", "--threads=1")
 		switch {
 		case err != nil && strings.Contains(err.Error(), "unresolved delta"): // of what the origin had
 			return p.lost(err)
@@ -72,12 +70,11 @@ func (g *git) take(ctx context.Context, p Pack) error {
 			return fmt.Errorf("what was packed cannot be used: %w", err)
 		}
 	}
-	in := *g
-	var err error
-	if in.in, err = g.revisions(ctx, p); err != nil {
+	all, err := g.revisions(ctx, p)
+	if err != nil {
 		return err
 	}
-	if _, err := in.run(ctx, "rev-list", "--objects", "--quiet", "--stdin"); err != nil {
+	if _, err := g.with(all).run(ctx, "rev-list", "--objects", "--quiet", "--stdin"); err != nil {
 		return p.lost(err)
 	}
 	return nil
@@ -124,17 +121,14 @@ func (g *git) setBranches(ctx context.Context, p Pack) error {
 	for _, b := range have {
 		fmt.Fprintf(&in, "delete refs/heads/%s\n", b.Name)
 	}
-	own := *g
-	own.in = in.Bytes()
-	if _, err := own.run(ctx, "update-ref", "--stdin"); err != nil {
+	if _, err := g.with(in.Bytes()).run(ctx, "update-ref", "--stdin"); err != nil {
 		return err
 	}
 	in.Reset()
 	for _, b := range p.Branches {
 		fmt.Fprintf(&in, "create refs/heads/%s %s\n", b.Name, b.Commit)
 	}
-	own.in = in.Bytes()
-	if _, err := own.run(ctx, "update-ref", "--stdin"); err != nil {
+	if _, err := g.with(in.Bytes()).run(ctx, "update-ref", "--stdin"); err != nil {
 		return err
 	}
 	for _, b := range p.Branches {

@@ -168,7 +168,8 @@ func Remove(ctx context.Context, home, path string, own func(file string) bool) 
 	if err != nil {
 		return "", err
 	}
-	g.dir = common // the worktree is about to go
+	// The worktree is about to go. Git does not take a folder for a repository without being told.
+	g.Cwd, g.Env = common, []string{"GIT_DIR=" + common}
 	// At once, so that one who is killed here leaves nothing that looks like changes.
 	if err := os.Rename(tree, tree+".gone"); err != nil {
 		return "", err

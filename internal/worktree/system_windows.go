@@ -1,5 +1,0 @@
-package worktree
-
-import "os"
-
-func terminate(p *os.Process) error { return p.Kill() }
