@@ -20,7 +20,7 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/client"
-	"github.com/terret-dev/terret/internal/lockfile"
+	"github.com/terret-dev/terret/internal/files"
 )
 
 type openOptions struct{ print, qr bool }
@@ -116,7 +116,7 @@ func announce(ctx context.Context, data string, at listening) (withdraw func(), 
 	path := filepath.Join(dir, fmt.Sprintf("%d.json", os.Getpid()))
 	ctx, cancel := context.WithTimeoutCause(ctx, announcePatience, fmt.Errorf("%s is in use", path))
 	defer cancel()
-	f, err := lockfile.Open(ctx, path) // whoever looks for servers has it for a moment
+	f, err := files.OpenLocked(ctx, path) // whoever looks for servers has it for a moment
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func announce(ctx context.Context, data string, at listening) (withdraw func(), 
 // runningServer finds the server that was started last, and removes what servers that
 // died have left.
 func runningServer(data string) (listening, error) {
-	files, err := filepath.Glob(filepath.Join(data, "servers", "*.json"))
+	notes, err := filepath.Glob(filepath.Join(data, "servers", "*.json"))
 	if err != nil {
 		return listening{}, err
 	}
@@ -140,8 +140,8 @@ func runningServer(data string) (listening, error) {
 		at int64
 	}
 	var found []started
-	for _, path := range files {
-		if f, err := lockfile.TryOpen(path); err != nil {
+	for _, path := range notes {
+		if f, err := files.TryOpenLocked(path); err != nil {
 			return listening{}, err
 		} else if f != nil {
 			_, _ = os.Remove(path), f.Close() // its server is dead; another may remove it too

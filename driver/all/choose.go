@@ -17,7 +17,7 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/driver/native"
-	"github.com/terret-dev/terret/internal/atomicfile"
+	"github.com/terret-dev/terret/internal/files"
 )
 
 // How long we remember that an agent can, or cannot, be used.
@@ -225,5 +225,5 @@ func save(file string, m memory) {
 	if err != nil || os.MkdirAll(filepath.Dir(file), 0o700) != nil {
 		return
 	}
-	_ = atomicfile.Swap(file, b)
+	_ = files.Swap(file, b)
 }

@@ -7,8 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/terret-dev/terret/internal/atomicfile"
-	"github.com/terret-dev/terret/internal/lockfile"
+	"github.com/terret-dev/terret/internal/files"
 )
 
 // locked runs f while this call, and no other of any process, holds the shadow
@@ -36,7 +35,7 @@ func (r *Repo) lock(ctx context.Context) (*os.File, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, r.lim.Timeout, ErrBusy)
 	defer cancel()
-	file, err := lockfile.Open(ctx, r.lockPath())
+	file, err := files.OpenLocked(ctx, r.lockPath())
 	if err != nil && ctx.Err() == nil {
 		err = fmt.Errorf("lock shadow repository: %w", err)
 	}
@@ -109,5 +108,5 @@ func writeIfChanged(path string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	return atomicfile.Swap(path, content)
+	return files.Swap(path, content)
 }

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/terret-dev/terret/internal/lockfile"
+	"github.com/terret-dev/terret/internal/files"
 )
 
 // The lock outlives its holder for as long as a git of the holder runs, or the
@@ -35,7 +35,7 @@ func TestGitHoldsTheLock(t *testing.T) {
 	}
 	lock.Close() // as the kernel does when the holder is killed
 	path := f.lockPath()
-	if held, err := lockfile.TryOpen(path); held != nil || err != nil {
+	if held, err := files.TryOpenLocked(path); held != nil || err != nil {
 		t.Errorf("git runs and the lock is free: %v, %v", held, err)
 	}
 	in.Close()
@@ -45,7 +45,7 @@ func TestGitHoldsTheLock(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
 	}
-	free, err := lockfile.TryOpen(path)
+	free, err := files.TryOpenLocked(path)
 	if free == nil || err != nil {
 		t.Fatalf("git has ended and the lock is held: %v", err)
 	}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/terret-dev/terret/internal/lockfile"
+	"github.com/terret-dev/terret/internal/files"
 )
 
 // Decided is the latest decision about a folder. It holds for what was in the folder
@@ -46,7 +46,7 @@ func (s *Store) Forget(folder string) (bool, error) {
 	if all, err := s.read(); err != nil || len(all.Folders[folder]) == 0 {
 		return false, err
 	}
-	lock, err := lockfile.Open(context.Background(), filepath.Join(s.home, fileName+".lock"))
+	lock, err := files.OpenLocked(context.Background(), filepath.Join(s.home, fileName+".lock"))
 	if err != nil {
 		return false, fmt.Errorf("cannot lock the trust decisions: %w", err)
 	}

@@ -14,8 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/terret-dev/terret/internal/atomicfile"
-	"github.com/terret-dev/terret/internal/lockfile"
+	"github.com/terret-dev/terret/internal/files"
 )
 
 // Decision is a person's decision about a folder as it is now.
@@ -112,7 +111,7 @@ func (s *Store) Decide(dir, hash string, trusted bool, by string) error {
 	if err := os.MkdirAll(s.home, 0o700); err != nil {
 		return err
 	}
-	lock, err := lockfile.Open(context.Background(), filepath.Join(s.home, fileName+".lock"))
+	lock, err := files.OpenLocked(context.Background(), filepath.Join(s.home, fileName+".lock"))
 	if err != nil {
 		return fmt.Errorf("cannot lock the trust decisions: %w", err)
 	}
@@ -190,5 +189,5 @@ func (s *Store) write(c content) error {
 	if err != nil {
 		return err
 	}
-	return atomicfile.Write(s.path(), append(text, '\n'))
+	return files.Write(s.path(), append(text, '\n'))
 }

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/terret-dev/terret/internal/atomicfile"
+	"github.com/terret-dev/terret/internal/files"
 	"github.com/terret-dev/terret/internal/gitcmd"
 	"github.com/terret-dev/terret/internal/redact"
 )
@@ -89,7 +89,7 @@ func NoteClone(home, dir, address string) error {
 	if err := os.MkdirAll(filepath.Join(home, clones), 0o700); err != nil {
 		return err
 	}
-	return atomicfile.Write(cloneNote(home, dir), []byte(dir+"\n"+address))
+	return files.Write(cloneNote(home, dir), []byte(dir+"\n"+address))
 }
 
 // DropClone removes a clone that no session uses, and forgets it.

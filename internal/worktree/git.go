@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/terret-dev/terret/internal/files"
 	"github.com/terret-dev/terret/internal/gitcmd"
-	"github.com/terret-dev/terret/internal/lockfile"
 )
 
 // git runs git commands in a folder of the user's.
@@ -87,7 +87,7 @@ func (g *git) alone(ctx context.Context) (release func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := lockfile.Lock(ctx, dir); err != nil {
+	if err := files.Lock(ctx, dir); err != nil {
 		_ = dir.Close()
 		return nil, err
 	}

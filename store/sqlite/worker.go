@@ -8,9 +8,8 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/gofrs/flock"
-
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/files"
 	"github.com/terret-dev/terret/internal/lite"
 )
 
@@ -21,7 +20,7 @@ type worker struct {
 	dir string // of the lock files; empty in memory
 
 	mu   sync.Mutex
-	lock *flock.Flock // nil until registered
+	lock *os.File // nil until registered
 	up   bool
 	gone bool // the store is closed
 }
@@ -54,9 +53,12 @@ func (s *Store) register(ctx context.Context) error {
 		if err := os.MkdirAll(w.dir, 0o700); err != nil {
 			return terret.Errorf(terret.CodeStartupRefused, "cannot create the folder for lock files: %w", err)
 		}
-		lock := flock.New(w.lockFile(w.id), flock.SetPermissions(0o600))
-		if ok, err := lock.TryLock(); err != nil || !ok {
-			return terret.Errorf(terret.CodeStartupRefused, "cannot lock %s: %w", lock.Path(), errors.Join(err, errors.New("taken")))
+		lock, err := files.TryOpenLocked(w.lockFile(w.id))
+		if err == nil && lock == nil {
+			err = errors.New("taken")
+		}
+		if err != nil {
+			return terret.Errorf(terret.CodeStartupRefused, "cannot lock %s: %w", w.lockFile(w.id), err)
 		}
 		w.lock = lock
 	}
@@ -88,7 +90,7 @@ func (s *Store) retire() error {
 	if w.lock != nil {
 		// Remove the file first: whoever finds it missing takes us for dead, and we no
 		// longer own anything.
-		err = errors.Join(err, os.Remove(w.lock.Path()), w.lock.Close())
+		err = errors.Join(err, os.Remove(w.lock.Name()), w.lock.Close())
 		w.lock = nil
 	}
 	return err
@@ -102,18 +104,8 @@ func (w *worker) alive(id string) bool {
 	if w.dir == "" || !terret.ValidID(terret.PrefixWorker, id) {
 		return false
 	}
-	if _, err := os.Stat(w.lockFile(id)); errors.Is(err, os.ErrNotExist) {
-		return false
-	}
-	probe := flock.New(w.lockFile(id), flock.SetPermissions(0o600))
-	free, err := probe.TryRLock()
-	if err != nil {
-		return true // cannot tell: never take a session from a worker that may be alive
-	}
-	if free {
-		probe.Close() //nolint:errcheck // it was only a probe
-	}
-	return !free
+	held, err := files.Locked(w.lockFile(id))
+	return held || err != nil // cannot tell: never take a session from a worker that may be alive
 }
 
 // Claim implements terret.Ownership.

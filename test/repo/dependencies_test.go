@@ -16,7 +16,6 @@ var dependencies = map[string]string{
 	"github.com/aymanbagabas/go-udiff":                "diffs of edits",
 	"github.com/bmatcuk/doublestar/v4":                "** in path patterns",
 	"github.com/goccy/go-yaml":                        "scenario files and frontmatter",
-	"github.com/gofrs/flock":                          "file locks on every platform",
 	"github.com/google/go-cmp":                        "differences in tests",
 	"github.com/google/jsonschema-go":                 "the schema of the configuration, and answers that must fit one",
 	"github.com/tailscale/hujson":                     "comments in the configuration",

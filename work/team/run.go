@@ -10,7 +10,7 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/engine"
-	"github.com/terret-dev/terret/internal/lockfile"
+	"github.com/terret-dev/terret/internal/files"
 )
 
 // Run runs the team's agents, in a fleet those of this node, until the context ends: they handle their mail, and are
@@ -42,7 +42,7 @@ func (r *Registry) Run(ctx context.Context) error {
 // lock takes the lock, or waits for it.
 func (r *Registry) lock(ctx context.Context) (*os.File, error) {
 	for r.options.Lock != "" {
-		f, err := lockfile.TryOpen(r.options.Lock)
+		f, err := files.TryOpenLocked(r.options.Lock)
 		if f != nil || err != nil {
 			return f, err
 		}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/engine"
-	"github.com/terret-dev/terret/internal/lockfile"
+	"github.com/terret-dev/terret/internal/files"
 	"github.com/terret-dev/terret/work/team"
 )
 
@@ -124,7 +124,7 @@ func (l Log) Lock(ctx context.Context, id string) (*os.File, error) {
 	}
 	wait, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
-	f, err := lockfile.Open(wait, filepath.Join(dir, id+".lock"))
+	f, err := files.OpenLocked(wait, filepath.Join(dir, id+".lock"))
 	if err != nil && ctx.Err() == nil && wait.Err() != nil {
 		err = terret.Errorf(terret.CodeConflict, "another process works on %s", id)
 	}
@@ -158,7 +158,7 @@ func (l Log) Alone(ctx context.Context, id string) (bool, error) {
 	}
 	wait, cancel := context.WithTimeout(ctx, aloneWait)
 	defer cancel()
-	f, err := lockfile.Open(wait, filepath.Join(l.Home, folder, id+".lock"))
+	f, err := files.OpenLocked(wait, filepath.Join(l.Home, folder, id+".lock"))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return true, nil // nobody ever did

@@ -15,8 +15,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/atomicfile"
-	"github.com/terret-dev/terret/internal/lockfile"
+	"github.com/terret-dev/terret/internal/files"
 )
 
 // File names in the home.
@@ -81,12 +80,19 @@ func (t *Tokens) load() ([]stored, error) {
 }
 
 // loadAfter is load for a list that was read after that time: another node may just have
-// made the token that is looked for. t.mu must be held; others have it in the meantime.
-func (t *Tokens) loadAfter(when time.Time) ([]stored, error) {
+// made the token that is looked for. t.mu must be held; others have it in the meantime. ctx
+// bounds the wait.
+func (t *Tokens) loadAfter(ctx context.Context, when time.Time) ([]stored, error) {
 	if early := sharedMiss - t.age(); early > 0 {
 		t.mu.Unlock()
-		time.Sleep(early)
+		select {
+		case <-time.After(early):
+		case <-ctx.Done():
+		}
 		t.mu.Lock()
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
 	if !t.file.read.After(when) {
 		t.file.read = time.Time{}
@@ -189,7 +195,7 @@ func (t *Tokens) rewrite(fn func([]stored) ([]stored, error)) error {
 	if err != nil {
 		return err
 	}
-	if err := atomicfile.Write(filepath.Join(t.dir, listFile), raw); err != nil {
+	if err := files.Write(filepath.Join(t.dir, listFile), raw); err != nil {
 		return terret.Errorf(terret.CodeInternal, "cannot store the tokens: %w", err)
 	}
 	return nil
@@ -226,7 +232,7 @@ func (t *Tokens) noteUse(used Token) {
 		_ = t.change(ctx, note)
 		return
 	}
-	lock, err := lockfile.TryOpen(t.lockPath())
+	lock, err := files.TryOpenLocked(t.lockPath())
 	if lock == nil || err != nil {
 		return
 	}
@@ -241,7 +247,7 @@ func (t *Tokens) lockPath() string { return filepath.Join(t.dir, lockFile) }
 func (t *Tokens) lock(ctx context.Context) (*os.File, error) {
 	ctx, cancel := context.WithTimeout(ctx, lockPatience)
 	defer cancel()
-	lock, err := lockfile.Open(ctx, t.lockPath())
+	lock, err := files.OpenLocked(ctx, t.lockPath())
 	if err != nil {
 		return nil, terret.Errorf(terret.CodeConflict, "cannot lock the tokens in %s: %w; another terret may be changing them: try again", t.dir, err)
 	}
@@ -264,7 +270,7 @@ func (t *Tokens) adminSecret() (string, error) {
 		return secret, err // another process was faster
 	}
 	secret = newSecret(32)
-	if err := atomicfile.Write(path, []byte(secret+"\n")); err != nil {
+	if err := files.Write(path, []byte(secret+"\n")); err != nil {
 		return "", terret.Errorf(terret.CodeStartupRefused, "cannot store the admin token: %w", err)
 	}
 	return secret, nil

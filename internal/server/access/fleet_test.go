@@ -66,7 +66,7 @@ func fleetTokens(t *testing.T) {
 	if list, err := nodes[1].List(); err != nil || len(list) != 0 {
 		t.Errorf("before the first: %v, %v", list, err)
 	}
-	if _, err := nodes[1].authenticate(adminToken(t, nodes[0])); err == nil {
+	if _, err := nodes[1].authenticate(t.Context(), adminToken(t, nodes[0])); err == nil {
 		t.Error("the admin token of another node was taken")
 	}
 	secret, made, err := nodes[0].Create(t.Context(), Spec{Name: "phone", Scope: View})
@@ -76,7 +76,7 @@ func fleetTokens(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(nodes[0].dir, listFile)); err == nil {
 		t.Error("the list is a file as well")
 	}
-	id, err := nodes[1].authenticate(secret)
+	id, err := nodes[1].authenticate(t.Context(), secret)
 	if err != nil || id.Name != made.Name || id.Scope != View {
 		t.Fatalf("on the other node: %+v, %v", id, err)
 	}
@@ -87,10 +87,10 @@ func fleetTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	time.Sleep(sharedLife)
-	if _, err := nodes[0].authenticate(secret); err == nil {
+	if _, err := nodes[0].authenticate(t.Context(), secret); err == nil {
 		t.Error("a revoked token was taken")
 	}
-	if err := nodes[0].Valid(id); err == nil {
+	if err := nodes[0].Valid(t.Context(), id); err == nil {
 		t.Error("who came with a revoked token may stay")
 	}
 }
@@ -123,7 +123,7 @@ func fleetTokensCannotBeRead(t *testing.T) {
 	} {
 		shelf.set(sharedName, c.doc, c.err)
 		time.Sleep(sharedLife)
-		if _, err := tokens.authenticate(secret); err == nil {
+		if _, err := tokens.authenticate(t.Context(), secret); err == nil {
 			t.Errorf("%s: a token was taken", name)
 		}
 		if list, err := tokens.List(); err == nil {
@@ -138,13 +138,13 @@ func fleetTokensCannotBeRead(t *testing.T) {
 		if string(shelf.docs[sharedName]) != string(c.doc) {
 			t.Errorf("%s: the list was overwritten", name)
 		}
-		if _, err := tokens.authenticate(adminToken(t, tokens)); err != nil {
+		if _, err := tokens.authenticate(t.Context(), adminToken(t, tokens)); err != nil {
 			t.Errorf("%s: the admin token: %v", name, err)
 		}
 	}
 	shelf.set(sharedName, good, nil)
 	time.Sleep(sharedLife)
-	if _, err := tokens.authenticate(secret); err != nil {
+	if _, err := tokens.authenticate(t.Context(), secret); err != nil {
 		t.Errorf("when it is back: %v", err)
 	}
 }
@@ -178,7 +178,7 @@ func TestFleetCodes(t *testing.T) {
 	for i, n := range nodes {
 		_, _, err := n.exchange(t.Context(), code, "again")
 		wantKind(t, "used", err, terret.CodeUnauthorized)
-		if id, err := n.authenticate(secret); err != nil || id.Scope != View {
+		if id, err := n.authenticate(t.Context(), secret); err != nil || id.Scope != View {
 			t.Errorf("node %d: %+v, %v", i, id, err)
 		}
 	}

@@ -215,7 +215,7 @@ func (g *Gate) Authenticate(r *http.Request) (Identity, error) {
 	if !ok {
 		return Identity{}, errUnauthorized()
 	}
-	id, err := g.opt.Tokens.authenticate(secret)
+	id, err := g.opt.Tokens.authenticate(r.Context(), secret)
 	if err == nil {
 		id.caller = newCaller(remoteOf(r), localOf(r))
 		return id, nil

@@ -34,13 +34,13 @@ func TestLooseModes(t *testing.T) {
 					t.Errorf("%v does not say %s", err, fix)
 				}
 				if name == listFile {
-					_, err := tokens.authenticate(secret)
+					_, err := tokens.authenticate(t.Context(), secret)
 					wantKind(t, "while running", err, terret.CodeInternal)
 				}
 				if err := os.Chmod(path, 0o600); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := openTokens(t, tokens.dir).authenticate(secret); err != nil {
+				if _, err := openTokens(t, tokens.dir).authenticate(t.Context(), secret); err != nil {
 					t.Errorf("after chmod: %v", err)
 				}
 			})

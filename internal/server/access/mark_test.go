@@ -15,7 +15,7 @@ func TestMark(t *testing.T) {
 	tokens := newTokens(t)
 	of := func(secret string) Identity {
 		t.Helper()
-		id, err := tokens.authenticate(secret)
+		id, err := tokens.authenticate(t.Context(), secret)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +50,7 @@ func TestMarkExpires(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		tokens := newTokens(t)
-		id, err := tokens.authenticate(create(t, tokens, Spec{Name: "guest", Scope: View, Life: time.Hour}))
+		id, err := tokens.authenticate(t.Context(), create(t, tokens, Spec{Name: "guest", Scope: View, Life: time.Hour}))
 		if err != nil {
 			t.Fatal(err)
 		}

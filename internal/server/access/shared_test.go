@@ -51,7 +51,7 @@ func TestSharedTokens(t *testing.T) {
 		}
 		want := func(n *Tokens, secret string, ok bool) {
 			t.Helper()
-			if _, err := n.authenticate(secret); (err == nil) != ok {
+			if _, err := n.authenticate(t.Context(), secret); (err == nil) != ok {
 				t.Errorf("accepted: %v, want %v (%v)", err == nil, ok, err)
 			}
 		}

@@ -239,24 +239,24 @@ func (t *Tokens) Revoke(ctx context.Context, name string) error {
 // authenticate returns whose token it is. The time it takes does not depend on the
 // token. The error is unauthorized for a token that is unknown, expired or revoked, and
 // internal if the list cannot be read.
-func (t *Tokens) authenticate(secret string) (Identity, error) {
+func (t *Tokens) authenticate(ctx context.Context, secret string) (Identity, error) {
 	if len(secret) > maxSecret {
 		return Identity{}, errUnauthorized()
 	}
-	return t.find(sha256.Sum256([]byte(secret)))
+	return t.find(ctx, sha256.Sum256([]byte(secret)))
 }
 
 // Valid returns nil if the identity's token would still be accepted. Whoever serves a
 // stream calls it from time to time.
-func (t *Tokens) Valid(id Identity) error {
-	now, err := t.find(id.hash)
+func (t *Tokens) Valid(ctx context.Context, id Identity) error {
+	now, err := t.find(ctx, id.hash)
 	if err == nil && (now.Name != id.Name || now.Scope != id.Scope || now.Session != id.Session) {
 		err = errUnauthorized()
 	}
 	return err
 }
 
-func (t *Tokens) find(h hash) (Identity, error) {
+func (t *Tokens) find(ctx context.Context, h hash) (Identity, error) {
 	if subtle.ConstantTimeCompare(t.admin[:], h[:]) == 1 {
 		return Identity{Name: adminName, Scope: Admin, hash: h}, nil
 	}
@@ -266,7 +266,7 @@ func (t *Tokens) find(h hash) (Identity, error) {
 	list, err := t.load()
 	found := search(list, h)
 	if err == nil && found < 0 && t.shared != nil && !t.file.read.After(arrived) {
-		list, err = t.loadAfter(arrived)
+		list, err = t.loadAfter(ctx, arrived)
 		found = search(list, h)
 	}
 	switch {

@@ -27,7 +27,7 @@ func TestAdminTokenIsKept(t *testing.T) {
 	secret := adminToken(t, first)
 	second := openTokens(t, home)
 	for _, tokens := range []*Tokens{first, second} {
-		id, err := tokens.authenticate(secret)
+		id, err := tokens.authenticate(t.Context(), secret)
 		if err != nil || id.Name != adminName || id.Scope != Admin || id.Session != "" {
 			t.Errorf("admin token: %+v, %v", id, err)
 		}
@@ -57,7 +57,7 @@ func TestAdminTokenIsMadeOnce(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			if _, err := tokens.authenticate(secrets[i]); err != nil {
+			if _, err := tokens.authenticate(t.Context(), secrets[i]); err != nil {
 				t.Error(err)
 			}
 		})
@@ -99,7 +99,7 @@ func TestBadAdminToken(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(home, "token"), []byte(own+"\r\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if id, err := openTokens(t, home).authenticate(own); err != nil || id.Scope != Admin {
+		if id, err := openTokens(t, home).authenticate(t.Context(), own); err != nil || id.Scope != Admin {
 			t.Errorf("%+v, %v", id, err)
 		}
 	})
@@ -113,7 +113,7 @@ func TestCreateListRevoke(t *testing.T) {
 	if ci == link || len(ci) != 43 {
 		t.Errorf("secrets %q, %q", ci, link)
 	}
-	id, err := tokens.authenticate(link)
+	id, err := tokens.authenticate(t.Context(), link)
 	if err != nil || id.Name != "link" || id.Scope != View || id.Session != someSession || id.Device {
 		t.Errorf("%+v, %v", id, err)
 	}
@@ -128,16 +128,16 @@ func TestCreateListRevoke(t *testing.T) {
 	if err := tokens.Revoke(t.Context(), "ci"); err != nil {
 		t.Fatal(err)
 	}
-	_, err = tokens.authenticate(ci)
+	_, err = tokens.authenticate(t.Context(), ci)
 	wantKind(t, "revoked", err, terret.CodeUnauthorized)
-	if err := tokens.Valid(id); err != nil {
+	if err := tokens.Valid(t.Context(), id); err != nil {
 		t.Errorf("the other token: %v", err)
 	}
 	// A new token of the old name is another one.
 	again := create(t, tokens, Spec{Name: "ci", Scope: Prompt})
-	_, err = tokens.authenticate(ci)
+	_, err = tokens.authenticate(t.Context(), ci)
 	wantKind(t, "revoked, name used again", err, terret.CodeUnauthorized)
-	if _, err := tokens.authenticate(again); err != nil {
+	if _, err := tokens.authenticate(t.Context(), again); err != nil {
 		t.Error(err)
 	}
 }
@@ -178,7 +178,7 @@ func TestAuthenticateRefuses(t *testing.T) {
 	tokens := newTokens(t)
 	secret := create(t, tokens, Spec{Name: "x", Scope: View})
 	for _, s := range []string{"", " ", secret + " ", secret[1:], strings.ToUpper(secret), secret + secret, "admin", strings.Repeat("x", 1<<20), "\x00"} {
-		id, err := tokens.authenticate(s)
+		id, err := tokens.authenticate(t.Context(), s)
 		wantKind(t, fmt.Sprintf("%.40q", s), err, terret.CodeUnauthorized)
 		if !id.anonymous() {
 			t.Errorf("%.40q is %+v", s, id)
@@ -192,7 +192,7 @@ func TestAuthenticateRefuses(t *testing.T) {
 	if err := json.Unmarshal(list, &doc); err != nil || len(doc.Tokens) != 1 {
 		t.Fatalf("%v: %s", err, list)
 	}
-	_, err = tokens.authenticate(doc.Tokens[0].SHA256)
+	_, err = tokens.authenticate(t.Context(), doc.Tokens[0].SHA256)
 	wantKind(t, "the hash", err, terret.CodeUnauthorized)
 }
 
@@ -202,16 +202,16 @@ func TestSeveralProcesses(t *testing.T) {
 	a := newTokens(t)
 	b := openTokens(t, a.dir)
 	secret := create(t, a, Spec{Name: "x", Scope: Decide})
-	id, err := b.authenticate(secret)
+	id, err := b.authenticate(t.Context(), secret)
 	if err != nil || id.Scope != Decide {
 		t.Fatalf("%+v, %v", id, err)
 	}
 	if err := a.Revoke(t.Context(), "x"); err != nil {
 		t.Fatal(err)
 	}
-	_, err = b.authenticate(secret)
+	_, err = b.authenticate(t.Context(), secret)
 	wantKind(t, "revoked elsewhere", err, terret.CodeUnauthorized)
-	wantKind(t, "stream of a revoked token", b.Valid(id), terret.CodeUnauthorized)
+	wantKind(t, "stream of a revoked token", b.Valid(t.Context(), id), terret.CodeUnauthorized)
 }
 
 // Nothing that several make at once is lost.
@@ -229,7 +229,7 @@ func TestConcurrentChanges(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				if _, err := tokens.authenticate(secret); err != nil {
+				if _, err := tokens.authenticate(t.Context(), secret); err != nil {
 					t.Error(err)
 				}
 				if i%2 == 1 {
@@ -279,12 +279,12 @@ func TestDamagedList(t *testing.T) {
 			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			_, err := tokens.authenticate(secret)
+			_, err := tokens.authenticate(t.Context(), secret)
 			wantKind(t, "named token", err, terret.CodeInternal)
 			if err != nil && strings.Contains(err.Error(), tokens.dir) {
 				t.Errorf("the error tells strangers a path: %v", err)
 			}
-			if _, err := tokens.authenticate(adminToken(t, tokens)); err != nil {
+			if _, err := tokens.authenticate(t.Context(), adminToken(t, tokens)); err != nil {
 				t.Errorf("admin token: %v", err)
 			}
 			_, err = tokens.List()
@@ -311,7 +311,7 @@ func TestUnknownScopeInList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id, err := tokens.authenticate(secret)
+	id, err := tokens.authenticate(t.Context(), secret)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -328,7 +328,7 @@ func TestLastUse(t *testing.T) {
 		secret := create(t, tokens, Spec{Name: "x", Scope: View})
 		use := func() time.Time {
 			t.Helper()
-			if _, err := tokens.authenticate(secret); err != nil {
+			if _, err := tokens.authenticate(t.Context(), secret); err != nil {
 				t.Fatal(err)
 			}
 			list, err := tokens.List()
@@ -361,18 +361,18 @@ func TestExpiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tokens := openTokens(t, home)
 		secret := create(t, tokens, Spec{Name: "x", Scope: View, Life: time.Hour})
-		id, err := tokens.authenticate(secret)
+		id, err := tokens.authenticate(t.Context(), secret)
 		if err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Hour - time.Second)
-		if err := tokens.Valid(id); err != nil {
+		if err := tokens.Valid(t.Context(), id); err != nil {
 			t.Errorf("before its end: %v", err)
 		}
 		time.Sleep(time.Second)
-		_, err = tokens.authenticate(secret)
+		_, err = tokens.authenticate(t.Context(), secret)
 		wantKind(t, "at its end", err, terret.CodeUnauthorized)
-		wantKind(t, "stream at its end", tokens.Valid(id), terret.CodeUnauthorized)
+		wantKind(t, "stream at its end", tokens.Valid(t.Context(), id), terret.CodeUnauthorized)
 		if list, err := tokens.List(); err != nil || len(list) != 0 {
 			t.Errorf("list: %v, %v", list, err)
 		}
@@ -390,7 +390,7 @@ func TestLockedByAnother(t *testing.T) {
 	}
 	defer lock.Close()
 	// Who asks does not wait; who changes does, until its context ends.
-	if _, err := a.authenticate(secret); err != nil {
+	if _, err := a.authenticate(t.Context(), secret); err != nil {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -418,7 +418,7 @@ func TestExchange(t *testing.T) {
 	if err != nil || made.Name != "Firefox on Linux" || made.Scope != Admin || !made.Device || made.ExpiresAt.IsZero() {
 		t.Fatalf("%+v, %v", made, err)
 	}
-	if id, err := tokens.authenticate(secret); err != nil || !id.Device || id.Scope != Admin {
+	if id, err := tokens.authenticate(t.Context(), secret); err != nil || !id.Device || id.Scope != Admin {
 		t.Errorf("%+v, %v", id, err)
 	}
 	_, _, err = tokens.exchange(t.Context(), code, "again")

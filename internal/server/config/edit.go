@@ -13,8 +13,7 @@ import (
 
 	"github.com/tailscale/hujson"
 
-	"github.com/terret-dev/terret/internal/atomicfile"
-	"github.com/terret-dev/terret/internal/lockfile"
+	"github.com/terret-dev/terret/internal/files"
 )
 
 // ErrExists says that the file already has that key.
@@ -101,7 +100,7 @@ func edit(ctx context.Context, path string, environ []string, change func(*hujso
 	}
 	ctx, cancel := context.WithTimeout(ctx, lockPatience)
 	defer cancel()
-	lock, err := lockfile.Open(ctx, path+".lock")
+	lock, err := files.OpenLocked(ctx, path+".lock")
 	if err != nil {
 		return fmt.Errorf("lock the configuration: %w; another terret may be changing it", err)
 	}
@@ -135,7 +134,7 @@ func edit(ctx context.Context, path string, environ []string, change func(*hujso
 	if _, err := userConfig(path, after, environ); err != nil {
 		return err
 	}
-	if err := atomicfile.Write(path, after); err != nil {
+	if err := files.Write(path, after); err != nil {
 		return fmt.Errorf("write the configuration: %w", err)
 	}
 	return nil

@@ -176,7 +176,7 @@ func (s *Server) stream(id access.Identity, ew *eventWriter, events eventsAfter)
 		if ew.want != nil {
 			defer ew.want()()
 		}
-		s.streaming(w, r, contentType, s.stillAllowed(id, end), func(ctx context.Context, st *stream) error {
+		s.streaming(w, r, contentType, s.stillAllowed(r.Context(), id, end), func(ctx context.Context, st *stream) error {
 			return s.sendEvents(ctx, st, ew, events)
 		})
 	})

@@ -108,7 +108,7 @@ func (s *Server) harnessTurn(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	end := func(b []byte, why error) []byte { return appendHarnessEnd(b, session.ID, false, why) }
-	s.streaming(w, r, sse.ContentType, s.stillAllowed(access.From(ctx), end), func(ctx context.Context, st *stream) error {
+	s.streaming(w, r, sse.ContentType, s.stillAllowed(ctx, access.From(ctx), end), func(ctx context.Context, st *stream) error {
 		return s.sendHarnessTurn(ctx, st, v, session, turn.ID)
 	})
 	return nil

@@ -9,8 +9,7 @@ import (
 	"slices"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/atomicfile"
-	"github.com/terret-dev/terret/internal/lockfile"
+	"github.com/terret-dev/terret/internal/files"
 	"github.com/terret-dev/terret/internal/server/access"
 	"github.com/terret-dev/terret/internal/server/marks"
 )
@@ -78,7 +77,7 @@ func (s *Server) changeMarks(ctx context.Context, in *struct{ Body markChange })
 		})
 		return reply(m, err)
 	}
-	lock, err := lockfile.Open(ctx, filepath.Join(s.cfg.Home, "marks.lock"))
+	lock, err := files.OpenLocked(ctx, filepath.Join(s.cfg.Home, "marks.lock"))
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +91,7 @@ func (s *Server) changeMarks(ctx context.Context, in *struct{ Body markChange })
 	if err != nil {
 		return nil, err
 	}
-	return reply(m, atomicfile.Write(marks.File(s.cfg.Home), text))
+	return reply(m, files.Write(marks.File(s.cfg.Home), text))
 }
 
 // withMarks is the marks after a change. It changes m.Seen.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/engine"
-	"github.com/terret-dev/terret/internal/lockfile"
+	"github.com/terret-dev/terret/internal/files"
 	"github.com/terret-dev/terret/internal/server/access"
 	"github.com/terret-dev/terret/internal/server/push"
 )
@@ -97,7 +97,7 @@ func (s *Server) watchForPush() {
 // whether the server or the engine has ended.
 func (s *Server) followForPush() (ended bool) {
 	if s.cfg.Home != "" {
-		lock, err := lockfile.TryOpen(filepath.Join(s.cfg.Home, "push-watch.lock"))
+		lock, err := files.TryOpenLocked(filepath.Join(s.cfg.Home, "push-watch.lock"))
 		if err != nil {
 			s.log.Warn("cannot send notifications", "error", err)
 		}

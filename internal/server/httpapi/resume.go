@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/atomicfile"
+	"github.com/terret-dev/terret/internal/files"
 )
 
 // Workflows, reviews and races outlive the server that works on them: it notes each in a
@@ -48,7 +48,7 @@ func (s *Server) note(id string, j job) {
 		err = os.MkdirAll(s.jobs(), 0o700)
 	}
 	if err == nil {
-		err = atomicfile.Write(filepath.Join(s.jobs(), id+jobSuffix), text)
+		err = files.Write(filepath.Join(s.jobs(), id+jobSuffix), text)
 	}
 	if err != nil {
 		s.log.Warn("the next server will not continue this", "id", id, "error", err)

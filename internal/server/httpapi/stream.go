@@ -304,9 +304,9 @@ func appendEnd(b []byte, why error) []byte {
 
 // stillAllowed checks, while a stream runs, whether its token is still valid. If not,
 // end appends what the reader is told; it may be nil.
-func (s *Server) stillAllowed(id access.Identity, end func(b []byte, why error) []byte) func() error {
+func (s *Server) stillAllowed(ctx context.Context, id access.Identity, end func(b []byte, why error) []byte) func() error {
 	return func() error {
-		err := s.cfg.Tokens.Valid(id)
+		err := s.cfg.Tokens.Valid(ctx, id)
 		if err != nil && end != nil {
 			err = &parting{err, end(nil, err)}
 		}

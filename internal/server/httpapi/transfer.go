@@ -46,7 +46,7 @@ func (s *Server) exportSession(ctx context.Context, in *SessionPath) (*streamAns
 		}
 		defer s.exports.Add(-1)
 		w.Header().Set("Content-Disposition", `attachment; filename="`+session.ID+`.ndjson"`)
-		s.streaming(w, r, ndjsonType, s.stillAllowed(id, nil), func(ctx context.Context, st *stream) error {
+		s.streaming(w, r, ndjsonType, s.stillAllowed(r.Context(), id, nil), func(ctx context.Context, st *stream) error {
 			return archive.Write(streamWriter{st}, shown(id, session), s.engine.Events(ctx, engine.EventQuery{Session: session.ID, Raw: true}))
 		})
 	}), nil

@@ -18,7 +18,7 @@ import (
 // turnStream responds with the events of one turn, from beginning to end. A queued turn
 // that is dropped ends the stream too.
 func (s *Server) turnStream(ctx context.Context, session, turn string, after int64, release func()) *turnAnswer {
-	allowed := s.stillAllowed(access.From(ctx), appendEnd)
+	allowed := s.stillAllowed(ctx, access.From(ctx), appendEnd)
 	return &turnAnswer{Body: func(c huma.Context) {
 		defer release()
 		r, w := humago.Unwrap(c)

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/atomicfile"
+	"github.com/terret-dev/terret/internal/files"
 )
 
 // Join makes this process a node of the fleet, which others can ask to do what only this
@@ -39,7 +39,7 @@ func (h *Harness) place() (string, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		text = []byte(terret.NewID(terret.PrefixWorker))
 		if err = os.MkdirAll(h.Home, 0o700); err == nil {
-			err = atomicfile.Write(path, text)
+			err = files.Write(path, text)
 		}
 	}
 	if err != nil {

@@ -18,9 +18,8 @@ import (
 
 	"github.com/zalando/go-keyring"
 
-	"github.com/terret-dev/terret/internal/atomicfile"
+	"github.com/terret-dev/terret/internal/files"
 	"github.com/terret-dev/terret/internal/lazyregexp"
-	"github.com/terret-dev/terret/internal/lockfile"
 )
 
 const (
@@ -138,7 +137,7 @@ func (s *Store) Lock(ctx context.Context, name string) (unlock func(), err error
 	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
 		return nil, err
 	}
-	lock, err := lockfile.Open(ctx, s.path+"."+name+".lock")
+	lock, err := files.OpenLocked(ctx, s.path+"."+name+".lock")
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +174,7 @@ func (s *Store) change(ctx context.Context, do func(map[string]entry)) error {
 	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
 		return err
 	}
-	lock, err := lockfile.Open(ctx, s.path+".lock")
+	lock, err := files.OpenLocked(ctx, s.path+".lock")
 	if err != nil {
 		return err
 	}
@@ -189,7 +188,7 @@ func (s *Store) change(ctx context.Context, do func(map[string]entry)) error {
 	if err != nil {
 		return err
 	}
-	return atomicfile.Write(s.path, append(content, '\n'))
+	return files.Write(s.path, append(content, '\n'))
 }
 
 // system is the keyring of the operating system. On Linux there is one only in a desktop

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/terret-dev/terret/internal/lockfile"
+	"github.com/terret-dev/terret/internal/files"
 )
 
 // Limit makes the log small and its lock impatient.
@@ -17,7 +17,7 @@ func (f *Files) Limit(maxLog int64, lockWait time.Duration) {
 func HoldLock(t *testing.T, project string) {
 	t.Helper()
 	// A program that another test starts holds it too, for a moment.
-	file, err := lockfile.Open(t.Context(), filepath.Join(project, folderName, logsName, lockName))
+	file, err := files.OpenLocked(t.Context(), filepath.Join(project, folderName, logsName, lockName))
 	if err != nil {
 		t.Fatal(err)
 	}

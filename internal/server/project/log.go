@@ -7,7 +7,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/terret-dev/terret/internal/lockfile"
+	"github.com/terret-dev/terret/internal/files"
 )
 
 const (
@@ -121,7 +121,7 @@ func (f *Files) lockLogs(logs *os.Root) (file *os.File, locked bool, err error) 
 	}
 	ctx, cancel := context.WithTimeoutCause(context.Background(), f.lockWait, errLate)
 	defer cancel()
-	err = lockfile.Lock(ctx, file)
+	err = files.Lock(ctx, file)
 	if err != nil && !errors.Is(err, errLate) {
 		file.Close()
 		return nil, false, err

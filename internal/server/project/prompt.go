@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/atomicfile"
+	"github.com/terret-dev/terret/internal/files"
 )
 
 func promptName(s terret.Session) string { return s.ID + "-system.txt" }
@@ -31,7 +31,7 @@ func (f *Files) SavePrompt(s terret.Session, prompt string) (path string, err er
 			return err
 		}
 		defer done(prompts)
-		return atomicfile.SwapIn(prompts, promptName(s), []byte(f.redact.String(prompt)))
+		return files.SwapIn(prompts, promptName(s), []byte(f.redact.String(prompt)))
 	})
 	if err != nil {
 		return "", terret.Errorf(terret.CodeInternal, "cannot save the system prompt of session %s: %w", s.ID, err)

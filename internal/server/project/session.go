@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/atomicfile"
+	"github.com/terret-dev/terret/internal/files"
 )
 
 // sessionFile is the content of a session's file: what the session is, but nothing that
@@ -54,7 +54,7 @@ func (f *Files) saveSession(dir *os.Root, s terret.Session) error {
 	}
 	defer done(sessions)
 	// The log is the truth: this copy need not survive a power cut.
-	return atomicfile.SwapIn(sessions, s.ID+".json", append(content, '\n'))
+	return files.SwapIn(sessions, s.ID+".json", append(content, '\n'))
 }
 
 // changesSession reports whether the session's file must be written after an event.

@@ -16,8 +16,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/atomicfile"
-	"github.com/terret-dev/terret/internal/lockfile"
+	"github.com/terret-dev/terret/internal/files"
 )
 
 // Limits of a book.
@@ -143,7 +142,7 @@ func (b *Book) change(ctx context.Context, fn func(*page) error) (out page, err 
 	}
 	ctx, cancel := context.WithTimeout(ctx, lockPatience)
 	defer cancel()
-	lock, err := lockfile.Open(ctx, filepath.Join(b.Home, "push.lock"))
+	lock, err := files.OpenLocked(ctx, filepath.Join(b.Home, "push.lock"))
 	if err != nil {
 		return page{}, terret.Errorf(terret.CodeConflict, "cannot lock %s: %w; another terret may be changing it: try again", b.path(), err)
 	}
@@ -156,7 +155,7 @@ func (b *Book) change(ctx context.Context, fn func(*page) error) (out page, err 
 	if err != nil {
 		return page{}, err
 	}
-	if err := atomicfile.Write(b.path(), raw); err != nil {
+	if err := files.Write(b.path(), raw); err != nil {
 		return page{}, terret.Errorf(terret.CodeInternal, "cannot store who wants notifications: %w", err)
 	}
 	return out, nil

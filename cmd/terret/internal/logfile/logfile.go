@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/gofrs/flock"
+	"github.com/terret-dev/terret/internal/files"
 )
 
 // MaxSize is the size at which a log is rotated. One older file, with ".1" appended to
@@ -88,10 +88,9 @@ func (f *File) open() (int64, error) {
 
 // rotate starts a new file, unless another process is about to or has just done so.
 func (f *File) rotate() error {
-	lock := flock.New(f.path+".lock", flock.SetPermissions(0o600))
-	locked, err := lock.TryLock()
-	if err != nil || !locked {
-		return nil //nolint:nilerror // then the file grows a little longer
+	lock, err := files.TryOpenLocked(f.path + ".lock")
+	if err != nil || lock == nil {
+		return nil // then the file grows a little longer
 	}
 	defer func() { _ = lock.Close() }()
 	if size, err := f.open(); err != nil || size < f.max/2 { // it is a new one

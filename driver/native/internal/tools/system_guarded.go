@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/terret-dev/terret/internal/lockfile"
+	"github.com/terret-dev/terret/internal/files"
 )
 
 // openFlags make an open return at once, whatever the file has become.
@@ -28,7 +28,7 @@ func lockFolder(ctx context.Context, root *os.Root, dir string) (unlock func()) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, lockPatience)
 	defer cancel()
-	_ = lockfile.Lock(ctx, f) // else without it: the file is looked at again all the same
+	_ = files.Lock(ctx, f) // else without it: the file is looked at again all the same
 	return func() { _ = f.Close() }
 }
 

@@ -1,7 +1,13 @@
-// Package atomicfile is the only way in which Terret replaces its own files: at any
-// moment a file holds all of the old content or all of the new. Files are readable only
-// by their owner. A symbolic link is replaced by the new file.
-package atomicfile
+// Package files is the only way in which Terret replaces its own files and locks them
+// against other processes.
+//
+// At any moment a file that is replaced holds all of the old content or all of the new.
+// Files are readable only by their owner. A symbolic link is replaced by the new file.
+//
+// A lock is a kernel lock on an open file or folder. It is released when the file is
+// closed, or when its holder dies; whoever inherits the file holds it too. Two opens of
+// one file exclude each other even in one process.
+package files
 
 import (
 	"crypto/rand"

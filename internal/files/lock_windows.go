@@ -1,4 +1,4 @@
-package lockfile
+package files
 
 import (
 	"errors"
@@ -7,9 +7,13 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// tryLock locks an open file until it is closed, and reports whether it could.
-func tryLock(f *os.File) (bool, error) {
-	const how = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
+// tryLock locks an open file until it is closed, and reports whether it could. Several may
+// have a shared lock.
+func tryLock(f *os.File, shared bool) (bool, error) {
+	how := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
+	if !shared {
+		how |= windows.LOCKFILE_EXCLUSIVE_LOCK
+	}
 	err := windows.LockFileEx(windows.Handle(f.Fd()), how, 0, 1, 0, &windows.Overlapped{})
 	switch {
 	case errors.Is(err, windows.ERROR_LOCK_VIOLATION):

@@ -1,11 +1,9 @@
-// Package lockfile is the one lock between processes: a kernel lock on an open file or
-// folder. It is released when the file is closed, or when its holder dies; whoever
-// inherits the file holds it too. Two opens of one file exclude each other even in one
-// process.
-package lockfile
+package files
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"time"
 )
@@ -20,7 +18,7 @@ const (
 // ends; then it returns the cause.
 func Lock(ctx context.Context, f *os.File) error {
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
-		if ok, err := tryLock(f); ok || err != nil {
+		if ok, err := tryLock(f, false); ok || err != nil {
 			return err
 		}
 		again := time.NewTimer(pause)
@@ -33,17 +31,33 @@ func Lock(ctx context.Context, f *os.File) error {
 	}
 }
 
-// Open opens the file at path, creating it if it is missing, and locks it. Closing the
+// OpenLocked opens the file at path, creating it if it is missing, and locks it. Closing the
 // file unlocks it; whoever has the lock may remove the file first.
-func Open(ctx context.Context, path string) (*os.File, error) {
+func OpenLocked(ctx context.Context, path string) (*os.File, error) {
 	return opened(path, func(f *os.File) (bool, error) {
 		err := Lock(ctx, f)
 		return err == nil, err
 	})
 }
 
-// TryOpen is Open without waiting: the file is nil if somebody else has the lock.
-func TryOpen(path string) (*os.File, error) { return opened(path, tryLock) }
+// TryOpenLocked is OpenLocked without waiting: the file is nil if somebody else has the lock.
+func TryOpenLocked(path string) (*os.File, error) {
+	return opened(path, func(f *os.File) (bool, error) { return tryLock(f, false) })
+}
+
+// Locked reports whether somebody holds the lock of the file at path. Several may ask at
+// once. Without the file nobody does.
+func Locked(path string) (bool, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	free, err := tryLock(f, true)
+	return !free, errors.Join(err, f.Close())
+}
 
 func opened(path string, lock func(*os.File) (bool, error)) (*os.File, error) {
 	for {

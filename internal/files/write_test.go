@@ -1,4 +1,4 @@
-package atomicfile_test
+package files_test
 
 import (
 	"os"
@@ -8,21 +8,21 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/terret-dev/terret/internal/atomicfile"
+	"github.com/terret-dev/terret/internal/files"
 )
 
 // ways are all ways to write a file.
 func ways() map[string]func(path, content string) error {
 	return map[string]func(path, content string) error{
-		"Write": func(path, content string) error { return atomicfile.Write(path, []byte(content)) },
-		"Swap":  func(path, content string) error { return atomicfile.Swap(path, []byte(content)) },
+		"Write": func(path, content string) error { return files.Write(path, []byte(content)) },
+		"Swap":  func(path, content string) error { return files.Swap(path, []byte(content)) },
 		"SwapIn": func(path, content string) error {
 			dir, err := os.OpenRoot(filepath.Dir(path))
 			if err != nil {
 				return err
 			}
 			defer dir.Close()
-			return atomicfile.SwapIn(dir, filepath.Base(path), []byte(content))
+			return files.SwapIn(dir, filepath.Base(path), []byte(content))
 		},
 	}
 }
@@ -92,7 +92,7 @@ func TestReaders(t *testing.T) {
 		contents = append(contents, strings.Repeat(string(c), 100_000))
 		whole[contents[len(contents)-1]] = true
 	}
-	if err := atomicfile.Swap(path, []byte(contents[0])); err != nil {
+	if err := files.Swap(path, []byte(contents[0])); err != nil {
 		t.Fatal(err)
 	}
 	done := make(chan struct{})
@@ -100,7 +100,7 @@ func TestReaders(t *testing.T) {
 	wait.Go(func() {
 		defer close(done)
 		for i := range 100 {
-			if err := atomicfile.Swap(path, []byte(contents[i%3])); err != nil {
+			if err := files.Swap(path, []byte(contents[i%3])); err != nil {
 				t.Error(err)
 			}
 		}

@@ -1,4 +1,4 @@
-package lockfile_test
+package files_test
 
 import (
 	"context"
@@ -15,12 +15,12 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/terret-dev/terret/internal/lockfile"
+	"github.com/terret-dev/terret/internal/files"
 )
 
 // TestMain makes this program one that holds a lock until its input ends.
 func TestMain(m *testing.M) {
-	if path := os.Getenv("LOCKFILE_HOLD"); path != "" {
+	if path := os.Getenv("FILES_HOLD"); path != "" {
 		hold(path)
 		return
 	}
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 }
 
 func hold(path string) {
-	f, err := lockfile.Open(context.Background(), path)
+	f, err := files.OpenLocked(context.Background(), path)
 	if err != nil {
 		panic(err)
 	}
@@ -44,7 +44,7 @@ func TestOneAtATime(t *testing.T) {
 	var wait sync.WaitGroup
 	for range 8 {
 		wait.Go(func() {
-			f, err := lockfile.Open(t.Context(), path)
+			f, err := files.OpenLocked(t.Context(), path)
 			if err != nil {
 				t.Error(err)
 				return
@@ -66,34 +66,45 @@ func TestOneAtATime(t *testing.T) {
 func TestTry(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")
-	first, err := lockfile.TryOpen(path)
+	first, err := files.TryOpenLocked(path)
 	if err != nil || first == nil {
 		t.Fatal(first, err)
 	}
-	if second, err := lockfile.TryOpen(path); err != nil || second != nil {
+	if second, err := files.TryOpenLocked(path); err != nil || second != nil {
 		t.Errorf("held: %v, %v", second, err)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		late := errors.New("late")
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, late)
 		defer cancel()
-		if f, err := lockfile.Open(ctx, path); f != nil || !errors.Is(err, late) {
+		if f, err := files.OpenLocked(ctx, path); f != nil || !errors.Is(err, late) {
 			t.Errorf("held: %v, %v", f, err)
 		}
 	})
+	for range 2 {
+		if held, err := files.Locked(path); !held || err != nil {
+			t.Errorf("held: %v, %v", held, err)
+		}
+	}
 	first.Close()
-	again, err := lockfile.TryOpen(path)
+	if held, err := files.Locked(path); held || err != nil {
+		t.Errorf("free: %v, %v", held, err)
+	}
+	if held, err := files.Locked(path + ".none"); held || err != nil {
+		t.Errorf("not there: %v, %v", held, err)
+	}
+	again, err := files.TryOpenLocked(path)
 	if err != nil || again == nil {
 		t.Fatalf("free: %v, %v", again, err)
 	}
-	if err := lockfile.Lock(t.Context(), again); err != nil {
+	if err := files.Lock(t.Context(), again); err != nil {
 		t.Errorf("held by ourselves: %v", err)
 	}
 	again.Close()
-	if err := lockfile.Lock(t.Context(), again); err == nil {
+	if err := files.Lock(t.Context(), again); err == nil {
 		t.Error("a closed file was locked")
 	}
-	if _, err := lockfile.TryOpen(filepath.Join(t.TempDir(), "no", "lock")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := files.TryOpenLocked(filepath.Join(t.TempDir(), "no", "lock")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a folder that is not there: %v", err)
 	}
 }
@@ -103,7 +114,7 @@ func TestDeadHolder(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), "LOCKFILE_HOLD="+path)
+	cmd.Env = append(os.Environ(), "FILES_HOLD="+path)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -119,14 +130,14 @@ func TestDeadHolder(t *testing.T) {
 	if _, err := out.Read(make([]byte, 5)); err != nil {
 		t.Fatal(err)
 	}
-	if f, err := lockfile.TryOpen(path); f != nil || err != nil {
+	if f, err := files.TryOpenLocked(path); f != nil || err != nil {
 		t.Errorf("another process holds it: %v, %v", f, err)
 	}
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // it was killed
-	f, err := lockfile.TryOpen(path)
+	f, err := files.TryOpenLocked(path)
 	if f == nil || err != nil {
 		t.Fatalf("its holder is dead: %v, %v", f, err)
 	}
@@ -138,13 +149,13 @@ func TestDeadHolder(t *testing.T) {
 func TestRemoved(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")
-	first, err := lockfile.Open(t.Context(), path)
+	first, err := files.OpenLocked(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := make(chan *os.File, 1)
 	go func() {
-		f, err := lockfile.Open(t.Context(), path)
+		f, err := files.OpenLocked(t.Context(), path)
 		if err != nil {
 			t.Error(err)
 		}
@@ -159,7 +170,7 @@ func TestRemoved(t *testing.T) {
 	first.Close()
 	second := <-got
 	defer second.Close()
-	if third, err := lockfile.TryOpen(path); err != nil || third != nil {
+	if third, err := files.TryOpenLocked(path); err != nil || third != nil {
 		t.Errorf("two have the lock: %v", err)
 		third.Close()
 	}

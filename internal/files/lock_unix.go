@@ -1,6 +1,6 @@
 //go:build unix
 
-package lockfile
+package files
 
 import (
 	"errors"
@@ -8,8 +8,13 @@ import (
 	"syscall"
 )
 
-// tryLock locks an open file until it is closed, and reports whether it could.
-func tryLock(f *os.File) (bool, error) {
+// tryLock locks an open file until it is closed, and reports whether it could. Several may
+// have a shared lock.
+func tryLock(f *os.File, shared bool) (bool, error) {
+	how := syscall.LOCK_EX
+	if shared {
+		how = syscall.LOCK_SH
+	}
 	conn, err := f.SyscallConn()
 	if err != nil {
 		return false, err
@@ -17,7 +22,7 @@ func tryLock(f *os.File) (bool, error) {
 	var locked error
 	err = conn.Control(func(fd uintptr) {
 		for {
-			locked = syscall.Flock(int(fd), syscall.LOCK_EX|syscall.LOCK_NB) //nolint:gosec // a descriptor
+			locked = syscall.Flock(int(fd), how|syscall.LOCK_NB) //nolint:gosec // a descriptor
 			if !errors.Is(locked, syscall.EINTR) {
 				return
 			}
