@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"strings"
 
-	"github.com/aymanbagabas/go-udiff"
+	"github.com/terret-dev/terret/internal/textdiff"
 )
 
 // change compares what was at a path with what is. It is not changed if they
@@ -63,25 +63,10 @@ func unified(c Change, from, to string) (diff string, insertions, deletions int)
 	a, b := "a/"+c.Path, "b/"+c.Path
 	switch c.Kind {
 	case Created:
-		a = "/dev/null"
+		a = textdiff.None
 	case Deleted:
-		b = "/dev/null"
+		b = textdiff.None
 	case Modified:
 	}
-	u, err := udiff.ToUnifiedDiff(a, b, from, udiff.Lines(from, to), udiff.DefaultContextLines)
-	if err != nil {
-		return "", 0, 0 // edits of its own always apply
-	}
-	for _, h := range u.Hunks {
-		for _, l := range h.Lines {
-			switch l.Kind {
-			case udiff.Insert:
-				insertions++
-			case udiff.Delete:
-				deletions++
-			case udiff.Equal:
-			}
-		}
-	}
-	return valid(u.String()), insertions, deletions
+	return textdiff.Counted(a, b, from, to)
 }

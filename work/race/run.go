@@ -18,6 +18,7 @@ import (
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/brief"
 	"github.com/terret-dev/terret/internal/check"
+	"github.com/terret-dev/terret/internal/textdiff"
 	"github.com/terret-dev/terret/internal/worktree"
 	"github.com/terret-dev/terret/work/team"
 )
@@ -231,19 +232,10 @@ const maxAttempts = 2
 
 // count counts what a diff changes.
 func (x *Racer) count(diff string) {
-	head := false
-	for line := range strings.Lines(diff) {
-		switch {
-		case strings.HasPrefix(line, "diff --git "):
-			x.Files++
-			head = true
-		case strings.HasPrefix(line, "@@"):
-			head = false
-		case !head && strings.HasPrefix(line, "+"):
-			x.Insertions++
-		case !head && strings.HasPrefix(line, "-"):
-			x.Deletions++
-		}
+	for _, f := range textdiff.Parse(diff) {
+		x.Files++
+		x.Insertions += f.Insertions
+		x.Deletions += f.Deletions
 	}
 }
 

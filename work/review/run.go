@@ -138,7 +138,7 @@ func (r *Runner) Diff(ctx context.Context, id string) (string, error) {
 	_, def, err := r.load(ctx, id)
 	var out strings.Builder
 	for _, f := range parseDiff(def.Diff, def.Template.Diff).files {
-		out.WriteString(f.text)
+		out.WriteString(f.Text)
 	}
 	return out.String(), err
 }

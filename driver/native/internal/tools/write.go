@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/terret-dev/terret/internal/textdiff"
 )
 
 func writeTool() Tool {
@@ -42,7 +44,7 @@ func prepareWrite(ctx context.Context, env Env, input json.RawMessage) (*Use, er
 		Title: "Write " + brief(p.shown), Paths: []string{p.real}, Inside: p.inside,
 		run: r.write,
 	}
-	if r.before, err = look(ctx, p, diffInput+1); err == nil {
+	if r.before, err = look(ctx, p, textdiff.MaxInput+1); err == nil {
 		err = errors.Join(r.writable(), r.known())
 	}
 	if err == nil {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/terret-dev/terret/internal/textdiff"
 )
 
 func TestWriteCreates(t *testing.T) {
@@ -153,7 +155,7 @@ func TestDiffs(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.write("bin", "a\x00b")
-	b.write("large", strings.Repeat("line\n", diffInput/5+1))
+	b.write("large", strings.Repeat("line\n", textdiff.MaxInput/5+1))
 	b.write("latin", "caf\xe9\n")
 	for path, want := range map[string]string{
 		"bin":   "Binary files a/bin and b/bin differ\n",
@@ -165,7 +167,7 @@ func TestDiffs(t *testing.T) {
 	wantText(t, "--- a/latin\n+++ b/latin\n@@ -1 +1 @@\n-caf\uFFFD\n+x\n\\ No newline at end of file\n",
 		b.prepare("Write", input{"file_path": "latin", "content": "x"}).Diff)
 	long := b.prepare("Write", input{"file_path": "new", "content": strings.Repeat("line\n", 100_000)}).Diff
-	if len(long) > diffLimit+100 {
+	if len(long) > textdiff.MaxDiff+100 {
 		t.Errorf("a diff of %d bytes", len(long))
 	}
 	wantWords(t, long, "bytes of the diff cut")
