@@ -4,13 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"os/exec"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/proc"
+	"github.com/terret-dev/terret/driver/internal/seat"
 )
 
 // authAttempts is how often the agent may try with a refused key. By itself it would
@@ -20,78 +19,49 @@ const authAttempts = 2
 // agent is Claude Code at work on a session, in one process for many turns. The process
 // is replaced when a turn needs another start, and when the conversation goes back.
 type agent struct {
-	d    *Driver
-	req  terret.OpenRequest
-	env  []string       // of its processes
-	work sync.WaitGroup // readers of processes
-
-	life context.Context // ends when the agent is closed
-	end  context.CancelCauseFunc
-
-	// switching is held while a process is started, stopped or set up for a turn.
-	switching sync.Mutex
+	*seat.Seat[*process]
+	d   *Driver
+	env []string // of its processes
 
 	mu      sync.Mutex
-	p       *process
-	retired *process
-	quiet   bool // the retired process's end does not end the turn
-	closed  bool
+	quiet   *process        // its end does not end the turn
 	native  string          // the agent's own session, see type native
 	model   string          // of the current process
 	mode    string          // permission mode of the current process, or soon
 	session choice          // the session's
 	turn    terret.Settings // the turn's
 	refused bool            // the key was refused, in this turn
-	undone  []string
 }
 
 // choice is what may change while a process runs.
 type choice struct{ model, mode string }
 
-var errClosed = terret.Errorf(terret.CodeSessionClosed, "the agent is closed")
-
-// cursor is what we must know to reopen the agent.
-type cursor struct {
-	// Undone lists the sessions that going forward leads back to, the last one first.
-	Undone []string `json:"undone,omitempty"`
-}
-
 func newAgent(d *Driver, r terret.OpenRequest) *agent {
-	a := &agent{d: d, req: r, env: d.sessionEnv(r), native: string(r.Session.NativeID), session: choice{r.Session.Model, r.Session.PermissionMode}, turn: r.Settings}
-	a.life, a.end = context.WithCancelCause(context.Background())
-	var c cursor
-	decode(r.Cursor, &c)
-	a.undone = c.Undone
-	return a
+	return &agent{
+		Seat: seat.New[*process](r), d: d, env: d.sessionEnv(r), native: string(r.Session.NativeID),
+		session: choice{r.Session.Model, r.Session.PermissionMode}, turn: r.Settings,
+	}
 }
 
-func (a *agent) encodeCursor() []byte { return encode(cursor{Undone: a.undone}) }
-
-// ready returns a process that can take a turn with those settings. a.switching must be
-// held, except in Open.
+// ready returns a process that can take a turn with those settings. a.Switching must be
+// held.
 func (a *agent) ready(ctx context.Context, in terret.Settings) (*process, error) {
-	l := a.d.launchOf(a.req, a.env, in)
-	a.mu.Lock()
-	p, closed := a.p, a.closed
-	a.mu.Unlock()
-	if closed {
-		return nil, errClosed
+	l := a.d.launchOf(a.Req, a.env, in)
+	fits := func(p *process) bool {
+		if p.launch.serves(l) {
+			return true
+		}
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.quiet = p // the turn continues with the next process
+		return false
 	}
-	if p != nil && p.launch.serves(l) {
-		return p, nil
-	}
-	if p != nil {
-		a.retire(ctx, p, true)
-	}
-	return a.launch(ctx, l)
+	return a.Ready(ctx, fits, func(ctx context.Context) (*process, error) { return a.launch(ctx, l) })
 }
 
 // launch starts a process that resumes the session. If the agent has lost the session,
 // it starts a new one and says so, unless OnStale forbids that.
 func (a *agent) launch(ctx context.Context, l launch) (*process, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(a.life, func() { cancel(errClosed) })()
 	a.mu.Lock()
 	current, model, mode := a.native, a.session.model, a.session.mode
 	a.mu.Unlock()
@@ -100,12 +70,12 @@ func (a *agent) launch(ctx context.Context, l launch) (*process, error) {
 		return nil, err
 	}
 	start := func(args []string, o options) (*process, error) {
-		o.keepRaw = a.req.Settings.KeepRaw
-		return a.d.start(ctx, l, append(args, modelArgs(model, mode, budget(a.req, o.source))...), o, a.req.Owner, a.req.Log)
+		o.keepRaw = a.Req.Settings.KeepRaw
+		return a.d.start(ctx, l, append(args, modelArgs(model, mode, budget(a.Req, o.source))...), o, a.Req.Owner, a.Req.Log)
 	}
 	p, err := start(n.args())
 	if failed, ok := errors.AsType[*terret.Error](err); ok && failed.Code == terret.CodeResumeFailed {
-		if a.req.Settings.OnStale == terret.OnStaleError {
+		if a.Req.Settings.OnStale == terret.OnStaleError {
 			return nil, lost(n, failed)
 		}
 		p, err = start(n.anew(failed.Message))
@@ -161,30 +131,17 @@ func budget(r terret.OpenRequest, source string) terret.Cost {
 
 // take makes a process the session's, and starts reading it.
 func (a *agent) take(ctx context.Context, p *process, model, mode string) error {
-	spawn := []terret.Event{{Data: terret.ProcessSpawn{Argv: p.argv, PID: p.proc.PID()}}}
-	if err := a.req.Host.Emit(ctx, append(spawn, droppedSettings(p.launch)...), nil); err != nil {
-		p.stop(ctx)
+	if err := a.Req.Host.Emit(ctx, append([]terret.Event{p.Spawned()}, droppedSettings(p.launch)...), nil); err != nil {
+		p.Discard(ctx)
 		return err
 	}
 	a.mu.Lock()
-	a.p, a.model, a.mode = p, model, cmp.Or(mode, p.about.PermissionMode)
+	a.model, a.mode = model, cmp.Or(mode, p.about.PermissionMode)
 	a.session.mode = cmp.Or(a.session.mode, a.mode)
 	a.mu.Unlock()
-	a.work.Go(func() { p.serve(a) })
+	a.Take(p)
+	a.Work.Go(func() { p.serve(a) })
 	return nil
-}
-
-// retire ends a process that will be replaced, and waits until its end is reported. If
-// that happens in a turn, the turn continues with the next process.
-func (a *agent) retire(ctx context.Context, p *process, inTurn bool) {
-	a.mu.Lock()
-	a.retired, a.quiet = p, inTurn
-	if a.p == p {
-		a.p = nil
-	}
-	a.mu.Unlock()
-	_, _ = p.proc.Stop(ctx)
-	<-p.told
 }
 
 // emit passes on what the agent says.
@@ -198,7 +155,7 @@ func (a *agent) emit(p *process, events []terret.Event) error {
 	if len(out) == 0 {
 		return nil
 	}
-	return a.req.Host.Emit(context.Background(), out, nil)
+	return a.Req.Host.Emit(context.Background(), out, nil)
 }
 
 // note remembers what matters later in an event, and adds the event to what is passed
@@ -260,28 +217,20 @@ func (a *agent) changed(d terret.SessionUpdated) terret.SessionUpdated {
 }
 
 // ended reports what a process leaves behind.
-func (a *agent) ended(p *process, exit proc.Exit) {
+func (a *agent) ended(p *process) {
+	wanted := a.Ended(p)
 	a.mu.Lock()
-	retired := a.retired == p
-	quiet := retired && a.quiet
-	if a.p == p {
-		a.p = nil
-	}
-	closed := a.closed
+	quiet := a.quiet == p
 	a.mu.Unlock()
-	why := exitError(p.redact, p.proc, exit, "Claude Code ended in the middle of the turn", "prompt the session to continue")
+	why := p.ExitError("Claude Code ended in the middle of the turn", "prompt the session to continue")
 	p.mu.Lock()
-	events := p.t.abandon(why, time.Now())
+	events := p.t.abandon(*why, time.Now())
 	p.mu.Unlock()
 	if quiet {
 		events = slices.DeleteFunc(events, isEnd)
 	}
-	events = append(events, terret.Event{Data: exitEvent(exit, p.began)})
-	if !retired && !closed {
-		events = append(events, terret.Event{Data: terret.SessionEnd{Reason: "agent_exit", NativeReason: exit.String()}})
-	}
-	if err := a.req.Host.Emit(context.Background(), events, nil); err != nil {
-		a.req.Log.Warn("could not log the end of the agent", "error", err)
+	if err := a.Req.Host.Emit(context.Background(), append(events, p.Exited(wanted)...), nil); err != nil {
+		a.Req.Log.Warn("could not log the end of the agent", "error", err)
 	}
 }
 
@@ -293,23 +242,13 @@ func isEnd(ev terret.Event) bool {
 	return false
 }
 
-func exitEvent(exit proc.Exit, began time.Time) terret.ProcessExit {
-	out := terret.ProcessExit{DurationMS: time.Since(began).Milliseconds()}
-	if exit.Signal != "" {
-		out.Signal = terret.NullString(exit.Signal)
-	} else {
-		out.Code = &exit.Code
-	}
-	return out
-}
-
 // Prompt implements terret.Agent.
 func (a *agent) Prompt(ctx context.Context, _ string, prompt terret.Prompt, in terret.Settings) error {
-	if err := checkSettings(in, a.req.Session); err != nil {
+	if err := checkSettings(in, a.Req.Session); err != nil {
 		return err
 	}
-	a.switching.Lock()
-	defer a.switching.Unlock()
+	a.Switching.Lock()
+	defer a.Switching.Unlock()
 	p, err := a.ready(ctx, in)
 	if err != nil {
 		return err
@@ -338,13 +277,10 @@ func (a *agent) setUp(ctx context.Context, p *process, in terret.Settings) error
 		mode = "default" // an older agent does not report it
 	}
 	setModel, setMode := model != a.model, mode != "" && mode != a.mode
-	forget := len(a.undone) > 0
-	a.turn, a.undone, a.refused = in, nil, false
+	a.turn, a.refused = in, false
 	a.mu.Unlock()
-	if forget {
-		if err := a.req.Host.Emit(ctx, nil, encode(cursor{})); err != nil {
-			return err
-		}
+	if err := a.Onward(ctx); err != nil {
+		return err
 	}
 	if setModel {
 		if err := a.tellModel(ctx, p, model); err != nil {
@@ -360,77 +296,21 @@ func (a *agent) setUp(ctx context.Context, p *process, in terret.Settings) error
 // Steer implements terret.Steerer. The agent reads the message after the tools that it
 // is about to run.
 func (a *agent) Steer(ctx context.Context, _ string, prompt terret.Prompt) error {
-	p, err := a.process()
+	p, err := a.Occupied()
 	if err != nil {
 		return err
 	}
 	return p.prompt(ctx, p.announce(prompt.MessageID, prompt.Blocks), prompt.Blocks)
 }
 
-// process is the running process.
-func (a *agent) process() (*process, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.p == nil {
-		return nil, terret.Errorf(terret.CodeConflict, "the agent has no process at the moment; prompt the session to start one")
-	}
-	return a.p, nil
-}
-
 // Interrupt implements terret.Agent.
 func (a *agent) Interrupt(ctx context.Context, _ string) error {
-	p, err := a.process()
+	p, err := a.Occupied()
 	if err != nil {
 		return nil // then no turn is running
 	}
 	return p.interrupt(ctx)
 }
 
-// Close implements terret.Agent.
-func (a *agent) Close(ctx context.Context) error {
-	return a.shut(func(p *process) error {
-		_, err := p.proc.Stop(ctx)
-		return err
-	})
-}
-
-// Kill implements terret.Killer.
-func (a *agent) Kill(context.Context) error {
-	return a.shut(func(p *process) error {
-		_, err := p.proc.Kill()
-		return err
-	})
-}
-
-func (a *agent) shut(end func(*process) error) error {
-	a.mu.Lock()
-	a.closed = true
-	p := a.p
-	a.mu.Unlock()
-	a.end(errClosed) // cancels a start
-	var err error
-	if p != nil {
-		err = end(p)
-	}
-	a.switching.Lock() // a process that was starting has been taken, or given up
-	a.mu.Lock()
-	late := a.p
-	a.mu.Unlock()
-	if late != nil && late != p {
-		err = errors.Join(err, end(late))
-	}
-	a.switching.Unlock()
-	a.work.Wait()
-	return err
-}
-
 // Capabilities implements terret.Agent.
 func (a *agent) Capabilities() terret.Capabilities { return capabilities() }
-
-// startError says why a process could not start, and what to do.
-func startError(err error, program string) error {
-	if errors.Is(err, exec.ErrNotFound) {
-		return terret.Errorf(terret.CodeAgentNotFound, "Claude Code is not installed: %s was not found; run `%s`, or set agents.claude.path", program, install)
-	}
-	return terret.Errorf(terret.CodeStartupRefused, "%w", err)
-}

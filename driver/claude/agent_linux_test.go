@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 	"github.com/terret-dev/terret/internal/test/guardtest"
 )
 
@@ -173,7 +174,7 @@ func TestCloseWhileStarting(t *testing.T) {
 	})
 	defer held.Close()
 	s.close(a)
-	if err := <-failed; !errors.Is(err, errClosed) {
+	if err := <-failed; !errors.Is(err, seat.ErrClosed) {
 		t.Errorf("%v", err)
 	}
 }

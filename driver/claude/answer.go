@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 )
 
 // permissionAnswer is the answer to can_use_tool.
@@ -89,6 +90,6 @@ func with(input json.RawMessage, field string, value any) terret.JSON {
 	if object == nil {
 		object = map[string]json.RawMessage{}
 	}
-	object[field] = encode(value)
-	return terret.JSON(encode(object))
+	object[field] = seat.Encode(value)
+	return terret.JSON(seat.Encode(object))
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 )
 
 // sameJSON compares two JSON texts by what they mean.
@@ -94,7 +95,7 @@ func TestScopes(t *testing.T) {
 	kept := `{"behavior":"allow","updatedInput":{"command":"ls"},"updatedPermissions":[
 		{"type":"addRules","rules":[{"toolName":"Bash","ruleContent":"ls *"},{"toolName":"Read"}],"behavior":"allow","destination":"session"}]}`
 	for scope, want := range map[terret.Scope]string{"": plain, terret.ScopeOnce: plain, terret.ScopeSession: kept, terret.ScopeAlways: kept} {
-		sameJSON(t, []byte(want), encode(answerPermission(r, terret.Decision{Behavior: terret.BehaviorAllow, Scope: scope})))
+		sameJSON(t, []byte(want), seat.Encode(answerPermission(r, terret.Decision{Behavior: terret.BehaviorAllow, Scope: scope})))
 	}
 }
 
@@ -137,7 +138,7 @@ func TestAnswersThatAreNotPlain(t *testing.T) {
 			`{"behavior":"deny","message":"The plan is not approved. Revise it."}`,
 		},
 	} {
-		t.Run(name, func(t *testing.T) { sameJSON(t, []byte(c.want), encode(c.got)) })
+		t.Run(name, func(t *testing.T) { sameJSON(t, []byte(c.want), seat.Encode(c.got)) })
 	}
 }
 
@@ -165,7 +166,7 @@ func TestHookAnswers(t *testing.T) {
 		{"UserPromptSubmit", terret.Decision{Behavior: terret.BehaviorBlock, Reason: "no"}, `{"decision":"block","reason":"no"}`},
 	} {
 		t.Run(c.hook+" "+string(c.decision.Behavior), func(t *testing.T) {
-			sameJSON(t, []byte(c.want), encode(answerHook(c.hook, c.decision)))
+			sameJSON(t, []byte(c.want), seat.Encode(answerHook(c.hook, c.decision)))
 		})
 	}
 }

@@ -21,8 +21,8 @@ func (a *agent) Commands(ctx context.Context) ([]terret.Command, error) {
 
 // about is what the agent said about itself.
 func (a *agent) about(ctx context.Context) (initializeAnswer, error) {
-	a.switching.Lock()
-	defer a.switching.Unlock()
+	a.Switching.Lock()
+	defer a.Switching.Unlock()
 	p, err := a.running(ctx)
 	if err != nil {
 		return initializeAnswer{}, err
@@ -30,10 +30,10 @@ func (a *agent) about(ctx context.Context) (initializeAnswer, error) {
 	return p.about, nil
 }
 
-// running returns the process, and starts one if there is none. a.switching must be
+// running returns the process, and starts one if there is none. a.Switching must be
 // held.
 func (a *agent) running(ctx context.Context) (*process, error) {
-	if p, err := a.process(); err == nil {
+	if p, err := a.Occupied(); err == nil {
 		return p, nil
 	}
 	return a.ready(ctx, a.lastSettings())
@@ -41,12 +41,12 @@ func (a *agent) running(ctx context.Context) (*process, error) {
 
 // SetModel implements terret.ModelSetter.
 func (a *agent) SetModel(ctx context.Context, model string) error {
-	if err := checkWord("model", model); err != nil {
+	if err := terret.CheckWord("model", model); err != nil {
 		return err
 	}
-	a.switching.Lock()
-	defer a.switching.Unlock()
-	if p, err := a.process(); err == nil {
+	a.Switching.Lock()
+	defer a.Switching.Unlock()
+	if p, err := a.Occupied(); err == nil {
 		if err := a.tellModel(ctx, p, model); err != nil {
 			return err
 		}
@@ -73,12 +73,12 @@ func (a *agent) tellModel(ctx context.Context, p *process, model string) error {
 
 // SetPermissionMode implements terret.ModeSetter.
 func (a *agent) SetPermissionMode(ctx context.Context, mode string) error {
-	if err := checkMode(mode, a.req.Session); err != nil {
+	if err := checkMode(mode, a.Req.Session); err != nil {
 		return err
 	}
-	a.switching.Lock()
-	defer a.switching.Unlock()
-	if p, err := a.process(); err == nil {
+	a.Switching.Lock()
+	defer a.Switching.Unlock()
+	if p, err := a.Occupied(); err == nil {
 		if err := a.tellMode(ctx, p, mode); err != nil {
 			return err
 		}
@@ -124,7 +124,7 @@ func (a *agent) Compact(ctx context.Context, turn, instructions string, in terre
 
 // Rename implements terret.Renamer. Without a process only Terret knows the title.
 func (a *agent) Rename(ctx context.Context, title string) error {
-	p, err := a.process()
+	p, err := a.Occupied()
 	if err != nil || title == "" {
 		return nil
 	}
@@ -133,9 +133,9 @@ func (a *agent) Rename(ctx context.Context, title string) error {
 
 // Context implements terret.ContextReader.
 func (a *agent) Context(ctx context.Context) (terret.ContextUsage, error) {
-	a.switching.Lock()
+	a.Switching.Lock()
 	p, err := a.running(ctx)
-	a.switching.Unlock()
+	a.Switching.Unlock()
 	if err != nil {
 		return terret.ContextUsage{}, err
 	}

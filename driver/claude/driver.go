@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 )
 
 // Name is the agent's name.
@@ -75,24 +76,20 @@ func (d *Driver) Name() string { return Name }
 // Open implements terret.Driver. The process is up when it returns, unless the session
 // is one-shot: then each turn has its own.
 func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, error) {
-	warm, _ := r.Warm.(*warm)
-	if r.Warm != nil && warm == nil {
-		_ = r.Warm.Close(ctx) // not one of ours
+	p, warm := seat.Adopt[*process](ctx, r.Warm, d.WarmKey(r))
+	if err := checkSession(r.Session); err != nil {
+		return nil, err
 	}
-	err := checkSession(r.Session)
-	if err == nil {
-		err = checkSettings(r.Settings, r.Session)
-	}
-	if err != nil {
-		warm.discard(ctx)
+	if err := checkSettings(r.Settings, r.Session); err != nil {
 		return nil, err
 	}
 	if r.Session.OneShot {
-		warm.discard(ctx)
 		return newOneShot(d, r), nil
 	}
 	a := newAgent(d, r)
-	if a.adopt(ctx, warm) {
+	a.Switching.Lock()
+	defer a.Switching.Unlock()
+	if warm && a.take(ctx, p, r.Session.Model, r.Session.PermissionMode) == nil {
 		return a, nil
 	}
 	if _, err := a.ready(ctx, r.Settings); err != nil {
@@ -102,11 +99,7 @@ func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, 
 }
 
 func capabilities() terret.Capabilities {
-	c := terret.Capabilities{Oversight: terret.OversightAll, Abilities: map[terret.Capability]terret.Ability{}}
-	for _, name := range terret.AllCapabilities() {
-		c.Abilities[name] = terret.Ability{OK: true, By: terret.ByAgent}
-	}
-	c.Abilities[terret.CanQueue] = terret.Ability{OK: true, By: terret.ByHarness}
+	c := seat.Capabilities([]terret.Capability{terret.CanQueue}, nil)
 	c.Abilities[terret.CanRedo] = terret.Ability{OK: true, By: terret.ByDriver} // the agent goes back only
 	return c
 }

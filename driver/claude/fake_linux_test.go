@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 )
 
 // The environment of a fake Claude Code, which the test binary plays.
@@ -125,7 +126,7 @@ func (f *fake) note() {
 	if err != nil {
 		return // it is not wanted
 	}
-	_, _ = out.Write(append(encode(s), '\n'))
+	_, _ = out.Write(append(seat.Encode(s), '\n'))
 	_ = out.Close()
 }
 
@@ -188,7 +189,7 @@ func (f *fake) keep(r record) {
 		f.die(90, err.Error())
 	}
 	r.Parent, f.last = f.last, r.UUID
-	_, _ = out.Write(append(encode(object{"type": r.Type, "uuid": r.UUID, "parentUuid": r.Parent, "message": object{"id": r.Message.ID}}), '\n'))
+	_, _ = out.Write(append(seat.Encode(object{"type": r.Type, "uuid": r.UUID, "parentUuid": r.Parent, "message": object{"id": r.Message.ID}}), '\n'))
 	_ = out.Close()
 }
 
@@ -196,7 +197,7 @@ func (f *fake) say(v object) {
 	if v["session_id"] == nil && f.session != "" {
 		v["session_id"] = f.session
 	}
-	_, _ = os.Stdout.Write(append(encode(v), '\n'))
+	_, _ = os.Stdout.Write(append(seat.Encode(v), '\n'))
 }
 
 // line is what it is told next. At the end of its input it ends.
@@ -348,7 +349,7 @@ func (f *fake) user() string {
 		message, _ := m["message"].(object)
 		text, isText := message["content"].(string)
 		if !isText {
-			text = string(encode(message["content"]))
+			text = string(seat.Encode(message["content"]))
 		}
 		id, _ := m["uuid"].(string)
 		f.takeUp(id, text)
@@ -414,17 +415,17 @@ func (f *fake) prompted(text string) {
 	switch verb {
 	case "ask":
 		f.permission("r1", rest)
-		f.reply(string(encode(f.decision("r1")["response"])))
+		f.reply(string(seat.Encode(f.decision("r1")["response"])))
 	case "hook":
 		f.ask("h1", object{"subtype": "hook_callback", "callback_id": rest, "input": object{
 			"hook_event_name": rest, "tool_name": "Bash", "tool_input": object{}, "tool_use_id": "toolu_h",
 		}})
-		f.reply(string(encode(f.decision("h1")["response"])))
+		f.reply(string(seat.Encode(f.decision("h1")["response"])))
 	case "ask-two":
 		f.permission("r1", "one")
 		f.permission("r2", "two")
 		two := f.decision("r2")
-		f.reply(string(encode([]any{f.decision("r1")["response"], two["response"]})))
+		f.reply(string(seat.Encode([]any{f.decision("r1")["response"], two["response"]})))
 	case "withdraw":
 		f.permission("r1", "one")
 		f.say(object{"type": "control_cancel_request", "request_id": "r1"})
@@ -438,7 +439,7 @@ func (f *fake) prompted(text string) {
 		}})
 		f.ask("r2", object{"subtype": "can_use_tool", "tool_name": "Bash", "input": object{}, "tool_use_id": "toolu_r1"})
 	case "told":
-		f.reply(string(encode([]any{f.decision("r1")["response"], f.decision("h1")["response"], f.decision("r2")["response"]})))
+		f.reply(string(seat.Encode([]any{f.decision("r1")["response"], f.decision("h1")["response"], f.decision("r2")["response"]})))
 	case "shout": // one byte more than is read
 		piece := strings.Repeat("x", 1<<20)
 		for range 64 {
@@ -455,15 +456,15 @@ func (f *fake) prompted(text string) {
 			f.mode, _ = update["mode"].(string)
 		}
 		f.say(object{"type": "system", "subtype": "status", "permissionMode": f.mode})
-		f.reply(string(encode(answer)))
+		f.reply(string(seat.Encode(answer)))
 	case "who":
 		f.reply(f.model + " " + f.mode)
 	case "session":
 		f.reply(f.session)
 	case "servers":
-		f.reply(string(encode(f.seen)))
+		f.reply(string(seat.Encode(f.seen)))
 	case "greeting":
-		f.reply(string(encode(f.hello)))
+		f.reply(string(seat.Encode(f.hello)))
 	case "primed":
 		f.reply(fmt.Sprint(f.primed))
 	case "size":

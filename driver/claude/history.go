@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 	"github.com/terret-dev/terret/internal/ndjson"
 )
 
@@ -46,8 +47,8 @@ func (a *agent) Fork(_ context.Context, messageID string) (string, error) {
 // Rewind implements terret.Rewinder. It does not change the session: the next prompt
 // goes to a copy that ends before the message.
 func (a *agent) Rewind(ctx context.Context, messageID string) error {
-	a.switching.Lock()
-	defer a.switching.Unlock()
+	a.Switching.Lock()
+	defer a.Switching.Unlock()
 	n, err := a.past()
 	if err != nil {
 		return err
@@ -62,38 +63,33 @@ func (a *agent) Rewind(ctx context.Context, messageID string) error {
 	}
 	at := before(records, prompt)
 	a.mu.Lock()
-	undone := append([]string{a.native}, a.undone...)
+	undone := append([]string{a.native}, a.Undone()...)
 	a.mu.Unlock()
 	return a.moveTo(ctx, native{id: n.id, copy: true, at: at}.String(), "rewind", undone)
 }
 
 // Forward implements terret.Rewinder.
 func (a *agent) Forward(ctx context.Context) error {
-	a.switching.Lock()
-	defer a.switching.Unlock()
-	a.mu.Lock()
-	undone := a.undone
-	a.mu.Unlock()
-	if len(undone) == 0 {
-		return terret.Errorf(terret.CodeConflict, "the conversation was not rewound, or has continued since")
+	a.Switching.Lock()
+	defer a.Switching.Unlock()
+	to, undone, err := a.Redo()
+	if err != nil {
+		return err
 	}
-	return a.moveTo(ctx, undone[0], "forward", undone[1:])
+	return a.moveTo(ctx, to, "forward", undone)
 }
 
-// moveTo continues with another session from the next prompt on. a.switching must be
+// moveTo continues with another session from the next prompt on. a.Switching must be
 // held.
 func (a *agent) moveTo(ctx context.Context, to, reason string, undone []string) error {
-	a.mu.Lock()
-	p, old := a.p, a.native
-	a.mu.Unlock()
-	if p != nil {
-		a.retire(ctx, p, false)
+	if p := a.Current(); p != nil {
+		a.Retire(ctx, p)
 	}
 	a.mu.Lock()
-	a.native, a.undone = to, undone
-	c := a.encodeCursor()
+	old := a.native
+	a.native = to
 	a.mu.Unlock()
-	return a.req.Host.Emit(ctx, []terret.Event{{Data: terret.SessionNativeID{Old: terret.NullString(old), New: to, Reason: reason}}}, c)
+	return a.Undo(ctx, undone, terret.Event{Data: terret.SessionNativeID{Old: terret.NullString(old), New: to, Reason: reason}})
 }
 
 func unknownMessage(id string) error {
@@ -173,9 +169,9 @@ func (a *agent) records(id string) ([]record, error) {
 // file finds the agent's own session file. Its folders are named after where the agent
 // worked, in a way that changes; ids are unique.
 func (a *agent) file(id string) (string, error) {
-	config := lookup(a.req.Env, "CLAUDE_CONFIG_DIR")
+	config := seat.Lookup(a.Req.Env, "CLAUDE_CONFIG_DIR")
 	if config == "" {
-		config = filepath.Join(lookup(a.req.Env, "HOME"), ".claude")
+		config = filepath.Join(seat.Lookup(a.Req.Env, "HOME"), ".claude")
 	}
 	found, err := filepath.Glob(filepath.Join(escapeGlob(config), "projects", "*", id+".jsonl"))
 	if err != nil || len(found) == 0 {
@@ -186,15 +182,4 @@ func (a *agent) file(id string) (string, error) {
 
 func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
-}
-
-// lookup is the value of a variable.
-func lookup(env []string, name string) string {
-	value := ""
-	for _, e := range env {
-		if v, ok := strings.CutPrefix(e, name+"="); ok {
-			value = v // the last one counts
-		}
-	}
-	return value
 }

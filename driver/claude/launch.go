@@ -9,10 +9,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/proc"
+	"github.com/terret-dev/terret/driver/internal/seat"
 )
 
 // launch is everything that is fixed when a process starts. The session to resume, the
@@ -127,19 +126,14 @@ func (d *Driver) sessionEnv(r terret.OpenRequest) []string { return d.environ(r.
 // environ is what the process sees: what programs usually need, its own variables, what
 // a person added, and nothing that an agent around us has set.
 func (d *Driver) environ(env []string, dir string) []string {
-	allow := append(ownVariables(env), d.cfg.Env...)
-	ours := []string{
-		"PWD=" + dir, "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1", "DISABLE_AUTOUPDATER=1",
-	}
-	kept := slices.DeleteFunc(proc.FilterEnv(env, allow...), func(e string) bool {
-		name, _, _ := strings.Cut(e, "=")
-		switch name {
-		case "CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_SSE_PORT", "CLAUDE_ENV_FILE":
-			return true // it would think that it is a child of that one
-		}
-		return slices.ContainsFunc(ours, func(o string) bool { return strings.HasPrefix(o, name+"=") })
-	})
-	return append(kept, ours...)
+	return seat.Variables{
+		Allow: append(ownVariables(env), d.cfg.Env...),
+		// It would think that it is a child of the agent that has set these.
+		Hide: []string{
+			"CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_SSE_PORT", "CLAUDE_ENV_FILE",
+		},
+		Set: []string{"PWD=" + dir, "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1", "DISABLE_AUTOUPDATER=1"},
+	}.Of(env)
 }
 
 // ownVariables are Claude Code's: who is signed in, where, and its settings.
@@ -172,7 +166,7 @@ func checkSession(s terret.Session) error {
 			return err
 		}
 	}
-	return checkWord("model", s.Model)
+	return terret.CheckWord("model", s.Model)
 }
 
 // checkSettings rejects what the agent would misread.
@@ -187,20 +181,14 @@ func checkSettings(in terret.Settings, s terret.Session) error {
 			return terret.Invalid("setting_sources", "there is no source %q; use user, project or local", source)
 		}
 	}
-	err := checkWords(map[string][]string{
+	err := seat.CheckWords(map[string][]string{
 		"model": {in.Model}, "fallback_model": {in.FallbackModel}, "effort": {in.Effort}, "tools": in.Tools,
 		"disallowed_tools": in.RemovedTools, "auto_approve_tools": in.ApprovedTools, "add_dirs": in.AddDirs,
 	})
 	if err != nil {
 		return err
 	}
-	for field, v := range map[string]terret.JSON{"mcp": in.MCP, "agents": in.Agents, "output_schema": in.OutputSchema} {
-		var object map[string]json.RawMessage
-		if len(v) > 0 && (json.Unmarshal(v, &object) != nil || object == nil) {
-			return terret.Invalid(field, "not a JSON object")
-		}
-	}
-	return nil
+	return seat.CheckObjects(map[string]terret.JSON{"mcp": in.MCP, "agents": in.Agents, "output_schema": in.OutputSchema})
 }
 
 // checkMode rejects modes that the agent does not know, because it would accept them,
@@ -211,28 +199,6 @@ func checkMode(mode string, s terret.Session) error {
 		return terret.Invalid("permission_mode", "Claude Code has no permission mode %q; use one of %s", mode, strings.Join(permissionModes, ", "))
 	case mode == bypass && s.PermissionMode != bypass:
 		return terret.Invalid("permission_mode", "bypass can only be chosen at creation; start a session with --permission-mode %s", bypass)
-	}
-	return nil
-}
-
-func checkWords(fields map[string][]string) error {
-	for field, values := range fields {
-		for _, v := range values {
-			if err := checkWord(field, v); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// checkWord rejects a value that could be read as a flag or that hides something.
-func checkWord(field, v string) error {
-	if strings.HasPrefix(v, "-") {
-		return terret.Invalid(field, "%q begins with a dash and could be read as a flag", v)
-	}
-	if strings.ContainsFunc(v, unicode.IsControl) {
-		return terret.Invalid(field, "%q contains a control character", v)
 	}
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"os"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/driver/internal/program"
+	"github.com/terret-dev/terret/driver/internal/seat"
 )
 
 var (
@@ -29,7 +29,7 @@ func (d *Driver) Commands(ctx context.Context) ([]terret.Command, error) {
 
 // introduce lets the agent introduce itself, without a session.
 func (d *Driver) introduce(ctx context.Context) (initializeAnswer, error) {
-	ctx, cancel := context.WithTimeout(ctx, program.Patience)
+	ctx, cancel := context.WithTimeout(ctx, seat.Patience)
 	defer cancel()
 	dir, err := os.Getwd()
 	if err != nil {
@@ -41,6 +41,6 @@ func (d *Driver) introduce(ctx context.Context) (initializeAnswer, error) {
 	if err != nil {
 		return initializeAnswer{}, err
 	}
-	p.stop(ctx)
+	p.Discard(ctx)
 	return p.about, nil
 }

@@ -11,9 +11,8 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/driver/internal/complaint"
+	"github.com/terret-dev/terret/driver/internal/seat"
 	"github.com/terret-dev/terret/internal/ndjson"
-	"github.com/terret-dev/terret/internal/proc"
 	"github.com/terret-dev/terret/internal/redact"
 )
 
@@ -34,8 +33,8 @@ type oneShot struct {
 	native string
 	model  string
 	mode   string
-	p      *proc.Process // the turn's
-	told   *proc.Process // the one that was told to stop
+	p      *seat.Process // the turn's
+	told   *seat.Process // the one that was told to stop
 	idle   chan struct{} // closed when the process of the last turn is gone
 	closed bool
 }
@@ -63,7 +62,6 @@ type shot struct {
 	prompt   terret.Prompt
 	settings terret.Settings
 	files    []string // to remove after it
-	began    time.Time
 }
 
 // Prompt implements terret.Agent. It waits for the process of the last turn.
@@ -86,14 +84,14 @@ func (a *oneShot) Prompt(ctx context.Context, _ string, prompt terret.Prompt, in
 	}
 	a.mu.Unlock()
 	if closed {
-		return errClosed
+		return seat.ErrClosed
 	}
 	defer a.work.Done()
 	n, err := nativeOf(current)
 	if err != nil {
 		return err
 	}
-	s := &shot{l: a.d.launchOf(a.req, a.env, in), prompt: prompt, settings: in, began: time.Now()}
+	s := &shot{l: a.d.launchOf(a.req, a.env, in), prompt: prompt, settings: in}
 	args, o := n.args()
 	p, err := a.start(ctx, s, args, o.source)
 	if err != nil {
@@ -111,7 +109,7 @@ func (a *oneShot) Prompt(ctx context.Context, _ string, prompt terret.Prompt, in
 }
 
 // start starts the process of a turn and gives it the prompt.
-func (a *oneShot) start(ctx context.Context, s *shot, session []string, source string) (p *proc.Process, err error) {
+func (a *oneShot) start(ctx context.Context, s *shot, session []string, source string) (p *seat.Process, err error) {
 	defer func() {
 		if err != nil {
 			s.cleanUp()
@@ -121,31 +119,26 @@ func (a *oneShot) start(ctx context.Context, s *shot, session []string, source s
 	if err != nil {
 		return nil, err
 	}
-	stderr := complaint.New(a.req.Log, a.redact)
-	stderr.To(a.req.Host)
-	p, err = proc.Start(ctx, proc.Spec{
-		Argv: argv, Dir: s.l.dir, Env: s.l.env, Owner: a.req.Owner,
-		OnStderr: stderr.Line,
-	})
+	p, err = a.d.program().Start(ctx, seat.Spec{Argv: argv, Dir: s.l.dir, Env: s.l.env, Owner: a.req.Owner, Log: a.req.Log})
 	if err != nil {
-		return nil, startError(err, argv[0])
+		return nil, err
 	}
+	p.StderrTo(a.req.Host)
 	a.mu.Lock()
 	a.p = p
 	closed := a.closed
 	a.mu.Unlock()
 	if closed {
-		err = errClosed
+		err = seat.ErrClosed
 	} else {
-		spawn := []terret.Event{{Data: terret.ProcessSpawn{Argv: a.redact.Args(argv), PID: p.PID()}}}
-		err = a.req.Host.Emit(ctx, append(spawn, droppedSettings(s.l)...), nil)
+		err = a.req.Host.Emit(ctx, append([]terret.Event{p.Spawned()}, droppedSettings(s.l)...), nil)
 	}
 	if err != nil {
-		_, _ = p.Kill()
-		_ = p.Stdout().Close()
+		_ = p.Force()
+		p.Discard(ctx)
 		return nil, err
 	}
-	a.work.Go(func() { // it reads when it likes
+	p.Work.Go(func() { // it reads when it likes
 		_, _ = p.Stdin().Write(input)
 		_ = p.Stdin().Close()
 	})
@@ -178,7 +171,7 @@ func (a *oneShot) argv(s *shot, session []string, source string) (argv []string,
 		argv = append(argv, "--agents="+agents)
 	}
 	if servers := mcpConfig(s.l.servers); len(servers) > 0 {
-		name, err := s.file("terret-mcp-*.json", encode(map[string]any{"mcpServers": servers}))
+		name, err := s.file("terret-mcp-*.json", seat.Encode(map[string]any{"mcpServers": servers}))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -220,7 +213,7 @@ func (s *shot) cleanUp() {
 
 // run reads the process of a turn to its end. If the agent has lost the session, it
 // starts a new one with the same prompt, once, unless OnStale forbids that.
-func (a *oneShot) run(s *shot, p *proc.Process, n native, o options) {
+func (a *oneShot) run(s *shot, p *seat.Process, n native, o options) {
 	stale := a.read(s, p, o, o.source != "new" && a.req.Settings.OnStale != terret.OnStaleError)
 	if stale == nil {
 		return
@@ -236,7 +229,7 @@ func (a *oneShot) run(s *shot, p *proc.Process, n native, o options) {
 
 // read passes on what a process says, and how it ends. If the session is lost and may
 // be restarted, it tells only its caller.
-func (a *oneShot) read(s *shot, p *proc.Process, o options, again bool) (stale *terret.Error) {
+func (a *oneShot) read(s *shot, p *seat.Process, o options, again bool) (stale *terret.Error) {
 	o.keepRaw, o.read = a.req.Settings.KeepRaw, fileReader(s.l.dir)
 	t := newTranslator(o)
 	t.prompted("", terret.TextOf(s.prompt.Blocks))
@@ -261,27 +254,25 @@ func (a *oneShot) read(s *shot, p *proc.Process, o options, again bool) (stale *
 	}
 	if err != nil {
 		a.req.Log.Warn("stopping the agent", "error", err)
-		_, _ = p.Kill()
+		_ = p.Force()
 	}
 	_, _ = io.Copy(io.Discard, p.Stdout())
-	exit, stopErr := p.Stop(context.Background()) // it may live on with its output closed
-	if stopErr != nil {
-		a.req.Log.Error("could not end the agent's processes", "error", stopErr)
-	}
-	a.mu.Lock()
-	a.p = nil
-	told := a.told == p
-	a.mu.Unlock()
-	var last []terret.Event
-	if stale == nil {
-		s.cleanUp()
-		why := exitError(a.redact, p, exit, "Claude Code ended without a result", "prompt the session to try again")
-		if told { // it may leave without a result then
-			why = terret.Error{Code: terret.CodeInterrupted, Message: "the turn was interrupted"}
+	p.End(func() {
+		a.mu.Lock()
+		a.p = nil
+		told := a.told == p
+		a.mu.Unlock()
+		var last []terret.Event
+		if stale == nil {
+			s.cleanUp()
+			why := p.ExitError("Claude Code ended without a result", "prompt the session to try again")
+			if told { // it may leave without a result then
+				why = terret.Errorf(terret.CodeInterrupted, "the turn was interrupted")
+			}
+			last = t.abandon(*why, time.Now())
 		}
-		last = t.abandon(why, time.Now())
-	}
-	_ = a.emit(append(last, terret.Event{Data: exitEvent(exit, s.began)}))
+		_ = a.emit(append(last, p.Exited(true)...))
+	})
 	return stale
 }
 
@@ -326,21 +317,15 @@ func (a *oneShot) Interrupt(context.Context, string) error {
 
 // Kill implements terret.Killer.
 func (a *oneShot) Kill(context.Context) error {
-	return a.shut(func(p *proc.Process) error {
-		_, err := p.Kill()
-		return err
-	})
+	return a.shut((*seat.Process).Force)
 }
 
 // Close implements terret.Agent.
 func (a *oneShot) Close(ctx context.Context) error {
-	return a.shut(func(p *proc.Process) error {
-		_, err := p.Stop(ctx)
-		return err
-	})
+	return a.shut(func(p *seat.Process) error { return p.Leave(ctx) })
 }
 
-func (a *oneShot) shut(end func(*proc.Process) error) error {
+func (a *oneShot) shut(end func(*seat.Process) error) error {
 	a.mu.Lock()
 	a.closed = true
 	p := a.p
@@ -358,7 +343,7 @@ func (a *oneShot) Capabilities() terret.Capabilities { return oneShotCapabilitie
 
 // SetModel implements terret.ModelSetter. It takes effect from the next turn on.
 func (a *oneShot) SetModel(_ context.Context, model string) error {
-	if err := checkWord("model", model); err != nil {
+	if err := terret.CheckWord("model", model); err != nil {
 		return err
 	}
 	a.mu.Lock()

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/driver/internal/program"
+	"github.com/terret-dev/terret/driver/internal/seat"
 )
 
 // The oldest and newest versions that were recorded and tested.
@@ -24,9 +24,9 @@ func (d *Driver) Probe(ctx context.Context) (terret.Probe, error) {
 func untested(version string) string {
 	how := "newer"
 	switch {
-	case version == "", program.Compare(version, oldestTested) >= 0 && program.Compare(version, newestTested) <= 0:
+	case version == "", seat.Compare(version, oldestTested) >= 0 && seat.Compare(version, newestTested) <= 0:
 		return ""
-	case program.Compare(version, oldestTested) < 0:
+	case seat.Compare(version, oldestTested) < 0:
 		how = "older"
 	}
 	return fmt.Sprintf("Claude Code %s is %s than the versions that Terret was tested with, %s to %s; if something fails, install one of those",
@@ -36,9 +36,9 @@ func untested(version string) string {
 // install is the command that installs the newest version that was tested.
 const install = "npm install -g @anthropic-ai/claude-code@" + newestTested
 
-func (d *Driver) program() program.Program {
-	return program.Program{
-		Title: "Claude Code", Path: d.cfg.Path, Env: d.environ(d.cfg.Environ, "/"),
+func (d *Driver) program() seat.Program {
+	return seat.Program{
+		Name: Name, Title: "Claude Code", Path: d.cfg.Path, Env: d.environ(d.cfg.Environ, "/"),
 		Install: install, Oldest: oldestTested, Newest: newestTested,
 		SignIn: "nobody is signed in; run `claude auth login`, or set ANTHROPIC_API_KEY",
 	}

@@ -6,38 +6,25 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"strings"
+	"os"
 	"sync"
 	"time"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/driver/internal/complaint"
+	"github.com/terret-dev/terret/driver/internal/seat"
 	"github.com/terret-dev/terret/internal/ndjson"
-	"github.com/terret-dev/terret/internal/proc"
-	"github.com/terret-dev/terret/internal/redact"
 )
 
 // process is a running Claude Code that reads and writes lines. One goroutine reads.
 // Another one writes, except for prompts that find nobody writing. Requests of either
 // side wait elsewhere.
 type process struct {
-	proc    *proc.Process
-	lines   *ndjson.Reader
-	log     *slog.Logger
-	redact  *redact.Redactor
-	servers map[string]MCPServer
-	launch  launch
-	argv    []string
-	began   time.Time
-	about   initializeAnswer
-	early   []terret.Event // said before anybody listened
-	config  string         // file to remove after the process
-	stderr  *complaint.Log
-
-	life context.Context // ends with the process
-	end  context.CancelCauseFunc
-	work sync.WaitGroup // writer, and what waits for decisions
-	told chan struct{}  // closed when serve has reported everything
+	*seat.Process // its Work is the writer, and what waits for decisions
+	lines         *ndjson.Reader
+	servers       map[string]MCPServer
+	launch        launch
+	about         initializeAnswer
+	early         []terret.Event // said before anybody listened
 
 	writing sync.Mutex // held by whoever writes lines; for good once nothing more will be
 	writer  *ndjson.Writer
@@ -54,11 +41,7 @@ type process struct {
 	stopping bool                               // the turn must end as soon as it has begun
 }
 
-var (
-	errWithdrawn = errors.New("the agent no longer waits for an answer")
-	errTurnOver  = errors.New("the turn is over")
-	errEnded     = errors.New("the agent's process has ended")
-)
+var errTurnOver = errors.New("the turn is over")
 
 // startPatience is how long a process may take to answer the greeting. It may start
 // servers before that.
@@ -75,41 +58,29 @@ func (d *Driver) start(ctx context.Context, l launch, extra []string, o options,
 	}, l.args...)
 	argv = append(argv, extra...)
 	o.replay, o.preToolHook, o.read = true, true, fileReader(l.dir)
-	p := &process{
-		log: log, redact: redact.New(redact.FromEnv(l.env)), servers: d.cfg.Servers, launch: l, began: time.Now(),
-		wake: make(chan struct{}, 1), wrote: make(chan struct{}), told: make(chan struct{}),
-		t: newTranslator(o), calls: map[string]chan<- answered{}, asks: map[string]context.CancelCauseFunc{}, used: map[string]bool{},
-	}
 	config, err := d.serverConfig(l.servers)
 	if err != nil {
 		return nil, err
 	}
-	if p.config = config; config != "" {
+	if config != "" {
 		argv = append(argv, "--mcp-config="+config)
+		defer func() { _ = os.Remove(config) }() // it has been read when the greeting is answered
 	}
-	if err := p.spawn(ctx, proc.Spec{Argv: argv, Dir: l.dir, Env: l.env, Owner: owner}); err != nil {
-		p.removeConfig()
+	started, err := d.program().Start(ctx, seat.Spec{Argv: argv, Dir: l.dir, Env: l.env, Owner: owner, Log: log})
+	if err != nil {
 		return nil, err
 	}
+	p := &process{
+		Process: started, lines: ndjson.NewReader(started.Stdout(), 0), writer: ndjson.NewWriter(started.Stdin()), servers: d.cfg.Servers, launch: l,
+		wake: make(chan struct{}, 1), wrote: make(chan struct{}),
+		t: newTranslator(o), calls: map[string]chan<- answered{}, asks: map[string]context.CancelCauseFunc{}, used: map[string]bool{},
+	}
+	p.Work.Go(p.write)
 	if err := p.greet(ctx, d.patience); err != nil {
-		p.stop(ctx)
+		p.Discard(ctx)
 		return nil, err
 	}
-	p.removeConfig() // it has been read
 	return p, nil
-}
-
-func (p *process) spawn(ctx context.Context, s proc.Spec) (err error) {
-	p.stderr = complaint.New(p.log, p.redact)
-	s.OnStderr = p.stderr.Line
-	p.argv = p.redact.Args(s.Argv)
-	if p.proc, err = proc.Start(ctx, s); err != nil {
-		return startError(err, s.Argv[0])
-	}
-	p.lines, p.writer = ndjson.NewReader(p.proc.Stdout(), 0), ndjson.NewWriter(p.proc.Stdin())
-	p.life, p.end = context.WithCancelCause(context.Background())
-	p.work.Go(p.write)
-	return nil
 }
 
 // greet introduces us and waits for the answer. The agent may send requests and
@@ -118,14 +89,14 @@ func (p *process) greet(ctx context.Context, patience time.Duration) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, terret.Errorf(terret.CodeTimeout,
 		"Claude Code did not answer within %s of its start; run `claude` in the folder to see why", patience))
 	defer cancel()
-	stop := context.AfterFunc(ctx, func() { _, _ = p.proc.Stop(ctx) })
+	stop := context.AfterFunc(ctx, func() { _, _ = p.Stop(ctx) })
 	defer stop()
 	answer := make(chan answered, 1)
 	p.request(greeting(p.launch, p.servers), answer)
 	for {
 		line, err := p.lines.Next()
 		if tooLong, ok := errors.AsType[*ndjson.LineTooLongError](err); ok {
-			p.log.Warn("skipped a line of the agent", "error", tooLong)
+			p.Log.Warn("skipped a line of the agent", "error", tooLong)
 			continue
 		}
 		if err != nil {
@@ -137,7 +108,7 @@ func (p *process) greet(ctx context.Context, patience time.Duration) error {
 		select {
 		case a := <-answer:
 			if a.err != "" {
-				return terret.Errorf(terret.CodeStartupRefused, "Claude Code refused to start: %s", p.redact.String(a.err))
+				return terret.Errorf(terret.CodeStartupRefused, "Claude Code refused to start: %s", p.Redact.String(a.err))
 			}
 			decode(a.body, &p.about)
 			return nil
@@ -148,40 +119,12 @@ func (p *process) greet(ctx context.Context, patience time.Duration) error {
 
 // neverReady says why a process ended before it was ready.
 func (p *process) neverReady(ctx context.Context) error {
-	exit, _ := p.proc.Stop(ctx) // it may live on with its output closed
-	if err := context.Cause(ctx); err != nil {
-		return err
-	}
 	for _, ev := range p.early {
-		if end, ok := ev.Data.(terret.TurnError); ok {
+		if end, ok := ev.Data.(terret.TurnError); ok && ctx.Err() == nil {
 			return &end.Error
 		}
 	}
-	why := exitError(p.redact, p.proc, exit, "Claude Code did not start", "run `claude` in the folder to see why")
-	why.Retryable = false
-	return &why
-}
-
-// lastWords is how many stderr lines of a failed process are kept.
-const lastWords = 10
-
-// exitError reports a process that ended when it should not have, and what to do.
-func exitError(r *redact.Redactor, p *proc.Process, exit proc.Exit, what, next string) terret.Error {
-	out := terret.Error{Code: terret.CodeProcessFailed, Retryable: true, Signal: exit.Signal, Message: what + " (" + exit.String() + ")"}
-	if exit.Signal == "" {
-		out.ExitCode = &exit.Code
-	}
-	for line := range strings.Lines(r.String(p.StderrTail())) {
-		if line = strings.TrimSpace(line); line != "" {
-			out.Stderr = append(out.Stderr, line)
-		}
-	}
-	if n := len(out.Stderr); n > 0 {
-		out.Stderr = out.Stderr[max(0, n-lastWords):]
-		out.Message += ": " + out.Stderr[len(out.Stderr)-1]
-	}
-	out.Message += "; " + next
-	return out
+	return p.NeverReady(ctx, "Claude Code did not start", "run `claude` in the folder to see why")
 }
 
 // translate calls the translator, for one goroutine at a time.
@@ -210,8 +153,7 @@ func (p *process) translate(line []byte) ([]terret.Event, []control) {
 // serve reads until the process ends. It passes on what the agent says, and then what
 // the process leaves behind.
 func (p *process) serve(a *agent) {
-	defer close(p.told)
-	p.stderr.To(a.req.Host)
+	p.StderrTo(a.Req.Host)
 	err := a.emit(p, p.early)
 	for err == nil {
 		line, readErr := p.lines.Next()
@@ -229,17 +171,11 @@ func (p *process) serve(a *agent) {
 		p.handle(a, controls)
 	}
 	if err != nil { // the log accepts nothing more from us
-		p.log.Warn("stopping the agent", "error", err)
-		_, _ = p.proc.Kill()
+		p.Log.Warn("stopping the agent", "error", err)
+		_ = p.Force()
 	}
-	_, _ = io.Copy(io.Discard, p.proc.Stdout())
-	exit, stopErr := p.proc.Stop(context.Background()) // it may live on with its output closed
-	if stopErr != nil {
-		p.log.Error("could not end the agent's processes", "error", stopErr)
-	}
-	p.end(errEnded)
-	p.work.Wait() // requests are decided before the turn ends
-	a.ended(p, exit)
+	_, _ = io.Copy(io.Discard, p.Stdout())
+	p.End(func() { a.ended(p) })
 }
 
 // handle does what the agent asks for. a is nil during the greeting.
@@ -257,7 +193,7 @@ func (p *process) handle(a *agent, controls []control) {
 				to <- c
 			}
 		case mcpCall:
-			p.work.Go(func() { p.send(p.serveMCP(c)) })
+			p.Work.Go(func() { p.send(p.serveMCP(c)) })
 		case asking:
 			p.ask(a, c)
 		case withdrawn:
@@ -265,7 +201,7 @@ func (p *process) handle(a *agent, controls []control) {
 			cancel := p.asks[c.id]
 			p.mu.Unlock()
 			if cancel != nil {
-				cancel(errWithdrawn)
+				cancel(seat.ErrWithdrawn)
 			}
 		case stateChange: // the translator has ended the turn
 		}
@@ -279,13 +215,13 @@ func (p *process) ask(a *agent, q asking) {
 		p.send(q.refuse("the session has not begun"))
 		return
 	}
-	ctx, cancel := context.WithCancelCause(p.life)
+	ctx, cancel := context.WithCancelCause(p.Life)
 	p.mu.Lock()
 	p.asks[q.id] = cancel
 	p.mu.Unlock()
-	p.work.Go(func() {
+	p.Work.Go(func() {
 		defer cancel(nil)
-		d, err := a.req.Host.Ask(ctx, q.ask)
+		d, err := a.Req.Host.Ask(ctx, q.ask)
 		p.mu.Lock()
 		delete(p.asks, q.id)
 		over := context.Cause(ctx)
@@ -302,14 +238,14 @@ func (p *process) ask(a *agent, q asking) {
 		case over != nil:
 			return // nobody waits for the answer
 		case err != nil:
-			p.log.Warn("refused a request of the agent", "error", err)
+			p.Log.Warn("refused a request of the agent", "error", err)
 			p.send(q.refuse("it could not be decided"))
 			return
 		}
 		done := make(chan error, 1)
 		p.put(outgoing{line: q.line(d), done: done})
-		if wrote(p.life, done) == nil {
-			_ = a.req.Host.Delivered(ctx, d.RequestID) // for the record only
+		if wrote(p.Life, done) == nil {
+			_ = a.Req.Host.Delivered(ctx, d.RequestID) // for the record only
 		}
 	})
 }
@@ -335,14 +271,14 @@ func (p *process) call(ctx context.Context, body any, into any) error {
 	select {
 	case a := <-answer:
 		if a.err != "" {
-			return terret.Errorf(terret.CodeConflict, "Claude Code refused: %s", p.redact.String(a.err))
+			return terret.Errorf(terret.CodeConflict, "Claude Code refused: %s", p.Redact.String(a.err))
 		}
 		if into != nil && len(a.body) > 0 && json.Unmarshal(a.body, into) != nil {
 			return terret.Errorf(terret.CodeExecutionError, "cannot read Claude Code's answer")
 		}
 		return nil
-	case <-p.life.Done():
-		return terret.Errorf(terret.CodeProcessFailed, "%w", errEnded)
+	case <-p.Life.Done():
+		return terret.Errorf(terret.CodeProcessFailed, "%w", seat.ErrEnded)
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -355,16 +291,4 @@ func (p *process) request(body any, answer chan<- answered) string {
 	p.mu.Unlock()
 	p.send(requestLine(id, body))
 	return id
-}
-
-// stop ends a process that nobody serves, and waits until nothing of it is left.
-func (p *process) stop(ctx context.Context) {
-	_, err := p.proc.Stop(ctx)
-	if err != nil {
-		p.log.Error("could not end the agent's processes", "error", err)
-	}
-	p.end(errEnded)
-	p.work.Wait()
-	_ = p.proc.Stdout().Close()
-	p.removeConfig()
 }

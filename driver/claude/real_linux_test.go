@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 	"github.com/terret-dev/terret/internal/test/guardtest"
 	"github.com/terret-dev/terret/test/sim"
 )
@@ -314,7 +315,7 @@ func TestRealKilled(t *testing.T) {
 	r := newReal(t)
 	a := r.open()
 	r.says(a, "hello", "Said hello")
-	p, err := a.process()
+	p, err := a.Occupied()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -322,7 +323,7 @@ func TestRealKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	guardtest.Eventually(t, "tool", func() bool { return r.file("begun") })
-	if err := syscall.Kill(p.proc.PID(), syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(p.PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	if d := r.failed(r.end(1), terret.CodeProcessFailed); d.Error.Signal != "SIGKILL" {
@@ -354,7 +355,7 @@ func (adder) Serve(_ context.Context, message json.RawMessage) (json.RawMessage,
 	case "tools/call":
 		result = object{"content": []object{{"type": "text", "text": "forty-two"}}}
 	}
-	return encode(object{"jsonrpc": "2.0", "id": m.ID, "result": result}), nil
+	return seat.Encode(object{"jsonrpc": "2.0", "id": m.ID, "result": result}), nil
 }
 
 func TestRealServersAndTrust(t *testing.T) {

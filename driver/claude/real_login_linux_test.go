@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 )
 
 // TestRealLogin is that the agent's own login counts, from the first prompt after it,
@@ -28,7 +29,7 @@ func TestRealLogin(t *testing.T) {
 	r.close(a)
 	home := r.req.Env[slices.IndexFunc(r.req.Env, func(e string) bool { return strings.HasPrefix(e, "HOME=") })][len("HOME="):]
 	login := []byte(`{"claudeAiOauth":{"accessToken":"sk-ant-oat01-made-up","refreshToken":"sk-ant-ort01-made-up","expiresAt":` +
-		string(encode(time.Now().Add(24*time.Hour).UnixMilli())) + `,"scopes":["user:inference","user:profile"],"subscriptionType":"max"}}`)
+		string(seat.Encode(time.Now().Add(24*time.Hour).UnixMilli())) + `,"scopes":["user:inference","user:profile"],"subscriptionType":"max"}}`)
 	file := filepath.Join(home, ".claude", ".credentials.json")
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		t.Fatal(err)

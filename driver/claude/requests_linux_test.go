@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 )
 
 func TestPlanApproved(t *testing.T) {
@@ -113,7 +114,7 @@ func TestSeveralRequests(t *testing.T) {
 // that this is told before the end of the turn.
 func TestRequestsEnd(t *testing.T) {
 	t.Parallel()
-	for prompt, want := range map[string]error{"withdraw": errWithdrawn, "die-asking": errEnded} {
+	for prompt, want := range map[string]error{"withdraw": seat.ErrWithdrawn, "die-asking": seat.ErrEnded} {
 		t.Run(prompt, func(t *testing.T) {
 			t.Parallel()
 			s := newSetup(t, "talk")

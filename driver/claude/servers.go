@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 )
 
 // serverConfig writes the file of MCP servers, which may hold secrets and so must not
@@ -18,13 +19,13 @@ func (d *Driver) serverConfig(servers terret.JSON) (string, error) {
 	}
 	config := mcpConfig(servers)
 	for name := range d.cfg.Servers {
-		config[name] = encode(map[string]string{"type": "sdk", "name": name})
+		config[name] = seat.Encode(map[string]string{"type": "sdk", "name": name})
 	}
 	f, err := os.CreateTemp("", "terret-mcp-*.json") // readable only by us
 	if err != nil {
 		return "", terret.Errorf(terret.CodeInternal, "cannot write the list of MCP servers: %w", err)
 	}
-	_, err = f.Write(encode(map[string]any{"mcpServers": config}))
+	_, err = f.Write(seat.Encode(map[string]any{"mcpServers": config}))
 	if err = errors.Join(err, f.Close()); err != nil {
 		_ = os.Remove(f.Name())
 		return "", terret.Errorf(terret.CodeInternal, "cannot write the list of MCP servers: %w", err)
@@ -45,21 +46,15 @@ func mcpConfig(servers terret.JSON) map[string]json.RawMessage {
 	return bare
 }
 
-func (p *process) removeConfig() {
-	if p.config != "" {
-		_ = os.Remove(p.config)
-	}
-}
-
 // serveMCP answers a message to an in-process server.
 func (p *process) serveMCP(c mcpCall) []byte {
 	server := p.servers[c.server]
 	if server == nil {
 		return errorLine(c.id, fmt.Sprintf("there is no server %q", c.server))
 	}
-	response, err := server.Serve(p.life, c.message)
+	response, err := server.Serve(p.Life, c.message)
 	if err != nil {
-		return errorLine(c.id, p.redact.String(err.Error()))
+		return errorLine(c.id, p.Redact.String(err.Error()))
 	}
 	if len(bytes.TrimSpace(response)) == 0 { // a notification needs an answer too
 		response = json.RawMessage(`{"jsonrpc":"2.0","result":{}}`)

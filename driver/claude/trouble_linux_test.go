@@ -103,7 +103,7 @@ func TestLogFull(t *testing.T) {
 	s := newSetup(t, "talk")
 	a := s.open()
 	s.says(a, "hello", "You said hello ")
-	p, err := a.process()
+	p, err := a.Occupied()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestLogFull(t *testing.T) {
 	if err := a.Prompt(t.Context(), "t", words("hang"), terret.Settings{}); err != nil {
 		t.Fatal(err)
 	}
-	<-p.told // it was stopped
+	<-p.Told() // it was stopped
 	if _, err := s.d.Open(t.Context(), s.req); !errors.Is(err, errLogFull) {
 		t.Errorf("%v", err)
 	}
@@ -147,7 +147,7 @@ func TestStuckPrompt(t *testing.T) {
 			s.says(a, "deaf", "what?")
 			prompted := make(chan error)
 			go func() { prompted <- a.Prompt(t.Context(), "t", words(strings.Repeat("x", 3<<20)), terret.Settings{}) }()
-			p, err := a.process()
+			p, err := a.Occupied()
 			if err != nil {
 				t.Fatal(err)
 			}

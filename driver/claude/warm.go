@@ -4,16 +4,8 @@ import (
 	"context"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/driver/internal/program"
+	"github.com/terret-dev/terret/driver/internal/seat"
 )
-
-// warm is a process that was greeted and waits for its first prompt. Nobody reads it:
-// without a prompt the agent says hardly anything.
-type warm struct {
-	p           *process
-	model, mode string
-	key         string
-}
 
 // WarmKey implements terret.Prewarmer.
 func (d *Driver) WarmKey(r terret.OpenRequest) string {
@@ -28,22 +20,22 @@ func (d *Driver) WarmKey(r terret.OpenRequest) string {
 	return key
 }
 
-// Prewarm implements terret.Prewarmer.
+// Prewarm implements terret.Prewarmer. Nobody reads the process: without a prompt the
+// agent says hardly anything.
 func (d *Driver) Prewarm(ctx context.Context, r terret.OpenRequest) (terret.Warm, error) {
 	key := d.WarmKey(r)
 	if key == "" {
 		return nil, terret.Errorf(terret.CodeUnsupported, "Claude Code cannot be prewarmed with these options")
 	}
-	w := &warm{model: r.Session.Model, mode: r.Session.PermissionMode, key: key}
+	s := r.Session
 	args, o := native{}.args()
 	o.keepRaw = r.Settings.KeepRaw
-	p, err := d.start(ctx, d.launchOf(r, d.sessionEnv(r), r.Settings), append(args, modelArgs(w.model, w.mode, 0)...), o, r.Owner, r.Log)
+	p, err := d.start(ctx, d.launchOf(r, d.sessionEnv(r), r.Settings), append(args, modelArgs(s.Model, s.PermissionMode, 0)...), o, r.Owner, r.Log)
 	if err != nil {
 		return nil, err
 	}
-	w.p = p
 	p.prime()
-	return w, nil
+	return &seat.Warm[*process]{Prepared: p, Key: key}, nil
 }
 
 // primedSince is the first version that can be primed. Earlier ones would call the
@@ -54,45 +46,7 @@ const primedSince = "2.1.325"
 // context: it composes the prompt and the tools without calling anybody. That takes a
 // fifth off the first turn. Whoever reads the process next drops the answer.
 func (p *process) prime() {
-	if program.Compare(p.about.Version, primedSince) >= 0 {
+	if seat.Compare(p.about.Version, primedSince) >= 0 {
 		p.send(requestLine(terret.NewID(terret.PrefixControl), map[string]string{"subtype": "get_context_usage", "detail": "summary"}))
 	}
-}
-
-// Alive implements terret.Warm.
-func (w *warm) Alive() bool {
-	select {
-	case <-w.p.proc.Done():
-		return false
-	default:
-		return true
-	}
-}
-
-// Memory implements terret.Warm.
-func (w *warm) Memory() int64 { return w.p.proc.Memory() }
-
-// Close implements terret.Warm.
-func (w *warm) Close(ctx context.Context) error {
-	w.p.stop(ctx)
-	return nil
-}
-
-// discard closes it, if there is one.
-func (w *warm) discard(ctx context.Context) {
-	if w != nil {
-		_ = w.Close(ctx)
-	}
-}
-
-// adopt makes a warm process the agent's, if it fits.
-func (a *agent) adopt(ctx context.Context, w *warm) bool {
-	if w == nil {
-		return false
-	}
-	if !w.Alive() || w.key != a.d.WarmKey(a.req) {
-		w.discard(ctx)
-		return false
-	}
-	return a.take(ctx, w.p, w.model, w.mode) == nil
 }

@@ -1,25 +1,11 @@
 package claude
 
 import (
-	"bytes"
 	"encoding/base64"
-	"encoding/json"
-	"fmt"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 )
-
-// encode is JSON on one line, without HTML escapes. The values are our own types, which
-// always encode.
-func encode(v any) []byte {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		panic(fmt.Sprintf("claude: encode %T: %v", v, err))
-	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
-}
 
 type outgoingResponse struct {
 	Type     string `json:"type"`
@@ -35,19 +21,19 @@ type outgoingResponse struct {
 func successLine(id string, body any) []byte {
 	m := outgoingResponse{Type: "control_response"}
 	m.Response.Subtype, m.Response.RequestID, m.Response.Response = "success", id, body
-	return encode(m)
+	return seat.Encode(m)
 }
 
 // errorLine refuses a request of the agent.
 func errorLine(id, why string) []byte {
 	m := outgoingResponse{Type: "control_response"}
 	m.Response.Subtype, m.Response.RequestID, m.Response.Error = "error", id, why
-	return encode(m)
+	return seat.Encode(m)
 }
 
 // requestLine is a request to the agent. The body holds the subtype.
 func requestLine(id string, body any) []byte {
-	return encode(struct {
+	return seat.Encode(struct {
 		Type      string `json:"type"`
 		RequestID string `json:"request_id"`
 		Request   any    `json:"request"`
@@ -89,7 +75,7 @@ func promptLine(uuid string, blocks []terret.Block) []byte {
 		Role    string `json:"role"`
 		Content any    `json:"content"`
 	}
-	return encode(struct {
+	return seat.Encode(struct {
 		Type            string  `json:"type"`
 		Message         message `json:"message"`
 		ParentToolUseID *string `json:"parent_tool_use_id"`

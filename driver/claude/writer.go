@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 	"github.com/terret-dev/terret/internal/ndjson"
 )
 
@@ -60,7 +61,7 @@ func (p *process) prompt(ctx context.Context, id string, blocks []terret.Block) 
 				return terret.Errorf(terret.CodeProcessFailed, "cannot write the prompt: %w", err)
 			}
 			return nil
-		case <-p.life.Done():
+		case <-p.Life.Done():
 			<-p.wrote
 			select {
 			case err := <-done:
@@ -69,7 +70,7 @@ func (p *process) prompt(ctx context.Context, id string, blocks []terret.Block) 
 				}
 			default:
 			}
-			return terret.Errorf(terret.CodeProcessFailed, "%w", errEnded)
+			return terret.Errorf(terret.CodeProcessFailed, "%w", seat.ErrEnded)
 		case <-canceled:
 			if p.takeBack(done) {
 				p.retract(id)
@@ -145,7 +146,7 @@ func (p *process) write() {
 	for {
 		select {
 		case <-p.wake:
-		case <-p.proc.Done():
+		case <-p.Done():
 			p.writing.Lock() // for good
 			return
 		}
@@ -166,10 +167,10 @@ func (p *process) writeAll() {
 		switch {
 		case err == nil || errors.Is(err, os.ErrClosed): // it is being stopped
 		case errors.Is(err, ndjson.ErrInvalid) || errors.Is(err, ndjson.ErrNewline):
-			p.log.Error("could not write a line to the agent", "error", err)
+			p.Log.Error("could not write a line to the agent", "error", err)
 		default:
-			p.log.Warn("the agent does not read its input; stopping it", "error", err)
-			p.work.Go(func() { _, _ = p.proc.Kill() }) // the writer is among the work, and waits for p.writing before it ends
+			p.Log.Warn("the agent does not read its input; stopping it", "error", err)
+			p.Work.Go(func() { _, _ = p.Kill() }) // the writer is among the work, and waits for p.writing before it ends
 		}
 	}
 }

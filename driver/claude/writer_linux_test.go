@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 )
 
 // TestPromptOfAnAgentThatEnds is that a prompt counts as given if it was written, even
@@ -22,14 +23,14 @@ func TestPromptOfAnAgentThatEnds(t *testing.T) {
 
 func promptOfAnAgentThatEnds(t *testing.T, written bool) {
 	t.Helper()
-	p := &process{wake: make(chan struct{}, 1), wrote: make(chan struct{})}
-	p.life, p.end = context.WithCancelCause(t.Context())
+	life, end := context.WithCancelCause(t.Context())
+	p := &process{Process: &seat.Process{Life: life}, wake: make(chan struct{}, 1), wrote: make(chan struct{})}
 	p.writing.Lock() // we are the writer
 	prompted := make(chan error, 1)
 	go func() { prompted <- p.prompt(t.Context(), "id", []terret.Block{terret.Text("die")}) }()
 	<-p.wake
 	o, _ := p.next()
-	p.end(errEnded)
+	end(seat.ErrEnded)
 	synctest.Wait() // the prompt knows of the end, and must not judge by it
 	if written {
 		o.done <- nil
