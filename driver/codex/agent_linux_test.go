@@ -108,8 +108,8 @@ func TestCloseWhileStarting(t *testing.T) {
 	a := newAgent(s.d, s.req)
 	prompted := make(chan error, 1)
 	go func() { prompted <- a.Prompt(t.Context(), "turn", words("hello"), terret.Settings{}) }()
-	for a.switching.TryLock() { // until it has begun
-		a.switching.Unlock()
+	for a.Switching.TryLock() { // until it has begun
+		a.Switching.Unlock()
 		runtime.Gosched()
 	}
 	if err := a.Close(t.Context()); err != nil {
@@ -341,7 +341,7 @@ func TestFullLog(t *testing.T) {
 	a := s.open()
 	s.host.note(func() { s.host.full = true })
 	_ = a.Prompt(t.Context(), "t", words("hello"), terret.Settings{}) // it may be over before it is answered
-	guardtest.Eventually(t, "the process is stopped", func() bool { _, err := a.(*agent).process(); return err != nil })
+	guardtest.Eventually(t, "the process is stopped", func() bool { _, err := a.(*agent).Occupied(); return err != nil })
 }
 
 // TestRelaunch is that a turn which needs another start gets one, and others do not.
@@ -415,7 +415,7 @@ func TestOneShotAtOnce(t *testing.T) {
 		go func() { prompted <- a.Prompt(t.Context(), "turn2", words("more"), terret.Settings{MaxTurns: 7}) }()
 		for { // until it has a process, or there is none to have
 			a.mu.Lock()
-			over := a.p == nil || a.turn.MaxTurns == 7
+			over := a.Current() == nil || a.turn.MaxTurns == 7
 			a.mu.Unlock()
 			if over {
 				return

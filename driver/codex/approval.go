@@ -8,6 +8,7 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/driver/internal/elicit"
+	"github.com/terret-dev/terret/driver/internal/seat"
 	"github.com/terret-dev/terret/internal/rpc"
 )
 
@@ -40,7 +41,7 @@ type approval struct {
 // not known is refused at once: the turn would wait for it.
 func (p *process) answer(ctx context.Context, m rpc.Message) (any, error) {
 	var r approval
-	decode(m.Params, &r)
+	seat.Decode(m.Params, &r)
 	switch m.Method {
 	case "item/commandExecution/requestApproval", "item/fileChange/requestApproval":
 		return p.approve(ctx, m, r)

@@ -19,11 +19,11 @@ type skill struct {
 	Enabled     bool   `json:"enabled"`
 }
 
-// skills asks Codex for its skills. a.switching must not be held.
+// skills asks Codex for its skills. a.Switching must not be held.
 func (a *agent) skills(ctx context.Context) ([]skill, error) {
-	a.switching.Lock()
+	a.Switching.Lock()
 	p, err := a.running(ctx)
-	a.switching.Unlock()
+	a.Switching.Unlock()
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +32,7 @@ func (a *agent) skills(ctx context.Context) ([]skill, error) {
 			Skills []skill `json:"skills"`
 		} `json:"data"`
 	}
-	if err := p.conn.Call(ctx, "skills/list", object{"cwds": []string{a.req.Session.Cwd}}, &list); err != nil {
+	if err := p.conn.Call(ctx, "skills/list", object{"cwds": []string{a.Req.Session.Cwd}}, &list); err != nil {
 		return nil, refusal(err)
 	}
 	var out []skill

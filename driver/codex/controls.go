@@ -8,9 +8,9 @@ import (
 
 // Models implements terret.ModelLister.
 func (a *agent) Models(ctx context.Context) ([]terret.Model, error) {
-	a.switching.Lock()
+	a.Switching.Lock()
 	p, err := a.running(ctx)
-	a.switching.Unlock()
+	a.Switching.Unlock()
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (a *agent) Compact(ctx context.Context, _, instructions string, in terret.S
 
 // Rename implements terret.Renamer. Without a process the title is ours alone.
 func (a *agent) Rename(ctx context.Context, title string) error {
-	p, err := a.process()
+	p, err := a.Occupied()
 	if err != nil || title == "" {
 		return nil
 	}
@@ -96,7 +96,7 @@ func (a *agent) Rename(ctx context.Context, title string) error {
 
 // Context implements terret.ContextReader. Codex tells with each reply of the model.
 func (a *agent) Context(context.Context) (terret.ContextUsage, error) {
-	p, err := a.process()
+	p, err := a.Occupied()
 	if err != nil {
 		return terret.ContextUsage{}, err
 	}

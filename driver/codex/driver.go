@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 )
 
 // Name is the agent's name.
@@ -69,22 +70,17 @@ func (d *Driver) Name() string { return Name }
 // Open implements terret.Driver. The process is up when it returns, and the thread is
 // loaded.
 func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, error) {
-	warm, _ := r.Warm.(*warm)
-	if r.Warm != nil && warm == nil {
-		_ = r.Warm.Close(ctx) // not one of ours
-	}
+	p, warm := seat.Adopt[*process](ctx, r.Warm, d.WarmKey(r))
 	if err := checkSession(r.Session, r.Settings); err != nil {
-		warm.discard(ctx)
 		return nil, err
 	}
 	a := newAgent(d, r)
-	a.switching.Lock()
-	defer a.switching.Unlock()
-	if a.adopt(ctx, warm) {
+	a.Switching.Lock()
+	defer a.Switching.Unlock()
+	if warm && a.take(ctx, p) == nil {
 		return a, nil
 	}
 	if _, err := a.ready(ctx, r.Settings); err != nil {
-		a.end(errClosed)
 		return nil, err
 	}
 	return a, nil
@@ -99,14 +95,7 @@ var lacking = map[terret.Capability]string{
 // capabilities says what Codex can do. Without hooks it asks about commands and patches
 // only, and cannot be given another input.
 func capabilities(hooked bool) terret.Capabilities {
-	c := terret.Capabilities{Oversight: terret.OversightAll, Abilities: map[terret.Capability]terret.Ability{}}
-	for _, name := range terret.AllCapabilities() {
-		c.Abilities[name] = terret.Ability{OK: true, By: terret.ByAgent}
-	}
-	for name, why := range lacking {
-		c.Abilities[name] = terret.Ability{Reason: why}
-	}
-	c.Abilities[terret.CanQueue] = terret.Ability{OK: true, By: terret.ByHarness}
+	c := seat.Capabilities([]terret.Capability{terret.CanQueue}, lacking)
 	if !hooked {
 		c.Oversight = terret.OversightAsked
 		for _, name := range []terret.Capability{terret.CanHooks, terret.CanEditInput} {

@@ -3,15 +3,13 @@ package codex
 import (
 	"cmp"
 	"errors"
-	"os/exec"
 	"strconv"
 	"strings"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 	"github.com/terret-dev/terret/internal/brief"
 	"github.com/terret-dev/terret/internal/lazyregexp"
-	"github.com/terret-dev/terret/internal/proc"
-	"github.com/terret-dev/terret/internal/redact"
 	"github.com/terret-dev/terret/internal/rpc"
 )
 
@@ -20,13 +18,13 @@ const notSignedIn = "Codex not authenticated. Run `codex login` in your terminal
 
 // info is Codex's own word for an error, and the status of the model's API, if it tells.
 func (f *turnFailure) info() (word string, status int) {
-	if f == nil || decode(f.Info, &word) {
+	if f == nil || seat.Decode(f.Info, &word) {
 		return word, 0
 	}
 	var words map[string]struct {
 		Status int `json:"httpStatusCode"`
 	}
-	if err := decode(f.Info, &words); !err {
+	if err := seat.Decode(f.Info, &words); !err {
 		return "", 0
 	}
 	for w, about := range words {
@@ -116,37 +114,6 @@ func kindOf(word string, status int, said string) (code terret.ErrorCode, retrya
 		return terret.CodeConnectionFailed, true
 	}
 	return terret.CodeExecutionError, false
-}
-
-// startError says why a process could not be started, and what to do.
-func startError(err error, program string) error {
-	if errors.Is(err, exec.ErrNotFound) {
-		return terret.Errorf(terret.CodeAgentNotFound, "Codex is not installed: %s was not found; run `%s`, or set agents.codex.path", program, install)
-	}
-	return terret.Errorf(terret.CodeStartupRefused, "%w", err)
-}
-
-// lastWords is how many lines of its standard error a process that failed is remembered
-// by.
-const lastWords = 10
-
-// exitError says that a process ended when it should not have, and what to do.
-func exitError(r *redact.Redactor, p *proc.Process, exit proc.Exit, what, next string) *terret.Error {
-	out := &terret.Error{Code: terret.CodeProcessFailed, Retryable: true, Signal: exit.Signal, Message: what + " (" + exit.String() + ")"}
-	if exit.Signal == "" {
-		out.ExitCode = &exit.Code
-	}
-	for line := range strings.Lines(r.String(p.StderrTail())) {
-		if line = strings.TrimSpace(line); line != "" {
-			out.Stderr = append(out.Stderr, line)
-		}
-	}
-	if n := len(out.Stderr); n > 0 {
-		out.Stderr = out.Stderr[max(0, n-lastWords):]
-		out.Message += ": " + out.Stderr[len(out.Stderr)-1]
-	}
-	out.Message += "; " + next
-	return out
 }
 
 // refusal is the error of a call that Codex did not do, or did not answer.

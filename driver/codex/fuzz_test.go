@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 )
 
 // FuzzHear is that no notification breaks the translator, and that a turn ends at most
@@ -42,7 +43,7 @@ func FuzzHear(f *testing.F) {
 				Method string
 				Params json.RawMessage
 			}
-			decode(line, &m)
+			seat.Decode(line, &m)
 			if m.Method == "turn/started" {
 				started++
 			}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 )
 
 // gateHooks are the hooks that are defined only where somebody wants to decide.
@@ -44,7 +45,7 @@ const hookTimeout = 366 * 24 * 60 * 60
 func hookArgs(command string, gates []terret.Gate) []string {
 	var args []string
 	define := func(name string) {
-		handler := encode([]object{{"hooks": []object{{"type": "command", "command": command, "timeout": hookTimeout}}}})
+		handler := seat.Encode([]object{{"hooks": []object{{"type": "command", "command": command, "timeout": hookTimeout}}}})
 		args = append(args, "-c", "hooks."+name+"="+tomlOf(handler))
 	}
 	define(toolHook)
@@ -117,7 +118,7 @@ const hookPatience = 2 * time.Second
 // hook answers a hook. It blocks for as long as the decision takes.
 func (p *process) hook(input []byte, answer func(line []byte) error) {
 	var in hookInput
-	decode(input, &in)
+	seat.Decode(input, &in)
 	key := cmp.Or(in.ToolID, strings.ToLower(in.Event))
 	p.awaitHook(key)
 	var out hookAnswer
@@ -127,8 +128,8 @@ func (p *process) hook(input []byte, answer func(line []byte) error) {
 	} else {
 		out, decided = p.gateHook(in, input)
 	}
-	if answer(encode(out)) == nil && decided.RequestID != "" {
-		_ = p.host().Delivered(p.life, decided.RequestID) // for the record only
+	if answer(seat.Encode(out)) == nil && decided.RequestID != "" {
+		_ = p.host().Delivered(p.Life, decided.RequestID) // for the record only
 	}
 }
 
@@ -226,12 +227,12 @@ func hookedCall(in hookInput) toolCall {
 		Command string `json:"command"`
 		Path    string `json:"path"`
 	}
-	decode(in.Input, &plain)
+	seat.Decode(in.Input, &plain)
 	switch in.Tool {
 	case "Bash":
-		c.name, c.input = shellTool, terret.JSON(encode(object{"cmd": plain.Command}))
+		c.name, c.input = shellTool, terret.JSON(seat.Encode(object{"cmd": plain.Command}))
 	case patchTool:
-		c.input = terret.JSON(encode(object{"input": plain.Command}))
+		c.input = terret.JSON(seat.Encode(object{"input": plain.Command}))
 		c.diff, c.paths = patchDiff(plain.Command)
 	default:
 		if plain.Path != "" {
@@ -247,24 +248,24 @@ func nativeInput(tool string, input terret.JSON) terret.JSON {
 		Cmd   *string `json:"cmd"`
 		Input *string `json:"input"`
 	}
-	decode(input, &ours)
+	seat.Decode(input, &ours)
 	switch {
 	case tool == shellTool && ours.Cmd != nil:
-		return terret.JSON(encode(object{"command": *ours.Cmd}))
+		return terret.JSON(seat.Encode(object{"command": *ours.Cmd}))
 	case tool == patchTool && ours.Input != nil:
-		return terret.JSON(encode(object{"command": *ours.Input}))
+		return terret.JSON(seat.Encode(object{"command": *ours.Input}))
 	}
 	return input
 }
 
 // ask puts a request to the host. It must not be called where the agent is read.
 func (p *process) ask(q terret.Ask) (terret.Decision, error) {
-	return p.host().Ask(p.life, q)
+	return p.host().Ask(p.Life, q)
 }
 
 // awaitHook waits until Codex has said that it has started the hook.
 func (p *process) awaitHook(key string) {
-	ctx, cancel := context.WithTimeout(p.life, hookPatience)
+	ctx, cancel := context.WithTimeout(p.Life, hookPatience)
 	defer cancel()
 	for {
 		p.mu.Lock()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 )
 
 // TestStopHook is that all that Codex has said is told before somebody decides whether it
@@ -18,7 +19,10 @@ import (
 func TestStopHook(t *testing.T) {
 	t.Parallel()
 	h := &host{changed: make(chan struct{})}
-	p := &process{t: newTranslator(), a: &agent{req: terret.OpenRequest{Host: h}}, log: slog.New(slog.DiscardHandler)}
+	p := &process{
+		Process: &seat.Process{Log: slog.New(slog.DiscardHandler)}, t: newTranslator(),
+		a: &agent{Seat: seat.New[*process](terret.OpenRequest{Host: h})},
+	}
 	p.t.thread = "root"
 	p.t.begin(terret.Settings{}, time.Time{})
 	p.t.hear("item/completed", json.RawMessage(`{"threadId":"root","item":{"type":"agentMessage","id":"m1","text":"Done."}}`), nil, time.Time{})

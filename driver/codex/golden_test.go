@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -34,7 +35,7 @@ func play(t *testing.T, recording []byte) []terret.Event {
 			ThreadID string
 			Thread   struct{ ID string }
 		}
-		decode(m.Params, &about)
+		seat.Decode(m.Params, &about)
 		switch m.Method {
 		case "thread/started":
 			tr.thread = about.Thread.ID

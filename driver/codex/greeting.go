@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/driver/internal/program"
+	"github.com/terret-dev/terret/driver/internal/seat"
 	"github.com/terret-dev/terret/internal/rpc"
 )
 
@@ -32,7 +32,7 @@ func (p *process) greet(ctx context.Context, patience time.Duration) error {
 		return p.neverReady(ctx, err)
 	}
 	_, version, _ := strings.Cut(about.UserAgent, "/")
-	p.version = program.VersionIn(version)
+	p.version = seat.VersionIn(version)
 	if err := p.trustHooks(ctx); err != nil {
 		return p.neverReady(ctx, err)
 	}
@@ -63,7 +63,7 @@ func (p *process) trustHooks(ctx context.Context) error {
 	}
 	err := p.conn.Call(ctx, "hooks/list", object{"cwds": []string{p.launch.dir}}, &list)
 	if said, ok := errors.AsType[*rpc.Error](err); ok {
-		p.log.Warn("Codex does not list its hooks", "error", said)
+		p.Log.Warn("Codex does not list its hooks", "error", said)
 		return nil
 	}
 	p.trusted = map[string]any{}
@@ -107,7 +107,7 @@ func (p *process) signedIn(ctx context.Context) (string, error) {
 		return refused(err)
 	}
 	key := settings.Config.Providers[settings.Config.Provider].EnvKey
-	if key != "" && lookup(p.launch.env, key) == "" {
+	if key != "" && seat.Lookup(p.launch.env, key) == "" {
 		return "missing", nil
 	}
 	return "ok", nil
@@ -121,27 +121,13 @@ func refused(err error) (string, error) {
 	return "unknown", err
 }
 
-// lookup is the value of a variable.
-func lookup(env []string, name string) string {
-	value := ""
-	for _, e := range env {
-		if v, ok := strings.CutPrefix(e, name+"="); ok {
-			value = v // the last one counts
-		}
-	}
-	return value
-}
-
 // neverReady says why a process could not be greeted.
 func (p *process) neverReady(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
 	if said, ok := errors.AsType[*rpc.Error](err); ok {
-		return terret.Errorf(terret.CodeStartupRefused, "Codex refused to start: %s", p.redact.String(said.Message))
+		return terret.Errorf(terret.CodeStartupRefused, "Codex refused to start: %s", p.Redact.String(said.Message))
 	}
-	exit, _ := p.proc.Stop(ctx) // it may live on with its output closed
-	why := exitError(p.redact, p.proc, exit, "Codex did not start", "run `codex` in the folder to see what it lacks")
-	why.Retryable = false
-	return why
+	return p.NeverReady(ctx, "Codex did not start", "run `codex` in the folder to see what it lacks")
 }

@@ -47,8 +47,9 @@ func (a *agent) Rewind(ctx context.Context, messageID string) error {
 	}
 	return a.moveTo(ctx, "rewind", func(p *process, params object) (threadAnswer, []string, error) {
 		a.mu.Lock()
-		old, undone := a.native, append([]string{a.native}, a.undone...)
+		old := a.native
 		a.mu.Unlock()
+		undone := append([]string{old}, a.Undone()...)
 		if i == 0 { // before the first prompt there is nothing to copy
 			answer, err := p.callThread(ctx, "thread/start", params)
 			return answer, undone, err
@@ -62,22 +63,20 @@ func (a *agent) Rewind(ctx context.Context, messageID string) error {
 // Forward implements terret.Rewinder.
 func (a *agent) Forward(ctx context.Context) error {
 	return a.moveTo(ctx, "forward", func(p *process, params object) (threadAnswer, []string, error) {
-		a.mu.Lock()
-		undone := a.undone
-		a.mu.Unlock()
-		if len(undone) == 0 {
-			return threadAnswer{}, nil, terret.Errorf(terret.CodeConflict, "the conversation was not taken back, or has gone on since")
+		to, undone, err := a.Redo()
+		if err != nil {
+			return threadAnswer{}, nil, err
 		}
-		params["threadId"], params["excludeTurns"] = undone[0], true
+		params["threadId"], params["excludeTurns"] = to, true
 		answer, err := p.callThread(ctx, "thread/resume", params)
-		return answer, undone[1:], err
+		return answer, undone, err
 	})
 }
 
 // moveTo goes on with another thread from the next prompt on.
 func (a *agent) moveTo(ctx context.Context, reason string, load func(*process, object) (threadAnswer, []string, error)) error {
-	a.switching.Lock()
-	defer a.switching.Unlock()
+	a.Switching.Lock()
+	defer a.Switching.Unlock()
 	p, err := a.running(ctx)
 	if err != nil {
 		return err
@@ -90,11 +89,9 @@ func (a *agent) moveTo(ctx context.Context, reason string, load func(*process, o
 		return refusal(err)
 	}
 	a.mu.Lock()
-	a.native, a.undone = answer.Thread.ID, undone
+	a.native = answer.Thread.ID
 	a.mu.Unlock()
-	return a.req.Host.Emit(ctx, []terret.Event{{Data: terret.SessionNativeID{
-		Old: terret.NullString(old), New: answer.Thread.ID, Reason: reason,
-	}}}, encode(cursor{Undone: undone}))
+	return a.Undo(ctx, undone, terret.Event{Data: terret.SessionNativeID{Old: terret.NullString(old), New: answer.Thread.ID, Reason: reason}})
 }
 
 func unknownMessage(id string) error {
@@ -118,9 +115,9 @@ const maxPages = 1000
 
 // turns are those of the thread that hold anything, the first one first.
 func (a *agent) turns(ctx context.Context) ([]turnInfo, error) {
-	a.switching.Lock()
+	a.Switching.Lock()
 	p, err := a.running(ctx)
-	a.switching.Unlock()
+	a.Switching.Unlock()
 	if err != nil {
 		return nil, err
 	}
@@ -146,9 +143,9 @@ func (a *agent) turns(ctx context.Context) ([]turnInfo, error) {
 	return out, nil
 }
 
-// running is the process, started if there is none. a.switching must be held.
+// running is the process, started if there is none. a.Switching must be held.
 func (a *agent) running(ctx context.Context) (*process, error) {
-	if p, err := a.process(); err == nil {
+	if p, err := a.Occupied(); err == nil {
 		return p, nil
 	}
 	a.mu.Lock()

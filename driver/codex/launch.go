@@ -1,13 +1,12 @@
 package codex
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/proc"
+	"github.com/terret-dev/terret/driver/internal/seat"
 )
 
 // launch is all that is fixed when a process and its thread are started. The model is
@@ -32,7 +31,7 @@ func (l launch) serves(other launch) bool {
 
 // key tells launches apart, but for their gates.
 func (l launch) key() string {
-	return string(encode([]any{l.env, l.dir, l.args, l.sandbox, l.developer, l.config}))
+	return string(seat.Encode([]any{l.env, l.dir, l.args, l.sandbox, l.developer, l.config}))
 }
 
 // The permission modes: Codex's sandboxes, and planning. The rules decide in all of them;
@@ -123,19 +122,9 @@ func (l launch) offered() []string {
 
 // mcpServers are the servers of a config file, as Codex names their settings.
 func mcpServers(config terret.JSON) map[string]any {
-	var file struct {
-		Servers map[string]struct {
-			Command string            `json:"command"`
-			Args    []string          `json:"args"`
-			Env     map[string]string `json:"env"`
-			Cwd     string            `json:"cwd"`
-			URL     string            `json:"url"`
-			Headers map[string]string `json:"headers"`
-		} `json:"mcpServers"`
-	}
-	decode(config, &file)
+	all, _ := seat.Servers(config) // checkSettings has looked at it
 	out := map[string]any{}
-	for name, s := range file.Servers {
+	for name, s := range all {
 		// Our hook decides about its tools.
 		server := object{"default_tools_approval_mode": "approve"}
 		set := func(key string, value any, is bool) {
@@ -170,16 +159,12 @@ var ownVariables = []string{"CODEX_*", "OPENAI_*", "AZURE_OPENAI_*"}
 // environ is what the process sees: what programs usually need, its own variables, what
 // a person added, and none of what an agent around us has set.
 func (d *Driver) environ(env []string, dir string) []string {
-	allow := slices.Concat(ownVariables, d.cfg.Env)
-	kept := slices.DeleteFunc(proc.FilterEnv(env, allow...), func(e string) bool {
-		name, _, _ := strings.Cut(e, "=")
-		switch name {
-		case "CODEX_THREAD_ID", "CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "CODEX_MANAGED_BY_NPM", "CODEX_MANAGED_PACKAGE_ROOT", "PWD":
-			return true // it would take itself for a child of that one
-		}
-		return false
-	})
-	return append(kept, "PWD="+dir)
+	return seat.Variables{
+		Allow: slices.Concat(ownVariables, d.cfg.Env),
+		// It would take itself for a child of the agent that has set these.
+		Hide: []string{"CODEX_THREAD_ID", "CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "CODEX_MANAGED_BY_NPM", "CODEX_MANAGED_PACKAGE_ROOT"},
+		Set:  []string{"PWD=" + dir},
+	}.Of(env)
 }
 
 // checkSession refuses what Codex would misread.
@@ -202,18 +187,10 @@ func checkSettings(in terret.Settings) error {
 	if err := checkMode(in.PermissionMode); err != nil {
 		return err
 	}
-	for field, word := range map[string]string{"model": in.Model, "effort": in.Effort} {
-		if err := terret.CheckWord(field, word); err != nil {
-			return err
-		}
+	if err := seat.CheckWords(map[string][]string{"model": {in.Model}, "effort": {in.Effort}}); err != nil {
+		return err
 	}
-	for field, v := range map[string]terret.JSON{"mcp": in.MCP, "output_schema": in.OutputSchema} {
-		var fields map[string]json.RawMessage
-		if len(v) > 0 && (!decode(v, &fields) || fields == nil) {
-			return terret.Invalid(field, "it is not a JSON object")
-		}
-	}
-	return nil
+	return seat.CheckObjects(map[string]terret.JSON{"mcp": in.MCP, "output_schema": in.OutputSchema})
 }
 
 func checkMode(mode string) error {

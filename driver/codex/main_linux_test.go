@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 	"github.com/terret-dev/terret/internal/test/guardtest"
 )
 
@@ -47,7 +48,7 @@ type fake struct {
 	model  any // that the turn was told
 }
 
-func (f *fake) say(v any) { fmt.Println(string(encode(v))) }
+func (f *fake) say(v any) { fmt.Println(string(seat.Encode(v))) }
 
 // next is the next message to it.
 func (f *fake) next() (id json.RawMessage, method string, params object) {
@@ -61,7 +62,7 @@ func (f *fake) next() (id json.RawMessage, method string, params object) {
 		Params object
 		Result object
 	}
-	decode(line, &m)
+	seat.Decode(line, &m)
 	if m.Method == "" {
 		return m.ID, "", m.Result
 	}
@@ -228,7 +229,7 @@ func (f *fake) prompted(prompt string) {
 			"threadId": f.thread, "serverName": "club", "mode": "form", "message": "Who are you?", "requestedSchema": object{"type": "object", "properties": fields},
 		}})
 		_, _, result := f.next()
-		f.text(string(encode(result)))
+		f.text(string(seat.Encode(result)))
 		f.end("completed", nil)
 	case "deaf": // takes no notice of an interrupt
 		f.text("I do not listen")
@@ -350,7 +351,7 @@ func (s *setup) open() terret.Agent {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	p, err := a.(*agent).process()
+	p, err := a.(*agent).Occupied()
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ func (a *agent) present(p *process, plan string) {
 		Key: terret.NewID(terret.PrefixControl), Gate: terret.GatePlan,
 		Event: terret.Event{Source: "item/completed", Data: terret.PlanRequest{Plan: plan}},
 	})
-	if p.life.Err() != nil {
+	if p.Life.Err() != nil {
 		return // the turn ends with the process
 	}
 	if err != nil || d.Source == terret.ByInterrupt || d.Interrupt {
@@ -33,7 +33,7 @@ func (a *agent) present(p *process, plan string) {
 		})
 		return
 	}
-	_ = a.req.Host.Delivered(p.life, d.RequestID) // for the record only
+	_ = a.Req.Host.Delivered(p.Life, d.RequestID) // for the record only
 	text := cmp.Or(d.Reason, "The plan is not approved. Revise it.")
 	if d.Behavior == terret.BehaviorApprove {
 		text = implement
@@ -46,7 +46,7 @@ func (a *agent) present(p *process, plan string) {
 	p.t.turn.planning = planning(params)
 	p.mu.Unlock()
 	params["input"] = []object{{"type": "text", "text": text}}
-	if err := p.startTurn(p.life, "turn/start", params); err != nil {
+	if err := p.startTurn(p.Life, "turn/start", params); err != nil {
 		p.say("turn/start", nil, func(t *translator) {
 			if t.turn.running {
 				t.endTurn(terret.AsError(refusal(err)))

@@ -70,16 +70,12 @@ func TestPlanOneShot(t *testing.T) {
 		return terret.Decision{Behavior: terret.BehaviorRevise, Interrupt: true}
 	}
 	a := s.open().(*agent)
+	p := a.Current()
 	if end, ok := s.run(a, "plan", terret.Settings{}).(terret.TurnError); !ok || end.Error.Code != terret.CodeInterrupted {
 		t.Errorf("%+v", end)
 	}
-	a.mu.Lock()
-	left, retired := a.p, a.retired
-	a.mu.Unlock()
-	if left != nil || retired == nil {
+	if a.Current() != nil {
 		t.Error("the process stays")
 	}
-	if err := a.parted(t.Context()); err != nil {
-		t.Error(err)
-	}
+	<-p.Told()
 }

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/driver/internal/program"
+	"github.com/terret-dev/terret/driver/internal/seat"
 )
 
 // The versions between which everything here was recorded and tested.
@@ -18,12 +18,15 @@ const install = "npm install -g @openai/codex@" + newestTested
 
 // Probe implements terret.Prober.
 func (d *Driver) Probe(ctx context.Context) (terret.Probe, error) {
-	p := program.Program{
-		Title: "Codex", Path: d.cfg.Path, Env: d.environ(d.cfg.Environ, "/"),
+	return d.program().Probe(ctx, terret.Probe{Agent: Name, Capabilities: capabilities(hooksWork)}, d.auth)
+}
+
+func (d *Driver) program() seat.Program {
+	return seat.Program{
+		Name: Name, Title: "Codex", Path: d.cfg.Path, Env: d.environ(d.cfg.Environ, "/"),
 		Install: install, Oldest: oldestTested, Newest: newestTested,
 		SignIn: "nobody is signed in; run `codex login`, or set the key that its model provider needs (name a variable other than OPENAI_* and CODEX_* in agents.codex.env of the configuration)",
 	}
-	return p.Probe(ctx, terret.Probe{Agent: Name, Capabilities: capabilities(hooksWork)}, d.auth)
 }
 
 // auth asks the server whether somebody is signed in.
@@ -31,7 +34,7 @@ func (d *Driver) auth(ctx context.Context) string {
 	l := launch{env: d.environ(d.cfg.Environ, "/"), dir: "/", args: d.cfg.Args}
 	server, err := d.start(ctx, l, "", slog.New(slog.DiscardHandler))
 	if server != nil {
-		defer server.stop(ctx)
+		defer server.Discard(ctx)
 	}
 	switch {
 	case err == nil:

@@ -13,49 +13,32 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/driver/internal/complaint"
+	"github.com/terret-dev/terret/driver/internal/seat"
 	"github.com/terret-dev/terret/internal/brief"
-	"github.com/terret-dev/terret/internal/proc"
-	"github.com/terret-dev/terret/internal/redact"
 	"github.com/terret-dev/terret/internal/rpc"
 )
 
 // process is a running app server with at most one thread of ours.
 type process struct {
-	proc   *proc.Process
-	conn   *rpc.Conn
-	relay  *relay // nil where hooks do not work
-	log    *slog.Logger
-	redact *redact.Redactor
-	launch launch
-	argv   []string
-	began  time.Time
+	*seat.Process // its Work is calls that nobody waits for
+	conn          *rpc.Conn
+	relay         *relay // nil where hooks do not work
+	launch        launch
 
 	version string
 	trusted map[string]any // the hooks that Codex may run, as its settings say it
 	hooked  bool           // our hooks run
 
-	life context.Context // ends with the process
-	end  context.CancelCauseFunc
-	told chan struct{}  // closed when all is told
-	work sync.WaitGroup // calls that nobody waits for
-
 	// mu is held while events are made and handed out, so that their order is the one
 	// in which things happened.
-	mu     sync.Mutex
-	t      *translator
-	model  string         // that the thread goes on with; empty if we do not know
-	a      *agent         // nil until one takes the process
-	early  []terret.Event // said before
-	stderr *complaint.Log
-	heard  chan struct{} // closed at the next message
-	open   map[string]context.CancelCauseFunc
+	mu    sync.Mutex
+	t     *translator
+	model string         // that the thread goes on with; empty if we do not know
+	a     *agent         // nil until one takes the process
+	early []terret.Event // said before
+	heard chan struct{}  // closed at the next message
+	open  map[string]context.CancelCauseFunc
 }
-
-var (
-	errEnded     = errors.New("the agent's process has ended")
-	errWithdrawn = errors.New("the agent no longer waits for an answer")
-)
 
 // startPatience is how long a process may take to answer the greeting.
 const startPatience = 2 * time.Minute
@@ -75,10 +58,7 @@ func (d *Driver) start(ctx context.Context, l launch, owner string, log *slog.Lo
 }
 
 func (d *Driver) startOnce(ctx context.Context, l launch, owner string, log *slog.Logger) (*process, error) {
-	p := &process{
-		log: log, redact: redact.New(redact.FromEnv(l.env)), launch: l, began: time.Now(),
-		told: make(chan struct{}), heard: make(chan struct{}), t: newTranslator(), open: map[string]context.CancelCauseFunc{},
-	}
+	p := &process{launch: l, heard: make(chan struct{}), t: newTranslator(), open: map[string]context.CancelCauseFunc{}}
 	p.t.cwd = l.dir
 	argv := append([]string{d.cfg.Path}, l.args...)
 	if hooksWork && !d.noHooks {
@@ -90,35 +70,30 @@ func (d *Driver) startOnce(ctx context.Context, l launch, owner string, log *slo
 		argv = append(argv, hookArgs(r.command(), l.gates)...)
 	}
 	argv = append(argv, "app-server")
-	if err := p.spawn(ctx, proc.Spec{Argv: argv, Dir: l.dir, Env: l.env, Owner: owner}); err != nil {
+	var err error
+	if p.Process, err = d.program().Start(ctx, seat.Spec{Argv: argv, Dir: l.dir, Env: l.env, Owner: owner, Log: log}); err != nil {
 		if p.relay != nil {
 			p.relay.close()
 		}
 		return nil, err
 	}
+	p.connect()
 	if err := p.greet(ctx, d.patience); err != nil {
-		p.stop(ctx)
+		p.Discard(ctx)
 		return nil, err
 	}
 	return p, nil
 }
 
-func (p *process) spawn(ctx context.Context, s proc.Spec) (err error) {
-	p.stderr = complaint.New(p.log, p.redact)
-	s.OnStderr = p.stderr.Line
-	p.argv = p.redact.Args(s.Argv)
-	if p.proc, err = proc.Start(ctx, s); err != nil {
-		return startError(err, s.Argv[0])
-	}
-	p.life, p.end = context.WithCancelCause(context.Background())
-	p.conn = rpc.New(rpc.Join(p.proc.Stdout(), p.proc.Stdin()), rpc.Options{
+// connect begins to listen to the process.
+func (p *process) connect() {
+	p.conn = rpc.New(rpc.Join(p.Stdout(), p.Stdin()), rpc.Options{
 		Request: p.serveRequest, Notification: p.hear, Stray: p.stray, Bare: true,
 	})
 	if p.relay != nil {
 		p.relay.serve(p.hook)
 	}
-	go p.watch() // ends with the process, which stop and its agent wait for
-	return nil
+	go p.watch() // ends with the process, which Discard and its agent wait for
 }
 
 // hear takes in a notification.
@@ -139,7 +114,7 @@ func (p *process) hear(_ context.Context, m rpc.Message) error {
 	if m.Method == "turn/completed" && p.t.turn.running && p.t.turn.id == "" && p.t.turn.plan != "" {
 		plan := p.t.turn.plan
 		p.t.turn.plan = ""
-		p.work.Go(func() { p.a.present(p, plan) })
+		p.Work.Go(func() { p.a.present(p, plan) })
 	}
 	return err
 }
@@ -164,7 +139,7 @@ func (p *process) stray(line []byte, why error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.pass([]terret.Event{ev}); err != nil {
-		p.log.Warn("a line of the agent is not kept", "error", err)
+		p.Log.Warn("a line of the agent is not kept", "error", err)
 	}
 }
 
@@ -175,15 +150,15 @@ func (p *process) say(source string, raw []byte, make func(*translator)) {
 	p.t.set(source, raw, time.Now())
 	make(p.t)
 	if err := p.tell(p.t.take()); err != nil {
-		p.log.Warn("the log takes nothing more from the agent", "error", err)
+		p.Log.Warn("the log takes nothing more from the agent", "error", err)
 	}
 }
 
 // tell is pass for what Codex did. In a session in which each turn has its own process, the
 // end of a turn is the end of the process. p.mu must be held.
 func (p *process) tell(events []terret.Event) error {
-	if p.a != nil && p.a.req.Session.OneShot && slices.ContainsFunc(events, func(ev terret.Event) bool { return ev.Kind().EndsTurn() }) {
-		p.a.release(p) // before the end is told: the next turn may begin with that
+	if p.a != nil && p.a.Req.Session.OneShot && slices.ContainsFunc(events, func(ev terret.Event) bool { return ev.Kind().EndsTurn() }) {
+		p.a.Release(p) // before the end is told: the next turn may begin with that
 	}
 	return p.pass(events)
 }
@@ -197,7 +172,7 @@ func (p *process) pass(events []terret.Event) error {
 		p.early = append(p.early, events...)
 		return nil
 	}
-	return p.a.req.Host.Emit(context.Background(), events, nil)
+	return p.a.Req.Host.Emit(context.Background(), events, nil)
 }
 
 // serveRequest answers a request of Codex, until Codex says that it needs no answer.
@@ -222,12 +197,12 @@ func (p *process) withdraw(m rpc.Message) {
 	var n struct {
 		ID json.RawMessage `json:"requestId"`
 	}
-	decode(m.Params, &n)
+	seat.Decode(m.Params, &n)
 	p.mu.Lock()
 	cancel := p.open[string(n.ID)]
 	p.mu.Unlock()
 	if cancel != nil {
-		cancel(errWithdrawn)
+		cancel(seat.ErrWithdrawn)
 	}
 }
 
@@ -238,7 +213,7 @@ func (p *process) host() terret.Host {
 	if p.a == nil {
 		return nil
 	}
-	return p.a.req.Host
+	return p.a.Req.Host
 }
 
 // interrupt stops the turn, if one runs.
@@ -258,38 +233,34 @@ func (p *process) stopTurn(turn string) {
 		return
 	}
 	thread := p.t.thread
-	p.work.Go(func() {
-		if err := p.conn.Call(p.life, "turn/interrupt", object{"threadId": thread, "turnId": turn}, nil); err != nil {
-			p.log.Debug("the turn was not interrupted", "error", err)
+	p.Work.Go(func() {
+		if err := p.conn.Call(p.Life, "turn/interrupt", object{"threadId": thread, "turnId": turn}, nil); err != nil {
+			p.Log.Debug("the turn was not interrupted", "error", err)
 		}
 	})
 }
 
 // watch waits for the end of the process, and tells what it leaves behind.
 func (p *process) watch() {
-	defer close(p.told)
 	if err := p.conn.Wait(); !errors.Is(err, io.EOF) && !errors.Is(err, rpc.ErrClosed) {
-		p.log.Warn("the agent is stopped", "error", err)
+		p.Log.Warn("the agent is stopped", "error", err)
 	}
-	p.end(errEnded)
-	p.work.Wait()
-	exit, err := p.proc.Stop(context.Background()) // it may live on with its output closed
-	if err != nil {
-		p.log.Error("the agent's processes", "error", err)
-	}
-	if p.relay != nil {
-		p.relay.close() // its hooks are decided before the turn ends
-	}
-	p.mu.Lock()
-	a := p.a
-	p.mu.Unlock()
-	if a != nil {
-		a.ended(p, exit)
-	}
+	p.End(func() {
+		if p.relay != nil {
+			p.relay.close() // its hooks are decided before the turn ends
+		}
+		p.mu.Lock()
+		a := p.a
+		p.mu.Unlock()
+		if a != nil {
+			a.ended(p)
+		}
+	})
 }
 
-// stop ends the process, and waits until nothing of it is left.
-func (p *process) stop(ctx context.Context) {
-	_, _ = p.proc.Stop(ctx)
-	<-p.told
+// Discard implements seat.Prepared: it ends the process, and waits until nothing of it is
+// left.
+func (p *process) Discard(ctx context.Context) {
+	_ = p.Leave(ctx)
+	<-p.Told()
 }

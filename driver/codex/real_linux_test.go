@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 	"github.com/terret-dev/terret/internal/test/agenttest"
 	"github.com/terret-dev/terret/test/sim"
 )
@@ -52,7 +53,7 @@ func newReal(t *testing.T) (*setup, agenttest.Place) {
 	}
 	t.Cleanup(func() { model.Close() })
 	place := agenttest.Find(t, "codex-patch").Prepare(t, model.URL())
-	bin, _, _ := strings.Cut(lookup(place.Env, "PATH"), string(os.PathListSeparator))
+	bin, _, _ := strings.Cut(seat.Lookup(place.Env, "PATH"), string(os.PathListSeparator))
 	s.d = New(Config{Path: filepath.Join(bin, "codex"), Env: []string{"FAKE_KEY"}})
 	s.req = terret.OpenRequest{
 		Session: terret.Session{ID: "s", Cwd: place.Dir}, Host: s.host, Log: slog.New(slog.DiscardHandler),

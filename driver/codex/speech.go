@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 )
 
 // speaker collects a reply of the model: thinking, text and calls of tools make one
@@ -75,7 +76,7 @@ func (t *translator) said(it item) {
 func (t *translator) thought(it item) {
 	text := strings.Join(it.Summary, "\n\n")
 	var content []string
-	if decode(it.Content, &content) && len(content) > 0 {
+	if seat.Decode(it.Content, &content) && len(content) > 0 {
 		text = strings.Join(content, "\n\n")
 	}
 	if text == "" {
@@ -107,7 +108,7 @@ func (t *translator) heard(it item) {
 		Type string `json:"type"`
 		Text string `json:"text"`
 	}
-	decode(it.Content, &parts)
+	seat.Decode(it.Content, &parts)
 	out := terret.UserPrompt{MessageID: it.ClientID, Blocks: []terret.Block{}}
 	for _, p := range parts {
 		if p.Type == "text" {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 	"github.com/terret-dev/terret/internal/brief"
 )
 
@@ -45,7 +46,7 @@ func (c *toolCall) title() string {
 		Query  string `json:"query"`
 		Prompt string `json:"prompt"`
 	}
-	decode(c.input, &in)
+	seat.Decode(c.input, &in)
 	what := cmp.Or(in.Cmd, in.Path, in.Query, in.Prompt, strings.Join(c.paths, ", "))
 	line := brief.Line(strings.TrimSpace(what))
 	switch {
@@ -97,22 +98,22 @@ func callOf(it item, cwd string) *toolCall {
 		if it.Cwd != "" && it.Cwd != cwd {
 			in["workdir"] = it.Cwd
 		}
-		c.name, c.input = shellTool, terret.JSON(encode(in))
+		c.name, c.input = shellTool, terret.JSON(seat.Encode(in))
 	case "fileChange":
-		c.name, c.input = patchTool, terret.JSON(encode(object{"changes": it.Changes}))
+		c.name, c.input = patchTool, terret.JSON(seat.Encode(object{"changes": it.Changes}))
 		c.diff, c.paths = changesDiff(it.Changes), changedPaths(it.Changes)
 	case "mcpToolCall":
 		c.name, c.input = "mcp__"+it.Server+"__"+it.Tool, terret.JSON(it.Arguments)
 	case "dynamicToolCall":
 		c.name, c.input = cmp.Or(it.Tool, "tool"), terret.JSON(it.Arguments)
 	case "webSearch":
-		c.name, c.input = searchTool, terret.JSON(encode(object{"query": it.Query}))
+		c.name, c.input = searchTool, terret.JSON(seat.Encode(object{"query": it.Query}))
 	case "imageView":
-		c.name, c.input, c.paths = imageTool, terret.JSON(encode(object{"path": it.Path})), []string{it.Path}
+		c.name, c.input, c.paths = imageTool, terret.JSON(seat.Encode(object{"path": it.Path})), []string{it.Path}
 	case "imageGeneration":
 		c.name, c.input = "image_generation", terret.JSON("{}")
 	case "collabAgentToolCall":
-		c.name, c.input = cmp.Or(snake(it.Tool), "spawn_agent"), terret.JSON(encode(object{"prompt": it.Prompt}))
+		c.name, c.input = cmp.Or(snake(it.Tool), "spawn_agent"), terret.JSON(seat.Encode(object{"prompt": it.Prompt}))
 	default:
 		return nil
 	}
@@ -268,7 +269,7 @@ func (it item) content() []terret.Block {
 				Text string `json:"text"`
 			} `json:"content"`
 		}
-		decode(it.Result, &result)
+		seat.Decode(it.Result, &result)
 		var out []terret.Block
 		for _, c := range result.Content {
 			if c.Type == "text" {
@@ -290,7 +291,7 @@ func (it item) structured() terret.JSON {
 	var result struct {
 		Structured json.RawMessage `json:"structuredContent"`
 	}
-	if decode(it.Result, &result) && string(result.Structured) != "null" {
+	if seat.Decode(it.Result, &result) && string(result.Structured) != "null" {
 		return terret.JSON(result.Structured)
 	}
 	return nil
@@ -307,7 +308,7 @@ func (it item) failure() string {
 	var why struct {
 		Message string `json:"message"`
 	}
-	decode(it.Error, &why)
+	seat.Decode(it.Error, &why)
 	return cmp.Or(why.Message, strings.TrimSpace(it.Output), "it failed")
 }
 

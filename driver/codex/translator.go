@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 	"github.com/terret-dev/terret/internal/brief"
 )
 
@@ -195,7 +196,7 @@ func (t *translator) aside(method string, n note) bool {
 		t.emit(terret.Notification{Text: n.Message, Level: "warning", Type: method})
 	case "configWarning", "deprecationNotice":
 		var text string
-		decode(n.Summary, &text)
+		seat.Decode(n.Summary, &text)
 		t.emit(terret.DiagWarning{Text: brief.Cut(text, diagLimit)})
 	case "model/rerouted":
 		t.emit(terret.ModelFallback{From: n.FromModel, To: n.ToModel, Why: strings.Trim(string(n.Reason), `"`)})

@@ -4,13 +4,8 @@ import (
 	"context"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 )
-
-// warm is a process that was greeted and waits for a thread.
-type warm struct {
-	p   *process
-	key string
-}
 
 // WarmKey implements terret.Prewarmer.
 func (d *Driver) WarmKey(r terret.OpenRequest) string {
@@ -18,7 +13,7 @@ func (d *Driver) WarmKey(r terret.OpenRequest) string {
 		return ""
 	}
 	l := d.launchOf(r, mode(r), r.Settings)
-	return l.key() + string(encode(l.gates))
+	return l.key() + string(seat.Encode(l.gates))
 }
 
 // mode is the permission mode of the turn that the agent is opened for.
@@ -39,43 +34,5 @@ func (d *Driver) Prewarm(ctx context.Context, r terret.OpenRequest) (terret.Warm
 	if err != nil {
 		return nil, err
 	}
-	return &warm{p: p, key: key}, nil
-}
-
-// Alive implements terret.Warm.
-func (w *warm) Alive() bool {
-	select {
-	case <-w.p.proc.Done():
-		return false
-	default:
-		return true
-	}
-}
-
-// Memory implements terret.Warm.
-func (w *warm) Memory() int64 { return w.p.proc.Memory() }
-
-// Close implements terret.Warm.
-func (w *warm) Close(ctx context.Context) error {
-	w.p.stop(ctx)
-	return nil
-}
-
-// discard closes it, if it is there.
-func (w *warm) discard(ctx context.Context) {
-	if w != nil {
-		_ = w.Close(ctx)
-	}
-}
-
-// adopt makes a warm process the agent's, if it fits. a.switching must be held.
-func (a *agent) adopt(ctx context.Context, w *warm) bool {
-	if w == nil {
-		return false
-	}
-	if !w.Alive() || w.key != a.d.WarmKey(a.req) {
-		w.discard(ctx)
-		return false
-	}
-	return a.take(ctx, w.p) == nil
+	return &seat.Warm[*process]{Prepared: p, Key: key}, nil
 }

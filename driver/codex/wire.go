@@ -120,17 +120,5 @@ type (
 	}
 )
 
-// decode reads JSON. What does not fit is left as it is.
-func decode(b []byte, v any) bool { return len(b) > 0 && json.Unmarshal(b, v) == nil }
-
-// encode writes JSON.
-func encode(v any) json.RawMessage {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(err) // everything here is made of strings and numbers
-	}
-	return b
-}
-
 // diagLimit is how many characters of a line that cannot be read are kept.
 const diagLimit = 500

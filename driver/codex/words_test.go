@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 )
 
 func runHook(t *testing.T, command, input string) string {
@@ -48,7 +49,7 @@ func TestReviewTarget(t *testing.T) {
 		"commit by me": `{"instructions":"commit by me","type":"custom"}`,
 		"the tests":    `{"instructions":"the tests","type":"custom"}`,
 	} {
-		if got := string(encode(reviewTarget(args))); got != want {
+		if got := string(seat.Encode(reviewTarget(args))); got != want {
 			t.Errorf("%q: %s, want %s", args, got, want)
 		}
 	}
@@ -233,7 +234,7 @@ func TestLaunch(t *testing.T) {
 	if want := []string{"OPENAI_API_KEY=k", "MY_TOKEN=t", "LANG=C", "PWD=/p"}; !slices.Equal(l.env, want) {
 		t.Errorf("%v", l.env)
 	}
-	trust := func(l launch) string { return string(encode(l.config["projects"])) }
+	trust := func(l launch) string { return string(seat.Encode(l.config["projects"])) }
 	if l.sandbox != noSandbox || trust(l) != `{"/p":{"trust_level":"untrusted"}}` || l.config["web_search"] != "disabled" {
 		t.Errorf("%+v", l)
 	}
@@ -247,10 +248,10 @@ func TestLaunch(t *testing.T) {
 		t.Errorf("%+v", l)
 	}
 	want := `{"a":{"args":["1"],"command":"c","default_tools_approval_mode":"approve","env":{"K":"v"}},"b":{"default_tools_approval_mode":"approve","http_headers":{"H":"v"},"url":"http://x"}}`
-	if got := string(encode(l.config["mcp_servers"])); got != want {
+	if got := string(seat.Encode(l.config["mcp_servers"])); got != want {
 		t.Errorf("%s", got)
 	}
-	if got := string(encode(l.config["sandbox_workspace_write"])); got != `{"exclude_slash_tmp":true,"exclude_tmpdir_env_var":true,"writable_roots":[]}` {
+	if got := string(seat.Encode(l.config["sandbox_workspace_write"])); got != `{"exclude_slash_tmp":true,"exclude_tmpdir_env_var":true,"writable_roots":[]}` {
 		t.Errorf("%s", got)
 	}
 }
