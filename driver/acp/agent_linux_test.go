@@ -27,7 +27,7 @@ func TestTurns(t *testing.T) {
 		t.Errorf("%+v", start)
 	}
 	s.says(a, "again", "You said again")
-	p := a.process()
+	p := a.Current()
 	if p.dead() {
 		t.Error("it runs and is taken for dead")
 	}
@@ -222,7 +222,7 @@ func TestHear(t *testing.T) {
 	} {
 		running.heard = time.Time{}
 		h := &host{changed: make(chan struct{})}
-		a.req.Host, a.turn = h, tt.turn
+		a.Req.Host, a.turn = h, tt.turn
 		if err := a.hear(rpc.Message{Method: tt.method, Params: json.RawMessage(tt.params)}); err != nil {
 			t.Error(err)
 		}
@@ -295,7 +295,7 @@ func TestWithdrawn(t *testing.T) {
 	s := newSetup(t, "fair")
 	a := s.open()
 	s.host.decide = func(ctx context.Context, _ terret.Ask) (terret.Decision, error) {
-		if err := a.process().notify(methodCancel, object{"sessionId": "s1"}); err != nil {
+		if err := a.Current().notify(methodCancel, object{"sessionId": "s1"}); err != nil {
 			t.Error(err)
 		}
 		<-ctx.Done()
@@ -349,8 +349,8 @@ func TestCloseWhileStarting(t *testing.T) {
 	a := s.open()
 	prompted := make(chan error, 1)
 	go func() { prompted <- a.Prompt(t.Context(), "turn", terret.Prompt{}, terret.Settings{}) }()
-	for a.switching.TryLock() { // until it has begun
-		a.switching.Unlock()
+	for a.Switching.TryLock() { // until it has begun
+		a.Switching.Unlock()
 		runtime.Gosched()
 	}
 	s.close(a)
@@ -476,10 +476,10 @@ func TestLogFull(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, "fair")
 	a := s.open()
-	p := a.process()
+	p := a.Current()
 	s.host.note(func() { s.host.full = true })
 	s.prompt(a, "hello")
-	<-p.gone
+	<-p.Done()
 }
 
 func TestOneShot(t *testing.T) {
@@ -524,8 +524,8 @@ func TestOneShotAtOnce(t *testing.T) {
 			p := terret.Prompt{Blocks: []terret.Block{terret.Text("more")}, MessageID: "m2"}
 			prompted <- a.Prompt(t.Context(), "turn2", p, s.req.Settings)
 		}()
-		for a.switching.TryLock() { // until it has begun
-			a.switching.Unlock()
+		for a.Switching.TryLock() { // until it has begun
+			a.Switching.Unlock()
 			runtime.Gosched()
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 )
 
 // diffLimit is how many bytes of a file on either side a difference is made of.
@@ -75,7 +76,7 @@ type editInput struct {
 // plannedDiff is what a call would change, by its input and the file as it is.
 func (t *turn) plannedDiff(c *tool) string {
 	var in editInput
-	if !decode(c.input, &in) {
+	if !seat.Decode(c.input, &in) {
 		return ""
 	}
 	path := cmp.Or(in.FilePath, in.FilePath2, in.Path)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/proc"
+	"github.com/terret-dev/terret/driver/internal/seat"
 )
 
 // Config says how a program is started. The zero value does as the profile says.
@@ -91,8 +91,8 @@ func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, 
 	if r.Session.OneShot {
 		return a, nil
 	}
-	a.switching.Lock()
-	defer a.switching.Unlock()
+	a.Switching.Lock()
+	defer a.Switching.Unlock()
 	if _, err := a.ready(ctx, r.Settings); err != nil {
 		return nil, err
 	}
@@ -108,20 +108,10 @@ func (d *Driver) environ(env []string, dir string, trusted bool) []string {
 	} else {
 		ours = append(ours, d.p.Untrusted...)
 	}
-	kept := slices.DeleteFunc(proc.FilterEnv(env, slices.Concat(d.p.Env, d.cfg.Env)...), func(e string) bool {
-		name, _, _ := strings.Cut(e, "=")
-		// What stands for trust is ours to say.
-		return slices.ContainsFunc(slices.Concat(ours, d.p.Trusted, d.p.Untrusted), func(o string) bool { return strings.HasPrefix(o, name+"=") })
-	})
-	return append(kept, ours...)
-}
-
-// lookup is the value of a variable; the last one of a name counts.
-func lookup(env []string, name string) string {
-	for _, e := range slices.Backward(env) {
-		if v, ok := strings.CutPrefix(e, name+"="); ok {
-			return v
-		}
+	hide := []string{} // what stands for trust is ours to say
+	for _, v := range slices.Concat(d.p.Trusted, d.p.Untrusted) {
+		name, _, _ := strings.Cut(v, "=")
+		hide = append(hide, name)
 	}
-	return ""
+	return seat.Variables{Allow: slices.Concat(d.p.Env, d.cfg.Env), Hide: hide, Set: ours}.Of(env)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 	"github.com/terret-dev/terret/internal/brief"
 	"github.com/terret-dev/terret/internal/lazyregexp"
 	"github.com/terret-dev/terret/internal/rpc"
@@ -26,7 +27,7 @@ func (t *turn) failureOf(a *agent, answer prompted, err error) *terret.Error {
 		var data struct {
 			Name string `json:"errorName"` // OpenCode's
 		}
-		decode(refusal.Data, &data)
+		seat.Decode(refusal.Data, &data)
 		out := t.failed(a, refusalText(refusal), refusal.Code == codeAuthRequired || data.Name == "ProviderAuthError")
 		if out.Code == terret.CodeExecutionError && data.Name == "APIError" {
 			out.Code = terret.CodeModelError
@@ -37,13 +38,12 @@ func (t *turn) failureOf(a *agent, answer prompted, err error) *terret.Error {
 		return out
 	}
 	switch {
-	case t.abandoned && err == nil: // whatever it made of that
+	case a.Closed() && err == nil: // whatever it made of that
 		return terret.Errorf(terret.CodeProcessFailed, "%s was closed in the middle of the turn", t.p.title)
 	case t.silent:
 		return t.silence(a)
 	case errors.Is(err, rpc.ErrClosed):
-		why := t.p.exitError("ended in the middle of the turn", "prompt the session to go on")
-		return &why
+		return t.p.ExitError(t.p.title+" ended in the middle of the turn", "prompt the session to go on")
 	case err != nil:
 		return terret.Errorf(terret.CodeMalformedOutput, "%s ended the turn with an answer that cannot be read: %w", t.p.title, err)
 	}
@@ -85,7 +85,7 @@ func (t *turn) silence(a *agent) *terret.Error {
 
 // failed is the error that the agent's words tell.
 func (t *turn) failed(a *agent, text string, unauthenticated bool) *terret.Error {
-	text = t.p.redact.String(text)
+	text = t.p.Redact.String(text)
 	status := t.status
 	if status == 0 {
 		status = statusIn(text)
@@ -165,13 +165,13 @@ func saysUnauthenticated(text string) bool { return unsigned.MatchString(text) }
 // refusalText is all that an error says. Many agents put what matters into its data.
 func refusalText(e *rpc.Error) string {
 	var text string
-	if !decode(e.Data, &text) {
+	if !seat.Decode(e.Data, &text) {
 		var details struct {
 			Details string `json:"details"`
 			Message string `json:"message"`
 			Error   string `json:"error"`
 		}
-		decode(e.Data, &details)
+		seat.Decode(e.Data, &details)
 		text = cmp.Or(details.Details, details.Message, details.Error)
 	}
 	if text == "" || strings.Contains(e.Message, text) {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/terret-dev/terret/driver/internal/seat"
 )
 
 // fakeEnv says which agent the test binary plays: "replay:FILE" plays what a real one
@@ -118,7 +120,7 @@ func (f *fake) say(text string) {
 	f.update(`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":` + quote(text) + `}}`)
 }
 
-func quote(s string) string { return string(encode(s)) }
+func quote(s string) string { return string(seat.Encode(s)) }
 
 func (f *fake) answer(m wireMessage, result string) {
 	f.send(wireMessage{ID: m.ID, Result: json.RawMessage(result)})

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/terret-dev/terret/driver/internal/seat"
 )
 
 // geminiMinute is how Gemini CLI writes the time in the names of its files.
@@ -16,7 +18,7 @@ const geminiMinute = "2006-01-02T15-04"
 // the session begins another one, which in the same minute has the same name, and
 // empties it. Files are found by what they hold, so that another minute does no harm.
 func keepGeminiFile(env []string, session string, now time.Time) error {
-	home := cmp.Or(lookup(env, "GEMINI_CLI_HOME"), lookup(env, "HOME"))
+	home := cmp.Or(seat.Lookup(env, "GEMINI_CLI_HOME"), seat.Lookup(env, "HOME"))
 	id, _, _ := strings.Cut(session, "-")
 	if strings.ContainsAny(id, `/\*?[`) || id == "" {
 		return nil

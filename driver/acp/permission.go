@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 	"github.com/terret-dev/terret/internal/brief"
 	"github.com/terret-dev/terret/internal/rpc"
 )
@@ -51,7 +52,7 @@ func (a *agent) permission(ctx context.Context, p *process, m rpc.Message) (any,
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(q.t.life, func() { cancel(context.Cause(q.t.life)) })()
-	d, err := a.req.Host.Ask(ctx, q.ask)
+	d, err := a.Req.Host.Ask(ctx, q.ask)
 	stop := a.decided(q, d, err)
 	if stop {
 		_ = a.cancel(q.t)
@@ -59,7 +60,7 @@ func (a *agent) permission(ctx context.Context, p *process, m rpc.Message) (any,
 	if err != nil {
 		return cancelled(), nil //nolint:nilerr // nobody decided: the safe answer
 	}
-	_ = a.req.Host.Delivered(ctx, d.RequestID) // for the record only
+	_ = a.Req.Host.Delivered(ctx, d.RequestID) // for the record only
 	return answerOf(params.Options, d), nil
 }
 
@@ -113,7 +114,7 @@ func (t *turn) planOf(c *tool) (terret.PlanRequest, bool) {
 	if c.kind != "switch_mode" {
 		return terret.PlanRequest{}, false
 	}
-	decode(c.input, &input)
+	seat.Decode(c.input, &input)
 	plan := terret.PlanRequest{ToolID: c.id, Plan: cmp.Or(input.Plan, terret.TextOf(c.shown())), File: input.File}
 	return plan, plan.Plan != "" || c.name == t.profile.quirks.planTool
 }
@@ -132,7 +133,7 @@ func (a *agent) decided(q *asking, d terret.Decision, err error) (stop bool) {
 		q.t.denials = append(q.t.denials, terret.Denial{ToolID: q.c.id, Tool: q.c.name, Input: q.t.callInput(q.c), Reason: brief.Cut(q.c.reason, 500)})
 		if !q.c.done { // some agents say no more of it
 			if err := a.emit(nil, q.t.fail(q.c, "denied", false)); err != nil {
-				a.req.Log.Warn("a denial could not be logged", "error", err)
+				a.Req.Log.Warn("a denial could not be logged", "error", err)
 			}
 		}
 	}

@@ -1,7 +1,6 @@
 package acp
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,13 +10,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/driver/internal/program"
-	"github.com/terret-dev/terret/internal/proc"
-	"github.com/terret-dev/terret/internal/redact"
+	"github.com/terret-dev/terret/driver/internal/seat"
 	"github.com/terret-dev/terret/internal/rpc"
 )
 
@@ -28,15 +24,19 @@ func (d *Driver) Probe(ctx context.Context) (terret.Probe, error) {
 	if d.p.Can == nil {
 		return d.meet(ctx)
 	}
-	p := program.Program{
-		Title: d.p.title(), Path: d.p.Argv[0], Env: d.environ(d.cfg.Environ, "/", false),
+	about := terret.Probe{Agent: d.p.Name, Capabilities: d.p.capabilities(*d.p.Can)}
+	return d.program().Probe(ctx, about, func(context.Context) string { return d.p.auth(d.cfg.Environ) })
+}
+
+func (d *Driver) program() seat.Program {
+	p := seat.Program{
+		Name: d.p.Name, Title: d.p.title(), Path: d.p.Argv[0], Env: d.environ(d.cfg.Environ, "/", false),
 		Install: d.p.Install, Oldest: d.p.Tested, Newest: d.p.Tested,
 	}
 	if s := d.p.SignIn; len(s.Variables) > 0 {
 		p.SignIn = fmt.Sprintf("nobody is signed in; run `%s`, or set %s", s.Command, s.Variables[0])
 	}
-	about := terret.Probe{Agent: d.p.Name, Capabilities: d.p.capabilities(*d.p.Can)}
-	return p.Probe(ctx, about, func(context.Context) string { return d.p.auth(d.cfg.Environ) })
+	return p
 }
 
 // meetPatience is how long a program may take to introduce itself.
@@ -47,7 +47,7 @@ func (d *Driver) meet(ctx context.Context) (terret.Probe, error) {
 	out := terret.Probe{Agent: d.p.Name, Capabilities: d.p.capabilities(Features{})}
 	path, err := exec.LookPath(d.p.Argv[0])
 	if err != nil {
-		out.Fix = d.p.Argv[0] + " was not found" + cmp.Or(installHint(d.p), "; install it, or remove the agent")
+		out.Fix = d.p.Argv[0] + " was not found" + installHint(d.p)
 		return out, nil
 	}
 	out.Path = path
@@ -71,24 +71,27 @@ func (d *Driver) meet(ctx context.Context) (terret.Probe, error) {
 // introduce starts the program outside any project and greets it. It waits until the
 // program and all its processes are gone.
 func (d *Driver) introduce(ctx context.Context) (about, error) {
-	env := d.environ(d.cfg.Environ, "/", false)
-	p := &process{
-		redact: redact.New(redact.FromEnv(env)), log: slog.New(slog.DiscardHandler), title: "it", gone: make(chan struct{}),
-	}
-	p.argv = p.redact.Args(d.p.Argv)
-	var err error
-	if p.proc, err = proc.Start(ctx, proc.Spec{Argv: d.p.Argv, Dir: "/", Env: env}); err != nil {
+	program := d.program()
+	started, err := program.Start(ctx, seat.Spec{Argv: d.p.Argv, Dir: "/", Env: program.Env, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
 		return about{}, err
 	}
-	p.conn = rpc.New(rpc.Join(p.proc.Stdout(), p.proc.Stdin()), rpc.Options{})
-	var work sync.WaitGroup
-	work.Go(p.wait)
-	defer work.Wait()
+	p := &process{Process: started, title: "it"}
+	p.connect(rpc.Options{})
 	err = p.greet(ctx)
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	return p.about, errors.Join(err, p.kill()) // it has nothing to lose
+	err = errors.Join(err, p.Force()) // it has nothing to lose
+	p.Discard(ctx)
+	return p.about, err
+}
+
+func installHint(p Profile) string {
+	if p.Install == "" {
+		return "; install it, or remove the agent"
+	}
+	return "; install " + p.title() + " with `" + p.Install + "`"
 }
 
 // auth says whether somebody is signed in, in that environment.
@@ -97,10 +100,10 @@ func (p Profile) auth(env []string) string {
 	if len(s.Variables)+len(s.Files) == 0 {
 		return "unknown"
 	}
-	if slices.ContainsFunc(s.Variables, func(name string) bool { return lookup(env, name) != "" }) {
+	if slices.ContainsFunc(s.Variables, func(name string) bool { return seat.Lookup(env, name) != "" }) {
 		return "ok"
 	}
-	home := lookup(env, "HOME")
+	home := seat.Lookup(env, "HOME")
 	for _, name := range s.Files {
 		if info, err := os.Stat(filepath.Join(home, filepath.FromSlash(name))); err == nil && info.Size() > 2 { // more than {}
 			return "ok"

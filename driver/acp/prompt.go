@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 	"github.com/terret-dev/terret/internal/rpc"
 )
 
@@ -39,8 +40,8 @@ func (a *agent) begin(ctx context.Context, prompt []object, in terret.Settings) 
 	if err := checkSettings(in); err != nil {
 		return err
 	}
-	a.switching.Lock()
-	defer a.switching.Unlock()
+	a.Switching.Lock()
+	defer a.Switching.Unlock()
 	p, err := a.ready(ctx, in)
 	if err != nil {
 		return err
@@ -48,13 +49,13 @@ func (a *agent) begin(ctx context.Context, prompt []object, in terret.Settings) 
 	if err := a.setUp(ctx, p, in); err != nil {
 		return err
 	}
-	t := newTurn(a.d.p, p, in, a.req.Session.Cwd)
+	t := newTurn(a.d.p, p, in, a.Req.Session.Cwd)
 	a.telling.Lock()
 	t.servers, t.before = a.state.servers, a.state.usage
 	t.spent = a.state.cost
 	a.turn = t
 	a.telling.Unlock()
-	a.work.Go(func() { a.run(t, prompt) })
+	a.Work.Go(func() { a.run(t, prompt) })
 	return nil
 }
 
@@ -88,19 +89,17 @@ func (a *agent) run(t *turn, prompt []object) {
 	watch.stop()
 	t.withdraw(errOver) // nobody waits for an answer any more
 	t.asks.Wait()
+	if t.p.dead() { // what it started may have answered for it, while it was ended as well
+		err = rpc.ErrClosed
+	}
 	switch {
 	case errors.Is(err, rpc.ErrClosed):
-		<-t.p.gone
-	case t.p.dead(): // what it started answered for it, while it was ended as well
-		<-t.p.gone
-		err = rpc.ErrClosed
+		_ = t.p.Leave(context.Background()) // its end says why
 	case errors.Is(err, errSilent): // it was told to stop, and did not
-		_ = t.p.kill()
+		_ = t.p.Force()
 	}
-	if a.req.Session.OneShot { // before its end is told: the next turn may begin with that
-		a.mu.Lock()
-		a.used = t.p
-		a.mu.Unlock()
+	if a.Req.Session.OneShot { // before its end is told: the next turn may begin with that
+		a.Release(t.p)
 	}
 	a.telling.Lock()
 	events := t.end(a, answer, err)
@@ -110,21 +109,9 @@ func (a *agent) run(t *turn, prompt []object) {
 	a.telling.Unlock()
 	close(t.told)
 	if err != nil {
-		a.req.Log.Warn("the end of the turn could not be logged", "error", err)
+		a.Req.Log.Warn("the end of the turn could not be logged", "error", err)
 	} else if cost > 0 {
-		_ = a.req.Host.Emit(context.Background(), nil, encode(cursor{Cost: cost}))
-	}
-	if a.req.Session.OneShot {
-		a.work.Go(func() { a.dismiss(t.p) })
-	}
-}
-
-// dismiss ends the process of a turn that is over.
-func (a *agent) dismiss(p *process) {
-	a.switching.Lock()
-	defer a.switching.Unlock()
-	if a.process() == p {
-		a.retire(a.life, p)
+		_ = a.Req.Host.Emit(context.Background(), nil, seat.Cursor{Cost: cost}.Encode())
 	}
 }
 
@@ -241,9 +228,9 @@ func (a *agent) Fork(ctx context.Context, messageID string) (string, error) {
 	if messageID != "" {
 		return "", terret.Errorf(terret.CodeUnsupported, "%s can copy a session only as a whole", a.d.p.title())
 	}
-	a.switching.Lock()
-	defer a.switching.Unlock()
-	p, err := a.ready(ctx, a.req.Settings)
+	a.Switching.Lock()
+	defer a.Switching.Unlock()
+	p, err := a.ready(ctx, a.Req.Settings)
 	if err != nil {
 		return "", err
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 )
 
 // TestPins is that each profile names the version that the suite runs.
@@ -84,7 +85,7 @@ func TestAnswerOf(t *testing.T) {
 
 func TestBlocks(t *testing.T) {
 	t.Parallel()
-	got := string(encode(blocks([]terret.Block{
+	got := string(seat.Encode(blocks([]terret.Block{
 		terret.Text("hi"),
 		{Type: terret.BlockImage, MediaType: "image/png", Bytes: []byte("x")},
 		{Type: terret.BlockImage, URL: "http://x/a.png", Name: "a"},
@@ -161,7 +162,7 @@ func TestLaunchEqual(t *testing.T) {
 
 func TestServers(t *testing.T) {
 	t.Parallel()
-	got := string(encode(servers(terret.JSON(`{"mcpServers":{"b":{"command":"/bin/b"},"a":{"url":"http://x","headers":{"K":"v"}},
+	got := string(seat.Encode(servers(terret.JSON(`{"mcpServers":{"b":{"command":"/bin/b"},"a":{"url":"http://x","headers":{"K":"v"}},
 		"c":{"command":"c","args":["1"],"env":{"Z":"1","A":"2"}}}}`))))
 	want := `[{"headers":[{"name":"K","value":"v"}],"name":"a","type":"http","url":"http://x"},` +
 		`{"args":[],"command":"/bin/b","env":[],"name":"b"},` +
@@ -169,7 +170,7 @@ func TestServers(t *testing.T) {
 	if got != want {
 		t.Errorf("%s", got)
 	}
-	if got := string(encode(servers(nil))); got != "[]" {
+	if got := string(seat.Encode(servers(nil))); got != "[]" {
 		t.Errorf("without any: %s", got)
 	}
 }

@@ -49,7 +49,7 @@ func (a *agent) elicit(ctx context.Context, p *process, m rpc.Message) (any, err
 	if has(params.Schema) {
 		q.Schema = terret.JSON(params.Schema)
 	}
-	d, err := a.req.Host.Ask(ctx, terret.Ask{Key: p.id + "/" + m.ID, Gate: terret.GateQuestion, Event: terret.Event{Source: m.Method, Data: q}})
+	d, err := a.Req.Host.Ask(ctx, terret.Ask{Key: p.id + "/" + m.ID, Gate: terret.GateQuestion, Event: terret.Event{Source: m.Method, Data: q}})
 	a.telling.Lock()
 	t.open--
 	t.heard = time.Now()
@@ -57,6 +57,6 @@ func (a *agent) elicit(ctx context.Context, p *process, m rpc.Message) (any, err
 	if err != nil {
 		return elicit.Result{Action: elicit.Cancelled}, nil //nolint:nilerr // nobody answered
 	}
-	_ = a.req.Host.Delivered(ctx, d.RequestID) // for the record only
+	_ = a.Req.Host.Delivered(ctx, d.RequestID) // for the record only
 	return form.Result(d)
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"unicode"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 	"github.com/terret-dev/terret/internal/rpc"
 )
 
@@ -59,10 +59,10 @@ func (a *agent) open(ctx context.Context, p *process) (events []terret.Event, er
 		s, err = a.reopen(ctx, p, native)
 		var refused *rpc.Error
 		if errors.As(err, &refused) && refused.Code != codeAuthRequired {
-			if a.req.Settings.OnStale == terret.OnStaleError {
-				return nil, terret.Errorf(terret.CodeResumeFailed, "%s has lost session %s: %s", p.title, native, p.redact.String(refusalText(refused)))
+			if a.Req.Settings.OnStale == terret.OnStaleError {
+				return nil, terret.Errorf(terret.CodeResumeFailed, "%s has lost session %s: %s", p.title, native, p.Redact.String(refusalText(refused)))
 			}
-			changed = &terret.SessionNativeID{Old: terret.NullString(native), Reason: "stale", Error: p.redact.String(refusalText(refused))}
+			changed = &terret.SessionNativeID{Old: terret.NullString(native), Reason: "stale", Error: p.Redact.String(refusalText(refused))}
 			native, source = "", "new"
 		} else if err != nil {
 			return nil, a.openError(p, err)
@@ -90,7 +90,7 @@ func (a *agent) open(ctx context.Context, p *process) (events []terret.Event, er
 	// The mode is the one that turns have, not the one that the agent began in: the
 	// session keeps it, and has it again after a resume.
 	return append(events, terret.Event{Data: terret.SessionStart{
-		Source: source, Agent: a.d.p.Name, AgentVersion: p.about.AgentInfo.Version, NativeID: native, Cwd: a.req.Session.Cwd,
+		Source: source, Agent: a.d.p.Name, AgentVersion: p.about.AgentInfo.Version, NativeID: native, Cwd: a.Req.Session.Cwd,
 		Model: cmp.Or(a.session.model, model), PermissionMode: cmp.Or(a.session.mode, a.d.p.Mode, mode), MCPServers: startedServers(p.launch.servers),
 	}}), nil
 }
@@ -114,7 +114,7 @@ func (a *agent) reopen(ctx context.Context, p *process, native string) (s opened
 	}
 	if f := a.d.p.quirks.beforeLoad; f != nil {
 		if err := f(a.env, native, time.Now().UTC()); err != nil {
-			p.log.Warn("the agent's own file of the session", "error", err)
+			p.Log.Warn("the agent's own file of the session", "error", err)
 		}
 	}
 	err = p.call(ctx, method, a.sessionParams(p, native), &s)
@@ -123,7 +123,7 @@ func (a *agent) reopen(ctx context.Context, p *process, native string) (s opened
 
 // sessionParams are those with which a session is opened.
 func (a *agent) sessionParams(p *process, native string) object {
-	params := object{"cwd": a.req.Session.Cwd, "mcpServers": servers(p.launch.servers)}
+	params := object{"cwd": a.Req.Session.Cwd, "mcpServers": servers(p.launch.servers)}
 	if native != "" {
 		params["sessionId"] = native
 	}
@@ -131,7 +131,7 @@ func (a *agent) sessionParams(p *process, native string) object {
 		params["additionalDirectories"] = p.launch.dirs
 	}
 	if f := a.d.p.quirks.meta; f != nil {
-		params["_meta"] = f(p.launch, a.req.Trusted)
+		params["_meta"] = f(p.launch, a.Req.Trusted)
 	}
 	return params
 }
@@ -142,7 +142,7 @@ func (a *agent) openError(p *process, err error) error {
 	if !errors.As(err, &refused) {
 		return err
 	}
-	text := p.redact.String(refusalText(refused))
+	text := p.Redact.String(refusalText(refused))
 	if refused.Code == codeAuthRequired || saysUnauthenticated(text) {
 		return a.notSignedIn(text)
 	}
@@ -172,22 +172,9 @@ func (s *state) options(list []option) {
 	}
 }
 
-// serverConfig is an MCP server in a config file.
-type serverConfig struct {
-	Type    string            `json:"type"`
-	Command string            `json:"command"`
-	Args    []string          `json:"args"`
-	Env     map[string]string `json:"env"`
-	URL     string            `json:"url"`
-	Headers map[string]string `json:"headers"`
-}
-
-func readServers(config terret.JSON) map[string]serverConfig {
-	var c struct {
-		Servers map[string]serverConfig `json:"mcpServers"`
-	}
-	decode(config, &c)
-	return c.Servers
+func readServers(config terret.JSON) map[string]seat.Server {
+	all, _ := seat.Servers(config) // what can be read is read
+	return all
 }
 
 func serverNames(config terret.JSON) []string { return slices.Sorted(maps.Keys(readServers(config))) }
@@ -235,9 +222,5 @@ func checkSettings(in terret.Settings) error {
 			return terret.Invalid(field, "%q holds a control character", v)
 		}
 	}
-	var any map[string]json.RawMessage
-	if len(in.MCP) > 0 && (json.Unmarshal(in.MCP, &any) != nil || any == nil) {
-		return terret.Invalid("mcp", "it is not a JSON object")
-	}
-	return nil
+	return seat.CheckObjects(map[string]terret.JSON{"mcp": in.MCP})
 }

@@ -62,7 +62,7 @@ func (a *agent) setModel(ctx context.Context, p *process, model string) error {
 		return nil // it has one model, and does not say which
 	}
 	if err != nil && a.d.p.auth(a.env) == "missing" {
-		return a.notSignedIn(p.redact.String(err.Error())) // it does not know the models of others
+		return a.notSignedIn(p.Redact.String(err.Error())) // it does not know the models of others
 	}
 	if err != nil {
 		return a.refused(p, terret.CodeModelNotFound, fmt.Sprintf("does not take the model %q", model), err)
@@ -176,7 +176,7 @@ func (a *agent) setOption(ctx context.Context, p *process, id, value string) err
 // refused says that the agent did not do as it was told.
 func (a *agent) refused(p *process, code terret.ErrorCode, what string, err error) error {
 	if refusal, ok := errors.AsType[*rpc.Error](err); ok {
-		return terret.Errorf(code, "%s %s: %s", p.title, what, p.redact.String(refusalText(refusal)))
+		return terret.Errorf(code, "%s %s: %s", p.title, what, p.Redact.String(refusalText(refusal)))
 	}
 	return err
 }

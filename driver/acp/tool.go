@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 	"github.com/terret-dev/terret/internal/brief"
 )
 
@@ -89,7 +90,7 @@ func (c *tool) merge(u call) {
 // filled reports whether it is an object with something in it.
 func filled(input json.RawMessage) bool {
 	var object map[string]json.RawMessage
-	return decode(input, &object) && len(object) > 0
+	return seat.Decode(input, &object) && len(object) > 0
 }
 
 // nameOf is the name of a tool, as the agent says it or as it is known to be.
@@ -153,7 +154,7 @@ func (t *turn) callInput(c *tool) terret.JSON {
 			break
 		}
 	}
-	return terret.JSON(encode(out))
+	return terret.JSON(seat.Encode(out))
 }
 
 // tell tells a call with its input, unless that was done. The model's message ends with
@@ -244,7 +245,7 @@ type shownOutput struct {
 // exitCode is that of a command, where the agent says it.
 func (c *tool) exitCode() (int, bool) {
 	var o shownOutput
-	decode(c.output, &o)
+	seat.Decode(c.output, &o)
 	for _, code := range []*int{c.exit, o.ExitCode, o.Metadata.Exit} {
 		if code != nil {
 			return *code, true
@@ -261,7 +262,7 @@ func (c *tool) exitCode() (int, bool) {
 // resultText is what a tool said.
 func (c *tool) resultText() string {
 	var text string
-	if decode(c.output, &text) && text != "" {
+	if seat.Decode(c.output, &text) && text != "" {
 		return text
 	}
 	if c.terminal.Len() > 0 {
@@ -271,7 +272,7 @@ func (c *tool) resultText() string {
 		return shown
 	}
 	var o shownOutput
-	decode(c.output, &o)
+	seat.Decode(c.output, &o)
 	content, _ := o.Content.(string)
 	failure, _ := o.Error.(string)
 	return cmp.Or(o.Output, content, o.Text, o.Stdout, o.Message, failure)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 )
 
 var rewrite = flag.Bool("update", false, "write what the transcripts become into testdata/golden")
@@ -81,7 +82,7 @@ func outline(t *testing.T, events []terret.Event, cwd string) string {
 				fields[name] = ids[id]
 			}
 		}
-		fmt.Fprintf(&out, "%s %s\n", ev.Kind(), encode(fields))
+		fmt.Fprintf(&out, "%s %s\n", ev.Kind(), seat.Encode(fields))
 	}
 	return out.String()
 }

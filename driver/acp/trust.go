@@ -11,10 +11,10 @@ import (
 // checkTrust refuses to start the agent where it would follow settings that nobody
 // trusts, such as hooks, which run before anybody is asked.
 func (a *agent) checkTrust() error {
-	if a.req.Trusted {
+	if a.Req.Trusted {
 		return nil
 	}
-	state, err := trust.Inspect(a.req.Session.Cwd)
+	state, err := trust.Inspect(a.Req.Session.Cwd)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,6 @@ type turn struct {
 	open      int  // requests that somebody decides about
 	cancelled bool // it is to end
 	silent    bool // because the agent said nothing
-	abandoned bool // because the agent is closed
 	again     bool // it need not be told so once more
 	message   message
 	said      string // the last message that held text

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 	"github.com/terret-dev/terret/internal/redact"
 	"github.com/terret-dev/terret/internal/rpc"
 )
@@ -142,12 +143,17 @@ func TestCost(t *testing.T) {
 // TestFailureOf is why a turn failed, by the answer that ended it.
 func TestFailureOf(t *testing.T) {
 	t.Parallel()
-	a := newAgent(New(Profile{Argv: []string{"x"}}, Config{}), terret.OpenRequest{})
+	d := New(Profile{Argv: []string{"x"}}, Config{})
+	open, closed := newAgent(d, terret.OpenRequest{}), newAgent(d, terret.OpenRequest{})
+	if err := closed.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	refusal := func(code int, data string) error {
 		return &rpc.Error{Code: int64(code), Message: "Internal error", Data: json.RawMessage(data)}
 	}
 	denied := []terret.Denial{{Tool: "bash"}}
 	for name, tt := range map[string]struct {
+		agent  *agent
 		turn   *turn
 		reason string
 		err    error
@@ -160,7 +166,7 @@ func TestFailureOf(t *testing.T) {
 		"interrupted with an error": {err: refusal(-32603, ""), turn: &turn{cancelled: true}, want: terret.Error{Code: terret.CodeInterrupted}},
 		"too many steps":            {reason: "max_turn_requests", want: terret.Error{Code: terret.CodeMaxTurns}},
 		"refused by the model":      {reason: "refusal", want: terret.Error{Code: terret.CodeModelError}},
-		"closed":                    {reason: "end_turn", turn: &turn{abandoned: true}, want: terret.Error{Code: terret.CodeProcessFailed}},
+		"closed":                    {reason: "end_turn", agent: closed, want: terret.Error{Code: terret.CodeProcessFailed}},
 		"silent":                    {reason: "cancelled", turn: &turn{silent: true}, want: terret.Error{Code: terret.CodeTimeout, Retryable: true}},
 		"silent with an error":      {err: refusal(-32603, ""), turn: &turn{cancelled: true, silent: true}, want: terret.Error{Code: terret.CodeTimeout, Retryable: true}},
 		"silent with a reason":      {err: refusal(-32603, `{"statusCode":402}`), turn: &turn{cancelled: true, silent: true}, want: terret.Error{Code: terret.CodeBilling, HTTPStatus: 402}},
@@ -173,9 +179,9 @@ func TestFailureOf(t *testing.T) {
 		"not signed in there":       {err: refusal(-32603, `{"errorName":"ProviderAuthError"}`), want: terret.Error{Code: terret.CodeNotAuthenticated}},
 	} {
 		turn := cmp.Or(tt.turn, &turn{})
-		turn.p = &process{title: "It", redact: redact.New(nil)}
+		turn.p = &process{title: "It", Process: &seat.Process{Redact: redact.New(nil)}}
 		var got terret.Error
-		if e := turn.failureOf(a, prompted{StopReason: tt.reason}, tt.err); e != nil {
+		if e := turn.failureOf(cmp.Or(tt.agent, open), prompted{StopReason: tt.reason}, tt.err); e != nil {
 			got = terret.Error{Code: e.Code, HTTPStatus: e.HTTPStatus, Retryable: e.Retryable}
 		}
 		if !reflect.DeepEqual(got, tt.want) {

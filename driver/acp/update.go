@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 	"github.com/terret-dev/terret/internal/brief"
 	"github.com/terret-dev/terret/internal/rpc"
 )
@@ -27,7 +28,7 @@ func (a *agent) hear(m rpc.Message) error {
 		if t.cancelled && !t.again {
 			// It may have begun only after it was told to stop.
 			t.again = true
-			a.work.Go(func() { _ = a.cancel(t) })
+			a.Work.Go(func() { _ = a.cancel(t) })
 		}
 	}
 	return a.emit(m.Raw, events)
@@ -37,7 +38,7 @@ func (a *agent) hear(m rpc.Message) error {
 func (a *agent) translate(m rpc.Message) []terret.Event {
 	var params updateParams
 	var u update
-	if m.Method != methodUpdate || !decode(m.Params, &params) || !decode(params.Update, &u) || params.SessionID != a.native && a.native != "" {
+	if m.Method != methodUpdate || !seat.Decode(m.Params, &params) || !seat.Decode(params.Update, &u) || params.SessionID != a.native && a.native != "" {
 		return unknown(m.Method)
 	}
 	if a.d.p.quirks.ignores(u.Kind) {
@@ -155,7 +156,7 @@ func (t *turn) inTurn(u update, raw json.RawMessage) (events []terret.Event, ok 
 	case "agent_message_chunk", "agent_thought_chunk":
 		t.usage = t.usage.Add(u.Meta.Usage.usage())
 		var b block
-		if !decode(u.Content, &b) {
+		if !seat.Decode(u.Content, &b) {
 			return nil, false
 		}
 		text, ok := b.block()
@@ -176,7 +177,7 @@ func (t *turn) inTurn(u update, raw json.RawMessage) (events []terret.Event, ok 
 		return nil, true // the prompt, which is in the log
 	case "tool_call", "tool_call_update":
 		var c call
-		if !decode(raw, &c) || c.ID == "" {
+		if !seat.Decode(raw, &c) || c.ID == "" {
 			return nil, false
 		}
 		one, events := t.upsert(c)
@@ -200,15 +201,15 @@ func (a *agent) stray(line []byte, why error) {
 		Result json.RawMessage `json:"result"`
 	}
 	line = bytes.TrimSpace(line)
-	if len(line) > 0 && line[0] == '{' && decode(line, &message) {
+	if len(line) > 0 && line[0] == '{' && seat.Decode(line, &message) {
 		if message.ID != nil {
-			a.req.Log.Debug("an answer of the agent that nobody waits for", "error", why)
+			a.Req.Log.Debug("an answer of the agent that nobody waits for", "error", why)
 			return
 		}
 		ev.Data = terret.Unknown{NativeType: message.Type}
 	}
 	if err := a.tell(line, func() []terret.Event { return []terret.Event{ev} }); err != nil {
-		a.req.Log.Warn("a line of the agent could not be logged", "error", err)
+		a.Req.Log.Warn("a line of the agent could not be logged", "error", err)
 	}
 }
 

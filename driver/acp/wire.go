@@ -251,6 +251,3 @@ type tokens struct {
 	CacheRead  int64 `json:"cachedReadTokens"`
 	CacheWrite int64 `json:"cachedWriteTokens"`
 }
-
-// decode reads what may have any shape, and reports whether it had the expected one.
-func decode(b []byte, v any) bool { return len(b) > 0 && json.Unmarshal(b, v) == nil }

@@ -122,7 +122,7 @@ func (l launch) offered() []string {
 
 // mcpServers are the servers of a config file, as Codex names their settings.
 func mcpServers(config terret.JSON) map[string]any {
-	all, _ := seat.Servers(config) // checkSettings has looked at it
+	all, _ := seat.Servers(config) // what can be read is read
 	out := map[string]any{}
 	for name, s := range all {
 		// Our hook decides about its tools.

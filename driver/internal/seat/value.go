@@ -86,15 +86,17 @@ type Server struct {
 	Headers map[string]string `json:"headers"`
 }
 
-// Servers are the MCP servers of a config file, by name.
+// Servers are the MCP servers of a config file, by name. With an error come those that
+// could be read.
 func Servers(config terret.JSON) (map[string]Server, error) {
 	var file struct {
 		Servers map[string]Server `json:"mcpServers"`
 	}
+	var err error
 	if len(config) > 0 && !Decode(config, &file) {
-		return nil, terret.Invalid("mcp", "it is not an object with mcpServers")
+		err = terret.Invalid("mcp", "it is not an object with mcpServers")
 	}
-	return file.Servers, nil
+	return file.Servers, err
 }
 
 // Capabilities is all that an agent may be able to do, by itself, but for what the
