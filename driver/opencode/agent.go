@@ -11,99 +11,60 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 )
 
-// agent is OpenCode at work on a session. It has a seat at a server, which changes when
-// a turn needs what is fixed at a server's start.
+// agent is OpenCode at work on a session. It stays at a server, and changes to another
+// when a turn needs what is fixed at a server's start.
 type agent struct {
-	d    *Driver
-	req  terret.OpenRequest
-	work sync.WaitGroup // seats
-
-	life context.Context // ends when the agent is closed
-	end  context.CancelCauseFunc
-
-	// switching is held while a seat is taken or left, or a turn is begun.
-	switching sync.Mutex
+	*seat.Seat[*stay]
+	d *Driver
 
 	mu      sync.Mutex
-	seat    *seat
-	launch  launch // of the seat
-	closed  bool
 	native  string
 	session choice
 	turn    terret.Settings // of the turn
-	undone  []string        // messages that the conversation went back to, the last one first
 }
 
 // choice is what may change between turns.
 type choice struct{ model, mode string }
 
-// cursor is what must be known to open the agent again.
-type cursor struct {
-	Undone []string `json:"undone,omitempty"`
-}
-
 func newAgent(d *Driver, r terret.OpenRequest) *agent {
-	a := &agent{d: d, req: r, native: string(r.Session.NativeID), session: choice{r.Session.Model, r.Session.PermissionMode}, turn: r.Settings}
-	a.life, a.end = context.WithCancelCause(context.Background())
-	var c cursor
-	decode(r.Cursor, &c)
-	a.undone = c.Undone
-	return a
+	return &agent{
+		Seat: seat.New[*stay](r), d: d, native: string(r.Session.NativeID),
+		session: choice{r.Session.Model, r.Session.PermissionMode}, turn: r.Settings,
+	}
 }
 
-// ready returns a seat at a server that can take a turn with those settings.
-// a.switching must be held.
-func (a *agent) ready(ctx context.Context, in terret.Settings) (*seat, error) {
-	l, err := a.d.launchOf(a.req, in)
+// ready returns a stay at a server that can take a turn with those settings.
+// a.Switching must be held.
+func (a *agent) ready(ctx context.Context, in terret.Settings) (*stay, error) {
+	l, err := a.d.launchOf(a.Req, in)
 	if err != nil {
 		return nil, err
 	}
-	a.mu.Lock()
-	s, closed := a.seat, a.closed
-	same := s != nil && a.launch.key() == l.key() && s.life.Err() == nil
-	a.mu.Unlock()
-	switch {
-	case closed:
-		return nil, errClosed
-	case same:
+	fits := func(s *stay) bool { return s.launch == l.key() }
+	return a.Ready(ctx, fits, func(ctx context.Context) (*stay, error) {
+		got, err := a.d.pool.acquire(ctx, l, a.Req.Owner, a.d.tempo.start, a.Req.Log)
+		if err != nil {
+			return nil, err
+		}
+		s, err := a.arrive(ctx, got, in)
+		if err != nil {
+			got.release()
+			return nil, err
+		}
+		s.launch = l.key()
+		a.Take(s)
+		a.Work.Go(s.serve)
 		return s, nil
-	case s != nil:
-		s.end(errClosed)
-		<-s.told
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(a.life, func() { cancel(errClosed) })()
-	got, err := a.d.pool.acquire(ctx, l, a.req.Owner, a.d.tempo.start, a.req.Log)
-	if err != nil {
-		return nil, err
-	}
-	if s, err = a.sit(ctx, got, in); err != nil {
-		got.release()
-		return nil, err
-	}
-	a.mu.Lock()
-	a.seat, a.launch = s, l
-	a.mu.Unlock()
-	a.work.Go(s.serve)
-	return s, nil
-}
-
-// gone notes that a seat was left.
-func (a *agent) gone(s *seat) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.seat == s {
-		a.seat = nil
-	}
+	})
 }
 
 // turnEnded leaves the server where each turn is to have its own.
-func (a *agent) turnEnded(s *seat) {
-	if a.req.Session.OneShot {
-		s.end(errClosed)
+func (a *agent) turnEnded(s *stay) {
+	if a.Req.Session.OneShot {
+		s.end(seat.ErrClosed)
 	}
 }
 
@@ -115,13 +76,6 @@ func (a *agent) settings() terret.Settings {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.turn
-}
-
-// current is the seat that there is, or nil.
-func (a *agent) current() *seat {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.seat
 }
 
 // promptBody is what the server is sent.
@@ -170,7 +124,7 @@ func partsOf(p terret.Prompt) []inputPart {
 }
 
 // body is the prompt with all that is in force.
-func (s *seat) body(p terret.Prompt, in terret.Settings) (promptBody, error) {
+func (s *stay) body(p terret.Prompt, in terret.Settings) (promptBody, error) {
 	s.a.mu.Lock()
 	session := s.a.session
 	s.a.mu.Unlock()
@@ -204,7 +158,7 @@ func (s *seat) body(p terret.Prompt, in terret.Settings) (promptBody, error) {
 
 // setUp gives the session the rules of the turn. From here on there is no way forward to
 // what was undone.
-func (s *seat) setUp(ctx context.Context, role string, in terret.Settings) error {
+func (s *stay) setUp(ctx context.Context, role string, in terret.Settings) error {
 	found, err := s.about.primary(role)
 	if err != nil {
 		return err
@@ -229,17 +183,13 @@ func (s *seat) setUp(ctx context.Context, role string, in terret.Settings) error
 	}
 	s.mu.Unlock()
 	a.mu.Lock()
-	forget := len(a.undone) > 0
-	a.turn, a.undone = in, nil
+	a.turn = in
 	a.mu.Unlock()
-	if forget {
-		return a.req.Host.Emit(ctx, nil, encode(cursor{}))
-	}
-	return nil
+	return a.Onward(ctx)
 }
 
 // run begins a turn and hands it to the server.
-func (s *seat) run(ctx context.Context, turn, role string, in terret.Settings, hand func(context.Context) error) error {
+func (s *stay) run(ctx context.Context, turn, role string, in terret.Settings, hand func(context.Context) error) error {
 	if err := s.setUp(ctx, role, in); err != nil {
 		return err
 	}
@@ -265,7 +215,7 @@ func (s *seat) run(ctx context.Context, turn, role string, in terret.Settings, h
 }
 
 // lasting hands over what the server answers only at the end of the turn.
-func (s *seat) lasting(path string, body any) func(context.Context) error {
+func (s *stay) lasting(path string, body any) func(context.Context) error {
 	return func(context.Context) error {
 		s.begin(func() {
 			err := s.c.wait(s.life, http.MethodPost, path, body, nil)
@@ -286,8 +236,8 @@ func (a *agent) Prompt(ctx context.Context, turn string, p terret.Prompt, in ter
 	if err := checkSettings(in); err != nil {
 		return err
 	}
-	a.switching.Lock()
-	defer a.switching.Unlock()
+	a.Switching.Lock()
+	defer a.Switching.Unlock()
 	s, err := a.ready(ctx, in)
 	if err != nil {
 		return err
@@ -304,9 +254,9 @@ func (a *agent) Prompt(ctx context.Context, turn string, p terret.Prompt, in ter
 // Steer implements terret.Steerer. The agent takes the message up before it asks the
 // model again.
 func (a *agent) Steer(ctx context.Context, _ string, p terret.Prompt) error {
-	s := a.current()
-	if s == nil {
-		return terret.Errorf(terret.CodeConflict, "the agent has no server at the moment; prompt the session to start one")
+	s, err := a.Occupied()
+	if err != nil {
+		return err
 	}
 	body, err := s.body(p, a.settings())
 	if err != nil {
@@ -320,7 +270,7 @@ func (a *agent) Steer(ctx context.Context, _ string, p terret.Prompt) error {
 
 // Interrupt implements terret.Agent.
 func (a *agent) Interrupt(_ context.Context, turn string) error {
-	s := a.current()
+	s := a.Current()
 	if s == nil {
 		return nil // then no turn runs
 	}
@@ -336,39 +286,28 @@ func (a *agent) Interrupt(_ context.Context, turn string) error {
 	return nil
 }
 
-// Close implements terret.Agent.
-func (a *agent) Close(context.Context) error { return a.shut(false) }
+// Alive implements seat.Occupant.
+func (s *stay) Alive() bool { return s.life.Err() == nil && s.lease.Alive() }
 
-// Kill implements terret.Killer. A server that others use too is ended only if it does
-// not stop by itself.
-func (a *agent) Kill(context.Context) error { return a.shut(true) }
-
-func (a *agent) shut(force bool) error {
-	a.mu.Lock()
-	a.closed = true
-	s := a.seat
-	a.mu.Unlock()
-	a.end(errClosed) // of what is being started
-	if s != nil && force {
-		s.force()
-	}
-	if s != nil {
-		s.end(errClosed)
-	}
-	a.switching.Lock() // a seat that was being taken has been taken, or given up
-	a.mu.Lock()
-	late := a.seat
-	a.mu.Unlock()
-	if late != nil {
-		late.end(errClosed)
-	}
-	a.switching.Unlock()
-	a.work.Wait()
+// Leave implements seat.Occupant. It does not wait: Told says when that is done.
+func (s *stay) Leave(context.Context) error {
+	s.end(seat.ErrClosed)
 	return nil
 }
 
+// Force implements seat.Occupant. A server that others use too is ended only if it does
+// not stop by itself.
+func (s *stay) Force() error {
+	s.force()
+	s.end(seat.ErrClosed)
+	return nil
+}
+
+// Told implements seat.Occupant.
+func (s *stay) Told() <-chan struct{} { return s.told }
+
 // force makes the server stop the turn, and ends it if it does not.
-func (s *seat) force() {
+func (s *stay) force() {
 	if !s.lease.shared() {
 		return // it ends with us
 	}
@@ -384,8 +323,8 @@ func (s *seat) force() {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			s.a.req.Log.Warn("the agent's server does not stop a turn and is ended, for other sessions too")
-			_, _ = s.lease.proc.Kill()
+			s.a.Req.Log.Warn("the agent's server does not stop a turn and is ended, for other sessions too")
+			_ = s.lease.Force()
 			return
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 	"github.com/terret-dev/terret/internal/brief"
 	"github.com/terret-dev/terret/internal/test/guardtest"
 )
@@ -331,22 +332,22 @@ func TestSharedServer(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, "good")
 	a, b := s.open(), s.open()
-	pid := a.seat.lease.proc.PID()
-	if b.seat.lease.proc.PID() != pid {
+	pid := a.Current().lease.PID()
+	if b.Current().lease.PID() != pid {
 		t.Error("there are two servers")
 	}
 	s.prompt(a, "trn_1", "hang")
 	if err := a.Kill(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if !b.seat.lease.alive() {
+	if !b.Current().lease.Alive() {
 		t.Error("the server of the other session is gone")
 	}
-	server := b.seat.lease.server
+	server := b.Current().lease.server
 	if err := b.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if server.alive() {
+	if server.Alive() {
 		t.Error("the server outlives its last session")
 	}
 }
@@ -374,8 +375,8 @@ func TestFullLogStopsTheAgent(t *testing.T) {
 	if err := a.Prompt(t.Context(), "trn_1", p, terret.Settings{}); err != nil {
 		t.Fatal(err)
 	}
-	a.work.Wait() // or the test hangs
-	if a.current() != nil {
+	a.Work.Wait() // or the test hangs
+	if a.Current() != nil {
 		t.Error("it goes on")
 	}
 }
@@ -481,7 +482,7 @@ func TestRewind(t *testing.T) {
 		t.Errorf("forward, where nothing was taken back: %v", err)
 	}
 	s.run(a, "hello")
-	all, err := a.seat.c.messages(t.Context(), "ses_1", 0)
+	all, err := a.Current().c.messages(t.Context(), "ses_1", 0)
 	if err != nil || len(all) != 2 {
 		t.Fatalf("%+v, %v", all, err)
 	}
@@ -499,7 +500,7 @@ func TestRewind(t *testing.T) {
 			t.Fatal(err)
 		}
 		var info struct{ Reverted string }
-		if err := a.seat.c.get(t.Context(), "/session/ses_1", &info); err != nil || info.Reverted != step.want {
+		if err := a.Current().c.get(t.Context(), "/session/ses_1", &info); err != nil || info.Reverted != step.want {
 			t.Errorf("after step %d it ends before %q, want %q (%v)", i+1, info.Reverted, step.want, err)
 		}
 	}
@@ -525,13 +526,13 @@ func TestWarmServerIsTakenOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pid := w.(*warm).lease.proc.PID()
+	pid := w.(*seat.Warm[*lease]).Prepared.PID()
 	s.req.Warm = w
 	a := s.open()
-	if got := a.seat.lease.proc.PID(); got != pid {
+	if got := a.Current().lease.PID(); got != pid {
 		t.Errorf("process %d, not %d", got, pid)
 	}
-	if a.seat.lease.shared() {
+	if a.Current().lease.shared() {
 		t.Error("the warm one was not given back")
 	}
 }
@@ -564,7 +565,7 @@ func TestOneShotAtOnce(t *testing.T) {
 	prompted := make(chan error, 1)
 	h.again = func() {
 		s.host.note(func() { s.host.events = nil }) // that was the first turn
-		first := a.current()
+		first := a.Current()
 		done := make(chan struct{})
 		go func() {
 			p := terret.Prompt{MessageID: "msg_2", Blocks: []terret.Block{terret.Text("more")}}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 )
 
 // inputPatience is how long the input of a tool may come after the request about it.
@@ -25,27 +26,27 @@ type asking struct {
 }
 
 // request takes in events that are about requests.
-func (s *seat) request(ev event) {
+func (s *stay) request(ev event) {
 	switch ev.Type {
 	case "permission.asked":
 		var q permissionAsked
-		if decode(ev.Properties, &q) {
+		if seat.Decode(ev.Properties, &q) {
 			s.permission(q)
 		}
 	case "question.asked":
 		var q questionAsked
-		if decode(ev.Properties, &q) {
+		if seat.Decode(ev.Properties, &q) {
 			s.question(q)
 		}
 	case "permission.replied", "question.replied", "question.rejected":
 		var d answered
-		decode(ev.Properties, &d)
+		seat.Decode(ev.Properties, &d)
 		s.mu.Lock()
 		if q := s.asks[d.RequestID]; q != nil {
 			select {
 			case <-q.settled: // by us
 			default:
-				q.cancel(errWithdrawn)
+				q.cancel(seat.ErrWithdrawn)
 			}
 		}
 		s.mu.Unlock()
@@ -54,7 +55,7 @@ func (s *seat) request(ev event) {
 
 // open notes a request, and runs what answers it. It does nothing if the request is
 // open already, or about another session.
-func (s *seat) open(id, session string, answer func(q *asking)) {
+func (s *stay) open(id, session string, answer func(q *asking)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, ours := s.t.actor(session)
@@ -77,7 +78,7 @@ func (s *seat) open(id, session string, answer func(q *asking)) {
 
 // permission puts a request to use a tool to the host, and answers it. A request that
 // cannot be decided is rejected: silence would hold the agent for ever.
-func (s *seat) permission(q permissionAsked) {
+func (s *stay) permission(q permissionAsked) {
 	s.open(q.ID, q.SessionID, func(open *asking) {
 		pre, actor, parent := s.toolOf(open.ctx, q)
 		if why := s.forbidden(q, pre); why != "" {
@@ -100,12 +101,12 @@ func (s *seat) permission(q permissionAsked) {
 				Title: pre.Title, Diff: unified(q.Metadata.Diff),
 			},
 		}}
-		d, err := s.a.req.Host.Ask(open.ctx, ask)
+		d, err := s.a.Req.Host.Ask(open.ctx, ask)
 		switch {
 		case context.Cause(open.ctx) != nil:
 			return // nobody waits for the answer
 		case err != nil:
-			s.a.req.Log.Warn("a request of the agent is refused", "error", err)
+			s.a.Req.Log.Warn("a request of the agent is refused", "error", err)
 			s.refuse(q, "it could not be decided")
 			close(open.settled)
 			return
@@ -116,7 +117,7 @@ func (s *seat) permission(q permissionAsked) {
 
 // quiet reports whether a person need not be asked about a tool use if no rule says so:
 // it changes nothing, stays in the session's folders, and the agent's own rules allow it.
-func (s *seat) quiet(q permissionAsked, pre terret.ToolPre) bool {
+func (s *stay) quiet(q permissionAsked, pre terret.ToolPre) bool {
 	if !harmless(pre.Name) {
 		return false
 	}
@@ -129,7 +130,7 @@ func (s *seat) quiet(q permissionAsked, pre terret.ToolPre) bool {
 	if found, ok := s.about.find(role); !ok || !allowed(found.Permission, q.Permission, q.Patterns) {
 		return false
 	}
-	roots := append([]string{s.a.req.Session.Cwd}, s.a.settings().AddDirs...)
+	roots := append([]string{s.a.Req.Session.Cwd}, s.a.settings().AddDirs...)
 	return !slices.ContainsFunc(pre.Paths, func(path string) bool { return !within(path, roots) })
 }
 
@@ -148,7 +149,7 @@ func within(path string, roots []string) bool {
 // preTool lets rules decide. What no rule is about is allowed; where a rule wants a
 // person, the decision says ask. asked is false if the agent no longer waits, or has been
 // refused.
-func (s *seat) preTool(open *asking, q permissionAsked, pre terret.ToolPre, actor, parent string) (d terret.Decision, asked bool) {
+func (s *stay) preTool(open *asking, q permissionAsked, pre terret.ToolPre, actor, parent string) (d terret.Decision, asked bool) {
 	s.mu.Lock()
 	c := s.t.calls[q.Tool.CallID]
 	if c != nil && c.told {
@@ -158,14 +159,14 @@ func (s *seat) preTool(open *asking, q permissionAsked, pre terret.ToolPre, acto
 		c.told = true // by the request
 	}
 	s.mu.Unlock()
-	d, err := s.a.req.Host.Ask(open.ctx, terret.Ask{Key: q.ID + " rules", Gate: terret.GatePreTool, Event: terret.Event{
+	d, err := s.a.Req.Host.Ask(open.ctx, terret.Ask{Key: q.ID + " rules", Gate: terret.GatePreTool, Event: terret.Event{
 		Source: "permission.asked", Actor: actor, ParentTool: parent, Data: pre,
 	}})
 	switch {
 	case context.Cause(open.ctx) != nil:
 		return d, false
 	case err != nil:
-		s.a.req.Log.Warn("a request of the agent is refused", "error", err)
+		s.a.Req.Log.Warn("a request of the agent is refused", "error", err)
 		s.refuse(q, "it could not be decided")
 		close(open.settled)
 		return d, false
@@ -182,7 +183,7 @@ func (s *seat) preTool(open *asking, q permissionAsked, pre terret.ToolPre, acto
 // deliver tells the agent what was decided. It is never told to allow something always:
 // that would count for other sessions of the folder too, and past our rules. A denial
 // takes the other requests of the session with it, so it comes after them.
-func (s *seat) deliver(open *asking, q permissionAsked, d terret.Decision) {
+func (s *stay) deliver(open *asking, q permissionAsked, d terret.Decision) {
 	body := map[string]any{"reply": "once"}
 	if d.Behavior != terret.BehaviorAllow {
 		body = map[string]any{"reply": "reject"}
@@ -209,14 +210,14 @@ func (s *seat) deliver(open *asking, q permissionAsked, d terret.Decision) {
 		close(open.settled)
 	}
 	if err == nil {
-		_ = s.a.req.Host.Delivered(open.ctx, d.RequestID) // for the record only
+		_ = s.a.Req.Host.Delivered(open.ctx, d.RequestID) // for the record only
 	} else if open.ctx.Err() == nil && !isStatus(err, 404) {
-		s.a.req.Log.Warn("the agent could not be told of a decision", "error", err)
+		s.a.Req.Log.Warn("the agent could not be told of a decision", "error", err)
 	}
 }
 
 // others are the open requests of the same session. s.mu is held.
-func (s *seat) others(but *asking) []*asking {
+func (s *stay) others(but *asking) []*asking {
 	var out []*asking
 	for _, q := range s.asks {
 		if q != but && q.session == but.session {
@@ -240,7 +241,7 @@ func await(ctx context.Context, all []*asking) {
 
 // toolOf is the tool use that a request is about, with whoever makes it. The request
 // may come before the tool's input.
-func (s *seat) toolOf(ctx context.Context, q permissionAsked) (pre terret.ToolPre, actor, parent string) {
+func (s *stay) toolOf(ctx context.Context, q permissionAsked) (pre terret.ToolPre, actor, parent string) {
 	s.mu.Lock()
 	if c, ok := s.t.actor(q.SessionID); ok && c != nil {
 		actor, parent = terret.SubActor(c.id), c.tool
@@ -272,12 +273,12 @@ func (s *seat) toolOf(ctx context.Context, q permissionAsked) (pre terret.ToolPr
 	if q.Metadata.FilePath != "" {
 		input["filePath"] = q.Metadata.FilePath
 	}
-	unknown := &call{id: q.Tool.CallID, name: s.t.opts.names.ours(q.Permission), input: terret.JSON(encode(input))}
+	unknown := &call{id: q.Tool.CallID, name: s.t.opts.names.ours(q.Permission), input: terret.JSON(seat.Encode(input))}
 	return s.t.toolPre(unknown, ""), actor, parent
 }
 
 // fetchInput reads the message that a request is about.
-func (s *seat) fetchInput(ctx context.Context, q permissionAsked) {
+func (s *stay) fetchInput(ctx context.Context, q permissionAsked) {
 	var m storedMessage
 	if s.c.get(ctx, "/session/"+q.SessionID+"/message/"+q.Tool.MessageID, &m) != nil {
 		return
@@ -291,7 +292,7 @@ func (s *seat) fetchInput(ctx context.Context, q permissionAsked) {
 // forbidden is why a tool use is refused without asking anybody: the agent's own rules
 // forbid it to the subagent, which asks only because we made it ask, or it would start a
 // subagent that does not ask.
-func (s *seat) forbidden(q permissionAsked, pre terret.ToolPre) string {
+func (s *stay) forbidden(q permissionAsked, pre terret.ToolPre) string {
 	s.mu.Lock()
 	c, _ := s.t.actor(q.SessionID)
 	running := s.t.turn != nil
@@ -306,14 +307,14 @@ func (s *seat) forbidden(q permissionAsked, pre terret.ToolPre) string {
 	}
 	if pre.Name == "task" {
 		var f toolInput
-		decode(pre.Input, &f)
+		seat.Decode(pre.Input, &f)
 		return s.unwatched(f.SubagentType)
 	}
 	return ""
 }
 
 // unwatched says why a subagent may not be started, if that is so.
-func (s *seat) unwatched(name string) string {
+func (s *stay) unwatched(name string) string {
 	if role, ok := s.about.find(name); ok && !watched(role.Permission) {
 		return fmt.Sprintf("the settings of the agent %s let it use tools without asking, so it may not be started here; take its permissions out of OpenCode's settings", name)
 	}
@@ -321,7 +322,7 @@ func (s *seat) unwatched(name string) string {
 }
 
 // refuse rejects a request without asking anybody.
-func (s *seat) refuse(q permissionAsked, why string) {
+func (s *stay) refuse(q permissionAsked, why string) {
 	s.mu.Lock()
 	if c := s.t.calls[q.Tool.CallID]; c != nil {
 		c.denied, c.reason = true, why
@@ -329,6 +330,6 @@ func (s *seat) refuse(q permissionAsked, why string) {
 	s.mu.Unlock()
 	err := s.c.post(s.life, "/permission/"+q.ID+"/reply", map[string]any{"reply": "reject", "message": why}, nil)
 	if err != nil && s.life.Err() == nil {
-		s.a.req.Log.Warn("the agent could not be told of a refusal", "error", err)
+		s.a.Req.Log.Warn("the agent could not be told of a refusal", "error", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 )
 
 // transport answers every call, and remembers which were made.
@@ -56,8 +57,8 @@ func TestDenialComesLast(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		calls := &transport{}
-		s := &seat{
-			a: &agent{req: terret.OpenRequest{Host: nobody{}}}, c: &client{base: "http://fake", http: &http.Client{Transport: calls}},
+		s := &stay{
+			a: &agent{Seat: seat.New[*stay](terret.OpenRequest{Host: nobody{}})}, c: &client{base: "http://fake", http: &http.Client{Transport: calls}},
 			t: newTranslator(options{native: "ses_1"}), asks: map[string]*asking{},
 		}
 		for _, id := range []string{"per_1", "per_2"} {
@@ -79,7 +80,7 @@ func TestDenialComesLast(t *testing.T) {
 // TestQuiet is about which tool uses a person need not be asked, if no rule says so.
 func TestQuiet(t *testing.T) {
 	t.Parallel()
-	a := &agent{req: terret.OpenRequest{Session: terret.Session{Cwd: "/p"}}, turn: terret.Settings{AddDirs: []string{"/q"}}}
+	a := &agent{Seat: seat.New[*stay](terret.OpenRequest{Session: terret.Session{Cwd: "/p"}}), turn: terret.Settings{AddDirs: []string{"/q"}}}
 	for name, c := range map[string]struct {
 		role, tool, pattern, path string
 		want                      bool
@@ -94,7 +95,7 @@ func TestQuiet(t *testing.T) {
 		"runs something":            {"build", "bash", "ls", "", false},
 		"in a role that is unknown": {"other", "read", "a.txt", "/p/a.txt", false},
 	} {
-		s := &seat{a: a, t: newTranslator(options{native: "ses_1"}), role: c.role, about: about{agents: []agentInfo{{Name: "build", Permission: build}}}}
+		s := &stay{a: a, t: newTranslator(options{native: "ses_1"}), role: c.role, about: about{agents: []agentInfo{{Name: "build", Permission: build}}}}
 		pre := terret.ToolPre{Name: c.tool}
 		if c.path != "" {
 			pre.Paths = []string{c.path}
@@ -118,7 +119,7 @@ func TestPreTool(t *testing.T) {
 		"a rule denies":         {terret.Decision{Behavior: terret.BehaviorDeny, Rule: "Read"}, terret.BehaviorDeny},
 		"a hook blocks":         {terret.Decision{Behavior: terret.BehaviorBlock}, terret.BehaviorDeny},
 	} {
-		s := &seat{a: &agent{req: terret.OpenRequest{Host: nobody{d: c.d}}}, t: newTranslator(options{native: "ses_1"})}
+		s := &stay{a: &agent{Seat: seat.New[*stay](terret.OpenRequest{Host: nobody{d: c.d}})}, t: newTranslator(options{native: "ses_1"})}
 		d, asked := s.preTool(&asking{ctx: t.Context()}, permissionAsked{}, terret.ToolPre{}, "", "")
 		if !asked || d.Behavior != c.want {
 			t.Errorf("%s: %s, %v", name, d.Behavior, asked)
@@ -130,7 +131,7 @@ func TestPreTool(t *testing.T) {
 func TestRefuse(t *testing.T) {
 	t.Parallel()
 	calls := &transport{}
-	s := &seat{c: &client{base: "http://fake", http: &http.Client{Transport: calls}}, t: newTranslator(options{native: "ses_1"}), life: t.Context()}
+	s := &stay{c: &client{base: "http://fake", http: &http.Client{Transport: calls}}, t: newTranslator(options{native: "ses_1"}), life: t.Context()}
 	c := s.t.call("call_1")
 	for _, id := range []string{"call_1", "call_2"} {
 		s.refuse(permissionAsked{ID: "per_1", Tool: callRef{CallID: id}}, "no")
@@ -143,7 +144,7 @@ func TestRefuse(t *testing.T) {
 // TestToolOf is that a person sees what is known of a call whose input never comes.
 func TestToolOf(t *testing.T) {
 	t.Parallel()
-	s := &seat{t: newTranslator(options{native: "ses_1"})}
+	s := &stay{t: newTranslator(options{native: "ses_1"})}
 	q := permissionAsked{SessionID: "ses_1", Permission: "edit", Patterns: []string{"a.txt"}}
 	q.Metadata.FilePath, q.Metadata.Command = "/p/a.txt", "sed"
 	pre, _, _ := s.toolOf(t.Context(), q)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 	"github.com/terret-dev/terret/internal/brief"
 )
 
@@ -99,7 +100,7 @@ func harmless(name string) bool {
 
 func (t *translator) toolPre(c *call, diff string) terret.ToolPre {
 	var f toolInput
-	decode(c.input, &f)
+	seat.Decode(c.input, &f)
 	return terret.ToolPre{
 		ToolID: c.id, Name: c.name, Class: classOf(c.name), Input: c.input,
 		Title: f.title(c.name, t.opts.cwd), Paths: f.paths(), Diff: diff,
@@ -198,7 +199,7 @@ func (t *translator) link(of *call, session string) {
 		}
 	}
 	var f toolInput
-	decode(of.input, &f)
+	seat.Decode(of.input, &f)
 	c.agent = cmp.Or(c.agent, f.SubagentType)
 	t.emit(c.id, c.tool, terret.SubagentStart{ID: c.id, Type: c.agent, Description: f.Description, Prompt: f.Prompt})
 }

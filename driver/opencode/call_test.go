@@ -22,7 +22,7 @@ func toolPart(id, tool, status string, input, metadata map[string]any) map[strin
 func TestInputAfterRequest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, _, calls := newSeat(t)
+		s, _, calls := newStay(t)
 		s.answers(t, "")
 		got := make(chan terret.ToolPre)
 		q := permissionAsked{SessionID: "ses_1", Permission: "bash", Tool: callRef{MessageID: "msg_2", CallID: "c1"}}
@@ -48,7 +48,7 @@ func TestInputAfterRequest(t *testing.T) {
 func TestSubagentBeforeItsCall(t *testing.T) {
 	t.Parallel()
 	type o = map[string]any
-	s, _, _ := newSeat(t)
+	s, _, _ := newStay(t)
 	s.answers(t, "")
 	s.hears(t, "message.updated", o{"info": o{"id": "msg_3", "sessionID": "ses_2", "role": "assistant"}})
 	s.hears(t, "message.part.updated", toolPart("c1", "task", "running", o{"subagent_type": "explore"}, o{"sessionId": "ses_2"}))
@@ -73,7 +73,7 @@ func TestSubagentBeforeItsCall(t *testing.T) {
 func TestBrokenOff(t *testing.T) {
 	t.Parallel()
 	type o = map[string]any
-	s, _, _ := newSeat(t)
+	s, _, _ := newStay(t)
 	s.answers(t, "")
 	var all []terret.Event
 	for _, p := range []o{
@@ -107,7 +107,7 @@ func TestBrokenOff(t *testing.T) {
 func TestRetryIsToldOnce(t *testing.T) {
 	t.Parallel()
 	type o = map[string]any
-	s, _, _ := newSeat(t)
+	s, _, _ := newStay(t)
 	var got []string
 	for _, status := range []o{
 		{"type": "retry", "attempt": 1}, {"type": "retry", "attempt": 1}, {"type": "busy", "attempt": 3}, {"type": "retry", "attempt": 2}, {"type": "retry", "attempt": 1},

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 )
 
 const (
@@ -176,7 +177,7 @@ func errorOf(status int, body []byte) error {
 			Message string `json:"message"`
 		} `json:"data"`
 	}
-	decode(body, &e)
+	seat.Decode(body, &e)
 	if status == http.StatusUnauthorized {
 		return terret.Errorf(terret.CodeConnectionFailed, "OpenCode's server refused our password: another program may have taken its port")
 	}

@@ -8,7 +8,7 @@
 // that wants it, under the guard and with a password of its own, and ended with the last.
 // When it dies, each of its sessions tells so, and the next prompt starts another.
 //
-// An agent has a seat at a server: one goroutine listens to the events of its folder, one
+// An agent stays at a server: one goroutine listens to the events of its folder, one
 // runs its turns, and what waits for a decision waits in its own.
 //
 // # How a turn goes

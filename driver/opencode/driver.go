@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 )
 
 // Name is the agent's name.
@@ -81,6 +82,8 @@ func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, 
 		return nil, err
 	}
 	a := newAgent(d, r)
+	a.Switching.Lock()
+	defer a.Switching.Unlock()
 	if _, err := a.ready(ctx, r.Settings); err != nil {
 		return nil, err
 	}
@@ -94,19 +97,9 @@ func (d *Driver) Shutdown(context.Context) error {
 }
 
 func capabilities() terret.Capabilities {
-	c := terret.Capabilities{Oversight: terret.OversightAll, Abilities: map[terret.Capability]terret.Ability{}}
-	for _, name := range terret.AllCapabilities() {
-		c.Abilities[name] = terret.Ability{OK: true, By: terret.ByAgent}
-	}
-	for _, name := range []terret.Capability{terret.CanQueue, terret.CanBudget} {
-		c.Abilities[name] = terret.Ability{OK: true, By: terret.ByHarness}
-	}
-	for name, why := range map[terret.Capability]string{
+	return seat.Capabilities([]terret.Capability{terret.CanQueue, terret.CanBudget}, map[terret.Capability]string{
 		terret.CanHooks:     "its hooks are plugins, which run in its own process",
 		terret.CanPlan:      "it has a role that only plans (permission mode plan), but presents no plan to be approved",
 		terret.CanEditInput: "an answer to its request cannot change the tool's input",
-	} {
-		c.Abilities[name] = terret.Ability{Reason: why}
-	}
-	return c
+	})
 }

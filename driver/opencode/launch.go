@@ -1,7 +1,6 @@
 package opencode
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -9,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/proc"
+	"github.com/terret-dev/terret/driver/internal/seat"
 )
 
 // launch is all that is fixed when a server is started. Sessions with the same launch
@@ -55,11 +54,11 @@ const (
 // environ is what the server sees: what programs usually need, its own variables, what a
 // person added, and our settings. A folder that is not trusted has no say.
 func (d *Driver) environ(env []string, trusted bool, in terret.Settings) ([]string, error) {
-	content, err := config(lookup(env, configVar), in)
+	content, err := config(seat.Lookup(env, configVar), in)
 	if err != nil {
 		return nil, err
 	}
-	permission, err := extend(lookup(env, permissionVar))
+	permission, err := extend(seat.Lookup(env, permissionVar))
 	if err != nil {
 		return nil, err
 	}
@@ -70,11 +69,7 @@ func (d *Driver) environ(env []string, trusted bool, in terret.Settings) ([]stri
 	if !trusted {
 		ours = append(ours, projectVar+"=1")
 	}
-	kept := slices.DeleteFunc(proc.FilterEnv(env, append(slices.Clone(providers), d.cfg.Env...)...), func(e string) bool {
-		name, _, _ := strings.Cut(e, "=")
-		return name == passwordVar || slices.ContainsFunc(ours, func(o string) bool { return strings.HasPrefix(o, name+"=") })
-	})
-	return append(kept, ours...), nil
+	return seat.Variables{Allow: slices.Concat(providers, d.cfg.Env), Hide: []string{passwordVar}, Set: ours}.Of(env), nil
 }
 
 // extend adds our permissions to those of the environment. Ours are the last.
@@ -118,46 +113,23 @@ func config(theirs string, in terret.Settings) (string, error) {
 			continue
 		}
 		all := map[string]json.RawMessage{}
-		decode(object[name], &all)
+		seat.Decode(object[name], &all)
 		for k, v := range add {
-			all[k] = encode(v)
+			all[k] = seat.Encode(v)
 		}
-		object[name] = encode(all)
+		object[name] = seat.Encode(all)
 	}
-	return string(encode(object)), nil
-}
-
-// encode is JSON without escapes for HTML.
-func encode(v any) json.RawMessage {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		panic(err) // it is made of what was decoded before
-	}
-	return bytes.TrimSpace(buf.Bytes())
+	return string(seat.Encode(object)), nil
 }
 
 // mcpServers gives MCP servers in the agent's form.
 func mcpServers(asked terret.JSON) (map[string]any, error) {
-	if len(asked) == 0 {
-		return nil, nil
-	}
-	var file struct {
-		Servers map[string]struct {
-			Type    string            `json:"type"`
-			Command string            `json:"command"`
-			Args    []string          `json:"args"`
-			Env     map[string]string `json:"env"`
-			URL     string            `json:"url"`
-			Headers map[string]string `json:"headers"`
-		} `json:"mcpServers"`
-	}
-	if json.Unmarshal(asked, &file) != nil {
-		return nil, terret.Invalid("mcp", "it is not an object with mcpServers")
+	all, err := seat.Servers(asked)
+	if err != nil {
+		return nil, err
 	}
 	out := map[string]any{}
-	for name, s := range file.Servers {
+	for name, s := range all {
 		switch {
 		case s.Command != "":
 			out[name] = map[string]any{"type": "local", "enabled": true, "command": append([]string{s.Command}, s.Args...), "environment": orEmpty(s.Env)}
@@ -207,18 +179,10 @@ func checkSettings(in terret.Settings) error {
 	if in.FallbackModel != "" {
 		return terret.Errorf(terret.CodeUnsupported, "OpenCode has no fallback model; leave fallback_model out")
 	}
-	for field, value := range map[string]string{"model": in.Model, "effort": in.Effort, "permission_mode": in.PermissionMode} {
-		if err := terret.CheckWord(field, value); err != nil {
-			return err
-		}
+	if err := seat.CheckWords(map[string][]string{"model": {in.Model}, "effort": {in.Effort}, "permission_mode": {in.PermissionMode}}); err != nil {
+		return err
 	}
-	for field, v := range map[string]terret.JSON{"mcp": in.MCP, "agents": in.Agents, "output_schema": in.OutputSchema} {
-		var object map[string]json.RawMessage
-		if len(v) > 0 && (json.Unmarshal(v, &object) != nil || object == nil) {
-			return terret.Invalid(field, "it is not a JSON object")
-		}
-	}
-	return nil
+	return seat.CheckObjects(map[string]terret.JSON{"mcp": in.MCP, "agents": in.Agents, "output_schema": in.OutputSchema})
 }
 
 // checkSession refuses what the agent would misread.
@@ -230,15 +194,4 @@ func checkSession(s terret.Session) error {
 		return err
 	}
 	return terret.CheckWord("model", s.Model)
-}
-
-// lookup is the value of a variable; the last one counts.
-func lookup(env []string, name string) string {
-	value := ""
-	for _, e := range env {
-		if v, ok := strings.CutPrefix(e, name+"="); ok {
-			value = v
-		}
-	}
-	return value
 }

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 )
 
 // pool holds the servers that run, by what they were started with. A server is started
@@ -36,7 +36,7 @@ func (p *pool) place(key string) (*place, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return nil, errClosed
+		return nil, seat.ErrClosed
 	}
 	at := p.places[key]
 	if at == nil {
@@ -65,7 +65,7 @@ func (p *pool) acquire(ctx context.Context, l launch, owner string, patience tim
 	if _, err := p.place(l.key()); err != nil { // it was closed while we waited
 		return nil, err
 	}
-	if at.server != nil && !at.server.alive() {
+	if at.server != nil && !at.server.Alive() {
 		at.server.stop() // it has crashed; those who use it find out by themselves
 		at.server, at.users = nil, 0
 	}
@@ -91,10 +91,13 @@ func (l *lease) release() (ended bool) {
 				l.place.server = nil
 			}
 		}
-		ended = !l.alive()
+		ended = !l.Alive()
 	})
 	return ended
 }
+
+// Discard implements seat.Prepared.
+func (l *lease) Discard(context.Context) { l.release() }
 
 // shared reports whether somebody else has the server too.
 func (l *lease) shared() bool {
@@ -125,5 +128,3 @@ func (p *pool) shutdown() {
 	}
 	work.Wait()
 }
-
-var errClosed = terret.Errorf(terret.CodeSessionClosed, "the agent is closed")

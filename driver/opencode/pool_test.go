@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 	"testing/synctest"
+
+	"github.com/terret-dev/terret/driver/internal/seat"
 )
 
 // TestClosedWhileWaiting starts no server for somebody who waited while the pool was
@@ -30,7 +32,7 @@ func TestClosedWhileWaiting(t *testing.T) {
 		}()
 		synctest.Wait()
 		<-at.turn
-		if err := <-got; !errors.Is(err, errClosed) {
+		if err := <-got; !errors.Is(err, seat.ErrClosed) {
 			t.Errorf("%v", err)
 		}
 		<-closed

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/driver/internal/program"
+	"github.com/terret-dev/terret/driver/internal/seat"
 	"github.com/terret-dev/terret/internal/lazyregexp"
 )
 
@@ -26,16 +26,20 @@ func (d *Driver) Probe(ctx context.Context) (terret.Probe, error) {
 		about.Fix = err.Error() // settings in the environment that cannot be read
 		return about, nil
 	}
-	p := program.Program{
-		Title: "OpenCode", Path: d.cfg.Path, Env: env, Install: install, Oldest: oldestTested, Newest: newestTested,
+	p := program(d.cfg.Path, env)
+	return p.Probe(ctx, about, func(ctx context.Context) string { return auth(ctx, p) })
+}
+
+func program(path string, env []string) seat.Program {
+	return seat.Program{
+		Name: Name, Title: "OpenCode", Path: path, Env: env, Install: install, Oldest: oldestTested, Newest: newestTested,
 		SignIn: "no provider of models is signed in to; run `opencode auth login`, or set a provider's key such as ANTHROPIC_API_KEY",
 	}
-	return p.Probe(ctx, about, func(ctx context.Context) string { return auth(ctx, p) })
 }
 
 // auth says whether there is a model that can be used: with a key that OpenCode or the
 // environment holds, one in its settings, or without any.
-func auth(ctx context.Context, p program.Program) string {
+func auth(ctx context.Context, p seat.Program) string {
 	said, code, err := p.Ask(ctx, "auth", "list")
 	if err != nil || code != 0 {
 		return "unknown"

@@ -9,7 +9,7 @@ import (
 )
 
 // question puts a question to the host, and answers it.
-func (s *seat) question(q questionAsked) {
+func (s *stay) question(q questionAsked) {
 	s.open(q.ID, q.SessionID, func(open *asking) {
 		request := terret.QuestionRequest{ToolID: q.Tool.CallID, Questions: []terret.Question{}}
 		for i, one := range q.Questions {
@@ -23,7 +23,7 @@ func (s *seat) question(q questionAsked) {
 			ev.Actor, ev.ParentTool = terret.SubActor(c.id), c.tool
 		}
 		s.mu.Unlock()
-		d, err := s.a.req.Host.Ask(open.ctx, terret.Ask{Key: q.ID, Gate: terret.GateQuestion, Event: ev})
+		d, err := s.a.Req.Host.Ask(open.ctx, terret.Ask{Key: q.ID, Gate: terret.GateQuestion, Event: ev})
 		if context.Cause(open.ctx) != nil {
 			// An aborted question stays with the server until it is answered.
 			s.reply(context.WithoutCancel(open.ctx), "/question/"+q.ID+"/reject", nil)
@@ -40,15 +40,15 @@ func (s *seat) question(q questionAsked) {
 			s.mu.Unlock()
 		}
 		if s.reply(open.ctx, path, body) && err == nil {
-			_ = s.a.req.Host.Delivered(open.ctx, d.RequestID)
+			_ = s.a.Req.Host.Delivered(open.ctx, d.RequestID)
 		}
 	})
 }
 
-func (s *seat) reply(ctx context.Context, path string, body any) bool {
+func (s *stay) reply(ctx context.Context, path string, body any) bool {
 	ctx, cancel := context.WithTimeout(ctx, abortTime)
 	defer cancel()
-	if !s.lease.alive() {
+	if !s.lease.Alive() {
 		return false
 	}
 	return s.c.post(ctx, path, body, nil) == nil

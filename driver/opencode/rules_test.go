@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 )
 
 // build is how the real agent lists the rules of its usual role, with a person's own
@@ -155,7 +156,7 @@ func TestUsable(t *testing.T) {
 		`{"source":"config"}`:                                      true,
 	} {
 		var p provider
-		if !decode([]byte(text), &p) || p.usable() != want {
+		if !seat.Decode([]byte(text), &p) || p.usable() != want {
 			t.Errorf("%s: %v", text, p.usable())
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 )
 
 // TestReplacedServer is that those who still have a server that died neither share nor
@@ -31,7 +32,7 @@ func TestReplacedServer(t *testing.T) {
 	if second := acquire(); second.server != first.server || !first.shared() || second.release() {
 		t.Error("two do not share a server")
 	}
-	_, _ = first.proc.Kill()
+	_, _ = first.Kill()
 	third := acquire()
 	fourth := acquire()
 	if third.server == first.server || third.server != fourth.server || !third.shared() || first.shared() {
@@ -40,7 +41,7 @@ func TestReplacedServer(t *testing.T) {
 	if !first.release() {
 		t.Error("a server that died has not ended")
 	}
-	if fourth.release() || !third.alive() || acquire().server != third.server {
+	if fourth.release() || !third.Alive() || acquire().server != third.server {
 		t.Error("the server in its place was ended or forgotten")
 	}
 }
@@ -51,11 +52,11 @@ func TestWhyItDied(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, "good")
 	a := s.open()
-	seat := a.current()
-	_, _ = seat.lease.proc.Kill()
+	at := a.Current()
+	_, _ = at.lease.Kill()
 	for range 50 { // it is not by chance
-		for _, err := range []error{errEnded, &callError{status: 500}} {
-			if e := terret.AsError(seat.diagnose(err)); e.Code != terret.CodeProcessFailed {
+		for _, err := range []error{seat.ErrEnded, &callError{status: 500}} {
+			if e := terret.AsError(at.diagnose(err)); e.Code != terret.CodeProcessFailed {
 				t.Fatalf("%v was told as %v", err, e)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 )
 
 func (t *translator) unknown(ev event) {
@@ -13,7 +14,7 @@ func (t *translator) unknown(ev event) {
 		return
 	}
 	var of subject
-	decode(ev.Properties, &of)
+	seat.Decode(ev.Properties, &of)
 	if _, ok := t.actor(of.SessionID); of.SessionID == "" || ok {
 		t.emit("", "", terret.Unknown{NativeType: ev.Type})
 	}

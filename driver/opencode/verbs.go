@@ -10,13 +10,13 @@ import (
 	"github.com/terret-dev/terret/internal/brief"
 )
 
-// open returns the seat, taken if there is none. a.switching must be held.
-func (a *agent) open(ctx context.Context) (*seat, error) { return a.ready(ctx, a.settings()) }
+// open returns the stay, begun if there is none. a.Switching must be held.
+func (a *agent) open(ctx context.Context) (*stay, error) { return a.ready(ctx, a.settings()) }
 
-// at is open for callers that do not hold a.switching.
-func (a *agent) at(ctx context.Context) (*seat, error) {
-	a.switching.Lock()
-	defer a.switching.Unlock()
+// at is open for callers that do not hold a.Switching.
+func (a *agent) at(ctx context.Context) (*stay, error) {
+	a.Switching.Lock()
+	defer a.Switching.Unlock()
 	return a.open(ctx)
 }
 
@@ -44,7 +44,7 @@ func (a *agent) SetModel(_ context.Context, model string) error {
 	if err := terret.CheckWord("model", model); err != nil {
 		return err
 	}
-	if s := a.current(); s != nil && model != "" {
+	if s := a.Current(); s != nil && model != "" {
 		if _, err := s.about.choose(model); err != nil {
 			return err
 		}
@@ -93,8 +93,8 @@ func (a *agent) Command(ctx context.Context, turn, name, args string, in terret.
 	if err := checkSettings(in); err != nil {
 		return err
 	}
-	a.switching.Lock()
-	defer a.switching.Unlock()
+	a.Switching.Lock()
+	defer a.Switching.Unlock()
 	s, err := a.ready(ctx, in)
 	if err != nil {
 		return err
@@ -127,8 +127,8 @@ func (a *agent) Command(ctx context.Context, turn, name, args string, in terret.
 
 // Compact implements terret.Compacter. The agent takes no instructions.
 func (a *agent) Compact(ctx context.Context, turn, instructions string, in terret.Settings) error {
-	a.switching.Lock()
-	defer a.switching.Unlock()
+	a.Switching.Lock()
+	defer a.Switching.Unlock()
 	s, err := a.ready(ctx, in)
 	if err != nil {
 		return err
@@ -141,7 +141,7 @@ func (a *agent) Compact(ctx context.Context, turn, instructions string, in terre
 		return terret.Errorf(terret.CodeInvalidRequest, "say which model is to write the summary: the session has none")
 	}
 	if instructions != "" {
-		err := a.req.Host.Emit(ctx, []terret.Event{{Data: terret.DiagWarning{Text: "OpenCode takes no instructions for a compaction: " + brief.Cut(instructions, diagLimit)}}}, nil)
+		err := a.Req.Host.Emit(ctx, []terret.Event{{Data: terret.DiagWarning{Text: "OpenCode takes no instructions for a compaction: " + brief.Cut(instructions, diagLimit)}}}, nil)
 		if err != nil {
 			return err
 		}
@@ -151,7 +151,7 @@ func (a *agent) Compact(ctx context.Context, turn, instructions string, in terre
 
 // Rename implements terret.Renamer.
 func (a *agent) Rename(ctx context.Context, title string) error {
-	s := a.current()
+	s := a.Current()
 	if s == nil || title == "" {
 		return nil // then the title is ours alone
 	}
@@ -165,11 +165,9 @@ func (a *agent) Fork(ctx context.Context, messageID string) (string, error) {
 		return "", err
 	}
 	before := "" // the copy ends before that message
-	a.mu.Lock()
-	if len(a.undone) > 0 {
-		before = a.undone[0]
+	if undone := a.Undone(); len(undone) > 0 {
+		before = undone[0]
 	}
-	a.mu.Unlock()
 	if messageID != "" {
 		all, err := s.c.messages(ctx, s.native, 0)
 		if err != nil {
@@ -219,30 +217,25 @@ func (a *agent) Rewind(ctx context.Context, messageID string) error {
 	if at < 0 {
 		return unknownMessage(messageID)
 	}
-	a.mu.Lock()
-	undone := append([]string{all[at].Info.ID}, a.undone...)
-	a.mu.Unlock()
-	return a.goTo(ctx, s, undone)
+	return a.goTo(ctx, s, append([]string{all[at].Info.ID}, a.Undone()...))
 }
 
 // Forward implements terret.Rewinder.
 func (a *agent) Forward(ctx context.Context) error {
-	a.mu.Lock()
-	undone := a.undone
-	a.mu.Unlock()
-	if len(undone) == 0 {
-		return terret.Errorf(terret.CodeConflict, "the conversation was not taken back, or has gone on since")
+	_, undone, err := a.Redo()
+	if err != nil {
+		return err
 	}
 	s, err := a.at(ctx)
 	if err != nil {
 		return err
 	}
-	return a.goTo(ctx, s, undone[1:])
+	return a.goTo(ctx, s, undone)
 }
 
 // goTo makes the conversation end before the first of those messages, or be whole if
 // there is none.
-func (a *agent) goTo(ctx context.Context, s *seat, undone []string) error {
+func (a *agent) goTo(ctx context.Context, s *stay, undone []string) error {
 	var err error
 	if len(undone) > 0 {
 		err = s.c.post(ctx, "/session/"+s.native+"/revert", map[string]any{"messageID": undone[0]}, nil)
@@ -252,8 +245,5 @@ func (a *agent) goTo(ctx context.Context, s *seat, undone []string) error {
 	if err != nil {
 		return s.diagnose(err)
 	}
-	a.mu.Lock()
-	a.undone = undone
-	a.mu.Unlock()
-	return a.req.Host.Emit(ctx, nil, encode(cursor{Undone: undone}))
+	return a.Undo(ctx, undone)
 }

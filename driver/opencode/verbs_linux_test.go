@@ -111,13 +111,13 @@ func TestRename(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, "good")
 	a := s.open()
-	seat := a.current()
+	at := a.Current()
 	for _, title := range []string{"New", ""} { // the agent would take an empty one for none
 		if err := a.Rename(t.Context(), title); err != nil {
 			t.Fatal(err)
 		}
 		var info sessionInfo
-		if err := seat.c.get(t.Context(), "/session/ses_1", &info); err != nil || info.Title != "New" {
+		if err := at.c.get(t.Context(), "/session/ses_1", &info); err != nil || info.Title != "New" {
 			t.Errorf("after %q the title is %q (%v)", title, info.Title, err)
 		}
 	}
@@ -139,7 +139,7 @@ func TestFork(t *testing.T) {
 		s.host.note(func() { s.host.events = nil })
 		s.run(a, text)
 	}
-	all, err := a.seat.c.messages(t.Context(), "ses_1", 0)
+	all, err := a.Current().c.messages(t.Context(), "ses_1", 0)
 	if err != nil || len(all) != 4 {
 		t.Fatalf("%+v, %v", all, err)
 	}

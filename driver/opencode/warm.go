@@ -4,10 +4,8 @@ import (
 	"context"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 )
-
-// warm keeps a server running that has loaded a folder.
-type warm struct{ lease *lease }
 
 // WarmKey implements terret.Prewarmer.
 func (d *Driver) WarmKey(r terret.OpenRequest) string {
@@ -21,7 +19,7 @@ func (d *Driver) WarmKey(r terret.OpenRequest) string {
 	return l.key() + " " + r.Session.Cwd
 }
 
-// Prewarm implements terret.Prewarmer.
+// Prewarm implements terret.Prewarmer. The server has loaded the folder when it returns.
 func (d *Driver) Prewarm(ctx context.Context, r terret.OpenRequest) (terret.Warm, error) {
 	l, err := d.launchOf(r, r.Settings)
 	if err != nil {
@@ -35,17 +33,5 @@ func (d *Driver) Prewarm(ctx context.Context, r terret.OpenRequest) (terret.Warm
 		got.release()
 		return nil, err
 	}
-	return &warm{got}, nil
-}
-
-// Alive implements terret.Warm.
-func (w *warm) Alive() bool { return w.lease.alive() }
-
-// Memory implements terret.Warm.
-func (w *warm) Memory() int64 { return w.lease.proc.Memory() }
-
-// Close implements terret.Warm.
-func (w *warm) Close(context.Context) error {
-	w.lease.release()
-	return nil
+	return &seat.Warm[*lease]{Prepared: got, Key: d.WarmKey(r)}, nil
 }

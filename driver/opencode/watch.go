@@ -5,16 +5,19 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 )
 
-func (s *seat) nudge() {
+// nudge makes serve look at the turn.
+func (s *stay) nudge() {
 	select {
 	case s.wake <- struct{}{}:
 	default:
 	}
 }
 
-func (s *seat) next() time.Duration {
+// next is when the turn must be looked at.
+func (s *stay) next() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -26,9 +29,11 @@ func (s *seat) next() time.Duration {
 	return max(time.Until(s.spokeAt.Add(s.a.d.tempo.watch)), time.Millisecond)
 }
 
-func (s *seat) note(ev event) (again bool) {
+// note takes from an event what says how far the turn is. It reports whether the server
+// works though it was told to stop. s.mu is held.
+func (s *stay) note(ev event) (again bool) {
 	var of statusEvent
-	decode(ev.Properties, &of)
+	seat.Decode(ev.Properties, &of)
 	if _, ours := s.t.actor(of.SessionID); !ours {
 		return false
 	}
@@ -55,7 +60,8 @@ func (s *seat) note(ev event) (again bool) {
 	return again
 }
 
-func (s *seat) check() error {
+// check ends the turn if it is over beyond doubt.
+func (s *stay) check() error {
 	s.mu.Lock()
 	u := s.t.turn
 	if u == nil {
@@ -73,7 +79,8 @@ func (s *seat) check() error {
 	return s.finish(nil)
 }
 
-func (s *seat) look() error {
+// look asks the server how far the turn is. It is the truth; the events are a hint.
+func (s *stay) look() error {
 	s.mu.Lock()
 	u, silent := s.t.turn, s.idleAt.IsZero()
 	waiting := silent && len(s.asks) > 0 // then nobody expects the agent to say anything
@@ -114,7 +121,8 @@ func (s *seat) look() error {
 	return nil
 }
 
-func (s *seat) readMessages() error {
+// readMessages takes in the messages as they are stored.
+func (s *stay) readMessages() error {
 	s.mu.Lock()
 	sessions := []string{s.native}
 	for id := range s.t.children {
@@ -137,10 +145,11 @@ func (s *seat) readMessages() error {
 	return nil
 }
 
-func (s *seat) finish(why *terret.Error) error {
+// finish ends the turn.
+func (s *stay) finish(why *terret.Error) error {
 	s.mu.Lock()
 	for _, q := range s.asks {
-		q.cancel(errWithdrawn)
+		q.cancel(seat.ErrWithdrawn)
 	}
 	if s.late != nil && why == nil && s.t.turn != nil && !s.t.turn.interrupted && s.t.turn.failure == nil {
 		why = terret.AsError(s.diagnose(s.late))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 	"github.com/terret-dev/terret/internal/proc"
 )
 
@@ -40,29 +41,29 @@ func (h *scribe) end() string {
 
 // newSeat is a place at a server that answers every call, in the middle of a turn. It has
 // a subagent.
-func newSeat(t *testing.T) (*seat, *scribe, *transport) {
+func newStay(t *testing.T) (*stay, *scribe, *transport) {
 	t.Helper()
 	h, calls := &scribe{}, &transport{}
 	d := New(Config{Environ: []string{}})
 	d.tempo = tempo{settle: time.Hour, begun: time.Hour}
-	s := &seat{
-		a: &agent{d: d, req: terret.OpenRequest{Host: h}}, c: &client{base: "http://fake", http: &http.Client{Transport: calls}}, native: "ses_1",
-		lease: &lease{server: &server{proc: &proc.Process{}}}, t: newTranslator(options{native: "ses_1"}), asks: map[string]*asking{}, life: t.Context(),
+	s := &stay{
+		a: &agent{d: d, Seat: seat.New[*stay](terret.OpenRequest{Host: h})}, c: &client{base: "http://fake", http: &http.Client{Transport: calls}}, native: "ses_1",
+		lease: &lease{server: &server{Process: &seat.Process{Process: &proc.Process{}}}}, t: newTranslator(options{native: "ses_1"}), asks: map[string]*asking{}, life: t.Context(),
 	}
 	s.t.begin("trn_1", time.Now())
 	s.t.created(sessionInfo{ID: "ses_2", ParentID: "ses_1"})
 	return s, h, calls
 }
 
-// hears makes the seat's translator take in an event.
-func (s *seat) hears(t *testing.T, kind string, properties map[string]any) []terret.Event {
+// hears makes the stay's translator take in an event.
+func (s *stay) hears(t *testing.T, kind string, properties map[string]any) []terret.Event {
 	t.Helper()
 	ev, data := said(t, kind, properties)
 	return s.t.translate(ev, data, time.Now())
 }
 
 // answers has the agent say something and finish.
-func (s *seat) answers(t *testing.T, finish string) {
+func (s *stay) answers(t *testing.T, finish string) {
 	t.Helper()
 	type o = map[string]any
 	s.hears(t, "message.updated", o{"info": o{"id": "msg_1", "sessionID": "ses_1", "role": "user"}})
@@ -81,7 +82,7 @@ func (s *seat) answers(t *testing.T, finish string) {
 // subagent's does.
 func TestWhoIsIdle(t *testing.T) {
 	t.Parallel()
-	s, _, _ := newSeat(t)
+	s, _, _ := newStay(t)
 	for _, c := range []struct {
 		session     string
 		spoke, idle bool
@@ -107,18 +108,18 @@ func TestStopAgain(t *testing.T) {
 	t.Parallel()
 	ev, _ := said(t, "session.status", map[string]any{"sessionID": "ses_1", "status": map[string]any{"type": "busy"}})
 	for name, c := range map[string]struct {
-		change func(s *seat)
+		change func(s *stay)
 		want   bool
 	}{
-		"a turn that goes on":      {func(*seat) {}, false},
-		"interrupted":              {func(s *seat) { s.t.turn.interrupted = true }, true},
-		"interrupted just now":     {func(s *seat) { s.t.turn.interrupted, s.abortAt = true, time.Now() }, false},
-		"given up":                 {func(s *seat) { s.t.turn.gaveUp = terret.Errorf(terret.CodeModelError, "no") }, true},
-		"between turns":            {func(s *seat) { s.t.turn = nil }, false},
-		"after one that was ended": {func(s *seat) { s.t.turn, s.stopped = nil, true }, true},
-		"after the end, just now":  {func(s *seat) { s.t.turn, s.stopped, s.abortAt = nil, true, time.Now() }, false},
+		"a turn that goes on":      {func(*stay) {}, false},
+		"interrupted":              {func(s *stay) { s.t.turn.interrupted = true }, true},
+		"interrupted just now":     {func(s *stay) { s.t.turn.interrupted, s.abortAt = true, time.Now() }, false},
+		"given up":                 {func(s *stay) { s.t.turn.gaveUp = terret.Errorf(terret.CodeModelError, "no") }, true},
+		"between turns":            {func(s *stay) { s.t.turn = nil }, false},
+		"after one that was ended": {func(s *stay) { s.t.turn, s.stopped = nil, true }, true},
+		"after the end, just now":  {func(s *stay) { s.t.turn, s.stopped, s.abortAt = nil, true, time.Now() }, false},
 	} {
-		s, _, _ := newSeat(t)
+		s, _, _ := newStay(t)
 		c.change(s)
 		if got := s.note(ev); got != c.want {
 			t.Errorf("%s: %v", name, got)
@@ -145,7 +146,7 @@ func TestOver(t *testing.T) {
 		"is stopped in mid sentence":     {idle: true, interrupted: true},
 		"goes on, but seemed to be idle": {idle: true},
 	} {
-		s, h, _ := newSeat(t)
+		s, h, _ := newStay(t)
 		s.answers(t, c.finish)
 		s.t.turn.interrupted = c.interrupted
 		if c.idle {
@@ -171,7 +172,7 @@ func TestOver(t *testing.T) {
 func TestNoAnswer(t *testing.T) {
 	t.Parallel()
 	for _, taken := range []bool{false, true} {
-		s, h, calls := newSeat(t)
+		s, h, calls := newStay(t)
 		calls.answers = map[string]string{"/session/status": "{}", "/session/ses_1/message": "[]", "/session/ses_2/message": "[]"}
 		if taken {
 			s.hears(t, "message.updated", map[string]any{"info": map[string]any{"id": "msg_1", "sessionID": "ses_1", "role": "user"}})
@@ -194,18 +195,18 @@ func TestWhyItEnded(t *testing.T) {
 	t.Parallel()
 	late := terret.Errorf(terret.CodeTimeout, "the call failed")
 	for name, c := range map[string]struct {
-		change func(s *seat)
+		change func(s *stay)
 		why    *terret.Error
 		want   string
 	}{
-		"nothing":         {func(s *seat) { s.late = nil }, nil, "complete"},
-		"the call":        {func(*seat) {}, nil, "the call failed"},
-		"something else":  {func(*seat) {}, terret.Errorf(terret.CodeExecutionError, "we gave up"), "we gave up"},
-		"interrupted":     {func(s *seat) { s.t.turn.interrupted = true }, nil, "was interrupted"},
-		"the agent says":  {func(s *seat) { s.t.turn.failure = &failure{Name: "Broken"} }, nil, "Broken"},
-		"it was not told": {func(s *seat) { s.t.turn = nil }, nil, ""},
+		"nothing":         {func(s *stay) { s.late = nil }, nil, "complete"},
+		"the call":        {func(*stay) {}, nil, "the call failed"},
+		"something else":  {func(*stay) {}, terret.Errorf(terret.CodeExecutionError, "we gave up"), "we gave up"},
+		"interrupted":     {func(s *stay) { s.t.turn.interrupted = true }, nil, "was interrupted"},
+		"the agent says":  {func(s *stay) { s.t.turn.failure = &failure{Name: "Broken"} }, nil, "Broken"},
+		"it was not told": {func(s *stay) { s.t.turn = nil }, nil, ""},
 	} {
-		s, h, _ := newSeat(t)
+		s, h, _ := newStay(t)
 		s.answers(t, "stop")
 		s.late = late
 		c.change(s)
@@ -226,7 +227,7 @@ func TestWhyItEnded(t *testing.T) {
 func TestStopsInOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, _, calls := newSeat(t)
+		s, _, calls := newStay(t)
 		calls.hold = make(chan struct{})
 		s.abort()
 		synctest.Wait()
@@ -249,7 +250,7 @@ func TestStopsInOrder(t *testing.T) {
 func TestDeathTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, _, _ := newSeat(t)
+		s, _, _ := newStay(t)
 		for err, want := range map[error]time.Duration{
 			terret.Errorf(terret.CodeConnectionFailed, "cut off"): deathTime, terret.Errorf(terret.CodeTimeout, "too slow"): 0, &callError{status: 500}: 0,
 		} {

@@ -297,7 +297,4 @@ type modelInfo struct {
 	Variants map[string]json.RawMessage `json:"variants"`
 }
 
-// decode reads what it can. What has another shape is left as it was.
-func decode(b []byte, into any) bool { return json.Unmarshal(b, into) == nil }
-
 func milliseconds(ms int64) time.Time { return time.UnixMilli(ms) }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 )
 
 const (
@@ -35,22 +36,18 @@ func usualTempo() tempo {
 	return tempo{start: 2 * time.Minute, settle: 300 * time.Millisecond, watch: 20 * time.Second, begun: 15 * time.Second}
 }
 
-var (
-	errWithdrawn = errors.New("the agent no longer waits for an answer")
-	errEnded     = errors.New("the agent's server has ended")
-)
-
-// seat is an agent's place at a server: a lease of it, the stream of its events, and
+// stay is an agent's time at a server: a lease of it, the stream of its events, and
 // what waits for decisions. One goroutine listens, one runs the turns, and each request
 // waits in its own.
-type seat struct {
+type stay struct {
 	a      *agent
 	lease  *lease
 	c      *client
 	about  about
 	native string
+	launch string // the key of the server's
 
-	life   context.Context // ends with the seat
+	life   context.Context // ends with the stay
 	end    context.CancelCauseFunc
 	work   sync.WaitGroup // listening, and calls that last
 	asking sync.WaitGroup // requests
@@ -77,20 +74,20 @@ type seat struct {
 	late    error // of a call that lasts as long as the turn
 }
 
-// sit takes a server and makes it ready for the session. The caller holds a.switching.
-func (a *agent) sit(ctx context.Context, l *lease, in terret.Settings) (*seat, error) {
-	s := &seat{
-		a: a, lease: l, c: l.client(a.req.Session.Cwd), stream: make(chan heard), wake: make(chan struct{}, 1),
+// arrive takes a server and makes it ready for the session. a.Switching must be held.
+func (a *agent) arrive(ctx context.Context, l *lease, in terret.Settings) (*stay, error) {
+	s := &stay{
+		a: a, lease: l, c: l.client(a.Req.Session.Cwd), stream: make(chan heard), wake: make(chan struct{}, 1),
 		told: make(chan struct{}), asks: map[string]*asking{},
 	}
 	s.life, s.end = context.WithCancelCause(context.Background())
 	s.work.Go(func() { listen(s.life, s.c, s.stream) })
 	start, err := s.introduce(ctx, in)
 	if err == nil {
-		err = a.req.Host.Emit(ctx, start, nil)
+		err = a.Req.Host.Emit(ctx, start, nil)
 	}
 	if err != nil {
-		s.end(errEnded)
+		s.end(seat.ErrEnded)
 		s.work.Wait()
 		return nil, err
 	}
@@ -99,7 +96,7 @@ func (a *agent) sit(ctx context.Context, l *lease, in terret.Settings) (*seat, e
 
 // introduce waits until the server listens to us and we to it, and finds the session or
 // begins one. It returns what to tell of that.
-func (s *seat) introduce(ctx context.Context, in terret.Settings) ([]terret.Event, error) {
+func (s *stay) introduce(ctx context.Context, in terret.Settings) ([]terret.Event, error) {
 	var err error
 	if s.about, err = s.c.about(ctx); err != nil {
 		return nil, s.diagnose(err)
@@ -107,7 +104,7 @@ func (s *seat) introduce(ctx context.Context, in terret.Settings) ([]terret.Even
 	if err := s.opened(ctx); err != nil {
 		return nil, err
 	}
-	events := []terret.Event{{Data: terret.ProcessSpawn{Argv: s.lease.argv, PID: s.lease.proc.PID()}}}
+	events := []terret.Event{s.lease.Spawned()}
 	for _, line := range s.lease.stray {
 		events = append(events, terret.Event{Data: terret.DiagParseError{Text: line}})
 	}
@@ -125,7 +122,7 @@ func (s *seat) introduce(ctx context.Context, in terret.Settings) ([]terret.Even
 	a.mu.Unlock()
 	start := terret.SessionStart{
 		Source: source, Agent: Name, AgentVersion: s.lease.version, NativeID: s.native, Model: model,
-		Tools: s.about.offered(in), Commands: commandsOf(s.about.commands), Cwd: a.req.Session.Cwd, PermissionMode: mode, MCPServers: s.about.mcp,
+		Tools: s.about.offered(in), Commands: commandsOf(s.about.commands), Cwd: a.Req.Session.Cwd, PermissionMode: mode, MCPServers: s.about.mcp,
 	}
 	if moved != nil {
 		events = append(events, terret.Event{Data: *moved})
@@ -139,7 +136,7 @@ func (s *seat) introduce(ctx context.Context, in terret.Settings) ([]terret.Even
 }
 
 // opened waits for the stream.
-func (s *seat) opened(ctx context.Context) error {
+func (s *stay) opened(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, callPatience, terret.Errorf(terret.CodeTimeout, "OpenCode's server did not open its stream of events"))
 	defer cancel()
 	for {
@@ -148,8 +145,8 @@ func (s *seat) opened(ctx context.Context) error {
 			if h.open {
 				return nil
 			}
-		case <-s.lease.proc.Done():
-			return s.diagnose(errEnded)
+		case <-s.lease.Done():
+			return s.diagnose(seat.ErrEnded)
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -157,19 +154,17 @@ func (s *seat) opened(ctx context.Context) error {
 }
 
 // diagnose is err, or that the server has died if that is why.
-func (s *seat) diagnose(err error) error {
+func (s *stay) diagnose(err error) error {
 	if e, ok := errors.AsType[*terret.Error](err); ok && e.Code == terret.CodeConnectionFailed {
 		grace := time.NewTimer(deathTime) // its connections end before it does
 		defer grace.Stop()
 		select {
-		case <-s.lease.proc.Done():
+		case <-s.lease.Done():
 		case <-grace.C:
 		}
 	}
-	if !s.lease.alive() {
-		exit, _ := s.lease.proc.Kill()
-		why := s.lease.exitError(exit, "OpenCode's server ended", "prompt the session to start it again")
-		return &why
+	if !s.lease.Alive() {
+		return s.lease.ExitError("OpenCode's server ended", "prompt the session to start it again")
 	}
 	if e, ok := errors.AsType[*callError](err); ok {
 		return terret.Errorf(terret.CodeExecutionError, "%w", e)
@@ -179,7 +174,7 @@ func (s *seat) diagnose(err error) error {
 
 // find goes on with the session, or begins one. If the agent has lost it, it begins a
 // new one and says so, unless the session is not to.
-func (s *seat) find(ctx context.Context) (source string, moved *terret.SessionNativeID, err error) {
+func (s *stay) find(ctx context.Context) (source string, moved *terret.SessionNativeID, err error) {
 	a := s.a
 	a.mu.Lock()
 	old := a.native
@@ -193,14 +188,14 @@ func (s *seat) find(ctx context.Context) (source string, moved *terret.SessionNa
 		if !isStatus(err, 404) {
 			return "", nil, err
 		}
-		if a.req.Settings.OnStale == terret.OnStaleError {
+		if a.Req.Settings.OnStale == terret.OnStaleError {
 			return "", nil, terret.Errorf(terret.CodeResumeFailed, "OpenCode has lost session %s", old)
 		}
 		moved = &terret.SessionNativeID{Old: terret.NullString(old), Reason: "stale", Error: err.Error()}
 	}
 	var info sessionInfo
 	// A title keeps the agent from asking the model for one.
-	title := a.req.Session.Title
+	title := a.Req.Session.Title
 	if title == "" {
 		title = "Terret session"
 	}
@@ -217,10 +212,10 @@ func (s *seat) find(ctx context.Context) (source string, moved *terret.SessionNa
 }
 
 // settle makes the session ours: what was said in it before is not of our turns.
-func (s *seat) settle(ctx context.Context, native string) error {
+func (s *stay) settle(ctx context.Context, native string) error {
 	s.native = native
 	s.t = newTranslator(options{
-		native: native, cwd: s.a.req.Session.Cwd, names: s.about.names, keepRaw: s.a.req.Settings.KeepRaw, contextOf: s.about.contextOf,
+		native: native, cwd: s.a.Req.Session.Cwd, names: s.about.names, keepRaw: s.a.Req.Settings.KeepRaw, contextOf: s.about.contextOf,
 	})
 	last, err := s.c.messages(ctx, native, 1)
 	for _, m := range last {
@@ -232,8 +227,8 @@ func (s *seat) settle(ctx context.Context, native string) error {
 	return err
 }
 
-// serve runs the seat until it is left, or the server ends.
-func (s *seat) serve() {
+// serve runs the stay until it is left, or the server ends.
+func (s *stay) serve() {
 	defer close(s.told)
 	timer := time.NewTimer(s.a.d.tempo.watch)
 	defer timer.Stop()
@@ -245,7 +240,7 @@ func (s *seat) serve() {
 		case <-timer.C:
 			err = s.look()
 		case <-s.wake:
-		case <-s.lease.proc.Done():
+		case <-s.lease.Done():
 			s.died()
 			return
 		case <-s.life.Done():
@@ -257,14 +252,12 @@ func (s *seat) serve() {
 		}
 		timer.Reset(s.next())
 	}
-	s.a.req.Log.Warn("the agent is stopped", "error", err) // the log takes nothing more from us
+	s.a.Req.Log.Warn("the agent is stopped", "error", err) // the log takes nothing more from us
 	s.left()
 }
 
-// nudge makes serve look at the turn.
-// next is when the turn must be looked at.
 // take takes in what the stream says.
-func (s *seat) take(h heard) error {
+func (s *stay) take(h heard) error {
 	if h.bad {
 		return s.emit([]terret.Event{h.keep()})
 	}
@@ -285,25 +278,19 @@ func (s *seat) take(h heard) error {
 	return nil
 }
 
-// note takes from an event what says how far the turn is. It reports whether the server
-// works though it was told to stop. s.mu is held.
-// check ends the turn if it is over beyond doubt.
-// look asks the server how far the turn is. It is the truth; the events are a hint.
-// readMessages takes in the messages as they are stored.
-// finish ends the turn.
 // emit passes on what the agent says.
-func (s *seat) emit(events []terret.Event) error {
+func (s *stay) emit(events []terret.Event) error {
 	if s.a.whole() {
 		events = slices.DeleteFunc(events, func(ev terret.Event) bool { return ev.Kind().Delta() })
 	}
 	if len(events) == 0 {
 		return nil
 	}
-	return s.a.req.Host.Emit(context.Background(), events, nil)
+	return s.a.Req.Host.Emit(context.Background(), events, nil)
 }
 
 // abort tells the server to stop what it does for the session.
-func (s *seat) abort() {
+func (s *stay) abort() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over {
@@ -319,13 +306,13 @@ func (s *seat) abort() {
 		ctx, cancel := context.WithTimeout(s.life, abortTime)
 		defer cancel()
 		if err := s.c.post(ctx, "/session/"+s.native+"/abort", nil, nil); err != nil && s.life.Err() == nil {
-			s.a.req.Log.Warn("the agent could not be told to stop", "error", err)
+			s.a.Req.Log.Warn("the agent could not be told to stop", "error", err)
 		}
 	})
 }
 
-// begin runs fn beside the turn, unless the seat is being left.
-func (s *seat) begin(fn func()) {
+// begin runs fn beside the turn, unless the stay ends.
+func (s *stay) begin(fn func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.over {
@@ -334,7 +321,7 @@ func (s *seat) begin(fn func()) {
 }
 
 // stop ends what goes on beside the turn, and waits for it.
-func (s *seat) stop(why error) {
+func (s *stay) stop(why error) {
 	s.mu.Lock()
 	s.over = true
 	s.mu.Unlock()
