@@ -106,6 +106,6 @@ func (s *server) client(dir string) *client {
 // not heed the end of its input, so it is told by a signal.
 func (s *server) stop() {
 	_ = s.Force()
-	s.Process.Discard(context.Background())
+	s.Discard(context.Background())
 	s.http.CloseIdleConnections()
 }
