@@ -84,7 +84,7 @@ func fingerprint(q terret.Ask) string {
 
 // enter locks l.mu once the agent may ask. While the end of a turn is on its way into
 // the log it waits: the request would come too late to be decided before it. While the
-// session goes back or forward it waits, too: no turn can begin.
+// session is quiet it waits, too: no turn can begin.
 func (h *host) enter(ctx context.Context) error {
 	l := h.l
 	for {
@@ -104,8 +104,8 @@ func (h *host) enter(ctx context.Context) error {
 		switch l.phase {
 		case settling:
 			over = l.turn.done
-		case rewinding:
-			over = l.rewound
+		case quiet:
+			over = l.resumed
 		case idle, starting, running, stopping, leaving, broken, gone:
 			return nil
 		}

@@ -59,21 +59,12 @@ func (e *Engine) Copies(ctx context.Context, session string) ([]Copy, error) {
 // RestoreCopy puts the files of a copy back into the folder of a session. A file that
 // was changed since the copy was made is a conflict, unless forced; then a copy of it is
 // kept. The turns of the session stay as they are.
-func (e *Engine) RestoreCopy(ctx context.Context, session, id, by string, force bool) (Restored, error) {
-	var out Restored
-	err := e.on(ctx, session, func(l *live) error {
-		if err := l.beginRewind("restore a copy"); err != nil {
-			return err
-		}
-		defer func() {
-			l.endRewind()
-			e.goBackground(func() { e.next(l) })
-		}()
-		var err error
+func (e *Engine) RestoreCopy(ctx context.Context, session, id, by string, force bool) (out Restored, err error) {
+	err = e.quietly(ctx, session, "restore a copy", func(l *live) error {
 		out, err = e.restoreCopy(ctx, l, id, by, force)
 		return err
 	})
-	return out, elsewhere(err)
+	return out, err
 }
 
 func (e *Engine) restoreCopy(ctx context.Context, l *live, id, by string, force bool) (Restored, error) {

@@ -21,7 +21,7 @@
 //	phase      entered by                              next                         a crash leaves
 //	---------  --------------------------------------  ---------------------------  ----------------------------
 //	idle       claiming the session; the end of a      starting, running,           nothing to do
-//	           turn or of undo                         rewinding, leaving
+//	           turn, or of quiet                       quiet, leaving
 //	starting   a prompt, or the queue: turn.start is   running, stopping, settling  a turn without an end
 //	           written, then the agent is opened
 //	running    the agent takes the prompt, or begins   stopping, settling           a turn without an end,
@@ -30,8 +30,8 @@
 //	           told, and killed if it takes too long
 //	settling   the agent says that it is done, could   idle                         the same
 //	           not start, or has died
-//	rewinding  undo and redo                           idle                         files in the old or the
-//	                                                                                new state, never between
+//	quiet      undo, redo, putting files back, moving  idle                         files in the old or the
+//	           to another node (quietly, in quiet.go)                               new state, never between
 //	leaving    closing, or a long time without a turn  gone                         nothing to do
 //	broken     a failed commit or sync, from any phase gone                         whatever the phase before did
 //	gone       giving the session back                 -                            -

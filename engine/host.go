@@ -51,20 +51,20 @@ func (h *host) Emit(_ context.Context, events []terret.Event, cursor []byte) err
 
 // emit writes the agent's events, up to the end of a turn: that waits until the turn
 // has settled, and so does everything after it. What would begin a turn while the session
-// goes back or forward waits for that, too. l.mu must be held.
+// is quiet waits for that, too. l.mu must be held.
 func (h *host) emit(events []terret.Event, cursor []byte) (*appending, error) {
 	l := h.l
 	if err := h.usable(); err != nil {
 		return nil, err
 	}
 	l.spoke(h)
-	if l.phase == settling || l.phase == rewinding && len(l.held) > 0 {
+	if l.phase == settling || l.phase == quiet && len(l.held) > 0 {
 		l.held = append(l.held, held{host: h, events: events, cursor: cursor})
 		return nil, nil
 	}
 	var out []terret.Event
 	for i, ev := range events {
-		if l.phase == rewinding && ev.Kind().InTurn() && !ev.Kind().EndsTurn() { // no turn can begin now
+		if l.phase == quiet && ev.Kind().InTurn() && !ev.Kind().EndsTurn() { // no turn can begin now
 			l.held = append(l.held, held{host: h, events: events[i:], cursor: cursor})
 			return l.write(out, nil), nil
 		}

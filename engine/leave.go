@@ -41,11 +41,11 @@ func (e *Engine) shut(ctx context.Context, l *live, reason string) {
 func (e *Engine) stopAll(ctx context.Context, l *live, reason string) {
 	for {
 		l.mu.Lock()
-		now, t, rewound := l.phase, l.turn, l.rewound
+		now, t, resumed := l.phase, l.turn, l.resumed
 		l.mu.Unlock()
 		switch {
-		case now == rewinding: // it cannot be stopped half-way
-			<-rewound
+		case now == quiet: // it cannot be stopped half-way
+			<-resumed
 		case !now.inTurn():
 			return
 		case reason == deleted:

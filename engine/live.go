@@ -37,8 +37,8 @@ type live struct {
 	turn    *turn               // the current one
 	begun   map[string]bool     // ids of turns that began here
 	open    map[string]*request
-	held    []held        // what the agent said while the turn settles, or the session is rewound
-	rewound chan struct{} // closed when the phase rewinding ends
+	held    []held        // what the agent said while the turn settles, or the session is quiet
+	resumed chan struct{} // closed when the phase quiet ends
 	idle    *time.Timer
 	// leftover holds prompts that an earlier owner left in the queue; they wait until
 	// somebody prompts.
@@ -65,7 +65,7 @@ type live struct {
 	dirty     bool
 }
 
-// held is what an agent said while its last turn settled, or its session was rewound.
+// held is what an agent said while its last turn settled, or its session was quiet.
 type held struct {
 	host   *host
 	events []terret.Event

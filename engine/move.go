@@ -35,15 +35,8 @@ type Moving struct {
 // prompt.
 func (e *Engine) Move(ctx context.Context, m Moving) (made terret.Session, first *terret.Turn, err error) {
 	var owner *live
-	err = e.on(ctx, m.Session, func(l *live) error {
+	err = e.quietly(ctx, m.Session, "move it to another node", func(l *live) error {
 		owner = l
-		if err := l.beginRewind("move it to another node"); err != nil {
-			return err
-		}
-		defer func() {
-			l.endRewind()
-			e.goBackground(func() { e.next(l) })
-		}()
 		if err := l.canMove(); err != nil {
 			return err
 		}
@@ -59,7 +52,7 @@ func (e *Engine) Move(ctx context.Context, m Moving) (made terret.Session, first
 	if err == nil {
 		e.shut(context.WithoutCancel(ctx), owner, idleReaped) // its agent is not needed any more
 	}
-	return made, first, elsewhere(err)
+	return made, first, err
 }
 
 // canMove refuses a session that has moved, or whose agent still does something.

@@ -12,32 +12,32 @@ import (
 type phase uint8
 
 const (
-	idle      phase = iota // no turn
-	starting               // turn.start is written; the agent is being opened and prompted
-	running                // the agent has the turn
-	stopping               // the turn must end; the agent was told, or is being killed
-	settling               // the agent is done; the rest of the turn is being written
-	rewinding              // the folder and the conversation move back or forward
-	leaving                // the agent is being closed and the session given back
-	broken                 // nothing more can be written
-	gone                   // no longer ours
+	idle     phase = iota // no turn
+	starting              // turn.start is written; the agent is being opened and prompted
+	running               // the agent has the turn
+	stopping              // the turn must end; the agent was told, or is being killed
+	settling              // the agent is done; the rest of the turn is being written
+	quiet                 // nothing may happen: somebody changes the folder, or moves the session
+	leaving               // the agent is being closed and the session given back
+	broken                // nothing more can be written
+	gone                  // no longer ours
 )
 
 // edges lists which phases may follow each phase.
 var edges = map[phase][]phase{
-	idle:      {starting, running, rewinding, leaving, broken},
-	starting:  {running, stopping, settling, broken},
-	running:   {stopping, settling, broken},
-	stopping:  {settling, broken},
-	settling:  {idle, broken},
-	rewinding: {idle, broken},
-	leaving:   {gone, broken},
-	broken:    {gone},
-	gone:      {},
+	idle:     {starting, running, quiet, leaving, broken},
+	starting: {running, stopping, settling, broken},
+	running:  {stopping, settling, broken},
+	stopping: {settling, broken},
+	settling: {idle, broken},
+	quiet:    {idle, broken},
+	leaving:  {gone, broken},
+	broken:   {gone},
+	gone:     {},
 }
 
 func (p phase) String() string {
-	return [...]string{"idle", "starting", "running", "stopping", "settling", "rewinding", "leaving", "broken", "gone"}[p]
+	return [...]string{"idle", "starting", "running", "stopping", "settling", "quiet", "leaving", "broken", "gone"}[p]
 }
 
 // inTurn reports whether a turn is in progress.
@@ -67,7 +67,7 @@ func (l *live) to(next phase, out []terret.Event) []terret.Event {
 		close(l.left)
 	case broken:
 		return out // nothing can be written
-	case starting, running, stopping, settling, rewinding, leaving:
+	case starting, running, stopping, settling, quiet, leaving:
 	}
 	return l.show(out)
 }
@@ -98,7 +98,7 @@ func (l *live) state() terret.SessionState {
 		return terret.SessionBusy
 	case stopping:
 		return terret.SessionInterrupting
-	case idle, rewinding:
+	case idle, quiet:
 		if l.doing != "" {
 			return l.doing
 		}

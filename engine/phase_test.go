@@ -100,7 +100,7 @@ func TestEveryEdgeIsWalked(t *testing.T) {
 		"broken while running":    walkBrokenRun,
 		"broken while stopping":   walkBrokenStop,
 		"broken while settling":   walkBrokenSettle,
-		"broken while rewinding":  walkBrokenRewind,
+		"broken while quiet":      walkBrokenQuiet,
 		"broken while leaving":    walkBrokenLeave,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -261,7 +261,7 @@ func walkBrokenSettle(w *walk) {
 	w.mends(id)
 }
 
-func walkBrokenRewind(w *walk) {
+func walkBrokenQuiet(w *walk) {
 	id := w.session()
 	w.breaks(id)
 	if _, err := w.Undo(w.t.Context(), id, "", false); err == nil {

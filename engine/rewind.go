@@ -75,46 +75,12 @@ type trip struct {
 	notes  []string
 }
 
-func (e *Engine) rewind(ctx context.Context, session string, way trip) (Rewound, error) {
-	var out Rewound
-	err := e.on(ctx, session, func(l *live) error {
-		if err := l.beginRewind(way.direction); err != nil {
-			return err
-		}
-		defer func() {
-			l.endRewind()
-			e.goBackground(func() { e.next(l) })
-		}()
-		var err error
+func (e *Engine) rewind(ctx context.Context, session string, way trip) (out Rewound, err error) {
+	err = e.quietly(ctx, session, way.direction, func(l *live) error {
 		out, err = e.travel(ctx, l, way)
 		return err
 	})
-	return out, elsewhere(err)
-}
-
-func (l *live) beginRewind(direction string) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := l.unusable(); err != nil {
-		return err
-	}
-	if l.phase != idle {
-		return terret.Errorf(terret.CodeSessionBusy, "a turn is running in session %s; stop it before you %s", l.id, direction)
-	}
-	l.rewound = make(chan struct{})
-	l.write(l.to(rewinding, nil), nil)
-	return nil
-}
-
-func (l *live) endRewind() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.told = false            // what told the agent may be undone
-	if l.phase == rewinding { // otherwise the log failed
-		l.write(l.to(idle, nil), nil)
-		l.writeHeld()
-	}
-	close(l.rewound)
+	return out, err
 }
 
 // travel does the work of rewind while nothing else happens in the session. The files

@@ -203,7 +203,7 @@ func (e *Engine) Delete(ctx context.Context, id string, force bool) error {
 	l := e.mine(id)
 	if l != nil {
 		l.mu.Lock()
-		busy := l.phase.inTurn() || l.phase == rewinding
+		busy := l.phase.inTurn() || l.phase == quiet
 		l.mu.Unlock()
 		if busy && !force {
 			return busyToDelete(id)

@@ -29,21 +29,12 @@ type File struct {
 // turn: while one runs, the session is busy. A file that is not as the replacement says is
 // a conflict, and nothing is touched. What was there is kept as a copy, which RestoreCopy
 // puts back. Turns and the agent's conversation stay as they are.
-func (e *Engine) TakeBack(ctx context.Context, session, by string, r Replacement) (Restored, error) {
-	var out Restored
-	err := e.on(ctx, session, func(l *live) error {
-		if err := l.beginRewind("take back a change"); err != nil {
-			return err
-		}
-		defer func() {
-			l.endRewind()
-			e.goBackground(func() { e.next(l) })
-		}()
-		var err error
+func (e *Engine) TakeBack(ctx context.Context, session, by string, r Replacement) (out Restored, err error) {
+	err = e.quietly(ctx, session, "take back a change", func(l *live) error {
 		out, err = e.takeBack(ctx, l, by, r)
 		return err
 	})
-	return out, elsewhere(err)
+	return out, err
 }
 
 func (e *Engine) takeBack(ctx context.Context, l *live, by string, r Replacement) (Restored, error) {

@@ -1,0 +1,48 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/terret-dev/terret"
+)
+
+// quietly runs fn while nothing else happens in the session: no turn runs, none begins,
+// and what the agent says of one waits. What says in an error what fn does. The queue goes
+// on afterwards.
+func (e *Engine) quietly(ctx context.Context, session, what string, fn func(*live) error) error {
+	return elsewhere(e.on(ctx, session, func(l *live) error {
+		if err := l.beQuiet(what); err != nil {
+			return err
+		}
+		defer func() {
+			l.resume()
+			e.goBackground(func() { e.next(l) })
+		}()
+		return fn(l)
+	}))
+}
+
+func (l *live) beQuiet(what string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.unusable(); err != nil {
+		return err
+	}
+	if l.phase != idle {
+		return terret.Errorf(terret.CodeSessionBusy, "a turn is running in session %s; stop it before you %s", l.id, what)
+	}
+	l.resumed = make(chan struct{})
+	l.write(l.to(quiet, nil), nil)
+	return nil
+}
+
+func (l *live) resume() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.told = false        // what told the agent may be undone
+	if l.phase == quiet { // otherwise the log failed
+		l.write(l.to(idle, nil), nil)
+		l.writeHeld()
+	}
+	close(l.resumed)
+}
