@@ -32,7 +32,7 @@ type appending struct {
 	cursor []byte
 	taken  []string
 	hits   map[string]int64
-	shown  func()        // if not nil, the committer calls it when the events are shown, before they are on disk
+	shown  chan struct{} // closed when the events are published, before they are on disk; nil if nobody waits for that
 	done   chan struct{} // closed when it is committed and, if it must be, on disk; or never will be
 	err    error         // valid after done
 }
@@ -41,6 +41,16 @@ type appending struct {
 func (a *appending) wait() error {
 	<-a.done
 	return a.err
+}
+
+// waitShown blocks until others can see the events, or a is done if shown is nil.
+func (a *appending) waitShown() error {
+	select {
+	case <-a.shown:
+		return nil
+	case <-a.done:
+		return a.err
+	}
 }
 
 // urgent reports whether somebody may wait for a: its text was not seen before, or it
@@ -183,8 +193,7 @@ func (e *Engine) show(l *live, r terret.Result, part []*appending) {
 	}
 	for _, a := range part {
 		if a.shown != nil {
-			a.shown()
-			a.shown = nil // it holds the turn, which may hold this
+			close(a.shown)
 		}
 		a.events = nil // requests live longer than what they wrote
 	}

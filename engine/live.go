@@ -100,14 +100,6 @@ type turn struct {
 	usage   terret.UsageUpdate // as of the last update; of this turn only
 }
 
-// onDisk blocks until the start of the turn is on disk.
-func (t *turn) onDisk() error {
-	if t.began == nil { // nobody is promised anything
-		return nil
-	}
-	return t.began.wait()
-}
-
 // over releases everybody who waits for the end of the turn.
 func (t *turn) over() {
 	t.finish.Do(func() {

@@ -63,7 +63,7 @@ func (l *live) writeEnd(t *turn, end terret.Event, after *terret.CheckpointCreat
 	if after != nil {
 		out = l.put(out, terret.Event{Data: *after})
 	}
-	end.Data = l.complete(t, end.Data)
+	end.Data = l.sumUp(t, end.Data)
 	out = l.put(out, end)
 	l.rest = terret.SessionIdle
 	if failed, ok := end.Data.(terret.TurnError); ok && failed.Error.Code != terret.CodeInterrupted && failed.Error.Code != terret.CodeKilled {
@@ -89,39 +89,18 @@ func (l *live) writeHeld() {
 	}
 }
 
-// complete completes the last event of a turn, and adds its cost to the session's
-// totals. l.mu must be held.
-func (l *live) complete(t *turn, data terret.Data) terret.Data {
-	took := time.Since(t.started).Milliseconds()
-	var usage terret.Usage
-	var cost terret.Cost
+// sumUp fills in what the last event of a turn lacks, and adds the turn's cost to the
+// session's totals. l.mu must be held.
+func (l *live) sumUp(t *turn, data terret.Data) terret.Data {
 	switch d := data.(type) {
 	case terret.TurnComplete:
-		if d.Usage == (terret.Usage{}) && d.CostUSD == 0 {
-			d.Usage, d.CostUSD = t.usage.Usage, t.usage.CostUSD
-		}
-		usage, cost = d.Usage, d.CostUSD
-		if d.DurationMS == 0 {
-			d.DurationMS = took
-		}
-		if d.Text == "" {
-			d.Text = t.text
-		}
-		data = d
+		l.total(t, &d.Usage, &d.CostUSD, &d.DurationMS, &d.Text)
 		if t.stop != nil && t.stop.Code != terret.CodeInterrupted && t.stop.Code != terret.CodeKilled {
-			data = terret.TurnError{Error: *t.stop, Text: d.Text, Usage: d.Usage, CostUSD: d.CostUSD, DurationMS: d.DurationMS, Denials: d.Denials}
+			return terret.TurnError{Error: *t.stop, Text: d.Text, Usage: d.Usage, CostUSD: d.CostUSD, DurationMS: d.DurationMS, Denials: d.Denials}
 		}
+		return d
 	case terret.TurnError:
-		if d.Usage == (terret.Usage{}) && d.CostUSD == 0 {
-			d.Usage, d.CostUSD = t.usage.Usage, t.usage.CostUSD
-		}
-		usage, cost = d.Usage, d.CostUSD
-		if d.DurationMS == 0 {
-			d.DurationMS = took
-		}
-		if d.Text == "" {
-			d.Text = t.text
-		}
+		l.total(t, &d.Usage, &d.CostUSD, &d.DurationMS, &d.Text)
 		if len(t.partial.text) > 0 {
 			d.Text = string(t.partial.text)
 		}
@@ -134,94 +113,128 @@ func (l *live) complete(t *turn, data terret.Data) terret.Data {
 		if d.Error.Code == "" {
 			d.Error.Code = terret.CodeInternal
 		}
-		data = d
+		return d
 	}
-	l.session.Usage = l.session.Usage.Add(usage)
-	l.session.CostUSD += cost
 	return data
 }
 
-// next starts the first queued prompt, unless a turn runs: the end of that one calls next
+// total does that for what both ends of a turn have.
+func (l *live) total(t *turn, usage *terret.Usage, cost *terret.Cost, took *int64, text *string) {
+	if *usage == (terret.Usage{}) && *cost == 0 {
+		*usage, *cost = t.usage.Usage, t.usage.CostUSD
+	}
+	if *took == 0 {
+		*took = time.Since(t.started).Milliseconds()
+	}
+	if *text == "" {
+		*text = t.text
+	}
+	l.session.Usage = l.session.Usage.Add(*usage)
+	l.session.CostUSD += *cost
+}
+
+// errEdited says that the queue was changed after it was read.
+var errEdited = errors.New("the queue was changed")
+
+// next begins the first queued prompt, unless a turn runs: the end of that one calls next
 // again.
 func (e *Engine) next(l *live) {
-	l.mu.Lock()
-	free := l.phase == idle
-	l.queued = !free // until somebody says so again
-	l.mu.Unlock()
-	if !free {
-		return
+	for l.seesQueue() {
+		err := e.beginNext(l)
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, errEdited) {
+			l.log.Warn("cannot read the queue", "error", err)
+			l.lookAtQueue()
+			e.watch.lookAgain() // which comes back here
+			return
+		}
 	}
+}
+
+// seesQueue reports whether the session is free for a prompt from the queue. It drops the
+// hint that there is one, until somebody gives it again.
+func (l *live) seesQueue() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.queued = l.phase != idle
+	return !l.queued
+}
+
+// lookAtQueue says that there may be prompts in the queue.
+func (l *live) lookAtQueue() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.queued = true
+}
+
+// beginNext begins the first prompt of the queue that may run, if there is one.
+func (e *Engine) beginNext(l *live) error {
 	edits := e.edits.Load()
 	items, err := e.store.Pending(e.life, l.id)
-	if err != nil {
-		e.nextLater(l, err)
-		return
-	}
 	for _, item := range items {
 		if item.Kind != terret.InboxPrompt {
 			continue
 		}
-		var q queued
-		err := unmarshal(item.Body, &q)
+		p, err := e.fromQueue(l, item)
 		if err != nil {
-			l.log.Error("dropped a queued prompt that cannot be read", "turn", item.ID, "error", err)
+			return err
 		}
-		switch _, known := e.store.Turn(e.life, l.id, item.ID); {
-		case known == nil:
-			l.take(item.ID) // it has already begun, by another path
-			continue
-		case !errors.Is(known, terret.ErrNotFound):
-			e.nextLater(l, known)
-			return
+		if done, err := l.beginQueued(p, func() bool { return e.edits.Load() != edits }); done || err != nil {
+			return err
 		}
-		in, unsettled := e.settingsFor(e.life, l.snapshot(), q.Options)
-		account, noAccount := e.account(e.life, l)
-		if noAccount != nil {
-			e.nextLater(l, noAccount)
-			return
-		}
-		l.mu.Lock()
-		if l.leftover[item.ID] {
-			l.mu.Unlock()
-			continue
-		}
-		if l.phase != idle || l.unusable() != nil {
-			l.queued = true
-			l.mu.Unlock()
-			return
-		}
-		if err != nil || l.begun[item.ID] {
-			l.mu.Unlock()
-			l.take(item.ID)
-			continue
-		}
-		if e.edits.Load() != edits { // what was read may have changed
-			l.mu.Unlock()
-			e.next(l)
-			return
-		}
-		t := l.begin(after(account, PromptRequest{Session: l.id, Prompt: q.Prompt, By: item.By, Turn: item.ID, command: q.Command}), cmp.Or(q.Origin, terret.OriginQueue), []string{item.ID}, in)
-		l.queued = true // there may be more
-		l.mu.Unlock()
-		switch {
-		case t.onDisk() != nil:
-		case unsettled != nil:
-			close(t.prepared)
-			e.endTurn(l, t, terret.AsError(unsettled))
-		default:
-			e.startTurn(l, t)
-		}
-		return
 	}
+	return err
 }
 
-// nextLater has next come back to a queue that could not be read.
-func (e *Engine) nextLater(l *live, why error) {
-	l.log.Warn("cannot read the queue", "error", why)
+// fromQueue prepares a prompt that was queued. It has no turn if it cannot run.
+func (e *Engine) fromQueue(l *live, item terret.InboxItem) (beginning, error) {
+	b := beginning{taken: item.ID}
+	switch _, err := e.store.Turn(e.life, l.id, item.ID); {
+	case err == nil: // by another path
+		l.mu.Lock()
+		l.begun[item.ID] = true
+		l.mu.Unlock()
+		return b, nil
+	case !errors.Is(err, terret.ErrNotFound):
+		return b, err
+	}
+	var q queued
+	if err := unmarshal(item.Body, &q); err != nil {
+		l.log.Error("dropped a queued prompt that cannot be read", "turn", item.ID, "error", err)
+		return b, nil
+	}
+	account, err := e.account(e.life, l)
+	if err != nil {
+		return b, err
+	}
+	b.PromptRequest = after(account, PromptRequest{
+		Session: l.id, Prompt: q.Prompt, By: item.By, Turn: item.ID, Origin: cmp.Or(q.Origin, terret.OriginQueue), command: q.Command,
+	})
+	b.in, b.unfit = e.settingsFor(e.life, l.snapshot(), q.Options)
+	return b, nil
+}
+
+// beginQueued begins a prompt of the queue, unless it waits there until somebody prompts.
+// One that has begun or cannot run leaves the queue. It reports whether the others wait.
+func (l *live) beginQueued(b beginning, edited func() bool) (done bool, err error) {
 	l.mu.Lock()
-	l.queued = true
-	l.mu.Unlock()
-	e.watch.lookAgain() // which comes back here
+	defer l.mu.Unlock()
+	switch {
+	case l.leftover[b.taken] && !l.begun[b.taken]:
+		return false, nil
+	case l.phase != idle || l.unusable() != nil:
+	case b.Turn == "" || l.begun[b.taken]:
+		l.enqueue(&appending{taken: []string{b.taken}})
+		return false, nil
+	case edited():
+		return false, errEdited
+	default:
+		l.begin(b)
+	}
+	l.queued = true // there may be more
+	return true, nil
 }
 
 // take marks an inbox item as handled.

@@ -174,9 +174,10 @@ func (e *Engine) promptLive(ctx context.Context, l *live, r PromptRequest) (terr
 		l.mu.Unlock()
 		return terret.Turn{}, terret.Errorf(terret.CodeSessionBusy, "session %s is busy with another turn; queue the prompt, steer the turn, or wait", l.id)
 	}
-	t = l.begin(after(account, r), cmp.Or(r.Origin, terret.OriginUser), nil, in)
+	r.Origin = cmp.Or(r.Origin, terret.OriginUser)
+	t = l.begin(beginning{PromptRequest: after(account, r), in: in})
 	l.mu.Unlock()
-	if err := t.onDisk(); err != nil {
+	if err := t.began.wait(); err != nil {
 		return terret.Turn{}, err
 	}
 	return l.record(t), nil
@@ -203,17 +204,27 @@ func (l *live) record(t *turn) terret.Turn {
 	}
 }
 
-// begin starts a turn of the session and writes its first event. If it takes nothing from
-// the inbox, the agent reads the prompt while the disk writes that event; otherwise the
-// caller starts the turn. l.mu must be held, and the session must be idle.
-func (l *live) begin(r PromptRequest, origin terret.Origin, taken []string, in inForce) *turn {
+// beginning is a prompt that becomes a turn.
+type beginning struct {
+	PromptRequest
+	in    inForce
+	unfit error  // why the turn cannot run, if so: it ends at once
+	taken string // from the inbox, if it was there
+}
+
+// begin begins a turn of the session: it writes the first event, and a goroutine runs the
+// turn. l.mu must be held, and the session must be idle.
+//
+// The agent reads the prompt while the disk writes that event. What is taken from the inbox
+// waits for the disk: after a power cut it would be there again.
+func (l *live) begin(r beginning) *turn {
 	l.queued = l.queued || len(l.leftover) > 0
 	l.leftover = nil
-	t := l.newTurn(r.Turn, origin, r.Prompt, in)
+	t := l.newTurn(r.Turn, r.Origin, r.Prompt, r.in)
 	t.command = r.command
 	t.prepared = make(chan struct{})
 	l.turn = t
-	start := terret.TurnStart{Prompt: r.Prompt.Blocks, MessageID: r.Prompt.MessageID, ParentID: r.Prompt.ParentID, Root: r.Prompt.Root, Origin: origin}
+	start := terret.TurnStart{Prompt: r.Prompt.Blocks, MessageID: r.Prompt.MessageID, ParentID: r.Prompt.ParentID, Root: r.Prompt.Root, Origin: r.Origin}
 	if !isZero(r.Prompt.Options) {
 		start.Options = &r.Prompt.Options
 	}
@@ -221,11 +232,16 @@ func (l *live) begin(r PromptRequest, origin terret.Origin, taken []string, in i
 	if title := titleOf(r.Prompt.Blocks); l.session.Title == "" && title != "" && r.command == nil {
 		out = l.put(out, terret.Event{Data: terret.SessionUpdated{Title: &title}})
 	}
-	a := &appending{events: l.to(starting, out), taken: taken}
-	if len(taken) == 0 {
-		a.shown = func() { l.e.startTurn(l, t) }
+	a := &appending{events: l.to(starting, out)}
+	if r.taken == "" {
+		a.shown = make(chan struct{})
+	} else {
+		a.taken = []string{r.taken}
 	}
 	t.began = l.enqueue(a)
+	if !l.e.goBackground(func() { l.e.runTurn(l, t, r.unfit) }) {
+		close(t.prepared)
+	}
 	return t
 }
 
@@ -238,16 +254,13 @@ func (l *live) beginBackground(out []terret.Event, h *host) []terret.Event {
 	return l.to(running, out)
 }
 
-// startTurn runs a turn that has begun.
-func (e *Engine) startTurn(l *live, t *turn) {
-	if !e.goBackground(func() { e.runTurn(l, t) }) {
-		close(t.prepared)
+// runTurn prepares the folder and the agent, and hands over the prompt, once the log has
+// the turn. If it is unfit it ends instead.
+func (e *Engine) runTurn(l *live, t *turn, unfit error) {
+	err := cmp.Or(t.began.waitShown(), unfit)
+	if err == nil {
+		err = e.prepareTurn(l, t)
 	}
-}
-
-// runTurn prepares the folder and the agent, and hands over the prompt.
-func (e *Engine) runTurn(l *live, t *turn) {
-	err := e.prepareTurn(l, t)
 	close(t.prepared)
 	if err != nil {
 		e.endTurn(l, t, terret.AsError(err))
