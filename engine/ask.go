@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/engine/internal/desk"
+	"github.com/terret-dev/terret/engine/internal/journal"
 )
 
 // request is an agent's request that waits for its decision.
@@ -17,7 +19,7 @@ type request struct {
 	print string        // fingerprint of what was asked
 	limit time.Duration // how long it may wait; zero means no limit
 	turn  string
-	filed *appending // the write of its own event
+	filed *journal.Write // the write of its own event
 
 	// Guarded by l.mu until decided is closed.
 	settled  bool // its decision is on its way into the log
@@ -50,14 +52,14 @@ func (h *host) Ask(ctx context.Context, q terret.Ask) (terret.Decision, error) {
 	}
 	l.mu.Unlock()
 
-	r.limit = l.e.timeout(in, q)
-	r.ask.Event.Data = l.e.suggest(session, q.Event.Data)
-	opinion, hits := l.e.opine(ctx, session, in, q)
+	r.limit = l.e.desk.Timeout(in, q)
+	r.ask.Event.Data = l.e.desk.Suggest(session, q.Event.Data)
+	opinion, hits := l.e.desk.Opine(ctx, session, in, q)
 	filed, err := r.file(ctx, opinion, hits)
 	if err != nil {
 		return terret.Decision{}, err
 	}
-	if aboutTool(q.Gate) {
+	if desk.AboutTool(q.Gate) {
 		l.recordBefore(r.turn) // the agent may change something once it has the answer
 	}
 	if filed {
@@ -132,8 +134,8 @@ func (r *request) file(ctx context.Context, opinion *terret.Decision, hits map[s
 		opinion, hits = d, nil
 	}
 	ev := r.ask.Event
-	ev.Data = withRequestID(ev.Data, r.id)
-	ev.Expects = &terret.Expects{RequestID: r.id, Gate: r.ask.Gate, Fallback: fallback(r.ask)}
+	ev.Data = desk.WithRequestID(ev.Data, r.id)
+	ev.Expects = &terret.Expects{RequestID: r.id, Gate: r.ask.Gate, Fallback: desk.Fallback(r.ask)}
 	if r.limit > 0 && opinion == nil {
 		at := terret.TimeOf(time.Now().Add(r.limit))
 		ev.Expects.ExpiresAt = &at
@@ -153,13 +155,13 @@ func (r *request) file(ctx context.Context, opinion *terret.Decision, hits map[s
 		out = l.settleRequest(out, r, *opinion)
 	}
 	r.ask.Event.Data, r.ask.Event.Raw = nil, nil // they are in the log
-	r.filed = l.enqueue(&appending{events: out, hits: hits})
+	r.filed = l.journal.Append(&journal.Write{Events: out, Hits: hits})
 	l.mu.Unlock()
-	if opinion != nil && noOpinion(*opinion) {
+	if opinion != nil && desk.NoOpinion(*opinion) {
 		close(r.decided)
 		return true, nil // "no opinion" need not wait for the disk
 	}
-	err = r.filed.wait()
+	err = r.filed.Wait()
 	switch {
 	case err != nil:
 		l.mu.Lock()
@@ -182,15 +184,15 @@ func (r *request) overruled(opinion *terret.Decision) *terret.Decision {
 		in, stopped = l.turn.in, l.turn.stop != nil
 	}
 	switch {
-	case stopped && aboutTool(gate) && (opinion == nil || opinion.Behavior != terret.BehaviorDeny):
+	case stopped && desk.AboutTool(gate) && (opinion == nil || opinion.Behavior != terret.BehaviorDeny):
 		return &terret.Decision{Behavior: terret.BehaviorDeny, Source: terret.ByInterrupt, Reason: givenUp[terret.ByInterrupt]}
 	case opinion != nil:
 		return nil
 	case stopped:
-		d := refusal(gate, terret.ByInterrupt, givenUp[terret.ByInterrupt])
+		d := desk.Refusal(gate, terret.ByInterrupt, givenUp[terret.ByInterrupt])
 		return &d
-	case isHook(gate) && !l.e.wants(l.id, in, gate):
-		return &terret.Decision{Behavior: fallback(r.ask), Source: terret.ByChannel, Reason: givenUp[terret.ByChannel]}
+	case desk.IsHook(gate) && !l.e.desk.Wants(l.id, in, gate):
+		return &terret.Decision{Behavior: desk.Fallback(r.ask), Source: terret.ByChannel, Reason: givenUp[terret.ByChannel]}
 	}
 	return nil
 }
@@ -213,7 +215,7 @@ func (l *live) settleRequest(out []terret.Event, r *request, d terret.Decision) 
 // policyAfterPlan is the policy for carrying out an approved plan. It never allows more
 // than edits: approving a plan does not say more.
 func (l *live) policyAfterPlan(mode string) terret.Policy {
-	if terret.DescriptionOf(l.e.lookup(l.session.Agent)).Modes[mode] == terret.PolicyAcceptEdits {
+	if l.e.about(l.session.Agent).Modes[mode] == terret.PolicyAcceptEdits {
 		return terret.PolicyAcceptEdits
 	}
 	return terret.PolicyAsk
@@ -261,12 +263,12 @@ var givenUp = map[terret.DecisionSource]string{
 // If somebody was faster, that decision stands. It returns when the decision is
 // committed.
 func (e *Engine) giveUp(r *request, source terret.DecisionSource) {
-	if r.filed.wait() != nil {
+	if r.filed.Wait() != nil {
 		return // the request is not in the log
 	}
-	d := refusal(r.ask.Gate, source, givenUp[source])
+	d := desk.Refusal(r.ask.Gate, source, givenUp[source])
 	if source == terret.ByTimeout || source == terret.ByChannel {
-		d.Behavior = fallback(r.ask)
+		d.Behavior = desk.Fallback(r.ask)
 	}
 	d.RequestID = r.id
 	if err := e.store.Answer(context.Background(), d); err != nil {
@@ -302,9 +304,9 @@ func (l *live) decided(id string, d terret.Decision) {
 		l.mu.Unlock()
 		return
 	}
-	a := l.enqueue(&appending{events: l.settleRequest(nil, r, d)})
+	a := l.journal.Append(&journal.Write{Events: l.settleRequest(nil, r, d)})
 	l.mu.Unlock()
-	if err := a.wait(); err != nil {
+	if err := a.Wait(); err != nil {
 		r.err = err
 	}
 	close(r.decided)

@@ -86,7 +86,7 @@ func (e *Engine) restoreCopy(ctx context.Context, l *live, id, by string, force 
 		CheckpointID: terret.NewID(terret.PrefixCheckpoint), Files: out.Files, Direction: "restore", Copy: id,
 	}}), nil)
 	l.mu.Unlock()
-	return out, a.wait()
+	return out, a.Wait()
 }
 
 func restoreError(err error, what, dir string) error {

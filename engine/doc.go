@@ -63,8 +63,8 @@
 // One goroutine commits for all sessions of the process: everything that waits goes
 // into one transaction. One watches for what other processes write, one feeds the
 // recorder, and one keeps the pool of warm agents, if there is a pool. Each turn has
-// one while it starts and one while it settles; a few of these wait for the next turn.
-// Drivers call in on their own goroutines. [Engine.Close] waits for all of them.
+// one while it starts and one while it settles. Drivers call in on their own goroutines.
+// [Engine.Close] waits for all of them.
 //
 // # Several processes
 //

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/engine/internal/desk"
 	"github.com/terret-dev/terret/engine/internal/hub"
+	"github.com/terret-dev/terret/engine/internal/journal"
 	"github.com/terret-dev/terret/engine/internal/pool"
 	"github.com/terret-dev/terret/engine/internal/recorder"
 	"github.com/terret-dev/terret/internal/checkpoint"
@@ -100,8 +103,6 @@ type Engine struct {
 	end  context.CancelCauseFunc
 	work sync.WaitGroup // everything that Close waits for
 
-	background background
-
 	mu       sync.Mutex
 	live     map[string]*live         // sessions that this process owns
 	claiming map[string]chan struct{} // sessions being claimed; closed afterwards
@@ -115,13 +116,13 @@ type Engine struct {
 	downErr  error
 
 	edits   atomic.Int64 // of queues, by this process
-	commits committer
+	journal *journal.Journal
 	hub     *hub.Hub
 	watch   watcher
 	records *recorder.Recorder
 	undo    undoer
 	pool    *pool.Pool
-	wanted  wanted
+	desk    *desk.Desk
 }
 
 var errClosed = hub.ErrClosed
@@ -145,7 +146,6 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	e := &Engine{
 		cfg: cfg, store: cfg.Store, log: cfg.Log, secrets: redact.Known(cfg.Secrets),
 		drivers: map[string]terret.Driver{}, live: map[string]*live{}, claiming: map[string]chan struct{}{}, deciding: map[string]int{}, wakes: map[string]bool{},
-		background: background{next: make(chan func())},
 	}
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
@@ -161,13 +161,17 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 		e.undo.home = cfg.Home
 	}
 	e.undo.limits = checkpoint.Limits{MaxFiles: cfg.Undo.MaxFiles, MaxBytes: cfg.Undo.MaxBytes}
-	e.commits.wake, e.commits.hurry = make(chan struct{}, 1), make(chan struct{}, 1)
 	e.hub = hub.New(cfg.Store, e.watch.poke)
+	e.journal = journal.New(cfg.Store, e.hub)
 	e.watch.nudge = make(chan struct{}, 1)
 	e.records = recorder.New(cfg.Recorder)
 	e.pool = e.newPool()
+	home, _ := os.UserHomeDir() // without one, ~ is not expanded
+	e.desk = desk.New(desk.Config{
+		Home: cfg.Home, UserHome: home, Unattended: cfg.Unattended, Timeouts: cfg.Timeouts, Rules: cfg.Store.ListRules, About: e.about,
+	})
 
-	e.work.Go(e.commitLoop)
+	e.work.Go(func() { e.journal.Run(e.life) })
 	e.work.Go(e.watchLoop)
 	if err := e.recover(ctx); err != nil {
 		return nil, errors.Join(err, e.Close(context.WithoutCancel(ctx)))
@@ -176,6 +180,18 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 		e.work.Go(func() { e.takeOverLoop(s.Lease()) })
 	}
 	return e, nil
+}
+
+// goBackground runs fn in a goroutine that Close waits for. It refuses once the engine's
+// life is over.
+func (e *Engine) goBackground(fn func()) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.life.Err() != nil {
+		return false
+	}
+	e.work.Go(fn)
+	return true
 }
 
 func setDefault(d *time.Duration, v time.Duration) {
@@ -281,5 +297,8 @@ func (e *Engine) lookup(name string) terret.Driver {
 	}
 	return nil
 }
+
+// about is what the agent of that name says about itself.
+func (e *Engine) about(agent string) terret.Description { return terret.DescriptionOf(e.lookup(agent)) }
 
 func (e *Engine) trusts(cwd string) bool { return e.cfg.Trust != nil && e.cfg.Trust(cwd) }

@@ -37,14 +37,14 @@ func Killer(e *Engine, session string) func() {
 // Writer returns what writes to the session as it is ours now, at any time.
 func Writer(e *Engine, session string) func() error {
 	l := e.mine(session)
-	return func() error { return l.take(terret.NewID(terret.PrefixControl)).wait() }
+	return func() error { return l.take(terret.NewID(terret.PrefixControl)).Wait() }
 }
 
 // Fence takes the session from the engine, as if its lease were lost, and waits until the
 // engine has given it up.
 func Fence(e *Engine, session string) {
 	l := e.mine(session)
-	l.fail(nil, terret.ErrFenced)
+	l.Failed(terret.ErrFenced)
 	<-l.left
 }
 

@@ -25,7 +25,12 @@ type watcher struct {
 }
 
 // poke wakes the watcher: there is something to watch for.
-func (w *watcher) poke() { signal(w.nudge) }
+func (w *watcher) poke() {
+	select {
+	case w.nudge <- struct{}{}:
+	default: // it has yet to look
+	}
+}
 
 // lookAgain makes the watcher look at what is already there.
 func (w *watcher) lookAgain() {
@@ -154,7 +159,7 @@ func (e *Engine) serve(ctx context.Context, l *live, item terret.InboxItem) {
 		e.takeUpdate(ctx, l, item)
 		return
 	}
-	if l.take(item.ID).wait() != nil {
+	if l.take(item.ID).Wait() != nil {
 		return
 	}
 	e.goBackground(func() {
@@ -208,7 +213,7 @@ func (e *Engine) carryOut(ctx context.Context, l *live, item terret.InboxItem) {
 		l.mu.Unlock()
 		if refused {
 			l.log.Warn("a request from another process failed", "kind", item.Kind, "error", err)
-			_ = l.take(item.ID).wait() // if it was not written, the next owner tries it again
+			_ = l.take(item.ID).Wait() // if it was not written, the next owner tries it again
 		}
 		l.mu.Lock()
 		l.updates = l.updates[1:]

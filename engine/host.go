@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/engine/internal/desk"
+	"github.com/terret-dev/terret/engine/internal/journal"
 )
 
 // host is what one agent sees of the engine. It stops working when the agent is closed
@@ -15,13 +17,13 @@ type host struct {
 
 	// Guarded by l.mu.
 	agent   terret.Agent        // nil until it is open
-	in      inForce             // in force in its current or last turn
+	in      desk.InForce        // in force in its current or last turn
 	leaving bool                // the agent is being closed, or has ended
 	asked   map[string]*request // by the agent's own key
 	tasks   map[string]bool     // those running in the background
 }
 
-func (l *live) newHost(in inForce) *host {
+func (l *live) newHost(in desk.InForce) *host {
 	h := &host{l: l, in: in, asked: map[string]*request{}, tasks: map[string]bool{}}
 	h.life, h.end = context.WithCancelCause(context.Background())
 	return h
@@ -41,10 +43,10 @@ func (h *host) Emit(_ context.Context, events []terret.Event, cursor []byte) err
 	l := h.l
 	l.mu.Lock()
 	a, err := h.emit(events, cursor)
-	full := l.backlog > backlogEvents
+	full := l.journal.Full()
 	l.mu.Unlock()
 	if err == nil && a != nil && full {
-		err = a.wait()
+		err = a.Wait()
 	}
 	return err
 }
@@ -52,7 +54,7 @@ func (h *host) Emit(_ context.Context, events []terret.Event, cursor []byte) err
 // emit writes the agent's events, up to the end of a turn: that waits until the turn
 // has settled, and so does everything after it. What would begin a turn while the session
 // is quiet waits for that, too. l.mu must be held.
-func (h *host) emit(events []terret.Event, cursor []byte) (*appending, error) {
+func (h *host) emit(events []terret.Event, cursor []byte) (*journal.Write, error) {
 	l := h.l
 	if err := h.usable(); err != nil {
 		return nil, err
@@ -148,7 +150,7 @@ func (h *host) Delivered(_ context.Context, requestID string) error {
 	if err := h.usable(); err != nil {
 		return err
 	}
-	l.delivered = append(l.delivered, requestID) // needs no commit of its own: the agent continues now
+	l.journal.Delivered(requestID)
 	return nil
 }
 

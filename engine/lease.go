@@ -50,7 +50,7 @@ func (e *Engine) dropLost() {
 		owner := l.session.Owner
 		l.mu.Unlock()
 		if lost || owner != worker {
-			l.fail(nil, terret.ErrFenced)
+			l.Failed(terret.ErrFenced)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/engine/internal/journal"
 )
 
 // Reasons to shut a session.
@@ -82,10 +83,10 @@ func (e *Engine) retire(l *live, reason string) {
 	if reason != "" && h != nil {
 		out = l.put(out, terret.Event{Data: terret.SessionEnd{Reason: reason}})
 	}
-	a := l.enqueue(&appending{events: out})
+	a := l.journal.Append(&journal.Write{Events: out})
 	epoch := l.session.Epoch
 	l.mu.Unlock()
-	if err := a.wait(); err != nil {
+	if err := a.Wait(); err != nil {
 		l.log.Warn("could not log the end of the session", "error", err)
 		if l.isBroken() {
 			return // somebody is already giving it up
@@ -148,11 +149,7 @@ func (e *Engine) forget(l *live) {
 	}
 	e.mu.Unlock()
 	l.to(gone, nil)
-	for _, a := range l.pending {
-		a.err = errGone
-		close(a.done)
-	}
-	l.pending = nil
+	l.journal.End(errGone) // two batches for one session would fail a whole commit
 }
 
 // abandon stops the agent of a session whose log failed, and gives the session back, so

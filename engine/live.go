@@ -2,19 +2,23 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/engine/internal/desk"
+	"github.com/terret-dev/terret/engine/internal/journal"
 )
 
 // live is a session that this process owns. mu guards everything below it, and is never
 // held during I/O.
 type live struct {
-	e   *Engine
-	id  string
-	log *slog.Logger
+	e       *Engine
+	id      string
+	log     *slog.Logger
+	journal *journal.Log
 
 	// opening is held while the agent is opened or closed, so that there is never
 	// more than one.
@@ -28,11 +32,11 @@ type live struct {
 	closing bool  // somebody waits to close the session: nothing new begins
 	why     error // why nothing more can be written, if so
 
-	session terret.Session      // as of the last enqueued event
+	session terret.Session      // as of the last event that was written
 	rest    terret.SessionState // shown while no turn runs
 	doing   terret.SessionState // compacting or retrying, while it does so
 	detail  string              // of the state
-	cursor  []byte              // the driver's, as of the last enqueued event
+	cursor  []byte              // the driver's, as of the last event that was written
 	host    *host               // the agent's; nil while there is none
 	turn    *turn               // the current one
 	begun   map[string]bool     // ids of turns that began here
@@ -56,13 +60,6 @@ type live struct {
 	queued  bool
 	secrets secrets
 	undoOff string // why turns cannot be undone, as the log says; empty: they can
-
-	// For the committer.
-	last      int64 // number of the last committed event
-	pending   []*appending
-	delivered []string // requests whose decision reached the agent; goes with the next batch
-	backlog   int      // events in pending
-	dirty     bool
 }
 
 // held is what an agent said while its last turn settled, or its session was quiet.
@@ -77,9 +74,9 @@ type turn struct {
 	id       string
 	origin   terret.Origin
 	started  time.Time
-	began    *appending // its start; nil if the agent began it by itself
+	began    *journal.Write // its start; nil if the agent began it by itself
 	prompt   terret.Prompt
-	in       inForce         // in force for this turn
+	in       desk.InForce    // in force for this turn
 	command  *command        // to run instead of the prompt
 	ctx      context.Context // of what prepares it
 	cancel   context.CancelCauseFunc
@@ -123,7 +120,7 @@ func (p *partial) add(d terret.MessageDelta) {
 	p.text = append(p.text, d.Text...)
 }
 
-func (l *live) newTurn(id string, origin terret.Origin, p terret.Prompt, in inForce) *turn {
+func (l *live) newTurn(id string, origin terret.Origin, p terret.Prompt, in desk.InForce) *turn {
 	l.begun[id] = true
 	t := &turn{id: id, origin: origin, started: time.Now(), heard: time.Now(), prompt: p, in: in, done: make(chan struct{})}
 	t.ctx, t.cancel = context.WithCancelCause(l.e.life)
@@ -145,7 +142,7 @@ func (e *Engine) Live(id string) (terret.Session, bool) {
 	if l.turn != nil {
 		s.Turn = l.turn.id
 	}
-	return s, l.over() == nil
+	return s, l.why == nil && l.phase != gone
 }
 
 // snapshot returns a copy of the session.
@@ -174,6 +171,74 @@ func (l *live) unusable() error {
 		return errGone
 	}
 	return nil
+}
+
+// write passes events and the driver's cursor to the journal, if there are any. l.mu must
+// be held.
+func (l *live) write(out []terret.Event, cursor []byte) *journal.Write {
+	if len(out) == 0 && cursor == nil {
+		return nil
+	}
+	if cursor != nil {
+		l.cursor = cursor
+	}
+	return l.journal.Append(&journal.Write{Events: out, Cursor: cursor})
+}
+
+// flush waits until everything written so far is in the log, and on disk if it must be.
+func (l *live) flush() error {
+	l.mu.Lock()
+	if err := l.unusable(); err != nil {
+		l.mu.Unlock()
+		return err
+	}
+	w := l.journal.Append(&journal.Write{})
+	l.mu.Unlock()
+	return w.Wait()
+}
+
+// Committed implements journal.Owner.
+func (l *live) Committed(r terret.Result) {
+	l.mu.Lock()
+	l.session.LastSeq = r.LastSeq
+	s := l.session
+	l.mu.Unlock()
+	if len(r.Entries) > 0 && s.Agent != NoAgent {
+		l.e.records.Add(s, r.Entries)
+	}
+}
+
+// Failed implements journal.Owner. It gives up on the session: it writes nothing more,
+// tells whoever waits, and stops the agent. The log stays as it is; the next owner cleans
+// up.
+func (l *live) Failed(err error) {
+	l.mu.Lock()
+	first := l.breakOff(err)
+	l.mu.Unlock()
+	if !first {
+		return
+	}
+	if errors.Is(err, terret.ErrFenced) {
+		l.log.Warn("another process took over the session")
+	} else {
+		l.log.Error("session failed", "error", err)
+		l.e.hub.Fail(l.id, err)
+	}
+	if !l.e.goBackground(func() { l.e.abandon(l) }) {
+		l.e.abandon(l)
+	}
+}
+
+// breakOff stops writing to the log, and reports whether it was this call that did.
+// l.mu must be held; if it reports true, the caller must abandon the session.
+func (l *live) breakOff(err error) bool {
+	first := l.why == nil && l.phase != gone
+	if first {
+		l.why = err
+		l.to(broken, nil)
+	}
+	l.journal.End(err)
+	return first
 }
 
 // put appends an event to out as it goes into the log, and then the session's state if

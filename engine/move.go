@@ -76,7 +76,7 @@ func (e *Engine) succeed(ctx context.Context, l *live, m Moving, to terret.Sessi
 	l.mu.Lock()
 	a := l.write(l.put(nil, terret.Event{By: m.By, Data: terret.SessionUpdated{HandedTo: &to.ID}}), nil)
 	l.mu.Unlock()
-	if err := a.wait(); err != nil {
+	if err := a.Wait(); err != nil {
 		return nil, err
 	}
 	var first *terret.Turn

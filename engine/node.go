@@ -129,7 +129,7 @@ func (e *Engine) wakeUp(l *live, item terret.InboxItem) {
 	if err := unmarshal(item.Body, &w); err != nil {
 		l.log.Warn("a request from another process cannot be read", "error", err)
 	}
-	if l.take(item.ID).wait() == nil && w.Run {
+	if l.take(item.ID).Wait() == nil && w.Run {
 		e.runQueue(l.id)
 	}
 }

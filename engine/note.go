@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/engine/internal/journal"
 )
 
 // NoAgent is the agent of sessions in which no agent works: logs that only [Engine.Note]
@@ -59,7 +60,7 @@ func (e *Engine) Note(ctx context.Context, session, by string, data ...terret.Da
 		if err != nil {
 			return err
 		}
-		return a.wait()
+		return a.Wait()
 	})
 	if isForeign(err) {
 		return e.noteForeign(ctx, session, by, events)
@@ -82,7 +83,7 @@ func notes(by string, data []terret.Data) ([]terret.Event, error) {
 }
 
 // append writes events to a session without an agent, and marks inbox items as handled.
-func (l *live) append(events []terret.Event, taken []string) (*appending, error) {
+func (l *live) append(events []terret.Event, taken []string) (*journal.Write, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.session.Agent != NoAgent {
@@ -95,7 +96,7 @@ func (l *live) append(events []terret.Event, taken []string) (*appending, error)
 	for _, ev := range events {
 		out = l.put(out, ev)
 	}
-	return l.enqueue(&appending{events: out, taken: taken}), nil
+	return l.journal.Append(&journal.Write{Events: out, Taken: taken}), nil
 }
 
 // noted is the body of an inbox item: events without their envelope.
@@ -184,6 +185,6 @@ func (e *Engine) takeNote(l *live, item terret.InboxItem) {
 		events = nil
 	}
 	if a, err := l.append(events, []string{item.ID}); err == nil {
-		_ = a.wait() // if it was not written, the next owner does it
+		_ = a.Wait() // if it was not written, the next owner does it
 	}
 }

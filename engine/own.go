@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/engine/internal/desk"
+	"github.com/terret-dev/terret/engine/internal/journal"
 )
 
 // mine returns the session if this process owns it.
@@ -112,9 +114,10 @@ func (e *Engine) claim(ctx context.Context, id string, closing bool) (*live, err
 	}
 	l := &live{
 		e: e, id: id, closing: closing, log: e.log.With("session", id, "agent", c.Session.Agent),
-		session: c.Session, rest: restingState(c.Session.State), cursor: c.Cursor, last: c.Session.LastSeq,
+		session: c.Session, rest: restingState(c.Session.State), cursor: c.Cursor,
 		open: map[string]*request{}, begun: map[string]bool{}, left: make(chan struct{}), secrets: secrets{known: e.secrets},
 	}
+	l.journal = e.journal.Open(c.Session, l)
 	release := func() error { return e.store.Release(context.WithoutCancel(ctx), id, c.Session.Epoch) }
 	if l.leftover, err = e.queued(ctx, id); err != nil {
 		return nil, errors.Join(err, release())
@@ -178,9 +181,9 @@ func (e *Engine) adopt(ctx context.Context, l *live) error {
 		l.rest = terret.SessionFailed
 	}
 	l.session.Turn = ""
-	a := l.enqueue(&appending{events: l.show(out)})
+	a := l.journal.Append(&journal.Write{Events: l.show(out)})
 	l.mu.Unlock()
-	return a.wait()
+	return a.Wait()
 }
 
 // spent is the logged cost of the session's unfinished turn.
@@ -222,7 +225,7 @@ func (e *Engine) undecided(ctx context.Context, session string) ([]terret.Reques
 		if answered[r.RequestID] {
 			continue
 		}
-		d := refusal(r.Gate, terret.ByAgentExit, "the agent is gone")
+		d := desk.Refusal(r.Gate, terret.ByAgentExit, "the agent is gone")
 		d.RequestID = r.RequestID
 		r.Decision = &d
 		mine = append(mine, r)

@@ -78,7 +78,7 @@ func (l *live) illegal(next phase) {
 		panic(err)
 	}
 	l.log.Error("bug: illegal transition", "error", err)
-	if l.breakOff(nil, err) {
+	if l.breakOff(err) {
 		l.e.goBackground(func() { l.e.abandon(l) })
 	}
 }

@@ -136,7 +136,7 @@ func (e *Engine) travel(ctx context.Context, l *live, way trip) (Rewound, error)
 	l.mu.Lock()
 	a := l.write(l.put(nil, terret.Event{By: way.by, Data: data}), nil)
 	l.mu.Unlock()
-	return out, a.wait()
+	return out, a.Wait()
 }
 
 func nothingTo(direction, session string) error {

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/engine/internal/desk"
+	"github.com/terret-dev/terret/engine/internal/journal"
 )
 
 // Create makes a session. Agent and Cwd must be set; the agent starts with the first
@@ -131,13 +133,13 @@ func (e *Engine) update(ctx context.Context, l *live, u terret.SessionUpdated, b
 	}
 	out := l.put(nil, terret.Event{By: by, Data: u})
 	if h != nil && (u.Policy != nil || u.PermissionMode != nil) {
-		if text := e.unkept(l.session, inForce{}, terret.CapabilitiesOf(h.agent)); text != "" {
+		if text := e.desk.Unkept(l.session, desk.InForce{}, terret.CapabilitiesOf(h.agent)); text != "" {
 			out = l.put(out, terret.Event{Data: terret.DiagWarning{Text: text}})
 		}
 	}
-	a := l.enqueue(&appending{events: out, taken: taken})
+	a := l.journal.Append(&journal.Write{Events: out, Taken: taken})
 	l.mu.Unlock()
-	return a.wait()
+	return a.Wait()
 }
 
 func (e *Engine) updateForeign(ctx context.Context, id string, u terret.SessionUpdated, by string) error {
@@ -157,7 +159,7 @@ func (e *Engine) updateForeign(ctx context.Context, id string, u terret.SessionU
 // leavePlanMode completes a change of the policy: an agent whose own mode is planning
 // would go on planning under any policy.
 func (e *Engine) leavePlanMode(s terret.Session, u terret.SessionUpdated) terret.SessionUpdated {
-	about := terret.DescriptionOf(e.lookup(s.Agent))
+	about := e.about(s.Agent)
 	if u.Policy != nil && *u.Policy != terret.PolicyPlan && u.PermissionMode == nil &&
 		about.Modes[s.PermissionMode] == terret.PolicyPlan && about.Asking != "" {
 		u.PermissionMode = &about.Asking

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/engine/internal/journal"
 )
 
 // endTurn ends a turn for a reason of the engine's, as if the agent had reported it,
@@ -38,7 +39,7 @@ func (e *Engine) settle(l *live, t *turn, end terret.Event) {
 		e.giveUp(r, source)
 	}
 	after := e.snapshotAfter(l, t)
-	if a := l.writeEnd(t, end, after); a == nil || a.wait() != nil {
+	if a := l.writeEnd(t, end, after); a == nil || a.Wait() != nil {
 		t.over()
 		return
 	}
@@ -53,7 +54,7 @@ func (e *Engine) settle(l *live, t *turn, end terret.Event) {
 
 // writeEnd writes the last events of a turn, and then what the agent said while the
 // turn settled. It returns nil if nothing can be written.
-func (l *live) writeEnd(t *turn, end terret.Event, after *terret.CheckpointCreated) *appending {
+func (l *live) writeEnd(t *turn, end terret.Event, after *terret.CheckpointCreated) *journal.Write {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.phase != settling {
@@ -73,7 +74,7 @@ func (l *live) writeEnd(t *turn, end terret.Event, after *terret.CheckpointCreat
 	if t.cursor != nil {
 		l.cursor = t.cursor
 	}
-	a := l.enqueue(&appending{events: l.to(idle, out), cursor: t.cursor})
+	a := l.journal.Append(&journal.Write{Events: l.to(idle, out), Cursor: t.cursor})
 	l.writeHeld()
 	return a
 }
@@ -226,7 +227,7 @@ func (l *live) beginQueued(b beginning, edited func() bool) (done bool, err erro
 		return false, nil
 	case l.phase != idle || l.unusable() != nil:
 	case b.Turn == "" || l.begun[b.taken]:
-		l.enqueue(&appending{taken: []string{b.taken}})
+		l.journal.Append(&journal.Write{Taken: []string{b.taken}})
 		return false, nil
 	case edited():
 		return false, errEdited
@@ -238,8 +239,8 @@ func (l *live) beginQueued(b beginning, edited func() bool) (done bool, err erro
 }
 
 // take marks an inbox item as handled.
-func (l *live) take(item string) *appending {
+func (l *live) take(item string) *journal.Write {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.enqueue(&appending{taken: []string{item}})
+	return l.journal.Append(&journal.Write{Taken: []string{item}})
 }

@@ -58,5 +58,5 @@ func (e *Engine) takeBack(ctx context.Context, l *live, by string, r Replacement
 	l.mu.Lock()
 	a := l.write(l.put(nil, terret.Event{By: by, Data: data}), nil)
 	l.mu.Unlock()
-	return out, a.wait()
+	return out, a.Wait()
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/engine/internal/desk"
+	"github.com/terret-dev/terret/engine/internal/journal"
 )
 
 // When says what to do with a prompt while a turn runs.
@@ -177,7 +179,7 @@ func (e *Engine) promptLive(ctx context.Context, l *live, r PromptRequest) (terr
 	r.Origin = cmp.Or(r.Origin, terret.OriginUser)
 	t = l.begin(beginning{PromptRequest: after(account, r), in: in})
 	l.mu.Unlock()
-	if err := t.began.wait(); err != nil {
+	if err := t.began.Wait(); err != nil {
 		return terret.Turn{}, err
 	}
 	return l.record(t), nil
@@ -207,7 +209,7 @@ func (l *live) record(t *turn) terret.Turn {
 // beginning is a prompt that becomes a turn.
 type beginning struct {
 	PromptRequest
-	in    inForce
+	in    desk.InForce
 	unfit error  // why the turn cannot run, if so: it ends at once
 	taken string // from the inbox, if it was there
 }
@@ -232,13 +234,11 @@ func (l *live) begin(r beginning) *turn {
 	if title := titleOf(r.Prompt.Blocks); l.session.Title == "" && title != "" && r.command == nil {
 		out = l.put(out, terret.Event{Data: terret.SessionUpdated{Title: &title}})
 	}
-	a := &appending{events: l.to(starting, out)}
-	if r.taken == "" {
-		a.shown = make(chan struct{})
-	} else {
-		a.taken = []string{r.taken}
+	w := &journal.Write{Events: l.to(starting, out), Early: r.taken == ""}
+	if r.taken != "" {
+		w.Taken = []string{r.taken}
 	}
-	t.began = l.enqueue(a)
+	t.began = l.journal.Append(w)
 	if !l.e.goBackground(func() { l.e.runTurn(l, t, r.unfit) }) {
 		close(t.prepared)
 	}
@@ -257,7 +257,7 @@ func (l *live) beginBackground(out []terret.Event, h *host) []terret.Event {
 // runTurn prepares the folder and the agent, and hands over the prompt, once the log has
 // the turn. If it is unfit it ends instead.
 func (e *Engine) runTurn(l *live, t *turn, unfit error) {
-	err := cmp.Or(t.began.waitShown(), unfit)
+	err := cmp.Or(t.began.WaitShown(), unfit)
 	if err == nil {
 		err = e.prepareTurn(l, t)
 	}
@@ -350,7 +350,7 @@ func (e *Engine) openFor(ctx context.Context, l *live, session terret.Session, c
 	if err != nil {
 		return nil, err
 	}
-	var in inForce
+	var in desk.InForce
 	if t != nil {
 		in = t.in
 	} else if in, err = e.settingsFor(ctx, session, terret.TurnOptions{}); err != nil {
@@ -373,7 +373,7 @@ func (e *Engine) openFor(ctx context.Context, l *live, session terret.Session, c
 		e.endAgent(l, h)
 		return nil, err
 	}
-	if why := e.unkept(session, in, terret.CapabilitiesOf(agent)); why != "" {
+	if why := e.desk.Unkept(session, in, terret.CapabilitiesOf(agent)); why != "" {
 		l.warn(h, why)
 	}
 	return h, nil
@@ -433,7 +433,7 @@ func (e *Engine) steer(ctx context.Context, l *live, t *turn, r PromptRequest) (
 		MessageID: r.Prompt.MessageID, ParentID: r.Prompt.ParentID, Root: r.Prompt.Root, Blocks: r.Prompt.Blocks,
 	}}), nil)
 	l.mu.Unlock()
-	if err := a.wait(); err != nil {
+	if err := a.Wait(); err != nil {
 		return terret.Turn{}, err
 	}
 	if err := s.Steer(ctx, t.id, r.Prompt); err != nil {

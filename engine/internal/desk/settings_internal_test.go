@@ -1,4 +1,4 @@
-package engine
+package desk
 
 import (
 	"encoding/json"
@@ -73,7 +73,7 @@ func TestResolveCases(t *testing.T) {
 		"a turn's effort": {s: terret.SessionOptions{Effort: "low"}, t: terret.TurnOptions{Effort: "high"}, want: settings{Effort: "high", MaxTurns: 25}},
 		"the rest stays":  {s: terret.SessionOptions{Effort: "high", SystemAppend: "x", KeepRaw: true, MaxCostUSD: terret.USD}, want: settings{Effort: "high", SystemAppend: "x", KeepRaw: true, MaxCostUSD: terret.USD, MaxTurns: 25}},
 	} {
-		got := resolve(terret.Session{Options: c.s}, Role{Persona: &c.p}, c.t).Settings
+		got := Resolve(terret.Session{Options: c.s}, Role{Persona: &c.p}, c.t).Settings
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
@@ -103,7 +103,7 @@ func TestResolveTools(t *testing.T) {
 		for _, persona := range all {
 			for _, turn := range all {
 				for _, override := range all {
-					got := resolve(
+					got := Resolve(
 						terret.Session{Options: terret.SessionOptions{Tools: session}},
 						Role{Persona: &terret.Persona{Tools: persona}},
 						terret.TurnOptions{Tools: turn, ToolsOverride: override},
@@ -131,7 +131,7 @@ func TestResolveRemoved(t *testing.T) {
 		for _, persona := range lists {
 			for _, turn := range lists {
 				for _, override := range lists {
-					in := resolve(
+					in := Resolve(
 						terret.Session{Options: terret.SessionOptions{DisallowedTools: session}},
 						Role{Persona: &terret.Persona{DisallowedTools: persona}},
 						terret.TurnOptions{DisallowedTools: turn, DisallowedToolsOverride: override},
@@ -152,7 +152,7 @@ func TestResolveRemoved(t *testing.T) {
 	}
 }
 
-func (in inForce) ruled(effect terret.Effect, pattern string) bool {
+func (in InForce) ruled(effect terret.Effect, pattern string) bool {
 	return slices.ContainsFunc(in.rules, func(r terret.Rule) bool { return r.Effect == effect && r.Pattern == pattern })
 }
 
@@ -165,7 +165,7 @@ func TestResolveApproved(t *testing.T) {
 			for _, persona := range lists {
 				for _, turn := range lists {
 					for _, override := range lists {
-						in := resolve(
+						in := Resolve(
 							terret.Session{Options: terret.SessionOptions{AutoApproveTools: session}},
 							Role{Persona: &terret.Persona{AutoApproveTools: persona, Trusted: trusted}},
 							terret.TurnOptions{AutoApproveTools: turn, AutoApproveToolsOverride: override},
@@ -202,7 +202,7 @@ func TestResolveSteps(t *testing.T) {
 					if persona >= 0 {
 						role.Persona = &terret.Persona{MaxTurns: persona, Trusted: trusted}
 					}
-					got := resolve(s, role, terret.TurnOptions{MaxTurns: turn}).MaxTurns
+					got := Resolve(s, role, terret.TurnOptions{MaxTurns: turn}).MaxTurns
 
 					// A person's limit: the turn's, unless a persona that is trusted has one.
 					want := session
@@ -235,7 +235,7 @@ func TestResolveGates(t *testing.T) {
 	for _, trusted := range []bool{false, true} {
 		for _, session := range some {
 			for _, persona := range some {
-				got := resolve(
+				got := Resolve(
 					terret.Session{Options: terret.SessionOptions{Gates: session}},
 					Role{Persona: &terret.Persona{Gates: persona, Trusted: trusted}}, terret.TurnOptions{},
 				).Gates
@@ -263,7 +263,7 @@ func TestResolvePrompt(t *testing.T) {
 			if session == "" || second == "" {
 				want = session + second
 			}
-			got := resolve(terret.Session{Options: terret.SessionOptions{SystemAppend: session}}, Role{Prompt: role}, terret.TurnOptions{SystemAppend: turn}).SystemAppend
+			got := Resolve(terret.Session{Options: terret.SessionOptions{SystemAppend: session}}, Role{Prompt: role}, terret.TurnOptions{SystemAppend: turn}).SystemAppend
 			if got != want {
 				t.Errorf("session %q, role %q, turn %q: %q, want %q", session, role, turn, got, want)
 			}
@@ -295,8 +295,8 @@ func TestResolveIsPure(t *testing.T) {
 		return string(b)
 	}
 	before := image()
-	first := resolve(s, Role{Persona: &p}, o)
-	if again := resolve(s, Role{Persona: &p}, o); fmt.Sprint(first) != fmt.Sprint(again) {
+	first := Resolve(s, Role{Persona: &p}, o)
+	if again := Resolve(s, Role{Persona: &p}, o); fmt.Sprint(first) != fmt.Sprint(again) {
 		t.Errorf("%+v, and then %+v", first, again)
 	}
 	if after := image(); after != before {

@@ -1,10 +1,12 @@
-package engine
+// Package desk decides what can be decided without a person: what is in force for a turn,
+// what rules and the policy say about a request, and which decisions are valid. It keeps
+// no state but who wants to decide.
+package desk
 
 import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/terret-dev/terret"
@@ -12,32 +14,51 @@ import (
 	"github.com/terret-dev/terret/policy"
 )
 
+// Config is what a desk works with.
+type Config struct {
+	Home       string // Terret's own folder, which agents may not touch
+	UserHome   string // the user's; empty means that ~ is not expanded
+	Unattended bool   // nobody can be asked
+	Timeouts   map[terret.Gate]time.Duration
+	Rules      func(ctx context.Context, session string) ([]terret.Rule, error) // the stored ones
+	About      func(agent string) terret.Description
+}
+
+// Desk is safe for concurrent use.
+type Desk struct {
+	cfg    Config
+	wanted wanted
+}
+
+// New makes a desk.
+func New(cfg Config) *Desk { return &Desk{cfg: cfg} }
+
 // hookPatience is how long an agent's hook waits for a decision that somebody wants to
 // make, unless another limit is set.
 const hookPatience = 10 * time.Minute
 
-// timeout is how long a request may wait: the agent's limit, or the session's, or the
+// Timeout is how long a request may wait: the agent's limit, or the session's, or the
 // engine's. Without any of them permissions, questions and plans wait for ever, and
 // hooks wait for [hookPatience].
-func (e *Engine) timeout(in inForce, q terret.Ask) time.Duration {
+func (d *Desk) Timeout(in InForce, q terret.Ask) time.Duration {
 	if q.Timeout > 0 {
 		return q.Timeout
 	}
 	if seconds, ok := in.limits[q.Gate]; ok {
 		return time.Duration(seconds) * time.Second
 	}
-	if d, ok := e.cfg.Timeouts[q.Gate]; ok {
-		return d
+	if limit, ok := d.cfg.Timeouts[q.Gate]; ok {
+		return limit
 	}
-	if isHook(q.Gate) {
+	if IsHook(q.Gate) {
 		return hookPatience
 	}
 	return 0
 }
 
-// isHook reports whether it is a hook gate: agents wait there only if somebody wants to
+// IsHook reports whether it is a hook gate: agents wait there only if somebody wants to
 // decide.
-func isHook(g terret.Gate) bool {
+func IsHook(g terret.Gate) bool {
 	switch g {
 	case terret.GatePreTool, terret.GatePrompt, terret.GateStop, terret.GateSubagentStop, terret.GateCompact:
 		return true
@@ -46,30 +67,30 @@ func isHook(g terret.Gate) bool {
 	return false
 }
 
-// aboutTool reports whether the decision at the gate is about a tool use.
-func aboutTool(g terret.Gate) bool { return g == terret.GatePermission || g == terret.GatePreTool }
+// AboutTool reports whether the decision at the gate is about a tool use.
+func AboutTool(g terret.Gate) bool { return g == terret.GatePermission || g == terret.GatePreTool }
 
-// noOpinion reports whether a decision tells the agent nothing.
-func noOpinion(d terret.Decision) bool {
+// NoOpinion reports whether a decision tells the agent nothing.
+func NoOpinion(d terret.Decision) bool {
 	return d.Behavior == terret.BehaviorPassthrough || d.Behavior == terret.BehaviorAsk && d.Rule == ""
 }
 
-// fallback is the decision if nobody decides. Silence permits nothing, whatever the agent
+// Fallback is the decision if nobody decides. Silence permits nothing, whatever the agent
 // asks for.
-func fallback(q terret.Ask) terret.Behavior {
+func Fallback(q terret.Ask) terret.Behavior {
 	if q.Fallback != "" && q.Gate != terret.GatePermission {
 		return q.Fallback
 	}
 	return q.Gate.Refusal()
 }
 
-// refusal is the safe decision at a gate.
-func refusal(gate terret.Gate, source terret.DecisionSource, reason string) terret.Decision {
+// Refusal is the safe decision at a gate.
+func Refusal(gate terret.Gate, source terret.DecisionSource, reason string) terret.Decision {
 	return terret.Decision{Gate: gate, Behavior: gate.Refusal(), Source: source, Reason: reason}
 }
 
-// withRequestID sets the request id in data that has a field for it.
-func withRequestID(data terret.Data, id string) terret.Data {
+// WithRequestID sets the request id in data that has a field for it.
+func WithRequestID(data terret.Data, id string) terret.Data {
 	switch d := data.(type) {
 	case terret.PermissionRequest:
 		d.RequestID, d.InputHash = id, terret.InputHash(d.Input)
@@ -87,81 +108,81 @@ func withRequestID(data terret.Data, id string) terret.Data {
 	return data
 }
 
-// opine asks the deciders that are not people: rules, then the policy. A nil decision
+// Opine asks the deciders that are not people: rules, then the policy. A nil decision
 // means: ask a person.
-func (e *Engine) opine(ctx context.Context, s terret.Session, in inForce, q terret.Ask) (*terret.Decision, map[string]int64) {
+func (d *Desk) Opine(ctx context.Context, s terret.Session, in InForce, q terret.Ask) (*terret.Decision, map[string]int64) {
 	switch q.Gate {
 	case terret.GatePermission, terret.GatePreTool:
-		return e.judge(ctx, s, in, q)
+		return d.judge(ctx, s, in, q)
 	case terret.GatePlan:
 		if s.Policy == terret.PolicyAutoApprove {
 			return &terret.Decision{Behavior: terret.BehaviorApprove, Source: terret.ByPolicy, Reason: "policy auto-approve"}, nil
 		}
 	case terret.GatePrompt, terret.GateStop, terret.GateSubagentStop, terret.GateCompact:
-		if !e.wants(s.ID, in, q.Gate) {
+		if !d.Wants(s.ID, in, q.Gate) {
 			return &terret.Decision{Behavior: q.Gate.Refusal(), Source: terret.ByPolicy}, nil
 		}
 	case terret.GateQuestion, terret.GateTrust:
 	}
-	return e.nobody(q), nil
+	return d.nobody(q), nil
 }
 
 // nobody refuses at once if nobody can be asked.
-func (e *Engine) nobody(q terret.Ask) *terret.Decision {
-	if !e.cfg.Unattended {
+func (d *Desk) nobody(q terret.Ask) *terret.Decision {
+	if !d.cfg.Unattended {
 		return nil
 	}
-	d := refusal(q.Gate, terret.ByPolicy, "nobody to ask")
-	return &d
+	refused := Refusal(q.Gate, terret.ByPolicy, "nobody to ask")
+	return &refused
 }
 
-func (e *Engine) judge(ctx context.Context, s terret.Session, in inForce, q terret.Ask) (*terret.Decision, map[string]int64) {
-	rules, err := e.rules(ctx, s.ID, in)
+func (d *Desk) judge(ctx context.Context, s terret.Session, in InForce, q terret.Ask) (*terret.Decision, map[string]int64) {
+	rules, err := d.rules(ctx, s.ID, in)
 	if err != nil {
 		// A rule that cannot be read might be a deny rule.
 		return &terret.Decision{Behavior: terret.BehaviorDeny, Source: terret.ByPolicy, Reason: "the rules cannot be read: " + err.Error()}, nil
 	}
-	subject, ok := e.subject(s, q.Event.Data)
+	subject, ok := d.subject(s, q.Event.Data)
 	if !ok {
-		return e.nobody(q), nil
+		return d.nobody(q), nil
 	}
 	if v, missing := policy.Missing(subject, in.Tools); missing {
 		return &terret.Decision{Behavior: v.Behavior, Source: terret.ByPolicy, Reason: v.Reason}, nil
 	}
-	named, binding := s.Policy, q.Gate == terret.GatePermission || e.binds(s, in, subject)
+	named, binding := s.Policy, q.Gate == terret.GatePermission || d.binds(s, in, subject)
 	if !binding {
 		named = terret.PolicyRules // the policy has its say where the agent asks
 	}
 	v := policy.Judge(subject, rules, named)
-	d := terret.Decision{Behavior: v.Behavior, Source: terret.ByPolicy, Reason: v.Reason}
+	made := terret.Decision{Behavior: v.Behavior, Source: terret.ByPolicy, Reason: v.Reason}
 	var hits map[string]int64
 	if v.Rule != nil {
-		d.Source, d.Rule = terret.ByRule, v.Rule.Pattern
+		made.Source, made.Rule = terret.ByRule, v.Rule.Pattern
 		if v.Rule.ID != "" {
 			hits = map[string]int64{v.Rule.ID: 1}
 		}
 	}
 	if q.Gate == terret.GatePreTool && v.Behavior == terret.BehaviorAllow && v.Rule == nil {
-		d.Behavior = terret.BehaviorPassthrough // the agent's own rules may say otherwise
+		made.Behavior = terret.BehaviorPassthrough // the agent's own rules may say otherwise
 	}
 	if v.Behavior != terret.BehaviorAsk {
-		return &d, hits
+		return &made, hits
 	}
-	if q.Gate == terret.GatePreTool && !e.wants(s.ID, in, q.Gate) {
+	if q.Gate == terret.GatePreTool && !d.Wants(s.ID, in, q.Gate) {
 		if v.Rule == nil && v.Policy != "" && !binding {
-			d.Behavior, d.Reason = terret.BehaviorPassthrough, "no rule matches"
+			made.Behavior, made.Reason = terret.BehaviorPassthrough, "no rule matches"
 		}
-		return &d, nil // the permission gate asks a person if need be
+		return &made, nil // the permission gate asks a person if need be
 	}
-	return e.nobody(q), nil
+	return d.nobody(q), nil
 }
 
 // binds reports whether the session's policy covers every tool use, not only those the
 // agent asks about: agents let some pass by themselves. Tools that only serve the
 // agent's own thinking are left to it, and so are edits while it plans: then it edits
 // nothing but its plan.
-func (e *Engine) binds(s terret.Session, in inForce, use policy.Subject) bool {
-	own := e.ownPolicy(s, in)
+func (d *Desk) binds(s terret.Session, in InForce, use policy.Subject) bool {
+	own := d.ownPolicy(s, in)
 	switch {
 	case use.Class == terret.ClassThink, use.Class == terret.ClassEdit && own == terret.PolicyPlan:
 		return false
@@ -173,8 +194,8 @@ func (e *Engine) binds(s terret.Session, in inForce, use policy.Subject) bool {
 
 // ownPolicy is the policy that the agent's own permission mode amounts to; empty if
 // that is not known.
-func (e *Engine) ownPolicy(s terret.Session, in inForce) terret.Policy {
-	return terret.DescriptionOf(e.lookup(s.Agent)).Modes[cmp.Or(in.PermissionMode, s.PermissionMode)]
+func (d *Desk) ownPolicy(s terret.Session, in InForce) terret.Policy {
+	return d.cfg.About(s.Agent).Modes[cmp.Or(in.PermissionMode, s.PermissionMode)]
 }
 
 // asksLess reports whether somebody who chose a mode of the agent that amounts to this
@@ -183,30 +204,30 @@ func asksLess(own terret.Policy) bool {
 	return own != "" && own != terret.PolicyAsk && own != terret.PolicyPlan
 }
 
-// unkept says which promise of the session's policy the agent cannot be held to; it is
+// Unkept says which promise of the session's policy the agent cannot be held to; it is
 // empty if there is none.
-func (e *Engine) unkept(s terret.Session, in inForce, c terret.Capabilities) string {
+func (d *Desk) Unkept(s terret.Session, in InForce, c terret.Capabilities) string {
 	switch {
 	case s.Policy != terret.PolicyAsk && s.Policy != terret.PolicyDenyUnlessAllowed:
 	case c.Oversight == terret.OversightNone || c.Oversight == "":
 		return fmt.Sprintf("the policy %s has no effect here: this agent asks about nothing, and does what its own rules allow", s.Policy)
 	case c.Oversight != terret.OversightAll:
 		return fmt.Sprintf("the policy %s covers only what this agent asks about; it does other things, such as reading, without asking", s.Policy)
-	case s.Policy == terret.PolicyAsk && asksLess(e.ownPolicy(s, in)):
+	case s.Policy == terret.PolicyAsk && asksLess(d.ownPolicy(s, in)):
 		return fmt.Sprintf("the policy ask covers only what the agent asks about in its permission mode %s", cmp.Or(in.PermissionMode, s.PermissionMode))
 	}
 	return ""
 }
 
-// suggest puts the rules that would allow a tool use into a request for it. The
+// Suggest puts the rules that would allow a tool use into a request for it. The
 // agent's own are kept only where we have none: what they cover is for the agent to
 // say, and it may be less than they seem to.
-func (e *Engine) suggest(s terret.Session, data terret.Data) terret.Data {
+func (d *Desk) Suggest(s terret.Session, data terret.Data) terret.Data {
 	p, ok := data.(terret.PermissionRequest)
 	if !ok {
 		return data
 	}
-	subject, _ := e.subject(s, p)
+	subject, _ := d.subject(s, p)
 	if own := policy.Suggest(subject); len(own) > 0 {
 		p.Suggestions = own
 	}
@@ -214,21 +235,20 @@ func (e *Engine) suggest(s terret.Session, data terret.Data) terret.Data {
 }
 
 // rules returns the rules in force: stored ones, and those from the options.
-func (e *Engine) rules(ctx context.Context, session string, in inForce) ([]terret.Rule, error) {
-	rules, err := e.store.ListRules(ctx, session)
+func (d *Desk) rules(ctx context.Context, session string, in InForce) ([]terret.Rule, error) {
+	rules, err := d.cfg.Rules(ctx, session)
 	return append(rules, in.rules...), err
 }
 
 // subject is the tool use that a request asks about.
-func (e *Engine) subject(s terret.Session, data terret.Data) (policy.Subject, bool) {
-	home, _ := os.UserHomeDir() // without one, ~ is not expanded
-	out := policy.Subject{Cwd: s.Cwd, Roots: append([]string{s.Cwd}, s.Options.AddDirs...), Home: home}
-	if e.cfg.Home != "" {
-		out.Protected = []string{e.cfg.Home}
-		if top, _, ok := worktree.Find(e.cfg.Home, s.Cwd); ok && s.Options.Worktree {
+func (d *Desk) subject(s terret.Session, data terret.Data) (policy.Subject, bool) {
+	out := policy.Subject{Cwd: s.Cwd, Roots: append([]string{s.Cwd}, s.Options.AddDirs...), Home: d.cfg.UserHome}
+	if d.cfg.Home != "" {
+		out.Protected = []string{d.cfg.Home}
+		if top, _, ok := worktree.Find(d.cfg.Home, s.Cwd); ok && s.Options.Worktree {
 			out.Except = []string{top}
 		}
-		out.Vars = map[string]string{"TERRET_HOME": e.cfg.Home}
+		out.Vars = map[string]string{"TERRET_HOME": d.cfg.Home}
 	}
 	switch d := data.(type) {
 	case terret.PermissionRequest:

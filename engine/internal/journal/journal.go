@@ -1,0 +1,173 @@
+// Package journal writes the logs of sessions. Everything that waits, of all sessions,
+// goes into one transaction. What was committed is published; then the disk writes it, and
+// those who wait for that are told.
+//
+// One goroutine does it, in [Journal.Run]. A session's [Log] keeps the order of its
+// writes. If one cannot be committed, the log's owner is told: nothing may be skipped.
+package journal
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/engine/internal/hub"
+)
+
+// linger is how long an event that nobody waits for may wait for the next one, so that
+// the end of a message and the end of its turn cost one commit.
+const linger = 5 * time.Millisecond
+
+// unsyncedFor is how long after a sync a commit of nothing but pieces of text goes without
+// one. A later event holds their full text.
+const unsyncedFor = time.Second
+
+// Store is what a journal needs of a store.
+type Store interface {
+	Commit(ctx context.Context, batches []terret.Batch) ([]terret.Result, error)
+	Sync(ctx context.Context) error
+}
+
+// Journal collects the logs that have something to commit.
+type Journal struct {
+	store  Store
+	hub    *hub.Hub
+	wake   chan struct{} // something is dirty
+	hurry  chan struct{} // somebody may wait for it
+	synced time.Time     // owned by Run
+
+	mu     sync.Mutex
+	dirty  []*Log
+	closed bool // nothing more is committed
+}
+
+// New makes a journal, which publishes to the hub. Somebody must run it.
+func New(store Store, h *hub.Hub) *Journal {
+	return &Journal{store: store, hub: h, wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1)}
+}
+
+// Run commits what waits, one transaction at a time, until life ends and nothing is left.
+func (j *Journal) Run(life context.Context) {
+	for {
+		group := j.waiting(false)
+		if len(group) == 0 {
+			select {
+			case <-j.wake:
+			case <-life.Done():
+				if group = j.waiting(true); len(group) == 0 {
+					return
+				}
+			}
+		}
+		if len(group) > 0 {
+			j.awaitHurry(life)
+			j.commit(context.WithoutCancel(life), append(group, j.waiting(false)...))
+		}
+	}
+}
+
+// waiting returns the logs that wait. If last is set and nothing waits, nothing can be
+// added afterwards.
+func (j *Journal) waiting(last bool) []*Log {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	out := j.dirty
+	j.dirty = nil
+	j.closed = last && len(out) == 0
+	return out
+}
+
+// add reports whether l will be committed.
+func (j *Journal) add(l *Log) bool {
+	j.mu.Lock()
+	ok := !j.closed
+	if ok {
+		j.dirty = append(j.dirty, l)
+	}
+	j.mu.Unlock()
+	signal(j.wake)
+	return ok
+}
+
+// awaitHurry waits until somebody may wait for what is dirty, but not for long.
+func (j *Journal) awaitHurry(life context.Context) {
+	select {
+	case <-j.hurry:
+		return // the usual case; it saves a timer
+	default:
+	}
+	slack := time.NewTimer(linger)
+	defer slack.Stop()
+	select {
+	case <-j.hurry:
+	case <-slack.C:
+	case <-life.Done():
+	}
+}
+
+// commit commits the logs' batches and publishes what was committed, in the order of the
+// numbers. Then it has the disk write it, and tells those who wait for that.
+func (j *Journal) commit(ctx context.Context, group []*Log) {
+	batches := make([]terret.Batch, 0, len(group))
+	parts := make([][]*Write, 0, len(group))
+	logs := make([]*Log, 0, len(group))
+	for _, l := range group {
+		if b, part := l.batch(); len(part) > 0 {
+			batches, parts, logs = append(batches, b), append(parts, part), append(logs, l)
+		}
+	}
+	if len(batches) == 0 {
+		return
+	}
+	results, err := j.store.Commit(ctx, batches)
+	failed := make([]error, len(logs))
+	for i, l := range logs {
+		if failed[i] = err; err == nil {
+			failed[i] = results[i].Err
+		}
+		if failed[i] == nil {
+			l.show(results[i], parts[i])
+		}
+	}
+	if err == nil {
+		err = j.sync(ctx, batches)
+	}
+	for i, l := range logs {
+		if err := cmp.Or(failed[i], err); err != nil {
+			l.putBack(parts[i])
+			l.owner.Failed(err)
+			continue
+		}
+		for _, w := range parts[i] {
+			close(w.done)
+		}
+	}
+}
+
+// sync has the disk write what was committed. Pieces of text alone may wait for the rest.
+func (j *Journal) sync(ctx context.Context, batches []terret.Batch) error {
+	if !slices.ContainsFunc(batches, holdsMore) && time.Since(j.synced) < unsyncedFor {
+		return nil
+	}
+	err := j.store.Sync(ctx)
+	j.synced = time.Now()
+	return err
+}
+
+// holdsMore reports whether a batch holds more than pieces of text.
+func holdsMore(b terret.Batch) bool {
+	return b.Cursor != nil || len(b.Taken)+len(b.Delivered)+len(b.Hits) > 0 ||
+		slices.ContainsFunc(b.Events, func(ev terret.Event) bool { return !ev.Kind().Delta() || ev.Expects != nil })
+}
+
+// signal wakes whoever receives from ch, now or next. ch must be buffered: a second
+// signal before the first was received is dropped, since the receiver has yet to look.
+func signal(ch chan<- struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
+}
