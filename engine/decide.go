@@ -7,6 +7,7 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/engine/internal/desk"
+	"github.com/terret-dev/terret/engine/internal/remote"
 )
 
 // Decide answers an open request on behalf of a person or a program, whichever process
@@ -27,7 +28,7 @@ func (e *Engine) Decide(ctx context.Context, d terret.Decision) (err error) {
 	defer func() {
 		e.setDeciding(d.RequestID, -1)
 		if err != nil { // the answer may be stored all the same, and the watcher left it to us
-			e.watch.lookAgain()
+			e.watch.LookAgain()
 		}
 	}()
 	if err := e.store.Answer(ctx, d); err != nil {
@@ -46,7 +47,7 @@ func (e *Engine) Decide(ctx context.Context, d terret.Decision) (err error) {
 		return nil
 	}
 	if d.Interrupt {
-		return e.send(ctx, r.Session, terret.InboxInterrupt, d.By, wish{Turn: r.Turn})
+		return e.peers.Send(ctx, r.Session, terret.InboxInterrupt, d.By, remote.Wish{Turn: r.Turn})
 	}
 	return nil
 }

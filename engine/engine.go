@@ -15,6 +15,7 @@ import (
 	"github.com/terret-dev/terret/engine/internal/journal"
 	"github.com/terret-dev/terret/engine/internal/pool"
 	"github.com/terret-dev/terret/engine/internal/recorder"
+	"github.com/terret-dev/terret/engine/internal/remote"
 	"github.com/terret-dev/terret/internal/checkpoint"
 	"github.com/terret-dev/terret/internal/redact"
 )
@@ -118,7 +119,8 @@ type Engine struct {
 	edits   atomic.Int64 // of queues, by this process
 	journal *journal.Journal
 	hub     *hub.Hub
-	watch   watcher
+	watch   *remote.Watcher
+	peers   *remote.Peers
 	records *recorder.Recorder
 	undo    undoer
 	pool    *pool.Pool
@@ -161,9 +163,9 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 		e.undo.home = cfg.Home
 	}
 	e.undo.limits = checkpoint.Limits{MaxFiles: cfg.Undo.MaxFiles, MaxBytes: cfg.Undo.MaxBytes}
-	e.hub = hub.New(cfg.Store, e.watch.poke)
+	e.watch, e.peers = remote.NewWatcher(), remote.New(cfg.Store, cfg.Node)
+	e.hub = hub.New(cfg.Store, e.watch.Poke)
 	e.journal = journal.New(cfg.Store, e.hub)
-	e.watch.nudge = make(chan struct{}, 1)
 	e.records = recorder.New(cfg.Recorder)
 	e.pool = e.newPool()
 	home, _ := os.UserHomeDir() // without one, ~ is not expanded

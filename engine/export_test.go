@@ -20,7 +20,7 @@ func Stopping(e *Engine, session string) bool {
 }
 
 // LookAgain makes the engine look at what is in the store for its sessions.
-func LookAgain(e *Engine) { e.watch.lookAgain() }
+func LookAgain(e *Engine) { e.watch.LookAgain() }
 
 // Next starts the session's first queued prompt, if it can.
 func Next(e *Engine, session string) { e.next(e.mine(session)) }

@@ -5,75 +5,28 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/engine/internal/remote"
 )
 
 // checkEvery bounds how often we look in the store for requests from other processes.
 const checkEvery = 20 * time.Millisecond
 
-// watcher notices what other processes write: prompts, interrupts and answers for our
+// watchLoop handles what other processes write: prompts, interrupts and answers for our
 // sessions, and events of their sessions that somebody here watches.
-type watcher struct {
-	nudge chan struct{}
-
-	mu   sync.Mutex
-	look bool               // there may be something to read, whoever wrote it
-	stop context.CancelFunc // ends the wait for news; nil while nobody waits
-}
-
-// poke wakes the watcher: there is something to watch for.
-func (w *watcher) poke() {
-	select {
-	case w.nudge <- struct{}{}:
-	default: // it has yet to look
-	}
-}
-
-// lookAgain makes the watcher look at what is already there.
-func (w *watcher) lookAgain() {
-	w.mu.Lock()
-	w.look = true
-	if w.stop != nil {
-		w.stop()
-	}
-	w.mu.Unlock()
-	w.poke()
-}
-
-// wait waits until others have written something, or somebody asks to look anyway.
-func (w *watcher) wait(ctx context.Context, s terret.Store, since int64) (version int64, err error) {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	w.mu.Lock()
-	if w.stop = stop; w.look {
-		stop()
-	}
-	w.mu.Unlock()
-	version, err = s.WaitForeign(ctx, since)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	look := w.look
-	w.look, w.stop = false, nil
-	if look && err != nil { // lookAgain ended the wait
-		return since, nil
-	}
-	return version, err
-}
-
 func (e *Engine) watchLoop() {
 	var version int64
 	for {
 		if len(e.lives()) == 0 && !e.hub.Watching() && e.cfg.Node == "" {
 			select {
-			case <-e.watch.nudge:
+			case <-e.watch.Poked:
 			case <-e.life.Done():
 				return
 			}
 		}
-		v, err := e.watch.wait(e.life, e.store, version)
+		v, err := e.watch.Wait(e.life, e.store, version)
 		if e.life.Err() != nil {
 			return
 		}
@@ -84,7 +37,7 @@ func (e *Engine) watchLoop() {
 		}
 		version = v
 		if err := e.lookAround(); err != nil { // whoever wrote will not say so again
-			e.watch.lookAgain()
+			e.watch.LookAgain()
 			every = time.Second
 		}
 		pause := time.NewTimer(every)
@@ -163,7 +116,7 @@ func (e *Engine) serve(ctx context.Context, l *live, item terret.InboxItem) {
 		return
 	}
 	e.goBackground(func() {
-		var w wish
+		var w remote.Wish
 		var err error
 		switch item.Kind {
 		case terret.InboxInterrupt, terret.InboxKill, terret.InboxClose:
@@ -224,15 +177,8 @@ func (e *Engine) carryOut(ctx context.Context, l *live, item terret.InboxItem) {
 	}
 }
 
-// wish says what an item is about, so that a late one does no harm: it was meant for
-// the turn that ran, or the agent that was open, when it was sent.
-type wish struct {
-	Turn  string `json:"turn,omitempty"`
-	Epoch int64  `json:"epoch,omitempty"`
-}
-
 // grant does what an item asks for, if that still applies.
-func (e *Engine) grant(ctx context.Context, l *live, item terret.InboxItem, w wish) {
+func (e *Engine) grant(ctx context.Context, l *live, item terret.InboxItem, w remote.Wish) {
 	t, epoch := l.current(), l.snapshot().Epoch
 	switch {
 	case item.Kind == terret.InboxClose && w.Epoch == epoch:
@@ -251,7 +197,7 @@ func (e *Engine) promptForeign(ctx context.Context, r PromptRequest) (terret.Tur
 	if s.Turn != "" && r.When != WhenQueue {
 		return terret.Turn{}, terret.Errorf(terret.CodeSessionBusy, "session %s is busy with a turn in another process; queue the prompt, or wait", s.ID)
 	}
-	if err := e.takesPrompts(ctx, s); err != nil {
+	if err := e.peers.TakesPrompts(ctx, s); err != nil {
 		return terret.Turn{}, err
 	}
 	if s.Turn == "" { // it goes by the queue, but need not wait there
@@ -259,7 +205,7 @@ func (e *Engine) promptForeign(ctx context.Context, r PromptRequest) (terret.Tur
 	}
 	t, err := e.enqueuePrompt(ctx, r)
 	if err == nil {
-		err = e.rouse(ctx, s, true)
+		err = e.peers.Rouse(ctx, s, true)
 	}
 	return t, err
 }
@@ -290,16 +236,7 @@ func (e *Engine) stopForeign(ctx context.Context, session string, how terret.Inb
 	if s.Owner == "" || s.Turn == "" {
 		return notRunning(session)
 	}
-	return e.send(ctx, session, how, by, wish{Turn: s.Turn})
-}
-
-// send asks the owner of a session to do something.
-func (e *Engine) send(ctx context.Context, session string, kind terret.InboxKind, by string, what any) error {
-	body, err := json.Marshal(what)
-	if err != nil {
-		return err
-	}
-	return e.store.Send(ctx, terret.InboxItem{ID: terret.NewID(terret.PrefixControl), Session: session, Kind: kind, By: by, Body: body})
+	return e.peers.Send(ctx, session, how, by, remote.Wish{Turn: s.Turn})
 }
 
 // Queue lists the queued prompts, in order.

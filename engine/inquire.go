@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/engine/internal/remote"
 )
 
 // This file asks agents for information outside turns. It opens the agent if need be.
@@ -23,7 +24,7 @@ func (e *Engine) Models(ctx context.Context, session string) ([]terret.Model, er
 		out, err = m.Models(ctx)
 		return err
 	})
-	return slices.Concat([]terret.Model{}, out), elsewhere(err)
+	return slices.Concat([]terret.Model{}, out), orForeign(err)
 }
 
 // Commands lists what can be run with [Engine.RunCommand].
@@ -146,10 +147,10 @@ func (e *Engine) wake(ctx context.Context, l *live) (terret.Agent, error) {
 	return h.agent, nil
 }
 
-// elsewhere says what to do if another process owns the session.
-func elsewhere(err error) error {
-	if other, ok := errors.AsType[nodeError](err); ok {
-		return other.error
+// orForeign returns err, which says what to do if another process owns the session.
+func orForeign(err error) error {
+	if other, ok := errors.AsType[remote.NodeError](err); ok {
+		return other.Err
 	}
 	if isForeign(err) {
 		return terret.Errorf(terret.CodeConflict, "%w; ask there, or close it there first", err)

@@ -126,7 +126,7 @@ func (e *Engine) moveQueue(ctx context.Context, l *live, to terret.Session) erro
 	if !run {
 		return nil
 	}
-	return e.rouse(ctx, to, true)
+	return e.peers.Rouse(ctx, to, true)
 }
 
 // removed reports whether an item is no longer in the queue.

@@ -2,13 +2,13 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"os"
 	"time"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/engine/internal/journal"
+	"github.com/terret-dev/terret/engine/internal/remote"
 )
 
 // NoAgent is the agent of sessions in which no agent works: logs that only [Engine.Note]
@@ -99,12 +99,6 @@ func (l *live) append(events []terret.Event, taken []string) (*journal.Write, er
 	return l.journal.Append(&journal.Write{Events: out, Taken: taken}), nil
 }
 
-// noted is the body of an inbox item: events without their envelope.
-type noted struct {
-	Kind terret.Kind `json:"kind"`
-	Data terret.JSON `json:"data"`
-}
-
 // noteEvery is how often we look whether another process has taken a note.
 const noteEvery = 20 * time.Millisecond
 
@@ -113,35 +107,23 @@ const noteEvery = 20 * time.Millisecond
 func (e *Engine) noteForeign(ctx context.Context, session, by string, events []terret.Event) error {
 	s, err := e.store.Session(ctx, session)
 	if err == nil {
-		err = e.reachable(ctx, s)
+		err = e.peers.Reachable(ctx, s)
 	}
 	if err != nil {
 		return err
 	}
-	all := make([]noted, 0, len(events))
-	for _, ev := range events {
-		data, err := json.Marshal(ev.Data)
-		if err != nil {
-			return err
-		}
-		all = append(all, noted{ev.Kind(), data})
-	}
-	body, err := json.Marshal(all)
+	item, err := e.peers.SendNote(ctx, session, by, events)
 	if err != nil {
 		return err
 	}
-	item := terret.InboxItem{ID: terret.NewID(terret.PrefixControl), Session: session, Kind: terret.InboxNote, By: by, Body: body}
-	if err := e.store.Send(ctx, item); err != nil {
-		return err
-	}
-	if err := e.rouse(ctx, s, false); err != nil {
+	if err := e.peers.Rouse(ctx, s, false); err != nil {
 		return err
 	}
 	for {
 		if _, err := e.own(ctx, session); err != nil && !errors.Is(err, terret.ErrConflict) {
 			return err
 		}
-		if waiting, err := e.waits(ctx, item); err != nil || !waiting {
+		if waiting, err := e.peers.Waits(ctx, item); err != nil || !waiting {
 			return err
 		}
 		again := time.NewTimer(noteEvery)
@@ -154,32 +136,10 @@ func (e *Engine) noteForeign(ctx context.Context, session, by string, events []t
 	}
 }
 
-// waits reports whether nobody has handled the item yet.
-func (e *Engine) waits(ctx context.Context, item terret.InboxItem) (bool, error) {
-	items, err := e.store.Pending(ctx, item.Session)
-	if err != nil {
-		return false, err
-	}
-	for _, i := range items {
-		if i.ID == item.ID {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
 // takeNote appends what another process wants to have in the log. The item is handled in
 // the same commit.
 func (e *Engine) takeNote(l *live, item terret.InboxItem) {
-	var all []noted
-	err := unmarshal(item.Body, &all)
-	var events []terret.Event
-	for _, n := range all {
-		var ev terret.Event
-		body, encodeErr := json.Marshal(map[string]any{"kind": n.Kind, "data": n.Data})
-		err = errors.Join(err, encodeErr, json.Unmarshal(body, &ev))
-		events = append(events, terret.Event{By: item.By, Data: ev.Data})
-	}
+	events, err := remote.Noted(item)
 	if err != nil {
 		l.log.Warn("dropped a note that cannot be read", "error", err)
 		events = nil

@@ -30,7 +30,7 @@ func (e *Engine) own(ctx context.Context, id string) (*live, error) {
 	if e.isClosed() {
 		return nil, refused()
 	}
-	if err := e.here(ctx, id); err != nil {
+	if err := e.peers.Here(ctx, id); err != nil {
 		return nil, err
 	}
 	return e.claimed(ctx, id, false)
@@ -137,7 +137,7 @@ func (e *Engine) claim(ctx context.Context, id string, closing bool) (*live, err
 	l.mu.Lock()
 	l.startIdleTimer()
 	l.mu.Unlock()
-	e.watch.lookAgain()
+	e.watch.LookAgain()
 	return l, nil
 }
 

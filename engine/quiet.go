@@ -10,7 +10,7 @@ import (
 // and what the agent says of one waits. What says in an error what fn does. The queue goes
 // on afterwards.
 func (e *Engine) quietly(ctx context.Context, session, what string, fn func(*live) error) error {
-	return elsewhere(e.on(ctx, session, func(l *live) error {
+	return orForeign(e.on(ctx, session, func(l *live) error {
 		if err := l.beQuiet(what); err != nil {
 			return err
 		}

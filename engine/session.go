@@ -12,6 +12,7 @@ import (
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/engine/internal/desk"
 	"github.com/terret-dev/terret/engine/internal/journal"
+	"github.com/terret-dev/terret/engine/internal/remote"
 )
 
 // Create makes a session. Agent and Cwd must be set; the agent starts with the first
@@ -94,7 +95,7 @@ func (e *Engine) CloseSession(ctx context.Context, id, by string) error {
 		if err != nil || s.Owner == "" {
 			return err // no agent is open
 		}
-		return e.send(ctx, id, terret.InboxClose, by, wish{Epoch: s.Epoch})
+		return e.peers.Send(ctx, id, terret.InboxClose, by, remote.Wish{Epoch: s.Epoch})
 	}
 	e.shut(ctx, l, "closed")
 	return nil
@@ -145,13 +146,13 @@ func (e *Engine) update(ctx context.Context, l *live, u terret.SessionUpdated, b
 func (e *Engine) updateForeign(ctx context.Context, id string, u terret.SessionUpdated, by string) error {
 	s, err := e.store.Session(ctx, id)
 	if err == nil {
-		err = e.reachable(ctx, s)
+		err = e.peers.Reachable(ctx, s)
 	}
 	if err == nil {
-		err = e.send(ctx, id, terret.InboxUpdate, by, u)
+		err = e.peers.Send(ctx, id, terret.InboxUpdate, by, u)
 	}
 	if err == nil {
-		err = e.rouse(ctx, s, false)
+		err = e.peers.Rouse(ctx, s, false)
 	}
 	return err
 }
@@ -252,7 +253,7 @@ func (e *Engine) Fork(ctx context.Context, id, messageID string) (terret.Session
 		return err
 	})
 	if err != nil {
-		return terret.Session{}, elsewhere(err)
+		return terret.Session{}, orForeign(err)
 	}
 	return e.create(ctx, terret.Session{
 		ID: terret.NewSessionID(), Agent: s.Agent, NativeID: terret.NullString(native), Title: strings.TrimSpace(s.Title + " (fork)"),

@@ -148,7 +148,7 @@ func (e *Engine) next(l *live) {
 		if !errors.Is(err, errEdited) {
 			l.log.Warn("cannot read the queue", "error", err)
 			l.lookAtQueue()
-			e.watch.lookAgain() // which comes back here
+			e.watch.LookAgain() // which comes back here
 			return
 		}
 	}
