@@ -2,6 +2,9 @@ package engine
 
 import (
 	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"unicode"
 
@@ -126,6 +129,59 @@ func checkUpdate(u terret.SessionUpdated) error {
 	}
 	if u.Model != nil {
 		return checkWord("model", *u.Model)
+	}
+	return nil
+}
+
+func checkPrompt(r PromptRequest) error {
+	if len(r.Prompt.Blocks) == 0 {
+		return terret.Invalid("prompt", "it is empty; say what the agent should do")
+	}
+	if r.Turn != "" && !terret.ValidID(terret.PrefixTurn, r.Turn) {
+		return terret.Invalid("turn", "%q is not a turn id; leave it out, or use %s and a UUID", r.Turn, terret.PrefixTurn)
+	}
+	for _, w := range []struct{ field, value string }{
+		{"options.permission_mode", r.Prompt.Options.PermissionMode},
+		{"options.model", r.Prompt.Options.Model},
+		{"options.effort", r.Prompt.Options.Effort},
+	} {
+		if err := checkWord(w.field, w.value); err != nil {
+			return err
+		}
+	}
+	switch r.When {
+	case "", WhenReject, WhenQueue, WhenSteer:
+		return nil
+	}
+	return terret.Invalid("when", "%q is not a way to prompt a busy session; use reject, queue or steer", r.When)
+}
+
+// checkFolder returns the folder's absolute path.
+func checkFolder(dir string) (string, error) {
+	if dir == "" {
+		return "", terret.Invalid("cwd", "say which folder the agent should work in")
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", terret.Invalid("cwd", "%w", err)
+	}
+	info, err := os.Stat(abs)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return "", terret.Invalid("cwd", "there is no folder %s", abs)
+	case err != nil:
+		return "", terret.Invalid("cwd", "%w", err)
+	case !info.IsDir():
+		return "", terret.Invalid("cwd", "%s is a file, not a folder", abs)
+	}
+	return abs, nil
+}
+
+// folderThere refuses to start an agent in a folder that is not there any more: some would
+// work elsewhere, or say something else.
+func folderThere(dir string) error {
+	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
+		return terret.Errorf(terret.CodeStartupRefused, "the session's folder %s is not there any more; put it back and prompt the session again, or begin another one", dir)
 	}
 	return nil
 }

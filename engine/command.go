@@ -52,65 +52,6 @@ func (e *Engine) runCommand(ctx context.Context, r CommandRequest, c command) (t
 	})
 }
 
-// command is what a turn runs instead of a prompt.
-type command struct {
-	Name    string `json:"name,omitempty"`
-	Args    string `json:"args,omitempty"`    // for a compaction: its instructions
-	Compact bool   `json:"compact,omitempty"` // it is a compaction
-}
-
-// queued is a prompt in the queue. A version without commands reads a queued command as
-// a prompt: the text that a person would have typed.
-type queued struct {
-	terret.Prompt
-	Command *command      `json:"command,omitempty"`
-	Origin  terret.Origin `json:"origin,omitempty"`
-}
-
-// text is what a person would have typed.
-func (c command) text() string {
-	name := c.Name
-	if c.Compact {
-		name = "compact"
-	}
-	return strings.TrimSpace("/" + name + " " + c.Args)
-}
-
-// need returns an error if the agent cannot run it.
-func (c command) need(a terret.Agent) error {
-	if c.Compact {
-		return terret.CapabilitiesOf(a).Need(terret.CanCompact)
-	}
-	return terret.CapabilitiesOf(a).Need(terret.CanCommands)
-}
-
-// plainPrompt is the prompt as the agent gets it: without options, which are already
-// resolved.
-func (t *turn) plainPrompt() terret.Prompt {
-	p := t.prompt
-	p.Options = terret.TurnOptions{}
-	return p
-}
-
-// handTo gives the turn to the agent.
-func (t *turn) handTo(a terret.Agent) error {
-	c := t.command
-	if c == nil {
-		return a.Prompt(t.ctx, t.id, t.plainPrompt(), t.in.Settings)
-	}
-	if err := c.need(a); err != nil {
-		return err
-	}
-	if c.Compact {
-		if x, ok := a.(terret.Compacter); ok {
-			return x.Compact(t.ctx, t.id, c.Args, t.in.Settings)
-		}
-	} else if x, ok := a.(terret.Commander); ok {
-		return x.Command(t.ctx, t.id, c.Name, c.Args, t.in.Settings)
-	}
-	return terret.Errorf(terret.CodeUnsupported, "this agent has no %s", c.text())
-}
-
 // knows opens the agent of an idle session, to find out before the turn begins whether
 // the agent can run the command.
 func (e *Engine) knows(ctx context.Context, l *live, c *command) error {

@@ -3,7 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
-	"strings"
+	"io/fs"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/checkpoint"
@@ -89,46 +89,54 @@ func (e *Engine) restoreCopy(ctx context.Context, l *live, id, by string, force 
 	return out, a.Wait()
 }
 
-func restoreError(err error, what, dir string) error {
-	if conflict, ok := errors.AsType[*checkpoint.ConflictError](err); ok {
-		return terret.Errorf(terret.CodeConflict, "these files were changed since, so nothing was touched: %s; use force to overwrite them, which keeps a copy", strings.Join(conflict.Paths, ", "))
-	}
-	if err != nil {
-		return terret.Errorf(terret.CodeInternal, "%s in %s: %w", what, dir, err)
-	}
-	return nil
+// Replacement is a file in a session's folder to change by hand: as it must be now, and as
+// it shall be. Nil is no file.
+type Replacement struct {
+	Path        string // from the folder, with slashes
+	Now, Wanted *File
+	// Insertions and Deletions say by how many lines they differ, for the log.
+	Insertions, Deletions int
 }
 
-// tellLost says what undoing a turn does not take back. It is for people, so a failure
-// is only logged: the files are back already.
-func (e *Engine) tellLost(ctx context.Context, l *live, repo *checkpoint.Repo, t terret.Turn, out *Rewound) {
-	lost, err := repo.Uncovered(ctx, checkpoint.ID(t.Before), checkpoint.ID(t.After), t.StartedAt.Time)
+// File is a file or symbolic link.
+type File struct {
+	Mode    fs.FileMode // 0o644, 0o755, or with fs.ModeSymlink for symbolic links
+	Perm    fs.FileMode // permission bits; 0 keeps those that are there
+	Content []byte      // of a symbolic link, its target
+}
+
+// TakeBack puts back a file, or a part of one, that a session changed. It waits for no
+// turn: while one runs, the session is busy. A file that is not as the replacement says is
+// a conflict, and nothing is touched. What was there is kept as a copy, which RestoreCopy
+// puts back. Turns and the agent's conversation stay as they are.
+func (e *Engine) TakeBack(ctx context.Context, session, by string, r Replacement) (out Restored, err error) {
+	err = e.quietly(ctx, session, "take back a change", func(l *live) error {
+		out, err = e.takeBack(ctx, l, by, r)
+		return err
+	})
+	return out, err
+}
+
+func (e *Engine) takeBack(ctx context.Context, l *live, by string, r Replacement) (Restored, error) {
+	dir := l.snapshot().Cwd
+	repo, err := e.undo.repo(ctx, dir)
 	if err != nil {
-		l.log.Warn("could not find out what undo does not cover", "error", err)
+		return Restored{}, terret.Errorf(terret.CodeUnsupported, "%w", err)
 	}
-	for _, u := range lost {
-		out.Lost = append(out.Lost, Lost(u))
+	result, err := repo.Replace(ctx, r.Path, (*checkpoint.File)(r.Now), (*checkpoint.File)(r.Wanted), "taking back changes of "+r.Path)
+	if _, ok := errors.AsType[*checkpoint.ConflictError](err); ok {
+		return Restored{}, terret.Errorf(terret.CodeConflict, "%s was changed since, so nothing was touched; look at all changes, and take back what is there now", r.Path)
 	}
-	ran := map[string]bool{} // commands, by the id of the call
-	for entry, err := range e.hub.Entries(ctx, l.id, terret.KindToolPre, terret.KindToolFailure) {
-		if err != nil {
-			l.log.Warn("could not count the commands of a turn", "error", err)
-			return
-		}
-		ev, err := entry.Decode()
-		if err != nil || ev.Turn != t.ID {
-			continue
-		}
-		switch d := ev.Data.(type) {
-		case terret.ToolPre:
-			if d.Class == terret.ClassExecute {
-				ran[d.ToolID] = true
-			}
-		case terret.ToolFailure:
-			if d.Denied {
-				delete(ran, d.ToolID)
-			}
-		}
+	if err := restoreError(err, "take back", dir); err != nil {
+		return Restored{}, err
 	}
-	out.Commands = len(ran)
+	out := Restored{Files: append([]string{}, result.Restored...), Copy: result.Copy}
+	data := terret.CheckpointRewound{CheckpointID: terret.NewID(terret.PrefixCheckpoint), Files: out.Files, Direction: undo, Copy: out.Copy}
+	if len(out.Files) > 0 {
+		data.Insertions, data.Deletions = r.Insertions, r.Deletions
+	}
+	l.mu.Lock()
+	a := l.write(l.put(nil, terret.Event{By: by, Data: data}), nil)
+	l.mu.Unlock()
+	return out, a.Wait()
 }

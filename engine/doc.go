@@ -13,7 +13,7 @@
 // # The life of a turn
 //
 // A session that this process owns is in exactly one phase. One function changes it
-// (live.to, in phase.go), checks the transition against the table below, and applies
+// (live.to), checks the transition against the table below, and applies
 // its effects: it starts and stops the idle timer, and writes session.state if the
 // session looks different from outside. One mutex per session guards all of it, and is
 // never held during I/O.
@@ -55,7 +55,7 @@
 //	openAgent         takes a warm agent, or starts one
 //	hand              starting → running; the driver gets prompt and settings
 //	host.Emit         writes what the agent says, in order
-//	host.Ask          a request: rules, policy, a person, the time limit (desk.go, ask.go)
+//	host.Ask          a request: rules, policy, a person, the time limit (ask.go, internal/desk)
 //	settle            the end; settling → idle; the next queued prompt
 //
 // # Goroutines

@@ -2,9 +2,7 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"log/slog"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,7 +14,6 @@ import (
 	"github.com/terret-dev/terret/engine/internal/pool"
 	"github.com/terret-dev/terret/engine/internal/recorder"
 	"github.com/terret-dev/terret/engine/internal/remote"
-	"github.com/terret-dev/terret/internal/checkpoint"
 	"github.com/terret-dev/terret/internal/redact"
 )
 
@@ -137,53 +134,6 @@ func (e *Engine) isClosed() bool {
 	return e.closed
 }
 
-// New makes an engine and starts it. It takes over what dead processes left behind: it
-// ends their turns with an error and decides their requests, so that their sessions can
-// be resumed. The context bounds that. On a store with leases it goes on to do so while it
-// runs. The caller must Close the engine.
-func New(ctx context.Context, cfg Config) (*Engine, error) {
-	if err := checkConfig(cfg); err != nil {
-		return nil, err
-	}
-	e := &Engine{
-		cfg: cfg, store: cfg.Store, log: cfg.Log, secrets: redact.Known(cfg.Secrets),
-		drivers: map[string]terret.Driver{}, live: map[string]*live{}, claiming: map[string]chan struct{}{}, deciding: map[string]int{}, wakes: map[string]bool{},
-	}
-	if e.log == nil {
-		e.log = slog.New(slog.DiscardHandler)
-	}
-	setDefault(&e.cfg.IdleAfter, DefaultIdleAfter)
-	setDefault(&e.cfg.InterruptGrace, DefaultInterruptGrace)
-	setDefault(&e.cfg.CloseGrace, DefaultCloseGrace)
-	for _, d := range cfg.Drivers {
-		e.drivers[d.Name()] = d
-	}
-	e.life, e.end = context.WithCancelCause(context.Background())
-	if !cfg.Undo.Off {
-		e.undo.home = cfg.Home
-	}
-	e.undo.limits = checkpoint.Limits{MaxFiles: cfg.Undo.MaxFiles, MaxBytes: cfg.Undo.MaxBytes}
-	e.watch, e.peers = remote.NewWatcher(), remote.New(cfg.Store, cfg.Node)
-	e.hub = hub.New(cfg.Store, e.watch.Poke)
-	e.journal = journal.New(cfg.Store, e.hub)
-	e.records = recorder.New(cfg.Recorder)
-	e.pool = e.newPool()
-	home, _ := os.UserHomeDir() // without one, ~ is not expanded
-	e.desk = desk.New(desk.Config{
-		Home: cfg.Home, UserHome: home, Unattended: cfg.Unattended, Timeouts: cfg.Timeouts, Rules: cfg.Store.ListRules, About: e.about,
-	})
-
-	e.work.Go(func() { e.journal.Run(e.life) })
-	e.work.Go(e.watchLoop)
-	if err := e.recover(ctx); err != nil {
-		return nil, errors.Join(err, e.Close(context.WithoutCancel(ctx)))
-	}
-	if s, ok := cfg.Store.(leased); ok {
-		e.work.Go(func() { e.takeOverLoop(s.Lease()) })
-	}
-	return e, nil
-}
-
 // goBackground runs fn in a goroutine that Close waits for. It refuses once the engine's
 // life is over.
 func (e *Engine) goBackground(fn func()) bool {
@@ -194,80 +144,6 @@ func (e *Engine) goBackground(fn func()) bool {
 	}
 	e.work.Go(fn)
 	return true
-}
-
-func setDefault(d *time.Duration, v time.Duration) {
-	if *d == 0 {
-		*d = v
-	}
-}
-
-// Close interrupts running turns, closes all agents, gives back all sessions and waits
-// until nothing is left. After the context ends it uses force. It is idempotent. It
-// does not close the store.
-func (e *Engine) Close(ctx context.Context) error {
-	e.mu.Lock()
-	e.closed = true
-	var all []*live
-	for _, l := range e.live {
-		all = append(all, l)
-	}
-	e.mu.Unlock()
-
-	var group sync.WaitGroup
-	for _, l := range all {
-		group.Go(func() { e.shut(ctx, l, "closed") })
-	}
-	group.Go(func() { e.pool.Close(ctx) })
-	group.Wait()
-	e.shutdown.Do(func() { e.downErr = e.shutDrivers(ctx) })
-	e.mu.Lock() // no background work starts after this
-	e.end(errClosed)
-	e.mu.Unlock()
-	e.work.Wait()
-	e.hub.Close() // nothing is committed after this
-	e.records.Close()
-	return e.downErr
-}
-
-func (e *Engine) shutDrivers(ctx context.Context) error {
-	var err error
-	for name, d := range e.drivers {
-		if s, ok := d.(terret.Shutdowner); ok {
-			if sErr := s.Shutdown(ctx); sErr != nil {
-				err = errors.Join(err, terret.Errorf(terret.CodeProcessFailed, "shut down %s: %w", name, sErr))
-			}
-		}
-	}
-	return err
-}
-
-// Drain waits until no turn runs, or the context ends.
-func (e *Engine) Drain(ctx context.Context) error {
-	for {
-		t := e.running()
-		if t == nil { // its end may not be in the log yet
-			for _, l := range e.lives() {
-				_ = l.flush() // a session that cannot write has no turn to wait for
-			}
-			return nil
-		}
-		select {
-		case <-t.done:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-}
-
-// running returns a running turn, or nil.
-func (e *Engine) running() *turn {
-	for _, l := range e.lives() {
-		if t := l.current(); t != nil {
-			return t
-		}
-	}
-	return nil
 }
 
 func (e *Engine) lives() []*live {
@@ -304,3 +180,44 @@ func (e *Engine) lookup(name string) terret.Driver {
 func (e *Engine) about(agent string) terret.Description { return terret.DescriptionOf(e.lookup(agent)) }
 
 func (e *Engine) trusts(cwd string) bool { return e.cfg.Trust != nil && e.cfg.Trust(cwd) }
+
+// Defaults of Pool.
+const (
+	DefaultPoolKeys   = pool.DefaultKeys
+	DefaultPoolMemory = pool.DefaultMaxMemory
+)
+
+// Pool says how many warm agents to keep, for the most recently used kinds of sessions.
+// A kind is everything that is fixed when an agent starts, as its driver says. The zero
+// value means none.
+type Pool struct {
+	Size int // warm agents of each kind
+	// Keys bounds the kinds, zero means the default; the most recently used stay.
+	Keys int
+	// MaxMemory bounds the memory of all warm agents together, in bytes; zero means the
+	// default, a negative value means no limit.
+	MaxMemory int64
+}
+
+// mine returns the session if this process owns it.
+func (e *Engine) mine(id string) *live {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.live[id]
+}
+
+// Node is the name of this machine in a fleet, or empty if there is none.
+func (e *Engine) Node() string { return e.cfg.Node }
+
+// Elsewhere returns the node that has the session's folder, if it is not this one;
+// otherwise it is empty.
+func (e *Engine) Elsewhere(s terret.Session) string {
+	if e.peers.Have(s) {
+		return s.Node
+	}
+	return ""
+}
+
+// NoAgent is the agent of sessions in which no agent works: logs that only [Engine.Note]
+// writes to.
+const NoAgent = "none"

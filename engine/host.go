@@ -4,39 +4,8 @@ import (
 	"context"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/engine/internal/desk"
 	"github.com/terret-dev/terret/engine/internal/journal"
 )
-
-// host is what one agent sees of the engine. It stops working when the agent is closed
-// or the session is no longer ours.
-type host struct {
-	l    *live
-	life context.Context // ends when the agent is closed
-	end  context.CancelCauseFunc
-
-	// Guarded by l.mu.
-	agent   terret.Agent        // nil until it is open
-	in      desk.InForce        // in force in its current or last turn
-	leaving bool                // the agent is being closed, or has ended
-	asked   map[string]*request // by the agent's own key
-	tasks   map[string]bool     // those running in the background
-}
-
-func (l *live) newHost(in desk.InForce) *host {
-	h := &host{l: l, in: in, asked: map[string]*request{}, tasks: map[string]bool{}}
-	h.life, h.end = context.WithCancelCause(context.Background())
-	return h
-}
-
-// usable says whether the agent may still speak. l.mu must be held. An agent that is
-// being closed may finish what it is saying.
-func (h *host) usable() error {
-	if h.l.why != nil {
-		return h.l.why
-	}
-	return context.Cause(h.life)
-}
 
 // Emit implements terret.Host.
 func (h *host) Emit(_ context.Context, events []terret.Event, cursor []byte) error {
@@ -175,13 +144,13 @@ func (l *live) dropAgent(h *host) {
 	}
 }
 
-// detach takes the agent from the session, so that the caller can close it; nil if
-// there is none. l.mu must be held.
-func (l *live) detach() *host {
-	h := l.host
-	if h != nil {
-		h.leaving = true
+// writeHeld writes what the agent has said in the meantime. l.mu must be held.
+func (l *live) writeHeld() {
+	waiting := l.held
+	l.held = nil
+	for _, h := range waiting {
+		if _, err := h.host.emit(h.events, h.cursor); err != nil {
+			l.log.Debug("late events of a closed agent", "error", err, "events", len(h.events))
+		}
 	}
-	l.host = nil
-	return h
 }

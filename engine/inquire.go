@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/engine/internal/remote"
 )
 
 // This file asks agents for information outside turns. It opens the agent if need be.
@@ -131,29 +130,4 @@ func (e *Engine) withAgent(ctx context.Context, session string, fn func(terret.A
 		}
 		return fn(agent)
 	})
-}
-
-// wake returns the session's agent for use outside a turn, opening it if there is none.
-func (e *Engine) wake(ctx context.Context, l *live) (terret.Agent, error) {
-	h, err := e.openAgent(ctx, l, nil)
-	if err != nil {
-		return nil, err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.phase == idle {
-		l.startIdleTimer()
-	}
-	return h.agent, nil
-}
-
-// orForeign returns err, which says what to do if another process owns the session.
-func orForeign(err error) error {
-	if other, ok := errors.AsType[remote.NodeError](err); ok {
-		return other.Err
-	}
-	if isForeign(err) {
-		return terret.Errorf(terret.CodeConflict, "%w; ask there, or close it there first", err)
-	}
-	return err
 }

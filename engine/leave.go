@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"errors"
+	"flag"
+	"time"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/engine/internal/journal"
@@ -101,40 +103,6 @@ func (e *Engine) retire(l *live, reason string) {
 	}
 }
 
-// waitOpened waits for an agent that is being opened. Whoever opens it closes it, since
-// nobody wants it any more.
-func (l *live) waitOpened() {
-	l.opening.Lock()
-	defer l.opening.Unlock()
-}
-
-// reclaim takes back a session if somebody queued a prompt at the very moment it was
-// given back.
-func (e *Engine) reclaim(l *live) {
-	queue, err := e.queued(context.Background(), l.id)
-	l.mu.Lock()
-	for id := range l.leftover {
-		delete(queue, id)
-	}
-	l.mu.Unlock()
-	if err != nil || len(queue) == 0 || e.isClosed() {
-		return // the queue waits until somebody prompts the session
-	}
-	e.goBackground(func() { e.runQueue(l.id) })
-}
-
-// runQueue claims the session and runs its queue, whoever filled it.
-func (e *Engine) runQueue(id string) {
-	l, err := e.own(e.life, id)
-	if err != nil {
-		return
-	}
-	l.mu.Lock()
-	l.leftover = nil
-	l.mu.Unlock()
-	e.next(l)
-}
-
 // forget ends our use of a session that was given back. What somebody still wanted to
 // write is not written: the session may be ours again at once.
 func (e *Engine) forget(l *live) {
@@ -180,4 +148,65 @@ func (e *Engine) abandon(l *live) {
 		}
 	}
 	e.forget(l)
+}
+
+// Failed implements journal.Owner. It gives up on the session: it writes nothing more,
+// tells whoever waits, and stops the agent. The log stays as it is; the next owner cleans
+// up.
+func (l *live) Failed(err error) {
+	l.mu.Lock()
+	first := l.breakOff(err)
+	l.mu.Unlock()
+	if !first {
+		return
+	}
+	if errors.Is(err, terret.ErrFenced) {
+		l.log.Warn("another process took over the session")
+	} else {
+		l.log.Error("session failed", "error", err)
+		l.e.hub.Fail(l.id, err)
+	}
+	if !l.e.goBackground(func() { l.e.abandon(l) }) {
+		l.e.abandon(l)
+	}
+}
+
+// breakOff stops writing to the log, and reports whether it was this call that did.
+// l.mu must be held; if it reports true, the caller must abandon the session.
+func (l *live) breakOff(err error) bool {
+	first := l.why == nil && l.phase != gone
+	if first {
+		l.why = err
+		l.to(broken, nil)
+	}
+	l.journal.End(err)
+	return first
+}
+
+func (l *live) illegal(next phase) {
+	err := terret.Errorf(terret.CodeInternal, "session %s cannot go from %s to %s", l.id, l.phase, next)
+	if flag.Lookup("test.v") != nil {
+		panic(err)
+	}
+	l.log.Error("bug: illegal transition", "error", err)
+	if l.breakOff(err) {
+		l.e.goBackground(func() { l.e.abandon(l) })
+	}
+}
+
+// startIdleTimer closes the agent after some time without a turn. l.mu must be held.
+func (l *live) startIdleTimer() {
+	l.stopIdleTimer()
+	if after := l.e.cfg.IdleAfter; after > 0 && l.phase == idle && !l.closing {
+		l.idle = time.AfterFunc(after, func() {
+			l.e.goBackground(func() { l.e.shut(context.Background(), l, idleReaped) })
+		})
+	}
+}
+
+func (l *live) stopIdleTimer() {
+	if l.idle != nil {
+		l.idle.Stop()
+		l.idle = nil
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -69,82 +70,6 @@ type held struct {
 	cursor []byte
 }
 
-// turn is a turn in progress.
-type turn struct {
-	id       string
-	origin   terret.Origin
-	started  time.Time
-	began    *journal.Write // its start; nil if the agent began it by itself
-	prompt   terret.Prompt
-	in       desk.InForce    // in force for this turn
-	command  *command        // to run instead of the prompt
-	ctx      context.Context // of what prepares it
-	cancel   context.CancelCauseFunc
-	prepared chan struct{} // closed when preparation is over; nil if there was none
-	done     chan struct{} // closed when its end is committed, or never will be
-	finish   sync.Once     // closes done
-
-	host    *host         // of the agent that has it; nil before it is prompted
-	cursor  []byte        // that goes into the log with its end
-	stop    *terret.Error // why it is to end, once somebody said so
-	heard   time.Time     // when its agent last said or asked something
-	silence *time.Timer   // looks whether that is too long ago; nil if there is no limit
-	record  sync.Once     // of the folder's state before it
-	before  string        // that state
-	text    string        // of the last message
-	partial partial
-	steps   int
-	usage   terret.UsageUpdate // as of the last update; of this turn only
-}
-
-// over releases everybody who waits for the end of the turn.
-func (t *turn) over() {
-	t.finish.Do(func() {
-		if t.silence != nil {
-			t.silence.Stop()
-		}
-		close(t.done)
-	})
-}
-
-// partial is the text of a message that is still streaming.
-type partial struct {
-	message string
-	text    []byte
-}
-
-func (p *partial) add(d terret.MessageDelta) {
-	if p.message != d.MessageID {
-		*p = partial{message: d.MessageID}
-	}
-	p.text = append(p.text, d.Text...)
-}
-
-func (l *live) newTurn(id string, origin terret.Origin, p terret.Prompt, in desk.InForce) *turn {
-	l.begun[id] = true
-	t := &turn{id: id, origin: origin, started: time.Now(), heard: time.Now(), prompt: p, in: in, done: make(chan struct{})}
-	t.ctx, t.cancel = context.WithCancelCause(l.e.life)
-	l.watchSilence(t)
-	return t
-}
-
-// Live returns a session that this process owns, from memory. It may be ahead of the
-// store by what is being committed. Its last number and the time of its last change may
-// be older than there.
-func (e *Engine) Live(id string) (terret.Session, bool) {
-	l := e.mine(id)
-	if l == nil {
-		return terret.Session{}, false
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	s := l.session
-	if l.turn != nil {
-		s.Turn = l.turn.id
-	}
-	return s, l.why == nil && l.phase != gone
-}
-
 // snapshot returns a copy of the session.
 func (l *live) snapshot() terret.Session {
 	l.mu.Lock()
@@ -206,39 +131,6 @@ func (l *live) Committed(r terret.Result) {
 	if len(r.Entries) > 0 && s.Agent != NoAgent {
 		l.e.records.Add(s, r.Entries)
 	}
-}
-
-// Failed implements journal.Owner. It gives up on the session: it writes nothing more,
-// tells whoever waits, and stops the agent. The log stays as it is; the next owner cleans
-// up.
-func (l *live) Failed(err error) {
-	l.mu.Lock()
-	first := l.breakOff(err)
-	l.mu.Unlock()
-	if !first {
-		return
-	}
-	if errors.Is(err, terret.ErrFenced) {
-		l.log.Warn("another process took over the session")
-	} else {
-		l.log.Error("session failed", "error", err)
-		l.e.hub.Fail(l.id, err)
-	}
-	if !l.e.goBackground(func() { l.e.abandon(l) }) {
-		l.e.abandon(l)
-	}
-}
-
-// breakOff stops writing to the log, and reports whether it was this call that did.
-// l.mu must be held; if it reports true, the caller must abandon the session.
-func (l *live) breakOff(err error) bool {
-	first := l.why == nil && l.phase != gone
-	if first {
-		l.why = err
-		l.to(broken, nil)
-	}
-	l.journal.End(err)
-	return first
 }
 
 // put appends an event to out as it goes into the log, and then the session's state if
@@ -309,42 +201,6 @@ func (l *live) note(ev terret.Event) terret.Data {
 	return ev.Data
 }
 
-// note follows what the agent says during its turn.
-func (t *turn) note(data terret.Data) {
-	switch d := data.(type) {
-	case terret.MessageDelta:
-		t.partial.add(d)
-	case terret.MessageComplete:
-		if d.Role != terret.RoleAssistant {
-			return
-		}
-		t.partial = partial{}
-		t.steps++
-		keep(&t.text, terret.TextOf(d.Blocks))
-	}
-}
-
-// overLimit says why a running turn must end because of a limit, or nil. l.mu must be
-// held.
-func (l *live) overLimit() *terret.Error {
-	t := l.turn
-	if l.phase != running {
-		return nil
-	}
-	if limit := t.in.MaxTurns; limit > 0 && t.steps > limit {
-		return terret.Errorf(terret.CodeMaxTurns, "the agent took more than %d steps; raise max_turns to let it continue", limit)
-	}
-	spent := l.session.CostUSD + t.usage.CostUSD
-	if limit := t.in.MaxCostUSD; limit > 0 && spent >= limit && t.usage.CostUSD > 0 {
-		return overBudget(spent, limit)
-	}
-	return nil
-}
-
-func overBudget(spent, limit terret.Cost) *terret.Error {
-	return terret.Errorf(terret.CodeMaxBudget, "the session has used $%s of its budget of $%s; raise max_cost to let it continue", spent, limit)
-}
-
 func root(ev terret.Event) bool { return ev.Actor == "" || ev.Actor == terret.ActorRoot }
 
 func keep(field *string, v string) {
@@ -377,19 +233,133 @@ func applyUpdate(s *terret.Session, u terret.SessionUpdated) {
 	}
 }
 
-// startIdleTimer closes the agent after some time without a turn. l.mu must be held.
-func (l *live) startIdleTimer() {
-	l.stopIdleTimer()
-	if after := l.e.cfg.IdleAfter; after > 0 && l.phase == idle && !l.closing {
-		l.idle = time.AfterFunc(after, func() {
-			l.e.goBackground(func() { l.e.shut(context.Background(), l, idleReaped) })
-		})
-	}
+var errGone = errors.New("the session is being given back")
+
+// host is what one agent sees of the engine. It stops working when the agent is closed
+// or the session is no longer ours.
+type host struct {
+	l    *live
+	life context.Context // ends when the agent is closed
+	end  context.CancelCauseFunc
+
+	// Guarded by l.mu.
+	agent   terret.Agent        // nil until it is open
+	in      desk.InForce        // in force in its current or last turn
+	leaving bool                // the agent is being closed, or has ended
+	asked   map[string]*request // by the agent's own key
+	tasks   map[string]bool     // those running in the background
 }
 
-func (l *live) stopIdleTimer() {
-	if l.idle != nil {
-		l.idle.Stop()
-		l.idle = nil
+// request is an agent's request that waits for its decision.
+type request struct {
+	l     *live
+	host  *host
+	id    string
+	ask   terret.Ask
+	print string        // fingerprint of what was asked
+	limit time.Duration // how long it may wait; zero means no limit
+	turn  string
+	filed *journal.Write // the write of its own event
+
+	// Guarded by l.mu until decided is closed.
+	settled  bool // its decision is on its way into the log
+	decision terret.Decision
+	err      error
+	decided  chan struct{}
+}
+
+func (l *live) newHost(in desk.InForce) *host {
+	h := &host{l: l, in: in, asked: map[string]*request{}, tasks: map[string]bool{}}
+	h.life, h.end = context.WithCancelCause(context.Background())
+	return h
+}
+
+// usable says whether the agent may still speak. l.mu must be held. An agent that is
+// being closed may finish what it is saying.
+func (h *host) usable() error {
+	if h.l.why != nil {
+		return h.l.why
 	}
+	return context.Cause(h.life)
+}
+
+// detach takes the agent from the session, so that the caller can close it; nil if
+// there is none. l.mu must be held.
+func (l *live) detach() *host {
+	h := l.host
+	if h != nil {
+		h.leaving = true
+	}
+	l.host = nil
+	return h
+}
+
+// to moves the session to another phase and appends the session's new state to out, if
+// it changed. l.mu must be held. Set what the phase depends on (the turn, why it stops,
+// why the log is broken) first.
+//
+// An edge that does not exist is a bug: it panics in tests, and otherwise fails the
+// session, which the next owner cleans up.
+func (l *live) to(next phase, out []terret.Event) []terret.Event {
+	if !slices.Contains(edges[l.phase], next) {
+		l.illegal(next)
+		return out
+	}
+	if l.e.trace != nil {
+		l.e.trace(l.phase, next)
+	}
+	l.phase = next
+	l.stopIdleTimer()
+	switch next {
+	case idle:
+		l.turn, l.doing = nil, ""
+		l.startIdleTimer()
+	case gone:
+		close(l.left)
+	case broken:
+		return out // nothing can be written
+	case starting, running, stopping, settling, quiet, leaving:
+	}
+	return l.show(out)
+}
+
+// state is the state that others see.
+func (l *live) state() terret.SessionState {
+	switch l.phase {
+	case starting, running:
+		switch {
+		case len(l.open) > 0:
+			return terret.SessionWaiting
+		case l.doing != "":
+			return l.doing
+		case l.host == nil:
+			return terret.SessionStarting
+		}
+		return terret.SessionBusy
+	case stopping:
+		return terret.SessionInterrupting
+	case idle, quiet:
+		if l.doing != "" {
+			return l.doing
+		}
+		return l.rest
+	case leaving:
+		return l.rest
+	case settling, broken, gone:
+	}
+	return l.session.State
+}
+
+// show appends the session's state to out, if it changed.
+func (l *live) show(out []terret.Event) []terret.Event {
+	now := l.state()
+	if now == l.session.State {
+		return out
+	}
+	l.session.State = now
+	change := terret.SessionStateChange{State: now}
+	if now == l.doing {
+		change.Detail = l.detail
+	}
+	return append(out, l.envelope(terret.Event{Data: change}))
 }

@@ -8,12 +8,7 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/engine/internal/journal"
-	"github.com/terret-dev/terret/engine/internal/remote"
 )
-
-// NoAgent is the agent of sessions in which no agent works: logs that only [Engine.Note]
-// writes to.
-const NoAgent = "none"
 
 // OpenLog makes a session in which no agent works, unless it exists. In a fleet it is
 // anybody's.
@@ -133,18 +128,5 @@ func (e *Engine) noteForeign(ctx context.Context, session, by string, events []t
 			again.Stop()
 			return context.Cause(ctx)
 		}
-	}
-}
-
-// takeNote appends what another process wants to have in the log. The item is handled in
-// the same commit.
-func (e *Engine) takeNote(l *live, item terret.InboxItem) {
-	events, err := remote.Noted(item)
-	if err != nil {
-		l.log.Warn("dropped a note that cannot be read", "error", err)
-		events = nil
-	}
-	if a, err := l.append(events, []string{item.ID}); err == nil {
-		_ = a.Wait() // if it was not written, the next owner does it
 	}
 }

@@ -4,18 +4,13 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/engine/internal/desk"
 	"github.com/terret-dev/terret/engine/internal/journal"
+	"github.com/terret-dev/terret/engine/internal/remote"
 )
-
-// mine returns the session if this process owns it.
-func (e *Engine) mine(id string) *live {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.live[id]
-}
 
 // own makes this process the owner of the session. It fails with a conflict if another
 // process owns it.
@@ -93,8 +88,6 @@ func (e *Engine) on(ctx context.Context, id string, fn func(*live) error) error 
 		}
 	}
 }
-
-var errGone = errors.New("the session is being given back")
 
 // foreignError says that the session belongs to another process.
 type foreignError struct{ error }
@@ -282,15 +275,62 @@ func (e *Engine) recoverOne(ctx context.Context, orphan terret.Session) {
 	}
 }
 
-// queued lists the ids of the prompts in a session's queue.
-func (e *Engine) queued(ctx context.Context, id string) (map[string]bool, error) {
-	queue, err := e.Queue(ctx, id)
-	if err != nil {
-		return nil, err
+// orForeign returns err, which says what to do if another process owns the session.
+func orForeign(err error) error {
+	if other, ok := errors.AsType[remote.NodeError](err); ok {
+		return other.Err
 	}
-	ids := make(map[string]bool, len(queue))
-	for _, t := range queue {
-		ids[t.ID] = true
+	if isForeign(err) {
+		return terret.Errorf(terret.CodeConflict, "%w; ask there, or close it there first", err)
 	}
-	return ids, nil
+	return err
+}
+
+// leased is a store of which a worker owns sessions for a time only. If it cannot renew
+// that, the channel is closed, and the store goes on as another worker.
+type leased interface {
+	Lost() <-chan struct{}
+	Lease() time.Duration
+}
+
+// takeOverLoop looks for sessions of workers that died while we run, and ends what they
+// have begun. Their agents need not be here for that: it is about the log. It looks
+// several times in a lease, so that most of the wait is the lease itself.
+func (e *Engine) takeOverLoop(lease time.Duration) {
+	every := time.NewTicker(lease / 5)
+	defer every.Stop()
+	for {
+		select {
+		case <-every.C:
+		case <-e.life.Done():
+			return
+		}
+		if err := e.recover(e.life); err != nil && e.life.Err() == nil {
+			e.log.Warn("cannot look for sessions of dead processes", "error", err)
+		}
+	}
+}
+
+// dropLost stops the agents of sessions that others may own by now: the store is no
+// longer the worker that claimed them. It stops them at once, without a word in the log.
+func (e *Engine) dropLost() {
+	s, ok := e.store.(leased)
+	if !ok {
+		return
+	}
+	lost := false
+	select {
+	case <-s.Lost():
+		lost = true
+	default:
+	}
+	worker := e.store.Worker()
+	for _, l := range e.lives() {
+		l.mu.Lock()
+		owner := l.session.Owner
+		l.mu.Unlock()
+		if lost || owner != worker {
+			l.Failed(terret.ErrFenced)
+		}
+	}
 }

@@ -301,3 +301,37 @@ func (w *trip) conversation(ctx context.Context) (went bool, err error) {
 	}
 	return false, nil
 }
+
+// tellLost says what undoing a turn does not take back. It is for people, so a failure
+// is only logged: the files are back already.
+func (e *Engine) tellLost(ctx context.Context, l *live, repo *checkpoint.Repo, t terret.Turn, out *Rewound) {
+	lost, err := repo.Uncovered(ctx, checkpoint.ID(t.Before), checkpoint.ID(t.After), t.StartedAt.Time)
+	if err != nil {
+		l.log.Warn("could not find out what undo does not cover", "error", err)
+	}
+	for _, u := range lost {
+		out.Lost = append(out.Lost, Lost(u))
+	}
+	ran := map[string]bool{} // commands, by the id of the call
+	for entry, err := range e.hub.Entries(ctx, l.id, terret.KindToolPre, terret.KindToolFailure) {
+		if err != nil {
+			l.log.Warn("could not count the commands of a turn", "error", err)
+			return
+		}
+		ev, err := entry.Decode()
+		if err != nil || ev.Turn != t.ID {
+			continue
+		}
+		switch d := ev.Data.(type) {
+		case terret.ToolPre:
+			if d.Class == terret.ClassExecute {
+				ran[d.ToolID] = true
+			}
+		case terret.ToolFailure:
+			if d.Denied {
+				delete(ran, d.ToolID)
+			}
+		}
+	}
+	out.Commands = len(ran)
+}

@@ -2,11 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"os"
-	"path/filepath"
-	"reflect"
 	"strings"
 
 	"github.com/terret-dev/terret"
@@ -55,36 +50,6 @@ func (e *Engine) create(ctx context.Context, s terret.Session) (terret.Session, 
 		e.records.Add(made, nil)
 	}
 	return made, err
-}
-
-// checkFolder returns the folder's absolute path.
-func checkFolder(dir string) (string, error) {
-	if dir == "" {
-		return "", terret.Invalid("cwd", "say which folder the agent should work in")
-	}
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return "", terret.Invalid("cwd", "%w", err)
-	}
-	info, err := os.Stat(abs)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return "", terret.Invalid("cwd", "there is no folder %s", abs)
-	case err != nil:
-		return "", terret.Invalid("cwd", "%w", err)
-	case !info.IsDir():
-		return "", terret.Invalid("cwd", "%s is a file, not a folder", abs)
-	}
-	return abs, nil
-}
-
-// folderThere refuses to start an agent in a folder that is not there any more: some would
-// work elsewhere, or say something else.
-func folderThere(dir string) error {
-	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
-		return terret.Errorf(terret.CodeStartupRefused, "the session's folder %s is not there any more; put it back and prompt the session again, or begin another one", dir)
-	}
-	return nil
 }
 
 // CloseSession ends the session's agent. The session can be prompted again.
@@ -262,15 +227,19 @@ func (e *Engine) Fork(ctx context.Context, id, messageID string) (terret.Session
 	})
 }
 
-// titleOf is the first line of a prompt, cut to fit into a list.
-func titleOf(blocks []terret.Block) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(terret.TextOf(blocks)), "\n")
-	if r := []rune(line); len(r) > 80 {
-		line = strings.TrimSpace(string(r[:79])) + "…"
+// Live returns a session that this process owns, from memory. It may be ahead of the
+// store by what is being committed. Its last number and the time of its last change may
+// be older than there.
+func (e *Engine) Live(id string) (terret.Session, bool) {
+	l := e.mine(id)
+	if l == nil {
+		return terret.Session{}, false
 	}
-	return line
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.session
+	if l.turn != nil {
+		s.Turn = l.turn.id
+	}
+	return s, l.why == nil && l.phase != gone
 }
-
-func isZero[T any](v T) bool { return reflect.ValueOf(v).IsZero() }
-
-func unmarshal(body terret.JSON, into any) error { return json.Unmarshal(body, into) }

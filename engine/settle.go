@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"cmp"
-	"errors"
 	"time"
 
 	"github.com/terret-dev/terret"
@@ -79,17 +77,6 @@ func (l *live) writeEnd(t *turn, end terret.Event, after *terret.CheckpointCreat
 	return a
 }
 
-// writeHeld writes what the agent has said in the meantime. l.mu must be held.
-func (l *live) writeHeld() {
-	waiting := l.held
-	l.held = nil
-	for _, h := range waiting {
-		if _, err := h.host.emit(h.events, h.cursor); err != nil {
-			l.log.Debug("late events of a closed agent", "error", err, "events", len(h.events))
-		}
-	}
-}
-
 // sumUp fills in what the last event of a turn lacks, and adds the turn's cost to the
 // session's totals. l.mu must be held.
 func (l *live) sumUp(t *turn, data terret.Data) terret.Data {
@@ -132,115 +119,4 @@ func (l *live) total(t *turn, usage *terret.Usage, cost *terret.Cost, took *int6
 	}
 	l.session.Usage = l.session.Usage.Add(*usage)
 	l.session.CostUSD += *cost
-}
-
-// errEdited says that the queue was changed after it was read.
-var errEdited = errors.New("the queue was changed")
-
-// next begins the first queued prompt, unless a turn runs: the end of that one calls next
-// again.
-func (e *Engine) next(l *live) {
-	for l.seesQueue() {
-		err := e.beginNext(l)
-		if err == nil {
-			return
-		}
-		if !errors.Is(err, errEdited) {
-			l.log.Warn("cannot read the queue", "error", err)
-			l.lookAtQueue()
-			e.watch.LookAgain() // which comes back here
-			return
-		}
-	}
-}
-
-// seesQueue reports whether the session is free for a prompt from the queue. It drops the
-// hint that there is one, until somebody gives it again.
-func (l *live) seesQueue() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.queued = l.phase != idle
-	return !l.queued
-}
-
-// lookAtQueue says that there may be prompts in the queue.
-func (l *live) lookAtQueue() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.queued = true
-}
-
-// beginNext begins the first prompt of the queue that may run, if there is one.
-func (e *Engine) beginNext(l *live) error {
-	edits := e.edits.Load()
-	items, err := e.store.Pending(e.life, l.id)
-	for _, item := range items {
-		if item.Kind != terret.InboxPrompt {
-			continue
-		}
-		p, err := e.fromQueue(l, item)
-		if err != nil {
-			return err
-		}
-		if done, err := l.beginQueued(p, func() bool { return e.edits.Load() != edits }); done || err != nil {
-			return err
-		}
-	}
-	return err
-}
-
-// fromQueue prepares a prompt that was queued. It has no turn if it cannot run.
-func (e *Engine) fromQueue(l *live, item terret.InboxItem) (beginning, error) {
-	b := beginning{taken: item.ID}
-	switch _, err := e.store.Turn(e.life, l.id, item.ID); {
-	case err == nil: // by another path
-		l.mu.Lock()
-		l.begun[item.ID] = true
-		l.mu.Unlock()
-		return b, nil
-	case !errors.Is(err, terret.ErrNotFound):
-		return b, err
-	}
-	var q queued
-	if err := unmarshal(item.Body, &q); err != nil {
-		l.log.Error("dropped a queued prompt that cannot be read", "turn", item.ID, "error", err)
-		return b, nil
-	}
-	account, err := e.account(e.life, l)
-	if err != nil {
-		return b, err
-	}
-	b.PromptRequest = after(account, PromptRequest{
-		Session: l.id, Prompt: q.Prompt, By: item.By, Turn: item.ID, Origin: cmp.Or(q.Origin, terret.OriginQueue), command: q.Command,
-	})
-	b.in, b.unfit = e.settingsFor(e.life, l.snapshot(), q.Options)
-	return b, nil
-}
-
-// beginQueued begins a prompt of the queue, unless it waits there until somebody prompts.
-// One that has begun or cannot run leaves the queue. It reports whether the others wait.
-func (l *live) beginQueued(b beginning, edited func() bool) (done bool, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch {
-	case l.leftover[b.taken] && !l.begun[b.taken]:
-		return false, nil
-	case l.phase != idle || l.unusable() != nil:
-	case b.Turn == "" || l.begun[b.taken]:
-		l.journal.Append(&journal.Write{Taken: []string{b.taken}})
-		return false, nil
-	case edited():
-		return false, errEdited
-	default:
-		l.begin(b)
-	}
-	l.queued = true // there may be more
-	return true, nil
-}
-
-// take marks an inbox item as handled.
-func (l *live) take(item string) *journal.Write {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.journal.Append(&journal.Write{Taken: []string{item}})
 }

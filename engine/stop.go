@@ -2,10 +2,10 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/engine/internal/remote"
 )
 
 // Interrupt stops the running turn and keeps the agent. It decides open requests first.
@@ -93,24 +93,6 @@ func (e *Engine) stopTurn(l *live, t *turn) {
 	e.interruptAgent(l, t)
 }
 
-// interruptAgent interrupts the agent, if it has the turn.
-func (e *Engine) interruptAgent(l *live, t *turn) {
-	l.mu.Lock()
-	h := l.host
-	if l.turn != t || t.host == nil || t.host != h {
-		h = nil
-	}
-	l.mu.Unlock()
-	if h == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(e.life, e.cfg.InterruptGrace)
-	defer cancel()
-	if err := h.agent.Interrupt(ctx, t.id); err != nil {
-		l.log.Warn("could not interrupt the agent", "error", err)
-	}
-}
-
 // killLate kills a stopped turn that does not end in time.
 func (e *Engine) killLate(l *live, t *turn) {
 	wait := time.NewTimer(e.cfg.InterruptGrace)
@@ -154,39 +136,70 @@ func (e *Engine) killTurn(ctx context.Context, l *live, t *turn, why *terret.Err
 	e.endTurn(l, t, why)
 }
 
-func (e *Engine) killAgent(ctx context.Context, l *live, h *host) {
-	l.opening.Lock()
-	defer l.opening.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, e.cfg.CloseGrace)
-	defer cancel()
-	var err error
-	if k, ok := h.agent.(terret.Killer); ok {
-		err = k.Kill(ctx)
+// watchSilence stops a turn in which the agent says and asks nothing for too long. While
+// somebody is asked, the agent may wait. l.mu must be held.
+func (l *live) watchSilence(t *turn) {
+	if limit := l.e.cfg.Silence; limit > 0 {
+		t.silence = time.AfterFunc(limit, func() { l.e.goBackground(func() { l.silent(t, limit) }) })
 	}
-	err = errors.Join(err, h.agent.Close(ctx))
-	h.end(errClosed)
+}
+
+// silent stops the turn if its agent has been silent for that long. Otherwise it sets the
+// timer for the earliest time when it can have been.
+func (l *live) silent(t *turn, limit time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.turn != t || t.stop != nil || l.phase == settling {
+		return
+	}
+	left := limit - time.Since(t.heard)
+	if len(l.open) > 0 {
+		left = limit
+	}
+	if left > 0 {
+		t.silence.Reset(left)
+		return
+	}
+	why := terret.Errorf(terret.CodeTimeout, "the agent said nothing for %s and was stopped; prompt the session to go on, or set silent_after", limit)
+	out := l.put(nil, terret.Event{Data: terret.DiagWarning{Text: "the agent has said nothing for " + limit.String() + " and is stopped"}})
+	l.write(l.stopFor(why, out), nil)
+}
+
+// spoke notes that the agent gave a sign of life. l.mu must be held.
+func (l *live) spoke(h *host) {
+	if t := l.turn; t != nil && (t.host == nil || t.host == h) {
+		t.heard = time.Now()
+	}
+}
+
+// overLimit says why a running turn must end because of a limit, or nil. l.mu must be
+// held.
+func (l *live) overLimit() *terret.Error {
+	t := l.turn
+	if l.phase != running {
+		return nil
+	}
+	if limit := t.in.MaxTurns; limit > 0 && t.steps > limit {
+		return terret.Errorf(terret.CodeMaxTurns, "the agent took more than %d steps; raise max_turns to let it continue", limit)
+	}
+	spent := l.session.CostUSD + t.usage.CostUSD
+	if limit := t.in.MaxCostUSD; limit > 0 && spent >= limit && t.usage.CostUSD > 0 {
+		return overBudget(spent, limit)
+	}
+	return nil
+}
+
+func overBudget(spent, limit terret.Cost) *terret.Error {
+	return terret.Errorf(terret.CodeMaxBudget, "the session has used $%s of its budget of $%s; raise max_cost to let it continue", spent, limit)
+}
+
+func (e *Engine) stopForeign(ctx context.Context, session string, how terret.InboxKind, by string) error {
+	s, err := e.store.Session(ctx, session)
 	if err != nil {
-		l.log.Warn("the agent was killed", "error", err)
+		return err
 	}
-}
-
-// closeAgent ends an agent politely. It decides the agent's requests first, so that the
-// agent does not wait for them.
-func (e *Engine) closeAgent(l *live, h *host) {
-	l.opening.Lock()
-	defer l.opening.Unlock()
-	e.endAgent(l, h)
-}
-
-// endAgent does the work of closeAgent while l.opening is held.
-func (e *Engine) endAgent(l *live, h *host) {
-	for _, r := range l.openOf(func(r *request) bool { return r.host == h }) {
-		e.giveUp(r, terret.ByAgentExit)
+	if s.Owner == "" || s.Turn == "" {
+		return notRunning(session)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), e.cfg.CloseGrace)
-	defer cancel()
-	if err := h.agent.Close(ctx); err != nil {
-		l.log.Warn("the agent did not close cleanly", "error", err)
-	}
-	h.end(errClosed)
+	return e.peers.Send(ctx, session, how, by, remote.Wish{Turn: s.Turn})
 }

@@ -13,21 +13,20 @@ var threadKinds = []terret.Kind{
 }
 
 // checkParent refuses a prompt that follows any other message than the session's last:
-// agents cannot go back to an earlier one. Whoever steers a turn follows what is being
-// said. The parent may be given as a UUID; it is replaced by the message's own id.
-func (e *Engine) checkParent(ctx context.Context, r *PromptRequest) error {
-	parent := r.Prompt.ParentID
+// agents cannot go back to an earlier one. The parent may be given as a UUID; it is replaced by the message's own id.
+func (e *Engine) checkParent(ctx context.Context, session string, p *terret.Prompt) error {
+	parent := p.ParentID
 	switch {
-	case parent == "" || r.When == WhenSteer:
+	case parent == "":
 		return nil
-	case r.Prompt.Root:
+	case p.Root:
 		return terret.Invalid("parent_id", "a message that begins a thread follows no other")
 	}
-	queue, err := e.Queue(ctx, r.Session)
+	queue, err := e.Queue(ctx, session)
 	if err != nil {
 		return err
 	}
-	last, working, err := e.lastMessage(ctx, r.Session)
+	last, working, err := e.lastMessage(ctx, session)
 	switch {
 	case err != nil:
 		return err
@@ -35,10 +34,10 @@ func (e *Engine) checkParent(ctx context.Context, r *PromptRequest) error {
 		return notThere("message %s will not be the last one when this prompt's turn comes; wait for the result, or name no parent", parent)
 	case last == "":
 		return notThere("there is no message %s: nothing was said in this session yet", parent)
-	case parent != last && parent != terret.MessageUUID(r.Session, last):
-		return notThere("message %s is not the last one of the session, which is %s, and its agent cannot go back to it; fork the session there to continue from it", parent, terret.MessageUUID(r.Session, last))
+	case parent != last && parent != terret.MessageUUID(session, last):
+		return notThere("message %s is not the last one of the session, which is %s, and its agent cannot go back to it; fork the session there to continue from it", parent, terret.MessageUUID(session, last))
 	}
-	r.Prompt.ParentID = last
+	p.ParentID = last
 	return nil
 }
 

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -120,7 +119,7 @@ func (e *Engine) serve(ctx context.Context, l *live, item terret.InboxItem) {
 		var err error
 		switch item.Kind {
 		case terret.InboxInterrupt, terret.InboxKill, terret.InboxClose:
-			if err = unmarshal(item.Body, &w); err == nil {
+			if err = json.Unmarshal(item.Body, &w); err == nil {
 				e.grant(ctx, l, item, w)
 			}
 		case terret.InboxPrompt, terret.InboxNote, terret.InboxWake, terret.InboxUpdate: // above
@@ -157,7 +156,7 @@ func (e *Engine) takeUpdate(ctx context.Context, l *live, item terret.InboxItem)
 func (e *Engine) carryOut(ctx context.Context, l *live, item terret.InboxItem) {
 	for more := true; more; {
 		var u terret.SessionUpdated
-		err := unmarshal(item.Body, &u)
+		err := json.Unmarshal(item.Body, &u)
 		if err == nil {
 			err = e.update(ctx, l, u, item.By, item.ID)
 		}
@@ -188,117 +187,56 @@ func (e *Engine) grant(ctx context.Context, l *live, item terret.InboxItem, w re
 	}
 }
 
-// promptForeign sends a prompt to the process that owns the session.
-func (e *Engine) promptForeign(ctx context.Context, r PromptRequest) (terret.Turn, error) {
-	s, err := e.store.Session(ctx, r.Session)
+// woken takes a session that somebody on another node has sent something to.
+func (e *Engine) woken(item terret.InboxItem) {
+	e.mu.Lock()
+	busy := e.wakes[item.ID]
+	e.wakes[item.ID] = true
+	e.mu.Unlock()
+	if busy {
+		return
+	}
+	started := e.goBackground(func() {
+		defer e.wakeEnded(item.ID)
+		l, err := e.own(e.life, item.Session)
+		switch {
+		case err == nil:
+			e.wakeUp(l, item)
+		case !errors.Is(err, terret.ErrConflict) && e.life.Err() == nil:
+			e.log.Warn("cannot take a session that another node asks for", "session", item.Session, "error", err)
+		}
+	})
+	if !started {
+		e.wakeEnded(item.ID)
+	}
+}
+
+func (e *Engine) wakeEnded(id string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.wakes, id)
+}
+
+// wakeUp handles a wake item of a session that is ours.
+func (e *Engine) wakeUp(l *live, item terret.InboxItem) {
+	var w remote.Wake
+	if err := json.Unmarshal(item.Body, &w); err != nil {
+		l.log.Warn("a request from another process cannot be read", "error", err)
+	}
+	if l.take(item.ID).Wait() == nil && w.Run {
+		e.runQueue(l.id)
+	}
+}
+
+// takeNote appends what another process wants to have in the log. The item is handled in
+// the same commit.
+func (e *Engine) takeNote(l *live, item terret.InboxItem) {
+	events, err := remote.Noted(item)
 	if err != nil {
-		return terret.Turn{}, err
+		l.log.Warn("dropped a note that cannot be read", "error", err)
+		events = nil
 	}
-	if s.Turn != "" && r.When != WhenQueue {
-		return terret.Turn{}, terret.Errorf(terret.CodeSessionBusy, "session %s is busy with a turn in another process; queue the prompt, or wait", s.ID)
+	if a, err := l.append(events, []string{item.ID}); err == nil {
+		_ = a.Wait() // if it was not written, the next owner does it
 	}
-	if err := e.peers.TakesPrompts(ctx, s); err != nil {
-		return terret.Turn{}, err
-	}
-	if s.Turn == "" { // it goes by the queue, but need not wait there
-		r.Origin = cmp.Or(r.Origin, terret.OriginUser)
-	}
-	t, err := e.enqueuePrompt(ctx, r)
-	if err == nil {
-		err = e.peers.Rouse(ctx, s, true)
-	}
-	return t, err
-}
-
-// enqueuePrompt adds a prompt to the session's queue. If its owner gives the session
-// back at that moment, we take it.
-func (e *Engine) enqueuePrompt(ctx context.Context, r PromptRequest) (terret.Turn, error) {
-	body, err := json.Marshal(queued{Prompt: r.Prompt, Command: r.command, Origin: r.Origin})
-	if err != nil {
-		return terret.Turn{}, terret.Invalid("prompt", "%w", err)
-	}
-	if err := e.store.Send(ctx, terret.InboxItem{ID: r.Turn, Session: r.Session, Kind: terret.InboxPrompt, Body: body, By: r.By}); err != nil {
-		return terret.Turn{}, err
-	}
-	if _, err := e.own(ctx, r.Session); err == nil {
-		e.goBackground(func() { e.runQueue(r.Session) })
-	} else if !errors.Is(err, terret.ErrConflict) {
-		return terret.Turn{}, err
-	}
-	return terret.Turn{ID: r.Turn, Session: r.Session, State: terret.TurnQueued, Origin: cmp.Or(r.Origin, terret.OriginQueue), MessageID: r.Prompt.MessageID, Prompt: r.Prompt.Blocks}, nil
-}
-
-func (e *Engine) stopForeign(ctx context.Context, session string, how terret.InboxKind, by string) error {
-	s, err := e.store.Session(ctx, session)
-	if err != nil {
-		return err
-	}
-	if s.Owner == "" || s.Turn == "" {
-		return notRunning(session)
-	}
-	return e.peers.Send(ctx, session, how, by, remote.Wish{Turn: s.Turn})
-}
-
-// Queue lists the queued prompts, in order.
-func (e *Engine) Queue(ctx context.Context, session string) ([]terret.Turn, error) {
-	items, err := e.store.Pending(ctx, session)
-	if err != nil {
-		return nil, err
-	}
-	out := []terret.Turn{}
-	for _, item := range items {
-		if item.Kind != terret.InboxPrompt {
-			continue
-		}
-		var p terret.Prompt
-		if err := unmarshal(item.Body, &p); err != nil {
-			e.log.Warn("a queued prompt cannot be read", "turn", item.ID, "error", err) // it can be dropped
-		}
-		out = append(out, terret.Turn{ID: item.ID, Session: session, State: terret.TurnQueued, Origin: terret.OriginQueue, MessageID: p.MessageID, Prompt: p.Blocks})
-	}
-	return out, nil
-}
-
-// EditQueued changes a queued prompt, or moves it before the turn with that id, or to
-// the end if "end". A nil prompt or an empty place changes nothing. A queued command
-// becomes the prompt. One that has begun is a conflict.
-func (e *Engine) EditQueued(ctx context.Context, turn string, p *terret.Prompt, before string) error {
-	var body terret.JSON
-	if p != nil {
-		if err := checkPrompt(PromptRequest{Prompt: *p}); err != nil {
-			return err
-		}
-		var err error
-		if body, err = json.Marshal(p); err != nil {
-			return terret.Invalid("prompt", "%w", err)
-		}
-	}
-	if err := e.store.Edit(ctx, turn, body, before); err != nil {
-		return err
-	}
-	return e.edited(turn)
-}
-
-// DropQueued removes a queued prompt. One that has begun is a conflict.
-func (e *Engine) DropQueued(ctx context.Context, turn string) error {
-	if err := e.store.Drop(ctx, turn); err != nil {
-		return err
-	}
-	return e.edited(turn)
-}
-
-// edited is called after a queued prompt was changed in the store. Whoever has read the
-// queue and begins a prompt from now on reads it again; a prompt that has begun meanwhile
-// was not changed, and that is a conflict.
-func (e *Engine) edited(turn string) error {
-	e.edits.Add(1)
-	for _, l := range e.lives() {
-		l.mu.Lock()
-		begun := l.begun[turn]
-		l.mu.Unlock()
-		if begun {
-			return terret.Errorf(terret.CodeConflict, "the queued prompt %s has just begun", turn)
-		}
-	}
-	return nil
 }

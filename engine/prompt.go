@@ -1,0 +1,207 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"github.com/terret-dev/terret"
+)
+
+// Prompt starts a turn, or queues it, or adds to the running one. It returns when that
+// is in the log; Events reports what follows. The context bounds the call, not the
+// turn.
+func (e *Engine) Prompt(ctx context.Context, r PromptRequest) (terret.Turn, error) {
+	if err := checkPrompt(r); err != nil {
+		return terret.Turn{}, err
+	}
+	if r.Prompt.MessageID == "" {
+		r.Prompt.MessageID = terret.NewID(terret.PrefixMessage)
+	}
+	given := r.Turn != ""
+	if !given {
+		r.Turn = terret.NewID(terret.PrefixTurn)
+	}
+	// once runs begin unless there already is a turn with that id. It looks when the
+	// session is ours, or known to be another's: then nobody else can begin one.
+	var t terret.Turn
+	found := false // another call began it
+	once := func(begin func() (terret.Turn, error)) error {
+		if given {
+			old, err := e.FindTurn(ctx, r.Session, r.Turn)
+			if found = old != nil; found || err != nil {
+				t = deref(old)
+				return err
+			}
+		}
+		var err error
+		if r.When != WhenSteer { // whoever steers a turn follows what is being said
+			err = e.checkParent(ctx, r.Session, &r.Prompt)
+		}
+		if err == nil {
+			t, err = begin()
+		}
+		return err
+	}
+	err := e.on(ctx, r.Session, func(l *live) error {
+		err := once(func() (terret.Turn, error) { return e.promptLive(ctx, l, r) })
+		if err == nil && found && l.flush() != nil { // it may not be on disk: the next owner knows
+			return errGone
+		}
+		return err
+	})
+	if isForeign(err) {
+		err = once(func() (terret.Turn, error) { return e.promptForeign(ctx, r) })
+	}
+	return t, err
+}
+
+// FindTurn returns the turn with that id, whether it has begun or is queued, or nil if
+// there is none.
+func (e *Engine) FindTurn(ctx context.Context, session, id string) (*terret.Turn, error) {
+	// The queue first: a turn leaves it in the same transaction in which it begins.
+	queue, err := e.Queue(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range queue {
+		if t.ID == id {
+			return &t, nil
+		}
+	}
+	t, err := e.store.Turn(ctx, session, id)
+	if errors.Is(err, terret.ErrNotFound) {
+		return nil, nil
+	}
+	return &t, err
+}
+
+func deref(t *terret.Turn) terret.Turn {
+	if t == nil {
+		return terret.Turn{}
+	}
+	return *t
+}
+
+// promptLive is Prompt for a session that is ours. It resolves the settings first, so
+// that a turn that cannot run does not begin.
+func (e *Engine) promptLive(ctx context.Context, l *live, r PromptRequest) (terret.Turn, error) {
+	if err := e.knows(ctx, l, r.command); err != nil {
+		return terret.Turn{}, err
+	}
+	in, err := e.settingsFor(ctx, l.snapshot(), r.Prompt.Options)
+	if err != nil {
+		return terret.Turn{}, err
+	}
+	account, err := e.account(ctx, l)
+	if err != nil {
+		return terret.Turn{}, err
+	}
+	behind := false // others are already waiting
+	if r.When == WhenQueue {
+		if behind, err = e.hasQueue(ctx, l); err != nil {
+			return terret.Turn{}, err
+		}
+	}
+	l.mu.Lock()
+	if err := l.unusable(); err != nil {
+		l.mu.Unlock()
+		return terret.Turn{}, err
+	}
+	t, busy := l.turn, l.phase != idle
+	switch {
+	case l.begun[r.Turn]: // since we looked
+		l.mu.Unlock()
+		if l.flush() != nil {
+			return terret.Turn{}, errGone
+		}
+		found, err := e.FindTurn(ctx, l.id, r.Turn)
+		return deref(found), err
+	case t != nil && r.When == WhenSteer:
+		l.mu.Unlock()
+		return e.steer(ctx, l, t, r)
+	case (busy || behind) && r.When == WhenQueue:
+		l.mu.Unlock()
+		return e.enqueuePrompt(ctx, r)
+	case busy:
+		l.mu.Unlock()
+		return terret.Turn{}, terret.Errorf(terret.CodeSessionBusy, "session %s is busy with another turn; queue the prompt, steer the turn, or wait", l.id)
+	}
+	r.Origin = cmp.Or(r.Origin, terret.OriginUser)
+	t = l.begin(beginning{PromptRequest: after(account, r), in: in})
+	l.mu.Unlock()
+	if err := t.began.Wait(); err != nil {
+		return terret.Turn{}, err
+	}
+	return l.record(t), nil
+}
+
+// promptForeign sends a prompt to the process that owns the session.
+func (e *Engine) promptForeign(ctx context.Context, r PromptRequest) (terret.Turn, error) {
+	s, err := e.store.Session(ctx, r.Session)
+	if err != nil {
+		return terret.Turn{}, err
+	}
+	if s.Turn != "" && r.When != WhenQueue {
+		return terret.Turn{}, terret.Errorf(terret.CodeSessionBusy, "session %s is busy with a turn in another process; queue the prompt, or wait", s.ID)
+	}
+	if err := e.peers.TakesPrompts(ctx, s); err != nil {
+		return terret.Turn{}, err
+	}
+	if s.Turn == "" { // it goes by the queue, but need not wait there
+		r.Origin = cmp.Or(r.Origin, terret.OriginUser)
+	}
+	t, err := e.enqueuePrompt(ctx, r)
+	if err == nil {
+		err = e.peers.Rouse(ctx, s, true)
+	}
+	return t, err
+}
+
+func (e *Engine) steer(ctx context.Context, l *live, t *turn, r PromptRequest) (terret.Turn, error) {
+	l.mu.Lock()
+	h := l.host
+	ready := h != nil && t.host == h
+	l.mu.Unlock()
+	if !ready {
+		return terret.Turn{}, terret.Errorf(terret.CodeConflict, "the agent has not started the turn yet, or has just ended; send the prompt again, or queue it")
+	}
+	s, ok := h.agent.(terret.Steerer)
+	if !ok {
+		return terret.Turn{}, terret.Errorf(terret.CodeUnsupported, "this agent cannot be steered while it works; queue the prompt instead")
+	}
+	if err := terret.CapabilitiesOf(h.agent).Need(terret.CanSteer); err != nil {
+		return terret.Turn{}, err
+	}
+	l.mu.Lock()
+	if l.turn != t || l.phase == settling {
+		l.mu.Unlock()
+		return terret.Turn{}, terret.Errorf(terret.CodeConflict, "the turn has just ended; send the prompt again")
+	}
+	a := l.write(l.put(nil, terret.Event{By: r.By, Data: terret.UserPrompt{
+		MessageID: r.Prompt.MessageID, ParentID: r.Prompt.ParentID, Root: r.Prompt.Root, Blocks: r.Prompt.Blocks,
+	}}), nil)
+	l.mu.Unlock()
+	if err := a.Wait(); err != nil {
+		return terret.Turn{}, err
+	}
+	if err := s.Steer(ctx, t.id, r.Prompt); err != nil {
+		l.notHeard(t, r.Prompt.MessageID, err)
+		return terret.Turn{}, err
+	}
+	out := l.record(t)
+	out.Origin, out.MessageID, out.Prompt = terret.OriginSteer, r.Prompt.MessageID, r.Prompt.Blocks
+	return out, nil
+}
+
+// notHeard logs that the agent did not take a message, although the log has it.
+func (l *live) notHeard(t *turn, message string, why error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.turn != t && l.unusable() != nil {
+		return // the session is no longer ours
+	}
+	l.write(l.put(nil, terret.Event{Data: terret.Notification{
+		Text: "the agent did not take the message " + message + ": " + why.Error(), Level: "warning", Type: "steer_refused",
+	}}), nil)
+}

@@ -1,0 +1,259 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/engine/internal/journal"
+)
+
+// Queue lists the queued prompts, in order.
+func (e *Engine) Queue(ctx context.Context, session string) ([]terret.Turn, error) {
+	items, err := e.store.Pending(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	out := []terret.Turn{}
+	for _, item := range items {
+		if item.Kind != terret.InboxPrompt {
+			continue
+		}
+		var p terret.Prompt
+		if err := json.Unmarshal(item.Body, &p); err != nil {
+			e.log.Warn("a queued prompt cannot be read", "turn", item.ID, "error", err) // it can be dropped
+		}
+		out = append(out, terret.Turn{ID: item.ID, Session: session, State: terret.TurnQueued, Origin: terret.OriginQueue, MessageID: p.MessageID, Prompt: p.Blocks})
+	}
+	return out, nil
+}
+
+// EditQueued changes a queued prompt, or moves it before the turn with that id, or to
+// the end if "end". A nil prompt or an empty place changes nothing. A queued command
+// becomes the prompt. One that has begun is a conflict.
+func (e *Engine) EditQueued(ctx context.Context, turn string, p *terret.Prompt, before string) error {
+	var body terret.JSON
+	if p != nil {
+		if err := checkPrompt(PromptRequest{Prompt: *p}); err != nil {
+			return err
+		}
+		var err error
+		if body, err = json.Marshal(p); err != nil {
+			return terret.Invalid("prompt", "%w", err)
+		}
+	}
+	if err := e.store.Edit(ctx, turn, body, before); err != nil {
+		return err
+	}
+	return e.edited(turn)
+}
+
+// DropQueued removes a queued prompt. One that has begun is a conflict.
+func (e *Engine) DropQueued(ctx context.Context, turn string) error {
+	if err := e.store.Drop(ctx, turn); err != nil {
+		return err
+	}
+	return e.edited(turn)
+}
+
+// edited is called after a queued prompt was changed in the store. Whoever has read the
+// queue and begins a prompt from now on reads it again; a prompt that has begun meanwhile
+// was not changed, and that is a conflict.
+func (e *Engine) edited(turn string) error {
+	e.edits.Add(1)
+	for _, l := range e.lives() {
+		l.mu.Lock()
+		begun := l.begun[turn]
+		l.mu.Unlock()
+		if begun {
+			return terret.Errorf(terret.CodeConflict, "the queued prompt %s has just begun", turn)
+		}
+	}
+	return nil
+}
+
+// enqueuePrompt adds a prompt to the session's queue. If its owner gives the session
+// back at that moment, we take it.
+func (e *Engine) enqueuePrompt(ctx context.Context, r PromptRequest) (terret.Turn, error) {
+	body, err := json.Marshal(queued{Prompt: r.Prompt, Command: r.command, Origin: r.Origin})
+	if err != nil {
+		return terret.Turn{}, terret.Invalid("prompt", "%w", err)
+	}
+	if err := e.store.Send(ctx, terret.InboxItem{ID: r.Turn, Session: r.Session, Kind: terret.InboxPrompt, Body: body, By: r.By}); err != nil {
+		return terret.Turn{}, err
+	}
+	if _, err := e.own(ctx, r.Session); err == nil {
+		e.goBackground(func() { e.runQueue(r.Session) })
+	} else if !errors.Is(err, terret.ErrConflict) {
+		return terret.Turn{}, err
+	}
+	return terret.Turn{ID: r.Turn, Session: r.Session, State: terret.TurnQueued, Origin: cmp.Or(r.Origin, terret.OriginQueue), MessageID: r.Prompt.MessageID, Prompt: r.Prompt.Blocks}, nil
+}
+
+// queued lists the ids of the prompts in a session's queue.
+func (e *Engine) queued(ctx context.Context, id string) (map[string]bool, error) {
+	queue, err := e.Queue(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	ids := make(map[string]bool, len(queue))
+	for _, t := range queue {
+		ids[t.ID] = true
+	}
+	return ids, nil
+}
+
+// hasQueue reports whether queued prompts will run by themselves: between two turns
+// there may be some while nothing runs.
+func (e *Engine) hasQueue(ctx context.Context, l *live) (bool, error) {
+	items, err := e.store.Pending(ctx, l.id)
+	if err != nil {
+		return false, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.ContainsFunc(items, func(i terret.InboxItem) bool {
+		return i.Kind == terret.InboxPrompt && !l.leftover[i.ID] && !l.begun[i.ID]
+	}), nil
+}
+
+// runQueue claims the session and runs its queue, whoever filled it.
+func (e *Engine) runQueue(id string) {
+	l, err := e.own(e.life, id)
+	if err != nil {
+		return
+	}
+	l.mu.Lock()
+	l.leftover = nil
+	l.mu.Unlock()
+	e.next(l)
+}
+
+// reclaim takes back a session if somebody queued a prompt at the very moment it was
+// given back.
+func (e *Engine) reclaim(l *live) {
+	queue, err := e.queued(context.Background(), l.id)
+	l.mu.Lock()
+	for id := range l.leftover {
+		delete(queue, id)
+	}
+	l.mu.Unlock()
+	if err != nil || len(queue) == 0 || e.isClosed() {
+		return // the queue waits until somebody prompts the session
+	}
+	e.goBackground(func() { e.runQueue(l.id) })
+}
+
+// errEdited says that the queue was changed after it was read.
+var errEdited = errors.New("the queue was changed")
+
+// next begins the first queued prompt, unless a turn runs: the end of that one calls next
+// again.
+func (e *Engine) next(l *live) {
+	for l.seesQueue() {
+		err := e.beginNext(l)
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, errEdited) {
+			l.log.Warn("cannot read the queue", "error", err)
+			l.lookAtQueue()
+			e.watch.LookAgain() // which comes back here
+			return
+		}
+	}
+}
+
+// seesQueue reports whether the session is free for a prompt from the queue. It drops the
+// hint that there is one, until somebody gives it again.
+func (l *live) seesQueue() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.queued = l.phase != idle
+	return !l.queued
+}
+
+// lookAtQueue says that there may be prompts in the queue.
+func (l *live) lookAtQueue() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.queued = true
+}
+
+// beginNext begins the first prompt of the queue that may run, if there is one.
+func (e *Engine) beginNext(l *live) error {
+	edits := e.edits.Load()
+	items, err := e.store.Pending(e.life, l.id)
+	for _, item := range items {
+		if item.Kind != terret.InboxPrompt {
+			continue
+		}
+		p, err := e.fromQueue(l, item)
+		if err != nil {
+			return err
+		}
+		if done, err := l.beginQueued(p, func() bool { return e.edits.Load() != edits }); done || err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// fromQueue prepares a prompt that was queued. It has no turn if it cannot run.
+func (e *Engine) fromQueue(l *live, item terret.InboxItem) (beginning, error) {
+	b := beginning{taken: item.ID}
+	switch _, err := e.store.Turn(e.life, l.id, item.ID); {
+	case err == nil: // by another path
+		l.mu.Lock()
+		l.begun[item.ID] = true
+		l.mu.Unlock()
+		return b, nil
+	case !errors.Is(err, terret.ErrNotFound):
+		return b, err
+	}
+	var q queued
+	if err := json.Unmarshal(item.Body, &q); err != nil {
+		l.log.Error("dropped a queued prompt that cannot be read", "turn", item.ID, "error", err)
+		return b, nil
+	}
+	account, err := e.account(e.life, l)
+	if err != nil {
+		return b, err
+	}
+	b.PromptRequest = after(account, PromptRequest{
+		Session: l.id, Prompt: q.Prompt, By: item.By, Turn: item.ID, Origin: cmp.Or(q.Origin, terret.OriginQueue), command: q.Command,
+	})
+	b.in, b.unfit = e.settingsFor(e.life, l.snapshot(), q.Options)
+	return b, nil
+}
+
+// beginQueued begins a prompt of the queue, unless it waits there until somebody prompts.
+// One that has begun or cannot run leaves the queue. It reports whether the others wait.
+func (l *live) beginQueued(b beginning, edited func() bool) (done bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.leftover[b.taken] && !l.begun[b.taken]:
+		return false, nil
+	case l.phase != idle || l.unusable() != nil:
+	case b.Turn == "" || l.begun[b.taken]:
+		l.journal.Append(&journal.Write{Taken: []string{b.taken}})
+		return false, nil
+	case edited():
+		return false, errEdited
+	default:
+		l.begin(b)
+	}
+	l.queued = true // there may be more
+	return true, nil
+}
+
+// take marks an inbox item as handled.
+func (l *live) take(item string) *journal.Write {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.journal.Append(&journal.Write{Taken: []string{item}})
+}
