@@ -48,7 +48,7 @@ var arrows = map[string][]string{
 
 	// Turns.
 	"engine":           {".", "policy", "internal/", "engine/internal/"},
-	"engine/internal/": {".", "internal/"},
+	"engine/internal/": {".", "policy", "engine/internal/", "internal/"},
 	"view":             {"."},
 
 	// Several agents on one thing.
@@ -226,7 +226,6 @@ var linkedModules = map[string][]string{
 		"github.com/bmatcuk/doublestar/v4",
 		"github.com/dustin/go-humanize",
 		"github.com/goccy/go-yaml",
-		"github.com/gofrs/flock",
 		"github.com/google/jsonschema-go",
 		"github.com/google/uuid",
 		"github.com/landlock-lsm/go-landlock",

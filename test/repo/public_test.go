@@ -187,12 +187,12 @@ func exampleIn(t *testing.T, name string, text []byte) bool {
 func TestExamplesCanFail(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{
-		"package a_test\nfunc ExampleX() {}":                                                  true,
-		"package a\nfunc ExampleX() {}":                                                       false,
-		"package a_test\nfunc TestX() {}":                                                     false,
-		"package a_test\nimport _ \"" + module + "/internal/server/config\"\nfunc Example() {}":      false,
-		"package a_test\nimport _ \"" + module + "/engine/internal/hub\"\nfunc Example() {}":  false,
-		"package a_test\nimport _ \"" + module + "/engine\"\nfunc Example() { println(1) }\n": true,
+		"package a_test\nfunc ExampleX() {}": true,
+		"package a\nfunc ExampleX() {}":      false,
+		"package a_test\nfunc TestX() {}":    false,
+		"package a_test\nimport _ \"" + module + "/internal/server/config\"\nfunc Example() {}": false,
+		"package a_test\nimport _ \"" + module + "/engine/internal/hub\"\nfunc Example() {}":    false,
+		"package a_test\nimport _ \"" + module + "/engine\"\nfunc Example() { println(1) }\n":   true,
 	} {
 		if got := exampleIn(t, "x_test.go", []byte(text)); got != want {
 			t.Errorf("%q: %v, want %v", text, got, want)
