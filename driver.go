@@ -131,8 +131,8 @@ type (
 	}
 )
 
-// Warm is an agent that was started before it was needed. Whoever holds it passes it to
-// Open, which then owns it, or closes it. Its methods may be called concurrently.
+// Warm is an agent that was started before it was needed. Its holder passes it to Open,
+// which then owns it, or closes it. Its methods may be called concurrently.
 type Warm interface {
 	// Alive reports whether it can still be taken over.
 	Alive() bool

@@ -282,7 +282,7 @@ func readLines(r io.Reader, limit int) iter.Seq2[sse.Event, error] {
 				Kind string `json:"kind"`
 			}
 			line = bytes.TrimSuffix(line, []byte("\n"))
-			_ = json.Unmarshal(line, &head) // whoever reads the event will report it
+			_ = json.Unmarshal(line, &head) // the reader of the event will report it
 			if !yield(sse.Event{ID: strconv.FormatInt(head.Seq, 10), Name: head.Kind, Data: line}, nil) {
 				return
 			}

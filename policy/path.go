@@ -141,7 +141,7 @@ func clean(dir, glob string) string {
 
 // allowsPath reports whether an allow rule with this path pattern covers the path in
 // every reading of where it leads. Links inside the pattern's own part are not
-// followed: otherwise whoever can replace a folder by a link could move the rule
+// followed: otherwise a program that replaces a folder by a link could move the rule
 // elsewhere.
 func (s Subject) allowsPath(p Pattern, f forms) bool {
 	dir, rest := s.base(p.glob)

@@ -1,7 +1,7 @@
 //go:build !noweb
 
 // Package web is the web UI: files that were built from src and are part of the
-// program, so that it needs no Node to build or run. Whoever serves it sets the
+// program, so that it needs no Node to build or run. The server sets the
 // headers that keep other pages out, as internal/server/access does.
 package web
 

@@ -130,7 +130,7 @@ func runMCPLogout(ctx context.Context, a *app, server, file string) error {
 	} else if file != "" {
 		return err
 	}
-	unlock, err := store.Lock(ctx, kept) // whoever is just renewing it would bring it back
+	unlock, err := store.Lock(ctx, kept) // a session that is just renewing the sign-in would bring it back
 	if err != nil {
 		return err
 	}

@@ -116,7 +116,7 @@ func announce(ctx context.Context, data string, at listening) (withdraw func(), 
 	path := filepath.Join(dir, fmt.Sprintf("%d.json", os.Getpid()))
 	ctx, cancel := context.WithTimeoutCause(ctx, announcePatience, fmt.Errorf("%s is in use", path))
 	defer cancel()
-	f, err := files.OpenLocked(ctx, path) // whoever looks for servers has it for a moment
+	f, err := files.OpenLocked(ctx, path) // a process that looks for servers has it for a moment
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ func newRenderer(s *screen) *renderer {
 	return &renderer{screen: s, streamed: map[string]bool{}, titles: map[string]string{}}
 }
 
-// show shows one event. Requests are shown by whoever asks.
+// show shows one event. Requests are shown by the code that asks the person.
 func (r *renderer) show(ev terret.Event) {
 	s := r.screen
 	switch d := ev.Data.(type) {

@@ -194,7 +194,7 @@ func (s *screen) edited(completed bool) {
 	}
 }
 
-// press passes a key on to whoever edits.
+// press passes a key on to the editor that is open.
 func (s *screen) press(k key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

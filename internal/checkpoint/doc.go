@@ -1,5 +1,5 @@
-// Package checkpoint takes snapshots of a folder and restores them, whoever changed the
-// files: an agent's edit tool, a shell, a build.
+// Package checkpoint takes snapshots of a folder and restores them. It does not matter
+// what changed the files: an agent's edit tool, a shell, a build.
 //
 // Every folder has one shadow repository under Terret's home, outside the folder: its
 // own git directory and index, which share nothing with the user's repository, if there

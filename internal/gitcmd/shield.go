@@ -156,9 +156,9 @@ func parseSettings(list []byte) (out []setting) {
 	return out
 }
 
-// Shield adds to an environment what keeps git from running what the repository of a
-// folder that nobody trusts names in its configuration. It is for the processes of others,
-// whose git then has it too. Dir need not be in a repository.
+// Shield adds settings to an environment that keep git from running programs named in a
+// repository's configuration. Agents in untrusted folders get it, and so does every git
+// that they start. Dir need not be in a repository.
 func Shield(ctx context.Context, environ []string, dir string) []string {
 	now := settingsOf(ctx, dir, environ)
 	own := map[string]string{}

@@ -77,8 +77,8 @@ func (c cgroup) populated() bool {
 	return err == nil && bytes.Contains(b, []byte("populated 1"))
 }
 
-// end kills whoever is left in the group and removes it. It reports whether somebody
-// was, and whether nobody is now; both are false if there is no group.
+// end kills the processes that are left in the group and removes it. It reports whether
+// there were any, and whether there are none now; both are false if there is no group.
 func (c cgroup) end() (found, gone bool) {
 	if _, err := os.Stat(string(c)); c == "" || err != nil {
 		return false, false

@@ -34,8 +34,8 @@
 //
 // A process that dropped its environment and also lost every marked ancestor is found by
 // its control group: where the harness may make one below its own (cgroup v2, Linux 5.14
-// or newer), the guard starts the agent in it, and whoever ends the tree has the kernel
-// kill what is left there. [Contained] says whether that is so here. A process of the
+// or newer), the guard starts the agent in it, and the kernel kills what is left there
+// when the tree is ended. [Contained] says whether that is so here. A process of the
 // same user can still move itself to another group.
 //
 // # Platforms

@@ -161,7 +161,7 @@ func loadTable() (*table, error) {
 }
 
 // children lists the children of every thread of pid. The list can miss some
-// while processes come and go; whoever ends a tree looks again.
+// while processes come and go; the code that ends a tree looks again.
 func (tb *table) children(pid int) []int {
 	if tb.byPP != nil {
 		return tb.byPP[pid]

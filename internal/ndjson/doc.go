@@ -8,7 +8,7 @@
 // Concurrency: only one goroutine at a time may use a Reader, and the slice that it
 // returns is valid until its next call. A [Writer] may be shared: each value reaches
 // the underlying writer complete, in one Write call, under a mutex. Neither closes what
-// it wraps; whoever opened it does. Neither starts a goroutine.
+// it wraps; the code that opened it does. Neither starts a goroutine.
 //
 //	r := ndjson.NewReader(p.Stdout(), 0)
 //	for {

@@ -32,9 +32,8 @@ func forms(value string) []string {
 	return out
 }
 
-// inside is what is always in the base64 of a text that holds the value after a
-// number of bytes that leaves the given rest when divided by three, whatever
-// comes before and after it.
+// inside is the part of a base64 text that depends on the value alone. Base64 codes
+// three bytes at a time: shift is the number of bytes before the value, modulo three.
 func inside(e *base64.Encoding, value string, shift int) string {
 	coded := e.WithPadding(base64.NoPadding).EncodeToString([]byte("\x00\x00"[:shift] + value))
 	first := (shift*8 + 5) / 6           // the first character of the value's bits alone

@@ -83,8 +83,8 @@ func (f *Folder) BackWorking(ctx context.Context, first string, pick Pick) (Back
 	return backBetween(ctx, shadow, checkpoint.ID(first), now.ID, pick)
 }
 
-// BackTurn plans to take back a change that Turn lists. Whether the file is still as the
-// turn left it is for whoever carries the plan out.
+// BackTurn plans to take back a change that Turn lists. The caller that carries the plan
+// out checks that the file is still as the turn left it.
 func (f *Folder) BackTurn(ctx context.Context, before, after string, pick Pick) (Back, error) {
 	rel, err := f.changed(pick.Path)
 	if err != nil {

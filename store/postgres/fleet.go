@@ -120,7 +120,7 @@ func (s *Store) Call(ctx context.Context, node string, question []byte) (answer 
 	}()
 	for version := int64(0); ; {
 		err := s.read(ctx, "wait for an answer", func(c *pgx.Conn) error {
-			var lost bool // whoever took it is gone; the node may run again, and knows nothing of it
+			var lost bool // the worker that took the call is gone; the node may run again, and knows nothing of it
 			err := c.QueryRow(ctx, `SELECT answer, taken <> '' AND NOT EXISTS (SELECT 1 FROM workers w WHERE w.id = calls.taken AND `+sqlAlive+`)
 				FROM calls WHERE id = $1`, id).Scan(&answer, &lost)
 			if err == nil && answer == nil && lost {

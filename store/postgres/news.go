@@ -130,7 +130,7 @@ func (s *Store) channel() string {
 }
 
 // listen hears of the changes that others make, until the store is closed. It never gives
-// up: whoever waits, waits for a database that cannot be reached, too.
+// up: callers wait for a database that cannot be reached, too.
 func (s *Store) listen() {
 	for s.pooled.Load() && pause(s.life, pollPooled) {
 		s.look()

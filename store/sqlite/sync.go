@@ -17,7 +17,7 @@ import (
 // unsyncedEvents is how many events of a process may be unsynced at a time; see jump.
 const unsyncedEvents = 1000
 
-// syncer decides which transactions SQLite syncs. Whoever holds the turn owns it.
+// syncer decides which transactions SQLite syncs. The holder of the turn owns it.
 type syncer struct {
 	lazy    bool  // the machine tells when it was started, so transactions may be seen before they are on disk
 	relaxed bool  // SQLite does not sync
@@ -114,7 +114,7 @@ func (s *Store) Sync(ctx context.Context) error {
 		}
 		if err := s.syncData(s.wal); err != nil {
 			s.sync.failed = true
-			_ = s.tryMend() // before anybody else writes; if it cannot, whoever writes next has to
+			_ = s.tryMend() // before the next write; if it cannot, the next writer has to
 			return err
 		}
 		s.sync.events = 0

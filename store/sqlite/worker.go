@@ -88,8 +88,8 @@ func (s *Store) retire() error {
 		w.up = false
 	}
 	if w.lock != nil {
-		// Remove the file first: whoever finds it missing takes us for dead, and we no
-		// longer own anything.
+		// Remove the file first: a process that finds it missing takes us for dead, and
+		// we no longer own anything.
 		err = errors.Join(err, os.Remove(w.lock.Name()), w.lock.Close())
 		w.lock = nil
 	}

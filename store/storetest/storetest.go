@@ -1,4 +1,4 @@
-// Package storetest is the suite that every [terret.Store] passes: whoever writes
+// Package storetest is the suite that every [terret.Store] passes: the author of
 // a store calls [Run] from a test, and [Main] from TestMain, since part of what a
 // store promises can only be seen from several processes.
 //

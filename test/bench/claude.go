@@ -319,7 +319,7 @@ func watch(ctx context.Context, e *engine.Engine, session string) *viewer {
 }
 
 // turn prompts the session and returns when the turn is over. It makes the JSON of each
-// event, as whoever shows it would.
+// event, as a frontend that shows it would.
 func (v *viewer) turn(ctx context.Context) (t took, err error) {
 	defer time.AfterFunc(time.Minute, v.cancel).Stop()
 	began := time.Now()

@@ -329,7 +329,8 @@ func (b *Bus) note(ctx context.Context, by string, data ...terret.Data) error {
 	return b.sync(ctx)
 }
 
-// sync waits until the ledger has everything that is in the log now, whoever wrote it.
+// sync waits until the ledger has everything that is in the log now, also what other
+// processes wrote.
 func (b *Bus) sync(ctx context.Context) error {
 	s, err := b.store.Session(ctx, LogSession)
 	if errors.Is(err, terret.ErrSessionNotFound) {

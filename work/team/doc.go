@@ -4,8 +4,8 @@
 // Everything is built on sessions. An agent answers a message with a turn of its
 // session, so all that it does is in that session's log. The team itself has a log, too:
 // a session that no agent works in, whose events say who is in the team, what was said,
-// and who has received it. Nothing else is stored. Whoever reads that log knows the team;
-// a process that takes over after a crash reads it and goes on.
+// and who has received it. Nothing else is stored. A process that takes over after a
+// crash reads that log and continues.
 //
 // # Delivered exactly once
 //

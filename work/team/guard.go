@@ -15,8 +15,8 @@ const (
 )
 
 // Limits bounds a conversation: a message and everything that follows from it. When it
-// reaches a limit, no agent's message is added to it, and whoever began it is told. Zero
-// means the default, a negative value no limit.
+// reaches a limit, no agent's message is added to it, and the member who began it is told.
+// Zero means the default, a negative value no limit.
 type Limits struct {
 	Hops      int         // messages in a row, each because of the one before
 	PerMinute int         // messages by agents within a minute

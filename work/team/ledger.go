@@ -197,7 +197,7 @@ func (l *ledger) received(d terret.BusReceipt) {
 	}
 }
 
-// wake wakes whoever waits for mail of that member. l.mu must be held.
+// wake wakes the goroutines that wait for mail of that member. l.mu must be held.
 func (l *ledger) wake(name string) {
 	if ch := l.waiting[name]; ch != nil {
 		close(ch)

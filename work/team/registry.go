@@ -129,7 +129,7 @@ func (r *Registry) prepare(ctx context.Context, c Config) (_ Config, err error) 
 	if err != nil {
 		return c, err
 	}
-	return c, a.Shutdown(ctx) // whoever runs the team makes its own
+	return c, a.Shutdown(ctx) // the process that runs the team makes its own
 }
 
 // create makes the agent of a member.

@@ -267,7 +267,7 @@ func (w *worker) failed(ctx context.Context, m *mail, before mark, said Message,
 	}
 }
 
-// giveUp notes that the agent will not answer, and tells whoever asked.
+// giveUp notes that the agent will not answer, and tells the sender.
 func (w *worker) giveUp(ctx context.Context, m *mail, failures int, cost terret.Cost, why error) error {
 	detail := fmt.Sprintf("gave up after attempt %d: %v", failures, why)
 	data := []terret.Data{w.receipt(m, Stopped, detail, cost), w.state(terret.AgentFailed, detail)}
@@ -309,8 +309,8 @@ func (w *worker) answer(ctx context.Context, m *mail, said Message) error {
 }
 
 // send makes the events that send an agent's message in reply to one, because of another,
-// and counts it in the conversation. If it must not be sent, whoever began the conversation
-// is told why.
+// and counts it in the conversation. If it must not be sent, the member who began the
+// conversation is told why.
 func (w *worker) send(m Message, to, because *mail, t *talk) []terret.Data {
 	now := time.Now()
 	if why := w.bus.limits.exceeded(*t, because.hops+1, now); why != "" {
@@ -326,7 +326,7 @@ func (w *worker) send(m Message, to, because *mail, t *talk) []terret.Data {
 	return data
 }
 
-// refuse tells whoever began the conversation that a message was not sent.
+// refuse tells the member who began the conversation that a message was not sent.
 func (w *worker) refuse(because *mail, why string) []terret.Data {
 	first := w.bus.ledger.find(because.talk)
 	if first == nil || w.bus.ledger.isAgent(first.Sender) {

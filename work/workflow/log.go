@@ -107,7 +107,7 @@ func (l Log) Each(ctx context.Context, fn func(id string) error) error {
 }
 
 // Lock makes this process the only one that works on something, until the file is closed.
-// Whoever ends the work removes the file first.
+// The process that ends the work removes the file first.
 func (l Log) Lock(ctx context.Context, id string) (*os.File, error) {
 	if node, err := l.elsewhere(ctx, id); err != nil {
 		return nil, err

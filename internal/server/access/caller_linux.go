@@ -29,10 +29,11 @@ func peerInside(remote, local netip.AddrPort) bool {
 // looks is how often to look for who holds a connection, if it changes hands.
 const looks = 10
 
-// heldInside looks again if a process that is inside no longer holds the connection. A
-// new process holds what its parent has open until it runs its program, with an agent's
-// mark if it is to be one; then the parent still holds it. But whoever passes it on again
-// and again is inside, and so is whoever leaves it to nobody.
+// heldInside reports whether a process inside an agent holds the connection. It looks again
+// if the process no longer does: a new process holds what its parent has open until it runs
+// its program, and may have an agent's mark by then; the parent still holds the connection.
+// A process that passes the connection on again and again is inside. So is one whose
+// connection nobody holds any more.
 func heldInside(inode string, holders func(inode string) []int) bool {
 	own, seen := treeOf(os.Getpid()), false
 	for range looks {

@@ -26,7 +26,7 @@
 // halves). For every request, including static files and health checks, it checks the
 // Host header against a list of names (against DNS rebinding), refuses requests from
 // other origins, accepts only JSON bodies, bounds them, sets the security headers, and
-// finds out who asks. Whoever serves a route then asks [From] for the [Identity], and
+// finds out who asks. The handler of a route then asks [From] for the [Identity], and
 // the identity for permission:
 //
 //	if err := access.From(ctx).May(access.Decide, session); err != nil { ... }

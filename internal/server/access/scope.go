@@ -14,8 +14,8 @@ import (
 //	admin   also rules, trust, tokens and all else
 //
 // Prompt does not include decide: a program that gives work to an agent is not the
-// person who answers for what the agent does. Decide does include prompt: whoever
-// allows a tool use may edit its input, and so can make the agent do what a prompt
+// person who answers for what the agent does. Decide does include prompt: a person
+// who allows a tool use may edit its input, and so can make the agent do what a prompt
 // could; a token has one scope; and the phone that answers requests is also used to
 // type the next prompt.
 type Scope string

@@ -246,8 +246,8 @@ func (t *Tokens) authenticate(ctx context.Context, secret string) (Identity, err
 	return t.find(ctx, sha256.Sum256([]byte(secret)))
 }
 
-// Valid returns nil if the identity's token would still be accepted. Whoever serves a
-// stream calls it from time to time.
+// Valid returns nil if the identity's token would still be accepted. The server
+// of a stream calls it from time to time.
 func (t *Tokens) Valid(ctx context.Context, id Identity) error {
 	now, err := t.find(ctx, id.hash)
 	if err == nil && (now.Name != id.Name || now.Scope != id.Scope || now.Session != id.Session) {

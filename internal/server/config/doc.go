@@ -10,7 +10,7 @@
 //
 // # Projects are not trusted
 //
-// A project's file comes from whoever wrote the project. Each field of [Config] has a
+// A project's file comes from the author of the project. Each field of [Config] has a
 // tag that says what it can do:
 //
 //	class:"grants"     it can permit, run, move or spend something, or hide it

@@ -34,7 +34,7 @@ func (s *Server) bodyLimit(r *http.Request) int64 {
 	switch {
 	case r.URL.Path == importPath:
 		return s.limits.Import
-	case public(r): // whoever has no token has little to say
+	case public(r): // a request without a token needs little room
 		return maxPublicBody
 	}
 	return s.limits.Body

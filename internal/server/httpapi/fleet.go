@@ -86,7 +86,7 @@ func (s *Server) drainNode(ctx context.Context, in *struct{ Body *drainRequest }
 	return out, nil
 }
 
-// forgotten is how long running turns have to end if whoever held the node never came back.
+// forgotten is how long running turns have to end if the caller that held the node never came back.
 const forgotten = time.Minute
 
 // holding is a node that takes nothing new, and does not stop yet.

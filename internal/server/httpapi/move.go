@@ -30,8 +30,8 @@ const arrivalsPath = "/v1/fleet/arrivals"
 // the successor anyway, and the caller's next attempt another one.
 const moveLimit = 10 * time.Minute
 
-// unpackLimit bounds how long a node makes the clone. It gives up before whoever asked does,
-// who would otherwise never know of the session.
+// unpackLimit bounds how long a node makes the clone. It gives up before the node that
+// asked does, which would otherwise never know of the session.
 const unpackLimit = moveLimit - 2*time.Minute
 
 // arrival is a session that comes from another node.

@@ -158,7 +158,7 @@ func pushTopic(e terret.Entry) (push.Topic, bool) {
 	t := push.Topic{Session: e.Session, Ended: true, At: end.Time.Time}
 	if failed := end.Data.Error; failed != nil {
 		if failed.Code == terret.CodeInterrupted || failed.Code == terret.CodeKilled {
-			return push.Topic{}, false // whoever stopped it knows
+			return push.Topic{}, false // the person who stopped it knows
 		}
 		t.Failed = nonEmpty(failed.Message, string(failed.Code))
 	}

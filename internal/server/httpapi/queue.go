@@ -117,8 +117,8 @@ func (s *Server) editQueued(ctx context.Context, in *struct {
 }
 
 // changed is a queued prompt with the change applied, or nil if the prompt itself does
-// not change. Missing options stay. Whoever may only prompt cannot put new words under
-// options that somebody else has allowed.
+// not change. Missing options stay. A token that may only prompt cannot put new words
+// under options that another token has allowed.
 func (s *Server) changed(ctx context.Context, session terret.Session, turn string, c queuedChange) (*terret.Prompt, error) {
 	words, options := c.Prompt != "" || len(c.Blocks) > 0, !reflect.ValueOf(c.Options).IsZero()
 	if !words && !options {

@@ -82,7 +82,7 @@ func (s *Server) elsewhere(r *http.Request, op string) string {
 	}
 	session, err := s.store.Session(r.Context(), id)
 	if err != nil {
-		return "" // whoever serves it here says so
+		return "" // the handler on this node says so
 	}
 	return s.engine.Elsewhere(session)
 }

@@ -251,7 +251,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 		defer cancel()
 		if err := hs.Shutdown(grace); err != nil {
-			_ = hs.Close() // whoever is still connected had enough time
+			_ = hs.Close() // clients that are still connected had enough time
 		}
 	})
 	defer s.Close()

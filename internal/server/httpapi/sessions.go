@@ -186,7 +186,7 @@ func checkRules(rules map[string][]string) error {
 }
 
 // careful reports whether the session asks for nothing that a person would else be
-// asked about. Whoever may only prompt must not be able to decide this way.
+// asked about. A token that may only prompt must not decide this way.
 func (s *Server) careful(n newSession) bool {
 	return n.Policy.Careful() && s.carefulMode(n.PermissionMode) &&
 		len(n.AutoApproveTools) == 0 && len(n.Allow) == 0 && len(n.MCP) == 0 && len(n.Agents) == 0 &&

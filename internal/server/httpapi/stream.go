@@ -60,8 +60,8 @@ type stream struct {
 type connKey struct{}
 
 // slot reserves room for a stream, which the returned function gives back. If there is
-// none, a reader that does not read is cut to make some. Whoever
-// does something before it streams reserves first, so that it is not done in vain.
+// none, a reader that does not read is cut to make some. A handler that does something
+// before it streams reserves room first, so that it is not done in vain.
 func (s *Server) slot() (release func(), err error) {
 	if n := s.streams.Add(1); n > int64(s.limits.Streams) && !s.readers.cutOne() {
 		s.streams.Add(-1)

@@ -128,7 +128,7 @@ func (s *Store) Set(ctx context.Context, name, key string) (inRing bool, err err
 	return false, s.change(ctx, func(all map[string]entry) { all[name] = entry{Key: key} })
 }
 
-// Lock keeps out whoever else locks the same name, also in other processes, until the
+// Lock keeps out others that lock the same name, also in other processes, until the
 // returned function is called. Get and Set do not wait for it.
 func (s *Store) Lock(ctx context.Context, name string) (unlock func(), err error) {
 	if !named.MatchString(name) {

@@ -36,6 +36,6 @@
 //
 // Personas come with the repository. Restrictions (tools, disallowed_tools, gates, a
 // lower max_turns, a stricter sandbox) always apply; everything else waits until a person trusts the
-// folder, which terret.Persona.Trusted says. Whoever loads a persona sets it; files
-// cannot.
+// folder, which terret.Persona.Trusted says. The code that loads a persona sets it;
+// files cannot.
 package persona

@@ -61,8 +61,8 @@ type Subscription struct {
 	CreatedAt terret.Time `json:"created_at"`
 }
 
-// ID names a subscription without telling its endpoint, which is a secret: whoever knows it
-// can send to it.
+// ID names a subscription without telling its endpoint, which is a secret: one can send to
+// a browser whose endpoint one knows.
 func (s Subscription) ID() string {
 	sum := sha256.Sum256([]byte(s.Endpoint))
 	return hex.EncodeToString(sum[:])
@@ -177,8 +177,8 @@ func (b *Book) Any(ctx context.Context) (bool, error) {
 	return len(p.Subscriptions) > 0, err
 }
 
-// Put adds a subscription, or renews it. Whoever has all of a browser's secrets is that
-// browser, which may have signed in again; whoever knows only the endpoint is not.
+// Put adds a subscription, or renews it. A caller with all of a browser's secrets is that
+// browser, which may have signed in again. One that knows only the endpoint is refused.
 func (b *Book) Put(ctx context.Context, s Subscription) error {
 	_, err := b.put(ctx, s)
 	return err

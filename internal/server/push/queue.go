@@ -39,8 +39,8 @@ type Queue struct {
 	// messages to one browser.
 	Gather, Spacing time.Duration
 	// Valid reports whether a subscription may still be sent to; one that may not is
-	// removed. Notes are what there is to say, to whoever it belongs to, of these topics
-	// when they are sent; if that cannot be told, it is asked again later.
+	// removed. Notes are what its owner is told of these topics when they are sent; if
+	// that is not known now, it is asked again later.
 	Valid func(Subscription) bool
 	Notes func(context.Context, Subscription, []Topic) ([]Note, error)
 	Log   *slog.Logger

@@ -16,8 +16,8 @@ import (
 // its name, is kept.
 const MaxSize = 5 << 20
 
-// File is a log. Its file is opened at the first Write, so that whoever logs nothing
-// leaves nothing behind. It is safe for concurrent use.
+// File is a log. Its file is opened at the first Write, so that a process that logs
+// nothing leaves nothing behind. It is safe for concurrent use.
 type File struct {
 	path  string
 	max   int64
