@@ -59,7 +59,7 @@ type Log interface {
 	// spuriously.
 	Wait(ctx context.Context, since int64) (version int64, err error)
 	// WaitForeign is Wait for the owners of sessions: it blocks until there may be work
-	// for them, because another process has committed something, or somebody here has
+	// for them, because another process has committed something, or a caller here has
 	// sent to a session or answered a request. Its versions are its own.
 	WaitForeign(ctx context.Context, since int64) (version int64, err error)
 }
@@ -226,7 +226,7 @@ type UsageRow struct {
 type Requests interface {
 	Request(ctx context.Context, id string) (Request, error)
 	ListRequests(ctx context.Context, f RequestFilter) (Page[Request], error)
-	// Answer decides an open request on behalf of somebody who does not own its
+	// Answer decides an open request on behalf of a process that does not own its
 	// session: of any number of answers exactly one succeeds; the others fail with
 	// already_decided and name the winner. The owner then commits the decision's event
 	// and tells the agent.

@@ -273,7 +273,7 @@ func (c *Client) Handoff(ctx context.Context, id, agent, model, prompt string) (
 	return do[HandedOver](ctx, c, call{method: "POST", path: at("sessions", id, "handoff"), body: body})
 }
 
-// Move says where a session goes on.
+// Move says where a session continues.
 type Move struct {
 	// Node is the node's name, or "any": the one with the fewest sessions that has the
 	// labels of the session's own.

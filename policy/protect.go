@@ -201,7 +201,7 @@ func (r *reader) mention(n *syntax.Word, w word) {
 		add(word{text: value, splits: w.splits, glob: w.glob, cut: w.cut})
 	}
 	if name, rest, _ := strings.Cut(n.Lit(), "/"); strings.HasPrefix(name, "~") && len(name) > 1 {
-		add(word{text: join(r.subject.Home, rest)}) // the home of somebody, perhaps of this user
+		add(word{text: join(r.subject.Home, rest)}) // the home of another user, or of this one
 		add(word{text: "./" + rest})                // ~+ is the current folder
 	}
 	if slices.ContainsFunc(n.Parts, func(p syntax.WordPart) bool { _, is := p.(*syntax.ExtGlob); return is }) {

@@ -11,7 +11,7 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// SaidKinds are the kinds of events that hold what somebody said, as SQL. The indexes
+// SaidKinds are the kinds of events that hold what a person or an agent said, as SQL. The indexes
 // events_said have the same condition.
 const SaidKinds = `('turn.start', 'user.prompt', 'message.complete', 'turn.error')`
 

@@ -18,7 +18,7 @@ import (
 var dist embed.FS
 
 // Handler serves the UI. Addresses that are no file are pages of it. The files are
-// read when somebody asks for the first one: a server without a browser needs none.
+// read when a browser asks for the first one: a server without a browser needs none.
 func Handler() http.Handler {
 	ui := sync.OnceValue(func() http.Handler {
 		assets, err := load()

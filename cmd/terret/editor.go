@@ -189,7 +189,7 @@ func (e *editor) begin() {
 	_, _ = io.WriteString(e.out, e.promptEnd(columns))
 }
 
-// resume draws the draft again, after somebody else has used the terminal.
+// resume draws the draft again, after another program has used the terminal.
 func (e *editor) resume() {
 	_, _ = io.WriteString(e.out, tellPastes)
 	e.draw()

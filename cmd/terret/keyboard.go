@@ -12,7 +12,7 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// keyboard delivers what a person types. It reads only when somebody wants a line, so
+// keyboard delivers what a person types. It reads only when a caller wants a line, so
 // that an editor in between has the terminal to itself.
 type keyboard struct {
 	in     io.Reader

@@ -217,7 +217,7 @@ func (d *desk) askOnce(ctx context.Context, ev terret.Event) (again bool) {
 	return errors.Is(err, terret.ErrInvalid) && ctx.Err() == nil
 }
 
-// withdraw ends the current question and waits for it. If somebody else has decided, it
+// withdraw ends the current question and waits for it. If another person or program has decided, it
 // says so.
 func (d *desk) withdraw(by *terret.Decision) {
 	if d.asking == "" {

@@ -5,7 +5,7 @@
 // own git directory and index, which share nothing with the user's repository, if there
 // is one. Two snapshots bracket a turn. Undo is Restore(after, before), redo is
 // Restore(before, after); both touch only the paths that differ between the two, and
-// refuse if somebody else has changed one of them in the meantime.
+// refuse if one of them was changed in the meantime.
 //
 //	repo, err := checkpoint.Open(ctx, home, dir, checkpoint.Limits{})
 //	before, err := repo.Snapshot(ctx)

@@ -29,7 +29,7 @@ func nameProcess(string) {}
 func duplicate(from, to int) error { return unix.Dup2(from, to) }
 
 // closeInherited keeps what the harness inherited from the agent; the guard
-// itself goes on holding it, since nothing here lists open descriptors safely.
+// itself keeps holding it, since nothing here lists open descriptors safely.
 func closeInherited(first int) {
 	for fd := first; fd < 256; fd++ {
 		unix.CloseOnExec(fd)

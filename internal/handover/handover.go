@@ -42,7 +42,7 @@ type File struct {
 	Change string // created, modified or deleted
 }
 
-// maxMoves bounds how often a session may have moved before somebody prompts it.
+// maxMoves bounds how often a session may have moved before it gets a prompt.
 const maxMoves = 100
 
 // Sessions is a Log that also knows the sessions; every [terret.Store] is one.

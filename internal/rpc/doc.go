@@ -45,7 +45,7 @@
 // place, [Conn.update], from a handful of facts.
 //
 // A draining connection waits for the queue, because an agent's last words tell why
-// it died. After a failed write it goes on reading for the same reason, but not for
+// it died. After a failed write it keeps reading for the same reason, but not for
 // long: the agent may have closed its stdin and live on.
 //
 // # Ids

@@ -20,7 +20,7 @@ const (
 	maxSearch = 100_000 // files that are looked at
 	maxQuery  = 256     // bytes
 
-	// A list shows what is ignored if that is known soon, and a search goes on
+	// A list shows what is ignored if that is known soon, and a search continues
 	// without git if that does not answer: a .gitignore may be a pipe.
 	ignoreTimeout = 2 * time.Second
 	searchTimeout = 3 * time.Second

@@ -121,7 +121,7 @@ func isFolder(real, given string) error {
 	return nil
 }
 
-// local checks a path that somebody gave, relative to the folder and with
+// local checks a path that a caller gave, relative to the folder and with
 // slashes, and returns it clean. The folder itself is "" or ".".
 func local(p string) (string, error) {
 	if p == "" {

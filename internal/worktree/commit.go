@@ -32,7 +32,7 @@ var unfinished = []struct{ file, name string }{
 	{"BISECT_LOG", "bisect"},
 }
 
-// CommitFiles commits files as somebody has seen them on top of head, the commit that was
+// CommitFiles commits files as a person has seen them on top of head, the commit that was
 // checked out then (empty: none), in the name of the user of git's configuration, and
 // returns the commit. Paths are from dir. What else is staged stays staged. No hook runs
 // and nothing is signed; a file that a filter would change is refused, and so is one that

@@ -13,7 +13,7 @@ import (
 	"github.com/terret-dev/terret/internal/gitcmd"
 )
 
-// Seen is a file as somebody has seen it.
+// Seen is a file as a person has seen it.
 type Seen struct {
 	Path string // with slashes
 	Mode string // as git names it; empty: there was no file

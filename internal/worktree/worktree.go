@@ -227,7 +227,7 @@ func finish(ctx context.Context, home, tree, id string) {
 	}
 }
 
-// removeAll removes a folder in which somebody may still be writing.
+// removeAll removes a folder in which a process may still be writing.
 func removeAll(dir string) (err error) {
 	for range 3 {
 		if err = os.RemoveAll(dir); err == nil {

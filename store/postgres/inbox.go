@@ -38,7 +38,7 @@ func (s *Store) Pending(ctx context.Context, session string) (out []terret.Inbox
 	w := where{}
 	w.add(`i.state = 'pending' AND NOT s.deleted`)
 	w.addIf(session != "", `s.id = ?`, clean(session))
-	// A node also sees that somebody wants a session whose folder it has.
+	// A node also sees that another node wants a session whose folder it has.
 	w.addIf(session == "", `(s.owner = ? OR s.owner = '' AND i.kind = 'wake' AND s.node = ? AND s.node <> '')`, s.worker.name(), s.worker.nodeName())
 	err = s.read(ctx, "read inbox", func(c *pgx.Conn) error {
 		out = []terret.InboxItem{}

@@ -163,7 +163,7 @@ func (l *lease) keep(ctx context.Context) {
 	}
 }
 
-// pause sleeps until somebody doubts that the lease goes on, and reports whether the
+// pause sleeps until a caller doubts that the lease is still ours, and reports whether the
 // context is still alive.
 func (w *worker) pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
@@ -177,7 +177,7 @@ func (w *worker) pause(ctx context.Context, d time.Duration) bool {
 	return true
 }
 
-// renew reports whether the lease goes on. After an error nobody knows.
+// renew reports whether the lease is still ours. After an error that is unknown.
 func (l *lease) renew(ctx context.Context, last time.Time) (alive bool, err error) {
 	ctx, cancel := context.WithDeadline(ctx, maxTime(last, time.Now().Add(time.Second)))
 	defer cancel()

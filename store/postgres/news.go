@@ -19,7 +19,7 @@ type news struct {
 	foreign topic // see WaitForeign
 	seen    int64 // the database's version
 	closed  bool
-	listens bool // somebody has waited, so there is a listener
+	listens bool // a caller has waited, so there is a listener
 }
 
 // topic is something that changes.

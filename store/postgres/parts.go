@@ -31,7 +31,7 @@ func addPart(ctx context.Context, tx pgx.Tx, n int64) error {
 const dropWait = "200ms"
 
 // dropParts drops the parts of the log whose sessions are all gone. A part that may still
-// get one stays. If somebody reads the log all the time, such as a backup, the parts stay
+// get one stays. If a program reads the log all the time, such as a backup, the parts stay
 // until the next sweep.
 func (s *Store) dropParts(ctx context.Context) error {
 	parts, err := s.fullParts(ctx)

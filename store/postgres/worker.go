@@ -25,7 +25,7 @@ type worker struct {
 	losses chan struct{} // closed when the lease is lost
 	node   string        // the name by which others can ask this process; empty if not
 	about  string        // what it says of itself
-	doubt  chan struct{} // asks whether the lease goes on; buffered
+	doubt  chan struct{} // asks whether the lease is still ours; buffered
 	taking chan struct{} // holds one value while a lease is being taken
 }
 
@@ -64,7 +64,7 @@ const sqlAlive = `(w.until > clock_timestamp() AND NOT (w.locked AND w.server = 
 		AND l.classid::bigint = (hashtextextended(w.id, 0) >> 32) & 4294967295 AND l.objid::bigint = hashtextextended(w.id, 0) & 4294967295 AND l.objsubid = 1)))`
 
 // Claim implements terret.Ownership. If the lease of this process has ended and it has not
-// noticed, as after a machine's sleep, it goes on as another worker: nobody else may have
+// noticed, as after a machine's sleep, it continues as another worker: nobody else may have
 // the session.
 func (s *Store) Claim(ctx context.Context, session string) (terret.Claim, error) {
 	out, ended, err := s.claim(ctx, session)

@@ -235,7 +235,7 @@ func (s *Store) Close() error {
 
 func (s *Store) closeDatabases() error {
 	err := s.readers.close()
-	<-s.turn // somebody may still be looking for rivals
+	<-s.turn // a goroutine may still be looking for rivals
 	defer func() { s.turn <- struct{}{} }()
 	if s.wal != nil {
 		err = errors.Join(err, s.wal.Close())

@@ -53,7 +53,7 @@ func (n *news) others() {
 	n.foreign.bump()
 }
 
-// looked records that somebody has just looked for commits of other processes.
+// looked records that a caller has just looked for commits of other processes.
 func (n *news) looked() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -102,7 +102,7 @@ func (s *Store) wait(ctx context.Context, since int64, current func() (int64, <-
 	}
 }
 
-// poll looks for commits of other processes, unless somebody just did.
+// poll looks for commits of other processes, unless another caller just did.
 func (s *Store) poll() error {
 	n := &s.news
 	n.mu.Lock()

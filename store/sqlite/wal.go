@@ -82,7 +82,7 @@ func sumAt(b []byte) [2]uint32 {
 	return [2]uint32{binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:])}
 }
 
-// checksum goes on with one of SQLite's.
+// checksum continues one of SQLite's checksums.
 func checksum(order binary.ByteOrder, s [2]uint32, b []byte) [2]uint32 {
 	for ; len(b) >= 8; b = b[8:] {
 		s[0] += order.Uint32(b) + s[1]

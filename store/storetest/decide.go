@@ -111,7 +111,7 @@ func afterAnswer(t *testing.T, owner terret.Store, w, other *writer, id, won str
 	}
 }
 
-// testOwnerRace lets the owner decide while somebody answers: the log holds one
+// testOwnerRace lets the owner decide while another process answers: the log holds one
 // decision, and it is the winner's.
 func testOwnerRace(t *testing.T, s *suite) {
 	st := s.fresh(t)

@@ -217,7 +217,7 @@ func (out *Report) conclude() {
 		out.Verdict, out.Findings = merge(out.Agents)
 	}
 	if out.Verdict == Pass && len(out.gaps()) > 0 {
-		out.Verdict = Concerns // somebody should look at what nobody has reviewed
+		out.Verdict = Concerns // a person should look at what no agent has reviewed
 	}
 }
 

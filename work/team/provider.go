@@ -39,7 +39,7 @@ type Agent interface {
 	Shutdown(ctx context.Context) error
 }
 
-// Providers is a set of providers by name. A provider is made when somebody first asks
+// Providers is a set of providers by name. A provider is made when a caller first asks
 // for it. The zero value is an empty set. It is safe for concurrent use.
 type Providers struct {
 	// Fallback, if set, finds providers that were not registered; it returns nil if there
@@ -52,7 +52,7 @@ type Providers struct {
 }
 
 // Register adds a provider, or replaces the one with that name. Nothing is called before
-// somebody asks for it.
+// a caller asks for it.
 func (p *Providers) Register(name string, provider func() Provider) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

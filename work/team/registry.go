@@ -104,7 +104,7 @@ func (r *Registry) Spawn(ctx context.Context, by string, c Config) (Member, erro
 		return Member{}, err
 	}
 	m, err := r.Get(ctx, c.Name)
-	if err == nil && m.Session != c.Session { // somebody else was faster
+	if err == nil && m.Session != c.Session { // another process was faster
 		err = nameTaken(c.Name)
 	}
 	return m, err

@@ -351,7 +351,7 @@ func (l *ledger) talk(id string) talk {
 	return talk{}
 }
 
-// addressable reports whether a line that begins with the name is addressed to somebody.
+// addressable reports whether a line that begins with the name is addressed to a member.
 func (l *ledger) addressable(name string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

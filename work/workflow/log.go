@@ -134,7 +134,7 @@ func (l Log) Lock(ctx context.Context, id string) (*os.File, error) {
 // folder holds the locks, in Terret's home.
 const folder = "workflows"
 
-// lockWait bounds the wait for somebody who only looks.
+// lockWait bounds the wait for a process that only looks whether the lock is free.
 const lockWait = 500 * time.Millisecond
 
 // elsewhere returns the node of a fleet that does the work, if it is not this one.

@@ -1,7 +1,7 @@
 // Package workflow runs files of steps: each step is a prompt to an agent, and perhaps a
 // command that checks what the agent did. A run is one durable thing. Its log, a session
 // in which no agent works, says which attempt of which step has begun and how it ended; a
-// process that continues a run after a crash reads it and goes on in the same step.
+// process that continues a run after a crash reads it and continues in the same step.
 //
 // An attempt's turn has an id that is computed from run, step and attempt, so it is never
 // begun twice: if it ended before the crash, its answer is read from the session's log.
@@ -138,7 +138,7 @@ func (r *Runner) Run(ctx context.Context, by, id string) (Run, error) {
 		}
 		again, err := r.work(ctx, by, id)
 		if errors.Is(err, terret.ErrConflict) {
-			return run, nil // somebody else goes on with it
+			return run, nil // another process continues it
 		}
 		if err != nil {
 			return again, err

@@ -206,7 +206,7 @@ func isJSON(types []string) bool {
 // Authenticate finds out who sends a request. It may be called again while a stream is
 // served: it then refuses a revoked token. It accepts a valid token even from an
 // address that has failed too often: tokens cannot be guessed, and nobody should be
-// able to lock out somebody else.
+// able to lock out another caller.
 //
 // The error is unauthorized, or rate_limited after too many wrong tokens. A request
 // without a token does not count as a wrong one.

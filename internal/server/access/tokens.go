@@ -25,7 +25,7 @@ const (
 	maxTokens  = 1000
 	maxName    = 64  // characters
 	maxSecret  = 512 // bytes; longer ones are ignored
-	minSecret  = 32  // bytes, for an admin token that somebody wrote
+	minSecret  = 32  // bytes, for an admin token that a person wrote
 	deviceLife = 90 * 24 * time.Hour
 	usedEvery  = time.Minute // how often LastUsedAt is updated
 )

@@ -271,7 +271,7 @@ func harmless(d terret.Data, session string) terret.Data {
 		}
 		return d
 	case terret.TaskUpdate:
-		if d.ID == session { // it defines a workflow, a review or a race, whose commands somebody could resume
+		if d.ID == session { // it defines a workflow, a review or a race, whose commands a person could resume
 			d.Status += imported
 		}
 		return d

@@ -25,7 +25,7 @@ const ContinueWork = "Continue the work where it stopped."
 // HandOver makes a session with another agent in the same folder, under the same
 // restrictions, and notes in the old one's log where it is continued. It returns the
 // new session and its first prompt, which tells the agent what happened; the caller
-// sends it. The old session stays as it is: a turn that runs goes on, and requests can
+// sends it. The old session stays as it is: a turn that runs continues, and requests can
 // be answered.
 func (m *Sessions) HandOver(ctx context.Context, r HandOver, o CreateOptions) (terret.Session, terret.Prompt, error) {
 	fail := func(err error) (terret.Session, terret.Prompt, error) { return terret.Session{}, terret.Prompt{}, err }

@@ -26,7 +26,7 @@ const anyNode = "any"
 // arrivalsPath is where nodes send what moves. Nobody else can use it.
 const arrivalsPath = "/v1/fleet/arrivals"
 
-// moveLimit bounds a move, which goes on when its caller is gone: the other node would make
+// moveLimit bounds a move, which continues when its caller is gone: the other node would make
 // the successor anyway, and the caller's next attempt another one.
 const moveLimit = 10 * time.Minute
 

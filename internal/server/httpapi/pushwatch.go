@@ -40,7 +40,7 @@ func (s *Server) newPusher() *push.Queue {
 	}
 }
 
-// startPush sends notifications in the background: of what happens from now on, if somebody
+// startPush sends notifications in the background: of what happens from now on, if a browser
 // wants them.
 func (s *Server) startPush() {
 	if s.push == nil {
@@ -53,7 +53,7 @@ func (s *Server) startPush() {
 	s.background.Go(s.watchForPush)
 }
 
-// watchPush has somebody told of what happens from now on.
+// watchPush has subscribers told of what happens from now on.
 func (s *Server) watchPush() {
 	if pos, err := s.store.LastPos(s.life); err == nil { // if not, from a moment later
 		s.pushFrom.CompareAndSwap(0, pos+1)
@@ -64,7 +64,7 @@ func (s *Server) watchPush() {
 	}
 }
 
-// wantsPush reports whether somebody wants notifications, or may: what happens while that
+// wantsPush reports whether a browser wants notifications, or may: what happens while that
 // cannot be read is told later.
 func (s *Server) wantsPush() bool {
 	any, err := s.push.Book.Any(s.life)
@@ -74,7 +74,7 @@ func (s *Server) wantsPush() bool {
 	return any || err != nil
 }
 
-// watchForPush follows all sessions while somebody wants notifications, if no other server
+// watchForPush follows all sessions while a browser wants notifications, if no other server
 // of this data folder does.
 func (s *Server) watchForPush() {
 	look := time.NewTicker(lookForPush)
@@ -139,7 +139,7 @@ func (s *Server) followForPush() (ended bool) {
 	return true
 }
 
-// pushTopic returns what an event may mean to somebody who does not look.
+// pushTopic returns what an event may mean to a person who does not look.
 func pushTopic(e terret.Entry) (push.Topic, bool) {
 	if e.Kind != terret.KindTurnComplete && e.Kind != terret.KindTurnError {
 		// An unescaped quote is never inside a string, and the data comes last.

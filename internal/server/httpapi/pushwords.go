@@ -46,7 +46,7 @@ func (s *Server) pushNotes(ctx context.Context, to push.Subscription, topics []p
 		n := push.Note{Title: pushLine(pushTitle(session), maxPushTitle), Path: "/s/" + session.ID, Tag: "ended-" + session.ID}
 		switch {
 		case t.Ended && (session.Turn != "" || !marks.Seen[session.ID].Before(t.At)):
-			continue // it goes on, or somebody has looked
+			continue // the session works again, or a person has looked
 		case t.Ended && t.Failed != "":
 			n.Body = pushLine("Failed: "+t.Failed, maxPushBody)
 		case t.Ended:
@@ -57,7 +57,7 @@ func (s *Server) pushNotes(ctx context.Context, to push.Subscription, topics []p
 				return nil, err
 			}
 			if len(open.Items) == 0 {
-				continue // somebody was faster
+				continue // the request was decided meanwhile
 			}
 			n.Tag, n.Urgent, n.Body = "needs-"+session.ID, true, pushLine(pushNeeds(open.Items), maxPushBody)
 			needs++

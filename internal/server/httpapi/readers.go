@@ -64,7 +64,7 @@ type readers struct {
 	// send it read it.
 	known map[spot]bool
 	next  time.Time // when the crowd may have more old events
-	// looked is when somebody last looked for readers of large events to cut.
+	// looked is when a stream last looked for readers of large events to cut.
 	looked time.Time
 }
 
@@ -277,7 +277,7 @@ func (st *stream) settle() {
 	}
 }
 
-// stuckSince is when the write began that goes on, or zero, and whether it is one of a
+// stuckSince is when the current write began, or zero, and whether it is one of a
 // large event.
 func (st *stream) stuckSince() (since time.Time, large bool) {
 	st.mu.Lock()

@@ -71,7 +71,7 @@ type jobbing struct {
 	on map[string]int
 }
 
-// takeJob notes a job that somebody begins to work on.
+// takeJob notes a job on which work begins.
 func (s *Server) takeJob(id string, j job) {
 	s.jobbing.mu.Lock()
 	defer s.jobbing.mu.Unlock()
@@ -181,7 +181,7 @@ func (s *Server) resumeJob(id string, j job) error {
 	case err != nil:
 		return err
 	case state != interrupted:
-		return nil // somebody works on it
+		return nil // a process works on it
 	}
 	if _, err := s.inRoots("cwd", cwd); err != nil {
 		return err

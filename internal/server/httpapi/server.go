@@ -134,10 +134,10 @@ type Server struct {
 	exports  atomic.Int64
 	draining atomic.Bool
 	held     holding
-	leave    chan time.Duration // somebody wants this node to stop, after that time at most
+	leave    chan time.Duration // a caller wants this node to stop, after that time at most
 
 	push       *push.Queue   // nil if nobody can subscribe
-	pushWanted chan struct{} // has one element if somebody has just subscribed
+	pushWanted chan struct{} // has one element if a browser has just subscribed
 	pushFrom   atomic.Int64  // one more than the position from which they are told; 0 if from when they are found
 	pushFailed atomic.Bool   // who wants them could not be read; it has been logged
 

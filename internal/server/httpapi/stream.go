@@ -44,7 +44,7 @@ type stream struct {
 	mu      sync.Mutex
 	buf     []byte
 	spare   []byte
-	held    int64     // bytes in buf and in the write that goes on
+	held    int64     // bytes in buf and in the current write
 	large   bool      // it may hold an event that is larger than its share
 	coming  bool      // and that event is still to be appended
 	writing time.Time // when that write began; zero if there is none

@@ -301,7 +301,7 @@ func (c *workCount) add(limit int, count func() (int, error)) error {
 		if n >= limit {
 			return tooMany("%d sessions are working, the maximum; wait until one is done", n)
 		}
-		if !now.Before(c.at) { // otherwise somebody has counted later
+		if !now.Before(c.at) { // otherwise another request has counted later
 			c.n, c.at = n+c.added-before, now // the last ones may not have been counted
 		}
 	}

@@ -112,7 +112,7 @@ func (m *Sessions) Prune(ctx context.Context, o Prune, stale Pruned) (Pruned, er
 		}
 		switch {
 		case errors.Is(err, terret.ErrSessionNotFound):
-			continue // somebody else was faster
+			continue // another process was faster
 		case errors.Is(err, terret.ErrConflict):
 			why = keptInUse
 		case errors.Is(err, terret.ErrBusy):
@@ -196,7 +196,7 @@ func (k keepers) why(ctx context.Context, s terret.Session) (string, error) {
 }
 
 // finished says why the log of a race, a review or a workflow stays: until it has ended,
-// somebody may continue it, and its worktrees are known by it.
+// a person may continue it, and its worktrees are known by it.
 func (k keepers) finished(ctx context.Context, id string) (string, error) {
 	for q := (terret.ReadQuery{Session: id, Kinds: []terret.Kind{terret.KindTaskEnd}, Backward: true}); ; {
 		page, err := k.Store.Read(ctx, q)

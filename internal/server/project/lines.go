@@ -160,7 +160,7 @@ func (f *Files) resumed(ev terret.Event, d terret.SessionNativeID) [][]byte {
 func (f *Files) failed(ev terret.Event, d terret.TurnError) [][]byte {
 	level := "error"
 	if d.Error.Code == terret.CodeInterrupted || d.Error.Code == terret.CodeKilled {
-		level = "warn" // somebody wanted it
+		level = "warn" // a person or program wanted it
 	}
 	pieces := f.redact.Pieces()
 	var stack []string

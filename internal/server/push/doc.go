@@ -4,7 +4,7 @@
 // wakes the browser up.
 //
 // A [Book] keeps the key and the subscriptions. A [Queue] gathers what happens, and sends
-// it: somebody who is asked ten things in a second gets one message. Nobody ever waits for
+// it: a person who is asked ten things in a second gets one message. Nobody ever waits for
 // the queue.
 //
 // Browsers name the address that is sent to. That is why it must be https, is reached only

@@ -22,7 +22,7 @@ const (
 	maxTests   = 4                // at a time
 )
 
-// Topic is something that somebody may have to know: that a session needs an answer, or
+// Topic is something that a person may have to know: that a session needs an answer, or
 // that a turn of it has ended.
 type Topic struct {
 	Session string

@@ -38,7 +38,7 @@ const urlEnv = "TERRET_PGTEST_SERVER"
 // ErrNone says that no PostgreSQL is installed.
 var ErrNone = errors.New("no PostgreSQL is installed (Debian, Ubuntu: apt-get install postgresql; macOS: brew install postgresql)")
 
-// errTaken says that somebody else has the port.
+// errTaken says that another program has the port.
 var errTaken = errors.New("somebody else has the port of the server")
 
 // Required reports whether tests must fail rather than skip without a PostgreSQL.
@@ -107,7 +107,7 @@ func Start() (*Server, error) {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	err = s.Launch()
-	for range 5 { // somebody else may have taken the port since we looked
+	for range 5 { // another program may have taken the port since we looked
 		if !errors.Is(err, errTaken) {
 			break
 		}

@@ -23,7 +23,7 @@ import (
 // firstAgent is the agent of rows that do not name one.
 const firstAgent = "opencode"
 
-// maxName bounds ids and names: the file is somebody else's.
+// maxName bounds ids and names: the file is another program's.
 const maxName = 512
 
 // Sessions are the sessions of a database that an agent has begun, as they may be made
