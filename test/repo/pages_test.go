@@ -38,6 +38,8 @@ func TestPagesSeesFaults(t *testing.T) {
 		"README.md":                   file("[a](docs/A.md) [gone](docs/GONE.md#part) [web](https://x/y.md) [here](#a) `[code](NO.md)`\n"),
 		"docs/A.md":                   file("[up](../README.md) [down](decisions) [off](decisions/009-no.md)\n```\n[code](NO.md)\n```\n"),
 		"a.go":                        file("// docs/A.md and docs/OLD.md say why, and internal/gone how; engine/internal/x is elsewhere.\npackage a\n"),
+		"engine/a.go":                 file("// In internal/x.\npackage engine\n"),
+		"engine/internal/x/x.go":      file("package x\n"),
 		"node_modules/b.md":           file("[gone](GONE.md)\n"),
 		decisionsIndex:                file("[1](001-one.md) [2](002-two.md) [3](003-three.md)\n"),
 		"docs/decisions/001-one.md":   file(good),
@@ -86,8 +88,13 @@ func pageFaults(t *testing.T, tree fs.FS) []string {
 		t.Fatal(err)
 	}
 	for name, text := range texts {
-		for _, target := range targets(name, text) {
-			if _, err := fs.Stat(tree, target); err != nil {
+		for _, target := range links(name, text) {
+			if !exists(tree, target) {
+				faults = append(faults, fmt.Sprintf("%s: there is no %s", name, target))
+			}
+		}
+		for _, target := range mentions(name, text) {
+			if !exists(tree, target) && !exists(tree, path.Join(path.Dir(name), target)) {
 				faults = append(faults, fmt.Sprintf("%s: there is no %s", name, target))
 			}
 		}
@@ -99,18 +106,30 @@ func pageFaults(t *testing.T, tree fs.FS) []string {
 	return slices.Compact(faults)
 }
 
-// targets are the files and folders of this repository that a page links to, or that a page
-// or a comment of a Go file names: pages, and packages below internal.
-func targets(name, text string) []string {
+func exists(tree fs.FS, name string) bool {
+	_, err := fs.Stat(tree, name)
+	return err == nil
+}
+
+// links are the files and folders of this repository that a page links to.
+func links(name, text string) []string {
+	if path.Ext(name) != ".md" {
+		return nil
+	}
 	var found []string
-	if path.Ext(name) == ".md" {
-		for _, m := range linkRE.FindAllStringSubmatch(codeRE.ReplaceAllString(text, ""), -1) {
-			target, _, _ := strings.Cut(m[1], "#")
-			if target != "" && !strings.Contains(target, ":") {
-				found = append(found, path.Join(path.Dir(name), target))
-			}
+	for _, m := range linkRE.FindAllStringSubmatch(codeRE.ReplaceAllString(text, ""), -1) {
+		target, _, _ := strings.Cut(m[1], "#")
+		if target != "" && !strings.Contains(target, ":") {
+			found = append(found, path.Join(path.Dir(name), target))
 		}
 	}
+	return found
+}
+
+// mentions are the pages, and the packages below internal, that a page or a comment of a Go
+// file names: from the root, or from the folder of the file.
+func mentions(name, text string) []string {
+	var found []string
 	for line := range strings.Lines(text) {
 		if path.Ext(name) == ".md" || strings.HasPrefix(strings.TrimSpace(line), "//") {
 			for _, m := range mentionRE.FindAllStringSubmatch(line, -1) {
