@@ -36,6 +36,33 @@ type Description struct {
 	Can *Capabilities
 	// Sandbox says that the agent's commands can run in a sandbox of Terret's.
 	Sandbox bool
+	// ProjectFiles are what the agent takes orders from in a project's folder. They take
+	// effect only where a person trusts the folder, and changing them needs a rule that
+	// names them.
+	ProjectFiles []ProjectFile
+}
+
+// ProjectFile is a file of a project's folder that an agent takes orders from: settings,
+// hooks, servers, commands. Texts that only persuade are none.
+type ProjectFile struct {
+	// Path is relative to the folder, with slashes. With one at its end it stands for all
+	// files below.
+	Path string
+	// Why says what it does, in a few words, such as "settings of Claude Code".
+	Why string
+}
+
+// ProjectFiles lists those of all the drivers, each path once.
+func ProjectFiles(drivers []Driver) []ProjectFile {
+	var out []ProjectFile
+	for _, d := range drivers {
+		for _, f := range DescriptionOf(d).ProjectFiles {
+			if !slices.ContainsFunc(out, func(o ProjectFile) bool { return o.Path == f.Path }) {
+				out = append(out, f)
+			}
+		}
+	}
+	return out
 }
 
 // PlanMode is the agent's own permission mode for planning; empty if it has none.

@@ -17,6 +17,7 @@ import (
 	"github.com/terret-dev/terret/engine/internal/remote"
 	"github.com/terret-dev/terret/internal/checkpoint"
 	"github.com/terret-dev/terret/internal/redact"
+	"github.com/terret-dev/terret/policy"
 )
 
 // New makes an engine and starts it. It takes over what dead processes left behind: it
@@ -52,7 +53,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	e.pool = e.newPool()
 	home, _ := os.UserHomeDir() // without one, ~ is not expanded
 	e.desk = desk.New(desk.Config{
-		Home: cfg.Home, UserHome: home, Unattended: cfg.Unattended, Timeouts: cfg.Timeouts, Rules: cfg.Store.ListRules, About: e.about,
+		Home: cfg.Home, UserHome: home, Guarded: policy.Guard(terret.ProjectFiles(cfg.Drivers)), Unattended: cfg.Unattended, Timeouts: cfg.Timeouts, Rules: cfg.Store.ListRules, About: e.about,
 	})
 
 	e.work.Go(func() { e.journal.Run(e.life) })

@@ -70,7 +70,7 @@ func (u *use) guardedFile() bool {
 		}
 		for _, f := range readings {
 			for _, p := range append([]string{f.given}, f.resolved...) {
-				if guardedPart(u.relative(p)) != "" {
+				if u.guardedPart(u.relative(p)) != "" {
 					return true
 				}
 			}
@@ -160,7 +160,7 @@ func (u *use) ordinary(n need) bool {
 	for _, f := range readings {
 		for _, p := range f.resolved {
 			inTemp := slices.ContainsFunc(temporary, func(dir string) bool { return inside(p, dir) })
-			if guardedPart(u.relative(p)) != "" || !u.inRoots(p) && !inTemp && !n.outside {
+			if u.guardedPart(u.relative(p)) != "" || !u.inRoots(p) && !inTemp && !n.outside {
 				return false
 			}
 		}
@@ -210,7 +210,7 @@ func (u *use) allowsFile(rules []allowRule, file fileUse) *terret.Rule {
 
 func (u *use) guardedForms(f forms) bool {
 	for _, p := range f.resolved {
-		if guardedPart(u.relative(p)) != "" {
+		if u.guardedPart(u.relative(p)) != "" {
 			return true
 		}
 	}

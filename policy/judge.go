@@ -229,7 +229,7 @@ func (u *use) outside() string {
 		}
 		for _, f := range readings {
 			for _, p := range f.resolved {
-				if name := guardedPart(u.relative(p)); name != "" {
+				if name := u.guardedPart(u.relative(p)); name != "" {
 					return fmt.Sprintf("%s can make programs run code", name)
 				}
 				if !u.inRoots(p) {

@@ -172,6 +172,39 @@ func TestGuardedNames(t *testing.T) {
 	}
 }
 
+// TestGuarded is that what a driver says its agent takes orders from is guarded as well,
+// by all parts of its name, also when it is copied there.
+func TestGuarded(t *testing.T) {
+	t.Parallel()
+	guard := Guard([]terret.ProjectFile{{Path: ".lark/"}, {Path: ".forge/hooks/"}, {Path: ".forge/mcp.json"}, {Path: ""}})
+	for path, want := range map[string]terret.Behavior{
+		".lark/settings.json": asked, ".LARK/x": asked, "a/.lark": asked, ".forge/hooks/x.sh": asked, "b/.Forge/hooks": asked, ".forge/mcp.json": asked,
+		".forge/workflows/x.yml": terret.BehaviorAllow, "hooks/x.sh": terret.BehaviorAllow, ".larks/x": terret.BehaviorAllow, "mcp.json": terret.BehaviorAllow,
+	} {
+		s := Subject{
+			Tool: "Edit", Class: terret.ClassEdit, Input: object("file_path", path), Cwd: "/repo", Roots: []string{"/repo"}, Readlink: noLinks, Guarded: guard,
+		}
+		if got := Judge(s, nil, terret.PolicyAcceptEdits); got.Behavior != want {
+			t.Errorf("%s: edits accepted: %s (%s)", path, got.Behavior, got.Reason)
+		}
+		if got := Judge(s, allow("Edit(**)"), terret.PolicyRules); got.Behavior != want {
+			t.Errorf("%s: Edit(**): %s (%s)", path, got.Behavior, got.Reason)
+		}
+		if got := Judge(s, allow("Edit("+path+")"), terret.PolicyRules); got.Behavior != terret.BehaviorAllow && path != ".LARK/x" && path != "b/.Forge/hooks" {
+			t.Errorf("%s and a rule for it: %s (%s)", path, got.Behavior, got.Reason)
+		}
+	}
+	for command, want := range map[string]terret.Behavior{
+		"cp a/mcp.json .forge": asked, "cp a/.lark b": asked, "cp -r a/hooks .forge/": asked, "cp a/mcp.json b": terret.BehaviorAllow,
+	} {
+		s := bash(command)
+		s.Guarded = guard
+		if got := Judge(s, allow("Bash(cp:*)", "Edit(**)"), terret.PolicyRules); got.Behavior != want {
+			t.Errorf("%s: %s (%s)", command, got.Behavior, got.Reason)
+		}
+	}
+}
+
 // TestUnknownFiles has a rule for all edits not count for a file that may be any.
 func TestUnknownFiles(t *testing.T) {
 	t.Parallel()

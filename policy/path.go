@@ -12,6 +12,8 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/terret-dev/terret"
 )
 
 // maxLinks bounds how many symbolic links one path may go through, as in the kernel.
@@ -164,7 +166,7 @@ func (s Subject) allowsPath(p Pattern, f forms) bool {
 		if ok, err := doublestar.Match(glob, r); err != nil || !ok {
 			return false
 		}
-		if name := guardedPart(s.relative(r)); name != "" && !strings.Contains(p.glob, name) {
+		if name := s.guardedPart(s.relative(r)); name != "" && !strings.Contains(p.glob, name) {
 			return false
 		}
 	}
@@ -238,7 +240,8 @@ func matchesUp(glob, p string) bool {
 }
 
 // guarded are files and folders that can make programs run code: git, an editor or an
-// agent later runs what is written there. They need a rule that names them.
+// agent later runs what is written there. They need a rule that names them. Subject.Guarded
+// adds to them.
 var guarded = map[string]bool{
 	".git": true, ".terret": true, ".claude": true, ".codex": true, ".opencode": true, ".agents": true,
 	".gemini": true, ".cursor": true, ".husky": true, ".vscode": true, ".idea": true, ".ssh": true,
@@ -247,14 +250,37 @@ var guarded = map[string]bool{
 	".bashrc": true, ".bash_profile": true, ".profile": true, ".zshrc": true, ".zshenv": true, ".zprofile": true,
 }
 
+// Guard lists what to guard so that nobody changes files that agents take orders from.
+func Guard(files []terret.ProjectFile) []string {
+	var out []string
+	for _, f := range files {
+		if name := strings.Trim(f.Path, "/"); name != "" {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
 // guardedPart returns the first guarded part of a path, or "".
-func guardedPart(p string) string {
-	for part := range strings.SplitSeq(p, "/") {
+func (s Subject) guardedPart(p string) string {
+	parts := strings.Split(p, "/")
+	for i, part := range parts {
 		if guarded[fold(part)] {
 			return part
 		}
+		for _, name := range s.Guarded {
+			end := i + 1 + strings.Count(name, "/")
+			if end <= len(parts) && fold(strings.Join(parts[i:end], "/")) == fold(name) {
+				return strings.Join(parts[i:end], "/")
+			}
+		}
 	}
 	return ""
+}
+
+// guardsEnd reports whether a path ends with one of the paths of Guarded.
+func (s Subject) guardsEnd(p string) bool {
+	return slices.ContainsFunc(s.Guarded, func(name string) bool { return strings.HasSuffix("/"+fold(p), "/"+fold(name)) })
 }
 
 // protectedBy returns the protected folder that the path lies in, or that lies below

@@ -141,8 +141,10 @@ func (r *reader) useCopies(c *call, p *parsed, every [][]kind) {
 	}
 	for _, dir := range into {
 		for _, w := range from {
-			if name := path.Base(w.text); w.literal() && guardedPart(name) != "" {
-				copied := fileUse{path: word{text: strings.TrimSuffix(dir.text, "/") + "/" + name, splits: dir.splits}, cwds: c.cwds, write: true, by: p.row.name}
+			name := path.Base(w.text)
+			to := strings.TrimSuffix(dir.text, "/") + "/" + name
+			if w.literal() && (r.subject.guardedPart(name) != "" || r.subject.guardsEnd(to)) {
+				copied := fileUse{path: word{text: to, splits: dir.splits}, cwds: c.cwds, write: true, by: p.row.name}
 				c.needs = append(c.needs, need{file: copied, outside: p.row.roams})
 			}
 		}

@@ -29,6 +29,10 @@ type Subject struct {
 	// Protected are folders that no tool may touch, whatever the rules say, except for
 	// the folders in them that Except lists.
 	Protected, Except []string
+	// Guarded are paths, within any folder, from which programs take orders, beside those
+	// that are always guarded: an agent's settings, say. Changing them needs a rule that
+	// names them. See [Guard].
+	Guarded []string
 	// Readlink reads one symbolic link; nil means os.Readlink. It is called only on the
 	// calling goroutine.
 	Readlink func(path string) (string, error)

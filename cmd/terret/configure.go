@@ -4,8 +4,8 @@ import (
 	"os"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/server/assemble"
 	"github.com/terret-dev/terret/internal/server/config"
-	"github.com/terret-dev/terret/internal/trust"
 )
 
 // loadConfig reads the user's and the project's settings. A project's grants are
@@ -27,7 +27,7 @@ func (a *app) loadConfig() error {
 	if loaded.Broken != nil && !a.quiet {
 		a.note("warning: the settings of this project are ignored: %s", oneLine(loaded.Broken.Error()))
 	}
-	if a.trust = trust.Open(a.home()); dir == "" || a.home() == "" {
+	if a.trust = assemble.OpenTrust(a.home()); dir == "" || a.home() == "" {
 		return nil
 	}
 	if trusted, err := a.consider(dir, loaded.Ignored); err != nil || !trusted {

@@ -19,6 +19,9 @@ type Profile struct {
 	// Set is added to its environment; Trusted and Untrusted too, if a person trusts
 	// the folder that it works in, or not.
 	Set, Trusted, Untrusted []string
+	// Files are what the program takes orders from in a project's folder, if a person
+	// trusts that.
+	Files []terret.ProjectFile
 	// Follows are files of a folder, or with a slash at the end folders in it, that the
 	// program follows whatever it is told. If there is one in a folder that nobody
 	// trusts, the program is not started.

@@ -16,6 +16,7 @@ func gemini() Profile {
 		Name: "gemini", Title: "Gemini CLI", Argv: []string{"gemini", "--acp"},
 		Env:     []string{"GEMINI_*", "GOOGLE_*"},
 		Trusted: []string{"GEMINI_CLI_TRUST_WORKSPACE=true"},
+		Files:   []terret.ProjectFile{{Path: ".gemini/", Why: "settings of Gemini"}},
 		Mode:    "default",
 		SignIn: SignIn{
 			Variables: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA"},
@@ -35,6 +36,7 @@ func qwen() Profile {
 	return Profile{
 		Name: "qwen", Title: "Qwen Code", Argv: []string{"qwen", "--acp"},
 		Env:     []string{"OPENAI_*", "QWEN_*", "DASHSCOPE_*", "BAILIAN_*"},
+		Files:   []terret.ProjectFile{{Path: ".qwen/", Why: "settings of Qwen Code, with hooks"}},
 		Follows: []string{".qwen/"},
 		Mode:    "default",
 		SignIn: SignIn{
@@ -54,7 +56,12 @@ func qwen() Profile {
 func copilot() Profile {
 	return Profile{
 		Name: "copilot", Title: "GitHub Copilot CLI", Argv: []string{"copilot", "--acp"},
-		Env:     []string{"COPILOT_*", "GH_TOKEN", "GH_HOST", "GITHUB_TOKEN"},
+		Env: []string{"COPILOT_*", "GH_TOKEN", "GH_HOST", "GITHUB_TOKEN"},
+		Files: []terret.ProjectFile{
+			{Path: ".github/hooks/", Why: "programs that GitHub Copilot runs"},
+			{Path: ".github/copilot/", Why: "settings of GitHub Copilot"},
+			{Path: ".github/mcp.json", Why: "servers that GitHub Copilot starts"},
+		},
 		Follows: []string{".github/hooks/", ".github/copilot/", ".github/mcp.json", ".mcp.json", ".claude/settings.json", ".claude/settings.local.json"},
 		SignIn: SignIn{
 			Variables: []string{"COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "COPILOT_PROVIDER_API_KEY"},
@@ -77,6 +84,7 @@ func goose() Profile {
 	return Profile{
 		Name: "goose", Title: "goose", Argv: []string{"goose", "acp"},
 		Env:     []string{"GOOSE_*", "OPENAI_*", "ANTHROPIC_*", "GOOGLE_*"},
+		Files:   []terret.ProjectFile{{Path: ".agents/", Why: "skills and plugins that agents read"}},
 		Follows: []string{".agents/plugins/"},
 		Mode:    "approve",
 		SignIn: SignIn{

@@ -14,7 +14,11 @@ func (a *agent) checkTrust() error {
 	if a.Req.Trusted {
 		return nil
 	}
-	state, err := trust.Inspect(a.Req.Session.Cwd)
+	var places []trust.Place
+	for _, f := range a.d.p.Files {
+		places = append(places, trust.Place(f))
+	}
+	state, err := trust.Inspect(a.Req.Session.Cwd, places...)
 	if err != nil {
 		return err
 	}

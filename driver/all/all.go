@@ -87,6 +87,16 @@ func Drivers(c Config) ([]terret.Driver, error) {
 	return drivers, nil
 }
 
+// ProjectFiles lists what the agents that Terret knows take orders from in a project's
+// folder, however they are configured.
+func ProjectFiles() []terret.ProjectFile {
+	drivers, err := Drivers(Config{Env: []string{}})
+	if err != nil {
+		panic(err) // nothing is configured that could be wrong
+	}
+	return terret.ProjectFiles(drivers)
+}
+
 // speaksACP makes the driver of a program that speaks ACP.
 func speaksACP(p acp.Profile, c Config) terret.Driver {
 	one := c.Agents[p.Name]

@@ -17,5 +17,17 @@ func (d *Driver) Describe() terret.Description {
 		OneShot: terret.OversightNone,
 		Program: true,
 		Can:     &can,
+		ProjectFiles: []terret.ProjectFile{
+			{Path: ".mcp.json", Why: "servers that agents start"},
+			{Path: ".claude/settings.json", Why: "settings of Claude Code, with hooks and permissions"},
+			{Path: ".claude/settings.local.json", Why: "settings of Claude Code, with hooks and permissions"},
+			{Path: ".claude/agents/", Why: "agents of Claude Code"},
+			{Path: ".claude/commands/", Why: "commands of Claude Code"},
+			{Path: ".claude/hooks/", Why: "programs that Claude Code runs"},
+			{Path: ".claude/output-styles/", Why: "system prompts of Claude Code"},
+			{Path: ".claude/plugins/", Why: "plugins of Claude Code"},
+			{Path: ".claude/skills/", Why: "skills of Claude Code"},
+			{Path: ".claude/workflows/", Why: "workflows of Claude Code"},
+		},
 	}
 }

@@ -11,6 +11,7 @@ func (d *Driver) Describe() terret.Description {
 			// Its modes are sandboxes: none of them decides what it asks us.
 			readOnly: terret.PolicyAsk, workspaceWrite: terret.PolicyAsk, noSandbox: terret.PolicyAsk, planMode: terret.PolicyPlan,
 		},
-		Asking: noSandbox, // as it starts
+		Asking:       noSandbox, // as it starts
+		ProjectFiles: []terret.ProjectFile{{Path: ".codex/", Why: "settings of Codex"}, {Path: ".agents/", Why: "skills and plugins that agents read"}},
 	}
 }

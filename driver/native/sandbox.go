@@ -11,7 +11,17 @@ import (
 )
 
 // Describe implements terret.Describer.
-func (d *Driver) Describe() terret.Description { return terret.Description{Sandbox: true} }
+func (d *Driver) Describe() terret.Description {
+	return terret.Description{
+		Sandbox: true,
+		ProjectFiles: []terret.ProjectFile{
+			{Path: ".terret/agents/", Why: "subagents of the native agent"},
+			{Path: ".terret/commands/", Why: "commands of the native agent"},
+			{Path: ".terret/plugins/", Why: "programs that the native agent runs"},
+			{Path: ".terret/skills/", Why: "skills of the native agent"},
+		},
+	}
+}
 
 // box is what commands may change in a turn with these settings.
 func (a *agent) box(in terret.Settings) sandbox.Box {

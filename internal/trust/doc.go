@@ -19,6 +19,9 @@
 //	.github/{hooks,copilot}/, .github/mcp.json GitHub Copilot: hooks, settings, servers
 //	.agents/                                   skills and plugins that several agents read
 //
+// and what else the drivers name ([github.com/terret-dev/terret.Description]), which is
+// handed in.
+//
 // A persona that only restricts, and texts such as README.md, AGENTS.md and CLAUDE.md,
 // need no trust: they can only forbid and persuade.
 //
@@ -34,8 +37,8 @@
 //
 // # Limits
 //
-// Folders named node_modules are skipped, and so are the settings of agents that are
-// not listed above. What an acting file refers to elsewhere in the repository, such as
+// Folders named node_modules are skipped, and so are the settings of agents that
+// nobody has named. What an acting file refers to elsewhere in the repository, such as
 // a script that a hook runs, is not followed. A file may change between check and use.
 // Git's own settings are not among the files: Terret reads none of them, and rules
 // judge git commands.

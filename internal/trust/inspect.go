@@ -58,11 +58,13 @@ const gitTimeout = 5 * time.Second
 // settings are Terret's own. They act in their folder only, as personas do.
 const settings = ".terret/config.jsonc"
 
-// place is where an agent's files can be: a file or, with a trailing slash, all files
+// Place is where an agent's files can be: a file or, with a trailing slash, all files
 // of a folder.
-type place struct{ path, why string }
+type Place struct{ Path, Why string }
 
-var places = []place{
+// places are inspected whatever the drivers say of their agents. What they add is
+// inspected too.
+var places = []Place{
 	{".terret/agents/", "subagents of the native agent"},
 	{".terret/commands/", "commands of the native agent"},
 	{".terret/plugins/", "programs that the native agent runs"},
@@ -102,16 +104,17 @@ const (
 var granting = []string{"auto_approve_tools", "model", "agent", "policy"}
 
 // Inspect finds what would take effect in a folder. The error is about the folder
-// itself; anything odd inside it becomes the state's problem.
-func Inspect(dir string) (State, error) { return inspectBelow(dir, home()) }
+// itself; anything odd inside it becomes the state's problem. More are places of agents
+// beside those that are known here.
+func Inspect(dir string, more ...Place) (State, error) { return inspectBelow(dir, home(), more...) }
 
 // inspectBelow is Inspect for a person whose home folder is home.
-func inspectBelow(dir, home string) (State, error) {
+func inspectBelow(dir, home string, more ...Place) (State, error) {
 	folder, err := resolve(dir)
 	if err != nil {
 		return State{}, err
 	}
-	in := &inspection{sum: sha256.New(), state: State{Folder: folder, Files: []File{}}}
+	in := &inspection{places: withMore(more), sum: sha256.New(), state: State{Folder: folder, Files: []File{}}}
 	fmt.Fprintf(in.sum, "terret trust 1\n")
 	prefix := ""
 	for _, d := range reach(folder, home) {
@@ -122,6 +125,18 @@ func inspectBelow(dir, home string) (State, error) {
 		in.state.Hash = "sha256:" + hex.EncodeToString(in.sum.Sum(nil))
 	}
 	return in.state, nil
+}
+
+// withMore lists all places, each once, those that are known here first: the hash of a
+// folder depends on their order.
+func withMore(more []Place) []Place {
+	all := slices.Clone(places)
+	for _, p := range slices.SortedFunc(slices.Values(more), func(a, b Place) int { return strings.Compare(a.Path, b.Path) }) {
+		if p.Path != "" && !slices.ContainsFunc(all, func(known Place) bool { return known.Path == p.Path }) {
+			all = append(all, p)
+		}
+	}
+	return all
 }
 
 // resolve returns the name under which decisions know a folder.
@@ -185,9 +200,10 @@ func isRepository(dir string) bool {
 
 // inspection collects what is found.
 type inspection struct {
-	state State
-	sum   hash.Hash
-	total int64
+	places []Place
+	state  State
+	sum    hash.Hash
+	total  int64
 }
 
 func (in *inspection) problem(name, format string, args ...any) {
@@ -209,8 +225,8 @@ func (in *inspection) folder(dir, prefix string) {
 		w.personas()
 	}
 	w.git(dir)
-	for _, p := range places {
-		w.visit(strings.TrimSuffix(p.path, "/"), p.why, strings.HasSuffix(p.path, "/"), 0)
+	for _, p := range in.places {
+		w.visit(strings.TrimSuffix(p.Path, "/"), p.Why, strings.HasSuffix(p.Path, "/"), 0)
 	}
 }
 

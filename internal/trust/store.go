@@ -39,10 +39,14 @@ const (
 
 // Store holds the decisions of one person, in a file that any number of processes
 // share. It is safe for concurrent use.
-type Store struct{ home string }
+type Store struct {
+	home   string
+	places []Place
+}
 
-// Open names the folder that holds the decisions. It need not exist.
-func Open(home string) *Store { return &Store{home: home} }
+// Open names the folder that holds the decisions. It need not exist. More are places of
+// agents beside those that are known here.
+func Open(home string, more ...Place) *Store { return &Store{home: home, places: more} }
 
 // record is one decision.
 type record struct {
@@ -67,7 +71,7 @@ func (s *Store) Check(dir string) (Decision, State, error) { return s.CheckCopy(
 // CheckCopy inspects a folder that is a copy of another, and returns the decision about
 // the other when its content was exactly the same.
 func (s *Store) CheckCopy(dir, other string) (Decision, State, error) {
-	state, err := Inspect(dir)
+	state, err := Inspect(dir, s.places...)
 	if err != nil {
 		return Unknown, State{}, err
 	}
@@ -97,7 +101,7 @@ func (s *Store) CheckCopy(dir, other string) (Decision, State, error) {
 // Decide records a person's decision about a folder whose state had that hash. It fails
 // if the folder has changed since, or cannot be trusted.
 func (s *Store) Decide(dir, hash string, trusted bool, by string) error {
-	state, err := Inspect(dir)
+	state, err := Inspect(dir, s.places...)
 	switch {
 	case err != nil:
 		return err

@@ -16,9 +16,10 @@ import (
 
 // Config is what a desk works with.
 type Config struct {
-	Home       string // Terret's own folder, which agents may not touch
-	UserHome   string // the user's; empty means that ~ is not expanded
-	Unattended bool   // nobody can be asked
+	Home       string   // Terret's own folder, which agents may not touch
+	UserHome   string   // the user's; empty means that ~ is not expanded
+	Guarded    []string // see policy.Subject
+	Unattended bool     // nobody can be asked
 	Timeouts   map[terret.Gate]time.Duration
 	Rules      func(ctx context.Context, session string) ([]terret.Rule, error) // the stored ones
 	About      func(agent string) terret.Description
@@ -242,7 +243,7 @@ func (d *Desk) rules(ctx context.Context, session string, in InForce) ([]terret.
 
 // subject is the tool use that a request asks about.
 func (d *Desk) subject(s terret.Session, data terret.Data) (policy.Subject, bool) {
-	out := policy.Subject{Cwd: s.Cwd, Roots: append([]string{s.Cwd}, s.Options.AddDirs...), Home: d.cfg.UserHome}
+	out := policy.Subject{Cwd: s.Cwd, Roots: append([]string{s.Cwd}, s.Options.AddDirs...), Home: d.cfg.UserHome, Guarded: d.cfg.Guarded}
 	if d.cfg.Home != "" {
 		out.Protected = []string{d.cfg.Home}
 		if top, _, ok := worktree.Find(d.cfg.Home, s.Cwd); ok && s.Options.Worktree {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/all"
 	"github.com/terret-dev/terret/driver/native"
 	"github.com/terret-dev/terret/engine"
 	"github.com/terret-dev/terret/internal/redact"
@@ -90,7 +91,7 @@ func New(o Options) (*Harness, error) {
 	}
 	h := &Harness{Home: o.Home, Agents: agents, options: o}
 	if o.Home != "" {
-		h.Trust = trust.Open(o.Home)
+		h.Trust = OpenTrust(o.Home)
 	}
 	h.Roles = &Roles{Product: o.Product, Trusts: h.Trusts, Log: o.Log}
 	if o.Files {
@@ -98,6 +99,15 @@ func New(o Options) (*Harness, error) {
 		h.Roles.Save = h.files.SavePrompt
 	}
 	return h, nil
+}
+
+// OpenTrust opens the decisions about folders. The files of every agent need one.
+func OpenTrust(home string) *trust.Store {
+	var places []trust.Place
+	for _, f := range all.ProjectFiles() {
+		places = append(places, trust.Place(f))
+	}
+	return trust.Open(home, places...)
 }
 
 // Trusts reports whether a person trusts the folder as it is now. A session's worktree
