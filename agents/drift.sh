@@ -10,7 +10,8 @@ printf '{"private": true}\n' >"$dir/package.json"
 "$here/install.sh" "$dir" latest
 
 export TERRET_CONFORMANCE=1 TERRET_CONFORMANCE_TABLE="$dir/table.md"
-for program in claude opencode codex gemini qwen copilot goose claude-agent-acp codex-acp; do
+programs=$("$here/programs.sh" "$dir")
+for program in $programs goose; do
 	if [ -x "$dir/node_modules/.bin/$program" ]; then
 		export "TERRET_CONFORMANCE_$(echo "$program" | tr a-z- A-Z_)=$dir/node_modules/.bin/$program"
 	fi

@@ -11,14 +11,19 @@ which=${2:-locked}
 
 "$here/../scripts/setup.sh" node
 
-# names DEPENDENCIES lists the packages of that kind, each on a line.
+# list EXPRESSION prints what package.json lists there, each on a line.
+list() {
+	node -p "const about = require('$here/package.json'); ($1).join('\n')"
+}
+
+# names DEPENDENCIES lists the packages of that kind.
 names() {
-	node -p "Object.keys(require('$here/package.json').$1).join('\n')"
+	list "Object.keys(about.$1)"
 }
 
 cd "$dir"
-# No script of a package runs but those below. What the agents say of Node's version
-# is about the Node that installs them.
+# No script of a package runs but those that package.json lists under "setup". What the
+# agents say of Node's version is about the Node that installs them.
 npm="npm install --no-audit --no-fund --loglevel=error --ignore-scripts"
 if [ "$which" = latest ]; then
 	$npm $(names dependencies | sed 's/$/@latest/')
@@ -33,8 +38,9 @@ else
 fi
 
 # Put the programs for this machine in place.
-node node_modules/@anthropic-ai/claude-code/install.cjs
-node node_modules/opencode-ai/postinstall.mjs
+for script in $(list about.setup); do
+	node "node_modules/$script"
+done
 for goose in node_modules/@aaif/goose-binary-*/bin/goose; do
 	if [ -e "$goose" ]; then
 		ln -sf "../../$goose" node_modules/.bin/goose
@@ -42,7 +48,8 @@ for goose in node_modules/@aaif/goose-binary-*/bin/goose; do
 done
 
 missing=
-for program in claude opencode codex gemini qwen copilot claude-agent-acp codex-acp mcp-server-everything; do
+programs=$("$here/programs.sh" "$PWD")
+for program in $programs; do
 	if [ ! -x "node_modules/.bin/$program" ]; then
 		missing="$missing $program"
 	fi
