@@ -40,7 +40,7 @@ func (e *Engine) accountFor(ctx context.Context, s terret.Session) (string, erro
 		return "", err
 	}
 	turns, err := e.store.Turns(ctx, s.ID)
-	if err != nil || slices.ContainsFunc(turns, knows) {
+	if err != nil || slices.ContainsFunc(turns, heardAccount) {
 		return "", err
 	}
 	from, err = handover.Source(ctx, e.store, from) // it may have moved again before anybody prompted it
@@ -50,9 +50,9 @@ func (e *Engine) accountFor(ctx context.Context, s terret.Session) (string, erro
 	return handover.Moved(ctx, e.store, from, s)
 }
 
-// knows reports whether the agent has heard the account in that turn for certain: one that
+// heardAccount reports whether the agent has heard the account in that turn for certain: one that
 // failed or was stopped may not have reached it. To hear it twice does no harm.
-func knows(t terret.Turn) bool {
+func heardAccount(t terret.Turn) bool {
 	return !t.Undone && t.State == terret.TurnCompleted && handover.Begins(t.Prompt)
 }
 

@@ -70,7 +70,7 @@ func (e *Engine) openFor(ctx context.Context, l *live, session terret.Session, c
 		return nil, err
 	}
 	if err := l.attach(ctx, h, agent); err != nil { // the session no longer wants it
-		e.endAgent(l, h)
+		e.closeAgent(l, h)
 		return nil, err
 	}
 	if why := e.desk.Unkept(session, in, terret.CapabilitiesOf(agent)); why != "" {
@@ -125,8 +125,8 @@ func (l *live) warn(h *host, text string) {
 	}
 }
 
-// wake returns the session's agent for use outside a turn, opening it if there is none.
-func (e *Engine) wake(ctx context.Context, l *live) (terret.Agent, error) {
+// agentOf returns the session's agent for use outside a turn, opening it if there is none.
+func (e *Engine) agentOf(ctx context.Context, l *live) (terret.Agent, error) {
 	h, err := e.openAgent(ctx, l, nil)
 	if err != nil {
 		return nil, err
@@ -137,13 +137,6 @@ func (e *Engine) wake(ctx context.Context, l *live) (terret.Agent, error) {
 		l.startIdleTimer()
 	}
 	return h.agent, nil
-}
-
-// waitOpened waits for an agent that is being opened. Whoever opens it closes it, since
-// nobody wants it any more.
-func (l *live) waitOpened() {
-	l.opening.Lock()
-	defer l.opening.Unlock()
 }
 
 // interruptAgent interrupts the agent, if it has the turn.
@@ -181,15 +174,8 @@ func (e *Engine) killAgent(ctx context.Context, l *live, h *host) {
 }
 
 // closeAgent ends an agent politely. It decides the agent's requests first, so that the
-// agent does not wait for them.
+// agent does not wait for them. l.opening must be held.
 func (e *Engine) closeAgent(l *live, h *host) {
-	l.opening.Lock()
-	defer l.opening.Unlock()
-	e.endAgent(l, h)
-}
-
-// endAgent does the work of closeAgent while l.opening is held.
-func (e *Engine) endAgent(l *live, h *host) {
 	for _, r := range l.openOf(func(r *request) bool { return r.host == h }) {
 		e.giveUp(r, terret.ByAgentExit)
 	}

@@ -22,7 +22,7 @@ func (h *host) Ask(ctx context.Context, q terret.Ask) (terret.Decision, error) {
 	}
 	if r := h.asked[q.Key]; r != nil && r.print == print {
 		l.mu.Unlock()
-		return r.wait(ctx)
+		return r.answer(ctx)
 	}
 	r := &request{l: l, host: h, id: terret.NewID(terret.PrefixRequest), ask: q, print: print, decided: make(chan struct{})}
 	h.asked[q.Key] = r
@@ -42,18 +42,18 @@ func (h *host) Ask(ctx context.Context, q terret.Ask) (terret.Decision, error) {
 		return terret.Decision{}, err
 	}
 	if desk.AboutTool(q.Gate) {
-		l.recordBefore(r.turn) // the agent may change something once it has the answer
+		l.snapshotBefore(r.turn) // the agent may change something once it has the answer
 	}
 	if filed {
-		return r.wait(ctx)
+		return r.answer(ctx)
 	}
-	return r.await(ctx)
+	return r.awaitSomebody(ctx)
 }
 
-// recordBefore records the folder before that turn changes it, if the turn is running.
-func (l *live) recordBefore(turn string) {
+// snapshotBefore records the folder before that turn changes it, if the turn is running.
+func (l *live) snapshotBefore(turn string) {
 	if t := l.current(); t != nil && t.id == turn {
-		l.e.recordBefore(l, t)
+		l.e.snapshotBefore(l, t)
 	}
 }
 

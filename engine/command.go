@@ -52,9 +52,9 @@ func (e *Engine) runCommand(ctx context.Context, r CommandRequest, c command) (t
 	})
 }
 
-// knows opens the agent of an idle session, to find out before the turn begins whether
+// canRun opens the agent of an idle session, to find out before the turn begins whether
 // the agent can run the command.
-func (e *Engine) knows(ctx context.Context, l *live, c *command) error {
+func (e *Engine) canRun(ctx context.Context, l *live, c *command) error {
 	if c == nil {
 		return nil
 	}
@@ -67,7 +67,7 @@ func (e *Engine) knows(ctx context.Context, l *live, c *command) error {
 	case busy:
 		return nil // the turn will find out
 	}
-	agent, err := e.wake(ctx, l)
+	agent, err := e.agentOf(ctx, l)
 	if err != nil {
 		return err
 	}

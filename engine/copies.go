@@ -37,7 +37,7 @@ func (e *Engine) Copies(ctx context.Context, session string) ([]Copy, error) {
 	if err != nil {
 		return nil, err
 	}
-	repo, err := e.undo.repo(ctx, s.Cwd)
+	repo, err := e.repos.repo(ctx, s.Cwd)
 	if err != nil {
 		return nil, terret.Errorf(terret.CodeUnsupported, "%w", err)
 	}
@@ -68,8 +68,8 @@ func (e *Engine) RestoreCopy(ctx context.Context, session, id, by string, force 
 }
 
 func (e *Engine) restoreCopy(ctx context.Context, l *live, id, by string, force bool) (Restored, error) {
-	dir := l.snapshot().Cwd
-	repo, err := e.undo.repo(ctx, dir)
+	dir := l.sessionCopy().Cwd
+	repo, err := e.repos.repo(ctx, dir)
 	if err != nil {
 		return Restored{}, terret.Errorf(terret.CodeUnsupported, "%w", err)
 	}
@@ -118,8 +118,8 @@ func (e *Engine) TakeBack(ctx context.Context, session, by string, r Replacement
 }
 
 func (e *Engine) takeBack(ctx context.Context, l *live, by string, r Replacement) (Restored, error) {
-	dir := l.snapshot().Cwd
-	repo, err := e.undo.repo(ctx, dir)
+	dir := l.sessionCopy().Cwd
+	repo, err := e.repos.repo(ctx, dir)
 	if err != nil {
 		return Restored{}, terret.Errorf(terret.CodeUnsupported, "%w", err)
 	}

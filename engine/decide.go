@@ -40,7 +40,7 @@ func (e *Engine) Decide(ctx context.Context, d terret.Decision) (err error) {
 		}
 	}
 	if l := e.mine(r.Session); l != nil {
-		l.decided(d.RequestID, d)
+		l.writeDecision(d.RequestID, d)
 		if t := l.current(); d.Interrupt && t != nil && t.id == r.Turn {
 			e.stopLocal(ctx, l, t, terret.InboxInterrupt, d.By)
 		}

@@ -119,7 +119,7 @@ type Engine struct {
 	watch   *remote.Watcher
 	peers   *remote.Peers
 	records *recorder.Recorder
-	undo    undoer
+	repos   repos
 	pool    *pool.Pool
 	desk    *desk.Desk
 }

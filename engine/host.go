@@ -40,7 +40,7 @@ func (h *host) emit(events []terret.Event, cursor []byte) (*journal.Write, error
 			return l.write(out, nil), nil
 		}
 		if !ev.Kind().EndsTurn() {
-			out = h.take(out, ev)
+			out = h.admit(out, ev)
 			continue
 		}
 		t := l.turn
@@ -65,8 +65,8 @@ func (h *host) emit(events []terret.Event, cursor []byte) (*journal.Write, error
 	return l.write(out, cursor), nil
 }
 
-// take prepares one event of the agent. l.mu must be held.
-func (h *host) take(out []terret.Event, ev terret.Event) []terret.Event {
+// admit prepares one event of the agent. l.mu must be held.
+func (h *host) admit(out []terret.Event, ev terret.Event) []terret.Event {
 	l := h.l
 	ev.Expects = nil // only Ask makes requests
 	if ev.Data == nil {
@@ -133,7 +133,9 @@ func (l *live) dropAgent(h *host) {
 	l.detach()
 	l.parting.Add(1)
 	run := func() {
+		l.opening.Lock()
 		l.e.closeAgent(l, h)
+		l.opening.Unlock()
 		l.parting.Done()
 		if t != nil && t.host == h {
 			l.e.endTurn(l, t, terret.Errorf(terret.CodeProcessFailed, "the agent ended in the middle of the turn; prompt the session to continue"))

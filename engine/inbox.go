@@ -71,7 +71,7 @@ func (e *Engine) serveInbox(ctx context.Context) error {
 	}
 	for _, r := range answered {
 		if l := e.mine(r.Session); l != nil && !e.isDeciding(r.RequestID) {
-			l.decided(r.RequestID, *r.Decision)
+			l.writeDecision(r.RequestID, *r.Decision)
 		}
 	}
 	items, err := e.store.Pending(ctx, "")
@@ -82,7 +82,7 @@ func (e *Engine) serveInbox(ctx context.Context) error {
 		if l := e.mine(item.Session); l != nil {
 			e.serve(ctx, l, item)
 		} else if item.Kind == terret.InboxWake {
-			e.woken(item)
+			e.serveWake(item)
 		}
 	}
 	return nil
@@ -91,7 +91,7 @@ func (e *Engine) serveInbox(ctx context.Context) error {
 func (e *Engine) serve(ctx context.Context, l *live, item terret.InboxItem) {
 	if item.Kind == terret.InboxPrompt {
 		l.mu.Lock()
-		l.queued = true
+		l.mayQueue = true
 		free := l.phase == idle && l.unusable() == nil && !l.leftover[item.ID]
 		l.mu.Unlock()
 		if free {
@@ -100,15 +100,15 @@ func (e *Engine) serve(ctx context.Context, l *live, item terret.InboxItem) {
 		return
 	}
 	if item.Kind == terret.InboxNote {
-		e.takeNote(l, item)
+		e.serveNote(l, item)
 		return
 	}
 	if item.Kind == terret.InboxWake {
-		e.woken(item)
+		e.serveWake(item)
 		return
 	}
 	if item.Kind == terret.InboxUpdate {
-		e.takeUpdate(ctx, l, item)
+		e.serveUpdate(ctx, l, item)
 		return
 	}
 	if l.take(item.ID).Wait() != nil {
@@ -132,9 +132,9 @@ func (e *Engine) serve(ctx context.Context, l *live, item terret.InboxItem) {
 	})
 }
 
-// takeUpdate changes the session as another process asked, after earlier changes. What
+// serveUpdate changes the session as another process asked, after earlier changes. What
 // cannot be written because the session is given back waits for its next owner.
-func (e *Engine) takeUpdate(ctx context.Context, l *live, item terret.InboxItem) {
+func (e *Engine) serveUpdate(ctx context.Context, l *live, item terret.InboxItem) {
 	l.mu.Lock()
 	if l.known[item.ID] || l.unusable() != nil {
 		l.mu.Unlock()
@@ -178,7 +178,7 @@ func (e *Engine) carryOut(ctx context.Context, l *live, item terret.InboxItem) {
 
 // grant does what an item asks for, if that still applies.
 func (e *Engine) grant(ctx context.Context, l *live, item terret.InboxItem, w remote.Wish) {
-	t, epoch := l.current(), l.snapshot().Epoch
+	t, epoch := l.current(), l.sessionCopy().Epoch
 	switch {
 	case item.Kind == terret.InboxClose && w.Epoch == epoch:
 		e.shut(ctx, l, "closed")
@@ -187,8 +187,8 @@ func (e *Engine) grant(ctx context.Context, l *live, item terret.InboxItem, w re
 	}
 }
 
-// woken takes a session that somebody on another node has sent something to.
-func (e *Engine) woken(item terret.InboxItem) {
+// serveWake takes a session that somebody on another node has sent something to.
+func (e *Engine) serveWake(item terret.InboxItem) {
 	e.mu.Lock()
 	busy := e.wakes[item.ID]
 	e.wakes[item.ID] = true
@@ -228,15 +228,15 @@ func (e *Engine) wakeUp(l *live, item terret.InboxItem) {
 	}
 }
 
-// takeNote appends what another process wants to have in the log. The item is handled in
+// serveNote appends what another process wants to have in the log. The item is handled in
 // the same commit.
-func (e *Engine) takeNote(l *live, item terret.InboxItem) {
+func (e *Engine) serveNote(l *live, item terret.InboxItem) {
 	events, err := remote.Noted(item)
 	if err != nil {
 		l.log.Warn("dropped a note that cannot be read", "error", err)
 		events = nil
 	}
-	if a, err := l.append(events, []string{item.ID}); err == nil {
+	if a, err := l.appendNotes(events, []string{item.ID}); err == nil {
 		_ = a.Wait() // if it was not written, the next owner does it
 	}
 }

@@ -124,7 +124,7 @@ func lastOf[T any](ctx context.Context, e *Engine, session string, of func(terre
 // withAgent runs fn with the session's agent.
 func (e *Engine) withAgent(ctx context.Context, session string, fn func(terret.Agent) error) error {
 	return e.on(ctx, session, func(l *live) error {
-		agent, err := e.wake(ctx, l)
+		agent, err := e.agentOf(ctx, l)
 		if err != nil {
 			return err
 		}

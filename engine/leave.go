@@ -75,11 +75,12 @@ func (e *Engine) retire(l *live, reason string) {
 	l.write(l.to(leaving, nil), nil)
 	h := l.detach()
 	l.mu.Unlock()
+	l.parting.Wait() // the next owner must not meet an agent of ours
+	l.opening.Lock() // whoever opens one closes it, since nobody wants it any more
 	if h != nil {
 		e.closeAgent(l, h)
 	}
-	l.parting.Wait() // the next owner must not meet an agent of ours
-	l.waitOpened()
+	l.opening.Unlock()
 	l.mu.Lock()
 	var out []terret.Event
 	if reason != "" && h != nil {
@@ -198,15 +199,15 @@ func (l *live) illegal(next phase) {
 func (l *live) startIdleTimer() {
 	l.stopIdleTimer()
 	if after := l.e.cfg.IdleAfter; after > 0 && l.phase == idle && !l.closing {
-		l.idle = time.AfterFunc(after, func() {
+		l.idleTimer = time.AfterFunc(after, func() {
 			l.e.goBackground(func() { l.e.shut(context.Background(), l, idleReaped) })
 		})
 	}
 }
 
 func (l *live) stopIdleTimer() {
-	if l.idle != nil {
-		l.idle.Stop()
-		l.idle = nil
+	if l.idleTimer != nil {
+		l.idleTimer.Stop()
+		l.idleTimer = nil
 	}
 }

@@ -43,9 +43,9 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	}
 	e.life, e.end = context.WithCancelCause(context.Background())
 	if !cfg.Undo.Off {
-		e.undo.home = cfg.Home
+		e.repos.home = cfg.Home
 	}
-	e.undo.limits = checkpoint.Limits{MaxFiles: cfg.Undo.MaxFiles, MaxBytes: cfg.Undo.MaxBytes}
+	e.repos.limits = checkpoint.Limits{MaxFiles: cfg.Undo.MaxFiles, MaxBytes: cfg.Undo.MaxBytes}
 	e.watch, e.peers = remote.NewWatcher(), remote.New(cfg.Store, cfg.Node)
 	e.hub = hub.New(cfg.Store, e.watch.Poke)
 	e.journal = journal.New(cfg.Store, e.hub)
@@ -62,7 +62,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 		return nil, errors.Join(err, e.Close(context.WithoutCancel(ctx)))
 	}
 	if s, ok := cfg.Store.(leased); ok {
-		e.work.Go(func() { e.takeOverLoop(s.Lease()) })
+		e.work.Go(func() { e.recoverLoop(s.Lease()) })
 	}
 	return e, nil
 }

@@ -33,18 +33,18 @@ type live struct {
 	closing bool  // somebody waits to close the session: nothing new begins
 	why     error // why nothing more can be written, if so
 
-	session terret.Session      // as of the last event that was written
-	rest    terret.SessionState // shown while no turn runs
-	doing   terret.SessionState // compacting or retrying, while it does so
-	detail  string              // of the state
-	cursor  []byte              // the driver's, as of the last event that was written
-	host    *host               // the agent's; nil while there is none
-	turn    *turn               // the current one
-	begun   map[string]bool     // ids of turns that began here
-	open    map[string]*request
-	held    []held        // what the agent said while the turn settles, or the session is quiet
-	resumed chan struct{} // closed when the phase quiet ends
-	idle    *time.Timer
+	session   terret.Session      // as of the last event that was written
+	rest      terret.SessionState // shown while no turn runs
+	doing     terret.SessionState // compacting or retrying, while it does so
+	detail    string              // of the state
+	cursor    []byte              // the driver's, as of the last event that was written
+	host      *host               // the agent's; nil while there is none
+	turn      *turn               // the current one
+	begun     map[string]bool     // ids of turns that began here
+	open      map[string]*request
+	held      []held        // what the agent said while the turn settles, or the session is quiet
+	resumed   chan struct{} // closed when the phase quiet ends
+	idleTimer *time.Timer
 	// leftover holds prompts that an earlier owner left in the queue; they wait until
 	// somebody prompts.
 	leftover map[string]bool
@@ -56,11 +56,11 @@ type live struct {
 	known   map[string]bool
 	// stopOpening ends the last opening of an agent outside a turn.
 	stopOpening context.CancelCauseFunc
-	// queued is set if there may be prompts in the queue. The watcher, and whoever puts
+	// mayQueue is set if there may be prompts in the queue. The watcher, and whoever puts
 	// one there, sees to it: turns that nobody queues behind do not read the queue.
-	queued  bool
-	secrets secrets
-	undoOff string // why turns cannot be undone, as the log says; empty: they can
+	mayQueue bool
+	secrets  secrets
+	noUndo   string // why turns cannot be undone, as the log says; empty: they can
 }
 
 // held is what an agent said while its last turn settled, or its session was quiet.
@@ -70,8 +70,8 @@ type held struct {
 	cursor []byte
 }
 
-// snapshot returns a copy of the session.
-func (l *live) snapshot() terret.Session {
+// sessionCopy returns a copy of the session.
+func (l *live) sessionCopy() terret.Session {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.session
@@ -136,9 +136,9 @@ func (l *live) Committed(r terret.Result) {
 // put appends an event to out as it goes into the log, and then the session's state if
 // it has changed. l.mu must be held.
 func (l *live) put(out []terret.Event, ev terret.Event) []terret.Event {
-	ev.Data = l.note(ev)
+	ev.Data = l.learn(ev)
 	out = append(out, l.envelope(ev))
-	return l.show(out)
+	return l.showState(out)
 }
 
 // envelope fills in what the engine knows about an event.
@@ -164,9 +164,9 @@ func (l *live) envelopeOf(turn string, ev terret.Event) terret.Event {
 	return l.secrets.hide(ev)
 }
 
-// note picks up from an event what the engine needs to know, and returns its data,
+// learn picks up from an event what the engine needs to know, and returns its data,
 // which it may complete. l.mu must be held.
-func (l *live) note(ev terret.Event) terret.Data {
+func (l *live) learn(ev terret.Event) terret.Data {
 	switch d := ev.Data.(type) {
 	case terret.SessionStart:
 		keep(&l.session.Model, d.Model)
@@ -195,7 +195,7 @@ func (l *live) note(ev terret.Event) terret.Data {
 			l.doing, l.detail = "", ""
 		}
 		if l.turn != nil && root(ev) {
-			l.turn.note(d)
+			l.turn.follow(d)
 		}
 	}
 	return ev.Data
@@ -320,7 +320,7 @@ func (l *live) to(next phase, out []terret.Event) []terret.Event {
 		return out // nothing can be written
 	case starting, running, stopping, settling, quiet, leaving:
 	}
-	return l.show(out)
+	return l.showState(out)
 }
 
 // state is the state that others see.
@@ -350,8 +350,8 @@ func (l *live) state() terret.SessionState {
 	return l.session.State
 }
 
-// show appends the session's state to out, if it changed.
-func (l *live) show(out []terret.Event) []terret.Event {
+// showState appends the session's state to out, if it changed.
+func (l *live) showState(out []terret.Event) []terret.Event {
 	now := l.state()
 	if now == l.session.State {
 		return out

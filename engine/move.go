@@ -39,7 +39,7 @@ func (e *Engine) Move(ctx context.Context, m Moving) (made terret.Session, first
 			return err
 		}
 		var err error
-		if made, err = m.Make(ctx, l.snapshot()); err != nil {
+		if made, err = m.Make(ctx, l.sessionCopy()); err != nil {
 			return err
 		}
 		rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), moveTime)

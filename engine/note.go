@@ -51,7 +51,7 @@ func (e *Engine) Note(ctx context.Context, session, by string, data ...terret.Da
 		return err
 	}
 	err = e.on(ctx, session, func(l *live) error {
-		a, err := l.append(events, nil)
+		a, err := l.appendNotes(events, nil)
 		if err != nil {
 			return err
 		}
@@ -77,8 +77,8 @@ func notes(by string, data []terret.Data) ([]terret.Event, error) {
 	return out, nil
 }
 
-// append writes events to a session without an agent, and marks inbox items as handled.
-func (l *live) append(events []terret.Event, taken []string) (*journal.Write, error) {
+// appendNotes writes events to a session without an agent, and marks inbox items as handled.
+func (l *live) appendNotes(events []terret.Event, taken []string) (*journal.Write, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.session.Agent != NoAgent {

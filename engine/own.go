@@ -112,7 +112,7 @@ func (e *Engine) claim(ctx context.Context, id string, closing bool) (*live, err
 	}
 	l.journal = e.journal.Open(c.Session, l)
 	release := func() error { return e.store.Release(context.WithoutCancel(ctx), id, c.Session.Epoch) }
-	if l.leftover, err = e.queued(ctx, id); err != nil {
+	if l.leftover, err = e.queuedIDs(ctx, id); err != nil {
 		return nil, errors.Join(err, release())
 	}
 	if err := e.adopt(ctx, l); err != nil {
@@ -146,7 +146,7 @@ func restingState(s terret.SessionState) terret.SessionState {
 // adopt cleans up a session whose last owner is gone: it ends an unfinished turn with
 // an error and decides open requests. Nobody else knows the session yet.
 func (e *Engine) adopt(ctx context.Context, l *live) error {
-	s := l.snapshot()
+	s := l.sessionCopy()
 	if s.LastSeq == 0 {
 		return nil
 	}
@@ -174,7 +174,7 @@ func (e *Engine) adopt(ctx context.Context, l *live) error {
 		l.rest = terret.SessionFailed
 	}
 	l.session.Turn = ""
-	a := l.journal.Append(&journal.Write{Events: l.show(out)})
+	a := l.journal.Append(&journal.Write{Events: l.showState(out)})
 	l.mu.Unlock()
 	return a.Wait()
 }
@@ -293,10 +293,10 @@ type leased interface {
 	Lease() time.Duration
 }
 
-// takeOverLoop looks for sessions of workers that died while we run, and ends what they
+// recoverLoop looks for sessions of workers that died while we run, and ends what they
 // have begun. Their agents need not be here for that: it is about the log. It looks
 // several times in a lease, so that most of the wait is the lease itself.
-func (e *Engine) takeOverLoop(lease time.Duration) {
+func (e *Engine) recoverLoop(lease time.Duration) {
 	every := time.NewTicker(lease / 5)
 	defer every.Stop()
 	for {

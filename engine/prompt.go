@@ -86,10 +86,10 @@ func deref(t *terret.Turn) terret.Turn {
 // promptLive is Prompt for a session that is ours. It resolves the settings first, so
 // that a turn that cannot run does not begin.
 func (e *Engine) promptLive(ctx context.Context, l *live, r PromptRequest) (terret.Turn, error) {
-	if err := e.knows(ctx, l, r.command); err != nil {
+	if err := e.canRun(ctx, l, r.command); err != nil {
 		return terret.Turn{}, err
 	}
-	in, err := e.settingsFor(ctx, l.snapshot(), r.Prompt.Options)
+	in, err := e.settingsFor(ctx, l.sessionCopy(), r.Prompt.Options)
 	if err != nil {
 		return terret.Turn{}, err
 	}
@@ -133,7 +133,7 @@ func (e *Engine) promptLive(ctx context.Context, l *live, r PromptRequest) (terr
 	if err := t.began.Wait(); err != nil {
 		return terret.Turn{}, err
 	}
-	return l.record(t), nil
+	return l.report(t), nil
 }
 
 // promptForeign sends a prompt to the process that owns the session.
@@ -189,7 +189,7 @@ func (e *Engine) steer(ctx context.Context, l *live, t *turn, r PromptRequest) (
 		l.notHeard(t, r.Prompt.MessageID, err)
 		return terret.Turn{}, err
 	}
-	out := l.record(t)
+	out := l.report(t)
 	out.Origin, out.MessageID, out.Prompt = terret.OriginSteer, r.Prompt.MessageID, r.Prompt.Blocks
 	return out, nil
 }

@@ -78,7 +78,7 @@ func (e *Engine) edited(turn string) error {
 // enqueuePrompt adds a prompt to the session's queue. If its owner gives the session
 // back at that moment, we take it.
 func (e *Engine) enqueuePrompt(ctx context.Context, r PromptRequest) (terret.Turn, error) {
-	body, err := json.Marshal(queued{Prompt: r.Prompt, Command: r.command, Origin: r.Origin})
+	body, err := json.Marshal(queuedPrompt{Prompt: r.Prompt, Command: r.command, Origin: r.Origin})
 	if err != nil {
 		return terret.Turn{}, terret.Invalid("prompt", "%w", err)
 	}
@@ -93,8 +93,8 @@ func (e *Engine) enqueuePrompt(ctx context.Context, r PromptRequest) (terret.Tur
 	return terret.Turn{ID: r.Turn, Session: r.Session, State: terret.TurnQueued, Origin: cmp.Or(r.Origin, terret.OriginQueue), MessageID: r.Prompt.MessageID, Prompt: r.Prompt.Blocks}, nil
 }
 
-// queued lists the ids of the prompts in a session's queue.
-func (e *Engine) queued(ctx context.Context, id string) (map[string]bool, error) {
+// queuedIDs lists the ids of the prompts in a session's queue.
+func (e *Engine) queuedIDs(ctx context.Context, id string) (map[string]bool, error) {
 	queue, err := e.Queue(ctx, id)
 	if err != nil {
 		return nil, err
@@ -135,7 +135,7 @@ func (e *Engine) runQueue(id string) {
 // reclaim takes back a session if somebody queued a prompt at the very moment it was
 // given back.
 func (e *Engine) reclaim(l *live) {
-	queue, err := e.queued(context.Background(), l.id)
+	queue, err := e.queuedIDs(context.Background(), l.id)
 	l.mu.Lock()
 	for id := range l.leftover {
 		delete(queue, id)
@@ -172,15 +172,15 @@ func (e *Engine) next(l *live) {
 func (l *live) seesQueue() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.queued = l.phase != idle
-	return !l.queued
+	l.mayQueue = l.phase != idle
+	return !l.mayQueue
 }
 
 // lookAtQueue says that there may be prompts in the queue.
 func (l *live) lookAtQueue() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.queued = true
+	l.mayQueue = true
 }
 
 // beginNext begins the first prompt of the queue that may run, if there is one.
@@ -214,7 +214,7 @@ func (e *Engine) fromQueue(l *live, item terret.InboxItem) (beginning, error) {
 	case !errors.Is(err, terret.ErrNotFound):
 		return b, err
 	}
-	var q queued
+	var q queuedPrompt
 	if err := json.Unmarshal(item.Body, &q); err != nil {
 		l.log.Error("dropped a queued prompt that cannot be read", "turn", item.ID, "error", err)
 		return b, nil
@@ -226,7 +226,7 @@ func (e *Engine) fromQueue(l *live, item terret.InboxItem) (beginning, error) {
 	b.PromptRequest = after(account, PromptRequest{
 		Session: l.id, Prompt: q.Prompt, By: item.By, Turn: item.ID, Origin: cmp.Or(q.Origin, terret.OriginQueue), command: q.Command,
 	})
-	b.in, b.unfit = e.settingsFor(e.life, l.snapshot(), q.Options)
+	b.in, b.unfit = e.settingsFor(e.life, l.sessionCopy(), q.Options)
 	return b, nil
 }
 
@@ -247,7 +247,7 @@ func (l *live) beginQueued(b beginning, edited func() bool) (done bool, err erro
 	default:
 		l.begin(b)
 	}
-	l.queued = true // there may be more
+	l.mayQueue = true // there may be more
 	return true, nil
 }
 

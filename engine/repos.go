@@ -7,38 +7,38 @@ import (
 	"github.com/terret-dev/terret/internal/checkpoint"
 )
 
-// undoer keeps the shadow repositories of folders.
-type undoer struct {
+// repos keeps the shadow repositories of folders.
+type repos struct {
 	home   string // empty: undo is off
 	limits checkpoint.Limits
 
-	mu    sync.Mutex
-	repos map[string]*checkpoint.Repo // by folder; they remember what they last saw
+	mu       sync.Mutex
+	byFolder map[string]*checkpoint.Repo // they remember what they last saw
 }
 
 // repo opens the shadow repository of a folder, or says why undo is off.
-func (u *undoer) repo(ctx context.Context, dir string) (*checkpoint.Repo, error) {
-	if u.home == "" {
+func (r *repos) repo(ctx context.Context, dir string) (*checkpoint.Repo, error) {
+	if r.home == "" {
 		return nil, &checkpoint.DisabledError{Dir: dir, Reason: "it is switched off, or there is no data folder"}
 	}
-	u.mu.Lock()
-	known := u.repos[dir]
-	u.mu.Unlock()
+	r.mu.Lock()
+	known := r.byFolder[dir]
+	r.mu.Unlock()
 	if known != nil {
 		return known, nil
 	}
-	r, err := checkpoint.Open(ctx, u.home, dir, u.limits)
+	made, err := checkpoint.Open(ctx, r.home, dir, r.limits)
 	if err != nil {
 		return nil, err
 	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if known = u.repos[dir]; known != nil {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if known = r.byFolder[dir]; known != nil {
 		return known, nil
 	}
-	if u.repos == nil {
-		u.repos = map[string]*checkpoint.Repo{}
+	if r.byFolder == nil {
+		r.byFolder = map[string]*checkpoint.Repo{}
 	}
-	u.repos[dir] = r
-	return r, nil
+	r.byFolder[dir] = made
+	return made, nil
 }

@@ -46,8 +46,8 @@ func (l *live) policyAfterPlan(mode string) terret.Policy {
 	return terret.PolicyAsk
 }
 
-// wait blocks until the request is decided.
-func (r *request) wait(ctx context.Context) (terret.Decision, error) {
+// answer blocks until the request is decided.
+func (r *request) answer(ctx context.Context) (terret.Decision, error) {
 	select {
 	case <-r.decided:
 		return r.decision, r.err
@@ -56,9 +56,9 @@ func (r *request) wait(ctx context.Context) (terret.Decision, error) {
 	}
 }
 
-// await waits for somebody to decide. It decides itself when the time is up or the
+// awaitSomebody waits for somebody to decide. It decides itself when the time is up or the
 // agent no longer waits.
-func (r *request) await(ctx context.Context) (terret.Decision, error) {
+func (r *request) awaitSomebody(ctx context.Context) (terret.Decision, error) {
 	var expired <-chan time.Time
 	if r.limit > 0 {
 		t := time.NewTimer(r.limit)
@@ -104,7 +104,7 @@ func (e *Engine) giveUp(r *request, source terret.DecisionSource) {
 		// Otherwise it has expired, so that nobody else can answer it, or the store
 		// fails, which the commit will report.
 	}
-	r.l.decided(r.id, d)
+	r.l.writeDecision(r.id, d)
 	<-r.decided
 }
 
@@ -120,9 +120,9 @@ func (r *request) fail(err error) {
 	}
 }
 
-// decided writes the decision of an open request to the log and lets the agent have it.
+// writeDecision writes the decision of an open request to the log and lets the agent have it.
 // It does nothing if the request is no longer open, and returns when it is done.
-func (l *live) decided(id string, d terret.Decision) {
+func (l *live) writeDecision(id string, d terret.Decision) {
 	l.mu.Lock()
 	r := l.open[id]
 	if r == nil {

@@ -67,12 +67,12 @@ type trip struct {
 	by        string
 	force     bool
 
-	turn   terret.Turn // the turn to undo or redo
-	also   []string    // turns that move with it in the conversation
-	agent  terret.Rewinder
-	unable string // why the agent takes no part, if so
-	talk   bool   // the conversation must move too
-	notes  []string
+	turn    terret.Turn // the turn to undo or redo
+	also    []string    // turns that move with it in the conversation
+	agent   terret.Rewinder
+	unable  string // why the agent takes no part, if so
+	talk    bool   // the conversation must move too
+	remarks []string
 }
 
 func (e *Engine) rewind(ctx context.Context, session string, way trip) (out Rewound, err error) {
@@ -99,8 +99,8 @@ func (e *Engine) travel(ctx context.Context, l *live, way trip) (Rewound, error)
 	if err := e.enlist(ctx, l, &way); err != nil {
 		return Rewound{}, err
 	}
-	dir := l.snapshot().Cwd
-	repo, off := e.undo.repo(ctx, dir)
+	dir := l.sessionCopy().Cwd
+	repo, off := e.repos.repo(ctx, dir)
 	if off != nil && way.agent == nil {
 		return Rewound{}, terret.Errorf(terret.CodeUnsupported, "%w", off)
 	}
@@ -110,9 +110,9 @@ func (e *Engine) travel(ctx context.Context, l *live, way trip) (Rewound, error)
 	out := Rewound{Turn: way.turn.ID, Files: []string{}}
 	data := terret.CheckpointRewound{CheckpointID: terret.NewID(terret.PrefixCheckpoint), MessageID: way.turn.MessageID, Direction: way.direction}
 	switch {
-	case recorded(way.turn) && off != nil:
+	case hasSnapshots(way.turn) && off != nil:
 		return Rewound{}, terret.Errorf(terret.CodeUnsupported, "%w", off)
-	case recorded(way.turn):
+	case hasSnapshots(way.turn):
 		if err := way.files(ctx, repo, dir, &out, &data); err != nil {
 			return Rewound{}, err
 		}
@@ -120,14 +120,14 @@ func (e *Engine) travel(ctx context.Context, l *live, way trip) (Rewound, error)
 			e.tellLost(ctx, l, repo, way.turn, &out)
 		}
 	case off != nil:
-		way.note("files were left unchanged: " + off.Error())
+		way.remark("files were left unchanged: " + off.Error())
 	case way.turn.Before != "" && way.turn.After == "":
-		way.note("files were left unchanged: the folder was not recorded after this turn")
+		way.remark("files were left unchanged: the folder was not recorded after this turn")
 	}
 	if out.Conversation, err = way.conversation(ctx); err != nil {
 		return Rewound{}, err
 	}
-	out.Note = strings.Join(way.notes, "; ")
+	out.Note = strings.Join(way.remarks, "; ")
 	data.Files, data.Turns = out.Files, []string{way.turn.ID}
 	data.Conversation, data.Note, data.Copy = out.Conversation, out.Note, out.Copy
 	if out.Conversation {
@@ -143,14 +143,14 @@ func nothingTo(direction, session string) error {
 	return terret.Errorf(terret.CodeConflict, "there is nothing to %s in session %s", direction, session)
 }
 
-// recorded reports whether the turn changed files and both snapshots are known.
-func recorded(t terret.Turn) bool { return t.Changed && t.Before != "" && t.After != "" }
+// hasSnapshots reports whether the turn changed files and both snapshots are known.
+func hasSnapshots(t terret.Turn) bool { return t.Changed && t.Before != "" && t.After != "" }
 
-func (w *trip) note(text string) { w.notes = append(w.notes, text) }
+func (w *trip) remark(text string) { w.remarks = append(w.remarks, text) }
 
 // enlist opens the agent and finds out whether it can take part.
 func (e *Engine) enlist(ctx context.Context, l *live, way *trip) error {
-	agent, err := e.wake(ctx, l)
+	agent, err := e.agentOf(ctx, l)
 	switch {
 	case errors.Is(err, errGone):
 		return err
@@ -185,7 +185,7 @@ func (e *Engine) choose(ctx context.Context, l *live, way *trip, turns []terret.
 	for _, t := range slices.Backward(turns) {
 		switch {
 		case t.Undone:
-		case recorded(t), way.agent != nil && t.MessageID != "":
+		case hasSnapshots(t), way.agent != nil && t.MessageID != "":
 			way.turn, way.talk = t, true
 			return nil
 		case way.agent != nil: // the agent started it itself: it goes with the previous prompt
@@ -273,13 +273,13 @@ func (w *trip) conversation(ctx context.Context) (went bool, err error) {
 	switch {
 	case !w.talk:
 		return false, nil // undo did not move it either
-	case w.agent == nil && recorded(w.turn):
-		w.note(stayed + w.unable)
+	case w.agent == nil && hasSnapshots(w.turn):
+		w.remark(stayed + w.unable)
 		return false, nil
 	case w.agent == nil:
 		return false, terret.Errorf(terret.CodeUnsupported, "cannot %s turn %s, which changed only the conversation: %s", w.direction, w.turn.ID, w.unable)
 	case w.turn.MessageID == "":
-		w.note(stayed + "the agent started this turn itself, so it goes with the previous prompt")
+		w.remark(stayed + "the agent started this turn itself, so it goes with the previous prompt")
 		return false, nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), travelTime)
@@ -293,9 +293,9 @@ func (w *trip) conversation(ctx context.Context) (went bool, err error) {
 	case err == nil:
 		return true, nil
 	case errors.Is(err, terret.ErrNotFound) && w.direction == undo:
-		w.note(stayed + "the agent does not know this prompt")
-	case recorded(w.turn):
-		w.note(stayed + err.Error())
+		w.remark(stayed + "the agent does not know this prompt")
+	case hasSnapshots(w.turn):
+		w.remark(stayed + err.Error())
 	default:
 		return false, err
 	}

@@ -26,7 +26,7 @@ func (l *live) newTurn(id string, origin terret.Origin, p terret.Prompt, in desk
 // The agent reads the prompt while the disk writes that event. What is taken from the inbox
 // waits for the disk: after a power cut it would be there again.
 func (l *live) begin(r beginning) *turn {
-	l.queued = l.queued || len(l.leftover) > 0
+	l.mayQueue = l.mayQueue || len(l.leftover) > 0
 	l.leftover = nil
 	t := l.newTurn(r.Turn, r.Origin, r.Prompt, r.in)
 	t.command = r.command
@@ -85,15 +85,15 @@ func (e *Engine) runTurn(l *live, t *turn, unfit error) {
 }
 
 func (e *Engine) prepareTurn(l *live, t *turn) error {
-	if limit, spent := t.in.MaxCostUSD, l.snapshot().CostUSD; limit > 0 && spent >= limit {
+	if limit, spent := t.in.MaxCostUSD, l.sessionCopy().CostUSD; limit > 0 && spent >= limit {
 		return overBudget(spent, limit)
 	}
 	h, err := e.openAgent(t.ctx, l, t)
 	if err != nil {
 		return err
 	}
-	if !recordsLate(h.agent, t.prompt) {
-		e.recordBefore(l, t)
+	if !snapshotsLate(h.agent, t.prompt) {
+		e.snapshotBefore(l, t)
 	}
 	if err := l.hand(t, h); err != nil {
 		return err

@@ -198,11 +198,11 @@ func (e *Engine) Fork(ctx context.Context, id, messageID string) (terret.Session
 	var s terret.Session
 	var native string
 	err := e.on(ctx, id, func(l *live) error {
-		agent, err := e.wake(ctx, l)
+		agent, err := e.agentOf(ctx, l)
 		if err != nil {
 			return err
 		}
-		s = l.snapshot()
+		s = l.sessionCopy()
 		need := terret.CanFork
 		if messageID != "" {
 			need = terret.CanForkAt

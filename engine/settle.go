@@ -43,9 +43,9 @@ func (e *Engine) settle(l *live, t *turn, end terret.Event) {
 	}
 	t.over()
 	l.mu.Lock()
-	queued := l.queued
+	more := l.mayQueue
 	l.mu.Unlock()
-	if queued {
+	if more {
 		e.next(l)
 	}
 }

@@ -36,8 +36,8 @@ type PromptRequest struct {
 	command *command // to run instead
 }
 
-// record returns the turn as callers see it.
-func (l *live) record(t *turn) terret.Turn {
+// report returns the turn as callers see it.
+func (l *live) report(t *turn) terret.Turn {
 	return terret.Turn{
 		ID: t.id, Session: l.id, State: terret.TurnRunning, Origin: t.origin, MessageID: t.prompt.MessageID, Prompt: t.prompt.Blocks, StartedAt: terret.TimeOf(t.started),
 	}
@@ -58,9 +58,9 @@ type command struct {
 	Compact bool   `json:"compact,omitempty"` // it is a compaction
 }
 
-// queued is a prompt in the queue. A version without commands reads a queued command as
+// queuedPrompt is a prompt in the queue. A version without commands reads a queued command as
 // a prompt: the text that a person would have typed.
-type queued struct {
+type queuedPrompt struct {
 	terret.Prompt
 	Command *command      `json:"command,omitempty"`
 	Origin  terret.Origin `json:"origin,omitempty"`
@@ -98,17 +98,17 @@ type turn struct {
 	done     chan struct{} // closed when its end is committed, or never will be
 	finish   sync.Once     // closes done
 
-	host    *host         // of the agent that has it; nil before it is prompted
-	cursor  []byte        // that goes into the log with its end
-	stop    *terret.Error // why it is to end, once somebody said so
-	heard   time.Time     // when its agent last said or asked something
-	silence *time.Timer   // looks whether that is too long ago; nil if there is no limit
-	record  sync.Once     // of the folder's state before it
-	before  string        // that state
-	text    string        // of the last message
-	partial partial
-	steps   int
-	usage   terret.UsageUpdate // as of the last update; of this turn only
+	host       *host         // of the agent that has it; nil before it is prompted
+	cursor     []byte        // that goes into the log with its end
+	stop       *terret.Error // why it is to end, once somebody said so
+	heard      time.Time     // when its agent last said or asked something
+	silence    *time.Timer   // looks whether that is too long ago; nil if there is no limit
+	beforeOnce sync.Once     // of the folder's state before it
+	before     string        // that state
+	text       string        // of the last message
+	partial    partial
+	steps      int
+	usage      terret.UsageUpdate // as of the last update; of this turn only
 }
 
 // over releases everybody who waits for the end of the turn.
@@ -134,8 +134,8 @@ func (p *partial) add(d terret.MessageDelta) {
 	p.text = append(p.text, d.Text...)
 }
 
-// note follows what the agent says during its turn.
-func (t *turn) note(data terret.Data) {
+// follow follows what the agent says during its turn.
+func (t *turn) follow(data terret.Data) {
 	switch d := data.(type) {
 	case terret.MessageDelta:
 		t.partial.add(d)

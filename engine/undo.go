@@ -9,20 +9,20 @@ import (
 	"github.com/terret-dev/terret/internal/checkpoint"
 )
 
-// recordsLate reports whether the folder can be recorded as late as the agent's first
+// snapshotsLate reports whether the folder can be recorded as late as the agent's first
 // request to use a tool, because nothing changes before that. Commands may change files
 // before they reach the model.
-func recordsLate(a terret.Agent, p terret.Prompt) bool {
+func snapshotsLate(a terret.Agent, p terret.Prompt) bool {
 	return terret.CapabilitiesOf(a).Oversight == terret.OversightAll && !strings.HasPrefix(strings.TrimSpace(terret.TextOf(p.Blocks)), "/")
 }
 
-// recordBefore records the folder before the turn changes it, once.
-func (e *Engine) recordBefore(l *live, t *turn) { t.record.Do(func() { e.snapshotBefore(l, t) }) }
+// snapshotBefore records the folder before the turn changes it, once.
+func (e *Engine) snapshotBefore(l *live, t *turn) { t.beforeOnce.Do(func() { e.writeBefore(l, t) }) }
 
-// snapshotBefore records the folder before a turn. Without a snapshot the turn still
+// writeBefore records the folder before a turn. Without a snapshot the turn still
 // runs, but cannot be undone, and the log says why.
-func (e *Engine) snapshotBefore(l *live, t *turn) {
-	if e.undo.home == "" {
+func (e *Engine) writeBefore(l *live, t *turn) {
+	if e.repos.home == "" {
 		return
 	}
 	l.mu.Lock()
@@ -35,13 +35,13 @@ func (e *Engine) snapshotBefore(l *live, t *turn) {
 		return // it was killed meanwhile
 	}
 	if err != nil {
-		if t.ctx.Err() == nil && l.undoOff != err.Error() {
-			l.undoOff = err.Error()
-			l.write(l.put(nil, terret.Event{Data: terret.DiagWarning{Text: undoOff(err)}}), nil)
+		if t.ctx.Err() == nil && l.noUndo != err.Error() {
+			l.noUndo = err.Error()
+			l.write(l.put(nil, terret.Event{Data: terret.DiagWarning{Text: whyNoUndo(err)}}), nil)
 		}
 		return
 	}
-	t.before, l.undoOff = id, ""
+	t.before, l.noUndo = id, ""
 	l.write(l.put(nil, terret.Event{Data: terret.CheckpointCreated{
 		CheckpointID: terret.NewID(terret.PrefixCheckpoint), MessageID: t.prompt.MessageID, OfTurn: t.id, Phase: "before", Snapshot: id,
 	}}), nil)
@@ -66,7 +66,7 @@ func (e *Engine) snapshotAfter(l *live, t *turn) *terret.CheckpointCreated {
 	}
 }
 
-func undoOff(err error) string {
+func whyNoUndo(err error) string {
 	if _, ok := errors.AsType[*checkpoint.DisabledError](err); ok {
 		return err.Error() // it says so itself
 	}
@@ -74,7 +74,7 @@ func undoOff(err error) string {
 }
 
 func (e *Engine) snapshot(ctx context.Context, dir string) (string, error) {
-	repo, err := e.undo.repo(ctx, dir)
+	repo, err := e.repos.repo(ctx, dir)
 	if err != nil {
 		return "", err
 	}
