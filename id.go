@@ -60,11 +60,17 @@ func MessageUUID(session, id string) string {
 	if bare := strings.TrimPrefix(id, PrefixMessage); ValidID("", strings.ToLower(bare)) {
 		return bare
 	}
-	sum := sha256.Sum256([]byte(session + "\x00" + id))
+	return DerivedID("", session, id)
+}
+
+// DerivedID returns the prefix and a UUID that is computed from parts (version 8): the
+// same parts give the same id.
+func DerivedID(prefix string, parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	u := [16]byte(sum[:16])
-	u[6] = 0x80 | u[6]&0x0f // version 8: custom
+	u[6] = 0x80 | u[6]&0x0f
 	u[8] = 0x80 | u[8]&0x3f
-	return format(u)
+	return prefix + format(u)
 }
 
 // generator makes version 7 UUIDs whose 48 bits of time and 12 bits of counter never go

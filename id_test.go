@@ -51,6 +51,17 @@ func TestMessageUUID(t *testing.T) {
 	}
 }
 
+// TestDerivedID holds that ids which are stored somewhere do not change.
+func TestDerivedID(t *testing.T) {
+	id := terret.DerivedID(terret.PrefixTurn, "a", "b")
+	if want := "trn_59b271ae-1bbc-81d3-9d41-929817f4b16f"; id != want || !terret.ValidID(terret.PrefixTurn, id) {
+		t.Errorf("a and b make %s, want %s", id, want)
+	}
+	if id == terret.DerivedID(terret.PrefixTurn, "ab") {
+		t.Errorf("%s is not unique", id)
+	}
+}
+
 // TestNewIDHoldsTheTime reads the clock out of an id.
 func TestNewIDHoldsTheTime(t *testing.T) {
 	id := terret.NewSessionID()

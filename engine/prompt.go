@@ -12,8 +12,15 @@ import (
 // is in the log; Events reports what follows. The context bounds the call, not the
 // turn.
 func (e *Engine) Prompt(ctx context.Context, r PromptRequest) (terret.Turn, error) {
+	t, _, err := e.PromptOnce(ctx, r)
+	return t, err
+}
+
+// PromptOnce is Prompt, and reports whether it found the turn: there already was one with
+// the id that the request names.
+func (e *Engine) PromptOnce(ctx context.Context, r PromptRequest) (t terret.Turn, found bool, err error) {
 	if err := checkPrompt(r); err != nil {
-		return terret.Turn{}, err
+		return t, false, err
 	}
 	if r.Prompt.MessageID == "" {
 		r.Prompt.MessageID = terret.NewID(terret.PrefixMessage)
@@ -24,8 +31,6 @@ func (e *Engine) Prompt(ctx context.Context, r PromptRequest) (terret.Turn, erro
 	}
 	// once runs begin unless there already is a turn with that id. It looks when the
 	// session is ours, or known to be another's: then nobody else can begin one.
-	var t terret.Turn
-	found := false // another call began it
 	once := func(begin func() (terret.Turn, error)) error {
 		if given {
 			old, err := e.FindTurn(ctx, r.Session, r.Turn)
@@ -43,7 +48,7 @@ func (e *Engine) Prompt(ctx context.Context, r PromptRequest) (terret.Turn, erro
 		}
 		return err
 	}
-	err := e.on(ctx, r.Session, func(l *live) error {
+	err = e.on(ctx, r.Session, func(l *live) error {
 		err := once(func() (terret.Turn, error) { return e.promptLive(ctx, l, r) })
 		if err == nil && found && l.flush() != nil { // it may not be on disk: the next owner knows
 			return errGone
@@ -53,7 +58,7 @@ func (e *Engine) Prompt(ctx context.Context, r PromptRequest) (terret.Turn, erro
 	if isForeign(err) {
 		err = once(func() (terret.Turn, error) { return e.promptForeign(ctx, r) })
 	}
-	return t, err
+	return t, found, err
 }
 
 // FindTurn returns the turn with that id, whether it has begun or is queued, or nil if

@@ -2,8 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -205,15 +203,11 @@ func (s *Server) startTurn(ctx context.Context, session terret.Session, in *prom
 	v, err := s.keys.do(ctx, in.Key, []any{r.By, "prompt", session.ID}, in.Body, func() (any, error) {
 		if in.Key != "" {
 			r.Turn = turnOfKey(r.By, session.ID, "prompt", in.Key)
-			old, err := s.engine.FindTurn(ctx, session.ID, r.Turn)
-			if err != nil {
-				return nil, err
-			}
-			if replayed = old != nil; replayed && terret.TextOf(old.Prompt) != terret.TextOf(r.Prompt.Blocks) {
-				return nil, otherRequest()
-			}
 		}
-		t, err := s.engine.Prompt(ctx, r)
+		t, found, err := s.engine.PromptOnce(ctx, r)
+		if replayed = found; found && terret.TextOf(t.Prompt) != terret.TextOf(r.Prompt.Blocks) {
+			return nil, otherRequest()
+		}
 		prompt, t.Prompt = t.Prompt, nil // it may be large, and t is remembered
 		return t, err
 	}, &replayed)
@@ -245,11 +239,7 @@ func wants(accept, mediaType string) bool {
 // is the same after a restart. It depends on what the turn is for: a key that was used
 // to prompt does not compact.
 func turnOfKey(by, session, what, key string) string {
-	sum := sha256.Sum256([]byte(by + "\x00" + session + "\x00" + what + "\x00" + key))
-	sum[6] = 0x80 | sum[6]&0x0f // a version 8 UUID: custom
-	sum[8] = 0x80 | sum[8]&0x3f
-	h := hex.EncodeToString(sum[:16])
-	return terret.PrefixTurn + h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+	return terret.DerivedID(terret.PrefixTurn, by, session, what, key)
 }
 
 // turnIn returns the turn with that id in a list, or nil.
