@@ -47,6 +47,31 @@
 // A crash needs no clean-up of its own: the next owner's claim ends the turn with an
 // error, decides open requests, and goes on (adopt, in own.go).
 //
+// # What ends what
+//
+//	function     called by                              holding    ends
+//	-----------  -------------------------------------  ---------  --------------------------------------
+//	stopLocal    Interrupt, Kill, Decide, the inbox,    nothing    the turn, because somebody said so
+//	             stopAll
+//	stopFor      a limit, silence                       l.mu       the turn, for a reason of the engine's
+//	markStopped  stopLocal, stopFor, killTurn           l.mu       nothing yet: running → stopping, and why
+//	stopTurn     stopLocal, stopFor                     nothing    its requests; tells the agent
+//	killLate     stopTurn                               nothing    what does not stop in time: killTurn
+//	killTurn     stopLocal, killLate, stopAll           nothing    the agent by force, then the turn
+//	endTurn      killTurn, runTurn, dropAgent           nothing    the turn, if the agent has not: settle
+//	settle       host.Emit, endTurn                     nothing    the turn, whoever ended it
+//	detach       killTurn, retire, abandon, dropAgent   l.mu       nothing yet: the caller closes the agent
+//	dropAgent    host.Emit                              l.mu       an agent that has left, and its turn
+//	closeAgent   retire, dropAgent, openFor             l.opening  the agent, politely; its requests
+//	killAgent    killTurn, abandon                      nothing    the agent, by force
+//	shut         Close, CloseSession, Delete, Move,     nothing    the session: stopAll, then retire
+//	             the inbox, the idle timer
+//	stopAll      shut                                   nothing    the turn, or waits for what is quiet
+//	retire       shut, recoverOne                       nothing    an idle session: closes, logs, releases
+//	Failed       the journal, a lost lease              nothing    the log: → broken, then abandon
+//	abandon      Failed, illegal                        nothing    a broken session, without a word
+//	forget       retire, abandon                        nothing    our part in it: → gone
+//
 // # The path of a prompt
 //
 //	Engine.Prompt     claims the session, or sends the prompt to its owner
