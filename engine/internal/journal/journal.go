@@ -36,7 +36,7 @@ type Journal struct {
 	store  Store
 	hub    *hub.Hub
 	wake   chan struct{} // something is dirty
-	hurry  chan struct{} // somebody may wait for it
+	hurry  chan struct{} // somebody may wait for it, as its log says
 	synced time.Time     // owned by Run
 
 	mu     sync.Mutex
@@ -63,8 +63,7 @@ func (j *Journal) Run(life context.Context) {
 			}
 		}
 		if len(group) > 0 {
-			j.awaitHurry(life)
-			j.commit(context.WithoutCancel(life), append(group, j.waiting(false)...))
+			j.commit(context.WithoutCancel(life), append(j.awaitHurry(life, group), j.waiting(false)...))
 		}
 	}
 }
@@ -92,20 +91,25 @@ func (j *Journal) add(l *Log) bool {
 	return ok
 }
 
-// awaitHurry waits until somebody may wait for what is dirty, but not for long.
-func (j *Journal) awaitHurry(life context.Context) {
-	select {
-	case <-j.hurry:
-		return // the usual case; it saves a timer
-	default:
+// awaitHurry waits until somebody may wait for what is dirty, but not for long. It returns
+// the group and what came meanwhile.
+func (j *Journal) awaitHurry(life context.Context, group []*Log) []*Log {
+	if slices.ContainsFunc(group, (*Log).hurries) {
+		return group // the usual case; it saves a timer
 	}
 	slack := time.NewTimer(linger)
 	defer slack.Stop()
-	select {
-	case <-j.hurry:
-	case <-slack.C:
-	case <-life.Done():
+	for !slices.ContainsFunc(group, (*Log).hurries) {
+		select {
+		case <-j.hurry: // or it was for what is committed by now
+			group = append(group, j.waiting(false)...)
+		case <-slack.C:
+			return group
+		case <-life.Done():
+			return group
+		}
 	}
+	return group
 }
 
 // commit commits the logs' batches and publishes what was committed, in the order of the

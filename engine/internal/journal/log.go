@@ -84,6 +84,7 @@ type Log struct {
 	delivered []string // requests whose decision reached the agent; goes with the next batch
 	backlog   int      // events in pending
 	dirty     bool     // the journal knows of them
+	hurry     bool     // somebody may wait for them
 	end       error    // why nothing more can be written, if so
 }
 
@@ -104,16 +105,23 @@ func (l *Log) Append(w *Write) *Write {
 		w.fail(l.end)
 		return w
 	}
-	if l.backlog += len(w.Events); l.backlog > backlogEvents || w.urgent() {
-		signal(l.j.hurry) // first, so that the journal need not wait for it
-	}
 	if !l.dirty && !l.j.add(l) {
 		w.fail(hub.ErrClosed)
 		return w
 	}
 	l.dirty = true
 	l.pending = append(l.pending, w)
+	if l.backlog += len(w.Events); l.backlog > backlogEvents || w.urgent() {
+		l.hurry = true
+		signal(l.j.hurry)
+	}
 	return w
+}
+
+func (l *Log) hurries() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.hurry
 }
 
 // Full reports whether whoever writes should wait for the store.
@@ -172,9 +180,9 @@ func (l *Log) batch() (terret.Batch, []*Write) {
 	part := l.pending[:n:n]
 	l.pending = l.pending[n:]
 	l.backlog -= len(b.Events)
-	if l.dirty = len(l.pending) > 0; l.dirty {
+	l.dirty = len(l.pending) > 0
+	if l.hurry = l.dirty; l.dirty {
 		l.j.add(l)
-		signal(l.j.hurry)
 	} else {
 		l.pending = nil // releases the memory
 	}
