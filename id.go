@@ -14,7 +14,6 @@ const (
 	PrefixTurn       = "trn_"
 	PrefixRequest    = "req_"
 	PrefixCheckpoint = "chk_"
-	PrefixAgent      = "agt_"
 	PrefixMessage    = "msg_"
 	PrefixRule       = "rul_"
 	PrefixWorker     = "wrk_"

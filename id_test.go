@@ -14,7 +14,7 @@ import (
 var uuid7 = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
 
 var prefixes = []string{
-	terret.PrefixTurn, terret.PrefixRequest, terret.PrefixCheckpoint, terret.PrefixAgent,
+	terret.PrefixTurn, terret.PrefixRequest, terret.PrefixCheckpoint,
 	terret.PrefixMessage, terret.PrefixRule, terret.PrefixWorker, terret.PrefixControl,
 }
 

@@ -144,7 +144,7 @@ func (s sums) add(t *Table, row []any) (size int) {
 		case nil:
 			line = append(line, 0)
 		case int64:
-			line = binary.BigEndian.AppendUint64(append(line, 1), uint64(v)) //nolint:gosec // its bits
+			line = binary.BigEndian.AppendUint64(append(line, 1), uint64(v)) // its bits
 		case string:
 			line = append(binary.BigEndian.AppendUint64(append(line, 2), uint64(len(v))), v...)
 		case []byte:

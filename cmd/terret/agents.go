@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -99,21 +98,20 @@ func noAgent(name string) error {
 	return terret.Errorf(terret.CodeAgentNotFound, "there is no agent %q; `terret agents` lists them", name)
 }
 
+var agentRows = listing[terret.Probe]{head: "AGENT\tINSTALLED\tVERSION\tTESTED\tSIGNED IN\tTOOL USES SEEN\tCAN", row: func(p terret.Probe) string {
+	can := 0
+	for _, name := range terret.AllCapabilities() {
+		if p.Capabilities.Has(name) {
+			can++
+		}
+	}
+	return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%d of %d", printable(p.Agent), yes(p.Found), nonEmpty(printable(p.Version), "-"),
+		nonEmpty(string(p.Tested), "-"), nonEmpty(p.Auth, "-"), nonEmpty(string(p.Capabilities.Oversight), "none"), can, len(terret.AllCapabilities()))
+}}
+
 // printAgents prints a line for each agent, and what to do about what is missing.
 func (a *app) printAgents(probes []terret.Probe) error {
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "AGENT\tINSTALLED\tVERSION\tTESTED\tSIGNED IN\tTOOL USES SEEN\tCAN")
-	for _, p := range probes {
-		can := 0
-		for _, name := range terret.AllCapabilities() {
-			if p.Capabilities.Has(name) {
-				can++
-			}
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%d of %d\n", printable(p.Agent), yes(p.Found), nonEmpty(printable(p.Version), "-"),
-			nonEmpty(string(p.Tested), "-"), nonEmpty(p.Auth, "-"), nonEmpty(string(p.Capabilities.Oversight), "none"), can, len(terret.AllCapabilities()))
-	}
-	if err := w.Flush(); err != nil {
+	if err := agentRows.print(a.out, probes); err != nil {
 		return err
 	}
 	for _, p := range probes {
@@ -290,12 +288,10 @@ func newListing[T any](
 		case asJSON:
 			return a.printJSON(terret.Page[T]{Items: items})
 		}
-		w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-		for _, item := range items {
+		return listing[T]{row: func(item T) string {
 			name, about := columns(item)
-			fmt.Fprintf(w, "%s\t%s\n", printable(name), fit(printable(about), 100))
-		}
-		return w.Flush()
+			return printable(name) + "\t" + fit(printable(about), 100)
+		}}.print(a.out, items)
 	}}
 	cmd.Flags().StringVar(&agent, "agent", "", "agent to ask (default: the first one installed and signed in)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")

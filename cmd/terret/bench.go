@@ -120,11 +120,7 @@ func runBench(ctx context.Context, a *app, o benchOptions) error {
 }
 
 func (a *app) listTasks(list []tasks.Task) error {
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	for _, t := range list {
-		fmt.Fprintf(w, "%s\t%s\n", t.Name, fit(oneLine(t.Prompt), 100))
-	}
-	return w.Flush()
+	return listing[tasks.Task]{row: func(t tasks.Task) string { return t.Name + "\t" + fit(oneLine(t.Prompt), 100) }}.print(a.out, list)
 }
 
 // bench does tasks.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -45,28 +44,24 @@ func runFleet(ctx context.Context, a *app, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		return a.printJSON(terret.Page[terret.Node]{Items: nodes})
+	return listing[terret.Node]{
+		none: "no node runs; start one with `terret serve` or `terret worker`",
+		head: "NODE\tHOST\tVERSION\tSTATE\tWORKING\tOWNED\tSESSIONS\tMAX\tLABELS\tUP",
+		row:  nodeRow,
+	}.show(a, asJSON, nodes)
+}
+
+func nodeRow(n terret.Node) string {
+	state := "up"
+	if n.Draining {
+		state = "draining"
 	}
-	if len(nodes) == 0 {
-		a.note("no node runs; start one with `terret serve` or `terret worker`")
-		return nil
+	limit := "-"
+	if n.Max > 0 {
+		limit = fmt.Sprint(n.Max)
 	}
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "NODE\tHOST\tVERSION\tSTATE\tWORKING\tOWNED\tSESSIONS\tMAX\tLABELS\tUP")
-	for _, n := range nodes {
-		state := "up"
-		if n.Draining {
-			state = "draining"
-		}
-		limit := "-"
-		if n.Max > 0 {
-			limit = fmt.Sprint(n.Max)
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\t%s\n", n.Name, n.Host, nonEmpty(n.Version, "-"), state, n.Working, n.Owned, n.Sessions, limit,
-			nonEmpty(strings.Join(n.Labels, ","), "-"), n.SeenAt.Sub(n.StartedAt.Time).Round(time.Second))
-	}
-	return w.Flush()
+	return fmt.Sprintf("%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\t%s", n.Name, n.Host, nonEmpty(n.Version, "-"), state, n.Working, n.Owned, n.Sessions, limit,
+		nonEmpty(strings.Join(n.Labels, ","), "-"), n.SeenAt.Sub(n.StartedAt.Time).Round(time.Second))
 }
 
 func newWorker(a *app) *cobra.Command {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -85,23 +84,13 @@ func (a *app) listSecrets(s *keys.Store, asJSON bool, whose, none string) error 
 	if err != nil {
 		return terret.Errorf(terret.CodeInvalidRequest, "%w", err)
 	}
-	kept := terret.Page[keptSecret]{Items: []keptSecret{}}
+	kept := []keptSecret{}
 	for _, name := range names {
-		kept.Items = append(kept.Items, keptSecret{name, where(inRing[name])})
+		kept = append(kept, keptSecret{name, where(inRing[name])})
 	}
-	switch {
-	case asJSON:
-		return a.printJSON(kept)
-	case len(names) == 0:
-		a.note("%s", none)
-		return nil
-	}
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "%s\tWHERE\n", whose)
-	for _, k := range kept.Items {
-		fmt.Fprintf(w, "%s\t%s\n", printable(k.Name), k.Where)
-	}
-	return w.Flush()
+	return listing[keptSecret]{none: none, head: whose + "\tWHERE", row: func(k keptSecret) string {
+		return printable(k.Name) + "\t" + k.Where
+	}}.show(a, asJSON, kept)
 }
 
 // keptSecret is whose secret is kept, and where.

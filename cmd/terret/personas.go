@@ -78,12 +78,9 @@ func runPersonasLs(a *app, o personaOptions) error {
 		a.note("no personas here; a persona is a file named agents/AGENT_*.md")
 		return nil
 	}
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tTOOLS\tFILE\tDESCRIPTION")
-	for _, p := range found.Personas {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", p.ID, fit(toolNames(p.Tools, "all"), 40), printable(p.SourceFile), printable(nonEmpty(p.Description, "-")))
-	}
-	return w.Flush()
+	return listing[terret.Persona]{head: "ID\tTOOLS\tFILE\tDESCRIPTION", row: func(p terret.Persona) string {
+		return fmt.Sprintf("%s\t%s\t%s\t%s", p.ID, fit(toolNames(p.Tools, "all"), 40), printable(p.SourceFile), printable(nonEmpty(p.Description, "-")))
+	}}.print(a.out, found.Personas)
 }
 
 // toolNames formats a list of tools or rules.

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -111,12 +110,10 @@ func (a *app) showStale(stale installation.Pruned, asJSON bool) error {
 		return a.printJSON(stale)
 	}
 	if len(stale.Sessions) > 0 {
-		w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "ID\tAGENT\tUSED\tEVENTS\tTITLE")
-		for _, s := range stale.Sessions {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", s.ID[:13], s.Agent, ago(s.UpdatedAt), s.Events, fit(oneLine(nonEmpty(s.Title, "(no title)")), 60))
-		}
-		if err := w.Flush(); err != nil {
+		err := listing[assemble.Stale]{head: "ID\tAGENT\tUSED\tEVENTS\tTITLE", row: func(s assemble.Stale) string {
+			return fmt.Sprintf("%s\t%s\t%s\t%d\t%s", s.ID[:13], s.Agent, ago(s.UpdatedAt), s.Events, fit(oneLine(nonEmpty(s.Title, "(no title)")), 60))
+		}}.print(a.out, stale.Sessions)
+		if err != nil {
 			return err
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -169,13 +168,11 @@ func (a *app) racer(x race.Race, name string) (string, error) {
 
 // printRace prints the table of a race, and why agents failed.
 func (a *app) printRace(x race.Race) {
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "RACER\tSTATE\tCHECK\tFILES\tLINES\tCOST\tTIME\tSESSION\tDETAIL")
-	for _, one := range x.Racers {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t+%d -%d\t$%.4f\t%s\t%s\t%s\n", one.Name, one.State, nonEmpty(one.Check, "-"), one.Files, one.Insertions, one.Deletions,
+	racers := listing[race.Racer]{head: "RACER\tSTATE\tCHECK\tFILES\tLINES\tCOST\tTIME\tSESSION\tDETAIL", row: func(one race.Racer) string {
+		return fmt.Sprintf("%s\t%s\t%s\t%d\t+%d -%d\t$%.4f\t%s\t%s\t%s", one.Name, one.State, nonEmpty(one.Check, "-"), one.Files, one.Insertions, one.Deletions,
 			one.CostUSD.Dollars(), elapsedMS(one.DurationMS), one.Session[:13], fit(oneLine(one.Answer), 60))
-	}
-	_ = w.Flush() // the output remembers errors
+	}}
+	_ = racers.print(a.out, x.Racers) // the output remembers errors
 	for _, one := range x.Racers {
 		if one.Error != "" {
 			fmt.Fprintf(a.out, "\n%s: %s\n", one.Name, printable(one.Error))
@@ -273,27 +270,10 @@ func newRaceShow(a *app) *cobra.Command {
 }
 
 func newRaceList(a *app) *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List races, the newest first", Args: exactArgs(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withRaces(cmd.Context(), a, false, func(ctx context.Context, r *race.Runner) error {
-				all, err := r.All(ctx)
-				if err != nil {
-					return err
-				}
-				if asJSON {
-					return a.printJSON(terret.Page[race.Race]{Items: all})
-				}
-				w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-				fmt.Fprintln(w, "RACE\tSTATE\tRACERS\tKEPT\tTASK")
-				for _, x := range all {
-					fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\n", x.ID[:13], x.State, len(x.Racers), nonEmpty(x.Kept, "-"), fit(oneLine(x.Task), 60))
-				}
-				return w.Flush()
-			})
-		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
+	races := listing[race.Race]{head: "RACE\tSTATE\tRACERS\tKEPT\tTASK", row: func(x race.Race) string {
+		return fmt.Sprintf("%s\t%s\t%d\t%s\t%s", x.ID[:13], x.State, len(x.Racers), nonEmpty(x.Kept, "-"), fit(oneLine(x.Task), 60))
+	}}
+	return races.command(a, "List races, the newest first", func(ctx context.Context, show func([]race.Race, error) error) error {
+		return withRaces(ctx, a, false, func(ctx context.Context, r *race.Runner) error { return show(r.All(ctx)) })
+	})
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -34,29 +33,12 @@ func withReviews(ctx context.Context, a *app, acts bool, fn func(ctx context.Con
 }
 
 func newReviewList(a *app) *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List reviews, the newest first", Args: exactArgs(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withReviews(cmd.Context(), a, false, func(ctx context.Context, r *review.Runner) error {
-				all, err := r.All(ctx)
-				if err != nil {
-					return err
-				}
-				if asJSON {
-					return a.printJSON(terret.Page[review.Report]{Items: all})
-				}
-				w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-				fmt.Fprintln(w, "REVIEW\tTEMPLATE\tSTATE\tVERDICT\tFINDINGS\tFOLDER")
-				for _, x := range all {
-					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\n", x.ID[:13], oneLine(x.Template), x.State, nonEmpty(string(x.Verdict), "-"), len(x.Findings), oneLine(x.Cwd))
-				}
-				return w.Flush()
-			})
-		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
+	reviews := listing[review.Report]{head: "REVIEW\tTEMPLATE\tSTATE\tVERDICT\tFINDINGS\tFOLDER", row: func(x review.Report) string {
+		return fmt.Sprintf("%s\t%s\t%s\t%s\t%d\t%s", x.ID[:13], oneLine(x.Template), x.State, nonEmpty(string(x.Verdict), "-"), len(x.Findings), oneLine(x.Cwd))
+	}}
+	return reviews.command(a, "List reviews, the newest first", func(ctx context.Context, show func([]review.Report, error) error) error {
+		return withReviews(ctx, a, false, func(ctx context.Context, r *review.Runner) error { return show(r.All(ctx)) })
+	})
 }
 
 // newReviewShow makes `show`, which prints a review, and `resume`, which first ends it.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -39,19 +38,13 @@ func runRulesLs(ctx context.Context, a *app, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		return a.printJSON(terret.Page[terret.Rule]{Items: rules})
-	}
-	if len(rules) == 0 {
-		a.note("no rules yet; `terret rules add allow 'Bash(git status *)'` adds one")
-		return nil
-	}
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tEFFECT\tRULE\tHITS\tMADE BY\tMADE")
-	for _, r := range rules {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", r.ID, r.Effect, printable(r.Pattern), r.Hits, printable(r.MadeBy), ago(r.MadeAt))
-	}
-	return w.Flush()
+	return listing[terret.Rule]{
+		none: "no rules yet; `terret rules add allow 'Bash(git status *)'` adds one",
+		head: "ID\tEFFECT\tRULE\tHITS\tMADE BY\tMADE",
+		row: func(r terret.Rule) string {
+			return fmt.Sprintf("%s\t%s\t%s\t%d\t%s\t%s", r.ID, r.Effect, printable(r.Pattern), r.Hits, printable(r.MadeBy), ago(r.MadeAt))
+		},
+	}.show(a, asJSON, rules)
 }
 
 func newRulesAdd(a *app) *cobra.Command {

@@ -85,12 +85,10 @@ func runSessionsLs(ctx context.Context, a *app, o listOptions) error {
 		a.note("no sessions yet; `terret run` or `terret chat` starts one")
 		return nil
 	}
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tSTATE\tAGENT\tUSED\tCOST\tTITLE")
-	for _, s := range page.Items {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", s.ID[:13], state(s), printable(s.Agent), ago(s.UpdatedAt), dollars(s.CostUSD), fit(oneLine(nonEmpty(s.Title, "(no title)")), 60))
-	}
-	return w.Flush()
+	return listing[terret.Session]{head: "ID\tSTATE\tAGENT\tUSED\tCOST\tTITLE", row: func(s terret.Session) string {
+		return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", s.ID[:13], state(s), printable(s.Agent), ago(s.UpdatedAt), dollars(s.CostUSD),
+			fit(oneLine(nonEmpty(s.Title, "(no title)")), 60))
+	}}.print(a.out, page.Items)
 }
 
 // hadAgent refuses an agent that there neither is nor was.

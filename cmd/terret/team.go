@@ -9,7 +9,6 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,14 +19,15 @@ import (
 )
 
 func newTeam(a *app) *cobra.Command {
+	list := newTeamList(a)
 	cmd := &cobra.Command{
 		Use: "team", Short: "Named agents that write to each other and to you", Args: exactArgs(),
 		Long: "Named agents that write to each other and to you.\n\n" +
 			"Messages are kept until they are dealt with: by a running `terret serve`, or by\n" +
 			"`terret team task`, which runs the team until it has an answer.",
-		RunE: func(cmd *cobra.Command, _ []string) error { return runTeamList(cmd.Context(), a, false) },
+		RunE: list.RunE,
 	}
-	cmd.AddCommand(newTeamSpawn(a), newTeamList(a), newTeamTask(a), newTeamMessage(a), newTeamHistory(a), newTeamShutdown(a), newTeamTopology(a))
+	cmd.AddCommand(newTeamSpawn(a), list, newTeamTask(a), newTeamMessage(a), newTeamHistory(a), newTeamShutdown(a), newTeamTopology(a))
 	return cmd
 }
 
@@ -115,38 +115,15 @@ func runTeamSpawn(ctx context.Context, a *app, o spawnOptions) error {
 }
 
 func newTeamList(a *app) *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List the members of the team", Args: exactArgs(),
-		RunE: func(cmd *cobra.Command, _ []string) error { return runTeamList(cmd.Context(), a, asJSON) },
+	members := listing[team.Member]{
+		none: "the team has no members yet; `terret team spawn NAME` adds one",
+		head: "NAME\tAGENT\tSTATE\tMAIL\tSESSION\tDETAIL",
+		row: func(m team.Member) string {
+			return fmt.Sprintf("%s\t%s\t%s\t%d\t%s\t%s", m.Name, m.Type, m.State, m.Mail, shortID(m.Session), fit(oneLine(m.Detail), 60))
+		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
-}
-
-func runTeamList(ctx context.Context, a *app, asJSON bool) error {
-	return withTeam(ctx, a, false, func(ctx context.Context, r *team.Registry) error {
-		all, err := r.List(ctx)
-		if err != nil {
-			return err
-		}
-		if asJSON {
-			return a.printJSON(terret.Page[team.Member]{Items: all})
-		}
-		if len(all) == 0 {
-			a.note("the team has no members yet; `terret team spawn NAME` adds one")
-			return nil
-		}
-		w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "NAME\tAGENT\tSTATE\tMAIL\tSESSION\tDETAIL")
-		for _, m := range all {
-			session := "-"
-			if m.Session != "" {
-				session = m.Session[:13]
-			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", m.Name, m.Type, m.State, m.Mail, session, fit(oneLine(m.Detail), 60))
-		}
-		return w.Flush()
+	return members.command(a, "List the members of the team", func(ctx context.Context, show func([]team.Member, error) error) error {
+		return withTeam(ctx, a, false, func(ctx context.Context, r *team.Registry) error { return show(r.List(ctx)) })
 	})
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -61,32 +60,28 @@ func runTokenLs(a *app, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		return a.printJSON(terret.Page[access.Token]{Items: list})
+	return listing[access.Token]{
+		none: fmt.Sprintf("no tokens except the one in %s; `terret token new NAME --scope view` creates one", tokens.AdminPath()),
+		head: "NAME\tSCOPE\tSESSION\tKIND\tMADE\tLAST USED\tEXPIRES",
+		row:  tokenRow,
+	}.show(a, asJSON, list)
+}
+
+func tokenRow(t access.Token) string {
+	session, kind, used, expires := "all", "token", "never", "never"
+	if t.Session != "" {
+		session = t.Session
 	}
-	if len(list) == 0 {
-		a.note("no tokens except the one in %s; `terret token new NAME --scope view` creates one", tokens.AdminPath())
-		return nil
+	if t.Device {
+		kind = "device"
 	}
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "NAME\tSCOPE\tSESSION\tKIND\tMADE\tLAST USED\tEXPIRES")
-	for _, t := range list {
-		session, kind, used, expires := "all", "token", "never", "never"
-		if t.Session != "" {
-			session = t.Session
-		}
-		if t.Device {
-			kind = "device"
-		}
-		if !t.LastUsedAt.IsZero() {
-			used = ago(t.LastUsedAt)
-		}
-		if !t.ExpiresAt.IsZero() {
-			expires = t.ExpiresAt.Local().Format(time.DateTime)
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", printable(t.Name), t.Scope, session, kind, ago(t.CreatedAt), used, expires)
+	if !t.LastUsedAt.IsZero() {
+		used = ago(t.LastUsedAt)
 	}
-	return w.Flush()
+	if !t.ExpiresAt.IsZero() {
+		expires = t.ExpiresAt.Local().Format(time.DateTime)
+	}
+	return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s", printable(t.Name), t.Scope, session, kind, ago(t.CreatedAt), used, expires)
 }
 
 type tokenOptions struct {

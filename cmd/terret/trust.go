@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -49,19 +48,13 @@ func listTrust(a *app, asJSON bool) error {
 	if err != nil {
 		return terret.Errorf(terret.CodeInvalidRequest, "%w", err)
 	}
-	if asJSON {
-		return a.printJSON(terret.Page[trust.Decided]{Items: list})
-	}
-	if len(list) == 0 {
-		a.note("nobody has decided about any folder yet; `terret trust DIR` asks you about one")
-		return nil
-	}
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "FOLDER\tDECISION\tBY\tDECIDED")
-	for _, d := range list {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", oneLine(d.Folder), d.Decision, oneLine(d.By), ago(terret.TimeOf(d.At)))
-	}
-	return w.Flush()
+	return listing[trust.Decided]{
+		none: "nobody has decided about any folder yet; `terret trust DIR` asks you about one",
+		head: "FOLDER\tDECISION\tBY\tDECIDED",
+		row: func(d trust.Decided) string {
+			return fmt.Sprintf("%s\t%s\t%s\t%s", oneLine(d.Folder), d.Decision, oneLine(d.By), ago(terret.TimeOf(d.At)))
+		},
+	}.show(a, asJSON, list)
 }
 
 // forgetTrust removes the decisions about a folder.
@@ -138,14 +131,13 @@ func runTrust(ctx context.Context, a *app, o trustOptions) error {
 	return a.printTrust(decision, state)
 }
 
+// actingFiles are files that take effect in a folder that is trusted.
+var actingFiles = listing[trust.File]{row: func(f trust.File) string { return fmt.Sprintf("  %s\t%s", oneLine(f.Path), oneLine(f.Why)) }}
+
 // printTrust prints the decision and the files it is about.
 func (a *app) printTrust(decision trust.Decision, state trust.State) error {
 	fmt.Fprintf(a.out, "%s: %s\n", decision, oneLine(state.Folder))
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	for _, f := range state.Files {
-		fmt.Fprintf(w, "  %s\t%s\n", oneLine(f.Path), oneLine(f.Why))
-	}
-	if err := w.Flush(); err != nil {
+	if err := actingFiles.print(a.out, state.Files); err != nil {
 		return err
 	}
 	switch {
@@ -173,14 +165,7 @@ func (a *app) decideTrust(dir string, state trust.State, trusted bool) error {
 // showActing lists at most so many of the files that would take effect.
 func (a *app) showActing(state trust.State, most int) {
 	fmt.Fprintf(a.err, "In %s, these would take effect if you trust them:\n", oneLine(state.Folder))
-	w := tabwriter.NewWriter(a.err, 0, 0, 2, ' ', 0)
-	for i, f := range state.Files {
-		if i == most {
-			break
-		}
-		fmt.Fprintf(w, "  %s\t%s\n", oneLine(f.Path), oneLine(f.Why))
-	}
-	_ = w.Flush() // what cannot be shown cannot be answered either
+	_ = actingFiles.print(a.err, state.Files[:min(most, len(state.Files))]) // what cannot be shown cannot be answered either
 	if n := len(state.Files) - most; n > 0 {
 		fmt.Fprintf(a.err, "  and %d more; see `terret trust`\n", n)
 	}

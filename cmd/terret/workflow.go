@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +15,7 @@ import (
 )
 
 func newWorkflow(a *app) *cobra.Command {
+	list := newWorkflowList(a)
 	cmd := &cobra.Command{
 		Use: "workflow", Short: "Run the steps of several agents as one durable run", Args: exactArgs(),
 		Long: "Run the steps of several agents as one durable run. A workflow is a YAML file:\n\n" +
@@ -30,9 +30,9 @@ func newWorkflow(a *app) *cobra.Command {
 			"      check: go test ./...\n" +
 			"      on_failure: retry   # or ask, or stop\n\n" +
 			"A run that was cut off, even by kill -9, goes on in the step it was in.",
-		RunE: func(cmd *cobra.Command, _ []string) error { return runWorkflowList(cmd.Context(), a, false) },
+		RunE: list.RunE,
 	}
-	cmd.AddCommand(newWorkflowRun(a), newWorkflowList(a), newWorkflowShow(a), newWorkflowResume(a))
+	cmd.AddCommand(newWorkflowRun(a), list, newWorkflowShow(a), newWorkflowResume(a))
 	return cmd
 }
 
@@ -155,40 +155,22 @@ func newWorkflowResume(a *app) *cobra.Command {
 }
 
 func newWorkflowList(a *app) *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List runs, the newest first", Args: exactArgs(),
-		RunE: func(cmd *cobra.Command, _ []string) error { return runWorkflowList(cmd.Context(), a, asJSON) },
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
-}
-
-func runWorkflowList(ctx context.Context, a *app, asJSON bool) error {
-	return withWorkflows(ctx, a, false, func(ctx context.Context, r *workflow.Runner) error {
-		all, err := r.All(ctx)
-		if err != nil {
-			return err
-		}
-		if asJSON {
-			return a.printJSON(terret.Page[workflow.Run]{Items: all})
-		}
-		if len(all) == 0 {
-			a.note("there are no runs yet; `terret workflow run FILE` starts one")
-			return nil
-		}
-		w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "RUN\tNAME\tSTATE\tSTEPS\tCOST\tDETAIL")
-		for _, run := range all {
+	runs := listing[workflow.Run]{
+		none: "there are no runs yet; `terret workflow run FILE` starts one",
+		head: "RUN\tNAME\tSTATE\tSTEPS\tCOST\tDETAIL",
+		row: func(run workflow.Run) string {
 			done := 0
 			for _, s := range run.Steps {
 				if s.State == workflow.Completed || s.State == workflow.Skipped {
 					done++
 				}
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%d/%d\t$%.4f\t%s\n", run.ID[:13], oneLine(run.Name), run.State, done, len(run.Steps), run.CostUSD.Dollars(), fit(oneLine(run.Detail), 60))
-		}
-		return w.Flush()
+			return fmt.Sprintf("%s\t%s\t%s\t%d/%d\t$%.4f\t%s", run.ID[:13], oneLine(run.Name), run.State, done, len(run.Steps),
+				run.CostUSD.Dollars(), fit(oneLine(run.Detail), 60))
+		},
+	}
+	return runs.command(a, "List runs, the newest first", func(ctx context.Context, show func([]workflow.Run, error) error) error {
+		return withWorkflows(ctx, a, false, func(ctx context.Context, r *workflow.Runner) error { return show(r.All(ctx)) })
 	})
 }
 
@@ -213,16 +195,11 @@ func newWorkflowShow(a *app) *cobra.Command {
 				if run.Detail != "" {
 					fmt.Fprintln(a.out, printable(run.Detail))
 				}
-				w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-				fmt.Fprintln(w, "STEP\tAGENT\tSTATE\tATTEMPTS\tSESSION\tANSWER")
-				for _, s := range run.Steps {
-					session := "-"
-					if s.Session != "" {
-						session = s.Session[:13]
-					}
-					fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", s.ID, nonEmpty(s.Agent, "-"), s.State, s.Attempts, session, fit(oneLine(nonEmpty(s.Output, s.Error)), 60))
-				}
-				return w.Flush()
+				steps := listing[workflow.StepRun]{head: "STEP\tAGENT\tSTATE\tATTEMPTS\tSESSION\tANSWER", row: func(s workflow.StepRun) string {
+					return fmt.Sprintf("%s\t%s\t%s\t%d\t%s\t%s", s.ID, nonEmpty(s.Agent, "-"), s.State, s.Attempts, shortID(s.Session),
+						fit(oneLine(nonEmpty(s.Output, s.Error)), 60))
+				}}
+				return steps.print(a.out, run.Steps)
 			})
 		},
 	}

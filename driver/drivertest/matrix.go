@@ -22,7 +22,7 @@ func Write(path string, results ...*Result) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(path, []byte(table), 0o644) //nolint:gosec // it is for everybody
+	return os.WriteFile(path, []byte(table), 0o644) // it is for everybody
 }
 
 func tableOf(results []*Result) (string, error) {

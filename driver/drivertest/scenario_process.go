@@ -80,7 +80,7 @@ func (f *fixture) wrap(script string) {
 	f.Helper()
 	path := filepath.Join(f.place.Home, "wrapped")
 	text := fmt.Sprintf("#!/bin/sh\nprogram='%s'\n%s\n", f.target.Program, script)
-	if err := os.WriteFile(path, []byte(text), 0o700); err != nil { //nolint:gosec // it is a program
+	if err := os.WriteFile(path, []byte(text), 0o700); err != nil { // it is a program
 		f.Fatalf("%v", err)
 	}
 	f.place.Program = path

@@ -13,7 +13,7 @@ import (
 
 const (
 	anthropicKey     = "ANTHROPIC_API_KEY"
-	anthropicToken   = "ANTHROPIC_AUTH_TOKEN" //nolint:gosec // the name of a variable
+	anthropicToken   = "ANTHROPIC_AUTH_TOKEN" // the name of a variable
 	anthropicBase    = "ANTHROPIC_BASE_URL"
 	anthropicVersion = "2023-06-01"
 	maxOutputTokens  = 16_000 // besides a budget for thinking

@@ -49,7 +49,7 @@ func (f folder) texts(depth int) map[string][]byte {
 			rest := strings.TrimPrefix(strings.TrimPrefix(name, dir), "/")
 			switch {
 			case err != nil:
-				return nil //nolint:nilerr // what cannot be read is left out
+				return nil // what cannot be read is left out
 			case d.IsDir() && strings.Count(rest, "/") >= depth:
 				return fs.SkipDir
 			case d.IsDir() || path.Ext(name) != ".md":

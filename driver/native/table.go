@@ -78,7 +78,7 @@ func readTable(path string) (table, error) {
 }
 
 func tableFile(path string) (table, error) {
-	f, err := os.Open(path) //nolint:gosec // the user names it
+	f, err := os.Open(path) // the user names it
 	if err != nil {
 		return table{}, err
 	}

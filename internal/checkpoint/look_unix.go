@@ -90,13 +90,13 @@ func (l *looker) file(path string) {
 	if changed.After(l.newest) {
 		l.newest = changed
 	}
-	l.number(int64(st.Ino), int64(st.Dev), int64(st.Mode), st.Size, st.Mtim.Nano(), changed.UnixNano()) //nolint:unconvert // their types differ between systems
+	l.number(int64(st.Ino), int64(st.Dev), int64(st.Mode), st.Size, st.Mtim.Nano(), changed.UnixNano()) // their types differ between systems
 }
 
 func (l *looker) number(numbers ...int64) {
 	l.buf = l.buf[:0]
 	for _, n := range numbers {
-		l.buf = binary.LittleEndian.AppendUint64(l.buf, uint64(n)) //nolint:gosec // only its bits count
+		l.buf = binary.LittleEndian.AppendUint64(l.buf, uint64(n)) // only its bits count
 	}
 	l.sum.Write(l.buf)
 }

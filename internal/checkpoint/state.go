@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -150,7 +151,7 @@ func toBytes(list []string) [][]byte {
 
 // perms lists the permission bits that are known, by path.
 func (st *state) perms() (list []privateFile) {
-	for _, p := range sortedKeys(st.private) {
+	for _, p := range slices.Sorted(maps.Keys(st.private)) {
 		list = append(list, privateFile{[]byte(p), st.private[p]})
 	}
 	return list

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -78,7 +79,7 @@ func (u *uncovered) leftOut(ctx context.Context, g git, before, after ID) error 
 		}
 		delete(old, string(l.Path))
 	}
-	for _, p := range sortedKeys(old) {
+	for _, p := range slices.Sorted(maps.Keys(old)) {
 		if u.repo.stamp(p) == "" {
 			u.add(p, "it is gone, and "+old[p].Reason)
 		}

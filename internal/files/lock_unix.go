@@ -22,7 +22,7 @@ func tryLock(f *os.File, shared bool) (bool, error) {
 	var locked error
 	err = conn.Control(func(fd uintptr) {
 		for {
-			locked = syscall.Flock(int(fd), how|syscall.LOCK_NB) //nolint:gosec // a descriptor
+			locked = syscall.Flock(int(fd), how|syscall.LOCK_NB) // a descriptor
 			if !errors.Is(locked, syscall.EINTR) {
 				return
 			}

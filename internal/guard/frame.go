@@ -35,7 +35,7 @@ func writeFrame(w io.Writer, kind byte, body []byte) error {
 	}
 	b := make([]byte, 0, 5+len(body))
 	b = append(b, kind)
-	b = binary.BigEndian.AppendUint32(b, uint32(len(body))) //nolint:gosec // bounded by maxFrame
+	b = binary.BigEndian.AppendUint32(b, uint32(len(body))) // bounded by maxFrame
 	_, err := w.Write(append(b, body...))
 	return err
 }
@@ -58,7 +58,7 @@ func readFrame(r io.Reader) (frame, error) {
 func numbers(list ...int64) []byte {
 	var b []byte
 	for _, n := range list {
-		b = binary.BigEndian.AppendUint64(b, uint64(n)) //nolint:gosec // a bit pattern, turned back below
+		b = binary.BigEndian.AppendUint64(b, uint64(n)) // a bit pattern, turned back below
 	}
 	return b
 }
@@ -68,7 +68,7 @@ func (f frame) number(i int) int64 {
 	if len(f.body) < 8*(i+1) {
 		return 0
 	}
-	return int64(binary.BigEndian.Uint64(f.body[8*i:])) //nolint:gosec // a bit pattern, see numbers
+	return int64(binary.BigEndian.Uint64(f.body[8*i:])) // a bit pattern, see numbers
 }
 
 // spec is what the guard needs to know of a Config.

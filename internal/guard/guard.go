@@ -185,9 +185,9 @@ func (g *Guard) readStatus(status *os.File) (complete bool) {
 			g.pid = int(f.number(0))
 			g.start(nil)
 		case frameFailed:
-			g.start(startError(syscall.Errno(f.number(0)))) //nolint:gosec // an errno, sent by our own guard
+			g.start(startError(syscall.Errno(f.number(0)))) // an errno, sent by our own guard
 		case frameExited:
-			g.exit = exitOf(syscall.WaitStatus(f.number(0)), time.Duration(f.number(1))) //nolint:gosec // a wait status, sent by our own guard
+			g.exit = exitOf(syscall.WaitStatus(f.number(0)), time.Duration(f.number(1))) // a wait status, sent by our own guard
 			close(g.exited)
 		case frameGone:
 			if left := f.number(0); left > 0 {

@@ -139,7 +139,7 @@ func targetOf(k *unix.KinfoProc) target {
 		pid:    int(k.Proc.P_pid),
 		parent: int(k.Eproc.Ppid),
 		group:  int(k.Eproc.Pgid),
-		start:  uint64(at.Sec)*1e6 + uint64(at.Usec), //nolint:gosec // a time after 1970
+		start:  uint64(at.Sec)*1e6 + uint64(at.Usec), // a time after 1970
 		handle: -1,
 	}
 }

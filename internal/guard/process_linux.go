@@ -46,7 +46,7 @@ func closeInherited(first int) {
 		if err != nil || fd < first {
 			continue
 		}
-		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 { //nolint:gosec // a descriptor
+		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 { // a descriptor
 			_ = unix.Close(fd)
 		}
 	}

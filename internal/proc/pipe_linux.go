@@ -64,10 +64,10 @@ func (w *waiter) Read(p []byte) (int, error) {
 // readOnce reads, and reports whether there was something to read, or an end.
 func (w *waiter) readOnce(fd uintptr) bool {
 	for {
-		n, _, e := syscall.RawSyscall(syscall.SYS_READ, fd, uintptr(unsafe.Pointer(&w.p[0])), uintptr(len(w.p))) //nolint:gosec // it is our buffer
+		n, _, e := syscall.RawSyscall(syscall.SYS_READ, fd, uintptr(unsafe.Pointer(&w.p[0])), uintptr(len(w.p))) // it is our buffer
 		switch e {
 		case 0:
-			w.n, w.err = int(n), nil //nolint:gosec // at most the length
+			w.n, w.err = int(n), nil // at most the length
 			return true
 		case syscall.EINTR:
 		case syscall.EAGAIN:

@@ -18,7 +18,7 @@ func readNow(f *os.File, p []byte) (n int, err error) {
 	var readErr error
 	err = conn.Control(func(fd uintptr) {
 		for {
-			n, readErr = syscall.Read(int(fd), p) //nolint:gosec // a descriptor
+			n, readErr = syscall.Read(int(fd), p) // a descriptor
 			if !errors.Is(readErr, syscall.EINTR) {
 				return
 			}

@@ -35,7 +35,6 @@ func (m Message) Decode(v any) error {
 
 // Codes of errors. Do not branch on those that agents send: they differ.
 const (
-	CodeParse          = -32700
 	CodeInvalidRequest = -32600
 	CodeMethodNotFound = -32601
 	CodeInvalidParams  = -32602

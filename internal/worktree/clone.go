@@ -128,7 +128,7 @@ func RemoveClone(ctx context.Context, home, dir string, own func(file string) bo
 	}
 	if _, err := os.Stat(dir); err == nil {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err != nil { // git would look at a repository above
-			return "it is no longer a repository", nil //nolint:nilerr // so it is kept
+			return "it is no longer a repository", nil // so it is kept
 		}
 		g, err := open(ctx, dir)
 		if err == nil {

@@ -44,7 +44,7 @@ func main() {
 		defer f.Close()
 		if err := pprof.StartCPUProfile(f); err != nil {
 			fmt.Fprintln(os.Stderr, "bench:", err)
-			os.Exit(1) //nolint:gocritic // there is nothing in the file
+			os.Exit(1) // there is nothing in the file
 		}
 		defer pprof.StopCPUProfile()
 	}

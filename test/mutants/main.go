@@ -64,7 +64,7 @@ func run(ctx context.Context, args []string, out io.Writer) (int, error) {
 			return survived, err
 		}
 		if *sample > 0 && *sample < len(all) {
-			r := rand.New(rand.NewPCG(*seed, 0)) //nolint:gosec // a sample, not a secret
+			r := rand.New(rand.NewPCG(*seed, 0)) // a sample, not a secret
 			r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 			all = all[:*sample]
 		}

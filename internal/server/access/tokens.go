@@ -147,7 +147,7 @@ func checkName(name string) error {
 		return terret.Invalid("name", "%q contains unprintable characters", name)
 	case utf8.RuneCountInString(name) > maxName:
 		return terret.Invalid("name", "it must not be longer than %d characters", maxName)
-	case strings.HasPrefix(name, "-") || strings.TrimSpace(name) != name:
+	case terret.CheckWord("name", name) != nil || strings.TrimSpace(name) != name:
 		return terret.Invalid("name", "%q begins with a dash, or begins or ends with a space", name)
 	case strings.EqualFold(name, adminName):
 		return terret.Invalid("name", "%q is reserved for the token in $TERRET_HOME/token; choose another name", name)

@@ -58,7 +58,7 @@ const ready = "echo ready\nwhile read line; do :; done\n"
 
 // Marker returns a duration for sleep that is unique to its caller.
 func Marker() string {
-	return fmt.Sprintf("%d.%09d", 100_000+rand.IntN(900_000), rand.IntN(1_000_000_000)) //nolint:gosec // a name
+	return fmt.Sprintf("%d.%09d", 100_000+rand.IntN(900_000), rand.IntN(1_000_000_000)) // a name
 }
 
 // Alive returns a line for each process that has the marker in its arguments or

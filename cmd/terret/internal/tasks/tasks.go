@@ -144,7 +144,7 @@ func write(dir string, files map[string]string) error {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return err
 		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil { //nolint:gosec // a repository that agents work in
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil { // a repository that agents work in
 			return err
 		}
 	}

@@ -31,7 +31,7 @@ func (s *Servers) elicit(ctx context.Context, server string, p *mcp.ElicitParams
 	}
 	d, err := s.o.Ask(ctx, terret.QuestionRequest{Questions: form.Questions(p.Message), URL: p.URL})
 	if err != nil {
-		return &mcp.ElicitResult{Action: elicit.Declined}, nil //nolint:nilerr // nobody answered
+		return &mcp.ElicitResult{Action: elicit.Declined}, nil // nobody answered
 	}
 	r, err := form.Result(d)
 	if err != nil {

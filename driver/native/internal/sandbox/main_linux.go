@@ -48,12 +48,12 @@ func (o order) exec(argv []string) error {
 		if err != nil {
 			return err
 		}
-		return syscall.Exec(o.Bwrap, append(append(args, "--", path), argv[1:]...), os.Environ()) //nolint:gosec // as it was ordered
+		return syscall.Exec(o.Bwrap, append(append(args, "--", path), argv[1:]...), os.Environ()) // as it was ordered
 	}
 	if err := restrict(box); err != nil {
 		return err
 	}
-	return syscall.Exec(path, argv, os.Environ()) //nolint:gosec // as it was ordered
+	return syscall.Exec(path, argv, os.Environ()) // as it was ordered
 }
 
 // bwrapArgs are the arguments of bubblewrap. They include a file, which it inherits, with

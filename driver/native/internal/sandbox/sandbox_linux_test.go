@@ -196,7 +196,7 @@ func TestNoMechanism(t *testing.T) {
 		{[]string{"/bin/echo"}, []string{"it was tried out, and said"}}, // restricts nothing
 	} {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, "bwrap"), []byte("#!/bin/sh\nexit 1\n"), 0o700); err != nil { //nolint:gosec // a program
+		if err := os.WriteFile(filepath.Join(dir, "bwrap"), []byte("#!/bin/sh\nexit 1\n"), 0o700); err != nil { // a program
 			t.Fatal(err)
 		}
 		r := New(c.helper, []string{"PATH=relative:" + dir})
@@ -216,7 +216,7 @@ func TestNoMechanism(t *testing.T) {
 func TestMissingBubblewrap(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "bwrap"), []byte("#!/bin/sh\nexit 1\n"), 0o700); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(filepath.Join(dir, "bwrap"), []byte("#!/bin/sh\nexit 1\n"), 0o700); err != nil { // a program
 		t.Fatal(err)
 	}
 	if got, err := New([]string{os.Args[0], helperArg}, []string{"PATH=" + dir}).Mechanism(); err != nil || got != Landlock {

@@ -46,7 +46,7 @@ func filter(families ...int) []unix.SockFilter {
 		load(atFirstArg),
 	)
 	for _, f := range families {
-		out = append(out, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: uint32(f), Jf: 1}, result(allow)) //nolint:gosec // small
+		out = append(out, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: uint32(f), Jf: 1}, result(allow)) // small
 	}
 	return append(out, result(fail))
 }
@@ -77,7 +77,7 @@ func encode(f []unix.SockFilter) []byte {
 
 // load applies the filter to this thread, and to what it becomes.
 func load(f []unix.SockFilter) error {
-	program := unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]} //nolint:gosec // a few
+	program := unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]} // a few
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&program)))
 	if errno != 0 {
 		return fmt.Errorf("the kernel refuses the filter of system calls: %w", errno)

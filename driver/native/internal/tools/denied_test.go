@@ -30,7 +30,7 @@ func denied(dir string) error {
 		if err := os.Chmod(filepath.Join(dir, folder), mode); err != nil {
 			return err
 		}
-		defer os.Chmod(filepath.Join(dir, folder), 0o755) //nolint:gosec // so that it can be removed
+		defer os.Chmod(filepath.Join(dir, folder), 0o755) // so that it can be removed
 	}
 	edit := func(path string) input { return input{"file_path": path, "old_string": "word", "new_string": "x"} }
 	var errs []error
