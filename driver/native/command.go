@@ -7,7 +7,7 @@ import (
 	"unicode"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/frontmatter"
+	"github.com/terret-dev/terret/internal/yamlfile"
 )
 
 const initPrompt = `Look at this project, and write the file AGENTS.md for agents that will work in it, or improve the one that is there.
@@ -60,7 +60,7 @@ func (a *agent) commands() map[string]command {
 // argument-hint; others are for other agents.
 func parseCommand(name string, content []byte) command {
 	c := command{Command: terret.Command{Name: name}}
-	doc, err := frontmatter.Parse(content)
+	doc, err := yamlfile.Frontmatter(content)
 	if err != nil {
 		c.err = terret.Errorf(terret.CodeInvalidRequest, "the file of the command /%s: %w", name, err)
 		c.Description = "its file cannot be read: " + err.Error()

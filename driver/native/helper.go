@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/frontmatter"
+	"github.com/terret-dev/terret/internal/yamlfile"
 )
 
 // helper is a kind of subagent.
@@ -51,7 +51,7 @@ func (a *agent) helpers(in terret.Settings) (map[string]helper, error) {
 // parseHelper reads the file of a helper. One that cannot be read is left out, as are
 // settings that we do not know.
 func parseHelper(name string, content []byte) (string, helper, bool) {
-	doc, err := frontmatter.Parse(content)
+	doc, err := yamlfile.Frontmatter(content)
 	if err != nil {
 		return "", helper{}, false
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/terret-dev/terret/driver/native/internal/tools"
-	"github.com/terret-dev/terret/internal/frontmatter"
+	"github.com/terret-dev/terret/internal/yamlfile"
 )
 
 // skillTool gives the model the text of a skill.
@@ -35,7 +35,7 @@ func (a *agent) skills() map[string]skill {
 			if base != "SKILL" || dir == "" {
 				continue
 			}
-			doc, err := frontmatter.Parse(texts[file])
+			doc, err := yamlfile.Frontmatter(texts[file])
 			if err != nil {
 				continue
 			}

@@ -18,8 +18,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/terret-dev/terret/internal/frontmatter"
 	"github.com/terret-dev/terret/internal/gitcmd"
+	"github.com/terret-dev/terret/internal/yamlfile"
 )
 
 // Bounds on what is inspected. A folder with more cannot be trusted.
@@ -414,7 +414,7 @@ func (w *walk) personas() {
 // grantsOf names what a persona grants. One that cannot be read is never used, so it
 // grants nothing.
 func grantsOf(content []byte) string {
-	doc, err := frontmatter.Parse(content)
+	doc, err := yamlfile.Frontmatter(content)
 	if err != nil {
 		return ""
 	}

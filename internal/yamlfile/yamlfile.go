@@ -1,5 +1,6 @@
-// Package yamlfile reads YAML files of people strictly: unknown keys are errors, nothing
-// can expand to more than it looks like, and errors begin with file:line:column.
+// Package yamlfile reads what people write in YAML strictly: unknown keys are errors, and
+// nothing can expand to more than it looks like. Parse reads whole files; its errors begin
+// with file:line:column. Frontmatter reads the settings at the head of a Markdown file.
 package yamlfile
 
 import (
@@ -21,23 +22,33 @@ func Parse(name string, data []byte, into any) (f File, err error) {
 	if len(data) > maxFile {
 		return f, fmt.Errorf("%s: it must not be longer than %d bytes", name, maxFile)
 	}
-	defer func() { // the YAML library is large and has panicked on odd input before
+	var bad error
+	err = parsed(data, func(file *ast.File) error {
+		f = File{Name: name, file: file}
+		if bad = f.check(); bad != nil {
+			return bad
+		}
+		return yaml.NewDecoder(strings.NewReader(""), yaml.Strict()).DecodeFromNode(file.Docs[0].Body, into)
+	})
+	if err != nil && bad == nil {
+		err = located(name, err)
+	}
+	return f, err
+}
+
+// parsed calls use with a parsed text. The YAML library is large and has panicked on odd
+// input before, so whatever it does is done here.
+func parsed(data []byte, use func(*ast.File) error) (err error) {
+	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("%s: cannot be read as YAML (%v)", name, p)
+			err = fmt.Errorf("cannot be read as YAML (%v)", p)
 		}
 	}()
 	file, err := parser.ParseBytes(data, 0)
 	if err != nil {
-		return f, located(name, err)
+		return err
 	}
-	f = File{Name: name, file: file}
-	if err := f.check(); err != nil {
-		return f, err
-	}
-	if err := yaml.NewDecoder(strings.NewReader(""), yaml.Strict()).DecodeFromNode(file.Docs[0].Body, into); err != nil {
-		return f, located(name, err)
-	}
-	return f, nil
+	return use(file)
 }
 
 // File is a parsed file that knows where things are.

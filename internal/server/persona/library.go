@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/frontmatter"
+	"github.com/terret-dev/terret/internal/yamlfile"
 )
 
 // The names of persona files, within a project.
@@ -155,14 +155,14 @@ func (l *Library) entry(root *os.Root, name string) entry {
 }
 
 // persona reads one file.
-func (l *Library) persona(root *os.Root, file, id string) (terret.Persona, frontmatter.Document, error) {
+func (l *Library) persona(root *os.Root, file, id string) (terret.Persona, yamlfile.Document, error) {
 	p := terret.Persona{ID: id, SourceFile: file}
 	content, more, err := l.read(root, file, maxFile)
 	switch {
 	case err != nil:
-		return p, frontmatter.Document{}, invalid("%s: %w", file, err)
+		return p, yamlfile.Document{}, invalid("%s: %w", file, err)
 	case more:
-		return p, frontmatter.Document{}, invalid("%s is larger than %d KB", file, maxFile>>10)
+		return p, yamlfile.Document{}, invalid("%s is larger than %d KB", file, maxFile>>10)
 	}
 	return parse(file, id, content)
 }

@@ -8,8 +8,8 @@ import (
 	"unicode"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/frontmatter"
 	"github.com/terret-dev/terret/internal/lazyregexp"
+	"github.com/terret-dev/terret/internal/yamlfile"
 	"github.com/terret-dev/terret/policy"
 )
 
@@ -35,10 +35,10 @@ func fail(file string, line int, format string, args ...any) *terret.Error {
 }
 
 // parse reads a persona's file.
-func parse(file, id string, content []byte) (terret.Persona, frontmatter.Document, error) {
+func parse(file, id string, content []byte) (terret.Persona, yamlfile.Document, error) {
 	p := terret.Persona{ID: id, SourceFile: file}
-	doc, err := frontmatter.Parse(content)
-	if e, ok := errors.AsType[*frontmatter.Error](err); ok {
+	doc, err := yamlfile.Frontmatter(content)
+	if e, ok := errors.AsType[*yamlfile.LineError](err); ok {
 		return p, doc, fail(file, e.Line, "%s", e.Message)
 	}
 	if err != nil {
@@ -73,7 +73,7 @@ func bare(file, text string) error {
 }
 
 // set applies one setting.
-func set(p *terret.Persona, f frontmatter.Field) (err error) {
+func set(p *terret.Persona, f yamlfile.Field) (err error) {
 	switch f.Key {
 	case "tools":
 		p.Tools, err = tools(f)
@@ -110,7 +110,7 @@ func set(p *terret.Persona, f frontmatter.Field) (err error) {
 	case "max_turns":
 		p.MaxTurns, err = turns(text)
 	case "model":
-		if p.Model = text; strings.HasPrefix(text, "-") {
+		if p.Model = text; terret.CheckWord("model", text) != nil {
 			err = terret.Errorf(terret.CodeInvalidRequest, "%q is not a model name", text)
 		}
 	case "agent":
@@ -151,7 +151,7 @@ func turns(text string) (int, error) {
 }
 
 // list reads a list, or a text with commas. It is never nil.
-func list(f frontmatter.Field) ([]string, error) {
+func list(f yamlfile.Field) ([]string, error) {
 	items := f.List
 	if items == nil {
 		items = splitList(f.Text)
@@ -194,7 +194,7 @@ func splitList(text string) []string {
 }
 
 // gates reads a list of wanted gates.
-func gates(f frontmatter.Field) ([]terret.Gate, error) {
+func gates(f yamlfile.Field) ([]terret.Gate, error) {
 	names, err := list(f)
 	if err != nil {
 		return nil, err
@@ -207,7 +207,7 @@ func gates(f frontmatter.Field) ([]terret.Gate, error) {
 }
 
 // rules reads a list of rules.
-func rules(f frontmatter.Field) ([]string, error) {
+func rules(f yamlfile.Field) ([]string, error) {
 	out, err := list(f)
 	if err != nil {
 		return nil, err
@@ -221,7 +221,7 @@ func rules(f frontmatter.Field) ([]string, error) {
 }
 
 // tools reads the list of the agent's tools. All of them is nil, as if unset.
-func tools(f frontmatter.Field) ([]string, error) {
+func tools(f yamlfile.Field) ([]string, error) {
 	out, err := rules(f)
 	if err != nil {
 		return nil, err

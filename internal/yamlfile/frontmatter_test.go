@@ -1,4 +1,4 @@
-package frontmatter
+package yamlfile
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestParse(t *testing.T) {
+func TestFrontmatter(t *testing.T) {
 	t.Parallel()
 	settings := []Field{{Key: "tools", Line: 2, Text: "Read, Grep"}, {Key: "max_turns", Line: 3, Text: "10"}}
 	for name, c := range map[string]struct {
@@ -38,7 +38,7 @@ func TestParse(t *testing.T) {
 		"true":          {"---\na: true\n---\n", []Field{{Key: "a", Line: 2, Text: "true"}}, ""},
 		"rule below":    {"Text\n---\ntools: Read\n---\n", nil, "Text\n---\ntools: Read\n---\n"},
 	} {
-		got, err := Parse([]byte(c.in))
+		got, err := Frontmatter([]byte(c.in))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -94,15 +94,15 @@ func TestParseErrors(t *testing.T) {
 		"open list":         {"---\nx: [a,\nb]\n---\n", 3, "belongs to the setting above"},
 		"inner document":    {"---\ntools: Read\n--- x\n---\n", 3, "cannot stand here"},
 	} {
-		got, err := Parse([]byte(c.in))
-		e, ok := errors.AsType[*Error](err)
+		got, err := Frontmatter([]byte(c.in))
+		e, ok := errors.AsType[*LineError](err)
 		if !ok || c.line > 0 && e.Line != c.line || !strings.Contains(e.Message, c.want) {
 			t.Errorf("%s: %+v, error %v, want line %d %q", name, got, err, c.line, c.want)
 		}
 	}
 }
 
-func FuzzParse(f *testing.F) {
+func FuzzFrontmatter(f *testing.F) {
 	f.Add("tools: Read\n", "x: [a, b]\n")
 	f.Add("# \n", "a: |\n  b\n")
 	f.Add("a: \"b\n", "c\"\n")
@@ -110,9 +110,9 @@ func FuzzParse(f *testing.F) {
 		// A setting between others is read or the file is refused; it never becomes
 		// text, and never vanishes.
 		in := fmt.Sprintf("---\n%s\nzz_tools: Read\n%s\n---\nText", before, after)
-		doc, err := Parse([]byte(in))
+		doc, err := Frontmatter([]byte(in))
 		if err != nil {
-			if e, ok := errors.AsType[*Error](err); !ok || e.Line < 1 || e.Message == "" {
+			if e, ok := errors.AsType[*LineError](err); !ok || e.Line < 1 || e.Message == "" {
 				t.Fatalf("error %v", err)
 			}
 			return

@@ -1,16 +1,4 @@
-// Package frontmatter reads the block of settings at the head of a Markdown file:
-//
-//	---
-//	tools: Read, Grep
-//	max_turns: 10
-//	---
-//	The text.
-//
-// The block is YAML, restricted to keys with single values and lists of them, without
-// anything that could hide a setting: no anchors, aliases, tags, nested values or
-// duplicate keys. What looks like a block but is not one is an error, so that a typo
-// never turns settings into text. Errors name the line.
-package frontmatter
+package yamlfile
 
 import (
 	"bytes"
@@ -22,7 +10,6 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 )
 
 // maxBlock bounds the block, in bytes.
@@ -41,7 +28,13 @@ type Field struct {
 	List []string
 }
 
-// Document is a parsed file.
+// Document is a Markdown file with settings at its head:
+//
+//	---
+//	tools: Read, Grep
+//	max_turns: 10
+//	---
+//	The text.
 type Document struct {
 	// Fields are the settings in the order of the file; nil if there is no block.
 	Fields []Field
@@ -50,20 +43,24 @@ type Document struct {
 	Text, Body string
 }
 
-// Error says what is wrong with a file, and where.
-type Error struct {
+// LineError says what is wrong with a Markdown file, and where.
+type LineError struct {
 	Line    int // from 1
 	Message string
 }
 
-func (e *Error) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Message) }
+func (e *LineError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Message) }
 
-func failf(line int, format string, args ...any) *Error {
-	return &Error{Line: line, Message: fmt.Sprintf(format, args...)}
+func failf(line int, format string, args ...any) *LineError {
+	return &LineError{Line: line, Message: fmt.Sprintf(format, args...)}
 }
 
-// Parse parses a file. Its errors are of type *Error.
-func Parse(content []byte) (Document, error) {
+// Frontmatter parses a Markdown file with settings at its head. They are restricted to keys
+// with single values and lists of them, without anything that could hide a setting: no
+// anchors, aliases, tags, nested values or duplicate keys. What looks like settings but is
+// not is an error, so that a typo never turns settings into text. Its errors are of type
+// *LineError.
+func Frontmatter(content []byte) (Document, error) {
 	text := string(bytes.TrimPrefix(content, []byte("\uFEFF")))
 	if err := checkText(text); err != nil {
 		return Document{}, err
@@ -133,23 +130,19 @@ func parseBlock(block string) (fields []Field, err error) {
 			return nil, failf(i+2, "it contains invisible characters")
 		}
 	}
-	defer func() {
-		if r := recover(); r != nil { // the parser gets whatever is in a repository
-			fields, err = nil, failf(2, "the settings cannot be read as YAML")
+	err = parsed([]byte(block), func(file *ast.File) (err error) {
+		if len(file.Docs) > 1 {
+			return failf(2, "there is more than one set of settings")
 		}
-	}()
-	file, err := parser.ParseBytes([]byte(block), 0)
+		if fields, err = readFields(file); err != nil {
+			return err
+		}
+		return nothingLost(block, fields)
+	})
 	if err != nil {
 		return nil, syntax(err)
 	}
-	if len(file.Docs) > 1 {
-		return nil, failf(2, "there is more than one set of settings")
-	}
-	fields, err = readFields(file)
-	if err != nil {
-		return nil, err
-	}
-	return fields, nothingLost(block, fields)
+	return fields, nil
 }
 
 // nothingLost makes sure that every line that begins at the margin is a setting, and
@@ -206,7 +199,10 @@ func lineOf(n ast.Node) int {
 	return 2
 }
 
-func syntax(err error) *Error {
+func syntax(err error) error {
+	if _, ok := errors.AsType[*LineError](err); ok {
+		return err
+	}
 	line, message := 2, "the settings cannot be read as YAML"
 	if y, ok := errors.AsType[yaml.Error](err); ok {
 		if t := y.GetToken(); t != nil && t.Position != nil {
