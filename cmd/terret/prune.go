@@ -110,7 +110,7 @@ func (a *app) showStale(stale installation.Pruned, asJSON bool) error {
 		return a.printJSON(stale)
 	}
 	if len(stale.Sessions) > 0 {
-		err := listing[assemble.Stale]{head: "ID\tAGENT\tUSED\tEVENTS\tTITLE", row: func(s assemble.Stale) string {
+		err := listing[installation.Stale]{head: "ID\tAGENT\tUSED\tEVENTS\tTITLE", row: func(s installation.Stale) string {
 			return fmt.Sprintf("%s\t%s\t%s\t%d\t%s", s.ID[:13], s.Agent, ago(s.UpdatedAt), s.Events, fit(oneLine(nonEmpty(s.Title, "(no title)")), 60))
 		}}.print(a.out, stale.Sessions)
 		if err != nil {
