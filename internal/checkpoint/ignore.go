@@ -2,12 +2,13 @@ package checkpoint
 
 import (
 	"bytes"
-	"io"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/terret-dev/terret/internal/gitcmd"
 )
 
 // stagePrefix begins the names of the temporary files of a restore.
@@ -47,7 +48,7 @@ func (r *Repo) rules(nested []string) []byte {
 				return translated
 			})
 		}
-		inherit(gitDir(top).exclude, sub)
+		inherit(userGit(top).Exclude(), sub)
 		for i, dir := 0, top; i < len(sub); i++ {
 			inherit(filepath.Join(dir, ".gitignore"), sub[i:])
 			dir = filepath.Join(dir, sub[i])
@@ -56,9 +57,9 @@ func (r *Repo) rules(nested []string) []byte {
 			b.Reset()
 		}
 	}
-	add(gitDir(r.dir).exclude, func(p string) string { return p })
+	add(userGit(r.dir).Exclude(), func(p string) string { return p })
 	for _, sub := range nested {
-		file := gitDir(filepath.Join(r.dir, filepath.FromSlash(sub))).exclude
+		file := userGit(filepath.Join(r.dir, filepath.FromSlash(sub))).Exclude()
 		add(file, func(p string) string { return below(p, sub) })
 	}
 	b.WriteString(stagePrefix + "*\n")
@@ -68,69 +69,30 @@ func (r *Repo) rules(nested []string) []byte {
 // enclosing returns the nearest parent of dir that is a git work tree, when dir
 // is none itself.
 func enclosing(dir string) string {
-	if gitDir(dir).found() {
+	if _, ok := gitcmd.At(dir); ok {
 		return ""
 	}
 	for dir != filepath.Dir(dir) {
 		dir = filepath.Dir(dir)
-		if gitDir(dir).found() {
+		if _, ok := gitcmd.At(dir); ok {
 			return dir
 		}
 	}
 	return ""
 }
 
-// userGit names the two files that are read of a user's repository. Only their
-// content counts: nothing in that repository is run and none of its
-// configuration is read.
-type userGit struct {
-	index   string
-	exclude string
+// userGit is the repository at dir. Of its files, only the index and the excludes are read.
+func userGit(dir string) gitcmd.Repository {
+	r, _ := gitcmd.At(dir) // none has neither
+	return r
 }
 
-func (u userGit) found() bool { return u.index != "" }
-
-// gitDir finds the git directory of the work tree at dir: a folder .git, or the
-// one that a file .git names for submodules and worktrees.
-func gitDir(dir string) userGit {
-	at := filepath.Join(dir, ".git")
-	info, err := os.Stat(at)
-	if err != nil {
-		return userGit{}
-	}
-	if !info.IsDir() {
-		target, ok := strings.CutPrefix(strings.TrimRight(string(readRegular(at)), "\r\n"), "gitdir: ")
-		if !ok {
-			return userGit{}
-		}
-		if !filepath.IsAbs(target) {
-			target = filepath.Join(dir, target)
-		}
-		at = target
-	}
-	common := at
-	if to := strings.TrimRight(string(readRegular(filepath.Join(at, "commondir"))), "\r\n"); to != "" {
-		common = to
-		if !filepath.IsAbs(to) {
-			common = filepath.Join(at, to)
-		}
-	}
-	return userGit{index: filepath.Join(at, "index"), exclude: filepath.Join(common, "info", "exclude")}
-}
-
-// readRegular returns up to 1 MiB of a regular file, and nothing for anything
-// else: a missing file is normal, and a pipe must not block.
+// readRegular returns up to 1 MiB of a regular file that no link leads to, as git does.
 func readRegular(file string) []byte {
 	if info, err := os.Lstat(file); err != nil || !info.Mode().IsRegular() {
 		return nil
 	}
-	f, err := os.Open(file)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	content, _ := io.ReadAll(io.LimitReader(f, 1<<20)) // a part is as good as none
-	return content
+	return gitcmd.ReadRegular(file, 1<<20)
 }
 
 // splitPattern takes a gitignore pattern apart: the "!", the pattern without
@@ -204,13 +166,4 @@ var patternEscaper = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `
 // break cannot be escaped; any one character stands for it.
 func escapePattern(p string) string {
 	return strings.ReplaceAll(patternEscaper.Replace(p), "\n", "?")
-}
-
-// escapeGlob makes a filepath.Glob pattern that matches p literally. Windows
-// paths cannot hold what would need it.
-func escapeGlob(p string) string {
-	if filepath.Separator != '/' {
-		return p
-	}
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(p)
 }

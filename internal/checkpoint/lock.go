@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret/internal/files"
+	"github.com/terret-dev/terret/internal/gitcmd"
 )
 
 // locked runs f while this call, and no other of any process, holds the shadow
@@ -85,7 +86,7 @@ func (r *Repo) sweep() {
 		return
 	}
 	for _, pattern := range []string{"spool-*", "objects/pack/tmp_*", "objects/??/tmp_obj_*", "objects/tmp_objdir-*", "objects/tmp_obj_*"} {
-		left, _ := filepath.Glob(filepath.Join(escapeGlob(r.shadow), pattern)) // the patterns are well-formed
+		left, _ := filepath.Glob(filepath.Join(gitcmd.EscapeGlob(r.shadow), pattern)) // the patterns are well-formed
 		for _, path := range left {
 			_ = os.RemoveAll(path)
 		}

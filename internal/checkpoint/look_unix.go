@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/terret-dev/terret/internal/gitcmd"
 )
 
 // looker looks at a folder.
@@ -34,8 +36,8 @@ func (r *Repo) look(ignored map[string]bool) *sight {
 	if top == "" {
 		top = r.dir
 	}
-	if user := gitDir(top); user.found() { // it may track what is ignored
-		l.file(user.index)
+	if user, ok := gitcmd.At(top); ok { // it may track what is ignored
+		l.file(user.Index())
 	}
 	if !l.folder(r.dir, "") {
 		return nil

@@ -136,15 +136,15 @@ func (g git) changed(ctx context.Context) (changed, removed []string, err error)
 func (r *Repo) forced(ctx context.Context, g git, nested []string) []string {
 	var list []string
 	read := func(top, cwd, prefix string) {
-		user := gitDir(top)
-		if info, err := os.Lstat(user.index); err != nil || !info.Mode().IsRegular() {
+		user := userGit(top)
+		if info, err := os.Lstat(user.Index()); err != nil || !info.Mode().IsRegular() {
 			return
 		}
 		g := g
-		g.Work, g.Cwd, g.Index = top, cwd, user.index
+		g.Work, g.Cwd, g.Index = top, cwd, user.Index()
 		args := []string{"ls-files", "-z", "--cached", "--ignored", "--exclude-per-directory=.gitignore"}
-		if info, err := os.Lstat(user.exclude); err == nil && info.Mode().IsRegular() {
-			args = append(args, "--exclude-from="+user.exclude)
+		if info, err := os.Lstat(user.Exclude()); err == nil && info.Mode().IsRegular() {
+			args = append(args, "--exclude-from="+user.Exclude())
 		}
 		_ = g.Records(ctx, nil, args, func(rec string) error {
 			if len(list) >= r.lim.MaxFiles {

@@ -120,12 +120,12 @@ func (u *uncovered) ignored(ctx context.Context, g git) error {
 
 // changedGit looks at the files of a repository that say what is committed and set.
 func (u *uncovered) changedGit(ctx context.Context, dir string) bool {
-	index := gitDir(dir).index
-	if index == "" {
+	user, ok := gitcmd.At(dir)
+	if !ok {
 		return false
 	}
 	for _, name := range []string{"HEAD", "config", "packed-refs", "refs", "hooks", "logs/HEAD"} {
-		if u.changed(ctx, filepath.Join(filepath.Dir(index), filepath.FromSlash(name))) {
+		if u.changed(ctx, filepath.Join(user.Dir, filepath.FromSlash(name))) {
 			return true
 		}
 	}

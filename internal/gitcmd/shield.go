@@ -214,47 +214,22 @@ func Elsewhere(top string) map[string]string {
 	case info.Mode()&os.ModeSymlink != 0:
 		out[".git"], _ = os.Readlink(git) // what cannot be read leads somewhere as well
 	case !info.IsDir():
-		to := strings.TrimPrefix(line(git), "gitdir: ")
-		if dir = to; !filepath.IsAbs(dir) {
-			dir = filepath.Join(top, to)
-		}
-		back, err := filepath.EvalSymlinks(line(filepath.Join(dir, "gitdir")))
+		to := strings.TrimPrefix(FirstLine(git), "gitdir: ")
+		dir = From(top, to)
+		back, err := filepath.EvalSymlinks(FirstLine(filepath.Join(dir, "gitdir")))
 		here, hereErr := filepath.EvalSymlinks(git)
 		if err != nil || hereErr != nil || back != here {
 			out[".git"] = to
 		}
 	}
-	if common := line(filepath.Join(dir, "commondir")); common != "" {
+	if common := FirstLine(filepath.Join(dir, "commondir")); common != "" {
 		if dir == git {
 			out[".git/commondir"] = common
 		}
-		if filepath.IsAbs(common) {
-			dir = common
-		} else {
-			dir = filepath.Join(dir, common)
-		}
+		dir = From(dir, common)
 	}
-	if to := strings.TrimSpace(text(filepath.Join(dir, "objects", "info", "alternates"))); to != "" {
+	if to := strings.TrimSpace(string(ReadRegular(filepath.Join(dir, "objects", "info", "alternates"), 64<<10))); to != "" {
 		out[".git/objects/info/alternates"] = to
 	}
 	return out
-}
-
-// line is the first line of a small file.
-func line(file string) string {
-	first, _, _ := strings.Cut(text(file), "\n")
-	return strings.TrimSpace(first)
-}
-
-// text is what is in a small file; empty if there is none. Pipes and the like are not
-// opened.
-func text(file string) string {
-	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() || info.Size() > 64<<10 {
-		return ""
-	}
-	content, err := os.ReadFile(file)
-	if err != nil {
-		return ""
-	}
-	return string(content)
 }

@@ -172,7 +172,7 @@ func (f *Folder) backToHead(ctx context.Context, repo repository, pick Pick) (Ba
 		return Back{}, err
 	}
 	defer done()
-	if repo.top != f.dir && g.ignores(ctx, ".") {
+	if repo.Top != f.dir && g.ignores(ctx, ".") {
 		return Back{}, errIgnoredFolder
 	}
 	old, err := g.committed(ctx, head, pick.Path)

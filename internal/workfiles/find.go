@@ -143,7 +143,7 @@ func (f *Folder) files(ctx context.Context) (list []string, more bool, err error
 	defer done()
 	soon, cancel := context.WithTimeout(ctx, searchTimeout)
 	defer cancel()
-	if ok && repo.top != f.dir && g.ignores(soon, ".") {
+	if ok && repo.Top != f.dir && g.ignores(soon, ".") {
 		return f.walk(ctx)
 	}
 	err = g.records(soon, nil, []string{"ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate", "--"}, func(rec string) error {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -23,14 +22,8 @@ const (
 	maxControl = 16 << 20 // bytes of a file of the repository that we read ourselves
 )
 
-// repository is what is used of a user's repository: where things are. None of
-// its configuration is read.
-type repository struct {
-	top     string // the work tree
-	dir     string // its git directory
-	common  string // the one that it shares with other work trees
-	objects string
-}
+// repository is a user's repository.
+type repository struct{ gitcmd.Repository }
 
 // repository is the one that the folder is in. One that leads out of where it may is
 // none: what it holds is somebody else's.
@@ -39,17 +32,17 @@ func (f *Folder) repository() (repository, bool) {
 	if !ok || len(f.within) == 0 {
 		return r, ok
 	}
-	for name, to := range gitcmd.Elsewhere(r.top) {
-		leads := []string{r.dir, r.common}
+	for name, to := range gitcmd.Elsewhere(r.Top) {
+		leads := []string{r.Dir, r.Common}
 		if strings.HasSuffix(name, "alternates") {
 			leads = nil
 			for dir := range strings.Lines(to) {
-				leads = append(leads, from(r.objects, strings.TrimSpace(dir)))
+				leads = append(leads, gitcmd.From(r.Objects(), strings.TrimSpace(dir)))
 			}
 		}
 		for _, dir := range leads {
 			real, err := filepath.EvalSymlinks(dir)
-			if err != nil || !f.mayLead(real, r.top) {
+			if err != nil || !f.mayLead(real, r.Top) {
 				return repository{}, false
 			}
 		}
@@ -73,8 +66,10 @@ func (f *Folder) mayLead(dir, top string) bool {
 // findRepository finds the work tree that dir is, or is in.
 func findRepository(dir string) (repository, bool) {
 	for top := dir; ; top = filepath.Dir(top) {
-		if r, ok := repositoryAt(top); ok {
-			return r, true
+		if r, ok := gitcmd.At(top); ok {
+			if info, err := os.Stat(r.Objects()); err == nil && info.IsDir() {
+				return repository{r}, true
+			}
 		}
 		if top == filepath.Dir(top) {
 			return repository{}, false
@@ -82,66 +77,13 @@ func findRepository(dir string) (repository, bool) {
 	}
 }
 
-// repositoryAt looks for a folder .git, or a file .git that names one, as
-// worktrees and submodules have it.
-func repositoryAt(top string) (repository, bool) {
-	at := filepath.Join(top, ".git")
-	info, err := os.Stat(at)
-	if err != nil {
-		return repository{}, false
-	}
-	if !info.IsDir() {
-		to, ok := strings.CutPrefix(firstLine(at), "gitdir: ")
-		if !ok {
-			return repository{}, false
-		}
-		at = from(top, to)
-	}
-	r := repository{top: top, dir: at, common: at}
-	if to := firstLine(filepath.Join(at, "commondir")); to != "" {
-		r.common = from(at, to)
-	}
-	r.objects = filepath.Join(r.common, "objects")
-	if info, err := os.Stat(r.objects); err != nil || !info.IsDir() {
-		return repository{}, false
-	}
-	return r, true
-}
-
-func from(dir, path string) string {
-	if filepath.IsAbs(path) {
-		return path
-	}
-	return filepath.Join(dir, path)
-}
-
-func firstLine(file string) string {
-	line, _, _ := strings.Cut(string(readRegular(file, 64<<10)), "\n")
-	return strings.TrimRight(line, "\r")
-}
-
-// readRegular returns up to limit bytes of a regular file, and nothing for
-// anything else: a pipe must not block.
-func readRegular(file string, limit int64) []byte {
-	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
-		return nil
-	}
-	f, err := os.OpenFile(file, os.O_RDONLY|openFlags, 0)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	content, _ := io.ReadAll(io.LimitReader(f, limit)) // a part is as good as none
-	return content
-}
-
 // head returns the commit that is checked out. It is empty if there is none yet.
 func (r repository) head() (string, error) {
 	name := "HEAD"
 	for range 5 {
 		value := ""
-		for _, dir := range []string{r.dir, r.common} {
-			if value = firstLine(filepath.Join(dir, filepath.FromSlash(name))); value != "" {
+		for _, dir := range []string{r.Dir, r.Common} {
+			if value = gitcmd.FirstLine(filepath.Join(dir, filepath.FromSlash(name))); value != "" {
 				break
 			}
 		}
@@ -166,7 +108,7 @@ func (r repository) head() (string, error) {
 
 // packed looks a reference up in the file that holds many.
 func (r repository) packed(name string) string {
-	for line := range strings.Lines(string(readRegular(filepath.Join(r.common, "packed-refs"), maxControl))) {
+	for line := range strings.Lines(string(gitcmd.ReadRegular(filepath.Join(r.Common, "packed-refs"), maxControl))) {
 		if id, ref, ok := strings.Cut(strings.TrimRight(line, "\r\n"), " "); ok && ref == name {
 			return id
 		}
@@ -205,8 +147,8 @@ func (f *Folder) openGit(ctx context.Context, repo repository, objectID string) 
 	g = &git{gitcmd.Git{
 		Bin: bin, Dir: private, Work: f.dir, Cwd: f.dir, Index: filepath.Join(private, "index"), Objects: filepath.Join(private, "objects"),
 	}}
-	if repo.top != "" {
-		g.Work, g.Index, g.Objects = repo.top, filepath.Join(repo.dir, "index"), repo.objects
+	if repo.Top != "" {
+		g.Work, g.Index, g.Objects = repo.Top, repo.Index(), repo.Objects()
 	}
 	if err := g.layOut(repo, objectID); err != nil {
 		done()
@@ -225,8 +167,8 @@ func (g *git) layOut(repo repository, objectID string) error {
 		conf += "[extensions]\n\tobjectformat = sha256\n"
 	}
 	exclude := "/.terret/logs/\n/.terret/prompts/\n/.terret/sessions/\n"
-	if repo.top != "" {
-		exclude += string(readRegular(filepath.Join(repo.common, "info", "exclude"), 1<<20))
+	if repo.Top != "" {
+		exclude += string(gitcmd.ReadRegular(repo.Exclude(), 1<<20))
 	}
 	for _, dir := range []string{"objects", "refs", "info"} {
 		if err := os.Mkdir(filepath.Join(g.Dir, dir), 0o700); err != nil {
@@ -238,10 +180,10 @@ func (g *git) layOut(repo repository, objectID string) error {
 			return err
 		}
 	}
-	if repo.top == "" {
+	if repo.Top == "" {
 		return nil
 	}
-	shared, _ := filepath.Glob(filepath.Join(escapeGlob(repo.dir), "sharedindex.*"))
+	shared, _ := filepath.Glob(filepath.Join(gitcmd.EscapeGlob(repo.Dir), "sharedindex.*"))
 	for _, file := range shared { // the other part of an index that is split
 		if err := os.Symlink(file, filepath.Join(g.Dir, filepath.Base(file))); err != nil {
 			return err
@@ -251,13 +193,6 @@ func (g *git) layOut(repo repository, objectID string) error {
 		return terret.Errorf(terret.CodeUnsupported, "the index of the repository is not a regular file; repair the repository to see changes")
 	}
 	return nil
-}
-
-func escapeGlob(p string) string {
-	if filepath.Separator != '/' {
-		return p
-	}
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(p)
 }
 
 // timeout bounds one command.

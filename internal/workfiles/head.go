@@ -55,7 +55,7 @@ func (f *Folder) sinceHead(ctx context.Context, repo repository, diffs bool) (Ch
 		return Changes{}, err
 	}
 	defer done()
-	if repo.top != f.dir && g.ignores(ctx, ".") {
+	if repo.Top != f.dir && g.ignores(ctx, ".") {
 		return Changes{}, errIgnoredFolder
 	}
 	list, more, err := g.differing(ctx, head)
