@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/server/access"
 	"github.com/terret-dev/terret/work/race"
 )
 
@@ -58,18 +57,9 @@ func newRace(a *app) *cobra.Command {
 
 // withRaces runs fn with what runs races.
 func withRaces(ctx context.Context, a *app, acts bool, fn func(ctx context.Context, r *race.Runner) error) error {
-	if acts && access.Inside(a.environ) {
-		return access.ErrInside("only a person can do this")
-	}
-	_, done, err := a.start(ctx, !a.interactive())
-	if err != nil {
-		return err
-	}
-	defer done()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer interrupts(func() { cancel(terret.ErrInterrupted) }, func() {})()
-	return fn(ctx, a.sessions(false).Races(a.environ))
+	return a.withWork(ctx, work{acts: acts, alone: !a.interactive(), stops: true}, func(ctx context.Context) error {
+		return fn(ctx, a.sessions(false).Races(a.environ))
+	})
 }
 
 func runRace(ctx context.Context, a *app, o raceOptions) error {

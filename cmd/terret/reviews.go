@@ -8,28 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/server/access"
 	"github.com/terret-dev/terret/work/review"
 )
 
 // withReviews runs fn with what runs reviews.
 func withReviews(ctx context.Context, a *app, acts bool, fn func(ctx context.Context, r *review.Runner) error) error {
-	if acts && access.Inside(a.environ) {
-		return access.ErrInside("only a person can start a review")
-	}
-	_, done, err := a.start(ctx, true) // reviewers read, and ask nobody
-	if err != nil {
-		return err
-	}
-	defer done()
-	if acts {
-		var cancel context.CancelCauseFunc
-		ctx, cancel = context.WithCancelCause(ctx)
-		defer cancel(nil)
-		defer interrupts(func() { cancel(terret.ErrInterrupted) }, func() {})()
-	}
-	return fn(ctx, a.sessions(false).Reviews())
+	w := work{acts: acts, alone: true, stops: acts, refused: "only a person can start a review"} // reviewers read, and ask nobody
+	return a.withWork(ctx, w, func(ctx context.Context) error { return fn(ctx, a.sessions(false).Reviews()) })
 }
 
 func newReviewList(a *app) *cobra.Command {

@@ -34,20 +34,41 @@ func newTeam(a *app) *cobra.Command {
 // withTeam runs fn with the team. If acts is set, it is refused inside an agent: agents
 // write to each other by what they say, and not in a person's name.
 func withTeam(ctx context.Context, a *app, acts bool, fn func(ctx context.Context, r *team.Registry) error) error {
-	if acts && access.Inside(a.environ) {
-		return access.ErrInside("only a person can do this")
+	return a.withWork(ctx, work{acts: acts, alone: !a.interactive()}, func(ctx context.Context) error {
+		r, err := a.harness.Team(ctx, a.sessions(false))
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		return fn(ctx, r)
+	})
+}
+
+// work is what a command does with several agents.
+type work struct {
+	acts    bool // it starts or changes something, which only a person may
+	alone   bool // there is nobody to ask
+	stops   bool // an interrupt ends it as such
+	refused string
+}
+
+// withWork runs fn with the harness open.
+func (a *app) withWork(ctx context.Context, w work, fn func(ctx context.Context) error) error {
+	if w.acts && access.Inside(a.environ) {
+		return access.ErrInside(nonEmpty(w.refused, "only a person can do this"))
 	}
-	_, done, err := a.start(ctx, !a.interactive())
+	_, done, err := a.start(ctx, w.alone)
 	if err != nil {
 		return err
 	}
 	defer done()
-	r, err := a.harness.Team(ctx, a.sessions(false))
-	if err != nil {
-		return err
+	if !w.stops {
+		return fn(ctx)
 	}
-	defer r.Close()
-	return fn(ctx, r)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer interrupts(func() { cancel(terret.ErrInterrupted) }, func() {})()
+	return fn(ctx)
 }
 
 type spawnOptions struct {

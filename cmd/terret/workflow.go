@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/server/access"
 	"github.com/terret-dev/terret/work/workflow"
 )
 
@@ -38,22 +37,9 @@ func newWorkflow(a *app) *cobra.Command {
 
 // withWorkflows runs fn with what runs workflows.
 func withWorkflows(ctx context.Context, a *app, acts bool, fn func(ctx context.Context, r *workflow.Runner) error) error {
-	if acts && access.Inside(a.environ) {
-		return access.ErrInside("only a person can do this")
-	}
-	_, done, err := a.start(ctx, !a.interactive())
-	if err != nil {
-		return err
-	}
-	defer done()
-	r := a.sessions(false).Workflows(a.environ)
-	if !acts {
-		return fn(ctx, r)
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer interrupts(func() { cancel(terret.ErrInterrupted) }, func() {})()
-	return fn(ctx, r)
+	return a.withWork(ctx, work{acts: acts, alone: !a.interactive(), stops: acts}, func(ctx context.Context) error {
+		return fn(ctx, a.sessions(false).Workflows(a.environ))
+	})
 }
 
 func newWorkflowRun(a *app) *cobra.Command {
