@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/store"
 )
 
 // A page ends at its limit, or when it has grown large: the reader asks again after its
@@ -23,7 +24,7 @@ const (
 // Read implements terret.Log. A page ends early when it has grown large; the next one
 // continues after its last number.
 func (s *Store) Read(ctx context.Context, q terret.ReadQuery) ([]terret.Entry, error) {
-	page := pageReader{limit: pageSize(q.Limit), bytes: bytesOf(q.Bytes)}
+	page := pageReader{limit: store.PageSize(q.Limit, defaultPage, maxPage), bytes: store.PageSize(q.Bytes, pageBytes, pageBytes)}
 	err := s.read(ctx, "read session "+q.Session, func(c *pgx.Conn) error {
 		key, err := sessionKey(ctx, c, q.Session)
 		if err != nil {
@@ -94,7 +95,7 @@ func (w *where) kinds(kinds []terret.Kind) {
 
 // ReadAll implements terret.Log.
 func (s *Store) ReadAll(ctx context.Context, q terret.ReadAllQuery) ([]terret.Entry, error) {
-	page := pageReader{limit: pageSize(q.Limit), bytes: bytesOf(q.Bytes)}
+	page := pageReader{limit: store.PageSize(q.Limit, defaultPage, maxPage), bytes: store.PageSize(q.Bytes, pageBytes, pageBytes)}
 	err := s.read(ctx, "read the log", func(c *pgx.Conn) error {
 		return page.read(func(rows int) error {
 			w := where{}
@@ -133,20 +134,6 @@ func (s *Store) LastPos(ctx context.Context) (pos int64, err error) {
 		return c.QueryRow(ctx, `SELECT last_pos FROM terret`).Scan(&pos)
 	})
 	return pos, err
-}
-
-func pageSize(limit int) int {
-	if limit <= 0 {
-		return defaultPage
-	}
-	return min(limit, maxPage)
-}
-
-func bytesOf(limit int) int {
-	if limit <= 0 {
-		return pageBytes
-	}
-	return min(limit, pageBytes)
 }
 
 // pageReader collects a page in a few queries, since the server sends all that is asked

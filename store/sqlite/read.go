@@ -10,6 +10,7 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/lite"
+	"github.com/terret-dev/terret/store"
 )
 
 // A page ends at its limit, or when it has grown large: the reader asks again after its
@@ -24,7 +25,7 @@ const (
 // Read implements terret.Log. A page ends early when it has grown large; the next one
 // continues after its last number.
 func (s *Store) Read(ctx context.Context, q terret.ReadQuery) ([]terret.Entry, error) {
-	page := pageReader{session: q.Session, raw: q.Raw, limit: pageSize(q.Limit), bytes: bytesOf(q.Bytes)}
+	page := pageReader{session: q.Session, raw: q.Raw, limit: store.PageSize(q.Limit, defaultPage, maxPage), bytes: store.PageSize(q.Bytes, pageBytes, pageBytes)}
 	text, args := page.query(q)
 	err := s.read(ctx, "read session "+q.Session, func(c *lite.Conn) error {
 		key, err := sessionKey(c, q.Session)
@@ -54,7 +55,7 @@ func (s *Store) LastPos(ctx context.Context) (pos int64, err error) {
 
 // ReadAll implements terret.Log.
 func (s *Store) ReadAll(ctx context.Context, q terret.ReadAllQuery) ([]terret.Entry, error) {
-	page := pageReader{limit: pageSize(q.Limit), bytes: bytesOf(q.Bytes), ids: map[int64]string{}}
+	page := pageReader{limit: store.PageSize(q.Limit, defaultPage, maxPage), bytes: store.PageSize(q.Bytes, pageBytes, pageBytes), ids: map[int64]string{}}
 	err := s.read(ctx, "read the log", func(c *lite.Conn) error {
 		where, args := kindFilter(q.Kinds)
 		if q.Sessions != nil {
@@ -86,20 +87,6 @@ func keysOf(c *lite.Conn, sessions []string) (keys []any, err error) {
 		keys = append(keys, key)
 	}
 	return keys, nil
-}
-
-func pageSize(limit int) int {
-	if limit <= 0 {
-		return defaultPage
-	}
-	return min(limit, maxPage)
-}
-
-func bytesOf(limit int) int {
-	if limit <= 0 {
-		return pageBytes
-	}
-	return min(limit, pageBytes)
 }
 
 func placeholders(n int) string { return strings.TrimSuffix(strings.Repeat("?,", n), ",") }
