@@ -10,8 +10,10 @@ func (d *Driver) Describe() terret.Description {
 		Title: "OpenCode", Aliases: []string{"open-code"}, Env: providers, Program: true, Can: &can,
 		Modes: map[string]terret.Policy{"build": terret.PolicyAsk, "plan": terret.PolicyPlan}, Asking: "build",
 		ProjectFiles: []terret.ProjectFile{
-			{Path: "opencode.json", Why: "settings of OpenCode"}, {Path: "opencode.jsonc", Why: "settings of OpenCode"},
-			{Path: ".opencode/", Why: "settings and plugins of OpenCode"}, {Path: ".agents/", Why: "skills and plugins that agents read"},
+			{Path: "opencode.json", Why: "settings of OpenCode"},
+			{Path: "opencode.jsonc", Why: "settings of OpenCode"},
+			{Path: ".opencode/", Why: "settings and plugins of OpenCode"},
+			{Path: ".agents/", Why: "skills and plugins that agents read"},
 		},
 	}
 }
