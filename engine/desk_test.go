@@ -28,6 +28,15 @@ func edit(path string) mock.Step {
 	return mock.Step{Tool: &mock.Tool{Name: "Write", Class: terret.ClassEdit, Input: terret.JSON(`{"file_path":"` + path + `","content":"x"}`), Ask: true}}
 }
 
+// lark is an agent that takes orders from a folder of its own.
+type lark struct{ terret.Driver }
+
+func (*lark) Name() string { return "lark" }
+
+func (*lark) Describe() terret.Description {
+	return terret.Description{ProjectFiles: []terret.ProjectFile{{Path: ".lark/", Why: "settings of Lark"}}}
+}
+
 func TestPolicies(t *testing.T) {
 	t.Parallel()
 	read := mock.Step{Tool: &mock.Tool{Name: "Read", Class: terret.ClassRead, Input: terret.JSON(`{"file_path":"a.txt"}`), Ask: true}}
@@ -40,6 +49,7 @@ func TestPolicies(t *testing.T) {
 		{terret.PolicyDenyUnlessAllowed, ask("make"), terret.BehaviorDeny},
 		{terret.PolicyAcceptEdits, edit("a.txt"), terret.BehaviorAllow},
 		{terret.PolicyAcceptEdits, edit("/etc/passwd"), "asks"},
+		{terret.PolicyAcceptEdits, edit(".lark/settings.json"), "asks"}, // another agent takes orders from it
 		{terret.PolicyAcceptEdits, ask("make"), "asks"},
 		{terret.PolicyPlan, read, terret.BehaviorAllow},
 		{terret.PolicyPlan, ask("make"), terret.BehaviorDeny},
@@ -49,7 +59,9 @@ func TestPolicies(t *testing.T) {
 	} {
 		t.Run(string(c.policy)+" "+c.step.Tool.Name, func(t *testing.T) {
 			t.Parallel()
-			f := newFixture(t, mock.Script{Turns: [][]mock.Step{{c.step}}}, func(c *engine.Config) { c.Unattended = true })
+			f := newFixture(t, mock.Script{Turns: [][]mock.Step{{c.step}}}, func(c *engine.Config) {
+				c.Unattended, c.Drivers = true, append(c.Drivers, &lark{})
+			})
 			d := decisionOn(t, f, f.session(withPolicy(c.policy)))
 			if d.Source != terret.ByPolicy {
 				t.Errorf("source %s", d.Source)
