@@ -133,29 +133,6 @@ func checkUpdate(u terret.SessionUpdated) error {
 	return nil
 }
 
-func checkPrompt(r PromptRequest) error {
-	if len(r.Prompt.Blocks) == 0 {
-		return terret.Invalid("prompt", "it is empty; say what the agent should do")
-	}
-	if r.Turn != "" && !terret.ValidID(terret.PrefixTurn, r.Turn) {
-		return terret.Invalid("turn", "%q is not a turn id; leave it out, or use %s and a UUID", r.Turn, terret.PrefixTurn)
-	}
-	for _, w := range []struct{ field, value string }{
-		{"options.permission_mode", r.Prompt.Options.PermissionMode},
-		{"options.model", r.Prompt.Options.Model},
-		{"options.effort", r.Prompt.Options.Effort},
-	} {
-		if err := checkWord(w.field, w.value); err != nil {
-			return err
-		}
-	}
-	switch r.When {
-	case "", WhenReject, WhenQueue, WhenSteer:
-		return nil
-	}
-	return terret.Invalid("when", "%q is not a way to prompt a busy session; use reject, queue or steer", r.When)
-}
-
 // checkFolder returns the folder's absolute path.
 func checkFolder(dir string) (string, error) {
 	if dir == "" {

@@ -199,13 +199,6 @@ type Pool struct {
 	MaxMemory int64
 }
 
-// mine returns the session if this process owns it.
-func (e *Engine) mine(id string) *live {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.live[id]
-}
-
 // Node is the name of this machine in a fleet, or empty if there is none.
 func (e *Engine) Node() string { return e.cfg.Node }
 

@@ -334,3 +334,10 @@ func (e *Engine) dropLost() {
 		}
 	}
 }
+
+// mine returns the session if this process owns it.
+func (e *Engine) mine(id string) *live {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.live[id]
+}

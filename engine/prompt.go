@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/handover"
 )
 
 // Prompt starts a turn, or queues it, or adds to the running one. It returns when that
@@ -209,4 +211,164 @@ func (l *live) notHeard(t *turn, message string, why error) {
 	l.write(l.put(nil, terret.Event{Data: terret.Notification{
 		Text: "the agent did not take the message " + message + ": " + why.Error(), Level: "warning", Type: "steer_refused",
 	}}), nil)
+}
+
+func checkPrompt(r PromptRequest) error {
+	if len(r.Prompt.Blocks) == 0 {
+		return terret.Invalid("prompt", "it is empty; say what the agent should do")
+	}
+	if r.Turn != "" && !terret.ValidID(terret.PrefixTurn, r.Turn) {
+		return terret.Invalid("turn", "%q is not a turn id; leave it out, or use %s and a UUID", r.Turn, terret.PrefixTurn)
+	}
+	for _, w := range []struct{ field, value string }{
+		{"options.permission_mode", r.Prompt.Options.PermissionMode},
+		{"options.model", r.Prompt.Options.Model},
+		{"options.effort", r.Prompt.Options.Effort},
+	} {
+		if err := checkWord(w.field, w.value); err != nil {
+			return err
+		}
+	}
+	switch r.When {
+	case "", WhenReject, WhenQueue, WhenSteer:
+		return nil
+	}
+	return terret.Invalid("when", "%q is not a way to prompt a busy session; use reject, queue or steer", r.When)
+}
+
+// threadKinds are the kinds of events that add to a conversation, and those that say
+// that no more will come by itself.
+var threadKinds = []terret.Kind{
+	terret.KindTurnStart, terret.KindUserPrompt, terret.KindMessageComplete, terret.KindTurnComplete, terret.KindTurnError,
+}
+
+// checkParent refuses a prompt that follows any other message than the session's last:
+// agents cannot go back to an earlier one. The parent may be given as a UUID; it is replaced by the message's own id.
+func (e *Engine) checkParent(ctx context.Context, session string, p *terret.Prompt) error {
+	parent := p.ParentID
+	switch {
+	case parent == "":
+		return nil
+	case p.Root:
+		return terret.Invalid("parent_id", "a message that begins a thread follows no other")
+	}
+	queue, err := e.Queue(ctx, session)
+	if err != nil {
+		return err
+	}
+	last, working, err := e.lastMessage(ctx, session)
+	switch {
+	case err != nil:
+		return err
+	case working || len(queue) > 0:
+		return notThere("message %s will not be the last one when this prompt's turn comes; wait for the result, or name no parent", parent)
+	case last == "":
+		return notThere("there is no message %s: nothing was said in this session yet", parent)
+	case parent != last && parent != terret.MessageUUID(session, last):
+		return notThere("message %s is not the last one of the session, which is %s, and its agent cannot go back to it; fork the session there to continue from it", parent, terret.MessageUUID(session, last))
+	}
+	p.ParentID = last
+	return nil
+}
+
+func notThere(format string, args ...any) error {
+	err := terret.Errorf(terret.CodeConflict, format, args...)
+	err.Field = "parent_id"
+	return err
+}
+
+// lastMessage is the id of the last message of the session, and whether a turn that may
+// add to it is running.
+func (e *Engine) lastMessage(ctx context.Context, session string) (id string, working bool, err error) {
+	q := terret.ReadQuery{Session: session, Kinds: threadKinds, Backward: true, Limit: 16}
+	for first := true; ; {
+		entries, err := e.store.Read(ctx, q)
+		if err != nil || len(entries) == 0 {
+			return "", false, err
+		}
+		for _, entry := range entries {
+			ev, err := entry.Decode()
+			if err != nil {
+				return "", false, err
+			}
+			if ev.Actor != "" && ev.Actor != terret.ActorRoot {
+				continue
+			}
+			if first && !ev.Kind().EndsTurn() {
+				return "", true, nil
+			}
+			first = false
+			if id := messageID(ev); id != "" && (ev.Visibility == "" || ev.Visibility == terret.VisibleUI) {
+				return id, false, nil
+			}
+		}
+		q.Before = entries[len(entries)-1].Seq
+	}
+}
+
+func messageID(ev terret.Event) string {
+	switch d := ev.Data.(type) {
+	case terret.TurnStart:
+		return d.MessageID
+	case terret.UserPrompt:
+		return d.MessageID
+	case terret.MessageComplete:
+		return d.MessageID
+	}
+	return ""
+}
+
+// account is what the agent of a session that was moved to this node must be told before its
+// prompt: what happened in the old one. It is empty if the agent knows it, or if there is
+// nothing to tell.
+func (e *Engine) account(ctx context.Context, l *live) (string, error) {
+	l.mu.Lock()
+	s, told := l.session, l.told
+	l.mu.Unlock()
+	if told || s.ForkedFrom == "" || s.Node == "" {
+		return "", nil
+	}
+	if err := l.flush(); err != nil { // how the last turn ended must be in the store
+		return "", err
+	}
+	text, err := e.accountFor(ctx, s)
+	if err == nil && text == "" {
+		l.mu.Lock()
+		l.told = true
+		l.mu.Unlock()
+	}
+	return text, err
+}
+
+func (e *Engine) accountFor(ctx context.Context, s terret.Session) (string, error) {
+	from, err := e.store.Session(ctx, s.ForkedFrom)
+	if errors.Is(err, terret.ErrSessionNotFound) || err == nil && (from.Node == "" || from.Node == s.Node) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	turns, err := e.store.Turns(ctx, s.ID)
+	if err != nil || slices.ContainsFunc(turns, heardAccount) {
+		return "", err
+	}
+	from, err = handover.Source(ctx, e.store, from) // it may have moved again before anybody prompted it
+	if err != nil || from.ID == "" {
+		return "", err
+	}
+	return handover.Moved(ctx, e.store, from, s)
+}
+
+// heardAccount reports whether the agent has heard the account in that turn for certain: one that
+// failed or was stopped may not have reached it. To hear it twice does no harm.
+func heardAccount(t terret.Turn) bool {
+	return !t.Undone && t.State == terret.TurnCompleted && handover.Begins(t.Prompt)
+}
+
+// after is a prompt that begins with an account.
+func after(account string, r PromptRequest) PromptRequest {
+	if account != "" && r.command == nil {
+		r.Prompt.Blocks = append([]terret.Block{terret.Text(account + "\n\n")}, r.Prompt.Blocks...)
+	}
+	return r
 }

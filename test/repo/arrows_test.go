@@ -47,9 +47,10 @@ var arrows = map[string][]string{
 	"driver/drivertest":       {".", "internal/", "internal/test/", "test/sim", "engine", "store/sqlite"},
 
 	// Turns.
-	"engine":           {".", "policy", "internal/", "engine/internal/"},
-	"engine/internal/": {".", "policy", "engine/internal/", "internal/"},
-	"view":             {"."},
+	"engine":               {".", "policy", "internal/", "engine/internal/"},
+	"engine/internal/":     {".", "internal/"},
+	"engine/internal/desk": {".", "policy", "internal/"},
+	"view":                 {"."},
 
 	// Several agents on one thing.
 	"work/team":     {".", "engine", "view", "internal/"},

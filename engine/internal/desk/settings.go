@@ -81,6 +81,12 @@ func Resolve(s terret.Session, role Role, o terret.TurnOptions) InForce {
 	return in
 }
 
+// WithGates adds the gates that connected programs want in a session to the settings.
+func (d *Desk) WithGates(session string, in InForce) InForce {
+	in.Gates = union(in.gates, d.wanted.gates(session))
+	return in
+}
+
 func toolsThatExist(s terret.SessionOptions, p *terret.Persona, o terret.TurnOptions) []string {
 	if o.ToolsOverride != nil {
 		return o.ToolsOverride

@@ -40,12 +40,6 @@ func (d *Desk) Wants(session string, in InForce, g terret.Gate) bool {
 	return slices.Contains(in.gates, g) || slices.Contains(d.wanted.gates(session), g)
 }
 
-// WithGates adds the gates that connected programs want in a session to the settings.
-func (d *Desk) WithGates(session string, in InForce) InForce {
-	in.Gates = union(in.gates, d.wanted.gates(session))
-	return in
-}
-
 // gates lists the gates that are wanted now, sorted.
 func (w *wanted) gates(session string) []terret.Gate {
 	w.mu.Lock()

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/engine/internal/hub"
 )
 
 // linger is how long an event that nobody waits for may wait for the next one, so that
@@ -31,64 +30,71 @@ type Store interface {
 	Sync(ctx context.Context) error
 }
 
+// Readers are told what was committed.
+type Readers interface {
+	Publish(session string, entries []terret.Entry)
+}
+
 // Journal collects the logs that have something to commit.
 type Journal struct {
-	store  Store
-	hub    *hub.Hub
-	wake   chan struct{} // something is dirty
-	hurry  chan struct{} // somebody may wait for it, as its log says
-	synced time.Time     // owned by Run
+	store   Store
+	readers Readers
+	wake    chan struct{} // something is dirty
+	hurry   chan struct{} // somebody may wait for it, as its log says
+	synced  time.Time     // owned by Run
 
 	mu     sync.Mutex
 	dirty  []*Log
-	closed bool // nothing more is committed
+	closed error // why nothing more is committed, if so
 }
 
-// New makes a journal, which publishes to the hub. Somebody must run it.
-func New(store Store, h *hub.Hub) *Journal {
-	return &Journal{store: store, hub: h, wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1)}
+// New makes a journal. Somebody must run it.
+func New(store Store, readers Readers) *Journal {
+	return &Journal{store: store, readers: readers, wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1)}
 }
 
 // Run commits what waits, one transaction at a time, until life ends and nothing is left.
 func (j *Journal) Run(life context.Context) {
 	for {
-		group := j.waiting(false)
+		group := j.waiting(nil)
 		if len(group) == 0 {
 			select {
 			case <-j.wake:
 			case <-life.Done():
-				if group = j.waiting(true); len(group) == 0 {
+				if group = j.waiting(context.Cause(life)); len(group) == 0 {
 					return
 				}
 			}
 		}
 		if len(group) > 0 {
-			j.commit(context.WithoutCancel(life), append(j.awaitHurry(life, group), j.waiting(false)...))
+			j.commit(context.WithoutCancel(life), append(j.awaitHurry(life, group), j.waiting(nil)...))
 		}
 	}
 }
 
-// waiting returns the logs that wait. If last is set and nothing waits, nothing can be
-// added afterwards.
-func (j *Journal) waiting(last bool) []*Log {
+// waiting returns the logs that wait. If end is set and nothing waits, nothing can be
+// added afterwards, for that reason.
+func (j *Journal) waiting(end error) []*Log {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	out := j.dirty
 	j.dirty = nil
-	j.closed = last && len(out) == 0
+	if len(out) == 0 {
+		j.closed = end
+	}
 	return out
 }
 
-// add reports whether l will be committed.
-func (j *Journal) add(l *Log) bool {
+// add has l committed, or says why not.
+func (j *Journal) add(l *Log) error {
 	j.mu.Lock()
-	ok := !j.closed
-	if ok {
-		j.dirty = append(j.dirty, l)
+	defer j.mu.Unlock()
+	if j.closed != nil {
+		return j.closed
 	}
-	j.mu.Unlock()
+	j.dirty = append(j.dirty, l)
 	signal(j.wake)
-	return ok
+	return nil
 }
 
 // awaitHurry waits until somebody may wait for what is dirty, but not for long. It returns
@@ -102,7 +108,7 @@ func (j *Journal) awaitHurry(life context.Context, group []*Log) []*Log {
 	for !slices.ContainsFunc(group, (*Log).hurries) {
 		select {
 		case <-j.hurry: // or it was for what is committed by now
-			group = append(group, j.waiting(false)...)
+			group = append(group, j.waiting(nil)...)
 		case <-slack.C:
 			return group
 		case <-life.Done():

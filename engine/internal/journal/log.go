@@ -4,7 +4,6 @@ import (
 	"sync"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/engine/internal/hub"
 )
 
 // batchEvents bounds a batch, so that a session with a lot to write does not hold up the
@@ -105,9 +104,11 @@ func (l *Log) Append(w *Write) *Write {
 		w.fail(l.end)
 		return w
 	}
-	if !l.dirty && !l.j.add(l) {
-		w.fail(hub.ErrClosed)
-		return w
+	if !l.dirty {
+		if err := l.j.add(l); err != nil {
+			w.fail(err)
+			return w
+		}
 	}
 	l.dirty = true
 	l.pending = append(l.pending, w)
@@ -182,7 +183,7 @@ func (l *Log) batch() (terret.Batch, []*Write) {
 	l.backlog -= len(b.Events)
 	l.dirty = len(l.pending) > 0
 	if l.hurry = l.dirty; l.dirty {
-		l.j.add(l)
+		_ = l.j.add(l) // it is open: this is its loop
 	} else {
 		l.pending = nil // releases the memory
 	}
@@ -195,7 +196,7 @@ func (l *Log) show(r terret.Result, part []*Write) {
 	l.last = r.LastSeq
 	l.mu.Unlock()
 	l.owner.Committed(r)
-	l.j.hub.Publish(l.session, r.Entries)
+	l.j.readers.Publish(l.session, r.Entries)
 	for _, w := range part {
 		if w.shown != nil {
 			close(w.shown)
