@@ -261,7 +261,5 @@ func lineID(messageID string) string {
 	if id, ok := strings.CutPrefix(messageID, terret.PrefixMessage); ok && terret.ValidID("", id) {
 		return id
 	}
-	sum := sha256.Sum256([]byte("terret message " + messageID))
-	sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80 // a custom UUID
-	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[0:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
+	return terret.DerivedID("", "terret message "+messageID)
 }

@@ -1,8 +1,6 @@
 package team
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"maps"
 	"strings"
 	"time"
@@ -88,10 +86,7 @@ func (m Message) text(key string) string {
 	return s
 }
 
-// derivedID is a UUID, version 8, computed from parts: the same parts give the same id.
+// derivedID is an id of a team that is computed from parts.
 func derivedID(parts ...string) string {
-	u := sha256.Sum256([]byte("terret team\x00" + strings.Join(parts, "\x00")))
-	u[6], u[8] = u[6]&0x0f|0x80, u[8]&0x3f|0x80
-	x := hex.EncodeToString(u[:16])
-	return x[:8] + "-" + x[8:12] + "-" + x[12:16] + "-" + x[16:20] + "-" + x[20:]
+	return terret.DerivedID("", append([]string{"terret team"}, parts...)...)
 }
