@@ -175,7 +175,7 @@ type Choice []string
 // MarshalJSON implements json.Marshaler.
 func (c Choice) MarshalJSON() ([]byte, error) {
 	if len(c) == 1 {
-		return jsonString(c[0]), nil
+		return marshal(c[0])
 	}
 	if c == nil {
 		return []byte("[]"), nil

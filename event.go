@@ -226,7 +226,8 @@ func rawJSON(raw []byte) []byte {
 	if json.Valid(raw) {
 		return raw
 	}
-	return jsonString(string(raw))
+	text, _ := marshal(string(raw)) // a string always encodes
+	return text
 }
 
 // Merge joins b to a if they are consecutive pieces of the same text: same kind,

@@ -25,17 +25,15 @@ type Store interface {
 
 // Log is the append-only log of all sessions.
 //
-// What Commit has written survives the death of any process. A power cut can take it
-// until Sync returns, or another method than Commit that changes something. It takes from
-// the end: what is left of a session's log has no holes.
+// What readers see survives a power cut: it is on disk before Commit returns, and before
+// anybody else sees it.
 //
-// No Seq or Pos is ever reused, whatever is lost. Numbers are dense, except where a
-// power cut has taken events or Compact has removed pieces. So a reader that continues
-// after the last number it has seen misses nothing and sees nothing twice, even across a
-// power cut.
+// No Seq or Pos is ever reused. Numbers are dense, except where Compact has removed pieces,
+// or where an earlier version lost events in a power cut. So a reader that continues after
+// the last number it has seen misses nothing and sees nothing twice.
 type Log interface {
 	// Commit appends batches in one transaction, at most one batch for each session,
-	// and returns when readers can see them; they need not be on disk yet. Each batch
+	// and returns when they are on disk and readers can see them. Each batch
 	// succeeds or fails on its own, as its Result says. The error is about the
 	// transaction as a whole: then nothing was written, unless the disk has failed and
 	// Commit, which then looks, could not find out either.
@@ -43,9 +41,6 @@ type Log interface {
 	// The tables for lists and filters (sessions, turns, requests, usage) are updated
 	// from the events in the same transaction.
 	Commit(ctx context.Context, batches []Batch) ([]Result, error)
-	// Sync returns when everything that this store has committed is on disk. After an
-	// error it is unknown what is, although readers see all of it.
-	Sync(ctx context.Context) error
 	// Read returns a page of events of one session in order. It may return fewer than
 	// asked for, but none only if there are no more.
 	Read(ctx context.Context, q ReadQuery) ([]Entry, error)

@@ -26,9 +26,9 @@ func Now() Time { return TimeOf(time.Now()) }
 func TimeOf(t time.Time) Time { return Time{t.UTC().Round(0).Truncate(time.Microsecond)} }
 
 // MarshalJSON implements json.Marshaler.
-func (t Time) MarshalJSON() ([]byte, error) { return t.appendJSON(nil), nil }
-
-func (t Time) appendJSON(b []byte) []byte { return t.UTC().AppendFormat(b, `"`+timeLayout+`"`) }
+func (t Time) MarshalJSON() ([]byte, error) {
+	return t.UTC().AppendFormat(nil, `"`+timeLayout+`"`), nil
+}
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (t *Time) UnmarshalJSON(b []byte) error {
@@ -70,7 +70,7 @@ func (s NullString) MarshalJSON() ([]byte, error) {
 	if s == "" {
 		return []byte("null"), nil
 	}
-	return jsonString(string(s)), nil
+	return marshal(string(s))
 }
 
 // Cost is an amount of money in billionths of a US dollar, so that sums are

@@ -12,14 +12,14 @@ import (
 	"github.com/terret-dev/terret/engine"
 )
 
-// TestPromptOnDisk has the disk write a prompt while the agent already reads it: whoever
-// follows the session sees the turn begin, but Prompt returns only when the disk has it.
+// TestPromptOnDisk has the disk take its time for a prompt: until it is written, the agent
+// does not get it and Prompt does not return, also to somebody who asks twice.
 func TestPromptOnDisk(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		p := newPuppet()
 		f, store := faultyFixture(t, p)
 		id := f.session()
-		began, release := slowSync(store, nil)
+		began, release := slowCommit(store, nil)
 		turn := terret.NewID(terret.PrefixTurn)
 		promised := make(chan error, 2)
 		prompt := func() {
@@ -28,15 +28,10 @@ func TestPromptOnDisk(t *testing.T) {
 		}
 		go prompt()
 		receive(t, began)
-		a := p.agent(t)
-		a.prompted(t)
-		if n := len(all[terret.TurnStart](f.log(id))); n != 1 {
-			t.Errorf("%d turns have begun, want 1", n)
-		}
 		go prompt() // somebody who is unsure whether the first call came through
 		synctest.Wait()
-		if len(promised) > 0 {
-			t.Error("the prompt was acknowledged before it was on disk")
+		if len(promised) > 0 || len(p.opened) > 0 {
+			t.Errorf("%d calls returned and %d agents were started before the prompt was on disk", len(promised), len(p.opened))
 		}
 		close(release)
 		for range 2 {
@@ -44,19 +39,18 @@ func TestPromptOnDisk(t *testing.T) {
 				t.Error(err)
 			}
 		}
+		a := p.agent(t)
+		a.prompted(t)
 		a.complete(t, turn)
 		f.ended(id, turn)
 	})
 }
 
-// TestFoundOnDisk asks again for a turn that has ended while the disk still writes: the
-// answer waits for the disk, be it the beginning or the end that is not on it. If the disk
-// fails, the answer is that of the next owner, which goes by the log.
+// TestFoundOnDisk asks again for a turn that has ended while the disk still writes its end:
+// the answer waits for the disk. If the disk fails, the answer is that of the next owner,
+// which goes by the log.
 func TestFoundOnDisk(t *testing.T) {
-	for what, c := range map[string]struct {
-		ended bool // before the disk becomes slow
-		fails error
-	}{"the beginning": {}, "the end": {ended: true}, "the end, and it fails": {ended: true, fails: errDisk}} {
+	for what, fails := range map[string]error{"slow": nil, "it fails": errDisk} {
 		t.Run(what, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				p := newPuppet()
@@ -70,18 +64,12 @@ func TestFoundOnDisk(t *testing.T) {
 					}
 					promised <- found
 				}
-				var release chan struct{}
-				if !c.ended {
-					_, release = slowSync(store, c.fails)
-				}
 				go prompt()
 				a := p.agent(t)
 				a.prompted(t)
-				if c.ended {
-					receive(t, promised)
-					synctest.Wait()
-					_, release = slowSync(store, c.fails)
-				}
+				receive(t, promised)
+				synctest.Wait()
+				_, release := slowCommit(store, fails)
 				a.complete(t, turn)
 				synctest.Wait()
 				go prompt()
@@ -90,7 +78,7 @@ func TestFoundOnDisk(t *testing.T) {
 					t.Error("a turn was acknowledged before it was on disk")
 				}
 				close(release)
-				if found := receive(t, promised); c.ended && found.State != terret.TurnCompleted {
+				if found := receive(t, promised); found.State != terret.TurnCompleted {
 					t.Errorf("the turn is %s", found.State)
 				}
 			})
@@ -98,8 +86,8 @@ func TestFoundOnDisk(t *testing.T) {
 	}
 }
 
-// TestGroupOnDisk commits for three sessions at once. One is refused; then the disk fails.
-// Each caller is told what happened to its own.
+// TestGroupOnDisk commits for three sessions at once, of which one is refused. Each caller is
+// told what happened to its own.
 func TestGroupOnDisk(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f, store := faultyFixture(t, newPuppet())
@@ -114,7 +102,7 @@ func TestGroupOnDisk(t *testing.T) {
 			}
 		}
 		errRefused := errors.New("refused")
-		began, release := slowSync(store, nil)
+		began, release := slowCommit(store, nil)
 		held := make(chan error, 1)
 		go func() { held <- update(ids[0]) }()
 		receive(t, began)
@@ -131,19 +119,18 @@ func TestGroupOnDisk(t *testing.T) {
 				}
 				return nil
 			}
-			store.sync = func() error { return errDisk }
 		})
 		close(release)
 		if err := receive(t, held); err != nil {
 			t.Error(err)
 		}
-		for i, want := range []error{errDisk, errRefused, errDisk} {
+		for i, want := range []error{nil, errRefused, nil} {
 			if err := receive(t, told[i]); !errors.Is(err, want) {
 				t.Errorf("session %d: %v, want %v", i, err, want)
 			}
 		}
 		synctest.Wait()
-		store.set(func() { store.batch, store.sync = nil, nil })
+		store.set(func() { store.batch = nil })
 		for _, id := range ids {
 			if err := update(id); err != nil {
 				t.Error(err)
@@ -152,13 +139,13 @@ func TestGroupOnDisk(t *testing.T) {
 	})
 }
 
-// slowSync makes the next sync slow: began is closed when it begins, and it ends with err
-// when release is closed. Later ones work.
-func slowSync(store *faults, err error) (began, release chan struct{}) {
+// slowCommit makes the next commit slow: began is closed when it is in the store, and it
+// ends with err when release is closed. Later ones work.
+func slowCommit(store *faults, err error) (began, release chan struct{}) {
 	began, release = make(chan struct{}), make(chan struct{})
 	first := true
 	store.set(func() {
-		store.sync = func() error {
+		store.wrote = func([]terret.Batch) error {
 			if !first {
 				return nil
 			}
@@ -171,8 +158,8 @@ func slowSync(store *faults, err error) (began, release chan struct{}) {
 	return began, release
 }
 
-// TestEndOnDisk has the disk write the end of a turn while whoever follows the session
-// already sees it. What comes of it waits for the disk: the next prompt in the queue.
+// TestEndOnDisk has the disk take its time for the end of a turn: the next prompt in the
+// queue waits for it.
 func TestEndOnDisk(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		p := newPuppet()
@@ -183,73 +170,18 @@ func TestEndOnDisk(t *testing.T) {
 		a.prompted(t)
 		second := f.promptWhen(id, "two", engine.WhenQueue).ID
 		synctest.Wait()
-		began, release := slowSync(store, nil)
+		began, release := slowCommit(store, nil)
 		a.complete(t, first)
 		receive(t, began)
-		f.ended(id, first)
 		synctest.Wait()
 		if n := len(all[terret.TurnStart](f.log(id))); n != 1 {
 			t.Errorf("%d turns have begun, want 1: the end of the first is not on disk", n)
 		}
 		close(release)
+		f.ended(id, first)
 		a.prompted(t)
 		a.complete(t, second)
 		f.ended(id, second)
-	})
-}
-
-// TestWhatIsSynced holds what the disk has to write at once: everything but pieces of
-// text, and these, too, if the last sync is a while ago.
-func TestWhatIsSynced(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		p := newPuppet()
-		f, store := faultyFixture(t, p)
-		unsynced, syncs := 0, 0 // read only while nobody writes
-		store.set(func() {
-			store.wrote = func(batches []terret.Batch) error {
-				unsynced += len(batches)
-				return nil
-			}
-			store.sync = func() error {
-				unsynced = 0
-				syncs++
-				return nil
-			}
-		})
-		id := f.session()
-		want := func(what string, synced bool, do func()) {
-			t.Helper()
-			synctest.Wait()
-			before := syncs
-			do()
-			synctest.Wait()
-			if (syncs > before) != synced || (unsynced == 0) != synced {
-				t.Errorf("%s: %d syncs, and %d batches are left; must be synced: %t", what, syncs-before, unsynced, synced)
-			}
-		}
-		var a *puppetAgent
-		piece := func() { a.say(t, terret.MessageDelta{MessageID: "m", Text: "piece"}) }
-		var first, queued string
-		want("a prompt", true, func() {
-			first = f.prompt(id, "one").ID
-			a = p.agent(t)
-			a.prompted(t)
-		})
-		want("a piece", false, piece)
-		want("another piece", false, piece)
-		time.Sleep(time.Second)
-		want("a piece after a while", true, piece)
-		want("the next", false, piece)
-		want("a piece and a message", true, func() {
-			a.say(t, terret.MessageDelta{MessageID: "m", Text: "piece"}, terret.Notification{Text: "note"})
-		})
-		queued = f.promptWhen(id, "two", engine.WhenQueue).ID
-		want("an end and the next prompt", true, func() {
-			a.complete(t, first)
-			a.prompted(t)
-		})
-		want("an end", true, func() { a.complete(t, queued) })
-		f.ended(id, queued)
 	})
 }
 

@@ -4,11 +4,9 @@
 // # One way in, one way out
 //
 // Callers use the methods of [Engine]. Every result is committed to the log first and
-// published after that, so what [Engine.Events] yields survives a crash of the process.
-// What a method has written also survives a power cut when the method returns. One can
-// take what was only published, at the end of a session: pieces of streamed text, and what
-// the disk was writing at that moment. Stopping a turn and closing a session answer for
-// the agent, not for the events that say so.
+// published after that, so what [Engine.Events] yields, and what a method has written when
+// it returns, survives a crash and a power cut. Stopping a turn and closing a session
+// answer for the agent, not for the events that say so.
 //
 // # The life of a turn
 //

@@ -92,29 +92,19 @@ func TestFailedTransaction(t *testing.T) {
 	checkLog(t, f.store, id)
 }
 
-// If the sync fails, nobody knows whether the prompt is on disk: the call fails, and so does
-// the session. The agent that got the prompt is stopped, and the next to claim the session
-// puts it in order.
+// If the disk fails after it has written a prompt, nobody knows whether it did: the call
+// fails, and so does the session. The next to claim it puts it in order.
 func TestFailedSync(t *testing.T) {
 	t.Parallel()
 	p := newPuppet()
 	f, faults := faultyFixture(t, p)
 	id := f.session()
-	fail := make(chan struct{})
-	faults.set(func() { faults.sync = func() error { <-fail; return errDisk } })
-	answer := make(chan error, 1)
-	go func() {
-		_, err := f.Prompt(t.Context(), engine.PromptRequest{Session: id, Prompt: text("1")})
-		answer <- err
-	}()
-	a := p.agent(t)
-	a.prompted(t)
-	close(fail)
-	wantKind(t, receive(t, answer), terret.CodeInternal)
-	receive(t, a.closed)
-	faults.set(func() { faults.sync = nil })
+	faults.set(func() { faults.wrote = func([]terret.Batch) error { return errDisk } })
+	_, err := f.Prompt(t.Context(), engine.PromptRequest{Session: id, Prompt: text("1")})
+	wantKind(t, err, terret.CodeInternal)
+	faults.set(func() { faults.wrote = nil })
 	turn := f.prompt(id, "2").ID
-	a = p.agent(t)
+	a := p.agent(t)
 	a.prompted(t)
 	a.complete(t, turn)
 	f.ended(id, turn)
@@ -129,42 +119,32 @@ func TestFailedSync(t *testing.T) {
 // If the end of a turn is in the log, but nobody knows whether it is on disk, the session
 // fails, and the next to claim it finds the turn completed and goes on behind it.
 func TestFailedSyncOfEnd(t *testing.T) {
-	t.Parallel()
-	for what, fail := range map[string]func(*faults){
-		"in Sync":   func(f *faults) { f.sync = func() error { return errDisk } },
-		"in Commit": func(f *faults) { f.wrote = func([]terret.Batch) error { return errDisk } },
-	} {
-		t.Run(what, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) { failSyncOfEnd(t, fail) })
-		})
-	}
-}
-
-func failSyncOfEnd(t *testing.T, fail func(*faults)) {
-	p := newPuppet()
-	f, faults := faultyFixture(t, p)
-	id := f.session()
-	first := f.prompt(id, "1").ID
-	a := p.agent(t)
-	a.prompted(t)
-	synctest.Wait()
-	faults.set(func() { fail(faults) })
-	a.complete(t, first)
-	receive(t, a.closed)
-	faults.set(func() { faults.sync, faults.wrote = nil, nil })
-	second := f.prompt(id, "2").ID
-	a = p.agent(t)
-	a.prompted(t)
-	a.complete(t, second)
-	f.ended(id, second)
-	if got, err := f.store.Turn(t.Context(), id, first); err != nil || got.State != terret.TurnCompleted {
-		t.Errorf("the first turn is %s, %v", got.State, err)
-	}
-	f.close()
-	if n := len(all[terret.TurnComplete](f.log(id))); n != 2 {
-		t.Errorf("%d turns are complete, want 2", n)
-	}
-	checkLog(t, f.store, id)
+	inBubble(t, func(t *testing.T) {
+		p := newPuppet()
+		f, faults := faultyFixture(t, p)
+		id := f.session()
+		first := f.prompt(id, "1").ID
+		a := p.agent(t)
+		a.prompted(t)
+		synctest.Wait()
+		faults.set(func() { faults.wrote = func([]terret.Batch) error { return errDisk } })
+		a.complete(t, first)
+		receive(t, a.closed)
+		faults.set(func() { faults.wrote = nil })
+		second := f.prompt(id, "2").ID
+		a = p.agent(t)
+		a.prompted(t)
+		a.complete(t, second)
+		f.ended(id, second)
+		if got, err := f.store.Turn(t.Context(), id, first); err != nil || got.State != terret.TurnCompleted {
+			t.Errorf("the first turn is %s, %v", got.State, err)
+		}
+		f.close()
+		if n := len(all[terret.TurnComplete](f.log(id))); n != 2 {
+			t.Errorf("%d turns are complete, want 2", n)
+		}
+		checkLog(t, f.store, id)
+	})
 }
 
 // Whoever asks for a turn whose start may not be on disk, while its session is given up, is
@@ -175,7 +155,7 @@ func TestAskAfterFailedSync(t *testing.T) {
 		id, turn := f.session(), terret.NewID(terret.PrefixTurn)
 		leaving, leave := make(chan struct{}), make(chan struct{})
 		faults.set(func() {
-			faults.sync = func() error { return errDisk }
+			faults.wrote = func([]terret.Batch) error { return errDisk }
 			faults.leave = func() { close(leaving); <-leave }
 		})
 		prompt := func() (terret.Turn, error) {
@@ -184,7 +164,7 @@ func TestAskAfterFailedSync(t *testing.T) {
 		_, err := prompt()
 		wantKind(t, err, terret.CodeInternal)
 		receive(t, leaving)
-		faults.set(func() { faults.sync, faults.leave = nil, nil })
+		faults.set(func() { faults.wrote, faults.leave = nil, nil })
 		found := make(chan terret.Turn, 1)
 		go func() {
 			again, err := prompt()

@@ -21,7 +21,6 @@ type faults struct {
 	wrote  func([]terret.Batch) error    // the same, after it was committed
 	batch  func(terret.Batch) error      // about one session
 	before func(ctx context.Context)     // each commit
-	sync   func() error                  // before Sync
 	answer func(d terret.Decision) error // instead of Answer
 	put    func(rule terret.Rule)        // before PutRule
 	turns  func()                        // after Turn or Turns has read
@@ -205,18 +204,6 @@ func (s *faults) Commit(ctx context.Context, batches []terret.Batch) ([]terret.R
 		results[at[i]] = r
 	}
 	return results, nil
-}
-
-func (s *faults) Sync(ctx context.Context) error {
-	s.mu.Lock()
-	sync := s.sync
-	s.mu.Unlock()
-	if sync != nil {
-		if err := sync(); err != nil {
-			return err
-		}
-	}
-	return s.Store.Sync(ctx)
 }
 
 func (s *faults) Release(ctx context.Context, session string, epoch int64) error {

@@ -22,9 +22,6 @@ func (l *live) newTurn(id string, origin terret.Origin, p terret.Prompt, in desk
 
 // begin begins a turn of the session: it writes the first event, and a goroutine runs the
 // turn. l.mu must be held, and the session must be idle.
-//
-// The agent reads the prompt while the disk writes that event. What is taken from the inbox
-// waits for the disk: after a power cut it would be there again.
 func (l *live) begin(r beginning) *turn {
 	l.mayQueue = l.mayQueue || len(l.leftover) > 0
 	l.leftover = nil
@@ -40,7 +37,7 @@ func (l *live) begin(r beginning) *turn {
 	if title := titleOf(r.Prompt.Blocks); l.session.Title == "" && title != "" && r.command == nil {
 		out = l.put(out, terret.Event{Data: terret.SessionUpdated{Title: &title}})
 	}
-	w := &journal.Write{Events: l.to(starting, out), Early: r.taken == ""}
+	w := &journal.Write{Events: l.to(starting, out)}
 	if r.taken != "" {
 		w.Taken = []string{r.taken}
 	}
@@ -74,7 +71,7 @@ func (l *live) beginBackground(out []terret.Event, h *host) []terret.Event {
 // runTurn prepares the folder and the agent, and hands over the prompt, once the log has
 // the turn. If it is unfit it ends instead.
 func (e *Engine) runTurn(l *live, t *turn, unfit error) {
-	err := cmp.Or(t.began.WaitShown(), unfit)
+	err := cmp.Or(t.began.Wait(), unfit)
 	if err == nil {
 		err = e.prepareTurn(l, t)
 	}

@@ -3,13 +3,9 @@ package claude
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"math/rand/v2"
-	"reflect"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/terret-dev/terret"
 )
@@ -159,32 +155,5 @@ func FuzzDiff(f *testing.F) {
 		var o toolOutcome
 		decode([]byte(input), &o)
 		o.diff("/")
-	})
-}
-
-// FuzzDecode holds that lines are read as encoding/json reads them, whatever reads them.
-func FuzzDecode(f *testing.F) {
-	for _, r := range loadRecordings(f) {
-		for _, w := range r.rows {
-			if line := w.text(); w.Dir == "out" && len(line) < 2_000 {
-				f.Add(line)
-			}
-		}
-	}
-	for _, seed := range []string{`{"type":"user","TYPE":"assistant"}`, `{"type":"a\ud800b"}`, "{\"type\":\"\xff\"}", `{"type":"x"}{}`, `{"type":01}`, `{"type":"x",}`} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, line []byte) {
-		typ, subtype := peek(line)
-		got, want := messageOf(typ, subtype), messageOf(typ, subtype)
-		ok := decode(line, got)
-		err := json.Unmarshal(line, want)
-		_, mistyped := errors.AsType[*json.UnmarshalTypeError](err)
-		if is := err == nil || mistyped; ok != is {
-			t.Fatalf("readable: %v, to encoding/json %v (%v)", ok, is, err)
-		}
-		if d := cmp.Diff(want, got, cmp.Exporter(func(reflect.Type) bool { return true })); ok && d != "" {
-			t.Error(d)
-		}
 	})
 }

@@ -1,31 +1,16 @@
 package claude
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
-	"slices"
-	"strings"
-
-	fast "github.com/segmentio/encoding/json"
 )
-
-// shortLine is the length of JSON that cannot be nested too deeply: encoding/json
-// accepts 10,000 levels, and the faster decoder any number, until the stack is full.
-const shortLine = 16 << 10
 
 // decode reads JSON into v. It skips fields of an unexpected type: an agent that
 // changes one must not become unreadable. It reports whether the bytes are JSON at all.
 func decode(b []byte, v any) bool {
-	if len(b) <= shortLine && fast.Unmarshal(b, v) == nil { // in half the time
-		return true
-	}
 	err := json.Unmarshal(b, v)
-	if err == nil {
-		return true
-	}
 	_, mistyped := errors.AsType[*json.UnmarshalTypeError](err)
-	return mistyped
+	return err == nil || mistyped
 }
 
 // message is a line of the agent, decoded into the type for its kind.
@@ -51,77 +36,12 @@ func parse(line []byte) (message, bool) {
 	if len(line) == 0 || line[0] != '{' {
 		return nil, false
 	}
-	typ, subtype := peek(line)
-	m := messageOf(typ, subtype)
-	if !decode(line, m) {
+	var h header
+	if !decode(line, &h) {
 		return nil, false
 	}
-	if h := m.head(); h.Type != typ || typ == "system" && h.Subtype != subtype {
-		m = messageOf(h.Type, h.Subtype)
-		decode(line, m)
-	}
-	return m, true
-}
-
-// opening is the last init line. Every turn opens with one, which is the longest line of
-// a short turn, and mostly only its id is new: then it is not decoded again.
-type opening struct {
-	line []byte
-	m    *initMessage
-}
-
-// parse decodes a line, as the function does.
-func (t *translator) parse(line []byte) (message, bool) {
-	if id, ok := t.opening.again(line); ok {
-		m := *t.opening.m
-		m.UUID = id
-		return &m, true
-	}
-	m, ok := parse(line)
-	if init, is := m.(*initMessage); is {
-		t.opening = opening{slices.Clone(line), init}
-	}
-	return m, ok
-}
-
-// again reports whether the line repeats the last one with another id.
-func (o opening) again(line []byte) (id string, ok bool) {
-	if o.m == nil || len(line) != len(o.line) {
-		return "", false
-	}
-	before, rest, ok := bytes.Cut(line, []byte(`,"uuid":"`))
-	id, after, closed := cutString(rest, "")
-	if !ok || !closed || len(id) != len(o.m.UUID) || strings.Contains(id, `\`) || !bytes.HasPrefix(o.line, before) {
-		return "", false
-	}
-	old := o.line[len(before):]
-	return id, bytes.HasSuffix(old, after) && bytes.HasPrefix(old, []byte(`,"uuid":"`+o.m.UUID+`"`))
-}
-
-// peek guesses the type of a line, and the subtype of a system line, so that it need
-// not be decoded twice. Agents write these first, except in results.
-func peek(line []byte) (typ, subtype string) {
-	typ, rest, ok := cutString(line, `{"type":"`)
-	if !ok {
-		if bytes.Contains(line, []byte(`"type":"result"`)) {
-			typ = "result"
-		}
-		return typ, ""
-	}
-	if typ == "system" {
-		subtype, _, _ = cutString(rest, `,"subtype":"`)
-	}
-	return typ, subtype
-}
-
-// cutString returns the string after a prefix, and the rest.
-func cutString(b []byte, prefix string) (value string, rest []byte, ok bool) {
-	b, ok = bytes.CutPrefix(b, []byte(prefix))
-	if !ok {
-		return "", nil, false
-	}
-	v, rest, ok := bytes.Cut(b, []byte(`"`))
-	return string(v), rest, ok
+	m := messageOf(h.Type, h.Subtype)
+	return m, decode(line, m)
 }
 
 // messageOf returns an empty message for a kind of line.

@@ -1,8 +1,6 @@
 package claude
 
 import (
-	"bytes"
-	"encoding/json"
 	"reflect"
 	"strings"
 	"testing"
@@ -14,35 +12,6 @@ import (
 // a line is guessed right as the agent writes it.
 func TestParse(t *testing.T) {
 	t.Parallel()
-	guessed := 0
-	for _, r := range loadRecordings(t) {
-		for i, w := range r.rows {
-			var line bytes.Buffer
-			if w.Dir != "out" || json.Compact(&line, w.Line) != nil {
-				continue
-			}
-			spaced, ok := parse(append([]byte(`{ `), bytes.TrimPrefix(line.Bytes(), []byte(`{`))...))
-			dense, okDense := parse(line.Bytes())
-			if ok != okDense {
-				t.Fatalf("%s, line %d: %v and %v", r.name, i+1, ok, okDense)
-			}
-			if !ok {
-				continue // it is not an object
-			}
-			if !reflect.DeepEqual(spaced, dense) {
-				t.Errorf("%s, line %d: %+v\nand %+v", r.name, i+1, spaced, dense)
-			}
-			h := dense.head()
-			if typ, subtype := peek(line.Bytes()); bytes.HasPrefix(line.Bytes(), []byte(`{"type":`)) && (typ != h.Type || typ == "system" && subtype != h.Subtype) {
-				t.Errorf("%s, line %d: guessed %s/%s, is %s", r.name, i+1, typ, subtype, h.name())
-			} else if typ != "" {
-				guessed++
-			}
-		}
-	}
-	if guessed < 1000 {
-		t.Errorf("only %d lines were guessed", guessed)
-	}
 	for line, want := range map[string]string{
 		`{"duration_ms":1,"type":"result","is_error":true}`:    "result",
 		`{"x":{"type":"result"},"type":"user"}`:                "user",
@@ -65,36 +34,23 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestSameOpening: a line that opens a turn as the last one did is not decoded again,
-// and means what it says all the same.
-func TestSameOpening(t *testing.T) {
+// TestOpenings: each turn opens with a line about the session, and only what changed in it is told.
+func TestOpenings(t *testing.T) {
 	line := func(model, id string) string {
 		return `{"type":"system","subtype":"init","cwd":"/w","session_id":"s1","model":"` + model +
 			`","permissionMode":"default","tools":["Bash"],"uuid":"` + id + `","fast":"off"}`
 	}
 	tr := newTranslator(options{})
 	feed(tr, line("m", "u1"))
-	decoded := tr.opening.m
 	if events := feed(tr, line("m", "u2")); len(events) != 0 || tr.head.UUID != "u2" {
 		t.Errorf("the same again: id %s, events %v", tr.head.UUID, events)
-	}
-	if tr.opening.m != decoded {
-		t.Error("it was decoded again")
 	}
 	feed(tr, `{"type":"system","subtype":"status","permissionMode":"plan","session_id":"s1"}`)
 	if events := feed(tr, line("m", "u3")); len(events) != 1 || *events[0].Data.(terret.SessionUpdated).PermissionMode != "default" {
 		t.Errorf("back in the mode of the last opening: %v", events)
 	}
 	if events := feed(tr, line("n", "u4")); len(events) != 1 || *events[0].Data.(terret.SessionUpdated).Model != "n" {
-		t.Errorf("another model in a line of the same length: %v", events)
-	}
-	for _, odd := range []string{
-		line("n", `u\"`), strings.Replace(line("n", "u5"), "off", "on!", 1), strings.Replace(line("n", "u5"), `,"uuid":"u5"`, `,"uuid": "u"`, 1),
-	} {
-		decoded = tr.opening.m
-		if feed(tr, odd); tr.opening.m == decoded {
-			t.Errorf("not decoded: %s", odd)
-		}
+		t.Errorf("another model: %v", events)
 	}
 }
 

@@ -64,7 +64,6 @@ type translator struct {
 	plan     []planItem
 	compact  compaction
 	spent    spending
-	opening  opening
 }
 
 // session is what the agent last said about the session.
@@ -95,7 +94,7 @@ func (t *translator) translate(line []byte, now time.Time) ([]terret.Event, []co
 	if len(line) == 0 {
 		return nil, nil
 	}
-	m, ok := t.parse(line)
+	m, ok := parse(line)
 	if !ok {
 		t.turn.malformed++
 		t.emit(terret.DiagParseError{Text: brief.Cut(string(line), diagLimit)})

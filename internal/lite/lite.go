@@ -215,9 +215,6 @@ func (c *Conn) prepare(text string) *Rows {
 // Changes is how many rows the last finished statement changed.
 func (c *Conn) Changes() int64 { return sqlite3.Xsqlite3_changes64(c.tls, c.db) }
 
-// TotalChanges is how many rows changed since the connection was opened.
-func (c *Conn) TotalChanges() int64 { return sqlite3.Xsqlite3_total_changes64(c.tls, c.db) }
-
 // LastInsertID is the key of the last inserted row.
 func (c *Conn) LastInsertID() int64 { return sqlite3.Xsqlite3_last_insert_rowid(c.tls, c.db) }
 

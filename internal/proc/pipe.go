@@ -16,8 +16,7 @@ const lastWords = 1 << 20
 // is empty, whoever still holds the other side. It closes the pipe at the end.
 // Read belongs to one goroutine; Close and release may come from others.
 type pipeReader struct {
-	f    *os.File
-	from io.Reader // reads f
+	f *os.File
 
 	mu   sync.Mutex
 	over bool // the end was returned, or Close was called
@@ -25,7 +24,7 @@ type pipeReader struct {
 	after int // bytes read after the release; Read's alone
 }
 
-func newPipeReader(f *os.File) *pipeReader { return &pipeReader{f: f, from: newWaiter(f)} }
+func newPipeReader(f *os.File) *pipeReader { return &pipeReader{f: f} }
 
 // Read reads from the pipe. Its end is io.EOF, once and for ever.
 func (r *pipeReader) Read(p []byte) (int, error) {
@@ -35,7 +34,7 @@ func (r *pipeReader) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	n, err := r.from.Read(p)
+	n, err := r.f.Read(p)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		n, err = r.readRest(p)
 	}

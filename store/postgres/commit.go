@@ -376,6 +376,3 @@ func clean(text string) string {
 	}
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
-
-// Sync implements terret.Log. What PostgreSQL has committed is on its disk.
-func (s *Store) Sync(context.Context) error { return nil }

@@ -42,11 +42,7 @@ func (s *Store) Commit(ctx context.Context, batches []terret.Batch) ([]terret.Re
 	if err != nil {
 		return nil, err
 	}
-	events := 0
-	for _, p := range group {
-		events += len(p.Rows)
-	}
-	err = s.writeAs(ctx, "commit", events, func(tx *lite.Conn) error {
+	err = s.write(ctx, "commit", func(tx *lite.Conn) error {
 		w := &writer{store: s, tx: tx}
 		if len(group) == 1 { // rolling back the transaction is enough
 			return w.writeAlone(group[0], results)

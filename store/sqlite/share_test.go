@@ -105,26 +105,6 @@ func TestLockedFile(t *testing.T) {
 	wantEvents(t, openFile(t, path), o.id, 1)
 	mustExec(t, other, `ROLLBACK`)
 
-	// A store that has to write before it is open does not get that far.
-	mustExec(t, other, `UPDATE upkeep SET value = value + 1 WHERE name = 'boot'`)
-	mustExec(t, other, `BEGIN EXCLUSIVE`)
-	for patience := 100 * time.Millisecond; ; patience *= 2 { // until it gets as far as the lock
-		ctx, stop := context.WithTimeout(t.Context(), patience)
-		_, err := Open(ctx, path, Options{})
-		stop()
-		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("open: %v, want the context's deadline", err)
-			break
-		}
-		if strings.Contains(err.Error(), path) {
-			break
-		}
-		if patience > time.Minute {
-			t.Errorf("%q does not name the file", err)
-			break
-		}
-	}
-	mustExec(t, other, `COMMIT`)
 	o.must(t, "after")
 	wantEvents(t, s, o.id, 2)
 }

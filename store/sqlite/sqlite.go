@@ -3,9 +3,8 @@
 //
 // # Durability
 //
-// The file is in WAL mode. What Commit has written survives kill -9, and power cuts once
-// Sync has returned: see sync.go. A transaction holds a whole group of batches, so the
-// price is one sync per group. All other changes are on disk before anybody sees them.
+// The file is in WAL mode, and SQLite syncs each transaction before anybody sees it. A
+// transaction holds a whole group of batches, so the price is one sync per group.
 //
 // # Concurrency
 //
@@ -63,16 +62,13 @@ type Options struct {
 type Store struct {
 	path    string // absolute, and without links once it is open: the other files are beside what they lead to
 	log     *slog.Logger
-	version int   // of the schema
-	boot    int64 // of the machine
+	version int // of the schema
 
 	readers readers
 
 	// turn holds one token for the use of db. Its holder guards what follows.
 	turn     chan struct{}
 	db       *lite.Conn // the writer; nil before Open and after Close
-	sync     syncer
-	wal      *os.File // the log file; nil if SQLite syncs everything
 	files    identity
 	rival    int64 // data_version when last asked; changed by other processes only
 	suspect  bool  // others have written, and may have changed the schema
@@ -85,10 +81,8 @@ type Store struct {
 	closing sync.Once
 	closed  error
 
-	syncData func(*os.File) error // writes a file's content to the disk; tests replace it
-
-	// fault, if set by a test, is called before and after the commit of a transaction, and
-	// before a checkpoint, as if the disk had failed there.
+	// fault, if set by a test, is called before and after the commit of a transaction, as
+	// if the disk had failed there.
 	fault func(phase string) error
 }
 
@@ -100,7 +94,7 @@ var (
 // Open opens the file at path, creating it and its folder if need be, and brings its
 // schema up to date. The caller must Close the store.
 func Open(ctx context.Context, path string, o Options) (*Store, error) {
-	s := &Store{path: path, log: o.Log, turn: make(chan struct{}, 1), syncData: syncData}
+	s := &Store{path: path, log: o.Log, turn: make(chan struct{}, 1)}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -137,21 +131,6 @@ func (s *Store) open(ctx context.Context) error {
 		return err
 	}
 	s.noteFiles()
-	if s.boot = boot(); s.boot == 0 {
-		return nil // then everything is synced
-	}
-	last, err := lastBoot(s.db)
-	if err == nil && last != s.boot {
-		err = s.begin(ctx, 0, s.jump)
-	}
-	if err != nil {
-		return err
-	}
-	if err := s.openLog(); err != nil {
-		s.log.Warn("the log file cannot be opened, so SQLite syncs everything, which is slower", "error", err)
-		return nil
-	}
-	s.sync.lazy = true
 	return nil
 }
 
@@ -192,7 +171,7 @@ func (s *Store) openWriter(ctx context.Context) error {
 	if err != nil || s.version == known {
 		return err
 	}
-	return s.begin(ctx, 0, func(tx *lite.Conn) error {
+	return s.begin(ctx, func(tx *lite.Conn) error {
 		s.version, err = migrate(tx, s.path)
 		return err
 	})
@@ -237,10 +216,6 @@ func (s *Store) closeDatabases() error {
 	err := s.readers.close()
 	<-s.turn // a goroutine may still be looking for rivals
 	defer func() { s.turn <- struct{}{} }()
-	if s.wal != nil {
-		err = errors.Join(err, s.wal.Close())
-		s.wal = nil
-	}
 	if s.db != nil {
 		err = errors.Join(err, s.db.Close())
 		s.db = nil

@@ -11,13 +11,7 @@ import (
 // write runs fn in an exclusive write transaction, and wakes those who Wait. The
 // context bounds the wait for the turn; once begun, the transaction runs to its end.
 func (s *Store) write(ctx context.Context, what string, fn func(tx *lite.Conn) error) error {
-	return s.writeAs(ctx, what, 0, fn)
-}
-
-// writeAs is write for a transaction with that many events that need not be on disk when
-// it returns.
-func (s *Store) writeAs(ctx context.Context, what string, events int, fn func(tx *lite.Conn) error) error {
-	err := s.begin(ctx, events, func(tx *lite.Conn) error {
+	err := s.begin(ctx, func(tx *lite.Conn) error {
 		if err := s.checkSchema(tx); err != nil {
 			return err
 		}
@@ -40,15 +34,9 @@ func (s *Store) ask(ctx context.Context, what string, fn func(tx *lite.Conn) err
 }
 
 // begin waits for this process's turn, then for the file, and runs fn in a transaction.
-func (s *Store) begin(ctx context.Context, events int, fn func(*lite.Conn) error) error {
+func (s *Store) begin(ctx context.Context, fn func(*lite.Conn) error) error {
 	return s.alone(ctx, func(c *lite.Conn) error {
 		if err := s.checkGone(); err != nil {
-			return err
-		}
-		if err := s.mend(ctx); err != nil {
-			return err
-		}
-		if err := s.sync.prepare(c, events); err != nil {
 			return err
 		}
 		if err := s.beginImmediate(ctx); err != nil {
@@ -62,9 +50,7 @@ func (s *Store) begin(ctx context.Context, events int, fn func(*lite.Conn) error
 		if err := fn(c); err != nil {
 			return err
 		}
-		s.sync.committing(events)
 		err := s.commit(c)
-		s.sync.done(c, err)
 		if err == nil {
 			s.noteFiles()
 		}

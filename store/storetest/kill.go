@@ -138,7 +138,7 @@ func settled(t *testing.T, st terret.Store, id string) (entries []terret.Entry, 
 	}
 }
 
-// writeUntilKilled commits groups of batches of all sizes, synced or not, and says what
+// writeUntilKilled commits groups of batches of all sizes, and says what
 // was committed.
 func (w *childWorker) writeUntilKilled(ctx context.Context, j job) error {
 	random := rand.New(rand.NewPCG(j.Seed, 0))
@@ -155,9 +155,6 @@ func (w *childWorker) writeUntilKilled(ctx context.Context, j job) error {
 			batches = append(batches, w.writers[id].batch(some(random, n)...))
 		}
 		results, err := w.st.Commit(ctx, batches)
-		if err == nil && random.IntN(2) == 0 {
-			err = w.st.Sync(ctx)
-		}
 		if err != nil {
 			return err
 		}

@@ -65,7 +65,7 @@ func (w *childWorker) saturate(ctx context.Context, j job) (report, error) {
 	var failed error
 	wg.Go(func() {
 		for !stop.Load() && failed == nil {
-			_, failed = busy.appendSynced(ctx, note("busy"))
+			_, failed = busy.append(ctx, note("busy"))
 		}
 	})
 	var r report
@@ -87,7 +87,7 @@ func (w *childWorker) measure(ctx context.Context, measured, busy *writer, count
 			return err
 		}
 		began := time.Now()
-		entries, err := measured.appendSynced(ctx, note("measured"))
+		entries, err := measured.append(ctx, note("measured"))
 		if err != nil {
 			return err
 		}

@@ -72,15 +72,6 @@ func (w *writer) append(ctx context.Context, events ...terret.Event) ([]terret.E
 	return w.commit(ctx, w.batch(events...))
 }
 
-// appendSynced commits the events and has the disk write them, as engines do.
-func (w *writer) appendSynced(ctx context.Context, events ...terret.Event) ([]terret.Entry, error) {
-	entries, err := w.append(ctx, events...)
-	if err == nil {
-		err = w.st.Sync(ctx)
-	}
-	return entries, err
-}
-
 // commit commits a batch of this session by itself.
 func (w *writer) commit(ctx context.Context, b terret.Batch) ([]terret.Entry, error) {
 	results, err := w.st.Commit(ctx, []terret.Batch{b})

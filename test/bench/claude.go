@@ -14,25 +14,8 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/driver/claude"
 	"github.com/terret-dev/terret/engine"
-	"github.com/terret-dev/terret/store/sqlite"
 )
-
-const (
-	warmTurns  = 60
-	coldStarts = 8
-)
-
-func claudeSection() section {
-	return section{
-		name: "Claude Code",
-		intro: "The real program, with a scripted model on loopback, through the engine in the benchmark's own process: no HTTP. \"Direct\" is the same program, driven by hand over its stream, " +
-			"started as leanly as it can be with its permission requests; \"the driver alone\" has a host that keeps nothing. Turns that are " +
-			"compared were taken in alternation; times are medians.",
-		run: benchClaude,
-	}
-}
 
 // claudeProgram is the pinned one that `make conformance` installs.
 func claudeProgram() string {
@@ -47,24 +30,6 @@ func claudeProgram() string {
 		return ""
 	}
 	return path
-}
-
-func benchClaude(ctx context.Context, dir string) ([]row, error) {
-	program := claudeProgram()
-	if program == "" {
-		return []row{{"Claude Code", "not installed: run `make conformance` first", ""}}, nil
-	}
-	model, err := startModel(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	defer model.close()
-	work := filepath.Join(dir, "work")
-	if err := os.MkdirAll(work, 0o755); err != nil {
-		return nil, err
-	}
-	b := claudeBench{program: program, work: work, env: claudeEnv(dir, model.url)}
-	return b.run(ctx, dir)
 }
 
 // claudeEnv is the environment of a program that talks to a model of ours.
@@ -116,56 +81,10 @@ func (s *served) close() {
 type claudeBench struct {
 	program, work string
 	env           []string
-	warmed        chan struct{} // gets one for each agent that the pool has started
 }
 
 // took is how long a turn took, and the CPU time that this process used for it.
 type took struct{ text, end, cpu time.Duration }
-
-// prewarmed is the driver, which says when it has started an agent for the pool.
-type prewarmed struct {
-	*claude.Driver
-	done chan<- struct{}
-}
-
-func (p prewarmed) Prewarm(ctx context.Context, r terret.OpenRequest) (terret.Warm, error) {
-	w, err := p.Driver.Prewarm(ctx, r)
-	p.done <- struct{}{}
-	return w, err
-}
-
-func (b claudeBench) run(ctx context.Context, dir string) (rows []row, err error) {
-	driver, err := b.driverAlone(ctx)
-	if err != nil {
-		return nil, err
-	}
-	store, err := sqlite.Open(ctx, filepath.Join(dir, "terret.db"), sqlite.Options{})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	b.warmed = make(chan struct{}, 100)
-	open := func(size int) (*engine.Engine, error) {
-		return engine.New(ctx, engine.Config{
-			Store: store, Drivers: []terret.Driver{prewarmed{claude.New(claude.Config{Path: b.program}), b.warmed}}, Env: b.env,
-			Home: filepath.Join(dir, "home"), Pool: engine.Pool{Size: size},
-		})
-	}
-	e, err := open(0) // nothing else is started while turns are measured
-	if err != nil {
-		return nil, err
-	}
-	warm, err := b.warm(ctx, e)
-	if err = errors.Join(err, e.Close(context.WithoutCancel(ctx))); err != nil {
-		return nil, err
-	}
-	if e, err = open(1); err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, e.Close(context.WithoutCancel(ctx))) }()
-	first, err := b.first(ctx, e)
-	return slices.Concat(warm, driver, first), err
-}
 
 // alternate takes n turns in processes that are up, one of each after the other.
 func alternate(n int, turns ...func() (took, error)) ([][]took, error) {
@@ -189,116 +108,8 @@ func alternate(n int, turns ...func() (took, error)) ([][]took, error) {
 func textOf(t took) time.Duration { return t.text }
 func endOf(t took) time.Duration  { return t.end }
 
-// warm compares turns through the engine with direct ones.
-func (b claudeBench) warm(ctx context.Context, e *engine.Engine) ([]row, error) {
-	direct, err := b.startDirect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer direct.close()
-	s, err := e.Create(ctx, terret.Session{Agent: claude.Name, Cwd: b.work})
-	if err != nil {
-		return nil, err
-	}
-	view := watch(ctx, e, s.ID)
-	defer view.stop()
-	all, err := alternate(warmTurns, func() (took, error) { return view.turn(ctx) }, direct.turn)
-	if err != nil {
-		return nil, err
-	}
-	text, bareText := medianOf(all[0], textOf), medianOf(all[1], textOf)
-	return []row{
-		{fmt.Sprintf("warm turn, prompt to end, median of %d", warmTurns), ratioOf(medianOf(all[0], endOf), medianOf(all[1], endOf)), "ratio 1.15"},
-		{"first text in a warm turn", fmt.Sprintf("%.1f ms; direct %.1f ms: added %.1f ms", ms(text), ms(bareText), ms(text-bareText)), "added 2 ms"},
-		{"CPU of the engine and its driver in a warm turn, mean", fmt.Sprintf("%.2f ms", ms(meanCPU(all[0]))), ""},
-	}, nil
-}
-
-// driverAlone compares turns of the driver, without an engine and a store, with direct
-// ones; and the two ways to start the program directly.
-func (b claudeBench) driverAlone(ctx context.Context) (rows []row, err error) {
-	lean, err := b.startDirect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer lean.close()
-	printing, err := b.startDirect(ctx, "-p")
-	if err != nil {
-		return nil, err
-	}
-	defer printing.close()
-	driver, err := b.openDriver(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, driver.close(ctx)) }()
-	all, err := alternate(warmTurns, func() (took, error) { return driver.turn(ctx) }, lean.turn, printing.turn)
-	if err != nil {
-		return nil, err
-	}
-	return []row{
-		{"the same, the driver alone", ratioOf(medianOf(all[0], endOf), medianOf(all[1], endOf)), ""},
-		{"CPU of the driver alone in a warm turn, mean", fmt.Sprintf("%.2f ms; to read the direct one %.2f ms", ms(meanCPU(all[0])), ms(meanCPU(all[1]))), ""},
-		{"direct warm turn, with `-p`", ratioOf(medianOf(all[2], endOf), medianOf(all[1], endOf)), ""},
-	}, nil
-}
-
 func ratioOf(own, direct time.Duration) string {
 	return fmt.Sprintf("%.1f ms; direct %.1f ms: ratio %.2f", ms(own), ms(direct), float64(own)/float64(direct))
-}
-
-// first compares the time to the first text of a new session with that of a process
-// that is up, and of one that is not.
-func (b claudeBench) first(ctx context.Context, e *engine.Engine) ([]row, error) {
-	var pooled, greeted, cold []took
-	for range coldStarts {
-		t, err := b.firstPooled(ctx, e)
-		if err != nil {
-			return nil, err
-		}
-		pooled = append(pooled, t)
-		if t, err = b.firstGreeted(ctx); err != nil {
-			return nil, err
-		}
-		greeted = append(greeted, t)
-		text, err := b.coldText(ctx)
-		if err != nil {
-			return nil, err
-		}
-		cold = append(cold, took{text: text})
-	}
-	own, up, bare := medianOf(pooled, textOf), medianOf(greeted, textOf), medianOf(cold, textOf)
-	return []row{{
-		fmt.Sprintf("first text of a new session, from the pool, median of %d", coldStarts),
-		fmt.Sprintf("%.0f ms; a direct process that is up %.0f ms; cold `claude -p` %.0f ms: %.1f times sooner", ms(own), ms(up), ms(bare), float64(bare)/float64(own)), "200 ms",
-	}}, nil
-}
-
-// settled is how long a process is left alone after its start.
-const settled = 2 * time.Second
-
-// firstPooled is the first turn of a new session whose agent waits in the pool.
-func (b claudeBench) firstPooled(ctx context.Context, e *engine.Engine) (took, error) {
-	s, err := e.Create(ctx, terret.Session{Agent: claude.Name, Cwd: b.work})
-	if err != nil {
-		return took{}, err
-	}
-	if err := e.Prewarm(ctx, s); err != nil {
-		return took{}, err
-	}
-	select {
-	case <-b.warmed:
-	case <-time.After(time.Minute):
-		return took{}, errors.New("the pool is empty after a minute")
-	}
-	time.Sleep(settled)
-	view := watch(ctx, e, s.ID)
-	defer view.stop()
-	t, err := view.turn(ctx)
-	if err != nil {
-		return took{}, err
-	}
-	return t, e.CloseSession(ctx, s.ID, "bench")
 }
 
 // viewer prompts a session and follows it from turn to turn, as a user interface does.

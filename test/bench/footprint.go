@@ -174,3 +174,18 @@ func directDependencies(path string) ([]string, error) {
 	}
 	return out, nil
 }
+
+// built builds the program as it is released.
+func built(ctx context.Context, dir string) (bin string, size int64, err error) {
+	bin = filepath.Join(dir, "terret")
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", bin, "./cmd/terret")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", 0, fmt.Errorf("build: %w\n%s", err, out)
+	}
+	info, err := os.Stat(bin)
+	if err != nil {
+		return "", 0, err
+	}
+	return bin, info.Size(), nil
+}

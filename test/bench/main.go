@@ -27,7 +27,7 @@ type section struct {
 }
 
 func sections() []section {
-	return []section{footprintSection(), judgeSection(), storeSection(), postgresSection(), engineSection(), nativeSection(), busSection(), serverSection(), deadSection(), claudeSection(), claudeHTTPSection(), agentsSection()}
+	return []section{footprintSection(), storeSection(), serverSection(), deadSection(), claudeHTTPSection(), agentsSection()}
 }
 
 func main() {

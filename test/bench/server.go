@@ -45,18 +45,16 @@ func deadSection() section {
 }
 
 func benchServer(ctx context.Context, dir string) ([]row, error) {
-	return serverSteps(ctx, dir, benchServe, benchFirstEvent, benchViewers, benchReplayHTTP)
+	return serverSteps(ctx, dir, benchServe, benchFirstEvent)
 }
 
 // serverSteps builds the program and runs each step with a home of its own.
 func serverSteps(ctx context.Context, dir string, steps ...func(ctx context.Context, bin, home string) ([]row, error)) ([]row, error) {
 	ctx, cancel := context.WithTimeout(ctx, serverDeadline)
 	defer cancel()
-	bin := filepath.Join(dir, "terret")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", bin, "./cmd/terret")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build: %w\n%s", err, out)
+	bin, _, err := built(ctx, dir)
+	if err != nil {
+		return nil, err
 	}
 	var rows []row
 	for _, step := range steps {

@@ -106,9 +106,6 @@ func (l *benchLog) batch(events ...terret.Event) terret.Batch {
 
 func commit(ctx context.Context, s terret.Store, logs []*benchLog, batches []terret.Batch) error {
 	results, err := s.Commit(ctx, batches)
-	if err == nil {
-		err = s.Sync(ctx)
-	}
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,6 @@ var dependencies = map[string]string{
 	"golang.org/x/sys":                                "pidfd, prctl",
 	"golang.org/x/text":                               "Unicode variants of paths in rules",
 	"github.com/SherClockHolmes/webpush-go":           "messages that only one browser can read",
-	"github.com/segmentio/encoding":                   "decodes the lines of Claude Code in half the time; the MCP SDK uses it as well",
 	"github.com/spf13/cobra":                          "the command line",
 	"github.com/zalando/go-keyring":                   "the keyring of the operating system",
 	"golang.org/x/term":                               "terminals",

@@ -1,13 +1,12 @@
 // Package journal writes the logs of sessions. Everything that waits, of all sessions,
-// goes into one transaction. What was committed is published; then the disk writes it, and
-// those who wait for that are told.
+// goes into one transaction. What was committed is on disk; it is published, and those who
+// wait for it are told.
 //
 // One goroutine does it, in [Journal.Run]. A session's [Log] keeps the order of its
 // writes. If one cannot be committed, the log's owner is told: nothing may be skipped.
 package journal
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -20,14 +19,9 @@ import (
 // the end of a message and the end of its turn cost one commit.
 const linger = 5 * time.Millisecond
 
-// unsyncedFor is how long after a sync a commit of nothing but pieces of text goes without
-// one. A later event holds their full text.
-const unsyncedFor = time.Second
-
 // Store is what a journal needs of a store.
 type Store interface {
 	Commit(ctx context.Context, batches []terret.Batch) ([]terret.Result, error)
-	Sync(ctx context.Context) error
 }
 
 // Readers are told what was committed.
@@ -41,7 +35,6 @@ type Journal struct {
 	readers Readers
 	wake    chan struct{} // something is dirty
 	hurry   chan struct{} // somebody may wait for it, as its log says
-	synced  time.Time     // owned by Run
 
 	mu     sync.Mutex
 	dirty  []*Log
@@ -118,8 +111,8 @@ func (j *Journal) awaitHurry(life context.Context, group []*Log) []*Log {
 	return group
 }
 
-// commit commits the logs' batches and publishes what was committed, in the order of the
-// numbers. Then it has the disk write it, and tells those who wait for that.
+// commit commits the logs' batches, publishes what was committed, in the order of the
+// numbers, and tells those who wait for it.
 func (j *Journal) commit(ctx context.Context, group []*Log) {
 	batches := make([]terret.Batch, 0, len(group))
 	parts := make([][]*Write, 0, len(group))
@@ -133,44 +126,18 @@ func (j *Journal) commit(ctx context.Context, group []*Log) {
 		return
 	}
 	results, err := j.store.Commit(ctx, batches)
-	failed := make([]error, len(logs))
 	for i, l := range logs {
-		if failed[i] = err; err == nil {
-			failed[i] = results[i].Err
+		failed := err
+		if err == nil {
+			failed = results[i].Err
 		}
-		if failed[i] == nil {
-			l.show(results[i], parts[i])
-		}
-	}
-	if err == nil {
-		err = j.sync(ctx, batches)
-	}
-	for i, l := range logs {
-		if err := cmp.Or(failed[i], err); err != nil {
+		if failed != nil {
 			l.putBack(parts[i])
-			l.owner.Failed(err)
+			l.owner.Failed(failed)
 			continue
 		}
-		for _, w := range parts[i] {
-			close(w.done)
-		}
+		l.show(results[i], parts[i])
 	}
-}
-
-// sync has the disk write what was committed. Pieces of text alone may wait for the rest.
-func (j *Journal) sync(ctx context.Context, batches []terret.Batch) error {
-	if !slices.ContainsFunc(batches, holdsMore) && time.Since(j.synced) < unsyncedFor {
-		return nil
-	}
-	err := j.store.Sync(ctx)
-	j.synced = time.Now()
-	return err
-}
-
-// holdsMore reports whether a batch holds more than pieces of text.
-func holdsMore(b terret.Batch) bool {
-	return b.Cursor != nil || len(b.Taken)+len(b.Delivered)+len(b.Hits) > 0 ||
-		slices.ContainsFunc(b.Events, func(ev terret.Event) bool { return !ev.Kind().Delta() || ev.Expects != nil })
 }
 
 // signal wakes whoever receives from ch, now or next. ch must be buffered: a second

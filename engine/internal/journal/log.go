@@ -19,29 +19,16 @@ type Write struct {
 	Cursor []byte           // the driver's
 	Taken  []string         // inbox items that it handles
 	Hits   map[string]int64 // of rules
-	Early  bool             // somebody waits until it is shown, rather than for the disk
 
-	shown chan struct{} // closed when the events are published, before they are on disk; nil if nobody waits for that
-	done  chan struct{} // closed when it is committed and, if it must be, on disk; or never will be
-	err   error         // valid after done
+	done chan struct{} // closed when it is committed and published, or never will be
+	err  error         // valid after done
 }
 
-// Wait blocks until w is committed and, if it must be, on disk. It takes no context: a
-// commit cannot be undone.
+// Wait blocks until w is committed, so that it is on disk and others can see it. It takes
+// no context: a commit cannot be undone.
 func (w *Write) Wait() error {
 	<-w.done
 	return w.err
-}
-
-// WaitShown blocks until others can see the events of an early write. It is Wait for
-// others.
-func (w *Write) WaitShown() error {
-	select {
-	case <-w.shown:
-		return nil
-	case <-w.done:
-		return w.err
-	}
 }
 
 func (w *Write) fail(err error) {
@@ -95,9 +82,6 @@ func (j *Journal) Open(s terret.Session, owner Owner) *Log {
 // Append passes a write to the journal. Events keep the order of the calls.
 func (l *Log) Append(w *Write) *Write {
 	w.done = make(chan struct{})
-	if w.Early {
-		w.shown = make(chan struct{})
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.end != nil {
@@ -190,7 +174,7 @@ func (l *Log) batch() (terret.Batch, []*Write) {
 	return b, part
 }
 
-// show publishes what was committed.
+// show publishes what was committed, and tells those who wait for it.
 func (l *Log) show(r terret.Result, part []*Write) {
 	l.mu.Lock()
 	l.last = r.LastSeq
@@ -198,10 +182,8 @@ func (l *Log) show(r terret.Result, part []*Write) {
 	l.owner.Committed(r)
 	l.j.readers.Publish(l.session, r.Entries)
 	for _, w := range part {
-		if w.shown != nil {
-			close(w.shown)
-		}
 		w.Events = nil // requests live longer than what they wrote
+		close(w.done)
 	}
 }
 

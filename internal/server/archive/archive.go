@@ -65,7 +65,6 @@ type Store interface {
 	Claim(ctx context.Context, session string) (terret.Claim, error)
 	Release(ctx context.Context, session string, epoch int64) error
 	Commit(ctx context.Context, batches []terret.Batch) ([]terret.Result, error)
-	Sync(ctx context.Context) error
 }
 
 // MaxLine bounds the lines that Read accepts.
@@ -163,10 +162,7 @@ func (in *reader) run(ctx context.Context, lines *bufio.Reader) error {
 		}
 	}
 	in.finish()
-	if err := in.flush(ctx); err != nil {
-		return err
-	}
-	return in.store.Sync(ctx)
+	return in.flush(ctx)
 }
 
 // add imports one event.

@@ -68,12 +68,11 @@ func (s *Server) allEvents(ctx context.Context, in *allEventsInput) (*streamAnsw
 	if err != nil {
 		return nil, err
 	}
-	w.of = strings.Join(append([]string{"all", place(pos)}, sessions...), " ")
 	end, err := s.store.LastPos(ctx)
 	if err != nil {
 		return nil, err
 	}
-	w.after, w.upTo = pos, end
+	w.after = pos
 	if !w.lines {
 		w.begin = func(b []byte) []byte {
 			return sse.Append(b, place(pos), "stream.start", []byte(`{"cursor":"`+place(pos)+`"}`))

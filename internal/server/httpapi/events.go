@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -144,7 +143,7 @@ func (s *Server) sessionEvents(ctx context.Context, in *sessionEventsInput) (*st
 		return nil, err
 	}
 	follow := !wants(in.Accept, ndjsonType)
-	w := &eventWriter{of: strings.Join([]string{session.ID, strconv.FormatInt(after, 10), in.View, in.Raw}, " "), filter: in.EventFilter, after: after, lines: !follow, upTo: session.LastSeq}
+	w := &eventWriter{filter: in.EventFilter, after: after, lines: !follow}
 	if w.want, err = s.decider(ctx, in.EventFilter, session.ID); err != nil {
 		return nil, err
 	}
@@ -182,9 +181,6 @@ func (s *Server) stream(id access.Identity, ew *eventWriter, events eventsAfter)
 	})
 }
 
-// errPaced lets others go first, and go of the page of the log meanwhile.
-var errPaced = errors.New("others go first")
-
 // errEnough ends a stream that has sent everything it should.
 var errEnough = errors.New("that is all")
 
@@ -199,17 +195,11 @@ func (s *Server) sendEvents(ctx context.Context, st *stream, ew *eventWriter, ev
 	}
 	var last terret.Entry
 	for {
-		err := s.takeTurn(ctx, st, ew, last)
-		if err == nil {
-			err = s.sendUntilStalled(ctx, st, ew, events, &last)
-		}
+		err := s.sendUntilStalled(ctx, st, ew, events, &last)
 		switch {
 		case errors.Is(err, errStalled):
 			err = st.wait(nil)
-		case errors.Is(err, errPaced):
-			err = nil
 		case errors.Is(err, errLarge):
-			s.readers.foundLarge(spot{ew.of, last.Seq, last.Pos})
 			err = st.waitLarge(ctx)
 		default:
 			return err
@@ -218,20 +208,6 @@ func (s *Server) sendEvents(ctx context.Context, st *stream, ew *eventWriter, ev
 			return err
 		}
 	}
-}
-
-// takeTurn waits until the events after last may be read and sent.
-func (s *Server) takeTurn(ctx context.Context, st *stream, ew *eventWriter, last terret.Entry) error {
-	if events := ew.upTo - max(ew.after, last.Seq, last.Pos); events > 0 && ew.credit <= 0 {
-		bytes, err := s.readers.pace(ctx, events, -ew.credit)
-		if ew.credit = bytes; err != nil {
-			return err
-		}
-	}
-	if s.readers.knowsLarge(spot{ew.of, last.Seq, last.Pos}) {
-		return st.waitLarge(ctx) // before it is read
-	}
-	return nil
 }
 
 func (s *Server) sendUntilStalled(ctx context.Context, st *stream, ew *eventWriter, events eventsAfter, last *terret.Entry) error {
@@ -249,12 +225,8 @@ func (s *Server) sendUntilStalled(ctx context.Context, st *stream, ew *eventWrit
 		switch {
 		case err == nil:
 			*last = terret.Entry{Seq: entry.Seq, Pos: entry.Pos}
-			ew.credit -= int64(len(entry.Body) + len(entry.Raw))
-			switch {
-			case st.holdsLarge():
+			if st.holdsLarge() {
 				return errStalled // and do not read the next one, which may be as large
-			case ew.credit <= 0 && ew.old(entry) && s.readers.crowded():
-				return errPaced
 			}
 			continue
 		case errors.Is(err, errEnough):
@@ -269,17 +241,11 @@ func (s *Server) sendUntilStalled(ctx context.Context, st *stream, ew *eventWrit
 
 // eventWriter writes events in the form that a reader wants.
 type eventWriter struct {
-	of     string                  // names the query; see spot. Empty if it is not known
 	want   func() (release func()) // for deciding at gates while the stream is open
 	filter EventFilter
 	after  int64 // where the reader is; earlier events only feed the view
 	lines  bool  // as NDJSON
 	view   view.View
-	// upTo is the last event that was there when the stream began: its number, or its
-	// position if that is what id is of. credit is how many bytes of old events may be
-	// sent before it is the turn of others.
-	upTo   int64
-	credit int64
 	// begin, if set, is written first; id returns the id of an event, and last whether
 	// it ends the stream.
 	begin func(b []byte) []byte
@@ -287,9 +253,6 @@ type eventWriter struct {
 	last  func(terret.Entry) bool
 	skip  func(terret.Entry) bool
 }
-
-// old reports whether an event was there when the stream began.
-func (w *eventWriter) old(e terret.Entry) bool { return max(e.Seq, e.Pos) <= w.upTo }
 
 func (w *eventWriter) idOf(e terret.Entry) string {
 	if w.id != nil {

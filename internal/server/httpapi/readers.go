@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -27,21 +26,12 @@ const (
 	stuck = time.Second
 	// far is how many events before the end a stream is a replay.
 	far = 2000
-	// crowd is how many streams are so many that their memory is given back to the system
-	// when they are gone.
+	// crowd is how many streams are so many that each gets little of the kernel's memory, and
+	// takes turns with the others when it reads old events.
 	crowd = 100
 	// crowdBuffer is what the kernel may hold for a stream that begins in a crowd. It would
 	// take megabytes for each reader that reads nothing: work that others wait for.
 	crowdBuffer = 32 << 10
-	// crowdPace is how many bytes of old events a crowd gets in a second, all together.
-	// Whoever works meanwhile is not held up by readers that catch up. They take turns of
-	// crowdTurn bytes, less for those who need less, so that those who read nothing are
-	// found out one after the other.
-	crowdPace = 16 << 20
-	crowdTurn = 128 << 10
-	usualSize = 512 // of an event, about
-	// maxKnown bounds the places in logs where a large event is known to be.
-	maxKnown = 1000
 )
 
 // errLarge says that too many streams hold a large event to send another.
@@ -59,24 +49,12 @@ type readers struct {
 
 	mu   sync.Mutex
 	open map[*stream]struct{}
-	most int // streams since there were few
-	// known are places after which a large event comes, so that only streams that may
-	// send it read it.
-	known map[spot]bool
-	next  time.Time // when the crowd may have more old events
 	// looked is when a stream last looked for readers of large events to cut.
 	looked time.Time
 }
 
-// spot is a place among events that are read in the same way, so that the same one comes
-// next.
-type spot struct {
-	of       string
-	seq, pos int64
-}
-
 func newReaders() *readers {
-	r := &readers{replays: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), large: make(chan struct{}, maxLarge), open: map[*stream]struct{}{}, known: map[spot]bool{}}
+	r := &readers{replays: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), large: make(chan struct{}, maxLarge), open: map[*stream]struct{}{}}
 	r.divide()
 	return r
 }
@@ -91,21 +69,13 @@ func (r *readers) add(st *stream) (remove func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.open[st] = struct{}{}
-	r.most = max(r.most, len(r.open))
 	r.divide()
 	return func() {
 		st.letGo()
 		r.mu.Lock()
+		defer r.mu.Unlock()
 		delete(r.open, st)
 		r.divide()
-		back := r.most >= crowd && len(r.open) <= r.most/10
-		if back {
-			r.most = len(r.open)
-		}
-		r.mu.Unlock()
-		if back {
-			debug.FreeOSMemory()
-		}
 	}
 }
 
@@ -125,49 +95,6 @@ func (r *readers) crowded() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.open) >= crowd
-}
-
-// pace waits for the turn of a stream that has so many old events before it and has sent
-// so much more than it might, and returns how many bytes of them it may send.
-func (r *readers) pace(ctx context.Context, events, debt int64) (bytes int64, err error) {
-	bytes = min(events*usualSize, crowdTurn)
-	r.mu.Lock()
-	wait := time.Duration(0)
-	if now := time.Now(); len(r.open) >= crowd {
-		if r.next.Before(now) {
-			r.next = now
-		}
-		wait = r.next.Sub(now)
-		r.next = r.next.Add(time.Duration(bytes+debt) * time.Second / crowdPace)
-	}
-	r.mu.Unlock()
-	if wait < time.Millisecond {
-		return bytes, nil
-	}
-	t := time.NewTimer(wait)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return bytes, nil
-	case <-ctx.Done():
-		return 0, context.Cause(ctx)
-	}
-}
-
-// foundLarge takes note that a large event comes after a place.
-func (r *readers) foundLarge(at spot) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.known) >= maxKnown {
-		clear(r.known)
-	}
-	r.known[at] = true
-}
-
-func (r *readers) knowsLarge(at spot) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return at.of != "" && r.known[at]
 }
 
 // page is how many bytes of the log a stream reads at a time.
