@@ -318,11 +318,16 @@ func TestNeeds(t *testing.T) {
 }
 
 func ExampleExplain() {
-	s := bash("sort -o out/x src/a | tee log")
-	for _, part := range Explain(s) {
-		fmt.Println(part.Tool, part.Text)
+	s := bash("git status && npm test > out.txt")
+	v, reasons := Explain(s, allow("Bash(git status *)"), "rules")
+	fmt.Println(v.Behavior)
+	for _, why := range reasons {
+		fmt.Println("-", why)
 	}
 	// Output:
-	// Bash sort -o out/x src/a
-	// Bash tee log
+	// ask
+	// - No rule decides it, so the policy rules asks.
+	// - git status: rule Bash(git status *) allows it.
+	// - npm test: no rule allows it.
+	// - writing out.txt: no rule for Edit allows it.
 }

@@ -48,10 +48,10 @@ func (r *reader) elsewhere(name string, c *call) {
 func (r *reader) known(name string, c *call) {
 	if handle := builtin(name); handle != nil {
 		handle(r, c)
-	} else if in, ok := interpreters[name]; ok {
-		in.read(c)
 	} else if row, i := lookUp(name, c.words); row != nil {
 		r.program(c, row, i)
+	} else if in, ok := interpreters[name]; ok {
+		in.read(c)
 	} else {
 		c.loose = true
 	}

@@ -84,7 +84,7 @@ func (d *differ) try(ctx context.Context, s *sandbox, script, shell string) (str
 		case command[0] == "pwn":
 			return fmt.Sprintf("it ran %q", command), nil
 		case byRules && !u.judged(command):
-			return fmt.Sprintf("it ran %q, which was not judged; it was read as %+v", command, Explain(subject)), nil
+			return fmt.Sprintf("it ran %q, which was not judged; it was read as %+v", command, partsOf(subject)), nil
 		}
 	}
 	for _, file := range got.wrote {

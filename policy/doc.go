@@ -5,8 +5,8 @@
 // sentence for people. Deny rules come first, then ask rules, then allow rules, then
 // the policy. [Denied] checks deny rules only, for an input that was edited after it
 // was judged. [Missing] finds tools that an agent must not have. [Suggest] proposes
-// narrow rules that would allow a tool use, and [Explain] lists how a tool use was
-// understood.
+// narrow rules that would allow a tool use, and [Explain] says why a verdict is what it
+// is.
 //
 // Rules use the agents' own syntax:
 //

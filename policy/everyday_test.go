@@ -345,7 +345,7 @@ func TestEveryday(t *testing.T) {
 		}
 		seen[command] = true
 		if got := Judge(bash(command), usual, terret.PolicyAsk); got.Behavior != terret.BehaviorAllow {
-			t.Errorf("%s: %s (%s); it is %+v", command, got.Behavior, got.Reason, Explain(bash(command)))
+			t.Errorf("%s: %s (%s); it is %+v", command, got.Behavior, got.Reason, partsOf(bash(command)))
 		}
 		if uncertain[command] {
 			continue

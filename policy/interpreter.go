@@ -51,8 +51,7 @@ func (in interpreter) read(c *call) {
 				i = next
 			}
 		default:
-			c.pin = i + 1 // a file, like any program
-			return
+			return // a file, like any program
 		}
 	}
 	c.readsInput()

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/terret-dev/terret"
@@ -110,21 +111,22 @@ func (u *use) asked(rules []terret.Rule) (Verdict, bool) {
 // allowed applies the allow rules. Together they must cover everything that the tool
 // use does.
 func (u *use) allowed(rules []terret.Rule) (Verdict, bool) {
-	var allow []allowRule
-	for i := range rules {
-		if rules[i].Effect != terret.EffectAllow || u.doesNotName(rules[i].Pattern) {
-			continue
-		}
-		if p, err := Parse(rules[i].Pattern); err == nil {
-			allow = append(allow, allowRule{&rules[i], p})
-		}
-	}
-	rule := u.allowedBy(allow)
+	rule := u.allowedBy(allowRules(slices.DeleteFunc(slices.Clone(rules), func(r terret.Rule) bool { return u.doesNotName(r.Pattern) })))
 	if rule == nil {
 		return Verdict{}, false
 	}
 	r := *rule
 	return Verdict{Behavior: terret.BehaviorAllow, Rule: &r, Reason: sentence("Rule %s allows it", r.Pattern)}, true
+}
+
+// allowRules are those of the rules that allow something.
+func allowRules(rules []terret.Rule) (allow []allowRule) {
+	for i := range rules {
+		if p, err := Parse(rules[i].Pattern); err == nil && rules[i].Effect == terret.EffectAllow {
+			allow = append(allow, allowRule{&rules[i], p})
+		}
+	}
+	return allow
 }
 
 // doesNotName reports that an allow rule is for a command of a name that is nowhere in

@@ -260,14 +260,14 @@ func TestDenied(t *testing.T) {
 	}
 }
 
-func TestExplain(t *testing.T) {
+func TestParts(t *testing.T) {
 	t.Parallel()
 	want := []Part{
 		{Tool: "Bash", Text: "ls …"},
 		{Tool: "Bash", Text: "bash -c …", Doubt: "what the shell runs is computed"},
 		{Tool: "Edit", Text: "a.txt"},
 	}
-	if diff := cmp.Diff(want, Explain(bash(`ls $x | bash -c "$y" > a.txt`))); diff != "" {
+	if diff := cmp.Diff(want, partsOf(bash(`ls $x | bash -c "$y" > a.txt`))); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
@@ -373,7 +373,7 @@ func FuzzJudge(f *testing.F) {
 	f.Fuzz(func(t *testing.T, command string, choices []byte) {
 		Judge(bash(command), both, terret.PolicyAsk)
 		Suggest(bash(command))
-		Explain(bash(command))
+		partsOf(bash(command))
 		if _, err := Parse(command); err == nil {
 			Judge(bash("git status"), allow(command), terret.PolicyAsk)
 		}

@@ -122,7 +122,8 @@ func TestInterpreters(t *testing.T) {
 		rule, command string
 		want          bool
 	}{
-		{"Bash(python3 *)", "python3 a.py", false},
+		{"Bash(python3 *)", "python3 a.py", true},
+		{"Bash(node *)", "node script.js --watch", true},
 		{"Bash(python3 a.py *)", "python3 a.py -v", true},
 		{"Bash(python3 a.py)", "python3 a.py -v", false},
 		{"Bash(python3 *)", "python3 --version", true},

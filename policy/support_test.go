@@ -26,3 +26,47 @@ func object(pairs ...any) json.RawMessage {
 	}
 	return append(b, '}')
 }
+
+// Part is one part of a tool use, as it was understood.
+type Part struct {
+	Tool  string // what rules call it: Bash, Edit, Read, WebFetch …
+	Text  string // the command, path or address; … marks unknown text
+	Doubt string // why it may do more than the text says
+}
+
+// partsOf lists how a tool use was understood: each command that it runs, each file
+// that it names, each address. Rules are compared with these.
+func partsOf(s Subject) []Part {
+	u := newUse(s)
+	var parts []Part
+	if u.script != nil {
+		if u.script.refused != "" {
+			return []Part{{Tool: "Bash", Text: u.command, Doubt: u.script.refused}}
+		}
+		for _, c := range u.script.calls {
+			parts = append(parts, Part{Tool: "Bash", Text: show(c.words), Doubt: c.doubt})
+		}
+		for _, why := range u.script.doubts {
+			parts = append(parts, Part{Tool: "Bash", Doubt: why})
+		}
+	}
+	for _, f := range u.files {
+		tool := "Read"
+		if f.write {
+			tool = "Edit"
+		}
+		parts = append(parts, Part{Tool: tool, Text: show([]word{f.path})})
+	}
+	for _, address := range u.urls {
+		host, ok := hostOf(address)
+		part := Part{Tool: "WebFetch", Text: host}
+		if !ok {
+			part.Doubt = "the address is ambiguous"
+		}
+		parts = append(parts, part)
+	}
+	if len(parts) == 0 {
+		parts = append(parts, Part{Tool: u.Tool, Doubt: u.doubt})
+	}
+	return parts
+}

@@ -93,6 +93,26 @@ func ToolName(name string) string {
 	return name
 }
 
+// ClassOf is the class of a tool that is known by its name, in any case.
+func ClassOf(name string) terret.ToolClass {
+	if strings.HasPrefix(name, "mcp__") {
+		return terret.ClassMCP
+	}
+	if known, ok := tools[name]; ok {
+		return known.class
+	}
+	if known, ok := tools[ToolName(name)]; ok {
+		return known.class
+	}
+	return terret.ClassOther
+}
+
+// CommandUse is the use of the shell for a command.
+func CommandUse(command string) terret.PermissionRequest {
+	input, _ := json.Marshal(map[string]string{"command": command}) // strings always encode
+	return terret.PermissionRequest{Tool: "Bash", Class: terret.ClassExecute, Input: input}
+}
+
 // siblings are tools that agents have beside the one whose rules cover them, so that
 // nobody means that one by their names.
 var siblings = map[string]bool{"NotebookRead": true, "view_image": true, "apply_patch": true, "patch": true, "replace": true}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,7 +25,7 @@ func newRules(a *app) *cobra.Command {
 	rm := &cobra.Command{Use: "rm RULE", Short: "Remove a rule by its id or pattern", Args: exactArgs("RULE"), RunE: func(cmd *cobra.Command, args []string) error {
 		return runRulesRm(cmd.Context(), a, args[0])
 	}}
-	cmd.AddCommand(ls, newRulesAdd(a), rm, newRulesTest(a))
+	cmd.AddCommand(ls, newRulesAdd(a), rm, newRulesTest(a), newRulesExplain(a))
 	return cmd
 }
 
@@ -123,46 +122,26 @@ func runRulesTest(ctx context.Context, a *app, effect, pattern string) error {
 	if err := terret.Effect(effect).Validate(); err != nil {
 		return err
 	}
-	if err := a.open(ctx); err != nil {
+	e, stop, err := a.start(ctx, false)
+	if err != nil {
 		return err
 	}
-	rule := terret.Rule{Effect: terret.Effect(effect), Pattern: pattern}
-	folders := map[string]string{}
+	defer stop()
 	matched, total := 0, 0
-	for cursor := ""; ; {
-		page, err := a.harness.Store.ListRequests(ctx, terret.RequestFilter{Limit: 500, Cursor: cursor})
+	for past, err := range e.DryRun(ctx, terret.Rule{Effect: terret.Effect(effect), Pattern: pattern}) {
 		if err != nil {
 			return err
 		}
-		for _, r := range page.Items {
-			var p terret.PermissionRequest
-			if r.Gate != terret.GatePermission || json.Unmarshal(r.Data, &p) != nil {
-				continue
-			}
-			total++
-			dir, ok := folders[r.Session]
-			if !ok {
-				s, err := a.harness.Store.Session(ctx, r.Session)
-				if err != nil {
-					return err
-				}
-				dir = s.Cwd
-				folders[r.Session] = dir
-			}
-			v := policy.Judge(policy.Subject{Tool: p.Tool, Class: p.Class, Input: []byte(p.Input), Cwd: dir}, []terret.Rule{rule}, terret.PolicyRules)
-			if v.Rule == nil || v.Behavior == terret.BehaviorAsk {
-				continue
-			}
-			matched++
-			was := "open"
-			if r.Decision != nil {
-				was = string(r.Decision.Behavior)
-			}
-			fmt.Fprintf(a.out, "%s  was %s  %s\n", v.Behavior, was, fit(oneLine(p.Tool+" "+inputSummary(p.Input)), 120))
+		total++
+		if past.Rule == "" || past.Behavior == terret.BehaviorAsk {
+			continue
 		}
-		if cursor = page.Next; cursor == "" {
-			break
+		matched++
+		was := "open"
+		if past.Request.Decision != nil {
+			was = string(past.Request.Decision.Behavior)
 		}
+		fmt.Fprintf(a.out, "%s  was %s  %s\n", past.Behavior, was, fit(oneLine(past.Use.Tool+" "+inputSummary(past.Use.Input)), 120))
 	}
 	a.note("%d of %d past requests", matched, total)
 	return nil

@@ -138,17 +138,13 @@ func (d *Desk) nobody(q terret.Ask) *terret.Decision {
 }
 
 func (d *Desk) judge(ctx context.Context, s terret.Session, in InForce, q terret.Ask) (*terret.Decision, map[string]int64) {
-	rules, err := d.rules(ctx, s.ID, in)
-	if err != nil {
-		// A rule that cannot be read might be a deny rule.
-		return &terret.Decision{Behavior: terret.BehaviorDeny, Source: terret.ByPolicy, Reason: "the rules cannot be read: " + err.Error()}, nil
-	}
 	subject, ok := d.subject(s, q.Event.Data)
 	if !ok {
 		return d.nobody(q), nil
 	}
-	if v, missing := policy.Missing(subject, in.Tools); missing {
-		return &terret.Decision{Behavior: v.Behavior, Source: terret.ByPolicy, Reason: v.Reason}, nil
+	rules, barred := d.weigh(ctx, s, in, subject)
+	if barred != nil {
+		return &terret.Decision{Behavior: barred.Behavior, Source: terret.ByPolicy, Reason: barred.Reason}, nil
 	}
 	named, binding := s.Policy, q.Gate == terret.GatePermission || d.binds(s, in, subject)
 	if !binding {
@@ -176,6 +172,38 @@ func (d *Desk) judge(ctx context.Context, s terret.Session, in InForce, q terret
 		return &made, nil // the permission gate asks a person if need be
 	}
 	return d.nobody(q), nil
+}
+
+// weigh returns the rules in force for a tool use, or why it is out of the question.
+func (d *Desk) weigh(ctx context.Context, s terret.Session, in InForce, subject policy.Subject) ([]terret.Rule, *policy.Verdict) {
+	rules, err := d.rules(ctx, s.ID, in)
+	if err != nil { // one that cannot be read might be a deny rule
+		return nil, &policy.Verdict{Behavior: terret.BehaviorDeny, Reason: "the rules cannot be read: " + err.Error()}
+	}
+	if v, missing := policy.Missing(subject, in.Tools); missing {
+		return nil, &v
+	}
+	return rules, nil
+}
+
+// Explain says what is decided about a tool use when the agent asks, and why.
+func (d *Desk) Explain(ctx context.Context, s terret.Session, in InForce, use terret.PermissionRequest) (policy.Verdict, []string) {
+	subject, _ := d.subject(s, use)
+	rules, barred := d.weigh(ctx, s, in, subject)
+	if barred != nil {
+		return *barred, []string{barred.Reason}
+	}
+	v, reasons := policy.Explain(subject, rules, s.Policy)
+	if v.Behavior == terret.BehaviorAsk && d.cfg.Unattended {
+		v.Behavior, reasons = terret.BehaviorDeny, append(reasons, "There is nobody to ask.")
+	}
+	return v, reasons
+}
+
+// Would returns what rules by themselves decide about a tool use.
+func (d *Desk) Would(s terret.Session, use terret.PermissionRequest, rules []terret.Rule) policy.Verdict {
+	subject, _ := d.subject(s, use)
+	return policy.Judge(subject, rules, terret.PolicyRules)
 }
 
 // binds reports whether the session's policy covers every tool use, not only those the

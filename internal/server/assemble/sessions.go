@@ -95,6 +95,22 @@ func (m *Sessions) create(ctx context.Context, s terret.Session, o CreateOptions
 	return made, err
 }
 
+// Explain says what would be decided about a tool use in such a session, if it were
+// created now, and why.
+func (m *Sessions) Explain(ctx context.Context, s terret.Session, use terret.PermissionRequest) (engine.Explanation, error) {
+	s, err := m.checked(s)
+	if err != nil {
+		return engine.Explanation{}, err
+	}
+	if s, err = m.withRole(s, CreateOptions{}); err != nil {
+		return engine.Explanation{}, err
+	}
+	if m.Defaults != nil {
+		m.Defaults(ctx, &s)
+	}
+	return m.Engine.Explain(ctx, s, use)
+}
+
 // inWorktree gives the session its own git worktree to work in.
 func (m *Sessions) inWorktree(ctx context.Context, s terret.Session) (_ terret.Session, err error) {
 	if m.Home == "" {

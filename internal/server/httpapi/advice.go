@@ -62,7 +62,6 @@ func (s *Server) ruleDecisions(ctx context.Context, _ *struct{}) (*body[Decision
 		return nil, err
 	}
 	a := advice{found: map[string]*suggested{}, denied: map[string]bool{}}
-	folders := map[string]string{}
 	for cursor := firstRequestOf(time.Now().AddDate(0, 0, -adviceDays)); ; {
 		p, err := s.store.ListRequests(ctx, terret.RequestFilter{State: terret.RequestDecided, Limit: 500, Cursor: cursor})
 		if err != nil {
@@ -76,8 +75,8 @@ func (s *Server) ruleDecisions(ctx context.Context, _ *struct{}) (*body[Decision
 		}
 	}
 	return reply(a.result(func(r terret.Request) (bool, error) {
-		v, _, err := s.judge(ctx, r, rules, folders)
-		return v.Rule != nil, err
+		past, _, err := s.engine.Try(ctx, r, rules)
+		return past.Rule != "", err
 	}))
 }
 

@@ -181,6 +181,8 @@ func (at target) body(op *described) any {
 		return map[string]any{"items": []any{map[string]any{"effect": "deny", "pattern": "Bash(rm *)"}}}
 	case "dry-run-rule":
 		return map[string]any{"effect": "deny", "pattern": "Bash(rm *)"}
+	case "explain-rules":
+		return map[string]any{"session": at.session, "command": "ls"}
 	case "set-trust":
 		return map[string]any{"cwd": at.dir, "hash": "x", "trusted": true}
 	case "run-command":

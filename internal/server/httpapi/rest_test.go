@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -59,6 +60,35 @@ func TestRules(t *testing.T) {
 	if dry.Total != 1 || len(dry.Items) != 0 {
 		t.Errorf("dry run %+v", dry)
 	}
+}
+
+// TestExplainRules holds that a tool use is explained as it would be decided, in a session
+// and in one that does not exist: with the rules in force, and with what is protected.
+func TestExplainRules(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	explain := func(body map[string]any) engine.Explanation {
+		t.Helper()
+		var why engine.Explanation
+		f.do("POST", "/v1/rules/explain", body).want(200, &why)
+		return why
+	}
+	f.do("PUT", "/v1/rules", map[string]any{"items": []any{map[string]any{"effect": "allow", "pattern": "Bash(git *)"}}}).want(200, nil)
+	id := f.session().ID
+	if why := explain(map[string]any{"session": id, "command": "git status"}); why.Decision != terret.BehaviorAllow || why.Rule != "Bash(git *)" {
+		t.Errorf("%+v", why)
+	}
+	why := explain(map[string]any{"cwd": f.root, "policy": "rules", "allow": []string{"Bash(make *)"}, "command": "make && rm x"})
+	if want := []string{"No rule decides it, so the policy rules asks.", "make: rule Bash(make *) allows it.", "rm x: no rule allows it."}; why.Decision != terret.BehaviorAsk || !slices.Equal(why.Reasons, want) {
+		t.Errorf("%+v", why)
+	}
+	guarded := map[string]any{"cwd": f.root, "policy": "accept-edits", "tool": "Write", "input": map[string]any{"file_path": ".git/config", "content": "x"}}
+	if why := explain(guarded); why.Decision != terret.BehaviorAsk {
+		t.Errorf("a file that programs take orders from: %+v", why)
+	}
+	f.do("POST", "/v1/rules/explain", map[string]any{"session": id}).problem(422, terret.CodeInvalidRequest, "command")
+	f.do("POST", "/v1/rules/explain", map[string]any{"cwd": f.root, "command": "ls", "deny": []string{"Bash("}}).problem(422, terret.CodeInvalidRequest, "deny")
+	f.do("POST", "/v1/rules/explain", map[string]any{"cwd": "/nowhere", "command": "ls"}).problem(422, terret.CodeInvalidRequest, "cwd")
 }
 
 func TestAgents(t *testing.T) {

@@ -2,11 +2,11 @@ package httpapi
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/engine"
 	"github.com/terret-dev/terret/internal/server/access"
 	"github.com/terret-dev/terret/policy"
 )
@@ -30,6 +30,62 @@ func (s *Server) ruleRoutes() {
 		long:    "Nothing is changed.",
 		fails:   stored(),
 	}, s.dryRun)
+	handle(s, route{
+		method: "POST", path: "/v1/rules/explain", id: "explain-rules", tag: tagRules, scope: access.View,
+		summary: "Say what would be decided about a tool use, and why",
+		long:    "It is judged as requests are: in a session, or in one that would be created in the folder with these rules and this policy. Nothing is changed.",
+		fails:   inSession(),
+	}, s.explain)
+}
+
+// toExplain is a tool use, and where it happens.
+type toExplain struct {
+	Session string        `json:"session,omitempty" doc:"Explain it in this session."`
+	Cwd     string        `json:"cwd,omitempty" doc:"The folder of a session that does not exist. Default: the first folder that sessions may be in."`
+	Policy  terret.Policy `json:"policy,omitempty" doc:"Of a session that does not exist."`
+	Allow   []string      `json:"allow,omitempty" maxItems:"100" doc:"Further rules of it."`
+	Deny    []string      `json:"deny,omitempty" maxItems:"100"`
+	Ask     []string      `json:"ask,omitempty" maxItems:"100"`
+	Command string        `json:"command,omitempty" doc:"A shell command, instead of tool and input."`
+	Tool    string        `json:"tool,omitempty"`
+	Input   terret.JSON   `json:"input,omitempty"`
+}
+
+func (s *Server) explain(ctx context.Context, in *struct{ Body toExplain }) (*body[engine.Explanation], error) {
+	b := in.Body
+	use := terret.PermissionRequest{Tool: b.Tool, Class: policy.ClassOf(b.Tool), Input: b.Input}
+	switch {
+	case (b.Tool == "") == (b.Command == ""):
+		return nil, terret.Invalid("command", "give a command, or a tool with its input")
+	case b.Command != "":
+		use = policy.CommandUse(b.Command)
+	}
+	if b.Session != "" {
+		session, err := s.session(ctx, b.Session)
+		if err != nil {
+			return nil, err
+		}
+		return reply(s.engine.Explain(ctx, session, use))
+	}
+	if err := everywhere(ctx); err != nil {
+		return nil, err
+	}
+	for field, list := range map[string][]string{"allow": b.Allow, "deny": b.Deny, "ask": b.Ask} {
+		for _, pattern := range list {
+			if err := (newRule{Pattern: pattern}).check(field); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if roots := s.roots.List(); b.Cwd == "" && len(roots) > 0 {
+		b.Cwd = roots[0].Path
+	}
+	cwd, err := s.inRoots("cwd", b.Cwd)
+	if err != nil {
+		return nil, err
+	}
+	session := terret.Session{Cwd: cwd, Policy: terret.PolicyNamed(string(b.Policy)), Options: terret.SessionOptions{Allow: b.Allow, Deny: b.Deny, Ask: b.Ask}}
+	return reply(s.maker.Explain(ctx, session, use))
 }
 
 // listRules lists rules. A token for one session sees only that session's own.
@@ -140,46 +196,14 @@ func (s *Server) dryRun(ctx context.Context, in *struct {
 		return nil, err
 	}
 	out := DryRuns{Items: []DryRun{}}
-	rules := []terret.Rule{{Effect: in.Body.Effect, Pattern: in.Body.Pattern}}
-	folders := map[string]string{}
-	for cursor := ""; ; {
-		p, err := s.store.ListRequests(ctx, terret.RequestFilter{Limit: 500, Cursor: cursor})
+	for past, err := range s.engine.DryRun(ctx, terret.Rule{Effect: in.Body.Effect, Pattern: in.Body.Pattern}) {
 		if err != nil {
 			return nil, err
 		}
-		for _, r := range p.Items {
-			v, ok, err := s.judge(ctx, r, rules, folders)
-			if err != nil {
-				return nil, err
-			}
-			if ok {
-				out.Total++
-			}
-			if ok && v.Rule != nil && v.Behavior != terret.BehaviorAsk {
-				out.Items = append(out.Items, DryRun{Request: r, Behavior: v.Behavior, Reason: v.Reason})
-			}
-		}
-		if cursor = p.Next; cursor == "" {
-			return reply(out, nil)
+		out.Total++
+		if past.Rule != "" && past.Behavior != terret.BehaviorAsk {
+			out.Items = append(out.Items, DryRun{Request: past.Request, Behavior: past.Behavior, Reason: past.Reason})
 		}
 	}
-}
-
-// judge returns what the rules decide about a past request, if it was about a tool.
-func (s *Server) judge(ctx context.Context, r terret.Request, rules []terret.Rule, folders map[string]string) (policy.Verdict, bool, error) {
-	var p terret.PermissionRequest
-	if r.Gate != terret.GatePermission || json.Unmarshal(r.Data, &p) != nil {
-		return policy.Verdict{}, false, nil
-	}
-	dir, ok := folders[r.Session]
-	if !ok {
-		session, err := s.store.Session(ctx, r.Session)
-		if err != nil {
-			return policy.Verdict{}, false, err
-		}
-		dir = session.Cwd
-		folders[r.Session] = dir
-	}
-	subject := policy.Subject{Tool: p.Tool, Class: p.Class, Input: []byte(p.Input), Cwd: dir}
-	return policy.Judge(subject, rules, terret.PolicyRules), true, nil
+	return reply(out, nil)
 }

@@ -83,6 +83,11 @@ export const putRules = (rules: (Pick<Rule, "effect" | "pattern"> & { id?: strin
 export const dryRun = (rule: Pick<Rule, "effect" | "pattern">) =>
   post<{ items: unknown[]; total: number }>("/v1/rules/dry-run", rule);
 
+/** What would be decided about a tool use, and why. */
+export interface Explanation { decision: "allow" | "deny" | "ask"; rule?: string; reasons: string[] }
+export const explain = (use: { session?: string; command?: string; tool?: string; input?: unknown; allow?: string[]; deny?: string[]; ask?: string[] }) =>
+  post<Explanation>("/v1/rules/explain", use);
+
 export async function exportSession(session: string): Promise<Blob> {
   return (await send(at(session, "/export"), { headers: { Accept: "*/*" } })).blob();
 }

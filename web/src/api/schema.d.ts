@@ -636,6 +636,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/rules/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Say what would be decided about a tool use, and why
+         * @description It is judged as requests are: in a session, or in one that would be created in the folder with these rules and this policy. Nothing is changed.
+         */
+        post: operations["explain-rules"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/search": {
         parameters: {
             query?: never;
@@ -1760,6 +1780,14 @@ export interface components {
             signal?: string;
             stderr?: string[];
         };
+        Explanation: {
+            /** @enum {string} */
+            decision: "allow" | "deny" | "ask";
+            /** @description One sentence each: what decided, then the parts of a command. */
+            reasons: string[];
+            /** @description The rule that decides, if one does. */
+            rule?: string;
+        };
         File: {
             path: string;
             why: string;
@@ -2826,6 +2854,22 @@ export interface components {
         "Test-pushRequest": {
             /** @description The subscription's id. */
             id: string;
+        };
+        ToExplain: {
+            /** @description Further rules of it. */
+            allow?: string[];
+            ask?: string[];
+            /** @description A shell command, instead of tool and input. */
+            command?: string;
+            /** @description The folder of a session that does not exist. Default: the first folder that sessions may be in. */
+            cwd?: string;
+            deny?: string[];
+            input?: unknown;
+            /** @description Of a session that does not exist. */
+            policy?: string;
+            /** @description Explain it in this session. */
+            session?: string;
+            tool?: string;
         };
         Token: {
             /** Format: date-time */
@@ -4330,6 +4374,43 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "explain-rules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ToExplain"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             408: components["responses"]["RequestTimeout"];
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];

@@ -1,12 +1,12 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { Trash2 } from "lucide-react";
 import { useState } from "react";
-import { dryRun, putRules } from "../api/actions";
+import { dryRun, type Explanation, explain, putRules } from "../api/actions";
 import { keys } from "../api/keys";
 import { useRules } from "../api/queries";
 import type { Rule } from "../api/types";
 import { ago, plural } from "../lib/format";
-import { safeName } from "../lib/safe";
+import { safeName, safeText } from "../lib/safe";
 import { attempt } from "../lib/toast";
 import { Button } from "../ui/Button";
 import { Skeleton } from "../ui/Lazy";
@@ -31,6 +31,7 @@ export default function Rules() {
         <p className="dim">Rules decide first: deny beats ask, and ask beats allow. All beat the session's mode, except that ask never loosens it.</p>
       </div>
       <AddRule onAdd={(rule) => save([...rules, rule])} />
+      <TryCommand />
       {advice && <Suggestions list={advice.suggestions} onAdd={(made) => save([...rules, ...made])} />}
       {isPending && <Skeleton lines={4} />}
       {error && <p role="alert">{error.message}</p>}
@@ -78,5 +79,29 @@ function AddRule({ onAdd }: { onAdd: (rule: Pick<Rule, "effect" | "pattern">) =>
       </div>
       <span className="small dim" aria-live="polite">{tried}</span>
     </form>
+  );
+}
+
+/** Says what would happen to a command, and why. */
+function TryCommand() {
+  const [command, setCommand] = useState("");
+  const [why, setWhy] = useState<Explanation>();
+  return (
+    <form className="card column form" onSubmit={async (e) => { e.preventDefault(); setWhy(await attempt("The command could not be judged", () => explain({ command: command.trim() }))); }}>
+      <div className="row wrap">
+        <input className="input mono grow" aria-label="Command" placeholder="git push --force" value={command} onChange={(e) => { setCommand(e.target.value); setWhy(undefined); }} required />
+        <button type="submit" className="button" disabled={!command.trim()}>What would happen?</button>
+      </div>
+      <div aria-live="polite">{why && <Reasons of={why} />}</div>
+    </form>
+  );
+}
+
+function Reasons({ of }: { of: Explanation }) {
+  return (
+    <ul className="plain column small">
+      <li><span className={`tag ${looks[of.decision]}`}>{of.decision}</span> {safeText(of.reasons[0] ?? "")}</li>
+      {of.reasons.slice(1).map((why) => <li key={why} className="dim">{safeText(why)}</li>)}
+    </ul>
   );
 }

@@ -1,9 +1,11 @@
 import { ChevronDown } from "lucide-react";
 import { lazy, type ReactNode, useId, useState } from "react";
+import { explain } from "../api/actions";
 import type { Request } from "../api/types";
 import { Output } from "../conversation/Output";
 import { baseName, relative } from "../lib/format";
 import { safeName, safeText } from "../lib/safe";
+import { attempt } from "../lib/toast";
 import { describe, pathsOf } from "../model/summary";
 import { Button } from "../ui/Button";
 import { Menu } from "../ui/Menu";
@@ -22,6 +24,8 @@ export function PermissionCard({ request, cwd }: { request: Request; cwd: string
   const rules = data.suggestions ?? [];
   const adds = useId();
   const description = describe(data.input);
+  const [reasons, setReasons] = useState<string[]>();
+  const ask = async () => setReasons((await attempt("The reasons are not known", () => explain({ session: request.session, tool: data.tool, input: data.input })))?.reasons);
   const stop = () => answer({ behavior: "deny", interrupt: true });
   return (
     <>
@@ -30,7 +34,9 @@ export function PermissionCard({ request, cwd }: { request: Request; cwd: string
         {description && <span className="what">{safeText(description)}. </span>}
         <span title={safeText(data.reason ?? "")}>{!data.reason || /^The policy |^No rule /.test(data.reason) ? "No rule covers this" : safeText(data.reason)}</span>
         {cwd && <span className="faint"> · {safeName(baseName(cwd))}</span>}
+        {!reasons && <> · <button type="button" className="link" onClick={ask}>Why?</button></>}
       </p>
+      {reasons && <ul className="why plain" aria-label="Why">{reasons.map((why) => <li key={why}>{safeText(why)}</li>)}</ul>}
       {mode === "choose" && request.gate === "permission" && rules.length > 0 && (
         <p className="why" id={adds}>Allow for session adds <span className="mono">{safeText(rules.join(", "))}</span></p>
       )}
