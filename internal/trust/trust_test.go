@@ -64,6 +64,7 @@ func TestWhatActs(t *testing.T) {
 		".claude/agents/a.md": "x", ".claude/commands/c.md": "x", ".claude/output-styles/o.md": "x", ".claude/plugins/p.json": "x", ".claude/workflows/w.js": "x",
 		".terret/agents/a.md": "x", ".terret/commands/c.md": "x", ".terret/plugins/p": "x", ".terret/skills/s/SKILL.md": "x",
 		"opencode.json": "{}", "opencode.jsonc": "{}", ".opencode/plugin/p.js": "x", ".codex/config.toml": "x", ".gemini/settings.json": "{}", ".agents/skills/s.md": "x",
+		".qwen/settings.json": "{}", ".github/hooks/h.json": "{}", ".github/copilot/c.json": "{}", ".github/mcp.json": "{}",
 	}
 	write(t, dir, acting)
 	s := inspect(t, dir)
