@@ -68,6 +68,8 @@ func TestAskLetsLookInside(t *testing.T) {
 		{"Read", terret.ClassRead, object("what", "a"), asked},
 		{"Read", terret.ClassRead, []byte(`[]`), asked},
 		{"Glob", terret.ClassSearch, object("pattern", "/etc/*"), asked},
+		{"find", terret.ClassSearch, object("pattern", "/etc/*"), asked},
+		{"ls", terret.ClassSearch, object("path", "/etc"), asked},
 		{"Glob", terret.ClassSearch, object("pattern", "../*"), asked},
 		{"Glob", terret.ClassSearch, object("pattern", "*/../../*"), asked},
 		{"Glob", terret.ClassSearch, object("pattern", "{x,../..}/*"), asked},

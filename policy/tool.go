@@ -64,7 +64,8 @@ var tools = map[string]tool{
 	"view_image": {"Read", "", terret.ClassRead},
 	"Grep":       {"Grep", "", terret.ClassSearch}, "grep": {"Grep", "", terret.ClassSearch},
 	"Glob": {"Glob", "", terret.ClassSearch}, "glob": {"Glob", "", terret.ClassSearch},
-	"LS": {"LS", "", terret.ClassSearch}, "list": {"LS", "", terret.ClassSearch},
+	"find": {"Glob", "", terret.ClassSearch},
+	"LS":   {"LS", "", terret.ClassSearch}, "list": {"LS", "", terret.ClassSearch}, "ls": {"LS", "", terret.ClassSearch},
 
 	"WebFetch": {"WebFetch", "", terret.ClassFetch}, "webfetch": {"WebFetch", "", terret.ClassFetch},
 	"WebSearch": {"WebSearch", "", terret.ClassFetch}, "websearch": {"WebSearch", "", terret.ClassFetch},

@@ -114,7 +114,14 @@ func find(offered []Tool, names []string) (Tool, bool) {
 func (t Tool) inputOf(in map[string]string) map[string]any {
 	s := parseSchema(t.Schema)
 	out := map[string]any{}
+	_, several := s.Properties["edits"]
+	if several { // as Pi does
+		out["edits"] = []map[string]any{{"oldText": in["old"], "newText": in["new"]}}
+	}
 	for name, value := range in {
+		if several && (name == "old" || name == "new") {
+			continue
+		}
 		names := inputNames[name]
 		i := max(0, slices.IndexFunc(names, s.has))
 		out[names[i]] = value

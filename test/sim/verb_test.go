@@ -45,6 +45,7 @@ func TestVerbs(t *testing.T) {
 		{"gemini edits", edit, []sim.Tool{tool("replace", "file_path", "instruction", "old_string", "new_string")}, `replace {"file_path":"/x","instruction":"Scripted","new_string":"b","old_string":"a\n"}`},
 		{"copilot edits", edit, []sim.Tool{tool("edit", "path", "old_str", "new_str")}, `edit {"new_str":"b","old_str":"a\n","path":"/x"}`},
 		{"goose edits", edit, []sim.Tool{tool("edit", "path", "before", "after")}, `edit {"after":"b","before":"a\n","path":"/x"}`},
+		{"pi edits", edit, []sim.Tool{tool("edit", "path", "edits")}, `edit {"edits":[{"newText":"b","oldText":"a\n"}],"path":"/x"}`},
 		{"codex edits", edit, []sim.Tool{free}, `apply_patch {"input":"` + patch(`*** Update File: /x\n@@\n-a\n+b\n`) + `"}`},
 		{"gemini reads", read, []sim.Tool{tool("read_file", "file_path"), tool("run_shell_command", "command")}, `read_file {"file_path":"/it's"}`},
 		{"codex reads", read, []sim.Tool{tool("exec_command", "cmd")}, `exec_command {"cmd":"cat '/it'\\''s'"}`},
