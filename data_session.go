@@ -94,7 +94,7 @@ type ProcessExit struct {
 	DurationMS int64      `json:"duration_ms"`
 }
 
-// UsageUpdate holds the session's running totals.
+// UsageUpdate says what the turn has used so far, and how full the context is.
 type UsageUpdate struct {
 	Usage
 	CostUSD     Cost  `json:"cost_usd"`
