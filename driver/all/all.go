@@ -14,6 +14,7 @@ import (
 	"github.com/terret-dev/terret/driver/mock"
 	"github.com/terret-dev/terret/driver/native"
 	"github.com/terret-dev/terret/driver/opencode"
+	"github.com/terret-dev/terret/driver/pi"
 )
 
 // Config says how to make the drivers.
@@ -68,6 +69,7 @@ func Drivers(c Config) ([]terret.Driver, error) {
 	for _, p := range acp.Profiles() {
 		drivers = append(drivers, speaksACP(p, c))
 	}
+	drivers = append(drivers, pi.New(pi.Config{Path: one(pi.Name).Path, Args: one(pi.Name).Args, Env: one(pi.Name).Env, Environ: c.Env}))
 	others, err := added(c, drivers)
 	if err != nil {
 		return nil, err

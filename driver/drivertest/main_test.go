@@ -28,7 +28,7 @@ const (
 func targets() []drivertest.Target {
 	return []drivertest.Target{
 		native(), nativeChat(), nativeResponses(), nativeGemini(), claude(), claudeOneShot(),
-		codex(), opencode(),
+		codex(), opencode(), pi(),
 		acpGemini(), acpQwen(), acpClaude(), acpCodex(), acpOpenCode(), acpCopilot(), acpGoose(),
 	}
 }

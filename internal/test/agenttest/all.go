@@ -67,6 +67,10 @@ func All() []Agent {
 			Name: "goose", Program: "goose", Dialect: Chat, settings: goose, optional: true,
 			Once: once("run", "--output-format", "stream-json", "-t"), ACP: []string{"acp"},
 		},
+		{
+			Name: "pi", Program: "pi", Dialect: Messages, settings: pi,
+			Once: once("--mode", "json", "-p"),
+		},
 		{Name: "claude-agent-acp", Program: "claude-agent-acp", Dialect: Messages, settings: claude, ACP: []string{}},
 		{Name: "codex-acp", Program: "codex-acp", Dialect: Responses, settings: codex(Model), ACP: []string{}},
 	}
@@ -161,4 +165,28 @@ func goose(p Place) ([]string, error) {
 		"OPENAI_API_KEY=fake", "OPENAI_HOST=" + p.URL, "GOOSE_PROVIDER=openai", "GOOSE_MODEL=" + Model,
 		"GOOSE_MODE=auto", "GOOSE_DISABLE_KEYRING=1", "GOOSE_TELEMETRY_ENABLED=false",
 	}, nil
+}
+
+func pi(p Place) ([]string, error) {
+	return PiEnv(p.Home, p.URL, "fake")
+}
+
+// PiEnv writes Pi's settings into that home, and returns the environment for a scripted
+// model. Pi tries again by itself, soon and so that it tells; the library that it calls the
+// model with would do so first, and tell nobody. It summarizes conversations however short
+// they are.
+func PiEnv(home, url, key string) (env []string, err error) {
+	p := Place{Home: home, URL: url}
+	env = []string{"PI_OFFLINE=1"}
+	if key != "" {
+		env = append(env, "ANTHROPIC_API_KEY="+key)
+	}
+	return env, errors.Join(
+		p.write(".pi/agent/models.json", p.fill(`{"providers":{"anthropic":{"baseUrl":"{url}"}}}`)),
+		p.write(".pi/agent/settings.json", `{
+	"defaultProvider": "anthropic", "defaultModel": "claude-sonnet-4-5",
+	"retry": {"maxRetries": 2, "baseDelayMs": 50, "provider": {"maxRetries": 0}},
+	"compaction": {"keepRecentTokens": 1}
+}`),
+	)
 }
