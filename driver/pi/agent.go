@@ -284,8 +284,14 @@ func (a *agent) Steer(ctx context.Context, _ string, prompt terret.Prompt) error
 		return err
 	}
 	p.mu.Lock()
-	p.t.turn.steered = append(p.t.turn.steered, steered{prompt.MessageID, terret.TextOf(prompt.Blocks)})
+	running := p.t.turn.begun
+	if running {
+		p.t.turn.steered = append(p.t.turn.steered, steered{prompt.MessageID, terret.TextOf(prompt.Blocks)})
+	}
 	p.mu.Unlock()
+	if !running { // Pi would keep it for the next prompt
+		return terret.Errorf(terret.CodeConflict, "Pi does not work on the turn; prompt the session instead")
+	}
 	return p.call(ctx, command, nil)
 }
 

@@ -193,6 +193,31 @@ func TestRewind(t *testing.T) {
 	}
 }
 
+// TestAskedMeanwhile holds that a question outside the turn leaves the process alone, also
+// when the next turn needs another one.
+func TestAskedMeanwhile(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "usual")
+	a := s.open()
+	before, _ := a.Occupied()
+	if err := a.SetModel(t.Context(), "a/other"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Commands(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if now, _ := a.Occupied(); now != before {
+		t.Error("the process was replaced")
+	}
+	if err := a.Steer(t.Context(), "turn", terret.Prompt{Blocks: []terret.Block{terret.Text("blue")}}); terret.AsError(err).Code != terret.CodeConflict {
+		t.Errorf("a message for no turn: %v", err)
+	}
+	completed(t, s.run(a, "hello", terret.Settings{}))
+	if now, _ := a.Occupied(); now == before {
+		t.Error("the process was not replaced")
+	}
+}
+
 // TestLost holds that a session which Pi has lost begins anew, or is an error.
 func TestLost(t *testing.T) {
 	t.Parallel()

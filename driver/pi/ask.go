@@ -127,6 +127,12 @@ func (p *process) tool(q asked) (answer, terret.Decision) {
 
 // compact decides whether the conversation may be compacted.
 func (p *process) compact(q asked) (answer, terret.Decision) {
+	p.mu.Lock()
+	wants := p.t.turn.wants(terret.GateCompact)
+	p.mu.Unlock()
+	if !wants {
+		return answer{Allow: true}, terret.Decision{}
+	}
 	const hook = "session_before_compact"
 	about := terret.HookEvent{Hook: hook, Data: terret.JSON(seat.Encode(object{"instructions": q.Instructions}))}
 	d, err := p.ask(terret.Ask{
@@ -135,7 +141,11 @@ func (p *process) compact(q asked) (answer, terret.Decision) {
 	if err != nil || d.Behavior != terret.BehaviorBlock {
 		return answer{Allow: true}, d
 	}
-	p.say(hook, func(t *translator) { t.turn.blocked = cmp.Or(d.Reason, "blocked") })
+	p.say(hook, func(t *translator) {
+		if t.turn.summing { // else the turn goes on
+			t.turn.blocked = cmp.Or(d.Reason, "blocked")
+		}
+	})
 	return answer{}, d
 }
 

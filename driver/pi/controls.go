@@ -7,8 +7,12 @@ import (
 	"github.com/terret-dev/terret"
 )
 
-// running returns the process, and starts one if there is none. a.Switching must be held.
+// running returns the process, whatever it was started with, since a turn may run in it.
+// It starts one if there is none. a.Switching must be held.
 func (a *agent) running(ctx context.Context) (*process, error) {
+	if p, err := a.Occupied(); err == nil && p.Alive() {
+		return p, nil
+	}
 	a.mu.Lock()
 	in := a.last
 	a.mu.Unlock()
@@ -103,6 +107,7 @@ func (a *agent) Compact(ctx context.Context, _, instructions string, in terret.S
 		if instructions != "" {
 			command["customInstructions"] = instructions
 		}
+		p.say("compact", func(t *translator) { t.turn.summing = true })
 		err := p.call(p.Life, command, nil)
 		p.say("compact", func(t *translator) {
 			switch why := t.failure(); {

@@ -46,6 +46,7 @@ type turn struct {
 	retrying   bool // Pi waits to try again
 	promised   bool // it has said so after compacting, and may forget it
 	compacting bool
+	summing    bool // compacting is all that it is about
 	again      bool // it was told to go on
 
 	began      time.Time
