@@ -101,7 +101,7 @@ fuzz: ## run every fuzz test for FUZZTIME (default 20s)
 # SINCE=REV tries only lines that changed since; PACKAGES, SAMPLE and SKIP bound it further.
 .PHONY: mutants
 mutants: ## change the code a bit at a time and list what no test notices (takes hours; set PACKAGES, SINCE, SAMPLE)
-	$(GO) run ./test/mutants -base '$(SINCE)' -sample $(or $(SAMPLE),0) -skip '$(SKIP)' $(or $(PACKAGES),./policy ./engine ./store ./driver/claude ./driver/codex ./driver/opencode ./driver/acp ./internal/server/access)
+	$(GO) run ./test/mutants -base '$(SINCE)' -sample $(or $(SAMPLE),0) -skip '$(SKIP)' $(or $(PACKAGES),./policy ./engine ./store ./driver/claude ./driver/codex ./driver/opencode ./driver/pi ./driver/acp ./internal/server/access)
 
 .PHONY: fmt
 fmt: $(TOOLS)/golangci-lint ## format the code
