@@ -88,7 +88,7 @@ func TestExplainRules(t *testing.T) {
 	}
 	f.do("POST", "/v1/rules/explain", map[string]any{"session": id}).problem(422, terret.CodeInvalidRequest, "command")
 	f.do("POST", "/v1/rules/explain", map[string]any{"cwd": f.root, "command": "ls", "deny": []string{"Bash("}}).problem(422, terret.CodeInvalidRequest, "deny")
-	f.do("POST", "/v1/rules/explain", map[string]any{"cwd": "/nowhere", "command": "ls"}).problem(422, terret.CodeInvalidRequest, "cwd")
+	f.do("POST", "/v1/rules/explain", map[string]any{"cwd": "/nowhere", "command": "ls"}).problem(403, terret.CodeForbidden, "cwd")
 }
 
 func TestAgents(t *testing.T) {
