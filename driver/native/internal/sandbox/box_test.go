@@ -3,6 +3,8 @@ package sandbox
 import (
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"testing"
 )
 
@@ -38,5 +40,30 @@ func TestMayWrite(t *testing.T) {
 	}
 	if !(Box{Write: []string{"/"}}).MayWrite("/etc/passwd") {
 		t.Error("the root folder does not hold everything")
+	}
+}
+
+// TestKernelFolders cannot be written to, whatever is asked for.
+func TestKernelFolders(t *testing.T) {
+	t.Parallel()
+	table := `22 28 0:20 / /proc rw,relatime - proc proc rw
+23 28 0:21 / /sys rw,relatime shared:7 - sysfs sysfs rw
+24 23 0:22 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw
+25 28 0:23 / /dev/shm rw - tmpfs tmpfs rw
+26 28 0:24 / / rw - ext4 /dev/vda rw
+27 28 0:20 /sys /srv/a\040root/proc rw,relatime shared:9 master:1 - proc proc rw
+broken
+`
+	if got, want := kernelFolders(table), []string{"/dev", "/proc", "/sys", "/srv/a root/proc"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux has /proc")
+	}
+	b := Box{Write: []string{"/", "/proc/sys", "/sys", "/dev", "/dev/shm"}}
+	for path, want := range map[string]bool{"/proc/sys/kernel/core_pattern": false, "/sys/power/state": false, "/dev/mem": false, "/dev/shm/x": true, "/etc/passwd": true} {
+		if got := b.MayWrite(path); got != want {
+			t.Errorf("may write %s: %v, want %v", path, got, want)
+		}
 	}
 }

@@ -68,7 +68,7 @@ func bwrapArgs(b Box) ([]string, error) {
 		return nil, err
 	}
 	file := os.NewFile(uintptr(fd), "filter")
-	if _, err := file.Write(encode(filter(unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK))); err != nil {
+	if _, err := file.Write(encode(filter(true))); err != nil {
 		return nil, err
 	}
 	if _, err := file.Seek(0, 0); err != nil {
@@ -77,14 +77,19 @@ func bwrapArgs(b Box) ([]string, error) {
 	runtime.KeepAlive(file)
 	args := []string{
 		"bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL",
-		"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc",
+		"--ro-bind", "/", "/",
 	}
 	for _, m := range b.mounts() {
-		how := "--ro-bind"
-		if m.write {
-			how = "--bind"
+		switch {
+		case m.write:
+			args = append(args, "--bind", m.path, m.path)
+		case m.path == "/dev":
+			args = append(args, "--dev", m.path)
+		case m.path == "/proc": // root may write to its files without any privilege
+			args = append(args, "--proc", m.path, "--remount-ro", m.path)
+		default:
+			args = append(args, "--ro-bind", m.path, m.path)
 		}
-		args = append(args, how, m.path, m.path)
 	}
 	return append(args, "--seccomp", strconv.Itoa(fd), "--chdir", dir), nil
 }
@@ -98,10 +103,12 @@ func restrict(b Box) error {
 	if version, err := abi.LandlockGetABIVersion(); err != nil || version < oldest {
 		return errors.New("this kernel has no Landlock, or one that is too old; it needs Linux 6.2 or newer with landlock in /sys/kernel/security/lsm")
 	}
-	rules := []landlock.Rule{
-		landlock.RODirs("/"),
-		landlock.RWFiles("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty").IgnoreIfMissing(),
+	rules, err := readable()
+	if err != nil {
+		return err
 	}
+	rules = append(rules,
+		landlock.RWFiles("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty").IgnoreIfMissing())
 	for _, m := range b.mounts() {
 		if m.write {
 			rules = append(rules, landlock.RWDirs(m.path).WithRefer())
@@ -116,7 +123,27 @@ func restrict(b Box) error {
 	if err := dropPrivileges(); err != nil {
 		return err
 	}
-	return load(filter())
+	return load(filter(false))
+}
+
+// readable are the rules to list every folder, and to read every file but those of /dev:
+// they are devices, and memory that programs share.
+func readable() ([]landlock.Rule, error) {
+	entries, err := os.ReadDir("/")
+	if err != nil {
+		return nil, err
+	}
+	rules := []landlock.Rule{landlock.PathAccess(abi.AccessFSReadDir, "/")}
+	for _, e := range entries {
+		switch path := "/" + e.Name(); {
+		case path == "/dev":
+		case e.IsDir():
+			rules = append(rules, landlock.RODirs(path).IgnoreIfMissing())
+		case e.Type().IsRegular():
+			rules = append(rules, landlock.ROFiles(path).IgnoreIfMissing())
+		}
+	}
+	return rules, nil
 }
 
 // dropPrivileges gives up what root may do, for good.
@@ -134,12 +161,18 @@ func dropPrivileges() error {
 
 // breakOut tries what a sandbox must prevent, and says that it failed.
 func breakOut(file string) error {
-	if err := os.WriteFile(file, nil, 0o600); err == nil {
-		return fmt.Errorf("a command in it can write to %s", file)
+	for _, path := range []string{file, "/proc/self/comm", "/proc/sys/kernel/core_pattern"} {
+		if f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600); err == nil {
+			_ = f.Close()
+			return fmt.Errorf("a command in it can write to %s", path)
+		}
 	}
 	if fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0); err == nil {
 		_ = unix.Close(fd)
 		return errors.New("a command in it can reach the sockets of other programs")
+	}
+	if _, err := unix.KeyctlInt(unix.KEYCTL_GET_KEYRING_ID, unix.KEY_SPEC_PROCESS_KEYRING, 1, 0, 0); err == nil {
+		return errors.New("a command in it can reach the kernel's keyrings")
 	}
 	fmt.Println(held)
 	return nil

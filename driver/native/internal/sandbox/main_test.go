@@ -17,12 +17,25 @@ const helperArg = "sandbox-exec"
 // dialArg makes it try to reach an address.
 const dialArg = "dial"
 
+// attemptArg makes it try to reach out, on Linux.
+const attemptArg = "attempt"
+
+// refusedExit is the exit status of an attempt that failed.
+const refusedExit = 3
+
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == helperArg {
 		Main(os.Args[2:])
 	}
 	if len(os.Args) == 4 && os.Args[1] == dialArg {
 		dial(os.Args[2], os.Args[3])
+		os.Exit(0)
+	}
+	if len(os.Args) > 2 && os.Args[1] == attemptArg {
+		if err := step(os.Args[2:]); err != nil {
+			fmt.Println(err)
+			os.Exit(refusedExit)
+		}
 		os.Exit(0)
 	}
 	goleak.VerifyTestMain(m)

@@ -18,6 +18,7 @@ func Boxed(t Tool, words string) Tool {
 		return t
 	}
 	t.Description += " It runs in a sandbox: there is no network, and only " + words + " can be written to. " +
+		"There may be no shared memory (/dev/shm), which locks of Python's multiprocessing need. " +
 		"If a command fails because of that and there is no other way, call it again with " + outsideField + " and a reason: a person then decides."
 	t.Schema = json.RawMessage(strings.Replace(string(t.Schema), `"properties":{`, `"properties":{`+
 		`"`+outsideField+`":{"type":"boolean","description":"Ask a person to let it run outside the sandbox"},`+
