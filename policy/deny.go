@@ -160,7 +160,7 @@ func (u *use) matchesFiles(p Pattern, files []fileUse) (why string, m match) {
 }
 
 // mayBeDenied reports whether a partly unknown path may be a denied one.
-func mayBeDenied(globs []string, file fileUse) bool {
+func mayBeDenied(globs []*denyGlob, file fileUse) bool {
 	if len(file.cwds) == 0 {
 		return true
 	}
@@ -172,8 +172,8 @@ func mayBeDenied(globs []string, file fileUse) bool {
 		if _, rest, unknown := strings.Cut(text, anyText); unknown && !file.path.glob {
 			text = anyText + rest // a variable may hold .., and so lead anywhere
 		}
-		for _, glob := range globs {
-			if mayMatchUp(coarse(fold(glob)), fold(text), file.path.glob) {
+		for _, g := range globs {
+			if mayMatchUp(coarse(g.folded), fold(text), file.path.glob) {
 				return true
 			}
 		}

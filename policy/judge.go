@@ -70,7 +70,7 @@ func (u *use) denied(rules []terret.Rule) (Verdict, match) {
 		r := rules[i]
 		p, err := Parse(r.Pattern)
 		if err != nil {
-			note(Verdict{Behavior: terret.BehaviorAsk, Rule: &r, Reason: sentence("The deny rule %s is invalid", r.Pattern)}, maybe)
+			note(Verdict{Behavior: terret.BehaviorAsk, Rule: &r, Reason: sentence("The deny rule %s is invalid", brief(r.Pattern))}, maybe)
 			continue
 		}
 		switch why, m := u.matches(p); m {
@@ -99,7 +99,7 @@ func (u *use) asked(rules []terret.Rule) (Verdict, bool) {
 		r := rules[i]
 		p, err := Parse(r.Pattern)
 		if err != nil {
-			return Verdict{Behavior: terret.BehaviorAsk, Rule: &r, Reason: sentence("The ask rule %s is invalid", r.Pattern)}, true
+			return Verdict{Behavior: terret.BehaviorAsk, Rule: &r, Reason: sentence("The ask rule %s is invalid", brief(r.Pattern))}, true
 		}
 		if why, m := u.matches(p); m != no {
 			return Verdict{Behavior: terret.BehaviorAsk, Rule: &r, Reason: sentence("Rule %s asks about %s", r.Pattern, why)}, true

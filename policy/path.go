@@ -9,11 +9,11 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/bmatcuk/doublestar/v4"
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/glob"
 )
 
 // maxLinks bounds how many symbolic links one path may go through, as in the kernel.
@@ -99,8 +99,6 @@ func fold(s string) string {
 	return norm.NFC.String(cases.Fold().String(norm.NFD.String(s)))
 }
 
-func validGlob(glob string) bool { return doublestar.ValidatePattern(glob) }
-
 // staticPrefix cuts a glob before the first part with a star or another special
 // character.
 func staticPrefix(glob string) (fixed, rest string) {
@@ -161,9 +159,12 @@ func (s Subject) allowsPath(p Pattern, f forms) bool {
 	if err != nil || len(f.resolved) == 0 {
 		return false
 	}
-	glob := clean(dir, rest)
+	g, err := glob.Compile(clean(dir, rest))
+	if err != nil {
+		return false
+	}
 	for _, r := range f.resolved {
-		if ok, err := doublestar.Match(glob, r); err != nil || !ok {
+		if !g.Match(r) {
 			return false
 		}
 		if name := s.guardedPart(s.relative(r)); name != "" && !strings.Contains(p.glob, name) {
@@ -175,7 +176,7 @@ func (s Subject) allowsPath(p Pattern, f forms) bool {
 
 // denyGlobs lists the absolute globs of a deny rule: from the folder as named and as
 // resolved, and in any folder if the pattern is just a name.
-func (s Subject) denyGlobs(p Pattern) []string {
+func (s Subject) denyGlobs(p Pattern) []*denyGlob {
 	dir, rest := s.base(p.glob)
 	if dir == "" {
 		return nil
@@ -197,7 +198,37 @@ func (s Subject) denyGlobs(p Pattern) []string {
 		}
 	}
 	slices.Sort(globs)
-	return slices.Compact(globs)
+	var all []*denyGlob
+	for _, g := range slices.Compact(globs) {
+		all = append(all, &denyGlob{text: g, folded: fold(g)})
+	}
+	return all
+}
+
+// denyGlob is an absolute glob of a deny rule, as written and for names that some file
+// system treats as the same.
+type denyGlob struct {
+	text, folded   string
+	exact, anyCase *glob.Glob // once they are needed
+	unread         bool
+}
+
+// matchesUp reports whether the glob matches the path or a folder above it. One that nobody
+// can read matches everything.
+func (g *denyGlob) matchesUp(p string) bool {
+	if g.exact == nil && !g.unread {
+		var bad, badToo error
+		g.exact, bad = glob.Compile(g.text)
+		if g.anyCase = g.exact; g.folded != g.text {
+			g.anyCase, badToo = glob.Compile(g.folded)
+		}
+		g.unread = bad != nil || badToo != nil
+	}
+	if g.unread || g.exact.MatchUp(p) {
+		return true
+	}
+	folded := fold(p)
+	return (g.folded != g.text || folded != p) && g.anyCase.MatchUp(folded)
 }
 
 // match is how sure it is that a deny rule matches.
@@ -211,32 +242,20 @@ const (
 
 // deniesPath says whether one of a deny rule's globs matches the path or a folder above
 // it, in any reading. A search also reaches what is below the path.
-func deniesPath(globs []string, f forms, search bool) match {
+func deniesPath(globs []*denyGlob, f forms, search bool) match {
 	found := no
-	for _, glob := range globs {
+	for _, g := range globs {
 		for _, reading := range append([]string{f.given}, f.resolved...) {
-			if matchesUp(glob, reading) || matchesUp(fold(glob), fold(reading)) {
+			if g.matchesUp(reading) {
 				return yes
 			}
 			below := strings.TrimSuffix(fold(reading), "/") + "/" + anyText
-			if search && mayMatch(coarse(fold(glob)), below) {
+			if search && mayMatch(coarse(g.folded), below) {
 				found = maybe
 			}
 		}
 	}
 	return found
-}
-
-// matchesUp reports whether the glob matches the path or a folder above it.
-func matchesUp(glob, p string) bool {
-	for p != "/" && p != "." {
-		if ok, err := doublestar.Match(glob, p); ok || err != nil {
-			return true
-		}
-		p = path.Dir(p)
-	}
-	ok, _ := doublestar.Match(glob, p)
-	return ok
 }
 
 // guarded are files and folders that can make programs run code: git, an editor or an

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/glob"
 	"github.com/terret-dev/terret/internal/lazyregexp"
 )
 
@@ -46,10 +47,27 @@ func isToolName(s string) bool {
 	return s != ""
 }
 
+// How long a pattern may be, and its path: the time to match grows with it.
+const (
+	maxPattern = 10_000
+	maxPath    = 2_000
+)
+
+// brief is the pattern, or its beginning if it is too long to show.
+func brief(pattern string) string {
+	if len(pattern) <= maxPath {
+		return pattern
+	}
+	return strings.ToValidUTF8(pattern[:40], "") + "…"
+}
+
 // Parse reads a rule's pattern. The error says what is wrong with it, and shows a
 // correct one.
 func Parse(pattern string) (Pattern, error) {
 	p := Pattern{source: pattern}
+	if len(pattern) > maxPattern {
+		return p, bad(brief(pattern), "it is longer than %d bytes", maxPattern, "Bash(git status *)")
+	}
 	if reason := unreadable(pattern); reason != "" {
 		return p, bad(pattern, "it contains %s", reason, "Bash(git status *)")
 	}
@@ -114,7 +132,10 @@ func parseArgument(p Pattern, name, arg string) (Pattern, error) {
 }
 
 func parsePath(p Pattern, arg string) (Pattern, error) {
-	if !validGlob(arg) {
+	if len(arg) > maxPath {
+		return p, bad(brief(p.source), "the path is longer than %d bytes", maxPath, p.tool+"(src/**)")
+	}
+	if _, err := glob.Compile(arg); err != nil {
 		return p, bad(p.source, "the path has unbalanced brackets, braces or backslashes", p.tool+"(src/**)")
 	}
 	if i := strings.IndexAny(arg, "*?[{"); i >= 0 && strings.Contains(arg[i:]+"/", "/../") {

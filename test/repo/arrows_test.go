@@ -215,7 +215,6 @@ func TestLinkSets(t *testing.T) {
 var linkedModules = map[string][]string{
 	"client": {},
 	"engine": {
-		"github.com/bmatcuk/doublestar/v4",
 		"golang.org/x/sys",
 		"golang.org/x/text",
 		"mvdan.cc/sh/v3",
@@ -224,7 +223,6 @@ var linkedModules = map[string][]string{
 		"github.com/JohannesKaufmann/dom",
 		"github.com/JohannesKaufmann/html-to-markdown/v2",
 		"github.com/aymanbagabas/go-udiff",
-		"github.com/bmatcuk/doublestar/v4",
 		"github.com/dustin/go-humanize",
 		"github.com/goccy/go-yaml",
 		"github.com/google/jsonschema-go",

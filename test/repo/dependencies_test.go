@@ -14,7 +14,7 @@ var dependencies = map[string]string{
 	"golang.org/x/net":                                "character sets of web pages",
 	"golang.org/x/oauth2":                             "tokens of MCP servers, in the form that the MCP SDK wants",
 	"github.com/aymanbagabas/go-udiff":                "diffs of edits",
-	"github.com/bmatcuk/doublestar/v4":                "** in path patterns",
+	"github.com/bmatcuk/doublestar/v4":                "what path patterns mean, for a test that compares",
 	"github.com/goccy/go-yaml":                        "scenario files and frontmatter",
 	"github.com/google/go-cmp":                        "differences in tests",
 	"github.com/google/jsonschema-go":                 "the schema of the configuration, and answers that must fit one",

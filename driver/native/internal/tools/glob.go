@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bmatcuk/doublestar/v4"
+	"github.com/terret-dev/terret/internal/glob"
 )
 
 const globLimit = 1000 // files in a result
@@ -35,6 +35,7 @@ type globbing struct {
 	env     Env
 	place   place // the folder that the walk begins in
 	pattern string
+	glob    *glob.Glob
 	skip    func(string) bool
 }
 
@@ -45,8 +46,9 @@ func prepareGlob(_ context.Context, env Env, input json.RawMessage) (*Use, error
 		folder = env.Dir
 	}
 	// The part before the first wildcard is a path like any other.
-	prefix, rest := doublestar.SplitPattern(pattern)
-	if err := checkPattern(rest); err != nil {
+	prefix, rest := splitPattern(pattern)
+	compiled, err := compilePattern(rest)
+	if err != nil {
 		a.fail("pattern %q: %v", brief(pattern), err)
 	}
 	if a.has("path") && folder == "" {
@@ -60,8 +62,7 @@ func prepareGlob(_ context.Context, env Env, input json.RawMessage) (*Use, error
 	} else {
 		folder = filepath.Join(folder, prefix)
 	}
-	g := &globbing{env: env, pattern: rest, skip: unlessNamed(folder, rest)}
-	var err error
+	g := &globbing{env: env, pattern: rest, glob: compiled, skip: unlessNamed(folder, rest)}
 	if g.place, err = env.locate("path", folder); err != nil {
 		return nil, err
 	}
@@ -133,7 +134,7 @@ func (g *globbing) run(ctx context.Context, _ func(string)) (Result, error) {
 	var found hits
 	w := &walk{root: root, base: g.place.real, skip: g.skip, depth: g.depth()}
 	w.visit = func(rel string, e fs.DirEntry) error {
-		if e.IsDir() || !doublestar.MatchUnvalidated(g.pattern, rel) {
+		if e.IsDir() || !g.glob.Match(rel) {
 			return nil
 		}
 		if info, err := e.Info(); err == nil { // else it is gone by now

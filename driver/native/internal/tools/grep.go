@@ -11,7 +11,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/bmatcuk/doublestar/v4"
+	"github.com/terret-dev/terret/internal/glob"
 )
 
 const (
@@ -53,7 +53,8 @@ type grepping struct {
 	env     Env
 	place   place
 	re      *regexp.Regexp
-	glob    string
+	pattern string // of the files to search, or ""
+	glob    *glob.Glob
 	mode    string
 	context int
 	limit   int
@@ -68,15 +69,16 @@ func prepareGrep(_ context.Context, env Env, input json.RawMessage) (*Use, error
 	}
 	g := &grepping{
 		env:     env,
-		glob:    filepath.ToSlash(a.optionalText("glob")),
+		pattern: filepath.ToSlash(a.optionalText("glob")),
 		mode:    grepMode(a),
 		context: a.number("context", 0, grepContext, 0),
 		limit:   a.number("head_limit", 1, grepLimit, grepLimit),
 	}
 	g.re = grepExpression(a, pattern)
 	if a.has("glob") {
-		if err := checkPattern(g.glob); err != nil {
-			a.fail("glob %q: %v", brief(g.glob), err)
+		var err error
+		if g.glob, err = compilePattern(g.pattern); err != nil {
+			a.fail("glob %q: %v", brief(g.pattern), err)
 		}
 	}
 	if err := a.done(); err != nil {
@@ -86,11 +88,11 @@ func prepareGrep(_ context.Context, env Env, input json.RawMessage) (*Use, error
 	if g.place, err = env.locate("path", path); err != nil {
 		return nil, err
 	}
-	g.skip = unlessNamed(path, g.glob)
+	g.skip = unlessNamed(path, g.pattern)
 	use := &Use{
 		Tool: "Grep", Class: Search,
 		Title: fmt.Sprintf("Search for `%s` in %s", brief(pattern), brief(g.place.shown)), Paths: []string{g.place.real},
-		Inside: g.place.inside && !hasGit(g.glob),
+		Inside: g.place.inside && !hasGit(g.pattern),
 		run:    g.run,
 	}
 	return settle(use, searchable(g.place))
@@ -182,11 +184,11 @@ func (g *grepping) run(ctx context.Context, _ func(string)) (Result, error) {
 
 // wants reports whether the glob lets a file through.
 func (g *grepping) wants(rel string) bool {
-	if g.glob == "" {
+	if g.glob == nil {
 		return true
 	}
-	if !strings.Contains(g.glob, "/") {
+	if !strings.Contains(g.pattern, "/") {
 		rel = rel[strings.LastIndexByte(rel, '/')+1:]
 	}
-	return doublestar.MatchUnvalidated(g.glob, rel)
+	return g.glob.Match(rel)
 }

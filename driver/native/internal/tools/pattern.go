@@ -6,49 +6,50 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bmatcuk/doublestar/v4"
+	"github.com/terret-dev/terret/internal/glob"
 )
 
-const (
-	patternLength = 1000 // bytes of a path pattern
-	patternWays   = 1024 // alternatives that its braces may multiply to
-)
+const patternLength = 1000 // bytes of a path pattern
 
-// checkPattern fails for a path pattern that is wrong, or that would take too
-// long to match: a match cannot be interrupted.
-func checkPattern(p string) error {
+// compilePattern reads a path pattern. It fails for one that is wrong or too long.
+func compilePattern(p string) (*glob.Glob, error) {
 	switch {
 	case p == "":
-		return errors.New("it is empty")
+		return nil, errors.New("it is empty")
 	case len(p) > patternLength:
-		return fmt.Errorf("it is longer than %d bytes", patternLength)
+		return nil, fmt.Errorf("it is longer than %d bytes", patternLength)
 	case strings.ContainsRune(p, 0):
-		return errors.New("it contains a NUL character")
-	case !doublestar.ValidatePattern(p):
-		return errors.New("a bracket or brace is not closed, or it ends with a backslash")
-	case ways(p) > patternWays:
-		return fmt.Errorf("its braces give more than %d alternatives", patternWays)
-	case slices.Contains(strings.Split(p, "/"), ".."):
-		return errors.New(`".." may only stand at its beginning; use path for the folder to search`)
+		return nil, errors.New("it contains a NUL character")
 	}
-	return nil
+	g, err := glob.Compile(p)
+	if err == nil && slices.Contains(strings.Split(p, "/"), "..") {
+		err = errors.New(`".." may only stand at its beginning; use path for the folder to search`)
+	}
+	return g, err
 }
 
-// ways is an upper bound for what the braces of a pattern multiply to, or
-// patternWays+1 when it is more than that.
-func ways(p string) int {
-	total := 1
-	var open []int // alternatives of each brace that is open
-	for _, c := range p {
-		switch {
-		case c == '{':
-			open = append(open, 1)
-		case c == ',' && len(open) > 0:
-			open[len(open)-1]++
-		case c == '}' && len(open) > 0:
-			total = min(total*open[len(open)-1], patternWays+1)
-			open = open[:len(open)-1]
+var unescape = strings.NewReplacer(`\*`, "*", `\?`, "?", `\[`, "[", `\]`, "]", `\{`, "{", `\}`, "}")
+
+// splitPattern cuts a pattern before its first part with a star or another special
+// character. What is before is a path like any other.
+func splitPattern(p string) (folder, rest string) {
+	cut := -1
+scan:
+	for i := 0; i < len(p); i++ {
+		switch p[i] {
+		case '\\':
+			i++
+		case '/':
+			cut = i
+		case '*', '?', '[', '{':
+			break scan
 		}
 	}
-	return total
+	switch {
+	case cut < 0:
+		return ".", p
+	case cut == 0:
+		return "/", p[1:]
+	}
+	return unescape.Replace(p[:cut]), p[cut+1:]
 }

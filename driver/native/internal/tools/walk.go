@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// walkBatch is how many names of a folder are read between two looks at ctx.
+// walkBatch is how many names of a folder are read at once.
 const walkBatch = 1024
 
 // errEnough ends a walk without an error.
@@ -48,8 +48,8 @@ func (w *walk) folder(ctx context.Context, rel string, level int) error {
 	if err != nil {
 		w.unreadable++ // what was read of it is still visited
 	}
-	for i, e := range entries {
-		if i%walkBatch == 0 && ctx.Err() != nil {
+	for _, e := range entries {
+		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		name := path.Join(rel, e.Name())
