@@ -29,14 +29,19 @@ func (h *host) Ask(ctx context.Context, q terret.Ask) (terret.Decision, error) {
 	l.spoke(h)
 	session := l.session
 	in := h.in
+	judging, done := context.WithCancel(ctx)
+	defer done()
 	if l.turn != nil {
 		in = l.turn.in
+		if l.turn.ctx != nil {
+			defer context.AfterFunc(l.turn.ctx, done)() // nobody waits for an opinion once it is stopped
+		}
 	}
 	l.mu.Unlock()
 
 	r.limit = l.e.desk.Timeout(in, q)
-	r.ask.Event.Data = l.e.desk.Suggest(session, q.Event.Data)
-	opinion, hits := l.e.desk.Opine(ctx, session, in, q)
+	r.ask.Event.Data = l.e.desk.Suggest(judging, session, q.Event.Data)
+	opinion, hits := l.e.desk.Opine(judging, session, in, q)
 	filed, err := r.file(ctx, opinion, hits)
 	if err != nil {
 		return terret.Decision{}, err

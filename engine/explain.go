@@ -50,7 +50,7 @@ func (e *Engine) Try(ctx context.Context, r terret.Request, rules []terret.Rule)
 	if err != nil {
 		return out, false, err
 	}
-	v := e.desk.Would(s, out.Use, rules)
+	v := e.desk.Would(ctx, s, out.Use, rules)
 	if out.Behavior, out.Reason = v.Behavior, v.Reason; v.Rule != nil {
 		out.Rule = v.Rule.Pattern
 	}

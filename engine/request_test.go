@@ -286,3 +286,34 @@ func TestAnswerDuringTakeover(t *testing.T) {
 		t.Errorf("the log has %q", decisions)
 	}
 }
+
+// A turn that is stopped ends, though rules are being compared that would take hours.
+func TestStopWhileJudging(t *testing.T) {
+	t.Parallel()
+	p := newPuppet()
+	f := openFixture(t, ":memory:", p)
+	var deny []string
+	for i := range 500 {
+		deny = append(deny, fmt.Sprintf("Edit(%s%d)", strings.Repeat("{*,a*}", 320), i))
+	}
+	id := f.session(withPolicy(terret.PolicyAutoApprove), func(s *terret.Session) { s.Options.Deny = deny })
+	turn := f.prompt(id, "go").ID
+	a := p.agent(t)
+	a.prompted(t)
+	heard := make(chan terret.Decision, 1)
+	go func() {
+		input := terret.JSON(`{"file_path":"` + strings.Repeat("a", 3000) + `","content":""}`)
+		d, _ := a.req.Host.Ask(context.Background(), terret.Ask{Key: "1", Gate: terret.GatePermission, Event: terret.Event{
+			Data: terret.PermissionRequest{ToolID: "1", Tool: "Write", Class: terret.ClassEdit, Input: input},
+		}})
+		heard <- d
+	}()
+	if err := f.Interrupt(t.Context(), id, "ann"); err != nil {
+		t.Fatal(err)
+	}
+	if d := receive(t, heard); d.Behavior != terret.BehaviorDeny {
+		t.Errorf("the agent heard %+v", d)
+	}
+	a.complete(t, turn)
+	f.ended(id, turn)
+}

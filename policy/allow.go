@@ -126,6 +126,9 @@ func (u *use) allowedScript(rules []allowRule) *terret.Rule {
 // by the rule, if that is word for word, or by one for the file.
 func (u *use) allowsCall(rules []allowRule, c call) *terret.Rule {
 	for _, r := range rules {
+		if u.stopped() {
+			return nil
+		}
 		for _, words := range [][]word{c.words, plainName(c.words)} {
 			if r.pattern.allows(words, c.pin, c.exact) &&
 				(r.pattern.allows(words, len(words), true) || u.allowsNeeds(rules, c.needs)) {
@@ -194,6 +197,9 @@ func (u *use) allowsFile(rules []allowRule, file fileUse) *terret.Rule {
 		return nil
 	}
 	for _, r := range rules {
+		if u.stopped() {
+			return nil
+		}
 		if !u.namesFile(r.pattern, file) {
 			continue
 		}

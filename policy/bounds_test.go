@@ -48,3 +48,39 @@ func TestLongPattern(t *testing.T) {
 		}
 	}
 }
+
+// TestStop shows that a judgement that ends early allows nothing, whichever rules it had
+// looked at.
+func TestStop(t *testing.T) {
+	rules := []terret.Rule{
+		{Effect: terret.EffectDeny, Pattern: "Edit(a/**)"}, {Effect: terret.EffectDeny, Pattern: "Bash(rm *)"}, {Effect: terret.EffectAsk, Pattern: "Edit(b)"},
+		{Effect: terret.EffectAllow, Pattern: "Bash(echo *)"}, {Effect: terret.EffectAllow, Pattern: "Edit(x)"}, {Effect: terret.EffectAllow, Pattern: "Edit(y)"},
+	}
+	for _, s := range []Subject{
+		{Tool: "Write", Class: terret.ClassEdit, Input: []byte(`{"file_path":"/p/y","content":""}`)},
+		{Tool: "Bash", Class: terret.ClassExecute, Input: []byte(`{"command":"echo 1; echo 2 > y"}`)},
+	} {
+		s.Cwd, s.Readlink = "/p", noLinks
+		whole := 0
+		s.Stop = func() bool { whole++; return false }
+		if v := Judge(s, rules, terret.PolicyAutoApprove); v.Behavior != terret.BehaviorAllow || v.Rule == nil {
+			t.Fatalf("%+v, want a rule to allow it", v)
+		}
+		if whole < len(rules) {
+			t.Errorf("%s: Stop was called %d times only", s.Tool, whole)
+		}
+		for after := range whole {
+			n := 0
+			s.Stop = func() bool { n++; return n > after }
+			if v := Judge(s, rules, terret.PolicyAutoApprove); v.Behavior != terret.BehaviorAsk || !strings.Contains(v.Reason, "too long") {
+				t.Errorf("%s, stopped after %d: %+v, want ask", s.Tool, after, v)
+			}
+			if n > after+1 {
+				t.Errorf("%s: it went on after %d", s.Tool, after)
+			}
+			if v := Judge(s, rules, terret.PolicyPlan); v.Behavior == terret.BehaviorAllow {
+				t.Errorf("%s, stopped after %d: %+v", s.Tool, after, v)
+			}
+		}
+	}
+}

@@ -41,6 +41,8 @@ func (u *use) matches(p Pattern) (why string, m match) {
 	return "", no
 }
 
+const lateWhy = "it takes too long to compare them"
+
 // matchesCommand compares every command of the script, in every spelling. What may run
 // commands that we do not see may run a denied one.
 func (u *use) matchesCommand(p Pattern) (why string, m match) {
@@ -50,6 +52,9 @@ func (u *use) matchesCommand(p Pattern) (why string, m match) {
 	long, short := p.denyText()
 	for _, c := range u.script.calls {
 		for _, words := range c.spellings(u.Subject) {
+			if u.stopped() {
+				return lateWhy, maybe
+			}
 			text := joined(words)
 			switch {
 			case covers(long, text) || covers(short, text):
@@ -132,6 +137,9 @@ func (u *use) matchesFiles(p Pattern, files []fileUse) (why string, m match) {
 	}
 	globs := u.denyGlobs(p)
 	for _, file := range files {
+		if u.stopped() {
+			return lateWhy, maybe
+		}
 		if !file.path.literal() || len(file.cwds) == 0 {
 			if mayBeDenied(globs, file) {
 				why, m = "the file that "+file.by+" uses is unknown before it runs", maybe

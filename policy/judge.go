@@ -33,11 +33,23 @@ func Judge(s Subject, rules []terret.Rule, p terret.Policy) Verdict {
 			return v
 		}
 	}
+	if sure == no && u.late {
+		verdict, sure = tooLong, maybe
+	}
 	named := u.named(p)
 	if sure == maybe && named.Behavior != terret.BehaviorDeny {
 		return verdict
 	}
 	return named
+}
+
+// tooLong is the verdict if the rules were not all looked at.
+var tooLong = Verdict{Behavior: terret.BehaviorAsk, Reason: "It takes too long to compare it with all rules."}
+
+// stopped reports whether the judgement must end.
+func (u *use) stopped() bool {
+	u.late = u.late || u.Stop != nil && u.Stop()
+	return u.late
 }
 
 // Denied reports whether deny rules or a protected folder deny a tool use, surely or
@@ -62,6 +74,10 @@ func (u *use) denied(rules []terret.Rule) (Verdict, match) {
 	}
 	for i := range rules {
 		if found == yes {
+			break
+		}
+		if u.stopped() {
+			note(tooLong, maybe)
 			break
 		}
 		if e := rules[i].Effect; e == terret.EffectAllow || e == terret.EffectAsk {
@@ -93,6 +109,9 @@ func sentence(format string, args ...any) string {
 // the policy denies it.
 func (u *use) asked(rules []terret.Rule) (Verdict, bool) {
 	for i := range rules {
+		if u.stopped() {
+			return tooLong, true
+		}
 		if rules[i].Effect != terret.EffectAsk {
 			continue
 		}
@@ -111,6 +130,9 @@ func (u *use) asked(rules []terret.Rule) (Verdict, bool) {
 // allowed applies the allow rules. Together they must cover everything that the tool
 // use does.
 func (u *use) allowed(rules []terret.Rule) (Verdict, bool) {
+	if u.stopped() {
+		return Verdict{}, false
+	}
 	rule := u.allowedBy(allowRules(slices.DeleteFunc(slices.Clone(rules), func(r terret.Rule) bool { return u.doesNotName(r.Pattern) })))
 	if rule == nil {
 		return Verdict{}, false

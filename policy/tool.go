@@ -36,6 +36,9 @@ type Subject struct {
 	// Readlink reads one symbolic link; nil means os.Readlink. It is called only on the
 	// calling goroutine.
 	Readlink func(path string) (string, error)
+	// Stop ends a judgement that nobody waits for, or that takes too long, once it returns
+	// true: whatever was not denied until then must be asked about. Nil means never.
+	Stop func() bool
 }
 
 // tool is what we know about a tool by its name.
@@ -128,6 +131,7 @@ func ruleName(name string) string {
 
 // use is an analysed subject.
 type use struct {
+	late bool // Stop has returned true
 	Subject
 	names []string // names that rules may use for it
 	class terret.ToolClass

@@ -64,7 +64,7 @@ func (k *Desk) check(ctx context.Context, r terret.Request, d terret.Decision, o
 		return d, err
 	}
 	p.Input = d.UpdatedInput
-	subject, _ := k.subject(s, p)
+	subject, _ := k.subject(ctx, s, p)
 	if v, denied := policy.Denied(subject, rules); denied {
 		return d, terret.Invalid("updated_input", "the edited input is denied: %s", v.Reason)
 	}

@@ -138,7 +138,7 @@ func (d *Desk) nobody(q terret.Ask) *terret.Decision {
 }
 
 func (d *Desk) judge(ctx context.Context, s terret.Session, in InForce, q terret.Ask) (*terret.Decision, map[string]int64) {
-	subject, ok := d.subject(s, q.Event.Data)
+	subject, ok := d.subject(ctx, s, q.Event.Data)
 	if !ok {
 		return d.nobody(q), nil
 	}
@@ -188,7 +188,7 @@ func (d *Desk) weigh(ctx context.Context, s terret.Session, in InForce, subject 
 
 // Explain says what is decided about a tool use when the agent asks, and why.
 func (d *Desk) Explain(ctx context.Context, s terret.Session, in InForce, use terret.PermissionRequest) (policy.Verdict, []string) {
-	subject, _ := d.subject(s, use)
+	subject, _ := d.subject(ctx, s, use)
 	rules, barred := d.weigh(ctx, s, in, subject)
 	if barred != nil {
 		return *barred, []string{barred.Reason}
@@ -201,8 +201,8 @@ func (d *Desk) Explain(ctx context.Context, s terret.Session, in InForce, use te
 }
 
 // Would returns what rules by themselves decide about a tool use.
-func (d *Desk) Would(s terret.Session, use terret.PermissionRequest, rules []terret.Rule) policy.Verdict {
-	subject, _ := d.subject(s, use)
+func (d *Desk) Would(ctx context.Context, s terret.Session, use terret.PermissionRequest, rules []terret.Rule) policy.Verdict {
+	subject, _ := d.subject(ctx, s, use)
 	return policy.Judge(subject, rules, terret.PolicyRules)
 }
 
@@ -251,12 +251,12 @@ func (d *Desk) Unkept(s terret.Session, in InForce, c terret.Capabilities) strin
 // Suggest puts the rules that would allow a tool use into a request for it. The
 // agent's own are kept only where we have none: what they cover is for the agent to
 // say, and it may be less than they seem to.
-func (d *Desk) Suggest(s terret.Session, data terret.Data) terret.Data {
+func (d *Desk) Suggest(ctx context.Context, s terret.Session, data terret.Data) terret.Data {
 	p, ok := data.(terret.PermissionRequest)
 	if !ok {
 		return data
 	}
-	subject, _ := d.subject(s, p)
+	subject, _ := d.subject(ctx, s, p)
 	if own := policy.Suggest(subject); len(own) > 0 {
 		p.Suggestions = own
 	}
@@ -269,9 +269,15 @@ func (d *Desk) rules(ctx context.Context, session string, in InForce) ([]terret.
 	return append(rules, in.rules...), err
 }
 
-// subject is the tool use that a request asks about.
-func (d *Desk) subject(s terret.Session, data terret.Data) (policy.Subject, bool) {
+// judgeTime is how long rules may take to decide. Ordinary ones need less than a
+// millisecond.
+const judgeTime = 5 * time.Second
+
+// subject is the tool use that a request asks about. Judging it ends with the context.
+func (d *Desk) subject(ctx context.Context, s terret.Session, data terret.Data) (policy.Subject, bool) {
 	out := policy.Subject{Cwd: s.Cwd, Roots: append([]string{s.Cwd}, s.Options.AddDirs...), Home: d.cfg.UserHome, Guarded: d.cfg.Guarded}
+	began := time.Now()
+	out.Stop = func() bool { return ctx.Err() != nil || time.Since(began) > judgeTime }
 	if d.cfg.Home != "" {
 		out.Protected = []string{d.cfg.Home}
 		if top, _, ok := worktree.Find(d.cfg.Home, s.Cwd); ok && s.Options.Worktree {
