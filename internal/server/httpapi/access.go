@@ -37,7 +37,11 @@ func (s *Server) bodyLimit(r *http.Request) int64 {
 	case public(r): // a request without a token needs little room
 		return maxPublicBody
 	}
-	return s.limits.Body
+	_, pattern := s.mux.Handler(r)
+	if limit, ok := s.bodyLimits[pattern]; ok {
+		return limit
+	}
+	return min(smallBody, s.limits.Body)
 }
 
 // public reports whether a request needs no token: health checks, signing in, and the

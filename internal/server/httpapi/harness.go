@@ -38,6 +38,7 @@ func (s *Server) harnessRoutes() {
 		"POST /api/harness/turn":           {access.Prompt, s.harnessTurn},
 		"POST /api/harness/interrupt":      {access.Prompt, s.harnessInterrupt},
 	} {
+		s.bodyLimits[pattern] = s.limits.Body
 		s.mux.HandleFunc(pattern, func(w http.ResponseWriter, req *http.Request) {
 			err := need(req.Context(), r.scope)
 			if err == nil {

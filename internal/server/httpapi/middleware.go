@@ -49,6 +49,13 @@ func (s *Server) outer(next http.Handler) http.Handler {
 			s.noRoute(w, r)
 			return
 		}
+		r, release, err := s.admitBody(r)
+		if err != nil {
+			w.Header().Set("Retry-After", retryBody)
+			writeProblem(w, err)
+			return
+		}
+		defer release()
 		next.ServeHTTP(w, r)
 	})))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,7 +46,9 @@ func (s *Server) routes() {
 	s.reviewRoutes()
 	s.raceRoutes()
 	s.fleetRoutes()
+	s.bodyLimits = map[string]int64{"POST " + arrivalsPath: s.limits.Body}
 	for _, op := range s.operations {
+		s.bodyLimits[op.method+" "+op.path] = op.maxBody(s.limits)
 		s.mux.Handle(op.method+" "+op.path, s.relaying(op.route, op.handler()))
 	}
 	s.plainRoutes()
@@ -171,12 +174,21 @@ func handle[I, O any](s *Server, r route, fn func(context.Context, *I) (*O, erro
 		op := r.operation(api)
 		op.MaxBodyBytes, op.BodyReadTimeout = s.limits.Body+1, bodyTimeout // one more: outer has the limit of the route
 		op.Middlewares = append(op.Middlewares, receive)
+		if takesBody[I]() {
+			op.Extensions["x-max-body-bytes"] = r.maxBody(s.limits)
+		}
 		huma.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
 			bodyRead(ctx)
 			out, err := fn(ctx, in)
 			return out, failed(err)
 		})
 	}})
+}
+
+// takesBody reports whether an input has a body.
+func takesBody[I any]() bool {
+	_, ok := reflect.TypeFor[I]().FieldByName("Body")
+	return ok
 }
 
 // operation converts the route to huma's form.

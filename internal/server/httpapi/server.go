@@ -125,6 +125,9 @@ type Server struct {
 	spec       func() ([]byte, error) // of all operations; made on first use
 	handler    http.Handler
 
+	bodies     budget
+	bodyLimits map[string]int64 // by the pattern of the route
+
 	metrics  metrics
 	keys     keys
 	sessions sessionCount

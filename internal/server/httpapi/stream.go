@@ -76,6 +76,7 @@ func (s *Server) slot() (release func(), err error) {
 //
 // Lines that end early look complete, so in that case the connection is broken off.
 func (s *Server) streaming(w http.ResponseWriter, r *http.Request, contentType string, live func() error, send func(ctx context.Context, st *stream) error) {
+	bodyDone(r.Context())
 	ctx, stop := context.WithCancelCause(r.Context())
 	defer stop(nil)
 	st := &stream{
