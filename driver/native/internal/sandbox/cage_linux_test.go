@@ -190,7 +190,7 @@ func (a attempt) try(t *testing.T, binary string, uid int, change func(argv []st
 	t.Helper()
 	run := func(argv []string) (string, error) {
 		cmd := exec.Command(argv[0], argv[1:]...)
-		cmd.Dir = "/"
+		cmd.Dir, cmd.Env = "/", append(os.Environ(), "GORACE=atexit_sleep_ms=0") // it would sleep for a second each time
 		if uid != os.Getuid() {
 			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}}
 		}
