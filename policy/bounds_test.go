@@ -53,8 +53,12 @@ func TestLongPattern(t *testing.T) {
 // looked at.
 func TestStop(t *testing.T) {
 	rules := []terret.Rule{
-		{Effect: terret.EffectDeny, Pattern: "Edit(a/**)"}, {Effect: terret.EffectDeny, Pattern: "Bash(rm *)"}, {Effect: terret.EffectAsk, Pattern: "Edit(b)"},
-		{Effect: terret.EffectAllow, Pattern: "Bash(echo *)"}, {Effect: terret.EffectAllow, Pattern: "Edit(x)"}, {Effect: terret.EffectAllow, Pattern: "Edit(y)"},
+		{Effect: terret.EffectDeny, Pattern: "Edit(a/**)"},
+		{Effect: terret.EffectDeny, Pattern: "Bash(rm *)"},
+		{Effect: terret.EffectAsk, Pattern: "Edit(b)"},
+		{Effect: terret.EffectAllow, Pattern: "Bash(echo *)"},
+		{Effect: terret.EffectAllow, Pattern: "Edit(x)"},
+		{Effect: terret.EffectAllow, Pattern: "Edit(y)"},
 	}
 	for _, s := range []Subject{
 		{Tool: "Write", Class: terret.ClassEdit, Input: []byte(`{"file_path":"/p/y","content":""}`)},
