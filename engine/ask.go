@@ -42,6 +42,9 @@ func (h *host) Ask(ctx context.Context, q terret.Ask) (terret.Decision, error) {
 	r.limit = l.e.desk.Timeout(in, q)
 	r.ask.Event.Data = l.e.desk.Suggest(judging, session, q.Event.Data)
 	opinion, hits := l.e.desk.Opine(judging, session, in, q)
+	if judging.Err() != nil {
+		opinion, hits = nil, nil // it was not judged to the end
+	}
 	filed, err := r.file(ctx, opinion, hits)
 	if err != nil {
 		return terret.Decision{}, err
