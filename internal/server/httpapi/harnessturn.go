@@ -93,7 +93,7 @@ func (s *Server) harnessTurn(w http.ResponseWriter, r *http.Request) error {
 	if err := s.mayWork(ctx, session); err != nil {
 		return err
 	}
-	release, err := s.slot()
+	release, err := s.slot(r.Context())
 	if err != nil {
 		return err
 	}

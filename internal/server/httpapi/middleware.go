@@ -56,7 +56,9 @@ func (s *Server) outer(next http.Handler) http.Handler {
 			return
 		}
 		defer release()
-		next.ServeHTTP(w, r)
+		answer := s.taking(w, r)
+		defer answer.done()
+		next.ServeHTTP(answer, r)
 	})))
 }
 

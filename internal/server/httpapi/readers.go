@@ -138,6 +138,38 @@ func (r *readers) cutOne() bool {
 	return slices.ContainsFunc(all, (*stream).cutIfStuck)
 }
 
+// cutFor cuts the oldest stream of the caller that has the most, if it has two more than
+// the caller who needs a place, and reports whether it did.
+func (r *readers) cutFor(caller string) bool {
+	count, oldest := map[string]int{}, map[string]*stream{}
+	for _, st := range r.all() {
+		if st.failed() {
+			continue
+		}
+		count[st.caller]++
+		if o := oldest[st.caller]; o == nil || st.began.Before(o.began) {
+			oldest[st.caller] = st
+		}
+	}
+	most := ""
+	for name, n := range count {
+		if n > count[most] || n == count[most] && name < most {
+			most = name
+		}
+	}
+	if most == caller || count[most] < count[caller]+2 {
+		return false
+	}
+	return oldest[most].cutIf(func(*stream) bool { return true }, "others need the place of one of your %d streams", count[most])
+}
+
+// failed reports whether nothing more can be sent.
+func (st *stream) failed() bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.err != nil
+}
+
 // admit says whether there is room for an event of that size: errLarge means not now.
 func (st *stream) admit(size int) error {
 	st.mu.Lock()
@@ -218,12 +250,18 @@ func (st *stream) stuckSince() (since time.Time, large bool) {
 // cutIfStuck cuts the reader if it has taken nothing for too long, and reports whether
 // it did.
 func (st *stream) cutIfStuck() bool {
+	isStuck := func(st *stream) bool { return !st.writing.IsZero() && time.Since(st.writing) >= stuck }
+	return st.cutIf(isStuck, "the reader took nothing for %s, and others need its place", stuck)
+}
+
+// cutIf cuts the reader if the condition holds, under the lock, and reports whether it did.
+func (st *stream) cutIf(holds func(*stream) bool, why string, args ...any) bool {
 	st.mu.Lock()
-	if st.err != nil || st.writing.IsZero() || time.Since(st.writing) < stuck {
+	if st.err != nil || !holds(st) {
 		st.mu.Unlock()
 		return false
 	}
-	st.err = terret.Errorf(terret.CodeTimeout, "the reader took nothing for %s, and others need its place", stuck)
+	st.err = terret.Errorf(terret.CodeTimeout, why, args...)
 	_ = st.rc.SetWriteDeadline(time.Unix(1, 0)) // the write that does not end ends
 	err := st.err
 	st.mu.Unlock()

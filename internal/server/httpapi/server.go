@@ -133,6 +133,7 @@ type Server struct {
 	sessions sessionCount
 	atWork   workCount
 	streams  atomic.Int64
+	answers  atomic.Int64 // that are being given, without streams
 	readers  *readers
 	exports  atomic.Int64
 	draining atomic.Bool

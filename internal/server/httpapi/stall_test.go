@@ -165,7 +165,7 @@ func TestDeadReaders(t *testing.T) {
 				s.limits.Streams = 1
 				s.streams.Store(1)
 				time.Sleep(2 * stuck)
-				if _, err := s.slot(); err != nil {
+				if _, err := s.slot(t.Context()); err != nil {
 					t.Errorf("no room for a reader where others do not read: %v", err)
 				}
 				synctest.Wait()

@@ -40,6 +40,8 @@ type stream struct {
 	rc      *http.ResponseController
 	limit   time.Duration // for one write
 	readers *readers
+	caller  string
+	began   time.Time
 
 	mu      sync.Mutex
 	buf     []byte
@@ -60,10 +62,11 @@ type stream struct {
 type connKey struct{}
 
 // slot reserves room for a stream, which the returned function gives back. If there is
-// none, a reader that does not read is cut to make some. A handler that does something
+// none, a reader that does not read is cut to make some, or a stream of the caller that has
+// the most, if it has more than this one. A handler that does something
 // before it streams reserves room first, so that it is not done in vain.
-func (s *Server) slot() (release func(), err error) {
-	if n := s.streams.Add(1); n > int64(s.limits.Streams) && !s.readers.cutOne() {
+func (s *Server) slot(ctx context.Context) (release func(), err error) {
+	if n := s.streams.Add(1); n > int64(s.limits.Streams) && !s.readers.cutOne() && !s.readers.cutFor(caller(ctx)) {
 		s.streams.Add(-1)
 		return nil, tooMany("%d streams are open, the maximum; close some", n-1)
 	}
@@ -77,11 +80,12 @@ func (s *Server) slot() (release func(), err error) {
 // Lines that end early look complete, so in that case the connection is broken off.
 func (s *Server) streaming(w http.ResponseWriter, r *http.Request, contentType string, live func() error, send func(ctx context.Context, st *stream) error) {
 	bodyDone(r.Context())
+	leaveTime(w)
 	ctx, stop := context.WithCancelCause(r.Context())
 	defer stop(nil)
 	st := &stream{
 		w: w, rc: http.NewResponseController(w), limit: s.limits.Write, readers: s.readers,
-		wake: make(chan struct{}, 1), room: make(chan struct{}, 1), stop: stop,
+		wake: make(chan struct{}, 1), room: make(chan struct{}, 1), stop: stop, caller: caller(r.Context()), began: time.Now(),
 	}
 	defer s.readers.add(st)()
 	if conn, ok := r.Context().Value(connKey{}).(*net.TCPConn); ok && s.readers.crowded() {
@@ -319,7 +323,7 @@ func (s *Server) stillAllowed(ctx context.Context, id access.Identity, end func(
 func (s *Server) inSlot(serve func(w http.ResponseWriter, r *http.Request)) *streamAnswer {
 	return &streamAnswer{Body: func(c huma.Context) {
 		r, w := humago.Unwrap(c)
-		release, err := s.slot()
+		release, err := s.slot(r.Context())
 		if err != nil {
 			writeProblem(w, err)
 			return

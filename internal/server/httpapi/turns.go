@@ -173,7 +173,7 @@ func (s *Server) prompt(ctx context.Context, in *promptInput) (*turnAnswer, erro
 	}
 	release := func() {}
 	if wants(in.Accept, sse.ContentType) {
-		if release, err = s.slot(); err != nil {
+		if release, err = s.slot(ctx); err != nil {
 			return nil, err
 		}
 	}
