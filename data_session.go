@@ -94,7 +94,9 @@ type ProcessExit struct {
 	DurationMS int64      `json:"duration_ms"`
 }
 
-// UsageUpdate says what the turn has used so far, and how full the context is.
+// UsageUpdate says what was used so far, and how full the context is. Drivers tell what the
+// turn has used; the engine adds what the session used before, so the log has the session's
+// totals.
 type UsageUpdate struct {
 	Usage
 	CostUSD     Cost  `json:"cost_usd"`

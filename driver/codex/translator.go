@@ -264,7 +264,7 @@ func (t *translator) usageUpdated(u tokenUsage) {
 		return
 	}
 	t.usage = u
-	t.emit(terret.UsageUpdate{Usage: u.Total.usage(), ContextUsed: u.Last.Total, ContextMax: u.Window})
+	t.emit(terret.UsageUpdate{Usage: t.turn.usage, ContextUsed: u.Last.Total, ContextMax: u.Window})
 	t.turn.steps++
 	if l := t.turn.limit; l > 0 && t.turn.steps >= l && t.turn.tooled && t.turn.over == nil {
 		t.turn.over = terret.Errorf(terret.CodeMaxTurns, "the agent took the %d steps that it may take; raise max_turns to let it go on", l)
