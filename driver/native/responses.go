@@ -77,6 +77,7 @@ func (a *responsesAnswer) take(e responsesEvent, model string) []piece {
 		if i, ok := a.items[e.Index]; ok && e.Item.Type == "reasoning" && e.Item.Encrypted != "" {
 			a.blocks[i].Bytes, a.blocks[i].Name = []byte(e.Item.Encrypted), model
 		}
+		return a.end(e)
 	case "response.completed", "response.incomplete":
 		a.usage = e.Response.Usage.tokens()
 		a.stopReason = "end_turn"
@@ -107,6 +108,29 @@ func (a *responsesAnswer) begin(e responsesEvent) []piece {
 		a.blocks = append(a.blocks, terret.Block{Type: terret.BlockText})
 	}
 	return nil
+}
+
+// end adds what a server sends only now: a call's arguments, or the text of a message.
+func (a *responsesAnswer) end(e responsesEvent) (out []piece) {
+	switch e.Item.Type {
+	case "function_call":
+		out = a.begin(e) // it may not have begun; nothing if it has
+		if a.inputs[a.calls[e.Index]] == nil {
+			call := chatCall{Index: &e.Index}
+			call.Function.Arguments = e.Item.Arguments
+			out = append(out, a.call(call)...)
+		}
+	case "message":
+		if _, begun := a.items[e.Index]; !begun {
+			a.begin(e)
+		}
+		for _, part := range e.Item.Content {
+			if i := a.items[e.Index]; a.blocks[i].Text == "" && part.Text != "" {
+				out = append(out, a.more(responsesEvent{Index: e.Index, Delta: part.Text}, terret.BlockText)...)
+			}
+		}
+	}
+	return out
 }
 
 // more adds to an item.
