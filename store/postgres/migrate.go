@@ -97,8 +97,10 @@ func (s *Store) searchPath() string {
 // schemaVersion is 0 if there is nothing yet. It refuses what a newer version has
 // written, unless that says that this one can use it.
 func (s *Store) schemaVersion(ctx context.Context, c *pgx.Conn) (version int, err error) {
+	// Not by to_regclass, which remembers within a transaction that there was no table.
 	var there bool
-	if err := c.QueryRow(ctx, `SELECT to_regclass(quote_ident(current_schema()) || '.terret') IS NOT NULL`).Scan(&there); err != nil || !there {
+	if err := c.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+		WHERE n.nspname = current_schema() AND c.relname = 'terret')`).Scan(&there); err != nil || !there {
 		return 0, err
 	}
 	var oldest int
