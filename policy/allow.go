@@ -52,7 +52,9 @@ func (u *use) allowsWhole(p Pattern) bool {
 	case !p.whole:
 		return false
 	case p.prefix:
-		return strings.HasPrefix(u.Tool, p.tool)
+		// Two underscores in what the star stands for may belong to another server's name.
+		rest, ok := strings.CutPrefix(u.Tool, p.tool)
+		return ok && !strings.Contains(strings.TrimLeft(rest, "_"), "__")
 	case u.class == terret.ClassEdit && u.guardedFile():
 		return false
 	case u.class == terret.ClassSearch && p.tool == "Read":

@@ -152,7 +152,7 @@ func (p *parsed) single(words []word, i int) int {
 	switch {
 	case k == kindUnlisted && !p.row.open:
 		p.unknown(name)
-	case k == kindUnlisted && len(name) > 2 && p.row.options[name[:2]].takesWord() && p.row.options[name[:2]] != kindText:
+	case k == kindUnlisted && len(name) > 2 && (p.row.options[name[:2]] == kindRuns || p.row.options[name[:2]].takesWord() && p.row.options[name[:2]] != kindText):
 		p.give(name[:2], p.row.options[name[:2]], words[i].text[2:], true)
 	case has || !k.takesWord():
 		p.give(name, k, value, has)

@@ -32,6 +32,18 @@ var around = []struct {
 	{"Bash(xargs *)|Bash(ls *)", "ls | xargs -e touch ls"},
 	{"Bash(xargs *)|Bash(ls *)", "ls | xargs --eof touch ls"},
 	{"Bash(xargs *)|Bash(ls *)", "ls | xargs --max-l=1 touch ls"},
+	// A later -L, -l or -n cancels -I: words of the input are added.
+	{"Bash(find *)|Bash(echo *)", "echo '. -maxdepth 0 -exec touch pwned ;' | xargs -I zz -L 1 find"},
+	{"Bash(find *)|Bash(echo *)", "echo x | xargs -I zz -n 5 find"},
+	{"Bash(find *)|Bash(echo *)", "echo x | xargs -I zz --max-lines=1 find"},
+	// Options that hold or name other programs, attached.
+	{"Bash(gcc *)", "gcc -B./evil/ x.c"},
+	{"Bash(gcc *)", "gcc @opts"},
+	{"Bash(gcc *)", "gcc -Wl,-plugin,./evil.so x.c"},
+	{"Bash(rustc *)", "rustc @args"},
+	{"Bash(cargo *)", "cargo rustc -- -C linker=./evil.sh"},
+	{"Bash(kubectl get *)", "kubectl get pods --kubeconfig=evil.yaml"},
+	{"Bash(openssl *)", "openssl req -config ./evil.cnf -new"},
 	{"Bash(ls *)", "env --split-s='touch pwned' ls"},
 	{"Bash(ls *)", "env --chd=/tmp ls"},
 	// The value of an option that is -- ends no options.

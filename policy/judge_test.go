@@ -164,6 +164,10 @@ func TestToolsAndRules(t *testing.T) {
 		{use("mcp__gh__get", terret.ClassMCP), allow("mcp__gh__get"), terret.BehaviorAllow},
 		{use("mcp__gh__get_all", terret.ClassMCP), allow("mcp__gh__get"), asked},
 		{use("mcp__ghost__get", terret.ClassMCP), allow("mcp__gh"), asked},
+		{use("mcp__gh__b__get", terret.ClassMCP), allow("mcp__gh"), asked}, // of a server gh__b, perhaps
+		{use("mcp__gh__b__get", terret.ClassMCP), allow("mcp__gh__*"), asked},
+		{use("mcp__gh__b__get", terret.ClassMCP), allow("mcp__gh__b__*"), terret.BehaviorAllow},
+		{use("mcp__gh__b__get", terret.ClassMCP), deny("mcp__gh"), terret.BehaviorDeny},
 		{use("mcp__gh__get", terret.ClassEdit), allow("Edit"), asked},
 		{use("mcp__gh__get", terret.ClassMCP), deny("mcp__gh__*"), denied},
 		{fetch("https://go.dev/x"), allow("WebFetch(domain:go.dev)"), terret.BehaviorAllow},

@@ -332,5 +332,8 @@ func (p *parsed) replaced(words []word) []word {
 	for k, arg := range words {
 		words[k].text = strings.ReplaceAll(arg.text, mark, anyText)
 	}
+	if p.has([]string{"-L", "-l", "--max-lines", "-n", "--max-args"}) {
+		words = append(words, unknown) // a later one cancels -I
+	}
 	return words
 }
