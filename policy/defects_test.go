@@ -291,6 +291,9 @@ func TestForeignRepository(t *testing.T) {
 		s := bash(command)
 		s.Cwd = cwd
 		s.Readlink = func(p string) (string, error) {
+			if p == "/repo/s" {
+				return "bare/refs", nil // a link into a repository
+			}
 			if slices.Contains(files, p) || p == "/repo/sub" || p == "/repo/bare" || strings.HasSuffix(p, "planted") || strings.HasSuffix(p, "deep") {
 				return "", &fs.PathError{Op: "readlink", Err: syscall.EINVAL}
 			}
@@ -298,7 +301,7 @@ func TestForeignRepository(t *testing.T) {
 		}
 		return s
 	}
-	rules := allow("Bash(git *)", "Bash(git status *)", "Bash(cd *)")
+	rules := allow("Bash(git *)", "Bash(git status *)", "Bash(cd *)", "Bash(ln *)", "Edit(//x)", "Edit(sub)")
 	for command, want := range map[string]terret.Behavior{
 		"git status":                           terret.BehaviorAllow,
 		"git -C sub status":                    terret.BehaviorAllow,
@@ -309,6 +312,9 @@ func TestForeignRepository(t *testing.T) {
 		"git -C planted/deep status":           asked,
 		"git -C sub -C ../planted status":      asked,
 		"cd bare && git status":                asked,
+		"cd s && git status":                   asked,
+		"git -C s status":                      asked,
+		"ln -sfn /x sub && cd sub && git log":  asked,
 		"git -C bare log":                      asked,
 		"cd /other && git status":              asked,
 		"cd \"$x\" && git status":              asked,

@@ -27,8 +27,17 @@ func (r *reader) foreignRepository(dirs []string, before []fileUse) string {
 		return "the repository git works in is unknown before it runs"
 	}
 	own := append([]string{r.subject.Cwd}, r.subject.Roots...)
+	for _, root := range slices.Clone(own) {
+		if real, err := r.subject.resolve(root); err == nil {
+			own = append(own, real)
+		}
+	}
 	for _, dir := range dirs {
-		for d := path.Clean(dir); !slices.ContainsFunc(own, func(o string) bool { return path.Clean(o) == d }); d = path.Dir(d) {
+		real, err := r.subject.resolve(path.Clean(dir)) // git looks for its repository from there on upwards
+		if err != nil || filled(path.Clean(dir), before) {
+			return fmt.Sprintf("what %s is when git works there is not known", dir)
+		}
+		for d := real; !slices.ContainsFunc(own, func(o string) bool { return path.Clean(o) == d }); d = path.Dir(d) {
 			if d == "/" || d == "." {
 				return "git works in a folder outside the project"
 			}
@@ -57,8 +66,8 @@ func filled(dir string, files []fileUse) bool {
 		}
 		for _, cwd := range f.cwds {
 			p := path.Clean(join(cwd, f.path.text))
-			if f.fills && (!f.path.literal() || inside(dir, p) || inside(p, dir)) {
-				return true
+			if f.fills && (!f.path.literal() || inside(dir, p) || inside(p, dir)) || f.write && inside(dir, p) {
+				return true // the last: a link, say, in the place of the folder
 			}
 		}
 	}
