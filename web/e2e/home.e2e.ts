@@ -50,6 +50,22 @@ it("work starts, is answered, watched and ticked off from Home", async () => {
   await context.close();
 });
 
+it("goes on after a question is answered by an option, whose button loses the focus silently", async () => {
+  const { context, page, watch } = await open();
+  await server.session({ title: "asks" }, "ask me");
+  await page.goto(server.url);
+  await live(page);
+  const needs = page.getByRole("main").getByRole("region", { name: "Needs you" });
+  await needs.getByRole("radio", { name: /blue/ }).click();
+  await page.mouse.move(5, 5);
+  await server.session({ title: "next" }, "run: touch next.txt");
+  await needs.getByText("touch next.txt").first().waitFor();
+  await needs.getByRole("button", { name: "Why?" }).last().click();
+  await needs.getByText("touch next.txt: no rule allows it.").waitFor();
+  expect(watch.problems).toEqual([]);
+  await context.close();
+});
+
 it("the list folds by project; sessions are pinned and put away, one by one and in bulk", async () => {
   const { context, page } = await open();
   const other = join(server.project, "..", "web-client");

@@ -25,12 +25,19 @@ export function Home() {
   const [pointed, setPointed] = useState(false);
   const [focused, setFocused] = useState(false);
   const held = pointed || focused;
+  const lists = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (!focused) return;
+    // A button that is disabled or taken away loses the focus without telling.
+    const look = setInterval(() => { if (!lists.current?.contains(document.activeElement)) setFocused(false); }, 500);
+    return () => clearInterval(look);
+  }, [focused]);
   return (
     <main className="page">
       <div className="page-inner home">
         <h1 className="visually-hidden">Home</h1>
         <HomeComposer />
-        <div className="home-lists" onPointerEnter={() => setPointed(true)} onPointerLeave={() => setPointed(false)}
+        <div className="home-lists" ref={lists} onPointerEnter={() => setPointed(true)} onPointerLeave={() => setPointed(false)}
           onFocus={() => setFocused(true)} onBlur={(e) => setFocused(e.currentTarget.contains(e.relatedTarget))}>
           <Needs sessions={list} held={held} />
           <Working sessions={list} held={held} />
