@@ -12,25 +12,29 @@ import (
 func Explain(s Subject, rules []terret.Rule, p terret.Policy) (Verdict, []string) {
 	v, u := Judge(s, rules, p), newUse(s)
 	reasons := []string{v.Reason}
+	add := func(why string) {
+		if !slices.Contains(reasons, why) {
+			reasons = append(reasons, why)
+		}
+	}
 	decided := v.Behavior != terret.BehaviorAsk && (v.Rule == nil) != (v.Behavior == terret.BehaviorDeny)
 	if u.script == nil || u.script.refused != "" || decided {
 		return v, reasons // the parts of the command have no say in it
 	}
 	if allow := allowRules(rules); !slices.ContainsFunc(allow, func(r allowRule) bool { return u.allowsWhole(r.pattern) }) {
 		for _, why := range u.script.doubts {
-			reasons = append(reasons, sentence("A rule with a star allows nothing of it: %s", why))
+			add(sentence("A rule with a star allows nothing of it: %s", why))
 		}
 		for _, c := range u.script.calls {
 			if !c.vouched && !c.denyOnly {
-				reasons = append(reasons, u.aboutCall(allow, c))
+				add(u.aboutCall(allow, c))
 			}
 		}
 		for _, f := range u.script.files {
-			reasons = append(reasons, u.aboutFile(allow, f))
+			add(u.aboutFile(allow, f))
 		}
 	}
-	slices.Sort(reasons[1:])
-	return v, slices.Compact(reasons)
+	return v, reasons
 }
 
 // aboutCall says which rule allows a command of a script, or why none does.
