@@ -119,7 +119,7 @@ func statusOf(s terret.SessionState) string {
 	switch {
 	case s == terret.SessionRetrying:
 		return "retry"
-	case s.Working():
+	case s == terret.SessionStarting || s.Working():
 		return "busy"
 	}
 	return "idle"

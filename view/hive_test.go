@@ -96,6 +96,7 @@ func TestHiveEvents(t *testing.T) {
 		},
 		{"H31 status", nil, []terret.Event{in(terret.CompactPre{Trigger: "auto"})}, `[` + ev("session.status", `{"status":{"type":"busy"},"state":"compacting"}`, busy) + `]`},
 		{"H31 X14 failed is idle", nil, []terret.Event{out(terret.SessionStateChange{State: terret.SessionFailed})}, `[` + ev("session.status", `{"status":{"type":"idle"},"state":"failed"}`, idle) + `]`},
+		{"H31 starting is busy", nil, []terret.Event{out(terret.SessionStateChange{State: terret.SessionStarting})}, `[` + ev("session.status", `{"status":{"type":"busy"},"state":"starting"}`, busy) + `]`},
 		{"H31 waiting is busy", nil, []terret.Event{out(terret.SessionStateChange{State: terret.SessionWaiting})}, `[` + ev("session.status", `{"status":{"type":"busy"},"state":"waiting"}`, busy) + `]`},
 		{"H31 retrying", nil, []terret.Event{out(terret.SessionStateChange{State: terret.SessionRetrying})}, `[` + ev("session.status", `{"status":{"type":"retry"},"state":"retrying"}`, `,"statusPayload":{"type":"retry"}`) + `]`},
 		{

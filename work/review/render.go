@@ -48,6 +48,25 @@ func (f Finding) place() string {
 	return fmt.Sprintf("%s:%d", f.File, f.Line)
 }
 
+// counted lists names, each once, with how often it is there.
+func counted(names []string) string {
+	times := map[string]int{}
+	for _, name := range names {
+		times[name]++
+	}
+	var out []string
+	for _, name := range names {
+		switch n := times[name]; {
+		case n > 1:
+			out = append(out, fmt.Sprintf("%s %d times", name, n))
+		case n == 1:
+			out = append(out, name)
+		}
+		delete(times, name)
+	}
+	return strings.Join(out, ", ")
+}
+
 // marks says who found it, and whether it could be checked.
 func (f Finding) marks(several bool) string {
 	var out []string
@@ -55,7 +74,7 @@ func (f Finding) marks(several bool) string {
 		out = append(out, "unverified: not in the diff")
 	}
 	if several {
-		out = append(out, "found by "+strings.Join(f.FoundBy, ", "))
+		out = append(out, "found by "+counted(f.FoundBy))
 	}
 	if len(out) == 0 {
 		return ""

@@ -175,9 +175,7 @@ func merge(agents []AgentReport) (Verdict, []Finding) {
 			}
 			o := &out[i]
 			from[i] = n
-			if !slices.Contains(o.FoundBy, a.Agent) { // the same kind of agent may review twice
-				o.FoundBy = append(o.FoundBy, a.Agent)
-			}
+			o.FoundBy = append(o.FoundBy, a.Agent) // the same agent may review twice, and agree with itself
 			if slices.Index(severities, f.Severity) > slices.Index(severities, o.Severity) {
 				o.Severity = f.Severity
 			}

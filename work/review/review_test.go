@@ -267,13 +267,18 @@ func TestTwoVerdicts(t *testing.T) {
 	}
 }
 
-// TestTwins holds that two agents of the same kind find the same thing once.
+// TestTwins holds that two agents of the same kind find the same thing once, and that both
+// are counted.
 func TestTwins(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, says("one", `{"verdict": "FAIL", "findings": [{"severity": "high", "category": "bug", "file": "a.go", "line": 2, "message": "x"}, {"severity": "high", "category": "bug", "file": "a.go", "line": 3, "message": "y"}]}`))
 	got := run(t, r, review.Request{Cwd: seeded(t), Agents: []string{"one", "one"}})
-	if len(got.Findings) != 2 || len(got.Findings[0].FoundBy) != 1 {
+	if len(got.Findings) != 2 || len(got.Findings[0].FoundBy) != 2 {
 		t.Errorf("%+v", got.Findings)
+	}
+	var text bytes.Buffer
+	if err := got.Write(&text, "text"); err != nil || !strings.Contains(text.String(), "found by one 2 times") {
+		t.Errorf("%v: %s", err, text.String())
 	}
 }
 

@@ -115,7 +115,11 @@ func steps(s terret.Session, role Role, o terret.TurnOptions) int {
 	if role.Persona != nil {
 		persona, trusted = role.Persona.MaxTurns, role.Persona.Trusted
 	}
-	if o.MaxTurns > 0 && (persona == 0 || !trusted) {
+	switch {
+	case o.MaxTurns == 0:
+	case persona > 0 && trusted && asked > 0: // a turn may only lower it
+		asked = min(asked, o.MaxTurns)
+	default:
 		asked = o.MaxTurns
 	}
 	bounded := role.Persona != nil || s.Options.BasePrompt || s.OneShot

@@ -64,7 +64,7 @@ func TestResolveCases(t *testing.T) {
 		"turn's steps":           {s: terret.SessionOptions{MaxTurns: 7}, t: terret.TurnOptions{MaxTurns: 9}, want: settings{MaxTurns: 9}},
 		"persona's steps":        {p: terret.Persona{MaxTurns: 10}, want: settings{MaxTurns: 10}},
 		"persona beats a turn":   {p: terret.Persona{MaxTurns: 10, Trusted: true}, t: terret.TurnOptions{MaxTurns: 50}, want: settings{MaxTurns: 10}},
-		"trusted and more":       {p: terret.Persona{MaxTurns: 90, Trusted: true}, t: terret.TurnOptions{MaxTurns: 50}, want: settings{MaxTurns: 90}},
+		"trusted, turn's fewer":  {p: terret.Persona{MaxTurns: 90, Trusted: true}, t: terret.TurnOptions{MaxTurns: 50}, want: settings{MaxTurns: 50}},
 		"untrusted and more":     {p: terret.Persona{MaxTurns: 90}, want: settings{MaxTurns: 25}},
 		"untrusted, turn's":      {p: terret.Persona{MaxTurns: 90}, t: terret.TurnOptions{MaxTurns: 50}, want: settings{MaxTurns: 50}},
 		"untrusted, less":        {p: terret.Persona{MaxTurns: 10}, t: terret.TurnOptions{MaxTurns: 50}, want: settings{MaxTurns: 10}},
@@ -204,9 +204,10 @@ func TestResolveSteps(t *testing.T) {
 					}
 					got := Resolve(s, role, terret.TurnOptions{MaxTurns: turn}).MaxTurns
 
-					// A person's limit: the turn's, unless a persona that is trusted has one.
+					// A person's limit: the turn's, which may only lower the session's if a
+					// persona that is trusted has one.
 					want := session
-					if turn > 0 && (persona <= 0 || !trusted) {
+					if turn > 0 && (persona <= 0 || !trusted || session == 0 || turn < session) {
 						want = turn
 					}
 					if want == 0 && persona > 0 && !trusted {

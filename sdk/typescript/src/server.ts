@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, parse, resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -37,6 +37,9 @@ export function running(url: string, token: string): Server {
  * program, and it does not keep this program running.
  */
 export async function start(options: ServerOptions): Promise<Server> {
+  if (!statSync(options.cwd, { throwIfNoEntry: false })?.isDirectory()) { // else it seems that the program is missing
+    throw new TerretError('invalid_request', `cwd: ${options.cwd} is not a folder; create it, or choose another one`, { field: 'cwd' });
+  }
   const temporary = options.dataDir === undefined;
   const data = temporary ? mkdtempSync(join(tmpdir(), 'terret-')) : resolve(options.dataDir as string);
   const remove = () => {

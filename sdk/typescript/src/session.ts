@@ -23,7 +23,7 @@ export interface SDKSession {
 }
 
 export class Session implements SDKSession {
-  readonly sessionId: string;
+  declare readonly sessionId: string;
   readonly #server: Server;
   readonly #shared: boolean; // the server is not ours
   readonly #end = new AbortController();
@@ -36,7 +36,7 @@ export class Session implements SDKSession {
   constructor(server: Server, shared: boolean, id: string, after: number) {
     this.#server = server;
     this.#shared = shared;
-    this.sessionId = id;
+    Object.defineProperty(this, 'sessionId', { value: id, enumerable: true });
     this.#after = after;
   }
 

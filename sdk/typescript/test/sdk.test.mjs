@@ -39,6 +39,7 @@ test('a conversation is complete messages in one thread of UUIDs', { timeout }, 
   const cwd = folder();
   const s = await session(t, { cwd });
   assert.match(s.sessionId, uuid);
+  assert.throws(() => { s.sessionId = 'x'; }, TypeError);
   await s.send('create a.txt containing hi, then run: cat a.txt');
   let { all, said, result } = await receive(s);
   assert.deepEqual(said.map((m) => m.role), ['user', 'assistant', 'tool', 'assistant', 'tool', 'assistant']);
@@ -192,6 +193,7 @@ test('a session is resumed from its folder', { timeout }, async (t) => {
 });
 
 test('errors have codes', { timeout }, async (t) => {
+  await fails(createSession({ model: 'demo', cwd: join(folder(), 'nowhere') }), 'invalid_request', 'cwd');
   const cwd = folder();
   await fails(createSession({ cwd }), 'invalid_request', 'model');
   await fails(prompt('hello', { model: '', cwd }), 'invalid_request', 'model');

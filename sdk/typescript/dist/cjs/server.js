@@ -22,6 +22,9 @@ function running(url, token) {
  * program, and it does not keep this program running.
  */
 async function start(options) {
+    if (!(0, node_fs_1.statSync)(options.cwd, { throwIfNoEntry: false })?.isDirectory()) { // else it seems that the program is missing
+        throw new errors_js_1.TerretError('invalid_request', `cwd: ${options.cwd} is not a folder; create it, or choose another one`, { field: 'cwd' });
+    }
     const temporary = options.dataDir === undefined;
     const data = temporary ? (0, node_fs_1.mkdtempSync)((0, node_path_1.join)((0, node_os_1.tmpdir)(), 'terret-')) : (0, node_path_1.resolve)(options.dataDir);
     const remove = () => {

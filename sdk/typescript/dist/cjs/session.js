@@ -5,7 +5,6 @@ const node_crypto_1 = require("node:crypto");
 const errors_js_1 = require("./errors.js");
 const follow_js_1 = require("./follow.js");
 class Session {
-    sessionId;
     #server;
     #shared; // the server is not ours
     #end = new AbortController();
@@ -17,7 +16,7 @@ class Session {
     constructor(server, shared, id, after) {
         this.#server = server;
         this.#shared = shared;
-        this.sessionId = id;
+        Object.defineProperty(this, 'sessionId', { value: id, enumerable: true });
         this.#after = after;
     }
     /** Fires when the session is closed. */

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { TerretError, closed, invalid } from './errors.js';
 import { follow } from './follow.js';
 export class Session {
-    sessionId;
     #server;
     #shared; // the server is not ours
     #end = new AbortController();
@@ -14,7 +13,7 @@ export class Session {
     constructor(server, shared, id, after) {
         this.#server = server;
         this.#shared = shared;
-        this.sessionId = id;
+        Object.defineProperty(this, 'sessionId', { value: id, enumerable: true });
         this.#after = after;
     }
     /** Fires when the session is closed. */
