@@ -127,7 +127,7 @@ func (r *strict) dollar(quoted bool) bool {
 		return r.inside(quoted, "(", "")
 	case nameLen(r.src[r.pos:]) > 0:
 		r.form.variable(quoted, r.name(), "", "")
-		return r.noSubscript()
+		return r.next() < 0x80 && r.noSubscript() // zsh takes other letters for a part of the name
 	case c >= '0' && c <= '9' || c == '?' || c == '@' || c == '*':
 		r.form.variable(quoted, string(c), "", "")
 		r.pos++
