@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/lazyregexp"
 )
 
 // allowRule is an allow rule and its pattern.
@@ -158,19 +159,40 @@ var temporary = []string{"/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp"}
 
 // ordinary reports whether a file is in a place where commands usually write.
 func (u *use) ordinary(n need) bool {
-	readings, why := u.readings(n.file)
+	file := n.file
+	if p := file.path; !p.literal() && p.glob && !p.cut {
+		folder := knownFolder(p.text)
+		if rest := p.text[len(folder):]; strings.HasPrefix(rest, ".") || strings.Contains(rest, "/") || u.mayGuard(rest) {
+			return false
+		}
+		file.path = word{text: folder + "."}
+	}
+	readings, why := u.readings(file)
 	if why != "" {
 		return false
 	}
 	for _, f := range readings {
 		for _, p := range f.resolved {
 			inTemp := slices.ContainsFunc(temporary, func(dir string) bool { return inside(p, dir) })
-			if u.guardedPart(u.relative(p)) != "" || !u.inRoots(p) && !inTemp && !n.outside {
+			if u.guardedPart(u.relative(p)) != "" || !u.inRoots(p) && !inTemp {
 				return false
 			}
 		}
 	}
 	return true
+}
+
+// mayGuard reports whether names that a star completes may be those of guarded files. A
+// star at the beginning matches no hidden one.
+func (s Subject) mayGuard(name string) bool {
+	for guard := range guarded {
+		if !strings.HasPrefix(guard, ".") && mayMatch(name, guard) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(s.Guarded, func(guard string) bool {
+		return !strings.HasPrefix(path.Base(guard), ".") && mayMatch(name, path.Base(guard))
+	})
 }
 
 // isText reports whether the pattern is the command itself, without any star.
@@ -256,10 +278,15 @@ func (u *use) allowedHosts(rules []allowRule) *terret.Rule {
 	return first
 }
 
+// procLinks are names in /proc that lead elsewhere, for each process to another place.
+var procLinks = lazyregexp.New(`/(self|thread-self|cwd|root|fd|task|map_files)(/|$)`)
+
 // readings lists the readings of a path, one for each folder it may be relative to. If
 // there is none, it says why.
 func (u *use) readings(file fileUse) ([]forms, string) {
 	switch reason := unreadable(file.path.text); {
+	case strings.HasPrefix(path.Clean(file.path.text), "/proc/") && procLinks.MatchString(file.path.text):
+		return nil, "the path leads through a process"
 	case !file.path.literal() || len(file.cwds) == 0:
 		return nil, "the file it uses is unknown before it runs"
 	case reason != "":

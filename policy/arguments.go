@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/terret-dev/terret/internal/lazyregexp"
 )
 
 // given is an option of a call, under its name in the table.
@@ -35,16 +37,13 @@ func (r *row) parse(words []word, i int, gnu bool) parsed {
 	for ended := false; i < len(words) && p.doubt == ""; {
 		w := words[i]
 		switch {
-		case ended || w.text == "-" || !w.mayBeFlag() && r.options[w.text[:min(1, len(w.text))]] == kindUnlisted || !w.literal() && !r.risky:
+		case ended || w.text == "-" || !w.mayBeFlag() || !w.literal() && r.pure:
 			if r.old && i == 1 && !ended && w.literal() {
 				i = p.cluster(words, i, w.text)
 				continue
 			}
 			p.operands, p.at = append(p.operands, w), append(p.at, i)
 			ended = ended || stops
-			i++
-		case strings.HasPrefix(w.text, "+") && r.options["+"] != kindUnlisted:
-			p.give("+", r.options["+"], w.text[1:], true)
 			i++
 		case !w.literal():
 			p.doubt = "a computed argument may be an option of " + r.name
@@ -94,22 +93,25 @@ func (p *parsed) next(words []word, i int, name string, k kind) int {
 
 // unknown records an option that is not in the table.
 func (p *parsed) unknown(option string) {
-	p.doubt = "the option " + option + " of " + p.row.name + " is not known here"
+	p.doubt = option + " of " + p.row.name + " is not known to be harmless"
 }
 
 // long reads an option that begins with two dashes.
 func (p *parsed) long(words []word, i int) int {
 	name, value, has := strings.Cut(words[i].text, "=")
 	k := p.row.options[name]
-	if k == kindUnlisted {
-		k = p.unlisted(name)
+	if rest, ok := strings.CutPrefix(name, "--no-"); ok && !has && k == kindUnlisted && p.row.negates && p.row.options["--"+rest] != kindUnlisted {
+		k = kindFlag
 	}
 	switch {
-	case p.doubt != "":
+	case k == kindUnlisted && p.row.pure && !p.abbreviates(name):
+		p.give(name, kindWords, value, has)
 	case k == kindUnlisted:
-		p.give(name, k, value, has)
-	case has && (k == kindFlag || k == kindRest):
+		p.unknown(name)
+	case has && k == kindRest:
 		p.unknown(name + "=")
+	case has && k == kindFlag:
+		p.give(name, kindWords, value, true)
 	case has || !k.takesWord():
 		p.give(name, k, value, has)
 	default:
@@ -118,42 +120,33 @@ func (p *parsed) long(words []word, i int) int {
 	return i + 1
 }
 
-// unlisted classifies a long option that is not in the table: for an open program it is
-// harmless, unless it abbreviates one that is not.
-func (p *parsed) unlisted(name string) kind {
-	if rest, ok := strings.CutPrefix(name, "--no-"); ok && p.row.negates && p.row.options["--"+rest] != kindUnlisted {
-		return kindFlag
-	}
-	if !p.row.open {
-		p.unknown(name)
-		return kindUnlisted
-	}
-	worst := kindUnlisted
-	for option, k := range p.row.options {
-		if len(name) > 2 && strings.HasPrefix(option, name) {
-			if k == kindRuns {
-				return k
-			}
-			if k == kindWrites || k == kindInto || k == kindInside {
-				worst = max(worst, k)
-			}
+// abbreviates reports whether a long option may be short for one of the table.
+func (p *parsed) abbreviates(name string) bool {
+	for option := range p.row.options {
+		if strings.HasPrefix(option, name) {
+			return true
 		}
 	}
-	return worst
+	return false
 }
+
+// warning are options of compilers that only warn, or leave something out.
+var warning = lazyregexp.New(`^-(W|fno-)[a-z0-9=+-]+$`)
 
 // single reads an option of a program whose long options have one dash or two.
 func (p *parsed) single(words []word, i int) int {
 	name, value, has := strings.Cut(words[i].text, "=")
-	if p.row.options[name] == kindUnlisted && strings.HasPrefix(name, "--") {
+	if p.row.options[name] == kindUnlisted && strings.HasPrefix(name, "--") && !p.row.responds {
 		name = name[1:]
 	}
 	k := p.row.options[name]
 	switch {
-	case k == kindUnlisted && !p.row.open:
+	case k == kindUnlisted && p.row.responds && warning.MatchString(words[i].text):
+		p.give(name, kindFlag, "", false)
+	case k == kindUnlisted && p.row.responds && len(name) > 2 && p.row.options[name[:2]].takesWord():
+		p.give(name[:2], p.row.options[name[:2]], words[i].text[2:], true) // as compilers have it
+	case k == kindUnlisted:
 		p.unknown(name)
-	case k == kindUnlisted && len(name) > 2 && (p.row.options[name[:2]] == kindRuns || p.row.options[name[:2]].takesWord() && p.row.options[name[:2]] != kindText):
-		p.give(name[:2], p.row.options[name[:2]], words[i].text[2:], true)
 	case has || !k.takesWord():
 		p.give(name, k, value, has)
 	default:
@@ -184,19 +177,22 @@ func (p *parsed) short(words []word, i int) int {
 // old form all values follow as words.
 func (p *parsed) cluster(words []word, i int, letters string) int {
 	old := !strings.HasPrefix(words[i].text, "-")
-	next := i + 1
+	next, unsure := i+1, false
 	for n, letter := range letters {
 		name := "-" + string(letter)
 		k, behind := p.row.options[name], letters[n+len(string(letter)):]
 		switch {
-		case k == kindUnlisted && !p.row.open:
+		case k == kindUnlisted && !p.row.pure:
 			p.unknown(name)
 			return next
-		case k == kindUnlisted || k == kindFlag || k == kindRuns && behind == "":
+		case k == kindUnlisted || unsure && k.takesWord(): // the rest may be its value
+			unsure = true
+			p.give(name, kindWords, behind, behind != "")
+		case k == kindFlag:
 			p.give(name, k, "", false)
 		case old && k.takesWord():
 			next = p.next(words, next-1, name, k)
-		case k == kindRuns || !k.takesWord():
+		case !k.takesWord():
 			p.give(name, k, behind, behind != "")
 			return next
 		case behind != "":

@@ -33,6 +33,9 @@ func builtin(name string) func(*reader, *call) {
 		return func(_ *reader, c *call) { c.vouched, c.read = true, true }
 	case "exit", "return", "break", "continue", "wait", "sleep", "shift":
 		return numberBuiltin
+	case "alias", "unalias", "enable", "hash", "bind", "complete", "compgen", "compopt", "shopt", "fc", "history", "getopts", "zmodload", "autoload", "zle", "emulate",
+		"setopt", "unsetopt", "functions", "disable", "rehash", "sched", "vared", "zcompile", "zstyle", "bindkey", "logout", "suspend", "disown", "caller", "dirs":
+		return func(_ *reader, c *call) { c.opaque(c.words[0].text + " changes what later commands mean") }
 	}
 	return nil
 }
@@ -80,7 +83,7 @@ options:
 	case i >= len(c.words):
 		c.readsInput()
 	case !inline:
-		c.doubt, c.pin = "the shell runs a file", i+1
+		c.doubt, c.runsFile, c.pin = "the shell runs a file", true, i+1
 	case !c.words[i].literal():
 		c.opaque("what the shell runs is computed")
 	default:
@@ -117,7 +120,7 @@ func sourceBuiltin(r *reader, c *call) {
 	if len(c.words) > 1 {
 		r.noteFile(fileUse{path: c.words[1], cwds: c.cwds, by: "source"})
 	}
-	c.doubt, c.pin = "a file is read as commands", min(2, len(c.words))
+	c.doubt, c.runsFile, c.pin = "a file is read as commands", true, min(2, len(c.words))
 	if len(c.words) > 1 && !c.words[1].literal() {
 		c.pin = len(c.words)
 	}
@@ -174,7 +177,7 @@ func cdBuiltin(r *reader, c *call) {
 		return
 	}
 	r.chdir(dir, dir.text != "" && !strings.HasPrefix(dir.text, "-") && !strings.HasPrefix(dir.text, "+"))
-	c.vouched = r.insideRoots(word{text: "."})
+	c.vouched = r.insideRoots(word{text: "."}, r.cwds)
 }
 
 func dirsBuiltin(r *reader, _ *call) { r.chdir(unknown, false) }

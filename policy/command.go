@@ -26,8 +26,8 @@ func (r *reader) command(words []word) call {
 			r.elsewhere(name, &c)
 		}
 	}
+	r.operands(&c)
 	r.out.calls = append(r.out.calls, c)
-	r.operands(c)
 	return c
 }
 
@@ -38,10 +38,26 @@ func (r *reader) elsewhere(name string, c *call) {
 	if !slices.Contains(systemDirs, path.Dir(name)) {
 		c.vouched = false
 	}
+	if c.doubt == "" && r.copied(name, c.cwds) {
+		c.doubt = name + " is a copy of, or a link to, another program"
+	}
 	home := len(r.cwds) == 1 && path.Clean(r.cwds[0]) == path.Clean(r.subject.Cwd)
 	if !path.IsAbs(name) && !home {
 		c.pin = len(c.words) + 1
 	}
+}
+
+// copied reports whether the script itself has put a program there before.
+func (r *reader) copied(name string, cwds []string) bool {
+	return slices.ContainsFunc(r.out.operands, func(f fileUse) bool {
+		if !f.write || f.by != "ln" && f.by != "cp" && f.by != "mv" && f.by != "install" {
+			return false
+		}
+		return len(f.cwds) == 0 || !f.path.literal() || slices.ContainsFunc(f.cwds, func(dir string) bool {
+			to := path.Clean(join(dir, f.path.text))
+			return slices.ContainsFunc(cwds, func(cwd string) bool { return inside(path.Clean(join(cwd, name)), to) })
+		})
+	})
 }
 
 // known applies what the table knows about the program.
@@ -50,10 +66,8 @@ func (r *reader) known(name string, c *call) {
 		handle(r, c)
 	} else if row, i := lookUp(name, c.words); row != nil {
 		r.program(c, row, i)
-	} else if in, ok := interpreters[name]; ok {
-		in.read(c)
 	} else {
-		c.loose = true
+		c.doubt, c.loose = hides(name, c.words[1:]), true
 	}
 }
 
@@ -108,8 +122,7 @@ func program(name string) string {
 }
 
 func isKnown(name string) bool {
-	_, interprets := interpreters[name]
-	return interprets || builtin(name) != nil || table()[name] != nil
+	return interpreters[name] || hiding[name] || builtin(name) != nil || table()[name] != nil
 }
 
 // spellings lists the ways in which a deny rule may name the command of a call.
@@ -168,25 +181,13 @@ func (r *reader) inner(c *call, i int, words []word, transparent bool) {
 	}
 }
 
-// operands records the words of a little-known program: each may be a file that it
-// reads or writes.
-func (r *reader) operands(c call) {
+// operands records the words of a call that was not read with the table: each may name
+// files that it reads or writes.
+func (r *reader) operands(c *call) {
 	if len(c.words) > maxWords || c.read {
 		return
 	}
-	add := func(text string, w word) {
-		if c.guess || !strings.Contains(text, anyText) {
-			r.noteFile(fileUse{path: word{text: text, splits: w.splits, glob: w.glob}, cwds: c.cwds, doubtful: true, by: program(c.words[0].text)})
-		}
-	}
 	for _, w := range c.words[1:] {
-		_, value, isPair := strings.Cut(w.text, "=")
-		add(value, w)
-		switch {
-		case !strings.HasPrefix(w.text, "-"):
-			add(w.text, w)
-		case !strings.HasPrefix(w.text, "--") && len(w.text) > 2 && !isPair:
-			add(w.text[2:], w)
-		}
+		r.nameFiles(c, w, "*?", true)
 	}
 }

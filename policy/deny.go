@@ -97,7 +97,7 @@ func mentions(args []word, p Pattern) bool {
 // holdsInOrder reports whether the literal words of a pattern are in the text,
 // one after the other.
 func holdsInOrder(text string, p Pattern) bool {
-	tokens := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\n;&|()`$/\"'{}<>", r) })
+	tokens := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\n;&|()`$/\"'{}<>=", r) })
 	for _, w := range p.words {
 		if strings.Contains(w.text, anyText) {
 			continue
@@ -127,6 +127,11 @@ func (u *use) matchesShellFiles(p Pattern) (why string, m match) {
 	why, m = u.matchesFiles(p, files)
 	if m == no && u.script.odd {
 		return "it is not in plain shell, and may use other files too", maybe
+	}
+	for _, c := range u.script.calls {
+		if m == no && c.doubt != "" && !c.runsFile {
+			return c.doubt, maybe
+		}
 	}
 	return why, m
 }

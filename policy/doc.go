@@ -30,17 +30,16 @@
 // the script, wherever it hides, is allowed by a rule, and every file that it
 // redirects to as well.
 //
-// What the words of a command mean is in a table of programs (folder table): which
-// options take a value, run something, read or write. An option that the table does
-// not know, and a computed word that may be one, are asked about where a program can
-// run others or write. What cannot be seen through (a command word that is computed,
-// eval, a shell that reads its standard input, an interpreter with code on its
-// command line, an option that makes a program run another one) is never allowed by
-// a rule with a star, and where a deny rule for the shell exists it is asked about
-// even under auto-approve. Nor does such a rule cover writing outside the project, or
-// where programs take orders from: that takes a rule for Edit, too. A rule for the
-// whole tool, and one that is the command word for word, say what they mean and need
-// no proof.
+// A table of programs (folder table) lists what is known to be harmless in them: their
+// options, and what their operands are. Of these programs everything else is asked
+// about, as are a computed command, eval and a shell that reads its standard input: a
+// rule with a star does not allow them. Nor does it cover writing outside the project,
+// or where programs take orders from: that takes a rule for Edit, too. A program that
+// the table does not have means what the rule says, unless its words name a file from
+// which programs take orders; [Broad] tells the maker of the rule. What cannot be seen
+// through, as an interpreter with code on its command line, is asked about where a deny
+// rule for the shell or for files exists, even under auto-approve. A rule for the whole
+// tool, and one that is the command word for word, say what they mean and need no proof.
 //
 // Deny rules match every reading of a path that we know: as given, after symlinks, in
 // Unicode's composed form and with case folded. Allow rules match only what the path
@@ -52,9 +51,8 @@
 // makefile, a script or a binary may do anything, and a rule that allows it
 // allows that. Deny rules compare words as they are written: Bash(rm -rf *) does
 // not know that "rm -r -f" is the same, Bash(rm *) does not need to. Rules about
-// files reach into shell commands through redirections and through the programs of
-// the table only; what git does to files that it tracks counts only if they are
-// named. Hard links, mounts, links behind a glob, what a program prints and another
+// files reach into shell commands through redirections and the names in their words;
+// what git does to files that it tracks counts only if they are named. Hard links, mounts, links behind a glob, what a program prints and another
 // uses as a name, redirects of a web server, and whatever changes between the judgment
 // and the use are out of sight, as are aliases, functions and options that the agent's
 // shell loads at its start, and settings in git's own configuration. Commands are read as bash -c

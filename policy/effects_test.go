@@ -282,7 +282,10 @@ func compareEffects(t *testing.T, command, effects string, own bool) {
 	var wide []string
 	opaque := len(u.script.doubts) > 0
 	for _, c := range u.script.calls {
-		opaque = opaque || c.doubt != ""
+		opaque = opaque || c.doubt != "" || c.loose
+		if hiding[c.words[0].text] {
+			return // it runs what it is told, and a rule for it says so
+		}
 		if c.words[0].text != "pwn" {
 			wide = append(wide, "Bash("+c.words[0].text+" *)")
 		}

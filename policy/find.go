@@ -9,7 +9,6 @@ import (
 // table says, and the commands of -exec and similar actions.
 func findCommand(r *reader, c *call) {
 	row := table()["find"]
-	c.read = true
 	var roots []word
 	for i := 1; i < len(c.words); i++ {
 		w := c.words[i]
@@ -33,16 +32,17 @@ func findCommand(r *reader, c *call) {
 			c.opaque("find deletes what it finds")
 			r.findRoots(c, row, roots, kindTouches)
 			return
-		case k.takesWord() || w.text == "-fprintf":
+		case k.takesWord():
 			i = r.findValue(c, row, i)
 		default:
-			c.opaque("the option " + w.text + " of find is not known here")
+			c.opaque(w.text + " of find is not known to be harmless")
 			return
 		}
 		if c.doubt != "" {
 			return
 		}
 	}
+	c.read = true
 	r.findRoots(c, row, roots, kindSearches)
 }
 
@@ -74,26 +74,17 @@ func (r *reader) findRoots(c *call, row *row, roots []word, k kind) {
 
 // findValue reads a primary with its value, and returns where it ends.
 func (r *reader) findValue(c *call, row *row, i int) int {
-	k, words := row.options[c.words[i].text], 1
-	if c.words[i].text == "-fprintf" {
-		k, words = kindWrites, 2
-	}
-	if i+words >= len(c.words) {
+	if i+1 >= len(c.words) {
 		c.opaque("find ends in the middle of a test")
 		return i
 	}
-	for _, w := range c.words[i+1 : i+words+1] {
-		if !w.literal() && w.splits {
-			c.opaque("a computed argument may be an action of find")
-			return i
-		}
+	value := c.words[i+1]
+	if !value.literal() && value.splits {
+		c.opaque("a computed argument may be an action of find")
+		return i
 	}
-	file := c.words[i+1]
-	r.useWord(c, row, k, file)
-	if k == kindWrites {
-		r.out.files = append(r.out.files, fileUse{path: file, cwds: slices.Clone(r.cwds), write: true, by: "find"})
-	}
-	return i + words
+	r.useWord(c, row, row.options[c.words[i].text], value)
+	return i + 1
 }
 
 // findExec judges the command of -exec at i, and returns where it ends, or a negative

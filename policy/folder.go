@@ -23,14 +23,20 @@ func (r *reader) chdir(dir word, certain bool) {
 }
 
 // insideRoots reports whether a folder that a command names lies inside the
-// roots, wherever the command runs.
-func (r *reader) insideRoots(dir word) bool {
-	if !dir.literal() || len(r.cwds) == 0 {
+// roots, wherever the command runs and links lead.
+func (r *reader) insideRoots(dir word, cwds []string) bool {
+	if !dir.literal() && dir.glob && !dir.cut && !mayGoUp("/"+dir.text) {
+		dir = word{text: "./" + knownFolder(dir.text)} // a star matches no folder above
+		if path.IsAbs(dir.text[2:]) {
+			dir.text = dir.text[2:]
+		}
+	}
+	if !dir.literal() || len(cwds) == 0 {
 		return false
 	}
-	for _, cwd := range r.cwds {
-		full := path.Clean(join(cwd, dir.text))
-		if !slices.ContainsFunc(r.subject.Roots, func(root string) bool { return inside(full, path.Clean(root)) }) {
+	for _, cwd := range cwds {
+		f, err := r.subject.forms(join(cwd, dir.text))
+		if err != nil || slices.ContainsFunc(f.resolved, func(p string) bool { return !r.subject.inRoots(p) }) {
 			return false
 		}
 	}

@@ -105,7 +105,6 @@ var hostilePrograms = []judgedRow{
 	{"python3 -cx", asked},
 	{"python3 - <<EOF\nx\nEOF", asked},
 	{"python3 <<< x", asked},
-	{"python3 -m timeit x", asked},
 	{"perl -e 'unlink x'", asked},
 	{"perl -pi -e 's/a/b/' f", asked},
 	{"perl -ne 'print' f", asked},

@@ -304,7 +304,8 @@ func TestHostileCommands(t *testing.T) {
 			if got := Judge(s, both, terret.PolicyAsk); got.Behavior != row.want {
 				t.Errorf("with Bash(rm *) denied: %s (%s), want %s", got.Behavior, got.Reason, row.want)
 			}
-			if got := Judge(s, allow(generous...), terret.PolicyAsk); got.Behavior == terret.BehaviorAllow {
+			broad := slices.ContainsFunc(newUse(s).script.calls, func(c call) bool { return c.loose && c.doubt != "" }) // it does what the rule says
+			if got := Judge(s, allow(generous...), terret.PolicyAsk); got.Behavior == terret.BehaviorAllow && !broad {
 				t.Errorf("with allow rules only: allowed by %s", got.Rule.Pattern)
 			}
 			if got := Judge(s, deny("Bash(rm *)"), terret.PolicyAutoApprove); (got.Behavior == terret.BehaviorAllow) != notAboutRm[row.command] {
@@ -343,7 +344,6 @@ var notAboutRm = map[string]bool{
 	"echo x >| f":                        true,
 	"echo x >> ~/.bashrc":                true,
 	"echo x > /etc/passwd":               true,
-	"find . -fprintf /etc/x '%p'":        true,
 	"./true && git status":               true,
 	"/tmp/evil/env git status":           true,
 	"./timeout 5 git status":             true,

@@ -153,49 +153,6 @@ func TestOddIsAsked(t *testing.T) {
 	}
 }
 
-// TestOpenRows makes sure that what the table says of programs with many other
-// options is seen wherever it stands.
-func TestOpenRows(t *testing.T) {
-	t.Parallel()
-	checked := 0
-	for name, r := range table() {
-		if !r.open || strings.HasPrefix(name, "@") || strings.Contains(name, "*") {
-			continue
-		}
-		program, _, _ := strings.Cut(name, " ")
-		rules := allow("Bash(" + program + " *)")
-		ask := func(command string) {
-			checked++
-			if got := Judge(bash(command), rules, terret.PolicyAsk); got.Behavior != asked {
-				t.Errorf("%s: %s", command, got.Behavior)
-			}
-		}
-		for w := range r.words {
-			ask(name + " " + w)
-			ask(name + " --other x " + w + " y")
-		}
-		for _, part := range r.parts {
-			ask(name + " 'x" + part + "y'")
-		}
-		for option, k := range r.options {
-			if k == kindRuns && option != "+" {
-				ask(name + " " + option + " x")
-				ask(name + " y " + option + " x")
-				if len(option) == 2 && !r.single {
-					ask(name + " " + option + "x")
-				}
-			}
-		}
-		if r.risky {
-			ask(name + " \"$x\"")
-			ask(name + " $x")
-		}
-	}
-	if checked < 200 {
-		t.Errorf("%d calls were checked", checked)
-	}
-}
-
 // TestReasons makes sure that people are told why, in one sentence.
 func TestReasons(t *testing.T) {
 	t.Parallel()

@@ -45,13 +45,13 @@ func TestAwkPrograms(t *testing.T) {
 
 func TestMakeVariables(t *testing.T) {
 	t.Parallel()
-	for _, word := range literals("all", "a/b.o", "V=1", "VERBOSE=1", "PREFIX=/usr", "ARGS=-v -run x", "VERSION=1.2.3", "X=a=b", "TAGS=a,b", "GOFLAGS=-v", "CFLAGS=-O2", "BUILD_TYPE=Release", "MACRO=x") {
+	for _, word := range literals("all", "a/b.o", "V=1", "VERBOSE=1", "ARGS=-v -run x", "VERSION=1.2.3", "TAG=a=b", "TAGS=a,b", "BUILD_TYPE=Release") {
 		if !makeSafe(word) {
 			t.Errorf("%s is not accepted", word.text)
 		}
 	}
 	for _, word := range append(literals(
-		"SHELL=x", "shell=x", "MAKEFLAGS=x", "CC=x", "CXX:=x", "LD?=x", "GO=x", "MY_SHELL=x", "NODE_CMD=x", "X_EXEC=x", "PYTHON=python3", ".SHELLFLAGS=-c", "X=$(shell x)", "X=`x`", "X=a;b", "X=a|b", "X=a&b", "X=a>b", "X=a\nb", "X='a'", `X="a"`, "X=#", "X=*", "X={a}", "X=(a)", "X=!a", `X=\a`,
+		"X=a", "PREFIX=/usr", "CFLAGS=-B./evil", "GOFLAGS=-toolexec=./evil", "V!=x", "SHELL=x", "shell=x", "MAKEFLAGS=x", "CC=x", "CXX:=x", "LD?=x", "GO=x", "MY_SHELL=x", "NODE_CMD=x", "X_EXEC=x", "PYTHON=python3", ".SHELLFLAGS=-c", "X=$(shell x)", "X=`x`", "X=a;b", "X=a|b", "X=a&b", "X=a>b", "X=a\nb", "X='a'", `X="a"`, "X=#", "X=*", "X={a}", "X=(a)", "X=!a", `X=\a`,
 	), word{text: "X=" + anyText}, word{text: anyText + "=a"}) {
 		if makeSafe(word) {
 			t.Errorf("%s is accepted", word.text)
@@ -76,8 +76,8 @@ func TestFind(t *testing.T) {
 		"find . -exec wc -l {} +":                   terret.BehaviorAllow,
 		"find . -exec wc -l {} \\;":                 terret.BehaviorAllow,
 		"find . -exec wc {} \\; -exec echo {} \\;":  terret.BehaviorAllow,
-		"find . -fprint out/x":                      terret.BehaviorAllow,
-		"find . -fprintf out/x %p":                  terret.BehaviorAllow,
+		"find . -fprint out/x":                      asked,
+		"find . -fprintf out/x %p":                  asked,
 		"find . -newermt 2024-01-01":                terret.BehaviorAllow,
 		"find . -name -exec":                        terret.BehaviorAllow, // the pattern of -name
 
@@ -105,8 +105,7 @@ func TestFind(t *testing.T) {
 		"find . -fprint /etc/x":                asked,
 		"find . -fprint $x":                    asked,
 		"find . -fls out/x -fprintf y %p":      asked,
-		"find . -files0-from -":                terret.BehaviorAllow,
-		"find . -D exec":                       terret.BehaviorAllow,
+		"find . -files0-from -":                asked,
 		"find . -{exec,rm} x":                  asked,
 	} {
 		if got := Judge(bash(command), rules, terret.PolicyAsk); got.Behavior != want {
@@ -115,7 +114,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestInterpreters is about how much of a call a rule must name.
+// TestInterpreters is about how much of a call a rule must name: all of what a shell
+// runs, and no more than was written of other interpreters.
 func TestInterpreters(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -127,23 +127,23 @@ func TestInterpreters(t *testing.T) {
 		{"Bash(python3 a.py *)", "python3 a.py -v", true},
 		{"Bash(python3 a.py)", "python3 a.py -v", false},
 		{"Bash(python3 *)", "python3 --version", true},
-		{"Bash(python3 *)", "python3 -m pytest", false},
+		{"Bash(python3 *)", "python3 -m pytest", true},
 		{"Bash(python3 -m pytest *)", "python3 -m pytest -q", true},
-		{"Bash(python3 -m *)", "python3 -m timeit x", false},
+		{"Bash(python3 -m *)", "python3 -m timeit x", true},
 		{"Bash(python3 -W ignore a.py *)", "python3 -W ignore a.py x", true},
-		{"Bash(python3 -c *)", "python3 -c x", false},
+		{"Bash(python3 -c *)", "python3 -c x", true},
 		{"Bash(python3 -c x)", "python3 -c x", true},
-		{"Bash(python3 *)", "python3", false},
-		{"Bash(python3 -)", "true; python3 -", false},
+		{"Bash(python3 *)", "python3", true},
+		{"Bash(python3 a.py)", "true; python3 -", false},
 		{"Bash(node a.js *)", "node a.js x", true},
-		{"Bash(node *)", "node --eval x", false},
-		{"Bash(node *)", "node --ev x", false},
+		{"Bash(node *)", "node --eval x", true},
+		{"Bash(ssh *)", "ssh host ls", true},
 		{"Bash(node a.js *)", "node -r x a.js", false},
 		{"Bash(perl a.pl *)", "perl a.pl", true},
-		{"Bash(perl *)", "perl -ne x", false},
+		{"Bash(perl *)", "perl -ne x", true},
 		{"Bash(ruby a.rb *)", "ruby -I lib a.rb", false},
 		{"Bash(ruby -I lib a.rb *)", "ruby -I lib a.rb x", true},
-		{"Bash(python3 *)", "python3 \"$x\"", false},
+		{"Bash(python3 *)", "python3 \"$x\"", true},
 		{"Bash(bash a.sh *)", "bash a.sh x", true},
 		{"Bash(bash *)", "bash a.sh", false},
 		{"Bash(bash *)", "bash -x", false},

@@ -117,7 +117,7 @@ func TestPathRules(t *testing.T) {
 		{"reader with a variable", use("Bash", "command", "cat $x"), deny("Read(.env)"), asked},
 		{"reader of the home", use("Bash", "command", "cat $HOME/.ssh/id ~/.ssh/id"), deny("Read(~/.ssh/**)"), denied},
 		{"writer", use("Bash", "command", "cp a .env"), deny("Edit(.env)"), denied},
-		{"dd", use("Bash", "command", "dd if=a of=.env"), deny("Edit(.env)"), denied},
+		{"dd", use("Bash", "command", "dd if=a of=.env"), deny("Edit(.env)"), asked},
 		{"recursive reader", use("Bash", "command", "grep -r KEY ."), deny("Read(.env)"), asked},
 		{"other program", use("Bash", "command", "foo .env"), deny("Read(.env)"), asked},
 		{"allowed redirection leaves by a link", use("Bash", "command", "ls > src/out/x"), append(allow("Bash(ls *)", "Edit(src/**)"), deny("Bash(rm *)")...), asked},

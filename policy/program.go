@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/terret-dev/terret/internal/lazyregexp"
 )
 
 // program applies the table's row for a program to a call, from its words at i on.
@@ -12,19 +14,9 @@ func (r *reader) program(c *call, row *row, i int) {
 		c.opaque(row.name + " " + row.opaque)
 		return
 	}
-	if why := row.marked(c.words[i:]); why != "" {
-		c.opaque(why)
-		return
-	}
 	p := row.parse(c.words, i, r.gnu)
-	for _, g := range p.options {
-		if g.kind == kindRuns && p.doubt == "" {
-			p.doubt = "with " + show([]word{{text: g.name}}) + ", " + row.name + " may run something else"
-		}
-	}
 	if p.doubt != "" {
 		c.opaque(p.doubt)
-		c.guess = row.usesFiles()
 		return
 	}
 	if len(row.with) > 0 && !p.has(row.with) && (len(p.operands) == 0 || table()[row.name+" "+p.operands[0].text] == nil) {
@@ -35,41 +27,26 @@ func (r *reader) program(c *call, row *row, i int) {
 		r.subcommand(c, row, &p)
 		return
 	}
-	c.read, c.star = true, row.star && i <= 2
+	c.read, c.star, c.loose = true, row.star && i <= 2, row.passes
 	r.use(c, &p)
 	if c.doubt == "" {
 		r.readLanguage(c, &p)
 	}
+	c.vouched = c.vouched || c.doubt == "" && p.filters()
 }
 
-// usesFiles reports whether the operands of a program other than git are files.
-func (r *row) usesFiles() bool {
-	return !strings.HasPrefix(r.name, "git ") && slices.ContainsFunc(r.args, func(o operand) bool {
-		switch o.kind {
-		case kindReads, kindSearches, kindWrites, kindInto, kindTouches, kindPrefix:
-			return true
-		default:
-			return false
-		}
+// filters reports whether a pure program reads nothing but its standard input.
+func (p *parsed) filters() bool {
+	args, implied := p.effective()
+	reads := slices.ContainsFunc(args, func(o operand) bool { return o.kind == kindReads }) || p.row.name == "tr"
+	named := slices.ContainsFunc(p.options, func(g given) bool {
+		return g.has && g.kind != kindText && strings.Trim(g.value.text, "0123456789") != ""
 	})
+	return p.row.pure && reads && !named && len(implied) == 0 && !slices.ContainsFunc(slices.Concat(kindsOf(args, p.operands)...), func(k kind) bool { return k != kindText })
 }
 
-// marked returns the word that makes the program run something, wherever it stands.
-func (r *row) marked(words []word) string {
-	if len(r.words) == 0 && len(r.parts) == 0 {
-		return ""
-	}
-	for _, w := range words {
-		bad := r.words[w.text]
-		for _, part := range r.parts {
-			bad = bad || strings.Contains(w.text, part)
-		}
-		if bad {
-			return "with " + show([]word{w}) + ", " + r.name + " may run something else"
-		}
-	}
-	return ""
-}
+// suffixes are what programs add to a name of which there is no file.
+var suffixes = map[string]string{"unzip": ".zip", "zcat": ".gz", "bzcat": ".bz2", "xzcat": ".xz", "zip": ".zip"}
 
 // subcommand continues with the subcommand that the first operand names.
 func (r *reader) subcommand(c *call, outer *row, p *parsed) {
@@ -80,7 +57,7 @@ func (r *reader) subcommand(c *call, outer *row, p *parsed) {
 	}
 	c.sub = at
 	if inner == nil {
-		c.opaque(outer.name + " " + show([]word{name}) + " is unknown, or runs something else")
+		c.opaque(outer.name + " " + show([]word{name}) + " is not known to be harmless")
 		return
 	}
 	r.use(c, &parsed{row: outer, options: p.options})
@@ -135,17 +112,22 @@ func (r *reader) useCopies(c *call, p *parsed, every [][]kind) {
 		switch {
 		case slices.Contains(every[i], kindInto):
 			into = append(into, w)
-		case slices.Contains(every[i], kindSearches) || slices.Contains(every[i], kindTouches):
+		case slices.Contains(every[i], kindSearches) || slices.Contains(every[i], kindTouches) || slices.Contains(every[i], kindMoves):
 			from = append(from, w)
 		}
 	}
 	for _, dir := range into {
 		for _, w := range from {
-			name := path.Base(w.text)
+			if p.row.name == "ln" { // what a link leads to is seen from where it is
+				for _, at := range []string{path.Dir(dir.text), dir.text} {
+					r.noteFile(fileUse{path: word{text: join(at, w.text), splits: w.splits, glob: w.glob}, cwds: c.cwds, search: true, doubtful: true, by: "ln"})
+				}
+			}
+			name := path.Base(w.text[strings.LastIndexByte(w.text, ':')+1:])
 			to := strings.TrimSuffix(dir.text, "/") + "/" + name
 			if w.literal() && (r.subject.guardedPart(name) != "" || r.subject.guardsEnd(to)) {
 				copied := fileUse{path: word{text: to, splits: dir.splits}, cwds: c.cwds, write: true, by: p.row.name}
-				c.needs = append(c.needs, need{file: copied, outside: p.row.roams})
+				c.needs = append(c.needs, need{file: copied})
 			}
 		}
 	}
@@ -156,38 +138,29 @@ func (r *reader) useOption(c *call, row *row, g given) {
 		return
 	}
 	switch g.kind {
-	case kindUnlisted: // of an open program
-		r.useWord(c, row, kindReads, g.value)
 	case kindSetting:
 		if !gitSetting(g.value) {
-			c.opaque("with " + g.name + " " + show([]word{g.value}) + ", " + row.name + " may run something else")
-		}
-	case kindInside:
-		if !r.insideRoots(g.value) || strings.HasPrefix(g.value.text, "-") || strings.HasPrefix(g.value.text, "/dev/") {
-			c.opaque(g.name + " names something outside the project")
-		}
-	case kindSuffix:
-		if !plainSuffix(g.value) {
-			c.opaque(g.name + " may lead to another folder")
+			c.opaque(g.name + " " + show([]word{g.value}) + " of " + row.name + " is not known to be harmless")
 		}
 	case kindFolder:
-		for _, cwd := range slices.Clone(c.cwds) {
+		before := slices.Clone(c.cwds)
+		for _, cwd := range before {
 			if g.value.literal() {
 				c.cwds = append(c.cwds, path.Clean(join(cwd, g.value.text)))
 			}
 		}
-		if !r.insideRoots(g.value) {
+		if !r.insideRoots(g.value, c.cwds) {
 			c.opaque(row.name + " works in a folder outside the project")
 		}
 	case kindToolflags:
 		if !plainToolFlags(g.value) {
-			c.opaque("with " + g.name + " " + show([]word{g.value}) + ", " + row.name + " may run something else, or write a file")
+			c.opaque(g.name + " " + show([]word{g.value}) + " of " + row.name + " is not known to be harmless")
 		}
 	case kindFormat:
-		if strings.Contains(g.value.text, "%output{") || !g.value.literal() {
+		if strings.Contains(g.value.text, "%output{") || strings.HasPrefix(g.value.text, "@") || !g.value.literal() {
 			c.opaque(g.name + " may write a file")
 		}
-		r.useWord(c, row, kindAtFile, g.value)
+		r.useWord(c, row, kindWords, g.value)
 	default:
 		r.useWord(c, row, g.kind, g.value)
 	}
@@ -197,13 +170,51 @@ func (r *reader) useOption(c *call, row *row, g given) {
 // star with the name of the file.
 func plainSuffix(w word) bool { return w.literal() && !strings.ContainsAny(w.text, "/*") }
 
+var (
+	plainWord = lazyregexp.New(`^[A-Za-z0-9_.,-]+$`)
+	lintWord  = lazyregexp.New(`^(-[DWAF])?[a-z_:]*$`)
+	testWord  = lazyregexp.New(`^[A-Za-z0-9_:=.,-]+$`)
+)
+
 // useWord records what a word of a call is used for.
 func (r *reader) useWord(c *call, row *row, k kind, w word) {
 	file := fileUse{path: w, cwds: c.cwds, by: row.name}
 	switch k {
-	case kindReads:
-		if _, below, ok := strings.Cut(w.text, ":"); ok && row.name != "git" && strings.HasPrefix(row.name, "git ") && below != "" {
+	case kindReads, kindRevs:
+		if name, ok := strings.CutPrefix(w.text, "@"); ok {
+			r.noteFile(fileUse{path: word{text: name}, cwds: c.cwds, doubtful: true, by: row.name})
+			if row.responds {
+				c.opaque(show([]word{w}) + " holds options, which are not known to be harmless")
+			}
+		}
+		if suffix := suffixes[row.name]; suffix != "" && w.literal() {
+			r.noteFile(fileUse{path: word{text: w.text + suffix}, cwds: c.cwds, by: row.name})
+		}
+		if _, below, ok := strings.Cut(w.text, ":"); ok && k == kindRevs {
 			r.noteFile(fileUse{path: word{text: below}, cwds: c.cwds, by: row.name}) // a file of a revision
+		}
+		if k == kindRevs {
+			r.nameFiles(c, w, "*?[", false)
+		}
+	case kindWords:
+		r.nameFiles(c, w, "", false)
+		return
+	case kindPlain, kindLints, kindTests:
+		known := map[kind]*lazyregexp.Regexp{kindPlain: plainWord, kindLints: lintWord, kindTests: testWord}[k]
+		if !known.MatchString(w.text) {
+			c.opaque(show([]word{w}) + " is not known to be harmless to " + row.name)
+		}
+		return
+	case kindPackages:
+		r.nameFiles(c, w, "", false)
+		isPath := strings.HasPrefix(w.text, "/") || strings.HasPrefix(w.text, ".") || strings.HasPrefix(w.text, "file:") || strings.Contains(w.text, "..") || !w.literal()
+		if isPath && !r.insideRoots(w, c.cwds) || strings.HasPrefix(w.text, "-test.") {
+			c.opaque(show([]word{w}) + " is not known to be inside the project")
+		}
+		return
+	case kindInside:
+		if !r.insideRoots(w, c.cwds) || strings.ContainsAny(w.text, "={@") || strings.HasPrefix(w.text, "-") || strings.HasPrefix(w.text, "/dev/") {
+			c.opaque(show([]word{w}) + " is not known to be inside the project")
 		}
 	case kindSearches:
 		file.search = true
@@ -212,39 +223,34 @@ func (r *reader) useWord(c *call, row *row, k kind, w word) {
 			return
 		}
 		file.doubtful = true
-	case kindTouches:
+	case kindTouches, kindMoves:
+		if k == kindMoves {
+			r.noteFile(fileUse{path: w, cwds: c.cwds, search: true, by: row.name}) // and then has another name
+		}
 		file.write, file.search = true, true
-	case kindLists:
-		r.noteFile(file)
-		file.path = unknown
+		if w.literal() {
+			c.needs = append(c.needs, need{file: file, always: r.guardsName(r.subject.relative(w.text))})
+		}
+		if strings.HasPrefix(row.name, "git ") {
+			r.nameFiles(c, w, "*?[", true)
+		}
 	case kindPrefix:
 		file.write = true
-		c.needs = append(c.needs, need{file: file, always: row.looks, outside: row.roams})
+		c.needs = append(c.needs, need{file: file})
 		file.path.text += anyText
+		if strings.HasPrefix(path.Base(w.text), ".") {
+			c.needs[len(c.needs)-1].file.path = file.path // what is added may make it the name of a guarded file
+		}
 	case kindWrites, kindInto:
+		if row.name == "curl" && strings.Contains(w.text, "#") {
+			file.path = unknown // curl replaces #1 with a part of the address
+		}
 		file.write, file.search, file.fills = true, k == kindInto, k == kindInto
 		if w.text != "-" && !devices[w.text] {
-			c.needs = append(c.needs, need{file: file, always: row.looks, outside: row.roams})
+			c.needs = append(c.needs, need{file: file, always: row.looks})
 		}
-	case kindAtFile:
-		_, name, ok := strings.Cut(w.text, "@")
-		if !ok {
-			if _, name, ok = strings.Cut(w.text, "=<"); !ok {
-				return
-			}
-		}
-		name, _, _ = strings.Cut(name, ";")
-		file.path.text = name
 	case kindAddress, kindSaved:
 		r.useAddress(c, row, k, w)
-		return
-	case kindPairs:
-		key, value, _ := strings.Cut(w.text, "=")
-		if key == "if" {
-			r.useWord(c, row, kindReads, word{text: value, splits: w.splits})
-		} else if key == "of" || strings.Contains(key, anyText) {
-			r.useWord(c, row, kindWrites, word{text: value, splits: w.splits})
-		}
 		return
 	default:
 		return
@@ -259,15 +265,77 @@ func (r *reader) useAddress(c *call, row *row, k kind, w word) {
 		c.opaque("git may run a program for this address")
 		return
 	}
-	if len(w.text) > 5 && strings.EqualFold(w.text[:5], "file:") {
-		for _, name := range []string{w.text[5:], "/" + strings.TrimLeft(w.text[5:], "/")} {
-			r.noteFile(fileUse{path: word{text: name}, cwds: c.cwds, by: row.name, search: true})
+	if scheme, _, _ := strings.Cut(w.text, ":"); !strings.EqualFold(scheme, "http") && !strings.EqualFold(scheme, "https") {
+		if strings.EqualFold(scheme, "file") {
+			for _, name := range []string{w.text[5:], "/" + strings.TrimLeft(w.text[5:], "/")} {
+				r.noteFile(fileUse{path: word{text: name}, cwds: c.cwds, by: row.name, search: true})
+			}
+		}
+		if strings.ContainsAny(w.text, "{}[]%") || strings.EqualFold(scheme, "file") && !strings.HasPrefix(w.text[5:], "///") {
+			r.noteFile(fileUse{path: unknown, cwds: c.cwds, by: row.name}) // as the program decodes it
+		}
+		if row.name == "git push" && (strings.EqualFold(scheme, "file") || scheme == w.text && strings.ContainsAny(w.text, "/.~")) {
+			c.opaque("git runs the hooks of the repository that it pushes to")
 		}
 	}
 	if k == kindSaved {
-		name, _, _ := strings.Cut(w.text, "?")
-		r.useWord(c, row, kindWrites, word{text: path.Base(name), splits: w.splits})
+		name := word{text: path.Base(w.text), splits: w.splits}
+		if strings.ContainsAny(w.text, "{}[]%#?") || !strings.Contains(w.text, "://") {
+			name = unknown // which names the program makes of these is not followed
+		}
+		r.useWord(c, row, kindWrites, name)
 	}
+}
+
+// between are the characters that separate the names of files within words: those of
+// languages, of lists and of other options.
+const between = " \t\n=,:;@#!&|<>(){}\"'`$^"
+
+// nameFiles records what a word may name: it and its parts, each of which may be a file
+// that is read or, if so, written. Those with one of the stars may be patterns of names.
+func (r *reader) nameFiles(c *call, w word, stars string, writes bool) {
+	seen := map[string]bool{"": true}
+	add := func(text string) {
+		name := word{text: text, splits: w.splits, glob: w.glob}
+		if i := strings.IndexAny(text, stars); i >= 0 {
+			name = word{text: strings.NewReplacer("*", anyText, "?", anyText).Replace(text), glob: true, splits: true}
+			if i := strings.IndexByte(text, '['); i >= 0 && strings.Contains(stars, "[") {
+				name.text, name.cut = text[:i]+anyText, true
+			}
+		}
+		if !seen[text] && (name.literal() || name.glob) {
+			seen[text] = true
+			r.noteFile(fileUse{path: name, cwds: c.cwds, doubtful: true, by: program(c.words[0].text)})
+			if writes && (r.guardsName(r.subject.relative(text)) || !name.literal() && mayBeGuarded(name.text)) {
+				c.needs = append(c.needs, need{file: fileUse{path: name, cwds: c.cwds, write: true, by: c.words[0].text}, always: true})
+			}
+		}
+	}
+	add(w.text)
+	if strings.HasPrefix(w.text, "-") && len(w.text) > 2 {
+		add(w.text[2:]) // the value of an option
+	}
+	for part := range strings.FieldsFuncSeq(w.text, func(r rune) bool { return strings.ContainsRune(between, r) }) {
+		add(part)
+		add(strings.TrimLeft(part, "/")) // from the top of a repository
+		add(strings.ReplaceAll(part, `\`, ""))
+	}
+}
+
+// mayBeGuarded reports whether a pattern may match the name of a guarded file.
+func mayBeGuarded(pattern string) bool {
+	for guard := range guarded {
+		if mayMatch(path.Base(pattern), guard) {
+			return true
+		}
+	}
+	return false
+}
+
+// guardsName reports whether a name is that of a file from which programs take orders,
+// perhaps with a further extension.
+func (r *reader) guardsName(name string) bool {
+	return r.subject.guardedPart(name) != "" || r.subject.guardedPart(strings.TrimSuffix(name, path.Ext(name))) != ""
 }
 
 func (r *reader) noteFile(f fileUse) {
@@ -316,11 +384,8 @@ func (p *parsed) replaced(words []word) []word {
 	words = slices.Clone(words)
 	mark := ""
 	for _, g := range p.options {
-		switch {
-		case g.kind == kindReplaces || g.kind == kindReplaced && g.has:
+		if g.kind == kindReplaces {
 			mark = g.value.text
-		case g.kind == kindReplaced:
-			mark = "{}"
 		}
 	}
 	if mark == "" {
@@ -332,7 +397,7 @@ func (p *parsed) replaced(words []word) []word {
 	for k, arg := range words {
 		words[k].text = strings.ReplaceAll(arg.text, mark, anyText)
 	}
-	if p.has([]string{"-L", "-l", "--max-lines", "-n", "--max-args"}) {
+	if p.has([]string{"-L", "-n", "--max-args"}) {
 		words = append(words, unknown) // a later one cancels -I
 	}
 	return words

@@ -34,7 +34,8 @@ func (r *reader) foreignRepository(dirs []string, before []fileUse) string {
 	}
 	for _, dir := range dirs {
 		real, err := r.subject.resolve(path.Clean(dir)) // git looks for its repository from there on upwards
-		if err != nil || filled(path.Clean(dir), before) {
+		isOwn := slices.ContainsFunc(own, func(o string) bool { return path.Clean(o) == path.Clean(dir) })
+		if err != nil || !isOwn && filled(path.Clean(dir), before) {
 			return fmt.Sprintf("what %s is when git works there is not known", dir)
 		}
 		for d := real; !slices.ContainsFunc(own, func(o string) bool { return path.Clean(o) == d }); d = path.Dir(d) {

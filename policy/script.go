@@ -41,6 +41,8 @@ type call struct {
 	denyOnly bool
 	// doubt says why it may run commands that we do not see.
 	doubt string
+	// runsFile says that the doubt is only what a file of commands does.
+	runsFile bool
 	// pin is how many of its words an allow rule must name without a star; more than it
 	// has means that no rule will do. With exact, the rule must have no further words.
 	pin   int
@@ -50,8 +52,6 @@ type call struct {
 	// read says that its words were read with the table: we know the files that it
 	// uses.
 	read bool
-	// guess says that its words are files, though we do not know which.
-	guess bool
 	// star says that a rule for it may end in a star.
 	star bool
 	// sub is the position of the program's subcommand, after the program's own options;
@@ -65,8 +65,6 @@ type call struct {
 type need struct {
 	file   fileUse
 	always bool // it needs a rule for the file wherever the file is
-	// outside says that being outside the project alone requires no rule.
-	outside bool
 }
 
 const (
@@ -192,6 +190,9 @@ func (r *reader) visit(node syntax.Node) bool {
 		for _, redirect := range n.Redirs {
 			r.redirect(redirect)
 		}
+		if len(n.Redirs) > 0 {
+			r.nullCommand(n)
+		}
 	case *syntax.Word:
 		w, doubt := readWord(n, r.subject)
 		r.out.dynamic = r.out.dynamic || !w.literal()
@@ -283,6 +284,18 @@ func (r *reader) call(n *syntax.CallExpr) {
 		r.mention(arg, words[i]) // before the command changes the folder
 	}
 	r.command(words)
+}
+
+// nullCommand notes that zsh runs a command for redirections without one: cat, or for
+// one that only reads, a pager.
+func (r *reader) nullCommand(n *syntax.Stmt) {
+	if c, ok := n.Cmd.(*syntax.CallExpr); n.Cmd != nil && (!ok || len(c.Args) > 0) {
+		return
+	}
+	if len(n.Redirs) == 1 && n.Redirs[0].Op == syntax.RdrIn {
+		r.doubt("some shells run a pager for a redirection without a command")
+	}
+	r.out.calls = append(r.out.calls, call{words: literals("cat"), cwds: slices.Clone(r.cwds), vouched: true, read: true})
 }
 
 // devices are files that may be read and written freely.

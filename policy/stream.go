@@ -1,6 +1,9 @@
 package policy
 
-import "strings"
+import (
+	"path"
+	"strings"
+)
 
 // readLanguage checks what a program is told in its own language.
 func (r *reader) readLanguage(c *call, p *parsed) {
@@ -16,6 +19,23 @@ func (r *reader) readLanguage(c *call, p *parsed) {
 			if (g.name == "-f" || g.name == "--file") && strings.Contains(g.value.text, ":") {
 				c.opaque("tar reaches for the archive through another program")
 			}
+		}
+	case "jq":
+		if len(p.operands) > 0 && (strings.Contains(p.operands[0].text, "import") || strings.Contains(p.operands[0].text, "include")) {
+			c.opaque("the program may make jq read other files")
+		}
+	case "npm run", "npm run-script":
+		if len(p.operands) > 0 && (p.operands[0].text == "env" || !p.operands[0].literal()) {
+			c.opaque("npm run env runs any command")
+		}
+	case "go run":
+		if len(p.operands) > 0 && !ownPackage(p.operands[0].text) {
+			c.opaque("go runs a program from elsewhere")
+		}
+	case "git clone":
+		if len(p.operands) == 1 {
+			name := path.Base(strings.TrimSuffix(strings.TrimRight(p.operands[0].text, "/"), ".git"))
+			r.useWord(c, p.row, kindInto, word{text: name[strings.LastIndexByte(name, ':')+1:], splits: p.operands[0].splits})
 		}
 	case "make", "gmake":
 		for _, w := range p.operands {
@@ -128,18 +148,21 @@ func sedUntil(s string, delimiter byte) (rest string, ok bool) {
 	return s, false
 }
 
-// awkSafe accepts programs that only print.
+// ownPackage reports whether go runs files, or a package of the project.
+func ownPackage(name string) bool {
+	return !strings.Contains(name, "@") && (strings.HasPrefix(name, ".") || strings.HasPrefix(name, "/") || strings.HasSuffix(name, ".go"))
+}
+
+// awkSafe accepts programs that only print. Outside of braces > compares, and | is a part
+// of a pattern.
 func awkSafe(w word) bool {
-	program := strings.NewReplacer("||", "", ">=", "").Replace(w.text)
-	if !w.literal() {
-		return false
-	}
-	for _, risky := range []string{"system", "getline", "|", ">", "@", "close", "fflush", "extension"} {
-		if strings.Contains(program, risky) {
+	for _, risky := range []string{"system", "getline", "@", "close", "fflush", "extension", "ARG", "SYMTAB"} {
+		if strings.Contains(w.text, risky) {
 			return false
 		}
 	}
-	return true
+	_, actions, _ := strings.Cut(w.text, "{")
+	return w.literal() && !strings.ContainsAny(strings.NewReplacer("||", "", ">=", "").Replace(actions), "|>")
 }
 
 // plainToolFlags reports whether the options that go hands to its tools only change
@@ -165,25 +188,14 @@ func plainToolFlags(w word) bool {
 
 var toolFlags = set("-s -w -N -l -m -S -e -B -C -L -live -race -trimpath -buildid -c -d -lang -H -compressdwarf -v -std -spectre -shared -dynlink -goversion -wb")
 
-// toolVariables are the names by which makefiles call programs.
-var toolVariables = set("SHELL MAKE MAKEFLAGS MFLAGS GNUMAKEFLAGS MAKEFILES CC CXX CPP LD AR AS NM RANLIB STRIP FC RM CP MV INSTALL LEX YACC GO GOFMT CARGO RUSTC " +
-	"PYTHON PIP NODE NPM NPX YARN PNPM RUBY PERL PHP JAVA JAVAC MVN GRADLE BASH SH ZSH SUDO DOCKER PODMAN KUBECTL GIT CURL WGET SED AWK GREP FIND XARGS TAR " +
-	"LINTER RUNNER LAUNCHER WRAPPER EXEC CMD COMMAND TOOL PAGER EDITOR")
+// makeVariables are names by which makefiles call no program.
+var makeVariables = set("V VERBOSE DEBUG CI ARGS TESTARGS TESTFLAGS RUN TEST TESTS PKG VERSION TAG TARGET JOBS BUILD MODE ENV AGENT ALL TAGS BUILD_TYPE FILTER COUNT NAME PORT RACE")
 
 // makeSafe reports whether an operand of make is a target, or sets a variable to
 // something that a recipe can only use as an argument.
 func makeSafe(w word) bool {
 	name, value, isPair := strings.Cut(w.text, "=")
-	if !isPair {
-		return true
-	}
-	name = strings.ToUpper(strings.TrimRight(name, "+?:!"))
-	for tool := range toolVariables {
-		if name == tool || strings.HasSuffix(name, "_"+tool) || strings.HasPrefix(name, ".") || strings.HasSuffix(name, "SHELLFLAGS") {
-			return false
-		}
-	}
-	return w.literal() && strings.IndexFunc(value, func(r rune) bool {
+	return !isPair || w.literal() && makeVariables[name] && strings.IndexFunc(value, func(r rune) bool {
 		plain := r == ' ' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune("_./:@,+=%~^-", r)
 		return !plain
 	}) < 0

@@ -9,29 +9,23 @@ import (
 	"sync"
 )
 
-// The table says what is known of programs: which words are options, which
-// options take a value, which of them run something, and which files are read and
-// written. It is in the files of the folder table. A stanza begins with the names
-// of programs, or of commands of a program, and its indented lines say:
+// The table says what is known to be harmless in programs that agents use: their
+// options, and what their operands are. Whatever it does not list is asked about. It is
+// in the files of the folder table. A stanza begins with the names of programs, or of
+// commands of a program, and its indented lines say:
 //
 //	flag      options without a value; -NUM is a dash and a number
 //	text      options with a value that is only text
+//	words     options with a value in which files may be named
 //	attached  options that may have a value, which is then attached
 //	reads     options whose value is a file that is read
 //	searches  options whose value is a folder that is read with what is below
 //	writes    options whose value is a file that is written
 //	into      the same, or a folder that something is written to
-//	touches   options whose value is a file that is made, removed or emptied
-//	lists     options whose value is a file that holds the names of others to read
-//	prefix    options whose value is what the names of written files begin with
-//	suffix    options whose value is added to the names of written files
 //	inside    options whose value names code or settings; they must be in the project
 //	folder    options whose value is the folder to work in
-//	runs      options that run something else, or hide what is run
 //	toolflags options whose value is options for another program
 //	rest      options after which all words are text
-//	words     words that do so, wherever they stand
-//	parts     texts that do so, inside any word
 //	args      what the operands are, in their order; one of them may repeat (...)
 //	instead   options that take the place of the first operand
 //	alone     what is used if there are no operands: a kind and a path
@@ -40,14 +34,17 @@ import (
 //	when      options, a colon, and lines that count if one of them is there,
 //	          with | between the lines
 //	use       groups, whose names begin with @, whose lines belong here, too
-//	opaque    that the program cannot be followed, and why
+//	opaque    that a command is none of the harmless ones, and why
 //	is        traits, see row
 //
-// Further kinds of operands are text, names (files of which only the name is
-// used), url, saved (an address whose last part is written here), pairs (those of
-// dd), assigns (name=value), command (the words of a command) and sub (a command
-// of the program, which has a stanza of its own; a star stands for any other).
-// Stanzas of one name add up.
+// Further kinds of operands are touches (files that are made, removed or emptied),
+// names (files of which only the name is used), revs (files, or git's names for what
+// they held), prefix (what the names of written files begin with), url, saved (an
+// address whose last part is written here), plain (a word of letters), lints (those of
+// clippy), tests (a word without a slash), packages (names; those that are paths must be
+// in the project), moves (files that get another name), assigns (name=value), command (the words of a command) and sub (a command of
+// the program, which has a stanza of its own; a star stands for any other). Stanzas of
+// one name add up.
 
 // kind is what an option or an operand is.
 type kind uint8
@@ -56,6 +53,13 @@ const (
 	kindUnlisted kind = iota
 	kindFlag
 	kindText
+	kindWords
+	kindRevs
+	kindPlain
+	kindLints
+	kindTests
+	kindPackages
+	kindMoves
 	kindAttached
 	kindReads
 	kindSearches
@@ -63,39 +67,35 @@ const (
 	kindInto
 	kindTouches
 	kindInside
-	kindLists
 	kindPrefix
-	kindSuffix
 	kindFolder
-	kindRuns
 	kindRest
 	kindReplaces // xargs -I: the value stands for what is read
-	kindReplaced // xargs -i: the same, with {} if no value is attached
 	kindCommands // find -exec
 	kindDeletes  // find -delete
 	kindSetting  // git -c
-	kindAtFile   // curl -d: after @ stands a file
 	kindFormat   // curl -w: may name a file
 	kindToolflags
 	kindNames
 	kindAddress
 	kindSaved
-	kindPairs
 	kindAssigns
 	kindCommand
 	kindSub
 )
 
 var kinds = map[string]kind{
-	"flag": kindFlag, "text": kindText, "attached": kindAttached, "reads": kindReads, "searches": kindSearches, "writes": kindWrites, "into": kindInto, "touches": kindTouches, "inside": kindInside, "lists": kindLists, "prefix": kindPrefix, "suffix": kindSuffix,
-	"folder": kindFolder, "runs": kindRuns, "rest": kindRest, "replaces": kindReplaces, "replaced": kindReplaced, "commands": kindCommands, "deletes": kindDeletes, "setting": kindSetting, "at": kindAtFile, "format": kindFormat, "toolflags": kindToolflags,
-	"names": kindNames, "url": kindAddress, "saved": kindSaved, "pairs": kindPairs, "assigns": kindAssigns, "command": kindCommand, "sub": kindSub,
+	"flag": kindFlag, "text": kindText, "words": kindWords, "revs": kindRevs, "plain": kindPlain, "lints": kindLints, "tests": kindTests, "packages": kindPackages, "moves": kindMoves, "attached": kindAttached,
+	"reads": kindReads, "searches": kindSearches, "writes": kindWrites, "into": kindInto, "touches": kindTouches, "inside": kindInside, "prefix": kindPrefix,
+	"folder": kindFolder, "rest": kindRest, "replaces": kindReplaces, "commands": kindCommands, "deletes": kindDeletes, "setting": kindSetting,
+	"format": kindFormat, "toolflags": kindToolflags, "names": kindNames, "url": kindAddress, "saved": kindSaved, "assigns": kindAssigns,
+	"command": kindCommand, "sub": kindSub,
 }
 
 // takesWord reports whether an option of that kind takes the next word.
 func (k kind) takesWord() bool {
 	switch k {
-	case kindText, kindReads, kindSearches, kindWrites, kindInto, kindTouches, kindInside, kindLists, kindPrefix, kindSuffix, kindFolder, kindReplaces, kindSetting, kindAtFile, kindFormat, kindToolflags, kindAddress:
+	case kindText, kindWords, kindReads, kindSearches, kindWrites, kindInto, kindInside, kindFolder, kindReplaces, kindSetting, kindFormat, kindToolflags, kindTests:
 		return true
 	default:
 		return false
@@ -118,8 +118,6 @@ type pathUse struct {
 type row struct {
 	name    string
 	options map[string]kind
-	words   map[string]bool
-	parts   []string
 	args    []operand
 	instead []string
 	alone   []pathUse
@@ -127,21 +125,22 @@ type row struct {
 	with    []string
 	when    []variant
 	opaque  string
-	risky   bool // a word of it may run something, or write
 
-	// open says that options which are not in the table do no harm.
-	open bool
+	// pure says that the program writes nothing and runs nothing, whatever its options.
+	pure bool
 	// stops says that options end at the first operand.
 	stops bool
 	// single says that long options begin with one dash, or two, and that short
 	// ones do not come in clusters.
 	single bool
-	// nopt says that options are read as npm does.
-	nopt bool
 	// old says that the first word may be a cluster of options without a dash.
 	old bool
 	// negates says that --no-x is an option where --x is one.
 	negates bool
+	// responds says that @FILE stands for the words in a file, as compilers have it.
+	responds bool
+	// passes says that its operands reach what the project runs.
+	passes bool
 	// looks says that the program is not meant to write: where it does, a rule
 	// for the command is not enough.
 	looks bool
@@ -154,8 +153,6 @@ type row struct {
 	// system says that the program belongs to the system, and that not all systems
 	// have the same.
 	system bool
-	// roams says that it is meant to write outside the project, too.
-	roams bool
 	// repository says that it obeys the repository of the folder it runs in.
 	repository bool
 }
@@ -170,19 +167,6 @@ type variant struct {
 	hasArgs bool
 	alones  bool
 	alsos   bool
-}
-
-// harmful reports whether a word of the program's may run something or write.
-func (r *row) harmful() bool {
-	if !r.open || len(r.words) > 0 || len(r.parts) > 0 {
-		return true
-	}
-	for _, k := range r.options {
-		if k == kindRuns || k == kindWrites || k == kindInto || k == kindInside {
-			return true
-		}
-	}
-	return false
 }
 
 //go:embed table
@@ -205,10 +189,9 @@ var table = sync.OnceValue(func() map[string]*row {
 		}
 	}
 	for name, r := range rows {
-		r.risky = r.harmful()
 		// A command is read as its program is.
 		if program, _, ok := strings.Cut(name, " "); ok && rows[program] != nil {
-			r.single, r.nopt, r.negates = rows[program].single, rows[program].nopt, rows[program].negates
+			r.single, r.negates = rows[program].single, rows[program].negates
 		}
 	}
 	return rows
@@ -259,15 +242,6 @@ func (r *row) line(rows map[string]*row, line string) error {
 		r.instead = items
 	case "with":
 		r.with = items
-	case "words":
-		if r.words == nil {
-			r.words = map[string]bool{}
-		}
-		for _, w := range items {
-			r.words[w] = true
-		}
-	case "parts":
-		r.parts = items
 	case "alone", "also":
 		use, err := readPathUses(items)
 		if key == "alone" {
@@ -303,12 +277,6 @@ func (r *row) include(other *row) error {
 		if r.options[option] == kindUnlisted {
 			r.options[option] = k
 		}
-	}
-	for w := range other.words {
-		if r.words == nil {
-			r.words = map[string]bool{}
-		}
-		r.words[w] = true
 	}
 	if r.args == nil {
 		r.args = other.args
@@ -355,8 +323,8 @@ func (r *row) addVariant(line string) error {
 func (r *row) traits(items []string) error {
 	for _, item := range items {
 		trait := map[string]*bool{
-			"open": &r.open, "stops": &r.stops, "single": &r.single, "nopt": &r.nopt, "old": &r.old, "negates": &r.negates,
-			"looks": &r.looks, "star": &r.star, "named": &r.named, "adds": &r.adds, "repository": &r.repository, "roams": &r.roams, "system": &r.system,
+			"pure": &r.pure, "stops": &r.stops, "single": &r.single, "old": &r.old, "negates": &r.negates, "responds": &r.responds, "passes": &r.passes,
+			"looks": &r.looks, "star": &r.star, "named": &r.named, "adds": &r.adds, "repository": &r.repository, "system": &r.system,
 		}[item]
 		if trait == nil {
 			return fmt.Errorf("there is no trait %q", item)
