@@ -12,6 +12,41 @@ const (
 	OriginBackground Origin = "background" // the agent started it
 )
 
+// QueueChange says that the prompts of the queue are no longer what the last such event
+// said. A prompt that begins leaves the queue without one: its turn.start says so.
+type QueueChange struct {
+	Change QueueChanged `json:"change"`
+	// Turn is the prompt that changed, if it was one.
+	Turn string `json:"turn,omitempty"`
+	// Reason says why prompts are held.
+	Reason string `json:"reason,omitempty"`
+	// Queue is the queue as it is now, in order: the first hundred prompts of Count.
+	Queue []QueuedPrompt `json:"queue"`
+	Count int            `json:"count"`
+}
+
+// QueueChanged is what happened to a queue.
+type QueueChanged string
+
+// What can happen to a queue. Held prompts wait until somebody sends them on, others
+// until the session is free.
+const (
+	QueueAdded   QueueChanged = "queued"
+	QueueEdited  QueueChanged = "edited"
+	QueueMoved   QueueChanged = "moved"
+	QueueDropped QueueChanged = "dropped"
+	QueueHeld    QueueChanged = "held"
+	QueueSent    QueueChanged = "sent"
+)
+
+// QueuedPrompt is a prompt that waits for its turn. Text is its beginning.
+type QueuedPrompt struct {
+	Turn string `json:"turn"`
+	Text string `json:"text"`
+	By   string `json:"by,omitempty"`
+	Held bool   `json:"held,omitempty"`
+}
+
 // TurnStart is the first event of a turn.
 type TurnStart struct {
 	Prompt    []Block      `json:"prompt"`
@@ -214,6 +249,7 @@ type TaskEnd struct {
 	Summary    string `json:"summary,omitempty"`
 }
 
+func (QueueChange) kind() Kind     { return KindQueueChange }
 func (TurnStart) kind() Kind       { return KindTurnStart }
 func (TurnComplete) kind() Kind    { return KindTurnComplete }
 func (TurnError) kind() Kind       { return KindTurnError }

@@ -32,10 +32,16 @@ type Description struct {
 	OneShot Oversight
 	// Program says that the agent is a program, which may be missing.
 	Program bool
+	// Install is the command that installs the program at the newest version that was tested;
+	// empty if there is none. It is a command of ours, never of anybody else.
+	Install string
 	// Can is what the agent can do, if that is known without asking its program.
 	Can *Capabilities
 	// Sandbox says that the agent's commands can run in a sandbox of Terret's.
 	Sandbox bool
+	// Watched says that people run the agent themselves. Its sessions begin there, and take
+	// decisions but no prompts.
+	Watched bool
 	// ProjectFiles are what the agent takes orders from in a project's folder. They take
 	// effect only where a person trusts the folder, and changing them needs a rule that
 	// names them.

@@ -131,6 +131,28 @@ type (
 	}
 )
 
+// Discoverer is a Driver that knows the sessions that people had with the agent itself,
+// without Terret. It changes nothing of theirs.
+type Discoverer interface {
+	// Discover lists them, in any order. It reads no more than the beginning of each.
+	Discover(ctx context.Context) ([]Discovered, error)
+	// Recall returns what was said in one of them, as the agent's events: whole turns,
+	// with their ids and times. It leaves out what it cannot read.
+	Recall(ctx context.Context, nativeID string) iter.Seq2[Event, error]
+}
+
+// Discovered is a session that a person had with an agent without Terret.
+type Discovered struct {
+	Agent     string `json:"agent"`
+	NativeID  string `json:"native_id"`
+	Cwd       string `json:"cwd"`
+	Title     string `json:"title"`
+	UpdatedAt Time   `json:"updated_at"`
+	Size      int64  `json:"size"` // of its record, in bytes
+	// Session is the session in Terret that continues it, if there is one.
+	Session string `json:"session,omitempty"`
+}
+
 // Warm is an agent that was started before it was needed. Its holder passes it to Open,
 // which then owns it, or closes it. Its methods may be called concurrently.
 type Warm interface {

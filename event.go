@@ -100,6 +100,9 @@ type Expects struct {
 	Gate      Gate     `json:"gate"`
 	Fallback  Behavior `json:"fallback"` // the decision if nobody answers in time
 	ExpiresAt *Time    `json:"expires_at,omitempty"`
+	// Decided means that a rule or the policy decided it at once: nobody waits, and the
+	// decision is the next event about it.
+	Decided bool `json:"decided,omitempty"`
 }
 
 // envelope is the JSON form of an Event. Its field order is the order on the wire.

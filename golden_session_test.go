@@ -37,6 +37,13 @@ func sessionExamples() []example {
 			Status: "in_progress", Method: "browser", Message: "Open the page and sign in.",
 			Output: []string{"https://claude.ai/oauth/authorize?code=true&state=1"},
 		}),
+		inSession(terret.QueueChange{
+			Change: terret.QueueHeld, Reason: "stopped by ada", Count: 1,
+			Queue: []terret.QueuedPrompt{{Turn: goldenTurn, Text: "Then update the docs.", By: "ada", Held: true}},
+		}, by("ada")),
+		inSession(terret.QueueChange{
+			Change: terret.QueueAdded, Turn: goldenTurn, Count: 1, Queue: []terret.QueuedPrompt{{Turn: goldenTurn, Text: "Then update the docs.", By: "ada"}},
+		}, by("ada"), variant("queued")),
 		inSession(terret.SessionEnd{Reason: "agent_exit", NativeReason: "prompt_input_exit"}, source("SessionEnd")),
 		inSession(terret.ProcessSpawn{
 			Argv: []string{"claude", "--print", "--output-format", "stream-json", "--api-key", "[redacted]"}, PID: 4711,

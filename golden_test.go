@@ -96,6 +96,8 @@ func expects(gate terret.Gate, fallback terret.Behavior, expiresIn time.Duration
 	}
 }
 
+func decidedAtOnce(e *example) { e.event.Expects.Decided = true }
+
 func examples() []example {
 	return slices.Concat(sessionExamples(), turnExamples(), toolExamples(), requestExamples(), otherExamples())
 }

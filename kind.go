@@ -18,6 +18,7 @@ const (
 	KindSessionCommands    Kind = "session.commands"
 	KindSessionAuth        Kind = "session.auth"
 	KindSessionEnd         Kind = "session.end"
+	KindQueueChange        Kind = "queue.change"
 	KindTurnStart          Kind = "turn.start"
 	KindTurnComplete       Kind = "turn.complete"
 	KindTurnError          Kind = "turn.error"
@@ -170,6 +171,7 @@ var kinds = catalogue(
 	of[SessionCommands](outside, internal),
 	of[SessionAuth](outside),
 	of[SessionEnd](outside),
+	of[QueueChange](outside),
 	of[TurnStart](),
 	of[TurnComplete](),
 	of[TurnError](),

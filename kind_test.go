@@ -18,7 +18,7 @@ var vocabularyKinds = map[string]string{
 		tool.start tool.delta tool.pre tool.progress tool.post tool.failure
 		permission.request permission.denied question.request plan.request
 		permission.decision question.decision plan.decision plan.update
-		subagent.start subagent.stop task.start task.update task.end notification usage.update
+		subagent.start subagent.stop task.start task.update task.end notification usage.update queue.change
 		rate_limit retry model.fallback checkpoint.rewound file.changed bus.message agent.state`,
 	"internal": `session.native_id session.resumed session.commands process.spawn process.exit
 		stop.request stop.decision hook.decision compact.pre compact.post hook.event hook.response

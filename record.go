@@ -73,6 +73,8 @@ type SessionOptions struct {
 	OnStale  OnStale      `json:"on_stale,omitempty"`
 	// Record keeps what the native agent's model is asked and answers, for `terret replay`.
 	Record bool `json:"record,omitempty"`
+	// Preset is the id of the preset that the session was made with.
+	Preset string `json:"preset,omitempty"`
 	// Sandbox is for the agent's commands; empty means what the persona and the
 	// configuration say.
 	Sandbox Sandbox `json:"sandbox,omitempty"`
@@ -102,6 +104,9 @@ type TurnOptions struct {
 	Partial                  *bool    `json:"partial,omitempty"` // stream deltas; nil means yes
 	Model                    string   `json:"model,omitempty"`
 	Effort                   string   `json:"effort,omitempty"`
+	// Tag is for the program that starts the turn, which finds it in the log. It has no
+	// effect.
+	Tag string `json:"tag,omitempty"`
 }
 
 // Prompt is what a person or a program says to an agent.
@@ -122,6 +127,7 @@ type Turn struct {
 	Session   string    `json:"session"`
 	State     TurnState `json:"state"`
 	Origin    Origin    `json:"origin"`
+	Held      bool      `json:"held,omitempty"`       // in the queue, until somebody sends it on
 	MessageID string    `json:"message_id,omitempty"` // of the prompt
 	Prompt    []Block   `json:"prompt"`
 	StartedAt Time      `json:"started_at,omitzero"`
@@ -261,10 +267,12 @@ type Probe struct {
 	Title        string       `json:"title,omitempty"` // as its makers call it
 	Added        bool         `json:"added,omitempty"` // by the user, who can remove it
 	Found        bool         `json:"found"`
+	Checking     bool         `json:"checking,omitempty"` // its program is being asked; this is what it said last
 	Path         string       `json:"path,omitempty"`
 	Version      string       `json:"version,omitempty"`
 	Tested       Tested       `json:"tested,omitempty"`
 	Auth         string       `json:"auth,omitempty"`  // ok, missing, unknown
+	Model        string       `json:"model,omitempty"` // that it uses if none is named, as far as that is known before a session
 	Fix          string       `json:"fix,omitempty"`   // what to do, in one sentence
 	Modes        []string     `json:"modes,omitempty"` // its own permission modes, if they are known before a session
 	Capabilities Capabilities `json:"capabilities"`

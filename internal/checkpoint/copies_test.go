@@ -171,10 +171,11 @@ func TestUncovered(t *testing.T) {
 	f := openFolder(t, t.TempDir(), t.TempDir(), Limits{MaxFileBytes: 100})
 	f.sh(`git init -q .; printf '.env\nold.env\nbuild/\nidle/\n.terret/\n' > .gitignore; mkdir build idle; echo 1 > idle/a; echo 1 > .env; echo 1 > old.env
 		head -c 200 /dev/zero > big; head -c 200 /dev/zero > still; head -c 200 /dev/zero > gone; echo 1 > a
+		mkdir hollow; mkfifo pipe
 		find . -exec touch -h -d '2020-01-01 00:00' {} +`)
 	before := f.snapshot()
 	started := time.Now()
-	f.sh(`echo 2 > a; echo 2 > .env; echo 2 > build/out; mkdir .terret; echo 2 > .terret/log; echo more >> big; rm gone; head -c 300 /dev/zero > made; git add a; git commit -qm a`)
+	f.sh(`echo 2 > a; echo 2 > .env; echo 2 > build/out; mkdir .terret; echo 2 > .terret/log; echo more >> big; rm gone; head -c 300 /dev/zero > made; mkdir -p new/hollow; mkfifo new/pipe build/pipe; git add a; git commit -qm a`)
 	after := f.snapshot()
 	got, err := f.Uncovered(t.Context(), before.ID, after.ID, started)
 	if err != nil {
@@ -187,6 +188,8 @@ func TestUncovered(t *testing.T) {
 		{"build/", "git ignores it"},
 		{"gone", "it is gone, and it is over 100 bytes"},
 		{"made", "it is over 100 bytes"},
+		{"new/hollow/", "empty folders are not recorded"},
+		{"new/pipe", "it is a pipe, a socket or a device"},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)

@@ -40,9 +40,9 @@
 //
 // Ignored files, unless the user's repository tracks them. Files over
 // Limits.MaxFileBytes and unreadable files (named in Snapshot.LeftOut). Anything in a
-// .git. [Repo.Uncovered] names those that may have changed. Empty folders. Owners,
-// timestamps, extended attributes, and the permission bits of folders. An edit that
-// keeps the size of a file and resets its time within the second in which the snapshot
-// saw it. Edits that another writer makes between the two snapshots of a turn look like
-// the turn's own.
+// .git. Empty folders, pipes, sockets and devices. [Repo.Uncovered] names those that may
+// have changed. Owners, timestamps, extended attributes, and the permission bits of
+// folders. An edit that keeps the size of a file and resets its time within the second
+// in which the snapshot saw it. Edits that another writer makes between the two snapshots
+// of a turn look like the turn's own.
 package checkpoint

@@ -20,6 +20,8 @@ type RestoreOptions struct {
 	// hold is kept: see Copies. A folder that holds other files is never removed, not
 	// even with Force.
 	Force bool
+	// Leave, if set, says which of the paths that differ are left as they are.
+	Leave func(path string) bool
 	// For is kept with the copy, to say what it was made for.
 	For string
 
@@ -119,6 +121,9 @@ func (j *restore) plan(ctx context.Context, from, to ID) error {
 	deltas, wanted, err := j.deltas(ctx, from, to)
 	if err != nil {
 		return err
+	}
+	if j.opt.Leave != nil {
+		deltas = slices.DeleteFunc(deltas, func(d delta) bool { return j.opt.Leave(d.path) })
 	}
 	tree, _, err := to.split()
 	if err != nil {

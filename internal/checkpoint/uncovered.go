@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,13 +30,15 @@ const records = ".terret"
 
 // Uncovered names what may have changed between two snapshots that Restore does not take
 // back, sorted by path: files that were left out of the snapshots and differ between
-// them, and, since the given time, ignored files and git's own folders. It names at most
-// 50, and folders rather than all that is in them. Ignored files that are gone are not
-// known. ctx bounds the call.
+// them, and, since the given time, ignored files, git's own folders, empty folders, pipes,
+// sockets and devices. It names at most 50, and folders rather than all that is in them.
+// Ignored files that are gone are not known. ctx bounds the call.
 func (r *Repo) Uncovered(ctx context.Context, before, after ID, since time.Time) ([]LeftOut, error) {
 	u := uncovered{repo: r, since: since.Add(-clockTick)}
 	err := r.locked(ctx, func(g git) error {
-		return errors.Join(u.leftOut(ctx, g, before, after), u.ignored(ctx, g))
+		err := errors.Join(u.leftOut(ctx, g, before, after), u.ignored(ctx, g))
+		u.unrecorded(ctx, "", r.ignoredFolders(ctx, g))
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("what undo does not cover in %s: %w", r.dir, err)
@@ -116,6 +119,40 @@ func (u *uncovered) ignored(ctx context.Context, g git) error {
 		}
 		return nil
 	})
+}
+
+// unrecorded looks for what no snapshot holds, in a folder below the one of the snapshots:
+// what is neither a file nor a link, and folders in which nothing is.
+func (u *uncovered) unrecorded(ctx context.Context, dir string, ignored map[string]bool) {
+	entries, err := os.ReadDir(filepath.Join(u.repo.dir, filepath.FromSlash(dir)))
+	if err != nil {
+		return // gone, or not for us
+	}
+	for _, e := range entries {
+		p := path.Join(dir, e.Name())
+		info, err := e.Info()
+		if u.looks++; u.looks > maxLooks || len(u.list) == maxUncovered || ctx.Err() != nil {
+			return
+		}
+		if err != nil || e.Name() == ".git" || e.Name() == records || ignored[p] || p == strings.Trim(u.repo.exclude, "/") {
+			continue
+		}
+		isNew := !info.ModTime().Before(u.since)
+		switch {
+		case e.IsDir():
+			if isNew && u.isEmpty(p) {
+				u.add(p+"/", "empty folders are not recorded")
+			}
+			u.unrecorded(ctx, p, ignored)
+		case isNew && !info.Mode().IsRegular() && info.Mode().Type() != fs.ModeSymlink:
+			u.add(p, "it is a pipe, a socket or a device")
+		}
+	}
+}
+
+func (u *uncovered) isEmpty(dir string) bool {
+	entries, err := os.ReadDir(filepath.Join(u.repo.dir, filepath.FromSlash(dir)))
+	return err == nil && len(entries) == 0
 }
 
 // changedGit looks at the files of a repository that say what is committed and set.

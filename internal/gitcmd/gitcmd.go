@@ -1,7 +1,8 @@
 // Package gitcmd is the only way in which Terret runs git, on git directories of its own
 // and on the user's repositories: without the user's configuration and environment, and
-// with every setting off that names a program or fetches something. Cloning is the
-// exception: it needs the user's own git to sign in.
+// with every setting off that names a program or fetches something. The
+// exceptions need the user's own git to sign in: cloning, and what a person does in
+// internal/forge.
 package gitcmd
 
 import (
@@ -178,11 +179,29 @@ func Polite(cmd *exec.Cmd) {
 	cmd.WaitDelay = killDelay
 }
 
+// leads are the variables by which git works on something else than the folder, or takes
+// paths for something else than they are. A git that runs a hook sets some.
+var leads = []string{
+	"GIT_DIR", "GIT_WORK_TREE", "GIT_IMPLICIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY",
+	"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_NAMESPACE", "GIT_PREFIX", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_REPLACE_REF_BASE",
+	"GIT_QUARANTINE_PATH", "GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_CONFIG", "GIT_ATTR_SOURCE",
+	"GIT_LITERAL_PATHSPECS", "GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS",
+}
+
+// Here is an environment with which the user's own git works on the repository of its folder,
+// and on no other.
+func Here(environ []string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return slices.Contains(leads, strings.ToUpper(name))
+	})
+}
+
 // UserConfig asks the user's own git "git config" with these arguments, in a folder. It
 // reads settings and does nothing else. ok says that there is one.
 func UserConfig(ctx context.Context, bin, dir string, args ...string) (value string, ok bool) {
 	cmd := exec.CommandContext(ctx, bin, append([]string{"config"}, args...)...)
-	cmd.Dir, cmd.WaitDelay = dir, killDelay
+	cmd.Dir, cmd.WaitDelay, cmd.Env = dir, killDelay, Here(os.Environ())
 	out, err := cmd.Output()
 	return strings.TrimSuffix(string(out), "\n"), err == nil
 }
@@ -296,4 +315,16 @@ func JoinNUL(records []string) []byte {
 		b.WriteByte(0)
 	}
 	return b.Bytes()
+}
+
+// UserRemote asks the user's own git where a remote is. It reads settings and does nothing
+// else. It is empty if there is no such remote.
+func UserRemote(ctx context.Context, bin, dir, remote string) string {
+	cmd := exec.CommandContext(ctx, bin, "ls-remote", "--get-url", "--", remote)
+	cmd.Dir, cmd.WaitDelay, cmd.Env = dir, killDelay, Here(os.Environ())
+	out, err := cmd.Output()
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(out))
 }

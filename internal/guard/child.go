@@ -121,7 +121,7 @@ func (c *child) start() error {
 // fork starts the agent, in a control group of its own if there can be one.
 func (c *child) fork() (pid int, err error) {
 	group := cgroup(c.spec.cgroup)
-	attr := &syscall.ProcAttr{Dir: c.spec.dir, Env: c.spec.env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setpgid: true}}
+	attr := &syscall.ProcAttr{Dir: c.spec.dir, Env: c.spec.env, Files: []uintptr{0, 1, 2}, Sys: c.attributes()}
 	if done, err := group.enter(attr.Sys); err == nil {
 		pid, err = syscall.ForkExec(c.spec.path, c.spec.argv, attr)
 		done()
@@ -130,8 +130,16 @@ func (c *child) fork() (pid int, err error) {
 		}
 		group.end()
 	}
-	attr.Sys = &syscall.SysProcAttr{Setpgid: true}
+	attr.Sys = c.attributes()
 	return syscall.ForkExec(c.spec.path, c.spec.argv, attr)
+}
+
+// attributes say what the agent leads: a process group, or the session of its terminal.
+func (c *child) attributes() *syscall.SysProcAttr {
+	if c.spec.terminal {
+		return &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}
+	}
+	return &syscall.SysProcAttr{Setpgid: true}
 }
 
 // serve runs until nothing is left of the tree and returns the number of

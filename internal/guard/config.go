@@ -37,6 +37,9 @@ type Config struct {
 	// The agent's standard files. Nil is the null device. The caller keeps
 	// ownership and closes its copies once Start has returned.
 	Stdin, Stdout, Stderr *os.File
+	// Terminal says that Stdin is a terminal: the agent leads a session of its own, whose
+	// terminal that is. Else it leads only a process group.
+	Terminal bool
 
 	// Grace is the time between TERM and KILL when the control pipe closes or
 	// the agent ends by itself. Zero is 2 s; negative is none.

@@ -78,14 +78,24 @@ type spec struct {
 	argv, env []string
 	grace     int64 // nanoseconds
 	keep      bool
+	terminal  bool
 }
 
+// Flags of a spec.
+const (
+	flagKeep = 1 << iota
+	flagTerminal
+)
+
 func (s *spec) encode() []byte {
-	keep := int64(0)
+	flags := int64(0)
 	if s.keep {
-		keep = 1
+		flags |= flagKeep
 	}
-	b := numbers(s.grace, keep, int64(len(s.argv)), int64(len(s.env)))
+	if s.terminal {
+		flags |= flagTerminal
+	}
+	b := numbers(s.grace, flags, int64(len(s.argv)), int64(len(s.env)))
 	for _, list := range [][]string{{s.path, s.dir, s.cgroup}, s.argv, s.env} {
 		for _, str := range list {
 			b = append(append(b, str...), 0)
@@ -99,7 +109,7 @@ func decodeSpec(f frame) (*spec, error) {
 	if f.kind != frameSpec || len(f.body) < 32 {
 		return nil, bad
 	}
-	s := &spec{grace: f.number(0), keep: f.number(1) == 1}
+	s := &spec{grace: f.number(0), keep: f.number(1)&flagKeep != 0, terminal: f.number(1)&flagTerminal != 0}
 	argc, envc := f.number(2), f.number(3)
 	rest := f.body[32:]
 	if argc < 1 || envc < 0 || argc+envc > int64(len(rest)) {

@@ -64,7 +64,7 @@ func Start(ctx context.Context, c Config) (*Guard, error) {
 	control := g.control // watch may close it at any time
 	go g.watch(status)
 
-	s := spec{path: c.Path, dir: c.Dir, cgroup: string(g.cgroup), argv: c.Argv, grace: int64(g.grace), keep: c.KeepDescendants}
+	s := spec{path: c.Path, dir: c.Dir, cgroup: string(g.cgroup), argv: c.Argv, grace: int64(g.grace), keep: c.KeepDescendants, terminal: c.Terminal}
 	s.env = setEnv(setEnv(c.Env, TreeEnv, treeMark), OwnerEnv, self.String())
 	if err := g.handOver(ctx, control, &s); err != nil {
 		_ = g.Close()

@@ -52,6 +52,14 @@ var patch = sync.OnceFunc(sqlite3.PatchIssue199)
 // Open opens the file at path, or creates it. The path ":memory:" is a database in
 // memory. The caller must Close the connection.
 func Open(path string) (*Conn, error) {
+	return openWith(path, sqlite3.SQLITE_OPEN_READWRITE|sqlite3.SQLITE_OPEN_CREATE)
+}
+
+// OpenReadOnly opens the file at path, which may be another program's: nothing is written
+// to it, and what the other program has written is not moved into it.
+func OpenReadOnly(path string) (*Conn, error) { return openWith(path, sqlite3.SQLITE_OPEN_READONLY) }
+
+func openWith(path string, mode int32) (*Conn, error) {
 	patch()
 	c := &Conn{tls: libc.NewTLS(), kept: map[string]*Rows{}}
 	name, err := libc.CString(path)
@@ -64,7 +72,7 @@ func Open(path string) (*Conn, error) {
 		c.tls.Close()
 		return nil, errMemory
 	}
-	const flags = sqlite3.SQLITE_OPEN_READWRITE | sqlite3.SQLITE_OPEN_CREATE | sqlite3.SQLITE_OPEN_NOMUTEX | sqlite3.SQLITE_OPEN_EXRESCODE
+	flags := mode | sqlite3.SQLITE_OPEN_NOMUTEX | sqlite3.SQLITE_OPEN_EXRESCODE
 	rc := sqlite3.Xsqlite3_open_v2(c.tls, name, c.out, flags, 0)
 	c.db = c.result() // set even if it fails
 	if rc != sqlite3.SQLITE_OK {

@@ -2,6 +2,7 @@ package redact
 
 import (
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -29,7 +30,8 @@ func forms(value string) []string {
 			out = append(out, inside(encoding, value, shift))
 		}
 	}
-	return out
+	coded := hex.EncodeToString([]byte(value))
+	return append(out, coded, strings.ToUpper(coded))
 }
 
 // inside is the part of a base64 text that depends on the value alone. Base64 codes

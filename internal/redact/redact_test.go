@@ -2,6 +2,7 @@ package redact
 
 import (
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"net/url"
 	"strings"
@@ -46,6 +47,8 @@ func TestKnownValues(t *testing.T) {
 		"JSON with \\/":      {`"` + slashes(canary) + `"`, `"[redacted:ODD_SECRET]"`},
 		"in a query":         {"?k=" + url.QueryEscape(canary), "?k=[redacted:ODD_SECRET]"},
 		"base64":             {std.EncodeToString([]byte(canary)), "[redacted:ODD_SECRET]"},
+		"hex":                {"00" + hex.EncodeToString([]byte(canary)), "00[redacted:ODD_SECRET]"},
+		"hex, large":         {strings.ToUpper(hex.EncodeToString([]byte(canary))), "[redacted:ODD_SECRET]"},
 		"base64 for URLs":    {raw.EncodeToString([]byte(canary)), "[redacted:ODD_SECRET]"},
 		"after Bearer":       {"Authorization: Bearer " + plain, "Authorization: Bearer [redacted:PLAIN_KEY]"},
 		"too short":          {"1234567", "1234567"},

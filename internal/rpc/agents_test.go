@@ -50,6 +50,9 @@ func connect(t *testing.T, a agenttest.Agent, o rpc.Options, args ...string) (*h
 	t.Cleanup(func() { model.Close() })
 	place := a.Prepare(t, model.URL())
 	place.Dir = dir
+	if strings.HasPrefix(a.Name, "codex") { // its sandbox wants its home outside of the temporary folder
+		place.Env = append(place.Env, "TMPDIR="+dir)
+	}
 	agent := place.Start(t, args...)
 	h := &host{t: t, asked: map[string]int{}, over: make(chan string, 1)}
 	o.Request, o.Notification = h.answer, h.hear

@@ -32,6 +32,10 @@ type Options struct {
 	// other side cancels the request, and when the connection closes. Nil answers
 	// everything with MethodNotFound.
 	Request func(ctx context.Context, m Message) (result any, err error)
+	// Arrived hears that a request has come, before Request is called with it. It is
+	// called like Notification, in one order with it: this is where a handler notes
+	// what later notifications are about. Nil ignores it.
+	Arrived func(m Message)
 	// Notification hears a notification. It is called with one at a time, in order;
 	// see the package comment for what it must not wait for. An error closes the
 	// connection and becomes its reason. The context is cancelled when the
@@ -52,6 +56,13 @@ type Options struct {
 	MaxLine int
 
 	readAhead int // bytes that are read ahead of the handlers; zero means maxQueued
+}
+
+// Then is a result of a Request handler that is not all: what Do sends comes after the
+// answer. Do must return.
+type Then struct {
+	Result any
+	Do     func()
 }
 
 // MethodNotFound is the answer to a request that is not known.

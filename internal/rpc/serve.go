@@ -117,6 +117,9 @@ func (c *Conn) serve(m Message) {
 		}
 	})
 	if started {
+		if c.o.Arrived != nil {
+			c.o.Arrived(m)
+		}
 		go c.answer(ctx, m)
 		return
 	}
@@ -133,6 +136,10 @@ func (c *Conn) answer(ctx context.Context, m Message) {
 	if c.o.Request != nil {
 		result, err = c.o.Request(ctx, m)
 	}
+	then, _ := result.(Then)
+	if then.Do != nil {
+		result = then.Result
+	}
 	line := encodeAnswer(c.v, m.ID, result, failure(ctx, err))
 	c.update(func(s *state) {
 		s.asked[m.ID](nil)
@@ -140,8 +147,11 @@ func (c *Conn) answer(ctx context.Context, m Message) {
 		if s.phase == open {
 			s.out = append(s.out, &outgoing{line: line})
 		}
-		s.running--
 	})
+	if then.Do != nil && err == nil {
+		then.Do()
+	}
+	c.update(func(s *state) { s.running-- })
 }
 
 // failure is an error of a handler as it is sent.

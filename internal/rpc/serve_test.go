@@ -104,6 +104,24 @@ func TestRequestStartsInOrder(t *testing.T) {
 	}
 }
 
+// TestArrivedInOrder holds that a notification sees every request that came before it, also
+// one whose handler has not begun.
+func TestArrivedInOrder(t *testing.T) {
+	t.Parallel()
+	arrived, heard := 0, make(chan int, 1)
+	_, p := connect(t, Options{
+		Arrived:      func(Message) { arrived++ },
+		Notification: func(context.Context, Message) error { heard <- arrived; return nil },
+		Request:      func(ctx context.Context, _ Message) (any, error) { <-ctx.Done(); return nil, ctx.Err() },
+	})
+	for i := 1; i <= 100; i++ {
+		p.say(fmt.Sprintf(`{"method":"ask","id":%d}`, i), `{"method":"tell"}`)
+		if got := <-heard; got != i {
+			t.Fatalf("%d of %d requests had arrived", got, i)
+		}
+	}
+}
+
 func TestRequestIsCancelled(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -18,6 +18,7 @@
 //	.qwen/                                     Qwen Code: settings, hooks
 //	.github/{hooks,copilot}/, .github/mcp.json GitHub Copilot: hooks, settings, servers
 //	.agents/                                   skills and plugins that several agents read
+//	.git/config, .git/hooks/                   git: settings that run programs, and hooks
 //
 // and what else the drivers name ([github.com/terret-dev/terret.Description]), which is
 // handed in.
@@ -40,6 +41,6 @@
 // Folders named node_modules are skipped, and so are the settings of agents that
 // nobody has named. What an acting file refers to elsewhere in the repository, such as
 // a script that a hook runs, is not followed. A file may change between check and use.
-// Git's own settings are not among the files: Terret reads none of them, and rules
-// judge git commands.
+// Git's settings that run nothing are not among the files, nor are a person's own: Terret
+// reads none of them, and rules judge git commands.
 package trust

@@ -377,6 +377,7 @@ func (w *walk) git(dir string) {
 		}
 		w.add(".git/config", "settings of git that run programs: "+strings.Join(slices.Compact(keys), ", "), []byte(strings.Join(runs, "\x00")))
 	}
+	w.hooks(dir)
 	elsewhere := gitcmd.Elsewhere(dir)
 	for _, name := range slices.Sorted(maps.Keys(elsewhere)) {
 		w.add(name, "leads to another repository: "+elsewhere[name], []byte(elsewhere[name]))

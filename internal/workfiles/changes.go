@@ -36,6 +36,9 @@ type Change struct {
 	// neither it nor all of them together are too large.
 	Diff     string `json:"diff,omitempty"`
 	TooLarge bool   `json:"too_large,omitempty"` // for a diff
+	// By is another session that worked in the folder during the turn and may have made this
+	// change; undoing the turn leaves it.
+	By string `json:"by,omitempty" doc:"Another session that worked in the folder during the turn, and may have made this change: undoing the turn leaves it."`
 	// State names what the file was and is: it differs if either does.
 	State string `json:"state"`
 	// NowMode and NowID are the file as git would record it, if Working compared it with

@@ -121,8 +121,9 @@ func clonedFrom(home, dir string) (address string, ok bool) {
 }
 
 // RemoveClone removes a clone that NoteClone has remembered, if nothing is lost: everything
-// is committed, and pushed. Otherwise it leaves it and says why. own is as in Remove.
-func RemoveClone(ctx context.Context, home, dir string, own func(file string) bool) (kept string, err error) {
+// is committed, and pushed. Otherwise it leaves it and says why. own and force are as in
+// Remove.
+func RemoveClone(ctx context.Context, home, dir string, own func(file string) bool, force bool) (kept string, err error) {
 	if !IsClone(home, dir) {
 		return "", nil
 	}
@@ -141,6 +142,9 @@ func RemoveClone(ctx context.Context, home, dir string, own func(file string) bo
 			return kept, err
 		}
 		if kept, err := g.unpushed(ctx, own); kept != "" || err != nil {
+			return kept, err
+		}
+		if kept, err := g.ignored(ctx, own, force); kept != "" || err != nil {
 			return kept, err
 		}
 	}

@@ -18,6 +18,7 @@ func TestRemoveClone(t *testing.T) {
 		"pushed":        {"git clone -q shop shop/clone", ""},
 		"unborn branch": {"git clone -q shop shop/clone && cd shop/clone && git switch -q --orphan other", ""},
 		"commit":        {"git clone -q shop shop/clone && cd shop/clone && git switch -q --detach && git commit -q --allow-empty -m two", "not pushed"},
+		"ignored file":  {"git clone -q shop shop/clone && mkdir shop/clone/ignored && echo x > shop/clone/ignored/x", "files that git ignores: ignored/"},
 		"no repository": {"git clone -q shop shop/clone && rm -rf shop/clone/.git && echo clone > shop/.git/info/exclude", "no longer a repository"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -28,7 +29,7 @@ func TestRemoveClone(t *testing.T) {
 			if err := worktree.NoteClone(r.home, dir, "https://host/shop"); err != nil {
 				t.Fatal(err)
 			}
-			kept, err := worktree.RemoveClone(t.Context(), r.home, dir, func(string) bool { return false })
+			kept, err := worktree.RemoveClone(t.Context(), r.home, dir, func(string) bool { return false }, false)
 			if err != nil || !strings.Contains(kept, c.kept) || (kept == "") != (c.kept == "") {
 				t.Errorf("kept because %q, want %q: %v", kept, c.kept, err)
 			}

@@ -98,16 +98,34 @@ func (g *git) ready(ctx context.Context, files []Seen) error {
 
 // settled refuses a repository in which an operation of several steps waits for a person.
 func (g *git) settled(ctx context.Context) error {
+	name, err := g.unfinished(ctx)
+	if err == nil && name != "" {
+		err = refused("a %s is in progress in %s; finish or abort it with git first", name, g.Cwd)
+	}
+	return err
+}
+
+func (g *git) unfinished(ctx context.Context) (name string, err error) {
 	own, err := g.run(ctx, "rev-parse", "--absolute-git-dir")
 	if err != nil {
-		return err
+		return "", err
 	}
 	for _, u := range unfinished {
 		if _, err := os.Lstat(filepath.Join(filepath.FromSlash(own), u.file)); err == nil {
-			return refused("a %s is in progress in %s; finish or abort it with git first", u.name, g.Cwd)
+			return u.name, nil
 		}
 	}
-	return nil
+	return "", nil
+}
+
+// Unfinished names the operation of several steps, such as a rebase, that waits for a person
+// in the repository that dir is in, or "".
+func Unfinished(ctx context.Context, dir string) (string, error) {
+	g, err := open(ctx, dir)
+	if err != nil {
+		return "", err
+	}
+	return g.unfinished(ctx)
 }
 
 // unfiltered refuses files that git stores in another form, and says what to do instead. The

@@ -3,13 +3,15 @@
 //
 //	{home}/worktrees/{id}/{name of the repository}   the worktree
 //	{home}/worktrees/{id}/origin                     the folder that it was made for
+//	{home}/worktrees/{id}/branch                     its branch, and the one that it began at
+//	{home}/worktrees/{id}/setup                      a command that is still to be run in it
 //
-// It is on its own branch, terret/{id}, at the commit that is checked out in the
+// It is on its own branch, named after what it is for or else terret/{id}, at the commit that is checked out in the
 // origin. Uncommitted changes there are not in it.
 //
 // A worktree is removed only if nothing is lost: no file is changed or new, and all
 // commits can be reached from another branch, a tag or another worktree. Files that git
-// ignores do not count, as with git worktree remove.
+// ignores count, too, unless the removal is forced: a new .env is nowhere else.
 //
 // A clone that was made for a session can be packed for another machine, and unpacked there.
 //

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -43,10 +44,12 @@ func Head(ctx context.Context, dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return g.clean(ctx)
+	return g.clean(ctx, "all")
 }
 
-func (g *git) clean(ctx context.Context) (string, error) {
+// clean is the commit that is checked out. Changes are an error; untracked files are one if
+// untracked is all, and are not if it is no.
+func (g *git) clean(ctx context.Context, untracked string) (string, error) {
 	head, err := g.commit(ctx, "")
 	if err != nil {
 		if ctx.Err() != nil {
@@ -54,7 +57,7 @@ func (g *git) clean(ctx context.Context) (string, error) {
 		}
 		return "", fmt.Errorf("the repository in %s has no commit yet; make one first", g.Cwd)
 	}
-	status, err := g.run(ctx, "status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all")
+	status, err := g.run(ctx, "status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files="+untracked)
 	if err != nil {
 		return "", err
 	}
@@ -67,7 +70,8 @@ func (g *git) clean(ctx context.Context) (string, error) {
 }
 
 // Discard removes the worktree with that id and its branch, with everything in them. A
-// missing one is fine.
+// missing one is fine. A branch that the worktree has left stays, unless it has the id: it may be
+// somebody's by now.
 func Discard(ctx context.Context, home, id, dir string) error {
 	g, err := top(ctx, dir)
 	if err != nil {
@@ -76,8 +80,9 @@ func Discard(ctx context.Context, home, id, dir string) error {
 	if real, err := filepath.EvalSymlinks(home); err == nil {
 		home = real
 	}
-	own := filepath.Join(home, folder, id)
-	if err := removeAll(own); err != nil {
+	own, branch := filepath.Join(home, folder, id), MadeAs(home, id).Branch
+	entries, err := os.ReadDir(own)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	release, err := g.alone(ctx)
@@ -85,24 +90,32 @@ func Discard(ctx context.Context, home, id, dir string) error {
 		return err
 	}
 	defer release()
-	list, err := g.run(ctx, "worktree", "list", "--porcelain")
+	trees, err := g.trees(ctx) // while it still says what is checked out there
 	if err != nil {
 		return err
 	}
-	for line := range strings.Lines(list) {
-		tree, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "worktree ")
-		if ok && filepath.Dir(filepath.FromSlash(tree)) == own {
-			if _, err := g.run(ctx, "worktree", "remove", "--force", "--force", tree); err != nil {
+	for _, e := range entries {
+		if isNote(e.Name()) { // it says which branch goes: needed again if we are killed here
+			continue
+		}
+		if err := removeAll(filepath.Join(own, e.Name())); err != nil {
+			return err
+		}
+	}
+	for _, t := range trees {
+		if filepath.Dir(t.path) != own {
+			continue
+		}
+		if _, err := g.run(ctx, "worktree", "remove", "--force", "--force", t.path); err != nil {
+			return err
+		}
+		if t.ref == headsPrefix+branch || branch == branchPrefix+id { // the latter is nobody else's
+			if err := g.drop(ctx, branch); err != nil {
 				return err
 			}
 		}
 	}
-	if _, err := g.run(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+Branch(id)); err == nil {
-		if _, err := g.run(ctx, "branch", "-D", "--", Branch(id)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return removeAll(own)
 }
 
 // Commit commits everything in a worktree, in the user's name. Nothing to commit is fine.
@@ -135,47 +148,61 @@ func (g *git) person(ctx context.Context) []string {
 	return []string{"GIT_AUTHOR_NAME=" + name, "GIT_AUTHOR_EMAIL=" + email, "GIT_COMMITTER_NAME=" + name, "GIT_COMMITTER_EMAIL=" + email}
 }
 
-// Merge merges what is checked out in a worktree into what is checked out in dir. If that
-// is not possible, dir stays as it is.
+// Merge merges what is checked out in a worktree into what is checked out in dir, which may
+// hold untracked files but no other changes: git could not take the merge back without
+// them. If that is not possible, or would replace a file, dir stays as it is.
 func Merge(ctx context.Context, dir, tree string) error {
-	from, err := open(ctx, tree)
+	from, err := top(ctx, tree)
 	if err != nil {
 		return err
 	}
-	// Whoever worked there may have left the branch that the worktree was made with.
-	name, err := from.run(ctx, "symbolic-ref", "--quiet", "--short", "HEAD")
+	// Whoever worked there may have left the branch that the worktree was made with, and has
+	// chosen the name of theirs.
+	name, err := from.branch(ctx)
+	if name != "" {
+		name = headsPrefix + name
+	} else if err == nil {
+		name, err = from.commit(ctx, "")
+	}
 	if err != nil {
-		if name, err = from.commit(ctx, ""); err != nil {
-			return err
-		}
+		return err
 	}
 	g, err := top(ctx, dir)
 	if err != nil {
 		return err
 	}
-	if _, err := g.clean(ctx); err != nil {
+	if _, err := g.clean(ctx, "no"); err != nil {
 		return err
 	}
-	if err := g.free(ctx, name); err != nil {
+	id, err := g.commit(ctx, name)
+	if err != nil {
+		return err
+	}
+	if err := g.free(ctx, from, id); err != nil {
 		return err
 	}
 	g.Env = g.person(ctx)
-	if _, err := g.run(ctx, "merge", "--quiet", "--no-edit", "--no-verify", "--no-gpg-sign", name); err != nil {
-		_, _ = g.run(context.WithoutCancel(ctx), "merge", "--abort") // the first error counts
-		return fmt.Errorf("it cannot be merged: %w", err)
+	if _, err := g.run(ctx, "merge", "--quiet", "--no-edit", "--no-verify", "--no-gpg-sign", "--end-of-options", name); err != nil {
+		return fmt.Errorf("it cannot be merged: %w", g.giveUp(ctx, "merge", "MERGE_HEAD", id, err))
 	}
 	return nil
 }
 
-// free refuses a merge that would replace files that git ignores: git does so without a word.
-func (g *git) free(ctx context.Context, name string) error {
-	added, err := g.run(ctx, "diff", "--name-only", "-z", "--no-renames", "--diff-filter=A", "HEAD", name, "--")
+// free refuses a merge of a commit that would replace files that git ignores, which git does
+// without a word, or that would need filters, which do not run.
+func (g *git) free(ctx context.Context, from *git, name string) error {
+	added, err := g.run(ctx, "diff", "--name-only", "-z", "--no-renames", "--diff-filter=A", "--end-of-options", "HEAD", name, "--")
 	if err != nil {
 		return err
 	}
-	since, err := g.run(ctx, "diff", "--name-only", "-z", "--no-renames", "HEAD..."+name, "--")
+	since, err := g.run(ctx, "diff", "--name-only", "-z", "--no-renames", "--end-of-options", "HEAD..."+name, "--")
 	if err != nil {
 		return err
+	}
+	for _, side := range []*git{g, from} { // either may say what has a filter
+		if err := side.unfiltered(ctx, []byte(since), "merge it with git"); err != nil {
+			return fmt.Errorf("it cannot be merged: %w", err)
+		}
 	}
 	changed := map[string]bool{} // the rest of what was added was removed in HEAD, and stays so
 	for path := range strings.SplitSeq(since, "\x00") {

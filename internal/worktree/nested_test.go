@@ -28,7 +28,7 @@ func TestHostileNested(t *testing.T) {
 			r.sh(cwd, inner+"\n"+known)
 			base := r.sh(r.dir, "git rev-parse main")
 			for what, do := range map[string]func() error{
-				"remove": func() error { _, err := worktree.Remove(t.Context(), r.home, cwd, nil); return err },
+				"remove": func() error { _, err := worktree.Remove(t.Context(), r.home, cwd, nil, false); return err },
 				"head":   func() error { _, _ = worktree.Head(t.Context(), cwd); return nil },
 				"diff":   func() error { _, err := worktree.Diff(t.Context(), cwd, base); return err },
 				"commit": func() error { return worktree.Commit(t.Context(), cwd, "all") },
@@ -58,7 +58,7 @@ func TestBrokenNested(t *testing.T) {
 				git add inner 2> /dev/null; git commit -qm inner; rm -rf inner/.git; `+broken)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			if _, err := worktree.Add(ctx, r.home, "one", r.dir); err != nil {
+			if _, err := worktree.Add(ctx, r.home, "one", r.dir, ""); err != nil {
 				t.Errorf("add: %v", err)
 			}
 			if _, _ = worktree.Head(ctx, r.dir); ctx.Err() != nil { // git itself cannot say whether it is clean
@@ -82,7 +82,7 @@ func TestHostileNestedBehindLink(t *testing.T) {
 	if err := worktree.NoteClone(r.home, dir, "https://example.org/shop"); err != nil {
 		t.Fatal(err)
 	}
-	if kept, err := worktree.RemoveClone(t.Context(), r.home, dir, nil); kept == "" || err != nil {
+	if kept, err := worktree.RemoveClone(t.Context(), r.home, dir, nil, false); kept == "" || err != nil {
 		t.Errorf("kept %q, %v", kept, err)
 	}
 	if exists(canary) {

@@ -140,7 +140,7 @@ func (g *git) branch(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	name, ok := strings.CutPrefix(ref, "refs/heads/")
+	name, ok := strings.CutPrefix(ref, headsPrefix)
 	if !ok {
 		return "", refused("HEAD in %s is %s, which is not a branch; switch to one, and try again", g.Cwd, ref)
 	}

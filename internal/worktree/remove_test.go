@@ -21,7 +21,7 @@ func TestRemoveFinished(t *testing.T) {
 		if err := os.Rename(cwd, cwd+".gone"); err != nil {
 			t.Fatal(err)
 		}
-		if kept, err := worktree.Remove(t.Context(), r.home, cwd, nil); kept != "" || err != nil || exists(base) {
+		if kept, err := worktree.Remove(t.Context(), r.home, cwd, nil, false); kept != "" || err != nil || exists(base) {
 			t.Errorf("%s: kept %q, %v; the folder is there: %v", script, kept, err, exists(base))
 		}
 		if got := r.sh(r.dir, "git branch --list --format='%(refname:short)' 'terret/*'"); got != left {
@@ -51,11 +51,11 @@ func TestRemoveCutOff(t *testing.T) {
 		}
 		cwd := r.add("one", dir)
 		t.Setenv("PATH", failing+string(os.PathListSeparator)+usual)
-		if _, err := worktree.Remove(t.Context(), r.home, cwd, nil); err == nil || exists(cwd) {
+		if _, err := worktree.Remove(t.Context(), r.home, cwd, nil, false); err == nil || exists(cwd) {
 			t.Errorf("%s: cut off with %v; the folder is there: %v", name, err, exists(cwd))
 		}
 		t.Setenv("PATH", usual)
-		if kept, err := worktree.Remove(t.Context(), r.home, cwd, nil); kept != "" || err != nil || exists(filepath.Dir(cwd)) {
+		if kept, err := worktree.Remove(t.Context(), r.home, cwd, nil, false); kept != "" || err != nil || exists(filepath.Dir(cwd)) {
 			t.Errorf("%s: kept %q, %v; the folder is there: %v", name, kept, err, exists(filepath.Dir(cwd)))
 		}
 		if got := r.sh(dir, "git branch --list 'terret/*'; git worktree list --porcelain | grep -c ^worktree"); got != "1" {

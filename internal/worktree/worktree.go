@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -14,13 +15,19 @@ import (
 const (
 	folder     = "worktrees"
 	originName = "origin"
+	branchName = "branch" // the name of the branch, and of the one that it began at
+	setupName  = "setup"  // a command that is still to be run in the worktree
 )
 
-// branchPrefix is what the names of our branches begin with.
-const branchPrefix = "terret/"
+// isNote reports whether a name beside a worktree is that of a file of ours.
+func isNote(name string) bool { return name == originName || name == branchName || name == setupName }
 
-// Branch is the branch of the worktree with that id.
-func Branch(id string) string { return branchPrefix + id }
+// headsPrefix is what git's full names of branches begin with. Short names may be options, or
+// those of tags.
+const headsPrefix = "refs/heads/"
+
+// branchPrefix is what the names of branches begin with that nobody named.
+const branchPrefix = "terret/"
 
 // Find returns the top of the worktree under home that holds the path, and the id of the
 // worktree. Both paths are absolute, and path is without symbolic links.
@@ -43,7 +50,7 @@ func find(home, path string) (top, id string, ok bool) {
 		return "", "", false
 	}
 	parts := strings.Split(filepath.ToSlash(rel), "/")
-	if len(parts) < 2 || parts[1] == originName {
+	if len(parts) < 2 || isNote(parts[1]) {
 		return "", "", false
 	}
 	return filepath.Join(home, folder, parts[0], parts[1]), parts[0], true
@@ -64,14 +71,20 @@ func Origin(home, path string) (string, bool) {
 }
 
 // Add makes a worktree with that id, which must be unused, of the repository that dir
-// is in. It returns the folder in it that corresponds to dir. Both home and dir are
-// absolute. Its errors are for people.
-func Add(ctx context.Context, home, id, dir string) (cwd string, err error) {
-	return AddAt(ctx, home, id, dir, "HEAD")
+// is in. It returns the folder in it that corresponds to dir. Its branch is named after
+// about, a title or a prompt, or else after the id. Both home and dir are absolute. Its
+// errors are for people.
+func Add(ctx context.Context, home, id, dir, about string) (cwd string, err error) {
+	return add(ctx, home, id, dir, "HEAD", about)
 }
 
-// AddAt is Add for a commit other than the one that is checked out in dir.
+// AddAt is Add for a commit other than the one that is checked out in dir. The branch is
+// named after the id.
 func AddAt(ctx context.Context, home, id, dir, commit string) (cwd string, err error) {
+	return add(ctx, home, id, dir, commit, "")
+}
+
+func add(ctx context.Context, home, id, dir, commit, about string) (cwd string, err error) {
 	g, err := open(ctx, dir)
 	if err != nil {
 		return "", err
@@ -110,20 +123,36 @@ func AddAt(ctx context.Context, home, id, dir, commit string) (cwd string, err e
 		return "", err
 	}
 	tree := filepath.Join(own, filepath.Base(top))
-	if filepath.Base(top) == originName {
+	if isNote(filepath.Base(top)) {
 		tree += "-tree"
 	}
+	base, _ := g.branch(ctx) // an error: there is none
+	made := Made{branchPrefix + id, base}
+	if made.Branch, err = g.freeName(ctx, id, about); err != nil {
+		_ = os.Remove(own)
+		return "", err
+	}
+	branched := false
 	defer func() {
 		if err != nil { // the first error counts
 			_, _ = g.run(context.WithoutCancel(ctx), "worktree", "remove", "--force", "--force", tree)
-			_, _ = g.run(context.WithoutCancel(ctx), "branch", "-D", Branch(id))
+			if branched { // otherwise it is somebody else's
+				_ = g.drop(context.WithoutCancel(ctx), made.Branch)
+			}
 			_ = os.RemoveAll(own)
 		}
 	}()
 	if err := os.WriteFile(filepath.Join(own, originName), []byte(real+"\n"), 0o600); err != nil {
 		return "", err
 	}
-	if _, err := g.run(ctx, "worktree", "add", "--quiet", "--no-track", "-b", Branch(id), tree, commit); err != nil {
+	if err := made.note(home, id); err != nil {
+		return "", err
+	}
+	if _, err := g.run(ctx, "branch", "--no-track", "--end-of-options", made.Branch, commit); err != nil {
+		return "", err
+	}
+	branched = true
+	if _, err := g.run(ctx, "worktree", "add", "--quiet", "--end-of-options", tree, made.Branch); err != nil {
 		return "", err
 	}
 	cwd = filepath.Join(tree, below)
@@ -134,9 +163,10 @@ func AddAt(ctx context.Context, home, id, dir, commit string) (cwd string, err e
 }
 
 // Remove removes the worktree that holds the path, and its branch, if nothing is lost.
-// Otherwise it leaves both and says why. A missing worktree is fine. own reports files,
-// by their paths from the worktree's top, that may be lost.
-func Remove(ctx context.Context, home, path string, own func(file string) bool) (kept string, err error) {
+// Otherwise it leaves both and says why. A missing worktree is fine. own reports files and
+// folders, by their paths from the worktree's top, that may be lost; with force those that
+// git ignores may, too.
+func Remove(ctx context.Context, home, path string, own func(file string) bool, force bool) (kept string, err error) {
 	tree, id, ok := Find(home, path)
 	if !ok {
 		return "", nil
@@ -161,7 +191,10 @@ func Remove(ctx context.Context, home, path string, own func(file string) bool) 
 	if kept, err := g.elsewhere(ctx); kept != "" || err != nil {
 		return kept, err
 	}
-	if kept, err := g.unsaved(ctx, id, own); kept != "" || err != nil {
+	if kept, err := g.unsaved(ctx, MadeAs(home, id).Branch, own); kept != "" || err != nil {
+		return kept, err
+	}
+	if kept, err := g.ignored(ctx, own, force); kept != "" || err != nil {
 		return kept, err
 	}
 	common, err := g.run(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
@@ -174,7 +207,7 @@ func Remove(ctx context.Context, home, path string, own func(file string) bool) 
 	if err := os.Rename(tree, tree+".gone"); err != nil {
 		return "", err
 	}
-	if err := g.unlist(ctx, tree, id); err != nil {
+	if err := g.unlist(ctx, tree, MadeAs(home, id).Branch); err != nil {
 		return "", err
 	}
 	return "", removeAll(base)
@@ -191,16 +224,41 @@ func (g *git) elsewhere(ctx context.Context) (string, error) {
 }
 
 // unlist has the repository forget a worktree whose folder is gone, and its branch.
-func (g *git) unlist(ctx context.Context, tree, id string) error {
+func (g *git) unlist(ctx context.Context, tree, branch string) error {
 	if _, err := g.run(ctx, "worktree", "remove", "--force", tree); err != nil {
 		return err
 	}
-	if _, err := g.run(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+Branch(id)); err == nil {
-		if _, err := g.run(ctx, "branch", "-D", "--", Branch(id)); err != nil {
-			return err
+	return g.drop(ctx, branch)
+}
+
+// drop removes a branch, if it is there. One that is checked out somewhere stays.
+func (g *git) drop(ctx context.Context, branch string) error {
+	if _, err := g.run(ctx, "show-ref", "--verify", "--quiet", headsPrefix+branch); err != nil {
+		return nil
+	}
+	trees, err := g.trees(ctx)
+	if err != nil || slices.ContainsFunc(trees, func(t tree) bool { return t.ref == headsPrefix+branch }) {
+		return err
+	}
+	_, err = g.run(ctx, "branch", "-D", "--", branch)
+	return err
+}
+
+// tree is one of the repository's work trees, and the branch that is checked out there, or "".
+type tree struct{ path, ref string }
+
+// trees lists the work trees that the repository knows, also those whose folder is gone.
+func (g *git) trees(ctx context.Context) (out []tree, err error) {
+	list, err := g.run(ctx, "worktree", "list", "--porcelain")
+	for line := range strings.SplitSeq(list, "\n") {
+		if path, ok := strings.CutPrefix(line, "worktree "); ok {
+			out = append(out, tree{path: filepath.FromSlash(path)})
+		}
+		if ref, ok := strings.CutPrefix(line, "branch "); ok && len(out) > 0 {
+			out[len(out)-1].ref = ref
 		}
 	}
-	return nil
+	return out, err
 }
 
 // finish does what is left of a Remove that was cut off when the folder was gone. If it
@@ -220,10 +278,10 @@ func finish(ctx context.Context, home, tree, id string) {
 		return
 	}
 	defer release()
-	branch := "refs/heads/" + Branch(id)
-	lost, err := g.run(ctx, "rev-list", "--max-count=1", branch, "--not", "--exclude="+Branch(id), "--branches", "--tags", "--remotes", "HEAD")
+	branch := MadeAs(home, id).Branch
+	lost, err := g.run(ctx, "rev-list", "--max-count=1", headsPrefix+branch, "--not", "--exclude="+branch, "--branches", "--tags", "--remotes", "HEAD")
 	if err == nil && lost == "" {
-		_ = g.unlist(ctx, tree, id) // whatever it says, nobody can do more
+		_ = g.unlist(ctx, tree, branch) // whatever it says, nobody can do more
 	}
 }
 
@@ -252,8 +310,33 @@ func (g *git) uncommitted(ctx context.Context, own func(string) bool) (string, e
 	return "", nil
 }
 
+// ignored names what git ignores, or "" if there is nothing or it may be lost.
+func (g *git) ignored(ctx context.Context, own func(string) bool, force bool) (string, error) {
+	if force {
+		return "", nil
+	}
+	status, err := g.run(ctx, "status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=normal", "--ignored=matching")
+	if err != nil {
+		return "", err
+	}
+	var names []string
+	for entry := range strings.SplitSeq(status, "\x00") {
+		if name, ok := strings.CutPrefix(entry, "!! "); ok && (own == nil || !own(name)) {
+			names = append(names, name)
+		}
+	}
+	const shown = 5
+	switch n := len(names) - shown; {
+	case len(names) == 0:
+		return "", nil
+	case n > 0:
+		names = append(names[:shown], fmt.Sprintf("%d more", n))
+	}
+	return "it has files that git ignores: " + strings.Join(names, ", "), nil
+}
+
 // unsaved says what would be lost with the worktree, or "".
-func (g *git) unsaved(ctx context.Context, id string, own func(string) bool) (string, error) {
+func (g *git) unsaved(ctx context.Context, branch string, own func(string) bool) (string, error) {
 	if kept, err := g.uncommitted(ctx, own); kept != "" || err != nil {
 		return kept, err
 	}
@@ -262,10 +345,10 @@ func (g *git) unsaved(ctx context.Context, id string, own func(string) bool) (st
 		return "", err
 	}
 	args := []string{"rev-list", "--max-count=1", "HEAD"}
-	if _, err := g.run(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+Branch(id)); err == nil {
-		args = append(args, "refs/heads/"+Branch(id))
+	if _, err := g.run(ctx, "show-ref", "--verify", "--quiet", headsPrefix+branch); err == nil {
+		args = append(args, headsPrefix+branch)
 	}
-	args = append(args, "--not", "--exclude="+Branch(id), "--branches", "--tags", "--remotes")
+	args = append(args, "--not", "--exclude="+branch, "--branches", "--tags", "--remotes")
 	lost, err := g.run(ctx, append(args, others...)...)
 	if err != nil || lost == "" {
 		return "", err

@@ -54,7 +54,7 @@ func (r repository) sh(dir, script string) string {
 
 func (r repository) add(id, dir string) string {
 	r.t.Helper()
-	cwd, err := worktree.Add(r.t.Context(), r.home, id, dir)
+	cwd, err := worktree.Add(r.t.Context(), r.home, id, dir, "")
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestAdd(t *testing.T) {
 	if got := r.sh(cwd, "cat a.txt"); got != "one" {
 		t.Errorf("one sees %q of the other", got)
 	}
-	if _, err := worktree.Add(t.Context(), r.home, "one", r.dir); err == nil {
+	if _, err := worktree.Add(t.Context(), r.home, "one", r.dir, ""); err == nil {
 		t.Error("an id was used twice")
 	}
 	if got := r.sh(cwd, "cat a.txt"); got != "one" {
@@ -109,12 +109,12 @@ func TestTogether(t *testing.T) {
 				if err := worktree.Discard(t.Context(), r.home, id, r.dir); err != nil {
 					t.Error(err)
 				}
-				cwd, err := worktree.Add(t.Context(), r.home, id, r.dir)
+				cwd, err := worktree.Add(t.Context(), r.home, id, r.dir, "")
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				if kept, err := worktree.Remove(t.Context(), r.home, cwd, nil); kept != "" || err != nil {
+				if kept, err := worktree.Remove(t.Context(), r.home, cwd, nil, false); kept != "" || err != nil {
 					t.Errorf("kept %q, %v", kept, err)
 				}
 			})
@@ -137,7 +137,7 @@ func TestBadAdd(t *testing.T) {
 		plain: "is not in a git repository", empty: "has no commit yet", bare: "is not in a git repository",
 		filepath.Join(r.dir, "fresh"): "is not in the checked-out commit; commit it first",
 	} {
-		_, err := worktree.Add(t.Context(), r.home, "bad", dir)
+		_, err := worktree.Add(t.Context(), r.home, "bad", dir, "")
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", dir, err, want)
 		}
@@ -157,9 +157,14 @@ func TestRemove(t *testing.T) {
 		script string // in the worktree
 		main   string // in the repository, after that
 		kept   string
+		force  bool
 	}{
 		"nothing done":              {},
-		"ignored files":             {script: "mkdir ignored; echo x > ignored/x"},
+		"ignored files":             {script: "mkdir ignored; echo x > ignored/x", kept: "files that git ignores: ignored/"},
+		"many ignored files":        {script: "for i in 1 2 3 4 5 6 7; do mkdir -p $i/ignored; echo x > $i/ignored/x; done", kept: "1/ignored/, 2/ignored/, 3/ignored/, 4/ignored/, 5/ignored/, 2 more"},
+		"ignored files, forced":     {script: "mkdir ignored; echo x > ignored/x", force: true},
+		"a new file, forced":        {script: "echo x > new.txt", force: true, kept: "uncommitted changes"},
+		"terret's own, ignored":     {script: "mkdir .terret; echo .gitignore > .terret/.gitignore"},
 		"terret's own":              {script: "mkdir .terret; echo x > .terret/.gitignore"},
 		"a new file":                {script: "echo x > new.txt", kept: "uncommitted changes"},
 		"a new file beside our own": {script: "mkdir .terret; echo x > .terret/.gitignore; echo y > .terret/new", kept: "uncommitted"},
@@ -189,7 +194,7 @@ func TestRemove(t *testing.T) {
 				r.sh(r.dir, fill(c.main))
 			}
 			before := r.sh(r.dir, "git rev-parse main; git for-each-ref refs/tags refs/heads/other")
-			kept, err := worktree.Remove(t.Context(), r.home, cwd, func(file string) bool { return file == ".terret/.gitignore" })
+			kept, err := worktree.Remove(t.Context(), r.home, cwd, func(file string) bool { return file == ".terret/.gitignore" }, c.force)
 			if err != nil || c.kept == "" && kept != "" || !strings.Contains(kept, c.kept) {
 				t.Errorf("kept %q, %v; want %q", kept, err, c.kept)
 			}
@@ -204,7 +209,7 @@ func TestRemove(t *testing.T) {
 			if after := r.sh(r.dir, "git rev-parse main; git for-each-ref refs/tags refs/heads/other"); after != before {
 				t.Errorf("%s before, %s after", before, after)
 			}
-			if again, err := worktree.Remove(t.Context(), r.home, cwd, nil); err != nil || (again != "") != stays {
+			if again, err := worktree.Remove(t.Context(), r.home, cwd, nil, c.force); err != nil || (again != "") != stays {
 				t.Errorf("again: kept %q, %v", again, err)
 			}
 		})
@@ -217,7 +222,7 @@ func TestRemoveOfDetached(t *testing.T) {
 	r := newRepository(t)
 	r.sh(r.dir, "git checkout -q --detach; echo x > sub/a.txt; git commit -qam two")
 	cwd := r.add("one", r.dir)
-	if kept, err := worktree.Remove(t.Context(), r.home, cwd, nil); kept != "" || err != nil {
+	if kept, err := worktree.Remove(t.Context(), r.home, cwd, nil, false); kept != "" || err != nil {
 		t.Errorf("kept %q, %v", kept, err)
 	}
 }
@@ -230,7 +235,7 @@ func TestRemoveBelowAnother(t *testing.T) {
 		cwd := r.add("one", r.dir)
 		r.sh(cwd, script+"; echo x > precious")
 		r.sh(r.home, "git init -q; echo '*' > .gitignore; git -c user.name=a -c user.email=a@b commit -q --allow-empty -m one")
-		if kept, err := worktree.Remove(t.Context(), r.home, cwd, nil); kept != "it is no longer a repository" || err != nil {
+		if kept, err := worktree.Remove(t.Context(), r.home, cwd, nil, false); kept != "it is no longer a repository" || err != nil {
 			t.Errorf("%s: kept %q, %v", name, kept, err)
 		}
 		if !exists(filepath.Join(cwd, "precious")) {
@@ -247,7 +252,7 @@ func TestRemoveWithoutRepository(t *testing.T) {
 	if err := os.RemoveAll(r.dir); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := worktree.Remove(t.Context(), r.home, cwd, nil); err == nil || !exists(cwd) {
+	if _, err := worktree.Remove(t.Context(), r.home, cwd, nil, false); err == nil || !exists(cwd) {
 		t.Errorf("removed: %v, %v", !exists(cwd), err)
 	}
 }
@@ -279,13 +284,13 @@ func TestHostile(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(cwd, "sub", "a.txt"), []byte("changed\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if kept, err := worktree.Remove(t.Context(), r.home, cwd, nil); kept == "" || err != nil {
+	if kept, err := worktree.Remove(t.Context(), r.home, cwd, nil, false); kept == "" || err != nil {
 		t.Errorf("kept %q, %v", kept, err)
 	}
 	if err := os.WriteFile(filepath.Join(cwd, "sub", "a.txt"), []byte("one\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if kept, err := worktree.Remove(t.Context(), r.home, cwd, nil); kept != "" || err != nil {
+	if kept, err := worktree.Remove(t.Context(), r.home, cwd, nil, false); kept != "" || err != nil {
 		t.Errorf("kept %q, %v", kept, err)
 	}
 	if b, err := os.ReadFile(canary); err == nil {
@@ -424,11 +429,11 @@ func TestFind(t *testing.T) {
 	if err := os.Symlink(r.home, linked); err != nil {
 		t.Fatal(err)
 	}
-	cwd, err := worktree.Add(t.Context(), linked, "one", r.dir)
+	cwd, err := worktree.Add(t.Context(), linked, "one", r.dir, "")
 	if _, id, ok := worktree.Find(linked, cwd); err != nil || !ok || id != "one" {
 		t.Errorf("%s is in %q, %v, %v", cwd, id, ok, err)
 	}
-	if kept, err := worktree.Remove(t.Context(), linked, cwd, nil); kept != "" || err != nil || exists(cwd) {
+	if kept, err := worktree.Remove(t.Context(), linked, cwd, nil, false); kept != "" || err != nil || exists(cwd) {
 		t.Errorf("kept %q, %v", kept, err)
 	}
 }
@@ -461,7 +466,7 @@ func TestRemoveWithLineEnd(t *testing.T) {
 	}
 	cwd := r.add("one", odd)
 	r.sh(cwd, "echo x > sub/a.txt; git commit -qam two")
-	if kept, err := worktree.Remove(t.Context(), r.home, cwd, nil); kept == "" || err != nil || !exists(cwd) {
+	if kept, err := worktree.Remove(t.Context(), r.home, cwd, nil, false); kept == "" || err != nil || !exists(cwd) {
 		t.Errorf("kept %q, %v", kept, err)
 	}
 }

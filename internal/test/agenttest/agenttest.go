@@ -74,6 +74,16 @@ func Find(t testing.TB, name string) Agent {
 	return Agent{}
 }
 
+// Modules is the folder with the packages of agents and protocols from npm.
+func Modules(t testing.TB) string {
+	t.Helper()
+	bin, err := programs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Dir(bin)
+}
+
 // programs is the folder with the agents' programs.
 func programs() (string, error) {
 	if dir := os.Getenv("TERRET_CONFORMANCE_AGENTS"); dir != "" {
