@@ -125,7 +125,7 @@ func (r *request) file(ctx context.Context, opinion *terret.Decision, hits map[s
 	}
 	ev := r.ask.Event
 	ev.Data = desk.WithRequestID(ev.Data, r.id)
-	ev.Expects = &terret.Expects{RequestID: r.id, Gate: r.ask.Gate, Fallback: desk.Fallback(r.ask)}
+	ev.Expects = &terret.Expects{RequestID: r.id, Gate: r.ask.Gate, Fallback: desk.Fallback(r.ask), Decided: opinion != nil}
 	if r.limit > 0 && opinion == nil {
 		at := terret.TimeOf(time.Now().Add(r.limit))
 		ev.Expects.ExpiresAt = &at

@@ -29,7 +29,8 @@
 //	settling   the agent says that it is done, could   idle                         the same
 //	           not start, or has died
 //	quiet      undo, redo, putting files back, moving  idle                         files in the old or the
-//	           to another node (quietly, in quiet.go)                               new state, never between
+//	           to another node, what others do with                                 new state, never between
+//	           its folder (quietly, in quiet.go)
 //	leaving    closing, or a long time without a turn  gone                         nothing to do
 //	broken     a failed commit or sync, from any phase gone                         whatever the phase before did
 //	gone       giving the session back                 -                            -

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"hash/maphash"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -48,6 +49,9 @@ type Config struct {
 	// Roles, if set, resolves a session's persona and mode for a turn. It is called for
 	// each turn.
 	Roles func(ctx context.Context, s terret.Session, o terret.TurnOptions) (Role, error)
+	// Setup, if set, is asked before each turn for what must be run in the session's folder
+	// first; nil means nothing.
+	Setup func(s terret.Session) *Setup
 	// Secrets are the secrets that agents are given, by name. In the log
 	// "[redacted:NAME]" replaces them; secrets shorter than eight bytes are not
 	// replaced.
@@ -114,6 +118,7 @@ type Engine struct {
 	downErr  error
 
 	edits   atomic.Int64 // of queues, by this process
+	seed    maphash.Seed // to compare queued prompts by their hashes
 	journal *journal.Journal
 	hub     *hub.Hub
 	watch   *remote.Watcher

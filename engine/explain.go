@@ -57,11 +57,11 @@ func (e *Engine) Try(ctx context.Context, r terret.Request, rules []terret.Rule)
 	return out, true, ctx.Err()
 }
 
-// DryRun tries a rule on all requests for tool uses so far.
-func (e *Engine) DryRun(ctx context.Context, rule terret.Rule) iter.Seq2[Past, error] {
+// DryRun tries a rule on all of the requests that are for tool uses.
+func (e *Engine) DryRun(ctx context.Context, requests terret.Requests, rule terret.Rule) iter.Seq2[Past, error] {
 	return func(yield func(Past, error) bool) {
 		for cursor := ""; ; {
-			page, err := e.cfg.Store.ListRequests(ctx, terret.RequestFilter{Limit: 500, Cursor: cursor})
+			page, err := requests.ListRequests(ctx, terret.RequestFilter{Limit: 500, Cursor: cursor})
 			if err != nil {
 				yield(Past{}, err)
 				return

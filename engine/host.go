@@ -104,7 +104,7 @@ func (h *host) admit(out []terret.Event, ev terret.Event) []terret.Event {
 // engineOnly reports whether drivers may not send it: the store acts on it.
 func engineOnly(data terret.Data) bool {
 	switch data.(type) {
-	case terret.TurnStart, terret.SessionResumed, terret.SessionStateChange, terret.CheckpointRewound,
+	case terret.TurnStart, terret.QueueChange, terret.SessionResumed, terret.SessionStateChange, terret.CheckpointRewound,
 		terret.PermissionDecision, terret.QuestionDecision, terret.PlanDecision, terret.StopDecision, terret.HookDecision:
 		return true
 	}

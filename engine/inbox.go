@@ -85,6 +85,7 @@ func (e *Engine) serveInbox(ctx context.Context) error {
 			e.serveWake(item)
 		}
 	}
+	e.showQueues(items)
 	return nil
 }
 
@@ -92,7 +93,7 @@ func (e *Engine) serve(ctx context.Context, l *live, item terret.InboxItem) {
 	if item.Kind == terret.InboxPrompt {
 		l.mu.Lock()
 		l.mayQueue = true
-		free := l.phase == idle && l.unusable() == nil && !l.leftover[item.ID]
+		free := l.phase == idle && l.unusable() == nil && !l.waits(item)
 		l.mu.Unlock()
 		if free {
 			e.goBackground(func() { e.next(l) })

@@ -26,6 +26,11 @@ func (e *Engine) Models(ctx context.Context, session string) ([]terret.Model, er
 	return slices.Concat([]terret.Model{}, out), orForeign(err)
 }
 
+// Open makes the session's agent ready, if it is not.
+func (e *Engine) Open(ctx context.Context, session string) error {
+	return orForeign(e.withAgent(ctx, session, func(terret.Agent) error { return nil }))
+}
+
 // Commands lists what can be run with [Engine.RunCommand].
 func (e *Engine) Commands(ctx context.Context, session string) ([]terret.Command, error) {
 	var out []terret.Command

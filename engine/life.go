@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"hash/maphash"
 	"log/slog"
 	"os"
 	"sync"
@@ -29,7 +30,8 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 		return nil, err
 	}
 	e := &Engine{
-		cfg: cfg, store: cfg.Store, log: cfg.Log, secrets: redact.Known(cfg.Secrets),
+		seed: maphash.MakeSeed(),
+		cfg:  cfg, store: cfg.Store, log: cfg.Log, secrets: redact.Known(cfg.Secrets),
 		drivers: map[string]terret.Driver{}, live: map[string]*live{}, claiming: map[string]chan struct{}{}, deciding: map[string]int{}, wakes: map[string]bool{},
 	}
 	if e.log == nil {
@@ -121,7 +123,8 @@ func (e *Engine) shutDrivers(ctx context.Context) error {
 	return err
 }
 
-// Drain waits until no turn runs, or the context ends.
+// Drain waits until no turn runs, or the context ends. Turns that people run themselves
+// need no engine to end, and are not waited for.
 func (e *Engine) Drain(ctx context.Context) error {
 	for {
 		t := e.running()
@@ -139,10 +142,10 @@ func (e *Engine) Drain(ctx context.Context) error {
 	}
 }
 
-// running returns a running turn, or nil.
+// running returns a running turn of ours, or nil.
 func (e *Engine) running() *turn {
 	for _, l := range e.lives() {
-		if t := l.current(); t != nil {
+		if t := l.current(); t != nil && !e.about(l.sessionCopy().Agent).Watched {
 			return t
 		}
 	}

@@ -28,6 +28,8 @@ type live struct {
 
 	left chan struct{} // closed when the session is gone
 
+	showing sync.Mutex // held while the queue is read to be shown, so that the log has its states in order
+
 	mu      sync.Mutex
 	phase   phase
 	closing bool  // somebody waits to close the session: nothing new begins
@@ -48,7 +50,11 @@ type live struct {
 	// leftover holds prompts that an earlier owner left in the queue; they wait until
 	// somebody prompts.
 	leftover map[string]bool
-	told     bool // the agent needs no account of a session that this one continues
+	// queueShown is the queue as the log shows it. holding is set from a person's stop
+	// until what waits in the queue is held: nothing of it begins meanwhile.
+	queueShown []shown
+	holding    bool
+	told       bool // the agent needs no account of a session that this one continues
 	// updates are changes that other processes sent and that are not carried out yet; one
 	// goroutine does that, in order, while there are any. known are the ids of all that
 	// came.

@@ -100,7 +100,7 @@ func (e *Engine) moveQueue(ctx context.Context, l *live, to terret.Session) erro
 	run := false
 	for _, item := range items {
 		l.mu.Lock()
-		waits, begun := l.leftover[item.ID], l.begun[item.ID]
+		waits, begun := l.waits(item), l.begun[item.ID]
 		l.mu.Unlock()
 		if item.Kind != terret.InboxPrompt || begun {
 			continue

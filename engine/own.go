@@ -112,7 +112,7 @@ func (e *Engine) claim(ctx context.Context, id string, closing bool) (*live, err
 	}
 	l.journal = e.journal.Open(c.Session, l)
 	release := func() error { return e.store.Release(context.WithoutCancel(ctx), id, c.Session.Epoch) }
-	if l.leftover, err = e.queuedIDs(ctx, id); err != nil {
+	if err = e.noteQueue(ctx, l); err != nil {
 		return nil, errors.Join(err, release())
 	}
 	if err := e.adopt(ctx, l); err != nil {

@@ -83,6 +83,14 @@ func (e *Engine) FindTurn(ctx context.Context, session, id string) (*terret.Turn
 	return &t, err
 }
 
+// takesPrompts is an error if people run the session themselves.
+func (e *Engine) takesPrompts(s terret.Session) error {
+	if !e.about(s.Agent).Watched {
+		return nil
+	}
+	return terret.Errorf(terret.CodeUnsupported, "session %s runs in a terminal of its own; type there, or continue it here as a session of its agent", s.ID)
+}
+
 func deref(t *terret.Turn) terret.Turn {
 	if t == nil {
 		return terret.Turn{}
@@ -93,6 +101,9 @@ func deref(t *terret.Turn) terret.Turn {
 // promptLive is Prompt for a session that is ours. It resolves the settings first, so
 // that a turn that cannot run does not begin.
 func (e *Engine) promptLive(ctx context.Context, l *live, r PromptRequest) (terret.Turn, error) {
+	if err := e.takesPrompts(l.sessionCopy()); err != nil {
+		return terret.Turn{}, err
+	}
 	if err := e.canRun(ctx, l, r.command); err != nil {
 		return terret.Turn{}, err
 	}
@@ -147,6 +158,9 @@ func (e *Engine) promptLive(ctx context.Context, l *live, r PromptRequest) (terr
 func (e *Engine) promptForeign(ctx context.Context, r PromptRequest) (terret.Turn, error) {
 	s, err := e.store.Session(ctx, r.Session)
 	if err != nil {
+		return terret.Turn{}, err
+	}
+	if err := e.takesPrompts(s); err != nil {
 		return terret.Turn{}, err
 	}
 	if s.Turn != "" && r.When != WhenQueue {
@@ -260,7 +274,7 @@ func (e *Engine) checkParent(ctx context.Context, session string, p *terret.Prom
 	switch {
 	case err != nil:
 		return err
-	case working || len(queue) > 0:
+	case working || slices.ContainsFunc(queue, func(t terret.Turn) bool { return !t.Held }):
 		return notThere("message %s will not be the last one when this prompt's turn comes; wait for the result, or name no parent", parent)
 	case last == "":
 		return notThere("there is no message %s: nothing was said in this session yet", parent)

@@ -238,7 +238,7 @@ func (c *chaos) check() {
 			c.t.Error(err)
 		}
 		for _, turn := range queue {
-			_ = e.DropQueued(ctx, turn.ID) // it may have begun
+			_ = e.DropQueued(ctx, id, turn.ID, "") // it may have begun
 		}
 		if err := e.Update(ctx, id, terret.SessionUpdated{Title: &title}, ""); err != nil {
 			c.t.Error(err)

@@ -22,56 +22,69 @@ func (e *Engine) Queue(ctx context.Context, session string) ([]terret.Turn, erro
 		if item.Kind != terret.InboxPrompt {
 			continue
 		}
-		var p terret.Prompt
+		var p queuedPrompt
 		if err := json.Unmarshal(item.Body, &p); err != nil {
 			e.log.Warn("a queued prompt cannot be read", "turn", item.ID, "error", err) // it can be dropped
 		}
-		out = append(out, terret.Turn{ID: item.ID, Session: session, State: terret.TurnQueued, Origin: terret.OriginQueue, MessageID: p.MessageID, Prompt: p.Blocks})
+		out = append(out, terret.Turn{ID: item.ID, Session: session, State: terret.TurnQueued, Origin: terret.OriginQueue, Held: p.Held, MessageID: p.MessageID, Prompt: p.Blocks})
 	}
 	return out, nil
 }
 
-// EditQueued changes a queued prompt, or moves it before the turn with that id, or to
-// the end if "end". A nil prompt or an empty place changes nothing. A queued command
-// becomes the prompt. One that has begun is a conflict.
-func (e *Engine) EditQueued(ctx context.Context, turn string, p *terret.Prompt, before string) error {
+// QueueEdit changes a queued prompt. What is not set stays as it is.
+type QueueEdit struct {
+	Session, Turn string
+	Prompt        *terret.Prompt // a queued command becomes the prompt
+	Before        string         // the turn to move it before, or "end"
+	By            string
+}
+
+// EditQueued changes a queued prompt. One that has begun is a conflict.
+func (e *Engine) EditQueued(ctx context.Context, r QueueEdit) error {
 	var body terret.JSON
-	if p != nil {
-		if err := checkPrompt(PromptRequest{Prompt: *p}); err != nil {
+	if r.Prompt != nil {
+		if err := checkPrompt(PromptRequest{Prompt: *r.Prompt}); err != nil {
 			return err
 		}
-		var err error
-		if body, err = json.Marshal(p); err != nil {
+		old, err := e.queued(ctx, r.Session, r.Turn)
+		if err != nil {
+			return err
+		}
+		if body, err = json.Marshal(queuedPrompt{Prompt: *r.Prompt, Origin: old.Origin, Held: old.Held}); err != nil {
 			return terret.Invalid("prompt", "%w", err)
 		}
 	}
-	if err := e.store.Edit(ctx, turn, body, before); err != nil {
+	l, _ := e.own(ctx, r.Session) // who owns the session logs the change
+	if err := e.store.Edit(ctx, r.Turn, body, r.Before); err != nil {
 		return err
 	}
-	return e.edited(turn)
+	return e.edited(l, r.Turn, r.By)
 }
 
 // DropQueued removes a queued prompt. One that has begun is a conflict.
-func (e *Engine) DropQueued(ctx context.Context, turn string) error {
+func (e *Engine) DropQueued(ctx context.Context, session, turn, by string) error {
+	l, _ := e.own(ctx, session) // who owns the session logs the change
 	if err := e.store.Drop(ctx, turn); err != nil {
 		return err
 	}
-	return e.edited(turn)
+	return e.edited(l, turn, by)
 }
 
 // edited is called after a queued prompt was changed in the store. Whoever has read the
 // queue and begins a prompt from now on reads it again; a prompt that has begun meanwhile
-// was not changed, and that is a conflict.
-func (e *Engine) edited(turn string) error {
+// was not changed, and that is a conflict. l is nil if the session is not ours.
+func (e *Engine) edited(l *live, turn, by string) error {
 	e.edits.Add(1)
-	for _, l := range e.lives() {
-		l.mu.Lock()
-		begun := l.begun[turn]
-		l.mu.Unlock()
-		if begun {
-			return terret.Errorf(terret.CodeConflict, "the queued prompt %s has just begun", turn)
-		}
+	if l == nil { // another process owns the session, and sees the change in the store
+		return nil
 	}
+	l.mu.Lock()
+	begun := l.begun[turn]
+	l.mu.Unlock()
+	if begun {
+		return terret.Errorf(terret.CodeConflict, "the queued prompt %s has just begun", turn)
+	}
+	e.showQueue(l, by, "")
 	return nil
 }
 
@@ -93,7 +106,22 @@ func (e *Engine) enqueuePrompt(ctx context.Context, r PromptRequest) (terret.Tur
 	return terret.Turn{ID: r.Turn, Session: r.Session, State: terret.TurnQueued, Origin: cmp.Or(r.Origin, terret.OriginQueue), MessageID: r.Prompt.MessageID, Prompt: r.Prompt.Blocks}, nil
 }
 
-// queuedIDs lists the ids of the prompts in a session's queue.
+// queued reads a prompt of the queue.
+func (e *Engine) queued(ctx context.Context, session, turn string) (queuedPrompt, error) {
+	var q queuedPrompt
+	items, err := e.prompts(ctx, session)
+	if err != nil {
+		return q, err
+	}
+	i := slices.IndexFunc(items, func(i terret.InboxItem) bool { return i.ID == turn })
+	if i < 0 {
+		return q, terret.Errorf(terret.CodeConflict, "no prompt %s is queued; it may have begun", turn)
+	}
+	_ = json.Unmarshal(items[i].Body, &q) // what cannot be read is replaced
+	return q, nil
+}
+
+// queuedIDs lists the ids of the prompts in a session's queue that are not held.
 func (e *Engine) queuedIDs(ctx context.Context, id string) (map[string]bool, error) {
 	queue, err := e.Queue(ctx, id)
 	if err != nil {
@@ -101,7 +129,9 @@ func (e *Engine) queuedIDs(ctx context.Context, id string) (map[string]bool, err
 	}
 	ids := make(map[string]bool, len(queue))
 	for _, t := range queue {
-		ids[t.ID] = true
+		if !t.Held {
+			ids[t.ID] = true
+		}
 	}
 	return ids, nil
 }
@@ -116,7 +146,7 @@ func (e *Engine) hasQueue(ctx context.Context, l *live) (bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.ContainsFunc(items, func(i terret.InboxItem) bool {
-		return i.Kind == terret.InboxPrompt && !l.leftover[i.ID] && !l.begun[i.ID]
+		return i.Kind == terret.InboxPrompt && !l.waits(i) && !l.begun[i.ID]
 	}), nil
 }
 
@@ -130,6 +160,7 @@ func (e *Engine) runQueue(id string) {
 	l.leftover = nil
 	l.mu.Unlock()
 	e.next(l)
+	e.showQueue(l, "", "")
 }
 
 // reclaim takes back a session if somebody queued a prompt at the very moment it was
@@ -172,7 +203,7 @@ func (e *Engine) next(l *live) {
 func (l *live) seesQueue() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.mayQueue = l.phase != idle
+	l.mayQueue = l.phase != idle || l.holding
 	return !l.mayQueue
 }
 
@@ -195,7 +226,7 @@ func (e *Engine) beginNext(l *live) error {
 		if err != nil {
 			return err
 		}
-		if done, err := l.beginQueued(p, func() bool { return e.edits.Load() != edits }); done || err != nil {
+		if done, err := l.beginQueued(item, p, func() bool { return e.edits.Load() != edits }); done || err != nil {
 			return err
 		}
 	}
@@ -232,19 +263,20 @@ func (e *Engine) fromQueue(l *live, item terret.InboxItem) (beginning, error) {
 
 // beginQueued begins a prompt of the queue, unless it waits there until somebody prompts.
 // One that has begun or cannot run leaves the queue. It reports whether the others wait.
-func (l *live) beginQueued(b beginning, edited func() bool) (done bool, err error) {
+func (l *live) beginQueued(item terret.InboxItem, b beginning, edited func() bool) (done bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case l.leftover[b.taken] && !l.begun[b.taken]:
+	case l.waits(item) && !l.begun[b.taken]:
 		return false, nil
-	case l.phase != idle || l.unusable() != nil:
+	case l.phase != idle || l.holding || l.unusable() != nil:
 	case b.Turn == "" || l.begun[b.taken]:
 		l.journal.Append(&journal.Write{Taken: []string{b.taken}})
 		return false, nil
 	case edited():
 		return false, errEdited
 	default:
+		l.unshow(b.taken)
 		l.begin(b)
 	}
 	l.mayQueue = true // there may be more

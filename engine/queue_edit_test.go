@@ -27,6 +27,7 @@ func TestQueueReadWhenFree(t *testing.T) {
 	f, store, g, id := busyFixture(t)
 	reads := func() (n int) { store.set(func() { n = store.reads[id] }); return n }
 	done := f.promptWhen(id, "a", engine.WhenQueue)
+	f.shownAs(id, "a") // nobody reads the queue to show it any more
 	before := reads()
 	engine.Next(f.Engine, id)
 	if n := reads(); n != before {
@@ -43,10 +44,15 @@ func TestDropBeforeItBegins(t *testing.T) {
 	f, store, g, id := busyFixture(t)
 	a := f.promptWhen(id, "a", engine.WhenQueue)
 	b := f.promptWhen(id, "b", engine.WhenQueue)
-	dropped := make(chan error, 1)
-	// Several may read the queue at once; all of them wait for the drop.
-	drop := sync.OnceFunc(func() { dropped <- f.DropQueued(t.Context(), a.ID) })
-	store.set(func() { store.pended = drop })
+	f.shownAs(id, "a", "b") // nobody reads the queue to show it any more
+	stored, dropped := make(chan struct{}), make(chan error, 1)
+	store.set(func() {
+		store.drop = func() { close(stored) }
+		store.pended = sync.OnceFunc(func() { // several may read the queue at once; all of them wait for the drop
+			go func() { dropped <- f.DropQueued(t.Context(), id, a.ID, "") }()
+			<-stored
+		})
+	})
 	close(g.open)
 	f.ended(id, b.ID)
 	if err := receive(t, dropped); err != nil {
@@ -62,11 +68,12 @@ func TestDropWhileItBegins(t *testing.T) {
 	t.Parallel()
 	f, store, g, id := busyFixture(t)
 	a := f.promptWhen(id, "a", engine.WhenQueue)
+	f.shownAs(id, "a") // nobody reads the queue to show it any more
 	stored, dropped := make(chan struct{}), make(chan error, 1)
 	store.set(func() {
 		store.drop = func() { close(stored); f.ended(id, a.ID) }
 		store.pended = sync.OnceFunc(func() {
-			go func() { dropped <- f.DropQueued(t.Context(), a.ID) }()
+			go func() { dropped <- f.DropQueued(t.Context(), id, a.ID, "") }()
 			<-stored
 		})
 	})

@@ -151,9 +151,9 @@ func TestQueue(t *testing.T) {
 	}
 	edited := text("B")
 	for _, err := range []error{
-		f.EditQueued(t.Context(), b.ID, &edited, ""),
-		f.EditQueued(t.Context(), d.ID, nil, a.ID),
-		f.DropQueued(t.Context(), c.ID),
+		f.EditQueued(t.Context(), engine.QueueEdit{Session: id, Turn: b.ID, Prompt: &edited}),
+		f.EditQueued(t.Context(), engine.QueueEdit{Session: id, Turn: d.ID, Before: a.ID}),
+		f.DropQueued(t.Context(), id, c.ID, ""),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -162,8 +162,8 @@ func TestQueue(t *testing.T) {
 	if diff := cmp.Diff([]string{"d", "a", "B"}, f.queue(id)); diff != "" {
 		t.Errorf("queue (-want +got):\n%s", diff)
 	}
-	wantKind(t, f.DropQueued(t.Context(), c.ID), terret.CodeConflict)
-	wantKind(t, f.EditQueued(t.Context(), b.ID, &terret.Prompt{}, ""), terret.CodeInvalidRequest)
+	wantKind(t, f.DropQueued(t.Context(), id, c.ID, ""), terret.CodeConflict)
+	wantKind(t, f.EditQueued(t.Context(), engine.QueueEdit{Session: id, Turn: b.ID, Prompt: &terret.Prompt{}}), terret.CodeInvalidRequest)
 	close(g.open)
 	f.ended(id, b.ID)
 	f.close()

@@ -22,6 +22,13 @@ func (e *Engine) quietly(ctx context.Context, session, what string, fn func(*liv
 	}))
 }
 
+// Quietly runs fn while no turn runs in a session and none begins, as for what moves or
+// removes its folder. It waits for no turn: while one runs, the session is busy. What says
+// in an error what fn does. If another process owns the session, that is a conflict.
+func (e *Engine) Quietly(ctx context.Context, session, what string, fn func() error) error {
+	return e.quietly(ctx, session, what, func(*live) error { return fn() })
+}
+
 func (l *live) beQuiet(what string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -26,7 +28,7 @@ type Rewound struct {
 	Turn  string   `json:"turn"`
 	Files []string `json:"files"`
 	// Kept lists files that were not restored, because they were ignored or too large
-	// to record.
+	// to record, or because another session may have changed them: Note says which.
 	Kept []string `json:"kept,omitempty"`
 	// Lost lists what may have changed since the turn began and undo does not take back,
 	// and Commands counts the commands that the turn ran: what they did outside of the
@@ -49,7 +51,8 @@ type Lost struct {
 
 // Undo reverts the last turn that is not undone: its changes in the folder, and the
 // conversation too if the agent can do that. If it cannot, Undo reverts the last turn
-// that changed something, and the result says that the agent still remembers it. If
+// that changed something, and the result says that the agent still remembers it. Files
+// that another session may have changed meanwhile stay as they are: see Others. If
 // somebody has changed the files since, that is a conflict that names them, and nothing
 // is changed unless forced; then a copy of them is kept.
 func (e *Engine) Undo(ctx context.Context, session, by string, force bool) (Rewound, error) {
@@ -73,6 +76,7 @@ type trip struct {
 	unable  string // why the agent takes no part, if so
 	talk    bool   // the conversation must move too
 	remarks []string
+	others  *Others // who else changed files during the turn
 }
 
 func (e *Engine) rewind(ctx context.Context, session string, way trip) (out Rewound, err error) {
@@ -113,6 +117,9 @@ func (e *Engine) travel(ctx context.Context, l *live, way trip) (Rewound, error)
 	case hasSnapshots(way.turn) && off != nil:
 		return Rewound{}, terret.Errorf(terret.CodeUnsupported, "%w", off)
 	case hasSnapshots(way.turn):
+		if way.others, err = e.Others(ctx, l.sessionCopy(), way.turn); err != nil {
+			return Rewound{}, err
+		}
 		if err := way.files(ctx, repo, dir, &out, &data); err != nil {
 			return Rewound{}, err
 		}
@@ -244,7 +251,9 @@ func (w *trip) files(ctx context.Context, repo *checkpoint.Repo, dir string, out
 	if err != nil {
 		return terret.Errorf(terret.CodeInternal, "compare the states of %s: %w", dir, err)
 	}
-	result, err := repo.Restore(ctx, from, to, checkpoint.RestoreOptions{Force: w.force, For: w.direction + " of turn " + w.turn.ID})
+	result, err := repo.Restore(ctx, from, to, checkpoint.RestoreOptions{
+		Force: w.force, For: w.direction + " of turn " + w.turn.ID, Leave: func(path string) bool { return w.others.By(path) != "" },
+	})
 	if err := restoreError(err, w.direction, dir); err != nil {
 		return err
 	}
@@ -252,6 +261,7 @@ func (w *trip) files(ctx context.Context, repo *checkpoint.Repo, dir string, out
 	for _, k := range result.Kept {
 		out.Kept = append(out.Kept, k.Path)
 	}
+	w.left(changes, out)
 	restored := map[string]bool{}
 	for _, path := range result.Restored {
 		restored[path] = true
@@ -263,6 +273,24 @@ func (w *trip) files(ctx context.Context, repo *checkpoint.Repo, dir string, out
 		}
 	}
 	return nil
+}
+
+// left says which files were left as they are, since another session may have changed them.
+func (w *trip) left(changes []checkpoint.Change, out *Rewound) {
+	by := map[string][]string{}
+	for _, c := range changes {
+		if other := w.others.By(c.Path); other != "" {
+			by[other] = append(by[other], c.Path)
+			out.Kept = append(out.Kept, c.Path)
+		}
+	}
+	for _, other := range slices.Sorted(maps.Keys(by)) {
+		names := by[other]
+		if len(names) > 5 {
+			names = append(slices.Clone(names[:5]), fmt.Sprintf("%d more", len(names)-5))
+		}
+		w.remark("left as they are, since session " + other + " worked here at the same time and may have changed them: " + strings.Join(names, ", "))
+	}
 }
 
 // conversation moves the agent's conversation, and reports whether it did. An error

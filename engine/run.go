@@ -85,6 +85,9 @@ func (e *Engine) prepareTurn(l *live, t *turn) error {
 	if limit, spent := t.in.MaxCostUSD, l.sessionCopy().CostUSD; limit > 0 && spent >= limit {
 		return overBudget(spent, limit)
 	}
+	if err := e.setUp(l, t); err != nil {
+		return err
+	}
 	h, err := e.openAgent(t.ctx, l, t)
 	if err != nil {
 		return err

@@ -10,13 +10,14 @@ import (
 
 // Interrupt stops the running turn and keeps the agent. It decides open requests first.
 // A turn that does not end in time is killed. It returns when the agent has been told.
-// If no turn is running, that is a conflict.
+// If no turn is running, that is a conflict. If by names somebody, what waits in the queue
+// is held until somebody sends it on ([Engine.SendQueued]).
 func (e *Engine) Interrupt(ctx context.Context, session, by string) error {
 	return e.stop(ctx, session, terret.InboxInterrupt, by)
 }
 
 // Kill ends the running turn and the agent's processes by force, and returns when
-// they are gone.
+// they are gone. It holds the queue as Interrupt does.
 func (e *Engine) Kill(ctx context.Context, session, by string) error {
 	return e.stop(ctx, session, terret.InboxKill, by)
 }
@@ -30,11 +31,17 @@ func (e *Engine) stop(ctx context.Context, session string, how terret.InboxKind,
 	if t == nil {
 		return notRunning(session)
 	}
+	if how == terret.InboxInterrupt && e.about(l.sessionCopy().Agent).Watched {
+		return terret.Errorf(terret.CodeUnsupported, "session %s runs in a terminal of its own; stop it there", session)
+	}
 	e.stopLocal(ctx, l, t, how, by)
 	return nil
 }
 
 func (e *Engine) stopLocal(ctx context.Context, l *live, t *turn, how terret.InboxKind, by string) {
+	if l.beginHold(t, by) {
+		e.holdQueue(l, by)
+	}
 	if how == terret.InboxKill {
 		e.killTurn(ctx, l, t, because(terret.CodeKilled, "killed", by))
 		return

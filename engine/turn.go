@@ -64,6 +64,9 @@ type queuedPrompt struct {
 	terret.Prompt
 	Command *command      `json:"command,omitempty"`
 	Origin  terret.Origin `json:"origin,omitempty"`
+	// Held prompts wait until somebody sends them on: a person has stopped the turn before
+	// them.
+	Held bool `json:"held,omitempty"`
 }
 
 // text is what a person would have typed.

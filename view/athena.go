@@ -288,7 +288,7 @@ func (a *athena) message(e terret.Event, kind string, data any, nth int) Message
 		out.ToolUseID, _ = d["tool_use_id"].(string)
 	}
 	if x := e.Expects; x != nil {
-		out.ID, out.Interaction.ExpectsDecision = x.RequestID, true
+		out.ID, out.Interaction.ExpectsDecision = x.RequestID, !x.Decided
 		if x.ExpiresAt != nil {
 			ms := max(0, x.ExpiresAt.Sub(e.Time.Time).Milliseconds())
 			out.Interaction.DefaultTimeoutMS = &ms

@@ -52,6 +52,12 @@ func hook(name, data string) terret.HookEvent {
 	return terret.HookEvent{Hook: name, Data: terret.JSON(data)}
 }
 
+// settled is a request that was decided when it was asked.
+func settled(e terret.Event) terret.Event {
+	e.Expects.Decided = true
+	return e
+}
+
 // TestAthenaEvents is the event table: which hook gives which kind.
 func TestAthenaEvents(t *testing.T) {
 	t.Parallel()
@@ -64,6 +70,10 @@ func TestAthenaEvents(t *testing.T) {
 		{
 			"A41", "PreToolUse", "tool.pre", asking(terret.GatePreTool, in(terret.ToolPre{ToolID: "u", Name: "Bash", Input: terret.JSON(`{"command":"ls"}`)})),
 			`{"tool_name":"Bash","tool_use_id":"u","tool_input":{"command":"ls"}}`, true,
+		},
+		{
+			"A41 nobody waits", "PreToolUse", "tool.pre", settled(asking(terret.GatePreTool, in(terret.ToolPre{ToolID: "u", Name: "Bash", Input: terret.JSON(`{"command":"ls"}`)}))),
+			`{"tool_name":"Bash","tool_use_id":"u","tool_input":{"command":"ls"}}`, false,
 		},
 		{
 			"A42", "PostToolUse", "tool.post", in(terret.ToolPost{ToolID: "u", Name: "Bash", Content: []terret.Block{terret.Text("a.go")}}),

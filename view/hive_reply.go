@@ -156,6 +156,21 @@ func FromHive(q terret.Request, body []byte) (terret.Decision, error) {
 	return out, nil
 }
 
+// HiveMessages lists the messages of a session as Hive's getMessages does.
+func HiveMessages(messages []terret.Message) []any {
+	h, out := &hive{names: map[string]string{}}, []any{}
+	for _, m := range messages {
+		if m.Role == terret.RoleTool {
+			continue // its results are in no message of Hive's
+		}
+		out = append(out, object{
+			"id": m.MessageID, "role": m.Role, "parts": h.parts(m.Blocks),
+			"info": object{"id": m.MessageID, "role": m.Role, "time": object{"created": m.Time}},
+		})
+	}
+	return out
+}
+
 // HiveRequests are open requests as the events that announced them. A gate that Hive
 // does not know is left out.
 func HiveRequests(requests []terret.Request) []json.RawMessage {

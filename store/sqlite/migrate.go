@@ -61,6 +61,10 @@ func migrate(tx *lite.Conn, path string) (int, error) {
 }
 
 func newerSchema(path string, have, know int) error {
+	back := ""
+	if found := copiesBefore(path, know); len(found) > 0 {
+		back = fmt.Sprintf(". To go back to how it was before that, without what happened since: terret db restore '%s'", found[len(found)-1])
+	}
 	return terret.Errorf(terret.CodeStartupRefused,
-		"%s was written by a newer terret (schema %d, this one supports %d); update terret, or restart it if it was just updated", path, have, know)
+		"%s was written by a newer terret (schema %d, this one supports %d); update terret, or restart it if it was just updated%s", path, have, know, back)
 }

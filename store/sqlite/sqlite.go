@@ -172,6 +172,9 @@ func (s *Store) openWriter(ctx context.Context) error {
 		return err
 	}
 	return s.begin(ctx, func(tx *lite.Conn) error {
+		if err := s.copyBefore(ctx, tx); err != nil {
+			return err
+		}
 		s.version, err = migrate(tx, s.path)
 		return err
 	})

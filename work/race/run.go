@@ -7,10 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -97,7 +94,7 @@ func (x *Racer) fail(err error) {
 
 // prepare makes the racer's worktree, unless there is one already, and finds a port for it.
 func (r *Runner) prepare(ctx context.Context, by string, x Race, one *Racer) (port int, err error) {
-	if port, err = freePort(ctx); err != nil {
+	if port, err = check.FreePort(ctx); err != nil {
 		return 0, err
 	}
 	if one.Dir != "" {
@@ -113,13 +110,11 @@ func (r *Runner) prepare(ctx context.Context, by string, x Race, one *Racer) (po
 	if err != nil {
 		return 0, err
 	}
-	for _, name := range x.request.Copy {
-		if err := copyFile(x.Cwd, dir, name); err != nil {
-			return 0, err
-		}
+	if _, err := worktree.Copy(x.Cwd, dir, x.request.Copy); err != nil {
+		return 0, err
 	}
 	if x.request.Setup != "" {
-		result, err := check.Run(ctx, dir, r.env(port), x.request.Setup)
+		result, err := check.Run(ctx, dir, check.WithPort(r.Env, port), x.request.Setup)
 		if err != nil {
 			return 0, err
 		}
@@ -142,53 +137,6 @@ const prepared = "prepared"
 func mark(diff string) string {
 	sum := sha256.Sum256([]byte(diff))
 	return hex.EncodeToString(sum[:])
-}
-
-func (r *Runner) env(port int) []string {
-	return append(append([]string(nil), r.Env...), fmt.Sprintf("PORT=%d", port))
-}
-
-// freePort finds a port that nobody listens on.
-func freePort(ctx context.Context) (int, error) {
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = l.Close() }()
-	addr, ok := l.Addr().(*net.TCPAddr)
-	if !ok {
-		return 0, fmt.Errorf("%s is not a port", l.Addr())
-	}
-	return addr.Port, nil
-}
-
-// copyFile copies a file that git does not know into a worktree. A missing one is fine.
-func copyFile(from, to, name string) error {
-	if !filepath.IsLocal(name) {
-		return fmt.Errorf("%s is not a file below the folder", name)
-	}
-	in, err := os.OpenInRoot(from, name)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	root, err := os.OpenRoot(to)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = root.Close() }()
-	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		return err
-	}
-	out, err := root.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
 }
 
 // work has the agent work, and checks what it did.
@@ -216,7 +164,7 @@ func (r *Runner) work(ctx context.Context, x Race, one *Racer, port int) error {
 	if x.Check == "" {
 		return nil
 	}
-	result, err := check.Run(ctx, one.Dir, r.env(port), x.Check)
+	result, err := check.Run(ctx, one.Dir, check.WithPort(r.Env, port), x.Check)
 	if err != nil {
 		return err
 	}

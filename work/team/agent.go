@@ -159,7 +159,7 @@ func (a *sessionAgent) prompt(ctx context.Context, s terret.Session, turn string
 		return 0, nil // it may be anywhere in the log
 	}
 	if old != nil { // its process is gone, and nobody would start it
-		if err := e.DropQueued(ctx, turn); err != nil && !errors.Is(err, terret.ErrConflict) {
+		if err := e.DropQueued(ctx, s.ID, turn, ""); err != nil && !errors.Is(err, terret.ErrConflict) {
 			return 0, err
 		}
 	}

@@ -54,7 +54,7 @@ func StopAsked(ctx context.Context, h Host, name, id string, attempt int) error 
 		return err
 	}
 	if t.State == terret.TurnQueued {
-		err := h.Engine.DropQueued(ctx, turn)
+		err := h.Engine.DropQueued(ctx, session, turn, "")
 		if !errors.Is(err, terret.ErrConflict) { // it has just begun
 			return err
 		}

@@ -2,6 +2,7 @@ package team
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
 	"os"
 	"slices"
@@ -36,8 +37,10 @@ type Config struct {
 	Cwd            string `json:"cwd,omitempty"` // empty means the current folder
 	// SettingSources are those that the agent loads; nil means none.
 	SettingSources []string `json:"setting_sources,omitzero"`
-	// Credentials holds options of a single provider. All providers know "mode", and
-	// ignore "api_key", "auth_token" and "base_url": agents sign in by themselves.
+	// Credentials holds further options. All providers know "mode"; "mcp_servers" and
+	// "agents" (subagents), by name, in the agent's own format; and "hooks", the gates at
+	// which the agent waits for a decision. They ignore "api_key", "auth_token" and
+	// "base_url": agents sign in by themselves.
 	Credentials map[string]any `json:"credentials,omitempty"`
 
 	// Careful means that the agent uses no tool without asking, except to look at files in
@@ -95,14 +98,11 @@ func (c Config) Mode() string {
 }
 
 // Lasting returns the config in client mode unless it says another: what a member that is
-// there to stay should have.
+// there to stay should have. The provider [SDK] and credentials are words of a document in
+// which query is the default, so configs with them keep that.
 func (c Config) Lasting() Config {
-	c.Credentials = maps.Clone(c.Credentials)
-	if c.Credentials == nil {
-		c.Credentials = map[string]any{}
-	}
-	if _, ok := c.Credentials["mode"]; !ok {
-		c.Credentials["mode"] = ModeClient
+	if c.Type != SDK && len(c.Credentials) == 0 {
+		c.Credentials = map[string]any{"mode": ModeClient}
 	}
 	return c
 }
@@ -121,9 +121,12 @@ func (c Config) Validate() error {
 			if value != ModeQuery && value != ModeClient {
 				return terret.Invalid("credentials.mode", "%q is not a mode; use query or client", value)
 			}
-		case !slices.Contains(ignoredCredentials, key):
-			return terret.Invalid("credentials."+key, "there is no such option; use mode")
+		case !slices.Contains(ignoredCredentials, key) && !slices.Contains(passedOn, key):
+			return terret.Invalid("credentials."+key, "there is no such option; use mode, mcp_servers, agents or hooks")
 		}
+	}
+	if err := c.passOn(&terret.SessionOptions{}); err != nil {
+		return err
 	}
 	if c.Session != "" && !terret.ValidID("", c.Session) {
 		return terret.Invalid("session", "%q is not a session id", c.Session)
@@ -134,6 +137,60 @@ func (c Config) Validate() error {
 		}
 	}
 	return c.Restart.Validate()
+}
+
+// passedOn are the credentials that become options of the agent's sessions.
+var passedOn = []string{"mcp_servers", "agents", "hooks"}
+
+// passOn puts what the credentials say into the options of a session.
+func (c Config) passOn(o *terret.SessionOptions) (err error) {
+	object := func(key string) (map[string]any, error) {
+		value, given := c.Credentials[key]
+		list, ok := value.(map[string]any)
+		if given && !ok {
+			return nil, terret.Invalid("credentials."+key, "it must be an object, with a name for each")
+		}
+		return list, nil
+	}
+	servers, err := object("mcp_servers")
+	if err != nil {
+		return err
+	}
+	for name, server := range servers {
+		for _, key := range []string{"env", "headers"} { // a config is in the log, where secrets must not be
+			if s, ok := server.(map[string]any); ok && s[key] != nil {
+				return terret.Invalid("credentials.mcp_servers."+name+"."+key, "it would be in the team's log, and often holds keys; let the server read them from a file or its own environment")
+			}
+		}
+	}
+	if len(servers) > 0 {
+		if o.MCP, err = json.Marshal(map[string]any{"mcpServers": servers}); err != nil {
+			return terret.Invalid("credentials.mcp_servers", "%w", err)
+		}
+	}
+	subagents, err := object("agents")
+	if err != nil {
+		return err
+	}
+	if len(subagents) > 0 {
+		if o.Agents, err = json.Marshal(subagents); err != nil {
+			return terret.Invalid("credentials.agents", "%w", err)
+		}
+	}
+	hooks, ok := c.Credentials["hooks"].([]any)
+	if c.Credentials["hooks"] != nil && !ok {
+		return terret.Invalid("credentials.hooks", "it must be a list of gates, such as pre_tool")
+	}
+	for _, hook := range hooks {
+		name, _ := hook.(string)
+		switch gate := terret.Gate(name); gate {
+		case terret.GatePreTool, terret.GatePrompt, terret.GateStop, terret.GateSubagentStop, terret.GateCompact:
+			o.Gates = append(o.Gates, gate)
+		default:
+			return terret.Invalid("credentials.hooks", "%v is not a gate; use pre_tool, prompt, stop, subagent_stop or compact", hook)
+		}
+	}
+	return nil
 }
 
 // withoutSecrets is the config as it may be stored: without the credentials that agents
@@ -164,11 +221,14 @@ func (c Config) session(d terret.Driver) (terret.Session, error) {
 	if c.Careful {
 		mode, policy, approved = "", terret.PolicyAsk, nil
 	}
+	options := terret.SessionOptions{
+		Tools: c.AllowedTools, AutoApproveTools: approved, SettingSources: sources, SystemAppend: c.Instructions, MaxCostUSD: c.MaxCostUSD,
+	}
+	if err := c.passOn(&options); err != nil {
+		return terret.Session{}, err
+	}
 	return terret.Session{
-		Agent: d.Name(), Title: cmp.Or(c.Title, c.Name), Cwd: cwd, Model: c.Model, Policy: policy, PermissionMode: mode,
-		Options: terret.SessionOptions{
-			Tools: c.AllowedTools, AutoApproveTools: approved, SettingSources: sources, SystemAppend: c.Instructions, MaxCostUSD: c.MaxCostUSD,
-		},
+		Agent: d.Name(), Title: cmp.Or(c.Title, c.Name), Cwd: cwd, Model: c.Model, Policy: policy, PermissionMode: mode, Options: options,
 	}, nil
 }
 

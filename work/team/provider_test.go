@@ -47,6 +47,15 @@ func TestConfig(t *testing.T) {
 		{"O52 unknown", team.Config{PermissionMode: "odd"}, with(func(s *terret.Session) { s.PermissionMode, s.Policy = "odd", terret.PolicyAsk })},
 		{"O25", team.Config{SettingSources: []string{"project"}}, with(func(s *terret.Session) { s.Options.SettingSources = []string{"project"} })},
 		{"O26", team.Config{Credentials: map[string]any{"api_key": "k", "auth_token": "t", "base_url": "u"}}, base},
+		{"O22 none", team.Config{AllowedTools: []string{}}, with(func(s *terret.Session) {
+			s.Options.Tools, s.Options.AutoApproveTools = []string{}, []string{}
+		})},
+		{"O13 O14 O32", team.Config{Credentials: map[string]any{
+			"mcp_servers": map[string]any{"db": map[string]any{"command": "serve"}}, "agents": map[string]any{"tester": map[string]any{"prompt": "Test."}}, "hooks": []any{"pre_tool", "stop"},
+		}}, with(func(s *terret.Session) {
+			s.Options.MCP, s.Options.Agents = terret.JSON(`{"mcpServers":{"db":{"command":"serve"}}}`), terret.JSON(`{"tester":{"prompt":"Test."}}`)
+			s.Options.Gates = []terret.Gate{terret.GatePreTool, terret.GateStop}
+		})},
 		{"O24", team.Config{Cwd: "."}, with(func(s *terret.Session) { s.Cwd = here })},
 		{"O24 none", team.Config{Cwd: "-"}, with(func(s *terret.Session) { s.Cwd = here })},
 	} {
@@ -108,14 +117,17 @@ func TestBadConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	for field, c := range map[string]team.Config{
-		"name":               {Name: "all"},
-		"credentials.mode":   {Name: "a", Credentials: map[string]any{"mode": "fast"}},
-		"credentials.modell": {Name: "a", Credentials: map[string]any{"modell": "x"}},
-		"session":            {Name: "a", Session: "../x"},
-		"topics":             {Name: "a", Topics: []string{"a b"}},
-		"restart.policy":     {Name: "a", Restart: team.Restart{Policy: "always"}},
-		"restart":            {Name: "a", Restart: team.Restart{Limit: -1}},
-		"cwd":                {Name: "a", Cwd: "/does/not/exist", Credentials: map[string]any{"mode": "client"}},
+		"name":                           {Name: "all"},
+		"credentials.mode":               {Name: "a", Credentials: map[string]any{"mode": "fast"}},
+		"credentials.modell":             {Name: "a", Credentials: map[string]any{"modell": "x"}},
+		"credentials.agents":             {Name: "a", Credentials: map[string]any{"agents": "x"}},
+		"credentials.hooks":              {Name: "a", Credentials: map[string]any{"hooks": []any{"permission"}}},
+		"credentials.mcp_servers.db.env": {Name: "a", Credentials: map[string]any{"mcp_servers": map[string]any{"db": map[string]any{"env": map[string]any{"KEY": "secret"}}}}},
+		"session":                        {Name: "a", Session: "../x"},
+		"topics":                         {Name: "a", Topics: []string{"a b"}},
+		"restart.policy":                 {Name: "a", Restart: team.Restart{Policy: "always"}},
+		"restart":                        {Name: "a", Restart: team.Restart{Limit: -1}},
+		"cwd":                            {Name: "a", Cwd: "/does/not/exist", Credentials: map[string]any{"mode": "client"}},
 	} {
 		if _, err := p.CreateAgent(t.Context(), c); terret.AsError(err) == nil || terret.AsError(err).Field != field {
 			t.Errorf("%s: %v", field, err)

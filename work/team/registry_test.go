@@ -187,6 +187,10 @@ func TestSupervision(t *testing.T) {
 			"idle", "processing", "restarting attempt 1 failed, next in 1ms: talker: no luck", "processing", "failed gave up after attempt 2: talker: no luck",
 		}},
 		{"never", 9, broken, fast(team.RestartNever, 0), "a could not answer: talker: no luck", []string{"idle", "processing", "failed gave up after attempt 1: talker: no luck"}},
+		{"refused", 9, &terret.Error{Code: terret.CodeModelError, Message: "bad request", HTTPStatus: 400}, fast("", 0), "a could not answer: talker: bad request", []string{"idle", "processing", "failed gave up after attempt 1: talker: bad request"}},
+		{"overloaded", 1, &terret.Error{Code: terret.CodeOverloaded, Message: "later", HTTPStatus: 429, Retryable: true}, fast("", 0), "at last", []string{
+			"idle", "processing", "restarting attempt 1 failed, next in 1ms: talker: later", "processing", "idle",
+		}},
 		{"signed out", 9, terret.Errorf(terret.CodeNotAuthenticated, "sign in"), fast("", 0), "a could not answer: talker: sign in", []string{"idle", "processing", "failed gave up after attempt 1: talker: sign in"}},
 		{"stopped by a person", 9, terret.Errorf(terret.CodeInterrupted, "by ann"), fast("", 0), "a could not answer: talker: by ann", []string{"idle", "processing", "failed gave up after attempt 1: talker: by ann"}},
 	} {

@@ -240,7 +240,11 @@ func (w *worker) failed(ctx context.Context, m *mail, before mark, said Message,
 	if _, auth := errors.AsType[*ProviderAuthError](why); auth {
 		again = false // it would not help
 	}
-	if code := terret.AsError(why).Code; !resumed && (code == terret.CodeInterrupted || code == terret.CodeKilled) {
+	own := terret.AsError(why)
+	if own.HTTPStatus >= 400 && own.HTTPStatus < 500 && !own.Retryable {
+		again = false // the model's provider would refuse the same request again
+	}
+	if code := own.Code; !resumed && (code == terret.CodeInterrupted || code == terret.CodeKilled) {
 		again = false // a person stopped it
 	}
 	cost := costOf(said)
