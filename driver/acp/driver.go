@@ -38,6 +38,7 @@ type Driver struct {
 var (
 	_ terret.Driver        = (*Driver)(nil)
 	_ terret.Prober        = (*Driver)(nil)
+	_ terret.Prewarmer     = (*Driver)(nil)
 	_ terret.Agent         = (*agent)(nil)
 	_ terret.Killer        = (*agent)(nil)
 	_ terret.ModelLister   = (*agent)(nil)
@@ -81,11 +82,12 @@ func (d *Driver) Name() string { return d.p.Name }
 // Open implements terret.Driver. The process is up when it returns, and has the
 // session, unless that is one-shot: then each turn has its own.
 func (d *Driver) Open(ctx context.Context, r terret.OpenRequest) (terret.Agent, error) {
-	if r.Warm != nil {
-		_ = r.Warm.Close(ctx) // not one of ours
-	}
+	w, warm := seat.Adopt[*waiting](ctx, r.Warm, d.WarmKey(r))
 	if err := checkSettings(r.Settings); err != nil {
 		return nil, err
+	}
+	if warm {
+		return w.give(ctx, r)
 	}
 	a := newAgent(d, r)
 	if r.Session.OneShot {

@@ -138,7 +138,6 @@ var notInACP = map[terret.Capability]string{
 	terret.CanSubagents:        "ACP does not tell subagents apart",
 	terret.CanStructuredOutput: "ACP has no structured output",
 	terret.CanEditInput:        "ACP lets a client allow or refuse a tool use, not change it",
-	terret.CanPrewarm:          "the agent is started with its session",
 }
 
 // capabilities is what the agent can do with these features.
@@ -156,7 +155,7 @@ func (f Features) capabilities() terret.Capabilities {
 	for name, reason := range notInACP {
 		c.Abilities[name] = terret.Ability{Reason: reason}
 	}
-	for _, name := range []terret.Capability{terret.CanPermissions, terret.CanStream, terret.CanInterrupt, terret.CanMultiTurn} {
+	for _, name := range []terret.Capability{terret.CanPermissions, terret.CanStream, terret.CanInterrupt, terret.CanMultiTurn, terret.CanPrewarm} {
 		c.Abilities[name] = terret.Ability{OK: true, By: terret.ByAgent}
 	}
 	for _, name := range []terret.Capability{terret.CanUndo, terret.CanRedo, terret.CanQueue} {

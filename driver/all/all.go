@@ -2,6 +2,7 @@
 package all
 
 import (
+	"context"
 	"maps"
 	"os"
 	"slices"
@@ -28,6 +29,8 @@ type Config struct {
 	Agents map[string]Agent
 	// Providers are further APIs with models for the native agent.
 	Providers map[string]native.Provider
+	// MoreProviders, if set, are further ones that may come and go.
+	MoreProviders func() map[string]native.Provider
 	// UserDir, if set, is a folder with commands of the user's for the native agent.
 	UserDir string
 	// Key looks up keys of models' APIs that are not in Env, by the name of the provider;
@@ -76,7 +79,7 @@ func Drivers(c Config) ([]terret.Driver, error) {
 	}
 	drivers = append(drivers, others...)
 	drivers = append(drivers, native.New(native.Config{
-		ProductName: c.ProductName, Getenv: lookup(c.Env), Env: one(native.Name).Env, Providers: c.Providers, Key: c.Key, MCPTokens: c.MCPTokens, Prices: c.Prices,
+		ProductName: c.ProductName, Getenv: lookup(c.Env), Env: one(native.Name).Env, Providers: c.Providers, MoreProviders: c.MoreProviders, Key: c.Key, MCPTokens: c.MCPTokens, Prices: c.Prices,
 		UserDir: c.UserDir, SandboxHelper: c.SandboxHelper, Home: c.Home,
 	}))
 	if c.MockScript != "" {
@@ -156,3 +159,13 @@ func lookup(environ []string) func(string) string {
 		return ""
 	}
 }
+
+// Watcher is a driver of sessions that people run in terminals of their own. What happens
+// there is reported to it.
+type Watcher interface {
+	terret.Driver
+	Report(ctx context.Context, session string, input []byte) (answer []byte, err error)
+}
+
+// Watchers makes those drivers, by the name of the agent that runs.
+func Watchers() map[string]Watcher { return map[string]Watcher{claude.Name: claude.NewWatched()} }

@@ -43,6 +43,7 @@ type remembered struct {
 	At        time.Time        `json:"at"`
 	Path      string           `json:"path,omitempty"`
 	Built     time.Time        `json:"built,omitzero"` // when the program was last changed
+	Said      *terret.Probe    `json:"said,omitempty"` // all that it said
 }
 
 // Choose names the agent to use when nobody says which: the first program that is
@@ -100,14 +101,26 @@ func Probes(ctx context.Context, drivers []terret.Driver) []terret.Probe {
 	return out
 }
 
-// Declared says at once what agents can do, without starting their programs: it does not
-// know whether they are installed and signed in. Agents of which only their program knows
-// what they can do are left out.
-func Declared(ctx context.Context, drivers []terret.Driver) []terret.Probe {
+// Ask asks one driver, as Probes does, and reports whether its agent answered in time.
+func Ask(ctx context.Context, d terret.Driver) (said terret.Probe, answered bool) {
+	ctx, cancel := context.WithTimeout(ctx, probeLimit)
+	defer cancel()
+	said = probe(ctx, d)
+	return said, ctx.Err() == nil
+}
+
+// Declared says at once what agents can do, without starting their programs. Of those that
+// said that they are there, it is what they said; of the others it does not know whether
+// they are installed and signed in. Agents of which only their program knows what they can
+// do are left out.
+func Declared(ctx context.Context, drivers []terret.Driver, said map[string]terret.Probe) []terret.Probe {
 	var out []terret.Probe
 	for _, d := range drivers {
 		about := terret.DescriptionOf(d)
+		last, known := said[d.Name()]
 		switch {
+		case known && last.Found && about.Program:
+			out = append(out, named(last, about))
 		case !about.Program:
 			out = append(out, probe(ctx, d))
 		case about.Can != nil:
@@ -160,8 +173,23 @@ func Recall(agent string, drivers []terret.Driver, data string, environ []string
 	return terret.Probe{Agent: agent, Found: true, Path: r.Path, Capabilities: terret.Capabilities{Oversight: r.Oversight}}, true
 }
 
+// Recalled is what the agents said last that are installed, by their names, as long as
+// their programs are the same. It may be old: it is for showing until they say it again.
+func Recalled(drivers []terret.Driver, data string, environ []string) map[string]terret.Probe {
+	out := map[string]terret.Probe{}
+	for name, r := range load(filepath.Join(data, "agents.json"), envKey(drivers, environ)).Agents {
+		if r.Said == nil || !r.Said.Found || r.Said.Agent != name {
+			continue
+		}
+		if info, err := os.Stat(r.Path); err == nil && info.ModTime().Equal(r.Built) {
+			out[name] = *r.Said
+		}
+	}
+	return out
+}
+
 func rememberedOf(p terret.Probe) remembered {
-	r := remembered{Ready: p.Found && p.Auth == "ok", Usable: p.Usable(), Oversight: p.Capabilities.Oversight, At: time.Now(), Path: p.Path}
+	r := remembered{Ready: p.Found && p.Auth == "ok", Usable: p.Usable(), Oversight: p.Capabilities.Oversight, At: time.Now(), Path: p.Path, Said: &p}
 	if info, err := os.Stat(p.Path); err == nil {
 		r.Built = info.ModTime()
 	}

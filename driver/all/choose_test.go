@@ -49,7 +49,7 @@ func TestDeclared(t *testing.T) {
 	can := terret.Capabilities{Abilities: map[terret.Capability]terret.Ability{terret.CanSteer: {OK: true}}}
 	known, unknown := &prober{name: "known", can: &can}, &prober{name: "unknown"}
 	inside := &prober{name: "inside", probe: terret.Probe{Found: true, Capabilities: can}}
-	got := Declared(t.Context(), []terret.Driver{known, unknown, inside})
+	got := Declared(t.Context(), []terret.Driver{known, unknown, inside}, nil)
 	if known.asked+unknown.asked > 0 {
 		t.Error("a program was asked")
 	}
@@ -78,7 +78,7 @@ func TestDeclaredIsProbed(t *testing.T) {
 		t.Fatal(err)
 	}
 	declared := map[string]terret.Probe{}
-	for _, p := range Declared(t.Context(), drivers) {
+	for _, p := range Declared(t.Context(), drivers, nil) {
 		declared[p.Agent] = p
 	}
 	if len(declared) != len(drivers) {

@@ -16,6 +16,7 @@ func (d *Driver) Describe() terret.Description {
 		Asking:  "default",
 		OneShot: terret.OversightNone,
 		Program: true,
+		Install: install,
 		Can:     &can,
 		ProjectFiles: []terret.ProjectFile{
 			{Path: ".mcp.json", Why: "servers that agents start"},

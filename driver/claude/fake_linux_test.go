@@ -558,6 +558,8 @@ func (f *fake) oneShot() {
 	switch verb, _, _ := strings.Cut(text, " "); verb {
 	case "early":
 		f.die(7, "no result")
+	case "die":
+		f.die(7, "key is "+os.Getenv("ANTHROPIC_API_KEY"))
 	case "sigint":
 		c := make(chan os.Signal, 1)
 		signal.Notify(c, os.Interrupt)

@@ -73,18 +73,11 @@ type hookOutput struct {
 }
 
 type hookSpecific struct {
-	HookEventName            string         `json:"hookEventName"`
-	PermissionDecision       string         `json:"permissionDecision,omitempty"` // allow, deny, ask
-	PermissionDecisionReason string         `json:"permissionDecisionReason,omitempty"`
-	UpdatedInput             terret.JSON    `json:"updatedInput,omitempty"`
-	Decision                 *hookPermitted `json:"decision,omitempty"`
-}
-
-type hookPermitted struct {
-	Behavior     string      `json:"behavior"` // allow, deny
-	UpdatedInput terret.JSON `json:"updatedInput,omitempty"`
-	Message      string      `json:"message,omitempty"`
-	Interrupt    bool        `json:"interrupt,omitempty"`
+	HookEventName            string            `json:"hookEventName"`
+	PermissionDecision       string            `json:"permissionDecision,omitempty"` // allow, deny, ask
+	PermissionDecisionReason string            `json:"permissionDecisionReason,omitempty"`
+	UpdatedInput             terret.JSON       `json:"updatedInput,omitempty"`
+	Decision                 *permissionAnswer `json:"decision,omitempty"`
 }
 
 // answerHook is the answer of a hook with that name for a decision.
@@ -109,10 +102,10 @@ func answerHook(name string, d terret.Decision) hookOutput {
 		}
 		return out
 	case "PermissionRequest":
-		p := &hookPermitted{Behavior: "deny", Message: why, Interrupt: d.Interrupt}
+		p := &permissionAnswer{Behavior: "deny", Message: why, Interrupt: d.Interrupt}
 		switch d.Behavior {
 		case terret.BehaviorAllow:
-			p = &hookPermitted{Behavior: "allow", UpdatedInput: d.UpdatedInput}
+			p = &permissionAnswer{Behavior: "allow", UpdatedInput: d.UpdatedInput}
 		case terret.BehaviorAsk, terret.BehaviorPassthrough:
 			return hookOutput{}
 		default: // denied

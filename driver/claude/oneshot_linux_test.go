@@ -169,15 +169,35 @@ func TestOneShotStale(t *testing.T) {
 	t.Parallel()
 	lost := terret.NullString("0197a9d0-0000-7000-8000-000000000001")
 	s := newSetup(t, "talk", but(func(s *terret.Session) { s.NativeID = lost }))
-	s.says(s.openOneShot(), "hello", "You said hello")
+	a := s.openOneShot()
+	s.says(a, "hello", "You said hello")
 	events := s.exited(2)
 	ids := all[terret.SessionNativeID](events)
 	if len(ids) != 1 || ids[0].Old != lost || ids[0].Reason != "stale" || ends(events) != 1 {
 		t.Errorf("%+v\n%s", ids, dump(events))
 	}
+	s.says(a, "go on", "You said go on")
+	s.exited(3)
+	if st := s.starts()[2]; !slices.Contains(st.Args, "--resume="+string(ids[0].New)) {
+		t.Errorf("%q does not go on with %s", st.Args, ids[0].New)
+	}
 	s = newSetup(t, "talk", but(func(s *terret.Session) { s.NativeID = lost }), inForce(func(in *terret.Settings) { in.OnStale = terret.OnStaleError }))
 	s.failed(s.turn(s.openOneShot(), words("hello")), terret.CodeResumeFailed)
 	s.exited(1)
+}
+
+// TestOneShotSecrets holds that a key stays out of what the process wrote to stderr.
+func TestOneShotSecrets(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "talk")
+	d := s.failed(s.turn(s.openOneShot(), words("die")), terret.CodeProcessFailed)
+	want := []string{"key is [redacted:ANTHROPIC_API_KEY]"}
+	if !slices.Equal(d.Error.Stderr, want) {
+		t.Errorf("the error has %q", d.Error.Stderr)
+	}
+	if got := all[terret.DiagStderr](s.exited(1)); len(got) != 1 || got[0].Text != want[0] {
+		t.Errorf("the log has %+v", got)
+	}
 }
 
 func TestOneShotOtherID(t *testing.T) {

@@ -167,7 +167,7 @@ func (t *translator) result(r *resultMessage) {
 	r.Errors = slices.DeleteFunc(r.Errors, func(e string) bool {
 		ours := !strings.HasPrefix(e, "[ede_diagnostic]")
 		if !ours { // it is for the agent's makers
-			t.emit(terret.DiagWarning{Text: brief.Cut(e, diagLimit)})
+			t.emit(terret.DiagStderr{Text: brief.Cut(e, diagLimit)})
 		}
 		return !ours
 	})

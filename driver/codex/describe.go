@@ -6,7 +6,7 @@ import "github.com/terret-dev/terret"
 func (d *Driver) Describe() terret.Description {
 	can := capabilities(hooksWork)
 	return terret.Description{
-		Title: "Codex", Aliases: []string{"codex-cli", "openai-codex"}, Env: ownVariables, Program: true, Can: &can,
+		Title: "Codex", Aliases: []string{"codex-cli", "openai-codex"}, Env: ownVariables, Program: true, Install: install, Can: &can,
 		Modes: map[string]terret.Policy{
 			// Its modes are sandboxes: none of them decides what it asks us.
 			readOnly: terret.PolicyAsk, workspaceWrite: terret.PolicyAsk, noSandbox: terret.PolicyAsk, planMode: terret.PolicyPlan,

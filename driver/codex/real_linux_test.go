@@ -28,6 +28,7 @@ steps:
   - {match: {user: type}, anywhere: true, repeat: forever, answer: {tools: [{name: exec_command, input: {cmd: sh, tty: true, yield_time_ms: 250}}]}}
   - {match: {user: '/^start (?P<c>[^\n]+)/'}, anywhere: true, repeat: forever, answer: {tools: [{name: exec_command, input: {cmd: "{{c}}", yield_time_ms: 250}}]}}
   - {match: {user: '/^add (?P<f>\S+)/'}, anywhere: true, repeat: forever, answer: {tools: [{name: apply_patch, input: {input: "*** Begin Patch\n*** Add File: {{f}}\n+x\n*** End Patch"}}]}}
+  - {match: {user: misfit}, anywhere: true, repeat: forever, answer: {tools: [{name: apply_patch, input: {input: "*** Begin Patch\n*** Update File: none\n@@\n-x\n+y\n*** End Patch"}}]}}
   - {match: {user: Review the current code changes}, anywhere: true, repeat: forever, answer: {text: '{"findings":[],"overall_correctness":"patch is correct","overall_explanation":"All good.","overall_confidence_score":0.9}'}}
   - {match: {tool_result: ""}, anywhere: true, repeat: forever, answer: {text: Done.}}
 `
@@ -55,9 +56,13 @@ func newReal(t *testing.T) (*setup, agenttest.Place) {
 	place := agenttest.Find(t, "codex-patch").Prepare(t, model.URL())
 	bin, _, _ := strings.Cut(seat.Lookup(place.Env, "PATH"), string(os.PathListSeparator))
 	s.d = New(Config{Path: filepath.Join(bin, "codex"), Env: []string{"FAKE_KEY"}})
+	temp := filepath.Join(place.Home, "tmp") // not around Codex's home: with some versions of bubblewrap its sandbox does not work there
+	if err := os.Mkdir(temp, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	s.req = terret.OpenRequest{
 		Session: terret.Session{ID: "s", Cwd: place.Dir}, Host: s.host, Log: slog.New(slog.DiscardHandler),
-		Env: append(place.Env, "TMPDIR="+place.Home),
+		Env: append(place.Env, "TMPDIR="+temp),
 	}
 	return s, place
 }
@@ -199,6 +204,60 @@ func TestRealSandbox(t *testing.T) {
 				t.Errorf("%s is left in %s", name, dir)
 			}
 		}
+	}
+}
+
+// TestRealNoSandbox is a machine on which Codex's sandbox does not start: nobody takes that
+// for a command that went well, and the probe says it.
+func TestRealNoSandbox(t *testing.T) {
+	t.Parallel()
+	s, place := newReal(t)
+	bin := t.TempDir()
+	old := "#!/bin/sh\ncase $* in --help) echo --as-pid-1 --perms ;; */true) ;; *) echo 'bwrap: execvp codex-linux-sandbox: No such file or directory' >&2; exit 1 ;; esac\n"
+	if err := os.WriteFile(filepath.Join(bin, "bwrap"), []byte(old), 0o700); err != nil { // a program
+		t.Fatal(err)
+	}
+	path := bin + string(os.PathListSeparator) + seat.Lookup(place.Env, "PATH")
+	env := func(temp, path string) []string {
+		others := slices.DeleteFunc(slices.Clone(place.Env), func(v string) bool { return strings.HasPrefix(v, "TMPDIR=") || strings.HasPrefix(v, "PATH=") })
+		return append(others, "TMPDIR="+temp, "PATH="+path)
+	}
+	s.req.Env = env(place.Home, path) // around its home Codex makes no links to itself, which an old bubblewrap needs
+	s.req.Session.PermissionMode = readOnly
+	s.run(s.open(), "run touch a", terret.Settings{})
+	failures, posts := all[terret.ToolFailure](s.host.said()), all[terret.ToolPost](s.host.said())
+	if len(posts) != 0 || len(failures) != 1 || failures[0].Denied || failures[0].Error != neverBegan[shellTool] {
+		t.Errorf("%+v, %+v", failures, posts)
+	}
+	for _, c := range []struct {
+		env  []string
+		want []string
+	}{
+		{env(place.Home, path), []string{"CODEX_HOME", "execvp"}},
+		{env("/nowhere", path), []string{noSandbox, "/nowhere"}},
+		{env(filepath.Join(place.Home, "tmp"), seat.Lookup(place.Env, "PATH")), nil},
+	} {
+		s.d.cfg.Environ = c.env
+		found, err := s.d.Probe(t.Context())
+		if err != nil || !found.Usable() || (found.Fix == "") != (c.want == nil) {
+			t.Errorf("%+v, %v", found, err)
+		}
+		for _, words := range c.want {
+			if !strings.Contains(found.Fix, words) {
+				t.Errorf("%q does not say %q", found.Fix, words)
+			}
+		}
+	}
+}
+
+// TestRealMisfit is a patch that cannot be applied.
+func TestRealMisfit(t *testing.T) {
+	t.Parallel()
+	s, _ := newReal(t)
+	s.run(s.open(), "misfit", terret.Settings{})
+	failures, posts := all[terret.ToolFailure](s.host.said()), all[terret.ToolPost](s.host.said())
+	if len(posts) != 0 || len(failures) != 1 || failures[0].Error != neverBegan[patchTool] {
+		t.Errorf("%+v, %+v", failures, posts)
 	}
 }
 

@@ -319,15 +319,28 @@ func (t *translator) progress(id, text string) {
 }
 
 // settleTools ends the calls of which Codex tells nothing but that they begin: when the
-// model's reply is over, they are.
+// model's reply is over, they are. Of a command and of a patch Codex tells more once it
+// begins with them, so these have failed.
 func (t *translator) settleTools() {
 	for _, id := range sortedKeys(t.tools) {
 		c := t.tools[id]
-		if c.actor == t.actor && c.allowed && !c.item {
-			delete(t.tools, id)
-			t.emit(terret.ToolPost{ToolID: id, Name: c.name, Content: []terret.Block{}, DurationMS: t.now.Sub(c.began).Milliseconds()})
+		if c.actor != t.actor || !c.allowed || c.item {
+			continue
 		}
+		delete(t.tools, id)
+		took := t.now.Sub(c.began).Milliseconds()
+		if why := neverBegan[c.name]; why != "" {
+			t.emit(terret.ToolFailure{ToolID: id, Name: c.name, DurationMS: took, Error: why})
+			continue
+		}
+		t.emit(terret.ToolPost{ToolID: id, Name: c.name, Content: []terret.Block{}, DurationMS: took})
 	}
+}
+
+// neverBegan is what is known of calls that Codex did not begin with.
+var neverBegan = map[string]string{
+	shellTool: "Codex did not start it, and told only the model why; `terret doctor` says whether commands run in Codex's sandboxes here",
+	patchTool: "Codex did not apply it, and told only the model why",
 }
 
 // leaveTools ends the calls that the end of the turn has left open. After a turn that went

@@ -324,3 +324,18 @@ func TestPlanUpdate(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestUntold is calls of which Codex says nothing before the next reply of the model.
+func TestUntold(t *testing.T) {
+	t.Parallel()
+	for tool, fails := range map[string]bool{shellTool: true, patchTool: true, "update_plan": false} {
+		tr := newTranslator()
+		tr.begin(terret.Settings{}, time.Now())
+		tr.call(toolCall{id: "1", name: tool, told: true, allowed: true})
+		events := tr.hear("thread/tokenUsage/updated", json.RawMessage(`{"tokenUsage":{}}`), nil, time.Now())
+		failures, posts := all[terret.ToolFailure](events), all[terret.ToolPost](events)
+		if (len(failures) == 1 && failures[0].Error != "") != fails || len(failures)+len(posts) != 1 {
+			t.Errorf("%s: %+v, %+v", tool, failures, posts)
+		}
+	}
+}

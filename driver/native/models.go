@@ -17,7 +17,8 @@ import (
 
 const (
 	listPatience = 3 * time.Second
-	maxList      = 8 << 20 // bytes
+	askPatience  = 10 * time.Second // for one that a person asks
+	maxList      = 8 << 20          // bytes
 )
 
 // Models lists the models that can be used with the available keys. All providers are
@@ -52,6 +53,27 @@ func (d *Driver) Models(ctx context.Context) ([]terret.Model, error) {
 		models = append(models, f...)
 	}
 	return models, nil
+}
+
+// ModelsOf lists the models of one provider, as it says itself. Unlike Models it says why
+// there are none.
+func (d *Driver) ModelsOf(ctx context.Context, name string) ([]terret.Model, error) {
+	ctx, cancel := context.WithTimeout(ctx, askPatience)
+	defer cancel()
+	all := d.cfg.providers()
+	i := slices.IndexFunc(all, func(p provider) bool { return p.name == name })
+	if i < 0 {
+		return nil, terret.Errorf(terret.CodeNotFound, "there is no provider %.64q", name)
+	}
+	e, err := d.endpoint(all[i], "")
+	if err != nil {
+		return nil, err
+	}
+	list, err := e.list(ctx)
+	if err != nil {
+		return nil, terret.Errorf(terret.CodeConnectionFailed, "%s does not list its models: %s; look at its address (%s), and whether the server runs and takes the key", name, e.secrets.String(err.Error()), all[i].addressName())
+	}
+	return list, nil
 }
 
 // offered is what a provider says that it has; nothing if it does not answer.

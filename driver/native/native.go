@@ -42,6 +42,9 @@ type Config struct {
 	// Providers are further APIs, by the name that stands before the slash in the names
 	// of their models.
 	Providers map[string]Provider
+	// MoreProviders, if set, are further ones, which may come and go while the driver lives.
+	// They count less than those of Providers.
+	MoreProviders func() map[string]Provider
 	// Backoff says how long to wait after a failed attempt, counted from 1, before the
 	// next. after is how long the provider asked to wait, or zero. Nil means as long as
 	// the provider asks, at most a minute, or else half a second, doubled with each
@@ -139,7 +142,7 @@ func (d *Driver) Probe(context.Context) (terret.Probe, error) {
 		return p, err
 	}
 	p.Capabilities = m.capabilities()
-	if d.DefaultModel() == DemoModel {
+	if p.Model = d.DefaultModel(); p.Model == DemoModel {
 		p.Auth = "missing"
 		p.Fix = "set " + anthropicKey + " or OPENAI_API_KEY, or name a model of Ollama such as ollama/qwen3-coder; the demo model needs nothing"
 	}

@@ -72,9 +72,13 @@ func speakChat(e *endpoint) model { return &chat{e} }
 
 // providers are all of them. Those of the configuration may replace built-in ones.
 func (c Config) providers() []provider {
-	all := builtIn()
-	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
-		p := c.Providers[name]
+	all, added := builtIn(), map[string]Provider{}
+	if c.MoreProviders != nil {
+		maps.Copy(added, c.MoreProviders())
+	}
+	maps.Copy(added, c.Providers)
+	for _, name := range slices.Sorted(maps.Keys(added)) {
+		p := added[name]
 		own := provider{name: name, title: name, base: p.BaseURL, api: cmp.Or(p.API, "chat"), headers: p.Headers}
 		if p.KeyEnv != "" {
 			own.keys = []string{p.KeyEnv}
@@ -92,6 +96,64 @@ func (c Config) ProviderNames() []string {
 		names = append(names, p.name)
 	}
 	return names
+}
+
+// ProviderState is what is known about a provider without asking it.
+type ProviderState struct {
+	Name    string   `json:"name"`
+	Title   string   `json:"title"`
+	BaseURL string   `json:"base_url"`
+	API     string   `json:"api"`
+	KeyEnv  []string `json:"key_env"`         // variables, of which one may hold its key; none if it needs no key
+	Key     KeyState `json:"key"`             // whether there is a key
+	Model   string   `json:"model,omitempty"` // that it is asked for if none is named
+}
+
+// KeyState says whether there is a provider's key, and where.
+type KeyState string
+
+// Where keys are.
+const (
+	KeyNotNeeded KeyState = "not needed"
+	KeyVariable  KeyState = "variable"   // of the environment
+	KeyKept      KeyState = "kept"       // by Config.Key
+	KeyMissing   KeyState = "missing"    // there is none
+	KeyUnread    KeyState = "unreadable" // it is kept, but cannot be read
+)
+
+// Providers lists all providers that there are now. It shows no key.
+func (d *Driver) Providers() []ProviderState {
+	var out []ProviderState
+	for _, p := range d.cfg.providers() {
+		s := ProviderState{Name: p.name, Title: p.title, BaseURL: p.base, API: p.api, KeyEnv: append([]string{}, p.keys...), Key: d.keyState(p), Model: p.model}
+		if p.baseEnv != "" && d.setting(p.baseEnv) != "" {
+			if s.BaseURL = "(" + p.baseEnv + ")"; p.abroad != "" {
+				s.API = p.abroad
+			}
+			if u, err := url.Parse(d.setting(p.baseEnv)); err == nil { // others may hold a password
+				s.BaseURL = u.Redacted()
+			}
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+func (d *Driver) keyState(p provider) KeyState {
+	switch {
+	case len(p.keys) == 0:
+		return KeyNotNeeded
+	case slices.ContainsFunc(p.keys, func(k string) bool { return d.setting(k) != "" }):
+		return KeyVariable
+	}
+	key, err := d.kept(p)
+	switch {
+	case err != nil:
+		return KeyUnread
+	case key != "":
+		return KeyKept
+	}
+	return KeyMissing
 }
 
 // signedIn reports whether the provider has a key, if it needs one.

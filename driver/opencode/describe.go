@@ -7,7 +7,7 @@ import "github.com/terret-dev/terret"
 func (d *Driver) Describe() terret.Description {
 	can := capabilities()
 	return terret.Description{
-		Title: "OpenCode", Aliases: []string{"open-code"}, Env: providers, Program: true, Can: &can,
+		Title: "OpenCode", Aliases: []string{"open-code"}, Env: providers, Program: true, Install: install, Can: &can,
 		Modes: map[string]terret.Policy{"build": terret.PolicyAsk, "plan": terret.PolicyPlan}, Asking: "build",
 		ProjectFiles: []terret.ProjectFile{
 			{Path: "opencode.json", Why: "settings of OpenCode"},

@@ -121,7 +121,7 @@ func (d *Driver) Prewarm(ctx context.Context, r terret.OpenRequest) (terret.Warm
 func (d *Driver) Describe() terret.Description {
 	can := capabilities()
 	return terret.Description{
-		Title: "Pi", Aliases: []string{"pi-coding-agent"}, Env: ownVariables, Program: true, Can: &can,
+		Title: "Pi", Aliases: []string{"pi-coding-agent"}, Env: ownVariables, Program: true, Install: install, Can: &can,
 		ProjectFiles: []terret.ProjectFile{
 			{Path: ".pi/", Why: "settings and extensions of Pi"},
 			{Path: ".agents/", Why: "skills and plugins that agents read"},
@@ -137,6 +137,9 @@ func capabilities() terret.Capabilities {
 		terret.CanQuestions: "Pi has no tool to ask with; what its extensions ask is passed on",
 	})
 }
+
+// install is the command that installs the newest version that was tested.
+const install = "npm install -g @mariozechner/pi-coding-agent@" + newestTested
 
 // The versions between which everything here was recorded and tested.
 const (
@@ -155,7 +158,7 @@ func (d *Driver) Probe(ctx context.Context) (terret.Probe, error) {
 func (d *Driver) program() seat.Program {
 	return seat.Program{
 		Name: Name, Title: "Pi", Path: d.cfg.Path, Env: d.environ(d.cfg.Environ, "/"),
-		Install: "npm install -g @mariozechner/pi-coding-agent@" + newestTested, Oldest: oldestTested, Newest: newestTested, SignIn: signIn,
+		Install: install, Oldest: oldestTested, Newest: newestTested, SignIn: signIn,
 	}
 }
 
