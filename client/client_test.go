@@ -480,13 +480,19 @@ func TestNewSession(t *testing.T) {
 	}
 	for name, v := range map[string]any{
 		"NewSession": client.NewSession{
-			Agent: "x", Model: "x", Cwd: "x", Repo: "x", Labels: []string{"x"}, Persona: "x", Mode: "x", Policy: "x", PermissionMode: "x", Title: "x", Tools: []string{}, DisallowedTools: []string{},
+			Agent: "x", Preset: "x", Model: "x", Cwd: "x", Repo: "x", Labels: []string{"x"}, Persona: "x", Mode: "x", Policy: "x", PermissionMode: "x", Title: "x", Tools: []string{}, DisallowedTools: []string{},
 			AutoApproveTools: []string{}, Allow: []string{""}, Deny: []string{""}, Ask: []string{""}, SettingSources: []string{}, AddDirs: []string{""}, Agents: terret.JSON("1"),
 			MCP: terret.JSON("1"), Effort: "x", FallbackModel: "x", OutputSchema: terret.JSON("1"), MaxTurns: 1, MaxCostUSD: 1, SystemAppend: "x", OneShot: true,
 			BasePrompt: true, Gates: []terret.Gate{"x"}, Timeouts: map[terret.Gate]int{"x": 1},
-			NativeID: "x", Worktree: true, KeepRaw: true, Unenforced: true, OnStale: "x", Sandbox: "x", Record: true,
+			NativeID: "x", Worktree: true, Branch: "x", KeepRaw: true, Unenforced: true, OnStale: "x", Sandbox: "x", Record: true,
 		},
-		"NewTurn": client.NewTurn{Prompt: "x", Blocks: []terret.Block{{}}, MessageID: "x", ParentID: "x", Root: true, When: "x", Options: terret.TurnOptions{MaxTurns: 1}},
+		"Preset": client.Preset{
+			ID: "x", Name: "x", Agent: "x", Model: "x", SystemAppend: "x", DisallowedTools: []string{"x"}, Servers: []client.PresetServer{{}}, Skills: []client.PresetSkill{{}},
+			MaxTurns: 1, Seconds: 1, Policy: "x", Cwd: "x", CreatedAt: terret.Now(),
+		},
+		"NotifySettings": client.NotifySettings{BaseURL: "x", Channels: []client.NotifyChannel{}},
+		"Channel":        client.NotifyChannel{ID: "x", Kind: "x", URL: "x", Events: []string{"x"}, Quiet: &client.NotifyQuiet{}, Secret: "x", Disabled: true, Private: true, Answers: true},
+		"NewTurn":        client.NewTurn{Prompt: "x", Blocks: []terret.Block{{}}, MessageID: "x", ParentID: "x", Root: true, When: "x", Options: terret.TurnOptions{MaxTurns: 1}},
 	} {
 		b, err := json.Marshal(v)
 		if err != nil {

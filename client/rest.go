@@ -67,6 +67,18 @@ func (c *Client) AddAgent(ctx context.Context, n NewAgent) (terret.Probe, error)
 	return do[terret.Probe](ctx, c, call{method: "POST", path: at("agents"), body: n})
 }
 
+// Discover lists the sessions that a person had with agents without Terret, on the server's
+// machine: those of one agent, or of all.
+func (c *Client) Discover(ctx context.Context, agent string) ([]terret.Discovered, error) {
+	p, err := do[terret.Page[terret.Discovered]](ctx, c, call{method: "GET", path: at("discovered"), query: values("agent", agent)})
+	return p.Items, err
+}
+
+// Adopt makes a session of one that was discovered.
+func (c *Client) Adopt(ctx context.Context, agent, nativeID string) (terret.Session, error) {
+	return do[terret.Session](ctx, c, call{method: "POST", path: at("discovered"), body: map[string]string{"agent": agent, "native_id": nativeID}})
+}
+
 // RemoveAgent removes an agent that was added.
 func (c *Client) RemoveAgent(ctx context.Context, name string) error {
 	_, err := do[struct{}](ctx, c, call{method: "DELETE", path: at("agents", name)})
@@ -121,4 +133,59 @@ type SignInLink struct {
 // device may do everything.
 func (c *Client) SignInLink(ctx context.Context, origin string) (SignInLink, error) {
 	return do[SignInLink](ctx, c, call{method: http.MethodPost, path: at("signin", "links"), body: map[string]string{"origin": origin}})
+}
+
+// Identity is who a token is.
+type Identity struct {
+	Name    string `json:"name"`
+	Scope   string `json:"scope"`             // view, prompt, decide, admin
+	Session string `json:"session,omitempty"` // the only one that it is valid for
+}
+
+// Me reports whose token the client has.
+func (c *Client) Me(ctx context.Context) (Identity, error) {
+	return do[Identity](ctx, c, call{method: http.MethodGet, path: at("me")})
+}
+
+// NewToken describes a token to make. A token without a session is for all of them.
+type NewToken struct {
+	Name    string `json:"name"`
+	Scope   string `json:"scope"`
+	Session string `json:"session,omitempty"`
+	Seconds int64  `json:"seconds,omitempty"` // how long it is valid; zero means until it is revoked
+}
+
+// Token is a token; Secret is set only when it was just made.
+type Token struct {
+	Name      string      `json:"name"`
+	Scope     string      `json:"scope"`
+	Session   string      `json:"session,omitempty"`
+	CreatedAt terret.Time `json:"created_at"`
+	ExpiresAt terret.Time `json:"expires_at,omitzero"`
+	Secret    string      `json:"token,omitempty"`
+}
+
+// MakeToken makes a token.
+func (c *Client) MakeToken(ctx context.Context, n NewToken) (Token, error) {
+	return do[Token](ctx, c, call{method: http.MethodPost, path: at("tokens"), body: n})
+}
+
+// Tokens lists the tokens, without their secrets.
+func (c *Client) Tokens(ctx context.Context) ([]Token, error) {
+	return items[Token](ctx, c, call{method: http.MethodGet, path: at("tokens")})
+}
+
+// RevokeToken revokes a token.
+func (c *Client) RevokeToken(ctx context.Context, name string) error {
+	return c.done(ctx, call{method: http.MethodDelete, path: at("tokens"), query: values("name", name)})
+}
+
+// Root is a folder in which sessions may work.
+type Root struct {
+	Path string `json:"path"`
+}
+
+// Roots lists the folders in which sessions may work, subfolders included.
+func (c *Client) Roots(ctx context.Context) ([]Root, error) {
+	return items[Root](ctx, c, call{method: http.MethodGet, path: at("roots")})
 }

@@ -13,6 +13,7 @@ import (
 // NewSession describes a session to create. Cwd or Repo is required.
 type NewSession struct {
 	Agent            string        `json:"agent,omitempty"`
+	Preset           string        `json:"preset,omitempty"` // its id
 	Model            string        `json:"model,omitempty"`
 	Cwd              string        `json:"cwd,omitempty"`
 	Repo             string        `json:"repo,omitempty"`   // a git repository to clone and work in
@@ -45,6 +46,7 @@ type NewSession struct {
 	OneShot  bool                `json:"one_shot,omitempty"`
 	NativeID string              `json:"native_id,omitempty"`
 	Worktree bool                `json:"worktree,omitempty"`
+	Branch   string              `json:"branch,omitempty"` // with Worktree: what to name its branch after
 	KeepRaw  bool                `json:"keep_raw,omitempty"`
 	Sandbox  terret.Sandbox      `json:"sandbox,omitempty"`
 	OnStale  terret.OnStale      `json:"on_stale,omitempty"`

@@ -22,6 +22,11 @@ type Member struct {
 	Topics    []string          `json:"topics,omitempty"`
 	ReportsTo string            `json:"reports_to,omitempty"`
 	JoinedAt  terret.Time       `json:"joined_at"`
+
+	Instructions   string   `json:"instructions,omitempty"`
+	AllowedTools   []string `json:"allowed_tools,omitzero"` // nil means all
+	PermissionMode string   `json:"permission_mode,omitempty"`
+	SettingSources []string `json:"setting_sources,omitzero"` // nil means none
 }
 
 // NewMember is a member to add. Name and, for agents, Cwd are required.

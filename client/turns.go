@@ -61,6 +61,15 @@ func (c *Client) EditQueued(ctx context.Context, session, turn string, n NewTurn
 	return do[terret.Turn](ctx, c, call{method: "PATCH", path: at("sessions", session, "queue", turn), body: body})
 }
 
+// SendQueued sends a prompt on that is held since somebody stopped the turn before it, or
+// all of them if turn is empty.
+func (c *Client) SendQueued(ctx context.Context, session, turn string) error {
+	body := struct {
+		Turn string `json:"turn,omitempty"`
+	}{turn}
+	return c.done(ctx, call{method: "POST", path: at("sessions", session, "queue", "send"), body: body})
+}
+
 // DropQueued removes a queued prompt.
 func (c *Client) DropQueued(ctx context.Context, session, turn string) error {
 	return c.done(ctx, call{method: "DELETE", path: at("sessions", session, "queue", turn)})

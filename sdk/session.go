@@ -179,13 +179,23 @@ func (s *Session) take(ev terret.Event) Message {
 // dropped fails if the event says that the agent rests, although a message was sent that
 // it will never get: somebody has dropped it from the queue, which leaves no event.
 func (s *Session) dropped(ctx context.Context, ev terret.Event) error {
-	state, ok := ev.Data.(terret.SessionStateChange)
-	if !ok || state.State != terret.SessionIdle && state.State != terret.SessionFailed {
+	next := false // only the message whose turn is next: the others wait
+	switch d := ev.Data.(type) {
+	case terret.QueueChange:
+		next = true
+	case terret.SessionStateChange:
+		if d.State != terret.SessionIdle && d.State != terret.SessionFailed {
+			return nil
+		}
+	default:
 		return nil
 	}
 	s.mu.Lock()
 	sent := slices.DeleteFunc(slices.Clone(s.sent), func(t string) bool { return s.sending[t] })
 	s.mu.Unlock()
+	if next {
+		sent = sent[:min(len(sent), 1)]
+	}
 	for _, id := range sent {
 		if t, err := s.engine.FindTurn(ctx, s.id, id); err != nil || t != nil {
 			continue // if the engine has ended, the next event says so
@@ -245,9 +255,10 @@ func (s *Session) follow(ctx context.Context, after int64) iter.Seq2[terret.Even
 }
 
 // Interrupt stops the running turn. It does not wait for its end, which Receive yields
-// as its result. If no turn is running, it fails with code conflict.
+// as its result. Messages that were sent after that turn's go on. If no turn is running, it
+// fails with code conflict.
 func (s *Session) Interrupt(ctx context.Context) error {
-	return s.unlessClosed(s.engine.Interrupt(ctx, s.id, "sdk"))
+	return s.unlessClosed(s.engine.Interrupt(ctx, s.id, "")) // by nobody: the queue goes on
 }
 
 // unlessClosed returns the error of a call, which says something about the engine or the

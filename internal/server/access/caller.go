@@ -11,13 +11,31 @@ import (
 
 // caller is the process at the other end of a request's connection.
 type caller struct {
-	inside func() bool // looks only once
+	inside func() bool  // looks only once
+	line   func() []int // the process and its ancestors
 }
 
 func newCaller(remote, local netip.AddrPort) *caller {
-	return &caller{sync.OnceValue(func() bool {
-		return remote.IsValid() && local.IsValid() && peerInside(remote, local)
-	})}
+	valid := remote.IsValid() && local.IsValid()
+	return &caller{
+		inside: sync.OnceValue(func() bool { return valid && peerInside(remote, local) }),
+		line: sync.OnceValue(func() []int {
+			if !valid {
+				return nil
+			}
+			return peerLine(remote, local)
+		}),
+	}
+}
+
+// Agent reports whether the request comes from within the tree of processes of an agent
+// that Terret has started, as far as we can tell, and which processes those are: the one
+// that calls, and its ancestors.
+func (id Identity) Agent() (line []int, inside bool) {
+	if !id.caller.insideTree() {
+		return nil, false
+	}
+	return id.caller.line(), true
 }
 
 // insideTree reports whether that process runs inside an agent's guarded tree, as far

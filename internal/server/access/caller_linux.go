@@ -26,6 +26,22 @@ func peerInside(remote, local netip.AddrPort) bool {
 	return heldInside(inode, holders)
 }
 
+// peerLine are the processes that hold the other end of a connection, and their ancestors.
+func peerLine(remote, local netip.AddrPort) []int {
+	inode := socketOf(remote, local)
+	if inode == "" {
+		return nil
+	}
+	var line []int
+	for _, pid := range holders(inode) {
+		for depth := 0; pid > 1 && depth < 256 && pid != os.Getpid(); depth++ {
+			line = append(line, pid)
+			pid = parentOf(pid)
+		}
+	}
+	return line
+}
+
 // looks is how often to look for who holds a connection, if it changes hands.
 const looks = 10
 

@@ -139,7 +139,7 @@ func (g *Gate) Guard(next http.Handler) http.Handler {
 		}
 		// A copy, since check replaces the body: the server must still see whether its own was
 		// read to the end. If not, what is left of it must not become the next request.
-		r = r.WithContext(context.WithValue(r.Context(), senderKey{}, sender{remoteOf(r).Addr(), w.Header()}))
+		r = r.WithContext(context.WithValue(r.Context(), senderKey{}, sender{remoteOf(r).Addr(), w.Header(), newCaller(remoteOf(r), localOf(r))}))
 		if err := g.check(w, r); err != nil {
 			g.refuse(w, r, err)
 			return
@@ -169,6 +169,14 @@ type senderKey struct{}
 type sender struct {
 	from   netip.Addr
 	answer http.Header
+	caller *caller
+}
+
+// FromInside reports whether the request whose context ctx is comes from an agent, also if it
+// shows no token.
+func FromInside(ctx context.Context) bool {
+	who, _ := ctx.Value(senderKey{}).(sender)
+	return who.caller.insideTree()
 }
 
 // checkBody accepts only JSON, and bounds it. A form on another page cannot send JSON.
@@ -251,14 +259,21 @@ func bearer(r *http.Request) (string, bool) {
 // like a token it cannot be guessed. The answer to one wrong code too many gets a
 // Retry-After header.
 func (g *Gate) SignIn(ctx context.Context, code, device string) (secret string, made Token, err error) {
+	secret, made, err = g.opt.Tokens.exchange(ctx, code, device)
+	return secret, made, g.Refused(ctx, err)
+}
+
+// Refused counts it as a failed sign-in if err says that what the request whose context ctx is
+// showed in place of a token is wrong. It returns err, unless it was one too many.
+func (g *Gate) Refused(ctx context.Context, err error) error {
 	who, _ := ctx.Value(senderKey{}).(sender)
-	if secret, made, err = g.opt.Tokens.exchange(ctx, code, device); kindIs(err, terret.CodeUnauthorized) {
+	if kindIs(err, terret.CodeUnauthorized) {
 		err = g.failed(who.from, err)
 	}
 	if seconds, ok := RetryAfter(err); ok && who.answer != nil {
 		who.answer.Set("Retry-After", strconv.Itoa(seconds))
 	}
-	return secret, made, err
+	return err
 }
 
 func kindIs(err error, kind terret.ErrorCode) bool {

@@ -106,6 +106,37 @@ func Read(ctx context.Context, store Store, r io.Reader, check func(*terret.Sess
 	return store.Session(ctx, s.ID)
 }
 
+// Recall makes that session of what an agent remembers of it. If anything goes wrong, no
+// session is created.
+func Recall(ctx context.Context, store Store, s terret.Session, events iter.Seq2[terret.Event, error]) (terret.Session, error) {
+	s.State = terret.SessionPending
+	s, err := store.Create(ctx, s)
+	if err != nil {
+		return s, err
+	}
+	in := &reader{store: store, session: s, id: s.ID, open: map[string]terret.Expects{}}
+	err = in.fill(ctx, func(add func(ev terret.Event, n, size int) error) error {
+		n := 0
+		for ev, err := range events {
+			if n++; err != nil {
+				return err
+			}
+			ev.Session = s.ID
+			if err := add(ev, n, len(ev.Raw)+recalledSize); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return terret.Session{}, errors.Join(err, store.Delete(context.WithoutCancel(ctx), s.ID))
+	}
+	return store.Session(ctx, s.ID)
+}
+
+// recalledSize is what an event counts for whose size is not known.
+const recalledSize = 64 << 10
+
 // imported marks the title of an imported session, and what its log would have others do.
 const imported = " (imported)"
 
@@ -141,39 +172,48 @@ type reader struct {
 }
 
 func (in *reader) run(ctx context.Context, lines *bufio.Reader) error {
+	return in.fill(ctx, func(add func(ev terret.Event, n, size int) error) error {
+		for n := 2; ; n++ {
+			line, err := readLine(lines)
+			if errors.Is(err, io.EOF) {
+				return nil
+			} else if err != nil {
+				return invalid(n, "%w", err)
+			}
+			if len(bytes.TrimSpace(line)) == 0 {
+				continue
+			}
+			var ev terret.Event
+			if err := json.Unmarshal(in.renamed(line), &ev); err != nil {
+				return invalid(n, "%w", err)
+			}
+			if ev.Session != in.id {
+				return invalid(n, "the event belongs to another session")
+			}
+			if err := add(ev, n, len(line)); err != nil {
+				return err
+			}
+		}
+	})
+}
+
+// fill writes the events that read adds, and ends what they leave open.
+func (in *reader) fill(ctx context.Context, read func(add func(ev terret.Event, n, size int) error) error) error {
 	claim, err := in.store.Claim(ctx, in.id)
 	if err != nil {
 		return err
 	}
 	in.epoch, in.after = claim.Session.Epoch, claim.Session.LastSeq
 	defer func() { _ = in.store.Release(context.WithoutCancel(ctx), in.id, in.epoch) }() // if that fails, the session belongs to a dead owner
-	for n := 2; ; n++ {
-		line, err := readLine(lines)
-		if errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return invalid(n, "%w", err)
-		}
-		if len(bytes.TrimSpace(line)) == 0 {
-			continue
-		}
-		if err := in.add(ctx, n, line); err != nil {
-			return err
-		}
+	if err := read(func(ev terret.Event, n, size int) error { return in.add(ctx, ev, n, size) }); err != nil {
+		return err
 	}
 	in.finish()
 	return in.flush(ctx)
 }
 
 // add imports one event.
-func (in *reader) add(ctx context.Context, n int, line []byte) error {
-	var ev terret.Event
-	if err := json.Unmarshal(in.renamed(line), &ev); err != nil {
-		return invalid(n, "%w", err)
-	}
-	if ev.Session != in.id {
-		return invalid(n, "the event belongs to another session")
-	}
+func (in *reader) add(ctx context.Context, ev terret.Event, n, size int) error {
 	ev.Seq = 0
 	if ev.Data = harmless(ev.Data, in.id); ev.Data == nil {
 		return nil
@@ -182,7 +222,7 @@ func (in *reader) add(ctx context.Context, n int, line []byte) error {
 		return err
 	}
 	in.batch = append(in.batch, ev)
-	if in.size += len(line); len(in.batch) >= batchEvents || in.size >= batchBytes {
+	if in.size += size; len(in.batch) >= batchEvents || in.size >= batchBytes {
 		return in.flush(ctx)
 	}
 	return nil
@@ -271,7 +311,7 @@ func harmless(d terret.Data, session string) terret.Data {
 			d.Status += imported
 		}
 		return d
-	case terret.SessionNativeID, terret.SessionResumed, terret.SessionStateChange, terret.CheckpointCreated, terret.CheckpointRewound:
+	case terret.QueueChange, terret.SessionNativeID, terret.SessionResumed, terret.SessionStateChange, terret.CheckpointCreated, terret.CheckpointRewound:
 		return nil
 	}
 	return d

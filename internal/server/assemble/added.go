@@ -45,11 +45,13 @@ func (a *Agents) refresh() {
 		return
 	}
 	a.file = now
-	user, err := config.UserAgents(path, a.options.Env)
+	file, err := config.User(path, a.options.Env)
 	if err != nil {
 		a.options.Log.Warn("the configuration cannot be read; its agents stay as they were", "error", err)
 		return
 	}
+	a.takeProviders(file)
+	user := file.Agents
 	for name := range a.user {
 		if _, still := user[name]; !still && a.added[name] != nil {
 			delete(a.added, name)
@@ -142,7 +144,7 @@ func (a *Agents) Add(ctx context.Context, n NewAgent) (terret.Probe, error) {
 	if err != nil {
 		return terret.Probe{}, err
 	}
-	probes := a.probe(ctx, []terret.Driver{d})
+	probes := all.Probes(ctx, []terret.Driver{d})
 	if ctx.Err() != nil {
 		return terret.Probe{}, context.Cause(ctx)
 	}
@@ -153,23 +155,23 @@ func (a *Agents) Add(ctx context.Context, n NewAgent) (terret.Probe, error) {
 	case errors.Is(err, config.ErrExists):
 		return terret.Probe{}, terret.Errorf(terret.CodeConflict, "there is an agent %q already; remove it first, or choose another name", n.Name)
 	case err != nil:
-		return terret.Probe{}, fileError(err)
+		return terret.Probe{}, FileError(err)
 	}
-	a.look()
+	a.Look()
 	return a.marked(probes)[0], nil
 }
 
-// fileError is an error of changing the user's file. What is wrong in it, or with what
+// FileError is an error of changing the user's file. What is wrong in it, or with what
 // it was to hold, is for the person to correct.
-func fileError(err error) error {
+func FileError(err error) error {
 	if _, system := errors.AsType[*fs.PathError](err); system || errors.Is(err, context.DeadlineExceeded) {
 		return terret.Errorf(terret.CodeInternal, "%w", err)
 	}
 	return terret.Errorf(terret.CodeInvalidRequest, "%w", err)
 }
 
-// look reads the user's file again, whatever its time says.
-func (a *Agents) look() {
+// Look reads the user's file again, whatever its time says.
+func (a *Agents) Look() {
 	a.list.Lock()
 	defer a.list.Unlock()
 	a.file = stamp{}
@@ -212,9 +214,9 @@ func (m *Sessions) RemoveAgent(ctx context.Context, name, by string) error {
 		return terret.Errorf(terret.CodeSessionBusy, "%s is at work in session %s; stop it first", name, working.Items[0].ID)
 	}
 	if _, err := config.RemoveAgent(ctx, m.Agents.options.UserFile, name, m.Agents.options.Env); err != nil {
-		return fileError(err)
+		return FileError(err)
 	}
-	m.Agents.look()
+	m.Agents.Look()
 	return m.closeIdle(ctx, name, by)
 }
 

@@ -5,9 +5,9 @@ import (
 	"log/slog"
 	"maps"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/driver/all"
@@ -15,26 +15,22 @@ import (
 	"github.com/terret-dev/terret/internal/server/config"
 )
 
-// probeFor is how long probe results count: probing starts the agents' programs.
-const probeFor = 15 * time.Second
-
 // Agents knows the agents: which there are, whether they are installed, and what they
-// can do, which it caches for a while. Agents that the user's file adds or no longer has
-// count at once. It is safe for concurrent use.
+// can do, which it remembers (probes.go). Agents that the user's file adds or no longer
+// has count at once. It is safe for concurrent use.
 type Agents struct {
 	fixed   []terret.Driver
 	options Options // of the harness; empty if agents cannot be added
+	probes  probes
 
 	list  sync.Mutex // guards what follows
 	added map[string]terret.Driver
 	user  map[string]config.Agent // as the file was last read
 	file  stamp
-	news  int // how often added changed
-
-	mu    sync.Mutex // held while probing; guards what follows
-	at    time.Time
-	of    int // the news at that time
-	items []terret.Probe
+	// APIs for the native agent: those of the user's file as it was last read, and those
+	// that other places of the configuration say. Nil until it was read.
+	own, others map[string]native.Provider
+	news        int // how often added changed
 }
 
 // NewAgents makes Agents from drivers.
@@ -48,11 +44,13 @@ func newAgents(o Options) (*Agents, error) {
 	if o.Drivers != nil {
 		return NewAgents(o.Drivers), nil
 	}
-	drivers, err := all.Drivers(driversOf(o, o.Config.Agents))
+	a := &Agents{options: o, added: map[string]terret.Driver{}}
+	c := driversOf(o, o.Config.Agents)
+	c.Providers, c.MoreProviders = nil, a.Providers
+	drivers, err := all.Drivers(c)
 	if err != nil {
 		return nil, err
 	}
-	a := &Agents{options: o, added: map[string]terret.Driver{}}
 	for _, d := range drivers {
 		if o.Config.Agents[d.Name()].ACP && !builtIn(d.Name()) {
 			a.added[d.Name()] = d
@@ -89,6 +87,35 @@ func Providers(c config.Config) map[string]native.Provider {
 	return out
 }
 
+// Providers are the APIs that the configuration adds for the native agent now. Those of the
+// user's file come and go with it; the others stay as they were at the start.
+func (a *Agents) Providers() map[string]native.Provider {
+	a.list.Lock()
+	defer a.list.Unlock()
+	return a.providers()
+}
+
+// providers is Providers; a.list is held.
+func (a *Agents) providers() map[string]native.Provider {
+	a.refresh()
+	if a.own == nil { // there is no such file, or it cannot be read
+		return Providers(a.options.Config)
+	}
+	out := maps.Clone(a.own)
+	maps.Copy(out, a.others)
+	return out
+}
+
+// takeProviders takes over what the user's file says; a.list is held.
+func (a *Agents) takeProviders(user config.Config) {
+	now := Providers(user)
+	if a.own == nil {
+		a.others = Providers(a.options.Config)
+		maps.DeleteFunc(a.others, func(name string, p native.Provider) bool { return reflect.DeepEqual(now[name], p) })
+	}
+	a.own = now
+}
+
 // Drivers lists the drivers of all agents that there are now.
 func (a *Agents) Drivers() []terret.Driver {
 	a.list.Lock()
@@ -100,6 +127,9 @@ func (a *Agents) Drivers() []terret.Driver {
 	}
 	return out
 }
+
+// BuiltIn reports whether an agent is one that neither comes nor goes with the user's file.
+func (a *Agents) BuiltIn(name string) bool { return isOne(a.fixed, name) }
 
 // Lookup finds an agent that was added; nil if there is none.
 func (a *Agents) Lookup(name string) terret.Driver {
@@ -131,66 +161,6 @@ func (a *Agents) About(name string) terret.Description {
 		}
 	}
 	return terret.Description{}
-}
-
-// Probe asks all drivers, at the same time.
-func (a *Agents) Probe(ctx context.Context) []terret.Probe {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	news := a.changes()
-	if a.items != nil && a.of == news && time.Since(a.at) < probeFor {
-		return a.items
-	}
-	items := a.probe(ctx, a.Drivers())
-	if ctx.Err() == nil {
-		a.items, a.at, a.of = items, time.Now(), news
-	}
-	return items
-}
-
-// Declared says at once what agents can do, as far as that is known without starting their
-// programs. It does not say whether they are installed.
-func (a *Agents) Declared(ctx context.Context) []terret.Probe {
-	return a.marked(all.Declared(ctx, a.Drivers()))
-}
-
-// probe asks these drivers.
-func (a *Agents) probe(ctx context.Context, drivers []terret.Driver) []terret.Probe {
-	return a.marked(all.Probes(ctx, drivers))
-}
-
-// marked says which agents the user added.
-func (a *Agents) marked(out []terret.Probe) []terret.Probe {
-	a.list.Lock()
-	defer a.list.Unlock()
-	for i := range out {
-		_, out[i].Added = a.user[out[i].Agent]
-		out[i].Added = out[i].Added && a.added[out[i].Agent] != nil
-	}
-	return out
-}
-
-// One asks one driver, or remembers what it said. It reports whether there is such an
-// agent.
-func (a *Agents) One(ctx context.Context, name string) (terret.Probe, bool) {
-	news := a.changes()
-	a.mu.Lock()
-	known := a.items
-	if a.of != news || time.Since(a.at) >= probeFor {
-		known = nil
-	}
-	a.mu.Unlock()
-	for _, p := range known {
-		if p.Agent == name {
-			return p, true
-		}
-	}
-	for _, d := range a.Drivers() {
-		if d.Name() == name {
-			return a.probe(ctx, []terret.Driver{d})[0], true
-		}
-	}
-	return terret.Probe{}, false
 }
 
 // known is what is known about an agent: at least whether it can be used, and its

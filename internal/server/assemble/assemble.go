@@ -12,6 +12,7 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/terret-dev/terret"
@@ -72,6 +73,9 @@ type Harness struct {
 	// Trust knows which folders a person trusts. It is nil without a home.
 	Trust *trust.Store
 	Roles *Roles
+	// Watched has the sessions that people run in terminals of their own, by the agent's
+	// name.
+	Watched map[string]all.Watcher
 
 	Store  Store          // set by Open
 	Engine *engine.Engine // set by Start
@@ -89,7 +93,7 @@ func New(o Options) (*Harness, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Harness{Home: o.Home, Agents: agents, options: o}
+	h := &Harness{Home: o.Home, Agents: agents, Watched: all.Watchers(), options: o}
 	if o.Home != "" {
 		h.Trust = OpenTrust(o.Home)
 	}
@@ -112,15 +116,29 @@ func OpenTrust(home string) *trust.Store {
 
 // Trusts reports whether a person trusts the folder as it is now. A session's worktree
 // is trusted if the folder it was made from is, with the same content.
-func (h *Harness) Trusts(dir string) bool {
+func (h *Harness) Trusts(dir string) bool { return h.decision(dir) == trust.Trusted }
+
+// mayRun reports whether a person may have their own git run in a folder, with what the
+// repository's settings name: the folder is trusted, or nothing in it needs that.
+func (h *Harness) mayRun(dir string) bool {
+	d := h.decision(dir)
+	return d == trust.Trusted || d == trust.Nothing
+}
+
+// decision is what a person decided about a folder. Without a store, or if it cannot be read,
+// that is nothing.
+func (h *Harness) decision(dir string) trust.Decision {
 	if h.Trust == nil {
-		return false
+		return trust.Unknown
 	}
 	decision, _, err := h.Trust.Check(dir)
 	if origin, ok := worktree.Origin(h.Home, dir); ok && err == nil && decision == trust.Unknown {
 		decision, _, err = h.Trust.CheckCopy(dir, origin)
 	}
-	return err == nil && decision == trust.Trusted
+	if err != nil {
+		return trust.Unknown
+	}
+	return decision
 }
 
 // Open opens the store. The caller must Close the harness.
@@ -159,10 +177,14 @@ func (h *Harness) engineConfig() engine.Config {
 	}
 	out := engine.Config{
 		Store: h.Store, Drivers: h.Agents.fixed, Lookup: h.Agents.Lookup, Log: o.Log, Home: h.Home, Node: h.Node(), Env: o.Env,
-		Trust: h.Trusts, Roles: h.Roles.For, Secrets: redact.FromEnv(o.Env),
+		Trust: h.Trusts, Roles: h.Roles.For, Setup: h.setup, Secrets: redact.FromEnv(o.Env),
 		IdleAfter: time.Duration(c.IdleAfter), Silence: time.Duration(c.SilentAfter), InterruptGrace: time.Duration(c.InterruptGrace), Timeouts: timeouts, Unattended: c.Unattended,
 		Undo: engine.UndoLimits{Off: c.Undo.Off, MaxFiles: c.Undo.MaxFiles, MaxBytes: c.Undo.MaxBytes},
 		Pool: engine.Pool{Size: c.Pool.Size, Keys: c.Pool.Keys, MaxMemory: c.Pool.MaxMemory},
+	}
+	out.Drivers = slices.Clone(out.Drivers)
+	for _, w := range h.Watched {
+		out.Drivers = append(out.Drivers, w)
 	}
 	if h.files != nil { // a nil *Files would not be a nil Recorder
 		out.Recorder = h.files
@@ -173,12 +195,13 @@ func (h *Harness) engineConfig() engine.Config {
 // Sessions creates sessions on the running engine. Defaults fills in what neither a
 // person nor a persona sets; it may be nil.
 func (h *Harness) Sessions(defaults func(context.Context, *terret.Session)) *Sessions {
-	return &Sessions{Engine: h.Engine, Store: h.Store, Roles: h.Roles, Agents: h.Agents, Home: h.Home, Defaults: defaults}
+	return &Sessions{Engine: h.Engine, Store: h.Store, Roles: h.Roles, Agents: h.Agents, Home: h.Home, Defaults: defaults, Worktree: h.worktreeOf, MayRun: h.mayRun, Env: h.options.Env}
 }
 
-// Close closes the engine and the store, if they are open. After the context ends it
-// uses force.
+// Close closes the engine and the store, if they are open, and ends what agents are
+// asked. After the context ends it uses force.
 func (h *Harness) Close(ctx context.Context) (err error) {
+	h.Agents.Close()
 	if h.Engine != nil {
 		err = h.Engine.Close(ctx)
 	}

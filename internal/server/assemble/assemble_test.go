@@ -11,6 +11,7 @@ import (
 	"github.com/terret-dev/terret/driver/mock"
 	"github.com/terret-dev/terret/internal/server/config"
 	"github.com/terret-dev/terret/internal/trust"
+	"github.com/terret-dev/terret/internal/worktree"
 )
 
 // What every frontend gets: secrets of the environment are kept out of the log and of
@@ -101,5 +102,48 @@ func TestUnknownAgentInConfig(t *testing.T) {
 	}
 	if _, err := New(Options{Config: config.Config{Agents: map[string]config.Agent{"claude": {Path: "x"}}}}); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestMayRun lets a person's own git run where nothing else runs with it, and with hooks only
+// as a person has trusted them.
+func TestMayRun(t *testing.T) {
+	t.Parallel()
+	dir := repository(t, nil)
+	h, err := New(Options{Home: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := worktree.Add(t.Context(), h.Home, "one", dir, "task")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const hook = "printf '#!/bin/sh\n' > .git/hooks/"
+	for _, step := range []struct {
+		script string
+		trust  bool
+		want   bool
+	}{
+		{hook + "pre-push.sample; chmod +x .git/hooks/pre-push.sample; " + hook + "pre-commit", false, true}, // nothing that runs
+		{"chmod +x .git/hooks/pre-commit", false, false},
+		{"true", true, true},
+		{"echo more >> .git/hooks/pre-commit", false, false},
+		{"true", true, true},
+		{hook + "pre-push; chmod +x .git/hooks/pre-push", false, false},
+		{"rm .git/hooks/*", false, true},
+	} {
+		shell(t, dir, step.script)
+		if step.trust {
+			_, state, err := h.Trust.Check(dir)
+			if err == nil {
+				err = h.Trust.Decide(dir, state.Hash, true, "me")
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if here, there := h.mayRun(dir), h.mayRun(tree); here != step.want || there != step.want {
+			t.Errorf("after %q it may run: %v, in its worktree %v", step.script, here, there)
+		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/driver/native"
 	"github.com/terret-dev/terret/engine"
+	"github.com/terret-dev/terret/internal/server/config"
 	"github.com/terret-dev/terret/internal/server/persona"
 	"github.com/terret-dev/terret/internal/server/project"
 	"github.com/terret-dev/terret/internal/worktree"
@@ -25,6 +26,13 @@ type Sessions struct {
 	Home string
 	// Defaults fills in what neither a person nor a persona sets; it may be nil.
 	Defaults func(ctx context.Context, s *terret.Session)
+	// Worktree says how to prepare a worktree of a folder, with a note for the person; it may
+	// be nil.
+	Worktree func(dir string) (prepare config.Worktree, note string, err error)
+	// MayRun reports whether a person's own git may run in a folder, with what its repository
+	// names; nil means nowhere. Env is the person's environment.
+	MayRun func(dir string) bool
+	Env    []string
 }
 
 // CreateOptions says how to create a session. The zero value is for programs.
@@ -33,6 +41,9 @@ type CreateOptions struct {
 	Unenforced bool
 	// Check, if set, may refuse the session once persona and defaults have completed it.
 	Check func(terret.Session) error
+	// Branch says what to name the branch of the session's worktree after, such as the first
+	// prompt. Empty means the title.
+	Branch string
 	// Tell, if set, receives notes for the person.
 	Tell func(note string)
 }
@@ -54,12 +65,13 @@ func (m *Sessions) Create(ctx context.Context, s terret.Session, o CreateOptions
 	if _, _, has := worktree.Find(m.Home, s.Cwd); !s.Options.Worktree || has { // or shares another session's
 		return m.create(ctx, s, o)
 	}
-	if s, err = m.inWorktree(ctx, s); err != nil {
+	from := s.Cwd
+	if s, err = m.inWorktree(ctx, s, o); err != nil {
 		return terret.Session{}, err
 	}
 	made, err := m.create(ctx, s, o)
 	if err != nil {
-		_, removeErr := worktree.Remove(context.WithoutCancel(ctx), m.Home, s.Cwd, nil)
+		removeErr := worktree.Discard(context.WithoutCancel(ctx), m.Home, s.ID, from)
 		return terret.Session{}, errors.Join(err, removeErr)
 	}
 	return made, nil
@@ -111,21 +123,6 @@ func (m *Sessions) Explain(ctx context.Context, s terret.Session, use terret.Per
 	return m.Engine.Explain(ctx, s, use)
 }
 
-// inWorktree gives the session its own git worktree to work in.
-func (m *Sessions) inWorktree(ctx context.Context, s terret.Session) (_ terret.Session, err error) {
-	if m.Home == "" {
-		return s, terret.Invalid("worktree", "it needs a data folder, but there is none")
-	}
-	s.ID = terret.NewSessionID()
-	if s.Cwd, err = worktree.Add(ctx, m.Home, s.ID, s.Cwd); err != nil {
-		if ctx.Err() != nil {
-			return s, err
-		}
-		return s, terret.Invalid("worktree", "%w", err)
-	}
-	return s, nil
-}
-
 // Deleted says what remains of a deleted session.
 type Deleted struct {
 	// Worktree is the session's worktree or clone, if it was kept; Kept says why.
@@ -134,7 +131,7 @@ type Deleted struct {
 }
 
 // Delete deletes a session, and its worktree, or the clone that was made for it, if it has
-// one and nothing would be lost. It refuses the sessions of other nodes, which have those.
+// one and nothing would be lost; with force files that git ignores may be. It refuses the sessions of other nodes, which have those.
 func (m *Sessions) Delete(ctx context.Context, id string, force bool) (Deleted, error) {
 	s, err := m.Store.Session(ctx, id)
 	if err != nil {
@@ -188,7 +185,7 @@ func (m *Sessions) Remove(ctx context.Context, s terret.Session, force bool) (De
 	}
 	kept := ""
 	if err == nil {
-		kept, err = remove(ctx, m.Home, s.Cwd, func(file string) bool { return m.ours(top, s.Cwd, file) })
+		kept, err = remove(ctx, m.Home, s.Cwd, func(file string) bool { return ours(top, s.Cwd, file) }, force)
 	}
 	if err != nil {
 		kept = err.Error()
@@ -219,9 +216,10 @@ func (m *Sessions) In(ctx context.Context, dir string, wanted func(terret.Sessio
 	}
 }
 
-// ours reports whether Terret itself wrote a file of a worktree.
-func (m *Sessions) ours(top, cwd, file string) bool {
-	return filepath.Join(top, filepath.FromSlash(file)) == filepath.Join(cwd, project.IgnoreFile)
+// ours reports whether Terret itself makes a file or folder of a worktree.
+func ours(top, cwd, file string) bool {
+	below, err := filepath.Rel(cwd, filepath.Join(top, filepath.FromSlash(file)))
+	return err == nil && project.Makes(filepath.ToSlash(below))
 }
 
 // checked rejects invalid sessions before anything is read or created for them.

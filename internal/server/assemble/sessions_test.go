@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -22,15 +20,11 @@ type loose struct {
 	terret.Driver
 	oversight terret.Oversight
 	missing   bool
-	asked     *int
 }
 
 func (l loose) Name() string { return "loose" }
 
 func (l loose) Probe(context.Context) (terret.Probe, error) {
-	if l.asked != nil {
-		*l.asked++
-	}
 	return terret.Probe{Agent: "loose", Found: !l.missing, Capabilities: terret.Capabilities{Oversight: l.oversight}}, nil
 }
 
@@ -200,30 +194,4 @@ func TestRoles(t *testing.T) {
 	if !errors.Is(err, terret.ErrConflict) || !strings.Contains(err.Error(), `there is no persona "X"`) {
 		t.Errorf("without its persona: %v", err)
 	}
-}
-
-// Asking agents takes long, so the answers are kept for a while.
-func TestAgents(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		asked := 0
-		a := NewAgents([]terret.Driver{loose{asked: &asked}, deaf{}})
-		for range 2 {
-			if got := a.Probe(t.Context()); len(got) != 2 || got[0].Agent != "loose" || got[1].Agent != "deaf" || !got[1].Found {
-				t.Errorf("%+v", got)
-			}
-		}
-		if _, found := a.One(t.Context(), "loose"); !found || asked != 1 {
-			t.Errorf("found %v, asked %d times", found, asked)
-		}
-		time.Sleep(probeFor)
-		a.One(t.Context(), "loose")
-		a.Probe(t.Context())
-		if asked != 3 {
-			t.Errorf("asked %d times", asked)
-		}
-		if _, found := a.One(t.Context(), "nobody"); found {
-			t.Error("found nobody")
-		}
-	})
 }

@@ -22,6 +22,8 @@ func Words(check string) []string {
 		return []string{"permission", "pre_tool", "prompt", "question", "plan", "stop", "subagent_stop", "compact", "trust"}
 	case "sandbox":
 		return []string{"off", "workspace-write", "read-only"}
+	case "api":
+		return []string{"chat", "responses", "anthropic", "gemini"}
 	case "level":
 		return []string{"debug", "info", "warn", "error"}
 	}
@@ -30,8 +32,9 @@ func Words(check string) []string {
 
 // place is what paths are relative to.
 type place struct {
-	base string // for relative paths
-	home string // for ~/
+	base string                     // for relative paths
+	home string                     // for ~/
+	rule func(pattern string) error // checks a rule; nil means that any text will do
 }
 
 // check returns the value in its final form, or an error.
@@ -51,6 +54,11 @@ func (p place) check(check, value string) (string, error) {
 	switch check {
 	case "text":
 		return value, nil
+	case "rule":
+		if p.rule == nil {
+			return value, nil
+		}
+		return value, p.rule(value)
 	case "name":
 		return value, checkName(value)
 	case "variable":

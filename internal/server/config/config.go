@@ -10,7 +10,7 @@ import (
 // Config is everything that can be configured. Its field tags: json is the key; env the
 // variable that sets it; jsonschema explains it to people; class says whether it takes
 // effect in an untrusted project; check names the check for its values (and keys, if it
-// is a map); merge:"add" combines the values of all layers.
+// is a map; signed means that a number may be negative); merge:"add" combines the values of all layers.
 type Config struct {
 	Agent          string              `json:"agent,omitzero" env:"TERRET_AGENT" check:"name" class:"grants" jsonschema:"The agent to use when none is named, such as claude. Empty: the first one that is installed and signed in."`
 	Model          string              `json:"model,omitzero" env:"TERRET_MODEL" check:"text" class:"grants" jsonschema:"The model to use when none is named. Empty: the agent's own choice."`
@@ -29,7 +29,8 @@ type Config struct {
 	Undo           Undo                `json:"undo,omitzero" class:"inside" jsonschema:"Limits of undo."`
 	Pool           Pool                `json:"pool,omitzero" class:"inside" jsonschema:"Agents to start before they are needed."`
 	Team           Team                `json:"team,omitzero" class:"inside" jsonschema:"Limits of conversations between agents."`
-	Worktree       Worktree            `json:"worktree,omitzero" class:"inside" jsonschema:"How to prepare the worktrees of races."`
+	Nesting        Nesting             `json:"nesting,omitzero" class:"inside" jsonschema:"Limits of sessions that agents start."`
+	Worktree       Worktree            `json:"worktree,omitzero" class:"inside" jsonschema:"How to prepare the worktrees of sessions and races."`
 	LogLevel       string              `json:"log_level,omitzero" env:"TERRET_LOG_LEVEL" check:"level" class:"grants" jsonschema:"The lowest level of messages in Terret's own log, terret.log in the data folder. Default info."`
 	KeepDeltas     Duration            `json:"keep_deltas,omitzero" env:"TERRET_KEEP_DELTAS" class:"grants" jsonschema:"How long to keep the pieces of streamed text; never drops none. The server drops older ones in the background; whole messages are always kept. Default 24h."`
 	KeepSessions   Duration            `json:"keep_sessions,omitzero" env:"TERRET_KEEP_SESSIONS" class:"grants" jsonschema:"How long to keep sessions in which nothing happens, such as 90d. Once a day the server deletes older ones, as terret sessions prune does; pinned ones stay. Default never."`
@@ -39,6 +40,7 @@ type Config struct {
 	Prices         string              `json:"prices,omitzero" env:"TERRET_PRICES" check:"path" class:"grants" jsonschema:"A file with prices and context sizes of models for the native agent, in the form of driver/native/models.json. Its models are added to those that Terret knows, or replace them."`
 	Roots          []string            `json:"roots,omitzero" env:"TERRET_ROOTS" check:"path" class:"grants" jsonschema:"The folders in which the server may open sessions and show files. Empty: the folder it was started in."`
 	Addr           string              `json:"addr,omitzero" env:"TERRET_ADDR" check:"addr" class:"grants" jsonschema:"The address the server listens on. Default 127.0.0.1:7433."`
+	Releases       string              `json:"releases,omitzero" env:"TERRET_RELEASES" check:"text" class:"grants" jsonschema:"The file or address that terret upgrade --check asks. Nothing else does. Empty: none."`
 }
 
 // Undo limits the cost of undo. Zero means the default.
@@ -50,9 +52,17 @@ type Undo struct {
 
 // Pool says how many warm agents to keep. Zero means none, or the default.
 type Pool struct {
-	Size      int   `json:"size,omitzero" class:"grants" jsonschema:"How many agents to keep ready for new sessions, for each recently used kind of session. Each uses as much memory as one at work. Default: one for the server, none elsewhere; a negative number means none."`
+	Size      int   `json:"size,omitzero" check:"signed" class:"grants" jsonschema:"How many agents to keep ready for new sessions, for each recently used kind of session. Each uses as much memory as one at work. Default: one for the server, none elsewhere; a negative number means none."`
 	Keys      int   `json:"keys,omitzero" class:"grants" jsonschema:"For how many kinds of sessions to keep agents ready; a kind is an agent in a folder with a model and options. Default 4."`
 	MaxMemory int64 `json:"max_memory,omitzero" class:"grants" jsonschema:"The most memory that all waiting agents may use together, in bytes. Default 1 GiB."`
+}
+
+// Nesting bounds the sessions that agents start, as they can by terret mcp serve with a
+// token of scope prompt. Zero means the default.
+type Nesting struct {
+	Depth      int `json:"depth,omitzero" class:"grants" jsonschema:"How deep sessions may stand that agents start: 1 means that they start none themselves. Default 2."`
+	Sessions   int `json:"sessions,omitzero" class:"grants" jsonschema:"How many sessions that agents have started may be there at once. Default 10."`
+	MaxCostUSD int `json:"max_cost_usd,omitzero" class:"grants" jsonschema:"What each of them may cost, in dollars. Default 5."`
 }
 
 // Team bounds conversations between agents. Zero means the default.
@@ -64,14 +74,14 @@ type Team struct {
 
 // Worktree says how to prepare a worktree before an agent works in it.
 type Worktree struct {
-	Setup string   `json:"setup,omitzero" check:"text" class:"grants" jsonschema:"A shell command to run in it, such as npm ci. The variable PORT holds a port of its own."`
-	Copy  []string `json:"copy,omitzero" class:"grants" jsonschema:"Files that git does not track and that are copied into it, such as .env."`
+	Setup string   `json:"setup,omitzero" check:"text" class:"grants" jsonschema:"A shell command to run in it, such as npm ci. The variable PORT holds a port of its own. For a session it runs in the first turn, for at most 15 minutes."`
+	Copy  []string `json:"copy,omitzero" class:"grants" jsonschema:"Files that git does not track and that are copied into it, such as .env. A name may be a pattern, such as .env.*."`
 }
 
 // Rules are rules as people type them.
 type Rules struct {
-	Allow []string `json:"allow,omitzero" check:"text" merge:"add" class:"grants" jsonschema:"Tool uses to allow without asking."`
-	Deny  []string `json:"deny,omitzero" check:"text" merge:"add" class:"restricts" jsonschema:"Tool uses to deny. This is the only key that takes effect in an untrusted project."`
+	Allow []string `json:"allow,omitzero" check:"rule" merge:"add" class:"grants" jsonschema:"Tool uses to allow without asking."`
+	Deny  []string `json:"deny,omitzero" check:"rule" merge:"add" class:"restricts" jsonschema:"Tool uses to deny. This is the only key that takes effect in an untrusted project."`
 }
 
 // Agent says how to start an agent.
@@ -84,9 +94,9 @@ type Agent struct {
 
 // Provider is an API with models for the native agent.
 type Provider struct {
-	BaseURL string            `json:"base_url,omitzero" check:"url" class:"grants" jsonschema:"Its address without /chat/completions, such as http://127.0.0.1:8000/v1."`
+	BaseURL string            `json:"base_url,omitzero" check:"url" class:"grants" jsonschema:"Its address: what stands before /chat/completions (chat) or /responses (responses), such as http://127.0.0.1:8000/v1; before /v1/messages (anthropic); before /v1beta (gemini)."`
 	KeyEnv  string            `json:"key_env,omitzero" check:"variable" class:"grants" jsonschema:"The variable that holds the key. Empty: it needs none."`
-	API     string            `json:"api,omitzero" check:"name" class:"grants" jsonschema:"What it speaks: chat (OpenAI's Chat Completions), responses (OpenAI's Responses), anthropic or gemini. Default chat."`
+	API     string            `json:"api,omitzero" check:"api" class:"grants" jsonschema:"What it speaks: chat (OpenAI's Chat Completions), responses (OpenAI's Responses), anthropic or gemini. Default chat."`
 	Headers map[string]string `json:"headers,omitzero" check:"text" class:"grants" jsonschema:"Headers that are sent with each request. Keys do not belong here: see key_env and terret keys."`
 }
 

@@ -58,6 +58,7 @@ const everything = `// Comments are fine.
 	"pool": {"size": 2, "keys": 3, "max_memory": 4},
 	"worktree": {"setup": "make", "copy": [".env"]},
 	"team": {"max_hops": 5, "max_per_minute": 6, "max_cost_usd": 7},
+	"nesting": {"depth": 3, "sessions": 4, "max_cost_usd": 5},
 	"log_level": "debug",
 	"keep_deltas": "never",
 	"keep_sessions": "90d",
@@ -66,7 +67,7 @@ const everything = `// Comments are fine.
 	"providers": {"lab": {"base_url": "http://127.0.0.1:8000/v1", "key_env": "LAB_KEY"}},
 	"prices": "prices.json",
 	"roots": ["/a", "~/b", "c"],
-	"addr": "[::1]:0", // and so are trailing commas
+	"releases": "/r.json", "addr": "[::1]:0", // and so are trailing commas
 }
 `
 
@@ -82,15 +83,21 @@ func TestEveryKey(t *testing.T) {
 		Agent: "claude", Model: "opus", Policy: "accept-edits", Sandbox: "workspace-write", Record: true, ProductName: "Acme", Data: "/srv/terret", Store: "postgres://me@db.example.com/terret", Node: "builder-1",
 		IdleAfter: Duration(90 * time.Minute), SilentAfter: Duration(3 * time.Hour), InterruptGrace: Duration(5 * time.Second),
 		Timeouts:   map[string]Duration{"permission": Duration(10 * time.Minute), "question": Never},
-		Unattended: true, Undo: Undo{MaxFiles: 10, MaxBytes: 20}, Pool: Pool{Size: 2, Keys: 3, MaxMemory: 4}, Team: Team{MaxHops: 5, MaxPerMinute: 6, MaxCostUSD: 7}, Worktree: Worktree{Setup: "make", Copy: []string{".env"}}, LogLevel: "debug", KeepDeltas: Never, KeepSessions: Duration(2160 * time.Hour),
+		Unattended: true, Undo: Undo{MaxFiles: 10, MaxBytes: 20}, Pool: Pool{Size: 2, Keys: 3, MaxMemory: 4}, Team: Team{MaxHops: 5, MaxPerMinute: 6, MaxCostUSD: 7}, Nesting: Nesting{Depth: 3, Sessions: 4, MaxCostUSD: 5}, Worktree: Worktree{Setup: "make", Copy: []string{".env"}}, LogLevel: "debug", KeepDeltas: Never, KeepSessions: Duration(2160 * time.Hour),
 		Rules: Rules{Allow: []string{"Bash(git status)"}, Deny: []string{"Bash(rm *)"}},
 		Agents: map[string]Agent{"claude": {
 			Path: filepath.Join(dir, "bin/claude"), Env: []string{"ANTHROPIC_API_KEY", "AWS_*"}, Args: []string{"--x", ""},
 		}},
 		Providers: map[string]Provider{"lab": {BaseURL: "http://127.0.0.1:8000/v1", KeyEnv: "LAB_KEY"}},
 		Prices:    filepath.Join(dir, "prices.json"),
-		Roots:     []string{"/a", "/home/me/b", filepath.Join(dir, "c")}, Addr: "[::1]:0",
+		Roots:     []string{"/a", "/home/me/b", filepath.Join(dir, "c")}, Addr: "[::1]:0", Releases: "/r.json",
 	}}
+	for key, from := range got.From {
+		if from != file {
+			t.Errorf("%s comes from %s", key, from)
+		}
+	}
+	got.From = nil
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -128,6 +135,97 @@ func TestLayers(t *testing.T) {
 	if len(got.Ignored) > 0 || len(got.Files) != 2 {
 		t.Errorf("ignored %q, files %q", got.Ignored, got.Files)
 	}
+	theirs := filepath.Join(project, projectFile)
+	for key, want := range map[string]string{
+		"agent": file, "model": theirs, "policy": "TERRET_POLICY", "data": "TERRET_HOME", "rules.deny": file + ", " + theirs,
+		"agents.claude.path": theirs, "agents.claude.args": file, "timeouts.plan": file, "timeouts.stop": theirs, "addr": "",
+	} {
+		if got.From[key] != want {
+			t.Errorf("%s comes from %q, want %q", key, got.From[key], want)
+		}
+	}
+}
+
+// TestSettings lists all keys: those that are not set too, but of agents only what is set.
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	file := user(t, `{"record": false, "timeouts": {"plan": "never"}, "agents": {"b": {}, "a": {"acp": true}}, "undo": {"max_files": 0}}`)
+	got, err := Load(Sources{User: file, Environ: []string{"TERRET_HOME=/h"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]Setting{}
+	for _, s := range got.Settings() {
+		all[s.Key] = s
+	}
+	want := []Setting{
+		{"agent", nil, "default"},
+		{"record", false, file},
+		{"unattended", false, "default"},
+		{"timeouts.plan", Never, file},
+		{"agents.a.acp", true, file},
+		{"data", "/h", "TERRET_HOME"},
+		{"addr", "127.0.0.1:7433", "default"},
+		{"undo.max_files", 0, file},
+		{"undo.max_bytes", nil, "default"},
+		{"rules.deny", nil, "default"},
+	}
+	for _, w := range want {
+		if diff := cmp.Diff(w, all[w.Key]); diff != "" {
+			t.Error(diff)
+		}
+	}
+	for _, k := range Keys() {
+		_, listed := all[k.Path]
+		if free := strings.Contains(k.Path, ".NAME") || strings.Contains(k.Path, ".GATE"); listed == free {
+			t.Errorf("%s is listed: %t", k.Path, listed)
+		}
+	}
+	if n := len(Keys()) - 9 + 2; len(all) != n { // no NAME, no GATE; timeouts.plan, agents.a.acp
+		t.Errorf("%d settings, want %d", len(all), n)
+	}
+}
+
+// TestCheckFindsAll finds every problem of both files and the variables, in one go.
+func TestCheckFindsAll(t *testing.T) {
+	t.Parallel()
+	file := user(t, "{\"modell\": 1,\n\"undo\": {\"off\": 1, \"of\": 2},\n\"roots\": [1, \"/a\", 2], \"rules\": {\"allow\": [\"bad\", \"good\"]},\n\"addr\": \"x\", \"addr\": \"y\"}")
+	project := write(t, projectFile, `{"providers": {"a": {"api": "antropic"}}}`)
+	files, problems := Check(Sources{
+		User: file, Project: project, Environ: []string{"TERRET_POLICY=x", "TERRET_UNDO_OFF=y"},
+		Rule: func(pattern string) error {
+			if pattern == "bad" {
+				return errors.New("not a rule")
+			}
+			return nil
+		},
+	})
+	theirs := filepath.Join(project, projectFile)
+	if want := []string{file, theirs}; !slices.Equal(files, want) {
+		t.Errorf("files %q, want %q", files, want)
+	}
+	want := []string{
+		file + `:1:2: unknown key "modell"`, file + ":2:17: undo.off must be true or false", file + `:2:20: unknown key "undo.of"`,
+		file + ":3:11: roots[0]", file + ":3:20: roots[2]", file + ":3:44: rules.allow[0]: not a rule", file + ":4:9: addr: ", file + `:4:14: "addr" is set twice`,
+		theirs + ":1:29: providers.a.api: there is no", "TERRET_POLICY: ", "TERRET_UNDO_OFF: ",
+	}
+	if len(problems) != len(want) {
+		t.Fatalf("%d problems, want %d: %v", len(problems), len(want), problems)
+	}
+	for i, p := range problems {
+		if !strings.HasPrefix(p.Error(), want[i]) {
+			t.Errorf("problem %v, want %s", p, want[i])
+		}
+	}
+	if files, problems := Check(Sources{User: user(t, "{"), Project: t.TempDir()}); len(files) != 1 || len(problems) != 1 {
+		t.Errorf("a broken file: %v, %v", files, problems)
+	}
+	if _, problems := Check(Sources{User: user(t, `{"pool": {"size": -1}}`)}); len(problems) > 0 {
+		t.Errorf("no agents in the pool: %v", problems)
+	}
+	if _, problems := Check(Sources{User: user(t, everything), Environ: []string{"HOME=/h"}}); len(problems) > 0 {
+		t.Error(problems)
+	}
 }
 
 // The repository is data: of a project that is not trusted only denials act.
@@ -145,8 +243,8 @@ func TestUntrustedProject(t *testing.T) {
 		t.Error(diff)
 	}
 	wantIgnored := strings.Fields(`agent model policy sandbox record product_name data store node idle_after silent_after interrupt_grace timeouts.permission timeouts.question
-		unattended undo.off undo.max_files undo.max_bytes pool.size pool.keys pool.max_memory worktree.setup worktree.copy team.max_hops team.max_per_minute team.max_cost_usd log_level keep_deltas keep_sessions rules.allow
-		agents.claude.path agents.claude.env agents.claude.args providers.lab.base_url providers.lab.key_env prices roots addr`)
+		unattended undo.off undo.max_files undo.max_bytes pool.size pool.keys pool.max_memory worktree.setup worktree.copy team.max_hops team.max_per_minute team.max_cost_usd nesting.depth nesting.sessions nesting.max_cost_usd log_level keep_deltas keep_sessions rules.allow
+		agents.claude.path agents.claude.env agents.claude.args providers.lab.base_url providers.lab.key_env prices roots releases addr`)
 	if diff := cmp.Diff(wantIgnored, got.Ignored); diff != "" {
 		t.Error(diff)
 	}

@@ -33,6 +33,19 @@ type decoder struct {
 	// restricted means that only restrictions take effect; ignored lists the rest.
 	restricted bool
 	ignored    []string
+	from       map[string]string // notes where each key was set; may be nil
+	// all means that problems are collected, and reading goes on after them.
+	all      bool
+	problems []error
+}
+
+// found returns the error, or keeps it if all are wanted.
+func (d *decoder) found(err error) error {
+	if err == nil || !d.all {
+		return err
+	}
+	d.problems = append(d.problems, err)
+	return nil
 }
 
 func (d *decoder) fail(offset int, format string, args ...any) error {
@@ -161,14 +174,17 @@ func (d *decoder) members(path string, v hujson.Value, each func(key, path strin
 		key := m.Name.Value.(hujson.Literal).String()
 		if at, twice := first[key]; twice {
 			before := d.fail(at, "").(*Error) //nolint:errorlint // it is what fail makes
-			return d.fail(m.Name.StartOffset, "%q is set twice; first in line %d", key, before.Line)
+			if err := d.found(d.fail(m.Name.StartOffset, "%q is set twice; first in line %d", key, before.Line)); err != nil {
+				return err
+			}
+			continue
 		}
 		first[key] = m.Name.StartOffset
 		inner := key
 		if path != "" {
 			inner = path + "." + key
 		}
-		if err := each(key, inner, m); err != nil {
+		if err := d.found(each(key, inner, m)); err != nil {
 			return err
 		}
 	}
@@ -245,7 +261,18 @@ func (d *decoder) value(path string, v hujson.Value, into reflect.Value, tag ref
 		return nil
 	}
 	set(into, read, tag)
+	note(d.from, path, d.file, tag)
 	return nil
+}
+
+// note says where a key was set. Values that add to each other may come from several places.
+func note(from map[string]string, path, where string, tag reflect.StructTag) {
+	if before := from[path]; before != "" && tag.Get("merge") == "add" {
+		where = before + ", " + where
+	}
+	if from != nil {
+		from[path] = where
+	}
 }
 
 // set sets a value, or adds to that of earlier layers.
@@ -299,8 +326,8 @@ func (d *decoder) single(path string, v hujson.Value, t reflect.Type, check stri
 		return d.list(path, v, t, check)
 	default:
 		n, err := strconv.ParseInt(string(literal), 10, t.Bits())
-		if kind != '0' || err != nil || n < 0 {
-			return out, d.wrong(path, v, "a whole number, zero or more")
+		if kind != '0' || err != nil || n < 0 && check != "signed" {
+			return out, d.wrong(path, v, map[bool]string{true: "a whole number", false: "a whole number, zero or more"}[check == "signed"])
 		}
 		out.SetInt(n)
 	}
@@ -315,7 +342,7 @@ func (d *decoder) list(path string, v hujson.Value, t reflect.Type, check string
 	out := reflect.MakeSlice(t, 0, len(array.Elements))
 	for i, element := range array.Elements {
 		one, err := d.single(fmt.Sprintf("%s[%d]", path, i), element, t.Elem(), check)
-		if err != nil {
+		if err := d.found(err); err != nil {
 			return out, err
 		}
 		out = reflect.Append(out, one)

@@ -21,4 +21,4 @@
 // other keys of its file are checked, then ignored, and listed in [Loaded.Ignored].
 package config
 
-//go:generate go run ./gen ../../../docs/config.schema.json
+//go:generate go run ./gen ../../../docs/config.schema.json ../../../docs/CONFIG.md

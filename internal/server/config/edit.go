@@ -22,19 +22,18 @@ var ErrExists = errors.New("it is already there")
 // lockPatience is how long to wait for another process that changes the file.
 const lockPatience = 10 * time.Second
 
-// UserAgents returns the agents in the user's file, and nothing of the other layers.
-func UserAgents(path string, environ []string) (map[string]Agent, error) {
+// User returns what the user's file says, and nothing of the other layers or of the defaults.
+func User(path string, environ []string) (Config, error) {
 	text, err := readUser(path)
 	if err != nil {
-		return nil, err
+		return Config{}, err
 	}
-	c, err := userConfig(path, text, environ)
-	return c.Agents, err
+	return userConfig(path, text, environ)
 }
 
 func userConfig(path string, text []byte, environ []string) (Config, error) {
 	var c Config
-	d := decoder{file: path, text: text, place: place{filepath.Dir(path), homeDir(environ)}}
+	d := decoder{file: path, text: text, place: place{base: filepath.Dir(path), home: homeDir(environ)}}
 	err := d.decode(&c)
 	return c, err
 }
@@ -50,46 +49,105 @@ func AddAgent(ctx context.Context, path, name string, a Agent, environ []string)
 			}
 		}
 	}
-	return edit(ctx, path, environ, func(file *hujson.Object) error {
-		margin := marginOf(file)
-		agents, err := child(file, "agents", margin)
-		if err != nil {
+	return add(ctx, path, "agents", name, a.value(), environ)
+}
+
+// AddProvider adds a provider to the user's file, as [AddAgent] adds an agent.
+func AddProvider(ctx context.Context, path, name string, p Provider, environ []string) error {
+	for check, value := range map[string]string{"name": name, "url": p.BaseURL, "variable": p.KeyEnv, "api": p.API} {
+		if value == "" && (check == "variable" || check == "api") {
+			continue
+		}
+		if _, err := (place{}).check(check, value); err != nil {
 			return err
 		}
-		if index(agents, name) >= 0 {
-			return ErrExists
-		}
-		insert(agents, name, a.value(), margin+margin, margin)
-		return nil
-	})
+	}
+	return add(ctx, path, "providers", name, p.value(), environ)
 }
 
 // RemoveAgent removes an agent from the user's file, and reports whether it was there.
 func RemoveAgent(ctx context.Context, path, name string, environ []string) (removed bool, err error) {
+	return drop(ctx, path, "agents", name, environ)
+}
+
+// RemoveProvider removes a provider from the user's file, and reports whether it was there.
+func RemoveProvider(ctx context.Context, path, name string, environ []string) (removed bool, err error) {
+	return drop(ctx, path, "providers", name, environ)
+}
+
+// add adds a member to an object of the user's file.
+func add(ctx context.Context, path, object, name string, v *hujson.Object, environ []string) error {
+	return edit(ctx, path, environ, func(file *hujson.Object) error {
+		margin := marginOf(file)
+		all, err := child(file, object, margin)
+		if err != nil {
+			return err
+		}
+		if index(all, name) >= 0 {
+			return ErrExists
+		}
+		insert(all, name, v, margin+margin, margin)
+		return nil
+	})
+}
+
+// drop removes a member of an object of the user's file, and reports whether it was there.
+func drop(ctx context.Context, path, object, name string, environ []string) (removed bool, err error) {
 	err = edit(ctx, path, environ, func(file *hujson.Object) error {
-		i := index(file, "agents")
+		i := index(file, object)
 		if i < 0 {
 			return nil
 		}
-		agents, ok := file.Members[i].Value.Value.(*hujson.Object)
+		all, ok := file.Members[i].Value.Value.(*hujson.Object)
 		if !ok {
 			return nil
 		}
-		i = index(agents, name)
+		i = index(all, name)
 		if i < 0 {
 			return nil
 		}
-		remove(agents, i)
+		remove(all, i)
 		removed = true
 		return nil
 	})
 	return removed, err
 }
 
-// edit changes the file in one step, with no other process of ours in between. A
-// symbolic link stays one: the file that it names is changed. What cannot be read is
+// edit changes the file with no other process of ours in between. What cannot be read is
 // not changed, and the result must be readable.
 func edit(ctx context.Context, path string, environ []string, change func(*hujson.Object) error) error {
+	return replace(ctx, path, func(before []byte) ([]byte, error) {
+		if _, err := userConfig(path, before, environ); err != nil {
+			return nil, err
+		}
+		text := bytes.TrimPrefix(before, []byte("\uFEFF"))
+		if len(bytes.TrimSpace(text)) == 0 {
+			text = []byte("{}\n")
+		}
+		file, err := hujson.Parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("read the configuration: %w", err)
+		}
+		object, ok := file.Value.(*hujson.Object)
+		if !ok {
+			return nil, fmt.Errorf("%s must hold an object", path)
+		}
+		if err := change(object); err != nil {
+			return nil, err
+		}
+		after := file.Pack()
+		if bytes.Equal(after, text) {
+			return before, nil
+		}
+		_, err = userConfig(path, after, environ)
+		return after, err
+	})
+}
+
+// replace changes the file in one step, with no other process of ours in between. A
+// symbolic link stays one: the file that it names is changed. The text is nil if there is
+// no file.
+func replace(ctx context.Context, path string, change func(before []byte) (after []byte, err error)) error {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -109,29 +167,8 @@ func edit(ctx context.Context, path string, environ []string, change func(*hujso
 	if err != nil {
 		return err
 	}
-	if _, err := userConfig(path, before, environ); err != nil {
-		return err
-	}
-	text := bytes.TrimPrefix(before, []byte("\uFEFF"))
-	if len(bytes.TrimSpace(text)) == 0 {
-		text = []byte("{}\n")
-	}
-	file, err := hujson.Parse(text)
-	if err != nil {
-		return fmt.Errorf("read the configuration: %w", err)
-	}
-	object, ok := file.Value.(*hujson.Object)
-	if !ok {
-		return fmt.Errorf("%s must hold an object", path)
-	}
-	if err := change(object); err != nil {
-		return err
-	}
-	after := file.Pack()
-	if bytes.Equal(after, text) {
-		return nil
-	}
-	if _, err := userConfig(path, after, environ); err != nil {
+	after, err := change(before)
+	if err != nil || bytes.Equal(after, before) {
 		return err
 	}
 	if err := files.Write(path, after); err != nil {
@@ -140,15 +177,28 @@ func edit(ctx context.Context, path string, environ []string, change func(*hujso
 	return nil
 }
 
+// put adds a member to an object that stands on one line.
+func put(o *hujson.Object, key string, v hujson.ValueTrimmed) {
+	o.Members = append(o.Members, hujson.ObjectMember{
+		Name:  hujson.Value{BeforeExtra: space(len(o.Members)), Value: hujson.String(key)},
+		Value: hujson.Value{BeforeExtra: hujson.Extra(" "), Value: v},
+	})
+}
+
+// value is the provider as it stands in a file. It has no headers: people put keys there.
+func (p Provider) value() *hujson.Object {
+	o := &hujson.Object{}
+	for _, m := range [][2]string{{"base_url", p.BaseURL}, {"api", p.API}, {"key_env", p.KeyEnv}} {
+		if m[1] != "" {
+			put(o, m[0], hujson.String(m[1]))
+		}
+	}
+	return o
+}
+
 // value is the agent as it stands in a file.
 func (a Agent) value() *hujson.Object {
 	o := &hujson.Object{}
-	put := func(key string, v hujson.ValueTrimmed) {
-		o.Members = append(o.Members, hujson.ObjectMember{
-			Name:  hujson.Value{BeforeExtra: space(len(o.Members)), Value: hujson.String(key)},
-			Value: hujson.Value{BeforeExtra: hujson.Extra(" "), Value: v},
-		})
-	}
 	list := func(key string, values []string) {
 		if len(values) == 0 {
 			return
@@ -157,15 +207,15 @@ func (a Agent) value() *hujson.Object {
 		for _, v := range values {
 			l.Elements = append(l.Elements, hujson.Value{BeforeExtra: space(len(l.Elements)), Value: hujson.String(v)})
 		}
-		put(key, l)
+		put(o, key, l)
 	}
 	if a.Path != "" {
-		put("path", hujson.String(a.Path))
+		put(o, "path", hujson.String(a.Path))
 	}
 	list("args", a.Args)
 	list("env", a.Env)
 	if a.ACP {
-		put("acp", hujson.Bool(true))
+		put(o, "acp", hujson.Bool(true))
 	}
 	return o
 }

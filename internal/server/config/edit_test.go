@@ -36,7 +36,7 @@ func TestAddAgent(t *testing.T) {
 		if got, err := os.ReadFile(path); err != nil || string(got) != c.after {
 			t.Errorf("%s: %v\n%s\nwant\n%s", name, err, got, c.after)
 		}
-		if got, err := UserAgents(path, nil); err != nil || !reflect.DeepEqual(got["mine"], mine) {
+		if got, err := User(path, nil); err != nil || !reflect.DeepEqual(got.Agents["mine"], mine) {
 			t.Errorf("%s: read %+v, %v", name, got, err)
 		}
 		if err := AddAgent(t.Context(), path, "mine", mine, nil); !errors.Is(err, ErrExists) {
@@ -110,7 +110,7 @@ func TestAddAgentLink(t *testing.T) {
 	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
 		t.Errorf("the link is gone: %v, %v", info, err)
 	}
-	if got, err := UserAgents(real, nil); err != nil || got["mine"].Path == "" {
+	if got, err := User(real, nil); err != nil || got.Agents["mine"].Path == "" {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -129,7 +129,7 @@ func TestAddAgentsAtOnce(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	if got, err := UserAgents(path, nil); err != nil || len(got) != len(names) {
+	if got, err := User(path, nil); err != nil || len(got.Agents) != len(names) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

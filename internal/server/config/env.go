@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -23,17 +24,16 @@ func lookup(environ []string, name string) string {
 
 // applyEnv sets the fields that have a variable. An empty variable counts as unset;
 // other variables are ignored.
-func applyEnv(into *Config, environ []string, p place) error {
-	return applyStruct(reflect.ValueOf(into).Elem(), environ, p)
+func applyEnv(into *Config, environ []string, p place, from map[string]string) error {
+	return errors.Join(applyStruct("", reflect.ValueOf(into).Elem(), environ, p, from)...)
 }
 
-func applyStruct(into reflect.Value, environ []string, p place) error {
-	for i := range into.NumField() {
+func applyStruct(path string, into reflect.Value, environ []string, p place, from map[string]string) (problems []error) {
+	keys, _ := fields(into.Type())
+	for i, key := range keys {
 		f, v := into.Type().Field(i), into.Field(i)
 		if v.Kind() == reflect.Struct {
-			if err := applyStruct(v, environ, p); err != nil {
-				return err
-			}
+			problems = append(problems, applyStruct(path+key+".", v, environ, p, from)...)
 			continue
 		}
 		name := f.Tag.Get("env")
@@ -45,10 +45,12 @@ func applyStruct(into reflect.Value, environ []string, p place) error {
 			continue
 		}
 		if err := setText(v, text, f.Tag.Get("check"), p); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			problems = append(problems, fmt.Errorf("%s: %w", name, err))
+			continue
 		}
+		note(from, path+key, name, "")
 	}
-	return nil
+	return problems
 }
 
 func setText(v reflect.Value, text, check string, p place) error {
@@ -121,7 +123,7 @@ func terretHome(environ []string) string {
 	if dir == "" {
 		return ""
 	}
-	full, err := place{workingDir(), homeDir(environ)}.path(dir)
+	full, err := place{base: workingDir(), home: homeDir(environ)}.path(dir)
 	if err != nil {
 		return dir
 	}

@@ -16,7 +16,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte, trusted bool) {
 		got := defaults()
-		d := decoder{file: "f.jsonc", text: text, place: place{"/base", "/home"}, restricted: !trusted}
+		d := decoder{file: "f.jsonc", text: text, place: place{base: "/base", home: "/home"}, restricted: !trusted}
 		err := d.decode(&got)
 		if err == nil {
 			if !trusted {

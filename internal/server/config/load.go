@@ -26,6 +26,9 @@ type Sources struct {
 	Trusted bool
 	// Environ is the environment, as os.Environ gives it.
 	Environ []string
+	// Rule is what [Check] checks rules with; nil means that any text will do. To [Load]
+	// all rules are text: whoever uses one says what is wrong with it.
+	Rule func(pattern string) error
 }
 
 // Loaded is a configuration and where it came from.
@@ -33,6 +36,9 @@ type Loaded struct {
 	Config
 	// Files are the files that were read.
 	Files []string
+	// From says where keys such as "rules.allow" were set: in which file, or by which
+	// variable. The others have their defaults.
+	From map[string]string
 	// Ignored lists the keys of the project's file, such as "rules.allow", that are
 	// ignored because the project is not trusted.
 	Ignored []string
@@ -45,14 +51,14 @@ type Loaded struct {
 // *Error.
 func Load(src Sources) (Loaded, error) {
 	home := homeDir(src.Environ)
-	out := Loaded{Config: defaults()}
+	out := Loaded{Config: defaults(), From: map[string]string{}}
 	out.Data = DataDir(src.Environ)
 	if src.User != "" {
 		text, err := readUser(src.User)
 		if err != nil {
 			return Loaded{}, err
 		}
-		d := decoder{file: src.User, text: text, place: place{filepath.Dir(src.User), home}}
+		d := decoder{file: src.User, text: text, place: place{base: filepath.Dir(src.User), home: home}}
 		if err := out.take(&d); err != nil {
 			return Loaded{}, err
 		}
@@ -61,7 +67,7 @@ func Load(src Sources) (Loaded, error) {
 		name := filepath.Join(src.Project, filepath.FromSlash(projectFile))
 		text, err := readProject(src.Project)
 		if err == nil {
-			d := decoder{file: name, text: text, place: place{src.Project, home}, restricted: !src.Trusted}
+			d := decoder{file: name, text: text, place: place{base: src.Project, home: home}, restricted: !src.Trusted}
 			trial := d
 			if err = (&Loaded{Config: defaults()}).take(&trial); err == nil { // all of it counts, or nothing
 				err = out.take(&d)
@@ -69,7 +75,7 @@ func Load(src Sources) (Loaded, error) {
 		}
 		out.Broken = err
 	}
-	if err := applyEnv(&out.Config, src.Environ, place{workingDir(), home}); err != nil {
+	if err := applyEnv(&out.Config, src.Environ, place{base: workingDir(), home: home}, out.From); err != nil {
 		return Loaded{}, err
 	}
 	return out, nil
@@ -79,6 +85,7 @@ func (l *Loaded) take(d *decoder) error {
 	if d.text == nil {
 		return nil
 	}
+	d.from = l.From
 	if err := d.decode(&l.Config); err != nil {
 		return err
 	}

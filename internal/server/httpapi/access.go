@@ -21,10 +21,13 @@ const maxPublicBody = 4 << 10
 func (s *Server) newGate() (*access.Gate, error) {
 	return access.NewGate(access.Options{
 		Tokens: s.cfg.Tokens, Hosts: s.cfg.Hosts, Origins: s.cfg.Origins, Log: s.log, BodyLimit: s.bodyLimit,
-		Public:    public,
-		OtherBody: func(r *http.Request) bool { return r.URL.Path == importPath },
-		Problem: func(w http.ResponseWriter, _ *http.Request, status int, err *terret.Error) {
-			writeProblem(w, &limitError{err, status})
+		Public: s.public,
+		OtherBody: func(r *http.Request) bool {
+			d := s.doorOf(r.URL.Path)
+			return r.URL.Path == importPath || d != nil && d.OtherBody != nil && d.OtherBody(r)
+		},
+		Problem: func(w http.ResponseWriter, r *http.Request, status int, err *terret.Error) {
+			s.refuse(w, r, &limitError{err, status})
 		},
 	})
 }
@@ -34,7 +37,7 @@ func (s *Server) bodyLimit(r *http.Request) int64 {
 	switch {
 	case r.URL.Path == importPath:
 		return s.limits.Import
-	case public(r): // a request without a token needs little room
+	case s.public(r): // a request without a token needs little room
 		return maxPublicBody
 	}
 	_, pattern := s.mux.Handler(r)
@@ -44,14 +47,17 @@ func (s *Server) bodyLimit(r *http.Request) int64 {
 	return min(smallBody, s.limits.Body)
 }
 
-// public reports whether a request needs no token: health checks, signing in, and the
-// files of the web UI.
-func public(r *http.Request) bool {
+// public reports whether a request needs no token: health checks, signing in,
+// answers with a token of their own, the of the web UI, and what a door shows to everybody.
+func (s *Server) public(r *http.Request) bool {
 	switch r.URL.Path {
-	case "/healthz", "/readyz", signInPath:
+	case "/healthz", "/readyz", signInPath, answerPath:
 		return true
 	}
-	return !ours(r.URL.Path)
+	if d := s.doorOf(r.URL.Path); d != nil {
+		return d.Public != nil && d.Public(r)
+	}
+	return !s.ours(r.URL.Path)
 }
 
 // caller is the caller's name in the log.

@@ -67,10 +67,12 @@ func TestScopes(t *testing.T) {
 	if got.Decision.By != "decide" {
 		t.Errorf("decided by %q", got.Decision.By)
 	}
-	for _, c := range [][2]string{{"GET", "/v1/tokens"}, {"DELETE", "/v1/tokens/view"}, {"DELETE", "/v1/tokens?name=view"}, {"GET", "/v1/trust/folders"}, {"DELETE", "/v1/trust?folder=x"}} {
+	for _, c := range [][2]string{{"GET", "/v1/tokens"}, {"DELETE", "/v1/tokens/view"}, {"DELETE", "/v1/tokens?name=view"}, {"GET", "/v1/trust/folders"}, {"GET", "/v1/notify"}, {"DELETE", "/v1/trust?folder=x"}} {
 		decide.do(c[0], c[1], nil).problem(403, terret.CodeForbidden, "")
 	}
 	decide.do("PUT", "/v1/rules", map[string]any{"items": []any{}}).problem(403, terret.CodeForbidden, "")
+	decide.do("PUT", "/v1/notify", map[string]any{"channels": []any{}}).problem(403, terret.CodeForbidden, "")
+	decide.do("POST", "/v1/notify/test", map[string]any{"id": "x"}).problem(403, terret.CodeForbidden, "")
 	decide.do("POST", "/v1/tokens", map[string]any{"name": "x", "scope": "admin"}).problem(403, terret.CodeForbidden, "")
 	decide.do("POST", "/v1/signin/links", map[string]any{"origin": "https://terret.example"}).problem(403, terret.CodeForbidden, "")
 }
@@ -130,9 +132,16 @@ func TestElsewhere(t *testing.T) {
 		{"POST", at + "/undo", nil},
 		{"POST", at + "/changes/take-back", map[string]any{"path": "a", "state": "x"}},
 		{"POST", at + "/commit", map[string]any{"message": "x", "files": []any{map[string]any{"path": "a", "state": "x"}}}},
+		{"GET", at + "/branch", nil},
+		{"POST", at + "/push", nil},
+		{"GET", at + "/pull-request", nil},
+		{"POST", at + "/pull-request", map[string]any{"title": "x"}},
+		{"POST", at + "/worktree/merge", nil},
+		{"POST", at + "/worktree/discard", nil},
 		{"POST", at + "/fork", nil},
 		{"POST", at + "/handoff", map[string]any{"agent": "mock"}},
 		{"PATCH", at + "/queue/trn_x", map[string]any{"before": "end"}},
+		{"POST", at + "/queue/send", map[string]any{}},
 		{"GET", at + "/changes", nil},
 		{"GET", "/v1/files?session=" + s.ID, nil},
 	} {

@@ -13,7 +13,7 @@ func (s *Server) agentRoutes() {
 	handle(s, route{
 		method: "GET", path: "/v1/agents", id: "list-agents", tag: tagAgents, scope: access.View,
 		summary: "List agents: whether each is installed and signed in, and what it can do",
-		long:    "Probing starts the agents' programs, so the answer may be some seconds old. With view, a table of what each agent can do itself.",
+		long:    "Probing starts the agents' programs, which may take seconds. So this answers at once with what they said last, and asks them meanwhile if that is old: then checking is set, and the next answer is newer. Only those that have not answered since the server was started are waited for. With view, a table of what each agent can do itself.",
 		dialect: s.agentsDialect, views: []string{"hive"},
 	}, s.listAgents)
 	handle(s, route{
@@ -38,7 +38,7 @@ func (s *Server) agentRoutes() {
 }
 
 func (s *Server) listAgents(ctx context.Context, in *struct {
-	Probe string `query:"probe" enum:"0,1" doc:"0 starts no programs: the answer comes at once and says what agents can do, but not whether they are installed. Agents of which only their program knows that are left out."`
+	Probe string `query:"probe" enum:"0,1" doc:"0 starts no programs and waits for none: the answer is what they said last, also before the server was started. Of the others it says what they can do, but not whether they are installed; agents of which only their program knows that are left out."`
 },
 ) (*body[terret.Page[terret.Probe]], error) {
 	if in.Probe == "0" {

@@ -24,8 +24,9 @@ const (
 // images.
 var (
 	textRoutes = map[string]bool{
-		"decide": true, "put-rules": true, "create-session": true, "update-session": true, "commit": true, "change-marks": true, "take-back": true,
+		"decide": true, "put-rules": true, "create-session": true, "update-session": true, "commit": true, "change-marks": true, "add-preset": true, "change-preset": true, "take-back": true,
 		"spawn": true, "send-team-message": true, "start-race": true, "start-review": true, "start-workflow": true,
+		"check-config": true, "put-config": true,
 	}
 	wholeRoutes = map[string]bool{"prompt": true, "edit-queued": true, "run-command": true}
 )

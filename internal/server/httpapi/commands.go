@@ -31,8 +31,9 @@ func (s *Server) commandRoutes() {
 	handle(s, route{
 		method: "GET", path: "/v1/sessions/{id}/models", id: "session-models", tag: tagControl, scope: access.Prompt,
 		summary: "List the models that the session's agent can use",
-		long:    "Starts the agent if it is not running.",
+		long:    "Starts the agent if it is not running. With view, by provider.",
 		fails:   inSession(fromAgent...),
+		dialect: s.sessionModelsDialect, views: []string{"hive"},
 	}, s.sessionModels)
 	handle(s, route{
 		method: "GET", path: "/v1/sessions/{id}/context", id: "context", tag: tagControl, scope: access.Prompt,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/server/access"
+	"github.com/terret-dev/terret/internal/server/assemble"
 	"github.com/terret-dev/terret/internal/workfiles"
 	"github.com/terret-dev/terret/internal/worktree"
 )
@@ -15,13 +16,14 @@ func (s *Server) commitRoutes() {
 	handle(s, route{
 		method: "POST", path: "/v1/sessions/{id}/commit", id: "commit", tag: tagFiles, scope: access.Decide,
 		summary: "Commit changed files of a session's folder",
-		long:    "Commits exactly the files that are named, in the name of git's own user; what else is staged stays staged. Each must be in the state in which the list of changes showed it. No hook runs and nothing is signed, which is why this needs a token that may decide. A merge in progress, a missing name and the like are conflicts that say what to do.",
+		long:    "Commits exactly the files that are named, in the name of git's own user; what else is staged stays staged. Each must be in the state in which the list of changes showed it. Without hooks, none runs and nothing is signed; with them, hooks may change what is committed. Either way this needs a token that may decide. A merge in progress, a missing name and the like are conflicts that say what to do.",
 		fails:   inSession(terret.CodeUnsupported, terret.CodeSessionBusy),
 	}, s.commit)
 }
 
 type newCommit struct {
 	Message string `json:"message" minLength:"1" maxLength:"65536"`
+	Hooks   bool   `json:"hooks,omitempty" doc:"Commit as git is set on the server: hooks of the repository run, and the commit is signed if git is set so. The folder must be trusted."`
 	Files   []struct {
 		Path  string `json:"path" minLength:"1" doc:"As the list of changes has it."`
 		State string `json:"state" minLength:"1" doc:"The state of the change, as the list has it."`
@@ -65,10 +67,28 @@ func (s *Server) commit(ctx context.Context, in *struct {
 			}
 			files = append(files, worktree.Seen{Path: c.Path, Mode: c.NowMode, ID: c.NowID})
 		}
+		if in.Body.Hooks {
+			id, err := s.commitOwn(ctx, record, message, files)
+			return committed{Commit: id, Files: len(files)}, err
+		}
 		id, err := worktree.CommitFiles(ctx, record.Cwd, message, changes.Head, files)
 		if why, ok := errors.AsType[*worktree.RefusedError](err); ok {
 			return committed{}, terret.Errorf(terret.CodeConflict, "%s", why.Reason)
 		}
 		return committed{Commit: id, Files: len(files)}, err
 	})
+}
+
+// commitOwn commits as the person's own git does.
+func (s *Server) commitOwn(ctx context.Context, record terret.Session, message string, files []worktree.Seen) (string, error) {
+	folder, err := s.maker.Own(record)
+	if err != nil {
+		return "", err
+	}
+	paths := make([]string, len(files))
+	for i, f := range files {
+		paths[i] = f.Path
+	}
+	id, err := folder.Commit(ctx, message, paths)
+	return id, assemble.Conflict(err)
 }

@@ -13,7 +13,7 @@ import (
 func (s *Server) controlRoutes() {
 	s.stopRoute("interrupt", "Stop the running turn and keep the agent", "Open requests are decided first. A turn that does not stop in time is killed. If no turn is running, that is a conflict.", s.engine.Interrupt)
 	s.stopRoute("kill", "Kill the running turn and the agent's processes", "Returns when the processes are gone. If no turn is running, that is a conflict.", s.engine.Kill)
-	s.stopRoute("close", "Close the session's agent", "The next prompt starts it again.", s.engine.CloseSession)
+	s.stopRoute("close", "Close the session's agent", "The session's terminals end with it. The next prompt starts the agent again.", s.closeSession)
 	s.rewindRoute("undo", "Undo the last turn", s.engine.Undo)
 	s.rewindRoute("redo", "Redo the turn that was undone", s.engine.Redo)
 	handle(s, route{
@@ -46,7 +46,7 @@ func (s *Server) controlRoutes() {
 func (s *Server) stopRoute(verb, summary, long string, do func(ctx context.Context, session, by string) error) {
 	handle(s, route{
 		method: "POST", path: "/v1/sessions/{id}/" + verb, id: verb, tag: tagControl, scope: access.Prompt,
-		summary: summary, long: long, fails: inSession(),
+		summary: summary, long: long, fails: inSession(), reword: done, views: []string{"hive"},
 	}, func(ctx context.Context, in *SessionPath) (*body[terret.Session], error) {
 		if _, err := s.session(ctx, in.ID); err != nil {
 			return nil, err
@@ -58,12 +58,21 @@ func (s *Server) stopRoute(verb, summary, long string, do func(ctx context.Conte
 	})
 }
 
+// closeSession ends the agent of a session, and its terminals.
+func (s *Server) closeSession(ctx context.Context, id, by string) error {
+	err := s.engine.CloseSession(ctx, id, by)
+	if err == nil {
+		s.terminals.RemoveAll(id)
+	}
+	return err
+}
+
 // rewindRoute adds a route that moves a session back or forward.
 func (s *Server) rewindRoute(verb, summary string, do func(ctx context.Context, session, by string, force bool) (engine.Rewound, error)) {
 	handle(s, route{
 		method: "POST", path: "/v1/sessions/{id}/" + verb, id: verb, tag: tagControl, scope: access.Prompt, summary: summary,
 		long:  "Restores the files that the turn changed and, if the agent supports it, the conversation. If files have changed since, the conflict names them and nothing is touched, unless forced; then a copy of them is kept. The answer says what is not taken back.",
-		fails: inSession(fromAgent...),
+		fails: inSession(fromAgent...), reword: s.hiveRewound, views: []string{"hive"},
 	}, func(ctx context.Context, in *rewindInput) (*body[engine.Rewound], error) {
 		if err := s.folderInRoots(ctx, in.ID); err != nil {
 			return nil, err

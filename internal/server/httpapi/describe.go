@@ -31,7 +31,7 @@ func newAPI(a huma.Adapter) huma.API {
 			OpenAPI: "3.1.0",
 			Info: &huma.Info{
 				Title: "Terret", Version: "1",
-				Description: "One harness for every coding agent. docs/ARCHITECTURE.md explains the records and events.",
+				Description: "One harness for every coding agent. docs/ARCHITECTURE.md explains the records and events. What is below /uhp is the Unified Harness Protocol, which has a schema of its own.",
 				Contact:     &huma.Contact{Name: "Terret", URL: "https://github.com/terret-dev/terret/issues"},
 				License:     &huma.License{Name: "Apache License 2.0", Identifier: "Apache-2.0"},
 			},
@@ -64,7 +64,9 @@ const (
 	tagPersonas  = "personas"
 	tagRules     = "rules"
 	tagSessions  = "sessions"
+	tagSetup     = "setup"
 	tagTeam      = "team"
+	tagTerminals = "terminals"
 	tagWork      = "work"
 	tagTurns     = "turns"
 	tagUsage     = "usage"
@@ -79,7 +81,9 @@ func tags() []*huma.Tag {
 		{Name: tagControl, Description: "Stop, undo, fork or compact a session, and run the agent's own commands."},
 		{Name: tagRules, Description: "Rules decide without asking a person."},
 		{Name: tagAgents, Description: "The agents on this machine and their models."},
+		{Name: tagSetup, Description: "What must be there before agents can work: keys, servers with models, sign-ins, the configuration, and the agents' programs. Only for this machine, and only for admins: whoever may do this can have it run programs."},
 		{Name: tagFiles, Description: "The folders that sessions may work in, and what has changed there. Read-only."},
+		{Name: tagTerminals, Description: "Shells beside the conversation, in the folders of sessions."},
 		{Name: tagPersonas, Description: "The roles that a project defines, and whether its folder is trusted."},
 		{Name: tagTeam, Description: "Named agents that write to each other and to people. What they do is in their sessions; what they say to each other is in the team's own log."},
 		{Name: tagFleet, Description: "The machines that share a PostgreSQL database."},

@@ -68,15 +68,22 @@ func (c hiveClient) capabilities() (out map[string]map[string]bool) {
 	return out
 }
 
-func (c hiveClient) getAvailableModels(agent string) (out []struct {
+// hiveModels are models as Hive lists them, by provider.
+type hiveModels []struct {
 	ID     string
 	Models map[string]struct {
 		ID, Name string
 		Limit    struct{ Context, Output int64 }
 	}
-},
-) {
+}
+
+func (c hiveClient) getAvailableModels(agent string) (out hiveModels) {
 	c.call("GET", "/v1/agents/"+agent+"/models?view=hive", nil, &out)
+	return out
+}
+
+func (c hiveClient) sessionModels(session string) (out hiveModels) {
+	c.call("GET", "/v1/sessions/"+session+"/models?view=hive", nil, &out)
 	return out
 }
 
@@ -88,6 +95,60 @@ func (c hiveClient) connect(agent string) string {
 
 func (c hiveClient) prompt(session, text string) int {
 	return c.call("POST", "/v1/sessions/"+session+"/turns", map[string]any{"prompt": text}, nil)
+}
+
+// hiveDone is what Hive's calls return.
+type hiveDone struct {
+	Success         bool
+	Error           string
+	RevertMessageID string
+	RestoredPrompt  string
+	Messages        []struct {
+		ID, Role string
+		Parts    []struct{ Type, Text string }
+	}
+}
+
+func (c hiveClient) does(method, session, what string, body any) (out hiveDone, status int) {
+	status = c.call(method, "/v1/sessions/"+session+what+"?view=hive", body, &out)
+	return out, status
+}
+
+// TestHiveCalls makes the calls of Hive that are not about decisions, in its words.
+func TestHiveCalls(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, hiveAgents(mock.Step{Do: writeFile}, mock.Step{Text: "done"}), func(_ *httpapi.Config, e *engine.Config) { e.Undo = engine.UndoLimits{} })
+	c := hiveClient{foreign{t, f}}
+	id := c.connect("claude-code")
+	if out, status := c.does("POST", id, "/turns", map[string]any{"prompt": "go"}); !out.Success || status != http.StatusAccepted {
+		t.Fatalf("prompt: %d %+v", status, out)
+	}
+	for ev, err := range f.events("/v1/sessions/" + id + "/events?kinds=turn.complete") {
+		if err != nil || ev.Name != "turn.complete" {
+			t.Fatal(ev.Name, err)
+		}
+		break
+	}
+	out, _ := c.does("GET", id, "/messages", nil)
+	if !out.Success || len(out.Messages) != 2 || out.Messages[0].Role != "user" || out.Messages[1].Parts[0].Text != "done" {
+		t.Errorf("messages: %+v", out)
+	}
+	if out, status := c.does("POST", id, "/interrupt", nil); out.Success || out.Error == "" || status != http.StatusConflict {
+		t.Errorf("abort of nothing: %d %+v", status, out)
+	}
+	if out, _ := c.does("PATCH", id, "", map[string]any{"title": "A name"}); !out.Success {
+		t.Errorf("rename: %+v", out)
+	}
+	prompted := out.Messages[0].ID
+	if out, _ := c.does("POST", id, "/undo", nil); !out.Success || out.RestoredPrompt != "go" || out.RevertMessageID != prompted {
+		t.Errorf("undo: %+v, of %s", out, prompted)
+	}
+	if out, status := c.does("GET", "ses_none", "/messages", nil); out.Success || status != http.StatusNotFound {
+		t.Errorf("no session: %d %+v", status, out)
+	}
+	if _, status := c.does("GET", id, "/turns", nil); status != http.StatusUnprocessableEntity {
+		t.Errorf("a route without this dialect: %d", status)
+	}
 }
 
 func (c hiveClient) permissionList(session string) (out []hiveEvent) {
@@ -133,7 +194,7 @@ func hiveAgents(steps ...mock.Step) option {
 			"claude":   {{ID: "opus", Name: "Opus", Context: 200_000, MaxOutput: 32_000}},
 			"opencode": {{ID: "anthropic/opus"}, {ID: "openai/gpt"}},
 		} {
-			d := mock.NewFunc(name, func(terret.Session) mock.Script { return mock.Script{Turns: [][]mock.Step{steps}} })
+			d := mock.NewFunc(name, func(terret.Session) mock.Script { return mock.Script{Turns: [][]mock.Step{steps}, Models: models} })
 			e.Drivers = append(e.Drivers, modelled{d, models})
 		}
 	}
@@ -162,6 +223,9 @@ func TestHiveClient(t *testing.T) {
 	}
 	if m := c.getAvailableModels("claude-code"); len(m) != 1 || m[0].ID != "claude-code" || m[0].Models["opus"].Limit.Context != 200_000 || m[0].Models["opus"].Limit.Output != 32_000 {
 		t.Errorf("models of Claude: %+v", m)
+	}
+	if m := c.sessionModels(c.connect("opencode")); len(m) != 2 || m[0].ID != "anthropic" || m[1].Models["gpt"].Name != "gpt" {
+		t.Errorf("models of a session of OpenCode: %+v", m)
 	}
 
 	id := c.connect("claude-code")
@@ -290,13 +354,14 @@ func TestHiveMessages(t *testing.T) {
 }
 
 // TestAthenaClient holds a conversation in Athena's dialect alone: every event that
-// expects a decision gets one by sendDecision.
+// expects a decision gets one by sendDecision. Nobody waits when the subagent stops, so that
+// event expects none.
 func TestAthenaClient(t *testing.T) {
 	t.Parallel()
 	tool := func(command string) mock.Step {
 		return mock.Step{Tool: &mock.Tool{Name: "Bash", Input: terret.JSON(`{"command":"` + command + `"}`), Ask: true, Result: "ok"}}
 	}
-	f := newFixture(t, script(tool("ls"), tool("rm -rf x"), mock.Step{Question: &terret.Question{ID: "q", Text: "Which?"}}, mock.Step{Gate: terret.GateStop}, mock.Step{Text: "done"}))
+	f := newFixture(t, script(tool("ls"), mock.Step{Gate: terret.GateSubagentStop}, tool("rm -rf x"), mock.Step{Question: &terret.Question{ID: "q", Text: "Which?"}}, mock.Step{Gate: terret.GateStop}, mock.Step{Text: "done"}))
 	c := foreign{t, f}
 	s := f.session(func(b map[string]any) { b["policy"] = "ask" })
 	f.prompt(s.ID, "go")
@@ -352,11 +417,11 @@ func TestAthenaClient(t *testing.T) {
 	f.do("GET", "/v1/decisions?state=all&session="+s.ID, nil).want(200, &p)
 	for _, r := range p.Items {
 		decided = append(decided, string(r.Gate)+" "+string(r.Decision.Behavior)+" "+r.Decision.Reason)
-		if r.Decision.Source != terret.ByUser || r.Decision.By == "" {
+		if r.Gate != terret.GateSubagentStop && (r.Decision.Source != terret.ByUser || r.Decision.By == "") {
 			t.Errorf("decided by %+v", r.Decision)
 		}
 	}
-	want := []string{"permission allow ", "permission deny too much", "question answer ", "stop passthrough "}
+	want := []string{"permission allow ", "subagent_stop passthrough ", "permission deny too much", "question answer ", "stop passthrough "}
 	if d := cmp.Diff(want, decided); d != "" {
 		t.Errorf("%s\n%v", d, kinds)
 	}

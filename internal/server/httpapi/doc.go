@@ -24,4 +24,5 @@
 // where it was; it never holds up anybody.
 //
 //go:generate go run ./gen ../../../docs/openapi.json
+//go:generate go run ../../../docs/gen api ../../../docs/openapi.json ../../../docs/reference/api.md
 package httpapi

@@ -4,12 +4,18 @@ import (
 	"context"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/internal/server/notify"
 	"github.com/terret-dev/terret/internal/server/push"
 )
 
 // PushNotes is what a browser would be told.
 func (s *Server) PushNotes(ctx context.Context, to push.Subscription, topics []push.Topic) ([]push.Note, error) {
 	return s.pushNotes(ctx, to, topics)
+}
+
+// NotifyMessage is what a channel would be told.
+func (s *Server) NotifyMessage(ctx context.Context, p notify.Page, c notify.Channel, d notify.Delivery) (notify.Message, bool, error) {
+	return s.notifyMessage(ctx, p, c, d)
 }
 
 // WantsPush reports whether the server takes it that somebody wants notifications.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"iter"
 	"maps"
 	"net"
 	"net/http"
@@ -29,8 +30,8 @@ import (
 // the midst of the request.
 func unprovoked(id string, status int) bool {
 	return status == http.StatusRequestTimeout || id == "sign-in" && status == http.StatusInternalServerError ||
+		id == "open-terminal" && status == http.StatusNotImplemented || // on Windows, and on another node
 		id == "list-dirs" && status == http.StatusConflict ||
-		id == "dry-run-rule" && (status == http.StatusConflict || status == http.StatusServiceUnavailable) || // it reads the engine's store
 		id == "handoff" && status == http.StatusFailedDependency // the scripted agent needs nobody who is signed in; package assemble tests one that does
 }
 
@@ -52,6 +53,8 @@ func TestFailures(t *testing.T) {
 		{"store", (*walk).store},
 		{"agent", (*walk).agent},
 		{"push", (*walk).push},
+		{"notify", (*walk).notify},
+		{"setup", (*walk).setup},
 		{"stopping", (*walk).stopping},
 	} {
 		t.Run(trouble.name, func(t *testing.T) { trouble.meet(w, t) })
@@ -130,7 +133,7 @@ func (at target) query(op *described) string {
 		return "session=" + at.fill("{id}")
 	case "all-events":
 		return "sessions=" + at.fill("{id}")
-	case "read-file":
+	case "read-file", "download-file":
 		return "path=a.txt&session=" + at.fill("{id}")
 	case "persona-prompt", "list-personas", "get-trust":
 		return "cwd=" + at.dir
@@ -176,8 +179,18 @@ func (at target) body(op *described) any {
 		return map[string]any{"prompt": "hi", "when": "steer"}
 	case "edit-queued":
 		return map[string]any{"prompt": "ho"}
+	case "open-pull-request":
+		return map[string]any{"title": "Do it"}
+	case "type-into-terminal":
+		return map[string]any{"data": "bHMK"}
+	case "send-queued":
+		return map[string]any{}
 	case "decide":
 		return map[string]any{"behavior": "allow"}
+	case "add-preset":
+		return map[string]any{"name": "p", "agent": "mock"}
+	case "change-preset":
+		return map[string]any{"name": "p"}
 	case "put-rules":
 		return map[string]any{"items": []any{map[string]any{"effect": "deny", "pattern": "Bash(rm *)"}}}
 	case "dry-run-rule":
@@ -190,14 +203,32 @@ func (at target) body(op *described) any {
 		return map[string]any{"name": "hi"}
 	case "sign-in":
 		return map[string]any{"code": at.code}
-	case "test-push":
+	case "test-push", "test-notify":
 		return map[string]any{"id": "nobody"}
+	case "put-notify":
+		return map[string]any{"channels": []any{}}
+	case "answer-notification":
+		return map[string]any{"token": "nobody"}
 	case "make-sign-in-link":
 		return map[string]any{"origin": "https://terret.example"}
 	case "make-token":
 		return map[string]any{"name": "one", "scope": "view", "session": at.session}
+	case "adopt-session":
+		return map[string]any{"agent": "mock", "native_id": "n"}
 	case "import-session":
 		return "{}\n"
+	case "add-key":
+		return map[string]any{"name": "nobody", "key": "x"}
+	case "add-provider":
+		return map[string]any{"name": "nobody", "base_url": "http://127.0.0.1:1/v1", "key_env": "NOBODY_KEY"}
+	case "check-config":
+		return map[string]any{"text": "{}"}
+	case "begin-mcp-sign-in":
+		return map[string]any{"server": "http://127.0.0.1:1/mcp"}
+	case "answer-mcp-sign-in":
+		return map[string]any{"address": "http://127.0.0.1/callback"}
+	case "put-config":
+		return map[string]any{"text": "{}", "hash": "x"}
 	}
 	if op.RequestBody != nil {
 		return map[string]any{}
@@ -233,7 +264,7 @@ func (w *walk) door(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.each(func(op *described) {
-		if op.ID != "sign-in" {
+		if op.Scope != "" {
 			w.call(f, op, at, admin, secret).problem(500, terret.CodeInternal, "")
 		}
 		w.call(f, op, at)
@@ -284,14 +315,14 @@ func (w *walk) inputs(t *testing.T) {
 			t.Errorf("%s: an unknown parameter: %d %s", op.ID, a.status, a.body)
 		}
 		a = w.call(f, op, at)
-		if named := strings.Contains(op.Path, "{") || strings.Contains(at.query(op), "session"); named && op.ID != "list-models" && op.ID != "remove-agent" && a.status != 404 {
+		if named := strings.Contains(op.Path, "{") || strings.Contains(at.query(op), "session"); named && op.ID != "list-models" && op.ID != "remove-agent" && !isSetup(op) && a.status != 404 {
 			t.Errorf("%s: something that is not there: %d %s", op.ID, a.status, a.body)
 		}
 	})
 	s := f.session()
 	w.lone(f, f.session().ID, s.ID)
 	for path, status := range map[string]int{"nowhere": 404, "../x": 403} {
-		for _, id := range []string{"list-files", "read-file"} {
+		for _, id := range []string{"list-files", "read-file", "download-file"} {
 			op := w.byID(id)
 			w.note(op, f.do(op.Method, op.Path+"?session="+s.ID+"&path="+path, nil).want(status, nil))
 		}
@@ -303,6 +334,12 @@ func (w *walk) inputs(t *testing.T) {
 	w.call(f, token, target{session: terret.NewSessionID()}).problem(404, terret.CodeSessionNotFound, "")
 	w.call(f, token, target{session: s.ID}).problem(409, terret.CodeConflict, "")
 	w.callBody(f, "create-session", target{}, map[string]any{"cwd": f.dir, "agent": "nobody"}).problem(503, terret.CodeAgentNotFound, "")
+
+	// Presets of agents that are not there, or of another one.
+	w.callBody(f, "add-preset", target{}, map[string]any{"name": "p", "agent": "nobody"}).problem(503, terret.CodeAgentNotFound, "")
+	var preset struct{ ID string }
+	w.callBody(f, "add-preset", target{}, map[string]any{"name": "p", "agent": "mock"}).want(201, &preset)
+	w.note(w.byID("change-preset"), f.do("PUT", "/v1/presets/"+preset.ID, map[string]any{"name": "p", "agent": "other"})).problem(409, terret.CodeConflict, "")
 
 	// Agents that cannot be added or removed.
 	w.callBody(f, "add-agent", target{}, map[string]any{"name": "mock", "argv": []string{"/bin/sh"}}).problem(409, terret.CodeConflict, "")
@@ -317,8 +354,39 @@ func (w *walk) inputs(t *testing.T) {
 		c.Trust = trust.Open(c.Home)
 		e.Drivers = []terret.Driver{mock.New(mock.Script{})}
 	})
+	w.call(f, w.byID("adopt-session"), at).problem(404, terret.CodeNotFound, "")
+	f = newFixture(t, func(c *httpapi.Config, e *engine.Config) {
+		c.Trust = trust.Open(c.Home)
+		c.Drivers = []terret.Driver{historian{mock.New(mock.Script{}), t.TempDir()}}
+		e.Drivers = c.Drivers
+	})
+	w.call(f, w.byID("adopt-session"), at).want(201, nil)
+	var found terret.Page[terret.Discovered]
+	f.do("GET", "/v1/discovered", nil).want(200, &found)
+	if len(found.Items) != 1 || found.Items[0].Session == "" || found.Items[0].Title != "before" {
+		t.Errorf("%+v", found)
+	}
+	w.call(f, w.byID("adopt-session"), at).problem(409, terret.CodeConflict, "")
 	w.call(f, w.byID("set-trust"), target{dir: f.dir}).problem(409, terret.CodeConflict, "")
 	w.call(f, w.byID("forget-trust"), target{}).problem(404, terret.CodeNotFound, "")
+}
+
+// historian is an agent with which a person had a session before.
+type historian struct {
+	terret.Driver
+	dir string
+}
+
+func (h historian) Discover(context.Context) ([]terret.Discovered, error) {
+	return []terret.Discovered{{Agent: h.Name(), NativeID: "n", Cwd: h.dir, Title: "before", UpdatedAt: terret.Now()}}, nil
+}
+
+func (h historian) Recall(context.Context, string) iter.Seq2[terret.Event, error] {
+	turn := terret.NewID(terret.PrefixTurn)
+	return func(yield func(terret.Event, error) bool) {
+		_ = yield(terret.Event{Turn: turn, Time: terret.Now(), Data: terret.TurnStart{Prompt: []terret.Block{terret.Text("hello")}, Origin: terret.OriginUser}}, nil) &&
+			yield(terret.Event{Turn: turn, Time: terret.Now(), Data: terret.TurnComplete{Text: "hi"}}, nil)
+	}
 }
 
 // lone uses a token that is for another session.
@@ -558,6 +626,45 @@ func (w *walk) agent(t *testing.T) {
 			}
 		}
 	})
+}
+
+// setup has nothing, has everything already, or cannot read what there is.
+func (w *walk) setup(t *testing.T) {
+	var m machine
+	f := newFixture(t, settable(t, &m))
+	all := func() {
+		w.each(func(op *described) {
+			if isSetup(op) {
+				w.call(f, op, target{dir: f.dir})
+			}
+		})
+	}
+	for _, id := range []string{"remove-key", "remove-provider", "mcp-sign-out"} {
+		w.call(f, w.byID(id), target{}).problem(404, terret.CodeNotFound, "")
+	}
+	all()
+	for range 2 {
+		w.call(f, w.byID("add-key"), target{})
+		w.call(f, w.byID("add-provider"), target{})
+	}
+	w.call(f, w.byID("provider-models"), target{}).problem(502, terret.CodeConnectionFailed, "")
+	w.call(f, w.byID("remove-key"), target{})
+	w.call(f, w.byID("provider-models"), target{}).problem(424, terret.CodeNotAuthenticated, "")
+	w.call(f, w.byID("remove-provider"), target{})
+	w.call(f, w.byID("provider-models"), target{}).problem(404, terret.CodeNotFound, "")
+	for _, name := range []string{"keys.json", "mcp-tokens.json"} {
+		if err := os.WriteFile(filepath.Join(f.home, name), []byte("{"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all()
+	m.npm(t, "exec sleep 1000\n")
+	for _, status := range []int{202, 409} {
+		w.note(w.byID("install-agent"), f.do("POST", "/v1/installers/pi", nil)).want(status, nil)
+	}
+	m.setup.Close()
+	w.note(w.byID("install-agent"), f.do("POST", "/v1/installers/pi", nil)).problem(503, terret.CodeStartupRefused, "")
+	w.call(f, w.byID("begin-mcp-sign-in"), target{}).problem(503, terret.CodeStartupRefused, "")
 }
 
 // stopping comes when the server takes no more work.

@@ -2,7 +2,13 @@ package httpapi
 
 import (
 	"context"
+	"io"
+	"mime"
+	"net/http"
 	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/engine"
@@ -34,6 +40,15 @@ func (s *Server) folderRoutes() {
 		long:    "Large files are cut.",
 		fails:   inSession(terret.CodeNotFound),
 	}, s.readFile)
+	handle(s, route{
+		method: "GET", path: "/v1/files/raw", id: "download-file", tag: tagFiles, scope: access.View,
+		summary: "Download a file in a session's folder",
+		long:    "The file's own bytes, up to 1 GB, which browsers are told to keep as a file and not to look into.",
+		fails:   inSession(terret.CodeNotFound),
+		answers: func(huma.Registry) map[string]*huma.Response {
+			return map[string]*huma.Response{"200": written("The file", &huma.Schema{Type: huma.TypeString, Format: "binary"}, "application/octet-stream")}
+		},
+	}, s.downloadFile)
 	handle(s, route{
 		method: "GET", path: "/v1/files/find", id: "find-files", tag: tagFiles, scope: access.View,
 		summary: "Find files in a session's folder by letters of their path",
@@ -133,6 +148,31 @@ func (s *Server) readFile(ctx context.Context, in *struct {
 	})
 }
 
+// downloadFile opens the file before it answers, so that no file is an error.
+func (s *Server) downloadFile(ctx context.Context, in *struct {
+	Session string `query:"session" required:"true"`
+	Path    string `query:"path" required:"true" doc:"Path relative to the session's folder."`
+},
+) (*turnAnswer, error) {
+	opened, err := inFolder(ctx, s, in.Session, func(_ terret.Session, dir *workfiles.Folder) (*workfiles.Download, error) {
+		return dir.Download(in.Path)
+	})
+	if err != nil {
+		return nil, err
+	}
+	f := opened.Body
+	return &turnAnswer{Body: func(c huma.Context) {
+		_, w := humago.Unwrap(c)
+		defer func() { _ = f.Close() }()
+		h := w.Header()
+		h.Set("Content-Type", "application/octet-stream")
+		h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": f.Name}))
+		if _, err := io.Copy(w, f); err != nil {
+			panic(http.ErrAbortHandler) // a short file would look complete
+		}
+	}}, nil
+}
+
 func (s *Server) findFiles(ctx context.Context, in *struct {
 	Session string `query:"session" required:"true"`
 	Q       string `query:"q"`
@@ -160,10 +200,23 @@ func (s *Server) changes(ctx context.Context, in *struct {
 			return workfiles.Changes{}, err
 		}
 		if t := turnIn(turns, in.Turn); t != nil {
-			return dir.Turn(ctx, t.Before, t.After, diffs)
+			return s.turnChanges(ctx, record, *t, dir, diffs)
 		}
 		return workfiles.Changes{}, terret.Errorf(terret.CodeNotFound, "session %s has no turn %.64q", record.ID, in.Turn)
 	})
+}
+
+// turnChanges returns what changed in a turn, and who else may have done it.
+func (s *Server) turnChanges(ctx context.Context, record terret.Session, t terret.Turn, dir *workfiles.Folder, diffs bool) (workfiles.Changes, error) {
+	c, err := dir.Turn(ctx, t.Before, t.After, diffs)
+	if err != nil {
+		return c, err
+	}
+	others, err := s.engine.Others(ctx, record, t)
+	for i := range c.Items {
+		c.Items[i].By = others.By(c.Items[i].Path)
+	}
+	return c, err
 }
 
 type newTakeBack struct {

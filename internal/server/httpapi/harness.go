@@ -121,8 +121,13 @@ func summaryOf(s terret.Session) harnessSummary {
 	return harnessSummary{ID: s.ID, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt, ProjectRoot: s.Cwd, Persona: s.Persona, Mode: s.Mode}
 }
 
-func writeHarness(w http.ResponseWriter, status int, s terret.Session) {
-	writeJSON(w, status, map[string]any{"session": harnessSession{summaryOf(s), s.NativeID}})
+// writeHarness writes a session, and notes for the person if there are any.
+func writeHarness(w http.ResponseWriter, status int, s terret.Session, notes ...string) {
+	out := map[string]any{"session": harnessSession{summaryOf(s), s.NativeID}}
+	if len(notes) > 0 {
+		out["notes"] = notes
+	}
+	writeJSON(w, status, out)
 }
 
 func (s *Server) harnessCreate(w http.ResponseWriter, r *http.Request) error {
@@ -151,9 +156,10 @@ func (s *Server) harnessCreate(w http.ResponseWriter, r *http.Request) error {
 		}
 		n.Persona = terret.NullString(*in.Persona)
 	}
-	made, err := s.makeSession(ctx, n, assemble.CreateOptions{})
+	var notes []string
+	made, err := s.makeSession(ctx, n, assemble.CreateOptions{Tell: func(note string) { notes = append(notes, note) }})
 	if err == nil {
-		writeHarness(w, http.StatusCreated, made)
+		writeHarness(w, http.StatusCreated, made, notes...)
 	}
 	return err
 }

@@ -39,6 +39,7 @@ type harnessSession struct {
 		ID, CreatedAt, UpdatedAt, ProjectRoot, Mode string
 		Persona, ClaudeSessionID                    *string
 	}
+	Notes []string
 }
 
 func (f *fixture) harnessSession(persona any) harnessSession {
@@ -150,6 +151,11 @@ func TestHarness(t *testing.T) {
 	if len(list) != 2 || list[0].ID != other.ID || list[1].ID != s.ID || list[0].UpdatedAt < list[1].UpdatedAt {
 		t.Errorf("list %+v", list)
 	}
+	f.harnessTurn(s.ID) // the older one is the last that anything happened in
+	f.do("GET", "/api/harness/session/list?projectRoot="+f.dir, nil).want(200, &list)
+	if len(list) != 2 || list[0].ID != s.ID || list[1].ID != other.ID {
+		t.Errorf("list %+v", list)
+	}
 	var summaries []map[string]any
 	f.do("GET", "/api/harness/session/list?projectRoot="+f.dir, nil).want(200, &summaries)
 	if diff := cmp.Diff([]string{"createdAt", "id", "mode", "persona", "projectRoot", "updatedAt"}, slices.Sorted(maps.Keys(summaries[0]))); diff != "" {
@@ -258,7 +264,11 @@ func TestHarnessPersona(t *testing.T) {
 	}
 	write("README.md", "about the project")
 	write("agents/AGENT_DECOMP.md", "---\ntools: [Read, Grep]\nmax_turns: 10\nauto_approve_tools: [Bash]\n---\nYou take things apart.\n")
-	s := f.harnessSession("DECOMP").Session
+	made := f.harnessSession("DECOMP")
+	if want := []string{"persona DECOMP: auto_approve_tools is ignored until you trust this folder (see `terret trust`)"}; !cmp.Equal(made.Notes, want) {
+		t.Errorf("notes %q, want %q", made.Notes, want)
+	}
+	s := made.Session
 	if s.Persona == nil || *s.Persona != "DECOMP" {
 		t.Errorf("session %+v", s)
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -117,7 +118,7 @@ func newFixture(t *testing.T, options ...option) *fixture {
 		}
 		hc.Drivers = append(hc.Drivers, overseen{d})
 	}
-	hc.Sessions = &installation.Sessions{Sessions: assemble.Sessions{Engine: e, Store: hc.Store, Home: home, Roles: roles, Agents: assemble.NewAgents(hc.Drivers), Defaults: func(_ context.Context, s *terret.Session) {
+	hc.Sessions = &installation.Sessions{Sessions: assemble.Sessions{Engine: e, Store: hc.Store, Home: home, Roles: roles, Agents: assemble.NewAgents(hc.Drivers), MayRun: roles.Trusts, Env: os.Environ(), Defaults: func(_ context.Context, s *terret.Session) {
 		s.Agent = cmp.Or(s.Agent, "mock")
 	}}}
 	lookup := &teamStore{Store: store}

@@ -22,7 +22,7 @@ type controllerKey struct{}
 // the route.
 func (s *Server) outer(next http.Handler) http.Handler {
 	return s.noted(s.gate.Guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !ours(r.URL.Path) {
+		if !s.ours(r.URL.Path) {
 			s.web(w, r)
 			return
 		}
@@ -30,19 +30,23 @@ func (s *Server) outer(next http.Handler) http.Handler {
 			r.Body = http.MaxBytesReader(w, r.Body, s.bodyLimit(r))
 		}
 		ctx := context.WithValue(r.Context(), controllerKey{}, http.NewResponseController(w))
-		if !public(r) {
+		if !s.public(r) {
 			id, err := s.gate.Authenticate(r)
 			if err != nil {
-				writeProblem(w, err)
+				s.refuse(w, r, err)
 				return
 			}
 			noteCaller(w, id.Name)
+			if err := s.mayAgent(r, id); err != nil {
+				s.refuse(w, r, err)
+				return
+			}
 			ctx = access.With(ctx, id)
 		}
 		w.Header().Set("Cache-Control", "no-store")
 		r = r.WithContext(ctx)
 		if err := checkURL(r.URL); err != nil {
-			writeProblem(w, err)
+			s.refuse(w, r, err)
 			return
 		}
 		if _, pattern := s.mux.Handler(r); pattern == "" {
@@ -52,7 +56,7 @@ func (s *Server) outer(next http.Handler) http.Handler {
 		r, release, err := s.admitBody(r)
 		if err != nil {
 			w.Header().Set("Retry-After", retryBody)
-			writeProblem(w, err)
+			s.refuse(w, r, err)
 			return
 		}
 		defer release()
@@ -90,13 +94,13 @@ func checkURL(u *url.URL) error {
 func isText(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }
 
 // ours reports whether a path belongs to the API. All others belong to the web UI.
-func ours(at string) bool {
+func (s *Server) ours(at string) bool {
 	for _, p := range []string{"/v1", "/api", "/healthz", "/readyz", "/metrics", "/openapi.json"} {
 		if at == p || strings.HasPrefix(at, p+"/") {
 			return true
 		}
 	}
-	return false
+	return s.doorOf(at) != nil
 }
 
 func (s *Server) web(w http.ResponseWriter, r *http.Request) {
@@ -109,6 +113,10 @@ func (s *Server) web(w http.ResponseWriter, r *http.Request) {
 
 // noRoute answers a request with no route, or with the wrong method.
 func (s *Server) noRoute(w http.ResponseWriter, r *http.Request) {
+	if s.doorOf(r.URL.Path) != nil { // to the door itself
+		s.refuse(w, r, terret.Errorf(terret.CodeNotFound, "there is nothing at %s", r.URL.Path))
+		return
+	}
 	var allowed []string
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
 		other := r.Clone(r.Context())
@@ -179,7 +187,7 @@ func (s *Server) noted(next http.Handler) http.Handler {
 			if p != nil && p != http.ErrAbortHandler { //nolint:errorlint // compared as it was panicked with
 				s.log.ErrorContext(r.Context(), "a request panicked", "method", r.Method, "path", r.URL.Path, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 				if n.status == 0 { // otherwise it is too late for a response
-					writeProblem(n, terret.Errorf(terret.CodeInternal, "internal error; see the server's log"))
+					s.refuse(n, r, terret.Errorf(terret.CodeInternal, "internal error; see the server's log"))
 					p = nil
 				}
 			}

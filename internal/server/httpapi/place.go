@@ -9,6 +9,7 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/server/access"
+	"github.com/terret-dev/terret/internal/server/presets"
 	"github.com/terret-dev/terret/internal/worktree"
 )
 
@@ -44,7 +45,7 @@ func (s *Server) createFrom(ctx context.Context, n newSession) (*body[MadeSessio
 	var made *body[MadeSession]
 	err = s.inClone(dir, n.Repo, func() (err error) {
 		n.Cwd, n.Repo, n.Labels = dir, "", nil
-		made, err = s.createHere(ctx, n)
+		made, err = s.createHere(ctx, n, presets.Preset{})
 		return err
 	})
 	return made, err

@@ -14,6 +14,7 @@ import (
 	"github.com/terret-dev/terret/engine"
 	"github.com/terret-dev/terret/internal/files"
 	"github.com/terret-dev/terret/internal/server/access"
+	"github.com/terret-dev/terret/internal/server/notify"
 	"github.com/terret-dev/terret/internal/server/push"
 )
 
@@ -40,7 +41,7 @@ func (s *Server) newPusher() *push.Queue {
 	}
 }
 
-// startPush sends notifications in the background: of what happens from now on, if a browser
+// startPush sends notifications in the background: of what happens from now on, if somebody
 // wants them.
 func (s *Server) startPush() {
 	if s.push == nil {
@@ -64,17 +65,22 @@ func (s *Server) watchPush() {
 	}
 }
 
-// wantsPush reports whether a browser wants notifications, or may: what happens while that
-// cannot be read is told later.
+// wantsPush reports whether a browser or a channel wants notifications, or may: what happens
+// while that cannot be read is told later.
 func (s *Server) wantsPush() bool {
 	any, err := s.push.Book.Any(s.life)
+	if err == nil && !any {
+		var p notify.Page
+		p, err = s.notify.Book.Read(s.life)
+		any = len(p.Enabled()) > 0
+	}
 	if failed := err != nil; s.pushFailed.Swap(failed) != failed && failed && s.life.Err() == nil {
 		s.log.Warn("cannot see who wants notifications", "error", err)
 	}
 	return any || err != nil
 }
 
-// watchForPush follows all sessions while a browser wants notifications, if no other server
+// watchForPush follows all sessions while somebody wants notifications, if no other server
 // of this data folder does.
 func (s *Server) watchForPush() {
 	look := time.NewTicker(lookForPush)
@@ -93,7 +99,7 @@ func (s *Server) watchForPush() {
 	}
 }
 
-// followForPush adds what happens to the queue until nobody wants it any more. It reports
+// followForPush adds what happens to the queues until nobody wants it any more. It reports
 // whether the server or the engine has ended.
 func (s *Server) followForPush() (ended bool) {
 	if s.cfg.Home != "" {
@@ -107,6 +113,11 @@ func (s *Server) followForPush() (ended bool) {
 		defer lock.Close()
 	}
 	defer s.pruneForPush()()
+	if err := s.notify.Open(); err != nil {
+		s.log.Warn("cannot send notifications", "error", err)
+		return false
+	}
+	defer s.runNotify()()
 	pos := s.pushFrom.Load() - 1
 	for pos < 0 && s.life.Err() == nil {
 		var err error
@@ -116,6 +127,8 @@ func (s *Server) followForPush() (ended bool) {
 			pause(s.life, time.Second)
 		}
 	}
+	told := pos // browsers are told of what comes after it
+	pos = s.notifyFrom(pos)
 	for s.life.Err() == nil {
 		for e, err := range s.engine.AllEvents(s.life, engine.AllQuery{After: pos, Follow: true}) {
 			if engine.IsClosed(err) {
@@ -132,7 +145,10 @@ func (s *Server) followForPush() (ended bool) {
 				return false
 			}
 			if ok && s.tellsOf(e.Session) {
-				s.push.Add(topic)
+				if e.Pos > told {
+					s.push.Add(topic)
+				}
+				s.addNotification(e)
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/brief"
@@ -45,8 +46,8 @@ func (s *Server) pushNotes(ctx context.Context, to push.Subscription, topics []p
 		}
 		n := push.Note{Title: pushLine(pushTitle(session), maxPushTitle), Path: "/s/" + session.ID, Tag: "ended-" + session.ID}
 		switch {
-		case t.Ended && (session.Turn != "" || !marks.Seen[session.ID].Before(t.At)):
-			continue // the session works again, or a person has looked
+		case t.Ended && isPast(session, marks, t.At):
+			continue
 		case t.Ended && t.Failed != "":
 			n.Body = pushLine("Failed: "+t.Failed, maxPushBody)
 		case t.Ended:
@@ -68,6 +69,12 @@ func (s *Server) pushNotes(ctx context.Context, to push.Subscription, topics []p
 		return []push.Note{{Title: pushSum(needs, len(notes)-needs), Body: "Open Terret to see them.", Tag: "sum", Path: "/", Urgent: needs > 0}}, nil
 	}
 	return notes, nil
+}
+
+// isPast reports whether the end of a turn is of no interest any more: the session works again,
+// or a person has looked.
+func isPast(s terret.Session, m Marks, at time.Time) bool {
+	return s.Turn != "" || !m.Seen[s.ID].Before(at)
 }
 
 func pushLine(s string, most int) string {

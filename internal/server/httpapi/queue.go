@@ -7,6 +7,7 @@ import (
 	"reflect"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/engine"
 	"github.com/terret-dev/terret/internal/server/access"
 )
 
@@ -14,7 +15,7 @@ func (s *Server) queueRoutes() {
 	handle(s, route{
 		method: "GET", path: "/v1/sessions/{id}/queue", id: "list-queue", tag: tagTurns, scope: access.View,
 		summary: "List queued prompts, in order",
-		long:    "Each is a turn that has not begun.",
+		long:    "Each is a turn that has not begun. An interrupt holds what is queued: held prompts wait until somebody sends them on or drops them.",
 		fails:   inSession(),
 	}, s.listQueue)
 	handle(s, route{
@@ -29,6 +30,12 @@ func (s *Server) queueRoutes() {
 		long:    "Missing fields stay unchanged.",
 		fails:   inSession(terret.CodeNotFound),
 	}, s.editQueued)
+	handle(s, route{
+		method: "POST", path: "/v1/sessions/{id}/queue/send", id: "send-queued", tag: tagTurns, scope: access.Prompt, status: http.StatusNoContent,
+		summary: "Send held prompts on",
+		long:    "They run as soon as the session is free, in their order.",
+		fails:   inSession(terret.CodeNotFound),
+	}, s.sendQueued)
 	handle(s, route{
 		method: "DELETE", path: "/v1/sessions/{id}/queue/{turn}", id: "drop-queued", tag: tagTurns, scope: access.Prompt, status: http.StatusNoContent,
 		summary: "Remove a queued prompt",
@@ -110,7 +117,7 @@ func (s *Server) editQueued(ctx context.Context, in *struct {
 			return nil, terret.Invalid("before", "no turn %.64q is queued in this session", before)
 		}
 	}
-	if err := s.engine.EditQueued(ctx, in.Turn, p, in.Body.Before); err != nil {
+	if err := s.engine.EditQueued(ctx, engine.QueueEdit{Session: in.ID, Turn: in.Turn, Prompt: p, Before: in.Body.Before, By: caller(ctx)}); err != nil {
 		return nil, err
 	}
 	return reply(s.queued(ctx, in.QueuedPath))
@@ -161,7 +168,32 @@ func (s *Server) dropQueued(ctx context.Context, in *QueuedPath) (*nothing, erro
 	if _, err := s.queued(ctx, *in); err != nil {
 		return nil, err
 	}
-	return nil, s.engine.DropQueued(ctx, in.Turn)
+	return nil, s.engine.DropQueued(ctx, in.ID, in.Turn, caller(ctx))
+}
+
+func (s *Server) sendQueued(ctx context.Context, in *struct {
+	SessionPath
+	Body struct {
+		Turn string `json:"turn,omitempty" doc:"Only this one. Default: all that are held."`
+	}
+},
+) (*nothing, error) {
+	session, err := s.liveSession(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.stopping(); err != nil {
+		return nil, err
+	}
+	if in.Body.Turn != "" {
+		if _, err := s.queued(ctx, QueuedPath{in.SessionPath, in.Body.Turn}); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.mayWork(ctx, session); err != nil {
+		return nil, err
+	}
+	return nil, s.engine.SendQueued(ctx, in.ID, in.Body.Turn, caller(ctx))
 }
 
 func (s *Server) clearQueue(ctx context.Context, in *SessionPath) (*nothing, error) {
@@ -173,7 +205,7 @@ func (s *Server) clearQueue(ctx context.Context, in *SessionPath) (*nothing, err
 		return nil, err
 	}
 	for _, t := range queue {
-		if err := s.engine.DropQueued(ctx, t.ID); err != nil {
+		if err := s.engine.DropQueued(ctx, in.ID, t.ID, caller(ctx)); err != nil {
 			return nil, err
 		}
 	}

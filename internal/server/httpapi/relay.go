@@ -22,7 +22,8 @@ import (
 // do. The parameter "node" sends any other operation to a node, except those that stream.
 var machineBound = map[string]bool{
 	"list-commands": true, "run-command": true, "compact": true, "session-models": true, "context": true, "list-copies": true, "restore-copy": true, "fork": true,
-	"handoff": true, "undo": true, "redo": true, "changes": true, "take-back": true, "commit": true, "replay-command": true, "list-files": true, "read-file": true, "find-files": true, "delete-session": true,
+	"handoff": true, "undo": true, "redo": true, "changes": true, "take-back": true, "commit": true, "replay-command": true, "list-files": true, "read-file": true, "download-file": true, "find-files": true, "delete-session": true,
+	"branch": true, "push": true, "pull-request": true, "open-pull-request": true, "merge-worktree": true, "rebase-worktree": true, "discard-worktree": true,
 	"get-workflow": true, "resume-workflow": true, "get-review": true, "resume-review": true, "get-race": true, "resume-race": true, "keep-racer": true, "drop-race": true,
 }
 
@@ -90,8 +91,12 @@ func (s *Server) elsewhere(r *http.Request, op string) string {
 // relay has another node answer the request.
 func (s *Server) relay(w http.ResponseWriter, r *http.Request, op route, node string) {
 	err := need(r.Context(), op.scope)
-	if err == nil && ofToken[op.id] {
+	switch {
+	case err != nil:
+	case ofToken[op.id]:
 		err = terret.Invalid("node", "all nodes share the subscriptions of a token; leave the parameter out")
+	case op.tag == tagSetup: // keys must not be in the database, not even for a while
+		err = terret.Invalid("node", "a node is set up only at its own address; open that, or leave the parameter out")
 	}
 	var body []byte
 	if err == nil {

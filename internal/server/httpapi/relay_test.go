@@ -70,6 +70,26 @@ func TestAnyNode(t *testing.T) {
 	}
 	b.do("GET", "/v1/roots?node=nowhere", nil).problem(422, terret.CodeInvalidRequest, "node")
 
+	// A node is set up only at its own address: keys must not be in the database.
+	for _, op := range newDescription(t).operations {
+		if isSetup(op) {
+			b.do(op.Method, target{}.fill(op.Path)+"?node=a", target{}.body(op)).problem(422, terret.CodeInvalidRequest, "node")
+		}
+	}
+
+	// So is their branch. Node b answers what node a does.
+	for _, path := range []string{"GET branch", "POST push", "GET pull-request", "POST pull-request", "POST worktree/merge", "POST worktree/rebase", "POST worktree/discard"} {
+		method, rest, _ := strings.Cut(path, " ")
+		var body any
+		if path == "POST pull-request" {
+			body = map[string]any{"title": "x"}
+		}
+		own, passed := a.do(method, "/v1/sessions/"+s.ID+"/"+rest, body), b.do(method, "/v1/sessions/"+s.ID+"/"+rest, body)
+		if passed.status != own.status || string(passed.body) != string(own.body) {
+			t.Errorf("%s: %d %s, not %d %s", path, passed.status, passed.body, own.status, own.body)
+		}
+	}
+
 	// What belongs to a token is no other node's to look for: it does not know which.
 	b.do("GET", "/v1/push?node=a", nil).problem(422, terret.CodeInvalidRequest, "node")
 	b.do("PUT", "/v1/push?node=a", pushtest.New(t).Browser().Subscription()).problem(422, terret.CodeInvalidRequest, "node")

@@ -86,6 +86,16 @@ func TestExplainRules(t *testing.T) {
 	if why := explain(guarded); why.Decision != terret.BehaviorAsk {
 		t.Errorf("a file that programs take orders from: %+v", why)
 	}
+	odd := map[string]any{"cwd": f.root, "policy": "rules", "allow": []string{"Bash(ls *)"}, "tool": "developer__shell", "input": map[string]any{"command": "ls -l"}}
+	if why := explain(odd); why.Decision != terret.BehaviorAsk {
+		t.Errorf("a tool of which nothing is known: %+v", why)
+	}
+	odd["class"] = terret.ClassExecute
+	if why := explain(odd); why.Decision != terret.BehaviorAllow {
+		t.Errorf("a tool of which the agent says that it executes: %+v", why)
+	}
+	f.do("POST", "/v1/rules/explain", map[string]any{"session": id, "command": "ls", "policy": "rules"}).problem(422, terret.CodeInvalidRequest, "session")
+	f.do("POST", "/v1/rules/explain", map[string]any{"cwd": f.root, "command": "ls", "policy": "nonsense"}).problem(422, terret.CodeInvalidRequest, "policy")
 	f.do("POST", "/v1/rules/explain", map[string]any{"session": id}).problem(422, terret.CodeInvalidRequest, "command")
 	f.do("POST", "/v1/rules/explain", map[string]any{"cwd": f.root, "command": "ls", "deny": []string{"Bash("}}).problem(422, terret.CodeInvalidRequest, "deny")
 	f.do("POST", "/v1/rules/explain", map[string]any{"cwd": "/nowhere", "command": "ls"}).problem(403, terret.CodeForbidden, "cwd")

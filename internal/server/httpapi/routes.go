@@ -30,17 +30,23 @@ func (s *Server) routes() {
 	s.adviceRoutes()
 	s.replayRoutes()
 	s.agentRoutes()
+	s.setupRoutes()
 	s.usageRoutes()
 	s.searchRoutes()
 	s.folderRoutes()
 	s.commitRoutes()
+	s.terminalRoutes()
+	s.branchRoutes()
 	s.personaRoutes()
 	s.trustRoutes()
 	s.commandRoutes()
 	s.transferRoutes()
+	s.discoveredRoutes()
 	s.tokenRoutes()
 	s.markRoutes()
+	s.presetRoutes()
 	s.pushRoutes()
+	s.notifyRoutes()
 	s.teamRoutes()
 	s.workflowRoutes()
 	s.reviewRoutes()
@@ -52,6 +58,7 @@ func (s *Server) routes() {
 		s.mux.Handle(op.method+" "+op.path, s.relaying(op.route, op.handler()))
 	}
 	s.plainRoutes()
+	s.mountDoors()
 }
 
 // relaying passes requests on that another node of the fleet must answer.
@@ -99,8 +106,10 @@ type route struct {
 	// dialect, if set, serves requests with the parameter view, which is one of views.
 	// Of the route's other parameters it knows those in takes.
 	dialect func(w http.ResponseWriter, r *http.Request, view string) error
-	views   []string
-	takes   []string
+	// reword, if set instead, says the route's own response in Hive's words.
+	reword func(ctx context.Context, session string, response []byte) (map[string]any, error)
+	views  []string
+	takes  []string
 	// answers and request describe what the handler itself writes and reads.
 	answers func(huma.Registry) map[string]*huma.Response
 	request *huma.RequestBody
@@ -123,7 +132,7 @@ func (op operation) handler() http.Handler {
 		return &e
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if op.dialect == nil || !r.URL.Query().Has("view") {
+		if len(op.views) == 0 || !r.URL.Query().Has("view") {
 			registered().ServeHTTP(w, r)
 			return
 		}
@@ -131,7 +140,11 @@ func (op operation) handler() http.Handler {
 		if err == nil {
 			err = op.checkDialect(r.URL.Query())
 		}
-		if err == nil {
+		switch {
+		case err != nil:
+		case op.reword != nil:
+			op.inOtherWords(w, r, registered())
+		default:
 			err = op.dialect(w, r, r.URL.Query().Get("view"))
 		}
 		if err != nil {
@@ -200,7 +213,7 @@ func (r route) operation(api huma.API) huma.Operation {
 		Responses:  map[string]*huma.Response{},
 		Extensions: map[string]any{"x-errors": r.errors()},
 	}
-	if r.dialect != nil {
+	if len(r.views) > 0 {
 		enum := make([]any, len(r.views))
 		for i, v := range r.views {
 			enum[i] = v
@@ -213,7 +226,7 @@ func (r route) operation(api huma.API) huma.Operation {
 		op.Responses = r.answers(api.OpenAPI().Components.Schemas)
 	}
 	op.Responses["default"] = &huma.Response{Ref: responseRef + "Problem"}
-	if r.scope == "" { // the only route without a token
+	if r.scope == "" { // signing in, and answers with a token of their own
 		op.Security = []map[string][]string{}
 		return op
 	}

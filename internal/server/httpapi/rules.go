@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -48,12 +49,14 @@ type toExplain struct {
 	Ask     []string      `json:"ask,omitempty" maxItems:"100"`
 	Command string        `json:"command,omitempty" doc:"A shell command, instead of tool and input."`
 	Tool    string        `json:"tool,omitempty"`
-	Input   terret.JSON   `json:"input,omitempty"`
+	// Class is what the agent said of its tool, which counts for those not known by name.
+	Class terret.ToolClass `json:"class,omitempty" doc:"What the agent said of its tool."`
+	Input terret.JSON      `json:"input,omitempty"`
 }
 
 func (s *Server) explain(ctx context.Context, in *struct{ Body toExplain }) (*body[engine.Explanation], error) {
 	b := in.Body
-	use := terret.PermissionRequest{Tool: b.Tool, Class: policy.ClassOf(b.Tool), Input: b.Input}
+	use := terret.PermissionRequest{Tool: b.Tool, Class: cmp.Or(b.Class, policy.ClassOf(b.Tool)), Input: b.Input}
 	switch {
 	case (b.Tool == "") == (b.Command == ""):
 		return nil, terret.Invalid("command", "give a command, or a tool with its input")
@@ -61,6 +64,9 @@ func (s *Server) explain(ctx context.Context, in *struct{ Body toExplain }) (*bo
 		use = policy.CommandUse(b.Command)
 	}
 	if b.Session != "" {
+		if b.Cwd != "" || b.Policy != "" || len(b.Allow)+len(b.Deny)+len(b.Ask) > 0 {
+			return nil, terret.Invalid("session", "it has its own folder, policy and rules; leave out cwd, policy, allow, deny and ask")
+		}
 		session, err := s.session(ctx, b.Session)
 		if err != nil {
 			return nil, err
@@ -84,7 +90,11 @@ func (s *Server) explain(ctx context.Context, in *struct{ Body toExplain }) (*bo
 	if err != nil {
 		return nil, err
 	}
-	session := terret.Session{Cwd: cwd, Policy: terret.PolicyNamed(string(b.Policy)), Options: terret.SessionOptions{Allow: b.Allow, Deny: b.Deny, Ask: b.Ask}}
+	named := terret.PolicyNamed(string(b.Policy))
+	if err := named.Validate(); named != "" && err != nil {
+		return nil, err
+	}
+	session := terret.Session{Cwd: cwd, Policy: named, Options: terret.SessionOptions{Allow: b.Allow, Deny: b.Deny, Ask: b.Ask}}
 	return reply(s.maker.Explain(ctx, session, use))
 }
 
@@ -183,6 +193,7 @@ type DryRun struct {
 type DryRuns struct {
 	Items []DryRun `json:"items"`
 	Total int      `json:"total" doc:"How many requests were checked."`
+	Broad string   `json:"broad,omitempty" doc:"What else the rule allows than it seems to."`
 }
 
 func (s *Server) dryRun(ctx context.Context, in *struct {
@@ -196,7 +207,10 @@ func (s *Server) dryRun(ctx context.Context, in *struct {
 		return nil, err
 	}
 	out := DryRuns{Items: []DryRun{}}
-	for past, err := range s.engine.DryRun(ctx, terret.Rule{Effect: in.Body.Effect, Pattern: in.Body.Pattern}) {
+	if in.Body.Effect == terret.EffectAllow {
+		out.Broad = policy.Broad(in.Body.Pattern)
+	}
+	for past, err := range s.engine.DryRun(ctx, s.store, terret.Rule{Effect: in.Body.Effect, Pattern: in.Body.Pattern}) {
 		if err != nil {
 			return nil, err
 		}

@@ -16,7 +16,10 @@ import (
 	"github.com/terret-dev/terret/internal/server/assemble"
 	"github.com/terret-dev/terret/internal/server/config"
 	"github.com/terret-dev/terret/internal/server/installation"
+	"github.com/terret-dev/terret/internal/server/notify"
 	"github.com/terret-dev/terret/internal/server/push"
+	"github.com/terret-dev/terret/internal/server/setup"
+	"github.com/terret-dev/terret/internal/terminal"
 	"github.com/terret-dev/terret/internal/trust"
 	"github.com/terret-dev/terret/internal/workfiles"
 	"github.com/terret-dev/terret/work/team"
@@ -47,8 +50,15 @@ type Config struct {
 	Team *team.Registry
 	// Env is the environment of commands that check what agents did.
 	Env []string
+	// TerminalEnv names what shells in terminals may see of Env besides what programs usually
+	// need; see proc.FilterEnv.
+	TerminalEnv []string
 	// Worktree says how to prepare the worktrees of races.
 	Worktree config.Worktree
+	// Nesting bounds the sessions that agents start.
+	Nesting config.Nesting
+	// Setup sets up the machine; nil means that this server cannot. The server does not close it.
+	Setup *setup.Setup
 	// Version is the program's, for /healthz.
 	Version string
 	// Node is the name of this server in a fleet, which the engine has, too. Empty on a
@@ -58,6 +68,8 @@ type Config struct {
 	About terret.Node
 	// Web serves everything that is not one of our routes; it may be nil.
 	Web http.Handler
+	// Doors are what other programs speak already.
+	Doors []Door
 	// PushClient reaches the push services of browsers; nil means one that connects to
 	// public addresses only and follows no redirects.
 	PushClient *http.Client
@@ -120,6 +132,8 @@ type Server struct {
 	maker *installation.Sessions
 	roles *assemble.Roles
 
+	nesting *nesting
+
 	mux        *http.ServeMux
 	operations []operation
 	spec       func() ([]byte, error) // of all operations; made on first use
@@ -128,24 +142,30 @@ type Server struct {
 	bodies     budget
 	bodyLimits map[string]int64 // by the pattern of the route
 
-	metrics  metrics
-	keys     keys
-	sessions sessionCount
-	atWork   workCount
-	streams  atomic.Int64
-	answers  atomic.Int64 // that are being given, without streams
-	readers  *readers
-	exports  atomic.Int64
-	draining atomic.Bool
-	held     holding
-	leave    chan time.Duration // a caller wants this node to stop, after that time at most
+	metrics        metrics
+	keys           keys
+	sessions       sessionCount
+	atWork         workCount
+	streams        atomic.Int64
+	answers        atomic.Int64 // that are being given, without streams
+	readers        *readers
+	exports        atomic.Int64
+	draining       atomic.Bool
+	held           holding
+	forging        turnsOf // programs that reach a forge
+	terminals      *terminal.Manager
+	watchTerminals sync.Once // starts what looks for those without a session
+
+	leave chan time.Duration // a caller wants this node to stop, after that time at most
 
 	push       *push.Queue   // nil if nobody can subscribe
+	notify     *notify.Queue // nil if push is
 	pushWanted chan struct{} // has one element if a browser has just subscribed
 	pushFrom   atomic.Int64  // one more than the position from which they are told; 0 if from when they are found
 	pushFailed atomic.Bool   // who wants them could not be read; it has been logged
 
-	closeTeam func() // if it is our own
+	closeTeam  func() // if it is our own
+	closeDoors []func()
 
 	life       context.Context // for work that outlives a request
 	end        context.CancelFunc
@@ -164,7 +184,7 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{
 		cfg: cfg, engine: cfg.Engine, store: cfg.Store, log: cfg.Log,
 		limits: cfg.Limits.withDefaults(), mux: http.NewServeMux(), maker: cfg.Sessions, spec: sync.OnceValues(Describe),
-		readers: newReaders(), leave: make(chan time.Duration, 1), pushWanted: make(chan struct{}, 1),
+		terminals: terminal.NewManager(terminal.Limits{}), readers: newReaders(), leave: make(chan time.Duration, 1), pushWanted: make(chan struct{}, 1),
 	}
 	if s.maker == nil {
 		s.maker = &installation.Sessions{Sessions: assemble.Sessions{Engine: cfg.Engine, Store: cfg.Store, Home: cfg.Home, Roles: &assemble.Roles{}, Agents: assemble.NewAgents(cfg.Drivers)}}
@@ -194,7 +214,8 @@ func New(cfg Config) (*Server, error) {
 		s.fleet = fleet
 		s.background.Go(s.answerCalls)
 	}
-	s.push = s.newPusher()
+	s.nesting = newNesting(cfg.Nesting)
+	s.push, s.notify = s.newPusher(), s.newNotifier()
 	s.startPush()
 	s.routes()
 	s.handler = s.outer(s.mux)
@@ -204,8 +225,15 @@ func New(cfg Config) (*Server, error) {
 // Close ends what the server does besides answering requests, and waits for it. It is
 // idempotent. All requests must have ended by then.
 func (s *Server) Close() {
+	s.terminals.Close()
+	for _, f := range s.closeDoors {
+		f()
+	}
 	s.end()
 	s.background.Wait()
+	if s.notify != nil {
+		s.notify.Clients.Close()
+	}
 	if s.closeTeam != nil {
 		s.closeTeam()
 	}
@@ -273,6 +301,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 func (s *Server) stop(ctx context.Context, wait time.Duration) {
 	s.draining.Store(true)
 	s.endSteps()
+	s.background.Go(s.terminals.Close) // their streams would keep the server from ending
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), wait)
 	defer cancel()
 	if ctx.Err() == nil {

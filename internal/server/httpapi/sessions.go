@@ -12,6 +12,7 @@ import (
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/server/access"
 	"github.com/terret-dev/terret/internal/server/assemble"
+	"github.com/terret-dev/terret/internal/server/presets"
 	"github.com/terret-dev/terret/policy"
 )
 
@@ -39,11 +40,12 @@ func (s *Server) sessionRoutes() {
 		summary: "Change a session's title, model, policy or permission mode",
 		long:    "Missing fields stay unchanged. Policy and permission mode need a token that may decide. A running agent is told at once; if it cannot change, nothing does.",
 		fails:   inSession(fromAgent...),
+		reword:  done, views: []string{"hive"},
 	}, s.updateSession)
 	handle(s, route{
 		method: "DELETE", path: "/v1/sessions/{id}", id: "delete-session", tag: tagSessions, scope: access.Prompt, status: http.StatusNoContent,
 		summary: "Delete a session and its log",
-		long:    "If a turn is running, this needs force=true, which kills the turn. Its own worktree, or the clone that was made for it, is removed too, unless that would lose changes or commits; then the response is 200 and says so.",
+		long:    "If a turn is running, this needs force=true, which kills the turn. Its own worktree, or the clone that was made for it, is removed too, unless that would lose changes, commits or, without force, files that git ignores; then the response is 200 and says so.",
 		fails:   inSession(terret.CodeSessionBusy),
 		answers: func(r huma.Registry) map[string]*huma.Response {
 			return map[string]*huma.Response{
@@ -103,6 +105,7 @@ func (s *Server) replySession(ctx context.Context) func(terret.Session, error) (
 
 type newSession struct {
 	Agent            string              `json:"agent,omitempty" doc:"The agent to use. Default: the configured one, or else one that is installed."`
+	Preset           string              `json:"preset,omitempty" doc:"The id of a preset, whose settings count where this request has none."`
 	Model            string              `json:"model,omitempty"`
 	Cwd              string              `json:"cwd,omitempty" doc:"The folder to work in; it must be inside one of the roots. Either this or repo."`
 	Repo             string              `json:"repo,omitempty" maxLength:"2000" doc:"The git repository to clone and work in, such as https://host/path or git@host:path. In a fleet the node with the fewest sessions clones it. It needs scope decide."`
@@ -134,6 +137,7 @@ type newSession struct {
 	Gates            []terret.Gate       `json:"gates,omitempty" doc:"Where the agent waits for a decision, besides asking for permission: pre_tool, prompt, stop, subagent_stop or compact."`
 	Timeouts         map[terret.Gate]int `json:"timeouts,omitempty" doc:"How many seconds requests wait, by gate. Zero means no limit."`
 	Worktree         bool                `json:"worktree,omitempty" doc:"Work in the session's own git worktree, on its own branch, instead of cwd."`
+	Branch           string              `json:"branch,omitempty" maxLength:"500" doc:"With worktree: what to name its branch after, such as the first prompt. Default: the title, or else the session's id."`
 	KeepRaw          bool                `json:"keep_raw,omitempty" doc:"Keep the agent's own messages in the log."`
 	Unenforced       bool                `json:"unenforced,omitempty" doc:"Create the session even if its agent cannot be held to the session's restrictions."`
 	Sandbox          terret.Sandbox      `json:"sandbox,omitempty" enum:"off,workspace-write,read-only" doc:"What the agent's commands may change, without network. Default: what the persona and the configuration say."`
@@ -149,7 +153,7 @@ func (n newSession) record() terret.Session {
 			Tools: n.Tools, DisallowedTools: n.DisallowedTools, AutoApproveTools: n.AutoApproveTools, Allow: n.Allow, Deny: n.Deny, Ask: n.Ask,
 			SettingSources: n.SettingSources, AddDirs: n.AddDirs, Agents: n.Agents, MCP: n.MCP, Effort: n.Effort,
 			FallbackModel: n.FallbackModel, OutputSchema: n.OutputSchema, MaxTurns: n.MaxTurns, MaxCostUSD: n.MaxCostUSD,
-			SystemAppend: n.SystemAppend, BasePrompt: n.BasePrompt, Gates: n.Gates, Timeouts: n.Timeouts, Worktree: n.Worktree, KeepRaw: n.KeepRaw, OnStale: terret.OnStale(n.OnStale), Sandbox: n.Sandbox, Record: n.Record,
+			SystemAppend: n.SystemAppend, BasePrompt: n.BasePrompt, Gates: n.Gates, Timeouts: n.Timeouts, Worktree: n.Worktree, KeepRaw: n.KeepRaw, OnStale: terret.OnStale(n.OnStale), Sandbox: n.Sandbox, Record: n.Record, Preset: n.Preset,
 		},
 	}
 }
@@ -234,18 +238,40 @@ func (s *Server) createSession(ctx context.Context, in *struct{ Body newSession 
 			return nil, err
 		}
 	}
-	if n.Repo != "" {
-		return s.createFrom(ctx, n)
+	with, err := s.preset(ctx, &n)
+	if err != nil {
+		return nil, err
 	}
-	return s.createHere(ctx, n)
+	note, err := s.nest(ctx, &n)
+	if err != nil {
+		return nil, err
+	}
+	create := func(ctx context.Context, n newSession) (*body[MadeSession], error) { return s.createHere(ctx, n, with) }
+	if n.Repo != "" {
+		create = s.createFrom
+	}
+	made, err := create(ctx, n)
+	if err != nil {
+		note("")
+		return nil, err
+	}
+	note(made.Body.ID)
+	return made, nil
 }
 
 // createHere makes a session that was checked, in a folder of this machine.
-func (s *Server) createHere(ctx context.Context, n newSession) (*body[MadeSession], error) {
+func (s *Server) createHere(ctx context.Context, n newSession, with presets.Preset) (*body[MadeSession], error) {
 	var notes []string
 	made, err := s.makeSession(ctx, n.record(), assemble.CreateOptions{
-		Unenforced: n.Unenforced, Tell: func(note string) { notes = append(notes, note) },
+		Unenforced: n.Unenforced, Branch: n.Branch, Tell: func(note string) { notes = append(notes, note) },
 	})
+	if err == nil {
+		if err = with.Give(made.Cwd); err != nil {
+			if _, undo := s.maker.Delete(context.WithoutCancel(ctx), made.ID, true); undo == nil {
+				s.sessions.remove()
+			}
+		}
+	}
 	return reply(MadeSession{shown(access.From(ctx), made), notes}, err)
 }
 
@@ -382,7 +408,7 @@ func (s *Server) updateSession(ctx context.Context, in *struct {
 
 func (s *Server) deleteSession(ctx context.Context, in *struct {
 	SessionPath
-	Force bool `query:"force" doc:"Delete it even if a turn is running, which is killed."`
+	Force bool `query:"force" doc:"Delete it even if a turn is running, which is killed, or if its worktree holds files that git ignores, which are deleted."`
 },
 ) (*turnAnswer, error) {
 	if _, err := s.session(ctx, in.ID); err != nil {
@@ -393,6 +419,7 @@ func (s *Server) deleteSession(ctx context.Context, in *struct {
 		return nil, err
 	}
 	s.sessions.remove()
+	s.terminals.RemoveAll(in.ID)
 	return &turnAnswer{Body: func(c huma.Context) {
 		_, w := humago.Unwrap(c)
 		if done == (assemble.Deleted{}) {

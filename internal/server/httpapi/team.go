@@ -157,13 +157,20 @@ type TeamMember struct {
 	Topics    []string          `json:"topics,omitempty"`
 	ReportsTo string            `json:"reports_to,omitempty"`
 	JoinedAt  terret.Time       `json:"joined_at"`
+
+	Instructions   string   `json:"instructions,omitempty" doc:"Added to the agent's system prompt."`
+	AllowedTools   []string `json:"allowed_tools,omitzero" doc:"The agent's tools, which it uses without asking; without this, all."`
+	PermissionMode string   `json:"permission_mode,omitempty" doc:"The agent's own."`
+	SettingSources []string `json:"setting_sources,omitzero" doc:"Which of its own settings the agent reads; without this, none."`
 }
 
-func memberOf(m team.Member) TeamMember {
+// TeamMemberOf is a member as the API shows it.
+func TeamMemberOf(m team.Member) TeamMember {
 	c := m.Config
 	out := TeamMember{
 		Name: m.Name, Agent: m.Type, State: m.State, Detail: m.Detail, Session: m.Session, Mail: m.Mail, Model: c.Model, Cwd: c.Cwd,
 		Topics: c.Topics, ReportsTo: c.ReportsTo, JoinedAt: m.JoinedAt,
+		Instructions: c.Instructions, AllowedTools: c.AllowedTools, PermissionMode: c.PermissionMode, SettingSources: c.SettingSources,
 	}
 	if m.Type != team.Person {
 		out.Mode = c.Mode()
@@ -179,7 +186,7 @@ func (s *Server) listTeam(ctx context.Context, _ *struct{}) (*body[terret.Page[T
 	all, err := r.List(ctx)
 	out := make([]TeamMember, 0, len(all))
 	for _, m := range all {
-		out = append(out, memberOf(m))
+		out = append(out, TeamMemberOf(m))
 	}
 	return page(out, err)
 }
@@ -193,7 +200,7 @@ type newMember struct {
 	AllowedTools   []string       `json:"allowed_tools,omitempty" doc:"The agent's tools, which it uses without asking. Default: all, as permission_mode says."`
 	PermissionMode string         `json:"permission_mode,omitempty" doc:"The agent's own. Default: it edits files in its folder without asking."`
 	SettingSources []string       `json:"setting_sources,omitempty" doc:"Which of its own settings the agent reads. Default: none."`
-	Credentials    map[string]any `json:"credentials,omitempty" doc:"Options of the provider. mode is client (default here: one conversation) or query (each message is a conversation of its own)."`
+	Credentials    map[string]any `json:"credentials,omitempty" doc:"Further options. mode is client (one conversation) or query (each message is a conversation of its own); default: query with credentials or the agent sdk, else client. mcp_servers and agents (subagents) are objects by name, in the agent's own format, without env and headers; hooks is a list of gates at which the agent waits for a decision, such as pre_tool."`
 	Topics         []string       `json:"topics,omitempty" doc:"The topics it subscribes to."`
 	ReportsTo      string         `json:"reports_to,omitempty" doc:"Its lead, in a hierarchy."`
 	Restart        *newRestart    `json:"restart,omitempty" doc:"What happens when it fails."`
@@ -233,7 +240,7 @@ func (s *Server) spawn(ctx context.Context, in *struct{ Body newMember }) (*body
 		c.Type = d.Agent
 	}
 	m, err := r.Spawn(ctx, caller(ctx), c)
-	return reply(memberOf(m), err)
+	return reply(TeamMemberOf(m), err)
 }
 
 type memberPath struct {
@@ -246,7 +253,7 @@ func (s *Server) getMember(ctx context.Context, in *memberPath) (*body[TeamMembe
 		return nil, err
 	}
 	m, err := r.Get(ctx, in.Name)
-	return reply(memberOf(m), err)
+	return reply(TeamMemberOf(m), err)
 }
 
 func (s *Server) shutdownMember(ctx context.Context, in *memberPath) (*nothing, error) {
@@ -279,7 +286,8 @@ type TeamMessage struct {
 	Receipts  map[string]team.Status `json:"receipts" doc:"By recipient: delivered, read, failed, answered, stopped, or empty if it is not delivered yet."`
 }
 
-func teamMessageOf(r team.Record) TeamMessage {
+// TeamMessageOf is a message as the API shows it.
+func TeamMessageOf(r team.Record) TeamMessage {
 	return TeamMessage{
 		MessageID: r.ID, Seq: r.Seq, From: r.Sender, To: r.Recipients, Type: string(r.Type), Text: r.Content, InReplyTo: r.InReplyTo,
 		Time: terret.TimeOf(r.Timestamp), Metadata: r.Metadata, Receipts: r.Receipts,
@@ -306,7 +314,7 @@ func (s *Server) listTeamMessages(ctx context.Context, in *struct {
 			out.Next = strconv.FormatInt(out.Items[in.Limit-1].Seq, 10)
 			break
 		}
-		out.Items = append(out.Items, teamMessageOf(m))
+		out.Items = append(out.Items, TeamMessageOf(m))
 	}
 	return reply(out, nil)
 }
@@ -338,7 +346,7 @@ func (s *Server) sendTeamMessage(ctx context.Context, in *struct{ Body newMessag
 	}
 	m = m.ReplyTo(n.InReplyTo)
 	sent, err := r.Bus.Send(ctx, m)
-	return reply(teamMessageOf(sent), err)
+	return reply(TeamMessageOf(sent), err)
 }
 
 func (s *Server) readTeamMessage(ctx context.Context, in *struct {

@@ -65,7 +65,7 @@ func (a *toldAgent) Prompt(ctx context.Context, turn string, p terret.Prompt, s 
 // ended waits for the end of a turn.
 func (f *fixture) ended(session, turn string) {
 	f.t.Helper()
-	for ev, err := range f.events("/v1/sessions/" + session + "/events") {
+	for ev, err := range f.events("/v1/sessions/" + session + "/events?kinds=turn.complete,turn.error") {
 		if err != nil {
 			f.t.Fatal(err)
 		}

@@ -25,6 +25,7 @@ func (s *Server) turnRoutes() {
 		summary: "Start a turn",
 		long:    "Returns the turn as soon as it is in the log. With Accept: text/event-stream the response is the turn's own events, ending with the turn; leaving that stream does not stop the turn. If a turn is already running, `when` says what to do: reject (409, the default), queue or steer. The same Idempotency-Key never starts a second turn.",
 		fails:   inSession(fromAgent...),
+		reword:  done, views: []string{"hive"},
 		answers: func(r huma.Registry) map[string]*huma.Response {
 			return map[string]*huma.Response{
 				"202": written("The turn", r.Schema(typeOf[terret.Turn](), true, "Turn"), "application/json"),
@@ -43,6 +44,7 @@ func (s *Server) turnRoutes() {
 		summary: "List the messages of a session, oldest first",
 		long:    "The conversation: prompts and whole messages of the agent, each once. If the log cannot be read to the end of the page, the connection is broken off.",
 		fails:   inSession(),
+		reword:  hiveMessages, views: []string{"hive"}, takes: []string{"limit", "cursor"},
 		answers: func(r huma.Registry) map[string]*huma.Response {
 			return map[string]*huma.Response{"200": written("OK", r.Schema(typeOf[terret.Page[terret.Message]](), true, "PageMessage"), "application/json")}
 		},
@@ -58,6 +60,9 @@ type newTurn struct {
 	When      engine.When        `json:"when,omitempty" enum:"reject,queue,steer"`
 	Options   terret.TurnOptions `json:"options,omitzero"`
 }
+
+// maxTag is how many bytes of its own a program may keep with a turn.
+const maxTag = 64 << 10
 
 // prompt is what the agent is told.
 func (n newTurn) prompt() terret.Prompt {
@@ -91,6 +96,9 @@ func (s *Server) checkTurn(ctx context.Context, n newTurn) error {
 		if err := checkNames(field, list); err != nil {
 			return err
 		}
+	}
+	if len(n.Options.Tag) > maxTag {
+		return tooLarge("options.tag", "it must not be longer than %d bytes", maxTag)
 	}
 	if n.Options.MaxTurns < 0 {
 		return terret.Invalid("options.max_turns", "%d must not be negative", n.Options.MaxTurns)

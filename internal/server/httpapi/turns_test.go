@@ -32,6 +32,27 @@ func (g gate) step() mock.Step {
 	}}
 }
 
+// TestHeldQueue stops a turn while another prompt waits: it is held until it is sent on.
+func TestHeldQueue(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, turns([]mock.Step{{Text: "first"}, make(gate).step()}, []mock.Step{{Text: "next"}}))
+	s := f.session()
+	at := "/v1/sessions/" + s.ID
+	f.prompt(s.ID, "one")
+	f.wait(s.ID, "message.complete")
+	var queued terret.Turn
+	f.do("POST", at+"/turns", map[string]any{"prompt": "two", "when": "queue"}).want(202, &queued)
+	f.do("POST", at+"/interrupt", nil).want(200, nil)
+	f.wait(s.ID, "turn.error")
+	f.do("GET", at+"/queue/"+queued.ID, nil).want(200, &queued)
+	if !queued.Held {
+		t.Errorf("queued %+v", queued)
+	}
+	f.do("POST", at+"/queue/send", map[string]any{"turn": "trn_x"}).problem(404, terret.CodeNotFound, "")
+	f.do("POST", at+"/queue/send", map[string]any{"turn": queued.ID}).want(204, nil)
+	f.wait(s.ID, "turn.complete")
+}
+
 func TestBusy(t *testing.T) {
 	t.Parallel()
 	g := make(gate)

@@ -323,6 +323,8 @@ func TestCache(t *testing.T) {
 	expect("other")
 	change("README.md", "a longer one", before.Add(time.Nanosecond*1000))
 	expect("a longer one")
+	change("README.md", "an older one", before.Add(-time.Hour)) // somebody put it back
+	expect("an older one")
 	if err := os.Remove(readme); err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
+	"strings"
 )
 
 // Names within a project's folder.
@@ -15,9 +17,13 @@ const (
 	sessionsName = "sessions"
 )
 
-// IgnoreFile is the file, relative to the project's folder, that keeps the others and
-// itself out of git.
-const IgnoreFile = folderName + "/.gitignore"
+// Makes reports whether Terret itself makes the file or folder, which is given relative to
+// the project's folder. In a folder that a person has had git ignore as a whole there is
+// nothing else in a new worktree.
+func Makes(path string) bool {
+	name, ok := strings.CutPrefix(path, folderName+"/")
+	return path == folderName || ok && slices.Contains([]string{".gitignore", logsName, promptsName, sessionsName}, name)
+}
 
 const gitignore = `# Made by Terret: these change with every turn and are nobody else's business.
 /logs/

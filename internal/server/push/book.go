@@ -8,42 +8,31 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/terret-dev/terret"
-	"github.com/terret-dev/terret/internal/files"
+	"github.com/terret-dev/terret/internal/document"
 )
 
 // Limits of a book.
 const (
-	maxOwn       = 10  // subscriptions of one token; the oldest makes room
-	maxAll       = 200 // of all tokens
-	lockPatience = 10 * time.Second
-	bookVersion  = 1
+	maxOwn      = 10  // subscriptions of one token; the oldest makes room
+	maxAll      = 200 // of all tokens
+	bookVersion = 1
 )
 
 const (
-	bookFile   = "push.json"
-	sharedName = "push"
+	bookName = "push" // of the file, without .json
+	bookFile = bookName + ".json"
 )
-
-// Shared keeps documents that all nodes of a fleet see; see terret.Fleet.
-type Shared interface {
-	Document(ctx context.Context, name string) ([]byte, error)
-	ChangeDocument(ctx context.Context, name string, fn func(old []byte) ([]byte, error)) error
-}
 
 // Book keeps the server's key and the subscriptions: in push.json, which only its owner may
 // read, or in the database of a fleet. It is safe for concurrent use, even by several
 // processes.
 type Book struct {
 	Home   string
-	Shared Shared // nil: the book is a file in Home
+	Shared document.Shared // nil: the book is a file in Home
 }
 
 // Subscription is a browser that wants to be told.
@@ -92,21 +81,15 @@ func parse(raw []byte) (page, error) {
 
 func (b *Book) path() string { return filepath.Join(b.Home, bookFile) }
 
+func (b *Book) document() document.Document {
+	return document.Document{Name: bookName, What: "who wants notifications", Home: b.Home, Shared: b.Shared}
+}
+
 // read returns what the book holds. An empty book has no key.
 func (b *Book) read(ctx context.Context) (page, error) {
-	if b.Shared != nil {
-		raw, err := b.Shared.Document(ctx, sharedName)
-		if err != nil {
-			return page{}, err
-		}
-		return parse(raw)
-	}
-	raw, err := os.ReadFile(b.path())
-	if errors.Is(err, fs.ErrNotExist) {
-		return page{}, nil
-	}
+	raw, err := b.document().Read(ctx)
 	if err != nil {
-		return page{}, terret.Errorf(terret.CodeStartupRefused, "cannot read who wants notifications: %w", err)
+		return page{}, err
 	}
 	return parse(raw)
 }
@@ -114,7 +97,11 @@ func (b *Book) read(ctx context.Context) (page, error) {
 // change replaces what the book holds by what fn makes of it, with nobody in between, and
 // gives it a key if it has none.
 func (b *Book) change(ctx context.Context, fn func(*page) error) (out page, err error) {
-	edit := func(p page) ([]byte, error) {
+	err = b.document().Change(ctx, func(old []byte) ([]byte, error) {
+		p, err := parse(old)
+		if err != nil {
+			return nil, err
+		}
 		if p.PrivateKey == "" {
 			key, err := ecdh.P256().GenerateKey(rand.Reader)
 			if err != nil {
@@ -129,36 +116,8 @@ func (b *Book) change(ctx context.Context, fn func(*page) error) (out page, err 
 		}
 		out = p
 		return json.Marshal(p)
-	}
-	if b.Shared != nil {
-		err = b.Shared.ChangeDocument(ctx, sharedName, func(old []byte) ([]byte, error) {
-			p, err := parse(old)
-			if err != nil {
-				return nil, err
-			}
-			return edit(p)
-		})
-		return out, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, lockPatience)
-	defer cancel()
-	lock, err := files.OpenLocked(ctx, filepath.Join(b.Home, "push.lock"))
-	if err != nil {
-		return page{}, terret.Errorf(terret.CodeConflict, "cannot lock %s: %w; another terret may be changing it: try again", b.path(), err)
-	}
-	defer lock.Close()
-	p, err := b.read(ctx)
-	if err != nil {
-		return page{}, err
-	}
-	raw, err := edit(p)
-	if err != nil {
-		return page{}, err
-	}
-	if err := files.Write(b.path(), raw); err != nil {
-		return page{}, terret.Errorf(terret.CodeInternal, "cannot store who wants notifications: %w", err)
-	}
-	return out, nil
+	})
+	return out, err
 }
 
 // Own returns the public key, which is made when it is first asked for, and the

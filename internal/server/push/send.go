@@ -9,9 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -51,7 +49,7 @@ func (s Subscription) check() error {
 	switch {
 	case err != nil || len(s.Endpoint) > maxEndpoint || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Fragment != "":
 		return terret.Invalid("endpoint", "it must be an https address of at most %d bytes, as the browser gives it", maxEndpoint)
-	case !mayBePublic(u.Hostname()):
+	case !reach.MayBePublic(u.Hostname()):
 		return terret.Invalid("endpoint", "%s is not on the public internet, where push services are", u.Hostname())
 	}
 	if key, err := decode(s.P256DH); err != nil {
@@ -69,50 +67,9 @@ func decode(s string) ([]byte, error) {
 	return base64.RawURLEncoding.DecodeString(strings.TrimRight(s, "="))
 }
 
-func mayBePublic(host string) bool {
-	if ip, err := netip.ParseAddr(host); err == nil {
-		return reach.Public(ip)
-	}
-	return !reach.IsLocal(host)
-}
-
-func public(to netip.Addr) error {
-	if reach.Public(to) {
-		return nil
-	}
-	return fmt.Errorf("it leads to %s, which is not an address of the public internet", to)
-}
-
 // NewClient makes a client that reaches push services: at public addresses only, without
-// redirects. A proxy that the environment names is used, and resolves names in our place.
-func NewClient() *http.Client {
-	return &http.Client{Transport: newOutward(), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-}
-
-type outward struct{ direct, proxied *http.Transport }
-
-func newOutward() outward {
-	direct := &http.Transport{DialContext: reach.Dialer(public).DialContext, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 64 << 10, IdleConnTimeout: time.Minute}
-	proxied := &http.Transport{Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{}).DialContext, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 64 << 10, IdleConnTimeout: time.Minute}
-	return outward{direct, proxied}
-}
-
-// RoundTrip implements http.RoundTripper.
-func (o outward) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Scheme != "https" || !mayBePublic(r.URL.Hostname()) {
-		return nil, fmt.Errorf("%s is not an https address of the public internet", r.URL.Host)
-	}
-	if proxy, err := http.ProxyFromEnvironment(r); err != nil || proxy != nil {
-		return o.proxied.RoundTrip(r)
-	}
-	return o.direct.RoundTrip(r)
-}
-
-// CloseIdleConnections is for http.Client.
-func (o outward) CloseIdleConnections() {
-	o.direct.CloseIdleConnections()
-	o.proxied.CloseIdleConnections()
-}
+// redirects.
+func NewClient() *http.Client { return reach.NewClient() }
 
 // refusal is an answer of a push service that is no success.
 type refusal struct {

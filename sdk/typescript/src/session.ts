@@ -116,6 +116,7 @@ export class Session implements SDKSession {
   async interrupt(): Promise<void> {
     if (this.ended.aborted) throw closed();
     await this.#call('POST', 'interrupt');
+    await this.#call('POST', 'queue/send', {}); // what was sent after the turn goes on
   }
 
   close(): Promise<void> {

@@ -1,5 +1,5 @@
-// Command gen writes the JSON schema of the configuration to a file. Editors use it to
-// check and explain config.jsonc.
+// Command gen writes the JSON schema of the configuration, which editors use to check and
+// explain config.jsonc, and the table of keys in the page about it.
 package main
 
 import (
@@ -15,18 +15,32 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: gen FILE")
+	if len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "usage: gen SCHEMA PAGE")
 		os.Exit(2)
 	}
-	text, err := schema()
-	if err == nil {
-		err = os.WriteFile(os.Args[1], text, 0o644)
-	}
-	if err != nil {
+	if err := write(os.Args[1], os.Args[2]); err != nil {
 		fmt.Fprintln(os.Stderr, "gen:", err)
 		os.Exit(1)
 	}
+}
+
+func write(schemaFile, pageFile string) error {
+	text, err := schema()
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(schemaFile, text, 0o644); err != nil {
+		return err
+	}
+	page, err := os.ReadFile(pageFile)
+	if err != nil {
+		return err
+	}
+	if page, err = withKeys(page); err != nil {
+		return err
+	}
+	return os.WriteFile(pageFile, page, 0o644)
 }
 
 func schema() ([]byte, error) {
@@ -73,7 +87,7 @@ func refine(s *jsonschema.Schema, t reflect.Type) {
 		case reflect.Slice:
 			p.Type, p.Types = "array", nil
 		case reflect.Int, reflect.Int64:
-			if p.Type == "integer" {
+			if p.Type == "integer" && f.Tag.Get("check") != "signed" {
 				p.Minimum = new(0.0)
 			}
 		case reflect.Struct:

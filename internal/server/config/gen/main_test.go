@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,6 +22,35 @@ func TestSchemaIsCurrent(t *testing.T) {
 	}
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
 		t.Errorf("docs/config.schema.json is not current; run go generate ./internal/server/config\n%s", diff)
+	}
+}
+
+// TestPageHasEveryKey holds that the page about the configuration lists today's keys.
+func TestPageHasEveryKey(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../../../docs/CONFIG.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := withKeys(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(page)); diff != "" {
+		t.Errorf("docs/CONFIG.md is not current; run go generate ./internal/server/config\n%s", diff)
+	}
+	var s jsonschema.Schema
+	text, err := schema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &s); err != nil {
+		t.Fatal(err)
+	}
+	for name := range s.Properties {
+		if name != "$schema" && !strings.Contains(string(page), "| `"+name) {
+			t.Errorf("docs/CONFIG.md does not list %s", name)
+		}
 	}
 }
 

@@ -107,6 +107,7 @@ class Session {
         if (this.ended.aborted)
             throw (0, errors_js_1.closed)();
         await this.#call('POST', 'interrupt');
+        await this.#call('POST', 'queue/send', {}); // what was sent after the turn goes on
     }
     close() {
         return (this.#closing ??= this.#close());

@@ -71,6 +71,8 @@ export interface NewSession {
     auto_approve_tools?: Array<string>;
     /** Add Terret's own text to the system prompt; a persona and the modes workbench and pipeline always do. */
     base_prompt?: boolean;
+    /** With worktree: what to name its branch after, such as the first prompt. Default: the title, or else the session's id. */
+    branch?: string;
     /** The folder to work in; it must be inside one of the roots. Either this or repo. */
     cwd?: string;
     /** Rules for tool uses to deny. */
@@ -104,6 +106,8 @@ export interface NewSession {
     permission_mode?: string;
     persona?: string;
     policy?: "ask" | "accept-edits" | "rules" | "plan" | "deny-unless-allowed" | "auto-approve";
+    /** The id of a preset, whose settings count where this request has none. */
+    preset?: string;
     /** Keep what the native agent's model is asked and answers, for terret replay. */
     record?: boolean;
     /** The git repository to clone and work in, such as https://host/path or git@host:path. In a fleet the node with the fewest sessions clones it. It needs scope decide. */
@@ -188,6 +192,7 @@ export interface TurnOptions {
     partial?: boolean;
     permission_mode?: string;
     system_append?: string;
+    tag?: string;
     tools?: Array<string>;
     tools_override?: Array<string>;
 }

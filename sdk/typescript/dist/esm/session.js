@@ -104,6 +104,7 @@ export class Session {
         if (this.ended.aborted)
             throw closed();
         await this.#call('POST', 'interrupt');
+        await this.#call('POST', 'queue/send', {}); // what was sent after the turn goes on
     }
     close() {
         return (this.#closing ??= this.#close());

@@ -1,0 +1,193 @@
+package hooks
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/terret-dev/terret"
+)
+
+// recorder is the engine and the driver: it keeps what is made and reported.
+type recorder struct {
+	mu       sync.Mutex
+	sessions map[string]terret.Session
+	reports  []string
+	answer   func(ctx context.Context) ([]byte, error)
+}
+
+func (r *recorder) Name() string { return "claude-terminal" }
+
+func (r *recorder) Create(_ context.Context, s terret.Session) (terret.Session, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s.Cwd == "/gone" {
+		return s, terret.Invalid("cwd", "there is no folder /gone")
+	}
+	r.sessions[s.ID] = s
+	return s, nil
+}
+
+func (r *recorder) Open(_ context.Context, id string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, ok := r.sessions[id]; !ok {
+		return terret.ErrSessionNotFound
+	}
+	return nil
+}
+
+func (r *recorder) Report(ctx context.Context, session string, input []byte) ([]byte, error) {
+	r.mu.Lock()
+	r.reports = append(r.reports, string(r.sessions[session].NativeID)+" "+string(input))
+	answer := r.answer
+	r.mu.Unlock()
+	if answer == nil {
+		return nil, nil
+	}
+	return answer(ctx)
+}
+
+// serve answers hooks in a new home, and returns how to call it.
+func serve(t *testing.T, r *recorder) (call func(event, input string) (string, error), stop func()) {
+	t.Helper()
+	home := t.TempDir()
+	r.sessions = map[string]terret.Session{}
+	l, done, err := Listen(t.Context(), home)
+	if err != nil || l == nil {
+		t.Fatal(l, err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		s := &Server{Sessions: r, Drivers: map[string]Driver{"claude": r}, Log: slog.New(slog.DiscardHandler)}
+		if err := s.Serve(ctx, l); err != nil {
+			t.Error(err)
+		}
+	})
+	stop = sync.OnceFunc(func() {
+		cancel()
+		running.Wait()
+		done()
+	})
+	t.Cleanup(stop)
+	return func(event, input string) (string, error) {
+		out, err := Call(context.WithoutCancel(t.Context()), Socket(home), claude(t), event, strings.NewReader(input))
+		return string(out), err
+	}, stop
+}
+
+// TestCall holds that a session is made once, and that the answer comes back as it is.
+func TestCall(t *testing.T) {
+	t.Parallel()
+	r := &recorder{answer: func(context.Context) ([]byte, error) { return []byte(`{"decision":"block"}`), nil }}
+	call, _ := serve(t, r)
+	var all sync.WaitGroup
+	for range 20 { // hooks of one session run at once
+		all.Go(func() {
+			if out, err := call("PreToolUse", `{"session_id":"n1","cwd":"/w","hook_event_name":"PreToolUse"}`); err != nil || out != `{"decision":"block"}` {
+				t.Errorf("%s, %v", out, err)
+			}
+		})
+	}
+	all.Wait()
+	if len(r.sessions) != 1 || len(r.reports) != 20 {
+		t.Errorf("%d sessions, %d reports", len(r.sessions), len(r.reports))
+	}
+	for _, s := range r.sessions {
+		if s.Agent != "claude-terminal" || s.NativeID != "n1" || s.Cwd != "/w" {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
+// TestCallRefused holds that garbage is an error, which makes no session.
+func TestCallRefused(t *testing.T) {
+	t.Parallel()
+	r := &recorder{}
+	call, _ := serve(t, r)
+	for name, c := range map[string]struct{ event, input string }{
+		"nothing":         {"Stop", ""},
+		"no object":       {"Stop", "[1]"},
+		"no session":      {"Stop", `{"cwd":"/w"}`},
+		"a long session":  {"Stop", `{"session_id":"` + strings.Repeat("x", 201) + `"}`},
+		"another event":   {"Stop", `{"session_id":"n","cwd":"/w","hook_event_name":"PreToolUse"}`},
+		"no folder":       {"Stop", `{"session_id":"n","cwd":"/gone"}`},
+		"too much":        {"Stop", `{"session_id":"n","cwd":"/w","x":"` + strings.Repeat("x", maxInput) + `"}`},
+		"a path as event": {"../x", `{"session_id":"n","cwd":"/w"}`},
+		"an unknown end":  {"SessionEnd", `{"session_id":"n","cwd":"/w"}`},
+	} {
+		r.answer = func(context.Context) ([]byte, error) { return nil, errors.New("nothing is open") }
+		if out, err := call(c.event, c.input); err == nil || out != "" {
+			t.Errorf("%s: %q, %v", name, out, err)
+		}
+	}
+	if len(r.sessions) != 0 {
+		t.Errorf("sessions %v", r.sessions)
+	}
+}
+
+// TestCallNobody holds that a hook learns at once that no server answers: without a socket,
+// and at one that a dead server has left.
+func TestCallNobody(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	call := func() error {
+		_, err := Call(t.Context(), Socket(home), claude(t), "Stop", strings.NewReader(`{"session_id":"n"}`))
+		return err
+	}
+	if err := call(); err == nil {
+		t.Error("somebody answers")
+	}
+	stale, err := net.ListenUnix("unix", &net.UnixAddr{Name: Socket(home), Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stale.SetUnlinkOnClose(false)
+	_ = stale.Close()
+	if err := call(); err == nil {
+		t.Error("somebody answers at the stale socket")
+	}
+	l, done, err := Listen(t.Context(), home)
+	if err != nil || l == nil {
+		t.Fatalf("a stale socket is in the way: %v", err)
+	}
+	if again, _, err := Listen(t.Context(), home); again != nil || err != nil {
+		t.Errorf("two servers have the socket: %v, %v", again, err)
+	}
+	done()
+	if l, done, err := Listen(t.Context(), home); l == nil || err != nil {
+		t.Errorf("the next server cannot have it: %v", err)
+	} else {
+		done()
+	}
+}
+
+// TestCallEnds holds that nobody waits any more once the hook is killed, or the server
+// stops.
+func TestCallEnds(t *testing.T) {
+	t.Parallel()
+	waiting, gave := make(chan struct{}), make(chan struct{}, 1)
+	r := &recorder{answer: func(ctx context.Context) ([]byte, error) {
+		waiting <- struct{}{}
+		<-ctx.Done()
+		gave <- struct{}{}
+		return nil, ctx.Err()
+	}}
+	call, stop := serve(t, r)
+	told := make(chan error)
+	go func() {
+		_, err := call("PermissionRequest", `{"session_id":"n","cwd":"/w"}`)
+		told <- err
+	}()
+	<-waiting
+	stop()
+	<-gave
+	if err := <-told; err == nil {
+		t.Error("the hook has an answer")
+	}
+}
