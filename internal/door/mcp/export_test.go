@@ -1,0 +1,6 @@
+package mcp
+
+const (
+	MaxCalls    = maxCalls
+	MaxSessions = maxSessions
+)
